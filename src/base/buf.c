@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -79,6 +80,14 @@ void buf_add(struct buf *b, const void *bytes, size_t size)
 void buf_str(struct buf *b, const char *text)
 {
 	buf_add(b, text, strlen(text));
+}
+
+void buf_utf8(struct buf *b, const char *text)
+{
+	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
+		length = utf8_length(text);
+		buf_add(b, length > 0 ? text : UTF8_REPLACEMENT, length > 0 ? length : strlen(UTF8_REPLACEMENT));
+	}
 }
 
 void buf_char(struct buf *b, char c)

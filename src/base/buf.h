@@ -29,6 +29,7 @@ char *buf_take(struct buf *b);  // caller frees; NULL if failed; an empty buffer
 
 void buf_add(struct buf *b, const void *bytes, size_t size);
 void buf_str(struct buf *b, const char *text);
+void buf_utf8(struct buf *b, const char *text); // as JSON has it: U+FFFD for each byte that belongs to no character
 void buf_char(struct buf *b, char c);
 void buf_i64(struct buf *b, int64_t value);
 void buf_u64(struct buf *b, uint64_t value);

@@ -1,7 +1,6 @@
 #include "report/parts.h"
 
 #include "analysis/facts.h"
-#include "base/jsonw.h"
 #include "base/units.h"
 #include "base/util.h"
 #include "report/command.h"
@@ -85,25 +84,20 @@ void start_time_text(struct buf *out, int64_t wall_ns)
 double column_factor(const struct run *run, enum tracking_column_id column)
 {
 	const char *fact = tracking_columns[column].unit_fact;
-	if (fact == NULL)
-		return 1;
-	double size = unit_size(UNIT_MEMORY, run_fact(run, fact));
-	return 1 / (isnan(size) ? 1e9 : size);
+	return fact != NULL ? 1 / unit_size(UNIT_MEMORY, run_unit(run, fact)) : 1;
 }
 
 char *command_line_text(const char *const *argv)
 {
-	struct buf json, line;
-	struct jsonw j;
-	buf_init(&json, WORDS_CEILING);
+	struct buf line, word;
 	buf_init(&line, WORDS_CEILING);
-	jsonw_init(&j, &json, false);
-	jsonw_begin_array(&j);
-	for (; *argv != NULL; argv++)
-		jsonw_string(&j, *argv);
-	jsonw_end_array(&j);
-	command_text(&line, &(struct run_segment){.command_json = json.data});
-	buf_finish(&json);
+	buf_init(&word, WORDS_CEILING);
+	for (; *argv != NULL; argv++) {
+		buf_clear(&word);
+		buf_utf8(&word, *argv);
+		shell_word(&line, word.size > 0 ? word.data : "");
+	}
+	buf_finish(&word);
 	char *text = buf_take(&line);
 	buf_finish(&line);
 	return text;

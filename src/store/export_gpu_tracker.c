@@ -1,6 +1,5 @@
 #include "store/export_formats.h"
 
-#include "base/units.h"
 #include "base/util.h"
 #include "store/tracking.h"
 
@@ -15,18 +14,12 @@ struct replay {
 	size_t *at;            // next sample of each device; owned
 };
 
-static const char *unit_or_default(const struct run *run, const char *key, const char *fallback, enum unit_kind kind)
-{
-	const char *unit = run_fact(run, key);
-	return isnan(unit_size(kind, unit)) ? fallback : unit;
-}
-
 static struct tracking_facts facts_of(const struct run *run)
 {
 	struct tracking_facts facts = {
-		.ram_unit = unit_or_default(run, "ram_unit", "gigabytes", UNIT_MEMORY),
-		.gpu_ram_unit = unit_or_default(run, "gpu_ram_unit", "gigabytes", UNIT_MEMORY),
-		.time_unit = unit_or_default(run, "time_unit", "hours", UNIT_TIME),
+		.ram_unit = run_unit(run, "ram_unit"),
+		.gpu_ram_unit = run_unit(run, "gpu_ram_unit"),
+		.time_unit = run_unit(run, "time_unit"),
 		.system_core_count = run_fact_i64(run, "n_cores"),
 		.n_expected_cores = run_fact_i64(run, "expected_cores"),
 		.system_gpu_count = run_fact_i64(run, "n_gpus_system"),

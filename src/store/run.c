@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/num.h"
+#include "base/units.h"
 #include "base/util.h"
 
 #include <string.h>
@@ -36,6 +37,15 @@ int64_t run_fact_i64(const struct run *run, const char *key)
 	if (text != NULL && num_parse_i64(text, &value) < 0)
 		return VALUE_MISSING;
 	return value;
+}
+
+const char *run_unit(const struct run *run, const char *fact)
+{
+	bool is_time = strcmp(fact, "time_unit") == 0;
+	const char *name = run_fact(run, fact);
+	if (!isnan(unit_size(is_time ? UNIT_TIME : UNIT_MEMORY, name)))
+		return name;
+	return is_time ? "hours" : "gigabytes";
 }
 
 int64_t run_count_gpus(const struct run *run)

@@ -130,6 +130,8 @@ double run_fact_double(const struct run *run, const char *key); // NaN if absent
 int64_t run_fact_i64(const struct run *run, const char *key);   // VALUE_MISSING if absent
 // Memory of all GPUs of the machine, measured or not: 0 without a GPU, NaN where that of one of them is unknown.
 double run_gpu_capacity_bytes(const struct run *run);
+// Which unit the run was asked for, by its fact: "ram_unit", "gpu_ram_unit" or "time_unit"; gpu_tracker's default where that is none.
+const char *run_unit(const struct run *run, const char *fact);
 int64_t run_count_gpus(const struct run *run); // the measured ones
 // Unix time of an instant of the run, by the clocks of the segment it lies in; VALUE_MISSING without any anchor.
 int64_t run_wall_ns(const struct run *run, int64_t t_ns);

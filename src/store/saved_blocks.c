@@ -106,27 +106,6 @@ static int read_document(const struct reading *reading, json_t *document)
 	return r;
 }
 
-static int read_json(const struct reading *reading, json_t *document, const json_error_t *error)
-{
-	if (document == NULL)
-		return error_set(reading->reterr, -EINVAL,
-			"%s: neither a run file nor JSON of `wattle blocks`: line %d: %s", reading->path, error->line,
-			error->text);
-	int r = read_document(reading, document);
-	json_decref(document);
-	return r;
-}
-
-int saved_blocks_parse(const char *text, size_t size, const char *path, const char *statistic, struct arena *arena,
-	struct saved_blocks *ret_saved, struct wattle_error *reterr)
-{
-	*ret_saved = (struct saved_blocks){0};
-	const struct reading reading = {path, statistic, arena, ret_saved, reterr};
-	json_error_t error;
-	json_t *document = json_loadb(text, size, 0, &error);
-	return read_json(&reading, document, &error);
-}
-
 int saved_blocks_load(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
 	struct wattle_error *reterr)
 {
@@ -140,5 +119,10 @@ int saved_blocks_load(const char *path, const char *statistic, struct arena *are
 	json_error_t error;
 	json_t *document = json_loadf(file, 0, &error);
 	fclose(file);
-	return read_json(&reading, document, &error);
+	if (document == NULL)
+		return error_set(reterr, -EINVAL, "%s: neither a run file nor JSON of `wattle blocks`: line %d: %s",
+			path, error.line, error.text);
+	int r = read_document(&reading, document);
+	json_decref(document);
+	return r;
 }

@@ -1,4 +1,5 @@
-/* What `wattle blocks --format json` wrote, read back for a comparison: one statistic of it. */
+/* What a comparison needs of a run: one statistic of its code blocks. Read from what `wattle blocks --format json` wrote; task/load_blocks.h
+ * makes it from a run. */
 #pragma once
 
 #include "base/arena.h"
@@ -27,8 +28,5 @@ struct saved_blocks {         // unknown figures are NaN
 
 /* statistic: min, max, mean or std. -EINVAL with a sentence that names the path: no JSON, or another document. The arena
  * owns the result. */
-int saved_blocks_parse(const char *text, size_t size, const char *path, const char *statistic, struct arena *arena,
-	struct saved_blocks *ret_saved, struct wattle_error *reterr);
-// Of a file.
 int saved_blocks_load(const char *path, const char *statistic, struct arena *arena, struct saved_blocks *ret_saved,
 	struct wattle_error *reterr);

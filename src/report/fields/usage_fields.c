@@ -7,42 +7,30 @@
 
 // clang-format off
 
-// What each of the three units is stored as, and gpu_tracker's default where a file does not say.
-static const struct usage_unit {
-	const char *fact;
-	enum unit_kind kind;
-	const char *usual;
-} units[] = {
-	{FACT_RAM_UNIT, UNIT_MEMORY, "gigabytes"},
-	{FACT_GPU_RAM_UNIT, UNIT_MEMORY, "gigabytes"},
-	{FACT_TIME_UNIT, UNIT_TIME, "hours"},
-};
-enum { RAM, GPU_RAM, TIME };
-
-static const char *unit_name(const struct object_at *at, size_t which)
+static const char *unit_name(const struct object_at *at, const char *fact)
 {
-	const char *name = run_fact(document_of(at)->run, units[which].fact);
-	return isnan(unit_size(units[which].kind, name)) ? units[which].usual : name;
+	return run_unit(document_of(at)->run, fact);
 }
 
-static double in_unit(const struct object_at *at, size_t which, double value)
+static double in_unit(const struct object_at *at, const char *fact, double value)
 {
-	return value / unit_size(units[which].kind, unit_name(at, which));
+	bool is_time = strcmp(fact, FACT_TIME_UNIT) == 0;
+	return value / unit_size(is_time ? UNIT_TIME : UNIT_MEMORY, unit_name(at, fact));
 }
 
 static const char *ram_unit(const struct object_at *at, struct buf *scratch)
 {
-	return unit_name(at, RAM);
+	return unit_name(at, FACT_RAM_UNIT);
 }
 
 static const char *gpu_ram_unit(const struct object_at *at, struct buf *scratch)
 {
-	return unit_name(at, GPU_RAM);
+	return unit_name(at, FACT_GPU_RAM_UNIT);
 }
 
 static const char *time_unit(const struct object_at *at, struct buf *scratch)
 {
-	return unit_name(at, TIME);
+	return unit_name(at, FACT_TIME_UNIT);
 }
 
 static const struct resource_usage *usage(const struct object_at *at)
@@ -55,14 +43,14 @@ static const struct resource_usage *usage(const struct object_at *at)
 	{                                                                                                              \
 		return in_unit(at, which, usage(at)->member);                                                          \
 	}
-IN_UNIT(ram_capacity, RAM, ram_capacity_bytes)
-IN_UNIT(ram_system, RAM, ram_system_bytes)
-IN_UNIT(gpu_ram_capacity, GPU_RAM, gpu_ram_capacity_bytes)
-IN_UNIT(gpu_ram_system, GPU_RAM, gpu_ram_system_bytes)
-IN_UNIT(gpu_ram_main, GPU_RAM, gpu_ram_main_bytes)
-IN_UNIT(gpu_ram_descendants, GPU_RAM, gpu_ram_descendants_bytes)
-IN_UNIT(gpu_ram_combined, GPU_RAM, gpu_ram_combined_bytes)
-IN_UNIT(compute_time, TIME, compute_time_s)
+IN_UNIT(ram_capacity, FACT_RAM_UNIT, ram_capacity_bytes)
+IN_UNIT(ram_system, FACT_RAM_UNIT, ram_system_bytes)
+IN_UNIT(gpu_ram_capacity, FACT_GPU_RAM_UNIT, gpu_ram_capacity_bytes)
+IN_UNIT(gpu_ram_system, FACT_GPU_RAM_UNIT, gpu_ram_system_bytes)
+IN_UNIT(gpu_ram_main, FACT_GPU_RAM_UNIT, gpu_ram_main_bytes)
+IN_UNIT(gpu_ram_descendants, FACT_GPU_RAM_UNIT, gpu_ram_descendants_bytes)
+IN_UNIT(gpu_ram_combined, FACT_GPU_RAM_UNIT, gpu_ram_combined_bytes)
+IN_UNIT(compute_time, FACT_TIME_UNIT, compute_time_s)
 #undef IN_UNIT
 
 /* ---- max_ram ---- */
@@ -70,7 +58,7 @@ IN_UNIT(compute_time, TIME, compute_time_s)
 #define RSS(name, member)                                                                                              \
 	static double name(const struct object_at *at)                                                                 \
 	{                                                                                                              \
-		return in_unit(at, RAM, ((const struct rss_values *)at->data)->member);                                \
+		return in_unit(at, FACT_RAM_UNIT, ((const struct rss_values *)at->data)->member);                                \
 	}
 RSS(total_rss, total_bytes)
 RSS(private_rss, private_bytes)
