@@ -91,7 +91,7 @@ static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 // Negative errno: something could not be read; at the next look it may be.
 static int add_energy(struct top_run *run, int64_t limit_ns)
 {
-	const struct watch_segment *segment = &run->watch.segment;
+	const struct follow_segment *segment = &run->watch.segment;
 	if (!value_ok(run->watch.stored_ns))
 		return 0;
 	int64_t stored_ns = run->watch.stored_ns + segment->shift_ns;
@@ -187,7 +187,7 @@ static void read_text_file(const char *path, char *out, size_t size)
 static int check_place(const struct watch *watch, struct wattle_error *reterr)
 {
 	char host[256] = "", boot_id[40];
-	const struct watch_segment *segment = &watch->segment;
+	const struct follow_segment *segment = &watch->segment;
 	gethostname(host, sizeof(host) - 1);
 	read_text_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
 	if (segment->host[0] != '\0' && host[0] != '\0' && strcmp(segment->host, host) != 0)
@@ -208,7 +208,7 @@ static int say_gone(const struct watch *watch, struct wattle_error *reterr)
 
 static int check(const struct watch *watch, struct wattle_error *reterr)
 {
-	const struct watch_segment *segment = &watch->segment;
+	const struct follow_segment *segment = &watch->segment;
 	if (segment->id == 0)
 		return error_set(reterr, -ESRCH, "%s: no run has begun in it yet", watch->path);
 	if (segment->is_over)

@@ -2,13 +2,12 @@
 
 #include "base/search.h"
 #include "base/util.h"
-#include "store/probe.h"
+#include "store/follow.h"
 #include "store/sort.h"
 #include "store/sql.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <unistd.h>
 
 void live_init(struct live *live, const char *path, const char *name, bool is_metric)
 {
@@ -151,54 +150,43 @@ static int take_metric(void *data, const struct spool_metric *row)
 	return is_step ? add_step(live, row->t_ns, row->value) : 0;
 }
 
-static int read_spool(struct live *live, sqlite3 *db)
-{
-	char run_id[40];
-	struct spool_header header;
-	sql_read_run_id(db, run_id, sizeof(run_id));
-	int fd = spool_open_reader(live->path, run_id, &header);
-	if (fd < 0)
-		return SQLITE_OK; // there is none, as usual
-	const struct spool_visitor visitor = {.name = take_name, .span = take_span, .metric = take_metric, .data = live};
-	int r = header.segment == live->segment ? spool_read_on(fd, &live->spool_at, &visitor) : 0;
-	close(fd);
-	return r == -ENOMEM ? SQLITE_NOMEM : r < 0 ? SQLITE_IOERR : SQLITE_OK;
-}
-
 /* ---- a look ---- */
 
 // A recorder came, to a file that may have been there before: what others left in it does not count.
-static void enter_segment(struct live *live, sqlite3 *db, int64_t segment)
+static void enter_segment(struct live *live, sqlite3 *db, const struct follow_segment *segment)
 {
 	bool is_new = live->segment == 0;
-	live->segment = segment;
+	live->segment = segment->id;
 	live->n_done = 0;
 	live->spool_at = 0;
 	live->spool_name = SPOOL_NAMES;
 	live->known_ns = live->newest_ns;
-	live->shift_ns = sql_read_i64(db, "SELECT shift_ns FROM segment ORDER BY id DESC LIMIT 1", 0);
+	live->shift_ns = segment->shift_ns;
 	if (!is_new) // what was open then will never end
 		live->next_id = live->last_id + 1;
-	if (!is_new || segment == 1)
+	if (!is_new || segment->id == 1)
 		return;
 	live->next_id = sql_read_i64(db, "SELECT max(id) FROM span", 0) + 1;
 	live->last_row = sql_read_i64(db, "SELECT max(rowid) FROM user_metric", 0);
 }
 
-static int look(struct live *live, sqlite3 *db)
+static int look(void *data, sqlite3 *db)
 {
-	int64_t segment = sql_read_i64(db, "SELECT max(id) FROM segment", 0);
-	if (segment == 0)
-		return SQLITE_OK;
-	if (segment != live->segment)
-		enter_segment(live, db, segment);
-	live->is_over = sql_read_i64(db, "SELECT spool_bytes IS NOT NULL FROM segment ORDER BY id DESC LIMIT 1", 0) > 0;
+	struct live *live = data;
+	struct follow_segment segment;
+	int r = follow_last_segment(db, &segment);
+	if (r != SQLITE_OK || segment.id == 0)
+		return r;
+	if (segment.id != live->segment)
+		enter_segment(live, db, &segment);
+	live->is_over = segment.is_merging;
 	if (live->is_over)
 		return SQLITE_OK;
 	int64_t stored_ns = sql_read_i64(db, "SELECT max(t_ns) FROM sample", VALUE_MISSING);
-	int r = live->is_metric ? read_metrics(live, db) : read_spans(live, db);
+	const struct spool_visitor visitor = {.name = take_name, .span = take_span, .metric = take_metric, .data = live};
+	r = live->is_metric ? read_metrics(live, db) : read_spans(live, db);
 	if (r == SQLITE_OK)
-		r = read_spool(live, db);
+		r = follow_spool(live->path, db, live->segment, &live->spool_at, &visitor);
 	if (r == SQLITE_OK)
 		live->stored_ns = value_ok(stored_ns) ? stored_ns - live->shift_ns : VALUE_MISSING;
 	return r;
@@ -206,21 +194,7 @@ static int look(struct live *live, sqlite3 *db)
 
 int live_look(struct live *live, struct wattle_error *reterr)
 {
-	sqlite3 *db;
-	int r = probe_run_file(live->path, reterr);
-	if (r < 0)
-		return r;
-	r = sql_open_reader(live->path, &db, reterr);
-	if (r == 0) {
-		int result = sql_exec(db, "BEGIN");
-		if (result == SQLITE_OK)
-			result = look(live, db);
-		if (result == SQLITE_NOMEM)
-			r = error_set(reterr, -ENOMEM, "out of memory");
-		else if (result != SQLITE_OK)
-			r = sql_fail(db, live->path, reterr);
-	}
-	sqlite3_close(db);
+	int r = follow_look(live->path, look, live, reterr);
 	if (r == 0 &&
 		sort_rows(live->steps, sizeof(*live->steps), live->n_steps, offsetof(struct live_step, t_ns),
 			SORT_NO_ID) < 0)

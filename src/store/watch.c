@@ -3,11 +3,7 @@
 #include "base/search.h"
 #include "base/utf8.h"
 #include "base/util.h"
-#include "store/probe.h"
 #include "store/sql.h"
-
-#include <errno.h>
-#include <unistd.h>
 
 void watch_init(struct watch *watch, const char *path)
 {
@@ -18,32 +14,6 @@ void watch_finish(struct watch *watch)
 {
 	free(watch->spans);
 	*watch = (struct watch){0};
-}
-
-/* ---- the segment ---- */
-
-static int read_segment(sqlite3 *db, struct watch_segment *ret_segment)
-{
-	static const char select[] =
-		"SELECT s.id, s.start_ns, s.shift_ns, s.pid, s.complete OR s.spool_bytes IS NOT NULL, s.boot_id, s.host "
-		"FROM segment s ORDER BY s.id DESC LIMIT 1";
-	sqlite3_stmt *s = NULL;
-	struct watch_segment segment = {.pid = VALUE_MISSING};
-	int r = sqlite3_prepare_v2(db, select, -1, &s, NULL);
-	if (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
-		segment.id = sql_i64(s, 0);
-		segment.shift_ns = sql_i64(s, 2);
-		segment.start_ns = sql_i64(s, 1) - segment.shift_ns;
-		segment.pid = sql_i64(s, 3);
-		segment.is_over = sqlite3_column_int(s, 4) != 0;
-		sql_copy_text(s, 5, segment.boot_id, sizeof(segment.boot_id));
-		sql_copy_text(s, 6, segment.host, sizeof(segment.host));
-	}
-	sqlite3_finalize(s);
-	if (r != SQLITE_ROW && r != SQLITE_DONE)
-		return r;
-	*ret_segment = segment;
-	return SQLITE_OK;
 }
 
 /* ---- spans ---- */
@@ -151,26 +121,13 @@ static int take_span(void *data, const struct spool_span *row)
 	return 0;
 }
 
-static void read_spool(struct watch *watch, sqlite3 *db)
-{
-	char run_id[40];
-	sql_read_run_id(db, run_id, sizeof(run_id));
-	struct spool_header header;
-	int fd = spool_open_reader(watch->path, run_id, &header);
-	if (fd < 0)
-		return; // there is none, as usual
-	const struct spool_visitor visitor = {.span = take_span, .data = watch};
-	if (header.segment == watch->segment.id)
-		spool_read_on(fd, &watch->spool_at, &visitor);
-	close(fd);
-}
-
 /* ---- a look ---- */
 
-static int look(struct watch *watch, sqlite3 *db)
+static int look(void *data, sqlite3 *db)
 {
-	struct watch_segment segment;
-	int r = read_segment(db, &segment);
+	struct watch *watch = data;
+	struct follow_segment segment;
+	int r = follow_last_segment(db, &segment);
 	if (r != SQLITE_OK)
 		return r;
 	if (segment.id != watch->segment.id) { // what ran in an earlier one will never end
@@ -187,29 +144,15 @@ static int look(struct watch *watch, sqlite3 *db)
 	r = drop_ended(watch, db);
 	if (r == SQLITE_OK)
 		r = add_begun(watch, db);
-	if (r == SQLITE_OK)
-		read_spool(watch, db);
+	const struct spool_visitor visitor = {.span = take_span, .data = watch};
+	if (r == SQLITE_OK) // a spool that can't be read is none
+		(void)follow_spool(watch->path, db, watch->segment.id, &watch->spool_at, &visitor);
 	return r;
 }
 
 int watch_look(struct watch *watch, struct wattle_error *reterr)
 {
-	sqlite3 *db;
-	int r = probe_run_file(watch->path, reterr);
-	if (r < 0)
-		return r;
-	r = sql_open_reader(watch->path, &db, reterr);
-	if (r == 0) {
-		int result = sql_exec(db, "BEGIN");
-		if (result == SQLITE_OK)
-			result = look(watch, db);
-		if (result == SQLITE_NOMEM)
-			r = error_set(reterr, -ENOMEM, "out of memory");
-		else if (result != SQLITE_OK)
-			r = sql_fail(db, watch->path, reterr);
-	}
-	sqlite3_close(db);
-	return r;
+	return follow_look(watch->path, look, watch, reterr);
 }
 
 int64_t watch_nth_sample(const struct watch *watch, int64_t t_ns, int64_t n)

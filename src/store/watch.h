@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "store/spool.h"
+#include "store/follow.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,17 +17,9 @@ struct watch_span {
 	char name[WATCH_NAME_SIZE]; // cut where it is longer, not inside a character
 };
 
-struct watch_segment {
-	int64_t id;                  // 0: there is none yet
-	int64_t start_ns, shift_ns;  // times in the file are later than on this machine by shift_ns
-	int64_t pid;                 // of the root process; VALUE_MISSING: a cgroup, or unknown
-	bool is_over;                // complete, or its spans are being gathered
-	char boot_id[40], host[128]; // "" unknown
-};
-
 struct watch {
 	const char *path; // borrowed
-	struct watch_segment segment;
+	struct follow_segment segment;
 	int64_t stored_ns;        // its last sample; VALUE_MISSING: none yet
 	struct watch_span *spans; // owned, by id; running at that time, as far as is stored
 	size_t n_spans, room;
