@@ -19,8 +19,7 @@ void tune_clear_progress(struct tune_search *search)
 
 static void add_limit(struct buf *line, const struct tune_search *search, double value)
 {
-	buf_fixed(line, value, fabs(value - round(value)) < 0.05 ? 0 : 1);
-	buf_printf(line, " %s", cap_what_unit(search->report->what));
+	human_cap(line, value, cap_what_unit(search->report->what));
 }
 
 // Settling is not the tuner's; it goes on as it did so far.

@@ -23,12 +23,7 @@ void cap_tune_note(struct cap_tune_report *report, const char *format, ...)
 
 static void limit(struct buf *out, const struct cap_tune_report *report, double value)
 {
-	if (isnan(value)) {
-		buf_str(out, "n/a");
-		return;
-	}
-	buf_fixed(out, value, fabs(value - round(value)) < 0.05 ? 0 : 1);
-	buf_printf(out, " %s", cap_what_unit(report->what));
+	human_cap(out, value, cap_what_unit(report->what));
 }
 
 static const char *objective_in_words(enum tune_goal goal)

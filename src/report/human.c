@@ -31,6 +31,41 @@ void human_number(struct buf *out, double value, int digits)
 	buf_fixed(out, size > 0 ? value : 0, size > 0 ? decimals : 0);
 }
 
+void human_whole(struct buf *out, double value)
+{
+	buf_fixed(out, value, 0);
+}
+
+void human_celsius(struct buf *out, double value)
+{
+	human_whole(out, value);
+	buf_str(out, " °C");
+}
+
+void human_megahertz(struct buf *out, double value)
+{
+	human_whole(out, value);
+	buf_str(out, " MHz");
+}
+
+void human_exact(struct buf *out, double value, double below)
+{
+	if (fabs(value) < below && value == floor(value))
+		human_whole(out, value);
+	else
+		human_number(out, value, 4);
+}
+
+void human_cap(struct buf *out, double value, const char *unit)
+{
+	if (isnan(value)) {
+		buf_str(out, "n/a");
+		return;
+	}
+	buf_fixed(out, value, fabs(value - round(value)) < 0.05 ? 0 : 1);
+	buf_printf(out, " %s", unit);
+}
+
 static void with_prefix(struct buf *out, double value, const struct prefix *prefixes, size_t n, int digits)
 {
 	if (isnan(value)) {

@@ -22,4 +22,10 @@ void human_short_time(struct buf *out, double seconds);
 void human_percent(struct buf *out, double percent);
 // A number with n significant digits and no unit: 0.0123, 1.23, 12.3, 123, 1230.
 void human_number(struct buf *out, double value, int digits);
+void human_whole(struct buf *out, double value);    // 1230
+void human_celsius(struct buf *out, double value);  // 45 °C
+void human_megahertz(struct buf *out, double value); // 1410 MHz
+// Whole numbers below a limit as they are, others with four digits: 40 tokens, not 40.00.
+void human_exact(struct buf *out, double value, double below);
+void human_cap(struct buf *out, double value, const char *unit); // "250 W", "250.5 W"; NaN gives "n/a"
 void human_error(struct buf *out, double error_j); // "± 1.2 J": an error is not known to more than two digits

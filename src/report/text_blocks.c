@@ -144,10 +144,7 @@ static void unit_row(struct table *table, const struct block_finding *block, con
 	bool resolved = unit->error_j_per_unit < unit->j_per_unit;
 	name_cell(table, block);
 	struct buf *sum = table_cell(table, false);
-	if (unit->sum < 1e4 && unit->sum == floor(unit->sum))
-		buf_fixed(sum, unit->sum, 0); // 40 tokens, not 40.00
-	else
-		human_number(sum, unit->sum, 4);
+	human_exact(sum, unit->sum, 1e4);
 	buf_char(sum, ' ');
 	text_fit_middle(sum, unit->name, NAME_COLUMNS / 2);
 	energy_cell(table, unit->j_per_unit, unit->error_j_per_unit);

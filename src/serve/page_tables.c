@@ -47,24 +47,7 @@ static void cells(const struct figures *table, const void *row, struct buf *out)
 			part_cell(out, table->columns[i].value(row), table->columns[i].print);
 }
 
-static void count(struct buf *out, double value)
-{
-	buf_fixed(out, value, 0);
-}
-
 /* ---- domains ---- */
-
-static void celsius(struct buf *out, double value)
-{
-	buf_fixed(out, value, 0);
-	buf_str(out, " °C");
-}
-
-static void megahertz(struct buf *out, double value)
-{
-	buf_fixed(out, value, 0);
-	buf_str(out, " MHz");
-}
 
 #define DOMAIN_VALUE(name, expression)                                                                                 \
 	static double name(const void *row)                                                                            \
@@ -89,8 +72,8 @@ static const struct figure domain_columns[] = {
 	{"Energy", NULL, domain_energy, human_energy},
 	{"Busy", NULL, domain_busy, human_percent},
 	{"Memory", NULL, domain_memory, human_bytes},
-	{"Temperature", NULL, domain_temperature, celsius},
-	{"Clock", NULL, domain_clock, megahertz},
+	{"Temperature", NULL, domain_temperature, human_celsius},
+	{"Clock", NULL, domain_clock, human_megahertz},
 };
 
 static unsigned int depth_of(const struct now *now, const struct now_domain *domain)
@@ -181,11 +164,11 @@ PROCESS_VALUE(process_energy, p->energy_j)
 #undef PROCESS_VALUE
 
 static const struct figure process_columns[] = {
-	{"PID", NULL, process_pid, count},
+	{"PID", NULL, process_pid, human_whole},
 	{"Power", "descending", process_power, human_power},
 	{"CPU", NULL, process_cpu, cores},
 	{"Memory", NULL, process_memory, human_bytes},
-	{"Threads", NULL, process_threads, count},
+	{"Threads", NULL, process_threads, human_whole},
 	{"GPU", NULL, process_gpu, human_percent},
 	{"GPU memory", NULL, process_gpu_memory, human_bytes},
 	{"Energy", NULL, process_energy, human_energy},

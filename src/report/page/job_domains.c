@@ -97,12 +97,6 @@ static void domains(const struct job_page *page)
 
 /* ---- GPUs ---- */
 
-static void print_celsius(struct buf *out, double value)
-{
-	buf_fixed(out, value, 0);
-	buf_str(out, " °C");
-}
-
 static void gpu_row(const struct job_page *page, size_t number)
 {
 	struct buf *out = page->part.out;
@@ -116,7 +110,7 @@ static void gpu_row(const struct job_page *page, size_t number)
 	part_cell(out, gpu->mean_utilization_percent, human_percent);
 	part_cell(out, gpu->target_mean_utilization_percent, human_percent);
 	part_cell(out, value_to_double(gpu->target_max_memory_bytes, 1), human_bytes);
-	part_cell(out, gpu->max_temperature_c, print_celsius);
+	part_cell(out, gpu->max_temperature_c, human_celsius);
 	part_cell(out, gpu->throttled_s, human_short_time);
 	buf_str(out, "</tr>\n");
 }

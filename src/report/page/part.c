@@ -78,14 +78,9 @@ void part_cell(struct buf *out, double value, void (*print)(struct buf *, double
 	buf_str(out, "</td>");
 }
 
-static void print_count(struct buf *out, double value)
-{
-	buf_fixed(out, value, 0);
-}
-
 void part_cell_count(struct buf *out, int64_t value)
 {
-	part_cell(out, value_to_double(value, 1), print_count);
+	part_cell(out, value_to_double(value, 1), human_whole);
 }
 
 void part_cell_energy(struct buf *out, double energy_j, double error_j)

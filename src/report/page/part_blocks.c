@@ -190,10 +190,7 @@ static void units(const struct rows *rows)
 			buf_str(out, "</th><td data-value=\"");
 			buf_double(out, unit->sum);
 			buf_str(out, "\">");
-			if (unit->sum < 1e4 && unit->sum == floor(unit->sum))
-				buf_fixed(out, unit->sum, 0);
-			else
-				human_number(out, unit->sum, 4);
+			human_exact(out, unit->sum, 1e4);
 			buf_str(out, "</td><td class=\"text\">");
 			part_name(out, unit->name);
 			buf_str(out, "</td>");

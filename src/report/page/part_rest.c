@@ -14,12 +14,6 @@ static void cell_bytes(struct buf *out, int64_t bytes)
 	part_cell(out, value_to_double(bytes, 1), human_bytes);
 }
 
-static void print_celsius(struct buf *out, double value)
-{
-	buf_fixed(out, value, 0);
-	buf_str(out, " °C");
-}
-
 static void gpu_row(const struct part *part, const struct gpu_finding *gpu)
 {
 	struct buf *out = part->out;
@@ -37,7 +31,7 @@ static void gpu_row(const struct part *part, const struct gpu_finding *gpu)
 	cell_bytes(out, gpu->target_max_memory_bytes);
 	cell_bytes(out, gpu->max_memory_bytes);
 	cell_bytes(out, gpu->device->memory_total_bytes);
-	part_cell(out, gpu->max_temperature_c, print_celsius);
+	part_cell(out, gpu->max_temperature_c, human_celsius);
 	part_cell(out, gpu->throttled_s, human_time);
 	buf_str(out, "</tr>\n");
 }
@@ -63,10 +57,7 @@ void section_gpus(const struct part *part)
 
 static void print_four(struct buf *out, double value)
 {
-	if (fabs(value) < 1e7 && value == floor(value))
-		buf_fixed(out, value, 0);
-	else
-		human_number(out, value, 4);
+	human_exact(out, value, 1e7);
 }
 
 void section_metrics(const struct part *part)
