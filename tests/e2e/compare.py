@@ -1,5 +1,7 @@
 """wattle compare: results side by side, by gpu_tracker's rules of matching."""
+import contextlib
 import json
+import sqlite3
 
 import tracking_truth as made
 from harness import main, test
@@ -130,8 +132,12 @@ def energy(room):
 def runs_and_saved_ones(room):
     """a run file and the document saved of it are one thing"""
     room.report("-i", "20ms", "--", "sleep", "0.2")
+    with contextlib.closing(sqlite3.connect(room.folder / "run.sqlite")) as run, run:  # a name that is no valid UTF-8
+        run.execute("INSERT INTO span (id, pid, tid, name, begin_ns, end_ns, close) SELECT 1, pid, pid, "
+                    "CAST(X'61FF62' AS TEXT), start_ns + 50000000, start_ns + 150000000, 'ended' FROM segment")
     assert room.wattle("blocks", "run.sqlite", "--format", "json", "-o", "run.json").returncode == 0
-    actual, _ = compare(room, "saved=run.json", "run=run.sqlite")
+    actual, errors = compare(room, "saved=run.json", "run=run.sqlite")
+    assert errors == "" and list(actual["code_block_compute_time"]) == ["a\ufffdb"], (errors, actual)
     assert "total_j" in actual["energy"] and "blocks" in actual["energy"], actual["energy"]
     for values in [*actual["overall_resource_usage"].values(), actual["energy"]["total_j"]]:
         assert set(values) == {"saved", "run"} and values["saved"] == values["run"], values

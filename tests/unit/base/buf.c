@@ -21,6 +21,30 @@ static const struct csv_row {
 	{"csv: a carriage return too", "a\rb", "\"a\rb\""},
 };
 
+static const struct utf8_row {
+	const char *teaches, *text, *expected;
+} utf8_rows[] = {
+	{"utf8: nothing", "", ""},
+	{"utf8: characters of one to four bytes stay", "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+		"a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
+	{"utf8: a byte that begins none",
+		"a\xff"
+		"b",
+		"a\xef\xbf\xbd"
+		"b"},
+	{"utf8: a character that is cut, each of its bytes", "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
+};
+
+static void check_utf8(void **state)
+{
+	const struct utf8_row *row = *state;
+	struct buf b;
+	buf_init(&b, 1000);
+	buf_utf8(&b, row->text);
+	assert_string_equal(b.size > 0 ? b.data : "", row->expected);
+	buf_finish(&b);
+}
+
 static void check_csv(void **state)
 {
 	const struct csv_row *row = *state;
@@ -241,6 +265,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, csv_rows, check_csv);
+	ROWS_ADD(&tests, utf8_rows, check_utf8);
 	ROWS_ADD_ONE(&tests, "numbers: smallest, largest, shortest, fixed", numbers);
 	ROWS_ADD_ONE(&tests, "ceiling: one byte too many fails, and all that follows", the_ceiling_is_sticky);
 	ROWS_ADD_ONE(&tests, "ceiling: sizes near SIZE_MAX do not wrap around", sizes_that_overflow);
