@@ -2,17 +2,39 @@
 
 #include "base/util.h"
 
-struct prefix {
-	double size;
-	const char *unit;
+static const struct human_unit all_units[] = {
+	{"w", 1e6, "MW"},
+	{"w", 1e3, "kW"},
+	{"w", 1, "W"},
+	{"w", 1e-3, "mW"},
+	{"w", 1e-6, "µW"},
+	{"j", 1e9, "GJ"},
+	{"j", 1e6, "MJ"},
+	{"j", 1e3, "kJ"},
+	{"j", 1, "J"},
+	{"j", 1e-3, "mJ"},
+	{"j", 1e-6, "µJ"},
+	{"bytes", 1e12, "TB"},
+	{"bytes", 1e9, "GB"},
+	{"bytes", 1e6, "MB"},
+	{"bytes", 1e3, "kB"},
+	{"bytes", 1, "B"},
+	{"g", 1e6, "t"},
+	{"g", 1e3, "kg"},
+	{"g", 1, "g"},
+	{"g", 1e-3, "mg"},
+	{"g", 1e-6, "µg"},
+	{"s", 1, "s"},
+	{"s", 1e-3, "ms"},
+	{"s", 1e-6, "µs"},
+	{"s", 1e-9, "ns"},
+	{"mhz", 1e3, "GHz"},
+	{"mhz", 1, "MHz"},
+	{"cores", 1, "cores"},
+	{"percent", 1, "%"},
+	{"c", 1, "°C"},
+	{"processes", 1, "processes"},
 };
-
-static const struct prefix energy_units[] = {{1e9, "GJ"}, {1e6, "MJ"}, {1e3, "kJ"}, {1, "J"}, {1e-3, "mJ"},
-	{1e-6, "µJ"}};
-static const struct prefix power_units[] = {{1e6, "MW"}, {1e3, "kW"}, {1, "W"}, {1e-3, "mW"}, {1e-6, "µW"}};
-static const struct prefix byte_units[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
-static const struct prefix gram_units[] = {{1e6, "t"}, {1e3, "kg"}, {1, "g"}, {1e-3, "mg"}, {1e-6, "µg"}};
-static const struct prefix time_units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}};
 
 // Half a unit of the last of n significant digits below a power of ten: what rounds up to it.
 static double rounds_up_to(double power_of_ten, int digits)
@@ -66,44 +88,55 @@ void human_cap(struct buf *out, double value, const char *unit)
 	buf_printf(out, " %s", unit);
 }
 
-static void with_prefix(struct buf *out, double value, const struct prefix *prefixes, size_t n, int digits)
+const struct human_unit *human_unit(const char *quantity, double value, int digits)
+{
+	static const struct human_unit none = {"", 1, ""};
+	const struct human_unit *found = &none;
+	for (size_t i = 0; i < ARRAY_SIZE(all_units); i++) {
+		if (strcmp(all_units[i].quantity, quantity) != 0)
+			continue;
+		found = &all_units[i];
+		if (fabs(value) >= rounds_up_to(found->size, digits) || (value == 0 && found->size == 1))
+			break;
+	}
+	return found;
+}
+
+static void with_unit(struct buf *out, double value, const char *quantity, int digits)
 {
 	if (isnan(value)) {
 		buf_str(out, "n/a");
 		return;
 	}
-	size_t i = 0;
-	while (i + 1 < n && fabs(value) < rounds_up_to(prefixes[i].size, digits))
-		i++;
-	if (!(fabs(value) >= prefixes[n - 1].size / 1000)) { // nothing, or so little that it is nothing
+	const struct human_unit *unit = human_unit(quantity, value, digits);
+	if (!(fabs(value) >= unit->size / 1000)) { // nothing, or so little that it is nothing
 		value = 0;
-		for (i = 0; i + 1 < n && prefixes[i].size > 1; i++)
-			;
+		unit = human_unit(quantity, 0, digits);
 	}
-	human_number(out, value / prefixes[i].size, digits);
+	human_number(out, value / unit->size, digits);
 	buf_char(out, ' ');
-	buf_str(out, prefixes[i].unit);
+	buf_str(out, unit->name);
 }
 
 void human_energy(struct buf *out, double energy_j)
 {
-	with_prefix(out, energy_j, energy_units, ARRAY_SIZE(energy_units), 3);
+	with_unit(out, energy_j, "j", 3);
 }
 
 void human_error(struct buf *out, double error_j)
 {
 	buf_str(out, "± ");
-	with_prefix(out, error_j, energy_units, ARRAY_SIZE(energy_units), 2);
+	with_unit(out, error_j, "j", 2);
 }
 
 void human_power(struct buf *out, double power_w)
 {
-	with_prefix(out, power_w, power_units, ARRAY_SIZE(power_units), 3);
+	with_unit(out, power_w, "w", 3);
 }
 
 void human_grams(struct buf *out, double grams)
 {
-	with_prefix(out, grams, gram_units, ARRAY_SIZE(gram_units), 3);
+	with_unit(out, grams, "g", 3);
 }
 
 void human_bytes(struct buf *out, double bytes)
@@ -111,7 +144,7 @@ void human_bytes(struct buf *out, double bytes)
 	if (fabs(bytes) < rounds_up_to(1000, 3)) // there are no parts of a byte
 		buf_printf(out, "%lld B", llround(bytes));
 	else
-		with_prefix(out, bytes, byte_units, ARRAY_SIZE(byte_units), 3);
+		with_unit(out, bytes, "bytes", 3);
 }
 
 void human_percent(struct buf *out, double percent)
@@ -127,7 +160,7 @@ void human_percent(struct buf *out, double percent)
 void human_time(struct buf *out, double seconds)
 {
 	if (isnan(seconds) || seconds < 59.95) {
-		with_prefix(out, seconds, time_units, ARRAY_SIZE(time_units), 3);
+		with_unit(out, seconds, "s", 3);
 		return;
 	}
 	long long tenths = llround(seconds * 10), minutes = llround(seconds / 60), hours = llround(seconds / 3600);

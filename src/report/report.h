@@ -20,6 +20,13 @@ void human_time(struct buf *out, double seconds);
 // Narrower, for tables of many columns: 62.3 s, 12.3 min, 14.2 h.
 void human_short_time(struct buf *out, double seconds);
 void human_percent(struct buf *out, double percent);
+struct human_unit {
+	const char *quantity; // "w", "j", "bytes", "g", "s", "mhz", "cores", "percent", "c" or "processes"
+	double size;
+	const char *name;
+};
+// The largest unit that the value, rounded to so many digits, has one of; the smallest one there is for what is less.
+const struct human_unit *human_unit(const char *quantity, double value, int digits);
 // A number with n significant digits and no unit: 0.0123, 1.23, 12.3, 123, 1230.
 void human_number(struct buf *out, double value, int digits);
 void human_whole(struct buf *out, double value);    // 1230

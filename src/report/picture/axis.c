@@ -126,59 +126,13 @@ void time_words(struct buf *out, double seconds)
 
 /* ---- values ---- */
 
-struct unit_row {
-	const char *quantity; // as the chart names it
-	double size;
-	const char *unit;
-};
-
-static const struct unit_row units[] = {
-	{"w", 1e6, "MW"},
-	{"w", 1e3, "kW"},
-	{"w", 1, "W"},
-	{"w", 1e-3, "mW"},
-	{"w", 1e-6, "µW"},
-	{"j", 1e9, "GJ"},
-	{"j", 1e6, "MJ"},
-	{"j", 1e3, "kJ"},
-	{"j", 1, "J"},
-	{"j", 1e-3, "mJ"},
-	{"j", 1e-6, "µJ"},
-	{"bytes", 1e12, "TB"},
-	{"bytes", 1e9, "GB"},
-	{"bytes", 1e6, "MB"},
-	{"bytes", 1e3, "kB"},
-	{"bytes", 1, "B"},
-	{"mhz", 1e3, "GHz"},
-	{"mhz", 1, "MHz"},
-	{"cores", 1, "cores"},
-	{"percent", 1, "%"},
-	{"c", 1, "°C"},
-	{"processes", 1, "processes"},
-};
-
-// The largest unit that the value has one of; the smallest one there is for what is less.
-static const struct unit_row *unit_for(const char *quantity, double value)
-{
-	static const struct unit_row none = {"", 1, ""};
-	const struct unit_row *found = &none;
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (strcmp(units[i].quantity, quantity) != 0)
-			continue;
-		found = &units[i];
-		if (fabs(value) >= found->size * 0.9995 || (value == 0 && found->size == 1))
-			break;
-	}
-	return found;
-}
-
 struct value_axis value_axis_make(const char *unit, double lowest, double highest, bool from_zero)
 {
 	enum { STEPS = 4 };
 	double low = from_zero ? fmin(lowest, 0) : lowest;
 	if (!(highest > low)) // one value only, or nothing at all
 		highest = low + (low != 0 ? fabs(low) : 1);
-	const struct unit_row *shown = unit_for(unit, fmax(fabs(low), fabs(highest)));
+	const struct human_unit *shown = human_unit(unit, fmax(fabs(low), fabs(highest)), 3);
 	double step = nice_step((highest - low) / STEPS / shown->size) * shown->size;
 	if (strcmp(unit, "processes") == 0 || strcmp(unit, "c") == 0)
 		step = fmax(step, 1);
@@ -186,7 +140,7 @@ struct value_axis value_axis_make(const char *unit, double lowest, double highes
 		.high = ceil(highest / step - 1e-9) * step,
 		.step = step,
 		.size = shown->size,
-		.unit = shown->unit};
+		.unit = shown->name};
 	double part = step / shown->size;
 	axis.decimals = part >= 0.9999 ? 0 : (int)ceil(-log10(part) - 1e-9);
 	return axis;
@@ -228,10 +182,10 @@ void value_words(struct buf *out, const char *unit, double value)
 		buf_str(out, "n/a");
 		return;
 	}
-	const struct unit_row *shown = unit_for(unit, value);
+	const struct human_unit *shown = human_unit(unit, value, 3);
 	human_number(out, value / shown->size, 3);
-	if (shown->unit[0] == '\0')
+	if (shown->name[0] == '\0')
 		return;
 	buf_char(out, ' ');
-	draw_words(out, shown->unit);
+	draw_words(out, shown->name);
 }
