@@ -19,6 +19,7 @@ enum span_close { // how it ended; in files by span_close_name
 	SPAN_AT_DEATH,      // its process ended first
 	SPAN_CLOSES
 };
+extern const char *const span_close_names[], *const span_kind_names[]; // in their order, NULL-terminated
 const char *span_close_name(enum span_close close); // "ended", "open", "unwound", "thread end", "exec", "death"
 int span_close_from_name(const char *name);         // -1: no such
 const char *span_kind_name(enum span_kind kind);    // "nested", "range"

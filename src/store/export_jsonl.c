@@ -1,208 +1,255 @@
 #include "store/export_formats.h"
 
-#include "base/jsonw.h"
+#include "base/fields_json.h"
 #include "base/util.h"
 #include "store/schema.h"
 
 #include <string.h>
 
-/* One object a line. Integers are null where unknown, as everywhere in wattle. */
+/* One object a line. Keys and their meaning are those of the tables of the run file (schema.c), so the fields here have none. */
 
-static void begin(struct jsonw *j, struct export_out *out, const char *type)
+// clang-format off
+
+// A sample: of the run, of a device, or of a process.
+struct sample_line {
+	enum metric_scope scope;
+	int64_t t_ns, pid, start_ns;
+	const struct run_device *device;
+	int64_t *const *columns;
+	size_t row;
+};
+
+#define TYPE(name_) FIELD_TEXT("type", field_argument, NULL, NULL, .argument = (name_), .known = true)
+#define VALUE(struct_, member_, ...) FIELD(struct_, member_, NULL, NULL, ##__VA_ARGS__)
+
+/* ---- run ---- */
+
+static size_t fact_count(const struct object_at *at)
 {
-	jsonw_init(j, &out->text, false);
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "type", type);
+	return ((const struct run *)at->data)->n_facts;
 }
 
-static void end(struct jsonw *j, struct export_out *out)
+static const char *fact_name(const struct object_at *at, size_t i)
 {
-	jsonw_end_object(j);
+	return ((const struct run *)at->data)->facts[i].key;
+}
+
+static const char *fact_value(const struct object_at *at, struct buf *scratch)
+{
+	return ((const struct run *)at->data)->facts[at->index].value;
+}
+
+static const struct field fact_field = FIELD_TEXT("value", fact_value, NULL, NULL);
+static const struct field run_fields[] = {
+	TYPE("run"),
+	FIELD_MAP(NULL, &fact_field, fact_count, fact_name, NULL),
+};
+
+/* ---- segment ---- */
+
+static size_t figure_count(const struct object_at *at)
+{
+	size_t n;
+	schema_figures(&n);
+	return n;
+}
+
+static const char *figure_name(const struct object_at *at, size_t i)
+{
+	size_t n;
+	return schema_figures(&n)[i].column;
+}
+
+static int64_t figure_value(const struct object_at *at)
+{
+	int64_t value;
+	size_t n;
+	memcpy(&value, (const unsigned char *)at->data + schema_figures(&n)[at->index].in_segment, sizeof(value));
+	return value;
+}
+
+static const struct field figure_field = FIELD_INTEGER("value", figure_value, NULL, NULL);
+
+#define S struct run_segment
+static const struct field segment_fields[] = {
+	TYPE("segment"),
+	VALUE(S, id), VALUE(S, wall_start_ns), VALUE(S, boot_start_ns),
+	FIELD_AS(S, "command", command_json, NULL, NULL), // the array as text: it is what table segment has
+	VALUE(S, complete), VALUE(S, cpu_method),
+	FIELD_MAP(NULL, &figure_field, figure_count, figure_name, NULL),
+};
+#undef S
+
+/* ---- device ---- */
+
+static bool has_no_index(const struct object_at *at)
+{
+	return ((const struct run_device *)at->data)->index < 0;
+}
+
+#define D struct run_device
+static const struct field device_fields[] = {
+	TYPE("device"),
+	VALUE(D, id), VALUE(D, kind, .one_of = domain_kind_names), VALUE(D, name), VALUE(D, uuid), VALUE(D, device),
+	VALUE(D, inside), VALUE(D, index, .null_if = has_no_index), VALUE(D, source),
+	VALUE(D, provenance, .one_of = provenance_names), VALUE(D, has_energy), VALUE(D, resolution_j),
+	VALUE(D, update_period_s), VALUE(D, update_jitter_s), VALUE(D, idle_w), VALUE(D, idle_error_w),
+	VALUE(D, idle_temperature_c), VALUE(D, idle_date),
+	VALUE(D, gain), // the rows that follow are multiplied by it already
+	VALUE(D, gain_error), VALUE(D, gain_source), VALUE(D, relative_error), VALUE(D, memory_total_bytes),
+};
+#undef D
+
+/* ---- samples ---- */
+
+static const struct sample_line *sample_of(const struct object_at *at)
+{
+	return at->data;
+}
+
+static size_t metric_count(const struct object_at *at)
+{
+	size_t n;
+	metric_table(sample_of(at)->scope, &n);
+	return n;
+}
+
+static const char *metric_name(const struct object_at *at, size_t i)
+{
+	size_t n;
+	return metric_table(sample_of(at)->scope, &n)[i].name;
+}
+
+static int64_t metric_value(const struct object_at *at)
+{
+	return sample_of(at)->columns[at->index][sample_of(at)->row];
+}
+
+static const struct field metric_field = FIELD_INTEGER("value", metric_value, NULL, NULL);
+#define METRICS FIELD_MAP(NULL, &metric_field, metric_count, metric_name, NULL)
+
+#define L struct sample_line
+static const struct field sample_fields[] = {TYPE("sample"), VALUE(L, t_ns), METRICS};
+static const struct field device_sample_fields[] = {
+	TYPE("device_sample"),
+	VALUE(L, t_ns),
+	FIELD_BY(L, device, "device", struct run_device, id, NULL, NULL),
+	FIELD_BY(L, device, "name", struct run_device, name, NULL, NULL, .known = true),
+	METRICS,
+};
+static const struct field process_sample_fields[] = {
+	TYPE("process_sample"), VALUE(L, t_ns), VALUE(L, pid), VALUE(L, start_ns), METRICS,
+};
+#undef L
+
+/* ---- the other rows ---- */
+
+#define P struct run_process
+static const struct field process_fields[] = {
+	TYPE("process"),
+	VALUE(P, pid), VALUE(P, ppid), VALUE(P, start_ns), VALUE(P, end_ns), VALUE(P, command), VALUE(P, cpu_ns),
+	VALUE(P, max_rss_bytes), VALUE(P, is_main), VALUE(P, sampled),
+};
+#undef P
+
+#define E struct event
+static const struct field event_fields[] = {TYPE("event"), VALUE(E, t_ns), FIELD_AS(E, "kind", kind_name, NULL, NULL), VALUE(E, text)};
+#undef E
+
+// Of pid and tid, of which 0 is unknown.
+static bool is_zero(const struct object_at *at)
+{
+	return *(const int32_t *)(const void *)((const char *)at->data + at->field->offset) == 0;
+}
+
+#define S struct run_span
+static const struct field span_fields[] = {
+	TYPE("span"),
+	VALUE(S, id), VALUE(S, parent), VALUE(S, pid), VALUE(S, tid, .null_if = is_zero), VALUE(S, name),
+	VALUE(S, begin_ns), VALUE(S, end_ns), VALUE(S, cpu_ns), VALUE(S, category),
+	VALUE(S, kind, .one_of = span_kind_names), VALUE(S, close, .one_of = span_close_names),
+};
+#undef S
+
+#define M struct run_user_metric
+static const struct field user_metric_fields[] = {
+	TYPE("user_metric"),
+	VALUE(M, t_ns), VALUE(M, name), VALUE(M, value), VALUE(M, span), VALUE(M, pid, .null_if = is_zero),
+	VALUE(M, tid, .null_if = is_zero),
+};
+#undef M
+
+/* ---- the lines ---- */
+
+enum line {RUN, SEGMENT, DEVICE, SAMPLE, DEVICE_SAMPLE, PROCESS_SAMPLE, PROCESS, EVENT, SPAN, USER_METRIC};
+static const struct object_type lines[] = {
+	[RUN] = OBJECT_TYPE("run", "Facts of the run.", run_fields),
+	[SEGMENT] = OBJECT_TYPE("segment", "A recording.", segment_fields),
+	[DEVICE] = OBJECT_TYPE("device", "A measured device.", device_fields),
+	[SAMPLE] = OBJECT_TYPE("sample", "A sample of the run.", sample_fields),
+	[DEVICE_SAMPLE] = OBJECT_TYPE("device_sample", "A sample of a device.", device_sample_fields),
+	[PROCESS_SAMPLE] = OBJECT_TYPE("process_sample", "A sample of a process.", process_sample_fields),
+	[PROCESS] = OBJECT_TYPE("process", "A process of the program.", process_fields),
+	[EVENT] = OBJECT_TYPE("event", "What happened while the run was recorded.", event_fields),
+	[SPAN] = OBJECT_TYPE("span", "A call of a code block.", span_fields),
+	[USER_METRIC] = OBJECT_TYPE("user_metric", "A value that the program reported.", user_metric_fields),
+};
+// clang-format on
+
+static void put(struct export_out *out, enum line line, const void *data)
+{
+	document_json(&out->text, &lines[line], data, false);
 	buf_char(&out->text, '\n');
 	export_out_more(out);
 }
 
-// "" stands for "none" in the structs.
-static void put_name(struct jsonw *j, const char *key, const char *text)
+static void put_rows(struct export_out *out, enum line line, const void *rows, size_t n, size_t size)
 {
-	jsonw_key_string(j, key, text[0] != '\0' ? text : NULL);
+	for (size_t i = 0; i < n; i++)
+		put(out, line, (const char *)rows + i * size);
 }
 
-static void put_run(const struct run *run, struct export_out *out)
+static void put_samples(const struct run *run, struct export_out *out)
 {
-	struct jsonw j;
-	begin(&j, out, "run");
-	for (size_t i = 0; i < run->n_facts; i++)
-		jsonw_key_string(&j, run->facts[i].key, run->facts[i].value);
-	end(&j, out);
-}
-
-static void put_segment(const struct run_segment *segment, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "segment");
-	jsonw_key_i64(&j, "id", segment->id);
-	jsonw_key_i64(&j, "wall_start_ns", segment->wall_start_ns);
-	jsonw_key_i64(&j, "boot_start_ns", segment->boot_start_ns);
-	jsonw_key_string(&j, "command", segment->command_json); // the array as text: it is what table segment has
-	jsonw_key_bool(&j, "complete", segment->complete);
-	jsonw_key_string(&j, "cpu_method", segment->cpu_method);
-	size_t n;
-	const struct schema_figure *figures = schema_figures(&n);
-	for (size_t i = 0; i < n; i++) {
-		int64_t value;
-		memcpy(&value, (const unsigned char *)segment + figures[i].in_segment, sizeof(value));
-		jsonw_key_i64(&j, figures[i].column, value);
+	struct sample_line line = {.scope = METRIC_RUN, .columns = run->values};
+	for (; line.row < run->n; line.row++) {
+		line.t_ns = run->t_ns[line.row];
+		put(out, SAMPLE, &line);
 	}
-	end(&j, out);
 }
 
-static void put_device(const struct run_device *device, struct export_out *out)
+static void put_device_samples(const struct run_device *device, struct export_out *out)
 {
-	struct jsonw j;
-	begin(&j, out, "device");
-	jsonw_key_i64(&j, "id", device->id);
-	jsonw_key_string(&j, "kind", device->kind < DOMAIN_KINDS ? domain_kind_name(device->kind) : NULL);
-	put_name(&j, "name", device->name);
-	put_name(&j, "uuid", device->uuid);
-	put_name(&j, "device", device->device);
-	put_name(&j, "inside", device->inside);
-	jsonw_key_i64(&j, "index", device->index >= 0 ? device->index : VALUE_MISSING);
-	put_name(&j, "source", device->source);
-	jsonw_key_string(&j, "provenance", provenance_name(device->provenance));
-	jsonw_key_bool(&j, "has_energy", device->has_energy);
-	jsonw_key_double(&j, "resolution_j", device->resolution_j);
-	jsonw_key_double(&j, "update_period_s", device->update_period_s);
-	jsonw_key_double(&j, "update_jitter_s", device->update_jitter_s);
-	jsonw_key_double(&j, "idle_w", device->idle_w);
-	jsonw_key_double(&j, "idle_error_w", device->idle_error_w);
-	jsonw_key_double(&j, "idle_temperature_c", device->idle_temperature_c);
-	put_name(&j, "idle_date", device->idle_date);
-	jsonw_key_double(&j, "gain", device->gain); // the rows that follow are multiplied by it already
-	jsonw_key_double(&j, "gain_error", device->gain_error);
-	put_name(&j, "gain_source", device->gain_source);
-	jsonw_key_double(&j, "relative_error", device->relative_error);
-	jsonw_key_i64(&j, "memory_total_bytes", device->memory_total_bytes);
-	end(&j, out);
+	struct sample_line line = {.scope = METRIC_DEVICE, .device = device, .columns = device->values};
+	for (; line.row < device->n; line.row++) {
+		line.t_ns = device->t_ns[line.row];
+		put(out, DEVICE_SAMPLE, &line);
+	}
 }
 
-static void put_values(struct jsonw *j, enum metric_scope scope, int64_t *const *columns, size_t at)
+static void put_process_samples(const struct run_process_samples *samples, struct export_out *out)
 {
-	size_t n;
-	const struct metric *metrics = metric_table(scope, &n);
-	for (size_t m = 0; m < n; m++)
-		jsonw_key_i64(j, metrics[m].name, columns[m][at]);
-}
-
-static void put_sample(const struct run *run, size_t at, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "sample");
-	jsonw_key_i64(&j, "t_ns", run->t_ns[at]);
-	put_values(&j, METRIC_RUN, run->values, at);
-	end(&j, out);
-}
-
-static void put_device_sample(const struct run_device *device, size_t at, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "device_sample");
-	jsonw_key_i64(&j, "t_ns", device->t_ns[at]);
-	jsonw_key_i64(&j, "device", device->id);
-	jsonw_key_string(&j, "name", device->name);
-	put_values(&j, METRIC_DEVICE, device->values, at);
-	end(&j, out);
-}
-
-static void put_process_sample(const struct run_process_samples *samples, size_t at, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "process_sample");
-	jsonw_key_i64(&j, "t_ns", samples->t_ns[at]);
-	jsonw_key_i64(&j, "pid", samples->pid[at]);
-	jsonw_key_i64(&j, "start_ns", samples->start_ns[at]);
-	put_values(&j, METRIC_PROCESS, samples->values, at);
-	end(&j, out);
-}
-
-static void put_process(const struct run_process *process, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "process");
-	jsonw_key_i64(&j, "pid", process->pid);
-	jsonw_key_i64(&j, "ppid", process->ppid);
-	jsonw_key_i64(&j, "start_ns", process->start_ns);
-	jsonw_key_i64(&j, "end_ns", process->end_ns);
-	jsonw_key_string(&j, "command", process->command);
-	jsonw_key_i64(&j, "cpu_ns", process->cpu_ns);
-	jsonw_key_i64(&j, "max_rss_bytes", process->max_rss_bytes);
-	jsonw_key_bool(&j, "is_main", process->is_main);
-	jsonw_key_bool(&j, "sampled", process->sampled);
-	end(&j, out);
-}
-
-static void put_event(const struct event *event, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "event");
-	jsonw_key_i64(&j, "t_ns", event->t_ns);
-	jsonw_key_string(&j, "kind", event->kind_name);
-	jsonw_key_string(&j, "text", event->text);
-	end(&j, out);
-}
-
-static void put_span(const struct run_span *span, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "span");
-	jsonw_key_i64(&j, "id", span->id);
-	jsonw_key_i64(&j, "parent", span->parent);
-	jsonw_key_i64(&j, "pid", span->pid);
-	jsonw_key_i64(&j, "tid", span->tid != 0 ? span->tid : VALUE_MISSING);
-	jsonw_key_string(&j, "name", span->name);
-	jsonw_key_i64(&j, "begin_ns", span->begin_ns);
-	jsonw_key_i64(&j, "end_ns", span->end_ns);
-	jsonw_key_i64(&j, "cpu_ns", span->cpu_ns);
-	jsonw_key_string(&j, "category", span->category);
-	jsonw_key_string(&j, "kind", span_kind_name(span->kind));
-	jsonw_key_string(&j, "close", span_close_name(span->close));
-	end(&j, out);
-}
-
-static void put_user_metric(const struct run_user_metric *metric, struct export_out *out)
-{
-	struct jsonw j;
-	begin(&j, out, "user_metric");
-	jsonw_key_i64(&j, "t_ns", metric->t_ns);
-	jsonw_key_string(&j, "name", metric->name);
-	jsonw_key_double(&j, "value", metric->value);
-	jsonw_key_i64(&j, "span", metric->span);
-	jsonw_key_i64(&j, "pid", metric->pid != 0 ? metric->pid : VALUE_MISSING);
-	jsonw_key_i64(&j, "tid", metric->tid != 0 ? metric->tid : VALUE_MISSING);
-	end(&j, out);
+	struct sample_line line = {.scope = METRIC_PROCESS, .columns = samples->values};
+	for (; line.row < samples->n; line.row++) {
+		line.t_ns = samples->t_ns[line.row];
+		line.pid = samples->pid[line.row];
+		line.start_ns = samples->start_ns[line.row];
+		put(out, PROCESS_SAMPLE, &line);
+	}
 }
 
 int export_jsonl(const struct run *run, struct export_out *out)
 {
-	put_run(run, out);
-	for (size_t i = 0; i < run->n_segments; i++)
-		put_segment(&run->segments[i], out);
-	for (size_t i = 0; i < run->n_devices; i++)
-		put_device(&run->devices[i], out);
-	for (size_t i = 0; i < run->n; i++)
-		put_sample(run, i, out);
+	put(out, RUN, run);
+	put_rows(out, SEGMENT, run->segments, run->n_segments, sizeof(*run->segments));
+	put_rows(out, DEVICE, run->devices, run->n_devices, sizeof(*run->devices));
+	put_samples(run, out);
 	for (size_t d = 0; d < run->n_devices; d++)
-		for (size_t i = 0; i < run->devices[d].n; i++)
-			put_device_sample(&run->devices[d], i, out);
-	for (size_t i = 0; i < run->process_samples.n; i++)
-		put_process_sample(&run->process_samples, i, out);
-	for (size_t i = 0; i < run->n_processes; i++)
-		put_process(&run->processes[i], out);
-	for (size_t i = 0; i < run->n_events; i++)
-		put_event(&run->events[i], out);
-	for (size_t i = 0; i < run->n_spans; i++)
-		put_span(&run->spans[i], out);
-	for (size_t i = 0; i < run->n_user_metrics; i++)
-		put_user_metric(&run->user_metrics[i], out);
+		put_device_samples(&run->devices[d], out);
+	put_process_samples(&run->process_samples, out);
+	put_rows(out, PROCESS, run->processes, run->n_processes, sizeof(*run->processes));
+	put_rows(out, EVENT, run->events, run->n_events, sizeof(*run->events));
+	put_rows(out, SPAN, run->spans, run->n_spans, sizeof(*run->spans));
+	put_rows(out, USER_METRIC, run->user_metrics, run->n_user_metrics, sizeof(*run->user_metrics));
 	return 0;
 }
