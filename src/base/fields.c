@@ -104,20 +104,22 @@ enum field_type field_value_type(const struct field *field)
 
 bool field_is_null(const struct field *field, const struct object_at *at)
 {
+	if (field->null_if == NULL)
+		return false;
 	struct object_at asked = *at;
 	asked.field = field;
-	return field->null_if != NULL && field->null_if(&asked);
+	return field->null_if(&asked);
 }
 
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch)
 {
-	struct object_at asked = *at;
-	asked.field = field;
 	buf_clear(scratch);
 	if (field_is_null(field, at))
 		return (struct field_value){.type = field_value_type(field)};
 	if (field->get.number == NULL)
 		return scaled(field, stored(field, place(field, at)));
+	struct object_at asked = *at;
+	asked.field = field;
 	if (field->type == FIELD_IS_NUMBER)
 		return number_value(field->get.number(&asked));
 	if (field->type == FIELD_IS_INTEGER)
@@ -166,9 +168,11 @@ const struct field text_item = {.type = FIELD_IS_TEXT, .meaning = "one of them"}
 
 bool field_present(const struct field *field, const struct object_at *at)
 {
+	if (field->present == NULL)
+		return true;
 	struct object_at asked = *at;
 	asked.field = field;
-	return field->present == NULL || field->present(&asked);
+	return field->present(&asked);
 }
 
 const struct field *object_as_list(const struct object_type *type)
