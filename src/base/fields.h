@@ -78,7 +78,7 @@ struct field {
 	} get;
 	const char *argument; // for the getter: what it looks up
 	double scale;         // of an integer that lies somewhere: times this it is the number that is written; 0: as it is
-	int digits;           // of a number: it is rounded to so many significant digits; 0: not rounded
+	int digits; // of a number: it is rounded to so many significant digits, or FIELD_DIGITS_OF_INSTANT; 0: not rounded
 	/* Of an object, a list and a map. */
 	const struct object_type *object;
 	const struct field *value;                                // of a list or map of plain values: its getter, with at->index
@@ -96,6 +96,9 @@ struct field {
 	bool known;                // never null, though its type could be
 	const char *const *one_of; // the texts that it may be, NULL-terminated; of an enum, in its order; NULL: any
 };
+
+// A time in seconds: exact to a microsecond, and to nine digits where that is more.
+enum { FIELD_DIGITS_OF_INSTANT = -1 };
 
 // A document that is a list has one field, a list without a key.
 struct object_type {
@@ -221,6 +224,7 @@ struct object_type {
 struct field_value {
 	enum field_type type; // as field_value_type says
 	bool known;
+	int digits; // of FIELD_IS_ANY: as in struct field
 	union {
 		double number;
 		int64_t integer;

@@ -9,15 +9,23 @@ struct writer {
 
 static void object(struct writer *w, const struct object_at *at);
 
+static void number(struct jsonw *j, double value, int digits)
+{
+	if (digits == FIELD_DIGITS_OF_INSTANT)
+		digits = value < 1e4 ? 9 : 11;
+	if (digits > 0)
+		jsonw_rounded(j, value, digits);
+	else
+		jsonw_double(j, value);
+}
+
 static void plain(struct writer *w, const struct field *field, const struct object_at *at)
 {
 	struct field_value value = field_value(field, at, &w->scratch);
 	if (!value.known)
 		jsonw_null(w->j);
-	else if (value.type == FIELD_IS_NUMBER && field->digits > 0)
-		jsonw_rounded(w->j, value.number, field->digits);
 	else if (value.type == FIELD_IS_NUMBER)
-		jsonw_double(w->j, value.number);
+		number(w->j, value.number, value.digits != 0 ? value.digits : field->digits);
 	else if (value.type == FIELD_IS_INTEGER)
 		jsonw_i64(w->j, value.integer);
 	else if (value.type == FIELD_IS_UNSIGNED)

@@ -10,6 +10,7 @@
 #include "report/blocks_report.h"
 #include "report/cap_list.h"
 #include "report/cap_tune.h"
+#include "report/charts_json.h"
 #include "report/compare_report.h"
 #include "report/fields/document.h"
 #include "report/model_report.h"
@@ -37,6 +38,7 @@ static const struct schema {
 	{"blocks", &blocks_document_type},
 	{"tracking", &tracking_type},
 	{"compare", &compare_type},
+	{"charts", &charts_type},
 	{"bench", &bench_type},
 	{"cap-list", &cap_list_type},
 	{"cap-get", &cap_row_type},

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "analysis/chart/chart.h"
-#include "base/buf.h"
+#include "base/fields.h"
 
+extern const struct object_type charts_type; // struct charts
 void charts_json(const struct charts *charts, struct buf *out);
