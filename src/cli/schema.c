@@ -43,6 +43,7 @@ static const struct schema {
 	{"cap-list", &cap_list_type},
 	{"cap-get", &cap_row_type},
 	{"cap-tune", &cap_tune_type},
+	{"cap-tune-list", &cap_tune_list_type},
 	{"model", &model_type},
 	{"sensors", &sensors_type},
 	{"list", &list_type},

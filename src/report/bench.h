@@ -2,7 +2,9 @@
 #pragma once
 
 #include "analysis/bench/bench.h"
-#include "base/fields.h"
+#include "base/buf.h"
+
+struct object_type; // base/fields.h
 
 struct bench_command {
 	const char *text; // as a shell would take it

@@ -3,9 +3,11 @@
 
 #include "analysis/compare/tracking_blocks.h"
 #include "analysis/findings.h"
-#include "base/fields.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
+
+struct object_type; // base/fields.h
 
 // {"overall", "static_data", "code_block_results", "energy"}; energy only of runs that could have measured any.
 void blocks_document(const struct findings *findings, struct buf *out);

@@ -1,8 +1,10 @@
 /* What can be limited, for people and as JSON. */
 #pragma once
 
-#include "base/fields.h"
+#include "base/buf.h"
 #include "cap/device.h"
+
+struct object_type; // base/fields.h
 
 // One name of a device with all that can be limited of it.
 struct cap_row {

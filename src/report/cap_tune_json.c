@@ -7,10 +7,17 @@ enum { CURVE_POINTS = 60 };
 
 // clang-format off
 
-// Each report is an object of its own; it is the document of what is in it.
+struct report_list {
+	const struct cap_tune_report *reports;
+	size_t n;
+};
+
+// The report around an object, of several in a list.
 static const struct cap_tune_report *report_of(const struct object_at *at)
 {
-	return object_document(at);
+	while (at->type != &cap_tune_type)
+		at = at->outer;
+	return at->data;
 }
 
 static bool is_clock(const struct object_at *at)
@@ -208,18 +215,16 @@ static const struct field report_fields[] = {
 #undef R
 const struct object_type cap_tune_type = OBJECT_TYPE("cap_tune", "Result of wattle cap tune for a device.", report_fields);
 
+static const struct field list_fields[] = {
+	FIELD_ITEMS(struct report_list, NULL, reports, n, &cap_tune_type, "a result for each device"),
+};
+const struct object_type cap_tune_list_type =
+	OBJECT_TYPE("cap_tune_list", "Results of wattle cap tune for several devices.", list_fields);
+
 static void document(const struct cap_tune_report *reports, size_t n, struct buf *out, bool pretty)
 {
-	struct jsonw j;
-	jsonw_init(&j, out, pretty);
-	if (n == 1) {
-		object_json(&j, &cap_tune_type, reports, NULL);
-		return;
-	}
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < n; i++)
-		object_json(&j, &cap_tune_type, &reports[i], NULL);
-	jsonw_end_array(&j);
+	const struct report_list list = {reports, n};
+	document_json(out, n == 1 ? &cap_tune_type : &cap_tune_list_type, n == 1 ? (const void *)reports : &list, pretty);
 }
 
 void cap_tune_json(const struct cap_tune_report *reports, size_t n, struct buf *out)

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "analysis/chart/chart.h"
-#include "base/fields.h"
+#include "base/buf.h"
+
+struct object_type; // base/fields.h
 
 extern const struct object_type charts_type; // struct charts
 void charts_json(const struct charts *charts, struct buf *out);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "analysis/compare/compare.h"
-#include "base/fields.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
+
+struct object_type; // base/fields.h
 
 extern const struct object_type compare_type; // struct comparison
 void compare_json(const struct comparison *comparison, struct buf *out); // keys: docs/compare.md
