@@ -33,22 +33,9 @@ static const struct schema {
 	const char *name;
 	const struct object_type *type;
 } schemas[] = {
-	{"report", &report_type},
-	{"job", &job_report_type},
-	{"blocks", &blocks_document_type},
-	{"tracking", &tracking_type},
-	{"compare", &compare_type},
-	{"charts", &charts_type},
-	{"bench", &bench_type},
-	{"cap-list", &cap_list_type},
-	{"cap-get", &cap_row_type},
-	{"cap-tune", &cap_tune_type},
-	{"cap-tune-list", &cap_tune_list_type},
-	{"model", &model_type},
-	{"sensors", &sensors_type},
-	{"list", &list_type},
-	{"now", &now_type},
-	{"store-status", &store_status_type},
+#define SCHEMA(name_, type_) {(name_), &(type_)},
+#include "cli/schemas.def"
+#undef SCHEMA
 };
 
 static const struct schema *schema_named(const char *name)
