@@ -272,6 +272,102 @@ static void requires_what_is_always_present(void **state)
 	json_decref(schema);
 }
 
+/* ---- maps among the fields, lists that may be null, values of any type ---- */
+
+static struct field_value any_value(const struct object_at *at)
+{
+	static const struct field_value values[] = {
+		{.type = FIELD_IS_TEXT, .known = true, .text = "a"},
+		{.type = FIELD_IS_INTEGER, .known = true, .integer = -7},
+		{.type = FIELD_IS_NUMBER, .known = true, .digits = 3, .number = 1.23456},
+		{.type = FIELD_IS_NUMBER, .known = false},
+	};
+	return values[at->index];
+}
+
+static size_t four(const struct object_at *at)
+{
+	return 4;
+}
+
+static const char *any_name(const struct object_at *at, size_t i)
+{
+	static const char *const names[] = {"text", "integer", "number", "unknown"};
+	return names[i];
+}
+
+static double instant_s(const struct object_at *at)
+{
+	return at->index == 0 ? 1234.56789012345 : 123456.789012345;
+}
+
+static bool is_incomplete(const struct object_at *at)
+{
+	return !((const struct made *)at->data)->complete;
+}
+
+static const void *first(const struct object_at *at, size_t i)
+{
+	return &((const struct made *)at->data)->first;
+}
+
+static const struct field any_field = FIELD_GETTER(FIELD_IS_ANY, any, "value", any_value, NULL, "any value");
+static const struct field instant_field = FIELD_NUMBER("at_s", instant_s, "s", "an instant", .digits = FIELD_DIGITS_OF_INSTANT);
+static const struct field open_fields[] = {
+	FIELD(struct made, complete, NULL, "whether it ended"),
+	FIELD_MAP(NULL, &any_field, four, any_name, "further keys"),
+	FIELD_VALUES("instants_s", &instant_field, two, "instants", .null_if = is_incomplete),
+	FIELD_INLINE_FOUND(&reading_type, first),
+};
+static const struct object_type open_type = OBJECT_TYPE("open", "It has keys that no field has.", open_fields);
+
+static const struct open_row {
+	const char *teaches;
+	const struct made *made;
+	const char *json;
+} open_rows[] = {
+	{"JSON: items of a map among the fields, instants exact to a microsecond", &known,
+		"{\"complete\": true, \"text\": \"a\", \"integer\": -7, \"number\": 1.23, \"unknown\": null, "
+		"\"instants_s\": [1234.56789, 123456.78901], "},
+	{"JSON: a list that is null", &unknown,
+		"{\"complete\": false, \"text\": \"a\", \"integer\": -7, \"number\": 1.23, \"unknown\": null, "
+		"\"instants_s\": null, "},
+};
+
+static const struct field outer_fields[] = {FIELD_HERE("open", &open_type, "the object")};
+static const struct object_type outer_type = OBJECT_TYPE("outer", "An object around it.", outer_fields);
+
+static void check_open(void **state)
+{
+	const struct open_row *row = *state;
+	struct buf out;
+	buf_init(&out, 1 << 16);
+	document_json(&out, &outer_type, row->made, false);
+	assert_non_null(out.data);
+	assert_memory_equal(out.data + strlen("{\"open\": "), row->json, strlen(row->json));
+	buf_finish(&out);
+}
+
+static void schema_of_open_object(void **state)
+{
+	json_t *schema = schema_of(&open_type);
+	json_t *open = json_object_get(json_object_get(schema, "$defs"), "open");
+	json_object_del(open, "description");
+	char *text = json_dumps(open, JSON_PRESERVE_ORDER);
+	assert_string_equal(text,
+		"{\"type\": \"object\", \"properties\": "
+		"{\"complete\": {\"description\": \"whether it ended\", \"type\": \"boolean\"}, "
+		"\"instants_s\": {\"description\": \"instants\", \"type\": [\"array\", \"null\"], "
+		"\"items\": {\"description\": \"an instant (s)\", \"type\": [\"number\", \"null\"]}}, "
+		"\"name\": {\"description\": \"name of the meter\", \"type\": [\"string\", \"null\"]}, "
+		"\"power_w\": {\"description\": \"power (W)\", \"type\": [\"number\", \"null\"]}, "
+		"\"of\": {\"description\": \"process id plus place\", \"type\": [\"integer\", \"null\"]}}, "
+		"\"required\": [\"complete\", \"instants_s\", \"name\", \"power_w\", \"of\"], "
+		"\"additionalProperties\": {\"description\": \"any value\"}}");
+	free(text);
+	json_decref(schema);
+}
+
 /* ---- JSON read back ---- */
 
 struct saved {
@@ -388,6 +484,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "JSON: a document may be a list", check_list);
 	ROWS_ADD(&tests, schema_rows, check_schema);
 	ROWS_ADD_ONE(&tests, "schema: a document that is a list", schema_of_a_list);
+	ROWS_ADD(&tests, open_rows, check_open);
+	ROWS_ADD_ONE(&tests, "schema: an object with other keys", schema_of_open_object);
 	ROWS_ADD(&tests, read_rows, check_read);
 	ROWS_ADD_ONE(&tests, "schema: required is what is always present", requires_what_is_always_present);
 	return rows_run(&tests, "field tables");
