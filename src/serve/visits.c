@@ -62,6 +62,15 @@ static size_t count_of_origin(const struct visits *visits, uint64_t origin)
 	return n;
 }
 
+// Those that are closed already free their places in the library's next run.
+static size_t count_here(const struct visits *visits)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < VISITS_MAX; i++)
+		n += is_here(&visits->items[i]);
+	return n;
+}
+
 /* Who is to go rather than another of its origin: first those that are late, the latest of them; else those that wait for no answer; else
  * who came first, whatever it has done since, as a client that asks without end is never late. */
 static bool goes_before(const struct candidate *a, const struct candidate *b)
@@ -100,7 +109,7 @@ static void make_room(struct visits *visits, int64_t t_ns)
 
 struct visit *visits_begin(struct visits *visits, int fd, uint64_t origin, int64_t t_ns)
 {
-	if (visits->n >= VISITS_ROOMY)
+	if (count_here(visits) >= VISITS_ROOMY)
 		make_room(visits, t_ns);
 	for (size_t i = 0; i < VISITS_MAX; i++) {
 		struct visit *visit = &visits->items[i];

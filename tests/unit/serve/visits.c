@@ -163,6 +163,30 @@ static void closed_after_its_answer(void **state)
 	}
 }
 
+static void closed_ones_make_room(void **state)
+{
+	struct visits visits;
+	int others[VISITS_ROOMY], fds[VISITS_ROOMY];
+	visits_init(&visits);
+	for (int i = 0; i < VISITS_ROOMY; i++) {
+		fds[i] = connection(&others[i]);
+		struct visit *visit = visits_begin(&visits, fds[i], 1, 0);
+		if (i < VISITS_ROOMY - 1)
+			continue;
+		visit_is_asked(visit, 0);
+		visits_answered(&visits, visit, 1); // closed, and not yet reaped
+	}
+	int newcomer_other, newcomer = connection(&newcomer_other);
+	assert_non_null(visits_begin(&visits, newcomer, 1, 2));
+	for (int i = 0; i < VISITS_ROOMY; i++) {
+		assert_int_equal(is_hung_up(others[i]), i == VISITS_ROOMY - 1);
+		close(fds[i]);
+		close(others[i]);
+	}
+	close(newcomer);
+	close(newcomer_other);
+}
+
 // A TCP connection over the loopback with as much on its way to the client as it takes.
 static int tcp_connection(int listener, int *ret_client)
 {
@@ -228,6 +252,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests,
 		"after its answer a connection stays while there is room, and is closed when places are short",
 		closed_after_its_answer);
+	ROWS_ADD_ONE(&tests, "who comes closes nobody while connections that are closed already free their places",
+		closed_ones_make_room);
 	ROWS_ADD_ONE(&tests, "who reads its answer slowly stays, who reads nothing goes", slow_reader);
 	return rows_run(&tests, "visits");
 }
