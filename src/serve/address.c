@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -65,13 +66,16 @@ static bool is_loopback(const struct sockaddr *address)
 
 static int listen_at(const struct addrinfo *where)
 {
-	const int on = 1, off = 0;
+	const int on = 1, off = 0, defer_s = 1;
 	int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (where->ai_family == AF_INET6) // "::" is for IPv4 as well
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	/* A connection comes to us with the first bytes of its request, or after that time. An honest request is whole then: it is not
+	 * taken for a client that sends nothing because its program was held up between connect and send. */
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer_s, sizeof(defer_s));
 	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
 	int r = -errno;

@@ -24,11 +24,13 @@ KINDS = {
 }
 
 
-def scrape(server, source):
-    """How long an answer took, in seconds."""
-    begin = time.monotonic()
+def scrape(server, source, held_up_s=0):
+    """How long an answer took, in seconds, without a pause between connect and request."""
+    begin = time.monotonic() + held_up_s
     connection = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=(source, 0))
     try:
+        connection.connect()
+        time.sleep(held_up_s)
         connection.request("GET", "/metrics")
         answer = connection.getresponse()
         assert answer.status == 200, answer.status
@@ -76,6 +78,17 @@ def add_many(kind, who):
 
 for kind in ("never-reads", "silent", "many-requests"):
     add_many(kind, KINDS[kind])
+
+
+@test
+def held_up_before_the_request(room):
+    """a client on a busy machine that connects and sends its request 0.2 s later beside 500 that send half of one is answered within 1 s"""
+    env, _ = powercap(room, "package-0=50")
+    server = Server(room, "--interval", "100ms", env=env)
+    attacker = room.start(ATTACKER, "half-request", server.host, str(server.port), "127.0.0.9", "500", program=sys.executable)
+    assert attacker.stdout.readline() == b"ready\n"
+    longest = max(scrape(server, "127.0.0.1", held_up_s=0.2) for _ in range(10))
+    assert longest < LIMIT_S, longest
 
 
 if __name__ == "__main__":
