@@ -3,6 +3,7 @@
 import copy
 import functools
 import json
+import re
 import subprocess
 
 import made_jobs
@@ -94,6 +95,17 @@ def stored_runs(room):
 
 
 @test
+def charts(room):
+    """the charts' data in the pages of a run and of one without energy"""
+    for kind in ("training", "no_energy"):
+        page = room.wattle("report", made_run(room, kind), "--format", "html", "-o", f"{kind}.html")
+        assert page.returncode == 0, page.stderr
+        (data,) = re.findall(r'<script type="application/json" id="charts">(.*?)</script>',
+                             (room.folder / f"{kind}.html").read_text(), re.S)
+        check("charts", data, kind)
+
+
+@test
 def stored_jobs(room):
     """reports of made jobs of several ranks, and of one rank"""
     for kind in JOBS:
@@ -161,6 +173,15 @@ def limits(room):
     document(room, "cap-get", "cap", "get", "gpu-0", "--json")
     found, _ = tune_room.tune(room, "--step", "step", "--", *tune_room.WORK)
     check("cap-tune", json.dumps(found))
+
+
+@test
+def a_limit_for_each(room):
+    """a search for the best limit of each of two GPUs"""
+    tune_room.put(room, tune_room.CARD, tune_room.CARD)
+    found, _ = tune_room.tune(room, "--each", "--caps", 3, "--step", "step", "--", *tune_room.WORK, "--gpus", "0,1",
+                              device="gpus")
+    check("cap-tune-list", json.dumps(found))
 
 
 @test
