@@ -2,7 +2,7 @@
  * who scrapes has got it. A row passes on rarely, because each is a new series for whoever scrapes. Counters go on over restarts. Pure. */
 #pragma once
 
-#include "base/jsonw.h"
+#include "base/fields.h"
 #include "now/now.h"
 #include "serve/told.h"
 
@@ -37,7 +37,7 @@ void pids_forget(struct pid_table *table, const struct told_seen *seen);
 
 /* ---- over restarts (pids_state.c) ---- */
 
-void pids_write(const struct pid_table *table, struct jsonw *j); // an array
+extern const struct object_type pids_type; // data: struct pid_table
 // Whether somebody's row would be the same series: a number came to another process like the one that has ended.
 bool pids_is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command);
 // same_boot: what lived then may live still.

@@ -3,25 +3,36 @@
 #include "base/redact.h"
 #include "base/util.h"
 
-void pids_write(const struct pid_table *table, struct jsonw *j)
+static int64_t uid(const struct object_at *at)
 {
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < table->n; i++) {
-		const struct pid_row *row = &table->items[i];
-		jsonw_begin_object(j);
-		jsonw_key_i64(j, "pid", row->now.pid);
-		jsonw_key_i64(j, "start_ticks", (int64_t)row->now.start_ticks);
-		jsonw_key_string(j, "command", row->now.command);
-		jsonw_key_i64(j, "uid", row->now.uid != (uid_t)-1 ? (int64_t)row->now.uid : VALUE_MISSING);
-		jsonw_key_bool(j, "target", row->now.is_target);
-		jsonw_key_bool(j, "told", row->state != TOLD_NOT);
-		jsonw_key_bool(j, "ended", row->now.is_gone);
-		jsonw_key_double(j, "energy_j", row->now.energy_j);
-		jsonw_key_i64(j, "cpu_ns", row->now.cpu_ns);
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
+	const struct pid_row *row = at->data;
+	return row->now.uid != (uid_t)-1 ? (int64_t)row->now.uid : VALUE_MISSING;
 }
+
+static bool has_row(const struct object_at *at)
+{
+	return ((const struct pid_row *)at->data)->state != TOLD_NOT;
+}
+
+// clang-format off
+#define P struct pid_row
+static const struct field row_fields[] = {
+	FIELD_AS(P, "pid", now.pid, NULL, "process id"),
+	FIELD_AS(P, "start_ticks", now.start_ticks, NULL, "when it started, in ticks since boot"),
+	FIELD_AS(P, "command", now.command, NULL, "command line, or the name of the program", .known = true),
+	FIELD_INTEGER("uid", uid, NULL, "user id"),
+	FIELD_AS(P, "target", now.is_target, NULL, "whether it belongs to the watched program"),
+	FIELD_BOOLEAN("told", has_row, NULL, "whether it has a row in the metrics"),
+	FIELD_AS(P, "ended", now.is_gone, NULL, "whether it has ended"),
+	FIELD_AS(P, "energy_j", now.energy_j, "J", "energy attributed to it"),
+	FIELD_AS(P, "cpu_ns", now.cpu_ns, "ns", "CPU time"),
+};
+#undef P
+static const struct object_type row_type = OBJECT_TYPE("kept_process", "A process.", row_fields);
+
+static const struct field pids_fields[] = {FIELD_ITEMS(struct pid_table, NULL, items, n, &row_type, "processes")};
+const struct object_type pids_type = OBJECT_TYPE("kept_processes", "Processes.", pids_fields);
+// clang-format on
 
 /* ---- reading ---- */
 

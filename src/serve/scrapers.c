@@ -87,18 +87,19 @@ struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 
 /* ---- over restarts ---- */
 
-void scrapers_write(const struct scrapers *scrapers, struct jsonw *j)
-{
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < scrapers->n; i++) {
-		jsonw_begin_object(j);
-		jsonw_key_i64(j, "id", scrapers->items[i].id);
-		jsonw_key_i64(j, "came_ns", scrapers->items[i].t_ns);
-		jsonw_key_i64(j, "gap_ns", scrapers->items[i].gap_ns);
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
-}
+// clang-format off
+static const struct field scraper_fields[] = {
+	FIELD(struct scraper, id, NULL, "hash of address and program"),
+	FIELD_AS(struct scraper, "came_ns", t_ns, "ns", "when it came last"),
+	FIELD(struct scraper, gap_ns, "ns", "time between its last two requests"),
+};
+// clang-format on
+static const struct object_type scraper_type = OBJECT_TYPE("scraper", "A client.", scraper_fields);
+
+FIELD_ARRAY_OF(scraper, struct scrapers, items, n)
+
+static const struct field scrapers_fields[] = {FIELD_LIST(NULL, &scraper_type, scraper_count, scraper_item, "clients")};
+const struct object_type scrapers_type = OBJECT_TYPE("scrapers", "Clients.", scrapers_fields);
 
 // What is out of its range is 0: long ago.
 static int64_t take_number(const json_t *object, const char *key, int64_t most_ns)

@@ -17,14 +17,16 @@ enum {
 	SCRAPER_RHYTHM_S = 900 // no slower one than this
 };
 
+struct scraper {
+	uint32_t id;
+	uint64_t line;  // the connection that it has; 0: it has hung up
+	uint64_t look;  // the last that it has got, whole
+	int64_t t_ns;   // … and when
+	int64_t gap_ns; // time between the last two; 0: it came once
+};
+
 struct scrapers {
-	struct {
-		uint32_t id;
-		uint64_t line;  // the connection that it has; 0: it has hung up
-		uint64_t look;  // the last that it has got, whole
-		int64_t t_ns;   // … and when
-		int64_t gap_ns; // time between the last two; 0: it came once
-	} items[SCRAPERS_MAX];
+	struct scraper items[SCRAPERS_MAX];
 	size_t n;
 };
 
@@ -38,5 +40,5 @@ struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);
 
 /* Over restarts: who came is waited for, or the first who comes would take the last words of before from the others. An array, and back;
  * same_boot: its times are of our clock. */
-void scrapers_write(const struct scrapers *scrapers, struct jsonw *j);
+extern const struct object_type scrapers_type; // data: struct scrapers
 void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boot, int64_t t_ns);

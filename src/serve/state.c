@@ -1,6 +1,7 @@
 #include "serve/state.h"
 
 #include "base/cleanup.h"
+#include "base/fields_json.h"
 #include "base/file.h"
 #include "base/util.h"
 
@@ -10,51 +11,75 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char schema[] = "wattle-serve-state/1";
+#define SCHEMA "wattle-serve-state/1"
 
 /* ---- writing ---- */
 
-static void write_domain(struct jsonw *j, const struct now_kept *kept)
+struct document {
+	const char *node, *boot;
+	bool is_last;
+	const struct now_state *now;
+	size_t n_domains;
+	struct now_kept *kept; // where a domain lies while it is written
+	const struct tally *tally;
+};
+
+static size_t domain_count(const struct object_at *at)
 {
-	jsonw_begin_object(j);
-	jsonw_key_string(j, "domain", kept->name);
-	jsonw_key_string(j, "uuid", kept->uuid);
-	jsonw_key_string(j, "source", kept->source);
-	jsonw_key_i64(j, "energy_uj", kept->energy_uj);
-	jsonw_key_i64(j, "wraps", kept->wraps);
-	jsonw_key_i64(j, "resets", kept->resets);
-	jsonw_key_i64(j, "gaps", kept->gaps);
-	if (kept->has_raw) {
-		jsonw_key_i64(j, "raw_uj", (int64_t)kept->last_raw);
-		jsonw_key_i64(j, "read_ns", kept->last_t_ns);
-		jsonw_key_i64(j, "changed_ns", kept->last_change_ns);
-		jsonw_key_double(j, "mean_power_w", kept->mean_power_w);
-		jsonw_key_double(j, "mean_span_s", kept->mean_span_s);
-	}
-	jsonw_end_object(j);
+	return ((const struct document *)at->data)->n_domains;
 }
+
+static const void *domain_item(const struct object_at *at, size_t i)
+{
+	const struct document *document = at->data;
+	now_keep(document->now, i, document->kept);
+	return document->kept;
+}
+
+static bool has_raw(const struct object_at *at)
+{
+	return ((const struct now_kept *)at->data)->has_raw;
+}
+
+// clang-format off
+#define K struct now_kept
+static const struct field domain_fields[] = {
+	FIELD_AS(K, "domain", name, NULL, "name of the domain", .known = true),
+	FIELD(K, uuid, NULL, "UUID of a GPU", .known = true),
+	FIELD(K, source, NULL, "sensor that is read", .known = true),
+	FIELD(K, energy_uj, "µJ", "energy since counting began"),
+	FIELD(K, wraps, NULL, "times that the counter started again at its range"),
+	FIELD(K, resets, NULL, "times that the counter was reset"),
+	FIELD(K, gaps, NULL, "times that the counter could not be read"),
+	FIELD_AS(K, "raw_uj", last_raw, "µJ", "last value of the counter", .present = has_raw),
+	FIELD_AS(K, "read_ns", last_t_ns, "ns", "when it was read", .present = has_raw),
+	FIELD_AS(K, "changed_ns", last_change_ns, "ns", "when it changed", .present = has_raw),
+	FIELD(K, mean_power_w, "W", "mean power of late", .present = has_raw),
+	FIELD(K, mean_span_s, "s", "over so long", .present = has_raw),
+};
+#undef K
+static const struct object_type domain_type = OBJECT_TYPE("kept_domain", "How far a domain has been counted.", domain_fields);
+
+#define D struct document
+static const struct field state_fields[] = {
+	FIELD_SCHEMA(SCHEMA),
+	FIELD(D, node, NULL, "name of this machine", .known = true),
+	FIELD(D, boot, NULL, "identity of this boot and of the sensors", .known = true),
+	FIELD_AS(D, "ended_in_order", is_last, NULL, "whether this is the last state of a server that ended in order"),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "domains"),
+	FIELD_INLINE_OF(D, tally, &tally_type),
+};
+#undef D
+static const struct object_type state_type = OBJECT_TYPE("state", "Counters of a server.", state_fields);
+// clang-format on
 
 static void make_text(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
 	bool is_last)
 {
-	struct jsonw j;
+	struct now_kept kept;
+	const struct document document = {state->node, state->boot, is_last, now, n_domains, &kept, tally};
 	buf_clear(&state->text);
-	jsonw_init(&j, &state->text, false);
-	jsonw_begin_object(&j);
-	jsonw_key_string(&j, "schema", schema);
-	jsonw_key_string(&j, "node", state->node);
-	jsonw_key_string(&j, "boot", state->boot);
-	jsonw_key_bool(&j, "ended_in_order", is_last);
-	jsonw_key(&j, "domains");
-	jsonw_begin_array(&j);
-	for (size_t i = 0; i < n_domains; i++) {
-		struct now_kept kept;
-		now_keep(now, i, &kept);
-		write_domain(&j, &kept);
-	}
-	jsonw_end_array(&j);
-	tally_write(tally, &j);
-	jsonw_end_object(&j);
+	document_json(&state->text, &state_type, &document, false);
 	buf_char(&state->text, '\n');
 }
 
@@ -165,7 +190,7 @@ static bool is_text(const json_t *object, const char *key, const char *wanted)
 // Of another boot only what was surely its last word.
 static bool counts_on(const struct state *state, const json_t *object)
 {
-	if (!is_text(object, "schema", schema))
+	if (!is_text(object, "schema", SCHEMA))
 		return false;
 	if (is_text(object, "boot", state->boot))
 		return true;

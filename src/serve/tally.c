@@ -71,33 +71,57 @@ struct now_added tally_sum(const struct tally *tally)
 
 /* ---- over restarts ---- */
 
-void tally_write(const struct tally *tally, struct jsonw *j)
+// clang-format off
+#define A struct now_added
+static const struct field added_fields[] = {
+	FIELD(A, total_j, "J", "energy of the machine"),
+	FIELD(A, target_j, "J", "energy attributed to the watched program"),
+	FIELD(A, others_j, "J", "energy attributed to other programs"),
+	FIELD(A, own_j, "J", "energy attributed to this server"),
+	FIELD(A, idle_j, "J", "energy that nobody caused"),
+	FIELD(A, unattributed_j, "J", "energy that could not be attributed"),
+};
+#undef A
+static const struct object_type added_type = OBJECT_TYPE("sums", "Energy of a resource by owner.", added_fields);
+
+static size_t resource_count(const struct object_at *at)
 {
-	jsonw_key_i64(j, "since_unix_ns", tally->since_wall_ns);
-	jsonw_key(j, "energy");
-	jsonw_begin_object(j);
-	for (int r = 0; r < NOW_RESOURCES; r++) {
-		struct now_added sums = tally->sums[r];
-		jsonw_key(j, resources[r]);
-		jsonw_begin_object(j);
-		for (size_t p = 0; p < ARRAY_SIZE(parts); p++)
-			jsonw_key_double(j, parts[p].key, *part(&sums, p));
-		jsonw_end_object(j);
-	}
-	jsonw_end_object(j);
-	for (int k = 0; k < NOW_GROUPINGS; k++) {
-		if (tally->groups[k].most == 0)
-			continue;
-		jsonw_key(j, groupings[k]);
-		told_write(&tally->groups[k], j);
-	}
-	jsonw_key(j, "scrapers");
-	scrapers_write(&tally->scrapers, j);
-	if (tally->processes.most > 0) {
-		jsonw_key(j, "processes");
-		pids_write(&tally->processes, j);
-	}
+	return NOW_RESOURCES;
 }
+
+static const char *resource_name(const struct object_at *at, size_t i)
+{
+	return resources[i];
+}
+
+static const void *resource_item(const struct object_at *at, size_t i)
+{
+	return &((const struct tally *)at->data)->sums[i];
+}
+
+// The field is an object that has a table of at most so many rows.
+static bool has_groups(const struct object_at *at)
+{
+	return ((const struct told_table *)((const char *)at->data + at->field->offset))->most > 0;
+}
+
+static bool has_processes(const struct object_at *at)
+{
+	return ((const struct tally *)at->data)->processes.most > 0;
+}
+
+#define T struct tally
+static const struct field tally_fields[] = {
+	FIELD_AS(T, "since_unix_ns", since_wall_ns, "ns", "when counting began, Unix time"),
+	FIELD_OBJECT_MAP("energy", &added_type, resource_count, resource_name, resource_item, "energy by resource and owner"),
+	FIELD_OBJECT(T, "jobs", groups[NOW_JOBS], &told_type, "jobs", .present = has_groups),
+	FIELD_OBJECT(T, "cgroups", groups[NOW_CGROUPS], &told_type, "cgroups", .present = has_groups),
+	FIELD_OBJECT(T, "scrapers", scrapers, &scrapers_type, "clients that scrape"),
+	FIELD_OBJECT(T, "processes", processes, &pids_type, "processes", .present = has_processes),
+};
+#undef T
+const struct object_type tally_type = OBJECT_TYPE("tally", "Sums since counting began.", tally_fields);
+// clang-format on
 
 void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns)
 {

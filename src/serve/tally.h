@@ -25,7 +25,7 @@ void tally_finish(struct tally *tally);
 void tally_look(struct tally *tally, const struct now *now, uint64_t look);
 void tally_forget(struct tally *tally, const struct told_seen *seen);
 // Parts of an object, and back; whatever can't be read counts from 0.
-void tally_write(const struct tally *tally, struct jsonw *j);
+extern const struct object_type tally_type; // data: struct tally
 void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns);
 // Over all resources.
 struct now_added tally_sum(const struct tally *tally);

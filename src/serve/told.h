@@ -5,7 +5,7 @@
  * told stays told until everybody who scrapes has got it, ended or not. */
 #pragma once
 
-#include "base/jsonw.h"
+#include "base/fields.h"
 #include "now/now.h"
 #include "serve/ration.h"
 
@@ -67,7 +67,7 @@ bool told_has_row(const struct told_table *table, const struct told_row *row);
 
 /* ---- over restarts (told_state.c) ---- */
 
-void told_write(const struct told_table *table, struct jsonw *j); // an object
-void told_read(struct told_table *table, const json_t *object);   // whatever of it can be used
+extern const struct object_type told_type; // data: struct told_table
+void told_read(struct told_table *table, const json_t *object); // whatever of it can be used
 struct told_row *told_add(struct told_table *table,
 	const char *name); // the one of this name, made if need be; NULL: no memory

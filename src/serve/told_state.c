@@ -5,38 +5,40 @@
 // As docs and metrics name them.
 static const char *const keys[NOW_RESOURCES] = {[NOW_CPU] = "cpu_j", [NOW_DRAM] = "dram_j", [NOW_GPU] = "gpu_j"};
 
-static void write_counters(struct jsonw *j, const double *energy_j, double cpu_s)
+// clang-format off
+#define COUNTERS(struct_, energy_j_, cpu_s_)                                                                           \
+	FIELD_AS(struct_, "cpu_j", energy_j_[NOW_CPU], "J", "energy of CPU packages"),                                 \
+	FIELD_AS(struct_, "dram_j", energy_j_[NOW_DRAM], "J", "energy of DRAM"),                                       \
+	FIELD_AS(struct_, "gpu_j", energy_j_[NOW_GPU], "J", "energy of GPUs"),                                         \
+	FIELD_AS(struct_, "cpu_s", cpu_s_, "s", "CPU time")
+
+static bool has_row(const struct object_at *at)
 {
-	for (int r = 0; r < NOW_RESOURCES; r++)
-		jsonw_key_double(j, keys[r], energy_j[r]);
-	jsonw_key_double(j, "cpu_s", cpu_s);
+	return ((const struct told_row *)at->data)->state != TOLD_NOT;
 }
 
-void told_write(const struct told_table *table, struct jsonw *j)
-{
-	jsonw_begin_object(j);
-	jsonw_key(j, "other");
-	jsonw_begin_object(j);
-	write_counters(j, table->other_j, table->other_cpu_s);
-	jsonw_end_object(j);
-	jsonw_key(j, "rest");
-	jsonw_begin_object(j);
-	write_counters(j, table->rest_j, table->rest_cpu_s);
-	jsonw_end_object(j);
-	jsonw_key(j, "rows");
-	jsonw_begin_array(j);
-	for (size_t i = 0; i < table->n; i++) {
-		const struct told_row *row = &table->items[i];
-		jsonw_begin_object(j);
-		jsonw_key_string(j, "name", row->name);
-		jsonw_key_string(j, "user", row->user);
-		jsonw_key_bool(j, "told", row->state != TOLD_NOT);
-		write_counters(j, row->energy_j, row->cpu_s);
-		jsonw_end_object(j);
-	}
-	jsonw_end_array(j);
-	jsonw_end_object(j);
-}
+static const struct field row_fields[] = {
+	FIELD(struct told_row, name, NULL, "id of the job, path of the cgroup", .known = true),
+	FIELD(struct told_row, user, NULL, "user of the job", .known = true),
+	FIELD_BOOLEAN("told", has_row, NULL, "whether it has a row in the metrics"),
+	COUNTERS(struct told_row, energy_j, cpu_s),
+};
+static const struct object_type row_type = OBJECT_TYPE("group", "A job or a cgroup.", row_fields);
+
+#define T struct told_table
+static const struct field other_fields[] = {COUNTERS(T, other_j, other_cpu_s)};
+static const struct object_type other_type = OBJECT_TYPE("other", "Groups without a row.", other_fields);
+static const struct field rest_fields[] = {COUNTERS(T, rest_j, rest_cpu_s)};
+static const struct object_type rest_type = OBJECT_TYPE("rest", "Processes in no group.", rest_fields);
+
+static const struct field told_fields[] = {
+	FIELD_HERE("other", &other_type, "groups without a row"),
+	FIELD_HERE("rest", &rest_type, "processes in no group"),
+	FIELD_ITEMS(T, "rows", items, n, &row_type, "groups"),
+};
+#undef T
+const struct object_type told_type = OBJECT_TYPE("groups", "Counters of groups.", told_fields);
+// clang-format on
 
 /* ---- reading ---- */
 

@@ -1,6 +1,7 @@
 /* Which processes have rows of their own, and that their counters never fall, whatever comes and goes. */
 #include "serve/pids.h"
 
+#include "base/fields_json.h"
 #include "base/util.h"
 
 #include "rows.h"
@@ -177,10 +178,8 @@ static void one_that_renames_itself(void **state)
 static json_t *written(const struct machine *m)
 {
 	struct buf text;
-	struct jsonw j;
 	buf_init(&text, 1 << 16);
-	jsonw_init(&j, &text, false);
-	pids_write(&m->table, &j);
+	document_json(&text, &pids_type, &m->table, false);
 	json_t *array = json_loads(text.data, 0, NULL);
 	buf_finish(&text);
 	assert_non_null(array);

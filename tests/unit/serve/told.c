@@ -1,6 +1,7 @@
 /* Who has a row, and that no joule is lost or counted twice whatever comes and goes. */
 #include "serve/told.h"
 
+#include "base/fields_json.h"
 #include "base/util.h"
 #include "serve/tally.h"
 
@@ -207,14 +208,12 @@ static void over_a_restart(void **state)
 {
 	struct machine m, later;
 	struct buf text;
-	struct jsonw j;
 	begin(&m, NOW_JOBS);
 	for (size_t i = 0; i < 6; i++)
 		use(&m, i, 1.0 / 3 + (double)i);
 	look(&m);
 	buf_init(&text, 1 << 16);
-	jsonw_init(&j, &text, false);
-	told_write(&m.table, &j);
+	document_json(&text, &told_type, &m.table, false);
 	begin(&later, NOW_JOBS);
 	json_t *object = json_loads(text.data, 0, NULL);
 	told_read(&later.table, object);
@@ -330,13 +329,11 @@ static void scrapers_over_a_restart(void **state)
 {
 	struct scrapers before = {0}, after = {0}, after_a_boot = {0};
 	struct buf text;
-	struct jsonw j;
 	const uint32_t both = scraper_id(NULL, "Prometheus");
 	scrapers_note(&before, both, 1, 5, 100 * NS_PER_S);
 	scrapers_note(&before, both, 2, 6, 101 * NS_PER_S);
 	buf_init(&text, 1 << 16);
-	jsonw_init(&j, &text, false);
-	scrapers_write(&before, &j);
+	document_json(&text, &scrapers_type, &before, false);
 	json_t *array = json_loads(text.data, 0, NULL);
 	scrapers_read(&after, array, true, 102 * NS_PER_S);
 	scrapers_note(&after, both, 1, 3, 103 * NS_PER_S); // the one comes again, and the other is waited for
