@@ -147,7 +147,7 @@ static const struct field status_fields[] = {
 };
 #undef S
 // clang-format on
-const struct object_type store_status_type = OBJECT_TYPE("store_status", "What a store holds.", status_fields);
+const struct object_type store_status_type = OBJECT_TYPE("store_status", "Contents of a store.", status_fields);
 
 /* ---- the command ---- */
 

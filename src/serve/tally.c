@@ -78,7 +78,7 @@ static const struct field added_fields[] = {
 	FIELD(A, target_j, "J", "energy attributed to the watched program"),
 	FIELD(A, others_j, "J", "energy attributed to other programs"),
 	FIELD(A, own_j, "J", "energy attributed to this server"),
-	FIELD(A, idle_j, "J", "energy that nobody caused"),
+	FIELD(A, idle_j, "J", "idle energy"),
 	FIELD(A, unattributed_j, "J", "energy that could not be attributed"),
 };
 #undef A

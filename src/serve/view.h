@@ -34,7 +34,7 @@ void view_textfile(const struct view *view, struct buf *out); // among another e
 /* The processes to tell of: those with the most power, then CPU time, then memory. NULL: no memory. The caller frees
  * the array. */
 const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
-// What the page's script draws: the charts' columns from sample `first` on (0: the oldest there is), as JSON.
+// Data of the page's charts, the columns from sample `first` on (0: the oldest there is), as JSON.
 void view_charts(const struct view *view, size_t first, struct buf *out);
 
 /* ---- field tables ---- */

@@ -1,4 +1,4 @@
-/* Fields of "wattle-now/1" (docs/serve.md), and of what the live page's script draws. */
+/* Fields of "wattle-now/1" (docs/serve.md), and of the data of the live page's charts. */
 #include "serve/view.h"
 
 #include "base/fields_json.h"
@@ -136,17 +136,17 @@ static const struct field ledger_fields[] = {
 	FIELD_NUMBER("target_w", target_w, "W", "power attributed to the watched program; null: none is watched"),
 	FIELD_AS(N, "others_w", sum.others_w, "W", "power attributed to other programs"),
 	FIELD_AS(N, "wattle_w", sum.own_w, "W", "power attributed to this server"),
-	FIELD_AS(N, "idle_w", sum.idle_w, "W", "power that nobody causes; null where it is unknown"),
+	FIELD_AS(N, "idle_w", sum.idle_w, "W", "idle power; null where it is unknown"),
 	FIELD_AS(N, "unattributed_w", sum.unattributed_w, "W", "power that could not be attributed"),
 };
 static const struct object_type ledger_type =
-	OBJECT_TYPE("now_ledger", "Whose power it is: the known rows add up to the total.", ledger_fields);
+	OBJECT_TYPE("now_ledger", "Power by owner: the known rows add up to the total.", ledger_fields);
 
 static const struct field self_fields[] = {
 	FIELD_AS(N, "cpu_percent", own_cpu_percent, "%", "CPU time of this server as a share of one core"),
 	FIELD_AS(N, "rss_bytes", own_rss_bytes, "bytes", "its resident memory"),
 };
-static const struct object_type self_type = OBJECT_TYPE("now_self", "What measuring itself uses.", self_fields);
+static const struct object_type self_type = OBJECT_TYPE("now_self", "Resources that the server uses.", self_fields);
 
 /* ---- the document ---- */
 
@@ -208,20 +208,20 @@ static const struct field now_fields[] = {
 	NOW(total_w, "W", "power of all domains that do not overlap"),
 	FIELD_BY(D, now, "total_j", N, total_energy_uj, "J", "their energy since the server began to count", .scale = 1e-6),
 	FIELD_TEXT("provenance", provenance, NULL, "the weakest of the total's parts", .one_of = provenance_names),
-	FIELD_POINTER(D, "ledger", now, &ledger_type, "whose power it is"),
+	FIELD_POINTER(D, "ledger", now, &ledger_type, "power by owner"),
 	NOW(cores, NULL, "cores of the machine"),
 	NOW(busy_cores, NULL, "cores that are busy"),
 	NOW(memory_total_bytes, "bytes", "memory of the machine"),
 	NOW(memory_used_bytes, "bytes", "memory in use"),
 	NOW(processes_seen, NULL, "processes of the machine, listed or not"),
 	NOW(threads_seen, NULL, "threads of the machine"),
-	FIELD_POINTER(D, "self", now, &self_type, "what measuring uses"),
+	FIELD_POINTER(D, "self", now, &self_type, "resources that the server uses"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
 	FIELD_LIST("processes", &process_type, process_count, process_item, "the processes with the most power"),
 	FIELD_HERE("trail", &trail_type, "the last samples, asked for with ?trail=1", .present = has_trail),
 };
 #undef NOW
-const struct object_type now_type = OBJECT_TYPE("now", "What this machine does now.", now_fields);
+const struct object_type now_type = OBJECT_TYPE("now", "Live view of a machine.", now_fields);
 
 static const struct field newest_fields[] = {
 	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),
@@ -230,7 +230,7 @@ static const struct field newest_fields[] = {
 	FIELD_BY(D, now, "memory_total_bytes", N, memory_total_bytes, "bytes", "memory of the machine", .scale = 1),
 	FIELD_INLINE(&trail_type),
 };
-static const struct object_type newest_type = OBJECT_TYPE("charts", "What the live page draws.", newest_fields);
+static const struct object_type newest_type = OBJECT_TYPE("charts", "Data of the live page's charts.", newest_fields);
 #undef D
 #undef N
 

@@ -56,7 +56,7 @@ static const struct field domain_value_field =
 
 /* ---- domains ---- */
 
-// What a domain never had is left out: most have no memory and no temperature.
+// A column without any value is left out: most domains have no memory and no temperature.
 static bool has_any(const struct object_at *at)
 {
 	const float *values = domain_values(at, at->index);
@@ -111,7 +111,7 @@ static const struct field trail_fields[] = {
 	COLUMN("target_w", TRAIL_TARGET_W, "W", "power attributed to the watched program", .present = has_target),
 	COLUMN("others_w", TRAIL_OTHERS_W, "W", "power attributed to other programs"),
 	COLUMN("wattle_w", TRAIL_OWN_W, "W", "power attributed to this server"),
-	COLUMN("idle_w", TRAIL_IDLE_W, "W", "power that nobody causes"),
+	COLUMN("idle_w", TRAIL_IDLE_W, "W", "idle power"),
 	COLUMN("unattributed_w", TRAIL_UNATTRIBUTED_W, "W", "power that could not be attributed"),
 	COLUMN("busy_cores", TRAIL_BUSY_CORES, NULL, "cores that were busy"),
 	COLUMN("memory_used_bytes", TRAIL_MEMORY_BYTES, "bytes", "memory in use"),

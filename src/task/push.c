@@ -62,7 +62,7 @@ static const struct field figures_fields[] = {
 	FIELD_HERE("recording", &recording_type, "the run"),
 	FIELD_ITEMS(struct findings, "block", blocks, n_blocks, &block_type, "its code blocks"),
 };
-static const struct object_type figures_type = OBJECT_TYPE("figures", "What the report of a run adds to its rows.", figures_fields);
+static const struct object_type figures_type = OBJECT_TYPE("figures", "Figures computed from a whole run.", figures_fields);
 // clang-format on
 
 static int make_report(const char *path, struct buf *out, struct wattle_error *reterr)
