@@ -55,13 +55,16 @@ static int open_own(int folder_fd, const char *path, bool *ret_is_made, int *ret
 {
 	struct stat st;
 	wattle_cleanup_close int fd = open_lock(folder_fd, path, ret_is_made);
-	if (fd < 0 && errno == EAGAIN)
+	int code = fd < 0 ? errno : 0;
+	if (code == EAGAIN)
 		return 1;
-	if (fd < 0 && (errno == ELOOP || errno == EACCES || errno == EISDIR || errno == ENXIO) &&
+	if ((code == ELOOP || code == EACCES || code == EISDIR || code == ENXIO) &&
 		faccessat(folder_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return refuse_foreign(folder_fd, path, reterr);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
+	if (code == 0 && fstat(fd, &st) < 0)
+		code = errno;
+	if (code != 0)
+		return error_set(reterr, -code, "%s: %s", path, strerror(code));
 	if (!*ret_is_made && !lock_file_may_own(&st))
 		return refuse_foreign(folder_fd, path, reterr);
 	*ret_fd = take_fd(&fd);
