@@ -13,9 +13,9 @@ from tune_room import CARD, NEARLY, WORK, WORKER, calls, is_as_before, is_good, 
 @test
 def steps(room):
     """steps of a program that tells spans: the best limit, figures as the card's formula has them, the limit as it
-    was; CSV in the seed's layout, a page that loads nothing"""
+    was; CSV in the seed's layout, a page that loads nothing; no secret of the command anywhere"""
     put(room, CARD)
-    result, done = tune(room, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", *WORK)
+    result, done = tune(room, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", "env", "API_TOKEN=s3cret", *WORK)
     is_good(result)
     is_as_before(room)
     is_true(result)
@@ -36,6 +36,8 @@ def steps(room):
     assert page.count("<circle") == 5 and "default-src 'none'" in page, page
     assert "<script" not in page and "-0.0" not in page, page
     assert "http" not in page.replace("http-equiv", ""), "nothing is loaded from anywhere"
+    assert "API_TOKEN=***" in page and "API_TOKEN=***" in done.stderr, (page, done.stderr)
+    assert not [shown for shown in (page, text, done.stderr) if "s3cret" in shown]
 
 
 def is_as_the_seed_has_it(text, result):
