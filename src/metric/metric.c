@@ -3,12 +3,13 @@
 #include <assert.h>
 #include <errno.h>
 
-#define ROW(name_, kind_, unit_, source_, meaning_)                                                                    \
-	{.name = name_, .kind = METRIC_##kind_, .unit = unit_, .source = source_, .meaning = meaning_},
+#define FAMILY(name_, scale_, help_) .family = {.name = (name_), .scale = (scale_), .help = (help_)}
+#define ROW(name_, kind_, unit_, source_, meaning_, ...)                                                               \
+	{.name = name_, .kind = METRIC_##kind_, .unit = unit_, .source = source_, .meaning = meaning_, ##__VA_ARGS__},
 #define IN_RUN(...)
 #define IN_DEVICE(...)
 #define IN_PROCESS(...)
-#define METRIC(id, scope, name, kind, unit, source, meaning) IN_##scope(name, kind, unit, source, meaning)
+#define METRIC(id, scope, ...) IN_##scope(__VA_ARGS__)
 
 #undef IN_RUN
 #define IN_RUN(...) ROW(__VA_ARGS__)
@@ -37,6 +38,7 @@ static const struct metric process_metrics[] = {
 #undef IN_PROCESS
 #undef METRIC
 #undef ROW
+#undef FAMILY
 
 static_assert(ARRAY_SIZE(run_metrics) == RUN_COUNT, "enum run_metric and its table are made from the same rows");
 static_assert(ARRAY_SIZE(device_metrics) == DEVICE_COUNT,

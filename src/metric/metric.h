@@ -14,7 +14,7 @@ enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 #define METRIC_ENUM_RUN(id) RUN_##id,
 #define METRIC_ENUM_DEVICE(id)
 #define METRIC_ENUM_PROCESS(id)
-#define METRIC(id, scope, name, kind, unit, source, meaning) METRIC_ENUM_##scope(id)
+#define METRIC(id, scope, ...) METRIC_ENUM_##scope(id)
 enum run_metric {
 #include "metric/metrics.def"
 	RUN_COUNT
@@ -46,6 +46,11 @@ struct metric {
 	const char *unit;
 	const char *source;
 	const char *meaning;
+	struct metric_family {
+		const char *name; // ends in its unit; NULL: none
+		double scale;     // from the metric's unit to that of the name
+		const char *help; // a sentence
+	} family;                 // in OpenMetrics
 };
 
 // The metrics of a scope, in the order of its enum; *ret_count is RUN_COUNT, DEVICE_COUNT or PROCESS_COUNT.

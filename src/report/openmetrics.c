@@ -12,6 +12,17 @@ static const struct {
 	[OM_INFO] = {"info", "_info"},
 };
 
+struct om_family om_family_of(const struct metric *metric)
+{
+	const struct metric_family *family = &metric->family;
+	return (struct om_family){
+		.name = family->name,
+		.type = metric->kind == METRIC_COUNTER ? OM_COUNTER : OM_GAUGE,
+		.unit = strrchr(family->name, '_') + 1,
+		.help = family->help,
+	};
+}
+
 void om_begin(struct om *om, struct buf *out, enum om_format format)
 {
 	*om = (struct om){.out = out, .format = format};

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "metric/metric.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,9 @@ struct om_family {
 	const char *unit; // last word of the name; NULL: a plain number
 	const char *help; // a full sentence
 };
+
+// Of a metric that has one (metrics.def); its values are to be multiplied by metric->family.scale.
+struct om_family om_family_of(const struct metric *metric);
 
 struct om_label {
 	const char *name, *value; // value: any text, escaped here; NULL or "": left out

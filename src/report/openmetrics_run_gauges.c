@@ -3,38 +3,25 @@
 
 #include "base/util.h"
 
-static const struct {
-	struct om_family family;
-	enum device_metric metric;
-	double scale;
-} device_rows[] = {
-	{{"wattle_domain_power_limit_watts", OM_GAUGE, "watts", "Power limit in force."}, DEVICE_POWER_CAP, 1e-3},
-	{{"wattle_domain_temperature_celsius", OM_GAUGE, "celsius", "Temperature of the device."}, DEVICE_TEMPERATURE,
-		1},
-	{{"wattle_domain_utilization_ratio", OM_GAUGE, "ratio", "Part of the time in which the device worked."},
-		DEVICE_UTILIZATION, 1e-2},
-	{{"wattle_domain_target_utilization_ratio", OM_GAUGE, "ratio",
-		 "Part of the time in which the device worked for the target."},
-		DEVICE_TARGET_UTILIZATION, 1e-2},
-	{{"wattle_domain_memory_used_bytes", OM_GAUGE, "bytes", "Device memory in use."}, DEVICE_MEMORY_USED, 1},
-	{{"wattle_domain_target_memory_bytes", OM_GAUGE, "bytes", "Device memory of the target."}, DEVICE_TARGET_MEMORY,
-		1},
-	{{"wattle_domain_clock_hertz", OM_GAUGE, "hertz", "Clock of the device's cores."}, DEVICE_SM_CLOCK, 1e6},
-};
+static void write_device(struct om_run *w, const struct run_device *device, size_t metric, double scale)
+{
+	om_run_series(w, "domain", device->name);
+	om_run_label(w, "kind", domain_kind_name(device->kind));
+	for (size_t i = 0; i < device->n; i++)
+		om_run_put(w, device->t_ns[i], value_to_double(device->values[metric][i], scale));
+}
 
 static void write_devices(struct om_run *w)
 {
-	for (size_t r = 0; r < ARRAY_SIZE(device_rows); r++) {
-		om_run_family(w, &device_rows[r].family);
-		for (size_t d = 0; d < w->run->n_devices; d++) {
-			const struct run_device *device = &w->run->devices[d];
-			om_run_series(w, "domain", device->name);
-			om_run_label(w, "kind", domain_kind_name(device->kind));
-			for (size_t i = 0; i < device->n; i++)
-				om_run_put(w, device->t_ns[i],
-					value_to_double(device->values[device_rows[r].metric][i],
-						device_rows[r].scale));
-		}
+	size_t n;
+	const struct metric *metrics = metric_table(METRIC_DEVICE, &n);
+	for (size_t m = 0; m < n; m++) {
+		if (metrics[m].family.name == NULL)
+			continue;
+		struct om_family family = om_family_of(&metrics[m]);
+		om_run_family(w, &family);
+		for (size_t d = 0; d < w->run->n_devices; d++)
+			write_device(w, &w->run->devices[d], m, metrics[m].family.scale);
 	}
 }
 

@@ -72,28 +72,34 @@ static double gaps(const struct now_domain *domain)
 	return has_counter(domain, domain->gaps);
 }
 
-static const struct {
-	struct om_family family;
+static const struct domain_row {
+	struct om_family family; // no name: the metric's
 	double (*of)(const struct now_domain *);
+	enum device_metric metric;
 } domain_rows[] = {
 	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since counting began."}, energy_j},
 	{{"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain between the last two looks."}, power_w},
 	{{"wattle_domain_target_power_watts", OM_GAUGE, "watts",
 		 "Power of the domain that is attributed to the target."},
 		target_w},
-	{{"wattle_domain_power_limit_watts", OM_GAUGE, "watts", "Power limit in force."}, cap_w},
-	{{"wattle_domain_temperature_celsius", OM_GAUGE, "celsius", "Temperature of the device."}, temperature_c},
-	{{"wattle_domain_utilization_ratio", OM_GAUGE, "ratio", "Part of the time in which the device worked."},
-		utilization},
-	{{"wattle_domain_memory_used_bytes", OM_GAUGE, "bytes", "Device memory in use."}, memory_used_bytes},
+	{.of = cap_w, .metric = DEVICE_POWER_CAP},
+	{.of = temperature_c, .metric = DEVICE_TEMPERATURE},
+	{.of = utilization, .metric = DEVICE_UTILIZATION},
+	{.of = memory_used_bytes, .metric = DEVICE_MEMORY_USED},
 	{{"wattle_domain_memory_size_bytes", OM_GAUGE, "bytes", "Device memory that there is."}, memory_size_bytes},
-	{{"wattle_domain_clock_hertz", OM_GAUGE, "hertz", "Clock of the device's cores."}, clock_hz},
+	{.of = clock_hz, .metric = DEVICE_SM_CLOCK},
 	{{"wattle_domain_wraps", OM_COUNTER, NULL, "Times the hardware's energy counter wrapped."}, wraps},
 	{{"wattle_domain_resets", OM_COUNTER, NULL,
 		 "Times the hardware's energy counter started anew; the energy in between is unknown."},
 		resets},
 	{{"wattle_domain_gaps", OM_COUNTER, NULL, "Times the energy counter could not be read."}, gaps},
 };
+
+static struct om_family family_of(const struct domain_row *row)
+{
+	size_t n;
+	return row->family.name != NULL ? row->family : om_family_of(&metric_table(METRIC_DEVICE, &n)[row->metric]);
+}
 
 // The number of a GPU, as its domain has it; NULL: it is none.
 static const char *gpu_label(const struct domain *domain, char *out, size_t size)
@@ -132,7 +138,8 @@ static void write_domains(const struct now *now, struct om *om)
 {
 	write_domain_infos(now, om);
 	for (size_t k = 0; k < ARRAY_SIZE(domain_rows); k++) {
-		om_family(om, &domain_rows[k].family);
+		const struct om_family family = family_of(&domain_rows[k]);
+		om_family(om, &family);
 		for (size_t i = 0; i < now->n_domains; i++) {
 			const struct domain *domain = now->domains[i].domain;
 			char gpu[16];
