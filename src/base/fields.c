@@ -146,7 +146,8 @@ size_t field_count(const struct field *field, const struct object_at *at)
 {
 	struct object_at asked = *at;
 	asked.field = field;
-	return field->item_size == 0 ? field->count(&asked) : *(const size_t *)((const char *)at->data + field->n_offset);
+	return field->item_size == 0 ? field->count(&asked)
+				     : *(const size_t *)((const char *)at->data + field->n_offset);
 }
 
 const void *field_item(const struct field *field, const struct object_at *at, size_t i)
@@ -177,6 +178,7 @@ bool field_present(const struct field *field, const struct object_at *at)
 
 const struct field *object_as_list(const struct object_type *type)
 {
-	return type->n_fields == 1 && type->fields[0].type == FIELD_IS_LIST && type->fields[0].key == NULL ? &type->fields[0]
-													   : NULL;
+	return type->n_fields == 1 && type->fields[0].type == FIELD_IS_LIST && type->fields[0].key == NULL
+		? &type->fields[0]
+		: NULL;
 }

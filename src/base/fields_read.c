@@ -14,8 +14,8 @@ struct reader {
 
 static int refuse(const struct reader *r, const struct field *field, const char *wanted)
 {
-	return error_set(r->reterr, -EINVAL, "\"%s\" of %s is not %s", field->key != NULL ? field->key : "item", r->type->name,
-		wanted);
+	return error_set(r->reterr, -EINVAL, "\"%s\" of %s is not %s", field->key != NULL ? field->key : "item",
+		r->type->name, wanted);
 }
 
 static int out_of_memory(const struct reader *r)
@@ -91,7 +91,8 @@ static int read_32_bits(const struct reader *r, const struct field *field, const
 {
 	int64_t integer = json_integer_value(value);
 	bool has_sign = field->type == FIELD_IS_INT;
-	if (!json_is_integer(value) || integer < (has_sign ? INT32_MIN : 0) || integer > (has_sign ? INT32_MAX : UINT32_MAX))
+	if (!json_is_integer(value) || integer < (has_sign ? INT32_MIN : 0) ||
+		integer > (has_sign ? INT32_MAX : UINT32_MAX))
 		return refuse(r, field, "a whole number of 32 bits");
 	if (has_sign)
 		*(int32_t *)to = (int32_t)integer;
@@ -229,7 +230,8 @@ static int read_field(struct reader *r, const struct field *field, const json_t 
 		return read_list(r, field, value, (void **)(data + field->offset), (size_t *)(data + field->n_offset));
 	if (is_plain(field))
 		return read_plain(r, field, value, data + field->offset);
-	return json_is_object(value) ? read_object(r, value, field->object, data + field->offset) : refuse(r, field, "an object");
+	return json_is_object(value) ? read_object(r, value, field->object, data + field->offset)
+				     : refuse(r, field, "an object");
 }
 
 static int read_object(struct reader *r, const json_t *object, const struct object_type *type, char *data)
@@ -254,8 +256,8 @@ int fields_read(const json_t *object, const struct object_type *type, void *data
 	return read_object(&r, object, type, data);
 }
 
-int fields_read_list(const json_t *array, const struct object_type *type, size_t size, struct arena *arena, void **ret_items,
-	size_t *ret_n, struct wattle_error *reterr)
+int fields_read_list(const json_t *array, const struct object_type *type, size_t size, struct arena *arena,
+	void **ret_items, size_t *ret_n, struct wattle_error *reterr)
 {
 	const struct field list = {.type = FIELD_IS_LIST, .object = type, .item_size = size};
 	struct reader r = {type, arena, reterr};

@@ -14,5 +14,5 @@
 int fields_read(const json_t *object, const struct object_type *type, void *data, struct arena *arena,
 	struct wattle_error *reterr);
 // The objects of an array, each `size` bytes; NULL or null: none.
-int fields_read_list(const json_t *array, const struct object_type *type, size_t size, struct arena *arena, void **ret_items,
-	size_t *ret_n, struct wattle_error *reterr);
+int fields_read_list(const json_t *array, const struct object_type *type, size_t size, struct arena *arena,
+	void **ret_items, size_t *ret_n, struct wattle_error *reterr);

@@ -40,8 +40,9 @@ static const char *json_type(const struct field *field)
 
 static bool always_known(const struct field *field)
 {
-	return field->null_if == NULL && (field->known || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED ||
-		field->type == FIELD_IS_INT || field->type == FIELD_IS_UINT || field->type == FIELD_IS_BOOLEAN);
+	return field->null_if == NULL &&
+		(field->known || field->type == FIELD_IS_COUNT || field->type == FIELD_IS_UNSIGNED ||
+			field->type == FIELD_IS_INT || field->type == FIELD_IS_UINT || field->type == FIELD_IS_BOOLEAN);
 }
 
 static void describe(struct jsonw *j, const struct field *field)

@@ -38,9 +38,9 @@ double cap_tune_expected_goal(const struct cap_tune_report *report);
 void cap_tune_note(struct cap_tune_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool colour); // at most 80 columns wide
-extern const struct object_type cap_tune_type;      // struct cap_tune_report
-extern const struct object_type cap_tune_list_type; // of several
-extern const struct object_type tune_limit_type;    // struct tune_limit_result, inside one
+extern const struct object_type cap_tune_type;                                          // struct cap_tune_report
+extern const struct object_type cap_tune_list_type;                                     // of several
+extern const struct object_type tune_limit_type; // struct tune_limit_result, inside one
 // An object for each; one of them is no array.
 void cap_tune_json(const struct cap_tune_report *reports, size_t n, struct buf *out);
 // One report on one line, as the run file keeps it.

@@ -53,7 +53,8 @@ static int limits(const json_t *object, struct arena *arena, struct tune_result 
 		const json_t *array = json_object_get(object, keys[k]);
 		int r = json_array_size(array) > LIMITS_MAX
 			? -EINVAL
-			: fields_read_list(array, &tune_limit_type, sizeof(*read[k]), arena, (void **)&read[k], &n[k], NULL);
+			: fields_read_list(array, &tune_limit_type, sizeof(*read[k]), arena, (void **)&read[k], &n[k],
+				  NULL);
 		if (r < 0)
 			return r;
 	}

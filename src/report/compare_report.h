@@ -8,7 +8,7 @@
 
 struct object_type; // base/fields.h
 
-extern const struct object_type compare_type; // struct comparison
+extern const struct object_type compare_type;                            // struct comparison
 void compare_json(const struct comparison *comparison, struct buf *out); // keys: docs/compare.md
 // statistic: min, max, mean or std, for the titles.
 void compare_text(const struct comparison *comparison, const char *statistic, struct buf *out, bool colour);

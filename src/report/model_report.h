@@ -8,6 +8,6 @@
 
 struct object_type; // base/fields.h
 
-extern const struct object_type model_type; // struct model_figures
+extern const struct object_type model_type;                            // struct model_figures
 void model_json(const struct model_figures *figures, struct buf *out); // docs/onnx.md has every key
 void model_text(const struct model_figures *figures, const char *file, struct buf *out, bool colour);
