@@ -124,7 +124,7 @@ def hostile_commands(room):
     """commands that look like markup or turn the direction of writing are text, in the page and after each look"""
     server = Server(room, "--interval", "200ms", env=machine(room))
     for name in HOSTILE:  # busy, so that they are listed
-        room.start("-c", "while :; do :; done", name, program="/bin/sh")
+        room.start("-c", 'exec -a "$0" /bin/sh -c "while :; do :; done"', name, program="/bin/bash")
     page = browser.open(server.url)
     wait_until(lambda: sum("onerror" in row or "script>" in row for row in page.texts("#process-table .name bdi")) >= 2,
                "the commands in the table")

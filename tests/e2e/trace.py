@@ -377,7 +377,7 @@ DAMAGE = [  # of table segment; the seconds that are left, None: whatever
     ("update segment set start_ns = -9223372036854775807", None),
     ("update segment set wall_start_ns = 9223372036854775807", 0.1),
     ("update run set value = '9223372036854775807' where key = 'interval_ns'", 0.1),
-    ("insert into event select start_ns + 1, 'suspend', '', 1 << 62 from segment", 0.1),
+    ("insert into event (t_ns, kind, text, slept_ns) select start_ns + 1, 'suspend', '', 1 << 62 from segment", 0.1),
 ]
 
 
