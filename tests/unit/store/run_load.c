@@ -73,6 +73,40 @@ static void a_lost_table(void **state)
 	expect_refusal(f->path, -EINVAL, "is damaged: no such table: device_sample");
 }
 
+/* The calibration of the fixture's GPU, 300.003 W at its fourth sample: what no working sensor can be off by corrects nothing. */
+static const struct gain_row {
+	const char *teaches, *sql;
+	double gain; // NaN: not calibrated
+	int64_t power_mw;
+} gains[] = {
+	{"a GPU's calibration corrects its readings", "gain = 1.1, gain_error = 0.02", 1.1, 330003},
+	{"a factor too small to be true is none", "gain = 0.001, gain_error = 0.02", (double)NAN, 300003},
+	{"a factor too large to be true is none", "gain = 1e6, gain_error = 0.02", (double)NAN, 300003},
+	{"a negative factor is none", "gain = -1, gain_error = 0.02", (double)NAN, 300003},
+	{"a factor that is a text is none", "gain = 'many', gain_error = 0.02", (double)NAN, 300003},
+	{"a factor without an error is none", "gain = 1.1, gain_error = NULL", (double)NAN, 300003},
+	{"an error too large to be true makes the factor none", "gain = 1.1, gain_error = 9", (double)NAN, 300003},
+};
+
+static void check_gain(void **state)
+{
+	const struct gain_row *row = *state;
+	void *fixture = NULL;
+	struct run run;
+	char sql[160];
+	assert_int_equal(fixture_setup(&fixture), 0);
+	struct fixture *f = fixture;
+	fixture_record(f, &store_run_file, &(struct store_open_options){.path = f->path}, 4);
+	snprintf(sql, sizeof(sql), "UPDATE device SET %s, gain_source = 'made' WHERE id = 1", row->sql);
+	execute(f->path, sql);
+	fixture_load(f->path, &run);
+	assert_true(isnan(row->gain) ? isnan(run.devices[1].gain) : run.devices[1].gain == row->gain);
+	assert_int_equal(run.devices[1].values[DEVICE_POWER][3], row->power_mw);
+	assert_string_equal(run.devices[1].gain_source, isnan(row->gain) ? "" : "made");
+	run_finish(&run);
+	fixture_teardown(&fixture);
+}
+
 static void odd_values(void **state)
 {
 	struct fixture *f = *state;
@@ -145,6 +179,7 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, contents, check_content);
+	ROWS_ADD(&rows, gains, check_gain);
 	fixture_add(&rows, "a missing file and a folder are named as such", no_file);
 	fixture_add(&rows, "another program's database is no run file", another_database);
 	fixture_add(&rows, "a newer schema is refused, with what to do", a_newer_schema);
