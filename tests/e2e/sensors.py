@@ -189,8 +189,8 @@ def gpu_against_a_wall_meter(room):
     header, line = (room.folder / "state/gpu-gain").read_text().splitlines()
     uuid, factor, percent, date = line.split()
     assert (header, uuid) == ("wattle-gpu-gain/1", "GPU-12345678-1234-1234-1234-123456789abc"), line
-    near(float(factor), 1.08, relative=0.01)
-    assert 1 < float(percent) < 3 and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", date), line
+    near(float(factor), 1.08, relative=min(float(percent), 2) / 100)
+    assert 1 < float(percent) < 5 and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", date), line
     assert "rest of the machine" in done.stdout and "state/gpu-gain" in done.stdout, done.stdout
 
 
