@@ -65,12 +65,14 @@ double stats_max(const int64_t *values, size_t n)
 
 void stats_run_metrics(const struct run *run, struct stats ret_stats[RUN_COUNT])
 {
-	struct tally tallies[RUN_COUNT] = {0};
-	for (size_t i = 0; i < run->n; i++)
-		for (size_t m = 0; m < RUN_COUNT; m++)
-			tally_add(&tallies[m], value_to_double(run->values[m][i], 1));
-	for (size_t m = 0; m < RUN_COUNT; m++)
-		ret_stats[m] = tally_stats(&tallies[m]);
+	for (size_t m = 0; m < RUN_COUNT; m++) {
+		struct tally tally = {0};
+		const int64_t *values = run->values[m];
+		for (size_t i = 0; i < run->n; i++)
+			if (value_ok(values[i]))
+				tally_add(&tally, (double)values[i]);
+		ret_stats[m] = tally_stats(&tally);
+	}
 }
 
 int stats_user_metrics(const struct run *run, struct arena *arena, struct user_metric_finding **ret_metrics,
