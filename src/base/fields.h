@@ -22,7 +22,7 @@
 struct object_type;
 struct field_value;
 
-/* An object that is being written, and what is around it. */
+/* An object that is written or read, and the objects that contain it. */
 struct object_at {
 	const struct object_type *type;
 	const void *data;
@@ -50,7 +50,7 @@ enum field_type {
 	FIELD_IS_TEXT,    // const char *; NULL: unknown
 	FIELD_IS_CHARS,   // char[]; "": unknown, unless .known
 	FIELD_IS_ANY,     // the getter says which of the above
-	FIELD_IS_OBJECT,  // .object: of the same data (.here), or where .at leads to; NULL there: null
+	FIELD_IS_OBJECT,  // .object: of a member, of what a pointer leads to, or of what .item returns; NULL: null
 	FIELD_IS_INLINE,  // the fields of .object, of the same data or of a pointer's, stand among these
 	FIELD_IS_LIST,    // .count items: objects (.object and .item), or values (.value)
 	FIELD_IS_MAP,     // the same with a name for each, by .name; without a key, its items stand among the fields
@@ -76,7 +76,7 @@ struct field {
 		const char *(*text)(const struct object_at *at, struct buf *scratch);
 		struct field_value (*any)(const struct object_at *at);
 	} get;
-	const char *argument; // for the getter: what it looks up
+	const char *argument; // constant that the getter reads as at->field->argument: a key, a name
 	double scale;         // of an integer that lies somewhere: times this it is the number that is written; 0: as it is
 	int digits; // of a number: it is rounded to so many significant digits, or FIELD_DIGITS_OF_INSTANT; 0: not rounded
 	/* Of an object, a list and a map. */

@@ -13,7 +13,7 @@ from wattle.torch import cuda
 
 torch.set_num_threads(1)
 IDLE_W = 20
-TRIES = 6  # on a busy machine about every second run of 3 s is disturbed too much
+TRIES = 6  # runs of 3 s on a virtual machine of two cores often have two figures outside their errors
 OUTSIDE_MOST = 1  # errors are 95 % intervals: of eight figures one may lie outside
 CLOSE = 0.25  # of a layer's energy
 UUID = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
