@@ -351,8 +351,7 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 	bool power = has_power(device, DEVICE_POWER), average = has_power(device, DEVICE_POWER_AVERAGE);
 	ret_curve->readings = (struct power_readings){.n = power || average ? device->n : 0,
 		.t_ns = device->t_ns,
-		.mw = b.power_mw,
-		.prompt = power && average};
+		.mw = b.power_mw};
 	if (power_readings_index(&ret_curve->readings, arena) < 0 || make(&b) < 0)
 		return -ENOMEM;
 	ret_curve->known = curve_counter_speaks(run, device);

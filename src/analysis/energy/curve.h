@@ -26,7 +26,6 @@ struct power_readings {           // of the device itself, beside its counter
 	size_t n;                 // rows of the device
 	const int64_t *t_ns, *mw; // VALUE_MISSING where there is none
 	const uint64_t *known;    // a bit for each row: whether there is one
-	bool prompt;              // the device gives an average as a second figure
 };
 
 struct curve_segment {
