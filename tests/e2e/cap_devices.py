@@ -134,6 +134,17 @@ def clocks(room):
 
 
 @test
+def clocks_under_clocks(room):
+    """locked clocks can't be read back: a limit around a command gives way to the standing one that wattle set before"""
+    machine = Machine(room)
+    assert machine.cap("set", "gpu-0", "--clocks", "1350").returncode == 0
+    assert machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true").returncode == 0
+    assert machine.set_calls("clocks") == [(0, 1350), (0, 1200), (0, 1350)], machine.set_calls("clocks")
+    assert machine.cap("reset", "gpu-0", "--clocks").returncode == 0
+    assert machine.set_calls("clocks")[-1] == (0, 0), machine.set_calls("clocks")
+
+
+@test
 def as_nobody(room):
     """who may not set a limit is told how it is done, and the command does not run"""
     if os.geteuid() != 0:

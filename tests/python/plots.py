@@ -17,7 +17,7 @@ DRAW = """
     except ValueError as error:
         refusal = str(error)
     kinds = refusal.split("it has ")[1].split(", ") if "it has " in refusal else []
-    drawn = {}
+    drawn, parts = {}, []
     for kind in [kind for kind in kinds if not kind.startswith("metric:")]:
         ax = matplotlib.pyplot.subplots()[1]
         assert run.report.plot(kind, ax) is ax
@@ -25,11 +25,13 @@ DRAW = """
             warnings.simplefilter("ignore")  # fonts that lack what a name has
             ax.figure.canvas.draw()
         drawn[kind] = [ax.get_xlabel(), ax.get_ylabel()]
+        if kind == "ledger":
+            parts = [[bar.get_label(), bar[0].get_x(), bar[0].get_width()] for bar in ax.containers]
         matplotlib.pyplot.close("all")
     axis = run.charts["axis"]
     power = {s["name"]: sum((m or 0) * (to - begin) for m, begin, to in zip(s["mean"], axis["from_s"], axis["to_s"]))
              for c in run.charts["charts"] if c["id"] == "power" for s in c["series"]}
-    print(json.dumps({"refusal": refusal, "drawn": drawn, "power": power, "report": run.report["energy"]}))
+    print(json.dumps({"refusal": refusal, "drawn": drawn, "parts": parts, "power": power, "report": run.report["energy"]}))
 """
 
 
@@ -47,6 +49,19 @@ def every_kind(room):
     assert found["drawn"]["power"][1] == "Power, W" and "kJ" in found["drawn"]["blocks"][0], found["drawn"]
     near(found["power"]["total"], found["report"]["total_j"], relative=1e-4)
     near(found["power"]["target"], found["report"]["ledger"]["target_j"], relative=1e-4)
+
+
+@test
+def idle_unknown(room):
+    """unknown idle energy has no part in the bar, and the others lie side by side and fill it"""
+    found = drawn(room, "training")
+    assert found["report"]["ledger"]["idle_j"] is None, found["report"]["ledger"]
+    assert found["parts"] and not any("idle" in label for label, _, _ in found["parts"]), found["parts"]
+    end = 0
+    for _, left, width in found["parts"]:
+        near(left, end, relative=1e-9)
+        end = left + width
+    near(end * 1e3, found["report"]["total_j"], relative=1e-4)  # kJ
 
 
 @test
