@@ -200,6 +200,8 @@ static const struct row {
 		{.unwound = 1}},
 	{"an end may pass over an inner span (crossing NVTX domains)", "n0=a n1=b b0 b1 e1+1 e",
 		"a[102-104] b[103-105]^1", {0}},
+	{"a span that begins after such an end takes no open span's place", "n0=a n1=b n2=c n3=d b0 b1 b2 e1+1 b3 e e e",
+		"b[105-107]^1 d[108-109]^3 c[106-110]^2 a[104-111]", {0}},
 	{"an end of more than is open closes what there is", "n0=a b0 e5", "a[101-102]", {.strays = 1}},
 	{"an end without a begin is a stray", "e", "", {.strays = 1}},
 	{"an end of none at all is one too", "n0=a b0 e0 e", "a[101-103]", {.strays = 1}},
