@@ -297,7 +297,7 @@ int schema_key_count(enum metric_scope scope)
 	return count;
 }
 
-void schema_insert_sample(struct buf *out, enum metric_scope scope)
+void schema_insert_samples(struct buf *out, enum metric_scope scope, size_t n_metrics, size_t n_rows)
 {
 	const char *table = schema_sample_table(scope);
 	size_t n;
@@ -311,12 +311,14 @@ void schema_insert_sample(struct buf *out, enum metric_scope scope)
 		buf_printf(out, "%s%s", comma, columns[i].name);
 		comma = ", ";
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n_metrics && i < n; i++)
 		buf_printf(out, ", %s", metrics[i].name);
-	buf_str(out, ") VALUES (?");
-	for (size_t i = 1; i < n + (size_t)schema_key_count(scope); i++)
-		buf_str(out, ", ?");
-	buf_str(out, ")");
+	for (size_t row = 0; row < n_rows; row++) {
+		buf_str(out, row == 0 ? ") VALUES (?" : ", (?");
+		for (size_t i = 1; i < n_metrics + (size_t)schema_key_count(scope); i++)
+			buf_str(out, ", ?");
+		buf_str(out, ")");
+	}
 }
 
 void schema_update_figures(struct buf *out)
