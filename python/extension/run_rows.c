@@ -1,7 +1,7 @@
 /* The small tables of a run, as dicts: store/run_fields.h says what they hold. */
 #include "run_object.h"
 
-#include "store/run_fields.h"
+#include "store/export.h"
 
 #define ROW(struct_, member_, ...) FIELD(struct_, member_, NULL, NULL, ##__VA_ARGS__)
 

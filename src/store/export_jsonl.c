@@ -1,8 +1,7 @@
-#include "store/export_formats.h"
+#include "store/export.h"
 
 #include "base/fields_json.h"
 #include "base/util.h"
-#include "store/run_fields.h"
 #include "store/schema.h"
 
 #include <string.h>

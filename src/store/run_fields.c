@@ -1,4 +1,4 @@
-#include "store/run_fields.h"
+#include "store/export.h"
 
 #include "base/util.h"
 #include "store/run.h"

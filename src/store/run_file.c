@@ -2,12 +2,9 @@
 
 #include "base/buf.h"
 #include "store/place.h"
-#include "store/probe.h"
-#include "store/run_header.h"
-#include "store/run_spans.h"
+#include "store/run_write.h"
 #include "store/schema.h"
 #include "store/sql.h"
-#include "store/sql_guard.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,10 +2,9 @@
 
 #include "base/arena.h"
 #include "store/job_runs.h"
-#include "store/probe.h"
+#include "store/place.h"
 #include "store/run_read.h"
 #include "store/sql.h"
-#include "store/sql_guard.h"
 
 #include <errno.h>
 #include <sys/stat.h>

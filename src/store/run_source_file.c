@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "store/schema.h"
-#include "store/table_pages.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
-#include "store/table_pages.h"
+#include "store/run_read.h"
 
 #include "base/util.h"
 #include "store/schema.h"
 #include "store/sql.h"
-#include "store/sql_guard.h"
 
 #include <endian.h>
 #include <string.h>

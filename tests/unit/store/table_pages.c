@@ -1,6 +1,6 @@
 /* Samples read from the pages of a file, against what SQL reads in it. */
-#include "store/table_pages.h"
 #include "fixture.h"
+#include "store/run_read.h"
 #include "store/sql.h"
 
 #include <sqlite3.h>
