@@ -3,9 +3,8 @@
  *
  *	push FILE URL ROUNDS		prints: rows, least seconds of the plain one, of the push, its CPU seconds */
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
 #include "store/postgres/send.h"
-#include "store/postgres/source.h"
+#include "store/postgres/tables.h"
 
 #include "base/util.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/dice.h"
 #include "metric/metric.h"
-#include "store/postgres/calls.h"
+#include "store/postgres/tables.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/jsonw.h"
-#include "store/postgres/copy.h"
-#include "store/postgres/layout.h"
+#include "store/postgres/send.h"
 
 #include <stddef.h>
 #include <stdint.h>

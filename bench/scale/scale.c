@@ -8,9 +8,8 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "host.h"
-#include "store/postgres/calls.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
+#include "store/postgres/tables.h"
 
 #include <errno.h>
 #include <inttypes.h>

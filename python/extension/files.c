@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "report/blocks_report.h"
 #include "report/compare_report.h"
-#include "store/combine.h"
+#include "store/sub_tracking.h"
 #include "task/compare_files.h"
 #include "task/export_file.h"
 #include "task/tracking_files.h"

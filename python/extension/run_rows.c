@@ -1,14 +1,9 @@
-/* The small tables of a run, as dicts: a table each says what they hold. */
+/* The small tables of a run, as dicts: store/run_fields.h says what they hold. */
 #include "run_object.h"
 
-#define ROW(struct_, member_, ...) FIELD(struct_, member_, NULL, NULL, ##__VA_ARGS__)
+#include "store/export.h"
 
-// Ids, pids and tids are from 1.
-static bool is_zero(const struct object_at *at)
-{
-	const char *place = (const char *)at->data + at->field->offset;
-	return at->field->type == FIELD_IS_INT ? *(const int32_t *)place == 0 : *(const int64_t *)place == 0;
-}
+#define ROW(struct_, member_, ...) FIELD(struct_, member_, NULL, NULL, ##__VA_ARGS__)
 
 PyObject *run_facts(PyObject *self, PyObject *unused)
 {
@@ -26,54 +21,23 @@ PyObject *run_facts(PyObject *self, PyObject *unused)
 
 PyObject *run_user_metrics(PyObject *self, PyObject *unused)
 {
-	static const struct field fields[] = {
-		ROW(struct run_user_metric, t_ns),
-		ROW(struct run_user_metric, name),
-		ROW(struct run_user_metric, value),
-		ROW(struct run_user_metric, span, .null_if = is_zero),
-		ROW(struct run_user_metric, pid, .null_if = is_zero),
-		ROW(struct run_user_metric, tid, .null_if = is_zero),
-	};
 	const struct run *run = &as_run(self)->run;
-	return row_dicts(fields, ARRAY_SIZE(fields), run->user_metrics, run->n_user_metrics,
-		sizeof(*run->user_metrics));
+	return row_dicts(run_user_metric_type.fields, run_user_metric_type.n_fields, run->user_metrics,
+		run->n_user_metrics, sizeof(*run->user_metrics));
 }
 
 PyObject *run_events(PyObject *self, PyObject *unused)
 {
-	static const struct field fields[] = {
-		ROW(struct event, t_ns),
-		FIELD_AS(struct event, "kind", kind_name, NULL, NULL),
-		ROW(struct event, text),
-		ROW(struct event, device),
-		ROW(struct event, sensor),
-		ROW(struct event, pid),
-		ROW(struct event, rank),
-		ROW(struct event, count),
-		ROW(struct event, duration_ns),
-		ROW(struct event, old_value),
-		ROW(struct event, new_value),
-		ROW(struct event, detail),
-	};
 	const struct run *run = &as_run(self)->run;
-	return row_dicts(fields, ARRAY_SIZE(fields), run->events, run->n_events, sizeof(*run->events));
+	return row_dicts(run_event_type.fields, run_event_type.n_fields, run->events, run->n_events,
+		sizeof(*run->events));
 }
 
 PyObject *run_processes(PyObject *self, PyObject *unused)
 {
-	static const struct field fields[] = {
-		ROW(struct run_process, pid),
-		ROW(struct run_process, ppid),
-		ROW(struct run_process, start_ns),
-		ROW(struct run_process, end_ns),
-		ROW(struct run_process, cpu_ns),
-		ROW(struct run_process, max_rss_bytes),
-		ROW(struct run_process, command),
-		ROW(struct run_process, is_main),
-		ROW(struct run_process, sampled),
-	};
 	const struct run *run = &as_run(self)->run;
-	return row_dicts(fields, ARRAY_SIZE(fields), run->processes, run->n_processes, sizeof(*run->processes));
+	return row_dicts(run_process_type.fields, run_process_type.n_fields, run->processes, run->n_processes,
+		sizeof(*run->processes));
 }
 
 PyObject *run_segments(PyObject *self, PyObject *unused)
@@ -132,39 +96,8 @@ static PyObject *device_samples(PyObject *self, const struct run_device *device)
 
 static PyObject *device_dict(PyObject *self, const struct run_device *device)
 {
-	static const struct field fields[] = {
-		ROW(struct run_device, id),
-		ROW(struct run_device, name),
-		ROW(struct run_device, inside),
-		ROW(struct run_device, device),
-		ROW(struct run_device, uuid),
-		ROW(struct run_device, source),
-		ROW(struct run_device, has_energy),
-		ROW(struct run_device, resolution_j),
-		ROW(struct run_device, update_period_s),
-		ROW(struct run_device, update_jitter_s),
-		ROW(struct run_device, relative_error),
-		ROW(struct run_device, energy_range_j),
-		ROW(struct run_device, idle_w),
-		ROW(struct run_device, idle_error_w),
-		ROW(struct run_device, idle_temperature_c),
-		ROW(struct run_device, idle_date),
-		ROW(struct run_device, gain),
-		ROW(struct run_device, gain_error),
-		ROW(struct run_device, gain_source),
-		ROW(struct run_device, memory_total_bytes),
-	};
-	PyObject *dict = row_dict(fields, ARRAY_SIZE(fields), device);
-	if (dict == NULL)
-		return NULL;
-	bool is_known = device->kind < DOMAIN_KINDS; // a later wattle's may not be
-	PyObject *kind = is_known ? PyUnicode_FromString(domain_kind_name(device->kind)) : Py_NewRef(Py_None);
-	PyObject *index = device->index >= 0 ? PyLong_FromLong(device->index) : Py_NewRef(Py_None);
-	bool whole = set(dict, "kind", kind);
-	whole = set(dict, "index", index) && whole;
-	whole = set(dict, "provenance", PyUnicode_FromString(provenance_name(device->provenance))) && whole;
-	whole = set(dict, "samples", device_samples(self, device)) && whole;
-	if (!whole)
+	PyObject *dict = row_dict(run_device_type.fields, run_device_type.n_fields, device);
+	if (dict != NULL && !set(dict, "samples", device_samples(self, device)))
 		Py_CLEAR(dict);
 	return dict;
 }

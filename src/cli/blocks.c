@@ -6,9 +6,8 @@
 #include "report/blocks_report.h"
 #include "report/parts.h"
 #include "span/reader/span_file.h"
-#include "store/probe.h"
-#include "store/run_join.h"
-#include "store/sub_tracking_rows.h"
+#include "store/place.h"
+#include "store/sub_tracking.h"
 #include "task/load_blocks.h"
 #include "task/tracking_files.h"
 

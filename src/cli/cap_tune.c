@@ -7,7 +7,7 @@
 #include "base/util.h"
 #include "report/parts.h"
 #include "sampler/target.h"
-#include "store/fact.h"
+#include "store/place.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #include "report/cap_tune.h"
 #include "sampler/counter.h"
 #include "sensor/sensor.h"
-#include "store/live.h"
+#include "store/follow.h"
 #include "store/run.h"
 
 enum { TUNE_DEVICES = 32, TUNE_LIMITS = 64 };

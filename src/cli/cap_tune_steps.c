@@ -8,8 +8,8 @@
 #include "base/proc.h"
 #include "base/util.h"
 #include "span/reader/span_file.h"
-#include "store/probe.h"
-#include "store/span_file_load.h"
+#include "store/place.h"
+#include "store/sub_tracking.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* wattle combine: many files of spans into one. */
 #include "cli/command.h"
 
-#include "store/combine.h"
+#include "store/sub_tracking.h"
 
 static int run(const struct command *command, int argc, char **argv)
 {

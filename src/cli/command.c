@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "cli/examples.h"
 #include "cli/help.h"
-#include "store/probe.h"
+#include "store/place.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "cli/idle_baseline.h"
 #include "process/machine.h"
-#include "sampler/edges.h"
+#include "sampler/counter.h"
 #include "sensor/gpu/gpu_environment.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "report/table.h"
 #include "sensor/sensor.h"
-#include "store/postgres/list.h"
+#include "store/postgres/load.h"
 #include "store/postgres/pq.h"
 
 #include <errno.h>

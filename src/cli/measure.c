@@ -11,7 +11,7 @@
 #include "process/machine.h"
 #include "sensor/gpu/gpu_environment.h"
 #include "sensor/gpu/gpu_gain.h"
-#include "store/sub_tracking_rows.h"
+#include "store/sub_tracking.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "report/report.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/prune.h"
+#include "store/postgres/tables.h"
 
 #include <stddef.h>
 

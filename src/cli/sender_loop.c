@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "store/follow.h"
 #include "store/place.h"
 #include "store/postgres/pq.h"
-#include "store/settle.h"
 #include "task/push.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 
 #include "base/util.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
 #include "store/postgres/tables.h"
 
 #include <stdio.h>

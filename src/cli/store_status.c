@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "report/table.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/status.h"
+#include "store/postgres/tables.h"
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/util.h"
 #include "report/parts.h"
+#include "store/follow.h"
 #include "store/run.h"
-#include "store/watch.h"
 
 #include <errno.h>
 #include <signal.h>

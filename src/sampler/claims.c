@@ -1,4 +1,4 @@
-#include "sampler/claims.h"
+#include "sampler/recorder.h"
 
 #include "base/util.h"
 #include "job/owner.h"

@@ -1,4 +1,4 @@
-#include "sampler/devices.h"
+#include "sampler/sampler.h"
 
 #include "base/util.h"
 #include "metric/throttle.h"

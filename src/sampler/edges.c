@@ -1,4 +1,4 @@
-#include "sampler/edges.h"
+#include "sampler/counter.h"
 
 #include "base/util.h"
 

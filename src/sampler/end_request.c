@@ -1,4 +1,4 @@
-#include "sampler/end_request.h"
+#include "sampler/recorder.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "sampler/outbox.h"
+#include "sampler/recorder.h"
 
 #include "base/util.h"
 #include "process/exits.h"

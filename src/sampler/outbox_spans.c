@@ -1,7 +1,6 @@
-#include "sampler/outbox_spans.h"
+#include "sampler/recorder.h"
 
 #include "base/util.h"
-#include "sampler/outbox.h"
 
 #include <errno.h>
 

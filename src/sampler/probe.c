@@ -1,4 +1,4 @@
-#include "sampler/probe.h"
+#include "sampler/sampler.h"
 
 #include "base/util.h"
 

@@ -4,7 +4,7 @@
 #include "process/cgroup.h"
 #include "process/companion.h"
 #include "process/referee.h"
-#include "sampler/devices.h"
+#include "sampler/sampler.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,20 +4,193 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "job/claim.h"
+#include "metric/metric.h"
 #include "process/exits.h"
-#include "sampler/claims.h"
-#include "sampler/end_request.h"
-#include "sampler/outbox.h"
-#include "sampler/probe.h"
+#include "process/tree.h"
 #include "sampler/sampler.h"
-#include "sampler/so_far.h"
 #include "sampler/target.h"
 #include "span/reader/intake.h"
 #include "store/store.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
+
+/* Several recorders of one job on one machine: which of its sensors this one reads. One claim for what belongs to the machine as a
+ * whole, one for each GPU, so that ranks that see different GPUs read a part each. The event `sensors` tells in the run file
+ * who reads what from when. */
+
+struct claims {
+	struct sampler *sampler; // borrowed
+	int64_t rank;            // ours; VALUE_MISSING unknown
+	struct claimed {
+		struct claim claim;
+		const struct domain *first; // of its devices: names the thing
+		pid_t told_owner;           // what the last event said; 0: nothing, or that nobody is known
+	} * things;                         // owned
+	size_t n;
+	size_t *thing_of; // owned: one a device
+};
+
+/* group: the same text for all who share (job, machine); NULL or "": nobody, every sensor is ours and there is nothing to do.
+ * target: what is measured, a pid. -ENOMEM. */
+int claims_open(struct claims *claims, struct sampler *sampler, const char *group, int64_t rank, pid_t target);
+// Descriptors to be watched for EPOLLIN | EPOLLRDHUP, which change with each turn; -1: none.
+int claims_fd(const struct claims *claims, size_t thing);
+/* One of them hung up, or fd is -1 (at each tick): takes over what can be. True if a descriptor changed and wants to be watched;
+ * *ret_took: sensors became ours. */
+bool claims_turn(struct claims *claims, int fd, int64_t t_ns, bool *ret_took);
+bool claims_has(const struct claims *claims, int fd);
+// When the last reading is done: the others need not wait for us to store it.
+void claims_let_go(struct claims *claims);
+void claims_close(struct claims *claims);
+
+/* Signals that ask for the end of a recording (SIGINT, SIGTERM, SIGHUP), and the time that finishing may take after them.
+ * The command gets them too, and may go on: a daemon that reloads on SIGHUP, an interpreter that survives Ctrl-C. */
+
+struct end_request {
+	int64_t asked_ns;     // time of the signal; 0: none
+	int64_t finishing_ns; // start of finishing; 0: the recording goes on
+};
+
+// While the recording goes on the last signal counts; while it is finished the first, so that repeating it grants no time.
+void end_request_signal(struct end_request *request, int64_t now_ns);
+
+// The command has ended. A signal long before that did not ask for this end, and is dropped.
+void end_request_finish(struct end_request *request, int64_t now_ns);
+
+// Whether finishing has used its time, counted from the signal or the start of finishing, whichever is later.
+bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t patience_ns);
+
+/* Spans, metrics and marks on their way to the run file. They wait for the next flush; when more come than have room until
+ * then, they are spilled at once, and go on being spilled until a second has brought only half as many. */
+
+enum {
+	OUTBOX_SPANS = 20000,
+	OUTBOX_METRICS = 8000,
+	OUTBOX_MARKS = 4000,
+	OUTBOX_OPEN_SPANS = 1024,
+	OUTBOX_SPILL = 4096
+};
+
+struct outbox_sink;
+
+struct outbox_spans {
+	struct span_row *open, *ended;   // owned
+	struct span_metric_row *metrics; // owned
+	struct span_mark_row *marks;     // owned
+	size_t n_open, n_ended, n_metrics, n_marks;
+	bool is_spilling;
+	size_t n_since_judged; // rows of all kinds
+	int64_t n_lost;        // found no room, here or on the disk
+	// Borrowed: the run file; the recording's names, which move as they become more.
+	struct outbox_sink *sink;
+	const char *const *const *names;
+	const uint32_t *n_names;
+	bool loss_is_told;
+	char loss[600]; // why the last spill failed; "": it did not
+};
+
+int outbox_spans_open(struct outbox_spans *spans); // -ENOMEM
+void outbox_spans_close(struct outbox_spans *spans);
+void outbox_add_span(struct outbox_spans *spans, const struct span_row *row);
+void outbox_add_metric(struct outbox_spans *spans, const struct span_metric_row *row);
+void outbox_add_mark(struct outbox_spans *spans, const struct span_mark_row *row);
+// For `write`. When spilling, all but the open ones have been spilled before.
+struct store_spans outbox_spans_delivery(struct outbox_spans *spans);
+void outbox_spans_delivered(struct outbox_spans *spans);
+// Once a second: whether to go on spilling.
+void outbox_spans_judge(struct outbox_spans *spans);
+
+/* What waits for the stores: records, ended processes, events, spans. Each store is handed what it has not got yet; what the
+ * run file can't take (a full disk) waits for the next try, until the room for it is full. */
+
+struct exit_record;
+
+enum { OUTBOX_PROCESSES = 512 };
+
+struct outbox_sink { // a store in use; the first one is the run file
+	const struct store_ops *ops;
+	void *state; // owned by the caller
+	// The outbox's own: how much of what waits this store has already.
+	size_t batch_bytes, n_processes, n_events;
+	bool failing;  // the last write failed, and that was told
+	bool given_up; // a second file that failed: it stays as it is
+};
+
+struct outbox {
+	struct batch batch;
+	struct store_process processes[OUTBOX_PROCESSES];
+	size_t n_processes, n_processes_lost;
+	struct outbox_spans spans; // for the run file alone
+	struct sampler *sampler;   // borrowed: holds the events
+	struct outbox_sink *sinks; // borrowed
+	size_t n_sinks;
+	int64_t n_lost; // samples that found no room
+	char loss[600]; // why the last write failed
+	void (*warn)(void *data, const char *text);
+	void *warn_data;
+};
+
+int outbox_open(struct outbox *outbox, size_t batch_capacity); // -ENOMEM
+void outbox_close(struct outbox *outbox);
+// Takes the ended members out of the tree, and (living: at the end of the run) the others too.
+void outbox_take_ended(struct outbox *outbox, struct tree *tree);
+void outbox_add_living(struct outbox *outbox, struct tree *tree);
+void outbox_add_exit(struct outbox *outbox, const struct exit_record *record);
+// True when the run file has everything.
+bool outbox_flush(struct outbox *outbox);
+bool outbox_is_crowded(const struct outbox *outbox); // better flushed before its time
+// Finishes all stores; true when the run file is whole.
+bool outbox_finish(struct outbox *outbox, struct store_footer *footer);
+
+/* What options->progress is told of besides the last sample: the energy that was used so far, and where in it steps ended. */
+
+enum { STEP_POINTS = 128, SO_FAR_TICKS = 16 };
+
+struct step_point { // so many steps had ended, the last of them now
+	int64_t steps, t_ns;
+	double energy_j; // since the start; NaN unknown
+};
+
+struct so_far_device {
+	bool in_total, is_known;
+	int64_t first_ns;  // when the counter was read first
+	int64_t moved_ns;  // when the counter was seen to move last; 0: not since the start
+	int64_t t_ns;      // of the power, where there is no counter
+	double power_w;    // read, or by the counter's last move
+	double counted_uj; // by the counter since the first reading, or from power
+	double early_uj;   // of it, before the start, besides a part of the first move …
+	double first_uj;   // … which was this much; 0: none, or the counter could be read only later
+	int64_t first_moved_ns;
+	int64_t rest_ns; // from the first move to the second; 0: not known yet
+};
+
+struct so_far {
+	struct so_far_device *devices; // owned, one a device; NULL: nobody wants to know
+	int64_t start_ns;
+	struct so_far_tick {
+		int64_t t_ns;
+		double energy_j;
+	} ticks[SO_FAR_TICKS];      // a ring
+	size_t n_ticks;             // in all
+	bool has_pace;              // of each of them it is known how often it moves, so that power can be told
+	enum provenance provenance; // of them, the weakest
+	size_t n_known;             // devices that the last tick adds up: a further one brings all its past
+	int64_t steps, step_ns;     // of which the last one ended then
+	struct step_point points[STEP_POINTS];
+	size_t n_points;
+};
+
+int so_far_open(struct so_far *so_far, const struct sampler *sampler); // -ENOMEM
+void so_far_close(struct so_far *so_far);
+// After each sample; start_ns: of the recording, 0 as long as it has not begun.
+void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t start_ns);
+void so_far_step(struct so_far *so_far, int64_t end_ns);
+double so_far_energy_j(const struct so_far *so_far); // at the last tick; NaN: unknown
+void so_far_forget_points(struct so_far *so_far);
 
 struct recorder_progress {
 	int64_t start_ns, t_ns;          // of the recording; of the last sample

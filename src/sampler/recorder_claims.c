@@ -1,6 +1,6 @@
 #include "sampler/recorder.h"
 
-#include "sampler/devices.h"
+#include "sampler/sampler.h"
 
 #include <sys/epoll.h>
 

@@ -2,7 +2,7 @@
 #include "sampler/recorder.h"
 
 #include "base/util.h"
-#include "sampler/devices.h"
+#include "sampler/sampler.h"
 
 #include <poll.h>
 

@@ -6,7 +6,6 @@
 #include "process/companion.h"
 #include "process/referee.h"
 #include "process/self.h"
-#include "sampler/devices.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -8,7 +8,6 @@
 #include "process/memory_sample.h"
 #include "process/tree.h"
 #include "sampler/counter.h"
-#include "sampler/edges.h"
 #include "sensor/sensor.h"
 #include "store/store.h"
 
@@ -79,3 +78,44 @@ void sampler_choose_sensors(struct sampler *sampler);
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
 void sampler_event(struct sampler *sampler, const struct event *event); // its texts are copied, but for `sensor`
 void sampler_forget_events(struct sampler *sampler);
+
+/* The devices' part of a tick, and the quick looks between two ticks that find the moments at which counters are updated. */
+
+// Reads all sensors and adds a record a device.
+void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struct batch *batch);
+
+/* Reads the counters alone. Only a change is stored, and with it the reading just before if no record has it yet: the two
+ * say between which instants the hardware made its update. */
+void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch);
+
+/* Adds a record with energy and power for each device that has a counter and power readings. One such reading after the target's
+ * end shows whether power fell there. */
+void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *batch);
+
+/* When to look between two ticks, for two reasons.
+ *
+ * So that the moments at which slow counters are updated are known: a round of looks at the start, a short one every half
+ * minute, and one at the end until each counter has been updated once more. Counters that are updated about every
+ * millisecond need none of this, nor does a sampling that is as fast as the looks.
+ *
+ * So that no wrap is missed, however seldom samples are taken: a counter is read at least four times in the time that the
+ * most plausible power needs to fill it. */
+
+struct probe {
+	struct sampler *sampler; // borrowed
+	size_t *edges_wanted;    // owned: one a device, edges of its watch at which this round is done with it
+	int64_t began_ns;        // this round
+	int64_t next_round_ns;
+	bool is_first, active;
+};
+
+int probe_open(struct probe *probe, struct sampler *sampler, int64_t now_ns); // -ENOMEM
+void probe_close(struct probe *probe);
+void probe_again(struct probe *probe, int64_t now_ns); // as at the start: counters became ours to read
+// The time of the next look or, between two rounds, of the next round's first; VALUE_MISSING: never again.
+int64_t probe_next_ns(struct probe *probe, int64_t now_ns);
+
+/* After the last tick. Begins the last round; probe_last_ns then gives times until every slow counter has been updated
+ * since, or could have been. VALUE_MISSING: done. */
+void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns);
+int64_t probe_last_ns(struct probe *probe, int64_t now_ns);

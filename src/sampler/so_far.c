@@ -1,7 +1,7 @@
 /* The same sum as energy.total_j of the report: of domains that add up and lie in no other that does. That one is made of all
  * readings afterwards; here each counter is read as it stands, with what it will have counted since its last update by the
  * power of that one, and without what its first update brought from before the start. */
-#include "sampler/so_far.h"
+#include "sampler/recorder.h"
 
 #include "base/util.h"
 

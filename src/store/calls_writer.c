@@ -1,4 +1,4 @@
-#include "store/calls_writer.h"
+#include "store/sub_tracking.h"
 
 #include "base/num.h"
 

@@ -1,11 +1,8 @@
-#include "store/combine.h"
+#include "store/sub_tracking.h"
 
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "store/calls_writer.h"
-#include "store/combine_spans.h"
-#include "store/span_file_load.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,11 +1,9 @@
-#include "store/combine_spans.h"
+#include "store/sub_tracking.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "span/span_file_format.h"
-#include "store/calls_writer.h"
 #include "store/place.h"
-#include "store/span_file_load.h"
 
 #include <errno.h>
 #include <fcntl.h>

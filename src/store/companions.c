@@ -1,4 +1,4 @@
-#include "store/companions.h"
+#include "store/sql.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "store/csv.h"
+#include "store/tracking.h"
 
 #include <errno.h>
 #include <stdbool.h>

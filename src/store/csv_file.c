@@ -1,4 +1,4 @@
-#include "store/csv_file.h"
+#include "store/tracking.h"
 
 #include "base/util.h"
 

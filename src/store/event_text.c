@@ -1,4 +1,4 @@
-#include "store/event_text.h"
+#include "store/run_read.h"
 
 #include "base/num.h"
 #include "base/util.h"

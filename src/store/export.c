@@ -1,7 +1,6 @@
 #include "store/export.h"
 
 #include "base/util.h"
-#include "store/export_formats.h"
 
 #include <errno.h>
 #include <string.h>

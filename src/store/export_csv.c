@@ -1,4 +1,4 @@
-#include "store/export_formats.h"
+#include "store/export.h"
 
 #include "base/arena.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "store/export_formats.h"
+#include "store/export.h"
 
 #include "base/util.h"
 #include "store/tracking.h"

@@ -1,4 +1,4 @@
-#include "store/export_formats.h"
+#include "store/export.h"
 
 #include "base/fields_json.h"
 #include "base/util.h"
@@ -80,26 +80,6 @@ static const struct field segment_fields[] = {
 };
 #undef S
 
-/* ---- device ---- */
-
-static bool has_no_index(const struct object_at *at)
-{
-	return ((const struct run_device *)at->data)->index < 0;
-}
-
-#define D struct run_device
-static const struct field device_fields[] = {
-	TYPE("device"),
-	VALUE(D, id), VALUE(D, kind, .one_of = domain_kind_names), VALUE(D, name), VALUE(D, uuid), VALUE(D, device),
-	VALUE(D, inside), VALUE(D, index, .null_if = has_no_index), VALUE(D, source),
-	VALUE(D, provenance, .one_of = provenance_names), VALUE(D, has_energy), VALUE(D, resolution_j),
-	VALUE(D, update_period_s), VALUE(D, update_jitter_s), VALUE(D, idle_w), VALUE(D, idle_error_w),
-	VALUE(D, idle_temperature_c), VALUE(D, idle_date),
-	VALUE(D, gain), // the rows that follow are multiplied by it already
-	VALUE(D, gain_error), VALUE(D, gain_source), VALUE(D, relative_error), VALUE(D, memory_total_bytes),
-};
-#undef D
-
 /* ---- samples ---- */
 
 static const struct sample_line *sample_of(const struct object_at *at)
@@ -142,42 +122,14 @@ static const struct field process_sample_fields[] = {
 };
 #undef L
 
-/* ---- the other rows ---- */
+/* ---- rows as run_fields.h has them ---- */
 
-#define P struct run_process
-static const struct field process_fields[] = {
-	TYPE("process"),
-	VALUE(P, pid), VALUE(P, ppid), VALUE(P, start_ns), VALUE(P, end_ns), VALUE(P, command), VALUE(P, cpu_ns),
-	VALUE(P, max_rss_bytes), VALUE(P, is_main), VALUE(P, sampled),
-};
-#undef P
-
-#define E struct event
-static const struct field event_fields[] = {TYPE("event"), VALUE(E, t_ns), FIELD_AS(E, "kind", kind_name, NULL, NULL), VALUE(E, text)};
-#undef E
-
-// Of pid and tid, of which 0 is unknown.
-static bool is_zero(const struct object_at *at)
-{
-	return *(const int32_t *)(const void *)((const char *)at->data + at->field->offset) == 0;
-}
-
-#define S struct run_span
-static const struct field span_fields[] = {
-	TYPE("span"),
-	VALUE(S, id), VALUE(S, parent), VALUE(S, pid), VALUE(S, tid, .null_if = is_zero), VALUE(S, name),
-	VALUE(S, begin_ns), VALUE(S, end_ns), VALUE(S, cpu_ns), VALUE(S, category),
-	VALUE(S, kind, .one_of = span_kind_names), VALUE(S, close, .one_of = span_close_names),
-};
-#undef S
-
-#define M struct run_user_metric
-static const struct field user_metric_fields[] = {
-	TYPE("user_metric"),
-	VALUE(M, t_ns), VALUE(M, name), VALUE(M, value), VALUE(M, span), VALUE(M, pid, .null_if = is_zero),
-	VALUE(M, tid, .null_if = is_zero),
-};
-#undef M
+#define ROW(name_, type_) {TYPE(name_), FIELD_INLINE(&(type_))}
+static const struct field device_fields[] = ROW("device", run_device_type);
+static const struct field process_fields[] = ROW("process", run_process_type);
+static const struct field event_fields[] = ROW("event", run_event_type);
+static const struct field span_fields[] = ROW("span", run_span_type);
+static const struct field user_metric_fields[] = ROW("user_metric", run_user_metric_type);
 
 /* ---- the lines ---- */
 

@@ -1,4 +1,4 @@
-#include "store/export_out.h"
+#include "store/export.h"
 
 #include "base/util.h"
 

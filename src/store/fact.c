@@ -1,6 +1,5 @@
-#include "store/fact.h"
+#include "store/place.h"
 
-#include "store/probe.h"
 #include "store/sql.h"
 
 int run_keep_fact(const char *path, const char *key, const char *value, struct wattle_error *reterr)

@@ -1,7 +1,7 @@
 #include "store/follow.h"
 
 #include "base/util.h"
-#include "store/probe.h"
+#include "store/place.h"
 #include "store/sql.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 #include "store/job_runs.h"
 
 #include "base/util.h"
-#include "store/job_gather.h"
 #include "store/list.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "store/probe.h"
+#include "store/place.h"
 #include "store/sql.h"
 
 #include <dirent.h>

@@ -1,9 +1,8 @@
-#include "store/live.h"
+#include "store/follow.h"
 
 #include "base/search.h"
 #include "base/util.h"
-#include "store/follow.h"
-#include "store/sort.h"
+#include "store/run_read.h"
 #include "store/sql.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/lock_file.h"
 #include "base/util.h"
-#include "store/companions.h"
+#include "store/sql.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -46,3 +46,16 @@ bool place_is_ours(const struct place *place);
 /* Closes. discard: a file that we made goes away, and what was set aside comes back. Nothing else may have the file
  * open in this process. */
 void place_close(struct place *place, bool discard);
+
+/* Is this a run file? Answered from its first 100 bytes, without opening a database. */
+
+// 0; -ENOENT, -EACCES …: can't be read; -EINVAL: no run file; -ENOTSUP: one of a newer schema.
+// With a sentence.
+int probe_run_file(const char *path, struct wattle_error *reterr);
+// Whether it is an SQLite file of any kind (a run file, gpu_tracker's tracking file …) or a span file.
+bool probe_measurements(const char *path);
+
+/* A fact that is added to a finished run file: a row of its table run. */
+
+// Replaces what stands there under that key. -ENOENT, -EINVAL (no run file), -EBUSY, -ENOSPC …, with a sentence.
+int run_keep_fact(const char *path, const char *key, const char *value, struct wattle_error *reterr);

@@ -1,4 +1,4 @@
-#include "store/probe.h"
+#include "store/place.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

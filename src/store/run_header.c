@@ -1,4 +1,4 @@
-#include "store/run_header.h"
+#include "store/run_write.h"
 
 #include "base/buf.h"
 #include "store/schema.h"

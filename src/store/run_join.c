@@ -1,8 +1,6 @@
-#include "store/run_join.h"
+#include "store/sub_tracking.h"
 
 #include "base/intern.h"
-#include "store/span_file_load.h"
-#include "store/sub_tracking.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,10 +2,9 @@
 
 #include "base/arena.h"
 #include "store/job_runs.h"
-#include "store/probe.h"
+#include "store/place.h"
 #include "store/run_read.h"
 #include "store/sql.h"
-#include "store/sql_guard.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -48,8 +47,11 @@ static int fail(const struct run_reader *reader, int result, const char *path, s
 			path);
 	if (result == SQLITE_NOMEM)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	int code = sql_fail(reader->db, path, NULL);
-	return error_set(reterr, code == -EBUSY ? -EBUSY : -EINVAL, "%s is damaged: %s", path, sql_reason(reader->db));
+	int last = sqlite3_errcode(reader->db); // what was read from pages SQLite knows nothing of
+	bool is_sql = last != SQLITE_OK && last != SQLITE_ROW && last != SQLITE_DONE;
+	int code = is_sql ? sql_fail(reader->db, path, NULL) : -EINVAL;
+	return error_set(reterr, code == -EBUSY ? -EBUSY : -EINVAL, "%s is damaged: %s", path,
+		is_sql ? sql_reason(reader->db) : sqlite3_errstr(result));
 }
 
 // The id of the run, read before the transaction begins: it never changes.

@@ -3,10 +3,13 @@
 #pragma once
 
 #include "base/arena.h"
+#include "metric/event.h"
+#include "metric/metric.h"
+#include "store/follow.h"
 #include "store/run.h"
-#include "store/spool.h"
 #include "store/sql.h"
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -101,3 +104,34 @@ int run_read_process_samples(struct run_reader *reader, struct run *run);
 
 // Which samples of a run file to read, so that about one is left in every_ns: fills ranges.
 int run_thin(struct run_reader *reader, int64_t every_ns);
+
+/* Rows of a table of samples, read from the pages of a run file without SQL. Of a day at 10 Hz SQLite decodes 3.5 million rows of up to 25 columns,
+ * value by value: most of what a report takes. https://www.sqlite.org/fileformat.html describes pages, cells and records.
+ *
+ * The file is anybody's: each page is visited a bounded number of times, and every offset is checked. */
+
+enum { TABLE_PAGES_OTHER = -1 };
+
+// n values of a row in the order of the columns asked for; VALUE_MISSING where a column holds no integer within 2^62.
+typedef int table_pages_take(void *data, const int64_t *values);
+
+/* Hands over all rows in the order of the primary key. `columns`: names separated by ", ", at most SCHEMA_STORED_COLUMNS; "1" is the number.
+ * TABLE_PAGES_OTHER before any row was handed over: the table, or the file, is not as wattle makes it, or has a log; SQL can read it. Else 0,
+ * SQLITE_CORRUPT, SQLITE_NOMEM, what the file system says, or what `take` returned when that was not 0.
+ * The connection is inside a read transaction that has read something, so that nobody changes the file. */
+int table_pages_read(sqlite3 *db, enum metric_scope scope, const char *columns, table_pages_take *take, void *data);
+
+/* Events of run files that were recorded before table event had columns: their sentences into fields. The only place that reads them. */
+
+/* Fields of event (kind and t_ns are there already) from its sentence, as far as they can be told. Texts in `arena`; -ENOMEM. A sentence
+ * that no version of wattle wrote leaves the type EVENT_OTHER, with the domain that it begins with, if there is one. */
+int event_of_text(struct event *event, const char *text, struct arena *arena);
+
+/* Puts rows into the order of a time in them, then of an id. Made for rows that nearly are: what some threads did, each in
+ * order, side by side. Between room-mates. */
+
+enum { SORT_NO_ID = -1 };
+
+/* Rows of `size` bytes with an int64_t at each of the two offsets; SORT_NO_ID: rows of one time stay as they are. -ENOMEM,
+ * and nothing was changed. */
+int sort_rows(void *rows, size_t size, size_t n, size_t time_at, ptrdiff_t id_at);

@@ -2,7 +2,6 @@
 #include "store/run_read.h"
 
 #include "base/intern.h"
-#include "store/sort.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,3 @@
-#include "store/event_text.h"
 #include "store/run_read.h"
 
 #include "base/buf.h"
@@ -6,7 +5,6 @@
 #include "base/util.h"
 #include "sensor/gpu/gpu_gain.h"
 #include "store/schema.h"
-#include "store/sort.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* A recording of a run file: its row, and where it lies on the file's clock. */
-#include "store/run_header.h"
 #include "store/run_read.h"
+#include "store/run_write.h"
 
 #include "base/jsonw.h"
 

@@ -2,6 +2,8 @@
 #include "store/run_read.h"
 
 #include "base/buf.h"
+#include "base/util.h"
+#include "store/schema.h"
 
 #include <string.h>
 
@@ -72,8 +74,62 @@ static int take_rows(const struct run_reader *reader, sqlite3_stmt *s, run_take 
 	return r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
+/* ---- whole tables of samples ---- */
+
+static int64_t number_i64(const void *row, int column)
+{
+	return ((const int64_t *)row)[column];
+}
+
+static double number_real(const void *row, int column)
+{
+	return value_to_double(number_i64(row, column), 1);
+}
+
+static const char *number_bytes(const void *row, int column, size_t *ret_size)
+{
+	(void)row;
+	(void)column;
+	*ret_size = 0;
+	return NULL;
+}
+
+static void number_i64s(const void *row, int first, size_t n, int64_t *ret_values)
+{
+	memcpy(ret_values, (const int64_t *)row + first, n * sizeof(*ret_values));
+}
+
+struct pages_taker {
+	const struct run_reader *reader;
+	run_take *take;
+	void *data;
+};
+
+static int take_numbers(void *data, const int64_t *values)
+{
+	static const struct cells_ops ops_of_numbers = {number_i64, number_real, number_bytes, number_i64s};
+	const struct pages_taker *taker = data;
+	const struct cells cells = {&ops_of_numbers, values};
+	return arena_bytes(taker->reader->arena) <= taker->reader->most_bytes ? taker->take(taker->data, &cells)
+									      : SQLITE_NOMEM;
+}
+
+static int read_pages(struct run_reader *reader, const struct run_question *question, run_take *take, void *data)
+{
+	bool is_whole = question->in_time && question->where == NULL && reader->n_ranges == 1 &&
+		reader->ranges[0].from_ns == INT64_MIN && reader->ranges[0].to_ns == INT64_MAX;
+	struct pages_taker taker = {reader, take, data};
+	for (enum metric_scope scope = METRIC_RUN; is_whole && scope < METRIC_SCOPES; scope++)
+		if (strcmp(question->table, schema_sample_table(scope)) == 0)
+			return table_pages_read(reader->db, scope, question->columns, take_numbers, &taker);
+	return TABLE_PAGES_OTHER;
+}
+
 static int read_rows(struct run_reader *reader, const struct run_question *question, run_take *take, void *data)
 {
+	int by_pages = read_pages(reader, question, take, data);
+	if (by_pages != TABLE_PAGES_OTHER)
+		return by_pages;
 	sqlite3_stmt *s = NULL;
 	int r = prepare(reader, question, &s);
 	size_t n = question->in_time ? reader->n_ranges : 1;

@@ -1,4 +1,4 @@
-#include "store/run_spans.h"
+#include "store/run_write.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -199,16 +199,21 @@ const struct schema_column *schema_columns(size_t *ret_count)
 	return columns;
 }
 
-const char *schema_sample_table(enum metric_scope scope)
+static const struct table *sample_table(enum metric_scope scope)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		if (tables[i].scope == (int)scope)
-			return tables[i].name;
+			return &tables[i];
 	assert(!"every scope has a table");
 	return NULL;
 }
 
-static void create_table(struct buf *out, const struct table *table)
+const char *schema_sample_table(enum metric_scope scope)
+{
+	return sample_table(scope)->name;
+}
+
+static void begin_table(struct buf *out, const struct table *table)
 {
 	buf_printf(out, "CREATE TABLE %s (", table->name);
 	const char *comma = "";
@@ -218,13 +223,62 @@ static void create_table(struct buf *out, const struct table *table)
 		buf_printf(out, "%s%s %s", comma, columns[i].name, columns[i].type);
 		comma = ", ";
 	}
+}
+
+static void end_table(struct buf *out, const struct table *table)
+{
+	if (table->primary_key != NULL)
+		buf_printf(out, ", PRIMARY KEY (%s)", table->primary_key);
+	buf_printf(out, ")%s", table->options);
+}
+
+static void create_table(struct buf *out, const struct table *table)
+{
+	begin_table(out, table);
 	size_t n = 0;
 	const struct metric *metrics = table->scope >= 0 ? metric_table((enum metric_scope)table->scope, &n) : NULL;
 	for (size_t i = 0; i < n; i++)
 		buf_printf(out, ", %s INTEGER", metrics[i].name);
-	if (table->primary_key != NULL)
-		buf_printf(out, ", PRIMARY KEY (%s)", table->primary_key);
-	buf_printf(out, ")%s;\n", table->options);
+	end_table(out, table);
+	buf_str(out, ";\n");
+}
+
+// "NAME TYPE …, NAME TYPE …" up to `end`; those behind the keys are plain integers.
+static bool split_columns(const char *at, const char *end, size_t n_keys, struct schema_stored *stored)
+{
+	static const char integer[] = " INTEGER";
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+	while (at < end) {
+		const char *comma = memmem(at, (size_t)(end - at), ", ", 2);
+		const char *next = comma != NULL ? comma : end;
+		const char *name_end = at + strspn(at, letters);
+		bool is_plain = (size_t)(next - name_end) == sizeof(integer) - 1 &&
+			memcmp(name_end, integer, sizeof(integer) - 1) == 0;
+		if (stored->n == SCHEMA_STORED_COLUMNS || name_end == at || (stored->n >= n_keys && !is_plain))
+			return false;
+		stored->names[stored->n++] = at;
+		at = comma != NULL ? comma + 2 : end;
+	}
+	return true;
+}
+
+bool schema_stored_columns(enum metric_scope scope, const char *sql, struct schema_stored *ret_stored)
+{
+	const struct table *table = sample_table(scope);
+	struct buf begin, end;
+	buf_init(&begin, 4096);
+	buf_init(&end, 4096);
+	begin_table(&begin, table);
+	end_table(&end, table);
+	*ret_stored = (struct schema_stored){0};
+	size_t size = sql != NULL ? strlen(sql) : 0;
+	bool is_ours = begin.failed == 0 && end.failed == 0 && size >= begin.size + end.size &&
+		memcmp(sql, begin.data, begin.size) == 0 && strchr(",)", sql[begin.size]) != NULL &&
+		memcmp(sql + size - end.size, end.data, end.size) == 0 &&
+		split_columns(strchr(sql, '(') + 1, sql + size - end.size, (size_t)schema_key_count(scope), ret_stored);
+	buf_finish(&begin);
+	buf_finish(&end);
+	return is_ours;
 }
 
 void schema_create(struct buf *out)
@@ -243,7 +297,7 @@ int schema_key_count(enum metric_scope scope)
 	return count;
 }
 
-void schema_insert_sample(struct buf *out, enum metric_scope scope)
+void schema_insert_samples(struct buf *out, enum metric_scope scope, size_t n_metrics, size_t n_rows)
 {
 	const char *table = schema_sample_table(scope);
 	size_t n;
@@ -257,12 +311,14 @@ void schema_insert_sample(struct buf *out, enum metric_scope scope)
 		buf_printf(out, "%s%s", comma, columns[i].name);
 		comma = ", ";
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n_metrics && i < n; i++)
 		buf_printf(out, ", %s", metrics[i].name);
-	buf_str(out, ") VALUES (?");
-	for (size_t i = 1; i < n + (size_t)schema_key_count(scope); i++)
-		buf_str(out, ", ?");
-	buf_str(out, ")");
+	for (size_t row = 0; row < n_rows; row++) {
+		buf_str(out, row == 0 ? ") VALUES (?" : ", (?");
+		for (size_t i = 1; i < n_metrics + (size_t)schema_key_count(scope); i++)
+			buf_str(out, ", ?");
+		buf_str(out, ")");
+	}
 }
 
 void schema_update_figures(struct buf *out)

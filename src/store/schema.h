@@ -33,8 +33,16 @@ const char *schema_sample_table(enum metric_scope scope); // "sample", "device_s
 
 // CREATE TABLE of everything, application_id and user_version.
 void schema_create(struct buf *out);
-// INSERT INTO a sample table: first its keys (t_ns; t_ns, device; t_ns, pid, start_ns), then its metrics in order.
-void schema_insert_sample(struct buf *out, enum metric_scope scope);
+// INSERT of n_rows INTO a sample table: of each row first its keys (t_ns; t_ns, device; t_ns, pid, start_ns), then its first metrics in order.
+void schema_insert_samples(struct buf *out, enum metric_scope scope, size_t n_metrics, size_t n_rows);
 int schema_key_count(enum metric_scope scope);
+/* The columns of a table of samples as its records have them, if its text is one that schema_create has made, in whatever version: its
+ * keys, then any columns of integers. The names point into the text, and end at a blank. */
+enum { SCHEMA_STORED_COLUMNS = 80 };
+struct schema_stored {
+	const char *names[SCHEMA_STORED_COLUMNS];
+	size_t n;
+};
+bool schema_stored_columns(enum metric_scope scope, const char *sql, struct schema_stored *ret_stored);
 // UPDATE segment SET all figures: ?1, ?2 … in the order of schema_figures, WHERE id the parameter after the last.
 void schema_update_figures(struct buf *out);

@@ -1,8 +1,7 @@
-#include "store/settle.h"
+#include "store/follow.h"
 
 #include "store/place.h"
-#include "store/probe.h"
-#include "store/run_spans.h"
+#include "store/run_write.h"
 
 #include <errno.h>
 #include <stdio.h>

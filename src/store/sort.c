@@ -1,4 +1,4 @@
-#include "store/sort.h"
+#include "store/run_read.h"
 
 #include <errno.h>
 #include <stdbool.h>

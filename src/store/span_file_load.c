@@ -1,9 +1,9 @@
-#include "store/span_file_load.h"
+#include "store/sub_tracking.h"
 
 #include "base/arena.h"
 #include "base/util.h"
+#include "store/run_read.h"
 #include "store/schema.h"
-#include "store/sort.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-#include "store/spool.h"
+#include "store/follow.h"
 
 #include "base/util.h"
-#include "store/companions.h"
+#include "store/sql.h"
 
 #include <assert.h>
 #include <errno.h>

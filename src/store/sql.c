@@ -2,10 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "store/companions.h"
 #include "store/place.h"
-#include "store/sql_guard.h"
-#include "store/sql_snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

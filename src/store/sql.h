@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* Before all else, in a program of our own only: SQLite's settings hold for the whole process, and Python's has other users. */
 void sql_set_up_program(void);
@@ -60,3 +61,67 @@ double sql_double(sqlite3_stmt *statement, int column); // NaN unless it holds a
 const char *sql_text(sqlite3_stmt *statement, int column, struct arena *arena);
 // Copied into a fixed array, cut where it is too long; "" for NULL.
 void sql_copy_text(sqlite3_stmt *statement, int column, char *out, size_t size);
+
+/* Restrictions for databases that another process may have written.
+ *
+ * No code of the file runs: views and triggers are off, its expressions may call nothing that has effects, there are no virtual
+ * tables, and the tables that wattle knows must be tables, without columns that are computed. No value is longer than the file could hold,
+ * and reading may take the time that a file of this size can need and no more: a tree of pages that refers to itself has no end.
+ *
+ * The time is CPU time of this thread since the database was opened: SQL_GUARD_BASE_S, and a second for each SQL_GUARD_BYTES_PER_S of
+ * what the file and its log store by then; a load takes a tenth of that on a small machine, and in a build with sanitizers. It is looked at
+ * between the steps of a query, of which a bare count(*) is one, however long it takes: so count(1) is asked for. */
+
+enum { SQL_GUARD_BASE_S = 2, SQL_GUARD_BYTES_PER_S = 2 << 20 };
+
+// Before the first query. -ENOMEM.
+int sql_guard_set(sqlite3 *db, const char *path, struct wattle_error *reterr);
+/* Whether the tables that wattle knows are tables. is_writer: and inserting into them computes nothing. -EINVAL with a sentence, or what
+ * sql_fail says. */
+int sql_guard_check(sqlite3 *db, const char *path, bool is_writer, struct wattle_error *reterr);
+// The recorder writes into its own file as long as it takes.
+void sql_guard_lift_limit(sqlite3 *db);
+/* Bytes that a file stores, for limits on time and memory. A sparse file has any size for nothing, so its blocks limit the size. They count
+ * 64 times, because file systems compress, and as at least 64 MiB, because some network file systems report none. */
+int64_t sql_guard_stored_bytes(const struct stat *st);
+// The stored bytes of a database and its log.
+int64_t sql_guard_file_bytes(const char *path);
+
+/* A copy in memory of the run file of another user that a recorder still writes.
+ *
+ * SQLite maps the index of a log (-shm) that readers and the writer share. The owner of that file can truncate it while it is mapped, and
+ * the reader then dies of SIGBUS. So the file is read without locks and with an index in private memory, all pages at once. The copy is
+ * valid if neither the database nor the first frame of its log changed meanwhile: the recorder appends to the log otherwise, and a page is
+ * overwritten only by a checkpoint or a restart of the log. */
+
+enum { SQL_SNAPSHOT_BYTES_MOST = 256 << 20 };
+
+// Opens the file without locks and without a shared index.
+typedef int sql_snapshot_open_source(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);
+
+/* -EFBIG: larger than SQL_SNAPSHOT_BYTES_MOST; -EBUSY: it changed at each try; else as sql_fail; with a sentence. Only for reading. */
+int sql_snapshot_open(const char *path, sql_snapshot_open_source *open_source, sqlite3 **ret_db,
+	struct wattle_error *reterr);
+
+/* The files that SQLite keeps beside a database: its log (-wal), the index of that (-shm) and the rollback journal (-journal). Beside them
+ * lies the spool (-spans), whose entries become rows.
+ *
+ * SQLite takes what it finds under these names. In a folder where others may make files one of them may be planted: the index is
+ * mapped, so who owns it can end this process by cutting it, and a log or a journal that another has written becomes part of the
+ * database. So all must be regular files of one who may write to the database itself. */
+
+struct stat;
+
+// Before a database is opened, and again when it is open. -EPERM with a sentence that names the file and says what to do.
+int companions_check(const char *path, struct wattle_error *reterr);
+/* The log and its index exist, of a database that this process has open in WAL mode. One that was planted, opened and removed again would pass
+ * the check above. -EPERM. */
+int companions_check_log(const char *path, struct wattle_error *reterr);
+/* A user other than the caller and root can truncate the index of the log, or replace it: an access to the mapped index then ends this
+ * process (SIGBUS). */
+bool companions_can_be_cut(const char *path);
+// Users who may change the database anyway may own its companions.
+bool companions_may_own(const struct stat *database, const struct stat *companion);
+/* A new database gets the name `path`: what lies beside it, the spool of a run file included, is of another one, and goes. -EPERM
+ * with a sentence where it can't be removed. */
+int companions_clear(const char *path, struct wattle_error *reterr);

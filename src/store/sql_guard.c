@@ -1,10 +1,9 @@
-#include "store/sql_guard.h"
+#include "store/sql.h"
 
 #include "base/clock.h"
 #include "base/util.h"
 #include "store/place.h"
 #include "store/schema.h"
-#include "store/sql.h"
 
 #include <errno.h>
 #include <stdio.h>

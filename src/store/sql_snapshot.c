@@ -1,10 +1,8 @@
-#include "store/sql_snapshot.h"
+#include "store/sql.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "store/place.h"
-#include "store/sql.h"
-#include "store/sql_guard.h"
 
 #include <assert.h>
 #include <errno.h>

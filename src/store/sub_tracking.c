@@ -4,7 +4,6 @@
 #include "base/intern.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "store/sub_tracking_rows.h"
 
 #include <errno.h>
 

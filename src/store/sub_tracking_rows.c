@@ -1,9 +1,9 @@
-#include "store/sub_tracking_rows.h"
+#include "store/sub_tracking.h"
 
 #include "base/num.h"
 #include "base/util.h"
-#include "store/csv_file.h"
 #include "store/sql.h"
+#include "store/tracking.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "store/tracking_row.h"
+#include "store/tracking.h"
 
 #include "base/units.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "store/sql_guard.h"
+#include "store/sql.h"
 #include "store/tracking.h"
 
 #include <errno.h>

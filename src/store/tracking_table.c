@@ -1,9 +1,8 @@
-#include "store/tracking_table.h"
+#include "store/tracking.h"
 
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "store/csv_file.h"
 #include "store/sql.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "store/watch.h"
+#include "store/follow.h"
 
 #include "base/search.h"
 #include "base/utf8.h"

@@ -1,7 +1,7 @@
 #include "task/compare_files.h"
 
 #include "base/util.h"
-#include "store/probe.h"
+#include "store/place.h"
 #include "task/load_blocks.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "report/aipowermeter.h"
-#include "store/export_out.h"
+#include "store/export.h"
 
 #include <dirent.h>
 #include <errno.h>

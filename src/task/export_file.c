@@ -5,7 +5,6 @@
 #include "report/openmetrics_run.h"
 #include "report/trace/trace.h"
 #include "store/export.h"
-#include "store/export_out.h"
 #include "store/run.h"
 #include "task/export_aipowermeter.h"
 

@@ -4,8 +4,8 @@
 #include "base/buf.h"
 #include "base/util.h"
 #include "report/parts.h"
-#include "store/probe.h"
-#include "store/span_file_load.h"
+#include "store/place.h"
+#include "store/sub_tracking.h"
 #include "task/load_job.h"
 
 #include <errno.h>

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/fields_json.h"
 #include "base/util.h"
+#include "store/follow.h"
 #include "store/postgres/pq.h"
 #include "store/run.h"
-#include "store/settle.h"
 
 #include <errno.h>
 #include <sys/random.h>

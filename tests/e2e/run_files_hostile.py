@@ -142,7 +142,7 @@ def append_pages(path, table, depth):
 def endless_trees(room):
     """a tree of pages that leads to the same page again and again ends within seconds, and with bounded memory"""
     good_file(room)
-    for table in ("event", "user_metric", "span"):
+    for table in ("event", "user_metric", "span", "sample"):
         bad = changed(room, lambda connection: connection.execute(
             "INSERT INTO event (t_ns, kind, text) VALUES (1, 'note', 'endless')"))
         append_pages(bad, table, 7)

@@ -7,7 +7,7 @@
 
 #include "analysis/findings.h"
 #include "store/sub_tracking.h"
-#include "store/tracking_table.h"
+#include "store/tracking.h"
 
 struct tracking_block {
 	const char *name;

@@ -1,4 +1,4 @@
-#include "store/postgres/copy.h"
+#include "store/postgres/send.h"
 
 #include "base/utf8.h"
 

@@ -1,8 +1,8 @@
 /* The runs of a job out of a store. */
-#include "store/job_gather.h"
+#include "store/job_runs.h"
 #include "store/postgres/load.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
+#include "store/postgres/tables.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "store/postgres/layout.h"
+#include "store/postgres/send.h"
 
 #include <errno.h>
 #include <stdio.h>

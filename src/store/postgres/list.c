@@ -1,8 +1,8 @@
-#include "store/postgres/list.h"
+#include "store/postgres/load.h"
 
 #include "base/util.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
+#include "store/postgres/tables.h"
 
 #include <errno.h>
 #include <stdio.h>

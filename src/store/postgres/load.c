@@ -4,7 +4,6 @@
 #include "base/intern.h"
 #include "base/util.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
 #include "store/postgres/tables.h"
 #include "store/run_read.h"
 

@@ -1,8 +1,11 @@
-/* Runs out of a store in PostgreSQL, as columns: the same code as for run files makes them (store/run_read.h). */
+/* Runs out of PostgreSQL. */
 #pragma once
 
 #include "store/job_runs.h"
+#include "store/list.h"
 #include "store/run.h"
+
+/* Runs out of a store in PostgreSQL, as columns: the same code as for run files makes them (store/run_read.h). */
 
 struct pg;
 struct pg_loader;
@@ -24,3 +27,11 @@ int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena
 int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], struct wattle_error *reterr);
 // All of it in one: connects, finds the run whose id begins so, loads it.
 int pg_run_load_from(const char *url, const char *prefix, struct run *ret_run, struct wattle_error *reterr);
+
+/* The runs of a store. */
+
+struct pg;
+
+// As list_runs: in order of start, those whose start is unknown last. Rows of `path` NULL.
+int pg_list_runs(struct pg *pg, const struct list_choice *choice, struct arena *arena,
+	struct run_listing **ret_listings, size_t *ret_n, struct wattle_error *reterr);

@@ -1,8 +1,7 @@
-#include "store/postgres/prune.h"
+#include "store/postgres/tables.h"
 
 #include "base/util.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/schema.h"
 
 #include <errno.h>
 #include <stdio.h>

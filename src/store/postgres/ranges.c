@@ -1,4 +1,4 @@
-#include "store/postgres/ranges.h"
+#include "store/postgres/send.h"
 
 #include "base/search.h"
 #include "base/util.h"

@@ -1,9 +1,8 @@
-#include "store/postgres/schema.h"
+#include "store/postgres/tables.h"
 
 #include "base/util.h"
 #include "metric/metric.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/tables.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-#include "store/postgres/send_parts.h"
+#include "store/postgres/send.h"
 
-#include "store/postgres/schema.h"
+#include "store/postgres/tables.h"
 
 #include <errno.h>
 #include <time.h>

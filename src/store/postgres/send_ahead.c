@@ -1,6 +1,6 @@
 /* The next batch is read while the server works on this one: of a file that is far ahead of the server, as with `wattle push`, reading
  * and encoding take about as long as the server's COPY. A thread of a moment with a connection to the file of its own. */
-#include "store/postgres/send_parts.h"
+#include "store/postgres/send.h"
 
 static void *read_next(void *data)
 {

@@ -1,5 +1,5 @@
 /* The end of a run that is sent: what only the whole of it tells. */
-#include "store/postgres/send_parts.h"
+#include "store/postgres/send.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-#include "store/postgres/send_parts.h"
+#include "store/postgres/send.h"
 
 #include <errno.h>
 #include <inttypes.h>

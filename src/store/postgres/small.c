@@ -1,4 +1,4 @@
-#include "store/postgres/small.h"
+#include "store/postgres/send.h"
 
 #include "base/clock.h"
 #include "base/jsonw.h"

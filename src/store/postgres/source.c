@@ -1,6 +1,6 @@
-#include "store/postgres/source_parts.h"
+#include "store/postgres/send.h"
 
-#include "store/probe.h"
+#include "store/place.h"
 
 #include <errno.h>
 #include <inttypes.h>

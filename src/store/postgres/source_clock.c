@@ -1,5 +1,5 @@
 /* When the rows of a run file were written, by the wall clock, and which of them a report reads first. */
-#include "store/postgres/source_parts.h"
+#include "store/postgres/send.h"
 
 #include <errno.h>
 

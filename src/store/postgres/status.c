@@ -1,8 +1,7 @@
-#include "store/postgres/status.h"
+#include "store/postgres/tables.h"
 
 #include "base/util.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/tables.h"
 
 #include <errno.h>
 

@@ -5,8 +5,8 @@
 #include "analysis/findings.h"
 #include "base/arena.h"
 #include "base/util.h"
-#include "store/event_text.h"
 #include "store/run.h"
+#include "store/run_read.h"
 
 #include "rows.h"
 

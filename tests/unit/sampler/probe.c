@@ -1,6 +1,6 @@
 /* When the recorder looks between its ticks: a counter of a known period on a clock of ours, and the times at which it was
  * looked at. */
-#include "sampler/probe.h"
+#include "sampler/sampler.h"
 
 #include "base/util.h"
 #include "rows.h"

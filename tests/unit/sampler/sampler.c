@@ -3,7 +3,6 @@
 
 #include "base/util.h"
 #include "rows.h"
-#include "sampler/devices.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -1,9 +1,8 @@
-#include "store/companions.h"
+#include "store/sql.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "store/spool.h"
-#include "store/sql.h"
+#include "store/follow.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Steps read out of a run file while it grows: spans that stay open, the spool, further segments, metrics. */
 #include "fixture.h"
 
-#include "store/live.h"
+#include "store/follow.h"
 
 static const char *const names[] = {"step", "other", "tokens"};
 enum { STEP, OTHER, TOKENS, NAMES };

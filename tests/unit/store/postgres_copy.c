@@ -7,9 +7,8 @@
 #include <cmocka.h>
 
 #include "base/util.h"
-#include "store/postgres/copy.h"
 #include "store/postgres/pq.h"
-#include "store/postgres/ranges.h"
+#include "store/postgres/send.h"
 
 #include <errno.h>
 #include <string.h>

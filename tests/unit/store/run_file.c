@@ -84,6 +84,46 @@ static void samples_come_back(void **state)
 	run_finish(&run);
 }
 
+/* As a sampling at 1 kHz has them: /proc is read with each tenth sample, and the devices now and then tell more than their energy. */
+static void fast_samples_come_back(void **state)
+{
+	enum { SAMPLES = 237, SLOWER = 10, WIDE = 37 };
+	struct fixture *f = *state;
+	void *store = fixture_open(ops, &(struct store_open_options){.path = f->path}, &f->header);
+	batch_clear(&f->batch);
+	for (int64_t i = 0; i < SAMPLES; i++) {
+		int64_t t_ns = fixture_mono_ns + i * NS_PER_MS;
+		for (int64_t d = 0; d < FIXTURE_DEVICES; d++) {
+			struct record *r = batch_add(&f->batch, METRIC_DEVICE, t_ns, d, 0);
+			r->values[DEVICE_ENERGY] = 1000 * i + d;
+			r->values[DEVICE_TEMPERATURE] = i % WIDE == 0 ? 40 + i : VALUE_MISSING;
+		}
+		struct record *r = batch_add(&f->batch, METRIC_RUN, t_ns, 0, 0);
+		r->values[RUN_MAIN_RSS] = i % SLOWER == 0 ? 1 + i : VALUE_MISSING;
+		r->values[RUN_SELF_CPU] = i % 3 == 0 ? 7 * i : VALUE_MISSING;
+	}
+	assert_int_equal(ops->write(store, &(struct store_delivery){.batch = &f->batch}, NULL), 0);
+	fixture_close(ops, store, false);
+	struct run run;
+	fixture_load(f->path, &run);
+	assert_int_equal(run.n, SAMPLES);
+	for (int64_t i = 0; i < SAMPLES; i++) {
+		assert_int_equal(run.t_ns[i], fixture_mono_ns + i * NS_PER_MS);
+		assert_int_equal(run.values[RUN_MAIN_RSS][i], i % SLOWER == 0 ? 1 + i : VALUE_MISSING);
+		assert_int_equal(run.values[RUN_SELF_CPU][i], i % 3 == 0 ? 7 * i : VALUE_MISSING);
+		assert_int_equal(run.values[RUN_PROCESSES][i], VALUE_MISSING);
+	}
+	for (int64_t d = 0; d < FIXTURE_DEVICES; d++) {
+		const struct run_device *device = &run.devices[d];
+		assert_int_equal(device->n, SAMPLES);
+		for (int64_t i = 0; i < SAMPLES; i++) {
+			assert_int_equal(device->values[DEVICE_ENERGY][i], 1000 * i + d);
+			assert_int_equal(device->values[DEVICE_TEMPERATURE][i], i % WIDE == 0 ? 40 + i : VALUE_MISSING);
+		}
+	}
+	run_finish(&run);
+}
+
 static void devices_come_back(void **state)
 {
 	struct fixture *f = *state;
@@ -137,8 +177,11 @@ static void processes_and_events_come_back(void **state)
 	struct record *r = batch_add(&f->batch, METRIC_PROCESS, fixture_t_ns(1), 4243, fixture_mono_ns + 7);
 	r->values[PROCESS_RSS] = 4096;
 	void *store = fixture_open(ops, &(struct store_open_options){.path = f->path}, &f->header);
-	struct store_delivery delivery = {
-		.batch = &f->batch, .processes = processes, .n_processes = 2, .events = events, .n_events = 1};
+	struct store_delivery delivery = {.batch = &f->batch,
+		.processes = processes,
+		.n_processes = 2,
+		.events = events,
+		.n_events = 1};
 	assert_int_equal(ops->write(store, &delivery, NULL), 0);
 	delivery = (struct store_delivery){.processes = processes, .n_processes = 2};
 	assert_int_equal(ops->write(store, &delivery, NULL), 0); // said twice, stands once
@@ -512,6 +555,7 @@ int main(void)
 	struct rows rows = {0};
 	fixture_add(&rows, "facts of the run come back as they went in", facts_come_back);
 	fixture_add(&rows, "samples come back, and what was not read is missing, not 0", samples_come_back);
+	fixture_add(&rows, "samples of which most values are missing come back in full", fast_samples_come_back);
 	fixture_add(&rows, "devices come back, unknown figures as unknown", devices_come_back);
 	fixture_add(&rows, "processes, their samples and events come back", processes_and_events_come_back);
 	fixture_add(&rows, "the figures of the end come back", the_segment_comes_back);

@@ -1,7 +1,7 @@
 /* Spans in the run file: straight into the tables, by way of the spool, and read back from both. */
 #include "fixture.h"
 
-#include "store/run_spans.h"
+#include "store/run_write.h"
 
 #include <signal.h>
 #include <sqlite3.h>

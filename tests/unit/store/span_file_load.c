@@ -1,6 +1,6 @@
 /* Span files written by hand, block by block, and read back as a run. */
 #include "span/span_file_format.h"
-#include "store/span_file_load.h"
+#include "store/sub_tracking.h"
 
 #include "rows.h"
 

@@ -1,5 +1,3 @@
-#include "store/sql_guard.h"
-
 #include "store/sql.h"
 
 #include "rows.h"

@@ -1,5 +1,5 @@
 /* The 22 columns of gpu_tracker's tracking file, derived from wattle's samples. */
-#include "store/tracking_row.h"
+#include "store/tracking.h"
 
 #include "rows.h"
 

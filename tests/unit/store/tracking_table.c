@@ -1,4 +1,4 @@
-#include "store/tracking_table.h"
+#include "store/tracking.h"
 
 #include "fixture.h"
 

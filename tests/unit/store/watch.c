@@ -1,7 +1,7 @@
 /* The spans that run now, read out of a run file while it grows: ends in rows and in the spool, further segments, long names. */
 #include "fixture.h"
 
-#include "store/watch.h"
+#include "store/follow.h"
 
 static char long_name[20001];
 static const char *const names[] = {"train", "step", "inner", long_name};
