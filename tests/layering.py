@@ -1,6 +1,6 @@
-"""Holds the code to ARCHITECTURE.md: which room may include which, and that rooms never print; files to their length, and the tests to being run. Prints TAP.
+"""Holds the code to ARCHITECTURE.md: which module may include which, and that modules never print; files to their length, and the tests to being run. Prints TAP.
 
-usage: rooms.py TOP     the folder with ARCHITECTURE.md
+usage: layering.py TOP     the folder with ARCHITECTURE.md
 """
 import pathlib
 import re
@@ -13,19 +13,19 @@ LINES_MAX = 600
 PRINTS = re.compile(r"\b(printf|puts|putchar|perror|fprintf|vprintf|vfprintf)\s*\(|\b(stdout|stderr)\b")
 
 
-def sources(top, room):
-    return sorted(path for path in (top / "src" / room).rglob("*") if path.suffix in (".c", ".h", ".def"))
+def sources(top, module):
+    return sorted(path for path in (top / "src" / module).rglob("*") if path.suffix in (".c", ".h", ".def"))
 
 
-def wrong_includes(top, room, allowed):
-    for path in sources(top, room):
+def wrong_includes(top, module, allowed):
+    for path in sources(top, module):
         for other in INCLUDE.findall(path.read_text()):
-            if other != room and other not in allowed:
+            if other != module and other not in allowed:
                 yield f"{path.relative_to(top)} includes {other}/"
 
 
-def prints(top, room):
-    for path in sources(top, room):
+def prints(top, module):
+    for path in sources(top, module):
         code = NO_CODE.sub(lambda found: "\n" * found[0].count("\n"), path.read_text())
         for number, line in enumerate(code.splitlines(), 1):
             if PRINTS.search(line):
@@ -50,13 +50,13 @@ def too_long(top):
 
 
 def main(top):
-    rooms = {name: may.split(", ") for name, may in ROW.findall((top / "ARCHITECTURE.md").read_text())}
-    checks = [("every room of src/ has its row", set(rooms) ^ {p.name for p in (top / "src").iterdir() if p.is_dir()})]
-    for room, allowed in rooms.items():
+    modules = {name: may.split(", ") for name, may in ROW.findall((top / "ARCHITECTURE.md").read_text())}
+    checks = [("every module of src/ has its row", set(modules) ^ {p.name for p in (top / "src").iterdir() if p.is_dir()})]
+    for module, allowed in modules.items():
         if allowed == ["all"]:
             continue
-        checks.append((f"{room} includes only what it may", list(wrong_includes(top, room, allowed))))
-        checks.append((f"{room} never prints", list(prints(top, room))))
+        checks.append((f"{module} includes only what it may", list(wrong_includes(top, module, allowed))))
+        checks.append((f"{module} never prints", list(prints(top, module))))
     checks.append((f"no file has more than {LINES_MAX} lines", list(too_long(top))))
     checks.append(("every program of tests/e2e is run", list(unlisted(top))))
     print(f"1..{len(checks)}")
