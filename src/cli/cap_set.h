@@ -1,5 +1,5 @@
 /* wattle cap set, in parts: cap_set.c has the options and limits that stay, cap_run.c those that live as long as a
- * command. */
+ * command, cap_limits.c what both do with limits. */
 #pragma once
 
 #include "cli/cap_limits.h"

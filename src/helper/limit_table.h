@@ -4,6 +4,7 @@
 #include "base/util.h"
 #include "cap/lease.h"
 #include "helper/limits.h"
+#include "helper/log.h"
 #include "helper/request.h"
 
 // What a client holds of the device of the same number.
@@ -42,6 +43,7 @@ struct limits {
 	int epoll_fd;                  // owned; the pidfds
 	int64_t recover_ns;            // when the journal is looked at next
 	struct told told, told_before; // of the last look and the one before
+	struct log_shares log;
 };
 
 // One question about one device, on its way through the functions below.
@@ -71,8 +73,7 @@ static inline double limit_from_wire(const struct cap_device *device, int64_t va
 	return (double)value / limit_scale(device);
 }
 
-// After the end of its lease.
-void held_forget(struct held *held);
-
-// limit_changes.c: PROTO_SET to PROTO_RESET, of who may limit the device. 0 or negative errno with a sentence.
+/* limit_changes.c */
+void held_forget(struct held *held); // after the end of its lease
+// PROTO_SET to PROTO_RESET, of who may limit the device. 0 or negative errno with a sentence.
 int limit_change(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr);

@@ -56,13 +56,6 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 	return 0;
 }
 
-void held_forget(struct held *held)
-{
-	if (held->pidfd >= 0)
-		close(held->pidfd); // epoll forgets it with it
-	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
-}
-
 static bool was_told(const struct told *told, uint64_t hash)
 {
 	for (size_t i = 0; i < told->n; i++)
@@ -79,7 +72,7 @@ static void tell(void *data, const char *text)
 	if (limits->told.n < TOLD_MAX)
 		limits->told.hashes[limits->told.n++] = hash;
 	if (!was_told(&limits->told_before, hash))
-		log_client(LOG_LEVEL_NOTICE, "%s", text);
+		log_client(&limits->log, LOG_LEVEL_NOTICE, "%s", text);
 }
 
 // Nobody is there to be told but the log.

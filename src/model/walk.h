@@ -1,4 +1,4 @@
-/* The walk over the nodes of a graph in their order: what the rest of the room shares. */
+/* The walk over the nodes of a graph in their order: what the rest of the module shares. */
 #pragma once
 
 #include "base/arena.h"
@@ -54,6 +54,9 @@ struct call {
 /* ---- the walk ---- */
 
 struct walk {
+	// walk_nodes and walk_graph: nodes hold graphs and functions, which are walked in their turn.
+	bool (*nodes)(struct walk *walk, struct scope *scope, Onnx__NodeProto *const *nodes, size_t n);
+	bool (*graph)(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph);
 	struct arena *arena;
 	const struct model_options *options;
 	const Onnx__ModelProto *model;
@@ -94,15 +97,18 @@ struct op { // one node with its values at hand
 	int64_t *spare;                // dimensions of outputs that nobody wants
 };
 
+/* walk_state.c */
 void walk_fail(struct walk *walk, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void walk_warn(struct walk *walk, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void *walk_alloc(struct walk *walk, size_t n, size_t size); // NULL: the walk has failed
+const char *node_name(const Onnx__NodeProto *node);
+
+/* walk.c */
 // The nodes in their order; false when the walk has failed.
 bool walk_nodes(struct walk *walk, struct scope *scope, Onnx__NodeProto *const *nodes, size_t n);
 bool walk_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph);
 bool walk_main_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph,
 	struct model_figures *figures);
-const char *node_name(const Onnx__NodeProto *node);
 
 /* layer.c */
 void layer_add(struct walk *walk, const struct model_layer *layer);

@@ -97,8 +97,5 @@ struct smaps_state {
 	int64_t pss_bytes, private_bytes, private_huge_bytes; // sums over the file
 	int64_t rss_bytes, anonymous_bytes;                   // likewise
 };
-// The path at the end of a line of maps, or of the first line of a mapping in smaps; nothing where it has none.
-const char *smaps_path(const char *line, size_t size, size_t *ret_size);
-uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t size); // never 0
 void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const char *lines, size_t size);
 void smaps_end(struct memory_reader *reader, struct smaps_state *state); // adds up the last mapping

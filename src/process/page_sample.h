@@ -54,3 +54,6 @@ struct page_range {
 	bool is_readable_memory; // it may have pages, and they are memory: no reserved address space, no device
 };
 struct page_range page_range_parse(const char *line, size_t size, int64_t page_bytes);
+// The path at the end of a line of maps, or of the first line of a mapping in smaps; nothing where it has none.
+const char *smaps_path(const char *line, size_t size, size_t *ret_size);
+uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t size); // never 0

@@ -16,6 +16,10 @@ void span_sink_attach(struct span_thread *thread, const struct span_sink *sink, 
 // All is lost and counted.
 void span_sink_detach(struct span_thread *thread);
 
+// The kernel keeps rings and states from forked children, as threads found when they asked for it.
+void span_sinks_wipe(bool is_wiped);
+bool span_sinks_are_wiped(void);
+
 // A new ring or block, unless that was tried a moment ago.
 bool span_sink_renew(struct span_thread *thread);
 int span_ring_open(struct span_thread *thread, const struct ring_address *address);

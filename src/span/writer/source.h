@@ -15,6 +15,11 @@ struct span_source {
 bool span_source_get(int session, struct span_source *ret_source);
 // Nobody answers any more, or the file can't be written for good: the whole process goes to the next place.
 void span_source_failed(int session);
+// WATTLE_SPANS; once, before any session.
+void span_source_set_file(const char *path);
+/* Ends the session, if there is one, and begins the next: with the recorder at this address, NULL: with the file, where there is one.
+ * -EAGAIN: another thread is just doing so. */
+int span_source_begin(const struct ring_address *ring);
 // In a forked child.
 void span_source_forked(void);
 

@@ -96,8 +96,6 @@ bool span_thread_is_left(struct span_thread *thread, uintptr_t frame);
 void span_thread_mend(struct span_thread *thread);
 // Whether a state of this number was made in this process, not in one that it was forked from.
 bool span_threads_had(uint64_t number);
-// The kernel keeps rings and states from forked children.
-bool span_threads_are_wiped(void);
 
 static inline struct span_thread *span_thread_get(int session)
 {
