@@ -68,7 +68,7 @@ static bool settle_descriptors(int page_fd, int line_fd)
 
 static void become_sender(struct sender_page *page, int page_fd, int line_fd)
 {
-	static char name[] = "wattle", word[] = "--sender", *const argv[] = {name, word, NULL};
+	char *const argv[] = {(char[]){"wattle"}, (char[]){"--sender"}, NULL};
 	setpgid(0, 0); // Ctrl-C is for the command and its recorder
 	settle_signals();
 	// The recorder may run before all others; the sender comes after them.

@@ -156,7 +156,7 @@ static int say(void (*tell_it)(struct buf *out))
 static int run_server(struct guard *guard, const struct wattle_env *env, const struct helper_options *options,
 	size_t n_handed_over)
 {
-	static struct helper helper; // a hundred kilobytes
+	struct helper helper; // a hundred kilobytes
 	struct wattle_error error = {0};
 	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
 	if (r == 0)
@@ -186,7 +186,6 @@ int main(int argc, char **argv)
 	struct wattle_env env;
 	struct guard guard;
 	fill_standard_files();
-	log_start();
 	signal(SIGPIPE, SIG_IGN); // who read the log may go
 	if (helper_options_parse(argc, argv, &options, &error) < 0)
 		return fail(&error, STATUS_USAGE);
