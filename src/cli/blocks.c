@@ -18,8 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OUTPUT_CEILING = 1 << 30 };
-
 struct values {
 	const char *format, *output, *tracking_file, *sub_tracking_file;
 	struct option_list span_files;
@@ -75,15 +73,12 @@ static int join(struct run *run, const struct values *values, struct wattle_erro
 
 static int write_blocks(const struct values *values, const struct findings *findings)
 {
-	struct buf out;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	if (wants_json(values))
 		blocks_document(findings, &out);
 	else
 		blocks_text(findings, &out, cli_wants_colour(values->output));
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values->output);
 }
 
 static int blocks_of_run(const struct values *values, const char *path)
@@ -117,15 +112,12 @@ static int blocks_of_run(const struct values *values, const char *path)
 
 static int write_findings(const struct values *values, const struct tracking_findings *findings)
 {
-	struct buf out;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	if (wants_json(values))
 		tracking_blocks_json(findings, &out);
 	else
 		tracking_blocks_text(findings, &out, cli_wants_colour(values->output));
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values->output);
 }
 
 static int blocks_of_tracking(const struct values *values)

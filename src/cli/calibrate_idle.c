@@ -247,10 +247,9 @@ static size_t gather(const struct calibration *c, struct idle_entry *entries, st
 static int keep(const struct calibration *c)
 {
 	struct wattle_error error = {0};
-	struct buf out;
 	struct idle_entry *entries = calloc_array(IDLE_BASELINE_MAX, sizeof(*entries));
 	char path[600];
-	buf_init(&out, 1 << 20);
+	struct buf out = cli_buf();
 	buf_str(&out, "Idle power\n");
 	size_t n = entries != NULL ? gather(c, entries, &out) : 0;
 	int r = n > 0 ? idle_baseline_store(c->env, entries, n, &error)

@@ -51,3 +51,6 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 // Prints a finished buffer to `path` ("-" or NULL: stdout); 0 or EXIT_FAILED with a message. Measurements stay: a database or
 // a span file is not replaced.
 int cli_write(const struct buf *out, const char *path);
+// What a command prints: a buffer, and its end, which is cli_write and frees it.
+struct buf cli_buf(void);
+int cli_finish(struct buf *out, const char *path);

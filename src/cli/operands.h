@@ -34,10 +34,5 @@ struct operands {
 int word_kind_of(const char *name);
 struct operands operands_of(const struct command *command);
 
-// Each command and each part of one, in the order of --help, until the function returns false.
-typedef bool visit_command(void *data, const struct command *command);
-bool visit_commands(const struct command *const *commands, size_t n, visit_command *visit, void *data);
-// An option that can be had and completed.
-bool option_is_offered(const struct option *option);
-// Its help as a few words on one line, without a newline.
+// The help of an option as a few words on one line, without a newline.
 void option_summary(const struct option *option, struct buf *out);

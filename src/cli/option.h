@@ -15,7 +15,6 @@ enum option_kind {
 	OPTION_NUMBER,   // double
 	OPTION_INTEGER,  // int64_t
 	OPTION_CHOICE,   // const char *, one of `choices`
-	OPTION_REFUSED,  // known, but not to be had in this version: `choices` says so
 };
 
 enum { OPTION_LIST_MAX = 64 };

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { PICTURE_CEILING = 1 << 26 };
-
 static int fail(const char *path, int error)
 {
 	fprintf(stderr, "wattle: can't write pictures into %s: %s\n", path, strerror(error));
@@ -34,8 +32,7 @@ static int write_picture(const struct charts *charts, enum picture_kind kind, co
 	int length = snprintf(path, sizeof(path), "%s/%s.svg", folder, picture_name(kind));
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return fail(folder, ENAMETOOLONG);
-	struct buf out;
-	buf_init(&out, PICTURE_CEILING);
+	struct buf out = cli_buf();
 	picture_svg(charts, kind, &(struct picture_look){.is_file = true}, &out);
 	int status = out.failed == 0 ? cli_write(&out, path) : fail(path, -out.failed);
 	buf_finish(&out);

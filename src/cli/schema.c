@@ -18,8 +18,6 @@
 
 #include <string.h>
 
-enum { OUTPUT_CEILING = 1 << 24 };
-
 struct values {
 	const char *output;
 };
@@ -66,7 +64,6 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	struct values values = {0};
 	struct option_list words;
-	struct buf out;
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
@@ -75,16 +72,14 @@ static int run(const struct command *command, int argc, char **argv)
 	const struct schema *schema = words.n == 1 ? schema_named(words.items[0]) : NULL;
 	if (words.n == 1 && schema == NULL)
 		return unknown(command, words.items[0]);
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	if (schema != NULL) {
 		document_schema(&out, schema->name, schema->type);
 	} else {
 		add_names(&out, "\n");
 		buf_char(&out, '\n');
 	}
-	status = cli_write(&out, values.output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values.output);
 }
 
 const struct command command_schema = {

@@ -126,21 +126,17 @@ static void nap(int64_t ns)
 
 static int print_once(struct session *session, struct top_run *run, bool utf8)
 {
-	enum { CEILING = 1 << 24 };
 	int columns, rows;
 	top_run_look(run, session_now(session)->t_ns, true);
 	size_of_text(&columns, &rows);
 	const struct frame *frame = session_frame(session, columns, rows, utf8);
 	if (frame == NULL)
 		return cli_no_memory();
-	struct buf out;
-	buf_init(&out, CEILING);
+	struct buf out = cli_buf();
 	frame_text(frame, &out);
 	while (out.size > 1 && out.data[out.size - 1] == '\n' && out.data[out.size - 2] == '\n')
 		out.size--; // empty rows at the end
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 /* ---- until it is quit ---- */
