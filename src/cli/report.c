@@ -1,19 +1,23 @@
 /* wattle report: the findings of a stored run, or of a job of many. */
 #include "cli/command.h"
-#include "cli/report_pictures.h"
 
 #include "analysis/chart/chart.h"
 #include "analysis/findings.h"
 #include "base/util.h"
 #include "report/job_report.h"
 #include "report/page/page.h"
+#include "report/picture/picture.h"
 #include "report/report.h"
 #include "store/postgres/load.h"
 #include "store/run.h"
 #include "task/load_job.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct values {
@@ -64,6 +68,58 @@ static const char *wrong_output(const struct values *values)
 	if (is_format(values, "svg") && is_stdout(values->output))
 		return "--format svg writes several files: give -o DIR, a folder";
 	return NULL;
+}
+
+/* ---- pictures ---- */
+
+static int fail_pictures(const char *path, int error)
+{
+	fprintf(stderr, "wattle: can't write pictures into %s: %s\n", path, strerror(error));
+	return EXIT_FAILED;
+}
+
+static int make_folder(const char *path)
+{
+	struct stat status;
+	if (mkdir(path, 0777) == 0)
+		return EXIT_DONE;
+	int error = errno;
+	if (error != EEXIST)
+		return fail_pictures(path, error);
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? EXIT_DONE : fail_pictures(path, ENOTDIR);
+}
+
+static int write_picture(const struct charts *charts, enum picture_kind kind, const char *folder)
+{
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s/%s.svg", folder, picture_name(kind));
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return fail_pictures(folder, ENAMETOOLONG);
+	struct buf out = cli_buf();
+	picture_svg(charts, kind, &(struct picture_look){.is_file = true}, &out);
+	int status = out.failed == 0 ? cli_write(&out, path) : fail_pictures(path, -out.failed);
+	buf_finish(&out);
+	return status;
+}
+
+// All that have anything to show, into a folder, which is made.
+static int report_pictures(const struct charts *charts, const char *folder)
+{
+	size_t n = 0;
+	if (make_folder(folder) != EXIT_DONE)
+		return EXIT_FAILED;
+	for (enum picture_kind kind = 0; kind < PICTURE_KINDS; kind++) {
+		if (!picture_has(charts, kind))
+			continue;
+		if (write_picture(charts, kind, folder) != EXIT_DONE)
+			return EXIT_FAILED;
+		fprintf(stderr, "%s%s.svg", n++ > 0 ? ", " : "wattle: pictures: ", picture_name(kind));
+	}
+	if (n > 0)
+		fprintf(stderr, " in %s\n", folder);
+	else
+		fprintf(stderr, "wattle: no picture: the run is too short or too empty to show anything\n");
+	return EXIT_DONE;
 }
 
 /* ---- a run ---- */
