@@ -7,7 +7,7 @@
 #include "report/blocks_report.h"
 #include "report/charts_json.h"
 #include "report/report.h"
-#include "task/load_blocks.h"
+#include "task/task.h"
 
 #include <errno.h>
 

@@ -5,12 +5,11 @@
 #include "base/util.h"
 #include "report/blocks_report.h"
 #include "report/parts.h"
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 #include "store/probe.h"
 #include "store/run_join.h"
 #include "store/sub_tracking_rows.h"
-#include "task/load_blocks.h"
-#include "task/tracking_files.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <stdio.h>

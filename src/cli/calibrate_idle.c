@@ -1,11 +1,8 @@
-#include "cli/calibrate_idle.h"
+#include "cli/sensors.h"
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/busy_processes.h"
 #include "cli/command.h"
-#include "cli/idle_baseline.h"
-#include "cli/idle_watch.h"
 #include "process/machine.h"
 #include "report/report.h"
 

@@ -1,4 +1,4 @@
-#include "cli/cap_set.h"
+#include "cli/cap.h"
 
 #include "base/cleanup.h"
 #include "base/num.h"

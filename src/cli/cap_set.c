@@ -1,5 +1,5 @@
 /* wattle cap set: a limit that stays, for some time, or for as long as a command runs. */
-#include "cli/cap_set.h"
+#include "cli/cap.h"
 
 #include "base/num.h"
 #include "base/util.h"

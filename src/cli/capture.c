@@ -1,11 +1,9 @@
-#include "cli/capture.h"
+#include "cli/sensors.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/util.h"
-#include "cli/capture_nvml.h"
-#include "cli/capture_tree.h"
 #include "cli/command.h"
 #include "report/report.h"
 
@@ -86,7 +84,7 @@ enum { FILES_PER_ROW = 26 };
 
 struct row {
 	const char *title, *folder;
-	const char *sleeper; // this and the next two: see capture_tree.h
+	const char *sleeper; // this and the next two: see sensors.h
 	capture_filter filter;
 	const char *files[FILES_PER_ROW];
 	bool (*wanted)(int root_fd, const char *folder);

@@ -1,7 +1,6 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "cli/examples.h"
 #include "cli/help.h"
 #include "store/probe.h"
 

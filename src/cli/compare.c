@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "report/compare_report.h"
 #include "report/page/page.h"
-#include "task/compare_files.h"
+#include "task/task.h"
 
 #include <stdlib.h>
 #include <string.h>

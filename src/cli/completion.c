@@ -1,11 +1,10 @@
 /* wattle --completion SHELL prints a script for bash, zsh or fish that asks `wattle --complete WORD…` at each Tab: what can stand where
  * the cursor is follows from the tables that --help is made of, in one place for all shells. */
-#include "cli/completion.h"
+#include "cli/help.h"
 
 #include "base/env.h"
 #include "base/util.h"
 #include "cap/hold.h"
-#include "cli/operands.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* wattle list: the runs of a folder, one line each. */
 #include "cli/command.h"
-#include "cli/list.h"
 
 #include "base/clock.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "report/parts.h"

@@ -2,9 +2,8 @@
 
 #include "base/util.h"
 #include "cap/lease.h"
-#include "cli/completion.h"
-#include "cli/manual.h"
-#include "cli/sender.h"
+#include "cli/help.h"
+#include "cli/measure.h"
 #include "store/sql.h"
 
 #include <stdio.h>
@@ -114,7 +113,7 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--cap-guard") == 0) // started by the owner of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
-	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, sender.h
+	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, measure.h
 		return sender_main();
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(&out);

@@ -3,9 +3,6 @@
 
 #include "analysis/findings.h"
 #include "base/util.h"
-#include "cli/control.h"
-#include "cli/measure_store.h"
-#include "cli/sender.h"
 #include "report/report.h"
 #include "store/job_runs.h"
 #include "store/run.h"

@@ -1,4 +1,4 @@
-#include "cli/operands.h"
+#include "cli/help.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "cli/option.h"
+#include "cli/command.h"
 
 #include "base/num.h"
 #include "base/util.h"

@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "store/postgres/load.h"
 #include "store/run.h"
-#include "task/load_job.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,11 +1,9 @@
 /* wattle schema: the JSON Schema of each document that wattle writes, made from the tables that the documents are made from. */
 #include "cli/command.h"
 
-#include "base/fields_schema.h"
+#include "base/fields.h"
 #include "base/util.h"
-#include "cli/doctor.h"
-#include "cli/list.h"
-#include "cli/store_status.h"
+#include "cli/sensors.h"
 #include "report/bench.h"
 #include "report/blocks_report.h"
 #include "report/cap_list.h"

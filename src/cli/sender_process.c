@@ -1,6 +1,6 @@
 /* How the sender becomes a process, and the program that it is: `wattle --sender`, a fresh one. A fork alone would inherit the SQLite
  * database that the recorder has open, which must not be used after a fork, so that none could be started in mid-run. */
-#include "cli/sender.h"
+#include "cli/measure.h"
 
 #include "base/descriptors.h"
 #include "base/util.h"

@@ -2,10 +2,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "cli/calibrate_gpu.h"
-#include "cli/calibrate_idle.h"
-#include "cli/capture.h"
-#include "cli/doctor.h"
+#include "cli/sensors.h"
 
 #include <stdio.h>
 

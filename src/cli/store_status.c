@@ -1,9 +1,8 @@
 /* wattle store status: what a store holds. */
 #include "cli/command.h"
-#include "cli/store_status.h"
 
 #include "base/cleanup.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/report.h"

@@ -1,10 +1,9 @@
-#include "helper/limits.h"
+#include "helper/server.h"
 
 #include "base/fnv.h"
 #include "cap/nvml.h"
 #include "cap/recover.h"
-#include "helper/limit_table.h"
-#include "helper/log.h"
+#include "helper/helper.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "helper/log.h"
+#include "helper/helper.h"
 
 #include "base/util.h"
 

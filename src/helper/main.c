@@ -4,14 +4,8 @@
 #include "base/util.h"
 #include "cap/journal.h"
 #include "cap/lease.h"
-#include "helper/counters.h"
-#include "helper/guard.h"
-#include "helper/limits.h"
-#include "helper/listen.h"
-#include "helper/log.h"
-#include "helper/options.h"
+#include "helper/helper.h"
 #include "helper/policy.h"
-#include "helper/sandbox.h"
 #include "helper/server.h"
 
 #include <errno.h>

@@ -2,10 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "helper/log.h"
-#include "helper/peer.h"
-#include "helper/request.h"
-#include "helper/worker.h"
+#include "helper/helper.h"
+#include "helper/policy.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* Nodes that hold graphs: If, Loop, Scan. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include <errno.h>
 

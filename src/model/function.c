@@ -1,5 +1,5 @@
 /* Calls of the file's own functions, and what they share with nodes that hold graphs. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include "base/buf.h"
 

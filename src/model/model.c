@@ -1,8 +1,8 @@
 #include "model/model.h"
 
 #include "base/util.h"
-#include "model/onnx_file.h"
-#include "model/walk.h"
+#include "model/internal.h"
+#include "model/onnx.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* What a walk is short of or has failed for: memory, warnings, its one error. */
-#include "model/walk.h"
+#include "model/internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

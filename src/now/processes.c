@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/search.h"
 #include "base/util.h"
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

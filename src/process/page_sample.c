@@ -1,4 +1,4 @@
-#include "process/page_sample.h"
+#include "process/memory.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

@@ -1,9 +1,9 @@
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "process/cgroup.h"
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

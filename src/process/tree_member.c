@@ -1,9 +1,8 @@
 /* The members of the tree: the table of living pids, and what is read of one process. */
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/util.h"
-#include "process/companion.h"
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "report/charts_json.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "report/palette.h"
 #include "report/picture/picture.h"

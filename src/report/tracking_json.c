@@ -1,6 +1,6 @@
 #include "report/blocks_report.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "report/fields/document.h"
 

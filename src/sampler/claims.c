@@ -1,7 +1,7 @@
 #include "sampler/claims.h"
 
 #include "base/util.h"
-#include "job/owner.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * who reads what from when. */
 #pragma once
 
-#include "job/claim.h"
+#include "job/job.h"
 #include "sampler/sampler.h"
 
 #include <stdbool.h>

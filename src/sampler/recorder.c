@@ -2,8 +2,7 @@
 
 #include "base/util.h"
 #include "process/cgroup.h"
-#include "process/companion.h"
-#include "process/referee.h"
+#include "process/machine.h"
 #include "sampler/devices.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "process/exits.h"
+#include "process/tree.h"
 #include "sampler/claims.h"
 #include "sampler/end_request.h"
 #include "sampler/outbox.h"
@@ -12,7 +12,7 @@
 #include "sampler/sampler.h"
 #include "sampler/so_far.h"
 #include "sampler/target.h"
-#include "span/reader/intake.h"
+#include "span/reader/reader.h"
 #include "store/store.h"
 
 #include <stdbool.h>

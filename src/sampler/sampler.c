@@ -3,9 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/util.h"
-#include "process/companion.h"
-#include "process/referee.h"
-#include "process/self.h"
+#include "process/machine.h"
 #include "sampler/devices.h"
 
 #include <errno.h>

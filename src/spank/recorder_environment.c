@@ -1,9 +1,7 @@
-#include "spank/recorder_environment.h"
+#include "spank/spank.h"
 
 #include "base/util.h"
-#include "job/place.h"
-#include "spank/environment.h"
-#include "spank/visible.h"
+#include "job/job.h"
 
 static const char fixed_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // A service of ~/.pg_service.conf can name a key in a module, and a URL can name the service.

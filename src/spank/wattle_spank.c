@@ -12,11 +12,8 @@
  *	                           sums up what the step has used */
 #include "base/num.h"
 #include "base/util.h"
-#include "job/place.h"
-#include "spank/environment.h"
-#include "spank/settings.h"
-#include "spank/step_end.h"
-#include "spank/task_line.h"
+#include "job/job.h"
+#include "spank/spank.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 #include "store/run.h"
 
 /* Several processes may have written to it one after the other, and the last block of each may be torn: what can be read is

@@ -1,4 +1,4 @@
-#include "task/export_file.h"
+#include "task/task.h"
 
 #include "base/util.h"
 #include "report/folded.h"
@@ -7,7 +7,6 @@
 #include "store/export.h"
 #include "store/export_out.h"
 #include "store/run.h"
-#include "task/export_aipowermeter.h"
 
 #include <errno.h>
 #include <sys/stat.h>

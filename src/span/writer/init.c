@@ -1,4 +1,4 @@
-#include "span/writer/source.h"
+#include "span/writer/internal.h"
 #include "span/writer/thread.h"
 #include "span/writer/writer.h"
 

@@ -1,7 +1,4 @@
-#include "span/writer/sink.h"
-
-#include "span/writer/quiet.h"
-#include "span/writer/source.h"
+#include "span/writer/internal.h"
 
 #include <sys/mman.h>
 #include <time.h>

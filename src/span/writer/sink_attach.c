@@ -1,4 +1,4 @@
-#include "span/writer/sink.h"
+#include "span/writer/internal.h"
 
 #include <sys/mman.h>
 

@@ -1,6 +1,5 @@
-#include "span/writer/source.h"
+#include "span/writer/internal.h"
 
-#include "span/writer/quiet.h"
 #include "span/writer/writer.h"
 
 #include <fcntl.h>

@@ -1,8 +1,6 @@
 #include "span/writer/thread.h"
 
-#include "span/writer/quiet.h"
-#include "span/writer/sink.h"
-#include "span/writer/source.h"
+#include "span/writer/internal.h"
 #include "span/writer/writer.h"
 
 #include <sys/mman.h>

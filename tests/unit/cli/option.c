@@ -1,6 +1,6 @@
 #include "base/buf.h"
+#include "cli/command.h"
 #include "cli/help.h"
-#include "cli/option.h"
 
 #include "base/util.h"
 #include "rows.h"
