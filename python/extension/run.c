@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "divide.h"
 #include "report/blocks_report.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/report.h"
 #include "task/task.h"
 

@@ -8,7 +8,7 @@
 #include "report/blocks_report.h"
 #include "report/cap_list.h"
 #include "report/cap_tune.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/compare_report.h"
 #include "report/fields/document.h"
 #include "report/model_report.h"

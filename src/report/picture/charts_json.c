@@ -1,4 +1,4 @@
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 
 #include "base/fields.h"
 #include "base/util.h"
