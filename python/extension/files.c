@@ -6,9 +6,7 @@
 #include "report/blocks_report.h"
 #include "report/compare_report.h"
 #include "store/sub_tracking.h"
-#include "task/compare_files.h"
-#include "task/export_file.h"
-#include "task/tracking_files.h"
+#include "task/task.h"
 
 #include <errno.h>
 

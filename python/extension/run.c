@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "divide.h"
 #include "report/blocks_report.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/report.h"
-#include "task/load_blocks.h"
+#include "task/task.h"
 
 #include <errno.h>
 

@@ -31,7 +31,7 @@ struct wattle_env {
 	char state_dir[512];  // cap journal and calibrations
 	const char *root_state_dir; // root's, to look at, where state_dir is a user's own by default; NULL: none other
 	struct env_clock clock;
-	struct companion *companion; // process/companion.h: a process of wattle's own beside the recorder; NULL: none; borrowed
+	struct companion *companion; // process/machine.h: a process of wattle's own beside the recorder; NULL: none; borrowed
 };
 
 // Reads the variables; never fails for a missing tree (a machine without sensors is normal), only for a

@@ -1,6 +1,6 @@
 /* Field tables: each public object (a run, a domain, a GPU, a block …) is described once, by a table with a row for each
- * field: key, type, unit, meaning and where the value lies in memory. Generic code makes JSON (fields_json.h), JSON Schema
- * (fields_schema.h) and the other outputs from the table, so a field that is added to a table appears in all of them.
+ * field: key, type, unit, meaning and where the value lies in memory. Generic code makes JSON, JSON Schema
+ * and the other outputs from the table, so a field that is added to a table appears in all of them.
  *
  *	static const struct field fields[] = {
  *		FIELD(struct gpu_finding, energy_j, "J", "energy of the GPU over the run"),
@@ -13,12 +13,16 @@
  * Unknown is NaN, VALUE_MISSING, NULL or an empty array of characters, and null in every output. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/buf.h"
+#include "base/error.h"
+#include "base/jsonw.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct json_t; // of jansson
 struct object_type;
 struct field_value;
 
@@ -251,3 +255,27 @@ const char *field_argument(const struct object_at *at, struct buf *scratch);
 extern const struct field number_item, text_item;
 // The list that a document is; NULL: it is an object.
 const struct field *object_as_list(const struct object_type *type);
+
+/* Objects of field tables as JSON. */
+
+// The whole object, braces included; data NULL: null. outer: what the getters may ask for; NULL: nothing.
+void object_json(struct jsonw *j, const struct object_type *type, const void *data, const struct object_at *outer);
+// A document: an object, pretty or in one line, without what stands after it.
+void document_json(struct buf *out, const struct object_type *type, const void *data, bool pretty);
+
+/* JSON that a field table describes, read back into the struct. Read are the members that lie in the struct: at an offset, in its objects,
+ * in fields that stand inline, in lists of FIELD_ITEMS. Getters, maps and what pointers lead to are not. */
+
+/* Every such member is written: unknown where its key is missing or null, and false or 0 where the type knows no unknown. Keys that
+ * no field has are ignored. Texts and arrays are in the arena. -EINVAL with a sentence that names the key: a value of another type, or
+ * out of its range. -ENOMEM. Then what was read until then stands. */
+int fields_read(const struct json_t *object, const struct object_type *type, void *data, struct arena *arena,
+	struct wattle_error *reterr);
+// The objects of an array, each `size` bytes; NULL or null: none.
+int fields_read_list(const struct json_t *array, const struct object_type *type, size_t size, struct arena *arena,
+	void **ret_items, size_t *ret_n, struct wattle_error *reterr);
+
+/* JSON Schema (draft 2020-12) of those documents, from the same tables. */
+
+// $id is "wattle/NAME". Each type of object is one definition, named as the type.
+void document_schema(struct buf *out, const char *name, const struct object_type *type);

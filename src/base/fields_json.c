@@ -1,4 +1,4 @@
-#include "base/fields_json.h"
+#include "base/fields.h"
 
 enum { SCRATCH_CEILING = 1 << 22 };
 

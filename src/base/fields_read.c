@@ -1,8 +1,9 @@
-#include "base/fields_read.h"
+#include "base/fields.h"
 
 #include "base/util.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 

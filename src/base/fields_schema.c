@@ -1,4 +1,4 @@
-#include "base/fields_schema.h"
+#include "base/fields.h"
 
 #include "base/jsonw.h"
 #include "base/util.h"

@@ -1,6 +1,5 @@
 #include "base/redact.h"
 
-#include "base/redact_names.h"
 #include "base/util.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-#include "base/redact_names.h"
+#include "base/redact.h"
 
 #include "base/util.h"
 

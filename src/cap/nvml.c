@@ -3,10 +3,7 @@
 #include "base/util.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /* NVIDIA's GPUs: one session with the driver for the limits of power and of clocks.
  *
@@ -21,76 +18,6 @@ static const struct {
 	[CAP_POWER] = {&cap_nvml_power, cap_nvml_power_describe, "it has no power limit"},
 	[CAP_CLOCKS] = {&cap_nvml_clocks, cap_nvml_clocks_describe, "its clocks can't be locked"},
 };
-
-/* ---- errors and rights ---- */
-
-static const struct {
-	int code, error;
-} error_codes[] = {
-	{NVML_NO_PERMISSION, -EACCES},
-	{NVML_INVALID_ARGUMENT, -ERANGE},
-	{NVML_NOT_SUPPORTED, -EOPNOTSUPP},
-	{NVML_FUNCTION_NOT_FOUND, -EOPNOTSUPP},
-	{NVML_GPU_IS_LOST, -ENODEV},
-	{NVML_NOT_FOUND, -ENODEV},
-	{NVML_GPU_NOT_FOUND, -ENODEV},
-	{NVML_DRIVER_NOT_LOADED, -ENODEV},
-};
-
-static int error_code(int code)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(error_codes); i++)
-		if (error_codes[i].code == code)
-			return error_codes[i].error;
-	return -EIO;
-}
-
-int cap_nvml_fail(const struct cap_device *device, const char *what, int code, struct wattle_error *reterr)
-{
-	int error = error_code(code);
-	struct nvml_failure failure = nvml_failure(code);
-	if (error == -EACCES && geteuid() == 0)
-		return error_set(reterr, error,
-			"%s: %s: the NVIDIA driver refuses it, to root too, as in containers and on shared or virtual GPUs; "
-			"set it on the host",
-			device->name, what);
-	if (error == -EACCES)
-		return error_set(reterr, error,
-			"%s: %s: the NVIDIA driver lets only root do that; use sudo, or the helper", device->name,
-			what);
-	if (error == -ERANGE)
-		return error_set(reterr, error, "%s: %s: the NVIDIA driver does not take that value", device->name,
-			what);
-	if (error == -EOPNOTSUPP)
-		return error_set(reterr, error, "%s: %s: this GPU or its driver can't do that", device->name, what);
-	return error_set(reterr, error, "%s: %s: %s (error %d of NVML); %s", device->name, what, failure.why, code,
-		failure.remedy);
-}
-
-// What the driver asks for: root, of whom CAP_SYS_ADMIN is the part that counts.
-static bool may_administrate(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-	if (geteuid() == 0)
-		return true;
-	return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & UINT32_C(1) << CAP_SYS_ADMIN) != 0;
-}
-
-void cap_nvml_ask_permission(struct cap_device *device, bool has_call)
-{
-	char why[sizeof(device->why)], remedy[sizeof(device->remedy)];
-	device->settable = has_call && may_administrate();
-	if (device->settable)
-		return;
-	snprintf(why, sizeof(why), "only root may set its %s", device->what == CAP_POWER ? "power limit" : "clocks");
-	snprintf(remedy, sizeof(remedy), "sudo wattle cap set %s %s", device->name,
-		device->what == CAP_POWER ? "WATTS" : "--clocks MHZ");
-	if (has_call)
-		cap_set_why(device, why, remedy);
-	else
-		cap_set_why(device, "this NVIDIA driver has no call for it", "install a newer NVIDIA driver");
-}
 
 /* ---- describe ---- */
 
@@ -178,13 +105,6 @@ static int add_gpu(struct cap_finder *finder, struct cap_nvml *nvml, unsigned in
 	return r;
 }
 
-static int start(struct cap_nvml *nvml, unsigned int *ret_count)
-{
-	int code = nvml->api.init();
-	nvml->api.initialised = code == NVML_SUCCESS;
-	return nvml->api.initialised ? nvml->api.count(ret_count) : code;
-}
-
 static int make_room(struct cap_nvml *nvml, size_t n)
 {
 	nvml->handles = calloc_array(n, sizeof(nvml_device));
@@ -201,7 +121,7 @@ static int where_expected(const struct cap_finder *finder, const struct cap_nvml
 static int open_gpus(struct cap_finder *finder, struct cap_nvml *nvml)
 {
 	unsigned int count = 0;
-	int code = start(nvml, &count);
+	int code = cap_nvml_start(nvml, &count);
 	if (code != NVML_SUCCESS) {
 		struct nvml_failure failure = nvml_failure(code);
 		cap_finder_explain(finder, where_expected(finder, nvml, code != NVML_DRIVER_NOT_LOADED),
@@ -227,6 +147,16 @@ static int open_asleep(struct cap_finder *finder, struct cap_nvml *nvml)
 	return r;
 }
 
+static void describe_woken(struct cap_device *device)
+{
+	device->asleep = false;
+	cap_set_why(device, "", "");
+	if (cap_nvml_handle(device) == NULL)
+		cap_set_why(device, "the NVIDIA driver refuses it", "nvidia-smi");
+	else if (!describe(device))
+		cap_set_why(device, kinds[device->what].absent, "");
+}
+
 static int open_nvml(struct cap_finder *finder, void **ret_state)
 {
 	struct wattle_error cause = {0};
@@ -234,6 +164,7 @@ static int open_nvml(struct cap_finder *finder, void **ret_state)
 	*ret_state = nvml;
 	if (nvml == NULL)
 		return -ENOMEM;
+	nvml->describe_woken = describe_woken;
 	int r = nvml_bus_open(&nvml->bus, finder->env);
 	if (r < 0)
 		return r;
@@ -255,34 +186,6 @@ static void close_nvml(void *state)
 	nvml_bus_close(&nvml->bus);
 	free(nvml->handles);
 	free(nvml);
-}
-
-/* ---- wake ---- */
-
-static void describe_woken(struct cap_device *device)
-{
-	device->asleep = false;
-	cap_set_why(device, "", "");
-	if (cap_nvml_handle(device) == NULL)
-		cap_set_why(device, "the NVIDIA driver refuses it", "nvidia-smi");
-	else if (!describe(device))
-		cap_set_why(device, kinds[device->what].absent, "");
-}
-
-int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr)
-{
-	struct cap_nvml *nvml = device->state;
-	unsigned int count = 0;
-	int code = start(nvml, &count);
-	if (code != NVML_SUCCESS)
-		return cap_nvml_fail(device, "can't wake it", code, reterr);
-	for (unsigned int i = 0; i < count && i < nvml->n; i++)
-		if (nvml->api.by_index(i, &nvml->handles[i]) != NVML_SUCCESS)
-			nvml->handles[i] = NULL;
-	for (size_t i = 0; i < devices->n; i++)
-		if (devices->devices[i].state == nvml && devices->devices[i].asleep)
-			describe_woken(&devices->devices[i]);
-	return 0;
 }
 
 const struct cap_ops cap_nvml = {

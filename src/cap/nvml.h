@@ -11,6 +11,7 @@ struct cap_nvml {
 	struct nvml_bus bus;
 	nvml_device *handles; // owned; by NVML's index, which is cap_device::index; NULL where the driver refused it
 	size_t n;
+	void (*describe_woken)(struct cap_device *device); // that slept: fills it in
 };
 
 static inline nvml_device cap_nvml_handle(const struct cap_device *device)
@@ -22,6 +23,7 @@ static inline const struct nvml_api *cap_nvml_api(const struct cap_device *devic
 	return &((const struct cap_nvml *)device->state)->api;
 }
 
+int cap_nvml_start(struct cap_nvml *nvml, unsigned int *ret_count); // a code of NVML's
 // A failed call as negative errno and a sentence. what: "can't read its power limit".
 int cap_nvml_fail(const struct cap_device *device, const char *what, int code, struct wattle_error *reterr);
 // Fills settable, why and remedy: whether the driver would let this process. has_call: the library has the function at

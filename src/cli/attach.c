@@ -4,10 +4,8 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "cli/control.h"
-#include "cli/injection.h"
 #include "process/cgroup.h"
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,8 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REPORT_CEILING = 1 << 28 };
-
 #define AT(member) .offset = offsetof(struct bench_options, member)
 
 // clang-format off
@@ -129,10 +127,9 @@ static int print(const struct bench_result *result, const struct bench_options *
 {
 	bool to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
 	int status = EXIT_DONE;
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
+	struct buf out = cli_buf();
 	if (!options->quiet && !to_stdout) {
-		bench_text(result, &out, isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL);
+		bench_text(result, &out, cli_wants_colour(NULL));
 		status = cli_write(&out, "-");
 	}
 	buf_clear(&out);

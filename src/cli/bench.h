@@ -35,6 +35,12 @@ bool bench_pause(struct bench_signals *signals, int64_t ns);
 int bench_wait(struct bench_signals *signals, pid_t pid); // its status as waitpid gives it
 
 /* ---- bench_run.c ---- */
+// A temporary folder NAME-XXXXXX; "" when it could not be made, or has been removed with the files in it.
+int bench_folder_make(const char *name, char *ret_folder, size_t size, struct wattle_error *reterr);
+void bench_folder_remove(char *folder);
+// --output takes patterns, and a folder may be named with a "%".
+void bench_escape_pattern(const char *path, char *out, size_t size);
+
 enum bench_outcome {
 	BENCH_RAN,
 	BENCH_STOPPED, // by a signal to us: what it measured is not used

@@ -21,33 +21,44 @@ enum { PATH_SIZE = 4096, ARGUMENTS_MAX = 16 };
 
 /* ---- the folder ---- */
 
+int bench_folder_make(const char *name, char *ret_folder, size_t size, struct wattle_error *reterr)
+{
+	const char *top = getenv("TMPDIR");
+	top = top != NULL && top[0] != '\0' ? top : "/tmp";
+	int n = snprintf(ret_folder, size, "%s/%s-XXXXXX", top, name);
+	if (n < 0 || (size_t)n >= size) {
+		ret_folder[0] = '\0';
+		return error_set(reterr, -ENAMETOOLONG, "TMPDIR is too long: %s", top);
+	}
+	if (mkdtemp(ret_folder) != NULL)
+		return 0;
+	int r = -errno;
+	ret_folder[0] = '\0';
+	return error_set(reterr, r, "can't make a folder in %s: %s; set TMPDIR", top, strerror(-r));
+}
+
+void bench_folder_remove(char *folder)
+{
+	if (folder[0] == '\0')
+		return;
+	wattle_cleanup_dir DIR *dir = opendir(folder);
+	if (dir != NULL)
+		for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+			unlinkat(dirfd(dir), entry->d_name, 0); // fails for "." and "..", as it should
+	rmdir(folder);
+	folder[0] = '\0';
+}
+
 int bench_runner_open(struct bench_runner *runner, const struct bench_options *options, struct bench_signals *signals,
 	struct wattle_error *reterr)
 {
-	const char *top = getenv("TMPDIR");
 	*runner = (struct bench_runner){.options = options, .signals = signals};
-	int n = snprintf(runner->folder, sizeof(runner->folder), "%s/wattle-bench-XXXXXX",
-		top != NULL && top[0] != '\0' ? top : "/tmp");
-	if (n < 0 || (size_t)n >= sizeof(runner->folder))
-		return error_set(reterr, -ENAMETOOLONG, "TMPDIR is too long: %s", top);
-	if (mkdtemp(runner->folder) != NULL)
-		return 0;
-	int r = -errno;
-	error_set(reterr, r, "can't make a folder in %s: %s; set TMPDIR", top != NULL ? top : "/tmp", strerror(-r));
-	runner->folder[0] = '\0';
-	return r;
+	return bench_folder_make("wattle-bench", runner->folder, sizeof(runner->folder), reterr);
 }
 
 void bench_runner_close(struct bench_runner *runner)
 {
-	if (runner->folder[0] == '\0')
-		return;
-	wattle_cleanup_dir DIR *folder = opendir(runner->folder);
-	if (folder != NULL)
-		for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-			unlinkat(dirfd(folder), entry->d_name, 0); // fails for "." and "..", as it should
-	rmdir(runner->folder);
-	runner->folder[0] = '\0';
+	bench_folder_remove(runner->folder);
 }
 
 static void path_in(const struct bench_runner *runner, const char *name, char path[PATH_SIZE])
@@ -61,11 +72,10 @@ struct arguments {
 	char interval[40], run[PATH_SIZE], report[PATH_SIZE];
 };
 
-// --output takes patterns, and a folder may be named with a "%".
-static void escape_pattern(const char *path, char out[PATH_SIZE])
+void bench_escape_pattern(const char *path, char *out, size_t size)
 {
 	size_t n = 0;
-	for (; *path != '\0' && n + 2 < PATH_SIZE; path++) {
+	for (; *path != '\0' && n + 2 < size; path++) {
 		if (*path == '%')
 			out[n++] = '%';
 		out[n++] = *path;
@@ -77,7 +87,7 @@ static void fill_arguments(const struct bench_runner *runner, const char *keep, 
 {
 	char path[PATH_SIZE];
 	path_in(runner, "run.sqlite", path);
-	escape_pattern(keep != NULL ? keep : path, arguments->run);
+	bench_escape_pattern(keep != NULL ? keep : path, arguments->run, sizeof(arguments->run));
 	path_in(runner, "report.json", arguments->report);
 	snprintf(arguments->interval, sizeof(arguments->interval), "%lldus",
 		(long long)(runner->options->interval_ns / 1000));

@@ -5,19 +5,16 @@
 #include "base/util.h"
 #include "report/blocks_report.h"
 #include "report/parts.h"
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 #include "store/place.h"
 #include "store/sub_tracking.h"
-#include "task/load_blocks.h"
-#include "task/tracking_files.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { OUTPUT_CEILING = 1 << 30 };
 
 struct values {
 	const char *format, *output, *tracking_file, *sub_tracking_file;
@@ -74,15 +71,12 @@ static int join(struct run *run, const struct values *values, struct wattle_erro
 
 static int write_blocks(const struct values *values, const struct findings *findings)
 {
-	struct buf out;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	if (wants_json(values))
 		blocks_document(findings, &out);
 	else
 		blocks_text(findings, &out, cli_wants_colour(values->output));
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values->output);
 }
 
 static int blocks_of_run(const struct values *values, const char *path)
@@ -116,15 +110,12 @@ static int blocks_of_run(const struct values *values, const char *path)
 
 static int write_findings(const struct values *values, const struct tracking_findings *findings)
 {
-	struct buf out;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	if (wants_json(values))
 		tracking_blocks_json(findings, &out);
 	else
 		tracking_blocks_text(findings, &out, cli_wants_colour(values->output));
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values->output);
 }
 
 static int blocks_of_tracking(const struct values *values)

@@ -1,11 +1,11 @@
-#include "cli/busy_processes.h"
+#include "cli/sensors.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "process/stat.h"
+#include "process/tree.h"
 
 #include <fcntl.h>
 #include <stdio.h>

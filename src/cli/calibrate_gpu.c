@@ -1,10 +1,8 @@
-#include "cli/calibrate_gpu.h"
+#include "cli/sensors.h"
 
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "cli/idle_baseline.h"
-#include "cli/idle_watch.h"
 #include "process/machine.h"
 #include "report/report.h"
 #include "sensor/gpu/gpu_gain.h"

@@ -1,11 +1,8 @@
-#include "cli/calibrate_idle.h"
+#include "cli/sensors.h"
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "cli/busy_processes.h"
 #include "cli/command.h"
-#include "cli/idle_baseline.h"
-#include "cli/idle_watch.h"
 #include "process/machine.h"
 #include "report/report.h"
 
@@ -247,10 +244,9 @@ static size_t gather(const struct calibration *c, struct idle_entry *entries, st
 static int keep(const struct calibration *c)
 {
 	struct wattle_error error = {0};
-	struct buf out;
 	struct idle_entry *entries = calloc_array(IDLE_BASELINE_MAX, sizeof(*entries));
 	char path[600];
-	buf_init(&out, 1 << 20);
+	struct buf out = cli_buf();
 	buf_str(&out, "Idle power\n");
 	size_t n = entries != NULL ? gather(c, entries, &out) : 0;
 	int r = n > 0 ? idle_baseline_store(c->env, entries, n, &error)

@@ -1,11 +1,13 @@
-#include "cli/cap_limits.h"
+#include "cli/cap.h"
 
 #include "base/cleanup.h"
+#include "base/num.h"
 #include "base/util.h"
 #include "cli/command.h"
 #include "sensor/gpu/gpu_environment.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const guard_argv[] = {"wattle", NULL};
@@ -109,6 +111,16 @@ int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what w
 	return 0;
 }
 
+int cap_set_choose(const struct cap_set_options *values, struct cap_limits *limits, struct wattle_error *reterr)
+{
+	int r = 0;
+	if (!isnan(values->watts))
+		r = cap_limits_add(limits, values->devices, CAP_POWER, values->watts, reterr);
+	if (r == 0 && !isnan(values->clocks_mhz))
+		r = cap_limits_add(limits, values->devices, CAP_CLOCKS, values->clocks_mhz, reterr);
+	return r;
+}
+
 /* ---- hold ---- */
 
 int cap_limits_hold(struct cap_limits *limits, struct cap_outcome *ret_outcomes, struct wattle_error *reterr)
@@ -137,4 +149,38 @@ void cap_limits_end(struct cap_limits *limits)
 			cli_warn(outcome.text);
 		limit->hold = NULL;
 	}
+}
+
+/* ---- what is told ---- */
+
+static void print_amount(struct buf *out, const struct cap_device *device, double value)
+{
+	char number[32];
+	num_format_double(number, sizeof(number), round(value * 1000) / 1000);
+	if (isnan(value))
+		buf_str(out, "no limit");
+	else
+		buf_printf(out, "%s %s", number, cap_what_unit(device->what));
+}
+
+void cap_set_tell(const struct cap_set_options *values, const struct cap_limits *limits,
+	const struct cap_outcome *outcomes, const char *rest)
+{
+	struct buf line;
+	buf_init(&line, 1 << 16);
+	for (size_t i = 0; i < limits->n; i++) {
+		const struct cap_device *device = limits->at[i].device;
+		buf_printf(&line, "%s%s: ", i > 0 ? ", " : "", device->name);
+		print_amount(&line, device, outcomes[i].set);
+		if (outcomes[i].was_rounded)
+			buf_str(&line, " (what the device makes of it)");
+		buf_str(&line, ", before ");
+		print_amount(&line, device, outcomes[i].previous);
+	}
+	if (!values->quiet && !line.failed)
+		fprintf(stderr, "wattle: %s%s\n", line.data, rest);
+	buf_finish(&line);
+	for (size_t i = 0; i < limits->n; i++)
+		if (outcomes[i].text[0] != '\0')
+			cli_warn(outcomes[i].text);
 }

@@ -7,9 +7,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { TEXT_CEILING = 1 << 22 };
 
 struct values {
 	bool json;
@@ -68,29 +65,22 @@ static void close_caps(struct caps *caps)
 
 static int print_list(const struct caps *caps, bool as_json)
 {
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	if (as_json)
 		cap_list_json(caps->rows, caps->n, &out);
 	else
-		cap_list_text(caps->rows, caps->n, caps->devices.absent,
-			isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL, &out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+		cap_list_text(caps->rows, caps->n, caps->devices.absent, cli_wants_colour(NULL), &out);
+	return cli_finish(&out, "-");
 }
 
 static int print_one(const struct cap_row *row, bool as_json)
 {
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	if (as_json)
 		cap_get_json(row, &out);
 	else
 		cap_get_text(row, &out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 static int run_list(const struct command *command, int argc, char **argv)

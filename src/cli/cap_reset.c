@@ -1,5 +1,5 @@
 /* wattle cap reset: what was there before wattle's first change, or the default. */
-#include "cli/cap_limits.h"
+#include "cli/cap.h"
 
 #include "base/util.h"
 #include "cli/command.h"

@@ -1,6 +1,6 @@
 /* wattle cap set … -- CMD: the limit lives as long as the command. Its streams are its own, signals go on to it, its
  * status is ours, as with `wattle run`. */
-#include "cli/cap_set.h"
+#include "cli/cap.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

@@ -15,7 +15,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { OUTPUT_CEILING = 1 << 26 };
 static const char RUN_FILE_KEY[] = "cap_tune"; // docs/run-file.md
 
 /* ---- a tuning ---- */
@@ -133,14 +132,11 @@ static void release(struct tuning *t)
 static int write_as(const struct tuning *t, const char *path,
 	void (*make)(const struct cap_tune_report *reports, size_t n, struct buf *out))
 {
-	struct buf out;
 	if (path == NULL)
 		return EXIT_DONE;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	make(t->reports, t->n_done, &out);
-	int status = cli_write(&out, path);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, path);
 }
 
 // Standard output is the command's until that has ended.
@@ -162,10 +158,9 @@ static int write_files(const struct tuning *t, bool to_stdout)
 
 static void print(const struct tuning *t)
 {
-	struct buf out;
 	if (t->options->quiet)
 		return;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	for (size_t i = 0; i < t->n_done; i++)
 		if (t->reports[i].has_result) // else it was said what went wrong, and there is no more
 			cap_tune_text(&t->reports[i], &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
@@ -175,11 +170,10 @@ static void print(const struct tuning *t)
 
 static void keep_in_run_file(const struct tuning *t)
 {
-	struct buf out;
 	struct wattle_error error = {0};
 	if (t->options->output == NULL || t->recorder.n_started == 0 || t->n_done == 0)
 		return;
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	cap_tune_json_line(t->reports, t->n_done, &out);
 	if (out.failed == 0 && run_keep_fact(t->recorder.path, RUN_FILE_KEY, out.data, &error) < 0)
 		cli_warn(error.text);

@@ -55,6 +55,8 @@ struct tune_devices {
 int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr);
 void tune_devices_close(struct tune_devices *devices); // limits that are still held come back
 
+const struct run_device *tune_device_of(const struct run *run, const struct domain *domain); // NULL: not measured
+
 /* Some of the devices, under one limit. */
 struct tune_group {
 	struct tune_devices *devices; // borrowed
@@ -158,6 +160,8 @@ int tune_search_open(struct tune_search *search); // the borrowed ones are set. 
 void tune_search_close(struct tune_search *search);
 // Measures until enough is known. What was found stands in the report, whichever way it ended.
 enum tune_event tune_search_run(struct tune_search *search, struct arena *arena);
+
+/* ---- cap_tune_wait.c ---- */
 // Sleeps until a time of CLOCK_MONOTONIC, unless something else happens first.
 enum tune_event tune_wait(struct tune_search *search, int64_t until_ns);
 
@@ -169,7 +173,6 @@ enum tune_event tune_settle(struct tune_search *search);
 bool tune_began_early(struct tune_search *search, const struct run *run, const struct tune_stretch *stretch);
 
 /* ---- cap_tune_window.c ---- */
-const struct run_device *tune_device_of(const struct run *run, const struct domain *domain); // NULL: not measured
 enum tune_event tune_measure(struct tune_search *search, size_t limit, double seconds, struct tune_window *ret_window);
 
 /* ---- cap_tune_output.c ---- */

@@ -47,6 +47,17 @@ static int find_meter(const struct tune_devices *devices, const struct cap_devic
 	return error_set(reterr, -ENODATA, "%s: nothing here reads its energy; `wattle sensors` says why", cap->name);
 }
 
+const struct run_device *tune_device_of(const struct run *run, const struct domain *domain)
+{
+	for (size_t i = 0; i < run->n_devices; i++) {
+		const struct run_device *device = &run->devices[i];
+		bool same_card = domain->uuid[0] != '\0' && strcmp(domain->uuid, device->uuid) == 0;
+		if (device->n > 0 && (same_card || strcmp(domain->name, device->name) == 0))
+			return device;
+	}
+	return NULL;
+}
+
 /* ---- names ---- */
 
 static int add(struct tune_devices *devices, struct cap_device *cap, struct wattle_error *reterr)

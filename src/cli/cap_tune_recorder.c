@@ -8,12 +8,9 @@
 #include "cli/measure.h"
 #include "sampler/target.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,25 +18,15 @@ enum { OWN_ARGUMENTS = 24 };
 
 /* ---- the run file ---- */
 
-static int make_folder(struct tune_recorder *recorder, struct wattle_error *reterr)
-{
-	const char *top = getenv("TMPDIR");
-	top = top != NULL && top[0] != '\0' ? top : "/tmp";
-	int n = snprintf(recorder->folder, sizeof(recorder->folder), "%s/wattle-tune-XXXXXX", top);
-	if (n < 0 || (size_t)n >= sizeof(recorder->folder) || mkdtemp(recorder->folder) == NULL) {
-		recorder->folder[0] = '\0';
-		return error_set(reterr, -errno, "can't make a folder in %s: %s; set TMPDIR", top, strerror(errno));
-	}
-	snprintf(recorder->path, sizeof(recorder->path), "%s/run.sqlite", recorder->folder);
-	return 0;
-}
-
 int tune_recorder_open(struct tune_recorder *recorder, const struct cap_tune_options *options,
 	struct bench_signals *signals, struct wattle_error *reterr)
 {
 	*recorder = (struct tune_recorder){.options = options, .signals = signals};
-	if (options->output == NULL)
-		return make_folder(recorder, reterr);
+	if (options->output == NULL) {
+		int made = bench_folder_make("wattle-tune", recorder->folder, sizeof(recorder->folder), reterr);
+		snprintf(recorder->path, sizeof(recorder->path), "%s/run.sqlite", recorder->folder);
+		return made;
+	}
 	struct job_place place;
 	job_place_find(job_from_environment, NULL, &place);
 	const struct output_naming naming = {.pattern = options->output, .pid = getpid(), .place = &place};
@@ -53,14 +40,7 @@ int tune_recorder_open(struct tune_recorder *recorder, const struct cap_tune_opt
 
 void tune_recorder_close(struct tune_recorder *recorder)
 {
-	if (recorder->folder[0] == '\0')
-		return;
-	wattle_cleanup_dir DIR *folder = opendir(recorder->folder);
-	if (folder != NULL)
-		for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-			unlinkat(dirfd(folder), entry->d_name, 0); // fails for "." and "..", as it should
-	rmdir(recorder->folder);
-	recorder->folder[0] = '\0';
+	bench_folder_remove(recorder->folder);
 }
 
 /* ---- the child ---- */
@@ -74,18 +54,6 @@ struct arguments {
 static void add(struct arguments *arguments, const char *word)
 {
 	arguments->words[arguments->n++] = (char *)(uintptr_t)word;
-}
-
-// --output takes patterns, and a folder may be named with a "%".
-static void escape_pattern(const char *path, char *out, size_t size)
-{
-	size_t n = 0;
-	for (; *path != '\0' && n + 2 < size; path++) {
-		if (*path == '%')
-			out[n++] = '%';
-		out[n++] = *path;
-	}
-	out[n] = '\0';
 }
 
 // Short windows should not wait long for their rows.
@@ -103,7 +71,7 @@ static void fill(const struct tune_recorder *recorder, struct arguments *argumen
 	snprintf(arguments->interval, sizeof(arguments->interval), "%lldus", (long long)(options->interval_ns / 1000));
 	snprintf(arguments->flush, sizeof(arguments->flush), "%lldus", (long long)(flush_ns(options) / 1000));
 	snprintf(arguments->pid, sizeof(arguments->pid), "%lld", (long long)options->pid);
-	escape_pattern(recorder->path, arguments->path, sizeof(arguments->path));
+	bench_escape_pattern(recorder->path, arguments->path, sizeof(arguments->path));
 	const char *const words[] = {"wattle", attaches ? "attach" : "run", "--quiet", "--disable-logs", "--alone",
 		"--interval", arguments->interval, "--flush", arguments->flush, "--output", arguments->path};
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/proc.h"
 #include "base/util.h"
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 #include "store/place.h"
 #include "store/sub_tracking.h"
 

@@ -27,17 +27,6 @@ static enum tune_event broken(struct tune_search *search, int code)
 
 /* ---- energy ---- */
 
-const struct run_device *tune_device_of(const struct run *run, const struct domain *domain)
-{
-	for (size_t i = 0; i < run->n_devices; i++) {
-		const struct run_device *device = &run->devices[i];
-		bool same_card = domain->uuid[0] != '\0' && strcmp(domain->uuid, device->uuid) == 0;
-		if (device->n > 0 && (same_card || strcmp(domain->name, device->name) == 0))
-			return device;
-	}
-	return NULL;
-}
-
 // Whether readings reach so far beyond an instant that a counter's update after it is among them.
 static bool is_covered(const struct run_device *device, int64_t t_ns)
 {

@@ -1,11 +1,9 @@
-#include "cli/capture.h"
+#include "cli/sensors.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/util.h"
-#include "cli/capture_nvml.h"
-#include "cli/capture_tree.h"
 #include "cli/command.h"
 #include "report/report.h"
 
@@ -86,7 +84,7 @@ enum { FILES_PER_ROW = 26 };
 
 struct row {
 	const char *title, *folder;
-	const char *sleeper; // this and the next two: see capture_tree.h
+	const char *sleeper; // this and the next two: see sensors.h
 	capture_filter filter;
 	const char *files[FILES_PER_ROW];
 	bool (*wanted)(int root_fd, const char *folder);
@@ -254,8 +252,7 @@ static int save(struct capture *c, const struct wattle_env *env)
 
 static int say(struct capture *c, const char *folder)
 {
-	struct buf out;
-	buf_init(&out, 1 << 20);
+	struct buf out = cli_buf();
 	buf_printf(&out, "Saved in %s: %zu files, ", folder, c->sys.n_files + c->proc.n_files);
 	human_bytes(&out, (double)(c->sys.n_bytes + c->proc.n_bytes));
 	buf_printf(&out, "\n%s", c->said.data != NULL ? c->said.data : "");
@@ -268,9 +265,7 @@ static int say(struct capture *c, const char *folder)
 	buf_printf(&out, ".\nLook through it before you give it away:\n  grep -rI . %s | less\n", folder);
 	buf_printf(&out, "See it as wattle does:\n  WATTLE_SYSFS=%s/sys WATTLE_PROCFS=%s/proc wattle sensors\n", folder,
 		folder);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 int capture_machine(const struct wattle_env *env, const char *folder)

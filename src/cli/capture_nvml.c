@@ -1,4 +1,4 @@
-#include "cli/capture_nvml.h"
+#include "cli/sensors.h"
 
 #include "base/util.h"
 #include "sensor/sensor.h"

@@ -1,4 +1,4 @@
-#include "cli/capture_tree.h"
+#include "cli/sensors.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

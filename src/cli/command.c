@@ -1,7 +1,6 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "cli/examples.h"
 #include "cli/help.h"
 #include "store/place.h"
 
@@ -58,8 +57,7 @@ static void add_examples(const struct command *command, struct buf *out)
 
 static int print_help(const struct command *command)
 {
-	struct buf out;
-	buf_init(&out, 1 << 20);
+	struct buf out = cli_buf();
 	size_t columns = help_columns();
 	buf_printf(&out, "usage: wattle %s %s\n\n%c%s.\n", command->name, command->usage,
 		toupper((unsigned char)command->summary[0]), command->summary + 1);
@@ -75,9 +73,7 @@ static int print_help(const struct command *command)
 		buf_str(&out, "\noptions:\n");
 	options_help(command->options, command->n_options, columns, &out);
 	add_examples(command, &out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 bool cli_parse(const struct command *command, int argc, char **argv, void *values, int *ret_first, void **ret_config,
@@ -178,6 +174,20 @@ int cli_write(const struct buf *out, const char *path)
 		return EXIT_DONE;
 	fprintf(stderr, "wattle: can't write %s: %s\n", strcmp(to, "-") == 0 ? "to standard output" : to, strerror(-r));
 	return EXIT_FAILED;
+}
+
+struct buf cli_buf(void)
+{
+	struct buf out;
+	buf_init(&out, 1 << 30);
+	return out;
+}
+
+int cli_finish(struct buf *out, const char *path)
+{
+	int status = cli_write(out, path);
+	buf_finish(out);
+	return status;
 }
 
 int cli_run_part(const struct command *command, int argc, char **argv)

@@ -4,13 +4,11 @@
 #include "base/util.h"
 #include "report/compare_report.h"
 #include "report/page/page.h"
-#include "task/compare_files.h"
+#include "task/task.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { OUTPUT_CEILING = 1 << 30 };
 
 struct values {
 	const char *statistic, *format, *output, *url;
@@ -71,16 +69,12 @@ static void warn(const struct comparison *comparison)
 static int print(const struct values *values, const struct comparison *comparison)
 {
 	warn(comparison);
-	struct buf out;
-	buf_init(&out, OUTPUT_CEILING);
-	bool colour = values->output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+	struct buf out = cli_buf();
 	if (strcmp(values->format, "json") == 0)
 		compare_json(comparison, &out);
 	else
-		compare_text(comparison, values->statistic, &out, colour);
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+		compare_text(comparison, values->statistic, &out, cli_wants_colour(values->output));
+	return cli_finish(&out, values->output);
 }
 
 static int compare(const struct values *values, const struct named_file *files, size_t n, struct arena *arena)
@@ -95,17 +89,14 @@ static int write_page(const struct values *values, const struct named_file *file
 	const struct comparison *comparison, const struct compared_run *runs, struct arena *arena)
 {
 	struct page_run *shown = arena_alloc(arena, n, sizeof(*shown));
-	struct buf out;
 	if (shown == NULL)
 		return cli_no_memory();
 	for (size_t i = 0; i < n; i++)
 		shown[i] = (struct page_run){files[i].name, runs[i].is_run ? &runs[i].charts : NULL};
 	warn(comparison);
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	page_compare(comparison, shown, n, values->statistic, &out);
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values->output);
 }
 
 static int compare_page(const struct values *values, const struct named_file *files, size_t n, struct arena *arena)

@@ -1,4 +1,4 @@
-#include "cli/control.h"
+#include "cli/measure.h"
 
 #include "base/num.h"
 #include "base/util.h"

@@ -1,7 +1,6 @@
-#include "cli/doctor.h"
+#include "cli/sensors.h"
 
 #include "base/util.h"
-#include "cli/idle_baseline.h"
 #include "process/machine.h"
 #include "sampler/counter.h"
 #include "sensor/gpu/gpu_environment.h"

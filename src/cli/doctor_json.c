@@ -1,7 +1,7 @@
 /* Fields of `wattle sensors --json`. */
-#include "cli/doctor.h"
+#include "cli/sensors.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "sensor/gpu/gpu_gain.h"
 

@@ -1,4 +1,4 @@
-#include "cli/doctor.h"
+#include "cli/sensors.h"
 
 #include "base/file.h"
 #include "base/util.h"

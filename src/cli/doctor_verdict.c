@@ -1,4 +1,4 @@
-#include "cli/doctor.h"
+#include "cli/sensors.h"
 
 #include "base/util.h"
 #include "report/report.h"

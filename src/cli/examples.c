@@ -1,4 +1,4 @@
-#include "cli/examples.h"
+#include "cli/help.h"
 
 #include "base/util.h"
 

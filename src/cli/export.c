@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "task/export_file.h"
+#include "task/task.h"
 
 #include <stddef.h>
 #include <string.h>

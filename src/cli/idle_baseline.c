@@ -1,8 +1,7 @@
-#include "cli/idle_baseline.h"
+#include "cli/sensors.h"
 
 #include "base/buf.h"
-#include "base/fields_json.h"
-#include "base/fields_read.h"
+#include "base/fields.h"
 #include "base/fnv.h"
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "cli/idle_watch.h"
+#include "cli/sensors.h"
 
 #include "base/util.h"
 

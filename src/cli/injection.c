@@ -1,4 +1,4 @@
-#include "cli/injection.h"
+#include "cli/measure.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "cli/last_row.h"
+#include "cli/measure.h"
 
 #include "report/table.h"
 

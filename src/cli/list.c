@@ -1,9 +1,8 @@
 /* wattle list: the runs of a folder, one line each. */
 #include "cli/command.h"
-#include "cli/list.h"
 
 #include "base/clock.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "report/parts.h"
@@ -20,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { TEXT_CEILING = 1 << 26, COMMAND_WIDTH = 60, ID_LEAST = 8, ID_SIZE = 37 };
+enum { COMMAND_WIDTH = 60, ID_LEAST = 8, ID_SIZE = 37 };
 
 struct values {
 	bool json;
@@ -308,15 +307,12 @@ static int print(const struct values *values, const char *folder, struct arena *
 				      : list_folder(folder, &choice, arena, &listings, &n, &error);
 	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	if (values->json)
 		document_json(&out, &list_type, &(struct listed){listings, n}, true);
 	else
 		add_lines(listings, n, arena, &out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -2,9 +2,8 @@
 
 #include "base/util.h"
 #include "cap/lease.h"
-#include "cli/completion.h"
-#include "cli/manual.h"
-#include "cli/sender.h"
+#include "cli/help.h"
+#include "cli/measure.h"
 #include "store/sql.h"
 
 #include <stdio.h>
@@ -35,45 +34,27 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int print(struct buf *out)
-{
-	int status = cli_write(out, "-");
-	buf_finish(out);
-	return status;
-}
-
 // wattle --manual [COMMAND]
 static int manual(const char *name)
 {
 	const struct command *command = name != NULL ? find_command(name) : NULL;
 	if (name != NULL && command == NULL)
 		return EXIT_USAGE;
-	struct buf out;
-	buf_init(&out, 1 << 20);
+	struct buf out = cli_buf();
 	if (command != NULL)
 		manual_print_command(command, &out);
 	else
 		manual_print(commands, ARRAY_SIZE(commands), &out);
-	return print(&out);
+	return cli_finish(&out, "-");
 }
 
 static int completion(const char *shell)
 {
-	struct buf out;
-	buf_init(&out, 1 << 20);
-	if (shell != NULL && completion_print(shell, commands, ARRAY_SIZE(commands), &out))
-		return print(&out);
+	struct buf out = cli_buf();
+	if (shell != NULL && completion_print(shell, &out))
+		return cli_finish(&out, "-");
 	fprintf(stderr, "wattle: --completion: give one of bash, zsh, fish\n");
 	return EXIT_USAGE;
-}
-
-// wattle --complete devices: what completions ask for
-static int complete(const char *what)
-{
-	struct buf out;
-	buf_init(&out, 1 << 20);
-	completion_list(what != NULL ? what : "", &out);
-	return print(&out);
 }
 
 static void tell_recovered(void *data, const char *text)
@@ -110,8 +91,7 @@ static int run(const struct command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct buf out;
-	buf_init(&out, 1 << 16);
+	struct buf out = cli_buf();
 	sql_set_up_program();
 	if (argc < 2) {
 		help(&out);
@@ -121,21 +101,23 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		buf_printf(&out, "wattle %s\n", WATTLE_VERSION);
-		return print(&out);
+		return cli_finish(&out, "-");
 	}
 	if (strcmp(argv[1], "--manual") == 0)
 		return manual(argv[2]);
 	if (strcmp(argv[1], "--completion") == 0)
 		return completion(argv[2]);
-	if (strcmp(argv[1], "--complete") == 0)
-		return complete(argv[2]);
+	if (strcmp(argv[1], "--complete") == 0) { // what completions ask
+		completion_at(commands, ARRAY_SIZE(commands), argc - 2, argv + 2, &out);
+		return cli_finish(&out, "-");
+	}
 	if (strcmp(argv[1], "--cap-guard") == 0) // started by the owner of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
-	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, sender.h
+	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, measure.h
 		return sender_main();
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		help(&out);
-		return print(&out);
+		return cli_finish(&out, "-");
 	}
 	const struct command *command = find_command(argv[1]);
 	return command != NULL ? run(command, argc - 2, argv + 2) : EXIT_USAGE;

@@ -1,8 +1,7 @@
 /* wattle --manual [COMMAND]: the manual pages, from the same tables as --help. The build installs what is printed. */
-#include "cli/manual.h"
+#include "cli/help.h"
 
 #include "base/util.h"
-#include "cli/examples.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -3,9 +3,6 @@
 
 #include "analysis/findings.h"
 #include "base/util.h"
-#include "cli/control.h"
-#include "cli/measure_store.h"
-#include "cli/sender.h"
 #include "report/report.h"
 #include "store/job_runs.h"
 #include "store/run.h"
@@ -17,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { REPORT_CEILING = 1 << 28 };
 
 // What the recorder knew at the end and could not store any more.
 static void apply_footer(struct run *run, const struct recorder_result *result)
@@ -44,8 +39,7 @@ static int write_json(const struct measure *measure, const struct findings *find
 	const struct control *control = measure->options.control;
 	if (measure->options.json == NULL && control == NULL)
 		return EXIT_DONE;
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
+	struct buf out = cli_buf();
 	report_json(findings, &out);
 	int status = measure->options.json != NULL ? cli_write(&out, measure->options.json) : EXIT_DONE;
 	if (control != NULL && out.failed == 0) {
@@ -60,8 +54,7 @@ static void print_summary(const struct measure *measure, const struct findings *
 {
 	if (measure->options.quiet)
 		return;
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
+	struct buf out = cli_buf();
 	report_summary(findings, &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
 	buf_write_fd(&out, STDERR_FILENO);
 	buf_finish(&out);

@@ -1,4 +1,4 @@
-#include "cli/measure_job.h"
+#include "cli/measure.h"
 
 #include "analysis/facts.h"
 #include "base/cleanup.h"

@@ -1,8 +1,7 @@
-#include "cli/measure_store.h"
+#include "cli/measure.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "cli/sender.h"
 #include "report/parts.h"
 #include "store/place.h"
 #include "store/postgres/pq.h"

@@ -8,9 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { OUTPUT_CEILING = 1 << 30 };
 
 struct values {
 	const char *format, *output;
@@ -53,16 +50,12 @@ static bool split(const struct command *command, const struct option_list *words
 
 static int print(const struct values *values, const char *file, const struct model_figures *figures)
 {
-	struct buf out;
-	buf_init(&out, OUTPUT_CEILING);
-	bool colour = values->output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
+	struct buf out = cli_buf();
 	if (strcmp(values->format, "json") == 0)
 		model_json(figures, &out);
 	else
-		model_text(figures, file, &out, colour);
-	int status = cli_write(&out, values->output);
-	buf_finish(&out);
-	return status;
+		model_text(figures, file, &out, cli_wants_colour(values->output));
+	return cli_finish(&out, values->output);
 }
 
 static int model(const struct command *command, const struct values *values, const char *file, struct arena *arena)

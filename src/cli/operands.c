@@ -1,4 +1,4 @@
-#include "cli/operands.h"
+#include "cli/help.h"
 
 #include "base/util.h"
 
@@ -141,23 +141,7 @@ struct operands operands_of(const struct command *command)
 	return usage.operands;
 }
 
-/* ---- all of them ---- */
-
-bool visit_commands(const struct command *const *commands, size_t n, visit_command *visit, void *data)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!visit(data, commands[i]))
-			return false;
-		if (!visit_commands(commands[i]->parts, commands[i]->n_parts, visit, data))
-			return false;
-	}
-	return true;
-}
-
-bool option_is_offered(const struct option *option)
-{
-	return option->kind != OPTION_REFUSED;
-}
+/* ---- an option ---- */
 
 // Up to the first clause's end; a newline of the help is a blank.
 void option_summary(const struct option *option, struct buf *out)

@@ -1,4 +1,4 @@
-#include "cli/option.h"
+#include "cli/command.h"
 
 #include "base/num.h"
 #include "base/util.h"
@@ -91,8 +91,6 @@ static int set_value(const struct parse *parse, const struct option *option, con
 				option->name, text, option->choices);
 		*(const char **)value = text;
 		return 0;
-	case OPTION_REFUSED:
-		return error_set(parse->reterr, -EINVAL, "--%s: %s", option->name, option->choices);
 	}
 	return -EINVAL;
 }

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "cli/last_row.h"
-#include "cli/progress_line.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cli/progress_line.h"
+#include "cli/measure.h"
 
 #include "base/util.h"
 #include "report/report.h"

@@ -8,8 +8,6 @@
 
 #include <stddef.h>
 
-enum { TEXT_CEILING = 1 << 16 };
-
 struct values {
 	const char *store;
 	int64_t older_ns;
@@ -60,8 +58,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return cli_usage(command, EXIT_USAGE, "--store URL and --older DUR are both needed");
 	if (pg_check_url(values.store, &error) < 0)
 		return cli_fail(EXIT_USAGE, &error);
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	int r = prune(&values, &out, &error);
 	status = out.size > 0 ? cli_write(&out, "-") : EXIT_DONE;
 	buf_finish(&out);

@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 #include "store/postgres/pq.h"
-#include "task/push.h"
+#include "task/task.h"
 
 #include <inttypes.h>
 #include <stddef.h>

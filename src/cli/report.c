@@ -1,22 +1,24 @@
 /* wattle report: the findings of a stored run, or of a job of many. */
 #include "cli/command.h"
-#include "cli/report_job.h"
-#include "cli/report_pictures.h"
 
 #include "analysis/chart/chart.h"
 #include "analysis/findings.h"
 #include "base/util.h"
+#include "report/job_report.h"
 #include "report/page/page.h"
+#include "report/picture/picture.h"
 #include "report/report.h"
 #include "store/postgres/load.h"
 #include "store/run.h"
-#include "task/load_job.h"
+#include "task/task.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-enum { REPORT_CEILING = 1 << 28 };
 
 struct values {
 	const char *format, *output;
@@ -53,132 +55,155 @@ static bool is_stdout(const char *output)
 	return output == NULL || strcmp(output, "-") == 0;
 }
 
-/* ---- forms: each makes findings into a file and returns an exit status ---- */
-
-static int write_text(const struct findings *findings, const char *output)
+static bool is_format(const struct values *values, const char *name)
 {
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
-	report_text(findings, &out, cli_wants_colour(output));
-	int status = cli_write(&out, output);
-	buf_finish(&out);
-	return status;
-}
-
-static int write_json(const struct findings *findings, const char *output)
-{
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
-	report_json(findings, &out);
-	int status = cli_write(&out, output);
-	buf_finish(&out);
-	return status;
-}
-
-static int write_line(const struct findings *findings, const char *output)
-{
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
-	report_line(findings, &out);
-	int status = cli_write(&out, output);
-	buf_finish(&out);
-	return status;
-}
-
-static int write_charts(const struct findings *findings, const char *output,
-	int (*write)(const struct charts *charts, const char *output))
-{
-	struct charts charts;
-	if (charts_make(findings, NULL, &charts) < 0)
-		return cli_no_memory();
-	int status = write(&charts, output);
-	charts_finish(&charts);
-	return status;
-}
-
-static int page(const struct charts *charts, const char *output)
-{
-	struct buf out;
-	buf_init(&out, REPORT_CEILING);
-	page_report(charts, &out);
-	int status = cli_write(&out, output);
-	buf_finish(&out);
-	return status;
-}
-
-static int write_page(const struct findings *findings, const char *output)
-{
-	return write_charts(findings, output, page);
-}
-
-static int write_pictures(const struct findings *findings, const char *output)
-{
-	return write_charts(findings, output, report_pictures);
-}
-
-static const struct form {
-	const char *name;
-	int (*write)(const struct findings *findings, const char *output);
-} forms[] = {{"text", write_text}, {"json", write_json}, {"html", write_page}, {"svg", write_pictures},
-	{"line", write_line}};
-
-static const struct form *form_of(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
-		if (strcmp(forms[i].name, name) == 0)
-			return &forms[i];
-	return &forms[0]; // the option's own table has no other
+	return strcmp(values->format, name) == 0;
 }
 
 // A page on a terminal, or pictures nowhere, are a mistake; better told before the work than after.
-static const char *wrong_output(const struct form *form, const char *output)
+static const char *wrong_output(const struct values *values)
 {
-	if (form->write == write_page && is_stdout(output) && isatty(STDOUT_FILENO))
+	if (is_format(values, "html") && is_stdout(values->output) && isatty(STDOUT_FILENO))
 		return "--format html writes a page, which a terminal can't show: give -o FILE";
-	if (form->write == write_pictures && is_stdout(output))
+	if (is_format(values, "svg") && is_stdout(values->output))
 		return "--format svg writes several files: give -o DIR, a folder";
 	return NULL;
 }
 
-static int report_loaded(const struct form *form, struct run *run, const char *output)
+/* ---- pictures ---- */
+
+static int fail_pictures(const char *path, int error)
 {
-	struct findings findings;
-	bool is_made = findings_make(run, &findings) == 0;
-	int status = is_made ? form->write(&findings, output) : cli_no_memory();
-	if (is_made)
-		findings_finish(&findings);
-	run_finish(run);
+	fprintf(stderr, "wattle: can't write pictures into %s: %s\n", path, strerror(error));
+	return EXIT_FAILED;
+}
+
+static int make_folder(const char *path)
+{
+	struct stat status;
+	if (mkdir(path, 0777) == 0)
+		return EXIT_DONE;
+	int error = errno;
+	if (error != EEXIST)
+		return fail_pictures(path, error);
+	return stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? EXIT_DONE : fail_pictures(path, ENOTDIR);
+}
+
+static int write_picture(const struct charts *charts, enum picture_kind kind, const char *folder)
+{
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s/%s.svg", folder, picture_name(kind));
+	if (length < 0 || (size_t)length >= sizeof(path))
+		return fail_pictures(folder, ENAMETOOLONG);
+	struct buf out = cli_buf();
+	picture_svg(charts, kind, &(struct picture_look){.is_file = true}, &out);
+	int status = out.failed == 0 ? cli_write(&out, path) : fail_pictures(path, -out.failed);
+	buf_finish(&out);
 	return status;
 }
 
-static int report_file(const struct form *form, const char *path, const char *output)
+// All that have anything to show, into a folder, which is made.
+static int report_pictures(const struct charts *charts, const char *folder)
 {
-	struct wattle_error error = {0};
-	struct run run;
-	if (run_load(path, &run, &error) < 0)
-		return cli_fail(EXIT_FAILED, &error);
-	return report_loaded(form, &run, output);
+	size_t n = 0;
+	if (make_folder(folder) != EXIT_DONE)
+		return EXIT_FAILED;
+	for (enum picture_kind kind = 0; kind < PICTURE_KINDS; kind++) {
+		if (!picture_has(charts, kind))
+			continue;
+		if (write_picture(charts, kind, folder) != EXIT_DONE)
+			return EXIT_FAILED;
+		fprintf(stderr, "%s%s.svg", n++ > 0 ? ", " : "wattle: pictures: ", picture_name(kind));
+	}
+	if (n > 0)
+		fprintf(stderr, " in %s\n", folder);
+	else
+		fprintf(stderr, "wattle: no picture: the run is too short or too empty to show anything\n");
+	return EXIT_DONE;
 }
 
-static int report_stored(const struct form *form, const struct values *values)
+/* ---- a run ---- */
+
+static int write_findings(const struct values *values, const struct findings *findings)
+{
+	struct buf out = cli_buf();
+	if (is_format(values, "json"))
+		report_json(findings, &out);
+	else if (is_format(values, "line"))
+		report_line(findings, &out);
+	else
+		report_text(findings, &out, cli_wants_colour(values->output));
+	return cli_finish(&out, values->output);
+}
+
+static int write_charts(const struct values *values, const struct findings *findings)
+{
+	struct charts charts;
+	if (charts_make(findings, NULL, &charts) < 0)
+		return cli_no_memory();
+	int status;
+	if (is_format(values, "svg")) {
+		status = report_pictures(&charts, values->output);
+	} else {
+		struct buf out = cli_buf();
+		page_report(&charts, &out);
+		status = cli_finish(&out, values->output);
+	}
+	charts_finish(&charts);
+	return status;
+}
+
+static int report_run(const struct values *values, const char *path)
 {
 	struct wattle_error error = {0};
 	struct run run;
-	if (pg_run_load_from(values->url, values->run_id, &run, &error) < 0)
+	struct findings findings;
+	int r = values->url != NULL ? pg_run_load_from(values->url, values->run_id, &run, &error)
+				    : run_load(path, &run, &error);
+	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	return report_loaded(form, &run, values->output);
+	bool is_made = findings_make(&run, &findings) == 0,
+	     has_charts = is_format(values, "html") || is_format(values, "svg");
+	int status = !is_made ? cli_no_memory()
+		: has_charts  ? write_charts(values, &findings)
+			      : write_findings(values, &findings);
+	if (is_made)
+		findings_finish(&findings);
+	run_finish(&run);
+	return status;
+}
+
+/* ---- a job ---- */
+
+static int write_job(const struct values *values, const struct job_findings *job)
+{
+	struct buf out = cli_buf();
+	if (is_format(values, "json"))
+		job_report_json(job, &out);
+	else if (is_format(values, "html"))
+		page_job(job, &out);
+	else if (is_format(values, "line"))
+		job_report_line(job, &out);
+	else
+		job_report_text(job, &out, cli_wants_colour(values->output));
+	return cli_finish(&out, values->output);
 }
 
 static int report_job(const struct values *values, const char *folder)
 {
-	const struct job_request request = {.folder = folder,
-		.url = values->url,
-		.choice = {values->job_id, values->step, values->all_samples},
-		.waiting = &values->waiting,
-		.format = values->format,
-		.output = values->output};
-	return cli_report_job(&request);
+	const struct job_choice choice = {values->job_id, values->step, values->all_samples};
+	const struct job_options how = {.waiting = values->waiting.n > 0 ? values->waiting.items : NULL,
+		.step = values->step};
+	struct wattle_error error = {0};
+	struct loaded_job job;
+	if (load_job(folder, values->url, &choice, &how, &job, &error) < 0)
+		return cli_fail(EXIT_FAILED, &error);
+	int status = write_job(values, &job.job);
+	load_job_finish(&job);
+	return status;
 }
+
+/* ---- the command ---- */
 
 static bool has_job_option(const struct values *values)
 {
@@ -186,7 +211,7 @@ static bool has_job_option(const struct values *values)
 }
 
 // What was asked for does not go together; NULL: it does. words: files and folders.
-static const char *contradiction(const struct values *values, const struct form *form, const struct option_list *words)
+static const char *contradiction(const struct values *values, const struct option_list *words)
 {
 	bool from_store = values->url != NULL;
 	if (from_store && words->n > 0)
@@ -202,9 +227,9 @@ static const char *contradiction(const struct values *values, const struct form 
 	bool is_job = from_store ? values->job_id != NULL : load_is_folder(words->items[0]);
 	if (!is_job && has_job_option(values))
 		return "--job, --step, --waiting and --full are of jobs: give a folder of run files, or --store URL --job ID";
-	if (is_job && form->write == write_pictures)
+	if (is_job && is_format(values, "svg"))
 		return "there are no pictures of a job: --format html has its charts";
-	return wrong_output(form, values->output);
+	return wrong_output(values);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -214,15 +239,12 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
-	const struct form *form = form_of(values.format);
-	const char *wrong = contradiction(&values, form, &words);
+	const char *wrong = contradiction(&values, &words);
 	if (wrong != NULL)
 		return cli_usage(command, EXIT_USAGE, "%s", wrong);
-	if (values.run_id != NULL)
-		return report_stored(form, &values);
-	if (values.url != NULL || load_is_folder(words.items[0]))
-		return report_job(&values, words.n > 0 ? words.items[0] : NULL);
-	return report_file(form, words.items[0], values.output);
+	const char *path = words.n > 0 ? words.items[0] : NULL;
+	bool is_job = values.run_id == NULL && (values.url != NULL || load_is_folder(path));
+	return is_job ? report_job(&values, path) : report_run(&values, path);
 }
 
 const struct command command_report = {

@@ -2,7 +2,6 @@
 #include "cli/measure.h"
 
 #include "base/util.h"
-#include "cli/injection.h"
 
 #include <stdio.h>
 

@@ -1,24 +1,20 @@
 /* wattle schema: the JSON Schema of each document that wattle writes, made from the tables that the documents are made from. */
 #include "cli/command.h"
 
-#include "base/fields_schema.h"
+#include "base/fields.h"
 #include "base/util.h"
-#include "cli/doctor.h"
-#include "cli/list.h"
-#include "cli/store_status.h"
+#include "cli/sensors.h"
 #include "report/bench.h"
 #include "report/blocks_report.h"
 #include "report/cap_list.h"
 #include "report/cap_tune.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/compare_report.h"
 #include "report/fields/document.h"
 #include "report/model_report.h"
 #include "serve/view.h"
 
 #include <string.h>
-
-enum { OUTPUT_CEILING = 1 << 24 };
 
 struct values {
 	const char *output;
@@ -66,7 +62,6 @@ static int run(const struct command *command, int argc, char **argv)
 {
 	struct values values = {0};
 	struct option_list words;
-	struct buf out;
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
@@ -75,16 +70,14 @@ static int run(const struct command *command, int argc, char **argv)
 	const struct schema *schema = words.n == 1 ? schema_named(words.items[0]) : NULL;
 	if (words.n == 1 && schema == NULL)
 		return unknown(command, words.items[0]);
-	buf_init(&out, OUTPUT_CEILING);
+	struct buf out = cli_buf();
 	if (schema != NULL) {
 		document_schema(&out, schema->name, schema->type);
 	} else {
 		add_names(&out, "\n");
 		buf_char(&out, '\n');
 	}
-	status = cli_write(&out, values.output);
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, values.output);
 }
 
 const struct command command_schema = {

@@ -1,4 +1,4 @@
-#include "cli/sender.h"
+#include "cli/measure.h"
 
 #include "base/clock.h"
 #include "base/util.h"

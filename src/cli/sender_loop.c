@@ -1,5 +1,5 @@
 /* What the sender does, in a process of its own. */
-#include "cli/sender.h"
+#include "cli/measure.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include "store/follow.h"
 #include "store/place.h"
 #include "store/postgres/pq.h"
-#include "task/push.h"
+#include "task/task.h"
 
 #include <errno.h>
 #include <fcntl.h>

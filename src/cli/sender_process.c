@@ -1,6 +1,6 @@
 /* How the sender becomes a process, and the program that it is: `wattle --sender`, a fresh one. A fork alone would inherit the SQLite
  * database that the recorder has open, which must not be used after a fork, so that none could be started in mid-run. */
-#include "cli/sender.h"
+#include "cli/measure.h"
 
 #include "base/descriptors.h"
 #include "base/util.h"
@@ -68,7 +68,7 @@ static bool settle_descriptors(int page_fd, int line_fd)
 
 static void become_sender(struct sender_page *page, int page_fd, int line_fd)
 {
-	static char name[] = "wattle", word[] = "--sender", *const argv[] = {name, word, NULL};
+	char *const argv[] = {(char[]){"wattle"}, (char[]){"--sender"}, NULL};
 	setpgid(0, 0); // Ctrl-C is for the command and its recorder
 	settle_signals();
 	// The recorder may run before all others; the sender comes after them.

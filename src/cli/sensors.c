@@ -2,14 +2,9 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "cli/calibrate_gpu.h"
-#include "cli/calibrate_idle.h"
-#include "cli/capture.h"
-#include "cli/doctor.h"
+#include "cli/sensors.h"
 
 #include <stdio.h>
-
-enum { TEXT_CEILING = 1 << 22 };
 
 struct values {
 	bool json, calibrate_idle;
@@ -48,15 +43,12 @@ static const struct option options[] = {
 
 static int print(const struct doctor *doctor, bool as_json)
 {
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	if (as_json)
 		doctor_json(doctor, &out);
 	else
 		doctor_text(doctor, &out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 static int diagnose(const struct wattle_env *env, bool as_json)

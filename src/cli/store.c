@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_CEILING = 1 << 22 };
-
 /* ---- wattle store init ---- */
 
 struct init_values {
@@ -28,12 +26,9 @@ static const struct option init_options[] = {
 
 static int print_sql(void)
 {
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	pg_tables_sql(&out);
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 static int grant(struct pg *pg, enum pg_right right, const struct option_list *roles, struct wattle_error *reterr)

@@ -1,9 +1,8 @@
 /* wattle store status: what a store holds. */
 #include "cli/command.h"
-#include "cli/store_status.h"
 
 #include "base/cleanup.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/report.h"
@@ -13,7 +12,7 @@
 
 #include <stddef.h>
 
-enum { TEXT_CEILING = 1 << 22, LABEL_WIDTH = 12 };
+enum { LABEL_WIDTH = 12 };
 
 struct values {
 	bool json;
@@ -182,8 +181,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct arena *arena = arena_new();
 	if (arena == NULL)
 		return cli_no_memory();
-	struct buf out;
-	buf_init(&out, TEXT_CEILING);
+	struct buf out = cli_buf();
 	status = look(words.items[0], values.json, arena, &out, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
 									    : cli_write(&out, "-");
 	buf_finish(&out);

@@ -11,9 +11,11 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <time.h>
@@ -124,63 +126,20 @@ static void nap(int64_t ns)
 
 static int print_once(struct session *session, struct top_run *run, bool utf8)
 {
-	enum { CEILING = 1 << 24 };
 	int columns, rows;
 	top_run_look(run, session_now(session)->t_ns, true);
 	size_of_text(&columns, &rows);
 	const struct frame *frame = session_frame(session, columns, rows, utf8);
 	if (frame == NULL)
 		return cli_no_memory();
-	struct buf out;
-	buf_init(&out, CEILING);
+	struct buf out = cli_buf();
 	frame_text(frame, &out);
 	while (out.size > 1 && out.data[out.size - 1] == '\n' && out.data[out.size - 2] == '\n')
 		out.size--; // empty rows at the end
-	int status = cli_write(&out, "-");
-	buf_finish(&out);
-	return status;
+	return cli_finish(&out, "-");
 }
 
 /* ---- until it is quit ---- */
-
-static volatile sig_atomic_t is_asked_to_end, is_drawing;
-static struct termios found_modes; // of the terminal, before us
-
-/* A terminal that takes nothing more (Ctrl-S, a dead connection) holds us in the middle of a frame, and ncurses writes until all
- * is written: then there is no way back to the loop. */
-static void ask_to_end(int signal)
-{
-	is_asked_to_end = 1;
-	if (is_drawing && tcsetattr(STDOUT_FILENO, TCSANOW, &found_modes) == 0)
-		_exit(EXIT_DONE);
-}
-
-struct masks { // of blocked signals
-	sigset_t waiting, drawing;
-};
-
-/* Signals come only while we wait, so that none is overlooked between a check and the wait; and ncurses' own, for a new size
- * and for being stopped, find it at rest. */
-static void prepare_signals(struct masks *ret_masks)
-{
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT}, others[] = {SIGWINCH, SIGTSTP};
-	struct sigaction action = {.sa_handler = ask_to_end};
-	sigset_t blocked, found;
-	sigprocmask(SIG_SETMASK, NULL, &found);
-	blocked = ret_masks->waiting = ret_masks->drawing = found;
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		sigaction(ends[i], &action, NULL);
-		sigaddset(&blocked, ends[i]);
-		sigdelset(&ret_masks->waiting, ends[i]);
-		sigdelset(&ret_masks->drawing, ends[i]);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		sigaddset(&blocked, others[i]);
-		sigdelset(&ret_masks->waiting, others[i]);
-		sigaddset(&ret_masks->drawing, others[i]);
-	}
-	sigprocmask(SIG_SETMASK, &blocked, NULL);
-}
 
 struct loop {
 	struct session *session;
@@ -188,8 +147,46 @@ struct loop {
 	struct top_run *run;
 	int in_fd;
 	bool utf8, anew;
-	struct masks masks;
+	_Atomic bool is_drawing;
+	struct termios found_modes; // of the terminal, before us
+	sigset_t ends;              // signals that end us …
+	pthread_t watcher;          // … and the thread that takes them
+	int end_fd;                 // owned: an eventfd; one has come
+	sigset_t waiting, drawing;  // blocked signals
 };
+
+/* In a thread of its own, because a terminal that takes nothing more (Ctrl-S, a dead connection) holds us in the middle of a frame,
+ * and ncurses writes until all is written: then there is no way back to the loop. */
+static void *watch_for_end(void *data)
+{
+	struct loop *loop = data;
+	int signal;
+	if (sigwait(&loop->ends, &signal) != 0)
+		return NULL;
+	if (loop->is_drawing && tcsetattr(STDOUT_FILENO, TCSANOW, &loop->found_modes) == 0)
+		_exit(EXIT_DONE);
+	eventfd_write(loop->end_fd, 1);
+	return NULL;
+}
+
+// ncurses' own signals, for a new size and for being stopped, come only while we wait: they find it at rest.
+static int watch_signals(struct loop *loop, struct wattle_error *reterr)
+{
+	sigemptyset(&loop->ends);
+	for (size_t i = 0; i < 4; i++)
+		sigaddset(&loop->ends, (const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i]);
+	sigprocmask(SIG_BLOCK, &loop->ends, NULL);
+	sigprocmask(SIG_SETMASK, NULL, &loop->waiting);
+	sigdelset(&loop->waiting, SIGWINCH);
+	sigdelset(&loop->waiting, SIGTSTP);
+	loop->drawing = loop->waiting;
+	sigaddset(&loop->drawing, SIGWINCH);
+	sigaddset(&loop->drawing, SIGTSTP);
+	sigprocmask(SIG_SETMASK, &loop->drawing, NULL);
+	loop->end_fd = eventfd(0, EFD_CLOEXEC);
+	int code = loop->end_fd >= 0 ? pthread_create(&loop->watcher, NULL, watch_for_end, loop) : errno;
+	return code == 0 ? 0 : error_set(reterr, -code, "can't wait for signals: %s", strerror(code));
+}
 
 static void draw(struct loop *loop)
 {
@@ -200,22 +197,19 @@ static void draw(struct loop *loop)
 	const struct frame *frame = session_frame(loop->session, columns, rows, loop->utf8);
 	if (frame == NULL)
 		return;
-	sigset_t blocked;
-	is_drawing = 1;
-	sigprocmask(SIG_SETMASK, &loop->masks.drawing, &blocked);
+	loop->is_drawing = true;
 	screen_draw(loop->screen, frame, loop->anew);
-	sigprocmask(SIG_SETMASK, &blocked, NULL);
-	is_drawing = 0;
+	loop->is_drawing = false;
 	loop->anew = false;
 }
 
-// Waits for a key or the next look; false: nobody is there any more.
+// Waits for a key or the next look; false: nobody is there any more, or a signal ends us.
 static bool wait_for(struct loop *loop, int64_t ns)
 {
-	struct pollfd in = {.fd = loop->in_fd, .events = POLLIN};
+	struct pollfd fds[] = {{.fd = loop->in_fd, .events = POLLIN}, {.fd = loop->end_fd, .events = POLLIN}};
 	struct timespec timeout = {ns / NS_PER_S, ns % NS_PER_S};
-	int n = ppoll(&in, 1, &timeout, &loop->masks.waiting);
-	return n <= 0 || (in.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
+	int n = ppoll(fds, ARRAY_SIZE(fds), &timeout, &loop->waiting);
+	return n <= 0 || ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0 && fds[1].revents == 0);
 }
 
 // All keys that were pressed; false: one of them was to quit.
@@ -247,7 +241,7 @@ static void follow(struct loop *loop, const struct wattle_env *env)
 		bool is_changed = false;
 		int64_t left_ns = next_ns - env_now_ns(env);
 		bool is_there = wait_for(loop, left_ns > 0 ? left_ns : 0);
-		if (is_asked_to_end || !is_there || !take_keys(loop, &is_changed))
+		if (!is_there || !take_keys(loop, &is_changed))
 			return;
 		int64_t now_ns = env_now_ns(env), step_ns = session_ui(loop->session)->interval_ns;
 		if (step_ns != interval_ns) {
@@ -268,18 +262,24 @@ static int show(struct session *session, struct top_run *run, const struct value
 	const struct wattle_env *env)
 {
 	struct wattle_error error = {0};
-	struct loop loop = {.session = session, .run = run, .utf8 = utf8};
+	struct loop loop = {.session = session, .run = run, .utf8 = utf8, .end_fd = -1};
 	FILE *in = isatty(STDIN_FILENO) ? stdin : fopen("/dev/tty", "re");
 	if (in == NULL)
 		return print_once(session, run, utf8);
 	loop.in_fd = fileno(in);
-	tcgetattr(STDOUT_FILENO, &found_modes);
-	prepare_signals(&loop.masks);
-	int r = screen_open(in, stdout, colours_of(values), &loop.screen, &error);
+	tcgetattr(STDOUT_FILENO, &loop.found_modes);
+	int watched = watch_signals(&loop, &error);
+	int r = watched == 0 ? screen_open(in, stdout, colours_of(values), &loop.screen, &error) : watched;
 	if (r == 0)
 		follow(&loop, env);
 	screen_close(loop.screen);
-	tcsetattr(STDOUT_FILENO, TCSANOW, &found_modes); // where it took no last words
+	tcsetattr(STDOUT_FILENO, TCSANOW, &loop.found_modes); // where it took no last words
+	if (watched == 0) {
+		pthread_cancel(loop.watcher);
+		pthread_join(loop.watcher, NULL);
+	}
+	if (loop.end_fd >= 0)
+		close(loop.end_fd);
 	if (in != stdin)
 		fclose(in);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;

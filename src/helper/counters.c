@@ -1,4 +1,4 @@
-#include "helper/counters.h"
+#include "helper/server.h"
 
 #include "base/util.h"
 #include "sensor/hwmon_chip.h"

@@ -1,12 +1,9 @@
-#include "helper/guard.h"
+#include "helper/helper.h"
 
 #include "base/util.h"
 #include "cap/journal.h"
 #include "cap/lease.h"
-#include "helper/limits.h"
-#include "helper/log.h"
-#include "helper/notify.h"
-#include "helper/sandbox.h"
+#include "helper/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "helper/landlock.h"
+#include "helper/helper.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* What a client does with a limit. */
-#include "helper/limit_table.h"
+#include "helper/server.h"
 
-#include "helper/log.h"
+#include "helper/helper.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -9,6 +9,13 @@
 
 enum { CHANGES_MAX = 100 }; // at once; then one every CHANGE_NS
 static const int64_t CHANGE_NS = 50 * NS_PER_MS;
+
+void held_forget(struct held *held)
+{
+	if (held->pidfd >= 0)
+		close(held->pidfd); // epoll forgets it with it
+	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
+}
 
 // A lease is its process's: by number while that process lives, so the number can't be another's yet.
 static bool is_holder(const struct question *question)
@@ -32,7 +39,7 @@ static void log_set(const struct question *question, const struct cap_outcome *o
 {
 	const struct peer *peer = &question->asker->peer;
 	const char *unit = cap_what_unit(question->device->what);
-	log_client(LOG_LEVEL_INFO, "%s: %.6g %s (before: %.6g) %s by %s, pid %d, user %u", question->device->name,
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %.6g %s (before: %.6g) %s by %s, pid %d, user %u", question->device->name,
 		outcome->set, unit, outcome->previous, how, question->request->name, (int)peer->pid, peer->uid);
 }
 
@@ -51,7 +58,7 @@ static int lease(const struct question *question, int pidfd, int64_t until_ns, s
 	struct held taken = {.owner = owner_of(question), .pidfd = pidfd, .until_ns = until_ns};
 	struct epoll_event event = {.events = EPOLLIN,
 		.data.u32 = (uint32_t)(question->device - question->limits->devices.devices)};
-	// No guard of its own: wattled has one for all (guard.h).
+	// No guard of its own: wattled has one for all (helper.h).
 	int r = cap_lease_open(question->limits->env, question->device, &taken.owner, NULL, &taken.lease, reterr);
 	if (r < 0)
 		return r;
@@ -173,7 +180,7 @@ static int end(const struct question *question, struct cap_outcome *ret_outcome,
 	if (r < 0)
 		return r;
 	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // which frees it, come what may
-	log_client(LOG_LEVEL_INFO, "%s: %s, pid %d, user %u is done with it", question->device->name,
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u is done with it", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
 	held_forget(question->held);
 	return r;
@@ -185,7 +192,7 @@ static int keep(const struct question *question, struct cap_outcome *ret_outcome
 	if (r < 0)
 		return r;
 	r = cap_lease_keep(question->held->lease, reterr);
-	log_client(LOG_LEVEL_INFO, "%s: %s, pid %d, user %u leaves its limit to stay", question->device->name,
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u leaves its limit to stay", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
 	held_forget(question->held);
 	return r;
@@ -244,7 +251,7 @@ static int reset_now(const struct question *question, struct cap_outcome *ret_ou
 		return allowed;
 	int r = cap_reset(question->limits->env, question->device, question->request->mode == 1, ret_outcome, reterr);
 	if (r == 0)
-		log_client(LOG_LEVEL_INFO, "%s: reset by pid %d, user %u", question->device->name, (int)peer->pid,
+		log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: reset by pid %d, user %u", question->device->name, (int)peer->pid,
 			peer->uid);
 	return r;
 }

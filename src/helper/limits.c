@@ -1,10 +1,9 @@
-#include "helper/limits.h"
+#include "helper/server.h"
 
 #include "base/fnv.h"
 #include "cap/nvml.h"
 #include "cap/recover.h"
-#include "helper/limit_table.h"
-#include "helper/log.h"
+#include "helper/helper.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -56,13 +55,6 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 	return 0;
 }
 
-void held_forget(struct held *held)
-{
-	if (held->pidfd >= 0)
-		close(held->pidfd); // epoll forgets it with it
-	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
-}
-
 static bool was_told(const struct told *told, uint64_t hash)
 {
 	for (size_t i = 0; i < told->n; i++)
@@ -79,7 +71,7 @@ static void tell(void *data, const char *text)
 	if (limits->told.n < TOLD_MAX)
 		limits->told.hashes[limits->told.n++] = hash;
 	if (!was_told(&limits->told_before, hash))
-		log_client(LOG_LEVEL_NOTICE, "%s", text);
+		log_client(&limits->log, LOG_LEVEL_NOTICE, "%s", text);
 }
 
 // Nobody is there to be told but the log.

@@ -1,4 +1,4 @@
-#include "helper/listen.h"
+#include "helper/helper.h"
 
 #include "base/lock_file.h"
 #include "base/num.h"

@@ -1,8 +1,7 @@
-#include "helper/log.h"
+#include "helper/helper.h"
 
 #include "base/util.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,34 +11,23 @@
 
 enum { LINES_MAX = 20, LINES_PERIOD_S = 10 };
 
-/* The one state of this program that lives at file scope: where its lines go, and how many there were of each level:
- * warnings, which anybody can cause, must not keep a changed limit out of the log. */
-static struct {
-	pthread_mutex_t mutex; // of shares
-	bool to_journal;
-	struct share {
-		int64_t period_s;
-		int n, left_out;
-	} shares[LOG_LEVEL_INFO + 1];
-} state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-
 // JOURNAL_STREAM may be inherited from a service by a program whose stderr goes elsewhere, hence the comparison.
-void log_start(void)
+static bool is_to_journal(void)
 {
 	struct stat st;
 	char mine[64];
 	const char *journal = getenv("JOURNAL_STREAM");
 	if (journal == NULL || fstat(STDERR_FILENO, &st) < 0)
-		return;
+		return false;
 	snprintf(mine, sizeof(mine), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
-	state.to_journal = strcmp(journal, mine) == 0;
+	return strcmp(journal, mine) == 0;
 }
 
 __attribute__((format(printf, 2, 0))) static void write_line(enum log_level level, const char *format, va_list args)
 {
 	char line[1024];
-	int length = state.to_journal ? snprintf(line, sizeof(line), "<%d>", (int)level)
-				      : snprintf(line, sizeof(line), "wattled: ");
+	int length = is_to_journal() ? snprintf(line, sizeof(line), "<%d>", (int)level)
+				     : snprintf(line, sizeof(line), "wattled: ");
 	int n = vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, args);
 	if (n < 0)
 		return;
@@ -68,27 +56,27 @@ static int64_t now_s(void)
 }
 
 // Whether there is room for one more of this level.
-static bool is_let_through(enum log_level level)
+static bool is_let_through(struct log_shares *shares, enum log_level level)
 {
-	struct share *share = &state.shares[level];
+	struct log_share *share = &shares->of[level];
 	int64_t now = now_s();
-	pthread_mutex_lock(&state.mutex);
+	pthread_mutex_lock(&shares->mutex);
 	if (now - share->period_s >= LINES_PERIOD_S) {
 		int left_out = share->left_out;
-		*share = (struct share){.period_s = now};
+		*share = (struct log_share){.period_s = now};
 		if (left_out > 0)
 			log_line(LOG_LEVEL_NOTICE, "%d more lines about clients were left out", left_out);
 	}
 	bool has_room = share->n < LINES_MAX;
 	*(has_room ? &share->n : &share->left_out) += 1;
-	pthread_mutex_unlock(&state.mutex);
+	pthread_mutex_unlock(&shares->mutex);
 	return has_room;
 }
 
-void log_client(enum log_level level, const char *format, ...)
+void log_client(struct log_shares *shares, enum log_level level, const char *format, ...)
 {
 	va_list args;
-	if (!is_let_through(level))
+	if (!is_let_through(shares, level))
 		return;
 	va_start(args, format);
 	write_line(level, format, args);

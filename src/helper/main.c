@@ -4,14 +4,8 @@
 #include "base/util.h"
 #include "cap/journal.h"
 #include "cap/lease.h"
-#include "helper/counters.h"
-#include "helper/guard.h"
-#include "helper/limits.h"
-#include "helper/listen.h"
-#include "helper/log.h"
-#include "helper/options.h"
+#include "helper/helper.h"
 #include "helper/policy.h"
-#include "helper/sandbox.h"
 #include "helper/server.h"
 
 #include <errno.h>
@@ -156,7 +150,7 @@ static int say(void (*tell_it)(struct buf *out))
 static int run_server(struct guard *guard, const struct wattle_env *env, const struct helper_options *options,
 	size_t n_handed_over)
 {
-	static struct helper helper; // a hundred kilobytes
+	struct helper helper; // a hundred kilobytes
 	struct wattle_error error = {0};
 	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
 	if (r == 0)
@@ -186,7 +180,6 @@ int main(int argc, char **argv)
 	struct wattle_env env;
 	struct guard guard;
 	fill_standard_files();
-	log_start();
 	signal(SIGPIPE, SIG_IGN); // who read the log may go
 	if (helper_options_parse(argc, argv, &options, &error) < 0)
 		return fail(&error, STATUS_USAGE);

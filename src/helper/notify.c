@@ -1,4 +1,4 @@
-#include "helper/notify.h"
+#include "helper/helper.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

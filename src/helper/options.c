@@ -1,4 +1,4 @@
-#include "helper/options.h"
+#include "helper/helper.h"
 
 #include "base/buf.h"
 #include "base/util.h"

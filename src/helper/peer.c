@@ -1,4 +1,4 @@
-#include "helper/peer.h"
+#include "helper/policy.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,4 +1,4 @@
-#include "helper/request.h"
+#include "helper/server.h"
 
 #include "base/util.h"
 

@@ -1,9 +1,8 @@
-#include "helper/sandbox.h"
+#include "helper/helper.h"
 
 #include "base/env.h"
 #include "base/util.h"
 #include "cap/device.h"
-#include "helper/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

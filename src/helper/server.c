@@ -2,10 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "helper/log.h"
-#include "helper/peer.h"
-#include "helper/request.h"
-#include "helper/worker.h"
+#include "helper/helper.h"
+#include "helper/policy.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -43,6 +41,7 @@ struct server {
 	struct counter_class classes[POLICY_RULES_MAX + 1];
 	struct client clients[SERVER_CLIENTS_MAX];
 	struct peer_groups groups; // of the one that is being met
+	struct log_shares log;
 };
 
 // What epoll hands back: a client's place, or one of these.
@@ -106,7 +105,7 @@ int server_adopt(struct server *server, int fd)
 		return r;
 	if (!may_come(server, asker.peer.uid)) {
 		send_away(fd, "wattled serves as many connections as it may; try again later");
-		log_client(LOG_LEVEL_WARNING, "refused a connection of pid %d, user %u: too many connections",
+		log_client(&server->log, LOG_LEVEL_WARNING, "refused a connection of pid %d, user %u: too many connections",
 			(int)asker.peer.pid, asker.peer.uid);
 		return -EBUSY;
 	}
@@ -126,7 +125,7 @@ static void rest(struct server *server, bool is_full)
 		return;
 	server->is_full = is_full;
 	if (is_full)
-		log_client(LOG_LEVEL_WARNING, "out of descriptors or memory: new connections wait");
+		log_client(&server->log, LOG_LEVEL_WARNING, "out of descriptors or memory: new connections wait");
 	watch(server, EPOLL_CTL_MOD, server->doors.listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
 }
 
@@ -171,7 +170,7 @@ static int receive(struct server *server, struct client *client)
 	if (client->n_in < sizeof(client->request))
 		return 0;
 	if (!request_is_sound(&client->request)) {
-		log_client(LOG_LEVEL_WARNING, "pid %d, user %u sent what is no request; hung up",
+		log_client(&server->log, LOG_LEVEL_WARNING, "pid %d, user %u sent what is no request; hung up",
 			(int)client->asker.peer.pid, client->asker.peer.uid);
 		return 1;
 	}

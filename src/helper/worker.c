@@ -1,4 +1,4 @@
-#include "helper/worker.h"
+#include "helper/server.h"
 
 #include "base/util.h"
 

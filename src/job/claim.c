@@ -1,4 +1,4 @@
-#include "job/claim.h"
+#include "job/job.h"
 
 #include "base/fnv.h"
 #include "base/util.h"

@@ -1,9 +1,8 @@
-#include "job/owner.h"
+#include "job/job.h"
 
 #include "base/cleanup.h"
 #include "base/proc.h"
 #include "base/util.h"
-#include "job/place.h"
 
 #include <unistd.h>
 

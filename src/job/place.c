@@ -1,4 +1,4 @@
-#include "job/place.h"
+#include "job/job.h"
 
 #include "base/num.h"
 #include "base/proc.h"

@@ -3,7 +3,6 @@
 #include "base/util.h"
 #include "lib/cap_choice.h"
 #include "lib/cap_session.h"
-#include "lib/cap_words.h"
 #include "lib/disabled.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "lib/cap_words.h"
+#include "lib/cap_session.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,47 +2,50 @@
 
 #include "base/util.h"
 #include "lib/tracker_program.h"
+#include "wattle.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_open, has_exit_handler; // under the lock
-static struct cap_session the_session;
-static struct cap_devices left_behind;
+// The one state of the library that is not the caller's, with what its threads have to say.
 static struct {
+	pthread_mutex_t lock;
+	pthread_once_t once;
+	pthread_key_t words; // struct words of a thread
+	bool has_words, is_open, has_exit_handler;
+	struct cap_session session;
+	struct cap_devices left_behind;
 	char program[PATH_MAX], name[64];
-} introduction;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
 /* ---- fork and exit ---- */
 
 static void lock_for_fork(void)
 {
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&state.lock);
 }
 
 static void unlock_in_parent(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&state.lock);
 }
 
 /* The parent's leases are the parent's. NVML's handles are not for a child either, and to close them could hang it: they are left, in
  * sight of tools that look for leaks. */
 static void begin_anew_in_child(void)
 {
-	pthread_mutex_init(&lock, NULL);
-	if (!is_open)
+	pthread_mutex_init(&state.lock, NULL);
+	if (!state.is_open)
 		return;
-	for (size_t i = 0; i < the_session.devices.n; i++)
-		cap_hold_disown(the_session.entries[i].hold);
-	free(the_session.entries);
-	env_close(&the_session.env);
-	left_behind = the_session.devices;
-	the_session = (struct cap_session){0};
-	is_open = false;
+	for (size_t i = 0; i < state.session.devices.n; i++)
+		cap_hold_disown(state.session.entries[i].hold);
+	free(state.session.entries);
+	env_close(&state.session.env);
+	state.left_behind = state.session.devices;
+	state.session = (struct cap_session){0};
+	state.is_open = false;
 }
 
 /* The guard would do it, moments later; so whoever waited for the program finds the limit back. atexit's functions run before
@@ -50,10 +53,10 @@ static void begin_anew_in_child(void)
  * goes on while the program ends: what it holds is the guard's. */
 static void release_at_exit(void)
 {
-	if (pthread_mutex_trylock(&lock) != 0)
+	if (pthread_mutex_trylock(&state.lock) != 0)
 		return;
-	for (size_t i = 0; is_open && i < the_session.devices.n; i++) {
-		struct cap_entry *entry = &the_session.entries[i];
+	for (size_t i = 0; state.is_open && i < state.session.devices.n; i++) {
+		struct cap_entry *entry = &state.session.entries[i];
 		struct cap_outcome outcome;
 		bool is_in_use = entry->is_searched && !pthread_equal(entry->searcher, pthread_self());
 		if (entry->hold != NULL && !is_in_use)
@@ -61,17 +64,17 @@ static void release_at_exit(void)
 		if (!is_in_use)
 			entry->hold = NULL;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&state.lock);
 }
 
 /* ---- open ---- */
 
 void cap_session_introduce(const char *program, const char *name)
 {
-	pthread_mutex_lock(&lock);
-	(void)text_copy(introduction.program, sizeof(introduction.program), program != NULL ? program : "");
-	(void)text_copy(introduction.name, sizeof(introduction.name), name);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&state.lock);
+	(void)text_copy(state.program, sizeof(state.program), program != NULL ? program : "");
+	(void)text_copy(state.name, sizeof(state.name), name);
+	pthread_mutex_unlock(&state.lock);
 }
 
 static void remember(void *data, const char *text)
@@ -83,8 +86,8 @@ static void remember(void *data, const char *text)
 
 static int fill(struct cap_session *session, struct wattle_error *reterr)
 {
-	const char *given = introduction.program[0] != '\0' ? introduction.program : NULL;
-	const char *name = introduction.name[0] != '\0' ? introduction.name : program_invocation_short_name;
+	const char *given = state.program[0] != '\0' ? state.program : NULL;
+	const char *name = state.name[0] != '\0' ? state.name : program_invocation_short_name;
 	int r = cap_owner_self(name, &session->holder.owner);
 	if (r < 0)
 		return r;
@@ -108,23 +111,24 @@ static int fill(struct cap_session *session, struct wattle_error *reterr)
 
 static int open_session(struct wattle_error *reterr)
 {
-	int r = env_open(&the_session.env, reterr);
+	int r = env_open(&state.session.env, reterr);
 	if (r < 0)
 		return r;
-	r = fill(&the_session, reterr);
+	r = fill(&state.session, reterr);
 	if (r < 0) {
-		env_close(&the_session.env);
-		the_session = (struct cap_session){0};
+		env_close(&state.session.env);
+		state.session = (struct cap_session){0};
 		return r;
 	}
-	is_open = true;
-	if (!has_exit_handler) // after the drivers were loaded, so that it runs before theirs
-		has_exit_handler = atexit(release_at_exit) == 0;
+	state.is_open = true;
+	if (!state.has_exit_handler) // after the drivers were loaded, so that it runs before theirs
+		state.has_exit_handler = atexit(release_at_exit) == 0;
 	return 0;
 }
 
-static void watch_forks(void)
+static void set_up(void)
 {
+	state.has_words = pthread_key_create(&state.words, free) == 0;
 	(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
 }
 
@@ -145,21 +149,21 @@ static void tend(struct cap_session *session)
 
 int cap_session_enter(struct cap_session **ret_session, struct wattle_error *reterr)
 {
-	pthread_once(&once, watch_forks); // before the lock can be held while somebody forks
-	pthread_mutex_lock(&lock);
-	int r = is_open ? 0 : open_session(reterr);
+	pthread_once(&state.once, set_up); // before the lock can be held while somebody forks
+	pthread_mutex_lock(&state.lock);
+	int r = state.is_open ? 0 : open_session(reterr);
 	if (r == 0)
-		tend(&the_session);
+		tend(&state.session);
 	if (r < 0)
-		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&state.lock);
 	else
-		*ret_session = &the_session;
+		*ret_session = &state.session;
 	return r;
 }
 
 void cap_session_leave(void)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&state.lock);
 }
 
 /* ---- leases ---- */
@@ -193,4 +197,72 @@ int cap_session_release(struct cap_session *session, struct cap_device *device, 
 	entry->hold = NULL;
 	entry->value = (double)NAN;
 	return cap_hold_end(hold, ret_outcome, reterr);
+}
+
+/* ---- what a call has to say ---- */
+
+/* Not __thread: the writer of spans wants its variables where signal handlers reach them, in the part of a thread's memory that is
+ * laid out at start, of which libraries that are loaded later get little. */
+struct words {
+	struct wattle_error error;
+	char notice[1200];
+};
+
+// NULL: no memory, and nothing is said.
+static struct words *words_here(void)
+{
+	pthread_once(&state.once, set_up);
+	struct words *words = state.has_words ? pthread_getspecific(state.words) : NULL;
+	if (words != NULL || !state.has_words)
+		return words;
+	words = calloc(1, sizeof(*words));
+	if (words != NULL && pthread_setspecific(state.words, words) != 0) {
+		free(words);
+		words = NULL;
+	}
+	return words;
+}
+
+struct wattle_error *cap_words_begin(void)
+{
+	struct words *words = words_here();
+	if (words == NULL)
+		return NULL;
+	words->error = (struct wattle_error){0};
+	words->notice[0] = '\0';
+	return &words->error;
+}
+
+struct wattle_error *cap_words_error(void)
+{
+	struct words *words = words_here();
+	return words != NULL ? &words->error : NULL;
+}
+
+int cap_words_end(int code)
+{
+	struct words *words = words_here();
+	if (code < 0 && words != NULL && words->error.text[0] == '\0')
+		error_set(&words->error, code, "%s", wattle_strerror(code));
+	return code;
+}
+
+void cap_words_notice(const char *text)
+{
+	struct words *words = words_here();
+	size_t used = words != NULL ? strlen(words->notice) : 0;
+	if (words != NULL && text[0] != '\0')
+		snprintf(words->notice + used, sizeof(words->notice) - used, "%s%s", used > 0 ? "; " : "", text);
+}
+
+const char *wattle_cap_error(void)
+{
+	struct words *words = words_here();
+	return words != NULL ? words->error.text : "";
+}
+
+const char *wattle_cap_notice(void)
+{
+	struct words *words = words_here();
+	return words != NULL ? words->notice : "";
 }

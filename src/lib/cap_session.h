@@ -42,3 +42,11 @@ int cap_session_release(struct cap_session *session, struct cap_device *device, 
 /* How the extension for Python introduces itself before its first call: the program wattle of the package (NULL: found as ever),
  * and what owners of leases are called. Copied. */
 void cap_session_introduce(const char *program, const char *name);
+
+/* What a wattle_cap call has to say besides its code: the sentences of its thread. */
+// Every call begins so: nothing is said yet. What failed is written into the returned error; NULL: there is no memory for it.
+struct wattle_error *cap_words_begin(void);
+struct wattle_error *cap_words_error(void); // of the call that is going on
+// And ends so: `code`, for which there is a sentence then if it is negative.
+int cap_words_end(int code);
+void cap_words_notice(const char *text); // added to what was noticed before; "" is nothing

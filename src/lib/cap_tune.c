@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "lib/cap_choice.h"
 #include "lib/cap_search.h"
-#include "lib/cap_words.h"
+#include "lib/cap_session.h"
 #include "lib/disabled.h"
 
 #include <errno.h>

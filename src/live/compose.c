@@ -44,24 +44,6 @@ int live_list_height(const struct live_layout *layout)
 	return height > 1 ? height - 1 : height;
 }
 
-double target_joules(const struct live_view *view)
-{
-	return view->run != NULL ? view->run->target_j : view->target_j;
-}
-
-// Numbered over those in the total, so that equal colours stand far apart; parts of a domain have its colour.
-enum colour domain_colour(const struct now *now, size_t domain)
-{
-	const char *inside = now->domains[domain].domain->inside;
-	unsigned int number = 0;
-	for (size_t i = 0; i < now->n_domains; i++) {
-		if (i == domain || (inside[0] != '\0' && strcmp(now->domains[i].domain->name, inside) == 0))
-			break;
-		number += now->domains[i].in_total;
-	}
-	return colour_of_series(number);
-}
-
 void live_compose(const struct live_view *view, const struct live_layout *layout, struct frame *frame)
 {
 	frame_clear(frame);

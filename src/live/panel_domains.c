@@ -23,6 +23,19 @@ struct extra {
 	void (*write)(struct line *line, const struct now_domain *domain, int width);
 };
 
+// Numbered over those in the total, so that equal colours stand far apart; parts of a domain have its colour.
+static enum colour domain_colour(const struct now *now, size_t domain)
+{
+	const char *inside = now->domains[domain].domain->inside;
+	unsigned int number = 0;
+	for (size_t i = 0; i < now->n_domains; i++) {
+		if (i == domain || (inside[0] != '\0' && strcmp(now->domains[i].domain->name, inside) == 0))
+			break;
+		number += now->domains[i].in_total;
+	}
+	return colour_of_series(number);
+}
+
 static void write_unit(struct line *line, double value, const char *unit, int width)
 {
 	char text[FIGURE_SIZE + 16] = "";

@@ -5,6 +5,12 @@
 
 #include <stdio.h>
 
+// So far: of the run, else since it is looked at; NaN.
+static double target_joules(const struct live_view *view)
+{
+	return view->run != NULL ? view->run->target_j : view->target_j;
+}
+
 static void dot(struct line *line)
 {
 	line_printf(line, pen_faint, " %s ", sign(line->frame, SIGN_DOT));

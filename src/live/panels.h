@@ -25,5 +25,3 @@ void panel_help(const struct canvas *canvas); // over all others
 
 // The usual pens.
 extern const struct pen pen_plain, pen_faint, pen_bold, pen_warn, pen_title;
-enum colour domain_colour(const struct now *now, size_t domain);
-double target_joules(const struct live_view *view); // so far: of the run, else since it is looked at; NaN

@@ -1,6 +1,6 @@
 /* gpu_tracker's "RAM" (private plus shared memory) at each sample, although it is read only now and then.
  *
- * Between two readings the recorder carries the last one forward (process/memory_estimate.h) and stores that in
+ * Between two readings the recorder carries the last one forward (process/memory.h) and stores that in
  * main_ram_bytes, descendants_ram_bytes and combined_ram_bytes. Where the figure that was carried forward exceeds the
  * next reading, it was too high before as well: the lower of "carried forward" and "carried back" holds. Live views have no
  * next reading and show the figure that is carried forward.

@@ -1,5 +1,5 @@
 /* Nodes that hold graphs: If, Loop, Scan. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include <errno.h>
 
@@ -36,7 +36,7 @@ static struct value *output_of(struct scope *scope, const Onnx__GraphProto *grap
 static void branch(struct op *op, const Onnx__GraphProto *graph, bool is_first)
 {
 	struct scope scope;
-	if (body_open(&scope, op, op->scope) && walk_graph(op->walk, &scope, graph))
+	if (body_open(&scope, op, op->scope) && op->walk->graph(op->walk, &scope, graph))
 		for (size_t i = 0; i < op->n_out; i++) {
 			const struct value *value = output_of(&scope, graph, i);
 			if (is_first)
@@ -125,7 +125,7 @@ static bool turn(struct turning *t, bool is_silent)
 	if (!value_ok(t->turns) && t->why != NULL)
 		walk->unknown_runs = t->why;
 	walk->silent += is_silent;
-	done = done && walk_graph(walk, &scope, t->body);
+	done = done && walk->graph(walk, &scope, t->body);
 	walk->silent -= is_silent;
 	size_t condition = t->given_first ? 1 : 0; // a Loop's first output
 	int64_t again = done && condition == 1 ? value_lone_int(output_of(&scope, t->body, 0)) : VALUE_MISSING;

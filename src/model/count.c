@@ -1,8 +1,6 @@
 /* Multiply-adds: one for each weight at each position of the output where it is used. Biases, norms and other work on
  * single elements are none. */
-#include "model/operator.h"
-
-#include "model/einsum.h"
+#include "model/internal.h"
 
 #include <errno.h>
 

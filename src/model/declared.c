@@ -1,5 +1,5 @@
 /* Shapes that the file states. */
-#include "model/walk.h"
+#include "model/internal.h"
 
 void declared_apply(struct walk *walk, const Onnx__ValueInfoProto *info, struct value *value)
 {

@@ -1,4 +1,4 @@
-#include "model/einsum.h"
+#include "model/internal.h"
 
 #include <ctype.h>
 

@@ -1,5 +1,5 @@
 /* Arithmetic on small known numbers: what graphs compute their shapes with. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 /* ---- two numbers ---- */
 

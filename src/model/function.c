@@ -1,5 +1,5 @@
 /* Calls of the file's own functions, and what they share with nodes that hold graphs. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include "base/buf.h"
 
@@ -89,7 +89,7 @@ static bool call_function(struct op *op, const Onnx__FunctionProto *function, st
 	for (size_t i = 0; i < function->n_input; i++)
 		if (op_in(op, i) != NULL && scope_add(op->walk, scope, function->input[i], op->in[i]) == NULL)
 			return false;
-	if (!walk_nodes(op->walk, scope, function->node, function->n_node))
+	if (!op->walk->nodes(op->walk, scope, function->node, function->n_node))
 		return false;
 	for (size_t i = 0; i < op->n_out && i < function->n_output; i++)
 		body_give(op, i, scope_find(scope, function->output[i]));

@@ -1,5 +1,5 @@
 /* The inputs of the graph: which are weights, and what size their open dimensions have. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include <ctype.h>
 #include <errno.h>

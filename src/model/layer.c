@@ -1,5 +1,5 @@
 /* The rows of the result: a node that computes, with its parameters and multiply-adds. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "model/model.h"
 
 #include "base/util.h"
-#include "model/onnx_file.h"
-#include "model/walk.h"
+#include "model/internal.h"
+#include "model/onnx.h"
 
 #include <errno.h>
 
@@ -100,7 +100,9 @@ static int read_graph(struct walk *walk, struct model_figures *ret_figures)
 int model_read(const char *path, const struct model_options *options, struct arena *arena,
 	struct model_figures *ret_figures, struct wattle_error *reterr)
 {
-	struct walk walk = {.arena = arena,
+	struct walk walk = {.nodes = walk_nodes,
+		.graph = walk_graph,
+		.arena = arena,
 		.options = options,
 		.path = path,
 		.reterr = reterr,

@@ -1,8 +1,7 @@
-#include "model/onnx_file.h"
+#include "model/onnx.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "model/slim.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "model/op.h"
+#include "model/internal.h"
 
 #include "base/buf.h"
 

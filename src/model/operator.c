@@ -1,4 +1,4 @@
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include <stdlib.h>
 

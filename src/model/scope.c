@@ -1,4 +1,4 @@
-#include "model/walk.h"
+#include "model/internal.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* Operators that work on each element: shapes by NumPy's broadcasting. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 void shape_same(struct op *op)
 {

@@ -1,5 +1,5 @@
 /* Operators that join tensors and part them: Concat, Split. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 static void fold_concat(struct op *op, int axis)
 {

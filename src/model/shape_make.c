@@ -1,5 +1,5 @@
 /* Operators that make values: of shapes, of constants, of chance. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 void shape_shape(struct op *op)
 {

@@ -1,5 +1,5 @@
 /* Operators that pick, repeat and reorder elements. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 void shape_transpose(struct op *op)
 {

@@ -1,7 +1,5 @@
 /* Operators that multiply: MatMul and its kin, Einsum, recurrent layers, attention. */
-#include "model/operator.h"
-
-#include "model/einsum.h"
+#include "model/internal.h"
 
 /* ---- MatMul, as NumPy's: stacks of matrices, vectors at either side ---- */
 

@@ -1,5 +1,5 @@
 /* Operators that make one element of many. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 void shape_reduce(struct op *op)
 {

@@ -1,5 +1,5 @@
 /* Operators that give the same elements another shape. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 // The one size that -1 stands for, or a check that the sizes go together.
 static bool fit(const struct op *op, int64_t *dims, int rank, int open)

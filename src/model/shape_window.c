@@ -1,5 +1,5 @@
 /* Operators that slide a window over space: convolutions and pools. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 struct window { // along one dimension of space
 	int64_t kernel, stride, dilation, pad_begin, pad_end;

@@ -1,4 +1,4 @@
-#include "model/slim.h"
+#include "model/onnx.h"
 
 #include "base/util.h"
 #include "onnx.pb-c.h"

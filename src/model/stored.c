@@ -1,6 +1,6 @@
 /* Tensors of the file, and which of them are parameters: floating-point ones that a node uses otherwise than as running
  * statistics or as a scale, and integers where a node takes quantised weights. Each counts once. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include <errno.h>
 

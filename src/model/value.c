@@ -1,4 +1,4 @@
-#include "model/value.h"
+#include "model/internal.h"
 
 bool dims_multiply(int64_t a, int64_t b, int64_t *ret_product)
 {

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "base/proc.h"
 #include "base/util.h"
-#include "job/place.h"
+#include "job/job.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,6 @@
 #include "now/processes.h"
 #include "now/target_ram.h"
 #include "process/machine.h"
-#include "process/self.h"
 
 #include <errno.h>
 #include <unistd.h>

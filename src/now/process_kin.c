@@ -1,9 +1,26 @@
 // Who is whose child: what follows from it for CPU time, and for the target's tree.
 #include "now/processes.h"
 
+#include "base/search.h"
 #include "base/util.h"
 
 enum { ANCESTORS_MOST = 256 }; // a ring of parents, read while they changed, can't hold us
+
+static bool is_row_before(const void *item, const void *key)
+{
+	return ((const struct process_row *)item)->now.pid < *(const pid_t *)key;
+}
+
+struct process_row *process_rows_find(struct process_row *rows, size_t n, pid_t pid)
+{
+	size_t at = search_first(rows, n, sizeof(*rows), &pid, is_row_before);
+	return at < n && rows[at].now.pid == pid ? &rows[at] : NULL;
+}
+
+struct process_row *process_table_find(const struct process_table *table, pid_t pid)
+{
+	return process_rows_find(table->rows, table->n, pid);
+}
 
 /* ---- children that ended ---- */
 

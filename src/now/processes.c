@@ -7,7 +7,7 @@
 #include "base/num.h"
 #include "base/search.h"
 #include "base/util.h"
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,22 +112,6 @@ static int by_pid(const void *left, const void *right)
 {
 	const struct process_row *a = left, *b = right;
 	return (a->now.pid > b->now.pid) - (a->now.pid < b->now.pid);
-}
-
-static bool is_row_before(const void *item, const void *key)
-{
-	return ((const struct process_row *)item)->now.pid < *(const pid_t *)key;
-}
-
-struct process_row *process_rows_find(struct process_row *rows, size_t n, pid_t pid)
-{
-	size_t at = search_first(rows, n, sizeof(*rows), &pid, is_row_before);
-	return at < n && rows[at].now.pid == pid ? &rows[at] : NULL;
-}
-
-struct process_row *process_table_find(const struct process_table *table, pid_t pid)
-{
-	return process_rows_find(table->rows, table->n, pid);
 }
 
 static struct process_row *add_row(struct process_row **rows, size_t *n, size_t *room)

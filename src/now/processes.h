@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/env.h"
 #include "now/now.h"
-#include "process/stat.h"
+#include "process/tree.h"
 
 #include <stdbool.h>
 #include <stddef.h>

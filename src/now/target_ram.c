@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "metric/ram.h"
-#include "process/memory_sample.h"
+#include "process/memory.h"
 
 static const double budget_percent = 1; // of a core
 

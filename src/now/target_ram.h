@@ -1,5 +1,5 @@
 /* RAM of the target, private memory and shared memory once, from look to look: as a recording has it at its last sample, carried
- * forward between readings (process/memory_sample.h). */
+ * forward between readings (process/memory.h). */
 #pragma once
 
 #include "base/env.h"

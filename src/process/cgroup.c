@@ -1,4 +1,4 @@
-#include "process/cgroup_internal.h"
+#include "process/internal.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,10 +1,10 @@
 /* From the words of a user to the folder of a cgroup, and what has to be known of it before the first sample. */
-#include "process/cgroup_internal.h"
+#include "process/internal.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "process/proc_pid.h"
-#include "process/stat.h"
+#include "process/machine.h"
+#include "process/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* The hierarchies of cgroups that this machine, or a made tree, has. */
-#include "process/cgroup_internal.h"
+#include "process/internal.h"
 
 #include "base/cleanup.h"
 #include "base/folder.h"

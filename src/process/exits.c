@@ -1,7 +1,6 @@
-#include "process/exits.h"
+#include "process/tree.h"
 
 #include "base/util.h"
-#include "process/tree.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>

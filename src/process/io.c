@@ -1,4 +1,4 @@
-#include "process/io.h"
+#include "process/tree.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

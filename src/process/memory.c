@@ -149,36 +149,7 @@ void memory_reader_add_path(struct memory_reader *reader, uint32_t process, uint
 		*largest = path->process_bytes;
 }
 
-/* 64 bits: among some thousand paths two share a hash once in 10^12 runs. Keyed, because the target names what it maps. Never 0,
- * which marks a free slot. */
-static uint64_t hash_text(const struct hash_key *key, const char *text, size_t size)
-{
-	uint64_t hash = keyed_hash(key, text, size);
-	return hash != 0 ? hash : 1;
-}
-
 /* ---- one smaps file ---- */
-
-// "7f…-7f… r-xp 00000000 fe:00 1234   /usr/lib/x.so": five fields, then the path, which may be missing.
-const char *smaps_path(const char *line, size_t size, size_t *ret_size)
-{
-	size_t i = 0;
-	for (int field = 0; field < 5; field++) {
-		while (i < size && line[i] != ' ')
-			i++;
-		while (i < size && line[i] == ' ')
-			i++;
-	}
-	*ret_size = size - i;
-	return line + i;
-}
-
-uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t size)
-{
-	size_t path_size;
-	const char *path = smaps_path(line, size, &path_size);
-	return path_size > 0 ? hash_text(key, path, path_size) : hash_text(key, "[anon]", 6);
-}
 
 static int64_t field_bytes(const char *line, size_t size, size_t key_size)
 {

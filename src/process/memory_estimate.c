@@ -1,4 +1,4 @@
-#include "process/memory_estimate.h"
+#include "process/memory.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,4 +1,4 @@
-#include "process/referee.h"
+#include "process/machine.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "process/self.h"
+#include "process/machine.h"
 
 #include "base/cleanup.h"
 #include "base/num.h"

@@ -1,4 +1,4 @@
-#include "process/stat.h"
+#include "process/tree.h"
 
 #include "base/util.h"
 

@@ -1,10 +1,9 @@
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "process/cgroup.h"
-#include "process/companion.h"
-#include "process/proc_pid.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -228,21 +227,6 @@ static int init(struct tree *tree, const struct wattle_env *env, pid_t main_pid,
 	tree->is_foreign = proc_is_foreign(tree->procfs_fd);
 	tree->own_pid = attached && !env->procfs_replaced ? tree_pid(tree, getpid()) : 0;
 	return 0;
-}
-
-pid_t tree_pid(const struct tree *tree, pid_t pid)
-{
-	return tree->is_foreign ? proc_pid(tree->procfs_fd, pid) : pid;
-}
-
-bool tree_is_companion(const struct tree *tree, pid_t pid)
-{
-	const struct companion *companion = tree->env->companion;
-	if (companion == NULL || companion->pid == 0)
-		return false;
-	if (!tree->is_foreign)
-		return companion_is(companion, pid);
-	return pid == tree_pid(tree, companion->pid);
 }
 
 int tree_open(struct tree *tree, const struct wattle_env *env, pid_t main_pid, pid_t reaper_pid)

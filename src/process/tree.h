@@ -1,3 +1,56 @@
+/* The target: its processes from sample to sample, and what is read of each. */
+#pragma once
+
+#include "base/env.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* One line of /proc/PID/stat. */
+
+enum { PROCESS_NAME_SIZE = 32 };
+
+struct process_stat {
+	char state;
+	char name[PROCESS_NAME_SIZE]; // comm; the kernel cuts it at 15 bytes (kernel threads at more)
+	pid_t ppid;
+	int64_t own_ns;                     // utime + stime: all threads, those that have ended too
+	int64_t children_ns;                // cutime + cstime: children that were waited for, recursively
+	int64_t minor_faults, major_faults; // own
+	int64_t children_minor_faults, children_major_faults; // of waited-for children
+	int64_t threads;
+	uint64_t start_ticks; // since boot; with the pid this is the identity of a process
+	int64_t rss_bytes;
+	int64_t file_bytes; // of it, pages of files and of shared memory: from statm, 0 where that is not read
+};
+
+/* Clock ticks and page size of this machine; both are constants of the kernel's interface. */
+struct process_units {
+	int64_t tick_ns;
+	int64_t page_bytes;
+};
+struct process_units process_units_get(void);
+
+/* Address at which the stack of the program starts. A fork keeps it and an exec chooses another one (address space
+ * randomisation). 0: unknown. */
+uint64_t process_stat_start_stack(const char *text, size_t size);
+
+// 0 or -EINVAL. The name may hold blanks, parentheses and newlines.
+int process_stat_parse(const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat);
+
+/* What a living process has read, written and waited for, its reaped children included where the kernel adds them. */
+
+struct process_io {
+	int64_t read_bytes, written_bytes;                // storage: read_bytes and write_bytes of /proc/PID/io
+	int64_t voluntary_switches, involuntary_switches; // all living threads, without children
+};
+
+// 0 or negative errno (another user's process: -EACCES).
+int process_io_read(int procfs_fd, pid_t pid, struct process_io *ret_io);
+
 /* The target: a root process and all its descendants, followed from sample to sample.
  *
  * Members are found through the `children` files of the members already known (each thread has one, kept open), or,
@@ -10,17 +63,6 @@
  *
  * CPU time is complete, not sampled: the members' own time, plus what their waited-for children left with them
  * (cutime), plus what the recorder reaped itself (rusage). See tree_cpu. */
-#pragma once
-
-#include "base/env.h"
-#include "process/io.h"
-#include "process/stat.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/resource.h>
-#include <sys/types.h>
 
 struct tree_thread {
 	pid_t tid;
@@ -28,7 +70,7 @@ struct tree_thread {
 	uint32_t seen;   // round in which the task folder listed it
 };
 
-/* Private memory of a process since its last reading (memory_estimate.h). */
+/* Private memory of a process since its last reading (memory.h). */
 struct tree_member_memory {
 	bool is_known;   // to the estimate
 	bool is_read;    // the figures below are of a reading; else only inherited_bytes holds
@@ -90,7 +132,7 @@ struct tree {
 	bool changed; // members came or went since pids was made
 	bool has_children_files;
 	bool attached;
-	bool is_foreign; // /proc shows other pids than fork and wait tell: see proc_pid.h. Here are those of /proc
+	bool is_foreign; // /proc shows other pids than fork and wait tell: see machine.h. Here are those of /proc
 	struct cgroup *cgroup;  // borrowed; NULL: the target is a process and its descendants
 	int64_t cgroup_base_ns; // its account when the recorder came
 	int64_t cgroup_cpu_ns;  // what ran in it since; VALUE_MISSING: no account, the members' own times are summed
@@ -159,3 +201,43 @@ bool tree_member_has_forked(const struct tree *tree, const struct tree_member *c
 // It lives, is no zombie, is not the recorder, and was read at the last round.
 bool tree_member_has_memory(const struct tree_member *member);
 int tree_read_stat(const struct tree *tree, pid_t pid, struct process_stat *ret_stat);
+
+/* Exit records of taskstats: the kernel tells of every task that ends, with its name, parent and peak memory. They name
+ * the processes that live and die between two samples. CAP_NET_ADMIN in the first user and network namespace is
+ * needed; without it those processes are still in the CPU time (rusage), just not counted one by one.
+ *
+ * The records come from the whole machine. One belongs to the target if its parent does: a member of the tree, or a
+ * process that was recognised before; or, when the parent is not known yet, as soon as the parent's own record is. */
+
+struct tree;
+
+enum { EXITS_RECENT = 1024, EXITS_PENDING = 512 };
+
+struct exit_record {
+	pid_t pid, ppid;
+	int64_t start_ns, end_ns; // CLOCK_MONOTONIC, to the accuracy of the record's microseconds
+	int64_t cpu_ns;           // VALUE_MISSING where the kernel's tick saw nothing of it
+	int64_t max_rss_bytes;
+	char command[PROCESS_NAME_SIZE];
+};
+
+struct exits {
+	int fd;           // -1: not to be had
+	int64_t n_unseen; // of the target, in no sample
+	int64_t main_peak_bytes;
+	pid_t recent[EXITS_RECENT]; // unseen members of the target, the last ones
+	size_t n_recent;
+	struct exit_record pending[EXITS_PENDING]; // parent not known yet; the oldest gives way
+	size_t n_pending;
+	void (*found)(void *data, const struct exit_record *record); // called for each unseen member
+	void *data;
+};
+
+// Listens from now on; *exits is usable (as empty) also when that fails.
+void exits_open(struct exits *exits, struct tree *tree, void (*found)(void *, const struct exit_record *), void *data);
+void exits_close(struct exits *exits);
+// Takes in what has arrived. No allocation.
+void exits_read(struct exits *exits, struct tree *tree, int64_t t_ns);
+bool exits_has_pid(const struct exits *exits, pid_t pid);
+// Pure half: one record, for tests.
+void exits_add(struct exits *exits, struct tree *tree, const struct exit_record *record);

@@ -1,5 +1,5 @@
 /* A cgroup as the target: members are those that it lists, and its own account is their CPU time. */
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/util.h"
 #include "process/cgroup.h"

@@ -1,6 +1,6 @@
 /* Whose time is whose: CPU time that moves from children to those that wait for them, and none of it lost or counted
  * twice on the way. */
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/util.h"
 

@@ -1,10 +1,10 @@
 /* Finding children: by the children files of the members' threads, or by asking every process for its parent. */
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/cleanup.h"
 #include "base/folder.h"
 #include "base/util.h"
-#include "process/exits.h"
+#include "process/tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,28 @@
 /* The members of the tree: the table of living pids, and what is read of one process. */
-#include "process/tree_internal.h"
+#include "process/internal.h"
 
 #include "base/util.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
+
+pid_t tree_pid(const struct tree *tree, pid_t pid)
+{
+	return tree->is_foreign ? proc_pid(tree->procfs_fd, pid) : pid;
+}
+
+bool tree_is_companion(const struct tree *tree, pid_t pid)
+{
+	const struct companion *companion = tree->env->companion;
+	if (companion == NULL || companion->pid == 0)
+		return false;
+	if (!tree->is_foreign)
+		return companion_is(companion, pid);
+	return pid == tree_pid(tree, companion->pid);
+}
 
 static size_t slot_of(const struct tree *tree, pid_t pid)
 {

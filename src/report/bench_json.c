@@ -1,6 +1,6 @@
 #include "report/bench.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 
 // clang-format off

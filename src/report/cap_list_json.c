@@ -1,6 +1,6 @@
 #include "report/cap_list.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 
 // clang-format off

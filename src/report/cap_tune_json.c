@@ -1,6 +1,6 @@
 #include "report/cap_tune.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 
 enum { CURVE_POINTS = 60 };

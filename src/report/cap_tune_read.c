@@ -1,7 +1,7 @@
 /* What a search left in its run file, back into what it was made of: as far as a page shows it. */
 #include "report/cap_tune.h"
 
-#include "base/fields_read.h"
+#include "base/fields.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "report/compare_report.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 
 // clang-format off
 

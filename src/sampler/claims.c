@@ -1,7 +1,7 @@
 #include "sampler/recorder.h"
 
 #include "base/util.h"
-#include "job/owner.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <stdio.h>

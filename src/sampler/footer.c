@@ -5,8 +5,7 @@
 #include "base/file.h"
 #include "base/util.h"
 #include "process/cgroup.h"
-#include "process/companion.h"
-#include "process/referee.h"
+#include "process/machine.h"
 
 #include <sys/wait.h>
 

@@ -1,7 +1,7 @@
 #include "sampler/recorder.h"
 
 #include "base/util.h"
-#include "process/exits.h"
+#include "process/tree.h"
 
 #include <stdio.h>
 

@@ -2,8 +2,7 @@
 
 #include "base/util.h"
 #include "process/cgroup.h"
-#include "process/companion.h"
-#include "process/referee.h"
+#include "process/machine.h"
 #include "sampler/sampler.h"
 
 #include <errno.h>
@@ -180,38 +179,9 @@ static bool tree_is_empty(struct recorder *recorder)
 	return recorder->tree.n_pids == 0;
 }
 
-static void pass_on(const struct recorder *recorder, const struct signalfd_siginfo *info)
-{
-	if (!recorder->main_ended && !target_has_signal((int)info->ssi_signo, info->ssi_code))
-		kill(recorder->pid, (int)info->ssi_signo);
-}
-
-// Takes in the signals that have come, and notes those that ask for the end.
-static void read_signals(struct recorder *recorder)
-{
-	struct signalfd_siginfo info;
-	while (read(recorder->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			continue; // reaped elsewhere: several ends may share one signal
-		bool is_end = info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP;
-		if (is_end)
-			end_request_signal(&recorder->end_request, env_now_ns(recorder->env));
-		if (recorder->target != NULL)
-			pass_on(recorder, &info);
-		else if (is_end)
-			recorder->stop = true;
-	}
-}
-
-bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns)
-{
-	read_signals(recorder);
-	return end_request_is_overdue(&recorder->end_request, env_now_ns(recorder->env), patience_ns);
-}
-
 static void on_signal(struct recorder *recorder)
 {
-	read_signals(recorder);
+	recorder_read_signals(recorder);
 	if (recorder->target == NULL)
 		return;
 	recorder_serve_spans(recorder); // before its parents are forgotten, and with the time of its end

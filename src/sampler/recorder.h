@@ -4,13 +4,11 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "job/claim.h"
 #include "metric/metric.h"
-#include "process/exits.h"
 #include "process/tree.h"
 #include "sampler/sampler.h"
 #include "sampler/target.h"
-#include "span/reader/intake.h"
+#include "span/reader/reader.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -311,6 +309,8 @@ bool recorder_claims_turn(struct recorder *recorder, int fd);
 void recorder_tell_progress(struct recorder *recorder);
 
 // recorder.c: a signal asked for the end, and finishing has taken so long since (end_request.h).
+// Takes in the signals that have come, and notes those that ask for the end.
+void recorder_read_signals(struct recorder *recorder);
 bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns);
 
 /* recorder_roots.c: pid and options->also. Negative errno with a sentence if one of them is not there. */

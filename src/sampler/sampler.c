@@ -3,9 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/util.h"
-#include "process/companion.h"
-#include "process/referee.h"
-#include "process/self.h"
+#include "process/machine.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -97,24 +95,6 @@ void sampler_choose_sensors(struct sampler *sampler)
 			slot->rests_between &= !sampler_reads(sampler, i);
 		}
 	}
-}
-
-void sampler_event(struct sampler *sampler, const struct event *event)
-{
-	if (sampler->n_events == SAMPLER_EVENTS_MAX) {
-		sampler->n_events_lost++;
-		return;
-	}
-	struct store_event *stored = &sampler->events[sampler->n_events++];
-	stored->event = *event;
-	text_copy(stored->device, sizeof(stored->device), event->device != NULL ? event->device : "");
-	text_copy(stored->detail, sizeof(stored->detail), event->detail != NULL ? event->detail : "");
-}
-
-void sampler_forget_events(struct sampler *sampler)
-{
-	sampler->n_events = 0;
-	sampler->n_events_lost = 0;
 }
 
 static bool was_suspended(struct sampler *sampler, int64_t t_ns)

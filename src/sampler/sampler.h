@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "metric/metric.h"
 #include "process/machine.h"
-#include "process/memory_sample.h"
+#include "process/memory.h"
 #include "process/tree.h"
 #include "sampler/counter.h"
 #include "sensor/sensor.h"

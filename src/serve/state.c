@@ -1,7 +1,7 @@
 #include "serve/state.h"
 
 #include "base/cleanup.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/file.h"
 #include "base/util.h"
 

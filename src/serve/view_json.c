@@ -1,7 +1,7 @@
 /* Fields of "wattle-now/1" (docs/serve.md), and of the data of the live page's charts. */
 #include "serve/view.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "metric/throttle.h"
 #include "report/parts.h"

@@ -5,7 +5,7 @@
  * writes and the recorder reads; no call is made, nobody waits. After the program's death the memory still stands at the
  * recorder's, with all that was written before.
  *
- * The same records in blocks make a span file (WATTLE_SPANS): span_file.h.
+ * The same records in blocks make a span file (WATTLE_SPANS): reader/reader.h.
  *
  * One writer (the thread), one reader. `head` and `tail` only grow; record i lies at i % n_records. The writer stores records,
  * then head with release; the reader loads head with acquire, copies, and stores tail with release. Nothing here is to be

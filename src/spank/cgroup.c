@@ -1,4 +1,4 @@
-#include "spank/cgroup.h"
+#include "spank/spank.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "spank/environment.h"
+#include "spank/spank.h"
 
 #include <string.h>
 

@@ -1,9 +1,8 @@
-#include "spank/keeper.h"
+#include "spank/spank.h"
 
 #include "base/descriptors.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "spank/cgroup.h"
 
 #include <ctype.h>
 #include <dirent.h>

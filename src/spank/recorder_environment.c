@@ -1,13 +1,11 @@
-#include "spank/recorder_environment.h"
+#include "spank/spank.h"
 
 #include "base/util.h"
-#include "job/place.h"
-#include "spank/environment.h"
-#include "spank/visible.h"
+#include "job/job.h"
 
-static char fixed_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+static const char fixed_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // A service of ~/.pg_service.conf can name a key in a module, and a URL can name the service.
-static char no_services[] = "PGSERVICEFILE=/dev/null";
+static const char no_services[] = "PGSERVICEFILE=/dev/null";
 
 // A name that ends in * is a prefix.
 static const char *const of_the_job[] = {
@@ -96,8 +94,8 @@ char **recorder_environment(char **job, char **site)
 	list.texts = calloc_array(count(job) + count(site) + 3 + VISIBLE_ROOM, sizeof(*list.texts));
 	if (list.texts == NULL)
 		return NULL;
-	add(&list, fixed_path);
-	add(&list, no_services);
+	add(&list, (char *)(uintptr_t)fixed_path);
+	add(&list, (char *)(uintptr_t)no_services);
 	job_place_find(ask_and_add, &list, &place);
 	for (char **at = job; *at != NULL; at++) {
 		bool is_locale = is_in(locales, ARRAY_SIZE(locales), *at) && strchr(*at, '/') == NULL;

@@ -1,14 +1,11 @@
 /* All that runs here runs in a fork of slurmstepd, which has threads: nothing but what a child of them may call, and malloc, which
  * glibc keeps usable. Until become_owner it is root, so nothing that comes from a user is looked at before. */
-#include "spank/recorder_start.h"
+#include "spank/spank.h"
 
 #include "base/descriptors.h"
 #include "base/util.h"
-#include "job/place.h"
+#include "job/job.h"
 #include "lib/tracker_wire.h"
-#include "spank/environment.h"
-#include "spank/recorder_environment.h"
-#include "spank/visible.h"
 
 #include <errno.h>
 #include <fcntl.h>

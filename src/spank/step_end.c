@@ -1,11 +1,10 @@
-#include "spank/step_end.h"
+#include "spank/spank.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
-#include "spank/recorder_start.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
-#include "spank/task_line.h"
+#include "spank/spank.h"
 
 #include "base/clock.h"
 #include "base/util.h"
 #include "lib/tracker_line.h"
-#include "spank/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "spank/recorder_start.h"
+#include "spank/spank.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
-#include "spank/visible.h"
+#include "spank/spank.h"
 
 #include "base/util.h"
-#include "spank/environment.h"
 
 #include <stdio.h>
 

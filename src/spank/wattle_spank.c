@@ -12,11 +12,8 @@
  *	                           sums up what the step has used */
 #include "base/num.h"
 #include "base/util.h"
-#include "job/place.h"
-#include "spank/environment.h"
-#include "spank/settings.h"
-#include "spank/step_end.h"
-#include "spank/task_line.h"
+#include "job/job.h"
+#include "spank/spank.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +57,7 @@ static int take_option(int option, const char *value, int remote)
 	return r < 0 && !remote ? -1 : 0;
 }
 
-static struct spank_option options[] = {
+static const struct spank_option options[] = {
 	{"wattle", "INTERVAL", "measure energy and resources of the tasks, every INTERVAL (default 100ms); off: don't",
 		2, SETTINGS_INTERVAL, take_option},
 	{"wattle-folder", "DIR", "where --wattle puts its run files; %j is the job's id (default wattle-%j)", 1,
@@ -148,9 +145,11 @@ static void find_owner(spank_t spank, struct task_owner *owner)
 int slurm_spank_init(spank_t spank, int n, char **arguments)
 {
 	take_site(n, arguments);
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
-		if (spank_option_register(spank, &options[i]) != ESPANK_SUCCESS)
-			slurm_error("wattle: --%s can't be registered", options[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		struct spank_option option = options[i]; // Slurm takes a copy
+		if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
+			slurm_error("wattle: --%s can't be registered", option.name);
+	}
 	return ESPANK_SUCCESS;
 }
 

@@ -1,6 +1,6 @@
 #include "store/export.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "store/schema.h"
 

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/util.h"
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 #include "store/schema.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What a comparison needs of a run: one statistic of its code blocks. Read from what `wattle blocks --format json` wrote; task/load_blocks.h
+/* What a comparison needs of a run: one statistic of its code blocks. Read from what `wattle blocks --format json` wrote; task/task.h
  * makes it from a run. */
 #pragma once
 

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 #include "store/export.h"
 #include "store/run.h"
 #include "store/sql.h"

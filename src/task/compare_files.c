@@ -1,8 +1,7 @@
-#include "task/compare_files.h"
+#include "task/task.h"
 
 #include "base/util.h"
 #include "store/place.h"
-#include "task/load_blocks.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "task/export_aipowermeter.h"
+#include "task/task.h"
 
 #include "base/util.h"
 #include "report/aipowermeter.h"

@@ -1,4 +1,4 @@
-#include "task/export_file.h"
+#include "task/task.h"
 
 #include "base/util.h"
 #include "report/folded.h"
@@ -6,7 +6,6 @@
 #include "report/trace/trace.h"
 #include "store/export.h"
 #include "store/run.h"
-#include "task/export_aipowermeter.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "task/load_blocks.h"
+#include "task/task.h"
 
 #include "analysis/facts.h"
 #include "base/buf.h"
@@ -6,7 +6,6 @@
 #include "report/parts.h"
 #include "store/place.h"
 #include "store/sub_tracking.h"
-#include "task/load_job.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "task/load_job.h"
+#include "task/task.h"
 
 #include "store/postgres/pq.h"
 

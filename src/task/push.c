@@ -1,8 +1,8 @@
-#include "task/push.h"
+#include "task/task.h"
 
 #include "analysis/findings.h"
 #include "base/clock.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "store/follow.h"
 #include "store/postgres/pq.h"

@@ -1,4 +1,4 @@
-#include "task/tracking_files.h"
+#include "task/task.h"
 
 #include <errno.h>
 

@@ -8,53 +8,6 @@
 
 #include <errno.h>
 
-static size_t rounds_planned(const struct tuner *tuner)
-{
-	if (tuner->options.whole_runs)
-		return TUNE_ROUNDS_MAX;
-	// Windows of 4 s average over enough steps and updates of the counter; more of them tell the noise better. In less
-	// than 16 s shorter ones are worth it: the third round is the first that can look beside the best limit.
-	double windows = floor(tuner->options.seconds / 4);
-	return (size_t)fmin(fmax(windows, TUNE_WINDOWS_MIN), TUNE_ROUNDS_MAX + 1) - 1;
-}
-
-// The reference has one window more than there are rounds, and its `seconds` are to suffice.
-static double window_s(const struct tuner *tuner)
-{
-	return tuner->options.seconds / (double)(rounds_planned(tuner) + 1);
-}
-
-// Windows last from the end of one step to that of another, so they are longer than was asked for.
-static double expected_s(const struct tuner *tuner, size_t limit)
-{
-	const struct tune_limit *known = &tuner->limits[limit];
-	if (known->n_tried > 0)
-		return fmax(known->used_s / (double)known->n_tried, tuner->options.whole_runs ? 0 : window_s(tuner));
-	if (!tuner->options.whole_runs)
-		return window_s(tuner);
-	// A run under another limit is the best guess; none yet: unknown.
-	double sum = 0;
-	size_t n = 0;
-	for (size_t i = 0; i < tuner->n_limits; i++) {
-		sum += tuner->limits[i].used_s;
-		n += tuner->limits[i].n_tried;
-	}
-	return n > 0 ? sum / (double)n : (double)NAN;
-}
-
-static double left_s(const struct tuner *tuner, size_t limit)
-{
-	return fmax(tuner->options.seconds - tuner->limits[limit].used_s, 0);
-}
-
-// Half a window at least has to fit, a run as a whole. Nothing is known without the first round, so it takes what it
-// needs.
-static bool has_time(const struct tuner *tuner, size_t limit)
-{
-	double expected = expected_s(tuner, limit);
-	return left_s(tuner, limit) >= (tuner->options.whole_runs ? expected : expected / 2);
-}
-
 static size_t count_in_question(const struct tuner *tuner)
 {
 	size_t n = 0;
@@ -67,7 +20,7 @@ static void plan_round(struct tuner *tuner)
 {
 	tuner->n_round = tuner->at = 0;
 	for (size_t i = 1; i < tuner->n_limits; i++)
-		if (tuner->limits[i].in_question && (tuner->n_rounds == 0 || has_time(tuner, i)))
+		if (tuner->limits[i].in_question && (tuner->n_rounds == 0 || tune_has_time(tuner, i)))
 			tuner->round[tuner->n_round++] = (uint32_t)i;
 	if (tuner->n_round == 0)
 		return;
@@ -85,35 +38,12 @@ static void end_round(struct tuner *tuner)
 	tuner->n_rounds++;
 	tune_judge(tuner);
 	tuner->n_round = 0;
-	tuner->is_finished = tuner->n_rounds >= rounds_planned(tuner) || count_in_question(tuner) < 2 ||
-		!has_time(tuner, 0);
+	tuner->is_finished = tuner->n_rounds >= tune_rounds_planned(tuner) || count_in_question(tuner) < 2 ||
+		!tune_has_time(tuner, 0);
 	if (tuner->is_finished)
 		return;
 	plan_round(tuner);
 	tuner->is_finished = tuner->n_round == 0;
-}
-
-// What the rounds to come may take. To be asked between rounds.
-static double planned_s(const struct tuner *tuner)
-{
-	double rounds = (double)(rounds_planned(tuner) - tuner->n_rounds), sum = 0;
-	for (size_t i = 0; i < tuner->n_limits; i++)
-		if (i == 0 || tuner->limits[i].in_question)
-			sum += fmin(rounds * expected_s(tuner, i), left_s(tuner, i));
-	return sum;
-}
-
-bool tune_has_time_for_another(const struct tuner *tuner)
-{
-	double used = 0, windows = 0;
-	for (size_t i = 0; i < tuner->n_limits; i++) {
-		used += tuner->limits[i].used_s;
-		windows += (double)tuner->limits[i].n_tried;
-	}
-	double another = used / windows, rounds = (double)(rounds_planned(tuner) - tuner->n_rounds);
-	double seconds = tuner->options.seconds, share = tuner->options.whole_runs ? 1 : 0.5;
-	return seconds >= share * another &&
-		used + planned_s(tuner) + fmin(rounds * another, seconds) <= (double)tuner->n_candidates * seconds;
 }
 
 static bool options_are_good(const struct tune_options *options)
@@ -175,7 +105,7 @@ bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds)
 	*ret_limit = tuner->limits[limit].index;
 	*ret_seconds = 0;
 	if (!tuner->options.whole_runs)
-		*ret_seconds = tuner->n_rounds == 0 ? window_s(tuner) : fmin(window_s(tuner), left_s(tuner, limit));
+		*ret_seconds = tuner->n_rounds == 0 ? tune_window_s(tuner) : fmin(tune_window_s(tuner), tune_left_s(tuner, limit));
 	return true;
 }
 
@@ -226,13 +156,13 @@ double tuner_seconds_left(const struct tuner *tuner)
 {
 	if (tuner->is_finished)
 		return 0;
-	size_t later = rounds_planned(tuner) - tuner->n_rounds - 1;
+	size_t later = tune_rounds_planned(tuner) - tuner->n_rounds - 1;
 	double sum = 0;
 	for (size_t i = 0; i < tuner->n_limits; i++) {
-		double expected = expected_s(tuner, i), now = 0;
+		double expected = tune_expected_s(tuner, i), now = 0;
 		for (size_t at = tuner->at; at < tuner->n_round; at++)
 			now += tuner->round[at] == i;
-		double most = fmax(left_s(tuner, i) - now * expected, 0);
+		double most = fmax(tune_left_s(tuner, i) - now * expected, 0);
 		sum += now * expected;
 		if (tuner->limits[i].in_question || i == 0)
 			sum += fmin((double)later * expected,

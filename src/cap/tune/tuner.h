@@ -35,6 +35,12 @@ struct tuner {
 // Which limits need no further window, at the end of a round: `in_question` is cleared for them.
 void tune_judge(struct tuner *tuner);
 
+/* time.c */
+size_t tune_rounds_planned(const struct tuner *tuner);
+double tune_window_s(const struct tuner *tuner); // as long as windows are asked for
+double tune_expected_s(const struct tuner *tuner, size_t limit); // as long as its next one may last; NaN unknown
+double tune_left_s(const struct tuner *tuner, size_t limit);
+bool tune_has_time(const struct tuner *tuner, size_t limit);
 // Is there time, of what all candidates together may take, to measure one more limit in the rounds to come?
 bool tune_has_time_for_another(const struct tuner *tuner);
 

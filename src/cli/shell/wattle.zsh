@@ -1,33 +1,41 @@
 #compdef wattle
-# Completion of wattle for zsh, made from the tables of its --help. Installed as _wattle in site-functions; `wattle --completion
-# zsh` prints it.
+# Completion of wattle for zsh: asks the program at each Tab. Installed as _wattle in site-functions; `wattle --completion zsh` prints
+# it.
 
-_wattle_devices() {
-	local -a devices
-	devices=(${(f)"$(_call_program devices $service --complete devices 2>/dev/null)"})
-	_wanted devices expl device compadd -a devices
+_wattle() {
+	local kind tab=$'\t'
+	local -a lines described
+	lines=("${(@f)$(_call_program words ${words[1]} --complete ${(q)${(@Q)words[2,CURRENT-1]}} ${(q)PREFIX} 2>/dev/null)}")
+	kind=${lines[1]%% *}
+	[[ $kind == words || $PREFIX != --*=* ]] || compset -P '*='
+	case $kind in
+	words)
+		described=("${(@)${(@)${(@)lines[2,-1]}//:/\\:}/$tab/:}")
+		_describe -t words 'wattle word' described
+		;;
+	target)
+		shift $(( ${lines[1]#* } + 1 )) words
+		(( CURRENT -= ${lines[1]#* } + 1 ))
+		_normal
+		;;
+	files) _files ;;
+	folders) _files -/ ;;
+	runs) _files -g '*.sqlite(-.)' ;;
+	json | onnx) _files -g "*.$kind(-.)" ;;
+	named_runs) # the name is the user's
+		if compset -P '*='; then
+			_files -g '*.(sqlite|json)(-.)'
+		else
+			_message -e names 'NAME=FILE'
+		fi
+		;;
+	pids) _pids ;;
+	esac
 }
 
-_wattle_runs() {
-	_files -g '*.sqlite(-.)'
-}
-
-_wattle_named_runs() { # NAME=FILE: the name is the user's
-	if compset -P '*='; then
-		_files -g '*.(sqlite|json)(-.)'
-	else
-		_message -e names 'NAME=FILE'
-	fi
-}
-
-# $1: its words so far begin with a command or one of its parts
-_wattle_dispatch() {
-	local function=_wattle_${1// /_}
-	if (( $+functions[$function] )); then
-		$function
-	else
-		_message "wattle has no command $1"
-	fi
-}
-
-# From here on: the tables.
+# Loaded by compinit when it is wanted first, or read by hand.
+if [[ $funcstack[1] == _wattle ]]; then
+	_wattle "$@"
+else
+	compdef _wattle wattle
+fi

@@ -1,7 +1,7 @@
 #include "report/fields/document.h"
 
 #include "analysis/facts.h"
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "report/blocks_report.h"
 #include "report/command.h"

@@ -9,37 +9,6 @@
 
 static const struct compare_figure unknown = {(double)NAN, (double)NAN};
 
-/* ---- change ---- */
-
-static double or_zero(double error)
-{
-	return isnan(error) ? 0 : error;
-}
-
-static enum compare_verdict verdict(struct compare_figure first, struct compare_figure other)
-{
-	if (isnan(first.value) || isnan(other.value))
-		return COMPARE_UNKNOWN;
-	if (isnan(first.error) || isnan(other.error))
-		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNTOLD;
-	if (fabs(other.value - first.value) <= first.error + other.error) // as the text report has it
-		return COMPARE_NO_CHANGE;
-	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;
-}
-
-struct compare_change compare_change(struct compare_figure first, struct compare_figure other)
-{
-	struct compare_change change = {(double)NAN, (double)NAN, verdict(first, other)};
-	if (!(first.value > 0) || isnan(other.value))
-		return change;
-	double ratio = other.value / first.value;
-	change.percent = 100 * (ratio - 1);
-	if (!isnan(first.error) || !isnan(other.error))
-		change.error_percent = 100 *
-			hypot(or_zero(other.error) / first.value, ratio * or_zero(first.error) / first.value);
-	return change;
-}
-
 struct compare_figure compare_figure_of(const struct compare_page *page, const struct compare_row *row, size_t run)
 {
 	for (size_t i = 0; i < page->comparison->n_sessions; i++)

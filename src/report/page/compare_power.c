@@ -4,7 +4,7 @@
 
 #include "analysis/chart/together.h"
 #include "base/util.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/picture/picture.h"
 
 #include <errno.h>

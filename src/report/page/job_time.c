@@ -2,7 +2,7 @@
 #include "report/page/job.h"
 
 #include "base/util.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/page/page.h"
 #include "report/picture/picture.h"
 

@@ -3,7 +3,7 @@
 #include "report/page/part.h"
 
 #include "base/util.h"
-#include "report/charts_json.h"
+#include "report/picture/charts_json.h"
 #include "report/page/page.h"
 #include "report/picture/picture.h"
 

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "base/util.h"
 #include "report/html.h"
+#include "report/picture/kinds.h"
 #include "report/words.h"
 
 enum { NAME_MOST = 200 }; // characters, where no width is asked for
@@ -243,4 +244,14 @@ void draw_tip_begin(struct picture *p)
 void draw_tip_end(struct picture *p)
 {
 	buf_str(p->out, "</title>");
+}
+
+enum colour colour_of_block(const struct charts *charts, uint32_t block)
+{
+	return block < charts->findings->n_blocks ? colour_of_series(charts->tints[block]) : COLOUR_IDLE;
+}
+
+void picture_heading(struct picture *p, const char *title)
+{
+	draw_text(p, &(struct draw_text){.x = 0, .y = 13, .colour = COLOUR_INK, .is_bold = true}, title);
 }

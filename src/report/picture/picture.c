@@ -51,16 +51,6 @@ bool picture_has(const struct charts *charts, enum picture_kind kind)
 	return kinds[kind].has(charts);
 }
 
-enum colour colour_of_block(const struct charts *charts, uint32_t block)
-{
-	return block < charts->findings->n_blocks ? colour_of_series(charts->tints[block]) : COLOUR_IDLE;
-}
-
-void picture_heading(struct picture *p, const char *title)
-{
-	draw_text(p, &(struct draw_text){.x = 0, .y = 13, .colour = COLOUR_INK, .is_bold = true}, title);
-}
-
 static void hatch(struct picture *p, const char *name, int distance, enum colour colour, const char *opacity)
 {
 	buf_printf(p->out,

@@ -1,6 +1,6 @@
 /* libwattle-itt.so: what INTEL_LIBITTNOTIFY64 names under `wattle run --itt`. The program's ITT calls end up here and become
  * spans, ranges, marks and metrics; itt_abi.h tells how. Names are "domain/name". */
-#include "span/capture/itt_calls.h"
+#include "span/capture/itt.h"
 
 #include "span/writer/writer.h"
 

@@ -1,5 +1,5 @@
 /* Metadata and counters: metrics. */
-#include "span/capture/itt_calls.h"
+#include "span/capture/itt.h"
 
 #include "span/writer/writer.h"
 

@@ -1,7 +1,6 @@
 /* What may overlap and end in another thread: tasks with an id, regions, frames, events; and instants. */
-#include "span/capture/itt_calls.h"
+#include "span/capture/itt.h"
 
-#include "span/capture/itt_ranges.h"
 #include "span/writer/writer.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "span/capture/itt_ranges.h"
+#include "span/capture/itt.h"
 
 #include "span/writer/writer.h"
 

@@ -1,7 +1,7 @@
 /* Tasks: spans of the thread that they begin in. */
-#include "span/capture/itt_calls.h"
+#include "span/capture/itt.h"
 
-#include "span/capture/nest.h"
+#include "span/capture/capture.h"
 #include "span/writer/writer.h"
 
 // A domain may come from a static part that made it before we were loaded: its address is all that is certain of it.

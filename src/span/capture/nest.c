@@ -1,4 +1,4 @@
-#include "span/capture/nest.h"
+#include "span/capture/capture.h"
 
 #include <stddef.h>
 

@@ -2,8 +2,7 @@
  * become spans, ranges, marks and metrics; nvtx_abi.h tells how. Threads, fork and exit are the writer's business. */
 #include "span/capture/nvtx_abi.h"
 
-#include "span/capture/nest.h"
-#include "span/capture/nvtx_names.h"
+#include "span/capture/capture.h"
 #include "span/writer/writer.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "span/capture/nvtx_names.h"
+#include "span/capture/capture.h"
 
 #include <stdatomic.h>
 #include <string.h>

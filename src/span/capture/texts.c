@@ -1,4 +1,4 @@
-#include "span/capture/texts.h"
+#include "span/capture/capture.h"
 
 #include "base/fnv.h"
 

@@ -1,4 +1,4 @@
-#include "span/reader/door.h"
+#include "span/reader/reader.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "span/reader/intake.h"
+#include "span/reader/reader.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "span/reader/name_table.h"
+#include "span/reader/reader.h"
 
 #include "base/util.h"
 #include "span/ring.h"

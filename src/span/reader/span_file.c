@@ -1,4 +1,4 @@
-#include "span/reader/span_file.h"
+#include "span/reader/reader.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

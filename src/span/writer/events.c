@@ -1,4 +1,4 @@
-#include "span/writer/call.h"
+#include "span/writer/common.h"
 
 #include <math.h>
 

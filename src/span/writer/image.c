@@ -1,4 +1,4 @@
-#include "span/writer/image.h"
+#include "span/writer/internal.h"
 
 #include "base/keyed_hash.h"
 

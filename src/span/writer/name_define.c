@@ -1,4 +1,4 @@
-#include "span/writer/call.h"
+#include "span/writer/common.h"
 
 static uint32_t name_records(const char *name)
 {

@@ -1,4 +1,4 @@
-#include "span/writer/names.h"
+#include "span/writer/thread.h"
 
 void span_names_clear(struct span_names *names)
 {

@@ -1,7 +1,4 @@
-#include "span/writer/sink.h"
-
-#include "span/writer/file_limit.h"
-#include "span/writer/image.h"
+#include "span/writer/internal.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,7 +1,5 @@
-#include "span/writer/source.h"
+#include "span/writer/internal.h"
 
-#include "span/writer/quiet.h"
-#include "span/writer/thread.h"
 #include "span/writer/writer.h"
 
 #include <fcntl.h>
@@ -20,7 +18,6 @@ static struct {
 	_Atomic uint64_t words[SOURCE_WORDS];
 	_Atomic int sessions; // ever begun
 	atomic_flag changing;
-	bool is_initialised, is_disabled;
 	char path[PATH_MAX];
 	uint8_t boot_id[16];
 } places = {.changing = ATOMIC_FLAG_INIT};
@@ -135,38 +132,16 @@ static void read_boot_id(void)
 	}
 }
 
-/* secure_getenv: a set-uid program must neither write files nor talk to sockets that its caller names. */
-void span_writer_init(void)
+void span_source_set_file(const char *path)
 {
-	if (places.is_initialised)
-		return;
-	places.is_initialised = true;
-	int saved_errno = errno;
-	const char *disable = secure_getenv("WATTLE_DISABLE");
-	const char *path = secure_getenv("WATTLE_SPANS");
-	const char *ring = secure_getenv("WATTLE_RING");
-	places.is_disabled = disable != NULL && strcmp(disable, "1") == 0;
-	span_threads_init();
-	if (!places.is_disabled && path != NULL && path[0] != '\0') {
-		read_boot_id();
-		set_path(path);
-	}
-	if ((ring == NULL || span_writer_connect(ring) < 0) && places.path[0] != '\0')
-		(void)change(NULL, &file_source);
-	errno = saved_errno;
+	read_boot_id();
+	set_path(path);
 }
 
-int span_writer_connect(const char *ring)
+int span_source_begin(const struct ring_address *ring)
 {
-	span_writer_init();
-	struct span_source source = {.is_file = false};
-	int r = ring_address_parse(ring, &source.ring);
-	if (r < 0)
-		return r;
-	return places.is_disabled ? 0 : change(NULL, &source);
-}
-
-void span_writer_disconnect(void)
-{
-	(void)change(NULL, places.path[0] != '\0' ? &file_source : NULL);
+	if (ring == NULL)
+		return change(NULL, places.path[0] != '\0' ? &file_source : NULL);
+	struct span_source source = {.is_file = false, .ring = *ring};
+	return change(NULL, &source);
 }

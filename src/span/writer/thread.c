@@ -1,8 +1,6 @@
 #include "span/writer/thread.h"
 
-#include "span/writer/quiet.h"
-#include "span/writer/sink.h"
-#include "span/writer/source.h"
+#include "span/writer/internal.h"
 #include "span/writer/writer.h"
 
 #include <sys/mman.h>
@@ -20,7 +18,6 @@ __thread struct span_thread *span_thread_self;
 static struct {
 	_Atomic(struct span_thread *) all; // grows at its head only
 	_Atomic uint32_t n, n_of_parents;
-	_Atomic bool are_wiped;
 	bool has_key;
 	pthread_key_t key;
 } threads;
@@ -29,11 +26,6 @@ bool span_threads_had(uint64_t number)
 {
 	return number > atomic_load_explicit(&threads.n_of_parents, memory_order_relaxed) &&
 		number <= atomic_load_explicit(&threads.n, memory_order_relaxed);
-}
-
-bool span_threads_are_wiped(void)
-{
-	return atomic_load_explicit(&threads.are_wiped, memory_order_relaxed);
 }
 
 static void list(struct span_thread *thread)
@@ -61,8 +53,7 @@ static struct span_thread *make(void)
 		-1, 0);
 	if (thread == MAP_FAILED)
 		return NULL;
-	bool is_wiped = madvise(thread, sizeof(*thread), MADV_WIPEONFORK) == 0;
-	atomic_store_explicit(&threads.are_wiped, is_wiped, memory_order_relaxed);
+	span_sinks_wipe(madvise(thread, sizeof(*thread), MADV_WIPEONFORK) == 0);
 	return thread;
 }
 
@@ -226,7 +217,7 @@ static void forked(void)
 {
 	span_source_forked();
 	atomic_store(&threads.n_of_parents, atomic_load(&threads.n));
-	if (span_threads_are_wiped())
+	if (span_sinks_are_wiped())
 		return;
 	struct span_thread *next;
 	for (struct span_thread *t = atomic_load(&threads.all); t != NULL; t = next) {

@@ -116,32 +116,12 @@ static int ask_why_refused(struct pg *pg, int64_t began_ns, struct wattle_error 
 
 /* ---- open ---- */
 
-/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes the
- * connection and says nothing, as a stopped server does, sooner. */
-static const char *const keys[] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
-	"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
-
-static void fill_values(const char *url, const char *values[ARRAY_SIZE(keys)])
-{
-	const char *patience = getenv("PGCONNECT_TIMEOUT");
-	const char *const all[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url, "UTF8",
-		NULL};
-	memcpy(values, all, sizeof(all));
-}
-
-bool pg__answers_others(const struct pg *pg)
-{
-	const char *values[ARRAY_SIZE(keys)];
-	fill_values(pg->url, values);
-	return pg->pq.ping(keys, values, 1) == PQPING_OK;
-}
-
 static int connect_to(struct pg *pg, struct wattle_error *reterr)
 {
-	const char *values[ARRAY_SIZE(keys)];
-	fill_values(pg->url, values);
+	const char *values[PG_KEYWORDS];
+	pg__keyword_values(pg->url, values);
 	int64_t began_ns = clock_now_ns();
-	pg->connection = pg->pq.connect(keys, values, 1);
+	pg->connection = pg->pq.connect(pg__keywords, values, 1);
 	if (pg->connection == NULL)
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
 	name_server(pg);

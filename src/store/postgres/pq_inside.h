@@ -70,5 +70,9 @@ PGresult *pg__next_result(struct pg *pg);
 PGresult *pg__last_result(struct pg *pg);
 bool pg__drain(struct pg *pg); // all that is to be sent is
 bool pg__take(struct pg *pg, short events); // waits, and takes what came; false: is_silent, or gone
+// How a server is connected to: keywords of libpq, the last NULL, and their values.
+enum { PG_KEYWORDS = 9 };
+extern const char *const pg__keywords[PG_KEYWORDS];
+void pg__keyword_values(const char *url, const char *values[PG_KEYWORDS]);
 bool pg__answers_others(const struct pg *pg); // the server takes another connection, whoever that may be
 uint64_t pg__big_endian(const unsigned char *bytes, int32_t size);

@@ -4,8 +4,32 @@
 
 #include "base/util.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes the
+ * connection and says nothing, as a stopped server does, sooner. */
+const char *const pg__keywords[PG_KEYWORDS] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
+	"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
+
+void pg__keyword_values(const char *url, const char *values[PG_KEYWORDS])
+{
+	const char *patience = getenv("PGCONNECT_TIMEOUT");
+	const char *const all[] = {"wattle", "20", "10", "3", "60000", patience != NULL ? patience : "10", url, "UTF8",
+		NULL};
+	static_assert(ARRAY_SIZE(all) == PG_KEYWORDS, "a value for each");
+	memcpy(values, all, sizeof(all));
+}
+
+bool pg__answers_others(const struct pg *pg)
+{
+	const char *values[PG_KEYWORDS];
+	pg__keyword_values(pg->url, values);
+	return pg->pq.ping(pg__keywords, values, 1) == PQPING_OK;
+}
 
 void pg_set_patience(struct pg *pg, int seconds, bool may_work)
 {

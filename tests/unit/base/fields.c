@@ -1,6 +1,4 @@
-#include "base/fields_json.h"
-#include "base/fields_read.h"
-#include "base/fields_schema.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "rows.h"
 

@@ -1,4 +1,4 @@
-#include "cli/gpu_fit.h"
+#include "cli/sensors.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,6 +1,6 @@
 #include "base/buf.h"
+#include "cli/command.h"
 #include "cli/help.h"
-#include "cli/option.h"
 
 #include "base/util.h"
 #include "rows.h"
@@ -29,7 +29,6 @@ static const struct option options[] = {
 	{"cores", 0, "N", "cores", OPTION_INTEGER, offsetof(struct values, cores), 1, 1e6, "a number of cores"},
 	{"budget", 0, "PERCENT", "budget", OPTION_NUMBER, offsetof(struct values, budget), 0, 100, "a percentage"},
 	{"config", 0, "FILE", "more", OPTION_TEXT, offsetof(struct values, config)},
-	{"nvtx", 0, NULL, "later", OPTION_REFUSED, .choices = "not in this version"},
 };
 
 enum { WORDS = 8 };
@@ -70,7 +69,6 @@ static const struct row {
 	{"of choices the valid ones are listed", {"--unit", "GB"}, NULL,
 		"--unit: 'GB' is not valid; give one of bytes|gigabytes", {0}, 0},
 	{"a part of a choice is none", {"--unit", "byte"}, NULL, "--unit: 'byte'", {0}, 0},
-	{"what comes later is refused by name", {"--nvtx"}, NULL, "--nvtx: not in this version", {0}, 0},
 	{"a file gives any of them", {"--config", "CONFIG"},
 		"{\"quiet\": true, \"output\": \"f\", \"cores\": 3, \"budget\": 0.5, \"meta\": [\"a=1\"], \"interval\": \"1s\"}",
 		NULL,

@@ -1,5 +1,5 @@
 /* What --progress says at each width. */
-#include "cli/progress_line.h"
+#include "cli/measure.h"
 
 #include "base/util.h"
 #include "report/table.h"

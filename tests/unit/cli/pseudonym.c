@@ -1,4 +1,4 @@
-#include "cli/pseudonym.h"
+#include "cli/sensors.h"
 
 #include "rows.h"
 

@@ -1,5 +1,5 @@
 /* How often a counter is read for a class of readers, however they ask. */
-#include "helper/counters.h"
+#include "helper/server.h"
 
 #include "base/util.h"
 #include "tree.h"

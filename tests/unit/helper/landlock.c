@@ -1,5 +1,5 @@
 /* Rules of Landlock that cannot be added. Each row runs in a child, because an enforced ruleset stays. */
-#include "helper/landlock.h"
+#include "helper/helper.h"
 
 #include "rows.h"
 

@@ -1,5 +1,5 @@
 /* Who is at the other end, on this kernel and, by a filter that hides SO_PEERPIDFD, on older ones. */
-#include "helper/peer.h"
+#include "helper/policy.h"
 
 #include "rows.h"
 

@@ -4,7 +4,6 @@
  * Whatever comes, nothing crashes, each sound request has one reply whose code is 0 or a negative errno, what is no
  * request ends the connection, and the places are free again. The machine is a made one: its limits may be set to
  * anything. */
-#include "helper/request.h"
 #include "helper/server.h"
 
 #include "tree.h"

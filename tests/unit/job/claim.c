@@ -1,7 +1,6 @@
-#include "job/claim.h"
+#include "job/job.h"
 
 #include "base/util.h"
-#include "job/owner.h"
 #include "rows.h"
 
 #include <poll.h>

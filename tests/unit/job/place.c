@@ -1,4 +1,4 @@
-#include "job/place.h"
+#include "job/job.h"
 
 #include "base/util.h"
 #include "rows.h"

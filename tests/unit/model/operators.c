@@ -1,5 +1,5 @@
 /* The table of operators is searched by bisection, so its rows must be in order. */
-#include "model/operator.h"
+#include "model/internal.h"
 
 #include "rows.h"
 

@@ -1,5 +1,5 @@
 /* A file without its weights: what is kept, what is left out, what is refused. */
-#include "model/slim.h"
+#include "model/onnx.h"
 
 #include "made.h"
 

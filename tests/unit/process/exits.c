@@ -1,8 +1,7 @@
 /* Whose exit record is it? The records of the whole machine come in; parents tell. */
-#include "process/exits.h"
+#include "process/tree.h"
 
 #include "base/util.h"
-#include "process/tree.h"
 #include "rows.h"
 
 #include <sys/types.h>

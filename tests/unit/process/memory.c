@@ -1,4 +1,4 @@
-#include "process/memory_sample.h"
+#include "process/memory.h"
 
 #include "base/util.h"
 #include "rows.h"

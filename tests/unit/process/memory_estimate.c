@@ -1,5 +1,5 @@
 /* Trees of made processes, one step after the other: what is carried forward between readings. MB throughout. */
-#include "process/memory_sample.h"
+#include "process/memory.h"
 
 #include "base/util.h"
 #include "rows.h"

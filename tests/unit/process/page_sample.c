@@ -1,5 +1,5 @@
 /* Private and shared memory from a sample of a page map: its parts, and real processes of which it is known. */
-#include "process/page_sample.h"
+#include "process/memory.h"
 
 #include "base/util.h"
 #include "rows.h"

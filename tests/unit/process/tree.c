@@ -2,7 +2,6 @@
 #include "process/tree.h"
 
 #include "base/util.h"
-#include "process/exits.h"
 #include "rows.h"
 
 #include <fcntl.h>

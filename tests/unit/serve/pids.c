@@ -1,7 +1,7 @@
 /* Which processes have rows of their own, and that their counters never fall, whatever comes and goes. */
 #include "serve/pids.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 
 #include "rows.h"

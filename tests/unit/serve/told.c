@@ -1,7 +1,7 @@
 /* Who has a row, and that no joule is lost or counted twice whatever comes and goes. */
 #include "serve/told.h"
 
-#include "base/fields_json.h"
+#include "base/fields.h"
 #include "base/util.h"
 #include "serve/tally.h"
 

@@ -6,7 +6,7 @@
  *
  * The clock is one further with each word. Rows: name[begin-end] with "^parent", "#tid", "*how" where it did not just end and
  * "$cpu" where known; "~" a range. */
-#include "span/reader/decoder.h"
+#include "span/reader/reader.h"
 
 #include "rows.h"
 

@@ -1,6 +1,6 @@
 /* Streams that no honest program writes: valid ones with bytes changed, torn, doubled, and pure noise. Whatever comes, the
  * rows made of it are whole, and memory is bounded. The seeds are fixed: a failure can be seen again. */
-#include "span/reader/decoder.h"
+#include "span/reader/reader.h"
 
 #include "rows.h"
 

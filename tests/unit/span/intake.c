@@ -1,5 +1,5 @@
 // Rings that hold more than is good: a call reads for its slice of time and no longer, memory stays within the budget.
-#include "span/reader/intake.h"
+#include "span/reader/reader.h"
 
 #include "rows.h"
 

@@ -1,7 +1,7 @@
 // Threads that come and go, forks, exec, plugins, descriptors: where rings come from and who may write to them.
 #include "rows.h"
 
-#include "span/writer/image.h"
+#include "span/writer/internal.h"
 #include "span/writer/writer.h"
 #include "wattle.h"
 

@@ -1,4 +1,4 @@
-#include "spank/step_end.h"
+#include "spank/spank.h"
 
 #include "rows.h"
 

@@ -1,9 +1,8 @@
 /* The environment of a recorder, made from those of the job and of slurmd. */
-#include "spank/recorder_environment.h"
+#include "spank/spank.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "spank/environment.h"
 
 #include <string.h>
 

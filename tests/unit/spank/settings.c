@@ -1,4 +1,4 @@
-#include "spank/settings.h"
+#include "spank/spank.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,4 +1,4 @@
-#include "spank/visible.h"
+#include "spank/spank.h"
 
 #include "base/util.h"
 #include "rows.h"
