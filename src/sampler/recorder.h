@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "job/job.h"
 #include "metric/metric.h"
 #include "process/tree.h"
 #include "sampler/sampler.h"
