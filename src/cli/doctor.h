@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "sensor/sensor.h"
+#include "store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,14 +15,18 @@
 struct doctor_row {
 	const char *sensor;
 	const struct domain *domain; // of the set, or doctor.missing
-	double last;                 // NaN: none
-	const char *last_unit;       // "J" or "W"; NULL: none
+	const struct idle_power *idle; // stored; NULL: none
+	struct update_period period;   // as its sensor states it, or as it was seen
+	double last;                   // NaN: none
+	const char *last_unit;         // "J" or "W"; NULL: none
 };
 
 enum doctor_state { DOCTOR_USED, DOCTOR_NOT_USED, DOCTOR_UNREADABLE };
 
 struct doctor {
 	struct sensor_set set;
+	struct update_period *periods; // owned, of each device
+	struct idle_power *idle;       // owned, of each device
 	struct domain missing;   // powercap, where the sensor itself has nothing to show
 	struct doctor_row *rows; // owned
 	size_t n_rows;

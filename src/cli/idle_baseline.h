@@ -11,6 +11,7 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "sensor/sensor.h"
+#include "store/store.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +48,7 @@ void idle_baseline_finish(struct idle_baseline *baseline);
 void idle_baseline_host(char *ret_host, size_t size); // of this machine
 void idle_baseline_date(int64_t wall_ns, char *ret_date, size_t size);
 
-/* Gives the used domains of the set their stored idle power. What is stored but does not count (too old, another
+/* The stored idle power of each device of the set, in an array with room for all of them; what has none stays. What is stored but does not count (too old, another
  * machine, broken) leaves a sentence in ret_note, "" else. Returns the number of domains that got one. */
-size_t idle_baseline_apply(const struct wattle_env *env, struct sensor_set *set, char *ret_note, size_t size);
+size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *set, struct idle_power *ret_idle,
+	char *ret_note, size_t size);

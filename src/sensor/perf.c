@@ -251,7 +251,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	const struct perf *perf = state;
 	for (size_t i = 0; i < perf->n; i++)
 		if (perf->domains[i].used)
-			rows[i][DEVICE_ENERGY] = read_energy_uj(&perf->counters[i]);
+			rows[i][DEVICE_ENERGY_RAW] = read_energy_uj(&perf->counters[i]);
 }
 
 static void close_sensor(void *state)

@@ -40,7 +40,7 @@ void privileged_refresh(struct privileged *set);
  * it does not read for everybody as often as they ask; VALUE_MISSING: now. Negative errno; of a refused file -EACCES or
  * -EPERM until a helper has it. */
 int privileged_read(struct privileged *set, size_t index, uint64_t *ret_uj, int64_t *ret_t_ns);
-// As DEVICE_ENERGY and DEVICE_ENERGY_TIME.
+// As DEVICE_ENERGY_RAW and DEVICE_ENERGY_TIME.
 void privileged_fill(struct privileged *set, size_t index, int64_t row[DEVICE_COUNT]);
 
 /* What is to be said of a domain that such a counter feeds, after its first reading gave `code`: readable or not, used, why,

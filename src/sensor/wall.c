@@ -280,7 +280,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	// Frames of before the run, and a meter that fell silent, say nothing about now.
 	if (!value_ok(wall->last_seen_ns) || context->t_ns - wall->last_seen_ns > gap_ns(wall))
 		return;
-	rows[0][DEVICE_ENERGY] = llround(wall->energy_uj);
+	rows[0][DEVICE_ENERGY_RAW] = llround(wall->energy_uj);
 	rows[0][DEVICE_ENERGY_TIME] = stamp_to_monotonic(&wall->clock, wall->last.stamp_ns, context->t_ns);
 	rows[0][DEVICE_POWER] = wall->last.power_mw;
 	if (wall->clock.foreign)

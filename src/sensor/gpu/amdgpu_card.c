@@ -268,9 +268,9 @@ int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *cont
 		fill_from_library(card, row);
 	int64_t units = units_of(card, r == 0 ? &metrics : NULL);
 	if (value_ok(units))
-		row[DEVICE_ENERGY] = gpu_accumulator_feed(&card->accumulator, context->t_ns, (uint64_t)units,
+		row[DEVICE_ENERGY_RAW] = gpu_accumulator_feed(&card->accumulator, context->t_ns, (uint64_t)units,
 			row[DEVICE_POWER]);
 	bool nothing_read = r < 0 && (context->energy_only || failure < 0) && !value_ok(row[DEVICE_POWER]) &&
-		!value_ok(row[DEVICE_ENERGY]);
+		!value_ok(row[DEVICE_ENERGY_RAW]);
 	return nothing_read && (drm_is_gone(r) || drm_is_gone(failure)) ? -ENODEV : 0;
 }

@@ -236,7 +236,7 @@ static enum drm_state read_card(struct intel_card *card, const struct sensor_con
 {
 	if (drm_power_sleeps(&card->power))
 		return DRM_ASLEEP;
-	int r = read_energy(&card->energy, &row[DEVICE_ENERGY]);
+	int r = read_energy(&card->energy, &row[DEVICE_ENERGY_RAW]);
 	if (!context->energy_only)
 		gauges_read(card->gauges, GAUGES, row);
 	if (row[DEVICE_POWER_CAP] == 0) // switched off
