@@ -145,11 +145,9 @@ static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool 
  * tells itself: energy is divided by it, and two that tell the same count nothing twice. */
 static void leave_to_others(int64_t row[DEVICE_COUNT])
 {
-	static const enum device_metric readers_own[] = {DEVICE_ENERGY, DEVICE_ENERGY_TIME, DEVICE_ENERGY_RAW,
-		DEVICE_POWER, DEVICE_POWER_AVERAGE, DEVICE_POWER_CAP, DEVICE_TEMPERATURE, DEVICE_SM_CLOCK,
-		DEVICE_MEMORY_CLOCK, DEVICE_THROTTLE_REASONS};
-	for (size_t i = 0; i < ARRAY_SIZE(readers_own); i++)
-		row[readers_own[i]] = VALUE_MISSING;
+	for (size_t m = 0; m < DEVICE_COUNT; m++)
+		if (m < DEVICE_UTILIZATION || m > DEVICE_OTHERS_MIG_SHARE)
+			row[m] = VALUE_MISSING;
 }
 
 static bool is_empty(const int64_t row[DEVICE_COUNT])
