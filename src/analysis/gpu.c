@@ -5,7 +5,7 @@
 #include "analysis/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <errno.h>
 

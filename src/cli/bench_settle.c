@@ -5,7 +5,7 @@
 #include "base/known.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 #include "cli/idle_baseline.h"
 #include "process/machine.h"
 #include "sampler/edges.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 
 #include "base/fields_json.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 // clang-format off
 

@@ -9,8 +9,8 @@
 #include "cli/measure_store.h"
 #include "cli/sender.h"
 #include "process/machine.h"
-#include "sensor/gpu/gpu_environment.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
+#include "sensor/gpu_roster.h"
 #include "store/sub_tracking_rows.h"
 
 #include <errno.h>

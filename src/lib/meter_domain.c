@@ -10,7 +10,7 @@
 #include "lib/meter_domain.h"
 
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 // Of a counter whose period nobody has measured or stated: none that we know is slower but the wall meters.
 static const double PERIOD_UNKNOWN_S = 0.1;

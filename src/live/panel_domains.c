@@ -2,7 +2,7 @@
 #include "live/panels.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 #include "sampler/devices.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <string.h>
 

@@ -3,8 +3,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/stamp.h"
-#include "sensor/unreadable.h"
+#include "sensor/internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
-#include "sensor/privileged.h"
+#include "sensor/internal.h"
 
 #include "base/util.h"
-#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>

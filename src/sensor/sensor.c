@@ -2,9 +2,9 @@
 
 #include "base/search.h"
 #include "base/util.h"
-#include "sensor/cpu_temperature.h"
-#include "sensor/gpu/gpu_gain.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_gain.h"
+#include "sensor/gpu_roster.h"
+#include "sensor/internal.h"
 
 #include <assert.h>
 #include <errno.h>

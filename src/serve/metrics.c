@@ -1,7 +1,7 @@
 #include "serve/metrics.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <stdio.h>
 

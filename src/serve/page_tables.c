@@ -2,7 +2,7 @@
 #include "serve/page_parts.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 #include "report/html.h"
 #include "report/page/part.h"
 #include "report/report.h"

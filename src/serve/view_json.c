@@ -3,7 +3,7 @@
 
 #include "base/fields_json.h"
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 #include "report/parts.h"
 
 // clang-format off

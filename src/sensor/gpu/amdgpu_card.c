@@ -1,7 +1,6 @@
-#include "sensor/gpu/amdgpu_card.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
-#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,13 +2,10 @@
 
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/gauge.h"
+#include "sensor/gpu/drm.h"
 #include "sensor/gpu/drm_cards.h"
-#include "sensor/gpu/drm_clients.h"
-#include "sensor/gpu/drm_state.h"
-#include "sensor/gpu/gpu_choice.h"
-#include "sensor/gpu/gpu_roster.h"
-#include "sensor/unreadable.h"
+#include "sensor/gpu_roster.h"
+#include "sensor/sysfs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "sensor/gpu/nvml_energy.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

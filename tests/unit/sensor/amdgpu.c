@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_roster.h"
 #include "tree.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 #include "base/util.h"
 #include "rows.h"

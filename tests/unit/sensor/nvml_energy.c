@@ -1,5 +1,5 @@
 /* Where energy and power come from, and what their time stamps are worth. */
-#include "sensor/gpu/nvml_energy.h"
+#include "sensor/gpu/nvml.h"
 
 #include "nvml_fixture.h"
 

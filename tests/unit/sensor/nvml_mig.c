@@ -2,7 +2,7 @@
 #include "sensor/sensor.h"
 
 #include "nvml_fixture.h"
-#include "sensor/gpu/nvml_mig.h"
+#include "sensor/gpu/nvml.h"
 
 #define MISSING VALUE_MISSING
 #define THREE "mig MIG-a 1 0 3 42 20000000000 NVIDIA A100-SXM4-40GB MIG 3g.20gb\n"

@@ -1,7 +1,7 @@
-#include "sensor/perf_pmu.h"
+#include "sensor/internal.h"
 
 #include "one_sensor.h"
-#include "sensor/cpu_topology.h"
+#include "sensor/sysfs.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -1,5 +1,5 @@
 /* Counters for root only, through a helper that does as it is told: what powercap and amd_energy make of it. */
-#include "sensor/privileged.h"
+#include "sensor/internal.h"
 
 #include "fake_helper.h"
 #include "one_sensor.h"

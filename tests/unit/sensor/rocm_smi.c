@@ -1,8 +1,8 @@
-#include "sensor/gpu/rocm_smi.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_roster.h"
 #include "sensor/sensor.h"
 #include "tree.h"
 

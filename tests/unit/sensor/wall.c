@@ -1,8 +1,7 @@
-#include "sensor/wall_csv.h"
+#include "sensor/internal.h"
 
 #include "one_sensor.h"
 #include "sampler/counter.h"
-#include "sensor/stamp.h"
 
 #include <errno.h>
 

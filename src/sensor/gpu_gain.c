@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 #include "base/buf.h"
 #include "base/num.h"
