@@ -16,6 +16,7 @@ static const struct gauge gauges[AMDGPU_GAUGES] = {
 	{DEVICE_MEMORY_UTILIZATION, false, 1, {"mem_busy_percent"}},
 	{DEVICE_MEMORY_USED, false, 1, {"mem_info_vram_used"}},
 	{DEVICE_TEMPERATURE, true, 1000, {"temp1_input", "temp2_input"}},
+	{DEVICE_MEMORY_TEMPERATURE, true, 1000, {"temp3_input"}}, // labelled mem
 	{DEVICE_SM_CLOCK, true, 1000000, {"freq1_input"}},
 	{DEVICE_MEMORY_CLOCK, true, 1000000, {"freq2_input"}},
 };

@@ -180,7 +180,7 @@ size_t amdgpu_users_merge(struct device_user *users, size_t n, size_t room, cons
 
 /* One GPU behind the amdgpu driver: what it is, and one reading of everything that /sys tells of it. */
 
-enum { AMDGPU_GAUGES = 8 };
+enum { AMDGPU_GAUGES = 9 };
 
 struct amdgpu_card {
 	struct drm_card found;

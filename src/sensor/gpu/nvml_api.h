@@ -45,6 +45,7 @@ enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_T
 
 // Numbers of nvmlDeviceGetFieldValues, and what a value is of. ENERGY_OF is the one that takes a scope.
 enum {
+	NVML_FIELD_MEMORY_TEMPERATURE = 82, // °C
 	NVML_FIELD_ENERGY = 83,
 	NVML_FIELD_POWER_AVERAGE = 185,
 	NVML_FIELD_POWER_INSTANT = 186,

@@ -142,6 +142,23 @@ static int read_temperature(const struct query *q)
 	return read_number_of(q->api->temperature_c, 0, q, DEVICE_TEMPERATURE);
 }
 
+// Only boards with HBM have it, and nothing that is switched on has 0 °C.
+static int read_memory_temperature(const struct query *q)
+{
+	struct nvml_field field = {.id = NVML_FIELD_MEMORY_TEMPERATURE};
+	uint64_t celsius;
+	if (q->api->fields == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = q->api->fields(q->gpu->board.handle, 1, &field);
+	code = code == NVML_SUCCESS ? field.code : code;
+	if (code == NVML_INVALID_ARGUMENT) // of a driver that does not know the field
+		return NVML_NOT_SUPPORTED;
+	if (code == NVML_SUCCESS && nvml_value_u64(&field.value, field.value_type, &celsius) && celsius > 0 &&
+		celsius < 200)
+		q->row[DEVICE_MEMORY_TEMPERATURE] = (int64_t)celsius;
+	return code;
+}
+
 static int read_sm_clock(const struct query *q)
 {
 	return read_number_of(q->api->clock_mhz, NVML_CLOCK_SM, q, DEVICE_SM_CLOCK);
@@ -278,6 +295,7 @@ static const struct {
 	{NVML_QUERY_POWER_CAP, NVML_SELDOM, DEVICE_POWER_CAP, read_power_cap},
 	{NVML_QUERY_UTILIZATION, NVML_OFTEN, DEVICE_UTILIZATION, read_utilization},
 	{NVML_QUERY_TEMPERATURE, NVML_OFTEN, DEVICE_TEMPERATURE, read_temperature},
+	{NVML_QUERY_MEMORY_TEMPERATURE, NVML_OFTEN, DEVICE_MEMORY_TEMPERATURE, read_memory_temperature},
 	{NVML_QUERY_SM_CLOCK, NVML_OFTEN, DEVICE_SM_CLOCK, read_sm_clock},
 	{NVML_QUERY_MEMORY_CLOCK, NVML_OFTEN, DEVICE_MEMORY_CLOCK, read_memory_clock},
 	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},

@@ -63,6 +63,8 @@ static const struct file navi31[] = {
 	{"hwmon/hwmon4/power1_cap_max", "348000000\n"},
 	{"hwmon/hwmon4/temp1_input", "45000\n"},
 	{"hwmon/hwmon4/temp2_input", "52000\n"},
+	{"hwmon/hwmon4/temp3_label", "mem\n"},
+	{"hwmon/hwmon4/temp3_input", "58000\n"},
 	{"hwmon/hwmon4/freq1_input", "1500000000\n"},
 	{"hwmon/hwmon4/freq2_input", "96000000\n"},
 	{"gpu_busy_percent", "7\n"},
@@ -157,6 +159,7 @@ static void reads_a_card(void **state)
 		{DEVICE_MEMORY_UTILIZATION, 2},
 		{DEVICE_MEMORY_USED, 536870912},
 		{DEVICE_TEMPERATURE, 45},
+		{DEVICE_MEMORY_TEMPERATURE, 58},
 		{DEVICE_SM_CLOCK, 1500},
 		{DEVICE_MEMORY_CLOCK, 96},
 	};
