@@ -30,11 +30,9 @@ static void open_domain(struct host *host, size_t i, enum domain_kind kind, int 
 		.in_total = true,
 		.target_w = (double)NAN,
 		.cap_w = kind == DOMAIN_GPU ? 700 : (double)NAN,
-		.temperature_c = (double)NAN,
-		.utilization_percent = (double)NAN,
-		.memory_used_bytes = (double)NAN,
+#define DEVICE_LIVE(id, member, ...) .member = (double)NAN,
+#include "metric/metrics.def"
 		.memory_total_bytes = kind == DOMAIN_GPU ? 85520809984.0 : (double)NAN,
-		.clock_mhz = (double)NAN,
 		.throttle_bits = kind == DOMAIN_GPU ? 0 : VALUE_MISSING,
 	};
 }

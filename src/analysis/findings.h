@@ -27,7 +27,8 @@ struct domain_finding {
 	bool disagrees;                          // the two are further apart than both errors explain
 	double stalled_s;                        // the counter stood still when it should have moved
 	bool unseen;                             // the run was too short for the counter to move
-	double max_temperature_c;
+#define DEVICE_MAX(id, member, ...) double member; // over the run
+#include "metric/metrics.def"
 	double idle_w; // the idle power that was taken off, or is stored; NaN unknown
 	int64_t wraps, gaps;
 	bool in_total;
@@ -47,7 +48,10 @@ struct gpu_finding {
 	const struct run_device *device;
 	double energy_j, error_j, calibration_error_j, mean_w, max_w;
 	int64_t max_memory_bytes, target_max_memory_bytes;
-	double mean_utilization_percent, target_mean_utilization_percent, max_temperature_c, throttled_s, cap_w;
+#define DEVICE_MEAN(id, member, ...) double member; // over time
+#define DEVICE_MAX(id, member, ...) double member;
+#include "metric/metrics.def"
+	double throttled_s, cap_w;
 };
 
 /* gpu_tracker's ResourceUsage, in bytes, percent and seconds; report/ converts to the units asked. */

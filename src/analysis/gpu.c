@@ -5,7 +5,7 @@
 #include "analysis/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <errno.h>
 
@@ -27,9 +27,17 @@ static double weighted_mean(struct weighted w)
 	return w.s > 0 ? w.sum / w.s : (double)NAN;
 }
 
+static const struct {
+	enum device_metric metric;
+	size_t offset; // in struct gpu_finding
+} means[] = {
+#define DEVICE_MEAN(id, member, ...) {DEVICE_##id, offsetof(struct gpu_finding, member)},
+#include "metric/metrics.def"
+};
+
 static void over_time(const struct run *run, const struct run_device *device, struct gpu_finding *gpu)
 {
-	struct weighted all = {0}, target = {0}, throttled = {0};
+	struct weighted sums[ARRAY_SIZE(means)] = {0}, throttled = {0};
 	int64_t hole_ns = curve_hole_ns(run_fact_i64(run, FACT_INTERVAL));
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);
@@ -43,13 +51,13 @@ static void over_time(const struct run *run, const struct run_device *device, st
 			if (dt_ns > hole_ns)
 				continue;
 			int64_t reasons = device->values[DEVICE_THROTTLE_REASONS][i];
-			weigh(&all, device->values[DEVICE_UTILIZATION][i], dt_s);
-			weigh(&target, device->values[DEVICE_TARGET_UTILIZATION][i], dt_s);
+			for (size_t m = 0; m < ARRAY_SIZE(means); m++)
+				weigh(&sums[m], device->values[means[m].metric][i], dt_s);
 			weigh(&throttled, value_ok(reasons) ? throttle_held_back(reasons) != 0 : VALUE_MISSING, dt_s);
 		}
 	}
-	gpu->mean_utilization_percent = weighted_mean(all);
-	gpu->target_mean_utilization_percent = weighted_mean(target);
+	for (size_t m = 0; m < ARRAY_SIZE(means); m++)
+		*(double *)(void *)((char *)gpu + means[m].offset) = weighted_mean(sums[m]);
 	gpu->throttled_s = throttled.s > 0 ? throttled.sum : (double)NAN;
 }
 
@@ -94,7 +102,8 @@ static struct gpu_finding describe(const struct run *run, const struct domain_fi
 		.max_w = domain->max_w,
 		.max_memory_bytes = max_known(device->values[DEVICE_MEMORY_USED], device->n),
 		.target_max_memory_bytes = max_target_memory(device),
-		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
+#define DEVICE_MAX(id, member, ...) .member = domain->member,
+#include "metric/metrics.def"
 		.cap_w = value_to_double(last_known(device->values[DEVICE_POWER_CAP], device->n), 1e-3),
 	};
 	over_time(run, device, &gpu);

@@ -204,3 +204,10 @@ int file_kept_read_u64(struct file_kept *kept, uint64_t *ret_value)
 	ssize_t length = file_kept_read(kept, text, sizeof(text));
 	return length < 0 ? (int)length : num_parse_sysfs_u64(text, (size_t)length, ret_value);
 }
+
+int file_kept_read_i64(struct file_kept *kept, int64_t *ret_value)
+{
+	char text[64];
+	ssize_t length = file_kept_read(kept, text, sizeof(text));
+	return length < 0 ? (int)length : num_parse_sysfs_i64(text, (size_t)length, ret_value);
+}

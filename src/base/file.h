@@ -40,3 +40,4 @@ void file_kept_close(struct file_kept *kept);
 // One reading, NUL-terminated; length or negative errno.
 ssize_t file_kept_read(struct file_kept *kept, char *out, size_t size);
 int file_kept_read_u64(struct file_kept *kept, uint64_t *ret_value);
+int file_kept_read_i64(struct file_kept *kept, int64_t *ret_value); // with a sign, as drivers write it

@@ -1,8 +1,7 @@
 #include "base/util.h"
 #include "cap/files.h"
-#include "sensor/gauge.h"
 #include "sensor/gpu/drm_cards.h"
-#include "sensor/gpu/drm_state.h"
+#include "sensor/sysfs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 
 #include "cap/ops.h"
 #include "sensor/gpu/nvml_api.h"
-#include "sensor/gpu/nvml_bus.h"
 
 struct cap_nvml {
 	struct nvml_api api;

@@ -5,7 +5,7 @@
 #include "base/known.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ static void look(struct bench_settle *settle, struct look *ret_look)
 		}
 		struct counter *counter = &settle->counters[i];
 		uint32_t resets = counter->resets;
-		counter_feed(counter, context.t_ns, row[DEVICE_ENERGY], false);
+		counter_feed(counter, context.t_ns, row[DEVICE_ENERGY_RAW], false);
 		seen.is_whole &= counter->resets == resets;
 		if (counter->primed)
 			seen.energy_j = add_known(seen.energy_j, (double)counter->total * 1e-6);

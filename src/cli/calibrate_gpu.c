@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "process/machine.h"
 #include "report/report.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -80,7 +80,7 @@ static void blame_processes(struct calibration *c, double share)
 // One that sleeps, or fell off the bus: it does nothing that could be seen here, and nothing of it is measured.
 static bool gives_nothing(const int64_t *values)
 {
-	return !value_ok(values[DEVICE_ENERGY]) && !value_ok(values[DEVICE_POWER]);
+	return !value_ok(values[DEVICE_ENERGY_RAW]) && !value_ok(values[DEVICE_POWER]);
 }
 
 // A GPU has to say in one way at least that nobody uses it, and in none that somebody does.

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -45,7 +45,7 @@ static void read_all(struct tune_search *search, struct look *look)
 		look->energy_j[i] = (double)NAN;
 		if (!devices->sensors.devices[sensor]->has_energy)
 			continue;
-		counter_feed(counter, context.t_ns, row[DEVICE_ENERGY], false);
+		counter_feed(counter, context.t_ns, row[DEVICE_ENERGY_RAW], false);
 		if (counter->primed)
 			look->energy_j[i] = (double)counter->total * 1e-6;
 	}

@@ -31,8 +31,8 @@ static void put_readings(const struct domain *domain, const int64_t *values, str
 	put_number("memory_used_bytes", values[DEVICE_MEMORY_USED], out);
 	if (value_ok(values[DEVICE_POWER]))
 		buf_printf(out, "power_mw constant %lld\n", (long long)values[DEVICE_POWER]);
-	if (value_ok(values[DEVICE_ENERGY]))
-		buf_printf(out, "energy_start_mj %lld\n", (long long)(values[DEVICE_ENERGY] / 1000));
+	if (value_ok(values[DEVICE_ENERGY_RAW]))
+		buf_printf(out, "energy_start_mj %lld\n", (long long)(values[DEVICE_ENERGY_RAW] / 1000));
 	if (domain->update_period_ns >= NS_PER_MS)
 		buf_printf(out, "energy_period_ms %lld\n", (long long)(domain->update_period_ns / NS_PER_MS));
 	put_number("temperature_c", values[DEVICE_TEMPERATURE], out);
@@ -46,7 +46,7 @@ static void put_readings(const struct domain *domain, const int64_t *values, str
 	if (value_ok(cap_mw)) // the range is not asked for; a fixture only needs one that holds the limit
 		buf_printf(out, "limits_mw 1000 %lld %lld %lld\n", (long long)cap_mw, (long long)cap_mw,
 			(long long)cap_mw);
-	put_missing("nvmlDeviceGetTotalEnergyConsumption", values[DEVICE_ENERGY], out);
+	put_missing("nvmlDeviceGetTotalEnergyConsumption", values[DEVICE_ENERGY_RAW], out);
 	put_missing("nvmlDeviceGetPowerUsage", values[DEVICE_POWER], out);
 	if (!value_ok(values[DEVICE_POWER])) // nor by fields
 		buf_str(out, "field_error 185 0 3\nfield_error 186 0 3\n");

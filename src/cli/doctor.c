@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "process/machine.h"
 #include "sampler/counter.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -86,8 +86,8 @@ static bool look(struct doctor *doctor, const struct wattle_env *env, struct edg
 	bool more = false;
 	sensor_set_read(&doctor->set, &context, values);
 	for (size_t i = 0; i < doctor->set.n_devices; i++) {
-		if (value_ok(values[i][DEVICE_ENERGY]))
-			edge_watch_feed(&watches[i], context.t_ns, (uint64_t)values[i][DEVICE_ENERGY]);
+		if (value_ok(values[i][DEVICE_ENERGY_RAW]))
+			edge_watch_feed(&watches[i], context.t_ns, (uint64_t)values[i][DEVICE_ENERGY_RAW]);
 		more = more || !is_done(doctor->set.devices[i], &watches[i], context.t_ns - began_ns);
 	}
 	return more && context.t_ns - began_ns < WATCH_NS;
@@ -104,9 +104,9 @@ static void watch(struct doctor *doctor, const struct wattle_env *env, int64_t (
 	while (look(doctor, env, watches, values, began_ns))
 		usleep(LOOK_PAUSE_US);
 	for (size_t i = 0; i < doctor->set.n_devices; i++) {
-		struct domain *domain = doctor->set.devices[i];
-		if (wants_watching(domain))
-			edge_watch_period(&watches[i], &domain->update_period_ns, &domain->update_jitter_ns);
+		struct update_period *period = &doctor->periods[i];
+		if (wants_watching(doctor->set.devices[i]))
+			edge_watch_period(&watches[i], &period->period_ns, &period->jitter_ns);
 	}
 	free(watches);
 }
@@ -147,8 +147,8 @@ static int read_twice(struct doctor *doctor, const struct wattle_env *env)
 static void last_reading(const int64_t *values, struct doctor_row *row)
 {
 	row->last = (double)NAN;
-	if (value_ok(values[DEVICE_ENERGY])) {
-		row->last = (double)values[DEVICE_ENERGY] / 1e6;
+	if (value_ok(values[DEVICE_ENERGY_RAW])) {
+		row->last = (double)values[DEVICE_ENERGY_RAW] / 1e6;
 		row->last_unit = "J";
 	} else if (value_ok(values[DEVICE_POWER])) {
 		row->last = (double)values[DEVICE_POWER] / 1e3;
@@ -173,6 +173,11 @@ static bool has_package(const struct doctor *doctor)
 	return false;
 }
 
+static struct update_period period_stated(const struct domain *domain)
+{
+	return (struct update_period){domain->update_period_ns, domain->update_jitter_ns};
+}
+
 static int make_rows(struct doctor *doctor, const struct wattle_env *env)
 {
 	const struct sensor_set *set = &doctor->set;
@@ -181,15 +186,37 @@ static int make_rows(struct doctor *doctor, const struct wattle_env *env)
 		return -ENOMEM;
 	size_t n = 0;
 	if (!has_sensor(set, "powercap") && !has_package(doctor) && doctor_explain_powercap(env, &doctor->missing))
-		doctor->rows[n++] = (struct doctor_row){"powercap", &doctor->missing, (double)NAN, NULL};
+		doctor->rows[n++] = (struct doctor_row){
+			.sensor = "powercap", .domain = &doctor->missing, .last = (double)NAN};
 	const int64_t(*values)[DEVICE_COUNT] = (const int64_t(*)[DEVICE_COUNT])set->rows;
+	size_t device = 0;
 	for (size_t s = 0; s < set->n_slots; s++)
 		for (size_t i = 0; i < set->slots[s].n_domains; i++, n++) {
+			const struct domain *domain = &set->slots[s].domains[i];
 			doctor->rows[n] = (struct doctor_row){.sensor = set->slots[s].ops->name,
-				.domain = &set->slots[s].domains[i]};
+				.domain = domain,
+				.period = period_stated(domain)};
 			last_reading(*values++, &doctor->rows[n]);
+			if (!domain->used)
+				continue;
+			doctor->rows[n].period = doctor->periods[device];
+			doctor->rows[n].idle = doctor->idle[device].power_w > 0 ? &doctor->idle[device] : NULL;
+			device++;
 		}
 	doctor->n_rows = n;
+	return 0;
+}
+
+static int describe_devices(struct doctor *doctor, const struct wattle_env *env)
+{
+	const struct sensor_set *set = &doctor->set;
+	doctor->periods = calloc_array(set->n_devices, sizeof(*doctor->periods));
+	doctor->idle = calloc_array(set->n_devices, sizeof(*doctor->idle));
+	if (doctor->periods == NULL || doctor->idle == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < set->n_devices; i++)
+		doctor->periods[i] = period_stated(set->devices[i]);
+	idle_baseline_of(env, set, doctor->idle, doctor->baseline_note, sizeof(doctor->baseline_note));
 	return 0;
 }
 
@@ -202,8 +229,9 @@ int doctor_open(struct doctor *doctor, const struct wattle_env *env, struct watt
 	if (r < 0)
 		return r;
 	doctor->is_open = true;
-	idle_baseline_apply(env, &doctor->set, doctor->baseline_note, sizeof(doctor->baseline_note));
-	r = read_twice(doctor, env);
+	r = describe_devices(doctor, env);
+	if (r == 0)
+		r = read_twice(doctor, env);
 	if (r == 0)
 		r = make_rows(doctor, env);
 	if (r == 0)
@@ -217,5 +245,7 @@ void doctor_close(struct doctor *doctor)
 	if (doctor->is_open)
 		sensor_set_close(&doctor->set);
 	free(doctor->rows);
+	free(doctor->periods);
+	free(doctor->idle);
 	*doctor = (struct doctor){0};
 }

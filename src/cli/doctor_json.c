@@ -3,7 +3,7 @@
 
 #include "base/fields.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 // clang-format off
 
@@ -42,12 +42,12 @@ static const char *lasting_remedy(const struct object_at *at, struct buf *scratc
 
 static double update_period_s(const struct object_at *at)
 {
-	return known((double)domain_of(at)->update_period_ns, 1e9);
+	return known((double)((const struct doctor_row *)at->data)->period.period_ns, 1e9);
 }
 
 static double update_jitter_s(const struct object_at *at)
 {
-	return known((double)domain_of(at)->update_jitter_ns, 1e9);
+	return known((double)((const struct doctor_row *)at->data)->period.jitter_ns, 1e9);
 }
 
 static double resolution_j(const struct object_at *at)
@@ -62,7 +62,14 @@ static double relative_error(const struct object_at *at)
 
 static double idle_w(const struct object_at *at)
 {
-	return known(domain_of(at)->idle_w, 1);
+	const struct idle_power *idle = ((const struct doctor_row *)at->data)->idle;
+	return idle != NULL ? idle->power_w : (double)NAN;
+}
+
+static const char *idle_date(const struct object_at *at, struct buf *scratch)
+{
+	const struct idle_power *idle = ((const struct doctor_row *)at->data)->idle;
+	return idle != NULL ? idle->date : NULL;
 }
 
 static const char *const last_units[] = {"J", "W", NULL};
@@ -91,7 +98,7 @@ static const struct field row_fields[] = {
 	FIELD(R, last, NULL, "last reading"),
 	FIELD(R, last_unit, NULL, "unit of the last reading", .one_of = last_units),
 	FIELD_NUMBER("idle_w", idle_w, "W", "stored idle power"),
-	OF_DOMAIN("idle_date", idle_date, "when it was measured, RFC 3339"),
+	FIELD_TEXT("idle_date", idle_date, NULL, "when it was measured, RFC 3339"),
 };
 #undef OF_DOMAIN
 #undef R
@@ -123,19 +130,19 @@ static const void *gpu_item(const struct object_at *at, size_t i)
 
 static double factor(const struct object_at *at)
 {
-	return known(((const struct domain *)at->data)->gain, 1);
+	return known(domain_is_calibrated(at->data) ? domain_gain(at->data) : 0, 1);
 }
 
 static double error_percent(const struct object_at *at)
 {
 	const struct domain *domain = at->data;
-	return 100 * (domain->gain > 0 ? domain->gain_error : GPU_GAIN_ASSUMED_ERROR);
+	return 100 * (domain_is_calibrated(domain) ? domain->calibration->error : GPU_GAIN_ASSUMED_ERROR);
 }
 
 static const char *source(const struct object_at *at, struct buf *scratch)
 {
 	const struct domain *domain = at->data;
-	return domain->gain > 0 ? domain->gain_source : "uncalibrated";
+	return domain_is_calibrated(domain) ? domain->calibration->source : "uncalibrated";
 }
 
 static const struct field calibration_fields[] = {

@@ -50,9 +50,9 @@ static void put_names(const struct doctor_row *row, size_t start, struct buf *ou
 
 /* ---- used ---- */
 
-static void put_period(const struct domain *domain, struct buf *out)
+static void put_period(struct update_period period, struct buf *out)
 {
-	double period_ms = (double)domain->update_period_ns * 1e-6, jitter_ms = (double)domain->update_jitter_ns * 1e-6;
+	double period_ms = (double)period.period_ns * 1e-6, jitter_ms = (double)period.jitter_ns * 1e-6;
 	if (!(period_ms > 0)) {
 		buf_char(out, '-');
 		return;
@@ -94,7 +94,7 @@ static void put_used_row(const struct doctor *doctor, const struct doctor_row *r
 	buf_pad_to(out, start, LAST_AT);
 	put_last(row, out);
 	buf_pad_to(out, start, PERIOD_AT);
-	put_period(domain, out);
+	put_period(row->period, out);
 	buf_pad_to(out, start, STEP_AT);
 	if (domain->resolution_uj > 0)
 		human_energy(out, (double)domain->resolution_uj * 1e-6);

@@ -120,14 +120,14 @@ void doctor_calibration(const struct doctor *doctor, struct buf *text)
 		const struct domain *domain = doctor->set.devices[i];
 		if (domain->kind != DOMAIN_GPU)
 			continue;
-		if (!(domain->gain > 0)) {
+		if (!domain_is_calibrated(domain)) {
 			uncalibrated = domain;
 			continue;
 		}
 		buf_printf(text, "%s%s factor ", text->size == 0 ? "GPU calibration: " : ", ", domain->name);
-		human_number(text, domain->gain, 4);
+		human_number(text, domain->calibration->gain, 4);
 		buf_str(text, "\u00a0±\u00a0");
-		human_number(text, 100 * domain->gain_error, 2);
+		human_number(text, 100 * domain->calibration->error, 2);
 		buf_str(text, "\u00a0%");
 	}
 	if (text->size > 0)
@@ -144,13 +144,14 @@ void doctor_idle_power(const struct doctor *doctor, struct buf *text)
 {
 	for (size_t i = 0; i < doctor->set.n_devices; i++) {
 		const struct domain *domain = doctor->set.devices[i];
-		if (!(domain->idle_w > 0))
+		const struct idle_power *idle = &doctor->idle[i];
+		if (!(idle->power_w > 0))
 			continue;
 		if (text->size == 0)
-			buf_printf(text, "Idle power, measured %.10s: %s ", domain->idle_date, domain->name);
+			buf_printf(text, "Idle power, measured %.10s: %s ", idle->date, domain->name);
 		else
 			buf_printf(text, ", %s ", domain->name);
-		put_power(domain->idle_w, text);
+		put_power(idle->power_w, text);
 	}
 	if (text->size > 0)
 		buf_char(text, '.');

@@ -1,7 +1,7 @@
 #include "cli/sensors.h"
 
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -242,15 +242,8 @@ static const struct idle_entry *find(const struct idle_baseline *baseline, const
 	return NULL;
 }
 
-static void give(struct domain *domain, const struct idle_entry *entry)
-{
-	domain->idle_w = entry->idle_w;
-	domain->idle_error_w = entry->error_w;
-	domain->idle_temperature_c = entry->temperature_c;
-	text_copy(domain->idle_date, sizeof(domain->idle_date), entry->date);
-}
-
-size_t idle_baseline_apply(const struct wattle_env *env, struct sensor_set *set, char *ret_note, size_t size)
+size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *set, struct idle_power *ret_idle,
+	char *ret_note, size_t size)
 {
 	struct idle_baseline baseline;
 	struct wattle_error error = {0};
@@ -279,7 +272,8 @@ size_t idle_baseline_apply(const struct wattle_env *env, struct sensor_set *set,
 				entry->domain, entry->date, IDLE_BASELINE_DAYS);
 			continue;
 		}
-		give(set->devices[i], entry);
+		ret_idle[i] = (struct idle_power){entry->idle_w, entry->error_w, entry->temperature_c};
+		text_copy(ret_idle[i].date, sizeof(ret_idle[i].date), entry->date);
 		given++;
 	}
 	idle_baseline_finish(&baseline);

@@ -48,7 +48,7 @@ static void feed_energy(struct idle_watch *watch, int64_t t_ns, int64_t raw_uj)
 void idle_watch_feed(struct idle_watch *watch, int64_t t_ns, const int64_t values[DEVICE_COUNT])
 {
 	if (watch->domain->has_energy) {
-		feed_energy(watch, t_ns, values[DEVICE_ENERGY]);
+		feed_energy(watch, t_ns, values[DEVICE_ENERGY_RAW]);
 	} else if (value_ok(values[DEVICE_POWER])) {
 		watch->power_sum_w += (double)values[DEVICE_POWER] * 1e-3;
 		watch->n_powers++;

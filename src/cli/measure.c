@@ -6,8 +6,8 @@
 #include "base/util.h"
 #include "cli/sensors.h"
 #include "process/machine.h"
-#include "sensor/gpu/gpu_environment.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
+#include "sensor/gpu_roster.h"
 #include "store/sub_tracking.h"
 
 #include <errno.h>
@@ -135,12 +135,16 @@ static struct gpus_of_machine find_gpus(const struct sensor_set *sensors)
 	return gpus;
 }
 
-static void apply_idle_baseline(struct measure *measure)
+static int read_idle_baseline(struct measure *measure, struct wattle_error *reterr)
 {
 	char note[200];
-	idle_baseline_apply(&measure->env, &measure->sensors, note, sizeof(note));
+	measure->idle = calloc_array(measure->sensors.n_devices, sizeof(*measure->idle));
+	if (measure->idle == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	idle_baseline_of(&measure->env, &measure->sensors, measure->idle, note, sizeof(note));
 	if (note[0] != '\0' && !measure->options.disable_logs)
 		cli_warn(note);
+	return 0;
 }
 
 static int open_sensors(struct measure *measure, struct wattle_error *reterr)
@@ -158,7 +162,7 @@ static int open_sensors(struct measure *measure, struct wattle_error *reterr)
 	if (r == 0 && measure->sensors.gain_note[0] != '\0' && !measure->options.disable_logs)
 		cli_warn(measure->sensors.gain_note);
 	if (r == 0 && strcmp(measure->options.attribution, "active") == 0)
-		apply_idle_baseline(measure);
+		r = read_idle_baseline(measure, reterr);
 	return r;
 }
 
@@ -229,6 +233,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.cgroup = options->cgroup != NULL ? command[0] : NULL,
 		.devices = measure->sensors.devices,
 		.sources = measure->sensors.sources,
+		.idle = measure->idle,
 		.n_devices = measure->sensors.n_devices,
 		.memory_total_bytes = reading.memory_total_bytes,
 		.n_cores = n_cores,
@@ -405,6 +410,7 @@ void measure_close(struct measure *measure, bool discard)
 	sender_free(measure->sender);
 	if (measure->sensors_are_open)
 		sensor_set_close(&measure->sensors);
+	free(measure->idle);
 	if (measure->env_is_open)
 		env_close(&measure->env);
 	*measure = (struct measure){0};

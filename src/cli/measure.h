@@ -183,6 +183,7 @@ struct measure {
 	struct wattle_env env;
 	struct measure_job job;
 	struct sensor_set sensors;
+	struct idle_power *idle; // owned: of each device, --attribution active; NULL: not wanted
 	char path[4096];  // of the run file
 	mode_t file_mode; // of it and of the tracking file
 	struct outbox_sink sinks[2];

@@ -1,8 +1,8 @@
 #include "helper/server.h"
 
 #include "base/util.h"
-#include "sensor/hwmon_chip.h"
-#include "sensor/powercap.h"
+#include "sensor/internal.h"
+#include "sensor/sysfs.h"
 
 #include <errno.h>
 #include <stdio.h>

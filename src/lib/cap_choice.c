@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "lib/disabled.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 #include "sensor/sensor.h"
 
 #include <errno.h>

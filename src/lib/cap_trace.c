@@ -43,7 +43,7 @@ static void update(struct cap_trace *trace, int64_t t_ns, int64_t off_ns, double
 static void feed_counter(struct cap_trace *trace, int64_t t_ns, const int64_t row[DEVICE_COUNT])
 {
 	uint64_t before = trace->counter.total;
-	enum counter_event event = counter_feed(&trace->counter, t_ns, row[DEVICE_ENERGY], false);
+	enum counter_event event = counter_feed(&trace->counter, t_ns, row[DEVICE_ENERGY_RAW], false);
 	if (event == COUNTER_GAP)
 		return;
 	trace->is_lost |= trace->counter.resets > 0 || trace->counter.ambiguous > 0;

@@ -8,7 +8,7 @@
 #include "lib/meter_domain.h"
 #include "lib/tracker_options.h"
 #include "process/machine.h"
-#include "sensor/gpu/gpu_environment.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 

@@ -10,7 +10,7 @@
 #include "lib/meter_domain.h"
 
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 // Of a counter whose period nobody has measured or stated: none that we know is slower but the wall meters.
 static const double PERIOD_UNKNOWN_S = 0.1;
@@ -46,7 +46,7 @@ void meter_domain_start(struct meter_domain *domain, int64_t t_ns, const int64_t
 	domain->energy_j = 0;
 	domain->is_whole = domain->is_model ||
 		(description->has_energy &&
-			counter_feed(&domain->counter, t_ns, row[DEVICE_ENERGY], false) == COUNTER_FIRST);
+			counter_feed(&domain->counter, t_ns, row[DEVICE_ENERGY_RAW], false) == COUNTER_FIRST);
 }
 
 static void feed_model(struct meter_domain *domain, int64_t t_ns, int64_t power_mw)
@@ -69,7 +69,7 @@ void meter_domain_feed(struct meter_domain *domain, int64_t t_ns, const int64_t 
 	if (domain->is_model)
 		feed_model(domain, t_ns, row[DEVICE_POWER]);
 	else if (domain->domain->has_energy)
-		feed_counter(domain, t_ns, row[DEVICE_ENERGY], suspended);
+		feed_counter(domain, t_ns, row[DEVICE_ENERGY_RAW], suspended);
 	domain->last_t_ns = t_ns;
 }
 
@@ -125,7 +125,7 @@ static double calibration_error(const struct domain *domain)
 {
 	if (domain->kind != DOMAIN_GPU || domain->provenance == PROVENANCE_ESTIMATED)
 		return (double)NAN;
-	return domain->gain > 0 ? domain->gain_error : GPU_GAIN_ASSUMED_ERROR;
+	return domain_is_calibrated(domain) ? domain->calibration->error : GPU_GAIN_ASSUMED_ERROR;
 }
 
 struct meter_amount meter_domain_amount(const struct meter_domain *domain)

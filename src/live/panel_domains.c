@@ -2,7 +2,7 @@
 #include "live/panels.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <stdio.h>
 
@@ -36,33 +36,45 @@ static enum colour domain_colour(const struct now *now, size_t domain)
 	return colour_of_series(number);
 }
 
-static void write_unit(struct line *line, double value, const char *unit, int width)
+static void write_unit(struct line *line, double value, const char *tag, const char *unit, int width)
 {
 	char text[FIGURE_SIZE + 16] = "";
 	if (!isnan(value))
-		snprintf(text, sizeof(text), "%.0f%s", value, unit);
+		snprintf(text, sizeof(text), "%s%.0f%s", tag, value, unit);
 	line_column(line, pen_plain, text, width - 1, true);
 }
 
-static bool has_utilization(const struct now_domain *domain)
+static const char *unit_percent(const struct line *line)
 {
-	return !isnan(domain->utilization_percent);
+	return " %";
 }
 
-static void write_utilization(struct line *line, const struct now_domain *domain, int width)
+static const char *unit_celsius(const struct line *line)
 {
-	write_unit(line, domain->utilization_percent, " %", width);
+	return sign(line->frame, SIGN_DEGREE);
 }
 
-static bool has_temperature(const struct now_domain *domain)
+static const char *unit_megahertz(const struct line *line)
 {
-	return !isnan(domain->temperature_c);
+	return " MHz";
 }
 
-static void write_temperature(struct line *line, const struct now_domain *domain, int width)
-{
-	write_unit(line, domain->temperature_c, sign(line->frame, SIGN_DEGREE), width);
-}
+// A gauge that is a number and its unit: has_MEMBER and write_MEMBER. Memory is written beside what there is of it.
+#define GAUGE_percent GAUGE
+#define GAUGE_celsius GAUGE
+#define GAUGE_megahertz GAUGE
+#define GAUGE_bytes(...)
+#define GAUGE(member, format, tag)                                                                                     \
+	static bool has_##member(const struct now_domain *domain)                                                      \
+	{                                                                                                              \
+		return !isnan(domain->member);                                                                         \
+	}                                                                                                              \
+	static void write_##member(struct line *line, const struct now_domain *domain, int width)                      \
+	{                                                                                                              \
+		write_unit(line, domain->member, tag, unit_##format(line), width);                                     \
+	}
+#define DEVICE_LIVE(id, member, unit, format, tag, ...) GAUGE_##format(member, format, tag)
+#include "metric/metrics.def"
 
 static bool has_memory(const struct now_domain *domain)
 {
@@ -86,16 +98,6 @@ static bool is_throttled(const struct now_domain *domain)
 static void write_throttling(struct line *line, const struct now_domain *domain, int width)
 {
 	line_column(line, pen_warn, is_throttled(domain) ? "throttled" : "", width - 1, false);
-}
-
-static bool has_clock(const struct now_domain *domain)
-{
-	return !isnan(domain->clock_mhz);
-}
-
-static void write_clock(struct line *line, const struct now_domain *domain, int width)
-{
-	write_unit(line, domain->clock_mhz, " MHz", width);
 }
 
 static bool has_provenance(const struct now_domain *domain)
@@ -126,13 +128,24 @@ static void write_device(struct line *line, const struct now_domain *domain, int
 }
 
 static const struct extra extras[] = {
-	{6, has_utilization, write_utilization},
-	{7, has_temperature, write_temperature},
+#define EXTRA_percent(member, tag) {5 + sizeof(tag), has_##member, write_##member},
+#define EXTRA_celsius(member, tag) {6 + sizeof(tag), has_##member, write_##member},
+#define EXTRA_bytes(...)
+#define EXTRA_megahertz(...)
+#define DEVICE_LIVE(id, member, unit, format, tag, ...) EXTRA_##format(member, tag)
+#include "metric/metrics.def"
 	{12, has_memory, write_memory},
 	{10, is_throttled, write_throttling},
 	{10, has_provenance, write_provenance},
 	{24, has_device, write_device},
-	{9, has_clock, write_clock},
+#undef EXTRA_percent
+#undef EXTRA_celsius
+#undef EXTRA_megahertz
+#define EXTRA_percent(...)
+#define EXTRA_celsius(...)
+#define EXTRA_megahertz(member, tag) {8 + sizeof(tag), has_##member, write_##member},
+#define DEVICE_LIVE(id, member, unit, format, tag, ...) EXTRA_##format(member, tag)
+#include "metric/metrics.def"
 	{10, has_provenance, write_source},
 };
 

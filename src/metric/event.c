@@ -1,7 +1,7 @@
 #include "metric/event.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,11 +9,11 @@
 #define IN_RUN(...)
 #define IN_DEVICE(...)
 #define IN_PROCESS(...)
-#define METRIC(id, scope, ...) IN_##scope(__VA_ARGS__)
 
 #undef IN_RUN
 #define IN_RUN(...) ROW(__VA_ARGS__)
 static const struct metric run_metrics[] = {
+#define METRIC(id, scope, ...) IN_##scope(__VA_ARGS__)
 #include "metric/metrics.def"
 };
 #undef IN_RUN
@@ -22,6 +22,7 @@ static const struct metric run_metrics[] = {
 #undef IN_DEVICE
 #define IN_DEVICE(...) ROW(__VA_ARGS__)
 static const struct metric device_metrics[] = {
+#define METRIC(id, scope, ...) IN_##scope(__VA_ARGS__)
 #include "metric/metrics.def"
 };
 #undef IN_DEVICE
@@ -30,13 +31,13 @@ static const struct metric device_metrics[] = {
 #undef IN_PROCESS
 #define IN_PROCESS(...) ROW(__VA_ARGS__)
 static const struct metric process_metrics[] = {
+#define METRIC(id, scope, ...) IN_##scope(__VA_ARGS__)
 #include "metric/metrics.def"
 };
 
 #undef IN_RUN
 #undef IN_DEVICE
 #undef IN_PROCESS
-#undef METRIC
 #undef ROW
 #undef FAMILY
 

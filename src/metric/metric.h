@@ -11,34 +11,30 @@ enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 
 /* Within a scope metrics are numbered from 0: RUN_SELF_CPU, …, RUN_COUNT; DEVICE_ENERGY, …, DEVICE_COUNT;
  * PROCESS_PROCESS_CPU, …, PROCESS_COUNT. A row of values is indexed by these. */
-#define METRIC_ENUM_RUN(id) RUN_##id,
-#define METRIC_ENUM_DEVICE(id)
-#define METRIC_ENUM_PROCESS(id)
-#define METRIC(id, scope, ...) METRIC_ENUM_##scope(id)
+#define METRIC_OF_RUN_RUN(id) RUN_##id,
+#define METRIC_OF_RUN_DEVICE(id)
+#define METRIC_OF_RUN_PROCESS(id)
+#define METRIC_OF_DEVICE_RUN(id)
+#define METRIC_OF_DEVICE_DEVICE(id) DEVICE_##id,
+#define METRIC_OF_DEVICE_PROCESS(id)
+#define METRIC_OF_PROCESS_RUN(id)
+#define METRIC_OF_PROCESS_DEVICE(id)
+#define METRIC_OF_PROCESS_PROCESS(id) id,
 enum run_metric {
+#define METRIC(id, scope, ...) METRIC_OF_RUN_##scope(id)
 #include "metric/metrics.def"
 	RUN_COUNT
 };
-#undef METRIC_ENUM_RUN
-#undef METRIC_ENUM_DEVICE
-#define METRIC_ENUM_RUN(id)
-#define METRIC_ENUM_DEVICE(id) DEVICE_##id,
 enum device_metric {
+#define METRIC(id, scope, ...) METRIC_OF_DEVICE_##scope(id)
 #include "metric/metrics.def"
 	DEVICE_COUNT
 };
-#undef METRIC_ENUM_DEVICE
-#undef METRIC_ENUM_PROCESS
-#define METRIC_ENUM_DEVICE(id)
-#define METRIC_ENUM_PROCESS(id) id,
 enum process_metric {
+#define METRIC(id, scope, ...) METRIC_OF_PROCESS_##scope(id)
 #include "metric/metrics.def"
 	PROCESS_COUNT
 };
-#undef METRIC_ENUM_RUN
-#undef METRIC_ENUM_DEVICE
-#undef METRIC_ENUM_PROCESS
-#undef METRIC
 
 struct metric {
 	const char *name; // column name, ends in the unit
@@ -84,3 +80,20 @@ struct record *batch_add(struct batch *batch, enum metric_scope scope, int64_t t
 // for (const struct record *r = batch_first(b); r; r = batch_next(b, r))
 const struct record *batch_first(const struct batch *batch);
 const struct record *batch_next(const struct batch *batch, const struct record *record);
+
+/* Why a GPU's clocks are held back: NVML's reasons, into which the sensors of other makers put theirs
+ * (metric throttle_reasons_bits). */
+
+enum { THROTTLE_REASONS = 6 };
+struct throttle_reason {
+	int64_t bit;
+	const char *key;   // as NVML calls it, for machines
+	const char *words; // for people
+};
+extern const struct throttle_reason throttle_reasons[THROTTLE_REASONS];
+
+// The bits that hold a busy GPU back; 0: none, or unknown.
+int64_t throttle_held_back(int64_t bits);
+enum { THROTTLE_WORDS_SIZE = 160 };
+void throttle_words(int64_t bits,
+	char words[THROTTLE_WORDS_SIZE]); // "power limit, thermal slowdown"; "" where nothing does

@@ -1,4 +1,4 @@
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <stdio.h>
 

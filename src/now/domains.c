@@ -85,11 +85,9 @@ static int open_domain(struct domain_table *table, size_t i, const struct now_op
 		.power_w = none,
 		.cap_w = none,
 		.target_w = none,
-		.temperature_c = none,
-		.utilization_percent = none,
-		.memory_used_bytes = none,
+#define DEVICE_LIVE(id, member, ...) .member = none,
+#include "metric/metrics.def"
 		.memory_total_bytes = domain->memory_total_bytes > 0 ? (double)domain->memory_total_bytes : none,
-		.clock_mhz = none,
 		.throttle_bits = VALUE_MISSING,
 	};
 	resume(table, i, options);
@@ -178,10 +176,8 @@ static void fill(struct now_domain *domain, const struct meter *meter, const int
 	domain->resets = meter->counter.resets;
 	domain->gaps = meter->counter.gaps;
 	domain->cap_w = value_to_double(row[DEVICE_POWER_CAP], 1e-3);
-	domain->temperature_c = value_to_double(row[DEVICE_TEMPERATURE], 1);
-	domain->utilization_percent = value_to_double(row[DEVICE_UTILIZATION], 1);
-	domain->memory_used_bytes = value_to_double(row[DEVICE_MEMORY_USED], 1);
-	domain->clock_mhz = value_to_double(row[DEVICE_SM_CLOCK], 1);
+#define DEVICE_LIVE(id, member, ...) domain->member = value_to_double(row[DEVICE_##id], 1);
+#include "metric/metrics.def"
 	domain->throttle_bits = row[DEVICE_THROTTLE_REASONS];
 }
 

@@ -86,7 +86,7 @@ static int64_t longest_rest_ns(const struct meter *meter)
 static void feed_counter(struct meter *meter, int64_t t_ns, const int64_t *row, bool suspended)
 {
 	uint64_t before_uj = meter->counter.total;
-	enum counter_event event = counter_feed(&meter->counter, t_ns, row[DEVICE_ENERGY], suspended);
+	enum counter_event event = counter_feed(&meter->counter, t_ns, row[DEVICE_ENERGY_RAW], suspended);
 	double gain = domain_gain(meter->domain);
 	if (event == COUNTER_GAP) { // the sensor may still know the power
 		meter->power_w = gain * value_to_double(row[DEVICE_POWER], 1e-3);

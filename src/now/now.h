@@ -67,7 +67,9 @@ struct now_domain {
 	double power_w;    // over the time since the look before; of a counter between its own updates
 	double cap_w;      // limit in force
 	double target_w;   // attributed to the tree of options.pid
-	double temperature_c, utilization_percent, memory_used_bytes, memory_total_bytes, clock_mhz;
+#define DEVICE_LIVE(id, member, ...) double member;
+#include "metric/metrics.def"
+	double memory_total_bytes;
 	int64_t throttle_bits; // NVML's mask; VALUE_MISSING unknown
 	uint32_t wraps, resets, gaps;
 	struct now_history power_history_w, utilization_history_percent;

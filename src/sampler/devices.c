@@ -1,7 +1,7 @@
 #include "sampler/sampler.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <string.h>
 
@@ -33,16 +33,14 @@ static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char
 /* The period is kept up as long as the run lasts. One that the sensor states is not replaced by a longer one that is only
  * seen because the counter's steps are coarse: at 5 W a counter of whole joules moves every 200 ms, however often it
  * is updated. */
-static void keep_period_up(struct domain *domain, const struct edge_watch *watch)
+static void keep_period_up(const struct domain *domain, const struct edge_watch *watch, struct update_period *period)
 {
-	int64_t period_ns, jitter_ns;
-	if (!edge_watch_period(watch, &period_ns, &jitter_ns))
+	struct update_period seen;
+	if (!edge_watch_period(watch, &seen.period_ns, &seen.jitter_ns))
 		return;
 	bool coarse = domain->resolution_uj > 0 && watch->smallest_step <= 2 * domain->resolution_uj;
-	if (coarse && domain->update_period_ns > 0 && domain->update_period_ns < period_ns)
-		return;
-	domain->update_period_ns = period_ns;
-	domain->update_jitter_ns = jitter_ns;
+	if (!coarse || period->period_ns <= 0 || period->period_ns >= seen.period_ns)
+		*period = seen;
 }
 
 // Where counting begins, anew or at all.
@@ -54,23 +52,23 @@ static bool is_beginning(enum counter_event event)
 // From the raw counter to the extended one; true if it moved.
 static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, bool suspended)
 {
-	struct domain *domain = sampler->sensors->devices[device];
+	const struct domain *domain = sampler->sensors->devices[device];
 	struct counter *counter = &sampler->counters[device];
-	int64_t *energy_uj = &sampler->rows[device][DEVICE_ENERGY];
+	int64_t *row = sampler->rows[device], raw_uj = row[DEVICE_ENERGY_RAW];
 	if (!domain->has_energy)
 		return false;
 	bool was_in_gap = counter->in_gap;
-	enum counter_event event = counter_feed(counter, t_ns, *energy_uj, suspended);
+	enum counter_event event = counter_feed(counter, t_ns, raw_uj, suspended);
 	if (event != COUNTER_GAP || !was_in_gap) // a gap is told once
 		tell_counter_event(sampler, t_ns, domain->name, event);
-	if (!value_ok(*energy_uj))
+	if (!value_ok(raw_uj))
 		return false;
-	if (is_beginning(event))
-		sampler->rows[device][DEVICE_ENERGY_RAW] = *energy_uj;
-	bool moved = edge_watch_feed(&sampler->watches[device], t_ns, (uint64_t)*energy_uj);
+	row[DEVICE_ENERGY] = (int64_t)counter->total;
+	if (!is_beginning(event))
+		row[DEVICE_ENERGY_RAW] = VALUE_MISSING; // it follows from the one stored at the beginning
+	bool moved = edge_watch_feed(&sampler->watches[device], t_ns, (uint64_t)raw_uj);
 	if (moved)
-		keep_period_up(domain, &sampler->watches[device]);
-	*energy_uj = (int64_t)counter->total;
+		keep_period_up(domain, &sampler->watches[device], &sampler->periods[device]);
 	return moved;
 }
 
@@ -147,11 +145,9 @@ static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool 
  * tells itself: energy is divided by it, and two that tell the same count nothing twice. */
 static void leave_to_others(int64_t row[DEVICE_COUNT])
 {
-	static const enum device_metric readers_own[] = {DEVICE_ENERGY, DEVICE_ENERGY_TIME, DEVICE_ENERGY_RAW,
-		DEVICE_POWER, DEVICE_POWER_AVERAGE, DEVICE_POWER_CAP, DEVICE_TEMPERATURE, DEVICE_SM_CLOCK,
-		DEVICE_MEMORY_CLOCK, DEVICE_THROTTLE_REASONS};
-	for (size_t i = 0; i < ARRAY_SIZE(readers_own); i++)
-		row[readers_own[i]] = VALUE_MISSING;
+	for (size_t m = 0; m < DEVICE_COUNT; m++)
+		if (m < DEVICE_UTILIZATION || m > DEVICE_OTHERS_MIG_SHARE)
+			row[m] = VALUE_MISSING;
 }
 
 static bool is_empty(const int64_t row[DEVICE_COUNT])
@@ -205,7 +201,7 @@ static struct record *store_look(struct batch *batch, size_t device, const struc
 static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct batch *batch)
 {
 	const int64_t *row = sampler->rows[device];
-	if (!sampler_reads(sampler, device) || !value_ok(row[DEVICE_ENERGY]))
+	if (!sampler_reads(sampler, device) || !value_ok(row[DEVICE_ENERGY_RAW]))
 		return; // a gap is the ticks' business
 	const struct device_look before = sampler->looks[device];
 	bool moved = extend_energy(sampler, device, t_ns, false);
@@ -243,7 +239,7 @@ void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *bat
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		const int64_t *row = sampler->rows[i];
 		bool has_power = value_ok(row[DEVICE_POWER]) || value_ok(row[DEVICE_POWER_AVERAGE]);
-		if (!sampler_reads(sampler, i) || !has_power || !value_ok(row[DEVICE_ENERGY]))
+		if (!sampler_reads(sampler, i) || !has_power || !value_ok(row[DEVICE_ENERGY_RAW]))
 			continue;
 		extend_energy(sampler, i, t_ns, false);
 		remember(sampler, i, t_ns, true);

@@ -151,7 +151,7 @@ static void settle_self(const struct recorder *recorder, struct store_footer *fo
 	if (companion != NULL && value_ok(footer->self_max_rss_bytes))
 		footer->self_max_rss_bytes += companion->max_rss_bytes;
 	footer->self_wakeups = recorder->n_wakeups;
-	footer->devices = recorder->sensors->devices;
+	footer->periods = recorder->sampler.periods; // used before the sampler is closed
 	footer->n_devices = recorder->sensors->n_devices;
 }
 

@@ -22,20 +22,20 @@ static const int64_t LAST_MAX_NS = 160 * NS_PER_MS, LAST_MIN_PART = 4;
 // Readings in the time that a wrap takes at full power, and the shortest time between them.
 static const int64_t LOOKS_A_WRAP = 4, WRAP_LOOK_MIN_NS = 200 * NS_PER_MS;
 
-static const struct domain *domain_of(const struct probe *probe, size_t device)
+static int64_t period_of(const struct probe *probe, size_t device)
 {
-	return probe->sampler->sensors->devices[device];
+	return probe->sampler->periods[device].period_ns;
 }
 
 // A counter that is ours to read.
 static bool is_counter(const struct probe *probe, size_t device)
 {
-	return domain_of(probe, device)->has_energy && sampler_reads(probe->sampler, device);
+	return probe->sampler->sensors->devices[device]->has_energy && sampler_reads(probe->sampler, device);
 }
 
 static bool is_slow(const struct probe *probe, size_t device)
 {
-	int64_t period_ns = domain_of(probe, device)->update_period_ns;
+	int64_t period_ns = period_of(probe, device);
 	return is_counter(probe, device) && (period_ns == 0 || period_ns >= SLOW_NS);
 }
 
@@ -46,10 +46,9 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 
 /* How far apart the looks at a counter are. While its period is not known, the resolution follows what has passed without
  * a change. */
-static int64_t step_ns(const struct domain *domain, int64_t passed_ns)
+static int64_t step_ns(int64_t period_ns, int64_t passed_ns)
 {
-	int64_t period_ns = domain->update_period_ns > 0 ? domain->update_period_ns : passed_ns / 2;
-	return clamp(period_ns / LOOKS_A_PERIOD, LOOK_MIN_NS, LOOK_MAX_NS);
+	return clamp((period_ns > 0 ? period_ns : passed_ns / 2) / LOOKS_A_PERIOD, LOOK_MIN_NS, LOOK_MAX_NS);
 }
 
 static void begin_round(struct probe *probe, int64_t now_ns)
@@ -81,7 +80,7 @@ void probe_close(struct probe *probe)
 static bool wants(const struct probe *probe, size_t device, int64_t now_ns)
 {
 	const struct edge_watch *watch = &probe->sampler->watches[device];
-	int64_t period_ns = domain_of(probe, device)->update_period_ns;
+	int64_t period_ns = period_of(probe, device);
 	size_t wanted = probe->edges_wanted[device] + (period_ns == 0 ? EDGES_UNKNOWN : 0);
 	if (!is_slow(probe, device) || watch->n_edges >= wanted)
 		return false;
@@ -97,7 +96,7 @@ static int64_t shortest_step_ns(const struct probe *probe, int64_t now_ns)
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
 		if (!wants(probe, i, now_ns))
 			continue;
-		int64_t step = step_ns(domain_of(probe, i), now_ns - probe->began_ns);
+		int64_t step = step_ns(period_of(probe, i), now_ns - probe->began_ns);
 		// The ticks themselves are as good as looks.
 		if (probe->sampler->options.interval_ns <= step)
 			continue;
@@ -112,7 +111,7 @@ static int64_t wrap_look_ns(const struct probe *probe)
 {
 	int64_t next_ns = VALUE_MISSING;
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
-		const struct domain *domain = domain_of(probe, i);
+		const struct domain *domain = probe->sampler->sensors->devices[i];
 		if (!is_counter(probe, i) || domain->energy_range_uj == 0 || !(domain->max_power_w > 0))
 			continue;
 		double wrap_s = (double)domain->energy_range_uj / 1e6 / domain->max_power_w;
@@ -165,10 +164,9 @@ void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns)
 {
 	begin_round(probe, end_ns);
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
-		const struct domain *domain = domain_of(probe, i);
-		bool told = is_slow(probe, i) && domain->update_period_ns > 0 &&
-			probe->sampler->watches[i].n_edges > 0 &&
-			end_ns - start_ns >= domain->update_period_ns / LAST_MIN_PART;
+		int64_t period_ns = period_of(probe, i);
+		bool told = is_slow(probe, i) && period_ns > 0 && probe->sampler->watches[i].n_edges > 0 &&
+			end_ns - start_ns >= period_ns / LAST_MIN_PART;
 		// Changes seen since end_ns were made at ticks before; one more is what is waited for.
 		probe->edges_wanted[i] = told ? probe->sampler->watches[i].n_edges + 1 : 0;
 	}
@@ -178,12 +176,11 @@ int64_t probe_last_ns(struct probe *probe, int64_t now_ns)
 {
 	int64_t next_ns = VALUE_MISSING, passed_ns = now_ns - probe->began_ns;
 	for (size_t i = 0; i < probe->sampler->sensors->n_devices; i++) {
-		const struct domain *domain = domain_of(probe, i);
-		int64_t late_ns = domain->update_period_ns * 3 / 2;
+		int64_t late_ns = period_of(probe, i) * 3 / 2;
 		if (probe->sampler->watches[i].n_edges >= probe->edges_wanted[i] ||
 			passed_ns >= (late_ns < LAST_MAX_NS ? late_ns : LAST_MAX_NS))
 			continue;
-		int64_t at_ns = now_ns + step_ns(domain, passed_ns);
+		int64_t at_ns = now_ns + step_ns(period_of(probe, i), passed_ns);
 		if (!value_ok(next_ns) || at_ns < next_ns)
 			next_ns = at_ns;
 	}

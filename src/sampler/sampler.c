@@ -23,6 +23,7 @@ static void counters_init(struct sampler *sampler)
 		const struct domain *domain = sampler->sensors->devices[i];
 		counter_init(&sampler->counters[i], domain->energy_range_uj, domain->max_power_w);
 		edge_watch_init(&sampler->watches[i]);
+		sampler->periods[i] = (struct update_period){domain->update_period_ns, domain->update_jitter_ns};
 	}
 }
 
@@ -38,6 +39,7 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 		.counters = calloc_array(n, sizeof(*sampler->counters)),
 		.rows = calloc_array(n, sizeof(*sampler->rows)),
 		.watches = calloc_array(n, sizeof(*sampler->watches)),
+		.periods = calloc_array(n, sizeof(*sampler->periods)),
 		.looks = calloc_array(n, sizeof(*sampler->looks)),
 		.told = calloc_array(n, sizeof(*sampler->told)),
 		.left = calloc_array(n, sizeof(*sampler->left)),
@@ -53,8 +55,8 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 	machine_open(&sampler->machine, env);
 	if (memory_reader_open(&sampler->memory, options->budget_percent, env_now_ns(env)) < 0)
 		return -ENOMEM;
-	if (sampler->counters == NULL || sampler->rows == NULL || sampler->watches == NULL || sampler->looks == NULL ||
-		sampler->told == NULL || sampler->left == NULL)
+	if (sampler->counters == NULL || sampler->rows == NULL || sampler->watches == NULL ||
+		sampler->periods == NULL || sampler->looks == NULL || sampler->told == NULL || sampler->left == NULL)
 		return -ENOMEM;
 	counters_init(sampler);
 	return 0;
@@ -67,6 +69,7 @@ void sampler_close(struct sampler *sampler)
 	free(sampler->counters);
 	free(sampler->rows);
 	free(sampler->watches);
+	free(sampler->periods);
 	free(sampler->looks);
 	free(sampler->told);
 	free(sampler->left);

@@ -44,6 +44,7 @@ struct sampler {
 	struct counter *counters;      // owned: one a device
 	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
 	struct edge_watch *watches;    // owned: one a device, when its counter is updated
+	struct update_period *periods; // owned: one a device: as its sensor states it, then as it is seen
 	struct device_look *looks;     // owned: one a device, the last reading, which may not be stored
 	struct device_told *told;      // owned: one a device, what the events have said of it
 	bool *left; // owned: one a device, whether another recorder reads it (sampler/claims.h); none is at first

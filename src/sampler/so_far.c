@@ -97,9 +97,9 @@ static void take_counter(struct so_far *so_far, struct so_far_device *device, co
 	device->is_known = true;
 }
 
-static int64_t period_of(const struct so_far_device *device, const struct domain *domain)
+static int64_t period_of(const struct so_far_device *device, const struct update_period *period)
 {
-	return domain->update_period_ns > 0 ? domain->update_period_ns : device->rest_ns;
+	return period->period_ns > 0 ? period->period_ns : device->rest_ns;
 }
 
 static double ahead_uj(const struct so_far_device *device, int64_t period_ns, int64_t t_ns)
@@ -131,7 +131,7 @@ static double used_uj(struct so_far *so_far, const struct sampler *sampler, size
 	const struct domain *domain = sampler->sensors->devices[i];
 	const struct counter *counter = &sampler->counters[i];
 	if (domain->has_energy)
-		take_counter(so_far, device, counter, domain->update_period_ns);
+		take_counter(so_far, device, counter, sampler->periods[i].period_ns);
 	else
 		take_power(so_far, device, sampler->rows[i][DEVICE_POWER], t_ns);
 	bool is_begun = device->moved_ns != 0 ||
@@ -140,9 +140,9 @@ static double used_uj(struct so_far *so_far, const struct sampler *sampler, size
 		return (double)NAN;
 	if (!domain->has_energy)
 		return device->counted_uj - device->early_uj;
-	int64_t period_ns = domain->update_period_ns;
+	int64_t period_ns = sampler->periods[i].period_ns;
 	double early_uj = device->early_uj + before_start_uj(device, so_far->start_ns, period_ns);
-	return device->counted_uj - early_uj + ahead_uj(device, period_of(device, domain), t_ns);
+	return device->counted_uj - early_uj + ahead_uj(device, period_of(device, &sampler->periods[i]), t_ns);
 }
 
 /* ---- where steps ended ---- */
@@ -195,7 +195,7 @@ static int64_t period_beside(const struct so_far *so_far, const struct sampler *
 	const struct sensor_set *set = sampler->sensors;
 	int64_t longest_ns = 0;
 	for (size_t k = 0; k < set->n_devices; k++) {
-		int64_t period_ns = period_of(&so_far->devices[k], set->devices[k]);
+		int64_t period_ns = period_of(&so_far->devices[k], &sampler->periods[k]);
 		bool is_beside = so_far->devices[k].in_total && so_far->devices[k].moved_ns != 0 &&
 			strcmp(set->sources[k], set->sources[i]) == 0;
 		if (is_beside && period_ns > longest_ns)
@@ -209,7 +209,7 @@ static int64_t period_beside(const struct so_far *so_far, const struct sampler *
 static bool has_pace(const struct so_far *so_far, const struct sampler *sampler, size_t i)
 {
 	const struct so_far_device *device = &so_far->devices[i];
-	int64_t period_ns = period_of(device, sampler->sensors->devices[i]);
+	int64_t period_ns = period_of(device, &sampler->periods[i]);
 	if (!sampler->sensors->devices[i]->has_energy || (period_ns > 0 && device->moved_ns != 0))
 		return true;
 	if (period_ns <= 0 && device->moved_ns == 0)

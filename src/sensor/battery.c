@@ -2,9 +2,8 @@
 
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/num.h"
 #include "base/util.h"
-#include "sensor/unreadable.h"
+#include "sensor/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -62,12 +61,8 @@ static void add_battery(struct batteries *all, int root_fd, const char *name)
 
 static int read_magnitude(struct file_kept *kept, double *ret_value)
 {
-	char text[32];
 	int64_t value;
-	ssize_t length = file_kept_read(kept, text, sizeof(text));
-	if (length < 0)
-		return (int)length;
-	int r = num_parse_sysfs_i64(text, (size_t)length, &value);
+	int r = file_kept_read_i64(kept, &value);
 	if (r == 0)
 		*ret_value = fabs((double)value);
 	return r;

@@ -1,4 +1,4 @@
-#include "sensor/cpu_power.h"
+#include "sensor/internal.h"
 
 #include "base/util.h"
 

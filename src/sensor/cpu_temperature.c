@@ -1,10 +1,9 @@
-#include "sensor/cpu_temperature.h"
+#include "sensor/internal.h"
 
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/num.h"
-#include "sensor/cpu_topology.h"
-#include "sensor/hwmon_chip.h"
+#include "sensor/sysfs.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -178,10 +177,8 @@ void cpu_temperature_close(struct cpu_temperature *temperature)
 
 static int64_t read_probe_mc(struct probe *probe)
 {
-	char text[32];
 	int64_t value;
-	ssize_t length = file_kept_read(&probe->input, text, sizeof(text));
-	if (length <= 0 || num_parse_sysfs_i64(text, (size_t)length, &value) < 0)
+	if (file_kept_read_i64(&probe->input, &value) < 0)
 		return VALUE_MISSING;
 	return value > PLAUSIBLE_MIN_MC && value < PLAUSIBLE_MAX_MC ? value : VALUE_MISSING;
 }

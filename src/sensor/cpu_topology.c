@@ -1,4 +1,4 @@
-#include "sensor/cpu_topology.h"
+#include "sensor/sysfs.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -3,8 +3,7 @@
 #include "base/file.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/stamp.h"
-#include "sensor/unreadable.h"
+#include "sensor/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -180,7 +179,7 @@ static void tell_energy(struct cray *cray, size_t i, const struct line *line, in
 		meter->base_uj = meter->last_uj - raw_uj +
 			counter_restart_jump_uj(cray->domains[i].max_power_w, t_ns - cray->first_t_ns);
 	meter->restarted = false;
-	meter->last_uj = row[DEVICE_ENERGY] = meter->base_uj + raw_uj;
+	meter->last_uj = row[DEVICE_ENERGY_RAW] = meter->base_uj + raw_uj;
 	if (value_ok(line->stamp_ns))
 		row[DEVICE_ENERGY_TIME] = stamp_to_monotonic(&meter->clock, line->stamp_ns, t_ns);
 }

@@ -1,4 +1,4 @@
-#include "sensor/gauge.h"
+#include "sensor/sysfs.h"
 
 #include "base/num.h"
 #include "base/util.h"
@@ -6,20 +6,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-static int read_number(struct file_kept *file, int64_t *ret_value)
-{
-	char text[64];
-	ssize_t length = file_kept_read(file, text, sizeof(text));
-	return length < 0 ? (int)length : num_parse_sysfs_i64(text, (size_t)length, ret_value);
-}
-
 // A file that is refused stays in the list: the reason is told, and rights may come.
 static bool is_usable(struct file_kept *file, int opened, bool asleep)
 {
 	int64_t value;
 	if (opened == -EACCES || opened == -EPERM)
 		return true;
-	return opened == 0 && (asleep || read_number(file, &value) == 0);
+	return opened == 0 && (asleep || file_kept_read_i64(file, &value) == 0);
 }
 
 // The first that gives a number; where none does now, the first that is there: it may later.
@@ -63,7 +56,7 @@ int gauges_read(struct gauge_file *files, size_t n, int64_t *row)
 		int64_t value;
 		if (files[i].file.path[0] == '\0')
 			continue;
-		int r = read_number(&files[i].file, &value);
+		int r = file_kept_read_i64(&files[i].file, &value);
 		if (r == 0)
 			row[files[i].gauge->metric] = value / files[i].gauge->divisor;
 		else

@@ -1,8 +1,6 @@
-#include "sensor/hwmon.h"
+#include "sensor/internal.h"
 
-#include "base/num.h"
 #include "base/util.h"
-#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,21 +88,14 @@ void hwmon_add_term(struct hwmon *hwmon, int at, const struct hwmon_chip *chip, 
 		keep(hwmon, chip, factor, &term->factor);
 }
 
-static int read_i64(struct file_kept *kept, int64_t *ret_value)
-{
-	char text[32];
-	ssize_t length = file_kept_read(kept, text, sizeof(text));
-	return length < 0 ? (int)length : num_parse_sysfs_i64(text, (size_t)length, ret_value);
-}
-
 static int read_term_mw(struct hwmon_term *term, double *ret_mw, struct file_kept **ret_failed)
 {
 	int64_t value, factor = 1;
 	*ret_failed = &term->value;
-	int r = read_i64(&term->value, &value);
+	int r = file_kept_read_i64(&term->value, &value);
 	if (r == 0 && term->has_factor) {
 		*ret_failed = &term->factor;
-		r = read_i64(&term->factor, &factor);
+		r = file_kept_read_i64(&term->factor, &factor);
 	}
 	if (r == 0)
 		*ret_mw = (double)value * (double)factor * term->unit;

@@ -1,8 +1,7 @@
-#include "sensor/hwmon.h"
+#include "sensor/internal.h"
 
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/unreadable.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,8 @@
-#include "sensor/hwmon.h"
+#include "sensor/internal.h"
 
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/cpu_topology.h"
-#include "sensor/unreadable.h"
+#include "sensor/sysfs.h"
 
 #include <stdio.h>
 

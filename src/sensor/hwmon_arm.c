@@ -1,4 +1,4 @@
-#include "sensor/hwmon.h"
+#include "sensor/internal.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "sensor/hwmon_chip.h"
+#include "sensor/sysfs.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

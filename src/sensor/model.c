@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "sensor/container.h"
-#include "sensor/cpu_power.h"
+#include "sensor/internal.h"
 
 #include <stdio.h>
 

@@ -1,20 +1,126 @@
-#include "sensor/sensor.h"
+#include "sensor/internal.h"
 
 #include "base/file.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "sensor/container.h"
-#include "sensor/cpu_topology.h"
-#include "sensor/domain_nest.h"
-#include "sensor/perf_pmu.h"
+#include "sensor/sensor.h"
+#include "sensor/sysfs.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+// "0x1f" or "31"; *at ends behind it.
+static bool read_number(const char **at, uint64_t *ret_value)
+{
+	char *end;
+	if (**at < '0' || **at > '9')
+		return false;
+	errno = 0;
+	*ret_value = strtoull(*at, &end, 0);
+	*at = end;
+	return errno == 0;
+}
+
+static uint64_t *find_word(struct perf_event_code *code, const char *name, size_t length)
+{
+	const struct {
+		const char *name;
+		uint64_t *word;
+	} words[] = {{"config", &code->config}, {"config1", &code->config1}, {"config2", &code->config2}};
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (strlen(words[i].name) == length && strncmp(words[i].name, name, length) == 0)
+			return words[i].word;
+	return NULL;
+}
+
+/* Deals the value's bits out, lowest first, to the ranges of the format: "config:0-7,32-35". */
+static int put_bits(const char *format, uint64_t value, struct perf_event_code *code)
+{
+	const char *at = strchr(format, ':');
+	uint64_t *word = at != NULL ? find_word(code, format, (size_t)(at - format)) : NULL;
+	if (word == NULL)
+		return -EINVAL;
+	do {
+		uint64_t low, high;
+		at++;
+		if (!read_number(&at, &low))
+			return -EINVAL;
+		high = low;
+		if (*at == '-' && (at++, !read_number(&at, &high)))
+			return -EINVAL;
+		if (high < low || high > 63)
+			return -EINVAL;
+		uint64_t bits = high - low + 1;
+		uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+		*word |= (value & mask) << low;
+		value = bits == 64 ? 0 : value >> bits;
+	} while (*at == ',');
+	return value == 0 ? 0 : -EINVAL;
+}
+
+static int put_term(int root_fd, const char *folder, const char *term, uint64_t value, struct perf_event_code *code)
+{
+	char path[256], format[64];
+	if ((size_t)snprintf(path, sizeof(path), "%s/format/%s", folder, term) >= sizeof(path))
+		return -EINVAL;
+	if (strchr(term, '/') == NULL && file_read_line_in(root_fd, path, format, sizeof(format)) > 0)
+		return put_bits(format, value, code);
+	// A whole word may be named itself: "config1=0x3".
+	uint64_t *word = find_word(code, term, strlen(term));
+	if (word == NULL)
+		return -EINVAL;
+	*word = value;
+	return 0;
+}
+
+int perf_pmu_encode(int root_fd, const char *folder, const char *terms, struct perf_event_code *ret_code)
+{
+	struct perf_event_code code = {0};
+	const char *at = terms;
+	for (;;) {
+		char term[48];
+		uint64_t value = 1; // a term alone is a flag
+		size_t length = strcspn(at, "=,");
+		if (length == 0 || length >= sizeof(term))
+			return -EINVAL;
+		memcpy(term, at, length);
+		term[length] = '\0';
+		at += length;
+		if (*at == '=' && (at++, !read_number(&at, &value)))
+			return -EINVAL;
+		int r = put_term(root_fd, folder, term, value, &code);
+		if (r < 0)
+			return r;
+		if (*at == '\0')
+			break;
+		if (*at++ != ',')
+			return -EINVAL;
+	}
+	*ret_code = code;
+	return 0;
+}
+
+int perf_pmu_read_scale(int root_fd, const char *folder, const char *event, double *ret_joules)
+{
+	char path[256], text[64];
+	const char *end;
+	snprintf(path, sizeof(path), "%s/events/%s.unit", folder, event);
+	if (file_read_line_in(root_fd, path, text, sizeof(text)) <= 0 || strcmp(text, "Joules") != 0)
+		return -EINVAL;
+	snprintf(path, sizeof(path), "%s/events/%s.scale", folder, event);
+	if (file_read_line_in(root_fd, path, text, sizeof(text)) <= 0)
+		return -EINVAL;
+	double joules = num_read_double(text, &end);
+	if (end == text || *end != '\0' || !(joules > 0) || !isfinite(joules))
+		return -EINVAL;
+	*ret_joules = joules;
+	return 0;
+}
 
 /* The RAPL counters once more, through perf's `power` PMU: one open per event and per CPU of its cpumask, counts of
  * 64 bits that the kernel extends itself, and no file that root would have to open up. It is taken where powercap's
@@ -95,15 +201,6 @@ static void name_domain(const struct place *place, struct domain *d, bool first_
 		snprintf(d->inside, sizeof(d->inside), "package-%s", at);
 }
 
-__attribute__((format(printf, 2, 3))) static void refuse(struct domain *d, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(d->why, sizeof(d->why), format, args);
-	va_end(args);
-	d->readable = d->used = false;
-}
-
 /* Counting on a whole CPU takes a capability, or a setting of at most 0. Debian and Ubuntu know levels above 2, at
  * which CAP_PERFMON is not enough. */
 static void explain_refusal(const struct wattle_env *env, struct domain *d)
@@ -114,14 +211,14 @@ static void explain_refusal(const struct wattle_env *env, struct domain *d)
 	bool known = length > 0 && num_parse_i64(text, &paranoid) == 0;
 	const char *sysctl = "sudo sysctl kernel.perf_event_paranoid=0";
 	if (known && paranoid <= 0) {
-		refuse(d, "perf_event_paranoid is %lld, yet perf_event_open is refused: a filter of system calls",
+		domain_leave_out(d, "perf_event_paranoid is %lld, yet perf_event_open is refused: a filter of system calls",
 			(long long)paranoid);
 		text_copy(d->remedy, sizeof(d->remedy), container_perf_remedy(container_detect(env)));
 	} else if (paranoid >= 3) {
-		refuse(d, "perf_event_paranoid is %lld, which asks for CAP_SYS_ADMIN", (long long)paranoid);
+		domain_leave_out(d, "perf_event_paranoid is %lld, which asks for CAP_SYS_ADMIN", (long long)paranoid);
 		text_copy(d->remedy, sizeof(d->remedy), sysctl);
 	} else {
-		refuse(d, "perf_event_paranoid is %lld, which asks for CAP_PERFMON", (long long)paranoid);
+		domain_leave_out(d, "perf_event_paranoid is %lld, which asks for CAP_PERFMON", (long long)paranoid);
 		snprintf(d->remedy, sizeof(d->remedy), "sudo setcap cap_perfmon+ep $(command -v wattle) # or: %s",
 			sysctl);
 	}
@@ -144,9 +241,9 @@ static void open_event(const struct wattle_env *env, uint32_t type, const struct
 	if (errno == EACCES || errno == EPERM)
 		explain_refusal(env, d);
 	else if (errno == ENOSYS)
-		refuse(d, "this kernel, or a filter of system calls, has no perf_event_open");
+		domain_leave_out(d, "this kernel, or a filter of system calls, has no perf_event_open");
 	else
-		refuse(d, "perf_event_open on CPU %d: %s", cpu, strerror(errno));
+		domain_leave_out(d, "perf_event_open on CPU %d: %s", cpu, strerror(errno));
 }
 
 static void add_event(struct perf *perf, const struct wattle_env *env, uint32_t type, const struct event *event,
@@ -169,11 +266,11 @@ static void add_event(struct perf *perf, const struct wattle_env *env, uint32_t 
 	snprintf(d->device, sizeof(d->device), "power/%s/ on CPU %d", event->name, place->cpu);
 	struct perf_event_code code;
 	if (perf_pmu_encode(env->sysfs_fd, folder, terms, &code) < 0)
-		refuse(d, "events/%s is not understood", event->name);
+		domain_leave_out(d, "events/%s is not understood", event->name);
 	else if (perf_pmu_read_scale(env->sysfs_fd, folder, event->name, &counter->joules_per_count) < 0)
-		refuse(d, "events/%s has no scale in joules", event->name);
+		domain_leave_out(d, "events/%s has no scale in joules", event->name);
 	else if (place->twin >= 0)
-		refuse(d, "another CPU of the same package shows the same counter");
+		domain_leave_out(d, "another CPU of the same package shows the same counter");
 	else
 		open_event(env, type, &code, place->cpu, counter, d);
 }
@@ -200,9 +297,13 @@ static void doubt_in_guest(struct perf *perf, const struct wattle_env *env, bool
 		for (size_t i = 0; i < perf->n; i++)
 			moved |= perf->domains[i].used && read_count(&perf->counters[i]) > 0;
 	}
-	for (size_t i = 0; i < perf->n; i++)
-		if (perf->domains[i].used && !moved)
-			refuse(&perf->domains[i], "the counter stands still: the hypervisor shows none to this guest");
+	for (size_t i = 0; i < perf->n && !moved; i++) {
+		struct domain *d = &perf->domains[i];
+		if (!d->used)
+			continue;
+		domain_leave_out(d, "the counter stands still: the hypervisor shows none to this guest");
+		d->readable = false;
+	}
 }
 
 static int open_sensor(void *state, const struct wattle_env *env, const struct sensor_options *options,
@@ -251,7 +352,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	const struct perf *perf = state;
 	for (size_t i = 0; i < perf->n; i++)
 		if (perf->domains[i].used)
-			rows[i][DEVICE_ENERGY] = read_energy_uj(&perf->counters[i]);
+			rows[i][DEVICE_ENERGY_RAW] = read_energy_uj(&perf->counters[i]);
 }
 
 static void close_sensor(void *state)

@@ -1,8 +1,6 @@
-#include "sensor/powercap.h"
+#include "sensor/internal.h"
 
 #include "base/util.h"
-#include "sensor/domain_nest.h"
-#include "sensor/unreadable.h"
 
 #include <assert.h>
 #include <stdio.h>

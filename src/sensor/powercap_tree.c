@@ -1,4 +1,4 @@
-#include "sensor/powercap_tree.h"
+#include "sensor/sysfs.h"
 
 #include "base/file.h"
 #include "base/folder.h"

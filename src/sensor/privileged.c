@@ -1,7 +1,6 @@
-#include "sensor/privileged.h"
+#include "sensor/internal.h"
 
 #include "base/util.h"
-#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -184,7 +183,7 @@ void privileged_fill(struct privileged *set, size_t index, int64_t row[DEVICE_CO
 	int64_t read_ns;
 	if (privileged_read(set, index, &energy_uj, &read_ns) < 0 || energy_uj > INT64_MAX)
 		return;
-	row[DEVICE_ENERGY] = (int64_t)energy_uj;
+	row[DEVICE_ENERGY_RAW] = (int64_t)energy_uj;
 	row[DEVICE_ENERGY_TIME] = read_ns;
 }
 

@@ -2,9 +2,9 @@
 
 #include "base/search.h"
 #include "base/util.h"
-#include "sensor/cpu_temperature.h"
-#include "sensor/gpu/gpu_gain.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_gain.h"
+#include "sensor/gpu_roster.h"
+#include "sensor/internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -188,13 +188,16 @@ static int list_devices(struct sensor_set *set, struct wattle_error *reterr)
 	set->devices = calloc_array(set->n_rows, sizeof(set->devices[0]));
 	set->sources = calloc_array(set->n_rows, sizeof(set->sources[0]));
 	set->rows = calloc_array(set->n_rows, sizeof(set->rows[0]));
-	if (set->devices == NULL || set->sources == NULL || set->rows == NULL)
+	set->calibrations = calloc_array(set->n_rows, sizeof(set->calibrations[0]));
+	if (set->devices == NULL || set->sources == NULL || set->rows == NULL || set->calibrations == NULL)
 		return error_set(reterr, -ENOMEM, "no memory for %zu domains", set->n_rows);
 	for (size_t s = 0; s < set->n_slots; s++)
 		for (size_t i = 0; i < set->slots[s].n_domains; i++) {
-			if (!set->slots[s].domains[i].used)
+			struct domain *domain = &set->slots[s].domains[i];
+			if (!domain->used)
 				continue;
-			set->devices[set->n_devices] = &set->slots[s].domains[i];
+			domain->calibration = &set->calibrations[set->n_devices];
+			set->devices[set->n_devices] = domain;
 			set->sources[set->n_devices++] = set->slots[s].ops->name;
 		}
 	return 0;
@@ -236,6 +239,7 @@ void sensor_set_close(struct sensor_set *set)
 	cpu_temperature_close(set->temperature);
 	free(set->devices);
 	free(set->sources);
+	free(set->calibrations);
 	free(set->rows);
 	*set = (struct sensor_set){0};
 }

@@ -55,8 +55,9 @@ extern const char *const provenance_names[]; // in their order, NULL-terminated
 const char *provenance_name(enum provenance provenance); // "measured", "derived", "estimated"
 int provenance_from_name(const char *name);
 
-/* What a sensor meters. Filled at open; the sensor owns the array, it does not move until close. Domains that exist
- * but can't be read, or lose to a better sensor, are listed too: `wattle sensors` shows them. */
+/* What a sensor meters: a description, filled at open and constant from then on but for its note; the sensor owns the array, it
+ * does not move until close. What is added to it (calibrations, periods that are seen) lies with whoever adds it. Domains that
+ * exist but can't be read, or lose to a better sensor, are listed too: `wattle sensors` shows them. */
 struct domain {
 	char name[48]; // "package-0", "dram-0", "gpu-0" …; unique among the used ones
 	enum domain_kind kind;
@@ -65,7 +66,7 @@ struct domain {
 	char uuid[96];   // GPUs, and with a suffix what their driver meters beside them; "" else
 	int index;       // NVML's index for GPUs, socket or node number else; -1 unknown
 	enum provenance provenance;
-	bool has_energy; // fills DEVICE_ENERGY (a raw counter, see below); else DEVICE_POWER is integrated by analysis
+	bool has_energy; // fills DEVICE_ENERGY_RAW (a raw counter, see below); else DEVICE_POWER is integrated by analysis
 
 	bool readable;    // it can be read now
 	bool unwanted;    // a GPU that --gpus, --gpu-brand or the target's environment leaves out; never used
@@ -78,32 +79,40 @@ struct domain {
 	uint64_t energy_range_uj; // the counter wraps after this (max_energy_range_uj); 0: 64 bits, never
 	uint64_t resolution_uj;   // smallest step of the counter; 0: unknown
 	// Median time between updates of the energy counter or power reading, measured or stated by the maker; 0: unknown.
-	// The sampler keeps it up while it runs.
 	int64_t update_period_ns;
 	int64_t update_jitter_ns;    // half of the spread of that time (largest minus smallest seen); 0: unknown
 	double relative_error;       // of the reading itself: sensor gain, or the model's; 0: not stated
 	double max_power_w;          // plausible maximum, to tell a wrap from a reset; never 0 once the set is open
 	uint64_t memory_total_bytes; // GPUs: without what the driver reserves where it says so; 0 unknown
 
-	/* The stored idle baseline (--attribution active), put here by cli/ before the recording; idle_w 0: none. */
-	double idle_w, idle_error_w;
-	double idle_temperature_c; // NaN or 0 unknown
-	char idle_date[32];        // RFC 3339
-
-	/* Calibration of a GPU's power sensor (gpu_gain.h); gain 0: not calibrated. Readings stay as the hardware gives them:
-	 * true power or energy = domain_gain() times the reading. */
-	double gain, gain_error; // factor; relative error of it, half of a 95 % interval
-	char gain_source[64];    // "--gpu-gain", "wattle sensors --calibrate-gpu DATE"; "" if not calibrated
+	const struct sensor_calibration *calibration; // of a GPU's power sensor, the set's; NULL or gain 0: none
 
 	/* What a reader of the run must know and no figure tells: how processes were matched, that the device sleeps.
-	 * The sensor may change it while it reads; the sampler stores each new text as an event of kind "note". */
+	 * Its sensor alone may change it while it reads; the sampler stores each new text as an event of kind "note". */
 	char note[160];
 };
 
+/* What the command line or a stored calibration says of a GPU's power sensor (gpu_gain.h). Readings stay as the hardware gives them:
+ * true power or energy = domain_gain() times the reading. */
+struct sensor_calibration {
+	double gain, error; // factor; relative error of it, half of a 95 % interval
+	char source[64];    // "--gpu-gain", "wattle sensors --calibrate-gpu DATE"
+};
+
+static inline bool domain_is_calibrated(const struct domain *domain)
+{
+	return domain->calibration != NULL && domain->calibration->gain > 0;
+}
+
 static inline double domain_gain(const struct domain *domain)
 {
-	return domain->gain > 0 ? domain->gain : 1;
+	return domain_is_calibrated(domain) ? domain->calibration->gain : 1;
 }
+
+// How often a device updates its reading, as a reader has found it: what update_period_ns and update_jitter_ns state at first.
+struct update_period {
+	int64_t period_ns, jitter_ns;
+};
 
 /* What the sampler knows when it asks for readings. Borrowed for the call. */
 struct sensor_context {
@@ -116,7 +125,7 @@ struct sensor_context {
 	pid_t self_pid;
 	const pid_t *all_pids; // of the whole machine, ascending; where list_users was asked for, else NULL
 	size_t n_all_pids;
-	bool energy_only; // fill DEVICE_ENERGY and DEVICE_ENERGY_TIME and leave out the rest: a quick look for the
+	bool energy_only; // fill DEVICE_ENERGY_RAW and DEVICE_ENERGY_TIME and leave out the rest: a quick look for the
 			  // moment at which a counter is updated, between two samples
 };
 bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid); // binary search
@@ -162,10 +171,10 @@ struct sensor_ops {
 	 * would sample. */
 	int (*open)(void *state, const struct wattle_env *env, const struct sensor_options *options,
 		struct wattle_error *reterr);
-	/* The domains found; called after open, any number of times. */
+	/* The domains found; called after open, any number of times. The set completes them before anybody else sees them. */
 	struct domain *(*domains)(void *state, size_t *ret_count);
 	/* One reading of every domain with `used` set: rows[i] belongs to domains[i], preset to VALUE_MISSING, and what
-	 * can't be read stays so. DEVICE_ENERGY is the raw counter in µJ as the hardware gives it, before extension.
+	 * can't be read stays so. DEVICE_ENERGY_RAW is the raw counter in µJ as the hardware gives it, before extension.
 	 * DEVICE_ENERGY_TIME only where the hardware itself says when it updated the counter (a time stamp that stands
 	 * still while the counter does), converted to CLOCK_MONOTONIC; or where the helper read it for us, when that
 	 * was, which may be before the sample or a little after it. Must not block, allocate or fail: a device that
@@ -194,8 +203,9 @@ struct sensor_set {
 		bool rests, rests_between; // the sampler's: nothing of it is wanted at samples, at looks between them
 	} slots[16];
 	size_t n_slots;
-	struct domain **devices; // owned array: the used domains, in registry order
-	const char **sources;    // owned array: ops->name of each device
+	const struct domain **devices; // owned array: the used domains, in registry order
+	const char **sources;          // owned array: ops->name of each device
+	struct sensor_calibration *calibrations; // owned array: of each device; gain 0: none
 	size_t n_devices;
 	struct cpu_temperature *temperature; // owned: fills DEVICE_TEMPERATURE of packages; NULL: nothing to read
 	int64_t (*rows)[DEVICE_COUNT];       // owned scratch: sum of all n_domains

@@ -1,4 +1,4 @@
-#include "sensor/stamp.h"
+#include "sensor/internal.h"
 
 #include "base/util.h"
 

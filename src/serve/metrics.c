@@ -1,7 +1,7 @@
 #include "serve/metrics.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <stdio.h>
 
@@ -27,30 +27,19 @@ static double cap_w(const struct now_domain *domain)
 	return domain->cap_w;
 }
 
-static double temperature_c(const struct now_domain *domain)
-{
-	return domain->temperature_c;
-}
-
-static double utilization(const struct now_domain *domain)
-{
-	return domain->utilization_percent / 100;
-}
-
-static double memory_used_bytes(const struct now_domain *domain)
-{
-	return domain->memory_used_bytes;
-}
-
 static double memory_size_bytes(const struct now_domain *domain)
 {
 	return domain->memory_total_bytes;
 }
 
-static double clock_hz(const struct now_domain *domain)
-{
-	return domain->clock_mhz * 1e6;
-}
+// Of the metrics that have a family.
+#define DEVICE_LIVE(id, member, ...)                                                                                   \
+	static double family_##member(const struct now_domain *domain)                                                 \
+	{                                                                                                              \
+		size_t n;                                                                                              \
+		return domain->member * metric_table(METRIC_DEVICE, &n)[DEVICE_##id].family.scale;                     \
+	}
+#include "metric/metrics.def"
 
 static double has_counter(const struct now_domain *domain, double value)
 {
@@ -83,11 +72,9 @@ static const struct domain_row {
 		 "Power of the domain that is attributed to the target."},
 		target_w},
 	{.of = cap_w, .metric = DEVICE_POWER_CAP},
-	{.of = temperature_c, .metric = DEVICE_TEMPERATURE},
-	{.of = utilization, .metric = DEVICE_UTILIZATION},
-	{.of = memory_used_bytes, .metric = DEVICE_MEMORY_USED},
+#define DEVICE_LIVE(id, member, ...) {.of = family_##member, .metric = DEVICE_##id},
+#include "metric/metrics.def"
 	{{"wattle_domain_memory_size_bytes", OM_GAUGE, "bytes", "Device memory that there is."}, memory_size_bytes},
-	{.of = clock_hz, .metric = DEVICE_SM_CLOCK},
 	{{"wattle_domain_wraps", OM_COUNTER, NULL, "Times the hardware's energy counter wrapped."}, wraps},
 	{{"wattle_domain_resets", OM_COUNTER, NULL,
 		 "Times the hardware's energy counter started anew; the energy in between is unknown."},
@@ -98,7 +85,9 @@ static const struct domain_row {
 static struct om_family family_of(const struct domain_row *row)
 {
 	size_t n;
-	return row->family.name != NULL ? row->family : om_family_of(&metric_table(METRIC_DEVICE, &n)[row->metric]);
+	const struct metric *metric = &metric_table(METRIC_DEVICE, &n)[row->metric];
+	bool has_own = row->family.name != NULL || metric->family.name == NULL;
+	return has_own ? row->family : om_family_of(metric);
 }
 
 // The number of a GPU, as its domain has it; NULL: it is none.
@@ -139,6 +128,8 @@ static void write_domains(const struct now *now, struct om *om)
 	write_domain_infos(now, om);
 	for (size_t k = 0; k < ARRAY_SIZE(domain_rows); k++) {
 		const struct om_family family = family_of(&domain_rows[k]);
+		if (family.name == NULL) // of a metric without one
+			continue;
 		om_family(om, &family);
 		for (size_t i = 0; i < now->n_domains; i++) {
 			const struct domain *domain = now->domains[i].domain;

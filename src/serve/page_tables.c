@@ -2,7 +2,7 @@
 #include "serve/page_parts.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 #include "report/html.h"
 #include "report/page/part.h"
 #include "report/report.h"
@@ -59,10 +59,8 @@ DOMAIN_VALUE(domain_power, d->power_w)
 DOMAIN_VALUE(domain_target, d->target_w)
 DOMAIN_VALUE(domain_cap, d->cap_w)
 DOMAIN_VALUE(domain_energy, value_to_double(d->energy_uj, 1e-6))
-DOMAIN_VALUE(domain_busy, d->utilization_percent)
-DOMAIN_VALUE(domain_memory, d->memory_used_bytes)
-DOMAIN_VALUE(domain_temperature, d->temperature_c)
-DOMAIN_VALUE(domain_clock, d->clock_mhz)
+#define DEVICE_LIVE(id, member, ...) DOMAIN_VALUE(domain_##member, d->member)
+#include "metric/metrics.def"
 #undef DOMAIN_VALUE
 
 static const struct figure domain_columns[] = {
@@ -70,10 +68,8 @@ static const struct figure domain_columns[] = {
 	{"Target", NULL, domain_target, human_power},
 	{"Limit", NULL, domain_cap, human_power},
 	{"Energy", NULL, domain_energy, human_energy},
-	{"Busy", NULL, domain_busy, human_percent},
-	{"Memory", NULL, domain_memory, human_bytes},
-	{"Temperature", NULL, domain_temperature, human_celsius},
-	{"Clock", NULL, domain_clock, human_megahertz},
+#define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) {title, NULL, domain_##member, human_##format},
+#include "metric/metrics.def"
 };
 
 static unsigned int depth_of(const struct now *now, const struct now_domain *domain)

@@ -18,9 +18,8 @@ void trail_finish(struct trail *trail)
 static void add_domain(float (*columns)[TRAIL_LOOKS], size_t at, const struct now_domain *domain)
 {
 	columns[TRAIL_POWER_W][at] = (float)domain->power_w;
-	columns[TRAIL_UTILIZATION_PERCENT][at] = (float)domain->utilization_percent;
-	columns[TRAIL_MEMORY_USED_BYTES][at] = (float)domain->memory_used_bytes;
-	columns[TRAIL_TEMPERATURE_C][at] = (float)domain->temperature_c;
+#define DEVICE_LIVE(id, member, ...) columns[TRAIL_##id][at] = (float)domain->member;
+#include "metric/metrics.def"
 }
 
 void trail_add(struct trail *trail, const struct now *now)

@@ -19,9 +19,8 @@ enum trail_column {
 };
 enum trail_domain_column {
 	TRAIL_POWER_W,
-	TRAIL_UTILIZATION_PERCENT,
-	TRAIL_MEMORY_USED_BYTES,
-	TRAIL_TEMPERATURE_C,
+#define DEVICE_LIVE(id, ...) TRAIL_##id,
+#include "metric/metrics.def"
 	TRAIL_DOMAIN_COLUMNS
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/fields.h"
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 #include "report/parts.h"
 
 // clang-format off
@@ -51,11 +51,9 @@ static const struct field domain_fields[] = {
 	FIELD_AS(D, "energy_j", energy_uj, "J", "energy since the server began to count", .scale = 1e-6),
 	FIELD(D, cap_w, "W", "power limit in force"),
 	FIELD_NUMBER("target_w", domain_target_w, "W", "power attributed to the watched program; null: none is watched"),
-	FIELD(D, utilization_percent, "%", "utilization"),
-	FIELD(D, memory_used_bytes, "bytes", "memory in use"),
+#define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) FIELD(D, member, unit, meaning),
+#include "metric/metrics.def"
 	FIELD(D, memory_total_bytes, "bytes", "memory"),
-	FIELD(D, temperature_c, "°C", "temperature"),
-	FIELD(D, clock_mhz, "MHz", "clock"),
 	FIELD_TEXT("throttling", throttling, NULL, "reasons for which clocks are throttled; empty: none"),
 	FIELD(D, wraps, NULL, "times that the counter started again at its range"),
 	FIELD(D, resets, NULL, "times that the counter was reset"),

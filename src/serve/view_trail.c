@@ -77,9 +77,8 @@ static const struct field domain_fields[] = {
 	OF_SENSOR("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
 	FIELD(D, in_total, NULL, "whether this domain is part of total_w"),
 	COLUMN("power_w", TRAIL_POWER_W, "W", "power"),
-	COLUMN("utilization_percent", TRAIL_UTILIZATION_PERCENT, "%", "utilization"),
-	COLUMN("memory_used_bytes", TRAIL_MEMORY_USED_BYTES, "bytes", "memory in use"),
-	COLUMN("temperature_c", TRAIL_TEMPERATURE_C, "°C", "temperature"),
+#define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) COLUMN(#member, TRAIL_##id, unit, meaning),
+#include "metric/metrics.def"
 };
 #undef COLUMN
 #undef OF_SENSOR

@@ -228,14 +228,27 @@ struct device_row {
 	int64_t id;
 	const struct domain *domain;
 	const char *source;
+	const struct idle_power *idle; // NULL: none
+	struct update_period period;
 };
 
 static void bind_gain(sqlite3_stmt *s, int first, const struct domain *d)
 {
-	bool known = d->gain > 0;
-	sql_bind_double(s, first, known ? d->gain : (double)NAN);
-	sql_bind_double(s, first + 1, known ? d->gain_error : (double)NAN);
-	sql_bind_name(s, first + 2, known ? d->gain_source : "");
+	bool known = domain_is_calibrated(d);
+	sql_bind_double(s, first, known ? d->calibration->gain : (double)NAN);
+	sql_bind_double(s, first + 1, known ? d->calibration->error : (double)NAN);
+	sql_bind_name(s, first + 2, known ? d->calibration->source : "");
+}
+
+static void bind_idle(sqlite3_stmt *s, int first, const struct idle_power *idle)
+{
+	static const struct idle_power none = {0};
+	bool known = idle != NULL && idle->power_w > 0;
+	idle = known ? idle : &none;
+	sql_bind_double(s, first, known ? idle->power_w : (double)NAN);
+	sql_bind_double(s, first + 1, known ? idle->error_w : (double)NAN);
+	sql_bind_double(s, first + 2, idle->temperature_c != 0 ? idle->temperature_c : (double)NAN);
+	sql_bind_name(s, first + 3, idle->date);
 }
 
 static void bind_device(sqlite3_stmt *s, const void *data)
@@ -258,11 +271,7 @@ static void bind_device(sqlite3_stmt *s, const void *data)
 	sql_bind_double(s, 14, d->relative_error > 0 ? d->relative_error : (double)NAN);
 	sql_bind_i64(s, 15, none_if_zero(d->memory_total_bytes));
 	sql_bind_i64(s, 16, d->update_jitter_ns > 0 ? d->update_jitter_ns : VALUE_MISSING);
-	bool idle = d->idle_w > 0;
-	sql_bind_double(s, 17, idle ? d->idle_w : (double)NAN);
-	sql_bind_double(s, 18, idle ? d->idle_error_w : (double)NAN);
-	sql_bind_double(s, 19, idle && d->idle_temperature_c != 0 ? d->idle_temperature_c : (double)NAN);
-	sql_bind_name(s, 20, d->idle_date);
+	bind_idle(s, 17, row->idle);
 	bind_gain(s, 21, d);
 }
 
@@ -294,9 +303,12 @@ int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *
 	int64_t next_id = sql_read_i64(db, "SELECT max(id) + 1 FROM device", 0);
 	for (size_t i = 0; i < header->n_devices; i++) {
 		ret_ids[i] = find_device(db, header->devices[i]);
-		struct device_row row = {ret_ids[i], header->devices[i], header->sources[i]};
+		struct device_row row = {.id = ret_ids[i],
+			.domain = header->devices[i],
+			.source = header->sources[i],
+			.idle = header->idle != NULL ? &header->idle[i] : NULL};
 		int r = SQLITE_OK;
-		if (ret_ids[i] >= 0 && header->devices[i]->gain > 0) // a newer calibration of the same sensor
+		if (ret_ids[i] >= 0 && domain_is_calibrated(header->devices[i])) // a newer calibration of the same sensor
 			r = sql_once(db, "UPDATE device SET gain = ?2, gain_error = ?3, gain_source = ?4 WHERE id = ?1",
 				bind_new_gain, &row);
 		if (r != SQLITE_OK)
@@ -322,15 +334,15 @@ static void bind_periods(sqlite3_stmt *s, const void *data)
 {
 	const struct device_row *row = data;
 	sql_bind_i64(s, 1, row->id);
-	sql_bind_i64(s, 2, row->domain->update_period_ns > 0 ? row->domain->update_period_ns : VALUE_MISSING);
-	sql_bind_i64(s, 3, row->domain->update_jitter_ns > 0 ? row->domain->update_jitter_ns : VALUE_MISSING);
+	sql_bind_i64(s, 2, row->period.period_ns > 0 ? row->period.period_ns : VALUE_MISSING);
+	sql_bind_i64(s, 3, row->period.jitter_ns > 0 ? row->period.jitter_ns : VALUE_MISSING);
 }
 
 int run_header_periods(sqlite3 *db, const struct store_footer *footer, const int64_t *ids)
 {
 	int r = SQLITE_OK;
-	for (size_t i = 0; r == SQLITE_OK && footer->devices != NULL && i < footer->n_devices; i++) {
-		const struct device_row row = {ids[i], footer->devices[i], NULL};
+	for (size_t i = 0; r == SQLITE_OK && footer->periods != NULL && i < footer->n_devices; i++) {
+		const struct device_row row = {.id = ids[i], .period = footer->periods[i]};
 		r = sql_once(db, "UPDATE device SET update_period_ns = ?2, update_jitter_ns = ?3 WHERE id = ?1",
 			bind_periods, &row);
 	}

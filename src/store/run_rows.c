@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/search.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 #include "store/schema.h"
 
 #include <string.h>

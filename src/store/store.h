@@ -17,6 +17,13 @@ struct store_fact { // a row of table run
 	const char *key, *value;
 };
 
+/* The stored idle baseline of a device (--attribution active); power_w 0: none. */
+struct idle_power {
+	double power_w, error_w;
+	double temperature_c; // NaN or 0 unknown
+	char date[32];        // RFC 3339
+};
+
 /* What is known before the first sample. Borrowed for the call to open. */
 struct store_header {
 	const char *run_id;                     // UUID, text; the same for all segments of a file
@@ -30,8 +37,9 @@ struct store_header {
 	int64_t interval_ns;
 	bool attached;
 
-	struct domain *const *devices; // device i of the run; ids in the file may differ in an appended segment
+	const struct domain *const *devices; // device i of the run; ids in the file may differ in an appended segment
 	const char *const *sources;
+	const struct idle_power *idle; // of each device; NULL: none is known
 	size_t n_devices;
 
 	// machine and options that reports need
@@ -115,8 +123,7 @@ struct store_footer {
 	int64_t voluntary_switches, involuntary_switches;
 	int64_t self_cpu_ns, self_max_rss_bytes, self_wakeups;
 	int64_t lost_spans, unwound_spans;
-	// The header's devices as they are now: the update periods that were seen. NULL: as they were.
-	struct domain *const *devices;
+	const struct update_period *periods; // of the header's devices, as they were seen; NULL: as they were
 	size_t n_devices;
 	/* Whether somebody waits for the end, so that what can be made later (rows out of a spool) is left as it is. Asked again
 	 * and again. NULL: nobody waits. */

@@ -2,7 +2,7 @@
 #include "analysis/chart/make.h"
 
 #include "base/util.h"
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include <errno.h>
 

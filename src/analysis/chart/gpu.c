@@ -7,31 +7,26 @@
 
 enum { CHART_MANY_GPUS = 4 }; // from here on a chart of them has their mean as well
 
-struct device_row { // of a chart: a series for each device that tells it
+enum device_chart_id { CHART_gpu_utilization, CHART_gpu_memory, CHART_temperature, CHART_clock, DEVICE_CHARTS };
+
+static const struct device_row { // of a chart: a series for each device that tells it
+	enum device_chart_id chart;
 	enum device_metric metric;
 	enum chart_line line;
 	const char *suffix, *words; // of the name, and of the label
+} device_rows[] = {
+#define DEVICE_SERIES(chart, id, line, suffix, words) {CHART_##chart, DEVICE_##id, CHART_##line, suffix, words},
+#include "metric/metrics.def"
 };
 
-struct device_chart {
+static const struct device_chart {
 	const char *id, *title, *unit;
 	double ceiling; // 0: what all devices have of memory, if that is the same
-	struct device_row rows[3];
-	size_t n_rows;
-};
-
-static const struct device_chart device_charts[] = {
-	{"gpu_utilization", "GPU utilization", "percent", 100,
-		{{DEVICE_UTILIZATION, CHART_PART, "", ""},
-			{DEVICE_TARGET_UTILIZATION, CHART_TARGET, " target", ", this program"}},
-		2},
-	{"gpu_memory", "GPU memory", "bytes", 0,
-		{{DEVICE_MEMORY_USED, CHART_PART, "", ""},
-			{DEVICE_TARGET_MEMORY, CHART_TARGET, " target", ", this program"}},
-		2},
-	{"temperature", "Temperature", "c", (double)NAN, {{DEVICE_TEMPERATURE, CHART_PART, "", ""}}, 1},
-	{"clock", "Clocks", "mhz", (double)NAN,
-		{{DEVICE_SM_CLOCK, CHART_PART, "", ""}, {DEVICE_MEMORY_CLOCK, CHART_BESIDE, " memory", ", memory"}}, 2},
+} device_charts[DEVICE_CHARTS] = {
+	[CHART_gpu_utilization] = {"gpu_utilization", "GPU utilization", "percent", 100},
+	[CHART_gpu_memory] = {"gpu_memory", "GPU memory", "bytes", 0},
+	[CHART_temperature] = {"temperature", "Temperature", "c", (double)NAN},
+	[CHART_clock] = {"clock", "Clocks", "mhz", (double)NAN},
 };
 
 static bool tells(const struct run_device *device, enum device_metric metric)
@@ -117,24 +112,26 @@ static int add_mean(struct chart_work *work, struct chart *chart)
 	return mean != NULL ? 0 : -ENOMEM;
 }
 
-static int make(struct chart_work *work, const struct device_chart *row)
+static int make(struct chart_work *work, enum device_chart_id id)
 {
 	const struct findings *f = work->findings;
-	struct chart chart = {.id = row->id, .title = row->title, .unit = row->unit, .look = CHART_LINES};
-	if (!chart_begin(work, &chart, row->n_rows * f->n_domains + 1))
+	const struct device_chart *about = &device_charts[id];
+	struct chart chart = {.id = about->id, .title = about->title, .unit = about->unit, .look = CHART_LINES};
+	if (!chart_begin(work, &chart, ARRAY_SIZE(device_rows) * f->n_domains + 1))
 		return -ENOMEM;
 	for (size_t d = 0; d < f->n_domains; d++)
-		for (size_t r = 0; r < row->n_rows; r++)
-			if (add(work, &chart, f->domains[d].device, &row->rows[r]) < 0)
+		for (size_t r = 0; r < ARRAY_SIZE(device_rows); r++)
+			if (device_rows[r].chart == id &&
+				add(work, &chart, f->domains[d].device, &device_rows[r]) < 0)
 				return -ENOMEM;
-	chart.ceiling = row->ceiling != 0 ? row->ceiling : memory_of_each(&chart);
+	chart.ceiling = about->ceiling != 0 ? about->ceiling : memory_of_each(&chart);
 	return add_mean(work, &chart) == 0 ? chart_end(work, &chart) : -ENOMEM;
 }
 
 int chart_gpus(struct chart_work *work)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(device_charts); i++)
-		if (make(work, &device_charts[i]) < 0)
+	for (size_t i = 0; i < DEVICE_CHARTS; i++)
+		if (make(work, (enum device_chart_id)i) < 0)
 			return -ENOMEM;
 	return 0;
 }

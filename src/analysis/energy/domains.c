@@ -127,7 +127,8 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 		.integrated_error_j = none,
 		.stalled_s = curve->stalled_s,
 		.unseen = curve->unseen_s > 0 && !curve->from_power,
-		.max_temperature_c = stats_max(device->values[DEVICE_TEMPERATURE], device->n),
+#define DEVICE_MAX(id, member, ...) .member = stats_max(device->values[DEVICE_##id], device->n),
+#include "metric/metrics.def"
 		.idle_w = device->idle_w > 0 ? device->idle_w : none,
 		.wraps = count_events(run, EVENT_KIND_WRAP, device->name),
 		.gaps = count_gaps(run, device, curve),

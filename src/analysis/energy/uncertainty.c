@@ -27,7 +27,7 @@
 #include "analysis/energy/edge.h"
 #include "base/known.h"
 #include "base/util.h"
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 static const double relative_floor[PROVENANCE_KINDS] = {
 	[PROVENANCE_MEASURED] = 0,

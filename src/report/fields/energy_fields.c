@@ -82,7 +82,8 @@ static const struct field domain_fields[] = {
 	FIELD(D, update_period_s, "s", "how often the hardware updates its value"),
 	FIELD(D, update_jitter_s, "s", "half of the spread of the update period"),
 	FIELD(D, idle_w, "W", "idle power, taken off where the attribution says so"),
-	FIELD(D, max_temperature_c, "°C", "highest temperature"),
+#define DEVICE_MAX(id, member, unit, title, meaning) FIELD(D, member, unit, meaning),
+#include "metric/metrics.def"
 	FIELD(D, wraps, NULL, "times that the counter started again"),
 	FIELD(D, gaps, NULL, "times that the counter could not be read"),
 	FIELD(D, in_total, NULL, "whether this domain is part of energy.total_j"),
@@ -122,9 +123,9 @@ static const struct field gpu_fields[] = {
 	DEVICE("memory_total_bytes", memory_total_bytes, "bytes", "memory of the GPU"),
 	FIELD(G, max_memory_bytes, "bytes", "largest memory in use, without what the driver reserves"),
 	FIELD(G, target_max_memory_bytes, "bytes", "largest memory of the measured program"),
-	FIELD(G, mean_utilization_percent, "%", "mean utilization"),
-	FIELD(G, target_mean_utilization_percent, "%", "mean utilization by the measured program"),
-	FIELD(G, max_temperature_c, "°C", "highest temperature"),
+#define DEVICE_MEAN(id, member, unit, title, meaning) FIELD(G, member, unit, meaning),
+#define DEVICE_MAX(id, member, unit, title, meaning) FIELD(G, member, unit, meaning),
+#include "metric/metrics.def"
 	FIELD(G, throttled_s, "s", "time in which clocks were throttled"),
 	FIELD(G, cap_w, "W", "power limit"),
 };

@@ -71,18 +71,8 @@ static const struct device_gauge {
 	enum device_metric metric;
 	const char *name, *unit, *axis_key;
 } device_gauges[] = {
-	{DEVICE_UTILIZATION, "utilization", "%", "utilization"},
-	{DEVICE_TARGET_UTILIZATION, "utilization by the target", "%", "utilization"},
-	{DEVICE_OTHERS_UTILIZATION, "utilization by others", "%", "utilization"},
-	{DEVICE_MEMORY_UTILIZATION, "memory bus utilization", "%", "utilization"},
-	{DEVICE_MEMORY_USED, "memory used", "bytes", "memory"},
-	{DEVICE_TARGET_MEMORY, "memory of the target", "bytes", "memory"},
-	{DEVICE_OTHERS_MEMORY, "memory of others", "bytes", "memory"},
-	{DEVICE_TEMPERATURE, "temperature", "°C", NULL},
-	{DEVICE_SM_CLOCK, "SM clock", "MHz", NULL},
-	{DEVICE_MEMORY_CLOCK, "memory clock", "MHz", NULL},
-	{DEVICE_TARGET_PROCESSES, "processes of the target", "processes", NULL},
-	{DEVICE_OTHERS_PROCESSES, "other processes", "processes", NULL},
+#define DEVICE_TRACK(id, name, unit, axis) {DEVICE_##id, name, unit, axis},
+#include "metric/metrics.def"
 };
 
 static bool has_any(const struct run_device *device, enum device_metric metric)

@@ -1,10 +1,8 @@
 #include "sensor/sensor.h"
 
 #include "base/util.h"
-#include "sensor/gpu/amdgpu_card.h"
-#include "sensor/gpu/amdgpu_use.h"
-#include "sensor/gpu/amdgpu_users.h"
-#include "sensor/gpu/gpu_choice.h"
+#include "sensor/gpu/drm.h"
+#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
-#include "sensor/gpu/amdgpu_card.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
-#include "sensor/unreadable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@ static const struct gauge gauges[AMDGPU_GAUGES] = {
 	{DEVICE_MEMORY_UTILIZATION, false, 1, {"mem_busy_percent"}},
 	{DEVICE_MEMORY_USED, false, 1, {"mem_info_vram_used"}},
 	{DEVICE_TEMPERATURE, true, 1000, {"temp1_input", "temp2_input"}},
+	{DEVICE_MEMORY_TEMPERATURE, true, 1000, {"temp3_input"}}, // labelled mem
 	{DEVICE_SM_CLOCK, true, 1000000, {"freq1_input"}},
 	{DEVICE_MEMORY_CLOCK, true, 1000000, {"freq2_input"}},
 };
@@ -268,9 +268,9 @@ int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *cont
 		fill_from_library(card, row);
 	int64_t units = units_of(card, r == 0 ? &metrics : NULL);
 	if (value_ok(units))
-		row[DEVICE_ENERGY] = gpu_accumulator_feed(&card->accumulator, context->t_ns, (uint64_t)units,
+		row[DEVICE_ENERGY_RAW] = gpu_accumulator_feed(&card->accumulator, context->t_ns, (uint64_t)units,
 			row[DEVICE_POWER]);
 	bool nothing_read = r < 0 && (context->energy_only || failure < 0) && !value_ok(row[DEVICE_POWER]) &&
-		!value_ok(row[DEVICE_ENERGY]);
+		!value_ok(row[DEVICE_ENERGY_RAW]);
 	return nothing_read && (drm_is_gone(r) || drm_is_gone(failure)) ? -ENODEV : 0;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "base/env.h"
+#include "base/file.h"
+#include "sensor/sensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,3 +39,20 @@ bool drm_card_is_integrated(const struct drm_card *card);
 void drm_card_describe(const struct wattle_env *env, const struct drm_card *card, char *out, size_t size);
 // Whether a failed reading means that the card is no longer there.
 bool drm_is_gone(int code);
+
+/* Whether a graphics card may be read now, and what to tell of one that may not. */
+
+struct drm_power {
+	struct file_kept status; // .path "": the kernel was built without runtime power management
+};
+
+// device: its folder, relative to /sys.
+void drm_power_open(struct drm_power *power, const struct wattle_env *env, const char *device);
+void drm_power_close(struct drm_power *power);
+// Suspended at run time, as GPUs of laptops are: reading any other file of it would wake it.
+bool drm_power_sleeps(struct drm_power *power);
+
+enum drm_state { DRM_AWAKE, DRM_ASLEEP, DRM_GONE };
+
+// Keeps domain->note: says so of a card that sleeps or is gone, and takes that back when it is there again.
+void drm_state_tell(struct domain *domain, enum drm_state state);

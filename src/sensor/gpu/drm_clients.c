@@ -1,11 +1,10 @@
-#include "sensor/gpu/drm_clients.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/gpu/drm_fdinfo.h"
 
 #include <errno.h>
 #include <fcntl.h>

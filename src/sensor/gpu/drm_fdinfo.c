@@ -1,4 +1,4 @@
-#include "sensor/gpu/drm_fdinfo.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/num.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_accumulator.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_metrics.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 

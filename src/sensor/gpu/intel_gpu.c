@@ -2,13 +2,10 @@
 
 #include "base/num.h"
 #include "base/util.h"
-#include "sensor/gauge.h"
+#include "sensor/gpu/drm.h"
 #include "sensor/gpu/drm_cards.h"
-#include "sensor/gpu/drm_clients.h"
-#include "sensor/gpu/drm_state.h"
-#include "sensor/gpu/gpu_choice.h"
-#include "sensor/gpu/gpu_roster.h"
-#include "sensor/unreadable.h"
+#include "sensor/gpu_roster.h"
+#include "sensor/sysfs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -236,7 +233,7 @@ static enum drm_state read_card(struct intel_card *card, const struct sensor_con
 {
 	if (drm_power_sleeps(&card->power))
 		return DRM_ASLEEP;
-	int r = read_energy(&card->energy, &row[DEVICE_ENERGY]);
+	int r = read_energy(&card->energy, &row[DEVICE_ENERGY_RAW]);
 	if (!context->energy_only)
 		gauges_read(card->gauges, GAUGES, row);
 	if (row[DEVICE_POWER_CAP] == 0) // switched off

@@ -1,4 +1,4 @@
-#include "sensor/gpu/kfd.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,16 +1,73 @@
-#include "sensor/sensor.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
-#include "sensor/gpu/gpu_roster.h"
 #include "sensor/gpu/nvml_api.h"
-#include "sensor/gpu/nvml_bus.h"
-#include "sensor/gpu/nvml_gpu.h"
-#include "sensor/gpu/nvml_pick.h"
-#include "sensor/gpu/nvml_scratch.h"
 #include "sensor/gpu/pid_match.h"
+#include "sensor/gpu_roster.h"
+#include "sensor/sensor.h"
 
 #include <errno.h>
 #include <stdio.h>
+
+static int list_instances(const struct nvml_mig *mig, struct gpu_candidate *candidate)
+{
+	const char **uuids = calloc_array(mig->n, sizeof(*uuids));
+	if (uuids == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < mig->n; i++) {
+		if (mig->instances[i].uuid[0] != '\0')
+			uuids[candidate->n_mig_uuids++] = mig->instances[i].uuid;
+	}
+	candidate->mig_uuids = uuids;
+	return 0;
+}
+
+// With the speed of one GPU unknown, speeds tell nothing about the order of all.
+static void drop_partial_speeds(struct gpu_candidate *candidates, size_t n)
+{
+	bool all = true;
+	for (size_t i = 0; i < n; i++)
+		all = all && (candidates[i].speed > 0 || !candidates[i].usable);
+	for (size_t i = 0; i < n && !all; i++)
+		candidates[i].speed = 0;
+}
+
+static int describe(struct gpu_candidate *candidates, const struct nvml_gpu *gpus, size_t n)
+{
+	int r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		candidates[i].usable = gpus[i].domain->readable;
+		if (!candidates[i].usable)
+			continue;
+		candidates[i].speed = nvml_gpu_speed(&gpus[i]);
+		r = list_instances(&gpus[i].mig, &candidates[i]);
+	}
+	drop_partial_speeds(candidates, n);
+	return r;
+}
+
+static const char *visible_to_target(const struct sensor_options *options, const struct gpu_candidate *candidates,
+	size_t n, bool *ret_wanted)
+{
+	gpu_select_visible(options->cuda_visible_devices, options->cuda_device_order, candidates, n, ret_wanted);
+	return "hidden by CUDA_VISIBLE_DEVICES";
+}
+
+/* Enters the n GPUs into options->roster and sets `unwanted`, `used` and `why` of their domains. GPUs that are not wanted stay:
+ * `wattle sensors` and the number of the machine's GPUs count them. -ENOMEM. */
+static int pick(const struct nvml_gpu *gpus, struct domain *domains, size_t n, const struct sensor_options *options)
+{
+	struct gpu_candidate *candidates = gpu_choice_candidates(domains, n);
+	int r = candidates != NULL ? describe(candidates, gpus, n) : -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		domains[i].used = domains[i].readable;
+	if (r == 0)
+		r = gpu_choice_settle(domains, candidates, n, visible_to_target, options);
+	for (size_t i = 0; candidates != NULL && i < n; i++)
+		free((void *)(uintptr_t)candidates[i].mig_uuids);
+	free(candidates);
+	return r;
+}
 
 /* Laptops: while all GPUs sleep, nvmlInit would wake them, so the library is loaded but not initialised. The domains are
  * then those of the PCI bus, their energy is integrated from power (nobody can know yet whether there is a counter), and
@@ -268,7 +325,7 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 		return open_without_driver(nvml, options, code);
 	int r = find_gpus(nvml, count, gpu_roster_next(options->roster));
 	if (r == 0)
-		r = nvml_pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
+		r = pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
 	if (r == 0)
 		r = make_scratch(nvml);
 	if (r < 0)
@@ -306,7 +363,7 @@ static int open_asleep(struct nvml_state *nvml, const struct sensor_options *opt
 		describe_sleeper(nvml, i, first, options->describe_only);
 	nvml->n_gpus = nvml->n_domains = nvml->bus.n;
 	nvml->waits_for_waking = true;
-	r = nvml_pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
+	r = pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
 	return r < 0 ? r : nvml_scratch_open(&nvml->scratch, 0, 0);
 }
 

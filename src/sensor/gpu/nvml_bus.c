@@ -1,4 +1,4 @@
-#include "sensor/gpu/nvml_bus.h"
+#include "sensor/gpu/nvml_api.h"
 
 #include "base/folder.h"
 #include "base/num.h"

@@ -1,7 +1,6 @@
-#include "sensor/gpu/nvml_gpu.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
-#include "sensor/gpu/nvml_memory.h"
 
 #include <stdio.h>
 

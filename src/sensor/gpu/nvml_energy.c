@@ -1,4 +1,4 @@
-#include "sensor/gpu/nvml_energy.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
 #include "metric/metric.h"
@@ -64,7 +64,7 @@ bool nvml_field_time_feed(struct nvml_field_time *time, uint64_t energy_mj, int6
 static void put_mj(uint64_t energy_mj, int64_t *row)
 {
 	if (energy_mj <= INT64_MAX / 1000)
-		row[DEVICE_ENERGY] = (int64_t)energy_mj * 1000;
+		row[DEVICE_ENERGY_RAW] = (int64_t)energy_mj * 1000;
 }
 
 static int read_call(struct nvml_board *board, int64_t *row)
@@ -100,7 +100,7 @@ static void take_energy_field(struct nvml_energy *energy, const struct nvml_boar
 		put_mj(energy_mj, row);
 	bool own_time = nvml_field_time_feed(time, energy_mj, field->timestamp_us);
 	// Between the two calls the counter may have moved: then the stamp is of another value.
-	if (own_time && row[DEVICE_ENERGY] == (int64_t)energy_mj * 1000)
+	if (own_time && row[DEVICE_ENERGY_RAW] == (int64_t)energy_mj * 1000)
 		row[DEVICE_ENERGY_TIME] = to_monotonic_ns(board->env, field->timestamp_us);
 }
 
@@ -332,9 +332,9 @@ static bool has_usage(struct nvml_board *board)
 static bool has_call(struct nvml_board *board)
 {
 	int64_t row[DEVICE_COUNT];
-	row[DEVICE_ENERGY] = VALUE_MISSING;
+	row[DEVICE_ENERGY_RAW] = VALUE_MISSING;
 	nvml_note(board, NVML_QUERY_ENERGY, read_call(board, row));
-	return value_ok(row[DEVICE_ENERGY]);
+	return value_ok(row[DEVICE_ENERGY_RAW]);
 }
 
 /* A driver that is older than a scope may ignore its number and answer for the GPU: to the milliwatt the same, in the same

@@ -1,7 +1,83 @@
-#include "sensor/gpu/nvml_gpu.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
-#include "sensor/gpu/nvml_memory.h"
+
+#include <errno.h>
+
+static int get_memory_v2(const struct nvml_board *board, struct nvml_memory *ret_memory)
+{
+	struct nvml_memory_v2 memory = {.version = NVML_MEMORY_V2_VERSION};
+	if (board->api->memory_v2 == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = board->api->memory_v2(board->handle, &memory);
+	if (code != NVML_SUCCESS)
+		return code;
+	bool split = memory.reserved_bytes <= memory.total_bytes;
+	ret_memory->total_bytes = memory.total_bytes - (split ? memory.reserved_bytes : 0);
+	ret_memory->used_bytes = memory.used_bytes;
+	return code;
+}
+
+static int get_memory_v1(const struct nvml_board *board, struct nvml_memory *ret_memory)
+{
+	struct nvml_memory_v1 memory;
+	if (board->api->memory_v1 == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = board->api->memory_v1(board->handle, &memory);
+	if (code != NVML_SUCCESS)
+		return code;
+	*ret_memory = (struct nvml_memory){memory.total_bytes, memory.used_bytes};
+	return code;
+}
+
+/* Since R510 the first call counts the driver's own memory among the used, so the second, which came with that driver,
+ * is preferred; before R510 the reserved part was hidden in a smaller total. */
+int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory)
+{
+	if (nvml_asks(board, NVML_QUERY_MEMORY_V2)) {
+		int code = nvml_note(board, NVML_QUERY_MEMORY_V2, get_memory_v2(board, ret_memory));
+		if (nvml_asks(board, NVML_QUERY_MEMORY_V2))
+			return code;
+	}
+	if (!nvml_asks(board, NVML_QUERY_MEMORY_V1))
+		return NVML_NOT_SUPPORTED;
+	return nvml_note(board, NVML_QUERY_MEMORY_V1, get_memory_v1(board, ret_memory));
+}
+
+// Lists of processes and samples are short; the room for them is not asked for again after open, so it is ample.
+enum { RECORDS = 4096, SAMPLES_MIN = 1024, SAMPLES_MAX = 65536 };
+
+// Twice what the driver says: the list may grow.
+static size_t ample(size_t asked)
+{
+	size_t n = asked < SAMPLES_MAX / 2 ? asked * 2 : SAMPLES_MAX;
+	return n > SAMPLES_MIN ? n : SAMPLES_MIN;
+}
+
+int nvml_scratch_open(struct nvml_scratch *scratch, size_t n_use, size_t n_power)
+{
+	*scratch = (struct nvml_scratch){
+		.records = calloc_array(RECORDS, sizeof(struct nvml_process_r535)),
+		.n_records = RECORDS,
+		.processes = {.processes = calloc_array(RECORDS, sizeof(struct nvml_process)), .capacity = RECORDS},
+		.use = {.samples = calloc_array(ample(n_use), sizeof(struct nvml_process_sample)), .n = ample(n_use)},
+		.power = {.samples = calloc_array(ample(n_power), sizeof(struct nvml_sample)), .n = ample(n_power)},
+		.accounts = {.pids = calloc_array(RECORDS, sizeof(unsigned int)), .n = RECORDS},
+	};
+	bool all = scratch->records != NULL && scratch->processes.processes != NULL && scratch->use.samples != NULL &&
+		scratch->power.samples != NULL && scratch->accounts.pids != NULL;
+	return all ? 0 : -ENOMEM;
+}
+
+void nvml_scratch_close(struct nvml_scratch *scratch)
+{
+	free(scratch->records);
+	free(scratch->processes.processes);
+	free(scratch->use.samples);
+	free(scratch->power.samples);
+	free(scratch->accounts.pids);
+	*scratch = (struct nvml_scratch){0};
+}
 
 // The analysis divides energy in windows of 100 ms, and drivers sample SM use no faster.
 static const int64_t pace_ns[NVML_PACES] = {[NVML_OFTEN] = 100 * NS_PER_MS, [NVML_SELDOM] = NS_PER_S};
@@ -64,6 +140,23 @@ static int read_number_of(int (*get)(nvml_device, int, unsigned int *), int whic
 static int read_temperature(const struct query *q)
 {
 	return read_number_of(q->api->temperature_c, 0, q, DEVICE_TEMPERATURE);
+}
+
+// Only boards with HBM have it, and nothing that is switched on has 0 °C.
+static int read_memory_temperature(const struct query *q)
+{
+	struct nvml_field field = {.id = NVML_FIELD_MEMORY_TEMPERATURE};
+	uint64_t celsius;
+	if (q->api->fields == NULL)
+		return NVML_FUNCTION_NOT_FOUND;
+	int code = q->api->fields(q->gpu->board.handle, 1, &field);
+	code = code == NVML_SUCCESS ? field.code : code;
+	if (code == NVML_INVALID_ARGUMENT) // of a driver that does not know the field
+		return NVML_NOT_SUPPORTED;
+	if (code == NVML_SUCCESS && nvml_value_u64(&field.value, field.value_type, &celsius) && celsius > 0 &&
+		celsius < 200)
+		q->row[DEVICE_MEMORY_TEMPERATURE] = (int64_t)celsius;
+	return code;
 }
 
 static int read_sm_clock(const struct query *q)
@@ -202,6 +295,7 @@ static const struct {
 	{NVML_QUERY_POWER_CAP, NVML_SELDOM, DEVICE_POWER_CAP, read_power_cap},
 	{NVML_QUERY_UTILIZATION, NVML_OFTEN, DEVICE_UTILIZATION, read_utilization},
 	{NVML_QUERY_TEMPERATURE, NVML_OFTEN, DEVICE_TEMPERATURE, read_temperature},
+	{NVML_QUERY_MEMORY_TEMPERATURE, NVML_OFTEN, DEVICE_MEMORY_TEMPERATURE, read_memory_temperature},
 	{NVML_QUERY_SM_CLOCK, NVML_OFTEN, DEVICE_SM_CLOCK, read_sm_clock},
 	{NVML_QUERY_MEMORY_CLOCK, NVML_OFTEN, DEVICE_MEMORY_CLOCK, read_memory_clock},
 	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},

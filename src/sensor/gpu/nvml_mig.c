@@ -1,4 +1,4 @@
-#include "sensor/gpu/nvml_mig.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/search.h"
 #include "base/util.h"
-#include "sensor/gpu/pid_proc.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -91,3 +91,14 @@ enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_met
 pid_t pid_match_local(struct pid_match *match, uint32_t pid);
 // Who has /dev/nvidia<minor> open (or only /dev/nvidia-uvm), looked up at most once a second.
 struct pid_holders pid_match_holders(struct pid_match *match, unsigned int minor);
+
+/* What pid_match reads of /proc. */
+
+// How /proc relates to us; *ret_self is our number in it.
+enum pid_view pid_proc_view(const struct wattle_env *env, pid_t *ret_self);
+// The innermost number of a process; 0: gone, or the kernel does not tell.
+pid_t pid_proc_inner(const struct wattle_env *env, pid_t pid);
+// Fills everything of `seen` but its pid and time. A process that is gone keeps what was known of it.
+void pid_proc_look(const struct pid_match *match, struct pid_seen *seen);
+// Fills match->holders from the descriptors of all processes that are visible here.
+void pid_proc_find_holders(struct pid_match *match);

@@ -1,4 +1,4 @@
-#include "sensor/gpu/pid_proc.h"
+#include "sensor/gpu/pid_match.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

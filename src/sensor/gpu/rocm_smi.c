@@ -1,4 +1,4 @@
-#include "sensor/gpu/rocm_smi.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/dl.h"
 #include "base/util.h"

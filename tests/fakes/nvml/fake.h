@@ -76,6 +76,7 @@ struct fake_gpu {
 	double power_average_s; // the power reading is the mean over this; 0: the instant
 	double energy_start_mj, energy_period_s;
 	double energy_reset_s; // the counter starts again at 0 then; negative: never
+	unsigned int memory_temperature_c; // 0: it has no such sensor
 	unsigned int temperature_c, gpu_percent, memory_percent;
 	unsigned int sm_clock_mhz, memory_clock_mhz, max_sm_clock_mhz, cores;
 	uint64_t throttle_bits;

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { ENERGY = 83, POWER_AVERAGE = 185, POWER_INSTANT = 186, ENERGY_SCOPED = 191 };
+enum { MEMORY_TEMPERATURE = 82, ENERGY = 83, POWER_AVERAGE = 185, POWER_INSTANT = 186, ENERGY_SCOPED = 191 };
 enum { SCOPE_GPU, SCOPE_MODULE, SCOPE_MEMORY };
 enum { TYPE_UINT = 1, TYPE_ULL = 3 };
 
@@ -92,7 +92,11 @@ static int put_field(const struct fake_view *view, struct wire_field *field)
 		return put_energy(view, field);
 	if (field->id == POWER_AVERAGE || field->id == POWER_INSTANT)
 		return put_power(view, field);
-	return NOT_SUPPORTED;
+	if (field->id != MEMORY_TEMPERATURE || view->gpu->memory_temperature_c == 0)
+		return NOT_SUPPORTED;
+	field->type = TYPE_UINT;
+	field->value.u = view->gpu->memory_temperature_c;
+	return SUCCESS;
 }
 
 // As in the real library: success if any value could be had; each has a code of its own.

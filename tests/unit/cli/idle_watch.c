@@ -45,7 +45,7 @@ static void read_row(const struct row *row, int64_t t_ms, int64_t values[DEVICE_
 	double updated_s = (double)(t_ms / row->period_ms * row->period_ms) * 1e-3;
 	uint64_t uj = (uint64_t)(energy_j(row, updated_s) * 1e6);
 	uj = row->start_uj + uj / row->step_uj * row->step_uj;
-	values[DEVICE_ENERGY] = (int64_t)(row->range_uj > 0 ? uj % (row->range_uj + 1) : uj);
+	values[DEVICE_ENERGY_RAW] = (int64_t)(row->range_uj > 0 ? uj % (row->range_uj + 1) : uj);
 }
 
 static void watch_row(const struct row *row, struct domain *domain, struct idle_watch *watch)

@@ -53,7 +53,7 @@ static void read_device(const struct row *row, int64_t t_us, int64_t ret_row[DEV
 		return;
 	}
 	uint64_t raw_uj = row->start_uj + (uint64_t)energy_uj(row, update_us);
-	ret_row[DEVICE_ENERGY] = (int64_t)(row->range_uj > 0 && raw_uj > row->range_uj ? raw_uj - row->range_uj - 1
+	ret_row[DEVICE_ENERGY_RAW] = (int64_t)(row->range_uj > 0 && raw_uj > row->range_uj ? raw_uj - row->range_uj - 1
 										       : raw_uj);
 	if (row->tells_time)
 		ret_row[DEVICE_ENERGY_TIME] = NS_PER_S + update_us * 1000;
@@ -106,12 +106,12 @@ static void trace_lost(void **state)
 		values[i] = VALUE_MISSING;
 	static const int64_t raws[] = {500000000, 500200000, VALUE_MISSING, 500400000};
 	for (size_t i = 0; i < ARRAY_SIZE(raws); i++) {
-		values[DEVICE_ENERGY] = raws[i];
+		values[DEVICE_ENERGY_RAW] = raws[i];
 		cap_trace_feed(&trace, NS_PER_S + (int64_t)i * MS, values);
 	}
 	assert_false(trace.is_lost); // one reading that failed
 	assert_int_equal(trace.n_updates, 2);
-	values[DEVICE_ENERGY] = 7;
+	values[DEVICE_ENERGY_RAW] = 7;
 	cap_trace_feed(&trace, NS_PER_S + 10 * MS, values);
 	assert_true(trace.is_lost); // a driver that was loaded anew
 }

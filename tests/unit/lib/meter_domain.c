@@ -87,7 +87,7 @@ static void check(void **state)
 	meter_domain_init(&domain, &description);
 	for (size_t i = 0; i < ARRAY_SIZE(row->readings) && row->readings[i].t_ms > 0; i++) {
 		const struct reading *reading = &row->readings[i];
-		int64_t values[DEVICE_COUNT] = {[DEVICE_ENERGY] = reading->raw_uj};
+		int64_t values[DEVICE_COUNT] = {[DEVICE_ENERGY_RAW] = reading->raw_uj};
 		meter_domain_feed(&domain, reading->t_ms * MS, values, false);
 		if (reading->starts)
 			meter_domain_start(&domain, reading->t_ms * MS, values);
@@ -128,12 +128,14 @@ static void a_power_reading(void **state)
 {
 	const struct domain description = {.kind = DOMAIN_GPU};
 	struct meter_domain domain;
-	int64_t values[DEVICE_COUNT] = {[DEVICE_POWER] = 100000, [DEVICE_ENERGY] = 0};
+	int64_t values[DEVICE_COUNT] = {[DEVICE_POWER] = 100000, [DEVICE_ENERGY_RAW] = 0};
 	meter_domain_init(&domain, &description);
 	meter_domain_start(&domain, 1000 * MS, values);
 	meter_domain_feed(&domain, 2000 * MS, values, false);
 	assert_true(isnan(meter_domain_amount(&domain).energy_j));
 }
+
+static const struct sensor_calibration calibration = {.gain = 1.25, .error = 0.02};
 
 static const struct calibration_row {
 	const char *teaches;
@@ -143,7 +145,7 @@ static const struct calibration_row {
 	{"an uncalibrated GPU: 10 % beside the reading error",
 		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700}, 600, 60},
 	{"a calibrated GPU: its factor and its error",
-		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700, .gain = 1.25, .gain_error = 0.02}, 750,
+		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700, .calibration = &calibration}, 750,
 		15},
 	{"of packages no calibration is known", {.kind = DOMAIN_PACKAGE, .has_energy = true, .max_power_w = 2000}, 600,
 		(double)NAN},
@@ -153,10 +155,10 @@ static void calibrates(void **state)
 {
 	const struct calibration_row *row = *state;
 	struct meter_domain domain;
-	int64_t values[DEVICE_COUNT] = {[DEVICE_ENERGY] = 5 * J};
+	int64_t values[DEVICE_COUNT] = {[DEVICE_ENERGY_RAW] = 5 * J};
 	meter_domain_init(&domain, &row->domain);
 	meter_domain_start(&domain, 1000 * MS, values);
-	values[DEVICE_ENERGY] = 605 * J;
+	values[DEVICE_ENERGY_RAW] = 605 * J;
 	meter_domain_feed(&domain, 3000 * MS, values, false);
 	struct meter_amount amount = meter_domain_amount(&domain);
 	assert_true(fabs(amount.energy_j - row->energy_j) < 1e-6);

@@ -38,13 +38,16 @@ static void add_domain(struct made *made, const char *name, enum domain_kind kin
 		.power_w = power_w,
 		.cap_w = kind == DOMAIN_GPU ? 700 : (double)NAN,
 		.target_w = power_w / 2,
-		.temperature_c = kind == DOMAIN_GPU ? 61 : (double)NAN,
-		.utilization_percent = kind == DOMAIN_GPU ? 98 : (double)NAN,
-		.memory_used_bytes = kind == DOMAIN_GPU ? 31.2e9 : (double)NAN,
+#define DEVICE_LIVE(id, member, ...) .member = (double)NAN,
+#include "metric/metrics.def"
 		.memory_total_bytes = kind == DOMAIN_GPU ? 80e9 : (double)NAN,
-		.clock_mhz = (double)NAN,
 		.throttle_bits = kind == DOMAIN_GPU && i % 2 == 1 ? 0x4 : VALUE_MISSING,
 		.power_history_w = {.values = past_w, .n = PAST, .room = PAST}};
+	if (kind != DOMAIN_GPU)
+		return;
+	made->domains[i].temperature_c = 61;
+	made->domains[i].utilization_percent = 98;
+	made->domains[i].memory_used_bytes = 31.2e9;
 }
 
 static void add_process(struct made *made, pid_t pid, const char *command, double power_w, bool is_target)

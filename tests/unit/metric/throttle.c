@@ -1,5 +1,5 @@
 // Which of NVML's reasons hold clocks back, and how that is said.
-#include "metric/throttle.h"
+#include "metric/metric.h"
 
 #include "rows.h"
 

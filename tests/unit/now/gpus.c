@@ -75,7 +75,8 @@ static void assert_watts(const char *what, double value, double expected)
 static void check(void **state)
 {
 	current = *state;
-	struct domain gpu = {.name = "gpu-0", .kind = DOMAIN_GPU, .used = true}, *devices[] = {&gpu};
+	struct domain gpu = {.name = "gpu-0", .kind = DOMAIN_GPU, .used = true};
+	const struct domain *devices[] = {&gpu};
 	struct now_domain domain = {.domain = &gpu, .in_total = true, .power_w = 100};
 	struct meter meter = {.domain = &gpu, .added_uj = 100000000};
 	int64_t figures[1][DEVICE_COUNT];

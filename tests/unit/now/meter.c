@@ -109,7 +109,7 @@ static void take_step(struct meter *meter, const struct step *step)
 	int64_t row[DEVICE_COUNT];
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		row[m] = MISSING;
-	row[DEVICE_ENERGY] = step->energy_mj >= 0 ? step->energy_mj * 1000 : MISSING;
+	row[DEVICE_ENERGY_RAW] = step->energy_mj >= 0 ? step->energy_mj * 1000 : MISSING;
 	row[DEVICE_POWER] = step->power_mw >= 0 ? step->power_mw : MISSING;
 	row[DEVICE_ENERGY_TIME] = step->energy_t_ms > 0 ? step->energy_t_ms * NS_PER_MS : MISSING;
 	meter_feed(meter, step->t_ms * NS_PER_MS, row, false);
@@ -123,10 +123,11 @@ static void take_step(struct meter *meter, const struct step *step)
 static void check(void **state)
 {
 	const struct row *row = *state;
+	const struct sensor_calibration calibration = {.gain = row->gain};
 	const struct domain domain = {.has_energy = row->has_energy,
 		.update_period_ns = row->period_ms * NS_PER_MS,
 		.max_power_w = 1000,
-		.gain = row->gain};
+		.calibration = &calibration};
 	struct meter meter;
 	meter_init(&meter, &domain);
 	if (row->interval_s > 0)

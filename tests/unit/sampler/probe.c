@@ -7,7 +7,8 @@
 
 struct stage {
 	struct domain domain;
-	struct domain *devices[1];
+	const struct domain *devices[1];
+	struct update_period seen;
 	struct sensor_set sensors;
 	struct edge_watch watch;
 	struct sampler sampler;
@@ -18,7 +19,8 @@ struct stage {
 static void stage_open(struct stage *stage, int64_t period_us, int64_t known_us, int64_t interval_ms)
 {
 	*stage = (struct stage){
-		.domain = {.has_energy = true, .update_period_ns = known_us * 1000},
+		.domain = {.has_energy = true},
+		.seen = {known_us * 1000, 0},
 		.period_us = period_us,
 	};
 	edge_watch_init(&stage->watch);
@@ -26,6 +28,7 @@ static void stage_open(struct stage *stage, int64_t period_us, int64_t known_us,
 	stage->sensors = (struct sensor_set){.devices = stage->devices, .n_devices = 1};
 	stage->sampler = (struct sampler){.sensors = &stage->sensors,
 		.watches = &stage->watch,
+		.periods = &stage->seen,
 		.options.interval_ns = interval_ms * NS_PER_MS};
 }
 
@@ -34,7 +37,7 @@ static void look(struct stage *stage, int64_t t_ns)
 	uint64_t raw = stage->period_us > 0 ? (uint64_t)(t_ns / (stage->period_us * 1000)) : 7;
 	int64_t period_ns, jitter_ns;
 	if (edge_watch_feed(&stage->watch, t_ns, raw) && edge_watch_period(&stage->watch, &period_ns, &jitter_ns))
-		stage->domain.update_period_ns = period_ns;
+		stage->seen.period_ns = period_ns;
 }
 
 static const struct row {
@@ -79,7 +82,7 @@ static void check(void **state)
 	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
 	assert_in_range(count_looks(&stage, start_ns, later_ns), row->looks_least, row->looks_most);
 	if (row->period_found)
-		assert_in_range(stage.domain.update_period_ns, row->period_us * 950, row->period_us * 1050);
+		assert_in_range(stage.seen.period_ns, row->period_us * 950, row->period_us * 1050);
 	assert_in_range(count_looks(&stage, later_ns, later_ns + 60 * NS_PER_S), row->later_least, row->later_most);
 	probe_close(&stage.probe);
 }

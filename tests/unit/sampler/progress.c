@@ -30,15 +30,16 @@ static void watts(void **state)
 	const struct late *row = *state;
 	static struct recorder recorder;
 	struct domain domains[DEVICES] = {{.name = "a", .kind = DOMAIN_GPU}, {.name = "b", .kind = DOMAIN_GPU}};
-	struct domain *devices[DEVICES] = {&domains[0], &domains[1]};
+	const struct domain *devices[DEVICES] = {&domains[0], &domains[1]};
 	struct sensor_set set = {.devices = devices, .n_devices = DEVICES};
 	struct counter counters[DEVICES] = {0};
+	struct update_period periods[DEVICES] = {0};
 	int64_t rows[DEVICES][DEVICE_COUNT];
 	struct recorder_progress told;
 	const struct recorder_options options = {.progress = remember, .data = &told};
 	recorder = (struct recorder){
 		.options = &options,
-		.sampler = {.sensors = &set, .counters = counters, .rows = rows},
+		.sampler = {.sensors = &set, .counters = counters, .rows = rows, .periods = periods},
 		.start_ns = 1000 * NS_PER_S,
 		.progress_t_ns = 1000 * NS_PER_S,
 		.progress_energy_j = (double)NAN,

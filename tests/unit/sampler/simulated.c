@@ -92,7 +92,7 @@ static void sample(const struct simulator *simulator, const struct wattle_env *e
 		struct sensor_context context = {.t_ns = NS_PER_S + (int64_t)llround(look * LOOK_S * 1e9)};
 		set_time(simulator, look * LOOK_S);
 		sensor_set_read(&set, &context, row);
-		counter_feed(counter, context.t_ns, row[0][DEVICE_ENERGY], false);
+		counter_feed(counter, context.t_ns, row[0][DEVICE_ENERGY_RAW], false);
 	}
 	sensor_set_close(&set);
 }

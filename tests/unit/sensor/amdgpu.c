@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_roster.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -63,6 +63,8 @@ static const struct file navi31[] = {
 	{"hwmon/hwmon4/power1_cap_max", "348000000\n"},
 	{"hwmon/hwmon4/temp1_input", "45000\n"},
 	{"hwmon/hwmon4/temp2_input", "52000\n"},
+	{"hwmon/hwmon4/temp3_label", "mem\n"},
+	{"hwmon/hwmon4/temp3_input", "58000\n"},
 	{"hwmon/hwmon4/freq1_input", "1500000000\n"},
 	{"hwmon/hwmon4/freq2_input", "96000000\n"},
 	{"gpu_busy_percent", "7\n"},
@@ -150,13 +152,14 @@ static void reads_a_card(void **state)
 		enum device_metric metric;
 		int64_t value;
 	} expected[] = {
-		{DEVICE_ENERGY, 1000000000},
+		{DEVICE_ENERGY_RAW, 1000000000},
 		{DEVICE_POWER, 25000},
 		{DEVICE_POWER_CAP, 303000},
 		{DEVICE_UTILIZATION, 7},
 		{DEVICE_MEMORY_UTILIZATION, 2},
 		{DEVICE_MEMORY_USED, 536870912},
 		{DEVICE_TEMPERATURE, 45},
+		{DEVICE_MEMORY_TEMPERATURE, 58},
 		{DEVICE_SM_CLOCK, 1500},
 		{DEVICE_MEMORY_CLOCK, 96},
 	};
@@ -164,7 +167,7 @@ static void reads_a_card(void **state)
 		assert_int_equal(f.rows[0][expected[i].metric], expected[i].value);
 	write_metrics(&f, CARD0 "gpu_metrics", 65536 * 1003, 30);
 	fixture_read(&f, 100);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 1003000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 1003000000);
 	fixture_close(&f);
 }
 
@@ -179,7 +182,7 @@ static void takes_the_instant_where_there_is_no_mean(void **state)
 	fixture_read(&f, 0);
 	assert_int_equal(f.rows[0][DEVICE_POWER], 40000);
 	assert_int_equal(f.rows[0][DEVICE_TEMPERATURE], 60);
-	assert_true(f.rows[0][DEVICE_ENERGY] == MISSING);
+	assert_true(f.rows[0][DEVICE_ENERGY_RAW] == MISSING);
 	assert_false(f.domains[0].has_energy);
 	assert_int_equal(f.domains[0].provenance, PROVENANCE_DERIVED);
 	fixture_close(&f);
@@ -238,7 +241,7 @@ static void a_sleeping_card_is_left_alone(void **state)
 
 	tree_write(&f.tree, CARD0 "power/runtime_status", "active\n");
 	fixture_read(&f, 100);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 1000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 1000000);
 	assert_string_equal(f.domains[0].note, "");
 	fixture_close(&f);
 }
@@ -266,7 +269,7 @@ static void a_card_that_is_pulled_and_comes_back(void **state)
 	write_navi31(&f, "card1", CARD1 "gpu_metrics", 65536 * 1010);
 	fixture_read(&f, 4000); // looks for it
 	fixture_read(&f, 4100);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 1010000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 1010000000);
 	assert_int_equal(f.rows[0][DEVICE_POWER], 25000);
 	assert_string_equal(f.domains[0].note, "");
 	fixture_close(&f);
@@ -284,7 +287,7 @@ static void a_frozen_counter_is_not_believed(void **state)
 	assert_int_equal(f.domains[0].provenance, PROVENANCE_DERIVED);
 	assert_non_null(strstr(f.domains[0].note, "stands still"));
 	fixture_read(&f, 0);
-	assert_true(f.rows[0][DEVICE_ENERGY] == MISSING);
+	assert_true(f.rows[0][DEVICE_ENERGY_RAW] == MISSING);
 	assert_int_equal(f.rows[0][DEVICE_POWER], 25000);
 	assert_non_null(strstr(f.domains[0].note, "stands still"));
 	fixture_close(&f);
@@ -296,7 +299,7 @@ static void a_counter_that_stops_later(void **state)
 	open_navi31(&f);
 	for (int64_t t_ms = 0; t_ms <= 3000; t_ms += 100)
 		fixture_read(&f, t_ms);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY] / 1000000, 1075); // 25 W for 3 s
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW] / 1000000, 1075); // 25 W for 3 s
 	assert_non_null(strstr(f.domains[0].note, "stands still at times"));
 	fixture_close(&f);
 }
@@ -347,8 +350,8 @@ static const struct garbage_row {
 	{"garbage: an empty power", "hwmon/hwmon4/power1_average", "", DEVICE_POWER},
 	{"garbage: a word", "gpu_busy_percent", "N/A\n", DEVICE_UTILIZATION},
 	{"garbage: more than 64 bits", "mem_info_vram_used", "99999999999999999999999\n", DEVICE_MEMORY_USED},
-	{"garbage: an empty table", "gpu_metrics", "", DEVICE_ENERGY},
-	{"garbage: text in place of the table", "gpu_metrics", "what a table this is, is it not", DEVICE_ENERGY},
+	{"garbage: an empty table", "gpu_metrics", "", DEVICE_ENERGY_RAW},
+	{"garbage: text in place of the table", "gpu_metrics", "what a table this is, is it not", DEVICE_ENERGY_RAW},
 };
 
 static void check_garbage(void **state)

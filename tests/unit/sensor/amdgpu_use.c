@@ -1,4 +1,4 @@
-#include "sensor/gpu/amdgpu_use.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"

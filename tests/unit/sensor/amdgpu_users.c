@@ -1,4 +1,4 @@
-#include "sensor/gpu/amdgpu_users.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,4 +1,4 @@
-#include "sensor/gpu/drm_clients.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"

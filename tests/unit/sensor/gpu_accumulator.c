@@ -1,8 +1,7 @@
-#include "sensor/gpu/gpu_accumulator.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_metrics.h"
 
 #define UNITS(joules) ((uint64_t)((joules)*65536))
 #define WRAP (UINT64_C(1) << 32)

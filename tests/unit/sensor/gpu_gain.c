@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 #include "base/util.h"
 #include "rows.h"
@@ -62,7 +62,8 @@ struct world {
 	struct tree tree;
 	struct wattle_env env;
 	struct domain domains[3];
-	struct domain *devices[3];
+	const struct domain *devices[3];
+	struct sensor_calibration calibrations[3];
 	struct sensor_set set;
 	char note[400];
 };
@@ -74,9 +75,13 @@ static void world_make(struct world *w)
 				    {.name = "gpu-1", .kind = DOMAIN_GPU, .index = 1, .uuid = "GPU-b"}}};
 	tree_make(&w->tree);
 	text_copy(w->env.state_dir, sizeof(w->env.state_dir), w->tree.root);
-	for (size_t i = 0; i < ARRAY_SIZE(w->devices); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(w->devices); i++) {
+		w->domains[i].calibration = &w->calibrations[i];
 		w->devices[i] = &w->domains[i];
-	w->set = (struct sensor_set){.devices = w->devices, .n_devices = ARRAY_SIZE(w->devices)};
+	}
+	w->set = (struct sensor_set){.devices = w->devices,
+		.n_devices = ARRAY_SIZE(w->devices),
+		.calibrations = w->calibrations};
 }
 
 static void store(struct world *w, const char *uuid, double factor, double error)
@@ -102,8 +107,8 @@ static void stored_by_uuid(void **state)
 	assert_int_equal(apply(&w, NULL, NULL), 0);
 	assert_string_equal(w.note, "");
 	assert_true(domain_gain(&w.domains[0]) == 1 && domain_gain(&w.domains[1]) == 1);
-	assert_true(w.domains[2].gain == 1.04 && fabs(w.domains[2].gain_error - 0.02) < 1e-12);
-	assert_string_equal(w.domains[2].gain_source, "wattle sensors --calibrate-gpu 2026-01-31T12:00:00Z");
+	assert_true(w.calibrations[2].gain == 1.04 && fabs(w.calibrations[2].error - 0.02) < 1e-12);
+	assert_string_equal(w.calibrations[2].source, "wattle sensors --calibrate-gpu 2026-01-31T12:00:00Z");
 	tree_finish(&w.tree);
 }
 
@@ -114,8 +119,8 @@ static void option_wins(void **state)
 	world_make(&w);
 	store(&w, "GPU-b", 1.04, 0.02);
 	assert_int_equal(apply(&w, "1=0.9±5", NULL), 0);
-	assert_true(w.domains[2].gain == 0.9);
-	assert_string_equal(w.domains[2].gain_source, "--gpu-gain");
+	assert_true(w.calibrations[2].gain == 0.9);
+	assert_string_equal(w.calibrations[2].source, "--gpu-gain");
 	assert_int_equal(apply(&w, "7=0.9±5", &error), -EINVAL);
 	assert_non_null(strstr(error.text, "no measured GPU; measured: 0, 1"));
 	w.set.n_devices = 1;

@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_select.h"
+#include "sensor/gpu_roster.h"
 
 #include "base/util.h"
 #include "rows.h"

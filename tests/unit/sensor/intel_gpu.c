@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_roster.h"
 #include "tree.h"
 
 #include <fcntl.h>
@@ -104,7 +104,7 @@ static void check(void **state)
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		values[0][m] = values[1][m] = VALUE_MISSING;
 	sensor_intel_gpu.read(sensor, &(struct sensor_context){.t_ns = NS_PER_S}, values);
-	assert_int_equal(values[0][DEVICE_ENERGY], row->energy_uj);
+	assert_int_equal(values[0][DEVICE_ENERGY_RAW], row->energy_uj);
 	assert_int_equal(values[0][DEVICE_POWER_CAP], row->cap_mw);
 	assert_int_equal(values[0][DEVICE_TEMPERATURE], row->temperature_c);
 

@@ -1,4 +1,4 @@
-#include "sensor/gpu/kfd.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"

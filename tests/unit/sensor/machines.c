@@ -63,7 +63,7 @@ static void print_reading(struct buf *out, const char *sensor, const int64_t *va
 	if (strcmp(sensor, "model") == 0 || strcmp(sensor, "perf") == 0)
 		return;
 	buf_str(out, " =");
-	print_value(out, values[DEVICE_ENERGY], "uJ");
+	print_value(out, values[DEVICE_ENERGY_RAW], "uJ");
 	print_value(out, values[DEVICE_POWER], "mW");
 	print_value(out, values[DEVICE_TEMPERATURE], "C");
 }

@@ -1,7 +1,7 @@
 #include "sensor/sensor.h"
 
 #include "base/util.h"
-#include "sensor/cpu_power.h"
+#include "sensor/internal.h"
 #include "tree.h"
 
 static const struct rating {

@@ -24,13 +24,13 @@ static const struct reading_row {
 	}[]){__VA_ARGS__}) /                                                                                           \
 		16
 	{"energy: the counter's mJ become uJ", MODERN, "gpu\npower_mw constant 250000\nenergy_start_mj 1000\n", 2000,
-		EXPECT({DEVICE_ENERGY, 501000000}, {DEVICE_POWER, 250000})},
+		EXPECT({DEVICE_ENERGY_RAW, 501000000}, {DEVICE_POWER, 250000})},
 	{"energy: an old driver has none, but power", OLD, "gpu\npower_mw constant 250000\n", 2000,
-		EXPECT({DEVICE_ENERGY, MISSING}, {DEVICE_POWER, 250000})},
-	{"energy: 0 is a value", MODERN, "gpu\n", 0, EXPECT({DEVICE_ENERGY, 0})},
+		EXPECT({DEVICE_ENERGY_RAW, MISSING}, {DEVICE_POWER, 250000})},
+	{"energy: 0 is a value", MODERN, "gpu\n", 0, EXPECT({DEVICE_ENERGY_RAW, 0})},
 	{"power: a failure now is a missing value, not 0", MODERN,
 		"gpu\nfield_error 186 0 3\nerror nvmlDeviceGetPowerUsage 999\n", 0,
-		EXPECT({DEVICE_POWER, MISSING}, {DEVICE_ENERGY, 0})},
+		EXPECT({DEVICE_POWER, MISSING}, {DEVICE_ENERGY_RAW, 0})},
 	{"power cap: the limit in force", MODERN, "gpu\nlimits_mw 100000 300000 250000 200000\n", 0,
 		EXPECT({DEVICE_POWER_CAP, 200000})},
 	{"memory: the driver's own part is left out", MODERN,
@@ -48,6 +48,10 @@ static const struct reading_row {
 		0,
 		EXPECT({DEVICE_TEMPERATURE, 67}, {DEVICE_UTILIZATION, 93}, {DEVICE_MEMORY_UTILIZATION, 41},
 			{DEVICE_SM_CLOCK, 1980}, {DEVICE_MEMORY_CLOCK, 2619}, {DEVICE_THROTTLE_REASONS, 0x24})},
+	{"memory temperature: of boards that have it", MODERN, "gpu\nmemory_temperature_c 71\n", 0,
+		EXPECT({DEVICE_MEMORY_TEMPERATURE, 71})},
+	{"memory temperature: unknown on others, not 0", MODERN, "gpu\ntemperature_c 67\n", 0,
+		EXPECT({DEVICE_MEMORY_TEMPERATURE, MISSING}, {DEVICE_TEMPERATURE, 67})},
 	{"throttling: by its old name", OLD, "gpu\nthrottle_bits 4\n", 0, EXPECT({DEVICE_THROTTLE_REASONS, 4})},
 	{"processes: main, target and others", MODERN,
 		"gpu\nprocess 100 C 0 1000\nprocess 300 C 0 30\nprocess 7 C 0 5\nprocess 8 G 0 6\n", 0,
@@ -149,7 +153,7 @@ static void off_the_bus(void **state)
 	struct nvml_fixture f;
 	fixture_open(&f, MODERN, "gpu\nlost_after_ms 1000\ngpu\npower_mw constant 5\n");
 	fixture_read(&f, 999);
-	assert_true(value_ok(f.rows[0][DEVICE_ENERGY]));
+	assert_true(value_ok(f.rows[0][DEVICE_ENERGY_RAW]));
 	fixture_read(&f, 1000);
 	for (size_t i = 0; i < DEVICE_COUNT; i++)
 		assert_true(f.rows[0][i] == VALUE_MISSING);

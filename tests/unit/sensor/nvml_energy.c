@@ -1,5 +1,5 @@
 /* Where energy and power come from, and what their time stamps are worth. */
-#include "sensor/gpu/nvml_energy.h"
+#include "sensor/gpu/nvml.h"
 
 #include "nvml_fixture.h"
 
@@ -30,7 +30,7 @@ static void check_source(void **state)
 	snprintf(cards, sizeof(cards), "gpu\npower_mw constant 250000\n%s", row->cards);
 	fixture_open(&f, row->library, cards);
 	fixture_read(&f, 2000);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], row->energy_uj);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], row->energy_uj);
 	assert_int_equal(f.rows[0][DEVICE_POWER], row->power_mw);
 	assert_int_equal(f.rows[0][DEVICE_POWER_AVERAGE], row->average_mw);
 	assert_int_equal(f.domains[0].has_energy, row->has_energy);
@@ -121,7 +121,7 @@ static void stamps_of_the_counter(void **state)
 	struct nvml_fixture f;
 	fixture_open(&f, MODERN, "gpu\nenergy_period_ms 50\nfield_times\n");
 	read_at_10_ms(&f, 430);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 40000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 40000000);
 	assert_true(llabs(f.rows[0][DEVICE_ENERGY_TIME] - 400 * NS_PER_MS) < 2000); // stamps are whole microseconds
 	fixture_close(&f);
 }
@@ -237,9 +237,9 @@ static void module_scope(void **state)
 	assert_non_null(strstr(f.domains[1].note, "CPU, GPU and memory"));
 	assert_non_null(strstr(f.domains[0].note, "module-0"));
 	fixture_read(&f, 2000);
-	assert_int_equal(f.rows[1][DEVICE_ENERGY], 1200000000);
+	assert_int_equal(f.rows[1][DEVICE_ENERGY_RAW], 1200000000);
 	assert_int_equal(f.rows[1][DEVICE_POWER], 600000);
-	assert_true(f.rows[0][DEVICE_ENERGY] == MISSING && f.rows[0][DEVICE_POWER] == MISSING);
+	assert_true(f.rows[0][DEVICE_ENERGY_RAW] == MISSING && f.rows[0][DEVICE_POWER] == MISSING);
 	assert_int_equal(f.rows[0][DEVICE_UTILIZATION], 50);
 	fixture_close(&f);
 }
@@ -263,11 +263,11 @@ static void scopes_beside_the_gpu(void **state)
 	for (size_t i = 0; i < 3; i++)
 		assert_true(f.domains[i].used && f.domains[i].has_energy == (i == 0));
 	fixture_read(&f, 2000);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 332000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 332000000);
 	assert_int_equal(f.rows[0][DEVICE_POWER], 166000);
 	assert_int_equal(f.rows[1][DEVICE_POWER], 467000);
 	assert_int_equal(f.rows[2][DEVICE_POWER], 38000); // only the mean is told
-	assert_true(f.rows[1][DEVICE_ENERGY] == MISSING && f.rows[2][DEVICE_ENERGY] == MISSING);
+	assert_true(f.rows[1][DEVICE_ENERGY_RAW] == MISSING && f.rows[2][DEVICE_ENERGY_RAW] == MISSING);
 	fixture_close(&f);
 }
 
@@ -277,9 +277,9 @@ static void scopes_that_count(void **state)
 	fixture_open(&f, MODERN, BESIDE);
 	assert_true(f.n == 3 && f.domains[1].has_energy && f.domains[2].has_energy);
 	fixture_read(&f, 2000);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 332000000);
-	assert_int_equal(f.rows[1][DEVICE_ENERGY], 934000000);
-	assert_int_equal(f.rows[2][DEVICE_ENERGY], 76000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 332000000);
+	assert_int_equal(f.rows[1][DEVICE_ENERGY_RAW], 934000000);
+	assert_int_equal(f.rows[2][DEVICE_ENERGY_RAW], 76000000);
 	fixture_close(&f);
 }
 
@@ -323,7 +323,7 @@ static void refused_scopes(void **state)
 	assert_non_null(strstr(f.domains[1].why, "no permission"));
 	assert_non_null(strstr(f.domains[1].remedy, "usermod"));
 	fixture_read(&f, 2000);
-	assert_true(f.rows[1][DEVICE_POWER] == MISSING && f.rows[1][DEVICE_ENERGY] == MISSING);
+	assert_true(f.rows[1][DEVICE_POWER] == MISSING && f.rows[1][DEVICE_ENERGY_RAW] == MISSING);
 	fixture_close(&f);
 }
 
@@ -342,7 +342,7 @@ static void refused_for_a_while(void **state)
 	fixture_open(&f, MODERN, BESIDE);
 	fixture_write(&f, BESIDE "field_error 185 1 999\nfield_error 186 1 999\nfield_error 191 1 999\n");
 	fixture_read(&f, 1000);
-	assert_true(f.rows[1][DEVICE_POWER] == MISSING && f.rows[1][DEVICE_ENERGY] == MISSING); // not 0
+	assert_true(f.rows[1][DEVICE_POWER] == MISSING && f.rows[1][DEVICE_ENERGY_RAW] == MISSING); // not 0
 	assert_int_equal(f.rows[2][DEVICE_POWER], 38000);
 	fixture_write(&f, BESIDE);
 	fixture_read(&f, 2000);
@@ -392,7 +392,7 @@ static void a_look_is_cheap(void **state)
 	unsigned long before = f.calls(NULL);
 	fixture_read_as(&f, 2000, look);
 	assert_int_equal(f.calls(NULL), before + 1);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 200000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 200000000);
 	assert_true(f.rows[0][DEVICE_POWER] == MISSING && f.rows[0][DEVICE_TEMPERATURE] == MISSING);
 	fixture_close(&f);
 }

@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_roster.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

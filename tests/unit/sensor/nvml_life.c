@@ -154,12 +154,12 @@ static void comes_back(void **state)
 	fixture_read(&f, 1100);
 	assert_non_null(strstr(f.domains[0].note, "fell off the bus"));
 	fixture_read(&f, 2150); // a second later it is asked again, and still away
-	assert_true(f.rows[0][DEVICE_ENERGY] == MISSING && f.rows[0][DEVICE_TEMPERATURE] == MISSING);
+	assert_true(f.rows[0][DEVICE_ENERGY_RAW] == MISSING && f.rows[0][DEVICE_TEMPERATURE] == MISSING);
 	unsigned long before = f.calls(NULL);
 	fixture_read(&f, 2600);
 	assert_int_equal(f.calls(NULL), before);
 	fixture_read(&f, 3200);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 320000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 320000000);
 	assert_int_equal(f.rows[0][DEVICE_TEMPERATURE], 60);
 	assert_string_equal(f.domains[0].note, "fell off the bus and came back");
 	fixture_close(&f);

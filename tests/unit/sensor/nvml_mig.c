@@ -2,7 +2,7 @@
 #include "sensor/sensor.h"
 
 #include "nvml_fixture.h"
-#include "sensor/gpu/nvml_mig.h"
+#include "sensor/gpu/nvml.h"
 
 #define MISSING VALUE_MISSING
 #define THREE "mig MIG-a 1 0 3 42 20000000000 NVIDIA A100-SXM4-40GB MIG 3g.20gb\n"
@@ -75,7 +75,7 @@ static void energy_is_the_boards(void **state)
 	fixture_open(&f, MODERN, "gpu\npower_mw constant 250000\n" THREE TWO "mig_process 0 100 C 0 500\n");
 	assert_int_equal(f.n, 1);
 	fixture_read(&f, 2000);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 500000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 500000000);
 	assert_int_equal(f.rows[0][DEVICE_TARGET_MEMORY], 500);
 	fixture_close(&f);
 }
@@ -95,7 +95,7 @@ static void instances_are_described(void **state)
 	assert_false(domain->readable || domain->used);
 	assert_int_equal(domain->index, -1);
 	fixture_read(&f, 0); // rows of instances stay empty
-	assert_true(f.rows[3][DEVICE_ENERGY] == MISSING);
+	assert_true(f.rows[3][DEVICE_ENERGY_RAW] == MISSING);
 	fixture_close(&f);
 }
 

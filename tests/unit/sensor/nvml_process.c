@@ -1,8 +1,7 @@
-#include "sensor/gpu/nvml_process.h"
+#include "sensor/gpu/nvml.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/nvml_use.h"
 
 static const pid_t target_pids[] = {10, 20, 30};
 static const struct sensor_context context = {.main_pid = 10,

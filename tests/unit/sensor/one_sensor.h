@@ -112,7 +112,7 @@ static inline void one_print(const struct one_sensor *one, struct buf *out)
 		const struct domain *d = &one->domains[i];
 		buf_printf(out, "%s %s %s", d->name, d->inside[0] != '\0' ? d->inside : "-", d->used ? "yes" : "no");
 		if (d->used) {
-			one_put(out, one->rows[i][DEVICE_ENERGY]);
+			one_put(out, one->rows[i][DEVICE_ENERGY_RAW]);
 			one_put(out, one->rows[i][DEVICE_POWER]);
 			buf_char(out, '\n');
 		} else {

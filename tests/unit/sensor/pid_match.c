@@ -2,7 +2,7 @@
 #include "sensor/gpu/pid_match.h"
 
 #include "base/util.h"
-#include "sensor/gpu/nvml_process.h"
+#include "sensor/gpu/nvml.h"
 #include "tree.h"
 
 #define OURS "@pid:[4026539999]"

@@ -210,13 +210,13 @@ static void look_at_tree(void **state)
 	const struct domain *domains = sensor_powercap.domains(sensor, &n);
 	int64_t(*rows)[DEVICE_COUNT] = calloc(n + 1, sizeof(rows[0]));
 	for (size_t i = 0; i < n; i++)
-		rows[i][DEVICE_ENERGY] = VALUE_MISSING;
+		rows[i][DEVICE_ENERGY_RAW] = VALUE_MISSING;
 	sensor_powercap.read(sensor, &(struct sensor_context){0}, rows);
 	struct buf seen;
 	buf_init(&seen, 1 << 16);
 	buf_str(&seen, "");
 	for (size_t i = 0; i < n; i++)
-		print_domain(&seen, &domains[i], rows[i][DEVICE_ENERGY]);
+		print_domain(&seen, &domains[i], rows[i][DEVICE_ENERGY_RAW]);
 	assert_string_equal(seen.size > 0 ? seen.data : "", row->expected);
 
 	buf_finish(&seen);

@@ -1,5 +1,5 @@
 /* Counters for root only, through a helper that does as it is told: what powercap and amd_energy make of it. */
-#include "sensor/privileged.h"
+#include "sensor/internal.h"
 
 #include "fake_helper.h"
 #include "one_sensor.h"
@@ -284,7 +284,7 @@ static void forked(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		one_read(&f.one);
-		_exit(f.one.rows[0][DEVICE_ENERGY] == 100 ? 0 : 1);
+		_exit(f.one.rows[0][DEVICE_ENERGY_RAW] == 100 ? 0 : 1);
 	}
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);

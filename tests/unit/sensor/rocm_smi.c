@@ -1,8 +1,8 @@
-#include "sensor/gpu/rocm_smi.h"
+#include "sensor/gpu/drm.h"
 
 #include "base/util.h"
 #include "rows.h"
-#include "sensor/gpu/gpu_roster.h"
+#include "sensor/gpu_roster.h"
 #include "sensor/sensor.h"
 #include "tree.h"
 
@@ -89,8 +89,8 @@ static void fills_what_the_files_lack(void **state)
 	assert_int_equal(f.domains[0].provenance, PROVENANCE_MEASURED);
 	assert_string_equal(f.domains[0].uuid, "GPU-000000000000005d");
 	assert_int_equal(f.rows[0][DEVICE_POWER], 150000);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY] / 1000000000, 100); // 15.3 uJ a count would make 100.27 kJ
-	assert_true(f.rows[0][DEVICE_ENERGY] < INT64_C(100200000000));
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW] / 1000000000, 100); // 15.3 uJ a count would make 100.27 kJ
+	assert_true(f.rows[0][DEVICE_ENERGY_RAW] < INT64_C(100200000000));
 	assert_int_equal(f.rows[0][DEVICE_MEMORY_USED], 1000);
 	finish(&f);
 }
@@ -106,7 +106,7 @@ static void is_not_asked_where_nothing_lacks(void **state)
 	memcpy(table + 24, &(uint64_t){65536}, 8);
 	tree_write_bytes(&f.tree, CARD "gpu_metrics", table, sizeof(table));
 	open_sensor(&f);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY], 1000000);
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 1000000);
 	assert_true(f.rows[0][DEVICE_MEMORY_USED] == VALUE_MISSING);
 	finish(&f);
 }
@@ -118,7 +118,7 @@ static void does_not_wake_a_card(void **state)
 	put_card(&f);
 	tree_write(&f.tree, CARD "power/runtime_status", "suspended\n");
 	open_sensor(&f);
-	assert_true(f.rows[0][DEVICE_ENERGY] == VALUE_MISSING);
+	assert_true(f.rows[0][DEVICE_ENERGY_RAW] == VALUE_MISSING);
 	finish(&f);
 }
 

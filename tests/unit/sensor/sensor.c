@@ -87,7 +87,7 @@ static void enters_the_total(void **state)
 		{.name = "node-b", .kind = DOMAIN_NODE, .inside = "node-a"},
 		{.name = "gpu-0", .kind = DOMAIN_GPU},
 	};
-	struct domain *devices[ARRAY_SIZE(domains)];
+	const struct domain *devices[ARRAY_SIZE(domains)];
 	for (size_t i = 0; i < ARRAY_SIZE(domains); i++)
 		devices[i] = &domains[i];
 	const struct sensor_set set = {.devices = devices, .n_devices = ARRAY_SIZE(domains)};
@@ -133,10 +133,10 @@ static void rows_belong_to_devices(void **state)
 	int64_t rows[2][DEVICE_COUNT] = {{7}, {7}};
 	struct sensor_context context = {.system_busy_ns = VALUE_MISSING, .system_idle_ns = VALUE_MISSING};
 	sensor_set_read(&set, &context, rows);
-	assert_int_equal(rows[0][DEVICE_ENERGY], 1000);
-	assert_int_equal(rows[1][DEVICE_ENERGY], 300);
+	assert_int_equal(rows[0][DEVICE_ENERGY_RAW], 1000);
+	assert_int_equal(rows[1][DEVICE_ENERGY_RAW], 300);
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
-		if (m != DEVICE_ENERGY)
+		if (m != DEVICE_ENERGY_RAW)
 			assert_int_equal(rows[0][m], VALUE_MISSING);
 
 	sensor_set_close(&set);

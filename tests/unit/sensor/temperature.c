@@ -1,4 +1,4 @@
-#include "sensor/cpu_temperature.h"
+#include "sensor/internal.h"
 
 #include "one_sensor.h"
 #include "sensor/container.h"

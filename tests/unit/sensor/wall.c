@@ -1,8 +1,7 @@
-#include "sensor/wall_csv.h"
+#include "sensor/internal.h"
 
 #include "one_sensor.h"
 #include "sampler/counter.h"
-#include "sensor/stamp.h"
 
 #include <errno.h>
 
@@ -141,7 +140,7 @@ static int64_t read_at(struct meter *m, int at_ms, size_t column)
 {
 	m->one.now_ns = (1000000 + at_ms) * NS_PER_MS;
 	one_read(&m->one);
-	m->event = counter_feed(&m->counter, m->one.now_ns, m->one.rows[0][DEVICE_ENERGY], false);
+	m->event = counter_feed(&m->counter, m->one.now_ns, m->one.rows[0][DEVICE_ENERGY_RAW], false);
 	return m->one.rows[0][column];
 }
 
@@ -153,7 +152,7 @@ static void integrates_every_frame(void **state)
 	assert_string_equal(m.one.domains[0].device, "meter.csv, 2 channels");
 	// What was written before the run started says nothing about it.
 	assert_int_equal(read_at(&m, 0, DEVICE_POWER), VALUE_MISSING);
-	assert_int_equal(m.one.rows[0][DEVICE_ENERGY], VALUE_MISSING);
+	assert_int_equal(m.one.rows[0][DEVICE_ENERGY_RAW], VALUE_MISSING);
 	frame(&m, 10, 100);
 	assert_int_equal(read_at(&m, 15, DEVICE_POWER), 100000);
 	// Between two readings: 100 W, then 300 W for half of the time; the last line alone would not tell.

@@ -26,11 +26,9 @@ static struct now_domain domain_of(const struct domain *domain, bool in_total, d
 		.power_w = power_w,
 		.cap_w = (double)NAN,
 		.target_w = (double)NAN,
-		.temperature_c = (double)NAN,
-		.utilization_percent = (double)NAN,
-		.memory_used_bytes = (double)NAN,
+#define DEVICE_LIVE(id, member, ...) .member = (double)NAN,
+#include "metric/metrics.def"
 		.memory_total_bytes = (double)NAN,
-		.clock_mhz = (double)NAN,
 		.throttle_bits = VALUE_MISSING,
 	};
 }

@@ -29,7 +29,7 @@ struct fixture {
 	char folder[64];
 	char path[128]; // of a run file that does not exist yet
 	struct domain domains[FIXTURE_DEVICES];
-	struct domain *devices[FIXTURE_DEVICES];
+	const struct domain *devices[FIXTURE_DEVICES];
 	struct store_header header;
 	struct batch batch;
 };

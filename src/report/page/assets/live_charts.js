@@ -38,6 +38,13 @@ function domainSeries(column, wanted) {
 		}));
 }
 
+/* Of every column in this unit: memory_temperature_c of gpu-0 is "gpu-0 memory". */
+function unitSeries(base) {
+	const columns = new Set(trail.domains.flatMap(Object.keys).filter((key) => key.endsWith(base)));
+	return [...columns].flatMap((column) => domainSeries(column, () => true).map((series) =>
+		({ ...series, name: `${series.name} ${column.slice(0, -base.length)}`.replaceAll("_", " ").trim() })));
+}
+
 function wholeSeries(key, name, colour) {
 	return trail[key] ? [{ name, colour, isEstimated: false, values: trail[key] }] : [];
 }
@@ -70,7 +77,7 @@ function charts() {
 		{ id: "memory", title: "Memory", unit: "bytes", ceiling: trail.memory_total_bytes,
 			series: wholeSeries("memory_used_bytes", "in use", "series-2") },
 		{ id: "temperature", title: "Temperature", unit: "c",
-			series: domainSeries("temperature_c", () => true) },
+			series: unitSeries("temperature_c") },
 		{ id: "beside", title: "Power not in the sum (parts and wholes of the above)", unit: "w",
 			series: domainSeries("power_w", (domain) => !domain.in_total) },
 	];

@@ -1,4 +1,4 @@
-#include "sensor/gpu/gpu_gain.h"
+#include "sensor/gpu_gain.h"
 
 #include "base/buf.h"
 #include "base/num.h"
@@ -229,15 +229,14 @@ int gpu_gain_store(const struct wattle_env *env, const struct gpu_gain *gain, st
 
 /* ---- the domains ---- */
 
-static void give(struct domain *domain, const struct gpu_gain *gain)
+static void give(struct sensor_calibration *calibration, const struct gpu_gain *gain)
 {
-	domain->gain = gain->factor;
-	domain->gain_error = gain->error;
+	*calibration = (struct sensor_calibration){.gain = gain->factor, .error = gain->error};
 	if (gain->date[0] != '\0')
-		snprintf(domain->gain_source, sizeof(domain->gain_source), "wattle sensors --calibrate-gpu %s",
+		snprintf(calibration->source, sizeof(calibration->source), "wattle sensors --calibrate-gpu %s",
 			gain->date);
 	else
-		text_copy(domain->gain_source, sizeof(domain->gain_source), "--gpu-gain");
+		text_copy(calibration->source, sizeof(calibration->source), "--gpu-gain");
 }
 
 static void give_stored(struct sensor_set *set, const struct gpu_gains *gains)
@@ -246,14 +245,14 @@ static void give_stored(struct sensor_set *set, const struct gpu_gains *gains)
 		for (size_t i = 0; i < gains->n; i++)
 			if (set->devices[d]->kind == DOMAIN_GPU &&
 				strcmp(set->devices[d]->uuid, gains->at[i].uuid) == 0)
-				give(set->devices[d], &gains->at[i]);
+				give(&set->calibrations[d], &gains->at[i]);
 }
 
-static struct domain *find_gpu(const struct sensor_set *set, int index)
+static struct sensor_calibration *find_gpu(const struct sensor_set *set, int index)
 {
 	for (size_t d = 0; d < set->n_devices; d++)
 		if (set->devices[d]->kind == DOMAIN_GPU && set->devices[d]->index == index)
-			return set->devices[d];
+			return &set->calibrations[d];
 	return NULL;
 }
 
@@ -294,7 +293,7 @@ int gpu_gain_apply(struct sensor_set *set, const struct wattle_env *env, const c
 		int r = gpu_gain_parse(*options, &gain, reterr);
 		if (r < 0)
 			return r;
-		struct domain *gpu = find_gpu(set, gain.index);
+		struct sensor_calibration *gpu = find_gpu(set, gain.index);
 		if (gpu == NULL)
 			return refuse(set, *options, reterr);
 		give(gpu, &gain);
