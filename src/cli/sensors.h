@@ -9,6 +9,7 @@
 #include "metric/metric.h"
 #include "sampler/counter.h"
 #include "sensor/sensor.h"
+#include "store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,14 +22,18 @@
 struct doctor_row {
 	const char *sensor;
 	const struct domain *domain; // of the set, or doctor.missing
-	double last;                 // NaN: none
-	const char *last_unit;       // "J" or "W"; NULL: none
+	const struct idle_power *idle; // stored; NULL: none
+	struct update_period period;   // as its sensor states it, or as it was seen
+	double last;                   // NaN: none
+	const char *last_unit;         // "J" or "W"; NULL: none
 };
 
 enum doctor_state { DOCTOR_USED, DOCTOR_NOT_USED, DOCTOR_UNREADABLE };
 
 struct doctor {
 	struct sensor_set set;
+	struct update_period *periods; // owned, of each device
+	struct idle_power *idle;       // owned, of each device
 	struct domain missing;   // powercap, where the sensor itself has nothing to show
 	struct doctor_row *rows; // owned
 	size_t n_rows;
@@ -103,9 +108,11 @@ void idle_baseline_finish(struct idle_baseline *baseline);
 void idle_baseline_host(char *ret_host, size_t size); // of this machine
 void idle_baseline_date(int64_t wall_ns, char *ret_date, size_t size);
 
-/* Gives the used domains of the set their stored idle power. What is stored but does not count (too old, another
- * machine, broken) leaves a sentence in ret_note, "" else. Returns the number of domains that got one. */
-size_t idle_baseline_apply(const struct wattle_env *env, struct sensor_set *set, char *ret_note, size_t size);
+/* The stored idle power of each device of the set, in an array with room for all of them; what has none stays. What is stored
+ * but does not count (too old, another machine, broken) leaves a sentence in ret_note, "" else. Returns the number of domains that
+ * got one. */
+size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *set, struct idle_power *ret_idle,
+	char *ret_note, size_t size);
 
 /* One domain while the machine is to be idle: its mean power, how sure that is, and whether it stayed the same. Pure: no
  * clock, no file. */
