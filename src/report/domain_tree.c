@@ -34,3 +34,11 @@ void domain_tree(const struct findings *findings, domain_tree_row *row, void *da
 {
 	walk(&(struct walk){findings, row, data}, NULL, 0);
 }
+
+int domain_depth(const struct findings *findings, const struct domain_finding *domain)
+{
+	int depth = 0;
+	while (depth < DEPTH_MOST && (domain = outer_of(findings, domain)) != NULL)
+		depth++;
+	return depth;
+}

@@ -5,3 +5,4 @@
 
 typedef void domain_tree_row(void *data, const struct domain_finding *domain, int depth);
 void domain_tree(const struct findings *findings, domain_tree_row *row, void *data);
+int domain_depth(const struct findings *findings, const struct domain_finding *domain); // at most 3

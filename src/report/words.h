@@ -24,5 +24,9 @@ size_t words_one_of(const char *name);
 // false, and nothing is written: it is seen. NULL is nothing.
 bool words_unseen(struct buf *out, const char *name);
 
-// All blocks, those first that took most energy; where there is none, most time. The caller frees it; NULL: none, or no memory.
-const struct block_finding **blocks_by_cost(const struct findings *f);
+// The block that counts as a step, --step; NULL: none was named, or it was never called.
+const struct block_finding *step_block(const struct findings *f);
+struct gpu_sums { // NaN unknown, as of no GPU
+	double energy_j, busy_percent, target_bytes; // busy: their mean
+};
+struct gpu_sums gpu_sums(const struct findings *f);
