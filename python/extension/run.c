@@ -4,8 +4,8 @@
 #include "analysis/chart/chart.h"
 #include "base/buf.h"
 #include "divide.h"
-#include "report/blocks_report.h"
-#include "report/charts_json.h"
+#include "report/documents.h"
+#include "report/page/page.h"
 #include "report/report.h"
 #include "task/load_blocks.h"
 

@@ -1,8 +1,8 @@
 #include "cli/report_job.h"
 
 #include "cli/command.h"
-#include "report/job_report.h"
 #include "report/page/page.h"
+#include "report/report.h"
 #include "task/load_job.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 
 #include "base/fields_json.h"
 #include "base/util.h"

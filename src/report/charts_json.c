@@ -1,4 +1,4 @@
-#include "report/charts_json.h"
+#include "report/page/page.h"
 
 #include "base/fields_json.h"
 #include "base/util.h"

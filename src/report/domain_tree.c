@@ -1,4 +1,4 @@
-#include "report/domain_tree.h"
+#include "report/words.h"
 
 #include <string.h>
 

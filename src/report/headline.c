@@ -6,9 +6,7 @@
 #include "base/known.h"
 #include "base/util.h"
 #include "report/html.h"
-#include "report/job_words.h"
 #include "report/parts.h"
-#include "report/rank.h"
 #include "report/report.h"
 #include "report/words.h"
 

@@ -2,7 +2,6 @@
 #include "report/report.h"
 
 #include "base/util.h"
-#include "report/job_report.h"
 #include "report/parts.h"
 #include "report/sections.h"
 

@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "report/html.h"
 #include "report/report.h"
-#include "report/warnings.h"
+#include "report/words.h"
 
 #include <errno.h>
 #include <stdarg.h>

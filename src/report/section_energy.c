@@ -4,7 +4,6 @@
 #include "analysis/facts.h"
 #include "base/known.h"
 #include "base/util.h"
-#include "report/domain_tree.h"
 #include "report/html.h"
 #include "report/palette.h"
 #include "report/picture/picture.h"

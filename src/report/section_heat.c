@@ -2,7 +2,7 @@
 #include "report/sections.h"
 
 #include "base/util.h"
-#include "report/picture/draw.h"
+#include "report/picture/internal.h"
 #include "report/report.h"
 
 enum { WIDTH = 1040, LEFT = 130, RIGHT = 10, ROW = 14, ROWS_MAX = 512, LEVELS = 10 };

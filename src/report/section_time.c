@@ -2,7 +2,6 @@
 #include "report/sections.h"
 
 #include "base/util.h"
-#include "report/charts_json.h"
 #include "report/page/page.h"
 #include "report/picture/picture.h"
 

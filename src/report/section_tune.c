@@ -2,7 +2,7 @@
 #include "report/sections.h"
 
 #include "base/arena.h"
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/parts.h"
-#include "report/rank.h"
+#include "report/words.h"
 
 // clang-format off
 

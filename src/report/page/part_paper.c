@@ -5,7 +5,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/picture/picture.h"
-#include "report/warnings.h"
+#include "report/words.h"
 
 // In rows of a table: all the room that there is, and what else takes of it. More than a few notes push the spans to the second page.
 enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16, SPANS = 20, NOTES_FEW = 2 };

@@ -1,4 +1,4 @@
-#include "report/picture/draw.h"
+#include "report/picture/internal.h"
 
 #include "base/num.h"
 #include "base/utf8.h"
