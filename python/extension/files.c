@@ -3,8 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "report/blocks_report.h"
-#include "report/compare_report.h"
+#include "report/documents.h"
 #include "store/sub_tracking.h"
 #include "task/task.h"
 

@@ -65,6 +65,7 @@ struct field {
 	enum field_type type;
 	const char *unit;    // "J", "W", "s", "bytes", "%"; NULL: none
 	const char *meaning; // one sentence without the full stop
+	const char *title;   // a word or two for the head of a table's column; NULL: no table has it
 	/* Where the value lies: at `offset` of the object, or of what the pointer at `pointer` leads to. Of a list of plain values
 	 * `offset` is for the getter of its items, which sees it as at->outer->field. */
 	size_t offset;

@@ -3,7 +3,7 @@
 
 #include "analysis/findings.h"
 #include "base/util.h"
-#include "report/blocks_report.h"
+#include "report/documents.h"
 #include "report/parts.h"
 #include "span/reader/reader.h"
 #include "store/place.h"

@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 #include "cap/hold.h"
-#include "report/cap_list.h"
+#include "report/cap_report.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "cap/tune/steady.h"
 #include "cli/bench.h"
 #include "cli/command.h"
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 #include "sampler/counter.h"
 #include "sensor/sensor.h"
 #include "store/follow.h"

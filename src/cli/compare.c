@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "report/compare_report.h"
+#include "report/documents.h"
 #include "report/page/page.h"
 #include "task/task.h"
 

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "model/model.h"
-#include "report/model_report.h"
+#include "report/documents.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "analysis/chart/chart.h"
 #include "analysis/findings.h"
 #include "base/util.h"
-#include "report/job_report.h"
 #include "report/page/page.h"
 #include "report/picture/picture.h"
 #include "report/report.h"

@@ -5,13 +5,11 @@
 #include "base/util.h"
 #include "cli/sensors.h"
 #include "report/bench.h"
-#include "report/blocks_report.h"
-#include "report/cap_list.h"
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
+#include "report/documents.h"
 #include "report/picture/charts_json.h"
-#include "report/compare_report.h"
 #include "report/fields/document.h"
-#include "report/model_report.h"
+#include "report/page/page.h"
 #include "serve/view.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "report/cap_list.h"
+#include "report/cap_report.h"
 
 #include "base/util.h"
 #include "report/table.h"

@@ -1,8 +1,7 @@
 /* A page that needs nothing from anywhere: no script, one picture drawn here, and the same figures as a table. */
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 
 #include "base/util.h"
-#include "report/cap_tune_picture.h"
 #include "report/html.h"
 #include "report/report.h"
 

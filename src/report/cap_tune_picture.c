@@ -1,4 +1,4 @@
-#include "report/cap_tune_picture.h"
+#include "report/cap_report.h"
 
 #include "base/util.h"
 #include "report/html.h"

@@ -1,5 +1,5 @@
 /* What a search left in its run file, back into what it was made of: as far as a page shows it. */
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 
 #include "base/fields.h"
 #include "base/util.h"

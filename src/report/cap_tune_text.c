@@ -1,4 +1,4 @@
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 
 #include "base/util.h"
 #include "report/report.h"

@@ -1,4 +1,4 @@
-#include "report/command.h"
+#include "report/words.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "report/compare_report.h"
+#include "report/documents.h"
 
 #include "base/fields.h"
 

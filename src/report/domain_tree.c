@@ -1,4 +1,4 @@
-#include "report/domain_tree.h"
+#include "report/words.h"
 
 #include <string.h>
 
@@ -33,4 +33,12 @@ static void walk(const struct walk *w, const struct domain_finding *outer, int d
 void domain_tree(const struct findings *findings, domain_tree_row *row, void *data)
 {
 	walk(&(struct walk){findings, row, data}, NULL, 0);
+}
+
+int domain_depth(const struct findings *findings, const struct domain_finding *domain)
+{
+	int depth = 0;
+	while (depth < DEPTH_MOST && (domain = outer_of(findings, domain)) != NULL)
+		depth++;
+	return depth;
 }

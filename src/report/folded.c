@@ -1,4 +1,4 @@
-#include "report/folded.h"
+#include "report/report.h"
 
 #include "base/util.h"
 

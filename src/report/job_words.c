@@ -1,4 +1,4 @@
-#include "report/job_words.h"
+#include "report/words.h"
 
 #include "base/known.h"
 #include "base/util.h"

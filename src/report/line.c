@@ -1,5 +1,4 @@
 /* A run, or a job, in one line: for a comment, a prompt, a log. */
-#include "report/job_report.h"
 #include "report/report.h"
 
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "report/model_report.h"
+#include "report/documents.h"
 
 #include "base/util.h"
 #include "report/report.h"

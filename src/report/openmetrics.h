@@ -10,9 +10,11 @@
  * "_info" are added here. What is unknown (NaN) is not told, and a family of which nothing is known has no head. */
 #pragma once
 
+#include "analysis/findings.h"
 #include "base/buf.h"
 #include "metric/metric.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,3 +53,14 @@ void om_value_or_nan(struct om *om, const struct om_label *labels, size_t n_labe
 // The same with the time that it is of, Unix time in ms. The samples of one set of labels come one after the other, in time.
 void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms);
 void om_end(struct om *om);
+
+/* A stored run as OpenMetrics with the times of its samples, by the names of `wattle serve`, for backfilling:
+ * `promtool tsdb create-blocks-from openmetrics FILE DIR`. Each series carries the label `run`. Prometheus knows whole milliseconds:
+ * of samples in one of them the first is written. */
+
+// Whether it is known at what time of day the run was; without that there is nothing to write.
+bool openmetrics_run_can(const struct run *run);
+/* every_ns: at most one sample of a series in so long, and its last one; 0: all. `more` is called now and then, so that `out` may be
+ * passed on and cleared. -ENOMEM. */
+int openmetrics_run(const struct findings *findings, int64_t every_ns, struct buf *out, void (*more)(void *data),
+	void *data);

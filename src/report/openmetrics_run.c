@@ -1,9 +1,9 @@
-#include "report/openmetrics_run.h"
+#include "report/openmetrics.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"
-#include "report/command.h"
 #include "report/openmetrics_run_parts.h"
+#include "report/words.h"
 
 #include <errno.h>
 

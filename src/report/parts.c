@@ -3,8 +3,8 @@
 #include "analysis/facts.h"
 #include "base/units.h"
 #include "base/util.h"
-#include "report/command.h"
 #include "report/table.h"
+#include "report/words.h"
 
 #include <time.h>
 

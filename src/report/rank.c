@@ -1,4 +1,4 @@
-#include "report/rank.h"
+#include "report/words.h"
 
 #include "analysis/readers.h"
 #include "base/util.h"

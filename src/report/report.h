@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/findings.h"
+#include "analysis/job/job.h"
 #include "base/buf.h"
 
 void report_json(const struct findings *findings, struct buf *out); // schema wattle-report/1
@@ -36,3 +37,21 @@ void human_megahertz(struct buf *out, double value); // 1410 MHz
 void human_exact(struct buf *out, double value, double below);
 void human_cap(struct buf *out, double value, const char *unit); // "250 W", "250.5 W"; NaN gives "n/a"
 void human_error(struct buf *out, double error_j); // "± 1.2 J": an error is not known to more than two digits
+
+/* A job's findings as text and JSON. Pure. */
+
+void job_report_json(const struct job_findings *job, struct buf *out); // wattle-report/1 and `job`, `nodes`, `ranks`, `imbalance`
+void job_report_text(const struct job_findings *job, struct buf *out, bool colour); // at most 80 columns
+void job_report_line(const struct job_findings *job, struct buf *out); // energy, time, ranks and nodes, in one line
+
+/* Stacks for flame graphs: a line for each, "process;outer;inner weight", weighted by what the innermost block had for itself. */
+
+enum folded_weight {
+	FOLDED_ENERGY, // joules of the target; what lies outside of blocks is "[outside]", and all adds up to the target's
+	FOLDED_TIME, // seconds, those of threads that ran side by side added up
+};
+
+/* Names may hold anything but ";" and control characters, which are written as in C ("\x3b", "\n"), as is "\" itself.
+ * `more` is called after each line, so that `out` may be passed on. */
+void folded_text(const struct findings *findings, enum folded_weight weight, struct buf *out, void (*more)(void *data),
+	void *data);

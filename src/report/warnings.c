@@ -1,10 +1,9 @@
-#include "report/warnings.h"
+#include "report/words.h"
 
 #include "analysis/facts.h"
 #include "analysis/readers.h"
 #include "base/buf.h"
 #include "base/util.h"
-#include "report/rank.h"
 #include "report/report.h"
 
 enum { WARNING_CEILING = 4096, EVENTS_TOLD_MAX = 5 };

@@ -1,11 +1,11 @@
 #include "report/words.h"
 
 #include "analysis/energy/uncertainty.h"
+#include "analysis/facts.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "report/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void words_ending(struct buf *out, const struct run_segment *segment)
@@ -165,29 +165,22 @@ size_t words_one_of(const char *name)
 	return plural ? length - 1 : length;
 }
 
-static int by_cost(const void *a, const void *b)
+const struct block_finding *step_block(const struct findings *f)
 {
-	const struct block_finding *x = *(const struct block_finding *const *)a;
-	const struct block_finding *y = *(const struct block_finding *const *)b;
-	double x_j = isnan(x->total_j) ? 0 : x->total_j, y_j = isnan(y->total_j) ? 0 : y->total_j;
-	if (x_j != y_j)
-		return x_j > y_j ? -1 : 1;
-	if (x->compute_time_s.total != y->compute_time_s.total)
-		return x->compute_time_s.total > y->compute_time_s.total ? -1 : 1;
-	return strcmp(x->name, y->name);
+	const char *name = run_fact(f->run, FACT_STEP);
+	uint32_t index = name != NULL ? findings_block(f, name) : UINT32_MAX;
+	return index != UINT32_MAX && f->blocks[index].calls > 0 ? &f->blocks[index] : NULL;
 }
 
-const struct block_finding **blocks_by_cost(const struct findings *f)
+struct gpu_sums gpu_sums(const struct findings *f)
 {
-	const struct block_finding **order = f->n_blocks > 0
-		? calloc_array(f->n_blocks, sizeof(const struct block_finding *))
-		: NULL;
-	if (order == NULL)
-		return NULL;
-	for (size_t i = 0; i < f->n_blocks; i++)
-		order[i] = &f->blocks[i];
-	qsort(order, f->n_blocks, sizeof(const struct block_finding *), by_cost);
-	return order;
+	struct gpu_sums sums = {0};
+	for (size_t i = 0; i < f->n_gpus; i++) {
+		sums.energy_j += f->gpus[i].energy_j;
+		sums.busy_percent += f->gpus[i].mean_utilization_percent / (double)f->n_gpus;
+		sums.target_bytes += value_to_double(f->gpus[i].target_max_memory_bytes, 1);
+	}
+	return f->n_gpus > 0 ? sums : (struct gpu_sums){(double)NAN, (double)NAN, (double)NAN};
 }
 
 static bool is_seen(const char *name)

@@ -1,8 +1,8 @@
 #include "task/task.h"
 
 #include "base/util.h"
-#include "report/folded.h"
-#include "report/openmetrics_run.h"
+#include "report/openmetrics.h"
+#include "report/report.h"
 #include "report/trace/trace.h"
 #include "store/export.h"
 #include "store/run.h"

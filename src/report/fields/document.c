@@ -3,12 +3,10 @@
 #include "analysis/facts.h"
 #include "base/fields.h"
 #include "base/util.h"
-#include "report/blocks_report.h"
-#include "report/command.h"
-#include "report/job_report.h"
+#include "report/documents.h"
 #include "report/parts.h"
 #include "report/report.h"
-#include "report/warnings.h"
+#include "report/words.h"
 
 #include <errno.h>
 

@@ -25,6 +25,7 @@ struct document {
 	 * node begins (n_nodes + 1), and the first domain of each name. */
 	const size_t *domains, *node_domains, *gpus, *names;
 	size_t n_names;
+	const struct charts *charts; // of a page, which has the blocks' colours and the job's time; else NULL
 	struct arena *arena; // owns the lists
 };
 

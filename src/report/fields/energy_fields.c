@@ -59,33 +59,33 @@ static const char *calibration_source(const struct object_at *at, struct buf *sc
 #define D struct domain_finding
 #define DEVICE(key, member, unit, meaning, ...) FIELD_BY(D, device, key, struct run_device, member, unit, meaning, ##__VA_ARGS__)
 static const struct field domain_fields[] = {
-	FIELD_TEXT("node", domain_node, NULL, "node of the job", .present = is_of_job),
+	FIELD_TEXT("node", domain_node, NULL, "node of the job", .present = is_of_job, .title = "node"),
 	DEVICE("domain", name, NULL, "name of the domain: package-0, dram-0, gpu-0 …"),
 	FIELD_TEXT("kind", domain_kind_text, NULL, "kind of the domain", .one_of = domain_kind_names),
 	DEVICE("device", device, NULL, "name of the hardware"),
 	DEVICE("inside", inside, NULL, "domain that contains this one"),
-	DEVICE("source", source, NULL, "sensor that was read"),
+	DEVICE("source", source, NULL, "sensor that was read", .title = "source"),
 	FIELD(D, provenance, NULL, "how the energy was obtained", .one_of = provenance_names),
-	FIELD(D, energy_j, "J", "energy over the run"),
+	FIELD(D, energy_j, "J", "energy over the run", .title = "energy"),
 	FIELD(D, error_j, "J", "half of its 95 % interval, without the calibration of the sensor"),
-	FIELD(D, calibration_error_j, "J", "error that the calibration of the sensor adds; null: not stated"),
+	FIELD(D, calibration_error_j, "J", "error that the calibration of the sensor adds; null: not stated", .title = "calibration"),
 	FIELD_NUMBER("calibration_factor", calibration_factor, NULL, "factor by which the readings were multiplied; null: not calibrated"),
 	FIELD_NUMBER("calibration_error_percent", calibration_error_percent, "%", "relative error of the calibration"),
 	FIELD_TEXT("calibration_source", calibration_source, NULL, "where the calibration is from"),
-	FIELD(D, mean_w, "W", "mean power"),
-	FIELD(D, max_w, "W", "largest power between two readings"),
-	FIELD_AS(D, "target_j", ledger.target_j, "J", "energy attributed to the measured program"),
+	FIELD(D, mean_w, "W", "mean power", .title = "mean"),
+	FIELD(D, max_w, "W", "largest power between two readings", .title = "max"),
+	FIELD_AS(D, "target_j", ledger.target_j, "J", "energy attributed to the measured program", .title = "program"),
 	FIELD(D, target_error_j, "J", "half of its 95 % interval"),
-	FIELD(D, attribution, NULL, "how the energy was attributed"),
+	FIELD(D, attribution, NULL, "how the energy was attributed", .title = "divided by"),
 	FIELD(D, integrated_j, "J", "energy by integrating the power readings, where a counter was read too"),
 	FIELD(D, integrated_error_j, "J", "half of its 95 % interval"),
-	FIELD(D, update_period_s, "s", "how often the hardware updates its value"),
+	FIELD(D, update_period_s, "s", "how often the hardware updates its value", .title = "updated every"),
 	FIELD(D, update_jitter_s, "s", "half of the spread of the update period"),
 	FIELD(D, idle_w, "W", "idle power, taken off where the attribution says so"),
 #define DEVICE_MAX(id, member, unit, title, meaning) FIELD(D, member, unit, meaning),
 #include "metric/metrics.def"
-	FIELD(D, wraps, NULL, "times that the counter started again"),
-	FIELD(D, gaps, NULL, "times that the counter could not be read"),
+	FIELD(D, wraps, NULL, "times that the counter started again", .title = "wraps"),
+	FIELD(D, gaps, NULL, "times that the counter could not be read", .title = "gaps"),
 	FIELD(D, in_total, NULL, "whether this domain is part of energy.total_j"),
 	FIELD_OBJECT(D, "ledger", ledger, &ledger_type, "whose energy it is"),
 };
@@ -108,26 +108,26 @@ static int64_t gpu_index(const struct object_at *at)
 }
 
 #define G struct gpu_finding
-#define DEVICE(key, member, unit, meaning) FIELD_BY(G, device, key, struct run_device, member, unit, meaning)
+#define DEVICE(key, member, unit, meaning, ...) FIELD_BY(G, device, key, struct run_device, member, unit, meaning, ##__VA_ARGS__)
 static const struct field gpu_fields[] = {
-	FIELD_TEXT("node", gpu_node, NULL, "node of the job", .present = is_of_job),
+	FIELD_TEXT("node", gpu_node, NULL, "node of the job", .present = is_of_job, .title = "node"),
 	FIELD_INTEGER("index", gpu_index, NULL, "index by NVML, in PCI order"),
 	DEVICE("uuid", uuid, NULL, "UUID"),
 	DEVICE("name", device, NULL, "name of the product"),
 	DEVICE("domain", name, NULL, "domain of its energy"),
-	FIELD(G, energy_j, "J", "energy over the run"),
+	FIELD(G, energy_j, "J", "energy over the run", .title = "energy"),
 	FIELD(G, error_j, "J", "half of its 95 % interval, without the calibration of the sensor"),
 	FIELD(G, calibration_error_j, "J", "error that the calibration of the sensor adds"),
-	FIELD(G, mean_w, "W", "mean power"),
-	FIELD(G, max_w, "W", "largest power between two readings"),
-	DEVICE("memory_total_bytes", memory_total_bytes, "bytes", "memory of the GPU"),
-	FIELD(G, max_memory_bytes, "bytes", "largest memory in use, without what the driver reserves"),
-	FIELD(G, target_max_memory_bytes, "bytes", "largest memory of the measured program"),
-#define DEVICE_MEAN(id, member, unit, title, meaning) FIELD(G, member, unit, meaning),
-#define DEVICE_MAX(id, member, unit, title, meaning) FIELD(G, member, unit, meaning),
+	FIELD(G, mean_w, "W", "mean power", .title = "mean"),
+	FIELD(G, max_w, "W", "largest power between two readings", .title = "max"),
+	DEVICE("memory_total_bytes", memory_total_bytes, "bytes", "memory of the GPU", .title = "memory size"),
+	FIELD(G, max_memory_bytes, "bytes", "largest memory in use, without what the driver reserves", .title = "memory"),
+	FIELD(G, target_max_memory_bytes, "bytes", "largest memory of the measured program", .title = "program"),
+#define DEVICE_MEAN(id, member, unit, column, meaning) FIELD(G, member, unit, meaning, .title = column),
+#define DEVICE_MAX(id, member, unit, column, meaning) FIELD(G, member, unit, meaning, .title = column),
 #include "metric/metrics.def"
-	FIELD(G, throttled_s, "s", "time in which clocks were throttled"),
-	FIELD(G, cap_w, "W", "power limit"),
+	FIELD(G, throttled_s, "s", "time in which clocks were throttled", .title = "throttled"),
+	FIELD(G, cap_w, "W", "power limit", .title = "cap"),
 };
 #undef DEVICE
 #undef G

@@ -103,19 +103,19 @@ static const struct field node_fields[] = {
 	FIELD(N, host, NULL, "name of the host"),
 	FIELD(N, machine, NULL, "identity of the machine"),
 	FIELD_TEXT("same_machine_as", same_machine_as, NULL, "node whose row has this machine's energy; null: this one"),
-	FIELD(N, n_ranks, NULL, "ranks on the node"),
+	FIELD(N, n_ranks, NULL, "ranks on the node", .title = "ranks"),
 	FIELD(N, from_s, "s", "begin of what was measured, since the job's start"),
 	FIELD(N, to_s, "s", "end of what was measured"),
 	FIELD_NUMBER("duration_s", node_duration_s, "s", "time that was measured"),
 	FIELD_NUMBER("paused_s", paused_s, "s", "time in which no rank ran; part of no sum"),
-	FIELD_NUMBER("unmeasured_s", unmeasured_s, "s", "time in which no rank read the sensors"),
-	FIELD(N, energy_j, "J", "energy of the machine while any of its ranks ran"),
+	FIELD_NUMBER("unmeasured_s", unmeasured_s, "s", "time in which no rank read the sensors", .title = "not read"),
+	FIELD(N, energy_j, "J", "energy of the machine while any of its ranks ran", .title = "energy"),
 	FIELD(N, error_j, "J", "half of its 95 % interval"),
-	FIELD(N, mean_w, "W", "mean power"),
+	FIELD(N, mean_w, "W", "mean power", .title = "mean"),
 	FIELD_TEXT("provenance", node_provenance, NULL, "how the energy was obtained"),
-	FIELD_AS(N, "target_j", ledger.target_j, "J", "energy attributed to the ranks"),
+	FIELD_AS(N, "target_j", ledger.target_j, "J", "energy attributed to the ranks", .title = "job"),
 	FIELD_OBJECT(N, "ledger", ledger, &ledger_type, "whose energy it is"),
-	FIELD(N, cpu_s, "s", "CPU time of the ranks"),
+	FIELD(N, cpu_s, "s", "CPU time of the ranks", .title = "CPU"),
 };
 #undef N
 const struct object_type node_type = OBJECT_TYPE("node", "A node of the job.", node_fields);
@@ -163,11 +163,11 @@ static const struct field rank_domain_field =
 
 #define R struct job_rank
 static const struct field rank_fields[] = {
-	FIELD(R, rank, NULL, "number of the rank"),
+	FIELD(R, rank, NULL, "number of the rank", .title = "rank"),
 	FIELD(R, local_rank, NULL, "its number on its node"),
-	FIELD_TEXT("node", rank_node, NULL, "its node"),
+	FIELD_TEXT("node", rank_node, NULL, "its node", .title = "node"),
 	FIELD_TEXT("host", rank_fact, NULL, "name of the host", .argument = FACT_HOST),
-	FIELD(R, step, NULL, "job step of Slurm"),
+	FIELD(R, step, NULL, "job step of Slurm", .title = "step"),
 	FIELD_TEXT("run", rank_fact, NULL, "identity of its run", .argument = FACT_RUN_ID),
 	FIELD_BY(R, run, "where", struct job_run, where, NULL, "file or store of its run"),
 	FIELD_INTEGER("pid", rank_pid, NULL, "process id of its command"),
@@ -180,14 +180,14 @@ static const struct field rank_fields[] = {
 	FIELD(R, exit_code, NULL, "status of its command"),
 	FIELD(R, start_s, "s", "its start, since the job's start"),
 	FIELD(R, end_s, "s", "its end, since the job's start"),
-	FIELD(R, duration_s, "s", "time of all of its recordings"),
-	FIELD(R, cpu_s, "s", "CPU time"),
-	FIELD(R, energy_j, "J", "energy attributed to the rank"),
+	FIELD(R, duration_s, "s", "time of all of its recordings", .title = "time"),
+	FIELD(R, cpu_s, "s", "CPU time", .title = "CPU"),
+	FIELD(R, energy_j, "J", "energy attributed to the rank", .title = "energy"),
 	FIELD(R, error_j, "J", "half of its 95 % interval"),
-	FIELD(R, waiting_s, "s", "time in blocks that wait for other ranks"),
+	FIELD(R, waiting_s, "s", "time in blocks that wait for other ranks", .title = "waiting"),
 	FIELD(R, waiting_j, "J", "energy attributed to it meanwhile"),
 	FIELD(R, end_wait_s, "s", "time between its end and the end of the last rank"),
-	FIELD(R, work_s, "s", "duration_s less waiting_s"),
+	FIELD(R, work_s, "s", "duration_s less waiting_s", .title = "working"),
 	FIELD_MAP("domains", &rank_domain_field, rank_domains, rank_domain_name, "energy by domain; adds up to energy_j"),
 };
 #undef R
@@ -207,14 +207,14 @@ static int64_t max_rank(const struct object_at *at)
 
 #define S struct spread
 static const struct field spread_fields[] = {
-	FIELD(S, min, NULL, "smallest value"),
-	FIELD(S, mean, NULL, "mean"),
-	FIELD(S, max, NULL, "largest value"),
-	FIELD(S, std, NULL, "standard deviation, of the population"),
+	FIELD(S, min, NULL, "smallest value", .title = "least"),
+	FIELD(S, mean, NULL, "mean", .title = "mean"),
+	FIELD(S, max, NULL, "largest value", .title = "most"),
+	FIELD(S, std, NULL, "standard deviation, of the population", .title = "deviation"),
 	FIELD(S, total, NULL, "sum"),
 	FIELD(S, count, NULL, "ranks whose value is known"),
-	FIELD_INTEGER("max_rank", max_rank, NULL, "rank with the largest value"),
-	FIELD(S, imbalance_percent, "%", "(max - mean) / max"),
+	FIELD_INTEGER("max_rank", max_rank, NULL, "rank with the largest value", .title = "rank"),
+	FIELD(S, imbalance_percent, "%", "(max - mean) / max", .title = "imbalance"),
 };
 #undef S
 const struct object_type spread_type = OBJECT_TYPE("spread", "A figure over the ranks.", spread_fields);
@@ -272,12 +272,12 @@ static const struct field waiting_block_field = FIELD_TEXT("name", waiting_block
 
 static const struct field imbalance_fields[] = {
 	FIELD_TEXT("step", compared_step, NULL, "job step whose ranks are compared"),
-	FIELD_OBJECT(J, "duration_s", duration_s, &spread_type, "time of the ranks"),
-	FIELD_OBJECT(J, "work_s", work_s, &spread_type, "time without waiting"),
-	FIELD_OBJECT(J, "waiting_s", waiting_s, &spread_type, "time in blocks that wait"),
-	FIELD_OBJECT(J, "end_wait_s", end_wait_s, &spread_type, "time from a rank's end to the end of the last"),
-	FIELD_OBJECT(J, "cpu_s", cpu_s, &spread_type, "CPU time"),
-	FIELD_OBJECT(J, "energy_j", energy_j, &spread_type, "energy"),
+	FIELD_OBJECT(J, "duration_s", duration_s, &spread_type, "time of the ranks", .unit = "s", .title = "time"),
+	FIELD_OBJECT(J, "work_s", work_s, &spread_type, "time without waiting", .unit = "s", .title = "working"),
+	FIELD_OBJECT(J, "waiting_s", waiting_s, &spread_type, "time in blocks that wait", .unit = "s", .title = "waiting"),
+	FIELD_OBJECT(J, "end_wait_s", end_wait_s, &spread_type, "time from a rank's end to the end of the last", .unit = "s", .title = "ended earlier"),
+	FIELD_OBJECT(J, "cpu_s", cpu_s, &spread_type, "CPU time of the ranks", .unit = "s", .title = "CPU"),
+	FIELD_OBJECT(J, "energy_j", energy_j, &spread_type, "energy attributed to the ranks", .unit = "J", .title = "energy"),
 	FIELD_AS(J, "ended_early", n_ended_early, NULL, "ranks that are left out because they ended early"),
 	FIELD_OBJECT(J, "slowest", slowest, &slowest_type, "the rank that the others waited for"),
 	FIELD(J, waiting_j, "J", "energy attributed to the ranks while they waited"),

@@ -4,7 +4,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/parts.h"
-#include "report/rank.h"
+#include "report/words.h"
 
 // clang-format off
 
@@ -230,11 +230,11 @@ static const char *metric_name(const struct object_at *at, struct buf *scratch)
 
 static const struct field metric_fields[] = {
 	FIELD_TEXT("name", metric_name, NULL, "name that the program gave, or column of table sample"),
-	FIELD(struct stats, last, NULL, "last value"),
-	FIELD(struct stats, min, NULL, "smallest value"),
-	FIELD(struct stats, max, NULL, "largest value"),
-	FIELD(struct stats, mean, NULL, "mean of the values"),
-	FIELD(struct stats, count, NULL, "number of values"),
+	FIELD(struct stats, last, NULL, "last value", .title = "last"),
+	FIELD(struct stats, min, NULL, "smallest value", .title = "min"),
+	FIELD(struct stats, max, NULL, "largest value", .title = "max"),
+	FIELD(struct stats, mean, NULL, "mean of the values", .title = "mean"),
+	FIELD(struct stats, count, NULL, "number of values", .title = "count"),
 };
 static const struct object_type metric_type = OBJECT_TYPE("metric", "A metric over the run.", metric_fields);
 
@@ -285,8 +285,8 @@ KNOWN(has_new_value, value_ok(event->new_value))
 
 #define E struct event
 static const struct field event_fields[] = {
-	FIELD_NUMBER("t_s", event_s, "s", "when it happened, since the start of the run"),
-	FIELD_AS(E, "kind", kind_name, NULL, "what kind of event"),
+	FIELD_NUMBER("t_s", event_s, "s", "when it happened, since the start of the run", .title = "at"),
+	FIELD_AS(E, "kind", kind_name, NULL, "what kind of event", .title = "what"),
 	FIELD(E, text, NULL, "what happened, as a sentence"),
 	FIELD(E, device, NULL, "names of the domains that it is about, separated by blanks", .present = has_device),
 	FIELD(E, sensor, NULL, "sensor that was to read them", .present = has_sensor),

@@ -1,4 +1,4 @@
-#include "report/blocks_report.h"
+#include "report/documents.h"
 
 #include "base/fields.h"
 #include "base/util.h"

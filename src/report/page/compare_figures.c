@@ -1,9 +1,9 @@
 /* What differs, and by how much: the arithmetic of the comparison's page, and its figures of whole runs. */
 #include "report/page/compare.h"
 
-#include "analysis/facts.h"
 #include "base/util.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <string.h>
 
@@ -59,18 +59,9 @@ static struct compare_figure mean_power(const struct findings *f)
 	return (struct compare_figure){mean_w, f->total_j > 0 ? f->error_j / f->total_j * mean_w : (double)NAN};
 }
 
-static const struct block_finding *step_of(const struct findings *f)
-{
-	const char *name = run_fact(f->run, FACT_STEP);
-	for (size_t i = 0; name != NULL && i < f->n_blocks; i++)
-		if (strcmp(f->blocks[i].name, name) == 0 && f->blocks[i].calls > 0)
-			return &f->blocks[i];
-	return NULL;
-}
-
 static struct compare_figure step_energy(const struct findings *f)
 {
-	const struct block_finding *step = step_of(f);
+	const struct block_finding *step = step_block(f);
 	if (step == NULL)
 		return unknown;
 	return (struct compare_figure){step->total_j / (double)step->calls, step->error_j / (double)step->calls};
@@ -78,7 +69,7 @@ static struct compare_figure step_energy(const struct findings *f)
 
 static struct compare_figure step_time(const struct findings *f)
 {
-	const struct block_finding *step = step_of(f);
+	const struct block_finding *step = step_block(f);
 	return step != NULL ? (struct compare_figure){step->compute_time_s.mean, (double)NAN} : unknown;
 }
 
@@ -94,18 +85,12 @@ static struct compare_figure peak_memory(const struct findings *f)
 
 static struct compare_figure gpu_memory(const struct findings *f)
 {
-	double sum = f->n_gpus > 0 ? 0 : (double)NAN;
-	for (size_t i = 0; i < f->n_gpus; i++)
-		sum += value_to_double(f->gpus[i].target_max_memory_bytes, 1);
-	return (struct compare_figure){sum, (double)NAN};
+	return (struct compare_figure){gpu_sums(f).target_bytes, (double)NAN};
 }
 
 static struct compare_figure gpu_busy(const struct findings *f)
 {
-	double sum = f->n_gpus > 0 ? 0 : (double)NAN;
-	for (size_t i = 0; i < f->n_gpus; i++)
-		sum += f->gpus[i].mean_utilization_percent / (double)f->n_gpus;
-	return (struct compare_figure){sum, (double)NAN};
+	return (struct compare_figure){gpu_sums(f).busy_percent, (double)NAN};
 }
 
 static const struct {

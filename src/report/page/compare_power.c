@@ -6,10 +6,9 @@
 #include "base/util.h"
 #include "report/picture/charts_json.h"
 #include "report/picture/picture.h"
+#include "report/sections.h"
 
 #include <errno.h>
-
-enum { CHARTS_CEILING = 1 << 28 };
 
 static void still_picture(const struct compare_page *page, const struct charts *charts)
 {
@@ -23,20 +22,13 @@ static void still_picture(const struct compare_page *page, const struct charts *
 
 static void write_charts(const struct compare_page *page, const struct charts *charts)
 {
-	struct buf json;
 	if (charts->n_charts == 0)
 		return;
 	buf_str(page->out,
 		"<h2 id=\"time\">Over time</h2>\n<p class=\"faint small\">Each from its own start; pauses between "
 		"segments are left out.</p>\n<div id=\"view\" class=\"live\"></div>\n");
 	still_picture(page, charts);
-	buf_init(&json, CHARTS_CEILING);
-	charts_json(charts, &json);
-	if (json.failed == 0)
-		page_json(page->out, "charts", json.data, json.size);
-	else
-		page->out->failed = json.failed;
-	buf_finish(&json);
+	page_charts(page->out, charts);
 }
 
 void compare_power(const struct compare_page *page)

@@ -1,5 +1,6 @@
 #include "report/page/part.h"
 
+#include "analysis/job/job.h"
 #include "base/util.h"
 #include "report/html.h"
 #include "report/parts.h"
@@ -9,11 +10,6 @@
 #include <string.h>
 
 enum { NAME_HEAD = 96, NAME_TAIL = 32 }; // bytes of a long name that are shown
-
-void part_title(const struct part *part, const char *id, const char *title)
-{
-	buf_printf(part->out, "<h2 id=\"%s\">%s</h2>\n", id, title);
-}
 
 /* ---- names ---- */
 
@@ -88,7 +84,7 @@ void part_cell_energy(struct buf *out, double energy_j, double error_j)
 	part_cell_energy_per(out, energy_j, error_j, NULL);
 }
 
-static void value_and_error(struct buf *out, double energy_j, double error_j)
+void part_energy(struct buf *out, double energy_j, double error_j)
 {
 	if (error_j > 0 && error_j >= fabs(energy_j)) {
 		buf_str(out, "&lt; ");
@@ -110,22 +106,13 @@ void part_cell_energy_per(struct buf *out, double energy_j, double error_j, cons
 		return;
 	}
 	cell_begin(out, energy_j);
-	value_and_error(out, energy_j, error_j);
+	part_energy(out, energy_j, error_j);
 	if (unit != NULL) {
 		buf_str(out, " <span class=\"faint per\">per ");
 		part_name(out, unit);
 		buf_str(out, "</span>");
 	}
 	buf_str(out, "</td>");
-}
-
-size_t part_columns_but(const struct part_column *all, size_t n, const char *name, struct part_column *ret_columns)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < n; i++)
-		if (name == NULL || strcmp(all[i].title, name) != 0)
-			ret_columns[kept++] = all[i];
-	return kept;
 }
 
 void part_tag(struct buf *out, enum provenance provenance)
@@ -200,4 +187,53 @@ void part_cell_share(struct buf *out, double share)
 		buf_str(out, "</span>");
 	}
 	buf_str(out, "</td>");
+}
+
+/* ---- ranks ---- */
+
+void part_rank(struct buf *out, const struct job_findings *job, size_t rank)
+{
+	const struct job_rank *r = &job->ranks[rank];
+	if (value_ok(r->rank))
+		buf_printf(out, "rank %lld", (long long)r->rank);
+	else
+		part_name(out, r->run != NULL && r->run->where != NULL ? r->run->where : "a run");
+}
+
+void part_most_of_all(struct buf *out, const struct job_findings *job, const struct spread *spread)
+{
+	if (spread->max_at >= 0 && spread->max > spread->min)
+		part_rank(out, job, (size_t)spread->max_at);
+}
+
+enum { STRIP_WIDTH = 150, STRIP_HEIGHT = 16 };
+
+static void strip_line(struct buf *out, const char *class, double x, double top, double bottom)
+{
+	buf_printf(out, "<path class=\"%s\" d=\"M", class);
+	buf_fixed(out, x, 1);
+	buf_char(out, ' ');
+	buf_fixed(out, top, 1);
+	buf_char(out, 'V');
+	buf_fixed(out, bottom, 1);
+	buf_str(out, "\"/>");
+}
+
+void part_strip(struct buf *out, const double *values, size_t n, const struct spread *spread)
+{
+	const double scale = (STRIP_WIDTH - 4) / spread->max;
+	int64_t most = spread->max > spread->min ? spread->max_at : -1;
+	if (!(spread->max > 0))
+		return;
+	buf_printf(out, "<svg class=\"strip\" aria-hidden=\"true\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">",
+		STRIP_WIDTH, STRIP_HEIGHT, STRIP_WIDTH, STRIP_HEIGHT);
+	buf_printf(out, "<path class=\"s-line\" d=\"M0 %dH%d\"/>", STRIP_HEIGHT - 2, STRIP_WIDTH);
+	for (size_t i = 0; i < n; i++)
+		if (isfinite(values[i]) && (int64_t)i != most)
+			strip_line(out, "s-target each", 2 + values[i] * scale, 4, STRIP_HEIGHT - 2);
+	if (isfinite(spread->mean))
+		strip_line(out, "s-faint", 2 + spread->mean * scale, 0, STRIP_HEIGHT);
+	if (most >= 0 && isfinite(values[most]))
+		strip_line(out, "s-warn", 2 + values[most] * scale, 1, STRIP_HEIGHT - 2);
+	buf_str(out, "</svg>");
 }

@@ -5,7 +5,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/picture/picture.h"
-#include "report/warnings.h"
+#include "report/words.h"
 
 // In rows of a table: all the room that there is, and what else takes of it. More than a few notes push the spans to the second page.
 enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16, SPANS = 20, NOTES_FEW = 2 };
@@ -16,6 +16,12 @@ static const size_t least[PAPER_TABLES] = {[PAPER_BLOCKS] = 10,
 	[PAPER_LAYERS] = 6,
 	[PAPER_UNITS] = 4,
 	[PAPER_HALF] = 4};
+// Of the longer pages of jobs.
+static const size_t of_job[PAPER_TABLES] = {[PAPER_BLOCKS] = 14,
+	[PAPER_DOMAINS] = 14,
+	[PAPER_GPUS] = 10,
+	[PAPER_NODES] = 17,
+	[PAPER_RANKS] = 20};
 
 // report.css has a rule for each.
 static const size_t steps[] = {4, 6, 8, 10, 12, 14, 17, 20, 25, 30};
@@ -52,6 +58,8 @@ static size_t taken_by_others(const struct part *part)
 static size_t rows_on_paper(const struct part *part, enum paper_table table, size_t n)
 {
 	const struct findings *f = part->f;
+	if (part->job != NULL)
+		return of_job[table];
 	size_t wanted[PAPER_TABLES] = {[PAPER_BLOCKS] = f->n_blocks,
 		[PAPER_DOMAINS] = f->n_domains,
 		[PAPER_GPUS] = f->n_gpus,
@@ -74,7 +82,7 @@ static size_t rows_on_paper(const struct part *part, enum paper_table table, siz
 
 void part_paper(const struct part *part, enum paper_table table, size_t n)
 {
-	size_t room = rows_on_paper(part, table, n), printed = 0;
+	size_t room = table != PAPER_NONE ? rows_on_paper(part, table, n) : n, printed = 0;
 	if (room >= n)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(steps) && steps[i] <= room; i++)

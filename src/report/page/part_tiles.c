@@ -30,20 +30,9 @@ void part_tile_end(const struct part *part, struct part_tile *tile)
 	buf_finish(&tile->remark);
 }
 
-void part_figure_energy(struct buf *out, double energy_j, double error_j, double calibration_j)
-{
-	human_energy(out, energy_j);
-	if (!isfinite(energy_j) || !isfinite(error_j))
-		return;
-	buf_str(out, " <span class=\"error\">");
-	words_part_error(out, error_j, calibration_j);
-	buf_str(out, "</span>");
-}
-
 /* ---- what to know ---- */
 
-// Sentences name commands in backticks.
-static void sentence(struct buf *out, const char *text)
+void part_sentence(struct buf *out, const char *text)
 {
 	const char *begin = strchr(text, '`'), *end = begin != NULL ? strchr(begin + 1, '`') : NULL;
 	if (end == NULL) {
@@ -60,20 +49,7 @@ static void sentence(struct buf *out, const char *text)
 	html_text(out, piece.data);
 	buf_str(out, "</code>");
 	buf_finish(&piece);
-	sentence(out, end + 1);
-}
-
-void part_calibration(struct buf *out, const struct findings *f)
-{
-	struct buf words;
-	buf_init(&words, 1 << 12);
-	words_calibration(&words, f);
-	if (words.size > 0 && words.failed == 0) {
-		buf_str(out, "<p class=\"faint small\">");
-		sentence(out, words.data);
-		buf_str(out, "</p>\n");
-	}
-	buf_finish(&words);
+	part_sentence(out, end + 1);
 }
 
 void part_note(void *data, const char *text)
@@ -82,7 +58,7 @@ void part_note(void *data, const char *text)
 	buf_str(notes->out,
 		notes->any ? "<li>" : "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n<li>");
 	notes->any = true;
-	sentence(notes->out, text);
+	part_sentence(notes->out, text);
 	buf_str(notes->out, "</li>\n");
 }
 

@@ -1,4 +1,4 @@
-#include "report/picture/axis.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 #include "report/report.h"

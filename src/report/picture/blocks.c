@@ -1,6 +1,5 @@
 // Joules of each code block, with error bars: those with the most.
-#include "report/picture/axis.h"
-#include "report/picture/kinds.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 #include "report/report.h"

@@ -1,4 +1,4 @@
-#include "report/picture/chart_picture.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 

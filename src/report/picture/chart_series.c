@@ -1,5 +1,5 @@
 // The series of a chart: areas on top of each other, or lines, with the range that a mean has lost as a pale band.
-#include "report/picture/chart_picture.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 

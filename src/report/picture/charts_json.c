@@ -1,3 +1,4 @@
+#include "report/page/page.h"
 #include "report/picture/charts_json.h"
 
 #include "base/fields.h"

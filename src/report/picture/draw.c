@@ -1,10 +1,10 @@
-#include "report/picture/draw.h"
+#include "report/picture/internal.h"
 
 #include "base/num.h"
 #include "base/utf8.h"
 #include "base/util.h"
 #include "report/html.h"
-#include "report/picture/kinds.h"
+#include "report/picture/picture.h"
 #include "report/words.h"
 
 enum { NAME_MOST = 200 }; // characters, where no width is asked for

@@ -1,6 +1,6 @@
 /* The target's energy by block inside block: as wide as its joules, outermost on top. What is too narrow to be seen is left out; the
  * energy is in what is around it. */
-#include "report/picture/kinds.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 #include "report/report.h"

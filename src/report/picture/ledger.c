@@ -1,6 +1,5 @@
 // Where the energy went: a bar of whose it is, and one of what used it.
-#include "report/picture/chart_picture.h"
-#include "report/picture/kinds.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 #include "report/report.h"

@@ -1,8 +1,7 @@
 #include "report/picture/picture.h"
 
 #include "base/util.h"
-#include "report/picture/chart_picture.h"
-#include "report/picture/kinds.h"
+#include "report/picture/internal.h"
 
 #include <stdio.h>
 

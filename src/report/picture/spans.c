@@ -1,6 +1,5 @@
 // Spans as lanes, a group for each thread.
-#include "report/picture/axis.h"
-#include "report/picture/kinds.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 // What is to be seen in a chart, in words.
-#include "report/picture/chart_picture.h"
+#include "report/picture/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 // What was read as it is: memory, processes, utilisation, temperature, clocks; and CPU time as cores.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "base/util.h"
 

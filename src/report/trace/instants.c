@@ -1,5 +1,5 @@
 // What happened at an instant: limits, throttling, gaps, marks of the program, and the segments' ends.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "analysis/slice.h"
 #include "base/util.h"

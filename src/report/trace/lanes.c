@@ -1,4 +1,4 @@
-#include "report/trace/lanes.h"
+#include "report/trace/internal.h"
 
 #include "base/util.h"
 

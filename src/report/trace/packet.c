@@ -1,9 +1,7 @@
 // The packets of a trace: clocks, tracks, events.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "base/util.h"
-#include "report/trace/perfetto.h"
-#include "report/trace/proto.h"
 
 enum { SEQUENCE = 1 }; // all packets come from one writer
 

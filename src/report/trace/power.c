@@ -1,5 +1,5 @@
 // Watts: of each domain between the updates of its counter, of the target window by window, and their sums.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 // --per-process: cores, memory and threads of each process, on its own track.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "base/util.h"
 

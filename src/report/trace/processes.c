@@ -1,5 +1,5 @@
 // The processes that spans, metrics and samples speak of. Process ids come round again: one is a pid and a time.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "base/search.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "report/trace/proto.h"
+#include "report/trace/internal.h"
 
 #include "base/utf8.h"
 

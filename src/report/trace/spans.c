@@ -1,5 +1,5 @@
 // Spans as slices. lanes.h says on which track each is.
-#include "report/trace/lanes.h"
+#include "report/trace/internal.h"
 
 #include "analysis/energy/spans.h"
 #include "analysis/names.h"

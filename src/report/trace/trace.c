@@ -4,7 +4,7 @@
 #include "analysis/facts.h"
 #include "base/fnv.h"
 #include "base/util.h"
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 // What the program itself reported: a counter a name and process.
-#include "report/trace/parts.h"
+#include "report/trace/internal.h"
 
 #include "analysis/names.h"
 #include "base/util.h"

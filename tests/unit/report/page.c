@@ -2,7 +2,7 @@
 #include "report/page/page.h"
 
 #include "base/arena.h"
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 #include "report/page/part.h"
 #include "report/report.h"
 

@@ -1,5 +1,5 @@
 // Protobuf's wire format, byte by byte: the rows are what its description says.
-#include "report/trace/proto.h"
+#include "report/trace/internal.h"
 
 #include "rows.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "report/domain_tree.h"
+#include "report/words.h"
 #include "story.h"
 
 #include <fcntl.h>

@@ -1,9 +1,123 @@
-/* What the parts of a trace share. */
+/* Protobuf's wire format: fields one after the other, each with its number; a message is a field that holds fields.
+ *
+ *	size_t track = proto_begin(out, 60);
+ *	proto_uint(out, 1, uuid);
+ *	proto_text(out, 2, "power");
+ *	proto_end(out, track); */
 #pragma once
 
 #include "analysis/energy/timeline.h"
 #include "analysis/findings.h"
 #include "base/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+void proto_uint(struct buf *out, uint32_t field, uint64_t value); // also booleans, enums, int64
+void proto_double(struct buf *out, uint32_t field, double value);
+void proto_text(struct buf *out, uint32_t field, const char *text); // what is no UTF-8 becomes U+FFFD; NULL: ""
+// A message, until proto_end gets what this returned. Between the two nothing but fields may be done to `out`.
+size_t proto_begin(struct buf *out, uint32_t field);
+void proto_end(struct buf *out, size_t begun);
+
+/* The numbers of Perfetto's messages, as far as a trace of ours has them: perfetto.dev/docs/reference/trace-packet-proto. */
+
+enum { TRACE_PACKET = 1 };
+
+enum packet_field {
+	PACKET_CLOCK_SNAPSHOT = 6,
+	PACKET_TIMESTAMP = 8,
+	PACKET_SEQUENCE_ID = 10,
+	PACKET_TRACK_EVENT = 11,
+	PACKET_INTERNED_DATA = 12,
+	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_DEFAULTS = 59,
+	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_FIRST_ON_SEQUENCE = 87
+};
+enum sequence_flags { SEQUENCE_STATE_CLEARED = 1, SEQUENCE_NEEDS_STATE = 2 };
+enum defaults_field { DEFAULTS_TIMESTAMP_CLOCK = 58 };
+
+enum clock_snapshot_field { SNAPSHOT_CLOCK = 1, SNAPSHOT_PRIMARY_CLOCK = 2 };
+enum clock_field { CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
+enum clock_id { BUILTIN_REALTIME = 1, BUILTIN_MONOTONIC = 3, BUILTIN_BOOTTIME = 6 };
+
+enum track_field {
+	TRACK_UUID = 1,
+	TRACK_NAME = 2,
+	TRACK_PROCESS = 3,
+	TRACK_THREAD = 4,
+	TRACK_PARENT_UUID = 5,
+	TRACK_COUNTER = 8,
+	TRACK_CHILD_ORDERING = 11,
+	TRACK_SIBLING_RANK = 12,
+	TRACK_DESCRIPTION = 14
+};
+enum child_ordering { ORDERING_EXPLICIT = 3 };
+enum process_field { PROCESS_ID = 1, PROCESS_NAME = 6, PROCESS_START_NS = 7 };
+enum thread_field { THREAD_PID = 1, THREAD_TID = 2, THREAD_NAME = 5 };
+enum counter_field { COUNTER_UNIT = 3, COUNTER_UNIT_NAME = 6, COUNTER_AXIS_KEY = 7 };
+enum counter_unit { UNIT_BYTES = 3 };
+
+enum event_field {
+	EVENT_ANNOTATION = 4,
+	EVENT_TYPE = 9,
+	EVENT_NAME_IID = 10,
+	EVENT_TRACK_UUID = 11,
+	EVENT_CATEGORY = 22,
+	EVENT_NAME = 23,
+	EVENT_DOUBLE_VALUE = 44
+};
+enum interned_field { INTERNED_EVENT_NAME = 2 };
+enum event_name_field { EVENT_NAME_NUMBER = 1, EVENT_NAME_TEXT = 2 };
+
+enum track_event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
+enum annotation_field { ANNOTATION_INT = 4, ANNOTATION_DOUBLE = 5, ANNOTATION_TEXT = 6, ANNOTATION_NAME = 10 };
+
+/* Which track a slice is on.
+ *
+ * Slices of one track must lie inside each other: Perfetto ends the innermost one, whatever an end was meant for. So a thread's
+ * spans are on the thread's track as long as they nest, and one that crosses another goes to a further track beside it. Ranges
+ * are no part of a thread's nesting; those that overlap are on tracks of their own. Nothing is cut and nothing left out.
+ *
+ * A row goes to the first lane that has place for it. Tens of thousands may be open at once, so neither that lane nor those
+ * that are over are looked for one by one. */
+
+struct lane_row { // a span on its way to a track
+	size_t process;
+	int64_t begin_ns, end_ns; // INT64_MAX: it never ended
+	size_t span;
+	int32_t tid; // 0: ranges, and spans of unknown threads
+	bool is_range;
+};
+
+struct lane {
+	uint64_t track;               // 0: new
+	const struct lane_row **open; // one inside the other; owned
+	size_t n, capacity;
+};
+
+struct lane_end { // of an open row
+	int64_t end_ns;
+	size_t lane;
+};
+
+struct lanes { // of one thread, or of the ranges of one process
+	struct trace *trace;
+	struct lane *items;
+	size_t n, capacity;
+	int64_t *
+		place; // a tree: the latest end that has place in the lanes below a node; the root is 1, leaves are at `capacity`
+	struct lane_end *ends; // a heap: the earliest one first
+	size_t n_ends, ends_capacity;
+};
+
+// Ends what is over when `row` begins, and puts it on a lane. NULL without memory.
+struct lane *lanes_put(struct lanes *lanes, const struct lane_row *row);
+void lanes_end_all(struct lanes *lanes); // for the next thread
+void lanes_free(struct lanes *lanes);
+
+/* What the parts of a trace share. */
 
 struct trace_process {         // one life of a process that the trace speaks of
 	int64_t pid, start_ns; // start_ns VALUE_MISSING: unknown

@@ -1,34 +1,34 @@
 /* Power of each node over time: a row a node, the darker the more. For more nodes than a stacked chart has colours for. */
-#include "report/page/job.h"
+#include "report/sections.h"
 
 #include "base/util.h"
-#include "report/picture/draw.h"
+#include "report/picture/internal.h"
 #include "report/report.h"
 
 enum { WIDTH = 1040, LEFT = 130, RIGHT = 10, ROW = 14, ROWS_MAX = 512, LEVELS = 10 };
 
-static int level_of(const struct job_page *page, size_t node, size_t column)
+static int level_of(const struct part *part, size_t node, size_t column)
 {
-	double w = page->time->node_w[node * page->time->n_columns + column];
+	double w = part->time->node_w[node * part->time->n_columns + column];
 	if (isnan(w))
 		return -1;
-	int level = (int)(w / page->time->highest_w * LEVELS);
+	int level = (int)(w / part->time->highest_w * LEVELS);
 	return level < 0 ? 0 : level >= LEVELS ? LEVELS - 1 : level;
 }
 
 // All boxes of one level in one path: there may be as many as pixels.
-static void draw_level(const struct job_page *page, size_t n_rows, int level)
+static void draw_level(const struct part *part, size_t n_rows, int level)
 {
-	struct buf *out = page->part.out;
-	size_t n = page->time->n_columns;
+	struct buf *out = part->out;
+	size_t n = part->time->n_columns;
 	double column_width = (double)(WIDTH - LEFT - RIGHT) / (double)n;
 	bool any = false;
 	for (size_t row = 0; row < n_rows; row++)
 		for (size_t from = 0, to; from < n; from = to) {
 			to = from + 1;
-			if (level_of(page, row, from) != level)
+			if (level_of(part, row, from) != level)
 				continue;
-			while (to < n && level_of(page, row, to) == level)
+			while (to < n && level_of(part, row, to) == level)
 				to++;
 			if (!any)
 				buf_printf(out, "<path class=\"heat-%d\" d=\"", level);
@@ -45,46 +45,45 @@ static void draw_level(const struct job_page *page, size_t n_rows, int level)
 		buf_str(out, "\"/>\n");
 }
 
-static void draw_label(const struct job_page *page, size_t row)
+static void draw_label(const struct part *part, size_t row)
 {
-	const char *name = page->job->nodes[row].name;
-	buf_printf(page->part.out, "<text class=\"c-faint\" x=\"%d\" y=\"%zu\" text-anchor=\"end\">", LEFT - 8,
+	const char *name = part->job->nodes[row].name;
+	buf_printf(part->out, "<text class=\"c-faint\" x=\"%d\" y=\"%zu\" text-anchor=\"end\">", LEFT - 8,
 		row * ROW + ROW - 3);
-	draw_name(page->part.out, name != NULL ? name : "a node", LEFT - 16);
-	buf_str(page->part.out, "</text>\n");
+	draw_name(part->out, name != NULL ? name : "a node", LEFT - 16);
+	buf_str(part->out, "</text>\n");
 }
 
 // What a level stands for, from nothing to the most.
-static void legend(const struct job_page *page)
+static void legend(const struct part *part)
 {
-	struct buf *out = page->part.out;
+	struct buf *out = part->out;
 	buf_str(out,
 		"<p class=\"small faint heat-legend\">0 W <svg aria-hidden=\"true\" viewBox=\"0 0 100 10\" width=\"100\" height=\"10\">");
 	for (int level = 0; level < LEVELS; level++)
 		buf_printf(out, "<path class=\"heat-%d\" d=\"M%d 0h10v10h-10z\"/>", level, level * 10);
 	buf_str(out, "</svg> ");
-	human_power(out, page->time->highest_w);
+	human_power(out, part->time->highest_w);
 	buf_str(out, "; blank: not known</p>\n");
 }
 
-void job_heat(const struct job_page *page)
+void section_heat(const struct part *part)
 {
-	struct buf *out = page->part.out;
-	size_t n = page->job->n_nodes < ROWS_MAX ? page->job->n_nodes : ROWS_MAX;
-	if (page->job->n_nodes < 2 || !(page->time->highest_w > 0))
+	struct buf *out = part->out;
+	size_t n = part->job->n_nodes < ROWS_MAX ? part->job->n_nodes : ROWS_MAX;
+	if (part->job->n_nodes < 2 || !(part->time->highest_w > 0))
 		return;
-	buf_str(out, "<section>\n");
-	part_title(&page->part, "heat", "Power of each node");
+	section_begin(part, "heat", "Power of each node");
 	buf_printf(out,
 		"<div class=\"wide\"><svg class=\"heat\" role=\"img\" viewBox=\"0 0 %d %zu\"><title>Power of each node over time</title>\n",
 		WIDTH, n * ROW);
 	for (int level = 0; level < LEVELS; level++)
-		draw_level(page, n, level);
+		draw_level(part, n, level);
 	for (size_t row = 0; row < n; row++)
-		draw_label(page, row);
+		draw_label(part, row);
 	buf_str(out, "</svg></div>\n");
-	legend(page);
-	if (n < page->job->n_nodes)
-		buf_printf(out, "<p class=\"faint small\">… and %zu more nodes.</p>\n", page->job->n_nodes - n);
-	buf_str(out, "</section>\n");
+	legend(part);
+	if (n < part->job->n_nodes)
+		part_remarkf(part, "… and %zu more nodes.", part->job->n_nodes - n);
+	section_end(part);
 }

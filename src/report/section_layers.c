@@ -1,7 +1,7 @@
 /* Layers and complexity of a model, as kept with the run (`--meta model_summary=JSON`, complexity().keep()), beside what the layers
  * cost: both have the names of named_modules(). Where wattle.torch.layers has kept its rows these are told, since they know more than
  * the spans (a GPU's own times) and are what the program has printed; else it is what the spans of these names cost. */
-#include "report/page/part.h"
+#include "report/sections.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"
@@ -333,12 +333,11 @@ void section_layers(const struct part *part)
 		layers.has_costs = any_cost(&layers);
 		if (layers.has_costs)
 			sort_rows(&layers);
-		buf_str(part->out, "<section>\n");
-		part_title(part, "layers", layers.summary != NULL ? "Layers and complexity" : "Layers");
+		section_begin(part, "layers", layers.summary != NULL ? "Layers and complexity" : "Layers");
 		if (layers.summary != NULL)
 			figures(&layers);
 		table(&layers);
-		buf_str(part->out, "</section>\n");
+		section_end(part);
 	}
 	json_decref(layers.rows);
 	json_decref(layers.costs);

@@ -1,8 +1,8 @@
 /* What `wattle cap tune` found, when this is the run file of its search. */
-#include "report/page/part.h"
+#include "report/sections.h"
 
 #include "base/arena.h"
-#include "report/cap_tune.h"
+#include "report/cap_report.h"
 
 #include <stdio.h>
 
@@ -17,11 +17,10 @@ void section_tune(const struct part *part)
 	if (arena == NULL)
 		return;
 	if (cap_tune_read(stored, arena, &reports, &n) == 0) {
-		buf_str(part->out, "<section>\n");
-		part_title(part, "tune", "Search for the best power limit");
+		section_begin(part, "tune", "Search for the best power limit");
 		for (size_t i = 0; i < n; i++)
 			cap_tune_part(&reports[i], part->out, i, "h3");
-		buf_str(part->out, "</section>\n");
+		section_end(part);
 	}
 	arena_free(arena);
 }

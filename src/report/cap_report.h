@@ -53,3 +53,23 @@ void cap_tune_part(const struct cap_tune_report *report, struct buf *out, size_t
 /* What cap_tune_json wrote, of one or of several, read back as far as a page shows it; texts and arrays are in the arena. It may come
  * from anywhere: -EINVAL for what is no such document, figures that can't be drawn are left out. -ENOMEM. */
 int cap_tune_read(const char *json, struct arena *arena, struct cap_tune_report **ret_reports, size_t *ret_n);
+
+/* What can be limited, for people and as JSON. */
+
+// One name of a device with all that can be limited of it.
+struct cap_row {
+	const struct cap_device *power, *clocks; // one of them may be NULL
+};
+
+// absent: cap_devices::absent.
+void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, bool colour, struct buf *out);
+extern const struct object_type cap_list_type, cap_row_type; // cap_row_type: struct cap_row
+void cap_list_json(const struct cap_row *rows, size_t n, struct buf *out);
+// One of them, in full.
+void cap_get_text(const struct cap_row *row, struct buf *out);
+void cap_get_json(const struct cap_row *row, struct buf *out);
+
+/* The picture of a search: what was measured under each limit, with its interval, the model's curve and the chosen limit. */
+
+// An <svg> with a title and a description in words. `number` makes its ids differ from those of others on the page.
+void cap_tune_picture(const struct cap_tune_report *report, struct buf *out, size_t number);

@@ -1,0 +1,573 @@
+/* What was run, and the headline figures: lines of a terminal, tiles of a page. */
+#include "report/sections.h"
+
+#include "analysis/facts.h"
+#include "analysis/readers.h"
+#include "base/known.h"
+#include "base/util.h"
+#include "report/html.h"
+#include "report/parts.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LABEL_COLUMN = 2, VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14, COMMAND_CEILING = 1 << 22, COMMAND_SHOWN = 240 };
+
+/* ---- what was run ---- */
+
+static void text_command(const struct part *part, const char *command, const char *ended)
+{
+	size_t line_start = part->out->size, ended_size = strlen(ended);
+	size_t room = TEXT_WIDTH - 2 - ended_size - (ended_size > 0 ? 2 : 0);
+	buf_str(part->out, part->style->title);
+	size_t escape = part->out->size - line_start;
+	buf_str(part->out, "  ");
+	text_fit(part->out, command, room - 2, false);
+	buf_str(part->out, part->style->off);
+	escape += strlen(part->style->off);
+	if (ended_size > 0) {
+		bool failed = report_segment(part->run)->exit_code != 0;
+		buf_pad_to(part->out, line_start, TEXT_WIDTH - 2 + escape - ended_size);
+		buf_printf(part->out, "%s%s%s", failed ? part->style->bad : part->style->good, ended, part->style->off);
+	}
+	buf_str(part->out, "\n\n");
+}
+
+static void page_command(const struct part *part, const char *command)
+{
+	const char *label = run_fact(part->run, FACT_LABEL);
+	buf_str(part->out, "<h1>");
+	if (label != NULL && label[0] != '\0') {
+		part_name(part->out, label);
+	} else if (command[0] == '\0') {
+		buf_str(part->out, "A run without a command");
+	} else if (strlen(command) <= COMMAND_SHOWN) {
+		buf_str(part->out, "<code><bdi>");
+		html_text(part->out, command);
+		buf_str(part->out, "</bdi></code>");
+	} else {
+		buf_str(part->out, "<code>");
+		part_name(part->out, command);
+		buf_str(part->out, "</code>");
+	}
+	buf_str(part->out, "</h1>\n");
+}
+
+static void page_subtitle(const struct part *part, const char *ended)
+{
+	const char *host = run_fact(part->run, FACT_HOST);
+	buf_str(part->out, "<p class=\"faint\">");
+	if (value_ok(part->document->start_wall_ns)) {
+		buf_str(part->out, "Began ");
+		start_time_text(part->out, part->document->start_wall_ns);
+	}
+	if (host != NULL) {
+		buf_str(part->out, " on ");
+		part_name(part->out, host);
+	}
+	if (ended[0] != '\0')
+		buf_printf(part->out, " · <span%s>%s</span>",
+			report_segment(part->run)->exit_code != 0 ? " class=\"warn\"" : "", ended);
+	if (!part->f->complete)
+		buf_str(part->out, " · <span class=\"warn\">not complete</span>");
+	buf_str(part->out, "</p>\n");
+}
+
+static void run_heading(const struct part *part)
+{
+	struct buf command, ended;
+	buf_init(&command, COMMAND_CEILING);
+	buf_init(&ended, 64);
+	buf_str(&command, "");
+	buf_str(&ended, "");
+	command_text(&command, report_segment(part->run));
+	words_ending(&ended, report_segment(part->run));
+	if (is_page(part)) {
+		page_command(part, command.failed == 0 ? command.data : "");
+		page_subtitle(part, ended.data);
+	} else if (command.size > 0 && command.failed == 0) {
+		text_command(part, command.data, ended.data);
+	}
+	buf_finish(&command);
+	buf_finish(&ended);
+}
+
+// What is wrong with the ranks, in the colour of a warning.
+static void page_missing(const struct part *part)
+{
+	const struct job_findings *job = part->job;
+	size_t incomplete = 0;
+	for (size_t i = 0; i < job->n_ranks; i++)
+		incomplete += !job->ranks[i].complete;
+	if (incomplete > 0)
+		buf_printf(part->out, " · <span class=\"warn\">%zu rank%s not complete</span>", incomplete,
+			incomplete == 1 ? "" : "s");
+	if (value_ok(job->missing_ranks) && job->missing_ranks > 0)
+		buf_printf(part->out, " · <span class=\"warn\">%lld rank%s missing</span>", (long long)job->missing_ranks,
+			job->missing_ranks == 1 ? "" : "s");
+}
+
+static void job_line(const struct part *part, const struct buf *words, const char *style, const char *element)
+{
+	if (words->failed != 0 || words->size == 0)
+		return;
+	if (!is_page(part)) {
+		buf_printf(part->out, "%s  ", style);
+		text_fit(part->out, words->data, TEXT_WIDTH - 4, false);
+		buf_printf(part->out, "%s\n", part->style->off);
+		return;
+	}
+	buf_printf(part->out, "<%s>", element);
+	html_text(part->out, words->data);
+}
+
+static void job_heading(const struct part *part)
+{
+	struct buf words;
+	buf_init(&words, LINE_CEILING);
+	job_words_title(&words, part->job);
+	job_line(part, &words, is_page(part) ? "" : part->style->title, "h1");
+	buf_str(part->out, is_page(part) ? "</h1>\n" : "");
+	buf_clear(&words);
+	job_words_place(&words, part->job);
+	if (is_page(part) && words.size == 0)
+		buf_char(&words, ' ');
+	job_line(part, &words, is_page(part) ? "" : part->style->faint, "p class=\"faint\"");
+	if (is_page(part))
+		page_missing(part);
+	buf_str(part->out, is_page(part) ? "</p>\n" : "\n");
+	buf_finish(&words);
+}
+
+void part_heading(const struct part *part)
+{
+	(part->job != NULL ? job_heading : run_heading)(part);
+}
+
+/* ---- a figure: label, value, its errors, remark ---- */
+
+struct line {
+	const struct part *part;
+	const char *label;
+	struct buf value, error, remark;
+};
+
+static void begin(struct line *line, const struct part *part, const char *label)
+{
+	*line = (struct line){.part = part, .label = label};
+	buf_init(&line->value, LINE_CEILING);
+	buf_init(&line->error, LINE_CEILING);
+	buf_init(&line->remark, LINE_CEILING);
+	buf_str(&line->value, "");
+	buf_str(&line->error, "");
+	buf_str(&line->remark, "");
+}
+
+// The remark's buffer, after a comma where something stands there already.
+static struct buf *also(struct line *line)
+{
+	buf_str(&line->remark, line->remark.size > 0 ? ", " : "");
+	return &line->remark;
+}
+
+static void text_line(const struct line *line)
+{
+	const struct style *style = line->part->style;
+	struct buf *out = line->part->out;
+	struct buf plain;
+	buf_init(&plain, LINE_CEILING);
+	buf_pad_to(&plain, 0, LABEL_COLUMN);
+	buf_str(&plain, line->label);
+	buf_pad_to(&plain, 0, VALUE_COLUMN);
+	buf_printf(&plain, "%s%s%s", line->value.data, line->error.size > 0 ? " " : "", line->error.data);
+	size_t remark_at = plain.size;
+	if (line->remark.size > 0) {
+		buf_str(&plain, "  "); // where the value is too wide for its column
+		text_wrap(&plain, 0, REMARK_COLUMN, line->remark.data);
+	}
+	if (plain.failed == 0) { // escape sequences take no columns, so they come in last
+		buf_printf(out, "%s%.*s%s", style->title, VALUE_COLUMN, plain.data, style->off);
+		buf_add(out, plain.data + VALUE_COLUMN, remark_at - VALUE_COLUMN);
+		buf_printf(out, "%s%s%s\n", style->faint, plain.data + remark_at, style->off);
+	}
+	buf_finish(&plain);
+}
+
+static void page_tile(const struct line *line)
+{
+	struct part_tile tile;
+	part_tile_begin(&tile, line->label);
+	html_text(&tile.figure, line->value.data);
+	if (line->error.size > 0)
+		buf_printf(&tile.figure, " <span class=\"error\">%s</span>", line->error.data);
+	html_text(&tile.remark, line->remark.data);
+	part_tile_end(line->part, &tile);
+}
+
+static void end(struct line *line)
+{
+	if (line->value.failed == 0 && line->error.failed == 0 && line->remark.failed == 0)
+		(is_page(line->part) ? page_tile : text_line)(line);
+	buf_finish(&line->value);
+	buf_finish(&line->error);
+	buf_finish(&line->remark);
+}
+
+static void add_count(struct buf *out, int64_t n, const char *one, const char *plural)
+{
+	buf_printf(out, "%lld %s%s", (long long)n, one, n == 1 ? "" : plural);
+}
+
+/* ---- the figures ---- */
+
+static void job_of_rank(const struct part *part, const char *label)
+{
+	if (!rank_in_job(part->run))
+		return;
+	const char *id = run_fact(part->run, FACT_JOB_ID), *name = run_fact(part->run, FACT_JOB_NAME);
+	struct line line;
+	struct buf words;
+	begin(&line, part, label);
+	buf_init(&words, LINE_CEILING);
+	rank_words(&words, part->run);
+	text_fit_middle(&line.value, id != NULL ? id : "n/a", REMARK_COLUMN - VALUE_COLUMN - 2);
+	if (words.failed == 0 && words.size > 0)
+		text_fit(also(&line), words.data, LINE_CEILING / 16, false);
+	if (name != NULL)
+		text_fit(also(&line), name, REMARK_COLUMN, false);
+	buf_finish(&words);
+	end(&line);
+}
+
+static void samples_words(struct line *line, const struct findings *f)
+{
+	double interval_s = run_fact_double(f->run, FACT_INTERVAL) / 1e9;
+	if (value_ok(f->samples)) {
+		add_count(also(line), f->samples, "sample", "s");
+		if (interval_s > 0) {
+			buf_str(also(line), "one every ");
+			human_time(&line->remark, interval_s);
+		}
+	}
+	if (f->run->n_segments > 1)
+		buf_printf(also(line), "in %zu segments", f->run->n_segments);
+}
+
+static void time_line(const struct part *part, const char *label)
+{
+	const struct job_findings *job = part->job;
+	struct line line;
+	begin(&line, part, label);
+	human_time(&line.value, part->f->duration_s);
+	if (job == NULL) {
+		samples_words(&line, part->f);
+	} else {
+		job_words_ranks(&line.remark, job);
+		job_words_pauses(&line.remark, job);
+		job_words_clocks(&line.remark, job);
+		if (job->runs->every_ns > 0) {
+			buf_str(also(&line), "one sample read every ");
+			human_time(&line.remark, (double)job->runs->every_ns / 1e9);
+		}
+	}
+	end(&line);
+}
+
+static const char *why_no_energy(const struct part *part)
+{
+	const struct findings *f = part->f;
+	for (size_t i = 0; i < f->n_domains && part->job == NULL; i++)
+		if (readers_elsewhere(f->run, f->domains[i].device) != NULL)
+			return "another rank of this job read the sensors";
+	return f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading";
+}
+
+static void energy_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct line line;
+	begin(&line, part, label);
+	human_energy(&line.value, f->total_j);
+	if (isnan(f->total_j)) {
+		buf_str(also(&line), why_no_energy(part));
+	} else {
+		(is_page(part) ? words_part_error : words_energy_error)(&line.error, f->error_j, f->calibration_error_j);
+		words_sources(also(&line), f);
+	}
+	if (!is_page(part) && !isnan(f->carbon_g)) {
+		human_grams(also(&line), f->carbon_g);
+		buf_str(&line.remark, " CO2e");
+	}
+	if (is_page(part) && part->job != NULL && part->job->n_nodes_unknown > 0)
+		buf_printf(also(&line), "%zu not known", part->job->n_nodes_unknown);
+	end(&line);
+}
+
+static void target_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct line line;
+	if (!(f->total_j > 0))
+		return;
+	begin(&line, part, label);
+	human_energy(&line.value, f->ledger.target_j);
+	words_part_error(&line.error, f->target_error_j, f->target_calibration_error_j);
+	buf_printf(also(&line), "by this %s: ", part->job != NULL ? "job's ranks" : "program");
+	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
+	if (part->job == NULL && f->target_cpu_s > 0 && f->duration_s > 0) {
+		struct mean_power power = findings_mean_power(f);
+		human_power(also(&line), power.target_w);
+		buf_str(&line.remark, power.of_part ? " while read" : " on average");
+	}
+	end(&line);
+}
+
+// Of a job the nodes' means, each while it was measured.
+static double mean_w(const struct part *part)
+{
+	double sum_w = (double)NAN;
+	if (part->job == NULL)
+		return part->f->total_j >= 0 && part->f->duration_s > 0 ? findings_mean_power(part->f).total_w : sum_w;
+	for (size_t i = 0; i < part->job->n_nodes; i++)
+		if (part->job->nodes[i].same_machine_as < 0)
+			sum_w = add_known(sum_w, part->job->nodes[i].mean_w);
+	return sum_w;
+}
+
+static void power_line(const struct part *part, const char *label)
+{
+	const struct chart *power = charts_find(part->charts, "power");
+	struct line line;
+	double peak_w = NAN;
+	if (isnan(mean_w(part)))
+		return;
+	for (size_t i = 0; power != NULL && i < power->n_series; i++)
+		if (power->series[i].line == CHART_WHOLE)
+			peak_w = power->series[i].highest;
+	begin(&line, part, label);
+	human_power(&line.value, mean_w(part));
+	if (isfinite(peak_w)) {
+		buf_str(also(&line), "at most ");
+		human_power(&line.remark, peak_w);
+	}
+	if (part->job != NULL)
+		buf_str(also(&line), "the nodes' means added up, each while it was measured");
+	end(&line);
+}
+
+// --step: what one call of the block that counts as a step takes.
+static void step_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	const struct block_finding *step = step_block(f);
+	if (step == NULL)
+		return;
+	struct line line;
+	double calls = (double)step->calls;
+	begin(&line, part, label);
+	human_energy(&line.value, step->resolved ? step->total_j / calls : (double)NAN);
+	if (step->resolved)
+		words_part_error(&line.error, step->error_j / calls, findings_block_calibration_j(f, step) / calls);
+	buf_str(also(&line), "each of ");
+	add_count(&line.remark, step->calls, "call", "s");
+	buf_str(&line.remark, " of ");
+	text_fit_middle(&line.remark, step->name, REMARK_COLUMN);
+	human_time(also(&line), step->compute_time_s.mean);
+	buf_str(&line.remark, " on average");
+	end(&line);
+}
+
+static void cpu_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct line line;
+	begin(&line, part, label);
+	human_time(&line.value, f->target_cpu_s);
+	double cores = f->target_cpu_s / f->duration_s;
+	if (isfinite(cores) && value_ok(f->usage.system_core_count)) {
+		human_number(also(&line), cores, 3);
+		buf_printf(&line.remark, " of %lld cores busy", (long long)f->usage.system_core_count);
+	}
+	if (value_ok(f->processes_seen) && part->job == NULL)
+		add_count(also(&line), f->processes_seen, "process", "es");
+	if (value_ok(f->usage.combined_threads) && part->job == NULL)
+		add_count(also(&line), f->usage.combined_threads, "thread", "s");
+	end(&line);
+}
+
+static void memory_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct line line;
+	begin(&line, part, label);
+	human_bytes(&line.value, f->usage.combined.total_bytes);
+	buf_str(&line.value, isnan(f->usage.combined.total_bytes) || is_page(part) ? "" : " peak");
+	if (!isnan(f->usage.ram_capacity_bytes)) {
+		buf_str(also(&line), "of ");
+		human_bytes(&line.remark, f->usage.ram_capacity_bytes);
+	}
+	// PSS is read now and then: far from the peak it would say nothing of it.
+	bool near_peak = (double)f->rss_at_max_pss_bytes * 1.25 >= (double)f->peak_rss_bytes;
+	if (value_ok(f->max_pss_bytes) && near_peak) {
+		human_bytes(also(&line), (double)f->max_pss_bytes);
+		buf_str(&line.remark, " as PSS");
+	}
+	end(&line);
+}
+
+static void waiting_line(const struct part *part, const char *label)
+{
+	const struct job_sums sums = job_sums(part->job);
+	if (isnan(sums.waiting_s))
+		return;
+	struct line line;
+	begin(&line, part, label);
+	human_time(&line.value, sums.waiting_s);
+	buf_str(also(&line), "of all ranks' time in ");
+	job_words_waiting_blocks(&line.remark, part->job);
+	buf_str(&line.remark, ": ");
+	human_percent(&line.remark, sums.waiting_s / sums.duration_s * 100);
+	if (!isnan(part->job->waiting_j))
+		human_energy(also(&line), part->job->waiting_j);
+	end(&line);
+}
+
+static void io_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	if (!(f->read_bytes > 0) && !(f->written_bytes > 0))
+		return;
+	struct line line;
+	begin(&line, part, label);
+	human_bytes(&line.value, value_to_double(f->read_bytes, 1));
+	buf_str(&line.value, " read");
+	human_bytes(also(&line), value_to_double(f->written_bytes, 1));
+	buf_str(&line.remark, " written");
+	end(&line);
+}
+
+static void gpu_line(const struct part *part, const struct gpu_finding *gpu)
+{
+	struct line line;
+	char label[24];
+	snprintf(label, sizeof(label), "GPU %d", gpu->device->index);
+	begin(&line, part, label);
+	human_energy(&line.value, gpu->energy_j);
+	if (!isnan(gpu->mean_utilization_percent)) {
+		buf_str(also(&line), "busy ");
+		human_percent(&line.remark, gpu->mean_utilization_percent);
+	}
+	if (value_ok(gpu->target_max_memory_bytes)) {
+		human_bytes(also(&line), (double)gpu->target_max_memory_bytes);
+		buf_str(&line.remark, " used by this program");
+	}
+	if (gpu->device->device[0] != '\0')
+		buf_str(also(&line), gpu->device->device);
+	end(&line);
+}
+
+static void gpu_lines(const struct part *part, const char *label)
+{
+	for (size_t i = 0; i < part->f->n_gpus; i++)
+		gpu_line(part, &part->f->gpus[i]);
+}
+
+// All of them in one tile.
+static void gpus_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	const struct gpu_sums sums = gpu_sums(f);
+	if (f->n_gpus == 0)
+		return;
+	struct line line;
+	char title[32];
+	snprintf(title, sizeof(title), f->n_gpus > 1 ? "%zu GPUs" : "GPU", f->n_gpus);
+	begin(&line, part, title);
+	human_energy(&line.value, sums.energy_j);
+	if (isfinite(sums.busy_percent)) {
+		buf_str(also(&line), "busy ");
+		human_percent(&line.remark, sums.busy_percent);
+	}
+	if (isfinite(sums.target_bytes)) {
+		human_bytes(also(&line), sums.target_bytes);
+		buf_str(&line.remark, f->n_gpus == 1 ? " used" : " used at most, added up");
+	}
+	end(&line);
+}
+
+static void carbon_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	if (isnan(f->carbon_g))
+		return;
+	struct line line;
+	begin(&line, part, label);
+	human_grams(&line.value, f->carbon_g);
+	buf_str(also(&line), "CO2e");
+	if (isfinite(f->pue) && f->pue != 1) {
+		buf_str(also(&line), "of ");
+		human_energy(&line.remark, f->facility_j);
+		buf_str(&line.remark, " with a PUE of ");
+		human_number(&line.remark, f->pue, 3);
+	}
+	end(&line);
+}
+
+static void self_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct line line;
+	begin(&line, part, label);
+	human_time(&line.value, f->self_cpu_s);
+	if (part->job != NULL) {
+		buf_str(also(&line), "of CPU for ");
+		add_count(&line.remark, (int64_t)part->job->runs->n, "recording", "s");
+	} else {
+		buf_str(&line.value, " CPU");
+		if (f->self_cpu_percent <= 100) { // else the run was shorter than getting ready for it
+			human_number(also(&line), f->self_cpu_percent, 2);
+			buf_str(&line.remark, " % of one core");
+		}
+		if (value_ok(f->self_max_rss_bytes))
+			human_bytes(also(&line), (double)f->self_max_rss_bytes);
+	}
+	if (!isnan(f->self_energy_j))
+		human_energy(also(&line), f->self_energy_j);
+	end(&line);
+}
+
+void part_headline(const struct part *part)
+{
+	static const struct {
+		const char *label;
+		void (*write)(const struct part *part, const char *label);
+		unsigned int only;
+	} lines[] = {
+		{"Job", job_of_rank, ON_TEXT | OF_RUN},
+		{"Time", time_line, ON_TEXT},
+		{"Energy", energy_line, 0},
+		{"of it", target_line, ON_TEXT},
+		{"Of it", target_line, ON_PAGE},
+		{"Mean power", power_line, ON_PAGE},
+		{"Time", time_line, ON_PAGE},
+		{"Step", step_line, OF_RUN},
+		{"CPU", cpu_line, ON_TEXT},
+		{"CPU time", cpu_line, ON_PAGE},
+		{"Waiting", waiting_line, OF_JOB},
+		{"Memory", memory_line, ON_TEXT | OF_RUN},
+		{"Peak memory", memory_line, ON_PAGE | OF_RUN},
+		{"Storage", io_line, ON_TEXT | OF_RUN},
+		{NULL, gpu_lines, ON_TEXT | OF_RUN},
+		{NULL, gpus_line, ON_PAGE},
+		{"Emissions", carbon_line, ON_PAGE},
+		{"wattle", self_line, ON_TEXT},
+		{"wattle itself", self_line, ON_PAGE},
+	};
+	buf_str(part->out, is_page(part) ? "<dl class=\"tiles\">\n" : "");
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (is_wanted(lines[i].only, is_page(part) ? ON_PAGE : ON_TEXT, part->job != NULL ? OF_JOB : OF_RUN))
+			lines[i].write(part, lines[i].label);
+	buf_str(part->out, is_page(part) ? "</dl>\n" : "");
+}

@@ -1,0 +1,143 @@
+#include "report/sections.h"
+
+#include "base/util.h"
+#include "report/html.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { SENTENCE_CEILING = 1 << 16 };
+
+void section_begin(const struct part *part, const char *id, const char *title)
+{
+	if (!is_page(part)) {
+		buf_printf(part->out, "\n  %s%s%s\n", part->style->title, title, part->style->off);
+		return;
+	}
+	buf_printf(part->out, "<section%s>\n<h2 id=\"%s\">", part->half ? " class=\"half-in-print\"" : "", id);
+	html_text(part->out, title);
+	buf_str(part->out, "</h2>\n");
+}
+
+void section_end(const struct part *part)
+{
+	if (is_page(part))
+		buf_str(part->out, "</section>\n");
+}
+
+void part_remark(const struct part *part, const char *sentence)
+{
+	if (is_page(part)) {
+		buf_str(part->out, "<p class=\"faint small\">");
+		part_sentence(part->out, sentence);
+		buf_str(part->out, "</p>\n");
+		return;
+	}
+	struct buf plain;
+	buf_init(&plain, SENTENCE_CEILING);
+	buf_str(&plain, "");
+	text_wrap(&plain, 0, 2, sentence);
+	if (plain.failed == 0)
+		buf_printf(part->out, "%s%s%s\n", part->style->faint, plain.data, part->style->off);
+	buf_finish(&plain);
+}
+
+void part_remarkf(const struct part *part, const char *format, ...)
+{
+	char sentence[1000];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(sentence, sizeof(sentence), format, arguments);
+	va_end(arguments);
+	part_remark(part, sentence);
+}
+
+void part_words(const struct part *part, void (*words)(struct buf *out, const struct findings *f))
+{
+	struct buf sentence;
+	buf_init(&sentence, SENTENCE_CEILING);
+	words(&sentence, part->f);
+	if (sentence.size > 0 && sentence.failed == 0)
+		part_remark(part, sentence.data);
+	buf_finish(&sentence);
+}
+
+/* ---- tables ---- */
+
+struct rows part_rows(const struct part *part, const char *list)
+{
+	const struct document *document = part->document;
+	const struct object_at at = {part->job != NULL ? &job_report_type : &report_type, document, NULL, 0, NULL};
+	struct rows rows;
+	int r = rows_of(&at, list, document->arena, &rows);
+	if (r < 0)
+		part->out->failed = r;
+	rows.of = part->job != NULL ? OF_JOB : OF_RUN;
+	return rows;
+}
+
+void part_grid(const struct part *part, const struct grid *grid, struct rows *rows, struct limits limits)
+{
+	size_t most = is_page(part) ? limits.page : limits.text;
+	rows->shown = rows->n < most ? rows->n : most;
+	if (!is_page(part)) {
+		grid_text(grid, rows, part->out, part->style);
+		if (rows->n > rows->shown)
+			buf_printf(part->out, "  %s… and %zu more%s\n", part->style->faint, rows->n - rows->shown,
+				part->style->off);
+		return;
+	}
+	grid_page(grid, rows, part->out);
+	part_paper(part, limits.paper, rows->shown);
+	if (rows->n > rows->shown)
+		buf_printf(part->out, "<p class=\"faint small\">… and %zu more.</p>\n", rows->n - rows->shown);
+}
+
+/* ---- warnings ---- */
+
+static void text_warning(void *data, const char *warning)
+{
+	struct part_notes *notes = data;
+	struct buf plain;
+	buf_init(&plain, 1 << 14);
+	buf_str(&plain, "  ! ");
+	text_wrap(&plain, 0, 4, warning);
+	if (!notes->any)
+		buf_char(notes->out, '\n');
+	notes->any = true;
+	if (plain.failed == 0)
+		buf_printf(notes->out, "%s%s%s\n", notes->style->warning, plain.data, notes->style->off);
+	buf_finish(&plain);
+}
+
+void part_warnings(const struct part *part)
+{
+	struct part_notes notes = {.out = part->out, .style = part->style};
+	for (size_t i = 0; i < part->document->n_warnings; i++)
+		(is_page(part) ? part_note : text_warning)(&notes, part->document->warnings[i]);
+	if (is_page(part))
+		part_notes_end(&notes);
+}
+
+/* ---- bars ---- */
+
+void part_bar(struct buf *out, const char *class, const char *title, const struct bar_piece *pieces, size_t n)
+{
+	buf_printf(out, "<svg class=\"%s\" role=\"img\" width=\"100%%\"><title>%s</title>", class, title);
+	for (size_t i = 0; i < n; i++) {
+		if (!(pieces[i].share > 0) || isnan(pieces[i].from))
+			continue;
+		buf_str(out, "<rect height=\"100%\" x=\"");
+		buf_fixed(out, 100 * pieces[i].from, 3);
+		buf_str(out, "%\" width=\"");
+		buf_fixed(out, 100 * pieces[i].share, 3);
+		if (pieces[i].is_hatched)
+			buf_str(out, "%\" fill=\"url(#hatch)\"/>");
+		else
+			buf_printf(out, "%%\" class=\"c-%s\"/>", pieces[i].css);
+	}
+	buf_str(out, "</svg>");
+}

@@ -1,0 +1,600 @@
+/* Whose energy it is, and by domain, GPU and node. */
+#include "report/sections.h"
+
+#include "analysis/facts.h"
+#include "base/known.h"
+#include "base/util.h"
+#include "report/html.h"
+#include "report/palette.h"
+#include "report/picture/picture.h"
+#include "report/report.h"
+#include "report/words.h"
+
+#include <string.h>
+
+enum { TEXT_BAR_COLUMNS = 34, PAGE_ROWS_MAX = 3000, NODE_COLUMNS = 20 };
+
+/* ---- names of devices ---- */
+
+static const struct run_device *device_of(const struct object_at *row)
+{
+	return row->type == &gpu_type ? ((const struct gpu_finding *)row->data)->device
+				      : ((const struct domain_finding *)row->data)->device;
+}
+
+static void device_name(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct run_device *device = device_of(row);
+	if (!is_page) {
+		buf_str(out, device->name);
+		return;
+	}
+	part_name(out, device->name);
+	if (device->device[0] == '\0')
+		return;
+	buf_str(out, " <span class=\"faint small\">");
+	part_name(out, device->device);
+	buf_str(out, "</span>");
+}
+
+/* ---- domains ---- */
+
+static const struct domain_finding *domain_of(const struct object_at *row)
+{
+	return row->data;
+}
+
+static int depth_of(const struct object_at *row)
+{
+	return is_of_job(row) ? 0 : domain_depth(findings_of(row), domain_of(row));
+}
+
+static void domain_name(struct buf *out, const struct object_at *row, bool is_page)
+{
+	for (int i = is_page ? 0 : depth_of(row); i > 0; i--)
+		buf_str(out, "  ");
+	device_name(out, row, is_page);
+}
+
+static void source(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct domain_finding *d = domain_of(row);
+	if (is_page) {
+		html_text(out, d->device->source);
+		buf_char(out, ' ');
+		part_tag(out, d->provenance);
+		return;
+	}
+	buf_str(out, d->provenance == PROVENANCE_ESTIMATED ? "estimated" : d->device->source);
+	buf_str(out, d->provenance == PROVENANCE_DERIVED ? ", derived" : "");
+}
+
+static void divided_by(struct buf *out, const struct object_at *row, bool is_page)
+{
+	struct buf words;
+	buf_init(&words, 1 << 12);
+	words_method(&words, domain_of(row)->attribution);
+	html_text(out, words.data);
+	buf_finish(&words);
+}
+
+static void domain_attributes(struct buf *out, const struct object_at *row)
+{
+	buf_printf(out, " class=\"inside-%d%s\"", depth_of(row), domain_of(row)->in_total ? "" : " beside");
+}
+
+static bool is_beside(const struct object_at *row)
+{
+	return !domain_of(row)->in_total;
+}
+
+static const struct column domain_columns[] = {
+	{NULL, "", COLUMN_NAME, .write = domain_name},
+	{"node", NULL, COLUMN_WORDS, ON_PAGE | OF_JOB},
+	{"energy_j", .error = "error_j", .error_title = "error"},
+	{"calibration_error_j", .only = ON_PAGE, .print = human_error, .is_optional = true},
+	{"mean_w"},
+	{"max_w"},
+	{"target_j", .only = ON_TEXT},
+	{"target_j", .only = ON_PAGE, .error = "target_error_j"},
+	{"update_period_s", .only = ON_PAGE},
+	{"wraps", .only = ON_PAGE | OF_JOB},
+	{"gaps", .only = ON_PAGE},
+	{NULL, "source", COLUMN_WORDS, .write = source},
+	{NULL, "divided by", COLUMN_WORDS, ON_PAGE, .write = divided_by},
+};
+static const struct grid domain_grid =
+	GRID("domains-table", domain_columns, .attributes = domain_attributes, .is_faint = is_beside);
+
+struct tree {
+	const struct findings *findings;
+	struct rows *rows;
+	const struct object_at *from;
+};
+
+static void tree_row(void *data, const struct domain_finding *domain, int depth)
+{
+	struct tree *tree = data;
+	if (tree->rows->at != NULL)
+		tree->rows->at[tree->rows->n] = tree->from[domain - tree->findings->domains];
+	tree->rows->n++;
+}
+
+void section_domains(const struct part *part)
+{
+	struct rows rows = part_rows(part, "energy.domains"), other = part_rows(part, "energy.domains");
+	bool any_beside = false;
+	if (rows.n == 0 || other.n == 0)
+		return;
+	if (part->job == NULL) { // domains stand below those that they are inside of
+		rows.n = 0;
+		rows.is_fixed = true;
+		domain_tree(part->f, tree_row, &(struct tree){part->f, &rows, other.at});
+	}
+	section_begin(part, "domains", "Energy by domain");
+	part_grid(part, &domain_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PAPER_DOMAINS});
+	for (size_t i = 0; i < rows.n; i++)
+		any_beside |= is_beside(&rows.at[i]);
+	if (any_beside)
+		part_remark(part,
+			is_page(part) ? "Grey rows are shown, not added: they overlap the others."
+				      : "core, uncore, psys and the like are shown, not added: they overlap the others.");
+	if (!is_page(part))
+		part_words(part, words_calibration);
+	section_end(part);
+}
+
+/* ---- GPUs ---- */
+
+static const struct column gpu_columns[] = {
+	{NULL, "", COLUMN_NAME, .write = device_name},
+	{"node", NULL, COLUMN_WORDS, ON_PAGE | OF_JOB},
+	{"energy_j", .only = ON_PAGE},
+	{"mean_w", .only = ON_PAGE},
+	{"max_w", .only = ON_PAGE},
+	{"mean_utilization_percent"},
+	{"target_mean_utilization_percent"},
+	{"max_memory_bytes"},
+	{"target_max_memory_bytes"},
+	{"memory_total_bytes", .only = ON_PAGE},
+#define DEVICE_MAX(id, member, ...) {#member, .is_optional = true},
+#include "metric/metrics.def"
+	{"throttled_s"},
+	{"cap_w"},
+};
+static const struct grid gpu_grid = GRID("gpus-table", gpu_columns);
+
+void section_gpus(const struct part *part)
+{
+	struct rows rows = part_rows(part, "gpus");
+	if (rows.n == 0)
+		return;
+	section_begin(part, "gpus", "GPUs");
+	part_grid(part, &gpu_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PAPER_GPUS});
+	section_end(part);
+}
+
+/* ---- by kind of domain: a job has many of each ---- */
+
+struct kind {
+	const char *name;
+	size_t n;
+	double energy_j, target_j, mean_w;
+	bool in_total;
+	enum provenance provenance;
+	const char *source;
+};
+
+static const char *kind_source(const struct object_at *at, struct buf *scratch)
+{
+	const struct kind *kind = at->data;
+	return kind->provenance == PROVENANCE_ESTIMATED ? "estimated" : kind->source;
+}
+
+#define K struct kind
+static const struct field kind_fields[] = {
+	FIELD(K, name, NULL, "kind of the domains"),
+	FIELD(K, n, NULL, "how many there are", .title = "number"),
+	FIELD(K, energy_j, "J", "their energy", .title = "energy"),
+	FIELD(K, mean_w, "W", "sum of their mean powers", .title = "mean"),
+	FIELD(K, target_j, "J", "energy attributed to the ranks", .title = "job"),
+	FIELD_TEXT("source", kind_source, NULL, "the sensors", .title = "source"),
+};
+#undef K
+static const struct object_type kind_type = OBJECT_TYPE("kind", "Domains of one kind.", kind_fields);
+
+static bool is_kind_beside(const struct object_at *row)
+{
+	return !((const struct kind *)row->data)->in_total;
+}
+
+static const struct column kind_columns[] = {
+	{"name", "", COLUMN_NAME}, {"n"}, {"energy_j"}, {"mean_w"}, {"target_j"}, {"source", NULL, COLUMN_WORDS},
+};
+static const struct grid kind_grid = GRID("kinds-table", kind_columns, .is_faint = is_kind_beside);
+
+static void add_domain(struct kind *kind, const struct domain_finding *d)
+{
+	kind->n++;
+	kind->in_total |= d->in_total;
+	if (isnan(d->energy_j))
+		return;
+	kind->energy_j = add_known(kind->energy_j, d->energy_j);
+	kind->target_j = isnan(kind->target_j) ? d->ledger.target_j : kind->target_j + d->ledger.target_j;
+	kind->mean_w = isnan(kind->mean_w) ? d->mean_w : kind->mean_w + d->mean_w;
+	kind->provenance = d->provenance > kind->provenance ? d->provenance : kind->provenance;
+	bool is_one = kind->source == NULL || strcmp(kind->source, d->device->source) == 0;
+	kind->source = is_one ? d->device->source : "several";
+}
+
+void section_kinds(const struct part *part)
+{
+	const double none = (double)NAN;
+	struct kind kinds[DOMAIN_KINDS];
+	struct object_at at[DOMAIN_KINDS];
+	struct rows rows = {.at = at};
+	for (size_t k = 0; k < DOMAIN_KINDS; k++)
+		kinds[k] = (struct kind){domain_kind_name((enum domain_kind)k), 0, none, none, none, false,
+			PROVENANCE_MEASURED, NULL};
+	for (size_t i = 0; i < part->f->n_domains; i++)
+		add_domain(&kinds[part->f->domains[i].device->kind], &part->f->domains[i]);
+	for (size_t k = 0; k < DOMAIN_KINDS; k++)
+		if (kinds[k].n > 0)
+			at[rows.n++] = (struct object_at){.type = &kind_type, .data = &kinds[k]};
+	if (rows.n == 0)
+		return;
+	section_begin(part, "kinds", "Energy by kind of domain, all nodes together");
+	part_grid(part, &kind_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PAPER_NONE});
+	section_end(part);
+}
+
+/* ---- the ledger ---- */
+
+const struct owner owners[OWNERS] = {
+	{"this program", "and all that it started", "target", offsetof(struct ledger, target_j)},
+	{"other programs", "", "others", offsetof(struct ledger, others_j)},
+	{"wattle", "the meter itself", "wattle", offsetof(struct ledger, wattle_j)},
+	{"idle", "what the machine takes when nothing runs", "idle", offsetof(struct ledger, idle_j)},
+	{"unattributed", "nothing said whose it was", "unattributed", offsetof(struct ledger, unattributed_j)},
+};
+
+double owner_j(const struct ledger *ledger, size_t owner)
+{
+	double energy_j;
+	memcpy(&energy_j, (const char *)ledger + owners[owner].offset, sizeof(energy_j));
+	return energy_j;
+}
+
+const char *owner_name(size_t owner, bool is_of_job)
+{
+	return owner == 0 && is_of_job ? "this job" : owners[owner].name;
+}
+
+void ledger_bar(struct buf *out, const char *class, const struct ledger *ledger, double whole_j, bool is_of_job)
+{
+	struct bar_piece pieces[OWNERS];
+	struct buf title;
+	double from = 0;
+	buf_init(&title, 1 << 12);
+	for (size_t i = 0; i < OWNERS; i++) {
+		pieces[i] = (struct bar_piece){owners[i].css, from, owner_j(ledger, i) / whole_j, false};
+		from += pieces[i].share > 0 ? pieces[i].share : 0;
+		buf_printf(&title, "%s%s ", i > 0 ? ", " : "", owner_name(i, is_of_job));
+		human_energy(&title, owner_j(ledger, i));
+	}
+	part_bar(out, class, title.data, pieces, OWNERS);
+	buf_finish(&title);
+}
+
+static void key(struct buf *out, const char *css, const char *name, double energy_j, double total_j)
+{
+	buf_printf(out, "<li><span class=\"swatch c-%s\"></span>", css);
+	part_name(out, name);
+	buf_char(out, ' ');
+	human_energy(out, energy_j);
+	buf_str(out, " <span class=\"faint\">");
+	part_percent(out, 100 * energy_j / total_j);
+	buf_str(out, "</span>");
+}
+
+void ledger_keys(const struct part *part)
+{
+	buf_str(part->out, "<ul class=\"keys small\">\n");
+	for (size_t i = 0; i < OWNERS; i++) {
+		if (!(owner_j(&part->f->ledger, i) > 0))
+			continue;
+		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i), part->f->total_j);
+		buf_str(part->out, "</li>\n");
+	}
+	buf_str(part->out, "</ul>\n");
+}
+
+static bool counts(const struct domain_finding *domain)
+{
+	return domain->in_total && domain->energy_j > 0;
+}
+
+// The ends of the shares of domains; an estimated one is hatched.
+static void domain_bar(const struct part *part)
+{
+	const struct findings *f = part->f;
+	struct bar_piece *pieces = calloc_array(2 * f->n_domains + 1, sizeof(*pieces));
+	size_t n = 0;
+	double from = 0;
+	for (size_t i = 0; pieces != NULL && i < f->n_domains; i++) {
+		const struct domain_finding *d = &f->domains[i];
+		if (!counts(d))
+			continue;
+		double share = d->energy_j / f->total_j;
+		pieces[n++] = (struct bar_piece){palette[colour_of_device(f, d->device)].css, from, share, false};
+		if (d->provenance == PROVENANCE_ESTIMATED)
+			pieces[n++] = (struct bar_piece){NULL, from, share, true};
+		from += share;
+	}
+	part_bar(part->out, "ledger-bar by-domain", "By which part of the machine", pieces, n);
+	free(pieces);
+}
+
+static void bars(const struct part *part)
+{
+	const struct findings *f = part->f;
+	struct buf *out = part->out;
+	buf_str(out, "<div class=\"ledger\">\n<p><strong>");
+	human_energy(out, f->total_j);
+	buf_char(out, ' ');
+	words_energy_error(out, f->error_j, f->calibration_error_j);
+	buf_printf(out,
+		"</strong> %s: by whom, and by which part of the machine"
+		"<svg width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
+		"patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"c-back\" width=\"2\" "
+		"height=\"6\"/></pattern></defs></svg></p>\n",
+		provenance_name(f->provenance));
+	ledger_bar(out, "ledger-bar by-owner", &f->ledger, f->total_j, part->job != NULL);
+	domain_bar(part);
+	buf_str(out, "<ul class=\"keys small\">\n");
+	for (size_t i = 0; i < f->n_domains; i++) {
+		const struct domain_finding *d = &f->domains[i];
+		if (!counts(d))
+			continue;
+		key(out, palette[colour_of_device(f, d->device)].css, d->device->name, d->energy_j, f->total_j);
+		if (d->provenance != PROVENANCE_MEASURED) {
+			buf_char(out, ' ');
+			part_tag(out, d->provenance);
+		}
+		buf_str(out, "</li>\n");
+	}
+	buf_str(out, "</ul>\n</div>\n");
+}
+
+struct owned {
+	size_t owner;
+	const struct part *part;
+	double energy_j, error_j, share_percent;
+};
+
+// Why there are no joules of an idle machine though it has some: 0 would read as if it took nothing.
+static const char *idle_meaning(const struct part *part)
+{
+	const char *mode = run_fact(part->run, FACT_ATTRIBUTION);
+	if (mode != NULL && strcmp(mode, "busy") == 0)
+		return "not told apart (attribution: busy)";
+	for (size_t i = 0; i < part->f->n_domains; i++)
+		if (part->f->domains[i].in_total &&
+			strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
+			return "not told apart (idle power unknown)";
+	return "n/a";
+}
+
+static void owned_name(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct owned *owned = row->data;
+	const struct owner *owner = &owners[owned->owner];
+	const char *name = owner_name(owned->owner, owned->part->job != NULL);
+	if (is_page)
+		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s</span>", owner->css, name,
+			owner->meaning);
+	else
+		buf_str(out, name);
+}
+
+static void share(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct owned *owned = row->data;
+	bool is_idle = owners[owned->owner].offset == offsetof(struct ledger, idle_j);
+	if (isnan(owned->share_percent))
+		buf_printf(out, "<span class=\"faint small untold\">%s</span>", is_idle ? idle_meaning(owned->part) : "n/a");
+	else
+		part_percent(out, owned->share_percent);
+}
+
+// A bar of eighths of a column.
+static void text_bar(struct buf *out, const struct object_at *row, bool is_page)
+{
+	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	double percent = ((const struct owned *)row->data)->share_percent;
+	long n = percent > 0 ? lround(percent / 100 * TEXT_BAR_COLUMNS * 8) : 0;
+	for (; n >= 8; n -= 8)
+		buf_str(out, "█");
+	buf_str(out, eighths[n]);
+}
+
+static const struct field owned_fields[] = {
+	FIELD(struct owned, energy_j, "J", "energy of the owner", .title = "energy"),
+	FIELD(struct owned, error_j, "J", "half of its 95 % interval"),
+	FIELD(struct owned, share_percent, "%", "its part of the total", .title = "share"),
+};
+static const struct object_type owned_type = OBJECT_TYPE("owned", "A row of the ledger.", owned_fields);
+static const struct column owned_columns[] = {
+	{NULL, "", COLUMN_NAME, .write = owned_name},
+	{"energy_j", .only = ON_TEXT},
+	{"energy_j", .only = ON_PAGE, .error = "error_j"},
+	{"share_percent", .only = ON_TEXT},
+	{"share_percent", .only = ON_PAGE, .write = share},
+	{NULL, "", COLUMN_WORDS, ON_TEXT, .write = text_bar},
+};
+static const struct grid owned_grid = GRID("ledger-table", owned_columns);
+
+void section_ledger(const struct part *part)
+{
+	const struct findings *f = part->f;
+	struct owned owned[OWNERS];
+	struct object_at at[OWNERS];
+	struct rows rows = {.at = at, .n = OWNERS, .is_fixed = true};
+	if (!(f->total_j > 0))
+		return;
+	for (size_t i = 0; i < OWNERS; i++) {
+		double energy_j = owner_j(&f->ledger, i);
+		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN, energy_j / f->total_j * 100};
+		at[i] = (struct object_at){.type = &owned_type, .data = &owned[i]};
+	}
+	section_begin(part, "ledger", "Where the energy went");
+	if (is_page(part)) {
+		buf_str(part->out, "<div class=\"beside-each-other\">\n");
+		bars(part);
+	}
+	part_grid(part, &owned_grid, &rows, (struct limits){OWNERS, OWNERS, PAPER_NONE});
+	if (is_page(part))
+		buf_str(part->out, "</div>\n");
+	part_words(part, words_attribution);
+	section_end(part);
+}
+
+/* ---- nodes ---- */
+
+static const struct job_node *node_of(const struct object_at *row)
+{
+	return row->data;
+}
+
+static const struct job_node *counted_on(const struct object_at *row)
+{
+	int64_t same = node_of(row)->same_machine_as;
+	return same >= 0 ? &document_of(row)->job->nodes[same] : NULL;
+}
+
+static void node_name(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct job_node *node = node_of(row);
+	const char *name = node->name != NULL ? node->name : "a node";
+	if (!is_page) {
+		buf_str(out, name);
+		return;
+	}
+	part_name(out, name);
+	if (node->host != NULL && strcmp(node->host, name) != 0) {
+		buf_str(out, " <span class=\"faint small\">");
+		part_name(out, node->host);
+		buf_str(out, "</span>");
+	}
+}
+
+static void node_bar(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct job_findings *job = document_of(row)->job;
+	double largest_j = 0;
+	for (size_t i = 0; i < job->n_nodes; i++)
+		largest_j = fmax(largest_j, job->nodes[i].energy_j);
+	if (counted_on(row) == NULL && node_of(row)->energy_j > 0)
+		ledger_bar(out, "node-bar", &node_of(row)->ledger, largest_j, true);
+}
+
+static void node_remark(struct buf *out, const struct object_at *row, bool is_page)
+{
+	const struct job_node *node = node_of(row), *other = counted_on(row);
+	if (other != NULL) {
+		const char *name = other->name != NULL ? other->name : "a node";
+		buf_str(out, is_page ? "<span class=\"faint small\">one machine with " : "as ");
+		if (is_page)
+			part_name(out, name);
+		else
+			text_fit_middle(out, name, NODE_COLUMNS / 2);
+		buf_str(out, is_page ? ", counted there</span>" : "");
+	} else if (is_page && isfinite(node->energy_j)) {
+		part_tag(out, node->provenance);
+	}
+}
+
+// Energy of the kinds of domains whose names are the field's argument; "": of all others.
+static double kinds_j(const struct object_at *at)
+{
+	static const char *const named[] = {"package", "dram", "gpu"};
+	const struct job_node *node = node_of(at);
+	double sum_j = (double)NAN;
+	for (size_t d = 0; d < node->n_domains && node->same_machine_as < 0; d++) {
+		const char *kind = domain_kind_name(node->domains[d].device->kind);
+		bool is_named = false;
+		for (size_t i = 0; i < ARRAY_SIZE(named); i++)
+			is_named |= strcmp(named[i], kind) == 0;
+		if (node->domains[d].in_total && strcmp(is_named ? kind : "", at->field->argument) == 0)
+			sum_j = add_known(sum_j, node->domains[d].energy_j);
+	}
+	return sum_j;
+}
+
+static double unmeasured_s(const struct object_at *at)
+{
+	const struct job_node *node = node_of(at);
+	return node->findings != NULL && node->unmeasured_s >= 0.05 ? node->unmeasured_s : (double)NAN;
+}
+
+// Of a machine that is counted on another node's row nothing stands here.
+static double counted_j(const struct object_at *at)
+{
+	return counted_on(at) == NULL ? node_of(at)->energy_j : (double)NAN;
+}
+
+static double counted_target_j(const struct object_at *at)
+{
+	return counted_on(at) == NULL ? node_of(at)->ledger.target_j : (double)NAN;
+}
+
+static double counted_w(const struct object_at *at)
+{
+	return counted_on(at) == NULL ? node_of(at)->mean_w : (double)NAN;
+}
+
+static const struct field node_fields[] = {
+	FIELD_NUMBER("counted_j", counted_j, "J", "energy of the machine", .title = "energy"),
+	FIELD_NUMBER("counted_target_j", counted_target_j, "J", "energy attributed to the ranks", .title = "job"),
+	FIELD_NUMBER("counted_w", counted_w, "W", "mean power of the machine", .title = "mean"),
+	FIELD_NUMBER("packages_j", kinds_j, "J", "energy of its CPUs", .title = "packages", .argument = "package"),
+	FIELD_NUMBER("dram_j", kinds_j, "J", "energy of its memory", .title = "DRAM", .argument = "dram"),
+	FIELD_NUMBER("gpus_j", kinds_j, "J", "energy of its GPUs", .title = "GPUs", .argument = "gpu"),
+	FIELD_NUMBER("others_j", kinds_j, "J", "energy of its other domains", .title = "others", .argument = ""),
+	FIELD_NUMBER("not_read_s", unmeasured_s, "s", "time in which no rank read the sensors", .title = "not read"),
+};
+static const struct object_type node_more = OBJECT_TYPE("node_more", "A row of the nodes.", node_fields);
+
+static const struct column node_columns[] = {
+	{NULL, "", COLUMN_NAME, .write = node_name, .width = NODE_COLUMNS, .is_middle = true},
+	{"n_ranks"},
+	{"counted_j", .error = "error_j", .error_title = "error"},
+	{NULL, "by whom", COLUMN_BAR, ON_PAGE, .write = node_bar},
+	{"counted_w"},
+	{"counted_target_j"},
+	{"packages_j", .only = ON_PAGE, .is_optional = true},
+	{"dram_j", .only = ON_PAGE, .is_optional = true},
+	{"gpus_j", .only = ON_PAGE, .is_optional = true},
+	{"others_j", .only = ON_PAGE, .is_optional = true},
+	{"cpu_s"},
+	{"not_read_s", .is_optional = true},
+	{NULL, "", COLUMN_WORDS, .write = node_remark, .is_optional = true},
+};
+static const struct grid node_grid = GRID("nodes-table", node_columns, .more = &node_more);
+
+void section_nodes(const struct part *part)
+{
+	struct rows rows = part_rows(part, "nodes");
+	double largest_s = 0;
+	section_begin(part, "nodes", is_page(part) ? "Energy by node" : "Nodes");
+	if (is_page(part) && part->f->total_j > 0)
+		ledger_keys(part);
+	part_grid(part, &node_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PAPER_NODES});
+	for (size_t i = 0; i < part->job->n_nodes; i++)
+		largest_s = fmax(largest_s, part->job->nodes[i].unmeasured_s);
+	if (is_page(part) && largest_s >= 0.05)
+		part_remark(part,
+			"Not read is time in which ranks ran on the node and none of them read its sensors; what was used then "
+			"is not in these figures.");
+	section_end(part);
+}

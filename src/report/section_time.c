@@ -1,0 +1,83 @@
+/* Over time: charts and lanes, and the flame graph. The script draws the charts; paper and browsers without one get still pictures. */
+#include "report/sections.h"
+
+#include "base/util.h"
+#include "report/page/page.h"
+#include "report/picture/picture.h"
+
+#include <stdio.h>
+
+enum { JSON_CEILING = 1 << 28 };
+
+static const struct still {
+	enum picture_kind kind;
+	const char *class;
+	double width, height;
+} stills[] = {{PICTURE_POWER, "whole", 1040, 240}, {PICTURE_CPU, "half", 512, 150}, {PICTURE_MEMORY, "half", 512, 150},
+	{PICTURE_GPU_UTILIZATION, "half", 512, 150}, {PICTURE_GPU_MEMORY, "half", 512, 150},
+	{PICTURE_TEMPERATURE, "half", 512, 150}, {PICTURE_CLOCK, "half", 512, 150}, {PICTURE_SPANS, "whole", 1040, 0}};
+
+static void write_stills(const struct part *part)
+{
+	buf_str(part->out, "<div class=\"still\">\n");
+	for (size_t i = 0; i < ARRAY_SIZE(stills); i++) {
+		if (!picture_has(part->charts, stills[i].kind))
+			continue;
+		char prefix[32];
+		snprintf(prefix, sizeof(prefix), "still-%zu-", i);
+		const struct picture_look look = {stills[i].width, stills[i].height, false, prefix};
+		buf_printf(part->out, "<div class=\"%s\">", stills[i].class);
+		picture_svg(part->charts, stills[i].kind, &look, part->out);
+		buf_str(part->out, "</div>\n");
+	}
+	buf_str(part->out, "</div>\n");
+}
+
+static bool has_time(const struct charts *charts)
+{
+	return charts->axis.n > 0 && (charts->n_charts > 0 || charts->n_items > 0 || charts->n_lanes > 0);
+}
+
+void page_charts(struct buf *out, const struct charts *charts)
+{
+	struct buf json;
+	buf_init(&json, JSON_CEILING);
+	charts_json(charts, &json);
+	if (json.failed == 0)
+		page_json(out, "charts", json.data, json.size);
+	else
+		out->failed = json.failed;
+	buf_finish(&json);
+}
+
+void section_time(const struct part *part)
+{
+	section_begin(part, "time", "Over time");
+	if (part->job != NULL)
+		part_remark(part, "By the hosts' own clocks, from the job's start. A lane shows the innermost code block of a rank.");
+	if (has_time(part->charts)) {
+		buf_str(part->out, "<div id=\"view\" class=\"live\"></div>\n");
+		write_stills(part);
+		page_charts(part->out, part->charts);
+	} else {
+		buf_str(part->out, "<p class=\"faint\">Nothing was read often enough to be drawn.</p>\n");
+	}
+	if (part->time != NULL && part->time->lanes_left_out > 0)
+		part_remarkf(part, "%zu more ranks have no lane here.", part->time->lanes_left_out);
+	section_end(part);
+}
+
+void section_flame(const struct part *part)
+{
+	const struct picture_look look = {.width = 1240, .id_prefix = "flame-"};
+	if (!picture_has(part->charts, PICTURE_FLAME))
+		return;
+	section_begin(part, "flame", "Energy by call");
+	buf_str(part->out, "<div class=\"picture\">");
+	picture_svg(part->charts, PICTURE_FLAME, &look, part->out);
+	buf_str(part->out, "</div>\n");
+	part_remark(part,
+		"Each bar is a block inside the one above it; its width is the energy that this program took while it ran, what is "
+		"inside included.");
+	section_end(part);
+}
