@@ -115,7 +115,7 @@ static void mark(struct worker *worker, struct pg *pg, const struct host *host, 
 }
 
 // One transaction, as a sender makes it.
-static void send_batch(struct worker *worker, const struct host *host, struct pg *pg, int64_t from, int64_t to)
+static void copy_batch(struct worker *worker, const struct host *host, struct pg *pg, int64_t from, int64_t to)
 {
 	const struct fleet *fleet = &worker->plan->fleet;
 	bool is_last = to == fleet->seconds * fleet->hz;
@@ -167,7 +167,7 @@ static void work(struct worker *worker)
 			number += plan->workers, turn++) {
 			struct host host;
 			host_init(&host, number);
-			send_batch(worker, &host, worker->connections[turn % worker->n_connections], from,
+			copy_batch(worker, &host, worker->connections[turn % worker->n_connections], from,
 				from + step < ticks ? from + step : ticks);
 		}
 	for (int64_t i = 0; i < worker->n_connections; i++)
