@@ -269,7 +269,7 @@ void document_json(struct buf *out, const struct object_type *type, const void *
 
 /* Every such member is written: unknown where its key is missing or null, and false or 0 where the type knows no unknown. Keys that
  * no field has are ignored. Texts and arrays are in the arena. -EINVAL with a sentence that names the key: a value of another type, or
- * out of its range. -ENOMEM. Then what was read until then stands. */
+ * out of its range. -ENOMEM. The members read before then keep their values. */
 int fields_read(const struct json_t *object, const struct object_type *type, void *data, struct arena *arena,
 	struct wattle_error *reterr);
 // The objects of an array, each `size` bytes; NULL or null: none.

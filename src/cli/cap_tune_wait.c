@@ -59,6 +59,6 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
 		int r = tune_group_check(search->group, &search->error); // a guard has died: another one starts
 		if (r != 0)
 			return r > 0 ? TUNE_CHANGED : TUNE_BROKEN;
-		has_checked = true; // it may not be mended: once a wait is enough
+		has_checked = true; // once a wait: the cause may last
 	}
 }

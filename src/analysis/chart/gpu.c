@@ -9,7 +9,7 @@ enum { CHART_MANY_GPUS = 4 }; // from here on a chart of them has their mean as 
 
 enum device_chart_id { CHART_gpu_utilization, CHART_gpu_memory, CHART_temperature, CHART_clock, DEVICE_CHARTS };
 
-static const struct device_row { // of a chart: a series for each device that tells it
+static const struct device_row { // of a chart: a series for each device that has the metric
 	enum device_chart_id chart;
 	enum device_metric metric;
 	enum chart_line line;
