@@ -2,7 +2,7 @@
 
 #include "analysis/energy/window.h"
 #include "analysis/facts.h"
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "base/util.h"
 
 #include <errno.h>

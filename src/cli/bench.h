@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "cli/command.h"
 #include "report/bench.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "report/cap_tune.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 #include "store/live.h"
 #include "store/run.h"

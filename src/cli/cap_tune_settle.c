@@ -2,9 +2,10 @@
  * by ourselves meanwhile; what the recorder reads comes in batches. */
 #include "cli/cap_tune.h"
 
-#include "analysis/energy/between.h"
+#include "analysis/facts.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "energy/between.h"
 
 #include <unistd.h>
 
@@ -162,7 +163,7 @@ static int64_t above_until_ns(const struct tune_search *search, const struct run
 	int64_t until_ns = 0;
 	for (int64_t t_ns = stretch->from_ns; t_ns + PIECE_NS <= end_ns; t_ns += PIECE_NS) {
 		struct energy_between energy;
-		if (energy_between(run, device, t_ns, t_ns + PIECE_NS, &energy) < 0)
+		if (energy_between(run, device, run_fact_i64(run, FACT_INTERVAL), t_ns, t_ns + PIECE_NS, &energy) < 0)
 			continue;
 		double w = (energy.j - energy.error_j) / ((double)PIECE_NS * 1e-9);
 		if (tune_steady_is_above(&search->steady, limit_w(search->group), w))

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "metric/metric.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>

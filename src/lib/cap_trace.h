@@ -6,7 +6,7 @@
  * that still had the old value and the one that had the new. */
 #pragma once
 
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>

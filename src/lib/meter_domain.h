@@ -1,7 +1,7 @@
 /* What one domain used between two readings, and how far off that may be. Pure: no clock, no file. */
 #pragma once
 
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>

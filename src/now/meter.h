@@ -2,7 +2,7 @@
 #pragma once
 
 #include "now/now.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "report/rank.h"
 
-#include "analysis/readers.h"
+#include "energy/readers.h"
 #include "base/util.h"
 #include "report/report.h"
 

@@ -1,7 +1,7 @@
 #include "report/text.h"
 
 #include "analysis/facts.h"
-#include "analysis/readers.h"
+#include "energy/readers.h"
 #include "base/util.h"
 #include "report/parts.h"
 #include "report/rank.h"

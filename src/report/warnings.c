@@ -1,7 +1,7 @@
 #include "report/warnings.h"
 
 #include "analysis/facts.h"
-#include "analysis/readers.h"
+#include "energy/readers.h"
 #include "base/buf.h"
 #include "base/util.h"
 #include "report/rank.h"

@@ -1,7 +1,7 @@
 /* Blocks that ended before a sensor became this recorder's: another rank of the job has read what they used, and here it is unknown,
- * not nothing (analysis/readers.h). */
+ * not nothing (energy/readers.h). */
 #include "analysis/block/block_work.h"
-#include "analysis/readers.h"
+#include "energy/readers.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 #include "analysis/block/fold_build.h"
 
-#include "analysis/energy/edge.h"
+#include "energy/edge.h"
 #include "base/util.h"
 
 #include <errno.h>

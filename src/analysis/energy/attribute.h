@@ -10,8 +10,8 @@
  * windows. A window in which nothing is known leaves its energy unattributed. */
 #pragma once
 
-#include "analysis/energy/curve.h"
-#include "analysis/energy/edge.h"
+#include "energy/curve.h"
+#include "energy/edge.h"
 #include "analysis/energy/window.h"
 #include "analysis/findings.h"
 

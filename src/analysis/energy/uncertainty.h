@@ -3,14 +3,13 @@
 
 #include "analysis/energy/attribute.h"
 #include "analysis/findings.h"
+#include "energy/between.h"
 
 // Half of the 95 % interval of a domain's energy over the run. lost_s2: squares of the times lost at resets;
 // hidden_rounds: how often the counter had time to wrap unseen.
 double domain_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
 	double lost_s2, int64_t hidden_rounds);
-/* Of the sensor's calibration, beside domain_error_j: relative, and of an amount of energy. NaN: nothing is known of it, as
- * of all but GPUs. The errors of several domains are added. */
-double calibration_error(const struct run_device *device);
+// calibration_error of an amount of energy, beside domain_error_j. The errors of several domains are added.
 double calibration_error_j(const struct run_device *device, double energy_j);
 // Of the target's part of it; doubt_j is the attribution's.
 double target_error_j(const struct domain_finding *domain, double doubt_j);

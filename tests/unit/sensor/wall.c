@@ -1,7 +1,7 @@
 #include "sensor/wall_csv.h"
 
 #include "one_sensor.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/stamp.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* How far power may have swung between two points of a counter, which show the mean alone. Rules in power_swing.c. */
 #pragma once
 
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * or take the jitter. A few readings close together (the recorder takes them at the start, at the end and now and then)
  * so make their neighbours sharp, the update before the first reading too. Where the rule contradicts itself, because
  * the period was another one just then, it is not applied. */
-#include "analysis/energy/curve_build.h"
+#include "energy/internal.h"
 
 #include "base/util.h"
 

@@ -1,12 +1,18 @@
-#include "analysis/energy/between.h"
+#include "energy/between.h"
 
-#include "analysis/energy/curve.h"
-#include "analysis/energy/edge.h"
-#include "analysis/energy/uncertainty.h"
-#include "analysis/facts.h"
+#include "energy/curve.h"
+#include "energy/edge.h"
 #include "base/util.h"
+#include "sensor/gpu/gpu_gain.h"
 
 #include <errno.h>
+
+double calibration_error(const struct run_device *device)
+{
+	if (device->kind != DOMAIN_GPU || device->provenance == PROVENANCE_ESTIMATED)
+		return (double)NAN;
+	return device->gain_error > 0 ? device->gain_error : GPU_GAIN_ASSUMED_ERROR;
+}
 
 static const struct curve_segment *segment_of(const struct curve *curve, int64_t from_ns, int64_t to_ns,
 	size_t *ret_index)
@@ -44,8 +50,8 @@ static double error_j(const struct curve *curve, size_t index, int64_t from_ns, 
 	return sqrt(4 * variance_j2 + doubt.linear_j * doubt.linear_j);
 }
 
-int energy_between(const struct run *run, const struct run_device *device, int64_t from_ns, int64_t to_ns,
-	struct energy_between *ret)
+int energy_between(const struct run *run, const struct run_device *device, int64_t interval_ns, int64_t from_ns,
+	int64_t to_ns, struct energy_between *ret)
 {
 	struct curve curve;
 	struct arena *scratch = arena_new();
@@ -53,7 +59,7 @@ int energy_between(const struct run *run, const struct run_device *device, int64
 	ret->scale_error = device->relative_error > 0 ? device->relative_error : 0;
 	if (!isnan(calibration_error(device)))
 		ret->scale_error = calibration_error(device);
-	if (scratch == NULL || curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), scratch, &curve) < 0) {
+	if (scratch == NULL || curve_make(run, device, interval_ns, scratch, &curve) < 0) {
 		arena_free(scratch);
 		return -ENOMEM;
 	}

@@ -13,6 +13,8 @@ struct energy_between {
 };
 
 /* Counters are interpolated between their own updates, as for code blocks; power is integrated where there is no counter. The
- * segments of the run tell which instants are ends of the program, at which power may change. -ENOMEM. */
-int energy_between(const struct run *run, const struct run_device *device, int64_t from_ns, int64_t to_ns,
-	struct energy_between *ret);
+ * segments of the run tell which instants are ends of the program, at which power may change. interval_ns: of the samples. -ENOMEM. */
+int energy_between(const struct run *run, const struct run_device *device, int64_t interval_ns, int64_t from_ns,
+	int64_t to_ns, struct energy_between *ret);
+// Of the sensor's calibration, beside error_j: relative. NaN: nothing is known of it, as of all but GPUs.
+double calibration_error(const struct run_device *device);

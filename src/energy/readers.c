@@ -1,4 +1,4 @@
-#include "analysis/readers.h"
+#include "energy/readers.h"
 
 static const struct event *find(const struct run *run, const struct event *from, enum event_type type,
 	const struct run_device *device)

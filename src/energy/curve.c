@@ -1,8 +1,8 @@
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 
-#include "analysis/energy/curve_build.h"
-#include "analysis/energy/power_swing.h"
-#include "analysis/readers.h"
+#include "energy/internal.h"
+#include "energy/power_swing.h"
+#include "energy/readers.h"
 #include "base/cleanup.h"
 #include "base/util.h"
 

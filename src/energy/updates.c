@@ -1,6 +1,6 @@
-#include "analysis/energy/updates.h"
+#include "energy/updates.h"
 
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"

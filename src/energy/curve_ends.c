@@ -17,9 +17,9 @@
  * all of the energy between the instant and the update outside of the run; of readings too far apart no more than
  * what the part inside uses at the highest power that was seen. In all cases power may have swung within the stretch:
  * power_swing.c. */
-#include "analysis/energy/curve_build.h"
+#include "energy/internal.h"
 
-#include "analysis/energy/power_swing.h"
+#include "energy/power_swing.h"
 #include "base/util.h"
 
 static const double neighbours_max = 2;   // periods between two updates that are taken to be neighbours

@@ -1,4 +1,4 @@
-#include "analysis/energy/edge.h"
+#include "energy/edge.h"
 
 #include "base/util.h"
 

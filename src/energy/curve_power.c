@@ -1,5 +1,5 @@
 // Power readings to points: the trapezoid rule.
-#include "analysis/energy/curve_build.h"
+#include "energy/internal.h"
 
 #include "base/util.h"
 

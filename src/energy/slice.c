@@ -1,4 +1,4 @@
-#include "analysis/slice.h"
+#include "energy/slice.h"
 
 #include "base/search.h"
 #include "base/util.h"

@@ -2,8 +2,8 @@
  * of edge.c, numbers in docs/accuracy.md. */
 #pragma once
 
-#include "analysis/energy/curve.h"
-#include "analysis/energy/power_swing.h"
+#include "energy/curve.h"
+#include "energy/power_swing.h"
 
 struct edge_doubt {
 	double variance_j2;

@@ -9,8 +9,8 @@
  * both ends usually lie between two points. Where they do not, the line goes on for a little with the last slope. */
 #pragma once
 
-#include "analysis/energy/updates.h"
-#include "analysis/slice.h"
+#include "energy/updates.h"
+#include "energy/slice.h"
 #include "base/arena.h"
 #include "base/util.h"
 #include "store/run.h"
