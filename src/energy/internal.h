@@ -1,7 +1,7 @@
 /* How curve.c, curve_counter.c and curve_power.c make a curve together, one segment after the other. */
 #pragma once
 
-#include "energy/curve.h"
+#include "energy/edge.h"
 
 // A counter that stands still is called stuck after this long, and not before it has missed an update.
 enum { CURVE_STUCK_MIN_MS = 1000 };
@@ -34,3 +34,5 @@ void curve_bend_ends(struct curve_builder *b, struct curve_segment *segment, str
 bool curve_was_sampled(const struct run *run, int64_t t_ns);
 // Two values of a counter in one segment, and different ones: a difference. One value makes none.
 bool curve_counter_speaks(const struct run *run, const struct run_device *device);
+// Half of a 95 % interval of the energy between two instants so far apart, without what the meter is off by always.
+double between_error_j(const struct curve *curve, struct edge_doubt doubt, double seconds);

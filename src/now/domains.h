@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/env.h"
+#include "energy/track.h"
 #include "now/limits.h"
-#include "now/meter.h"
 #include "now/now.h"
 #include "process/machine.h"
 #include "sensor/sensor.h"
@@ -11,7 +11,7 @@
 struct domain_table {
 	struct sensor_set sensors;
 	int64_t (*rows)[DEVICE_COUNT]; // owned: of the last look, one for each device of the set
-	struct meter *meters;          // owned: likewise
+	struct energy_track *tracks;   // owned: likewise
 	struct now_domain *domains;    // owned: by kind and number
 	struct package_limit *limits;  // owned: of each of `domains`
 	size_t *device_of;             // owned: domains[i] is device device_of[i] of the set

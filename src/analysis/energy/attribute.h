@@ -12,26 +12,9 @@
 
 #include "energy/curve.h"
 #include "energy/edge.h"
+#include "energy/shares.h"
 #include "analysis/energy/window.h"
 #include "analysis/findings.h"
-
-enum method { // weakest last; names and errors in attribute.c
-	METHOD_CPU_TIME,
-	METHOD_SM_TIME,
-	METHOD_PSS,
-	METHOD_RSS,
-	METHOD_MIG_SLICES,
-	METHOD_GPU_MEMORY,
-	METHOD_EXCLUSIVE,
-	METHOD_IDLE,
-	METHOD_NONE,
-	METHODS
-};
-
-struct shares { // of a window's energy; the rest is the other programs'
-	double target, wattle, idle, unattributed;
-	enum method method;
-};
 
 /* The parts of the memory in use, at each sample of the run. */
 struct memory_use {
