@@ -2,7 +2,7 @@
 
 #include "base/num.h"
 #include "base/util.h"
-#include "cap/ops.h"
+#include "cap/internal.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 #include "base/util.h"
-#include "cap/files.h"
+#include "cap/internal.h"
 #include "sensor/gauge.h"
 #include "sensor/gpu/drm_cards.h"
 #include "sensor/gpu/drm_state.h"

@@ -1,8 +1,8 @@
-#include "sensor/powercap.h"
 #include "base/file.h"
 #include "base/util.h"
-#include "cap/files.h"
+#include "cap/internal.h"
 #include "sensor/cpu_topology.h"
+#include "sensor/powercap.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/env.h"
-#include "cap/hold.h"
+#include "cap/lease.h"
 #include "cap/tune/meter.h"
 #include "cli/bench.h"
 #include "cli/command.h"

@@ -5,7 +5,7 @@
 #include "analysis/facts.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "energy/between.h"
+#include "energy/curve.h"
 
 /* Stretches of time of which two in a row agree; each is longer than the one before, so that the ups and downs of a program's
  * own steps even out. */

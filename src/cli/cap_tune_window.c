@@ -5,7 +5,7 @@
 #include "analysis/facts.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "energy/between.h"
+#include "energy/curve.h"
 #include "sampler/target.h"
 
 #include <errno.h>

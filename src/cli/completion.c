@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "base/util.h"
-#include "cap/hold.h"
+#include "cap/lease.h"
 #include "cli/completion_shells.h"
 
 #include <string.h>

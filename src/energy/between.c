@@ -1,4 +1,4 @@
-#include "energy/between.h"
+#include "energy/curve.h"
 
 #include "energy/internal.h"
 #include "base/util.h"

@@ -1,10 +1,9 @@
 #include "energy/curve.h"
 
-#include "energy/internal.h"
-#include "energy/power_swing.h"
-#include "energy/readers.h"
 #include "base/cleanup.h"
 #include "base/util.h"
+#include "energy/internal.h"
+#include "energy/slice.h"
 
 #include <errno.h>
 

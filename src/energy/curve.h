@@ -1,3 +1,25 @@
+/* How an energy counter moves: how often, how regularly, in which steps. The sampler measures the period and its jitter
+ * and keeps them up; where it could not, the readings themselves tell. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/util.h"
+#include "energy/slice.h"
+#include "store/run.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+struct updates {
+	double period_s;  // between two updates; NaN unknown
+	double jitter_s;  // an update comes this much early or late; 0 where the period is unknown
+	double quantum_j; // smallest step; 0 unknown
+	double longest_s; // an update is at most this old: period and jitter, or a guess where they are unknown
+};
+
+int updates_make(const struct run *run, const struct run_device *device, int64_t interval_ns,
+	struct updates *ret_updates); // -ENOMEM
+
 /* The energy of one domain as a function of time: points, straight lines between them.
  *
  * From a counter (curve_counter.c): the points are the counter's own updates, not the readings that showed them. A slow
@@ -7,15 +29,6 @@
  *
  * The recorder reads on until the counter has moved once more after the target's end, and begins before its start, so
  * both ends usually lie between two points. Where they do not, the line goes on for a little with the last slope. */
-#pragma once
-
-#include "energy/updates.h"
-#include "energy/slice.h"
-#include "base/arena.h"
-#include "base/util.h"
-#include "store/run.h"
-
-#include <stdbool.h>
 
 struct curve_end {      // where the target started or ended between two updates: curve_ends.c
 	double doubt_j; // half of a 95 % interval: power may have changed just there, or not; at both ends alike
@@ -98,3 +111,116 @@ double curve_line_near(const struct curve *curve, const struct curve_segment *se
 // Mean power over the part of a time for which there is a line; NaN: there is none.
 double curve_power_w(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns);
 double curve_total_j(const struct curve *curve);
+
+/* How far power may have swung between two points of a counter, which show the mean alone. Rules in power_swing.c. */
+
+struct power_range {
+	double least_w, most_w;
+};
+
+struct power_swing { // beyond the mean power of a stretch
+	double above_w, below_w;
+};
+
+// Sets `known` from `mw`. -ENOMEM.
+int power_readings_index(struct power_readings *readings, struct arena *arena);
+
+// A stretch of the counter's curve of this mean power; `beside` covers the powers of the stretches next to it.
+struct power_swing power_swing_within(const struct curve *curve, int64_t from_ns, int64_t to_ns, double w,
+	struct power_range beside);
+// fmin without a call: this is asked for at both ends of each span.
+static inline double swing_smaller(double a, double b)
+{
+	return a < b || isnan(b) ? a : b;
+}
+
+// How far the energy may be from the straight line, since_s after the begin of a stretch of length_s.
+static inline double power_swing_j(struct power_swing swing, double since_s, double length_s)
+{
+	double left_s = length_s - since_s;
+	double rises_j = swing_smaller(swing.above_w * since_s, swing.below_w * left_s);
+	double falls_j = swing_smaller(swing.below_w * since_s, swing.above_w * left_s);
+	return rises_j > falls_j || isnan(falls_j) ? rises_j : falls_j;
+}
+
+void power_range_add(struct power_range *range, double w); // NaN adds nothing
+
+/* How wrong the energy is at one instant: what the ends of a run and of its code blocks add to an error. Rules at the top
+ * of edge.c, numbers in docs/accuracy.md. */
+
+struct edge_doubt {
+	double variance_j2;
+	double linear_j; // half of a 95 % interval that may go the same way each time: adds up instead
+};
+
+// Of the energy between two instants of a segment.
+struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns);
+
+/* The same for very many instants in ascending order. */
+
+struct edge_stretch { // between two points, and its surroundings
+	int64_t from_ns, to_ns;
+	bool inside;                 // there is a point on both sides; else the line goes on beyond the last one
+	size_t before;               // index of the point before; of the nearest one if !inside
+	double length_s;             // between the points; else of the last stretch
+	double w, before_w, after_w; // NaN: nothing is known there
+	double most_w;               // of the three
+	double step_w;               // what power may change by here
+	struct power_swing swing;    // range of power within the stretch
+};
+
+enum { EDGE_LOOKS = 8 }; // on each side
+
+struct edge_look { // what power is around an instant: within the time that the device averages over
+	const struct curve *curve;
+	const struct curve_segment *segment;
+	int64_t origin_ns, step_ns; // of the grid of looks; step 0: the device doesn't average
+	int64_t first;              // number of w[0] on the grid
+	bool any;
+	double w[2 * EDGE_LOOKS + 1];
+	double least_w, most_w;
+};
+void edge_look_init(struct edge_look *look, const struct curve *curve, const struct curve_segment *segment,
+	int64_t t_ns);
+void edge_look_at(struct edge_look *look, int64_t t_ns);
+
+struct edge_walk { // begin with {.curve = curve}
+	const struct curve *curve;
+	bool any;
+	size_t segment, after;       // where the stretch is from
+	struct edge_stretch stretch; // around the latest instant …
+	double since_s;              // … which is this far from the point before, or from the nearest one
+	double within_s;             // of the points there
+	struct edge_look look;
+};
+
+struct edge_point { // what is to be kept of an instant
+	size_t segment, before;
+	bool inside;
+	int64_t t_ns;
+	double line_j, within_s;
+	struct edge_doubt doubt; // of this end alone
+	double least_w, most_w;
+};
+
+struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *at);
+// Of the energy between an earlier instant and the latest one.
+struct edge_doubt edge_walked(const struct edge_walk *walk, const struct edge_point *from, const struct edge_point *to);
+
+/* The energy of one device between two instants, from whatever part of a run holds readings around them: what lies between two
+ * steps of a program that still runs, say. */
+
+struct energy_between {
+	double j;       // NaN: it could not be had: no reading there, or a hole among them
+	double error_j; // half of a 95 % interval, from when the counter was updated and how power changed; without what the
+			// meter is off by always, which is the same for all that it meters
+	double scale_error; // that: 0.05 is 5 %; 0 where nobody states one
+	bool from_power;    // integrated power, no counter
+};
+
+/* Counters are interpolated between their own updates, as for code blocks; power is integrated where there is no counter. The
+ * segments of the run tell which instants are ends of the program, at which power may change. interval_ns: of the samples. -ENOMEM. */
+int energy_between(const struct run *run, const struct run_device *device, int64_t interval_ns, int64_t from_ns,
+	int64_t to_ns, struct energy_between *ret);
+// Of the sensor's calibration, beside error_j: relative. NaN: nothing is known of it, as of all but GPUs.
+double calibration_error(const struct run_device *device);

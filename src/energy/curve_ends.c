@@ -19,8 +19,8 @@
  * power_swing.c. */
 #include "energy/internal.h"
 
-#include "energy/power_swing.h"
 #include "base/util.h"
+#include "energy/curve.h"
 
 static const double neighbours_max = 2;   // periods between two updates that are taken to be neighbours
 static const double same_power = 0.02;    // a smaller difference is noise

@@ -25,7 +25,7 @@
  * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie
  * inside or outside. A code block that is shorter than that, again and again, may always use more or less than the
  * mean: half of its energy, which adds up over its calls. */
-#include "energy/edge.h"
+#include "energy/curve.h"
 
 #include "base/util.h"
 

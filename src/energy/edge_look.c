@@ -1,4 +1,4 @@
-#include "energy/edge.h"
+#include "energy/curve.h"
 
 #include "base/util.h"
 

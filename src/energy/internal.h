@@ -1,7 +1,7 @@
 /* How curve.c, curve_counter.c and curve_power.c make a curve together, one segment after the other. */
 #pragma once
 
-#include "energy/edge.h"
+#include "energy/curve.h"
 
 // A counter that stands still is called stuck after this long, and not before it has missed an update.
 enum { CURVE_STUCK_MIN_MS = 1000 };

@@ -11,7 +11,7 @@
  *
  * The energy at x within a stretch of length L is then off the straight line by at most
  *   max(min(above x, below (L - x)), min(below x, above (L - x))). */
-#include "energy/power_swing.h"
+#include "energy/curve.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "energy/readers.h"
+#include "energy/slice.h"
 
 static const struct event *find(const struct run *run, const struct event *from, enum event_type type,
 	const struct run_device *device)

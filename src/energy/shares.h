@@ -1,4 +1,4 @@
-/* Whose the energy of a device is, for reports (analysis/energy/attribute.h) and live views (now/divide.h) alike.
+/* Whose the energy of a device is, for reports (analysis/energy/attribute.h) and live views (now/divide.c) alike.
  *
  *   CPU packages and memory   by share of what is in use: CPU time, memory
  *   GPUs                      by MIG slices where the GPU is cut into instances; else by share of SM time, else of device memory, else

@@ -30,3 +30,15 @@ struct slice slice_samples(const struct run *run, size_t segment);
 
 double segment_duration_s(const struct run_segment *segment);
 double run_duration_s(const struct run *run); // sum over segments: pauses between them are not counted
+
+/* Who of a job has read a device, as the recorder's events of kind `sensors` tell it (sampler/claims.c). */
+
+// The first that says that another recorder reads it; NULL: it was ours from the start on.
+const struct event *readers_elsewhere(const struct run *run, const struct run_device *device);
+// Whether another one is told of after that.
+bool readers_are_several(const struct run *run, const struct event *first, const struct run_device *device);
+// It became ours; NULL: it did not.
+const struct event *readers_takeover(const struct run *run, const struct run_device *device);
+/* When it became ours in a segment that began when it was another's: what was used before is in that one's recording. The segment's start
+ * where it was ours all the time, its end where it never was. */
+int64_t readers_ours_from_ns(const struct run *run, const struct run_device *device, size_t segment);

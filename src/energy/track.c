@@ -1,7 +1,7 @@
 #include "energy/track.h"
 
 #include "base/util.h"
-#include "energy/between.h"
+#include "energy/curve.h"
 #include "energy/internal.h"
 
 // A counter that is updated once in 100 ms and read once a second is up to a tenth off: power is taken over so many updates.

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "energy/counter.h"
-#include "energy/edge.h"
+#include "energy/curve.h"
 #include "sensor/sensor.h"
 
 enum { TRACK_READINGS = 128, TRACK_MARKS = 4 };

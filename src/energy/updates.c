@@ -1,4 +1,4 @@
-#include "energy/updates.h"
+#include "energy/curve.h"
 
 #include "energy/slice.h"
 #include "base/cleanup.h"

@@ -51,7 +51,7 @@ static int lease(const struct question *question, int pidfd, int64_t until_ns, s
 	struct held taken = {.owner = owner_of(question), .pidfd = pidfd, .until_ns = until_ns};
 	struct epoll_event event = {.events = EPOLLIN,
 		.data.u32 = (uint32_t)(question->device - question->limits->devices.devices)};
-	// No guard of its own: wattled has one for all (guard.h).
+	// No guard of its own: wattled has one for all (guard.c).
 	int r = cap_lease_open(question->limits->env, question->device, &taken.owner, NULL, &taken.lease, reterr);
 	if (r < 0)
 		return r;

@@ -1,8 +1,8 @@
 #include "helper/limits.h"
 
 #include "base/fnv.h"
+#include "cap/journal.h"
 #include "cap/nvml.h"
-#include "cap/recover.h"
 #include "helper/limit_table.h"
 #include "helper/log.h"
 

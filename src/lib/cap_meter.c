@@ -1,4 +1,4 @@
-#include "lib/cap_meter.h"
+#include "lib/cap.h"
 
 #include "base/util.h"
 #include "sensor/sensor.h"

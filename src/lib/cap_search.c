@@ -1,8 +1,7 @@
-#include "lib/cap_search.h"
+#include "lib/cap.h"
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "lib/cap_words.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +12,7 @@ enum { WINDOW_BEGIN, WINDOW_END, SETTLE_BEGIN, SETTLE_END }; // marks of the met
 static_assert((int)SETTLE_END < (int)TRACK_MARKS, "a mark for each");
 
 /* Power is steady when two stretches after each other, of so many updates of the counter at least, differ by no more than
- * this. Drivers take some 100 ms until a new limit acts, so no stretch is shorter; steady.h finds those that take longer. */
+ * this. Drivers take some 100 ms until a new limit acts, so no stretch is shorter; steady.c finds those that take longer. */
 static const double STEADY = 0.03;
 static const int64_t STRETCH_NS = NS_PER_S / 2, SETTLE_MOST_NS = 6 * NS_PER_S;
 enum { STRETCH_UPDATES = 3 };

@@ -1,4 +1,4 @@
-#include "lib/cap_words.h"
+#include "lib/cap.h"
 
 #include "wattle.h"
 

@@ -5,8 +5,7 @@
 #include "base/known.h"
 #include "base/util.h"
 #include "energy/track.h"
-#include "lib/disabled.h"
-#include "lib/tracker_options.h"
+#include "lib/tracker.h"
 #include "process/machine.h"
 #include "sensor/gpu/gpu_environment.h"
 

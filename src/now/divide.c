@@ -1,4 +1,4 @@
-#include "now/divide.h"
+#include "now/internal.h"
 
 #include "base/known.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
 // The GPUs' part of divide_watts: the shares of reports, and the parts of single processes by the same measure.
-#include "now/divide.h"
+#include "now/internal.h"
 
 #include "base/known.h"
 #include "base/util.h"

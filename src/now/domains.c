@@ -1,7 +1,6 @@
-#include "now/domains.h"
+#include "now/internal.h"
 
 #include "base/util.h"
-#include "now/history.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,12 +2,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "now/divide.h"
-#include "now/domains.h"
-#include "now/groups.h"
-#include "now/history.h"
-#include "now/processes.h"
-#include "now/target_ram.h"
+#include "now/internal.h"
 #include "process/machine.h"
 #include "process/self.h"
 

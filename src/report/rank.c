@@ -1,7 +1,7 @@
 #include "report/rank.h"
 
-#include "energy/readers.h"
 #include "base/util.h"
+#include "energy/slice.h"
 #include "report/report.h"
 
 #include <string.h>

@@ -10,6 +10,6 @@
 bool rank_in_job(const struct run *run);
 // "3 of 64, on node vn0, step 0": for a line of text. Empty where nothing of that is known.
 void rank_words(struct buf *out, const struct run *run);
-// What the recorder said of another rank that reads a device (energy/readers.h) as a sentence, and where the energy is to be found.
+// What the recorder said of another rank that reads a device (energy/slice.h) as a sentence, and where the energy is to be found.
 void rank_elsewhere_words(struct buf *out, const struct run *run, const struct event *event,
 	const struct run_device *device);

@@ -1,8 +1,8 @@
 #include "report/text.h"
 
 #include "analysis/facts.h"
-#include "energy/readers.h"
 #include "base/util.h"
+#include "energy/slice.h"
 #include "report/parts.h"
 #include "report/rank.h"
 #include "report/words.h"

@@ -1,9 +1,9 @@
 #include "report/warnings.h"
 
 #include "analysis/facts.h"
-#include "energy/readers.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "energy/slice.h"
 #include "report/rank.h"
 #include "report/report.h"
 

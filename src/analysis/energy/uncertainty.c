@@ -22,7 +22,7 @@
  * design), so they add up.
  *
  * Of the target's part: its share of the domain's error, and the doubt of the attribution (attribute.c). */
-#include "analysis/energy/uncertainty.h"
+#include "analysis/energy/domains.h"
 
 #include "base/known.h"
 #include "base/util.h"

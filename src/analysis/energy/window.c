@@ -1,4 +1,4 @@
-#include "analysis/energy/window.h"
+#include "analysis/energy/attribute.h"
 
 #include "energy/slice.h"
 #include "base/search.h"

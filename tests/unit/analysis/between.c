@@ -1,5 +1,5 @@
 /* The energy between two instants of a run that goes on: of counters and of power, beyond what is read, and over holes. */
-#include "energy/between.h"
+#include "energy/curve.h"
 
 #include "analysis/facts.h"
 

@@ -6,7 +6,7 @@
 #include "machine.h"
 
 #include "analysis/facts.h"
-#include "energy/between.h"
+#include "energy/curve.h"
 
 enum { RUNS = 1000, READINGS_MAX = 4096, PATTERN_MAX = 256 };
 
