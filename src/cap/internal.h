@@ -52,17 +52,16 @@ struct cap_ops {
 	void (*plan)(const struct cap_device *device, const struct cap_setting *before, double value,
 		struct cap_setting *ret_setting);
 	int (*write)(struct cap_device *device, const struct cap_setting *setting, struct wattle_error *reterr);
-	// False: it does not say.
+	// False: it does not say. NULL: as `plan` for the device's default.
 	bool (*default_setting)(const struct cap_device *device, const struct cap_setting *now,
 		struct cap_setting *ret_setting);
 	double (*value_of)(const struct cap_device *device, const struct cap_setting *setting);
 	// See cap_file_of. NULL: the back end writes no files of /sys.
 	const char *(*file)(const struct cap_device *device, size_t i);
-	// Unit of a register's value in W or MHz; 0: a switch, 0 or 1.
-	double (*scale)(const char *field);
-	bool zero_is_none; // a register value of 0 means no limit
-	// What was set may read less than so much beside what was asked: the hardware's steps. NULL: 1, exactly.
-	int64_t (*step)(const char *field);
+	double scale;           // unit of a register's value in W or MHz
+	const char *not_limits; // registers whose names end so are switches, 0 or 1; NULL: none
+	bool zero_is_none;      // a register value of 0 means no limit
+	int64_t step; // what was set may read less than so much beside what was asked: the hardware's steps. 0: exactly
 };
 
 extern const struct cap_ops cap_nvml, cap_amdgpu, cap_intel_gpu, cap_powercap;
