@@ -5,7 +5,7 @@
 #include "energy/internal.h"
 
 // A counter that is updated once in 100 ms and read once a second is up to a tenth off: power is taken over so many updates.
-enum { PERIODS_WANTED = 10 };
+enum { PERIODS_WANTED = 10, POWER_READINGS = 24 };
 // A counter that stands still for so many of its periods meters no power; or for so long, where its period is not known …
 static const int64_t STILL_PERIODS = 10, STILL_NS = 3 * NS_PER_S;
 // … but for less than so many of its last rest it only is slow: one of whole joules moves every 200 ms at 5 W.
@@ -57,7 +57,7 @@ static double known(double value, double scale)
 	return value > 0 ? value * scale : (double)NAN;
 }
 
-static struct run_device describe(struct energy_track *track, int64_t *missing)
+static struct run_device describe(struct energy_track *track, size_t first, int64_t *missing)
 {
 	const struct domain *domain = track->domain;
 	struct run_device device = {
@@ -69,11 +69,11 @@ static struct run_device describe(struct energy_track *track, int64_t *missing)
 		.update_jitter_s = known((double)domain->update_jitter_ns, 1e-9),
 		.relative_error = known(domain->relative_error, 1),
 		.gain_error = domain->gain > 0 ? domain->gain_error : (double)NAN,
-		.n = track->n,
-		.t_ns = track->t_ns,
-		.values = {[DEVICE_ENERGY] = track->uj,
-			[DEVICE_ENERGY_TIME] = track->stamp_ns,
-			[DEVICE_POWER] = is_model(domain) ? missing : track->power_mw,
+		.n = track->n - first,
+		.t_ns = track->t_ns + first,
+		.values = {[DEVICE_ENERGY] = track->uj + first,
+			[DEVICE_ENERGY_TIME] = track->stamp_ns + first,
+			[DEVICE_POWER] = is_model(domain) ? missing : track->power_mw + first,
 			[DEVICE_POWER_AVERAGE] = missing},
 	};
 	text_copy(device.source, sizeof(device.source), track->source);
@@ -89,19 +89,19 @@ static double first_j(const struct view *view)
 	return 0;
 }
 
-// Over the time from from_ns to to_ns too, where that is longer. False: there are not enough readings.
-static bool view_open(struct energy_track *track, int64_t from_ns, int64_t to_ns, struct view *view)
+// Of the readings from `first` on; over the time from from_ns to to_ns too, where that is longer. False: there are not enough.
+static bool view_open(struct energy_track *track, size_t first, int64_t from_ns, int64_t to_ns, struct view *view)
 {
 	*view = (struct view){.arena = track->n > 1 ? arena_new() : NULL};
 	if (view->arena == NULL)
 		return false;
-	for (size_t i = 0; i < TRACK_READINGS; i++)
+	for (size_t i = 0; i < track->n - first; i++)
 		view->missing[i] = VALUE_MISSING;
-	const int64_t first_ns = track->t_ns[0], last_ns = track->t_ns[track->n - 1];
+	const int64_t first_ns = track->t_ns[first], last_ns = track->t_ns[track->n - 1];
 	view->segment.start_ns = (from_ns < first_ns ? from_ns : first_ns) - BEFORE_NS;
 	view->segment.end_ns = to_ns > last_ns ? to_ns : last_ns;
-	view->run = (struct run){.segments = &view->segment, .n_segments = 1, .t_ns = track->t_ns, .n = track->n};
-	view->device = describe(track, view->missing);
+	view->device = describe(track, first, view->missing);
+	view->run = (struct run){.segments = &view->segment, .n_segments = 1, .t_ns = view->device.t_ns, .n = view->device.n};
 	int r = curve_make(&view->run, &view->device, track->join_most_ns / 5, view->arena, &view->curve);
 	if (r == 0 && view->curve.n > 1) {
 		view->base_j = first_j(view);
@@ -131,7 +131,7 @@ static void keep_marks(struct energy_track *track, int64_t to_ns)
 			continue;
 		mark->is_kept = true;
 		mark->point = (struct edge_point){.t_ns = mark->t_ns, .line_j = (double)mark->energy_uj * 1e-6};
-		if (!view_open(track, mark->t_ns, mark->t_ns, &view))
+		if (!view_open(track, 0, mark->t_ns, mark->t_ns, &view))
 			continue;
 		struct curve_walk at = {.curve = &view.curve};
 		struct edge_walk edge = {.curve = &view.curve};
@@ -302,7 +302,7 @@ static struct energy_amount unseen(struct energy_track *track, double seconds)
 {
 	const struct domain *domain = track->domain;
 	bool is_stuck = seconds >= fmax(STUCK_S, STUCK_PERIODS * longest_s(domain)) && domain->kind != DOMAIN_UNCORE;
-	struct run_device device = describe(track, NULL);
+	struct run_device device = describe(track, 0, NULL);
 	return is_stuck ? unknown
 			: (struct energy_amount){0, domain->max_power_w * longest_s(domain), 0 * calibration_error(&device)};
 }
@@ -329,7 +329,7 @@ struct energy_amount energy_track_between(struct energy_track *track, size_t fro
 		return unknown;
 	if (is_still && (isnan(silent.j) || track->n_updates == 0))
 		return silent;
-	if (!view_open(track, a->t_ns, b->t_ns, &view))
+	if (!view_open(track, 0, a->t_ns, b->t_ns, &view))
 		return unknown;
 	struct curve_walk at = {.curve = &view.curve};
 	struct edge_walk edge = {.curve = &view.curve};
@@ -354,7 +354,7 @@ static int64_t longest_rest_ns(const struct energy_track *track)
 static double power_of_points(struct energy_track *track)
 {
 	struct view view;
-	if (!view_open(track, INT64_MAX, 0, &view))
+	if (!view_open(track, track->n > POWER_READINGS ? track->n - POWER_READINGS : 0, INT64_MAX, 0, &view))
 		return (double)NAN;
 	const struct curve *curve = &view.curve;
 	int64_t wanted_ns = value_ok(track->stamp_ns[track->n - 1]) ? 0 : PERIODS_WANTED * track->domain->update_period_ns;

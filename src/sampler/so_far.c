@@ -170,7 +170,8 @@ void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t s
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++)
 		energy_track_feed(&so_far->devices[i].track, sampler->last_t_ns, sampler->rows[i], false);
 	so_far->start_ns = start_ns;
-	if (so_far->n_ticks == 0 || sampler->last_t_ns - last_tick_ns(so_far) >= POINT_NS)
+	// Between two calls of options->progress only the energy of steps is asked for.
+	if (so_far->n_ticks == 0 || (so_far->steps > 0 && sampler->last_t_ns - last_tick_ns(so_far) >= POINT_NS))
 		so_far_add_up(so_far, sampler);
 }
 
