@@ -46,7 +46,7 @@ struct view {
 	struct run run;
 	struct run_segment segment;
 	struct run_device device;
-	int64_t missing[TRACK_READINGS];
+	int64_t missing[TRACK_READINGS], stamps[TRACK_READINGS];
 	struct curve curve;
 	struct arena *arena;
 	double base_j; // energy of its first point
@@ -89,6 +89,22 @@ static double first_j(const struct view *view)
 	return 0;
 }
 
+/* Nobody knows how old an update is when it is read, and readings tell too little of it: each stands for the instant at which it was
+ * made, so that the age is the same at both ends of a measurement, and may be off by all of it. */
+static int date_by_readings(struct view *view, int64_t interval_ns)
+{
+	double longest_s = view->curve.updates.longest_s;
+	for (size_t i = 0; i < view->device.n; i++) {
+		int64_t stamp_ns = view->device.values[DEVICE_ENERGY_TIME][i];
+		view->stamps[i] = value_ok(stamp_ns) ? stamp_ns : view->device.t_ns[i];
+	}
+	view->device.values[DEVICE_ENERGY_TIME] = view->stamps;
+	int r = curve_make(&view->run, &view->device, interval_ns, view->arena, &view->curve);
+	for (size_t i = 0; r == 0 && i < view->curve.n; i++)
+		view->curve.within_s[i] = longest_s;
+	return r;
+}
+
 // Of the readings from `first` on; over the time from from_ns to to_ns too, where that is longer. False: there are not enough.
 static bool view_open(struct energy_track *track, size_t first, int64_t from_ns, int64_t to_ns, struct view *view)
 {
@@ -102,7 +118,11 @@ static bool view_open(struct energy_track *track, size_t first, int64_t from_ns,
 	view->segment.end_ns = to_ns > last_ns ? to_ns : last_ns;
 	view->device = describe(track, first, view->missing);
 	view->run = (struct run){.segments = &view->segment, .n_segments = 1, .t_ns = view->device.t_ns, .n = view->device.n};
-	int r = curve_make(&view->run, &view->device, track->join_most_ns / 5, view->arena, &view->curve);
+	const int64_t interval_ns = track->join_most_ns / 5;
+	int r = curve_make(&view->run, &view->device, interval_ns, view->arena, &view->curve);
+	bool is_stamped = value_ok(track->stamp_ns[track->n - 1]) || view->curve.from_power;
+	if (r == 0 && isnan(view->curve.updates.period_s) && !is_stamped)
+		r = date_by_readings(view, interval_ns);
 	if (r == 0 && view->curve.n > 1) {
 		view->base_j = first_j(view);
 		return true;

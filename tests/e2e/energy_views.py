@@ -74,7 +74,7 @@ def at_once(room):
     words = next(line.split() for line in done.stdout.splitlines() if line.startswith("once "))
     from_ns, to_ns, meter_j, meter_error_j = int(words[1]), int(words[2]), float(words[7]), float(words[8])
     near(meter_j, machine.used_j(from_ns, to_ns), absolute=meter_error_j + 0.5)  # between its calls and the clock's
-    assert meter_error_j < 0.05 * meter_j, words
+    assert meter_error_j < 0.08 * meter_j, words  # the period of the card is unknown to it: 0.1 s of its power
     # serve: counters as they were updated last, which is up to 20 ms ago at both ends.
     near(last_j - first_j, machine.used_j(first_ns, last_ns), absolute=2 * 0.02 * machine.gpu_w + 0.02 * run_j)
     # top: the powers of a second.
