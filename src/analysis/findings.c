@@ -2,7 +2,6 @@
 
 #include "analysis/block/blocks.h"
 #include "analysis/energy/domains.h"
-#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "analysis/footer.h"
 #include "analysis/gpu.h"

@@ -1,6 +1,6 @@
 #include "analysis/footer.h"
 
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "base/sums.h"
 #include "base/util.h"
 

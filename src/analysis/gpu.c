@@ -1,8 +1,8 @@
 #include "analysis/gpu.h"
 
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 #include "analysis/facts.h"
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
 #include "metric/metric.h"

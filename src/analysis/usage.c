@@ -1,7 +1,7 @@
 #include "analysis/usage.h"
 
 #include "analysis/facts.h"
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
 

@@ -4,7 +4,7 @@
  * A device is described by the registers that a limit touches, in the hardware's own units; a whole state of them is a
  * `struct cap_setting`. Nothing here remembers anything: who may change a device, what is written down before, and what
  * comes back afterwards is cap/lease.h, which works on settings and knows no hardware. Users of caps go through
- * cap/hold.h.
+ * cap/lease.h.
  *
  * A back end is a `const struct cap_ops` at the end of one file and its line in device.c. */
 #pragma once

@@ -1,7 +1,7 @@
-#include "lib/cap_choice.h"
+#include "lib/cap.h"
 
 #include "base/util.h"
-#include "lib/disabled.h"
+#include "lib/tracker.h"
 #include "sensor/gpu_roster.h"
 #include "sensor/sensor.h"
 

@@ -1,4 +1,4 @@
-#include "serve/pids.h"
+#include "serve/tally.h"
 
 #include "base/search.h"
 #include "base/util.h"

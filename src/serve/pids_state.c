@@ -1,4 +1,4 @@
-#include "serve/pids.h"
+#include "serve/tally.h"
 
 #include "base/redact.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "serve/scrapers.h"
+#include "serve/tally.h"
 
 #include "base/fnv.h"
 #include "base/util.h"

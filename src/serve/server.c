@@ -2,12 +2,9 @@
 
 #include "base/util.h"
 #include "now/now.h"
-#include "serve/address.h"
-#include "serve/guests.h"
-#include "serve/request.h"
-#include "serve/state.h"
+#include "serve/http.h"
 #include "serve/tally.h"
-#include "serve/textfile.h"
+#include "serve/view.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,10 +1,198 @@
-/* What counting came to since it began, over restarts too: energy by whose it is, jobs, cgroups, processes. What the metrics tell besides the last
- * look. */
+/* New series a minute: whoever scrapes keeps each for hours, however short its life was. Pure. */
 #pragma once
 
-#include "serve/pids.h"
-#include "serve/scrapers.h"
-#include "serve/told.h"
+#include "base/buf.h"
+#include "base/env.h"
+#include "base/error.h"
+#include "base/fields.h"
+#include "now/now.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+enum {
+	RATION_PARTS = 2,  // so many times as many new rows a minute as there may be rows at once
+	RATION_LEAST = 20, // … and at least so many
+};
+
+struct ration {
+	double left; // rows that may be new
+	int64_t t_ns;
+	bool has_begun;
+};
+
+static inline double ration_whole(size_t rows)
+{
+	return rows * RATION_PARTS > RATION_LEAST ? (double)(rows * RATION_PARTS) : RATION_LEAST;
+}
+
+static inline void ration_look(struct ration *ration, size_t rows, int64_t t_ns)
+{
+	const double whole = ration_whole(rows), minute_ns = 60e9;
+	double grown = ration->has_begun ? ration->left + whole * (double)(t_ns - ration->t_ns) / minute_ns : whole;
+	*ration = (struct ration){.left = grown < whole ? grown : whole, .t_ns = t_ns, .has_begun = true};
+}
+
+// False: there are enough of this minute.
+static inline bool ration_take(struct ration *ration)
+{
+	if (ration->left < 1)
+		return false;
+	ration->left--;
+	return true;
+}
+
+/* Rows of metrics that come and go with what they tell of: the jobs, or the cgroups, of this machine. Pure.
+ *
+ * There are never more than so many, whatever runs here: those beyond are summed up as "other", and what is in none of them is the
+ * "rest", so each joule that processes were attributed counts in one row. Counters begin at 0 with the job and never fall; what a row
+ * told stays told until everybody who scrapes has got it, ended or not. */
+
+enum { TOLD_USER_SIZE = 64 };
+
+enum told_state {
+	TOLD_NOT, // has no row: what it uses counts as "other"
+	TOLD_HERE,
+	TOLD_LEAVING // has a row still, in which nothing is counted any more, until it has been scraped
+};
+
+struct told_row {
+	char name[NOW_GROUP_SIZE];
+	char user[TOLD_USER_SIZE]; // of a job; "": not known, or not yet
+	enum told_state state;
+	bool is_here;                   // it has processes
+	uint64_t last_look;             // the last at which it had
+	int64_t looks;                  // at how many it had
+	double energy_j[NOW_RESOURCES]; // counted while it was told
+	double cpu_s;
+	double recent_j;    // what it used of late: who has much gets a row
+	uint64_t left_look; // LEAVING: since which look, and when that was
+	int64_t left_ns;
+	struct now_group now; // its gauges, while it is here
+	uint32_t hash;
+};
+
+struct told_table {
+	enum now_grouping grouping;
+	size_t most;            // rows of those that are here; as many may be leaving. 0: nothing is wanted
+	struct told_row *items; // owned
+	size_t n, room;
+	double other_j[NOW_RESOURCES], other_cpu_s; // of those without a row
+	double rest_j[NOW_RESOURCES], rest_cpu_s;   // of what is in none
+	int64_t swapped_ns;
+	struct ration ration;
+};
+
+// What everybody has got who is to get it: whatever was last told at this look, and before this time.
+struct told_seen {
+	uint64_t look;
+	int64_t t_ns;
+};
+
+// What was told in an earlier life of ours (look 0) has been seen by nobody in this one.
+static inline bool told_was_seen(const struct told_seen *seen, uint64_t left_look, int64_t left_ns)
+{
+	return left_look > 0 && left_look <= seen->look && left_ns <= seen->t_ns;
+}
+
+void told_init(struct told_table *table, enum now_grouping grouping, size_t most);
+void told_finish(struct told_table *table);
+void told_look(struct told_table *table, const struct now *now, uint64_t look);
+void told_forget(struct told_table *table, const struct told_seen *seen);
+// False: the row is not to be told (yet): a job of which it is not known whose it is.
+bool told_has_row(const struct told_table *table, const struct told_row *row);
+
+/* ---- over restarts (told_state.c) ---- */
+
+extern const struct object_type told_type; // data: struct told_table
+void told_read(struct told_table *table, const json_t *object); // whatever of it can be used
+struct told_row *told_add(struct told_table *table,
+	const char *name); // the one of this name, made if need be; NULL: no memory
+
+/* Processes that have rows of their own in the metrics: those that use most, a bounded number, and what has ended of them until everybody
+ * who scrapes has got it. A row passes on rarely, because each is a new series for whoever scrapes. Counters go on over restarts. Pure. */
+
+enum {
+	PIDS_SPARE = 4
+}; // so many times `most` are remembered that live and have no row any more, should they get one again
+
+struct pid_row {
+	struct now_process now; // as it was last seen; is_gone: it has ended
+	enum told_state state;  // NOT: it lives, and what it was told is remembered
+	double recent;          // what it used of late: watts, or cores where nothing is metered
+	uint64_t left_look;     // LEAVING: since which look, and when that was; 0: in an earlier life of ours
+	int64_t left_ns;
+	int64_t worked_ns, named_ns;
+};
+
+struct pid_table {
+	size_t most; // rows of those that live; as many may be leaving. 0: none are wanted
+	enum now_arguments arguments;
+	struct pid_row *items; // owned
+	size_t n, room;
+	struct ration ration;
+	int64_t swapped_ns;
+};
+
+void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments);
+void pids_finish(struct pid_table *table);
+void pids_look(struct pid_table *table, const struct now *now, uint64_t look);
+void pids_forget(struct pid_table *table, const struct told_seen *seen);
+
+/* ---- over restarts (pids_state.c) ---- */
+
+extern const struct object_type pids_type; // data: struct pid_table
+// Whether somebody's row would be the same series: a number came to another process like the one that has ended.
+bool pids_is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command);
+// same_boot: what lived then may live still.
+void pids_read(struct pid_table *table, const json_t *array, bool same_boot);
+// Whose counters go on, ascending by pid: owned by the caller. NULL: nobody's, or no memory.
+struct now_kept_process *pids_kept(const struct pid_table *table, size_t *ret_n);
+
+/* Who scrapes, and what they all have got: what has ended is told until then. A client is an address and the name of a program, so that
+ * two Prometheus servers of a pair each get what the other has had, and somebody with curl takes nothing away from either. Behind one
+ * address (a pair on one host, a NAT) each has a connection of its own, which it keeps: one that comes while all others of its kind are
+ * connected is another client. Pure. */
+
+enum {
+	SCRAPERS_MAX = 32,
+	SCRAPER_PATIENCE_S =
+		300,           // who has not come for so long has gone: Prometheus itself forgets a series after that
+	SCRAPER_RHYTHMS = 2,   // … unless its own rhythm is slower: then so many times that, and
+	SCRAPER_RHYTHM_S = 900 // no slower one than this
+};
+
+struct scraper {
+	uint32_t id;
+	uint64_t line;  // the connection that it has; 0: it has hung up
+	uint64_t look;  // the last that it has got, whole
+	int64_t t_ns;   // … and when
+	int64_t gap_ns; // time between the last two; 0: it came once
+};
+
+struct scrapers {
+	struct scraper items[SCRAPERS_MAX];
+	size_t n;
+};
+
+// address: without its port, which is another at each connection; NULL: a Unix socket. program: User-Agent, or NULL.
+uint32_t scraper_id(const struct sockaddr *address, const char *program);
+// line: a number of the connection that no other has had.
+void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t line, uint64_t look, int64_t t_ns);
+void scrapers_hang_up(struct scrapers *scrapers, uint64_t line);
+// What everybody has got who still comes; look 0: there is nobody.
+struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);
+
+/* Over restarts: who came is waited for, or the first who comes would take the last words of before from the others. An array, and back;
+ * same_boot: its times are of our clock. */
+extern const struct object_type scrapers_type; // data: struct scrapers
+void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boot, int64_t t_ns);
+
+/* What counting came to since it began, over restarts too: energy by whose it is, jobs, cgroups, processes. What the metrics tell besides the last
+ * look. */
 
 struct tally {
 	struct now_added sums[NOW_RESOURCES];
@@ -29,3 +217,42 @@ extern const struct object_type tally_type; // data: struct tally
 void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns);
 // Over all resources.
 struct now_added tally_sum(const struct tally *tally);
+
+/* What wattle serve counts on from when it is started again: a file in the state folder (WATTLE_STATE).
+ *
+ * A counter that steps back a little reads, to Prometheus, like one that began anew and reached its old height at once: joules by the
+ * million that nobody used. So the file is written before what it says is told to anybody; no power cut may bring back an older one: after
+ * the machine has started anew it counts only if we had ended in order (it is then on disk), else all counters begin at 0, together. */
+
+enum { STATE_DOMAINS_MAX = 256, STATE_CEILING = 1 << 24 };
+
+struct state {
+	const struct wattle_env *env; // borrowed
+	int folder_fd;                // owned: the state folder; -1: nothing is kept
+	char name[256];               // of the file in it
+	int lock_fd;                  // owned; held as long as we are the one who writes it; -1
+	char node[256];               // this machine's name
+	char boot[128];               // this boot of it, and whose sensors these are
+	struct buf text;
+	uint64_t written_look;
+	int failed; // why the last try to write failed: negative errno; 0: it did not
+};
+
+/* node: this machine's name, for folders that several machines share. key: what tells servers of one machine apart, as where they listen.
+ * Negative errno, with a sentence: counters will begin at 0 at each start; all calls below do nothing then. */
+int state_open(struct state *state, const struct wattle_env *env, const char *node, const char *key,
+	struct wattle_error *reterr);
+void state_close(struct state *state);
+
+struct state_read { // what the file told
+	struct now_kept domains[STATE_DOMAINS_MAX];
+	size_t n_domains;
+	bool same_boot;
+	json_t *object; // owned; NULL: there is nothing to count on from
+};
+void state_read(struct state *state, struct state_read *ret_read);
+void state_read_finish(struct state_read *read);
+
+// Once a look at most. is_last: we end in order.
+void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
+	uint64_t look, bool is_last);

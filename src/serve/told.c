@@ -1,4 +1,4 @@
-#include "serve/told.h"
+#include "serve/tally.h"
 
 #include "base/fnv.h"
 #include "base/util.h"

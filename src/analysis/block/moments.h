@@ -4,9 +4,8 @@
  * measured once, and kept as long as somebody holds it. */
 #pragma once
 
+#include "analysis/energy/attribute.h"
 #include "analysis/energy/domains.h"
-#include "analysis/energy/uncertainty.h"
-#include "analysis/energy/window.h"
 
 enum { MOMENT_NONE = UINT32_MAX };
 

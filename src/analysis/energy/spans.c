@@ -1,4 +1,4 @@
-#include "analysis/energy/spans.h"
+#include "analysis/energy/timeline.h"
 
 #include "analysis/block/moments.h"
 #include "analysis/stats.h"

@@ -1,5 +1,5 @@
 /* Which processes have rows of their own, and that their counters never fall, whatever comes and goes. */
-#include "serve/pids.h"
+#include "serve/tally.h"
 
 #include "base/fields.h"
 #include "base/util.h"

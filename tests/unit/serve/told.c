@@ -1,9 +1,8 @@
 /* Who has a row, and that no joule is lost or counted twice whatever comes and goes. */
-#include "serve/told.h"
+#include "serve/tally.h"
 
 #include "base/fields.h"
 #include "base/util.h"
-#include "serve/tally.h"
 
 #include "rows.h"
 
