@@ -85,6 +85,12 @@ void cap_devices_close(struct cap_devices *devices);
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
 	struct wattle_error *reterr);
 
+/* choose.c: those that a text names: "gpu-0", "GPU-8f2c", "gpu-0,package-1", "gpus": the GPUs with such a limit that this program is shown.
+ * In the order of the text, each once; ret_chosen has room for all. -ENODEV, -EINVAL (also for one named twice, unless
+ * allow_repeats) with a sentence. */
+int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env, const char *names, enum cap_what what,
+	bool allow_repeats, struct cap_device **ret_chosen, size_t *ret_n, struct wattle_error *reterr);
+
 /* The registers as they are now. -ENODEV: the device is gone; -EACCES, -EIO …; with a sentence. Also renews current,
  * enforced of `device`. */
 int cap_read(struct cap_device *device, struct cap_setting *ret_setting, struct wattle_error *reterr);

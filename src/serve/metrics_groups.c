@@ -137,7 +137,7 @@ static void write_gauge(const struct told_table *table, size_t g, struct om *om)
 	om_family(om, &families[table->grouping].gauges[g]);
 	for (size_t i = 0; i < table->n; i++) {
 		const struct told_row *row = &table->items[i];
-		if (row->is_here && row->state == TOLD_HERE && told_has_row(table, row))
+		if (row->is_here && row->series.state == SERIES_SHOWN && told_has_row(table, row))
 			om_value(om, labels, put_labels(table, row, labels), gauges[g](&row->now));
 	}
 }
@@ -146,7 +146,7 @@ void metrics_write_groups(const struct now *now, const struct tally *tally, stru
 {
 	for (int k = 0; k < NOW_GROUPINGS; k++) {
 		const struct told_table *table = &tally->groups[k];
-		if (table->most == 0)
+		if (table->bounds.most == 0)
 			continue;
 		write_energy(now, table, om);
 		write_cpu(table, om);

@@ -62,7 +62,7 @@ static const struct {
 // What has ended, or gave its row to another, has counters alone.
 static bool is_told(const struct pid_row *row, const struct om_family *family)
 {
-	return row->state == TOLD_HERE || (row->state == TOLD_LEAVING && family->type == OM_COUNTER);
+	return row->series.state == SERIES_SHOWN || (row->series.state == SERIES_LEAVING && family->type == OM_COUNTER);
 }
 
 void metrics_write_processes(const struct pid_table *processes, const struct metrics_options *options, struct om *om)

@@ -6,29 +6,18 @@
 enum {
 	REST_S = 60,    // who has not worked for so long needs none
 	RENAME_S = 60,  // a command that changes again sooner keeps its name: each is a new series
-	SWAP_PART = 10, // at most so small a part of the rows changes hands in
-	SWAP_S = 60,    // so long
-	RECENT_S = 60,  // what "of late" means
+	RECENT_S = 60,  // over which recent use is the mean
 };
-static const double swap_ratio = 2; // … and only for who uses so much more
 
 void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments)
 {
-	*table = (struct pid_table){.most = most, .arguments = arguments};
+	*table = (struct pid_table){.bounds = {.most = most}, .arguments = arguments};
 }
 
 void pids_finish(struct pid_table *table)
 {
 	free(table->items);
 	*table = (struct pid_table){0};
-}
-
-static size_t count(const struct pid_table *table, enum told_state state)
-{
-	size_t n = 0;
-	for (size_t i = 0; i < table->n; i++)
-		n += table->items[i].state == state;
-	return n;
 }
 
 static void drop(struct pid_table *table, size_t i)
@@ -57,11 +46,11 @@ static bool used_less(const struct now_process *left, const struct now_process *
 	return l != r ? l < r : left->cpu_ns < right->cpu_ns;
 }
 
-static struct pid_row *least_used(struct pid_table *table, enum told_state state)
+static struct pid_row *least_used(struct pid_table *table, enum series_state state)
 {
 	struct pid_row *least = NULL;
 	for (size_t i = 0; i < table->n; i++)
-		if (table->items[i].state == state && (least == NULL || used_less(&table->items[i].now, &least->now)))
+		if (table->items[i].series.state == state && (least == NULL || used_less(&table->items[i].now, &least->now)))
 			least = &table->items[i];
 	return least;
 }
@@ -87,20 +76,13 @@ static struct pid_row *add_row(struct pid_table *table, const struct now_process
 		return NULL;
 	table->items = larger;
 	struct pid_row *row = &larger[table->n++];
-	*row = (struct pid_row){.now = *process, .recent = use_of(process), .worked_ns = t_ns};
+	*row = (struct pid_row){.now = *process, .series.recent = use_of(process), .worked_ns = t_ns};
 	return row;
-}
-
-static void leave(struct pid_row *row, uint64_t look, int64_t t_ns)
-{
-	row->state = TOLD_LEAVING;
-	row->left_look = look;
-	row->left_ns = t_ns;
 }
 
 static void keep_name(const struct pid_table *table, struct pid_row *row, struct now_process *seen, int64_t t_ns)
 {
-	if (row->state == TOLD_NOT || strcmp(row->now.command, seen->command) == 0)
+	if (row->series.state == SERIES_NONE || strcmp(row->now.command, seen->command) == 0)
 		return;
 	bool is_early = row->named_ns > 0 && t_ns - row->named_ns < RENAME_S * NS_PER_S;
 	if (is_early || pids_is_taken(table, row, seen->pid, seen->command))
@@ -116,7 +98,7 @@ static void refresh(const struct pid_table *table, struct pid_row *row, const st
 	double part = now->dt_s > 0 ? 1 - exp(-now->dt_s / RECENT_S) : 1;
 	keep_name(table, row, &seen, now->t_ns);
 	row->now = seen;
-	row->recent += (use_of(process) - row->recent) * part;
+	row->series.recent += (use_of(process) - row->series.recent) * part;
 	if (works(process) || row->worked_ns == 0)
 		row->worked_ns = now->t_ns;
 }
@@ -146,12 +128,12 @@ static void follow(struct pid_table *table, struct pid_row *row, struct crowd *l
 	const struct now *now, uint64_t look)
 {
 	const struct now_process *process = row->now.is_gone ? NULL : find(living, &row->now);
-	bool was_told_before_us = row->state == TOLD_LEAVING && row->left_look == 0;
+	bool was_told_before_us = row->series.state == SERIES_LEAVING && row->series.left_look == 0;
 	if (process != NULL) {
 		refresh(table, row, process, now);
 		if (was_told_before_us)
-			row->state = TOLD_HERE;
-		living->has_row[process - living->items] = row->state != TOLD_NOT;
+			row->series.state = SERIES_SHOWN;
+		living->has_row[process - living->items] = row->series.state != SERIES_NONE;
 		return;
 	}
 	if (row->now.is_gone && !was_told_before_us)
@@ -162,7 +144,7 @@ static void follow(struct pid_table *table, struct pid_row *row, struct crowd *l
 		gone->has_row[process - gone->items] = true;
 	}
 	row->now.is_gone = true;
-	leave(row, look, now->t_ns);
+	series_leave(&row->series, look, now->t_ns);
 }
 
 /* ---- a look: who gets a row ---- */
@@ -203,10 +185,10 @@ static void take_ended(struct pid_table *table, const struct crowd *gone, const 
 {
 	size_t n;
 	const struct now_process **ranked = rank(gone, used_any, by_used, &n);
-	for (size_t i = 0; i < n && i < table->most && ration_take(&table->ration); i++) {
+	for (size_t i = 0; i < n && i < table->bounds.most && series_take_new(&table->bounds); i++) {
 		struct pid_row *row = add_row(table, ranked[i], now->t_ns);
 		if (row != NULL)
-			leave(row, look, now->t_ns);
+			series_leave(&row->series, look, now->t_ns);
 	}
 	free(ranked);
 }
@@ -215,38 +197,15 @@ static void send_resting_away(struct pid_table *table, uint64_t look, int64_t t_
 {
 	for (size_t i = 0; i < table->n; i++) {
 		struct pid_row *row = &table->items[i];
-		if (row->state == TOLD_HERE && t_ns - row->worked_ns > REST_S * NS_PER_S)
-			leave(row, look, t_ns);
+		if (row->series.state == SERIES_SHOWN && t_ns - row->worked_ns > REST_S * NS_PER_S)
+			series_leave(&row->series, look, t_ns);
 	}
-}
-
-static struct pid_row *weakest(struct pid_table *table)
-{
-	struct pid_row *weakest = NULL;
-	for (size_t i = 0; i < table->n; i++)
-		if (table->items[i].state == TOLD_HERE && (weakest == NULL || table->items[i].recent < weakest->recent))
-			weakest = &table->items[i];
-	return weakest;
-}
-
-// Whether there is room for one that uses so much, made if need be.
-static bool make_room(struct pid_table *table, double use, size_t *swaps, uint64_t look, int64_t t_ns)
-{
-	if (count(table, TOLD_HERE) < table->most)
-		return true;
-	struct pid_row *loser = *swaps > 0 ? weakest(table) : NULL;
-	if (loser == NULL || !(use > swap_ratio * loser->recent))
-		return false;
-	leave(loser, look, t_ns);
-	table->swapped_ns = t_ns;
-	(*swaps)--;
-	return true;
 }
 
 static struct pid_row *remembered(struct pid_table *table, const struct now_process *process)
 {
 	for (size_t i = 0; i < table->n; i++)
-		if (table->items[i].state == TOLD_NOT && table->items[i].now.pid == process->pid &&
+		if (table->items[i].series.state == SERIES_NONE && table->items[i].now.pid == process->pid &&
 			table->items[i].now.start_ticks == process->start_ticks)
 			return &table->items[i];
 	return NULL;
@@ -258,20 +217,20 @@ static bool give_row(struct pid_table *table, const struct now_process *process,
 	struct pid_row *row = remembered(table, process);
 	if (row != NULL && pids_is_taken(table, row, process->pid, process->command))
 		return true;
-	if (row == NULL && !ration_take(&table->ration))
+	if (row == NULL && !series_take_new(&table->bounds))
 		return false;
 	if (row == NULL)
 		row = add_row(table, process, t_ns);
 	if (row != NULL)
-		row->state = TOLD_HERE;
+		row->series.state = SERIES_SHOWN;
 	return true;
 }
 
 static void give_rows(struct pid_table *table, const struct crowd *living, const struct now *now, uint64_t look)
 {
-	size_t n, swaps = now->t_ns - table->swapped_ns >= SWAP_S * NS_PER_S ? table->most / SWAP_PART + 1 : 0;
+	size_t n;
 	const struct now_process **ranked = rank(living, works, by_use, &n);
-	for (size_t i = 0; i < n && make_room(table, use_of(ranked[i]), &swaps, look, now->t_ns); i++)
+	for (size_t i = 0; i < n && series_make_room(&table->bounds, SERIES_OF(table), use_of(ranked[i]), look, now->t_ns); i++)
 		if (!give_row(table, ranked[i], now->t_ns))
 			break;
 	free(ranked);
@@ -280,15 +239,15 @@ static void give_rows(struct pid_table *table, const struct crowd *living, const
 /* ---- a look ---- */
 
 // A row that was not scraped in time, or of one that lives without: what used least goes first.
-static void bound(struct pid_table *table, enum told_state state, size_t most)
+static void bound(struct pid_table *table, enum series_state state, size_t most)
 {
-	for (size_t n = count(table, state); n > most; n--)
+	for (size_t n = series_count(SERIES_OF(table), state); n > most; n--)
 		drop(table, (size_t)(least_used(table, state) - table->items));
 }
 
 void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
 {
-	if (table->most == 0)
+	if (table->bounds.most == 0)
 		return;
 	bool *marks = calloc_array(now->n_processes + 1, sizeof(*marks));
 	if (marks == NULL)
@@ -298,15 +257,15 @@ void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
 		n_living--;
 	struct crowd living = {now->processes, marks, n_living},
 		     gone = {now->processes + n_living, marks + n_living, now->n_processes - n_living};
-	ration_look(&table->ration, table->most, now->t_ns);
+	series_look(&table->bounds, now->t_ns);
 	for (size_t i = 0; i < table->n; i++)
 		follow(table, &table->items[i], &living, &gone, now, look);
 	send_resting_away(table, look, now->t_ns);
 	give_rows(table, &living, now, look);
 	take_ended(table, &gone, now, look);
-	bound(table, TOLD_HERE, table->most);
-	bound(table, TOLD_LEAVING, table->most);
-	bound(table, TOLD_NOT, table->most * PIDS_SPARE);
+	bound(table, SERIES_SHOWN, table->bounds.most);
+	bound(table, SERIES_LEAVING, table->bounds.most);
+	bound(table, SERIES_NONE, table->bounds.most * PIDS_SPARE);
 	free(marks);
 }
 
@@ -314,9 +273,9 @@ void pids_forget(struct pid_table *table, const struct told_seen *seen)
 {
 	for (size_t i = table->n; i-- > 0;) {
 		struct pid_row *row = &table->items[i];
-		if (row->state != TOLD_LEAVING || !told_was_seen(seen, row->left_look, row->left_ns))
+		if (row->series.state != SERIES_LEAVING || !told_was_seen(seen, row->series.left_look, row->series.left_ns))
 			continue;
-		row->state = TOLD_NOT;
+		row->series.state = SERIES_NONE;
 		if (row->now.is_gone)
 			drop(table, i);
 	}

@@ -11,7 +11,7 @@ static int64_t uid(const struct object_at *at)
 
 static bool has_row(const struct object_at *at)
 {
-	return ((const struct pid_row *)at->data)->state != TOLD_NOT;
+	return ((const struct pid_row *)at->data)->series.state != SERIES_NONE;
 }
 
 // clang-format off
@@ -96,10 +96,10 @@ static void read_row(struct pid_table *table, const json_t *object, bool same_bo
 			.gpu_memory_bytes = VALUE_MISSING,
 			.power_w = none,
 			.energy_j = take_joules(object)},
-		.state = json_is_true(json_object_get(object, "told")) ? TOLD_LEAVING : TOLD_NOT,
+		.series.state = json_is_true(json_object_get(object, "told")) ? SERIES_LEAVING : SERIES_NONE,
 	};
 	if (pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) || !take_command(table, object, &row.now) ||
-		(row.now.is_gone && row.state == TOLD_NOT) || pids_is_taken(table, NULL, row.now.pid, row.now.command))
+		(row.now.is_gone && row.series.state == SERIES_NONE) || pids_is_taken(table, NULL, row.now.pid, row.now.command))
 		return;
 	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)
@@ -112,7 +112,7 @@ void pids_read(struct pid_table *table, const json_t *array, bool same_boot)
 {
 	size_t i;
 	const json_t *row;
-	json_array_foreach(array, i, row) if (table->n < table->most * (PIDS_SPARE + 2))
+	json_array_foreach(array, i, row) if (table->n < table->bounds.most * (PIDS_SPARE + 2))
 		read_row(table, row, same_boot);
 }
 

@@ -102,12 +102,12 @@ static const void *resource_item(const struct object_at *at, size_t i)
 // The field is an object that has a table of at most so many rows.
 static bool has_groups(const struct object_at *at)
 {
-	return ((const struct told_table *)((const char *)at->data + at->field->offset))->most > 0;
+	return ((const struct told_table *)((const char *)at->data + at->field->offset))->bounds.most > 0;
 }
 
 static bool has_processes(const struct object_at *at)
 {
-	return ((const struct tally *)at->data)->processes.most > 0;
+	return ((const struct tally *)at->data)->processes.bounds.most > 0;
 }
 
 #define T struct tally

@@ -1,4 +1,4 @@
-/* New series a minute: whoever scrapes keeps each for hours, however short its life was. Pure. */
+/* What `wattle serve` counts, and the rows of its metrics that come and go with jobs, cgroups and processes. Pure but for the state file. */
 #pragma once
 
 #include "base/buf.h"
@@ -13,77 +13,74 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-enum {
-	RATION_PARTS = 2,  // so many times as many new rows a minute as there may be rows at once
-	RATION_LEAST = 20, // … and at least so many
+/* A bounded table of series (series.c): rows of metrics for those that use most, and for what has ended until all who scrape have got its
+ * last values. Each new series costs a Prometheus server memory for hours, so new ones are rationed by the minute, and a row passes from
+ * one to another rarely, and only to one that uses much more. */
+
+enum { SERIES_NEW_LEAST = 20 }; // series that may be new in a minute, however few may be shown
+
+enum series_state {
+	SERIES_NONE, // has no row
+	SERIES_SHOWN,
+	SERIES_LEAVING // its row is still shown with its last values, until it has been scraped
 };
 
-struct ration {
-	double left; // rows that may be new
-	int64_t t_ns;
+struct series { // the first member of a row
+	enum series_state state;
+	double recent;      // what it used in the last minute or so: who uses much gets a row
+	uint64_t left_look; // LEAVING: since which look, and when that was; 0: in an earlier life of ours
+	int64_t left_ns;
+};
+
+struct series_list { // rows of any type that begins with a struct series
+	void *rows;
+	size_t n, row_size;
+};
+#define SERIES_OF(table) ((struct series_list){(table)->items, (table)->n, sizeof(*(table)->items)})
+
+struct series_bounds {
+	size_t most;       // rows that are shown; as many may be leaving. 0: none are wanted
+	double new_left;   // series that may be new now
+	size_t swaps_left; // rows that may pass to another at this look
+	int64_t looked_ns, swapped_ns;
 	bool has_begun;
 };
 
-static inline double ration_whole(size_t rows)
-{
-	return rows * RATION_PARTS > RATION_LEAST ? (double)(rows * RATION_PARTS) : RATION_LEAST;
-}
+size_t series_count(struct series_list list, enum series_state state);
+struct series *series_weakest(struct series_list list); // shown, of the least recent use; NULL: none is shown
+void series_leave(struct series *series, uint64_t look, int64_t t_ns);
+// A look begins.
+void series_look(struct series_bounds *bounds, int64_t t_ns);
+// Takes one of the new series of this minute. False: there are none left.
+bool series_take_new(struct series_bounds *bounds);
+// Whether one of that recent use may be shown; the weakest leaves for it if need be.
+bool series_make_room(struct series_bounds *bounds, struct series_list list, double recent, uint64_t look, int64_t t_ns);
 
-static inline void ration_look(struct ration *ration, size_t rows, int64_t t_ns)
-{
-	const double whole = ration_whole(rows), minute_ns = 60e9;
-	double grown = ration->has_begun ? ration->left + whole * (double)(t_ns - ration->t_ns) / minute_ns : whole;
-	*ration = (struct ration){.left = grown < whole ? grown : whole, .t_ns = t_ns, .has_begun = true};
-}
-
-// False: there are enough of this minute.
-static inline bool ration_take(struct ration *ration)
-{
-	if (ration->left < 1)
-		return false;
-	ration->left--;
-	return true;
-}
-
-/* Rows of metrics that come and go with what they tell of: the jobs, or the cgroups, of this machine. Pure.
- *
- * There are never more than so many, whatever runs here: those beyond are summed up as "other", and what is in none of them is the
- * "rest", so each joule that processes were attributed counts in one row. Counters begin at 0 with the job and never fall; what a row
- * told stays told until everybody who scrapes has got it, ended or not. */
+/* Series of the jobs, or of the cgroups, of this machine. Those without a row are summed up as "other", and what is in none of them is the
+ * "rest", so each joule attributed to processes counts in one row. Counters begin at 0 with the job and never fall. */
 
 enum { TOLD_USER_SIZE = 64 };
 
-enum told_state {
-	TOLD_NOT, // has no row: what it uses counts as "other"
-	TOLD_HERE,
-	TOLD_LEAVING // has a row still, in which nothing is counted any more, until it has been scraped
-};
-
 struct told_row {
+	struct series series;
 	char name[NOW_GROUP_SIZE];
 	char user[TOLD_USER_SIZE]; // of a job; "": not known, or not yet
-	enum told_state state;
 	bool is_here;                   // it has processes
 	uint64_t last_look;             // the last at which it had
 	int64_t looks;                  // at how many it had
 	double energy_j[NOW_RESOURCES]; // counted while it was told
 	double cpu_s;
-	double recent_j;    // what it used of late: who has much gets a row
-	uint64_t left_look; // LEAVING: since which look, and when that was
-	int64_t left_ns;
 	struct now_group now; // its gauges, while it is here
 	uint32_t hash;
 };
 
 struct told_table {
 	enum now_grouping grouping;
-	size_t most;            // rows of those that are here; as many may be leaving. 0: nothing is wanted
+	struct series_bounds bounds;
 	struct told_row *items; // owned
 	size_t n, room;
 	double other_j[NOW_RESOURCES], other_cpu_s; // of those without a row
 	double rest_j[NOW_RESOURCES], rest_cpu_s;   // of what is in none
-	int64_t swapped_ns;
-	struct ration ration;
 };
 
 // What everybody has got who is to get it: whatever was last told at this look, and before this time.
@@ -112,29 +109,23 @@ void told_read(struct told_table *table, const json_t *object); // whatever of i
 struct told_row *told_add(struct told_table *table,
 	const char *name); // the one of this name, made if need be; NULL: no memory
 
-/* Processes that have rows of their own in the metrics: those that use most, a bounded number, and what has ended of them until everybody
- * who scrapes has got it. A row passes on rarely, because each is a new series for whoever scrapes. Counters go on over restarts. Pure. */
+/* Series of processes. Counters go on over restarts. */
 
 enum {
 	PIDS_SPARE = 4
 }; // so many times `most` are remembered that live and have no row any more, should they get one again
 
 struct pid_row {
+	struct series series;   // recent: watts, or cores where nothing is metered; NONE: it lives, and its values are remembered
 	struct now_process now; // as it was last seen; is_gone: it has ended
-	enum told_state state;  // NOT: it lives, and what it was told is remembered
-	double recent;          // what it used of late: watts, or cores where nothing is metered
-	uint64_t left_look;     // LEAVING: since which look, and when that was; 0: in an earlier life of ours
-	int64_t left_ns;
 	int64_t worked_ns, named_ns;
 };
 
 struct pid_table {
-	size_t most; // rows of those that live; as many may be leaving. 0: none are wanted
+	struct series_bounds bounds;
 	enum now_arguments arguments;
 	struct pid_row *items; // owned
 	size_t n, room;
-	struct ration ration;
-	int64_t swapped_ns;
 };
 
 void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments);

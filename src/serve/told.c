@@ -8,16 +8,12 @@
 enum {
 	SPARE = 4,       // so many times `most` are remembered that are not here any more, should they come back
 	OWNER_LOOKS = 3, // a job whose processes are root's alone for so long is root's
-	SWAP_PART = 10,  // at most so small a part of the rows changes hands in
-	SWAP_S = 60,     // so long
-	RECENT_S = 60    // what "of late" means
+	RECENT_S = 60    // over which recent use fades
 };
-// Rows change hands only for who used so much more: each is a new series for whoever scrapes.
-static const double swap_ratio = 2;
 
 void told_init(struct told_table *table, enum now_grouping grouping, size_t most)
 {
-	*table = (struct told_table){.grouping = grouping, .most = most};
+	*table = (struct told_table){.grouping = grouping, .bounds = {.most = most}};
 }
 
 void told_finish(struct told_table *table)
@@ -47,7 +43,7 @@ static void drop_oldest(struct told_table *table)
 	size_t oldest = table->n;
 	for (size_t i = 0; i < table->n; i++) {
 		const struct told_row *row = &table->items[i];
-		if (row->is_here || row->state != TOLD_NOT)
+		if (row->is_here || row->series.state != SERIES_NONE)
 			continue;
 		if (oldest == table->n || row->last_look < table->items[oldest].last_look)
 			oldest = i;
@@ -62,7 +58,7 @@ struct told_row *told_add(struct told_table *table, const char *name)
 	struct told_row *row = find(table, name, hash);
 	if (row != NULL)
 		return row;
-	if (table->n >= table->most * SPARE)
+	if (table->n >= table->bounds.most * SPARE)
 		drop_oldest(table);
 	struct told_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)
@@ -97,68 +93,35 @@ static void take_user(const struct told_table *table, struct told_row *row)
 
 bool told_has_row(const struct told_table *table, const struct told_row *row)
 {
-	if (row->state == TOLD_NOT)
+	if (row->series.state == SERIES_NONE)
 		return false;
 	// One that ended before that was known is told without.
 	return table->grouping != NOW_JOBS || row->user[0] != '\0' || row->looks >= OWNER_LOOKS ||
-		row->state == TOLD_LEAVING;
+		row->series.state == SERIES_LEAVING;
 }
 
 /* ---- who has a row ---- */
 
-static size_t count(const struct told_table *table, enum told_state state)
+static struct told_row *strongest_without(struct told_table *table)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < table->n; i++)
-		n += table->items[i].state == state;
-	return n;
-}
-
-static void end_row(struct told_row *row, uint64_t look, int64_t t_ns)
-{
-	row->state = TOLD_LEAVING;
-	row->left_look = look;
-	row->left_ns = t_ns;
-}
-
-static void give_rows(struct told_table *table)
-{
-	size_t n = count(table, TOLD_HERE);
-	for (size_t i = 0; i < table->n && n < table->most; i++) {
-		if (!table->items[i].is_here || table->items[i].state == TOLD_HERE || !ration_take(&table->ration))
-			continue;
-		table->items[i].state = TOLD_HERE;
-		n++;
-	}
-}
-
-static bool swap_one(struct told_table *table, uint64_t look, int64_t t_ns)
-{
-	struct told_row *weakest = NULL, *strongest = NULL;
+	struct told_row *strongest = NULL;
 	for (size_t i = 0; i < table->n; i++) {
 		struct told_row *row = &table->items[i];
-		if (!row->is_here)
-			continue;
-		if (row->state == TOLD_HERE && (weakest == NULL || row->recent_j < weakest->recent_j))
-			weakest = row;
-		if (row->state != TOLD_HERE && (strongest == NULL || row->recent_j > strongest->recent_j))
+		bool is_candidate = row->is_here && row->series.state != SERIES_SHOWN;
+		if (is_candidate && (strongest == NULL || row->series.recent > strongest->series.recent))
 			strongest = row;
 	}
-	if (weakest == NULL || strongest == NULL || !(strongest->recent_j > swap_ratio * weakest->recent_j))
-		return false;
-	end_row(weakest, look, t_ns);
-	strongest->state = TOLD_HERE;
-	return true;
+	return strongest;
 }
 
-static void swap_rows(struct told_table *table, uint64_t look, int64_t t_ns)
+static void give_rows(struct told_table *table, uint64_t look, int64_t t_ns)
 {
-	if (t_ns - table->swapped_ns < SWAP_S * NS_PER_S)
-		return;
-	table->swapped_ns = t_ns;
-	for (size_t i = 0; i < table->most / SWAP_PART + 1; i++)
-		if (!swap_one(table, look, t_ns))
-			return;
+	struct told_row *row;
+	while ((row = strongest_without(table)) != NULL && table->bounds.new_left >= 1 &&
+		series_make_room(&table->bounds, SERIES_OF(table), row->series.recent, look, t_ns)) {
+		series_take_new(&table->bounds);
+		row->series.state = SERIES_SHOWN;
+	}
 }
 
 /* ---- a look ---- */
@@ -179,7 +142,7 @@ static void arrive(struct told_table *table, const struct now *now, uint64_t loo
 	const struct now_group *groups = now->groups[table->grouping];
 	double fade = now->dt_s > 0 ? exp(-now->dt_s / RECENT_S) : 1;
 	for (size_t i = 0; i < table->n; i++)
-		table->items[i].recent_j *= fade;
+		table->items[i].series.recent *= fade;
 	for (size_t i = 0; i < now->n_groups[table->grouping]; i++) {
 		struct told_row *row = groups[i].processes > 0 ? told_add(table, groups[i].name) : NULL;
 		if (row == NULL)
@@ -188,7 +151,7 @@ static void arrive(struct told_table *table, const struct now *now, uint64_t loo
 		row->last_look = look;
 		row->looks++;
 		row->now = groups[i];
-		row->recent_j += use_of(now, &groups[i]);
+		row->series.recent += use_of(now, &groups[i]);
 		take_user(table, row);
 	}
 }
@@ -198,9 +161,9 @@ static void depart(struct told_table *table, uint64_t look, int64_t t_ns)
 	for (size_t i = 0; i < table->n; i++) {
 		struct told_row *row = &table->items[i];
 		row->is_here = row->last_look == look;
-		bool left_unseen = row->state == TOLD_LEAVING && row->left_look == 0; // in an earlier life of ours
-		if (!row->is_here && (row->state == TOLD_HERE || left_unseen))
-			end_row(row, look, t_ns);
+		bool left_unseen = row->series.state == SERIES_LEAVING && row->series.left_look == 0; // in an earlier life of ours
+		if (!row->is_here && (row->series.state == SERIES_SHOWN || left_unseen))
+			series_leave(&row->series, look, t_ns);
 	}
 }
 
@@ -211,7 +174,7 @@ static void count_energy(struct told_table *table, const struct now *now)
 		struct told_row *row = &table->items[i];
 		if (!row->is_here)
 			continue;
-		bool is_told = row->state == TOLD_HERE;
+		bool is_told = row->series.state == SERIES_SHOWN;
 		for (int r = 0; r < NOW_RESOURCES; r++) {
 			*(is_told ? &row->energy_j[r] : &table->other_j[r]) += row->now.added_j[r];
 			inside_j[r] += row->now.added_j[r];
@@ -232,27 +195,26 @@ static void fold(struct told_table *table)
 {
 	struct told_row *first = NULL;
 	for (size_t i = 0; i < table->n; i++)
-		if (table->items[i].state == TOLD_LEAVING &&
-			(first == NULL || table->items[i].left_look < first->left_look))
+		if (table->items[i].series.state == SERIES_LEAVING &&
+			(first == NULL || table->items[i].series.left_look < first->series.left_look))
 			first = &table->items[i];
 	for (int r = 0; r < NOW_RESOURCES; r++)
 		table->other_j[r] += first->energy_j[r];
 	table->other_cpu_s += first->cpu_s;
 	memset(first->energy_j, 0, sizeof(first->energy_j));
 	first->cpu_s = 0;
-	first->state = TOLD_NOT;
+	first->series.state = SERIES_NONE;
 }
 
 void told_look(struct told_table *table, const struct now *now, uint64_t look)
 {
-	if (table->most == 0)
+	if (table->bounds.most == 0)
 		return;
-	ration_look(&table->ration, table->most, now->t_ns);
+	series_look(&table->bounds, now->t_ns);
 	arrive(table, now, look);
 	depart(table, look, now->t_ns);
-	give_rows(table);
-	swap_rows(table, look, now->t_ns);
-	for (size_t n = count(table, TOLD_LEAVING); n > table->most; n--)
+	give_rows(table, look, now->t_ns);
+	for (size_t n = series_count(SERIES_OF(table), SERIES_LEAVING); n > table->bounds.most; n--)
 		fold(table);
 	count_energy(table, now);
 }
@@ -261,7 +223,7 @@ void told_forget(struct told_table *table, const struct told_seen *seen)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		struct told_row *row = &table->items[i];
-		if (row->state == TOLD_LEAVING && told_was_seen(seen, row->left_look, row->left_ns))
-			row->state = TOLD_NOT;
+		if (row->series.state == SERIES_LEAVING && told_was_seen(seen, row->series.left_look, row->series.left_ns))
+			row->series.state = SERIES_NONE;
 	}
 }

@@ -14,7 +14,7 @@ static const char *const keys[NOW_RESOURCES] = {[NOW_CPU] = "cpu_j", [NOW_DRAM] 
 
 static bool has_row(const struct object_at *at)
 {
-	return ((const struct told_row *)at->data)->state != TOLD_NOT;
+	return ((const struct told_row *)at->data)->series.state != SERIES_NONE;
 }
 
 static const struct field row_fields[] = {
@@ -85,14 +85,14 @@ static void read_row(struct told_table *table, const json_t *object, size_t *roo
 		return;
 	read_counters(object, row->energy_j, &row->cpu_s);
 	text_copy(row->user, sizeof(row->user), user);
-	row->state = was_told ? TOLD_LEAVING : TOLD_NOT;
+	row->series.state = was_told ? SERIES_LEAVING : SERIES_NONE;
 }
 
 void told_read(struct told_table *table, const json_t *object)
 {
-	size_t i, room = 2 * table->most; // of those that were here, and that were leaving
+	size_t i, room = 2 * table->bounds.most; // of those that were here, and that were leaving
 	const json_t *row;
-	if (table->most == 0)
+	if (table->bounds.most == 0)
 		return;
 	read_counters(json_object_get(object, "other"), table->other_j, &table->other_cpu_s);
 	read_counters(json_object_get(object, "rest"), table->rest_j, &table->rest_cpu_s);

@@ -52,11 +52,11 @@ static const struct pid_row *row_of(const struct machine *m, pid_t pid)
 	return NULL;
 }
 
-static size_t count(const struct machine *m, enum told_state state)
+static size_t count(const struct machine *m, enum series_state state)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < m->table.n; i++)
-		n += m->table.items[i].state == state;
+		n += m->table.items[i].series.state == state;
 	return n;
 }
 
@@ -67,9 +67,9 @@ static void most_first(void **state)
 	for (pid_t pid = 1; pid <= 10; pid++)
 		use(&m, pid, pid, pid);
 	look(&m);
-	assert_int_equal(count(&m, TOLD_HERE), MOST);
+	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_null(row_of(&m, 6));
-	assert_int_equal(row_of(&m, 7)->state, TOLD_HERE);
+	assert_int_equal(row_of(&m, 7)->series.state, SERIES_SHOWN);
 	pids_finish(&m.table);
 }
 
@@ -81,9 +81,9 @@ static void rows_pass_on_rarely(void **state)
 	for (int s = 0; s < 600; s++) {
 		for (pid_t pid = 1; pid <= 10; pid++) // each look other ones come first, by little
 			use(&m, pid, 10 + (pid + s) % 10 * 0.5, s);
-		size_t before = count(&m, TOLD_LEAVING);
+		size_t before = count(&m, SERIES_LEAVING);
 		look(&m);
-		changes += count(&m, TOLD_LEAVING) - before;
+		changes += count(&m, SERIES_LEAVING) - before;
 		scraped(&m);
 	}
 	assert_int_equal(changes, 0);
@@ -93,7 +93,7 @@ static void rows_pass_on_rarely(void **state)
 		look(&m);
 		scraped(&m);
 	}
-	assert_int_equal(row_of(&m, 11)->state, TOLD_HERE);
+	assert_int_equal(row_of(&m, 11)->series.state, SERIES_SHOWN);
 	pids_finish(&m.table);
 }
 
@@ -105,7 +105,7 @@ static void told_until_seen(void **state)
 	look(&m);
 	use(&m, 1, (double)NAN, 12)->is_gone = true;
 	look(&m);
-	assert_int_equal(row_of(&m, 1)->state, TOLD_LEAVING);
+	assert_int_equal(row_of(&m, 1)->series.state, SERIES_LEAVING);
 	assert_true(row_of(&m, 1)->now.energy_j == 12);
 	use(&m, 1, 3, 1)->start_ticks = 9; // its number went to another of that name: that would be the same series
 	look(&m);
@@ -127,8 +127,8 @@ static void who_rests_has_no_row(void **state)
 		look(&m);
 		scraped(&m);
 	}
-	assert_int_equal(row_of(&m, 1)->state, TOLD_NOT);
-	assert_int_equal(row_of(&m, 2)->state, TOLD_HERE); // its series has no holes
+	assert_int_equal(row_of(&m, 1)->series.state, SERIES_NONE);
+	assert_int_equal(row_of(&m, 2)->series.state, SERIES_SHOWN); // its series has no holes
 	pids_finish(&m.table);
 }
 
@@ -145,7 +145,7 @@ static void a_fork_storm(void **state)
 		for (pid_t pid = born - BIRTHS; s > 0 && pid < born; pid++)
 			use(&m, pid, (double)NAN, 1)->is_gone = true;
 		look(&m);
-		assert_true(count(&m, TOLD_HERE) <= MOST && count(&m, TOLD_LEAVING) <= MOST);
+		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
 		assert_true(m.table.n <= MOST * (PIDS_SPARE + 2));
 		for (size_t i = 0; i < m.table.n; i++) // those that no look before has told
 			series += (size_t)m.table.items[i].now.pid > before;
@@ -153,8 +153,8 @@ static void a_fork_storm(void **state)
 			before = (size_t)m.table.items[i].now.pid > before ? (size_t)m.table.items[i].now.pid : before;
 		scraped(&m);
 	}
-	assert_true(series <= (SECONDS / 60 + 1) * RATION_LEAST);
-	assert_true(series >= RATION_LEAST);
+	assert_true(series <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
+	assert_true(series >= SERIES_NEW_LEAST);
 	pids_finish(&m.table);
 }
 
@@ -205,9 +205,9 @@ static void over_a_restart(void **state)
 	use(&later, 1, 0, 1.0 / 3 + 1);
 	use(&later, 2, 5, 1)->start_ticks = 8; // another has its number
 	look(&later);
-	assert_int_equal(row_of(&later, 1)->state, TOLD_HERE); // resting or not: it was told
-	assert_int_equal(row_of(&later, 2)->state, TOLD_LEAVING);
-	assert_true(row_of(&later, 2)->now.energy_j == 20 && row_of(&later, 3)->state == TOLD_LEAVING);
+	assert_int_equal(row_of(&later, 1)->series.state, SERIES_SHOWN); // resting or not: it was told
+	assert_int_equal(row_of(&later, 2)->series.state, SERIES_LEAVING);
+	assert_true(row_of(&later, 2)->now.energy_j == 20 && row_of(&later, 3)->series.state == SERIES_LEAVING);
 	free(kept);
 	pids_finish(&later.table);
 	// After another boot nobody is who he was.
@@ -215,7 +215,7 @@ static void over_a_restart(void **state)
 	pids_read(&later.table, array, false);
 	use(&later, 1, 5, 1);
 	look(&later);
-	assert_int_equal(row_of(&later, 1)->state, TOLD_LEAVING);
+	assert_int_equal(row_of(&later, 1)->series.state, SERIES_LEAVING);
 	free(pids_kept(&later.table, &n));
 	assert_int_equal(n, 0);
 	pids_finish(&later.table);

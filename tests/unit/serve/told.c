@@ -49,11 +49,11 @@ static void look(struct machine *m)
 	m->now.added[NOW_CPU] = (struct now_added){0};
 }
 
-static size_t count(const struct machine *m, enum told_state state)
+static size_t count(const struct machine *m, enum series_state state)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < m->table.n; i++)
-		n += m->table.items[i].state == state;
+		n += m->table.items[i].series.state == state;
 	return n;
 }
 
@@ -79,7 +79,7 @@ static void no_more_than_allowed(void **state)
 	for (size_t i = 0; i < GROUPS; i++)
 		use(&m, i, 1);
 	look(&m);
-	assert_int_equal(count(&m, TOLD_HERE), MOST);
+	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_near(m.table.other_j[NOW_CPU], GROUPS - MOST);
 	assert_near(sum_j(&m), m.given_j);
 	told_finish(&m.table);
@@ -97,12 +97,12 @@ static void a_storm_of_short_ones(void **state)
 			snprintf(m.groups[i].name, sizeof(m.groups[i].name), "/run-%zu.scope", s * GROUPS + i);
 		}
 		look(&m);
-		told += count(&m, TOLD_HERE);
+		told += count(&m, SERIES_SHOWN);
 		told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
 		assert_near(m.table.other_j[NOW_CPU],
 			m.given_j - (double)told); // those that were told had a joule each
 	}
-	assert_true(told >= RATION_LEAST && told <= (SECONDS / 60 + 1) * RATION_LEAST);
+	assert_true(told >= SERIES_NEW_LEAST && told <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
 	told_finish(&m.table);
 }
 
@@ -116,8 +116,8 @@ static void who_uses_more_gets_a_row(void **state)
 		look(&m);
 		told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
 	}
-	assert_int_equal(row_of(&m, 5)->state, TOLD_HERE);
-	assert_int_equal(count(&m, TOLD_HERE), MOST);
+	assert_int_equal(row_of(&m, 5)->series.state, SERIES_SHOWN);
+	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_near(sum_j(&m), m.given_j);
 	told_finish(&m.table);
 }
@@ -129,13 +129,13 @@ static void told_until_seen(void **state)
 	use(&m, 0, 7);
 	look(&m);
 	look(&m); // it has ended
-	assert_int_equal(row_of(&m, 0)->state, TOLD_LEAVING);
+	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
 	told_forget(&m.table, &(struct told_seen){1, INT64_MAX}); // what was scraped was the look before
-	assert_int_equal(row_of(&m, 0)->state, TOLD_LEAVING);
+	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
 	told_forget(&m.table, &(struct told_seen){0, INT64_MAX}); // nobody scrapes
-	assert_int_equal(row_of(&m, 0)->state, TOLD_LEAVING);
+	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
 	told_forget(&m.table, &(struct told_seen){2, INT64_MAX});
-	assert_int_equal(row_of(&m, 0)->state, TOLD_NOT);
+	assert_int_equal(row_of(&m, 0)->series.state, SERIES_NONE);
 	use(&m, 0, 3);
 	look(&m); // it is back: its counter goes on
 	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 10);
@@ -178,7 +178,7 @@ static void any_history(void **state)
 		look(&m);
 		if (dice(&seed) % 3 == 0)
 			told_forget(&m.table, &(struct told_seen){m.look - dice(&seed) % 4, INT64_MAX});
-		assert_true(count(&m, TOLD_HERE) <= MOST && count(&m, TOLD_LEAVING) <= MOST);
+		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
 		assert_true(m.table.n <= GROUPS + (size_t)MOST * 4);
 	}
 	told_finish(&m.table);
@@ -218,12 +218,12 @@ static void over_a_restart(void **state)
 	told_read(&later.table, object);
 	json_decref(object);
 	assert_true(sum_j(&later) == sum_j(&m)); // to the last bit
-	assert_int_equal(count(&later, TOLD_LEAVING), MOST);
+	assert_int_equal(count(&later, SERIES_LEAVING), MOST);
 	told_forget(&later.table, &(struct told_seen){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
 	use(&later, 0, 1);
 	look(&later);
-	assert_int_equal(row_of(&later, 0)->state, TOLD_HERE);
-	assert_int_equal(row_of(&later, 1)->state, TOLD_LEAVING); // it ended meanwhile, and nobody has scraped that
+	assert_int_equal(row_of(&later, 0)->series.state, SERIES_SHOWN);
+	assert_int_equal(row_of(&later, 1)->series.state, SERIES_LEAVING); // it ended meanwhile, and nobody has scraped that
 	assert_near(row_of(&later, 0)->energy_j[NOW_CPU], 1.0 / 3 + 1);
 	buf_finish(&text);
 	told_finish(&m.table);
