@@ -257,7 +257,7 @@ void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
 		n_living--;
 	struct crowd living = {now->processes, marks, n_living},
 		     gone = {now->processes + n_living, marks + n_living, now->n_processes - n_living};
-	series_look(&table->bounds, now->t_ns);
+	series_begin_look(&table->bounds, now->t_ns);
 	for (size_t i = 0; i < table->n; i++)
 		follow(table, &table->items[i], &living, &gone, now, look);
 	send_resting_away(table, look, now->t_ns);

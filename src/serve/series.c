@@ -34,7 +34,7 @@ void series_leave(struct series *series, uint64_t look, int64_t t_ns)
 	series->left_ns = t_ns;
 }
 
-void series_look(struct series_bounds *bounds, int64_t t_ns)
+void series_begin_look(struct series_bounds *bounds, int64_t t_ns)
 {
 	const double whole = fmax(NEW_PARTS * (double)bounds->most, SERIES_NEW_LEAST), minute_ns = 60e9;
 	double grown = bounds->new_left + whole * (double)(t_ns - bounds->looked_ns) / minute_ns;

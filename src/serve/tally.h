@@ -50,7 +50,7 @@ size_t series_count(struct series_list list, enum series_state state);
 struct series *series_weakest(struct series_list list); // shown, of the least recent use; NULL: none is shown
 void series_leave(struct series *series, uint64_t look, int64_t t_ns);
 // A look begins.
-void series_look(struct series_bounds *bounds, int64_t t_ns);
+void series_begin_look(struct series_bounds *bounds, int64_t t_ns);
 // Takes one of the new series of this minute. False: there are none left.
 bool series_take_new(struct series_bounds *bounds);
 // Whether one of that recent use may be shown; the weakest leaves for it if need be.

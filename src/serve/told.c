@@ -210,7 +210,7 @@ void told_look(struct told_table *table, const struct now *now, uint64_t look)
 {
 	if (table->bounds.most == 0)
 		return;
-	series_look(&table->bounds, now->t_ns);
+	series_begin_look(&table->bounds, now->t_ns);
 	arrive(table, now, look);
 	depart(table, look, now->t_ns);
 	give_rows(table, look, now->t_ns);
