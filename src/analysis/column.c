@@ -1,6 +1,5 @@
 #include "analysis/column.h"
 
-#include "analysis/energy/attribute.h"
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "energy/slice.h"

@@ -25,8 +25,6 @@ struct windows {
 	double most_cores; // that the target had at once, as far as windows show it; at least 1
 };
 
-enum { WINDOW_MIN_MS = 95 }; // 100 ms but for the jitter of the sampler's ticks
-
 int windows_make(const struct run *run, struct arena *arena, struct windows *ret_windows); // -ENOMEM
 // The window that speaks for an instant. There must be one at least.
 const struct window *windows_find(const struct windows *windows, int64_t t_ns);

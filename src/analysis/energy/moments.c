@@ -1,4 +1,4 @@
-#include "analysis/block/moments.h"
+#include "analysis/energy/moments.h"
 
 #include "base/util.h"
 

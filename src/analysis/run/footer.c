@@ -1,5 +1,5 @@
-#include "analysis/footer.h"
 
+#include "analysis/run/internal.h"
 #include "energy/slice.h"
 #include "base/sums.h"
 #include "base/util.h"

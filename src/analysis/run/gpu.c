@@ -1,5 +1,5 @@
-#include "analysis/gpu.h"
 
+#include "analysis/run/internal.h"
 #include "energy/curve.h"
 #include "analysis/facts.h"
 #include "energy/slice.h"

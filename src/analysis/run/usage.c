@@ -1,5 +1,5 @@
-#include "analysis/usage.h"
 
+#include "analysis/run/internal.h"
 #include "analysis/facts.h"
 #include "energy/slice.h"
 #include "analysis/stats.h"
