@@ -11,20 +11,20 @@ enum {
 	RECENT_S = 60    // over which recent use fades
 };
 
-void told_init(struct told_table *table, enum now_grouping grouping, size_t most)
+void group_rows_init(struct group_rows *table, enum now_grouping grouping, size_t most)
 {
-	*table = (struct told_table){.grouping = grouping, .bounds = {.most = most}};
+	*table = (struct group_rows){.grouping = grouping, .bounds = {.most = most}};
 }
 
-void told_finish(struct told_table *table)
+void group_rows_finish(struct group_rows *table)
 {
 	free(table->items);
-	*table = (struct told_table){0};
+	*table = (struct group_rows){0};
 }
 
 /* ---- who is who ---- */
 
-static struct told_row *find(struct told_table *table, const char *name, uint32_t hash)
+static struct group_row *find(struct group_rows *table, const char *name, uint32_t hash)
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (table->items[i].hash == hash && strcmp(table->items[i].name, name) == 0)
@@ -32,17 +32,17 @@ static struct told_row *find(struct told_table *table, const char *name, uint32_
 	return NULL;
 }
 
-static void drop(struct told_table *table, size_t i)
+static void drop(struct group_rows *table, size_t i)
 {
 	table->items[i] = table->items[--table->n];
 }
 
 // Those that have no row and are not here are only remembered: the one that left first makes room.
-static void drop_oldest(struct told_table *table)
+static void drop_oldest(struct group_rows *table)
 {
 	size_t oldest = table->n;
 	for (size_t i = 0; i < table->n; i++) {
-		const struct told_row *row = &table->items[i];
+		const struct group_row *row = &table->items[i];
 		if (row->is_here || row->series.state != SERIES_NONE)
 			continue;
 		if (oldest == table->n || row->last_look < table->items[oldest].last_look)
@@ -52,20 +52,20 @@ static void drop_oldest(struct told_table *table)
 		drop(table, oldest);
 }
 
-struct told_row *told_add(struct told_table *table, const char *name)
+struct group_row *group_rows_add(struct group_rows *table, const char *name)
 {
 	const uint32_t hash = fnv_u32(FNV_START_U32, name, strlen(name));
-	struct told_row *row = find(table, name, hash);
+	struct group_row *row = find(table, name, hash);
 	if (row != NULL)
 		return row;
 	if (table->n >= table->bounds.most * SPARE)
 		drop_oldest(table);
-	struct told_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	struct group_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)
 		return NULL;
 	table->items = larger;
 	row = &larger[table->n++];
-	*row = (struct told_row){.hash = hash};
+	*row = (struct group_row){.hash = hash};
 	text_copy(row->name, sizeof(row->name), name);
 	return row;
 }
@@ -73,7 +73,7 @@ struct told_row *told_add(struct told_table *table, const char *name)
 /* ---- whose a job is ---- */
 
 // Once: a row whose user changed would be another series.
-static void find_user(struct told_row *row, uid_t uid)
+static void find_user(struct group_row *row, uid_t uid)
 {
 	struct passwd entry, *found = NULL;
 	char text[4096];
@@ -83,7 +83,7 @@ static void find_user(struct told_row *row, uid_t uid)
 		snprintf(row->user, sizeof(row->user), "%u", (unsigned int)uid);
 }
 
-static void take_user(const struct told_table *table, struct told_row *row)
+static void take_user(const struct group_rows *table, struct group_row *row)
 {
 	if (table->grouping != NOW_JOBS || row->user[0] != '\0' || row->now.uid == (uid_t)-1)
 		return;
@@ -91,7 +91,7 @@ static void take_user(const struct told_table *table, struct told_row *row)
 		find_user(row, row->now.uid);
 }
 
-bool told_has_row(const struct told_table *table, const struct told_row *row)
+bool group_row_is_shown(const struct group_rows *table, const struct group_row *row)
 {
 	if (row->series.state == SERIES_NONE)
 		return false;
@@ -102,11 +102,11 @@ bool told_has_row(const struct told_table *table, const struct told_row *row)
 
 /* ---- who has a row ---- */
 
-static struct told_row *strongest_without(struct told_table *table)
+static struct group_row *strongest_without(struct group_rows *table)
 {
-	struct told_row *strongest = NULL;
+	struct group_row *strongest = NULL;
 	for (size_t i = 0; i < table->n; i++) {
-		struct told_row *row = &table->items[i];
+		struct group_row *row = &table->items[i];
 		bool is_candidate = row->is_here && row->series.state != SERIES_SHOWN;
 		if (is_candidate && (strongest == NULL || row->series.recent > strongest->series.recent))
 			strongest = row;
@@ -114,9 +114,9 @@ static struct told_row *strongest_without(struct told_table *table)
 	return strongest;
 }
 
-static void give_rows(struct told_table *table, uint64_t look, int64_t t_ns)
+static void give_rows(struct group_rows *table, uint64_t look, int64_t t_ns)
 {
-	struct told_row *row;
+	struct group_row *row;
 	while ((row = strongest_without(table)) != NULL && table->bounds.new_left >= 1 &&
 		series_make_room(&table->bounds, SERIES_OF(table), row->series.recent, look, t_ns)) {
 		series_take_new(&table->bounds);
@@ -137,14 +137,14 @@ static double use_of(const struct now *now, const struct now_group *group)
 	return is_metered ? use_j : group->added_cpu_s;
 }
 
-static void arrive(struct told_table *table, const struct now *now, uint64_t look)
+static void arrive(struct group_rows *table, const struct now *now, uint64_t look)
 {
 	const struct now_group *groups = now->groups[table->grouping];
 	double fade = now->dt_s > 0 ? exp(-now->dt_s / RECENT_S) : 1;
 	for (size_t i = 0; i < table->n; i++)
 		table->items[i].series.recent *= fade;
 	for (size_t i = 0; i < now->n_groups[table->grouping]; i++) {
-		struct told_row *row = groups[i].processes > 0 ? told_add(table, groups[i].name) : NULL;
+		struct group_row *row = groups[i].processes > 0 ? group_rows_add(table, groups[i].name) : NULL;
 		if (row == NULL)
 			continue;
 		row->is_here = true;
@@ -156,10 +156,10 @@ static void arrive(struct told_table *table, const struct now *now, uint64_t loo
 	}
 }
 
-static void depart(struct told_table *table, uint64_t look, int64_t t_ns)
+static void depart(struct group_rows *table, uint64_t look, int64_t t_ns)
 {
 	for (size_t i = 0; i < table->n; i++) {
-		struct told_row *row = &table->items[i];
+		struct group_row *row = &table->items[i];
 		row->is_here = row->last_look == look;
 		bool left_unseen = row->series.state == SERIES_LEAVING && row->series.left_look == 0; // in an earlier life of ours
 		if (!row->is_here && (row->series.state == SERIES_SHOWN || left_unseen))
@@ -167,11 +167,11 @@ static void depart(struct told_table *table, uint64_t look, int64_t t_ns)
 	}
 }
 
-static void count_energy(struct told_table *table, const struct now *now)
+static void count_energy(struct group_rows *table, const struct now *now)
 {
 	double inside_j[NOW_RESOURCES] = {0}, inside_cpu_s = 0;
 	for (size_t i = 0; i < table->n; i++) {
-		struct told_row *row = &table->items[i];
+		struct group_row *row = &table->items[i];
 		if (!row->is_here)
 			continue;
 		bool is_told = row->series.state == SERIES_SHOWN;
@@ -191,9 +191,9 @@ static void count_energy(struct told_table *table, const struct now *now)
 }
 
 // Nobody scrapes, and more have ended than may be told: what the first of them used is "other".
-static void fold(struct told_table *table)
+static void fold(struct group_rows *table)
 {
-	struct told_row *first = NULL;
+	struct group_row *first = NULL;
 	for (size_t i = 0; i < table->n; i++)
 		if (table->items[i].series.state == SERIES_LEAVING &&
 			(first == NULL || table->items[i].series.left_look < first->series.left_look))
@@ -206,7 +206,7 @@ static void fold(struct told_table *table)
 	first->series.state = SERIES_NONE;
 }
 
-void told_look(struct told_table *table, const struct now *now, uint64_t look)
+void group_rows_look(struct group_rows *table, const struct now *now, uint64_t look)
 {
 	if (table->bounds.most == 0)
 		return;
@@ -219,11 +219,11 @@ void told_look(struct told_table *table, const struct now *now, uint64_t look)
 	count_energy(table, now);
 }
 
-void told_forget(struct told_table *table, const struct told_seen *seen)
+void group_rows_forget(struct group_rows *table, const struct scraped *seen)
 {
 	for (size_t i = 0; i < table->n; i++) {
-		struct told_row *row = &table->items[i];
-		if (row->series.state == SERIES_LEAVING && told_was_seen(seen, row->series.left_look, row->series.left_ns))
+		struct group_row *row = &table->items[i];
+		if (row->series.state == SERIES_LEAVING && was_scraped(seen, row->series.left_look, row->series.left_ns))
 			row->series.state = SERIES_NONE;
 	}
 }

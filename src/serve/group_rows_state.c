@@ -14,30 +14,30 @@ static const char *const keys[NOW_RESOURCES] = {[NOW_CPU] = "cpu_j", [NOW_DRAM] 
 
 static bool has_row(const struct object_at *at)
 {
-	return ((const struct told_row *)at->data)->series.state != SERIES_NONE;
+	return ((const struct group_row *)at->data)->series.state != SERIES_NONE;
 }
 
 static const struct field row_fields[] = {
-	FIELD(struct told_row, name, NULL, "id of the job, path of the cgroup", .known = true),
-	FIELD(struct told_row, user, NULL, "user of the job", .known = true),
+	FIELD(struct group_row, name, NULL, "id of the job, path of the cgroup", .known = true),
+	FIELD(struct group_row, user, NULL, "user of the job", .known = true),
 	FIELD_BOOLEAN("told", has_row, NULL, "whether it has a row in the metrics"),
-	COUNTERS(struct told_row, energy_j, cpu_s),
+	COUNTERS(struct group_row, energy_j, cpu_s),
 };
 static const struct object_type row_type = OBJECT_TYPE("group", "A job or a cgroup.", row_fields);
 
-#define T struct told_table
+#define T struct group_rows
 static const struct field other_fields[] = {COUNTERS(T, other_j, other_cpu_s)};
 static const struct object_type other_type = OBJECT_TYPE("other", "Groups without a row.", other_fields);
 static const struct field rest_fields[] = {COUNTERS(T, rest_j, rest_cpu_s)};
 static const struct object_type rest_type = OBJECT_TYPE("rest", "Processes in no group.", rest_fields);
 
-static const struct field told_fields[] = {
+static const struct field group_rows_fields[] = {
 	FIELD_HERE("other", &other_type, "groups without a row"),
 	FIELD_HERE("rest", &rest_type, "processes in no group"),
 	FIELD_ITEMS(T, "rows", items, n, &row_type, "groups"),
 };
 #undef T
-const struct object_type told_type = OBJECT_TYPE("groups", "Counters of groups.", told_fields);
+const struct object_type group_rows_type = OBJECT_TYPE("groups", "Counters of groups.", group_rows_fields);
 // clang-format on
 
 /* ---- reading ---- */
@@ -57,7 +57,7 @@ static void read_counters(const json_t *object, double *energy_j, double *cpu_s)
 }
 
 // There were more rows then, or the file is not ours.
-static void add_to_other(struct told_table *table, const json_t *object)
+static void add_to_other(struct group_rows *table, const json_t *object)
 {
 	double energy_j[NOW_RESOURCES], cpu_s;
 	read_counters(object, energy_j, &cpu_s);
@@ -68,7 +68,7 @@ static void add_to_other(struct told_table *table, const json_t *object)
 
 /* What was told is told on, until it has been scraped again or is seen to be here: it left before anybody looked. Who scraped it last
  * is not known. */
-static void read_row(struct told_table *table, const json_t *object, size_t *room)
+static void read_row(struct group_rows *table, const json_t *object, size_t *room)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
 	const char *user = json_string_value(json_object_get(object, "user"));
@@ -80,7 +80,7 @@ static void read_row(struct told_table *table, const json_t *object, size_t *roo
 		return;
 	}
 	*room -= was_told;
-	struct told_row *row = told_add(table, name);
+	struct group_row *row = group_rows_add(table, name);
 	if (row == NULL)
 		return;
 	read_counters(object, row->energy_j, &row->cpu_s);
@@ -88,7 +88,7 @@ static void read_row(struct told_table *table, const json_t *object, size_t *roo
 	row->series.state = was_told ? SERIES_LEAVING : SERIES_NONE;
 }
 
-void told_read(struct told_table *table, const json_t *object)
+void group_rows_read(struct group_rows *table, const json_t *object)
 {
 	size_t i, room = 2 * table->bounds.most; // of those that were here, and that were leaving
 	const json_t *row;

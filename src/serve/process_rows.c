@@ -9,18 +9,18 @@ enum {
 	RECENT_S = 60,  // over which recent use is the mean
 };
 
-void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments)
+void process_rows_init(struct process_rows *table, size_t most, enum now_arguments arguments)
 {
-	*table = (struct pid_table){.bounds = {.most = most}, .arguments = arguments};
+	*table = (struct process_rows){.bounds = {.most = most}, .arguments = arguments};
 }
 
-void pids_finish(struct pid_table *table)
+void process_rows_finish(struct process_rows *table)
 {
 	free(table->items);
-	*table = (struct pid_table){0};
+	*table = (struct process_rows){0};
 }
 
-static void drop(struct pid_table *table, size_t i)
+static void drop(struct process_rows *table, size_t i)
 {
 	table->items[i] = table->items[--table->n];
 }
@@ -46,9 +46,9 @@ static bool used_less(const struct now_process *left, const struct now_process *
 	return l != r ? l < r : left->cpu_ns < right->cpu_ns;
 }
 
-static struct pid_row *least_used(struct pid_table *table, enum series_state state)
+static struct process_row *least_used(struct process_rows *table, enum series_state state)
 {
-	struct pid_row *least = NULL;
+	struct process_row *least = NULL;
 	for (size_t i = 0; i < table->n; i++)
 		if (table->items[i].series.state == state && (least == NULL || used_less(&table->items[i].now, &least->now)))
 			least = &table->items[i];
@@ -57,41 +57,41 @@ static struct pid_row *least_used(struct pid_table *table, enum series_state sta
 
 /* ---- rows ---- */
 
-bool pids_is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command)
+bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid, const char *command)
 {
 	for (size_t i = 0; i < table->n; i++) {
-		const struct pid_row *row = &table->items[i];
+		const struct process_row *row = &table->items[i];
 		if (row != but && row->now.pid == pid && strcmp(row->now.command, command) == 0)
 			return true;
 	}
 	return false;
 }
 
-static struct pid_row *add_row(struct pid_table *table, const struct now_process *process, int64_t t_ns)
+static struct process_row *add_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
 {
-	if (pids_is_taken(table, NULL, process->pid, process->command))
+	if (process_rows_is_taken(table, NULL, process->pid, process->command))
 		return NULL;
-	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	struct process_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)
 		return NULL;
 	table->items = larger;
-	struct pid_row *row = &larger[table->n++];
-	*row = (struct pid_row){.now = *process, .series.recent = use_of(process), .worked_ns = t_ns};
+	struct process_row *row = &larger[table->n++];
+	*row = (struct process_row){.now = *process, .series.recent = use_of(process), .worked_ns = t_ns};
 	return row;
 }
 
-static void keep_name(const struct pid_table *table, struct pid_row *row, struct now_process *seen, int64_t t_ns)
+static void keep_name(const struct process_rows *table, struct process_row *row, struct now_process *seen, int64_t t_ns)
 {
 	if (row->series.state == SERIES_NONE || strcmp(row->now.command, seen->command) == 0)
 		return;
 	bool is_early = row->named_ns > 0 && t_ns - row->named_ns < RENAME_S * NS_PER_S;
-	if (is_early || pids_is_taken(table, row, seen->pid, seen->command))
+	if (is_early || process_rows_is_taken(table, row, seen->pid, seen->command))
 		text_copy(seen->command, sizeof(seen->command), row->now.command);
 	else
 		row->named_ns = t_ns;
 }
 
-static void refresh(const struct pid_table *table, struct pid_row *row, const struct now_process *process,
+static void refresh(const struct process_rows *table, struct process_row *row, const struct now_process *process,
 	const struct now *now)
 {
 	struct now_process seen = *process;
@@ -124,7 +124,7 @@ static const struct now_process *find(const struct crowd *crowd, const struct no
 	return is_it ? &crowd->items[at] : NULL;
 }
 
-static void follow(struct pid_table *table, struct pid_row *row, struct crowd *living, struct crowd *gone,
+static void follow(struct process_rows *table, struct process_row *row, struct crowd *living, struct crowd *gone,
 	const struct now *now, uint64_t look)
 {
 	const struct now_process *process = row->now.is_gone ? NULL : find(living, &row->now);
@@ -181,28 +181,28 @@ static const struct now_process **rank(const struct crowd *crowd, bool (*is_wort
 	return ranked;
 }
 
-static void take_ended(struct pid_table *table, const struct crowd *gone, const struct now *now, uint64_t look)
+static void take_ended(struct process_rows *table, const struct crowd *gone, const struct now *now, uint64_t look)
 {
 	size_t n;
 	const struct now_process **ranked = rank(gone, used_any, by_used, &n);
 	for (size_t i = 0; i < n && i < table->bounds.most && series_take_new(&table->bounds); i++) {
-		struct pid_row *row = add_row(table, ranked[i], now->t_ns);
+		struct process_row *row = add_row(table, ranked[i], now->t_ns);
 		if (row != NULL)
 			series_leave(&row->series, look, now->t_ns);
 	}
 	free(ranked);
 }
 
-static void send_resting_away(struct pid_table *table, uint64_t look, int64_t t_ns)
+static void send_resting_away(struct process_rows *table, uint64_t look, int64_t t_ns)
 {
 	for (size_t i = 0; i < table->n; i++) {
-		struct pid_row *row = &table->items[i];
+		struct process_row *row = &table->items[i];
 		if (row->series.state == SERIES_SHOWN && t_ns - row->worked_ns > REST_S * NS_PER_S)
 			series_leave(&row->series, look, t_ns);
 	}
 }
 
-static struct pid_row *remembered(struct pid_table *table, const struct now_process *process)
+static struct process_row *remembered(struct process_rows *table, const struct now_process *process)
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (table->items[i].series.state == SERIES_NONE && table->items[i].now.pid == process->pid &&
@@ -212,10 +212,10 @@ static struct pid_row *remembered(struct pid_table *table, const struct now_proc
 }
 
 // False: no more of them in this minute.
-static bool give_row(struct pid_table *table, const struct now_process *process, int64_t t_ns)
+static bool give_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
 {
-	struct pid_row *row = remembered(table, process);
-	if (row != NULL && pids_is_taken(table, row, process->pid, process->command))
+	struct process_row *row = remembered(table, process);
+	if (row != NULL && process_rows_is_taken(table, row, process->pid, process->command))
 		return true;
 	if (row == NULL && !series_take_new(&table->bounds))
 		return false;
@@ -226,7 +226,7 @@ static bool give_row(struct pid_table *table, const struct now_process *process,
 	return true;
 }
 
-static void give_rows(struct pid_table *table, const struct crowd *living, const struct now *now, uint64_t look)
+static void give_rows(struct process_rows *table, const struct crowd *living, const struct now *now, uint64_t look)
 {
 	size_t n;
 	const struct now_process **ranked = rank(living, works, by_use, &n);
@@ -239,13 +239,13 @@ static void give_rows(struct pid_table *table, const struct crowd *living, const
 /* ---- a look ---- */
 
 // A row that was not scraped in time, or of one that lives without: what used least goes first.
-static void bound(struct pid_table *table, enum series_state state, size_t most)
+static void bound(struct process_rows *table, enum series_state state, size_t most)
 {
 	for (size_t n = series_count(SERIES_OF(table), state); n > most; n--)
 		drop(table, (size_t)(least_used(table, state) - table->items));
 }
 
-void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
+void process_rows_look(struct process_rows *table, const struct now *now, uint64_t look)
 {
 	if (table->bounds.most == 0)
 		return;
@@ -265,15 +265,15 @@ void pids_look(struct pid_table *table, const struct now *now, uint64_t look)
 	take_ended(table, &gone, now, look);
 	bound(table, SERIES_SHOWN, table->bounds.most);
 	bound(table, SERIES_LEAVING, table->bounds.most);
-	bound(table, SERIES_NONE, table->bounds.most * PIDS_SPARE);
+	bound(table, SERIES_NONE, table->bounds.most * PROCESS_ROWS_SPARE);
 	free(marks);
 }
 
-void pids_forget(struct pid_table *table, const struct told_seen *seen)
+void process_rows_forget(struct process_rows *table, const struct scraped *seen)
 {
 	for (size_t i = table->n; i-- > 0;) {
-		struct pid_row *row = &table->items[i];
-		if (row->series.state != SERIES_LEAVING || !told_was_seen(seen, row->series.left_look, row->series.left_ns))
+		struct process_row *row = &table->items[i];
+		if (row->series.state != SERIES_LEAVING || !was_scraped(seen, row->series.left_look, row->series.left_ns))
 			continue;
 		row->series.state = SERIES_NONE;
 		if (row->now.is_gone)

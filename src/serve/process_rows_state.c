@@ -5,17 +5,17 @@
 
 static int64_t uid(const struct object_at *at)
 {
-	const struct pid_row *row = at->data;
+	const struct process_row *row = at->data;
 	return row->now.uid != (uid_t)-1 ? (int64_t)row->now.uid : VALUE_MISSING;
 }
 
 static bool has_row(const struct object_at *at)
 {
-	return ((const struct pid_row *)at->data)->series.state != SERIES_NONE;
+	return ((const struct process_row *)at->data)->series.state != SERIES_NONE;
 }
 
 // clang-format off
-#define P struct pid_row
+#define P struct process_row
 static const struct field row_fields[] = {
 	FIELD_AS(P, "pid", now.pid, NULL, "process id"),
 	FIELD_AS(P, "start_ticks", now.start_ticks, NULL, "when it started, in ticks since boot"),
@@ -30,8 +30,8 @@ static const struct field row_fields[] = {
 #undef P
 static const struct object_type row_type = OBJECT_TYPE("kept_process", "A process.", row_fields);
 
-static const struct field pids_fields[] = {FIELD_ITEMS(struct pid_table, NULL, items, n, &row_type, "processes")};
-const struct object_type pids_type = OBJECT_TYPE("kept_processes", "Processes.", pids_fields);
+static const struct field process_rows_fields[] = {FIELD_ITEMS(struct process_rows, NULL, items, n, &row_type, "processes")};
+const struct object_type process_rows_type = OBJECT_TYPE("kept_processes", "Processes.", process_rows_fields);
 // clang-format on
 
 /* ---- reading ---- */
@@ -52,7 +52,7 @@ static int64_t take_count(const json_t *object, const char *key, int64_t most)
 
 /* As the looks of this server show it: the one before may have shown more (a token, an earlier version). A kernel thread has a name in
  * brackets and nothing to hide. */
-static bool take_command(const struct pid_table *table, const json_t *object, struct now_process *process)
+static bool take_command(const struct process_rows *table, const json_t *object, struct now_process *process)
 {
 	const char *command = json_string_value(json_object_get(object, "command"));
 	struct redactor redactor = {0};
@@ -79,11 +79,11 @@ static uid_t take_uid(const json_t *object)
 }
 
 /* What was told is told on, until it is seen to live or has been scraped again: it ended before anybody looked. */
-static void read_row(struct pid_table *table, const json_t *object, bool same_boot)
+static void read_row(struct process_rows *table, const json_t *object, bool same_boot)
 {
 	const double none = (double)NAN;
 	int64_t pid = take_count(object, "pid", INT32_MAX), start_ticks = take_count(object, "start_ticks", INT64_MAX);
-	struct pid_row row = {
+	struct process_row row = {
 		.now = {.pid = (pid_t)pid,
 			.start_ticks = (uint64_t)start_ticks,
 			.uid = take_uid(object),
@@ -99,20 +99,20 @@ static void read_row(struct pid_table *table, const json_t *object, bool same_bo
 		.series.state = json_is_true(json_object_get(object, "told")) ? SERIES_LEAVING : SERIES_NONE,
 	};
 	if (pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) || !take_command(table, object, &row.now) ||
-		(row.now.is_gone && row.series.state == SERIES_NONE) || pids_is_taken(table, NULL, row.now.pid, row.now.command))
+		(row.now.is_gone && row.series.state == SERIES_NONE) || process_rows_is_taken(table, NULL, row.now.pid, row.now.command))
 		return;
-	struct pid_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	struct process_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
 	if (larger == NULL)
 		return;
 	table->items = larger;
 	larger[table->n++] = row;
 }
 
-void pids_read(struct pid_table *table, const json_t *array, bool same_boot)
+void process_rows_read(struct process_rows *table, const json_t *array, bool same_boot)
 {
 	size_t i;
 	const json_t *row;
-	json_array_foreach(array, i, row) if (table->n < table->bounds.most * (PIDS_SPARE + 2))
+	json_array_foreach(array, i, row) if (table->n < table->bounds.most * (PROCESS_ROWS_SPARE + 2))
 		read_row(table, row, same_boot);
 }
 
@@ -124,7 +124,7 @@ static int by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-struct now_kept_process *pids_kept(const struct pid_table *table, size_t *ret_n)
+struct now_kept_process *process_rows_kept(const struct process_rows *table, size_t *ret_n)
 {
 	struct now_kept_process *kept = calloc_array(table->n, sizeof(*kept));
 	size_t n = 0;

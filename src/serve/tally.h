@@ -59,12 +59,12 @@ bool series_make_room(struct series_bounds *bounds, struct series_list list, dou
 /* Series of the jobs, or of the cgroups, of this machine. Those without a row are summed up as "other", and what is in none of them is the
  * "rest", so each joule attributed to processes counts in one row. Counters begin at 0 with the job and never fall. */
 
-enum { TOLD_USER_SIZE = 64 };
+enum { GROUP_USER_SIZE = 64 };
 
-struct told_row {
+struct group_row {
 	struct series series;
 	char name[NOW_GROUP_SIZE];
-	char user[TOLD_USER_SIZE]; // of a job; "": not known, or not yet
+	char user[GROUP_USER_SIZE]; // of a job; "": not known, or not yet
 	bool is_here;                   // it has processes
 	uint64_t last_look;             // the last at which it had
 	int64_t looks;                  // at how many it had
@@ -74,74 +74,74 @@ struct told_row {
 	uint32_t hash;
 };
 
-struct told_table {
+struct group_rows {
 	enum now_grouping grouping;
 	struct series_bounds bounds;
-	struct told_row *items; // owned
+	struct group_row *items; // owned
 	size_t n, room;
 	double other_j[NOW_RESOURCES], other_cpu_s; // of those without a row
 	double rest_j[NOW_RESOURCES], rest_cpu_s;   // of what is in none
 };
 
 // What everybody has got who is to get it: whatever was last told at this look, and before this time.
-struct told_seen {
+struct scraped {
 	uint64_t look;
 	int64_t t_ns;
 };
 
 // What was told in an earlier life of ours (look 0) has been seen by nobody in this one.
-static inline bool told_was_seen(const struct told_seen *seen, uint64_t left_look, int64_t left_ns)
+static inline bool was_scraped(const struct scraped *seen, uint64_t left_look, int64_t left_ns)
 {
 	return left_look > 0 && left_look <= seen->look && left_ns <= seen->t_ns;
 }
 
-void told_init(struct told_table *table, enum now_grouping grouping, size_t most);
-void told_finish(struct told_table *table);
-void told_look(struct told_table *table, const struct now *now, uint64_t look);
-void told_forget(struct told_table *table, const struct told_seen *seen);
+void group_rows_init(struct group_rows *table, enum now_grouping grouping, size_t most);
+void group_rows_finish(struct group_rows *table);
+void group_rows_look(struct group_rows *table, const struct now *now, uint64_t look);
+void group_rows_forget(struct group_rows *table, const struct scraped *seen);
 // False: the row is not to be told (yet): a job of which it is not known whose it is.
-bool told_has_row(const struct told_table *table, const struct told_row *row);
+bool group_row_is_shown(const struct group_rows *table, const struct group_row *row);
 
-/* ---- over restarts (told_state.c) ---- */
+/* ---- over restarts (group_rows_state.c) ---- */
 
-extern const struct object_type told_type; // data: struct told_table
-void told_read(struct told_table *table, const json_t *object); // whatever of it can be used
-struct told_row *told_add(struct told_table *table,
+extern const struct object_type group_rows_type; // data: struct group_rows
+void group_rows_read(struct group_rows *table, const json_t *object); // whatever of it can be used
+struct group_row *group_rows_add(struct group_rows *table,
 	const char *name); // the one of this name, made if need be; NULL: no memory
 
 /* Series of processes. Counters go on over restarts. */
 
 enum {
-	PIDS_SPARE = 4
+	PROCESS_ROWS_SPARE = 4
 }; // so many times `most` are remembered that live and have no row any more, should they get one again
 
-struct pid_row {
+struct process_row {
 	struct series series;   // recent: watts, or cores where nothing is metered; NONE: it lives, and its values are remembered
 	struct now_process now; // as it was last seen; is_gone: it has ended
 	int64_t worked_ns, named_ns;
 };
 
-struct pid_table {
+struct process_rows {
 	struct series_bounds bounds;
 	enum now_arguments arguments;
-	struct pid_row *items; // owned
+	struct process_row *items; // owned
 	size_t n, room;
 };
 
-void pids_init(struct pid_table *table, size_t most, enum now_arguments arguments);
-void pids_finish(struct pid_table *table);
-void pids_look(struct pid_table *table, const struct now *now, uint64_t look);
-void pids_forget(struct pid_table *table, const struct told_seen *seen);
+void process_rows_init(struct process_rows *table, size_t most, enum now_arguments arguments);
+void process_rows_finish(struct process_rows *table);
+void process_rows_look(struct process_rows *table, const struct now *now, uint64_t look);
+void process_rows_forget(struct process_rows *table, const struct scraped *seen);
 
-/* ---- over restarts (pids_state.c) ---- */
+/* ---- over restarts (process_rows_state.c) ---- */
 
-extern const struct object_type pids_type; // data: struct pid_table
+extern const struct object_type process_rows_type; // data: struct process_rows
 // Whether somebody's row would be the same series: a number came to another process like the one that has ended.
-bool pids_is_taken(const struct pid_table *table, const struct pid_row *but, pid_t pid, const char *command);
+bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid, const char *command);
 // same_boot: what lived then may live still.
-void pids_read(struct pid_table *table, const json_t *array, bool same_boot);
+void process_rows_read(struct process_rows *table, const json_t *array, bool same_boot);
 // Whose counters go on, ascending by pid: owned by the caller. NULL: nobody's, or no memory.
-struct now_kept_process *pids_kept(const struct pid_table *table, size_t *ret_n);
+struct now_kept_process *process_rows_kept(const struct process_rows *table, size_t *ret_n);
 
 /* Who scrapes, and what they all have got: what has ended is told until then. A client is an address and the name of a program, so that
  * two Prometheus servers of a pair each get what the other has had, and somebody with curl takes nothing away from either. Behind one
@@ -175,7 +175,7 @@ uint32_t scraper_id(const struct sockaddr *address, const char *program);
 void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t line, uint64_t look, int64_t t_ns);
 void scrapers_hang_up(struct scrapers *scrapers, uint64_t line);
 // What everybody has got who still comes; look 0: there is nobody.
-struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);
+struct scraped scrapers_seen(const struct scrapers *scrapers, int64_t t_ns);
 
 /* Over restarts: who came is waited for, or the first who comes would take the last words of before from the others. An array, and back;
  * same_boot: its times are of our clock. */
@@ -187,8 +187,8 @@ void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boo
 
 struct tally {
 	struct now_added sums[NOW_RESOURCES];
-	struct told_table groups[NOW_GROUPINGS];
-	struct pid_table processes;
+	struct group_rows groups[NOW_GROUPINGS];
+	struct process_rows processes;
 	struct scrapers scrapers; // who has been told
 	int64_t since_wall_ns;    // Unix time; VALUE_MISSING: not known yet
 };
@@ -202,7 +202,7 @@ struct tally_options {
 void tally_init(struct tally *tally, const struct tally_options *options);
 void tally_finish(struct tally *tally);
 void tally_look(struct tally *tally, const struct now *now, uint64_t look);
-void tally_forget(struct tally *tally, const struct told_seen *seen);
+void tally_forget(struct tally *tally, const struct scraped *seen);
 // Parts of an object, and back; whatever can't be read counts from 0.
 extern const struct object_type tally_type; // data: struct tally
 void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64_t t_ns);

@@ -108,7 +108,7 @@ void metrics_write(const struct now *now, const struct tally *tally, const struc
 // metrics_seed.c
 void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om);
 // metrics_processes.c
-void metrics_write_processes(const struct pid_table *processes, const struct metrics_options *options, struct om *om);
+void metrics_write_processes(const struct process_rows *processes, const struct metrics_options *options, struct om *om);
 // metrics_groups.c
 void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om);
 

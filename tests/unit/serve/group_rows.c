@@ -18,7 +18,7 @@ static void assert_near(double value, double expected)
 struct machine {
 	struct now_group groups[GROUPS];
 	struct now now;
-	struct told_table table;
+	struct group_rows table;
 	uint64_t look;
 	double given_j;
 };
@@ -28,7 +28,7 @@ static void begin(struct machine *m, enum now_grouping grouping)
 	*m = (struct machine){.now = {.dt_s = 1, .busy_cores = 0, .exists = {true}}};
 	m->now.groups[grouping] = m->groups;
 	m->now.n_groups[grouping] = GROUPS;
-	told_init(&m->table, grouping, MOST);
+	group_rows_init(&m->table, grouping, MOST);
 }
 
 static void use(struct machine *m, size_t i, double joules)
@@ -44,7 +44,7 @@ static void use(struct machine *m, size_t i, double joules)
 static void look(struct machine *m)
 {
 	m->now.t_ns += NS_PER_S;
-	told_look(&m->table, &m->now, ++m->look);
+	group_rows_look(&m->table, &m->now, ++m->look);
 	memset(m->groups, 0, sizeof(m->groups));
 	m->now.added[NOW_CPU] = (struct now_added){0};
 }
@@ -65,11 +65,11 @@ static double sum_j(const struct machine *m)
 	return sum;
 }
 
-static struct told_row *row_of(struct machine *m, size_t i)
+static struct group_row *row_of(struct machine *m, size_t i)
 {
 	char name[16];
 	snprintf(name, sizeof(name), "/%zu", i);
-	return told_add(&m->table, name);
+	return group_rows_add(&m->table, name);
 }
 
 static void no_more_than_allowed(void **state)
@@ -82,7 +82,7 @@ static void no_more_than_allowed(void **state)
 	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_near(m.table.other_j[NOW_CPU], GROUPS - MOST);
 	assert_near(sum_j(&m), m.given_j);
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static void a_storm_of_short_ones(void **state)
@@ -98,12 +98,12 @@ static void a_storm_of_short_ones(void **state)
 		}
 		look(&m);
 		told += count(&m, SERIES_SHOWN);
-		told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
+		group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
 		assert_near(m.table.other_j[NOW_CPU],
 			m.given_j - (double)told); // those that were told had a joule each
 	}
 	assert_true(told >= SERIES_NEW_LEAST && told <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static void who_uses_more_gets_a_row(void **state)
@@ -114,15 +114,15 @@ static void who_uses_more_gets_a_row(void **state)
 		for (size_t i = 0; i < 6; i++)
 			use(&m, i, i == 5 ? 100 : 1); // the last to come, with no row left
 		look(&m);
-		told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
+		group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
 	}
 	assert_int_equal(row_of(&m, 5)->series.state, SERIES_SHOWN);
 	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_near(sum_j(&m), m.given_j);
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
-static void told_until_seen(void **state)
+static void shown_until_scraped(void **state)
 {
 	struct machine m;
 	begin(&m, NOW_CGROUPS);
@@ -130,16 +130,16 @@ static void told_until_seen(void **state)
 	look(&m);
 	look(&m); // it has ended
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	told_forget(&m.table, &(struct told_seen){1, INT64_MAX}); // what was scraped was the look before
+	group_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // what was scraped was the look before
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	told_forget(&m.table, &(struct told_seen){0, INT64_MAX}); // nobody scrapes
+	group_rows_forget(&m.table, &(struct scraped){0, INT64_MAX}); // nobody scrapes
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	told_forget(&m.table, &(struct told_seen){2, INT64_MAX});
+	group_rows_forget(&m.table, &(struct scraped){2, INT64_MAX});
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_NONE);
 	use(&m, 0, 3);
 	look(&m); // it is back: its counter goes on
 	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 10);
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static void a_job_has_an_owner(void **state)
@@ -149,14 +149,14 @@ static void a_job_has_an_owner(void **state)
 	use(&m, 0, 1);
 	m.groups[0].uid = 0; // the daemon that starts it
 	look(&m);
-	assert_false(told_has_row(&m.table, row_of(&m, 0)));
+	assert_false(group_row_is_shown(&m.table, row_of(&m, 0)));
 	use(&m, 0, 1);
 	m.groups[0].uid = 12345678;
 	look(&m);
-	assert_true(told_has_row(&m.table, row_of(&m, 0)));
+	assert_true(group_row_is_shown(&m.table, row_of(&m, 0)));
 	assert_string_equal(row_of(&m, 0)->user, "12345678");
 	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 2); // from its first second on
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static uint32_t dice(uint32_t *state)
@@ -177,11 +177,11 @@ static void any_history(void **state)
 				use(&m, i, dice(&seed) % 100);
 		look(&m);
 		if (dice(&seed) % 3 == 0)
-			told_forget(&m.table, &(struct told_seen){m.look - dice(&seed) % 4, INT64_MAX});
+			group_rows_forget(&m.table, &(struct scraped){m.look - dice(&seed) % 4, INT64_MAX});
 		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
 		assert_true(m.table.n <= GROUPS + (size_t)MOST * 4);
 	}
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static void each_joule_once(void **state)
@@ -197,10 +197,10 @@ static void each_joule_once(void **state)
 		m.given_j += 5;
 		look(&m);
 		if (s % 3 == 0)
-			told_forget(&m.table, &(struct told_seen){m.look, INT64_MAX});
+			group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
 		assert_true(fabs(sum_j(&m) - m.given_j) < 1e-6);
 	}
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static void over_a_restart(void **state)
@@ -212,22 +212,22 @@ static void over_a_restart(void **state)
 		use(&m, i, 1.0 / 3 + (double)i);
 	look(&m);
 	buf_init(&text, 1 << 16);
-	document_json(&text, &told_type, &m.table, false);
+	document_json(&text, &group_rows_type, &m.table, false);
 	begin(&later, NOW_JOBS);
 	json_t *object = json_loads(text.data, 0, NULL);
-	told_read(&later.table, object);
+	group_rows_read(&later.table, object);
 	json_decref(object);
 	assert_true(sum_j(&later) == sum_j(&m)); // to the last bit
 	assert_int_equal(count(&later, SERIES_LEAVING), MOST);
-	told_forget(&later.table, &(struct told_seen){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
+	group_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
 	use(&later, 5, 1); // one of the four that used most, which had rows
 	look(&later);
 	assert_int_equal(row_of(&later, 5)->series.state, SERIES_SHOWN);
 	assert_int_equal(row_of(&later, 4)->series.state, SERIES_LEAVING); // it ended meanwhile, and nobody has scraped that
 	assert_near(row_of(&later, 5)->energy_j[NOW_CPU], 1.0 / 3 + 6);
 	buf_finish(&text);
-	told_finish(&m.table);
-	told_finish(&later.table);
+	group_rows_finish(&m.table);
+	group_rows_finish(&later.table);
 }
 
 // A file of somebody else's, or of when more rows were told: as few are kept as may be, and no joule goes.
@@ -242,11 +242,11 @@ static void too_many_before_a_restart(void **state)
 		json_array_append_new(rows,
 			json_pack("{s:s, s:s, s:b, s:f}", "name", name, "user", "ada", "told", 1, "cpu_j", 0.5));
 	}
-	told_read(&m.table, object);
+	group_rows_read(&m.table, object);
 	json_decref(object);
 	assert_int_equal(m.table.n, 2 * MOST);
 	assert_near(sum_j(&m), GROUPS * 0.5);
-	told_finish(&m.table);
+	group_rows_finish(&m.table);
 }
 
 static void years_of_joules(void **state)
@@ -356,7 +356,7 @@ int main(void)
 		a_storm_of_short_ones);
 	ROWS_ADD_ONE(&tests, "who comes last and uses most gets a row in time", who_uses_more_gets_a_row);
 	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen; who comes back goes on counting",
-		told_until_seen);
+		shown_until_scraped);
 	ROWS_ADD_ONE(&tests, "a job is told once it is known whose it is, and from its first joule on",
 		a_job_has_an_owner);
 	ROWS_ADD_ONE(&tests, "random comings and goings: the bounds hold", any_history);

@@ -13,14 +13,14 @@ enum { MOST = 4, PROCESSES = 400 };
 struct machine {
 	struct now_process processes[PROCESSES];
 	struct now now;
-	struct pid_table table;
+	struct process_rows table;
 	uint64_t look;
 };
 
 static void begin(struct machine *m)
 {
 	*m = (struct machine){.now = {.dt_s = 1, .processes = m->processes}};
-	pids_init(&m->table, MOST, NOW_ARGUMENTS_ALL);
+	process_rows_init(&m->table, MOST, NOW_ARGUMENTS_ALL);
 }
 
 // Ascending ones first, then those that are gone: as `now` lists them.
@@ -35,16 +35,16 @@ static struct now_process *use(struct machine *m, pid_t pid, double watts, doubl
 static void look(struct machine *m)
 {
 	m->now.t_ns += NS_PER_S;
-	pids_look(&m->table, &m->now, ++m->look);
+	process_rows_look(&m->table, &m->now, ++m->look);
 	m->now.n_processes = 0;
 }
 
 static void scraped(struct machine *m)
 {
-	pids_forget(&m->table, &(struct told_seen){m->look, INT64_MAX});
+	process_rows_forget(&m->table, &(struct scraped){m->look, INT64_MAX});
 }
 
-static const struct pid_row *row_of(const struct machine *m, pid_t pid)
+static const struct process_row *row_of(const struct machine *m, pid_t pid)
 {
 	for (size_t i = 0; i < m->table.n; i++)
 		if (m->table.items[i].now.pid == pid)
@@ -70,7 +70,7 @@ static void most_first(void **state)
 	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_null(row_of(&m, 6));
 	assert_int_equal(row_of(&m, 7)->series.state, SERIES_SHOWN);
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
 static void rows_pass_on_rarely(void **state)
@@ -94,10 +94,10 @@ static void rows_pass_on_rarely(void **state)
 		scraped(&m);
 	}
 	assert_int_equal(row_of(&m, 11)->series.state, SERIES_SHOWN);
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
-static void told_until_seen(void **state)
+static void shown_until_scraped(void **state)
 {
 	struct machine m;
 	begin(&m);
@@ -110,11 +110,11 @@ static void told_until_seen(void **state)
 	use(&m, 1, 3, 1)->start_ticks = 9; // its number went to another of that name: that would be the same series
 	look(&m);
 	assert_int_equal(m.table.n, 1);
-	pids_forget(&m.table, &(struct told_seen){1, INT64_MAX}); // what was scraped was the look before
+	process_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // what was scraped was the look before
 	assert_non_null(row_of(&m, 1));
 	scraped(&m);
 	assert_null(row_of(&m, 1));
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
 static void who_rests_has_no_row(void **state)
@@ -129,7 +129,7 @@ static void who_rests_has_no_row(void **state)
 	}
 	assert_int_equal(row_of(&m, 1)->series.state, SERIES_NONE);
 	assert_int_equal(row_of(&m, 2)->series.state, SERIES_SHOWN); // its series has no holes
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
 static void a_fork_storm(void **state)
@@ -146,7 +146,7 @@ static void a_fork_storm(void **state)
 			use(&m, pid, (double)NAN, 1)->is_gone = true;
 		look(&m);
 		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
-		assert_true(m.table.n <= MOST * (PIDS_SPARE + 2));
+		assert_true(m.table.n <= MOST * (PROCESS_ROWS_SPARE + 2));
 		for (size_t i = 0; i < m.table.n; i++) // those that no look before has told
 			series += (size_t)m.table.items[i].now.pid > before;
 		for (size_t i = 0; i < m.table.n; i++)
@@ -155,7 +155,7 @@ static void a_fork_storm(void **state)
 	}
 	assert_true(series <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
 	assert_true(series >= SERIES_NEW_LEAST);
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
 static void one_that_renames_itself(void **state)
@@ -167,19 +167,19 @@ static void one_that_renames_itself(void **state)
 	for (int s = 0; s < 300; s++) {
 		snprintf(use(&m, 1, 1, 1)->command, NOW_COMMAND_SIZE, "name %d", s);
 		look(&m);
-		const struct pid_row *row = &m.table.items[0];
+		const struct process_row *row = &m.table.items[0];
 		names += strcmp(told, row->now.command) != 0;
 		text_copy(told, sizeof(told), row->now.command);
 	}
 	assert_true(names <= 300 / 60 + 2);
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
 static json_t *written(const struct machine *m)
 {
 	struct buf text;
 	buf_init(&text, 1 << 16);
-	document_json(&text, &pids_type, &m->table, false);
+	document_json(&text, &process_rows_type, &m->table, false);
 	json_t *array = json_loads(text.data, 0, NULL);
 	buf_finish(&text);
 	assert_non_null(array);
@@ -197,11 +197,11 @@ static void over_a_restart(void **state)
 	look(&m);
 	json_t *array = written(&m);
 	begin(&later);
-	pids_read(&later.table, array, true);
-	struct now_kept_process *kept = pids_kept(&later.table, &n);
+	process_rows_read(&later.table, array, true);
+	struct now_kept_process *kept = process_rows_kept(&later.table, &n);
 	assert_int_equal(n, 2);
 	assert_true(kept[0].pid == 1 && kept[0].energy_j == 1.0 / 3 && kept[1].pid == 2);
-	pids_forget(&later.table, &(struct told_seen){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
+	process_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
 	use(&later, 1, 0, 1.0 / 3 + 1);
 	use(&later, 2, 5, 1)->start_ticks = 8; // another has its number
 	look(&later);
@@ -209,18 +209,18 @@ static void over_a_restart(void **state)
 	assert_int_equal(row_of(&later, 2)->series.state, SERIES_LEAVING);
 	assert_true(row_of(&later, 2)->now.energy_j == 20 && row_of(&later, 3)->series.state == SERIES_LEAVING);
 	free(kept);
-	pids_finish(&later.table);
+	process_rows_finish(&later.table);
 	// After another boot nobody is who he was.
 	begin(&later);
-	pids_read(&later.table, array, false);
+	process_rows_read(&later.table, array, false);
 	use(&later, 1, 5, 1);
 	look(&later);
 	assert_int_equal(row_of(&later, 1)->series.state, SERIES_LEAVING);
-	free(pids_kept(&later.table, &n));
+	free(process_rows_kept(&later.table, &n));
 	assert_int_equal(n, 0);
-	pids_finish(&later.table);
+	process_rows_finish(&later.table);
 	json_decref(array);
-	pids_finish(&m.table);
+	process_rows_finish(&m.table);
 }
 
 static void a_file_of_anybody(void **state)
@@ -231,33 +231,33 @@ static void a_file_of_anybody(void **state)
 		"[{\"pid\":1e99,\"start_ticks\":1,\"command\":\"x\"}]", "[{\"pid\":1,\"start_ticks\":1,\"command\":5}]",
 		"[{\"pid\":99999999999,\"start_ticks\":1,\"command\":\"\"}]"};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		struct pid_table table;
-		pids_init(&table, MOST, NOW_ARGUMENTS_ALL);
+		struct process_rows table;
+		process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
 		json_t *array = json_loads(texts[i], 0, NULL);
-		pids_read(&table, array, true);
+		process_rows_read(&table, array, true);
 		assert_int_equal(table.n, 0);
 		json_decref(array);
-		pids_finish(&table);
+		process_rows_finish(&table);
 	}
-	struct pid_table table;
-	pids_init(&table, MOST, NOW_ARGUMENTS_ALL);
+	struct process_rows table;
+	process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
 	json_t *many = json_array();
 	for (int i = 1; i < 1000; i++)
 		json_array_append_new(many,
 			json_pack("{s:i,s:i,s:s,s:f}", "pid", i, "start_ticks", i, "command", "x", "energy_j", -1.0));
-	pids_read(&table, many, true);
-	assert_true(table.n <= MOST * (PIDS_SPARE + 2) && isnan(table.items[0].now.energy_j));
+	process_rows_read(&table, many, true);
+	assert_true(table.n <= MOST * (PROCESS_ROWS_SPARE + 2) && isnan(table.items[0].now.energy_j));
 	json_decref(many);
-	pids_finish(&table);
+	process_rows_finish(&table);
 	// A series that stood twice would cost the whole scrape.
-	pids_init(&table, MOST, NOW_ARGUMENTS_ALL);
+	process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
 	json_t *twice = json_loads("[{\"pid\":1,\"start_ticks\":1,\"command\":\"x\"},"
 				   "{\"pid\":1,\"start_ticks\":2,\"command\":\"x\"}]",
 		0, NULL);
-	pids_read(&table, twice, true);
+	process_rows_read(&table, twice, true);
 	assert_int_equal(table.n, 1);
 	json_decref(twice);
-	pids_finish(&table);
+	process_rows_finish(&table);
 }
 
 int main(void)
@@ -265,7 +265,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests, "who uses most has a row, and there are no more than were allowed", most_first);
 	ROWS_ADD_ONE(&tests, "a row passes on for who uses much more, not back and forth", rows_pass_on_rarely);
-	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen, with its last joules", told_until_seen);
+	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen, with its last joules", shown_until_scraped);
 	ROWS_ADD_ONE(&tests, "who rests for long has no row; who works at times keeps it", who_rests_has_no_row);
 	ROWS_ADD_ONE(&tests, "a fork storm makes a bounded number of series a minute", a_fork_storm);
 	ROWS_ADD_ONE(&tests, "a process that renames itself is no new series each time", one_that_renames_itself);
