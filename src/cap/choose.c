@@ -63,7 +63,7 @@ static int add_gpus(struct choice *choice)
 	if (r < 0 || choice->n > before)
 		return r;
 	const char *why = devices->absent_gpus;
-	return error_set(choice->reterr, -ENODEV, "no GPU that this program is shown has a limit of its %s%s%s",
+	return error_set(choice->reterr, -ENODEV, "no GPU that is visible to this program can be limited in %s%s%s",
 		cap_what_name(choice->what), why[0] != '\0' ? ": " : "; `wattle cap list` shows what can be limited", why);
 }
 
