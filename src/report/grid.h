@@ -42,7 +42,7 @@ struct column {
 };
 
 struct grid {
-	const char *id; // of the page's table
+	const char *id; // of the page's table; NULL: there may be several
 	const struct column *columns;
 	size_t n_columns;
 	const struct object_type *more; // fields that only this table has
