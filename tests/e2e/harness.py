@@ -11,6 +11,7 @@ import math
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -253,6 +254,10 @@ def run_one(function):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def cpu_s():
+    return sum(sum(resource.getrusage(whose)[:2]) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def main():
     """Runs the tests of the program, or those whose names are given, and prints TAP."""
     chosen = [f for f in tests if len(sys.argv) == 1 or f.__name__ in sys.argv[1:]]
@@ -260,6 +265,7 @@ def main():
     failed = False
     for number, function in enumerate(chosen, 1):
         name = f"{number} - {' '.join((function.__doc__ or function.__name__).split())}"
+        began_s, began_cpu_s = time.monotonic(), cpu_s()
         try:
             run_one(function)
             print(f"ok {name}", flush=True)
@@ -269,4 +275,5 @@ def main():
             failed = True
             print(f"not ok {name}")
             print("".join(f"# {line}\n" for line in traceback.format_exc().splitlines()), end="", flush=True)
+        print(f"# {function.__name__}: {time.monotonic() - began_s:.1f} s, CPU {cpu_s() - began_cpu_s:.1f} s", flush=True)
     sys.exit(failed)
