@@ -21,7 +21,7 @@ DAEMON = "(setsid sh -c 'echo $$ > {name}.pid; exec sleep 3600' &); until test -
 CLOSING = "{} passed, {} failed, 0 skipped"
 
 ROWS = [  # what it teaches, {program: script}, exit status, closing counts, lines that must be there
-    ("programs that pass are run once", {"a": PASS, "b": PASS}, 0, (2, 0), []),
+    ("programs that pass are run once, those of the suite check not unless they are asked for", {"a": PASS, "b": PASS, "check": FAIL}, 0, (2, 0), []),
     ("a program that fails is not run again", {"a": ONCE, "b": FAIL}, 1, (0, 2), ["     failed: unlucky", "     failed: wrong"]),
     ("a crash is a failure, beside the plan that was not kept", {"a": "kill -SEGV $$"}, 1, (0, 2), ["     failed: ended by signal 11"]),
     ("a plan that is not kept is a failure", {"a": "echo 1..2; echo ok 1 - fine"}, 1, (1, 1),
@@ -55,7 +55,7 @@ def is_beside(name):
 
 def start(folder, programs):
     """Starts the runner over programs, with a meson in PATH that knows them alone; "b4" is one of priority 4 that runs beside others."""
-    tests = [{"name": name, "suite": ["wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
+    tests = [{"name": name, "suite": ["wattle:check" if name == "check" else "wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
               "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
               "priority": int(name[1:]) if is_beside(name) else 0} for name, script in programs.items()]
     (folder / "tests.json").write_text(json.dumps(tests))

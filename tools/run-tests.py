@@ -1,6 +1,7 @@
 """Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
 
-usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites
+usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites; without, all but those of the suite "check"
+                                        alone: parts of others
 
 Meson knows the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
 time, breaks its plan or fails without saying where counts as one failed test more, so nothing fails silently.
@@ -128,6 +129,11 @@ def run_all(tests):
             yield run(test)
 
 
+def is_wanted(test, wanted):
+    suites = {suite.split(":")[-1] for suite in test["suite"]}
+    return bool(suites & wanted) or suites != {"check"} and (not wanted or test["name"] in wanted)
+
+
 def main(build, wanted):
     # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
     # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
@@ -136,8 +142,7 @@ def main(build, wanted):
         signal.signal(signal.SIGHUP, lambda *_: None)
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
-    if wanted:
-        tests = [t for t in tests if t["name"] in wanted or any(s.split(":")[-1] in wanted for s in t["suite"])]
+    tests = [test for test in tests if is_wanted(test, wanted)]
     started, outcomes = time.monotonic(), []
     for outcome in run_all(tests):
         show(outcome)
