@@ -28,6 +28,7 @@ SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 CPU = re.compile(r"^# cpu_s: (\d+\.\d+)$", re.MULTILINE)
 KEEPER = str(pathlib.Path(__file__).resolve().parent / "keep-test.py")
 PROGRAMS_A_CPU = 2  # most of them wait for most of the time
+NICE = 10
 SLOWEST = 25
 
 
@@ -69,12 +70,13 @@ def read_tap(outcome):
         outcome.failures.append(f"{plan} tests were planned, {seen} were run")
 
 
-def run(test):
+def run(test, nice=0):
     suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
     outcome = Outcome(f"{suite}/{test['name']}")
     started = time.monotonic()
     keeper_end, our_end = os.pipe()
-    process = subprocess.Popen([sys.executable, "-SE", KEEPER, str(keeper_end), *test["cmd"]], stdin=subprocess.DEVNULL,
+    command = ["nice", "-n", str(nice), sys.executable, "-SE", KEEPER, str(keeper_end), *test["cmd"]]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[keeper_end],
                                env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
     os.close(keeper_end)
@@ -118,15 +120,23 @@ def show_slowest(outcomes, wall_s):
 
 
 def run_all(tests):
-    """Programs that say so run side by side, those of the highest priority first; those that judge time alone and afterwards."""
-    together = sorted((test for test in tests if test["is_parallel"]), key=lambda test: -test["priority"])
-    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * (os.cpu_count() or 1)) as pool:
-        running = {pool.submit(run, test): test for test in together}
-        for future in concurrent.futures.as_completed(running):
-            yield future.result()
-    for test in tests:
-        if not test["is_parallel"]:
-            yield run(test)
+    """Programs run side by side, those of the highest priority first. Those that judge time run one at a time; meanwhile the others leave
+    one CPU free and are nice."""
+    cpus, running = os.cpu_count() or 1, {}
+    alone = [test for test in tests if not test["is_parallel"]]
+    beside = sorted((test for test in tests if test["is_parallel"]), key=lambda test: -test["priority"])
+    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * cpus + 1) as pool:
+        while alone or beside or running:
+            one_judges_time = False in running.values()
+            if alone and not one_judges_time:
+                running[pool.submit(run, alone.pop(0))] = False
+                one_judges_time = True
+            places = cpus - 1 if one_judges_time else PROGRAMS_A_CPU * cpus
+            while beside and sum(running.values()) < places:
+                running[pool.submit(run, beside.pop(0), NICE if one_judges_time else 0)] = True
+            for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                del running[future]
+                yield future.result()
 
 
 def is_wanted(test, wanted):

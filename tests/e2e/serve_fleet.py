@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from harness import is_alive, locked_by_a_reader, main, near, test, wait_until
+from harness import in_processes_of_its_own, is_alive, locked_by_a_reader, main, near, test, wait_until
 from serving import BUSY, Server, gpus, job, names_of, powercap, restart, rows, samples, scrape, stop, textfile, total
 
 ZONES = ["package-0=40", "package-0/dram=5"]
@@ -367,4 +367,5 @@ def wrong_textfiles(room):
     assert is_alive(process.pid)
 
 
+in_processes_of_its_own()  # beside it others may run jobs of Slurm
 main()
