@@ -32,8 +32,9 @@ ROWS = [  # what it teaches, {program: script}, exit status, closing counts, lin
     ("the CPU time of all that a program has started counts, daemons that have ended as well",
      {"a": PASS, "b": f"(setsid {SPIN} &); " + PASS}, 0, (2, 0),
      [r"  CPU +(0\.[5-9]|[1-9]\.\d) s of .*  e2e/b", r"  CPU +0\.[0-4] s of .*  e2e/a"]),
-    ("those that run side by side meet; those that judge time do not meet each other",
-     {"a1": LOCKED, "a2": LOCKED, "b1": MEET.format(here="b1", other="b2"), "b2": MEET.format(here="b2", other="b1")}, 0, (4, 0), []),
+    ("those that run side by side meet; those that judge time do not meet each other, the last one meets nobody",
+     {"a1": LOCKED, "last": "test -e b1.end && " + LOCKED, "a2": LOCKED, "b1": MEET.format(here="b1", other="b2"),
+      "b2": MEET.format(here="b2", other="b1")}, 0, (5, 0), []),
 ]
 
 
@@ -57,7 +58,7 @@ def start(folder, programs):
     """Starts the runner over programs, with a meson in PATH that knows them alone; "b4" is one of priority 4 that runs beside others."""
     tests = [{"name": name, "suite": ["wattle:check" if name == "check" else "wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
               "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
-              "priority": int(name[1:]) if is_beside(name) else 0} for name, script in programs.items()]
+              "priority": int(name[1:]) if is_beside(name) else -(name == "last")} for name, script in programs.items()]
     (folder / "tests.json").write_text(json.dumps(tests))
     meson = folder / "meson"
     meson.write_text(f"#!/bin/sh\ncat {folder}/tests.json\n")

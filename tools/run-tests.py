@@ -121,14 +121,14 @@ def show_slowest(outcomes, wall_s):
 
 def run_all(tests):
     """Programs run side by side, those of the highest priority first. Those that judge time run one at a time; meanwhile the others leave
-    one CPU free and are nice."""
+    one CPU free and are nice. With a priority below 0 they run when all others have ended."""
     cpus, running = os.cpu_count() or 1, {}
-    alone = [test for test in tests if not test["is_parallel"]]
-    beside = sorted((test for test in tests if test["is_parallel"]), key=lambda test: -test["priority"])
+    tests = sorted(tests, key=lambda test: -test["priority"])
+    alone, beside = ([test for test in tests if test["is_parallel"] == parallel] for parallel in (False, True))
     with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * cpus + 1) as pool:
         while alone or beside or running:
             one_judges_time = False in running.values()
-            if alone and not one_judges_time:
+            if alone and not one_judges_time and (alone[0]["priority"] >= 0 or not (beside or running)):
                 running[pool.submit(run, alone.pop(0))] = False
                 one_judges_time = True
             places = cpus - 1 if one_judges_time else PROGRAMS_A_CPU * cpus
