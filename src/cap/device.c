@@ -2,7 +2,7 @@
 
 #include "base/num.h"
 #include "base/util.h"
-#include "cap/ops.h"
+#include "cap/internal.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -298,7 +298,12 @@ int cap_default_setting(struct cap_device *device, const struct cap_setting *now
 	struct wattle_error *reterr)
 {
 	struct cap_setting setting = {0};
-	if (!device->ops->default_setting(device, now, &setting))
+	const struct cap_ops *ops = device->ops;
+	bool is_known = ops->default_setting != NULL ? ops->default_setting(device, now, &setting)
+						     : !isnan(device->default_);
+	if (is_known && ops->default_setting == NULL)
+		ops->plan(device, now, device->default_, &setting);
+	if (!is_known)
 		return error_set(reterr, -ENODATA, "%s does not say what limit it comes up with", device->name);
 	*ret_setting = setting;
 	return 0;
@@ -309,10 +314,17 @@ const char *cap_file_of(const struct cap_device *device, size_t i)
 	return device->ops->file != NULL ? device->ops->file(device, i) : NULL;
 }
 
+static bool is_switch(const struct cap_device *device, const char *field)
+{
+	const char *end = device->ops->not_limits;
+	size_t length = strlen(field), least = end != NULL ? strlen(end) : 0;
+	return end != NULL && length >= least && strcmp(field + length - least, end) == 0;
+}
+
 static int64_t bound(const struct cap_device *device, const struct cap_field *field)
 {
-	double scale = device->ops->scale(field->name), value = (double)field->value * scale;
-	if (scale <= 0)
+	double scale = device->ops->scale, value = (double)field->value * scale;
+	if (is_switch(device, field->name))
 		return field->value != 0;
 	if (field->value == 0 && device->ops->zero_is_none)
 		return 0;
@@ -342,7 +354,7 @@ double cap_value_of(const struct cap_device *device, const struct cap_setting *s
 
 bool cap_field_matches(const struct cap_device *device, const char *field, int64_t asked, int64_t found)
 {
-	int64_t step = device->ops->step != NULL ? device->ops->step(field) : 1;
+	int64_t step = device->ops->step > 0 && !is_switch(device, field) ? device->ops->step : 1;
 	return asked - found < step && found - asked < step;
 }
 

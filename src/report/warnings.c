@@ -1,9 +1,9 @@
 #include "report/words.h"
 
 #include "analysis/facts.h"
-#include "analysis/readers.h"
 #include "base/buf.h"
 #include "base/util.h"
+#include "energy/slice.h"
 #include "report/report.h"
 
 enum { WARNING_CEILING = 4096, EVENTS_TOLD_MAX = 5 };
