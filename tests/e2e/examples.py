@@ -26,8 +26,8 @@ int main(void)
 """
 TOP = TESTS.parent
 ELSEWHERE = {"tutorial.md"}  # tests/e2e/tutorial.py
-SHELL_BLOCK = re.compile(r"^(<!-- not run: \S.*? -->\n)?```(?:sh|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-OTHER_BLOCK = re.compile(r"^```(?:\w+)?\n.*?^```$|^(?: {4}\S.*\n)+", re.MULTILINE | re.DOTALL)
+SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL)
+OTHER_BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$|((?:^ {4}[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\s*(?:\$ |sudo |wattle [a-z]|pip install)", re.MULTILINE)
 LEFT_OUT = {
     "cap tune": "takes minutes; tests/e2e/cap_tune.py",
@@ -113,7 +113,7 @@ def shell_blocks(room):
     n_run = 0
     for page in documents():
         here = room.folder / f"of-{page.stem}"
-        for reason, block in SHELL_BLOCK.findall(page.read_text()) if page.name not in ELSEWHERE else []:
+        for reason, _, block in SHELL_BLOCK.findall(page.read_text()) if page.name not in ELSEWHERE else []:
             if reason:
                 continue
             if not here.exists():
@@ -131,8 +131,8 @@ def no_hidden_commands(room):
     """commands stand in blocks marked as shell, which the test above sees"""
     for page in documents():
         rest = SHELL_BLOCK.sub("", page.read_text())
-        for block in OTHER_BLOCK.findall(rest):
-            assert not COMMAND.search(block.partition("\n")[2] if block.startswith("```") else block), (page.name, block)
+        for fenced, indented in OTHER_BLOCK.findall(rest):
+            assert not COMMAND.search(fenced or indented), (page.name, fenced or indented)
 
 
 if __name__ == "__main__":
