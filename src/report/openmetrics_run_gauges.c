@@ -25,34 +25,25 @@ static void write_devices(struct om_run *w)
 	}
 }
 
+// clang-format off
 static const struct {
-	struct om_family family;
+	enum om_id family;
 	double scale;
-	enum run_metric metrics[2]; // whose sum it is
 	size_t n_metrics;
+	enum run_metric metrics[2]; // whose sum it is
 } run_rows[] = {
-	{{"wattle_target_cpu_seconds", OM_COUNTER, "seconds",
-		 "CPU time of the target, of processes that have ended too."},
-		1e-9, {RUN_MAIN_CPU, RUN_DESCENDANTS_CPU}, 2},
-	{{"wattle_target_resident_memory_bytes", OM_GAUGE, "bytes",
-		 "Resident memory summed over the target's processes."},
-		1, {RUN_MAIN_RSS, RUN_DESCENDANTS_RSS}, 2},
-	{{"wattle_target_proportional_memory_bytes", OM_GAUGE, "bytes",
-		 "Proportional set size of the target, where it was read."},
-		1, {RUN_MAIN_PSS, RUN_DESCENDANTS_PSS}, 2},
-	{{"wattle_target_processes", OM_GAUGE, NULL, "Living processes of the target."}, 1, {RUN_PROCESSES}, 1},
-	{{"wattle_target_threads", OM_GAUGE, NULL, "Threads of the target."}, 1,
-		{RUN_MAIN_THREADS, RUN_DESCENDANTS_THREADS}, 2},
-	{{"wattle_cpu_busy_seconds", OM_COUNTER, "seconds", "Busy CPU time of the machine, all cores."}, 1e-9,
-		{RUN_SYSTEM_BUSY}, 1},
-	{{"wattle_cpu_idle_seconds", OM_COUNTER, "seconds", "Idle CPU time of the machine, all cores."}, 1e-9,
-		{RUN_SYSTEM_IDLE}, 1},
-	{{"wattle_memory_used_bytes", OM_GAUGE, "bytes", "Memory in use: total less available."}, 1,
-		{RUN_SYSTEM_MEMORY}, 1},
-	{{"process_cpu_seconds", OM_COUNTER, "seconds", "CPU time of wattle itself."}, 1e-9, {RUN_SELF_CPU}, 1},
-	{{"process_resident_memory_bytes", OM_GAUGE, "bytes", "Resident memory of wattle itself."}, 1, {RUN_SELF_RSS},
-		1},
+	{FAMILY_TARGET_CPU, 1e-9, 2, {RUN_MAIN_CPU, RUN_DESCENDANTS_CPU}},
+	{FAMILY_TARGET_MEMORY, 1, 2, {RUN_MAIN_RSS, RUN_DESCENDANTS_RSS}},
+	{FAMILY_TARGET_PSS, 1, 2, {RUN_MAIN_PSS, RUN_DESCENDANTS_PSS}},
+	{FAMILY_TARGET_PROCESSES, 1, 1, {RUN_PROCESSES}},
+	{FAMILY_TARGET_THREADS, 1, 2, {RUN_MAIN_THREADS, RUN_DESCENDANTS_THREADS}},
+	{FAMILY_CPU_BUSY, 1e-9, 1, {RUN_SYSTEM_BUSY}},
+	{FAMILY_CPU_IDLE, 1e-9, 1, {RUN_SYSTEM_IDLE}},
+	{FAMILY_MEMORY_USED, 1, 1, {RUN_SYSTEM_MEMORY}},
+	{FAMILY_OWN_CPU, 1e-9, 1, {RUN_SELF_CPU}},
+	{FAMILY_OWN_MEMORY, 1, 1, {RUN_SELF_RSS}},
 };
+// clang-format on
 
 static double value_at(const struct run *run, size_t row, size_t sample)
 {
@@ -66,7 +57,7 @@ void om_run_gauges(struct om_run *w)
 {
 	write_devices(w);
 	for (size_t r = 0; r < ARRAY_SIZE(run_rows); r++) {
-		om_run_family(w, &run_rows[r].family);
+		om_run_family(w, &om_families[run_rows[r].family]);
 		om_run_series(w, NULL, NULL);
 		for (size_t i = 0; i < w->run->n; i++)
 			om_run_put(w, w->run->t_ns[i], value_at(w->run, r, i));

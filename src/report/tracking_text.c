@@ -1,8 +1,8 @@
 #include "report/documents.h"
 
 #include "base/util.h"
+#include "report/grid.h"
 #include "report/report.h"
-#include "report/table.h"
 
 #include <stdio.h>
 
@@ -19,72 +19,44 @@ static void title(const struct page *page, const char *text)
 	buf_printf(page->out, "%s\n", page->style->off);
 }
 
-static void count(struct table *table, int64_t n)
-{
-	struct buf *cell = table_cell(table, false);
-	if (value_ok(n))
-		buf_i64(cell, n);
-	else
-		buf_str(cell, "n/a");
-}
+static const struct column call_columns[] = {
+	{"name", .kind = COLUMN_WORDS},
+	{"num_calls", "calls", .print = human_whole},
+	{"num_non_empty_calls", "non-empty", .print = human_whole},
+	{"num_timepoints", "timepoints", .print = human_whole},
+	{"compute_time.total", "total", .print = human_time},
+	{"compute_time.mean", "mean", .print = human_time},
+	{"compute_time.min", "min", .print = human_time},
+	{"compute_time.max", "max", .print = human_time},
+};
+static const struct grid calls_grid = GRID(NULL, call_columns);
 
-static void calls_table(const struct page *page, const struct tracking_findings *findings)
+static void number(struct buf *out, double value)
 {
-	static const struct table_column columns[] = {{"", false}, {"calls", true}, {"non-empty", true},
-		{"timepoints", true}, {"total", true}, {"mean", true}, {"min", true}, {"max", true}};
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < findings->n_blocks; i++) {
-		const struct tracking_block *block = &findings->blocks[i];
-		const struct value_stats *time_s = &block->compute_time_s;
-		buf_str(table_cell(&table, false), block->name);
-		count(&table, block->calls);
-		count(&table, block->non_empty_calls);
-		count(&table, block->timepoints);
-		human_time(table_cell(&table, false), time_s->total);
-		human_time(table_cell(&table, false), time_s->mean);
-		human_time(table_cell(&table, false), time_s->min);
-		human_time(table_cell(&table, false), time_s->max);
-	}
-	table_print(&table, page->out, page->style);
-	table_finish(&table);
-}
-
-static void number(struct table *table, double value)
-{
-	struct buf *cell = table_cell(table, false);
-	if (isnan(value))
-		buf_str(cell, "n/a");
-	else
-		human_number(cell, value, 3);
+	human_number(out, value, 3);
 }
 
 // Many programs use no GPU: rows of zeros would hide the others.
-static bool is_shown(const struct value_stats *stats)
+static bool is_shown(const struct object_at *row)
 {
+	const struct value_stats *stats = row->data;
 	return !isnan(stats->max) && (stats->max != 0 || stats->min != 0);
 }
 
-static void metrics_table(const struct page *page, const struct value_stats *stats)
+static const struct column metric_columns[] = {
+	{.write = row_write_key, .kind = COLUMN_WORDS},
+	{"mean", "mean", .print = number},
+	{"min", "min", .print = number},
+	{"max", "max", .print = number},
+	{"std", "std", .print = number},
+};
+static const struct grid metrics_grid = GRID(NULL, metric_columns, .is_shown = is_shown);
+
+static void metrics_table(const struct page *page, const struct object_at *object, const char *key)
 {
-	static const struct table_column columns[] = {{"", false}, {"mean", true}, {"min", true}, {"max", true},
-		{"std", true}};
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t c = 0; c < TRACKING_METRICS; c++) {
-		if (!is_shown(&stats[c]))
-			continue;
-		buf_str(table_cell(&table, false), tracking_columns[c].name);
-		number(&table, stats[c].mean);
-		number(&table, stats[c].min);
-		number(&table, stats[c].max);
-		number(&table, stats[c].std);
-	}
-	if (table.n_cells == 0)
+	if (grid_text_list(&metrics_grid, object, key, page->out, page->style) == 0)
 		buf_printf(page->out, "  %sno timepoint tells of anything but 0%s\n", page->style->faint,
 			page->style->off);
-	table_print(&table, page->out, page->style);
-	table_finish(&table);
 }
 
 static const char *unit(const struct tracking_table *table, const char *name)
@@ -108,19 +80,20 @@ static void units_line(const struct page *page)
 void tracking_blocks_text(const struct tracking_findings *findings, struct buf *out, bool colour)
 {
 	const struct page page = {out, style_for(colour), findings->table};
+	const struct object_at document = {.type = &tracking_type, .data = findings};
 	title(&page, "Code blocks");
-	calls_table(&page, findings);
+	grid_text_list(&calls_grid, &document, "code_block_results", out, page.style);
 	if (page.table == NULL)
 		return;
 	units_line(&page);
 	char overall[80];
 	snprintf(overall, sizeof(overall), "Overall, %zu timepoints", page.table->n);
 	title(&page, overall);
-	metrics_table(&page, findings->overall);
+	metrics_table(&page, &document, "overall");
 	for (size_t i = 0; i < findings->n_blocks; i++) {
 		if (findings->blocks[i].timepoints == 0)
 			continue;
 		title(&page, findings->blocks[i].name);
-		metrics_table(&page, findings->blocks[i].metrics);
+		metrics_table(&page, &(struct object_at){&tracking_block_type, &findings->blocks[i], &document, i, NULL}, "resource_usage");
 	}
 }
