@@ -8,7 +8,7 @@ PYTHON = /usr/bin/python3
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
-.PHONY: all demo test bench install clean format tidy packages-build packages-test
+.PHONY: all demo test test-build check bench install clean format tidy packages-build packages-test
 
 all: packages-build
 	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
@@ -22,16 +22,22 @@ demo: all
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite --format html -o $(BUILD)/demo.html
 	@echo "The same as a page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
 
-# The tests run under ASan and UBSan (lines are all that their reports need of -g); the second build only proves that clang
-# has nothing to say either, for which it need not optimise.
-test: packages-build packages-test
+# The tests run under ASan and UBSan (lines are all that their reports need of -g). clang compiles the same sources and links nothing: it
+# has nothing to say either.
+test-build: packages-build packages-test
 	@[ -f $(TEST_BUILD)/build.ninja ] || $(SETUP) $(TEST_BUILD) -Dtests=true -Dwerror=true \
 		-Db_sanitize=address,undefined -Dc_args=-g1
 	@ninja -C $(TEST_BUILD)
+
+test: test-build
 	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang $(SETUP) $(CLANG_BUILD) -Dtests=true -Dwerror=true \
 		-Doptimization=0 -Ddebug=false
-	@ninja -C $(CLANG_BUILD)
+	@ninja -C $(CLANG_BUILD) $$(ninja -C $(CLANG_BUILD) -t targets all | sed -n 's/\.o: .*/.o/p')
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD)
+
+# Unit tests and a short test of each command.
+check: test-build
+	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) check
 
 bench: packages-build
 	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)

@@ -4,7 +4,8 @@ usage: keep-test.py FD CMD [ARG...]
 
 FD is the reading end of a pipe of the runner's: when the runner is gone, or closes the other end, everything that the program
 has started is ended. Orphans become children of this process, daemons too, so none is missed and none of another program is hit.
-What is left behind is told in a line of TAP that makes the program fail. The exit status is the program's own.
+What is left behind is reported in a line of TAP that makes the program fail. The last line is the CPU time of all of them. The exit
+status is the program's own.
 """
 import ctypes
 import os
@@ -43,7 +44,7 @@ def describe(pid):
         words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "backslashreplace")
     except OSError:
         words = ""
-    return f"process {pid}: {words.strip()[:200]}"
+    return f"process {pid}: {' '.join(words.split())[:200]}"
 
 
 def start(command, folder):
@@ -132,6 +133,8 @@ class Keeper:
         left = self.end_processes() + self.end_mounts() + self.remove_files()
         for what in left if has_ended else []:
             print(f"\nBail out! left behind: {what}", flush=True)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"\n# cpu_s: {used.ru_utime + used.ru_stime:.2f}", flush=True)
         return self.status if has_ended else 1 << 8
 
 

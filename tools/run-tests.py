@@ -1,13 +1,12 @@
 """Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
 
-usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites
+usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites; without, all but those of the suite "check"
+                                        alone: parts of others
 
 Meson knows the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
 time, breaks its plan or fails without saying where counts as one failed test more, so nothing fails silently.
 
-Tests that judge time may fail because the machine was busy. So a program that fails is run once more, alone, after all
-others; the closing line counts the second outcome, and the first is printed as well. What bad luck does not explain is
-not run again: a crash, a sanitizer's report, and more than SECOND_TRIES programs that fail.
+A program that fails has failed: there is no second try. Before the closing line stand the programs that took the most CPU time.
 
 Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. What a program leaves behind, processes,
 files or mounts, is ended and removed, and is a failure of that program. A runner that is interrupted or killed leaves nothing.
@@ -26,10 +25,11 @@ import time
 RESULT = re.compile(r"^(not )?ok\b(?:\s+\d+)?\s*-?\s*(.*)$")
 PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
-NEVER_FORGIVEN = re.compile(r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|runtime error:|Segmentation fault")
-SECOND_TRIES = 8
+CPU = re.compile(r"^# cpu_s: (\d+\.\d+)$", re.MULTILINE)
 KEEPER = str(pathlib.Path(__file__).resolve().parent / "keep-test.py")
 PROGRAMS_A_CPU = 2  # most of them wait for most of the time
+NICE = 10
+SLOWEST = 25
 
 
 @dataclasses.dataclass
@@ -40,10 +40,7 @@ class Outcome:
     failures: list = dataclasses.field(default_factory=list)
     output: str = ""
     seconds: float = 0.0
-    crashed: bool = False
-
-    def may_be_bad_luck(self):
-        return bool(self.failures) and not self.crashed and not NEVER_FORGIVEN.search(self.output)
+    cpu_s: float = 0.0
 
 
 def read_tap(outcome):
@@ -73,12 +70,13 @@ def read_tap(outcome):
         outcome.failures.append(f"{plan} tests were planned, {seen} were run")
 
 
-def run(test):
+def run(test, nice=0):
     suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
     outcome = Outcome(f"{suite}/{test['name']}")
     started = time.monotonic()
     keeper_end, our_end = os.pipe()
-    process = subprocess.Popen([sys.executable, "-SE", KEEPER, str(keeper_end), *test["cmd"]], stdin=subprocess.DEVNULL,
+    command = ["nice", "-n", str(nice), sys.executable, "-SE", KEEPER, str(keeper_end), *test["cmd"]]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[keeper_end],
                                env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
     os.close(keeper_end)
@@ -92,56 +90,58 @@ def run(test):
             status = None
     outcome.seconds = time.monotonic() - started
     outcome.output = output.decode("utf-8", "replace")
+    outcome.cpu_s = sum(map(float, CPU.findall(outcome.output)[-1:]))
+    outcome.output = CPU.sub("", outcome.output)
     read_tap(outcome)
     if status is None:
         outcome.failures.append(f"still running after {test['timeout']} s")
     elif status < 0:
-        outcome.crashed = True
         outcome.failures.append(f"ended by signal {-status}")
     elif status != 0 and not outcome.failures:
         outcome.failures.append(f"exit status {status}")
     return outcome
 
 
-def show(outcome, second_try=False):
-    """A failure that is to be tried again is printed indented: it is no result yet."""
-    state = "ok  " if not outcome.failures else "once" if second_try else "FAIL"
-    print(f"{state} {outcome.name:32} {outcome.passed:4} passed {outcome.seconds:6.1f} s", flush=True)
+def show(outcome):
+    state = "FAIL" if outcome.failures else "ok  "
+    print(f"{state} {outcome.name:32} {outcome.passed:4} passed {outcome.seconds:6.1f} s, CPU {outcome.cpu_s:5.1f} s", flush=True)
     for skipped in outcome.skipped:
         print(f"     skipped: {skipped}")
     if outcome.failures:
-        margin = "     | " if second_try else ""
-        print("".join(f"{margin}{line}\n" for line in outcome.output.rstrip().splitlines()), end="")
+        print(outcome.output.strip())
         for failure in outcome.failures:
-            print(f"     {'failed once' if second_try else 'failed'}: {failure}")
+            print(f"     failed: {failure}")
 
 
-def run_first(tests):
-    """Programs that say so run side by side, those of the highest priority first; those that judge time alone and afterwards."""
-    together = sorted((test for test in tests if test["is_parallel"]), key=lambda test: -test["priority"])
-    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * (os.cpu_count() or 1)) as pool:
-        running = {pool.submit(run, test): test for test in together}
-        for future in concurrent.futures.as_completed(running):
-            yield running[future], future.result()
-    for test in tests:
-        if not test["is_parallel"]:
-            yield test, run(test)
+def show_slowest(outcomes, wall_s):
+    print(f"{wall_s:.0f} s, CPU {sum(outcome.cpu_s for outcome in outcomes):.0f} s; the most CPU time:")
+    for outcome in sorted(outcomes, key=lambda outcome: -outcome.cpu_s)[:SLOWEST]:
+        print(f"  CPU {outcome.cpu_s:6.1f} s of {outcome.seconds:6.1f} s  {outcome.name}")
 
 
 def run_all(tests):
-    """The outcome that counts of each test."""
-    outcomes, again = [], []
-    for test, outcome in run_first(tests):
-        second_try = outcome.may_be_bad_luck() and len(again) < SECOND_TRIES
-        show(outcome, second_try)
-        (again if second_try else outcomes).append((test, outcome))
-    outcomes = [outcome for _, outcome in outcomes]
-    for test, _ in again:
-        outcomes.append(run(test))
-        show(outcomes[-1])
-        if not outcomes[-1].failures:
-            print(f"passed when run again alone: {outcomes[-1].name}")
-    return outcomes
+    """Programs run side by side, those of the highest priority first. Those that judge time run one at a time; meanwhile the others leave
+    one CPU free and are nice. With a priority below 0 they run when all others have ended."""
+    cpus, running = os.cpu_count() or 1, {}
+    tests = sorted(tests, key=lambda test: -test["priority"])
+    alone, beside = ([test for test in tests if test["is_parallel"] == parallel] for parallel in (False, True))
+    with concurrent.futures.ThreadPoolExecutor(PROGRAMS_A_CPU * cpus + 1) as pool:
+        while alone or beside or running:
+            one_judges_time = False in running.values()
+            if alone and not one_judges_time and (alone[0]["priority"] >= 0 or not (beside or running)):
+                running[pool.submit(run, alone.pop(0))] = False
+                one_judges_time = True
+            places = cpus - 1 if one_judges_time else PROGRAMS_A_CPU * cpus
+            while beside and sum(running.values()) < places:
+                running[pool.submit(run, beside.pop(0), NICE if one_judges_time else 0)] = True
+            for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                del running[future]
+                yield future.result()
+
+
+def is_wanted(test, wanted):
+    suites = {suite.split(":")[-1] for suite in test["suite"]}
+    return bool(suites & wanted) or suites != {"check"} and (not wanted or test["name"] in wanted)
 
 
 def main(build, wanted):
@@ -152,9 +152,13 @@ def main(build, wanted):
         signal.signal(signal.SIGHUP, lambda *_: None)
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
-    if wanted:
-        tests = [t for t in tests if t["name"] in wanted or any(s.split(":")[-1] in wanted for s in t["suite"])]
-    outcomes = run_all(tests)
+    tests = [test for test in tests if is_wanted(test, wanted)]
+    started, outcomes = time.monotonic(), []
+    for outcome in run_all(tests):
+        show(outcome)
+        outcomes.append(outcome)
+    if len(outcomes) > 1:
+        show_slowest(outcomes, time.monotonic() - started)
     failed = sum(len(outcome.failures) for outcome in outcomes)
     passed = sum(outcome.passed for outcome in outcomes)
     print(f"{passed} passed, {failed} failed, {sum(len(outcome.skipped) for outcome in outcomes)} skipped")

@@ -5,6 +5,7 @@
         server.rows("SELECT 1")             # as the superuser; user="writer" for somebody else
         server.kill(); server.start()       # -9 of all its processes, and the recovery
 
+initdb runs once a program and WAL segment size; further servers begin with a copy of its folder.
 fresh() is the same with one server for all tests of a program, each with an empty database of its own: made once, killed and started as
 each likes. Roles are the server's, so a test that makes some needs a Server().
 Server(disk_mb=120) has its data on a file system of that size: fill() leaves no room on it, free() gives it back.
@@ -29,6 +30,9 @@ SUPERUSER, DATABASE = "owner", "wattle"
 SETTINGS = {"fsync": "off", "listen_addresses": "", "max_connections": "60", "shared_buffers": "32MB",
             "wal_level": "minimal", "max_wal_senders": "0", "max_wal_size": "64MB", "min_wal_size": "2MB",
             "log_timezone": "UTC", "timezone": "UTC", "lc_messages": "C", "log_destination": "stderr"}
+
+
+clusters = {}  # MB of a WAL segment: folder
 
 
 def find_programs():
@@ -56,8 +60,8 @@ class Server:
         self.mounted = False
         self.port = free_port() if tcp else 5432
         self.tcp = tcp
-        # Every folder above it has to be open to user postgres; those of tests are not.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-pg-", dir="/tmp"))
+        # Every folder above it has to be open to user postgres: the runner's is, those of tests are not.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pg-"))
         self.data = self.folder / "data"
         self.log = self.folder / "log"
         self.settings = {**SETTINGS, "unix_socket_directories": str(self.folder), "port": str(self.port), **settings}
@@ -79,7 +83,7 @@ class Server:
     # ---- made and removed ----
 
     def _as_postgres(self, program, *arguments):
-        command = [str(self.programs / program), *map(str, arguments)]
+        command = [str(program), *map(str, arguments)]
         if os.geteuid() == 0:
             command = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=QUIT",
                        *command]
@@ -97,13 +101,26 @@ class Server:
         if os.geteuid() == 0:
             for path in (self.folder, self.data):
                 shutil.chown(path, "postgres", "postgres")
-        initdb = self._as_postgres("initdb", "-D", self.data, "-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8",
-                                   "--locale=C", f"--wal-segsize={self.wal_segment_mb}")
-        done = subprocess.run(initdb, env={"PATH": "/usr/bin:/bin", "LANG": "C"}, capture_output=True)
+        done = subprocess.run(self._as_postgres("cp", "-a", "--reflink=auto", f"{self._made_cluster()}/.", self.data), capture_output=True)
         if done.returncode != 0:
-            raise AssertionError("initdb: " + done.stderr.decode("utf-8", "replace"))
+            raise AssertionError("cp: " + done.stderr.decode("utf-8", "replace"))
         lines = [f"local all {SUPERUSER} trust", f"local all all {auth}", f"{host} all all 127.0.0.1/32 {auth}"]
         (self.data / "pg_hba.conf").write_text("\n".join(lines) + "\n")
+
+    def _made_cluster(self):
+        """The folder of a cluster without databases of its own, which initdb has made."""
+        if self.wal_segment_mb not in clusters:
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="pg-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            if os.geteuid() == 0:
+                shutil.chown(folder, "postgres", "postgres")
+            initdb = self._as_postgres(self.programs / "initdb", "-D", folder, "-A", "trust", "-U", SUPERUSER, "--no-sync", "-E", "UTF8",
+                                       "--locale=C", f"--wal-segsize={self.wal_segment_mb}")
+            done = subprocess.run(initdb, env={"PATH": "/usr/bin:/bin", "LANG": "C"}, capture_output=True)
+            if done.returncode != 0:
+                raise AssertionError("initdb: " + done.stderr.decode("utf-8", "replace"))
+            clusters[self.wal_segment_mb] = folder
+        return clusters[self.wal_segment_mb]
 
     def remove(self):
         if self.process is not None:
@@ -127,7 +144,7 @@ class Server:
     def start(self, wait=True):
         arguments = [word for key, value in self.settings.items() for word in ("-c", f"{key}={value}")]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self._as_postgres("postgres", "-D", self.data, *arguments), stdout=log,
+            self.process = subprocess.Popen(self._as_postgres(self.programs / "postgres", "-D", self.data, *arguments), stdout=log,
                                             stderr=log, stdin=subprocess.DEVNULL, cwd="/",
                                             env={"PATH": "/usr/bin:/bin", "LANG": "C"})
         if wait:

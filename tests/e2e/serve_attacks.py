@@ -1,4 +1,5 @@
-"""wattle serve while others do what they can to keep people out: who scrapes gets each answer within a second."""
+"""wattle serve while others do what they can to keep people out: who scrapes gets each answer within a second. A second server that nobody
+attacks shows what the machine, which may be busy, adds to that."""
 import http.client
 import socket
 import sys
@@ -40,24 +41,31 @@ def scrape(server, source, held_up_s=0):
     return time.monotonic() - begin
 
 
-def attack(room, kind, source, connections=CONNECTIONS):
-    """The longest times that scrapes from another address, and from that of the attackers, took."""
+def attacked(room, kind, source, connections):
+    """A server under attack, and one that nobody attacks."""
     env, _ = powercap(room, "package-0=50")
-    server = Server(room, "--interval", "100ms", "--processes", "1000", env=env)
-    attacker = room.start(ATTACKER, kind, server.host, str(server.port), source, str(connections), program=sys.executable)
+    servers = [Server(room, "--interval", "100ms", "--processes", "1000", env={**env, "WATTLE_STATE": str(room.folder / state)})
+               for state in ("attacked", "left-alone")]
+    attacker = room.start(ATTACKER, kind, servers[0].host, str(servers[0].port), source, str(connections), program=sys.executable)
     assert attacker.stdout.readline() == b"ready\n"
+    return servers
+
+
+def attack(room, kind, source, connections=CONNECTIONS):
+    """Scrapes from another address, and from that of the attackers, are answered in time."""
+    server, left_alone = attacked(room, kind, source, connections)
     longest = {"127.0.0.1": 0.0, source.partition("+")[0]: 0.0}
-    end = time.monotonic() + SECONDS
+    usual_s, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end:
         for address in longest:
             longest[address] = max(longest[address], scrape(server, address))
-    return longest
+            usual_s = max(usual_s, scrape(left_alone, address))
+    assert max(longest.values()) < LIMIT_S + usual_s, (longest, usual_s)
 
 
 def add(kind, who):
     def row(room):
-        longest = attack(room, kind, "127.0.0.9")
-        assert max(longest.values()) < LIMIT_S, longest
+        attack(room, kind, "127.0.0.9")
 
     row.__doc__ = f"{who}: everybody else is answered within {LIMIT_S:g} s, from their address as well"
     test(row)
@@ -69,8 +77,7 @@ for kind, who in KINDS.items():
 
 def add_many(kind, who):
     def row(room):
-        longest = attack(room, kind, "127.1.0.1+200", 500)
-        assert max(longest.values()) < LIMIT_S, longest
+        attack(room, kind, "127.1.0.1+200", 500)
 
     row.__doc__ = f"500 {who}, from 200 addresses of this machine: everybody else is answered within {LIMIT_S:g} s"
     test(row)
@@ -83,12 +90,9 @@ for kind in ("never-reads", "silent", "many-requests"):
 @test
 def held_up_before_the_request(room):
     """a client on a busy machine that connects and sends its request 0.2 s later beside 500 that send half of one is answered within 1 s"""
-    env, _ = powercap(room, "package-0=50")
-    server = Server(room, "--interval", "100ms", env=env)
-    attacker = room.start(ATTACKER, "half-request", server.host, str(server.port), "127.0.0.9", "500", program=sys.executable)
-    assert attacker.stdout.readline() == b"ready\n"
-    longest = max(scrape(server, "127.0.0.1", held_up_s=0.2) for _ in range(10))
-    assert longest < LIMIT_S, longest
+    server, left_alone = attacked(room, "half-request", "127.0.0.9", 500)
+    longest, usual_s = (max(scrape(one, "127.0.0.1", held_up_s=0.2) for _ in range(10)) for one in (server, left_alone))
+    assert longest < LIMIT_S + usual_s, (longest, usual_s)
 
 
 if __name__ == "__main__":

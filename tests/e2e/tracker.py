@@ -270,10 +270,9 @@ def a_recorder_that_dies(room):
 
 @test
 def a_large_program(room):
-    """half a GB of memory: nothing is copied, start and stop take milliseconds"""
-    acts = [Acted(room, "large").said for _ in range(3)]  # the best one shows what is needed, if the machine lets it
-    assert min(int(said["start_us"]) for said in acts) < 100_000, acts
-    assert min(int(said["stop_us"]) for said in acts) < 200_000, acts
+    """half a GB of memory: nothing is copied, start and stop take milliseconds of CPU time"""
+    said = Acted(room, "large").said
+    assert int(said["start_us"]) < 20_000 and int(said["stop_us"]) < 20_000, said
 
 
 @test

@@ -6,7 +6,7 @@
  * A thread renews the file ENERGY_UJ every PERIOD_MS with the exact energy up to that instant: what block was on for how
  * long is known from the clock, so a machine that is busy changes the truth and not what is known of it.
  *
- * At the end it prints, as JSON, the true energy and time of each block and how late the renewals were. */
+ * At the end it prints, as JSON, the true energy and time of each block, how late the renewals were, and how long it waited for a CPU. */
 #include <wattle.h>
 
 #include <errno.h>
@@ -154,10 +154,22 @@ static void call(struct machine *machine, struct block *block, double length_s)
 	}
 }
 
+// Of the main thread; 0 where the kernel does not count it.
+static double waited_s(void)
+{
+	unsigned long long on_cpu_ns, waited_ns = 0;
+	FILE *file = fopen("/proc/self/schedstat", "re");
+	if (file != NULL && fscanf(file, "%llu %llu", &on_cpu_ns, &waited_ns) != 2)
+		waited_ns = 0;
+	if (file != NULL)
+		fclose(file);
+	return (double)waited_ns / 1e9;
+}
+
 static void print_truth(const struct machine *machine, const struct block *blocks, size_t n)
 {
-	printf("{\"total_j\": %.6f, \"late_s\": %.9f, \"blocks\": {", machine->energy_j,
-		sqrt(machine->late_s2 / (double)(machine->renewals > 0 ? machine->renewals : 1)));
+	printf("{\"total_j\": %.6f, \"late_s\": %.9f, \"waited_s\": %.3f, \"blocks\": {", machine->energy_j,
+		sqrt(machine->late_s2 / (double)(machine->renewals > 0 ? machine->renewals : 1)), waited_s());
 	for (size_t i = 0; i < n; i++)
 		printf("%s\"%s\": {\"energy_j\": %.6f, \"time_s\": %.9f, \"calls\": %ld}", i > 0 ? ", " : "",
 			blocks[i].name, (outside_w + blocks[i].power_w) * blocks[i].time_s, blocks[i].time_s,
