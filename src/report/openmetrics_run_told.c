@@ -1,8 +1,6 @@
 // What the program itself told, and what its code blocks came to.
 #include "report/openmetrics_run_parts.h"
 
-#include "base/util.h"
-
 #include <errno.h>
 
 static int by_name_and_time(const void *left, const void *right)
@@ -32,48 +30,17 @@ static int write_user_metrics(struct om_run *w)
 	return 0;
 }
 
-static double calls(const struct block_finding *block)
-{
-	return (double)block->calls;
-}
-
-static double compute_time_s(const struct block_finding *block)
-{
-	return block->compute_time_s.total;
-}
-
-static double energy_j(const struct block_finding *block)
-{
-	return block->total_j;
-}
-
-static double error_j(const struct block_finding *block)
-{
-	return block->error_j;
-}
-
-static const struct {
-	struct om_family family;
-	double (*of)(const struct block_finding *);
-} rows[] = {
-	{{"wattle_block_calls", OM_COUNTER, NULL, "Calls of the code block."}, calls},
-	{{"wattle_block_compute_seconds", OM_COUNTER, "seconds", "Time of all calls of the code block, added up."},
-		compute_time_s},
-	{{"wattle_block_energy_joules", OM_COUNTER, "joules",
-		 "Energy that the target was attributed while the code block ran."},
-		energy_j},
-	{{"wattle_block_energy_error_joules", OM_GAUGE, "joules", "Half of the 95 % interval of that energy."},
-		error_j},
-};
+// A series for each block. `member_`: one of the block that struct block_finding *block leads to.
+#define BLOCK_FAMILY(member_, name_, type_, unit_, help_)                                                              \
+	om_run_family(w, &(struct om_family){name_, OM_##type_, unit_, help_});                                        \
+	for (const struct block_finding *block = blocks; block < blocks + w->findings->n_blocks; block++) {            \
+		om_run_series(w, "block", block->name);                                                                \
+		om_run_put_end(w, (double)block->member_);                                                             \
+	}
 
 int om_run_told(struct om_run *w)
 {
-	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
-		om_run_family(w, &rows[r].family);
-		for (size_t i = 0; i < w->findings->n_blocks; i++) {
-			om_run_series(w, "block", w->findings->blocks[i].name);
-			om_run_put_end(w, rows[r].of(&w->findings->blocks[i]));
-		}
-	}
+	const struct block_finding *blocks = w->findings->blocks;
+#include "metric/blocks.def"
 	return write_user_metrics(w);
 }
