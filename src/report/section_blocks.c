@@ -170,7 +170,8 @@ static void most_of_all(struct buf *out, const struct object_at *row, bool is_pa
 		NULL, "", COLUMN_NAME, .write = name, .width = NAME_COLUMNS, .is_middle = true                        \
 	}
 static const struct column time_columns[] = {
-	NAME, {"num_calls"}, {"compute_time.total", "time"}, {"compute_time.mean", "per call"}, {"self_time_s"}, {"known_cpu_s"},
+	NAME, {"num_calls"}, {"compute_time.total", "time"}, {"compute_time.mean", "per call"}, {"p95_s"}, {"self_time_s"},
+	{"known_cpu_s"},
 };
 static const struct grid time_grid = GRID("times", time_columns, .more = &more);
 
@@ -198,6 +199,7 @@ static const struct column page_columns[] = {
 	{"num_calls"},
 	{"compute_time.total", "time", .only = OF_RUN, .is_sorted = true},
 	{"compute_time.mean", "per call"},
+	{"p95_s", .is_optional = true},
 	{"self_time_s", .only = OF_RUN},
 	{"known_cpu_s", .only = OF_RUN, .is_optional = true},
 	{"in_ranks", .only = OF_JOB, .is_optional = true},
