@@ -5,7 +5,7 @@
  *   fold_rhythm   grids of time that the updates may keep to, by the readings
  *   fold_timing   when they were, as exactly as the equations themselves can tell
  *   fold_fit      least squares: powers and how wrong they are
- *   fold_cores    on how many cores the target computed in each slot
+ *   fold_cores    on how many cores the target and the others computed in each slot
  *   fold_deal     each interval's energy to its slots and columns
  *
  * Columns of the timeline share slots when there are too many of them. Times are seconds since the segment's start. */
@@ -160,6 +160,7 @@ bool fold_time_known(struct fold_model *model, struct fold_segment *segment, con
 struct fold_cores { // of the target, in each slot
 	bool known;
 	double *of, *variance; // slots; slots × slots
+	double *beside; // slots: cores of others meanwhile, as a part of what they have on average; NULL: the same in all
 };
 // -ENOMEM
 int fold_cores_find(const struct run *run, const struct windows *windows, const struct fold_timeline *timeline,

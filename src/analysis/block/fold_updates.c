@@ -114,5 +114,8 @@ int fold_list_updates(const struct fold_job *job, size_t index, struct fold_upda
 		u->target_j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
 	}
 	list_energies(u, used_j, others_s);
+	// What goes with the others' CPU time goes with the blocks then: fold_deal takes it off, block by block.
+	if (job->cores != NULL && job->cores->beside != NULL)
+		u->energies[FOLD_LESS_OTHERS] = NULL;
 	return 0;
 }
