@@ -129,7 +129,7 @@ WATTLE_API void wattle_tracker_free(wattle_tracker *tracker);
  * counters that were reset, that can't be read, and those that stand still for seconds. Devices that tell power only are
  * unknown. Where no package can be read the load model's guess takes its place, `estimated`. One meter belongs to one
  * thread at a time. It reads on in a forked child, on its own. open takes milliseconds, with GPU drivers up to seconds; start
- * and stop take as long as reading the counters: 1 us each. */
+ * takes as long as reading the counters: 1 us each; stop computes the error, 3 us each. */
 typedef struct wattle_meter wattle_meter;
 
 struct wattle_meter_options {
@@ -146,8 +146,8 @@ struct wattle_reading {
 	double gpu_j;    /* all GPUs that were chosen */
 	double total_j;  /* of the outermost domains that do not overlap: cpu + dram + gpu as far as they are known; NaN if a
 	                    counter of one of them was reset or could not be read since start */
-	double error_j;  /* half of a 95 % interval of total_j: the sensor's stated error, the counter's step, and its updates: up to
-	                    one period of power is missing or too much at each end (docs/tracker.md) */
+	double error_j;  /* half of a 95 % interval of total_j: the sensor's stated error, the counter's step, and when it was
+	                    updated and how power changed at both ends (docs/tracker.md) */
 	int estimated;   /* 1: some of it is a model's estimate, no measurement */
 	double calibration_error_j; /* beside error_j, of total_j: the gain of GPU power sensors, ± 10 % of each uncalibrated GPU's
 	                               energy (half of a 95 % interval; docs/accuracy.md), added over GPUs; NaN: no GPU is measured */

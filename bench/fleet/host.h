@@ -1,7 +1,7 @@
 /* One simulated host: what wattle serve would have counted and seen there at a moment, as the shipped encoder takes it. */
 #pragma once
 
-#include "serve/metrics.h"
+#include "serve/view.h"
 
 enum { HOST_GPUS = 8, HOST_DOMAINS = 4 + HOST_GPUS, HOST_JOBS = 4 };
 

@@ -1,7 +1,7 @@
 /* Section caps of include/wattle.h as functions; wattle.cap (cap.py) is what users see. */
 #include "cap.h"
 
-#include "lib/cap_choice.h"
+#include "lib/cap.h"
 #include "wattle.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 #include "divide.h"
 
 #include "analysis/block/divide.h"
-#include "analysis/slice.h"
+#include "energy/slice.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,9 +1,8 @@
 #include "analysis/column.h"
 
-#include "analysis/energy/window.h"
 #include "analysis/facts.h"
-#include "analysis/slice.h"
 #include "base/util.h"
+#include "energy/slice.h"
 
 #include <errno.h>
 

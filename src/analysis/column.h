@@ -11,6 +11,9 @@
 #include "metric/tracking_column.h"
 #include "store/run.h"
 
+// Differences of CPU time are taken over so long at least: 100 ms but for the jitter of the sampler's ticks.
+enum { WINDOW_MIN_MS = 95 };
+
 /* What takes more than one sample to know, a number for each sample; the other columns are made of these and of the run. */
 struct columns {
 	const struct run *run;

@@ -1,4 +1,4 @@
-#include "cap/change.h"
+#include "cap/internal.h"
 
 #include "base/num.h"
 #include "base/util.h"

@@ -1,8 +1,9 @@
 #include "cap/device.h"
 
+#include "base/suggest.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "cap/ops.h"
+#include "cap/internal.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -194,6 +195,17 @@ static struct cap_device *first_asleep(const struct cap_devices *devices)
 	return NULL;
 }
 
+static const char *meant_device(const struct cap_devices *devices, const char *name, enum cap_what what,
+	char out[SUGGEST_WORD_MAX + 32])
+{
+	struct suggest suggest;
+	suggest_begin(&suggest, name, strlen(name));
+	for (size_t i = 0; i < devices->n; i++)
+		if (devices->devices[i].what == what)
+			suggest_offer(&suggest, devices->devices[i].name, strlen(devices->devices[i].name));
+	return suggest_text(&suggest, "", out);
+}
+
 static int fail_not_found(const struct cap_devices *devices, const char *name, enum cap_what what,
 	struct wattle_error *reterr)
 {
@@ -204,13 +216,14 @@ static int fail_not_found(const struct cap_devices *devices, const char *name, e
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", length > 0 ? ", " : "",
 				devices->devices[i].name);
 	bool is_gpu = strncasecmp(name, "gpu-", 4) == 0;
+	char meant[SUGGEST_WORD_MAX + 32];
 	const char *why = is_gpu ? devices->absent_gpus : list[0] == '\0' ? devices->absent : "";
 	if (list[0] == '\0')
 		return error_set(reterr, -ENODEV,
 			"no device '%s': nothing here has a limit of %s that could be set%s%s", name,
 			cap_what_name(what), why[0] != '\0' ? ": " : "", why);
-	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s%s%s", name,
-		cap_what_name(what), list, why[0] != '\0' ? "; " : "", why);
+	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s%s; there are: %s%s%s", name,
+		cap_what_name(what), meant_device(devices, name, what, meant), list, why[0] != '\0' ? "; " : "", why);
 }
 
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
@@ -298,7 +311,12 @@ int cap_default_setting(struct cap_device *device, const struct cap_setting *now
 	struct wattle_error *reterr)
 {
 	struct cap_setting setting = {0};
-	if (!device->ops->default_setting(device, now, &setting))
+	const struct cap_ops *ops = device->ops;
+	bool is_known = ops->default_setting != NULL ? ops->default_setting(device, now, &setting)
+						     : !isnan(device->default_);
+	if (is_known && ops->default_setting == NULL)
+		ops->plan(device, now, device->default_, &setting);
+	if (!is_known)
 		return error_set(reterr, -ENODATA, "%s does not say what limit it comes up with", device->name);
 	*ret_setting = setting;
 	return 0;
@@ -309,10 +327,17 @@ const char *cap_file_of(const struct cap_device *device, size_t i)
 	return device->ops->file != NULL ? device->ops->file(device, i) : NULL;
 }
 
+static bool is_switch(const struct cap_device *device, const char *field)
+{
+	const char *end = device->ops->not_limits;
+	size_t length = strlen(field), least = end != NULL ? strlen(end) : 0;
+	return end != NULL && length >= least && strcmp(field + length - least, end) == 0;
+}
+
 static int64_t bound(const struct cap_device *device, const struct cap_field *field)
 {
-	double scale = device->ops->scale(field->name), value = (double)field->value * scale;
-	if (scale <= 0)
+	double scale = device->ops->scale, value = (double)field->value * scale;
+	if (is_switch(device, field->name))
 		return field->value != 0;
 	if (field->value == 0 && device->ops->zero_is_none)
 		return 0;
@@ -342,7 +367,7 @@ double cap_value_of(const struct cap_device *device, const struct cap_setting *s
 
 bool cap_field_matches(const struct cap_device *device, const char *field, int64_t asked, int64_t found)
 {
-	int64_t step = device->ops->step != NULL ? device->ops->step(field) : 1;
+	int64_t step = device->ops->step > 0 && !is_switch(device, field) ? device->ops->step : 1;
 	return asked - found < step && found - asked < step;
 }
 

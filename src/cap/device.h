@@ -4,7 +4,7 @@
  * A device is described by the registers that a limit touches, in the hardware's own units; a whole state of them is a
  * `struct cap_setting`. Nothing here remembers anything: who may change a device, what is written down before, and what
  * comes back afterwards is cap/lease.h, which works on settings and knows no hardware. Users of caps go through
- * cap/hold.h.
+ * cap/lease.h.
  *
  * A back end is a `const struct cap_ops` at the end of one file and its line in device.c. */
 #pragma once
@@ -84,6 +84,12 @@ void cap_devices_close(struct cap_devices *devices);
 // are.
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
 	struct wattle_error *reterr);
+
+/* choose.c: those that a text names: "gpu-0", "GPU-8f2c", "gpu-0,package-1", "gpus": the GPUs with such a limit that this program is shown.
+ * In the order of the text, each once; ret_chosen has room for all. -ENODEV, -EINVAL (also for one named twice, unless
+ * allow_repeats) with a sentence. */
+int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env, const char *names, enum cap_what what,
+	bool allow_repeats, struct cap_device **ret_chosen, size_t *ret_n, struct wattle_error *reterr);
 
 /* The registers as they are now. -ENODEV: the device is gone; -EACCES, -EIO …; with a sentence. Also renews current,
  * enforced of `device`. */

@@ -1,4 +1,4 @@
-#include "cap/files.h"
+#include "cap/internal.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

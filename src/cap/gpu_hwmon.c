@@ -1,5 +1,5 @@
 #include "base/util.h"
-#include "cap/files.h"
+#include "cap/internal.h"
 #include "sensor/gpu/drm_cards.h"
 #include "sensor/sysfs.h"
 
@@ -17,20 +17,18 @@ struct brand {
 	const char *const *limits; // the first that is there; NULL-terminated
 	const char *burst;         // a further limit, of shorter peaks; NULL: none
 	const char *default_, *min, *max;
-	bool zero_is_off;
 };
 
-/* amdgpu keeps whole watts. Old kernels say 0 for the least, which the firmware does not take; power1_cap_default came
+/* Old kernels say 0 for the least, which the firmware does not take; power1_cap_default came
  * with Linux 5.12.
  * i915 has power1_max; xe has it for the card, or only power2_max for the package. 0 switches it off. power1_cap is xe's
  * limit of bursts (Linux 6.15); power1_rated_max is what a card comes up with. */
 static const char *const amd_limits[] = {"power1_cap", NULL};
 static const char *const intel_limits[] = {"power1_max", "power2_max", NULL};
 static const struct brand amd = {&cap_amdgpu, DRM_AMD, amd_limits, NULL, "power1_cap_default", "power1_cap_min",
-	"power1_cap_max", false};
+	"power1_cap_max"};
 static const struct brand intel = {&cap_intel_gpu, DRM_INTEL, intel_limits, "power1_cap", "power1_rated_max", NULL,
-	NULL, true};
-static const int64_t amd_step_uw = 1000000, intel_step_uw = 125000;
+	NULL};
 
 struct card {
 	struct drm_card found;
@@ -202,15 +200,6 @@ static int write_card(struct cap_device *device, const struct cap_setting *setti
 	return cap_files_write(&card_of(device)->files, caps->env, device, setting, reterr);
 }
 
-static bool default_card(const struct cap_device *device, const struct cap_setting *now,
-	struct cap_setting *ret_setting)
-{
-	if (isnan(device->default_))
-		return false;
-	plan_card(device, now, device->default_, ret_setting);
-	return true;
-}
-
 // The folder: the registers of a suspended card are not known yet.
 static const char *file_of(const struct cap_device *device, size_t i)
 {
@@ -218,46 +207,13 @@ static const char *file_of(const struct cap_device *device, size_t i)
 	return i == 0 && hwmon[0] != '\0' ? hwmon : NULL;
 }
 
-static double scale_of(const char *field)
-{
-	return 1e-6;
-}
-
-static int64_t step_of_amd(const char *field)
-{
-	return amd_step_uw;
-}
-
-static int64_t step_of_intel(const char *field)
-{
-	return intel_step_uw;
-}
-
-const struct cap_ops cap_amdgpu = {
-	.open = open_amd,
-	.close = close_cards,
-	.wake = wake,
-	.read = read_card,
-	.plan = plan_card,
-	.write = write_card,
-	.default_setting = default_card,
-	.value_of = limit_of,
-	.file = file_of,
-	.scale = scale_of,
-	.step = step_of_amd,
-};
-
-const struct cap_ops cap_intel_gpu = {
-	.open = open_intel,
-	.close = close_cards,
-	.wake = wake,
-	.read = read_card,
-	.plan = plan_card,
-	.write = write_card,
-	.default_setting = default_card,
-	.value_of = limit_of,
-	.file = file_of,
-	.scale = scale_of,
-	.zero_is_none = true,
-	.step = step_of_intel,
-};
+// amdgpu keeps whole watts, the registers of Intel's cards eighths.
+#define OPS(open_, step_uw, zero_is_none_)                                                                             \
+	{                                                                                                              \
+		.open = open_, .close = close_cards, .wake = wake, .read = read_card, .plan = plan_card,               \
+		.write = write_card, .value_of = limit_of, .file = file_of, .scale = 1e-6,                             \
+		.zero_is_none = zero_is_none_, .step = step_uw                                                         \
+	}
+const struct cap_ops cap_amdgpu = OPS(open_amd, 1000000, false);
+const struct cap_ops cap_intel_gpu = OPS(open_intel, 125000, true);
+#undef OPS

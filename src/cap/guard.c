@@ -1,9 +1,8 @@
-#include "cap/guard.h"
+#include "cap/internal.h"
 
 #include "base/cleanup.h"
 #include "base/spawn.h"
 #include "base/util.h"
-#include "cap/guard_line.h"
 
 #include <errno.h>
 #include <fcntl.h>

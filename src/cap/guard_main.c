@@ -3,9 +3,8 @@
 #include "base/cleanup.h"
 #include "base/spawn.h"
 #include "base/util.h"
-#include "cap/guard_line.h"
-#include "cap/lease_timed.h"
-#include "cap/recover.h"
+#include "cap/internal.h"
+#include "cap/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-#include "cap/hold.h"
+#include "cap/lease.h"
 
 #include "base/util.h"
-#include "cap/hold_ops.h"
+#include "cap/internal.h"
 
 #include <errno.h>
 

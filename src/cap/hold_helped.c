@@ -1,10 +1,10 @@
 /* Through the helper, where this process may not change a device: the lease is the helper's, its owner this process. It lasts as
  * long as this process does, whatever becomes of the connection, and ends with the helper, whose guard puts back what was
  * there before. */
-#include "cap/hold_ops.h"
+#include "cap/internal.h"
 
 #include "base/util.h"
-#include "cap/owner.h"
+#include "cap/journal.h"
 #include "proto/client.h"
 
 #include <errno.h>

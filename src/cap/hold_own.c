@@ -1,6 +1,5 @@
 /* By ourselves: a lease of this process. */
-#include "cap/hold_ops.h"
-#include "cap/standing.h"
+#include "cap/internal.h"
 
 static bool would(const struct cap_holder *holder, const struct cap_device *device)
 {

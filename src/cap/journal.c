@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "cap/journal_folder.h"
 
 #include <dirent.h>
 #include <errno.h>

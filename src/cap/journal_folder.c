@@ -1,6 +1,6 @@
 /* Opens the folder of the journal. Root writes the values of a journal into hardware registers, so root uses a journal only if nobody
  * else can change it or replace a part of its path. The path is opened component by component: the checked folders are the used ones. */
-#include "cap/journal_folder.h"
+#include "cap/journal.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

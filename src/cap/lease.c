@@ -27,11 +27,8 @@
 #include "cap/lease.h"
 
 #include "base/util.h"
-#include "cap/change.h"
-#include "cap/guard.h"
-#include "cap/lease_timed.h"
-#include "cap/recover.h"
-#include "cap/standing.h"
+#include "cap/internal.h"
+#include "cap/journal.h"
 
 #include <errno.h>
 #include <stdio.h>

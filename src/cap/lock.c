@@ -1,4 +1,4 @@
-#include "cap/lock.h"
+#include "cap/journal.h"
 
 #include "base/cleanup.h"
 #include "base/lock_file.h"

@@ -2,7 +2,7 @@
  * words. */
 #pragma once
 
-#include "cap/ops.h"
+#include "cap/internal.h"
 #include "sensor/gpu/nvml_api.h"
 
 struct cap_nvml {

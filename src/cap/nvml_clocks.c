@@ -97,11 +97,6 @@ static double clock_of(const struct cap_device *device, const struct cap_setting
 	return field != NULL && field->value > 0 ? (double)field->value : (double)NAN;
 }
 
-static double scale_of(const char *field)
-{
-	return 1;
-}
-
 const struct cap_ops cap_nvml_clocks = {
 	.is_blind = true,
 	.wake = cap_nvml_wake,
@@ -110,6 +105,6 @@ const struct cap_ops cap_nvml_clocks = {
 	.write = write_clocks,
 	.default_setting = default_clocks,
 	.value_of = clock_of,
-	.scale = scale_of,
+	.scale = 1,
 	.zero_is_none = true,
 };

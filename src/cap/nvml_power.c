@@ -8,7 +8,6 @@
  * and at a reboot always. */
 
 static const char register_name[] = "limit_mw";
-static const int64_t step_mw = 5000; // some boards keep whole watts, or take the nearest of a list
 
 static double read_w(int (*get)(nvml_device, unsigned int *), nvml_device handle)
 {
@@ -98,29 +97,10 @@ static int write_limit(struct cap_device *device, const struct cap_setting *sett
 	return code == NVML_SUCCESS ? 0 : cap_nvml_fail(device, "can't set its power limit", code, reterr);
 }
 
-static bool default_limit(const struct cap_device *device, const struct cap_setting *now,
-	struct cap_setting *ret_setting)
-{
-	if (isnan(device->default_))
-		return false;
-	plan_limit(device, now, device->default_, ret_setting);
-	return true;
-}
-
 static double limit_of(const struct cap_device *device, const struct cap_setting *setting)
 {
 	const struct cap_field *field = cap_setting_find(setting, register_name);
 	return field != NULL ? (double)field->value / 1000 : (double)NAN;
-}
-
-static double scale_of(const char *field)
-{
-	return 1e-3;
-}
-
-static int64_t step_of(const char *field)
-{
-	return step_mw;
 }
 
 const struct cap_ops cap_nvml_power = {
@@ -128,8 +108,7 @@ const struct cap_ops cap_nvml_power = {
 	.read = read_limit,
 	.plan = plan_limit,
 	.write = write_limit,
-	.default_setting = default_limit,
 	.value_of = limit_of,
-	.scale = scale_of,
-	.step = step_of,
+	.scale = 1e-3,
+	.step = 5000, // some boards keep whole watts, or take the nearest of a list
 };

@@ -1,4 +1,4 @@
-#include "cap/owner.h"
+#include "cap/journal.h"
 
 #include "base/cleanup.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "base/util.h"
-#include "cap/files.h"
+#include "cap/internal.h"
 #include "sensor/internal.h"
 #include "sensor/sysfs.h"
 
@@ -13,8 +13,6 @@
  * if `enabled` is 1. Laptops have a second set of registers for package 0 (intel-rapl-mmio); both sets apply, the lower
  * wins. The peak limit (peak_power) protects the supply and is left alone. */
 
-// The registers hold eighths of a watt; the kernel rounds down.
-static const int64_t step_uw = 125000;
 static const char mmio_type[] = "intel-rapl-mmio";
 
 // The registers of one zone, as numbers in the files of its package; -1: it has none.
@@ -262,29 +260,10 @@ static int write_package(struct cap_device *device, const struct cap_setting *se
 	return cap_files_write(&package_of(device)->files, caps->env, device, setting, reterr);
 }
 
-static bool default_package(const struct cap_device *device, const struct cap_setting *now,
-	struct cap_setting *ret_setting)
-{
-	if (isnan(device->default_))
-		return false;
-	plan_package(device, now, device->default_, ret_setting);
-	return true;
-}
-
-static int64_t step_of(const char *field)
-{
-	return strstr(field, "_uw") != NULL ? step_uw : 1;
-}
-
 static const char *file_of(const struct cap_device *device, size_t i)
 {
 	const struct cap_files *files = &package_of(device)->files;
 	return i < files->n ? files->files[i].path : NULL;
-}
-
-static double scale_of(const char *field)
-{
-	return strstr(field, "_uw") != NULL ? 1e-6 : 0;
 }
 
 const struct cap_ops cap_powercap = {
@@ -293,9 +272,9 @@ const struct cap_ops cap_powercap = {
 	.read = read_package,
 	.plan = plan_package,
 	.write = write_package,
-	.default_setting = default_package,
 	.value_of = limit_of,
 	.file = file_of,
-	.scale = scale_of,
-	.step = step_of,
+	.scale = 1e-6,
+	.not_limits = "enabled",
+	.step = 125000, // the registers hold eighths of a watt; the kernel rounds down
 };

@@ -1,8 +1,8 @@
-#include "cap/recover.h"
+#include "cap/journal.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "cap/change.h"
+#include "cap/internal.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -3,10 +3,8 @@
  * them leaves: an entry that knows both what was and what was about to be set. */
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "cap/change.h"
-#include "cap/guard.h"
-#include "cap/recover.h"
-#include "cap/standing.h"
+#include "cap/internal.h"
+#include "cap/journal.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "cli/command.h"
 #include "report/bench.h"
-#include "sampler/counter.h"
+#include "energy/track.h"
 #include "sensor/sensor.h"
 
 #include <signal.h>
@@ -75,7 +75,7 @@ struct bench_settle {
 	struct wattle_env env;
 	struct sensor_set sensors;
 	bool env_is_open, sensors_are_open;
-	struct counter *counters;      // owned: of each device
+	struct energy_track *tracks;   // owned: of each device
 	int64_t (*rows)[DEVICE_COUNT]; // owned
 	int64_t window_ns;             // over which power is told
 	struct bench_settling figures;

@@ -28,11 +28,7 @@ int bench_settle_parse(const char *text, double *ret_limit_s, struct wattle_erro
 	return 0;
 }
 
-struct look {
-	double energy_j, power_w; // sums over what meters energy, and over what only shows power; NaN: none
-	double hottest_c;
-	bool is_whole; // no counter was reset
-};
+enum { BEGIN, END }; // marks
 
 // What a model guesses from the load says nothing of heat.
 static bool counts(const struct domain *domain)
@@ -40,9 +36,10 @@ static bool counts(const struct domain *domain)
 	return domain_kind_adds_up(domain->kind) && domain->provenance != PROVENANCE_ESTIMATED;
 }
 
-static void look(struct bench_settle *settle, struct look *ret_look)
+// Returns the hottest temperature; NaN: none is known.
+static double look(struct bench_settle *settle, size_t mark)
 {
-	struct look seen = {(double)NAN, (double)NAN, (double)NAN, true};
+	double hottest_c = (double)NAN;
 	const struct sensor_context context = {
 		.t_ns = env_now_ns(&settle->env),
 		.system_busy_ns = VALUE_MISSING,
@@ -51,38 +48,27 @@ static void look(struct bench_settle *settle, struct look *ret_look)
 	};
 	sensor_set_read(&settle->sensors, &context, settle->rows);
 	for (size_t i = 0; i < settle->sensors.n_devices; i++) {
-		const struct domain *domain = settle->sensors.devices[i];
-		const int64_t *row = settle->rows[i];
-		seen.hottest_c = fmax(seen.hottest_c, value_to_double(row[DEVICE_TEMPERATURE], 1));
-		if (!counts(domain))
-			continue;
-		if (!domain->has_energy) {
-			seen.power_w = add_known(seen.power_w, value_to_double(row[DEVICE_POWER], 1e-3));
-			continue;
-		}
-		struct counter *counter = &settle->counters[i];
-		uint32_t resets = counter->resets;
-		counter_feed(counter, context.t_ns, row[DEVICE_ENERGY_RAW], false);
-		seen.is_whole &= counter->resets == resets;
-		if (counter->primed)
-			seen.energy_j = add_known(seen.energy_j, (double)counter->total * 1e-6);
+		hottest_c = fmax(hottest_c, value_to_double(settle->rows[i][DEVICE_TEMPERATURE], 1));
+		energy_track_feed(&settle->tracks[i], context.t_ns, settle->rows[i], false);
+		energy_track_mark(&settle->tracks[i], mark, context.t_ns);
 	}
-	*ret_look = seen;
+	return hottest_c;
 }
 
 // Power over a window, and the temperature at its end. False: a signal asks to end.
 static bool look_for_a_while(struct bench_settle *settle, struct bench_signals *signals, double *ret_w, double *ret_c)
 {
-	struct look first, last;
-	look(settle, &first);
-	int64_t start_ns = env_now_ns(&settle->env);
+	look(settle, BEGIN);
 	if (!bench_pause(signals, settle->window_ns))
 		return false;
-	look(settle, &last);
-	double seconds = (double)(env_now_ns(&settle->env) - start_ns) * 1e-9;
-	double counted_w = last.is_whole ? (last.energy_j - first.energy_j) / seconds : (double)NAN;
-	*ret_w = add_known(counted_w, last.power_w);
-	*ret_c = last.hottest_c;
+	*ret_c = look(settle, END);
+	*ret_w = (double)NAN;
+	for (size_t i = 0; i < settle->sensors.n_devices; i++) {
+		struct energy_track *track = &settle->tracks[i];
+		double seconds = seconds_between(track->marks[BEGIN].t_ns, track->marks[END].t_ns);
+		if (counts(track->domain))
+			*ret_w = add_known(*ret_w, energy_track_between(track, BEGIN, END).j / seconds);
+	}
 	return true;
 }
 
@@ -99,14 +85,14 @@ static int prepare(struct bench_settle *settle, struct wattle_error *reterr)
 		return r;
 	settle->sensors_are_open = true;
 	size_t n = settle->sensors.n_devices;
-	settle->counters = calloc_array(n, sizeof(*settle->counters));
+	settle->tracks = calloc_array(n, sizeof(*settle->tracks));
 	settle->rows = calloc_array(n, sizeof(*settle->rows));
-	if (settle->counters == NULL || settle->rows == NULL)
+	if (settle->tracks == NULL || settle->rows == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	int64_t slowest_ns = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct domain *domain = settle->sensors.devices[i];
-		counter_init(&settle->counters[i], domain->energy_range_uj, domain->max_power_w);
+		energy_track_init(&settle->tracks[i], domain, settle->sensors.sources[i], false);
 		if (counts(domain) && domain->update_period_ns > slowest_ns)
 			slowest_ns = domain->update_period_ns;
 	}
@@ -137,7 +123,7 @@ int bench_settle_open(struct bench_settle *settle, double limit_s, struct bench_
 
 void bench_settle_close(struct bench_settle *settle)
 {
-	free(settle->counters);
+	free(settle->tracks);
 	free(settle->rows);
 	if (settle->sensors_are_open)
 		sensor_set_close(&settle->sensors);

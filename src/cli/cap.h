@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/env.h"
-#include "cap/hold.h"
+#include "cap/lease.h"
 
 enum { CAP_LIMITS_MAX = 64 };
 

@@ -4,7 +4,6 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "sensor/gpu_roster.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,80 +34,20 @@ void cap_limits_close(struct cap_limits *limits)
 
 /* ---- names ---- */
 
-static int add(struct cap_limits *limits, const char *name, enum cap_what what, double value,
-	struct wattle_error *reterr)
-{
-	struct cap_device *device;
-	int r = cap_devices_find(&limits->devices, name, what, &device, reterr); // wakes it
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < limits->n; i++)
-		if (limits->at[i].device == device)
-			return error_set(reterr, -EINVAL, "%s is named twice", device->name);
-	if (limits->n == CAP_LIMITS_MAX)
-		return error_set(reterr, -EINVAL, "more than %d limits", CAP_LIMITS_MAX);
-	limits->at[limits->n++] = (struct cap_limit){.device = device, .value = value};
-	return 0;
-}
-
-// Hidden by CUDA_VISIBLE_DEVICES or its kin: on a shared machine those are other people's.
-static bool is_hidden(const struct sensor_set *sensors, const char *name)
-{
-	for (size_t s = 0; s < sensors->n_slots; s++)
-		for (size_t i = 0; i < sensors->slots[s].n_domains; i++) {
-			const struct domain *domain = &sensors->slots[s].domains[i];
-			if (domain->unwanted && strcmp(domain->name, name) == 0)
-				return true;
-		}
-	return false;
-}
-
-static int add_shown(struct cap_limits *limits, const struct sensor_set *sensors, enum cap_what what, double value,
-	struct wattle_error *reterr)
-{
-	int r = 0;
-	for (size_t i = 0; r == 0 && i < limits->devices.n; i++) {
-		const struct cap_device *device = &limits->devices.devices[i];
-		bool is_gpu = strncmp(device->name, "gpu-", strlen("gpu-")) == 0;
-		if (device->what == what && is_gpu && !is_hidden(sensors, device->name))
-			r = add(limits, device->name, what, value, reterr);
-	}
-	return r;
-}
-
-static int add_gpus(struct cap_limits *limits, enum cap_what what, double value, struct wattle_error *reterr)
-{
-	size_t before = limits->n;
-	struct sensor_set sensors;
-	struct sensor_options options = {0};
-	gpu_environment(&options);
-	int r = sensor_set_open(&sensors, &limits->env, &options, reterr);
-	if (r < 0)
-		return r;
-	r = add_shown(limits, &sensors, what, value, reterr);
-	sensor_set_close(&sensors);
-	if (r < 0 || limits->n > before)
-		return r;
-	const char *why = limits->devices.absent_gpus;
-	return error_set(reterr, -ENODEV, "no GPU that this program is shown has a limit of its %s%s%s",
-		cap_what_name(what), why[0] != '\0' ? ": " : "; `wattle cap list` shows what can be limited", why);
-}
-
 int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what what, double value,
 	struct wattle_error *reterr)
 {
-	wattle_cleanup_free char *list = strdup(names);
-	if (list == NULL)
+	size_t n = 0;
+	wattle_cleanup_free struct cap_device **chosen = calloc_array(limits->devices.n + 1, sizeof(*chosen));
+	if (chosen == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
-	char *rest = list;
-	for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
-		int r = strcmp(name, "gpus") == 0 ? add_gpus(limits, what, value, reterr)
-						  : add(limits, name, what, value, reterr);
-		if (r < 0)
-			return r;
-	}
+	int r = cap_devices_choose(&limits->devices, &limits->env, names, what, false, chosen, &n, reterr);
+	if (r == 0 && n > CAP_LIMITS_MAX - limits->n)
+		r = error_set(reterr, -EINVAL, "%s: more than %d limits", names, CAP_LIMITS_MAX);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		limits->at[limits->n++] = (struct cap_limit){.device = chosen[i], .value = value};
 	cap_holds_describe(&limits->holder, &limits->devices);
-	return 0;
+	return r;
 }
 
 int cap_set_choose(const struct cap_set_options *values, struct cap_limits *limits, struct wattle_error *reterr)

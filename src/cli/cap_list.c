@@ -2,7 +2,7 @@
 #include "cli/command.h"
 
 #include "base/util.h"
-#include "cap/hold.h"
+#include "cap/lease.h"
 #include "report/cap_report.h"
 
 #include <errno.h>

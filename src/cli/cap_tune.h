@@ -4,12 +4,11 @@
 #pragma once
 
 #include "base/env.h"
-#include "cap/hold.h"
-#include "cap/tune/steady.h"
+#include "cap/lease.h"
+#include "cap/tune/meter.h"
 #include "cli/bench.h"
 #include "cli/command.h"
 #include "report/cap_report.h"
-#include "sampler/counter.h"
 #include "sensor/sensor.h"
 #include "store/follow.h"
 #include "store/run.h"
@@ -140,8 +139,7 @@ struct tune_search {
 	struct tune_steps *steps;
 	struct bench_signals *signals;
 	int signal_fd;                    // owned by cap_tune.c
-	struct counter *counters;         // owned: of each device of the sensors …
-	int64_t (*rows)[DEVICE_COUNT];    // owned: … and its reading
+	struct tune_meter meter;          // owned: of the group's devices, while power settles
 	struct cap_tune_report *report;   // borrowed: notes, result
 	struct tuner *tuner;              // owned
 	int64_t start_ns, steady_ns;      // steady_ns: the limit is what it is, and power with it, since then

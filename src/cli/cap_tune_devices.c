@@ -63,9 +63,6 @@ const struct run_device *tune_device_of(const struct run *run, const struct doma
 static int add(struct tune_devices *devices, struct cap_device *cap, struct wattle_error *reterr)
 {
 	size_t meter = 0;
-	for (size_t i = 0; i < devices->n; i++)
-		if (devices->at[i].cap == cap)
-			return error_set(reterr, -EINVAL, "%s is named twice", cap->name);
 	if (devices->n == TUNE_DEVICES)
 		return error_set(reterr, -EINVAL, "more than %d devices", TUNE_DEVICES);
 	if (!cap->settable)
@@ -78,47 +75,16 @@ static int add(struct tune_devices *devices, struct cap_device *cap, struct watt
 	return 0;
 }
 
-static int add_named(struct tune_devices *devices, const char *name, enum cap_what what, struct wattle_error *reterr)
+static int add_all(struct tune_devices *devices, const char *names, enum cap_what what, struct wattle_error *reterr)
 {
-	struct cap_device *cap;
-	int r = cap_devices_find(&devices->caps, name, what, &cap, reterr);
-	return r < 0 ? r : add(devices, cap, reterr);
-}
-
-// Those that the program is shown.
-static int add_gpus(struct tune_devices *devices, enum cap_what what, struct wattle_error *reterr)
-{
-	for (size_t i = 0; i < devices->caps.n; i++) {
-		struct cap_device *cap = &devices->caps.devices[i];
-		size_t meter;
-		bool is_gpu = strncmp(cap->name, "gpu-", 4) == 0 && cap->what == what;
-		if (!is_gpu || find_meter(devices, cap, &meter, NULL) < 0)
-			continue;
-		int r = add(devices, cap, reterr);
-		if (r < 0)
-			return r;
-	}
-	return devices->n > 0
-		? 0
-		: error_set(reterr, -ENODEV, "no GPU that can be limited is shown to the program%s%s",
-			  devices->caps.absent_gpus[0] != '\0' ? ": " : "; `wattle cap list` lists the devices",
-			  devices->caps.absent_gpus);
-}
-
-static int add_all(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)
-{
-	if (strcmp(words, "gpus") == 0)
-		return add_gpus(devices, what, reterr);
-	wattle_cleanup_free char *list = strdup(words);
-	if (list == NULL)
+	size_t n = 0;
+	wattle_cleanup_free struct cap_device **chosen = calloc_array(devices->caps.n + 1, sizeof(*chosen));
+	if (chosen == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
-	char *rest = list;
-	for (const char *word; (word = strsep(&rest, ",")) != NULL;) {
-		int r = add_named(devices, word, what, reterr);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	int r = cap_devices_choose(&devices->caps, &devices->env, names, what, false, chosen, &n, reterr);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add(devices, chosen[i], reterr);
+	return r;
 }
 
 /* ---- opening ---- */

@@ -13,13 +13,20 @@ static double taken(void *group, double value)
 	return tune_group_taken(group, value);
 }
 
+static void add_part(struct tune_search *search, const struct domain *domain)
+{
+	const struct sensor_set *sensors = &search->group->devices->sensors;
+	for (size_t s = 0; s < sensors->n_slots; s++)
+		for (size_t i = 0; i < sensors->slots[s].n_domains; i++)
+			if (&sensors->slots[s].domains[i] == domain)
+				tune_meter_add(&search->meter, &sensors->slots[s], i);
+}
+
 int tune_search_open(struct tune_search *search)
 {
 	const struct cap_tune_options *options = search->options;
 	const struct tune_group *group = search->group;
 	const struct sensor_set *sensors = &group->devices->sensors;
-	search->counters = calloc_array(sensors->n_devices, sizeof(*search->counters));
-	search->rows = calloc_array(sensors->n_devices, sizeof(*search->rows));
 	const struct tune_options tune = {
 		.goal = options->goal,
 		.slowdown_percent = options->slowdown_percent,
@@ -30,11 +37,10 @@ int tune_search_open(struct tune_search *search)
 		.taken = taken,
 		.data = search->group,
 	};
-	if (search->counters == NULL || search->rows == NULL)
+	if (tune_meter_open(&search->meter, &group->devices->env, sensors, group->n) < 0)
 		return error_set(&search->error, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < sensors->n_devices; i++)
-		counter_init(&search->counters[i], sensors->devices[i]->energy_range_uj,
-			sensors->devices[i]->max_power_w);
+	for (size_t i = 0; i < group->n; i++)
+		add_part(search, sensors->devices[group->devices->at[group->first + i].sensor]);
 	int r = tuner_new(&tune, group->limits, group->n_limits, &search->tuner);
 	return r < 0 ? error_set(&search->error, r, "the search can't begin: %s", strerror(-r)) : 0;
 }
@@ -42,11 +48,8 @@ int tune_search_open(struct tune_search *search)
 void tune_search_close(struct tune_search *search)
 {
 	tuner_free(search->tuner);
-	free(search->counters);
-	free(search->rows);
+	tune_meter_close(&search->meter);
 	search->tuner = NULL;
-	search->counters = NULL;
-	search->rows = NULL;
 }
 
 static bool has_counters(const struct tune_group *group)

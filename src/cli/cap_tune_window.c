@@ -2,9 +2,10 @@
  * of the command to its end; with the energy of the limited devices between those two instants. */
 #include "cli/cap_tune.h"
 
-#include "analysis/energy/between.h"
+#include "analysis/facts.h"
 #include "base/clock.h"
 #include "base/util.h"
+#include "energy/curve.h"
 #include "sampler/target.h"
 
 #include <errno.h>
@@ -56,7 +57,7 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	if (device == NULL || (!is_last && !is_covered(device, stretch->to_ns)))
 		return is_last ? error_set(&search->error, -ENODATA, "%s was not measured meanwhile", domain->name)
 			       : -EAGAIN;
-	int r = energy_between(run, device, stretch->from_ns, stretch->to_ns, &energy);
+	int r = energy_between(run, device, run_fact_i64(run, FACT_INTERVAL), stretch->from_ns, stretch->to_ns, &energy);
 	if (r < 0)
 		return error_set(&search->error, r, "out of memory");
 	if (isnan(energy.j))

@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "base/util.h"
-#include "cap/hold.h"
+#include "cap/lease.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 #include "process/machine.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/gpu_roster.h"
 
 #include <errno.h>

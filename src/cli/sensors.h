@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 #include "metric/metric.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 #include "store/store.h"
 

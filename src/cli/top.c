@@ -4,7 +4,6 @@
 #include "base/num.h"
 #include "base/util.h"
 #include "cli/command.h"
-#include "live/screen.h"
 #include "live/session.h"
 
 #include <errno.h>

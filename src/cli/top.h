@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "live/view.h"
+#include "live/session.h"
 
 struct top_run;
 

@@ -1,8 +1,8 @@
 #include "helper/server.h"
 
 #include "base/fnv.h"
+#include "cap/journal.h"
 #include "cap/nvml.h"
-#include "cap/recover.h"
 #include "helper/helper.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-#include "lib/cap_search.h"
+#include "lib/cap.h"
 
 #include "base/arena.h"
 #include "base/util.h"

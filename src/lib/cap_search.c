@@ -1,8 +1,8 @@
-#include "lib/cap_search.h"
+#include "lib/cap.h"
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "lib/cap_session.h"
+
 
 #include <assert.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 enum { WINDOW_BEGIN, WINDOW_END, SETTLE_BEGIN, SETTLE_END }; // marks of the meter
-static_assert((int)SETTLE_END < (int)CAP_MARKS, "a mark for each");
+static_assert((int)SETTLE_END < (int)TRACK_MARKS, "a mark for each");
 
 /* Power is steady when two stretches after each other, of so many updates of the counter at least, differ by no more than
- * this. Drivers take some 100 ms until a new limit acts, so no stretch is shorter; steady.h finds those that take longer. */
+ * this. Drivers take some 100 ms until a new limit acts, so no stretch is shorter; steady.c finds those that take longer. */
 static const double STEADY = 0.03;
 static const int64_t STRETCH_NS = NS_PER_S / 2, SETTLE_MOST_NS = 6 * NS_PER_S;
 enum { STRETCH_UPDATES = 3 };
@@ -61,7 +61,7 @@ static int64_t mark(const struct cap_search *search, size_t number)
 }
 
 // Works, or waits, until the counters tell of both instants. False: they stand still, or the search is over.
-static bool learn(struct cap_search *search, size_t from, size_t to, struct cap_span *ret_span)
+static bool learn(struct cap_search *search, size_t from, size_t to, struct tune_span *ret_span)
 {
 	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;
 	while (!cap_meter_between(search->meter, from, to, ret_span)) {
@@ -93,7 +93,7 @@ static bool measure_stretch(struct cap_search *search, struct tune_stretch_power
 	} while (clock_now_ns() - begin_ns < STRETCH_NS ||
 		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES &&
 			clock_now_ns() - begin_ns < UPDATE_MOST_NS));
-	struct cap_span span;
+	struct tune_span span;
 	(void)mark(search, SETTLE_END);
 	double until_s = since_set_s(search);
 	if (!learn(search, SETTLE_BEGIN, SETTLE_END, &span))
@@ -218,7 +218,7 @@ static int count_unknown(struct cap_search *search, const struct tune_window *wi
 static int measure(struct cap_search *search, double seconds, struct wattle_error *reterr)
 {
 	struct tune_window window = {.limit = search->limit, .energy_j = (double)NAN, .energy_error_j = (double)NAN};
-	struct cap_span span;
+	struct tune_span span;
 	uint64_t steps = search->n_steps;
 	int64_t begin_ns = mark(search, WINDOW_BEGIN);
 	while (do_step(search) && (double)(clock_now_ns() - begin_ns) / 1e9 < seconds)

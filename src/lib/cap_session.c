@@ -1,7 +1,7 @@
-#include "lib/cap_session.h"
+#include "lib/cap.h"
 
 #include "base/util.h"
-#include "lib/tracker_program.h"
+#include "lib/tracker.h"
 #include "wattle.h"
 
 #include <errno.h>

@@ -1,10 +1,8 @@
 #include "wattle.h"
 
 #include "base/util.h"
-#include "lib/cap_choice.h"
-#include "lib/cap_search.h"
-#include "lib/cap_session.h"
-#include "lib/disabled.h"
+#include "lib/cap.h"
+#include "lib/tracker.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "lib/disabled.h"
+#include "lib/tracker.h"
 
 #include <stdlib.h>
 #include <string.h>

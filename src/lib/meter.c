@@ -4,13 +4,22 @@
 #include "base/env.h"
 #include "base/known.h"
 #include "base/util.h"
-#include "lib/disabled.h"
-#include "lib/meter_domain.h"
-#include "lib/tracker_options.h"
+#include "energy/track.h"
+#include "lib/tracker.h"
 #include "process/machine.h"
 #include "sensor/gpu_roster.h"
 
 #include <errno.h>
+
+// Of the tracks: the start, and the reading that was taken last.
+enum { START, NOW };
+
+struct meter_domain {
+	struct energy_track track;
+	bool is_model; // its power is the load model's
+	bool in_total; // lies in no other domain that is added
+	struct energy_amount amount; // by the last reading
+};
 
 struct wattle_meter {
 	struct wattle_env env;
@@ -66,8 +75,9 @@ static bool describe(wattle_meter *meter)
 	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
 		const struct domain *domain = meter->sensors.devices[i];
 		struct meter_domain *own = &meter->domains[i];
-		meter_domain_init(own, domain);
+		energy_track_init(&own->track, domain, meter->sensors.sources[i], false);
 		own->in_total = sensor_set_adds_up(&meter->sensors, domain);
+		own->is_model = !domain->has_energy && domain->provenance == PROVENANCE_ESTIMATED;
 		bool gives_energy = domain->has_energy || own->is_model;
 		meter->has_model |= own->is_model;
 		meter->is_missing[domain->kind] |= !gives_energy;
@@ -156,9 +166,11 @@ static int64_t take_reading(wattle_meter *meter, bool begin)
 	int64_t asleep_ns = env_boottime_ns(&meter->env) - env_now_ns(&meter->env);
 	bool suspended = asleep_ns - meter->asleep_ns > NS_PER_MS;
 	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
-		meter_domain_feed(&meter->domains[i], t_ns, meter->rows[i], suspended);
+		struct energy_track *track = &meter->domains[i].track;
+		energy_track_feed(track, t_ns, meter->rows[i], suspended);
 		if (begin)
-			meter_domain_start(&meter->domains[i], t_ns, meter->rows[i]);
+			energy_track_mark(track, START, t_ns);
+		energy_track_mark(track, NOW, t_ns);
 	}
 	meter->asleep_ns = asleep_ns;
 	return t_ns;
@@ -187,6 +199,14 @@ static void add(double *sum_j, double energy_j)
 	*sum_j = isnan(*sum_j) ? energy_j : *sum_j + energy_j;
 }
 
+// Power that is only read at both ends is no energy.
+static struct energy_amount measure(struct meter_domain *domain)
+{
+	if (domain->track.domain->has_energy ? energy_track_is_lost(&domain->track, START) : !domain->is_model)
+		return (struct energy_amount){(double)NAN, (double)NAN, (double)NAN};
+	return energy_track_between(&domain->track, START, NOW);
+}
+
 // A sum is known if all of its parts are.
 static void add_kinds(const wattle_meter *meter, struct sums *sums)
 {
@@ -196,8 +216,8 @@ static void add_kinds(const wattle_meter *meter, struct sums *sums)
 		is_known[k] = !meter->is_missing[k];
 	}
 	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
-		enum domain_kind kind = meter->domains[i].domain->kind;
-		double energy_j = meter_domain_amount(&meter->domains[i]).energy_j;
+		enum domain_kind kind = meter->domains[i].track.domain->kind;
+		double energy_j = meter->domains[i].amount.j;
 		is_known[kind] = is_known[kind] && !isnan(energy_j);
 		add(&sums->energy_j[kind], energy_j);
 	}
@@ -212,16 +232,17 @@ static void add_total(const wattle_meter *meter, struct sums *sums)
 {
 	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
 		const struct meter_domain *domain = &meter->domains[i];
-		if (!domain->in_total || meter->is_missing[domain->domain->kind])
+		const enum domain_kind kind = domain->track.domain->kind;
+		if (!domain->in_total || meter->is_missing[kind])
 			continue;
-		if (meter_domain_is_lost(domain)) {
+		if (domain->track.domain->has_energy && energy_track_is_lost(&domain->track, START)) {
 			sums->total_j = (double)NAN;
 			return;
 		}
-		if (isnan(sums->energy_j[domain->domain->kind]))
+		if (isnan(sums->energy_j[kind]))
 			continue;
-		struct meter_amount amount = meter_domain_amount(domain);
-		add(&sums->total_j, amount.energy_j);
+		const struct energy_amount amount = domain->amount;
+		add(&sums->total_j, amount.j);
 		sums->calibration_error_j = add_known(sums->calibration_error_j, amount.calibration_error_j);
 		sums->is_estimated |= domain->is_model;
 		if (domain->is_model) // one model is wrong everywhere alike
@@ -231,8 +252,10 @@ static void add_total(const wattle_meter *meter, struct sums *sums)
 	}
 }
 
-static struct sums add_up(const wattle_meter *meter)
+static struct sums add_up(wattle_meter *meter)
 {
+	for (size_t i = 0; i < meter->sensors.n_devices; i++)
+		meter->domains[i].amount = measure(&meter->domains[i]);
 	struct sums sums = {.total_j = (double)NAN, .calibration_error_j = (double)NAN};
 	add_kinds(meter, &sums);
 	add_total(meter, &sums);

@@ -1,9 +1,7 @@
 #include "wattle.h"
 
 #include "base/util.h"
-#include "lib/disabled.h"
-#include "lib/tracker_recorder.h"
-#include "lib/tracker_ring.h"
+#include "lib/tracker.h"
 
 #include <errno.h>
 #include <pthread.h>

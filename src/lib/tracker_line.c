@@ -1,4 +1,4 @@
-#include "lib/tracker_line.h"
+#include "lib/tracker_wire.h"
 
 #include "base/clock.h"
 #include "base/util.h"

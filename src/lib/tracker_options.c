@@ -1,4 +1,4 @@
-#include "lib/tracker_options.h"
+#include "lib/tracker.h"
 
 #include "base/units.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "lib/tracker_program.h"
+#include "lib/tracker.h"
 
 #include "base/util.h"
 #include "lib/paths.h"

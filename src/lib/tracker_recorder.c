@@ -1,10 +1,9 @@
-#include "lib/tracker_recorder.h"
+#include "lib/tracker.h"
 
 #include "base/clock.h"
 #include "base/spawn.h"
 #include "base/util.h"
-#include "lib/tracker_line.h"
-#include "lib/tracker_program.h"
+#include "lib/tracker_wire.h"
 
 #include <dirent.h>
 #include <errno.h>

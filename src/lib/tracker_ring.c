@@ -1,4 +1,4 @@
-#include "lib/tracker_ring.h"
+#include "lib/tracker.h"
 
 #include "base/util.h"
 #include "span/writer/writer.h"

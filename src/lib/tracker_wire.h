@@ -14,6 +14,7 @@
 #pragma once
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -45,3 +46,17 @@ static inline int tracker_message_is(const struct tracker_message *message, cons
 {
 	return strncmp(message->word, word, sizeof(message->word)) == 0;
 }
+
+/* The library's end of the line to its recorder: lib/tracker_wire.h. */
+
+struct tracker_word {
+	struct tracker_message message;
+	char *text; // owned by the caller of tracker_hear: message.size bytes and a NUL
+};
+
+// 0; -EPIPE: the recorder is gone.
+int tracker_say(int fd, const char *word);
+enum { TRACKER_TEXT_MOST = 1 << 30 };
+/* Waits for the next message. A text longer than `most` is read and dropped: it is "" then. 0; -EPIPE: the recorder is gone;
+ * -ETIMEDOUT; -EPROTO: it speaks another language; -ENOMEM. */
+int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *ret_word);

@@ -1,4 +1,4 @@
-#include "live/panels.h"
+#include "live/internal.h"
 
 const struct pen pen_plain = {.colour = COLOUR_INK}, pen_faint = {.colour = COLOUR_FAINT, .looks = LOOK_FAINT},
 		 pen_bold = {.colour = COLOUR_INK, .looks = LOOK_BOLD},

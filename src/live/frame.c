@@ -1,4 +1,4 @@
-#include "live/frame.h"
+#include "live/session.h"
 
 #include "base/util.h"
 

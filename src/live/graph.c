@@ -1,4 +1,4 @@
-#include "live/graph.h"
+#include "live/session.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 /* A row for each domain: power, a bar up to its limit, its past, and what else it tells. */
-#include "live/panels.h"
+#include "live/internal.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

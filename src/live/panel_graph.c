@@ -1,5 +1,5 @@
 /* Power over time, large. */
-#include "live/panels.h"
+#include "live/internal.h"
 
 #include "base/util.h"
 

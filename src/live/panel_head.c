@@ -1,5 +1,5 @@
 /* The lines of figures about the whole machine and the target. */
-#include "live/panels.h"
+#include "live/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 /* The last line, and the help. */
-#include "live/panels.h"
+#include "live/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 /* The list of processes. */
-#include "live/panels.h"
+#include "live/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 /* What the program says it is doing: its spans that have begun and not ended. */
-#include "live/panels.h"
+#include "live/internal.h"
 
 #include "base/util.h"
 

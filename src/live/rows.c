@@ -1,4 +1,4 @@
-#include "live/rows.h"
+#include "live/session.h"
 
 #include "base/search.h"
 #include "base/util.h"

@@ -1,8 +1,7 @@
-#include "live/screen.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "live/curses_library.h"
-#include "live/ui.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "live/text.h"
+#include "live/internal.h"
 
 #include "base/num.h"
 #include "base/util.h"

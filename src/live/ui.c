@@ -1,4 +1,4 @@
-#include "live/ui.h"
+#include "live/session.h"
 
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
-#include "now/divide.h"
+#include "now/internal.h"
 
+#include "base/known.h"
 #include "base/util.h"
-#include "now/divide_gpu.h"
 
 /* What a resource is divided by: each process's part is its use over the whole. */
 struct divisor {
@@ -35,21 +35,17 @@ static double part_of(const struct divisor *divisor, const struct process_row *r
 	return divisor->whole > 0 ? divisor->use(row) / divisor->whole : 0;
 }
 
-static struct split split_by(const struct divisor *divisor, const struct process_table *processes)
+static struct shares shares_by(const struct divisor *divisor, const struct process_table *processes, enum method method)
 {
-	struct split split = {0};
-	if (isnan(divisor->whole))
-		return (struct split){.unattributed = 1};
-	if (!(divisor->whole > 0))
-		return (struct split){.idle = 1};
+	double target = 0, own = 0;
 	for (size_t i = 0; i < processes->n; i++) {
 		const struct process_row *row = &processes->rows[i];
 		if (row->now.is_own)
-			split.own += part_of(divisor, row);
+			own += divisor->use(row);
 		else if (row->now.is_target)
-			split.target += part_of(divisor, row);
+			target += divisor->use(row);
 	}
-	return split;
+	return shares_of_use(target, own, divisor->whole, method);
 }
 
 /* ---- processes ---- */
@@ -64,11 +60,11 @@ struct supply {
 	double added_j; // by this look
 };
 
-static void supply_add(struct supply *supply, const struct now_domain *domain, const struct meter *meter)
+static void supply_add(struct supply *supply, const struct now_domain *domain, const struct energy_track *track)
 {
 	supply->exists = true;
 	supply->power_w = add_known(supply->power_w, domain->power_w);
-	supply->added_j += (double)meter->added_uj * 1e-6;
+	supply->added_j += (double)track->added_uj * 1e-6;
 }
 
 static void give(struct process_row *row, const struct supply *supplies, const struct divisor *divisors)
@@ -96,40 +92,40 @@ enum now_resource divide_resource(enum domain_kind kind)
 	return kind == DOMAIN_DRAM ? NOW_DRAM : NOW_CPU;
 }
 
-static struct split split_of(struct domain_table *domains, size_t i, struct process_table *processes,
-	const struct split *splits)
+static struct shares shares_for(struct domain_table *domains, size_t i, struct process_table *processes,
+	const struct shares *shared)
 {
 	enum now_resource resource = divide_resource(domains->domains[i].domain->kind);
-	return resource == NOW_GPU ? divide_gpu(domains, i, processes) : splits[resource];
+	return resource == NOW_GPU ? divide_gpu(domains, i, processes) : shared[resource];
 }
 
 // Parts that add up to 1 leave a last bit or two.
-static double others_of(const struct split *split)
+static double others_of(const struct shares *shares)
 {
-	double rest = 1 - split->target - split->own - split->idle - split->unattributed;
+	double rest = 1 - shares->target - shares->wattle - shares->idle - shares->unattributed;
 	return rest > 1e-12 ? rest : 0;
 }
 
-static void sum_add(struct now_sum *sum, const struct split *split, double power_w)
+static void sum_add(struct now_sum *sum, const struct shares *shares, double power_w)
 {
 	if (isnan(power_w))
 		return;
-	sum->target_w = add_known(sum->target_w, split->target * power_w);
-	sum->own_w = add_known(sum->own_w, split->own * power_w);
-	if (split->idle > 0) // else idle power, of which nothing is known here, is with those who compute
-		sum->idle_w = add_known(sum->idle_w, split->idle * power_w);
-	sum->unattributed_w = add_known(sum->unattributed_w, split->unattributed * power_w);
-	sum->others_w = add_known(sum->others_w, others_of(split) * power_w);
+	sum->target_w = add_known(sum->target_w, shares->target * power_w);
+	sum->own_w = add_known(sum->own_w, shares->wattle * power_w);
+	if (shares->idle > 0) // else idle power, of which nothing is known here, is with those who compute
+		sum->idle_w = add_known(sum->idle_w, shares->idle * power_w);
+	sum->unattributed_w = add_known(sum->unattributed_w, shares->unattributed * power_w);
+	sum->others_w = add_known(sum->others_w, others_of(shares) * power_w);
 }
 
-static void energy_add(struct now_added *added, const struct split *split, double energy_j)
+static void energy_add(struct now_added *added, const struct shares *shares, double energy_j)
 {
 	added->total_j += energy_j;
-	added->target_j += split->target * energy_j;
-	added->others_j += others_of(split) * energy_j;
-	added->own_j += split->own * energy_j;
-	added->idle_j += split->idle * energy_j;
-	added->unattributed_j += split->unattributed * energy_j;
+	added->target_j += shares->target * energy_j;
+	added->others_j += others_of(shares) * energy_j;
+	added->own_j += shares->wattle * energy_j;
+	added->idle_j += shares->idle * energy_j;
+	added->unattributed_j += shares->unattributed * energy_j;
 }
 
 void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
@@ -139,9 +135,9 @@ void divide_watts(struct domain_table *domains, struct process_table *processes,
 		[NOW_CPU] = divisor_make(processes, machine->busy_ns, cpu_use),
 		[NOW_DRAM] = divisor_make(processes, machine->memory_used_bytes, memory_use),
 	};
-	const struct split splits[SHARED] = {
-		split_by(&divisors[NOW_CPU], processes),
-		split_by(&divisors[NOW_DRAM], processes),
+	const struct shares shared[SHARED] = {
+		shares_by(&divisors[NOW_CPU], processes, METHOD_CPU_TIME),
+		shares_by(&divisors[NOW_DRAM], processes, METHOD_RSS),
 	};
 	const double none = (double)NAN;
 	struct supply supplies[SHARED] = {{.power_w = none}, {.power_w = none}};
@@ -150,19 +146,19 @@ void divide_watts(struct domain_table *domains, struct process_table *processes,
 	for (size_t i = 0; i < domains->n; i++) {
 		struct now_domain *domain = &domains->domains[i];
 		const size_t device = domains->device_of[i];
-		struct split split = split_of(domains, i, processes, splits);
+		struct shares shares = shares_for(domains, i, processes, shared);
 		bool is_divided = processes->target_pid != 0 && domain->domain->kind != DOMAIN_GPU_MEMORY;
-		domain->target_w = is_divided ? split.target * domain->power_w : (double)NAN;
+		domain->target_w = is_divided ? shares.target * domain->power_w : (double)NAN;
 		if (!domain->in_total)
 			continue;
 		const enum now_resource resource = divide_resource(domain->domain->kind);
-		sum_add(&divided.sum, &split, domain->power_w);
-		energy_add(&divided.added[resource], &split, (double)domains->meters[device].added_uj * 1e-6);
+		sum_add(&divided.sum, &shares, domain->power_w);
+		energy_add(&divided.added[resource], &shares, (double)domains->tracks[device].added_uj * 1e-6);
 		divided.exists[resource] = true;
 		if (domain->domain->kind == DOMAIN_PACKAGE)
-			supply_add(&supplies[NOW_CPU], domain, &domains->meters[device]);
+			supply_add(&supplies[NOW_CPU], domain, &domains->tracks[device]);
 		else if (domain->domain->kind == DOMAIN_DRAM)
-			supply_add(&supplies[NOW_DRAM], domain, &domains->meters[device]);
+			supply_add(&supplies[NOW_DRAM], domain, &domains->tracks[device]);
 	}
 	for (size_t i = 0; i < processes->n; i++)
 		give(&processes->rows[i], supplies, divisors);

@@ -1,7 +1,6 @@
-#include "now/domains.h"
+#include "now/internal.h"
 
 #include "base/util.h"
-#include "now/history.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,6 +35,26 @@ static void put_in_order(struct domain_table *table)
 	}
 }
 
+/* Counting goes on from where an earlier track of the same domain was; the hardware's counter too, where the machine has not
+ * started anew since. */
+static void track_resume(struct energy_track *track, const struct now_kept *kept, bool same_counter)
+{
+	struct counter *counter = &track->counter;
+	track->energy_uj = kept->energy_uj;
+	track->integrated_uj = (double)kept->energy_uj;
+	counter->wraps = kept->wraps;
+	counter->resets = kept->resets;
+	counter->gaps = kept->gaps;
+	if (!same_counter || !kept->has_raw)
+		return;
+	counter->primed = true;
+	counter->last_raw = kept->last_raw;
+	counter->last_t_ns = kept->last_t_ns;
+	counter->last_change_ns = kept->last_change_ns;
+	counter->mean_power_w = kept->mean_power_w;
+	counter->mean_span_s = kept->mean_span_s;
+}
+
 // A counter goes on if it is read in the same way; else its energy alone does.
 static void resume(struct domain_table *table, size_t i, const struct now_options *options)
 {
@@ -45,17 +64,17 @@ static void resume(struct domain_table *table, size_t i, const struct now_option
 		if (strcmp(kept->name, domain->name) != 0 || strcmp(kept->uuid, domain->uuid) != 0)
 			continue;
 		bool same_counter = options->same_boot && strcmp(kept->source, table->domains[i].source) == 0;
-		meter_resume(&table->meters[table->device_of[i]], kept, same_counter);
+		track_resume(&table->tracks[table->device_of[i]], kept, same_counter);
 	}
 }
 
 void domain_table_keep(const struct domain_table *table, size_t i, struct now_kept *ret_kept)
 {
 	const struct domain *domain = table->domains[i].domain;
-	const struct meter *meter = &table->meters[table->device_of[i]];
-	const struct counter *counter = &meter->counter;
+	const struct energy_track *track = &table->tracks[table->device_of[i]];
+	const struct counter *counter = &track->counter;
 	*ret_kept = (struct now_kept){
-		.energy_uj = meter->energy_uj,
+		.energy_uj = track->energy_uj,
 		.wraps = counter->wraps,
 		.resets = counter->resets,
 		.gaps = counter->gaps,
@@ -76,7 +95,7 @@ static int open_domain(struct domain_table *table, size_t i, const struct now_op
 	const double none = (double)NAN;
 	const size_t device = table->device_of[i];
 	const struct domain *domain = table->sensors.devices[device];
-	meter_init(&table->meters[device], domain);
+	energy_track_init(&table->tracks[device], domain, table->sensors.sources[device], false);
 	package_limit_open(&table->limits[i], options->env, domain, table->sensors.sources[device]);
 	table->domains[i] = (struct now_domain){
 		.domain = domain,
@@ -125,11 +144,11 @@ int domain_table_open(struct domain_table *table, const struct now_options *opti
 		return r;
 	size_t n = table->sensors.n_devices;
 	table->rows = calloc_array(n, sizeof(*table->rows));
-	table->meters = calloc_array(n, sizeof(*table->meters));
+	table->tracks = calloc_array(n, sizeof(*table->tracks));
 	table->domains = calloc_array(n, sizeof(*table->domains));
 	table->limits = calloc_array(n, sizeof(*table->limits));
 	table->device_of = calloc_array(n, sizeof(*table->device_of));
-	if (table->rows == NULL || table->meters == NULL || table->domains == NULL || table->limits == NULL ||
+	if (table->rows == NULL || table->tracks == NULL || table->domains == NULL || table->limits == NULL ||
 		table->device_of == NULL)
 		return error_set(reterr, -ENOMEM, "no memory for %zu domains", n);
 	table->n = n;
@@ -151,7 +170,7 @@ void domain_table_close(struct domain_table *table)
 	}
 	sensor_set_close(&table->sensors);
 	free(table->rows);
-	free(table->meters);
+	free(table->tracks);
 	free(table->domains);
 	free(table->limits);
 	free(table->device_of);
@@ -168,13 +187,13 @@ static bool was_suspended(struct domain_table *table, const struct wattle_env *e
 	return slept_ns >= suspend_min_ns;
 }
 
-static void fill(struct now_domain *domain, const struct meter *meter, const int64_t *row)
+static void fill(struct now_domain *domain, struct energy_track *track, const int64_t *row)
 {
-	domain->energy_uj = meter->energy_uj;
-	domain->power_w = meter->power_w;
-	domain->wraps = meter->counter.wraps;
-	domain->resets = meter->counter.resets;
-	domain->gaps = meter->counter.gaps;
+	domain->energy_uj = track->energy_uj;
+	domain->power_w = energy_track_power_w(track);
+	domain->wraps = track->counter.wraps;
+	domain->resets = track->counter.resets;
+	domain->gaps = track->counter.gaps;
 	domain->cap_w = value_to_double(row[DEVICE_POWER_CAP], 1e-3);
 #define DEVICE_LIVE(id, member, ...) domain->member = value_to_double(row[DEVICE_##id], 1);
 #include "metric/metrics.def"
@@ -187,8 +206,9 @@ void domain_table_look(struct domain_table *table, const struct wattle_env *env,
 	sensor_set_read(&table->sensors, context, table->rows);
 	for (size_t i = 0; i < table->n; i++) {
 		const size_t device = table->device_of[i];
-		meter_feed(&table->meters[device], context->t_ns, table->rows[device], suspended);
-		fill(&table->domains[i], &table->meters[device], table->rows[device]);
+		struct energy_track *track = &table->tracks[device];
+		energy_track_feed(track, context->t_ns, table->rows[device], suspended);
+		fill(&table->domains[i], track, table->rows[device]);
 		if (table->limits[i].exists)
 			table->domains[i].cap_w = package_limit_w(&table->limits[i]);
 	}

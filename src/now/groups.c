@@ -1,8 +1,7 @@
-#include "now/groups.h"
+#include "now/internal.h"
 
 #include "base/known.h"
 #include "base/util.h"
-#include "now/belong.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "now/history.h"
+#include "now/internal.h"
 
 #include "base/util.h"
 

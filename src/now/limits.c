@@ -1,4 +1,4 @@
-#include "now/limits.h"
+#include "now/internal.h"
 
 #include "base/util.h"
 

@@ -2,12 +2,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "now/divide.h"
-#include "now/domains.h"
-#include "now/groups.h"
-#include "now/history.h"
-#include "now/processes.h"
-#include "now/target_ram.h"
+#include "now/internal.h"
 #include "process/machine.h"
 
 #include <errno.h>
@@ -114,8 +109,10 @@ void now_keep(const struct now_state *state, size_t i, struct now_kept *ret_kept
 
 void now_set_interval(struct now_state *state, int64_t interval_ns)
 {
+	static const double join_intervals = 2.5;
+	int64_t join_most_ns = (int64_t)(join_intervals * (double)interval_ns);
 	for (size_t i = 0; i < state->domains.n; i++)
-		meter_set_interval(&state->domains.meters[i], interval_ns);
+		energy_track_set_join(&state->domains.tracks[i], join_most_ns);
 }
 
 /* ---- what is listed ---- */
@@ -257,10 +254,10 @@ static void fill_machine(struct now_state *state, const struct machine_reading *
 static void set_aside(struct now_state *state)
 {
 	for (size_t i = 0; i < state->domains.n; i++) {
-		struct meter *meter = &state->domains.meters[state->domains.device_of[i]];
+		struct energy_track *track = &state->domains.tracks[state->domains.device_of[i]];
 		if (state->domains.domains[i].in_total)
-			state->resumed_j[divide_resource(meter->domain->kind)] += (double)meter->added_uj * 1e-6;
-		meter->added_uj = 0;
+			state->resumed_j[divide_resource(track->domain->kind)] += (double)track->added_uj * 1e-6;
+		track->added_uj = 0;
 	}
 }
 

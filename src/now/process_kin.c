@@ -1,5 +1,5 @@
 // Who is whose child: what follows from it for CPU time, and for the target's tree.
-#include "now/processes.h"
+#include "now/internal.h"
 
 #include "base/search.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "now/processes.h"
+#include "now/internal.h"
 
 #include "base/file.h"
 #include "base/num.h"

@@ -1,4 +1,4 @@
-#include "now/processes.h"
+#include "now/internal.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "now/target_ram.h"
+#include "now/internal.h"
 
 #include "base/util.h"
 #include "metric/ram.h"

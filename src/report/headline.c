@@ -2,7 +2,7 @@
 #include "report/sections.h"
 
 #include "analysis/facts.h"
-#include "analysis/readers.h"
+#include "energy/slice.h"
 #include "base/known.h"
 #include "base/util.h"
 #include "report/html.h"

@@ -1,7 +1,7 @@
 #include "report/words.h"
 
-#include "analysis/readers.h"
 #include "base/util.h"
+#include "energy/slice.h"
 #include "report/report.h"
 
 #include <string.h>

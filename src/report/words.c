@@ -1,6 +1,6 @@
 #include "report/words.h"
 
-#include "analysis/energy/uncertainty.h"
+#include "analysis/energy/domains.h"
 #include "analysis/facts.h"
 #include "base/utf8.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "sampler/counter.h"
+#include "energy/counter.h"
 
 #include "base/util.h"
 

@@ -24,6 +24,7 @@ void recorder_tell_progress(struct recorder *recorder)
 {
 	const struct sampler *sampler = &recorder->sampler;
 	struct so_far *so_far = &recorder->so_far;
+	so_far_add_up(so_far, sampler);
 	int64_t cpu_ns = recorder->tree.last_main_ns + recorder->tree.last_descendants_ns;
 	double dt_s = (double)(sampler->last_t_ns - recorder->progress_t_ns) / NS_PER_S;
 	double energy_j = so_far_energy_j(so_far);

@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
+#include "energy/track.h"
 #include "job/job.h"
 #include "metric/metric.h"
 #include "process/tree.h"
@@ -155,16 +156,8 @@ struct step_point { // so many steps had ended, the last of them now
 };
 
 struct so_far_device {
-	bool in_total, is_known;
-	int64_t first_ns;  // when the counter was read first
-	int64_t moved_ns;  // when the counter was seen to move last; 0: not since the start
-	int64_t t_ns;      // of the power, where there is no counter
-	double power_w;    // read, or by the counter's last move
-	double counted_uj; // by the counter since the first reading, or from power
-	double early_uj;   // of it, before the start, besides a part of the first move …
-	double first_uj;   // … which was this much; 0: none, or the counter could be read only later
-	int64_t first_moved_ns;
-	int64_t rest_ns; // from the first move to the second; 0: not known yet
+	struct energy_track track;
+	bool in_total;
 };
 
 struct so_far {
@@ -185,6 +178,7 @@ struct so_far {
 
 int so_far_open(struct so_far *so_far, const struct sampler *sampler); // -ENOMEM
 void so_far_close(struct so_far *so_far);
+void so_far_add_up(struct so_far *so_far, const struct sampler *sampler); // up to the last sample
 // After each sample; start_ns: of the recording, 0 as long as it has not begun.
 void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t start_ns);
 void so_far_step(struct so_far *so_far, int64_t end_ns);

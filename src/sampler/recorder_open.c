@@ -67,7 +67,7 @@ static void raise_file_limit(void)
 	}
 }
 
-struct slice { // struct sched_attr of <linux/sched/types.h>, which can't be included beside <sched.h>
+struct sched_slice { // struct sched_attr of <linux/sched/types.h>, which can't be included beside <sched.h>
 	uint32_t size, policy;
 	uint64_t flags;
 	int32_t nice;
@@ -80,7 +80,7 @@ struct slice { // struct sched_attr of <linux/sched/types.h>, which can't be inc
  * nothing but the time that a sample takes anyway. The command was forked before this and keeps what it had. */
 static void hurry(void)
 {
-	const struct slice slice = {.size = sizeof(slice),
+	const struct sched_slice slice = {.size = sizeof(slice),
 		.policy = SCHED_OTHER,
 		.nice = getpriority(PRIO_PROCESS, 0),
 		.runtime_ns = 100000};

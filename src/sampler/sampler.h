@@ -7,7 +7,7 @@
 #include "process/machine.h"
 #include "process/memory.h"
 #include "process/tree.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 #include "store/store.h"
 

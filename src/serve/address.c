@@ -1,4 +1,4 @@
-#include "serve/address.h"
+#include "serve/http.h"
 
 #include "base/num.h"
 #include "base/util.h"

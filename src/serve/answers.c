@@ -1,4 +1,4 @@
-#include "serve/answers.h"
+#include "serve/http.h"
 
 #include "base/util.h"
 #include "report/page/page.h"

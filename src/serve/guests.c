@@ -1,4 +1,4 @@
-#include "serve/guests.h"
+#include "serve/http.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "serve/metrics.h"
+#include "serve/view.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

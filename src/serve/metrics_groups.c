@@ -1,4 +1,4 @@
-#include "serve/metrics.h"
+#include "serve/view.h"
 
 #include "base/util.h"
 
@@ -75,7 +75,7 @@ static double (*const gauges[])(
 	const struct now_group *) = {power_w, cpu_cores, processes, rss_bytes, gpu_use, gpu_memory_bytes};
 static_assert(ARRAY_SIZE(gauges) == ARRAY_SIZE(families[0].gauges), "a family of each gauge");
 
-static size_t put_labels(const struct told_table *table, const struct told_row *row, struct om_label *labels)
+static size_t put_labels(const struct group_rows *table, const struct group_row *row, struct om_label *labels)
 {
 	labels[0] = (struct om_label){families[table->grouping].label, row->name};
 	labels[1] = (struct om_label){"user", row->user};
@@ -97,14 +97,14 @@ static void write_energy_of(const struct now *now, struct om *om, struct om_labe
 	}
 }
 
-static void write_energy(const struct now *now, const struct told_table *table, struct om *om)
+static void write_energy(const struct now *now, const struct group_rows *table, struct om *om)
 {
 	struct om_label labels[LABELS_MOST] = {{.name = families[table->grouping].label}};
 	double other_j[NOW_RESOURCES];
 	bool is_jobs = table->grouping == NOW_JOBS;
 	om_family(om, &families[table->grouping].energy);
 	for (size_t i = 0; i < table->n; i++)
-		if (told_has_row(table, &table->items[i]))
+		if (group_row_is_shown(table, &table->items[i]))
 			write_energy_of(now, om, labels, put_labels(table, &table->items[i], labels),
 				table->items[i].energy_j);
 	for (int r = 0; r < NOW_RESOURCES; r++)
@@ -116,13 +116,13 @@ static void write_energy(const struct now *now, const struct told_table *table, 
 		write_energy_of(now, om, labels, 1, table->rest_j);
 }
 
-static void write_cpu(const struct told_table *table, struct om *om)
+static void write_cpu(const struct group_rows *table, struct om *om)
 {
 	struct om_label labels[LABELS_MOST] = {{.name = families[table->grouping].label}};
 	bool is_jobs = table->grouping == NOW_JOBS;
 	om_family(om, &families[table->grouping].cpu);
 	for (size_t i = 0; i < table->n; i++)
-		if (told_has_row(table, &table->items[i]))
+		if (group_row_is_shown(table, &table->items[i]))
 			om_value(om, labels, put_labels(table, &table->items[i], labels), table->items[i].cpu_s);
 	labels[0].value = "other";
 	om_value(om, labels, 1, table->other_cpu_s + (is_jobs ? 0 : table->rest_cpu_s));
@@ -131,13 +131,13 @@ static void write_cpu(const struct told_table *table, struct om *om)
 		om_value(om, labels, 1, table->rest_cpu_s);
 }
 
-static void write_gauge(const struct told_table *table, size_t g, struct om *om)
+static void write_gauge(const struct group_rows *table, size_t g, struct om *om)
 {
 	struct om_label labels[LABELS_MOST];
 	om_family(om, &families[table->grouping].gauges[g]);
 	for (size_t i = 0; i < table->n; i++) {
-		const struct told_row *row = &table->items[i];
-		if (row->is_here && row->state == TOLD_HERE && told_has_row(table, row))
+		const struct group_row *row = &table->items[i];
+		if (row->is_here && row->series.state == SERIES_SHOWN && group_row_is_shown(table, row))
 			om_value(om, labels, put_labels(table, row, labels), gauges[g](&row->now));
 	}
 }
@@ -145,8 +145,8 @@ static void write_gauge(const struct told_table *table, size_t g, struct om *om)
 void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om)
 {
 	for (int k = 0; k < NOW_GROUPINGS; k++) {
-		const struct told_table *table = &tally->groups[k];
-		if (table->most == 0)
+		const struct group_rows *table = &tally->groups[k];
+		if (table->bounds.most == 0)
 			continue;
 		write_energy(now, table, om);
 		write_cpu(table, om);

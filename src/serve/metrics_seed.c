@@ -1,4 +1,4 @@
-#include "serve/metrics.h"
+#include "serve/view.h"
 
 #include "base/known.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "serve/mhd.h"
+#include "serve/http.h"
 
 #include "base/dl.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
 /* The top of the live page. */
-#include "serve/page_parts.h"
+#include "serve/view.h"
 
 #include "base/util.h"
 #include "report/html.h"

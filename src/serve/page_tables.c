@@ -1,5 +1,5 @@
 /* The tables of the live page. Rows have ids, by which the script knows them again. */
-#include "serve/page_parts.h"
+#include "serve/view.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

@@ -1,7 +1,6 @@
-#include "serve/request.h"
+#include "serve/http.h"
 
 #include "base/util.h"
-#include "serve/ask.h"
 
 #include <strings.h>
 

@@ -1,4 +1,4 @@
-#include "serve/scrapers.h"
+#include "serve/tally.h"
 
 #include "base/fnv.h"
 #include "base/util.h"
@@ -71,9 +71,9 @@ static int64_t patience_ns(int64_t gap_ns)
 	return own_ns > least_ns ? own_ns : least_ns;
 }
 
-struct told_seen scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
+struct scraped scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 {
-	struct told_seen seen = {.look = 0, .t_ns = INT64_MAX};
+	struct scraped seen = {.look = 0, .t_ns = INT64_MAX};
 	bool any = false;
 	for (size_t i = 0; i < scrapers->n; i++) {
 		if (t_ns - scrapers->items[i].t_ns > patience_ns(scrapers->items[i].gap_ns))

@@ -2,12 +2,9 @@
 
 #include "base/util.h"
 #include "now/now.h"
-#include "serve/address.h"
-#include "serve/guests.h"
-#include "serve/request.h"
-#include "serve/state.h"
+#include "serve/http.h"
 #include "serve/tally.h"
-#include "serve/textfile.h"
+#include "serve/view.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -74,7 +71,7 @@ static void write_textfile(struct server *server)
 // What has ended and been told to everybody who wants to know.
 static void forget(struct server *server, int64_t t_ns)
 {
-	struct told_seen seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
+	struct scraped seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
 	if (server->daemon != NULL)
 		seen = scrapers_seen(&server->tally.scrapers, t_ns);
 	if (server->textfile.path != NULL)
@@ -180,7 +177,7 @@ static int open_look(struct server *server, const struct server_options *options
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		now.groups[k] = options->most[k] > 0;
 	tally_read(&server->tally, kept.object, kept.same_boot, env_now_ns(server->env));
-	struct now_kept_process *processes = pids_kept(&server->tally.processes, &now.n_kept_processes);
+	struct now_kept_process *processes = process_rows_kept(&server->tally.processes, &now.n_kept_processes);
 	now.kept_processes = processes;
 	int r = now_open(&now, &server->state, reterr);
 	free(processes);

@@ -12,8 +12,8 @@
 
 struct server_options {
 	const struct wattle_env *env; // borrowed until close
-	const char *listen;           // serve/address.h; NULL: nobody is served, there is the textfile alone
-	const char *textfile;         // serve/textfile.h; NULL: none
+	const char *listen;           // serve/address.c; NULL: nobody is served, there is the textfile alone
+	const char *textfile;         // serve/textfile.c; NULL: none
 	const char *node;             // what this machine is called in metrics; NULL: by its own name
 	const char *token_file;       // NULL: none
 	bool hide_command;            // of processes the program's name alone

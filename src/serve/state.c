@@ -1,4 +1,4 @@
-#include "serve/state.h"
+#include "serve/tally.h"
 
 #include "base/cleanup.h"
 #include "base/fields.h"

@@ -1,5 +1,5 @@
 // Where the state of wattle serve lies, and who may write it.
-#include "serve/state.h"
+#include "serve/tally.h"
 
 #include "base/cleanup.h"
 #include "base/lock_file.h"

@@ -26,15 +26,15 @@ void tally_init(struct tally *tally, const struct tally_options *options)
 {
 	*tally = (struct tally){.since_wall_ns = VALUE_MISSING};
 	for (int k = 0; k < NOW_GROUPINGS; k++)
-		told_init(&tally->groups[k], (enum now_grouping)k, options->most[k]);
-	pids_init(&tally->processes, options->most_processes, options->arguments);
+		group_rows_init(&tally->groups[k], (enum now_grouping)k, options->most[k]);
+	process_rows_init(&tally->processes, options->most_processes, options->arguments);
 }
 
 void tally_finish(struct tally *tally)
 {
 	for (int k = 0; k < NOW_GROUPINGS; k++)
-		told_finish(&tally->groups[k]);
-	pids_finish(&tally->processes);
+		group_rows_finish(&tally->groups[k]);
+	process_rows_finish(&tally->processes);
 }
 
 void tally_look(struct tally *tally, const struct now *now, uint64_t look)
@@ -45,17 +45,17 @@ void tally_look(struct tally *tally, const struct now *now, uint64_t look)
 			*part(&tally->sums[r], p) += *part(&added, p);
 	}
 	for (int k = 0; k < NOW_GROUPINGS; k++)
-		told_look(&tally->groups[k], now, look);
-	pids_look(&tally->processes, now, look);
+		group_rows_look(&tally->groups[k], now, look);
+	process_rows_look(&tally->processes, now, look);
 	if (!value_ok(tally->since_wall_ns))
 		tally->since_wall_ns = now->wall_ns;
 }
 
-void tally_forget(struct tally *tally, const struct told_seen *seen)
+void tally_forget(struct tally *tally, const struct scraped *seen)
 {
 	for (int k = 0; k < NOW_GROUPINGS; k++)
-		told_forget(&tally->groups[k], seen);
-	pids_forget(&tally->processes, seen);
+		group_rows_forget(&tally->groups[k], seen);
+	process_rows_forget(&tally->processes, seen);
 }
 
 struct now_added tally_sum(const struct tally *tally)
@@ -102,22 +102,22 @@ static const void *resource_item(const struct object_at *at, size_t i)
 // The field is an object that has a table of at most so many rows.
 static bool has_groups(const struct object_at *at)
 {
-	return ((const struct told_table *)((const char *)at->data + at->field->offset))->most > 0;
+	return ((const struct group_rows *)((const char *)at->data + at->field->offset))->bounds.most > 0;
 }
 
 static bool has_processes(const struct object_at *at)
 {
-	return ((const struct tally *)at->data)->processes.most > 0;
+	return ((const struct tally *)at->data)->processes.bounds.most > 0;
 }
 
 #define T struct tally
 static const struct field tally_fields[] = {
 	FIELD_AS(T, "since_unix_ns", since_wall_ns, "ns", "when counting began, Unix time"),
 	FIELD_OBJECT_MAP("energy", &added_type, resource_count, resource_name, resource_item, "energy by resource and owner"),
-	FIELD_OBJECT(T, "jobs", groups[NOW_JOBS], &told_type, "jobs", .present = has_groups),
-	FIELD_OBJECT(T, "cgroups", groups[NOW_CGROUPS], &told_type, "cgroups", .present = has_groups),
+	FIELD_OBJECT(T, "jobs", groups[NOW_JOBS], &group_rows_type, "jobs", .present = has_groups),
+	FIELD_OBJECT(T, "cgroups", groups[NOW_CGROUPS], &group_rows_type, "cgroups", .present = has_groups),
 	FIELD_OBJECT(T, "scrapers", scrapers, &scrapers_type, "clients that scrape"),
-	FIELD_OBJECT(T, "processes", processes, &pids_type, "processes", .present = has_processes),
+	FIELD_OBJECT(T, "processes", processes, &process_rows_type, "processes", .present = has_processes),
 };
 #undef T
 const struct object_type tally_type = OBJECT_TYPE("tally", "Sums since counting began.", tally_fields);
@@ -135,7 +135,7 @@ void tally_read(struct tally *tally, const json_t *object, bool same_boot, int64
 			*part(&tally->sums[r], p) = isfinite(value) && value > 0 ? value : 0;
 		}
 	for (int k = 0; k < NOW_GROUPINGS; k++)
-		told_read(&tally->groups[k], json_object_get(object, groupings[k]));
+		group_rows_read(&tally->groups[k], json_object_get(object, groupings[k]));
 	scrapers_read(&tally->scrapers, json_object_get(object, "scrapers"), same_boot, t_ns);
-	pids_read(&tally->processes, json_object_get(object, "processes"), same_boot);
+	process_rows_read(&tally->processes, json_object_get(object, "processes"), same_boot);
 }

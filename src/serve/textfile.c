@@ -1,4 +1,4 @@
-#include "serve/textfile.h"
+#include "serve/view.h"
 
 #include "base/cleanup.h"
 #include "base/lock_file.h"

@@ -1,4 +1,4 @@
-#include "serve/token.h"
+#include "serve/http.h"
 
 #include "base/cleanup.h"
 #include "base/util.h"

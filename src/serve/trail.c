@@ -1,4 +1,4 @@
-#include "serve/trail.h"
+#include "serve/view.h"
 
 #include <errno.h>
 

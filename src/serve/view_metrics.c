@@ -1,7 +1,5 @@
 #include "serve/view.h"
 
-#include "serve/metrics.h"
-
 static void write(const struct view *view, enum om_format format, bool is_textfile, struct buf *out)
 {
 	const struct metrics_options options = {

@@ -1,6 +1,6 @@
 /* The live page. Its figures are HTML made here, whether a browser runs scripts or not; the script fetches the parts
  * that change and puts them in place of the old ones, so there is one place that knows how a figure is written. */
-#include "serve/page_parts.h"
+#include "serve/view.h"
 
 #include "base/util.h"
 #include "report/page/page.h"

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/util.h"
-#include "lib/tracker_line.h"
+#include "lib/tracker_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

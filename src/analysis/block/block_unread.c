@@ -1,8 +1,8 @@
 /* Blocks that ended before a sensor became this recorder's: another rank of the job has read what they used, and here it is unknown,
- * not nothing (analysis/readers.h). */
+ * not nothing (energy/slice.h). */
 #include "analysis/block/block_work.h"
-#include "analysis/readers.h"
 #include "base/util.h"
+#include "energy/slice.h"
 
 #include <errno.h>
 

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "analysis/block/fold.h"
-#include "analysis/block/moments.h"
+#include "analysis/energy/moments.h"
 #include "analysis/block/paths.h"
 #include "analysis/column.h"
 #include "analysis/names.h"

@@ -1,7 +1,7 @@
 #include "analysis/block/fold.h"
 
 #include "analysis/block/fold_build.h"
-#include "analysis/energy/uncertainty.h"
+#include "analysis/energy/domains.h"
 #include "base/util.h"
 
 #include <errno.h>

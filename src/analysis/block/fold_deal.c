@@ -1,7 +1,7 @@
 #include "analysis/block/fold_build.h"
 
-#include "analysis/energy/edge.h"
 #include "base/util.h"
+#include "energy/curve.h"
 
 #include <errno.h>
 

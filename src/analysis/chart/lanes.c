@@ -1,7 +1,7 @@
 // Spans as lanes: by process and thread, a lane for each depth of nesting.
 #include "analysis/chart/lanes.h"
 
-#include "analysis/energy/spans.h"
+#include "analysis/energy/timeline.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -3,6 +3,6 @@
 #pragma once
 
 #include "analysis/findings.h"
-#include "analysis/slice.h"
+#include "energy/slice.h"
 
 struct value_stats series_stats(const double *values, const struct slice *slices, size_t n_slices);

@@ -1,3 +1,34 @@
+/* The intervals over which a run is divided among programs.
+ *
+ * /proc counts CPU time in ticks of 10 ms. Over one sample of a fast recording that is all noise, so neighbouring
+ * samples are merged until a window is about 100 ms long. */
+#pragma once
+
+#include "analysis/findings.h"
+#include "base/arena.h"
+#include "energy/curve.h"
+#include "energy/shares.h"
+#include "store/run.h"
+
+struct window {
+	uint32_t segment;
+	uint32_t first, last;     // the run's samples at its ends; equal if there are no two
+	int64_t begin_ns, end_ns; // what its figures were measured between; the first sample may be taken just before
+				  // the target starts, the last one just after it has ended
+	int64_t from_ns, to_ns;   // what it speaks for: the outer windows of a segment reach to the segment's ends
+	double target_ns, wattle_ns, busy_ns, idle_ns; // CPU time in it, busy includes the other two; NaN unknown
+};
+
+struct windows {
+	struct window *at; // ascending; each segment has at least one
+	size_t n;
+	double most_cores; // that the target had at once, as far as windows show it; at least 1
+};
+
+int windows_make(const struct run *run, struct arena *arena, struct windows *ret_windows); // -ENOMEM
+// The window that speaks for an instant. There must be one at least.
+const struct window *windows_find(const struct windows *windows, int64_t t_ns);
+
 /* Who used the energy of a domain: divided window by window, so that the parts add up to the whole.
  *
  *   package, core, uncore, psys and other CPU-like domains: by share of busy CPU time
@@ -8,30 +39,6 @@
  *
  * With --attribution active the idle power is taken off first: the stored one, else what the run itself saw in its quiet
  * windows. A window in which nothing is known leaves its energy unattributed. */
-#pragma once
-
-#include "analysis/energy/curve.h"
-#include "analysis/energy/edge.h"
-#include "analysis/energy/window.h"
-#include "analysis/findings.h"
-
-enum method { // weakest last; names and errors in attribute.c
-	METHOD_CPU_TIME,
-	METHOD_SM_TIME,
-	METHOD_PSS,
-	METHOD_RSS,
-	METHOD_MIG_SLICES,
-	METHOD_GPU_MEMORY,
-	METHOD_EXCLUSIVE,
-	METHOD_IDLE,
-	METHOD_NONE,
-	METHODS
-};
-
-struct shares { // of a window's energy; the rest is the other programs'
-	double target, wattle, idle, unattributed;
-	enum method method;
-};
 
 /* The parts of the memory in use, at each sample of the run. */
 struct memory_use {

@@ -2,9 +2,8 @@
  * counters that stand still (rocm_smi_lib issue 180): a reader must be told which of two figures to doubt.
  *
  * Few readings, or a run that a device's own average over a second does not follow, say nothing against a counter. */
-#include "analysis/energy/crosscheck.h"
+#include "analysis/energy/domains.h"
 
-#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "base/util.h"
 

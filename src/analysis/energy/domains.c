@@ -1,8 +1,5 @@
 #include "analysis/energy/domains.h"
 
-#include "analysis/energy/crosscheck.h"
-#include "analysis/energy/ledger.h"
-#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "analysis/stats.h"
 #include "base/util.h"

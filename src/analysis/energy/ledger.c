@@ -1,4 +1,4 @@
-#include "analysis/energy/ledger.h"
+#include "analysis/energy/domains.h"
 
 #include "base/known.h"
 #include "base/util.h"

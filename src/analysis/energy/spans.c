@@ -1,6 +1,6 @@
-#include "analysis/energy/spans.h"
+#include "analysis/energy/timeline.h"
 
-#include "analysis/block/moments.h"
+#include "analysis/energy/moments.h"
 #include "analysis/stats.h"
 #include "base/util.h"
 

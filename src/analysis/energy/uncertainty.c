@@ -22,9 +22,8 @@
  * design), so they add up.
  *
  * Of the target's part: its share of the domain's error, and the doubt of the attribution (attribute.c). */
-#include "analysis/energy/uncertainty.h"
+#include "analysis/energy/domains.h"
 
-#include "analysis/energy/edge.h"
 #include "base/known.h"
 #include "base/util.h"
 #include "sensor/gpu_gain.h"
@@ -35,13 +34,6 @@ static const double relative_floor[PROVENANCE_KINDS] = {
 	[PROVENANCE_ESTIMATED] = 0,
 };
 static const double estimated_default = 0.5;
-
-double calibration_error(const struct run_device *device)
-{
-	if (device->kind != DOMAIN_GPU || device->provenance == PROVENANCE_ESTIMATED)
-		return (double)NAN;
-	return device->gain_error > 0 ? device->gain_error : GPU_GAIN_ASSUMED_ERROR;
-}
 
 double calibration_error_j(const struct run_device *device, double energy_j)
 {

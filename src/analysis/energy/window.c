@@ -1,6 +1,6 @@
-#include "analysis/energy/window.h"
+#include "analysis/energy/attribute.h"
 
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "base/search.h"
 #include "base/util.h"
 

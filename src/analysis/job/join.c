@@ -6,7 +6,7 @@
  * back so far; else it is not known, the curve is flat there, and the domain has a reset in its events, which widens its error. */
 #include "analysis/job/join.h"
 
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 #include "base/sums.h"
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
 /* Each recording, and all of a machine's as one, with the machine's sensors in place of its own. */
 #include "analysis/job/parts.h"
 
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 #include "analysis/facts.h"
 #include "base/sums.h"
 #include "base/util.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/job/job.h"
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "sensor/sensor.h"
 
 struct reader { // who was read from, when

@@ -3,7 +3,7 @@
  * recorder in a container does not see who else is on its GPU. */
 #include "analysis/job/parts.h"
 
-#include "analysis/energy/ledger.h"
+#include "analysis/energy/domains.h"
 #include "base/util.h"
 
 static struct domain_finding *finding_of(const struct findings *findings, const struct run_device *device)

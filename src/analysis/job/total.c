@@ -2,8 +2,6 @@
 #include "analysis/job/parts.h"
 
 #include "analysis/energy/domains.h"
-#include "analysis/energy/ledger.h"
-#include "analysis/energy/uncertainty.h"
 #include "analysis/facts.h"
 #include "analysis/names.h"
 #include "analysis/stats.h"

@@ -1,4 +1,4 @@
-#include "cap/tune/bootstrap.h"
+#include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
 #include "base/num.h"

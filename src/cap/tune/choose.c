@@ -1,6 +1,6 @@
 /* Which limit: the least of the model that foretells limits best which it has not seen, if it is as good as the
  * measurements; the least of the smooth curves where these know a better one; else the best measured one. */
-#include "cap/tune/figures.h"
+#include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
 #include "base/util.h"

@@ -1,6 +1,4 @@
-#include "cap/tune/bootstrap.h"
-#include "cap/tune/figures.h"
-#include "cap/tune/tuner.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

@@ -1,6 +1,6 @@
 /* Smooth curves of log E and log T over log limit: a cubic smoothing spline, which is the best guess when the curve
  * is a line plus an integrated random walk. It is linear in the figures, so it comes as a table of weights. */
-#include "cap/tune/figures.h"
+#include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
 #include "base/util.h"

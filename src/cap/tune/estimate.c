@@ -3,7 +3,7 @@
  * results are averaged by how likely the windows are under each (restricted likelihood). Strength 0 averages the
  * windows of a limit; a strong walk is the same as taking the line between two windows of the reference off those
  * between them. */
-#include "cap/tune/estimate.h"
+#include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "cap/tune/figures.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

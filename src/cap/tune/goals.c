@@ -1,4 +1,4 @@
-#include "cap/tune/tuner.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

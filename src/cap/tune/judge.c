@@ -1,7 +1,5 @@
 /* Which limits stay in question after a round. */
-#include "cap/tune/estimate.h"
-#include "cap/tune/refine.h"
-#include "cap/tune/tuner.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

@@ -1,6 +1,4 @@
-#include "cap/tune/model.h"
-
-#include "cap/tune/model_seed.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

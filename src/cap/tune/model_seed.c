@@ -2,7 +2,7 @@
  * the sigmoid, f/e, through a logistic function into the range of the limits. a and c say the same, so c is b·x_low:
  * a is then the height of the exponential at the least limit. What few limits leave open is held by weak
  * expectations, which are residuals like the points'. */
-#include "cap/tune/model_seed.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
 /* Curves have corners, where a program begins to wait for its clocks, and between two candidates the objective may be
  * far below both. No model knows; only a window there does. So the gaps on either side of the best limit are halved,
  * round by round. */
-#include "cap/tune/refine.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

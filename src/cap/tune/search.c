@@ -1,8 +1,7 @@
 /* The order of windows. A round is the reference, then each limit still in question once, in an order drawn anew,
  * and the reference again, which the next round shares: what drifts meets all limits alike, and the reference shows
  * how much. */
-#include "cap/tune/model_seed.h"
-#include "cap/tune/tuner.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "cap/tune/steady.h"
+#include "cap/tune/meter.h"
 
 #include <math.h>
 

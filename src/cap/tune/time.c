@@ -1,5 +1,5 @@
 // How long windows and rounds take, and whether there is time for them.
-#include "cap/tune/tuner.h"
+#include "cap/tune/internal.h"
 
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
 /* Fields of energies: the run's, its domains', its GPUs'. */
 #include "report/fields/document.h"
 
-#include "analysis/energy/uncertainty.h"
+#include "analysis/energy/domains.h"
 #include "base/util.h"
 
 // clang-format off

@@ -1,7 +1,7 @@
 // What happened at an instant: limits, throttling, gaps, marks of the program, and the segments' ends.
 #include "report/trace/internal.h"
 
-#include "analysis/slice.h"
+#include "energy/slice.h"
 #include "base/util.h"
 #include "report/report.h"
 

@@ -1,7 +1,7 @@
 // Spans as slices. lanes.h says on which track each is.
 #include "report/trace/internal.h"
 
-#include "analysis/energy/spans.h"
+#include "analysis/energy/timeline.h"
 #include "analysis/names.h"
 #include "base/util.h"
 

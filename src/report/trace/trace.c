@@ -1,6 +1,6 @@
 #include "report/trace/trace.h"
 
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 #include "analysis/facts.h"
 #include "base/fnv.h"
 #include "base/util.h"

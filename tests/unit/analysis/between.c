@@ -1,5 +1,7 @@
 /* The energy between two instants of a run that goes on: of counters and of power, beyond what is read, and over holes. */
-#include "analysis/energy/between.h"
+#include "energy/curve.h"
+
+#include "analysis/facts.h"
 
 #include "builder.h"
 
@@ -69,7 +71,7 @@ static void check(void **state)
 	device->update_period_s = 0.1;
 	device->update_jitter_s = 0.001;
 	row->change(&run, device);
-	assert_int_equal(energy_between(&run, device, at_s(row->from_s), at_s(row->to_s), &energy), 0);
+	assert_int_equal(energy_between(&run, device, run_fact_i64(&run, FACT_INTERVAL), at_s(row->from_s), at_s(row->to_s), &energy), 0);
 	if (isnan(row->j)) {
 		assert_true(isnan(energy.j) && isnan(energy.error_j));
 	} else {

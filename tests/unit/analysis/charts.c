@@ -1,6 +1,6 @@
 #include "analysis/chart/chart.h"
 
-#include "analysis/energy/spans.h"
+#include "analysis/energy/timeline.h"
 #include "random_run.h"
 
 /* What holds for the charts of any run, and what single ones must show. */

@@ -5,7 +5,8 @@
  * by the 95 % quantile of the errors made; at most 3. */
 #include "machine.h"
 
-#include "analysis/energy/between.h"
+#include "analysis/facts.h"
+#include "energy/curve.h"
 
 enum { RUNS = 1000, READINGS_MAX = 4096, PATTERN_MAX = 256 };
 
@@ -346,7 +347,7 @@ static void note_window(struct coverage *c, struct scene *s)
 	double length_s = random_between(&s->random, 0.05, fmin(1, s->end_s / 2));
 	double from_s = random_between(&s->random, 0, s->end_s - length_s), to_s = from_s + length_s;
 	struct energy_between between;
-	assert_int_equal(energy_between(&s->run, part->device, at_s(from_s), at_s(to_s), &between), 0);
+	assert_int_equal(energy_between(&s->run, part->device, run_fact_i64(&s->run, FACT_INTERVAL), at_s(from_s), at_s(to_s), &between), 0);
 	note(c, between.j, between.error_j, truth_j(part, from_s, to_s));
 }
 

@@ -1,4 +1,4 @@
-#include "analysis/energy/curve.h"
+#include "energy/curve.h"
 
 #include "machine.h"
 

@@ -1,6 +1,6 @@
 #include "builder.h"
 
-#include "analysis/energy/ledger.h"
+#include "analysis/energy/domains.h"
 
 static const double none = NAN;
 

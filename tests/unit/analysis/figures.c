@@ -1,6 +1,6 @@
 #include "builder.h"
 
-#include "analysis/energy/window.h"
+#include "analysis/energy/attribute.h"
 #include "analysis/stats.h"
 
 static const double none = NAN;

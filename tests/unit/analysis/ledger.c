@@ -1,4 +1,4 @@
-#include "analysis/energy/ledger.h"
+#include "analysis/energy/domains.h"
 
 #include "analysis/energy/timeline.h"
 #include "random_run.h"

@@ -6,7 +6,7 @@
 #include "machine.h"
 
 #include "analysis/block/fold.h"
-#include "analysis/energy/window.h"
+#include "analysis/energy/attribute.h"
 
 enum { LOOP_BLOCKS_MAX = 32 };
 

@@ -1,5 +1,5 @@
 // Which power readings count for the swing within a stretch, and that finding them costs the same however few rows have one.
-#include "analysis/energy/power_swing.h"
+#include "energy/curve.h"
 
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
 /* A limit through a helper that does as it is told: what is asked, what comes of the answers, and of a helper that dies. */
-#include "cap/hold.h"
+#include "cap/lease.h"
 
 #include "base/util.h"
 #include "fake_helper.h"

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/util.h"
-#include "cap/lock.h"
 #include "rows.h"
 
 #include <errno.h>

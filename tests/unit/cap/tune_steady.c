@@ -3,7 +3,7 @@
 #include "tune_card.h"
 
 #include "base/util.h"
-#include "cap/tune/steady.h"
+#include "cap/tune/meter.h"
 
 #include "rows.h"
 

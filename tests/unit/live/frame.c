@@ -1,5 +1,5 @@
 /* Texts of unknown origin in cells. */
-#include "live/frame.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "rows.h"

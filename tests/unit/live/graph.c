@@ -1,5 +1,5 @@
 /* Values as dots and blocks, parts as bars. */
-#include "live/graph.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,5 +1,5 @@
 /* Where what stands, over all sizes of a terminal. */
-#include "live/layout.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "rows.h"

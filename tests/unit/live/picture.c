@@ -1,5 +1,5 @@
 /* Whole pictures of made machines, over sizes: what must be seen, and that none is ever too wide. */
-#include "live/view.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,5 +1,5 @@
 /* Which processes are listed, and in what order. */
-#include "live/rows.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,5 +1,5 @@
 /* What keys do. */
-#include "live/ui.h"
+#include "live/session.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,4 +1,4 @@
-#include "now/belong.h"
+#include "now/internal.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "now/divide.h"
+#include "now/internal.h"
 
 #include "base/known.h"
 #include "base/util.h"
@@ -78,7 +78,7 @@ static void check(void **state)
 	struct domain gpu = {.name = "gpu-0", .kind = DOMAIN_GPU, .used = true};
 	const struct domain *devices[] = {&gpu};
 	struct now_domain domain = {.domain = &gpu, .in_total = true, .power_w = 100};
-	struct meter meter = {.domain = &gpu, .added_uj = 100000000};
+	struct energy_track track = {.domain = &gpu, .added_uj = 100000000};
 	int64_t figures[1][DEVICE_COUNT];
 	size_t device_of[] = {0};
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
@@ -92,7 +92,7 @@ static void check(void **state)
 			.devices = devices,
 			.n_devices = 1},
 		.rows = figures,
-		.meters = &meter,
+		.tracks = &track,
 		.domains = &domain,
 		.device_of = device_of,
 		.n = 1,

@@ -1,4 +1,4 @@
-#include "now/processes.h"
+#include "now/internal.h"
 
 #include "base/util.h"
 #include "rows.h"

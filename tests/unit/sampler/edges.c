@@ -1,5 +1,5 @@
 /* When a counter is updated, as far as readings can tell: a counter of known period, phase and jitter is looked at. */
-#include "sampler/counter.h"
+#include "energy/counter.h"
 
 #include "base/util.h"
 #include "rows.h"

@@ -1,5 +1,5 @@
 #include "base/util.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 #include "tree.h"
 

@@ -14,10 +14,10 @@ static const struct late {
 	{"both are there from the start", {{30000, 30000, 30000, 30000}, {200000, 200000, 200000, 200000}}, {230, 230, 230, 230},
 		920},
 	{"what the late one has used before makes no peak",
-		{{30000, 30000, 30000, 30000}, {VALUE_MISSING, VALUE_MISSING, 200000, 200000}}, {30, 30, NAN, 230}, 920},
+		{{30000, 30000, 30000, 30000}, {VALUE_MISSING, 200000, 200000, 200000}}, {30, 30, NAN, 230}, 920},
 	{"the only one is late",
 		{{VALUE_MISSING, 30000, 30000, 30000}, {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING}},
-		{NAN, NAN, 30, 30}, 120},
+		{NAN, NAN, NAN, 30}, 120},
 };
 
 static void remember(void *data, const struct recorder_progress *progress)

@@ -1,6 +1,6 @@
 #include "base/util.h"
 #include "fakes/powercap_load.c"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 #include "sensor/sensor.h"
 #include "tree.h"
 

@@ -1,7 +1,7 @@
 #include "sensor/sensor.h"
 
 #include "one_sensor.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 
 #define PM "cray/pm_counters/"
 

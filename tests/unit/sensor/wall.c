@@ -1,7 +1,7 @@
 #include "sensor/internal.h"
 
 #include "one_sensor.h"
-#include "sampler/counter.h"
+#include "energy/counter.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "serve/ask.h"
+#include "serve/http.h"
 
 #include "rows.h"
 

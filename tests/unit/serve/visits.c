@@ -1,4 +1,4 @@
-#include "serve/visits.h"
+#include "serve/http.h"
 
 #include "base/util.h"
 

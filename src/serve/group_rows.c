@@ -1,0 +1,229 @@
+#include "serve/tally.h"
+
+#include "base/fnv.h"
+#include "base/util.h"
+
+#include <pwd.h>
+
+enum {
+	SPARE = 4,       // so many times `most` are remembered that are not here any more, should they come back
+	OWNER_LOOKS = 3, // a job whose processes are root's alone for so long is root's
+	RECENT_S = 60    // over which recent use fades
+};
+
+void group_rows_init(struct group_rows *table, enum now_grouping grouping, size_t most)
+{
+	*table = (struct group_rows){.grouping = grouping, .bounds = {.most = most}};
+}
+
+void group_rows_finish(struct group_rows *table)
+{
+	free(table->items);
+	*table = (struct group_rows){0};
+}
+
+/* ---- who is who ---- */
+
+static struct group_row *find(struct group_rows *table, const char *name, uint32_t hash)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].hash == hash && strcmp(table->items[i].name, name) == 0)
+			return &table->items[i];
+	return NULL;
+}
+
+static void drop(struct group_rows *table, size_t i)
+{
+	table->items[i] = table->items[--table->n];
+}
+
+// Those that have no row and are not here are only remembered: the one that left first makes room.
+static void drop_oldest(struct group_rows *table)
+{
+	size_t oldest = table->n;
+	for (size_t i = 0; i < table->n; i++) {
+		const struct group_row *row = &table->items[i];
+		if (row->is_here || row->series.state != SERIES_NONE)
+			continue;
+		if (oldest == table->n || row->last_look < table->items[oldest].last_look)
+			oldest = i;
+	}
+	if (oldest < table->n)
+		drop(table, oldest);
+}
+
+struct group_row *group_rows_add(struct group_rows *table, const char *name)
+{
+	const uint32_t hash = fnv_u32(FNV_START_U32, name, strlen(name));
+	struct group_row *row = find(table, name, hash);
+	if (row != NULL)
+		return row;
+	if (table->n >= table->bounds.most * SPARE)
+		drop_oldest(table);
+	struct group_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	if (larger == NULL)
+		return NULL;
+	table->items = larger;
+	row = &larger[table->n++];
+	*row = (struct group_row){.hash = hash};
+	text_copy(row->name, sizeof(row->name), name);
+	return row;
+}
+
+/* ---- whose a job is ---- */
+
+// Once: a row whose user changed would be another series.
+static void find_user(struct group_row *row, uid_t uid)
+{
+	struct passwd entry, *found = NULL;
+	char text[4096];
+	if (getpwuid_r(uid, &entry, text, sizeof(text), &found) == 0 && found != NULL)
+		text_copy(row->user, sizeof(row->user), found->pw_name);
+	else
+		snprintf(row->user, sizeof(row->user), "%u", (unsigned int)uid);
+}
+
+static void take_user(const struct group_rows *table, struct group_row *row)
+{
+	if (table->grouping != NOW_JOBS || row->user[0] != '\0' || row->now.uid == (uid_t)-1)
+		return;
+	if (row->now.uid != 0 || row->looks >= OWNER_LOOKS)
+		find_user(row, row->now.uid);
+}
+
+bool group_row_is_shown(const struct group_rows *table, const struct group_row *row)
+{
+	if (row->series.state == SERIES_NONE)
+		return false;
+	// One that ended before that was known is told without.
+	return table->grouping != NOW_JOBS || row->user[0] != '\0' || row->looks >= OWNER_LOOKS ||
+		row->series.state == SERIES_LEAVING;
+}
+
+/* ---- who has a row ---- */
+
+static struct group_row *strongest_without(struct group_rows *table)
+{
+	struct group_row *strongest = NULL;
+	for (size_t i = 0; i < table->n; i++) {
+		struct group_row *row = &table->items[i];
+		bool is_candidate = row->is_here && row->series.state != SERIES_SHOWN;
+		if (is_candidate && (strongest == NULL || row->series.recent > strongest->series.recent))
+			strongest = row;
+	}
+	return strongest;
+}
+
+static void give_rows(struct group_rows *table, uint64_t look, int64_t t_ns)
+{
+	struct group_row *row;
+	while ((row = strongest_without(table)) != NULL && table->bounds.new_left >= 1 &&
+		series_make_room(&table->bounds, SERIES_OF(table), row->series.recent, look, t_ns)) {
+		series_take_new(&table->bounds);
+		row->series.state = SERIES_SHOWN;
+	}
+}
+
+/* ---- a look ---- */
+
+static double use_of(const struct now *now, const struct now_group *group)
+{
+	double use_j = 0;
+	bool is_metered = false;
+	for (int r = 0; r < NOW_RESOURCES; r++) {
+		use_j += group->added_j[r];
+		is_metered = is_metered || now->exists[r];
+	}
+	return is_metered ? use_j : group->added_cpu_s;
+}
+
+static void arrive(struct group_rows *table, const struct now *now, uint64_t look)
+{
+	const struct now_group *groups = now->groups[table->grouping];
+	double fade = now->dt_s > 0 ? exp(-now->dt_s / RECENT_S) : 1;
+	for (size_t i = 0; i < table->n; i++)
+		table->items[i].series.recent *= fade;
+	for (size_t i = 0; i < now->n_groups[table->grouping]; i++) {
+		struct group_row *row = groups[i].processes > 0 ? group_rows_add(table, groups[i].name) : NULL;
+		if (row == NULL)
+			continue;
+		row->is_here = true;
+		row->last_look = look;
+		row->looks++;
+		row->now = groups[i];
+		row->series.recent += use_of(now, &groups[i]);
+		take_user(table, row);
+	}
+}
+
+static void depart(struct group_rows *table, uint64_t look, int64_t t_ns)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		struct group_row *row = &table->items[i];
+		row->is_here = row->last_look == look;
+		bool left_unseen = row->series.state == SERIES_LEAVING && row->series.left_look == 0; // in an earlier life of ours
+		if (!row->is_here && (row->series.state == SERIES_SHOWN || left_unseen))
+			series_leave(&row->series, look, t_ns);
+	}
+}
+
+static void count_energy(struct group_rows *table, const struct now *now)
+{
+	double inside_j[NOW_RESOURCES] = {0}, inside_cpu_s = 0;
+	for (size_t i = 0; i < table->n; i++) {
+		struct group_row *row = &table->items[i];
+		if (!row->is_here)
+			continue;
+		bool is_told = row->series.state == SERIES_SHOWN;
+		for (int r = 0; r < NOW_RESOURCES; r++) {
+			*(is_told ? &row->energy_j[r] : &table->other_j[r]) += row->now.added_j[r];
+			inside_j[r] += row->now.added_j[r];
+		}
+		*(is_told ? &row->cpu_s : &table->other_cpu_s) += row->now.added_cpu_s;
+		inside_cpu_s += row->now.added_cpu_s;
+	}
+	for (int r = 0; r < NOW_RESOURCES; r++) {
+		const struct now_added *added = &now->added[r];
+		table->rest_j[r] += fmax(added->total_j - added->idle_j - added->unattributed_j - inside_j[r], 0);
+	}
+	double busy_s = now->busy_cores * now->dt_s;
+	table->rest_cpu_s += busy_s > inside_cpu_s ? busy_s - inside_cpu_s : 0; // not if unknown
+}
+
+// Nobody scrapes, and more have ended than may be told: what the first of them used is "other".
+static void fold(struct group_rows *table)
+{
+	struct group_row *first = NULL;
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].series.state == SERIES_LEAVING &&
+			(first == NULL || table->items[i].series.left_look < first->series.left_look))
+			first = &table->items[i];
+	for (int r = 0; r < NOW_RESOURCES; r++)
+		table->other_j[r] += first->energy_j[r];
+	table->other_cpu_s += first->cpu_s;
+	memset(first->energy_j, 0, sizeof(first->energy_j));
+	first->cpu_s = 0;
+	first->series.state = SERIES_NONE;
+}
+
+void group_rows_look(struct group_rows *table, const struct now *now, uint64_t look)
+{
+	if (table->bounds.most == 0)
+		return;
+	series_begin_look(&table->bounds, now->t_ns);
+	arrive(table, now, look);
+	depart(table, look, now->t_ns);
+	give_rows(table, look, now->t_ns);
+	for (size_t n = series_count(SERIES_OF(table), SERIES_LEAVING); n > table->bounds.most; n--)
+		fold(table);
+	count_energy(table, now);
+}
+
+void group_rows_forget(struct group_rows *table, const struct scraped *seen)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		struct group_row *row = &table->items[i];
+		if (row->series.state == SERIES_LEAVING && was_scraped(seen, row->series.left_look, row->series.left_ns))
+			row->series.state = SERIES_NONE;
+	}
+}

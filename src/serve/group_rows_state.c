@@ -1,0 +1,100 @@
+#include "serve/tally.h"
+
+#include "base/util.h"
+
+// As docs and metrics name them.
+static const char *const keys[NOW_RESOURCES] = {[NOW_CPU] = "cpu_j", [NOW_DRAM] = "dram_j", [NOW_GPU] = "gpu_j"};
+
+// clang-format off
+#define COUNTERS(struct_, energy_j_, cpu_s_)                                                                           \
+	FIELD_AS(struct_, "cpu_j", energy_j_[NOW_CPU], "J", "energy of CPU packages"),                                 \
+	FIELD_AS(struct_, "dram_j", energy_j_[NOW_DRAM], "J", "energy of DRAM"),                                       \
+	FIELD_AS(struct_, "gpu_j", energy_j_[NOW_GPU], "J", "energy of GPUs"),                                         \
+	FIELD_AS(struct_, "cpu_s", cpu_s_, "s", "CPU time")
+
+static bool has_row(const struct object_at *at)
+{
+	return ((const struct group_row *)at->data)->series.state != SERIES_NONE;
+}
+
+static const struct field row_fields[] = {
+	FIELD(struct group_row, name, NULL, "id of the job, path of the cgroup", .known = true),
+	FIELD(struct group_row, user, NULL, "user of the job", .known = true),
+	FIELD_BOOLEAN("told", has_row, NULL, "whether it has a row in the metrics"),
+	COUNTERS(struct group_row, energy_j, cpu_s),
+};
+static const struct object_type row_type = OBJECT_TYPE("group", "A job or a cgroup.", row_fields);
+
+#define T struct group_rows
+static const struct field other_fields[] = {COUNTERS(T, other_j, other_cpu_s)};
+static const struct object_type other_type = OBJECT_TYPE("other", "Groups without a row.", other_fields);
+static const struct field rest_fields[] = {COUNTERS(T, rest_j, rest_cpu_s)};
+static const struct object_type rest_type = OBJECT_TYPE("rest", "Processes in no group.", rest_fields);
+
+static const struct field group_rows_fields[] = {
+	FIELD_HERE("other", &other_type, "groups without a row"),
+	FIELD_HERE("rest", &rest_type, "processes in no group"),
+	FIELD_ITEMS(T, "rows", items, n, &row_type, "groups"),
+};
+#undef T
+const struct object_type group_rows_type = OBJECT_TYPE("groups", "Counters of groups.", group_rows_fields);
+// clang-format on
+
+/* ---- reading ---- */
+
+// What is no sensible number counts from 0.
+static double take_number(const json_t *object, const char *key)
+{
+	double value = json_number_value(json_object_get(object, key));
+	return isfinite(value) && value > 0 ? value : 0;
+}
+
+static void read_counters(const json_t *object, double *energy_j, double *cpu_s)
+{
+	for (int r = 0; r < NOW_RESOURCES; r++)
+		energy_j[r] = take_number(object, keys[r]);
+	*cpu_s = take_number(object, "cpu_s");
+}
+
+// There were more rows then, or the file is not ours.
+static void add_to_other(struct group_rows *table, const json_t *object)
+{
+	double energy_j[NOW_RESOURCES], cpu_s;
+	read_counters(object, energy_j, &cpu_s);
+	for (int r = 0; r < NOW_RESOURCES; r++)
+		table->other_j[r] += energy_j[r];
+	table->other_cpu_s += cpu_s;
+}
+
+/* What was told is told on, until it has been scraped again or is seen to be here: it left before anybody looked. Who scraped it last
+ * is not known. */
+static void read_row(struct group_rows *table, const json_t *object, size_t *room)
+{
+	const char *name = json_string_value(json_object_get(object, "name"));
+	const char *user = json_string_value(json_object_get(object, "user"));
+	bool was_told = json_is_true(json_object_get(object, "told"));
+	if (name == NULL || user == NULL || name[0] == '\0' || strlen(name) >= NOW_GROUP_SIZE)
+		return;
+	if (was_told && *room == 0) {
+		add_to_other(table, object);
+		return;
+	}
+	*room -= was_told;
+	struct group_row *row = group_rows_add(table, name);
+	if (row == NULL)
+		return;
+	read_counters(object, row->energy_j, &row->cpu_s);
+	text_copy(row->user, sizeof(row->user), user);
+	row->series.state = was_told ? SERIES_LEAVING : SERIES_NONE;
+}
+
+void group_rows_read(struct group_rows *table, const json_t *object)
+{
+	size_t i, room = 2 * table->bounds.most; // of those that were here, and that were leaving
+	const json_t *row;
+	if (table->bounds.most == 0)
+		return;
+	read_counters(json_object_get(object, "other"), table->other_j, &table->other_cpu_s);
+	read_counters(json_object_get(object, "rest"), table->rest_j, &table->rest_cpu_s);
+	json_array_foreach(json_object_get(object, "rows"), i, row) read_row(table, row, &room);
+}

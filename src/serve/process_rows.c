@@ -1,0 +1,282 @@
+#include "serve/tally.h"
+
+#include "base/search.h"
+#include "base/util.h"
+
+enum {
+	REST_S = 60,    // who has not worked for so long needs none
+	RENAME_S = 60,  // a command that changes again sooner keeps its name: each is a new series
+	RECENT_S = 60,  // over which recent use is the mean
+};
+
+void process_rows_init(struct process_rows *table, size_t most, enum now_arguments arguments)
+{
+	*table = (struct process_rows){.bounds = {.most = most}, .arguments = arguments};
+}
+
+void process_rows_finish(struct process_rows *table)
+{
+	free(table->items);
+	*table = (struct process_rows){0};
+}
+
+static void drop(struct process_rows *table, size_t i)
+{
+	table->items[i] = table->items[--table->n];
+}
+
+/* ---- what a process uses ---- */
+
+static bool works(const struct now_process *process)
+{
+	return process->power_w > 0 || process->cpu_cores > 0 || process->gpu_percent > 0 ||
+		process->gpu_memory_bytes > 0;
+}
+
+static double use_of(const struct now_process *process)
+{
+	double use = isnan(process->power_w) ? process->cpu_cores : process->power_w;
+	return use > 0 ? use : 0;
+}
+
+// In all its life: by energy; where nothing is metered by CPU time.
+static bool used_less(const struct now_process *left, const struct now_process *right)
+{
+	double l = isnan(left->energy_j) ? -1 : left->energy_j, r = isnan(right->energy_j) ? -1 : right->energy_j;
+	return l != r ? l < r : left->cpu_ns < right->cpu_ns;
+}
+
+static struct process_row *least_used(struct process_rows *table, enum series_state state)
+{
+	struct process_row *least = NULL;
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].series.state == state && (least == NULL || used_less(&table->items[i].now, &least->now)))
+			least = &table->items[i];
+	return least;
+}
+
+/* ---- rows ---- */
+
+bool process_rows_is_taken(const struct process_rows *table, const struct process_row *but, pid_t pid, const char *command)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		const struct process_row *row = &table->items[i];
+		if (row != but && row->now.pid == pid && strcmp(row->now.command, command) == 0)
+			return true;
+	}
+	return false;
+}
+
+static struct process_row *add_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
+{
+	if (process_rows_is_taken(table, NULL, process->pid, process->command))
+		return NULL;
+	struct process_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	if (larger == NULL)
+		return NULL;
+	table->items = larger;
+	struct process_row *row = &larger[table->n++];
+	*row = (struct process_row){.now = *process, .series.recent = use_of(process), .worked_ns = t_ns};
+	return row;
+}
+
+static void keep_name(const struct process_rows *table, struct process_row *row, struct now_process *seen, int64_t t_ns)
+{
+	if (row->series.state == SERIES_NONE || strcmp(row->now.command, seen->command) == 0)
+		return;
+	bool is_early = row->named_ns > 0 && t_ns - row->named_ns < RENAME_S * NS_PER_S;
+	if (is_early || process_rows_is_taken(table, row, seen->pid, seen->command))
+		text_copy(seen->command, sizeof(seen->command), row->now.command);
+	else
+		row->named_ns = t_ns;
+}
+
+static void refresh(const struct process_rows *table, struct process_row *row, const struct now_process *process,
+	const struct now *now)
+{
+	struct now_process seen = *process;
+	double part = now->dt_s > 0 ? 1 - exp(-now->dt_s / RECENT_S) : 1;
+	keep_name(table, row, &seen, now->t_ns);
+	row->now = seen;
+	row->series.recent += (use_of(process) - row->series.recent) * part;
+	if (works(process) || row->worked_ns == 0)
+		row->worked_ns = now->t_ns;
+}
+
+/* ---- a look: who of them lives ---- */
+
+struct crowd {                           // the processes of a look that live, or those that are gone
+	const struct now_process *items; // ascending by pid
+	bool *has_row;                   // beside them
+	size_t n;
+};
+
+static bool is_process_before(const void *item, const void *key)
+{
+	return ((const struct now_process *)item)->pid < *(const pid_t *)key;
+}
+
+static const struct now_process *find(const struct crowd *crowd, const struct now_process *wanted)
+{
+	size_t at = search_first(crowd->items, crowd->n, sizeof(*wanted), &wanted->pid, is_process_before);
+	bool is_it = at < crowd->n && crowd->items[at].pid == wanted->pid &&
+		crowd->items[at].start_ticks == wanted->start_ticks;
+	return is_it ? &crowd->items[at] : NULL;
+}
+
+static void follow(struct process_rows *table, struct process_row *row, struct crowd *living, struct crowd *gone,
+	const struct now *now, uint64_t look)
+{
+	const struct now_process *process = row->now.is_gone ? NULL : find(living, &row->now);
+	bool was_told_before_us = row->series.state == SERIES_LEAVING && row->series.left_look == 0;
+	if (process != NULL) {
+		refresh(table, row, process, now);
+		if (was_told_before_us)
+			row->series.state = SERIES_SHOWN;
+		living->has_row[process - living->items] = row->series.state != SERIES_NONE;
+		return;
+	}
+	if (row->now.is_gone && !was_told_before_us)
+		return;
+	process = find(gone, &row->now);
+	if (process != NULL) {
+		refresh(table, row, process, now);
+		gone->has_row[process - gone->items] = true;
+	}
+	row->now.is_gone = true;
+	series_leave(&row->series, look, now->t_ns);
+}
+
+/* ---- a look: who gets a row ---- */
+
+static int by_use(const void *left, const void *right)
+{
+	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
+}
+
+static int by_used(const void *left, const void *right)
+{
+	const struct now_process *l = *(const struct now_process *const *)left,
+				 *r = *(const struct now_process *const *)right;
+	return used_less(l, r) - used_less(r, l);
+}
+
+static bool used_any(const struct now_process *process)
+{
+	return process->energy_j > 0 || process->cpu_ns > 0; // a missing value is less
+}
+
+// Those that have no row and are worth one, in this order. NULL: no memory. The caller frees.
+static const struct now_process **rank(const struct crowd *crowd, bool (*is_worth)(const struct now_process *),
+	int (*order)(const void *, const void *), size_t *ret_n)
+{
+	const struct now_process **ranked = calloc_array(crowd->n, sizeof(*ranked));
+	size_t n = 0;
+	for (size_t i = 0; ranked != NULL && i < crowd->n; i++)
+		if (!crowd->has_row[i] && is_worth(&crowd->items[i]))
+			ranked[n++] = &crowd->items[i];
+	if (n > 1)
+		qsort(ranked, n, sizeof(*ranked), order);
+	*ret_n = n;
+	return ranked;
+}
+
+static void take_ended(struct process_rows *table, const struct crowd *gone, const struct now *now, uint64_t look)
+{
+	size_t n;
+	const struct now_process **ranked = rank(gone, used_any, by_used, &n);
+	for (size_t i = 0; i < n && i < table->bounds.most && series_take_new(&table->bounds); i++) {
+		struct process_row *row = add_row(table, ranked[i], now->t_ns);
+		if (row != NULL)
+			series_leave(&row->series, look, now->t_ns);
+	}
+	free(ranked);
+}
+
+static void send_resting_away(struct process_rows *table, uint64_t look, int64_t t_ns)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		struct process_row *row = &table->items[i];
+		if (row->series.state == SERIES_SHOWN && t_ns - row->worked_ns > REST_S * NS_PER_S)
+			series_leave(&row->series, look, t_ns);
+	}
+}
+
+static struct process_row *remembered(struct process_rows *table, const struct now_process *process)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (table->items[i].series.state == SERIES_NONE && table->items[i].now.pid == process->pid &&
+			table->items[i].now.start_ticks == process->start_ticks)
+			return &table->items[i];
+	return NULL;
+}
+
+// False: no more of them in this minute.
+static bool give_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
+{
+	struct process_row *row = remembered(table, process);
+	if (row != NULL && process_rows_is_taken(table, row, process->pid, process->command))
+		return true;
+	if (row == NULL && !series_take_new(&table->bounds))
+		return false;
+	if (row == NULL)
+		row = add_row(table, process, t_ns);
+	if (row != NULL)
+		row->series.state = SERIES_SHOWN;
+	return true;
+}
+
+static void give_rows(struct process_rows *table, const struct crowd *living, const struct now *now, uint64_t look)
+{
+	size_t n;
+	const struct now_process **ranked = rank(living, works, by_use, &n);
+	for (size_t i = 0; i < n && series_make_room(&table->bounds, SERIES_OF(table), use_of(ranked[i]), look, now->t_ns); i++)
+		if (!give_row(table, ranked[i], now->t_ns))
+			break;
+	free(ranked);
+}
+
+/* ---- a look ---- */
+
+// A row that was not scraped in time, or of one that lives without: what used least goes first.
+static void bound(struct process_rows *table, enum series_state state, size_t most)
+{
+	for (size_t n = series_count(SERIES_OF(table), state); n > most; n--)
+		drop(table, (size_t)(least_used(table, state) - table->items));
+}
+
+void process_rows_look(struct process_rows *table, const struct now *now, uint64_t look)
+{
+	if (table->bounds.most == 0)
+		return;
+	bool *marks = calloc_array(now->n_processes + 1, sizeof(*marks));
+	if (marks == NULL)
+		return;
+	size_t n_living = now->n_processes;
+	while (n_living > 0 && now->processes[n_living - 1].is_gone)
+		n_living--;
+	struct crowd living = {now->processes, marks, n_living},
+		     gone = {now->processes + n_living, marks + n_living, now->n_processes - n_living};
+	series_begin_look(&table->bounds, now->t_ns);
+	for (size_t i = 0; i < table->n; i++)
+		follow(table, &table->items[i], &living, &gone, now, look);
+	send_resting_away(table, look, now->t_ns);
+	give_rows(table, &living, now, look);
+	take_ended(table, &gone, now, look);
+	bound(table, SERIES_SHOWN, table->bounds.most);
+	bound(table, SERIES_LEAVING, table->bounds.most);
+	bound(table, SERIES_NONE, table->bounds.most * PROCESS_ROWS_SPARE);
+	free(marks);
+}
+
+void process_rows_forget(struct process_rows *table, const struct scraped *seen)
+{
+	for (size_t i = table->n; i-- > 0;) {
+		struct process_row *row = &table->items[i];
+		if (row->series.state != SERIES_LEAVING || !was_scraped(seen, row->series.left_look, row->series.left_ns))
+			continue;
+		row->series.state = SERIES_NONE;
+		if (row->now.is_gone)
+			drop(table, i);
+	}
+}

@@ -1,0 +1,96 @@
+"""One machine, all who tell its energy at once: a recorded run with its report and progress line, `serve`, `top`, the library's
+meter and a search for a limit. Each must agree with what was used within its stated error, and so with each other."""
+import json
+import re
+import sys
+import time
+
+from c_programs import build
+from harness import TESTS, main, near, test
+from serving import NVML, Server, powercap
+from tune_room import WORK, Card, tune
+
+sys.path.insert(0, str(TESTS / "fakes"))
+import truth
+
+ZONES = ("package-0=50+20*sin@1.3", "package-0/dram=5")
+CARD = Card(more=("limit_delay_ms 20", "energy_period_ms 20", "field_times"))
+
+
+class Machine:
+    """Counters of a package and its memory that move along known functions, and a card of constant power."""
+
+    def __init__(self, room, card=CARD):
+        environment, folder = powercap(room, *ZONES)
+        (room.folder / "cards").write_text(card.text())
+        room.environment |= environment | {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+                             "WATTLE_STATE": str(room.folder / "state")}
+        self.truth = truth.load(folder)
+        self.gpu_w = card.power_w(card.default_w)
+
+    def used_j(self, from_ns, to_ns):
+        zones = sum(truth.energy_j(self.truth, zone.split("=")[0], from_ns, to_ns) for zone in ZONES)
+        return zones + self.gpu_w * (to_ns - from_ns) / 1e9
+
+
+def served(server):
+    """What `serve` has counted so far, and when it looked (CLOCK_MONOTONIC)."""
+    now = server.now()
+    return now["total_j"], now["unix_s"] * 1e9 + time.monotonic_ns() - time.time_ns()
+
+
+UNITS = {"mW": 1e-3, "W": 1, "kW": 1e3, "mJ": 1e-3, "J": 1, "kJ": 1e3}
+
+
+def shown(pattern, text):
+    """The last figure of a text after a pattern, with its unit."""
+    number, unit = re.findall(pattern + r"\s*~?([\d.]+) (mW|W|kW|mJ|J|kJ)", text)[-1]
+    return float(number) * UNITS[unit]
+
+
+@test
+def at_once(room):
+    """report, progress line, serve, top and the library's meter tell the same joules within their errors"""
+    machine = Machine(room)
+    server = Server(room, "--interval", "100ms")
+    server.wait_for_looks(10)
+    first_j, first_ns = served(server)
+    run = room.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--progress", "--", build(room, "meter"), "once", "2.3")
+    done = room.finish(run)
+    top = room.wattle("top", "--once", "-i", "1s", env={"COLUMNS": "100", "LINES": "60"}).stdout
+    last_j, last_ns = served(server)
+    energy = json.loads((room.folder / "report.json").read_text())["energy"]
+    (start_ns, end_ns), = room.rows("SELECT start_ns, end_ns FROM segment")
+    run_j = machine.used_j(start_ns, end_ns)
+    # The report.
+    near(energy["total_j"], run_j, absolute=energy["error_j"])
+    assert energy["error_j"] < 0.1 * run_j, energy
+    # The progress line, to its three digits; a busy machine ends a run up to 50 ms after its last sample.
+    late_j = 0.005 * run_j + 0.05 * (machine.gpu_w + 75)
+    shown_j = shown(r"wattle: [^,]+,", done.stderr)
+    near(shown_j, energy["total_j"], absolute=energy["error_j"] + late_j)
+    near(shown_j, run_j, absolute=energy["error_j"] + late_j)
+    # The meter of the program that ran.
+    words = next(line.split() for line in done.stdout.splitlines() if line.startswith("once "))
+    from_ns, to_ns, meter_j, meter_error_j = int(words[1]), int(words[2]), float(words[7]), float(words[8])
+    near(meter_j, machine.used_j(from_ns, to_ns), absolute=meter_error_j + 0.5)  # between its calls and the clock's
+    assert meter_error_j < 0.08 * meter_j, words  # the period of the card is unknown to it: 0.1 s of its power
+    # serve: counters as they were updated last, which is up to 20 ms ago at both ends.
+    near(last_j - first_j, machine.used_j(first_ns, last_ns), absolute=2 * 0.02 * machine.gpu_w + 0.02 * run_j)
+    # top: the powers of a second.
+    near(shown("gpu-0", top), machine.gpu_w, relative=0.05)
+    near(shown("dram-0", top), 5, relative=0.05)
+    assert 30 < shown("package-0", top) < 70, top
+
+
+@test
+def a_window(room):
+    """a window of cap tune: the power under each limit is what the card draws, within the stated error"""
+    Machine(room)
+    result, _ = tune(room, "--step", "step", "--", *WORK)
+    for row in result["caps"]:
+        near(row["energy_j"] / row["time_s"], CARD.power_w(row["cap_w"]), relative=0.05)
+
+
+if __name__ == "__main__":
+    main()
