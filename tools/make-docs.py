@@ -4,7 +4,7 @@
 usage: make-docs.py [--check] SOURCE
 
 A table stands between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
-(device_families: those of metrics.def), or `metrics` and a scope of metrics.def. --check prints TAP and writes nothing.
+(with those of metrics.def and blocks.def), or `metrics` and a scope of metrics.def. --check prints TAP and writes nothing.
 """
 import pathlib
 import re
@@ -13,6 +13,7 @@ import sys
 PART = re.compile(r"(<!-- table: (\w+) ([^>]+) -->\n).*?(<!-- end of table -->\n)", re.S)
 ROW = re.compile(r'FAMILY\(\w+#*\w*, ([^,]+), (\w+), ([^,]+), (\w+), ("[^"]*"|\w+(?: "[^"]*")?), (.*)\)(?: \\)?$')
 METRIC = re.compile(r'METRIC\((\w+), +(\w+), "(\w+)", +(\w+), "(\w+)", +"([^"]*)", "([^"]*)"')
+BLOCK_FAMILY = re.compile(r'^BLOCK_FAMILY\([^,]+, "(\w+)", (\w+), [^,]+, "([^"]*)"\)', re.M)
 DEVICE_FAMILY = re.compile(r'METRIC\((\w+), +DEVICE,[^\n]*,\n\tFAMILY\("(\w+)", [^,]+, "([^"]*)"\)')
 SUFFIXES = {"COUNTER": "_total", "INFO": "_info", "GAUGE": ""}
 PLACES = {"RUN": "run", "LIVE": "live", "BOTH": "both"}
@@ -48,6 +49,9 @@ def families(source, heading):
         if row and at == heading:
             name, kind, _, place, labels, meaning = row.groups()
             rows.append(family(text(name), kind, text(labels), text(meaning), place))
+            if name == '"wattle_metric"':
+                blocks = BLOCK_FAMILY.findall((source / "src/metric/blocks.def").read_text())
+                rows += [family(name, kind, "block", meaning, "RUN") for name, kind, meaning in blocks]
     return table(["family", "labels", "meaning", "in"], rows)
 
 

@@ -1,6 +1,32 @@
 /* The module wattle._wattle: include/wattle.h and stored runs for Python. What it offers stands in python/wattle/_wattle.pyi. */
 #include "extension.h"
 
+// Statistics of code blocks, under their keys in JSON; those of the time of calls with their unit.
+static PyObject *block_columns(void)
+{
+	static const char *const names[] = {
+#define BLOCK_COUNT(member, key, ...) key,
+#define BLOCK_FIGURE(member, ...) #member,
+#define BLOCK_TIME(part, ...) #part "_s",
+#define BLOCK_DERIVED(getter, ...) #getter,
+#include "metric/blocks.def"
+	};
+	PyObject *tuple = PyTuple_New(ARRAY_SIZE(names));
+	for (size_t i = 0; tuple != NULL && i < ARRAY_SIZE(names); i++) {
+		PyObject *name = PyUnicode_FromString(names[i]);
+		if (name == NULL || PyTuple_SetItem(tuple, (Py_ssize_t)i, name) < 0)
+			Py_CLEAR(tuple);
+	}
+	return tuple;
+}
+
+static int add_constant(PyObject *module, const char *name, PyObject *value)
+{
+	int r = value != NULL ? PyModule_AddObjectRef(module, name, value) : -1;
+	Py_XDECREF(value);
+	return r;
+}
+
 static int execute(PyObject *module)
 {
 	static int (*const add[])(PyObject *) = {add_span, add_tracker, add_meter, add_buffer, add_run, add_files,
@@ -8,10 +34,10 @@ static int execute(PyObject *module)
 	for (size_t i = 0; i < ARRAY_SIZE(add); i++)
 		if (add[i](module) < 0)
 			return -1;
-	PyObject *missing = PyLong_FromLongLong(VALUE_MISSING);
-	int r = missing != NULL ? PyModule_AddObjectRef(module, "MISSING", missing) : -1;
-	Py_XDECREF(missing);
-	return r < 0 ? r : PyModule_AddStringConstant(module, "VERSION", WATTLE_VERSION);
+	if (add_constant(module, "MISSING", PyLong_FromLongLong(VALUE_MISSING)) < 0 ||
+		add_constant(module, "BLOCK_COLUMNS", block_columns()) < 0)
+		return -1;
+	return PyModule_AddStringConstant(module, "VERSION", WATTLE_VERSION);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)

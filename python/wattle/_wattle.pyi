@@ -12,6 +12,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 MISSING: int  #: -2**63, what stands in integer columns where nothing was known
+BLOCK_COLUMNS: tuple[str, ...]  #: statistics of code blocks, of blocks.def
 VERSION: str  #: of wattle
 
 # ---- spans: include/wattle.h, section spans ----

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union, overload
 
-from . import _show
+from . import _show, _wattle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,10 +96,8 @@ class Table(Sequence["dict[str, Any]"]):
         return _show.html_table(self._title, self._shown, self._cells(), max(len(self) - _SHOWN, 0))
 
 
-_BLOCK_COLUMNS = ("name", "num_calls", "num_non_empty_calls", "num_timepoints", "unwound", "cut", "total_s", "min_s",
-                  "max_s", "mean_s", "std_s", "active_s", "self_time_s", "cpu_s", "thread_cpu_s", "total_j", "error_j",
-                  "calibration_error_j", "mean_j", "mean_w", "self_j", "self_error_j", "method", "resolved",
-                  "compute_time", "energy", "resource_usage", "units")
+_BLOCK_COLUMNS = tuple(dict.fromkeys(("name", "num_calls", "num_non_empty_calls", *_wattle.BLOCK_COLUMNS, "method",
+                                      "resolved", "compute_time", "energy", "resource_usage", "units")))
 _BLOCK_SHOWN = ("name", "num_calls", "total_s", "mean_s", "cpu_s", "total_j", "error_j", "mean_j")
 
 

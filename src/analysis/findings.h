@@ -93,18 +93,14 @@ enum block_method {         // how the energy of a block was told from its surro
 
 struct block_finding { // one code block: a span's name over all its calls
 	const char *name;
-	int64_t calls, non_empty_calls, timepoints;
-	int64_t unwound, cut; // of the calls: left without an end; closed by the end of the thread, program or process
+/* A member for each row. self_j: where threads overlap, shared by them; over all blocks and what lies outside of them this adds up to the
+ * target's energy. */
+#define BLOCK_COUNT(member, ...) int64_t member;
+#define BLOCK_FIGURE(member, ...) double member;
+#define BLOCK_TIME(...)
+#include "metric/blocks.def"
 	struct value_stats compute_time_s;
-	double active_s;                          // time in which at least one of its calls ran
-	double self_time_s;                       // compute time less that of the spans inside it
-	double cpu_s;                             // CPU time of the target while the block ran; NaN unknown
-	double thread_cpu_s;                      // of the block's own threads, where that was asked for; else NaN
 	struct value_stats columns[TRACKING_METRICS]; // over the samples inside the block; NaN if none knows the column
-	double total_j, error_j;                  // attributed to the target while the block ran, inner blocks included
-	/* Of it, while this block was the innermost one; where threads overlap, shared by them. Over all blocks and what lies
-	 * outside of them this adds up to the target's energy. */
-	double self_j, self_error_j;
 	enum block_method method;
 	bool resolved;            // the error is smaller than the energy
 	double *domain_j;         // findings.n_domains of them

@@ -22,12 +22,12 @@ int run_load_extent(const char *path, const struct run_extent *extent, struct ru
 	struct wattle_error *reterr);
 
 /* What a run told of one code block when it was stored: table `block` of PostgreSQL, for jobs with more spans than one wants to
- * read. Unknown is NaN. energy_j is NaN where another rank of the node read the sensors. */
+ * read. Unknown is NaN, of a count VALUE_MISSING. energy_j is NaN where another rank of the node read the sensors. */
 struct stored_block {
 	const char *name;
-	int64_t calls, non_empty_calls, unwound, cut;
-	double time_min_s, time_max_s, time_mean_s, time_std_s, time_total_s, active_s, self_time_s, cpu_s;
-	double energy_j, error_j, self_j;
+#define BLOCK_COUNT(member, key, column, ...) int64_t column;
+#define BLOCK_FIGURE(member, column, ...) double column;
+#include "metric/blocks.def"
 };
 
 struct job_run {

@@ -39,21 +39,9 @@ static const struct object_type recording_type = OBJECT_TYPE("recording", "Colum
 #define B struct block_finding
 static const struct field block_fields[] = {
 	FIELD(B, name, NULL, "name of the block"),
-	FIELD(B, calls, NULL, "calls"),
-	FIELD(B, non_empty_calls, NULL, "calls with at least one sample inside"),
-	FIELD(B, unwound, NULL, "calls left without an end"),
-	FIELD(B, cut, NULL, "calls ended by the end of their thread, program or process"),
-	FIELD_AS(B, "time_min_s", compute_time_s.min, "s", "shortest call"),
-	FIELD_AS(B, "time_max_s", compute_time_s.max, "s", "longest call"),
-	FIELD_AS(B, "time_mean_s", compute_time_s.mean, "s", "mean time of a call"),
-	FIELD_AS(B, "time_std_s", compute_time_s.std, "s", "standard deviation of the time of a call"),
-	FIELD_AS(B, "time_total_s", compute_time_s.total, "s", "time of all calls"),
-	FIELD(B, active_s, "s", "time in which at least one call ran"),
-	FIELD(B, self_time_s, "s", "time of the calls without the blocks inside them"),
-	FIELD_AS(B, "cpu_s", thread_cpu_s, "s", "CPU time of the block's own threads"),
-	FIELD_AS(B, "energy_j", total_j, "J", "energy attributed to the program while the block ran"),
-	FIELD(B, error_j, "J", "half of its 95 % interval"),
-	FIELD(B, self_j, "J", "energy while the block was the innermost one"),
+#define BLOCK_COUNT(member, key, column, title, meaning) FIELD_AS(B, #column, member, NULL, meaning),
+#define BLOCK_FIGURE(member, column, RANKS, unit, title, meaning) FIELD_AS(B, #column, member, unit, meaning),
+#include "metric/blocks.def"
 };
 #undef B
 static const struct object_type block_type = OBJECT_TYPE("block", "Columns of table block.", block_fields);

@@ -416,11 +416,14 @@ def days(room):
             assert "no partitions from" in refused(server, f"SELECT wattle_days('{first}', '{last}')", "owner")
 
 
+STATISTICS = ("p95_s", "active_s", "self_time_s", "cpu_s")
+
+
 @test
 def thinned(room):
     """of a long job a part of the samples is read; its joules stay within the stated errors, from the store and from files"""
     with Server() as server:
-        job = dataclasses.replace(made_jobs.KINDS["plain"], per_node=2, gpus=2, times=400, is_even=True)
+        job = dataclasses.replace(made_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, is_even=True)  # over 100,000 spans
         truth = made_job(room, server, job, "long")
         stored = ("--store", server.url(), "--job", truth["job_id"])
         whole, part, here = report(room, *stored, "--full"), report(room, *stored), report(room, "long")
@@ -432,6 +435,17 @@ def thinned(room):
                 near(rank["cpu_s"], other["cpu_s"], 1e-9)
                 near(rank["duration_s"], other["duration_s"], 1e-9)
                 near(rank["energy_j"], other["energy_j"], absolute=2 * (rank["error_j"] + other["error_j"]))
+        # With so many spans the blocks are those that the store keeps: every statistic is there, and null in tables of an older wattle.
+        for block, other in zip(part["blocks"], whole["blocks"], strict=True):
+            for key in (*STATISTICS, "num_calls", "num_timepoints", "num_non_empty_calls", "unwound", "cut"):
+                near(block[key], other[key], 1e-9)
+            for key, value in other["compute_time"].items():
+                near(block["compute_time"][key], value, 1e-9)
+            assert block["energy"]["self_error_j"] is not None and block["thread_cpu_s"] is None, block
+        server.run("ALTER TABLE block DROP COLUMN program_cpu_s, DROP COLUMN timepoints, DROP COLUMN time_p95_s")
+        for block, other in zip(report(room, *stored)["blocks"], part["blocks"], strict=True):
+            assert (block["cpu_s"], block["num_timepoints"], block["p95_s"]) == (None, None, None), block
+            assert block["num_calls"] == other["num_calls"] and block["active_s"] == other["active_s"], (block, other)
 
 
 if __name__ == "__main__":

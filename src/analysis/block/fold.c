@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { SEGMENTS_MAX = 8, EQUATIONS_MIN = 16, SEARCH_SLOTS = 24, CALLS_MIN = 20, RHYTHM_SEARCHES = 2 };
+enum { SEGMENTS_MAX = 8, SEARCH_SLOTS = 24, CALLS_MIN = 20, RHYTHM_SEARCHES = 2 };
 static const double resolution_periods = 2; // calls longer than that are well met by the line between updates
 static const double noise_guess = 0.003;    // of an interval's energy
 static const double slowest_grid_s = 3e-3;  // a faster counter needs none
@@ -14,7 +14,7 @@ const double fold_interval_95 = 2.1;        // of Student's distribution for FOL
 
 static double update_distance_s(const struct curve *curve)
 {
-	if (curve->from_power || curve->n <= EQUATIONS_MIN)
+	if (curve->from_power || curve->n <= FOLD_EQUATIONS_MIN)
 		return 0;
 	return (double)(curve->t_ns[curve->n - 1] - curve->t_ns[0]) / 1e9 / (double)(curve->n - 1);
 }
@@ -100,7 +100,7 @@ static int list_segments(struct fold_job *job)
 
 static bool speaks(const struct fold_segment *segment)
 {
-	return segment->updates.n > EQUATIONS_MIN;
+	return segment->updates.n > FOLD_EQUATIONS_MIN;
 }
 
 static size_t count_equations(const struct fold_job *job)

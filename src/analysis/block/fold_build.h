@@ -5,7 +5,7 @@
  *   fold_rhythm   grids of time that the updates may keep to, by the readings
  *   fold_timing   when they were, as exactly as the equations themselves can tell
  *   fold_fit      least squares: powers and how wrong they are
- *   fold_cores    on how many cores the target computed in each slot
+ *   fold_cores    on how many cores the target and the others computed in each slot
  *   fold_deal     each interval's energy to its slots and columns
  *
  * Columns of the timeline share slots when there are too many of them. Times are seconds since the segment's start. */
@@ -35,12 +35,18 @@ struct fold_slots { // columns as unknowns of the equations
 	const uint32_t *of; // slot of each column
 };
 
+/* What the equations may explain: the target's energy, an even part of what all programs used, or of that less what followed the
+ * others' CPU time. All have the same total. */
+enum fold_energy_kind { FOLD_OF_TARGET, FOLD_OF_ALL, FOLD_LESS_OTHERS, FOLD_ENERGIES };
+
 struct fold_updates { // of a counter in one segment, as the curve has them
 	size_t n;
-	double *t_s, *within_s; // each came within t_s ± within_s
-	double *target_j;       // the target's energy since the segment's start: what is dealt out
-	double *j;              // what the equations explain: that, or an even part of what all programs used …
-	double even_share;      // … which is this; 0: that
+	double *t_s, *within_s;          // each came within t_s ± within_s
+	double *target_j;                // the target's energy since the segment's start: what is dealt out
+	double *energies[FOLD_ENERGIES]; // what may be explained since then; NULL: it is as another one, or not known
+	double *j;                       // the one that is: fold_explain
+	double even_share;               // the part of all programs' energy that it is; 0: the target's own
+	double target_share;             // the same for those that are such a part
 	int64_t start_ns;
 	double length_s; // of the segment
 };
@@ -70,13 +76,15 @@ void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timel
 // Adds `weight` × time of each slot up to t_s. t_s must not go back.
 void fold_sweep_add(struct fold_sweep *sweep, double t_s, double weight, double *sums);
 
-// Of the updates from …to - 1; those before must be there.
+// Of the updates from … to - 1; those before must be there. NaN: it may as well have been a period earlier.
 void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, size_t from, size_t to,
 	double *t_s);
 
+enum { FOLD_EQUATIONS_MIN = 16 }; // fewer tell nothing
+
 struct fold_segment { // a segment's equations
 	struct fold_updates updates;
-	double *t_s; // when the updates were, ascending or the same
+	double *t_s; // when the updates were, ascending or the same; NaN: it is left out
 	double blur_s;
 	double from_s;   // of the run's length, before this segment
 	size_t nuisance; // its first column for what is wrong with its times; 0: it has none
@@ -94,7 +102,7 @@ struct fold_rows { // one equation after the other
 	struct fold_sweep sweep;
 	double *sums, *before, *low, *high; // of slots
 	double late_w[2], wide_w[2];        // what a shift and a spread of an update do to the energy; before and now
-	size_t next;
+	size_t before_now, now;             // the updates that the present equation is between
 };
 
 // room: as many doubles as fold_rows_room tells.
@@ -127,12 +135,13 @@ struct fold_model { // one domain's
 	double *batches; // FOLD_BATCHES × slots: how the powers change when a batch is left out
 	double *unknown; // slots × slots: variance that the equations leave open
 	// scratch
-	double *row, *white, *rows_room, *normal, *right, *solution;
+	double *row, *white, *rows_room, *normal, *right, *solution; // right: one for each energy
 };
 
 int fold_model_init(struct fold_model *model, struct arena *arena); // -ENOMEM
-// How badly the best powers meet the first equations: -2 log of the evidence but for a constant.
-double fold_misfit(struct fold_model *model, size_t rows_max);
+/* How badly the best powers meet the first equations: -2 log of the evidence but for a constant. The model has one segment; of its energies
+ * the one that is met best. */
+double fold_misfit(struct fold_model *model, size_t rows_max, enum fold_energy_kind *ret_energy);
 void fold_take_powers(struct fold_model *model);               // of the last solution
 int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
 
@@ -140,7 +149,8 @@ int fold_solve(struct fold_model *model, struct arena *arena); // -ENOMEM
  * Returns how many. */
 enum { RHYTHMS_MAX = 16, FOLD_RHYTHM_UPDATES = 600 };
 size_t fold_rhythms(const struct fold_updates *updates, double period_s, struct fold_timing *ret_timings);
-// The segment's times and blur. The model has this segment only. Returns when its updates are taken to have been.
+/* The segment's times and blur, and which energy is explained. The model has this segment only. Returns when its updates are taken to have
+ * been. Updates without a time are taken out of the segment. */
 struct fold_timing fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
 	size_t n_rhythms);
 /* The same by what is known from elsewhere, without a search. false: the equations have it that this is no better than the middle of
@@ -150,6 +160,7 @@ bool fold_time_known(struct fold_model *model, struct fold_segment *segment, con
 struct fold_cores { // of the target, in each slot
 	bool known;
 	double *of, *variance; // slots; slots × slots
+	double *beside; // slots: cores of others meanwhile, as a part of what they have on average; NULL: the same in all
 };
 // -ENOMEM
 int fold_cores_find(const struct run *run, const struct windows *windows, const struct fold_timeline *timeline,
@@ -180,7 +191,8 @@ struct fold_job { // one domain
 
 extern const double fold_interval_95; // deviations in half of an interval
 double fold_target_j(const struct fold_job *job, int64_t t_ns);
-// Of a segment. -ENOMEM.
+void fold_explain(struct fold_updates *updates, enum fold_energy_kind energy);
+// Of a segment; the equations explain the target's energy until more is known. -ENOMEM.
 int fold_list_updates(const struct fold_job *job, size_t index, struct fold_updates *ret_updates);
 // The energies of slots and columns, and their variance, once the powers are known. -ENOMEM.
 int fold_deal(struct fold_job *job);

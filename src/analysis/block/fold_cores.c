@@ -1,4 +1,4 @@
-/* On how many cores the target computed in each slot. A window tells its CPU time, and over many windows the mixtures of slots tell them
+/* On how many cores the target computed in each slot, and the others meanwhile. A window tells its CPU time, and over many windows the mixtures of slots tell them
  * apart, as energies of intervals do powers: a block that waits takes no part of what is used beside others meanwhile, however much of
  * a window it fills. Least squares; before data each slot has the mean, and any number up to all that the target had at once. */
 #include "analysis/block/fold_build.h"
@@ -13,10 +13,12 @@ static const double prior_least = 0.05; // of a core
 /* Ticks of 10 ms at both ends of a window; what one window has too much the next one has too little, which is twice as wrong as chance
  * where mixtures alternate from window to window. */
 static const double ticks_s2 = 2 * 0.01 * 0.01 / 6;
+static const double differenced =
+	1.5; // neighbouring differences share an error, which widens what least squares take for independent
 
 struct equations { // a row a window: time of each slot, and the target's CPU time
 	size_t n, n_slots;
-	double *time_s, *cpu_s, *length_s;
+	double *time_s, *cpu_s, *length_s, *others_s;
 	double *normal, *right;
 	double mean, prior_variance, noise_s2;
 };
@@ -31,6 +33,7 @@ static void add_row(struct equations *e, struct fold_sweep *sweep, const struct 
 	e->length_s[e->n] = 0;
 	for (size_t i = 0; i < e->n_slots; i++)
 		e->length_s[e->n] += row[i];
+	e->others_s[e->n] = fmax(window->busy_ns - window->target_ns, 0) / 1e9; // NaN: 0
 	e->cpu_s[e->n++] = window->target_ns / 1e9;
 }
 
@@ -90,17 +93,23 @@ static bool solve(struct equations *e)
 	return true;
 }
 
-// What the solution leaves of the windows' CPU time; but ticks are always there.
-static void measure_noise(struct equations *e)
+// What the solution leaves of the windows' CPU time.
+static double left_squares(const struct equations *e)
 {
-	double squares = 0, n = (double)e->n;
+	double squares = 0;
 	for (size_t k = 0; k < e->n; k++) {
 		double left_s = e->cpu_s[k] - e->mean * e->length_s[k];
 		for (size_t i = 0; i < e->n_slots; i++)
 			left_s -= e->right[i] * e->time_s[k * e->n_slots + i];
 		squares += left_s * left_s;
 	}
-	e->noise_s2 = fmax(squares / fmax(n - (double)e->n_slots, n / 4), ticks_s2);
+	return squares;
+}
+
+static void measure_noise(struct equations *e) // ticks are always there
+{
+	double n = (double)e->n;
+	e->noise_s2 = fmax(left_squares(e) / fmax(n - (double)e->n_slots, n / 4), ticks_s2);
 }
 
 static int allocate(struct equations *e, size_t n_windows, struct arena *arena)
@@ -109,10 +118,11 @@ static int allocate(struct equations *e, size_t n_windows, struct arena *arena)
 	e->time_s = arena_alloc(arena, n * s, sizeof(double));
 	e->cpu_s = arena_alloc(arena, n, sizeof(double));
 	e->length_s = arena_alloc(arena, n, sizeof(double));
+	e->others_s = arena_alloc(arena, n, sizeof(double));
 	e->normal = arena_alloc(arena, s * s, sizeof(double));
 	e->right = arena_alloc(arena, s, sizeof(double));
-	bool all = e->time_s != NULL && e->cpu_s != NULL && e->length_s != NULL && e->normal != NULL &&
-		e->right != NULL;
+	bool all = e->time_s != NULL && e->cpu_s != NULL && e->length_s != NULL && e->others_s != NULL &&
+		e->normal != NULL && e->right != NULL;
 	return all ? 0 : -ENOMEM;
 }
 
@@ -160,14 +170,82 @@ static void tell(const struct equations *e, double most, struct fold_cores *core
 	cores->known = true;
 }
 
+/* ---- the others ---- */
+
+/* Each window less the one before: programs that come and go for seconds are in both, and only what goes with the slots is left. */
+static void take_differences(struct equations *e)
+{
+	size_t s = e->n_slots;
+	for (size_t k = e->n - 1; k > 0; k--) {
+		e->cpu_s[k] = e->others_s[k] - e->others_s[k - 1];
+		for (size_t i = 0; i < s; i++)
+			e->time_s[k * s + i] -= e->time_s[(k - 1) * s + i];
+	}
+	memset(e->time_s, 0, s * sizeof(double));
+	e->cpu_s[0] = 0;
+}
+
+// Whether what the slots explain of the differences is more than chance would give so many unknowns (Schwarz's criterion).
+static bool solve_differences(struct equations *e)
+{
+	double n = (double)e->n;
+	memset(e->right, 0, e->n_slots * sizeof(double));
+	double before = fmax(left_squares(e), 2 * n * ticks_s2);
+	bool solved = true;
+	e->noise_s2 = before / n;
+	for (int i = 0; i < ROUNDS && solved; i++) {
+		solved = solve(e);
+		measure_noise(e);
+	}
+	double after = fmax(left_squares(e), 2 * n * ticks_s2);
+	return solved && n * log(before / after) > (double)e->n_slots * log(n);
+}
+
+/* How many cores the others had beside each slot. Ranks of a job compute together and wait together: what the target has of the
+ * machine's power differs from block to block then, by others as much as by itself. False: they had as many beside each, for all that the
+ * windows tell. slot_s: zeros. */
+static bool find_beside(struct equations *e, double *slot_s, double *variance, struct fold_cores *cores)
+{
+	size_t s = e->n_slots;
+	double others_s = 0, length_s = 0, middle = 0;
+	for (size_t k = 0; k < e->n; k++) {
+		others_s += e->others_s[k];
+		length_s += e->length_s[k];
+		fold_add(slot_s, 1, e->time_s + k * s, s);
+	}
+	double mean = others_s / length_s;
+	if (e->n < 4 * s || !(mean > share_hardly))
+		return false;
+	e->mean = 0;
+	e->prior_variance = mean * mean;
+	take_differences(e);
+	if (!solve_differences(e))
+		return false;
+	for (size_t i = 0; i < s; i++)
+		middle += e->right[i] * slot_s[i] / length_s;
+	for (size_t i = 0; i < s; i++)
+		cores->beside[i] = fmax(1 + (e->right[i] - middle) / mean, 0);
+	// Twice as many others are as wrong as half of the slot's own cores.
+	cholesky_inverse(e->normal, s, variance);
+	for (size_t i = 0; i < s; i++)
+		slot_s[i] = cores->of[i] / fmax(cores->beside[i] * mean, share_hardly);
+	for (size_t i = 0; i < s; i++)
+		for (size_t k = 0; k < s; k++)
+			cores->variance[i * s + k] += differenced * variance[i * s + k] * slot_s[i] * slot_s[k];
+	return true;
+}
+
 int fold_cores_find(const struct run *run, const struct windows *windows, const struct fold_timeline *timeline,
 	const struct fold_slots *slots, struct arena *arena, struct fold_cores *ret_cores)
 {
 	struct equations e = {.n_slots = slots->n};
 	double *room = arena_alloc(arena, slots->n, sizeof(*room));
+	double *spare = arena_alloc(arena, slots->n * slots->n, sizeof(*spare));
 	*ret_cores = (struct fold_cores){.of = arena_alloc(arena, slots->n, sizeof(double)),
+		.beside = arena_alloc(arena, slots->n, sizeof(double)),
 		.variance = arena_alloc(arena, slots->n * slots->n, sizeof(double))};
-	if (room == NULL || ret_cores->of == NULL || ret_cores->variance == NULL || allocate(&e, windows->n, arena) < 0)
+	if (room == NULL || spare == NULL || ret_cores->of == NULL || ret_cores->beside == NULL ||
+		ret_cores->variance == NULL || allocate(&e, windows->n, arena) < 0)
 		return -ENOMEM;
 	list_rows(&e, run, windows, timeline, slots, room);
 	bool solved = find_mean(&e, windows->most_cores);
@@ -175,7 +253,11 @@ int fold_cores_find(const struct run *run, const struct windows *windows, const 
 		solved = solve(&e);
 		measure_noise(&e);
 	}
-	if (solved)
-		tell(&e, windows->most_cores, ret_cores);
+	if (!solved)
+		return 0;
+	tell(&e, windows->most_cores, ret_cores);
+	memset(room, 0, slots->n * sizeof(*room));
+	bool differ = find_beside(&e, room, spare, ret_cores);
+	ret_cores->beside = differ ? ret_cores->beside : NULL;
 	return 0;
 }

@@ -29,11 +29,17 @@ struct deal {
 	double *part_before;
 };
 
+static double beside(const struct deal *deal, size_t slot, double others)
+{
+	const double *of = deal->job->cores->beside;
+	return of != NULL ? others * of[slot] : others;
+}
+
 // What divides an interval: the power of a slot, of which the target's part is that of the cores.
 static double weight_of(const struct deal *deal, size_t slot, double others)
 {
 	double power_w = deal->power_w[slot];
-	return others >= 0 ? power_w * share_of_cores(deal->job->cores->of[slot], others) : power_w;
+	return others >= 0 ? power_w * share_of_cores(deal->job->cores->of[slot], beside(deal, slot, others)) : power_w;
 }
 
 struct energy {                       // of an interval, or since the segment's start
@@ -71,7 +77,7 @@ static void note_left(struct deal *deal, size_t n, struct energy energy, double 
 	size_t s = deal->job->model.slots.n;
 	double left_j2 = (energy.explained_j - expected_j) * (energy.explained_j - expected_j);
 	for (size_t a = 0; a < n && others >= 0; a++)
-		deal->cores_slope[a] = slope_by_cores(deal, deal->present[a], others);
+		deal->cores_slope[a] = slope_by_cores(deal, deal->present[a], beside(deal, deal->present[a], others));
 	for (size_t a = 0; a < n; a++) {
 		size_t row = deal->present[a] * s;
 		double part = deal->part[deal->present[a]];

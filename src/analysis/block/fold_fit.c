@@ -8,7 +8,9 @@
 // Before the equations have spoken: of the mean power, the times taken, and the interval's energy.
 static const double drift_prior = 0.05, shift_prior_s = 1e-3, spread_prior_s = 2e-4;
 static const double time_known_s = 2e-5; // no update is known better than that
-static const double steady = 2e-4;       // nor does any machine repeat an interval more exactly than that
+static const double left_out_cost =
+	8; // 2 log of (how far blocks make an interval's energy from the mean one / noise_guess)
+static const double steady = 2e-4; // nor does any machine repeat an interval more exactly than that
 enum { NOISE_ROWS_MAX = 4000, NOISE_ROUNDS = 4 };
 
 static double square(double x)
@@ -24,7 +26,7 @@ int fold_model_init(struct fold_model *model, struct arena *arena)
 	model->white = arena_alloc(arena, p, sizeof(double));
 	model->rows_room = arena_alloc(arena, fold_rows_room(s), sizeof(double));
 	model->normal = arena_alloc(arena, p * p, sizeof(double));
-	model->right = arena_alloc(arena, p, sizeof(double));
+	model->right = arena_alloc(arena, FOLD_ENERGIES * p, sizeof(double));
 	model->solution = arena_alloc(arena, p, sizeof(double));
 	bool all = model->power_w != NULL && model->row != NULL && model->white != NULL && model->rows_room != NULL &&
 		model->normal != NULL && model->right != NULL && model->solution != NULL;
@@ -38,14 +40,16 @@ struct walk {
 	struct fold_rows rows;
 	size_t segment, n; // n: equations so far
 	bool begun;
-	double variance_j2, white_j; // of the one before, made independent
+	double variance_j2;          // of the one before, made independent
 	double length_s, residual_j; // of the present one
-	double left_j;               // its residual, made independent
+	double white_j
+		[FOLD_ENERGIES]; // its residuals, made independent: of the energy explained, or of each of `energies`
+	double *const *energies; // NULL: the one that the segments explain
 };
 
-static void walk_begin(struct walk *walk, struct fold_model *model)
+static void walk_begin(struct walk *walk, struct fold_model *model, double *const *energies)
 {
-	*walk = (struct walk){.model = model};
+	*walk = (struct walk){.model = model, .energies = energies};
 	walk->rows = (struct fold_rows){.run_s = model->run_s,
 		.n_slots = model->slots.n,
 		.n_columns = model->n_columns,
@@ -70,6 +74,11 @@ static bool next_row(struct walk *walk, double *ret_j)
 	return false;
 }
 
+static void make_independent(struct walk *walk, size_t energy, double residual_j, double theta)
+{
+	walk->white_j[energy] = residual_j - theta * (walk->n > 0 ? walk->white_j[energy] : 0);
+}
+
 /* The error of a misplaced update is in the interval before it and, the other way round, in the one after it: what the
  * one before tells of it is taken off (innovations of a moving average), which leaves independent equations. */
 static bool walk_next(struct walk *walk)
@@ -84,7 +93,15 @@ static bool walk_next(struct walk *walk)
 	double theta = -model->noise.update_j2 / walk->variance_j2; // the first of a segment: 0
 	variance_j2 -= square(model->noise.update_j2) / walk->variance_j2;
 	walk->residual_j = j - model->mean_w * length_s;
-	walk->white_j = walk->residual_j - theta * (walk->n > 0 ? walk->white_j : 0);
+	if (walk->energies == NULL)
+		make_independent(walk, 0, walk->residual_j, theta);
+	for (size_t e = 0; walk->energies != NULL && e < FOLD_ENERGIES; e++) {
+		const double *j_since = walk->energies[e];
+		if (j_since != NULL)
+			make_independent(walk, e,
+				j_since[walk->rows.now] - j_since[walk->rows.before_now] - model->mean_w * length_s,
+				theta);
+	}
 	for (size_t i = 0; i < model->n_columns; i++)
 		model->white[i] = model->row[i] - theta * (walk->n > 0 ? model->white[i] : 0);
 	walk->variance_j2 = variance_j2;
@@ -93,19 +110,20 @@ static bool walk_next(struct walk *walk)
 	return true;
 }
 
-// Adds the present equation to normal equations.
-static double accumulate(const struct walk *walk, double *normal, double *right)
+// Adds the present equation to normal equations: of each energy.
+static void accumulate(const struct walk *walk, double *normal, double *right)
 {
 	const struct fold_model *model = walk->model;
+	size_t p = model->n_columns;
 	double weight = 1 / walk->variance_j2;
-	for (size_t i = 0; i < model->n_columns; i++) {
+	for (size_t i = 0; i < p; i++) {
 		double x = weight * model->white[i];
-		if (x == 0)
-			continue;
-		fold_add(normal + i * model->n_columns, x, model->white, i + 1);
-		right[i] += x * walk->white_j;
+		if (x != 0)
+			fold_add(normal + i * p, x, model->white, i + 1);
 	}
-	return weight * square(walk->white_j);
+	for (size_t e = 0; e < FOLD_ENERGIES; e++)
+		if (walk->white_j[e] != 0) // 0 of one that is not there
+			fold_add(right + e * p, weight * walk->white_j[e], model->white, p);
 }
 
 // 1 / variance of an unknown before anything was measured.
@@ -119,22 +137,32 @@ static double prior(const struct fold_model *model, size_t column)
 	return 1 / square((column - s - FOLD_DRIFTS) % FOLD_NUISANCES == 2 ? spread_prior_s : shift_prior_s);
 }
 
-static bool solve(struct fold_model *model, double *normal, const double *right)
+static void solve_for(struct fold_model *model, const double *normal, const double *right)
+{
+	memcpy(model->solution, right, model->n_columns * sizeof(double));
+	cholesky_solve(normal, model->n_columns, model->solution);
+}
+
+static bool factor(const struct fold_model *model, double *normal)
 {
 	size_t p = model->n_columns;
 	for (size_t i = 0; i < p; i++)
 		normal[i * p + i] += prior(model, i);
-	if (!cholesky_factor(normal, p))
+	return cholesky_factor(normal, p);
+}
+
+static bool solve(struct fold_model *model, double *normal, const double *right)
+{
+	if (!factor(model, normal))
 		return false;
-	memcpy(model->solution, right, p * sizeof(double));
-	cholesky_solve(normal, p, model->solution);
+	solve_for(model, normal, right);
 	return true;
 }
 
 static void clear(struct fold_model *model)
 {
 	memset(model->normal, 0, model->n_columns * model->n_columns * sizeof(double));
-	memset(model->right, 0, model->n_columns * sizeof(double));
+	memset(model->right, 0, FOLD_ENERGIES * model->n_columns * sizeof(double));
 }
 
 // Of what the equations know more than the prior did.
@@ -146,19 +174,43 @@ static double knowledge(const struct fold_model *model)
 	return sum;
 }
 
-double fold_misfit(struct fold_model *model, size_t rows_max)
+// What the best powers leave of an energy's squares; the solution is theirs.
+static double left_of(struct fold_model *model, size_t energy, double squares)
 {
-	struct walk walk;
-	double squares = 0;
-	clear(model);
-	walk_begin(&walk, model);
-	while (walk.n < rows_max && walk_next(&walk))
-		squares += accumulate(&walk, model->normal, model->right);
-	if (walk.n == 0 || !solve(model, model->normal, model->right))
-		return INFINITY;
+	const double *right = model->right + energy * model->n_columns;
+	solve_for(model, model->normal, right);
 	for (size_t i = 0; i < model->n_columns; i++)
-		squares -= model->right[i] * model->solution[i];
-	return (double)walk.n * log(fmax(squares, 1e-12)) + knowledge(model);
+		squares -= right[i] * model->solution[i];
+	return fmax(squares, 1e-12);
+}
+
+double fold_misfit(struct fold_model *model, size_t rows_max, enum fold_energy_kind *ret_energy)
+{
+	double *const *energies = model->segments[0].updates.energies;
+	struct walk walk;
+	double squares[FOLD_ENERGIES] = {0}, least = INFINITY;
+	clear(model);
+	walk_begin(&walk, model, energies);
+	size_t last = 0, left_out = 0;
+	while (last < rows_max && walk_next(&walk)) {
+		left_out += walk.rows.now - walk.rows.before_now - 1;
+		last = walk.rows.now;
+		accumulate(&walk, model->normal, model->right);
+		for (size_t e = 0; e < FOLD_ENERGIES; e++)
+			squares[e] += square(walk.white_j[e]) / walk.variance_j2;
+	}
+	*ret_energy = FOLD_OF_TARGET;
+	if (walk.n == 0 || !factor(model, model->normal))
+		return INFINITY;
+	for (size_t e = 0; e < FOLD_ENERGIES; e++) {
+		double left = energies[e] != NULL ? left_of(model, e, squares[e]) : INFINITY;
+		if (left < least)
+			*ret_energy = (enum fold_energy_kind)e;
+		least = fmin(left, least);
+	}
+	solve_for(model, model->normal, model->right + *ret_energy * model->n_columns);
+	/* The energy at an update that is left out is one more unknown, before data as wrong as an interval's energy. */
+	return (double)(walk.n + left_out) * log(least) + knowledge(model) + (double)left_out * left_out_cost;
 }
 
 void fold_take_powers(struct fold_model *model)
@@ -183,7 +235,7 @@ static void measure_noise(struct fold_model *model)
 {
 	struct walk walk;
 	double squares = 0, neighbours = 0, length_s = 0, before_j = 0;
-	walk_begin(&walk, model);
+	walk_begin(&walk, model, NULL);
 	while (walk.n < NOISE_ROWS_MAX && walk_next(&walk)) {
 		double left_j = walk.residual_j - fitted_j(model, model->row);
 		squares += square(left_j);
@@ -206,7 +258,7 @@ static bool settle(struct fold_model *model)
 {
 	struct walk walk;
 	clear(model);
-	walk_begin(&walk, model);
+	walk_begin(&walk, model, NULL);
 	while (walk.n < NOISE_ROWS_MAX && walk_next(&walk))
 		accumulate(&walk, model->normal, model->right);
 	if (walk.n == 0 || !solve(model, model->normal, model->right))
@@ -243,7 +295,7 @@ static void add_batches(struct fold_model *model, struct batches *batches)
 {
 	size_t p = model->n_columns;
 	struct walk walk;
-	walk_begin(&walk, model);
+	walk_begin(&walk, model, NULL);
 	for (size_t row = 0; walk_next(&walk); row++) {
 		size_t batch = batch_of(model, row);
 		accumulate(&walk, batches->normal + batch * p * p, batches->right + batch * p);

@@ -16,6 +16,7 @@ static const double period_off = 0.03, period_off_blind = 2e-4; // with sharp br
 static const double period_off_s = 1e-3, period_off_max = 0.15;
 static const double energy_tolerance = 0.3; // of an update
 static const double early_cost_max = 25, energy_cost_max = 10;
+static const double doubtful_s = 5e-4, doubtful_part = 1.0 / 16; // of a period
 
 struct search {
 	const struct fold_updates *updates;
@@ -32,11 +33,37 @@ static double grid_before_s(double phase_s, double period_s, double t_s)
 	return phase_s + period_s * floor((t_s - phase_s) / period_s);
 }
 
+// Whether a reading came so near to an instant of the grid that the update it showed may be of this one or of the one before.
+static bool is_doubtful(const struct fold_updates *u, size_t k, const struct fold_timing *grid)
+{
+	double near_s = fmin(doubtful_s, doubtful_part * grid->period_s);
+	double periods = (u->t_s[k] + u->within_s[k] - grid->phase_s) / grid->period_s;
+	return fabs(periods - rint(periods)) * grid->period_s < near_s;
+}
+
+static bool leaves_out(const struct fold_updates *u, const struct fold_timing *timing, size_t from, size_t to)
+{
+	size_t n = 0;
+	for (size_t k = from; timing->regular && k < to; k++)
+		n += is_doubtful(u, k, timing);
+	return n * 4 < to - from && to - from - n > FOLD_EQUATIONS_MIN;
+}
+
+/* A counter and a recorder each come a little early or late. Where both meet, an update may be taken to have been a whole period from where
+ * it was, and a few such are worse than all else that is unknown: times that are wrong all over then explain the energy as well as
+ * the right ones do. So those have no time, and two intervals are one. But not where a recorder in step with the counter makes
+ * all of them so. */
 void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, size_t from, size_t to,
 	double *t_s)
 {
-	double before_s = from > 0 ? t_s[from - 1] : 0;
+	bool leave_out = leaves_out(updates, timing, from, to);
+	double before_s = 0;
+	for (size_t k = from; k > 0 && !(before_s > 0); k--)
+		before_s = fmax(t_s[k - 1], 0); // of NaN: 0
 	for (size_t k = from; k < to; k++) {
+		t_s[k] = (double)NAN;
+		if (leave_out && timing->regular && is_doubtful(updates, k, timing))
+			continue;
 		double update_s = updates->t_s[k] + timing->part * updates->within_s[k];
 		if (timing->regular)
 			update_s = grid_before_s(timing->phase_s, timing->period_s,

@@ -127,9 +127,10 @@ void fold_rows_begin(struct fold_rows *rows, const struct fold_segment *segment,
 	rows->before = room + n;
 	rows->low = room + 2 * n;
 	rows->high = room + 3 * n;
-	rows->next = 1;
 	fold_sweep_init(&rows->sweep, timeline, slots, segment->updates.start_ns, room + 4 * n);
-	look(rows, 0);
+	for (rows->now = 0; rows->now + 1 < segment->updates.n && isnan(segment->t_s[rows->now]); rows->now++)
+		;
+	look(rows, rows->now);
 	step(rows);
 }
 
@@ -137,30 +138,33 @@ bool fold_rows_next(struct fold_rows *rows, double *ret_row, double *ret_j)
 {
 	const struct fold_segment *segment = rows->segment;
 	const double pi = 3.14159265358979323846;
-	size_t k = rows->next++;
+	size_t before = rows->now, k = before + 1;
+	while (k < segment->updates.n && isnan(segment->t_s[k]))
+		k++;
 	if (k >= segment->updates.n)
 		return false;
+	rows->before_now = before;
+	rows->now = k;
 	look(rows, k);
 	memset(ret_row, 0, rows->n_columns * sizeof(*ret_row));
 	for (size_t i = 0; i < rows->n_slots; i++)
 		ret_row[i] = rows->sums[i] - rows->before[i];
-	double length_s = segment->t_s[k] - segment->t_s[k - 1];
-	double middle = (segment->from_s + (segment->t_s[k] + segment->t_s[k - 1]) / 2) / rows->run_s;
-	double first = cos(pi * middle), now = first,
-	       before = 1; // of its multiples: cos would be a third of all folding
+	double length_s = segment->t_s[k] - segment->t_s[before];
+	double middle = (segment->from_s + (segment->t_s[k] + segment->t_s[before]) / 2) / rows->run_s;
+	double first = cos(pi * middle), now = first, last = 1; // of its multiples: cos would be a third of all folding
 	for (size_t i = 0; i < FOLD_DRIFTS; i++) {
 		ret_row[rows->n_slots + i] = length_s * now;
-		double after = 2 * first * now - before;
-		before = now;
+		double after = 2 * first * now - last;
+		last = now;
 		now = after;
 	}
 	if (segment->nuisance > 0) {
 		double *nuisance = ret_row + segment->nuisance, length = segment->updates.length_s;
 		nuisance[0] = rows->late_w[1] - rows->late_w[0];
-		nuisance[1] = (rows->late_w[1] * segment->t_s[k] - rows->late_w[0] * segment->t_s[k - 1]) / length;
+		nuisance[1] = (rows->late_w[1] * segment->t_s[k] - rows->late_w[0] * segment->t_s[before]) / length;
 		nuisance[2] = rows->wide_w[1] - rows->wide_w[0];
 	}
-	*ret_j = segment->updates.j[k] - segment->updates.j[k - 1];
+	*ret_j = segment->updates.j[k] - segment->updates.j[before];
 	step(rows);
 	return true;
 }

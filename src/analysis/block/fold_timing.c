@@ -12,6 +12,7 @@ enum {
 	ROWS_FINE = 600,
 	ROWS_MOST = 2400,
 	ROWS_TRACKED = 600,
+	SPARE = 16,
 	TRIES_MAX = 600,
 	PARTS_MAX = 200,
 	SHARP_RANK = 3
@@ -25,18 +26,22 @@ struct search {
 	struct fold_segment *segment;
 	size_t rows;
 	struct fold_timing best;
+	enum fold_energy_kind energy; // that the best powers meet best
 	double misfit;
 };
 
 static bool try_timing(struct search *search, struct fold_timing timing)
 {
-	size_t n = search->segment->updates.n, wanted = search->rows + 1;
+	size_t n = search->segment->updates.n,
+	       wanted = search->rows + SPARE; // the last row goes on past those left out
 	fold_times(&search->segment->updates, &timing, 0, n < wanted ? n : wanted, search->segment->t_s);
 	search->segment->blur_s = timing.blur_s;
-	double misfit = fold_misfit(search->model, search->rows);
+	enum fold_energy_kind energy;
+	double misfit = fold_misfit(search->model, search->rows, &energy);
 	if (!(misfit < search->misfit))
 		return false;
 	search->misfit = misfit;
+	search->energy = energy;
 	search->best = timing;
 	return true;
 }
@@ -164,21 +169,42 @@ static void track_all(struct search *search)
 		.power_w = model->power_w};
 	struct track track = {0};
 	double j, late_w = 0;
+	size_t n = segment->updates.n, tracked = 0;
 	fold_rows_begin(&rows, segment, model->timeline, &model->slots, model->rows_room);
-	for (size_t k = 1; k < segment->updates.n; k++) {
-		if (k % ROWS_TRACKED == 1) {
-			size_t to = k + ROWS_TRACKED < segment->updates.n ? k + ROWS_TRACKED : segment->updates.n;
+	for (;;) {
+		if (rows.now >= tracked) { // the next row may end in the next stretch
+			size_t to = tracked + 2 * ROWS_TRACKED < n ? tracked + 2 * ROWS_TRACKED : n;
 			struct fold_timing timing = search->best;
 			end_stretch(&track);
 			timing.phase_s += track.late_s;
-			fold_times(&segment->updates, &timing, k, to, segment->t_s);
+			fold_times(&segment->updates, &timing, rows.now + 1, to, segment->t_s);
+			tracked += ROWS_TRACKED;
 		}
-		fold_rows_next(&rows, model->row, &j);
+		if (!fold_rows_next(&rows, model->row, &j))
+			break;
 		double shift_w = rows.late_w[0] - late_w; // the row has gone on: [0] is of its end
 		track.products += shift_w * left_j(model, model->row, j);
 		track.squares += shift_w * shift_w;
 		late_w = rows.late_w[0];
 	}
+}
+
+// Updates without a time go: two intervals become one.
+static void leave_out(struct fold_segment *segment)
+{
+	struct fold_updates *u = &segment->updates;
+	double *const columns[] = {segment->t_s, u->t_s, u->within_s, u->target_j, u->energies[FOLD_OF_ALL],
+		u->energies[FOLD_LESS_OTHERS]};
+	size_t n = 0;
+	for (size_t k = 0; k < u->n; k++) {
+		if (isnan(segment->t_s[k]))
+			continue;
+		for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
+			if (columns[c] != NULL)
+				columns[c][n] = columns[c][k];
+		n++;
+	}
+	u->n = n;
 }
 
 static void climb_long(struct search *search)
@@ -194,9 +220,11 @@ static void finish(struct search *search)
 {
 	struct fold_segment *segment = search->segment;
 	fold_take_powers(search->model);
+	fold_explain(&segment->updates, search->energy);
 	fold_times(&segment->updates, &search->best, 0, segment->updates.n, segment->t_s);
 	if (search->best.regular && segment->updates.n > ROWS_MOST)
 		track_all(search);
+	leave_out(segment);
 }
 
 struct fold_timing fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,

@@ -5,18 +5,11 @@
 
 #include <errno.h>
 
+static const double same_part = 1e-9; // of all energy: what is no further from another one is the same
+
 double fold_target_j(const struct fold_job *job, int64_t t_ns)
 {
 	return attribution_at(&job->used.attribution, t_ns).target_j;
-}
-
-// How much an energy changes from interval to interval, of all of it.
-static double roughness(const double *j, size_t n)
-{
-	double sum_j = 0;
-	for (size_t k = 2; k < n; k++)
-		sum_j += fabs(j[k] - 2 * j[k - 1] + j[k - 2]);
-	return sum_j / fmax(j[n - 1] - j[0], 1e-9);
 }
 
 static double bend(const double *sums, size_t k)
@@ -24,35 +17,50 @@ static double bend(const double *sums, size_t k)
 	return sums[k] - 2 * sums[k - 1] + sums[k - 2];
 }
 
-// What all programs used, but for what it changed as the others computed more or less than they did on average.
-static void take_off_others(const struct fold_updates *u, double *used_j, const double *others_s)
+// Power that goes with a core of the others, by how both change from interval to interval.
+static double core_w(const struct fold_updates *u, const double *used_j, const double *others_s)
 {
-	double products = 0, squares = 0, n = (double)u->n;
+	double products = 0, squares = 0;
 	for (size_t k = 2; k < u->n; k++) {
 		products += bend(used_j, k) * bend(others_s, k);
 		squares += bend(others_s, k) * bend(others_s, k);
 	}
-	double core_w = squares > 0 ? fmax(products / squares, 0) : 0;
-	for (size_t k = 0; k < u->n && n > 2; k++) {
-		double even_s = (others_s[u->n - 1] - others_s[0]) * (u->t_s[k] - u->t_s[0]) /
-			(u->t_s[u->n - 1] - u->t_s[0]);
-		used_j[k] -= core_w * (others_s[k] - others_s[0] - even_s);
-	}
+	return squares > 0 ? fmax(products / squares, 0) : 0;
 }
 
 /* CPU time comes in ticks of 10 ms: of one interval the target's share is known to some percent, which would drown what
- * mixtures of blocks tell. A meter is a thousand times as exact, but it sees other programs come and go. So the equations
- * explain whichever is the calmer: the target's energy, or what all programs used, by the target's share in the whole. */
-static void choose_energy(struct fold_updates *u, double *used_j, const double *others_s)
+ * mixtures of blocks tell. A meter is a thousand times as exact, but it sees other programs come and go; what of that goes with
+ * their CPU time can be taken off, which brings the ticks back. Which is best the equations tell (fold_misfit): how an energy changes from
+ * interval to interval does not, as it changes with the blocks more than with all else. */
+static void list_energies(struct fold_updates *u, double *used_j, const double *others_s)
 {
 	size_t n = u->n;
-	memcpy(u->j, u->target_j, n * sizeof(double));
-	take_off_others(u, used_j, others_s);
-	if (n < 3 || roughness(used_j, n) >= roughness(u->target_j, n))
+	double *less_j = u->energies[FOLD_LESS_OTHERS];
+	u->energies[FOLD_OF_TARGET] = u->j = u->target_j;
+	u->energies[FOLD_LESS_OTHERS] = NULL;
+	double used = n < 3 ? 0 : used_j[n - 1] - used_j[0], target = n < 3 ? 0 : u->target_j[n - 1] - u->target_j[0];
+	if (!(used > 0) || !(target > 0))
 		return;
-	u->even_share = (u->target_j[n - 1] - u->target_j[0]) / (used_j[n - 1] - used_j[0]);
-	for (size_t k = 0; k < n; k++)
-		u->j[k] = u->even_share * used_j[k];
+	double others_w = core_w(u, used_j, others_s);
+	double off_j = 0;
+	u->target_share = target / used;
+	for (size_t k = 0; k < n; k++) {
+		double even_s = (others_s[n - 1] - others_s[0]) * (u->t_s[k] - u->t_s[0]) / (u->t_s[n - 1] - u->t_s[0]);
+		less_j[k] = u->target_share * (used_j[k] - others_w * (others_s[k] - others_s[0] - even_s));
+		used_j[k] *= u->target_share;
+		off_j = fmax(off_j, fabs(used_j[k] - u->target_j[k]));
+	}
+	if (off_j > same_part * target)
+		u->energies[FOLD_OF_ALL] = used_j;
+	if (others_w > 0)
+		u->energies[FOLD_LESS_OTHERS] = less_j;
+}
+
+void fold_explain(struct fold_updates *u, enum fold_energy_kind energy)
+{
+	bool known = u->energies[energy] != NULL;
+	u->j = known ? u->energies[energy] : u->target_j;
+	u->even_share = known && energy != FOLD_OF_TARGET ? u->target_share : 0;
 }
 
 struct others_walk { // CPU time of other programs up to instants in ascending order
@@ -87,12 +95,12 @@ int fold_list_updates(const struct fold_job *job, size_t index, struct fold_upda
 		.t_s = arena_alloc(job->arena, n, sizeof(double)),
 		.within_s = arena_alloc(job->arena, n, sizeof(double)),
 		.target_j = arena_alloc(job->arena, n, sizeof(double)),
-		.j = arena_alloc(job->arena, n, sizeof(double))};
+		.energies[FOLD_LESS_OTHERS] = arena_alloc(job->arena, n, sizeof(double))};
 	double *used_j = arena_alloc(job->arena, n, sizeof(double));
 	double *others_s = arena_alloc(job->arena, n, sizeof(double));
 	struct others_walk others = {.windows = job->metering->attribution.windows};
-	if (u->t_s == NULL || u->within_s == NULL || u->target_j == NULL || u->j == NULL || used_j == NULL ||
-		others_s == NULL)
+	if (u->t_s == NULL || u->within_s == NULL || u->target_j == NULL || u->energies[FOLD_LESS_OTHERS] == NULL ||
+		used_j == NULL || others_s == NULL)
 		return -ENOMEM;
 	double before_j = fold_target_j(job, segment->start_ns);
 	double used_before_j = attribution_used_j(&job->used, segment->start_ns);
@@ -105,6 +113,9 @@ int fold_list_updates(const struct fold_job *job, size_t index, struct fold_upda
 		others_s[u->n] = job->cores != NULL ? others_until_s(&others, curve->t_ns[k]) : 0;
 		u->target_j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
 	}
-	choose_energy(u, used_j, others_s);
+	list_energies(u, used_j, others_s);
+	// What goes with the others' CPU time goes with the blocks then: fold_deal takes it off, block by block.
+	if (job->cores != NULL && job->cores->beside != NULL)
+		u->energies[FOLD_LESS_OTHERS] = NULL;
 	return 0;
 }

@@ -60,19 +60,10 @@ static struct block_finding finding_of(const struct entry *entry)
 		return *entry->block;
 	const struct stored_block *s = entry->stored;
 	return (struct block_finding){.name = s->name,
-		.calls = s->calls,
-		.non_empty_calls = s->non_empty_calls,
-		.unwound = s->unwound,
-		.cut = s->cut,
-		.compute_time_s = {s->time_min_s, s->time_max_s, s->time_mean_s, s->time_std_s, s->time_total_s},
-		.active_s = s->active_s,
-		.self_time_s = s->self_time_s,
-		.cpu_s = s->cpu_s,
-		.thread_cpu_s = (double)NAN,
-		.total_j = s->energy_j,
-		.error_j = s->error_j,
-		.self_j = s->self_j,
-		.self_error_j = (double)NAN};
+#define BLOCK_COUNT(member, key, column, ...) .member = s->column,
+#define BLOCK_FIGURE(member, column, ...) .member = s->column,
+#include "metric/blocks.def"
+	};
 }
 
 struct pooled { // statistics of several groups as of one
@@ -100,6 +91,25 @@ static struct value_stats pooled_stats(const struct pooled *p)
 	return (struct value_stats){p->min, p->max, p->total / p->n, sqrt(p->squares / p->n), p->total};
 }
 
+static int64_t add_counts(int64_t total, int64_t one)
+{
+	return value_ok(total) && value_ok(one) ? total + one : VALUE_MISSING;
+}
+
+// The largest of the entries that have calls; unknown where one of these is. The total's calls are added up before.
+static double most(const struct block_finding *total, const struct block_finding *one, double most, double figure)
+{
+	if (total->calls == one->calls) // the first of them, or none up to now
+		return figure;
+	if (one->calls == 0)
+		return most;
+	return isnan(most) || isnan(figure) ? (double)NAN : fmax(most, figure);
+}
+
+// RANKS of blocks.def.
+#define SUM(member) total->member + one.member
+#define MOST(member) most(total, &one, total->member, one.member)
+
 struct sums {
 	double *time_s, *energy_j; // of each rank; NaN: it has not called it, or does not know
 	double *compared;          // the same of ranks that are compared
@@ -119,19 +129,10 @@ static void add_up(const struct entry *entries, size_t n, const struct sums *sum
 		*time_s = first ? one.compute_time_s.total : *time_s + one.compute_time_s.total;
 		*energy_j = first ? one.total_j : *energy_j + one.total_j;
 		pool(&times, &one.compute_time_s, one.calls);
-		total->calls += one.calls;
-		total->non_empty_calls += one.non_empty_calls;
-		total->timepoints += one.timepoints;
-		total->unwound += one.unwound;
-		total->cut += one.cut;
-		total->active_s += one.active_s;
-		total->self_time_s += one.self_time_s;
-		total->cpu_s += one.cpu_s;
-		total->thread_cpu_s += one.thread_cpu_s;
-		total->total_j += one.total_j;
-		total->error_j += one.error_j; // divided by one method, they go wrong the same way
-		total->self_j += one.self_j;
-		total->self_error_j += one.self_error_j;
+#define BLOCK_COUNT(member, ...) total->member = add_counts(total->member, one.member);
+#define BLOCK_FIGURE(member, column, RANKS, ...) total->member = RANKS(member);
+#define BLOCK_TIME(...)
+#include "metric/blocks.def"
 		if (one.method == BLOCK_FOLDED)
 			total->method = BLOCK_FOLDED;
 	}

@@ -75,7 +75,7 @@ static const struct block_finding *block_of(const struct object_at *at)
 	return at->data;
 }
 
-static double block_calibration_j(const struct object_at *at)
+static double calibration_error_j(const struct object_at *at)
 {
 	return findings_block_calibration_j(findings_of(at), block_of(at));
 }
@@ -184,13 +184,10 @@ static const struct field node_domains_field = FIELD_MAP("domains", &node_domain
 
 #define B struct block_finding
 static const struct field block_energy_fields[] = {
-	FIELD(B, total_j, "J", "energy attributed to the program while the block ran, inner blocks included"),
-	FIELD(B, error_j, "J", "half of its 95 % interval, without the calibration of the sensors"),
-	FIELD_NUMBER("calibration_error_j", block_calibration_j, "J", "error that the calibration of the sensors adds"),
-	FIELD_NUMBER("mean_j", mean_j, "J", "energy per call"),
-	FIELD_NUMBER("mean_w", mean_w, "W", "power while the block ran"),
-	FIELD(B, self_j, "J", "energy while the block was the innermost one"),
-	FIELD(B, self_error_j, "J", "half of its 95 % interval"),
+#define BLOCK_TIME(...)
+#define BLOCK_ENERGY(member, column, RANKS, unit, title_, meaning) FIELD(B, member, unit, meaning, .title = title_),
+#define BLOCK_DERIVED(getter, unit, meaning) FIELD_NUMBER(#getter, getter, unit, meaning),
+#include "metric/blocks.def"
 	FIELD_TEXT("method", method, NULL, "how the energy was separated from what is around the block", .one_of = methods),
 	FIELD(B, resolved, NULL, "whether the energy is larger than its error"),
 	FIELD_MAP("domains", &domain_field, name_count, domain_name, "energy by domain"),
@@ -236,16 +233,13 @@ static const void *rank_energy(const struct object_at *at, size_t i)
 
 static const struct field block_fields[] = {
 	FIELD(B, name, NULL, "name of the block"),
-	FIELD_AS(B, "num_timepoints", timepoints, NULL, "samples inside the block"),
-	FIELD_AS(B, "num_calls", calls, NULL, "calls", .title = "calls"),
-	FIELD_AS(B, "num_non_empty_calls", non_empty_calls, NULL, "calls with at least one sample inside"),
-	FIELD(B, unwound, NULL, "calls left without an end, ended with the block around them"),
-	FIELD(B, cut, NULL, "calls ended by the end of their thread, program or process"),
+#define BLOCK_COUNT(member, key, column, title_, meaning) FIELD_AS(B, key, member, NULL, meaning, .title = title_),
+#include "metric/blocks.def"
 	FIELD_OBJECT(B, "compute_time", compute_time_s, &totals_type, "time of the calls", .unit = "s"),
-	FIELD(B, active_s, "s", "time in which at least one call ran"),
-	FIELD(B, self_time_s, "s", "time of the calls without the blocks inside them", .title = "own"),
-	FIELD(B, cpu_s, "s", "CPU time of the program while the block ran"),
-	FIELD(B, thread_cpu_s, "s", "CPU time of the block's own threads, where it was asked for"),
+#define BLOCK_FIGURE(member, column, RANKS, unit, title_, meaning) FIELD(B, member, unit, meaning, .title = title_),
+#define BLOCK_TIME(...)
+#define BLOCK_ENERGY(...)
+#include "metric/blocks.def"
 	FIELD_BOOLEAN("waits", waits, NULL, "whether ranks wait for others in it", .present = is_of_job),
 	FIELD_FOUND("rank_time_s", &spread_type, rank_time, "time over the ranks", .unit = "s", .known = true, .present = is_of_job),
 	FIELD_FOUND("rank_energy_j", &spread_type, rank_energy, "energy over the ranks", .unit = "J", .known = true, .present = is_of_job),

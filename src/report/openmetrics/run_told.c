@@ -1,10 +1,6 @@
 // What the program itself told, and what its code blocks came to.
 #include "report/openmetrics/run_parts.h"
 
-#include "base/util.h"
-#include "report/fields/document.h"
-#include "report/section/grid.h"
-
 #include <errno.h>
 
 static int by_name_and_time(const void *left, const void *right)
@@ -34,25 +30,17 @@ static int write_user_metrics(struct om_run *w)
 	return 0;
 }
 
-static const struct {
-	enum om_id family;
-	const char *key; // of a block
-} rows[] = {
-	{FAMILY_BLOCK_CALLS, "num_calls"},
-	{FAMILY_BLOCK_TIME, "compute_time.total"},
-	{FAMILY_BLOCK_ENERGY, "energy.total_j"},
-	{FAMILY_BLOCK_ENERGY_ERROR, "energy.error_j"},
-};
+// A series for each block. `member_`: one of the block that struct block_finding *block leads to.
+#define BLOCK_FAMILY(member_, name_, type_, unit_, help_)                                                              \
+	om_run_family(w, &(struct om_family){name_, OM_##type_, unit_, help_});                                        \
+	for (const struct block_finding *block = blocks; block < blocks + w->findings->n_blocks; block++) {            \
+		om_run_series(w, "block", block->name);                                                                \
+		om_run_put_end(w, (double)block->member_);                                                             \
+	}
 
 int om_run_told(struct om_run *w)
 {
-	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
-		om_run_family(w, &om_families[rows[r].family]);
-		for (size_t i = 0; i < w->findings->n_blocks; i++) {
-			const struct object_at block = {.type = &block_type, .data = &w->findings->blocks[i]};
-			om_run_series(w, "block", w->findings->blocks[i].name);
-			om_run_put_end(w, row_number(&block, NULL, rows[r].key));
-		}
-	}
+	const struct block_finding *blocks = w->findings->blocks;
+#include "metric/blocks.def"
 	return write_user_metrics(w);
 }

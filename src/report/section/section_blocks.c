@@ -170,7 +170,8 @@ static void most_of_all(struct buf *out, const struct object_at *row, bool is_pa
 		NULL, "", COLUMN_NAME, .write = name, .width = NAME_COLUMNS, .is_middle = true                        \
 	}
 static const struct column time_columns[] = {
-	NAME, {"num_calls"}, {"compute_time.total", "time"}, {"compute_time.mean", "per call"}, {"self_time_s"}, {"known_cpu_s"},
+	NAME, {"num_calls"}, {"compute_time.total", "time"}, {"compute_time.mean", "per call"}, {"p95_s"}, {"self_time_s"},
+	{"known_cpu_s"},
 };
 static const struct grid time_grid = GRID("times", time_columns, .more = &more);
 
@@ -198,6 +199,7 @@ static const struct column page_columns[] = {
 	{"num_calls"},
 	{"compute_time.total", "time", .only = OF_RUN, .is_sorted = true},
 	{"compute_time.mean", "per call"},
+	{"p95_s", .is_optional = true},
 	{"self_time_s", .only = OF_RUN},
 	{"known_cpu_s", .only = OF_RUN, .is_optional = true},
 	{"in_ranks", .only = OF_JOB, .is_optional = true},
@@ -340,11 +342,14 @@ static void page_remarks(const struct part *part, const struct rows *rows, bool 
 // What the program took while no block was open; calls are unknown, which is not the same as none.
 static struct block_finding outside_of(const struct findings *f)
 {
-	const double none = (double)NAN;
-	return (struct block_finding){.name = "outside of them", .calls = VALUE_MISSING, .total_j = f->outside_j,
-		.error_j = f->outside_error_j, .resolved = f->outside_j == 0 || f->outside_error_j < fabs(f->outside_j), .active_s = none,
-		.self_time_s = none, .cpu_s = none, .thread_cpu_s = none, .self_j = none, .self_error_j = none,
-		.compute_time_s = {none, none, none, none, none}};
+	struct block_finding outside = {
+#define BLOCK_COUNT(member, ...) .member = VALUE_MISSING,
+#define BLOCK_FIGURE(member, ...) .member = (double)NAN,
+#include "metric/blocks.def"
+		.name = "outside of them", .resolved = f->outside_j == 0 || f->outside_error_j < fabs(f->outside_j)};
+	outside.total_j = f->outside_j;
+	outside.error_j = f->outside_error_j;
+	return outside;
 }
 
 static void text_tables(const struct part *part, struct rows *rows, size_t rows_max, bool has_energy)

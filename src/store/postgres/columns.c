@@ -55,21 +55,9 @@ static const struct schema_column own_columns[] = {
 	{"process", "time", "timestamptz", "", "start_ns by the wall clock of its host"},
 
 	{"block", "name", "text NOT NULL", "", "name of the code block"},
-	{"block", "calls", "bigint", "", "calls of it"},
-	{"block", "non_empty_calls", "bigint", "", "calls with a sample inside"},
-	{"block", "unwound", "bigint", "", "calls that the end of an outer block has ended"},
-	{"block", "cut", "bigint", "", "calls that the end of their thread, program or process has ended"},
-	{"block", "time_min_s", "double precision", "s", "shortest call"},
-	{"block", "time_max_s", "double precision", "s", "longest call"},
-	{"block", "time_mean_s", "double precision", "s", "mean over calls"},
-	{"block", "time_std_s", "double precision", "s", "standard deviation over calls, of the population"},
-	{"block", "time_total_s", "double precision", "s", "sum over calls"},
-	{"block", "active_s", "double precision", "s", "time in which at least one call was open"},
-	{"block", "self_time_s", "double precision", "s", "time in it and in no block inside it"},
-	{"block", "cpu_s", "double precision", "s", "CPU time of its threads in it, where that was asked for"},
-	{"block", "energy_j", "double precision", "j", "attributed to the target while it ran; null where another rank read the sensors"},
-	{"block", "error_j", "double precision", "j", "error of energy_j"},
-	{"block", "self_j", "double precision", "j", "of energy_j, what is in no block inside it"},
+#define BLOCK_COUNT(member, key, column, title, meaning) {"block", #column, "bigint", "", meaning},
+#define BLOCK_FIGURE(member, column, RANKS, unit, title, meaning) {"block", #column, "double precision", unit, meaning},
+#include "metric/blocks.def"
 
 	{"sent", "table_name", "text NOT NULL", "", "a table that rows are sent of"},
 	{"sent", "mark", "bigint", "", "how far it has come: time, or number, of its last row; nothing up to there is sent again"},
@@ -235,7 +223,8 @@ static void add_own(const char *table, struct columns *columns)
 	for (size_t i = 0; i < ARRAY_SIZE(own_columns); i++)
 		if (strcmp(own_columns[i].table, table) == 0)
 			add(columns,
-				(struct pg_column){own_columns[i].name, own_columns[i].type, false, own_columns[i].unit,
+				(struct pg_column){own_columns[i].name, own_columns[i].type, false,
+					strcmp(own_columns[i].unit, "J") == 0 ? "j" : own_columns[i].unit, // the last word of its name
 					own_columns[i].meaning});
 }
 

@@ -227,25 +227,38 @@ int pg_run_load(struct pg_loader *loader, const char *id, const struct run_exten
 
 static void fill_block(const struct pg_rows *rows, size_t i, struct arena *arena, struct stored_block *block)
 {
-	int64_t *const counts[] = {&block->calls, &block->non_empty_calls, &block->unwound, &block->cut};
-	double *const figures[] = {&block->time_min_s, &block->time_max_s, &block->time_mean_s, &block->time_std_s,
-		&block->time_total_s, &block->active_s, &block->self_time_s, &block->cpu_s, &block->energy_j,
-		&block->error_j, &block->self_j};
-	block->name = arena_text(arena, pg_text(rows, i, 0));
-	for (size_t c = 0; c < ARRAY_SIZE(counts); c++)
-		*counts[c] = pg_i64(rows, i, 1 + c);
-	for (size_t c = 0; c < ARRAY_SIZE(figures); c++)
-		*figures[c] = pg_double(rows, i, 1 + ARRAY_SIZE(counts) + c);
+	size_t c = 0;
+	block->name = arena_text(arena, pg_text(rows, i, c++));
+#define BLOCK_COUNT(member, key, column, ...) block->column = pg_i64(rows, i, c++);
+#define BLOCK_FIGURE(member, column, ...) block->column = pg_double(rows, i, c++);
+#include "metric/blocks.def"
+}
+
+// A column that the store's tables don't have yet, since an older wattle made them, is unknown in every row.
+static void ask_blocks(struct buf *sql, const struct pg_loader *loader)
+{
+	static const char *const columns[] = {
+#define BLOCK_COUNT(member, key, column, ...) "block." #column,
+#define BLOCK_FIGURE(member, column, ...) "block." #column,
+#include "metric/blocks.def"
+	};
+	buf_str(sql, "SELECT name");
+	for (size_t c = 0; c < ARRAY_SIZE(columns); c++)
+		buf_printf(sql, ", %s",
+			intern_find(&loader->columns, columns[c], strlen(columns[c])) >= 0 ? columns[c] : "NULL");
+	buf_str(sql, " FROM block WHERE run_id = $1::uuid ORDER BY name");
 }
 
 int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena, struct stored_block **ret_blocks,
 	size_t *ret_n, struct wattle_error *reterr)
 {
 	struct pg_rows rows = {0};
-	int r = pg_query(loader->pg,
-		"SELECT name, calls, non_empty_calls, unwound, cut, time_min_s, time_max_s, time_mean_s, time_std_s, time_total_s, "
-		"active_s, self_time_s, cpu_s, energy_j, error_j, self_j FROM block WHERE run_id = $1::uuid ORDER BY name",
-		&id, 1, &rows, reterr);
+	struct buf sql;
+	buf_init(&sql, 65536);
+	ask_blocks(&sql, loader);
+	int r = sql.failed != 0 ? error_set(reterr, -ENOMEM, "run %s: out of memory", id)
+				: pg_query(loader->pg, sql.data, &id, 1, &rows, reterr);
+	buf_finish(&sql);
 	struct stored_block *blocks = r == 0 ? arena_alloc(arena, rows.n, sizeof(*blocks)) : NULL;
 	if (r == 0 && blocks == NULL)
 		r = error_set(reterr, -ENOMEM, "run %s: out of memory", id);
@@ -263,7 +276,7 @@ int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena
 
 static const char columns_sql[] =
 	"SELECT v.name || '.' || a.attname FROM unnest(ARRAY['run', 'segment', 'device', 'process', 'sample', 'device_sample', "
-	"'process_sample', 'span', 'user_metric', 'event']) AS v (name) JOIN pg_attribute a ON a.attrelid = to_regclass(v.name) "
+	"'process_sample', 'span', 'user_metric', 'event', 'block']) AS v (name) JOIN pg_attribute a ON a.attrelid = to_regclass(v.name) "
 	"WHERE a.attnum > 0 AND NOT a.attisdropped";
 
 static int learn_columns(struct pg_loader *loader, struct wattle_error *reterr)

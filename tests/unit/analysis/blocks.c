@@ -154,6 +154,45 @@ static void ends_and_cpu(void **state)
 	build_finish(&run);
 }
 
+// Calls of 1 ms, 2 ms … one after the other, in no order of length.
+static double p95_of(size_t n)
+{
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	run.spans = arena_alloc(run.arena, n, sizeof(*run.spans));
+	run.n_spans = n;
+	int64_t t_ns = build_start_ns;
+	for (size_t i = 0; i < n; i++) {
+		int64_t end_ns = t_ns + (int64_t)(i * 7 % n + 1) * NS_PER_MS; // 7 and n have no common divisor
+		run.spans[i] = (struct run_span){.id = (int64_t)i, .name = "a", .begin_ns = t_ns, .end_ns = end_ns};
+		t_ns = end_ns;
+	}
+	assert_int_equal(findings_make(&run, &findings), 0);
+	double p95_s = block_of(&findings, "a")->p95_s;
+	findings_finish(&findings);
+	build_finish(&run);
+	return p95_s;
+}
+
+// Of n calls so many do not exceed it that they are 95 % of all: the 10th of 10, the 19th of 20, the 95th of 100.
+static void p95(void **state)
+{
+	static const size_t n[][2] = {{1, 1}, {2, 2}, {10, 10}, {19, 19}, {20, 19}, {39, 38}, {40, 38}, {100, 95}, {10000, 9500}};
+	for (size_t i = 0; i < ARRAY_SIZE(n); i++)
+		assert_close(p95_of(n[i][0]), (double)n[i][1] / 1e3);
+	struct run run;
+	struct findings findings;
+	build_simple(&run, 101);
+	build_spans(&run, (const struct call[SPANS_MAX]){{"a", 1, 5}, {"a", 2, 3}, {"b", 3, 3.5}, {"c", 4, NAN}});
+	assert_int_equal(findings_make(&run, &findings), 0);
+	assert_close(block_of(&findings, "a")->p95_s, 4); // recursion: each call counts, with what is inside
+	assert_close(block_of(&findings, "b")->p95_s, 0.5);
+	assert_close(block_of(&findings, "c")->p95_s, (double)NAN); // never ended
+	findings_finish(&findings);
+	build_finish(&run);
+}
+
 // 200,000 calls of 1,000 names: what is quadratic would not end.
 static void very_many(void **state)
 {
@@ -207,6 +246,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "a block has the target's part of the energy, window by window", energy_is_the_targets);
 	ROWS_ADD_ONE(&tests, "the columns over the samples inside; what was not read is unknown", columns_over_samples);
 	ROWS_ADD_ONE(&tests, "how calls ended; CPU time while they ran", ends_and_cpu);
+	ROWS_ADD_ONE(&tests, "95 % of the calls took no longer: one call, many, inside each other, none", p95);
 	ROWS_ADD_ONE(&tests, "200,000 calls of 1,000 names", very_many);
 	ROWS_ADD_ONE(&tests, "names are numbered in alphabetical order", names_in_order);
 	return rows_run(&tests, "blocks");

@@ -5,6 +5,13 @@
 
 static const double any = INFINITY;
 
+// Four layers forward and backward, as in tests/python/torch_energy.py; [0] is outside of them.
+static const double layers[][2] = {{1.2e-3, 20}, {2e-3, 30}, {1e-3, 80}, {4e-3, 25}, {1e-3, 50}, {4e-3, 25}, {1e-3, 40},
+	{2e-3, 80}, {3e-3, 60}};
+#define LAYERS                                                                                                         \
+	.n_blocks = ARRAY_SIZE(layers) - 1, .fixed = layers, .vary_s = 0.01, .length_s = 3, .period_s = 0.011,         \
+	.period_off = 1e-5, .quantum_j = 1e-6, .jitter_s = 1e-4, .every_s = 0.02
+
 static const struct row {
 	const char *teaches;
 	struct loop_kind kind;
@@ -37,6 +44,18 @@ static const struct row {
 		{.loop_s = 0.05, .vary_s = -1, .period_off = -1}, 2, any, 0.93, {1, 5}},
 	{"blocks of 5 ms to 1 s beside each other", {.n_blocks = 8, .least_s = 5e-3, .most_s = 1}, 2, any, 0.85,
 		{0, 0.1}},
+	/* Each of eleven readings comes within 0.5 ms of an update, and a tick of CPU time is half of the time between two readings. While
+	 * the grid gave times to such updates, and the energy to be explained was chosen by how rough it is, 3 to 10 % of the truths were
+	 * outside, and powers up to 240 % off. */
+	{"layers of 1 to 4 ms, 11 ms counter", {LAYERS}, 25, 0.25, 0.95, {0, 0.15}},
+	{"the same, CPU time in ticks, a program beside it now and then", {LAYERS, .others = 0.05}, 25, 0.25, 0.95,
+		{0, 0.15}},
+	{"the same beside another program", {LAYERS, .others = 1}, 25, 0.7, 0.95, {0, 0.2}},
+	{"the same, calls and readings held up",
+		{LAYERS, .others = 0.1, .stall_part = 0.05, .stall_s = 5e-3, .late_s = 2e-3}, 25, 0.5, 0.95, {0, 0.15}},
+	// 96 % of 125 runs; a guard, as it was 95 % before.
+	{"the same, one update in ten up to 3 ms late", {LAYERS, .others = 0.1, .held_part = 0.1, .held_s = 3e-3}, 25,
+		any, 0.93, {0, 3}},
 	{"ten minutes: the grid is followed", {.length_s = 600, .n_blocks = 5}, 1, 0.02, 0.8, {0, 0.01}},
 };
 
@@ -66,7 +85,7 @@ static struct loop_kind complete(struct loop_kind kind)
 
 struct tally {
 	size_t n, inside;
-	double worst, error[1024];
+	double worst, error[1024], off[1024];
 };
 
 static void note(struct tally *tally, const struct loop *loop, size_t column)
@@ -75,6 +94,7 @@ static void note(struct tally *tally, const struct loop *loop, size_t column)
 	double off_w = fabs(loop->fold.columns[column].power_w - true_w), error_w = loop->fold.columns[column].error_w;
 	tally->worst = fmax(tally->worst, off_w / true_w);
 	tally->inside += off_w <= error_w;
+	tally->off[tally->n] = off_w / true_w;
 	tally->error[tally->n++] = error_w / true_w;
 }
 
@@ -96,8 +116,9 @@ static void check_sum(const struct loop *loop)
 	struct fold_energy energy = fold_energy_of(&loop->fold, all, loop->n_columns);
 	assert_true(fabs(sum_j - target_j) <= 1e-9 * target_j);
 	assert_true(fabs(energy.j - target_j) <= 1e-9 * target_j);
-	assert_true(
-		energy.error_j <= 2 * loop->findings.target_error_j + 1e-3); // powers only move it from block to block
+	// Powers only move it from block to block; but what windows gave the target beside others may be more than its blocks explain.
+	double beside_j = loop->kind.others > 0 ? 0.2 * target_j : 0;
+	assert_true(energy.error_j <= 2 * loop->findings.target_error_j + 1e-3 + beside_j);
 }
 
 static void check(void **state)
@@ -114,9 +135,10 @@ static void check(void **state)
 		loop_finish(&loop);
 	}
 	qsort(tally.error, tally.n, sizeof(double), by_value);
+	qsort(tally.off, tally.n, sizeof(double), by_value);
 	double inside = (double)tally.inside / (double)tally.n, error = tally.error[tally.n / 2];
-	print_message("# %s: at most %.1f %% off, %.1f %% inside, error %.2f %%\n", row->teaches, tally.worst * 100,
-		inside * 100, error * 100);
+	print_message("# %s: at most %.1f %% off, 95 %% within %.2f %%, %.1f %% inside, error %.2f %%\n", row->teaches,
+		tally.worst * 100, tally.off[tally.n * 95 / 100] * 100, inside * 100, error * 100);
 	assert_true(tally.worst <= row->worst);
 	assert_true(inside >= row->inside);
 	assert_true(error >= row->error[0] && error <= row->error[1]);

@@ -24,6 +24,10 @@ struct loop_kind {
 	bool pairs;    // each block is followed by one of its own that takes as long
 	double loop_s; // the loop takes exactly this long; 0: as long as its blocks
 	double others; // cores that other programs keep busy meanwhile; CPU time is then told in ticks of 10 ms
+	const double (*fixed)[2];   // seconds and watts of each block, [0] for what is outside; NULL: made by chance
+	double held_part, held_s;   // of the updates: so many come later than that, by up to so much
+	double stall_part, stall_s; // of the calls: so many take longer, by up to so much
+	double found_period_s, found_jitter_s; // what the recorder says of the counter; 0: what it should
 };
 
 struct loop {
@@ -80,7 +84,11 @@ static inline void loop_make_blocks(struct loop *loop)
 		if (kind->pairs && b % 2 == 0)
 			loop->block_s[b] = loop->block_s[b - 1];
 	}
-	for (size_t b = n; b > 1 && !kind->pairs; b--) { // the shortest is not always the first
+	for (size_t b = 0; b <= n && kind->fixed != NULL; b++) {
+		loop->block_s[b] = kind->fixed[b][0];
+		loop->block_w[b] = kind->fixed[b][1];
+	}
+	for (size_t b = n; b > 1 && !kind->pairs && kind->fixed == NULL; b--) { // the shortest is not always the first
 		size_t other = 1 + random_next(&loop->random) % b;
 		double s = loop->block_s[b];
 		loop->block_s[b] = loop->block_s[other];
@@ -129,6 +137,8 @@ static inline void loop_run(struct loop *loop)
 	while (loop->t_s[loop->n] < kind->length_s && loop->n + 2 * loop->n_columns < loop->room)
 		for (size_t b = 0; b < loop->n_columns; b++) {
 			double s = loop->block_s[b] * loop_vary(loop, kind->vary_s);
+			if (kind->stall_part > 0 && random_uniform(&loop->random) < kind->stall_part)
+				s += kind->stall_s * random_uniform(&loop->random);
 			double first = kind->threads ? random_uniform(&loop->random) : 1;
 			loop_add(loop, b, other, s * first);
 			if (!kind->threads)
@@ -236,6 +246,10 @@ static inline void loop_record(struct loop *loop)
 		double step_s = fmin(fmax(loop->counter.period_s / 20, 1e-3), 1e-2); // looks see no finer
 		loop->device->update_period_s = round(loop->counter.period_s / step_s) * step_s;
 		loop->device->update_jitter_s = 2 * loop->kind.jitter_s;
+		if (loop->kind.found_period_s > 0) {
+			loop->device->update_period_s = loop->kind.found_period_s;
+			loop->device->update_jitter_s = loop->kind.found_jitter_s;
+		}
 	}
 	free(readings);
 }
@@ -266,6 +280,8 @@ static inline int loop_simulate(struct loop *loop, const struct loop_kind *kind,
 	loop->counter = (struct counter_model){.period_s = period_s,
 		.jitter_s = 2 * kind->jitter_s, // of the model: from the earliest to the latest
 		.quantum_j = kind->quantum_j,
+		.held_part = kind->held_part,
+		.held_s = kind->held_s,
 		.phase_s = period_s * random_uniform(&loop->random),
 		.seed = random_next(&loop->random)};
 	loop_record(loop);

@@ -98,7 +98,8 @@ static inline void load_program(struct load *load, double end_s, uint64_t *rando
 
 struct counter_model {
 	double period_s, jitter_s, quantum_j, phase_s;
-	uint64_t seed; // of the jitter
+	double held_part, held_s; // this part of the updates comes later than that, by up to so much
+	uint64_t seed;            // of the jitter
 };
 
 // When the update number `n` comes.
@@ -106,8 +107,10 @@ static inline double counter_update_s(const struct counter_model *counter, int64
 {
 	uint64_t hash = (counter->seed ^ (uint64_t)n) * UINT64_C(0x9e3779b97f4a7c15) + 1;
 	random_next(&hash);
-	double early = 2 * random_uniform(&hash) - 1;
-	return counter->phase_s + (double)n * counter->period_s + early * counter->jitter_s / 2;
+	double early = 2 * random_uniform(&hash) - 1, held_s = 0;
+	if (counter->held_part > 0 && random_uniform(&hash) < counter->held_part)
+		held_s = counter->held_s * random_uniform(&hash);
+	return counter->phase_s + (double)n * counter->period_s + early * counter->jitter_s / 2 + held_s;
 }
 
 static inline double counter_last_update_s(const struct counter_model *counter, double t_s)
