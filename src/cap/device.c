@@ -1,5 +1,6 @@
 #include "cap/device.h"
 
+#include "base/suggest.h"
 #include "base/num.h"
 #include "base/util.h"
 #include "cap/internal.h"
@@ -194,6 +195,17 @@ static struct cap_device *first_asleep(const struct cap_devices *devices)
 	return NULL;
 }
 
+static const char *meant_device(const struct cap_devices *devices, const char *name, enum cap_what what,
+	char out[SUGGEST_WORD_MAX + 32])
+{
+	struct suggest suggest;
+	suggest_begin(&suggest, name, strlen(name));
+	for (size_t i = 0; i < devices->n; i++)
+		if (devices->devices[i].what == what)
+			suggest_offer(&suggest, devices->devices[i].name, strlen(devices->devices[i].name));
+	return suggest_text(&suggest, "", out);
+}
+
 static int fail_not_found(const struct cap_devices *devices, const char *name, enum cap_what what,
 	struct wattle_error *reterr)
 {
@@ -204,13 +216,14 @@ static int fail_not_found(const struct cap_devices *devices, const char *name, e
 			length += (size_t)snprintf(list + length, sizeof(list) - length, "%s%s", length > 0 ? ", " : "",
 				devices->devices[i].name);
 	bool is_gpu = strncasecmp(name, "gpu-", 4) == 0;
+	char meant[SUGGEST_WORD_MAX + 32];
 	const char *why = is_gpu ? devices->absent_gpus : list[0] == '\0' ? devices->absent : "";
 	if (list[0] == '\0')
 		return error_set(reterr, -ENODEV,
 			"no device '%s': nothing here has a limit of %s that could be set%s%s", name,
 			cap_what_name(what), why[0] != '\0' ? ": " : "", why);
-	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s; there are: %s%s%s", name,
-		cap_what_name(what), list, why[0] != '\0' ? "; " : "", why);
+	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s%s; there are: %s%s%s", name,
+		cap_what_name(what), meant_device(devices, name, what, meant), list, why[0] != '\0' ? "; " : "", why);
 }
 
 int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,

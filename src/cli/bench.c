@@ -61,9 +61,21 @@ static int split(const struct command *command, int argc, char **argv, char ***r
 	return EXIT_DONE;
 }
 
+// `wattle bench ./a ./b` runs ./a with an argument, where two commands may have been meant.
+static void explain_separator(char ***firsts, size_t n)
+{
+	if (n == 1 && firsts[0][1] != NULL && firsts[0][2] == NULL && strchr(firsts[0][1], '/') != NULL &&
+		bench_find_command(firsts[0][1]) == EXIT_DONE)
+		fprintf(stderr,
+			"wattle bench: %s is measured with the argument %s; to compare two commands write ::: between them: "
+			"wattle bench %s ::: %s\n",
+			firsts[0][0], firsts[0][1], firsts[0][0], firsts[0][1]);
+}
+
 // Before anything runs: a bench that fails at its third command an hour later was no use.
 static int check_commands(char ***firsts, size_t n)
 {
+	explain_separator(firsts, n);
 	for (size_t c = 0; c < n; c++) {
 		int status = bench_find_command(firsts[c][0]);
 		if (status == EXIT_DONE)

@@ -100,8 +100,19 @@ static size_t words_before_command(int argc, char **argv)
 	return n;
 }
 
-// A word that tells what is wrong with the words, or NULL.
-static const char *read_words(const struct option_list *words, bool has_command, struct cap_set_options *values)
+// "250", "250W", "250 W".
+static int parse_watts(const char *text, double *ret_watts)
+{
+	char number[64];
+	size_t length = strlen(text);
+	while (length > 0 && (strchr("wW", text[length - 1]) != NULL || text[length - 1] == ' '))
+		length--;
+	snprintf(number, sizeof(number), "%.*s", length < sizeof(number) ? (int)length : 0, text);
+	return num_parse_double(number, ret_watts);
+}
+
+// What is wrong with the words, in `why`; NULL: nothing.
+static const char *read_words(const struct option_list *words, bool has_command, struct cap_set_options *values, char why[128])
 {
 	bool has_clocks = !isnan(values->clocks_mhz);
 	if (words->n == 0)
@@ -112,8 +123,10 @@ static const char *read_words(const struct option_list *words, bool has_command,
 	if (words->n > 2)
 		return has_command ? "more than a device and its limit in front of --"
 				   : "write -- in front of a command";
-	if (words->n == 2 && num_parse_double(words->items[1], &values->watts) < 0)
-		return "WATTS must be a number";
+	if (words->n == 2 && parse_watts(words->items[1], &values->watts) < 0) {
+		snprintf(why, 128, "WATTS: '%.60s' is not valid; give a number of watts such as 250", words->items[1]);
+		return why;
+	}
 	if (has_command && values->for_ns > 0)
 		return "--for and a command exclude each other: the limit lives as long as the command";
 	return NULL;
@@ -129,7 +142,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, (int)n, argv, &values, &words, &status))
 		return status == EXIT_USAGE && has_command ? EXIT_OWN_FAILURE : status;
 	int wrong = has_command ? EXIT_OWN_FAILURE : EXIT_USAGE;
-	const char *problem = read_words(&words, has_command, &values);
+	char why[128];
+	const char *problem = read_words(&words, has_command, &values, why);
 	if (problem != NULL)
 		return cli_usage(command, wrong, "%s", problem);
 	if (!has_command)

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "base/suggest.h"
 #include "base/util.h"
 #include "cli/help.h"
 #include "store/place.h"
@@ -202,5 +203,10 @@ int cli_run_part(const struct command *command, int argc, char **argv)
 		return status;
 	if (argc == 0)
 		return cli_usage(command, EXIT_USAGE, "a word is missing");
-	return cli_usage(command, EXIT_USAGE, "'%s' is none of its words", argv[0]);
+	struct suggest suggest;
+	char meant[SUGGEST_WORD_MAX + 32];
+	suggest_begin(&suggest, argv[0], strlen(argv[0]));
+	for (size_t i = 0; i < command->n_parts; i++)
+		suggest_offer(&suggest, command->parts[i]->name + in_front, strlen(command->parts[i]->name + in_front));
+	return cli_usage(command, EXIT_USAGE, "unknown subcommand '%s'%s", argv[0], suggest_text(&suggest, "", meant));
 }

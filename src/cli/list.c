@@ -294,6 +294,11 @@ static int list_store(const char *url, const struct list_choice *choice, struct 
 	return r;
 }
 
+static bool is_filtered(const struct values *values)
+{
+	return values->user != NULL || values->job != NULL || values->since != NULL || values->until != NULL;
+}
+
 static int print(const struct values *values, const char *folder, struct arena *arena)
 {
 	struct wattle_error error = {0};
@@ -308,6 +313,9 @@ static int print(const struct values *values, const char *folder, struct arena *
 	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	struct buf out = cli_buf();
+	if (n == 0 && !values->json)
+		fprintf(stderr, "wattle: no runs to list in %s; `wattle run` makes run files%s\n",
+			values->store != NULL ? "the store" : folder, is_filtered(values) ? ", and the options leave some out" : "");
 	if (values->json)
 		document_json(&out, &list_type, &(struct listed){listings, n}, true);
 	else

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include "base/suggest.h"
 #include "base/util.h"
 #include "cap/lease.h"
 #include "cli/help.h"
@@ -30,8 +31,25 @@ static const struct command *find_command(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (strcmp(name, commands[i]->name) == 0)
 			return commands[i];
-	fprintf(stderr, "wattle: unknown command '%s'; `wattle --help` lists the commands\n", name);
+	struct suggest suggest;
+	char meant[SUGGEST_WORD_MAX + 32];
+	suggest_begin(&suggest, name, strlen(name));
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		suggest_offer(&suggest, commands[i]->name, strlen(commands[i]->name));
+	fprintf(stderr, "wattle: unknown command '%s'%s; `wattle --help` lists the commands\n", name,
+		suggest_text(&suggest, "", meant));
 	return NULL;
+}
+
+// wattle help COMMAND [PART]: as `wattle COMMAND [PART] --help`
+static int help_of(int argc, char **argv)
+{
+	static char asked[] = "--help";
+	const struct command *command = find_command(argv[0]);
+	if (command == NULL)
+		return EXIT_USAGE;
+	char *words[] = {argc > 1 ? argv[1] : asked, asked, NULL};
+	return command->run(command, argc > 1 ? 2 : 1, words);
 }
 
 // wattle --manual [COMMAND]
@@ -99,7 +117,7 @@ int main(int argc, char **argv)
 		buf_finish(&out);
 		return EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--version") == 0) {
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		buf_printf(&out, "wattle %s\n", WATTLE_VERSION);
 		return cli_finish(&out, "-");
 	}
@@ -115,7 +133,9 @@ int main(int argc, char **argv)
 		return guard(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, measure.h
 		return sender_main();
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+	if (strcmp(argv[1], "help") == 0 && argc > 2)
+		return help_of(argc - 2, argv + 2);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		help(&out);
 		return cli_finish(&out, "-");
 	}

@@ -8,6 +8,7 @@
 #include "process/machine.h"
 #include "sensor/gpu_gain.h"
 #include "sensor/gpu_roster.h"
+#include "store/place.h"
 #include "store/sub_tracking.h"
 
 #include <errno.h>
@@ -51,6 +52,8 @@ static int check_run_file(const struct measure_options *options, struct wattle_e
 	if (options->output != NULL && strcmp(options->output, "-") == 0)
 		return error_set(reterr, -EINVAL,
 			"--output: a run file can't go to standard output; give FILE (--json - writes the report there)");
+	if (options->no_file && (options->output != NULL || options->append || options->store != NULL))
+		return error_set(reterr, -EINVAL, "--no-file: keeps nothing; give it without --output, --append and --store");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (options->output != NULL && files[i].path != NULL && strcmp(files[i].path, options->output) == 0)
 			return error_set(reterr, -EINVAL, "%s: %s is the run file; choose another name",
@@ -263,6 +266,22 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	return r;
 }
 
+// --no-file
+static int make_temporary(struct measure *measure, struct wattle_error *reterr)
+{
+	const char *top = getenv("TMPDIR");
+	int length = snprintf(measure->folder, sizeof(measure->folder), "%s/wattle-run-XXXXXX", top != NULL ? top : "/tmp");
+	bool fits = length > 0 && (size_t)length < sizeof(measure->folder);
+	if (!fits || mkdtemp(measure->folder) == NULL) {
+		int error = fits ? errno : ENAMETOOLONG;
+		measure->folder[0] = '\0';
+		return error_set(reterr, -error, "--no-file: can't make a folder in %s: %s; set TMPDIR to one that can be written",
+			top != NULL ? top : "/tmp", strerror(error));
+	}
+	snprintf(measure->path, sizeof(measure->path), "%s/run.sqlite", measure->folder);
+	return 0;
+}
+
 int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid, const char *const *command,
 	bool attached, struct wattle_error *reterr)
 {
@@ -281,7 +300,9 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 		.append = options->append,
 	};
 	int r = cli_check_writable("--json", options->json, reterr);
-	if (r == 0)
+	if (r == 0 && options->no_file)
+		r = make_temporary(measure, reterr);
+	else if (r == 0)
 		r = output_path(&naming, measure->path, sizeof(measure->path), reterr);
 	if (r == 0)
 		r = measure_store_open(measure, reterr);
@@ -408,6 +429,10 @@ void measure_close(struct measure *measure, bool discard)
 	progress_free(measure->progress);
 	measure_close_stores(measure, discard);
 	sender_free(measure->sender);
+	if (measure->folder[0] != '\0') {
+		place_remove(measure->path);
+		rmdir(measure->folder);
+	}
 	if (measure->sensors_are_open)
 		sensor_set_close(&measure->sensors);
 	free(measure->idle);

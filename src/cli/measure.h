@@ -164,12 +164,12 @@ struct measure_options {
 	struct option_list meta, also, gpu_gain;
 	int64_t interval_ns, flush_ns, expected_cores, steps, store_wait_ns;
 	double budget_percent, carbon_intensity, pue;
-	bool overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone,
+	bool no_file, overwrite, append, quiet, disable_logs, per_process, progress, wait_all, span_cpu, nvtx, itt, alone,
 		hide_command;
 	struct control *control; // borrowed: the tracker that spawned us; NULL: a person did
 };
 
-enum { RUN_OPTIONS = 39, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
+enum { RUN_OPTIONS = 40, ATTACH_OPTIONS = RUN_OPTIONS + 2 }; // attach has more, the last
 extern const struct option measure_option_table[ATTACH_OPTIONS];
 struct measure_options measure_defaults(void);
 
@@ -185,6 +185,7 @@ struct measure {
 	struct sensor_set sensors;
 	struct idle_power *idle; // owned: of each device, --attribution active; NULL: not wanted
 	char path[4096];  // of the run file
+	char folder[512]; // --no-file: made for it, and removed with it; "": none
 	mode_t file_mode; // of it and of the tracking file
 	struct outbox_sink sinks[2];
 	size_t n_sinks;

@@ -84,7 +84,7 @@ static void import_spans(const struct measure *measure)
 // The folder of the run file was removed, say: what was measured goes to the folder for temporary files.
 static void rescue(struct measure *measure, const struct recorder_result *result)
 {
-	if (result->whole || measure->sinks[0].ops->rescue == NULL)
+	if (result->whole || measure->options.no_file || measure->sinks[0].ops->rescue == NULL)
 		return;
 	const char *top = getenv("TMPDIR");
 	const char *slash = strrchr(measure->path, '/');

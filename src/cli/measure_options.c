@@ -12,6 +12,7 @@ static const char memory_units[] = "bytes|kilobytes|megabytes|gigabytes|terabyte
 // clang-format off
 const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"output", 'o', "FILE", "run file; %j job id, %s step (tells several srun of a job apart),\n%r rank, %h host, %p pid of the command (default\nwattle-YYYYmmdd-HHMMSS-PID.sqlite in this folder; in a job with job, rank\nand host as well)", OPTION_TEXT, AT(output)},
+	{"no-file", 0, NULL, "keep no run file: it is made in a temporary folder, and removed after the\nsummary", OPTION_FLAG, AT(no_file)},
 	{"overwrite", 0, NULL, "replace files that are there already", OPTION_FLAG, AT(overwrite)},
 	{"append", 0, NULL, "add a further segment to the run file", OPTION_FLAG, AT(append)},
 	{"mode", 0, "OCTAL", "permissions of the run file and the tracking file, if they are new\n(default 600: nobody else reads them)", OPTION_TEXT, AT(mode)},

@@ -57,7 +57,7 @@ static void tell_rest(const struct measure *measure, const struct sender_result 
 
 void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_line, size_t size)
 {
-	snprintf(ret_line, size, "%s", measure->path);
+	snprintf(ret_line, size, "%s", measure->options.no_file ? "no run file was kept (--no-file)" : measure->path);
 	if (measure->sender == NULL)
 		return;
 	struct sender_result result;

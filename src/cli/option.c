@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include "base/num.h"
+#include "base/suggest.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -41,6 +42,16 @@ static int bad_value(const struct parse *parse, const struct option *option, con
 {
 	return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid; give %s", option->name, text,
 		option->range != NULL ? option->range : option->argument);
+}
+
+static int bad_choice(const struct parse *parse, const struct option *option, const char *text)
+{
+	struct suggest suggest;
+	char meant[SUGGEST_WORD_MAX + 32];
+	suggest_begin(&suggest, text, strlen(text));
+	suggest_offer_choices(&suggest, option->choices);
+	return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid%s; give one of %s", option->name, text,
+		suggest_text(&suggest, "", meant), option->choices);
 }
 
 static int set_list(const struct parse *parse, const struct option *option, const char *text)
@@ -87,8 +98,7 @@ static int set_value(const struct parse *parse, const struct option *option, con
 		return 0;
 	case OPTION_CHOICE:
 		if (!is_choice(option->choices, text))
-			return error_set(parse->reterr, -EINVAL, "--%s: '%s' is not valid; give one of %s",
-				option->name, text, option->choices);
+			return bad_choice(parse, option, text);
 		*(const char **)value = text;
 		return 0;
 	}
@@ -111,10 +121,23 @@ static const struct option *find_letter(const struct parse *parse, char letter)
 	return NULL;
 }
 
+// The nearest option to `name`, of so many characters, as suggest_text says it.
+static const char *meant_option(const struct parse *parse, const char *name, size_t length, const char *prefix,
+	char out[SUGGEST_WORD_MAX + 32])
+{
+	struct suggest suggest;
+	suggest_begin(&suggest, name, length);
+	for (size_t i = 0; i < parse->n_options; i++)
+		suggest_offer(&suggest, parse->options[i].name, strlen(parse->options[i].name));
+	return suggest_text(&suggest, prefix, out);
+}
+
 static int unknown(const struct parse *parse, const char *word)
 {
-	return error_set(parse->reterr, -EINVAL, "unknown option %s; `wattle %s --help` lists the options", word,
-		parse->command);
+	char meant[SUGGEST_WORD_MAX + 32];
+	size_t dashes = strspn(word, "-");
+	return error_set(parse->reterr, -EINVAL, "unknown option %s%s; `wattle %s --help` lists the options", word,
+		meant_option(parse, word + dashes, strcspn(word + dashes, "="), "--", meant), parse->command);
 }
 
 // The option's value: `attached` (--name=value, -nvalue) or the next word; a flag takes neither.
@@ -208,9 +231,10 @@ static int config_value(const struct parse *parse, json_t *config, const struct 
 static int config_member(const struct parse *parse, json_t *config, const char *key, json_t *value)
 {
 	const struct option *option = find_long(parse, key, strlen(key));
+	char meant[SUGGEST_WORD_MAX + 32];
 	if (option == NULL || strcmp(key, "config") == 0)
-		return error_set(parse->reterr, -EINVAL,
-			"--config: unknown option \"%s\"; `wattle %s --help` lists them", key, parse->command);
+		return error_set(parse->reterr, -EINVAL, "--config: unknown option \"%s\"%s; `wattle %s --help` lists them", key,
+			meant_option(parse, key, strlen(key), "", meant), parse->command);
 	if (option->kind != OPTION_LIST || !json_is_array(value))
 		return config_value(parse, config, option, value);
 	size_t i;

@@ -28,7 +28,7 @@ struct values {
 
 static const struct option options[] = {
 	{"format", 0, "text|json|html|svg|line",
-		"the form (default text); html is a page with charts that needs nothing else, svg are pictures for papers, line is "
+		"the form (default: as FILE ends, .html or .json, else text); html is a page with charts that needs nothing else, svg are pictures for papers, line is "
 		"energy and time in one line",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
 	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
@@ -57,6 +57,19 @@ static bool is_stdout(const char *output)
 static bool is_format(const struct values *values, const char *name)
 {
 	return strcmp(values->format, name) == 0;
+}
+
+// Without --format the ending of FILE says it.
+static const char *format_of(const char *output)
+{
+	static const char *const endings[][2] = {{".html", "html"}, {".htm", "html"}, {".json", "json"}};
+	size_t length = output != NULL ? strlen(output) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		size_t n = strlen(endings[i][0]);
+		if (length > n && strcasecmp(output + length - n, endings[i][0]) == 0)
+			return endings[i][1];
+	}
+	return "text";
 }
 
 // A page on a terminal, or pictures nowhere, are a mistake; better told before the work than after.
@@ -222,7 +235,7 @@ static const char *contradiction(const struct values *values, const struct optio
 	if (!from_store && words->n == 0)
 		return "no run file given";
 	if (!from_store && words->n > 1)
-		return "more than one run file given; a folder of them is a job: give the folder";
+		return "more than one run file given; `wattle compare A B` compares runs; for a job of many give the folder of its run files";
 	bool is_job = from_store ? values->job_id != NULL : load_is_folder(words->items[0]);
 	if (!is_job && has_job_option(values))
 		return "--job, --step, --waiting and --full are of jobs: give a folder of run files, or --store URL --job ID";
@@ -233,11 +246,13 @@ static const char *contradiction(const struct values *values, const struct optio
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.format = "text"};
+	struct values values = {.format = NULL};
 	struct option_list words;
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
+	if (values.format == NULL)
+		values.format = format_of(values.output);
 	const char *wrong = contradiction(&values, &words);
 	if (wrong != NULL)
 		return cli_usage(command, EXIT_USAGE, "%s", wrong);

@@ -231,6 +231,32 @@ static void recorded(struct teller *t)
 	tell(t);
 }
 
+static bool names_before(const struct findings *f, size_t block)
+{
+	for (size_t i = 0; i < block; i++)
+		if (strcmp(f->blocks[i].name, f->blocks[block].name) == 0)
+			return true;
+	return false;
+}
+
+// --step names a code block of which no call was seen: a mistyped name, or a program that marks none.
+static void step_unseen(struct teller *t)
+{
+	enum { NAMES_MAX = 12 };
+	const struct findings *f = t->findings;
+	const char *step = run_fact(f->run, FACT_STEP);
+	size_t n = 0;
+	if (step == NULL || step_block(f) != NULL || f->run->has_left_out_spans)
+		return;
+	buf_printf(&t->text, "--step: no call of a code block '%s' was seen; ", step);
+	for (size_t i = 0; i < f->n_blocks && n < NAMES_MAX; i++)
+		if (!names_before(f, i))
+			buf_printf(&t->text, "%s%s", n++ > 0 ? ", " : "the code blocks seen are: ", f->blocks[i].name);
+	if (n == 0)
+		buf_str(&t->text, "the program marked no code block (wattle.h, NVTX or the Python package mark them)");
+	tell(t);
+}
+
 typedef void (*part)(struct teller *);
 
 static void tell_parts(const part *parts, size_t n, const struct findings *findings, tell_warning tell_one, void *data)
@@ -245,7 +271,7 @@ static void tell_parts(const part *parts, size_t n, const struct findings *findi
 void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
 {
 	static const part parts[] = {incomplete, pruned, no_energy, elsewhere, estimated, lost_samples, gaps,
-		unattributed, recorded};
+		unattributed, step_unseen, recorded};
 	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
 }
 

@@ -80,8 +80,8 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 	int r = 0;
 	if (n_jobs == 0 && !found)
 		r = error_set(reterr, -ENOENT,
-			"%s has no run of a job (run under srun, mpirun or torchrun, or with --job ID); `wattle report RUN` reports a single run",
-			where);
+			"%s has no run of a job (run under srun, mpirun or torchrun, or with --job ID); `wattle list %s` lists its runs, `wattle report RUN` reports one",
+			where, where);
 	else if (choice->job_id != NULL && !found)
 		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has %s", where, choice->job_id, names.data);
 	else if (choice->job_id == NULL && n_jobs > 1)

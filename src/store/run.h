@@ -111,6 +111,7 @@ struct run {
 	size_t n_sleeps;
 	struct run_span *spans;
 	size_t n_spans;
+	bool has_left_out_spans; // it was loaded without them (run_extent.no_spans)
 	struct run_user_metric *user_metrics;
 	size_t n_user_metrics;
 	int64_t anchor_mono_ns, anchor_wall_ns;

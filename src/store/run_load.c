@@ -129,5 +129,8 @@ int run_load_extent(const char *path, const struct run_extent *extent, struct ru
 		: extent->every_ns > 0               ? thin_tables
 						     : all_tables;
 	const struct part part = {tables, {INT64_MIN, INT64_MAX}, extent->every_ns};
-	return load(path, &part, ret_run, reterr);
+	int r = load(path, &part, ret_run, reterr);
+	if (r == 0)
+		ret_run->has_left_out_spans = extent->no_spans;
+	return r;
 }

@@ -91,7 +91,7 @@ def as_nobody(room):
 def mistakes(room):
     """a wrong word is a wrong use; a wrong device lists the right ones"""
     env = environment(room)
-    for words, status, text in (([], 2, "a word is missing"), (["lst"], 2, "'lst' is none of its words"),
+    for words, status, text in (([], 2, "a word is missing"), (["lst"], 2, "unknown subcommand 'lst' (did you mean 'list'?)"),
                                 (["list", "gpu-0"], 2, "'gpu-0' is not expected"),
                                 (["get"], 2, "one DEVICE is expected"), (["get", "a", "b"], 2, "one DEVICE is expected"),
                                 (["get", "gpu-2"], 1, "there are: gpu-0, gpu-1"), (["list", "--jsn"], 2, "--jsn")):

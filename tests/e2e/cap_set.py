@@ -61,10 +61,10 @@ def wrong_words(room):
     """What can't be is refused before anything is changed: 1 with the range, 2 for usage, one line each"""
     furnish(room)
     for words, status, says in ((("gpu-0", "20"), 1, "100 to 400 W can be set"), (("gpu-0", "401"), 1, "100 to 400 W"),
-                                (("gpu-0", "-5"), 2, "unknown option"), (("gpu-0", "much"), 2, "WATTS must be a number"),
+                                (("gpu-0", "-5"), 2, "unknown option"), (("gpu-0", "much"), 2, "WATTS: 'much' is not valid"),
                                 (("gpu-0",), 2, "no limit given"), ((), 2, "no device given"),
                                 (("gpu-9", "200"), 1, "gpu-1"), (("gpu-0,gpu-0", "200"), 1, "named twice"),
-                                (("gpu-0", "nan"), 2, "WATTS must be a number"), (("gpu-0", "200", "true"), 2, "write --"),
+                                (("gpu-0", "nan"), 2, "WATTS: 'nan' is not valid"), (("gpu-0", "200", "true"), 2, "write --"),
                                 (("gpu-0", "200", "--for", "never"), 2, "--for")):
         done = room.wattle("cap", "set", *words)
         assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, (words, done)

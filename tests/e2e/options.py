@@ -3,7 +3,9 @@ import json
 import pathlib
 import re
 
-from harness import BURNER, main, near, test
+from harness import BUILD, BURNER, main, near, test
+
+SPANNER = BUILD / "tests/fakes/spanner"
 
 # options, what the message must name
 WRONG = [
@@ -48,6 +50,68 @@ def wrong_values(room):
         assert done.returncode == 125, (options, done)
         assert len(done.stderr.splitlines()) == 1 and named in done.stderr, (options, done.stderr)
         assert not list(room.folder.iterdir()), (options, list(room.folder.iterdir()))
+
+
+# what is typed, the exit status, what the one line on stderr says
+MISTYPED = [
+    (["runn", "true"], 2, "unknown command 'runn' (did you mean 'run'?)"),
+    (["run", "--ouput", "x", "true"], 125, "unknown option --ouput (did you mean '--output'?)"),
+    (["report", "x", "--format", "htlm"], 2, "--format: 'htlm' is not valid (did you mean 'html'?)"),
+    (["cap", "sett", "gpu-0", "250"], 2, "unknown subcommand 'sett' (did you mean 'set'?)"),
+    (["help", "runn"], 2, "did you mean 'run'?"),
+    (["report", "a.sqlite", "b.sqlite"], 2, "`wattle compare A B` compares runs"),
+    (["report", "empty"], 1, "`wattle list empty` lists its runs"),
+    (["list", "empty"], 0, "no runs to list in empty"),
+    (["run", "--no-file", "-o", "x.sqlite", "true"], 125, "--no-file"),
+]
+
+
+@test
+def mistyped(room):
+    """a mistyped command, option or value: one line with the nearest valid one, or what to do instead"""
+    (room.folder / "empty").mkdir()
+    for words, status, named in MISTYPED:
+        done = room.wattle(*words)
+        assert done.returncode == status, (words, done)
+        assert len(done.stderr.splitlines()) == 1 and named in done.stderr, (words, done.stderr)
+
+
+@test
+def help_and_version(room):
+    """`wattle help COMMAND` is `wattle COMMAND --help`, also of two words; -V is --version"""
+    assert room.wattle("help").stdout == room.wattle("--help").stdout
+    assert room.wattle("help", "run").stdout == room.wattle("run", "--help").stdout
+    assert room.wattle("help", "cap", "set").stdout == room.wattle("cap", "set", "--help").stdout
+    assert room.wattle("-V").stdout == room.wattle("--version").stdout
+
+
+@test
+def no_file(room):
+    """--no-file: the summary and the JSON report as ever, and nothing is left, also where the command fails"""
+    (room.folder / "tmp").mkdir()
+    for command, status in (("true", 0), ("false", 1), ("no-such-command", 127)):
+        done = room.wattle("run", "--no-file", "--json", "-", "--", command, env={"TMPDIR": str(room.folder / "tmp")})
+        assert done.returncode == status, done
+        assert status == 127 or ("energy" in json.loads(done.stdout) and "no run file was kept" in done.stderr), done
+        assert [path.name for path in room.folder.rglob("*")] == ["tmp"], list(room.folder.rglob("*"))
+
+
+@test
+def unseen_step(room):
+    """--step with a name that no code block has: the summary lists the names that were seen"""
+    for program, told in ((SPANNER, "the code blocks seen are: inner, outer"), ("true", "the program marked no code block")):
+        done = room.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
+        text = " ".join(done.stderr.split())
+        assert "--step: no call of a code block 'iner' was seen; " + told in text, done.stderr
+
+
+@test
+def format_by_suffix(room):
+    """report -o FILE takes the form from the ending; --format wins"""
+    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    for name, options, begins in (("a.html", (), "<!"), ("a.json", (), "{"), ("a.txt", (), ""), ("b.html", ("--format", "json"), "{")):
+        assert room.wattle("report", "run.sqlite", *options, "-o", name).returncode == 0, name
+        assert (room.folder / name).read_text().startswith(begins), name
 
 
 @test
