@@ -91,7 +91,7 @@ struct field {
 	const void *(*item)(const struct object_at *at, size_t i); // data of an item, or (i is 0) of an object; NULL: null
 	const char *(*name)(const struct object_at *at, size_t i); // of an item of a map
 	/* Without .count and .item: the pointer at `offset` leads to an array of items of this size, whose number is the size_t at
-	 * `n_offset`. Such lists can be read back; a plain value lies at the offset of .value in its item. */
+	 * `n_offset`. Such lists can be read back; a plain value, or a list of them, lies at the offset of .value in its item. */
 	size_t item_size, n_offset;
 	bool one_line;                                            // this list's items stand in one line each
 	/* Whether the key is there at all; NULL: always. */

@@ -191,12 +191,18 @@ static void clear(const struct object_type *type, char *data)
 
 static int read_object(struct reader *r, const json_t *object, const struct object_type *type, char *data);
 
+static int read_list(struct reader *r, const struct field *field, const json_t *array, void **ret_items, size_t *ret_n);
+
 static int read_item(struct reader *r, const struct field *list, const json_t *value, char *item)
 {
-	if (list->object == NULL && (value == NULL || json_is_null(value))) {
+	bool is_plain_value = list->object == NULL && list->value->type != FIELD_IS_LIST;
+	if (is_plain_value && (value == NULL || json_is_null(value))) {
 		set_unknown(list->value, item + list->value->offset);
 		return 0;
 	}
+	if (list->object == NULL && list->value->type == FIELD_IS_LIST)
+		return read_list(r, list->value, value, (void **)(item + list->value->offset),
+			(size_t *)(item + list->value->n_offset));
 	if (list->object == NULL)
 		return read_plain(r, list->value, value, item + list->value->offset);
 	if (!json_is_object(value))

@@ -84,7 +84,7 @@ static const struct field baseline_fields[] = {
 	FIELD_ITEMS(B, "domains", entries, n, &entry_type, "idle power of each domain"),
 };
 #undef B
-static const struct object_type baseline_type = OBJECT_TYPE("idle_baseline", "Idle power of a machine.", baseline_fields);
+const struct object_type idle_baseline_type = OBJECT_TYPE("idle_baseline", "Idle power of a machine.", baseline_fields);
 // clang-format on
 
 /* ---- reading ---- */
@@ -102,7 +102,7 @@ static int read_all(const json_t *root, struct idle_baseline *baseline)
 	if (schema == NULL || strcmp(schema, SCHEMA) != 0)
 		return -EINVAL;
 	baseline->arena = arena_new();
-	int r = baseline->arena != NULL ? fields_read(root, &baseline_type, baseline, baseline->arena, NULL) : -ENOMEM;
+	int r = baseline->arena != NULL ? fields_read(root, &idle_baseline_type, baseline, baseline->arena, NULL) : -ENOMEM;
 	if (r == 0 && baseline->host[0] == '\0')
 		r = -EINVAL;
 	for (size_t i = 0; r == 0 && i < baseline->n && n < IDLE_BASELINE_MAX; i++)
@@ -176,7 +176,7 @@ static int write_file(const struct idle_baseline *baseline, const char *path)
 {
 	struct buf out;
 	buf_init(&out, FILE_CEILING);
-	document_json(&out, &baseline_type, baseline, true);
+	document_json(&out, &idle_baseline_type, baseline, true);
 	buf_char(&out, '\n');
 	int r = out.failed != 0 ? out.failed : buf_write_file(&out, path);
 	buf_finish(&out);

@@ -44,7 +44,7 @@ static const struct command *find_command(const char *name)
 // wattle help COMMAND [PART]: as `wattle COMMAND [PART] --help`
 static int help_of(int argc, char **argv)
 {
-	static char asked[] = "--help";
+	char asked[] = "--help";
 	const struct command *command = find_command(argv[0]);
 	if (command == NULL)
 		return EXIT_USAGE;

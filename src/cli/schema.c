@@ -11,6 +11,7 @@
 #include "report/fields/document.h"
 #include "report/page/page.h"
 #include "serve/view.h"
+#include "store/export.h"
 
 #include <string.h>
 

@@ -94,6 +94,8 @@ struct idle_baseline {
 	struct arena *arena; // owns the entries
 };
 
+extern const struct object_type idle_baseline_type;
+
 // Where the file is: env->state_dir/idle.json. False if the path does not fit.
 bool idle_baseline_path(const struct wattle_env *env, char *ret_path, size_t size);
 // -ENOENT: none is stored; -EINVAL with a sentence: the file is not what it should be. *ret_baseline is always valid.

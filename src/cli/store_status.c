@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "base/fields.h"
 #include "base/util.h"
+#include "report/section/grid.h"
 #include "report/parts.h"
 #include "report/report.h"
-#include "report/table.h"
 #include "store/postgres/pq.h"
 #include "store/postgres/tables.h"
 
@@ -53,24 +53,12 @@ static void add_roles(const struct pg_status *status, struct buf *out)
 	buf_char(out, '\n');
 }
 
-static void add_table(const struct pg_status *status, struct buf *out)
-{
-	static const struct table_column columns[] = {{"TABLE"}, {"ROWS, ABOUT", .right = true},
-		{"SIZE", .right = true}};
-	struct table table;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < status->n_tables; i++) {
-		const struct pg_table_status *row = &status->tables[i];
-		buf_str(table_cell(&table, false), row->name);
-		if (value_ok(row->rows))
-			buf_i64(table_cell(&table, false), row->rows);
-		else
-			buf_str(table_cell(&table, false), "n/a");
-		human_bytes(table_cell(&table, false), value_to_double(row->bytes, 1));
-	}
-	table_print(&table, out, style_for(false));
-	table_finish(&table);
-}
+static const struct column columns[] = {
+	{"table", "TABLE", .kind = COLUMN_WORDS},
+	{"rows_about", "ROWS, ABOUT", .print = human_whole},
+	{"bytes", "SIZE"},
+};
+static const struct grid tables_grid = GRID(NULL, columns);
 
 static void print_text(const struct pg_status *status, const char *where, struct buf *out)
 {
@@ -98,7 +86,8 @@ static void print_text(const struct pg_status *status, const char *where, struct
 	label(out, "size");
 	human_bytes(out, value_to_double(status->bytes, 1));
 	buf_str(out, "\n\n");
-	add_table(status, out);
+	grid_text_list(&tables_grid, &(struct object_at){.type = &store_status_type, .data = status}, "tables", out,
+		style_for(false));
 }
 
 /* ---- JSON ---- */

@@ -6,6 +6,7 @@
 #include "cap/tune/tune.h"
 
 struct object_type; // base/fields.h
+struct style;       // report/table.h
 
 enum { CAP_TUNE_NOTES = 12, CAP_TUNE_NOTE_SIZE = 400 };
 
@@ -33,10 +34,14 @@ struct cap_tune_report {
 	size_t n_notes;
 };
 
-// What is expected at the chosen limit, as a part of what it is at the reference: 0.85 is 15 % less.
-double cap_tune_expected_goal(const struct cap_tune_report *report);
+bool cap_tune_is_chosen(const struct cap_tune_report *report, double limit);
 void cap_tune_note(struct cap_tune_report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// style: of a terminal; NULL: a page.
+void cap_tune_table(const struct cap_tune_report *report, struct buf *out, const struct style *style);
+// A figure with how sure it is.
+void cap_tune_interval(struct buf *out, const struct tune_interval *interval, void (*print)(struct buf *, double),
+	bool is_page);
 void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool colour); // at most 80 columns wide
 extern const struct object_type cap_tune_type;                                          // struct cap_tune_report
 extern const struct object_type cap_tune_list_type;                                     // of several

@@ -41,26 +41,9 @@ static void number(struct buf *out, double value, int decimals)
 		buf_fixed(out, value, decimals);
 }
 
-static void interval(struct buf *out, const struct tune_interval *interval, void (*print)(struct buf *, double))
-{
-	print(out, interval->value);
-	if (isnan(interval->low) || isnan(interval->high))
-		return;
-	buf_str(out, " <span class=\"faint\">(");
-	print(out, interval->low);
-	buf_str(out, " … ");
-	print(out, interval->high);
-	buf_str(out, ")</span>");
-}
-
 static void print_percent(struct buf *out, double value)
 {
 	number(out, value, 1);
-}
-
-static bool is_at(const struct cap_tune_report *report, double value)
-{
-	return fabs(value - report->chosen) < 0.5;
 }
 
 /* ---- parts ---- */
@@ -71,71 +54,17 @@ static void answer(const struct cap_tune_report *report, struct buf *out)
 	buf_str(out, "<p class=\"answer\"><strong>");
 	limit(out, report, report->chosen);
 	buf_str(out, "</strong>");
-	if (is_at(report, result->limits[0].limit)) {
+	if (cap_tune_is_chosen(report, result->limits[0].limit)) {
 		buf_str(out, " is best: no lower limit was seen to be better.</p>\n");
 		return;
 	}
 	buf_str(out, ": energy less by ");
-	interval(out, &result->saving_percent, print_percent);
+	cap_tune_interval(out, &result->saving_percent, print_percent, true);
 	buf_printf(out, " %%, time of a %s more by ", report->step == NULL ? "run" : "step");
-	interval(out, &result->slowdown, print_percent);
+	cap_tune_interval(out, &result->slowdown, print_percent, true);
 	buf_str(out, " %, against ");
 	limit(out, report, result->limits[0].limit);
 	buf_str(out, ".</p>\n");
-}
-
-static void row(const struct cap_tune_report *report, const struct tune_limit_result *row, struct buf *out)
-{
-	bool is_best = is_at(report, row->limit);
-	buf_printf(out, "<tr%s><td>", is_best ? " class=\"best\"" : "");
-	limit(out, report, row->limit);
-	buf_str(out, is_best ? " (chosen)" : !row->is_allowed ? " (too slow)" : "");
-	buf_str(out, "</td><td>");
-	interval(out, &row->energy_per_step_j, human_energy);
-	buf_str(out, "</td><td>");
-	interval(out, &row->time_per_step_s, human_time);
-	buf_str(out, "</td><td>");
-	number(out, 100 * (row->objective.value / report->result.limits[0].objective.value - 1), 1);
-	buf_str(out, " %</td><td>");
-	number(out, row->steps, row->steps < 100 && row->steps != round(row->steps) ? 1 : 0);
-	buf_printf(out, "</td><td>%zu</td></tr>\n", row->n_windows);
-}
-
-// Between two measured limits: what is expected there.
-static void chosen_row(const struct cap_tune_report *report, struct buf *out)
-{
-	const struct tune_result *result = &report->result;
-	buf_str(out, "<tr class=\"best\"><td>");
-	limit(out, report, report->chosen);
-	buf_str(out, " (chosen)</td><td>");
-	human_energy(out, result->limits[0].energy_per_step_j.value * (1 - result->saving_percent.value / 100));
-	buf_str(out, "</td><td>");
-	human_time(out, result->limits[0].time_per_step_s.value * (1 + result->slowdown.value / 100));
-	buf_str(out, "</td><td>");
-	number(out, 100 * (cap_tune_expected_goal(report) - 1), 1);
-	buf_str(out, " %</td><td></td><td></td></tr>\n");
-}
-
-static void table(const struct cap_tune_report *report, struct buf *out)
-{
-	const struct tune_result *result = &report->result;
-	const char *unit = report->step == NULL ? "run" : "step";
-	buf_printf(out,
-		"<div class=\"wide\"><table>\n<thead><tr><th>limit</th><th>energy a %s</th><th>time of a %s</th><th>",
-		unit, unit);
-	buf_str(out, tune_goal_title(result->goal));
-	buf_str(out, "</th><th>steps</th><th>windows</th></tr></thead>\n<tbody>\n");
-	bool is_told = false;
-	for (size_t i = 0; i < result->n_limits; i++)
-		is_told |= is_at(report, result->limits[i].limit);
-	for (size_t i = 0; i < result->n_limits; i++) {
-		if (!is_told && result->limits[i].limit < report->chosen) {
-			chosen_row(report, out);
-			is_told = true;
-		}
-		row(report, &result->limits[i], out);
-	}
-	buf_str(out, "</tbody></table></div>\n");
 }
 
 static void paragraph(struct buf *out, const char *class, const char *text)
@@ -186,7 +115,7 @@ void cap_tune_part(const struct cap_tune_report *report, struct buf *out, size_t
 	if (report->has_result) {
 		answer(report, out);
 		cap_tune_picture(report, out, number_of);
-		table(report, out);
+		cap_tune_table(report, out, NULL);
 		details(report, out);
 		if (report->result.note[0] != '\0')
 			paragraph(out, "faint", report->result.note);

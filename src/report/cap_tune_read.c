@@ -44,36 +44,54 @@ static void keep_drawable(struct tune_result *result)
 	result->n_limits = kept;
 }
 
-static int limits(const json_t *object, struct arena *arena, struct tune_result *result)
+// clang-format off
+struct point {
+	double *coordinates; // limit, then objective
+	size_t n;
+};
+
+// A report, and its lists as the document has them.
+struct saved {
+	struct cap_tune_report report;
+	struct tune_limit_result *caps, *added;
+	struct point *curve;
+	const char **notes;
+	size_t n_caps, n_added, n_curve, n_notes;
+};
+
+#define S struct saved
+static const struct field point_field = FIELD_ITEM_VALUES(struct point, NULL, coordinates, n, &number_item, "a point");
+static const struct field saved_fields[] = {
+	FIELD_INLINE(&cap_tune_type),
+	FIELD_ITEMS(S, "caps", caps, n_caps, &tune_limit_type, "candidates"),
+	FIELD_ITEMS(S, "added_caps", added, n_added, &tune_limit_type, "limits beside the best one"),
+	FIELD_ITEM_VALUES(S, "curve", curve, n_curve, &point_field, "points of the model"),
+	FIELD_ITEM_VALUES(S, "notes", notes, n_notes, &text_item, "what is to be known of the search"),
+};
+#undef S
+static const struct object_type saved_type = OBJECT_TYPE("cap_tune", "A stored result.", saved_fields);
+// clang-format on
+
+static int limits(const struct saved *saved, struct arena *arena, struct tune_result *result)
 {
-	static const char *const keys[] = {"caps", "added_caps"};
-	struct tune_limit_result *read[ARRAY_SIZE(keys)];
-	size_t n[ARRAY_SIZE(keys)];
-	for (size_t k = 0; k < ARRAY_SIZE(keys); k++) {
-		const json_t *array = json_object_get(object, keys[k]);
-		int r = json_array_size(array) > LIMITS_MAX
-			? -EINVAL
-			: fields_read_list(array, &tune_limit_type, sizeof(*read[k]), arena, (void **)&read[k], &n[k],
-				  NULL);
-		if (r < 0)
-			return r;
-	}
-	result->limits = arena_alloc(arena, n[0] + n[1] + 1, sizeof(*result->limits));
+	if (saved->n_caps > LIMITS_MAX || saved->n_added > LIMITS_MAX)
+		return -EINVAL;
+	result->limits = arena_alloc(arena, saved->n_caps + saved->n_added + 1, sizeof(*result->limits));
 	if (result->limits == NULL)
 		return -ENOMEM;
-	for (size_t k = 0; k < ARRAY_SIZE(keys); k++)
-		for (size_t i = 0; i < n[k]; i++) {
-			read[k][i].is_added = k == 1;
-			result->limits[result->n_limits++] = read[k][i];
-		}
+	for (size_t i = 0; i < saved->n_caps; i++)
+		result->limits[result->n_limits++] = saved->caps[i];
+	for (size_t i = 0; i < saved->n_added; i++) {
+		result->limits[result->n_limits] = saved->added[i];
+		result->limits[result->n_limits++].is_added = true;
+	}
 	keep_drawable(result);
 	return 0;
 }
 
-static int curve(const json_t *object, struct arena *arena, struct tune_result *result)
+static int curve(const struct saved *saved, struct arena *arena, struct tune_result *result)
 {
-	const json_t *points = json_object_get(object, "curve");
-	size_t n = json_array_size(points);
+	size_t n = saved->n_curve;
 	if (n < 2 || n > CURVE_MAX || result->n_limits == 0)
 		return 0;
 	result->curve_x = arena_alloc(arena, n, sizeof(double));
@@ -81,42 +99,37 @@ static int curve(const json_t *object, struct arena *arena, struct tune_result *
 	if (result->curve_x == NULL || result->curve_y == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		const json_t *point = json_array_get(points, i);
-		result->curve_x[i] = json_number_value(json_array_get(point, 0));
-		result->curve_y[i] = json_number_value(json_array_get(point, 1));
-		if (!(result->curve_x[i] > 0 && result->curve_x[i] < largest_limit) ||
-			!is_near(result->curve_y[i], result->limits[0].objective.value))
+		const struct point *point = &saved->curve[i];
+		if (point->n != 2 || !(point->coordinates[0] > 0 && point->coordinates[0] < largest_limit) ||
+			!is_near(point->coordinates[1], result->limits[0].objective.value))
 			return 0;
+		result->curve_x[i] = point->coordinates[0];
+		result->curve_y[i] = point->coordinates[1];
 	}
 	result->n_curve = n;
 	return 0;
 }
 
-static void notes(const json_t *object, struct cap_tune_report *report)
-{
-	size_t i;
-	json_t *note;
-	json_array_foreach(json_object_get(object, "notes"), i, note) if (json_is_string(note))
-		cap_tune_note(report, "%s", json_string_value(note));
-}
-
 static int report(const json_t *object, struct arena *arena, struct cap_tune_report *report)
 {
-	struct tune_result *result = &report->result;
-	int r = fields_read(object, &cap_tune_type, report, arena, NULL);
+	struct saved saved = {0};
+	int r = fields_read(object, &saved_type, &saved, arena, NULL);
 	if (r < 0)
 		return r;
+	*report = saved.report;
+	struct tune_result *result = &report->result;
 	report->what = report->what == CAP_CLOCKS ? CAP_CLOCKS : CAP_POWER;
 	if (result->model > TUNE_SPLINE_MODEL)
 		result->model = TUNE_NO_MODEL;
 	result->chosen = report->chosen;
 	result->chosen_range.value = (double)NAN;
-	notes(object, report);
+	for (size_t i = 0; i < saved.n_notes; i++)
+		cap_tune_note(report, "%s", saved.notes[i] != NULL ? saved.notes[i] : "");
 	if (result->goal > TUNE_SLOWDOWN)
 		return 0;
-	r = limits(object, arena, result);
+	r = limits(&saved, arena, result);
 	if (r == 0)
-		r = curve(object, arena, result);
+		r = curve(&saved, arena, result);
 	report->has_result = result->n_limits > 0 && report->chosen > 0 && report->chosen < largest_limit;
 	return r;
 }

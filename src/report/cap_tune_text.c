@@ -100,118 +100,6 @@ static void headline(const struct cap_tune_report *report, struct buf *out, cons
 	buf_char(out, '\n');
 }
 
-/* ---- table ---- */
-
-static double seen(const struct tune_interval *interval)
-{
-	return interval->value;
-}
-
-// Half of the interval, as a share: how far to believe a row.
-static void doubt(struct buf *out, const struct tune_interval *interval)
-{
-	double half = (interval->high - interval->low) / 2;
-	if (isnan(half) || !(interval->value > 0))
-		return;
-	buf_str(out, " ± ");
-	buf_fixed(out, 100 * half / interval->value, 1);
-	buf_str(out, " %");
-}
-
-static void against(struct buf *out, double value, double reference)
-{
-	double by = 100 * (value / reference - 1);
-	if (isnan(by)) {
-		buf_str(out, "n/a");
-		return;
-	}
-	buf_str(out, by >= 0.05 ? "+" : by <= -0.05 ? "-" : "");
-	buf_fixed(out, fabs(by), 1);
-	buf_str(out, " %");
-}
-
-static bool is_chosen(const struct cap_tune_report *report, double value)
-{
-	return fabs(value - report->chosen) < 0.5;
-}
-
-static void measured_row(const struct cap_tune_report *report, struct table *table, size_t i)
-{
-	const struct tune_result *result = &report->result;
-	const struct tune_limit_result *row = &result->limits[i], *reference = &result->limits[0];
-	bool chosen = is_chosen(report, row->limit), faint = !row->is_allowed || row->n_windows == 0;
-	buf_str(table_cell(table, faint), chosen ? ">" : "");
-	limit(table_cell(table, faint), report, row->limit);
-	struct buf *cell = table_cell(table, faint);
-	human_energy(cell, seen(&row->energy_per_step_j));
-	doubt(cell, &row->energy_per_step_j);
-	cell = table_cell(table, faint);
-	human_time(cell, seen(&row->time_per_step_s));
-	doubt(cell, &row->time_per_step_s);
-	cell = table_cell(table, faint);
-	against(cell, row->objective.value, reference->objective.value);
-	buf_printf(table_cell(table, faint), "%zu", row->n_windows);
-	buf_str(table_cell(table, faint),
-		chosen                     ? "chosen"
-			: !row->is_allowed ? "too slow"
-			: row->is_added    ? "added"
-					   : "");
-}
-
-double cap_tune_expected_goal(const struct cap_tune_report *report)
-{
-	const struct tune_result *result = &report->result;
-	double energy_part = 1 - result->saving_percent.value / 100, time_part = 1 + result->slowdown.value / 100;
-	return energy_part *
-		(result->goal == TUNE_ED2P                 ? time_part * time_part
-				: result->goal == TUNE_EDP ? time_part
-							   : 1);
-}
-
-// Between two measured limits: what the model expects there.
-static void chosen_row(const struct cap_tune_report *report, struct table *table)
-{
-	const struct tune_result *result = &report->result;
-	const struct tune_limit_result *reference = &result->limits[0];
-	double energy_part = 1 - result->saving_percent.value / 100, time_part = 1 + result->slowdown.value / 100;
-	buf_str(table_cell(table, false), ">");
-	limit(table_cell(table, false), report, report->chosen);
-	human_energy(table_cell(table, false), reference->energy_per_step_j.value * energy_part);
-	human_time(table_cell(table, false), reference->time_per_step_s.value * time_part);
-	against(table_cell(table, false), cap_tune_expected_goal(report), 1);
-	buf_str(table_cell(table, false), "");
-	buf_str(table_cell(table, false), "chosen");
-}
-
-static void rows(const struct cap_tune_report *report, struct buf *out, const struct style *style)
-{
-	const struct tune_result *result = &report->result;
-	const struct table_column columns[] = {
-		{.title = ""},
-		{.title = "limit", .right = true},
-		{.title = report->step == NULL ? "energy a run" : "energy a step", .right = true},
-		{.title = report->step == NULL ? "time of a run" : "time of a step", .right = true},
-		{.title = tune_goal_title(result->goal), .right = true},
-		{.title = "windows", .right = true},
-		{.title = ""},
-	};
-	struct table table;
-	bool is_told = false;
-	table_init(&table, columns, ARRAY_SIZE(columns));
-	for (size_t i = 0; i < result->n_limits; i++)
-		is_told |= is_chosen(report, result->limits[i].limit);
-	for (size_t i = 0; i < result->n_limits; i++) {
-		if (!is_told && result->limits[i].limit < report->chosen) {
-			chosen_row(report, &table);
-			is_told = true;
-		}
-		measured_row(report, &table, i);
-	}
-	table_print(&table, out, style);
-	table_finish(&table);
-	buf_char(out, '\n');
-}
-
 /* ---- sentences ---- */
 
 static void flush(struct buf *out, struct buf *text)
@@ -228,7 +116,7 @@ static void say_expected(const struct cap_tune_report *report, struct buf *text)
 {
 	const struct tune_result *result = &report->result;
 	limit(text, report, report->chosen);
-	if (is_chosen(report, result->limits[0].limit)) {
+	if (cap_tune_is_chosen(report, result->limits[0].limit)) {
 		buf_str(text, " is best: no lower limit was seen to be better.");
 		return;
 	}
@@ -297,7 +185,7 @@ static void say_next(const struct cap_tune_report *report, struct buf *text)
 	const char *option = report->what == CAP_CLOCKS ? "--clocks " : "";
 	const char *first = report->device;
 	int length = (int)strcspn(first, ",");
-	if (is_chosen(report, report->result.limits[0].limit) || (!report->is_whole && !report->is_applied))
+	if (cap_tune_is_chosen(report, report->result.limits[0].limit) || (!report->is_whole && !report->is_applied))
 		return;
 	if (report->is_applied) {
 		limit(text, report, report->chosen);
@@ -336,8 +224,10 @@ void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool c
 	struct buf text;
 	buf_init(&text, CELL_CEILING);
 	headline(report, out, style);
-	if (report->has_result)
-		rows(report, out, style);
+	if (report->has_result) {
+		cap_tune_table(report, out, style);
+		buf_char(out, '\n');
+	}
 	say_end(report, &text);
 	flush(out, &text);
 	for (size_t i = 0; report->has_result && i < ARRAY_SIZE(sentences); i++) {

@@ -14,7 +14,8 @@ struct object_type; // base/fields.h
 // {"overall", "static_data", "code_block_results", "energy"}; energy only of runs that could have measured any.
 void blocks_document(const struct findings *findings, struct buf *out);
 // The same without energy.
-extern const struct object_type tracking_type; // struct tracking_findings
+extern const struct object_type tracking_type;       // struct tracking_findings
+extern const struct object_type tracking_block_type; // struct tracking_block, inside one
 void tracking_blocks_json(const struct tracking_findings *findings, struct buf *out);
 void tracking_blocks_text(const struct tracking_findings *findings, struct buf *out, bool colour);
 

@@ -12,6 +12,12 @@ static const struct {
 	[OM_INFO] = {"info", "_info"},
 };
 
+const struct om_family om_families[OM_FAMILIES] = {
+#define FAMILY(id, name, type, unit, where, labels, help) {name, OM_##type, unit, help},
+#include "report/openmetrics.def"
+#undef FAMILY
+};
+
 struct om_family om_family_of(const struct metric *metric)
 {
 	const struct metric_family *family = &metric->family;

@@ -2,7 +2,7 @@
  * of the same figures.
  *
  *	om_begin(&om, out, OM_OPENMETRICS);
- *	om_family(&om, &(struct om_family){"wattle_power_watts", OM_GAUGE, "watts", "Power of this machine."});
+ *	om_family(&om, &om_families[FAMILY_POWER]);
  *	om_value(&om, NULL, 0, total_w);
  *	om_end(&om);
  *
@@ -27,6 +27,15 @@ struct om_family {
 	const char *unit; // last word of the name; NULL: a plain number
 	const char *help; // a full sentence
 };
+
+// All of openmetrics.def: om_families[FAMILY_POWER].
+enum om_id {
+#define FAMILY(id, ...) FAMILY_##id,
+#include "report/openmetrics.def"
+#undef FAMILY
+	OM_FAMILIES,
+};
+extern const struct om_family om_families[OM_FAMILIES];
 
 // Of a metric that has one (metrics.def); its values are to be multiplied by metric->family.scale.
 struct om_family om_family_of(const struct metric *metric);

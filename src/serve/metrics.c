@@ -61,33 +61,32 @@ static double gaps(const struct now_domain *domain)
 	return has_counter(domain, domain->gaps);
 }
 
+// clang-format off
 static const struct domain_row {
-	struct om_family family; // no name: the metric's
+	enum om_id family; // OM_FAMILIES: the metric's
 	double (*of)(const struct now_domain *);
 	enum device_metric metric;
 } domain_rows[] = {
-	{{"wattle_domain_energy_joules", OM_COUNTER, "joules", "Energy of the domain since counting began."}, energy_j},
-	{{"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain between the last two looks."}, power_w},
-	{{"wattle_domain_target_power_watts", OM_GAUGE, "watts",
-		 "Power of the domain that is attributed to the target."},
-		target_w},
-	{.of = cap_w, .metric = DEVICE_POWER_CAP},
-#define DEVICE_LIVE(id, member, ...) {.of = family_##member, .metric = DEVICE_##id},
+	{FAMILY_DOMAIN_ENERGY, energy_j},
+	{FAMILY_DOMAIN_POWER, power_w},
+	{FAMILY_DOMAIN_TARGET_POWER, target_w},
+	{OM_FAMILIES, cap_w, DEVICE_POWER_CAP},
+#define DEVICE_LIVE(id, member, ...) {OM_FAMILIES, family_##member, DEVICE_##id},
 #include "metric/metrics.def"
-	{{"wattle_domain_memory_size_bytes", OM_GAUGE, "bytes", "Device memory that there is."}, memory_size_bytes},
-	{{"wattle_domain_wraps", OM_COUNTER, NULL, "Times the hardware's energy counter wrapped."}, wraps},
-	{{"wattle_domain_resets", OM_COUNTER, NULL,
-		 "Times the hardware's energy counter started anew; the energy in between is unknown."},
-		resets},
-	{{"wattle_domain_gaps", OM_COUNTER, NULL, "Times the energy counter could not be read."}, gaps},
+	{FAMILY_DOMAIN_MEMORY_SIZE, memory_size_bytes},
+	{FAMILY_DOMAIN_WRAPS, wraps},
+	{FAMILY_DOMAIN_RESETS, resets},
+	{FAMILY_DOMAIN_GAPS, gaps},
 };
+// clang-format on
 
 static struct om_family family_of(const struct domain_row *row)
 {
 	size_t n;
 	const struct metric *metric = &metric_table(METRIC_DEVICE, &n)[row->metric];
-	bool has_own = row->family.name != NULL || metric->family.name == NULL;
-	return has_own ? row->family : om_family_of(metric);
+	if (row->family != OM_FAMILIES)
+		return om_families[row->family];
+	return metric->family.name != NULL ? om_family_of(metric) : (struct om_family){0};
 }
 
 // The number of a GPU, as its domain has it; NULL: it is none.
@@ -101,9 +100,7 @@ static const char *gpu_label(const struct domain *domain, char *out, size_t size
 
 static void write_domain_infos(const struct now *now, struct om *om)
 {
-	om_family(om,
-		&(struct om_family){"wattle_domain", OM_INFO, NULL,
-			"What a domain is, and where its figures come from."});
+	om_family(om, &om_families[FAMILY_DOMAIN]);
 	for (size_t i = 0; i < now->n_domains; i++) {
 		const struct now_domain *row = &now->domains[i];
 		const struct domain *domain = row->domain;
@@ -143,9 +140,7 @@ static void write_domains(const struct now *now, struct om *om)
 
 static void write_throttling(const struct now *now, struct om *om)
 {
-	om_family(om,
-		&(struct om_family){"wattle_domain_throttled", OM_GAUGE, NULL,
-			"Whether clocks are held back for this reason (1) or not (0)."});
+	om_family(om, &om_families[FAMILY_DOMAIN_THROTTLED]);
 	for (size_t i = 0; i < now->n_domains; i++) {
 		const int64_t bits = now->domains[i].throttle_bits;
 		for (size_t r = 0; value_ok(bits) && r < THROTTLE_REASONS; r++) {
@@ -163,22 +158,18 @@ static double of_i64(int64_t value)
 	return value_to_double(value, 1);
 }
 
-static void write_one(struct om *om, const struct om_family *family, double value)
+static void write_one(struct om *om, enum om_id family, double value)
 {
-	om_family(om, family);
+	om_family(om, &om_families[family]);
 	om_value(om, NULL, 0, value);
 }
 
 static void write_energy(const struct now *now, const struct tally *tally, struct om *om)
 {
 	const struct om_label label = {"provenance", provenance_name(now->provenance)};
-	om_family(om,
-		&(struct om_family){"wattle_energy_joules", OM_COUNTER, "joules",
-			"Energy of the machine since counting began: the outermost domains that do not overlap."});
+	om_family(om, &om_families[FAMILY_ENERGY]);
 	om_value(om, &label, 1, value_ok(now->total_energy_uj) ? tally_sum(tally).total_j : (double)NAN);
-	om_family(om,
-		&(struct om_family){"wattle_power_watts", OM_GAUGE, "watts",
-			"Power of the machine between the last two looks: the outermost domains that do not overlap."});
+	om_family(om, &om_families[FAMILY_POWER]);
 	om_value(om, &label, 1, now->total_w);
 }
 
@@ -197,9 +188,7 @@ static void write_attribution(const struct now *now, const struct metrics_option
 	};
 	if (isnan(now->total_w))
 		return;
-	om_family(om,
-		&(struct om_family){"wattle_attributed_power_watts", OM_GAUGE, "watts",
-			"Power of the machine by who used it; the rows add up to wattle_power_watts."});
+	om_family(om, &om_families[FAMILY_ATTRIBUTED_POWER]);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].watts);
 }
@@ -221,45 +210,28 @@ static void write_attributed_energy(const struct now *now, const struct tally *t
 	};
 	if (!value_ok(now->total_energy_uj))
 		return;
-	om_family(om,
-		&(struct om_family){"wattle_attributed_energy_joules", OM_COUNTER, "joules",
-			"Energy of the machine by who used it; the rows add up to wattle_energy_joules_total."});
+	om_family(om, &om_families[FAMILY_ATTRIBUTED_ENERGY]);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].joules);
 }
 
 static void write_machine(const struct now *now, struct om *om)
 {
-	write_one(om,
-		&(struct om_family){"wattle_cpu_busy_cores", OM_GAUGE, "cores",
-			"Cores that were busy between the last two looks."},
-		now->busy_cores);
-	write_one(om, &(struct om_family){"wattle_cpu_cores", OM_GAUGE, "cores", "Cores online."}, of_i64(now->cores));
-	write_one(om,
-		&(struct om_family){"wattle_memory_used_bytes", OM_GAUGE, "bytes",
-			"Memory in use: total less available."},
-		of_i64(now->memory_used_bytes));
-	write_one(om, &(struct om_family){"wattle_memory_size_bytes", OM_GAUGE, "bytes", "Memory that there is."},
-		of_i64(now->memory_total_bytes));
-	write_one(om, &(struct om_family){"wattle_processes", OM_GAUGE, NULL, "Processes of the machine."},
-		of_i64(now->processes_seen));
-	write_one(om, &(struct om_family){"wattle_threads", OM_GAUGE, NULL, "Threads of the machine."},
-		of_i64(now->threads_seen));
-	write_one(om,
-		&(struct om_family){"wattle_look_timestamp_seconds", OM_GAUGE, "seconds",
-			"When these figures were taken, Unix time."},
-		(double)(now->wall_ns / NS_PER_MS) / 1e3);
+	write_one(om, FAMILY_CPU_BUSY_CORES, now->busy_cores);
+	write_one(om, FAMILY_CPU_CORES, of_i64(now->cores));
+	write_one(om, FAMILY_MEMORY_USED, of_i64(now->memory_used_bytes));
+	write_one(om, FAMILY_MEMORY_SIZE, of_i64(now->memory_total_bytes));
+	write_one(om, FAMILY_PROCESSES, of_i64(now->processes_seen));
+	write_one(om, FAMILY_THREADS, of_i64(now->threads_seen));
+	write_one(om, FAMILY_LOOK_TIME, (double)(now->wall_ns / NS_PER_MS) / 1e3);
 }
 
 /* ---- ourselves ---- */
 
 static void write_counting(const struct tally *tally, struct om *om)
 {
-	write_one(om,
-		&(struct om_family){"wattle_counting_since_timestamp_seconds", OM_GAUGE, "seconds",
-			"Since when the counters count, over restarts of wattle serve too, Unix time."},
-		value_to_double(tally->since_wall_ns, 1e-9));
-	om_family(om, &(struct om_family){"wattle_build", OM_INFO, NULL, "What writes these figures."});
+	write_one(om, FAMILY_COUNTING_SINCE, value_to_double(tally->since_wall_ns, 1e-9));
+	om_family(om, &om_families[FAMILY_BUILD]);
 	om_value(om, &(struct om_label){"version", WATTLE_VERSION}, 1, 1);
 }
 
@@ -267,18 +239,9 @@ static void write_counting(const struct tally *tally, struct om *om)
 static void write_own(const struct now *now, const struct metrics_options *options, struct om *om)
 {
 	const bool ours = options->is_textfile;
-	write_one(om,
-		&(struct om_family){ours ? "wattle_self_cpu_seconds" : "process_cpu_seconds", OM_COUNTER, "seconds",
-			"CPU time of wattle serve itself."},
-		now->own_cpu_s);
-	write_one(om,
-		&(struct om_family){ours ? "wattle_self_resident_memory_bytes" : "process_resident_memory_bytes",
-			OM_GAUGE, "bytes", "Resident memory of wattle serve itself."},
-		of_i64(now->own_rss_bytes));
-	write_one(om,
-		&(struct om_family){ours ? "wattle_self_start_time_seconds" : "process_start_time_seconds", OM_GAUGE,
-			"seconds", "When wattle serve started, Unix time."},
-		value_to_double(options->opened_wall_ns, 1e-9));
+	write_one(om, ours ? FAMILY_SELF_CPU : FAMILY_OWN_CPU, now->own_cpu_s);
+	write_one(om, ours ? FAMILY_SELF_MEMORY : FAMILY_OWN_MEMORY, of_i64(now->own_rss_bytes));
+	write_one(om, ours ? FAMILY_SELF_START : FAMILY_OWN_START, value_to_double(options->opened_wall_ns, 1e-9));
 }
 
 void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options,

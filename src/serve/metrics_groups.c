@@ -41,39 +41,26 @@ static double gpu_memory_bytes(const struct now_group *group)
 	return value_to_double(group->gpu_memory_bytes, 1);
 }
 
-// clang-format off
 static const struct {
 	const char *label;
-	struct om_family energy, cpu;
-	struct om_family gauges[6];
+	enum om_id energy, cpu;
 } families[NOW_GROUPINGS] = {
-#define FAMILIES(thing, label_name, text)                                                                                        \
-	{                                                                                                                        \
-		.label = label_name,                                                                                             \
-		.energy = {"wattle_" thing "_energy_joules", OM_COUNTER, "joules",                                               \
-			"Energy that is attributed to the processes of " text ", by what used it."},                             \
-		.cpu = {"wattle_" thing "_cpu_seconds", OM_COUNTER, "seconds", "CPU time of the processes of " text "."},        \
-		.gauges = {                                                                                                      \
-			{"wattle_" thing "_power_watts", OM_GAUGE, "watts", "Power that is attributed to " text "."},            \
-			{"wattle_" thing "_cpu_busy_cores", OM_GAUGE, "cores",                                                   \
-				"Cores that " text " kept busy between the last two looks."},                                    \
-			{"wattle_" thing "_processes", OM_GAUGE, NULL, "Processes of " text "."},                                \
-			{"wattle_" thing "_resident_memory_bytes", OM_GAUGE, "bytes",                                            \
-				"Resident memory of the processes of " text ", shared pages in each."},                          \
-			{"wattle_" thing "_gpu_utilization_ratio", OM_GAUGE, "ratio",                                            \
-				"GPU time of " text ", summed over GPUs; 1 is one GPU busy."},                                   \
-			{"wattle_" thing "_gpu_memory_bytes", OM_GAUGE, "bytes", "GPU memory of " text ", summed over GPUs."},   \
-		},                                                                                                               \
-	}
-	[NOW_JOBS] = FAMILIES("job", "jobid", "the job"),
-	[NOW_CGROUPS] = FAMILIES("cgroup", "cgroup", "the cgroup"),
-#undef FAMILIES
+	[NOW_JOBS] = {"jobid", FAMILY_JOB_ENERGY, FAMILY_JOB_CPU},
+	[NOW_CGROUPS] = {"cgroup", FAMILY_CGROUP_ENERGY, FAMILY_CGROUP_CPU},
 };
-// clang-format on
 
-static double (*const gauges[])(
-	const struct now_group *) = {power_w, cpu_cores, processes, rss_bytes, gpu_use, gpu_memory_bytes};
-static_assert(ARRAY_SIZE(gauges) == ARRAY_SIZE(families[0].gauges), "a family of each gauge");
+static const struct {
+	enum om_id families[NOW_GROUPINGS];
+	double (*of)(const struct now_group *);
+} gauges[] = {
+	{{FAMILY_JOB_POWER, FAMILY_CGROUP_POWER}, power_w},
+	{{FAMILY_JOB_CPU_BUSY_CORES, FAMILY_CGROUP_CPU_BUSY_CORES}, cpu_cores},
+	{{FAMILY_JOB_PROCESSES, FAMILY_CGROUP_PROCESSES}, processes},
+	{{FAMILY_JOB_MEMORY, FAMILY_CGROUP_MEMORY}, rss_bytes},
+	{{FAMILY_JOB_GPU, FAMILY_CGROUP_GPU}, gpu_use},
+	{{FAMILY_JOB_GPU_MEMORY, FAMILY_CGROUP_GPU_MEMORY}, gpu_memory_bytes},
+};
+static_assert(NOW_JOBS == 0 && NOW_CGROUPS == 1, "families of a gauge in this order");
 
 static size_t put_labels(const struct group_rows *table, const struct group_row *row, struct om_label *labels)
 {
@@ -102,7 +89,7 @@ static void write_energy(const struct now *now, const struct group_rows *table, 
 	struct om_label labels[LABELS_MOST] = {{.name = families[table->grouping].label}};
 	double other_j[NOW_RESOURCES];
 	bool is_jobs = table->grouping == NOW_JOBS;
-	om_family(om, &families[table->grouping].energy);
+	om_family(om, &om_families[families[table->grouping].energy]);
 	for (size_t i = 0; i < table->n; i++)
 		if (group_row_is_shown(table, &table->items[i]))
 			write_energy_of(now, om, labels, put_labels(table, &table->items[i], labels),
@@ -120,7 +107,7 @@ static void write_cpu(const struct group_rows *table, struct om *om)
 {
 	struct om_label labels[LABELS_MOST] = {{.name = families[table->grouping].label}};
 	bool is_jobs = table->grouping == NOW_JOBS;
-	om_family(om, &families[table->grouping].cpu);
+	om_family(om, &om_families[families[table->grouping].cpu]);
 	for (size_t i = 0; i < table->n; i++)
 		if (group_row_is_shown(table, &table->items[i]))
 			om_value(om, labels, put_labels(table, &table->items[i], labels), table->items[i].cpu_s);
@@ -134,11 +121,11 @@ static void write_cpu(const struct group_rows *table, struct om *om)
 static void write_gauge(const struct group_rows *table, size_t g, struct om *om)
 {
 	struct om_label labels[LABELS_MOST];
-	om_family(om, &families[table->grouping].gauges[g]);
+	om_family(om, &om_families[gauges[g].families[table->grouping]]);
 	for (size_t i = 0; i < table->n; i++) {
 		const struct group_row *row = &table->items[i];
 		if (row->is_here && row->series.state == SERIES_SHOWN && group_row_is_shown(table, row))
-			om_value(om, labels, put_labels(table, row, labels), gauges[g](&row->now));
+			om_value(om, labels, put_labels(table, row, labels), gauges[g].of(&row->now));
 	}
 }
 

@@ -49,21 +49,17 @@ static double gpu_memory_bytes(const struct now_process *process)
 void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om)
 {
 	const struct {
-		const char *name, *help;
+		enum om_id family;
 		double value;
 	} gauges[] = {
-		{"power_draw_cpu", "CPU and DRAM power of the target's processes, of all without a target, in watts.",
-			of_processes(now, options, cpu_w)},
-		{"intel_power", "Power of all CPU packages and their DRAM, in watts.",
-			of_domains(now, DOMAIN_PACKAGE, DOMAIN_DRAM)},
-		{"mem_used_cpu", "Resident memory of the target's processes, of all without a target, in bytes.",
-			of_processes(now, options, rss_bytes)},
-		{"mem_used_gpu", "GPU memory of the target's processes, of all without a target, in bytes.",
-			of_processes(now, options, gpu_memory_bytes)},
-		{"power_draw_gpu", "Power of all GPUs, in watts.", of_domains(now, DOMAIN_GPU, DOMAIN_GPU)},
+		{FAMILY_SEED_CPU_POWER, of_processes(now, options, cpu_w)},
+		{FAMILY_SEED_POWER, of_domains(now, DOMAIN_PACKAGE, DOMAIN_DRAM)},
+		{FAMILY_SEED_MEMORY, of_processes(now, options, rss_bytes)},
+		{FAMILY_SEED_GPU_MEMORY, of_processes(now, options, gpu_memory_bytes)},
+		{FAMILY_SEED_GPU_POWER, of_domains(now, DOMAIN_GPU, DOMAIN_GPU)},
 	};
 	for (size_t i = 0; options->seed_names && i < ARRAY_SIZE(gauges); i++) {
-		om_family(om, &(struct om_family){gauges[i].name, OM_GAUGE, NULL, gauges[i].help});
+		om_family(om, &om_families[gauges[i].family]);
 		om_value_or_nan(om, NULL, 0, gauges[i].value);
 	}
 }

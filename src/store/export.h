@@ -43,6 +43,22 @@ int export_csv(const struct run *run, struct export_out *out);
 int export_jsonl(const struct run *run, struct export_out *out);
 int export_gpu_tracker(const struct run *run, const char *path, bool overwrite, struct wattle_error *reterr);
 
+// Kinds of lines of "jsonl".
+enum export_line {
+	EXPORT_RUN,
+	EXPORT_SEGMENT,
+	EXPORT_DEVICE,
+	EXPORT_SAMPLE,
+	EXPORT_DEVICE_SAMPLE,
+	EXPORT_PROCESS_SAMPLE,
+	EXPORT_PROCESS,
+	EXPORT_EVENT,
+	EXPORT_SPAN,
+	EXPORT_USER_METRIC,
+	EXPORT_LINES,
+};
+extern const struct object_type export_lines[EXPORT_LINES];
+
 /* The rows of a loaded run as objects (base/fields.h): JSON Lines and the package for Python show them by these. Keys and their
  * meaning are those of the tables of the run file (schema.c). */
 

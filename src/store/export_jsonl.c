@@ -133,29 +133,28 @@ static const struct field user_metric_fields[] = ROW("user_metric", run_user_met
 
 /* ---- the lines ---- */
 
-enum line {RUN, SEGMENT, DEVICE, SAMPLE, DEVICE_SAMPLE, PROCESS_SAMPLE, PROCESS, EVENT, SPAN, USER_METRIC};
-static const struct object_type lines[] = {
-	[RUN] = OBJECT_TYPE("run", "Facts of the run.", run_fields),
-	[SEGMENT] = OBJECT_TYPE("segment", "A recording.", segment_fields),
-	[DEVICE] = OBJECT_TYPE("device", "A measured device.", device_fields),
-	[SAMPLE] = OBJECT_TYPE("sample", "A sample of the run.", sample_fields),
-	[DEVICE_SAMPLE] = OBJECT_TYPE("device_sample", "A sample of a device.", device_sample_fields),
-	[PROCESS_SAMPLE] = OBJECT_TYPE("process_sample", "A sample of a process.", process_sample_fields),
-	[PROCESS] = OBJECT_TYPE("process", "A process of the program.", process_fields),
-	[EVENT] = OBJECT_TYPE("event", "What happened while the run was recorded.", event_fields),
-	[SPAN] = OBJECT_TYPE("span", "A call of a code block.", span_fields),
-	[USER_METRIC] = OBJECT_TYPE("user_metric", "A value that the program reported.", user_metric_fields),
+const struct object_type export_lines[EXPORT_LINES] = {
+	[EXPORT_RUN] = OBJECT_TYPE("run_line", "Facts of the run.", run_fields),
+	[EXPORT_SEGMENT] = OBJECT_TYPE("segment_line", "A recording.", segment_fields),
+	[EXPORT_DEVICE] = OBJECT_TYPE("device_line", "A measured device.", device_fields),
+	[EXPORT_SAMPLE] = OBJECT_TYPE("sample_line", "A sample of the run.", sample_fields),
+	[EXPORT_DEVICE_SAMPLE] = OBJECT_TYPE("device_sample_line", "A sample of a device.", device_sample_fields),
+	[EXPORT_PROCESS_SAMPLE] = OBJECT_TYPE("process_sample_line", "A sample of a process.", process_sample_fields),
+	[EXPORT_PROCESS] = OBJECT_TYPE("process_line", "A process of the program.", process_fields),
+	[EXPORT_EVENT] = OBJECT_TYPE("event_line", "What happened while the run was recorded.", event_fields),
+	[EXPORT_SPAN] = OBJECT_TYPE("span_line", "A call of a code block.", span_fields),
+	[EXPORT_USER_METRIC] = OBJECT_TYPE("user_metric_line", "A value that the program reported.", user_metric_fields),
 };
 // clang-format on
 
-static void put(struct export_out *out, enum line line, const void *data)
+static void put(struct export_out *out, enum export_line line, const void *data)
 {
-	document_json(&out->text, &lines[line], data, false);
+	document_json(&out->text, &export_lines[line], data, false);
 	buf_char(&out->text, '\n');
 	export_out_more(out);
 }
 
-static void put_rows(struct export_out *out, enum line line, const void *rows, size_t n, size_t size)
+static void put_rows(struct export_out *out, enum export_line line, const void *rows, size_t n, size_t size)
 {
 	for (size_t i = 0; i < n; i++)
 		put(out, line, (const char *)rows + i * size);
@@ -166,7 +165,7 @@ static void put_samples(const struct run *run, struct export_out *out)
 	struct sample_line line = {.scope = METRIC_RUN, .columns = run->values};
 	for (; line.row < run->n; line.row++) {
 		line.t_ns = run->t_ns[line.row];
-		put(out, SAMPLE, &line);
+		put(out, EXPORT_SAMPLE, &line);
 	}
 }
 
@@ -175,7 +174,7 @@ static void put_device_samples(const struct run_device *device, struct export_ou
 	struct sample_line line = {.scope = METRIC_DEVICE, .device = device, .columns = device->values};
 	for (; line.row < device->n; line.row++) {
 		line.t_ns = device->t_ns[line.row];
-		put(out, DEVICE_SAMPLE, &line);
+		put(out, EXPORT_DEVICE_SAMPLE, &line);
 	}
 }
 
@@ -186,22 +185,22 @@ static void put_process_samples(const struct run_process_samples *samples, struc
 		line.t_ns = samples->t_ns[line.row];
 		line.pid = samples->pid[line.row];
 		line.start_ns = samples->start_ns[line.row];
-		put(out, PROCESS_SAMPLE, &line);
+		put(out, EXPORT_PROCESS_SAMPLE, &line);
 	}
 }
 
 int export_jsonl(const struct run *run, struct export_out *out)
 {
-	put(out, RUN, run);
-	put_rows(out, SEGMENT, run->segments, run->n_segments, sizeof(*run->segments));
-	put_rows(out, DEVICE, run->devices, run->n_devices, sizeof(*run->devices));
+	put(out, EXPORT_RUN, run);
+	put_rows(out, EXPORT_SEGMENT, run->segments, run->n_segments, sizeof(*run->segments));
+	put_rows(out, EXPORT_DEVICE, run->devices, run->n_devices, sizeof(*run->devices));
 	put_samples(run, out);
 	for (size_t d = 0; d < run->n_devices; d++)
 		put_device_samples(&run->devices[d], out);
 	put_process_samples(&run->process_samples, out);
-	put_rows(out, PROCESS, run->processes, run->n_processes, sizeof(*run->processes));
-	put_rows(out, EVENT, run->events, run->n_events, sizeof(*run->events));
-	put_rows(out, SPAN, run->spans, run->n_spans, sizeof(*run->spans));
-	put_rows(out, USER_METRIC, run->user_metrics, run->n_user_metrics, sizeof(*run->user_metrics));
+	put_rows(out, EXPORT_PROCESS, run->processes, run->n_processes, sizeof(*run->processes));
+	put_rows(out, EXPORT_EVENT, run->events, run->n_events, sizeof(*run->events));
+	put_rows(out, EXPORT_SPAN, run->spans, run->n_spans, sizeof(*run->spans));
+	put_rows(out, EXPORT_USER_METRIC, run->user_metrics, run->n_user_metrics, sizeof(*run->user_metrics));
 	return 0;
 }

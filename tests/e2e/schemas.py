@@ -1,5 +1,6 @@
 """Every JSON document of the program against its schema (`wattle schema NAME`), by the standard validator of Debian
 (python3-jsonschema): of stored runs and jobs, of runs made here, of machines with and without sensors."""
+import collections
 import copy
 import functools
 import json
@@ -19,7 +20,13 @@ try:
 except ImportError:
     jsonschema = None
 
-CONTRACT = {"report", "job", "blocks", "compare", "bench", "cap-list", "cap-tune", "sensors", "model", "list", "now"}
+LINES = {f"jsonl-{kind}" for kind in ("run", "segment", "device", "sample", "device-sample", "process-sample", "process", "event",
+                                      "span", "user-metric")}
+DOCUMENTS = {"run": {"report"}, "attach": {"report"}, "report": {"report", "job", "charts"}, "blocks": {"blocks", "tracking"},
+             "compare": {"compare"}, "bench": {"bench"}, "export": LINES, "list": {"list"}, "model": {"model"}, "serve": {"now"},
+             "sensors": {"sensors", "idle-baseline"},  # idle-baseline: sensors_idle.py
+             "cap list": {"cap-list"}, "cap get": {"cap-get"}, "cap tune": {"cap-tune", "cap-tune-list"},
+             "store status": {"store-status"}}
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 RUNS = ("training", "no_energy", "killed", "laptop", "hostile", "holes", "one_sample", "empty", "segments")
 JOBS = ("plain", "no_energy", "dead", "hostile", "nested", "virtual_nodes")
@@ -75,7 +82,6 @@ def valid_schemas(room):
     """each schema is a valid one of draft 2020-12, and the file that is installed is what the program prints"""
     if jsonschema is None:
         raise Skip("python3-jsonschema is not installed")
-    assert CONTRACT <= set(names()), names()
     for name in names():
         jsonschema.Draft202012Validator.check_schema(schema(name))
         assert schema(name)["$schema"] == "https://json-schema.org/draft/2020-12/schema", name
@@ -83,6 +89,32 @@ def valid_schemas(room):
         assert (BUILD / f"src/cli/{name}.json").read_text() == printed, name
     done = room.wattle("schema", "reprot")
     assert done.returncode == 2 and "report" in done.stderr, done
+
+
+@test
+def every_command(room):
+    """each command whose help offers JSON has its documents' schemas, and each schema is one command's"""
+    def words(*of):
+        return re.findall(rf"^  ({' '.join([*of, ''])}\w+) +\w", room.wattle(*of, "--help").stdout, re.M)
+    commands = [name for name in words() if name not in ("cap", "store")] + words("cap") + words("store")
+    writers = {name for name in commands if re.search(r"^ +(--json\b|--format\b.*json)|/now\.json",
+                                                      room.wattle(*name.split(), "--help").stdout, re.M)}
+    assert writers == set(DOCUMENTS), writers ^ set(DOCUMENTS)
+    assert set(names()) == set.union(*DOCUMENTS.values()), names()
+
+
+@test
+def json_lines(room):
+    """each kind of line of JSON Lines"""
+    seen = collections.Counter()
+    room.wattle("run", "-q", "-o", "each.sqlite", "--per-process", "-i", "20ms", "--", "sleep", "0.3")
+    for run in (*(made_run(room, kind) for kind in RUNS), "each.sqlite"):
+        for line in room.wattle("export", run, "--format", "jsonl", "-o", "-").stdout.split("\n")[:-1]:
+            name = "jsonl-" + json.loads(line)["type"].replace("_", "-")
+            seen[name, run] += 1
+            if seen[name, run] <= 20:
+                check(name, line, run)
+    assert {name for name, _ in seen} == LINES, seen
 
 
 @test

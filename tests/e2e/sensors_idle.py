@@ -5,6 +5,11 @@ import shutil
 import threading
 import time
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 from harness import BURNER, main, near, run_first, test, wait_until
 from sensor_machines import METAL, VM, cards, doctor, machine, row_of, simulate
 
@@ -60,6 +65,8 @@ def idle_power(room):
         done = calibrate(room, env, seconds=3)
     assert done.returncode == 0, done
     baseline = stored(room)
+    if jsonschema is not None:
+        jsonschema.Draft202012Validator(json.loads(room.wattle("schema", "idle-baseline").stdout)).validate(baseline)
     assert baseline["schema"] == "wattle-idle/1" and re.fullmatch("[0-9a-f]{16}", baseline["host"]), baseline
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", baseline["date"]), baseline
     found = {row["domain"]: row for row in baseline["domains"]}

@@ -70,12 +70,12 @@ static const struct field block_fields[] = {
 		"columns over the timepoints inside the block"),
 };
 #undef B
-static const struct object_type tracked_type = OBJECT_TYPE("tracking_block", "A code block over all its calls.", block_fields);
+const struct object_type tracking_block_type = OBJECT_TYPE("tracking_block", "A code block over all its calls.", block_fields);
 
 static const struct field tracking_fields[] = {
 	FIELD_OBJECT_MAP("overall", &stats_type, metric_count, metric_name, overall, "columns over all timepoints"),
 	FIELD_MAP("static_data", &static_field, static_count, static_name, "static data of the tracking file"),
-	FIELD_ITEMS(struct tracking_findings, "code_block_results", blocks, n_blocks, &tracked_type, "code blocks, by name"),
+	FIELD_ITEMS(struct tracking_findings, "code_block_results", blocks, n_blocks, &tracking_block_type, "code blocks, by name"),
 };
 const struct object_type tracking_type = OBJECT_TYPE("tracking", "Code blocks from files of gpu_tracker.", tracking_fields);
 

@@ -368,10 +368,15 @@ static void schema_of_open_object(void **state)
 
 /* ---- JSON read back ---- */
 
+struct point {
+	double *coordinates;
+	size_t n;
+};
+
 struct saved {
 	double power_w;
 	int64_t pid, cpu_ns;
-	size_t runs, n_parts, n_joules, n_words;
+	size_t runs, n_parts, n_joules, n_words, n_points;
 	bool complete;
 	const char *host;
 	char uuid[8];
@@ -382,6 +387,7 @@ struct saved {
 	struct reading *parts;
 	double *joules;
 	const char **words;
+	struct point *points;
 };
 
 static bool is_red(const struct object_at *at)
@@ -397,6 +403,7 @@ static bool is_not_red(const struct object_at *at)
 #define S struct saved
 static const struct field inline_fields[] = {FIELD(S, wraps, NULL, "wraps"), FIELD(S, color, NULL, "color", .one_of = colors)};
 static const struct object_type inline_type = OBJECT_TYPE("inline", "What is inlined.", inline_fields);
+static const struct field point_field = FIELD_ITEM_VALUES(struct point, NULL, coordinates, n, &number_item, "coordinates");
 static const struct field saved_fields[] = {
 	FIELD_SCHEMA("wattle-saved/1"),
 	FIELD(S, power_w, "W", "power", .null_if = is_red),
@@ -413,6 +420,7 @@ static const struct field saved_fields[] = {
 	FIELD_ITEMS(S, "parts", parts, n_parts, &reading_type, "all readings"),
 	FIELD_ITEM_VALUES(S, "joules", joules, n_joules, &number_item, "energies"),
 	FIELD_ITEM_VALUES(S, "words", words, n_words, &text_item, "words"),
+	FIELD_ITEM_VALUES(S, "points", points, n_points, &point_field, "points"),
 };
 #undef S
 static const struct object_type saved_type = OBJECT_TYPE("saved", "What is written and read.", saved_fields);
@@ -422,7 +430,8 @@ static const struct object_type saved_type = OBJECT_TYPE("saved", "What is writt
 	"\"priority\": -5, \"wraps\": 4000000000, \"color\": \""
 #define SAVED_LISTS                                                                                                             \
 	"\", \"first\": {\"name\": \"f\", \"power_w\": 1, \"of\": 42}, \"parts\": [{\"name\": \"a\", \"power_w\": null, "            \
-	"\"of\": 42}, {\"name\": null, \"power_w\": 2, \"of\": 43}], \"joules\": [1, null], \"words\": [\"x\", null]}"
+	"\"of\": 42}, {\"name\": null, \"power_w\": 2, \"of\": 43}], \"joules\": [1, null], \"words\": [\"x\", null], "         \
+	"\"points\": [[1, 2.5], [], [null]]}"
 
 static const struct read_row {
 	const char *teaches, *json;
@@ -434,7 +443,7 @@ static const struct read_row {
 	{"read: a missing key is unknown, another one is ignored", "{\"pid\": 1, \"other\": {}}", NULL,
 		"{\"schema\": \"wattle-saved/1\", \"power_w\": null, \"pid\": 1, \"cpu_s\": null, \"runs\": 0, \"complete\": false, "
 		"\"host\": null, \"uuid\": null, \"priority\": 0, \"wraps\": 0, \"color\": null, "
-		"\"first\": {\"name\": null, \"power_w\": null, \"of\": 1}, \"parts\": [], \"joules\": [], \"words\": []}"},
+		"\"first\": {\"name\": null, \"power_w\": null, \"of\": 1}, \"parts\": [], \"joules\": [], \"words\": [], \"points\": []}"},
 	{"read: no object", "[]", "saved is not an object", NULL},
 	{"read: a text for a number", "{\"power_w\": \"a\"}", "\"power_w\" of saved is not a number", NULL},
 	{"read: a fraction for an integer", "{\"pid\": 1.5}", "\"pid\" of saved is not a whole number", NULL},
@@ -447,6 +456,7 @@ static const struct read_row {
 	{"read: a text that is too long", "{\"uuid\": \"GPU-1234\"}", "\"uuid\" of saved is longer than 7 bytes", NULL},
 	{"read: a text for an object", "{\"first\": \"a\"}", "\"first\" of saved is not an object", NULL},
 	{"read: an object for a list", "{\"parts\": {}}", "\"parts\" of saved is not a list", NULL},
+	{"read: a number for a list in a list", "{\"points\": [1]}", "\"item\" of saved is not a list", NULL},
 	{"read: numbers for objects", "{\"parts\": [1]}", "\"parts\" of saved is not a list of objects", NULL},
 	{"read: the type that has the key is named", "{\"parts\": [{\"name\": 1}]}", "\"name\" of reading is not a text", NULL},
 };

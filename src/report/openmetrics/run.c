@@ -2,7 +2,7 @@
 
 #include "analysis/facts.h"
 #include "base/util.h"
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 #include "report/words.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static void write_info(struct om_run *w, const char *command)
 		{"command", command},
 		{"attribution", run_fact(run, FACT_ATTRIBUTION)},
 	};
-	om_run_family(w, &(struct om_family){"wattle_run", OM_INFO, NULL, "What was measured."});
+	om_run_family(w, &om_families[FAMILY_RUN]);
 	om_value_at(&w->om, labels, ARRAY_SIZE(labels), 1, run_wall_ns(run, run->segments[0].start_ns) / NS_PER_MS);
 }
 
@@ -32,10 +32,7 @@ static void write_run(struct om_run *w)
 			words.data[i] = ' ';
 	write_info(w, known ? words.data : NULL);
 	buf_finish(&words);
-	om_run_family(w,
-		&(struct om_family){"wattle_run_duration_seconds", OM_GAUGE, "seconds", "How long the run took."});
-	om_run_series(w, NULL, NULL);
-	om_run_put_end(w, w->findings->duration_s);
+	om_run_one(w, FAMILY_RUN_DURATION, w->findings->duration_s);
 }
 
 bool openmetrics_run_can(const struct run *run)

@@ -1,5 +1,5 @@
 // Joules and watts, at the instants of the timeline's grid.
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"
@@ -25,9 +25,7 @@ static void series_of_domain(struct om_run *w, size_t i)
 
 static void write_info(struct om_run *w)
 {
-	om_run_family(w,
-		&(struct om_family){"wattle_domain", OM_INFO, NULL,
-			"What a domain is, and where its figures come from."});
+	om_run_family(w, &om_families[FAMILY_DOMAIN]);
 	for (size_t i = 0; i < w->timeline.findings.n_domains; i++) {
 		const struct domain_finding *domain = domain_at(w, i);
 		const struct run_device *device = domain->device;
@@ -75,9 +73,9 @@ static void write_energy(struct om_run *w, size_t domain, bool of_target)
 	}
 }
 
-static void write_energies(struct om_run *w, const struct om_family *family, bool of_target)
+static void write_energies(struct om_run *w, bool of_target)
 {
-	om_run_family(w, family);
+	om_run_family(w, &om_families[of_target ? FAMILY_DOMAIN_TARGET_ENERGY : FAMILY_DOMAIN_ENERGY]);
 	for (size_t i = 0; i < w->timeline.findings.n_domains; i++)
 		if (is_known(w, i))
 			write_energy(w, i, of_target);
@@ -98,10 +96,10 @@ static int write_power(struct om_run *w, size_t domain, bool of_target)
 	return r;
 }
 
-static int write_powers(struct om_run *w, const struct om_family *family, bool of_target)
+static int write_powers(struct om_run *w, bool of_target)
 {
 	int r = 0;
-	om_run_family(w, family);
+	om_run_family(w, &om_families[of_target ? FAMILY_DOMAIN_TARGET_POWER : FAMILY_DOMAIN_POWER]);
 	for (size_t i = 0; r == 0 && i < w->timeline.findings.n_domains; i++)
 		if (is_known(w, i))
 			r = write_power(w, i, of_target);
@@ -123,9 +121,7 @@ static void write_ledger(struct om_run *w)
 		{"idle", ledger->idle_j},
 		{"unattributed", ledger->unattributed_j},
 	};
-	om_run_family(w,
-		&(struct om_family){"wattle_run_energy_joules", OM_GAUGE, "joules",
-			"Energy of the whole run by who used it; the rows add up to its total."});
+	om_run_family(w, &om_families[FAMILY_RUN_ENERGY]);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (isnan(rows[i].j))
 			continue;
@@ -133,38 +129,18 @@ static void write_ledger(struct om_run *w)
 		om_run_label(w, "provenance", provenance_name(w->findings->provenance));
 		om_run_put_end(w, rows[i].j);
 	}
-	om_run_family(w,
-		&(struct om_family){"wattle_run_energy_error_joules", OM_GAUGE, "joules",
-			"Half of the 95 % interval of the run's energy."});
-	om_run_series(w, NULL, NULL);
-	om_run_put_end(w, w->findings->error_j);
-	if (isnan(w->findings->calibration_error_j))
-		return;
-	om_run_family(w,
-		&(struct om_family){"wattle_run_energy_calibration_error_joules", OM_GAUGE, "joules",
-			"What the calibration of GPU power sensors may add to that, as half of a 95 % interval."});
-	om_run_series(w, NULL, NULL);
-	om_run_put_end(w, w->findings->calibration_error_j);
+	om_run_one(w, FAMILY_RUN_ENERGY_ERROR, w->findings->error_j);
+	om_run_one(w, FAMILY_RUN_CALIBRATION_ERROR, w->findings->calibration_error_j);
 }
 
 int om_run_energy(struct om_run *w)
 {
 	write_info(w);
-	write_energies(w,
-		&(struct om_family){"wattle_domain_energy_joules", OM_COUNTER, "joules",
-			"Energy of the domain since the run began."},
-		false);
-	write_energies(w,
-		&(struct om_family){"wattle_domain_target_energy_joules", OM_COUNTER, "joules",
-			"Energy of the domain that is attributed to the target since the run began."},
-		true);
-	int r = write_powers(w,
-		&(struct om_family){"wattle_domain_power_watts", OM_GAUGE, "watts", "Power of the domain."}, false);
+	write_energies(w, false);
+	write_energies(w, true);
+	int r = write_powers(w, false);
 	if (r == 0)
-		r = write_powers(w,
-			&(struct om_family){"wattle_domain_target_power_watts", OM_GAUGE, "watts",
-				"Power of the domain that is attributed to the target."},
-			true);
+		r = write_powers(w, true);
 	write_ledger(w);
 	return r;
 }

@@ -1,5 +1,5 @@
 // Series of samples with their times, at most one in so long.
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"
@@ -66,4 +66,11 @@ void om_run_put_end(struct om_run *w, double value)
 {
 	if (value_ok(end_ns(w->run)))
 		om_run_put(w, end_ns(w->run), value);
+}
+
+void om_run_one(struct om_run *w, enum om_id id, double value)
+{
+	om_run_family(w, &om_families[id]);
+	om_run_series(w, NULL, NULL);
+	om_run_put_end(w, value);
 }

@@ -32,6 +32,7 @@ void om_run_label(struct om_run *w, const char *name, const char *value);
 // Its next sample; what is not later than the one before is left out, as are NaN and times that no clock knows.
 void om_run_put(struct om_run *w, int64_t t_ns, double value);
 void om_run_put_end(struct om_run *w, double value); // at the end of the run
+void om_run_one(struct om_run *w, enum om_id id, double value); // a family of one sample there
 void om_run_end_series(struct om_run *w);
 
 int om_run_energy(struct om_run *w);  // openmetrics_run_energy.c; -ENOMEM

@@ -1,7 +1,7 @@
-#include "report/grid.h"
+#include "report/section/grid.h"
 
 #include "base/util.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -115,7 +115,9 @@ int rows_of(const struct object_at *document, const char *list, struct arena *ar
 	if (place == NULL)
 		return -ENOMEM;
 	*place = (struct place){.at = {*document}, .n = 1};
-	if (!find(place, list) || place->field->type != FIELD_IS_LIST)
+	if (list == NULL)
+		place->field = object_as_list(document->type);
+	else if (!find(place, list) || (place->field->type != FIELD_IS_LIST && place->field->type != FIELD_IS_MAP))
 		return 0;
 	struct object_at *outer = &place->at[place->n - 1];
 	outer->field = place->field;
@@ -229,6 +231,11 @@ bool row_print(struct buf *out, const struct object_at *row, const char *key, bo
 	return is_known;
 }
 
+void row_write_key(struct buf *out, const struct object_at *row, bool is_page)
+{
+	buf_str(out, row->outer->field->name(row->outer, row->index));
+}
+
 /* ---- which columns ---- */
 
 static bool has_any(const struct grid *grid, const struct column *column, const struct rows *rows, bool is_page)
@@ -337,6 +344,23 @@ void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out
 		text_cells(grid, columns[c], rows->foot, &table, true);
 	table_print(&table, out, style);
 	table_finish(&table);
+}
+
+size_t grid_text_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
+	const struct style *style)
+{
+	struct arena *arena = arena_new();
+	struct rows rows = {0};
+	if (arena == NULL || rows_of(document, list, arena, &rows) < 0)
+		out->failed = -ENOMEM;
+	rows.shown = 0;
+	for (size_t i = 0; i < rows.n; i++)
+		if (grid->is_shown == NULL || grid->is_shown(&rows.at[i]))
+			rows.at[rows.shown++] = rows.at[i];
+	if (rows.shown > 0)
+		grid_text(grid, &rows, out, style);
+	arena_free(arena);
+	return rows.shown;
 }
 
 /* ---- on a page ---- */

@@ -42,13 +42,14 @@ struct column {
 };
 
 struct grid {
-	const char *id; // of the page's table
+	const char *id; // of the page's table; NULL: there may be several
 	const struct column *columns;
 	size_t n_columns;
 	const struct object_type *more; // fields that only this table has
 	// Attributes of a page's row, with a blank before them.
 	void (*attributes)(struct buf *out, const struct object_at *row);
 	bool (*is_faint)(const struct object_at *row);
+	bool (*is_shown)(const struct object_at *row); // of grid_text_list; NULL: all
 };
 #define GRID(id_, columns_, ...)                                                                                       \
 	{                                                                                                              \
@@ -63,7 +64,7 @@ struct rows {
 	unsigned int of; // OF_RUN or OF_JOB: leaves out columns of the other; 0: all columns
 };
 
-// Rows of a list by its key, as "energy.domains"; -ENOMEM. What is not there has none.
+// Rows of a list or a map of objects by its key, as "energy.domains", or of a document that is a list (NULL); -ENOMEM. What is not there has none.
 int rows_of(const struct object_at *document, const char *list, struct arena *arena, struct rows *ret_rows);
 // The largest first, by one key and then by another (NULL: none); unknown ones last.
 void rows_sort(struct rows *rows, const char *first, const char *second);
@@ -72,8 +73,13 @@ void rows_sort(struct rows *rows, const char *first, const char *second);
 double row_number(const struct object_at *row, const struct object_type *more, const char *key);
 // NULL: unknown, or no text.
 const char *row_text(const struct object_at *row, const struct object_type *more, const char *key, struct buf *scratch);
+// Column `write` of maps: the key of the row.
+void row_write_key(struct buf *out, const struct object_at *row, bool is_page);
 // Prints a field by its unit; false: it is unknown, and nothing is printed.
 bool row_print(struct buf *out, const struct object_at *row, const char *key, bool is_page);
 
 void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out, const struct style *style);
+// The rows that are shown of a list, as rows_of finds it, and how many they are.
+size_t grid_text_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
+	const struct style *style);
 void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out);

@@ -1,4 +1,4 @@
-#include "report/page/part.h"
+#include "report/section/part.h"
 
 #include "analysis/job/job.h"
 #include "base/util.h"
@@ -152,9 +152,10 @@ void part_table_begin(const struct part *part, const char *id, const char *capti
 	size_t n, bool sortable)
 {
 	struct buf *out = part->out;
-	// "blocks-table" stands under the heading "blocks".
-	buf_printf(out, "<div class=\"wide\"><table id=\"%s\" aria-labelledby=\"%.*s\"%s>", id, (int)strcspn(id, "-"),
-		id, sortable ? " class=\"sortable\"" : "");
+	buf_str(out, "<div class=\"wide\"><table");
+	if (id != NULL) // "blocks-table" stands under the heading "blocks"
+		buf_printf(out, " id=\"%s\" aria-labelledby=\"%.*s\"", id, (int)strcspn(id, "-"), id);
+	buf_str(out, sortable ? " class=\"sortable\">" : ">");
 	if (caption != NULL)
 		buf_printf(out, "<caption>%s</caption>", caption);
 	buf_str(out, "\n<thead><tr>");

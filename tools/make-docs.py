@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+"""Writes the tables of docs/*.md that are made from the tables of the program.
+
+usage: make-docs.py [--check] SOURCE
+
+A table stands between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
+(device_families: those of metrics.def), or `metrics` and a scope of metrics.def. --check prints TAP and writes nothing.
+"""
+import pathlib
+import re
+import sys
+
+PART = re.compile(r"(<!-- table: (\w+) ([^>]+) -->\n).*?(<!-- end of table -->\n)", re.S)
+ROW = re.compile(r'FAMILY\(\w+#*\w*, ([^,]+), (\w+), ([^,]+), (\w+), ("[^"]*"|\w+(?: "[^"]*")?), (.*)\)(?: \\)?$')
+METRIC = re.compile(r'METRIC\((\w+), +(\w+), "(\w+)", +(\w+), "(\w+)", +"([^"]*)", "([^"]*)"')
+DEVICE_FAMILY = re.compile(r'METRIC\((\w+), +DEVICE,[^\n]*,\n\tFAMILY\("(\w+)", [^,]+, "([^"]*)"\)')
+SUFFIXES = {"COUNTER": "_total", "INFO": "_info", "GAUGE": ""}
+PLACES = {"RUN": "run", "LIVE": "live", "BOTH": "both"}
+# Of rows that macros of openmetrics.def make: what their arguments read as.
+ARGUMENTS = {"thing": "THING", "label": "", "text": "the job or cgroup", "prefix": "process"}
+
+
+def text(source):
+    """The C expression of a text: literals and arguments of macros, one after the other."""
+    return "".join(ARGUMENTS[word] if word else literal for literal, word in re.findall(r'"([^"]*)"|(\w+)', source))
+
+
+def table(heads, rows):
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines).replace("|  |", "| |")
+
+
+def family(name, kind, labels, meaning, place):
+    return [f"`{name}{SUFFIXES[kind]}`", ", ".join(f"`{word}`" for word in labels.split(", ") if word),
+            meaning.rstrip("."), PLACES[place]]
+
+
+def families(source, heading):
+    rows, at = [], None
+    if heading == "Devices and machine":
+        metrics = (source / "src/metric/metrics.def").read_text()
+        for identity, name, meaning in DEVICE_FAMILY.findall(metrics):
+            is_live = identity == "POWER_CAP" or f"DEVICE_LIVE({identity}," in metrics
+            rows.append(family(name, "GAUGE", "domain, kind, gpu" if is_live else "domain, kind", meaning, "BOTH" if is_live else "RUN"))
+    for line in (source / "src/report/openmetrics.def").read_text().splitlines():
+        title, row = re.fullmatch(r"/\* ([^*]+) \*/", line), ROW.match(line)
+        at = title[1] if title else at
+        if row and at == heading:
+            name, kind, _, place, labels, meaning = row.groups()
+            rows.append(family(text(name), kind, text(labels), text(meaning), place))
+    return table(["family", "labels", "meaning", "in"], rows)
+
+
+def metrics(source, scope):
+    found = METRIC.findall((source / "src/metric/metrics.def").read_text())
+    return table(["column", "kind", "meaning", "source"], [[f"`{name}`", kind.lower(), meaning, where]
+                                                         for _, of, name, kind, _, where, meaning in found if of == scope])
+
+
+def made(source, page):
+    return PART.sub(lambda part: part[1] + {"families": families, "metrics": metrics}[part[2]](source, part[3]) + part[4], page)
+
+
+def main(words):
+    is_check, source = "--check" in words, pathlib.Path(words[-1])
+    pages = [path for path in sorted((source / "docs").glob("*.md")) if PART.search(path.read_text())]
+    is_wrong = False
+    if is_check:
+        print(f"1..{len(pages)}")
+    for number, path in enumerate(pages, 1):
+        old, new = path.read_text(), made(source, path.read_text())
+        if is_check:
+            is_wrong |= old != new
+            print(f"{'not ok' if old != new else 'ok'} {number} - docs/{path.name}: its tables are those of the program"
+                  + ("\n# run tools/make-docs.py" if old != new else ""))
+        else:
+            path.write_text(new)
+    return is_wrong or not pages
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
