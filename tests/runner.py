@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ PASS = "echo 1..1; echo ok 1 - fine"
 FAIL = "echo 1..1; echo not ok 1 - wrong; exit 1"
 # Would pass the second time: the file is there from then on.
 ONCE = "test -e a.mark || { : > a.mark; echo 1..1; echo not ok 1 - unlucky; exit 1; }; " + PASS
-SPIN = "python3 -c 'import time\nwhile time.process_time() < 0.5: pass'"
+SPIN = "/usr/bin/python3 -S -c 'import time\nwhile time.process_time() < 0.5: pass'"
 LOCKED = "mkdir lock && sleep 0.3 && rmdir lock && " + PASS
 MEET = ": > {here}.begin; until test -e {other}.begin; do sleep 0.01; done; : > {here}.end; " + PASS
 # A daemon: in a session of its own, its parent gone.
@@ -43,11 +44,13 @@ LEAVES = {  # {program: (script, what is said of it)}; "b…" run side by side
     "b2": (DAEMON.format(name="b2") + FAIL, "left behind: process {pid}: sleep 3600"),
     "b3": (DAEMON.format(name="b3") + "kill -SEGV $$", "left behind: process {pid}: sleep 3600"),
     "b4": (DAEMON.format(name="b4") + "sleep 60", "still running after 1 s"),
-    "b5": ("mkdir $TMPDIR/d; : > $TMPDIR/d/file; echo $TMPDIR > b5.folder; " + PASS, "left behind: {folder}/d"),
+    "b5": ("mkdir $TMPDIR/d; : > $TMPDIR/d/file; " + PASS, "left behind: $TMPDIR/d"),
     "b6": ("sleep 1 & " + PASS, None),  # as guards do: it ends by itself
 }
-MOUNT = ("mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m 2> $TMPDIR/why; status=$?; echo $TMPDIR > a.folder; rm $TMPDIR/why; "
-         "test $status = 0 || rmdir $TMPDIR/m; test $status = 0 && : > mounted; " + PASS)
+MOUNT = "mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m && : > mounted && : > $TMPDIR/m/file || rmdir $TMPDIR/m; " + PASS
+BUSY = "echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; done"
+# A file in /tmp whose name does not heed $TMPDIR: seen where the program has a /tmp of its own.
+STRAY = "test $TMPDIR != /tmp || : > /tmp/stray; " + PASS
 
 
 def is_beside(name):
@@ -64,7 +67,7 @@ def start(folder, programs):
     meson.write_text(f"#!/bin/sh\ncat {folder}/tests.json\n")
     meson.chmod(0o755)
     return subprocess.Popen([sys.executable, RUNNER, "build"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+                            env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "TMPDIR": str(folder)})
 
 
 def run(folder, programs):
@@ -106,24 +109,38 @@ def leaves_nothing(folder):
     done = run(folder, {name: script for name, (script, _) in LEAVES.items()})
     wrong = []
     for name, (_, said) in LEAVES.items():
-        pid, made = text_of(folder / f"{name}.pid"), text_of(folder / f"{name}.folder")
-        line = said and said.format(pid=pid, folder=made)
+        pid = text_of(folder / f"{name}.pid")
+        line = said and said.format(pid=pid)
         if line and line not in done.stdout:
             wrong.append(f"{name}: not said: {line}")
-        if (pid and is_alive(pid)) or (made and pathlib.Path(made).exists()):
-            wrong.append(f"{name}: {pid or made} is still there")
+        if pid and is_alive(pid):
+            wrong.append(f"{name}: {pid} is still there")
+    wrong += [f"{made} is still there" for made in folder.glob("wt-*")]
     if "ok   e2e/b6" not in done.stdout:
         wrong.append("b6: what ends by itself is no failure")
     return wrong and wrong + done.stdout.splitlines() + done.stderr.splitlines()
 
 
 def leaves_no_mounts(folder):
-    """a mount in the temporary folder is ended and is a failure, where mounts are allowed"""
-    done = run(folder, {"a": MOUNT})
-    made, mounted = text_of(folder / "a.folder"), (folder / "mounted").exists()
-    good = made and not pathlib.Path(made).exists() and made not in text_of(pathlib.Path("/proc/self/mountinfo"))
-    good = good and (f"left behind: mount {made}/m" in done.stdout) == mounted
-    return not good and [made, *done.stdout.splitlines()]
+    """a mount in the temporary folder, and a file in /tmp under a fixed name, are ended and are failures, where mounts are allowed"""
+    done = run(folder, {"a": MOUNT, "b": STRAY})
+    good = not list(folder.glob("wt-*")) and str(folder) not in text_of(pathlib.Path("/proc/self/mountinfo"))
+    allowed = (folder / "mounted").exists()
+    good = good and all((f"left behind: $TMPDIR/{name}" in done.stdout) == allowed for name in ("m", "stray"))
+    return not good and done.stdout.splitlines()
+
+
+def leaves_nothing_when_killed(folder):
+    """a program that is killed at a random moment, while it starts daemons and writes files, leaves nothing"""
+    runner = start(folder, {"b1": BUSY})
+    wait_until(lambda: text_of(folder / "pids").count("\n") > 1)
+    time.sleep(random.uniform(0, 0.5))
+    main, *daemons = map(int, text_of(folder / "pids").split())
+    os.kill(main, signal.SIGKILL)
+    said, _ = runner.communicate()
+    left = [pid for pid in map(int, text_of(folder / "pids").split()) if is_alive(pid)] + list(folder.glob("wt-*"))
+    good = not left and "failed: ended by signal 9" in said and f"left behind: process {daemons[0]}: sleep 3600" in said
+    return not good and [str(left), *said.splitlines()]
 
 
 def ends_with_the_runner(folder):
@@ -131,13 +148,13 @@ def ends_with_the_runner(folder):
     wrong = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         name = f"b{number.value}"
-        runner = start(folder, {name: DAEMON.format(name=name) + f"echo $TMPDIR > {name}.folder; exec sleep 3600", "after": PASS})
-        wait_until(lambda: text_of(folder / f"{name}.folder"))
+        runner = start(folder, {name: DAEMON.format(name=name) + f": > {name}.ready; exec sleep 3600", "after": PASS})
+        wait_until((folder / f"{name}.ready").exists)
         runner.send_signal(number)
         runner.communicate()
-        made, pid = text_of(folder / f"{name}.folder"), text_of(folder / f"{name}.pid")
-        if not (pid and made and wait_until(lambda: not is_alive(pid) and not pathlib.Path(made).exists())):
-            wrong.append(f"{number.name}: {pid} or {made} is still there")
+        pid = text_of(folder / f"{name}.pid")
+        if not (pid and wait_until(lambda: not is_alive(pid) and not list(folder.glob("wt-*")))):
+            wrong.append(f"{number.name}: {pid} or its folder is still there")
     return wrong
 
 
@@ -149,7 +166,7 @@ def in_folder(function):
 def main():
     checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
     checks += [(function.__doc__, lambda function=function: in_folder(function))
-               for function in (leaves_nothing, leaves_no_mounts, ends_with_the_runner)]
+               for function in (leaves_nothing, leaves_nothing_when_killed, leaves_no_mounts, ends_with_the_runner)]
     print(f"1..{len(checks)}")
     failed = False
     for number, (teaches, judge) in enumerate(checks, 1):
