@@ -195,13 +195,20 @@ static struct cap_device *first_asleep(const struct cap_devices *devices)
 	return NULL;
 }
 
+// gpu-1 was not meant to be gpu-0: a number that there is not is no typing error.
+static bool differs_in_number(const char *name, const char *other)
+{
+	size_t length = strcspn(name, "0123456789");
+	return length == strcspn(other, "0123456789") && strncmp(name, other, length) == 0;
+}
+
 static const char *meant_device(const struct cap_devices *devices, const char *name, enum cap_what what,
 	char out[SUGGEST_WORD_MAX + 32])
 {
 	struct suggest suggest;
 	suggest_begin(&suggest, name, strlen(name));
 	for (size_t i = 0; i < devices->n; i++)
-		if (devices->devices[i].what == what)
+		if (devices->devices[i].what == what && !differs_in_number(name, devices->devices[i].name))
 			suggest_offer(&suggest, devices->devices[i].name, strlen(devices->devices[i].name));
 	return suggest_text(&suggest, "", out);
 }
