@@ -26,6 +26,10 @@ static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keyword
 	int r;
 	Py_BEGIN_ALLOW_THREADS
 	r = load_run(path, &run, &error);
+	if (r == 0 && run_unpack(&run) < 0) { // columns are lent by the buffer protocol
+		run_finish(&run);
+		r = -ENOMEM;
+	}
 	Py_END_ALLOW_THREADS
 	struct run_object *self = r == 0 ? PyObject_New(struct run_object, type) : NULL;
 	if (self == NULL) {

@@ -5,10 +5,11 @@
 #include "energy/slice.h"
 
 #include <errno.h>
+#include <string.h>
 
 static double gauge(const struct run *run, enum run_metric metric, size_t sample)
 {
-	return value_to_double(run->values[metric][sample], 1);
+	return value_to_double(run_value(run, metric, sample), 1);
 }
 
 static void keep_larger(double *max, double value)
@@ -56,7 +57,7 @@ static void memory(const struct run *run, size_t i, struct ram_stretch *stretch,
 {
 	int64_t sample[RUN_COUNT];
 	for (size_t m = 0; m < RUN_COUNT; m++)
-		sample[m] = run->values[m][i];
+		sample[m] = ram_needs((enum run_metric)m) ? run_value(run, m, i) : VALUE_MISSING;
 	struct ram_values values[RAM_GROUPS];
 	if (ram_next(&stretch->tracker, sample, values)) {
 		double above_bytes[RAM_GROUPS];
@@ -91,34 +92,41 @@ static void memories(const struct run *run, struct columns *columns)
 	end_stretch(&stretch, run->n, nothing_above, columns);
 }
 
-static size_t next_known(const int64_t *values, size_t from, size_t end)
+static size_t next_known(struct run_values values, size_t from, size_t end)
 {
-	while (from < end && !value_ok(values[from]))
+	while (from < end && !value_ok(values_at(values, from)))
 		from++;
 	return from;
 }
 
-struct cpu_series { // what a column of percent is made of
+static const struct cpu_series { // what a column of percent is made of
 	enum run_metric counter;
 	enum run_metric bound; // of the machine its idle time, else how many threads there were
+} cpu_series[COLUMN_CPUS] = {
+	[COLUMN_SYSTEM] = {RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE},
+	[COLUMN_MAIN] = {RUN_MAIN_CPU, RUN_MAIN_THREADS},
+	[COLUMN_DESCENDANTS] = {RUN_DESCENDANTS_CPU, RUN_DESCENDANTS_THREADS},
 };
 
 static double growth(const struct run *run, enum run_metric counter, size_t base, size_t sample)
 {
-	return value_to_double(run->values[counter][sample], 1) - value_to_double(run->values[counter][base], 1);
+	return value_to_double(run_value(run, counter, sample), 1) - value_to_double(run_value(run, counter, base), 1);
 }
 
 // The machine's counters have no clock of their own: busy and idle ticks together are the time that passed.
-static double machine_percent(const struct run *run, const struct cpu_series *series, size_t base, size_t sample)
+static double machine_percent(const struct columns *columns, const struct cpu_series *series, size_t base,
+	size_t sample)
 {
+	const struct run *run = columns->run;
 	double busy = growth(run, series->counter, base, sample), all = busy + growth(run, series->bound, base, sample);
-	return all > 0 ? fmax(busy / all, 0) * 100 * run_fact_double(run, FACT_CORES) : (double)NAN;
+	return all > 0 ? fmax(busy / all, 0) * 100 * columns->cores : (double)NAN;
 }
 
-static double percent(const struct run *run, const struct cpu_series *series, size_t base, size_t sample)
+static double percent(const struct columns *columns, const struct cpu_series *series, size_t base, size_t sample)
 {
+	const struct run *run = columns->run;
 	if (series->counter == RUN_SYSTEM_BUSY)
-		return machine_percent(run, series, base, sample);
+		return machine_percent(columns, series, base, sample);
 	int64_t dt_ns = run->t_ns[sample] - run->t_ns[base];
 	if (dt_ns <= 0)
 		return (double)NAN;
@@ -127,9 +135,11 @@ static double percent(const struct run *run, const struct cpu_series *series, si
 
 /* A tick of user and one of system time (10 ms each) may have been counted that began before the run: of a run of a few
  * milliseconds that is most of the figure. So it is what the threads can have had, if the ticks allow. */
-static double short_run_percent(const struct run *run, const struct cpu_series *series, size_t base, size_t last)
+static double short_run_percent(const struct columns *columns, const struct cpu_series *series, size_t base,
+	size_t last)
 {
-	double sum = percent(run, series, base, last), threads = (double)NAN;
+	const struct run *run = columns->run;
+	double sum = percent(columns, series, base, last), threads = (double)NAN;
 	if (series->counter == RUN_SYSTEM_BUSY)
 		return sum;
 	for (size_t i = base; i <= last; i++)
@@ -140,9 +150,9 @@ static double short_run_percent(const struct run *run, const struct cpu_series *
 
 /* Each reading of the counter looks back to the latest one that is about 100 ms older. A run shorter than that has
  * one figure, at its last reading. */
-static void percent_series(const struct run *run, struct slice samples, const struct cpu_series *series, double *out)
+static void find_bases(const struct run *run, struct slice samples, enum run_metric metric, uint32_t *out)
 {
-	const int64_t *counter = run->values[series->counter];
+	struct run_values counter = run_column(run, metric);
 	size_t base = next_known(counter, samples.begin, samples.end), last = base;
 	bool any = false;
 	for (size_t i = base; i < samples.end; i = next_known(counter, i + 1, samples.end)) {
@@ -154,29 +164,22 @@ static void percent_series(const struct run *run, struct slice samples, const st
 		last = i;
 		if (run->t_ns[i] - run->t_ns[base] < WINDOW_MIN_MS * NS_PER_MS)
 			continue;
-		out[i] = percent(run, series, base, i);
+		out[i] = (uint32_t)base;
 		any = true;
 	}
 	if (!any && base < last)
-		out[last] = short_run_percent(run, series, base, last);
+		out[last] = (uint32_t)base;
 }
 
-static void cpu(const struct run *run, const struct columns *columns)
+static double cpu_percent(const struct columns *columns, enum column_cpu cpu, size_t sample)
 {
-	const struct {
-		struct cpu_series of;
-		double *out;
-	} series[] = {
-		{{RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE}, columns->system_percent},
-		{{RUN_MAIN_CPU, RUN_MAIN_THREADS}, columns->main_percent},
-		{{RUN_DESCENDANTS_CPU, RUN_DESCENDANTS_THREADS}, columns->descendants_percent},
-	};
-	for (size_t k = 0; k < ARRAY_SIZE(series); k++) {
-		for (size_t i = 0; i < run->n; i++)
-			series[k].out[i] = (double)NAN;
-		for (size_t s = 0; s < run->n_segments; s++)
-			percent_series(run, slice_samples(run, s), &series[k].of, series[k].out);
-	}
+	const struct run *run = columns->run;
+	uint32_t base = columns->cpu_base[cpu][sample];
+	if (base == UINT32_MAX)
+		return (double)NAN;
+	bool is_short = run->t_ns[sample] - run->t_ns[base] < WINDOW_MIN_MS * NS_PER_MS;
+	return is_short ? short_run_percent(columns, &cpu_series[cpu], base, sample)
+			: percent(columns, &cpu_series[cpu], base, sample);
 }
 
 static size_t next_sample(const struct run_device *device, size_t row)
@@ -187,9 +190,21 @@ static size_t next_sample(const struct run_device *device, size_t row)
 	return row;
 }
 
+// Most GPUs are read with each sample, and never else.
+static bool has_same_times(const struct run *run, const struct run_device *device)
+{
+	for (size_t i = 0; i < run->n && device->n == run->n; i++)
+		if (device->t_ns[i] != run->t_ns[i] || slice_is_look(device, i) ||
+			(i > 0 && run->t_ns[i - 1] == run->t_ns[i]))
+			return false;
+	return device->n == run->n;
+}
+
 static int find_rows(const struct run *run, struct arena *arena, struct column_gpu *gpu)
 {
 	const struct run_device *device = gpu->device;
+	if (has_same_times(run, device))
+		return 0;
 	gpu->row = arena_alloc(arena, run->n, sizeof(*gpu->row));
 	if (gpu->row == NULL || device->n > UINT32_MAX)
 		return -ENOMEM;
@@ -220,18 +235,34 @@ static int gpus(const struct run *run, struct arena *arena, struct columns *colu
 	return 0;
 }
 
+// Mostly all counters of CPU time are read at once.
+static bool has_same_gaps(const struct run *run, enum run_metric a, enum run_metric b)
+{
+	for (size_t i = 0; i < run->n; i++)
+		if (value_ok(run_value(run, a, i)) != value_ok(run_value(run, b, i)))
+			return false;
+	return true;
+}
+
 static bool allocate(const struct run *run, struct arena *arena, struct columns *columns)
 {
-	double **const all[] = {&columns->ram[RAM_MAIN], &columns->ram[RAM_DESCENDANTS], &columns->ram[RAM_COMBINED],
-		&columns->system_percent, &columns->main_percent, &columns->descendants_percent};
-	for (size_t c = 0; c < ARRAY_SIZE(all); c++) {
-		*all[c] = arena_alloc(arena, run->n, sizeof(double));
-		if (*all[c] == NULL)
+	for (size_t g = 0; g < RAM_GROUPS; g++) {
+		columns->ram[g] = arena_alloc(arena, run->n, sizeof(double));
+		if (columns->ram[g] == NULL)
 			return false;
-	}
-	for (size_t g = 0; g < RAM_GROUPS; g++)
 		columns->private_max_bytes[g] = columns->shared_max_bytes[g] = (double)NAN;
-	return true;
+	}
+	for (size_t c = 0; c < COLUMN_CPUS; c++) {
+		if (c > 0 && has_same_gaps(run, cpu_series[c].counter, cpu_series[0].counter)) {
+			columns->cpu_base[c] = columns->cpu_base[0];
+			continue;
+		}
+		columns->cpu_base[c] = arena_alloc(arena, run->n, sizeof(uint32_t));
+		if (columns->cpu_base[c] == NULL)
+			return false;
+		memset(columns->cpu_base[c], UINT8_MAX, run->n * sizeof(uint32_t));
+	}
+	return run->n < UINT32_MAX;
 }
 
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns)
@@ -242,7 +273,9 @@ int columns_make(const struct run *run, struct arena *arena, struct columns *ret
 	if (!allocate(run, arena, &columns))
 		return -ENOMEM;
 	memories(run, &columns);
-	cpu(run, &columns);
+	for (size_t c = 0; c < COLUMN_CPUS; c++)
+		for (size_t s = 0; s < run->n_segments && (c == 0 || columns.cpu_base[c] != columns.cpu_base[0]); s++)
+			find_bases(run, slice_samples(run, s), cpu_series[c].counter, columns.cpu_base[c]);
 	if (gpus(run, arena, &columns) < 0)
 		return -ENOMEM;
 	*ret_columns = columns;
@@ -251,9 +284,9 @@ int columns_make(const struct run *run, struct arena *arena, struct columns *ret
 
 static void cpu_at(const struct columns *columns, size_t i, double *out)
 {
-	out[TRACKING_SYSTEM_SUM] = columns->system_percent[i];
-	out[TRACKING_MAIN_SUM] = columns->main_percent[i];
-	out[TRACKING_DESCENDANTS_SUM] = columns->descendants_percent[i];
+	out[TRACKING_SYSTEM_SUM] = cpu_percent(columns, COLUMN_SYSTEM, i);
+	out[TRACKING_MAIN_SUM] = cpu_percent(columns, COLUMN_MAIN, i);
+	out[TRACKING_DESCENDANTS_SUM] = cpu_percent(columns, COLUMN_DESCENDANTS, i);
 	out[TRACKING_COMBINED_SUM] = out[TRACKING_MAIN_SUM] + out[TRACKING_DESCENDANTS_SUM];
 	out[TRACKING_SYSTEM_HARDWARE] = out[TRACKING_SYSTEM_SUM] / columns->cores;
 	out[TRACKING_MAIN_HARDWARE] = out[TRACKING_MAIN_SUM] / columns->expected_cores;
@@ -275,7 +308,9 @@ static void gpus_at(const struct columns *columns, size_t i, double *out)
 	for (size_t k = 0; k < ARRAY_SIZE(sums); k++) {
 		double sum = 0;
 		for (const struct column_gpu *gpu = columns->gpus; gpu < columns->gpus + columns->n_gpus; gpu++)
-			sum += gpu->device->n > 0 ? value_to_double(gpu->device->values[sums[k].metric][gpu->row[i]], 1)
+			sum += gpu->device->n > 0 ? value_to_double(device_value(gpu->device, sums[k].metric,
+									    gpu->row != NULL ? gpu->row[i] : i),
+							    1)
 						  : (double)NAN;
 		out[sums[k].column] = sum;
 	}

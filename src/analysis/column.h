@@ -14,14 +14,18 @@
 // Differences of CPU time are taken over so long at least: 100 ms but for the jitter of the sampler's ticks.
 enum { WINDOW_MIN_MS = 95 };
 
+enum column_cpu { COLUMN_SYSTEM, COLUMN_MAIN, COLUMN_DESCENDANTS, COLUMN_CPUS };
+
 /* What takes more than one sample to know, a number for each sample; the other columns are made of these and of the run. */
 struct columns {
 	const struct run *run;
 	double *ram[RAM_GROUPS]; // bytes; NaN unknown, here and below
-	double *system_percent, *main_percent, *descendants_percent;
+	uint32_t *cpu_base
+		[COLUMN_CPUS]; // of each sample the one from which its CPU percent counts; UINT32_MAX: it has none
 	struct column_gpu {
 		const struct run_device *device;
-		uint32_t *row; // of the device, nearest in time to each of the run's samples
+		uint32_t *
+			row; // of the device, nearest in time to each of the run's samples; NULL: the one of the same index
 	} * gpus;
 	size_t n_gpus;
 	double private_max_bytes[RAM_GROUPS], shared_max_bytes[RAM_GROUPS]; // the two parts of RAM

@@ -5,22 +5,6 @@
 
 #include <errno.h>
 
-void tally_add(struct tally *tally, double value)
-{
-	if (isnan(value))
-		return;
-	tally->n++;
-	tally->last = value;
-	tally->total += value;
-	if (tally->n == 1 || value < tally->min)
-		tally->min = value;
-	if (tally->n == 1 || value > tally->max)
-		tally->max = value;
-	double delta = value - tally->mean;
-	tally->mean += delta / (double)tally->n;
-	tally->squares += delta * (value - tally->mean);
-}
-
 struct value_stats tally_value_stats(const struct tally *tally)
 {
 	const double none = (double)NAN;
@@ -55,11 +39,13 @@ double *stats_unknown(struct arena *arena, size_t n)
 	return values;
 }
 
-double stats_max(const int64_t *values, size_t n)
+double stats_max(struct run_values values, size_t n)
 {
 	int64_t max = VALUE_MISSING; // the least of all
-	for (size_t i = 0; i < n; i++)
-		max = values[i] > max ? values[i] : max;
+	for (size_t i = 0; i < n && values_any(values); i++) {
+		int64_t value = values_at(values, i);
+		max = value > max ? value : max;
+	}
 	return value_to_double(max, 1);
 }
 
@@ -67,10 +53,9 @@ void stats_run_metrics(const struct run *run, struct stats ret_stats[RUN_COUNT])
 {
 	for (size_t m = 0; m < RUN_COUNT; m++) {
 		struct tally tally = {0};
-		const int64_t *values = run->values[m];
-		for (size_t i = 0; i < run->n; i++)
-			if (value_ok(values[i]))
-				tally_add(&tally, (double)values[i]);
+		struct run_values values = run_column(run, m);
+		for (size_t i = 0; i < run->n && values_any(values); i++)
+			tally_add(&tally, value_to_double(values_at(values, i), 1));
 		ret_stats[m] = tally_stats(&tally);
 	}
 }

@@ -37,11 +37,13 @@ static bool is_covered(const struct run_device *device, int64_t t_ns)
 
 static bool was_hot(const struct run_device *device, int64_t from_ns, int64_t to_ns)
 {
-	const int64_t *bits = device->values[DEVICE_THROTTLE_REASONS];
-	for (size_t i = 0; i < device->n; i++)
-		if (device->t_ns[i] >= from_ns && device->t_ns[i] <= to_ns && value_ok(bits[i]) &&
-			(bits[i] & THERMAL_BITS) != 0)
+	struct run_values column = device_column(device, DEVICE_THROTTLE_REASONS);
+	for (size_t i = 0; i < device->n; i++) {
+		int64_t bits = values_at(column, i);
+		if (device->t_ns[i] >= from_ns && device->t_ns[i] <= to_ns && value_ok(bits) &&
+			(bits & THERMAL_BITS) != 0)
 			return true;
+	}
 	return false;
 }
 

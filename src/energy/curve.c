@@ -152,16 +152,16 @@ double curve_total_j(const struct curve *curve)
  * readings of the load before it can speak, and the time before is covered. */
 static void count_missing(struct curve_builder *b, size_t segment, struct slice samples)
 {
-	const int64_t *values = b->curve->from_power ? b->power_mw : b->device->values[DEVICE_ENERGY];
+	struct run_values values = b->curve->from_power ? b->power_mw : device_column(b->device, DEVICE_ENERGY);
 	size_t i = samples.begin;
-	while (b->curve->from_power && i < samples.end && !value_ok(values[i]))
+	while (b->curve->from_power && i < samples.end && !value_ok(values_at(values, i)))
 		i++;
 	bool late = i < samples.end && b->device->t_ns[i] - b->curve->segments[segment].start_ns > b->hole_ns;
 	bool never = i == samples.end && samples.begin < samples.end;
 	b->curve->missing_runs += i > samples.begin && (late || never);
 	bool before_ok = true;
 	for (; i < samples.end; i++) {
-		bool ok = value_ok(values[i]);
+		bool ok = value_ok(values_at(values, i));
 		// Between two samples the recorder has quick looks at the counters, which leave power out.
 		if (!ok && b->curve->from_power && !curve_was_sampled(b->run, b->device->t_ns[i]))
 			continue;
@@ -209,12 +209,14 @@ static void make_segment(struct curve_builder *b, size_t index)
 	segment->offset_j = before_j - curve_line_at(curve, segment, segment->start_ns);
 }
 
-static double max_power_w(const struct run_device *device, const int64_t *power_mw)
+static double max_power_w(const struct run_device *device, struct run_values power_mw)
 {
 	double max_w = (double)NAN;
-	for (size_t i = 0; i < device->n; i++)
-		if (value_ok(power_mw[i]) && !((double)power_mw[i] / 1e3 <= max_w))
-			max_w = (double)power_mw[i] / 1e3;
+	for (size_t i = 0; i < device->n && values_any(power_mw); i++) {
+		int64_t mw = values_at(power_mw, i);
+		if (value_ok(mw) && !((double)mw / 1e3 <= max_w))
+			max_w = (double)mw / 1e3;
+	}
 	return max_w;
 }
 
@@ -266,17 +268,18 @@ static int make(struct curve_builder *b)
 
 static bool has_power(const struct run_device *device, enum device_metric metric)
 {
-	for (size_t i = 0; i < device->n; i++)
-		if (value_ok(device->values[metric][i]))
+	struct run_values values = device_column(device, metric);
+	for (size_t i = 0; i < device->n && values_any(values); i++)
+		if (value_ok(values_at(values, i)))
 			return true;
 	return false;
 }
 
-static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *arena)
+static int prepare(struct curve_builder *b, int64_t interval_ns, const struct updates *updates, struct arena *arena)
 {
 	const struct run_device *device = b->device;
 	enum device_metric power = has_power(device, DEVICE_POWER) ? DEVICE_POWER : DEVICE_POWER_AVERAGE;
-	b->power_mw = device->values[power];
+	b->power_mw = device_column(device, power);
 	b->hole_ns = curve_hole_ns(interval_ns);
 	size_t room = device->n + 2 * b->run->n_segments; // the ends of each may become points
 	*b->curve = (struct curve){
@@ -288,7 +291,10 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, struct arena *a
 	};
 	if (b->curve->t_ns == NULL || b->curve->j == NULL || b->curve->within_s == NULL || b->curve->segments == NULL)
 		return -ENOMEM;
-	return updates_make(b->run, device, interval_ns, &b->curve->updates);
+	if (updates == NULL)
+		return updates_make(b->run, device, interval_ns, &b->curve->updates);
+	b->curve->updates = *updates;
+	return 0;
 }
 
 static const double mean_long_s = 1, mean_prompt_s = 0.1, update_usual_s = 0.1;
@@ -299,21 +305,23 @@ static const double mean_long_s = 1, mean_prompt_s = 0.1, update_usual_s = 0.1;
  * Turing to Ada (arXiv 2312.02741). */
 static double average_s(const struct run_device *device)
 {
-	const int64_t *power = device->values[DEVICE_POWER], *average = device->values[DEVICE_POWER_AVERAGE];
+	struct run_values power = device_column(device, DEVICE_POWER),
+			  average = device_column(device, DEVICE_POWER_AVERAGE);
 	if (device->kind == DOMAIN_PACKAGE || device->kind == DOMAIN_CORE || device->kind == DOMAIN_UNCORE ||
 		device->kind == DOMAIN_DRAM || device->provenance == PROVENANCE_ESTIMATED)
 		return 0;
-	for (size_t i = 0; i < device->n; i++)
-		if (value_ok(power[i]) && value_ok(average[i]) && power[i] != average[i])
+	for (size_t i = 0; i < device->n && values_any(average); i++)
+		if (value_ok(values_at(power, i)) && value_ok(values_at(average, i)) &&
+			values_at(power, i) != values_at(average, i))
 			return mean_prompt_s;
 	return mean_long_s;
 }
 
 int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
-	struct arena *arena, struct curve *ret_curve)
+	const struct updates *updates, struct arena *arena, struct curve *ret_curve)
 {
 	struct curve_builder b = {.run = run, .device = device, .curve = ret_curve};
-	if (prepare(&b, interval_ns, arena) < 0)
+	if (prepare(&b, interval_ns, updates, arena) < 0)
 		return -ENOMEM;
 	ret_curve->from_power = true;
 	ret_curve->average_s = average_s(device);
@@ -345,7 +353,7 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 	struct arena *arena, struct curve *ret_curve)
 {
 	struct curve_builder b = {.run = run, .device = device, .curve = ret_curve};
-	if (prepare(&b, interval_ns, arena) < 0)
+	if (prepare(&b, interval_ns, NULL, arena) < 0)
 		return -ENOMEM;
 	bool power = has_power(device, DEVICE_POWER), average = has_power(device, DEVICE_POWER_AVERAGE);
 	ret_curve->readings = (struct power_readings){.n = power || average ? device->n : 0,
@@ -364,14 +372,15 @@ int curve_make(const struct run *run, const struct run_device *device, int64_t i
 {
 	bool power = has_power(device, DEVICE_POWER) || has_power(device, DEVICE_POWER_AVERAGE);
 	if (!device->has_energy)
-		return curve_make_from_power(run, device, interval_ns, arena, ret_curve);
+		return curve_make_from_power(run, device, interval_ns, NULL, arena, ret_curve);
 	if (make_from_counter(run, device, interval_ns, arena, ret_curve) < 0)
 		return -ENOMEM;
 	bool stuck = ret_curve->stalled_s * 1e3 >= CURVE_STUCK_MIN_MS;
 	if (!power || (ret_curve->known && !stuck && ret_curve->unseen_s == 0))
 		return 0;
 	double stalled_s = ret_curve->stalled_s;
-	if (curve_make_from_power(run, device, interval_ns, arena, ret_curve) < 0)
+	const struct updates updates = ret_curve->updates;
+	if (curve_make_from_power(run, device, interval_ns, &updates, arena, ret_curve) < 0)
 		return -ENOMEM;
 	ret_curve->stalled_s = stalled_s;
 	return 0;

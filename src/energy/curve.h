@@ -35,10 +35,11 @@ struct curve_end {      // where the target started or ended between two updates
 	double bent_j;  // how far the energy may be from the bend, either way; 0: the line is straight
 };
 
-struct power_readings {           // of the device itself, beside its counter
-	size_t n;                 // rows of the device
-	const int64_t *t_ns, *mw; // VALUE_MISSING where there is none
-	const uint64_t *known;    // a bit for each row: whether there is one
+struct power_readings { // of the device itself, beside its counter
+	size_t n;       // rows of the device
+	const int64_t *t_ns;
+	struct run_values mw;
+	const uint64_t *known; // a bit for each row: whether there is one
 };
 
 struct curve_segment {
@@ -80,9 +81,9 @@ struct curve {
 // The counter where there is one that moves, else power. -ENOMEM.
 int curve_make(const struct run *run, const struct run_device *device, int64_t interval_ns, struct arena *arena,
 	struct curve *ret_curve);
-// From power whatever the counter says; known is false if no power was read. -ENOMEM.
+// From power whatever the counter says; known is false if no power was read. updates: of its counter; NULL: to be found. -ENOMEM.
 int curve_make_from_power(const struct run *run, const struct run_device *device, int64_t interval_ns,
-	struct arena *arena, struct curve *ret_curve);
+	const struct updates *updates, struct arena *arena, struct curve *ret_curve);
 // What was not read for longer is not known meanwhile, whatever comes of it: energy, charts, traces.
 static inline int64_t curve_hole_ns(int64_t interval_ns)
 {

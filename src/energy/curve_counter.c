@@ -54,7 +54,8 @@ static int64_t to_ns(double s)
 // The counter's own time stamp; VALUE_MISSING if there is none or it can't be right.
 static int64_t stamp_at(const struct counter_walk *walk, size_t sample)
 {
-	int64_t t_ns = walk->b->device->t_ns[sample], stamp_ns = walk->b->device->values[DEVICE_ENERGY_TIME][sample];
+	int64_t t_ns = walk->b->device->t_ns[sample],
+		stamp_ns = device_value(walk->b->device, DEVICE_ENERGY_TIME, sample);
 	double age_max_s = fmax(stamp_age_min_s, stamp_age_periods * (double)walk->longest_ns / 1e9);
 	int64_t most_ns = walk->stamp_lag_ns > 0 ? t_ns + READ_STAMP_LATE_NS : t_ns;
 	bool late = value_ok(stamp_ns) && stamp_ns <= most_ns && (double)(t_ns - stamp_ns) <= age_max_s * 1e9;
@@ -86,19 +87,21 @@ static void add_bracket(struct counter_walk *walk, size_t sample, double j)
 
 static void walk_readings(struct counter_walk *walk, struct slice samples)
 {
-	const int64_t *uj = walk->b->device->values[DEVICE_ENERGY], *t_ns = walk->b->device->t_ns;
+	struct run_values column = device_column(walk->b->device, DEVICE_ENERGY);
+	const int64_t *t_ns = walk->b->device->t_ns;
 	double j = 0;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (!value_ok(uj[i]))
+		int64_t uj = values_at(column, i);
+		if (!value_ok(uj))
 			continue;
-		bool first = walk->n == 0, moved = !first && uj[i] > walk->last_uj;
+		bool first = walk->n == 0, moved = !first && uj > walk->last_uj;
 		if (moved)
-			j += ((double)uj[i] - (double)walk->last_uj) / 1e6;
+			j += ((double)uj - (double)walk->last_uj) / 1e6;
 		if (first || moved) {
 			add_bracket(walk, i, j);
 			walk->change_t_ns = t_ns[i];
 		}
-		walk->last_uj = uj[i];
+		walk->last_uj = uj;
 		walk->last_t_ns = t_ns[i];
 	}
 }
@@ -236,7 +239,7 @@ bool curve_counter_speaks(const struct run *run, const struct run_device *device
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);
 		int64_t first_uj = VALUE_MISSING;
 		for (size_t i = samples.begin; i < samples.end; i++) {
-			int64_t uj = device->values[DEVICE_ENERGY][i];
+			int64_t uj = device_value(device, DEVICE_ENERGY, i);
 			if (value_ok(uj) && value_ok(first_uj) && uj > first_uj)
 				return true;
 			if (value_ok(uj) && (!value_ok(first_uj) || uj < first_uj))

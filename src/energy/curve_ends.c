@@ -146,9 +146,11 @@ struct ends { // of the run, in one segment
 
 static double last_reading_w(const struct ends *ends, size_t begin, size_t end)
 {
-	for (size_t i = end; i-- > begin;)
-		if (value_ok(ends->b->power_mw[i]))
-			return (double)ends->b->power_mw[i] / 1e3;
+	for (size_t i = end; i-- > begin;) {
+		int64_t mw = values_at(ends->b->power_mw, i);
+		if (value_ok(mw))
+			return (double)mw / 1e3;
+	}
 	return (double)NAN;
 }
 
@@ -163,7 +165,7 @@ static struct end_readings read_end(const struct ends *ends, bool is_end, double
 	struct end_readings readings = {.inside = {INFINITY, 0}};
 	size_t begin = row_at(ends, ends->from_ns), end = row_at(ends, ends->to_ns + 1), n = 0;
 	for (size_t i = 0; begin + i < end && n < READINGS_INSIDE; i++) {
-		int64_t mw = ends->b->power_mw[is_end ? end - 1 - i : begin + i];
+		int64_t mw = values_at(ends->b->power_mw, is_end ? end - 1 - i : begin + i);
 		if (!value_ok(mw))
 			continue;
 		power_range_add(&readings.inside, (double)mw / 1e3);

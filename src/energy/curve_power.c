@@ -70,11 +70,12 @@ void curve_power_segment(struct curve_builder *b, size_t index, struct slice sam
 	size_t n = 0, begin = b->curve->n;
 	bool missed = false;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (!value_ok(b->power_mw[i])) {
+		int64_t mw = values_at(b->power_mw, i);
+		if (!value_ok(mw)) {
 			missed |= curve_was_sampled(b->run, b->device->t_ns[i]);
 			continue;
 		}
-		struct power_reading now = {b->device->t_ns[i], (double)b->power_mw[i] / 1e3};
+		struct power_reading now = {b->device->t_ns[i], (double)mw / 1e3};
 		if (n == 0)
 			power_begins(b, segment, now);
 		else

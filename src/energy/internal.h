@@ -19,7 +19,7 @@ struct curve_builder {
 	int64_t hole_ns; // power: longer pauses are holes
 	struct curve *curve;
 	struct curve_bracket *brackets; // scratch, as long as the device's samples
-	const int64_t *power_mw;        // the column that is integrated
+	struct run_values power_mw;     // the column that is integrated
 };
 
 void curve_add_point(struct curve *curve, int64_t t_ns, double j, double within_s);

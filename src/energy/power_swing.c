@@ -43,7 +43,7 @@ int power_readings_index(struct power_readings *readings, struct arena *arena)
 	if (known == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < readings->n; i++)
-		if (value_ok(readings->mw[i]))
+		if (value_ok(values_at(readings->mw, i)))
 			known[i / WORD_BITS] |= UINT64_C(1) << i % WORD_BITS;
 	readings->known = known;
 	return 0;
@@ -81,7 +81,7 @@ static size_t last_known(const struct power_readings *readings, size_t begin, si
 
 static void add_reading(struct power_range *range, const struct power_readings *readings, size_t row)
 {
-	power_range_add(range, (double)readings->mw[row] / 1e3);
+	power_range_add(range, (double)values_at(readings->mw, row) / 1e3);
 }
 
 // Of the readings before a row of this time.

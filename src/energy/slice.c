@@ -66,9 +66,9 @@ bool slice_is_look(const struct run_device *device, size_t row)
 {
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		if (m != DEVICE_ENERGY && m != DEVICE_ENERGY_TIME && m != DEVICE_ENERGY_RAW &&
-			value_ok(device->values[m][row]))
+			value_ok(device_value(device, m, row)))
 			return false;
-	return value_ok(device->values[DEVICE_ENERGY][row]);
+	return value_ok(device_value(device, DEVICE_ENERGY, row));
 }
 
 struct slice slice_samples(const struct run *run, size_t segment)

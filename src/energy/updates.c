@@ -56,18 +56,20 @@ static void note_reading(struct crowd *crowd, int64_t t_ns, bool is_new, struct 
 
 static void scan_segment(const struct run_device *device, struct slice samples, struct scan *scan)
 {
-	const int64_t *uj = device->values[DEVICE_ENERGY], *t_ns = device->t_ns;
+	const int64_t *t_ns = device->t_ns;
 	size_t first = samples.end, last = samples.end, change = samples.end;
 	struct crowd crowd = {.n = 0};
 	double gap_s = 0;
+	int64_t last_uj = VALUE_MISSING; // the least of all
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (!value_ok(uj[i]))
+		int64_t uj = device_value(device, DEVICE_ENERGY, i);
+		if (!value_ok(uj))
 			continue;
 		double dt_s = last < samples.end ? (double)(t_ns[i] - t_ns[last]) / 1e9 : 0;
 		gap_s = dt_s > gap_s ? dt_s : gap_s;
-		note_reading(&crowd, t_ns[i], last < samples.end && uj[i] > uj[last], scan);
-		if (last < samples.end && uj[i] > uj[last]) {
-			scan->energy_j += (double)(uj[i] - uj[last]) / 1e6;
+		note_reading(&crowd, t_ns[i], last < samples.end && uj > last_uj, scan);
+		if (last < samples.end && uj > last_uj) {
+			scan->energy_j += (double)(uj - last_uj) / 1e6;
 			scan->n_changes++;
 			// The first update of a segment has none before it that was seen.
 			if (change < samples.end)
@@ -77,6 +79,7 @@ static void scan_segment(const struct run_device *device, struct slice samples, 
 		}
 		first = first < samples.end ? first : i;
 		last = i;
+		last_uj = uj;
 	}
 	if (last < samples.end)
 		scan->time_s += (double)(t_ns[last] - t_ns[first]) / 1e9;

@@ -27,6 +27,25 @@ struct ram_tracker {
 };
 
 void ram_init(struct ram_tracker *tracker); // at the start of each segment
+// The only RUN values that ram_next looks at.
+static inline bool ram_needs(enum run_metric metric)
+{
+	switch ((int)metric) {
+	case RUN_MAIN_RSS:
+	case RUN_DESCENDANTS_RSS:
+	case RUN_MAIN_PRIVATE:
+	case RUN_DESCENDANTS_PRIVATE:
+	case RUN_MAIN_SHARED:
+	case RUN_DESCENDANTS_SHARED:
+	case RUN_COMBINED_SHARED:
+	case RUN_MAIN_RAM:
+	case RUN_DESCENDANTS_RAM:
+	case RUN_COMBINED_RAM:
+		return true;
+	default:
+		return false;
+	}
+}
 // Takes the RUN values of the next sample. True: there was a reading at it.
 bool ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram_values ret_values[RAM_GROUPS]);
 // The totals of a sample before the next reading, which has above_bytes.

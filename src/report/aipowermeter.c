@@ -178,7 +178,8 @@ static struct aipm_row row_at(const struct aipowermeter *a, size_t segment, size
 		.t_ns = timeline->t_ns[to],
 		.at_end = instant == stretch.begin || instant + 1 == stretch.end,
 	};
-	row.window = windows_find(&timeline->windows, row.from_ns + (row.t_ns - row.from_ns) / 2);
+	row.window = windows_at(&timeline->windows,
+		windows_find(&timeline->windows, row.from_ns + (row.t_ns - row.from_ns) / 2));
 	return row;
 }
 

@@ -43,10 +43,11 @@ struct cpu_use {
 
 static void add_window(const struct aipowermeter *a, int64_t from_ns, int64_t to_ns, struct cpu_use *use)
 {
-	const struct window *window = windows_find(&a->timeline.windows, from_ns + (to_ns - from_ns) / 2);
-	double length_ns = (double)(window->end_ns - window->begin_ns), part = (double)(to_ns - from_ns) / length_ns;
-	use->target_ns += part * window->target_ns; // NaN: unknown
-	use->busy_ns += part * window->busy_ns;
+	const struct windows *windows = &a->timeline.windows;
+	struct window window = windows_at(windows, windows_find(windows, from_ns + (to_ns - from_ns) / 2));
+	double length_ns = (double)(window.end_ns - window.begin_ns), part = (double)(to_ns - from_ns) / length_ns;
+	use->target_ns += part * window.target_ns; // NaN: unknown
+	use->busy_ns += part * window.busy_ns;
 	use->seconds += (double)(to_ns - from_ns) / 1e9;
 }
 
@@ -83,14 +84,14 @@ static const struct memory_metric {
 	[AIPM_USED] = {RUN_SYSTEM_MEMORY, RUN_SYSTEM_MEMORY},
 };
 
-static void find_samples(const struct run *run, size_t segment, const int64_t *values, size_t *latest,
+static void find_samples(const struct run *run, size_t segment, struct run_values values, size_t *latest,
 	size_t *ret_first)
 {
 	struct slice samples = slice_samples(run, segment);
 	size_t known = SIZE_MAX;
 	*ret_first = SIZE_MAX;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (value_ok(values[i]))
+		if (value_ok(values_at(values, i)))
 			known = i;
 		if (*ret_first == SIZE_MAX)
 			*ret_first = known;
@@ -106,7 +107,7 @@ int aipm_memory_make(const struct run *run, struct arena *arena, struct aipm_mem
 		if (latest == NULL || first == NULL)
 			return -ENOMEM;
 		for (size_t s = 0; s < run->n_segments; s++)
-			find_samples(run, s, run->values[memory_metrics[m].main], latest, &first[s]);
+			find_samples(run, s, run_column(run, memory_metrics[m].main), latest, &first[s]);
 		ret_memory->latest[m] = latest;
 		ret_memory->first[m] = first;
 	}
@@ -124,8 +125,8 @@ static double memory_at(const struct aipowermeter *a, const struct aipm_row *row
 		sample = a->memory.first[metric][row->segment];
 	if (sample == SIZE_MAX)
 		return (double)NAN;
-	int64_t descendants = m->descendants != m->main ? a->run->values[m->descendants][sample] : 0;
-	return (double)a->run->values[m->main][sample] + (value_ok(descendants) ? (double)descendants : 0);
+	int64_t descendants = m->descendants != m->main ? run_value(a->run, m->descendants, sample) : 0;
+	return (double)run_value(a->run, m->main, sample) + (value_ok(descendants) ? (double)descendants : 0);
 }
 
 static void memory(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row)

@@ -17,12 +17,12 @@ static double gauge(const struct aipowermeter *a, const struct aipm_row *row, co
 	for (size_t i = first_after; i > samples.begin; i--) {
 		if (!row->at_end && at_ns - device->t_ns[i - 1] > stale_ns)
 			break;
-		if (value_ok(device->values[metric][i - 1]))
-			return (double)device->values[metric][i - 1];
+		if (value_ok(device_value(device, metric, i - 1)))
+			return (double)device_value(device, metric, i - 1);
 	}
 	for (size_t i = first_after; row->at_end && i < samples.end; i++)
-		if (value_ok(device->values[metric][i]))
-			return (double)device->values[metric][i];
+		if (value_ok(device_value(device, metric, i)))
+			return (double)device_value(device, metric, i);
 	return (double)NAN;
 }
 

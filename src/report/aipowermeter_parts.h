@@ -9,7 +9,7 @@ struct aipm_row {
 	size_t segment, instant;
 	struct slice stretch;
 	int64_t from_ns, t_ns; // the window
-	const struct window *window;
+	struct window window;
 	bool at_end; // first or last of its segment: every curve of the segment has a point there
 };
 

@@ -74,7 +74,7 @@ static bool is_last_in(const struct aipowermeter *a, size_t sample, struct slice
 // CPU time of a process in the window that ends with its sample.
 static double used_ns(const struct aipowermeter *a, const struct aipm_row *row, size_t sample, struct slice window)
 {
-	const int64_t *cpu_ns = a->pids.samples->values[PROCESS_CPU];
+	struct run_values cpu_ns = process_column(a->pids.samples, PROCESS_CPU);
 	size_t before = sample, first = sample;
 	while (before != SIZE_MAX && before >= window.begin) {
 		first = before;
@@ -82,10 +82,9 @@ static double used_ns(const struct aipowermeter *a, const struct aipm_row *row, 
 	}
 	bool born_here = before == SIZE_MAX &&
 		a->pids.samples->start_ns[sample] >= a->run->segments[row->segment].start_ns - tick_ns;
-	int64_t from_ns = born_here ? 0 : cpu_ns[before == SIZE_MAX ? first : before];
-	return value_ok(from_ns) && value_ok(cpu_ns[sample]) && cpu_ns[sample] > from_ns
-		? (double)(cpu_ns[sample] - from_ns)
-		: 0;
+	int64_t from_ns = born_here ? 0 : values_at(cpu_ns, before == SIZE_MAX ? first : before);
+	int64_t to_ns = values_at(cpu_ns, sample);
+	return value_ok(from_ns) && value_ok(to_ns) && to_ns > from_ns ? (double)(to_ns - from_ns) : 0;
 }
 
 int64_t aipm_root_pid(const struct aipowermeter *a, size_t segment)
@@ -121,8 +120,8 @@ void aipm_by_pid(struct jsonw *j, const struct aipowermeter *a, const struct aip
 		return;
 	struct slice window = samples_of(a, row);
 	double all_ns = sum_of_all(a, row, window), rest = 1;
-	if (row->window->target_ns > all_ns)
-		all_ns = row->window->target_ns;
+	if (row->window.target_ns > all_ns)
+		all_ns = row->window.target_ns;
 	int64_t root = aipm_root_pid(a, row->segment);
 	jsonw_key(j, key);
 	jsonw_begin_object(j);
@@ -147,7 +146,7 @@ static void each_memory(struct jsonw *j, const struct aipowermeter *a, const str
 	jsonw_begin_object(j);
 	size_t n = 0;
 	for (size_t i = window.begin; i < window.end; i++) {
-		int64_t rss_bytes = a->pids.samples->values[PROCESS_RSS][i];
+		int64_t rss_bytes = process_value(a->pids.samples, PROCESS_RSS, i);
 		if (!is_last_in(a, i, window) || !value_ok(rss_bytes))
 			continue;
 		aipm_key_pid(j, a->pids.samples->pid[i]);

@@ -19,7 +19,7 @@ static void find_given(struct device_columns *columns)
 {
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		for (size_t i = 0; i < columns->device->n && !columns->given[m]; i++)
-			columns->given[m] = value_ok(columns->device->values[m][i]);
+			columns->given[m] = value_ok(device_value(columns->device, m, i));
 }
 
 // Two devices of one name (another GPU in an appended segment) are told apart by their number in the file.
@@ -98,7 +98,7 @@ static void put_device(struct device_columns *columns, int64_t t_ns, struct buf 
 	bool here = columns->at < device->n && device->t_ns[columns->at] == t_ns;
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		if (columns->given[m])
-			put_value(out, here ? device->values[m][columns->at] : VALUE_MISSING);
+			put_value(out, here ? device_value(device, m, columns->at) : VALUE_MISSING);
 	columns->at += here;
 }
 
@@ -119,7 +119,7 @@ int export_csv(const struct run *run, struct export_out *out)
 		buf_i64(&out->text, t_ns);
 		put_timestamp(&out->text, run_wall_ns(run, t_ns));
 		for (size_t m = 0; m < RUN_COUNT; m++)
-			put_value(&out->text, here ? run->values[m][at] : VALUE_MISSING);
+			put_value(&out->text, here ? run_value(run, m, at) : VALUE_MISSING);
 		for (size_t d = 0; d < run->n_devices; d++)
 			put_device(&columns[d], t_ns, &out->text);
 		buf_char(&out->text, '\n');

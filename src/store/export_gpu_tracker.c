@@ -30,13 +30,13 @@ static struct tracking_facts facts_of(const struct run *run)
 }
 
 static struct record *make_record(struct replay *p, enum metric_scope scope, int64_t t_ns, int64_t id,
-	int64_t *const *columns, size_t at)
+	const struct run_device *device, size_t at)
 {
 	size_t n;
 	metric_table(scope, &n);
 	*p->record = (struct record){.t_ns = t_ns, .id = id, .scope = scope, .n_values = (uint32_t)n};
 	for (size_t m = 0; m < n; m++)
-		p->record->values[m] = columns[m][at];
+		p->record->values[m] = device != NULL ? device_value(device, m, at) : run_value(p->run, m, at);
 	return p->record;
 }
 
@@ -49,7 +49,7 @@ static int feed_devices(struct replay *p, int64_t t_ns, struct wattle_error *ret
 			p->at[d]++;
 		if (p->at[d] == device->n || device->t_ns[p->at[d]] != t_ns)
 			continue;
-		r = tracking_feed(&p->writer, make_record(p, METRIC_DEVICE, t_ns, (int64_t)d, device->values, p->at[d]),
+		r = tracking_feed(&p->writer, make_record(p, METRIC_DEVICE, t_ns, (int64_t)d, device, p->at[d]),
 			reterr);
 	}
 	return r;
@@ -63,7 +63,7 @@ static int feed_recording(struct replay *p, size_t first, size_t last, int64_t s
 	int r = 0;
 	for (size_t i = first; r == 0 && i < last; i++) {
 		int64_t t_ns = p->run->t_ns[i];
-		r = tracking_feed(&p->writer, make_record(p, METRIC_RUN, t_ns, 0, p->run->values, i), reterr);
+		r = tracking_feed(&p->writer, make_record(p, METRIC_RUN, t_ns, 0, NULL, i), reterr);
 		if (r == 0)
 			r = feed_devices(p, t_ns, reterr);
 	}

@@ -15,7 +15,8 @@ struct sample_line {
 	enum metric_scope scope;
 	int64_t t_ns, pid, start_ns;
 	const struct run_device *device;
-	int64_t *const *columns;
+	int64_t *const *values; // by metric, and packed
+	const struct value_chunk **const *packed;
 	size_t row;
 };
 
@@ -102,7 +103,8 @@ static const char *metric_name(const struct object_at *at, size_t i)
 
 static int64_t metric_value(const struct object_at *at)
 {
-	return sample_of(at)->columns[at->index][sample_of(at)->row];
+	const struct sample_line *line = sample_of(at);
+	return values_at((struct run_values){line->values[at->index], line->packed[at->index]}, line->row);
 }
 
 static const struct field metric_field = FIELD_INTEGER("value", metric_value, NULL, NULL);
@@ -162,7 +164,7 @@ static void put_rows(struct export_out *out, enum export_line line, const void *
 
 static void put_samples(const struct run *run, struct export_out *out)
 {
-	struct sample_line line = {.scope = METRIC_RUN, .columns = run->values};
+	struct sample_line line = {.scope = METRIC_RUN, .values = run->values, .packed = run->packed};
 	for (; line.row < run->n; line.row++) {
 		line.t_ns = run->t_ns[line.row];
 		put(out, EXPORT_SAMPLE, &line);
@@ -171,7 +173,10 @@ static void put_samples(const struct run *run, struct export_out *out)
 
 static void put_device_samples(const struct run_device *device, struct export_out *out)
 {
-	struct sample_line line = {.scope = METRIC_DEVICE, .device = device, .columns = device->values};
+	struct sample_line line = {.scope = METRIC_DEVICE,
+		.device = device,
+		.values = device->values,
+		.packed = device->packed};
 	for (; line.row < device->n; line.row++) {
 		line.t_ns = device->t_ns[line.row];
 		put(out, EXPORT_DEVICE_SAMPLE, &line);
@@ -180,7 +185,7 @@ static void put_device_samples(const struct run_device *device, struct export_ou
 
 static void put_process_samples(const struct run_process_samples *samples, struct export_out *out)
 {
-	struct sample_line line = {.scope = METRIC_PROCESS, .columns = samples->values};
+	struct sample_line line = {.scope = METRIC_PROCESS, .values = samples->values, .packed = samples->packed};
 	for (; line.row < samples->n; line.row++) {
 		line.t_ns = samples->t_ns[line.row];
 		line.pid = samples->pid[line.row];

@@ -7,8 +7,44 @@
 #include "sensor/sensor.h"
 #include "span/row.h"
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* The values of a metric in some rows, as a loaded run has them: base + slope x row + code. Counters that grow evenly and gauges that
+ * stay near each other take 0 to 4 bytes a row instead of 8. */
+enum { VALUE_CHUNK = 128 }; // rows of a chunk; the last one may have fewer
+struct value_chunk {
+	int64_t base, slope;
+	uint64_t mask, missing; // of a code; the code of VALUE_MISSING
+	uint32_t width;         // of a code, in bytes, the lowest first
+	unsigned char codes[];  // 8 bytes can be read at each
+};
+
+struct run_values {                        // of a metric, one a row
+	const int64_t *plain;              // NULL: they are packed
+	const struct value_chunk **chunks; // NULL, of all or of one: all of it is VALUE_MISSING
+};
+
+static inline bool values_any(struct run_values values) // false: all are VALUE_MISSING
+{
+	return values.plain != NULL || values.chunks != NULL;
+}
+
+static inline int64_t values_at(struct run_values values, size_t row)
+{
+	if (values.plain != NULL)
+		return values.plain[row];
+	const struct value_chunk *chunk = values.chunks != NULL ? values.chunks[row / VALUE_CHUNK] : NULL;
+	if (chunk == NULL)
+		return VALUE_MISSING;
+	uint64_t at = row % VALUE_CHUNK, code;
+	memcpy(&code, chunk->codes + at * chunk->width, sizeof(code));
+	code = le64toh(code) & chunk->mask;
+	return code == chunk->missing ? VALUE_MISSING
+				      : (int64_t)((uint64_t)chunk->base + (uint64_t)chunk->slope * at + code);
+}
 
 struct run_fact { // a row of table run
 	const char *key, *value;
@@ -34,7 +70,8 @@ struct run_device { // a row of table device with its samples
 	const int64_t *seen_ns; // from and to in each segment, when there was anybody who could read it; NULL: always
 	size_t n;
 	int64_t *t_ns;                 // n of them, ascending
-	int64_t *values[DEVICE_COUNT]; // each n long, VALUE_MISSING where null
+	int64_t *values[DEVICE_COUNT]; // each n long, VALUE_MISSING where null; NULL: packed. Read with device_value
+	const struct value_chunk **packed[DEVICE_COUNT]; // NULL: there is none
 };
 
 struct run_process { // a row of table process
@@ -86,11 +123,11 @@ struct run_user_metric {
 struct run_process_samples { // table process_sample, with --per-process; ascending in time
 	size_t n;
 	int64_t *t_ns, *pid, *start_ns;
-	int64_t *values[PROCESS_COUNT];
+	int64_t *values[PROCESS_COUNT]; // and packed: as those of devices; read with process_value
+	const struct value_chunk **packed[PROCESS_COUNT];
 };
 
-/* Columns are to be read only: those without any value are one and the same, and a device that was read with each sample and
- * never else has the run's times for its own. */
+// Columns are to be read only: a device that was read with each sample and never else has the run's times for its own.
 struct run {
 	struct run_fact *facts;
 	size_t n_facts;
@@ -99,7 +136,8 @@ struct run {
 	size_t n; // samples
 	int64_t n_gone; // samples that its store no longer has: their days were pruned
 	int64_t *t_ns;
-	int64_t *values[RUN_COUNT];
+	int64_t *values[RUN_COUNT]; // and packed: as those of devices; read with run_value
+	const struct value_chunk **packed[RUN_COUNT];
 	struct run_device *devices;
 	size_t n_devices;
 	struct run_process *processes;
@@ -117,6 +155,33 @@ struct run {
 	int64_t anchor_mono_ns, anchor_wall_ns;
 	struct arena *arena; // owns all of the above
 };
+
+static inline struct run_values run_column(const struct run *run, size_t metric)
+{
+	return (struct run_values){run->values[metric], run->packed[metric]};
+}
+static inline int64_t run_value(const struct run *run, size_t metric, size_t sample)
+{
+	return values_at(run_column(run, metric), sample);
+}
+static inline struct run_values device_column(const struct run_device *device, size_t metric)
+{
+	return (struct run_values){device->values[metric], device->packed[metric]};
+}
+static inline int64_t device_value(const struct run_device *device, size_t metric, size_t row)
+{
+	return values_at(device_column(device, metric), row);
+}
+static inline struct run_values process_column(const struct run_process_samples *samples, size_t metric)
+{
+	return (struct run_values){samples->values[metric], samples->packed[metric]};
+}
+static inline int64_t process_value(const struct run_process_samples *samples, size_t metric, size_t row)
+{
+	return values_at(process_column(samples, metric), row);
+}
+// Puts all values of a loaded run into plain columns, for those who lend them to others. -ENOMEM.
+int run_unpack(struct run *run);
 
 // Reads a run file (complete, still growing, or left behind by a dead recorder). -ENOENT, -EINVAL (not a run file, or
 // damaged), -ENOTSUP (of a newer schema) with a sentence. *ret_run is released by run_finish.

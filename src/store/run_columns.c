@@ -20,9 +20,7 @@ struct sample_rows {
 	size_t n_metrics, n_read;
 	size_t metric_of[METRICS_MAX]; // of the n_read columns behind the keys
 	int64_t keys[KEYS_MAX];
-	int64_t read[METRICS_MAX], values[METRICS_MAX];
-	size_t room;          // rows that there is room for
-	const size_t *counts; // of devices
+	struct value_packer *packers; // one, or one a device
 };
 
 static const char *const key_columns[METRIC_SCOPES] = {
@@ -60,7 +58,6 @@ static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_t
 	rows->n_keys = schema_key_count(scope);
 	bool gpus = has_gpus(rows->run);
 	for (size_t i = 0; i < rows->n_metrics; i++) {
-		rows->values[i] = VALUE_MISSING;
 		if ((is_of_gpus(scope, i) && !gpus) ||
 			!rows->reader->source->has_column(rows->reader, table, metrics[i].name))
 			continue;
@@ -73,13 +70,35 @@ static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_t
 	return r;
 }
 
-static void take_values(struct sample_rows *rows, const struct cells *cells)
+static void take_keys(struct sample_rows *rows, const struct cells *cells)
 {
 	cells->ops->i64s(cells->row, 0, (size_t)rows->n_keys, rows->keys);
 	rows->keys[0] = run_clock_ns(rows->keys[0]);
-	cells->ops->i64s(cells->row, rows->n_keys, rows->n_read, rows->read);
-	for (size_t i = 0; i < rows->n_read; i++)
-		rows->values[rows->metric_of[i]] = rows->read[i];
+}
+
+// The values of row n. They lie in the packer for now.
+static int64_t *take_values(struct sample_rows *rows, const struct cells *cells, struct value_packer *packer, size_t n)
+{
+	int64_t *values = value_packer_row(packer, rows->n_read, n);
+	if (values != NULL)
+		cells->ops->i64s(cells->row, rows->n_keys, rows->n_read, values);
+	return values;
+}
+
+// Once row n - 1 is there.
+static int pack(struct sample_rows *rows, struct value_packer *packer, const struct value_chunk ***packed, size_t n)
+{
+	bool ok = n % VALUE_CHUNK != 0 || value_packer_flush(packer, rows->metric_of, packed, n);
+	return ok ? 0 : SQLITE_NOMEM;
+}
+
+// r: how the reading went.
+static int pack_rest(struct sample_rows *rows, struct value_packer *packer, const struct value_chunk ***packed,
+	size_t n, int r)
+{
+	bool ok = r != 0 || n % VALUE_CHUNK == 0 || value_packer_flush(packer, rows->metric_of, packed, n);
+	free(packer->rows);
+	return ok ? r : SQLITE_NOMEM;
 }
 
 int run_take_sum(void *data, const struct cells *cells)
@@ -105,59 +124,17 @@ static void put_keys(int64_t *const *columns, size_t at, const int64_t *keys, si
 		columns[i][at] = keys[i];
 }
 
-static int64_t *missing_values(struct arena *arena, size_t room, size_t n)
-{
-	int64_t *column = arena_alloc(arena, room, sizeof(*column));
-	for (size_t i = 0; column != NULL && i < n; i++)
-		column[i] = VALUE_MISSING;
-	return column;
-}
-
-/* Most machines tell a part of the metrics, and of a day each column is megabytes: one gets memory with its first value and is
- * NULL until then. */
-static bool put_values(struct arena *arena, int64_t **columns, size_t n_columns, size_t room, size_t at,
-	const int64_t *values)
-{
-	for (size_t i = 0; i < n_columns; i++) {
-		if (columns[i] == NULL && !value_ok(values[i]))
-			continue;
-		if (columns[i] == NULL)
-			columns[i] = missing_values(arena, room, at);
-		if (columns[i] == NULL)
-			return false;
-		columns[i][at] = values[i];
-	}
-	return true;
-}
-
-// Those that never got one share one.
-static bool share_missing(struct run_reader *reader, int64_t **columns, size_t n_columns, size_t n)
-{
-	for (size_t i = 0; i < n_columns; i++) {
-		if (columns[i] != NULL)
-			continue;
-		if (reader->missing == NULL || reader->n_missing < n) {
-			reader->missing = missing_values(reader->arena, n, n);
-			reader->n_missing = n;
-		}
-		columns[i] = reader->missing;
-		if (columns[i] == NULL)
-			return false;
-	}
-	return true;
-}
-
 static int take_sample(void *data, const struct cells *cells)
 {
 	struct sample_rows *rows = data;
 	struct run *run = rows->run;
-	if (run->n == rows->room)
+	if (run->n == rows->packers->room)
 		return 0;
-	take_values(rows, cells);
+	take_keys(rows, cells);
 	run->t_ns[run->n] = rows->keys[0];
-	return put_values(rows->reader->arena, run->values, RUN_COUNT, rows->room, run->n++, rows->values)
-		? 0
-		: SQLITE_NOMEM;
+	if (take_values(rows, cells, rows->packers, run->n++) == NULL)
+		return SQLITE_NOMEM;
+	return pack(rows, rows->packers, run->packed, run->n);
 }
 
 int run_read_samples(struct run_reader *reader, struct run *run)
@@ -168,9 +145,10 @@ int run_read_samples(struct run_reader *reader, struct run *run)
 		return r;
 	if (!new_columns(reader->arena, n, &run->t_ns, 1))
 		return SQLITE_NOMEM;
-	struct sample_rows rows = {.reader = reader, .run = run, .room = n};
+	struct value_packer packer = {.arena = reader->arena, .room = n};
+	struct sample_rows rows = {.reader = reader, .run = run, .packers = &packer};
 	r = read_samples(&rows, METRIC_RUN, take_sample);
-	return r == 0 && !share_missing(reader, run->values, RUN_COUNT, n) ? SQLITE_NOMEM : r;
+	return pack_rest(&rows, &packer, run->packed, run->n, r);
 }
 
 static struct run_device *find_device(struct run *run, int64_t id)
@@ -181,17 +159,12 @@ static struct run_device *find_device(struct run *run, int64_t id)
 	return NULL;
 }
 
-struct device_counts {
-	struct run *run;
-	size_t *counts;
-};
-
 static int take_count(void *data, const struct cells *cells)
 {
-	const struct device_counts *counts = data;
-	const struct run_device *device = find_device(counts->run, cells_i64(cells, 0));
+	const struct sample_rows *rows = data;
+	const struct run_device *device = find_device(rows->run, cells_i64(cells, 0));
 	if (device != NULL)
-		counts->counts[device - counts->run->devices] += (size_t)cells_i64(cells, 1);
+		rows->packers[device - rows->run->devices].room += (size_t)cells_i64(cells, 1);
 	return 0;
 }
 
@@ -211,50 +184,50 @@ static bool put_time(struct arena *arena, const struct run *run, struct run_devi
 	return true;
 }
 
+// Readings of a calibrated sensor.
+static void apply_gain(const struct sample_rows *rows, const struct run_device *device, int64_t *values)
+{
+	for (size_t i = 0; i < rows->n_read; i++) {
+		size_t metric = rows->metric_of[i];
+		bool is_scaled = metric == DEVICE_ENERGY || metric == DEVICE_POWER || metric == DEVICE_POWER_AVERAGE;
+		if (is_scaled && value_ok(values[i]) && llabs(values[i]) < INT64_MAX / 4)
+			values[i] = llround(device->gain * (double)values[i]);
+	}
+}
+
 static int take_device_sample(void *data, const struct cells *cells)
 {
 	struct sample_rows *rows = data;
-	take_values(rows, cells);
+	take_keys(rows, cells);
 	struct run_device *device = find_device(rows->run, rows->keys[1]);
-	size_t room = device != NULL ? rows->counts[device - rows->run->devices] : 0;
-	if (device == NULL || device->n == room)
+	struct value_packer *packer = device != NULL ? &rows->packers[device - rows->run->devices] : NULL;
+	if (device == NULL || device->n == packer->room)
 		return 0; // a row of no device is no reason to lose the others
-	struct arena *arena = rows->reader->arena;
-	if (!put_time(arena, rows->run, device, room, rows->keys[0]) ||
-		!put_values(arena, device->values, DEVICE_COUNT, room, device->n++, rows->values))
+	int64_t *values = take_values(rows, cells, packer, device->n);
+	if (values == NULL || !put_time(packer->arena, rows->run, device, packer->room, rows->keys[0]))
 		return SQLITE_NOMEM;
-	return 0;
-}
-
-// The columns without any value are shared, and stay as they are.
-static void apply_gain(struct run_device *device)
-{
-	static const enum device_metric scaled[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
-	for (size_t m = 0; !isnan(device->gain) && m < ARRAY_SIZE(scaled); m++) {
-		int64_t *values = device->values[scaled[m]];
-		for (size_t i = 0; i < device->n; i++)
-			if (value_ok(values[i]) && llabs(values[i]) < INT64_MAX / 4)
-				values[i] = llround(device->gain * (double)values[i]);
-	}
+	if (!isnan(device->gain))
+		apply_gain(rows, device, values);
+	device->n++;
+	return pack(rows, packer, device->packed, device->n);
 }
 
 int run_read_device_samples(struct run_reader *reader, struct run *run)
 {
-	size_t *counts = arena_alloc(reader->arena, run->n_devices, sizeof(*counts));
-	if (counts == NULL)
+	struct sample_rows rows = {.reader = reader,
+		.run = run,
+		.packers = arena_alloc(reader->arena, run->n_devices, sizeof(*rows.packers))};
+	if (rows.packers == NULL)
 		return SQLITE_NOMEM;
-	for (size_t i = 0; i < run->n_devices; i++)
+	for (size_t i = 0; i < run->n_devices; i++) {
 		run->devices[i].t_ns = run->t_ns;
-	struct device_counts counting = {run, counts};
-	int r = reader->source->read(reader, &reader->source->device_counts, take_count, &counting);
-	struct sample_rows rows = {.reader = reader, .run = run, .counts = counts};
+		rows.packers[i].arena = reader->arena;
+	}
+	int r = reader->source->read(reader, &reader->source->device_counts, take_count, &rows);
 	if (r == 0)
 		r = read_samples(&rows, METRIC_DEVICE, take_device_sample);
-	for (size_t i = 0; r == 0 && i < run->n_devices; i++)
-		if (!share_missing(reader, run->devices[i].values, DEVICE_COUNT, counts[i]))
-			r = SQLITE_NOMEM;
-	for (size_t i = 0; r == 0 && i < run->n_devices; i++)
-		apply_gain(&run->devices[i]);
+	for (size_t i = 0; i < run->n_devices; i++)
+		r = pack_rest(&rows, &rows.packers[i], run->devices[i].packed, run->devices[i].n, r);
 	return r;
 }
 
@@ -262,14 +235,14 @@ static int take_process_sample(void *data, const struct cells *cells)
 {
 	struct sample_rows *rows = data;
 	struct run_process_samples *samples = &rows->run->process_samples;
-	if (samples->n == rows->room)
+	if (samples->n == rows->packers->room)
 		return 0;
-	take_values(rows, cells);
+	take_keys(rows, cells);
 	int64_t *const keys_of[KEYS_MAX] = {samples->t_ns, samples->pid, samples->start_ns};
 	put_keys(keys_of, samples->n, rows->keys, KEYS_MAX);
-	bool ok = put_values(rows->reader->arena, samples->values, PROCESS_COUNT, rows->room, samples->n++,
-		rows->values);
-	return ok ? 0 : SQLITE_NOMEM;
+	if (take_values(rows, cells, rows->packers, samples->n++) == NULL)
+		return SQLITE_NOMEM;
+	return pack(rows, rows->packers, samples->packed, samples->n);
 }
 
 int run_read_process_samples(struct run_reader *reader, struct run *run)
@@ -286,7 +259,8 @@ int run_read_process_samples(struct run_reader *reader, struct run *run)
 	samples->t_ns = keys_of[0];
 	samples->pid = keys_of[1];
 	samples->start_ns = keys_of[2];
-	struct sample_rows rows = {.reader = reader, .run = run, .room = n};
+	struct value_packer packer = {.arena = reader->arena, .room = n};
+	struct sample_rows rows = {.reader = reader, .run = run, .packers = &packer};
 	r = read_samples(&rows, METRIC_PROCESS, take_process_sample);
-	return r == 0 && !share_missing(reader, samples->values, PROCESS_COUNT, n) ? SQLITE_NOMEM : r;
+	return pack_rest(&rows, &packer, samples->packed, samples->n, r);
 }

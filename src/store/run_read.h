@@ -78,8 +78,6 @@ struct run_reader {
 	// Samples of these times are read, in order.
 	const struct run_range *ranges;
 	size_t n_ranges;
-	int64_t *missing; // the column of all metrics that were never read, n_missing long
-	size_t n_missing;
 
 	// of a run file
 	sqlite3 *db;       // inside one read transaction: a writer may go on, we see one instant
@@ -101,6 +99,19 @@ int run_read_spans(struct run_reader *reader, struct run *run); // and metrics, 
 int run_read_samples(struct run_reader *reader, struct run *run);
 int run_read_device_samples(struct run_reader *reader, struct run *run); // after the devices
 int run_read_process_samples(struct run_reader *reader, struct run *run);
+
+/* Values row after row into the chunks of columns. */
+struct value_packer {
+	struct arena *arena;
+	size_t room, n_values; // rows that the columns have room for; values of a row
+	int64_t *rows;         // of the chunk that is being filled; owned
+};
+// Where the values of row n go. NULL: no memory.
+int64_t *value_packer_row(struct value_packer *packer, size_t n_values, size_t n);
+/* Packs what is there of the latest chunk, once n rows are: at the end of each chunk, and of the rows. Value i goes into
+ * packed[columns[i]], which gets memory with its first value. False: no memory. */
+bool value_packer_flush(struct value_packer *packer, const size_t *columns, const struct value_chunk ***packed,
+	size_t n);
 
 // Which samples of a run file to read, so that about one is left in every_ns: fills ranges.
 int run_thin(struct run_reader *reader, int64_t every_ns);

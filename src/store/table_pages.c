@@ -88,6 +88,8 @@ static bool take_values(const struct walk *w, const unsigned char *record, const
 		at = type < 0x80 ? at + 1 : read_varint(at, types_end, &type);
 		if (at == NULL || type == 10 || type == 11)
 			return false;
+		if (type == 0) // null: as preset
+			continue;
 		size = type < ARRAY_SIZE(sizes) ? sizes[type] : (type - 12) / 2;
 		if (size > (size_t)(end - body))
 			return false;

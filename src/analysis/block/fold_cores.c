@@ -42,7 +42,7 @@ static void list_rows(struct equations *e, const struct run *run, const struct w
 	struct fold_sweep sweep = {0};
 	uint32_t segment = UINT32_MAX;
 	for (size_t i = 0; i < windows->n; i += every) {
-		const struct window *window = &windows->at[i];
+		const struct window at = windows_at(windows, i), *window = &at;
 		if (isnan(window->target_ns) || window->end_ns <= window->begin_ns)
 			continue;
 		if (window->segment != segment)

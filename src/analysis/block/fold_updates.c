@@ -7,7 +7,7 @@
 
 double fold_target_j(const struct fold_job *job, int64_t t_ns)
 {
-	return attribution_at(&job->metering->attribution, t_ns).target_j;
+	return attribution_at(&job->used.attribution, t_ns).target_j;
 }
 
 // How much an energy changes from interval to interval, of all of it.
@@ -64,7 +64,7 @@ struct others_walk { // CPU time of other programs up to instants in ascending o
 static double others_until_s(struct others_walk *walk, int64_t t_ns)
 {
 	for (; walk->window < walk->windows->n; walk->window++) {
-		const struct window *window = &walk->windows->at[walk->window];
+		const struct window at = windows_at(walk->windows, walk->window), *window = &at;
 		double s = fmax(window->busy_ns - window->target_ns, 0) / 1e9; // NaN: 0
 		if (t_ns <= window->begin_ns)
 			return walk->before_s;

@@ -82,7 +82,7 @@ static int throttle_bands(struct band_list *list, const struct run_device *devic
 			if (slice_is_look(device, i))
 				continue;
 			int64_t from_ns = before_ns, to_ns = device->t_ns[i];
-			int64_t bits = throttle_held_back(device->values[DEVICE_THROTTLE_REASONS][i]);
+			int64_t bits = throttle_held_back(device_value(device, DEVICE_THROTTLE_REASONS, i));
 			before_ns = to_ns;
 			if (bits == 0 || to_ns - from_ns > work->hole_ns)
 				continue;
@@ -142,8 +142,9 @@ static int add_gap(struct gaps *gaps, int64_t from_ns, int64_t to_ns)
 
 static bool is_metered(const struct run_device *device, size_t row)
 {
-	return value_ok(device->values[DEVICE_ENERGY][row]) || value_ok(device->values[DEVICE_POWER][row]) ||
-		value_ok(device->values[DEVICE_POWER_AVERAGE][row]);
+	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
+		value_ok(device_value(device, DEVICE_POWER, row)) ||
+		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
 }
 
 static int64_t within(int64_t t_ns, const struct run_segment *segment)

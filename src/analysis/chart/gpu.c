@@ -32,7 +32,7 @@ static const struct device_chart {
 static bool tells(const struct run_device *device, enum device_metric metric)
 {
 	for (size_t i = 0; i < device->n; i++)
-		if (value_ok(device->values[metric][i]))
+		if (value_ok(device_value(device, metric, i)))
 			return true;
 	return false;
 }
@@ -51,7 +51,7 @@ static int add(struct chart_work *work, struct chart *chart, const struct run_de
 		return -ENOMEM;
 	return pen_gauge(work, series,
 		&(struct chart_gauge){.t_ns = device->t_ns,
-			.values = device->values[row->metric],
+			.values = device_column(device, row->metric),
 			.n = device->n,
 			.scale = 1,
 			.device = device});

@@ -60,7 +60,8 @@ void pen_end(struct chart_pen *pen); // sums become means
 /* Readings of a gauge, one after the other: each tells of the time since the one before, the last one also of the time to the end of
  * the segment. Over a hole nothing is told. */
 struct chart_gauge {
-	const int64_t *t_ns, *values;
+	const int64_t *t_ns;
+	struct run_values values;
 	size_t n;
 	double scale;
 	const struct run_device *device; // whose quick looks at counters are passed over; NULL: a run's samples

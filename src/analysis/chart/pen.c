@@ -161,14 +161,14 @@ void pen_end(struct chart_pen *pen)
 
 static bool counts(const struct chart_gauge *gauge, size_t i)
 {
-	if (value_ok(gauge->values[i]))
+	if (value_ok(values_at(gauge->values, i)))
 		return true;
 	return gauge->device == NULL || !slice_is_look(gauge->device, i); // a sample without a value is a hole
 }
 
 static double value_of(const struct chart_gauge *gauge, size_t i)
 {
-	return value_to_double(gauge->values[i], gauge->scale);
+	return value_to_double(values_at(gauge->values, i), gauge->scale);
 }
 
 struct gauge_walk {

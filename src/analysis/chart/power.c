@@ -16,7 +16,7 @@ static bool is_read(const struct run_device *device, size_t row)
 {
 	static const enum device_metric meters[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
 	for (size_t m = 0; m < ARRAY_SIZE(meters); m++)
-		if (value_ok(device->values[meters[m]][row]))
+		if (value_ok(device_value(device, meters[m], row)))
 			return true;
 	return false;
 }
@@ -106,15 +106,15 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *
 	struct curve_walk walk = {.curve = &metering->curve};
 	struct chart_meter meter = {.device = attribution->device, .curve = &metering->curve, .hole_ns = work->hole_ns};
 	for (size_t i = 0; i < windows->n; i++) {
-		const struct window *w = &windows->at[i];
-		double power_w = curve_walk_power_w(&walk, w->segment, w->begin_ns, w->end_ns);
-		if (isnan(power_w) || !meter_knows(&meter, w->segment, w->begin_ns, w->end_ns, power_w))
+		struct window w = windows_at(windows, i);
+		double power_w = curve_walk_power_w(&walk, w.segment, w.begin_ns, w.end_ns);
+		if (isnan(power_w) || !meter_knows(&meter, w.segment, w.begin_ns, w.end_ns, power_w))
 			continue;
-		pen_touch(pen, w->begin_ns, w->end_ns, power_w);
+		pen_touch(pen, w.begin_ns, w.end_ns, power_w);
 		if (!in_total)
 			continue;
 		add(&p->whole_w[i], power_w);
-		add(&p->target_w[i], power_w * attribution->shares[i].target);
+		add(&p->target_w[i], power_w * attribution->rows[i].shares.target);
 	}
 }
 
@@ -147,23 +147,24 @@ static void fill_updates(const struct curve *curve, struct chart_pen *pen)
 // The trapezoid rule has each reading in the stretches on both sides of it.
 static void fill_readings(const struct chart_work *work, const struct run_device *device, struct chart_pen *pen)
 {
-	const int64_t *power_mw = device->values[DEVICE_POWER];
+	struct run_values power_mw = device_column(device, DEVICE_POWER);
 	size_t i = 0;
-	while (i < device->n && !value_ok(power_mw[i]))
+	while (i < device->n && !value_ok(values_at(power_mw, i)))
 		i++;
 	if (i == device->n)
-		power_mw = device->values[DEVICE_POWER_AVERAGE];
+		power_mw = device_column(device, DEVICE_POWER_AVERAGE);
 	int64_t before_ns = INT64_MIN, at_ns = INT64_MIN;
 	double w = (double)NAN;
 	for (i = 0; i < device->n; i++) {
-		if (!value_ok(power_mw[i]))
+		int64_t mw = values_at(power_mw, i);
+		if (!value_ok(mw))
 			continue;
 		int64_t now_ns = device->t_ns[i];
 		bool apart = at_ns == INT64_MIN || now_ns - at_ns > work->hole_ns;
 		pen_touch(pen, before_ns, apart ? at_ns : now_ns, w);
 		before_ns = apart ? now_ns : at_ns;
 		at_ns = now_ns;
-		w = (double)power_mw[i] / 1e3;
+		w = (double)mw / 1e3;
 	}
 	if (!isnan(w))
 		pen_touch(pen, before_ns, at_ns <= INT64_MAX - work->hole_ns ? at_ns + work->hole_ns : at_ns, w);
@@ -208,9 +209,9 @@ static int fill_sums(struct power_work *p)
 	if (pen_begin(&whole, work, p->whole) < 0 || pen_begin(&target, work, p->target) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows->n; i++) {
-		const struct window *w = &windows->at[i];
-		pen_touch(&whole, w->begin_ns, w->end_ns, p->whole_w[i]);
-		pen_touch(&target, w->begin_ns, w->end_ns, p->target_w[i]);
+		struct window w = windows_at(windows, i);
+		pen_touch(&whole, w.begin_ns, w.end_ns, p->whole_w[i]);
+		pen_touch(&target, w.begin_ns, w.end_ns, p->target_w[i]);
 	}
 	return 0;
 }
@@ -276,8 +277,8 @@ static int add_limits(struct chart_work *work, struct chart *chart)
 										      : NULL;
 		if (series == NULL ||
 			pen_gauge(work, series,
-				&(struct chart_gauge){device->t_ns, device->values[DEVICE_POWER_CAP], device->n, 1e-3,
-					device}) < 0)
+				&(struct chart_gauge){device->t_ns, device_column(device, DEVICE_POWER_CAP), device->n,
+					1e-3, device}) < 0)
 			return -ENOMEM;
 	}
 	return 0;

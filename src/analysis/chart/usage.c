@@ -40,8 +40,8 @@ static int fill_cpu(struct chart_work *work, struct chart_series *series, enum c
 	if (pen_begin(&pen, work, series) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows->n; i++) {
-		const struct window *window = &windows->at[i];
-		pen_hold(&pen, window->from_ns, window->to_ns, cores_of(window, which, cores));
+		struct window window = windows_at(windows, i);
+		pen_hold(&pen, window.from_ns, window.to_ns, cores_of(&window, which, cores));
 	}
 	pen_end(&pen);
 	return 0;
@@ -74,7 +74,7 @@ static int64_t *both(const struct chart_work *work, enum run_metric main, enum r
 	const struct run *run = work->run;
 	int64_t *sum = arena_alloc(work->scratch, run->n, sizeof(*sum));
 	for (size_t i = 0; sum != NULL && i < run->n; i++) {
-		int64_t a = run->values[main][i], b = run->values[descendants][i];
+		int64_t a = run_value(run, main, i), b = run_value(run, descendants, i);
 		sum[i] = value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
 	}
 	return sum;
@@ -104,10 +104,10 @@ static int64_t *fresh_pss(const struct chart_work *work)
 }
 
 static int add_gauge(struct chart_work *work, struct chart *chart, const struct chart_series *like,
-	const int64_t *values)
+	struct run_values values)
 {
 	const struct run *run = work->run;
-	struct chart_series *series = values != NULL ? chart_add(work, chart, like) : NULL;
+	struct chart_series *series = chart_add(work, chart, like);
 	if (series == NULL)
 		return -ENOMEM;
 	return pen_gauge(work, series,
@@ -129,10 +129,11 @@ int chart_memory(struct chart_work *work)
 		.unit = "bytes",
 		.look = CHART_LINES,
 		.ceiling = run_fact_double(work->run, FACT_MEMORY_TOTAL)};
-	if (!chart_begin(work, &chart, 3) ||
-		add_gauge(work, &chart, &machine, work->run->values[RUN_SYSTEM_MEMORY]) < 0 ||
-		add_gauge(work, &chart, &target, both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS)) < 0 ||
-		add_gauge(work, &chart, &pss, fresh_pss(work)) < 0)
+	struct run_values rss = {.plain = both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS)},
+			  fresh = {.plain = fresh_pss(work)};
+	if (rss.plain == NULL || fresh.plain == NULL || !chart_begin(work, &chart, 3) ||
+		add_gauge(work, &chart, &machine, run_column(work->run, RUN_SYSTEM_MEMORY)) < 0 ||
+		add_gauge(work, &chart, &target, rss) < 0 || add_gauge(work, &chart, &pss, fresh) < 0)
 		return -ENOMEM;
 	return chart_end(work, &chart);
 }
@@ -145,7 +146,7 @@ int chart_processes(struct chart_work *work)
 		.unit = "processes",
 		.look = CHART_LINES,
 		.ceiling = (double)NAN};
-	if (!chart_begin(work, &chart, 1) || add_gauge(work, &chart, &target, work->run->values[RUN_PROCESSES]) < 0)
+	if (!chart_begin(work, &chart, 1) || add_gauge(work, &chart, &target, run_column(work->run, RUN_PROCESSES)) < 0)
 		return -ENOMEM;
 	return chart_end(work, &chart);
 }

@@ -23,21 +23,21 @@ static const struct {
 	[METHOD_NONE] = {"none", 0},
 };
 
-static const double tick_s = 0.01;       // of the kernel's account of CPU time
-static const double bound_margin = 1.05; // windows and energy are cut at instants that are known to a millisecond or so
-
-typedef struct shares (*divide)(const struct attribution *, const struct window *);
-
-static divide divide_for(enum domain_kind kind)
+static bool is_of_gpu(const struct attribution *a)
 {
-	if (kind == DOMAIN_DRAM)
-		return shares_memory;
-	return kind == DOMAIN_GPU || kind == DOMAIN_GPU_MEMORY ? shares_gpu : shares_cpu;
+	return a->device->kind == DOMAIN_GPU || a->device->kind == DOMAIN_GPU_MEMORY;
 }
 
 bool attribution_by_cpu(const struct attribution *a)
 {
-	return divide_for(a->device->kind) == shares_cpu;
+	return a->device->kind != DOMAIN_DRAM && !is_of_gpu(a);
+}
+
+static struct shares divide(const struct attribution *a, const struct window *window, struct memory_walk *memory)
+{
+	if (a->device->kind == DOMAIN_DRAM)
+		return shares_memory(a, window, memory);
+	return is_of_gpu(a) ? shares_gpu(a, window) : shares_cpu(a, window);
 }
 
 // Idle power goes first; what is left is divided as before.
@@ -88,56 +88,62 @@ static enum method main_method(const double joules[METHODS])
 	return best == METHOD_NONE && joules[METHOD_IDLE] > 0 ? METHOD_IDLE : best;
 }
 
-static int allocate(struct attribution *a, struct arena *arena)
+static struct attribution_row next_row(const struct attribution *a, const struct window *window,
+	struct attribution_pass *pass)
 {
-	size_t n = a->windows->n;
-	a->shares = arena_alloc(arena, n, sizeof(*a->shares));
-	a->target_before_j = arena_alloc(arena, n, sizeof(double));
-	a->doubt_before_j = arena_alloc(arena, n, sizeof(double));
-	a->before_j = arena_alloc(arena, n, sizeof(double));
-	bool all = a->shares != NULL && a->target_before_j != NULL && a->doubt_before_j != NULL && a->before_j != NULL;
-	return all ? 0 : -ENOMEM;
+	struct attribution_row row = {.shares = divide(a, window, &pass->memory),
+		.before_j = curve_walk_to(&pass->curve, window->segment, window->from_ns),
+		.target_before_j = pass->target_j,
+		.doubt_before_j = pass->doubt_j};
+	take_off_idle(a, window, &row.shares);
+	row.doubt = doubt_of(a, window, &row.shares);
+	pass->energy_j = curve_walk_to(&pass->curve, window->segment, window->to_ns) - row.before_j;
+	pass->target_j += row.shares.target * pass->energy_j;
+	pass->doubt_j += row.doubt * pass->energy_j;
+	return row;
 }
 
-int attribute(struct attribution *a, struct arena *arena, struct ledger *ret_ledger, enum method *ret_method)
+void attribute(struct attribution *a, struct ledger *ret_ledger, enum method *ret_method)
 {
-	divide divide_by = divide_for(a->device->kind);
 	struct ledger ledger = {0};
-	struct curve_walk walk = {.curve = a->curve};
-	double joules[METHODS] = {0}, doubt_j = 0;
-	if (allocate(a, arena) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < a->windows->n; i++)
-		a->shares[i] = divide_by(a, &a->windows->at[i]);
+	struct attribution_pass pass = {.curve.curve = a->curve};
+	double joules[METHODS] = {0};
 	baseline_make(a);
 	for (size_t i = 0; i < a->windows->n; i++) {
-		const struct window *window = &a->windows->at[i];
-		take_off_idle(a, window, &a->shares[i]);
-		a->before_j[i] = curve_walk_to(&walk, window->segment, window->from_ns);
-		a->target_before_j[i] = ledger.target_j;
-		a->doubt_before_j[i] = doubt_j;
-		double energy_j = curve_walk_to(&walk, window->segment, window->to_ns) - a->before_j[i];
-		joules[a->shares[i].method] += energy_j;
-		doubt_j += doubt_of(a, window, &a->shares[i]) * energy_j;
-		divide_window(&ledger, &a->shares[i], energy_j);
+		struct window window = windows_at(a->windows, i);
+		struct attribution_row row = next_row(a, &window, &pass);
+		joules[row.shares.method] += pass.energy_j;
+		divide_window(&ledger, &row.shares, pass.energy_j);
 	}
-	a->doubt_j = doubt_j;
-	a->target_j = ledger.target_j;
+	a->doubt_j = pass.doubt_j;
+	a->target_j = pass.target_j;
 	// Idle power that is not known lies in the rows of those who computed meanwhile.
 	if (isnan(a->idle_w) && !(ledger.idle_j > 0))
 		ledger.idle_j = (double)NAN;
 	*ret_ledger = ledger;
 	*ret_method = main_method(joules);
+}
+
+int attribution_keep_rows(struct attribution *a, struct arena *arena)
+{
+	struct attribution_pass pass = {.curve.curve = a->curve};
+	struct attribution_row *rows = arena_alloc(arena, a->windows->n, sizeof(*rows));
+	if (rows == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->windows->n; i++) {
+		struct window window = windows_at(a->windows, i);
+		rows[i] = next_row(a, &window, &pass);
+	}
+	a->rows = rows;
 	return 0;
 }
 
-static struct part part_at(const struct attribution *a, size_t window, double now_j)
+static struct part part_at(const struct attribution_row *row, double now_j)
 {
-	double since_j = now_j - a->before_j[window];
+	double since_j = now_j - row->before_j;
 	return (struct part){
-		.target_j = a->target_before_j[window] + a->shares[window].target * since_j,
-		.doubt_j = a->doubt_before_j[window] +
-			doubt_of(a, &a->windows->at[window], &a->shares[window]) * since_j,
+		.target_j = row->target_before_j + row->shares.target * since_j,
+		.doubt_j = row->doubt_before_j + row->doubt * since_j,
 	};
 }
 
@@ -148,90 +154,113 @@ static double energy_at(const struct attribution *a, const struct window *window
 
 struct part attribution_at(const struct attribution *a, int64_t t_ns)
 {
-	const struct window *window = windows_find(a->windows, t_ns);
-	return part_at(a, (size_t)(window - a->windows->at), energy_at(a, window, t_ns));
+	size_t i = windows_find(a->windows, t_ns);
+	struct window window = windows_at(a->windows, i);
+	return part_at(&a->rows[i], energy_at(a, &window, t_ns));
 }
 
 int attribution_used_make(const struct attribution *a, struct arena *arena, struct attribution_used *ret_used)
 {
 	struct curve_walk walk = {.curve = a->curve};
-	double *before_j = arena_alloc(arena, a->windows->n, sizeof(*before_j)), used_j = 0;
-	if (before_j == NULL)
+	struct attribution_used used = {*a, arena_alloc(arena, a->windows->n, sizeof(double))};
+	double used_j = 0;
+	if (used.before_j == NULL || attribution_keep_rows(&used.attribution, arena) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->windows->n; i++) {
-		const struct window *window = &a->windows->at[i];
-		before_j[i] = used_j;
-		used_j += (1 - a->shares[i].idle) *
-			(curve_walk_to(&walk, window->segment, window->to_ns) - a->before_j[i]);
+		struct window window = windows_at(a->windows, i);
+		const struct attribution_row *row = &used.attribution.rows[i];
+		used.before_j[i] = used_j;
+		used_j += (1 - row->shares.idle) * (curve_walk_to(&walk, window.segment, window.to_ns) - row->before_j);
 	}
-	*ret_used = (struct attribution_used){a, before_j};
+	*ret_used = used;
 	return 0;
 }
 
 double attribution_used_j(const struct attribution_used *used, int64_t t_ns)
 {
-	const struct attribution *a = used->attribution;
-	const struct window *window = windows_find(a->windows, t_ns);
-	size_t i = (size_t)(window - a->windows->at);
-	return used->before_j[i] + (1 - a->shares[i].idle) * (energy_at(a, window, t_ns) - a->before_j[i]);
+	const struct attribution *a = &used->attribution;
+	size_t i = windows_find(a->windows, t_ns);
+	struct window window = windows_at(a->windows, i);
+	return used->before_j[i] + (1 - a->rows[i].shares.idle) * (energy_at(a, &window, t_ns) - a->rows[i].before_j);
+}
+
+static const double tick_s = 0.01;       // of the kernel's account of CPU time
+static const double bound_margin = 1.05; // windows and energy are cut at instants that are known to a millisecond or so
+
+/* A window tells how long the target computed in it, to about a tick, not when. In a part of it that was at least what does not fit into
+ * the rest, and at most what fits into the part. With nobody beside it the energy is the target's whenever it computed. */
+static struct window_uneven uneven_of(const struct attribution_walk *walk)
+{
+	const struct window *window = &walk->window;
+	double length_s = (double)(window->end_ns - window->begin_ns) / 1e9, cpu_s = window->target_ns / 1e9;
+	double others = (window->busy_ns - window->target_ns) / 1e9 / length_s;
+	struct window_uneven uneven = {.length_s = length_s};
+	if (walk->row.shares.method != METHOD_CPU_TIME || !(cpu_s > 0) || !(others > 0))
+		return uneven; // nothing to divide
+	double most = walk->attribution->windows->most_cores, cores = fmin(cpu_s / length_s, most);
+	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // who has all there is has it always
+	double target_j = walk->pass.target_j - walk->row.target_before_j;
+	uneven.fits = most / fmax(cores - slack, slack);
+	uneven.beside_j = target_j * fmin(others / (2 * share_hardly), 1);
+	uneven.tick = tick_s / cpu_s;
+	return uneven;
+}
+
+static void add_uneven(const struct window_uneven *u, double part_s, struct edge_doubt *doubt)
+{
+	double part = part_s / u->length_s;
+	if (!(u->fits > 0) || !(part > 0 && part < 1))
+		return; // nothing divided
+	double least_part = fmax(0, 1 - (1 - part) * u->fits), most_part = fmin(1, part * u->fits);
+	double tick_j = fmin(u->tick, fmin(part, 1 - part)) * u->beside_j;
+	doubt->linear_j += bound_margin * fmax(most_part - part, part - least_part) * u->beside_j;
+	doubt->variance_j2 += tick_j * tick_j / 3;
+}
+
+struct edge_doubt attribution_uneven(const struct attribution_point *from, const struct attribution_point *to)
+{
+	struct edge_doubt doubt = {0};
+	if (from->window == to->window) {
+		add_uneven(&from->uneven, to->since_s - from->since_s, &doubt);
+		return doubt;
+	}
+	add_uneven(&from->uneven, from->uneven.length_s - from->since_s, &doubt);
+	add_uneven(&to->uneven, to->since_s, &doubt);
+	return doubt;
+}
+
+static void take_window(struct attribution_walk *walk, size_t index)
+{
+	walk->index = index;
+	walk->window = windows_at(walk->attribution->windows, index);
+	walk->row = next_row(walk->attribution, &walk->window, &walk->pass);
+	walk->uneven = uneven_of(walk);
 }
 
 struct attribution_walk attribution_walk_begin(const struct attribution *a)
 {
-	return (struct attribution_walk){.attribution = a, .curve = {.curve = a->curve}, .edge = {.curve = a->curve}};
+	struct attribution_walk walk = {.attribution = a,
+		.pass.curve.curve = a->curve,
+		.curve.curve = a->curve,
+		.edge.curve = a->curve};
+	if (a->windows->n > 0)
+		take_window(&walk, 0);
+	return walk;
 }
 
 void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point)
 {
-	const struct attribution *a = walk->attribution;
-	const struct windows *windows = a->windows;
-	while (walk->window + 1 < windows->n && windows->at[walk->window + 1].from_ns <= t_ns)
-		walk->window++;
-	const struct window *window = &windows->at[walk->window];
+	const struct window *window = &walk->window;
+	while (walk->index + 1 < walk->attribution->windows->n && window->to_ns <= t_ns)
+		take_window(walk, walk->index + 1);
 	double now_j = curve_walk_to(&walk->curve, window->segment, t_ns < window->to_ns ? t_ns : window->to_ns);
-	ret_point->part = part_at(a, walk->window, now_j);
-	ret_point->share = a->shares[walk->window].target;
-	ret_point->window = walk->window;
-	int64_t within_ns = t_ns < window->end_ns ? t_ns : window->end_ns; // the outer ones speak for all before and after
+	ret_point->part = part_at(&walk->row, now_j);
+	ret_point->share = walk->row.shares.target;
+	ret_point->window = walk->index;
+	ret_point->uneven = walk->uneven;
+	int64_t within_ns = t_ns < window->end_ns ? t_ns
+						  : window->end_ns; // the outer ones speak for all before and after
 	ret_point->since_s = within_ns > window->begin_ns ? (double)(within_ns - window->begin_ns) / 1e9 : 0;
-}
-
-static double window_s(const struct window *window)
-{
-	return (double)(window->end_ns - window->begin_ns) / 1e9;
-}
-
-/* A window tells how long the target computed in it, to about a tick, not when. In a part of it that was at least what does not fit into
- * the rest, and at most what fits into the part. With nobody beside it the energy is the target's whenever it computed. */
-static void add_uneven(const struct attribution *a, size_t index, double part_s, struct edge_doubt *doubt)
-{
-	const struct window *window = &a->windows->at[index];
-	double length_s = window_s(window), cpu_s = window->target_ns / 1e9, part = part_s / length_s;
-	double others = (window->busy_ns - window->target_ns) / 1e9 / length_s;
-	if (a->shares[index].method != METHOD_CPU_TIME || !(cpu_s > 0) || !(others > 0) || !(part > 0 && part < 1))
-		return; // nothing to divide, or nothing divided
-	double most = a->windows->most_cores, cores = fmin(cpu_s / length_s, most);
-	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // who has all there is has it always
-	double fits = most / fmax(cores - slack, slack);
-	double least_part = fmax(0, 1 - (1 - part) * fits), most_part = fmin(1, part * fits);
-	double end_j = index + 1 < a->windows->n ? a->target_before_j[index + 1] : a->target_j;
-	double beside_j = (end_j - a->target_before_j[index]) * fmin(others / (2 * share_hardly), 1);
-	double tick_j = fmin(tick_s / cpu_s, fmin(part, 1 - part)) * beside_j;
-	doubt->linear_j += bound_margin * fmax(most_part - part, part - least_part) * beside_j;
-	doubt->variance_j2 += tick_j * tick_j / 3;
-}
-
-struct edge_doubt attribution_uneven(const struct attribution *a, const struct attribution_point *from,
-	const struct attribution_point *to)
-{
-	struct edge_doubt doubt = {0};
-	if (from->window == to->window) {
-		add_uneven(a, from->window, to->since_s - from->since_s, &doubt);
-		return doubt;
-	}
-	add_uneven(a, from->window, window_s(&a->windows->at[from->window]) - from->since_s, &doubt);
-	add_uneven(a, to->window, to->since_s, &doubt);
-	return doubt;
 }
 
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point)

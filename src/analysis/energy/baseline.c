@@ -14,11 +14,10 @@ static double measured_power_w(const struct attribution *a, const struct window 
 	return curve_power_w(a->curve, window->segment, window->begin_ns, window->end_ns);
 }
 
-static bool is_quiet(const struct attribution *a, size_t i)
+static bool is_quiet(const struct attribution *a, const struct window *window)
 {
-	const struct window *window = &a->windows->at[i];
 	if (a->device->kind == DOMAIN_GPU || a->device->kind == DOMAIN_GPU_MEMORY)
-		return a->shares[i].method == METHOD_IDLE;
+		return shares_gpu(a, window).method == METHOD_IDLE;
 	return window->busy_ns / (window->busy_ns + window->idle_ns) < busy_share_max;
 }
 
@@ -26,9 +25,10 @@ static double lowest_quiet_power_w(const struct attribution *a)
 {
 	double lowest_w = (double)NAN;
 	for (size_t i = 0; i < a->windows->n; i++) {
-		if (!is_quiet(a, i))
+		struct window window = windows_at(a->windows, i);
+		if (!is_quiet(a, &window))
 			continue;
-		double power_w = measured_power_w(a, &a->windows->at[i]);
+		double power_w = measured_power_w(a, &window);
 		if (power_w > 0 && !(power_w >= lowest_w))
 			lowest_w = power_w;
 	}

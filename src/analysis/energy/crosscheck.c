@@ -19,11 +19,13 @@ static bool says_enough(const struct findings *findings, const struct curve *pow
 	return power->n >= READINGS_MIN && findings->duration_s >= averages_min * power->average_s;
 }
 
-static int check(const struct findings *findings, struct domain_finding *domain, struct arena *arena)
+static int check(const struct findings *findings, struct domain_finding *domain, const struct curve *counter,
+	struct arena *arena)
 {
 	const struct run *run = findings->run;
 	struct curve power;
-	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), arena, &power) < 0)
+	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), &counter->updates, arena,
+		    &power) < 0)
 		return -ENOMEM;
 	if (!power.known || !(findings->duration_s > power.hole_s))
 		return 0;
@@ -45,7 +47,7 @@ int crosscheck(const struct findings *findings, struct domain_finding *domain, c
 	if (counter->from_power)
 		return 0;
 	struct arena *arena = arena_new(); // of its own: the second curve is needed no longer
-	int r = arena != NULL ? check(findings, domain, arena) : -ENOMEM;
+	int r = arena != NULL ? check(findings, domain, counter, arena) : -ENOMEM;
 	arena_free(arena);
 	return r;
 }

@@ -23,9 +23,9 @@ static int64_t count_events(const struct run *run, enum event_kind kind, const c
 static double around_s2(const struct run_device *device, const struct curve *curve, int64_t t_ns)
 {
 	size_t after = slice_lower_bound(device->t_ns, device->n, t_ns), before = after;
-	while (after < device->n && !value_ok(device->values[DEVICE_ENERGY][after]))
+	while (after < device->n && !value_ok(device_value(device, DEVICE_ENERGY, after)))
 		after++;
-	while (before > 0 && !value_ok(device->values[DEVICE_ENERGY][before - 1]))
+	while (before > 0 && !value_ok(device_value(device, DEVICE_ENERGY, before - 1)))
 		before--;
 	if (before == 0 || after == device->n)
 		return 0;
@@ -67,8 +67,8 @@ static double largest_window_power_w(const struct curve *curve, const struct win
 	double max_w = (double)NAN;
 	struct curve_walk walk = {.curve = curve};
 	for (size_t i = 0; i < windows->n; i++) {
-		const struct window *w = &windows->at[i];
-		double power_w = curve_walk_power_w(&walk, w->segment, w->begin_ns, w->end_ns);
+		struct window w = windows_at(windows, i);
+		double power_w = curve_walk_power_w(&walk, w.segment, w.begin_ns, w.end_ns);
 		if (power_w > max_w || isnan(max_w))
 			max_w = power_w;
 	}
@@ -124,7 +124,7 @@ static struct domain_finding describe(const struct run *run, const struct run_de
 		.integrated_error_j = none,
 		.stalled_s = curve->stalled_s,
 		.unseen = curve->unseen_s > 0 && !curve->from_power,
-#define DEVICE_MAX(id, member, ...) .member = stats_max(device->values[DEVICE_##id], device->n),
+#define DEVICE_MAX(id, member, ...) .member = stats_max(device_column(device, DEVICE_##id), device->n),
 #include "metric/metrics.def"
 		.idle_w = device->idle_w > 0 ? device->idle_w : none,
 		.wraps = count_events(run, EVENT_KIND_WRAP, device->name),
@@ -139,14 +139,12 @@ static double mean_power_w(const struct findings *findings, const struct curve *
 	return metered_s > 1e-9 * findings->duration_s ? energy_j / metered_s : (double)NAN;
 }
 
-static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering,
-	struct arena *arena)
+static int measure(struct findings *findings, struct domain_finding *domain, struct metering_domain *metering)
 {
 	struct attribution *attribution = &metering->attribution;
 	const struct curve *curve = attribution->curve;
 	enum method method;
-	if (attribute(attribution, arena, &domain->ledger, &method) < 0)
-		return -ENOMEM;
+	attribute(attribution, &domain->ledger, &method);
 	domain->attribution = attribution_text(attribution, method, findings->arena);
 	domain->energy_j = curve_total_j(curve);
 	domain->mean_w = mean_power_w(findings, curve, domain->energy_j);
@@ -247,7 +245,7 @@ static int make_domain(struct findings *findings, const struct run_device *devic
 	metering->attribution.user = user_of(run, device);
 	metering->attribution.curve = &metering->curve;
 	*domain = describe(run, device, &metering->curve);
-	return metering->curve.known ? measure(findings, domain, metering, arena) : 0;
+	return metering->curve.known ? measure(findings, domain, metering) : 0;
 }
 
 static int make_all(struct findings *findings, const struct attribution *like, struct metering *metering,
@@ -261,7 +259,6 @@ static int make_all(struct findings *findings, const struct attribution *like, s
 		domain->attribution = *like;
 		if (make_domain(findings, devices[i], domain, &findings->domains[i], arena) < 0)
 			return -ENOMEM;
-		domain->attribution.memory = NULL; // is needed no longer
 	}
 	return 0;
 }
@@ -270,13 +267,9 @@ static int divide_all(struct findings *findings, const struct windows *windows, 
 	struct arena *arena, struct arena *scratch)
 {
 	const struct run *run = findings->run;
-	struct memory_use memory;
-	if (memory_use_make(run, scratch, &memory) < 0)
-		return -ENOMEM;
 	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
 	const struct attribution like = {.run = run,
 		.windows = windows,
-		.memory = &memory,
 		.active = attribution != NULL && strcmp(attribution, "active") == 0};
 	return make_all(findings, &like, metering, arena, scratch);
 }

@@ -70,8 +70,9 @@ static void measure_cpu(struct cpu_walk *walk, int64_t t_ns, struct moment *mome
 {
 	const struct windows *windows = walk->windows;
 	double ns = walk->before_ns, unknown_ns = walk->unknown_before_ns;
-	for (; walk->window < windows->n; walk->window++) {
-		const struct window *w = &windows->at[walk->window];
+	for (const struct window *w = &walk->window; walk->index < windows->n; walk->index++) {
+		if (walk->taken == walk->index)
+			walk->window = windows_at(windows, walk->taken++);
 		double part = t_ns <= w->begin_ns ? 0 : 1, length_ns = (double)(w->end_ns - w->begin_ns);
 		if (part > 0 && t_ns < w->end_ns)
 			part = (double)(t_ns - w->begin_ns) / length_ns;
@@ -131,7 +132,7 @@ static void doubt_since(struct moments *moments, uint32_t since)
 		const struct attribution_point *from = moments_point(moments, since, d),
 					       *to = moments_point(moments, moments->now, d);
 		moments->doubts[d].edge = edge_walked(&walk->edge, &from->edge, &to->edge);
-		moments->doubts[d].uneven = attribution_uneven(walk->attribution, from, to);
+		moments->doubts[d].uneven = attribution_uneven(from, to);
 	}
 	moments->doubted = since;
 }

@@ -23,7 +23,8 @@ struct moments {
 	bool any_energy;                // of a domain in the total
 	struct cpu_walk {
 		const struct windows *windows;
-		size_t window;
+		size_t index, taken; // of the window; how many were looked at
+		struct window window;
 		double before_ns, unknown_before_ns;
 	} cpu;
 	struct moment *at;                // n of them; owned

@@ -8,9 +8,9 @@ static double mean_in(const struct run_device *device, struct slice samples, enu
 	double sum = 0;
 	size_t n = 0;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		if (!value_ok(device->values[metric][i]))
+		if (!value_ok(device_value(device, metric, i)))
 			continue;
-		sum += (double)device->values[metric][i];
+		sum += (double)device_value(device, metric, i);
 		n++;
 	}
 	return n > 0 ? sum / (double)n : (double)NAN;

@@ -14,7 +14,7 @@ static size_t add_instant(struct timeline *timeline, size_t n, size_t begin, int
 	return n + 1;
 }
 
-// A segment's windows begin at windows->at[*window]; returns the grid's length.
+// A segment's windows begin at windows->rows[*window]; returns the grid's length.
 static size_t add_segment(struct timeline *timeline, size_t segment, size_t *window, size_t n)
 {
 	const struct run_segment *s = &timeline->run->segments[segment];
@@ -23,9 +23,11 @@ static size_t add_segment(struct timeline *timeline, size_t segment, size_t *win
 	bool lasts = s->end_ns > s->start_ns;
 	if (lasts)
 		n = add_instant(timeline, n, begin, s->start_ns);
-	for (; *window < windows->n && windows->at[*window].segment == segment; ++*window)
-		if (lasts && windows->at[*window].end_ns < s->end_ns)
-			n = add_instant(timeline, n, begin, windows->at[*window].end_ns);
+	for (; *window < windows->n && windows->rows[*window].segment == segment; ++*window) {
+		int64_t end_ns = windows_at(windows, *window).end_ns;
+		if (lasts && end_ns < s->end_ns)
+			n = add_instant(timeline, n, begin, end_ns);
+	}
 	if (lasts)
 		n = add_instant(timeline, n, begin, s->end_ns);
 	timeline->stretches[segment] = (struct slice){begin, n};
@@ -45,6 +47,19 @@ static int make_grid(struct timeline *t, struct arena *arena)
 	return 0;
 }
 
+static int keep_rows(struct timeline *t, const struct metering *metering, struct arena *arena)
+{
+	size_t n = t->findings.n_domains;
+	t->metering.domains = arena_alloc(arena, n, sizeof(*t->metering.domains));
+	for (size_t d = 0; t->metering.domains != NULL && d < n; d++) {
+		struct metering_domain *domain = &t->metering.domains[d];
+		*domain = metering->domains[d];
+		if (domain->curve.known && attribution_keep_rows(&domain->attribution, arena) < 0)
+			return -ENOMEM;
+	}
+	return t->metering.domains != NULL ? 0 : -ENOMEM;
+}
+
 int timeline_make(const struct run *run, struct arena *arena, struct timeline *ret_timeline)
 {
 	struct timeline *t = ret_timeline;
@@ -53,7 +68,8 @@ int timeline_make(const struct run *run, struct arena *arena, struct timeline *r
 	if (windows_make(run, arena, &t->windows) < 0)
 		return -ENOMEM;
 	// The findings point at windows, which therefore stay where they are.
-	if (domains_make(&t->findings, &t->windows, arena, &t->metering) < 0)
+	struct metering metering;
+	if (domains_make(&t->findings, &t->windows, arena, &metering) < 0 || keep_rows(t, &metering, arena) < 0)
 		return -ENOMEM;
 	return make_grid(t, arena);
 }
@@ -66,6 +82,8 @@ int timeline_of(const struct findings *findings, struct arena *arena, struct tim
 		.findings = *findings,
 		.metering = *findings->metering,
 		.windows = *findings->windows};
+	if (keep_rows(ret_timeline, findings->metering, arena) < 0)
+		return -ENOMEM;
 	return make_grid(ret_timeline, arena);
 }
 
@@ -101,7 +119,7 @@ static bool has_reading(const struct run_device *device, struct slice rows)
 	static const enum device_metric meters[] = {DEVICE_ENERGY, DEVICE_POWER, DEVICE_POWER_AVERAGE};
 	for (size_t i = rows.begin; i < rows.end; i++)
 		for (size_t m = 0; m < ARRAY_SIZE(meters); m++)
-			if (value_ok(device->values[meters[m]][i]))
+			if (value_ok(device_value(device, meters[m], i)))
 				return true;
 	return false;
 }

@@ -1,25 +1,25 @@
 #include "analysis/energy/attribute.h"
 
-#include "energy/slice.h"
-#include "base/search.h"
 #include "base/util.h"
+#include "energy/slice.h"
 
 #include <errno.h>
+#include <string.h>
 
 // The counters that a division of CPU time needs; a sample that lacks one of them ends no window.
 static bool has_cpu(const struct run *run, size_t sample)
 {
 	static const enum run_metric needed[] = {RUN_SYSTEM_BUSY, RUN_MAIN_CPU, RUN_DESCENDANTS_CPU, RUN_SELF_CPU};
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-		if (!value_ok(run->values[needed[i]][sample]))
+		if (!value_ok(run_value(run, needed[i], sample)))
 			return false;
 	return true;
 }
 
 // Growth of a counter over a window. What went down (a target's process whose time got lost) counts as no growth.
-static double growth(const struct run *run, enum run_metric metric, const struct window *window)
+static double growth(const struct run *run, enum run_metric metric, const struct kept_window *row)
 {
-	int64_t before = run->values[metric][window->first], after = run->values[metric][window->last];
+	int64_t before = run_value(run, metric, row->first), after = run_value(run, metric, row->last);
 	if (!value_ok(before) || !value_ok(after))
 		return (double)NAN;
 	return after > before ? (double)after - (double)before : 0;
@@ -35,36 +35,53 @@ static double busy_ns(double counted_ns, double ours_ns, double *carry_ns)
 	return ours_ns > settled_ns ? ours_ns : settled_ns;
 }
 
-static void measure(const struct run *run, struct window *window, double *carry_ns)
+/* ---- rows ---- */
+
+static bool keep_ns(struct windows *windows, struct arena *arena, double ns, uint32_t *ret_low, uint8_t *ret_high)
 {
-	window->begin_ns = run->t_ns[window->first];
-	window->end_ns = run->t_ns[window->last];
-	window->target_ns = growth(run, RUN_MAIN_CPU, window) + growth(run, RUN_DESCENDANTS_CPU, window);
-	window->wattle_ns = growth(run, RUN_SELF_CPU, window);
-	window->idle_ns = growth(run, RUN_SYSTEM_IDLE, window);
-	window->busy_ns = busy_ns(growth(run, RUN_SYSTEM_BUSY, window), window->target_ns + window->wattle_ns,
-		carry_ns);
+	bool fits = ns >= 0 && ns < (double)((uint64_t)WINDOW_ODD << 32) && ns == floor(ns);
+	*ret_high = fits ? (uint8_t)((uint64_t)ns >> 32) : WINDOW_ODD;
+	*ret_low = fits ? (uint32_t)(uint64_t)ns : UINT32_MAX;
+	if (fits || isnan(ns))
+		return true;
+	if (windows->n_odd == windows->odd_room) {
+		size_t room = windows->odd_room > 0 ? 2 * windows->odd_room : 16;
+		double *larger = arena_alloc(arena, room, sizeof(*larger));
+		if (larger == NULL)
+			return false;
+		if (windows->n_odd > 0)
+			memcpy(larger, windows->odd_ns, windows->n_odd * sizeof(*larger));
+		windows->odd_ns = larger;
+		windows->odd_room = room;
+	}
+	*ret_low = (uint32_t)windows->n_odd;
+	windows->odd_ns[windows->n_odd++] = ns;
+	return true;
+}
+
+/* ---- making ---- */
+
+static bool measure(struct windows *windows, struct arena *arena, struct kept_window *row, double *carry_ns)
+{
+	const struct run *run = windows->run;
+	double target_ns = growth(run, RUN_MAIN_CPU, row) + growth(run, RUN_DESCENDANTS_CPU, row);
+	double wattle_ns = growth(run, RUN_SELF_CPU, row);
+	const double ns[WINDOW_TIMES] = {target_ns, wattle_ns,
+		busy_ns(growth(run, RUN_SYSTEM_BUSY, row), target_ns + wattle_ns, carry_ns),
+		growth(run, RUN_SYSTEM_IDLE, row)};
+	for (size_t i = 0; i < WINDOW_TIMES; i++)
+		if (!keep_ns(windows, arena, ns[i], &row->low[i], &row->high[i]))
+			return false;
+	return true;
 }
 
 // Where nothing was sampled twice: the whole segment, with nothing known of it.
-static struct window whole_segment(const struct run *run, size_t segment, struct slice samples)
+static struct kept_window row_of(size_t segment, size_t first, size_t last)
 {
-	return (struct window){
-		.segment = (uint32_t)segment,
-		.first = (uint32_t)samples.begin,
-		.last = (uint32_t)samples.begin,
-		.begin_ns = run->segments[segment].start_ns,
-		.end_ns = run->segments[segment].end_ns,
-		.target_ns = (double)NAN,
-		.wattle_ns = (double)NAN,
-		.busy_ns = (double)NAN,
-		.idle_ns = (double)NAN,
-	};
-}
-
-static struct window window_of(size_t segment, size_t first, size_t last)
-{
-	return (struct window){.segment = (uint32_t)segment, .first = (uint32_t)first, .last = (uint32_t)last};
+	struct kept_window row = {.segment = (uint32_t)segment, .first = (uint32_t)first, .last = (uint32_t)last};
+	memset(row.high, WINDOW_ODD, sizeof(row.high));
+	memset(row.low, UINT8_MAX, sizeof(row.low));
+	return row;
 }
 
 static size_t count_with_cpu(const struct run *run, struct slice samples)
@@ -76,7 +93,7 @@ static size_t count_with_cpu(const struct run *run, struct slice samples)
 }
 
 // Cuts a segment's samples into windows at `out`; returns how many.
-static size_t cut(const struct run *run, size_t segment, struct slice samples, struct window *out)
+static size_t cut(const struct run *run, size_t segment, struct slice samples, struct kept_window *out)
 {
 	bool with_cpu = count_with_cpu(run, samples) >= 2;
 	size_t n = 0, first = samples.end, last = samples.end;
@@ -88,27 +105,16 @@ static size_t cut(const struct run *run, size_t segment, struct slice samples, s
 		last = i;
 		if (run->t_ns[i] - run->t_ns[first] < WINDOW_MIN_MS * NS_PER_MS)
 			continue;
-		out[n++] = window_of(segment, first, i);
+		out[n++] = row_of(segment, first, i);
 		first = i;
 	}
 	if (first < last && n > 0)
 		out[n - 1].last = (uint32_t)last; // a remainder too short to stand alone
 	else if (first < last)
-		out[n++] = window_of(segment, first, last);
-	double carry_ns = 0;
-	for (size_t i = 0; i < n; i++)
-		measure(run, &out[i], &carry_ns);
+		out[n++] = row_of(segment, first, last);
 	if (n == 0)
-		out[n++] = whole_segment(run, segment, samples);
+		out[n++] = row_of(segment, samples.begin, samples.begin);
 	return n;
-}
-
-static void reach(const struct run *run, size_t segment, struct window *windows, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		windows[i].from_ns = i > 0 ? windows[i].begin_ns : slice_from_ns(run, segment);
-		windows[i].to_ns = i + 1 < n ? windows[i].end_ns : slice_to_ns(run, segment);
-	}
 }
 
 static size_t most_windows(const struct run *run, struct slice samples)
@@ -122,14 +128,15 @@ static size_t most_windows(const struct run *run, struct slice samples)
 }
 
 // Whole ones: ticks make a core look like a little more than one.
-static double most_cores(const struct window *windows, size_t n)
+static double most_cores(const struct windows *windows)
 {
 	static const double ticks = 0.15;
 	double most = 1;
-	for (size_t i = 0; i < n; i++) {
-		double length_ns = (double)(windows[i].end_ns - windows[i].begin_ns);
-		if (length_ns >= WINDOW_MIN_MS * 1e6 && windows[i].target_ns / length_ns > most)
-			most = windows[i].target_ns / length_ns;
+	for (size_t i = 0; i < windows->n; i++) {
+		struct window window = windows_at(windows, i);
+		double length_ns = (double)(window.end_ns - window.begin_ns);
+		if (length_ns >= WINDOW_MIN_MS * 1e6 && window.target_ns / length_ns > most)
+			most = window.target_ns / length_ns;
 	}
 	return ceil(most - ticks);
 }
@@ -139,27 +146,33 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 	size_t most = 0;
 	for (size_t s = 0; s < run->n_segments; s++)
 		most += most_windows(run, slice_samples(run, s));
-	struct window *at = arena_alloc(arena, most, sizeof(*at));
-	if (at == NULL || run->n > UINT32_MAX)
+	struct windows windows = {.run = run, .rows = arena_alloc(arena, most, sizeof(*windows.rows))};
+	if (windows.rows == NULL || run->n > UINT32_MAX)
 		return -ENOMEM;
-	size_t n = 0;
 	for (size_t s = 0; s < run->n_segments; s++) {
-		size_t count = cut(run, s, slice_samples(run, s), at + n);
-		reach(run, s, at + n, count);
-		n += count;
+		size_t begin = windows.n;
+		double carry_ns = 0;
+		windows.n += cut(run, s, slice_samples(run, s), windows.rows + begin);
+		for (size_t i = begin; i < windows.n; i++)
+			if (windows.rows[i].last > windows.rows[i].first &&
+				!measure(&windows, arena, &windows.rows[i], &carry_ns))
+				return -ENOMEM;
 	}
-	*ret_windows = (struct windows){.at = at, .n = n, .most_cores = most_cores(at, n)};
+	windows.most_cores = most_cores(&windows);
+	*ret_windows = windows;
 	return 0;
 }
 
-static bool starts_by(const void *window, const void *t_ns)
-{
-	return ((const struct window *)window)->from_ns <= *(const int64_t *)t_ns;
-}
-
 // The last one that starts at or before t_ns.
-const struct window *windows_find(const struct windows *windows, int64_t t_ns)
+size_t windows_find(const struct windows *windows, int64_t t_ns)
 {
-	size_t after = search_first(windows->at, windows->n, sizeof(*windows->at), &t_ns, starts_by);
-	return &windows->at[after > 0 ? after - 1 : 0];
+	size_t low = 0, high = windows->n;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (windows_from_ns(windows, middle) <= t_ns)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
 }

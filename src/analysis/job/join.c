@@ -35,8 +35,9 @@ struct joined *machine_domain(const struct machine *machine, const char *key)
 
 static bool is_reading(const struct run_device *device, size_t row)
 {
-	return value_ok(device->values[DEVICE_ENERGY][row]) || value_ok(device->values[DEVICE_POWER][row]) ||
-		value_ok(device->values[DEVICE_POWER_AVERAGE][row]);
+	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
+		value_ok(device_value(device, DEVICE_POWER, row)) ||
+		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
 }
 
 static size_t count_readings(const struct run_device *device)
@@ -138,7 +139,7 @@ static int collect(struct joining *j)
 	qsort(j->pieces, j->n_pieces, sizeof(*j->pieces), by_time);
 	for (size_t i = 0; i < j->n_pieces; i++)
 		for (size_t row = j->pieces[i].rows.begin; row < j->pieces[i].rows.end && !j->counts; row++)
-			j->counts = value_ok(j->pieces[i].from->values[DEVICE_ENERGY][row]);
+			j->counts = value_ok(device_value(j->pieces[i].from, DEVICE_ENERGY, row));
 	return 0;
 }
 
@@ -214,10 +215,10 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 	const struct run_device *from = piece->from;
 	size_t counted_row = SIZE_MAX; // the latest one with the counter's value
 	for (size_t row = first; row < piece->rows.end; row++) {
-		int64_t uj = from->values[DEVICE_ENERGY][row];
+		int64_t uj = device_value(from, DEVICE_ENERGY, row);
 		if (value_ok(uj)) {
 			if (counted_row != SIZE_MAX)
-				joining_count(j, value_difference(uj, from->values[DEVICE_ENERGY][counted_row]));
+				joining_count(j, value_difference(uj, device_value(from, DEVICE_ENERGY, counted_row)));
 			else if (j->last != NULL && link(j, piece, row) < 0)
 				return -ENOMEM;
 			else if (j->last == NULL)
@@ -227,7 +228,7 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 			j->last_row = row;
 		}
 		for (size_t m = 0; m < DEVICE_COUNT; m++)
-			out->values[m][out->n] = from->values[m][row];
+			out->values[m][out->n] = device_value(from, m, row);
 		out->values[DEVICE_ENERGY][out->n] = value_ok(uj) ? j->total_uj : VALUE_MISSING;
 		out->t_ns[out->n++] = from->t_ns[row];
 	}

@@ -12,10 +12,11 @@ static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t
 	const struct run_device *device = piece->from;
 	size_t begin = slice_of(joining_run(j, piece->member), piece->segment, device->t_ns, device->n).begin;
 	for (size_t i = row + 1; i-- > begin;) {
-		int64_t raw = device->values[DEVICE_ENERGY_RAW][i];
-		if (value_ok(raw) && value_ok(device->values[DEVICE_ENERGY][i]))
+		int64_t raw = device_value(device, DEVICE_ENERGY_RAW, i);
+		if (value_ok(raw) && value_ok(device_value(device, DEVICE_ENERGY, i)))
 			return value_sum(raw,
-				value_difference(device->values[DEVICE_ENERGY][row], device->values[DEVICE_ENERGY][i]));
+				value_difference(device_value(device, DEVICE_ENERGY, row),
+					device_value(device, DEVICE_ENERGY, i)));
 	}
 	return VALUE_MISSING;
 }
@@ -39,15 +40,17 @@ static double largest_power_w(const struct joining *j, double *ret_s)
 	*ret_s = 0;
 	for (size_t p = 0; p < j->n_pieces; p++) {
 		const struct piece *piece = &j->pieces[p];
-		const int64_t *uj = piece->from->values[DEVICE_ENERGY], *t_ns = piece->from->t_ns;
+		struct run_values uj = device_column(piece->from, DEVICE_ENERGY);
+		const int64_t *t_ns = piece->from->t_ns;
 		size_t from = piece->rows.begin;
 		for (size_t row = from + 1; row < piece->rows.end; row++) {
 			bool is_long = t_ns[row] - t_ns[from] >= NS_PER_S || row + 1 == piece->rows.end;
-			if (value_ok(uj[from]) && (!is_long || !value_ok(uj[row])))
+			if (value_ok(values_at(uj, from)) && (!is_long || !value_ok(values_at(uj, row))))
 				continue;
 			double s = (double)(t_ns[row] - t_ns[from]) / 1e9;
-			if (value_ok(uj[from]) && s > 0) {
-				most_w = fmax(most_w, ((double)uj[row] - (double)uj[from]) / 1e6 / s);
+			if (value_ok(values_at(uj, from)) && s > 0) {
+				most_w = fmax(most_w,
+					((double)values_at(uj, row) - (double)values_at(uj, from)) / 1e6 / s);
 				*ret_s += s;
 			}
 			from = row;
@@ -120,13 +123,14 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 // From the next one's own readings, where the first of them is not later than the last one of the piece before.
 static int64_t delta_by_overlap(const struct joining *j, const struct piece *next, size_t row)
 {
-	const int64_t *uj = next->from->values[DEVICE_ENERGY], *t_ns = next->from->t_ns;
+	struct run_values uj = device_column(next->from, DEVICE_ENERGY);
+	const int64_t *t_ns = next->from->t_ns;
 	int64_t at_ns = j->last->from->t_ns[j->last_row];
 	for (size_t i = row; i-- > next->rows.begin;) {
-		if (!value_ok(uj[i]) || t_ns[i] > at_ns)
+		if (!value_ok(values_at(uj, i)) || t_ns[i] > at_ns)
 			continue;
 		double part = (double)(at_ns - t_ns[i]) / (double)(t_ns[row] - t_ns[i]);
-		int64_t grown = value_difference(uj[row], uj[i]);
+		int64_t grown = value_difference(values_at(uj, row), values_at(uj, i));
 		return value_ok(grown) ? grown - llround(part * (double)grown) : VALUE_MISSING;
 	}
 	return VALUE_MISSING;
@@ -137,7 +141,8 @@ static int64_t delta_within(const struct joining *j, const struct piece *next, s
 	const struct piece *last = j->last;
 	if (last->member != next->member || last->segment != next->segment || last->from != next->from)
 		return VALUE_MISSING;
-	return value_difference(next->from->values[DEVICE_ENERGY][row], last->from->values[DEVICE_ENERGY][j->last_row]);
+	return value_difference(device_value(next->from, DEVICE_ENERGY, row),
+		device_value(last->from, DEVICE_ENERGY, j->last_row));
 }
 
 // Joules from the last reading to the first one of the next piece.

@@ -26,21 +26,21 @@ static const struct {
 // The value that is nearest in time to each instant in ascending order; VALUE_MISSING: none within the hole.
 struct nearest {
 	const struct run_device *device;
-	const int64_t *values;
+	struct run_values values;
 	size_t at, next;
 	int64_t hole_ns;
 };
 
 static size_t known_from(const struct nearest *n, size_t row)
 {
-	while (row < n->device->n && !value_ok(n->values[row]))
+	while (row < n->device->n && !value_ok(values_at(n->values, row)))
 		row++;
 	return row;
 }
 
 static struct nearest nearest_begin(const struct run_device *device, enum device_metric metric, int64_t hole_ns)
 {
-	struct nearest n = {.device = device, .values = device->values[metric], .hole_ns = hole_ns};
+	struct nearest n = {.device = device, .values = device_column(device, metric), .hole_ns = hole_ns};
 	n.at = known_from(&n, 0);
 	n.next = n.at < device->n ? known_from(&n, n.at + 1) : device->n;
 	return n;
@@ -55,7 +55,7 @@ static int64_t nearest_to(struct nearest *n, int64_t t_ns)
 		n->at = n->next;
 		n->next = known_from(n, n->at + 1);
 	}
-	return llabs(times[n->at] - t_ns) <= n->hole_ns ? n->values[n->at] : VALUE_MISSING;
+	return llabs(times[n->at] - t_ns) <= n->hole_ns ? values_at(n->values, n->at) : VALUE_MISSING;
 }
 
 static const struct run_device *own_device(const struct member *member, const char *key)

@@ -197,23 +197,23 @@ static int make_grid(struct meeting *m)
 // What a life knows of a metric, at instants in ascending order.
 struct follow {
 	const struct life *life;
-	const int64_t *values;
+	struct run_values values;
 	size_t before, after; // samples with a value around the instant
 	int64_t first;        // the first value; VALUE_MISSING: there is none
 };
 
 static size_t next_known(const struct follow *f, size_t from)
 {
-	while (from < f->life->samples.end && !value_ok(f->values[from]))
+	while (from < f->life->samples.end && !value_ok(values_at(f->values, from)))
 		from++;
 	return from;
 }
 
 static struct follow follow_begin(const struct life *life, enum run_metric metric)
 {
-	struct follow f = {.life = life, .values = life->run->values[metric]};
+	struct follow f = {.life = life, .values = run_column(life->run, metric)};
 	f.before = f.after = next_known(&f, life->samples.begin);
-	f.first = f.after < life->samples.end ? f.values[f.after] : VALUE_MISSING;
+	f.first = f.after < life->samples.end ? values_at(f.values, f.after) : VALUE_MISSING;
 	return f;
 }
 
@@ -232,11 +232,11 @@ static void follow_to(struct follow *f, int64_t t_ns)
 
 static int64_t counter_at(const struct follow *f, int64_t t_ns)
 {
-	int64_t from_ns = time_of(f, f->before), from = f->values[f->before];
+	int64_t from_ns = time_of(f, f->before), from = values_at(f->values, f->before);
 	if (f->after >= f->life->samples.end || f->after == f->before || t_ns <= from_ns)
 		return from;
 	double part = (double)(t_ns - from_ns) / (double)(time_of(f, f->after) - from_ns);
-	return value_sum(from, llround(part * ((double)f->values[f->after] - (double)from)));
+	return value_sum(from, llround(part * ((double)values_at(f->values, f->after) - (double)from)));
 }
 
 // Growth since the life's first sample; after its end it stays what it came to.
@@ -268,7 +268,7 @@ static void add_gauge(const struct meeting *m, const struct life *life, enum run
 		if (value_ok(f.first))
 			follow_to(&f, t_ns);
 		bool known = value_ok(f.first) && time_of(&f, f.before) <= t_ns;
-		out[g] = value_sum(out[g], known ? f.values[f.before] : VALUE_MISSING);
+		out[g] = value_sum(out[g], known ? values_at(f.values, f.before) : VALUE_MISSING);
 	}
 }
 
@@ -291,7 +291,7 @@ static void take_machine_counter(const struct meeting *m, enum run_metric metric
 				offset = value_ok(apart) ? apart : 0;
 			}
 		}
-		int64_t value = life->run->values[metric][m->grid[g].sample];
+		int64_t value = run_value(life->run, metric, m->grid[g].sample);
 		out[g] = value_sum(value, offset);
 		last = value_ok(value) ? out[g] : last;
 	}
@@ -300,7 +300,7 @@ static void take_machine_counter(const struct meeting *m, enum run_metric metric
 static void take_machine_gauge(const struct meeting *m, enum run_metric metric, int64_t *out)
 {
 	for (size_t g = 0; g < m->n; g++)
-		out[g] = m->lives[m->grid[g].life].run->values[metric][m->grid[g].sample];
+		out[g] = run_value(m->lives[m->grid[g].life].run, metric, m->grid[g].sample);
 }
 
 static bool is_of_machine(enum run_metric metric)

@@ -23,7 +23,7 @@ static bool is_complete(const struct run *run)
 
 static int64_t sum_at(const struct run *run, enum run_metric main, enum run_metric descendants, size_t sample)
 {
-	int64_t a = run->values[main][sample], b = run->values[descendants][sample];
+	int64_t a = run_value(run, main, sample), b = run_value(run, descendants, sample);
 	return value_ok(a) && value_ok(b) ? a + b : VALUE_MISSING;
 }
 

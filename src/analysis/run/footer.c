@@ -10,16 +10,16 @@ typedef int64_t (*stand_in)(const struct run *run, struct slice samples);
 static int64_t last_of(const struct run *run, struct slice samples, enum run_metric metric)
 {
 	for (size_t i = samples.end; i > samples.begin; i--)
-		if (value_ok(run->values[metric][i - 1]))
-			return run->values[metric][i - 1];
+		if (value_ok(run_value(run, metric, i - 1)))
+			return run_value(run, metric, i - 1);
 	return VALUE_MISSING;
 }
 
 static int64_t first_of(const struct run *run, struct slice samples, enum run_metric metric)
 {
 	for (size_t i = samples.begin; i < samples.end; i++)
-		if (value_ok(run->values[metric][i]))
-			return run->values[metric][i];
+		if (value_ok(run_value(run, metric, i)))
+			return run_value(run, metric, i);
 	return VALUE_MISSING;
 }
 
@@ -54,7 +54,7 @@ static int64_t sampled_peak_rss(const struct run *run, struct slice samples)
 {
 	int64_t peak = VALUE_MISSING;
 	for (size_t i = samples.begin; i < samples.end; i++) {
-		int64_t both = value_sum(run->values[RUN_MAIN_RSS][i], run->values[RUN_DESCENDANTS_RSS][i]);
+		int64_t both = value_sum(run_value(run, RUN_MAIN_RSS, i), run_value(run, RUN_DESCENDANTS_RSS, i));
 		peak = both > peak ? both : peak;
 	}
 	return peak;
@@ -63,8 +63,10 @@ static int64_t sampled_peak_rss(const struct run *run, struct slice samples)
 static int64_t max_of(const struct run *run, struct slice samples, enum run_metric metric)
 {
 	int64_t max = VALUE_MISSING;
-	for (size_t i = samples.begin; i < samples.end; i++)
-		max = run->values[metric][i] > max ? run->values[metric][i] : max;
+	for (size_t i = samples.begin; i < samples.end; i++) {
+		int64_t value = run_value(run, metric, i);
+		max = value > max ? value : max;
+	}
 	return max;
 }
 

@@ -50,9 +50,9 @@ static void over_time(const struct run *run, const struct run_device *device, st
 			before = i;
 			if (dt_ns > hole_ns)
 				continue;
-			int64_t reasons = device->values[DEVICE_THROTTLE_REASONS][i];
+			int64_t reasons = device_value(device, DEVICE_THROTTLE_REASONS, i);
 			for (size_t m = 0; m < ARRAY_SIZE(means); m++)
-				weigh(&sums[m], device->values[means[m].metric][i], dt_s);
+				weigh(&sums[m], device_value(device, means[m].metric, i), dt_s);
 			weigh(&throttled, value_ok(reasons) ? throttle_held_back(reasons) != 0 : VALUE_MISSING, dt_s);
 		}
 	}
@@ -61,19 +61,21 @@ static void over_time(const struct run *run, const struct run_device *device, st
 	gpu->throttled_s = throttled.s > 0 ? throttled.sum : (double)NAN;
 }
 
-static int64_t last_known(const int64_t *values, size_t n)
+static int64_t last_known(struct run_values values, size_t n)
 {
 	for (size_t i = n; i > 0; i--)
-		if (value_ok(values[i - 1]))
-			return values[i - 1];
+		if (value_ok(values_at(values, i - 1)))
+			return values_at(values, i - 1);
 	return VALUE_MISSING;
 }
 
-static int64_t max_known(const int64_t *values, size_t n)
+static int64_t max_known(struct run_values values, size_t n)
 {
 	int64_t max = VALUE_MISSING; // the least of all
-	for (size_t i = 0; i < n; i++)
-		max = values[i] > max ? values[i] : max;
+	for (size_t i = 0; i < n && values_any(values); i++) {
+		int64_t value = values_at(values, i);
+		max = value > max ? value : max;
+	}
 	return max;
 }
 
@@ -81,12 +83,13 @@ static int64_t max_known(const int64_t *values, size_t n)
  * nothing of before is not its maximum. */
 static int64_t max_target_memory(const struct run_device *device)
 {
-	const int64_t *bytes = device->values[DEVICE_TARGET_MEMORY],
-		      *processes = device->values[DEVICE_TARGET_PROCESSES];
+	struct run_values bytes = device_column(device, DEVICE_TARGET_MEMORY),
+			  processes = device_column(device, DEVICE_TARGET_PROCESSES);
 	int64_t max_bytes = max_known(bytes, device->n);
 	bool unknown_later = false;
 	for (size_t i = 0; i < device->n; i++)
-		unknown_later |= value_ok(processes[i]) && processes[i] > 0 && !value_ok(bytes[i]);
+		unknown_later |= value_ok(values_at(processes, i)) && values_at(processes, i) > 0 &&
+			!value_ok(values_at(bytes, i));
 	return max_bytes == 0 && unknown_later ? VALUE_MISSING : max_bytes;
 }
 
@@ -100,11 +103,11 @@ static struct gpu_finding describe(const struct run *run, const struct domain_fi
 		.calibration_error_j = domain->calibration_error_j,
 		.mean_w = domain->mean_w,
 		.max_w = domain->max_w,
-		.max_memory_bytes = max_known(device->values[DEVICE_MEMORY_USED], device->n),
+		.max_memory_bytes = max_known(device_column(device, DEVICE_MEMORY_USED), device->n),
 		.target_max_memory_bytes = max_target_memory(device),
 #define DEVICE_MAX(id, member, ...) .member = domain->member,
 #include "metric/metrics.def"
-		.cap_w = value_to_double(last_known(device->values[DEVICE_POWER_CAP], device->n), 1e-3),
+		.cap_w = value_to_double(last_known(device_column(device, DEVICE_POWER_CAP), device->n), 1e-3),
 	};
 	over_time(run, device, &gpu);
 	return gpu;

@@ -38,7 +38,7 @@ static double max_of_sum(const struct run *run, enum run_metric a, enum run_metr
 {
 	double max = (double)NAN;
 	for (size_t i = 0; i < run->n; i++)
-		max = fmax(max, value_to_double(run->values[a][i], 1) + value_to_double(run->values[b][i], 1));
+		max = fmax(max, value_to_double(run_value(run, a, i), 1) + value_to_double(run_value(run, b, i), 1));
 	return max;
 }
 
@@ -75,7 +75,7 @@ static void memory_usage(const struct findings *findings, const struct columns *
 	usage->descendants = rss_values(findings, c, RAM_DESCENDANTS);
 	usage->combined = rss_values(findings, c, RAM_COMBINED);
 	add_unseen(&usage->main, value_to_double(findings->main_peak_rss_bytes, 1),
-		stats_max(run->values[RUN_MAIN_RSS], run->n));
+		stats_max(run_column(run, RUN_MAIN_RSS), run->n));
 	add_unseen(&usage->combined, value_to_double(findings->peak_rss_bytes, 1),
 		max_of_sum(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS));
 }
@@ -109,7 +109,7 @@ static void settle_descendants(const struct findings *findings, struct resource_
 		usage->descendants_threads = 0;
 		return;
 	}
-	double most = stats_max(findings->run->values[RUN_PROCESSES], findings->run->n);
+	double most = stats_max(run_column(findings->run, RUN_PROCESSES), findings->run->n);
 	if (!(most <= 1) || !(findings->processes_seen > 1))
 		return;
 	usage->descendants = (struct rss_values){(double)NAN, (double)NAN, (double)NAN};

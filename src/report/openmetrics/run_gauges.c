@@ -8,7 +8,7 @@ static void write_device(struct om_run *w, const struct run_device *device, size
 	om_run_series(w, "domain", device->name);
 	om_run_label(w, "kind", domain_kind_name(device->kind));
 	for (size_t i = 0; i < device->n; i++)
-		om_run_put(w, device->t_ns[i], value_to_double(device->values[metric][i], scale));
+		om_run_put(w, device->t_ns[i], value_to_double(device_value(device, metric, i), scale));
 }
 
 static void write_devices(struct om_run *w)
@@ -49,7 +49,7 @@ static double value_at(const struct run *run, size_t row, size_t sample)
 {
 	double sum = 0;
 	for (size_t i = 0; i < run_rows[row].n_metrics; i++)
-		sum += value_to_double(run->values[run_rows[row].metrics[i]][sample], run_rows[row].scale);
+		sum += value_to_double(run_value(run, run_rows[row].metrics[i], sample), run_rows[row].scale);
 	return sum;
 }
 

@@ -26,12 +26,12 @@ void trace_counter_put(struct trace_counter *counter, int64_t t_ns, double value
 // The outer windows of a segment reach to the end of time.
 void trace_window_put(struct trace_counter *counter, const struct windows *windows, size_t window, double value)
 {
-	const struct window *at = &windows->at[window];
-	const struct run_segment *segment = &counter->trace->run->segments[at->segment];
-	bool is_last = window + 1 == windows->n || at[1].segment != at->segment;
-	trace_counter_put(counter, trace_later_ns(at->from_ns, segment->start_ns), value);
+	struct window at = windows_at(windows, window);
+	const struct run_segment *segment = &counter->trace->run->segments[at.segment];
+	bool is_last = window + 1 == windows->n || windows->rows[window + 1].segment != at.segment;
+	trace_counter_put(counter, trace_later_ns(at.from_ns, segment->start_ns), value);
 	if (is_last)
-		trace_counter_put(counter, trace_sooner_ns(at->to_ns, segment->end_ns), (double)NAN);
+		trace_counter_put(counter, trace_sooner_ns(at.to_ns, segment->end_ns), (double)NAN);
 }
 
 const char *trace_words(struct trace *trace, const char *format, ...)

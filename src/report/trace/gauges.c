@@ -6,7 +6,8 @@
 /* ---- a column of readings ---- */
 
 struct readings {
-	const int64_t *t_ns, *values;
+	const int64_t *t_ns;
+	struct run_values values;
 	double scale;
 	bool is_sparse; // it is read now and then, so that a missing value means nothing
 };
@@ -33,7 +34,7 @@ static void end_hole(struct trace_counter *counter, const struct readings *readi
 
 static void put_row(struct trace_counter *counter, const struct readings *readings, size_t row, struct hole *hole)
 {
-	int64_t value = readings->values[row], t_ns = readings->t_ns[row];
+	int64_t value = values_at(readings->values, row), t_ns = readings->t_ns[row];
 	if (!value_ok(value)) {
 		hole->since_ns = value_ok(hole->since_ns) ? hole->since_ns : t_ns;
 		return;
@@ -56,7 +57,7 @@ void trace_device_gauge(struct trace_counter *counter, const struct run_device *
 	double scale)
 {
 	const struct trace *trace = counter->trace;
-	const struct readings readings = {device->t_ns, device->values[metric], scale, false};
+	const struct readings readings = {device->t_ns, device_column(device, metric), scale, false};
 	for (size_t s = 0; s < trace->run->n_segments; s++) {
 		struct slice rows = slice_of(trace->run, s, device->t_ns, device->n);
 		struct hole hole = {VALUE_MISSING, VALUE_MISSING};
@@ -78,7 +79,7 @@ static const struct device_gauge {
 static bool has_any(const struct run_device *device, enum device_metric metric)
 {
 	for (size_t i = 0; i < device->n; i++)
-		if (value_ok(device->values[metric][i]))
+		if (value_ok(device_value(device, metric, i)))
 			return true;
 	return false;
 }
@@ -134,7 +135,7 @@ static const struct run_gauge {
 static void show_gauge(struct trace *trace, const struct run_gauge *gauge, uint64_t group, int rank)
 {
 	const struct run *run = trace->run;
-	const struct readings readings = {run->t_ns, run->values[gauge->metric], 1, gauge->is_sparse};
+	const struct readings readings = {run->t_ns, run_column(run, gauge->metric), 1, gauge->is_sparse};
 	struct trace_counter counter = {
 		.trace = trace,
 		.about = {.name = gauge->name, .parent = group, .rank = rank},
@@ -194,9 +195,9 @@ static void show_cpu(struct trace *trace, const struct cpu_use *use, uint64_t gr
 		.unit = {"cores", "cores"},
 	};
 	for (size_t w = 0; w < windows->n; w++) {
-		const struct window *at = &windows->at[w];
-		double length_ns = (double)(at->end_ns - at->begin_ns);
-		trace_window_put(&counter, windows, w, length_ns > 0 ? use->ns(at) / length_ns : (double)NAN);
+		struct window at = windows_at(windows, w);
+		double length_ns = (double)(at.end_ns - at.begin_ns);
+		trace_window_put(&counter, windows, w, length_ns > 0 ? use->ns(&at) / length_ns : (double)NAN);
 	}
 }
 

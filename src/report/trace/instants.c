@@ -101,8 +101,9 @@ static void put_silence(struct silence *silence, int64_t from_ns, int64_t to_ns)
 
 static bool is_reading(const struct run_device *device, size_t row)
 {
-	return value_ok(device->values[DEVICE_ENERGY][row]) || value_ok(device->values[DEVICE_POWER][row]) ||
-		value_ok(device->values[DEVICE_POWER_AVERAGE][row]);
+	return value_ok(device_value(device, DEVICE_ENERGY, row)) ||
+		value_ok(device_value(device, DEVICE_POWER, row)) ||
+		value_ok(device_value(device, DEVICE_POWER_AVERAGE, row));
 }
 
 static void put_silences(struct instants *instants, const struct run_device *device)

@@ -87,7 +87,7 @@ static void domain_power(struct power *power, size_t domain)
 // NaN: nothing is known of whose it was.
 static double target_share(const struct attribution *attribution, size_t window)
 {
-	const struct shares *shares = &attribution->shares[window];
+	const struct shares *shares = &attribution->rows[window].shares;
 	return shares->method == METHOD_NONE ? (double)NAN : shares->target;
 }
 
@@ -103,8 +103,8 @@ static void domain_target(struct power *power, size_t domain)
 		trace_words(trace, "%s power of the target%s", device->name, tag(device)), device->name,
 		trace_words(trace, "the target's part of it, by %s", finding->attribution));
 	for (size_t w = 0; w < windows->n; w++) {
-		const struct window *at = &windows->at[w];
-		double all_w = curve_walk_power_w(&walk, at->segment, at->from_ns, at->to_ns);
+		struct window at = windows_at(windows, w);
+		double all_w = curve_walk_power_w(&walk, at.segment, at.from_ns, at.to_ns);
 		trace_window_put(&counter, windows, w, all_w * target_share(&metering->attribution, w));
 	}
 }
@@ -131,14 +131,14 @@ static bool speaks(const struct curve *curve, size_t segment)
 
 static struct sum add_up(const struct trace *trace, struct curve_walk *walks, size_t window)
 {
-	const struct window *at = &trace->timeline.windows.at[window];
+	struct window at = windows_at(&trace->timeline.windows, window);
 	struct sum sum = {(double)NAN, (double)NAN};
 	bool any = false;
 	for (size_t d = 0; d < trace->findings->n_domains; d++) {
 		const struct metering_domain *metering = &trace->timeline.metering.domains[d];
-		if (!trace->findings->domains[d].in_total || !speaks(&metering->curve, at->segment))
+		if (!trace->findings->domains[d].in_total || !speaks(&metering->curve, at.segment))
 			continue;
-		double all_w = curve_walk_power_w(&walks[d], at->segment, at->from_ns, at->to_ns);
+		double all_w = curve_walk_power_w(&walks[d], at.segment, at.from_ns, at.to_ns);
 		sum = any ? sum : (struct sum){0};
 		any = true;
 		sum.all_w += all_w;

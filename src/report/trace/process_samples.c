@@ -32,16 +32,16 @@ static struct trace_counter counter_of(struct trace *trace, uint64_t parent, con
 // CPU time is that of the time until the next sample.
 static double cores(const struct run_process_samples *samples, const struct row *row, const struct row *next)
 {
-	double from_ns = value_to_double(samples->values[PROCESS_CPU][row->sample], 1);
-	double to_ns = value_to_double(samples->values[PROCESS_CPU][next->sample], 1);
+	double from_ns = value_to_double(process_value(samples, PROCESS_CPU, row->sample), 1);
+	double to_ns = value_to_double(process_value(samples, PROCESS_CPU, next->sample), 1);
 	return (to_ns - from_ns) / (double)(next->t_ns - row->t_ns);
 }
 
 static void put_row(struct process_counters *counters, const struct run_process_samples *samples, const struct row *row,
 	const struct row *next)
 {
-	int64_t rss_bytes = samples->values[PROCESS_RSS][row->sample];
-	int64_t threads = samples->values[PROCESS_THREADS][row->sample];
+	int64_t rss_bytes = process_value(samples, PROCESS_RSS, row->sample);
+	int64_t threads = process_value(samples, PROCESS_THREADS, row->sample);
 	bool is_last = next == NULL;
 	trace_counter_put(&counters->cores, row->t_ns, is_last ? (double)NAN : cores(samples, row, next));
 	trace_counter_put(&counters->rss, row->t_ns, is_last ? (double)NAN : value_to_double(rss_bytes, 1));

@@ -37,11 +37,12 @@ static void check_windows(void **state)
 	assert_int_equal(windows_make(&run, run.arena, &windows), 0);
 	assert_int_equal(windows.n, edges - 1);
 	for (size_t i = 0; i < windows.n; i++) {
-		assert_int_equal(windows.at[i].begin_ns, build_start_ns + row->edges_ms[i] * NS_PER_MS);
-		assert_int_equal(windows.at[i].end_ns, build_start_ns + row->edges_ms[i + 1] * NS_PER_MS);
-		assert_ptr_equal(windows_find(&windows, windows.at[i].begin_ns), &windows.at[i]);
+		assert_int_equal(windows_at(&windows, i).begin_ns, build_start_ns + row->edges_ms[i] * NS_PER_MS);
+		assert_int_equal(windows_at(&windows, i).end_ns, build_start_ns + row->edges_ms[i + 1] * NS_PER_MS);
+		assert_int_equal(windows_find(&windows, windows_at(&windows, i).begin_ns), i);
 	}
-	assert_true(windows.at[0].from_ns == INT64_MIN && windows.at[windows.n - 1].to_ns == INT64_MAX);
+	assert_int_equal(windows_at(&windows, 0).from_ns, INT64_MIN);
+	assert_int_equal(windows_at(&windows, windows.n - 1).to_ns, INT64_MAX);
 	build_finish(&run);
 }
 

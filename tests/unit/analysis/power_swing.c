@@ -31,7 +31,7 @@ static struct readings make_readings(size_t n, uint32_t every, uint32_t seed)
 		r.t_ns[i] = (int64_t)i * step_ns;
 		r.mw[i] = is_known ? 100000 + next_random(&seed) % 100000 : VALUE_MISSING;
 	}
-	r.curve.readings = (struct power_readings){.n = n, .t_ns = r.t_ns, .mw = r.mw};
+	r.curve.readings = (struct power_readings){.n = n, .t_ns = r.t_ns, .mw = {.plain = r.mw}};
 	assert_int_equal(power_readings_index(&r.curve.readings, r.arena), 0);
 	return r;
 }

@@ -72,15 +72,15 @@ static void samples_come_back(void **state)
 	fixture_load(f->path, &run);
 	assert_int_equal(run.n, 5);
 	assert_int_equal(run.t_ns[4], fixture_t_ns(4));
-	assert_int_equal(run.values[RUN_MAIN_CPU][4], 200 * NS_PER_MS);
-	assert_int_equal(run.values[RUN_MAIN_PSS][4], VALUE_MISSING); // never read: not 0
+	assert_int_equal(run_value(&run, RUN_MAIN_CPU, 4), 200 * NS_PER_MS);
+	assert_int_equal(run_value(&run, RUN_MAIN_PSS, 4), VALUE_MISSING); // never read: not 0
 	assert_int_equal(run.n_devices, 2);
 	assert_string_equal(run.devices[0].name, "package-0");
 	assert_int_equal(run.devices[0].n, 5);
 	assert_int_equal(run.devices[0].t_ns[3], fixture_t_ns(3));
-	assert_int_equal(run.devices[0].values[DEVICE_ENERGY][3], 6000000);
-	assert_int_equal(run.devices[0].values[DEVICE_POWER][3], VALUE_MISSING);
-	assert_int_equal(run.devices[1].values[DEVICE_POWER][3], 300003);
+	assert_int_equal(device_value(&run.devices[0], DEVICE_ENERGY, 3), 6000000);
+	assert_int_equal(device_value(&run.devices[0], DEVICE_POWER, 3), VALUE_MISSING);
+	assert_int_equal(device_value(&run.devices[1], DEVICE_POWER, 3), 300003);
 	run_finish(&run);
 }
 
@@ -109,16 +109,17 @@ static void fast_samples_come_back(void **state)
 	assert_int_equal(run.n, SAMPLES);
 	for (int64_t i = 0; i < SAMPLES; i++) {
 		assert_int_equal(run.t_ns[i], fixture_mono_ns + i * NS_PER_MS);
-		assert_int_equal(run.values[RUN_MAIN_RSS][i], i % SLOWER == 0 ? 1 + i : VALUE_MISSING);
-		assert_int_equal(run.values[RUN_SELF_CPU][i], i % 3 == 0 ? 7 * i : VALUE_MISSING);
-		assert_int_equal(run.values[RUN_PROCESSES][i], VALUE_MISSING);
+		assert_int_equal(run_value(&run, RUN_MAIN_RSS, i), i % SLOWER == 0 ? 1 + i : VALUE_MISSING);
+		assert_int_equal(run_value(&run, RUN_SELF_CPU, i), i % 3 == 0 ? 7 * i : VALUE_MISSING);
+		assert_int_equal(run_value(&run, RUN_PROCESSES, i), VALUE_MISSING);
 	}
 	for (int64_t d = 0; d < FIXTURE_DEVICES; d++) {
 		const struct run_device *device = &run.devices[d];
 		assert_int_equal(device->n, SAMPLES);
 		for (int64_t i = 0; i < SAMPLES; i++) {
-			assert_int_equal(device->values[DEVICE_ENERGY][i], 1000 * i + d);
-			assert_int_equal(device->values[DEVICE_TEMPERATURE][i], i % WIDE == 0 ? 40 + i : VALUE_MISSING);
+			assert_int_equal(device_value(device, DEVICE_ENERGY, i), 1000 * i + d);
+			assert_int_equal(device_value(device, DEVICE_TEMPERATURE, i),
+				i % WIDE == 0 ? 40 + i : VALUE_MISSING);
 		}
 	}
 	run_finish(&run);
@@ -203,8 +204,8 @@ static void processes_and_events_come_back(void **state)
 	assert_int_equal(run.process_samples.n, 1);
 	assert_int_equal(run.process_samples.pid[0], 4243);
 	assert_int_equal(run.process_samples.start_ns[0], fixture_mono_ns + 7);
-	assert_int_equal(run.process_samples.values[PROCESS_RSS][0], 4096);
-	assert_int_equal(run.process_samples.values[PROCESS_CPU][0], VALUE_MISSING);
+	assert_int_equal(process_value(&run.process_samples, PROCESS_RSS, 0), 4096);
+	assert_int_equal(process_value(&run.process_samples, PROCESS_CPU, 0), VALUE_MISSING);
 	run_finish(&run);
 }
 
@@ -429,7 +430,7 @@ static void append_adds_a_segment(void **state)
 	assert_text(run_fact(&run, "id"), "0b3c9f1e-0000-4000-8000-000000000001"); // the file keeps its first
 	assert_int_equal(run.n_devices, 2);
 	assert_int_equal(run.devices[1].n, 4); // the GPU is the same device under its old number
-	assert_int_equal(run.devices[1].values[DEVICE_POWER][3], 123);
+	assert_int_equal(device_value(&run.devices[1], DEVICE_POWER, 3), 123);
 	run_finish(&run);
 }
 
@@ -516,16 +517,16 @@ static void an_older_file_gets_the_new_columns(void **state)
 	sqlite3_close(db);
 	struct run run;
 	fixture_load(f->path, &run); // it can be read as it is
-	assert_int_equal(run.values[RUN_MAIN_THREADS][2], VALUE_MISSING);
-	assert_int_equal(run.values[RUN_DESCENDANTS_THREADS][2], 5);
+	assert_int_equal(run_value(&run, RUN_MAIN_THREADS, 2), VALUE_MISSING);
+	assert_int_equal(run_value(&run, RUN_DESCENDANTS_THREADS, 2), 5);
 	run_finish(&run);
 	f->header.anchor_mono_ns += NS_PER_S;
 	void *store = fixture_open(ops, &append, &f->header); // and written to
 	assert_int_equal(fixture_write(f, ops, store, 0, 1, NS_PER_S), 0);
 	fixture_close(ops, store, false);
 	fixture_load(f->path, &run);
-	assert_int_equal(run.values[RUN_MAIN_THREADS][2], VALUE_MISSING);
-	assert_int_equal(run.values[RUN_MAIN_THREADS][3], 3);
+	assert_int_equal(run_value(&run, RUN_MAIN_THREADS, 2), VALUE_MISSING);
+	assert_int_equal(run_value(&run, RUN_MAIN_THREADS, 3), 3);
 	run_finish(&run);
 }
 

@@ -101,7 +101,7 @@ static void check_gain(void **state)
 	execute(f->path, sql);
 	fixture_load(f->path, &run);
 	assert_true(isnan(row->gain) ? isnan(run.devices[1].gain) : run.devices[1].gain == row->gain);
-	assert_int_equal(run.devices[1].values[DEVICE_POWER][3], row->power_mw);
+	assert_int_equal(device_value(&run.devices[1], DEVICE_POWER, 3), row->power_mw);
 	assert_string_equal(run.devices[1].gain_source, isnan(row->gain) ? "" : "made");
 	run_finish(&run);
 	fixture_teardown(&fixture);
@@ -117,7 +117,7 @@ static void odd_values(void **state)
 		"UPDATE run SET value = '1e999' WHERE key = 'pue'; UPDATE process SET command = NULL");
 	struct run run;
 	fixture_load(f->path, &run);
-	assert_int_equal(run.values[RUN_MAIN_RSS][0], VALUE_MISSING);
+	assert_int_equal(run_value(&run, RUN_MAIN_RSS, 0), VALUE_MISSING);
 	assert_int_equal(run.devices[0].kind, DOMAIN_KINDS);
 	assert_int_equal(run.devices[0].provenance, PROVENANCE_ESTIMATED);
 	assert_int_equal(run.devices[1].n, 0);

@@ -40,12 +40,12 @@ static int read_pages(const char *path, enum metric_scope scope, const char *col
 	return r;
 }
 
-static void expect_same_column(const int64_t *a, const int64_t *b, size_t n, const char *name)
+static void expect_same_column(struct run_values a, struct run_values b, size_t n, const char *name)
 {
 	for (size_t i = 0; i < n; i++)
-		if (a[i] != b[i])
-			fail_msg("%s of row %zu: %lld by pages, %lld by SQL", name, i, (long long)a[i],
-				(long long)b[i]);
+		if (values_at(a, i) != values_at(b, i))
+			fail_msg("%s of row %zu: %lld by pages, %lld by SQL", name, i, (long long)values_at(a, i),
+				(long long)values_at(b, i));
 }
 
 static void expect_same(const struct run *a, const struct run *b)
@@ -53,16 +53,17 @@ static void expect_same(const struct run *a, const struct run *b)
 	size_t n;
 	const struct metric *metrics = metric_table(METRIC_RUN, &n);
 	assert_int_equal(a->n, b->n);
-	expect_same_column(a->t_ns, b->t_ns, a->n, "t_ns");
+	expect_same_column((struct run_values){a->t_ns, NULL}, (struct run_values){b->t_ns, NULL}, a->n, "t_ns");
 	for (size_t m = 0; m < n; m++)
-		expect_same_column(a->values[m], b->values[m], a->n, metrics[m].name);
+		expect_same_column(run_column(a, m), run_column(b, m), a->n, metrics[m].name);
 	metrics = metric_table(METRIC_DEVICE, &n);
 	for (size_t d = 0; d < a->n_devices; d++) {
 		const struct run_device *x = &a->devices[d], *y = &b->devices[d];
 		assert_int_equal(x->n, y->n);
-		expect_same_column(x->t_ns, y->t_ns, x->n, "t_ns");
+		expect_same_column((struct run_values){x->t_ns, NULL}, (struct run_values){y->t_ns, NULL}, x->n,
+			"t_ns");
 		for (size_t m = 0; m < n; m++)
-			expect_same_column(x->values[m], y->values[m], x->n, metrics[m].name);
+			expect_same_column(device_column(x, m), device_column(y, m), x->n, metrics[m].name);
 	}
 }
 
