@@ -1,9 +1,12 @@
-"""Every example of --help and the manual is run as it stands there, in a folder that has the files it speaks of."""
+"""Every example of --help, the manual and the documents is run as it stands there, in a folder that has the files it needs.
+
+A shell block of a document that no test can run has a comment before it: <!-- not run: REASON -->."""
 import re
 import shlex
+import shutil
 
 from gpu_card import Card
-from harness import BUILD, WATTLE, main, test
+from harness import BUILD, TESTS, WATTLE, main, test
 
 SPANNER = BUILD / "tests/fakes/spanner"
 PROGRAMS = {  # what examples call
@@ -13,6 +16,19 @@ PROGRAMS = {  # what examples call
     "Makefile": "all:\n\t@sleep 0.1\n",
 }
 SPAN_FILES = ("first.csv", "second.csv")
+PROGRAM_C = """#include <wattle.h>
+int main(void)
+{
+	WATTLE_SPAN("step")
+		wattle_metric("tokens", 4096);
+	return 0;
+}
+"""
+TOP = TESTS.parent
+ELSEWHERE = {"tutorial.md"}  # tests/e2e/tutorial.py
+SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL)
+OTHER_BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$|((?:^ {4}[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\s*(?:\$ |sudo |wattle [a-z]|pip install)", re.MULTILINE)
 LEFT_OUT = {
     "cap tune": "takes minutes; tests/e2e/cap_tune.py",
     "model": "wants a model; tests/e2e/model.py",
@@ -49,13 +65,22 @@ def prepare(room):
     room.environment["PATH"] = f"{WATTLE.parent}:{room.environment['PATH']}"
 
 
+def surroundings(room):
+    """A machine with one GPU of a fake NVML."""
+    (room.folder / "cards").write_text(Card().text())
+    return {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+            "WATTLE_STATE": str(room.folder / "state")}
+
+
+def documents():
+    return [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").rglob("*.md"))]
+
+
 @test
 def all_of_them(room):
     """each example does what it says: status 0"""
     prepare(room)
-    (room.folder / "cards").write_text(Card().text())
-    env = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-           "WATTLE_STATE": str(room.folder / "state")}
+    env = surroundings(room)
     found = list(examples(room))
     assert len(found) > 15 and {"run", "cap set", "report"} <= {command for command, _ in found}, found
     for command, line in found:
@@ -76,6 +101,38 @@ def options_that_exist(room):
         for word in words:
             if word.startswith("--"):
                 assert re.search(rf"{word.partition('=')[0]}\b", known), (line, word)
+
+
+@test
+def shell_blocks(room):
+    """each shell block of each document ends with status 0, or a comment before it says why it is not run"""
+    prepare(room)
+    (room.folder / "program.c").write_text(PROGRAM_C)
+    env = {**surroundings(room), "LD_LIBRARY_PATH": str(BUILD / "src"), "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"),
+           "ASAN_OPTIONS": "detect_leaks=0"}
+    n_run = 0
+    for page in documents():
+        here = room.folder / f"of-{page.stem}"
+        for reason, _, block in SHELL_BLOCK.findall(page.read_text()) if page.name not in ELSEWHERE else []:
+            if reason:
+                continue
+            if not here.exists():
+                here.mkdir()
+                for name in (*PROGRAMS, *SPAN_FILES, "program.c", "run.sqlite", "a.sqlite", "b.sqlite"):
+                    shutil.copy2(room.folder / name, here / name)
+            done = room.finish(room.start("-ec", block, program="/bin/sh", env=env, cwd=here))
+            assert done.returncode == 0, (page.name, block, done.stdout[-500:], done.stderr[-1500:])
+            n_run += 1
+    assert n_run > 15, n_run
+
+
+@test
+def no_hidden_commands(room):
+    """commands stand in blocks marked as shell, which the test above sees"""
+    for page in documents():
+        rest = SHELL_BLOCK.sub("", page.read_text())
+        for fenced, indented in OTHER_BLOCK.findall(rest):
+            assert not COMMAND.search(fenced or indented), (page.name, fenced or indented)
 
 
 if __name__ == "__main__":

@@ -48,12 +48,30 @@ def every_command(room):
     assert list((room.folder / "pictures").glob("*.svg"))
 
 
+def anchors(path):
+    """The fragments by which headings of a page can be linked, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", BLOCK.sub("", path.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @test
 def links(room):
-    """every file that the tutorial and the other pages refer to is there"""
-    for page in sorted(TUTORIAL.parent.glob("*.md")) + [TUTORIAL.parent.parent / "README.md"]:
-        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", page.read_text()):
-            assert (page.parent / target).exists(), (page.name, target)
+    """every file and heading that a page refers to is there"""
+    top = TUTORIAL.parent.parent
+    for page in [top / "README.md", top / "CONTRIBUTING.md", *TUTORIAL.parent.rglob("*.md")]:
+        for target, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", page.read_text()):
+            path = page.parent / target if target else page
+            assert path.exists(), (page.name, target)
+            assert not anchor or anchor in anchors(path), (page.name, target, anchor)
+
+
+@test
+def index(room):
+    """docs/README.md lists every page exactly once"""
+    folder = TUTORIAL.parent
+    listed = re.findall(r"^[|-] \[[^]]+\]\(([\w./-]+)\)", (folder / "README.md").read_text(), re.MULTILINE)
+    pages = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.md") if path.name != "README.md")
+    assert sorted(listed) == pages, sorted(set(pages) ^ set(listed)) or listed
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /* Does the tuner keep its word? Searches on simulated cards, judged by the truth: how often the chosen limit is
  * within 3 % of the best there is, how often the intervals hold the truth, how many windows it took.
  *
- * test_cap_tune_cards [SEEDS]     a few seeds by default; the figures in docs/caps.md are of 1000 */
+ * test_cap_tune_cards [SEEDS]     a few seeds by default; the figures in docs/appendix/cap-tune.md are of 1000 */
 #include "tune_card.h"
 
 #include "rows.h"
