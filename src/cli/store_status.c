@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/fields.h"
 #include "base/util.h"
-#include "report/grid.h"
+#include "report/section/grid.h"
 #include "report/parts.h"
 #include "report/report.h"
 #include "store/postgres/pq.h"

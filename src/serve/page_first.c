@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 #include "report/html.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/parts.h"
 #include "report/report.h"
 

@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "metric/metric.h"
 #include "report/html.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/report.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "serve/view.h"
 
 #include "base/util.h"
+#include "report/html.h"
 #include "report/page/page.h"
 
 enum { TITLE_CEILING = 1 << 12, COLUMNS_CEILING = 1 << 24 };
@@ -14,7 +15,7 @@ static void data(const struct view *view, const char *id, size_t first, struct b
 	buf_init(&text, COLUMNS_CEILING);
 	view_charts(view, first, &text);
 	if (!text.failed)
-		page_json(out, id, text.data, text.size);
+		html_json(out, id, text.data, text.size);
 	buf_finish(&text);
 }
 

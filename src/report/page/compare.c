@@ -4,7 +4,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/html.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/parts.h"
 #include "report/report.h"
 #include "report/words.h"

@@ -2,7 +2,7 @@
 #include "report/page/compare.h"
 
 #include "base/util.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/palette.h"
 #include "report/report.h"
 

@@ -6,7 +6,7 @@
 #include "base/util.h"
 #include "report/picture/charts_json.h"
 #include "report/picture/picture.h"
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include <errno.h>
 

@@ -28,14 +28,3 @@ void page_begin(struct buf *out, const char *title, enum page_script script, boo
 void page_end(struct buf *out, enum page_script script);
 // The Content-Security-Policy of such a page; serve sends it as a header as well.
 void page_policy(struct buf *out, enum page_script script, bool connect);
-/* Data for the script: JSON in a block that no browser runs, <script type="application/json" id="ID">. What could end the block early is
- * written as \u003c and the like, so the JSON may hold any text. */
-void page_json(struct buf *out, const char *id, const char *json, size_t size);
-
-/* The charts of a run as one JSON document, "wattle-charts/1": what the page's script and Python's plots draw. docs/charts.md has every
- * key. Arrays of numbers are rounded to five significant digits; unknown is null. */
-
-struct object_type; // base/fields.h
-
-extern const struct object_type charts_type; // struct charts
-void charts_json(const struct charts *charts, struct buf *out);

@@ -4,7 +4,7 @@
 #include "analysis/facts.h"
 #include "base/util.h"
 #include "report/parts.h"
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include <errno.h>
 

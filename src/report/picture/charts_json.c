@@ -1,4 +1,3 @@
-#include "report/page/page.h"
 #include "report/picture/charts_json.h"
 
 #include "base/fields.h"

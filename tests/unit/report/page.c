@@ -1,9 +1,10 @@
 /* The page's small pieces: what names become, what its data may hold, what its policy allows, and what a search left behind. */
+#include "report/html.h"
 #include "report/page/page.h"
 
 #include "base/arena.h"
 #include "report/cap_report.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/report.h"
 
 #include "rows.h"
@@ -131,7 +132,7 @@ static void check_json(void **state)
 	struct buf out, wanted;
 	buf_init(&out, 1000);
 	buf_init(&wanted, 1000);
-	page_json(&out, "charts", row->json, strlen(row->json));
+	html_json(&out, "charts", row->json, strlen(row->json));
 	buf_printf(&wanted, "<script type=\"application/json\" id=\"charts\">%s</script>\n", row->html);
 	assert_string_equal(out.data, wanted.data);
 	buf_finish(&out);

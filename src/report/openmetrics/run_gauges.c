@@ -1,5 +1,5 @@
 // What was read at each sample, of the devices and of the run, as it was stored.
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 
 #include "base/util.h"
 

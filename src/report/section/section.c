@@ -1,4 +1,4 @@
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/util.h"
 #include "report/html.h"

@@ -1,7 +1,7 @@
 #include "report/documents.h"
 
 #include "base/util.h"
-#include "report/grid.h"
+#include "report/section/grid.h"
 #include "report/report.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 // What the program itself told, and what its code blocks came to.
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 
 #include "base/util.h"
 #include "report/fields/document.h"
-#include "report/grid.h"
+#include "report/section/grid.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* Energy by domain, GPU and node. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/known.h"
 #include "base/util.h"

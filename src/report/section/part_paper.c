@@ -1,6 +1,6 @@
 /* What of long tables is printed. A run takes two pages of paper: each table may fill so many rows in any case, and room that others
  * leave goes to them in the order below. The page on the screen has all, and paper says how many it has not. */
-#include "report/page/part.h"
+#include "report/section/part.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
 /* The machine, the command, labels; what the meter cost: a run's and a job's. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"

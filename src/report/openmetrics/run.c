@@ -2,7 +2,7 @@
 
 #include "analysis/facts.h"
 #include "base/util.h"
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 #include "report/words.h"
 
 #include <errno.h>

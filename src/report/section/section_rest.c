@@ -1,5 +1,5 @@
 /* What the program told, its processes, what happened meanwhile. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/util.h"
 #include "report/html.h"

@@ -1,5 +1,5 @@
 /* The ranks of a job, and how evenly they worked. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/util.h"
 #include "report/html.h"

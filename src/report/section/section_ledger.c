@@ -1,5 +1,5 @@
 /* Whose energy it is: the ledger, as a table and as bars. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"

@@ -3,8 +3,8 @@
 
 #include "analysis/chart/job.h"
 #include "report/fields/document.h"
-#include "report/page/part.h"
-#include "report/grid.h"
+#include "report/section/part.h"
+#include "report/section/grid.h"
 #include "report/words.h"
 
 /* ---- parts: of both, then of a job, then of pages ---- */

@@ -1,5 +1,5 @@
 // Joules and watts, at the instants of the timeline's grid.
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
 /* Headline figures, and the sentences under them. */
-#include "report/page/part.h"
+#include "report/section/part.h"
 
 #include "base/util.h"
 #include "report/html.h"

@@ -1,5 +1,5 @@
 /* Power of each node over time: a row a node, the darker the more. For more nodes than a stacked chart has colours for. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/util.h"
 #include "report/picture/internal.h"

@@ -1,5 +1,5 @@
 // Series of samples with their times, at most one in so long.
-#include "report/openmetrics_run_parts.h"
+#include "report/openmetrics/run_parts.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
 /* Code blocks: what each cost, over a run or over the ranks of a job, and per unit of work. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/util.h"
 #include "report/palette.h"

@@ -1,5 +1,5 @@
 /* What was run, and the headline figures: lines of a terminal, tiles of a page. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "analysis/facts.h"
 #include "energy/slice.h"

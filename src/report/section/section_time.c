@@ -1,8 +1,9 @@
 /* Over time: charts and lanes, and the flame graph. The script draws the charts; paper and browsers without one get still pictures. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/util.h"
-#include "report/page/page.h"
+#include "report/html.h"
+#include "report/picture/charts_json.h"
 #include "report/picture/picture.h"
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ void page_charts(struct buf *out, const struct charts *charts)
 	buf_init(&json, JSON_CEILING);
 	charts_json(charts, &json);
 	if (json.failed == 0)
-		page_json(out, "charts", json.data, json.size);
+		html_json(out, "charts", json.data, json.size);
 	else
 		out->failed = json.failed;
 	buf_finish(&json);

@@ -1,7 +1,7 @@
-#include "report/grid.h"
+#include "report/section/grid.h"
 
 #include "base/util.h"
-#include "report/page/part.h"
+#include "report/section/part.h"
 #include "report/report.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 #include "report/parts.h"
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* Layers and complexity of a model, as kept with the run (`--meta model_summary=JSON`, complexity().keep()), beside what the layers
  * cost: both have the names of named_modules(). Where wattle.torch.layers has kept its rows these are told, since they know more than
  * the spans (a GPU's own times) and are what the program has printed; else it is what the spans of these names cost. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "analysis/facts.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "report/page/part.h"
+#include "report/section/part.h"
 
 #include "analysis/job/job.h"
 #include "base/util.h"

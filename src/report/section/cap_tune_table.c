@@ -2,7 +2,7 @@
 #include "report/cap_report.h"
 
 #include "base/util.h"
-#include "report/grid.h"
+#include "report/section/grid.h"
 #include "report/report.h"
 
 static const struct cap_tune_report *report_of(const struct object_at *row)

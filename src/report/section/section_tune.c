@@ -1,5 +1,5 @@
 /* What `wattle cap tune` found, when this is the run file of its search. */
-#include "report/sections.h"
+#include "report/section/sections.h"
 
 #include "base/arena.h"
 #include "report/cap_report.h"
