@@ -36,6 +36,7 @@ static void put_readings(const struct domain *domain, const int64_t *values, str
 	if (domain->update_period_ns >= NS_PER_MS)
 		buf_printf(out, "energy_period_ms %lld\n", (long long)(domain->update_period_ns / NS_PER_MS));
 	put_number("temperature_c", values[DEVICE_TEMPERATURE], out);
+	put_number("memory_temperature_c", values[DEVICE_MEMORY_TEMPERATURE], out);
 	if (value_ok(values[DEVICE_UTILIZATION]) && value_ok(values[DEVICE_MEMORY_UTILIZATION]))
 		buf_printf(out, "utilization_percent %lld %lld\n", (long long)values[DEVICE_UTILIZATION],
 			(long long)values[DEVICE_MEMORY_UTILIZATION]);

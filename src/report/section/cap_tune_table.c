@@ -87,20 +87,6 @@ static void objective(struct buf *out, const struct object_at *row, bool is_page
 	buf_str(out, " %");
 }
 
-// The expected row was not measured.
-static void steps(struct buf *out, const struct object_at *row, bool is_page)
-{
-	double n = limit_of(row)->steps;
-	if (!isnan(n))
-		buf_fixed(out, n, n < 100 && n != round(n) ? 1 : 0);
-}
-
-static void windows(struct buf *out, const struct object_at *row, bool is_page)
-{
-	if (!isnan(limit_of(row)->steps))
-		buf_printf(out, "%zu", limit_of(row)->n_windows);
-}
-
 /* ---- table ---- */
 
 static void attributes(struct buf *out, const struct object_at *row)
@@ -123,7 +109,6 @@ static struct tune_limit_result expected(const struct cap_tune_report *report)
 	double times = result->goal == TUNE_ED2P ? 2 : result->goal == TUNE_EDP ? 1 : 0;
 	return (struct tune_limit_result){
 		.limit = report->chosen,
-		.steps = none,
 		.energy_per_step_j = {reference->energy_per_step_j.value * energy_part, none, none},
 		.time_per_step_s = {reference->time_per_step_s.value * time_part, none, none},
 		.objective = {reference->objective.value * energy_part * pow(time_part, times), none, none},
@@ -141,8 +126,8 @@ void cap_tune_table(const struct cap_tune_report *report, struct buf *out, const
 		{.title = is_run ? "energy a run" : "energy a step", .write = energy},
 		{.title = is_run ? "time of a run" : "time of a step", .write = time_of},
 		{.title = tune_goal_title(result->goal), .write = objective},
-		{.title = "steps", .write = steps, .only = ON_PAGE},
-		{.title = "windows", .write = windows},
+		{"steps", "steps", .only = ON_PAGE},
+		{"windows", "windows"},
 		{.write = state, .kind = COLUMN_WORDS, .only = ON_TEXT},
 	};
 	const struct grid grid = GRID(NULL, columns, .attributes = attributes, .is_faint = is_faint);

@@ -231,6 +231,7 @@ static void fill_from_library(const struct amdgpu_card *card, int64_t *row)
 		{DEVICE_UTILIZATION, ROCM_BUSY},
 		{DEVICE_MEMORY_USED, ROCM_MEMORY_USED},
 		{DEVICE_TEMPERATURE, ROCM_TEMPERATURE},
+		{DEVICE_MEMORY_TEMPERATURE, ROCM_MEMORY_TEMPERATURE},
 	};
 	for (size_t i = 0; card->smi != NULL && i < ARRAY_SIZE(figures); i++)
 		if (!value_ok(row[figures[i].metric]))

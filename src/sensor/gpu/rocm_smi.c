@@ -13,6 +13,7 @@ enum {
 	RSMI_VRAM = 0,
 	RSMI_EDGE = 0,
 	RSMI_JUNCTION = 1,
+	RSMI_MEMORY = 2,
 	RSMI_CURRENT = 0,
 	GPUS_MAX = 256
 };
@@ -137,15 +138,18 @@ static int64_t read_power(const struct rocm_smi *smi, uint32_t gpu)
 	return figure_of(code, power_uw, 1000);
 }
 
-static int64_t read_temperature(const struct rocm_smi *smi, uint32_t gpu)
+static int64_t read_temperature(const struct rocm_smi *smi, uint32_t gpu, uint32_t sensor)
 {
 	int64_t millidegrees;
-	if (smi->temperature == NULL)
-		return VALUE_MISSING;
-	if (smi->temperature(gpu, RSMI_EDGE, RSMI_CURRENT, &millidegrees) == RSMI_SUCCESS ||
-		smi->temperature(gpu, RSMI_JUNCTION, RSMI_CURRENT, &millidegrees) == RSMI_SUCCESS)
-		return millidegrees / 1000;
-	return VALUE_MISSING;
+	bool is_read = smi->temperature != NULL &&
+		smi->temperature(gpu, sensor, RSMI_CURRENT, &millidegrees) == RSMI_SUCCESS;
+	return is_read ? millidegrees / 1000 : VALUE_MISSING;
+}
+
+static int64_t read_core_temperature(const struct rocm_smi *smi, uint32_t gpu)
+{
+	int64_t edge_c = read_temperature(smi, gpu, RSMI_EDGE);
+	return value_ok(edge_c) ? edge_c : read_temperature(smi, gpu, RSMI_JUNCTION);
 }
 
 static int64_t read_memory(int (*get)(uint32_t, int, uint64_t *), uint32_t gpu)
@@ -193,7 +197,9 @@ int64_t rocm_smi_read(const struct rocm_smi *smi, size_t index, enum rocm_figure
 	case ROCM_MEMORY_TOTAL:
 		return read_memory(smi->memory_total, gpu);
 	case ROCM_TEMPERATURE:
-		return read_temperature(smi, gpu);
+		return read_core_temperature(smi, gpu);
+	case ROCM_MEMORY_TEMPERATURE:
+		return read_temperature(smi, gpu, RSMI_MEMORY);
 	case ROCM_UNIQUE_ID:
 		return read_unique_id(smi, gpu);
 	case ROCM_FIGURES:

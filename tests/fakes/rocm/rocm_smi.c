@@ -19,7 +19,7 @@ struct card {
 	unsigned int domain, bus, device, function;
 	char name[64];
 	unsigned long long unique_id, start_units, memory_total, memory_used;
-	double power_w, temperature_c;
+	double power_w, temperature_c, memory_temperature_c; // 0: it has none of the memory
 	unsigned int busy_percent;
 };
 
@@ -59,6 +59,7 @@ static void read_line(const char *line)
 	sscanf(line, "start_units %llu", &card->start_units);
 	sscanf(line, "power_w %lf", &card->power_w);
 	sscanf(line, "temperature_c %lf", &card->temperature_c);
+	sscanf(line, "memory_temperature_c %lf", &card->memory_temperature_c);
 	sscanf(line, "busy_percent %u", &card->busy_percent);
 	sscanf(line, "memory_bytes %llu %llu", &card->memory_used, &card->memory_total);
 }
@@ -177,6 +178,7 @@ EXPORT(rsmi_dev_memory_total_get, uint32_t index, int type, uint64_t *bytes)
 EXPORT(rsmi_dev_temp_metric_get, uint32_t index, uint32_t sensor, int metric, int64_t *millidegrees)
 {
 	CARD(index);
-	*millidegrees = (int64_t)(card->temperature_c * 1000);
-	return sensor == 0 && metric == 0 ? SUCCESS : NOT_SUPPORTED;
+	bool is_of_memory = sensor == 2 && card->memory_temperature_c > 0;
+	*millidegrees = (int64_t)((is_of_memory ? card->memory_temperature_c : card->temperature_c) * 1000);
+	return (sensor == 0 || is_of_memory) && metric == 0 ? SUCCESS : NOT_SUPPORTED;
 }

@@ -25,7 +25,7 @@ struct fixture {
 
 static const char library_cards[] = "gpu\naddress 0000:01:00.0\npower_w 1\nstart_units 1\n"
 				    "gpu\naddress 0000:43:00.0\nname AMD Instinct MI210\nunique_id 5d\npower_w 200\n"
-				    "start_units 6553600000\nmemory_bytes 1000 64000\nbusy_percent 88\n";
+				    "start_units 6553600000\nmemory_bytes 1000 64000\nbusy_percent 88\nmemory_temperature_c 62\n";
 
 static void init(struct fixture *f, const char *text)
 {
@@ -133,6 +133,8 @@ static void lists_cards_where_sys_has_none(void **state)
 	assert_int_equal(f.rows[0][DEVICE_POWER], 1000);
 	assert_int_equal(f.rows[1][DEVICE_UTILIZATION], 88);
 	assert_int_equal(f.rows[1][DEVICE_TEMPERATURE], 40);
+	assert_int_equal(f.rows[1][DEVICE_MEMORY_TEMPERATURE], 62);
+	assert_true(f.rows[0][DEVICE_MEMORY_TEMPERATURE] == VALUE_MISSING);
 	assert_string_equal(f.domains[1].note, "");
 	finish(&f);
 }
