@@ -278,5 +278,14 @@ int fields_read_list(const struct json_t *array, const struct object_type *type,
 
 /* JSON Schema (draft 2020-12) of those documents, from the same tables. */
 
+enum { OBJECT_TYPES_MAX = 512 };
+
+struct object_types {
+	const struct object_type *types[OBJECT_TYPES_MAX];
+	size_t n;
+};
+// Adds a type and those of the objects in it, each once, in the order in which they are met.
+void object_types_collect(struct object_types *types, const struct object_type *type);
+
 // $id is "wattle/NAME". Each type of object is one definition, named as the type.
 void document_schema(struct buf *out, const char *name, const struct object_type *type);

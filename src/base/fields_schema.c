@@ -5,25 +5,18 @@
 
 #include <string.h>
 
-enum { TYPES_MAX = 64 };
-
-struct types { // the object types that a document has, each once
-	const struct object_type *types[TYPES_MAX];
-	size_t n;
-};
-
-static void collect(struct types *types, const struct object_type *type)
+void object_types_collect(struct object_types *types, const struct object_type *type)
 {
 	for (size_t i = 0; i < types->n; i++)
 		if (types->types[i] == type)
 			return;
-	if (types->n == TYPES_MAX)
+	if (types->n == OBJECT_TYPES_MAX)
 		return;
 	types->types[types->n++] = type;
 	for (size_t i = 0; i < type->n_fields; i++)
 		for (const struct field *field = &type->fields[i]; field != NULL; field = field->value)
 			if (field->object != NULL)
-				collect(types, field->object);
+				object_types_collect(types, field->object);
 }
 
 static const char *json_type(const struct field *field)
@@ -217,11 +210,11 @@ static void definition(struct jsonw *j, const struct object_type *type)
 
 void document_schema(struct buf *out, const char *name, const struct object_type *type)
 {
-	struct types types = {.n = 0};
+	struct object_types types = {.n = 0};
 	struct jsonw j;
 	char id[64] = "https://wattle/schemas/";
 	strncat(id, name, sizeof(id) - strlen(id) - 1);
-	collect(&types, type);
+	object_types_collect(&types, type);
 	jsonw_init(&j, out, true);
 	jsonw_begin_object(&j);
 	jsonw_key_string(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");

@@ -65,6 +65,11 @@ bool completion_print(const char *shell, struct buf *out);
  * N": from the N-th word on it is another program's command line. */
 void completion_at(const struct command *const *commands, size_t n, int n_words, char **words, struct buf *out);
 
+/* The JSON documents of schemas.def, in their order (schema.c). */
+
+// NULL: no more.
+const struct object_type *schema_document(size_t i, const char **ret_name);
+
 /* The manual pages in roff, made from the tables of the commands. */
 
 // wattle(1): what there is, and what holds for all commands.

@@ -183,6 +183,68 @@ static void add_exit_status(struct buf *out, const char *command)
 	buf_str(out, text);
 }
 
+/* ---- fields of JSON, in the page of `wattle schema` ---- */
+
+static const char *type_word(const struct field *field)
+{
+	static const char *const words[] = {
+		[FIELD_IS_NUMBER] = "number",
+		[FIELD_IS_INTEGER] = "integer",
+		[FIELD_IS_UNSIGNED] = "integer",
+		[FIELD_IS_BOOLEAN] = "true or false",
+		[FIELD_IS_TEXT] = "text",
+		[FIELD_IS_ANY] = "number or text",
+		[FIELD_IS_OBJECT] = "object",
+		[FIELD_IS_INLINE] = "fields of",
+		[FIELD_IS_LIST] = "list",
+		[FIELD_IS_MAP] = "object by name",
+	};
+	return words[field_value_type(field)];
+}
+
+static void add_field(struct buf *out, const struct field *field)
+{
+	buf_str(out, ".TP\n\\fB");
+	add_text(out, field->key != NULL ? field->key : "(items)");
+	buf_str(out, "\\fR (");
+	add_text(out, field->unit != NULL ? field->unit : type_word(field));
+	if (field->object != NULL) {
+		buf_str(out, " ");
+		add_text(out, field->object->name);
+	}
+	buf_str(out, ")\n");
+	add_text(out, field->meaning != NULL ? field->meaning : field->object != NULL ? field->object->meaning : "");
+	buf_str(out, "\n");
+}
+
+static void add_documents(struct buf *out)
+{
+	struct object_types all = {.n = 0};
+	const struct object_type *type;
+	const char *name;
+	buf_str(out, ".SH DOCUMENTS\n");
+	for (size_t i = 0; (type = schema_document(i, &name)) != NULL; i++) {
+		buf_printf(out, ".TP\n.B ");
+		add_text(out, name);
+		buf_str(out, "\n");
+		add_text(out, type->meaning);
+		buf_str(out, " Object: ");
+		add_text(out, type->name);
+		buf_str(out, ".\n");
+		object_types_collect(&all, type);
+	}
+	buf_str(out, ".SH FIELDS\nEach object with its fields: unit, or type where there is no unit, and meaning. Unknown values are null.\n");
+	for (size_t i = 0; i < all.n; i++) {
+		buf_str(out, ".SS ");
+		add_text(out, all.types[i]->name);
+		buf_str(out, "\n");
+		add_text(out, all.types[i]->meaning);
+		buf_str(out, "\n");
+		for (size_t k = 0; k < all.types[i]->n_fields; k++)
+			add_field(out, &all.types[i]->fields[k]);
+	}
+}
+
 static void add_command_page(const struct command *command, struct buf *out)
 {
 	add_header(out, command->name, command->summary);
@@ -203,9 +265,11 @@ static void add_command_page(const struct command *command, struct buf *out)
 	add_options(out, command);
 	for (size_t i = 0; i < command->n_parts; i++)
 		add_part(out, command->parts[i]);
+	if (strcmp(command->name, "schema") == 0)
+		add_documents(out);
 	add_exit_status(out, command->name);
 	add_examples(out, command->name, true);
-	buf_str(out, ".SH SEE ALSO\n.BR wattle (1)\n");
+	buf_str(out, ".SH SEE ALSO\n.BR wattle (1),\n.BR wattle\\-schema (1)\n");
 }
 
 void manual_print_command(const struct command *command, struct buf *out)

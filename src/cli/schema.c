@@ -1,5 +1,5 @@
 /* wattle schema: the JSON Schema of each document that wattle writes, made from the tables that the documents are made from. */
-#include "cli/command.h"
+#include "cli/help.h"
 
 #include "base/fields.h"
 #include "base/util.h"
@@ -32,6 +32,14 @@ static const struct schema {
 #include "cli/schemas.def"
 #undef SCHEMA
 };
+
+const struct object_type *schema_document(size_t i, const char **ret_name)
+{
+	if (i >= ARRAY_SIZE(schemas))
+		return NULL;
+	*ret_name = schemas[i].name;
+	return schemas[i].type;
+}
 
 static const struct schema *schema_named(const char *name)
 {

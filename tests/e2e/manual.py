@@ -1,4 +1,5 @@
 """Manual pages: one a command, complete, well-formed, found by man where they are installed."""
+import json
 import os
 import re
 import shutil
@@ -41,6 +42,19 @@ def pages(room):
                 assert re.search(rf"^(-{letter}, )?--{option}( .*)?$", page, re.MULTILINE), (name, option)
             for line in re.findall(r"^  (wattle .*)$", help_text.partition("\nexamples:\n")[2], re.MULTILINE):
                 assert f".B {line}\n" in page, (name, line)
+
+
+@test
+def json_fields(room):
+    """the page of `wattle schema` has each document, and each field of the schemas with its meaning"""
+    page = plain(room.wattle("--manual", "schema").stdout)
+    words = " ".join(page.split())
+    for name in room.wattle("schema").stdout.split():
+        assert f".B {name}\n" in page, name
+        for kind in json.loads(room.wattle("schema", name).stdout)["$defs"].values():
+            for key, field in kind.get("properties", {}).items():
+                assert f".TP\n{key} (" in page, (name, key)
+                assert " ".join(re.sub(r" \([^()]*\)$", "", field.get("description", "")).split()) in words, (name, key)
 
 
 @test
