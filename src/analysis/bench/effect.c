@@ -16,7 +16,7 @@
 enum {
 	DRAWS = 300,
 	RESAMPLES = 200,
-	ENOUGH = 50, // larger samples are limited to 50 draws: the detectable effect falls with the square root of the size
+	ENOUGH = 50, // draws of larger samples have 50 values: the effect is scaled by the square root of the size
 };
 
 struct drawing {

@@ -45,8 +45,8 @@ struct fold_updates { // updates of a counter in one segment, as in the curve
 	double *target_j;                // the target's energy since the segment's start, which is divided
 	double *energies[FOLD_ENERGIES]; // candidates for the explained energy since then; NULL: same as another one, or unknown
 	double *j;                       // the chosen one: see fold_explain
-	double even_share;               // its constant part of all programs' energy; 0: it is the target's own
-	double target_share;             // that part for the candidates that have one
+	double even_share;               // constant ratio of j to the energy of all programs; 0: j is the target's own
+	double target_share;             // that ratio for the candidates that have one
 	int64_t start_ns;
 	double length_s; // length of the segment
 };

@@ -20,7 +20,7 @@ struct deal {
 	double *slope;     // slots × slots: derivative of energy by power …
 	double *by_cores;  // … and by cores; NULL: the powers are the target's own
 	double *others;    // per interval of a segment: cores of other programs; negative: not used
-	double *excess;    // per slot: energy beyond the target's share
+	double *excess;    // per slot: energy in excess of the target's even share
 	double *misdealt;  // slots × slots: variance of an interval's energy that the powers do not explain
 	double *scale;     // per interval of a segment: measured energy relative to the energy expected from the powers
 	uint32_t *present; // slots in the interval; cores_slope: derivative of their energies by their cores

@@ -139,7 +139,7 @@ static void search_blurs(struct search *search)
  * show the delay of its updates relative to the grid, and the grid follows. */
 struct track {
 	double late_s, rate_s;    // current delay of the grid, and its change per stretch
-	double products, squares; // sums of products of the residuals and the effect of a shift
+	double products, squares; // sums of residual × effect of a shift, and of the squared effect
 };
 
 static double left_j(const struct fold_model *model, const double *row, double j)

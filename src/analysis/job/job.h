@@ -46,8 +46,8 @@ struct job_rank {
 	double end_wait_s;           // from its end to the end of the last rank
 	double work_s;               // duration_s minus waiting_s
 	bool ended_early;            // it failed or was cut off while other ranks continued; not compared with them
-	/* Another recorder of this job measured its processes too (`wattle run mpirun … wattle run …`): the energy is
-	 * attributed to the inner recordings, and this row is excluded from sums and spreads. */
+	/* Another recorder of this job measured its processes too (`wattle run mpirun … wattle run …`): the energy
+	 * counts there, and this row is excluded from sums and spreads. */
 	bool nested;
 };
 
@@ -127,7 +127,7 @@ struct job_findings {
 	const char **warnings; // sentences, for example on machines counted once, take-overs, missing or incomplete
 			       // ranks, and clocks
 	size_t n_warnings;
-	struct job_work *work; // owns the data that the above points to
+	struct job_work *work; // the data that the above points to
 	struct arena *arena;
 };
 
