@@ -18,7 +18,7 @@ static void keep_larger(double *max, double value)
 		*max = value;
 }
 
-// The samples since the last reading, whose RAM is final when the next one has come.
+// The samples since the last RAM reading. Their RAM is final once the next reading is known.
 struct ram_stretch {
 	struct ram_tracker tracker;
 	size_t begin;
@@ -83,7 +83,7 @@ static void memories(const struct run *run, struct columns *columns)
 	ram_init(&stretch.tracker);
 	for (size_t i = 0, segment = 0; i < run->n; i++) {
 		for (; segment < run->n_segments && slice_samples(run, segment).begin <= i; segment++) {
-			end_stretch(&stretch, i, nothing_above, columns); // other processes: nothing is carried over
+			end_stretch(&stretch, i, nothing_above, columns); // other processes: no value carries over
 			begin_stretch(&stretch, i);
 			ram_init(&stretch.tracker);
 		}
@@ -99,9 +99,9 @@ static size_t next_known(struct run_values values, size_t from, size_t end)
 	return from;
 }
 
-static const struct cpu_series { // what a column of percent is made of
+static const struct cpu_series { // counters that make a column of CPU percent
 	enum run_metric counter;
-	enum run_metric bound; // of the machine its idle time, else how many threads there were
+	enum run_metric bound; // for the machine its idle time, otherwise the number of threads
 } cpu_series[COLUMN_CPUS] = {
 	[COLUMN_SYSTEM] = {RUN_SYSTEM_BUSY, RUN_SYSTEM_IDLE},
 	[COLUMN_MAIN] = {RUN_MAIN_CPU, RUN_MAIN_THREADS},
@@ -113,7 +113,7 @@ static double growth(const struct run *run, enum run_metric counter, size_t base
 	return value_to_double(run_value(run, counter, sample), 1) - value_to_double(run_value(run, counter, base), 1);
 }
 
-// The machine's counters have no clock of their own: busy and idle ticks together are the time that passed.
+// The machine's counters have no timestamp of their own: busy plus idle ticks are the elapsed time.
 static double machine_percent(const struct columns *columns, const struct cpu_series *series, size_t base,
 	size_t sample)
 {
@@ -133,8 +133,9 @@ static double percent(const struct columns *columns, const struct cpu_series *se
 	return fmax(growth(run, series->counter, base, sample), 0) / (double)dt_ns * 100;
 }
 
-/* A tick of user and one of system time (10 ms each) may have been counted that began before the run: of a run of a few
- * milliseconds that is most of the figure. So it is what the threads can have had, if the ticks allow. */
+/* The counters can include one tick of user time and one of system time (10 ms each) that began before the run. In a
+ * run of a few milliseconds they dominate the figure. A figure above the number of threads is therefore reduced to that
+ * number, by at most two ticks. */
 static double short_run_percent(const struct columns *columns, const struct cpu_series *series, size_t base,
 	size_t last)
 {
@@ -148,8 +149,8 @@ static double short_run_percent(const struct columns *columns, const struct cpu_
 	return sum > threads * 100 ? fmax(threads * 100, sum - ticks) : sum;
 }
 
-/* Each reading of the counter looks back to the latest one that is about 100 ms older. A run shorter than that has
- * one figure, at its last reading. */
+/* The base of each reading is the latest one that is about 100 ms older. A run shorter than that has one figure, at its
+ * last reading. */
 static void find_bases(const struct run *run, struct slice samples, enum run_metric metric, uint32_t *out)
 {
 	struct run_values counter = run_column(run, metric);
@@ -190,7 +191,7 @@ static size_t next_sample(const struct run_device *device, size_t row)
 	return row;
 }
 
-// Most GPUs are read with each sample, and never else.
+// Most GPUs are read at each sample and at no other time.
 static bool has_same_times(const struct run *run, const struct run_device *device)
 {
 	for (size_t i = 0; i < run->n && device->n == run->n; i++)
@@ -235,7 +236,7 @@ static int gpus(const struct run *run, struct arena *arena, struct columns *colu
 	return 0;
 }
 
-// Mostly all counters of CPU time are read at once.
+// All counters of CPU time are usually read at the same samples.
 static bool has_same_gaps(const struct run *run, enum run_metric a, enum run_metric b)
 {
 	for (size_t i = 0; i < run->n; i++)

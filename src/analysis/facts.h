@@ -1,4 +1,4 @@
-/* The keys of table run that the analysis reads; the stores write them. */
+/* Keys of table `run` that the analysis reads; the stores write them. */
 #pragma once
 
 #include "store/run.h"
@@ -19,11 +19,11 @@
 #define FACT_LABEL "label"
 #define FACT_STEP "step"
 #define FACT_BOOT_ID "boot_id"
-#define FACT_MACHINE "machine" // whose sensors these are
+#define FACT_MACHINE "machine" // the machine whose sensors were read
 #define FACT_USER "user"
 #define FACT_JOB_ID "job_id"
 #define FACT_JOB_STEP "job_step"
-#define FACT_JOB_GROUP "job_group" // of one launch, where there is no id
+#define FACT_JOB_GROUP "job_group" // identifies one launch if there is no job id
 #define FACT_JOB_NAME "job_name"
 #define FACT_JOB_USER "job_user"
 #define FACT_JOB_CLUSTER "job_cluster"
@@ -34,5 +34,5 @@
 #define FACT_LOCAL_SIZE "local_size"
 #define FACT_N_NODES "n_nodes"
 #define FACT_NODE "node"
-#define FACT_RESTART "restart" // how often the job, or its workers, were started again
+#define FACT_RESTART "restart" // number of restarts of the job or its workers
 #define FACT_META_PREFIX "meta."

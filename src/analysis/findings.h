@@ -1,5 +1,5 @@
-/* What a run has to say, as numbers: everything of the report before it becomes text or JSON.
- * Pure: struct run in, findings out, no file, no clock. Unknown doubles are NaN, unknown integers VALUE_MISSING. */
+/* All figures of a report as numbers, before they become text or JSON. Pure: struct run in, findings out, no file, no
+ * clock. Unknown doubles are NaN, unknown integers VALUE_MISSING. */
 #pragma once
 
 #include "analysis/column.h"
@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ledger { // each joule of total_j in exactly one row; the rows add up to it. idle_j NaN: in the other rows
+struct ledger { // each joule of total_j is in exactly one row; the rows add up to it. idle_j NaN: idle energy is in the
+		// other rows
 	double target_j, others_j, wattle_j, idle_j, unattributed_j;
 };
 
@@ -17,19 +18,20 @@ struct domain_finding {
 	const struct run_device *device;
 	enum provenance provenance;
 	double energy_j, error_j, mean_w, max_w; // NaN unknown
-	double calibration_error_j; // of energy_j, beside error_j; NaN: no statement is known (all but GPUs)
+	double calibration_error_j; // calibration error of energy_j, separate from error_j; NaN: no specification is
+				    // known (all but GPUs)
 	struct ledger ledger;       // of this domain; all NaN when energy_j is
-	const char *attribution;    // "cpu time", "pss", "rss", "sm time", "mig slices", "gpu memory",
-				    // "exclusive", "idle", "none"; what took off idle power says so
-	double target_error_j;      // of ledger.target_j: its part of error_j, and the attribution's own
+	const char *attribution;    // "cpu time", "pss", "rss", "sm time", "mig slices", "gpu memory", "exclusive",
+				    // "idle", "none"; also the baseline that was subtracted, if any
+	double target_error_j;      // of ledger.target_j: its share of error_j, and the error of the attribution
 	double update_period_s, update_jitter_s;
-	double integrated_j, integrated_error_j; // a counter's domain whose power was read too: that, integrated
-	bool disagrees;                          // the two are further apart than both errors explain
-	double stalled_s;                        // the counter stood still when it should have moved
-	bool unseen;                             // the run was too short for the counter to move
-#define DEVICE_MAX(id, member, ...) double member; // over the run
+	double integrated_j, integrated_error_j; // energy integrated from power readings, if a counter's domain has those too
+	bool disagrees;                          // counter and integrated power differ by more than both errors explain
+	double stalled_s;                        // time in which the counter stood still although updates were due
+	bool unseen;                             // the run was too short for the counter to advance
+#define DEVICE_MAX(id, member, ...) double member; // maximum over the run
 #include "metric/metrics.def"
-	double idle_w; // the idle power that was taken off, or is stored; NaN unknown
+	double idle_w; // idle power: subtracted, or stored; NaN unknown
 	int64_t wraps, gaps;
 	bool in_total;
 };
@@ -39,7 +41,7 @@ struct stats { // over samples
 	int64_t count;
 };
 
-struct user_metric_finding { // what the program itself told: accuracy, tokens
+struct user_metric_finding { // custom metric that the program reported: accuracy, tokens
 	const char *name;
 	struct stats stats;
 };
@@ -48,7 +50,7 @@ struct gpu_finding {
 	const struct run_device *device;
 	double energy_j, error_j, calibration_error_j, mean_w, max_w;
 	int64_t max_memory_bytes, target_max_memory_bytes;
-#define DEVICE_MEAN(id, member, ...) double member; // over time
+#define DEVICE_MEAN(id, member, ...) double member; // mean over time
 #define DEVICE_MAX(id, member, ...) double member;
 #include "metric/metrics.def"
 	double throttled_s, cap_w;
@@ -78,29 +80,29 @@ struct value_stats {
 	double min, max, mean, std, total; // std: of the population
 };
 
-struct block_unit { // work that a block did: a metric of whole numbers, reported inside it
+struct block_unit { // unit of work done by a block: a metric of whole numbers, reported while the block was open
 	const char *name;
-	int64_t count;                       // how often it was reported
+	int64_t count;                       // number of reports
 	double sum;                          // of all reports
 	double j_per_unit, error_j_per_unit; // NaN: not a unit of work (a fraction, a negative value), or no energy
 };
 
-enum block_method {         // how the energy of a block was told from its surroundings
-	BLOCK_INTERPOLATED, // between updates of the counters, along the straight line
+enum block_method {         // method that separates a block's energy from its surroundings
+	BLOCK_INTERPOLATED, // linear interpolation between counter updates
 	BLOCK_FOLDED,       // many calls shorter than the counter's period: least squares over all periods (fold.h)
 	BLOCK_NO_ENERGY
 };
 
-struct block_finding { // one code block: a span's name over all its calls
+struct block_finding { // one code block: all spans of one name
 	const char *name;
-/* A member for each row. self_j: where threads overlap, shared by them; over all blocks and what lies outside of them this adds up to the
- * target's energy. */
+/* One member per row of blocks.def. self_j: threads that overlap share it; the sum over all blocks and the time outside
+ * of them is the target's energy. */
 #define BLOCK_COUNT(member, ...) int64_t member;
 #define BLOCK_FIGURE(member, ...) double member;
 #define BLOCK_TIME(...)
 #include "metric/blocks.def"
 	struct value_stats compute_time_s;
-	struct value_stats columns[TRACKING_METRICS]; // over the samples inside the block; NaN if none knows the column
+	struct value_stats columns[TRACKING_METRICS]; // over the samples inside the block; NaN if no sample has a value
 	enum block_method method;
 	bool resolved;            // the error is smaller than the energy
 	double *domain_j;         // findings.n_domains of them
@@ -109,39 +111,41 @@ struct block_finding { // one code block: a span's name over all its calls
 };
 
 enum { STACK_NONE = UINT32_MAX };
-enum { STACK_DEPTH_MAX = 1024 }; // blocks inside each other; what lies deeper is the last one's
+enum { STACK_DEPTH_MAX = 1024 }; // nesting limit of blocks; the block at the limit includes deeper ones
 
-struct stack_finding {              // a block inside others; the outermost one is a process
-	uint32_t parent;            // index of the stack around it, which stands before it; STACK_NONE: a process
+struct stack_finding {              // a block and its enclosing blocks; the outermost entry is a process
+	uint32_t parent;            // index of the enclosing stack, which precedes this one; STACK_NONE: a process
 	const char *name;           // of the block, or of the process
-	double self_j, self_time_s; // while this was the innermost one; over all they add up as self_j of the blocks
+	double self_j, self_time_s; // while this was the innermost block; over all stacks the sums equal those of the
+				    // blocks' self_j
 };
 
-/* When a counter is updated, as the code blocks of one run have told: for other runs that it was read for, which would have to search
- * for the same. */
+/* Update times of a counter, inferred from the code blocks of one run. Other runs that read the same counter reuse them
+ * instead of searching again. */
 struct counter_rhythm {
-	int searches;      // how many runs have searched for it
+	int searches;      // number of runs that searched for the update times
 	bool known;
-	bool regular;      // it keeps to a grid …
-	int64_t update_ns; // … with this instant
+	bool regular;      // updates lie on a regular grid …
+	int64_t update_ns; // … that contains this instant
 	double period_s;
 	double part, blur_s; // as struct fold_timing
 };
 
 struct findings {
 	const struct run *run;
-	struct counter_rhythm *const *rhythms; // of run->devices; NULL: nobody else has read them
-	bool quick; // by findings_make_quick
+	struct counter_rhythm *const *rhythms; // one per device in run->devices; NULL: no other run read these counters
+	bool quick; // made by findings_make_quick
 	double duration_s; // sum over segments
 	bool complete;
 	int64_t samples, lost_samples;
 
 	double total_j, error_j;
 	double target_error_j;                                  // of ledger.target_j
-	double calibration_error_j, target_calibration_error_j; // beside those; NaN as in struct domain_finding
+	double calibration_error_j, target_calibration_error_j; // in addition to error_j and target_error_j; NaN as in
+								// struct domain_finding
 	enum provenance provenance;
 	struct ledger ledger;
-	double pue, facility_j, carbon_g; // facility_j = total_j * pue; the ledger is without it
+	double pue, facility_j, carbon_g; // facility_j = total_j * pue; the ledger excludes the PUE overhead
 	struct domain_finding *domains;
 	size_t n_domains;
 
@@ -149,7 +153,8 @@ struct findings {
 	double target_cpu_s, main_cpu_s, descendants_cpu_s, referee_cpu_s;
 	int64_t processes_seen, processes_sampled;
 
-	int64_t rss_at_max_pss_bytes; // resident memory at the sample of max_pss_bytes: was it near the peak?
+	int64_t rss_at_max_pss_bytes; // resident memory at the sample of max_pss_bytes; shows whether that sample was
+				      // near the peak
 	int64_t peak_rss_bytes, main_peak_rss_bytes, max_pss_bytes, max_uss_bytes, read_bytes, written_bytes,
 		major_faults, minor_faults, voluntary_switches, involuntary_switches;
 
@@ -160,7 +165,7 @@ struct findings {
 	size_t n_blocks;
 	struct stack_finding *stacks;
 	size_t n_stacks;
-	double outside_j, outside_error_j;        // of ledger.target_j: while no span was open; NaN without spans
+	double outside_j, outside_error_j;        // part of ledger.target_j while no span was open; NaN without spans
 	struct value_stats overall[TRACKING_METRICS]; // over all samples
 	struct stats run_metrics[RUN_COUNT];
 	struct user_metric_finding *user_metrics; // sorted by name
@@ -169,32 +174,33 @@ struct findings {
 	double self_cpu_s, self_cpu_percent, self_energy_j;
 	int64_t self_max_rss_bytes, self_wakeups;
 
-	/* The energies along the time, for charts, traces and spans, which would have to make them anew: some 100 bytes for a window
-	 * of a tenth of a second, and again for each domain. findings_forget_times drops them sooner than the rest. */
+	/* Energies over time, which charts, traces and spans reuse: about 100 bytes per window of 0.1 s, and as many
+	 * again per domain. findings_forget_times frees them before the rest. */
 	const struct windows *windows;
-	const struct metering *metering; // as domains
+	const struct metering *metering; // same index as domains
 	struct arena *times_arena;       // owns both
 
-	struct arena *arena; // owns what is pointed to here, but for run
+	struct arena *arena; // owns everything that these findings point to, except run
 };
 
-// -ENOMEM only. `run` must outlive the findings.
+// Returns 0 or -ENOMEM. `run` must outlive the findings.
 int findings_make(const struct run *run, struct findings *ret_findings);
-/* The same sooner, for one of many and of readings that are far apart: energies of code blocks are taken from the straight line between
- * readings, however short the blocks are; none is folded. */
+/* Faster variant for one of many runs, and for readings that are far apart. Energies of code blocks are interpolated
+ * linearly between readings, however short the blocks are; none is folded. */
 int findings_make_quick(const struct run *run, struct findings *ret_findings);
-// The same as findings_make for one of several runs on one machine: what it finds out about counters is kept for the others.
+// As findings_make, for one of several runs on one machine: the update times of counters are shared among them.
 int findings_make_one_of(const struct run *run, struct counter_rhythm *const *rhythms, struct findings *ret_findings);
-// Afterwards no charts, traces or energies of single spans can be made of them; all figures stay.
+// Frees the energies over time. Charts, traces and energies of single spans can't be made afterwards; all figures stay.
 void findings_forget_times(struct findings *findings);
 void findings_finish(struct findings *findings);
-/* Mean power while the sensors were read, which may be a part of the run's time only: a rank takes them over from another one, a meter is
- * away for a while. Energy over the run's whole time would be too little then. NaN unknown. */
+/* Mean power while the sensors were read. That can be less than the run's duration, for example if a rank takes over
+ * the sensors from another rank or a meter is unavailable for a while; energy divided by the run's duration would then
+ * be too low. NaN unknown. */
 struct mean_power {
 	double total_w, target_w;
-	bool of_part; // some of them were not read all the time
+	bool of_part; // some sensors were not read during the whole run
 };
 struct mean_power findings_mean_power(const struct findings *findings);
-// Of a block's total_j, beside its error_j; NaN as in struct domain_finding.
+// Calibration error of a block's total_j, in addition to its error_j; NaN as in struct domain_finding.
 double findings_block_calibration_j(const struct findings *findings, const struct block_finding *block);
-uint32_t findings_block(const struct findings *findings, const char *name); // its index; UINT32_MAX: there is none
+uint32_t findings_block(const struct findings *findings, const char *name); // index of the block; UINT32_MAX: not found

@@ -13,7 +13,7 @@ struct mean_power findings_mean_power(const struct findings *findings)
 		power.total_w += domain->mean_w;
 		power.target_w += domain->mean_w * domain->ledger.target_j / domain->energy_j;
 	}
-	// A run that took over from another in a moment between two readings: what its clocks differ by is no gap.
+	// A take-over between two readings is not a gap: the margin covers the offset between the two runs' clocks.
 	power.of_part = power.total_w * findings->duration_s > findings->total_j * 1.01;
 	return power;
 }

@@ -40,7 +40,7 @@ static bool grow(struct table *table)
 	return true;
 }
 
-/* Rows that have a name in common mostly share its text too: the texts that were met last need not be looked at again. */
+/* Rows that share a name usually share its pointer too, so recent pointers are cached and skip the lookup. */
 struct recent {
 	const char *text;
 	uint32_t number;

@@ -1,4 +1,4 @@
-/* The different names among very many rows, numbered in alphabetical order. */
+/* The distinct names among many rows, numbered in alphabetical order. */
 #pragma once
 
 #include "base/arena.h"
@@ -9,7 +9,7 @@
 struct names {
 	const char **text; // n of them, ascending; borrowed from the rows
 	size_t n;
-	uint32_t *of; // of each row: the number of its name
+	uint32_t *of; // number of each row's name
 };
 
 // Row i's name is at (char *)first + i * stride. -ENOMEM.

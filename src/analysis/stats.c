@@ -41,7 +41,7 @@ double *stats_unknown(struct arena *arena, size_t n)
 
 double stats_max(struct run_values values, size_t n)
 {
-	int64_t max = VALUE_MISSING; // the least of all
+	int64_t max = VALUE_MISSING; // smaller than any known value
 	for (size_t i = 0; i < n && values_any(values); i++) {
 		int64_t value = values_at(values, i);
 		max = value > max ? value : max;

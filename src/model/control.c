@@ -1,4 +1,4 @@
-/* Nodes that hold graphs: If, Loop, Scan. */
+/* Nodes that contain graphs: If, Loop, Scan. */
 #include "model/internal.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@ static const Onnx__GraphProto *graph_of(const struct op *op, const char *name)
 	return attribute != NULL ? attribute->g : NULL;
 }
 
-// What holds of both values.
+// Keeps in `a` what is known and equal in both values.
 static void unify(struct value *a, const struct value *b)
 {
 	if (b == NULL || !a->ranked || !b->ranked || a->rank != b->rank)
@@ -60,7 +60,8 @@ void control_if(struct op *op)
 		branch(op, truth != 0 ? then_graph : else_graph, true);
 		return;
 	}
-	// Branches are written for different shapes: one that can't be right for this one is not what runs.
+	// The branches can be written for different shapes: a branch that contradicts this shape is not the one that
+	// runs.
 	int64_t runs = walk->runs;
 	const char *why = walk->unknown_runs;
 	walk->runs = VALUE_MISSING;
@@ -73,20 +74,20 @@ void control_if(struct op *op)
 	walk->unknown_runs = why;
 }
 
-/* ---- Loop and Scan: a body that runs again and again on what it made ---- */
+/* ---- Loop and Scan: a body that runs repeatedly on its own results ---- */
 
 struct turning {
 	struct op *op;
 	const Onnx__GraphProto *body;
-	struct value *states; // what goes round, as known to hold in every turn
+	struct value *states; // loop-carried values, with the properties that hold in every iteration
 	size_t n_states;
-	struct value *given; // further inputs of the body: before the states for Loop, behind them for Scan
+	struct value *given; // further inputs of the body: before the states for Loop, after them for Scan
 	size_t n_given;
 	bool given_first;
-	const char *why; // the number of turns is not known
+	const char *why; // reason if the number of iterations is unknown
 	int64_t turns;
-	bool goes_on;       // Loop: the condition that the body makes is always true
-	struct value *made; // what each turn leaves behind
+	bool goes_on;       // Loop: the body's condition is always true
+	struct value *made; // outputs collected in each iteration
 	size_t n_made;
 };
 
@@ -109,7 +110,7 @@ static bool bind(struct turning *t, struct scope *scope)
 	return true;
 }
 
-// One turn; what it makes of the states is joined into them.
+// One iteration; its resulting states are unified with the previous ones.
 static bool turn(struct turning *t, bool is_silent)
 {
 	struct walk *walk = t->op->walk;
@@ -154,7 +155,7 @@ static bool read_states(struct turning *t, size_t first, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		if (op_in(t->op, first + i) != NULL)
 			t->states[i] = *t->op->in[first + i];
-		t->states[i].ints = NULL; // it changes as it goes round
+		t->states[i].ints = NULL; // the numbers change between iterations
 		t->states[i].floats = NULL;
 		t->states[i].fixed = false;
 		t->states[i].stored = NULL;
@@ -164,13 +165,13 @@ static bool read_states(struct turning *t, size_t first, size_t n)
 
 static bool all_turns(struct turning *t)
 {
-	for (int i = 0; i < 2; i++) // the first may open dimensions that grow, the second those that follow from them
+	for (int i = 0; i < 2; i++) // the first pass opens dimensions that grow, the second those that depend on them
 		if (!turn(t, true))
 			return false;
 	return turn(t, false);
 }
 
-// What the turns leave behind becomes one tensor, along a new axis.
+// Stacks the outputs of all iterations into one tensor, along a new axis.
 static void stack(struct turning *t, size_t i, int64_t where)
 {
 	struct value *out = op_out(t->op, t->n_states + i);
@@ -229,7 +230,7 @@ static int64_t axis_of(const struct op *op, const char *name, size_t i)
 	return i < op_ints(op, name, &axes) ? axes[i] : 0;
 }
 
-// What the body sees of an input that is scanned: one slice.
+// The body's view of a scanned input: one slice.
 static bool slice_for(struct turning *t, size_t i, const struct value *whole)
 {
 	struct value *slice = &t->given[i];
@@ -262,7 +263,7 @@ void control_scan(struct op *op)
 		op_contradiction(op, t.body == NULL ? "no body" : "num_scan_inputs is not the number of any inputs");
 		return;
 	}
-	if (op->opset < 9) // the first Scan had a batch of its own
+	if (op->opset < 9) // the first version of Scan had a batch axis
 		return;
 	size_t n_states = op->n_in - (size_t)n_scanned;
 	t.n_given = (size_t)n_scanned;

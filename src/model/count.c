@@ -1,5 +1,5 @@
-/* Multiply-adds: one for each weight at each position of the output where it is used. Biases, norms and other work on
- * single elements are none. */
+/* Multiply-adds: one for each use of a weight at a position of the output. Biases, norms and other elementwise
+ * operations count as none. */
 #include "model/internal.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static int64_t elements(const struct op *op, const struct value *value)
 	return product;
 }
 
-int64_t count_conv(const struct op *op) // ConvTranspose as well
+int64_t count_conv(const struct op *op) // also ConvTranspose
 {
 	const struct value *out = op_out(op, 0);
 	bool quantized = op_is(op, "QLinearConv");
@@ -62,7 +62,8 @@ int64_t count_gemm(const struct op *op)
 	return multiply(op, elements(op, op_out(op, 0)), inner);
 }
 
-// A product without a sum over a letter scales elements, as Mul does. More than two factors have no one order.
+// A product without a sum over a letter scales elements, as Mul does. The order of more than two factors is not
+// defined.
 int64_t count_einsum(const struct op *op)
 {
 	struct einsum sum;
@@ -77,7 +78,7 @@ int64_t count_einsum(const struct op *op)
 	return product;
 }
 
-int64_t count_rnn(const struct op *op) // each weight of W and R once for each step of each sequence
+int64_t count_rnn(const struct op *op) // each weight of W and R once per step of each sequence
 {
 	const struct value *x = op_in(op, 0);
 	int64_t w = elements(op, op_in(op, 1)), r = elements(op, op_in(op, 2)), weights;
@@ -102,7 +103,7 @@ int64_t count_attention_plain(const struct op *op)
 	if (q == NULL || k == NULL || v == NULL || !q->ranked || !k->ranked || !v->ranked || q->rank != 3 ||
 		k->rank != 3 || v->rank != 3 || op_int(op, "kv_num_heads", 0) != 0)
 		return VALUE_MISSING;
-	// Per head q times k, then the scores times v: heads and their widths multiply to the whole widths.
+	// Per head q times k, then the scores times v: the number of heads times their width is the whole width.
 	int64_t scores = multiply(op, elements(op, q), k->dims[1]);
 	int64_t sums = multiply(op, multiply(op, multiply(op, q->dims[0], q->dims[1]), k->dims[1]), v->dims[2]), whole;
 	if (!value_ok(scores) || !value_ok(sums) || __builtin_add_overflow(scores, sums, &whole))
@@ -116,7 +117,7 @@ int64_t count_inside(const struct op *op)
 	if (!op_is(op, "Attention"))
 		return 0;
 	if (x == NULL || !x->ranked || x->rank != 3 || out == NULL || op_in(op, 4) != NULL)
-		return VALUE_MISSING; // with what was computed before in input 4 the keys are more than the input
+		return VALUE_MISSING; // input 4 holds the past state, so there are more keys than in the input
 	const int64_t *sizes;
 	int64_t score = op_ints(op, "qkv_hidden_sizes", &sizes) == 3 ? sizes[0] : out->dims[2], width;
 	if (!value_ok(score) || !value_ok(out->dims[2]) || __builtin_add_overflow(score, out->dims[2], &width))

@@ -1,10 +1,10 @@
-/* Shapes that the file states. */
+/* Shapes that the file declares. */
 #include "model/internal.h"
 
 void declared_apply(struct walk *walk, const Onnx__ValueInfoProto *info, struct value *value)
 {
 	const Onnx__TypeProto__Tensor *tensor = info->type != NULL ? info->type->tensor_type : NULL;
-	if (tensor == NULL || value_ok(walk->stored_batch)) // stated for another batch
+	if (tensor == NULL || value_ok(walk->stored_batch)) // declared for another batch
 		return;
 	if (value->type == ONNX_UNDEFINED)
 		value->type = tensor->elem_type;

@@ -11,7 +11,7 @@ static int letter_of(char c)
 	return c >= 'a' ? c - 'a' : c - 'A' + 26;
 }
 
-// The letters of one term; "..." becomes as many as `dots` says. -1: something that is no letter, or too many.
+// The letters of one term; "..." becomes `dots` letters. -1: a character that is no letter, or too many.
 static int letters(struct term term, int dots, unsigned char *ret_letters)
 {
 	int n = 0;
@@ -59,7 +59,7 @@ static bool read_input(const struct op *op, struct einsum *sum, struct term term
 	return true;
 }
 
-// Without "->" the output has the letters that occur once, in the order of the alphabet.
+// Without "->" the output has the letters that occur once, in alphabetical order.
 static int usual_output(const char *left, const char *end, int dots, unsigned char *ret_letters)
 {
 	unsigned char count[256] = {0};

@@ -1,13 +1,13 @@
-/* Arithmetic on small known numbers: what graphs compute their shapes with. */
+/* Arithmetic on small known numbers, with which graphs compute their shapes. */
 #include "model/internal.h"
 
-/* ---- two numbers ---- */
+/* ---- binary operators ---- */
 
 struct binary {
 	const char *name;
 	int64_t (*ints)(int64_t a, int64_t b);
 	double (*floats)(double a, double b);
-	bool compares; // floats give 0 or 1
+	bool compares; // results are 0 or 1
 };
 
 static int64_t add_ints(int64_t a, int64_t b)
@@ -25,7 +25,7 @@ static int64_t mul_ints(int64_t a, int64_t b)
 	int64_t product;
 	return __builtin_mul_overflow(a, b, &product) ? VALUE_MISSING : product;
 }
-static int64_t div_ints(int64_t a, int64_t b) // a is never INT64_MIN: that is VALUE_MISSING
+static int64_t div_ints(int64_t a, int64_t b) // a is never INT64_MIN, which is VALUE_MISSING
 {
 	return b == 0 ? VALUE_MISSING : a / b;
 }
@@ -106,7 +106,7 @@ static const struct binary binaries[] = {
 	{"Or", either_ints, either_floats, .compares = true},
 };
 
-// Where an element of the output lies in an input that is broadcast to it.
+// Index, in an input that is broadcast to the output, of an element of the output.
 static int64_t broadcast_index(const struct value *out, const struct value *in, int64_t i)
 {
 	int64_t index = 0, stride = 1;
@@ -180,7 +180,7 @@ void fold_where(struct op *op)
 	}
 }
 
-/* ---- one number ---- */
+/* ---- unary operators ---- */
 
 static double sign(double x)
 {
@@ -216,7 +216,7 @@ static const struct {
 	{"Log", log},
 };
 
-static bool is_exact(int64_t value) // as a double
+static bool is_exact(int64_t value) // exactly representable as a double
 {
 	return value_ok(value) && value <= INT64_C(1) << 53 && value >= -(INT64_C(1) << 53);
 }
@@ -268,7 +268,7 @@ void fold_unary(struct op *op)
 			unary(op, unaries[i].of, n);
 }
 
-// The same numbers in another shape.
+// Same numbers, other shape.
 void fold_same(struct op *op)
 {
 	struct value *out = op_out(op, 0);
@@ -278,7 +278,7 @@ void fold_same(struct op *op)
 	out->floats = op->in[0]->floats;
 }
 
-/* ---- all numbers into one ---- */
+/* ---- reductions ---- */
 
 static const struct {
 	const char *name;
@@ -307,7 +307,7 @@ static void reduce_floats(struct op *op, const double *in, int64_t n, double (*j
 	if (result == NULL)
 		return;
 	*result = in[0];
-	for (int64_t i = 1; i < n; i++) // fmax and fmin would pass over what is not known
+	for (int64_t i = 1; i < n; i++) // fmax and fmin would skip unknown values (NaN)
 		*result = isnan(*result) || isnan(in[i]) ? (double)NAN : join(*result, in[i]);
 }
 
@@ -327,7 +327,7 @@ void fold_reduce(struct op *op)
 	}
 }
 
-/* ---- the same numbers at other places ---- */
+/* ---- moved elements ---- */
 
 void strides_of(const struct value *value, int64_t *ret_strides)
 {

@@ -1,4 +1,4 @@
-/* Calls of the file's own functions, and what they share with nodes that hold graphs. */
+/* Calls of the file's own functions, and helpers shared with nodes that contain graphs. */
 #include "model/internal.h"
 
 #include "base/buf.h"
@@ -15,7 +15,7 @@ static bool enter(const struct op *op)
 	return true;
 }
 
-// Names of layers inside: "caller/layer".
+// Name prefix of the inner layers: "caller/layer".
 static const char *prefix_for(const struct op *op)
 {
 	struct buf text;

@@ -1,4 +1,4 @@
-/* The inputs of the graph: which are weights, and what size their open dimensions have. */
+/* The inputs of the graph: finds the weights among them, and the sizes of open dimensions. */
 #include "model/internal.h"
 
 #include <ctype.h>
@@ -6,9 +6,10 @@
 
 /* ---- weights among the inputs ----
  *
- * torch.onnx.export(export_params=False) stores no tensor: the weights are inputs behind the true ones. An input is a
- * weight when a node takes it as one (a convolution's kernel, …), directly or turned, cut and joined; and in a graph that
- * stores no weights at all, also when it stands behind such an input or is named like a module's parameter. */
+ * torch.onnx.export(export_params=False) stores no tensor: the weights are inputs after the real ones. An input is a
+ * weight if a node uses it as one (a convolution's kernel, …), directly or transposed, sliced or concatenated. In a
+ * graph that stores no weights at all, it is also one if it follows such an input or has a name like a module's
+ * parameter. */
 
 struct search {
 	struct intern wanted; // names of values that are weights
@@ -41,7 +42,7 @@ static bool is_one_of(const Onnx__NodeProto *node, const char *const *types, siz
 	return false;
 }
 
-// How many of a node's inputs its first output is made of, where it only turns, cuts or joins them.
+// Number of a node's inputs that its first output consists of, if it only moves, slices or concatenates them.
 static size_t carried(const Onnx__NodeProto *node)
 {
 	static const char *const carriers[] = {"Transpose", "Reshape", "Unsqueeze", "Squeeze", "Slice", "Cast",
@@ -53,11 +54,11 @@ static size_t carried(const Onnx__NodeProto *node)
 	return is_one_of(node, carriers, ARRAY_SIZE(carriers)) ? 1 : 0;
 }
 
-// The weights whose place says so.
+// Marks inputs that are weights because of the operator.
 static void want_weights(struct search *search, const Onnx__NodeProto *node)
 {
 	const struct operator_row *what = is_plain(node) ? operator_find("", node->op_type) : NULL;
-	// These take weights and activations at the same place.
+	// These operators accept weights and activations for the same input.
 	static const char *const unsure[] = {"MatMul", "Gather", "Gemm", "MatMulInteger", "DequantizeLinear", "Einsum"};
 	if (what == NULL || is_one_of(node, unsure, ARRAY_SIZE(unsure)))
 		return;
@@ -78,7 +79,7 @@ static void search_nodes(struct search *search, const Onnx__GraphProto *graph)
 			if (is_wanted(search, node->output[k]))
 				for (size_t m = 0, n = carried(node); m < n; m++)
 					want(search, node->input[m]);
-		// Gemm is nn.Linear: its second factor and its bias; the first is what comes in.
+		// Gemm is nn.Linear: its second factor and its bias are weights; the first factor is the activation.
 		if (is_plain(node) && strcmp(node->op_type, "Gemm") == 0)
 			for (size_t k = 1; k < node->n_input; k++)
 				want(search, node->input[k]);
@@ -123,14 +124,14 @@ static void judge(const Onnx__GraphProto *graph, const struct search *search, bo
 		if (name == NULL)
 			continue;
 		weights[i] = is_wanted(search, name);
-		if (stored || i == 0) // the first one is what the model is given
+		if (stored || i == 0) // the first input is the model's input
 			continue;
 		weights[i] = weights[i] || behind || (is_float_input(graph->input[i]) && is_named_so(name));
 		behind = weights[i];
 	}
 }
 
-// Which inputs are weights, one flag each; NULL: the walk has failed.
+// One flag per input: whether it is a weight. NULL: the walk has failed.
 static bool *find_weights(struct walk *walk, const Onnx__GraphProto *graph)
 {
 	struct search search = {.walk = walk};
@@ -147,15 +148,15 @@ static bool *find_weights(struct walk *walk, const Onnx__GraphProto *graph)
 
 /* ---- open dimensions ---- */
 
-enum { FREE_DIMS_MAX = 100 }; // more tell nobody more
+enum { FREE_DIMS_MAX = 100 }; // limit of the list in the report
 
 struct opening {
 	struct walk *walk;
-	const char *batch_name; // of the dimension that is the batch; NULL: the first one of each input
-	bool has_batch;         // some dimension is the batch
+	const char *batch_name; // name of the batch dimension; NULL: the first one of each input
+	bool has_batch;         // at least one input has a batch dimension
 	const char **free_dims;
 	size_t n_free;
-	bool *used; // of the options' dims
+	bool *used; // per dimension in the options
 };
 
 static bool is_batch_name(const char *name)
@@ -242,7 +243,8 @@ static void open_shape(struct opening *o, const Onnx__ValueInfoProto *input, str
 		value->dims[k] = size_of(o, shape->dim[k], k == 0, is_weight);
 }
 
-// Where the batch is written into the graph, the one asked for takes its place in all inputs that have it first.
+// If the graph contains a fixed batch, the requested batch replaces it in all inputs that have it as their first
+// dimension.
 static void rebatch(struct opening *o, struct value **values, const bool *is_data, size_t n,
 	struct model_figures *figures)
 {
@@ -301,7 +303,7 @@ bool inputs_add(struct walk *walk, struct scope *scope, const Onnx__GraphProto *
 			walk_fail(walk, -EBADMSG, "%s: an input of the graph has no name", walk->path);
 			return false;
 		}
-		// Up to IR version 3 each initializer is an input too.
+		// Up to IR version 3 each initializer is also an input.
 		is_data[i] = scope_find_here(scope, graph->input[i]->name) == NULL && !weights[i];
 	}
 	find_batch_name(&o, graph, is_data);

@@ -1,4 +1,4 @@
-/* The rows of the result: a node that computes, with its parameters and multiply-adds. */
+/* Layers of the result: nodes that compute, with their parameters and multiply-adds. */
 #include "model/internal.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static bool has_weight(const struct op *op)
 	return false;
 }
 
-// How often a node multiplies and adds, in all runs of its graph.
+// Multiply-adds of a node over all runs of its graph.
 static int64_t in_all_runs(struct walk *walk, const struct op *op, int64_t count)
 {
 	int64_t all;

@@ -8,7 +8,7 @@
 
 enum { OPSET_FIRST = 7, OPSET_LAST = 21 };
 
-// A sum over the layers; what is known of it besides.
+// Sum over the layers, VALUE_MISSING if one is unknown; *ret_known: the sum of the known ones.
 static int64_t sum(struct walk *walk, size_t offset, int64_t *ret_known)
 {
 	int64_t known = 0;

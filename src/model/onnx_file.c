@@ -9,7 +9,7 @@
 
 enum { OPSETS_MAX = 1000 };
 
-struct memory { // where protobuf-c unpacks to: dropped as a whole, so that nothing is freed one by one
+struct memory { // protobuf-c's allocator: an arena, freed as a whole
 	struct arena *arena;
 	size_t left_bytes;
 	bool exhausted;
@@ -49,7 +49,7 @@ static int unpack(const struct buf *bytes, const char *path, struct arena *arena
 	return 0;
 }
 
-// Each node looks for its own set in the list: a list as long as the graph would take for ever.
+// Each node searches this list linearly: a list as long as the graph would take quadratic time.
 static bool has_many_sets(const Onnx__ModelProto *model)
 {
 	bool many = model->n_opset_import > OPSETS_MAX;
@@ -58,7 +58,7 @@ static bool has_many_sets(const Onnx__ModelProto *model)
 	return many;
 }
 
-// A file that was cut between two fields, or bytes that happen to be fields, have not all of these.
+// A file cut between two fields, or bytes that happen to parse as fields, lack some of these.
 static int check(const Onnx__ModelProto *model, const char *path, struct wattle_error *reterr)
 {
 	const char *lacks = model->graph == NULL ? "graph"
@@ -81,7 +81,7 @@ static int open_regular(const char *path, struct stat *ret_stat, struct wattle_e
 		return error_set(reterr, -EINVAL, "%s is no regular file; wattle model reads an ONNX file", path);
 	if (ret_stat->st_size == 0)
 		return error_set(reterr, -EBADMSG, "%s is empty", path);
-	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); // what is skipped should not be read ahead
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); // no read-ahead of skipped data
 	return take_fd(&fd);
 }
 

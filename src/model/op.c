@@ -18,7 +18,7 @@ const Onnx__AttributeProto *op_attribute(const struct op *op, const char *name)
 {
 	const Onnx__AttributeProto *found = find(op->node->attribute, op->node->n_attribute, name);
 	const struct scope *scope = op->scope;
-	// A function's node may say "whatever my caller's attribute of that name is", and the caller may do so in turn.
+	// A function's node can refer to its caller's attribute by name, and so can the caller in turn.
 	while (found != NULL && found->ref_attr_name != NULL && found->ref_attr_name[0] != '\0') {
 		while (scope != NULL && scope->call == NULL)
 			scope = scope->outer;

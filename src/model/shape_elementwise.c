@@ -1,11 +1,11 @@
-/* Operators that work on each element: shapes by NumPy's broadcasting. */
+/* Elementwise operators: shapes by NumPy's broadcasting. */
 #include "model/internal.h"
 
 void shape_same(struct op *op)
 {
 	if (op_in(op, 0) != NULL)
 		op_shape_like(op, 0, op_in(op, 0));
-	// Dropout's mask and the like have the shape of the input too.
+	// Dropout's mask has the shape of the input too.
 	if (op_is(op, "Dropout"))
 		op_shape_like(op, 1, op_in(op, 0));
 }
@@ -14,14 +14,14 @@ static bool broadcast_dim(int64_t a, int64_t b, int64_t *ret_dim)
 {
 	if (a == 1 || b == 1)
 		*ret_dim = a == 1 ? b : a;
-	else if (!value_ok(a) || !value_ok(b)) // the unknown one is 1 or the same; a known one above 1 decides
+	else if (!value_ok(a) || !value_ok(b)) // the unknown one is 1 or equal; a known one above 1 decides
 		*ret_dim = value_ok(a) ? a : b;
 	else
 		*ret_dim = a;
 	return !(value_ok(a) && value_ok(b) && a != b && a != 1 && b != 1);
 }
 
-// Joins a shape into *rank dims, aligned at the last dimension.
+// Broadcasts a shape into *rank dims, aligned at the last dimension.
 static bool broadcast_into(const struct op *op, int64_t *dims, int *rank, const struct value *value)
 {
 	int64_t joined[VALUE_RANK_MAX];
@@ -60,7 +60,8 @@ void shape_cast(struct op *op)
 	out->type = like != NULL ? like->type : (int32_t)op_int(op, "to", ONNX_UNDEFINED);
 }
 
-/* Fused forms of onnxruntime: the first output is the input's, some add the sum as the last one. */
+/* Fused operators of onnxruntime: the first output has the input's shape; some have the sum as an additional last
+ * output. */
 void shape_skip_norm(struct op *op)
 {
 	op_shape_like(op, 0, op_in(op, 0));
@@ -96,7 +97,7 @@ void shape_layer_norm(struct op *op)
 	int axis;
 	if (!op_ranked(op, 0) || !op_axis(op, op_int(op, "axis", -1), op->in[0]->rank, &axis))
 		return;
-	for (size_t i = 1; i < op->n_out; i++) { // mean and deviation
+	for (size_t i = 1; i < op->n_out; i++) { // mean and standard deviation
 		int64_t *dims = op_shape(op, i, op->in[0]->rank);
 		for (int k = 0; k < op->in[0]->rank; k++)
 			dims[k] = k < axis ? op->in[0]->dims[k] : 1;

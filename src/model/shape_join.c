@@ -1,4 +1,4 @@
-/* Operators that join tensors and part them: Concat, Split. */
+/* Operators that join and split tensors: Concat, Split. */
 #include "model/internal.h"
 
 static void fold_concat(struct op *op, int axis)
@@ -31,7 +31,7 @@ static void fold_concat(struct op *op, int axis)
 	}
 }
 
-// Puts a tensor behind what has the shape `dims`; false when they don't fit.
+// Appends a tensor to one with the shape `dims`; false if they don't fit.
 static bool join(const struct op *op, int64_t *dims, const struct value *next, int axis)
 {
 	for (int k = 0; k < next->rank; k++) {
@@ -71,8 +71,8 @@ void shape_concat(struct op *op)
 }
 
 struct parts {
-	bool given;           // else all are of one size, but for the last one
-	const int64_t *sizes; // NULL: not given, or not known
+	bool given;           // else all parts have one size, except the last one
+	const int64_t *sizes; // NULL: absent, or unknown
 	int64_t each;
 };
 

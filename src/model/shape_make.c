@@ -1,4 +1,4 @@
-/* Operators that make values: of shapes, of constants, of chance. */
+/* Operators that create values: from shapes, constants or random numbers. */
 #include "model/internal.h"
 
 void shape_shape(struct op *op)
@@ -26,7 +26,7 @@ void shape_size(struct op *op)
 		*n = VALUE_MISSING;
 }
 
-// Of what an attribute holds: one number, or a list of n.
+// Shape of an attribute's contents: one number, or a list of n.
 static void constant_shape(struct op *op, size_t n, bool is_list, int32_t type)
 {
 	int64_t *dims = op_shape(op, 0, is_list ? 1 : 0);
@@ -128,7 +128,7 @@ void shape_range(struct op *op)
 			return;
 	double start = value_float(op->in[0], 0), end = value_float(op->in[1], 0), step = value_float(op->in[2], 0);
 	double n = step != 0 ? ceil((end - start) / step) : (double)NAN;
-	if (!(n < 0x1p53)) // also when one of them is not known
+	if (!(n < 0x1p53)) // also if one of them is unknown
 		return;
 	dims[0] = n > 0 ? (int64_t)n : 0;
 	int64_t first = value_int(op->in[0], 0), by = value_int(op->in[2], 0);
@@ -174,7 +174,7 @@ void shape_eye_like(struct op *op)
 		out->type = (int32_t)op_int(op, "dtype", op_in(op, 0) != NULL ? op->in[0]->type : ONNX_FLOAT);
 }
 
-// How many are not zero is known only when all of them are.
+// The number of nonzero elements is known only if all elements are known.
 void shape_nonzero(struct op *op)
 {
 	int64_t *dims = op_shape(op, 0, 2);

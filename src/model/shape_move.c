@@ -1,4 +1,4 @@
-/* Operators that pick, repeat and reorder elements. */
+/* Operators that select, repeat and reorder elements. */
 #include "model/internal.h"
 
 void shape_transpose(struct op *op)
@@ -84,7 +84,7 @@ void shape_tile(struct op *op)
 
 /* ---- Slice ---- */
 
-// The first element and the number of them along one axis, as NumPy counts.
+// The first element and the number of elements along one axis, by NumPy's rules.
 static void slice_axis(int64_t size, int64_t start, int64_t end, int64_t step, int64_t *ret_start, int64_t *ret_n)
 {
 	__int128 from = start < 0 ? (__int128)start + size : start, to = end < 0 ? (__int128)end + size : end;
@@ -101,7 +101,7 @@ struct slices {
 	size_t n;
 };
 
-// false: not given as it must be, or not known at all.
+// false: invalid, or unknown.
 static bool read_slices(const struct op *op, struct slices *ret)
 {
 	size_t n_starts, n_ends, n_axes, n_steps;
@@ -112,7 +112,7 @@ static bool read_slices(const struct op *op, struct slices *ret)
 		ret->axes = NULL;
 	if (!op_numbers(op, 4, "steps", &ret->steps, &n_steps, &known[3]))
 		ret->steps = NULL;
-	if (!given || !known[2]) // of which axes is what must be known
+	if (!given || !known[2]) // the axes must be known
 		return false;
 	ret->n = known[0] ? n_starts : known[1] ? n_ends : ret->axes != NULL ? n_axes : 0;
 	if ((!known[0] && !known[1] && ret->axes == NULL) || (ret->axes != NULL && n_axes != ret->n))
@@ -121,14 +121,14 @@ static bool read_slices(const struct op *op, struct slices *ret)
 		return false;
 	if (ret->steps != NULL && known[3] && n_steps != ret->n)
 		return false;
-	// With steps that are given and not known the first elements and sizes are open as well.
+	// If the steps are present but unknown, the first elements and sizes are unknown as well.
 	ret->starts = known[0] && known[3] ? ret->starts : NULL;
 	ret->ends = known[1] ? ret->ends : NULL;
 	ret->steps = known[3] ? ret->steps : NULL;
 	return true;
 }
 
-struct cut { // along one axis
+struct cut { // slice along one axis
 	bool known;
 	int64_t start, n, step;
 };

@@ -1,7 +1,7 @@
-/* Operators that multiply: MatMul and its kin, Einsum, recurrent layers, attention. */
+/* Operators that multiply: the MatMul family, Einsum, recurrent layers, attention. */
 #include "model/internal.h"
 
-/* ---- MatMul, as NumPy's: stacks of matrices, vectors at either side ---- */
+/* ---- MatMul by NumPy's rules: stacks of matrices, vectors on either side ---- */
 
 static void matmul(struct op *op, const struct value *a, const struct value *b, bool a_turned, bool b_turned)
 {
@@ -42,12 +42,12 @@ void shape_matmul(struct op *op)
 	matmul(op, op_in(op, 0), op_in(op, 1), op_int(op, "transA", 0) != 0, op_int(op, "transB", 0) != 0);
 }
 
-void shape_matmul_quantized(struct op *op) // a, its scale and zero point, then b
+void shape_matmul_quantized(struct op *op) // inputs: a, its scale and zero point, then b
 {
 	matmul(op, op_in(op, 0), op_in(op, 3), false, false);
 }
 
-void shape_matmul_nbits(struct op *op) // onnxruntime: b packed, its sizes K and N are attributes
+void shape_matmul_nbits(struct op *op) // onnxruntime: b is packed, its sizes K and N are attributes
 {
 	op_shape_like(op, 0, op_in(op, 0));
 	struct value *out = op_out(op, 0);
@@ -125,9 +125,9 @@ void shape_rnn(struct op *op)
 	}
 }
 
-/* ---- attention as one node, of onnxruntime ---- */
+/* ---- attention nodes of onnxruntime ---- */
 
-void shape_attention(struct op *op) // input, weight [features, 3 * hidden], bias
+void shape_attention(struct op *op) // inputs: input, weight [features, 3 * hidden], bias
 {
 	const struct value *x = op_in(op, 0), *w = op_in(op, 1);
 	if (!op_ranked(op, 0) || x->rank != 3)
@@ -142,7 +142,7 @@ void shape_attention(struct op *op) // input, weight [features, 3 * hidden], bia
 		dims[2] = w->dims[1] / 3;
 }
 
-void shape_attention_plain(struct op *op) // query, key, value
+void shape_attention_plain(struct op *op) // inputs: query, key, value
 {
 	op_shape_like(op, 0, op_in(op, 0));
 	struct value *out = op_out(op, 0);

@@ -1,4 +1,4 @@
-/* Operators that make one element of many. */
+/* Reductions. */
 #include "model/internal.h"
 
 void shape_reduce(struct op *op)
@@ -18,7 +18,7 @@ void shape_reduce(struct op *op)
 	unsigned bits;
 	if (!op_axes(op, axes, n, in->rank, &bits))
 		return;
-	if (!given || n == 0) // no axes are all axes, or none where the node says so
+	if (!given || n == 0) // no axes mean all axes, or none if the node says so
 		bits = op_int(op, "noop_with_empty_axes", 0) != 0 ? 0 : ~0U;
 	int64_t dims[VALUE_RANK_MAX];
 	int rank = 0;
@@ -58,7 +58,7 @@ void shape_topk(struct op *op)
 	}
 }
 
-void shape_nms(struct op *op) // as many rows as boxes are left
+void shape_nms(struct op *op) // one row per remaining box
 {
 	op_shape(op, 0, 2)[1] = 3;
 }

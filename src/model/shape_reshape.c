@@ -1,7 +1,7 @@
-/* Operators that give the same elements another shape. */
+/* Operators that change the shape but not the elements. */
 #include "model/internal.h"
 
-// The one size that -1 stands for, or a check that the sizes go together.
+// Computes the size that -1 stands for, or checks that the sizes match.
 static bool fit(const struct op *op, int64_t *dims, int rank, int open)
 {
 	int64_t had, have = 1;
@@ -21,8 +21,8 @@ static bool fit(const struct op *op, int64_t *dims, int rank, int open)
 	return true;
 }
 
-/* Sizes that are not known are often the same on both sides: [?, 768] into [?, 12, 64] leaves one size open that is the
- * product of the unknown ones over those known, and stays unknown here. */
+/* Unknown sizes are often equal on both sides: [?, 768] to [?, 12, 64] leaves one size open, which is the product of
+ * the unknown ones divided by the known ones; it stays unknown here. */
 void shape_reshape(struct op *op)
 {
 	const int64_t *wanted;
@@ -40,7 +40,7 @@ void shape_reshape(struct op *op)
 		return;
 	int64_t dims[VALUE_RANK_MAX];
 	int open = -1;
-	// A graph that was stored for one batch has that in its constants.
+	// A graph stored for a fixed batch has that batch in its constants.
 	const struct walk *walk = op->walk;
 	bool rebatched = value_ok(walk->stored_batch) && n > 1 && wanted[0] == walk->stored_batch && op_ranked(op, 0) &&
 		op->in[0]->rank > 0 && op->in[0]->dims[0] == walk->options->batch;
@@ -101,7 +101,7 @@ void shape_squeeze(struct op *op)
 	for (int i = 0; i < in->rank; i++) {
 		bool goes = given ? (bits >> i & 1) != 0 : in->dims[i] == 1;
 		if (!given && !value_ok(in->dims[i]))
-			return; // whether it goes is not known
+			return; // whether the dimension is removed is unknown
 		if (goes && value_ok(in->dims[i]) && in->dims[i] != 1) {
 			op_contradiction(op, "a size of %lld can't be squeezed out", (long long)in->dims[i]);
 			return;

@@ -1,7 +1,7 @@
-/* Operators that slide a window over space: convolutions and pools. */
+/* Operators with a sliding window: convolutions and pools. */
 #include "model/internal.h"
 
-struct window { // along one dimension of space
+struct window { // along one spatial dimension
 	int64_t kernel, stride, dilation, pad_begin, pad_end;
 };
 
@@ -28,7 +28,7 @@ static bool read_axis(const struct op *op, const char *name, size_t i, size_t n_
 	return true;
 }
 
-// kernel: as the weight says; VALUE_MISSING: kernel_shape must say it.
+// kernel: size from the weight's shape; VALUE_MISSING: kernel_shape must give it.
 static bool read_window(const struct op *op, size_t i, size_t n_space, int64_t kernel, struct window *ret)
 {
 	*ret = (struct window){kernel, 1, 1, 0, 0};
@@ -59,12 +59,12 @@ static bool size_from(const struct op *op, __int128 size, int64_t *ret_size)
 	return true;
 }
 
-static __int128 reach(const struct window *w) // from the first to the last element of the window
+static __int128 reach(const struct window *w) // extent from the first to the last element of the window
 {
 	return ((__int128)w->kernel - 1) * w->dilation + 1;
 }
 
-// Windows that fit into a size of `in`.
+// Number of windows that fit into a size of `in`.
 static bool slide(const struct op *op, const struct window *w, int64_t in, bool ceiling, int64_t *ret_out)
 {
 	*ret_out = VALUE_MISSING;
@@ -79,7 +79,7 @@ static bool slide(const struct op *op, const struct window *w, int64_t in, bool 
 	if (room < 0)
 		return size_from(op, -1, ret_out);
 	__int128 out = (ceiling ? room + w->stride - 1 : room) / w->stride + 1;
-	// A last window that would begin behind the input and its left padding is left out, as PyTorch does.
+	// As in PyTorch, a last window that would begin after the input and its left padding is omitted.
 	if (ceiling && (out - 1) * w->stride >= (__int128)in + w->pad_begin)
 		out--;
 	return size_from(op, out, ret_out);
@@ -135,7 +135,7 @@ void shape_conv(struct op *op)
 	conv(op, op_in(op, 0), op_in(op, 1));
 }
 
-void shape_conv_quantized(struct op *op) // x, its scale and zero point, then the weight
+void shape_conv_quantized(struct op *op) // inputs: x, its scale and zero point, then the weight
 {
 	conv(op, op_in(op, 0), op_in(op, 3));
 }
@@ -233,7 +233,7 @@ void shape_grid_sample(struct op *op)
 
 /* ---- Resize, Upsample, Pad ---- */
 
-// Sizes (integers) or scales of each dimension; onnx allows a choice of axes since opset 18.
+// Sizes (integers) or scales of each dimension; ONNX allows a choice of axes since opset 18.
 static void resize_axis(struct op *op, const struct value *by, int64_t k, int axis)
 {
 	struct value *out = op_out(op, 0);
@@ -245,7 +245,7 @@ static void resize_axis(struct op *op, const struct value *by, int64_t k, int ax
 	out->dims[axis] = size >= 0 && size < 0x1p62 ? (int64_t)size : VALUE_MISSING;
 }
 
-// Upsample of opset 7 has its scales as an attribute.
+// In opset 7, Upsample has its scales as an attribute.
 static bool stated_scales(const struct op *op, int rank, double *floats, struct value *ret_scales)
 {
 	const Onnx__AttributeProto *scales = op_attribute(op, "scales");
@@ -257,7 +257,7 @@ static bool stated_scales(const struct op *op, int rank, double *floats, struct 
 	return true;
 }
 
-// Whether one factor holds for all axes, whatever the sizes say.
+// Whether one factor applies to all axes, whatever the sizes.
 static bool keeps_ratio(const struct op *op)
 {
 	return op_attribute(op, "keep_aspect_ratio_policy") != NULL &&

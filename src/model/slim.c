@@ -15,14 +15,14 @@ struct reader {
 	const struct slim_source *source;
 	struct buf *out;
 	struct wattle_error *reterr;
-	uint64_t at;           // next byte of the file
-	uint64_t window_start; // of what is in the window
+	uint64_t at;           // offset in the file of the next byte
+	uint64_t window_start; // offset of the window in the file
 	size_t window_size;
 	uint64_t read_bytes;
 	unsigned char window[WINDOW_SIZE];
 };
 
-struct tensor { // the contents of one tensor, while its message is read
+struct tensor { // contents of one tensor while its message is read
 	size_t kept_bytes;
 	uint64_t raw_bytes;
 	bool has_raw;
@@ -91,7 +91,7 @@ static void put_varint(struct buf *out, uint64_t value)
 	buf_char(out, (char)value);
 }
 
-// The length of a message is known when the message has been written: room for it is left in its longest form.
+// The length of a message is known only after writing it, so it has a fixed-size placeholder of maximum length.
 static void set_length(struct buf *out, size_t where)
 {
 	size_t length = out->size - where - LENGTH_BYTES;

@@ -1,12 +1,12 @@
-/* Tensors of the file, and which of them are parameters: floating-point ones that a node uses otherwise than as running
- * statistics or as a scale, and integers where a node takes quantised weights. Each counts once. */
+/* Stored tensors, and which of them are parameters: floating-point tensors that a node uses other than as running
+ * statistics or as a scale, and integer tensors that a node takes as quantised weights. Each counts once. */
 #include "model/internal.h"
 
 #include <errno.h>
 
 enum use { USE_SETTING = 1, USE_FLOAT = 2, USE_WEIGHT = 4 };
 
-// One record a tensor, however often its node is visited.
+// One record per tensor, however often its node is visited.
 static struct stored *record(struct walk *walk, const void *identity)
 {
 	int64_t id = intern_number(&walk->stored_ids, &identity, sizeof(identity));
@@ -30,7 +30,7 @@ static const char *name_of(const Onnx__TensorProto *tensor)
 	return tensor->name != NULL && tensor->name[0] != '\0' ? tensor->name : "of a Constant";
 }
 
-// The shape; false when no tensor can have it.
+// Reads the shape; false if it is invalid.
 static bool read_dims(struct walk *walk, const char *name, const int64_t *dims, size_t n, struct value *value,
 	int64_t *ret_elements)
 {
@@ -58,7 +58,7 @@ static bool read_dims(struct walk *walk, const char *name, const int64_t *dims, 
 	return true;
 }
 
-// raw_data must be as long as the shape says: else the file is damaged, and so would the figures be.
+// raw_data must have the length given by the shape; else the file is damaged, and the figures would be wrong.
 static bool check_length(struct walk *walk, const Onnx__TensorProto *tensor, int64_t elements)
 {
 	int bits = onnx_type_bits(tensor->data_type);
@@ -81,7 +81,7 @@ static int64_t raw_int(const unsigned char *at, int32_t type)
 	switch (type) {
 	case ONNX_INT64:
 		memcpy(&whole, at, sizeof(whole));
-		return whole == INT64_MIN ? INT64_MIN + 1 : whole; // as an end of a Slice it means the same
+		return whole == INT64_MIN ? INT64_MIN + 1 : whole; // equivalent as an end of a Slice
 	case ONNX_INT32:
 		memcpy(&half, at, sizeof(half));
 		return half;
@@ -205,7 +205,7 @@ void stored_input(struct walk *walk, const Onnx__ValueInfoProto *input, struct v
 		add(walk, input, like, value);
 }
 
-/* ---- which are parameters ---- */
+/* ---- parameters ---- */
 
 static enum use use_of(const struct operator_row *what, size_t input, enum use usual)
 {
@@ -221,7 +221,7 @@ static int64_t claim_one(struct stored *stored, enum use use)
 	bool is_count = stored->type == ONNX_INT64 || stored->type == ONNX_BOOL || stored->type == ONNX_STRING;
 	if (use == USE_SETTING)
 		stored->is_setting = true;
-	// A lone number in the graph itself (2 in x * 2) is no weight; an initializer of one element may be one.
+	// A single number in the graph itself (2 in x * 2) is no weight; an initializer with one element can be one.
 	if (use == USE_SETTING || stored->is_parameter || (stored->is_constant && stored->elements == 1) ||
 		!(is_float || (use == USE_WEIGHT && !is_count)))
 		return 0;
@@ -229,7 +229,7 @@ static int64_t claim_one(struct stored *stored, enum use use)
 	return stored->elements;
 }
 
-struct claims { // values still to follow to where they come from
+struct claims { // values whose sources are still to be followed
 	struct {
 		const struct value *value;
 		enum use use;

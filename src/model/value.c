@@ -3,7 +3,7 @@
 bool dims_multiply(int64_t a, int64_t b, int64_t *ret_product)
 {
 	if (a == 0 || b == 0) {
-		*ret_product = 0; // whatever the other one is
+		*ret_product = 0; // even if the other one is unknown
 		return true;
 	}
 	if (!value_ok(a) || !value_ok(b)) {

@@ -22,7 +22,7 @@ static void set_type(struct op *op)
 	}
 }
 
-// From what the outputs come: from stored tensors alone, from numbers alone, or from the input of the model.
+// Origin of the outputs: stored tensors only, numbers only, or the model's input.
 static bool set_origin(struct op *op)
 {
 	bool fixed = op->n_in > 0, number = op->n_in > 0;
@@ -64,7 +64,7 @@ static bool run_control(struct op *op, const char *domain)
 	return function_run(op);
 }
 
-// Attributes give sizes as well: a negative one is never passed on.
+// Attributes give sizes as well, so this rejects negative ones.
 static void check_sizes(struct op *op)
 {
 	for (size_t i = 0; i < op->n_out; i++) {
@@ -102,7 +102,7 @@ static bool read_values(struct op *op, const struct value **in, struct value **o
 		if (node->input[i][0] == '\0')
 			continue;
 		in[i] = scope_find(op->scope, node->input[i]);
-		// A function's optional input that its caller left out is a name without a value.
+		// An optional input of a function that its caller omitted is a name without a value.
 		if (in[i] == NULL && op->scope->call == NULL) {
 			walk_fail(walk, -EBADMSG,
 				"%s: node '%.100s' (%.60s) reads '%.100s', which nothing before it makes: the nodes "
@@ -191,7 +191,7 @@ static bool add_initializers(struct walk *walk, struct scope *scope, const Onnx_
 	return walk->failed == 0;
 }
 
-// The shapes that the file states, by name, so that each node finds those of what it makes.
+// Indexes the shapes that the file declares by name, so that each node finds those of its outputs.
 static bool index_declared(struct walk *walk, const Onnx__GraphProto *graph, struct intern *names,
 	const Onnx__ValueInfoProto **infos)
 {
@@ -229,7 +229,7 @@ static bool walk_declared_nodes(struct walk *walk, struct scope *scope, const On
 
 bool walk_graph(struct walk *walk, struct scope *scope, const Onnx__GraphProto *graph)
 {
-	// The main graph's initializers come before its inputs, which may repeat them.
+	// For the main graph the initializers were added before its inputs, which can repeat them.
 	if (scope->outer != NULL && !add_initializers(walk, scope, graph))
 		return false;
 	struct intern names;

@@ -1,11 +1,11 @@
-/* What a walk is short of or has failed for: memory, warnings, its one error. */
+/* Allocation, warnings and the error of a walk. */
 #include "model/internal.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-// Names come from the file; a line stays one line, and a terminal obeys nothing in it.
+// Names come from the file: control characters must not break lines or reach the terminal.
 static void make_harmless(char *text)
 {
 	for (; *text != '\0'; text++)

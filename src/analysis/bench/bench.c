@@ -20,7 +20,7 @@ const char *const bench_quantity_names[] = {
 };
 
 struct sorted {
-	double *values; // the known ones
+	double *values; // known values only
 	size_t n;
 };
 
@@ -48,7 +48,7 @@ static int estimate(const struct sorted *sorted, uint64_t seed, struct bench_est
 	return r;
 }
 
-// A seed of its own for each thing that is estimated.
+// A separate seed for each estimate.
 static uint64_t seed_of(uint64_t seed, size_t a, size_t b, enum bench_quantity quantity)
 {
 	return seed + ((uint64_t)a << 40) + ((uint64_t)b << 8) + (uint64_t)quantity;
@@ -76,7 +76,7 @@ static int compare(struct bench_comparison *comparison, const struct sorted *a, 
 }
 
 struct work {
-	struct sorted (*sorted)[BENCH_QUANTITIES]; // of each command
+	struct sorted (*sorted)[BENCH_QUANTITIES]; // one per command
 	uint64_t seed;
 	bool all_pairs;
 	struct bench_findings *findings;
@@ -118,8 +118,8 @@ static int settle_differences(struct bench_comparison *comparisons, size_t n)
 	return r;
 }
 
-/* All comparisons of one quantity. What could have been seen is told for the strictest of Holm's steps, so it is the
- * same whatever the others show. */
+/* All comparisons of one quantity. The smallest detectable effect is computed for the strictest of Holm's steps, so
+ * that it does not depend on the other comparisons. */
 static int compare_quantity(struct work *work, enum bench_quantity quantity)
 {
 	size_t first = work->findings->n_comparisons;

@@ -1,4 +1,4 @@
-/* Repeated runs of several commands as estimates and comparisons. Pure; the method is told in docs/bench.md. */
+/* Estimates and comparisons from repeated runs of several commands. Pure; docs/bench.md describes the method. */
 #pragma once
 
 #include "base/arena.h"
@@ -8,18 +8,18 @@
 #include <stdint.h>
 
 enum bench_quantity { BENCH_TIME, BENCH_ENERGY, BENCH_POWER, BENCH_TARGET_ENERGY, BENCH_QUANTITIES };
-extern const char *const bench_quantity_names[]; // "time_s" …: the key in JSON; NULL-terminated
+extern const char *const bench_quantity_names[]; // JSON keys "time_s" …; NULL-terminated
 
-/* What was measured: for each command and quantity one value a run, NaN where it could not be had. */
+/* Measurements of one command: for each quantity one value per run, NaN if it is unknown. */
 struct bench_series {
 	const double *values[BENCH_QUANTITIES];
 	size_t n;
 };
 
 struct bench_estimate {
-	size_t n;                 // runs in which it is known
-	double median, low, high; // 95 % interval; NaN: not known, low and high from two runs on
-	double confidence;        // of the interval: less than 0.95 for fewer than 6 runs
+	size_t n;                 // number of runs with a known value
+	double median, low, high; // 95 % interval; NaN: unknown; low and high need two runs
+	double confidence;        // confidence level of the interval: less than 0.95 for fewer than 6 runs
 };
 
 struct bench_comparison {
@@ -32,18 +32,18 @@ struct bench_comparison {
 };
 
 struct bench_findings {
-	struct bench_estimate (*estimates)[BENCH_QUANTITIES]; // of each command
+	struct bench_estimate (*estimates)[BENCH_QUANTITIES]; // per command
 	size_t n_commands;
-	struct bench_comparison *comparisons; // by quantity; of those only which both commands have a value of
+	struct bench_comparison *comparisons; // grouped by quantity; only pairs in which both commands have values
 	size_t n_comparisons;
 	struct arena *arena; // owns the arrays
 };
 
-// all_pairs: else each command is compared with the first. -ENOMEM.
+// all_pairs: compare each pair of commands, else each command with the first. -ENOMEM.
 int bench_analyse(const struct bench_series *series, size_t n_commands, bool all_pairs, uint64_t seed,
 	struct bench_findings *ret_findings);
 void bench_findings_finish(struct bench_findings *findings);
 
-/* Half of the widest interval of the commands, in percent of the median: of energy, of time where any command's energy
- * is not known. INFINITY: no interval yet. -ENOMEM. */
+/* Half width of the widest interval of the commands, in percent of the median: of energy, or of time if any command's
+ * energy is unknown. INFINITY: no interval yet. -ENOMEM. */
 int bench_width_percent(const struct bench_series *series, size_t n_commands, uint64_t seed, double *ret_percent);

@@ -8,7 +8,7 @@
 
 enum { RESAMPLES = 4000 };
 
-// Which of n values stands at a place among those drawn, the sorted ones.
+// The index of the value at position `place` of the sorted resample.
 static uint32_t value_at(const uint32_t *drawn, size_t n, size_t place)
 {
 	size_t seen = 0;
@@ -20,7 +20,7 @@ static uint32_t value_at(const uint32_t *drawn, size_t n, size_t place)
 	return (uint32_t)(n - 1);
 }
 
-// As many as there are, drawn with replacement; counting them sorts them.
+// Draws n values with replacement; counting them sorts them.
 static struct resample draw_one(struct dice *dice, size_t n, uint32_t *drawn)
 {
 	memset(drawn, 0, n * sizeof(*drawn));
@@ -40,7 +40,7 @@ static double median_of(const double *sorted, struct resample resample)
 	return (sorted[resample.lower] + sorted[resample.upper]) / 2;
 }
 
-// 2.5 % lie on either side.
+// Leaves out 2.5 % on each side.
 static struct interval middle(double *figures, size_t n)
 {
 	size_t cut = n / 40;

@@ -1,8 +1,8 @@
-/* The scatter is that of both samples, each value over the median of its sample, put together. From it samples of the
- * sizes at hand are drawn, again and again, and for each the factor is found from which on b, multiplied by it, would be
- * told from a. For the rank test, U reaches u just when the factor is larger than the u-th smallest of all a[i] / b[j];
- * the interval of the ratio leaves 1 when the factor is larger than 1 / low. Four of five draws need no more than the 80th
- * percentile of these factors. */
+/* The scatter pools both samples, each value divided by the median of its sample. Samples of the given sizes are drawn
+ * from it repeatedly. For each draw the smallest factor is found such that b, multiplied by it, is significantly
+ * different from a. In the rank test, U reaches u exactly when the factor exceeds the u-th smallest of all a[i] / b[j];
+ * the interval of the ratio excludes 1 when the factor exceeds 1 / low. The result is the 80th percentile of these
+ * factors: four of five draws need no more. */
 #include "analysis/bench/effect.h"
 
 #include "analysis/bench/bootstrap.h"
@@ -16,11 +16,11 @@
 enum {
 	DRAWS = 300,
 	RESAMPLES = 200,
-	ENOUGH = 50, // of larger samples 50 are drawn: what can be seen falls with the root of the number
+	ENOUGH = 50, // draws of larger samples have 50 values: the effect is scaled by the square root of the size
 };
 
 struct drawing {
-	const double *pool; // each value over the median of its sample
+	const double *pool; // each value divided by the median of its sample
 	uint32_t n_pool;
 	size_t n_a, n_b, least_u;
 	double a[ENOUGH], b[ENOUGH];
@@ -57,7 +57,7 @@ static double factor_for_interval(const struct drawing *drawing)
 	return 1 / bootstrap_ratio_of(drawing->a, drawing->of_a, drawing->b, drawing->of_b, RESAMPLES, ratios).low;
 }
 
-// The medians were fitted to the data, two of them: what is left scatters less than what comes next will.
+// Two medians were fitted to the data, so the residuals scatter less than new data will.
 static double correction(size_t n_a, size_t n_b, const struct drawing *drawing)
 {
 	double n = (double)(n_a + n_b);

@@ -7,15 +7,15 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Ranks are doubled, so that the mean rank of equal values is a whole number too. */
+/* Ranks are doubled so that the mean rank of equal values is an integer too. */
 struct ranking {
 	size_t n_a, n_b;
-	uint32_t *doubled; // owned: n_a + n_b of them, ascending
+	uint32_t *doubled; // owned: n_a + n_b entries, ascending
 	uint64_t sum_a;    // of the doubled ranks of a
 	double ties;       // sum of t^3 - t over groups of t equal values
 };
 
-/* Walks both sorted samples at once, from one value that occurs to the next. */
+/* Walks both sorted samples together, one distinct value at a time. */
 static void rank(struct ranking *ranking, const double *a, const double *b)
 {
 	size_t at_a = 0, at_b = 0;
@@ -37,8 +37,8 @@ static void rank(struct ranking *ranking, const double *a, const double *b)
 	}
 }
 
-/* ways[k * (limit + 1) + s]: in how many ways k of the ascending ranks add up to s. Ranks come one by one; each set of k
- * either has the new one or not, so going down in k and s every number used is still the one without it. */
+/* ways[k * (limit + 1) + s]: the number of ways in which k of the ascending ranks add up to s. Ranks are added one at a
+ * time; a set of k contains the new rank or not. Descending k and s use only numbers from before the new rank. */
 static double *count_ways(const uint32_t *ranks, size_t n, size_t n_chosen, size_t limit)
 {
 	size_t stride = limit + 1;
@@ -51,7 +51,7 @@ static double *count_ways(const uint32_t *ranks, size_t n, size_t n_chosen, size
 			const double *without = ways + (k - 1) * stride;
 			double *with = ways + k * stride;
 			size_t most = k * ranks[i] < limit ? k * ranks[i]
-							   : limit; // none of the k is larger than this one
+							   : limit; // none of the k ranks exceeds this one
 			for (size_t s = most; s >= ranks[i]; s--)
 				with[s] += without[s - ranks[i]];
 		}
@@ -61,13 +61,13 @@ static double *count_ways(const uint32_t *ranks, size_t n, size_t n_chosen, size
 static int exact_p(const struct ranking *ranking, double *ret_p)
 {
 	size_t n = ranking->n_a + ranking->n_b, limit = n * (n + 1);
-	bool swapped = ranking->n_b < ranking->n_a; // the fewer ranks are chosen, the less there is to count
+	bool swapped = ranking->n_b < ranking->n_a; // choosing the smaller sample needs less counting
 	size_t n_chosen = swapped ? ranking->n_b : ranking->n_a;
 	size_t sum = swapped ? limit - (size_t)ranking->sum_a : (size_t)ranking->sum_a;
 	wattle_cleanup_free double *ways = count_ways(ranking->doubled, n, n_chosen, limit);
 	if (ways == NULL)
 		return -ENOMEM;
-	// The mean of the sums is n_chosen (n + 1), a whole number: distances from it compare exactly.
+	// The mean of the sums is n_chosen (n + 1), an integer, so distances from it compare exactly.
 	size_t mean = n_chosen * (n + 1), distance = sum > mean ? sum - mean : mean - sum;
 	const double *row = ways + n_chosen * (limit + 1);
 	double all = 0, as_far = 0;
@@ -111,7 +111,8 @@ int mann_whitney(const double *sorted_a, size_t n_a, const double *sorted_b, siz
 	return r;
 }
 
-/* Without ties U has a symmetric distribution; it is that of the sums of n_b of the ranks 1 … n, less the least sum. */
+/* Without ties the distribution of U is symmetric; it is that of the sums of n_b of the ranks 1 … n, minus the smallest
+ * sum. */
 int mann_whitney_least_u(size_t n_a, size_t n_b, double alpha, size_t *ret_u)
 {
 	size_t n = n_a + n_b, most = n_a * n_b, least_sum = n_b * (n_b + 1) / 2, limit = least_sum + most;
@@ -147,7 +148,7 @@ int holm_adjust(double *p, size_t n)
 			sorted[known++] = p[i];
 	order_sort(sorted, known);
 	for (size_t i = 0; i < n; i++) {
-		double least = 0; // no find stands on a weaker footing than a smaller p
+		double least = 0; // adjusted values must not decrease with increasing p
 		for (size_t k = 0; k < known && sorted[k] <= p[i]; k++)
 			least = fmax(least, fmin(1, sorted[k] * (double)(known - k)));
 		p[i] = isnan(p[i]) ? p[i] : least;

@@ -17,8 +17,8 @@ double order_median(const double *sorted, size_t n)
 	return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* Hoare's selection: parts the values around the one in the middle until the part that holds the wanted place has
- * nothing left to move. Equal values are swapped too, so that many ties still halve the part. */
+/* Hoare's selection: partitions the values around the middle one until the part that contains the wanted index is
+ * sorted. Equal values are swapped too, so that the part also halves with many ties. */
 double order_select(double *values, size_t n, size_t which)
 {
 	size_t first = 0, last = n - 1;

@@ -28,7 +28,7 @@ void calls_begin(struct blocks_work *work, const struct open_span *open, bool ha
 		open_block(work, open->block);
 }
 
-// Energy and CPU time of the target since the block was opened.
+// Adds the target's energy and CPU time since the block was opened.
 static void measure(struct blocks_work *work, uint32_t number)
 {
 	struct moments *moments = &work->moments;
@@ -78,7 +78,7 @@ int calls_sample(struct blocks_work *work, size_t sample)
 	return 0;
 }
 
-// Adds up a block's domains; *errors is as long as they.
+// Adds up a block's domains; *errors has one entry per domain.
 static void energy(const struct blocks_work *work, const struct part_error *errors, struct block_finding *finding)
 {
 	const struct findings *f = work->findings;

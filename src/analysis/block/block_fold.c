@@ -5,16 +5,16 @@
 #include <errno.h>
 
 enum {
-	PIECES_MAX = 1000000, // half a second of folding; beyond that the straight line must do
+	PIECES_MAX = 1000000, // about half a second of folding; above that energies are interpolated linearly
 	PARTIES_MAX = 64,     // at one instant
-	BLOCKS_MAX = 256,     // with so many names there are too few calls of each
+	BLOCKS_MAX = 256,     // with more names there are too few calls of each
 };
 
-static const double alone = 1e-6; // of a block's energy may be others'
+static const double alone = 1e-6; // largest fraction of a block's energy that can belong to other blocks
 
-/* ---- who shared when ---- */
+/* ---- sharing over time ---- */
 
-// Calls are at least as long as the pieces that they are cut into.
+// Early test: calls are at least as long as the pieces into which they are cut.
 static bool any_short(struct blocks_work *work, const struct metering *metering)
 {
 	const struct run *run = work->run;
@@ -93,12 +93,12 @@ void dealing_pass(struct blocks_work *work)
 	dealing->dealt_ns = now_ns;
 }
 
-/* ---- what it told ---- */
+/* ---- results ---- */
 
-struct told {                   // of one block
-	uint32_t *inside, *own; // columns of the stacks with the block in them, and of those that end with it
+struct told {                   // columns and interpolated energy of one block
+	uint32_t *inside, *own; // columns of the stacks that contain the block, and of those that end with it
 	size_t n_inside, n_own;
-	double inside_j; // by the straight line
+	double inside_j; // by linear interpolation
 };
 
 static bool stack_has(const struct blocks_work *work, uint32_t path, uint32_t block)
@@ -124,8 +124,9 @@ static void collect(const struct blocks_work *work, uint32_t block, struct told 
 	}
 }
 
-/* The block's own stacks tell its energy only where nobody else used any while it ran. Then what is alone in its stacks has
- * one figure, and of others the better one is taken that leaves room for what is the block's own. */
+/* The stacks of a block give its total energy only if no other block used energy while it ran. A block that is alone in
+ * its stacks then has one figure for both energies; for other blocks the better total is used that is not below the
+ * block's own energy. */
 static void take_total(const struct fold *fold, const struct told *told, struct block_finding *block)
 {
 	if (!(fabs(told->inside_j - block->total_j) <= alone * block->total_j))
@@ -146,7 +147,7 @@ static void take_total(const struct fold *fold, const struct told *told, struct 
 	block->resolved = block->error_j < fabs(block->total_j);
 }
 
-// Whether it told more of what blocks have for themselves, all in all, than the straight line.
+// Whether folding gives smaller errors of the blocks' own energies, over all blocks, than linear interpolation.
 static bool tells_more(const struct blocks_work *work, const struct fold *fold, struct told *told)
 {
 	const struct findings *f = work->findings;
@@ -157,7 +158,7 @@ static bool tells_more(const struct blocks_work *work, const struct fold *fold, 
 		folded_j2 += own.error_j * own.error_j;
 		interpolated_j2 += f->blocks[k].self_error_j * f->blocks[k].self_error_j;
 	}
-	return folded_j2 < interpolated_j2; // false if it is not known
+	return folded_j2 < interpolated_j2; // false if unknown (NaN)
 }
 
 static void take(struct blocks_work *work, const struct fold *fold, struct told *told, struct findings *findings)
@@ -186,7 +187,7 @@ int dealing_finish(struct blocks_work *work, const struct metering *metering, st
 	size_t n = work->paths.keys.n;
 	if (!dealing->wanted || dealing->n == 0)
 		return 0;
-	struct arena *arena = arena_new(); // of its own: what folding needs is much, and needed no longer
+	struct arena *arena = arena_new(); // separate arena: folding needs much memory, which is freed afterwards
 	if (arena == NULL)
 		return -ENOMEM;
 	struct told told = {.inside = arena_alloc(arena, n, sizeof(uint32_t)),

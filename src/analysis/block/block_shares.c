@@ -32,7 +32,7 @@ static void stay_begin(struct blocks_work *work, struct stay *stay)
 	*stay = (struct stay){.on = true, .since = moments_hold(&work->moments), .since_one_j = work->one_j};
 }
 
-// What the stay brought; its errors go to `errors`.
+// Energy and time of the interval; its errors are added to `errors`.
 static struct share stay_end(struct blocks_work *work, struct stay *stay, struct part_error *errors)
 {
 	const struct moment *now = moments_now(&work->moments), *since = &work->moments.at[stay->since];
@@ -70,7 +70,7 @@ static void give(struct blocks_work *work, const struct open_span *span, double 
 	path->self_ns += ns;
 }
 
-// Of a process: all that its ranges had until now.
+// Closes the current interval of a process's ranges.
 static void ranges_pause(struct blocks_work *work, struct work_process *process)
 {
 	if (!process->stay.on)
@@ -156,10 +156,10 @@ void shares_range_end(struct blocks_work *work, const struct open_span *range)
 
 void shares_end(struct blocks_work *work)
 {
-	change_parties(work, 1); // closes what is outside
+	change_parties(work, 1); // closes the interval outside of all blocks
 }
 
-// The error of a part of an energy; the part is taken to have the whole's mixture of domains.
+// The error of a part of an energy; the part is assumed to have the same mixture of domains as the whole.
 static double error_of(const struct blocks_work *work, const struct part_error *errors, double part_j,
 	const double *domain_j, double whole_j)
 {

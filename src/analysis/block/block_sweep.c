@@ -4,14 +4,14 @@
 
 #include <errno.h>
 
-/* ---- what is open ends in this order: a heap, the next one first ---- */
+/* ---- heap of open spans, the next end first ---- */
 
 struct ends {
-	uint32_t *places; // of open spans; owned
+	uint32_t *places; // indices of open spans; owned
 	size_t n, room;
 };
 
-// Of those that end together, the one that was begun last: the innermost.
+// Of spans that end at the same instant, the one that began last (the innermost) comes first.
 static bool ends_before(const struct blocks_work *work, uint32_t a, uint32_t b)
 {
 	const struct open_span *x = &work->open[a], *y = &work->open[b];
@@ -47,7 +47,8 @@ static uint32_t ends_take(const struct blocks_work *work, struct ends *ends)
 
 /* ---- threads and processes ---- */
 
-// A process that is not in the run's table goes by its pid, above all labels; without one it is 0 there.
+// Number of a process's label. Processes missing in the run's table get their pid plus the number of labels; without a
+// pid, 0.
 static uint32_t label_number(struct blocks_work *work, int32_t pid)
 {
 	uint32_t known = keys_find(&work->pids, (uint32_t)pid);
@@ -84,7 +85,7 @@ static uint32_t thread_of(struct blocks_work *work, int32_t pid, int32_t tid)
 	if (process == KEYS_NONE || threads == NULL)
 		return KEYS_NONE;
 	work->threads = threads;
-	uint32_t *busy = array_with_room(work->busy_threads, n, &work->busy_room, sizeof(*busy), 16); // room for all
+	uint32_t *busy = array_with_room(work->busy_threads, n, &work->busy_room, sizeof(*busy), 16); // room for all threads
 	if (busy == NULL)
 		return KEYS_NONE;
 	work->busy_threads = busy;
@@ -109,15 +110,15 @@ static uint32_t take_place(struct blocks_work *work)
 	return (uint32_t)work->n_open++;
 }
 
-// On top of its thread's, or of its process's ranges.
+// The innermost open span of the span's thread, or the latest range of its process.
 static uint32_t *top_of(struct blocks_work *work, const struct open_span *open)
 {
 	return open->thread != BLOCK_NONE ? &work->threads[open->thread].top
 					  : &work->processes[open->process].last_range;
 }
 
-/* What the new one begins inside of. Those that end in this instant are not around one that goes on: spans that follow each
- * other without a gap stand beside each other. */
+/* The span that encloses the new one. Spans that end at this instant do not enclose a span that continues: spans
+ * without a gap between them are siblings. */
 static uint32_t place_below(struct blocks_work *work, const struct open_span *open, const struct run_span *span)
 {
 	uint32_t below = *top_of(work, open);
@@ -176,7 +177,7 @@ static int begin(struct blocks_work *work, struct ends *ends, uint32_t number, s
 	return 0;
 }
 
-// Takes it out of its thread, or from among the ranges of its process.
+// Removes the span from its thread, or from its process's ranges.
 static void leave(struct blocks_work *work, struct open_span *open)
 {
 	if (open->thread == BLOCK_NONE)
@@ -211,9 +212,9 @@ static int end(struct blocks_work *work, uint32_t place)
 struct sweep {
 	struct blocks_work *work;
 	struct ends ends;
-	uint32_t *order; // of the run's spans, by begin; NULL: as they stand
-	size_t next;     // of them
-	size_t sample;   // the next one
+	uint32_t *order; // the run's spans sorted by begin; NULL: they are sorted already
+	size_t next;     // index into order
+	size_t sample;   // next sample
 };
 
 bool block_has_ended(const struct run_span *span)
@@ -221,7 +222,7 @@ bool block_has_ended(const struct run_span *span)
 	return value_ok(span->begin_ns) && value_ok(span->end_ns) && span->end_ns >= span->begin_ns;
 }
 
-// Those that begin together: the longer one first, so that the other one is inside.
+// Of spans that begin at the same instant the longer one comes first, so that it encloses the other.
 static int by_begin(const void *a, const void *b, void *data)
 {
 	const struct run_span *spans = data;
@@ -234,7 +235,7 @@ static int by_begin(const void *a, const void *b, void *data)
 	return (i > k) - (i < k);
 }
 
-// Mostly they stand in order already.
+// The spans are usually sorted already.
 static int put_in_order(struct sweep *sweep)
 {
 	const struct run *run = sweep->work->run;
@@ -263,7 +264,7 @@ static uint32_t next_span(struct sweep *sweep)
 	return BLOCK_NONE;
 }
 
-// Samples and metrics before an instant, or with it.
+// Processes samples and metrics before an instant, or up to and including it.
 static int read_until(struct sweep *sweep, int64_t t_ns, bool with_it)
 {
 	struct blocks_work *work = sweep->work;

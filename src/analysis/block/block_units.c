@@ -60,7 +60,7 @@ int64_t units_next_ns(const struct blocks_work *work)
 	return work->run->user_metrics[work->units.order[work->units.next]].t_ns;
 }
 
-/* ---- which blocks a metric was told in ---- */
+/* ---- the blocks in which a metric was reported ---- */
 
 static bool is_span_before(const void *item, const void *id)
 {
@@ -72,7 +72,7 @@ static size_t find_ascending(const struct run *run, int64_t id)
 	int64_t guess;
 	if (!__builtin_sub_overflow(id, run->spans[0].id, &guess) && guess >= 0 && (uint64_t)guess < run->n_spans &&
 		run->spans[guess].id == id)
-		return (size_t)guess; // numbered without holes
+		return (size_t)guess; // ids without gaps
 	size_t at = search_first(run->spans, run->n_spans, sizeof(*run->spans), &id, is_span_before);
 	return at < run->n_spans && run->spans[at].id == id ? at : SIZE_MAX;
 }
@@ -93,7 +93,7 @@ struct telling {
 	int r;
 };
 
-// Once for each block, however often it stands in the stack.
+// Counts the metric once per block, even if the block is in the stack several times.
 static void tell(struct telling *telling, uint32_t block)
 {
 	struct units *units = &telling->work->units;
@@ -116,7 +116,7 @@ static void tell(struct telling *telling, uint32_t block)
 	sums[n].whole &= value >= 0 && isfinite(value) && value == floor(value);
 }
 
-// By the links. A parent stands before its child, so that a ring of them can't hold us.
+// Follows the spans' parent links. A parent must precede its child, so that cycles end.
 static void tell_links(struct telling *telling, size_t number)
 {
 	const struct blocks_work *work = telling->work;
@@ -125,7 +125,7 @@ static void tell_links(struct telling *telling, size_t number)
 		if (block_has_ended(span))
 			tell(telling, work->names.of[number]);
 		size_t parent = find_span(work, span->parent);
-		if (parent >= number) // SIZE_MAX too
+		if (parent >= number) // includes SIZE_MAX
 			return;
 		number = parent;
 	}
@@ -138,7 +138,7 @@ static void tell_stack(struct telling *telling, uint32_t place)
 		tell(telling, open[place].block);
 }
 
-// Whether a span's links lead out of it to the one with this number.
+// Whether a span's parent links lead to the span with this number.
 static bool is_linked_inside(const struct blocks_work *work, size_t span, size_t number)
 {
 	for (int depth = 0; depth <= STACK_DEPTH_MAX && span > number && span != SIZE_MAX; depth++)
@@ -146,8 +146,8 @@ static bool is_linked_inside(const struct blocks_work *work, size_t span, size_t
 	return span == number;
 }
 
-/* A thread may have spans of several sources (libwattle, NVTX, ITT), and links stay within one. What stands in its stack
- * below the span that the metric names is around it too, and so is what stands above without a link to it. */
+/* A thread can have spans of several sources (libwattle, NVTX, ITT), and parent links stay within one source. Spans
+ * below the metric's span in the thread's stack enclose it too, and so do spans above it without a link to it. */
 static void tell_other_sources(struct telling *telling, size_t number)
 {
 	const struct blocks_work *work = telling->work;
@@ -168,7 +168,8 @@ static void tell_other_sources(struct telling *telling, size_t number)
 	}
 }
 
-// By the time. Of a metric without a thread all threads come into question, and spans without one for any metric.
+// Finds blocks by time. A metric without a thread can belong to any thread, and spans without a thread match any
+// metric.
 static void tell_threads(struct telling *telling, int32_t pid, int32_t tid)
 {
 	const struct blocks_work *work = telling->work;
@@ -183,7 +184,7 @@ static void tell_threads(struct telling *telling, int32_t pid, int32_t tid)
 			tell_stack(telling, work->threads[i].top);
 }
 
-// Ranges stand around whatever their process does.
+// Ranges enclose everything that their process does.
 static void tell_ranges(struct telling *telling, int32_t pid)
 {
 	const struct blocks_work *work = telling->work;

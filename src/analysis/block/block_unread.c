@@ -1,5 +1,5 @@
-/* Blocks that ended before a sensor became this recorder's: another rank of the job has read what they used, and here it is unknown,
- * not nothing (energy/slice.h). */
+/* Blocks that ended before this recorder began to read a sensor. Another rank of the job read the sensor at the time,
+ * so here their energy is unknown, not 0 (energy/slice.h). */
 #include "analysis/block/block_work.h"
 #include "base/util.h"
 #include "energy/slice.h"

@@ -1,16 +1,16 @@
-/* How code blocks are told: one walk over the begins and ends of all spans in order of time (block_sweep.c). What it keeps
- * meanwhile is here, and who fills which part of it:
+/* Computation of code blocks: one walk over the begins and ends of all spans in order of time (block_sweep.c). This
+ * header has its state; these files fill it:
  *
- *   block_sweep.c   which spans are open, in which thread and on top of which
- *   block_calls.c   of a block: calls, time, and all that holds while at least one of its calls is open
- *   block_shares.c  of a block and a stack: what it has for itself
- *   block_units.c   of a block: the work that was reported inside it
- *   block_fold.c    who shared the target's energy when, for blocks that are shorter than a counter's period
+ *   block_sweep.c   open spans, by thread and nesting
+ *   block_calls.c   per block: calls, time, and figures of the time in which at least one call is open
+ *   block_shares.c  per block and stack: self time and energy
+ *   block_units.c   per block: units of work reported inside it
+ *   block_fold.c    shares of the target's energy over time, for blocks shorter than a counter's update period
  *
  * Rules:
- *   - The innermost span of a thread is the one that began last and has not ended, whatever ends first.
- *   - Ranges (begun and ended by number, in any thread) stand around the nested spans of their process: each has for
- *     itself the time in which no thread of its process is in a nested span.
+ *   - The innermost span of a thread is the open one that began last, whichever ends first.
+ *   - Ranges (begun and ended by number, in any thread) enclose the nested spans of their process: the self time of each
+ *     is the time in which no thread of its process is in a nested span.
  *   - At each instant the target's energy is divided evenly among the innermost spans of all threads and such ranges.
  *   - At one instant begins come first, then samples and metrics, then ends: both ends belong to a call. */
 #pragma once
@@ -24,57 +24,57 @@
 
 enum { BLOCK_NONE = UINT32_MAX };
 
-struct share { // of the target's energy and time
+struct share { // part of the target's energy and time
 	double j, ns;
-	struct part_error *errors; // as findings.domains
+	struct part_error *errors; // same index as findings.domains
 };
 
 struct block_work {
-	struct tally time_s; // of each call
+	struct tally time_s; // durations of the calls
 	int64_t non_empty_calls, timepoints, unwound, cut;
 	double active_ns, cpu_ns, cpu_unknown_ns, thread_cpu_ns;
 	bool thread_cpu_known;
-	uint32_t open;             // calls open now …
-	uint32_t since;            // … the first of them since this moment
-	uint32_t listed;           // where it stands in the list of blocks that are open
-	struct part_error *errors; // of the time in which it was open, by domain
+	uint32_t open;             // number of open calls …
+	uint32_t since;            // … and the moment at which the first of them began
+	uint32_t listed;           // index in open_blocks
+	struct part_error *errors; // per domain, for the time in which it was open
 	struct share self;
-	struct tally *columns; // TRACKING_METRICS of them; NULL: no sample yet
+	struct tally *columns; // TRACKING_METRICS entries; NULL: no sample yet
 };
 
-struct stay { // time for which a thread has been in one span, or a process's ranges have had its time
+struct stay { // interval during which a thread is in one span, or a process's ranges count their self time
 	bool on;
 	uint32_t since;     // moment
-	double since_one_j; // work.one_j then
+	double since_one_j; // value of work.one_j at that moment
 };
 
 struct work_thread {
 	int32_t pid, tid;
 	uint32_t process, top; // top: its innermost open span
-	uint32_t listed;       // where it stands in the list of threads that are in a span
+	uint32_t listed;       // index in busy_threads
 	struct stay stay;
 };
 
 struct work_process {
 	int32_t pid;
 	uint32_t root;            // path
-	uint32_t threads, ranges; // threads in a nested span; ranges open
-	uint32_t last_range;      // of those open
-	struct stay stay;         // of its ranges
-	struct share had;         // by each of its ranges that was open all the time
+	uint32_t threads, ranges; // threads in a nested span; number of open ranges
+	uint32_t last_range;      // latest of the open ones
+	struct stay stay;         // interval of its ranges
+	struct share had;         // share of each of its ranges that was open all the time
 };
 
 struct open_span {
 	int64_t end_ns;
 	uint32_t span, block, path; // span: index in the run
-	uint32_t thread;            // of a range: BLOCK_NONE
+	uint32_t thread;            // BLOCK_NONE for a range
 	uint32_t process;
-	uint32_t begun;        // counts up with each span
-	bool left;             // it ends now, and its thread is in another one already
-	uint32_t below, above; // in its thread; of a range among those of its process
+	uint32_t begun;        // sequence number of the span
+	bool left;             // ends at this instant, and its thread is in another span already
+	uint32_t below, above; // neighbours in its thread's stack; for a range, among the ranges of its process
 	uint32_t next_free;
-	double had_j, had_ns;          // of a range: of process.had when it began
-	struct part_error *had_errors; // owned by work.arena; stays with the place
+	double had_j, had_ns;          // for a range: process.had at its begin
+	struct part_error *had_errors; // owned by work.arena; stays with the entry
 };
 
 struct blocks_work {
@@ -82,11 +82,11 @@ struct blocks_work {
 	const struct run *run;
 	const struct columns *columns;
 	struct arena *arena;
-	struct names names; // of the spans
+	struct names names; // names of the spans
 	struct moments moments;
 
-	struct block_work *blocks; // names.n
-	uint32_t *open_blocks;     // n_open_blocks of them
+	struct block_work *blocks; // one per name
+	uint32_t *open_blocks;     // n_open_blocks entries
 	size_t n_open_blocks;
 
 	struct keys thread_keys, process_keys;
@@ -94,80 +94,80 @@ struct blocks_work {
 	struct work_process *processes; // owned
 	size_t threads_room, processes_room;
 
-	struct open_span *open; // places; owned
+	struct open_span *open; // entries with a free list; owned
 	size_t n_open, open_room;
 	uint32_t free_open, begun;
 
 	struct paths paths;
-	struct names labels;  // of the run's processes: roots of paths
-	struct keys pids;     // of the run's processes, so numbered …
-	uint32_t *process_of; // … with the index of the process
+	struct names labels;  // of the run's processes, which are the roots of paths
+	struct keys pids;     // pids of the run's processes, numbered …
+	uint32_t *process_of; // … and the index of the process for each number
 
-	uint32_t *busy_threads; // in a span, n_busy of them; owned
+	uint32_t *busy_threads; // threads in a span, n_busy of them; owned
 	size_t n_busy, busy_room;
-	struct dealing { // to the columns of a fold: path + 1
+	struct dealing { // pieces for the columns of a fold: path + 1
 		bool wanted;
 		struct fold_piece *pieces; // owned
 		size_t n, room;
-		int64_t dealt_ns; // up to here
+		int64_t dealt_ns; // pieces are complete up to here
 	} dealing;
-	uint32_t parties;    // that share the target's energy now
-	double one_j;        // what a party had that was there all the time
-	double seen_j;       // the target's energy up to now
-	double outside_j;    // while there was no party
-	struct stay outside; // since when there is none
+	uint32_t parties;    // number of spans and ranges that share the target's energy now
+	double one_j;        // cumulative energy of a sharer that was present all the time
+	double seen_j;       // cumulative energy of the target
+	double outside_j;    // energy while there was no sharer
+	struct stay outside; // the current interval without a sharer
 	struct part_error *outside_errors;
 	struct units {
-		uint32_t *order; // of the run's metrics, by time; NULL: as they stand
+		uint32_t *order; // the run's metrics sorted by time; NULL: they are sorted already
 		size_t next, n;
 		struct names names;
-		struct keys ids; // of the spans, where they do not ascend
+		struct keys ids; // span ids, if they do not ascend
 		bool ascending;
-		uint32_t *told;   // of each block: the latest metric that was counted for it, plus 1
-		struct keys keys; // block, name
+		uint32_t *told;   // per block: the latest metric counted for it, plus 1
+		struct keys keys; // pairs of block and name
 		struct unit_sum {
 			uint32_t block, name;
 			int64_t count;
 			double sum;
 			bool whole;
-		} * sums; // keys.n of them; owned
+		} * sums; // keys.n entries; owned
 		size_t room;
 	} units;
 };
 
 // block_sweep.c
 int blocks_sweep(struct blocks_work *work);        // -ENOMEM
-bool block_has_ended(const struct run_span *span); // else it is no call of its block
+bool block_has_ended(const struct run_span *span); // a span that has not ended is not a call of its block
 
-// block_calls.c. Whatever is told of is told at moments.now.
+// block_calls.c. All calls refer to moments.now.
 void calls_begin(struct blocks_work *work, const struct open_span *span, bool has_sample);
 void calls_end(struct blocks_work *work, const struct open_span *span);
 int calls_sample(struct blocks_work *work, size_t sample); // -ENOMEM
 void calls_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 
 // block_unread.c
-int blocks_forget_unread(const struct blocks_work *work, struct findings *findings); // when all are finished; -ENOMEM
+int blocks_forget_unread(const struct blocks_work *work, struct findings *findings); // after all blocks are finished; -ENOMEM
 
 // block_shares.c
 int shares_init(struct blocks_work *work);  // -ENOMEM
-void shares_pass(struct blocks_work *work); // time has gone on to moments.now
+void shares_pass(struct blocks_work *work); // advances the time to moments.now
 void shares_thread(struct blocks_work *work, struct work_thread *thread,
-	uint32_t top); // its innermost span from now on
+	uint32_t top); // sets the thread's innermost span
 void shares_range_begin(struct blocks_work *work, struct open_span *range);
 void shares_range_end(struct blocks_work *work, const struct open_span *range);
-void shares_end(struct blocks_work *work); // of the run
+void shares_end(struct blocks_work *work); // at the end of the run
 void shares_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 int shares_finish_outside(const struct blocks_work *work, struct findings *findings); // -ENOMEM
 
 // block_fold.c
-void dealing_begin(struct blocks_work *work, const struct metering *metering); // is it worth it?
-void dealing_pass(struct blocks_work *work);                                   // as shares_pass, before it
-// Puts folded energies into the blocks, the stacks and what is outside. -ENOMEM.
+void dealing_begin(struct blocks_work *work, const struct metering *metering); // decides whether folding is worth its cost
+void dealing_pass(struct blocks_work *work);                                   // call before shares_pass
+// Stores folded energies in the blocks, the stacks and outside_j. -ENOMEM.
 int dealing_finish(struct blocks_work *work, const struct metering *metering, struct findings *findings);
 
 // block_units.c
 int units_init(struct blocks_work *work); // -ENOMEM
 bool units_left(const struct blocks_work *work);
-int64_t units_next_ns(const struct blocks_work *work);                 // of the next metric
-int units_tell(struct blocks_work *work);                              // of the next metric; -ENOMEM
-int units_finish(struct blocks_work *work, struct findings *findings); // of all blocks; -ENOMEM
+int64_t units_next_ns(const struct blocks_work *work);                 // time of the next metric
+int units_tell(struct blocks_work *work);                              // counts the next metric; -ENOMEM
+int units_finish(struct blocks_work *work, struct findings *findings); // all blocks; -ENOMEM

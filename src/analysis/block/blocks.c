@@ -17,7 +17,7 @@ static int label_processes(struct blocks_work *work)
 		uint32_t n = keys_number(&work->pids, (uint32_t)run->processes[i].pid);
 		if (n == KEYS_NONE)
 			return -ENOMEM;
-		work->process_of[n] = (uint32_t)i; // of a pid that was used again the latest one
+		work->process_of[n] = (uint32_t)i; // if a pid was reused, its latest process
 		commands[i] = run->processes[i].command != NULL ? run->processes[i].command : "?";
 	}
 	return run->n_processes > 0
@@ -76,7 +76,7 @@ static int keep_stacks(const struct blocks_work *work, struct findings *findings
 	return 0;
 }
 
-// The time that 95 % of a block's calls do not exceed: of one of them, so that it is exact.
+// 95th percentile of a block's call durations. It is the duration of one call, not interpolated.
 static int percentiles(const struct blocks_work *work, struct findings *findings)
 {
 	const struct run *run = work->run;
@@ -85,7 +85,7 @@ static int percentiles(const struct blocks_work *work, struct findings *findings
 	if (times_s == NULL || ends == NULL)
 		return -ENOMEM;
 	for (size_t k = 0; k < findings->n_blocks; end += (size_t)findings->blocks[k++].calls)
-		ends[k] = end; // so far where its times begin
+		ends[k] = end; // for now the index at which its times begin
 	for (const struct run_span *span = run->spans; span < run->spans + run->n_spans; span++)
 		if (block_has_ended(span))
 			times_s[ends[work->names.of[span - run->spans]]++] = (double)((uint64_t)span->end_ns -

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* ---- pieces that overlap become pieces that share ---- */
+/* ---- overlapping pieces to weighted pieces ---- */
 
 static int by_begin(const void *a, const void *b)
 {
@@ -17,9 +17,9 @@ static int by_begin(const void *a, const void *b)
 }
 
 struct sharing {
-	const struct divide_piece *pieces; // by begin
+	const struct divide_piece *pieces; // sorted by begin
 	size_t n, next;
-	struct divide_piece *active; // those that go on now; room for all
+	struct divide_piece *active; // pieces at the current instant; room for all
 	size_t n_active;
 	int64_t now_ns;
 	struct fold_piece *shares; // owned
@@ -39,7 +39,7 @@ static int share(struct sharing *s, int64_t to_ns)
 {
 	for (size_t i = 0; i < s->n_active; i++) {
 		if (s->active[i].column == 0)
-			continue; // what nobody has is column 0's already
+			continue; // unused time belongs to column 0 anyway
 		struct fold_piece *shares = array_with_room(s->shares, s->n_shares, &s->room, sizeof(*shares), 4096);
 		if (shares == NULL)
 			return -ENOMEM;
@@ -88,8 +88,8 @@ static bool is_wanted(const struct domain_finding *domain, const struct divide_o
 	return domain->in_total;
 }
 
-/* Only what is asked for is folded: a domain without energy is left out of it, and one that is asked for by name counts
- * although it is no part of the total. */
+/* Only the requested domains are folded. A domain without energy is left out; a domain requested by name counts even if
+ * it is not part of the total. */
 static int choose(struct findings *findings, const struct divide_of *of)
 {
 	bool any = of->domain == NULL;
@@ -104,11 +104,11 @@ static int choose(struct findings *findings, const struct divide_of *of)
 	return any ? 0 : -ENOENT;
 }
 
-// Errors of columns that can't be told apart cancel in their group.
+// Errors of columns that can't be distinguished cancel within their group.
 static int divide_groups(const struct fold *fold, const struct divide_of *of, struct arena *arena, struct divided *ret)
 {
 	uint32_t *columns = arena_alloc(arena, fold->n_columns, sizeof(*columns));
-	size_t *first = arena_alloc(arena, of->n_groups + 2, sizeof(*first)); // of each group among the columns
+	size_t *first = arena_alloc(arena, of->n_groups + 2, sizeof(*first)); // index of each group's first column
 	if (columns == NULL || first == NULL)
 		return -ENOMEM;
 	for (uint32_t c = 0; of->n_groups > 0 && c < fold->n_columns; c++)

@@ -1,5 +1,6 @@
-/* The target's energy dealt out by a timeline that the caller brings: GPU work as its events tell it, or the spans of
- * some names. Folded where that tells more than the line between two updates (fold.h). Pure, like all of analysis/. */
+/* Divides the target's energy by a timeline from the caller, for example of GPU work by its events, or of the spans of
+ * some names. The energy is folded where that resolves more than interpolation between two updates (fold.h). Pure, as
+ * all of analysis/. */
 #pragma once
 
 #include "store/run.h"
@@ -7,33 +8,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Somebody worked for a column. Pieces may come in any order and overlap: at each instant all that go on share evenly.
- * Time that no piece covers is column 0's, as is that of pieces of column 0. */
+/* A time interval of work for one column. Pieces can come in any order and overlap: at each instant the overlapping
+ * pieces have equal shares. Time without a piece belongs to column 0, as does the time of pieces of column 0. */
 struct divide_piece {
 	int64_t begin_ns, end_ns;
 	uint32_t column;
 };
 
-// Energy of which domains: one by its name, or all that are in the total but for some.
+// The domains whose energy is divided: one domain by name, or all domains in the total except some.
 struct divide_of {
 	const char *domain; // NULL: the total
 	const char *const *without;
 	size_t n_without;
-	// Of each column: what belongs together has an energy and an error of its own. NULL: there are no groups.
+	// Group of each column; each group has an energy and an error of its own. NULL: no groups.
 	const uint32_t *group_of;
 	size_t n_groups;
 };
 
 struct divided {
-	double time_s;     // shared; over all columns the length of the run
-	double j, error_j; // error_j: half of a 95 % interval; NaN: nothing was measured
+	double time_s;     // shared time, s; the sum over all columns is the duration of the run
+	double j, error_j; // error_j: half of a 95 % interval; NaN: no measurement
 };
 
-/* ret holds n_columns, then n_groups. -ENOENT: the run has no such domain; -ENOMEM. Pieces are sorted in place. */
+/* *ret has n_columns entries, then n_groups. -ENOENT: the run has no such domain; -ENOMEM. Sorts the pieces in place. */
 int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, size_t n_columns,
 	const struct divide_of *of, struct divided *ret);
 
-/* Pieces of the spans of a process (pid) that have one of the names: at each instant of a thread the innermost of those.
- * Other spans are as if they were not there. column_of names[i] is columns[i]. The array is the caller's to free. -ENOMEM. */
+/* Pieces of a process's (pid) spans that have one of the names: at each instant the innermost of them in each thread.
+ * Other spans are ignored. The column of names[i] is columns[i]. The caller frees the array. -ENOMEM. */
 int divide_spans(const struct run *run, int64_t pid, const char *const *names, const uint32_t *columns, size_t n_names,
 	struct divide_piece **ret_pieces, size_t *ret_n);

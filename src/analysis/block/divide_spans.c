@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-struct named { // a name that has a column
+struct named { // a name with a column
 	const char *text;
 	uint32_t column;
 };
 
-struct stay { // one span of such a name
+struct stay { // one span with such a name
 	int64_t begin_ns, end_ns, id;
 	int32_t tid;
 	uint32_t column;
@@ -20,7 +20,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(((const struct named *)a)->text, ((const struct named *)b)->text);
 }
 
-// Of a thread, in the order in which they began; of two that begin at once the longer is the outer one.
+// Sort order: by thread, then by begin; of spans with the same begin the longer one is the outer one.
 static int by_thread(const void *a, const void *b)
 {
 	const struct stay *x = a, *y = b;
@@ -49,11 +49,11 @@ static size_t collect(const struct run *run, int64_t pid, const struct named *na
 	return n;
 }
 
-struct nest {              // the spans of one thread that are open, one inside the other
+struct nest {              // the open spans of one thread, outermost first
 	struct stay *open; // room for all
 	size_t n;
 	int64_t now_ns;
-	struct divide_piece *pieces; // each span begins and ends once: two pieces a span at most
+	struct divide_piece *pieces; // each span begins and ends once: at most two pieces per span
 	size_t n_pieces;
 };
 
@@ -75,7 +75,7 @@ static void begin(struct nest *nest, struct stay stay)
 {
 	end_until(nest, stay.begin_ns);
 	if (nest->n > 0 && stay.end_ns > nest->open[nest->n - 1].end_ns)
-		stay.end_ns = nest->open[nest->n - 1].end_ns; // crossed: what is inside ends with what is around it
+		stay.end_ns = nest->open[nest->n - 1].end_ns; // overlap without nesting: the inner span ends with the outer one
 	if (stay.end_ns <= stay.begin_ns)
 		return;
 	go_to(nest, stay.begin_ns);

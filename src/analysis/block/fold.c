@@ -7,10 +7,10 @@
 #include <errno.h>
 
 enum { SEGMENTS_MAX = 8, SEARCH_SLOTS = 24, CALLS_MIN = 20, RHYTHM_SEARCHES = 2 };
-static const double resolution_periods = 2; // calls longer than that are well met by the line between updates
-static const double noise_guess = 0.003;    // of an interval's energy
-static const double slowest_grid_s = 3e-3;  // a faster counter needs none
-const double fold_interval_95 = 2.1;        // of Student's distribution for FOLD_BATCHES - 1
+static const double resolution_periods = 2; // calls longer than this are resolved by interpolation between updates
+static const double noise_guess = 0.003;    // relative to an interval's energy
+static const double slowest_grid_s = 3e-3;  // a counter with a shorter period needs no grid
+const double fold_interval_95 = 2.1;        // quantile of Student's distribution for FOLD_BATCHES - 1 degrees of freedom
 
 static double update_distance_s(const struct curve *curve)
 {
@@ -58,7 +58,7 @@ static int by_time(const void *a, const void *b)
 	return (x->column > y->column) - (x->column < y->column);
 }
 
-// The columns with most time have slots of their own, the rest share one. Column 0 has slot 0.
+// Each column with much time has a slot of its own, the others share one. Column 0 has slot 0.
 static int make_slots(const double *time_s, size_t n_columns, size_t most, struct arena *arena,
 	struct fold_slots *ret_slots)
 {
@@ -140,7 +140,8 @@ static bool time_as_known(const struct fold_job *job, struct fold_model *model, 
 	return fold_time_known(model, segment, &known);
 }
 
-// That there is no grid may be said only because this run's blocks do not show it: others are asked too.
+// Stores what this run shows of the counter. A missing grid can be due to this run's blocks, so other runs search
+// again.
 static void remember(const struct fold_job *job, const struct fold_segment *segment, const struct fold_timing *timing)
 {
 	struct counter_rhythm *rhythm = rhythm_of(job);
@@ -156,7 +157,7 @@ static void remember(const struct fold_job *job, const struct fold_segment *segm
 		.blur_s = timing->blur_s};
 }
 
-// When the updates of one segment were, by the columns with most time.
+// Finds the update times of one segment from the columns with most time.
 static int find_times(struct fold_job *job, struct fold_segment *segment, const struct fold_slots *slots)
 {
 	const struct curve *curve = &job->metering->curve;
@@ -173,7 +174,7 @@ static int find_times(struct fold_job *job, struct fold_segment *segment, const 
 	guess_noise(&model, segment);
 	if (!(model.mean_w > 0) || time_as_known(job, &model, segment))
 		return 0;
-	// A period that nobody measured may be that of the readings.
+	// An unmeasured period may be that of the readings.
 	double period_s = curve->updates.period_s > 0 ? curve->updates.period_s : update_distance_s(curve);
 	if (period_s >= slowest_grid_s)
 		n = fold_rhythms(&segment->updates, period_s, rhythms);
@@ -210,7 +211,7 @@ static int solve(struct fold_job *job, const double *time_s)
 
 /* ---- results ---- */
 
-// Time of the slots, and how long they last.
+// Sums the time of each slot, and its mean length.
 static int measure_slots(struct fold_job *job, const double *time_s)
 {
 	struct fold_domain *domain = job->domain;
@@ -222,7 +223,7 @@ static int measure_slots(struct fold_job *job, const double *time_s)
 	for (size_t c = 0; c < job->timeline->n_columns; c++)
 		domain->slot_s[domain->slots.of[c]] += time_s[c];
 	for (size_t i = 0; i < job->timeline->n_pieces; i++)
-		domain->call_s[domain->slots.of[job->timeline->pieces[i].column]]++; // their number, so far
+		domain->call_s[domain->slots.of[job->timeline->pieces[i].column]]++; // their number for now
 	for (size_t i = 0; i < domain->slots.n; i++)
 		domain->call_s[i] = domain->slot_s[i] / fmax(domain->call_s[i], 1);
 	return 0;
@@ -260,7 +261,7 @@ static double variance_of(const struct fold_domain *domain, const struct fold *f
 	return fmax(sum, 0);
 }
 
-// Without the doubt of the attribution, which domains have in common.
+// Without the error of the attribution, which is common to the domains.
 static struct fold_energy energy_in(const struct fold *fold, size_t index, const uint32_t *columns, size_t n)
 {
 	const struct fold_domain *domain = fold->domains[index];
@@ -269,7 +270,7 @@ static struct fold_energy energy_in(const struct fold *fold, size_t index, const
 		return (struct fold_energy){(double)NAN, (double)NAN};
 	for (size_t i = 0; i < n; i++)
 		energy.j += domain->column_j[columns[i]];
-	double scale = fold_interval_95 / 2; // part_error_j doubles the deviation
+	double scale = fold_interval_95 / 2; // part_error_j doubles the standard deviation
 	struct part_error part = {.variance_j2 = scale * scale * variance_of(domain, fold, columns, n)};
 	energy.error_j = part_error_j(&part, domain->finding, energy.j);
 	return energy;

@@ -1,6 +1,8 @@
-/* On how many cores the target computed in each slot, and the others meanwhile. A window tells its CPU time, and over many windows the mixtures of slots tell them
- * apart, as energies of intervals do powers: a block that waits takes no part of what is used beside others meanwhile, however much of
- * a window it fills. Least squares; before data each slot has the mean, and any number up to all that the target had at once. */
+/* Number of cores that the target used in each slot, and the other programs at the same time. A window gives the
+ * target's CPU time. Over many windows the mixtures of slots separate the slots, as the energies of intervals separate
+ * powers: a block that waits gets no energy that other programs use at the time, whatever part of a window it fills.
+ * Least squares; the prior of each slot is the mean, with any number up to the largest number of cores that the target
+ * used. */
 #include "analysis/block/fold_build.h"
 
 #include "base/cholesky.h"
@@ -9,14 +11,14 @@
 #include <errno.h>
 
 enum { ROUNDS = 3, ROWS_MAX = 4000 };
-static const double prior_least = 0.05; // of a core
-/* Ticks of 10 ms at both ends of a window; what one window has too much the next one has too little, which is twice as wrong as chance
- * where mixtures alternate from window to window. */
+static const double prior_least = 0.05; // cores
+/* Variance of ticks of 10 ms at both ends of a window. An excess in one window is missing in the next, which doubles
+ * the variance where mixtures alternate from window to window. */
 static const double ticks_s2 = 2 * 0.01 * 0.01 / 6;
 static const double differenced =
-	1.5; // neighbouring differences share an error, which widens what least squares take for independent
+	1.5; // neighbouring differences share an error, which least squares assume to be independent
 
-struct equations { // a row a window: time of each slot, and the target's CPU time
+struct equations { // one row per window: time of each slot, and the target's CPU time
 	size_t n, n_slots;
 	double *time_s, *cpu_s, *length_s, *others_s;
 	double *normal, *right;
@@ -37,7 +39,7 @@ static void add_row(struct equations *e, struct fold_sweep *sweep, const struct 
 	e->cpu_s[e->n++] = window->target_ns / 1e9;
 }
 
-// Of very many windows, every so many.
+// Uses every n-th window if there are very many.
 static void list_rows(struct equations *e, const struct run *run, const struct windows *windows,
 	const struct fold_timeline *timeline, const struct fold_slots *slots, double *room)
 {
@@ -93,7 +95,7 @@ static bool solve(struct equations *e)
 	return true;
 }
 
-// What the solution leaves of the windows' CPU time.
+// Squared residuals of the windows' CPU time.
 static double left_squares(const struct equations *e)
 {
 	double squares = 0;
@@ -106,7 +108,7 @@ static double left_squares(const struct equations *e)
 	return squares;
 }
 
-static void measure_noise(struct equations *e) // ticks are always there
+static void measure_noise(struct equations *e) // ticks are a lower limit
 {
 	double n = (double)e->n;
 	e->noise_s2 = fmax(left_squares(e) / fmax(n - (double)e->n_slots, n / 4), ticks_s2);
@@ -131,8 +133,8 @@ static double beyond(double cores, double most)
 	return cores < 0 ? cores : fmax(cores - most, 0);
 }
 
-/* No slot has less than no core, nor more than there were: where the equations say so, chance has given another slot what it took from
- * this one. The furthest first. */
+/* Bounds the cores of each slot to 0 … most. Where the solution exceeds a bound, another slot has the opposite error,
+ * so the bound is imposed on the whole solution, the largest violation first. */
 static void hold_within(const struct equations *e, double most, double *variance, double *cores)
 {
 	size_t s = e->n_slots;
@@ -154,7 +156,7 @@ static void hold_within(const struct equations *e, double most, double *variance
 	}
 }
 
-// Errors stay those of the equations alone: bounds say nothing of how wrong the slots within them are.
+// The errors are those of the equations alone, because bounds do not show the errors of slots within them.
 static void tell(const struct equations *e, double most, struct fold_cores *cores)
 {
 	size_t s = e->n_slots;
@@ -165,14 +167,15 @@ static void tell(const struct equations *e, double most, struct fold_cores *core
 	for (size_t i = 0; i < s; i++)
 		cores->of[i] = fmax(0, fmin(cores->of[i], most));
 	cholesky_inverse(e->normal, s, cores->variance);
-	for (size_t i = 0; i < s; i++) // whose the power is while hardly anybody computes is a matter of words
+	for (size_t i = 0; i < s; i++) // the owner of the power while hardly any program computes is a matter of definition
 		cores->variance[i * s + i] += share_hardly * share_hardly / 3;
 	cores->known = true;
 }
 
-/* ---- the others ---- */
+/* ---- other programs ---- */
 
-/* Each window less the one before: programs that come and go for seconds are in both, and only what goes with the slots is left. */
+/* Replaces each window by its difference from the previous one. Programs that run for seconds cancel; only changes with
+ * the slots remain. */
 static void take_differences(struct equations *e)
 {
 	size_t s = e->n_slots;
@@ -185,7 +188,7 @@ static void take_differences(struct equations *e)
 	e->cpu_s[0] = 0;
 }
 
-// Whether what the slots explain of the differences is more than chance would give so many unknowns (Schwarz's criterion).
+// Whether the slots explain more of the differences than noise would for that number of unknowns (Schwarz's criterion).
 static bool solve_differences(struct equations *e)
 {
 	double n = (double)e->n;
@@ -201,9 +204,9 @@ static bool solve_differences(struct equations *e)
 	return solved && n * log(before / after) > (double)e->n_slots * log(n);
 }
 
-/* How many cores the others had beside each slot. Ranks of a job compute together and wait together: what the target has of the
- * machine's power differs from block to block then, by others as much as by itself. False: they had as many beside each, for all that the
- * windows tell. slot_s: zeros. */
+/* Cores of other programs in each slot. Ranks of a job compute together and wait together; the target's share of the
+ * machine's power then differs between blocks because of the others as much as because of the target. False: the
+ * windows show no difference between slots. slot_s: scratch, zeros. */
 static bool find_beside(struct equations *e, double *slot_s, double *variance, struct fold_cores *cores)
 {
 	size_t s = e->n_slots;
@@ -225,7 +228,7 @@ static bool find_beside(struct equations *e, double *slot_s, double *variance, s
 		middle += e->right[i] * slot_s[i] / length_s;
 	for (size_t i = 0; i < s; i++)
 		cores->beside[i] = fmax(1 + (e->right[i] - middle) / mean, 0);
-	// Twice as many others are as wrong as half of the slot's own cores.
+	// Twice as many other cores have the same effect as half of the slot's own cores.
 	cholesky_inverse(e->normal, s, variance);
 	for (size_t i = 0; i < s; i++)
 		slot_s[i] = cores->of[i] / fmax(cores->beside[i] * mean, share_hardly);

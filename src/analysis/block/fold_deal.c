@@ -5,27 +5,27 @@
 
 #include <errno.h>
 
-static const double contrast_min = 0.2; // of the mean power: how far blocks are from it, at least
-static const double blur_known = 0.8;   // the contrast is no more than an estimate
-static const double follow = 0.3;       // of how cores of others change: ticks make those of one interval uncertain
-static const double least_power = 1e-3; // of the mean: nothing runs on less than nothing
+static const double contrast_min = 0.2; // of the mean power: minimum assumed contrast between blocks
+static const double blur_known = 0.8;   // the contrast is an estimate
+static const double follow = 0.3;       // smoothing of the other programs' cores: ticks make those of one interval uncertain
+static const double least_power = 1e-3; // of the mean power: lower limit, power is positive
 
-/* Each interval's energy is dealt out to the slots by their powers and times in it, so that they add up to what was
- * measured; where one block fills an interval it gets all of that, whatever its power is elsewhere. */
+/* Divides each interval's energy among the slots by their powers and times in it, so that they add up to the measured
+ * energy. A block that fills a whole interval gets all of its energy, whatever the block's power is elsewhere. */
 struct deal {
 	struct fold_job *job;
-	double *power_w; // of slots, above 0
+	double *power_w; // per slot, above 0
 	double *time_s, *before_s, *sweep_room;
 	double *slot_j;
-	double *slope;     // slots × slots: energy by power …
-	double *by_cores;  // … and by cores; NULL: power is the target's own
-	double *others;    // of a segment's intervals: cores of other programs; negative: it has no part in this
-	double *excess;    // of slots: energy beyond what they are the target's by
-	double *misdealt;  // slots × slots: variance of an interval's energy that no power explains
-	double *scale;     // of a segment's intervals: energy a joule that the powers expect
-	uint32_t *present; // slots in the interval, and how their energies change with their cores
+	double *slope;     // slots × slots: derivative of energy by power …
+	double *by_cores;  // … and by cores; NULL: the powers are the target's own
+	double *others;    // per interval of a segment: cores of other programs; negative: not used
+	double *excess;    // per slot: energy in excess of the target's even share
+	double *misdealt;  // slots × slots: variance of an interval's energy that the powers do not explain
+	double *scale;     // per interval of a segment: measured energy relative to the energy expected from the powers
+	uint32_t *present; // slots in the interval; cores_slope: derivative of their energies by their cores
 	double *cores_slope;
-	double *part; // of its energy, of all slots; and of the interval before
+	double *part; // fraction of the interval's energy in each slot; part_before: in the previous interval
 	double *part_before;
 };
 
@@ -35,18 +35,18 @@ static double beside(const struct deal *deal, size_t slot, double others)
 	return of != NULL ? others * of[slot] : others;
 }
 
-// What divides an interval: the power of a slot, of which the target's part is that of the cores.
+// Weight of a slot in an interval: its power times the target's share by cores.
 static double weight_of(const struct deal *deal, size_t slot, double others)
 {
 	double power_w = deal->power_w[slot];
 	return others >= 0 ? power_w * share_of_cores(deal->job->cores->of[slot], beside(deal, slot, others)) : power_w;
 }
 
-struct energy {                       // of an interval, or since the segment's start
-	double target_j, explained_j; // what is dealt out, and what the equations have
+struct energy {                       // energy of an interval, or since the segment's start
+	double target_j, explained_j; // the energy to divide, and that of the equations
 };
 
-// variance of the slots' energies += j2 × step stepᵀ, with the steps of those slots that are not 0.
+// Adds j2 × step stepᵀ to the variance of the slots' energies, for the slots whose step is not 0.
 static void add_variance(const struct deal *deal, const double *a, const double *b, double j2)
 {
 	size_t s = deal->job->model.slots.n;
@@ -59,8 +59,8 @@ static void add_variance(const struct deal *deal, const double *a, const double 
 	}
 }
 
-/* How much less or more of an interval's energy a slot has, of itself, for each core that it computed on less or more. The share is bent:
- * where few cores may as well be none, it falls faster than it would rise. */
+/* Relative change of a slot's energy in an interval per core of error in its number of cores. The share is not linear:
+ * near 0 cores it falls faster than it would rise. */
 static double slope_by_cores(const struct deal *deal, size_t slot, double others)
 {
 	const struct fold_cores *cores = deal->job->cores;
@@ -70,8 +70,8 @@ static double slope_by_cores(const struct deal *deal, size_t slot, double others
 	return fmax(share_slope(of, others), (1 - least / share_of_cores(of, others)) / off);
 }
 
-/* What an interval has more or less than the powers expect is some block's, or was moved by a misplaced update: dealt out
- * like the rest, it may be another's. */
+/* The difference between an interval's energy and the expected energy belongs to some block, or was moved by a
+ * misplaced update. It is divided like the rest, so it can go to the wrong block. */
 static void note_left(struct deal *deal, size_t n, struct energy energy, double expected_j, double others)
 {
 	size_t s = deal->job->model.slots.n;
@@ -92,8 +92,8 @@ static void note_left(struct deal *deal, size_t n, struct energy energy, double 
 	}
 }
 
-/* Cores of other programs in an interval, by the target's part of its energy and the cores that its slots had. Negative: the powers are
- * the target's own. */
+/* Cores of other programs in an interval, from the target's part of its energy and the cores of its slots. Negative:
+ * the powers are the target's own. */
 static double others_in(const struct deal *deal, const struct fold_updates *u, struct energy energy, double length_s)
 {
 	double cores = 0;
@@ -130,7 +130,7 @@ static void deal_interval(struct deal *deal, struct energy energy, double length
 	note_left(deal, n, energy, expected_j, others);
 }
 
-// At the run's ends power changes between two updates; edge.c knows how wrong the energy is there.
+// At the run's ends the power changes between two updates; edge.c has the error of the energy there.
 static double end_doubt_j2(const struct fold_job *job, size_t index)
 {
 	const struct curve_segment *segment = &job->metering->curve.segments[index];
@@ -145,7 +145,7 @@ static void swap(double **a, double **b)
 	*b = kept;
 }
 
-// Up to an update, or to the segment's end, where the equations have nothing.
+// Energy up to an update, or to the segment's end, where there are no equations.
 static struct energy energy_until(const struct fold_job *job, size_t index, size_t k)
 {
 	const struct fold_updates *u = &job->segments[index].updates;
@@ -173,12 +173,12 @@ static void deal_segment(struct deal *deal, size_t index)
 	for (size_t k = 0; k <= u->n; k++) {
 		double to_s = k < u->n ? fmax(segment->t_s[k], t_s) : u->length_s;
 		struct energy to = energy_until(job, index, k);
-		if (!(to_s > t_s)) // two updates at once: what they brought goes to the next interval
+		if (!(to_s > t_s)) // two updates at one time: the energy goes to the next interval
 			continue;
 		memset(deal->time_s, 0, s * sizeof(double));
 		fold_sweep_add(&sweep, to_s, 1, deal->time_s);
 		struct energy energy = {to.target_j - before.target_j, to.explained_j - before.explained_j};
-		if (k < u->n) { // after the last update the equations have nothing of others
+		if (k < u->n) { // after the last update there are no equations for other programs
 			double now = others_in(deal, u, energy, to_s - t_s);
 			others = others < 0 ? now : others + follow * (now - others);
 		}
@@ -195,7 +195,7 @@ static void deal_segment(struct deal *deal, size_t index)
 	deal->slot_j[0] += energy_until(job, index, u->n).target_j - before.target_j;
 }
 
-// Energy of the columns, piece by piece.
+// Divides the energy of the slots among the columns, piece by piece.
 static void deal_columns(const struct deal *deal, size_t index)
 {
 	const struct fold_job *job = deal->job;
@@ -245,9 +245,9 @@ static double square(double x)
 	return x * x;
 }
 
-/* How far from their true times the updates must have been, for energy to move between neighbouring intervals as it does.
- * Where that is long against a block's calls, the equations mix the block with its neighbours, and all find about the mean
- * power in it, batch after batch: agreement that proves nothing. */
+/* Error of the update times that explains the observed transfer of energy between neighbouring intervals. Where it is
+ * long compared with a block's calls, the equations mix the block with its neighbours. All batches then find about the
+ * mean power for it, and their agreement proves nothing. */
 static double misplaced_s(const struct fold_job *job)
 {
 	const struct fold_model *model = &job->model;
@@ -258,20 +258,20 @@ static double misplaced_s(const struct fold_job *job)
 	}
 	double contrast_w = fmax(sqrt(squares / fmax(time_s, 1e-9)), contrast_min * model->mean_w);
 	double off_s2 = model->noise.misplaced_j2 / square(contrast_w);
-	double blur_s = INFINITY; // that much the equations know of
+	double blur_s = INFINITY; // the blur is already in the equations
 	for (size_t i = 0; i < model->n_segments; i++)
 		blur_s = fmin(blur_s, model->segments[i].blur_s);
 	return sqrt(fmax(off_s2 - blur_known * square(blur_s) / 3, 0));
 }
 
-// Of the power of a slot, as far as its calls are short against that.
+// Variance of a slot's power because its calls are short compared with misplaced_s.
 static double mixed_w2(const struct fold_job *job, size_t slot, double misplaced_s)
 {
 	double part = square(misplaced_s) / (square(misplaced_s) + square(job->domain->call_s[slot]) + 1e-18);
 	return square(part * job->model.mean_w);
 }
 
-// Variance of the powers: what changes from batch to batch, and what the equations leave open.
+// Variance of the powers: the scatter between batches, plus the variance that the equations do not determine.
 static void power_variance(const struct fold_job *job, double *ret_variance)
 {
 	const struct fold_model *model = &job->model;

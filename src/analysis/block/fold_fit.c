@@ -5,12 +5,12 @@
 
 #include <errno.h>
 
-// Before the equations have spoken: of the mean power, the times taken, and the interval's energy.
+// Standard deviations of the priors, relative to the mean power, in the update times, and in the interval's energy.
 static const double drift_prior = 0.05, shift_prior_s = 1e-3, spread_prior_s = 2e-4;
-static const double time_known_s = 2e-5; // no update is known better than that
+static const double time_known_s = 2e-5; // lower limit for the error of update times
 static const double left_out_cost =
-	8; // 2 log of (how far blocks make an interval's energy from the mean one / noise_guess)
-static const double steady = 2e-4; // nor does any machine repeat an interval more exactly than that
+	8; // 2 log of (deviation of an interval's energy from the mean because of blocks / noise_guess)
+static const double steady = 2e-4; // lower limit for the relative noise of an interval
 enum { NOISE_ROWS_MAX = 4000, NOISE_ROUNDS = 4 };
 
 static double square(double x)
@@ -33,18 +33,18 @@ int fold_model_init(struct fold_model *model, struct arena *arena)
 	return all ? 0 : -ENOMEM;
 }
 
-/* ---- all equations in order, independent of each other ---- */
+/* ---- the equations in order, decorrelated ---- */
 
 struct walk {
 	struct fold_model *model;
 	struct fold_rows rows;
-	size_t segment, n; // n: equations so far
+	size_t segment, n; // n: number of equations so far
 	bool begun;
-	double variance_j2;          // of the one before, made independent
-	double length_s, residual_j; // of the present one
+	double variance_j2;          // of the previous equation, decorrelated
+	double length_s, residual_j; // of the current equation
 	double white_j
-		[FOLD_ENERGIES]; // its residuals, made independent: of the energy explained, or of each of `energies`
-	double *const *energies; // NULL: the one that the segments explain
+		[FOLD_ENERGIES]; // its decorrelated residuals: of the explained energy, or of each of `energies`
+	double *const *energies; // NULL: the energy that the segments explain
 };
 
 static void walk_begin(struct walk *walk, struct fold_model *model, double *const *energies)
@@ -79,8 +79,9 @@ static void make_independent(struct walk *walk, size_t energy, double residual_j
 	walk->white_j[energy] = residual_j - theta * (walk->n > 0 ? walk->white_j[energy] : 0);
 }
 
-/* The error of a misplaced update is in the interval before it and, the other way round, in the one after it: what the
- * one before tells of it is taken off (innovations of a moving average), which leaves independent equations. */
+/* The error of a misplaced update is in the interval before it and, with the opposite sign, in the one after it.
+ * Subtracting the part predicted from the previous equation (innovations of a moving average) gives independent
+ * equations. */
 static bool walk_next(struct walk *walk)
 {
 	struct fold_model *model = walk->model;
@@ -90,7 +91,7 @@ static bool walk_next(struct walk *walk)
 	for (size_t i = 0; i < model->slots.n; i++)
 		length_s += model->row[i];
 	double variance_j2 = model->noise.white_j2_s * fmax(length_s, 1e-6) + 2 * model->noise.update_j2;
-	double theta = -model->noise.update_j2 / walk->variance_j2; // the first of a segment: 0
+	double theta = -model->noise.update_j2 / walk->variance_j2; // 0 for the first equation of a segment
 	variance_j2 -= square(model->noise.update_j2) / walk->variance_j2;
 	walk->residual_j = j - model->mean_w * length_s;
 	if (walk->energies == NULL)
@@ -110,7 +111,7 @@ static bool walk_next(struct walk *walk)
 	return true;
 }
 
-// Adds the present equation to normal equations: of each energy.
+// Adds the current equation to the normal equations of each energy.
 static void accumulate(const struct walk *walk, double *normal, double *right)
 {
 	const struct fold_model *model = walk->model;
@@ -122,11 +123,11 @@ static void accumulate(const struct walk *walk, double *normal, double *right)
 			fold_add(normal + i * p, x, model->white, i + 1);
 	}
 	for (size_t e = 0; e < FOLD_ENERGIES; e++)
-		if (walk->white_j[e] != 0) // 0 of one that is not there
+		if (walk->white_j[e] != 0) // 0 for a missing energy
 			fold_add(right + e * p, weight * walk->white_j[e], model->white, p);
 }
 
-// 1 / variance of an unknown before anything was measured.
+// Prior precision (1 / variance) of an unknown.
 static double prior(const struct fold_model *model, size_t column)
 {
 	size_t s = model->slots.n;
@@ -165,7 +166,7 @@ static void clear(struct fold_model *model)
 	memset(model->right, 0, FOLD_ENERGIES * model->n_columns * sizeof(double));
 }
 
-// Of what the equations know more than the prior did.
+// Log determinant of the information gained relative to the prior.
 static double knowledge(const struct fold_model *model)
 {
 	double sum = 0;
@@ -174,7 +175,7 @@ static double knowledge(const struct fold_model *model)
 	return sum;
 }
 
-// What the best powers leave of an energy's squares; the solution is theirs.
+// Squared residuals of an energy at the best powers, which become the solution.
 static double left_of(struct fold_model *model, size_t energy, double squares)
 {
 	const double *right = model->right + energy * model->n_columns;
@@ -209,7 +210,7 @@ double fold_misfit(struct fold_model *model, size_t rows_max, enum fold_energy_k
 		least = fmin(left, least);
 	}
 	solve_for(model, model->normal, model->right + *ret_energy * model->n_columns);
-	/* The energy at an update that is left out is one more unknown, before data as wrong as an interval's energy. */
+	/* The energy at a left-out update is one more unknown, with the error of an interval's energy as its prior. */
 	return (double)(walk.n + left_out) * log(least) + knowledge(model) + (double)left_out * left_out_cost;
 }
 
@@ -230,7 +231,7 @@ static double fitted_j(const struct fold_model *model, const double *row)
 	return j;
 }
 
-// Sets the noise to what the solution leaves, by the covariance of neighbours.
+// Estimates the noise from the residuals, by the covariance of neighbours.
 static void measure_noise(struct fold_model *model)
 {
 	struct walk walk;
@@ -270,7 +271,7 @@ static bool settle(struct fold_model *model)
 /* ---- the solution and its errors ---- */
 
 struct batches {
-	double *normal, *right, *score; // FOLD_BATCHES of them
+	double *normal, *right, *score; // FOLD_BATCHES each
 };
 
 static size_t batch_of(const struct fold_model *model, size_t row)
@@ -309,7 +310,7 @@ static void add_batches(struct fold_model *model, struct batches *batches)
 	}
 }
 
-// What remains of each batch's equations at the solution: right - normal × solution.
+// Residual of each batch's normal equations at the solution: right - normal × solution.
 static void score(const struct fold_model *model, const double *normal, const double *right, double *ret_score)
 {
 	size_t p = model->n_columns;
@@ -321,8 +322,8 @@ static void score(const struct fold_model *model, const double *normal, const do
 	}
 }
 
-/* How the powers change when a batch is left out: the variance of that holds whatever the noise is like, also where it
- * goes on from interval to interval or is larger at one time than at another (delete-one jackknife). */
+/* Change of the powers when a batch is left out. Its variance is valid for any noise, also if the noise is correlated
+ * between intervals or varies over time (delete-one jackknife). */
 static bool leave_out(struct fold_model *model, const struct batches *batches, const double *all, double *work,
 	size_t batch)
 {
@@ -341,8 +342,8 @@ static bool leave_out(struct fold_model *model, const struct batches *batches, c
 	return true;
 }
 
-/* What the equations leave open was filled in from the prior, and that may be wrong by as much as the prior allows:
- * A⁻¹ Λ A⁻¹, with the prior Λ and the normal equations A. */
+/* The prior determines what the equations do not, with the error of the prior: A⁻¹ Λ A⁻¹, with the prior Λ and the
+ * normal equations A. */
 static void leave_open(struct fold_model *model, const double *factor, double *inverse)
 {
 	size_t p = model->n_columns, s = model->slots.n;

@@ -1,9 +1,10 @@
-/* Many counters are updated by a clock of their own, a whole number of periods apart. A sampler that looks as often as the
- * counter is updated sees of each update only that it came since the last look, but all of them together leave few
- * grids: each bracket must hold an instant of the grid, and the energy must fit to the number of periods that passed.
+/* Many counters are updated by a clock of their own, at multiples of a period. If readings are as frequent as updates,
+ * each reading shows only that an update came since the previous reading. All readings together leave few possible
+ * grids: each bracket must contain a grid instant, and the energy must agree with the number of periods.
  *
- * Sharp brackets, from the quick looks at the start and now and then, come first: those of the start leave a few
- * milliseconds of phase, and those half a minute later a few dozen periods, each a whole update apart. */
+ * Narrow brackets, from the fast polling at the start and at times afterwards, are used first. Those of the start leave
+ * a few milliseconds of phase; those half a minute later leave a few dozen candidate periods, one update apart from
+ * each other. */
 #include "analysis/block/fold_build.h"
 
 #include "base/util.h"
@@ -11,29 +12,29 @@
 enum { SHARP_MAX = 64, NEAR_UPDATES = 8 };
 static const double tolerance_s = 1e-3;
 static const double sharp_part = 0.125;                         // of a period
-static const double period_off = 0.03, period_off_blind = 2e-4; // with sharp brackets, and without
-// The period comes from a handful of quick looks, 1 or 2 ms apart: of a fast counter that is a large part.
+static const double period_off = 0.03, period_off_blind = 2e-4; // relative error of the period, with narrow brackets and without
+// The period was measured by a few fast polls, 1 or 2 ms apart, which is a large fraction of a short period.
 static const double period_off_s = 1e-3, period_off_max = 0.15;
-static const double energy_tolerance = 0.3; // of an update
+static const double energy_tolerance = 0.3; // relative to the energy of an update
 static const double early_cost_max = 25, energy_cost_max = 10;
 static const double doubtful_s = 5e-4, doubtful_part = 1.0 / 16; // of a period
 
 struct search {
 	const struct fold_updates *updates;
-	size_t n;              // of them looked at
-	const double *power_w; // around each
+	size_t n;              // number of updates used
+	const double *power_w; // mean power around each update
 	size_t sharp[SHARP_MAX], n_sharp;
 	double phase_s[RHYTHMS_MAX], period_s[RHYTHMS_MAX], cost[RHYTHMS_MAX];
 	size_t n_best;
 };
 
-// The last instant of the grid before t_s.
+// The last grid instant before t_s.
 static double grid_before_s(double phase_s, double period_s, double t_s)
 {
 	return phase_s + period_s * floor((t_s - phase_s) / period_s);
 }
 
-// Whether a reading came so near to an instant of the grid that the update it showed may be of this one or of the one before.
+// Whether a reading is so close to a grid instant that its update can belong to this instant or to the previous one.
 static bool is_doubtful(const struct fold_updates *u, size_t k, const struct fold_timing *grid)
 {
 	double near_s = fmin(doubtful_s, doubtful_part * grid->period_s);
@@ -49,17 +50,17 @@ static bool leaves_out(const struct fold_updates *u, const struct fold_timing *t
 	return n * 4 < to - from && to - from - n > FOLD_EQUATIONS_MIN;
 }
 
-/* A counter and a recorder each come a little early or late. Where both meet, an update may be taken to have been a whole period from where
- * it was, and a few such are worse than all else that is unknown: times that are wrong all over then explain the energy as well as
- * the right ones do. So those have no time, and two intervals are one. But not where a recorder in step with the counter makes
- * all of them so. */
+/* The clocks of counter and recorder jitter. Where a reading coincides with a grid instant, its update can be misplaced
+ * by a whole period. A few such errors outweigh all others: wrong times then explain the energy as well as the right
+ * ones do. Such updates therefore get no time, and their two intervals become one. The exception is a recorder in step
+ * with the counter, for which all updates are like that. */
 void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, size_t from, size_t to,
 	double *t_s)
 {
 	bool leave_out = leaves_out(updates, timing, from, to);
 	double before_s = 0;
 	for (size_t k = from; k > 0 && !(before_s > 0); k--)
-		before_s = fmax(t_s[k - 1], 0); // of NaN: 0
+		before_s = fmax(t_s[k - 1], 0); // 0 for NaN
 	for (size_t k = from; k < to; k++) {
 		t_s[k] = (double)NAN;
 		if (leave_out && timing->regular && is_doubtful(updates, k, timing))
@@ -78,7 +79,7 @@ static double square(double x)
 	return x * x;
 }
 
-// How far the grid is from having an instant in an update's bracket.
+// Cost of a grid without an instant in an update's bracket: squared distance in units of the tolerance, limited.
 static double early_cost(const struct search *search, double phase_s, double period_s, size_t update)
 {
 	const struct fold_updates *u = search->updates;
@@ -112,7 +113,7 @@ static double cost(const struct search *search, double phase_s, double period_s)
 	return sum;
 }
 
-// Grids that are the same within the tolerance, at both ends.
+// Whether two grids are equal within the tolerance, at both ends.
 static bool alike(const struct search *search, size_t a, double phase_s, double period_s)
 {
 	const struct fold_updates *u = search->updates;
@@ -160,7 +161,7 @@ static double period_off_by(double period_s)
 static void search_all(struct search *search, double period_s)
 {
 	const struct fold_updates *u = search->updates;
-	bool blind = search->n_sharp == 0; // a single one is worth much: a busy machine may look late at all others
+	bool blind = search->n_sharp == 0; // one narrow bracket is enough: on a busy machine all other polls can be late
 	size_t anchor = blind ? 0 : search->sharp[0];
 	double span_s = fmax(u->t_s[search->n - 1] - u->t_s[0], period_s);
 	double step = 2 * tolerance_s / span_s, off = blind ? period_off_blind : period_off_by(period_s);
@@ -176,7 +177,7 @@ static void search_all(struct search *search, double period_s)
 		}
 }
 
-// Mean power of the updates around each; of the time in which they were read.
+// Mean power over the updates around each one, by the times of their readings.
 static void powers_around(const struct fold_updates *u, size_t n, double *ret_w)
 {
 	for (size_t k = 0; k < n; k++) {

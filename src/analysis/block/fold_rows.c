@@ -3,7 +3,7 @@
 #include "base/search.h"
 #include "base/util.h"
 
-enum { BLUR_PARTS = 6 }; // of the time in which an update may have been
+enum { BLUR_PARTS = 6 }; // sub-intervals of the time in which an update can have been
 static const double shift_min_s = 1e-4;
 
 /* ---- time of the slots ---- */
@@ -31,11 +31,11 @@ void fold_sweep_init(struct fold_sweep *sweep, const struct fold_timeline *timel
 	sweep->at = fold_first_piece(timeline, start_ns);
 }
 
-// Time of a piece in the segment up to t_s.
+// Duration of the part of a piece that is in the segment and before t_s.
 static double piece_s(const struct fold_sweep *sweep, const struct fold_piece *piece, double t_s)
 {
 	double begin_s = since_s(sweep, piece->begin_ns), end_s = since_s(sweep, piece->end_ns);
-	begin_s = begin_s > 0 ? begin_s : 0; // fmax and fmin are calls
+	begin_s = begin_s > 0 ? begin_s : 0; // fmax and fmin would be function calls
 	end_s = end_s < t_s ? end_s : t_s;
 	return end_s > begin_s ? piece->weight * (end_s - begin_s) : 0;
 }
@@ -49,7 +49,7 @@ static void pass(struct fold_sweep *sweep, double t_s)
 			return;
 		double in_s = piece_s(sweep, piece, t_s);
 		sweep->time_s[sweep->slots->of[piece->column]] += in_s;
-		sweep->time_s[0] -= in_s; // column 0 gets what is left of all time
+		sweep->time_s[0] -= in_s; // column 0 gets the remainder
 	}
 }
 
@@ -61,7 +61,7 @@ void fold_sweep_add(struct fold_sweep *sweep, double t_s, double weight, double 
 	pass(sweep, t_s);
 	fold_add(sums, weight, sweep->time_s, sweep->slots->n);
 	sums[0] += weight * t_s;
-	for (size_t i = sweep->at; i < timeline->n_pieces; i++) { // those that t_s lies in
+	for (size_t i = sweep->at; i < timeline->n_pieces; i++) { // the pieces that contain t_s
 		double in_s = piece_s(sweep, &timeline->pieces[i], t_s);
 		if (!(in_s > 0))
 			return;
@@ -85,7 +85,7 @@ static double energy_j(const struct fold_rows *rows, const double *time_s)
 	return j;
 }
 
-// Where an update was: time of the slots before it, and what a small shift of it does to the energy.
+// Computes, at an update's time, the cumulative time of the slots, and the effect of a small time shift on the energy.
 static void look(struct fold_rows *rows, size_t update)
 {
 	double t_s = rows->segment->t_s[update], blur_s = rows->segment->blur_s;
@@ -151,7 +151,8 @@ bool fold_rows_next(struct fold_rows *rows, double *ret_row, double *ret_j)
 		ret_row[i] = rows->sums[i] - rows->before[i];
 	double length_s = segment->t_s[k] - segment->t_s[before];
 	double middle = (segment->from_s + (segment->t_s[k] + segment->t_s[before]) / 2) / rows->run_s;
-	double first = cos(pi * middle), now = first, last = 1; // of its multiples: cos would be a third of all folding
+	double first = cos(pi * middle), now = first, last = 1; // recurrence for cos of its multiples: calls of cos
+								// would be a third of all folding time
 	for (size_t i = 0; i < FOLD_DRIFTS; i++) {
 		ret_row[rows->n_slots + i] = length_s * now;
 		double after = 2 * first * now - last;

@@ -1,7 +1,7 @@
-/* A block's share of an interval hangs on when exactly the updates came: 1 ms off, and a block of 1 ms moves from one
- * interval to the next. The readings alone tell that to some milliseconds. But only with the right times do the equations
- * agree: taken 0.1 ms wrong, what they leave unexplained is ten times as much. So the times are those with which the
- * best powers meet the equations best, among all that the readings allow. */
+/* A block's share of an interval depends on the exact update times: with an error of 1 ms, a block of 1 ms moves from
+ * one interval to the next. The readings alone determine the times to some milliseconds. The equations agree only for
+ * the right times: an error of 0.1 ms makes the residuals ten times as large. The times are therefore chosen, among all
+ * that the readings allow, so that the best powers fit the equations best. */
 #include "analysis/block/fold_build.h"
 
 #include "base/num.h"
@@ -18,7 +18,7 @@ enum {
 	SHARP_RANK = 3
 };
 static const double coarse_step_s = 5e-4, fine_step_s = 1e-5, coarse_blur_s = 5e-4;
-static const double sharp_s = 5e-5; // better known than that, there is nothing to search
+static const double sharp_s = 5e-5; // times known better than this need no search
 static const double blurs_s[] = {0, 2e-4, 5e-4, 1e-3, 2e-3, 3.5e-3, 6e-3};
 
 struct search {
@@ -26,14 +26,14 @@ struct search {
 	struct fold_segment *segment;
 	size_t rows;
 	struct fold_timing best;
-	enum fold_energy_kind energy; // that the best powers meet best
+	enum fold_energy_kind energy; // with the best fit
 	double misfit;
 };
 
 static bool try_timing(struct search *search, struct fold_timing timing)
 {
 	size_t n = search->segment->updates.n,
-	       wanted = search->rows + SPARE; // the last row goes on past those left out
+	       wanted = search->rows + SPARE; // margin: the last row extends beyond updates that are left out
 	fold_times(&search->segment->updates, &timing, 0, n < wanted ? n : wanted, search->segment->t_s);
 	search->segment->blur_s = timing.blur_s;
 	enum fold_energy_kind energy;
@@ -54,7 +54,7 @@ static void again(struct search *search, size_t rows)
 	try_timing(search, timing);
 }
 
-// A timing that is later by so much at the first update, and so much more at the last one looked at.
+// A timing shifted by late_s at the first update, growing by more_s up to the last update used.
 static struct fold_timing shifted(const struct search *search, struct fold_timing timing, double late_s, double more_s)
 {
 	const struct fold_updates *u = &search->segment->updates;
@@ -86,7 +86,7 @@ static void climb(struct search *search, double step_s)
 	}
 }
 
-// The few updates that are known best are known as well as this.
+// The accuracy of the few updates that are known best.
 static double sharpest_s(const struct search *search, double *scratch)
 {
 	const struct fold_updates *u = &search->segment->updates;
@@ -135,11 +135,11 @@ static void search_blurs(struct search *search)
 
 /* ---- long runs ---- */
 
-/* Over hours the clocks of counter and machine drift apart. With the powers known, what a stretch of updates leaves
- * unexplained tells how much later than taken they were, and the grid is moved along. */
+/* Over hours the clocks of counter and machine drift apart. With known powers, the residuals of a stretch of updates
+ * show the delay of its updates relative to the grid, and the grid follows. */
 struct track {
-	double late_s, rate_s;    // of the grid by now; and how much more with each stretch
-	double products, squares; // of what is left with what a shift does to it
+	double late_s, rate_s;    // current delay of the grid, and its change per stretch
+	double products, squares; // sums of residual × effect of a shift, and of the squared effect
 };
 
 static double left_j(const struct fold_model *model, const double *row, double j)
@@ -151,7 +151,7 @@ static double left_j(const struct fold_model *model, const double *row, double j
 
 static void end_stretch(struct track *track)
 {
-	static const double follow = 0.25; // of what is seen to change
+	static const double follow = 0.25; // fraction of the observed change
 	double off_s = track->squares > 0 ? track->products / track->squares : 0;
 	off_s = fmax(-fine_step_s * 10, fmin(off_s, fine_step_s * 10));
 	track->rate_s += follow * off_s;
@@ -172,7 +172,7 @@ static void track_all(struct search *search)
 	size_t n = segment->updates.n, tracked = 0;
 	fold_rows_begin(&rows, segment, model->timeline, &model->slots, model->rows_room);
 	for (;;) {
-		if (rows.now >= tracked) { // the next row may end in the next stretch
+		if (rows.now >= tracked) { // the next row can end in the next stretch
 			size_t to = tracked + 2 * ROWS_TRACKED < n ? tracked + 2 * ROWS_TRACKED : n;
 			struct fold_timing timing = search->best;
 			end_stretch(&track);
@@ -182,14 +182,14 @@ static void track_all(struct search *search)
 		}
 		if (!fold_rows_next(&rows, model->row, &j))
 			break;
-		double shift_w = rows.late_w[0] - late_w; // the row has gone on: [0] is of its end
+		double shift_w = rows.late_w[0] - late_w; // after fold_rows_next, [0] belongs to the row's end
 		track.products += shift_w * left_j(model, model->row, j);
 		track.squares += shift_w * shift_w;
 		late_w = rows.late_w[0];
 	}
 }
 
-// Updates without a time go: two intervals become one.
+// Removes updates without a time: two intervals become one.
 static void leave_out(struct fold_segment *segment)
 {
 	struct fold_updates *u = &segment->updates;

@@ -1,11 +1,11 @@
-/* What the equations explain: the energy of the target or of all programs at each update of a counter. */
+/* Energies for the equations: that of the target or of all programs at each update of a counter. */
 #include "analysis/block/fold_build.h"
 
 #include "base/util.h"
 
 #include <errno.h>
 
-static const double same_part = 1e-9; // of all energy: what is no further from another one is the same
+static const double same_part = 1e-9; // relative to all energy: energies that differ by less are the same
 
 double fold_target_j(const struct fold_job *job, int64_t t_ns)
 {
@@ -17,7 +17,7 @@ static double bend(const double *sums, size_t k)
 	return sums[k] - 2 * sums[k - 1] + sums[k - 2];
 }
 
-// Power that goes with a core of the others, by how both change from interval to interval.
+// Power per core of the other programs, from the changes of both between intervals.
 static double core_w(const struct fold_updates *u, const double *used_j, const double *others_s)
 {
 	double products = 0, squares = 0;
@@ -28,10 +28,11 @@ static double core_w(const struct fold_updates *u, const double *used_j, const d
 	return squares > 0 ? fmax(products / squares, 0) : 0;
 }
 
-/* CPU time comes in ticks of 10 ms: of one interval the target's share is known to some percent, which would drown what
- * mixtures of blocks tell. A meter is a thousand times as exact, but it sees other programs come and go; what of that goes with
- * their CPU time can be taken off, which brings the ticks back. Which is best the equations tell (fold_misfit): how an energy changes from
- * interval to interval does not, as it changes with the blocks more than with all else. */
+/* CPU time comes in ticks of 10 ms, so the target's share of one interval has an error of some percent, which would
+ * hide the differences between mixtures of blocks. A meter is a thousand times as exact, but includes the power changes
+ * of other programs. The part correlated with their CPU time can be subtracted, which adds the noise of the ticks
+ * again. The equations decide between the energies (fold_misfit); their variation between intervals does not, because
+ * most of it comes from the blocks. */
 static void list_energies(struct fold_updates *u, double *used_j, const double *others_s)
 {
 	size_t n = u->n;
@@ -63,7 +64,7 @@ void fold_explain(struct fold_updates *u, enum fold_energy_kind energy)
 	u->even_share = known && energy != FOLD_OF_TARGET ? u->target_share : 0;
 }
 
-struct others_walk { // CPU time of other programs up to instants in ascending order
+struct others_walk { // cumulative CPU time of other programs at ascending instants
 	const struct windows *windows;
 	size_t window;
 	double before_s;
@@ -84,7 +85,7 @@ static double others_until_s(struct others_walk *walk, int64_t t_ns)
 	return walk->before_s;
 }
 
-// The updates in a segment; the points where the curve is bent at its ends are none.
+// Lists the updates in a segment; the points where the curve bends at the segment's ends are no updates.
 int fold_list_updates(const struct fold_job *job, size_t index, struct fold_updates *u)
 {
 	const struct curve *curve = &job->metering->curve;
@@ -114,7 +115,7 @@ int fold_list_updates(const struct fold_job *job, size_t index, struct fold_upda
 		u->target_j[u->n++] = fold_target_j(job, curve->t_ns[k]) - before_j;
 	}
 	list_energies(u, used_j, others_s);
-	// What goes with the others' CPU time goes with the blocks then: fold_deal takes it off, block by block.
+	// The others' CPU time is then correlated with the blocks; fold_deal subtracts it for each block.
 	if (job->cores != NULL && job->cores->beside != NULL)
 		u->energies[FOLD_LESS_OTHERS] = NULL;
 	return 0;

@@ -1,4 +1,4 @@
-/* The different stacks of blocks that were seen: a tree with the processes as its roots. */
+/* The distinct stacks of blocks: a tree with the processes as its roots. */
 #pragma once
 
 #include "analysis/keys.h"
@@ -9,7 +9,7 @@ enum { PATH_NONE = UINT32_MAX };
 
 struct path {
 	uint32_t parent;        // PATH_NONE: a process
-	uint32_t name;          // number of the block, of a process that of its label
+	uint32_t name;          // number of the block; for a process, of its label
 	uint32_t depth;         // 0: a process
 	double self_j, self_ns; // while this was the innermost one
 };
@@ -20,7 +20,8 @@ struct paths {            // {0} is an empty one
 	size_t capacity;
 };
 
-/* PATH_NONE: no memory. Below STACK_DEPTH_MAX everything is its parent's: what is made from a path is no longer than that. */
+/* PATH_NONE: no memory. A block below STACK_DEPTH_MAX counts for its parent, which limits the length of anything made
+ * from a path. */
 uint32_t paths_root(struct paths *paths, uint32_t label);
 uint32_t paths_child(struct paths *paths, uint32_t parent, uint32_t block);
 void paths_finish(struct paths *paths);

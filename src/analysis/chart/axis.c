@@ -1,11 +1,11 @@
-// The axis of measured time: segments one after the other, cut into buckets.
+// The axis of measured time: consecutive segments, divided into buckets.
 #include "analysis/chart/make.h"
 
 #include "base/util.h"
 
 #include <errno.h>
 
-// The instants of samples within a segment's life are the cuts where there are few enough of them.
+// Samples within a segment are the bucket boundaries if there are few enough of them.
 static size_t count_cuts(const struct run *run, const struct run_segment *segment, struct slice samples)
 {
 	size_t n = 0;
@@ -52,7 +52,7 @@ static void cut_evenly(struct chart_work *work, size_t segment, size_t n)
 	add_bucket(work, segment, s->end_ns);
 }
 
-// A segment's part of the buckets is its part of the time, but one at least.
+// A segment's share of the buckets is proportional to its duration, at least one.
 static size_t share_of(const struct chart_work *work, size_t segment, size_t most)
 {
 	double length_s = work->charts->axis.length_s, own_s = segment_duration_s(&work->run->segments[segment]);
@@ -71,7 +71,7 @@ static size_t wanted_buckets(const struct chart_work *work, size_t segment, size
 	if (*ret_at_samples)
 		return cuts + 1;
 	int64_t length_ns = s->end_ns - s->start_ns;
-	return (int64_t)share < length_ns ? share : (size_t)length_ns; // a bucket is a nanosecond at least
+	return (int64_t)share < length_ns ? share : (size_t)length_ns; // a bucket lasts at least 1 ns
 }
 
 static double pause_s(const struct run *run, size_t segment)
@@ -82,7 +82,7 @@ static double pause_s(const struct run *run, size_t segment)
 	if (!value_ok(s->wall_start_ns) || !value_ok(before->wall_start_ns))
 		return (double)NAN;
 	double pause = seconds_between(run_wall_ns(run, before->end_ns), s->wall_start_ns);
-	return pause > 0 ? pause : 0; // the clock on the wall may have been set back
+	return pause > 0 ? pause : 0; // the wall clock can have been set back
 }
 
 static void place_segments(const struct run *run, struct chart_axis *axis)
@@ -158,7 +158,7 @@ double chart_axis_s(const struct chart_axis *axis, int64_t t_ns)
 	return at_s;
 }
 
-// The segment that an instant of the axis lies in; the later one where two meet.
+// The segment that contains an instant of the axis; the later one at a boundary.
 static const struct chart_segment *segment_at(const struct chart_axis *axis, double at_s)
 {
 	const struct chart_segment *found = NULL;

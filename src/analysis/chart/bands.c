@@ -1,4 +1,4 @@
-// Stretches in which something held: clocks held back, meters that could not be read. And instants: events.
+// Bands (intervals with throttling or without readings) and marks (events).
 #include "analysis/chart/make.h"
 
 #include "base/util.h"
@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-enum { BANDS_ACROSS = 2000, MARKS_ACROSS = 500 }; // what is closer together than this part of the axis is put together
+enum { BANDS_ACROSS = 2000, MARKS_ACROSS = 500 }; // items closer together than this fraction of the axis are merged
 
 /* ---- bands ---- */
 
@@ -69,7 +69,8 @@ static int add_throttle(struct band_list *list, const struct run_device *device,
 	return 0;
 }
 
-// A reading tells of the time since the one before it, unless that is a hole: as throttled_s of the report has it.
+// A reading represents the time since the previous one, unless that is a hole: the same rule as for throttled_s in the
+// report.
 static int throttle_bands(struct band_list *list, const struct run_device *device)
 {
 	const struct chart_work *work = list->work;
@@ -117,7 +118,7 @@ static int add_gap(struct gaps *gaps, int64_t from_ns, int64_t to_ns)
 	const struct run *run = work->run;
 	if (to_ns - from_ns <= work->hole_ns)
 		return 0;
-	if (gaps->device != NULL) { // where nothing at all was sampled, the run's own band says so
+	if (gaps->device != NULL) { // gaps without any sample are in the run's own band
 		struct slice between = slice_after(run->t_ns, run->n, from_ns, to_ns - 1);
 		if (between.begin == between.end)
 			return 0;
@@ -173,7 +174,7 @@ static int gap_bands(struct band_list *list, const struct run_device *device)
 			before_ns = now_ns;
 			any = true;
 		}
-		// A device that came with a later segment is not missed in the ones before.
+		// A device that appears in a later segment is not missing in earlier ones.
 		if ((any || device == NULL) && add_gap(&gaps, before_ns, segment->end_ns) < 0)
 			return -ENOMEM;
 	}
@@ -197,7 +198,7 @@ int chart_bands(struct chart_work *work)
 
 /* ---- marks ---- */
 
-// Bands tell of throttling, and that a counter began anew is nobody's business.
+// Events that are not marked: throttling is shown as bands, and counter wraps are irrelevant to the reader.
 static bool is_told_else(enum event_kind kind)
 {
 	return kind == EVENT_KIND_THROTTLE || kind == EVENT_KIND_THROTTLE_END || kind == EVENT_KIND_WRAP;

@@ -1,19 +1,20 @@
-// What devices tell besides energy: utilization, memory, temperature, clocks. GPUs mostly, packages their temperature.
+// Device metrics other than energy: utilization, memory, temperature, clocks, of GPUs and, for temperature, of
+// packages.
 #include "analysis/chart/make.h"
 
 #include "base/util.h"
 
 #include <errno.h>
 
-enum { CHART_MANY_GPUS = 4 }; // from here on a chart of them has their mean as well
+enum { CHART_MANY_GPUS = 4 }; // from this number of GPUs on their chart also has a mean
 
 enum device_chart_id { CHART_gpu_utilization, CHART_gpu_memory, CHART_temperature, CHART_clock, DEVICE_CHARTS };
 
-static const struct device_row { // of a chart: a series for each device that has the metric
+static const struct device_row { // per chart: a series for each device with the metric
 	enum device_chart_id chart;
 	enum device_metric metric;
 	enum chart_line line;
-	const char *suffix, *words; // of the name, and of the label
+	const char *suffix, *words; // suffix of the name, and of the label
 } device_rows[] = {
 #define DEVICE_SERIES(chart, id, line, suffix, words) {CHART_##chart, DEVICE_##id, CHART_##line, suffix, words},
 #include "metric/metrics.def"
@@ -21,7 +22,7 @@ static const struct device_row { // of a chart: a series for each device that ha
 
 static const struct device_chart {
 	const char *id, *title, *unit;
-	double ceiling; // 0: what all devices have of memory, if that is the same
+	double ceiling; // 0: the memory size of the devices, if it is equal
 } device_charts[DEVICE_CHARTS] = {
 	[CHART_gpu_utilization] = {"gpu_utilization", "GPU utilization", "percent", 100},
 	[CHART_gpu_memory] = {"gpu_memory", "GPU memory", "bytes", 0},
@@ -57,7 +58,7 @@ static int add(struct chart_work *work, struct chart *chart, const struct run_de
 			.device = device});
 }
 
-// The memory of each, where all have as much.
+// The memory size of each device, if all are equal.
 static double memory_of_each(const struct chart *chart)
 {
 	double bytes = (double)NAN;
@@ -92,10 +93,10 @@ static void fill_mean(const struct chart *chart, size_t n_parts, struct chart_se
 		return;
 	mean->low[bucket] = low;
 	mean->high[bucket] = high;
-	mean->mean[bucket] = fmin(fmax(sum / (double)known, low), high); // but for the last bit
+	mean->mean[bucket] = fmin(fmax(sum / (double)known, low), high); // rounding error
 }
 
-// Of eight lines that run together the last one drawn is all that is seen.
+// The last one drawn of eight overlapping lines hides the others.
 static int add_mean(struct chart_work *work, struct chart *chart)
 {
 	size_t n = chart->n_series, n_gpus = 0;

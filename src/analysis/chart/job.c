@@ -1,5 +1,5 @@
-/* A node's charts are those of its findings, as if it were a run alone; here they are laid onto the job's axis. A bucket's mean is what
- * lies in it of the node's energy by its length, so that the area is still the energy. */
+/* A node's charts are those of its findings, as for a single run; here they are resampled to the job's axis. A bucket's
+ * mean is the node's energy in it divided by its length, so that the area stays the energy. */
 #include "analysis/chart/job.h"
 
 #include "base/known.h"
@@ -10,8 +10,8 @@
 
 enum { BUCKETS_MAX = 2000, COLUMNS = 240 };
 
-struct place {     // the equal buckets that a node is laid onto
-	double *w; // n of them
+struct place {     // equal buckets to which a node is resampled
+	double *w; // n entries
 	size_t n;
 	double length_s;
 };
@@ -20,9 +20,9 @@ struct job_work {
 	const struct job_findings *job;
 	struct job_charts *out;
 	struct arena *arena;
-	double *part_w;           // a row of the axis' buckets for each part
-	size_t *part_of;          // of each node
-	struct run_device *parts; // by their index pictures give each part its colour
+	double *part_w;           // one row of the axis' buckets per part
+	size_t *part_of;          // per node: index of its part
+	struct run_device *parts; // pictures choose each part's colour by its index
 	size_t n_parts;
 };
 
@@ -32,7 +32,7 @@ static double job_length_s(const struct job_findings *job)
 {
 	double length_s = 0;
 	for (size_t i = 0; i < job->n_ranks; i++)
-		length_s = fmax(length_s, job->ranks[i].end_s); // fmax passes over NaN
+		length_s = fmax(length_s, job->ranks[i].end_s); // fmax skips NaN
 	for (size_t i = 0; i < job->n_nodes; i++)
 		length_s = fmax(length_s, job->nodes[i].to_s);
 	return length_s;
@@ -63,7 +63,7 @@ static int make_axis(struct job_work *work)
 	return 0;
 }
 
-/* ---- a node onto it ---- */
+/* ---- resampling a node ---- */
 
 static void lay_stretch(const struct place *place, double from_s, double to_s, double power_w)
 {
@@ -128,7 +128,7 @@ static int lay_nodes(const struct job_work *work)
 	return 0;
 }
 
-/* ---- which node is which part ---- */
+/* ---- parts of nodes ---- */
 
 static size_t nodes_before(const struct job_findings *job, size_t node)
 {
@@ -184,7 +184,7 @@ static void extremes(struct chart_series *series, size_t n)
 	}
 }
 
-// Equal for all of a part: its nodes' weakest.
+// The weakest provenance of the part's nodes.
 static enum provenance provenance_of(const struct job_work *work, size_t part)
 {
 	enum provenance weakest = PROVENANCE_MEASURED;
@@ -250,7 +250,7 @@ static double *unknown(struct arena *arena, size_t n, size_t m)
 	return values;
 }
 
-// The blocks that took most time have colours that differ.
+// The blocks with most time have different colours.
 static int make_tints(struct job_work *work)
 {
 	const struct findings *f = &work->job->total;

@@ -1,5 +1,5 @@
-/* A lane a rank: the innermost blocks of the thread that had most time in blocks, over all recordings of the rank. What is too short
- * to be seen is put together with its neighbours. */
+/* One lane per rank: the innermost blocks of the thread with most time in blocks, over all recordings of the rank.
+ * Items too short to be visible are merged with their neighbours. */
 #include "analysis/chart/job.h"
 
 #include "base/util.h"
@@ -15,10 +15,10 @@ struct lane_maker {
 	struct chart_lane *lane;
 	size_t room;
 	double least_s; // shorter items are merged
-	size_t run;     // whose spans are drawn
+	size_t run;     // index of the run whose spans are drawn
 };
 
-/* ---- which thread ---- */
+/* ---- choice of the thread ---- */
 
 struct thread_time {
 	int32_t pid, tid;
@@ -35,7 +35,7 @@ static bool is_outermost(const struct run_span *span)
 	return !value_ok(span->parent) || span->parent == 0;
 }
 
-// Of the outermost spans; there are few threads with any, and more than those are passed over.
+// By the time in outermost spans. Few threads have any; threads beyond the table are ignored.
 static struct thread_time busiest_thread(const struct run *run)
 {
 	struct thread_time threads[64];
@@ -72,7 +72,7 @@ static void put(struct lane_maker *m, int64_t from_ns, int64_t to_ns, const char
 	uint32_t block = findings_block(&m->job->total, name);
 	bool is_same = last != NULL && last->block == block && is_short;
 	if (joins && (is_same || (is_short && last->to_s - last->from_s < m->least_s) || lane->n_items == m->room)) {
-		// The name is that of the longer one.
+		// The longer one gives the name.
 		if (to_s - from_s > last->to_s - last->from_s)
 			last->block = block;
 		last->to_s = to_s;
@@ -94,12 +94,12 @@ static int by_begin(const void *a, const void *b)
 	const struct run_span *x = *(const struct run_span *const *)a, *y = *(const struct run_span *const *)b;
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns); // the outer one first
+	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns); // outer spans first
 }
 
 struct open_block {
 	const struct run_span *span;
-	int64_t from_ns; // what lies before it is drawn
+	int64_t from_ns; // drawn up to here
 	bool any;
 };
 
@@ -113,7 +113,7 @@ static void draw_upto(struct lane_maker *m, struct open_block *open, int64_t to_
 	}
 }
 
-// Ascending in their beginnings, the outer before the inner.
+// The spans are sorted by begin, outer before inner.
 static void walk(struct lane_maker *m, const struct run_span *const *spans, size_t n)
 {
 	struct open_block open[DEPTH_MAX];
@@ -168,7 +168,7 @@ static double run_start_s(const struct lane_maker *m, size_t run)
 	return r->n_segments > 0 ? job_time_s(m->job, run, r->segments[0].start_ns) : (double)NAN;
 }
 
-// The rank's recording that began next after `after_s`; n: there is no more.
+// The rank's first recording that began after `after_s`; n: none.
 static size_t next_run(const struct lane_maker *m, size_t rank, double after_s)
 {
 	size_t n = m->job->runs->n, next = n;

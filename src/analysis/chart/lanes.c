@@ -1,4 +1,4 @@
-// Spans as lanes: by process and thread, a lane for each depth of nesting.
+// Spans as lanes: by process and thread, one lane for each nesting depth.
 #include "analysis/chart/lanes.h"
 
 #include "analysis/energy/timeline.h"
@@ -8,9 +8,9 @@
 
 enum { ITEMS_DEFAULT = 100000, LANES_DEFAULT = 200 };
 
-/* ---- in order ---- */
+/* ---- sort order ---- */
 
-// Processes and threads in the order of their first span, ranges of a process below its threads.
+// Processes and threads in the order of their first span; ranges of a process after its threads.
 static int by_begin(const void *a, const void *b)
 {
 	const struct lane_span *x = a, *y = b;
@@ -28,12 +28,12 @@ static int by_lane(const void *a, const void *b)
 		return x->thread > y->thread ? 1 : -1;
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns > y->begin_ns ? 1 : -1;
-	if (x->end_ns != y->end_ns) // the outer one first
+	if (x->end_ns != y->end_ns) // outer spans first
 		return x->end_ns < y->end_ns ? 1 : -1;
 	return (x->span > y->span) - (x->span < y->span);
 }
 
-// An open span goes on to the end of the segment it began in, and at least to its own begin.
+// An open span extends to the end of the segment in which it began, and at least to its own begin.
 static int64_t end_of(const struct run *run, const struct run_span *span)
 {
 	int64_t end_ns = span->end_ns;
@@ -82,10 +82,11 @@ static struct lane_span *order(const struct run *run, struct arena *scratch)
 
 /* ---- depths ---- */
 
-/* A thread's spans lie inside each other: the depth is how many are open. Where they cross (what a coroutine began ends later than
- * what is around it), the later one stands below the others until those have ended. Ranges take the first lane that is free. */
+/* A thread's spans are nested: the depth is the number of open spans. Where spans cross (one that a coroutine began
+ * ends later than the enclosing one), the later span is below the others until those have ended. Ranges use the first
+ * free lane. */
 struct depths {
-	int64_t *ends_ns; // of each depth
+	int64_t *ends_ns; // one per depth
 	size_t n, room;
 };
 
@@ -135,7 +136,7 @@ static int find_depths(struct lane_span *spans, size_t n)
 
 static const char *process_name(const struct run *run, int32_t pid)
 {
-	const char *name = NULL; // of a pid that was used again the latest one
+	const char *name = NULL; // if a pid was reused, its latest process
 	for (size_t i = 0; i < run->n_processes; i++)
 		if (run->processes[i].pid == pid)
 			name = run->processes[i].command;
@@ -148,7 +149,7 @@ static bool is_same_lane(const struct chart_lane *lane, const struct lane_work *
 	return first->process == span->process && first->thread == span->thread && lane->depth == span->depth;
 }
 
-// Spans of one thread come together, so its lanes are the last ones.
+// Spans are grouped by thread, so its lanes are the last ones.
 static struct chart_lane *lane_of(struct lane_work *work, size_t i)
 {
 	const struct lane_span *span = &work->spans[i];
@@ -212,7 +213,7 @@ static int fill_items(struct lane_work *work, const double *energy_j)
 		const struct run_span *of = &work->run->spans[span->span];
 		if (span->lane == UINT32_MAX)
 			continue;
-		if (of->name != name) // equal names are one pointer
+		if (of->name != name) // equal names share one pointer
 			block = findings_block(work->charts->findings, name = of->name);
 		struct chart_lane *lane = &work->lanes[span->lane];
 		lane->items[lane->n_items++] = (struct chart_item){
@@ -257,7 +258,7 @@ static double time_of(const struct chart_lane *lane)
 	return time_s;
 }
 
-// Those with the most time stay, in the order of processes, threads and depths.
+// Keeps the lanes with the most time, in the order of processes, threads and depths.
 static int keep_lanes(struct lane_work *work, size_t most, struct arena *scratch)
 {
 	struct charts *charts = work->charts;

@@ -1,5 +1,6 @@
-/* Spans too short to be seen, put together with their neighbours: as finely as the number of items allows. What is put together is no
- * longer than that finest length, so the picture looks as if it had been drawn with all of them and looked at from further away. */
+/* Merges spans that are too short to be visible with their neighbours, with the finest resolution that the number of
+ * items allows. Merged spans are shorter than that resolution, so the picture looks like a complete one at a lower
+ * zoom. */
 #include "analysis/chart/lanes.h"
 
 static double length_s(const struct chart_item *item)
@@ -12,7 +13,7 @@ static bool joins(const struct chart_item *before, const struct chart_item *item
 	return item->to_s - before->from_s <= finest_s && !item->is_open && !before->is_open;
 }
 
-struct longest { // of the spans in the item that is being made
+struct longest { // the longest span in the current item
 	double s;
 };
 

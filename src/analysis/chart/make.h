@@ -1,4 +1,4 @@
-/* How the files of this folder make charts together: charts.c calls the rest in the order in which people look. */
+/* Internal interfaces of this folder: charts.c calls the functions below in the order of the charts. */
 #pragma once
 
 #include "analysis/chart/chart.h"
@@ -8,22 +8,22 @@ struct chart_work {
 	const struct findings *findings;
 	const struct run *run;
 	struct charts *charts;
-	struct arena *arena, *scratch; // of what stays, and of what does not
-	struct timeline timeline;      // the energies along the time; its domains are those of the findings
-	int64_t *from_ns, *to_ns;      // of each bucket
-	struct slice *buckets;         // of each segment
-	int64_t hole_ns;               // between two readings: what is further apart tells nothing of the time between
+	struct arena *arena, *scratch; // for results, and for temporary data
+	struct timeline timeline;      // energies over time; its domains are those of the findings
+	int64_t *from_ns, *to_ns;      // bounds of each bucket
+	struct slice *buckets;         // buckets of each segment
+	int64_t hole_ns;               // readings further apart than this leave the time between them unknown
 	size_t charts_room;
 };
 
 // axis.c
 int axis_make(struct chart_work *work, size_t most_buckets); // -ENOMEM
 
-// The charts of a kind; each adds none where there is nothing to show. -ENOMEM.
+// Each adds the charts of one kind, none without data. -ENOMEM.
 int chart_power(struct chart_work *work);
 int chart_cpu(struct chart_work *work);
 int chart_memory(struct chart_work *work);
-int chart_gpus(struct chart_work *work); // utilization, memory, temperature, clocks: of whatever device tells them
+int chart_gpus(struct chart_work *work); // utilization, memory, temperature, clocks of all devices that have them
 int chart_processes(struct chart_work *work);
 int chart_metrics(struct chart_work *work);
 int chart_bands(struct chart_work *work);
@@ -31,51 +31,52 @@ int chart_marks(struct chart_work *work);
 int chart_tints(struct chart_work *work);
 int chart_lanes(struct chart_work *chart, const struct chart_limits *limits);
 
-/* ---- for those who make one ---- */
+/* ---- helpers for one chart ---- */
 
-// A chart with room for so many series, not yet one of the charts. False: no memory.
+// Initialises a chart with room for that many series; it is not in the list of charts yet. False: no memory.
 bool chart_begin(struct chart_work *work, struct chart *chart, size_t most_series);
-// The next series, all of it unknown. NULL: no memory.
+// Adds a series with unknown values. NULL: no memory.
 struct chart_series *chart_add(struct chart_work *work, struct chart *chart, const struct chart_series *like);
-// What people know it by: "gpu-0 (NVIDIA H100)" and the suffix. NULL: no memory.
+// Label shown in reports: "gpu-0 (NVIDIA H100)" plus the suffix. NULL: no memory.
 const char *chart_device_label(const struct chart_work *work, const struct run_device *device, const char *suffix);
-// Joins the charts if anything in it is known.
+// Adds the chart to the list if any of its values is known.
 int chart_end(struct chart_work *work, struct chart *chart); // -ENOMEM
 
-/* Puts values that hold for a stretch of time into the buckets that it touches. Stretches come in ascending order of their
- * beginnings; what one has of a pause between segments goes nowhere. */
+/* Resampler: adds values that hold for an interval to the buckets that the interval touches. Intervals come in
+ * ascending order of their begins; the part of an interval in a pause between segments is ignored. */
 struct chart_pen {
 	const struct chart_work *work;
 	struct chart_series *series;
-	double *weight_s; // of what is in the mean of each bucket; mean is a sum until the end
-	size_t bucket;    // the first one that a later stretch may touch
+	double *weight_s; // weight of each bucket's mean; mean is a sum until pen_end
+	size_t bucket;    // first bucket that a later interval can touch
 };
 int pen_begin(struct chart_pen *pen, const struct chart_work *work, struct chart_series *series); // -ENOMEM
-void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);               // mean, low and high
-void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);              // low and high only
-// An instant, whose mean is over instants; before and after the run, and in a pause, as chart_axis_s has it. No other calls on this pen.
+void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);               // updates mean, low and high
+void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);              // updates low and high only
+// Adds an instant; the mean is over instants. Instants outside of segments map as in chart_axis_s. No other calls on
+// this pen.
 void pen_dot(struct chart_pen *pen, int64_t t_ns, double value);
-void pen_end(struct chart_pen *pen); // sums become means
+void pen_end(struct chart_pen *pen); // turns sums into means
 
-/* Readings of a gauge, one after the other: each tells of the time since the one before, the last one also of the time to the end of
- * the segment. Over a hole nothing is told. */
+/* Readings of a gauge in order of time. Each represents the time since the previous one, the last one also the time to
+ * the end of the segment. Holes have no value. */
 struct chart_gauge {
 	const int64_t *t_ns;
 	struct run_values values;
 	size_t n;
 	double scale;
-	const struct run_device *device; // whose quick looks at counters are passed over; NULL: a run's samples
+	const struct run_device *device; // its extra polls of counters are skipped; NULL: a run's samples
 };
 int pen_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge); // -ENOMEM
 
-/* Whether the energy of a stretch of time is known: its line goes there, and something was read around it or the counter has
- * bridged the time since. Stretches come in ascending order. */
+/* Whether the energy of an interval is known: the curve covers it, and there are readings around it or the counter has
+ * covered the time since. Intervals come in ascending order. */
 struct chart_meter {
 	const struct run_device *device;
 	const struct curve *curve;
 	int64_t hole_ns;
-	size_t next;       // row at or after the latest stretch's end that has a reading; device->n: none
-	bool any;          // there is one before it …
+	size_t next;       // first row with a reading at or after the end of the latest interval; device->n: none
+	bool any;          // there is a reading before it …
 	int64_t before_ns; // … at this time
 };
 bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j);

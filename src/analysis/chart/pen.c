@@ -1,4 +1,4 @@
-// Stretches of time with values into buckets.
+// Resamples intervals with values to buckets.
 #include "analysis/chart/make.h"
 
 #include "base/util.h"
@@ -72,7 +72,7 @@ int chart_end(struct chart_work *work, struct chart *chart)
 	return 0;
 }
 
-/* ---- the pen ---- */
+/* ---- resampler ---- */
 
 int pen_begin(struct chart_pen *pen, const struct chart_work *work, struct chart_series *series)
 {
@@ -95,7 +95,7 @@ static void weigh(struct chart_pen *pen, size_t bucket, double seconds, double v
 	pen->weight_s[bucket] += seconds;
 }
 
-// An instant belongs to the bucket that ends with it or that it lies in.
+// An instant belongs to the bucket that contains it or ends with it.
 static bool touches(const struct chart_work *work, size_t bucket, int64_t from_ns, int64_t to_ns)
 {
 	int64_t begin_ns = work->from_ns[bucket], end_ns = work->to_ns[bucket];
@@ -151,9 +151,9 @@ void pen_end(struct chart_pen *pen)
 	for (size_t i = 0; i < pen->work->charts->axis.n; i++) {
 		if (pen->weight_s[i] > 0)
 			series->mean[i] /= pen->weight_s[i];
-		else // instants only, if anything
+		else // only instants, or no value
 			series->mean[i] = (series->low[i] + series->high[i]) / 2;
-		series->mean[i] = fmin(fmax(series->mean[i], series->low[i]), series->high[i]); // but for the last bit
+		series->mean[i] = fmin(fmax(series->mean[i], series->low[i]), series->high[i]); // rounding error
 	}
 }
 
@@ -176,11 +176,11 @@ struct gauge_walk {
 	const struct chart_gauge *gauge;
 	int64_t start_ns, end_ns, hole_ns; // of the segment
 	int64_t before_ns;
-	double before; // NaN: there was none
-	bool any;      // there is one before
+	double before; // NaN: none
+	bool any;      // there is a previous reading
 };
 
-// One that was taken before the start tells nothing of the run, unless it is the only one.
+// A reading before the start is ignored, unless it is the only one.
 static void first_reading(struct gauge_walk *walk, int64_t t_ns, double value)
 {
 	if (t_ns <= walk->start_ns)

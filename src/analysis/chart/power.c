@@ -1,8 +1,9 @@
-/* Power along the time. A bucket's mean is the energy in it by its length, so the integral over the run is the domain's energy; its low
- * and high are of finer stretches: a counter's own updates, power readings, and the windows over which the run was divided among programs.
+/* Power over time. A bucket's mean is its energy divided by its length, so the integral over the run is the domain's
+ * energy. Its low and high come from shorter intervals: a counter's updates, power readings, and the windows over which
+ * the run was divided among programs.
  *
- * The whole is the sum of the domains that enter energy.total_j, of those that are known in a bucket: what could not be
- * read is missing there as it is in the total, and a band says so. */
+ * The total in a bucket is the sum over the known domains that enter energy.total_j: domains that could not be read are
+ * missing there as in the total, and a band shows it. */
 #include "analysis/chart/make.h"
 
 #include "analysis/stats.h"
@@ -10,7 +11,7 @@
 
 #include <errno.h>
 
-/* ---- is it known? ---- */
+/* ---- known intervals ---- */
 
 static bool is_read(const struct run_device *device, size_t row)
 {
@@ -35,7 +36,7 @@ static void go_on(struct chart_meter *meter, int64_t to_ns)
 	}
 }
 
-// Of the time between two readings nothing is known if they are too far apart; beyond the last one the line itself ends.
+// Time between two readings that are too far apart is unknown; after the last reading the curve itself ends.
 static bool is_near(const struct chart_meter *meter, int64_t to_ns)
 {
 	const struct run_device *device = meter->device;
@@ -48,7 +49,7 @@ bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int
 {
 	const struct curve_segment *line = &meter->curve->segments[segment];
 	bool is_flat = line->points.begin == line->points.end;
-	if (is_flat) // a counter that never moved, and that is taken for nothing used
+	if (is_flat) // a counter that never moved and counts as zero energy
 		return meter->curve->known && meter->curve->unseen_s == 0 && meter->curve->silent_s > 0;
 	if (to_ns <= line->first_ns || from_ns >= line->last_ns)
 		return false;
@@ -63,7 +64,7 @@ bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int
 struct power_work {
 	struct chart_work *work;
 	struct chart_series *whole, *target;
-	double *whole_w, *target_w; // of each window; NaN: none of the domains is known there
+	double *whole_w, *target_w; // per window; NaN: no domain is known there
 };
 
 static void add(double *sum, double value)
@@ -96,7 +97,7 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 		}
 }
 
-// What the domain had in each window, as the report's own largest power is found.
+// Power of the domain in each window, by the same rule as the report's maximum power.
 static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *pen, bool in_total)
 {
 	const struct chart_work *work = p->work;
@@ -118,8 +119,8 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *
 	}
 }
 
-/* The power between two updates is known as well as their times are. Those closer together than five times the doubt of
- * their places, or with less than ten of the counter's steps between them, are put together, but for no more than a second. */
+/* The power between two updates is as accurate as their times. Updates closer together than five times the error of
+ * their times, or with fewer than ten counter steps between them, are merged, up to one second. */
 static bool is_sharp(const struct curve *curve, size_t from, size_t to)
 {
 	double length_s = seconds_between(curve->t_ns[from], curve->t_ns[to]);
@@ -144,7 +145,7 @@ static void fill_updates(const struct curve *curve, struct chart_pen *pen)
 	}
 }
 
-// The trapezoid rule has each reading in the stretches on both sides of it.
+// As in the trapezoid rule, each reading applies to the intervals on both sides of it.
 static void fill_readings(const struct chart_work *work, const struct run_device *device, struct chart_pen *pen)
 {
 	struct run_values power_mw = device_column(device, DEVICE_POWER);
@@ -170,7 +171,7 @@ static void fill_readings(const struct chart_work *work, const struct run_device
 		pen_touch(pen, before_ns, at_ns <= INT64_MAX - work->hole_ns ? at_ns + work->hole_ns : at_ns, w);
 }
 
-// A bucket of which nothing is known has no extremes either; and a mean lies between them.
+// Removes the extremes of buckets with an unknown mean, and keeps each mean between the extremes.
 static void settle(const struct chart_work *work, struct chart_series *series)
 {
 	for (size_t i = 0; i < work->charts->axis.n; i++) {
@@ -199,7 +200,7 @@ static int fill_domain(struct power_work *p, size_t domain, struct chart_series 
 	return 0;
 }
 
-/* ---- the whole, and the target's part ---- */
+/* ---- the total and the target's part ---- */
 
 static int fill_sums(struct power_work *p)
 {
@@ -216,7 +217,7 @@ static int fill_sums(struct power_work *p)
 	return 0;
 }
 
-// When one of the parts was at its highest, the others were at their lowest at least: a peak of the whole.
+// While one part was at its highest, the others were at least at their lowest: a peak of the total.
 static void widen_whole(const struct chart *chart, struct chart_series *whole, size_t bucket)
 {
 	double low = 0, high = 0, largest_range = 0;
@@ -312,7 +313,7 @@ int chart_power(struct chart_work *work)
 		.unit = "w",
 		.look = CHART_STACKED,
 		.ceiling = (double)NAN};
-	if (work->timeline.windows.n == 0) // no segment, no time
+	if (work->timeline.windows.n == 0) // no segments
 		return 0;
 	if (!chart_begin(work, &chart, 2 * work->findings->n_domains + 2) || add_sums(&p, &chart) < 0 ||
 		add_domains(&p, &chart, CHART_PART) < 0 || fill_sums(&p) < 0)

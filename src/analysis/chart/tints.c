@@ -1,4 +1,4 @@
-// Which blocks look alike: a number for each, so that those that touch each other in a picture differ.
+// Chooses a colour index for each block, so that adjacent blocks in a picture differ.
 #include "analysis/chart/make.h"
 
 #include "base/util.h"
@@ -7,15 +7,15 @@
 
 struct tint_work {
 	const struct findings *f;
-	uint8_t *tints;         // of each block; TINT_NONE: none yet
-	uint32_t *block;        // of each stack; UINT32_MAX: a process
-	uint32_t *first, *next; // stacks of each block, as lists
+	uint8_t *tints;         // per block; TINT_NONE: none yet
+	uint32_t *block;        // per stack; UINT32_MAX: a process
+	uint32_t *first, *next; // linked lists of each block's stacks
 	uint32_t *child, *sibling;
 };
 
 enum { TINT_NONE = 255 };
 
-// What lies directly around and inside a block has these tints already.
+// Bit set of the colours of the blocks directly around and inside a block.
 static unsigned int taken_around(const struct tint_work *w, uint32_t block)
 {
 	unsigned int taken = 0;
@@ -34,7 +34,7 @@ static unsigned int taken_around(const struct tint_work *w, uint32_t block)
 static double rank_of(const struct block_finding *block)
 {
 	return isnan(block->total_j) ? block->compute_time_s.total - 1e18
-				     : block->total_j; // unknown ones last, by time
+				     : block->total_j; // unknown energies last, by time
 }
 
 static int by_energy(const void *a, const void *b, void *data)
@@ -45,7 +45,7 @@ static int by_energy(const void *a, const void *b, void *data)
 	return p != q && !(isnan(p) && isnan(q)) ? (p < q || isnan(p) ? 1 : -1) : (x > y) - (x < y);
 }
 
-// The first eight go round once; later ones go on from where the last one was, past what is taken.
+// The first eight blocks use each colour once; later ones take the next free colour after the previous one.
 static void give(struct tint_work *w, const uint32_t *order)
 {
 	unsigned int used = 0, next = 0;
@@ -69,7 +69,7 @@ static void link_stacks(struct tint_work *w)
 		const struct stack_finding *stack = &f->stacks[s];
 		w->child[s] = STACK_NONE;
 		w->block[s] = stack->parent != STACK_NONE ? findings_block(f, stack->name) : UINT32_MAX;
-		if (stack->parent != STACK_NONE) { // stands before it
+		if (stack->parent != STACK_NONE) { // the parent precedes it
 			w->sibling[s] = w->child[stack->parent];
 			w->child[stack->parent] = (uint32_t)s;
 		}

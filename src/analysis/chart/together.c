@@ -9,7 +9,7 @@
 struct together {
 	const struct chart_member *members;
 	size_t n;
-	struct run_device *places; // "run-0" …: by these, pictures give each run a colour
+	struct run_device *places; // "run-0" …: pictures choose each run's colour by these
 	struct charts *charts;
 };
 
@@ -31,7 +31,7 @@ static size_t all_edges(const struct together *t, double *edges)
 	return n;
 }
 
-// Edges that are the same but for rounding are one.
+// Merges edges that differ only by rounding.
 static size_t merge_edges(double *edges, size_t n)
 {
 	double least_s = n > 0 ? edges[n - 1] * 1e-9 : 0;
@@ -97,7 +97,7 @@ static struct chart_series *add_series(const struct together *t, struct chart *c
 	return series;
 }
 
-// Each bucket of the common axis lies within one of the run's own, or behind its end.
+// Each bucket of the common axis lies within one of the run's own, or after its end.
 static void copy_values(const struct chart_axis *axis, const struct chart_axis *own, const struct chart_series *from,
 	struct chart_series *to)
 {
@@ -113,7 +113,7 @@ static void copy_values(const struct chart_axis *axis, const struct chart_axis *
 	}
 }
 
-// Watts become joules so far; where they are unknown it goes on with what is known.
+// Integrates power to cumulative energy; unknown intervals add nothing.
 static void integrate(const struct chart_axis *axis, struct chart_series *series)
 {
 	double sum_j = 0;
@@ -130,7 +130,7 @@ static void integrate(const struct chart_axis *axis, struct chart_series *series
 
 static const struct {
 	struct chart like;
-	const char *id; // of the chart it comes from
+	const char *id; // id of the source chart
 	enum chart_line line;
 	bool is_sum;
 } kinds[] = {

@@ -1,14 +1,15 @@
-/* Charts of several runs as charts of one axis: what began together stands above each other, whatever the clock said. Series are the
- * runs; nothing is lost, because the buckets are cut wherever one of the runs has an edge. Pure. */
+/* Charts of several runs on one axis, aligned at their starts, whatever the clock time. Each run is a series. No detail
+ * is lost, because the bucket edges are the union of all runs' edges. Pure. */
 #pragma once
 
 #include "analysis/chart/chart.h"
 
 struct chart_member {
 	const char *name;
-	const struct charts *charts; // NULL: it has none, but keeps its place
+	const struct charts *charts; // NULL: no charts; the run keeps its index
 };
 
-/* Power of the machine, energy so far, power of the program, its cores and its memory, each with a series a run that has it: named
- * as its member, `device` named "run-N" with N its place. Borrows names; charts->findings is of the first run that has any. -ENOMEM. */
+/* Power of the machine, cumulative energy, and power, cores and memory of the program, each with a series per run that
+ * has it: named after its member, with a `device` named "run-N" for index N. Borrows names; charts->findings is that of
+ * the first run with charts. -ENOMEM. */
 int charts_together(const struct chart_member *members, size_t n_members, struct charts *ret_charts);

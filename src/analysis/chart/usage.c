@@ -1,4 +1,4 @@
-// What the program and the machine had of CPU, memory and processes, and what the program itself told.
+// CPU, memory and processes of the program and the machine, and the program's custom metrics.
 #include "analysis/chart/make.h"
 
 #include "analysis/facts.h"
@@ -6,14 +6,14 @@
 
 #include <errno.h>
 
-/* ---- CPU: the windows of the attribution, so that the two tell the same ---- */
+/* ---- CPU: the windows of the attribution, so that both agree ---- */
 
 static double window_s(const struct window *window)
 {
 	return (double)(window->end_ns - window->begin_ns) / 1e9;
 }
 
-// The machine's counters have no clock of their own: busy and idle ticks together are the time that passed.
+// The machine's counters have no timestamp of their own: busy plus idle ticks are the elapsed time.
 static double machine_cores(const struct window *window, double cores)
 {
 	double all_ns = window->busy_ns + window->idle_ns;
@@ -68,7 +68,7 @@ int chart_cpu(struct chart_work *work)
 
 /* ---- gauges of the run ---- */
 
-// Main and descendants together, at each sample. NULL: no memory.
+// Main process plus descendants, at each sample. NULL: no memory.
 static int64_t *both(const struct chart_work *work, enum run_metric main, enum run_metric descendants)
 {
 	const struct run *run = work->run;
@@ -80,8 +80,8 @@ static int64_t *both(const struct chart_work *work, enum run_metric main, enum r
 	return sum;
 }
 
-/* PSS is read now and then. It holds as long as resident memory, which every sample has, has moved by less than a tenth since: the rule
- * of the attribution. */
+/* PSS is read rarely. A value stays valid until resident memory, which every sample has, has changed by more than a
+ * tenth: the same rule as for the attribution. */
 static int64_t *fresh_pss(const struct chart_work *work)
 {
 	int64_t *pss = both(work, RUN_MAIN_PSS, RUN_DESCENDANTS_PSS);
@@ -91,7 +91,7 @@ static int64_t *fresh_pss(const struct chart_work *work)
 	int64_t last = VALUE_MISSING, rss_then = VALUE_MISSING;
 	for (size_t i = 0, segment = 0; i < work->run->n; i++) {
 		for (; segment < work->run->n_segments && slice_samples(work->run, segment).begin <= i; segment++)
-			last = VALUE_MISSING; // other processes
+			last = VALUE_MISSING; // other processes from here on
 		if (value_ok(pss[i])) {
 			last = pss[i];
 			rss_then = rss[i];
@@ -120,7 +120,7 @@ int chart_memory(struct chart_work *work)
 	static const struct chart_series target = {.name = "target",
 		.label = "this program, resident",
 		.line = CHART_TARGET};
-	// Resident memory counts shared pages once a process; this one divides them, and is read now and then.
+	// Resident memory counts shared pages once per process; PSS divides them, and is read rarely.
 	static const struct chart_series pss = {.name = "target_pss",
 		.label = "this program, shared pages divided (PSS)",
 		.line = CHART_BESIDE};
@@ -151,7 +151,7 @@ int chart_processes(struct chart_work *work)
 	return chart_end(work, &chart);
 }
 
-/* ---- the program's own metrics ---- */
+/* ---- custom metrics ---- */
 
 enum { METRIC_CHARTS_MAX = 24 };
 
@@ -182,7 +182,7 @@ static const char *id_of(struct arena *arena, const char *name, const char **ret
 	return id;
 }
 
-// Reports are instants: nobody told of the time between them.
+// Reports are instants: the time between them has no value.
 static int add_metric(struct chart_work *work, const struct metric_report *reports, size_t n)
 {
 	const char *name = NULL, *id = id_of(work->arena, reports[0].name, &name);
@@ -207,7 +207,7 @@ static size_t end_of_group(const struct metric_report *reports, size_t n, size_t
 	return end;
 }
 
-// Nobody looks at a hundred charts. How many reports a metric must have to be among those with the most.
+// Limits the number of charts: the minimum number of reports of the metrics that are shown.
 static size_t least_reports(const struct metric_report *reports, size_t n)
 {
 	size_t most[METRIC_CHARTS_MAX] = {0}; // descending
@@ -239,7 +239,7 @@ int chart_metrics(struct chart_work *work)
 		end = end_of_group(reports, n, i);
 		n_above += end - i > least;
 	}
-	size_t ties = METRIC_CHARTS_MAX - n_above; // of those with as many as the least, the first names
+	size_t ties = METRIC_CHARTS_MAX - n_above; // of metrics with exactly that number, the first names
 	for (size_t i = 0, end; i < n; i = end) {
 		end = end_of_group(reports, n, i);
 		bool is_tie = end - i == least;

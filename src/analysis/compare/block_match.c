@@ -33,7 +33,7 @@ int block_warn(struct block_warnings *warnings, const char *format, ...)
 
 /* Names */
 
-// The digits behind the last colon, leading zeros skipped; NULL: the name ends in no line number.
+// The digits after the last colon, without leading zeros; NULL: the name does not end in a line number.
 static const char *line_of(const char *name)
 {
 	const char *colon = strrchr(name, ':');
@@ -42,7 +42,7 @@ static const char *line_of(const char *name)
 	return colon + 1 + strspn(colon + 1, "0");
 }
 
-// How much of the name counts: without its line number, or all of it.
+// Length of the name without its line number.
 static size_t base_size(const char *name)
 {
 	return line_of(name) != NULL ? (size_t)(strrchr(name, ':') - name) : strlen(name);
@@ -121,7 +121,7 @@ static int by_text(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-// All different names of block k, sorted as texts, with arrows between them.
+// All distinct names of block k, in alphabetical order, joined by arrows.
 static const char *merged_name(const struct saved_block ***blocks, size_t n_sessions, size_t k, struct arena *arena)
 {
 	wattle_cleanup_free const char **names = calloc_array(n_sessions, sizeof(const char *));

@@ -8,8 +8,8 @@
 struct work {
 	const struct compare_session *sessions;
 	struct comparison *comparison;
-	const struct saved_block ***blocks; // of each session: n_blocks of them in the order that matches
-	const char **names;                 // of the matched blocks
+	const struct saved_block ***blocks; // per session: n_blocks entries in matching order
+	const char **names;                 // names of the matched blocks
 	struct arena *arena;
 };
 
@@ -20,7 +20,7 @@ static bool comes_after(const struct compare_value *a, const struct compare_valu
 	return a->value > b->value || (isnan(a->value) && !isnan(b->value));
 }
 
-// By insertion: a handful of sessions, and equal values must keep their order.
+// Insertion sort: few sessions, and a stable order of equal values.
 static void sort_values(struct compare_value *values, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -32,7 +32,7 @@ static void sort_values(struct compare_value *values, size_t n)
 	}
 }
 
-// What a row asks of a session: `block` is NULL for the whole of it.
+// One figure of a session: `block` is NULL for the whole session.
 typedef struct compare_value figure(const struct saved_blocks *results, const struct saved_block *block,
 	const char *metric);
 

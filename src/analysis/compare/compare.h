@@ -1,5 +1,5 @@
-/* Results of several sessions side by side, by gpu_tracker's rules of matching (seeds.md A6): code blocks match by name;
- * names that differ only in the line number behind their last colon ("train.py:12") match in order of the line. */
+/* Results of several sessions side by side, by gpu_tracker's matching rules (seeds.md A6): code blocks match by name;
+ * names that differ only in the line number after their last colon ("train.py:12") match in order of the line. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,7 +7,7 @@
 #include "store/saved_blocks.h"
 
 struct compare_session {
-	const char *name; // different from all others
+	const char *name; // unique among the sessions
 	const struct saved_blocks *results;
 };
 
@@ -16,7 +16,7 @@ struct compare_value {
 	double value, error; // NaN unknown
 };
 
-struct compare_row { // one figure of all sessions: ascending, unknown ones last, equal ones in the order given
+struct compare_row { // one figure of all sessions: ascending, unknown values last, equal values in the order of the sessions
 	const char *name;
 	struct compare_value *values; // n_sessions
 };
@@ -24,16 +24,16 @@ struct compare_row { // one figure of all sessions: ascending, unknown ones last
 struct comparison {
 	size_t n_sessions, n_metrics, n_blocks;
 	struct compare_row *overall;      // n_metrics
-	struct compare_row *usage;        // n_blocks of each metric, metric by metric
+	struct compare_row *usage;        // n_blocks per metric, grouped by metric
 	struct compare_row *compute_time; // n_blocks
-	bool has_energy;                  // a session is a run
+	bool has_energy;                  // at least one session is a run
 	struct compare_row energy;        // of the whole run
 	struct compare_row *block_energy; // n_blocks
 	const char **warnings;            // sentences
 	size_t n_warnings;
 };
 
-/* Metrics are those of the session whose name comes first in the alphabet. -EINVAL with a sentence that names the two
- * sessions and what does not match; -ENOMEM. The arena owns the result, which borrows from the sessions. */
+/* The metrics are those of the session whose name is first in alphabetical order. -EINVAL with a message that names the
+ * two sessions and the mismatch; -ENOMEM. The arena owns the result, which borrows from the sessions. */
 int compare_make(const struct compare_session *sessions, size_t n_sessions, struct arena *arena,
 	struct comparison *ret_comparison, struct wattle_error *reterr);

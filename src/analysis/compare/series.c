@@ -3,10 +3,10 @@
 #include "base/util.h"
 
 struct sum {
-	double value, rest; // rest: what rounding took from value
+	double value, rest; // rest: rounding error of value
 };
 
-// Knuth's two-sum, which needs no branch; analysis is never built with -ffast-math, which would optimise it away.
+// Knuth's two-sum, without a branch. Analysis is never built with -ffast-math, which would optimise it away.
 static void add(struct sum *sum, double x)
 {
 	double value = sum->value + x;
@@ -37,7 +37,7 @@ static struct first_pass first_pass(const double *values, const struct slice *sl
 	return pass;
 }
 
-// The mean is rounded too: what that costs is known from the sum of the deviations, which would else be 0.
+// The mean is rounded too; the sum of the deviations, which would otherwise be 0, corrects for that.
 static double deviation(const double *values, const struct slice *slices, size_t n_slices, double mean, size_t n)
 {
 	struct sum squares = {0}, deviations = {0};

@@ -1,5 +1,6 @@
-/* Figures over pieces of a series, exact to the last digits: sums are compensated, so that the order of millions of values
- * and a large common offset leave no mark. Unknown values (NaN) are left out, and nothing known gives NaN. */
+/* Statistics over slices of a series, exact to the last digits: sums are compensated, so that the order of millions of
+ * values and a large common offset have no effect. Unknown values (NaN) are skipped; without a known value the result
+ * is NaN. */
 #pragma once
 
 #include "analysis/findings.h"

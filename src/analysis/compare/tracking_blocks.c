@@ -8,10 +8,10 @@
 #include <errno.h>
 
 struct call {
-	double begin_s, end_s; // both ends belong to it
+	double begin_s, end_s; // both ends included
 };
 
-struct scratch { // as large as the largest block needs
+struct scratch { // sized for the largest block
 	struct call *calls;
 	struct slice *slices;
 	double *times_s;
@@ -25,7 +25,7 @@ static int by_begin(const void *left, const void *right)
 	return (a->end_s > b->end_s) - (a->end_s < b->end_s);
 }
 
-// The calls of each process are in order already.
+// The calls of each process are sorted already.
 static void sort_calls(struct call *calls, size_t n)
 {
 	for (size_t i = 1; i < n; i++) {
@@ -36,7 +36,7 @@ static void sort_calls(struct call *calls, size_t n)
 	}
 }
 
-// Those that were stopped.
+// Copies the calls that have ended.
 static size_t take_calls(const struct sub_tracking_call *from, size_t n_from, struct call *calls)
 {
 	size_t n = 0;
@@ -67,7 +67,7 @@ static bool is_time_by(const void *item, const void *t)
 	return *(const double *)item <= *(const double *)t;
 }
 
-// The first of times[from, n) that is not before t, or, with `after`, that is after it. Steps double from where it stands.
+// The first of times[from, n) that is not before t or, with `after`, is after t. Galloping search from `from`.
 static size_t seek(const double *times, size_t from, size_t n, double t, bool after)
 {
 	size_t step = 1, low = from;
@@ -79,8 +79,8 @@ static size_t seek(const double *times, size_t from, size_t n, double t, bool af
 	return low + search_first(times + low, high - low, sizeof(*times), &t, after ? is_time_by : is_time_before);
 }
 
-/* The timepoints inside the union of the calls, as disjoint ascending slices; how many. Counts the calls that have any on
- * the way. */
+/* Finds the timepoints inside the union of the calls, as disjoint ascending slices; returns their number. Also counts
+ * the calls that contain a timepoint. */
 static size_t find_timepoints(const struct tracking_table *table, const struct call *calls, size_t n,
 	struct slice *slices, int64_t *ret_n_non_empty)
 {
@@ -129,7 +129,7 @@ static void make_one(const struct tracking_table *table, const struct sub_tracki
 		block->metrics[c] = series_stats(NULL, NULL, 0);
 }
 
-// How many calls from the first on have its name: equal names are one pointer.
+// Number of calls from the first on with the same name: equal names share one pointer.
 static size_t same_name(const struct sub_tracking_call *calls, size_t n)
 {
 	size_t k = 0;
@@ -167,7 +167,7 @@ int tracking_blocks_make(const struct tracking_table *table, const struct sub_tr
 		most = k > most ? k : most;
 	}
 	wattle_cleanup_free struct call *room = calloc_array(most, sizeof(*room));
-	// No more slices than timepoints, or than calls.
+	// At most as many slices as timepoints, and as calls.
 	wattle_cleanup_free struct slice *slices = calloc_array(n < most ? n : most, sizeof(*slices));
 	wattle_cleanup_free double *times_s = calloc_array(most, sizeof(*times_s));
 	if (room == NULL || slices == NULL || times_s == NULL)

@@ -5,9 +5,10 @@
 
 #include <errno.h>
 
-/* What a method may be off by, as half of a 95 % interval of the target's joules while others use as much again. Where a
- * study gives the mean absolute error of a model, that is 2.5 times it (normal errors): METRION, 4.2 % for CPU and 16.1 %
- * for DRAM energy; AREA's process models, 9.7 % for GPUs. The rest are judgements; docs/accuracy.md. */
+/* Relative error of each method: half of a 95 % interval of the target's energy while other programs use the same
+ * amount. It is 2.5 times the mean absolute error of a model where a study reports one (normal errors): METRION,
+ * 4.2 % for CPU and 16.1 % for DRAM energy; AREA's process models, 9.7 % for GPUs. The rest are
+ * judgements; docs/accuracy.md. */
 static const struct {
 	const char *name;
 	double relative_error;
@@ -40,7 +41,7 @@ static struct shares divide(const struct attribution *a, const struct window *wi
 	return is_of_gpu(a) ? shares_gpu(a, window) : shares_cpu(a, window);
 }
 
-// Idle power goes first; what is left is divided as before.
+// Idle power is subtracted first; the remainder is divided in the same proportions.
 static void take_off_idle(const struct attribution *a, const struct window *window, struct shares *shares)
 {
 	double idle = baseline_share(a, window), busy = 1 - idle;
@@ -50,8 +51,8 @@ static void take_off_idle(const struct attribution *a, const struct window *wind
 	shares->idle = idle + busy * shares->idle;
 }
 
-/* Nobody can take anything from a target that is alone. MIG's idle slices are no proof of that: their part of the board's
- * power goes where the busy slices send it. */
+/* A target that runs alone has no attribution error. Idle MIG slices do not show that it is alone: their part of the
+ * board's power is divided like that of the busy slices. */
 static double doubt_of(const struct attribution *a, const struct window *window, const struct shares *s)
 {
 	double apart = s->unattributed + (s->method == METHOD_MIG_SLICES ? 0 : s->idle);
@@ -65,7 +66,7 @@ static double doubt_of(const struct attribution *a, const struct window *window,
 	return doubt;
 }
 
-// The other programs' part is what is left, so that the rows of a window add up to its energy.
+// The other programs get the remainder, so that the rows of a window add up to its energy.
 static void divide_window(struct ledger *ledger, const struct shares *shares, double energy_j)
 {
 	double target_j = shares->target * energy_j, wattle_j = shares->wattle * energy_j;
@@ -78,7 +79,7 @@ static void divide_window(struct ledger *ledger, const struct shares *shares, do
 	ledger->others_j += others_j > 0 ? others_j : 0;
 }
 
-// Most joules; idle and unattributed ones only if nothing else was divided.
+// The method that divided most energy; idle and unattributed only if no other method divided any.
 static enum method main_method(const double joules[METHODS])
 {
 	enum method best = METHOD_NONE;
@@ -117,7 +118,7 @@ void attribute(struct attribution *a, struct ledger *ret_ledger, enum method *re
 	}
 	a->doubt_j = pass.doubt_j;
 	a->target_j = pass.target_j;
-	// Idle power that is not known lies in the rows of those who computed meanwhile.
+	// Unknown idle power is included in the rows of the programs that computed at the time.
 	if (isnan(a->idle_w) && !(ledger.idle_j > 0))
 		ledger.idle_j = (double)NAN;
 	*ret_ledger = ledger;
@@ -184,11 +185,12 @@ double attribution_used_j(const struct attribution_used *used, int64_t t_ns)
 	return used->before_j[i] + (1 - a->rows[i].shares.idle) * (energy_at(a, &window, t_ns) - a->rows[i].before_j);
 }
 
-static const double tick_s = 0.01;       // of the kernel's account of CPU time
-static const double bound_margin = 1.05; // windows and energy are cut at instants that are known to a millisecond or so
+static const double tick_s = 0.01;       // resolution of the kernel's CPU time accounting
+static const double bound_margin = 1.05; // bounds of windows and energies are known to about 1 ms only
 
-/* A window tells how long the target computed in it, to about a tick, not when. In a part of it that was at least what does not fit into
- * the rest, and at most what fits into the part. With nobody beside it the energy is the target's whenever it computed. */
+/* A window gives the target's CPU time to about one tick, but not when it was used. In a part of the window the target
+ * used at least what does not fit into the rest, and at most what fits into that part. With no other program running,
+ * all energy is the target's, whenever it computed. */
 static struct window_uneven uneven_of(const struct attribution_walk *walk)
 {
 	const struct window *window = &walk->window;
@@ -196,9 +198,10 @@ static struct window_uneven uneven_of(const struct attribution_walk *walk)
 	double others = (window->busy_ns - window->target_ns) / 1e9 / length_s;
 	struct window_uneven uneven = {.length_s = length_s};
 	if (walk->row.shares.method != METHOD_CPU_TIME || !(cpu_s > 0) || !(others > 0))
-		return uneven; // nothing to divide
+		return uneven; // no division among programs
 	double most = walk->attribution->windows->most_cores, cores = fmin(cpu_s / length_s, most);
-	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // who has all there is has it always
+	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // a target that uses all cores uses
+										  // them during the whole window
 	double target_j = walk->pass.target_j - walk->row.target_before_j;
 	uneven.fits = most / fmax(cores - slack, slack);
 	uneven.beside_j = target_j * fmin(others / (2 * share_hardly), 1);
@@ -210,7 +213,7 @@ static void add_uneven(const struct window_uneven *u, double part_s, struct edge
 {
 	double part = part_s / u->length_s;
 	if (!(u->fits > 0) || !(part > 0 && part < 1))
-		return; // nothing divided
+		return; // no division among programs
 	double least_part = fmax(0, 1 - (1 - part) * u->fits), most_part = fmin(1, part * u->fits);
 	double tick_j = fmin(u->tick, fmin(part, 1 - part)) * u->beside_j;
 	doubt->linear_j += bound_margin * fmax(most_part - part, part - least_part) * u->beside_j;
@@ -259,7 +262,7 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 	ret_point->window = walk->index;
 	ret_point->uneven = walk->uneven;
 	int64_t within_ns = t_ns < window->end_ns ? t_ns
-						  : window->end_ns; // the outer ones speak for all before and after
+						  : window->end_ns; // the outer windows also cover the time before and after them
 	ret_point->since_s = within_ns > window->begin_ns ? (double)(within_ns - window->begin_ns) / 1e9 : 0;
 }
 
@@ -270,7 +273,7 @@ void attribution_walk_edge(struct attribution_walk *walk, struct attribution_poi
 
 const char *attribution_text(const struct attribution *a, enum method method, struct arena *arena)
 {
-	enum { DATE_LENGTH = 10 }; // of RFC 3339: the time of day helps nobody
+	enum { DATE_LENGTH = 10 }; // of RFC 3339, without the time of day
 	struct buf text;
 	buf_init(&text, 256);
 	buf_str(&text, methods[method].name);

@@ -1,7 +1,7 @@
-/* The intervals over which a run is divided among programs.
+/* Windows: the intervals over which the energy of a run is divided among programs.
  *
- * /proc counts CPU time in ticks of 10 ms. Over one sample of a fast recording that is all noise, so neighbouring
- * samples are merged until a window is about 100 ms long. */
+ * /proc counts CPU time in ticks of 10 ms, which is mostly noise over one sample of a fast recording. Neighbouring
+ * samples are therefore merged until a window is about 100 ms long. */
 #pragma once
 
 #include "analysis/findings.h"
@@ -13,31 +13,31 @@
 enum { WINDOW_TIMES = 4, WINDOW_ODD = 255 };
 struct window {
 	uint32_t segment;
-	uint32_t first, last;     // the run's samples at its ends; equal if there are no two
-	int64_t begin_ns, end_ns; // what its figures were measured between; the first sample may be taken just before
-				  // the target starts, the last one just after it has ended
-	int64_t from_ns, to_ns;   // what it speaks for: the outer windows of a segment reach to the segment's ends
-	double target_ns, wattle_ns, busy_ns, idle_ns; // CPU time in it, busy includes the other two; NaN unknown
+	uint32_t first, last;     // the run's samples at the two ends; equal if the segment has fewer than two
+	int64_t begin_ns, end_ns; // measured interval; the first sample can precede the target's start, the last one
+				  // can follow its end
+	int64_t from_ns, to_ns;   // interval that the window represents: the outer windows extend to the ends of their segment
+	double target_ns, wattle_ns, busy_ns, idle_ns; // CPU times, ns; busy_ns includes target_ns and wattle_ns; NaN unknown
 };
 
 struct windows {
 	const struct run *run;
-	struct kept_window *rows; // ascending; each segment has at least one
+	struct kept_window *rows; // ascending; at least one per segment
 	size_t n;
 	double *odd_ns; // CPU times that do not fit into their row
 	size_t n_odd, odd_room;
-	double most_cores; // that the target had at once, as far as windows show it; at least 1
+	double most_cores; // largest number of cores that the target used in a window; at least 1
 };
 
-/* A window as it is kept: of a day there are 864,000. Its times are those of samples; CPU times are whole nanoseconds below 18 minutes
- * in 40 bits. */
+/* Compact form of a window: a day has 864,000. Its times are those of samples; CPU times are whole nanoseconds in 40
+ * bits, below 18 minutes. */
 struct kept_window {
 	uint32_t segment, first, last;
 	uint32_t low[WINDOW_TIMES];
-	uint8_t high[WINDOW_TIMES]; // WINDOW_ODD: low is the place in odd_ns; UINT32_MAX: unknown
+	uint8_t high[WINDOW_TIMES]; // WINDOW_ODD: low is the index into odd_ns; UINT32_MAX: unknown
 };
 
-static inline int64_t windows_from_ns(const struct windows *windows, size_t index) // from_ns of it
+static inline int64_t windows_from_ns(const struct windows *windows, size_t index) // from_ns of a window
 {
 	const struct kept_window *row = &windows->rows[index];
 	bool is_first = index == 0 || row[-1].segment != row->segment;
@@ -57,7 +57,7 @@ static inline struct window windows_at(const struct windows *windows, size_t ind
 	const struct kept_window *row = &windows->rows[index];
 	const struct run_segment *segment = &run->segments[row->segment];
 	bool is_last = index + 1 == windows->n || row[1].segment != row->segment;
-	bool is_whole = row->first == row->last; // nothing was sampled twice: all of the segment
+	bool is_whole = row->first == row->last; // fewer than two samples: the window is the whole segment
 	struct window window = {.segment = row->segment,
 		.first = row->first,
 		.last = row->last,
@@ -73,91 +73,92 @@ static inline struct window windows_at(const struct windows *windows, size_t ind
 }
 
 int windows_make(const struct run *run, struct arena *arena, struct windows *ret_windows); // -ENOMEM
-// The window that speaks for an instant, by its index. There must be one at least.
+// Index of the window that represents an instant. There must be at least one window.
 size_t windows_find(const struct windows *windows, int64_t t_ns);
 
-/* Who used the energy of a domain: divided window by window, so that the parts add up to the whole.
+/* Attribution of a domain's energy to programs, window by window, so that the parts add up to the whole.
  *
  *   package, core, uncore, psys and other CPU-like domains: by share of busy CPU time
  *   dram: by share of memory in use, PSS where it is fresh, else RSS
  *   gpu: by MIG slices where the GPU is cut into instances; else by share of SM time, else of device memory, else by
- *        who is on it at all
+ *        the processes present on it
  *   gpu-memory: as its GPU
  *
- * With --attribution active the idle power is taken off first: the stored one, else what the run itself saw in its quiet
- * windows. A window in which nothing is known leaves its energy unattributed. */
+ * With --attribution active the idle power is subtracted first: the stored value, else the one seen in the run's quiet
+ * windows. The energy of a window without usable data stays unattributed. */
 
-/* The parts of the memory in use, at one sample of the run after the other. Neither PSS nor the machine's memory is read at each. */
+/* Memory in use at successive samples of the run. Neither PSS nor the machine's memory is read at each sample. */
 struct memory_walk {
-	size_t next, segment; // the next sample, and the next segment to begin
+	size_t next, segment; // next sample, and next segment to begin
 	int64_t pss, rss_then, system;
 	bool pss_known;
 };
 
-enum baseline { // "active": the domain's idle power
+enum baseline { // source of the domain's idle power for "active"
 	BASELINE_NOT_ASKED,
-	BASELINE_STORED, // measured beforehand
-	BASELINE_SEEN,   // lowest of the run's own quiet windows
+	BASELINE_STORED, // measured before the run
+	BASELINE_SEEN,   // lowest power in the run's own quiet windows
 	BASELINE_UNKNOWN,
 };
 
-struct attribution { // one domain's
+struct attribution { // attribution of one domain
 	const struct run *run;
 	const struct run_device *device;
-	const struct run_device *user; // its readings show which processes used it: itself; for a GPU's memory the GPU
+	const struct run_device *user; // device whose readings show the processes: the domain itself, or the GPU of a
+				       // GPU's memory
 	const struct curve *curve;
 	const struct windows *windows;
 	bool active;                     // --attribution active
 	enum baseline baseline;
 	double idle_w, idle_error_w; // NaN unknown
-	const struct attribution_row *rows; // of each window; NULL: not kept, only walks know them
-	double doubt_j, target_j;           // over the whole run
+	const struct attribution_row *rows; // one per window; NULL: not kept, walks recompute them
+	double doubt_j, target_j;           // attribution error and target's energy over the whole run
 };
 
-struct attribution_row { // of a window
+struct attribution_row { // one window
 	struct shares shares;
-	double before_j;        // the domain's energy before it
-	double target_before_j; // the target's
-	double doubt_before_j;  // the error of its attribution
-	double doubt;           // that error of a joule
+	double before_j;        // domain's energy before the window
+	double target_before_j; // target's energy before the window
+	double doubt_before_j;  // attribution error before the window
+	double doubt;           // attribution error per joule in the window
 };
 
-/* The target's part of an energy, and half of a 95 % interval of its being the target's. Doubts of different times and
- * of domains that were divided alike add up: what the method misses, it misses always. */
+/* The target's part of an energy, and the attribution error as half of a 95 % interval. Attribution errors of different
+ * times, and of domains divided by the same method, add up linearly because they are systematic. */
 struct part {
 	double target_j, doubt_j;
 };
 
-// Fills the rest of *attribution, but for the rows, and *ret_ledger; *ret_method is the one that divided most joules.
+// Fills the rest of *attribution except the rows, and *ret_ledger. *ret_method: the method that divided most energy.
 void attribute(struct attribution *attribution, struct ledger *ret_ledger, enum method *ret_method);
-// The method and the idle baseline in words, in arena memory. NULL: -ENOMEM.
+// Description of the method and the idle baseline, in arena memory. NULL: -ENOMEM.
 const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
-// Keeps the rows of all windows, for those who look at them in any order. -ENOMEM.
+// Stores the rows of all windows, for access in any order. -ENOMEM.
 int attribution_keep_rows(struct attribution *attribution, struct arena *arena);
 // The target's part of the energy up to an instant. Needs the rows.
 struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
-// The energy up to an instant that was divided among programs, the target or others: all but what was idle.
+// Cumulative energy that was divided among programs (target or others), without idle energy.
 struct attribution_used {
-	struct attribution attribution; // with its rows
-	double *before_j;               // of each window
+	struct attribution attribution; // including its rows
+	double *before_j;               // cumulative energy before each window
 };
 int attribution_used_make(const struct attribution *attribution, struct arena *arena,
 	struct attribution_used *ret_used); // -ENOMEM
 double attribution_used_j(const struct attribution_used *used, int64_t t_ns);
 
-/* The same at very many instants in ascending order, with what its error needs. Begin with attribution_walk_begin. The rows of a
- * domain would be 60 MB a day: a walk makes them again, one after the other. */
+/* The target's cumulative energy at many instants in ascending order, with the inputs of its error. Begin with
+ * attribution_walk_begin. The rows of a domain would be 60 MB a day, so a walk recomputes them in order. */
 struct attribution_walk {
 	const struct attribution *attribution;
 	size_t index; // of the window
 	struct window window;
 	struct attribution_row row;
-	struct window_uneven { // how unevenly the target may have computed in it; fits 0: not at all
+	struct window_uneven { // bounds of the target's load imbalance within the window; fits 0: evenly distributed
 		double length_s, beside_j;
-		double fits; // what part of the target's time fits into a part of the window, at most
-		double tick; // the time of a tick to the target's
+		double fits; // upper bound of (a part's fraction of the target's CPU time) / (that part's fraction of the window)
+		double tick; // length of a tick relative to the target's CPU time
 	} uneven;
-	struct attribution_pass { // over the windows; the energies are those up to the latest window's end
+	struct attribution_pass { // pass over the windows; energies are cumulative up to the end of the latest window
 		struct curve_walk curve;
 		struct memory_walk memory;
 		double energy_j, target_j, doubt_j;
@@ -167,31 +168,31 @@ struct attribution_walk {
 };
 struct attribution_point {
 	struct part part;
-	double share; // of the power at the instant
+	double share; // target's share of the power at the instant
 	size_t window;
 	struct window_uneven uneven;
-	double since_s; // of the window that has passed
+	double since_s; // elapsed time of the window at the instant, s
 	struct edge_point edge;
 };
 struct attribution_walk attribution_walk_begin(const struct attribution *attribution);
-// All but the edge, which only errors need.
+// Fills *ret_point except the edge, which only errors need.
 void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point);
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
-/* How much more or less of the target's energy may lie between two instants, because it did not compute evenly within the windows that
- * they cut. */
+/* Bound of the change of the target's energy between two instants if the target did not compute evenly within the
+ * windows that the instants cut. */
 struct edge_doubt attribution_uneven(const struct attribution_point *from, const struct attribution_point *to);
 
-// Whether its energy is divided by CPU time, where that is known.
+// Whether the domain's energy is divided by CPU time, where that is known.
 bool attribution_by_cpu(const struct attribution *attribution);
 
-/* Of the power while the target computes on so many cores and others on so many: its part of the busy ones. What is used while nobody
- * computes goes to the target where there is hardly anybody else, as in a window with nobody beside it. */
-static const double share_hardly = 0.05; // of a core
+/* The target's share of the busy power while it uses `target` cores and other programs use `others`. Power drawn while
+ * no program computes goes to the target if hardly any other program runs, as in a window without other programs. */
+static const double share_hardly = 0.05; // cores
 static inline double share_of_cores(double target, double others)
 {
 	return (target + share_hardly) / (target + others + share_hardly);
 }
-// How it changes with the target's cores, of itself.
+// Relative slope: derivative of ln(share_of_cores) with respect to the target's cores.
 static inline double share_slope(double target, double others)
 {
 	return others / ((target + share_hardly) * (target + others + share_hardly));
@@ -202,7 +203,7 @@ struct shares shares_cpu(const struct attribution *attribution, const struct win
 struct shares shares_memory(const struct attribution *attribution, const struct window *window,
 	struct memory_walk *walk);
 struct shares shares_gpu(const struct attribution *attribution, const struct window *window);
-// Settles the idle power of "active", once the shares of all windows are known.
+// Determines the idle power for "active"; the shares of all windows must be known.
 void baseline_make(struct attribution *attribution);
-// The part of a window's energy that was idle power. 0 without a baseline.
+// Idle power's fraction of a window's energy. 0 without a baseline.
 double baseline_share(const struct attribution *attribution, const struct window *window);

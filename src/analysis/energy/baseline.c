@@ -1,12 +1,12 @@
-/* The idle power that --attribution active takes off. One that was measured when the machine was provably idle, and kept
- * with its date, is best. Without it the run's own quietest moments have to do; they bound the idle power from above: even
- * then a few programs ran. */
+/* The idle power that --attribution active subtracts. A stored baseline, measured while the machine was provably idle
+ * and kept with its date, is best. Without one the run's own quietest windows are used; they are an upper bound of the
+ * idle power, because a few programs ran even then. */
 #include "analysis/energy/attribute.h"
 
 #include "base/util.h"
 
 static const double busy_share_max = 0.05;
-// What a baseline may be off by where nobody measured that.
+// Relative error of a baseline whose error was not measured.
 static const double relative_error_stored = 0.05, relative_error_seen = 0.1;
 
 static double measured_power_w(const struct attribution *a, const struct window *window)

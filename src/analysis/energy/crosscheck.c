@@ -1,7 +1,8 @@
-/* The same energy from power readings. Field reports have counter and power 75 % apart on one card (zeus issue 181), and
- * counters that stand still (rocm_smi_lib issue 180): a reader must be told which of two figures to doubt.
+/* The same energy from power readings. Field reports have counter and power 75 % apart on one card (zeus issue 181),
+ * and counters that stand still (rocm_smi_lib issue 180): the report shows both figures so that the reader can find the
+ * wrong one.
  *
- * Few readings, or a run that a device's own average over a second does not follow, say nothing against a counter. */
+ * Few readings, or a run that is short compared with a device's averaging time, are no evidence against a counter. */
 #include "analysis/energy/domains.h"
 
 #include "analysis/facts.h"
@@ -10,9 +11,10 @@
 #include <errno.h>
 
 enum { READINGS_MIN = 5 };
-// Counter and power of one sensor have one gain, but a reading each 100 ms is not the mean of what the counter adds up.
+// Counter and power of one sensor have the same gain, but readings every 100 ms do not average to the counter's
+// integral.
 static const double same_sensor = 0.05;
-static const double averages_min = 3; // a run must last so many times what the device averages over
+static const double averages_min = 3; // minimum length of a run, in averaging times of the device
 
 static bool says_enough(const struct findings *findings, const struct curve *power)
 {
@@ -46,7 +48,7 @@ int crosscheck(const struct findings *findings, struct domain_finding *domain, c
 {
 	if (counter->from_power)
 		return 0;
-	struct arena *arena = arena_new(); // of its own: the second curve is needed no longer
+	struct arena *arena = arena_new(); // separate arena: the second curve is freed after the check
 	int r = arena != NULL ? check(findings, domain, counter, arena) : -ENOMEM;
 	arena_free(arena);
 	return r;

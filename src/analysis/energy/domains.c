@@ -19,7 +19,7 @@ static int64_t count_events(const struct run *run, enum event_kind kind, const c
 	return n;
 }
 
-// Square of the time between the last update before an instant and the first one after it, at most.
+// Square of the time between the last update before an instant and the first one after it, as an upper bound.
 static double around_s2(const struct run_device *device, const struct curve *curve, int64_t t_ns)
 {
 	size_t after = slice_lower_bound(device->t_ns, device->n, t_ns), before = after;
@@ -42,7 +42,7 @@ static double lost_at_resets_s2(const struct run *run, const struct run_device *
 	return sum_s2;
 }
 
-// Times at which the counter may have wrapped more often than the values show: the recorder's words for it.
+// Events of the recorder at which the counter may have wrapped more often than the values show.
 static int64_t hidden_rounds(const struct run *run, const struct run_device *device)
 {
 	int64_t n = 0;
@@ -52,8 +52,8 @@ static int64_t hidden_rounds(const struct run *run, const struct run_device *dev
 	return n;
 }
 
-/* A gap shows as a run of samples without a value and, usually, as an event that tells of the same; the larger number
- * of the two counts. A reset is a gap of its own: it loses energy between two good values. */
+/* A gap shows as a series of samples without a value and, usually, as an event for the same gap; the larger of the two
+ * counts is used. A reset is a gap of its own: it loses energy between two good values. */
 static int64_t count_gaps(const struct run *run, const struct run_device *device, const struct curve *curve)
 {
 	int64_t seen = (int64_t)(curve->missing_runs + curve->long_holes);
@@ -93,7 +93,7 @@ static bool find_place(const void *data, const char *name, struct domain_place *
 	return false;
 }
 
-// Energy of a domain that lies in another one that is counted would be counted twice.
+// The energy of a domain inside another counted domain would be counted twice.
 static bool enters_total(const struct run *run, const struct run_device *device)
 {
 	return domain_adds_up((struct domain_place){device->kind, device->inside}, find_place, run);
@@ -149,7 +149,7 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 	domain->energy_j = curve_total_j(curve);
 	domain->mean_w = mean_power_w(findings, curve, domain->energy_j);
 	domain->max_w = curve->from_power ? curve->max_power_w : largest_window_power_w(curve, attribution->windows);
-	if (domain->mean_w > domain->max_w) // by the last bit, or power readings that only rise at the ends
+	if (domain->mean_w > domain->max_w) // by rounding, or by power readings that rise only at the ends
 		domain->max_w = domain->mean_w;
 	domain->error_j = domain_error_j(findings->run, domain, curve,
 		lost_at_resets_s2(findings->run, domain->device, curve), hidden_rounds(findings->run, domain->device));
@@ -188,8 +188,8 @@ static void add_up(struct findings *findings, const struct metering *metering)
 	findings->target_error_j = error_sum_j(&target_error);
 }
 
-/* Sockets one after the other, each package before what lies in it or beside it; then the rest by kind. The order in
- * which the kernel registered them, which is the order of the samples, means nothing to a reader. */
+/* Sort order: by socket, each package before the domains in it or beside it; then the rest by kind. The order of the
+ * samples is the kernel's order of registration, which is meaningless to a reader. */
 static int compare_devices(const void *a, const void *b)
 {
 	const struct run_device *x = *(const struct run_device *const *)a, *y = *(const struct run_device *const *)b;
@@ -215,7 +215,8 @@ static const struct run_device **devices_for_readers(const struct run *run, stru
 	return devices;
 }
 
-// In a job several containers may call different GPUs by one name; UUIDs differ. The memory has its GPU's with "/memory".
+// In a job several containers can use one name for different GPUs; UUIDs differ. GPU memory has the GPU's UUID plus
+// "/memory".
 static bool is_memory_of(const struct run_device *memory, const struct run_device *gpu)
 {
 	size_t length = strlen(gpu->uuid);

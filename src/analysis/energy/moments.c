@@ -49,7 +49,7 @@ static bool grow(struct moments *moments)
 	return true;
 }
 
-// Room for another moment: what nobody holds any more, else new.
+// Provides an entry for another moment: an entry that is no longer held, or a new one.
 static int make_room(struct moments *moments)
 {
 	if (moments->now != MOMENT_NONE && moments->at[moments->now].held == 0)
@@ -65,7 +65,7 @@ static int make_room(struct moments *moments)
 	return 0;
 }
 
-// CPU time grows evenly within a window. What no window measured is flat.
+// CPU time grows linearly within a window. It is constant where no window measured it.
 static void measure_cpu(struct cpu_walk *walk, int64_t t_ns, struct moment *moment)
 {
 	const struct windows *windows = walk->windows;
@@ -121,7 +121,7 @@ void moments_let_go(struct moments *moments, uint32_t number)
 	moments->free = number;
 }
 
-/* Very often the time that a block was open is also the time that it had for itself. */
+/* Caches the latest result: a block's open time is very often also its own (self) time. */
 static void doubt_since(struct moments *moments, uint32_t since)
 {
 	const struct findings *f = moments->findings;

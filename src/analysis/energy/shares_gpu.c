@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-// Mean over a window of what is known of a metric; NaN if nothing is.
+// Mean of a metric's known values over a window; NaN if there are none.
 static double mean_in(const struct run_device *device, struct slice samples, enum device_metric metric)
 {
 	double sum = 0;
@@ -19,7 +19,7 @@ static double mean_in(const struct run_device *device, struct slice samples, enu
 struct shares shares_gpu(const struct attribution *a, const struct window *window)
 {
 	const struct run_device *device = a->user;
-	// Most devices are read with each sample.
+	// Most devices are read at each sample.
 	struct slice samples =
 		slice_after_near(device->t_ns, device->n, window->from_ns, window->to_ns, window->first);
 	const struct gpu_use use = {

@@ -3,13 +3,13 @@
 #include "base/sums.h"
 #include "base/util.h"
 
-// Main and descendants together; VALUE_MISSING if one of them is.
+// Main process plus descendants; VALUE_MISSING if either is missing.
 static int64_t both(const struct run *run, enum run_metric main, enum run_metric descendants, size_t sample)
 {
 	return value_sum(run_value(run, main, sample), run_value(run, descendants, sample));
 }
 
-/* PSS is read seldom. It still holds as long as RSS, which every sample has, has moved by less than a tenth since. */
+/* PSS is read rarely. A value stays valid until RSS, which every sample has, has changed by more than a tenth. */
 static bool pss_is_fresh(const struct memory_walk *last, int64_t rss_now)
 {
 	if (!last->pss_known || !value_ok(last->rss_then) || !value_ok(rss_now))
@@ -43,14 +43,14 @@ static struct memory_use use_next(const struct run *run, struct memory_walk *las
 	if (!value_ok(target) || !value_ok(last->system) || last->system <= 0)
 		return use;
 	use.target = fmin((double)target / (double)last->system, 1);
-	if (value_ok(wattle)) // RSS counts pages that others share; the target comes first
+	if (value_ok(wattle)) // RSS counts shared pages repeatedly; the target takes precedence
 		use.wattle = fmin((double)wattle / (double)last->system, 1 - use.target);
 	return use;
 }
 
-/* Refresh and standby power follow the memory that is built in, not that in use. They are given to those who hold memory,
- * as a package's standing power is to those who compute: without them the modules would not have to be on. "active" takes
- * that part off first. */
+/* Refresh and standby power depend on the installed memory, not on the memory in use. They are attributed to the
+ * programs that hold memory, as a package's static power is to the programs that compute: without them the modules
+ * would not have to be powered. "active" subtracts that part first. */
 struct shares shares_memory(const struct attribution *a, const struct window *window, struct memory_walk *walk)
 {
 	struct slice samples = slice_after_near(a->run->t_ns, a->run->n, window->from_ns, window->to_ns, window->first);

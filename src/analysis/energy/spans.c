@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-/* Begins and ends in ascending order; at one instant ends come first, so that what they hold is free again. The order among equals is
- * that of the spans, for results that are the same each time. */
+/* Begins and ends in ascending order. At one instant, ends come first and free the moments that they hold. Equal
+ * entries keep the order of the spans, so that results are reproducible. */
 struct instant {
 	int64_t t_ns;
 	uint32_t span;
@@ -29,7 +29,7 @@ static bool has_ended(const struct run_span *span)
 	return value_ok(span->end_ns) && span->end_ns > span->begin_ns;
 }
 
-// A span without length used nothing, and its end would come before its begin.
+// A span of zero length used no energy, and its end would sort before its begin.
 static size_t list_instants(const struct run *run, struct instant *out)
 {
 	size_t n = 0;
@@ -47,8 +47,8 @@ static size_t list_instants(const struct run *run, struct instant *out)
 struct span_work {
 	const struct findings *findings;
 	struct moments moments;
-	uint32_t *since;           // of each span: its begin, while it is open
-	struct part_error *errors; // scratch, of each domain
+	uint32_t *since;           // moment of each open span's begin
+	struct part_error *errors; // scratch, one per domain
 	double *energy_j, *error_j;
 };
 
@@ -87,7 +87,7 @@ static int with_errors(struct span_work *work, const struct instant *instants, s
 	return 0;
 }
 
-// Most callers want no errors, which take most of the time.
+// Most callers need no errors, which take most of the time.
 static void without_errors(struct span_work *work, const struct instant *instants, size_t n)
 {
 	struct attribution_point point;
@@ -104,7 +104,7 @@ static void without_errors(struct span_work *work, const struct instant *instant
 	}
 }
 
-// A span without length, if anything is known at all; and where every span begins to be added up.
+// Sets each ended span to 0: the result for a span of zero length, and the start of the sum for the others.
 static void begin_at_nothing(const struct run *run, double *values)
 {
 	for (size_t i = 0; values != NULL && i < run->n_spans; i++)

@@ -14,7 +14,7 @@ static size_t add_instant(struct timeline *timeline, size_t n, size_t begin, int
 	return n + 1;
 }
 
-// A segment's windows begin at windows->rows[*window]; returns the grid's length.
+// Adds a segment, whose windows begin at windows->rows[*window]; returns the grid's length.
 static size_t add_segment(struct timeline *timeline, size_t segment, size_t *window, size_t n)
 {
 	const struct run_segment *s = &timeline->run->segments[segment];
@@ -67,7 +67,7 @@ int timeline_make(const struct run *run, struct arena *arena, struct timeline *r
 	t->findings.duration_s = run_duration_s(run);
 	if (windows_make(run, arena, &t->windows) < 0)
 		return -ENOMEM;
-	// The findings point at windows, which therefore stay where they are.
+	// The findings point to the windows, which must therefore not move.
 	struct metering metering;
 	if (domains_make(&t->findings, &t->windows, arena, &metering) < 0 || keep_rows(t, &metering, arena) < 0)
 		return -ENOMEM;
@@ -109,7 +109,7 @@ struct track_work {
 	const struct timeline *timeline;
 	const size_t *domains;
 	size_t n;
-	bool *takes_part; // in the segment: each of the domains
+	bool *takes_part; // whether each of the domains has an energy in the segment
 	size_t segment;
 	struct slice stretch;
 };
@@ -129,7 +129,7 @@ static const struct run_device *device_of(const struct track_work *work, size_t 
 	return work->timeline->findings.domains[work->domains[i]].device;
 }
 
-// Whether a domain has an energy in this segment. One that came with a later segment has none in those before.
+// Whether a domain has an energy in this segment. A domain that appears in a later segment has none in earlier ones.
 static bool has_energy(const struct track_work *work, size_t i)
 {
 	const struct run_device *device = device_of(work, i);
@@ -147,7 +147,7 @@ static double target_j(const struct track_work *work, size_t i, int64_t t_ns)
 	return attribution_at(&work->timeline->metering.domains[work->domains[i]].attribution, t_ns).target_j;
 }
 
-// A counter that was away and is back has bridged the time; else what nobody read is not known.
+// A counter that becomes available again covers its gap. Any other gap without readings is unknown.
 static bool is_known(const struct track_work *work, size_t i, size_t instant)
 {
 	int64_t from_ns = timeline_before_ns(work->timeline, work->stretch, instant);

@@ -1,27 +1,27 @@
 /* error_j is half of a 95 % interval: the true energy lies within energy_j ± error_j nineteen times in twenty.
  *
- * Of one domain:  error = sqrt((relative · E)² + 4 · (sum of the variances below)), but at least one step of the counter
+ * Of one domain: error = sqrt((relative · E)² + 4 · (sum of the variances below)), but at least one step of the counter
  *
- *   relative    what the reading itself may be off, as 95 % limits: the sensor's stated error; integrated power
- *               is given at least 5 % (but that of GPUs, see calibration), a load model 50 %.
+ *   relative    relative error of the reading, as 95 % limits: the sensor's stated error; at least 5 % for integrated
+ *               power (except that of GPUs, see calibration), 50 % for a load model.
  *   quantum     the counter's step at both ends of each segment: step² / 12.
- *   edges       where the run begins and ends between two updates of the counter: edge.c.
+ *   edges       start and end of the run between two updates of the counter: edge.c.
  *   rounding    integrated power: the trapezoid rule's error by second differences.
- *   holes       time without a reading, in which the counter stood still, or lost at a counter reset: nothing is
- *               invented there, so P · dt is missing, with P at most the largest power seen, as half of a 95 % interval.
- *               A short time before the first reading has the power after it, and the same doubt.
+ *   holes       time without a reading, in which the counter stood still, or lost at a counter reset: no energy is
+ *               assumed there, so P · dt is missing, with P at most the largest power seen, as half of a 95 % interval.
+ *               A short time before the first reading has the power after it, and the same error.
  *   unseen      a run so short that the counter never moved: the most that a domain of this kind can use in an update.
- *   rounds      a counter that had time to wrap unseen: one round more or less, as half of a 95 % interval each.
+ *   rounds      a counter that had time to wrap unseen: one counter range, as half of a 95 % interval each.
  *
- * Of a sum: the root of the sum of the squares; but domains that one model estimated are wrong together, so their
- * errors add up first.
+ * Of a sum: the root of the sum of the squares; but errors of domains that one model estimated are correlated, so they
+ * add up linearly first.
  *
- * calibration_error_j stands beside it: the gain of a GPU's power sensor, which the counter that integrates the same
- * sensor has as well (sensor/gpu/gpu_gain.h). It is no part of error_j: it is the same in every run on one card, and
- * goes away when the card is calibrated. How the gains of several GPUs go together is unknown (one model, one
- * design), so they add up.
+ * calibration_error_j is separate: the gain of a GPU's power sensor, which also affects the counter that integrates the
+ * same sensor (sensor/gpu/gpu_gain.h). error_j does not include it: it is the same in every run on one card, and
+ * calibration of the card removes it. The correlation between the gains of several GPUs is unknown (one model, one
+ * design), so they add up linearly.
  *
- * Of the target's part: its share of the domain's error, and the doubt of the attribution (attribute.c). */
+ * Of the target's part: its share of the domain's error, and the error of the attribution (attribute.c). */
 #include "analysis/energy/domains.h"
 
 #include "base/known.h"
@@ -53,7 +53,7 @@ static double relative_error(const struct domain_finding *domain)
 	double stated = domain->device->relative_error;
 	if (domain->provenance == PROVENANCE_ESTIMATED)
 		return stated > 0 ? stated : estimated_default;
-	if (!isnan(calibration_error(domain->device))) // in run files of older programs both are one
+	if (!isnan(calibration_error(domain->device))) // run files of older versions hold both errors as one
 		return 0;
 	double floor = relative_floor[domain->provenance];
 	return stated > floor ? stated : floor;
@@ -64,7 +64,7 @@ static double square(double x)
 	return x * x;
 }
 
-// Of the run's ends, one after the other; squared half of a 95 % interval.
+// Squared error of the run's ends, over all segments; half of a 95 % interval.
 static double ends_j2(const struct curve *curve)
 {
 	double variance_j2 = 0, linear_j = 0, quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-// The counters that a division of CPU time needs; a sample that lacks one of them ends no window.
+// Whether a sample has all counters that the division of CPU time needs; a sample that lacks one ends no window.
 static bool has_cpu(const struct run *run, size_t sample)
 {
 	static const enum run_metric needed[] = {RUN_SYSTEM_BUSY, RUN_MAIN_CPU, RUN_DESCENDANTS_CPU, RUN_SELF_CPU};
@@ -16,7 +16,7 @@ static bool has_cpu(const struct run *run, size_t sample)
 	return true;
 }
 
-// Growth of a counter over a window. What went down (a target's process whose time got lost) counts as no growth.
+// Growth of a counter over a window. A decrease (CPU time of an exited process was lost) counts as 0.
 static double growth(const struct run *run, enum run_metric metric, const struct kept_window *row)
 {
 	int64_t before = run_value(run, metric, row->first), after = run_value(run, metric, row->last);
@@ -25,11 +25,11 @@ static double growth(const struct run *run, enum run_metric metric, const struct
 	return after > before ? (double)after - (double)before : 0;
 }
 
-/* The target's time may come from a finer clock than the machine's ticks, and then exceed them: in one window, which makes up for what the
- * next one has too much. *carry_ns is that, 0 or less. */
+/* The target's CPU time can come from a finer clock than the machine's ticks and exceed the busy time of one window;
+ * the next window then counts too much. *carry_ns is that excess, 0 or negative. */
 static double busy_ns(double counted_ns, double ours_ns, double *carry_ns)
 {
-	static const double most_ns = 2e7; // two ticks; more is no matter of ticks
+	static const double most_ns = 2e7; // two ticks; a larger difference has another cause
 	double settled_ns = counted_ns + *carry_ns;
 	*carry_ns = fmax(fmin(settled_ns - ours_ns, 0), -most_ns); // NaN: 0
 	return ours_ns > settled_ns ? ours_ns : settled_ns;
@@ -75,7 +75,7 @@ static bool measure(struct windows *windows, struct arena *arena, struct kept_wi
 	return true;
 }
 
-// Where nothing was sampled twice: the whole segment, with nothing known of it.
+// The window of a segment with fewer than two samples: the whole segment, without CPU times.
 static struct kept_window row_of(size_t segment, size_t first, size_t last)
 {
 	struct kept_window row = {.segment = (uint32_t)segment, .first = (uint32_t)first, .last = (uint32_t)last};
@@ -92,7 +92,7 @@ static size_t count_with_cpu(const struct run *run, struct slice samples)
 	return n;
 }
 
-// Cuts a segment's samples into windows at `out`; returns how many.
+// Divides a segment's samples into windows at `out`; returns their number.
 static size_t cut(const struct run *run, size_t segment, struct slice samples, struct kept_window *out)
 {
 	bool with_cpu = count_with_cpu(run, samples) >= 2;
@@ -109,7 +109,7 @@ static size_t cut(const struct run *run, size_t segment, struct slice samples, s
 		first = i;
 	}
 	if (first < last && n > 0)
-		out[n - 1].last = (uint32_t)last; // a remainder too short to stand alone
+		out[n - 1].last = (uint32_t)last; // the remainder is too short for a window of its own
 	else if (first < last)
 		out[n++] = row_of(segment, first, last);
 	if (n == 0)
@@ -127,7 +127,7 @@ static size_t most_windows(const struct run *run, struct slice samples)
 	return by_time < n ? by_time : n;
 }
 
-// Whole ones: ticks make a core look like a little more than one.
+// Rounded to whole cores: ticks make one core look like slightly more than one.
 static double most_cores(const struct windows *windows)
 {
 	static const double ticks = 0.15;
@@ -163,7 +163,7 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 	return 0;
 }
 
-// The last one that starts at or before t_ns.
+// The last window that starts at or before t_ns.
 size_t windows_find(const struct windows *windows, int64_t t_ns)
 {
 	size_t low = 0, high = windows->n;

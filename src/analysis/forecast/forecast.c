@@ -13,12 +13,12 @@ static double amount_of(const struct forecast_point *point, enum quantity quanti
 	return quantity == TIME ? point->time_s : point->energy_j;
 }
 
-struct past { // the points that are used
+struct past { // the points in use
 	const struct forecast_point *points;
 	size_t n;
 };
 
-/* Energy may be known a moment later than time: then the first points are left out, if there are enough without them. */
+/* Energy can become known later than time. The first points are then skipped, if enough remain without them. */
 static struct past choose_points(const struct forecast_log *log)
 {
 	size_t from = 0;
@@ -49,8 +49,8 @@ static bool is_known(const struct past *past, enum quantity quantity, double now
 	return known;
 }
 
-/* A part of what is under way has been done: of a step, and of the pause after it where one is due. What takes longer than it
- * usually does may take as long again: who hangs is not about to end. */
+/* Subtracts the part of the current step, or of a due pause after it, that is already done. Overdue time is added to
+ * the upper limit: a program that hangs is unlikely to end soon. */
 static struct forecast_figure from_now(const struct outlook *sum, double usual, double since_last)
 {
 	double done = fmin(since_last, usual), overdue = fmax(since_last - 2 * usual, 0);
@@ -79,7 +79,7 @@ static struct forecast_figure foresee(const struct past *past, enum quantity qua
 	if (!is_known(past, quantity, amount_now))
 		return unknown;
 	const struct forecast_point *last = &past->points[past->n - 1];
-	bool is_newer = now->steps > last->steps; // so many have ended since, the last of them about now
+	bool is_newer = now->steps > last->steps; // more steps have ended since the last point, the last of them about now
 	double done = (double)(is_newer ? now->steps : last->steps),
 	       since_last = amount_now - amount_of(last, quantity);
 	size_t n = make_stretches(past, quantity, stretches);

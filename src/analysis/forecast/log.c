@@ -1,6 +1,6 @@
 #include "analysis/forecast/forecast.h"
 
-// Every second point goes, but for the first and the last; from then on points are as far apart as these.
+// Removes every second point except the first and the last, and sets the minimum distance of later points.
 static void thin(struct forecast_log *log)
 {
 	size_t kept = 1;

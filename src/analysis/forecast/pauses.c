@@ -1,6 +1,6 @@
-/* Validation after each epoch, a checkpoint every 1000 steps: the program does something else between two steps, every so
- * many of them. Told from the steps because it takes far longer than they scatter, and from hiccups because it comes in a
- * rhythm. */
+/* Regular pauses: a validation after each epoch or a checkpoint every 1000 steps adds other work between two steps,
+ * every so many steps. A pause takes far longer than the scatter of the steps, and in contrast to a single outlier it
+ * recurs regularly. */
 #include "analysis/forecast/parts.h"
 
 #include "base/util.h"
@@ -41,7 +41,7 @@ double stretch_median_rate(const struct stretch *stretches, size_t n)
 	return weighted_median(rates, n);
 }
 
-// Median of how far stretches are from what their steps usually take, in standard deviations of a normal one.
+// Median deviation of the stretches from the usual duration of their steps, scaled to a normal standard deviation.
 static double usual_deviation(const struct stretch *times, size_t n, double rate)
 {
 	struct weighted away[FORECAST_POINTS];
@@ -59,20 +59,21 @@ static struct pauses find_long_ones(const struct stretch *times, size_t n)
 		if (times[i].amount - rate * times[i].steps <= least)
 			continue;
 		if (pauses.n == PAUSES_MOST || pauses.n > n / 4)
-			return (struct pauses){0}; // so many are no exception
+			return (struct pauses){0}; // too many to be exceptions
 		pauses.at[pauses.n++] = (uint16_t)i;
 	}
 	return pauses;
 }
 
-/* Where in its stretch a pause lies is not known: two that are 100 steps apart may look 100 ± the steps of a stretch apart. */
+/* The position of a pause within its stretch is unknown: two pauses 100 steps apart appear 100 ± the steps of a stretch
+ * apart. */
 static bool is_rhythm(const struct pauses *pauses, const struct stretch *times, double every, double begin)
 {
 	double before = begin;
 	for (size_t i = 0; i < pauses->n; i++) {
 		const struct stretch *at = &times[pauses->at[i]];
 		double slack = at->steps + (i > 0 ? times[pauses->at[i - 1]].steps : at->steps) - 1;
-		bool is_first = i == 0 && isnan(begin); // it may lie anywhere before the second one
+		bool is_first = i == 0 && isnan(begin); // can be anywhere before the second one
 		if (is_first ? at->after > every + slack : fabs(at->after - before - every) > slack)
 			return false;
 		before = at->after;
@@ -88,7 +89,7 @@ struct pauses pauses_find(const struct stretch *times, size_t n)
 	const struct stretch *first = &times[pauses.at[0]], *last = &times[pauses.at[pauses.n - 1]];
 	double done = times[n - 1].after + times[n - 1].steps;
 	bool is_from_start = pauses.n <
-		3; // too few to show a rhythm by themselves: epochs are counted from the first step
+		3; // too few to determine the phase: epochs are counted from the first step
 	pauses.is_guess = pauses.n == 1;
 	pauses.every = is_from_start ? last->after / (double)pauses.n
 				     : (last->after - first->after) / (double)(pauses.n - 1);

@@ -1,9 +1,10 @@
-/* The steps to come as a mean of what they take each, times how many there are.
+/* Forecast of the remaining steps: the mean amount per step times their number.
  *
- * The past is cut into groups of about as many steps. What a step takes on average in a group is a level that is common to
- * all, a random walk, a line, and noise. How strong walk and line are against the noise nobody knows: the forecast is made
- * for each pair of strengths in a list, and their answers are mixed by how likely the groups are under each (restricted
- * likelihood), as cap/tune does. Steady steps so get a narrow interval, and a drift that has hardly shown a wide one. */
+ * The past is divided into groups of about equally many steps. The mean amount per step in a group is the sum of a
+ * constant level, a random walk, a line, and noise. The strengths of walk and line relative to the noise are unknown. A
+ * forecast is made for each pair of strengths in a list, and the forecasts are mixed by the likelihood of the groups
+ * under each (restricted likelihood), as in cap/tune. Steady steps then get a narrow interval, and a barely visible
+ * drift gets a wide one. */
 #include "analysis/forecast/parts.h"
 
 #include "base/cholesky.h"
@@ -11,22 +12,23 @@
 
 enum { GROUPS = 24, LEAST_GROUPS = 6 };
 
-// Of the walk from one group to the next, and of the line from the first to the last, in variances of a group's noise.
+// Variance of the walk from one group to the next, and of the line from first to last, relative to a group's noise
+// variance.
 static const double walks[] = {0, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 100}, lines[] = {0, 10, 100, 1000};
-// How likely it is beforehand that there is any.
+// Prior probability of a walk and of a line.
 static const double WALK_PRIOR = 0.2, LINE_PRIOR = 0.1;
 enum { WALKS = ARRAY_SIZE(walks), LINES = ARRAY_SIZE(lines), MODELS = WALKS * LINES };
 
-static const double LEAST_WARM_UP = 0.2; // of a step: less is taken for a drift
+static const double LEAST_WARM_UP = 0.2; // relative to a step: a smaller difference counts as drift
 
 struct groups {
 	size_t n;
-	double steps[GROUPS], rate[GROUPS]; // amount a step
-	double at[GROUPS];                  // the middle of it, on a scale from 0 to 1
+	double steps[GROUPS], rate[GROUPS]; // amount per step
+	double at[GROUPS];                  // middle of the group, scaled to 0 … 1
 	double all_steps;
 };
 
-struct part { // of the mixture: a Student's t
+struct part { // component of the mixture: Student's t distribution
 	double mean, deviation, weight;
 };
 
@@ -59,7 +61,7 @@ static struct groups make_groups(const struct stretch *stretches, size_t n)
 	return groups;
 }
 
-/* ---- a slow beginning ---- */
+/* ---- warm-up ---- */
 
 struct fit {
 	double weight, mean_x, mean_y, xx, xy, yy;
@@ -80,7 +82,8 @@ static struct fit fit_groups(const struct groups *groups, size_t from, size_t to
 	return fit;
 }
 
-// Neighbours differ about as much as any two groups do, so it is noise around a level (von Neumann's ratio).
+// Noise around a level: the differences of neighbours are about as large as those of any two groups (von Neumann's
+// ratio).
 static bool is_flat(const struct groups *groups, size_t from)
 {
 	double mean = 0, apart = 0, away = 0, n = (double)(groups->n - from);
@@ -94,8 +97,8 @@ static bool is_flat(const struct groups *groups, size_t from)
 	return apart >= away;
 }
 
-/* How many groups of the beginning were another phase: two levels explain all groups clearly better than one does, and than
- * a line does. The cut is where what is left tells most about its level (MSER: White 1997). */
+/* Number of initial groups that were a different phase: two levels fit all groups clearly better than one level and
+ * better than a line. The cut is where the remainder determines its level best (MSER: White 1997). */
 static size_t find_warm_up(const struct groups *groups)
 {
 	struct fit whole = fit_groups(groups, 0, groups->n);
@@ -116,7 +119,7 @@ static size_t find_warm_up(const struct groups *groups)
 	if (fabs(head.mean_y - rest.mean_y) < LEAST_WARM_UP * rest.mean_y)
 		return 0;
 	double least_gain = exp(
-		3 * log(n) / n); // Schwarz's criterion for a second level and where it begins, and half as much again
+		3 * log(n) / n); // 1.5 × Schwarz's criterion for a second level and its position
 	return two * least_gain < whole.yy && two < line && is_flat(groups, cut) ? cut : 0;
 }
 
@@ -137,21 +140,21 @@ static void forget_beginning(struct groups *groups, size_t cut)
 
 /* ---- one pair of strengths ---- */
 
-// The line is 0 in the middle of the past; walk and line at two times on the scale.
+// Covariance of walk and line at two scaled times; the line is 0 in the middle of the past.
 static double covariance(double walk, double line, double a, double b)
 {
 	return walk * fmin(a, b) + line * (a - 0.5) * (b - 0.5);
 }
 
-/* Kriging: the best linear forecast of the mean over the time to come, whose length is `ahead` pasts, with a level that is
- * not known. weight gets the logarithm of the likelihood. */
+/* Kriging: the best linear forecast of the mean over the remaining time, with an unknown level. `ahead` is the
+ * remaining time relative to the past. weight gets the logarithm of the likelihood. */
 static struct part forecast_with(const struct groups *groups, double walk, double line, double ahead,
 	double noise_ahead)
 {
 	size_t n = groups->n;
 	double v[GROUPS * GROUPS], to[GROUPS], ones[GROUPS], rates[GROUPS], solved[GROUPS];
 	double group_steps = groups->all_steps / (double)n;
-	walk *= (double)n; // from one group to the next it was
+	walk *= (double)n; // from the variance per group to that over the whole past
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = 0; j <= i; j++)
 			v[i * n + j] = covariance(walk, line, groups->at[i], groups->at[j]);
@@ -187,7 +190,8 @@ static struct part forecast_with(const struct groups *groups, double walk, doubl
 		residual[i] = solved[i];
 	cholesky_solve(v, n, solved);
 	double squares = dot_product(residual, solved, n), degrees = (double)(n - 1);
-	squares = fmax(squares, fmax(1e-18 * level * level, 1e-300)); // what doubles leave where nothing scatters
+	squares = fmax(squares, fmax(1e-18 * level * level, 1e-300)); // lower limit for data without scatter: rounding
+								      // error of doubles
 	double variance = own - dot_product(to, known, n) + (1 - of_to) * (1 - of_to) / information;
 	return (struct part){
 		.mean = mean,
@@ -196,9 +200,9 @@ static struct part forecast_with(const struct groups *groups, double walk, doubl
 	};
 }
 
-/* ---- all of them ---- */
+/* ---- the mixture ---- */
 
-// Student's distribution by way of the normal one (Wallace 1959), to about 0.002.
+// Student's distribution by a normal approximation (Wallace 1959), error about 0.002.
 static double t_below(double t, double degrees)
 {
 	double z = sqrt(degrees * log1p(t * t / degrees)) * (8 * degrees + 1) / (8 * degrees + 3);
@@ -236,7 +240,7 @@ static double mixture_quantile(const struct part *parts, size_t n, double degree
 	return high;
 }
 
-// Returns how many have a weight to speak of; they stand first.
+// Moves components with a significant weight to the front; returns their number.
 static size_t weigh(struct part *parts, size_t n)
 {
 	static const double least = 1e-4;

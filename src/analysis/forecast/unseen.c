@@ -1,23 +1,24 @@
-/* What the steps so far can't tell because it has not happened yet. Steady steps have a narrow interval as soon as there are
- * some; that the first validation is to come, or that the program still warms up, is in none of them. So a chance is given to
- * both beforehand. It falls with every step in which they could have shown, and is nothing to speak of by half time. The
- * figures are judgement; the simulation (tests/unit/analysis/forecast.c) says what comes of them. */
+/* Uncertainty from events that have not happened yet. Steady steps soon have a narrow interval, which does not include
+ * that the first validation is still to come, or that the program is still warming up. Both therefore have a prior
+ * probability. It falls with every step in which they could have appeared, and is negligible by half time. The figures
+ * are judgement; the simulation (tests/unit/analysis/forecast.c) shows their effect. */
 #include "analysis/forecast/parts.h"
 
 #include "base/util.h"
 
-static const double TAIL = 0.025; // on either side of a 95 % interval
+static const double TAIL = 0.025; // on each side of a 95 % interval
 
-// Every second program pauses in a rhythm; the first pause comes after a ninth of the steps on average: 8 (1 - x)^7.
+// Half of all programs pause regularly; the first pause comes after a ninth of the steps on average: density 8 (1 -
+// x)^7.
 static const double PAUSES_PRIOR = 0.5, PAUSES_POWER = 8;
-// How much longer the steps take with their pauses, on average; exponential.
+// Mean relative time that pauses add to the steps; exponential.
 static const double PAUSES_SHARE = 0.15;
-// Three in ten begin slowly; half of those are through after so many steps.
+// Three in ten programs have a slow start; half of those end it within this number of steps.
 static const double WARM_UP_PRIOR = 0.3, WARM_UP_STEPS = 10;
-// The logarithm of how much slower that is, on average; exponential.
+// Mean logarithm of the slow-down; exponential.
 static const double WARM_UP_LOG = 0.7;
 
-// What an exponential amount that is there with this chance reaches beyond the tail.
+// How far an exponential amount that is present with this probability extends beyond the tail.
 static double reach(double chance, double mean)
 {
 	return chance > TAIL ? mean * log(chance / TAIL) : 0;

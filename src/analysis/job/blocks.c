@@ -1,4 +1,4 @@
-/* Code blocks over all ranks: figures of one name put together, and how they are spread. */
+/* Code blocks over all ranks: the combined figures of each name, and their spread over ranks. */
 #include "analysis/job/parts.h"
 
 #include "analysis/names.h"
@@ -6,12 +6,12 @@
 
 #include <errno.h>
 
-struct entry { // what one recording says of one block
+struct entry { // figures of one block in one recording
 	const char *name;
-	uint32_t number; // of the name
+	uint32_t number; // number of the name
 	size_t rank;
 	const struct member *member;
-	const struct block_finding *block; // one of the two
+	const struct block_finding *block; // either block or stored is set
 	const struct stored_block *stored;
 };
 
@@ -66,11 +66,11 @@ static struct block_finding finding_of(const struct entry *entry)
 	};
 }
 
-struct pooled { // statistics of several groups as of one
+struct pooled { // statistics of several groups combined
 	double n, total, squares, min, max;
 };
 
-// Of each group count, mean and population deviation are known: between groups what their means are apart comes on top.
+// Combines groups by count, mean and population deviation; the differences between the groups' means are added.
 static void pool(struct pooled *p, const struct value_stats *stats, int64_t count)
 {
 	if (count <= 0 || isnan(stats->mean))
@@ -96,10 +96,11 @@ static int64_t add_counts(int64_t total, int64_t one)
 	return value_ok(total) && value_ok(one) ? total + one : VALUE_MISSING;
 }
 
-// The largest of the entries that have calls; unknown where one of these is. The total's calls are added up before.
+// The largest value over the entries that have calls; NaN if it is unknown for one of them. Add the total's calls
+// first.
 static double most(const struct block_finding *total, const struct block_finding *one, double most, double figure)
 {
-	if (total->calls == one->calls) // the first of them, or none up to now
+	if (total->calls == one->calls) // the first entry with calls, or none so far
 		return figure;
 	if (one->calls == 0)
 		return most;
@@ -111,11 +112,11 @@ static double most(const struct block_finding *total, const struct block_finding
 #define MOST(member) most(total, &one, total->member, one.member)
 
 struct sums {
-	double *time_s, *energy_j; // of each rank; NaN: it has not called it, or does not know
-	double *compared;          // the same of ranks that are compared
+	double *time_s, *energy_j; // per rank; NaN: no call of the block, or unknown
+	double *compared;          // scratch: the values of the ranks that are compared
 };
 
-// entries[0 … n) are all of one name.
+// Adds up entries[0 … n), which all have one name.
 static void add_up(const struct entry *entries, size_t n, const struct sums *sums, size_t n_ranks,
 	struct block_finding *total)
 {
@@ -142,7 +143,7 @@ static void add_up(const struct entry *entries, size_t n, const struct sums *sum
 	total->resolved = total->error_j < fabs(total->total_j);
 }
 
-// A rank that was killed has called its blocks less often, which says nothing of how evenly work was divided.
+// Ranks that ended early are left out: they made fewer calls, which is no load imbalance.
 static struct spread spread_of_all(const double *values, const struct job_findings *job, double *scratch)
 {
 	for (size_t i = 0; i < job->n_ranks; i++)
@@ -150,7 +151,7 @@ static struct spread spread_of_all(const double *values, const struct job_findin
 	return spread_of(scratch, job->n_ranks);
 }
 
-// Over the samples inside the block of all ranks.
+// Column statistics over the samples inside the block, over all ranks.
 static void pool_columns(const struct entry *entries, size_t n, struct block_finding *total)
 {
 	for (size_t c = 0; c < TRACKING_METRICS; c++) {
@@ -158,7 +159,7 @@ static void pool_columns(const struct entry *entries, size_t n, struct block_fin
 		struct pooled pooled = {0};
 		for (size_t i = 0; i < n; i++) {
 			if (entries[i].block == NULL)
-				continue; // what is stored of a block has none
+				continue; // stored block figures have no columns
 			struct value_stats stats = entries[i].block->columns[c];
 			stats.total = stats.mean * (double)entries[i].block->timepoints;
 			pool(&pooled, &stats, entries[i].block->timepoints);
@@ -169,7 +170,7 @@ static void pool_columns(const struct entry *entries, size_t n, struct block_fin
 	}
 }
 
-// The parts by domain: each member's domains are domains of its machine, which are the job's.
+// Adds the energy by domain: each member's domains are domains of its machine, and these are domains of the job.
 static void add_domains(const struct job_work *work, const struct entry *entries, size_t n, struct block_finding *total)
 {
 	const struct findings *all = &work->job->total;
@@ -203,12 +204,14 @@ static void add_unit(struct block_finding *total, const struct block_finding *on
 	struct block_unit *sum = &total->units[k];
 	sum->count += unit->count;
 	sum->sum += unit->sum;
-	// Of what is no work (a loss, say) there are no joules a unit: until all are added up NaN says that.
+	// A metric that is no unit of work (a loss, say) has no energy per unit; NaN marks it until all entries are
+	// added up.
 	if (isnan(unit->j_per_unit) && unit->sum != 0 && !isnan(one->total_j))
 		sum->j_per_unit = (double)NAN;
 }
 
-// What was told in the block by all ranks. What is stored of a block has none, and a part of them would make units too dear.
+// Adds the metrics that all ranks reported inside the block. Stored block figures have no metrics; units from only some
+// of the ranks would make the energy per unit too high.
 static int add_units(const struct job_work *work, const struct entry *entries, size_t n, struct block_finding *total)
 {
 	size_t most = 0;

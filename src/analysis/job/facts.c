@@ -1,4 +1,4 @@
-/* The facts of several runs' sum: those of one of them, some changed. */
+/* Metadata of several merged runs: that of one run, with some values changed. */
 #include "analysis/job/parts.h"
 
 #include "base/util.h"

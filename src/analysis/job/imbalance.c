@@ -1,9 +1,9 @@
-/* How even the ranks were, and what the slowest one cost. */
+/* Load imbalance of the ranks, and the cost of waiting for the slowest one. */
 #include "analysis/job/parts.h"
 
 #include "base/util.h"
 
-// A batch script around its steps has no rank, and is no rank to compare with, unless there are none at all.
+// A batch script around the job's steps has no rank and is not compared with ranks, unless there are no ranks at all.
 static bool is_in_step(const struct job_findings *job, const struct job_rank *rank)
 {
 	if (rank->nested || (job->n_steps > 0 && !value_ok(rank->rank)))
@@ -16,8 +16,9 @@ static bool is_compared(const struct job_findings *job, const struct job_rank *r
 	return is_in_step(job, rank) && !rank->ended_early;
 }
 
-/* A rank that was killed has not worked less than the others: it has not come to the end, or, started again, there is a part of its work
- * that nobody recorded. By durations, for clocks of nodes may be apart; where all were stopped together nobody is early. */
+/* Marks ranks that were killed, or restarted with a part of their work unrecorded: their shorter time is no load
+ * imbalance. The test compares durations because the clocks of nodes can differ. If all ranks were stopped together,
+ * none ended early. */
 static void mark_early(struct job_findings *job, struct job_rank *rank)
 {
 	static const double early_part = 0.05, early_s = 1;
@@ -37,7 +38,7 @@ void imbalance_mark_early(struct job_work *work)
 		mark_early(work->job, &work->job->ranks[i]);
 }
 
-// Steps of one job do different things; the one with most work is what its owner waits for.
+// Chooses the step to compare: steps of one job do different things. It is the one with the longest working time.
 static void choose_step(struct job_findings *job)
 {
 	double most_s = -1;
@@ -77,7 +78,7 @@ struct spread spread_of(const double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		squares += isnan(values[i]) ? 0 : (values[i] - s.mean) * (values[i] - s.mean);
 	s.std = sqrt(squares / (double)s.count);
-	if (s.std < 1e-12 * fabs(s.mean)) // the last bits of numbers that are one
+	if (s.std < 1e-12 * fabs(s.mean)) // rounding error of equal values
 		s.std = 0;
 	if (s.count > 1 && s.max > 0)
 		s.imbalance_percent = fmax(0, s.max - s.mean) / s.max * 100;
@@ -124,8 +125,9 @@ static int over_ranks(struct job_work *work)
 	return 0;
 }
 
-/* What the others spent while they waited for the slowest. Those who tell how they wait have a power for it, else their mean one has to
- * do: it is an estimate in any case, for a rank that has nothing to wait for may do something else. */
+/* Time and energy that the other ranks spent waiting for the slowest one. A rank with waiting blocks has a measured
+ * waiting power, the others use their mean power. The energy is an estimate in any case: without the wait a rank may do
+ * other work. */
 static void slowest(struct job_findings *job)
 {
 	const double none = (double)NAN;

@@ -8,10 +8,11 @@
 
 static const int64_t INTERVAL_DEFAULT_NS = 100 * NS_PER_MS;
 
-// Between the samples that there are: what was left out on purpose is no hole.
+// The largest interval between stored samples, so that downsampling does not look like holes.
 static int64_t interval_ns(const struct job_runs *runs)
 {
-	static const int64_t longest_ns = 3600 * NS_PER_S; // that wattle takes; another one is a damaged file's
+	static const int64_t longest_ns = 3600 * NS_PER_S; // longest interval that wattle accepts; a longer one comes
+							   // from a damaged file
 	int64_t most_ns = runs->every_ns;
 	for (size_t i = 0; i < runs->n; i++) {
 		int64_t one_ns = run_fact_i64(&runs->runs[i].run, FACT_INTERVAL);
@@ -20,7 +21,7 @@ static int64_t interval_ns(const struct job_runs *runs)
 	return most_ns > 0 ? most_ns : INTERVAL_DEFAULT_NS;
 }
 
-// What any of its runs says; they were all started by one launcher.
+// The first non-empty value of a key in any run; one launcher started them all.
 static const char *said(const struct job_work *work, const char *key)
 {
 	for (size_t i = 0; i < work->runs->n; i++) {
@@ -31,7 +32,7 @@ static const char *said(const struct job_work *work, const char *key)
 	return NULL;
 }
 
-// The launcher of the ranks is asked, not that of what stands around them.
+// The launcher of the ranks, not that of a recording around them.
 static const char *launcher(const struct job_work *work)
 {
 	for (size_t i = 0; i < work->runs->n; i++) {
@@ -44,7 +45,7 @@ static const char *launcher(const struct job_work *work)
 
 static int64_t largest(const struct job_work *work, const char *key)
 {
-	int64_t most = VALUE_MISSING; // the least of all
+	int64_t most = VALUE_MISSING; // smaller than any known value
 	for (size_t i = 0; i < work->runs->n; i++) {
 		int64_t value = run_fact_i64(&work->runs->runs[i].run, key);
 		most = value > most ? value : most;
@@ -64,7 +65,8 @@ static void tell_place(struct job_work *work)
 	job->n_nodes_said = largest(work, FACT_N_NODES);
 }
 
-/* Ranks without a run, by the largest world of the job's steps: a smaller step before it has all its ranks in that one. */
+/* Counts ranks without a run, by the largest world size of the job's steps: an earlier smaller step has the same rank
+ * numbers. */
 static void count_missing(struct job_findings *job)
 {
 	int64_t seen = 0;
@@ -81,7 +83,7 @@ static void count_missing(struct job_findings *job)
 	job->missing_ranks = job->world_size > seen ? job->world_size - seen : 0;
 }
 
-// NULL where a batch script was recorded besides.
+// The step that all ranks share. NULL if there is another one, or a recorded batch script.
 static const char *only_step(const struct job_findings *job)
 {
 	const char *step = job->ranks[0].step;
@@ -105,7 +107,7 @@ static int make_members(struct job_work *work)
 		struct member *member = &work->members[i];
 		if (member_make(work, member) < 0 || waiting_make(work, member) < 0)
 			return -ENOMEM;
-		findings_forget_times(&member->findings); // of many ranks that would be much
+		findings_forget_times(&member->findings); // saves memory in jobs of many ranks
 	}
 	return 0;
 }
@@ -153,7 +155,7 @@ int job_make(const struct job_runs *runs, const struct job_options *options, str
 		job_finish(&job);
 		return r;
 	}
-	work->job = NULL; // is the caller's now
+	work->job = NULL; // the caller owns it now
 	*ret_job = job;
 	return 0;
 }

@@ -1,9 +1,10 @@
-/* One curve a domain and machine, out of what its recorders have read of it.
+/* Joins the readings of several recorders into one curve per domain and machine.
  *
- * Each recorder's readings are one or more pieces: stretches of time in which it read. The pieces are laid one after the other, and where
- * two recorders read at once, the one that has begun goes on. What a counter counted between the last reading of one and the
- * first of the next follows from its own value (energy_raw_uj), wraps included; else from the next one's readings, where they reach
- * back so far; else it is not known, the curve is flat there, and the domain has a reset in its events, which widens its error. */
+ * A piece is a stretch of time in which one recorder read the domain. The pieces are laid one after the other; where
+ * two recorders read at the same time, the one that began first continues. The counter's raw value (energy_raw_uj)
+ * gives the energy between the last reading of one recorder and the first of the next, wraps included. Otherwise the
+ * next recorder's readings give it, if they reach back that far. Otherwise the energy is unknown: the curve is flat
+ * there, and a reset among the domain's events widens its error. */
 #include "analysis/job/join.h"
 
 #include "energy/curve.h"
@@ -90,7 +91,8 @@ static int by_time(const void *a, const void *b)
 	return (x->member > y->member) - (x->member < y->member);
 }
 
-// Two recorders may read one domain in two ways, which can't be joined: the better one counts, and of equal ones the longer one.
+// Two recorders can read one domain by two methods, which can't be joined: the better method counts, or the one with
+// more readings.
 static const struct run_device *best_device(const struct job_work *work, const struct machine *machine, const char *key)
 {
 	const struct run_device *best = NULL;
@@ -143,7 +145,7 @@ static int collect(struct joining *j)
 	return 0;
 }
 
-/* ---- laying them one after the other ---- */
+/* ---- joining the pieces ---- */
 
 static struct piece *next_piece(struct joining *j, int64_t covered_ns)
 {
@@ -164,7 +166,7 @@ static struct piece *next_piece(struct joining *j, int64_t covered_ns)
 	return best;
 }
 
-// The recorder's words for wraps, gaps and resets of this domain, while it was the one that counts.
+// Copies the recorder's wrap, gap and reset events of this domain from the time in which it was the reader.
 static int take_events(struct joining *j, const struct reader *reader)
 {
 	bool goes_on = reader > j->domain->readers && reader[-1].member == reader->member;
@@ -187,8 +189,8 @@ static int64_t overlap_ns(int64_t a_from, int64_t a_to, int64_t b_from, int64_t 
 	return to > from ? to - from : 0;
 }
 
-/* A pause in which no rank ran lies between two readings: what was used in it is not the job's, and no doubt of it is either. Only
- * what was not read before and after it is unknown. */
+/* A pause in which no rank ran can lie between two readings. The energy used in it is not the job's and adds no
+ * uncertainty. Only unread time before and after the pause is unknown. */
 static bool is_across_pause(struct joining *j, int64_t from_ns, int64_t to_ns)
 {
 	const struct run *run = &j->machine->run;
@@ -213,7 +215,7 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 {
 	struct run_device *out = &j->domain->device;
 	const struct run_device *from = piece->from;
-	size_t counted_row = SIZE_MAX; // the latest one with the counter's value
+	size_t counted_row = SIZE_MAX; // the latest row with a counter value
 	for (size_t row = first; row < piece->rows.end; row++) {
 		int64_t uj = device_value(from, DEVICE_ENERGY, row);
 		if (value_ok(uj)) {
@@ -301,8 +303,9 @@ static bool sees(const struct joining *j, const struct run *run)
 	return false;
 }
 
-/* A GPU may be one rank's only, and nobody's before and after it. All else is the machine's, whether or not those who are left may read
- * it: a rank without permission does not list dram at all. */
+/* Notes when the domain was visible. A GPU can be visible to a single rank, and to none before and after it. All other
+ * domains belong to the machine, even while no running rank may read them: a rank without permission does not list dram
+ * at all. */
 static int note_who_sees(struct joining *j)
 {
 	const struct run *run = &j->machine->run;
@@ -321,8 +324,8 @@ static int note_who_sees(struct joining *j)
 	return 0;
 }
 
-/* The time of the machine's run in which this domain is not known: unknown stretches between readers (whole), and what lies further
- * from the first and the last reading than a recorder's own pace explains. */
+/* The time of the machine's run in which this domain is unknown: the whole of unknown stretches between readers, and
+ * time before the first and after the last reading beyond the recorder's own interval. */
 static int tell_unmeasured(struct joining *j)
 {
 	const struct run *run = &j->machine->run;
@@ -386,7 +389,7 @@ static int list_domains(const struct job_work *work, struct machine *machine)
 	return 0;
 }
 
-// In containers every rank may call its only GPU gpu-0.
+// In containers each rank can name its only GPU gpu-0.
 static void make_names_differ(const struct machine *machine)
 {
 	for (size_t i = 1; i < machine->n_domains; i++) {

@@ -1,4 +1,4 @@
-/* How join.c and join_link.c make a domain's curve together. */
+/* Shared by join.c and join_link.c, which build a domain's curve. */
 #pragma once
 
 #include "analysis/job/parts.h"
@@ -8,7 +8,7 @@ struct piece { // one recorder's readings, without a long pause
 	const struct run_device *from;
 	struct slice rows;
 	size_t segment;
-	int64_t from_ns, to_ns; // of its first and last reading
+	int64_t from_ns, to_ns; // times of its first and last reading
 };
 
 struct joining {
@@ -19,13 +19,13 @@ struct joining {
 	struct piece *pieces; // n_pieces
 	size_t n_pieces;
 	int64_t hole_ns;
-	bool counts; // there is a counter that somebody read
+	bool counts; // a recorder read a counter
 
-	// what has been joined so far
+	// state of the join so far
 	const struct piece *last;
-	size_t last_row;  // of its last reading
-	int64_t total_uj; // there
-	int64_t first_ns; // the first reading of all
+	size_t last_row;  // row of the last reading
+	int64_t total_uj; // energy at that row
+	int64_t first_ns; // time of the very first reading
 };
 
 static inline const struct run *joining_run(const struct joining *j, size_t member)
@@ -33,8 +33,8 @@ static inline const struct run *joining_run(const struct joining *j, size_t memb
 	return &j->work->members[member].from->run;
 }
 
-// Adds the joules from the last reading so far to a row of the next piece, or says that they are not known. -ENOMEM.
+// Adds the energy from the last joined reading to a row of the next piece, or marks it as unknown. -ENOMEM.
 int joining_link(struct joining *j, const struct piece *next, size_t row);
-void joining_count(struct joining *joining, int64_t delta_uj); // adds to what was counted so far
-int joining_add(struct joining *j, struct event event); // of this domain, whatever its name was; -ENOMEM
+void joining_count(struct joining *joining, int64_t delta_uj); // adds to total_uj
+int joining_add(struct joining *j, struct event event); // adds an event of this domain, whatever its name was; -ENOMEM
 int joining_event(struct joining *j, int64_t t_ns, enum event_type type);

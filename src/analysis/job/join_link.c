@@ -1,4 +1,4 @@
-/* What a counter counted between the last reading of one recorder and the first one of the next. */
+/* Energy between the last reading of one recorder and the first reading of the next. */
 #include "analysis/job/join.h"
 
 #include "base/sums.h"
@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-// The counter's own value at a row, from where it was kept last.
+// The counter's raw value at a row, from the last row that stored it.
 static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t row)
 {
 	const struct run_device *device = piece->from;
@@ -21,7 +21,7 @@ static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t
 	return VALUE_MISSING;
 }
 
-// Microjoules in one round of the counter; 0: it never wraps, or nobody knows.
+// Counter range in microjoules; 0: the counter never wraps, or its range is unknown.
 static int64_t round_uj(const struct run_device *device)
 {
 	double uj = device->energy_range_j * 1e6;
@@ -30,10 +30,11 @@ static int64_t round_uj(const struct run_device *device)
 
 static double most_uj(const struct joining *j, double s)
 {
-	return domain_kind_max_power_w(j->domain->device.kind) * (s + 1) * 1e6; // readings and updates are apart
+	return domain_kind_max_power_w(j->domain->device.kind) * (s + 1) * 1e6; // margin: readings and updates are at
+										// different times
 }
 
-// The most power of a second, or of a shorter piece, of all that was read; *ret_s: how long that was.
+// The highest power over a second, or over a shorter piece, of all readings; *ret_s: the total time read.
 static double largest_power_w(const struct joining *j, double *ret_s)
 {
 	double most_w = 0;
@@ -59,11 +60,12 @@ static double largest_power_w(const struct joining *j, double *ret_s)
 	return most_w;
 }
 
-/* Whole rounds that nobody saw: as many as bring the power nearest to what it was before, of those that there was time for. One
- * round less is thinkable always; one more, where it takes no more power than the domain has shown in at least as much time. */
+/* Whole counter rounds that were not observed: the number that brings the power nearest to its previous mean, within
+ * the time available. One round less is always possible; one more, if that takes no more power than the domain has
+ * shown in at least as much time. */
 static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t delta_uj, double gap_s, bool *ret_doubt)
 {
-	static const double thinkable = 1.5; // times the largest power
+	static const double thinkable = 1.5; // multiple of the largest power
 	double possible = floor((most_uj(j, gap_s) - (double)delta_uj) / (double)round);
 	*ret_doubt = false;
 	if (!(possible >= 1))
@@ -82,7 +84,7 @@ static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t del
 void joining_count(struct joining *j, int64_t delta_uj)
 {
 	int64_t total_uj = value_sum(j->total_uj, delta_uj);
-	j->total_uj = value_ok(total_uj) ? total_uj : j->total_uj; // no counter counts that far: the file is damaged
+	j->total_uj = value_ok(total_uj) ? total_uj : j->total_uj; // overflow: no counter counts that far, so the file is damaged
 }
 
 int joining_add(struct joining *j, struct event event)
@@ -97,7 +99,7 @@ int joining_event(struct joining *j, int64_t t_ns, enum event_type type)
 	return joining_add(j, event_make(type, t_ns));
 }
 
-// VALUE_MISSING: not to be told by the counter itself.
+// VALUE_MISSING: the counter's raw value does not give the energy.
 static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t row, int *ret_error)
 {
 	int64_t before = raw_at(j, j->last, j->last_row), after = raw_at(j, next, row);
@@ -109,7 +111,7 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	if (round > 0 && delta < 0)
 		delta += round;
 	if (delta < 0 || (double)delta > most_uj(j, gap_s))
-		return VALUE_MISSING; // it began anew meanwhile
+		return VALUE_MISSING; // the counter was reset in between
 	bool doubt = false, wrapped = round > 0 && after % round < before % round;
 	int64_t rounds = round > 0 ? hidden_rounds(j, round, delta, gap_s, &doubt) : 0;
 	int64_t t_ns = next->from->t_ns[row];
@@ -120,7 +122,7 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	return (double)delta + (double)rounds * (double)round < 0x1p62 ? delta + rounds * round : VALUE_MISSING;
 }
 
-// From the next one's own readings, where the first of them is not later than the last one of the piece before.
+// From the next piece's readings, if the first of them is not later than the last one of the previous piece.
 static int64_t delta_by_overlap(const struct joining *j, const struct piece *next, size_t row)
 {
 	struct run_values uj = device_column(next->from, DEVICE_ENERGY);
@@ -145,7 +147,7 @@ static int64_t delta_within(const struct joining *j, const struct piece *next, s
 		device_value(last->from, DEVICE_ENERGY, j->last_row));
 }
 
-// Joules from the last reading to the first one of the next piece.
+// Energy from the last reading to the first one of the next piece.
 int joining_link(struct joining *j, const struct piece *next, size_t row)
 {
 	int r = 0;

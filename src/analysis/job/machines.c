@@ -1,4 +1,4 @@
-/* Which recordings lie on one machine, and how its clock stands to that of the others. */
+/* Finds the recordings of each machine, and the offset of its clock from those of the others. */
 #include "analysis/job/parts.h"
 
 #include "analysis/facts.h"
@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-/* Host names are no identity: two virtual nodes share one set of sensors under two names, and two clusters have a node01 each. Files of
- * recorders that did not tell their machine have the start of its kernel at least. */
+/* Host names are no identity: two virtual nodes can share one set of sensors under two names, and two clusters can each
+ * have a node01. Files of recorders that did not store their machine have at least its boot id. */
 static const char *machine_key(const struct run *run, size_t index, struct arena *arena)
 {
 	static const char *const facts[] = {FACT_MACHINE, FACT_BOOT_ID, FACT_HOST};
@@ -71,12 +71,13 @@ static int assign(struct job_work *work)
 
 static int64_t wall_start_ns(const struct member *member)
 {
-	static const int64_t most_ns = INT64_C(1) << 62; // 2116: differences of two and an instant of a run stay numbers
+	static const int64_t most_ns = INT64_C(1) << 62; // 2116: the difference of two times plus an instant of a run
+							 // does not overflow
 	int64_t wall_ns = run_wall_ns(&member->from->run, member->start_ns);
 	return wall_ns >= 0 && wall_ns <= most_ns ? wall_ns : VALUE_MISSING;
 }
 
-// The first recording of a machine says what its clocks are; the clock may have been set since.
+// A machine's first recording defines its clock offset; the clock may have been set later.
 static const struct member *first_member(const struct job_work *work, const struct machine *machine)
 {
 	const struct member *first = NULL;
@@ -123,9 +124,9 @@ int64_t job_clock_ns(const struct job_work *work, const struct member *member, i
 	return t_ns + work->machines[member->machine].shift_ns;
 }
 
-/* ---- recorders that measure each other's processes ---- */
+/* ---- nested recorders ---- */
 
-// Pids mean something on one node only, be it a virtual one.
+// Process ids are comparable within one node only, which can be a virtual one.
 static bool share_pids(const struct member *a, const struct member *b)
 {
 	const struct run *x = &a->from->run, *y = &b->from->run;
@@ -158,8 +159,9 @@ static bool has_rank(const struct member *member)
 	return value_ok(run_fact_i64(&member->from->run, FACT_RANK));
 }
 
-/* `wattle run mpirun … wattle run ./program`: the outer recorder has measured all that its node's inner ones did. Those that know their
- * rank tell more. Of two with one rank the outer one saw all of it. */
+/* `wattle run mpirun … wattle run ./program`: the outer recorder measures all that the inner ones on its node measure.
+ * Recordings with a rank have more detail and count. If two recordings have the same rank, the outer one is complete
+ * and counts. */
 void members_mark_nested(struct job_work *work)
 {
 	for (size_t a = 0; a < work->runs->n; a++) {

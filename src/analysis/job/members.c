@@ -1,4 +1,4 @@
-/* Each recording, and all of a machine's as one, with the machine's sensors in place of its own. */
+/* Each recording, and all recordings of a machine as one, with the machine's sensors in place of their own. */
 #include "analysis/job/parts.h"
 
 #include "energy/curve.h"
@@ -8,12 +8,12 @@
 
 #include <errno.h>
 
-// Readings this long before and after a target's life tell when the counter was updated at its ends.
+// Margin before and after a target's life: readings in it date the counter updates at the target's start and end.
 static const int64_t MARGIN_NS = 5 * NS_PER_S;
 
-/* ---- whose a GPU is ---- */
+/* ---- users of a GPU ---- */
 
-// What a recorder says of its own target on a device, and of all others there.
+// A recorder's values for its own target on a device, and for all other processes there.
 static const struct {
 	enum device_metric target, others;
 } pairs[] = {
@@ -23,7 +23,7 @@ static const struct {
 	{DEVICE_TARGET_MIG_SHARE, DEVICE_OTHERS_MIG_SHARE},
 };
 
-// The value that is nearest in time to each instant in ascending order; VALUE_MISSING: none within the hole.
+// The value nearest in time to each of several ascending instants; VALUE_MISSING: none within the hole.
 struct nearest {
 	const struct run_device *device;
 	struct run_values values;
@@ -88,10 +88,11 @@ static bool runs_at(const struct member *member, int64_t t_ns)
 	return t_ns >= member->start_ns && t_ns <= member->end_ns;
 }
 
-// Recorders in containers, or without permission, see fewer than there are: over the whole run less than the other members say of themselves.
+// Whether a recorder misses processes, as in containers or without permission: over the run it reports less than the
+// other members report of themselves.
 static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 {
-	static const double apart = 1.05; // they were read at other instants
+	static const double apart = 1.05; // tolerance: the values were read at different instants
 	double seen = 0, told = 0;
 	for (size_t i = 0; i < n; i++) {
 		bool known = value_ok(rest[i]) && value_ok(beside[i]);
@@ -101,9 +102,9 @@ static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 	return told > apart * seen;
 }
 
-/* Who else is on the device: by the member's own word, else by that of whoever read it; where both see less than there is, the other
- * members, while it runs: those of the launch after it are not beside it. `device` has the columns of whoever read it, `shared` those of
- * all members. */
+/* Other processes on the device: as reported by the member, else by the recorder that read the sensor. Where both
+ * report too little, the sum over the other members that run at the same time is used, without those of a later launch.
+ * `device` has the columns of the recorder that read the sensor, `shared` those of all members. */
 static int fill_pair(const struct job_work *work, const struct member *member, const struct run_device *own, size_t pair,
 	const struct run_device *shared, struct run_device *device)
 {
@@ -146,7 +147,7 @@ static bool lives_at(const struct member *member, int64_t t_ns)
 	return !member->nested && runs_at(member, t_ns);
 }
 
-// Adds what every member that lives says of its own target; where one that has the device does not know, nobody does.
+// Adds each running member's value for its own target. The sum is unknown if a member with the device has no value.
 static int add_targets(const struct job_work *work, const struct machine *machine, const struct joined *domain,
 	enum device_metric metric, int64_t *sums)
 {
@@ -228,7 +229,7 @@ static int machine_devices(const struct job_work *work, struct machine *machine)
 	return machine_events(work, machine);
 }
 
-/* Ranks that were told how many cores to expect have them all together, but not more than there are. */
+/* The sum of the ranks' expected cores, at most the number of cores of the machine. */
 static int64_t expected_cores(const struct job_work *work, const struct machine *machine)
 {
 	int64_t sum = 0, cores = VALUE_MISSING;
@@ -280,7 +281,7 @@ int machine_make(struct job_work *work, struct machine *machine)
 static struct run_device cut_out(const struct run_device *device, int64_t from_ns, int64_t to_ns)
 {
 	struct run_device out = *device;
-	out.seen_ns = NULL; // whoever sees it does so all its life
+	out.seen_ns = NULL; // visible during the member's whole life
 	size_t begin = slice_lower_bound(device->t_ns, device->n, from_ns);
 	size_t end = slice_lower_bound(device->t_ns, device->n, to_ns);
 	out.t_ns += begin;
@@ -290,7 +291,7 @@ static struct run_device cut_out(const struct run_device *device, int64_t from_n
 	return out;
 }
 
-// A rank sees its own GPUs only; the rest of the machine is everybody's.
+// A rank sees its own GPUs only; all other domains belong to the whole machine.
 static bool is_of(const struct member *member, const struct joined *domain)
 {
 	return !job_is_of_a_gpu(&domain->device) || own_device(member, domain->key) != NULL;
@@ -300,8 +301,8 @@ struct stretch {
 	int64_t from_ns, to_ns;
 };
 
-/* Of the machine's readings those that tell of a member: its own, and some beside it for its ends. What lies beyond a pause in which no
- * rank ran tells nothing of these: the machine's sums stand still in it, though its power did not. */
+/* The machine's readings for one member: those of its life, plus a margin for its ends. Readings beyond a pause in
+ * which no rank ran are left out: the machine's sums are constant during the pause, although it used power. */
 static struct stretch readings_of(const struct job_work *work, const struct member *member)
 {
 	const struct run *run = &work->machines[member->machine].run;
@@ -343,13 +344,13 @@ static int member_devices(const struct job_work *work, struct member *member)
 	return 0;
 }
 
-// Of the counters and of who reads them: the machine has words of its own for that.
+// Events of counters and of their readers; the machine has such events of its own.
 static bool is_of_sensors(const struct event *event)
 {
 	return event_is_of_counter(event) || event->kind == EVENT_KIND_SENSORS;
 }
 
-// What happened to the machine's counters meanwhile, and the rest of its own.
+// The machine's counter events during the member's life, plus the member's other events.
 static int member_events(const struct job_work *work, struct member *member)
 {
 	const struct run *from = &member->from->run, *machine = &work->machines[member->machine].run;
@@ -371,7 +372,7 @@ static int member_events(const struct job_work *work, struct member *member)
 int member_make(struct job_work *work, struct member *member)
 {
 	member->run = member->from->run;
-	if (work->runs->every_ns > 0) { // or what was left out would look like holes
+	if (work->runs->every_ns > 0) { // otherwise the samples that were left out would look like holes
 		const struct fact_change change = {FACT_INTERVAL, fact_number(work->arena, work->interval_ns)};
 		if (facts_change(&member->from->run, &change, 1, work->arena, &member->run.facts,
 			    &member->run.n_facts) < 0)

@@ -1,5 +1,5 @@
-/* Rows by node. A node is what the scheduler calls so, else a host; several may stand on one machine, whose energy then stands on the
- * row of the first. */
+/* Rows by node. A node is the scheduler's node, else a host. Several nodes can share one machine; its energy is then in
+ * the row of the first one. */
 #include "analysis/job/parts.h"
 
 #include "analysis/facts.h"
@@ -54,7 +54,8 @@ static const struct joined *counted_of(const struct machine *machine, size_t ind
 	return domain->in_total && joined->n_readers > 0 ? joined : NULL;
 }
 
-// Of the domains that were read at all, the one that was known for the least time; nobody read any: all of it.
+// Finds the domain that was known for the shortest time among those that were read; if none was read, all time is
+// unmeasured.
 static void tell_unmeasured(const struct machine *machine, struct job_node *node)
 {
 	const struct joined *worst = NULL;
@@ -107,7 +108,7 @@ int nodes_make(struct job_work *work)
 	job->nodes = arena_alloc(work->arena, work->runs->n, sizeof(*job->nodes));
 	if (job->nodes == NULL)
 		return -ENOMEM;
-	for (size_t pass = 0; pass < 2; pass++) // those with a rank first: nodes stand in the order of their first rank
+	for (size_t pass = 0; pass < 2; pass++) // nodes with a rank first, in order of their first rank
 		for (size_t i = 0; i < work->runs->n; i++) {
 			struct member *member = &work->members[i];
 			if (member->nested != (pass == 1))

@@ -1,4 +1,5 @@
-/* Rows by rank. Recordings of one rank and step that follow one another are its restarts; those that ran at once are rows of their own. */
+/* Rows by rank. Successive recordings of one rank and step are restarts in one row; simultaneous recordings have rows
+ * of their own. */
 #include "analysis/job/parts.h"
 
 #include "analysis/facts.h"
@@ -14,10 +15,10 @@ static const char *command_of(const struct run *run)
 static int64_t restart_of(const struct run *run)
 {
 	int64_t restart = run_fact_i64(run, FACT_RESTART);
-	return value_ok(restart) ? restart : 0; // nobody tells the first time
+	return value_ok(restart) ? restart : 0; // the first start has no restart count
 }
 
-// What has no rank, as a batch script, is the same again if the job was requeued and the command is the same.
+// A recording without a rank, such as a batch script, is a restart if the job was requeued and the command is the same.
 static bool is_requeued(const struct job_rank *row, const struct run *run)
 {
 	const char *before = command_of(&row->run->run), *now = command_of(run);
@@ -42,7 +43,7 @@ static struct job_rank *rank_of(struct job_work *work, const struct member *memb
 				return row;
 			continue;
 		}
-		// Clocks of two machines may be apart by seconds, but not for most of a run.
+		// The clocks of two machines can differ by seconds, but not by most of a run.
 		bool again = restart_of(run) != restart_of(&row->run->run) ||
 			start_s >= row->end_s - (row->end_s - row->start_s) / 2 ||
 			end_s <= row->start_s + (row->end_s - row->start_s) / 2;
@@ -80,7 +81,7 @@ static void take_latest(struct job_rank *row, const struct member *member)
 	row->exit_code = last != NULL ? last->exit_code : VALUE_MISSING;
 }
 
-// Recordings of a rank may be of different nodes and GPUs.
+// Recordings of one rank can be of different nodes and GPUs.
 static int add_domains(struct job_work *work, struct job_rank *row, const struct findings *f, double known)
 {
 	struct rank_domain *all = arena_alloc(work->arena, row->n_domains + f->n_domains, sizeof(*all));
@@ -96,7 +97,7 @@ static int add_domains(struct job_work *work, struct job_rank *row, const struct
 			k++;
 		if (k == row->n_domains)
 			all[row->n_domains++] = (struct rank_domain){name, f->domains[d].ledger.target_j + known};
-		else // where one of them is not known the sum is not
+		else // the sum is unknown if one term is
 			all[k].target_j += f->domains[d].ledger.target_j + known;
 	}
 	return 0;
@@ -105,16 +106,16 @@ static int add_domains(struct job_work *work, struct job_rank *row, const struct
 static int add_member(struct job_work *work, struct job_rank *row, struct member *member)
 {
 	const struct findings *f = &member->findings;
-	// Killed before it had stored two samples: what it used is unknown, not nothing.
+	// The recorder was killed before it stored two samples: the usage is unknown, not 0.
 	const double known = member->from->run.n < 2 && !f->complete ? (double)NAN : 0;
 	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
 	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
 	row->runs++;
 	row->duration_s += f->duration_s + known;
 	row->cpu_s += f->target_cpu_s + known;
-	row->energy_j += f->ledger.target_j + known; // where one of them is not known the sum is not
-	row->error_j += f->target_error_j + known;   // what a method misses, it misses each time
-	if (!isnan(member->waiting_s)) {     // then its energy is known too, or the sum is not
+	row->energy_j += f->ledger.target_j + known; // the sum is unknown if one term is
+	row->error_j += f->target_error_j + known;   // linear: errors of a method are systematic
+	if (!isnan(member->waiting_s)) {     // then the energy is known too, or the sum is unknown
 		row->waiting_j = isnan(row->waiting_s) ? member->waiting_j : row->waiting_j + member->waiting_j;
 		row->waiting_s = add_known(row->waiting_s, member->waiting_s);
 	}
@@ -142,7 +143,7 @@ struct placed {
 	const struct job_rank *row;
 };
 
-// A step's ranks stand together, steps in the order in which they began; recordings around others and without a rank come last.
+// Sort order: by step, in order of the steps' starts; nested recordings and those without a rank come last.
 static int by_place(const void *a, const void *b)
 {
 	const struct placed *x = a, *y = b;
@@ -154,7 +155,7 @@ static int by_place(const void *a, const void *b)
 		return x->row->step == NULL || (y->row->step != NULL && strcmp(x->row->step, y->row->step) < 0) ? -1
 														: 1;
 	if (x->row->rank != y->row->rank)
-		return (uint64_t)x->row->rank < (uint64_t)y->row->rank ? -1 : 1; // VALUE_MISSING is above all
+		return (uint64_t)x->row->rank < (uint64_t)y->row->rank ? -1 : 1; // VALUE_MISSING sorts last
 	return (x->row->start_s > y->row->start_s) - (x->row->start_s < y->row->start_s);
 }
 

@@ -1,4 +1,4 @@
-// What the recorders themselves had to say: once, however many ranks say it.
+// The recorders' own warnings, each one once for all ranks that have it.
 #include "analysis/job/parts.h"
 
 #include "base/util.h"
@@ -9,12 +9,12 @@ enum { TOLD_MAX = 5 };
 
 struct said {
 	const char *text;
-	int64_t t_ns; // by the job's clock
+	int64_t t_ns; // on the job's clock
 	size_t rank;
 	const struct member *by;
 };
 
-struct group { // of those who say the same
+struct group { // the ranks with the same warning
 	const struct said *first;
 	size_t n_ranks;
 };

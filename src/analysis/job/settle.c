@@ -1,6 +1,7 @@
-/* Each joule in one row: the target's and wattle's rows of a machine are those of its members, and members have no more than there is.
- * Each of them was divided with what its own recorder saw: shared pages and ticks of CPU time count for all who have them, and a
- * recorder in a container does not see who else is on its GPU. */
+/* Limits the members' ledgers to the energy of their machine, so that each joule is in one row: a machine's target and
+ * wattle rows are the sums over its members. Each member's energy was divided with its own recorder's data: shared
+ * pages and ticks of CPU time count for each member that has them, and a recorder in a container does not see other
+ * processes on its GPU. */
 #include "analysis/job/parts.h"
 
 #include "analysis/energy/domains.h"
@@ -14,7 +15,7 @@ static struct domain_finding *finding_of(const struct findings *findings, const 
 	return NULL;
 }
 
-// What a member says of its machine's domain; NULL: nothing, or what others say too.
+// A member's figures for a domain of its machine; NULL: none, or they repeat other members' figures.
 static struct domain_finding *part_of(const struct member *member, size_t domain)
 {
 	for (size_t i = 0; !member->nested && i < member->run.n_devices; i++) {
@@ -42,8 +43,8 @@ static void shrink_block(struct block_finding *block, size_t domain, double fit)
 	block->error_j += less_j;
 }
 
-// What is taken off may have been right, and another member's too much: it is in the error.
-// Joules a unit of work come later, from the job's blocks.
+// The removed energy may have been right, and another member's too high, so it is added to the error. Energy per unit
+// of work follows later, from the job's blocks.
 static void shrink(struct member *member, struct domain_finding *part, double fit)
 {
 	struct findings *f = &member->findings;
@@ -64,7 +65,7 @@ static void shrink(struct member *member, struct domain_finding *part, double fi
 	}
 }
 
-// Adds up what the members have of a domain, which then is no more than its energy.
+// Sums the members' ledgers of a domain, and scales them down if they exceed its energy.
 static struct ledger members_of(struct job_work *work, const struct machine *machine, size_t domain, double energy_j)
 {
 	static const double rounding = 1e-12;
@@ -89,7 +90,7 @@ static struct ledger members_of(struct job_work *work, const struct machine *mac
 	return sum;
 }
 
-// What the members leave is divided as before.
+// The energy that the members leave keeps its previous division.
 static void settle(struct domain_finding *domain, const struct ledger *members)
 {
 	struct ledger *l = &domain->ledger;
@@ -98,10 +99,10 @@ static void settle(struct domain_finding *domain, const struct ledger *members)
 	left_j -= l->target_j;
 	l->wattle_j = fmin(members->wattle_j, left_j);
 	left_j -= l->wattle_j;
-	if (!isnan(l->idle_j)) { // else the rest has it
+	if (!isnan(l->idle_j)) { // else the other rows include idle energy
 		double idle_j = fmin(l->idle_j, left_j);
 		left_j -= idle_j;
-		// Ranks that have all of the energy have that of idle windows too: how much is unknown.
+		// Ranks that have all the energy include that of idle windows: the amount is unknown.
 		l->idle_j = l->idle_j > 0 && !(idle_j > 0) ? (double)NAN : idle_j;
 	}
 	l->unattributed_j = fmin(l->unattributed_j, left_j);
@@ -123,7 +124,7 @@ void ledgers_settle(struct job_work *work, struct machine *machine)
 			ledger_add(&findings->ledger, &domain->ledger);
 		int64_t unknown_ns = machine->domains[d].unknown_ns;
 		double known_s = findings->duration_s - (double)unknown_ns / 1e9;
-		if (unknown_ns > 0 && known_s > 0) // the curve is flat there, but that is not what was used
+		if (unknown_ns > 0 && known_s > 0) // the curve is flat in unknown time, which was not measured
 			domain->mean_w *= findings->duration_s / known_s;
 	}
 	findings->self_energy_j = findings->ledger.wattle_j;

@@ -1,7 +1,8 @@
-/* Code blocks of a job of which only some samples were read. What a block cost is told from the straight line between two readings: of a
- * stretch of time in which it ran, both ends lie somewhere between two of them, and what ran before and after may have cost less or
- * more. So the error of its energy is wider by the part of its time that is as near to an end as that: all of it for calls shorter than
- * the distance between readings, next to nothing for blocks that follow one another without a pause. */
+/* Error of code blocks of a job of which only some samples were read. A block's energy is interpolated linearly between
+ * two readings. Both ends of each stretch in which the block ran lie between readings, and the code before and after
+ * may have used less or more power. The error therefore grows by the part of the block's time that is closer to an end
+ * than the interval between readings: all of it for calls shorter than that interval, almost nothing for calls that
+ * follow one another without a pause. */
 #include "analysis/job/parts.h"
 
 #include "base/util.h"
@@ -29,7 +30,7 @@ static size_t list_calls(const struct findings *f, struct call *calls)
 	size_t n = 0;
 	for (size_t i = 0; i < run->n_spans; i++) {
 		const struct run_span *span = &run->spans[i];
-		if (span->name != name) { // equal names are one pointer
+		if (span->name != name) { // equal names share one pointer
 			name = span->name;
 			block = findings_block(f, name);
 		}

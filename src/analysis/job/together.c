@@ -1,8 +1,9 @@
-/* Several recordings as one: of all ranks of a machine, or of all machines of a job. Counters and gauges of their targets add up at
- * common instants; what is the machine's own (busy and idle time, memory in use) is counted once a machine.
+/* Merges several recordings into one: those of all ranks of a machine, or of all machines of a job. Counters and gauges
+ * of their targets are added at common instants; the machine's own figures (busy and idle time, memory in use) count
+ * once per machine.
  *
- * The common instants are the samples of one recording after the other: of those that run the one that goes on longest. Counters of
- * the others are interpolated there, their gauges are the last known. */
+ * The common instants are the samples of one recording at a time: of those running, the one that continues longest.
+ * Counters of the others are interpolated there, gauges keep their last known value. */
 #include "analysis/job/parts.h"
 
 #include "base/sums.h"
@@ -10,7 +11,7 @@
 
 #include <errno.h>
 
-struct life { // of a target: one segment of one of the recordings
+struct life { // a target's life: one segment of one recording
 	const struct run *run;
 	size_t segment;
 	int64_t shift_ns, start_ns, end_ns; // shifted
@@ -19,17 +20,17 @@ struct life { // of a target: one segment of one of the recordings
 
 struct instant { // of the common grid
 	int64_t t_ns;
-	uint32_t life, sample; // where it is from
+	uint32_t life, sample; // source
 };
 
 struct meeting {
 	const struct together *together;
 	struct arena *arena;
-	struct life *lives; // n_lives, by start
+	struct life *lives; // n_lives, sorted by start
 	size_t n_lives;
 	struct instant *grid;
 	size_t n;
-	struct run *run; // comes of it
+	struct run *run; // the result
 };
 
 /* ---- lives and segments ---- */
@@ -68,7 +69,8 @@ static int find_lives(struct meeting *m)
 	return 0;
 }
 
-// What recordings end with, and how those of several go together. What is in neither list is told by the samples.
+// Figures at the end of a recording, by the way in which those of several are merged. Figures in neither list follow
+// from the samples.
 #define FIGURE(field) offsetof(struct run_segment, field)
 static const size_t sums[] = {FIGURE(samples), FIGURE(lost_samples), FIGURE(main_cpu_ns), FIGURE(descendants_cpu_ns),
 	FIGURE(referee_cpu_ns), FIGURE(processes_seen), FIGURE(processes_sampled), FIGURE(read_bytes),
@@ -87,7 +89,7 @@ static int64_t figure_in(const struct run_segment *segment, size_t offset)
 	return *(const int64_t *)(const void *)((const char *)segment + offset);
 }
 
-// The first that is not 0 says that something went wrong; one that is not known leaves it open.
+// The first nonzero exit code, which marks a failure; else VALUE_MISSING if one is unknown.
 static int64_t worse_exit(int64_t a, int64_t b)
 {
 	if (value_ok(a) && a != 0)
@@ -133,7 +135,7 @@ static struct run_segment segment_from(const struct life *life, int64_t id)
 	return segment;
 }
 
-// The union of all lives; those apart by less than a sample are one.
+// The union of all lives; lives less than one sample apart are merged.
 static int make_segments(struct meeting *m)
 {
 	struct run *run = m->run;
@@ -149,7 +151,7 @@ static int make_segments(struct meeting *m)
 		}
 		add_life(last, life);
 	}
-	for (size_t s = 0; s < run->n_segments; s++) // unlike the sum, this one is not of several targets
+	for (size_t s = 0; s < run->n_segments; s++) // a single target's figure; a sum over targets has no peak
 		run->segments[s].peak_rss_bytes = VALUE_MISSING;
 	return 0;
 }
@@ -194,12 +196,12 @@ static int make_grid(struct meeting *m)
 
 /* ---- columns ---- */
 
-// What a life knows of a metric, at instants in ascending order.
+// A life's values of a metric, at ascending instants.
 struct follow {
 	const struct life *life;
 	struct run_values values;
 	size_t before, after; // samples with a value around the instant
-	int64_t first;        // the first value; VALUE_MISSING: there is none
+	int64_t first;        // the first value; VALUE_MISSING: none
 };
 
 static size_t next_known(const struct follow *f, size_t from)
@@ -239,7 +241,7 @@ static int64_t counter_at(const struct follow *f, int64_t t_ns)
 	return value_sum(from, llround(part * ((double)values_at(f->values, f->after) - (double)from)));
 }
 
-// Growth since the life's first sample; after its end it stays what it came to.
+// Growth since the life's first sample; after its end it stays constant.
 static void add_counter(const struct meeting *m, const struct life *life, enum run_metric metric, int64_t *out)
 {
 	struct follow f = follow_begin(life, metric);
@@ -262,7 +264,7 @@ static void add_gauge(const struct meeting *m, const struct life *life, enum run
 	struct follow f = follow_begin(life, metric);
 	for (size_t g = 0; g < m->n; g++) {
 		int64_t t_ns = m->grid[g].t_ns;
-		bool own = &m->lives[m->grid[g].life] == life; // its samples just before and after its life too
+		bool own = &m->lives[m->grid[g].life] == life; // includes its samples just before and after its life
 		if (!own && (t_ns < life->start_ns || t_ns > life->end_ns))
 			continue;
 		if (value_ok(f.first))
@@ -272,8 +274,8 @@ static void add_gauge(const struct meeting *m, const struct life *life, enum run
 	}
 }
 
-/* The machine's own: as its recorders have read it. Where another one goes on, growth is told by that one alone: nobody says that both
- * counted from the same instant. */
+/* A machine's own counter, as its recorders read it. After a change of recorder only the new one's growth counts: the
+ * two need not have counted from the same instant. */
 static void take_machine_counter(const struct meeting *m, enum run_metric metric, int64_t *out)
 {
 	struct follow f = {0};

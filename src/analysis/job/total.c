@@ -1,4 +1,5 @@
-/* The job as one run: all machines' figures as one target's, on the job's clock. Energies are those of the machines. */
+/* The job as one run: the figures of all machines as one target, on the job's clock. Energies are those of the
+ * machines. */
 #include "analysis/job/parts.h"
 
 #include "analysis/energy/domains.h"
@@ -13,7 +14,7 @@
 
 static const double joules_per_kwh = 3.6e6;
 
-/* ---- its run ---- */
+/* ---- the synthetic run ---- */
 
 static int64_t sum_of_fact(const struct job_work *work, const char *key)
 {
@@ -78,7 +79,7 @@ static int make_devices(struct job_work *work)
 		const struct machine *machine = &work->machines[m];
 		for (size_t d = 0; d < machine->run.n_devices; d++) {
 			run->devices[run->n_devices] = machine->run.devices[d];
-			run->devices[run->n_devices].seen_ns = NULL; // of the machine's segments
+			run->devices[run->n_devices].seen_ns = NULL; // it refers to the machine's segments
 			if (shift_times(work, machine, &run->devices[run->n_devices++]) < 0)
 				return -ENOMEM;
 		}
@@ -86,7 +87,7 @@ static int make_devices(struct job_work *work)
 	return 0;
 }
 
-/* ---- what happened, by whom ---- */
+/* ---- events ---- */
 
 static int add_event(struct job_work *work, const struct event *event, int64_t shift_ns, const char *where)
 {
@@ -175,7 +176,7 @@ static const struct domain_finding *finding_of(const struct findings *f, const s
 	return NULL;
 }
 
-// Which domain of which machine a device of the job's run is.
+// The machine and the domain of a device of the job's run.
 static const struct machine *machine_of(const struct job_work *work, const struct run_device *device,
 	size_t *ret_domain)
 {
@@ -255,7 +256,7 @@ static void add_energies(struct job_work *work)
 	total->self_energy_j = total->ledger.wattle_j;
 }
 
-// While no block was open: of ranks that have none that is all the time.
+// Energy while no block was open; for ranks without blocks that is all their energy.
 static void add_outside(struct job_work *work)
 {
 	struct findings *total = &work->job->total;
@@ -306,7 +307,7 @@ int total_make(struct job_work *work)
 	return total_metrics_make(work);
 }
 
-/* ---- what the programs told themselves ---- */
+/* ---- custom metrics ---- */
 
 static struct stats unknown_stats(void)
 {
@@ -314,7 +315,7 @@ static struct stats unknown_stats(void)
 	return (struct stats){none, none, none, none, 0};
 }
 
-// The last value is that of the first rank which told any: there is no common end.
+// The last value is that of the first rank that reported the metric: the ranks have no common end.
 static void pool(struct stats *all, const struct stats *one)
 {
 	if (one->count <= 0)

@@ -1,4 +1,4 @@
-/* Time in which a rank waits for others: while one of the blocks is open that do nothing else, whatever thread it is in. */
+/* Time in which a rank waits for others: while a waiting block is open, in any thread. */
 #include "analysis/job/parts.h"
 
 #include "base/util.h"
@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <fnmatch.h>
 
-/* Calls that come back when others have done something. A collective moves data as well; what of its time is the network's can't be
- * told from outside. */
+/* Calls that return when other ranks have done something. A collective also moves data; the network's part of its time
+ * can't be separated from outside. */
 const char *const job_waiting_names[] = {"MPI_Barrier", "MPI_Ibarrier", "MPI_Wait*", "MPI_Probe", "MPI_Mprobe",
 	"MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv*", "MPI_Ssend", "MPI_Allreduce", "MPI_Reduce*", "MPI_Allgather*",
 	"MPI_Alltoall*", "MPI_Bcast", "MPI_Gather*", "MPI_Scatter*", "MPI_Scan", "MPI_Exscan", "MPI_Neighbor_*",
@@ -60,7 +60,7 @@ static int64_t within(const struct member *member, int64_t t_ns)
 	return t_ns < member->start_ns ? member->start_ns : t_ns > member->end_ns ? member->end_ns : t_ns;
 }
 
-// Spans of a rank that died in them last until then.
+// Waiting time from spans. Spans that were open when the rank died last until then.
 static int from_spans(const struct job_work *work, struct member *member, struct arena *scratch)
 {
 	const struct run *run = &member->run;
@@ -72,7 +72,7 @@ static int from_spans(const struct job_work *work, struct member *member, struct
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n_spans; i++) {
 		const struct run_span *span = &run->spans[i];
-		if (span->name != name) { // equal names are one pointer
+		if (span->name != name) { // equal names share one pointer
 			name = span->name;
 			waits = waiting_is(work->options, name);
 		}
@@ -87,8 +87,8 @@ static int from_spans(const struct job_work *work, struct member *member, struct
 	return 0;
 }
 
-/* Of the target, while such a block was the innermost one, so that a wait inside a wait counts once. Blocks know better than the
- * straight line between two samples: waits are short, and many. */
+/* The target's energy while a waiting block was the innermost one, so that nested waits count once. Block energies are
+ * better than linear interpolation between two samples, because waits are short and many. */
 static void energy(const struct job_work *work, struct member *member)
 {
 	const struct findings *f = &member->findings;
@@ -101,11 +101,11 @@ static void energy(const struct job_work *work, struct member *member)
 			sum_j += block->self_error_j < block->self_j || block->self_j == 0 ? block->self_j
 											   : (double)NAN;
 	}
-	member->waiting_j = sum_j; // one that is not known to be more than nothing leaves it open
+	member->waiting_j = sum_j; // unknown if one block's energy is not resolved
 }
 
-/* Of blocks that were stored as figures: time in which one was the innermost, so that a wait inside a wait counts once. More threads
- * than one may wait at a time. */
+/* Waiting time of blocks that were stored as figures: time in which a waiting block was the innermost one, so that
+ * nested waits count once. Several threads can wait at the same time. */
 static void from_blocks(const struct job_work *work, struct member *member)
 {
 	double waiting_s = (double)NAN, waiting_j = (double)NAN;

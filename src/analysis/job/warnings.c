@@ -1,4 +1,4 @@
-/* What a reader of a job's figures must know besides, in sentences, the most important first. */
+/* Warnings for the reader of a job's figures, in sentences, the most important first. */
 #include "analysis/job/parts.h"
 
 #include "analysis/facts.h"
@@ -190,7 +190,7 @@ static void no_energy(struct teller *t)
 {
 	size_t n = 0, all = t->job->n_nodes_unknown, machines = t->work->n_machines;
 	if (all == 0 || all == machines)
-		return; // where there is none at all the report says so anyway
+		return; // without any energy the report says so elsewhere
 	buf_str(&t->text, "No energy is known of ");
 	for (size_t i = 0; i < t->job->n_nodes && n < NAMED_MAX; i++) {
 		const struct job_node *node = &t->job->nodes[i];
@@ -248,7 +248,7 @@ static void several_times(struct teller *t)
 	}
 }
 
-// Without an id all that lies in a folder is taken for one job. Workers that were started again may meet at another port.
+// Without an id, all runs in a folder count as one job. Restarted workers can use another port.
 static void several_launches(struct teller *t)
 {
 	const char *first = NULL;
@@ -283,7 +283,7 @@ static void shared_machine(struct teller *t)
 	}
 }
 
-// Ranks that a launcher starts together do not begin this far apart.
+// Ranks that a launcher starts together begin closer together than this.
 static void clocks(struct teller *t)
 {
 	static const double apart_s = 1;

@@ -29,7 +29,7 @@ static int64_t sum_at(const struct run *run, enum run_metric main, enum run_metr
 
 static int64_t max_of_both(const struct run *run, enum run_metric main, enum run_metric descendants, size_t *ret_sample)
 {
-	int64_t max = VALUE_MISSING; // the least of all
+	int64_t max = VALUE_MISSING; // smaller than any known value
 	for (size_t i = 0; i < run->n; i++) {
 		int64_t sum = sum_at(run, main, descendants, i);
 		if (sum <= max)
@@ -93,7 +93,7 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	footer_figures(run, findings);
 	memory(run, findings);
 	stats_run_metrics(run, findings->run_metrics);
-	// Energies first: what they need for a while is gone again when the columns come.
+	// Energies come first: their temporary memory is freed before the columns need theirs.
 	if (stats_user_metrics(run, findings->arena, &findings->user_metrics, &findings->n_user_metrics) < 0 ||
 		energies(run, findings) < 0 || gpus_make(findings) < 0 || columns_make(run, scratch, &columns) < 0)
 		return -ENOMEM;

@@ -4,7 +4,7 @@
 #include "base/sums.h"
 #include "base/util.h"
 
-// What the samples of a segment say instead; VALUE_MISSING if nothing.
+// Substitute for a missing footer value, from the samples of a segment; VALUE_MISSING if there is none.
 typedef int64_t (*stand_in)(const struct run *run, struct slice samples);
 
 static int64_t last_of(const struct run *run, struct slice samples, enum run_metric metric)
@@ -23,7 +23,7 @@ static int64_t first_of(const struct run *run, struct slice samples, enum run_me
 	return VALUE_MISSING;
 }
 
-// An attached target had used CPU time before; only what it used since counts.
+// The CPU time of an attached target starts above 0; only the growth counts.
 static int64_t growth_of(const struct run *run, struct slice samples, enum run_metric metric)
 {
 	int64_t first = first_of(run, samples, metric);
@@ -47,7 +47,7 @@ static int64_t sampled_referee_cpu(const struct run *run, struct slice samples)
 
 static int64_t sampled_self_cpu(const struct run *run, struct slice samples)
 {
-	return last_of(run, samples, RUN_SELF_CPU); // each segment has a recorder of its own, which starts at 0
+	return last_of(run, samples, RUN_SELF_CPU); // each segment has its own recorder, which starts at 0
 }
 
 static int64_t sampled_peak_rss(const struct run *run, struct slice samples)
@@ -91,7 +91,7 @@ struct figure {
 	size_t of_segment;  // offset of an int64_t in struct run_segment
 	size_t of_findings; // offset of an int64_t, or of a double in seconds, in struct findings
 	enum combine combine;
-	stand_in stand_in; // NULL: there is none
+	stand_in stand_in; // NULL: none
 };
 
 #define SEGMENT(field) offsetof(struct run_segment, field)
@@ -115,7 +115,7 @@ static const struct figure counts[] = {
 };
 
 static const struct figure times[] = {
-	// ns there, s here
+	// ns in the segment, s in the findings
 	{SEGMENT(main_cpu_ns), FINDINGS(main_cpu_s), SUM, sampled_main_cpu},
 	{SEGMENT(descendants_cpu_ns), FINDINGS(descendants_cpu_s), SUM, sampled_descendants_cpu},
 	{SEGMENT(referee_cpu_ns), FINDINGS(referee_cpu_s), SUM, sampled_referee_cpu},
@@ -137,7 +137,7 @@ static int64_t over_segments(const struct run *run, const struct figure *figure)
 	for (size_t s = 0; s < run->n_segments; s++) {
 		int64_t value = of_segment(run, s, figure);
 		if (!value_ok(value))
-			return VALUE_MISSING; // a sum without one of its parts would look like the whole
+			return VALUE_MISSING; // a sum without one of its parts would look complete
 		if (figure->combine == SUM)
 			all += value;
 		else

@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-// A mean over time: each sample tells of the time since the sample before it, and of none if that is a hole.
+// Mean over time: each sample represents the time since the previous sample, unless that is a hole.
 struct weighted {
 	double sum, s;
 };
@@ -71,7 +71,7 @@ static int64_t last_known(struct run_values values, size_t n)
 
 static int64_t max_known(struct run_values values, size_t n)
 {
-	int64_t max = VALUE_MISSING; // the least of all
+	int64_t max = VALUE_MISSING; // smaller than any known value
 	for (size_t i = 0; i < n && values_any(values); i++) {
 		int64_t value = values_at(values, i);
 		max = value > max ? value : max;
@@ -79,8 +79,8 @@ static int64_t max_known(struct run_values values, size_t n)
 	return max;
 }
 
-/* Before the target came to the GPU it held nothing there, and that was known. If how much it held later never was, the
- * nothing of before is not its maximum. */
+/* Before the target used the GPU it is known to have had no memory there. If its later memory was never known, that 0
+ * is not the maximum. */
 static int64_t max_target_memory(const struct run_device *device)
 {
 	struct run_values bytes = device_column(device, DEVICE_TARGET_MEMORY),

@@ -52,9 +52,9 @@ static struct rss_values rss_values(const struct findings *findings, const struc
 	};
 }
 
-/* The kernel keeps the peak of resident memory itself (VmHWM, ru_maxrss). What it has above the highest sample was
- * there between two samples, and is private as all that a program allocates (metric/ram.h). Of a program that no sample
- * met it is all there is, and how much of it was shared is unknown. */
+/* The kernel itself keeps the peak of resident memory (VmHWM, ru_maxrss). The excess over the highest sample occurred
+ * between two samples and counts as private, like all memory that a program allocates (metric/ram.h). For a program
+ * without a sample the peak is the only figure, and its shared part is unknown. */
 static void add_unseen(struct rss_values *values, double peak_bytes, double highest_sample_bytes)
 {
 	if (isnan(values->total_bytes))
@@ -80,7 +80,7 @@ static void memory_usage(const struct findings *findings, const struct columns *
 		max_of_sum(run, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS));
 }
 
-// Where there are no samples there is no GPU figure either, unless there is no GPU: that is known to be 0.
+// Without samples there is no GPU figure either, except without a GPU, where it is 0.
 static double gpu_max(const struct value_stats *column, int64_t n_gpus)
 {
 	return n_gpus > 0 ? column->max : 0;
@@ -100,8 +100,8 @@ static void gpu_usage(const struct run *run, const struct value_stats *columns, 
 		usage->gpu = percentages(&columns[TRACKING_GPU_SUM], &columns[TRACKING_GPU_HARDWARE]);
 }
 
-/* There were descendants, but no sample met one alive: their figures are unknown, not 0. There were none at all: their
- * memory is 0, also where that of the target itself could not be read. */
+/* If there were descendants but no sample saw one alive, their figures are unknown, not 0. Without any descendants
+ * their memory is 0, even if that of the target itself could not be read. */
 static void settle_descendants(const struct findings *findings, struct resource_usage *usage)
 {
 	if (findings->processes_seen == 1) {
@@ -122,8 +122,8 @@ static void set_total(struct rss_values *values, double total_bytes)
 	values->total_bytes = total_bytes;
 }
 
-/* Peaks that only the kernel has seen were added to main and to the target, not to descendants. Afterwards the target
- * must hold no less than each of both, and no more than both. */
+/* Peaks that only the kernel recorded were added to main and to the target, not to descendants. Afterwards the target's
+ * total must be at least each of the two, and at most their sum. */
 static void settle_combined(const struct findings *findings, struct resource_usage *usage)
 {
 	struct rss_values *combined = &usage->combined, *descendants = &usage->descendants;
