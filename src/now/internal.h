@@ -16,8 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-int now_history_open(struct now_history *history, size_t room); // room: number of values, at most NOW_HISTORY; 0: none.
-                                                                // -ENOMEM
+int now_history_open(struct now_history *history, size_t room); // room: number of values, at most NOW_HISTORY; 0: none. -ENOMEM
 void now_history_close(struct now_history *history);
 void now_history_add(struct now_history *history, double value);
 
@@ -152,8 +151,7 @@ bool process_words_join(const char *words, size_t size, char *out, size_t out_si
 struct group_table {
 	const struct wattle_env *env; // borrowed
 	bool wanted[NOW_GROUPINGS];
-	struct now_group *groups[NOW_GROUPINGS]; // owned; process_row.group is an index + 1 into it; groups without processes
-	                                         // are free entries
+	struct now_group *groups[NOW_GROUPINGS]; // owned; process_row.group: index + 1 into it; free entries have no processes
 	size_t n[NOW_GROUPINGS], room[NOW_GROUPINGS];
 	char *scratch; // owned; NULL: no grouping requested
 };

@@ -43,8 +43,7 @@ struct now_options {
 	const struct wattle_env *env;         // borrowed until close
 	const struct sensor_options *sensors; // borrowed during open; NULL: all sensors
 	pid_t pid;                            // root of the target process tree; 0: none
-	size_t most_processes; // list limit: processes with the most power, CPU time, memory; 0: all. Sums include all
-	                       // processes
+	size_t most_processes; // list limit: processes with the most power, CPU time, memory; 0: all. Sums include all processes
 	size_t history;        // values per domain and total, at most NOW_HISTORY; 0: none
 	enum now_arguments arguments;
 	bool groups[NOW_GROUPINGS];  // requested groupings
@@ -66,8 +65,7 @@ struct now_domain {
 	const struct domain *domain; // borrowed from the sensor: name, kind, inside, device, provenance …
 	const char *source;          // "powercap", "nvml" …
 	bool in_total;               // part of total_w
-	int64_t energy_uj; // since counting began, extended to 64 bits, never decreases; integrated from power if there is no
-	                   // counter
+	int64_t energy_uj; // since counting began; 64 bits, never decreases; integrated from power without a counter
 	double power_w;    // mean since the previous sample; for counters between their updates
 	double cap_w;      // power limit in force
 	double target_w;   // attributed to the process tree of options.pid
@@ -85,8 +83,7 @@ struct now_process {
 	int64_t start_ns;     // CLOCK_MONOTONIC
 	uint64_t start_ticks; // since boot; identifies a process together with the pid
 	char command
-		[NOW_COMMAND_SIZE]; // command line, or comm in brackets; control characters become '?'; truncated text ends
-		                    // in "…"
+		[NOW_COMMAND_SIZE]; // command line, or comm in brackets; control characters become '?'; "…" marks truncation
 	char state;                 // as in /proc/PID/stat
 	bool is_target;             // in the tree of options.pid
 	bool is_own;                // this process
@@ -96,8 +93,7 @@ struct now_process {
 	double gpu_percent;       // SM time, summed over GPUs; 100: one GPU busy; NaN: unknown, or on no GPU
 	int64_t gpu_memory_bytes; // summed over GPUs; VALUE_MISSING: unknown, or on no GPU
 	double cpu_w, dram_w, gpu_w, power_w; // attributed; power_w is the sum of the known ones
-	double energy_j; // attributed since first seen, or continued from kept_processes; NaN: no sensor measures its
-	                 // resources
+	double energy_j; // attributed since first seen, or continued from kept_processes; NaN: no sensor measures its resources
 };
 
 struct now_group {                 // a job or a cgroup; an entry without processes is free
@@ -126,8 +122,7 @@ struct now_kept {
 	double mean_power_w, mean_span_s;
 };
 
-struct now_kept_process { // energy attributed to a process of this boot by an earlier server; applies if pid and start_ticks
-                          // match
+struct now_kept_process { // J attributed to a process of this boot by an earlier server; valid if pid and start_ticks match
 	pid_t pid;
 	uint64_t start_ticks;
 	double energy_j;

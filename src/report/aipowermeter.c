@@ -12,7 +12,7 @@ static const char segment_end[] = "\"END OF RECORDING SEGMENT\"\n";
 
 /* ---- sources of the rows ---- */
 
-// True for a die inside a package that is itself measured; counting both would double its energy.
+// True for a domain inside another of its kind, such as a die in a measured package; counting both would double the energy.
 static bool lies_in_its_kind(const struct findings *findings, const struct run_device *device)
 {
 	for (size_t i = 0; device->inside[0] != '\0' && i < findings->n_domains; i++) {

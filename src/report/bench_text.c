@@ -164,8 +164,7 @@ static const char *interval_title(double confidence)
 {
 	if (confidence >= 0.95)
 		return "95 % interval";
-	return confidence >= NEARLY_95 ? "94 % interval" : "interval"; // "94 %" for five runs; a note gives the confidence
-	                                                               // for fewer
+	return confidence >= NEARLY_95 ? "94 % interval" : "interval"; // "94 %" for five runs; a note covers fewer runs
 }
 
 static void estimates(const struct bench_findings *findings, struct buf *out, const struct style *style)

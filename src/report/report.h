@@ -40,16 +40,14 @@ void human_error(struct buf *out, double error_j); // "± 1.2 J": two digits, be
 
 /* Reports of a job as text and JSON. Pure. */
 
-void job_report_json(const struct job_findings *job, struct buf *out); // wattle-report/1 with `job`, `nodes`, `ranks`,
-                                                                       // `imbalance`
+void job_report_json(const struct job_findings *job, struct buf *out); // wattle-report/1 and `job`, `nodes`, `ranks`, `imbalance`
 void job_report_text(const struct job_findings *job, struct buf *out, bool colour); // at most 80 columns
 void job_report_line(const struct job_findings *job, struct buf *out); // energy, time, ranks and nodes on one line
 
 /* Folded stacks for flame graphs: one line per stack, "process;outer;inner weight". The weight excludes inner blocks. */
 
 enum folded_weight {
-	FOLDED_ENERGY, // energy of the target, J; "[outside]" is the part outside all blocks, so the sum is the target's
-	               // energy
+	FOLDED_ENERGY, // energy of the target, J; "[outside]" is the part outside all blocks, so the sum is the target's energy
 	FOLDED_TIME, // s; times of parallel threads are added
 };
 

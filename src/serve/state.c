@@ -104,8 +104,7 @@ static int replace(const struct state *state, bool on_disk)
 		unlinkat(state->folder_fd, temporary, 0);
 	if (fd < 0 ||
 		(on_disk &&
-			fchmod(fd, 0600) < 0)) // power and command lines are sensitive; earlier versions made the file
-			                       // world-readable
+			fchmod(fd, 0600) < 0)) // power and command lines are sensitive; earlier versions made it world-readable
 		return -errno;
 	int r = state->text.failed != 0 ? state->text.failed : buf_write_fd(&state->text, fd);
 	if (r == 0 && ftruncate(fd, (off_t)state->text.size) < 0)

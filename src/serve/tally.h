@@ -153,8 +153,7 @@ struct now_kept_process *process_rows_kept(const struct process_rows *table, siz
 enum {
 	SCRAPERS_MAX = 32,
 	SCRAPER_PATIENCE_S =
-		300,           // s without a request after which a client is inactive; Prometheus drops stale series after
-		               // the same time
+		300,           // s without a request until a client is inactive; Prometheus then drops a series too
 	SCRAPER_RHYTHMS = 2,   // for slower clients: this multiple of their own interval …
 	SCRAPER_RHYTHM_S = 900 // … with the interval limited to this, s
 };

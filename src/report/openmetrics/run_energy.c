@@ -68,8 +68,7 @@ static void write_energy(struct om_run *w, size_t domain, bool of_target)
 		for (size_t i = stretch.begin; i < stretch.end; i++) {
 			int64_t t_ns = w->timeline.t_ns[i];
 			double energy_j = energy_of(of_target ? NULL : &all, &target, s, t_ns);
-			om_run_put(w, t_ns, energy_j < 0 ? 0 : energy_j); // the first value may be slightly negative by
-			                                                  // rounding
+			om_run_put(w, t_ns, energy_j < 0 ? 0 : energy_j); // the first value may round to slightly below 0
 		}
 	}
 }

@@ -29,8 +29,7 @@ struct column {
 	const char *title;     // NULL: title of the field
 	enum column_kind kind; // COLUMN_NAME: the row header
 	unsigned int only;
-	const char *error;       // key of half of the 95 % interval; if that is larger than the value, an upper limit is
-	                         // printed
+	const char *error;       // key of half of the 95 % interval; if that is larger than the value, an upper limit is printed
 	const char *error_title; // title of a separate error column on a terminal
 	void (*print)(struct buf *out, double value); // NULL: by unit
 	// Writes the whole cell, plain text on a terminal, HTML on a page; rows still sort by `key`, if set.

@@ -107,8 +107,7 @@ struct lanes { // lanes of one thread, or of the ranges of one process
 	struct lane *items;
 	size_t n, capacity;
 	int64_t *
-		place; // segment tree: the latest end that fits into the lanes below a node; the root is 1, leaves start at
-		       // `capacity`
+		place; // tree: latest end that fits into the lanes below a node; the root is 1, leaves start at `capacity`
 	struct lane_end *ends; // heap: the earliest end first
 	size_t n_ends, ends_capacity;
 };
