@@ -1,8 +1,8 @@
-/* Buffer: numbers of a run, lent to whoever speaks the buffer protocol. */
+/* Buffer: exports numbers of a run through the buffer protocol. */
 #include "run_object.h"
 
 struct buffer {
-	PyObject_HEAD PyObject *owner; // keeps the numbers in memory
+	PyObject_HEAD PyObject *owner; // keeps the data alive
 	const void *data;
 	const char *format;
 	Py_ssize_t item_size, shape[1], strides[1];
@@ -83,7 +83,7 @@ static PyObject *buffer_new(const struct state *state, PyObject *owner, const st
 	return (PyObject *)buffer;
 }
 
-/* ---- a column: its numbers, and what they are ---- */
+/* ---- Column: numbers with a description ---- */
 
 static PyStructSequence_Field column_fields[] = {
 	{"name", "as in the run file; ends in the unit"},
@@ -109,7 +109,7 @@ PyObject *column_new(const struct state *state, PyObject *owner, const struct co
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
 		whole = whole && members[i] != NULL;
 		if (object != NULL)
-			PyStructSequence_SetItem(object, (Py_ssize_t)i, members[i]); // takes it, and allows NULL
+			PyStructSequence_SetItem(object, (Py_ssize_t)i, members[i]); // steals the reference; NULL is allowed
 		else
 			Py_XDECREF(members[i]);
 	}

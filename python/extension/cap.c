@@ -1,4 +1,4 @@
-/* Section caps of include/wattle.h as functions; wattle.cap (cap.py) is what users see. */
+/* Section caps of include/wattle.h as functions; wattle.cap (cap.py) is the public interface. */
 #include "cap.h"
 
 #include "lib/cap.h"
@@ -131,7 +131,7 @@ static PyObject *set_limit(PyObject *module, PyObject *arguments)
 	return r < 0 ? raise_cap(r) : with_notice(Py_NewRef(Py_None), NULL);
 }
 
-// clocks None: both; that a device has none is no error then.
+// clocks None: resets both, and a device without a clock limit is no error.
 static PyObject *reset_limit(PyObject *module, PyObject *arguments)
 {
 	const char *device;
@@ -150,7 +150,8 @@ static PyObject *reset_limit(PyObject *module, PyObject *arguments)
 		(void)snprintf(notice, sizeof(notice), "%s", wattle_cap_notice());
 	}
 	r = wattle_cap_reset(device, flags | (is_true ? WATTLE_CAP_CLOCKS : 0));
-	// Who may limit power, not clocks, has none of clocks to end. Another failure is told, by trying again for its words.
+	// A user with permission for power but not for clocks has no clock limit to reset. For other failures, the second
+	// call sets the error message.
 	if (r == 0 && of_clocks < 0 && of_clocks != -ENODEV && of_clocks != -EACCES && of_clocks != -EPERM)
 		r = wattle_cap_reset(device, flags | WATTLE_CAP_CLOCKS);
 	Py_END_ALLOW_THREADS

@@ -1,12 +1,13 @@
-/* What the files of section caps share. */
+/* Shared by the files that wrap section caps of include/wattle.h. */
 #pragma once
 
 #include "extension.h"
 
-/* The exception of a code of wattle_cap_*, with the sentence of this thread: ValueError (out of range, wrong argument), LookupError
- * (no such device), BlockingIOError (somebody has it), RuntimeError (no result), else OSError. Always NULL. */
+/* Raises the exception of a wattle_cap_* error code with this thread's error message: ValueError (out of range, invalid
+ * argument), LookupError (no such device), BlockingIOError (in use), RuntimeError (no result), else OSError. Always
+ * returns NULL. */
 PyObject *raise_cap(int code);
-// (value, notice) of a call that succeeded; steals value, NULL stays NULL. notice NULL: that of this thread.
+// Returns (value, notice) of a successful call; steals value, NULL stays NULL. notice NULL: this thread's notice.
 PyObject *with_notice(PyObject *value, const char *notice);
 
 PyObject *cap_tune(PyObject *module, PyObject *arguments, PyObject *keywords);

@@ -1,17 +1,17 @@
-/* wattle_cap_tune with a step, a synchronize and a progress in Python. The GIL is theirs; between them, while counters are waited
- * for and limits are set, it is others'. */
+/* wattle_cap_tune with Python callbacks: step, synchronize and progress. The callbacks hold the GIL; it is released while
+ * the search waits for counters and sets limits. */
 #include "cap.h"
 
 #include "wattle.h"
 
 #include <math.h>
 
-enum { RAISED = WATTLE_CAP_NO_MORE + 1 }; // an exception is set in the thread's state
+enum { RAISED = WATTLE_CAP_NO_MORE + 1 }; // the thread has a Python exception set
 
 struct callbacks {
 	PyObject *step, *synchronize, *progress; // borrowed; None: none
-	PyThreadState *thread;                   // of this thread, while it is without the GIL
-	bool has_raised;                         // synchronize, which can't say so
+	PyThreadState *thread;                   // of this thread, while it does not hold the GIL
+	bool has_raised;                         // an exception in synchronize, which has no return value
 };
 
 static int call_step(void *data)
@@ -66,7 +66,7 @@ static PyObject *interval(const struct wattle_cap_interval *from)
 	return Py_BuildValue("(ddd)", from->value, from->low, from->high);
 }
 
-// A list of what `make` makes of each of n.
+// A list of the n items that `make` returns.
 static PyObject *list_of(size_t n, const void *data, PyObject *(*make)(const void *data, size_t i))
 {
 	PyObject *list = PyList_New(0);
@@ -155,7 +155,7 @@ PyObject *cap_tune(PyObject *module, PyObject *arguments, PyObject *keywords)
 		!is_callable_or_none(callbacks.synchronize, "synchronize") ||
 		!is_callable_or_none(callbacks.progress, "progress"))
 		return NULL;
-	o.n_limits = n_limits >= 0 ? (size_t)n_limits : 1; // 0 is the C library's default
+	o.n_limits = n_limits >= 0 ? (size_t)n_limits : 1; // the C library takes 0 as its default
 	o.seed = seed;
 	return search(device, &o, &callbacks);
 }

@@ -8,11 +8,11 @@
 
 enum { WITHOUT_MAX = 64 };
 
-struct wish { // which energy, and how many columns
+struct wish { // parsed arguments: energy selection and columns
 	Py_ssize_t n_columns;
 	const char *domain;
-	PyObject *without;  // a sequence, or NULL; then a tuple, owned
-	PyObject *groups;   // of each column its group, a sequence, or NULL
+	PyObject *without;  // a sequence, or NULL; after read_wish an owned tuple
+	PyObject *groups;   // group of each column, a sequence, or NULL
 	uint32_t *group_of; // owned
 	const char *names[WITHOUT_MAX];
 	struct divide_of of;
@@ -51,7 +51,7 @@ static int read_groups(struct wish *wish)
 
 static int read_wish(struct wish *wish)
 {
-	// Made a tuple of: names are borrowed from it, and another thread may change a list meanwhile.
+	// Converts to a tuple: names are borrowed from it, and another thread may change a list.
 	wish->without = wish->without != NULL ? PySequence_Tuple(wish->without) : PyTuple_New(0);
 	if (wish->without == NULL)
 		return -1;
@@ -91,7 +91,7 @@ static PyObject *result(const struct divided *divided, size_t n)
 	return list;
 }
 
-// Without the GIL: this may take a second.
+// Releases the GIL, because this may take a second.
 static PyObject *deal(const struct run *run, struct divide_piece *pieces, size_t n, const struct wish *wish)
 {
 	size_t n_results = (size_t)wish->n_columns + wish->of.n_groups;
@@ -113,7 +113,7 @@ static PyObject *deal(const struct run *run, struct divide_piece *pieces, size_t
 	return list;
 }
 
-/* ---- a timeline of the caller's ---- */
+/* ---- timeline supplied by the caller ---- */
 
 enum { BEGIN, END, COLUMN, ARRAYS };
 static const char *const array_names[ARRAYS] = {"begin_ns", "end_ns", "column"};
@@ -189,9 +189,9 @@ PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywo
 	return list;
 }
 
-/* ---- the run's own spans ---- */
+/* ---- spans of the run ---- */
 
-struct columns { // of names
+struct columns { // columns by span name
 	const char **names;
 	uint32_t *of;
 	size_t n;

@@ -1,4 +1,4 @@
-/* Methods of a loaded run: its target's energy dealt out by a timeline. */
+/* Methods of a loaded run that divide its target's energy over a timeline. */
 #pragma once
 
 #include "extension.h"

@@ -23,7 +23,7 @@ static void raise_os(int code, const char *sentence)
 	PyObject *text = text_for_people(sentence);
 	PyObject *arguments = text != NULL ? Py_BuildValue("(iN)", -code, text) : NULL;
 	if (arguments != NULL)
-		PyErr_SetObject(PyExc_OSError, arguments); // with a code it becomes FileNotFoundError and the like
+		PyErr_SetObject(PyExc_OSError, arguments); // OSError selects a subclass by the code, such as FileNotFoundError
 	Py_XDECREF(arguments);
 }
 

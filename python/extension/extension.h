@@ -1,7 +1,8 @@
-/* What the files of the extension share: the module's state, errors, and the types they add.
+/* Shared by the files of the extension: module state, errors, and the types they add. Uses only the limited API of 3.11,
+ * so one build serves all later versions of Python.
  *
- * Only the limited API of 3.11, so one build serves every later Python. All state is the module's own (`struct state`), or the
- * thread's (open_spans.h): each interpreter of a process has its types. Functions that wait or read files give the GIL away. */
+ * All state belongs to the module (`struct state`) or to a thread (open_spans.h), so each interpreter of a process has its
+ * own types. Functions that wait or read files release the GIL. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -16,14 +17,14 @@ enum type_id { TYPE_SPAN, TYPE_TRACKER, TYPE_METER, TYPE_READING, TYPE_RUN, TYPE
 
 struct state {
 	PyObject *types[TYPES];
-	PyObject *ranges; // module wattle._ranges, imported when first needed; NULL: not yet
+	PyObject *ranges; // module wattle._ranges, imported on first use; NULL: not yet
 };
 
 struct state *state_of_module(PyObject *module);
-// Of an object of one of our types, or of a type derived from it by the interpreter's own means: NULL with an exception.
+// State of the module that defines a type; NULL with an exception for a type derived in Python.
 struct state *state_of(PyTypeObject *type);
 
-// Each adds its type or its functions; -1 with an exception.
+// Each adds types or functions to the module; -1 with an exception.
 int add_span(PyObject *module);
 int add_tracker(PyObject *module);
 int add_meter(PyObject *module);
@@ -36,24 +37,26 @@ int add_sub_tracking(PyObject *module);
 
 /* ---- errors.c ---- */
 
-/* The exception of a negative errno and a sentence (NULL: what the C library says of the code): ValueError for -EINVAL,
- * MemoryError for -ENOMEM, else OSError, which picks its own subclass. Always NULL. */
+/* Raises the exception of a negative errno with a message (NULL: the C library's message): ValueError for -EINVAL,
+ * MemoryError for -ENOMEM, else OSError, which selects its own subclass. Always returns NULL. */
 PyObject *raise_code(int code, const char *sentence);
-// The same where -EPERM, -EALREADY and -EBADF tell of a call in the wrong state: RuntimeError.
+// The same, except that -EPERM, -EALREADY and -EBADF mean a call in the wrong state: RuntimeError.
 PyObject *raise_state(int code, const char *sentence);
 
-// Sentences quote names of files and what damaged files hold, any bytes; a str all the same.
+// Decodes a message to str. Messages quote file names and contents of damaged files, which may be any bytes.
 PyObject *text_for_people(const char *sentence);
 void raise_text(PyObject *type, const char *sentence);
 
 /* ---- tracker.c ---- */
 
-// Bytes: the program that came with the package, in wheels and build folders; NULL: the C library looks for the installed one.
+// Path of the program shipped with the package (wheels and build folders), as bytes; NULL: the C library searches for the
+// installed program.
 PyObject *program_of_package(PyObject *module);
 
 /* ---- arguments ---- */
 
-// UTF-8 of a str without NUL, borrowed from it; NULL with TypeError or ValueError. `what` names the argument.
+// UTF-8 of a str without NUL, borrowed from it; NULL with TypeError or ValueError. `what`: name of the argument for the
+// message.
 const char *text_of(PyObject *object, const char *what);
-// A converter for O&: None leaves *ret_bytes as it is, a path becomes bytes, as PyUnicode_FSConverter gives them.
+// Converter for O&: None leaves *ret_bytes unchanged; a path becomes bytes as in PyUnicode_FSConverter.
 int path_or_none(PyObject *object, void *ret_bytes);

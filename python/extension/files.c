@@ -1,4 +1,4 @@
-/* Functions on files: gpu_tracker's own ones, comparisons, exports. */
+/* Functions on files: gpu_tracker's files, comparisons, exports. */
 #include "extension.h"
 
 #include "base/arena.h"
@@ -11,7 +11,7 @@
 
 enum { DOCUMENT_CEILING = 1 << 30 };
 
-// The exception or the text; finishes `out`.
+// Returns the text, or raises the exception; finishes `out`.
 static PyObject *text_or_raise(int r, const struct wattle_error *error, struct buf *out)
 {
 	r = r == 0 ? out->failed : r;
@@ -63,7 +63,7 @@ static PyObject *tracking_blocks(PyObject *module, PyObject *arguments)
 struct comparing {
 	struct named_file *files;
 	size_t n;
-	PyObject *keep; // what they borrow from
+	PyObject *keep; // owners of borrowed strings
 	const char *statistic;
 };
 
@@ -77,7 +77,7 @@ static bool is_statistic(const char *text)
 	return false;
 }
 
-// The i-th pair of the list; what is borrowed from is appended to `keep`.
+// Parses the i-th pair of the list; appends owners of borrowed strings to `keep`.
 static bool take_pair(PyObject *pair, PyObject *keep, struct named_file *ret_file)
 {
 	PyObject *bytes = NULL, *name;
@@ -144,7 +144,7 @@ static int write_comparison(const struct comparing *comparing, struct buf *out, 
 	return r;
 }
 
-// As warnings of Python, a line each.
+// Issues each line as a Python warning.
 static bool warn(const struct buf *warnings)
 {
 	PyObject *text = PyUnicode_DecodeUTF8(warnings->data != NULL ? warnings->data : "", (Py_ssize_t)warnings->size,
@@ -186,7 +186,7 @@ static PyObject *compare(PyObject *module, PyObject *arguments)
 	return text;
 }
 
-/* ---- files out of files ---- */
+/* ---- file conversion ---- */
 
 static PyObject *combine(PyObject *module, PyObject *arguments)
 {

@@ -1,4 +1,4 @@
-/* check_gpus: whether a choice of GPUs names some of this machine, before a recorder is started with it. */
+/* check_gpus: checks that a GPU selection matches GPUs of this machine before a recorder is started with it. */
 #include "extension.h"
 
 #include "base/env.h"
@@ -9,7 +9,7 @@ struct choice {
 	struct wattle_error error;
 };
 
-// As the recorder opens them, so that both say the same; everything is looked for, whatever the target may see.
+// Opens the sensors like the recorder, so that errors are the same; ignores GPU visibility limits of the target.
 static int look(struct choice *choice)
 {
 	const struct sensor_options options = {.gpus = choice->gpus, .gpu_brand = choice->brand, .describe_only = true};

@@ -1,4 +1,4 @@
-/* Meter: section meter of include/wattle.h as an object. wattle.Meter (meter.py) is what users see. */
+/* Meter: section meter of include/wattle.h as an object. wattle.Meter (meter.py) is the public interface. */
 #include "extension.h"
 
 #include "wattle.h"
@@ -7,7 +7,7 @@
 
 struct meter {
 	PyObject_HEAD wattle_meter *meter; // owned; NULL: closed
-	bool is_busy;                      // another thread is reading it, without the GIL
+	bool is_busy;                      // another thread is reading it without the GIL
 };
 
 static struct meter *as_meter(PyObject *object)
@@ -15,7 +15,7 @@ static struct meter *as_meter(PyObject *object)
 	return (struct meter *)object;
 }
 
-/* ---- a reading ---- */
+/* ---- readings ---- */
 
 static PyStructSequence_Field reading_fields[] = {
 	{"seconds", "since start, CLOCK_MONOTONIC"},
@@ -79,7 +79,7 @@ static int init(PyObject *self, PyObject *arguments, PyObject *keywords)
 	return 0;
 }
 
-// One thread at a time: false with an exception.
+// Locks the meter for one thread; false with an exception.
 static bool take(PyObject *self)
 {
 	if (as_meter(self)->meter == NULL || as_meter(self)->is_busy) {

@@ -1,7 +1,8 @@
-/* The module wattle._wattle: include/wattle.h and stored runs for Python. What it offers stands in python/wattle/_wattle.pyi. */
+/* The module wattle._wattle: include/wattle.h and stored runs for Python. python/wattle/_wattle.pyi declares its
+ * interface. */
 #include "extension.h"
 
-// Statistics of code blocks, under their keys in JSON; those of the time of calls with their unit.
+// Code block statistics with their JSON keys; those of call times include the unit.
 static PyObject *block_columns(void)
 {
 	static const char *const names[] = {

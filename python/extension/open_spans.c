@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 struct open_spans {
-	int session; // of the writer; those of another one are over
+	int session; // writer session; spans of another session are over
 	size_t n, capacity;
 	const void **spans; // outermost first
 };
@@ -44,7 +44,7 @@ static struct open_spans *make(void)
 	return open;
 }
 
-// Room for one more; NULL: no memory.
+// Reserves room for one more span; NULL: no memory.
 static __attribute__((noinline)) struct open_spans *prepare(int session)
 {
 	struct open_spans *open = own != NULL ? own : make();
@@ -70,7 +70,7 @@ static inline int session_now(void)
 	return atomic_load_explicit(&span_writer_state, memory_order_relaxed);
 }
 
-// A span that the writer has not even counted (no ring to be had) has no end either.
+// False for a span that the writer has not counted (no ring available); it has no end either.
 static bool is_counted(void)
 {
 	return span_depth() > 0;
@@ -88,14 +88,14 @@ void open_spans_begin(const void *span, const char *name)
 		open->spans[open->n++] = span;
 }
 
-// Crossing spans: the one with others inside it that go on.
+// Ends a span that contains spans which stay open (crossing spans).
 static __attribute__((noinline)) void end_below(struct open_spans *open, const void *span)
 {
 	size_t i = open->n;
 	while (i > 0 && open->spans[i - 1] != span)
 		i--;
 	if (i == 0)
-		return; // begun by another thread, or before this recording
+		return; // begun by another thread or before this recording
 	size_t n_inner = open->n - i;
 	memmove(&open->spans[i - 1], &open->spans[i], n_inner * sizeof(*open->spans));
 	open->n--;

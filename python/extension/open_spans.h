@@ -1,10 +1,10 @@
-/* The spans that this thread has open, so that each `with` ends its own.
+/* The open spans of this thread, so that each `with` ends its own span. The `with` blocks of a thread usually nest, but
+ * those in generators and coroutines that one thread runs alternately can cross. An end therefore ends the innermost open
+ * span of its object. Spans of an earlier recording are dropped with it.
  *
- * A thread's `with` blocks mostly nest, but those in generators and coroutines that one thread runs in turns cross. So an end
- * names its span: the innermost open one of that object. Spans of an earlier recording are forgotten with it. The list is
- * the thread's own; neither the GIL nor a lock is needed. */
+ * The list is thread-local; it needs neither the GIL nor a lock. */
 #pragma once
 
-// `span` is an address that tells one Span object from another; nothing is read from it.
+// `span`: address that identifies a Span object; it is not dereferenced.
 void open_spans_begin(const void *span, const char *name);
 void open_spans_end(const void *span);

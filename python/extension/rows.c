@@ -1,6 +1,6 @@
 #include "run_object.h"
 
-// Names of processes and of spans may be any bytes.
+// Decodes names of processes and spans, which may be any bytes.
 static PyObject *text(const char *text)
 {
 	return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");

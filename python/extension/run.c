@@ -1,4 +1,4 @@
-/* Run: a stored run in memory, and what the reports say of it. wattle.open (run.py) is what users see. */
+/* Run: a stored run in memory, and its reports. wattle.open (run.py) is the public interface. */
 #include "run_object.h"
 
 #include "analysis/chart/chart.h"
@@ -26,7 +26,7 @@ static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keyword
 	int r;
 	Py_BEGIN_ALLOW_THREADS
 	r = load_run(path, &run, &error);
-	if (r == 0 && run_unpack(&run) < 0) { // columns are lent by the buffer protocol
+	if (r == 0 && run_unpack(&run) < 0) { // the buffer protocol exports columns, so they must be unpacked
 		run_finish(&run);
 		r = -ENOMEM;
 	}

@@ -1,4 +1,4 @@
-/* The large tables of a run, as columns over the memory they were read into. */
+/* The large tables of a run, as columns that refer to the run's memory. */
 #include "run_object.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ PyObject *run_samples(PyObject *self, PyObject *unused)
 	t.n = run->n;
 	t.stride = sizeof(int64_t);
 	PyObject *list = list_of(self, &t, 1);
-	// A span file has no samples, and no columns of them.
+	// A span file has no samples and no metric columns.
 	return list != NULL ? append_metrics(self, list, METRIC_RUN, run->values, run->n) : NULL;
 }
 
@@ -60,14 +60,14 @@ PyObject *run_process_samples(PyObject *self, PyObject *unused)
 	return list != NULL ? append_metrics(self, list, METRIC_PROCESS, samples->values, samples->n) : NULL;
 }
 
-/* ---- spans: an array of structs, seen as columns with strides ---- */
+/* ---- spans: an array of structs, exported as columns with strides ---- */
 
 static int64_t number_of(struct intern *names, const char *name)
 {
 	return intern_number(names, name, strlen(name));
 }
 
-// Equal names are one pointer: most spans have the name of the one before, or one of a few.
+// Equal names have equal pointers, and most spans have the name of the previous span or one of a few.
 static int name_spans(struct run_object *self)
 {
 	const struct run *run = &self->run;
@@ -75,7 +75,7 @@ static int name_spans(struct run_object *self)
 	int32_t *categories = arena_alloc(run->arena, run->n_spans, sizeof(*categories));
 	if (names == NULL || categories == NULL)
 		return -ENOMEM;
-	intern_finish(&self->names); // of a try without memory
+	intern_finish(&self->names); // left from an attempt that ran out of memory
 	intern_init(&self->names, run->arena);
 	for (size_t i = 0; i < run->n_spans; i++) {
 		const struct run_span *span = &run->spans[i];

@@ -1,4 +1,4 @@
-/* A loaded run as an object. Its data do not change after it was made, so they are read without the GIL and by any thread. */
+/* A loaded run as a Python object. Its data are immutable, so any thread may read them without the GIL. */
 #pragma once
 
 #include "extension.h"
@@ -13,11 +13,11 @@
 struct run_object {
 	PyObject_HEAD PyObject *path; // str
 	struct run run;               // arena NULL: not loaded
-	bool has_findings;            // made when first asked for
+	bool has_findings;            // findings are computed on first use
 	struct findings findings;
-	pthread_mutex_t lock;                 // of what is made when first asked for; taken without the GIL only
-	int32_t *name_index, *category_index; // of each span in names; in the run's arena
-	struct intern names;                  // of the spans and their categories
+	pthread_mutex_t lock;                 // protects data computed on first use; acquired without the GIL only
+	int32_t *name_index, *category_index; // by span: indices into names; in the run's arena
+	struct intern names;                  // names and categories of the spans
 };
 
 static inline struct run_object *as_run(PyObject *object)
@@ -25,9 +25,9 @@ static inline struct run_object *as_run(PyObject *object)
 	return (struct run_object *)object;
 }
 
-// The findings, made if need be. To be called without the GIL. -ENOMEM.
+// Computes the findings if necessary. Call without the GIL. -ENOMEM.
 int run_object_findings(struct run_object *self);
-// Numbers of the spans' names. Likewise.
+// Computes the name and category indices of the spans if necessary. Call without the GIL. -ENOMEM.
 int run_object_name_spans(struct run_object *self);
 
 /* ---- run_columns.c, run_rows.c: methods without arguments ---- */
@@ -47,18 +47,18 @@ PyObject *run_segments(PyObject *self, PyObject *unused);
 
 struct column_view {
 	const char *name, *unit, *meaning;
-	const void *data;   // of the first item; lives as long as the owner
-	size_t n, stride;   // bytes from one item to the next
-	const char *format; // of the struct module: "q" int64, "i" int32, "d" double
+	const void *data;   // first item; valid as long as the owner
+	size_t n, stride;   // stride: bytes between items
+	const char *format; // as in the struct module: "q" int64, "i" int32, "d" double
 };
 
 // A Column whose buffer keeps `owner` alive.
 PyObject *column_new(const struct state *state, PyObject *owner, const struct column_view *column);
-// Appends it to a list; false with an exception.
+// Appends a Column to a list; false with an exception.
 bool column_append(const struct state *state, PyObject *list, PyObject *owner, const struct column_view *column);
 
-/* ---- rows.c: structs of C as dicts ---- */
+/* ---- rows.c: C structs as dicts ---- */
 
-// Rows of a field table as dicts: unknown values become None.
+// Converts rows of a field table to dicts; unknown values become None.
 PyObject *row_dict(const struct field *fields, size_t n_fields, const void *row);
 PyObject *row_dicts(const struct field *fields, size_t n_fields, const void *rows, size_t n, size_t row_size);

@@ -1,4 +1,4 @@
-/* The small tables of a run, as dicts: store/run_fields.h says what they hold. */
+/* The small tables of a run, as dicts; store/run_fields.c describes their fields. */
 #include "run_object.h"
 
 #include "store/export.h"
@@ -67,7 +67,7 @@ PyObject *run_segments(PyObject *self, PyObject *unused)
 	return row_dicts(fields, ARRAY_SIZE(fields), run->segments, run->n_segments, sizeof(*run->segments));
 }
 
-/* ---- devices, each with its samples ---- */
+/* ---- devices with their samples ---- */
 
 static bool set(PyObject *dict, const char *key, PyObject *value)
 {

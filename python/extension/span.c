@@ -1,5 +1,5 @@
-/* wattle.span and the other calls of section spans in include/wattle.h. What needs Python's own machinery (coroutines,
- * decorators) stands in wattle/_ranges.py. */
+/* wattle.span and the other calls of section spans in include/wattle.h. Parts that need Python features (coroutines,
+ * decorators) are in wattle/_ranges.py. */
 #include "extension.h"
 
 #include "open_spans.h"
@@ -11,7 +11,7 @@
 
 struct span {
 	PyObject_HEAD PyObject *name; // str; never NULL
-	const char *text;             // its UTF-8, which lives in it
+	const char *text;             // its UTF-8, owned by name
 };
 
 static struct span *as_span(PyObject *object)
@@ -19,7 +19,7 @@ static struct span *as_span(PyObject *object)
 	return (struct span *)object;
 }
 
-/* Cut out of line and without arguments to parse: this is what a user pays for a span. */
+/* Does not parse arguments, because the time of these methods is the user's cost of a span. */
 static PyObject *enter(PyObject *self, PyObject *unused)
 {
 	if (span_writer_is_on())
@@ -72,7 +72,7 @@ static PyObject *get_name(PyObject *self, void *unused)
 	return Py_NewRef(as_span(self)->name);
 }
 
-/* ---- by wattle._ranges ---- */
+/* ---- implemented in wattle._ranges ---- */
 
 static PyObject *ranges(PyObject *self)
 {
@@ -144,11 +144,11 @@ static PyType_Slot type_slots[] = {
 	{0, NULL},
 };
 
-// Immutable, so that the interpreter may keep where its methods are.
+// Immutable, so that the interpreter can cache method lookups.
 static PyType_Spec type_spec = {"wattle._wattle.Span", sizeof(struct span), 0,
 	Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, type_slots};
 
-/* ---- by other C code in this process: the observer, ../wattle/torch/observer.cpp; without the GIL ---- */
+/* ---- interface for C code in this process without the GIL: ../wattle/torch/observer.cpp ---- */
 
 static void begin_by_key(const void *key, const char *name)
 {
@@ -182,8 +182,8 @@ static PyObject *span(PyObject *module, PyObject *name)
 	return make((PyTypeObject *)state_of_module(module)->types[TYPE_SPAN], name);
 }
 
-/* A value that is not finite, or too large to be, tells nothing. An exception would end a program only because it is being
- * measured; what is no number at all is a mistake in any run. */
+/* Ignores values that are not finite or too large, because measurement must not end a program with an exception. A value
+ * that is not a number is a programming error and raises one. */
 static PyObject *metric(PyObject *module, PyObject *const *arguments, Py_ssize_t n)
 {
 	if (n != 2)
@@ -218,7 +218,7 @@ static PyObject *range_begin(PyObject *module, PyObject *name)
 	return PyLong_FromUnsignedLongLong(range);
 }
 
-// A range that was begun while nothing was recorded has the number 0, and its end is nothing.
+// A range begun while nothing was recorded has the number 0; its end does nothing.
 static PyObject *range_end(PyObject *module, PyObject *number)
 {
 	unsigned long long range = PyLong_AsUnsignedLongLong(number);

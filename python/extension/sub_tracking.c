@@ -1,4 +1,4 @@
-/* sub_tracking_calls: starts and stops in gpu_tracker's sub-tracking files, paired as `wattle blocks` pairs them. */
+/* sub_tracking_calls: start and stop events of gpu_tracker's sub-tracking files, paired as in `wattle blocks`. */
 #include "extension.h"
 
 #include "base/arena.h"

@@ -1,4 +1,4 @@
-/* Tracker: section tracker of include/wattle.h as an object. wattle.Tracker (tracker.py) is what users see. */
+/* Tracker: section tracker of include/wattle.h as an object. wattle.Tracker (tracker.py) is the public interface. */
 #include "extension.h"
 
 #include "wattle.h"
@@ -10,7 +10,7 @@
 
 struct tracker {
 	PyObject_HEAD wattle_tracker *tracker; // owned; NULL: closed
-	int n_users;                           // threads that are in a call of it, without the GIL
+	int n_users;                           // threads inside one of its calls, without the GIL
 };
 
 static struct tracker *as_tracker(PyObject *object)
@@ -20,10 +20,10 @@ static struct tracker *as_tracker(PyObject *object)
 
 /* ---- options ---- */
 
-struct given {                                      // what the options borrow
+struct given {                                      // owners of data that the options borrow
 	PyObject *output, *tracking_file, *program; // bytes
 	PyObject *arguments;                        // a sequence of str or path
-	PyObject *encoded;                          // list of the bytes of these
+	PyObject *encoded;                          // list: the arguments as bytes
 	const char **words;
 };
 
@@ -80,7 +80,7 @@ PyObject *program_of_package(PyObject *module)
 		Py_CLEAR(bytes);
 	Py_XDECREF(file);
 	Py_XDECREF(path);
-	PyErr_Clear(); // a module without a file has no such program
+	PyErr_Clear(); // a module without a file has no packaged program
 	return bytes;
 }
 
@@ -131,7 +131,8 @@ static int init(PyObject *self, PyObject *arguments, PyObject *keywords)
 
 /* ---- calls ---- */
 
-/* The C library sets and unsets WATTLE_RING; os.environ, from which programs are often started, has a copy of its own. */
+/* Updates WATTLE_RING in os.environ. The C library sets and unsets the variable, but os.environ, which often defines the
+ * environment of child processes, is a separate copy. */
 static int renew_environ(void)
 {
 	const char *ring = getenv("WATTLE_RING");
@@ -156,7 +157,7 @@ static wattle_tracker *get(PyObject *self)
 	return tracker;
 }
 
-// Threads may use a tracker at once; none may close it under another.
+// Marks the tracker as in use. Several threads may use it at once, but none may close it meanwhile.
 static wattle_tracker *take(PyObject *self)
 {
 	wattle_tracker *tracker = get(self);
@@ -165,7 +166,7 @@ static wattle_tracker *take(PyObject *self)
 	return tracker;
 }
 
-// NULL with an exception; its text is only safe to read while the tracker is taken.
+// Returns NULL with an exception. The tracker must be taken, because its error text is read.
 static PyObject *fail(PyObject *self, int r)
 {
 	return raise_state(r, wattle_tracker_error(as_tracker(self)->tracker));

@@ -31,7 +31,8 @@ struct live_need live_need_of(const struct live_view *view)
 	return (struct live_need){
 		.domains = bounded(view->now->n_domains),
 		.processes = bounded(view->rows->n),
-		.spans = has_spans ? bounded(run->n_spans > 0 ? run->n_spans : 1) : 0, // or that there are none
+		// One row for the message that there are none.
+		.spans = has_spans ? bounded(run->n_spans > 0 ? run->n_spans : 1) : 0,
 		.target = view->pid != 0,
 		.energy = view->now->problem == NULL,
 		.past = !view->is_once,

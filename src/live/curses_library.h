@@ -1,10 +1,10 @@
-/* ncurses, loaded when a screen is opened: no other command should have to start with it. Its header gives the types. */
+/* ncurses, loaded when a screen is opened, so that no other command loads it. Its header supplies the types. */
 #pragma once
 
 #include "base/error.h"
 
 #define NCURSES_NOMACROS 1
-#define NCURSES_WIDECHAR 1 // the calls for wide characters
+#define NCURSES_WIDECHAR 1 // wide-character functions
 #include <curses.h>
 
 // SYMBOL(name): functions and variables
@@ -38,11 +38,11 @@
 	SYMBOL(wrefresh)
 
 struct curses {
-	void *handle; // never closed: ncurses keeps memory of its own to the end
+	void *handle; // never closed: ncurses keeps allocated memory until exit
 #define CURSES_MEMBER(name) __typeof__(name) *name;
 	CURSES_SYMBOLS(CURSES_MEMBER)
 #undef CURSES_MEMBER
 };
 
-// -ENOENT, -ENOSYS: a sentence that names the package.
+// -ENOENT, -ENOSYS; *reterr names the missing package.
 int curses_open(struct curses *ret_curses, struct wattle_error *reterr);

@@ -45,7 +45,7 @@ static struct cell *cell_at(struct frame *frame, int x, int y)
 	return &frame->cells[(size_t)y * (size_t)frame->columns + (size_t)x];
 }
 
-// The other half of a wide character that is written over must not stay.
+// Clears the other half of a wide character that is overwritten.
 static void part(struct frame *frame, int x, int y)
 {
 	struct cell *cell = cell_at(frame, x, y);
@@ -89,7 +89,7 @@ void frame_look(struct frame *frame, struct area area, unsigned int looks)
 
 /* ---- characters ---- */
 
-// The next character of a UTF-8 text, and how many bytes it has; U+FFFD for what is none.
+// Decodes the next character of a UTF-8 text and its length in bytes; U+FFFD if invalid.
 static wchar_t next_rune(const unsigned char *text, size_t *ret_bytes)
 {
 	static const struct {
@@ -114,7 +114,7 @@ static wchar_t next_rune(const unsigned char *text, size_t *ret_bytes)
 	return 0xfffd;
 }
 
-// Marks and isolates of the direction of writing would turn round the rest of the line; so would line and paragraph ends.
+// True for direction marks and isolates, which would reverse the rest of the line, and for line and paragraph separators.
 static bool is_formatting(wchar_t rune)
 {
 	return rune == 0x61c || rune == 0xfeff || (rune >= 0x200b && rune <= 0x200f) ||
@@ -122,7 +122,7 @@ static bool is_formatting(wchar_t rune)
 		(rune >= 0xe0000 && rune <= 0xe0fff);
 }
 
-// What is shown for it, and how wide that is; 0: it is put upon the one before.
+// The displayed character and its width; 0: it combines with the previous one.
 static wchar_t shown_rune(const struct frame *frame, wchar_t rune, int *ret_width)
 {
 	*ret_width = 1;
@@ -197,7 +197,7 @@ static void cut(struct line *line, struct pen pen)
 	line->x = line->end;
 }
 
-// Whether all of a text, its marks included, fits into so many cells.
+// True if the text, including its combining marks, fits into `room` cells.
 static bool fits(const struct frame *frame, const unsigned char *text, int room)
 {
 	return text_width(frame, (const char *)text) <= room;
@@ -255,7 +255,7 @@ void line_column(struct line *line, struct pen pen, const char *text, int width,
 	line->x = end;
 }
 
-/* ---- as text ---- */
+/* ---- text output ---- */
 
 static void add_rune(struct buf *out, wchar_t wide)
 {

@@ -15,10 +15,10 @@ int graph_style_from_name(const char *name)
 	return -EINVAL;
 }
 
-/* ---- over time ---- */
+/* ---- graphs over time ---- */
 
 static const struct {
-	int across, steps; // values and heights in a cell
+	int across, steps; // values and height steps per cell
 } cells_of[GRAPH_STYLES] = {[GRAPH_BRAILLE] = {2, 4}, [GRAPH_BLOCK] = {1, 8}, [GRAPH_ASCII] = {1, 3}};
 
 size_t graph_room(enum graph_style style, int width)
@@ -29,7 +29,7 @@ size_t graph_room(enum graph_style style, int width)
 double graph_top(double value, double least)
 {
 	static const double steps[] = {1, 2, 5, 10};
-	value = value > least ? value : least; // NaN is less
+	value = value > least ? value : least; // false for NaN
 	if (!(value > 0) || !isfinite(value))
 		return 1;
 	double power = pow(10, floor(log10(value)));
@@ -39,7 +39,7 @@ double graph_top(double value, double least)
 	return 10 * power;
 }
 
-// How high a column stands, in steps; 0: unknown.
+// Height of a column in steps; 0: unknown.
 static int height_of(double value, double top, int steps)
 {
 	if (isnan(value))
@@ -75,14 +75,14 @@ static enum graph_style style_for(const struct frame *frame, enum graph_style st
 	return frame->utf8 ? style : GRAPH_ASCII;
 }
 
-// What stands in one cell: how much of it each of its columns fills.
+// Draws one cell from the fill heights of its columns.
 static void draw_cell(struct frame *frame, struct area area, const struct graph *graph, enum graph_style style, int x,
 	int row)
 {
 	int across = cells_of[style].across, steps = cells_of[style].steps, below = (area.height - 1 - row) * steps;
 	int filled[2] = {0}, part = 0, all = 0;
 	for (int i = 0; i < across; i++) {
-		// Aligned at the right edge: the last of n values stands in its last column.
+		// Aligned at the right edge: the last value is in the last column.
 		int from_right = (area.width - x) * across - 1 - i;
 		if (from_right >= (int)graph->n)
 			continue;
@@ -108,7 +108,7 @@ void graph_draw(struct frame *frame, struct area area, const struct graph *graph
 			draw_cell(frame, area, graph, style, x, row);
 }
 
-/* ---- parts of a whole ---- */
+/* ---- bars ---- */
 
 static const struct fill_row {
 	wchar_t utf8, ascii;
@@ -117,7 +117,7 @@ static const struct fill_row {
 	[FILL_SOLID] = {L'█', L'#', "█", "#"},
 	[FILL_DENSE] = {L'▓', L'=', "▓", "="},
 	[FILL_HALF] = {L'▒', L'%', "▒", "%"},
-	[FILL_STRIPES] = {L'▚', L'+', "▚", "+"}, // of no provenance
+	[FILL_STRIPES] = {L'▚', L'+', "▚", "+"}, // no provenance
 	[FILL_THIN] = {L'░', L'-', "░", "-"},
 	[FILL_DOT] = {L'·', L'.', "·", "."},
 };
@@ -135,7 +135,7 @@ enum fill fill_of(enum provenance provenance)
 	return of[provenance];
 }
 
-// The last cell of a solid segment is filled in eighths where there are signs for that.
+// Draws the last cell of a solid segment in eighths if such characters exist.
 static void draw_tip(struct frame *frame, int x, int y, double share, struct pen pen)
 {
 	static const wchar_t eighths[] = L" ▏▎▍▌▋▊▉█";

@@ -2,8 +2,8 @@
 
 #include "base/util.h"
 
-/* Who gets rows first. Each step gives one panel as many rows as it says, or what it still needs, or what is there. Processes
- * have had their least part before, and get all that is left over. */
+/* Order in which panels get rows. Each step gives one panel the number of rows listed, limited by its need and by the rows
+ * left. Processes get their minimum before these steps and all remaining rows after them. */
 static const struct step {
 	enum panel panel;
 	int rows;
@@ -27,7 +27,7 @@ static const struct step {
 	{PANEL_SPANS, 4},
 	{PANEL_GRAPH, 4},
 };
-// Fewer rows say nothing: a title of spans without one of them, a graph that knows only high and low.
+// Minimum useful rows: a title and one span; four rows of graph.
 static const int panel_least[PANELS] = {[PANEL_SPANS] = 2, [PANEL_GRAPH] = 4};
 
 enum { GRAPH_MOST = 10, GRAPH_LEAST_COLUMNS = 30 };
@@ -48,14 +48,14 @@ static void wanted(const struct live_need *need, int columns, int screen, bool i
 		rows[i] = 1;
 	rows[PANEL_TARGET] = need->target ? 1 : 0;
 	rows[PANEL_LEDGER] = rows[PANEL_LEGEND] = need->energy ? 1 : 0;
-	// Beside few domains the past would stand in few rows.
+	// With few domains, the graph beside them would have few rows.
 	rows[PANEL_DOMAINS] = is_wide ? most(need->domains, screen / 5) : need->domains;
 	rows[PANEL_SPANS] = need->spans > 0 && !is_wide ? need->spans + 1 : 0;
 	rows[PANEL_GRAPH] = columns < GRAPH_LEAST_COLUMNS || is_wide || !need->past || !need->energy ? 0 : GRAPH_MOST;
 	rows[PANEL_PROCESSES] = need->processes + 1;
 }
 
-// Two fifths of the screen, as long as there are so many; one row of a tiny screen is better spent on the total.
+// Two fifths of the screen, limited by need. A screen of one row shows the total instead.
 static int processes_least(int wanted_rows, int rows)
 {
 	return rows < 2 ? 0 : least(wanted_rows, most(rows * 2 / 5, least(rows - 1, 2)));
@@ -76,7 +76,7 @@ static void share(const int *want, int rows, int *given)
 	given[PANEL_PROCESSES] += left;
 }
 
-// A screen that few processes leave half empty shows more of the past: in its own rows, or beside those of the domains.
+// Gives rows that the process list does not need to the graph: its own rows, or those of the domains beside it.
 static void fill(const int *want, bool is_wide, int rows, int *given)
 {
 	enum panel larger = is_wide ? PANEL_DOMAINS : PANEL_GRAPH;
@@ -106,7 +106,8 @@ static struct area right_of(struct area *left, int width)
 	return right;
 }
 
-// The figures keep 80 columns or half of all, the past gets the rest; spans the last two fifths beside the processes.
+// The figures keep the larger of 80 columns and half the width; the graph gets the rest. Spans get the last two fifths beside
+// the processes.
 static void widen(const struct live_need *need, int columns, struct live_layout *layout)
 {
 	int figures = most(80, columns / 2);

@@ -1,4 +1,4 @@
-/* A row for each domain: power, a bar up to its limit, its past, and what else it tells. */
+/* One row per domain: power, a bar up to its limit, its history, and additional readings. */
 #include "live/internal.h"
 
 #include "base/util.h"
@@ -16,14 +16,14 @@ enum {
 	PAST_MOST = 60
 };
 
-/* What may stand behind, the most wanted first; each only where some domain has it. */
+/* Additional columns, most important first; each is shown only if some domain has the value. */
 struct extra {
 	int width;
 	bool (*has)(const struct now_domain *domain);
 	void (*write)(struct line *line, const struct now_domain *domain, int width);
 };
 
-// Numbered over those in the total, so that equal colours stand far apart; parts of a domain have its colour.
+// Numbers the domains in the total, so that domains with the same colour are far apart. Parts of a domain share its colour.
 static enum colour domain_colour(const struct now *now, size_t domain)
 {
 	const char *inside = now->domains[domain].domain->inside;
@@ -59,7 +59,7 @@ static const char *unit_megahertz(const struct line *line)
 	return " MHz";
 }
 
-// A gauge that is a number and its unit: has_MEMBER and write_MEMBER. Memory is written beside what there is of it.
+// Defines has_MEMBER and write_MEMBER for a gauge that is a number with a unit. Memory is written as used and total.
 #define GAUGE_percent GAUGE
 #define GAUGE_celsius GAUGE
 #define GAUGE_megahertz GAUGE
@@ -174,7 +174,7 @@ static struct plan plan_for(const struct now *now, int width, bool has_past)
 	plan.limit = any_has(now, has_limit) && left >= LIMIT_WIDTH + BAR_LEAST + 2;
 	left -= plan.limit ? LIMIT_WIDTH : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
-		// Beside a bar and a past; below that the figures are worth more than a picture.
+		// Leaves room for a bar and a history. On narrow screens, numbers are preferred to graphics.
 		int keep = width < 60 ? 0 : BAR_LEAST + 2 + PAST_LEAST;
 		plan.extras[i] = any_has(now, extras[i].has) && left - extras[i].width >= keep;
 		left -= plan.extras[i] ? extras[i].width : 0;
@@ -188,7 +188,7 @@ static struct plan plan_for(const struct now *now, int width, bool has_past)
 	return plan;
 }
 
-/* ---- a row ---- */
+/* ---- one row ---- */
 
 static double largest(const struct now_domain *domain)
 {
@@ -198,7 +198,7 @@ static double largest(const struct now_domain *domain)
 	return most;
 }
 
-// The limit where one is known; else a round number above all that was seen.
+// The limit if known; else a round number above all shown values.
 static double scale_of(const struct now_domain *domain)
 {
 	return domain->cap_w > 0 ? fmax(domain->cap_w, 1) : graph_top(largest(domain), 1);
@@ -220,13 +220,13 @@ static void draw_bar(const struct canvas *canvas, struct line *line, size_t numb
 	bar_draw(canvas->frame, bar, canvas->view->ui->style, segments, ARRAY_SIZE(segments));
 	line_blank(line, plan->bar);
 	line_text(line, pen_faint, "]");
-	line_blank(line, plan->limit ? 0 : 1); // a limit belongs to it: "]/700 W"
+	line_blank(line, plan->limit ? 0 : 1); // a limit follows directly: "]/700 W"
 }
 
 static void draw_past(const struct canvas *canvas, struct line *line, size_t number, int width)
 {
 	const struct now_domain *domain = &canvas->view->now->domains[number];
-	// In one row blocks tell eight heights, dots only four.
+	// Blocks resolve eight heights in one row, dots only four.
 	enum graph_style style = !canvas->frame->utf8 || canvas->view->ui->style == GRAPH_ASCII ? GRAPH_ASCII
 												: GRAPH_BLOCK;
 	double values[NOW_HISTORY];
@@ -247,7 +247,7 @@ static void draw_name(struct line *line, const struct now_domain *domain, int wi
 {
 	char text[64];
 	const char *name = domain->domain->name;
-	// Parts of another one, and what is shown but not added, stand a little to the right.
+	// Indents parts of other domains, and domains outside the total.
 	snprintf(text, sizeof(text), "%s%s", domain->in_total ? "" : "  ", name);
 	line_column(line, domain->in_total ? pen_plain : pen_faint, text, width - 1, false);
 	line_blank(line, 1);
@@ -281,7 +281,7 @@ static void draw_row(const struct canvas *canvas, size_t number, int row, const 
 		}
 }
 
-// Those that do not fit, in one row.
+// Summarises the domains that do not fit in one row.
 static void draw_rest(const struct canvas *canvas, const size_t *rest, size_t n, int row)
 {
 	const struct now *now = canvas->view->now;
@@ -295,7 +295,7 @@ static void draw_rest(const struct canvas *canvas, const size_t *rest, size_t n,
 	line_printf(&line, pen_faint, "%zu more: %s", n, figure_power(sum_w).text);
 }
 
-/* ---- all of them ---- */
+/* ---- all rows ---- */
 
 enum { ORDERED_MOST = 256 };
 
@@ -312,7 +312,7 @@ static bool is_outermost(const struct now *now, size_t number)
 	return true;
 }
 
-// Parts stand below what they are parts of; parts of parts at the end of these.
+// Puts parts below their parent domain; parts of parts follow after the direct parts.
 static size_t order_domains(const struct now *now, size_t *order)
 {
 	size_t n = 0;

@@ -1,4 +1,4 @@
-/* Power over time, large. */
+/* Large graph of power over time. */
 #include "live/internal.h"
 
 #include "base/util.h"
@@ -25,7 +25,7 @@ static void take(const struct live_view *view, size_t n, struct past *past)
 	}
 }
 
-// The scale, at the upper and the lower edge, and how far the past goes back.
+// Draws the scale at the upper and lower edge, and the length of the history.
 static void draw_axis(const struct canvas *canvas, const struct area *axis, double top, double seconds)
 {
 	struct line line = line_in(canvas->frame, *axis, 0);

@@ -1,11 +1,11 @@
-/* The lines of figures about the whole machine and the target. */
+/* Summary lines of the machine and the target. */
 #include "live/internal.h"
 
 #include "base/util.h"
 
 #include <stdio.h>
 
-// So far: of the run, else since it is looked at; NaN.
+// Energy so far: of the run, else since monitoring began; NaN: unknown.
 static double target_joules(const struct live_view *view)
 {
 	return view->run != NULL ? view->run->target_j : view->target_j;
@@ -16,7 +16,7 @@ static void dot(struct line *line)
 	line_printf(line, pen_faint, " %s ", sign(line->frame, SIGN_DOT));
 }
 
-/* What stands at the right end of a line, if it does not touch what stands at its left. */
+/* Writes text at the right end of a line unless it would touch the text at the left. */
 static void at_right(struct line *line, struct pen pen, const char *text)
 {
 	int width = text_width(line->frame, text);
@@ -53,7 +53,7 @@ void panel_head(const struct canvas *canvas)
 		at_right(&line, pen_faint, brief);
 }
 
-// "~" stands before what is estimated, in all lines.
+// Prefix of estimated values in all lines.
 static const char *guess(enum provenance provenance)
 {
 	return provenance == PROVENANCE_ESTIMATED ? "~" : "";
@@ -82,7 +82,7 @@ void panel_total(const struct canvas *canvas)
 	at_right(&line, pen_faint, counted);
 }
 
-/* ---- whose it is ---- */
+/* ---- power by consumer ---- */
 
 enum { LEDGER_ROWS = 5 };
 

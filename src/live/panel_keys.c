@@ -1,4 +1,4 @@
-/* The last line, and the help. */
+/* The key line and the help panel. */
 #include "live/internal.h"
 
 #include "base/util.h"
@@ -29,7 +29,7 @@ void panel_keys(const struct canvas *canvas)
 			continue;
 		int width = (int)strlen(key->keys) + 1 + (int)strlen(key->brief);
 		bool is_help = i + 1 == n_live_keys;
-		if (!is_help && line.x + width + 8 > line.end && i > 0) // the help must fit
+		if (!is_help && line.x + width + 8 > line.end && i > 0) // leave room for the help key
 			continue;
 		line_text(&line, pen_bold, key->keys);
 		line_printf(&line, pen_faint, " %s", key->brief);

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-enum { COMMAND_LEAST = 18, COMMAND_PART = 5 }; // a fifth of the list where that is more
+enum { COMMAND_LEAST = 18, COMMAND_PART = 5 }; // minimum columns; 1/5 of the list if that is more
 
-/* Columns, from left to right. Those of the highest rank go first when the screen is narrow. */
+/* Columns from left to right. On narrow screens, columns with the highest rank are dropped first. */
 struct column {
 	const char *title;
 	int width, rank;
@@ -124,7 +124,7 @@ static bool has_gpus(const struct now *now)
 	return false;
 }
 
-// Leaves out one rank after the other until commands have room.
+// Drops ranks one by one until commands have enough room.
 static void choose(const struct canvas *canvas, bool *shown)
 {
 	bool gpus = has_gpus(canvas->view->now);
@@ -176,7 +176,7 @@ static void draw_branches(struct line *line, const struct live_row *row)
 	}
 }
 
-// The text from column `shift` on, whole characters; its bytes may be of no encoding.
+// Skips `shift` whole characters. The text may contain invalid bytes.
 static const char *shifted(const struct frame *frame, const char *text, int shift)
 {
 	while (shift > 0 && *text != '\0') {

@@ -1,4 +1,4 @@
-/* What the program says it is doing: its spans that have begun and not ended. */
+/* The running spans of the program. */
 #include "live/internal.h"
 
 #include "base/util.h"
@@ -12,7 +12,7 @@ static void draw_title(const struct canvas *canvas)
 	line_column(&line, pen_plain, "PID", 7, true);
 	line_blank(&line, 1);
 	line_printf(&line, pen_plain, "SPAN (%lld running", (long long)run->spans_open);
-	// They are as old as what is stored; W and J of the other panels are not.
+	// Spans are as old as the last stored sample; W and J of the other panels are current.
 	if (value_ok(run->stored_ns))
 		line_printf(&line, pen_plain, ", %s ago",
 			figure_span((double)(canvas->view->now->t_ns - run->stored_ns) * 1e-9).text);
@@ -40,7 +40,7 @@ void panel_spans(const struct canvas *canvas)
 		return;
 	draw_title(canvas);
 	size_t room = (size_t)canvas->area.height - 1;
-	// A row that tells of those left out is worth it where there are several; the title has their number anyway.
+	// A row for the remaining spans is useful if several rows fit; the title shows the total anyway.
 	bool has_rest = (size_t)run->spans_open > room && room > 2;
 	size_t shown = room - has_rest < run->n_spans ? room - has_rest : run->n_spans;
 	for (size_t i = 0; i < shown; i++)

@@ -9,7 +9,7 @@
 
 struct row_node {
 	const struct now_process *process;
-	double value;  // by which is sorted
+	double value;  // sort key
 	size_t parent; // index of a node, or NO_NODE
 	size_t first_child, next_sibling;
 };
@@ -65,7 +65,7 @@ static bool is_wanted(const struct now_process *process, const struct live_ui *u
 
 /* ---- order ---- */
 
-// The largest first; process ids, which say nothing by their size, from the smallest. Unknown ones last.
+// Descending; pids ascending, because their size has no meaning. Unknown values last.
 static int compare_values(double a, double b, const struct live_ui *ui)
 {
 	if (isnan(a) || isnan(b))
@@ -75,7 +75,8 @@ static int compare_values(double a, double b, const struct live_ui *ui)
 	return is_turned ? -order : order;
 }
 
-// Most processes do nothing most of the time: of those, whoever has done more or is larger. Then they keep their places.
+// Most processes are idle most of the time. Orders equal ones by CPU time, then memory, then pid, which keeps the order
+// stable.
 static int compare_equals(const struct now_process *a, const struct now_process *b)
 {
 	if (a->cpu_ns != b->cpu_ns)
@@ -117,7 +118,7 @@ static void link_parents(struct row_node *nodes, size_t n)
 		size_t parent = find_pid(nodes, n, nodes[i].process->ppid);
 		nodes[i].parent = parent == i ? NO_NODE : parent;
 	}
-	// Two reused pids may be each other's parents for one look: whoever does not come to a root becomes one.
+	// Reused pids can form a cycle of parents within one sample. Processes without a path to a root become roots.
 	for (size_t i = 0; i < n; i++) {
 		size_t steps = 0;
 		for (size_t at = nodes[i].parent; at != NO_NODE && steps <= TREE_DEPTH_MOST * 64; at = nodes[at].parent)
@@ -127,7 +128,7 @@ static void link_parents(struct row_node *nodes, size_t n)
 	}
 }
 
-// Each node's own value is added to all above it.
+// Adds each node's own value to all its ancestors.
 static void sum_up(struct row_node *nodes, size_t n, const double *own)
 {
 	for (size_t i = 0; i < n; i++)
@@ -140,7 +141,7 @@ static void link_children(struct row_node *nodes, size_t n, const size_t *order,
 	*ret_first = NO_NODE;
 	for (size_t i = 0; i < n; i++)
 		nodes[i].first_child = nodes[i].next_sibling = NO_NODE;
-	for (size_t i = n; i-- > 0;) { // the last in order first: each goes before those that are there
+	for (size_t i = n; i-- > 0;) { // from last to first, because each is inserted at the head
 		size_t at = order[i];
 		size_t *head = nodes[at].parent == NO_NODE ? ret_first : &nodes[nodes[at].parent].first_child;
 		nodes[at].next_sibling = *head;
@@ -161,7 +162,7 @@ static int compare_places(const void *a, const void *b, void *data)
 	return order != 0 ? order : compare_equals(left->process, right->process);
 }
 
-// From the top down, each before its children; a walk without recursion, as chains of processes may be long.
+// Writes the tree top down, parents before children. Iterative, because process chains may be long.
 static void flatten(struct live_rows *rows, size_t first)
 {
 	struct row_node *nodes = rows->nodes;
@@ -216,7 +217,7 @@ static int make_tree(struct live_rows *rows, size_t n, const struct live_ui *ui)
 	return 0;
 }
 
-/* ---- all ---- */
+/* ---- rows ---- */
 
 static int reserve(struct live_rows *rows, size_t n)
 {
@@ -281,7 +282,7 @@ int live_rows_select(const struct live_rows *rows, struct live_ui *ui, int heigh
 		return -1;
 	}
 	if (moves != 0) {
-		// The first move selects what is seen at the top or the bottom already.
+		// The first move selects the visible row at the top or bottom.
 		at = at >= 0 ? at + moves : moves > 0 ? ui->first + moves - 1 : ui->first + height + moves;
 		at = limit(at, 0, n - 1);
 		ui->selected = rows->rows[at].process->pid;

@@ -11,14 +11,14 @@
 
 struct screen {
 	struct curses curses;
-	SCREEN *terminal; // owned; NULL: not known
+	SCREEN *terminal; // owned; NULL: unknown terminal type
 	int out_fd;
 	bool has_colours, can_faint;
 };
 
 /* ---- colours ---- */
 
-// The nearest of xterm's 6 x 6 x 6 cube and its 24 greys.
+// The nearest of xterm's 6 x 6 x 6 cube and 24 greys.
 static int nearest_of_256(uint32_t rgb)
 {
 	static const int levels[] = {0, 95, 135, 175, 215, 255};
@@ -39,7 +39,7 @@ static int nearest_of_256(uint32_t rgb)
 	return best;
 }
 
-// Where there are only eight, in the order of the palette.
+// For terminals with eight colours, in the order of the palette.
 static const short of_eight[COLOURS] = {
 	[COLOUR_BACK] = -1,
 	[COLOUR_PANEL] = -1,
@@ -54,7 +54,7 @@ static const short of_eight[COLOURS] = {
 	[COLOUR_SERIES_5] = COLOR_RED,
 	[COLOUR_SERIES_6] = COLOR_YELLOW,
 	[COLOUR_SERIES_7] = -1,
-	[COLOUR_SERIES_8] = COLOR_BLUE, // and again
+	[COLOUR_SERIES_8] = COLOR_BLUE, // colours repeat from here
 	[COLOUR_SERIES_9] = COLOR_YELLOW,
 	[COLOUR_SERIES_10] = COLOR_GREEN,
 	[COLOUR_SERIES_11] = COLOR_MAGENTA,
@@ -80,7 +80,7 @@ static bool begin_colours(const struct curses *nc, enum screen_colours colours)
 		uint32_t rgb = colours == SCREEN_ON_LIGHT ? palette[i].light : palette[i].dark;
 		int colour = *nc->COLORS >= 256 ? nearest_of_256(rgb) : of_eight[i];
 		if (i == COLOUR_INK)
-			colour = -1; // the terminal's own, whatever it is
+			colour = -1; // the terminal's default colour
 		nc->init_pair((short)(i + 1), (short)(colour < 0 && !has_default ? COLOR_WHITE : colour),
 			has_default ? -1 : COLOR_BLACK);
 	}
@@ -103,7 +103,7 @@ static int refuse(struct screen *screen, struct wattle_error *reterr)
 		name);
 }
 
-// By name: the macros of <term.h> are called `columns`, `lines` and the like.
+// Looks up capabilities by name, because the macros of <term.h> have names such as `columns` and `lines`.
 static bool has_capability(const struct curses *nc, const char *name)
 {
 	const char *value = nc->tigetstr(name);
@@ -145,7 +145,7 @@ static bool takes_output(const struct screen *screen, int timeout_ms)
 	return poll(&out, 1, timeout_ms) != 0;
 }
 
-// ncurses waits until its last words are taken; of a connection that is dead they never are.
+// ncurses waits until its final output is accepted; a dead connection never accepts it.
 enum { LAST_WORD_MS = 500 };
 
 void screen_close(struct screen *screen)
@@ -153,7 +153,7 @@ void screen_close(struct screen *screen)
 	if (screen == NULL)
 		return;
 	if (screen->terminal != NULL) {
-		// What Ctrl-S stopped goes on: Linux resumes only what TCOOFF has stopped as well.
+		// Resumes output stopped by Ctrl-S. Linux resumes only output that TCOOFF has stopped too.
 		tcflow(screen->out_fd, TCOOFF);
 		tcflow(screen->out_fd, TCOON);
 		if (takes_output(screen, LAST_WORD_MS))
@@ -173,7 +173,7 @@ void screen_size(const struct screen *screen, int *ret_columns, int *ret_rows)
 bool screen_is_behind(const struct screen *screen)
 {
 	int queued = 0;
-	// Pseudoterminals do not tell; serial lines do.
+	// Pseudoterminals don't report queued output; serial lines do.
 	return !takes_output(screen, 0) || (ioctl(screen->out_fd, TIOCOUTQ, &queued) == 0 && queued > 0);
 }
 
@@ -187,7 +187,7 @@ static attr_t attributes_of(const struct screen *screen, const struct cell *cell
 		attributes |= A_BOLD;
 	if (cell->looks & LOOK_REVERSE)
 		attributes |= A_REVERSE;
-	// In colours what is faint has one of its own, which is easier to read than what terminals make of "dim".
+	// With 256 colours, faint text has a colour of its own, which is easier to read than the terminal's "dim".
 	if ((cell->looks & LOOK_FAINT) && screen->can_faint && !(has_own_colour && *screen->curses.COLORS >= 256))
 		attributes |= A_DIM;
 	return attributes;

@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-struct user { // asked for once: a directory service may be slow
+struct user { // looked up once: a directory service may be slow
 	uid_t uid;
-	char name[32]; // "" unknown
+	char name[32]; // "": unknown
 };
 
 struct session {
@@ -99,9 +99,9 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	return 0;
 }
 
-/* ---- looks ---- */
+/* ---- sampling ---- */
 
-// As now.h has rings.
+// Appends to a ring buffer as in now.h.
 static void add_dt(struct now_history *history, double dt_s)
 {
 	history->values[history->next] = (float)dt_s;
@@ -111,7 +111,7 @@ static void add_dt(struct now_history *history, double dt_s)
 
 void session_look(struct session *session)
 {
-	now_set_interval(session->state, session->ui.interval_ns); // keys change it
+	now_set_interval(session->state, session->ui.interval_ns); // the interval can change by key
 	const struct now *now = session->now = now_look(session->state);
 	add_dt(&session->dt_s, now->dt_s);
 	double step_j = now->sum.target_w * now->dt_s;

@@ -75,7 +75,7 @@ static bool *toggle_of(struct live_ui *ui, uint32_t key)
 	}
 }
 
-/* ---- the filter ---- */
+/* ---- filter ---- */
 
 static void filter_add(struct live_ui *ui, uint32_t rune)
 {
@@ -115,7 +115,7 @@ static enum live_action edit(struct live_ui *ui, uint32_t key)
 	return ACTION_DRAW;
 }
 
-/* ---- the rest ---- */
+/* ---- other keys ---- */
 
 static bool move(struct live_ui *ui, uint32_t key)
 {

@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
-/* ---- jobs in paths ---- */
+/* ---- jobs in cgroup paths ---- */
 
-// The digits that text begins with, as the job; false: there are none.
+// Takes the leading digits as the job id; false: there are none.
 static bool take_digits(const char *text, size_t length, struct belonging *ret)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -22,7 +22,7 @@ static bool take_digits(const char *text, size_t length, struct belonging *ret)
 	return true;
 }
 
-// "none" and "other" are not a job's: rows of metrics are called so that are no single job's.
+// "none" and "other" are reserved for metric rows that belong to no single job.
 static bool is_taken(const char *text, size_t length)
 {
 	static const char *const names[] = {"none", "other"};
@@ -41,11 +41,10 @@ static bool take_all(const char *text, size_t length, struct belonging *ret)
 	return true;
 }
 
-/* Which schedulers put a job into a cgroup of its own, and how they name it: a part of the path that begins with `prefix`, somewhere
- * below one that begins with `above`. */
+/* Cgroup layouts of schedulers: a path component that begins with `prefix`, anywhere below one that begins with `above`. */
 static const struct {
 	const char *above, *prefix;
-	bool (*take)(const char *text, size_t length, struct belonging *ret); // of what follows the prefix
+	bool (*take)(const char *text, size_t length, struct belonging *ret); // parses the text after the prefix
 } schedulers[] = {
 	{"slurm", "job_", take_digits},           // v1 /slurm[_HOST]/uid_U/job_J, v2 …/slurmstepd.scope/job_J
 	{"pbs_jobs.service", "jobid/", take_all}, // /pbs_jobs.service/jobid/J
@@ -89,9 +88,9 @@ static void find_job_in(const char *path, size_t s, struct belonging *ret)
 		find_uid(path, ret);
 }
 
-/* ---- the lines ---- */
+/* ---- lines of /proc/PID/cgroup ---- */
 
-// What is unique in long paths is their end.
+// Keeps the end of a long path, which is its distinctive part.
 static void take_path(const char *path, struct belonging *ret)
 {
 	static const char mark[] = "…";
@@ -103,8 +102,8 @@ static void take_path(const char *path, struct belonging *ret)
 		snprintf(name, NOW_GROUP_SIZE, "%s%s", mark, path + length - room);
 }
 
-/* Of several hierarchies (version 1, or both) the path is that of version 2, which comes last, or else of the first that puts the
- * process anywhere at all. */
+/* With several hierarchies (cgroup v1, or both), takes the v2 path, which comes last, or else the first path that is not
+ * the root. */
 static void read_line(char *line, struct belonging *ret)
 {
 	char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
@@ -125,9 +124,9 @@ void belong_read_cgroups(char *text, struct belonging *ret)
 		read_line(line, ret);
 }
 
-/* ---- jobs in variables ---- */
+/* ---- jobs in environment variables ---- */
 
-// Schedulers that use no cgroups, or not here. The first that is set counts.
+// For schedulers that don't use cgroups here. The first variable that is set counts.
 void belong_read_environment(const char *text, size_t size, struct belonging *ret)
 {
 	uint64_t uid;
@@ -142,7 +141,7 @@ void belong_read_environment(const char *text, size_t size, struct belonging *re
 		ret->job_uid = (uid_t)uid;
 }
 
-/* ---- a process ---- */
+/* ---- lookup of a process ---- */
 
 bool belong_find(const struct wattle_env *env, pid_t pid, bool wants_job, char *scratch, struct belonging *ret)
 {

@@ -3,9 +3,9 @@
 #include "base/known.h"
 #include "base/util.h"
 
-/* What a resource is divided by: each process's part is its use over the whole. */
+/* A measure by which a resource is divided: the share of a process is its use divided by the whole. */
 struct divisor {
-	double whole; // NaN: unknown; 0: nobody uses it
+	double whole; // NaN: unknown; 0: no use
 	double (*use)(const struct process_row *);
 };
 
@@ -19,8 +19,8 @@ static double memory_use(const struct process_row *row)
 	return value_ok(row->now.rss_bytes) ? (double)row->now.rss_bytes : 0;
 }
 
-/* The whole is what the machine says, or what all processes say together where that is more: ticks are rounded, and pages
- * that several processes share are in the RSS of each. */
+/* The whole is the machine's value, or the sum over processes if that is larger: CPU ticks are rounded, and the RSS of
+ * each process includes shared pages. */
 static struct divisor divisor_make(const struct process_table *processes, int64_t machine_says,
 	double (*use)(const struct process_row *))
 {
@@ -50,14 +50,14 @@ static struct shares shares_by(const struct divisor *divisor, const struct proce
 
 /* ---- processes ---- */
 
-// Of GPUs each is divided for itself (divide_gpu).
+// Resources divided by shares; GPUs are divided one by one (divide_gpu).
 enum { SHARED = NOW_GPU };
 
-// What all domains of a resource draw together, as far as it is known.
+// Total supply of a resource over its domains, as far as known.
 struct supply {
 	bool exists;
-	double power_w; // NaN: none is known
-	double added_j; // by this look
+	double power_w; // NaN: unknown
+	double added_j; // added by this sample
 };
 
 static void supply_add(struct supply *supply, const struct now_domain *domain, const struct energy_track *track)
@@ -83,7 +83,7 @@ static void give(struct process_row *row, const struct supply *supplies, const s
 	row->now.power_w = add_known(add_known(row->now.cpu_w, row->now.dram_w), row->now.gpu_w);
 }
 
-/* ---- all of it ---- */
+/* ---- machine ---- */
 
 enum now_resource divide_resource(enum domain_kind kind)
 {
@@ -99,7 +99,7 @@ static struct shares shares_for(struct domain_table *domains, size_t i, struct p
 	return resource == NOW_GPU ? divide_gpu(domains, i, processes) : shared[resource];
 }
 
-// Parts that add up to 1 leave a last bit or two.
+// Ignores rounding residue: shares that add up to 1 can leave a difference of an ulp or two.
 static double others_of(const struct shares *shares)
 {
 	double rest = 1 - shares->target - shares->wattle - shares->idle - shares->unattributed;
@@ -112,7 +112,7 @@ static void sum_add(struct now_sum *sum, const struct shares *shares, double pow
 		return;
 	sum->target_w = add_known(sum->target_w, shares->target * power_w);
 	sum->own_w = add_known(sum->own_w, shares->wattle * power_w);
-	if (shares->idle > 0) // else idle power, of which nothing is known here, is with those who compute
+	if (shares->idle > 0) // else idle power is unknown here and attributed to the computing processes
 		sum->idle_w = add_known(sum->idle_w, shares->idle * power_w);
 	sum->unattributed_w = add_known(sum->unattributed_w, shares->unattributed * power_w);
 	sum->others_w = add_known(sum->others_w, others_of(shares) * power_w);

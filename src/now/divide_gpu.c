@@ -1,10 +1,10 @@
-// The GPUs' part of divide_watts: the shares of reports, and the parts of single processes by the same measure.
+// GPU part of divide_watts: shares as in reports, and the shares of single processes by the same measure.
 #include "now/internal.h"
 
 #include "base/known.h"
 #include "base/util.h"
 
-/* ---- what its users say ---- */
+/* ---- measures of users ---- */
 
 static double instance_of(const struct device_user *user)
 {
@@ -37,7 +37,7 @@ static struct process_row *row_of(const struct users *users, size_t i)
 	return users->at[i].pid > 0 ? process_table_find(users->processes, users->at[i].pid) : NULL;
 }
 
-// NaN if it is not known of one of them, for whose part the others would get.
+// Returns NaN if the value of any user is unknown, because the others would otherwise get its share.
 static double sum_of(const struct users *users, double (*of)(const struct device_user *), bool target_only)
 {
 	double sum = users->n > 0 ? 0 : (double)NAN;
@@ -48,12 +48,12 @@ static double sum_of(const struct users *users, double (*of)(const struct device
 	return sum;
 }
 
-/* ---- what the sensor says of target and others, or their users where it says nothing ---- */
+/* ---- use by target and others: from the sensor, else summed over users ---- */
 
 static void fill(const int64_t *row, enum device_metric target, enum device_metric others, const struct users *users,
 	double (*of)(const struct device_user *), double *ret_target, double *ret_others)
 {
-	*ret_target = value_ok(row[target]) ? (double)row[target] : 0; // without a target sensors tell of the others alone
+	*ret_target = value_ok(row[target]) ? (double)row[target] : 0; // without a target, sensors report only the others
 	*ret_others = value_to_double(row[others], 1);
 	if (!isnan(*ret_others) || of == NULL)
 		return;
@@ -80,12 +80,12 @@ static struct gpu_use use_of(const int64_t *row, const struct users *users)
 /* ---- single processes ---- */
 
 struct keys {
-	double (*of)(const struct device_user *); // NULL: nothing tells their parts
+	double (*of)(const struct device_user *); // NULL: no measure of their shares
 	double whole;
 };
 
-/* What the sensor counted of all users: a list has room for so many, and those beyond it have a part all the same. Sums are of
- * whole numbers, so fractions below one are dropped. */
+/* Uses the sensor's total if it is larger than the sum over the list: the list is limited, and users beyond it have a
+ * share too. The sums are of whole numbers, so differences of up to 1 are ignored. */
 static struct keys keys_by(double (*of)(const struct device_user *), const struct users *users, double target, double others)
 {
 	double sum = sum_of(users, of, false), told = target + others;
@@ -101,9 +101,9 @@ static struct keys keys_of(const struct shares *shares, const struct gpu_use *us
 		return keys_by(busy_of, users, use->target.busy, use->others.busy);
 	case METHOD_GPU_MEMORY:
 		return keys_by(memory_of, users, use->target.memory, use->others.memory);
-	case METHOD_IDLE: // to hold memory of it costs nothing
+	case METHOD_IDLE: // holding memory on an idle GPU costs no energy
 		return (struct keys){presence_of, INFINITY};
-	case METHOD_EXCLUSIVE: // one of several could be any of them
+	case METHOD_EXCLUSIVE: // with several users, the exclusive one is unknown
 		return use->target.processes + use->others.processes == 1 && users->n == 1 ? (struct keys){presence_of, 1}
 											    : (struct keys){0};
 	default:

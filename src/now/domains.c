@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real sleep lasts longer than this. */
+/* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real suspend lasts longer than this. */
 static const int64_t suspend_min_ns = 100 * NS_PER_MS;
 static const int64_t calibrate_ns = 5 * NS_PER_MS;
 
@@ -20,7 +20,7 @@ static int compare_domains(const struct domain *a, const struct domain *b)
 	return strcmp(a->name, b->name);
 }
 
-// An insertion sort: there are a few dozen at most.
+// Insertion sort: there are a few dozen domains at most.
 static void put_in_order(struct domain_table *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
@@ -35,8 +35,7 @@ static void put_in_order(struct domain_table *table)
 	}
 }
 
-/* Counting goes on from where an earlier track of the same domain was; the hardware's counter too, where the machine has not
- * started anew since. */
+/* Continues from an earlier track of the same domain. The hardware counter continues too unless the machine has rebooted. */
 static void track_resume(struct energy_track *track, const struct now_kept *kept, bool same_counter)
 {
 	struct counter *counter = &track->counter;
@@ -55,7 +54,7 @@ static void track_resume(struct energy_track *track, const struct now_kept *kept
 	counter->mean_span_s = kept->mean_span_s;
 }
 
-// A counter goes on if it is read in the same way; else its energy alone does.
+// The counter continues if its source is the same; otherwise only the energy does.
 static void resume(struct domain_table *table, size_t i, const struct now_options *options)
 {
 	const struct domain *domain = table->domains[i].domain;
@@ -114,7 +113,7 @@ static int open_domain(struct domain_table *table, size_t i, const struct now_op
 	return r == 0 ? now_history_open(&table->domains[i].utilization_history_percent, options->history) : r;
 }
 
-// The sentence for whoever sees no watts: what would meter this machine, and how to get at it.
+// Sets the message for users without power readings: which sensors this machine could use, and how to enable them.
 static void tell_problem(struct domain_table *table)
 {
 	for (size_t i = 0; i < table->n; i++)
@@ -177,7 +176,7 @@ void domain_table_close(struct domain_table *table)
 	*table = (struct domain_table){0};
 }
 
-/* ---- a look ---- */
+/* ---- sampling ---- */
 
 static bool was_suspended(struct domain_table *table, const struct wattle_env *env)
 {

@@ -5,8 +5,9 @@
 
 #include <errno.h>
 
-/* A process is asked at its first two looks, for whoever starts it may move it a moment later; and then once in so many, as some
- * move late. Reading two files of each at each look would cost more than everything else. */
+/* Looks up the groups of a process at its first two samples, because a launcher may move it just after the start, and then
+ * every 32nd sample, because some move late. Reading two files of each process at each sample would cost more than all
+ * other work. */
 enum { ASK_EVERY = 32, ASK_FIRST = 2 };
 
 int group_table_open(struct group_table *table, const struct now_options *options)
@@ -29,14 +30,14 @@ void group_table_close(struct group_table *table)
 	*table = (struct group_table){0};
 }
 
-/* ---- who belongs where ---- */
+/* ---- lookup ---- */
 
 static bool is_free(const struct now_group *group)
 {
 	return group->name[0] == '\0';
 }
 
-// Its index + 1; 0: no memory, its processes are in no group.
+// Returns index + 1; 0: no memory, the process gets no group.
 static uint32_t find_or_add(struct group_table *table, int k, const char *name)
 {
 	size_t place = table->n[k];
@@ -59,7 +60,7 @@ static uint32_t find_or_add(struct group_table *table, int k, const char *name)
 	return (uint32_t)place + 1;
 }
 
-// A job is its owner's, not that of the daemon which started it as root. One that has root's processes alone is root's.
+// The owner of a job is its user, not root as the daemon that started it. A job with root processes only belongs to root.
 static void take_owner(struct now_group *job, const struct belonging *belonging, const struct process_row *row)
 {
 	if (belonging->job_uid != (uid_t)-1)
@@ -77,7 +78,7 @@ static void place(struct group_table *table, struct process_table *processes, st
 	for (int k = 0; k < NOW_GROUPINGS; k++)
 		if (table->wanted[k] && belonging.names[k][0] != '\0')
 			row->group[k] = find_or_add(table, k, belonging.names[k]);
-	// Where nobody may read what it was started with, it belongs where its parent does.
+	// If the environment is unreadable, the process inherits its parent's job.
 	const struct process_row *parent = row->asked == 0 ? process_table_find(processes, row->now.ppid) : NULL;
 	if (belonging.names[NOW_JOBS][0] == '\0' && parent != NULL)
 		row->group[NOW_JOBS] = parent->group[NOW_JOBS];

@@ -6,7 +6,7 @@
 
 enum { CONSTRAINTS_MOST = 8 };
 
-// The number of the constraint for long times: absent ones are skipped, so it differs. -1: none.
+// Finds the index of the long-term constraint. It varies, because absent constraints are skipped. -1: none.
 static int find_long_term(const struct wattle_env *env, const char *zone)
 {
 	char path[200], name[32];

@@ -12,21 +12,21 @@ struct now_state {
 	const struct wattle_env *env;
 	struct now_options options;
 	struct machine machine;
-	int64_t busy_ns; // of the machine, at the last look
+	int64_t busy_ns; // of the machine, at the last sample
 	struct domain_table domains;
 	struct process_table processes;
 	struct group_table groups;
-	double resumed_j[NOW_RESOURCES]; // energy of the time before the first look, until it is told
-	pid_t *pids;                     // owned: first all, then, from `pids_room` on, the target's
+	double resumed_j[NOW_RESOURCES]; // energy from before the first sample, until it is reported
+	pid_t *pids;                     // owned: all pids, then, from `pids_room` on, the target's
 	size_t pids_room, n_target;
 	struct now_process *listed; // owned: now.processes
 	size_t listed_room;
 	int64_t opened_ns, opened_cpu_ns;
 	struct now now;
-	struct target_ram *target_ram; // owned; NULL: no target, or its memory can't be followed
+	struct target_ram *target_ram; // owned; NULL: no target, or its memory is unreadable
 };
 
-/* ---- ourselves ---- */
+/* ---- measurement overhead ---- */
 
 static void fill_own(struct now_state *state, struct now *now)
 {
@@ -56,7 +56,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 		return error_set(reterr, -ENOMEM, "no memory to look at this machine");
 	state->env = options->env;
 	state->options = *options;
-	state->options.sensors = NULL; // were lent for the opening
+	state->options.sensors = NULL; // borrowed during open only
 	state->options.kept = NULL;
 	state->options.kept_processes = NULL;
 	state->busy_ns = VALUE_MISSING;
@@ -79,7 +79,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	if (options->pid > 0)
 		state->target_ram = target_ram_open(options->env, options->pid);
 	now_look(state);
-	state->processes.kept = NULL; // was lent for the opening
+	state->processes.kept = NULL; // borrowed during open only
 	*ret_state = state;
 	return 0;
 }
@@ -115,9 +115,9 @@ void now_set_interval(struct now_state *state, int64_t interval_ns)
 		energy_track_set_join(&state->domains.tracks[i], join_most_ns);
 }
 
-/* ---- what is listed ---- */
+/* ---- process list ---- */
 
-// NaN is less than all.
+// NaN sorts below all numbers.
 static int compare_doubles(double left, double right)
 {
 	left = isnan(left) ? -1 : left;
@@ -163,9 +163,9 @@ static void list_processes(struct now_state *state)
 	now->processes = state->listed;
 }
 
-/* ---- a look ---- */
+/* ---- sampling ---- */
 
-// All processes and those of the target, both ascending. False: no memory, and nothing is known of them.
+// Lists the pids of all processes and of the target, both ascending. False: no memory; pids are unknown.
 static bool list_pids(struct now_state *state)
 {
 	const struct process_table *table = &state->processes;
@@ -202,7 +202,7 @@ static void read_domains(struct now_state *state, int64_t t_ns, const struct mac
 	domain_table_look(&state->domains, state->env, &context);
 }
 
-// Powers are over the time between two looks: a total of the first one would have those parts alone that a sensor gives.
+// Power is a mean between two samples. A total of the first sample would contain only the domains whose sensors report power.
 static void add_up(struct now_state *state)
 {
 	struct now *now = &state->now;
@@ -250,7 +250,8 @@ static void fill_machine(struct now_state *state, const struct machine_reading *
 	now->problem = state->domains.problem[0] != '\0' ? state->domains.problem : NULL;
 }
 
-/* What a counter that goes on tells at first was used before anybody looked: no process of now can be told to have used it. */
+/* Sets aside the first increment of a continued counter: it was used before the first sample, so no current process can be
+ * charged for it. */
 static void set_aside(struct now_state *state)
 {
 	for (size_t i = 0; i < state->domains.n; i++) {
@@ -291,7 +292,7 @@ const struct now *now_look(struct now_state *state)
 	state->busy_ns = reading.cpu_busy_ns;
 	bool known = value_ok(before_ns) && value_ok(reading.cpu_busy_ns);
 	int64_t busy_ns = known ? reading.cpu_busy_ns - before_ns : VALUE_MISSING;
-	if (busy_ns < 0 && known) // idle time steps back at times, and with it what is left
+	if (busy_ns < 0 && known) // the kernel's idle time can decrease, and the derived busy time with it
 		busy_ns = 0;
 	process_table_look(&state->processes, t_ns, busy_ns);
 	group_table_look(&state->groups, &state->processes);

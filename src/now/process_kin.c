@@ -1,10 +1,10 @@
-// Who is whose child: what follows from it for CPU time, and for the target's tree.
+// Process ancestry: CPU time of ended children, and membership in the target's process tree.
 #include "now/internal.h"
 
 #include "base/search.h"
 #include "base/util.h"
 
-enum { ANCESTORS_MOST = 256 }; // a ring of parents, read while they changed, can't hold us
+enum { ANCESTORS_MOST = 256 }; // loop limit: parents read during changes can form a cycle
 
 static bool is_row_before(const void *item, const void *key)
 {
@@ -24,7 +24,7 @@ struct process_row *process_table_find(const struct process_table *table, pid_t 
 
 /* ---- children that ended ---- */
 
-// Who waited for it: its parent, or whoever waited for that one if it has ended as well.
+// Finds the process that waited for an ended one: its parent, or that parent's heir if the parent has ended too.
 static struct process_row *find_heir(struct process_table *table, const struct process_row *gone)
 {
 	pid_t parent = gone->now.ppid;
@@ -49,8 +49,8 @@ static void count_gone(struct process_table *table)
 	}
 }
 
-/* What children used that ended between two looks shows up with the parent when it waits for them. An orphan's whole life may
- * show up with init, so all of that together is held below what the machine had left to give. */
+/* CPU time of children that ended between two samples appears in the parent when it waits for them. The lifetime CPU time
+ * of an orphan may appear in init, so the sum of late CPU time is limited to the remaining busy time of the machine. */
 static void count_late(struct process_table *table, int64_t busy_ns)
 {
 	double late_ns = 0, own_ns = 0;
@@ -82,14 +82,14 @@ void process_kin_count(struct process_table *table, int64_t busy_ns)
 	count_late(table, busy_ns);
 }
 
-/* ---- the target's tree ---- */
+/* ---- the target's process tree ---- */
 
 static bool has_ended(const struct process_row *row)
 {
 	return row == NULL || row->now.state == 'Z' || row->now.state == 'X';
 }
 
-// Once in the tree, always in the tree: one that was orphaned keeps its mark.
+// Membership is permanent: an orphaned process stays in the target.
 static bool descends_from_target(const struct process_table *table, const struct process_row *row)
 {
 	for (int i = 0; i < ANCESTORS_MOST && row != NULL && !row->now.is_target; i++)
@@ -102,7 +102,7 @@ void process_kin_mark_target(struct process_table *table)
 	if (table->target_pid == 0)
 		return;
 	struct process_row *root = process_table_find(table, table->target_pid);
-	if (root != NULL && !value_ok(table->last_t_ns)) // later its number may be another's
+	if (root != NULL && !value_ok(table->last_t_ns)) // later the pid may be reused
 		root->now.is_target = true;
 	table->target_is_gone = has_ended(root) || !root->now.is_target;
 	for (size_t i = 0; i < table->n; i++)

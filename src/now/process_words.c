@@ -9,21 +9,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// C1 controls move the cursor of some terminals, as C0's do of all.
+// Includes C1 controls: some terminals interpret them, as all do C0 controls.
 static bool is_control(const char *text)
 {
 	const unsigned char first = (unsigned char)text[0];
 	return first < 0x20 || first == 0x7f || (first == 0xc2 && (unsigned char)text[1] < 0xa0);
 }
 
-// Never cuts a character in two.
-// What does not fit ends in "…", where that does.
+// Copies whole UTF-8 characters only. Truncated text ends in "…" if that fits.
 static size_t copy_clean(const char *text, size_t size, char *out, size_t out_size)
 {
 	static const char mark[] = "…";
-	size_t used = 0, marked = 0; // marked: as much as leaves room for the mark
+	size_t used = 0, marked = 0; // marked: length that leaves room for the mark
 	for (size_t i = 0, length; i<size; i += length> 0 ? length : 1) {
-		length = utf8_length(text + i); // of a NUL: 1
+		length = utf8_length(text + i); // 1 for a NUL
 		bool is_fine = length > 0 && !is_control(text + i);
 		if (used + sizeof(mark) <= out_size)
 			marked = used;
@@ -79,7 +78,7 @@ bool now_shows_arguments(enum now_arguments which, uid_t uid)
 	return which == NOW_ARGUMENTS_ALL || (which == NOW_ARGUMENTS_OWN && is_own);
 }
 
-// False: it has no words.
+// False: the process has no arguments.
 static bool put_command(struct process_table *table, const char *words, size_t size, bool is_cut,
 	struct now_process *process)
 {
@@ -93,8 +92,8 @@ static bool put_command(struct process_table *table, const char *words, size_t s
 		process_words_join(shown->data, shown->size, process->command, sizeof(process->command));
 }
 
-/* The user is asked for after the words: a process that changes its user does so before it executes a program of that user's, so words
- * are never shown as those of the user before. */
+/* Reads the user after the arguments. A process changes its user before it executes that user's program, so arguments are
+ * never shown under the previous user. */
 void process_words_read(struct process_table *table, const char *comm, struct now_process *process)
 {
 	char path[32], words[4096], status[1024];

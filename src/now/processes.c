@@ -19,8 +19,8 @@
 
 enum {
 	SHOWN_CEILING = 1 << 14,
-	FOLDER_TEXT = 32768, // 1,300 processes in one system call
-	FILES_SPARED = 128,  // open files that are left to whoever uses us
+	FOLDER_TEXT = 32768, // bytes; 1,300 processes per system call
+	FILES_SPARED = 128,  // open files left to the caller
 	FILES_MOST = 16384,
 };
 
@@ -41,7 +41,7 @@ static size_t files_allowed(void)
 	return most < FILES_MOST ? (size_t)most : FILES_MOST;
 }
 
-// Our number for a process, as this /proc has it; 0: it knows none.
+// The pid of this process as that /proc numbers it; 0: not found.
 static pid_t number_in_proc(const struct wattle_env *env, pid_t pid)
 {
 	bool is_foreign = !env->procfs_replaced && proc_is_foreign(env->procfs_fd);
@@ -106,7 +106,7 @@ void process_table_close(struct process_table *table)
 	*table = (struct process_table){.folder_fd = -1};
 }
 
-/* ---- who is there ---- */
+/* ---- process list ---- */
 
 static int by_pid(const void *left, const void *right)
 {
@@ -123,7 +123,7 @@ static struct process_row *add_row(struct process_row **rows, size_t *n, size_t 
 	return &larger[(*n)++];
 }
 
-// Nothing is known of it yet but its number.
+// A row with only the pid known.
 static struct process_row blank_row(pid_t pid)
 {
 	const double none = (double)NAN;
@@ -149,7 +149,7 @@ static struct process_row blank_row(pid_t pid)
 	};
 }
 
-// The kernel lists them in ascending order; a made tree may not.
+// The kernel lists pids in ascending order; a replaced /proc may not.
 static void list_numbers(struct process_table *table)
 {
 	bool ascending = true;
@@ -164,7 +164,7 @@ static void list_numbers(struct process_table *table)
 		struct process_row *row = add_row(&table->rows, &table->n, &table->room);
 		if (row == NULL)
 			return;
-		row->now.pid = (pid_t)pid; // and nothing else yet: most go on from the row of before
+		row->now.pid = (pid_t)pid; // the rest is set later: most rows continue from the previous sample
 		ascending = ascending && (table->n < 2 || row[-1].now.pid < row->now.pid);
 	}
 	if (!ascending)
@@ -203,7 +203,7 @@ static int by_kept_pid(const void *pid, const void *kept)
 	return (a > b) - (a < b);
 }
 
-// What it was attributed before we were started; NaN: it was not told.
+// Energy attributed before this server started; NaN: not recorded.
 static double kept_energy_j(const struct process_table *table, pid_t pid, uint64_t start_ticks)
 {
 	const struct now_kept_process *kept = table->kept == NULL
@@ -229,7 +229,8 @@ static void take_over(struct process_table *table, const struct process_stat *st
 		now->start_ns = start_ns(table, stat->start_ticks);
 		now->energy_j = kept_energy_j(table, now->pid, now->start_ticks);
 	}
-	// Between fork and exec a process has its parent's words and perhaps its owner: the second look asks again.
+	// Between fork and exec a process has its parent's arguments and possibly its user, so the second sample reads them
+	// again.
 	if (row->is_new || !row->words_known || renamed) {
 		memcpy(row->comm, stat->name, sizeof(row->comm));
 		process_words_read(table, row->comm, now);
@@ -242,12 +243,12 @@ static void count_own(const struct process_row *before, int64_t last_t_ns, struc
 	row->late_ns = row->counted_ns = 0;
 	if (before != NULL)
 		row->used_ns = row->own_ns > before->own_ns ? row->own_ns - before->own_ns : 0;
-	else // it came since the look before; or it was there and hidden, or this is the first look
+	else // it is new, or it was hidden before, or this is the first sample
 		row->used_ns = value_ok(last_t_ns) && row->now.start_ns >= last_t_ns - NS_PER_S / 10 ? row->own_ns
 												     : VALUE_MISSING;
 }
 
-// False: it is not there any more.
+// False: the process has ended.
 static bool read_row(struct process_table *table, struct process_row *row, const struct process_row *before)
 {
 	char text[1024];
@@ -258,8 +259,8 @@ static bool read_row(struct process_table *table, struct process_row *row, const
 		return false;
 	}
 	if (before != NULL && stat.start_ticks != row->now.start_ticks)
-		return false; // its number went to another process
-	// Of ourselves there is more to be had than whole ticks, which are more than most looks cost.
+		return false; // the pid was reused
+	// For this process, reads CPU time at full resolution: a whole tick is more than most samples cost.
 	if (row->now.pid == table->own_pid && !table->env->procfs_replaced)
 		stat.own_ns = clock_cpu_ns();
 	take_over(table, &stat, row);
@@ -280,11 +281,11 @@ static void mark_gone(struct process_table *table, struct process_row *row)
 	gone->now.rss_bytes = gone->now.gpu_memory_bytes = VALUE_MISSING;
 }
 
-// The old row goes on where it is the same process; else it is gone and another has its number.
+// Continues the old row if it is the same process; otherwise marks it as ended and starts a new row for the pid.
 static bool follow(struct process_table *table, pid_t pid, struct process_row *row, struct process_row *old)
 {
 	if (old != NULL) {
-		*row = *old; // with its file
+		*row = *old; // including its open file
 		row->is_new = false;
 		if (read_row(table, row, old))
 			return true;
@@ -295,7 +296,7 @@ static bool follow(struct process_table *table, pid_t pid, struct process_row *r
 	return read_row(table, row, NULL);
 }
 
-// Both lists ascend. Those that end while they are read are left out.
+// Both lists ascend by pid. Processes that end while they are read are left out.
 static void read_all(struct process_table *table)
 {
 	size_t kept = 0, at = 0;
@@ -305,7 +306,7 @@ static void read_all(struct process_table *table)
 			mark_gone(table, &table->old[at++]);
 		bool known = at < table->n_old && table->old[at].now.pid == pid;
 		kept += follow(table, pid, &table->rows[kept],
-			known ? &table->old[at] : NULL); // of rows[i] nothing is needed any more
+			known ? &table->old[at] : NULL); // rows[i] is not needed any more
 		at += known;
 	}
 	while (at < table->n_old)
@@ -313,7 +314,7 @@ static void read_all(struct process_table *table)
 	table->n = kept;
 }
 
-/* ---- a look ---- */
+/* ---- sampling ---- */
 
 static void swap_lists(struct process_table *table)
 {

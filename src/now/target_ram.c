@@ -4,7 +4,7 @@
 #include "metric/ram.h"
 #include "process/memory.h"
 
-static const double budget_percent = 1; // of a core
+static const double budget_percent = 1; // CPU budget for memory readings, percent of one core
 
 struct target_ram {
 	struct tree tree;

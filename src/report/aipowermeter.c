@@ -10,9 +10,9 @@
 
 static const char segment_end[] = "\"END OF RECORDING SEGMENT\"\n";
 
-/* ---- what it is made of ---- */
+/* ---- sources of the rows ---- */
 
-// A die in a package that is metered itself would count twice.
+// True for a domain inside another of its kind, such as a die in a measured package; counting both would double the energy.
 static bool lies_in_its_kind(const struct findings *findings, const struct run_device *device)
 {
 	for (size_t i = 0; device->inside[0] != '\0' && i < findings->n_domains; i++) {
@@ -38,7 +38,7 @@ static int make_kind(struct aipowermeter *a, enum domain_kind kind, struct arena
 	return timeline_track_make(&a->timeline, domains, n, arena, &a->kinds[kind].powers);
 }
 
-// Whichever maker's: the layout knows no other GPUs than NVIDIA's.
+// GPUs of all vendors: the layout has keys for NVIDIA GPUs only.
 static int make_gpus(struct aipowermeter *a, struct arena *arena)
 {
 	const struct findings *findings = &a->timeline.findings;
@@ -135,7 +135,7 @@ static void describe(struct jsonw *j, const struct run *run)
 	buf_finish(&words);
 }
 
-// The layout has no place for it, and a reader takes an estimate for a measurement.
+// An addition to the layout, whose readers otherwise take estimates for measurements.
 static void provenances(struct jsonw *j, const struct findings *findings)
 {
 	jsonw_key(j, "provenance");
@@ -169,7 +169,7 @@ static struct aipm_row row_at(const struct aipowermeter *a, size_t segment, size
 {
 	const struct timeline *timeline = &a->timeline;
 	struct slice stretch = timeline->stretches[segment];
-	size_t to = instant > stretch.begin ? instant : instant + 1; // the first row has the first window, too
+	size_t to = instant > stretch.begin ? instant : instant + 1; // the first row uses the first window too
 	struct aipm_row row = {
 		.segment = segment,
 		.instant = instant,
@@ -240,7 +240,7 @@ static void wall_line(const struct aipowermeter *a, size_t instant, struct buf *
 	buf_char(out, '\n');
 }
 
-// AIPowerMeter skips a line above the header, and drops the last line, which may be half written.
+// AIPowerMeter skips one line above the header, and drops the last line, because it may be incomplete.
 void aipowermeter_wall(const struct aipowermeter *a, struct buf *out, void (*more)(void *data), void *data)
 {
 	size_t last = SIZE_MAX;

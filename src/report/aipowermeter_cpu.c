@@ -13,15 +13,15 @@ static const struct power_key {
 	{DOMAIN_UNCORE, "uncore_power", NULL},
 	{DOMAIN_CORE, "total_cpu_power", "per_process_cpu_power"},
 	{DOMAIN_DRAM, "total_dram_power", "per_process_dram_power"},
-	// Not the layout's; its reader takes any key.
+	// Extensions of the layout; its reader accepts any key.
 	{DOMAIN_MODULE, "module_power", NULL},
 	{DOMAIN_NODE, "node_power", NULL},
 	{DOMAIN_BATTERY, "battery_power", NULL},
 	{DOMAIN_WALL, "wall_power", NULL},
 };
 
-/* First of all, for AIPowerMeter takes the duration from the first key that it meets, and powers stand in all rows. A kind
- * that the machine has not is absent; "unknown just now" is absent as well. */
+/* Written first: AIPowerMeter takes the duration from the first key in the file, and all rows have power values. A kind
+ * that the machine lacks is omitted, and so is a value that is unknown at that row. */
 static void powers(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(power_keys); i++) {
@@ -51,7 +51,7 @@ static void add_window(const struct aipowermeter *a, int64_t from_ns, int64_t to
 	use->seconds += (double)(to_ns - from_ns) / 1e9;
 }
 
-// Of the time that the instant stands for, as with powers: the trapezoid rule gives the whole.
+// CPU use over the interval that the instant represents, as for power: trapezoidal integration gives the total.
 static struct cpu_use cpu_use(const struct aipowermeter *a, const struct aipm_row *row)
 {
 	struct cpu_use use = {0};
@@ -76,7 +76,7 @@ static void cpu_time(struct jsonw *j, const struct aipowermeter *a, const struct
 /* ---- memory ---- */
 
 static const struct memory_metric {
-	enum run_metric main, descendants; // the same: there is one alone
+	enum run_metric main, descendants; // equal to main: one metric only
 } memory_metrics[AIPM_MEMORY_METRICS] = {
 	[AIPM_RSS] = {RUN_MAIN_RSS, RUN_DESCENDANTS_RSS},
 	[AIPM_PSS] = {RUN_MAIN_PSS, RUN_DESCENDANTS_PSS},
@@ -114,7 +114,7 @@ int aipm_memory_make(const struct run *run, struct arena *arena, struct aipm_mem
 	return 0;
 }
 
-// The last reading up to the row; before the first one, that one. NaN: none in this segment.
+// The last reading at or before the row; for earlier rows, the first reading. NaN: none in this segment.
 static double memory_at(const struct aipowermeter *a, const struct aipm_row *row, enum aipm_memory_metric metric)
 {
 	const struct memory_metric *m = &memory_metrics[metric];

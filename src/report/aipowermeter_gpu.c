@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-static const int64_t stale_ns = 2500 * NS_PER_MS; // an older reading says nothing of a row, but at a segment's end
+static const int64_t stale_ns = 2500 * NS_PER_MS; // maximum age of a reading, except at the end of a segment
 
-/* The last reading of a metric up to the row. At a segment's start the first one, for AIPowerMeter cuts a curve into
- * segments where it finds a point at the very end of one. */
+/* The last reading of a metric at or before the row. The start of a segment uses the first reading, because AIPowerMeter
+ * splits a curve into segments where a point lies exactly at a segment's end. */
 static double gauge(const struct aipowermeter *a, const struct aipm_row *row, const struct run_device *device,
 	enum device_metric metric)
 {
@@ -58,7 +58,7 @@ static void key_index(struct jsonw *j, const struct aipm_gpu *gpu)
 	jsonw_key(j, text);
 }
 
-// {gpu: figure}, without those that do not know it.
+// Writes {gpu: value}, without GPUs whose value is unknown.
 static void per_gpu(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
 	enum figure what)
 {
@@ -74,7 +74,7 @@ static void per_gpu(struct jsonw *j, const struct aipowermeter *a, const struct 
 	jsonw_end_object(j);
 }
 
-// {gpu: {pid: figure}}: what is known of the target as a whole stands under its root.
+// Writes {gpu: {pid: value}}; values known only for the whole target are under its root process.
 static void per_gpu_per_pid(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
 	enum figure what)
 {
@@ -94,7 +94,7 @@ static void per_gpu_per_pid(struct jsonw *j, const struct aipowermeter *a, const
 	jsonw_end_object(j);
 }
 
-// Over the GPUs that there are in this segment; NaN where one of them does not know it.
+// Sum over the GPUs present in this segment; NaN if any value is unknown.
 static double sum(const struct aipowermeter *a, const struct aipm_row *row, enum figure what, size_t *ret_n)
 {
 	double all = (double)NAN;
@@ -110,8 +110,8 @@ static double sum(const struct aipowermeter *a, const struct aipm_row *row, enum
 	return all;
 }
 
-/* The keys of today's AIPowerMeter, whose reader wants all six in every row, and those of before, of which its documentation
- * tells. Powers are sums over whole GPUs, so one that could not be read makes a row without. */
+/* Writes the keys of current AIPowerMeter, whose reader requires all six in each row, and the older keys that its
+ * documentation describes. Powers are sums over whole GPUs, so an unreadable GPU omits them from the row. */
 void aipm_gpu(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row)
 {
 	size_t n;

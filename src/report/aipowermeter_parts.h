@@ -1,25 +1,25 @@
-/* What the writers of AIPowerMeter's files share; between room-mates. */
+/* Shared by the writers of AIPowerMeter's files. */
 #pragma once
 
 #include "base/jsonw.h"
 #include "report/aipowermeter.h"
 
-// A row of power_metrics.json: an instant of the grid, and the window before it, which CPU times are of.
+// A row of power_metrics.json: an instant of the time grid, and the window before it, which CPU times refer to.
 struct aipm_row {
 	size_t segment, instant;
 	struct slice stretch;
-	int64_t from_ns, t_ns; // the window
+	int64_t from_ns, t_ns; // begin and end of the window
 	struct window window;
-	bool at_end; // first or last of its segment: every curve of the segment has a point there
+	bool at_end; // first or last row of its segment, where each curve of the segment has a point
 };
 
-/* Processes of --per-process. Which of them used what of the target's, in a row's window. */
+/* Processes sampled by --per-process: their shares of the target's use in the window of a row. */
 struct aipm_pids {
 	const struct run_process_samples *samples;
-	size_t *before, *after; // of a sample: the same process's neighbours; SIZE_MAX: none
+	size_t *before, *after; // by sample: adjacent samples of the same process; SIZE_MAX: none
 };
 
-struct aipm_track { // domains of one kind
+struct aipm_track { // all domains of one kind
 	bool known;
 	struct timeline_track powers;
 };
@@ -27,11 +27,11 @@ struct aipm_track { // domains of one kind
 struct aipm_gpu {
 	const struct run_device *device;
 	struct timeline_track powers;
-	bool is_divided; // false: whose its energy is nobody knows
+	bool is_divided; // false: the energy is not attributed
 };
 
-/* Memory is read on a cadence of its own: which sample a row takes it from. Of each sample the last one of its segment up to
- * it that knows the metric, and of each segment the first one. SIZE_MAX: none. */
+/* Memory is read at its own interval. For each sample, the index of the last reading of each metric in its segment at or
+ * before it; for each segment, the first reading. SIZE_MAX: none. */
 enum aipm_memory_metric { AIPM_RSS, AIPM_PSS, AIPM_USS, AIPM_USED, AIPM_MEMORY_METRICS };
 struct aipm_memory {
 	size_t *latest[AIPM_MEMORY_METRICS], *first[AIPM_MEMORY_METRICS];
@@ -50,21 +50,22 @@ struct aipowermeter {
 
 int aipm_pids_make(const struct run *run, struct arena *arena, struct aipm_pids *ret_pids);       // -ENOMEM
 int aipm_memory_make(const struct run *run, struct arena *arena, struct aipm_memory *ret_memory); // -ENOMEM
-// The target's first process; 0: of a recorder that died before it knew.
+// pid of the target's root process; 0: the recorder ended before it was known.
 int64_t aipm_root_pid(const struct aipowermeter *a, size_t segment);
 void aipm_key_pid(struct jsonw *j, int64_t pid);
 
-/* {pid: part}: a figure of the target's by the CPU time that its processes used in the row's window; all of it is the root's
- * where they were not sampled each for itself. NaN writes nothing. */
+/* Writes {pid: part}: divides a value of the target by the CPU time of its processes in the row's window. Without
+ * per-process samples, all of it belongs to the root process. NaN writes nothing. */
 void aipm_by_pid(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
 	double value);
-// {pid: bytes}, and their parts of `used_bytes` (NaN: left out). Resident memory, or the whole target's by `target_bytes`.
+// Writes {pid: bytes}, and the shares of `used_bytes` (NaN: omitted). Without per-process samples, uses `target_bytes` for
+// the whole target.
 void aipm_memory_by_pid(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, double target_bytes,
 	double used_bytes);
 
 void aipm_cpu(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row);
 void aipm_gpu(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row);
 
-// As Python's str(datetime): local time, microseconds, no offset.
+// Formats like Python's str(datetime): local time, microseconds, no offset.
 void aipm_date(struct buf *out, int64_t wall_ns);
 void aipm_key_date(struct jsonw *j, const char *key, int64_t wall_ns);

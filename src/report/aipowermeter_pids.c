@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const int64_t tick_ns = 10 * NS_PER_MS; // the kernel rounds the start of a process down to it
+static const int64_t tick_ns = 10 * NS_PER_MS; // the kernel rounds the start time of a process down to this
 
-/* ---- the samples of one process, one after the other ---- */
+/* ---- samples by process ---- */
 
 struct sample_key {
 	int64_t pid, start_ns;
-	size_t sample; // in order of time
+	size_t sample; // index in order of time
 };
 
 static int by_process(const void *a, const void *b)
@@ -53,9 +53,9 @@ int aipm_pids_make(const struct run *run, struct arena *arena, struct aipm_pids 
 	return 0;
 }
 
-/* ---- a row's window ---- */
+/* ---- window of a row ---- */
 
-// The last one of a segment is made just after the target's end.
+// The last process sample of a segment is taken just after the target's end.
 static struct slice samples_of(const struct aipowermeter *a, const struct aipm_row *row)
 {
 	const struct run_process_samples *samples = a->pids.samples;
@@ -64,7 +64,7 @@ static struct slice samples_of(const struct aipowermeter *a, const struct aipm_r
 	return slice_after(samples->t_ns, samples->n, row->from_ns, to_ns);
 }
 
-// A process has several samples in a window: the last one tells where it got to.
+// True for the last sample of a process in the window; CPU time is cumulative.
 static bool is_last_in(const struct aipowermeter *a, size_t sample, struct slice window)
 {
 	size_t after = a->pids.after[sample];
@@ -93,7 +93,7 @@ int64_t aipm_root_pid(const struct aipowermeter *a, size_t segment)
 	for (size_t i = 0; !value_ok(pid) && i < a->run->n_processes; i++)
 		if (a->run->processes[i].is_main)
 			pid = a->run->processes[i].pid;
-	return value_ok(pid) ? pid : 0; // of a recorder that died before it knew
+	return value_ok(pid) ? pid : 0; // the recorder ended before it was known
 }
 
 void aipm_key_pid(struct jsonw *j, int64_t pid)
@@ -112,7 +112,7 @@ static double sum_of_all(const struct aipowermeter *a, const struct aipm_row *ro
 	return sum_ns;
 }
 
-// What no sampled process used was used by those that came and went in between: the root's.
+// Use that no sampled process accounts for belongs to short-lived processes; it is attributed to the root process.
 void aipm_by_pid(struct jsonw *j, const struct aipowermeter *a, const struct aipm_row *row, const char *key,
 	double value)
 {

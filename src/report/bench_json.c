@@ -61,7 +61,7 @@ static const char *quantity_name(const struct object_at *at, size_t i)
 	return bench_quantity_names[i];
 }
 
-// Lists in a map in a command: the index is that of the run, in a quantity, of a command.
+// Lists nested in a map in a command: indices are the run, the quantity and the command.
 static size_t value_count(const struct object_at *at)
 {
 	return result_of(at)->series[at->outer->index].n;

@@ -6,9 +6,9 @@
 
 enum { NOTE_INDENT = 2, COMMAND_INDENT = 6, CELL_CEILING = 4096 };
 
-// An error of the meter above this share of the energy deserves a word.
+// Share of the energy above which a measurement error gets a note.
 static const double DOUBTFUL = 0.25;
-// Five runs give 93.75 %.
+// The interval of five runs has a confidence of 93.75 %.
 static const double NEARLY_95 = 0.93;
 
 struct quantity {
@@ -48,7 +48,7 @@ static void headline(const struct bench_result *result, struct buf *out, const s
 
 /* ---- table ---- */
 
-// "801 … 823 ms", "0.998 s … 1.02 s": the unit once where both have the same.
+// "801 … 823 ms", "0.998 s … 1.02 s": writes the unit once if both values share it.
 static void interval(struct buf *out, const struct bench_estimate *e, const struct quantity *quantity)
 {
 	struct buf low, high;
@@ -151,7 +151,7 @@ static void row(struct table *table, const struct bench_findings *findings, size
 		verdict(cell, against_first);
 }
 
-// NaN of one run: that has no interval.
+// NaN for a single run, which has no interval.
 static double least_confidence(const struct bench_findings *findings)
 {
 	double least = 0.95;
@@ -164,7 +164,7 @@ static const char *interval_title(double confidence)
 {
 	if (confidence >= 0.95)
 		return "95 % interval";
-	return confidence >= NEARLY_95 ? "94 % interval" : "interval"; // of five runs; of fewer a note tells it
+	return confidence >= NEARLY_95 ? "94 % interval" : "interval"; // "94 %" for five runs; a note covers fewer runs
 }
 
 static void estimates(const struct bench_findings *findings, struct buf *out, const struct style *style)
@@ -190,7 +190,7 @@ static void estimates(const struct bench_findings *findings, struct buf *out, co
 	table_finish(&table);
 }
 
-// With --compare all: those that the table above has no room for.
+// With --compare all: the pairs not in the table above.
 static void other_pairs(const struct bench_findings *findings, struct buf *out, const struct style *style)
 {
 	static const struct table_column columns[] = {{.title = "pair"}, {.title = ""}, {.title = ""}};

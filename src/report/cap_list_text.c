@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "report/table.h"
 
-// As exact as the device's registers are: "650", "321.5"; "-" unknown.
+// Uses the resolution of device registers: "650", "321.5"; "-": unknown.
 static void add_number(struct buf *out, double value)
 {
 	if (isnan(value))
@@ -89,7 +89,7 @@ static const char *hint(const struct cap_row *row)
 	return row->power != NULL && row->power->settable ? row->power->hint : "";
 }
 
-// One line for all devices of which the same is to be said.
+// Writes one line for all devices with the same note.
 static void add_notes(const struct cap_row *rows, size_t n, const char *(*note)(const struct cap_row *row),
 	struct buf *out)
 {

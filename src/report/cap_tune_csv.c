@@ -10,12 +10,12 @@ static void number(struct buf *out, double value)
 		buf_double(out, value);
 }
 
-// Without a header, as the seed has it. What could not be had is empty.
+// No header, as in De Feo's layout. Unknown values are empty.
 static void one(const struct cap_tune_report *report, struct buf *out)
 {
 	for (size_t i = 0; report->has_result && i < report->result.n_limits; i++) {
 		const struct tune_limit_result *row = &report->result.limits[i];
-		if (row->is_added) // the layout has the candidates
+		if (row->is_added) // the layout has only the candidates
 			continue;
 		number(out, row->limit);
 		buf_char(out, ',');

@@ -1,4 +1,4 @@
-/* A page that needs nothing from anywhere: no script, one picture drawn here, and the same figures as a table. */
+/* A self-contained page: no script, one chart, and the same figures as a table. */
 #include "report/cap_report.h"
 
 #include "base/util.h"

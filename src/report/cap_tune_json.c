@@ -12,7 +12,7 @@ struct report_list {
 	size_t n;
 };
 
-// The report around an object, of several in a list.
+// The report that contains an object.
 static const struct cap_tune_report *report_of(const struct object_at *at)
 {
 	while (at->type != &cap_tune_type)
@@ -59,7 +59,7 @@ static const struct field limit_fields[] = {
 #undef L
 const struct object_type tune_limit_type = OBJECT_TYPE("cap", "Results under one limit.", limit_fields);
 
-// Of the candidates, or of the limits added beside the best one: the field's offset says which.
+// The candidates, or the limits added near the best one; selected by the field's offset.
 static const struct tune_limit_result *limit_at(const struct object_at *at, size_t i, size_t *ret_n)
 {
 	const struct tune_result *result = &report_of(at)->result;

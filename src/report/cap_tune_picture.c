@@ -6,7 +6,7 @@
 
 enum { WIDTH = 760, HEIGHT = 400, LEFT = 64, RIGHT = 16, TOP = 28, BOTTOM = 52, TICKS = 6 };
 
-struct axis { // values to places
+struct axis { // maps values to coordinates
 	double low, high;
 	double from, to;
 };
@@ -14,7 +14,7 @@ struct axis { // values to places
 struct picture {
 	const struct cap_tune_report *report;
 	struct buf *out;
-	struct axis x, y; // y: percent of the reference's objective
+	struct axis x, y; // y: percent of the objective at the reference
 	double reference;
 };
 
@@ -31,7 +31,7 @@ static void widen(struct axis *axis, double value)
 	axis->high = fmax(axis->high, value);
 }
 
-// 1, 2 or 5 times a power of ten, so that there are about TICKS of them.
+// 1, 2 or 5 times a power of ten that gives about TICKS ticks.
 static double tick_distance(const struct axis *axis)
 {
 	double rough = (axis->high - axis->low) / TICKS, ten = pow(10, floor(log10(rough))), part = rough / ten;

@@ -1,4 +1,4 @@
-/* What a search left in its run file, back into what it was made of: as far as a page shows it. */
+/* Reads a search result back from its run file, as far as the HTML page needs it. */
 #include "report/cap_report.h"
 
 #include "base/fields.h"
@@ -10,7 +10,7 @@
 
 enum { REPORTS_MAX = 64, LIMITS_MAX = 1000, CURVE_MAX = 1000 };
 
-// Pictures have room for figures of this world only: what lies far outside was made by no search.
+// Bounds of drawable values; no search produces values far outside them.
 static const double largest_limit = 1e6, furthest_from_reference = 1e3;
 
 static bool is_drawable(const struct tune_limit_result *row)
@@ -30,7 +30,7 @@ static int descending(const void *a, const void *b)
 	return (y->limit > x->limit) - (y->limit < x->limit);
 }
 
-// The limits that can be drawn, highest first.
+// Keeps the drawable limits, highest first.
 static void keep_drawable(struct tune_result *result)
 {
 	size_t n = 0, kept = 0;
@@ -50,7 +50,7 @@ struct point {
 	size_t n;
 };
 
-// A report, and its lists as the document has them.
+// A report with its lists as in the document.
 struct saved {
 	struct cap_tune_report report;
 	struct tune_limit_result *caps, *added;

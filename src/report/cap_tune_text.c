@@ -19,7 +19,7 @@ void cap_tune_note(struct cap_tune_report *report, const char *format, ...)
 	va_end(args);
 }
 
-/* ---- words ---- */
+/* ---- formatting ---- */
 
 static void limit(struct buf *out, const struct cap_tune_report *report, double value)
 {
@@ -52,7 +52,7 @@ static void percent(struct buf *out, double value)
 	buf_fixed(out, fabs(value), fabs(value) < 9.95 ? 1 : 0);
 }
 
-// "12.3 % (11.2 … 13.5)", in the direction that the value has.
+// "12.3 % (11.2 … 13.5)": writes the magnitude, with the bounds in the direction of the value.
 static void change(struct buf *out, const struct tune_interval *interval)
 {
 	bool is_back = interval->value < 0;
@@ -100,7 +100,7 @@ static void headline(const struct cap_tune_report *report, struct buf *out, cons
 	buf_char(out, '\n');
 }
 
-/* ---- sentences ---- */
+/* ---- text ---- */
 
 static void flush(struct buf *out, struct buf *text)
 {
@@ -197,7 +197,7 @@ static void say_next(const struct cap_tune_report *report, struct buf *text)
 	buf_str(text, " -- CMD");
 }
 
-// The tuner's notes are phrases.
+// Writes the tuner's note with a capital first letter; notes are phrases.
 static void sentence(struct buf *text, const char *phrase)
 {
 	size_t length = strlen(phrase);

@@ -9,7 +9,7 @@ static const struct comparison *comparison_of(const struct object_at *at)
 	return object_document(at);
 }
 
-/* ---- one figure of all sessions ---- */
+/* ---- one quantity of all sessions ---- */
 
 static const struct compare_row *row_of(const struct object_at *at)
 {
@@ -43,7 +43,7 @@ static const struct field errors_fields[] = {FIELD_MAP(NULL, &error_field, sessi
 static const struct object_type values_type = OBJECT_TYPE("values", "A value of each session, ascending.", values_fields);
 static const struct object_type errors_type = OBJECT_TYPE("errors", "Errors of these values, in the same order.", errors_fields);
 
-/* ---- maps of them ---- */
+/* ---- maps of quantities ---- */
 
 static size_t block_count(const struct object_at *at)
 {

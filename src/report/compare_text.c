@@ -27,7 +27,7 @@ static void plain_number(struct buf *out, double value)
 		human_number(out, value, 4);
 }
 
-// How many times the smallest; nothing where that is 0 or below.
+// Ratio to the smallest value; empty if that is 0 or negative.
 static void ratio_cell(struct table *table, const struct compare_row *row, size_t i)
 {
 	struct buf *cell = table_cell(table, false);
@@ -37,7 +37,7 @@ static void ratio_cell(struct table *table, const struct compare_row *row, size_
 	buf_fixed(cell, row->values[i].value / row->values[0].value, 3);
 }
 
-/* The first column names the row once; the sessions stand below each other. */
+/* The first column names the quantity once; one row per session follows. */
 static void rows_of(struct table *table, const struct compare_row *row, size_t n, void (*print)(struct buf *, double))
 {
 	for (size_t i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static void rows_of(struct table *table, const struct compare_row *row, size_t n
 
 static const struct table_column value_columns[] = {{"", false}, {"", false}, {"", true}, {"ratio", true}};
 
-// Of most programs many metrics are 0 or unknown: such rows would hide the others.
+// Omits quantities that are 0 or unknown in all sessions; most programs have many.
 static bool is_shown(const struct compare_row *row, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -75,7 +75,7 @@ static void value_table(const struct page *page, const struct compare_row *rows,
 
 /* Energy */
 
-// Intervals that overlap tell no difference; without an error there is nothing to tell it by.
+// Overlapping intervals show no significant difference; without errors there is no verdict.
 static const char *verdict(const struct compare_row *row, size_t i)
 {
 	const struct compare_value *least = &row->values[0], *value = &row->values[i];
@@ -114,9 +114,9 @@ static void energy(const struct page *page, const struct comparison *c)
 	table_finish(&table);
 }
 
-/* The rest */
+/* Other tables */
 
-// The metrics of one block, each under its own name instead of the block's.
+// The metrics of one block, labelled with metric names.
 static void block_usage(const struct page *page, const struct comparison *c, size_t block)
 {
 	struct compare_row *rows = calloc_array(c->n_metrics, sizeof(*rows));

@@ -1,4 +1,4 @@
-/* What `wattle blocks` prints: of a run, and of gpu_tracker's own files in its units. */
+/* Output of `wattle blocks`: for a run, and for gpu_tracker's own files in their units. */
 #pragma once
 
 #include "analysis/compare/compare.h"
@@ -11,23 +11,23 @@
 
 struct object_type; // base/fields.h
 
-// {"overall", "static_data", "code_block_results", "energy"}; energy only of runs that could have measured any.
+// {"overall", "static_data", "code_block_results", "energy"}; "energy" only if the run could measure any.
 void blocks_document(const struct findings *findings, struct buf *out);
 // The same without energy.
 extern const struct object_type tracking_type;       // struct tracking_findings
-extern const struct object_type tracking_block_type; // struct tracking_block, inside one
+extern const struct object_type tracking_block_type; // struct tracking_block, a member
 void tracking_blocks_json(const struct tracking_findings *findings, struct buf *out);
 void tracking_blocks_text(const struct tracking_findings *findings, struct buf *out, bool colour);
 
-/* What `wattle compare` prints. Pure: everything goes to a buffer. */
+/* Output of `wattle compare`. Pure: writes to a buffer. */
 
 extern const struct object_type compare_type;                            // struct comparison
 void compare_json(const struct comparison *comparison, struct buf *out); // keys: docs/compare.md
-// statistic: min, max, mean or std, for the titles.
+// statistic: min, max, mean or std; appears in titles.
 void compare_text(const struct comparison *comparison, const char *statistic, struct buf *out, bool colour);
 
-/* What `wattle model` prints. Pure: everything goes to a buffer. */
+/* Output of `wattle model`. Pure: writes to a buffer. */
 
 extern const struct object_type model_type;                            // struct model_figures
-void model_json(const struct model_figures *figures, struct buf *out); // docs/onnx.md has every key
+void model_json(const struct model_figures *figures, struct buf *out); // docs/onnx.md lists all keys
 void model_text(const struct model_figures *figures, const char *file, struct buf *out, bool colour);

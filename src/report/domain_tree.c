@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { DEPTH_MOST = 3 }; // styles of pages know so many
+enum { DEPTH_MOST = 3 }; // depth supported by the page's styles
 
 struct walk {
 	const struct findings *findings;
@@ -10,7 +10,7 @@ struct walk {
 	void *data;
 };
 
-// NULL: it is one of the outermost of those that there are.
+// NULL: no other domain contains it.
 static const struct domain_finding *outer_of(const struct findings *f, const struct domain_finding *domain)
 {
 	for (size_t i = 0; i < f->n_domains; i++)

@@ -36,13 +36,13 @@ static void stack(struct buf *out, const struct findings *f, uint32_t innermost)
 static void weigh(struct buf *out, double weight)
 {
 	buf_char(out, ' ');
-	buf_fixed(out, weight, DECIMALS); // no exponents: flame graphs read decimals only
+	buf_fixed(out, weight, DECIMALS); // no exponents: flame graph tools read decimals only
 	buf_char(out, '\n');
 }
 
 static bool weighs(double weight)
 {
-	return weight >= 0.5e-9; // else it is written as 0
+	return weight >= 0.5e-9; // smaller weights would be written as 0
 }
 
 void folded_text(const struct findings *f, enum folded_weight weight, struct buf *out, void (*more)(void *data),

@@ -1,10 +1,10 @@
-/* Text into HTML: what programs and machines call things is no markup. */
+/* Escapes text for HTML: names from programs and machines must not become markup. */
 #pragma once
 
 #include "base/buf.h"
 
-// For element content and for values in quotes. Control characters become U+FFFD; NULL is nothing.
+// For element content and for quoted attribute values. Control characters become U+FFFD; NULL writes nothing.
 void html_text(struct buf *out, const char *text);
-/* Data for the script: JSON in a block that no browser runs, <script type="application/json" id="ID">. What could end the block early is
- * written as \u003c and the like, so the JSON may hold any text. */
+/* Embeds data for the script as JSON that no browser executes: <script type="application/json" id="ID">. Sequences that
+ * could close the block early are escaped as \u003c etc., so any JSON is safe. */
 void html_json(struct buf *out, const char *id, const char *json, size_t size);

@@ -36,7 +36,7 @@ static const struct human_unit all_units[] = {
 	{"processes", 1, "processes"},
 };
 
-// Half a unit of the last of n significant digits below a power of ten: what rounds up to it.
+// Smallest value that rounds to the power of ten with that number of significant digits.
 static double rounds_up_to(double power_of_ten, int digits)
 {
 	return power_of_ten * (1 - 0.5 * pow(10, -digits));
@@ -109,7 +109,7 @@ static void with_unit(struct buf *out, double value, const char *quantity, int d
 		return;
 	}
 	const struct human_unit *unit = human_unit(quantity, value, digits);
-	if (!(fabs(value) >= unit->size / 1000)) { // nothing, or so little that it is nothing
+	if (!(fabs(value) >= unit->size / 1000)) { // zero, or negligible
 		value = 0;
 		unit = human_unit(quantity, 0, digits);
 	}
@@ -141,7 +141,7 @@ void human_grams(struct buf *out, double grams)
 
 void human_bytes(struct buf *out, double bytes)
 {
-	if (fabs(bytes) < rounds_up_to(1000, 3)) // there are no parts of a byte
+	if (fabs(bytes) < rounds_up_to(1000, 3)) // fractions of a byte do not exist
 		buf_printf(out, "%lld B", llround(bytes));
 	else
 		with_unit(out, bytes, "bytes", 3);

@@ -53,7 +53,7 @@ struct job_sums job_sums(const struct job_findings *job)
 	return sums;
 }
 
-// The ranks of each step, where they are as many in all of them; else 0.
+// Number of ranks per step if equal in all steps; else 0.
 static size_t each_step(const struct job_findings *job, size_t n)
 {
 	size_t each = n / job->n_steps;
@@ -94,7 +94,7 @@ void job_words_ranks(struct buf *out, const struct job_findings *job)
 
 void job_words_pauses(struct buf *out, const struct job_findings *job)
 {
-	static const double shown_s = 1; // from one srun of a script to the next takes less
+	static const double shown_s = 1; // usual gaps between the srun calls of a script are shorter
 	double longest_s = 0;
 	for (size_t i = 0; i < job->n_nodes; i++)
 		longest_s = fmax(longest_s, job->nodes[i].paused_s);

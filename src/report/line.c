@@ -1,4 +1,4 @@
-/* A run, or a job, in one line: for a comment, a prompt, a log. */
+/* A run or a job as one line, for comments, prompts and logs. */
 #include "report/report.h"
 
 #include "base/util.h"
@@ -32,7 +32,7 @@ static void add_count(struct buf *out, size_t n, const char *what)
 	buf_printf(out, " %s%s", what, n == 1 ? "" : "s");
 }
 
-// A batch script, or what a folder has of other kinds, is none.
+// Counts ranks only, not batch scripts or other recordings in the folder.
 static void add_ranks(struct buf *out, const struct job_findings *job)
 {
 	size_t n = 0;

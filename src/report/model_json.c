@@ -5,7 +5,7 @@
 
 // clang-format off
 
-/* ---- shapes: the offset of a list's field leads to one ---- */
+/* ---- shapes, located by the offset of a list's field ---- */
 
 static const struct model_shape *shape(const struct object_at *at)
 {

@@ -13,7 +13,7 @@ struct page {
 	const struct style *style;
 };
 
-// 11,689,512: people compare such numbers digit by digit.
+// Groups digits (11,689,512), because readers compare such numbers digit by digit.
 static void add_grouped(struct buf *out, int64_t value)
 {
 	char digits[24];

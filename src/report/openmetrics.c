@@ -5,7 +5,7 @@
 #include "base/util.h"
 
 static const struct {
-	const char *word, *suffix; // what a sample's name ends in besides
+	const char *word, *suffix; // suffix of sample names
 } types[] = {
 	[OM_GAUGE] = {"gauge", ""},
 	[OM_COUNTER] = {"counter", "_total"},
@@ -40,9 +40,9 @@ void om_family(struct om *om, const struct om_family *family)
 	om->has_head = false;
 }
 
-/* ---- texts of other people ---- */
+/* ---- escaping ---- */
 
-// The bytes of ASCII that stand for themselves.
+// Length of the leading ASCII bytes that need no escape.
 static size_t plain_length(const char *text)
 {
 	size_t n = 0;
@@ -51,13 +51,13 @@ static size_t plain_length(const char *text)
 	return n;
 }
 
-/* The formats know three escapes. Other control characters, and what is no UTF-8, some readers refuse the whole document
- * for: U+FFFD and two hex digits stand for such a byte, two U+FFFD for one that was there, so that texts that differ
- * stay series that differ. */
+/* The formats define three escapes. Some readers reject a document with other control characters or invalid UTF-8. Such a
+ * byte is written as U+FFFD and two hex digits, and an original U+FFFD is doubled, so different texts remain different
+ * series. */
 static void put_escaped(struct buf *out, const char *text)
 {
 	for (size_t length; *text != '\0'; text += length > 0 ? length : 1) {
-		length = plain_length(text); // nearly always all of it
+		length = plain_length(text); // nearly always the whole text
 		if (length > 0) {
 			buf_add(out, text, length);
 			continue;
@@ -77,7 +77,7 @@ static void put_escaped(struct buf *out, const char *text)
 	}
 }
 
-// Returns what stands before the next one. An empty label is no label.
+// Returns the separator for the next label. Labels with empty values are omitted.
 static char put_label(struct buf *out, char before, const struct om_label *label)
 {
 	if (label->value == NULL || label->value[0] == '\0')
@@ -105,7 +105,7 @@ static void put_head(struct om *om)
 {
 	const struct om_family *family = &om->family;
 	const bool classic = om->format == OM_CLASSIC;
-	// The classic format knows counters and infos by their samples' names, and infos not at all.
+	// In the classic format, HELP and TYPE use sample names with suffixes, and the type "info" does not exist.
 	const char *suffix = classic ? types[family->type].suffix : "";
 	const char *word = classic && family->type == OM_INFO ? "gauge" : types[family->type].word;
 	buf_printf(om->out, "# HELP %s%s ", family->name, suffix);
@@ -120,7 +120,7 @@ static void put_rounded(struct om *om, double value)
 {
 	char text[64];
 	bool is_small = fabs(value) < 1 &&
-		om->family.type != OM_COUNTER; // a counter moves by equal steps, small or not
+		om->family.type != OM_COUNTER; // counters have a fixed resolution, whatever their value
 	size_t n = is_small ? num_format_significant(text, sizeof(text), value, 9)
 			    : num_format_decimals(text, sizeof(text), value, 6);
 	buf_add(om->out, text, n);
@@ -174,8 +174,8 @@ void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, 
 	if (!can_be_told(om, value))
 		return;
 	put_sample(om, labels, n_labels, value);
-	/* The classic format has ms. OpenMetrics has seconds, and "e-3" instead of a point: the strict parser of Debian 12
-	 * (prometheus_client 0.16) takes 1.9 for later than 2.0 and refuses what follows. */
+	/* The classic format uses ms, OpenMetrics seconds. Seconds are written with "e-3" instead of a decimal point: the
+	 * strict parser of Debian 12 (prometheus_client 0.16) takes 1.9 for later than 2.0 and rejects the next sample. */
 	buf_printf(om->out, om->format == OM_CLASSIC ? " %lld\n" : " %llde-3\n", (long long)wall_ms);
 }
 

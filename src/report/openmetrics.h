@@ -1,13 +1,14 @@
-/* Figures as text for Prometheus and its kin: OpenMetrics 1.0 (github.com/prometheus/OpenMetrics), or the classic text format 0.0.4
- * of the same figures.
+/* Writes metrics for Prometheus and compatible readers: OpenMetrics 1.0 (github.com/prometheus/OpenMetrics) or the classic
+ * text format 0.0.4.
  *
  *	om_begin(&om, out, OM_OPENMETRICS);
  *	om_family(&om, &om_families[FAMILY_POWER]);
  *	om_value(&om, NULL, 0, total_w);
  *	om_end(&om);
  *
- * Units are base units (joules, watts, bytes, seconds, celsius, ratio), and a family's name ends in its unit; "_total" of counters and
- * "_info" are added here. What is unknown (NaN) is not told, and a family of which nothing is known has no head. */
+ * Units are base units (joules, watts, bytes, seconds, celsius, ratio), and a family's name ends in its unit. This module
+ * adds "_total" to counters and "_info" to infos. Unknown values (NaN) are omitted, and a family without known values has
+ * no header. */
 #pragma once
 
 #include "analysis/findings.h"
@@ -22,13 +23,13 @@ enum om_format { OM_OPENMETRICS, OM_CLASSIC };
 enum om_type { OM_GAUGE, OM_COUNTER, OM_INFO };
 
 struct om_family {
-	const char *name; // without _total and _info
+	const char *name; // without _total or _info
 	enum om_type type;
-	const char *unit; // last word of the name; NULL: a plain number
+	const char *unit; // last word of the name; NULL: dimensionless
 	const char *help; // a full sentence
 };
 
-// All of openmetrics.def: om_families[FAMILY_POWER].
+// Families of openmetrics.def: om_families[FAMILY_POWER].
 enum om_id {
 #define FAMILY(id, ...) FAMILY_##id,
 #include "report/openmetrics.def"
@@ -37,39 +38,40 @@ enum om_id {
 };
 extern const struct om_family om_families[OM_FAMILIES];
 
-// Of a metric that has one (metrics.def); its values are to be multiplied by metric->family.scale.
+// The family of a metric in metrics.def that has one; the caller multiplies its values by metric->family.scale.
 struct om_family om_family_of(const struct metric *metric);
 
 struct om_label {
-	const char *name, *value; // value: any text, escaped here; NULL or "": left out
+	const char *name, *value; // value: any text, escaped on output; NULL or "": label omitted
 };
 
 struct om {
 	struct buf *out; // borrowed
-	bool is_rounded; // to what a meter can tell: to a millionth, small gauges to nine digits. Twice as fast; a stored run is told exactly
-	struct om_label common; // of all samples, after their own; no value: none
+	bool is_rounded; // true: round to the resolution of meters (1e-6; small gauges: nine digits), which halves the cost.
+	                 // false: full precision, for stored runs
+	struct om_label common; // added to all samples after their own labels; value NULL: none
 	enum om_format format;
 	struct om_family family;
 	bool has_head;
 };
 
 void om_begin(struct om *om, struct buf *out, enum om_format format);
-// What follows belongs to this family. Each stands once in a document.
+// Starts a family; the following samples belong to it. Each family appears once in a document.
 void om_family(struct om *om, const struct om_family *family);
 void om_value(struct om *om, const struct om_label *labels, size_t n_labels, double value);
-// The same, but what is unknown has its row, NaN: for names that somebody's dashboards expect.
+// Like om_value, but writes unknown values as NaN, for names that existing dashboards expect.
 void om_value_or_nan(struct om *om, const struct om_label *labels, size_t n_labels, double value);
-// The same with the time that it is of, Unix time in ms. The samples of one set of labels come one after the other, in time.
+// Like om_value, with a timestamp in Unix ms. Samples with the same labels must be consecutive and in time order.
 void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms);
 void om_end(struct om *om);
 
-/* A stored run as OpenMetrics with the times of its samples, by the names of `wattle serve`, for backfilling:
- * `promtool tsdb create-blocks-from openmetrics FILE DIR`. Each series carries the label `run`. Prometheus knows whole milliseconds:
- * of samples in one of them the first is written. */
+/* Exports a stored run as OpenMetrics with timestamps, with the names of `wattle serve`, for backfilling: `promtool tsdb
+ * create-blocks-from openmetrics FILE DIR`. Each series has the label `run`. Prometheus has a resolution of 1 ms: of
+ * several samples in one millisecond, only the first is written. */
 
-// Whether it is known at what time of day the run was; without that there is nothing to write.
+// False: the wall-clock time of the run is unknown, so nothing can be written.
 bool openmetrics_run_can(const struct run *run);
-/* every_ns: at most one sample of a series in so long, and its last one; 0: all. `more` is called now and then, so that `out` may be
- * passed on and cleared. -ENOMEM. */
+/* every_ns: minimum distance of the samples of a series, plus its last sample; 0: all samples. `more` is called from time
+ * to time, so that the caller can flush and clear `out`. -ENOMEM. */
 int openmetrics_run(const struct findings *findings, int64_t every_ns, struct buf *out, void (*more)(void *data),
 	void *data);

@@ -1,4 +1,4 @@
-/* Colours by name; palette.def has them. */
+/* Colours by name, from palette.def. */
 #pragma once
 
 #include <stdint.h>

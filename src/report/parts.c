@@ -8,14 +8,14 @@
 
 #include <time.h>
 
-enum { WORDS_CEILING = 1 << 22 }; // no command line is longer than 2 MB
+enum { WORDS_CEILING = 1 << 22 }; // the kernel limits command lines to 2 MB
 
 const struct run_segment *report_segment(const struct run *run)
 {
 	return run->n_segments > 0 ? &run->segments[run->n_segments - 1] : NULL;
 }
 
-// Calls for each word of a segment's command.
+// Calls `call` for each word of a segment's command.
 static void each_word(const struct run_segment *segment, void (*call)(void *data, const char *word), void *data)
 {
 	struct buf words;
@@ -32,7 +32,7 @@ static bool needs_quotes(const char *word)
 	return word[0] == '\0' || word[strspn(word, plain)] != '\0';
 }
 
-// As a shell would take it back, but for control characters.
+// Quotes a word for a shell, except for control characters.
 static void shell_word(void *data, const char *word)
 {
 	struct buf *out = data;
@@ -58,7 +58,7 @@ void command_text(struct buf *out, const struct run_segment *segment)
 
 void rfc3339(struct buf *out, int64_t wall_ns)
 {
-	// Microseconds, because a millisecond of a 300 W machine is more than what RAPL leaves in doubt.
+	// Microseconds, because at 300 W the energy of one millisecond exceeds the resolution of RAPL.
 	int64_t us = wall_ns / 1000 - (wall_ns % 1000 < 0);
 	time_t s = (time_t)(us / 1000000 - (us % 1000000 < 0));
 	struct tm tm;

@@ -117,7 +117,7 @@ static size_t columns_of(const char *text)
 	return text_columns(text, strlen(text));
 }
 
-// The widest of the columns that may be cut; NULL: there is nothing to gain.
+// The widest of the columns that may be truncated; NULL: truncating gains nothing.
 static size_t *widest(const struct table *table, size_t *widths)
 {
 	size_t *found = NULL;
@@ -169,7 +169,7 @@ static void print_cell(const struct table *table, const size_t *widths, size_t c
 		blanks(out, room);
 }
 
-// No blanks at a line's end, also where its last cells are empty.
+// Removes trailing blanks, also those of empty cells.
 static void trim(struct buf *out)
 {
 	while (out->size > 0 && out->data[out->size - 1] == ' ')

@@ -8,7 +8,7 @@
 
 enum { WARNING_CEILING = 4096, EVENTS_TOLD_MAX = 5 };
 
-static const double short_run_s = 0.1; // some sensors update no faster
+static const double short_run_s = 0.1; // s; update interval of some sensors
 
 struct teller {
 	const struct findings *findings;
@@ -51,7 +51,7 @@ static bool is_guessed(const struct domain_finding *d)
 	return d->in_total && d->provenance == PROVENANCE_ESTIMATED && !isnan(d->energy_j);
 }
 
-// Many nodes have a package-0.
+// Names repeat: each node of a job has a package-0.
 static bool was_named(const struct findings *f, size_t domain)
 {
 	for (size_t i = 0; i < domain; i++)
@@ -101,15 +101,15 @@ static void pruned(struct teller *t)
 	tell(t);
 }
 
-static const double stalled_min_s = 1; // shorter than that, a slow counter only looks stuck
+static const double stalled_min_s = 1; // s; shorter stalls can be normal for slow counters
 
-// A counter that stands still is worse than one that can't be read: its figures look fine.
+// A stalled counter is worse than an unreadable one, because its values look valid.
 static bool stalled(struct teller *t, const struct domain_finding *d)
 {
 	if (!(d->stalled_s >= stalled_min_s))
 		return false;
 	if (isnan(d->energy_j) && !d->in_total)
-		return true; // psys is wired to nothing on many boards, and nobody misses it
+		return true; // psys is unconnected on many boards; no warning needed
 	buf_printf(&t->text, "The energy counter of %s (%s) stood still for ", d->device->name, d->device->source);
 	human_time(&t->text, d->stalled_s);
 	if (isnan(d->energy_j))
@@ -157,7 +157,7 @@ static void gaps(struct teller *t)
 		if (stalled(t, d))
 			continue;
 		if (isnan(d->energy_j) && readers_elsewhere(t->findings->run, d->device) != NULL)
-			continue; // that is told once for all of them
+			continue; // reported once for all domains
 		if (isnan(d->energy_j)) {
 			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
 				d->device->source,
@@ -172,7 +172,7 @@ static void gaps(struct teller *t)
 	}
 }
 
-// Sensors that another rank of this job has read, all the time or until we took over.
+// Sensors read by another rank of this job, throughout or until this rank took over.
 static void elsewhere(struct teller *t)
 {
 	const struct run *run = t->findings->run;
@@ -198,7 +198,7 @@ static void unattributed(struct teller *t)
 	tell(t);
 }
 
-// A sensor that comes and goes tells the same each time.
+// True if an earlier event has the same text: a sensor that disconnects repeatedly reports the same each time.
 static bool was_told(const struct run *run, size_t event)
 {
 	for (size_t i = 0; i < event; i++)
@@ -208,7 +208,7 @@ static bool was_told(const struct run *run, size_t event)
 	return false;
 }
 
-// What the recorder itself had to say. Wraps, gaps and resets are in the domains' figures already.
+// Warnings of the recorder. Wraps, gaps and resets are reported with the domains.
 static void recorded(struct teller *t)
 {
 	static const enum event_kind kinds[] = {EVENT_KIND_WARNING, EVENT_KIND_LOST, EVENT_KIND_SUSPEND, EVENT_KIND_NOTE};
@@ -239,7 +239,7 @@ static bool names_before(const struct findings *f, size_t block)
 	return false;
 }
 
-// --step names a code block of which no call was seen: a mistyped name, or a program that marks none.
+// --step names a code block without calls: a mistyped name, or a program that marks no blocks.
 static void step_unseen(struct teller *t)
 {
 	enum { NAMES_MAX = 12 };

@@ -104,7 +104,7 @@ void words_calibration(struct buf *out, const struct findings *f)
 		buf_char(out, '.');
 }
 
-// Each method once, in the order of the domains.
+// Lists each method once, in the order of the domains.
 void words_method(struct buf *out, const char *attribution)
 {
 	static const struct {
@@ -144,7 +144,7 @@ void words_attribution(struct buf *out, const struct findings *f)
 			const struct domain_finding *same = &f->domains[k];
 			if (!is_divided_alike(same, d))
 				continue;
-			bool listed = false; // of a job every node has one of that name
+			bool listed = false; // in a job, each node has a domain of that name
 			for (size_t m = i; m < k && !listed; m++)
 				listed = is_divided_alike(&f->domains[m], d) &&
 					strcmp(f->domains[m].device->name, same->device->name) == 0;
@@ -187,7 +187,7 @@ static bool is_seen(const char *name)
 {
 	for (size_t n; *name != '\0'; name += n) {
 		n = utf8_length(name);
-		if (n == 0 || utf8_is_seen(utf8_code(name, n))) // a byte that is none is written as U+FFFD
+		if (n == 0 || utf8_is_seen(utf8_code(name, n))) // an invalid byte is written as U+FFFD
 			return true;
 	}
 	return false;

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024 }; // cut to net.core.somaxconn; who finds it full tries again only after a second
+enum { BACKLOG = 1024 }; // the kernel cuts it to net.core.somaxconn; a client that meets a full queue retries after 1 s
 
 static const char unix_prefix[] = "unix:";
 
@@ -26,7 +26,7 @@ static int wrong(const char *listen, struct wattle_error *reterr)
 		listen);
 }
 
-// "HOST:PORT" and "[HOST]:PORT" apart. A bare IPv6 address has colons of its own and is refused: where is its port?
+// Splits "HOST:PORT" or "[HOST]:PORT". A bare IPv6 address is refused: its colons make the port ambiguous.
 static int split(const char *listen, char *ret_host, size_t size, uint16_t *ret_port)
 {
 	const char *colon = strrchr(listen, ':');
@@ -71,10 +71,11 @@ static int listen_at(const struct addrinfo *where)
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (where->ai_family == AF_INET6) // "::" is for IPv4 as well
+	if (where->ai_family == AF_INET6) // "::" accepts IPv4 as well
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	/* A connection comes to us with the first bytes of its request, or after that time. An honest request is whole then: it is not
-	 * taken for a client that sends nothing because its program was held up between connect and send. */
+	/* accept() returns a connection when its first bytes have arrived, or after this time. An honest request is
+	 * complete by then. A client that the scheduler delayed between connect and send is therefore not taken for one
+	 * that sends nothing. */
 	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &defer_s, sizeof(defer_s));
 	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
@@ -97,7 +98,7 @@ static const char *remedy(int r)
 	}
 }
 
-// The first of the addresses that a name has which can be had; IPv4 first, as the default address is.
+// Listens at the first usable address of a name. IPv4 comes first, because the default address is IPv4.
 static int listen_at_any(const struct addrinfo *found, struct address *address)
 {
 	static const int families[] = {AF_INET, AF_INET6};
@@ -146,7 +147,7 @@ static int refuse_public(const char *listen, struct wattle_error *reterr)
 		listen);
 }
 
-// 0, -EPERM: refused as it is public, or what bind and listen have to say; more than 0: what getaddrinfo has.
+// Returns 0, -EPERM (the address is public) or the negative errno of bind or listen. Positive values are getaddrinfo errors.
 static int open_at_name(struct address *address, const char *name, uint16_t port, bool may_be_public)
 {
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
@@ -155,7 +156,7 @@ static int open_at_name(struct address *address, const char *name, uint16_t port
 	snprintf(service, sizeof(service), "%u", port);
 	int failed = getaddrinfo(name, service, &hints, &found);
 	if (failed != 0)
-		return failed > 0 ? failed : -failed; // glibc's codes are negative, as errno would be
+		return failed > 0 ? failed : -failed; // glibc's codes are negative like errno values; invert them
 	address->is_local = all_loopback(found);
 	int r = address->is_local || may_be_public ? listen_at_any(found, address) : -EPERM;
 	freeaddrinfo(found);
@@ -164,7 +165,7 @@ static int open_at_name(struct address *address, const char *name, uint16_t port
 
 static int open_inet(struct address *address, const char *listen, bool may_be_public, struct wattle_error *reterr)
 {
-	// Without a host: "::" takes IPv4 as well; a kernel without IPv6 has the other one.
+	// An empty host: "::" accepts IPv4 as well; "0.0.0.0" serves kernels without IPv6.
 	static const char *const everywhere[] = {"::", "0.0.0.0", NULL};
 	uint16_t port;
 	if (split(listen, address->host, sizeof(address->host), &port) < 0)
@@ -184,8 +185,8 @@ static int open_inet(struct address *address, const char *listen, bool may_be_pu
 	return 0;
 }
 
-/* Nobody but the user may connect: by the umask, as chmod() follows links. Who wants it open to a group gives its
- * folder that group and the set-group-ID bit, and a chmod after the start. */
+/* Only the user may connect. The umask sets the mode because chmod() follows links. To admit a group, give the folder that
+ * group and the set-group-ID bit, and run chmod after the start. */
 static int bind_private(int fd, const struct sockaddr_un *where)
 {
 	mode_t before = umask(0177);
@@ -194,7 +195,7 @@ static int bind_private(int fd, const struct sockaddr_un *where)
 	return r;
 }
 
-// A socket that nobody answers at is a dead server's.
+// A socket that refuses connections belongs to a server that has ended.
 static void remove_dead(const struct sockaddr_un *where)
 {
 	struct stat st;
@@ -221,7 +222,7 @@ static int open_unix(struct address *address, const char *path, struct wattle_er
 	int r = address->fd < 0 ? -errno : bind_private(address->fd, &where);
 	if (r == 0 && listen(address->fd, BACKLOG) < 0) {
 		r = -errno;
-		unlink(path); // bound just now: it is ours
+		unlink(path); // this call created it
 	}
 	if (r == 0 && lstat(path, &st) < 0)
 		r = -errno;

@@ -36,7 +36,7 @@ static const struct {
 	[ANSWER_OPENMETRICS] = {"application/openmetrics-text; version=1.0.0; charset=utf-8", write_openmetrics},
 };
 
-/* Nothing of this is for other sites: not to be framed, not to be read as something else, not to be kept. */
+/* Headers that forbid other sites to frame the response, and browsers to guess its type or to cache it. */
 static bool add_headers(const struct mhd *mhd, struct MHD_Response *response, const char *type, const char *policy)
 {
 	const struct {
@@ -104,7 +104,7 @@ struct MHD_Response *answers_get(struct answers *answers, enum answer which, con
 void answers_forget(struct answers *answers)
 {
 	for (size_t i = 0; i < ANSWERS; i++) {
-		if (answers->responses[i] != NULL) // clients that still read it have a share in it
+		if (answers->responses[i] != NULL) // clients that still read it hold their own reference
 			answers->mhd->drop(answers->responses[i]);
 		answers->responses[i] = NULL;
 	}

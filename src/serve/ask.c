@@ -12,7 +12,7 @@ static bool is_port(const char *text)
 	return *text == '\0' || (*text == ':' && text[1 + strspn(text + 1, "0123456789")] == '\0');
 }
 
-// Without port, brackets and the dot that may end a name; false: no such thing.
+// Extracts the host name: no port, no brackets, no trailing dot. Returns false if the value is malformed.
 static bool name_of(const char *host, char *out, size_t size)
 {
 	const char *end;
@@ -34,7 +34,7 @@ static bool name_of(const char *host, char *out, size_t size)
 	return true;
 }
 
-// An address needs no DNS, so nobody can make it lead elsewhere.
+// An IP address needs no DNS lookup, so DNS rebinding cannot redirect it.
 static bool is_address(const char *name)
 {
 	unsigned char bytes[sizeof(struct in6_addr)];

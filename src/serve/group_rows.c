@@ -6,9 +6,9 @@
 #include <pwd.h>
 
 enum {
-	SPARE = 4,       // so many times `most` are remembered that are not here any more, should they come back
-	OWNER_LOOKS = 3, // a job whose processes are root's alone for so long is root's
-	RECENT_S = 60    // over which recent use fades
+	SPARE = 4,       // `most` times this many absent groups are remembered, in case they return
+	OWNER_LOOKS = 3, // samples after which a job whose processes all belong to root counts as root's
+	RECENT_S = 60    // time constant of recent use, s
 };
 
 void group_rows_init(struct group_rows *table, enum now_grouping grouping, size_t most)
@@ -22,7 +22,7 @@ void group_rows_finish(struct group_rows *table)
 	*table = (struct group_rows){0};
 }
 
-/* ---- who is who ---- */
+/* ---- lookup ---- */
 
 static struct group_row *find(struct group_rows *table, const char *name, uint32_t hash)
 {
@@ -37,7 +37,7 @@ static void drop(struct group_rows *table, size_t i)
 	table->items[i] = table->items[--table->n];
 }
 
-// Those that have no row and are not here are only remembered: the one that left first makes room.
+// Drops the absent group without a row that left first, to make room.
 static void drop_oldest(struct group_rows *table)
 {
 	size_t oldest = table->n;
@@ -70,9 +70,9 @@ struct group_row *group_rows_add(struct group_rows *table, const char *name)
 	return row;
 }
 
-/* ---- whose a job is ---- */
+/* ---- job owners ---- */
 
-// Once: a row whose user changed would be another series.
+// Sets the user once: a row with another user would be another series.
 static void find_user(struct group_row *row, uid_t uid)
 {
 	struct passwd entry, *found = NULL;
@@ -95,12 +95,12 @@ bool group_row_is_shown(const struct group_rows *table, const struct group_row *
 {
 	if (row->series.state == SERIES_NONE)
 		return false;
-	// One that ended before that was known is told without.
+	// A job that ended before its user was known is exported without a user.
 	return table->grouping != NOW_JOBS || row->user[0] != '\0' || row->looks >= OWNER_LOOKS ||
 		row->series.state == SERIES_LEAVING;
 }
 
-/* ---- who has a row ---- */
+/* ---- row assignment ---- */
 
 static struct group_row *strongest_without(struct group_rows *table)
 {
@@ -124,7 +124,7 @@ static void give_rows(struct group_rows *table, uint64_t look, int64_t t_ns)
 	}
 }
 
-/* ---- a look ---- */
+/* ---- sampling ---- */
 
 static double use_of(const struct now *now, const struct now_group *group)
 {
@@ -161,7 +161,7 @@ static void depart(struct group_rows *table, uint64_t look, int64_t t_ns)
 	for (size_t i = 0; i < table->n; i++) {
 		struct group_row *row = &table->items[i];
 		row->is_here = row->last_look == look;
-		bool left_unseen = row->series.state == SERIES_LEAVING && row->series.left_look == 0; // in an earlier life of ours
+		bool left_unseen = row->series.state == SERIES_LEAVING && row->series.left_look == 0; // before a restart
 		if (!row->is_here && (row->series.state == SERIES_SHOWN || left_unseen))
 			series_leave(&row->series, look, t_ns);
 	}
@@ -187,10 +187,11 @@ static void count_energy(struct group_rows *table, const struct now *now)
 		table->rest_j[r] += fmax(added->total_j - added->idle_j - added->unattributed_j - inside_j[r], 0);
 	}
 	double busy_s = now->busy_cores * now->dt_s;
-	table->rest_cpu_s += busy_s > inside_cpu_s ? busy_s - inside_cpu_s : 0; // not if unknown
+	table->rest_cpu_s += busy_s > inside_cpu_s ? busy_s - inside_cpu_s : 0; // false if busy_s is NaN
 }
 
-// Nobody scrapes, and more have ended than may be told: what the first of them used is "other".
+// Adds the leaving row that left first to "other". Needed when more groups have ended than rows may leave, because nobody
+// scrapes.
 static void fold(struct group_rows *table)
 {
 	struct group_row *first = NULL;

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-// As docs and metrics name them.
+// Keys as in docs and metrics.
 static const char *const keys[NOW_RESOURCES] = {[NOW_CPU] = "cpu_j", [NOW_DRAM] = "dram_j", [NOW_GPU] = "gpu_j"};
 
 // clang-format off
@@ -42,7 +42,7 @@ const struct object_type group_rows_type = OBJECT_TYPE("groups", "Counters of gr
 
 /* ---- reading ---- */
 
-// What is no sensible number counts from 0.
+// Invalid or negative numbers count from 0.
 static double take_number(const json_t *object, const char *key)
 {
 	double value = json_number_value(json_object_get(object, key));
@@ -56,7 +56,7 @@ static void read_counters(const json_t *object, double *energy_j, double *cpu_s)
 	*cpu_s = take_number(object, "cpu_s");
 }
 
-// There were more rows then, or the file is not ours.
+// Adds the row to "other": the table was larger when the file was written, or the file was edited.
 static void add_to_other(struct group_rows *table, const json_t *object)
 {
 	double energy_j[NOW_RESOURCES], cpu_s;
@@ -66,8 +66,8 @@ static void add_to_other(struct group_rows *table, const json_t *object)
 	table->other_cpu_s += cpu_s;
 }
 
-/* What was told is told on, until it has been scraped again or is seen to be here: it left before anybody looked. Who scraped it last
- * is not known. */
+/* An exported row that is absent after the restart stays exported until it is scraped or its group is seen again. The
+ * state does not record which scrapers have read it. */
 static void read_row(struct group_rows *table, const json_t *object, size_t *room)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
@@ -90,7 +90,7 @@ static void read_row(struct group_rows *table, const json_t *object, size_t *roo
 
 void group_rows_read(struct group_rows *table, const json_t *object)
 {
-	size_t i, room = 2 * table->bounds.most; // of those that were here, and that were leaving
+	size_t i, room = 2 * table->bounds.most; // for present and leaving groups
 	const json_t *row;
 	if (table->bounds.most == 0)
 		return;

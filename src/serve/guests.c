@@ -17,8 +17,8 @@ static uint64_t origin_of_ipv4(struct in_addr address)
 	return is_loopback ? htonl(INADDR_LOOPBACK) : address.s_addr;
 }
 
-/* An IPv4 address, all of the loopback (127/8, ::1) being one; of IPv6 the network (/64), in which one host takes as many addresses as it
- * likes; of a Unix socket the user who connected. */
+/* Returns the origin of a connection: the IPv4 address (all loopback addresses, 127/8 and ::1, count as one), the /64
+ * network of an IPv6 address (one host can use any address in it), or the user id of the peer of a Unix socket. */
 static uint64_t origin_of(const struct sockaddr *address, int fd)
 {
 	uint64_t origin = 0;
@@ -68,7 +68,7 @@ void guests_connection(struct guests *guests, struct MHD_Connection *connection,
 		env_now_ns(guests->env));
 }
 
-// NULL: there was no room for it.
+// NULL: the connection table was full.
 static struct visit *visit_of(const struct guests *guests, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection,
@@ -87,7 +87,8 @@ void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64
 		guests->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));
 }
 
-// One client with a connection for each scrape must not look like two: the end of the one before may not have been noticed yet.
+// A client that opens a connection for each scrape must not count as two clients. The close of its previous connection may
+// still be unnoticed.
 static void note_who_hung_up(struct guests *guests, const struct visit *newcomer)
 {
 	for (size_t i = 0; i < VISITS_MAX && !newcomer->has_scraped; i++) {

@@ -32,7 +32,7 @@ static double memory_size_bytes(const struct now_domain *domain)
 	return domain->memory_total_bytes;
 }
 
-// Of the metrics that have a family.
+// Defined for metrics with a family.
 #define DEVICE_LIVE(id, member, ...)                                                                                   \
 	static double family_##member(const struct now_domain *domain)                                                 \
 	{                                                                                                              \
@@ -63,7 +63,7 @@ static double gaps(const struct now_domain *domain)
 
 // clang-format off
 static const struct domain_row {
-	enum om_id family; // OM_FAMILIES: the metric's
+	enum om_id family; // OM_FAMILIES: the family of the metric
 	double (*of)(const struct now_domain *);
 	enum device_metric metric;
 } domain_rows[] = {
@@ -89,7 +89,7 @@ static struct om_family family_of(const struct domain_row *row)
 	return metric->family.name != NULL ? om_family_of(metric) : (struct om_family){0};
 }
 
-// The number of a GPU, as its domain has it; NULL: it is none.
+// GPU number of a domain; NULL: not a GPU.
 static const char *gpu_label(const struct domain *domain, char *out, size_t size)
 {
 	if (domain->kind != DOMAIN_GPU)
@@ -125,7 +125,7 @@ static void write_domains(const struct now *now, struct om *om)
 	write_domain_infos(now, om);
 	for (size_t k = 0; k < ARRAY_SIZE(domain_rows); k++) {
 		const struct om_family family = family_of(&domain_rows[k]);
-		if (family.name == NULL) // of a metric without one
+		if (family.name == NULL) // metric without a family
 			continue;
 		om_family(om, &family);
 		for (size_t i = 0; i < now->n_domains; i++) {
@@ -203,7 +203,7 @@ static void write_attributed_energy(const struct now *now, const struct tally *t
 		double joules;
 	} rows[] = {
 		{"target", options->has_target || sum.target_j > 0 ? sum.target_j : none},
-		{"others", sum.others_j}, // counted: what the rest leaves of large sums falls by a last digit at times
+		{"others", sum.others_j}, // counted separately: total minus the rest could decrease by rounding
 		{"wattle", sum.own_j},
 		{"idle", sum.idle_j > 0 ? sum.idle_j : none},
 		{"unattributed", sum.unattributed_j},
@@ -226,7 +226,7 @@ static void write_machine(const struct now *now, struct om *om)
 	write_one(om, FAMILY_LOOK_TIME, (double)(now->wall_ns / NS_PER_MS) / 1e3);
 }
 
-/* ---- ourselves ---- */
+/* ---- the exporter ---- */
 
 static void write_counting(const struct tally *tally, struct om *om)
 {
@@ -235,7 +235,8 @@ static void write_counting(const struct tally *tally, struct om *om)
 	om_value(om, &(struct om_label){"version", WATTLE_VERSION}, 1, 1);
 }
 
-// The names that every exporter has for itself; among another's figures they would be that one's, so there they are ours.
+// Standard process metrics have the same names in every exporter. In a textfile they would be node_exporter's, so wattle's
+// own names are used there.
 static void write_own(const struct now *now, const struct metrics_options *options, struct om *om)
 {
 	const bool ours = options->is_textfile;

@@ -4,8 +4,8 @@
 
 #include <assert.h>
 
-/* Jobs and cgroups. What processes were attributed stands in one row of each: a job's own, "other" (those that have no row) or
- * "none" (processes of no job; of cgroups there are none). */
+/* Jobs and cgroups. Energy attributed to processes is counted in exactly one row: the job's own, "other" (jobs without a
+ * row) or "none" (processes outside all jobs; no such processes exist for cgroups). */
 
 enum { LABELS_MOST = 4 };
 
@@ -79,7 +79,7 @@ static void write_energy_of(const struct now *now, struct om *om, struct om_labe
 {
 	for (int r = 0; r < NOW_RESOURCES; r++) {
 		labels[n] = (struct om_label){"resource", resources[r]};
-		if (uses(now, energy_j, r)) // hardly any job is on a GPU that could be
+		if (uses(now, energy_j, r)) // skip zero rows: most jobs use no GPU
 			om_value(om, labels, n + 1, energy_j[r]);
 	}
 }

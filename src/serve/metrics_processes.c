@@ -52,7 +52,7 @@ static const struct {
 	{FAMILY_PROCESS_GPU_MEMORY, gpu_memory_bytes},
 };
 
-// What has ended, or gave its row to another, has counters alone.
+// Processes that have ended or lost their row export counters only.
 static bool is_told(const struct process_row *row, const struct om_family *family)
 {
 	return row->series.state == SERIES_SHOWN || (row->series.state == SERIES_LEAVING && family->type == OM_COUNTER);

@@ -44,8 +44,8 @@ static double gpu_memory_bytes(const struct now_process *process)
 	return value_to_double(process->gpu_memory_bytes, 1);
 }
 
-/* AIPowerMeter's gauges, under its own names and without labels, so that its dashboards go on. All five are always
- * there, as its own are; what is unknown is NaN. */
+/* AIPowerMeter's gauges with its own names and no labels, so that its dashboards keep working. All five are always
+ * present, as in AIPowerMeter; unknown values are NaN. */
 void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om)
 {
 	const struct {

@@ -9,9 +9,9 @@
 
 enum { CLOCK_CEILING = 64 };
 
-/* ---- whose figures, of when ---- */
+/* ---- heading ---- */
 
-// "12:00:00" of the machine's own clock, with the exact time for programs.
+// "12:00:00" in local time, with the exact time in machine-readable form.
 static void clock_time(struct buf *out, int64_t wall_ns)
 {
 	struct buf text;
@@ -50,7 +50,7 @@ static void notes(const struct view *view, struct buf *out)
 	buf_str(out, "</ul>\n");
 }
 
-// "1 s", "250 ms": it was asked for, so it has no digits behind the point.
+// "1 s", "250 ms": a configured value, so without decimals.
 static void interval(struct buf *out, int64_t interval_ns)
 {
 	int64_t ms = interval_ns / NS_PER_MS;
@@ -157,7 +157,7 @@ static struct gpus sum_gpus(const struct now *now)
 		if (domain->domain->kind != DOMAIN_GPU)
 			continue;
 		gpus.n++;
-		gpus.power_w += domain->power_w; // one that is unknown makes the sum so
+		gpus.power_w += domain->power_w; // one unknown value makes the sum unknown
 		if (isnan(domain->utilization_percent))
 			continue;
 		gpus.utilization_percent += domain->utilization_percent;
@@ -194,12 +194,12 @@ void page_tiles(const struct view *view, struct buf *out)
 	buf_str(out, "</dl>\n");
 }
 
-/* ---- whose power ---- */
+/* ---- power by consumer ---- */
 
 struct share {
 	const char *css, *name;
 	double power_w;
-	bool is_optional; // left out where it is unknown
+	bool is_optional; // omitted if unknown
 };
 
 static void bar(const struct share *shares, size_t n, double sum_w, bool is_estimated, struct buf *out)

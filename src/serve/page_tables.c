@@ -1,4 +1,4 @@
-/* The tables of the live page. Rows have ids, by which the script knows them again. */
+/* Tables of the live page. Row ids let the script match rows between updates. */
 #include "serve/view.h"
 
 #include "base/util.h"
@@ -11,8 +11,7 @@
 
 enum { COLUMNS_MAX = 16 };
 
-// A column of figures. Those of which no row knows anything are left out: most machines have no GPU, most domains no
-// clock.
+// A numeric column. Columns without any known value are omitted: most machines have no GPU, most domains no clock.
 struct figure {
 	const char *title, *sort;
 	double (*value)(const void *row);
@@ -81,7 +80,7 @@ static unsigned int depth_of(const struct now *now, const struct now_domain *dom
 			continue;
 		depth++;
 		inside = now->domains[i].domain->inside;
-		i = (size_t)-1; // whoever contains that one may stand anywhere
+		i = (size_t)-1; // restart: the parent may be anywhere in the list
 	}
 	return depth;
 }
@@ -185,7 +184,7 @@ static void process_name(const struct now_process *process, struct buf *out)
 
 static void process_row(const struct figures *table, const struct now_process *process, struct buf *out)
 {
-	// A number is used again by another process: with the start it is not.
+	// pids are reused; pid and start time are unique.
 	buf_printf(out, "<tr id=\"process-%d-%lld\">", (int)process->pid, (long long)process->start_ns);
 	process_name(process, out);
 	cells(table, process, out);
@@ -223,7 +222,7 @@ void page_processes(const struct view *view, struct buf *out)
 	free(ranked);
 }
 
-/* ---- what this page is ---- */
+/* ---- about this page ---- */
 
 void page_about(const struct view *view, struct buf *out)
 {

@@ -4,9 +4,9 @@
 #include "base/util.h"
 
 enum {
-	REST_S = 60,    // who has not worked for so long needs none
-	RENAME_S = 60,  // a command that changes again sooner keeps its name: each is a new series
-	RECENT_S = 60,  // over which recent use is the mean
+	REST_S = 60,    // s without work after which a process needs no row
+	RENAME_S = 60,  // s; a command that changes again sooner keeps its name, because each name is a new series
+	RECENT_S = 60,  // averaging time of recent use, s
 };
 
 void process_rows_init(struct process_rows *table, size_t most, enum now_arguments arguments)
@@ -25,7 +25,7 @@ static void drop(struct process_rows *table, size_t i)
 	table->items[i] = table->items[--table->n];
 }
 
-/* ---- what a process uses ---- */
+/* ---- use of a process ---- */
 
 static bool works(const struct now_process *process)
 {
@@ -39,7 +39,7 @@ static double use_of(const struct now_process *process)
 	return use > 0 ? use : 0;
 }
 
-// In all its life: by energy; where nothing is metered by CPU time.
+// Compares lifetime use: energy, or CPU time if no energy is measured.
 static bool used_less(const struct now_process *left, const struct now_process *right)
 {
 	double l = isnan(left->energy_j) ? -1 : left->energy_j, r = isnan(right->energy_j) ? -1 : right->energy_j;
@@ -103,11 +103,11 @@ static void refresh(const struct process_rows *table, struct process_row *row, c
 		row->worked_ns = now->t_ns;
 }
 
-/* ---- a look: who of them lives ---- */
+/* ---- sampling: live processes ---- */
 
-struct crowd {                           // the processes of a look that live, or those that are gone
+struct crowd {                           // the live or the ended processes of a sample
 	const struct now_process *items; // ascending by pid
-	bool *has_row;                   // beside them
+	bool *has_row;                   // parallel to items
 	size_t n;
 };
 
@@ -147,7 +147,7 @@ static void follow(struct process_rows *table, struct process_row *row, struct c
 	series_leave(&row->series, look, now->t_ns);
 }
 
-/* ---- a look: who gets a row ---- */
+/* ---- sampling: row assignment ---- */
 
 static int by_use(const void *left, const void *right)
 {
@@ -163,10 +163,10 @@ static int by_used(const void *left, const void *right)
 
 static bool used_any(const struct now_process *process)
 {
-	return process->energy_j > 0 || process->cpu_ns > 0; // a missing value is less
+	return process->energy_j > 0 || process->cpu_ns > 0; // also false for a missing value
 }
 
-// Those that have no row and are worth one, in this order. NULL: no memory. The caller frees.
+// Processes without a row that are worth one, sorted by `order`. NULL: no memory. The caller frees the array.
 static const struct now_process **rank(const struct crowd *crowd, bool (*is_worth)(const struct now_process *),
 	int (*order)(const void *, const void *), size_t *ret_n)
 {
@@ -211,7 +211,7 @@ static struct process_row *remembered(struct process_rows *table, const struct n
 	return NULL;
 }
 
-// False: no more of them in this minute.
+// False: no new series left in this minute.
 static bool give_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
 {
 	struct process_row *row = remembered(table, process);
@@ -236,9 +236,9 @@ static void give_rows(struct process_rows *table, const struct crowd *living, co
 	free(ranked);
 }
 
-/* ---- a look ---- */
+/* ---- sampling ---- */
 
-// A row that was not scraped in time, or of one that lives without: what used least goes first.
+// Drops surplus rows in that state, the least used first: rows not scraped in time, or remembered rows.
 static void bound(struct process_rows *table, enum series_state state, size_t most)
 {
 	for (size_t n = series_count(SERIES_OF(table), state); n > most; n--)

@@ -50,8 +50,8 @@ static int64_t take_count(const json_t *object, const char *key, int64_t most)
 	return json_is_integer(value) && count >= 0 && count <= most ? count : VALUE_MISSING;
 }
 
-/* As the looks of this server show it: the one before may have shown more (a token, an earlier version). A kernel thread has a name in
- * brackets and nothing to hide. */
+/* Applies the command-line detail of this server; the previous one may have shown more (a token, an earlier version). A
+ * kernel thread has a bracketed name and no arguments to hide. */
 static bool take_command(const struct process_rows *table, const json_t *object, struct now_process *process)
 {
 	const char *command = json_string_value(json_object_get(object, "command"));
@@ -75,10 +75,10 @@ static bool take_command(const struct process_rows *table, const json_t *object,
 static uid_t take_uid(const json_t *object)
 {
 	int64_t uid = take_count(object, "uid", UINT32_MAX);
-	return value_ok(uid) ? (uid_t)uid : (uid_t)-1; // a file of an earlier version says nothing
+	return value_ok(uid) ? (uid_t)uid : (uid_t)-1; // absent in files of earlier versions
 }
 
-/* What was told is told on, until it is seen to live or has been scraped again: it ended before anybody looked. */
+/* An exported process stays exported until it is seen alive or has been scraped: it ended while no server was sampling. */
 static void read_row(struct process_rows *table, const json_t *object, bool same_boot)
 {
 	const double none = (double)NAN;
@@ -116,7 +116,7 @@ void process_rows_read(struct process_rows *table, const json_t *array, bool sam
 		read_row(table, row, same_boot);
 }
 
-/* ---- whose counters go on ---- */
+/* ---- processes whose counters continue ---- */
 
 static int by_pid(const void *left, const void *right)
 {

@@ -56,7 +56,7 @@ static enum MHD_Result count_hosts(void *data, enum MHD_ValueKind kind, const ch
 	return MHD_YES;
 }
 
-// Only HTTP/1.0 goes without, which no browser speaks; the library sees to that.
+// Only HTTP/1.0 may omit Host, and browsers don't use it; the library enforces this.
 static int check_host(const struct request_rules *rules, struct MHD_Connection *connection)
 {
 	struct hosts hosts = {0};
@@ -73,7 +73,7 @@ bool request_is_reading(const char *method)
 	return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-// The refusal, or -1: it may ask.
+// Index of the refusal; -1: authorised.
 static int check(const struct request_rules *rules, struct MHD_Connection *connection, const char *method)
 {
 	const struct mhd *mhd = rules->mhd;
@@ -88,7 +88,7 @@ static int check(const struct request_rules *rules, struct MHD_Connection *conne
 	return request_is_reading(method) ? -1 : READ_ONLY;
 }
 
-// Who asks through a proxy may send the whole address; by which name it came was judged by Host.
+// Requests through a proxy may contain an absolute URL. The Host header has already been checked.
 static const char *without_origin(const char *url)
 {
 	static const char scheme[] = "http://";
@@ -103,7 +103,7 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 	const char *path = without_origin(url);
 	if (strcmp(path, "/") == 0)
 		return ANSWER_PAGE;
-	if (strcmp(path, "/figures") == 0) // what the page's script fetches
+	if (strcmp(path, "/figures") == 0) // fetched by the page's script
 		return ANSWER_FIGURES;
 	if (strcmp(path, "/metrics") == 0)
 		return ask_wants_openmetrics(header_of(mhd, connection, "Accept")) ? ANSWER_OPENMETRICS : ANSWER_TEXT;

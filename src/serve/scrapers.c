@@ -17,8 +17,8 @@ uint32_t scraper_id(const struct sockaddr *address, const char *program)
 	return program != NULL ? fnv_u32(hash, program, strlen(program)) : hash;
 }
 
-/* Who it is that comes by this connection: who had it before; else, of those of this kind that have hung up, the one that came last, so
- * that nobody who is behind is taken for somebody who is not. SCRAPERS_MAX: a new one. */
+/* Finds the scraper of a connection: its previous user; else, of the disconnected scrapers with that id, the one that came
+ * last, so that a scraper that lags behind is not confused with a current one. SCRAPERS_MAX: a new scraper. */
 static size_t find(const struct scrapers *scrapers, uint32_t id, uint64_t line)
 {
 	size_t found = SCRAPERS_MAX;
@@ -34,7 +34,7 @@ static size_t find(const struct scrapers *scrapers, uint32_t id, uint64_t line)
 	return found;
 }
 
-// The place of who was here longest ago is the next one's.
+// Entry of a new scraper; replaces the one that was inactive longest.
 static size_t new_place(struct scrapers *scrapers)
 {
 	size_t oldest = 0;
@@ -85,7 +85,7 @@ struct scraped scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 	return seen;
 }
 
-/* ---- over restarts ---- */
+/* ---- persistence ---- */
 
 // clang-format off
 static const struct field scraper_fields[] = {
@@ -101,7 +101,7 @@ FIELD_ARRAY_OF(scraper, struct scrapers, items, n)
 static const struct field scrapers_fields[] = {FIELD_LIST(NULL, &scraper_type, scraper_count, scraper_item, "clients")};
 const struct object_type scrapers_type = OBJECT_TYPE("scrapers", "Clients.", scrapers_fields);
 
-// What is out of its range is 0: long ago.
+// Values out of range become 0 (long ago).
 static int64_t take_number(const json_t *object, const char *key, int64_t most_ns)
 {
 	json_int_t value = json_integer_value(json_object_get(object, key));

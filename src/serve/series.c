@@ -1,9 +1,9 @@
 #include "serve/tally.h"
 
-static const double NEW_PARTS = 2;                 // so many times `most` may be new in a minute, and at least SERIES_NEW_LEAST
-static const int64_t SWAP_NS = 60 * NS_PER_S;      // rows pass to others at most so often …
-static const size_t SWAP_PART = 10;                // … at most so small a part of them …
-static const double SWAP_RATIO = 2;                // … and only to one that uses so much more
+static const double NEW_PARTS = 2;                 // new series per minute, multiple of `most`; at least SERIES_NEW_LEAST
+static const int64_t SWAP_NS = 60 * NS_PER_S;      // minimum time between reassignments of rows
+static const size_t SWAP_PART = 10;                // at most `most` / SWAP_PART + 1 rows are reassigned at once
+static const double SWAP_RATIO = 2;                // a new consumer needs this multiple of the weakest row's use
 
 static struct series *at(struct series_list list, size_t i)
 {

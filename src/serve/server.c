@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 enum {
-	REQUEST_ROOM = 16 << 10, // of a connection: head and all; longer heads are refused (431)
+	REQUEST_ROOM = 16 << 10, // memory per connection, bytes, including request headers; longer headers are refused (431)
 	SWEEP_MS = 1000,
 	FIRST_LOOK_MS = 200,
-	SAVE_S = 60,      // what counts is kept at least so often, scraped or not
-	TEXTFILE_S = 300, // nobody tells when a file is read: what has ended stays in it for so long
+	SAVE_S = 60,      // maximum time between saves of the counters
+	TEXTFILE_S = 300, // reads of a file are not observable, so ended series stay in it for this time
 };
 
 struct server {
@@ -42,7 +42,7 @@ struct server {
 	struct answers answers;
 	struct request_rules rules;
 	struct guests guests;
-	uint64_t n_ended; // connections, before the library ran last
+	uint64_t n_ended; // ended connections before the last library run
 	int64_t first_ns;
 };
 
@@ -68,7 +68,7 @@ static void write_textfile(struct server *server)
 			server->textfile.path, strerror(-server->textfile.failed));
 }
 
-// What has ended and been told to everybody who wants to know.
+// Drops ended series that every active scraper has received.
 static void forget(struct server *server, int64_t t_ns)
 {
 	struct scraped seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
@@ -95,7 +95,7 @@ static void look(struct server *server)
 		save(server);
 }
 
-/* ---- called by the library, from within its `run` ---- */
+/* ---- callbacks of the library's `run` ---- */
 
 static void on_connection(void *data, struct MHD_Connection *connection, void **visit,
 	enum MHD_ConnectionNotificationCode what)
@@ -103,9 +103,9 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 	guests_connection(&((struct server *)data)->guests, connection, visit, what);
 }
 
-/* Called when the head is here and again when the request is whole: an answer to the first call would cost the
- * connection. Nothing that is served takes a body: who sends one with a GET is hung up on, and other methods are
- * refused before theirs has come. */
+/* Called when the headers have arrived and again when the request is complete. Answering in the first call would cost the
+ * connection. No route takes a body: a GET with a body closes the connection, and other methods are refused before their
+ * body arrives. */
 static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *path, const char *method,
 	const char *version, const char *upload, size_t *upload_size, void **request)
 {
@@ -134,7 +134,7 @@ static void on_answered(void *data, struct MHD_Connection *connection, void **re
 
 static int start_daemon(struct server *server, struct wattle_error *reterr)
 {
-	server->daemon = server->mhd.start(MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, // its loop is ours
+	server->daemon = server->mhd.start(MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, // external event loop
 		MHD_OPTION_LISTEN_SOCKET, server->address.fd,                                //
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)VISITS_MAX,                       //
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_ROOM,                    //
@@ -151,7 +151,7 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 	return 0;
 }
 
-// Those of other users only where all who can read them know the token, which readers of a textfile don't.
+// Shows command lines of other users only if every reader has the token. Textfile readers don't need one.
 static enum now_arguments arguments_shown(const struct server_options *options)
 {
 	if (options->hide_command)
@@ -159,8 +159,8 @@ static enum now_arguments arguments_shown(const struct server_options *options)
 	return options->token_file != NULL && options->textfile == NULL ? NOW_ARGUMENTS_ALL : NOW_ARGUMENTS_OWN;
 }
 
-/* Power is known from the second look on, and what lies right behind the first would be noise: so the first that
- * anybody sees is taken a moment later. */
+/* Power is known from the second sample on, and an interval of almost zero would be noise. The first published sample is
+ * therefore taken a moment after opening. */
 static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
 	static const struct timespec moment = {.tv_nsec = FIRST_LOOK_MS * NS_PER_MS};
@@ -213,12 +213,12 @@ static int open_door(struct server *server, const struct server_options *options
 	r = address_open(&server->address, options->listen, options->token_file != NULL, reterr);
 	if (r < 0)
 		return r;
-	// A browser that was led here by another name must not read what has no token.
+	// Without a token, DNS rebinding would let foreign pages read the data; check Host.
 	server->rules.checks_host = server->token.length == 0 && server->address.socket_path[0] == '\0';
 	return 0;
 }
 
-// That nothing can be kept is no reason not to serve.
+// A failure to open the state file is a warning only.
 static void open_state(struct server *server, const struct server_options *options)
 {
 	struct wattle_error error = {0};
@@ -353,7 +353,7 @@ static int timeout_ms(struct server *server)
 	int ms = server->guests.visits.n > 0 ? SWEEP_MS : -1;
 	if (server->daemon == NULL)
 		return -1;
-	// The library closes, and takes up listening again, when it runs; nothing wakes it for that.
+	// The library closes connections and resumes listening only when it runs, and nothing wakes it for that.
 	if (server->guests.visits.n_ended != server->n_ended)
 		return 0;
 	if (server->mhd.timeout(server->daemon, &wanted_ms) == MHD_YES && (ms < 0 || wanted_ms < (unsigned int)ms))
@@ -361,7 +361,7 @@ static int timeout_ms(struct server *server)
 	return ms;
 }
 
-// However late we are, one look: what was missed is in its energy.
+// Takes one sample however late the timer is: its energy covers the missed intervals.
 static void look_if_due(struct server *server)
 {
 	uint64_t ticks;

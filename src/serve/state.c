@@ -20,7 +20,7 @@ struct document {
 	bool is_last;
 	const struct now_state *now;
 	size_t n_domains;
-	struct now_kept *kept; // where a domain lies while it is written
+	struct now_kept *kept; // the domain being written
 	const struct tally *tally;
 };
 
@@ -83,8 +83,9 @@ static void make_text(struct state *state, const struct now_state *now, size_t n
 	buf_char(&state->text, '\n');
 }
 
-/* Two files that change places cost a third of what a new one at each scrape does, which the file system makes, fills, hurries to disk and
- * forgets. What is to be on disk is a new one all the same, and the one of before is gone: no power cut may bring a last word back. */
+/* Exchanging two files costs a third of replacing one at each scrape: the file system need not create, allocate, flush and
+ * delete one. A file that must reach the disk is new, and the previous one is deleted, so a power failure cannot restore
+ * old values. */
 static int take_place(const struct state *state, const char *temporary, bool on_disk)
 {
 	if (!on_disk && renameat2(state->folder_fd, temporary, state->folder_fd, state->name, RENAME_EXCHANGE) == 0)
@@ -92,18 +93,18 @@ static int take_place(const struct state *state, const char *temporary, bool on_
 	return renameat(state->folder_fd, temporary, state->folder_fd, state->name) < 0 ? -errno : 0;
 }
 
-// The file of before, or the new one: never half of it. On disk only where a power cut matters.
+// Replaces the file atomically. Syncs to disk only where a power failure matters.
 static int replace(const struct state *state, bool on_disk)
 {
 	char temporary[sizeof(state->name) + 8];
 	snprintf(temporary, sizeof(temporary), "%s.tmp", state->name);
 	wattle_cleanup_close int fd = openat(state->folder_fd, temporary,
 		O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (on_disk ? O_TRUNC : 0), 0600);
-	if (fd < 0 && errno == ENXIO) // a pipe that nobody reads: out of the way until the next look
+	if (fd < 0 && errno == ENXIO) // a FIFO without a reader: remove it and retry at the next sample
 		unlinkat(state->folder_fd, temporary, 0);
 	if (fd < 0 ||
 		(on_disk &&
-			fchmod(fd, 0600) < 0)) // power and command lines tell secrets; earlier versions let all read
+			fchmod(fd, 0600) < 0)) // power and command lines are sensitive; earlier versions made it world-readable
 		return -errno;
 	int r = state->text.failed != 0 ? state->text.failed : buf_write_fd(&state->text, fd);
 	if (r == 0 && ftruncate(fd, (off_t)state->text.size) < 0)
@@ -117,12 +118,12 @@ static int replace(const struct state *state, bool on_disk)
 	return r;
 }
 
-// Who could not write it must not count on from an older one: that would be the little step back.
+// After a failed write, removes the file: counting on from an older one would make counters decrease.
 static void drop(const struct state *state)
 {
 	if (unlinkat(state->folder_fd, state->name, 0) == 0 || errno == ENOENT)
 		return;
-	// A folder that is not ours to write to any more, but the file is.
+	// The folder may be read-only now while the file is still writable: truncate it.
 	wattle_cleanup_close int fd = openat(state->folder_fd, state->name,
 		O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	(void)fd;
@@ -133,8 +134,8 @@ void state_write(struct state *state, const struct now_state *now, size_t n_doma
 {
 	if (state->folder_fd < 0 || (state->written_look == look && !is_last))
 		return;
-	/* The last word has to be on disk to count after another boot; and so has the first that takes it back, or a power cut would bring the
-	 * last word of the boot before back as if it were this one's. */
+	/* The final state must be on disk to count after a reboot. So must the first state after a start, or a power
+	 * failure would restore the final state of the previous boot as if it were current. */
 	bool on_disk = is_last || state->written_look == 0;
 	state->written_look = look;
 	make_text(state, now, n_domains, tally, is_last);
@@ -156,7 +157,7 @@ static bool take_text(const json_t *object, const char *key, char *out, size_t s
 static int64_t take_count(const json_t *object, const char *key)
 {
 	json_int_t value = json_integer_value(json_object_get(object, key));
-	return value > 0 && value < INT64_MAX / 2 ? value : 0; // a sum that has room to grow
+	return value > 0 && value < INT64_MAX / 2 ? value : 0; // leaves headroom for the sum to grow
 }
 
 static bool take_domain(const json_t *object, struct now_kept *ret_kept)
@@ -187,14 +188,14 @@ static bool is_text(const json_t *object, const char *key, const char *wanted)
 	return text != NULL && strcmp(text, wanted) == 0;
 }
 
-// Of another boot only what was surely its last word.
+// State of another boot counts only if the server ended in order.
 static bool counts_on(const struct state *state, const json_t *object)
 {
 	if (!is_text(object, "schema", SCHEMA))
 		return false;
 	if (is_text(object, "boot", state->boot))
 		return true;
-	// Sensors that somebody brought are no later boot of this machine's.
+	// A custom sensor root (tests, containers) is not a later boot of this machine.
 	const char *boot = json_string_value(json_object_get(object, "boot"));
 	bool is_made = boot == NULL || strchr(boot, ' ') != NULL || strchr(state->boot, ' ') != NULL;
 	return !is_made && is_text(object, "node", state->node) &&

@@ -1,4 +1,4 @@
-// Where the state of wattle serve lies, and who may write it.
+// Location and locking of the state file of `wattle serve`.
 #include "serve/tally.h"
 
 #include "base/cleanup.h"
@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- which machine, which file ---- */
+/* ---- machine and file names ---- */
 
-// Tests and containers bring sensors of their own: theirs are not this machine's.
+// Tests and containers supply their own sensors; their state must not mix with this machine's.
 static void find_boot(const struct wattle_env *env, char *out, size_t size)
 {
 	char boot[64] = "";
@@ -41,7 +41,7 @@ static bool make_folders(const char *folder)
 	return mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
-// "127.0.0.1:9095" -> "127.0.0.1_9095". What tells long ones apart is their end.
+// "127.0.0.1:9095" -> "127.0.0.1_9095". Long words keep their end, which distinguishes them.
 static void put_word(struct buf *out, const char *word)
 {
 	enum { WORD_MOST = 80 };
@@ -70,12 +70,12 @@ static void put_lock_name(char *out, size_t size, const char *name)
 	snprintf(out, size, "%s.lock", name);
 }
 
-/* ---- the file of another, which has ended ---- */
+/* ---- taking over the file of an ended server ---- */
 
 struct heritage {
-	char name[sizeof(((struct state *)0)->name)]; // "": there is none
+	char name[sizeof(((struct state *)0)->name)]; // "": none
 	struct timespec written;
-	int lock_fd; // owned; -1
+	int lock_fd; // owned; -1: none
 };
 
 static bool is_later(const struct timespec *a, const struct timespec *b)
@@ -83,7 +83,7 @@ static bool is_later(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
 }
 
-// Its lock, if nobody holds it; else -1.
+// Locks the file of that name; -1: another process holds the lock.
 static int lock_of(const struct state *state, const char *name)
 {
 	char lock[sizeof(state->name) + 8];
@@ -123,8 +123,8 @@ static bool is_state_name(const char *name, const char *prefix)
 		strcmp(name + length - strlen(ending), ending) == 0 && length < sizeof(((struct state *)0)->name);
 }
 
-/* Who serves at another address than before is another target, which may begin at any height: so it goes on from what the last one of
- * this machine told, and takes the file over. What a living one tells stays its own. */
+/* A server at a new address is a new scrape target, whose counters may start at any value. It continues from the last
+ * ended server of this machine and takes over its file. Files of running servers are left alone. */
 static void inherit(const struct state *state)
 {
 	struct heritage best = {.lock_fd = -1};
@@ -162,7 +162,7 @@ static int open_folder(struct state *state, struct wattle_error *reterr)
 	return 0;
 }
 
-// A lock of its own, because the file itself is replaced.
+// A separate lock file, because the state file itself is replaced.
 static int take_lock(struct state *state, struct wattle_error *reterr)
 {
 	char name[sizeof(state->name) + 8];

@@ -69,7 +69,7 @@ struct now_added tally_sum(const struct tally *tally)
 	return sum;
 }
 
-/* ---- over restarts ---- */
+/* ---- persistence ---- */
 
 // clang-format off
 #define A struct now_added
@@ -99,7 +99,7 @@ static const void *resource_item(const struct object_at *at, size_t i)
 	return &((const struct tally *)at->data)->sums[i];
 }
 
-// The field is an object that has a table of at most so many rows.
+// The member is a group table with a nonzero row limit.
 static bool has_groups(const struct object_at *at)
 {
 	return ((const struct group_rows *)((const char *)at->data + at->field->offset))->bounds.most > 0;

@@ -18,8 +18,8 @@ static void lock_path(const char *path, char out[PATH_SIZE])
 	snprintf(out, PATH_SIZE, "%s.lock", path);
 }
 
-/* Two who write one file would tell, in turns, the counters of one and of the other: to Prometheus each step down is a counter that began
- * anew and got to its height at once. */
+/* Two writers of one file would alternate their counters. Prometheus takes each decrease for a reset and adds the full
+ * value again. */
 static int take_lock(struct textfile *file, const char *path, struct wattle_error *reterr)
 {
 	char lock[PATH_SIZE];
@@ -52,15 +52,15 @@ int textfile_open(struct textfile *file, const char *path, struct wattle_error *
 	return 0;
 }
 
-/* node_exporter is another user and has to be able to read it, whatever our umask is; an administrator who gave the file another mode
- * knew why. */
+/* node_exporter runs as another user and must be able to read the file, whatever the umask. A mode that an administrator
+ * has set is kept. */
 static mode_t mode_of(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode & 0777 : 0644;
 }
 
-// One name for all that is not finished: what a kill, or somebody else, has left there is never written into.
+// Uses one name for unfinished files. Leftovers of a killed server or of another process are removed, never written into.
 static int replace(struct textfile *file)
 {
 	char temporary[PATH_SIZE];

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* systemd lends credentials by an access list on a file of root's where it can: the group's bits are then that list's
- * mask, and nobody but the service is in it. */
+/* systemd passes credentials as root-owned files with an access list where possible. The group bits are then the ACL mask,
+ * and only the service has access. */
 static bool is_credential(const char *path)
 {
 	const char *folder = secure_getenv("CREDENTIALS_DIRECTORY");
@@ -52,7 +52,7 @@ static ssize_t read_all(int fd, char *out, size_t size)
 	return (ssize_t)n;
 }
 
-// Blanks and control characters can't be sent in a header as Bearer has it; other bytes than ASCII mean many things.
+// A Bearer header cannot carry blanks and control characters, and the encoding of non-ASCII bytes is ambiguous.
 static bool is_sendable(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -64,7 +64,7 @@ static bool is_sendable(const char *text, size_t length)
 int token_read(struct token *ret_token, const char *path, struct wattle_error *reterr)
 {
 	char text[TOKEN_MAX + 3];
-	// Not blocking: a FIFO of that name would hold the start up.
+	// Non-blocking: a FIFO of that name would block the start.
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return error_set(reterr, -errno, "--token-file %.200s: %s", path, strerror(errno));
@@ -90,7 +90,7 @@ int token_read(struct token *ret_token, const char *path, struct wattle_error *r
 	return 0;
 }
 
-// As many steps for every `given` of a length, whatever it has in common with the token.
+// Takes the same number of steps for every `given` of one length, whatever it shares with the token.
 static bool is_token(const struct token *token, const unsigned char *given, size_t length)
 {
 	volatile unsigned int differ = length != token->length;
@@ -106,7 +106,7 @@ static int base64_digit(char c)
 	return at != NULL ? (int)(at - digits) : -1;
 }
 
-// Up to the padding or the first other character; what does not fit is left out, and matches no token then.
+// Decodes up to the padding or the first invalid character. Output beyond `size` is dropped and then matches no token.
 static size_t base64_decode(const char *text, unsigned char *out, size_t size)
 {
 	unsigned int bits = 0, n_bits = 0;

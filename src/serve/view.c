@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-/* ---- who comes first ---- */
+/* ---- ranking ---- */
 
 static int by_rank(const void *left, const void *right)
 {

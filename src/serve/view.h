@@ -1,5 +1,4 @@
-/* What was, for the charts of a page that is opened later: the figures of the last looks, as many as there is room
- * for. Made once. */
+/* Chart history for pages that are opened later: the values of the last TRAIL_LOOKS samples. Allocated once. */
 #pragma once
 
 #include "base/buf.h"
@@ -35,46 +34,45 @@ enum trail_domain_column {
 
 struct trail {
 	int64_t t_ns[TRAIL_LOOKS];
-	float columns[TRAIL_COLUMNS][TRAIL_LOOKS];           // NaN unknown
-	float (*domains)[TRAIL_DOMAIN_COLUMNS][TRAIL_LOOKS]; // owned: n_domains of them
+	float columns[TRAIL_COLUMNS][TRAIL_LOOKS];           // NaN: unknown
+	float (*domains)[TRAIL_DOMAIN_COLUMNS][TRAIL_LOOKS]; // owned: n_domains entries
 	size_t n_domains, n, next;
 };
 
 int trail_init(struct trail *trail, size_t n_domains); // -ENOMEM
 void trail_finish(struct trail *trail);
 void trail_add(struct trail *trail, const struct now *now);
-size_t trail_place(const struct trail *trail, size_t i); // where the i-th oldest look lies, i < n
+size_t trail_place(const struct trail *trail, size_t i); // array index of the i-th oldest sample, i < n
 
-/* What there is to be told at one look, and the documents that tell it. Pure: each is made of this struct alone. */
+/* The data of one sample, and the documents made from it. Pure: each document depends on this struct only. */
 
 struct view {
 	const struct now *now;
 	const struct trail *trail;
 	const struct tally *tally;
-	const char *node;       // what this machine is called in metrics; NULL: nothing
-	uint64_t look;          // how many looks there were, this one included
-	int64_t interval_ns;    // between two looks
-	int64_t up_ns;          // since the first
-	const char *host;       // this machine's name
-	int64_t opened_wall_ns; // Unix time of the first
-	bool has_target;        // somebody's tree is marked
-	bool seed_names;        // AIPowerMeter's gauges among the metrics as well
+	const char *node;       // label of this machine in metrics; NULL: none
+	uint64_t look;          // number of samples so far, including this one
+	int64_t interval_ns;    // sampling interval
+	int64_t up_ns;          // time since the first sample
+	const char *host;       // name of this machine
+	int64_t opened_wall_ns; // Unix time of the first sample
+	bool has_target;        // a target process tree is set
+	bool seed_names;        // also export AIPowerMeter's gauges
 };
 
-enum { VIEW_PROCESSES = 100 }; // as many are told of, those with the most power
+enum { VIEW_PROCESSES = 100 }; // processes listed, those with the highest power
 
-void view_page(const struct view *view, struct buf *out);             // HTML, whole
-void view_figures(const struct view *view, struct buf *out);          // what of it changes: HTML without a frame
+void view_page(const struct view *view, struct buf *out);             // complete HTML document
+void view_figures(const struct view *view, struct buf *out);          // the parts that change: HTML fragments
 void view_json(const struct view *view, bool trail, struct buf *out); // "wattle-now/1", docs/serve.md
 void view_metrics(const struct view *view, bool openmetrics, struct buf *out);
-void view_textfile(const struct view *view, struct buf *out); // among another exporter's figures
+void view_textfile(const struct view *view, struct buf *out); // for node_exporter's textfile collector
 
 /* ---- pieces ---- */
 
-/* The processes to tell of: those with the most power, then CPU time, then memory. NULL: no memory. The caller frees
- * the array. */
+/* Processes to list, by power, then CPU time, then memory. NULL: no memory. The caller frees the array. */
 const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
-// Data of the page's charts, the columns from sample `first` on (0: the oldest there is), as JSON.
+// Chart data of the page as JSON: columns from sample `first` on (0: the oldest stored).
 void view_charts(const struct view *view, size_t first, struct buf *out);
 
 /* ---- field tables ---- */
@@ -83,23 +81,23 @@ struct view_document {
 	const struct view *view;
 	const struct now *now;             // of view
 	const struct trail *trail;         // of view
-	size_t first;                      // sample of the trail to begin with
-	const struct now_process **ranked; // n_ranked of them
+	size_t first;                      // first sample of the trail to write
+	const struct now_process **ranked; // n_ranked entries
 	size_t n_ranked;
-	bool has_trail; // wattle-now/1 with the trail
+	bool has_trail; // include the trail in wattle-now/1
 };
 // Data: struct view_document.
 extern const struct object_type now_type, trail_type;
 
-/* One look as figures for Prometheus. docs/metrics.md has every family. Pure. */
+/* One sample as Prometheus metrics. docs/metrics.md lists all families. Pure. */
 
 struct metrics_options {
 	enum om_format format;
-	bool has_target;        // somebody's tree is marked: its part is told
-	bool seed_names;        // AIPowerMeter's five gauges as well
-	int64_t opened_wall_ns; // when we started; VALUE_MISSING unknown
-	const char *node;       // a label of all; NULL: none
-	bool is_textfile;       // stands among another exporter's: no name that is the process's own
+	bool has_target;        // a target process tree is set: export its share
+	bool seed_names;        // also export AIPowerMeter's five gauges
+	int64_t opened_wall_ns; // Unix time when the server started; VALUE_MISSING: unknown
+	const char *node;       // label of all series; NULL: none
+	bool is_textfile;       // part of another exporter's output: omit standard process metrics
 };
 
 void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options,
@@ -112,28 +110,28 @@ void metrics_write_processes(const struct process_rows *processes, const struct 
 // metrics_groups.c
 void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om);
 
-/* The parts of the live page. */
+/* Sections of the live page. */
 
-void page_heading(const struct view *view, struct buf *out); // whose figures, of when, and what is wrong with them
+void page_heading(const struct view *view, struct buf *out); // host, time of the sample and problems
 void page_tiles(const struct view *view, struct buf *out);   // the headline figures
-void page_ledger(const struct view *view, struct buf *out);  // whose power it is, as a bar
+void page_ledger(const struct view *view, struct buf *out);  // power by consumer, as a bar
 void page_domains(const struct view *view, struct buf *out);
 void page_processes(const struct view *view, struct buf *out);
-void page_about(const struct view *view, struct buf *out); // what an estimate is, what looking costs
+void page_about(const struct view *view, struct buf *out); // explanation of estimates, measurement overhead
 
-/* The metrics as a file for the textfile collector of node_exporter, replaced whole at each look: whoever reads it sees the figures of one
- * look or of the next, never half of them. */
+/* Metrics as a file for node_exporter's textfile collector. Each sample replaces the whole file, so readers always see one
+ * complete sample. */
 
 struct textfile {
-	const char *path; // borrowed; NULL: none is wanted
+	const char *path; // borrowed; NULL: not used
 	struct buf text;
-	int failed;  // why the last try failed: negative errno; 0: it did not
-	int lock_fd; // owned, where there is a path: of PATH.lock, which only this user can open
+	int failed;  // negative errno of the last failed write; 0: it succeeded
+	int lock_fd; // owned if path is set: of PATH.lock, which only this user can open
 	bool is_written;
 };
 
-// -EINVAL: no name that is read; -EBUSY: another one writes it. With a sentence.
+// -EINVAL: the collector ignores that name; -EBUSY: another process writes it. Sets *reterr.
 int textfile_open(struct textfile *file, const char *path, struct wattle_error *reterr);
 void textfile_write(struct textfile *file, const struct view *view);
-// Takes the file away if we wrote it: gauges of who has ended would be told for ever.
+// Removes the file if this server wrote it; otherwise the gauges of ended processes would be exported forever.
 void textfile_close(struct textfile *file);

@@ -1,4 +1,4 @@
-/* Fields of "wattle-now/1" (docs/serve.md), and of the data of the live page's charts. */
+/* Fields of "wattle-now/1" (docs/serve.md) and of the chart data of the live page. */
 #include "serve/view.h"
 
 #include "base/fields.h"

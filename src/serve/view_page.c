@@ -1,5 +1,5 @@
-/* The live page. Its figures are HTML made here, whether a browser runs scripts or not; the script fetches the parts
- * that change and puts them in place of the old ones, so there is one place that knows how a figure is written. */
+/* The live page. The server renders all figures as HTML, with or without scripts in the browser. The script fetches the
+ * changed parts and replaces the old ones, so only the server formats figures. */
 #include "serve/view.h"
 
 #include "base/util.h"
@@ -8,7 +8,7 @@
 
 enum { TITLE_CEILING = 1 << 12, COLUMNS_CEILING = 1 << 24 };
 
-// What the script needs to draw: the columns from `first` on.
+// Chart data for the script: the columns from `first` on.
 static void data(const struct view *view, const char *id, size_t first, struct buf *out)
 {
 	struct buf text;
@@ -56,7 +56,7 @@ static void begin(const struct view *view, struct buf *out)
 void view_page(const struct view *view, struct buf *out)
 {
 	begin(view, out);
-	// Without script the browser fetches the whole page again.
+	// Without scripts, the browser reloads the whole page.
 	buf_str(out, "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n");
 	first_figures(view, out);
 	buf_str(out, "<section id=\"charts\" class=\"live\" aria-label=\"Charts of the last minutes\"></section>\n");

@@ -1,12 +1,12 @@
-/* Fields of the charts' columns. Times are Unix seconds of the last sample's own clock, so that two samples never lie
- * further apart than they did. */
+/* Fields of the chart columns. Times are Unix seconds: the wall-clock time of the last sample minus the monotonic age, so
+ * clock steps don't change the distance between samples. */
 #include "serve/view.h"
 
 #include "base/util.h"
 
 // clang-format off
 
-enum { DIGITS = 5 }; // as in the charts of a report
+enum { DIGITS = 5 }; // significant digits, as in report charts
 
 static const struct view_document *document_of(const struct object_at *at)
 {
@@ -19,7 +19,7 @@ static size_t sample_count(const struct object_at *at)
 	return document->trail->n - document->first;
 }
 
-// Of the trail, the place of an item of a list.
+// Trail index of a list item.
 static size_t sample(const struct object_at *at)
 {
 	const struct view_document *document = document_of(at);
@@ -33,7 +33,7 @@ static double time_s(const struct object_at *at)
 	return (double)((document->now->wall_ns - ago_ns) / NS_PER_MS) / 1e3;
 }
 
-// The list of the column has its place in the trail's arrays as .offset.
+// .offset of the list's field is the index of the column in the trail.
 static double value(const struct object_at *at)
 {
 	return (double)document_of(at)->trail->columns[at->outer->field->offset][sample(at)];
@@ -56,7 +56,7 @@ static const struct field domain_value_field =
 
 /* ---- domains ---- */
 
-// A column without any value is left out: most domains have no memory and no temperature.
+// Omits columns without any value: most domains have no memory and no temperature.
 static bool has_any(const struct object_at *at)
 {
 	const float *values = domain_values(at, at->index);

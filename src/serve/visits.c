@@ -14,7 +14,7 @@ void visits_init(struct visits *visits)
 		visits->items[i] = (struct visit){.fd = -1};
 }
 
-// The library finds its connection at its end then, and ends it by itself.
+// The library then reads end of file and closes the connection itself.
 static void show_out(struct visits *visits, struct visit *visit)
 {
 	shutdown(visit->fd, SHUT_RDWR);
@@ -22,7 +22,8 @@ static void show_out(struct visits *visits, struct visit *visit)
 	visit->is_over = true;
 }
 
-// What the client has acknowledged of our answers. 0 on a Unix socket, where the kernel doesn't count: there time decides alone.
+// Response bytes that the client has acknowledged. 0 on Unix sockets, where the kernel doesn't count them; time alone decides
+// there.
 static uint64_t bytes_of(const struct visit *visit)
 {
 	struct tcp_info info = {0};
@@ -32,8 +33,8 @@ static uint64_t bytes_of(const struct visit *visit)
 	return info.tcpi_bytes_acked;
 }
 
-/* How far behind the slowest client that we wait for. An honest request is one packet, so bytes of an unfinished one gain no time: they
- * are how a slow attack looks. */
+/* Time by which the client is behind the slowest accepted rate. An honest request is one packet, so bytes of an incomplete
+ * request earn no extra time: slow attacks send them one by one. */
 static int64_t lateness_ns(const struct visit *visit, int64_t t_ns)
 {
 	int64_t age_ns = t_ns - visit->since_ns;
@@ -44,7 +45,7 @@ static int64_t lateness_ns(const struct visit *visit, int64_t t_ns)
 
 struct candidate {
 	struct visit *visit;
-	bool is_unread; // the library has not read from it yet
+	bool is_unread; // the library has not read it yet
 	size_t n_of_origin;
 	int64_t late_ns;
 };
@@ -62,7 +63,7 @@ static size_t count_of_origin(const struct visits *visits, uint64_t origin)
 	return n;
 }
 
-// Those that are closed already free their places in the library's next run.
+// Excludes closed connections: the next library run frees their places.
 static size_t count_here(const struct visits *visits)
 {
 	size_t n = 0;
@@ -71,8 +72,8 @@ static size_t count_here(const struct visits *visits)
 	return n;
 }
 
-/* Who is to go rather than another of its origin: first those that are late, the latest of them; else those that wait for no answer; else
- * who came first, whatever it has done since, as a client that asks without end is never late. */
+/* Closing order within one origin: late connections first, the latest first; then those that wait for no response; then
+ * the oldest, whatever it has done since, because a client that sends requests without end is never late. */
 static bool goes_before(const struct candidate *a, const struct candidate *b)
 {
 	const int64_t grace_ns = VISIT_GRACE_S * NS_PER_S;

@@ -25,7 +25,7 @@ static const struct field totals_fields[] = {
 #undef V
 const struct object_type totals_type = OBJECT_TYPE("totals", "Statistics of a value, with its sum.", totals_fields);
 
-/* ---- gpu_tracker's columns, in the units that the run was asked for ---- */
+/* ---- gpu_tracker's columns, in the configured units ---- */
 
 static size_t column_count(const struct object_at *at)
 {
@@ -102,7 +102,7 @@ static const char *method(const struct object_at *at, struct buf *scratch)
 	return names[block_of(at)->method];
 }
 
-// Of a job: of all nodes together, as there is a package-0 on each.
+// In a job: names over all nodes, because each node has a package-0.
 static size_t name_count(const struct object_at *at)
 {
 	return is_of_job(at) ? document_of(at)->n_names : findings_of(at)->n_domains;
@@ -131,7 +131,7 @@ static double domain_j(const struct object_at *at)
 
 static const struct field domain_field = FIELD_NUMBER("energy_j", domain_j, "J", "energy of this domain while the block ran");
 
-// Nodes that were measured, each with its own domains.
+// The i-th measured node; each has its own domains.
 static size_t measured_node(const struct object_at *at, size_t i)
 {
 	const struct job_findings *job = document_of(at)->job;

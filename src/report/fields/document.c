@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-enum { COMMAND_CEILING = 1 << 22 }; // no command line is longer than 2 MB
+enum { COMMAND_CEILING = 1 << 22 }; // the kernel limits command lines to 2 MB
 
 const struct document *document_of(const struct object_at *at)
 {
@@ -51,7 +51,7 @@ static int add_command(struct document *document)
 
 /* ---- labels ---- */
 
-// A key stands once: --label's comes before --meta's.
+// Each key appears once: --label takes precedence over --meta.
 static int add_labels(struct document *document)
 {
 	const struct run *run = document->run;
@@ -76,7 +76,7 @@ static int add_labels(struct document *document)
 
 struct told {
 	struct document *document;
-	const char **texts; // NULL: they are counted only
+	const char **texts; // NULL: count only
 	size_t n;
 	bool failed;
 };
@@ -115,7 +115,7 @@ static int add_warnings(struct document *document)
 
 /* ---- domains and GPUs of a job ---- */
 
-// Indices in order of their nodes; begins, where wanted, has n_nodes + 1 of them.
+// Indices sorted by node; *ret_begins, if requested, has n_nodes + 1 entries.
 static int by_node(struct document *document, const size_t *node_of, size_t n, const size_t **ret_order,
 	const size_t **ret_begins)
 {
@@ -197,7 +197,7 @@ void document_finish(struct document *document)
 	*document = (struct document){0};
 }
 
-/* ---- as JSON ---- */
+/* ---- JSON output ---- */
 
 static void write_document(const struct findings *findings, const struct job_findings *job,
 	const struct object_type *type, struct buf *out)

@@ -1,4 +1,4 @@
-/* Fields of energies: the run's, its domains', its GPUs'. */
+/* Fields of the energy of runs, domains and GPUs. */
 #include "report/fields/document.h"
 
 #include "analysis/energy/domains.h"
@@ -133,7 +133,7 @@ static const struct field gpu_fields[] = {
 #undef G
 const struct object_type gpu_type = OBJECT_TYPE("gpu", "A measured GPU.", gpu_fields);
 
-/* ---- the run's energy ---- */
+/* ---- energy of the run ---- */
 
 static const char *total_provenance(const struct object_at *at, struct buf *scratch)
 {

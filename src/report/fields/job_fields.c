@@ -1,4 +1,4 @@
-/* Fields that only a job's report has: the job, its nodes, its ranks, and how evenly they worked. */
+/* Fields specific to job reports: job, nodes, ranks, load imbalance. */
 #include "report/fields/document.h"
 
 #include "analysis/facts.h"
@@ -45,7 +45,7 @@ static double read_every_s(const struct object_at *at)
 #define J struct job_findings
 static const struct field job_fields[] = {
 	FIELD(J, id, NULL, "id of the job"),
-	// As in the report of a rank, which is one.
+	// The same keys as in the report of a single rank.
 	FIELD_INTEGER("rank", no_integer, NULL, "null: this is the report of all ranks"),
 	FIELD_INTEGER("local_rank", no_integer, NULL, "null: this is the report of all ranks"),
 	FIELD_TEXT("node", no_text, NULL, "null: this is the report of all nodes"),

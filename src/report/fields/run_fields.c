@@ -1,4 +1,4 @@
-/* Fields of a run's report, and of a job's where they are the same. */
+/* Fields of run reports, also used by job reports where they are equal. */
 #include "report/fields/document.h"
 
 #include "analysis/facts.h"
@@ -8,7 +8,7 @@
 
 // clang-format off
 
-/* ---- facts that the run file states ---- */
+/* ---- metadata of the run file ---- */
 
 static const char *fact(const struct object_at *at, struct buf *scratch)
 {
@@ -24,7 +24,7 @@ static int64_t fact_number(const struct object_at *at)
 
 static const char *run_id(const struct object_at *at, struct buf *scratch)
 {
-	return is_of_job(at) ? NULL : fact(at, scratch); // each rank's run has its own
+	return is_of_job(at) ? NULL : fact(at, scratch); // each rank's run has its own id
 }
 
 static const char *word(const struct object_at *at, struct buf *scratch)
@@ -146,7 +146,7 @@ static const void *rank_job(const struct object_at *at, size_t i)
 	return rank_in_job(document_of(at)->run) ? at->data : NULL;
 }
 
-/* ---- cpu, memory, self ---- */
+/* ---- CPU, memory, measurement overhead ---- */
 
 #define F struct findings
 static const struct field cpu_fields[] = {
@@ -185,7 +185,7 @@ static const struct field self_fields[] = {
 const struct object_type self_type = OBJECT_TYPE("self", "What measuring itself used.", self_fields);
 #undef F
 
-/* ---- metrics: the program's own first, then the recording's gauges by their column names ---- */
+/* ---- metrics: custom metrics first, then the recording's gauges by column name ---- */
 
 static size_t gauges(const struct metric **ret_metrics, size_t ret_at[RUN_COUNT])
 {
@@ -205,7 +205,7 @@ static size_t metric_count(const struct object_at *at)
 	return findings_of(at)->n_user_metrics + gauges(&metrics, places);
 }
 
-// The place of the metric in the findings: the same for both kinds.
+// The metric's data in the findings; both kinds use the same type.
 static const void *metric_item(const struct object_at *at, size_t i)
 {
 	const struct findings *f = findings_of(at);
@@ -354,7 +354,7 @@ static const void *rank_item(const struct object_at *at, size_t i)
 	return &document_of(at)->job->ranks[i];
 }
 
-// What a run's report and a job's have both.
+// Members common to run reports and job reports.
 #define SCHEMA FIELD_SCHEMA("wattle-report/1")
 #define RUN FIELD_HERE("run", &run_type, "what was measured")
 #define ENERGY FIELD_HERE("energy", &energy_type, "energy of the machine, and whose it is")

@@ -33,7 +33,7 @@ static const void *block_metric(const struct object_at *at, size_t i)
 	return &((const struct tracking_block *)at->data)->metrics[i];
 }
 
-/* ---- static data, as the file has it ---- */
+/* ---- static data, as in the file ---- */
 
 static size_t static_count(const struct object_at *at)
 {
@@ -50,7 +50,7 @@ static struct field_value static_value(const struct object_at *at)
 	const struct tracking_field *field = &found(at)->table->statics[at->index];
 	if (field->text != NULL)
 		return (struct field_value){.type = FIELD_IS_TEXT, .known = true, .text = field->text};
-	if (field->is_integer && fabs(field->number) < 9e15) // what a double holds without rounding
+	if (field->is_integer && fabs(field->number) < 9e15) // exactly representable as a double
 		return (struct field_value){.type = FIELD_IS_INTEGER, .known = true, .integer = (int64_t)field->number};
 	return (struct field_value){.type = FIELD_IS_NUMBER, .known = isfinite(field->number), .number = field->number};
 }

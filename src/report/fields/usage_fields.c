@@ -1,4 +1,4 @@
-/* gpu_tracker's ResourceUsage and the static data of its tracking file, in the units that the run was asked for. */
+/* gpu_tracker's ResourceUsage and the static data of its tracking file, in the configured units. */
 #include "report/fields/document.h"
 
 #include "analysis/facts.h"

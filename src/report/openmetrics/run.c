@@ -38,7 +38,7 @@ static void write_run(struct om_run *w)
 bool openmetrics_run_can(const struct run *run)
 {
 	return run->n_segments > 0 &&
-		run_wall_ns(run, run->segments[0].start_ns) >= 0; // VALUE_MISSING is the least of all
+		run_wall_ns(run, run->segments[0].start_ns) >= 0; // false for VALUE_MISSING, which is INT64_MIN
 }
 
 int openmetrics_run(const struct findings *findings, int64_t every_ns, struct buf *out, void (*more)(void *data),

@@ -1,4 +1,4 @@
-// Joules and watts, at the instants of the timeline's grid.
+// Energy and power at the instants of the timeline's grid.
 #include "report/openmetrics/run_parts.h"
 
 #include "analysis/facts.h"
@@ -68,7 +68,7 @@ static void write_energy(struct om_run *w, size_t domain, bool of_target)
 		for (size_t i = stretch.begin; i < stretch.end; i++) {
 			int64_t t_ns = w->timeline.t_ns[i];
 			double energy_j = energy_of(of_target ? NULL : &all, &target, s, t_ns);
-			om_run_put(w, t_ns, energy_j < 0 ? 0 : energy_j); // the first may be a last bit below 0
+			om_run_put(w, t_ns, energy_j < 0 ? 0 : energy_j); // the first value may round to slightly below 0
 		}
 	}
 }
@@ -86,7 +86,7 @@ static void write_energies(struct om_run *w, bool of_target)
 static int write_power(struct om_run *w, size_t domain, bool of_target)
 {
 	struct timeline_track track;
-	struct arena *arena = arena_new(); // as long as the run, so for one domain at a time
+	struct arena *arena = arena_new(); // per domain, because a track needs memory proportional to the run
 	int r = arena != NULL ? timeline_track_make(&w->timeline, &domain, 1, arena, &track) : -ENOMEM;
 	series_of_domain(w, domain);
 	for (size_t s = 0; r == 0 && s < w->run->n_segments; s++)
@@ -106,7 +106,7 @@ static int write_powers(struct om_run *w, bool of_target)
 	return r;
 }
 
-/* ---- the whole ---- */
+/* ---- totals ---- */
 
 static void write_ledger(struct om_run *w)
 {

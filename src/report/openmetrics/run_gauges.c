@@ -1,4 +1,4 @@
-// What was read at each sample, of the devices and of the run, as it was stored.
+// Stored readings of devices and of the run, at each sample.
 #include "report/openmetrics/run_parts.h"
 
 #include "base/util.h"
@@ -30,7 +30,7 @@ static const struct {
 	enum om_id family;
 	double scale;
 	size_t n_metrics;
-	enum run_metric metrics[2]; // whose sum it is
+	enum run_metric metrics[2]; // summed
 } run_rows[] = {
 	{FAMILY_TARGET_CPU, 1e-9, 2, {RUN_MAIN_CPU, RUN_DESCENDANTS_CPU}},
 	{FAMILY_TARGET_MEMORY, 1, 2, {RUN_MAIN_RSS, RUN_DESCENDANTS_RSS}},

@@ -1,4 +1,4 @@
-// Series of samples with their times, at most one in so long.
+// Series of timestamped samples with a minimum distance.
 #include "report/openmetrics/run_parts.h"
 
 #include "analysis/facts.h"
@@ -43,7 +43,7 @@ void om_run_put(struct om_run *w, int64_t t_ns, double value)
 {
 	int64_t wall_ns = run_wall_ns(w->run, t_ns);
 	int64_t wall_ms = wall_ns / NS_PER_MS;
-	if (isnan(value) || wall_ns < 0 || wall_ms <= w->last_ms) // VALUE_MISSING is the least of all
+	if (isnan(value) || wall_ns < 0 || wall_ms <= w->last_ms) // also skips VALUE_MISSING, which is INT64_MIN
 		return;
 	if (w->last_ms < 0 || wall_ms - w->last_ms >= w->every_ms) {
 		write(w, wall_ms, value);
@@ -56,7 +56,7 @@ void om_run_put(struct om_run *w, int64_t t_ns, double value)
 
 static int64_t end_ns(const struct run *run)
 {
-	int64_t end_ns = VALUE_MISSING; // the least of all
+	int64_t end_ns = VALUE_MISSING; // INT64_MIN, below all times
 	for (size_t i = 0; i < run->n_segments; i++)
 		end_ns = run->segments[i].end_ns > end_ns ? run->segments[i].end_ns : end_ns;
 	return end_ns;

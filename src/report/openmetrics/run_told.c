@@ -1,4 +1,4 @@
-// What the program itself told, and what its code blocks came to.
+// Custom metrics of the program, and totals of its code blocks.
 #include "report/openmetrics/run_parts.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static int write_user_metrics(struct om_run *w)
 	return 0;
 }
 
-// A series for each block. `member_`: one of the block that struct block_finding *block leads to.
+// Writes one series per block. member_: member of struct block_finding, accessible through `block`.
 #define BLOCK_FAMILY(member_, name_, type_, unit_, help_)                                                              \
 	om_run_family(w, &(struct om_family){name_, OM_##type_, unit_, help_});                                        \
 	for (const struct block_finding *block = blocks; block < blocks + w->findings->n_blocks; block++) {            \

@@ -1,16 +1,16 @@
-/* Styles and scripts as the build embeds them (tools/embed-assets.py). */
+/* Styles and scripts embedded at build time (tools/embed-assets.py). */
 #pragma once
 
 #include "report/page/page.h"
 
 #include <stddef.h>
 
-enum { PAGE_SCRIPTS_MAX = 2 }; // dygraphs, and ours
+enum { PAGE_SCRIPTS_MAX = 2 }; // dygraphs and wattle's own
 
 struct page_asset {
 	const char *text;
 	size_t size;
-	const char *hash; // "sha256-…", as a Content-Security-Policy has it
+	const char *hash; // "sha256-…", in the form of a Content-Security-Policy
 };
 
 struct page_assets {

@@ -1,4 +1,4 @@
-/* Runs side by side: the order of the page, what it says in words, and the runs themselves. */
+/* The page that compares runs: order of its sections, verdicts in words, and the table of runs. */
 #include "report/page/compare.h"
 
 #include "analysis/facts.h"
@@ -16,7 +16,7 @@ static const struct run *run_of(const struct compare_page *page, size_t i)
 	return page->runs[i].charts != NULL ? page->runs[i].charts->findings->run : NULL;
 }
 
-/* ---- what differs, in words ---- */
+/* ---- verdicts in words ---- */
 
 static void percent(struct buf *out, double value, double error)
 {

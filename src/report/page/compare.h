@@ -1,4 +1,4 @@
-/* The parts of the page that has runs side by side. The first run given is the one that the others are held against. */
+/* Sections of the page that compares runs. The first run is the reference. */
 #pragma once
 
 #include "report/page/page.h"
@@ -14,62 +14,62 @@ struct compare_page {
 	const char *statistic;
 };
 
-void compare_head(const struct compare_page *page);     // what is compared, and what differs, in words
-void compare_commands(const struct compare_page *page); // a row a run: its command, start, end
+void compare_head(const struct compare_page *page);     // title, and the verdicts in words
+void compare_commands(const struct compare_page *page); // one row per run: command, start, end
 void compare_figures(const struct compare_page *page);  // energy, time, power …
-void compare_power(const struct compare_page *page);    // power over time of each on one axis
-void compare_ledgers(const struct compare_page *page);  // where the energy went
+void compare_power(const struct compare_page *page);    // power over time of all runs on one axis
+void compare_ledgers(const struct compare_page *page);  // energy by owner
 void compare_domains(const struct compare_page *page);  // energy by domain
-void compare_blocks(const struct compare_page *page);   // energy and time of the code blocks that match
+void compare_blocks(const struct compare_page *page);   // energy and time of the code blocks that match by name
 void compare_usage(const struct compare_page *page);    // all metrics, overall and while in a block
-void compare_notes(const struct compare_page *page);    // what these intervals are, and are not
+void compare_notes(const struct compare_page *page);    // meaning of the intervals
 
-/* ---- figures and what differs ---- */
+/* ---- values and changes ---- */
 
 struct compare_figure {
-	double value, error; // error: half of a 95 % interval; NaN: none is known
+	double value, error; // error: half of the 95 % interval; NaN: unknown
 };
 
 enum compare_verdict {
-	COMPARE_UNKNOWN,   // one of them is
-	COMPARE_UNTOLD,    // they differ by so much, but nothing is known of their errors
-	COMPARE_EQUAL,     // to the last digit, and nothing is known of their errors
+	COMPARE_UNKNOWN,   // a value is unknown
+	COMPARE_UNTOLD,    // the values differ, but their errors are unknown
+	COMPARE_EQUAL,     // the values are equal, but their errors are unknown
 	COMPARE_NO_CHANGE, // the intervals overlap
 	COMPARE_LESS,
 	COMPARE_MORE
 };
 
-struct compare_change { // of a figure against that of the first run
+struct compare_change { // change relative to the first run
 	double percent, error_percent;
 	enum compare_verdict verdict;
 };
 struct compare_change compare_change(struct compare_figure first, struct compare_figure other);
 
 struct compare_figure compare_figure_of(const struct compare_page *page, const struct compare_row *row, size_t run);
-struct compare_figure compare_energy(const struct compare_page *page, size_t run); // of the whole run
+struct compare_figure compare_energy(const struct compare_page *page, size_t run); // energy of the whole run
 struct compare_figure compare_time(const struct compare_page *page, size_t run);   // duration
 
-/* ---- the one table that all of them are ---- */
+/* ---- comparison table ---- */
 
 struct compare_line {
 	const char *title;
-	bool is_name; // of a program: escaped, in <bdi>
+	bool is_name; // name from a program: escaped, in <bdi>
 	void (*print)(struct buf *, double);
-	struct compare_figure *figures; // n_runs
+	struct compare_figure *figures; // n_runs values
 };
 
-/* Lines of figures, n_runs columns, and how far each is from that of the first run as a small picture with intervals. */
+/* Lines of n_runs values, each with a small chart of its change from the first run with intervals. */
 struct compare_table {
-	const char *id, *caption, *head; // head: of the first column
-	struct compare_line *lines;      // owned, as their figures
+	const char *id, *caption, *head; // head: title of the first column
+	struct compare_line *lines;      // owned, including their figures
 	size_t n_lines, capacity;
-	bool failed; // no memory
+	bool failed; // out of memory
 };
-// A new line at the end of a table; NULL: no memory. Its figures are unknown at first.
+// Appends a line; NULL: no memory. Its values are initially unknown.
 struct compare_line *compare_line_add(const struct compare_page *page, struct compare_table *table, const char *title,
 	void (*print)(struct buf *, double));
-// Drops the last line again if nothing at all is known of it, or all is 0: it would hide the others.
+// Removes the last line if all its values are unknown or 0; many such lines would hide the others.
 void compare_line_settle(const struct compare_page *page, struct compare_table *table);
-void compare_table_write(const struct compare_page *page, struct compare_table *table); // and releases it
+void compare_table_write(const struct compare_page *page, struct compare_table *table); // writes and frees the table
 
-void compare_run_name(const struct compare_page *page, size_t run); // its name behind a swatch of its colour
+void compare_run_name(const struct compare_page *page, size_t run); // name of a run after a swatch of its colour

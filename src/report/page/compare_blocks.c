@@ -1,4 +1,4 @@
-/* The comparison's code blocks and metrics: what matches is held against each other. */
+/* Code blocks and metrics of the comparison, matched by name. */
 #include "report/page/compare.h"
 
 #include "base/util.h"
@@ -60,7 +60,7 @@ void compare_blocks(const struct compare_page *page)
 
 /* ---- metrics ---- */
 
-// Of most programs many metrics are 0 or unknown: such rows would hide the others.
+// Omits metrics that are 0 or unknown in all runs; most programs have many.
 static void add_metric(const struct compare_page *page, struct compare_table *table, const char *name,
 	const struct compare_row *row)
 {
@@ -87,7 +87,7 @@ static void usage_of_block(const struct compare_page *page, size_t block)
 	buf_str(page->out, "</details>\n");
 }
 
-enum { USAGE_BLOCKS_MAX = 100 }; // tables of them; a program decides how many there are
+enum { USAGE_BLOCKS_MAX = 100 }; // limits the number of tables, which depends on the program
 
 void compare_usage(const struct compare_page *page)
 {
@@ -97,7 +97,7 @@ void compare_usage(const struct compare_page *page)
 	struct compare_table table = {.id = "usage", .head = "All the time"};
 	for (size_t m = 0; m < c->n_metrics; m++)
 		add_metric(page, &table, c->overall[m].name, &c->overall[m]);
-	// On paper the figures of whole runs do.
+	// Omitted in print; the figures of whole runs suffice there.
 	buf_printf(page->out, "<div class=\"no-print\">\n<h2>Use of the machine, %s</h2>\n", page->statistic);
 	compare_table_write(page, &table);
 	for (size_t b = 0; b < c->n_blocks && b < USAGE_BLOCKS_MAX; b++)

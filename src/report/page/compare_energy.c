@@ -1,4 +1,4 @@
-/* Where the energy of each run went: by whom, and by domain. */
+/* Energy of each run by owner and by domain. */
 #include "report/page/compare.h"
 
 #include "base/util.h"
@@ -32,7 +32,7 @@ static const struct findings *findings_of(const struct compare_page *page, size_
 	return page->runs[run].charts != NULL ? page->runs[run].charts->findings : NULL;
 }
 
-/* ---- bars, all on one scale ---- */
+/* ---- bars on a common scale ---- */
 
 enum { BAR_WIDTH = 1000, BAR_HEIGHT = 22 };
 
@@ -68,7 +68,7 @@ static void bar_row(const struct compare_page *page, size_t i, double largest_j)
 	if (f == NULL || isnan(f->total_j))
 		return;
 	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
-	part_name(out, page->runs[i].name); // without its colour: here colours are whose the energy is
+	part_name(out, page->runs[i].name); // no run colour: colours mean owners here
 	buf_str(out, "</th><td class=\"bar-cell\">");
 	bar(out, f, largest_j);
 	buf_str(out, "</td><td>");

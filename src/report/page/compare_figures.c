@@ -1,4 +1,4 @@
-/* What differs, and by how much: the arithmetic of the comparison's page, and its figures of whole runs. */
+/* Figures of whole runs in the comparison. */
 #include "report/page/compare.h"
 
 #include "base/util.h"

@@ -1,5 +1,5 @@
-/* Power and its kin along the time of each run, on one axis from their starts. The script draws it; paper and browsers without one
- * get still pictures. */
+/* Charts over time (power and others) of each run on one axis, aligned at their starts. The script draws them; printed
+ * pages and browsers without scripts get static pictures. */
 #include "report/page/compare.h"
 
 #include "analysis/chart/together.h"

@@ -1,4 +1,4 @@
-/* The table that has runs side by side: figures with their intervals, and a small picture of how far each is from the first run's. */
+/* Comparison table: values with intervals, and a small chart of each change from the first run. */
 #include "report/page/compare.h"
 
 #include "base/util.h"
@@ -22,7 +22,7 @@ static enum compare_verdict verdict(struct compare_figure first, struct compare_
 		return COMPARE_UNKNOWN;
 	if (isnan(first.error) || isnan(other.error))
 		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNTOLD;
-	if (fabs(other.value - first.value) <= first.error + other.error) // as the text report has it
+	if (fabs(other.value - first.value) <= first.error + other.error) // same criterion as the text report
 		return COMPARE_NO_CHANGE;
 	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;
 }
@@ -73,13 +73,13 @@ void compare_line_settle(const struct compare_page *page, struct compare_table *
 	table->n_lines--;
 }
 
-/* ---- the small picture ---- */
+/* ---- change chart ---- */
 
 enum { PLOT_MARGIN = 8, PLOT_ROW = 11, PLOT_CLIP = 100 };
 
-struct scale { // in percent
+struct scale { // percent
 	double low, high, step;
-	int width; // of the picture, in CSS pixels
+	int width; // width of the chart, CSS pixels
 };
 
 static double place(const struct scale *scale, double percent)
@@ -96,7 +96,7 @@ static void widen(struct scale *scale, double percent)
 	scale->high = fmax(scale->high, fmin(percent, PLOT_CLIP));
 }
 
-// So that all lines of a table fit; what is further off than twice or nothing stands at the edge as an arrow.
+// One scale for all lines of a table. Changes beyond ±100 % are drawn as arrows at the edge.
 static struct scale scale_of(const struct compare_page *page, const struct compare_table *table)
 {
 	static const double steps[] = {0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50};
@@ -146,7 +146,7 @@ static void signed_percent(struct buf *out, double percent, int decimals)
 	buf_str(out, " %");
 }
 
-// The scale's own labels, in the head of the column.
+// Labels of the scale, in the column header.
 static void plot_head(const struct compare_page *page, const struct scale *scale)
 {
 	struct buf *out = page->out;
@@ -194,7 +194,7 @@ static void dot(struct buf *out, const struct scale *scale, const struct compare
 		arrow(out, colour, x, y, change->percent < 0 ? -1 : 1);
 		return;
 	}
-	// Hollow where no error is known.
+	// A hollow circle means that the error is unknown.
 	buf_printf(out, "<circle class=\"%c-%s\" r=\"3.5\" cx=\"", isnan(change->error_percent) ? 's' : 'c',
 		palette[colour].css);
 	buf_fixed(out, x, 1);
@@ -267,7 +267,7 @@ static void print_change(struct buf *out, struct compare_change change)
 		signed_percent(out, change.percent, decimals);
 		if (!isnan(change.error_percent)) {
 			buf_str(out, " ± ");
-			buf_fixed(out, fmax(change.error_percent, 0.01), decimals); // an error is never 0
+			buf_fixed(out, fmax(change.error_percent, 0.01), decimals); // at least 0.01: an error is never 0
 		}
 	}
 	buf_str(out, "</span>");

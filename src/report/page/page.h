@@ -1,8 +1,9 @@
-/* Pages of HTML that need nothing from anywhere: `report --format html` of a run and of a job, `compare --format html`. One file, its script, its style and
- * its data inside, under a Content-Security-Policy that lets nothing else run or load. Pure.
+/* Self-contained HTML pages: `report --format html` of a run or a job, `compare --format html`. Each is one file that
+ * contains its script, style and data; its Content-Security-Policy blocks everything else. Pure.
  *
- * What is inside: page_frame.c has head, style, script (embedded at build, assets.h) and their hashes; a file each makes a part of the body as
- * plain HTML that is readable without the script; the charts' data is one JSON block; the script draws and sorts, it computes nothing. */
+ * page_frame.c writes head, style, script (embedded at build time, assets.h) and their hashes. One file per section writes
+ * plain HTML that is readable without the script. The charts' data are one JSON block. The script draws and sorts; it
+ * computes no figures. */
 #pragma once
 
 #include "analysis/chart/chart.h"
@@ -11,9 +12,9 @@
 
 void page_report(const struct charts *charts, struct buf *out);
 
-struct page_run { // one of those that are compared
+struct page_run { // a run to compare
 	const char *name;
-	const struct charts *charts; // NULL: it is no run file but saved results
+	const struct charts *charts; // NULL: saved results instead of a run file
 };
 void page_compare(const struct comparison *comparison, const struct page_run *runs, size_t n_runs,
 	const char *statistic, struct buf *out);
@@ -21,10 +22,11 @@ void page_compare(const struct comparison *comparison, const struct page_run *ru
 struct job_findings;
 void page_job(const struct job_findings *job, struct buf *out); // `report DIR --format html`
 
-/* ---- for whoever makes a page in the same look: wattle serve ---- */
+/* ---- frame for other pages of the same design: wattle serve ---- */
 enum page_script { PAGE_SCRIPT_NONE, PAGE_SCRIPT_REPORT, PAGE_SCRIPT_COMPARE, PAGE_SCRIPT_JOB, PAGE_SCRIPT_LIVE };
-// Doctype up to and including <main>; `connect`: the page may fetch from where it came from ('self'), for the live page.
+// Writes everything up to and including <main>. connect: allows fetches from the page's own origin ('self'), for the live
+// page.
 void page_begin(struct buf *out, const char *title, enum page_script script, bool connect);
 void page_end(struct buf *out, enum page_script script);
-// The Content-Security-Policy of such a page; serve sends it as a header as well.
+// Writes the page's Content-Security-Policy; serve also sends it as a header.
 void page_policy(struct buf *out, enum page_script script, bool connect);

@@ -37,7 +37,7 @@ void page_begin(struct buf *out, const char *title, enum page_script script, boo
 	buf_str(out, "<style>");
 	buf_add(out, assets->style.text, assets->style.size);
 	buf_str(out, "</style>\n");
-	// In the head: they choose light or dark, and hide what is for browsers without script, before anything is drawn.
+	// Scripts are in the head, because they select light or dark mode and hide fallback content before the first paint.
 	for (size_t i = 0; i < assets->n_scripts; i++) {
 		buf_str(out, "<script>");
 		buf_add(out, assets->scripts[i].text, assets->scripts[i].size);

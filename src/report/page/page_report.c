@@ -1,4 +1,4 @@
-/* The pages of a run and of a job. */
+/* HTML reports of a run and of a job. */
 #include "report/page/page.h"
 
 #include "analysis/facts.h"
@@ -12,7 +12,7 @@ enum { TITLE_CEILING = 1 << 22, TITLE_SHOWN = 80 };
 
 typedef void section(const struct part *part);
 
-// What a browser's tab says: the label, else the command.
+// Page title: the label, else the command.
 static void run_title(const struct part *part, struct buf *out)
 {
 	const char *label = run_fact(part->run, FACT_LABEL);
@@ -38,7 +38,7 @@ static void job_title(const struct job_findings *job, struct buf *out)
 		buf_printf(out, ", %.100s", job->name);
 }
 
-// ± of what, and whose energy it is.
+// Remark that explains the errors and the attribution.
 static void error_remark(const struct part *part)
 {
 	if (isfinite(part->f->error_j))

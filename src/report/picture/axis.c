@@ -3,7 +3,7 @@
 #include "base/util.h"
 #include "report/report.h"
 
-enum { TICKS_APART = 78 }; // pixels, at least
+enum { TICKS_APART = 78 }; // minimum distance in pixels
 
 /* ---- time ---- */
 
@@ -30,7 +30,7 @@ static double time_step(double rough_s)
 	return 86400 * nice_step(rough_s / 86400);
 }
 
-// Ticks that whole minutes tell apart.
+// Tick labels with a resolution of minutes.
 static void minute_words(struct buf *out, double at_s)
 {
 	long long minutes = llround(at_s / 60), hours = minutes / 60;
@@ -42,7 +42,7 @@ static void minute_words(struct buf *out, double at_s)
 		buf_printf(out, "%lld h %02lld min", hours, minutes % 60);
 }
 
-// Short ones in one unit; from a minute on those whose step has seconds are "1:30".
+// Short times in a single unit; from one minute on, steps with seconds are labelled "1:30".
 static void second_words(struct buf *out, double at_s, double step_s, double length_s)
 {
 	if (step_s >= 1 && at_s > 59) {
@@ -59,7 +59,7 @@ static void second_words(struct buf *out, double at_s, double step_s, double len
 	buf_str(out, length_s >= 1 ? " s" : is_us ? " µs" : " ms");
 }
 
-// As the page's axis has them: assets/axis.js, clockText.
+// Same format as the page's axis: clockText in assets/axis.js.
 static void tick_words(struct buf *out, double at_s, double step_s, double length_s)
 {
 	if (step_s < 60)
@@ -130,7 +130,7 @@ struct value_axis value_axis_make(const char *unit, double lowest, double highes
 {
 	enum { STEPS = 4 };
 	double low = from_zero ? fmin(lowest, 0) : lowest;
-	if (!(highest > low)) // one value only, or nothing at all
+	if (!(highest > low)) // a single value, or none
 		highest = low + (low != 0 ? fabs(low) : 1);
 	const struct human_unit *shown = human_unit(unit, fmax(fabs(low), fabs(highest)), 3);
 	double step = nice_step((highest - low) / STEPS / shown->size) * shown->size;

@@ -1,4 +1,4 @@
-// Joules of each code block, with error bars: those with the most.
+// Bar chart of code block energy with error bars: the blocks with the most energy.
 #include "report/picture/internal.h"
 
 #include "base/util.h"
@@ -59,7 +59,7 @@ static void row(struct picture *p, const struct block_finding *block, double y, 
 		&(struct draw_text){.x = NAME_WIDTH - 8, .y = middle + 4, .anchor = ANCHOR_END, .colour = COLOUR_INK});
 	draw_name(p->out, block->name, NAME_WIDTH - 10);
 	draw_text_end(p);
-	// Where the error is larger than the energy, the energy itself is no more than a guess.
+	// Pale if the error exceeds the energy.
 	draw_rect(p, &(struct draw_style){.colour = colour, .opacity = block->resolved ? 0.85 : 0.3}, NAME_WIDTH,
 		middle - BAR / 2.0, width, BAR);
 	if (p->f->provenance == PROVENANCE_ESTIMATED)
@@ -80,7 +80,7 @@ void blocks_draw(struct picture *p)
 {
 	struct best best = find_best(p->f);
 	double most_j = 0;
-	for (size_t i = 0; i < best.n; i++) // an error far beyond all energies would leave nothing to be seen of them
+	for (size_t i = 0; i < best.n; i++) // limits error bars: an extreme error would shrink all bars to nothing
 		most_j = fmax(most_j, best.blocks[i]->total_j + fmin(best.blocks[i]->error_j, best.blocks[0]->total_j));
 	double room = p->width - NAME_WIDTH - FIGURE_WIDTH, scale = most_j > 0 ? room / most_j : 0;
 	picture_heading(p, "Energy of code blocks, inner blocks included");

@@ -14,12 +14,12 @@ enum {
 	TOP_GAP = 15
 };
 
-/* ---- the legend ---- */
+/* ---- legend ---- */
 
 struct legend {
 	struct chart_picture *c;
 	double x, y;
-	bool draws; // else it only finds how high it is
+	bool draws; // false: only computes the height
 };
 
 static const char *provenance_tag(const struct chart_series *s)
@@ -101,7 +101,7 @@ static void legend_item(struct legend *legend, const struct chart_series *s)
 		legend_key(legend, &look, series_words(legend->c->chart, s), provenance_tag(s));
 }
 
-// Of several devices one line of each other kind is enough: they have their devices' colours.
+// With several devices, lists each other kind of line once; colours identify the devices.
 static bool is_told(const struct chart *chart, size_t series)
 {
 	const struct chart_series *s = &chart->series[series];
@@ -124,7 +124,7 @@ static bool has_device(const struct chart *chart, const struct run_device *devic
 	return false;
 }
 
-// Temperatures are read whether clocks are held back or not, and memory is used.
+// Hides device bands in temperature and memory charts, to which throttling and missing readings do not apply.
 static bool is_shown(const struct chart *chart, const struct chart_band *band)
 {
 	return band->device == NULL ||
@@ -145,7 +145,7 @@ static bool has_band(const struct chart_picture *c, const char *kind)
 	return false;
 }
 
-// Returns where the plot may begin.
+// Returns the top of the plot area.
 static double legend_and_title(struct chart_picture *c, bool draws)
 {
 	struct picture *p = c->p;
@@ -208,7 +208,7 @@ static void make_columns(struct chart_picture *c)
 	}
 }
 
-/* ---- the frame ---- */
+/* ---- frame ---- */
 
 static double highest_shown(const struct chart_picture *c)
 {
@@ -229,7 +229,7 @@ static double lowest_shown(const struct chart_picture *c)
 	return isfinite(lowest) ? lowest : 0;
 }
 
-// Temperatures and what a program tells have no nothing to begin at.
+// Temperatures and custom metrics have no natural zero.
 static bool begins_at_zero(const struct chart *chart)
 {
 	return chart->unit[0] != '\0' && strcmp(chart->unit, "c") != 0;
@@ -244,8 +244,8 @@ static void ceiling(struct chart_picture *c)
 		c->plot.right, y);
 }
 
-/* Throttling is a strip of its own above the plot, in which limits and lines have no place: as high as it held for much of the
- * time. What could not be read is hatched where nothing at all is known, of a single device a line along the top. */
+/* Throttling is a strip above the plot, separate from limits and lines; its height is the share of time. A gap of all
+ * readings is hatched; a gap of a single device is a line along the top. */
 static void throttle(struct chart_picture *c, const struct chart_band *band, double x0, double x1)
 {
 	double length_s = band->to_s - band->from_s, share = length_s > 0 ? fmin(band->covered_s / length_s, 1) : 1;
@@ -286,7 +286,7 @@ static struct chart_picture begin(struct picture *p, const struct chart *chart)
 	return c;
 }
 
-// A long legend takes nothing from the plot.
+// A long legend adds height and does not shrink the plot.
 double picture_chart_height(const struct picture *p, const struct chart *chart)
 {
 	struct picture unseen = *p;

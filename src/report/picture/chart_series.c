@@ -1,11 +1,11 @@
-// The series of a chart: areas on top of each other, or lines, with the range that a mean has lost as a pale band.
+// Series of a chart: stacked areas, or lines with a pale band for the range within each mean.
 #include "report/picture/internal.h"
 
 #include "base/util.h"
 
 #include <stdlib.h>
 
-// Of a sort, those behind the d-th that are in the sum.
+// Number of domains after the d-th that are in the total, of the same kind (GPU or not).
 static unsigned int count_after(const struct findings *f, size_t d, bool is_gpu)
 {
 	unsigned int n = 0;
@@ -17,7 +17,7 @@ static unsigned int count_after(const struct findings *f, size_t d, bool is_gpu)
 enum colour colour_of_device(const struct findings *f, const struct run_device *device)
 {
 	bool is_gpu = device->kind == DOMAIN_GPU;
-	unsigned int in_total = 0, beside = 0; // of its sort, those in the sum come first
+	unsigned int in_total = 0, beside = 0; // domains in the total are numbered first, GPUs and others separately
 	for (size_t d = 0; d < f->n_domains; d++) {
 		const struct domain_finding *domain = &f->domains[d];
 		if (domain->device == device && !domain->in_total)
@@ -29,11 +29,11 @@ enum colour colour_of_device(const struct findings *f, const struct run_device *
 			beside += !domain->in_total;
 		}
 	}
-	// Of no domain: a run of several, by its place (chart/together.h).
+	// Without a domain: one of several runs, by index (chart/together.h).
 	return colour_of_series(device->index > 0 ? (unsigned int)device->index : 0);
 }
 
-// What lies inside a part of the sum would only clutter the picture; what is around it is worth a line.
+// Sub-domains of the total would clutter the chart; enclosing domains get a line.
 static bool is_outer(const struct run_device *device)
 {
 	static const enum domain_kind outer[] = {DOMAIN_PSYS, DOMAIN_NODE, DOMAIN_MODULE, DOMAIN_BATTERY, DOMAIN_WALL};
@@ -43,7 +43,7 @@ static bool is_outer(const struct run_device *device)
 	return false;
 }
 
-// That of the part that the stack begins with, if power comes near it; several would be read as one of the sum.
+// Shown if it is the only limit and power comes near it; several could be read as limits of the sum.
 static bool limit_is_shown(const struct chart *chart, const struct chart_series *limit)
 {
 	double highest = 0;
@@ -93,7 +93,7 @@ struct series_look series_look(const struct chart_picture *c, const struct chart
 	if (c->chart->look == CHART_STACKED)
 		return stacked_look(c, s);
 	struct series_look look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true, .has_range = true};
-	if (has_mean(c->chart)) { // of many devices the mean and its range; single ones only as far as they leave it
+	if (has_mean(c->chart)) { // with many devices: the mean and its range; single devices as thin lines
 		look.is_shown = s->line == CHART_MEAN || s->line == CHART_PART;
 		look.has_range = s->line == CHART_MEAN;
 		look.width = s->line == CHART_MEAN ? 1.8 : 0.7;
@@ -115,7 +115,7 @@ struct series_look series_look(const struct chart_picture *c, const struct chart
 	return look;
 }
 
-// A mean over the buckets' times, of what is known; the extremes are those of all.
+// Mean weighted by bucket length over known values; the extremes are over all buckets.
 struct picture_point series_point(const struct chart_picture *c, const struct chart_series *s,
 	const struct picture_column *column)
 {
@@ -165,7 +165,8 @@ static double value_at(const struct chart_picture *c, const struct chart_series 
 	return which(&point);
 }
 
-// Steps: a bucket's figure is of all of its time. Reports of a program are instants, which a line may join.
+// Draws steps, because a bucket's value applies to all of its time. Custom metrics are instants, which may be joined by a
+// line.
 static void steps(struct chart_picture *c, const struct chart_series *s, choose which)
 {
 	bool is_metric = strncmp(c->chart->id, "metric:", strlen("metric:")) == 0, on = false;
@@ -194,7 +195,7 @@ static void line(struct chart_picture *c, const struct chart_series *s, const st
 	draw_path_end(c->p);
 }
 
-// One stretch of columns without a hole: along the upper edge, and back along the lower one.
+// Draws consecutive columns without a hole: along the upper edge, back along the lower edge.
 static void area_stretch(struct chart_picture *c, const double *lower, const double *upper, size_t begin, size_t end)
 {
 	for (size_t i = begin; i < end; i++) {
@@ -227,9 +228,9 @@ static void fill(struct chart_picture *c, const struct draw_style *style, const 
 	draw_path_end(c->p);
 }
 
-/* ---- stacked ---- */
+/* ---- stacked areas ---- */
 
-// Limits of more than two devices would hide what they limit.
+// True if the part's device has a limit and the chart has at most two; more limits would hide the areas.
 static bool has_limit(const struct chart *chart, const struct chart_series *part)
 {
 	size_t n = 0;
@@ -243,7 +244,7 @@ static bool has_limit(const struct chart *chart, const struct chart_series *part
 	return has && n <= 2;
 }
 
-// A part that is not known somewhere has no height there, unless none is known. `lower` is raised by it.
+// Draws one part of the stack and adds it to `lower`. Unknown values count as 0 unless all parts are unknown.
 static void stack_part(struct chart_picture *c, const struct chart_series *s, double *lower)
 {
 	double upper[COLUMNS_MAX];
@@ -260,7 +261,8 @@ static void stack_part(struct chart_picture *c, const struct chart_series *s, do
 		lower[i] = isnan(upper[i]) ? lower[i] : upper[i];
 }
 
-// Those with a limit come first, so that the limit of a single one is a level line; the page's chart (assets/paint.js) does the same.
+// Parts with a limit are at the bottom, so that a single limit is a horizontal line; the page's chart (assets/paint.js) does
+// the same.
 static void stack(struct chart_picture *c)
 {
 	double lower[COLUMNS_MAX] = {0};
@@ -272,17 +274,17 @@ static void stack(struct chart_picture *c)
 		}
 }
 
-enum { DENSE = 3, COARSE = 8 }; // pixels: narrower steps of a dark line that goes up and down are a blot
+enum { DENSE = 3, COARSE = 8 }; // pixels; narrower steps of an oscillating dark line merge into a blot
 
 static bool is_dense(const struct chart_picture *c)
 {
 	return (double)c->n > (c->plot.right - c->plot.left) / DENSE;
 }
 
-// Means over wider steps; what they varied between is a pale band.
+// Draws means over wider steps, with the range as a pale band.
 static void coarse_line(struct chart_picture *c, const struct chart_series *s, const struct draw_style *style)
 {
-	struct chart_picture *wide = malloc(sizeof(*wide)); // it has columns for every pixel
+	struct chart_picture *wide = malloc(sizeof(*wide)); // on the heap: columns for each pixel
 	if (wide == NULL) {
 		line(c, s, style, the_mean);
 		return;

@@ -14,11 +14,11 @@ static const struct charts *charts_of(const struct object_at *at)
 	return object_document(at);
 }
 
-// Numbers of a member, rounded; instants on the axis, exact to a microsecond.
+// ROUNDED: rounded numbers; INSTANT: times on the axis, exact to 1 us.
 #define ROUNDED(struct_, member_, unit_, meaning_) FIELD(struct_, member_, unit_, meaning_, .digits = DIGITS)
 #define INSTANT(struct_, member_, meaning_) FIELD(struct_, member_, "s", meaning_, .digits = FIELD_DIGITS_OF_INSTANT)
 
-/* ---- columns: a value for each bucket of the axis, in the array at the offset ---- */
+/* ---- columns: one value per bucket, from the array at the offset ---- */
 
 static size_t bucket_count(const struct object_at *at)
 {
@@ -77,14 +77,14 @@ static const struct chart_series *series_of(const struct object_at *at)
 	return at->data;
 }
 
-// Of a device that in all pictures; others have theirs by what they are, which whoever draws them knows.
+// A device has the same colour in all pictures. Other series are coloured by kind when drawn.
 static const char *series_colour(const struct object_at *at, struct buf *scratch)
 {
 	const struct run_device *device = series_of(at)->device;
 	return device != NULL ? palette[colour_of_device(charts_of(at)->findings, device)].css : NULL;
 }
 
-// Extremes that are the means tell nothing: half of the document, for runs that are not decimated.
+// Omits extremes that equal the means, which halves the document for runs without decimation.
 static bool differs(const struct object_at *at)
 {
 	const double *a = series_of(at)->mean, *b = column(at);
@@ -161,7 +161,7 @@ static const struct object_type mark_type = OBJECT_TYPE("mark", "An event of the
 
 /* ---- lanes ---- */
 
-// A row of numbers, as docs/charts.md has them: a hundred thousand objects with keys would be most of a page.
+// An item is an array of numbers (docs/charts.md): a hundred thousand objects with keys would dominate the page size.
 enum {ITEM_FROM, ITEM_TO, ITEM_BLOCK, ITEM_COUNT, ITEM_ENERGY, ITEM_SPAN, ITEM_IS_OPEN, ITEM_VALUES};
 
 static struct field_value item_number(double number, int digits)

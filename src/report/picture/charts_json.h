@@ -1,5 +1,5 @@
-/* The charts of a run as one JSON document, "wattle-charts/1": what the page's script and Python's plots draw. docs/charts.md has every
- * key. Arrays of numbers are rounded to five significant digits; unknown is null. */
+/* The charts of a run as a JSON document, "wattle-charts/1", for the page's script and Python's plots. docs/charts.md
+ * lists all keys. Numbers in arrays are rounded to five significant digits; unknown values are null. */
 #pragma once
 
 #include "analysis/chart/chart.h"

@@ -7,7 +7,7 @@
 #include "report/picture/picture.h"
 #include "report/words.h"
 
-enum { NAME_MOST = 200 }; // characters, where no width is asked for
+enum { NAME_MOST = 200 }; // maximum number of characters if no width is given
 
 void draw_number(struct buf *out, double value)
 {
@@ -159,7 +159,7 @@ void draw_words(struct buf *out, const char *words)
 	html_text(out, words);
 }
 
-// In parts of the size of letters. Letters of most alphabets are alike, those of East Asia and pictures are twice as wide.
+// Approximate width of a character relative to the text size. East Asian characters and emoji are twice as wide as letters.
 static double advance(uint32_t code)
 {
 	static const char narrow[] = "iljtfrI.,:;'|!()[]/ ", broad[] = "mwMW@%&<>=+~#";
@@ -172,7 +172,8 @@ static double advance(uint32_t code)
 	return code < 0x80 && code >= 'A' && code <= 'Z' ? 0.7 : 0.6;
 }
 
-// A character of the text, 0 bytes at its end; what is none, or XML does not know, is U+FFFD.
+// Decodes the next character and returns its length in bytes; 0 at the end. Invalid bytes and characters that XML forbids
+// become U+FFFD.
 static size_t next_character(const char *at, uint32_t *ret_code)
 {
 	if (*at == '\0')

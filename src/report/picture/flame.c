@@ -1,5 +1,5 @@
-/* The target's energy by block inside block: as wide as its joules, outermost on top. What is too narrow to be seen is left out; the
- * energy is in what is around it. */
+/* Flame graph of the target's energy: widths are joules, outermost blocks on top. Boxes too narrow to see are omitted;
+ * their energy is included in the enclosing box. */
 #include "report/picture/internal.h"
 
 #include "base/util.h"
@@ -11,10 +11,10 @@ static const double narrowest = 0.7; // pixels
 struct flame {
 	struct picture *p;
 	const struct findings *f;
-	double *total_j;        // of each stack, with what is inside
-	uint32_t *first, *next; // child, and sibling; by energy, most first
+	double *total_j;        // by stack, including inner blocks
+	uint32_t *first, *next; // first child and next sibling; by energy, descending
 	uint32_t first_root;
-	double whole_j, scale; // pixels a joule
+	double whole_j, scale; // pixels per joule
 	size_t n_boxes;
 };
 
@@ -37,7 +37,7 @@ bool flame_has(const struct charts *charts)
 	return false;
 }
 
-// How deep it is, the row of all included.
+// Depth of the graph, including the row of the total.
 static size_t depth_of(const struct findings *f)
 {
 	size_t deepest = 0;
@@ -57,8 +57,8 @@ double flame_height(const struct picture *p)
 	return TOP + ROW * (double)depth_of(p->f) + 4;
 }
 
-/* Children of one parent stand in a list; it is put in order by taking the stacks by their energy, least first, and each to the front
- * of its parent's list. */
+/* Children of one parent form a linked list. It is sorted by inserting stacks in ascending order of energy, each at the
+ * head of its parent's list. */
 struct ranked {
 	double j;
 	uint32_t stack;
@@ -84,7 +84,7 @@ static bool prepare(struct flame *flame, struct arena *arena)
 		return false;
 	flame->first_root = STACK_NONE;
 	flame->whole_j = outside_j(f);
-	for (size_t i = n; i > 0; i--) { // a parent stands before its children
+	for (size_t i = n; i > 0; i--) { // parents precede their children
 		const struct stack_finding *stack = &f->stacks[i - 1];
 		flame->first[i - 1] = STACK_NONE;
 		flame->total_j[i - 1] += own_j(stack);
@@ -134,7 +134,7 @@ static void children(struct flame *flame, uint32_t first, double x, size_t row)
 	for (uint32_t i = first; i != STACK_NONE; i = flame->next[i]) {
 		double width = flame->total_j[i] * flame->scale;
 		if (width < narrowest || row >= ROWS_MAX || flame->n_boxes >= BOXES_MAX)
-			return; // the rest are narrower still
+			return; // all following siblings are narrower
 		bool is_process = f->stacks[i].parent == STACK_NONE;
 		box(flame, f->stacks[i].name,
 			is_process ? COLOUR_IDLE

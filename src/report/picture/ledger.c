@@ -1,4 +1,4 @@
-// Where the energy went: a bar of whose it is, and one of what used it.
+// Energy bars: by owner, and by domain.
 #include "report/picture/internal.h"
 
 #include "base/util.h"
@@ -40,10 +40,10 @@ bool ledger_has(const struct charts *charts)
 	return charts->findings->total_j > 0;
 }
 
-struct keys_row { // of the legend
+struct keys_row { // position in the legend
 	struct picture *p;
 	double x, y;
-	bool draws; // else it only finds how high it is
+	bool draws; // false: only computes the height
 };
 
 static void draw_key(const struct keys_row *row, enum colour colour, const char *name, double name_width,
@@ -125,7 +125,7 @@ static const char *tag_of(enum provenance provenance)
 	return tags[provenance];
 }
 
-// Returns where it ends.
+// Returns the lower edge of the legend.
 static double legend(struct picture *p, bool draws)
 {
 	const struct findings *f = p->f;

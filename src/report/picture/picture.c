@@ -9,7 +9,7 @@ enum { DEFAULT_WIDTH = 720 };
 
 struct kind {
 	const char *name, *title;
-	const char *chart; // its id; NULL: no chart
+	const char *chart; // chart id; NULL: not a chart
 	bool (*has)(const struct charts *charts);
 	double (*height)(const struct picture *p);
 	void (*draw)(struct picture *p);
@@ -59,7 +59,7 @@ static void hatch(struct picture *p, const char *name, int distance, enum colour
 		p->id, name, distance, distance, palette[colour].css, opacity, distance);
 }
 
-// A file has no page around it whose style sheet could say what the classes mean.
+// A stand-alone file has no page style sheet, so it defines the classes itself.
 static void light_style(struct buf *out)
 {
 	buf_str(out, "<style>");

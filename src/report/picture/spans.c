@@ -1,11 +1,11 @@
-// Spans as lanes, a group for each thread.
+// Spans as lanes, grouped by thread.
 #include "report/picture/internal.h"
 
 #include "base/util.h"
 
 enum { TOP = 24, ROW = 16, GROUP = 15, LANES_MAX = 32, LEFT = 58, RIGHT = 10, BOTTOM = 26 };
 
-// The lanes that are drawn, from the top; the rest are told of.
+// Number of lanes drawn, from the top; a note gives the number of the others.
 static size_t lanes_shown(const struct charts *charts)
 {
 	return charts->n_lanes < LANES_MAX ? charts->n_lanes : LANES_MAX;
@@ -55,7 +55,7 @@ static enum colour colour_of_item(const struct charts *charts, const struct char
 	return item->block != UINT32_MAX ? colour_of_block(charts, item->block) : COLOUR_IDLE;
 }
 
-// All of one colour in a single path: there may be as many as pixels.
+// Draws all boxes of one colour as a single path, because there may be one per pixel.
 static void boxes(struct picture *p, const struct plot *plot, const struct chart_lane *lane, enum colour colour,
 	double y)
 {

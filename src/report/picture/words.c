@@ -1,4 +1,4 @@
-// What is to be seen in a chart, in words.
+// Text description of a chart.
 #include "report/picture/internal.h"
 
 #include "base/util.h"

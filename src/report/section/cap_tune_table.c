@@ -1,4 +1,4 @@
-/* The limits that a search measured, with the chosen one among them: one list of columns for the terminal and the page. */
+/* Table of the measured limits and the chosen one, with the same columns for terminal and page. */
 #include "report/cap_report.h"
 
 #include "base/util.h"
@@ -27,7 +27,7 @@ bool cap_tune_is_chosen(const struct cap_tune_report *report, double limit)
 
 /* ---- cells ---- */
 
-// Half of the interval in percent, which tells how far to believe a row, or on a page its ends.
+// Writes the half width of the interval in percent on a terminal, its ends on a page.
 void cap_tune_interval(struct buf *out, const struct tune_interval *interval, void (*print)(struct buf *, double),
 	bool is_page)
 {
@@ -99,7 +99,7 @@ static bool is_faint(const struct object_at *row)
 	return !limit_of(row)->is_allowed || (limit_of(row)->n_windows == 0 && !is_chosen(row));
 }
 
-// Between two measured limits: what the model expects there.
+// Model prediction at a limit between two measured ones.
 static struct tune_limit_result expected(const struct cap_tune_report *report)
 {
 	const struct tune_result *result = &report->result;
@@ -134,7 +134,7 @@ void cap_tune_table(const struct cap_tune_report *report, struct buf *out, const
 	const struct object_at document = {.type = &cap_tune_type, .data = report};
 	const struct tune_limit_result chosen = expected(report);
 	struct rows rows = {.at = calloc_array(result->n_limits + 1, sizeof(*rows.at)), .is_fixed = true};
-	bool is_there = rows.at == NULL; // without memory no table
+	bool is_there = rows.at == NULL; // no table without memory
 	for (size_t i = 0; i < result->n_limits && !is_there; i++)
 		is_there = cap_tune_is_chosen(report, result->limits[i].limit);
 	for (size_t i = 0; rows.at != NULL && i < result->n_limits; i++) {

@@ -11,7 +11,7 @@ enum { DEPTH_MAX = 6, CELL_CEILING = 1 << 20 };
 
 /* ---- values by key ---- */
 
-// A field, and the objects around it, the innermost last.
+// A field and its enclosing objects, the innermost last.
 struct place {
 	struct object_at at[DEPTH_MAX];
 	size_t n;
@@ -47,7 +47,7 @@ static bool find(struct place *p, const char *key)
 	return false;
 }
 
-// Where the field of a key is; false: there is none.
+// Finds the field of a key; false: not found.
 static bool find_in(struct place *ret_place, const struct object_at *row, const struct object_type *more, const char *key)
 {
 	*ret_place = (struct place){.at = {*row}, .n = 1};
@@ -97,7 +97,7 @@ const char *row_text(const struct object_at *row, const struct object_type *more
 	return value.known && value.type == FIELD_IS_TEXT ? value.text : NULL;
 }
 
-// Of statistics the unit is that of what they are of.
+// The unit of a statistic is that of its quantity.
 static const char *unit_in(const struct place *place)
 {
 	const char *unit = place->field->unit;
@@ -137,7 +137,7 @@ struct sorted {
 	struct object_at at;
 };
 
-// Unknown is less than all.
+// NaN sorts below all numbers.
 static int descending(double a, double b)
 {
 	if (isnan(a) || isnan(b))
@@ -156,7 +156,7 @@ static int by_keys(const void *a, const void *b)
 void rows_sort(struct rows *rows, const char *first, const char *second)
 {
 	struct sorted *sorted = rows->n > 1 ? calloc_array(rows->n, sizeof(*sorted)) : NULL;
-	if (sorted == NULL) // they stand in another order then
+	if (sorted == NULL) // rows stay unsorted without memory
 		return;
 	for (size_t i = 0; i < rows->n; i++)
 		sorted[i] = (struct sorted){row_number(&rows->at[i], NULL, first),
@@ -236,7 +236,7 @@ void row_write_key(struct buf *out, const struct object_at *row, bool is_page)
 	buf_str(out, row->outer->field->name(row->outer, row->index));
 }
 
-/* ---- which columns ---- */
+/* ---- column selection ---- */
 
 static bool has_any(const struct grid *grid, const struct column *column, const struct rows *rows, bool is_page)
 {
@@ -279,7 +279,7 @@ static size_t columns_of(const struct grid *grid, const struct rows *rows, unsig
 	return n;
 }
 
-/* ---- on a terminal ---- */
+/* ---- terminal output ---- */
 
 enum { COLUMNS_MAX = 24 };
 
@@ -363,7 +363,7 @@ size_t grid_text_list(const struct grid *grid, const struct object_at *document,
 	return rows.shown;
 }
 
-/* ---- on a page ---- */
+/* ---- page output ---- */
 
 static void page_words(const struct grid *grid, const struct column *column, const struct object_at *row,
 	struct buf *out)

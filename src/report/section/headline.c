@@ -1,4 +1,4 @@
-/* What was run, and the headline figures: lines of a terminal, tiles of a page. */
+/* Command and headline figures: lines on a terminal, tiles on a page. */
 #include "report/section/sections.h"
 
 #include "analysis/facts.h"
@@ -15,7 +15,7 @@
 
 enum { LABEL_COLUMN = 2, VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14, COMMAND_CEILING = 1 << 22, COMMAND_SHOWN = 240 };
 
-/* ---- what was run ---- */
+/* ---- command ---- */
 
 static void text_command(const struct part *part, const char *command, const char *ended)
 {
@@ -94,7 +94,7 @@ static void run_heading(const struct part *part)
 	buf_finish(&ended);
 }
 
-// What is wrong with the ranks, in the colour of a warning.
+// Writes problems of the ranks in the warning colour.
 static void page_missing(const struct part *part)
 {
 	const struct job_findings *job = part->job;
@@ -146,7 +146,7 @@ void part_heading(const struct part *part)
 	(part->job != NULL ? job_heading : run_heading)(part);
 }
 
-/* ---- a figure: label, value, its errors, remark ---- */
+/* ---- a figure: label, value, errors, remark ---- */
 
 struct line {
 	const struct part *part;
@@ -165,7 +165,7 @@ static void begin(struct line *line, const struct part *part, const char *label)
 	buf_str(&line->remark, "");
 }
 
-// The remark's buffer, after a comma where something stands there already.
+// Returns the remark's buffer, with a comma appended if it has content.
 static struct buf *also(struct line *line)
 {
 	buf_str(&line->remark, line->remark.size > 0 ? ", " : "");
@@ -184,10 +184,10 @@ static void text_line(const struct line *line)
 	buf_printf(&plain, "%s%s%s", line->value.data, line->error.size > 0 ? " " : "", line->error.data);
 	size_t remark_at = plain.size;
 	if (line->remark.size > 0) {
-		buf_str(&plain, "  "); // where the value is too wide for its column
+		buf_str(&plain, "  "); // separator after a value wider than its column
 		text_wrap(&plain, 0, REMARK_COLUMN, line->remark.data);
 	}
-	if (plain.failed == 0) { // escape sequences take no columns, so they come in last
+	if (plain.failed == 0) { // inserted after the layout, because escape sequences have no width
 		buf_printf(out, "%s%.*s%s", style->title, VALUE_COLUMN, plain.data, style->off);
 		buf_add(out, plain.data + VALUE_COLUMN, remark_at - VALUE_COLUMN);
 		buf_printf(out, "%s%s%s\n", style->faint, plain.data + remark_at, style->off);
@@ -324,7 +324,7 @@ static void target_line(const struct part *part, const char *label)
 	end(&line);
 }
 
-// Of a job the nodes' means, each while it was measured.
+// In a job, the sum of the nodes' mean powers, each over its measured time.
 static double mean_w(const struct part *part)
 {
 	double sum_w = (double)NAN;
@@ -357,7 +357,7 @@ static void power_line(const struct part *part, const char *label)
 	end(&line);
 }
 
-// --step: what one call of the block that counts as a step takes.
+// --step: use per call of the block that defines a step.
 static void step_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
@@ -408,7 +408,7 @@ static void memory_line(const struct part *part, const char *label)
 		buf_str(also(&line), "of ");
 		human_bytes(&line.remark, f->usage.ram_capacity_bytes);
 	}
-	// PSS is read now and then: far from the peak it would say nothing of it.
+	// PSS is sampled rarely; shown only if it was read near the peak.
 	bool near_peak = (double)f->rss_at_max_pss_bytes * 1.25 >= (double)f->peak_rss_bytes;
 	if (value_ok(f->max_pss_bytes) && near_peak) {
 		human_bytes(also(&line), (double)f->max_pss_bytes);
@@ -474,7 +474,7 @@ static void gpu_lines(const struct part *part, const char *label)
 		gpu_line(part, &part->f->gpus[i]);
 }
 
-// All of them in one tile.
+// All GPUs in one tile.
 static void gpus_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
@@ -526,7 +526,7 @@ static void self_line(const struct part *part, const char *label)
 		add_count(&line.remark, (int64_t)part->job->runs->n, "recording", "s");
 	} else {
 		buf_str(&line.value, " CPU");
-		if (f->self_cpu_percent <= 100) { // else the run was shorter than getting ready for it
+		if (f->self_cpu_percent <= 100) { // otherwise the run was shorter than its preparation
 			human_number(also(&line), f->self_cpu_percent, 2);
 			buf_str(&line.remark, " % of one core");
 		}

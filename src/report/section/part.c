@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { NAME_HEAD = 96, NAME_TAIL = 32 }; // bytes of a long name that are shown
+enum { NAME_HEAD = 96, NAME_TAIL = 32 }; // bytes kept at the begin and the end of a long name
 
 /* ---- names ---- */
 
@@ -42,7 +42,7 @@ void part_name(struct buf *out, const char *name)
 	if (length <= NAME_HEAD + NAME_TAIL) {
 		html_text(out, name);
 	} else {
-		// A character has three such bytes at most; more of them are none's.
+		// A UTF-8 character has at most three continuation bytes; more are invalid.
 		for (int i = 0; i < 3 && is_inside_character(name[head]); i++)
 			head--;
 		for (int i = 0; i < 3 && is_inside_character(name[tail]); i++)
@@ -153,7 +153,7 @@ void part_table_begin(const struct part *part, const char *id, const char *capti
 {
 	struct buf *out = part->out;
 	buf_str(out, "<div class=\"wide\"><table");
-	if (id != NULL) // "blocks-table" stands under the heading "blocks"
+	if (id != NULL) // "blocks-table" is labelled by the heading "blocks"
 		buf_printf(out, " id=\"%s\" aria-labelledby=\"%.*s\"", id, (int)strcspn(id, "-"), id);
 	buf_str(out, sortable ? " class=\"sortable\">" : ">");
 	if (caption != NULL)

@@ -1,5 +1,6 @@
-/* What of long tables is printed. A run takes two pages of paper: each table may fill so many rows in any case, and room that others
- * leave goes to them in the order below. The page on the screen has all, and paper says how many it has not. */
+/* Selects the rows of long tables that are printed. A run gets two pages of paper: each table has a minimum number of
+ * rows, and unused space goes to the tables in the order below. The screen shows all rows, and the print states how many
+ * are omitted. */
 #include "report/section/part.h"
 
 #include "analysis/facts.h"
@@ -7,7 +8,7 @@
 #include "report/picture/picture.h"
 #include "report/words.h"
 
-// In rows of a table: all the room that there is, and what else takes of it. More than a few notes push the spans to the second page.
+// Space in table rows: total, and use by other elements. With more than NOTES_FEW notes, the spans move to the second page.
 enum { ROOM = 60, HEADING = 3, FLAME = 6, TUNE = 16, SPANS = 20, NOTES_FEW = 2 };
 
 static const size_t least[PAPER_TABLES] = {[PAPER_BLOCKS] = 10,
@@ -16,14 +17,14 @@ static const size_t least[PAPER_TABLES] = {[PAPER_BLOCKS] = 10,
 	[PAPER_LAYERS] = 6,
 	[PAPER_UNITS] = 4,
 	[PAPER_HALF] = 4};
-// Of the longer pages of jobs.
+// Limits for the longer pages of jobs.
 static const size_t of_job[PAPER_TABLES] = {[PAPER_BLOCKS] = 14,
 	[PAPER_DOMAINS] = 14,
 	[PAPER_GPUS] = 10,
 	[PAPER_NODES] = 17,
 	[PAPER_RANKS] = 20};
 
-// report.css has a rule for each.
+// report.css has one rule for each value.
 static const size_t steps[] = {4, 6, 8, 10, 12, 14, 17, 20, 25, 30};
 
 static size_t larger(size_t a, size_t b)
@@ -54,7 +55,7 @@ static size_t taken_by_others(const struct part *part)
 		(n_notes > NOTES_FEW && picture_has(part->charts, PICTURE_SPANS) ? SPANS : 0);
 }
 
-// How many rows of `table` are printed, of `n`.
+// Number of rows of `table` to print, out of `n`.
 static size_t rows_on_paper(const struct part *part, enum paper_table table, size_t n)
 {
 	const struct findings *f = part->f;

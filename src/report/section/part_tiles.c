@@ -1,4 +1,4 @@
-/* Headline figures, and the sentences under them. */
+/* Headline tiles, and the notes below them. */
 #include "report/section/part.h"
 
 #include "base/util.h"
@@ -30,7 +30,7 @@ void part_tile_end(const struct part *part, struct part_tile *tile)
 	buf_finish(&tile->remark);
 }
 
-/* ---- what to know ---- */
+/* ---- notes ---- */
 
 void part_sentence(struct buf *out, const char *text)
 {

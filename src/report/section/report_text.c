@@ -1,4 +1,4 @@
-/* Reports for a terminal of 80 columns. */
+/* Text reports for terminals of 80 columns. */
 #include "report/report.h"
 
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* The machine, the command, labels; what the meter cost: a run's and a job's. */
+/* Machine, command, labels and measurement overhead of a run or a job. */
 #include "report/section/sections.h"
 
 #include "analysis/facts.h"
@@ -12,7 +12,7 @@
 
 enum { COMMAND_CEILING = 1 << 22, VALUE_SHOWN = 4000, SEGMENTS_MAX = 20, FILES_MAX = 200 };
 
-// Figures of the JSON report, by its keys.
+// Values of the JSON report, by key.
 static const struct {
 	const char *name, *key;
 	unsigned int only;
@@ -84,7 +84,7 @@ static void command(const struct part *part)
 	if (words.size > 0 && words.failed == 0) {
 		buf_str(part->out, "<dt>command</dt><dd class=\"long\"><code><bdi>");
 		size_t shown = words.size < VALUE_SHOWN ? words.size : VALUE_SHOWN;
-		while (shown > 0 && ((unsigned char)words.data[shown] & 0xc0) == 0x80) // not within a character
+		while (shown > 0 && ((unsigned char)words.data[shown] & 0xc0) == 0x80) // do not split a character
 			shown--;
 		words.data[shown] = '\0';
 		html_text(part->out, words.data);
@@ -160,7 +160,7 @@ static void recordings(const struct part *part)
 	for (size_t i = 0; i < runs->n && i < FILES_MAX; i++) {
 		buf_str(out, i > 0 ? ", " : "");
 		const char *where = runs->runs[i].where, *slash = where != NULL ? strrchr(where, '/') : NULL;
-		part_name(out, slash != NULL ? slash + 1 : where); // they lie in one folder
+		part_name(out, slash != NULL ? slash + 1 : where); // file names suffice: all are in one folder
 	}
 	buf_str(out, runs->n > FILES_MAX ? " …" : "");
 	end(out);

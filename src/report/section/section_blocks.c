@@ -1,4 +1,4 @@
-/* Code blocks: what each cost, over a run or over the ranks of a job, and per unit of work. */
+/* Code blocks: use per block in a run or over the ranks of a job, and per unit of work. */
 #include "report/section/sections.h"
 
 #include "base/util.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-enum { NAME_COLUMNS = 27, PAGE_ROWS_MAX = 2000, UNIT_ROWS_MAX = 500 }; // what a person may still scroll through
+enum { NAME_COLUMNS = 27, PAGE_ROWS_MAX = 2000, UNIT_ROWS_MAX = 500 }; // row limits for manual scrolling
 
 static const struct block_finding *block_of(const struct object_at *row)
 {
@@ -21,7 +21,7 @@ static const struct job_block *job_block_of(const struct object_at *row)
 	return &document_of(row)->job->blocks[row->index];
 }
 
-// UINT32_MAX: the row of what is outside of all blocks.
+// UINT32_MAX: the row of time outside all blocks.
 static uint32_t index_of(const struct object_at *row)
 {
 	const struct findings *f = findings_of(row);
@@ -47,11 +47,11 @@ static void attributes(struct buf *out, const struct object_at *row)
 	buf_printf(out, " data-block=\"%zu\"", row->index);
 }
 
-/* ---- figures that a table has and no document ---- */
+/* ---- values shown only in tables ---- */
 
 static double known(const struct object_at *at, double value)
 {
-	return block_of(at)->calls != 0 ? value : (double)NAN; // of one that was never called nothing is known
+	return block_of(at)->calls != 0 ? value : (double)NAN; // a block that was never called has no known values
 }
 
 static double resolved(const struct object_at *at, double value)
@@ -92,7 +92,7 @@ static double cpu_s(const struct object_at *at)
 	return known(at, block_of(at)->cpu_s);
 }
 
-// Only where not all ranks have called it.
+// Set only if some ranks have not called the block.
 static double absent_ranks(const struct object_at *at)
 {
 	const struct job_findings *job = document_of(at)->job;
@@ -151,7 +151,7 @@ static const struct field more_fields[] = {
 };
 static const struct object_type more = OBJECT_TYPE("block_more", "A row of the blocks.", more_fields);
 
-/* ---- the tables: on a terminal times and energies are two ---- */
+/* ---- tables; a terminal has separate tables for time and energy ---- */
 
 static void strip(struct buf *out, const struct object_at *row, bool is_page)
 {
@@ -187,7 +187,7 @@ static const struct column job_columns[] = {
 };
 static const struct grid job_grid = GRID("job-blocks", job_columns, .more = &more);
 
-// What most come for stands first: it is seen without scrolling on a small screen as well.
+// The most important columns are first, so that small screens show them without scrolling.
 static const struct column page_columns[] = {
 	{NULL, "block", COLUMN_NAME, .write = name},
 	{"energy_j", .error = "energy.error_j", .is_optional = true, .is_sorted = true},
@@ -255,7 +255,7 @@ static size_t known_units(const struct block_finding *block)
 	return n;
 }
 
-// A page's table of blocks has the first unit of each; so this one is for those that have several.
+// The page's block table has the first unit of each block; this table is for blocks with several units.
 static void units(const struct part *part, const struct rows *blocks)
 {
 	size_t n = 0, most = 0;
@@ -282,9 +282,9 @@ static void units(const struct part *part, const struct rows *blocks)
 	part_grid(part, &unit_grid, &rows, (struct limits){SIZE_MAX, UNIT_ROWS_MAX, PAPER_UNITS});
 }
 
-/* ---- sentences ---- */
+/* ---- notes ---- */
 
-// Calls that have no end of their own.
+// Reports calls whose end was not recorded.
 static void endings(const struct part *part)
 {
 	long long cut = 0, unwound = 0;
@@ -339,7 +339,7 @@ static void page_remarks(const struct part *part, const struct rows *rows, bool 
 
 /* ---- section ---- */
 
-// What the program took while no block was open; calls are unknown, which is not the same as none.
+// Use while no block was open. The number of calls is unknown, not zero.
 static struct block_finding outside_of(const struct findings *f)
 {
 	struct block_finding outside = {

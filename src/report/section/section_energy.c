@@ -123,7 +123,7 @@ void section_domains(const struct part *part)
 	bool any_beside = false;
 	if (rows.n == 0 || other.n == 0)
 		return;
-	if (part->job == NULL) { // domains stand below those that they are inside of
+	if (part->job == NULL) { // domains are below the domain that contains them
 		rows.n = 0;
 		rows.is_fixed = true;
 		domain_tree(part->f, tree_row, &(struct tree){part->f, &rows, other.at});
@@ -171,7 +171,7 @@ void section_gpus(const struct part *part)
 	section_end(part);
 }
 
-/* ---- by kind of domain: a job has many of each ---- */
+/* ---- kinds of domains: a job has many domains of each ---- */
 
 struct kind {
 	const char *name;
@@ -300,7 +300,7 @@ static void node_remark(struct buf *out, const struct object_at *row, bool is_pa
 	}
 }
 
-// Energy of the kinds of domains whose names are the field's argument; "": of all others.
+// Energy of the domain kinds named by the field's argument; "": all others.
 static double kinds_j(const struct object_at *at)
 {
 	static const char *const named[] = {"package", "dram", "gpu"};
@@ -323,7 +323,7 @@ static double unmeasured_s(const struct object_at *at)
 	return node->findings != NULL && node->unmeasured_s >= 0.05 ? node->unmeasured_s : (double)NAN;
 }
 
-// Of a machine that is counted on another node's row nothing stands here.
+// Empty for a node whose machine is counted in another node's row.
 static double counted_j(const struct object_at *at)
 {
 	return counted_on(at) == NULL ? node_of(at)->energy_j : (double)NAN;

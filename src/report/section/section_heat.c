@@ -1,4 +1,5 @@
-/* Power of each node over time: a row a node, the darker the more. For more nodes than a stacked chart has colours for. */
+/* Heat map of power over time, one row per node, darker for more power. For jobs with more nodes than a stacked chart has
+ * colours. */
 #include "report/section/sections.h"
 
 #include "base/util.h"
@@ -16,7 +17,7 @@ static int level_of(const struct part *part, size_t node, size_t column)
 	return level < 0 ? 0 : level >= LEVELS ? LEVELS - 1 : level;
 }
 
-// All boxes of one level in one path: there may be as many as pixels.
+// Draws all boxes of one level as a single path, because there may be one per pixel.
 static void draw_level(const struct part *part, size_t n_rows, int level)
 {
 	struct buf *out = part->out;
@@ -54,7 +55,7 @@ static void draw_label(const struct part *part, size_t row)
 	buf_str(part->out, "</text>\n");
 }
 
-// What a level stands for, from nothing to the most.
+// Legend of the levels, from 0 to the maximum.
 static void legend(const struct part *part)
 {
 	struct buf *out = part->out;

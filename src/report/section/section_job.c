@@ -1,4 +1,4 @@
-/* The ranks of a job, and how evenly they worked. */
+/* Ranks of a job, and their load imbalance. */
 #include "report/section/sections.h"
 
 #include "base/util.h"
@@ -49,7 +49,7 @@ static void rank_name(struct buf *out, const struct object_at *row, bool is_page
 	}
 }
 
-// The job's time from left to right.
+// Draws the rank's time within the job's time.
 static void when(struct buf *out, const struct object_at *row, bool is_page)
 {
 	const struct job_rank *rank = rank_of(row);
@@ -63,7 +63,7 @@ static void when(struct buf *out, const struct object_at *row, bool is_page)
 	part_bar(out, "rank-bar", "when it worked, waited, and had ended", pieces, all_s > 0 ? ARRAY_SIZE(pieces) : 0);
 }
 
-// What is unusual, in a colour on a page.
+// Writes the exit status; on a page, failures are coloured.
 static void ending(struct buf *out, const struct object_at *row, bool is_page)
 {
 	const struct job_rank *rank = rank_of(row);
@@ -121,7 +121,7 @@ static void keys(const struct part *part)
 void section_ranks(const struct part *part)
 {
 	struct rows rows = part_rows(part, "ranks");
-	// On a terminal, of many those that worked longest: they are what the others wait for.
+	// A terminal shows only the ranks that worked longest, if there are many; the others wait for them.
 	bool many = !is_page(part) && rows.n > TEXT_ROWS_MAX;
 	if (many)
 		rows_sort(&rows, "work_s", NULL);
@@ -132,7 +132,7 @@ void section_ranks(const struct part *part)
 	section_end(part);
 }
 
-/* ---- balance: a row for each quantity ---- */
+/* ---- load imbalance: a row for each quantity ---- */
 
 static const struct spread *spread_of(const struct object_at *row)
 {
@@ -163,7 +163,7 @@ static void most_of_all(struct buf *out, const struct object_at *row, bool is_pa
 
 static void imbalance(struct buf *out, const struct object_at *row, bool is_page)
 {
-	if (is_work(row)) // of what is not work there is no waste in being uneven
+	if (is_work(row)) // imbalance is waste only for work
 		(is_page ? part_percent : human_percent)(out, spread_of(row)->imbalance_percent);
 }
 
@@ -174,7 +174,7 @@ static bool is_compared(const struct job_findings *job, const struct job_rank *r
 	return job->compared_step == NULL || (rank->step != NULL && strcmp(rank->step, job->compared_step) == 0);
 }
 
-// The ranks' fields have the keys of the spreads.
+// Fields of ranks have the same keys as the spreads.
 static void strip(struct buf *out, const struct object_at *row, bool is_page)
 {
 	const struct job_findings *job = job_of(row);
@@ -222,7 +222,7 @@ static struct rows spreads(const struct part *part)
 	return rows;
 }
 
-/* ---- in words ---- */
+/* ---- text ---- */
 
 static void waiting_words(struct buf *out, const struct job_findings *job)
 {
@@ -245,7 +245,7 @@ static void waiting_words(struct buf *out, const struct job_findings *job)
 
 static void end_words(struct buf *out, const struct job_findings *job)
 {
-	static const double end_wait_told = 0.01; // of the job's time: what starting and ending takes anyhow needs no sentence
+	static const double end_wait_told = 0.01; // share of the job's time; normal start and end take less
 	const struct spread *s = &job->end_wait_s;
 	if (!(s->max > end_wait_told * job->total.duration_s) || s->max_at < 0)
 		return;
@@ -285,7 +285,7 @@ void section_balance(const struct part *part)
 	const struct job_findings *job = part->job;
 	struct rows rows = spreads(part);
 	char title[100] = "How even the ranks were";
-	bool is_one = job->duration_s.count < 2; // ranks that ended early leave none to compare the other with
+	bool is_one = job->duration_s.count < 2; // no rank is left to compare with, because others ended early
 	if (is_one && job->n_ended_early == 0)
 		return;
 	if (job->n_steps > 1 && !is_one)

@@ -1,6 +1,8 @@
-/* Layers and complexity of a model, as kept with the run (`--meta model_summary=JSON`, complexity().keep()), beside what the layers
- * cost: both have the names of named_modules(). Where wattle.torch.layers has kept its rows these are told, since they know more than
- * the spans (a GPU's own times) and are what the program has printed; else it is what the spans of these names cost. */
+/* Layers and complexity of a model, as stored with the run (`--meta model_summary=JSON`, complexity().keep()), with the
+ * use of each layer; both use the names of named_modules().
+ *
+ * Rows stored by wattle.torch.layers take precedence: they contain more than the spans (a GPU's own times) and match the
+ * program's own output. Otherwise, the use is that of the spans with these names. */
 #include "report/section/sections.h"
 
 #include "analysis/facts.h"
@@ -18,14 +20,14 @@ struct layer {
 	const char *name;
 	bool is_measured;
 	double parameters, multiply_adds, energy_j, error_j, time_s;
-	double passes; // in how many forward passes, each with all multiply_adds
+	double passes; // number of forward passes, each with all multiply_adds
 };
 
 struct layers {
 	const struct part *part;
 	json_t *summary, *kept; // owned; NULL: none
-	json_t *costs; // owned: kept rows by name
-	json_t *rows;  // owned: of the summary, then what else was measured: containers, what lies outside
+	json_t *costs; // owned: stored rows by name
+	json_t *rows;  // owned: rows of the summary, then other measured rows: containers, time outside all layers
 	bool has_costs;
 };
 
@@ -35,14 +37,14 @@ static double number(const json_t *object, const char *key)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-// Ours, else AIPowerMeter's name of the same.
+// Reads wattle's key, else AIPowerMeter's name for it.
 static double either(const json_t *object, const char *key, const char *other)
 {
 	double value = number(object, key);
 	return isnan(value) ? number(object, other) : value;
 }
 
-// 25557032 as 25.6 M.
+// Writes 25557032 as 25.6 M.
 static void human_count(struct buf *out, double value)
 {
 	static const struct {
@@ -70,13 +72,13 @@ static const struct block_finding *block_of(const struct findings *f, const char
 	return found != UINT32_MAX ? &f->blocks[found] : NULL;
 }
 
-// What the program did outside of all layers; a kept row.
+// True for the stored row of time outside all layers.
 static bool is_outside(const json_t *row)
 {
 	return json_is_true(json_object_get(row, "is_outside"));
 }
 
-// One that is called twice in a pass has multiply-adds for both.
+// The multiply-adds of a layer that is called twice per pass include both calls.
 static double passes_of(double calls, const json_t *row)
 {
 	double calls_per_pass = number(row, "calls");
@@ -196,7 +198,7 @@ static int by_energy(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-// What costs most comes first: paper has room for a few. Without energies rows stand as in the model.
+// Sorts by energy, descending, because print shows only a few rows. Without energies, keeps the model's order.
 static void sort_rows(struct layers *layers)
 {
 	size_t n = json_array_size(layers->rows);
@@ -308,7 +310,7 @@ static void gather(struct layers *layers)
 	json_decref(names);
 }
 
-// NULL: there is none, or no such JSON.
+// NULL: absent, or not JSON of that type.
 static json_t *stored(const struct run *run, const char *key, json_type type)
 {
 	const char *text = run_fact(run, key);

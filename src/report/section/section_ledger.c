@@ -1,4 +1,4 @@
-/* Whose energy it is: the ledger, as a table and as bars. */
+/* Attributed energy: the ledger as a table and as bars. */
 #include "report/section/sections.h"
 
 #include "analysis/facts.h"
@@ -76,7 +76,7 @@ static bool counts(const struct domain_finding *domain)
 	return domain->in_total && domain->energy_j > 0;
 }
 
-// The ends of the shares of domains; an estimated one is hatched.
+// Bar of the domains' shares; estimated domains are hatched.
 static void domain_bar(const struct part *part)
 {
 	const struct findings *f = part->f;
@@ -134,7 +134,7 @@ struct owned {
 	double energy_j, error_j, share_percent;
 };
 
-// Why there are no joules of an idle machine though it has some: 0 would read as if it took nothing.
+// Why idle energy is missing although the machine has idle power: 0 would suggest that it used none.
 static const char *idle_meaning(const struct part *part)
 {
 	const char *mode = run_fact(part->run, FACT_ATTRIBUTION);
@@ -169,7 +169,7 @@ static void share(struct buf *out, const struct object_at *row, bool is_page)
 		part_percent(out, owned->share_percent);
 }
 
-// A bar of eighths of a column.
+// A bar with a resolution of eighths of a column.
 static void text_bar(struct buf *out, const struct object_at *row, bool is_page)
 {
 	static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};

@@ -1,4 +1,4 @@
-/* What the program told, its processes, what happened meanwhile. */
+/* Custom metrics, processes and events of the run. */
 #include "report/section/sections.h"
 
 #include "base/util.h"
@@ -18,7 +18,7 @@ void section_metrics(const struct part *part)
 	struct part half = *part;
 	if (rows.n == 0 || part->f->n_user_metrics == 0)
 		return;
-	rows.n = part->f->n_user_metrics; // they come first, then the recording's
+	rows.n = part->f->n_user_metrics; // custom metrics precede the recording's metrics
 	half.half = true;
 	section_begin(&half, "metrics", "What the program told");
 	part_grid(part, &metric_grid, &rows, (struct limits){TEXT_ROWS_MAX, METRICS_MAX, PAPER_HALF});
@@ -79,7 +79,7 @@ void section_processes(const struct part *part)
 	int r = rows_of(&run, "processes", part->document->arena, &rows);
 	if (r < 0)
 		part->out->failed = r;
-	if (rows.n < 2) // one process is what stands above already
+	if (rows.n < 2) // a single process is already covered by the headline figures
 		return;
 	half.half = true;
 	rows_sort(&rows, "cpu_s", NULL);

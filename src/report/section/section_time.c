@@ -1,4 +1,5 @@
-/* Over time: charts and lanes, and the flame graph. The script draws the charts; paper and browsers without one get still pictures. */
+/* Charts and lanes over time, and the flame graph. The script draws the charts; printed pages and browsers without scripts
+ * get static pictures. */
 #include "report/section/sections.h"
 
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* What `wattle cap tune` found, when this is the run file of its search. */
+/* Results of `wattle cap tune`, if this is the run file of a search. */
 #include "report/section/sections.h"
 
 #include "base/arena.h"

@@ -36,7 +36,7 @@ static void number(struct buf *out, double value)
 	human_number(out, value, 3);
 }
 
-// Many programs use no GPU: rows of zeros would hide the others.
+// Omits rows of zeros: many programs use no GPU.
 static bool is_shown(const struct object_at *row)
 {
 	const struct value_stats *stats = row->data;

@@ -23,7 +23,7 @@ void trace_counter_put(struct trace_counter *counter, int64_t t_ns, double value
 	trace_value(counter->trace, counter->track, t_ns, value);
 }
 
-// The outer windows of a segment reach to the end of time.
+// Writes a value over its window. The first and last window of a segment extend without limit.
 void trace_window_put(struct trace_counter *counter, const struct windows *windows, size_t window, double value)
 {
 	struct window at = windows_at(windows, window);
@@ -36,7 +36,7 @@ void trace_window_put(struct trace_counter *counter, const struct windows *windo
 
 const char *trace_words(struct trace *trace, const char *format, ...)
 {
-	char text[256]; // names of domains and devices are shorter than that
+	char text[256]; // names of domains and devices are shorter
 	va_list args;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);

@@ -1,4 +1,4 @@
-// What was read as it is: memory, processes, utilisation, temperature, clocks; and CPU time as cores.
+// Gauges as read: memory, processes, utilisation, temperature, clocks; and CPU time as cores.
 #include "report/trace/internal.h"
 
 #include "base/util.h"
@@ -9,7 +9,7 @@ struct readings {
 	const int64_t *t_ns;
 	struct run_values values;
 	double scale;
-	bool is_sparse; // it is read now and then, so that a missing value means nothing
+	bool is_sparse; // read rarely; missing values between readings are normal
 };
 
 static int64_t end_of(const struct trace *trace, size_t segment, const int64_t *t_ns, struct slice rows)
@@ -18,12 +18,12 @@ static int64_t end_of(const struct trace *trace, size_t segment, const int64_t *
 	return rows.end > rows.begin ? trace_later_ns(end_ns, t_ns[rows.end - 1]) : end_ns;
 }
 
-struct hole {                       // readings that are missing
-	int64_t known_ns, since_ns; // the last one that is there, the first one that is not; VALUE_MISSING: none
+struct hole {                       // a gap in the readings
+	int64_t known_ns, since_ns; // last known reading, first missing one; VALUE_MISSING: none
 };
 
-/* Between fast samples /proc is not read each time: what is missing for less than a second, or five intervals, goes on as it
- * was. */
+/* Fast sampling does not read /proc at each sample. A value missing for less than the hole limit (1 s or five intervals)
+ * continues. */
 static void end_hole(struct trace_counter *counter, const struct readings *readings, const struct hole *hole,
 	int64_t t_ns)
 {
@@ -112,7 +112,7 @@ void trace_devices(struct trace *trace)
 		show_device(trace, &trace->run->devices[i], RANK_DEVICES + (int)i);
 }
 
-/* ---- the run's own ---- */
+/* ---- metrics of the run ---- */
 
 static const struct run_gauge {
 	enum run_metric metric;
@@ -185,7 +185,7 @@ static const struct cpu_use {
 	{"CPU of wattle", "cores busy with measuring", wattle_ns},
 };
 
-// /proc counts in ticks of 10 ms: over a window of 100 ms that is a figure, over a sample of 1 ms it is noise.
+// /proc counts in ticks of 10 ms: precise enough for windows of 100 ms, but noise for samples of 1 ms.
 static void show_cpu(struct trace *trace, const struct cpu_use *use, uint64_t group, int rank)
 {
 	const struct windows *windows = &trace->timeline.windows;

@@ -1,4 +1,4 @@
-// What happened at an instant: limits, throttling, gaps, marks of the program, and the segments' ends.
+// Instant events: limits, throttling, gaps, marks of the program, and the ends of segments.
 #include "report/trace/internal.h"
 
 #include "energy/slice.h"
@@ -36,7 +36,7 @@ static const struct {
 
 struct instants {
 	struct trace *trace;
-	uint64_t group, tracks[KIND_TRACKS]; // 0: nothing appeared yet
+	uint64_t group, tracks[KIND_TRACKS]; // 0: no event yet
 };
 
 static enum kind_track track_of(enum event_kind kind)
@@ -59,12 +59,12 @@ static uint64_t track(struct instants *instants, enum kind_track kind)
 	return instants->tracks[kind];
 }
 
-/* ---- readings that are missing though no event says so ---- */
+/* ---- missing readings without an event ---- */
 
 struct silence {
 	struct instants *instants;
 	const struct run_device *device;
-	size_t event; // the first that may lie in the next hole
+	size_t event; // first event that may lie in the next gap
 };
 
 static bool says(const struct event *event, const struct run_device *device)
@@ -129,7 +129,7 @@ static void put_event(struct instants *instants, const struct event *event)
 {
 	struct trace *trace = instants->trace;
 	const char *kind = event->kind_name != NULL ? event->kind_name : "", *text = event->text != NULL ? event->text : "";
-	bool is_mark = event->kind == EVENT_KIND_MARK; // its text is the name that the program gave
+	bool is_mark = event->kind == EVENT_KIND_MARK; // the text of a mark is its name, set by the program
 	uint64_t at = track(instants, track_of(event->kind));
 	struct trace_event instant = trace_instant(trace, at, event->t_ns);
 	struct buf name;
@@ -157,7 +157,7 @@ static void put_start(struct instants *instants, size_t index)
 	trace_argument_text(trace, "command", segment->command_json);
 	trace_argument_int(trace, "pid", segment->pid);
 	trace_argument_int(trace, "segment", segment->id);
-	if (index == 0) { // what is said of the whole run stands once
+	if (index == 0) { // metadata of the whole run, written once
 		trace_argument_text(trace, "run", run_fact(trace->run, "id"));
 		trace_argument_text(trace, "host", run_fact(trace->run, "host"));
 		trace_argument_text(trace, "label", run_fact(trace->run, "label"));

@@ -1,4 +1,4 @@
-/* Protobuf's wire format: fields one after the other, each with its number; a message is a field that holds fields.
+/* Protobuf wire format: a sequence of numbered fields; a message is a field that contains fields.
  *
  *	size_t track = proto_begin(out, 60);
  *	proto_uint(out, 1, uuid);
@@ -13,14 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-void proto_uint(struct buf *out, uint32_t field, uint64_t value); // also booleans, enums, int64
+void proto_uint(struct buf *out, uint32_t field, uint64_t value); // also booleans, enums and int64
 void proto_double(struct buf *out, uint32_t field, double value);
-void proto_text(struct buf *out, uint32_t field, const char *text); // what is no UTF-8 becomes U+FFFD; NULL: ""
-// A message, until proto_end gets what this returned. Between the two nothing but fields may be done to `out`.
+void proto_text(struct buf *out, uint32_t field, const char *text); // invalid UTF-8 becomes U+FFFD; NULL: ""
+// Begins a message; pass the result to proto_end. In between, only fields may be written to `out`.
 size_t proto_begin(struct buf *out, uint32_t field);
 void proto_end(struct buf *out, size_t begun);
 
-/* The numbers of Perfetto's messages, as far as a trace of ours has them: perfetto.dev/docs/reference/trace-packet-proto. */
+/* Field numbers of the Perfetto messages used here: perfetto.dev/docs/reference/trace-packet-proto. */
 
 enum { TRACE_PACKET = 1 };
 
@@ -74,68 +74,68 @@ enum event_name_field { EVENT_NAME_NUMBER = 1, EVENT_NAME_TEXT = 2 };
 enum track_event_type { EVENT_SLICE_BEGIN = 1, EVENT_SLICE_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 enum annotation_field { ANNOTATION_INT = 4, ANNOTATION_DOUBLE = 5, ANNOTATION_TEXT = 6, ANNOTATION_NAME = 10 };
 
-/* Which track a slice is on.
+/* Assigns slices to tracks.
  *
- * Slices of one track must lie inside each other: Perfetto ends the innermost one, whatever an end was meant for. So a thread's
- * spans are on the thread's track as long as they nest, and one that crosses another goes to a further track beside it. Ranges
- * are no part of a thread's nesting; those that overlap are on tracks of their own. Nothing is cut and nothing left out.
+ * Slices of one track must be nested: Perfetto ends the innermost slice at each end event. A thread's spans are on the
+ * thread's track as long as they nest; a span that crosses another goes to an additional track beside it. Ranges are
+ * independent of thread nesting; overlapping ranges are on separate tracks. No span is truncated or omitted.
  *
- * A row goes to the first lane that has place for it. Tens of thousands may be open at once, so neither that lane nor those
- * that are over are looked for one by one. */
+ * A row goes to the first lane with room. Tens of thousands may be open at once, so a tree finds that lane and a heap the
+ * ended rows, without linear searches. */
 
-struct lane_row { // a span on its way to a track
+struct lane_row { // a span to be assigned
 	size_t process;
-	int64_t begin_ns, end_ns; // INT64_MAX: it never ended
+	int64_t begin_ns, end_ns; // INT64_MAX: no end recorded
 	size_t span;
 	int32_t tid; // 0: ranges, and spans of unknown threads
 	bool is_range;
 };
 
 struct lane {
-	uint64_t track;               // 0: new
-	const struct lane_row **open; // one inside the other; owned
+	uint64_t track;               // 0: not created yet
+	const struct lane_row **open; // nested open rows, outermost first; owned
 	size_t n, capacity;
 };
 
-struct lane_end { // of an open row
+struct lane_end { // end of an open row
 	int64_t end_ns;
 	size_t lane;
 };
 
-struct lanes { // of one thread, or of the ranges of one process
+struct lanes { // lanes of one thread, or of the ranges of one process
 	struct trace *trace;
 	struct lane *items;
 	size_t n, capacity;
 	int64_t *
-		place; // a tree: the latest end that has place in the lanes below a node; the root is 1, leaves are at `capacity`
-	struct lane_end *ends; // a heap: the earliest one first
+		place; // tree: latest end that fits into the lanes below a node; the root is 1, leaves start at `capacity`
+	struct lane_end *ends; // heap: the earliest end first
 	size_t n_ends, ends_capacity;
 };
 
-// Ends what is over when `row` begins, and puts it on a lane. NULL without memory.
+// Ends rows that are over when `row` begins, and puts `row` on a lane. NULL: no memory.
 struct lane *lanes_put(struct lanes *lanes, const struct lane_row *row);
-void lanes_end_all(struct lanes *lanes); // for the next thread
+void lanes_end_all(struct lanes *lanes); // ends all rows before the next thread
 void lanes_free(struct lanes *lanes);
 
-/* What the parts of a trace share. */
+/* State shared by the parts of a trace. */
 
-struct trace_process {         // one life of a process that the trace speaks of
+struct trace_process {         // one process (a pid can occur several times)
 	int64_t pid, start_ns; // start_ns VALUE_MISSING: unknown
-	const char *name;      // NULL unknown
-	uint64_t track;        // 0: not described yet
+	const char *name;      // NULL: unknown
+	uint64_t track;        // 0: not written yet
 };
 
 struct trace {
 	const struct findings *findings;
 	const struct run *run;
-	struct timeline timeline; // the energies along time, of which findings keep the sums
-	struct arena *arena;      // dropped with the trace
+	struct timeline timeline; // energies over time; the findings contain their sums
+	struct arena *arena;      // freed with the trace
 	struct buf *out;
 	void (*more)(void *data);
 	void *data;
-	int64_t hole_ns; // what is not read for longer is unknown meanwhile: as curve.h has it
+	int64_t hole_ns; // readings missing for longer are unknown, as in curve.h
 	uint64_t uuid_base, n_tracks;
-	struct trace_process *processes; // by pid, then start
+	struct trace_process *processes; // sorted by pid, then start
 	size_t n_processes;
 };
 
@@ -151,72 +151,72 @@ static inline int64_t trace_sooner_ns(int64_t a_ns, int64_t b_ns)
 
 /* ---- packet.c: clocks, tracks, events ---- */
 
-void trace_begin(struct trace *trace); // what holds for all packets, and the clocks
+void trace_begin(struct trace *trace); // writes defaults and clock snapshots
 
 struct trace_unit {
-	const char *name;     // "W", "°C"; "bytes" is Perfetto's own; NULL: unknown
-	const char *axis_key; // counters of one group and one key have one scale; NULL: a scale of its own
+	const char *name;     // "W", "°C"; "bytes" is built into Perfetto; NULL: unknown
+	const char *axis_key; // counters of one group with the same key share a scale; NULL: own scale
 };
 struct trace_track {
 	const char *name, *description;      // NULL: none
 	uint64_t parent;                     // 0: none
-	int rank;                            // among the tracks of its parent; 0: none
-	bool orders_children;                // they stand as their ranks say
-	const struct trace_unit *unit;       // a counter's
-	const struct trace_process *process; // of a process; with tid of a thread of it
+	int rank;                            // order among the tracks of its parent; 0: none
+	bool orders_children;                // children are ordered by rank
+	const struct trace_unit *unit;       // for counters
+	const struct trace_process *process; // for a process; with tid for one of its threads
 	int32_t tid;
 };
-uint64_t trace_track(struct trace *trace, const struct trace_track *track); // its uuid
-uint64_t trace_group(struct trace *trace, int rank, const char *label);     // of tracks that stand by rank
+uint64_t trace_track(struct trace *trace, const struct trace_track *track); // returns its uuid
+uint64_t trace_group(struct trace *trace, int rank, const char *label);     // a group of tracks ordered by rank
 
-// An event is begun, gets its name and arguments, and is closed.
+// An open event: begin it, add name and arguments, then close it.
 struct trace_event {
 	size_t packet, message;
 };
 struct trace_event trace_slice_begin(struct trace *trace, uint64_t track, int64_t t_ns);
 struct trace_event trace_instant(struct trace *trace, uint64_t track, int64_t t_ns);
 void trace_event_name(struct trace *trace, const char *name, const char *category); // category NULL: none
-// A long name that many events have stands in the trace once, with a number, and they refer to it.
+// Interns a long name that many events share; events refer to its number.
 void trace_name_number(struct trace *trace, uint32_t number, const char *name);
 void trace_event_name_number(struct trace *trace, uint32_t number, const char *category);
-void trace_argument_double(struct trace *trace, const char *name, double value);   // NaN: left out
-void trace_argument_int(struct trace *trace, const char *name, int64_t value);     // VALUE_MISSING: left out
-void trace_argument_text(struct trace *trace, const char *name, const char *text); // NULL: left out
+void trace_argument_double(struct trace *trace, const char *name, double value);   // NaN: omitted
+void trace_argument_int(struct trace *trace, const char *name, int64_t value);     // VALUE_MISSING: omitted
+void trace_argument_text(struct trace *trace, const char *name, const char *text); // NULL: omitted
 void trace_event_close(struct trace *trace, struct trace_event event);
-// These two are whole events.
+// These two write complete events.
 void trace_slice_end(struct trace *trace, uint64_t track, int64_t t_ns);
 void trace_value(struct trace *trace, uint64_t track, int64_t t_ns, double value); // of a counter
 
 /* ---- counter.c, gauges.c ---- */
 
-/* A value holds until the next one. It is written where it changes; NaN is written where something was known and is not any
- * more, so that nothing is drawn on over a hole, a pause or the end. The track appears with the first known value. */
+/* A value holds until the next one. Only changes are written. NaN is written when a known value becomes unknown, so that
+ * nothing is drawn across a gap, a pause or the end. The track is created with the first known value. */
 struct trace_counter {
 	struct trace *trace;
 	struct trace_track about;
 	struct trace_unit unit;
-	uint64_t track; // 0: it has not appeared
+	uint64_t track; // 0: not created yet
 	double last;
 };
 void trace_counter_put(struct trace_counter *counter, int64_t t_ns, double value);
-// The value while a window lasts; at the end of the last one of a segment it is unknown.
+// Writes the value for the duration of a window; at the end of a segment's last window it becomes unknown.
 void trace_window_put(struct trace_counter *counter, const struct windows *windows, size_t window, double value);
-// What was read of a device, times `scale`; pauses between segments and readings that are missing are unknown.
+// Writes readings of a device, times `scale`; values are unknown in pauses between segments and in gaps.
 void trace_device_gauge(struct trace_counter *counter, const struct run_device *device, enum device_metric metric,
 	double scale);
-// A text that lives as long as the trace is being made; "" without memory.
+// Formats a text that lives as long as the arena; "" without memory.
 const char *trace_words(struct trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- processes.c ---- */
 
-int trace_processes_find(struct trace *trace); // all that spans, metrics and samples speak of. -ENOMEM
-// The one that had this pid at that time: an index of trace.processes.
+int trace_processes_find(struct trace *trace); // finds all processes of spans, metrics and samples. -ENOMEM
+// Index in trace.processes of the process that had this pid at that time.
 size_t trace_process_at(const struct trace *trace, int64_t pid, int64_t t_ns);
 uint64_t trace_process_track(struct trace *trace, size_t process);
 
-/* ---- what a trace shows; -ENOMEM ---- */
+/* ---- contents of a trace; -ENOMEM ---- */
 
-enum { RANK_RUN = 1, RANK_POWER, RANK_CPU, RANK_MEMORY, RANK_DEVICES }; // from the top; devices one after the other
+enum { RANK_RUN = 1, RANK_POWER, RANK_CPU, RANK_MEMORY, RANK_DEVICES }; // order from the top; devices are consecutive
 
 void trace_power(struct trace *trace);
 void trace_cpu(struct trace *trace);

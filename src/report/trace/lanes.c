@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-/* ---- the ends of what is open ---- */
+/* ---- heap of the ends of open rows ---- */
 
 static void swap(struct lane_end *a, struct lane_end *b)
 {
@@ -48,7 +48,7 @@ static struct lane_end take_first_end(struct lanes *lanes)
 	return first;
 }
 
-/* ---- place in lanes ---- */
+/* ---- tree of free room in lanes ---- */
 
 static int64_t place_in(const struct lane *lane)
 {
@@ -66,7 +66,7 @@ static void tell_place(struct lanes *lanes, size_t lane, int64_t place_ns)
 		lanes->place[node] = trace_later_ns(lanes->place[2 * node], lanes->place[2 * node + 1]);
 }
 
-// A lane that is not in use yet has place for anything.
+// An unused lane has room for any row.
 static int grow(struct lanes *lanes)
 {
 	size_t capacity = lanes->capacity > 0 ? 2 * lanes->capacity : 8;
@@ -94,7 +94,7 @@ static size_t first_with_place(const struct lanes *lanes, int64_t end_ns)
 	return node - lanes->capacity;
 }
 
-/* ---- rows come and end ---- */
+/* ---- beginning and ending rows ---- */
 
 static void end_innermost(struct lanes *lanes, struct lane *lane)
 {
@@ -103,7 +103,7 @@ static void end_innermost(struct lanes *lanes, struct lane *lane)
 		trace_slice_end(lanes->trace, lane->track, row->end_ns);
 }
 
-// One without duration at the end of the span that it was inside of is still inside of it.
+// True for a row without duration at the end of its parent span: it still nests in it.
 static bool is_inside(const struct lanes *lanes, const struct lane_row *row, const struct lane_row *open)
 {
 	const struct run_span *spans = lanes->trace->run->spans;
@@ -113,7 +113,7 @@ static bool is_inside(const struct lanes *lanes, const struct lane_row *row, con
 static int end_until(struct lanes *lanes, const struct lane_row *row)
 {
 	struct lane_end kept = {0};
-	size_t n_kept = 0; // ends of the lane that `row` is inside of: all at the same instant
+	size_t n_kept = 0; // ends of the lane that contains `row`: all at the same instant
 	while (lanes->n_ends > 0 && lanes->ends[0].end_ns <= row->begin_ns) {
 		struct lane_end end = take_first_end(lanes);
 		struct lane *lane = &lanes->items[end.lane];

@@ -3,7 +3,7 @@
 
 #include "base/util.h"
 
-enum { SEQUENCE = 1 }; // all packets come from one writer
+enum { SEQUENCE = 1 }; // a single writer sequence
 
 static size_t begin_packet(struct trace *trace, uint32_t flags)
 {
@@ -13,7 +13,7 @@ static size_t begin_packet(struct trace *trace, uint32_t flags)
 	return packet;
 }
 
-// Only between two packets may what came together be passed on.
+// The output may be flushed only between packets.
 static void end_packet(struct trace *trace, size_t packet)
 {
 	proto_end(trace->out, packet);
@@ -22,7 +22,7 @@ static void end_packet(struct trace *trace, size_t packet)
 
 /* ---- clocks ---- */
 
-// Times without a clock of their own are CLOCK_MONOTONIC, as in the run file.
+// Timestamps default to CLOCK_MONOTONIC, as in the run file.
 static void set_defaults(struct trace *trace)
 {
 	size_t packet = begin_packet(trace, SEQUENCE_STATE_CLEARED);
@@ -43,8 +43,8 @@ static void add_clock(struct trace *trace, enum clock_id id, int64_t t_ns)
 	proto_end(trace->out, clock);
 }
 
-/* The trace's own time is CLOCK_MONOTONIC too, so that what a reader shows is what stands in the run file; Perfetto's choice
- * would be CLOCK_BOOTTIME. */
+/* The trace clock is CLOCK_MONOTONIC too, so that viewers show the times of the run file; Perfetto's default is
+ * CLOCK_BOOTTIME. */
 static void tell_clocks(struct trace *trace, const struct run_segment *segment, int64_t t_ns)
 {
 	int64_t slept_ns = run_slept_ns(trace->run, segment->start_ns, t_ns), boot_ns = VALUE_MISSING;
@@ -61,7 +61,7 @@ static void tell_clocks(struct trace *trace, const struct run_segment *segment, 
 	end_packet(trace, packet);
 }
 
-// CLOCK_MONOTONIC stands still while the machine sleeps: the others are further on thereafter.
+// CLOCK_MONOTONIC stops while the machine is suspended, so the offsets to other clocks increase after each suspend.
 static void tell_clocks_of(struct trace *trace, const struct run_segment *segment)
 {
 	tell_clocks(trace, segment, segment->start_ns);
@@ -98,7 +98,7 @@ static void describe_thread(struct buf *out, const struct trace_process *process
 	proto_uint(out, THREAD_PID, (uint64_t)process->pid);
 	proto_uint(out, THREAD_TID, (uint64_t)tid);
 	if (tid == process->pid &&
-		process->name != NULL) // a main thread has its process' name; others are not recorded
+		process->name != NULL) // the main thread has the name of its process; other names are not recorded
 		proto_text(out, THREAD_NAME, process->name);
 	proto_end(out, message);
 }
@@ -198,14 +198,14 @@ static void put_category(struct trace *trace, const char *category)
 		proto_text(trace->out, EVENT_CATEGORY, category);
 }
 
-// Perfetto has no name at all for an empty one.
+// Perfetto shows no name for an empty one, so quotes are written.
 void trace_event_name(struct trace *trace, const char *name, const char *category)
 {
 	put_category(trace, category);
 	proto_text(trace->out, EVENT_NAME, name[0] != '\0' ? name : "\"\"");
 }
 
-// Perfetto's numbers begin with 1.
+// Perfetto's interned ids begin at 1.
 void trace_name_number(struct trace *trace, uint32_t number, const char *name)
 {
 	size_t packet = begin_packet(trace, SEQUENCE_NEEDS_STATE);

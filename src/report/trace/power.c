@@ -1,11 +1,11 @@
-// Watts: of each domain between the updates of its counter, of the target window by window, and their sums.
+// Power: of each domain between counter updates, of the target by window, and their sums.
 #include "report/trace/internal.h"
 
 #include "base/util.h"
 
 struct power {
 	struct trace *trace;
-	uint64_t group; // 0: nothing appeared yet
+	uint64_t group; // 0: no track yet
 	int rank;
 };
 
@@ -21,8 +21,8 @@ static struct trace_counter new_counter(struct power *power, const char *name, c
 
 /* ---- a domain ---- */
 
-/* The power of the line between two points. The curve is flat where nothing was read, or where a counter was reset: what was used
- * there is unknown. A device that says 0 W is believed. */
+/* Power as the slope between two points of the energy curve. A flat curve means unknown energy: no reading, or a counter
+ * reset. A power sensor that reports 0 W is trusted. */
 static double slope_w(const struct curve *curve, size_t from, int64_t hole_ns)
 {
 	int64_t dt_ns = curve->t_ns[from + 1] - curve->t_ns[from];
@@ -31,8 +31,8 @@ static double slope_w(const struct curve *curve, size_t from, int64_t hole_ns)
 	return is_hole ? (double)NAN : j / ((double)dt_ns / 1e9);
 }
 
-/* Energy is read as power times length: first_ns and last_ns are how far the line goes on before the first point and beyond the
- * last one, and all that lies in the target's life is shown. */
+/* For power sensors, energy is power times duration: first_ns and last_ns bound the extrapolation before the first and
+ * after the last point. All values within the target's lifetime are shown. */
 static void domain_segment(const struct power *power, const struct curve *curve, const struct curve_segment *segment,
 	struct trace_counter *counter)
 {
@@ -82,9 +82,9 @@ static void domain_power(struct power *power, size_t domain)
 		domain_segment(power, curve, &curve->segments[s], &counter);
 }
 
-/* ---- the target's part ---- */
+/* ---- attribution to the target ---- */
 
-// NaN: nothing is known of whose it was.
+// NaN: the attribution is unknown.
 static double target_share(const struct attribution *attribution, size_t window)
 {
 	const struct shares *shares = &attribution->rows[window].shares;
@@ -117,13 +117,13 @@ static void domain_limit(struct power *power, size_t domain)
 	trace_device_gauge(&counter, device, DEVICE_POWER_CAP, 1e-3);
 }
 
-/* ---- sums over the domains that are in the total ---- */
+/* ---- sums over the domains in the total ---- */
 
 struct sum {
 	double all_w, target_w;
 };
 
-// One that has no reading in a segment was no part of the machine then.
+// False for a domain without readings in a segment: it is not part of the sum there.
 static bool speaks(const struct curve *curve, size_t segment)
 {
 	return curve->known && curve->segments[segment].points.begin < curve->segments[segment].points.end;

@@ -29,7 +29,7 @@ static struct trace_counter counter_of(struct trace *trace, uint64_t parent, con
 	return (struct trace_counter){.trace = trace, .about = {.name = name, .parent = parent}, .unit = {unit, NULL}};
 }
 
-// CPU time is that of the time until the next sample.
+// CPU use over the time until the next sample.
 static double cores(const struct run_process_samples *samples, const struct row *row, const struct row *next)
 {
 	double from_ns = value_to_double(process_value(samples, PROCESS_CPU, row->sample), 1);
@@ -67,7 +67,7 @@ static void put_rows(struct trace *trace, const struct row *rows, size_t n)
 			};
 		}
 		bool goes_on = i + 1 < n && same_process(&rows[i], &rows[i + 1]) &&
-			rows[i + 1].t_ns - rows[i].t_ns <= trace->hole_ns; // not over a pause between two segments
+			rows[i + 1].t_ns - rows[i].t_ns <= trace->hole_ns; // not across a pause between segments
 		put_row(&counters, &trace->run->process_samples, &rows[i], goes_on ? &rows[i + 1] : NULL);
 	}
 }

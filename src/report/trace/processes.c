@@ -1,4 +1,4 @@
-// The processes that spans, metrics and samples speak of. Process ids come round again: one is a pid and a time.
+// Processes of spans, metrics and samples. Pids are reused, so a pid and a time identify a process.
 #include "report/trace/internal.h"
 
 #include "base/search.h"
@@ -19,7 +19,7 @@ static bool is_process_before(const void *item, const void *key)
 	return ((const struct trace_process *)item)->pid < *(const int64_t *)key;
 }
 
-// The first process of a pid, or where it would stand.
+// Index of the first process of a pid, or its insertion point.
 static size_t first_of(const struct trace_process *processes, size_t n, int64_t pid)
 {
 	return search_first(processes, n, sizeof(*processes), &pid, is_process_before);
@@ -40,16 +40,16 @@ uint64_t trace_process_track(struct trace *trace, size_t index)
 	if (process->track != 0)
 		return process->track;
 	struct trace_track track = {.process = process};
-	if (process->pid <= 0) // a span file that does not say: Perfetto's pid 0 is the kernel
+	if (process->pid <= 0) // span file without a pid; Perfetto's pid 0 is the kernel
 		track = (struct trace_track){.name = "unknown process"};
 	return process->track = trace_track(trace, &track);
 }
 
-/* ---- finding them ---- */
+/* ---- collection ---- */
 
 struct finding {
 	struct trace_process *processes;
-	size_t n_known, n; // those of table process, sorted; and those that follow
+	size_t n_known, n; // n_known: sorted, from table process; the others follow
 };
 
 static void add_unknown(struct finding *finding, int64_t pid)
@@ -61,7 +61,7 @@ static void add_unknown(struct finding *finding, int64_t pid)
 		finding->processes[finding->n++] = (struct trace_process){.pid = pid, .start_ns = VALUE_MISSING};
 }
 
-// A recorder that is killed has not told of those that live on: their samples do.
+// A killed recorder has not stored the processes that were still running; their samples identify them.
 static void add_sampled(struct finding *finding, const struct run_process_samples *samples, size_t sample)
 {
 	const struct trace_process process = {.pid = samples->pid[sample], .start_ns = samples->start_ns[sample]};

@@ -39,7 +39,7 @@ void proto_double(struct buf *out, uint32_t field, double value)
 	unsigned char bytes[sizeof(bits)];
 	memcpy(&bits, &value, sizeof(bits));
 	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (unsigned char)(bits >> 8 * i); // little-endian, whatever this machine is
+		bytes[i] = (unsigned char)(bits >> 8 * i); // little-endian on every machine
 	key(out, field, WIRE_64_BITS);
 	buf_add(out, bytes, sizeof(bytes));
 }
@@ -62,7 +62,7 @@ void proto_text(struct buf *out, uint32_t field, const char *text)
 	proto_end(out, begun);
 }
 
-// The length stands before the content. Most are below 128, which takes one byte; more is made room for in the end.
+// The length precedes the content. One byte is reserved, enough below 128; proto_end makes room for longer lengths.
 size_t proto_begin(struct buf *out, uint32_t field)
 {
 	key(out, field, WIRE_BYTES);
@@ -76,7 +76,7 @@ void proto_end(struct buf *out, size_t begun)
 	if (out->failed)
 		return;
 	size_t size = out->size - begun, n = encode_varint(size, length);
-	buf_add(out, length, n - 1); // any bytes: the content moves over them
+	buf_add(out, length, n - 1); // placeholder bytes; the content moves over them
 	if (out->failed)
 		return;
 	memmove(out->data + begun + n - 1, out->data + begun, size);

@@ -1,4 +1,4 @@
-// Spans as slices. lanes.h says on which track each is.
+// Spans as slices. The lanes in trace/internal.h select their tracks.
 #include "report/trace/internal.h"
 
 #include "analysis/energy/timeline.h"
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-/* ---- in which order, on which track ---- */
+/* ---- order and tracks ---- */
 
 static int compare(int64_t a, int64_t b)
 {
@@ -19,7 +19,7 @@ static bool same_thread(const struct lane_row *a, const struct lane_row *b)
 	return a->process == b->process && a->is_range == b->is_range && a->tid == b->tid;
 }
 
-// By thread, then as they began; of two that begin at once the longer is the outer one, and of equal ones the first.
+// Sorts by thread, then begin; of spans with equal begin, longer (outer) ones first, then by index.
 static int by_thread_then_begin(const void *a, const void *b)
 {
 	const struct lane_row *x = a, *y = b;
@@ -53,13 +53,13 @@ static struct lane_row row_of(const struct trace *trace, size_t index)
 	};
 }
 
-/* ---- tracks with what is open on them ---- */
+/* ---- tracks with open slices ---- */
 
 struct work {
 	struct trace *trace;
 	const double *energy_j, *error_j;
 	struct names names;
-	bool *is_told; // which of the long names stand in the trace
+	bool *is_told; // by long name: already written to the trace
 	struct lanes lanes;
 };
 
@@ -84,7 +84,7 @@ static uint64_t new_track(struct work *work, const struct lane_row *row)
 
 /* ---- slices ---- */
 
-enum { LONG_NAME = 64 }; // longer ones stand in the trace once
+enum { LONG_NAME = 64 }; // bytes; longer names are written once
 
 static void put_name(struct work *work, const struct run_span *span, size_t index)
 {

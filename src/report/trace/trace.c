@@ -8,8 +8,8 @@
 
 #include <errno.h>
 
-/* Tracks of different runs had better not share a number when their traces are opened together. Each of millions of events carries
- * one, and a small number takes few bytes. */
+/* Gives different runs different track ids where possible, for traces opened together. Each of millions of events contains
+ * an id, and small numbers need few bytes. */
 static uint64_t uuid_base_of(const struct run *run)
 {
 	const char *id = run_fact(run, "id");

@@ -1,4 +1,4 @@
-// What the program itself reported: a counter a name and process.
+// Custom metrics of the program: one counter per name and process.
 #include "report/trace/internal.h"
 
 #include "analysis/names.h"
@@ -18,7 +18,7 @@ static int by_counter(const void *a, const void *b)
 		return x->process < y->process ? -1 : 1;
 	if (x->name != y->name)
 		return x->name < y->name ? -1 : 1;
-	return (x->metric > y->metric) - (x->metric < y->metric); // they are stored in the order of time
+	return (x->metric > y->metric) - (x->metric < y->metric); // stored in time order
 }
 
 static void put_rows(struct trace *trace, const struct row *rows, size_t n)
