@@ -16,7 +16,7 @@ struct block {
 
 struct arena {
 	struct block *blocks; // newest first; owned
-	size_t bytes;         // of all of them
+	size_t bytes;         // sum over all blocks
 };
 
 struct arena *arena_new(void)
@@ -48,7 +48,7 @@ void *arena_alloc(struct arena *arena, size_t n, size_t size)
 		size_t whole;
 		if (__builtin_add_overflow(room, sizeof(*block), &whole))
 			return NULL;
-		block = calloc(1, whole); // large ones come from the kernel, zero already
+		block = calloc(1, whole); // large allocations come zeroed from the kernel
 		if (block == NULL)
 			return NULL;
 		block->next = arena->blocks;

@@ -42,7 +42,7 @@ char *buf_take(struct buf *b)
 	return text;
 }
 
-// Room for `more` bytes and the NUL, or a sticky error.
+// Makes room for `more` bytes and the NUL, or sets the sticky error.
 static bool grow(struct buf *b, size_t more)
 {
 	if (b->failed != 0)
@@ -144,7 +144,7 @@ void buf_pad_to(struct buf *b, size_t line_start, size_t columns)
 {
 	size_t width = 0;
 	for (size_t i = line_start; i < b->size; i++)
-		width += ((unsigned char)b->data[i] & 0xc0) != 0x80; // continuation bytes take no column
+		width += ((unsigned char)b->data[i] & 0xc0) != 0x80; // continuation bytes have no width
 	for (; width < columns; width++)
 		buf_char(b, ' ');
 }
@@ -177,8 +177,8 @@ int buf_write_fd(const struct buf *b, int fd)
 	return 0;
 }
 
-// What can't be renamed over: a device, a pipe, and /dev/stdout with its kin, which lead to whatever that descriptor is,
-// perhaps a regular file that the measured command writes to as well.
+// Targets that rename can't replace: devices, pipes, and /dev/stdout and similar links. Those lead to an open descriptor,
+// perhaps a regular file to which the measured command writes as well.
 static bool is_special(const char *path)
 {
 	static const char *const descriptors[] = {"/dev/std", "/dev/fd/", "/proc/"};
@@ -203,14 +203,14 @@ int buf_write_file(const struct buf *b, const char *path)
 		return buf_write_fd(b, STDOUT_FILENO);
 	if (is_special(path))
 		return write_special(b, path);
-	// A symlink stays one: what it points to is replaced.
+	// A symlink is kept: its target is replaced.
 	wattle_cleanup_free char *target = realpath(path, NULL);
 	const char *final = target != NULL ? target : path;
 	char temporary[4096];
 	int length = snprintf(temporary, sizeof(temporary), "%s.%ld.tmp", final, (long)getpid());
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
-	unlink(temporary); // of a killed process with this pid, or planted: nothing is written through it
+	unlink(temporary); // left by a killed process with this pid, or planted: never write through it
 	wattle_cleanup_close int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;

@@ -1,4 +1,5 @@
-/* Scope-bound release of locals. Only for locals, initialised on the line that declares them. */
+/* Automatic release of local variables at the end of their scope. Use only for locals that are initialised where they are
+ * declared. */
 #pragma once
 
 #include <dirent.h>
@@ -31,7 +32,7 @@ static inline void cleanup_dir_(DIR **dir)
 #define wattle_cleanup_fclose __attribute__((cleanup(cleanup_fclose_)))
 #define wattle_cleanup_dir __attribute__((cleanup(cleanup_dir_)))
 
-// Hands a descriptor out of a wattle_cleanup_close local.
+// Moves a descriptor out of a wattle_cleanup_close local.
 static inline int take_fd(int *fd)
 {
 	int taken = *fd;

@@ -1,5 +1,5 @@
-/* The kernel's own clocks: for waits and time-outs, where another process is waited for, and what this one has cost. What is measured has
- * env's (env.h), which tests put in its place. */
+/* The kernel's clocks, for waits and time-outs that involve other processes, and for the cost of this process. Measurements
+ * use the clocks of env (env.h), which tests can replace. */
 #pragma once
 
 #include "base/util.h"
@@ -23,7 +23,7 @@ static inline int64_t clock_wall_ns(void) // Unix time
 	return clock_of_ns(CLOCK_REALTIME);
 }
 
-static inline int64_t clock_cpu_ns(void) // of this process, since it started
+static inline int64_t clock_cpu_ns(void) // CPU time of this process since its start
 {
 	return clock_of_ns(CLOCK_PROCESS_CPUTIME_ID);
 }

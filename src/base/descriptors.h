@@ -1,5 +1,5 @@
-// Descriptors between fork and exec.
+// Handling of descriptors between fork and exec.
 #pragma once
 
-// Closes this one and all above it. System calls only.
+// Closes descriptor `first` and all above it. Uses system calls only.
 void close_from(int first);

@@ -1,5 +1,5 @@
-/* Random numbers that are the same for the same seed, on every machine: the same data gives the same answer.
- * The generator is SplitMix64 (Steele, Lea and Flood 2014): one 64-bit state, good enough for resampling. */
+/* Reproducible random numbers: one seed gives the same sequence on every machine, so equal data give equal results. The
+ * generator is SplitMix64 (Steele, Lea and Flood 2014): one 64-bit state, good enough for resampling. */
 #pragma once
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ static inline uint64_t dice_roll(struct dice *dice)
 	return z ^ (z >> 31);
 }
 
-// Dice of their own for each purpose, so that one more comparison does not change the others.
+// Each purpose has its own generator, so that an additional comparison does not change the others.
 static inline struct dice dice_make(uint64_t seed, uint64_t purpose)
 {
 	struct dice dice = {seed};
@@ -24,7 +24,7 @@ static inline struct dice dice_make(uint64_t seed, uint64_t purpose)
 	return dice;
 }
 
-// 0 … sides-1; what the multiplication favours is less than sides/2^32.
+// Uniform in 0 … sides-1; the bias of the multiplication is below sides/2^32.
 static inline uint32_t dice_below(struct dice *dice, uint32_t sides)
 {
 	return (uint32_t)(((dice_roll(dice) >> 32) * sides) >> 32);

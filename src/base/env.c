@@ -26,7 +26,7 @@ static int64_t real_wall_ns(void *data)
 	return clock_of_ns(CLOCK_REALTIME);
 }
 
-// NULL for unset, for empty, and in set-uid programs, where the caller must not choose what is read or loaded.
+// Returns NULL if unset or empty, and in set-uid programs, whose caller must not choose what is read or loaded.
 static const char *variable(const char *name)
 {
 	if (getauxval(AT_SECURE) != 0)
@@ -35,8 +35,8 @@ static const char *variable(const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-// *ret_fd is -1 when the default is not there: nothing can be read then, which is not the caller's mistake.
-// `name` is what the caller gave `value` by: "WATTLE_SYSFS=", "--sysfs ".
+// *ret_fd is -1 if the default is missing: nothing can be read then, but the caller made no mistake. `name` is the option or
+// variable that had `value`: "WATTLE_SYSFS=", "--sysfs ".
 static int open_root(const char *name, const char *value, const char *fallback, char *ret_path, size_t size,
 	int *ret_fd, struct wattle_error *reterr)
 {
@@ -109,7 +109,7 @@ int env_open_with(struct wattle_env *env, const struct env_options *options, str
 		.procfs_fd = -1,
 		.procfs_replaced = options->procfs != NULL,
 		.nvml = options->nvml,
-		.helper = "off", // nobody helps the helper
+		.helper = "off", // the helper itself uses no helper
 		.clock = real_clock,
 	};
 	const char *state_dir = options->state_dir != NULL ? options->state_dir : state_dir_of_root;

@@ -1,8 +1,8 @@
-/* The outside world in one struct: where /sys and /proc are, which libraries to load, what time it is.
+/* The external environment in one struct: paths of /sys and /proc, libraries to load, clocks.
  *
- * Nothing in wattle looks at hardware, processes or time but through this; so tests run the program that ships, on
- * recorded trees and with a clock of their own. The documented variables (WATTLE_SYSFS, WATTLE_PROCFS, WATTLE_NVML,
- * WATTLE_ROCM_SMI, WATTLE_STATE) set it; they are ignored in set-uid programs. */
+ * All of wattle's access to hardware, processes and time goes through this struct, so tests can run the shipped program on
+ * recorded trees with clocks of their own. The documented variables (WATTLE_SYSFS, WATTLE_PROCFS, WATTLE_NVML,
+ * WATTLE_ROCM_SMI, WATTLE_STATE) set it; set-uid programs ignore them. */
 #pragma once
 
 #include "base/error.h"
@@ -13,8 +13,8 @@
 struct companion;
 
 struct env_clock {
-	int64_t (*monotonic_ns)(void *data); // CLOCK_MONOTONIC: stands still while the machine is suspended
-	int64_t (*boottime_ns)(void *data);  // CLOCK_BOOTTIME: goes on; the difference tells of a suspend
+	int64_t (*monotonic_ns)(void *data); // CLOCK_MONOTONIC: stops while the machine is suspended
+	int64_t (*boottime_ns)(void *data);  // CLOCK_BOOTTIME: continues; the difference shows a suspend
 	int64_t (*wall_ns)(void *data);      // CLOCK_REALTIME, since the Unix epoch
 	void *data;
 };
@@ -22,23 +22,23 @@ struct env_clock {
 struct wattle_env {
 	char sysfs[512];      // path shown in messages
 	char procfs[512];     // path shown in messages
-	int sysfs_fd;         // owned; -1: there is none
-	int procfs_fd;        // owned; -1: there is none: machine facts and, with procfs_replaced, the target's files
-	bool procfs_replaced; // WATTLE_PROCFS is set: the target's own /proc comes from there too
+	int sysfs_fd;         // owned; -1: not available
+	int procfs_fd;        // owned; -1: not available. Machine facts; with procfs_replaced also the target's files
+	bool procfs_replaced; // WATTLE_PROCFS is set: the target's /proc files come from there too
 	const char *nvml;     // library to dlopen, or NULL for the usual names; borrowed
-	const char *rocm_smi; // likewise
+	const char *rocm_smi; // as for nvml
 	const char *helper;   // socket of the helper, "off", or NULL for the default; borrowed
 	char state_dir[512];  // cap journal and calibrations
-	const char *root_state_dir; // root's, to look at, where state_dir is a user's own by default; NULL: none other
+	const char *root_state_dir; // root's state, read only, if state_dir is a user's own by default; else NULL
 	struct env_clock clock;
-	struct companion *companion; // process/machine.h: a process of wattle's own beside the recorder; NULL: none; borrowed
+	struct companion *companion; // process/machine.h: an auxiliary process of the recorder; NULL: none; borrowed
 };
 
-// Reads the variables; never fails for a missing tree (a machine without sensors is normal), only for a
-// WATTLE_SYSFS or WATTLE_PROCFS that names no directory (-ENOENT, -ENOTDIR …).
+// Reads the variables. A missing tree is no error (a machine without sensors is normal); a WATTLE_SYSFS or WATTLE_PROCFS that
+// is no directory is (-ENOENT, -ENOTDIR …).
 int env_open(struct wattle_env *env, struct wattle_error *reterr);
-/* The same from a program's own options, for one that must not listen to variables: the helper. NULL: the default.
- * *options is read now, its texts are borrowed. */
+/* Sets env from a program's own options, for a program that must ignore variables: the helper. NULL: the default. *options is
+ * read now; its strings are borrowed. */
 struct env_options {
 	const char *sysfs, *procfs, *nvml, *state_dir;
 };

@@ -51,7 +51,7 @@ static struct field_value scaled(const struct field *field, struct field_value v
 	return number_value(value.known ? (double)value.integer * field->scale : (double)NAN);
 }
 
-// What lies in a struct; NULL: nothing.
+// Value of a struct member; NULL: none.
 static struct field_value stored(const struct field *field, const char *from)
 {
 	if (from == NULL)

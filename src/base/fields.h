@@ -1,6 +1,6 @@
-/* Field tables: each public object (a run, a domain, a GPU, a block …) is described once, by a table with a row for each
- * field: key, type, unit, meaning and where the value lies in memory. Generic code makes JSON, JSON Schema
- * and the other outputs from the table, so a field that is added to a table appears in all of them.
+/* Field tables: each public object (a run, a domain, a GPU, a block …) is described once, by a table with one row per field:
+ * key, type, unit, meaning and location in memory. Generic code generates JSON, JSON Schema and the other outputs from the
+ * table, so a new field appears in all of them.
  *
  *	static const struct field fields[] = {
  *		FIELD(struct gpu_finding, energy_j, "J", "energy of the GPU over the run"),
@@ -9,8 +9,8 @@
  *	};
  *	const struct object_type gpu_type = OBJECT_TYPE("gpu", "One measured GPU.", fields);
  *
- * A value comes from a member of a struct or from a getter. Getters are pure; they see the object and the objects around it.
- * Unknown is NaN, VALUE_MISSING, NULL or an empty array of characters, and null in every output. */
+ * A value comes from a struct member or from a getter. Getters are pure; they have access to the object and to the objects
+ * that contain it. An unknown value is NaN, VALUE_MISSING, NULL or an empty character array, and null in every output. */
 #pragma once
 
 #include "base/arena.h"
@@ -22,20 +22,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct json_t; // of jansson
+struct json_t; // from jansson
 struct object_type;
 struct field_value;
 
-/* An object that is written or read, and the objects that contain it. */
+/* An object that is written or read, with the objects that contain it. */
 struct object_at {
 	const struct object_type *type;
 	const void *data;
-	const struct object_at *outer; // the object that holds this one; NULL: this is the document
-	size_t index;                  // of this one in the list or map that holds it
-	const struct field *field;     // the one whose function is called; the list of an item: outer->field
+	const struct object_at *outer; // containing object; NULL: this is the document
+	size_t index;                  // index in the containing list or map
+	const struct field *field;     // field whose function is called; for an item, outer->field is its list
 };
 
-// Data of the document that an object stands in.
+// Data of the document that contains an object.
 static inline const void *object_document(const struct object_at *at)
 {
 	while (at->outer != NULL)
@@ -49,30 +49,31 @@ enum field_type {
 	FIELD_IS_COUNT,   // size_t, always known
 	FIELD_IS_UNSIGNED, // uint64_t, always known
 	FIELD_IS_INT,     // int32_t, always known
-	FIELD_IS_UINT,    // uint32_t, always known; an enum, which .one_of makes a text
+	FIELD_IS_UINT,    // uint32_t, always known; an enum becomes text through .one_of
 	FIELD_IS_BOOLEAN, // bool, always known
 	FIELD_IS_TEXT,    // const char *; NULL: unknown
 	FIELD_IS_CHARS,   // char[]; "": unknown, unless .known
-	FIELD_IS_ANY,     // the getter says which of the above
-	FIELD_IS_OBJECT,  // .object: of a member, of what a pointer leads to, or of what .item returns; NULL: null
-	FIELD_IS_INLINE,  // the fields of .object, of the same data or of a pointer's, stand among these
+	FIELD_IS_ANY,     // the getter returns one of the types above
+	FIELD_IS_OBJECT,  // .object: of a member, of a pointer's target, or of the result of .item; NULL: null
+	FIELD_IS_INLINE,  // the fields of .object, of the same data or of a pointer's target, are merged into these
 	FIELD_IS_LIST,    // .count items: objects (.object and .item), or values (.value)
-	FIELD_IS_MAP,     // the same with a name for each, by .name; without a key, its items stand among the fields
+	FIELD_IS_MAP,     // a list with a name for each item, by .name; without a key, its items are merged into the fields
 };
 
 struct field {
 	const char *key;
 	enum field_type type;
 	const char *unit;    // "J", "W", "s", "bytes", "%"; NULL: none
-	const char *meaning; // one sentence without the full stop
-	const char *title;   // a word or two for the head of a table's column; NULL: no table has it
-	/* Where the value lies: at `offset` of the object, or of what the pointer at `pointer` leads to. Of a list of plain values
-	 * `offset` is for the getter of its items, which sees it as at->outer->field. */
+	const char *meaning; // one sentence without the period
+	const char *title;   // short column header; NULL: in no table
+	/* Location of the value: at `offset` in the object, or in the target of the pointer at `pointer`. For a list of plain
+	 * values `offset` is used by the getter of its items, which reads it as at->outer->field. */
 	size_t offset;
-	size_t size; // of an array of characters
+	size_t size; // for a character array
 	bool by_pointer;
 	size_t pointer;
-	/* Or who makes it; the one of the field's type. `scratch` is for a text that lies nowhere: append to it, return its data. */
+	/* Alternatively a getter of the field's type. `scratch` is for a text that is not stored anywhere: append to it and
+	 * return its data. */
 	union {
 		double (*number)(const struct object_at *at);
 		int64_t (*integer)(const struct object_at *at);
@@ -82,32 +83,33 @@ struct field {
 		struct field_value (*any)(const struct object_at *at);
 	} get;
 	const char *argument; // constant that the getter reads as at->field->argument: a key, a name
-	double scale;         // of an integer that lies somewhere: times this it is the number that is written; 0: as it is
-	int digits; // of a number: it is rounded to so many significant digits, or FIELD_DIGITS_OF_INSTANT; 0: not rounded
-	/* Of an object, a list and a map. */
+	double scale;         // for a stored integer: factor applied on output; 0: none
+	int digits; // for a number: significant digits after rounding, or FIELD_DIGITS_OF_INSTANT; 0: not rounded
+	/* For an object, a list or a map. */
 	const struct object_type *object;
-	const struct field *value;                                // of a list or map of plain values: its getter, with at->index
-	size_t (*count)(const struct object_at *at);              // of the items of a list or a map
-	const void *(*item)(const struct object_at *at, size_t i); // data of an item, or (i is 0) of an object; NULL: null
-	const char *(*name)(const struct object_at *at, size_t i); // of an item of a map
-	/* Without .count and .item: the pointer at `offset` leads to an array of items of this size, whose number is the size_t at
-	 * `n_offset`. Such lists can be read back; a plain value, or a list of them, lies at the offset of .value in its item. */
+	const struct field *value;                                // for a list or map of plain values: its getter, with at->index
+	size_t (*count)(const struct object_at *at);              // number of items of a list or map
+	const void *(*item)(const struct object_at *at, size_t i); // data of an item, or of an object with i = 0; NULL: null
+	const char *(*name)(const struct object_at *at, size_t i); // name of a map item
+	/* Used without .count and .item: the pointer at `offset` leads to an array of items of this size; their number is the
+	 * size_t at `n_offset`. Such lists can be read back. A plain value, or a list of them, is at the offset of .value in
+	 * its item. */
 	size_t item_size, n_offset;
-	bool one_line;                                            // this list's items stand in one line each
-	/* Whether the key is there at all; NULL: always. */
+	bool one_line;                                            // each item of the list is written on one line
+	/* Whether the key is present; NULL: always. */
 	bool (*present)(const struct object_at *at);
-	// Whether the value, object or list is null although there is one; NULL: never.
+	// Whether an existing value, object or list is written as null; NULL: never.
 	bool (*null_if)(const struct object_at *at);
-	bool known;                // never null, though its type could be
-	const char *const *one_of; // the texts that it may be, NULL-terminated; of an enum, in its order; NULL: any
+	bool known;                // never null, although its type allows it
+	const char *const *one_of; // permitted texts, NULL-terminated, in the order of the enum; NULL: any
 };
 
-// A time in seconds: exact to a microsecond, and to nine digits where that is more.
+// A time in seconds: to a microsecond, or to nine digits if that is more.
 enum { FIELD_DIGITS_OF_INSTANT = -1 };
 
-// A document that is a list has one field, a list without a key.
+// A document that is a list has a single field, a list without a key.
 struct object_type {
-	const char *name;    // of the JSON Schema's definition
+	const char *name;    // name of its JSON Schema definition
 	const char *meaning; // one sentence
 	const struct field *fields;
 	size_t n_fields;
@@ -119,7 +121,7 @@ struct object_type {
 		.n_fields = sizeof(fields_) / sizeof((fields_)[0])                                                     \
 	}
 
-// The type of a field from the type of the member: nothing to get wrong. (size_t is uint32_t on some machines.)
+// Derives the field's type from the member's type. (size_t is uint32_t on some machines.)
 #define FIELD_TYPE_OF(struct_, member_)                                                                                \
 	_Generic(&((struct_ *)0)->member_,                                                                             \
 		double *: FIELD_IS_NUMBER,                                                                             \
@@ -134,21 +136,21 @@ struct object_type {
 			default: _Generic(&((struct_ *)0)->member_,                                                    \
 				uint64_t *: FIELD_IS_UNSIGNED,                                                         \
 				default: FIELD_IS_CHARS)))
-// A member, under its own name or another key; the rest are designated initialisers of struct field.
+// A member, with its own name or another key; further arguments are designated initialisers of struct field.
 #define FIELD_AS(struct_, key_, member_, unit_, meaning_, ...)                                                         \
 	{                                                                                                              \
 		.key = (key_), .type = FIELD_TYPE_OF(struct_, member_), .offset = offsetof(struct_, member_),          \
 		.size = sizeof(((struct_ *)0)->member_), .unit = (unit_), .meaning = (meaning_), ##__VA_ARGS__         \
 	}
 #define FIELD(struct_, member_, unit_, meaning_, ...) FIELD_AS(struct_, #member_, member_, unit_, meaning_, ##__VA_ARGS__)
-// A member of what a pointer leads to.
+// A member of a pointer's target.
 #define FIELD_BY(struct_, pointer_, key_, target_, member_, unit_, meaning_, ...)                                      \
 	{                                                                                                              \
 		.key = (key_), .type = FIELD_TYPE_OF(target_, member_), .offset = offsetof(target_, member_),          \
 		.by_pointer = true, .pointer = offsetof(struct_, pointer_), .unit = (unit_), .meaning = (meaning_),    \
 		##__VA_ARGS__                                                                                          \
 	}
-// Values that a getter makes.
+// Values from a getter.
 #define FIELD_GETTER(type_, which_, key_, getter_, unit_, meaning_, ...)                                               \
 	{                                                                                                              \
 		.key = (key_), .type = (type_), .get.which_ = (getter_), .unit = (unit_), .meaning = (meaning_),       \
@@ -162,14 +164,14 @@ struct object_type {
 // Name and version of a document, its first field.
 #define FIELD_SCHEMA(name_)                                                                                            \
 	FIELD_TEXT("schema", field_argument, NULL, "name and version of this document", .argument = (name_), .known = true)
-// An object of the same data, of a member, or of what .item finds.
+// An object of the same data, of a member, or from .item.
 #define FIELD_HERE(key_, type_, meaning_, ...)                                                                         \
 	{                                                                                                              \
 		.key = (key_), .type = FIELD_IS_OBJECT, .object = (type_), .meaning = (meaning_), ##__VA_ARGS__        \
 	}
 #define FIELD_OBJECT(struct_, key_, member_, type_, meaning_, ...)                                                     \
 	FIELD_HERE(key_, type_, meaning_, .offset = offsetof(struct_, member_), ##__VA_ARGS__)
-// What a pointer of the struct leads to.
+// The object that a pointer of the struct leads to.
 #define FIELD_POINTER(struct_, key_, pointer_, type_, meaning_, ...)                                                   \
 	FIELD_HERE(key_, type_, meaning_, .by_pointer = true, .pointer = offsetof(struct_, pointer_), ##__VA_ARGS__)
 #define FIELD_FOUND(key_, type_, item_, meaning_, ...) FIELD_HERE(key_, type_, meaning_, .item = (item_), ##__VA_ARGS__)
@@ -177,12 +179,12 @@ struct object_type {
 	{                                                                                                              \
 		.type = FIELD_IS_INLINE, .object = (type_)                                                             \
 	}
-// The fields of what a pointer leads to.
+// The fields of a pointer's target.
 #define FIELD_INLINE_OF(struct_, pointer_, type_)                                                                      \
 	{                                                                                                              \
 		.type = FIELD_IS_INLINE, .object = (type_), .by_pointer = true, .pointer = offsetof(struct_, pointer_) \
 	}
-// The fields of what .item finds.
+// The fields of the result of .item.
 #define FIELD_INLINE_FOUND(type_, item_)                                                                               \
 	{                                                                                                              \
 		.type = FIELD_IS_INLINE, .object = (type_), .item = (item_)                                            \
@@ -192,7 +194,7 @@ struct object_type {
 		.key = (key_), .type = FIELD_IS_LIST, .object = (type_), .count = (count_), .item = (item_),           \
 		.meaning = (meaning_), ##__VA_ARGS__                                                                   \
 	}
-// Of objects in an array that a pointer of the struct leads to; of plain values in one (value_ lies in the item).
+// Objects in an array that a pointer of the struct leads to, or plain values in one (value_ is the offset in the item).
 #define FIELD_ITEMS(struct_, key_, array_, n_, type_, meaning_, ...)                                                   \
 	FIELD_LIST(key_, type_, NULL, NULL, meaning_, .offset = offsetof(struct_, array_),                             \
 		.item_size = sizeof(*((struct_ *)0)->array_), .n_offset = offsetof(struct_, n_), ##__VA_ARGS__)
@@ -214,7 +216,7 @@ struct object_type {
 		.key = (key_), .type = FIELD_IS_MAP, .object = (type_), .count = (count_), .name = (name_),            \
 		.item = (item_), .meaning = (meaning_), ##__VA_ARGS__                                                  \
 	}
-/* Items of a list that lie in an array: defines the two functions that FIELD_LIST wants, NAME_count and NAME_item. */
+/* Items of a list in an array: defines the functions NAME_count and NAME_item for FIELD_LIST. */
 #define FIELD_ARRAY_OF(name_, struct_, array_, n_)                                                                     \
 	static size_t name_##_count(const struct object_at *at)                                                        \
 	{                                                                                                              \
@@ -225,58 +227,59 @@ struct object_type {
 		return &((const struct_ *)at->data)->array_[i];                                                        \
 	}
 
-/* A value of a field, read out of an object: for outputs that go field by field. */
+/* One field value read from an object, for outputs that work field by field. */
 struct field_value {
-	enum field_type type; // as field_value_type says
+	enum field_type type; // result of field_value_type
 	bool known;
-	int digits; // of FIELD_IS_ANY: as in struct field
+	int digits; // for FIELD_IS_ANY: as in struct field
 	union {
 		double number;
 		int64_t integer;
 		uint64_t unsigned_number;
 		bool boolean;
-		const char *text; // as long as the object, or until `scratch` changes
+		const char *text; // valid as long as the object, or until `scratch` changes
 	};
 };
-// NUMBER, INTEGER, UNSIGNED, BOOLEAN or TEXT: what the other types become; those of objects, lists and maps stay.
+// Maps other value types to NUMBER, INTEGER, UNSIGNED, BOOLEAN or TEXT; objects, lists and maps are unchanged.
 enum field_type field_value_type(const struct field *field);
-// Not of objects, lists and maps. `scratch` is cleared.
+// Not for objects, lists and maps. Clears `scratch`.
 struct field_value field_value(const struct field *field, const struct object_at *at, struct buf *scratch);
-// Whether a field's value, object or list is null by .null_if.
+// Whether .null_if makes the field's value, object or list null.
 bool field_is_null(const struct field *field, const struct object_at *at);
-// Data of a field that is an object; NULL: null.
+// Data of an object field; NULL: null.
 const void *field_object(const struct field *field, const struct object_at *at);
 bool field_present(const struct field *field, const struct object_at *at);
-// Of a list or a map: the number of items; data of an item of a list of objects (NULL: null) or of an array of plain values.
+// For a list or map: the number of items, and the data of an item of a list of objects (NULL: null) or of an array of plain
+// values.
 size_t field_count(const struct field *field, const struct object_at *at);
 const void *field_item(const struct field *field, const struct object_at *at, size_t i);
 // Getter of a constant text.
 const char *field_argument(const struct object_at *at, struct buf *scratch);
-// Items of FIELD_ITEM_VALUES that are nothing but the value.
+// Items of FIELD_ITEM_VALUES that consist of the value only.
 extern const struct field number_item, text_item;
-// The list that a document is; NULL: it is an object.
+// The list that forms the document; NULL: the document is an object.
 const struct field *object_as_list(const struct object_type *type);
 
-/* Objects of field tables as JSON. */
+/* JSON output of objects with field tables. */
 
-// The whole object, braces included; data NULL: null. outer: what the getters may ask for; NULL: nothing.
+// Writes the whole object with braces; data NULL: null. outer: containing objects for the getters; NULL: none.
 void object_json(struct jsonw *j, const struct object_type *type, const void *data, const struct object_at *outer);
-// A document: an object, pretty or in one line, without what stands after it.
+// Writes a document: an object, indented or on one line, without a trailing newline.
 void document_json(struct buf *out, const struct object_type *type, const void *data, bool pretty);
 
-/* JSON that a field table describes, read back into the struct. Read are the members that lie in the struct: at an offset, in its objects,
- * in fields that stand inline, in lists of FIELD_ITEMS. Getters, maps and what pointers lead to are not. */
+/* Reads JSON back into the struct that a field table describes. It reads members stored in the struct: at an offset, in its
+ * objects, in inline fields, in lists of FIELD_ITEMS. It does not read getters, maps and pointer targets. */
 
-/* Every such member is written: unknown where its key is missing or null, and false or 0 where the type knows no unknown. Keys that
- * no field has are ignored. Texts and arrays are in the arena. -EINVAL with a sentence that names the key: a value of another type, or
- * out of its range. -ENOMEM. The members read before then keep their values. */
+/* Every such member is written: unknown if its key is missing or null, and false or 0 if the type has no unknown value.
+ * Unknown keys are ignored. Texts and arrays are in the arena. Returns -EINVAL with a sentence that names the key if a value
+ * has another type or is out of range, or -ENOMEM. Members read before the error keep their values. */
 int fields_read(const struct json_t *object, const struct object_type *type, void *data, struct arena *arena,
 	struct wattle_error *reterr);
-// The objects of an array, each `size` bytes; NULL or null: none.
+// Reads the objects of an array, each `size` bytes; array NULL or null: none.
 int fields_read_list(const struct json_t *array, const struct object_type *type, size_t size, struct arena *arena,
 	void **ret_items, size_t *ret_n, struct wattle_error *reterr);
 
-/* JSON Schema (draft 2020-12) of those documents, from the same tables. */
+/* JSON Schema (draft 2020-12) of those documents, generated from the same tables. */
 
 enum { OBJECT_TYPES_MAX = 512 };
 
@@ -287,5 +290,5 @@ struct object_types {
 // Adds a type and those of the objects in it, each once, in the order in which they are met.
 void object_types_collect(struct object_types *types, const struct object_type *type);
 
-// $id is "wattle/NAME". Each type of object is one definition, named as the type.
+// $id is "wattle/NAME". Each object type is one definition with the name of the type.
 void document_schema(struct buf *out, const char *name, const struct object_type *type);

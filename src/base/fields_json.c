@@ -4,7 +4,7 @@ enum { SCRATCH_CEILING = 1 << 22 };
 
 struct writer {
 	struct jsonw *j;
-	struct buf scratch; // owned: texts that getters make
+	struct buf scratch; // owned: texts from getters
 };
 
 static void object(struct writer *w, const struct object_at *at);
@@ -48,7 +48,7 @@ static void items(struct writer *w, const struct field *field, const struct obje
 
 static void item(struct writer *w, const struct field *field, const struct object_at *at, size_t i)
 {
-	// A plain value is asked for as a field of the same data, with the index of the item, or as one of an item of an array.
+	// A plain value is evaluated as a field of the same data with the index of the item, or as a field of an array item.
 	const struct object_at each = {at->type, field->item_size > 0 ? field_item(field, at, i) : at->data, at, i, NULL};
 	if (field->object != NULL)
 		held(w, field->object, field_item(field, at, i), at, i);
@@ -58,7 +58,7 @@ static void item(struct writer *w, const struct field *field, const struct objec
 		plain(w, field->value, &each);
 }
 
-// What stands between the braces or brackets.
+// Writes the content between the braces or brackets.
 static void inner_items(struct writer *w, const struct field *field, const struct object_at *around)
 {
 	struct object_at asked = *around;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct reader {
-	const struct object_type *type; // that is being read, for errors
+	const struct object_type *type; // type being read, for errors
 	struct arena *arena;
 	struct wattle_error *reterr;
 };
@@ -124,7 +124,7 @@ static int read_text(const struct reader *r, const struct field *field, const js
 	return 0;
 }
 
-// A name that this version does not have is unknown.
+// A name unknown to this version reads as unknown.
 static int read_name(const struct reader *r, const struct field *field, const json_t *value, char *to)
 {
 	const char *text = json_string_value(value);
@@ -162,7 +162,7 @@ static bool is_plain(const struct field *field)
 		field->type != FIELD_IS_MAP;
 }
 
-// Whether the value lies in the struct, so that it can be read.
+// Whether the value is stored in the struct, so that it can be read.
 static bool lies_there(const struct field *field)
 {
 	if (field->by_pointer || field->item != NULL)

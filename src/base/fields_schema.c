@@ -113,7 +113,7 @@ static void item_shape(struct jsonw *j, const struct field *field)
 		shape(j, field->value);
 }
 
-// Keywords of one value, without the braces around them.
+// Writes the schema keywords of one value, without the braces.
 static void shape(struct jsonw *j, const struct field *field)
 {
 	bool is_map = field->type == FIELD_IS_MAP;
@@ -132,7 +132,7 @@ static void shape(struct jsonw *j, const struct field *field)
 	}
 }
 
-// A map whose items stand among the fields.
+// Whether the field is a map whose items are merged into the fields.
 static bool is_open(const struct field *field)
 {
 	return field->type == FIELD_IS_MAP && field->key == NULL;
@@ -168,7 +168,7 @@ static void required(struct jsonw *j, const struct object_type *type)
 	}
 }
 
-// Keys that no field has: those of a map whose items stand among the fields.
+// Schema of keys without a field: those of a map merged into the fields.
 static void other_keys(struct jsonw *j, const struct object_type *type)
 {
 	const struct field *open = NULL;

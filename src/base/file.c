@@ -15,7 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { OPEN_TRIES_MAX = 1000 }; // a try takes microseconds
+enum { OPEN_TRIES_MAX = 1000 }; // an attempt takes microseconds
 
 int file_open_in(int root_fd, const char *path, int flags)
 {
@@ -23,13 +23,13 @@ int file_open_in(int root_fd, const char *path, int flags)
 		return -ENOENT;
 	while (*path == '/') // plain openat would leave the root for an absolute path
 		path++;
-	// Never block on a fifo that stands where a sysfs file should be, never become a terminal's session. O_PATH opens
-	// nothing that could, and openat2 refuses to be asked for both.
+	// Never block on a fifo in place of a sysfs file, and never acquire a controlling terminal. O_PATH does neither, and
+	// openat2 rejects the combination.
 	flags |= O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);
 	struct open_how how = {.flags = (uint64_t)flags, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int fd = -1;
-	// A path with ".." in it (sysfs is full of such links) is refused with EAGAIN if anything anywhere is renamed just
-	// then: the kernel can't vouch that it stayed below the root.
+	// A path with ".." (frequent in sysfs links) fails with EAGAIN during any concurrent rename, because the kernel can't
+	// prove that it stays below the root.
 	for (int tries = 0; tries < OPEN_TRIES_MAX; tries++) {
 		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 		if (fd >= 0 || errno != EAGAIN)
@@ -40,8 +40,7 @@ int file_open_in(int root_fd, const char *path, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-// One pread: the kernel gives all of a small file at once, and asking again for its end would make it format the
-// whole file a second time.
+// Uses one pread: the kernel returns a small file as a whole, and a read for end of file would make it format the file again.
 static ssize_t read_once(int fd, char *out, size_t size)
 {
 	ssize_t n;
@@ -142,7 +141,7 @@ ssize_t file_head(const char *path, void *out, size_t size)
 	return n >= 0 ? n : -errno;
 }
 
-// Kernel files keep their inode as long as they exist; files of a tree that somebody made may be renamed over.
+// Kernel files keep their inode as long as they exist; files of a made tree may be replaced by rename.
 static bool is_kernel_file(int fd)
 {
 	struct statfs fs;
@@ -194,7 +193,7 @@ ssize_t file_kept_read(struct file_kept *kept, char *out, size_t size)
 	ssize_t length = read_once(kept->fd, out, size);
 	if (length != -ENODEV && length != -ESRCH && length != -ESTALE)
 		return length;
-	int r = reopen(kept); // removed and perhaps registered again: the old descriptor stays dead for ever
+	int r = reopen(kept); // removed and perhaps registered again: the old descriptor stays invalid
 	return r < 0 ? r : read_once(kept->fd, out, size);
 }
 

@@ -1,4 +1,4 @@
-/* FNV-1a: for names that nobody can choose to collide with gain. Tables over foreign keys take base/keyed_hash.h.
+/* FNV-1a, for names that an attacker cannot choose. Tables with untrusted keys use base/keyed_hash.h.
  * http://www.isthe.com/chongo/tech/comp/fnv/ */
 #pragma once
 
@@ -8,7 +8,7 @@
 #define FNV_START_U32 UINT32_C(2166136261)
 #define FNV_START_U64 UINT64_C(0xcbf29ce484222325)
 
-// The hash of what `hash` covers, followed by the bytes.
+// Extends the hash `hash` by the bytes.
 static inline uint32_t fnv_u32(uint32_t hash, const void *bytes, size_t size)
 {
 	for (const unsigned char *at = bytes, *end = at + size; at < end; at++)

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-// A folder that holds more is not a machine's.
+// No real /sys or /proc folder has more entries.
 static const size_t NAMES_MAX = 4096;
 
 static DIR *open_folder(int root_fd, const char *path)

@@ -28,7 +28,7 @@ static bool equal(const struct intern_key *key, const void *bytes, size_t size, 
 	return key->hash == hash && key->size == size && memcmp(key->bytes, bytes, size) == 0;
 }
 
-// The slot that holds the key, or the free one where it belongs.
+// Returns the slot of the key, or the free slot for it.
 static uint32_t *find(const struct intern *intern, const void *bytes, size_t size, uint32_t hash)
 {
 	size_t i = hash & (intern->n_slots - 1);

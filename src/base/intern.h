@@ -1,5 +1,5 @@
-/* Equal keys get equal numbers: 0, 1, 2 … in order of first appearance. Keys are bytes of any kind, copied once; those of
- * hostile files make no table slow. */
+/* Assigns numbers to keys: equal keys have equal numbers, 0, 1, 2 … by first appearance. Keys are arbitrary bytes, copied
+ * once. Keys of hostile files can't slow the table down. */
 #pragma once
 
 #include "base/arena.h"
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct intern_key {
-	const void *bytes; // in the arena; a NUL follows, so that texts can be read as such
+	const void *bytes; // in the arena, followed by a NUL so that texts can be used as strings
 	uint32_t size, hash;
 };
 
@@ -17,14 +17,14 @@ struct intern {
 	struct arena *arena;     // borrowed
 	struct intern_key *keys; // owned; key i has number i
 	size_t n, capacity;
-	uint32_t *slots;     // owned: number + 1, 0 free; never more than half full
+	uint32_t *slots;     // owned: number + 1, 0: free; at most half full
 	size_t n_slots;      // a power of two
-	struct hash_key key; // made with the first slots
+	struct hash_key key; // created with the first slots
 };
 
 void intern_init(struct intern *intern, struct arena *arena);
-void intern_finish(struct intern *intern); // the keys' bytes live on in the arena
-// The key's number; -ENOMEM.
+void intern_finish(struct intern *intern); // the keys' bytes remain valid in the arena
+// Returns the key's number, new if necessary; -ENOMEM.
 int64_t intern_number(struct intern *intern, const void *bytes, size_t size);
-// The number of a key that is there already; -ENOENT.
+// Returns the number of an existing key; -ENOENT.
 int64_t intern_find(const struct intern *intern, const void *bytes, size_t size);

@@ -12,7 +12,7 @@ void jsonw_init(struct jsonw *j, struct buf *out, bool pretty)
 	*j = (struct jsonw){.out = out, .pretty = pretty};
 }
 
-// What stands before an item: comma, new line, indentation.
+// Writes the separator before an item: comma, newline, indentation.
 static void lead(struct jsonw *j)
 {
 	if (j->after_key) {

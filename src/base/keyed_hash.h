@@ -1,8 +1,9 @@
-/* Hashes of what others choose: numbers and names of measured programs, texts of files. Who does not know the key can't make
- * keys that share a place in a table, so no table becomes a list that is searched from end to end.
+/* Hashes for untrusted keys: numbers and names from measured programs, texts of files. Without the secret key nobody can
+ * construct keys that collide, so no table degrades to a linear search.
  *
- * SipHash-1-3: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; the variant that Python, Rust and Ruby use for
- * their tables. Multiplying and folding with a secret seed is not enough: differences in the top bits cancel for every seed. */
+ * SipHash-1-3: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012; the variant that Python, Rust and Ruby use
+ * for their tables. Multiplying and folding with a secret seed is not enough: differences in the top bits cancel for every
+ * seed. */
 #pragma once
 
 #include <stddef.h>
@@ -12,7 +13,7 @@ struct hash_key {
 	uint64_t words[2];
 };
 
-// Random; each table has its own.
+// Returns a random key; each table has its own.
 struct hash_key hash_key_new(void);
 uint64_t keyed_hash(const struct hash_key *key, const void *bytes, size_t size);
 
@@ -56,7 +57,7 @@ static inline struct sip_state sip_begin(const struct hash_key *key)
 	};
 }
 
-// `last`: the bytes that fill no word, with the length of all in the top byte.
+// `last`: the bytes that do not fill a word, with the total length in the top byte.
 static inline uint64_t sip_end(struct sip_state *s, uint64_t last)
 {
 	sip_word(s, last);
@@ -67,7 +68,7 @@ static inline uint64_t sip_end(struct sip_state *s, uint64_t last)
 	return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-// As keyed_hash of its eight bytes on a little-endian machine.
+// Equals keyed_hash of the number's eight bytes on a little-endian machine.
 static inline uint64_t keyed_hash_u64(const struct hash_key *key, uint64_t number)
 {
 	struct sip_state s = sip_begin(key);

@@ -1,9 +1,9 @@
-/* Figures of which some may be unknown. */
+/* Arithmetic on values that may be unknown. */
 #pragma once
 
 #include <math.h>
 
-// A sum of what is known: NaN only while nothing is.
+// Sum of the known values: NaN only if all are unknown.
 static inline double add_known(double sum, double part)
 {
 	if (isnan(part))

@@ -30,8 +30,8 @@ static bool stands_there(int folder_fd, const char *path, const struct stat *our
 		there.st_ino == ours->st_ino;
 }
 
-/* O_EXCL first: a file that this process made is its own, whatever owner and mode the file system shows (vfat, CIFS, root_squash of
- * NFS). */
+/* O_EXCL first: a file that this process created is its own, whatever owner and mode the file system reports (vfat, CIFS,
+ * root_squash of NFS). */
 static int open_lock(int folder_fd, const char *path, bool *ret_is_made)
 {
 	enum { FLAGS = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
@@ -41,7 +41,7 @@ static int open_lock(int folder_fd, const char *path, bool *ret_is_made)
 		return fd;
 	fd = openat(folder_fd, path, FLAGS);
 	if (fd < 0 && errno == ENOENT)
-		errno = EAGAIN; // removed between the two
+		errno = EAGAIN; // removed between the two calls
 	return fd;
 }
 
@@ -50,7 +50,7 @@ bool lock_file_may_own(const struct stat *st)
 	return S_ISREG(st->st_mode) && (st->st_uid == geteuid() || st->st_uid == 0);
 }
 
-// 1: it was removed between two calls.
+// Returns 1 if the file was removed between two calls.
 static int open_own(int folder_fd, const char *path, bool *ret_is_made, int *ret_fd, struct wattle_error *reterr)
 {
 	struct stat st;
@@ -82,7 +82,7 @@ int lock_file_open(int folder_fd, const char *path, int *ret_fd, struct wattle_e
 	return error_set(reterr, -EBUSY, "%s: other processes replace this lock", path);
 }
 
-// 1: it has been removed or replaced meanwhile.
+// Returns 1 if the file was removed or replaced in the meantime.
 static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr)
 {
 	struct stat st;
@@ -93,9 +93,9 @@ static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error
 		return r;
 	if (fstat(fd, &st) < 0)
 		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
-	if (!is_made && st.st_uid != geteuid()) // root's, which this user could not replace
+	if (!is_made && st.st_uid != geteuid()) // root's, which this user cannot replace
 		return refuse_foreign(folder_fd, path, reterr);
-	bool others_can_lock = !is_made && (st.st_mode & 0077) != 0; // an earlier version's
+	bool others_can_lock = !is_made && (st.st_mode & 0077) != 0; // made by an earlier version
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return error_set(reterr, -EBUSY,
 			others_can_lock
@@ -105,7 +105,7 @@ static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error
 			path);
 	if (!stands_there(folder_fd, path, &st))
 		return 1;
-	if (others_can_lock) { // somebody may have it open and would hold it after us
+	if (others_can_lock) { // another user may have it open and would hold the lock after us
 		unlinkat(folder_fd, path, 0);
 		return 1;
 	}

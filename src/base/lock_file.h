@@ -1,6 +1,6 @@
-/* Lock files of mode 0600: other users cannot take the lock. An empty file beside what it protects. A reader of a file can lock it as well as its
- * writer can, so a file that others may read can't be its own lock. The kernel drops the lock when its holder ends, however that ends;
- * the file that a killed holder leaves is taken over. */
+/* Lock files of mode 0600, which other users cannot lock. A lock file is an empty file beside the protected file: a reader of
+ * a file can lock it as well as its writer, so a file that others may read can't be its own lock. The kernel releases the
+ * lock when its holder ends in any way; the file of a killed holder is reused. */
 #pragma once
 
 #include "base/error.h"
@@ -9,12 +9,14 @@
 
 struct stat;
 
-/* Opens a lock file and takes no lock; makes it if it is missing. Errors as of lock_file_take. For locks on parts of a file. */
+/* Opens a lock file, creating it if it is missing, without locking it. Errors as for lock_file_take. For locks on parts of a
+ * file. */
 int lock_file_open(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr);
-// A regular file of this user or of root: no third user made it, who could hold a lock on it for ever.
+// Whether the file is a regular file of this user or of root: a third user could hold a lock on a file of theirs forever.
 bool lock_file_may_own(const struct stat *st);
-/* path: relative to folder_fd (AT_FDCWD: any path). -EBUSY: another process holds it; -EPERM: what stands there belongs to another user or is
- * no plain file; else what openat says. A sentence in all cases, except that a file system without locks keeps nobody out. */
+/* path: relative to folder_fd (AT_FDCWD: any path). Returns -EBUSY if another process holds the lock, -EPERM if the file
+ * belongs to another user or is not a regular file, else the errno of openat; each with a sentence. On a file system without
+ * locks nobody is excluded. */
 int lock_file_take(int folder_fd, const char *path, int *ret_fd, struct wattle_error *reterr);
-// Removes the file and drops the lock.
+// Removes the file and releases the lock.
 void lock_file_drop(int folder_fd, const char *path, int fd);

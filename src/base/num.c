@@ -12,7 +12,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-// Digits of text[0..size); *ret_used is how many there were.
+// Parses the digits of text[0..size); *ret_used is their number.
 static int read_digits(const char *text, size_t size, uint64_t *ret_value, size_t *ret_used)
 {
 	uint64_t value = 0;
@@ -192,7 +192,7 @@ int num_parse_duration(const char *text, int64_t *ret_ns)
 	return -EINVAL;
 }
 
-// snprintf writes the locale's decimal separator; we want a point.
+// snprintf writes the locale's decimal separator, which must become a point.
 static size_t point_for_separator(char *text, size_t length)
 {
 	const char *separator = localeconv()->decimal_point;
@@ -214,7 +214,7 @@ static size_t printed(int length, size_t size)
 	return (size_t)length < size ? (size_t)length : size - 1;
 }
 
-// scaled / 10^decimals, without zeros at the end.
+// Writes scaled / 10^decimals without trailing zeros.
 static size_t write_decimal(char *out, int64_t scaled, int decimals)
 {
 	char digits[32];
@@ -241,12 +241,12 @@ size_t num_format_double(char *out, size_t size, double value)
 {
 	if (isnan(value))
 		return printed(snprintf(out, size, "nan"), size);
-	// Most of what is counted is whole or nothing, and printf takes ten times as long.
+	// Most values are integers or zero, and printf takes ten times as long.
 	if (size >= 32 && fabs(value) < 1e15 && value == trunc(value) && !(value == 0 && signbit(value)))
 		return write_decimal(out, (int64_t)value, 0);
 	for (int precision = 15; precision <= 17; precision++) {
 		int length = snprintf(out, size, "%.*g", precision, value);
-		if (precision == 17 || strtod(out, NULL) == value) // both speak the same locale here
+		if (precision == 17 || strtod(out, NULL) == value) // both use the same locale here
 			return point_for_separator(out, printed(length, size));
 	}
 	return 0;
@@ -257,7 +257,7 @@ size_t num_format_fixed(char *out, size_t size, double value, int decimals)
 	if (isnan(value))
 		return printed(snprintf(out, size, "nan"), size);
 	size_t n = point_for_separator(out, printed(snprintf(out, size, "%.*f", decimals, value), size));
-	// What rounds to nothing has no sign.
+	// A value that rounds to zero has no sign.
 	if (n == 0 || out[0] != '-' || strspn(out + 1, "0.") != n - 1)
 		return n;
 	memmove(out, out + 1, n);
@@ -270,7 +270,7 @@ static const int64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 1000000
 size_t num_format_decimals(char *out, size_t size, double value, int decimals)
 {
 	enum { ROOM = 32 };
-	static const double exact_most = 9007199254740992.0; // 2^53: up to there all whole numbers are doubles
+	static const double exact_most = 9007199254740992.0; // 2^53: all integers up to it are exact doubles
 	double scaled = value * (double)tens[decimals];
 	if (size < ROOM || !(fabs(scaled) < exact_most))
 		return num_format_double(out, size, value);

@@ -48,6 +48,6 @@ pid_t proc_parent(pid_t pid)
 	if (size <= 0)
 		return 0;
 	text[size] = '\0';
-	const char *after_name = strrchr(text, ')'); // ") S PPID"; the name may have anything in it
+	const char *after_name = strrchr(text, ')'); // ") S PPID"; the name may contain any character
 	return after_name != NULL && size - (after_name - text) > 4 ? (pid_t)strtol(after_name + 4, NULL, 10) : 0;
 }

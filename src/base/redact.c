@@ -35,16 +35,16 @@ static bool is_name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-/* ---- programs whose short options are secrets ---- */
+/* ---- programs with secrets in short options ---- */
 
 struct redact_program {
 	const char *name;
-	bool is_prefix;       // mysqldump, mysqladmin …
-	const char *letters;  // of the options
-	bool attached_only;   // "-pX"; "-p" alone asks for it
-	const char *names[2]; // long ones with user:password
+	bool is_prefix;       // matches a prefix: mysqldump, mysqladmin …
+	const char *letters;  // letters of the options
+	bool attached_only;   // "-pX"; a single "-p" makes the program prompt for it
+	const char *names[2]; // long options with user:password
 	size_t n_names;
-	char after; // the secret begins behind this: user:password; 0: at once
+	char after; // the secret starts after this character: user:password; 0: at once
 };
 
 static const struct redact_program programs[] = {
@@ -86,7 +86,7 @@ static const struct redact_program *find_program(struct word_part word)
 static void put_after(char after, struct word_part value, struct buf *out)
 {
 	const char *mark = after != 0 ? memchr(value.at, after, value.n) : value.at - 1;
-	if (mark == NULL) { // a user alone
+	if (mark == NULL) { // a user without a password
 		put(out, value.at, value.at + value.n);
 		return;
 	}
@@ -94,7 +94,7 @@ static void put_after(char after, struct word_part value, struct buf *out)
 	buf_str(out, mask);
 }
 
-// "-pX", "-p X", "-sSu user:X", "--user user:X", "--user=user:X". False: the word is none of these.
+// Handles "-pX", "-p X", "-sSu user:X", "--user user:X", "--user=user:X". Returns false for any other word.
 static bool program_option(struct redactor *redactor, struct word_part word, struct buf *out)
 {
 	const struct redact_program *program = redactor->program;
@@ -130,7 +130,7 @@ static bool program_option(struct redactor *redactor, struct word_part word, str
 
 /* ---- within a word ---- */
 
-// The '@' that ends user and password of the URL whose authority begins at `at`; NULL: it has none.
+// Finds the '@' that ends user and password of the URL whose authority starts at `at`; NULL: none.
 static const char *end_of_userinfo(const char *at, const char *end, bool is_cut)
 {
 	const char *stop = at;
@@ -142,9 +142,9 @@ static const char *end_of_userinfo(const char *at, const char *end, bool is_cut)
 	const char *digits = colon + 1;
 	while (digits < stop && isdigit((unsigned char)*digits))
 		digits++;
-	if (digits == stop) // a port
+	if (digits == stop) // a port number
 		return NULL;
-	// A password with a '/' of its own that should have been escaped, or one that is cut.
+	// A password with an unescaped '/', or one that is truncated.
 	sign = memrchr(stop, '@', (size_t)(end - stop));
 	return sign == NULL && is_cut && stop == end ? end : sign;
 }
@@ -160,7 +160,8 @@ static bool ends_with_http(struct word_part text)
 	return false;
 }
 
-// At "://": the password, or a long user without one, which is a token (https://TOKEN@host). Returns where to go on.
+// At "://": redacts the password, or a long user without a password, which is a token (https://TOKEN@host). Returns the
+// position to continue from.
 static const char *put_userinfo(struct word_part before, const char *end, bool is_cut, struct buf *out)
 {
 	enum { TOKEN_LENGTH = 16 };
@@ -181,8 +182,8 @@ static const char *put_userinfo(struct word_part before, const char *end, bool i
 }
 
 struct cursor {
-	const char *word, *end; // all of it
-	const char *token;      // begins here
+	const char *word, *end; // the complete word
+	const char *token;      // start of the token
 	const char *token_end;  // at a blank, or the end
 };
 
@@ -193,7 +194,7 @@ static const char *name_before(const struct cursor *c, const char *at)
 	return at;
 }
 
-// Where the value at `at` ends whose name begins at `name`. A quote that opens there is a part of what was put already.
+// Finds the end of the value at `at`, whose name starts at `name`. An opening quote there has already been copied.
 static const char *end_of_value(const struct cursor *c, const char *name, const char *at)
 {
 	char before = name > c->word ? name[-1] : 0, quote = is_quote(at[-1]) ? at[-1] : is_quote(before) ? before : 0;
@@ -201,7 +202,7 @@ static const char *end_of_value(const struct cursor *c, const char *name, const 
 		const char *close = memchr(at, quote, (size_t)(c->end - at));
 		return close != NULL ? close : c->end;
 	}
-	if (before == 0) // the whole argument, whatever is in it
+	if (before == 0) // the whole argument, whatever it contains
 		return c->end;
 	const char *stops = before == '?' || before == '&' ? "&#" : before == ';' ? ";" : before == ',' ? "," : "";
 	while (at < c->token_end && strchr(stops, *at) == NULL)
@@ -209,7 +210,7 @@ static const char *end_of_value(const struct cursor *c, const char *name, const 
 	return at;
 }
 
-// At '=': "name=value". Returns where to go on.
+// At '=': handles "name=value". Returns the position to continue from.
 static const char *put_pair(const struct cursor *c, const char *at, struct buf *out)
 {
 	const char *name_end = at > c->token && is_quote(at[-1]) ? at - 1 : at, *name = name_before(c, name_end);
@@ -227,8 +228,8 @@ static const char *put_pair(const struct cursor *c, const char *at, struct buf *
 	return value_end;
 }
 
-/* At '=': "name = 'value'", in code and settings. Without quotes only names that are surely secret: "TOKEN= command" is a shell's.
- * Returns where to go on; NULL: it is none. */
+/* At '=': handles "name = 'value'", in code and settings. Without quotes only names that are certainly secret match: "TOKEN=
+ * command" is shell syntax. Returns the position to continue from; NULL: no match. */
 static const char *put_spaced_pair(const struct cursor *c, const char *at, struct buf *out)
 {
 	const char *name_end = at, *value = at + 1;
@@ -259,7 +260,7 @@ static const char *put_spaced_pair(const struct cursor *c, const char *at, struc
 	return stop;
 }
 
-// "-HName:": the name alone.
+// "-HName:": the name without the option.
 static struct word_part behind_letter(struct word_part name)
 {
 	bool has_letter = name.n > 2 && name.at[0] == '-' && name.at[1] != '-';
@@ -280,7 +281,8 @@ static bool is_header(struct word_part name)
 		redact_kind_of_option(name) != REDACT_KIND_PLAIN;
 }
 
-// At ':': "Name: value" up to the quote or the end of the line, "name":"value", "pass:value". Returns where to go on.
+// At ':': handles "Name: value" up to the quote or the end of the line, "name":"value", "pass:value". Returns the position to
+// continue from.
 static const char *put_field(const struct cursor *c, const char *at, struct buf *out)
 {
 	const char *name_end = at > c->token && is_quote(at[-1]) ? at - 1 : at, *name = name_before(c, name_end);
@@ -310,7 +312,7 @@ static const char *put_field(const struct cursor *c, const char *at, struct buf 
 	return stop;
 }
 
-// The first word of an option that takes no value.
+// First words of options that take no value.
 static const char *const switches[] = {"no", "ask", "prompt", "show", "hide", "without", "disable", "skip", "generate"};
 
 static const char *put_token(struct redactor *redactor, const struct cursor *c, struct buf *out)
@@ -352,7 +354,7 @@ static const char *put_token(struct redactor *redactor, const struct cursor *c, 
 	return at;
 }
 
-// What an option before it said that it is. False: it is no value.
+// Handles a value announced by the preceding option. Returns false if this word is not its value.
 static bool put_next(struct redactor *redactor, struct word_part value, struct buf *out)
 {
 	enum redact_next next = redactor->next;
@@ -368,7 +370,7 @@ static bool put_next(struct redactor *redactor, struct word_part value, struct b
 	return true;
 }
 
-// A word that has words within: a shell's script, a header, a title that a program gave itself.
+// Handles a word that contains words: a shell script, a header, a process title.
 static void put_text(struct redactor *redactor, const char *word, const char *end, struct buf *out)
 {
 	const char *at = word;

@@ -8,14 +8,14 @@
 
 /* ---- names ---- */
 
-// The end of a name, its separators and case left out.
+// Ends of names, without separators and case.
 static const char *const strong[] = {"password", "passwd", "passphrase", "passcode", "secret", "secretkey", "secretid",
 	"secretvalue", "apikey", "accesskey", "privatekey", "authkey", "authtoken", "accesstoken", "authorization",
 	"bearer", "requirepass", "masterauth", "userpass", "dbpass", "rootpass"};
 // The last word of a name.
 static const char *const weak[] = {"key", "token", "auth", "pass", "pwd", "pw", "psk", "secrets", "credential",
 	"credentials", "creds", "cookie", "sig", "signature", "jwt", "pat", "pin", "otp"};
-// Before a weak one: it counts, sorts, or names something.
+// Words before a weak word that make it harmless: it counts, sorts, or names something.
 static const char *const harmless[] = {"all", "band", "bos", "by", "cls", "col", "column", "count", "data", "dict",
 	"end", "eos", "feature", "field", "first", "foreign", "group", "hash", "high", "hot", "image", "index", "input",
 	"join", "json", "label", "last", "log", "low", "map", "mask", "max", "meta", "metric", "min", "multi", "n",
@@ -30,7 +30,7 @@ bool redact_is_listed(const char *const *list, size_t n, struct word_part word)
 	return false;
 }
 
-// The last word of a name: behind a separator, or a capital behind a small letter (apiKey).
+// Last word of a name: after a separator, or from a capital that follows a small letter (apiKey).
 static struct word_part last_word(struct word_part name)
 {
 	const char *end = name.at + name.n, *at = end;
@@ -85,7 +85,7 @@ enum redact_kind redact_kind_of(struct word_part name)
 	return REDACT_KIND_WEAK;
 }
 
-// "-Dkey=5", "-eTOKEN=…": one letter that is an option, and a name.
+// Handles "-Dkey=5", "-eTOKEN=…": a one-letter option followed by a name.
 enum redact_kind redact_kind_of_option(struct word_part name)
 {
 	enum redact_kind kind = redact_kind_of(name);
@@ -105,7 +105,7 @@ static bool ends_as_file(struct word_part value)
 		redact_is_listed(endings, ARRAY_SIZE(endings), word_part(dot + 1, value.at + value.n));
 }
 
-// A path, unless it may as well be base64, which has '/' too but mostly '+' or '=' beside it.
+// Whether the value is a path, unless it could be base64, which also has '/' but usually contains '+' or '=' as well.
 bool redact_is_path(struct word_part value)
 {
 	static const char *const beginnings[] = {"/", "./", "../", "~", "file:", "@/"};
@@ -133,7 +133,7 @@ bool redact_is_secret(enum redact_kind kind, struct word_part value)
 			(kind == REDACT_KIND_WEAK && !redact_is_path(value) && !is_switch_value(value)));
 }
 
-// "--host", "-h", "-port": the option before it has no value. What is no such name may be a secret that begins with a dash.
+// "--host", "-h", "-port": the preceding option has no value. Any other word may be a secret that starts with a dash.
 bool redact_is_option(struct word_part word)
 {
 	const char *at = word.at, *end = word.at + word.n;

@@ -1,4 +1,4 @@
-/* Binary search in an ordered array: the position of a key, or where it would be inserted, which bsearch() does not give. Inline, so
+/* Binary search in an ordered array. Unlike bsearch() it also returns the insertion position of a missing key. Inline, so
  * that the compiler sees the comparison. */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 typedef bool search_before(const void *item, const void *key);
 
-// The first of n items that does not come before the key; n: there is none.
+// Returns the first of n items that does not precede the key; n: none.
 static inline __attribute__((always_inline)) size_t search_first(const void *items, size_t n, size_t size,
 	const void *key, search_before *is_before)
 {
@@ -35,7 +35,7 @@ static inline bool search_before_pid(const void *item, const void *key)
 	return *(const pid_t *)item < *(const pid_t *)key;
 }
 
-// The same in ascending numbers.
+// The same for ascending numbers.
 static inline size_t search_i64(const int64_t *numbers, size_t n, int64_t key)
 {
 	return search_first(numbers, n, sizeof(*numbers), &key, search_before_i64);

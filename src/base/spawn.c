@@ -13,20 +13,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From clone to exec the two processes run in the program's memory: they make system calls, write to their stacks and
- * to struct journey, and nothing else. Interposed libraries (sigaction of a Java VM, say) are not called where it
- * matters. */
+/* From clone to exec the two processes run in the program's memory. They only make system calls and write to their stacks and
+ * to struct journey. Interposed library functions (for example sigaction of a Java VM) are avoided where it matters. */
 enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64 };
 
 struct journey {
 	const struct spawn *spawn;
 	sigset_t unblocked;
-	char *inner_stack; // its upper end
+	char *inner_stack; // upper end of the stack
 	volatile pid_t pid;
 	volatile int code; // 0 or negative errno
 };
 
-struct kernel_sigaction { // not libc's: all zero is SIG_DFL
+struct kernel_sigaction { // not libc's type; all zero means SIG_DFL
 	void *handler;
 	unsigned long flags;
 	void *restorer;
@@ -52,7 +51,7 @@ static void settle_descriptors(const struct spawn *spawn)
 	close_from(SPAWN_CONTROL_FD + 1);
 }
 
-// Its frame is left by exec, not by a return: AddressSanitizer would hold it for alive in whatever is mapped there next.
+// exec leaves its frame without a return, so AddressSanitizer would consider it live in later mappings at this address.
 __attribute__((no_sanitize("address")))
 static int become_program(void *data)
 {
@@ -63,7 +62,7 @@ static int become_program(void *data)
 	reset_signals(&journey->unblocked);
 	execve(spawn->program, spawn->argv, spawn->environment);
 	journey->code = -errno;
-	return 1; // clone exits by a system call; _exit has sanitizers look at a stack they do not know, and complain
+	return 1; // clone exits by a system call; _exit would make sanitizers inspect an unknown stack
 }
 
 static int pass_through(void *data)
@@ -79,7 +78,7 @@ static int pass_through(void *data)
 
 static void travel(struct journey *journey, char *stack)
 {
-	// CLONE_VFORK: returns when the process in between has ended, and that when the new one has replaced itself.
+	// CLONE_VFORK: returns when the intermediate process has ended, which in turn waits for the exec of the new one.
 	pid_t between = clone(pass_through, stack, CLONE_VM | CLONE_VFORK, journey);
 	if (between < 0) {
 		journey->code = -errno;
@@ -99,7 +98,7 @@ pid_t spawn_detached(const struct spawn *spawn)
 	sigset_t all, before;
 	sigfillset(&all);
 	sigemptyset(&journey.unblocked);
-	pthread_sigmask(SIG_SETMASK, &all, &before); // no handler of the program may run in the others
+	pthread_sigmask(SIG_SETMASK, &all, &before); // no handler of the program may run in the other processes
 	travel(&journey, stacks + STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	munmap(stacks, size);

@@ -20,7 +20,7 @@ static bool is_same(char a, char b)
 	return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Letters that are missing, too many, wrong or exchanged with their neighbour (optimal string alignment distance). Case does not count. */
+/* Counts missing, extra, wrong and transposed letters (optimal string alignment distance). Ignores case. */
 static size_t distance(const char *a, size_t n, const char *b, size_t m)
 {
 	size_t rows[3][SUGGEST_WORD_MAX + 1], *before = rows[0], *last = rows[1], *now = rows[2];

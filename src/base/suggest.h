@@ -1,4 +1,4 @@
-/* What a mistyped word was meant to be: the nearest of those that are valid. Pure. */
+/* Suggestion for a mistyped word: the nearest valid one. Pure. */
 #pragma once
 
 #include <stddef.h>
@@ -6,15 +6,15 @@
 enum { SUGGEST_WORD_MAX = 64 };
 
 struct suggest {
-	const char *word; // what was given; borrowed, as is the candidate
+	const char *word; // word given; borrowed, as are the candidates
 	size_t length;
-	const char *best; // the nearest candidate so far; NULL: none is near
+	const char *best; // nearest candidate so far; NULL: none is near
 	size_t best_length, distance;
 };
 
 void suggest_begin(struct suggest *suggest, const char *word, size_t length);
 void suggest_offer(struct suggest *suggest, const char *candidate, size_t length);
-// Each of "a|b|c".
+// Offers each choice of "a|b|c".
 void suggest_offer_choices(struct suggest *suggest, const char *choices);
-// " (did you mean 'BEST'?)" with `prefix` before the word ("--"), or "" where nothing is near. Returns out.
+// Writes " (did you mean 'BEST'?)" with `prefix` before the word ("--"), or "" if no candidate is near. Returns out.
 const char *suggest_text(const struct suggest *suggest, const char *prefix, char out[SUGGEST_WORD_MAX + 32]);

@@ -1,18 +1,18 @@
-/* UTF-8, for those who hand texts of other people's programs to readers that insist on it. */
+/* UTF-8 validation, for passing texts of other programs to readers that require it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define UTF8_REPLACEMENT "\xef\xbf\xbd" // U+FFFD, for each byte that belongs to no character
+#define UTF8_REPLACEMENT "\xef\xbf\xbd" // U+FFFD, replaces each invalid byte
 
-// Bytes of the character at `bytes`, which ends with a NUL; 0: there is no valid one.
+// Number of bytes of the character at `bytes`, which is NUL-terminated; 0: not valid.
 size_t utf8_length(const char *bytes);
 
-// The character of so many bytes that utf8_length has found, 1 to 4.
+// Code point of a character whose length (1 to 4) utf8_length returned.
 uint32_t utf8_code(const char *bytes, size_t length);
 
-// Something of it is seen where it is written: it is no blank, no control character, and nothing that only tells how others are to be
-// written (Unicode's Default_Ignorable_Code_Point).
+// Whether the character is visible: not a blank, not a control character, and not one that only affects the rendering of
+// others (Unicode's Default_Ignorable_Code_Point).
 bool utf8_is_seen(uint32_t code);

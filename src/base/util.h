@@ -1,4 +1,4 @@
-/* The handful of things that every room needs. */
+/* Small utilities used by all modules. */
 #pragma once
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)
 
-/* "Could not be had": the one value of int64 columns that is no measurement. Never 0. */
+/* "Not available": the only value of int64 columns that is not a measurement. Never 0. */
 #define VALUE_MISSING INT64_MIN
 
 static inline bool value_ok(int64_t value)
@@ -36,12 +36,12 @@ static inline bool text_is_same(const char *a, const char *b) // both may be NUL
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static inline const char *text_or_null(const char *text) // of an array, where "" is "none"
+static inline const char *text_or_null(const char *text) // for an array, where "" means "none"
 {
 	return text[0] != '\0' ? text : NULL;
 }
 
-// Copies what fits, always NUL-terminated; returns false if it was cut.
+// Copies as much as fits, always NUL-terminated; returns false if the text was truncated.
 static inline bool text_copy(char *out, size_t size, const char *text)
 {
 	size_t length = strlen(text);
@@ -52,7 +52,7 @@ static inline bool text_copy(char *out, size_t size, const char *text)
 	return fits;
 }
 
-// n * size with overflow check; NULL when it does not fit or there is no memory.
+// Allocates n * size with an overflow check; NULL on overflow or without memory.
 static inline void *calloc_array(size_t n, size_t size)
 {
 	return calloc(n > 0 ? n : 1, size);
@@ -66,7 +66,8 @@ static inline void *realloc_array(void *old, size_t n, size_t size)
 	return realloc(old, bytes > 0 ? bytes : 1);
 }
 
-// `old` with room for one item more: as it is, or doubled (`first` items at first). NULL: no memory, old is untouched.
+// Returns `old` with room for another item: unchanged, or doubled (`first` items at first). NULL: no memory; old is
+// unchanged.
 static inline void *array_with_room(void *old, size_t n, size_t *capacity, size_t size, size_t first)
 {
 	if (n < *capacity)

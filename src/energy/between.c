@@ -24,12 +24,12 @@ static const struct curve_segment *segment_of(const struct curve *curve, int64_t
 	return NULL;
 }
 
-// The line is flat over a hole, where power is not known.
+// Whether the time contains a hole (power unknown). The line is flat there.
 static bool has_hole(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns)
 {
 	if (segment->points.end - segment->points.begin < 2 || from_ns < segment->first_ns || to_ns > segment->last_ns)
 		return true;
-	if (!curve->from_power || curve->long_holes + curve->missing_runs == 0) // then flat is a device without power
+	if (!curve->from_power || curve->long_holes + curve->missing_runs == 0) // else flat means no power
 		return false;
 	for (size_t k = segment->points.begin; k + 1 < segment->points.end; k++)
 		if (curve->t_ns[k] < to_ns && curve->t_ns[k + 1] > from_ns && curve->j[k] == curve->j[k + 1])
@@ -41,7 +41,7 @@ double between_error_j(const struct curve *curve, struct edge_doubt doubt, doubl
 {
 	double quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;
 	double variance_j2 = doubt.variance_j2 + 2 * quantum_j * quantum_j / 12;
-	// The rule's own error is told of the whole curve; of it this is the part in time.
+	// The error of the trapezoid rule is known for the whole curve; it is scaled by duration.
 	double curve_s = (double)(curve->t_ns[curve->n - 1] - curve->t_ns[0]) / 1e9;
 	if (curve->from_power && curve_s > 0)
 		variance_j2 += curve->rounding_j2 * seconds / curve_s;

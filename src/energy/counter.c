@@ -2,15 +2,15 @@
 
 #include "base/util.h"
 
-// The mean power looks back over about this long.
+// Time constant of the mean power.
 static const double MEAN_WINDOW_S = 10;
-/* Readings are never taken at the instant they are valid for: a counter that updates once a second may show two
- * seconds' worth of energy 10 ms after the last reading. */
+/* A reading is not taken at the instant of the update: a counter that updates once a second may show the energy of two
+ * seconds 10 ms after the previous reading. */
 static const double UPDATE_SLACK_S = 1;
-/* Two updates of a hardware counter may be seen in the wrong order (they are read through another CPU each time, and
- * SGX machines add noise on purpose): a step back of less than this much time at full power is no event. */
+/* Two updates of a hardware counter may be read in the wrong order: each read may go through another CPU, and SGX machines
+ * add noise deliberately. A step back of less than this much time at full power is ignored … */
 static const double NOISE_S = 0.001;
-// … provided that the wrap which the step back would otherwise mean is this many times larger.
+// … if the wrap that the step back would otherwise mean is this many times larger.
 static const uint64_t NOISE_RATIO = 1000;
 
 void counter_init(struct counter *counter, uint64_t range, double max_power_w)
@@ -23,7 +23,7 @@ static double seconds_since(int64_t then_ns, int64_t now_ns)
 	return now_ns > then_ns ? (double)(now_ns - then_ns) / 1e9 : 0;
 }
 
-// Without a known maximum nothing is implausible.
+// Without a known maximum any value is plausible.
 static double max_energy_uj(const struct counter *counter, double span_s)
 {
 	return counter->max_power_w > 0 ? counter->max_power_w * span_s * 1e6 : (double)INFINITY;
@@ -37,7 +37,7 @@ static enum counter_event miss(struct counter *counter)
 	return COUNTER_GAP;
 }
 
-// Takes the value over as the one to count from.
+// Makes the value the base of further counting.
 static void rebase(struct counter *counter, int64_t t_ns, uint64_t raw)
 {
 	if (!counter->primed || raw != counter->last_raw)
@@ -55,7 +55,7 @@ static enum counter_event reset(struct counter *counter, int64_t t_ns, uint64_t 
 	return COUNTER_RESET;
 }
 
-// A mean over the whole time so far, up to the window; then an exponential one.
+// Cumulative mean up to the window length; an exponential mean afterwards.
 static void note_power(struct counter *counter, uint64_t energy_uj, double dt_s)
 {
 	if (dt_s <= 0)
@@ -74,8 +74,8 @@ static bool is_noise(const struct counter *counter, uint64_t raw)
 	return wrap_is_far && (double)step_back <= max_energy_uj(counter, NOISE_S);
 }
 
-/* How many whole rounds the counter made unseen besides the difference that is seen: none unless there was time for
- * one at full power, and then as many as bring the power nearest to what it was before. */
+/* Number of unseen full wraps in addition to the visible difference. It is zero unless one wrap at full power fits the
+ * elapsed time; otherwise it is the number that brings the power closest to the earlier mean. */
 static uint64_t hidden_rounds(const struct counter *counter, uint64_t seen_uj, double dt_s, bool *ret_ambiguous)
 {
 	double round_uj = (double)counter->range + 1;
@@ -111,7 +111,7 @@ static enum counter_event count(struct counter *counter, int64_t t_ns, uint64_t 
 
 enum counter_event counter_feed(struct counter *counter, int64_t t_ns, int64_t raw_uj, bool suspended)
 {
-	// A value outside of the range is no value of this counter.
+	// A value outside the range does not come from this counter.
 	if (raw_uj < 0 || (counter->range > 0 && (uint64_t)raw_uj > counter->range))
 		return miss(counter);
 	uint64_t raw = (uint64_t)raw_uj;
@@ -123,13 +123,13 @@ enum counter_event counter_feed(struct counter *counter, int64_t t_ns, int64_t r
 	if (went_back && suspended)
 		return reset(counter, t_ns, raw);
 	if (is_noise(counter, raw))
-		raw = counter->last_raw; // the next value is compared with the highest one, so nothing counts twice
+		raw = counter->last_raw; // the next value is compared with the highest one, so that no energy counts twice
 	else if (went_back && counter->range == 0)
 		return reset(counter, t_ns, raw);
 
 	uint64_t seen_uj = raw >= counter->last_raw ? raw - counter->last_raw
 						    : counter->range - counter->last_raw + raw + 1;
-	// Since the last change, not since the last reading: a counter that was stuck delivers all at once.
+	// Measured from the last change, not from the last reading: a counter that was stuck adds all its energy at once.
 	double span_s = seconds_since(counter->last_change_ns, t_ns) + UPDATE_SLACK_S;
 	if ((double)seen_uj > max_energy_uj(counter, span_s))
 		return reset(counter, t_ns, raw);

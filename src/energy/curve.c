@@ -70,7 +70,7 @@ double curve_at(const struct curve *curve, size_t index, int64_t t_ns)
 	return segment->offset_j + curve_line_at(curve, segment, t_ns);
 }
 
-// The line before a point, or beyond the last one.
+// Selects the line before a point, or the one beyond the last point.
 static void take_line(struct curve_walk *walk, const struct curve_segment *segment)
 {
 	const struct curve *curve = walk->curve;
@@ -111,7 +111,7 @@ double curve_walk_to(struct curve_walk *walk, size_t index, int64_t t_ns)
 	return segment->offset_j + walk->line_j;
 }
 
-// Within the target's life and the line.
+// Clips the times to the target's life and the line.
 static bool has_line(const struct curve_segment *segment, int64_t *from_ns, int64_t *to_ns)
 {
 	const int64_t lows[] = {segment->start_ns, segment->first_ns}, highs[] = {segment->end_ns, segment->last_ns};
@@ -146,10 +146,10 @@ double curve_total_j(const struct curve *curve)
 	return curve_at(curve, curve->n_segments - 1, curve->segments[curve->n_segments - 1].end_ns);
 }
 
-/* ---- making ---- */
+/* ---- construction ---- */
 
-/* Runs of samples without a reading. A first power reading that comes a little late is none: a load model needs two
- * readings of the load before it can speak, and the time before is covered. */
+/* Runs of samples without a reading. A first power reading that is slightly late is not counted: a load model needs two
+ * readings of the load before it has a value, and the time before is covered. */
 static void count_missing(struct curve_builder *b, size_t segment, struct slice samples)
 {
 	struct run_values values = b->curve->from_power ? b->power_mw : device_column(b->device, DEVICE_ENERGY);
@@ -162,7 +162,7 @@ static void count_missing(struct curve_builder *b, size_t segment, struct slice 
 	bool before_ok = true;
 	for (; i < samples.end; i++) {
 		bool ok = value_ok(values_at(values, i));
-		// Between two samples the recorder has quick looks at the counters, which leave power out.
+		// Between two samples the recorder takes quick counter readings without power.
 		if (!ok && b->curve->from_power && !curve_was_sampled(b->run, b->device->t_ns[i]))
 			continue;
 		b->curve->missing_runs += !ok && before_ok;
@@ -176,8 +176,8 @@ bool curve_was_sampled(const struct run *run, int64_t t_ns)
 	return at < run->n && run->t_ns[at] == t_ns;
 }
 
-/* The part of a segment in which there was anybody who could read the device: of a rank that took it over from another one, its
- * own part. */
+/* The part of a segment in which some recorder could read the device. If a rank took the device over from another, it is that
+ * rank's own part. */
 static void set_life(struct curve_builder *b, size_t index, struct curve_segment *segment)
 {
 	const struct run_segment *s = &b->run->segments[index];
@@ -205,7 +205,7 @@ static void make_segment(struct curve_builder *b, size_t index)
 	else
 		curve_counter_segment(b, index, samples);
 	count_missing(b, index, samples);
-	// What was used before the target started is not the run's.
+	// Energy used before the target's start does not belong to the run.
 	segment->offset_j = before_j - curve_line_at(curve, segment, segment->start_ns);
 }
 
@@ -225,7 +225,7 @@ static double slope_w(const struct curve *curve, size_t point)
 	return (curve->j[point + 1] - curve->j[point]) / seconds_between(curve->t_ns[point], curve->t_ns[point + 1]);
 }
 
-// Root mean square over time, so that a few readings close together, whose slopes are noise, weigh little.
+// Time-weighted root mean square, so that a few readings close together, whose slopes are noise, have little weight.
 static double step_w(const struct curve *curve)
 {
 	double squares = 0, time_s = 0;
@@ -243,7 +243,7 @@ static double step_w(const struct curve *curve)
 	return time_s > 0 ? sqrt(squares / time_s) : 0;
 }
 
-// One reading of a power meter tells an instant; the model's tells the mean since the recording began.
+// One reading of a power meter is an instantaneous value; one of the model is the mean since the start of the recording.
 static bool is_known(const struct curve_builder *b)
 {
 	const struct curve *curve = b->curve;
@@ -281,7 +281,7 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, const struct up
 	enum device_metric power = has_power(device, DEVICE_POWER) ? DEVICE_POWER : DEVICE_POWER_AVERAGE;
 	b->power_mw = device_column(device, power);
 	b->hole_ns = curve_hole_ns(interval_ns);
-	size_t room = device->n + 2 * b->run->n_segments; // the ends of each may become points
+	size_t room = device->n + 2 * b->run->n_segments; // the ends of each segment may become points
 	*b->curve = (struct curve){
 		.t_ns = arena_alloc(arena, room, sizeof(int64_t)),
 		.j = arena_alloc(arena, room, sizeof(double)),
@@ -299,10 +299,10 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, const struct up
 
 static const double mean_long_s = 1, mean_prompt_s = 0.1, update_usual_s = 0.1;
 
-/* nvmlDeviceGetPowerUsage is the mean of a second on Ampere (but GA100) and later, power meters of boards, modules and
- * walls average over about as long; CPU packages and the load model do not. Where a device gives both figures and they
- * differ, its power reading is the prompt one (NVML field 186), which is still a mean of about 100 ms on cards from
- * Turing to Ada (arXiv 2312.02741). */
+/* nvmlDeviceGetPowerUsage is a one-second mean on Ampere (except GA100) and later. Power meters of boards, modules and walls
+ * average over a similar time; CPU packages and the load model do not. If a device reports both figures and they differ, its
+ * power reading is the faster one (NVML field 186), which is still a mean of about 100 ms on cards from Turing to Ada (arXiv
+ * 2312.02741). */
 static double average_s(const struct run_device *device)
 {
 	struct run_values power = device_column(device, DEVICE_POWER),
@@ -333,14 +333,13 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	return make(&b);
 }
 
-static const double silence_watched_min = 0.5; // of the run
+static const double silence_watched_min = 0.5; // fraction of the run
 
-/* A counter that showed one value all the time. The graphics part may be switched off for long; a package that uses
- * nothing there is not, and its counter is stuck. In a run that is shorter than that can be told, there were less joules
- * than an update brings. */
+/* Handles a counter that never changed. An integrated GPU may be switched off for long. A package always uses energy, so its
+ * counter is stuck. If the run is too short to decide, the energy was less than one update. */
 static void judge_silence(struct curve *curve, const struct run_device *device, double run_s)
 {
-	bool watched = curve->silent_s > silence_watched_min * run_s; // one value in a long run tells nothing
+	bool watched = curve->silent_s > silence_watched_min * run_s; // only a silence over most of the run is evidence
 	if (!watched || (curve->stalled_s > 0 && device->kind != DOMAIN_UNCORE))
 		return;
 	bool too_short = curve->stalled_s == 0;

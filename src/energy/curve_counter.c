@@ -1,20 +1,20 @@
-/* An energy counter to points. A reading at t shows the energy at the counter's last update, which came at most one
- * period before t, and after the reading before if that one showed another value. So each new value is
- * an update inside a bracket of time; its point stands in the middle and keeps half of the bracket as its doubt.
+/* Converts the readings of an energy counter to points. A reading at t shows the energy at the counter's last update. That
+ * update came at most one period before t, and after the previous reading if that one showed another value. Each new value is
+ * therefore an update within a time bracket. Its point is in the middle and has half of the bracket as its uncertainty.
  *
- * Brackets help each other: if an update is known to be the very next one after another, it came one period later, give
- * or take the jitter. A few readings close together (the recorder takes them at the start, at the end and now and then)
- * so make their neighbours sharp, the update before the first reading too. Where the rule contradicts itself, because
- * the period was another one just then, it is not applied. */
+ * Brackets constrain each other: if an update directly follows another, it came one period later, within the jitter. A few
+ * readings close together (the recorder takes them at the start, at the end and occasionally in between) therefore sharpen
+ * the adjacent brackets, including that of the update before the first reading. The rule is not applied where it contradicts
+ * itself because the period was different at that time. */
 #include "energy/internal.h"
 
 #include "base/util.h"
 
-// A time stamp of the hardware is believed if it lies at most this many periods before the reading that brought it.
+// A hardware time stamp is used if it is at most this many periods older than the reading with the stamp.
 static const double stamp_age_periods = 5;
 static const double stamp_age_min_s = 1;
-/* The stamps of these are those of readings, which wattle's helper makes less often than it is asked, or a little later, of
- * counters that the hardware updates about every millisecond: so old may the value be that was read. */
+/* Time stamps of values that wattle's helper read are those of its reads. The helper may read less often than it is asked, or
+ * slightly later. The hardware updates these counters about every millisecond, so the value read may be this old. */
 static const char *const read_stamped[] = {"powercap", "hwmon"};
 static const int64_t READ_STAMP_LAG_NS = NS_PER_MS, READ_STAMP_LATE_NS = 100 * NS_PER_MS;
 
@@ -24,8 +24,8 @@ struct counter_walk {
 	size_t n;
 	int64_t period_ns, jitter_ns, longest_ns; // period_ns 0: unknown
 	int64_t stamp_lag_ns;
-	int64_t last_t_ns, last_uj; // the reading before
-	int64_t change_t_ns;        // reading that showed the last new value
+	int64_t last_t_ns, last_uj; // the previous reading
+	int64_t change_t_ns;        // time of the reading that showed the latest new value
 };
 
 static int64_t later(int64_t a, int64_t b)
@@ -51,7 +51,7 @@ static int64_t to_ns(double s)
 	return isnan(s) ? 0 : llround(s * 1e9);
 }
 
-// The counter's own time stamp; VALUE_MISSING if there is none or it can't be right.
+// Returns the counter's own time stamp; VALUE_MISSING if there is none or it is implausible.
 static int64_t stamp_at(const struct counter_walk *walk, size_t sample)
 {
 	int64_t t_ns = walk->b->device->t_ns[sample],
@@ -69,7 +69,7 @@ static void add_bracket(struct counter_walk *walk, size_t sample, double j)
 	int64_t oldest_ns = walk->period_ns > 0 ? walk->period_ns : walk->longest_ns;
 	struct curve_bracket bracket = {.low_ns = t_ns - oldest_ns, .high_ns = t_ns, .j = j};
 	if (walk->n > 0) {
-		// Steps that power does not fill at each update hide the updates between.
+		// If power does not fill one step per update, the updates in between are invisible.
 		double step_j = j - walk->at[walk->n - 1].j;
 		bool moves = step_j >= 2 * walk->b->curve->updates.quantum_j;
 		bracket.next = moves && t_ns - walk->last_t_ns < walk->period_ns - walk->jitter_ns;
@@ -106,12 +106,12 @@ static void walk_readings(struct counter_walk *walk, struct slice samples)
 	}
 }
 
-// One period apart, give or take: each bracket bounds the other.
+// Two updates that are one period apart, within the jitter: each bracket bounds the other.
 static void narrow(const struct counter_walk *walk, struct curve_bracket *before, struct curve_bracket *after)
 {
 	int64_t least_ns = walk->period_ns - walk->jitter_ns, most_ns = walk->period_ns + walk->jitter_ns;
 	bool neighbours = after->next || after->high_ns - before->low_ns < 2 * least_ns;
-	if (!neighbours || (before->stamped && after->stamped)) // stamps know better than the period
+	if (!neighbours || (before->stamped && after->stamped)) // stamps are more exact than the period
 		return;
 	int64_t after_low_ns = later(after->low_ns, before->low_ns + least_ns);
 	int64_t after_high_ns = earlier(after->high_ns, before->high_ns + most_ns);
@@ -142,7 +142,7 @@ static void add_points(const struct counter_walk *walk)
 	for (size_t k = 0; k < walk->n; k++) {
 		const struct curve_bracket *u = &walk->at[k];
 		int64_t width_ns = u->high_ns - u->low_ns, t_ns = u->low_ns + width_ns / 2;
-		t_ns = later(t_ns, before_ns + 1); // two stamps, or brackets, that touch
+		t_ns = later(t_ns, before_ns + 1); // two stamps or brackets may touch
 		curve_add_point(curve, t_ns, u->j, (double)width_ns / 2e9);
 		before_ns = t_ns;
 	}
@@ -153,18 +153,18 @@ static double slope_w(const struct curve *curve, size_t from, size_t to)
 	return (curve->j[to] - curve->j[from]) / ((double)(curve->t_ns[to] - curve->t_ns[from]) / 1e9);
 }
 
-/* How long the counter may well show one value under this power: an update must come, and steps must fill. Twice that,
- * since nothing hangs on telling it at once. */
+/* Maximum plausible time without a change of value at this power: one update must come, and one step must fill. The result is
+ * doubled because early detection is not needed. */
 static int64_t patience_ns(const struct counter_walk *walk, double power_w)
 {
 	double fill_s = power_w > 0 ? walk->b->curve->updates.quantum_j / power_w : 0;
-	static const double for_ever_s = 1e9; // what a damaged file says may be longer than any number of nanoseconds
+	static const double for_ever_s = 1e9; // values of a damaged file may exceed the range of nanoseconds
 	return to_ns(fmin(2 * ((double)walk->longest_ns / 1e9 + fill_s), for_ever_s));
 }
 
-/* Before the first reading, or after the last one. Of ranks that start together one reads, and it may not be the first of them; one that
- * takes over is late on a busy node. As long as that is no gap, the power beside it is taken to have been there, and all of it is
- * doubted. */
+/* Time before the first reading or after the last one. Of ranks that start together one reads, possibly not the first; a rank
+ * that takes over is late on a busy node. If the time is not long enough for a gap, the adjacent power is assumed for it, and
+ * all of its energy is uncertain. */
 static bool take_unread(const struct counter_walk *walk, int64_t unread_ns, int64_t patience)
 {
 	double s = (double)unread_ns / 1e9;
@@ -185,8 +185,8 @@ static void begin_line(const struct counter_walk *walk, struct curve_segment *se
 		segment->first_ns = earlier(segment->start_ns, segment->first_ns);
 }
 
-/* Beyond the last update that was seen. If the readings went on for long without a further one, the counter stands
- * still: perhaps nothing was used, perhaps the counter is stuck. Nothing is added then, and the time is a hole. */
+/* Time beyond the last observed update. If readings continued for long without another update, the counter stalled: either no
+ * energy was used or the counter is stuck. Nothing is added then, and the time is a hole. */
 static void end_line(const struct counter_walk *walk, struct curve_segment *segment)
 {
 	struct curve *curve = walk->b->curve;
@@ -218,7 +218,7 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 	narrow_all(&walk);
 	add_points(&walk);
 	segment->points = (struct slice){curve->n - walk.n, curve->n};
-	if (walk.n < 2) { // it never moved: what was used is not known
+	if (walk.n < 2) { // it never changed: the energy is unknown
 		segment->first_ns = segment->last_ns = segment->start_ns;
 		curve_add_hole(curve, segment->start_ns, segment->end_ns);
 		curve->silent_s += (double)(walk.last_t_ns - walk.change_t_ns) / 1e9;

@@ -1,35 +1,34 @@
-/* Power changes just where a program starts and ends, and that is where its run begins and ends: in the middle
- * between two updates of the counter. A straight line there would give a part of the program's power to the idle
- * machine, the same way round in every run. So the stretch between the two updates is bent at that instant: on the
- * program's side it goes on with the power of the next stretch of the run, and what is left is the other side's.
+/* Power changes exactly where a program starts and ends, which are the ends of its run, and these lie between two updates of
+ * the counter. A straight line there would assign part of the program's energy to the idle machine, with the same sign in
+ * every run. The stretch between the two updates is therefore bent at that instant. On the program's side it continues with
+ * the power of the adjacent stretch of the run; the rest belongs to the other side.
  *
  *   end:    E(t) = E(a) + P (t - a), P of the stretch before a
  *   start:  E(t) = E(b) - P (b - t), P of the stretch after b
  *
- * That is done where the program's side has the higher power. Where the device also reads its power, a reading
- * outside of the run must show it: the first sample, before the program was let go, or the reading after the last
- * quick look must be lower than all of the eight nearest readings in the run. A load that goes on, and swings, is not
- * bent then. If power fell at another moment instead, the truth lies between the bend and the straight line (as long
- * as it fell only once), so their distance is the doubt. A run that begins and ends in one stretch is bent at both
- * ends with the power on either side of it.
+ * The line is bent only where the program's side has the higher power. If the device also reads its power, a reading outside
+ * the run must confirm it: the first sample, before the program was started, or the reading after the last quick read must be
+ * lower than all of the eight nearest readings in the run. A load that continues and varies is then not bent. If power fell
+ * at another moment instead, the true energy lies between the bent and the straight line (if it fell only once), so their
+ * distance is the uncertainty. A run that starts and ends in one stretch is bent at both ends, with the power on either side
+ * of it.
  *
- * Where the readings were too far apart for that or the run is too short, the line stays straight, and the doubt is
- * all of the energy between the instant and the update outside of the run; of readings too far apart no more than
- * what the part inside uses at the highest power that was seen. In all cases power may have swung within the stretch:
- * power_swing.c. */
+ * If the readings were too far apart for that, or the run is too short, the line stays straight. The uncertainty is then all
+ * of the energy between the instant and the update outside the run; for readings too far apart, at most the energy of the
+ * inner part at the highest observed power. In all cases power may also have varied within the stretch: power_swing.c. */
 #include "energy/internal.h"
 
 #include "base/util.h"
 #include "energy/curve.h"
 
-static const double neighbours_max = 2;   // periods between two updates that are taken to be neighbours
-static const double same_power = 0.02;    // a smaller difference is noise
-static const double same_mean = 0.03;     // of the power of a stretch …
-static const double same_mean_jump = 0.2; // … and of the difference to the power beside it
-static const double same_after = 0.2;     // of the power: what a line that goes on with it may be off
-enum { READINGS_INSIDE = 8 };             // readings used inside the run, near its end
+static const double neighbours_max = 2;   // updates at most this many periods apart count as neighbours
+static const double same_power = 0.02;    // relative; a smaller difference is noise
+static const double same_mean = 0.03;     // fraction of the power of a stretch …
+static const double same_mean_jump = 0.2; // … and of its difference from the adjacent power
+static const double same_after = 0.2;     // relative error of a line extended with that power
+enum { READINGS_INSIDE = 8 };             // number of readings used inside the run, near its end
 
-struct bend { // of the stretch that begins with point `before`
+struct bend { // bend of the stretch that starts at point `before`
 	size_t before;
 	int64_t t_ns;
 	double j, within_s;
@@ -41,13 +40,13 @@ static double length_s(const struct curve *curve, size_t point)
 	return seconds_between(curve->t_ns[point], curve->t_ns[point + 1]);
 }
 
-// Power of the stretch that begins with a point.
+// Mean power of the stretch that starts at a point.
 static double power_w(const struct curve *curve, size_t point)
 {
 	return (curve->j[point + 1] - curve->j[point]) / length_s(curve, point);
 }
 
-// The stretch that an instant lies in, its ends excluded.
+// Finds the stretch that contains an instant, ends excluded.
 static bool find_stretch(const struct curve *curve, struct slice points, int64_t t_ns, size_t *ret_before)
 {
 	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
@@ -81,7 +80,7 @@ static struct power_range powers_beside(const struct curve *curve, struct slice 
 	return range;
 }
 
-// Goes on from one of the stretch's points with this power, but not beyond the energy of its other point.
+// Extends the line from one point of the stretch with this power, up to the energy of its other point.
 static struct bend bend_from(const struct curve *curve, struct slice points, size_t before, int64_t t_ns,
 	bool from_left, double w)
 {
@@ -101,7 +100,7 @@ static struct bend bend_from(const struct curve *curve, struct slice points, siz
 			.bent_j = power_swing_j(swing, since_s, length_s(curve, before))}};
 }
 
-// Both ends in one stretch: what it has above the power beside it is the program's.
+// Both ends in one stretch: the energy above the adjacent power belongs to the program.
 static void bend_both(struct curve *curve, struct curve_segment *segment, size_t stretch)
 {
 	double beside_w = INFINITY;
@@ -131,17 +130,17 @@ static double highest_w(const struct curve *curve, struct slice points)
 
 struct end_readings {
 	bool known;
-	double outside_w;          // just before the start, or after the end
-	struct power_range inside; // near the end
+	double outside_w;          // reading just before the start, or after the end
+	struct power_range inside; // readings near the end
 };
 
-struct ends { // of the run, in one segment
+struct ends { // ends of the run in one segment
 	struct curve_builder *b;
 	struct curve_segment *segment;
 	struct slice samples;
-	bool begins, ends; // between two updates
+	bool begins, ends; // whether the start and the end lie between two updates
 	size_t first, last;
-	int64_t from_ns, to_ns; // between the update after the start and the one before the end
+	int64_t from_ns, to_ns; // from the update after the start to the one before the end
 };
 
 static double last_reading_w(const struct ends *ends, size_t begin, size_t end)
@@ -159,7 +158,7 @@ static size_t row_at(const struct ends *ends, int64_t t_ns)
 	return slice_lower_bound(ends->b->device->t_ns, ends->b->device->n, t_ns);
 }
 
-// w: of the stretch that the end is in, inside_w: of the one beside it in the run.
+// w: power of the stretch that contains the end; inside_w: of the adjacent stretch in the run.
 static struct end_readings read_end(const struct ends *ends, bool is_end, double w, double inside_w)
 {
 	struct end_readings readings = {.inside = {INFINITY, 0}};
@@ -176,7 +175,7 @@ static struct end_readings read_end(const struct ends *ends, bool is_end, double
 	else
 		readings.outside_w = last_reading_w(ends, ends->samples.begin,
 			row_at(ends, ends->segment->start_ns + 1));
-	// A reading that is just the mean of the stretch shows nothing that the counter does not.
+	// A reading equal to the mean of the stretch adds nothing to the counter's information.
 	bool is_mean = fabs(readings.outside_w - w) <= fmin(same_mean * w, same_mean_jump * (inside_w - w));
 	readings.known = n > 0 && !isnan(readings.outside_w) && !is_mean;
 	return readings;
@@ -184,7 +183,7 @@ static struct end_readings read_end(const struct ends *ends, bool is_end, double
 
 /* ---- one end ---- */
 
-// `beside`: the stretch next to it on the program's side. known: it lies in the run as a whole.
+// `beside`: adjacent stretch on the program's side. known: that stretch is completely in the run.
 static struct curve_end bend_one(const struct ends *ends, bool is_end, size_t stretch, size_t beside, bool known)
 {
 	struct curve *curve = ends->b->curve;
@@ -194,7 +193,7 @@ static struct curve_end bend_one(const struct ends *ends, bool is_end, size_t st
 	double w = power_w(curve, stretch), inside_w = known ? power_w(curve, beside) : w;
 	bool near = length_s(curve, stretch) <= neighbours_max * curve->updates.longest_s;
 	double outside_s = fabs(seconds_between(outside_ns, t_ns)), inside_s = length_s(curve, stretch) - outside_s;
-	if (known && !near) // a reading long after the last one of the run says little of the moment between them
+	if (known && !near) // a reading long after the run's last one gives little information about the time in between
 		return (struct curve_end){.doubt_j = fmin(w * outside_s, highest_w(curve, segment->points) * inside_s)};
 	if (!known)
 		return (struct curve_end){.doubt_j = w * outside_s};

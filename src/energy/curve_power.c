@@ -1,4 +1,4 @@
-// Power readings to points: the trapezoid rule.
+// Converts power readings to points by the trapezoid rule.
 #include "energy/internal.h"
 
 #include "base/util.h"
@@ -8,9 +8,9 @@ struct power_reading {
 	double w;
 };
 
-/* Variance of the trapezoid rule around a reading, from the second difference there. Where power jumps by d somewhere
- * between two readings h apart, the rule is off by up to d h / 2 either way, variance (d h)^2 / 12; both readings have a
- * second difference of d then, and each gives half of it. Where power changes smoothly the rule is better than this. */
+/* Variance of the trapezoid rule around a reading, from the second difference there. If power jumps by d somewhere between
+ * two readings h apart, the rule is off by up to d h / 2 in either direction: variance (d h)^2 / 12. Both readings then have
+ * a second difference of d, and each contributes half. For smooth changes of power the rule is more exact than this. */
 static double trapezoid_j2(const double t_s[3], const double w[3])
 {
 	double before_s = t_s[1] - t_s[0], after_s = t_s[2] - t_s[1], h_s = (before_s + after_s) / 2;
@@ -31,7 +31,7 @@ static void add_rounding(struct curve_builder *b, const struct power_reading las
 	b->curve->rounding_j2 += trapezoid_j2(t_s, w);
 }
 
-// The first reading stands also for the short time between the target's start and itself.
+// The first reading also covers the short time between the target's start and the reading.
 static void power_begins(struct curve_builder *b, struct curve_segment *segment, struct power_reading reading)
 {
 	bool early = reading.t_ns - segment->start_ns <= b->hole_ns;

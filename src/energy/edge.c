@@ -1,45 +1,44 @@
-/* The energy at an instant t between two points a and b of a curve is off for two reasons.
+/* The energy at an instant t between two points a and b of a curve has two sources of error.
  *
- *   placing   the points stand somewhere within their brackets, so the line is shifted by up to that time: with power P
- *             there (the largest of the stretch and those on both sides) and half width h the variance is (P h)² / 3.
- *             The brackets of neighbours are seen by the same readings and are taken to be off alike.
- *   bending   power was not the same all the time between a and b. With a step of s somewhere between them the straight
- *             line is off by at most s (t - a) (b - t) / (b - a); the variance is a third of the square. s is the
- *             difference to the power on either side, or what power changes by from stretch to stretch in this run, or
- *             a fifth of the power, whichever is largest. Between two neighbouring updates power may also have swung in
- *             step with the counter, which no stretch shows: power_swing.c. The larger of the two distances counts.
+ *   placing   The points lie anywhere within their brackets, so the line is shifted by up to that time. With power P (the
+ *             largest of the stretch and of those on both sides) and half width h the variance is (P h)² / 3.
+ *             The brackets of neighbours come from the same readings and are assumed to have the same error.
+ *   bending   Power was not constant between a and b. With a step of s somewhere between them the straight line is off
+ *             by at most s (t - a) (b - t) / (b - a); the variance is a third of the square. s is the largest of: the
+ *             difference to the power on either side, the typical change between stretches in this run, and a fifth of
+ *             the power. Between two adjacent updates power may also have varied in step with the counter, which no
+ *             stretch shows: power_swing.c. The larger of the two distances counts.
  *
- * Beyond the last point the line goes on with the last power, and nothing holds it at the other end: variance
- * s² (t - a) (b - a), with the length of the last stretch (the mean of a short time changes more than that of a long one),
- * or P² (t - a)² if that is less; but at least that of a swing, (t - a)² times a third of its square.
+ * Beyond the last point the line continues with the last power and has no point at its other end. The variance is the smaller
+ * of s² (t - a) (b - a), with the length of the last stretch (the mean of a short time changes more than that of a long one),
+ * and P² (t - a)². It is at least that of a swing: (t - a)² times a third of its square.
  *
- * A device that averages its power reading over a time A is late: energy from before the first instant comes in, energy
- * from before the second is missing. After a step of power a mean that is renewed all the time lacks A / 2 of the
- * step. One that is renewed each U lacks (A + U) / 2. One that stood still for a time h after the step lacks h, if h
- * is A or more, and an idle card may show one figure for A and until its next update (an idle A5000 did for a
- * second): A + U at most. That times the difference of all power around both instants is half of a 95 % interval. If
- * fewer than four of the device's readings fall between the instants, the change is taken to be three quarters of the
- * power at least.
+ * A device that averages its power reading over a time A is late: energy from before the first instant is included, and
+ * energy from before the second is missing. After a step of power, a continuously updated mean lacks A / 2 of the step. A
+ * mean updated every U lacks (A + U) / 2. A mean that did not change for a time h after the step lacks h, if h is A or more.
+ * An idle card may show one value for A and until its next update (an idle A5000 did for a second): A + U at most. That time,
+ * multiplied by the difference of all power around both instants, is half of a 95 % interval. If fewer than four of the
+ * device's readings lie between the instants, the change is assumed to be at least three quarters of the power.
  *
- * Where both instants lie between the same two points, misplaced points shift both, and only a change of power matters.
- * But nothing tells what happened there and when: all of what the stretch has above the power around it may lie
- * inside or outside. A code block that is shorter than that, again and again, may always use more or less than the
- * mean: half of its energy, which adds up over its calls. */
+ * If both instants lie between the same two points, misplaced points shift both, and only a change of power matters. The time
+ * and size of such a change are unknown: all energy of the stretch above the surrounding power may lie inside or outside. A
+ * repeated code block shorter than the stretch may always use more or less than the mean. Its uncertainty is half of its
+ * energy, and it adds linearly over calls. */
 #include "energy/curve.h"
 
 #include "base/util.h"
 
-static const double step_min = 0.2;        // of the power
-static const double unresolved_part = 0.5; // of the energy of a time far shorter than an update
-static const double updates_seen_min = 4;  // with fewer readings of the device's own, how power changes is not seen
-static const double unseen_change = 0.75;  // of the power: what it is taken to change by then
+static const double step_min = 0.2;        // fraction of the power
+static const double unresolved_part = 0.5; // fraction of the energy of a time far shorter than an update
+static const double updates_seen_min = 4;  // with fewer device readings, changes of power are not visible
+static const double unseen_change = 0.75;  // assumed change in that case, as a fraction of the power
 
 static double square(double x)
 {
 	return x * x;
 }
 
-// Mean power of a time near a point, whether or not the target lived then. NaN: for most of it there are no points.
+// Mean power near a point, inside or outside the target's life. NaN: most of that time has no points.
 static double mean_w(const struct curve *curve, const struct curve_segment *segment, int64_t from_ns, int64_t to_ns,
 	size_t near)
 {
@@ -60,7 +59,7 @@ static struct edge_stretch beyond(const struct curve *curve, const struct curve_
 	if (segment->points.end - segment->points.begin > 1)
 		other_ns = curve->t_ns[early ? nearest + 1 : nearest - 1];
 	double w = early ? segment->first_w : segment->last_w;
-	int64_t far_ns = 2 * other_ns - point_ns; // as long a time beyond the stretch at the end
+	int64_t far_ns = 2 * other_ns - point_ns; // equal time beyond the stretch at the end
 	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, nearest)
 				   : mean_w(curve, segment, far_ns, other_ns, nearest);
 	return (struct edge_stretch){.from_ns = early ? point_ns : other_ns,
@@ -89,7 +88,7 @@ static struct edge_stretch stretch_before(const struct curve *curve, const struc
 		.after_w = mean_w(curve, segment, b_ns, b_ns + length_ns, after)};
 }
 
-// Out of two the larger one that is known.
+// Returns the larger of two values, ignoring unknown ones.
 static double larger(double a, double b)
 {
 	return a > b || isnan(b) ? a : b;
@@ -107,7 +106,7 @@ static void judge(const struct curve *curve, struct edge_stretch *s)
 	s->swing = power_swing_within(curve, s->from_ns, s->to_ns, s->w, beside);
 }
 
-// Where the instant is in the stretch.
+// Sets the position of the instant within its stretch.
 static void stand_at(struct edge_walk *walk, int64_t t_ns)
 {
 	const struct edge_stretch *s = &walk->stretch;
@@ -131,7 +130,7 @@ static double averaging_j2(const struct curve *curve, const struct edge_point *f
 	return square(change_w * late_s / 2);
 }
 
-// At an instant that is no end of the run.
+// Variance at an instant that is not an end of the run.
 static double variance_j2(const struct edge_walk *walk)
 {
 	const struct edge_stretch *s = &walk->stretch;
@@ -158,7 +157,7 @@ static struct edge_doubt doubt_at(const struct edge_walk *walk, const struct cur
 	return doubt;
 }
 
-// Both instants between the same two points, time_s apart, the first one within_s known.
+// Both instants are between the same two points, time_s apart; the first is known to within_s.
 static struct edge_doubt inside_one(const struct edge_stretch *s, double time_s, double within_s)
 {
 	double change_w = larger(larger(fabs(s->w - s->before_w), fabs(s->w - s->after_w)), 0);

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-// Mean power of a step of the grid; NaN: for most of it there are no points.
+// Mean power of one grid step; NaN: most of it has no points.
 static double step_w(const struct edge_look *look, int64_t number)
 {
 	const struct curve *curve = look->curve;

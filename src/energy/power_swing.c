@@ -1,15 +1,15 @@
-/* A counter shows the mean power between two updates. A load in step with the counter swings by hundreds of watts
- * there, and all means are the same. So what power did within a stretch is judged by this, the first line that applies:
+/* A counter shows only the mean power between two updates. A load in step with the counter can vary by hundreds of watts
+ * while all means are equal. The variation within a stretch is therefore estimated by the first line that applies:
  *
- *   several updates long    half of the range of the device's own power readings around it: a load in step with the
- *                           updates moves less energy there, and a slower one shows in the means of the stretches
- *   shorter                 from zero to 2.1 times the mean, and as far as the readings and the means beside it go
+ *   several updates long    half the range of the device's own power readings around it: a load in step with the
+ *                           updates moves less energy there, and a slower one is visible in the means of the stretches
+ *   shorter                 from zero to 2.1 times the mean, extended by the adjacent readings and means
  *
- * Power readings that are all alike do not make the second line narrower: readings of NVIDIA GPUs from Turing to Ada are
- * means of about 100 ms (arXiv 2312.02741), as long as the period of the counter, and show the same for a constant load
- * and for one in step.
+ * Equal power readings do not narrow the second line. Readings of NVIDIA GPUs from Turing to Ada are means of about 100 ms
+ * (arXiv 2312.02741), as long as the counter's period. They are the same for a constant load and for one in step with the
+ * counter.
  *
- * The energy at x within a stretch of length L is then off the straight line by at most
+ * At x within a stretch of length L the energy then differs from the straight line by at most
  *   max(min(above x, below (L - x)), min(below x, above (L - x))). */
 #include "energy/curve.h"
 
@@ -17,14 +17,14 @@
 
 #include <errno.h>
 
-// Readings on each side of a stretch: at least so many, and all within so many lengths of it.
+// Readings on each side of a stretch: at least this many, and all within this many lengths of it.
 enum { NEAREST = 10 };
 static const double reach_lengths = 2;
-enum { ROWS_MAX = 1000 }; // of the device's rows on each side, most of which may have no power reading
+enum { ROWS_MAX = 1000 }; // device rows searched on each side; most may lack a power reading
 
-static const double long_stretch_periods = 2; // a longer stretch holds several updates
-static const double long_stretch_share = 0.5; // of the range of readings
-static const double unseen_most = 2.1;        // of the mean power
+static const double long_stretch_periods = 2; // a longer stretch contains several updates
+static const double long_stretch_share = 0.5; // fraction of the range of readings
+static const double unseen_most = 2.1;        // multiple of the mean power
 
 void power_range_add(struct power_range *range, double w)
 {
@@ -49,7 +49,7 @@ int power_readings_index(struct power_readings *readings, struct arena *arena)
 	return 0;
 }
 
-// The first in begin … end - 1.
+// First row with a reading in begin … end - 1.
 static size_t first_known(const struct power_readings *readings, size_t begin, size_t end)
 {
 	if (begin >= end)
@@ -62,7 +62,7 @@ static size_t first_known(const struct power_readings *readings, size_t begin, s
 	return row < end ? row : NO_ROW;
 }
 
-// The last in begin … end - 1.
+// Last row with a reading in begin … end - 1.
 static size_t last_known(const struct power_readings *readings, size_t begin, size_t end)
 {
 	if (begin >= end)
@@ -84,7 +84,7 @@ static void add_reading(struct power_range *range, const struct power_readings *
 	power_range_add(range, (double)values_at(readings->mw, row) / 1e3);
 }
 
-// Of the readings before a row of this time.
+// Adds the readings before a row.
 static void add_before(const struct power_readings *readings, size_t row, int64_t t_ns, int64_t reach_ns,
 	struct power_range *range)
 {
@@ -96,7 +96,7 @@ static void add_before(const struct power_readings *readings, size_t row, int64_
 	}
 }
 
-// Of the readings from a row on.
+// Adds the readings from a row on.
 static void add_after(const struct power_readings *readings, size_t row, int64_t t_ns, int64_t reach_ns,
 	struct power_range *range)
 {
@@ -108,7 +108,7 @@ static void add_after(const struct power_readings *readings, size_t row, int64_t
 	}
 }
 
-// Of the readings in a time and around it.
+// Range of the readings within and around a time interval.
 static void range_around(const struct power_readings *readings, int64_t from_ns, int64_t to_ns,
 	struct power_range *range)
 {

@@ -27,7 +27,7 @@ const struct event *readers_takeover(const struct run *run, const struct run_dev
 int64_t readers_ours_from_ns(const struct run *run, const struct run_device *device, size_t segment)
 {
 	int64_t start_ns = run->segments[segment].start_ns, end_ns = run->segments[segment].end_ns;
-	int64_t from_ns = start_ns; // in ascending order, each recorder's own words for it first
+	int64_t from_ns = start_ns; // ascending; for equal times each recorder's own event comes first
 	for (size_t i = 0; i < run->n_events && run->events[i].t_ns <= end_ns; i++) {
 		const struct event *event = &run->events[i];
 		if (event->kind != EVENT_KIND_SENSORS || !event_is_of(event, device->name))

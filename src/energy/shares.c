@@ -14,7 +14,7 @@ struct shares shares_of_use(double target, double wattle, double whole, enum met
 	return (struct shares){.target = target / whole, .wattle = wattle / whole, .method = method};
 }
 
-// False if either side is not known or both are nothing.
+// Returns false if either value is unknown or both are zero.
 static bool share_of(double target, double others, enum method method, struct shares *ret_shares)
 {
 	if (!(target + others > 0))
@@ -33,8 +33,8 @@ static bool by_presence(double target_processes, double others_processes, struct
 	return true;
 }
 
-/* A MIG parent has one meter for all of its instances. Their slices divide it; slices of instances that nobody uses, and
- * those in no instance, are idle. Programs in one instance share its slices. */
+/* A MIG parent has one meter for all of its instances; its energy is divided by their slices. Slices of unused instances, and
+ * slices in no instance, are idle. Programs in one instance share its slices. */
 static bool by_slices(double target, double others, struct shares *ret_shares)
 {
 	if (isnan(target) && isnan(others))
@@ -54,7 +54,7 @@ struct shares shares_of_gpu(const struct gpu_use *use)
 {
 	const struct gpu_part *target = &use->target, *others = &use->others;
 	struct shares shares;
-	// Busy with nobody on it is not idle: somebody is there whom we may not see, as in a container.
+	// A busy GPU without visible processes is not idle: the processes may be invisible, as in a container.
 	bool nobody = target->processes + others->processes == 0 && !(use->busy_percent > 0);
 	if (nobody || use->busy_percent == 0)
 		return idle;

@@ -1,8 +1,8 @@
-/* Whose the energy of a device is, for reports (analysis/energy/attribute.h) and live views (now/divide.c) alike.
+/* Attribution of a device's energy, for reports (analysis/energy/attribute.h) and live views (now/divide.c).
  *
- *   CPU packages and memory   by share of what is in use: CPU time, memory
- *   GPUs                      by MIG slices where the GPU is cut into instances; else by share of SM time, else of device memory, else
- *                             by who is on it at all */
+ *   CPU packages and memory   by share of the used resource: CPU time, memory
+ *   GPUs                      by MIG slices if the GPU is partitioned; else by share of SM time, else of device memory,
+ *                             else by the presence of processes */
 #pragma once
 
 #include "sensor/sensor.h"
@@ -20,18 +20,18 @@ enum method { // weakest last; names and errors in attribute.c
 	METHODS
 };
 
-struct shares { // the rest is the other programs'
+struct shares { // the remainder belongs to other programs
 	double target, wattle, idle, unattributed;
 	enum method method;
 };
 
-// Of what is in use of a resource; NaN: unknown.
+// Shares of the used part of a resource; NaN: unknown.
 struct shares shares_of_use(double target, double wattle, double whole, enum method method);
 
-struct gpu_use { // NaN unknown
+struct gpu_use { // NaN: unknown
 	double busy_percent;
 	struct gpu_part {
-		double processes, slices, busy, memory; // slices: of the whole GPU
+		double processes, slices, busy, memory; // slices: as a fraction of the whole GPU
 	} target, others;
 };
 struct shares shares_of_gpu(const struct gpu_use *use);

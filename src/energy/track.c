@@ -4,18 +4,20 @@
 #include "energy/curve.h"
 #include "energy/internal.h"
 
-// A counter that is updated once in 100 ms and read once a second is up to a tenth off: power is taken over so many updates.
+// A counter that updates every 100 ms and is read once a second is off by up to a tenth, so power is computed over this many
+// updates.
 enum { PERIODS_WANTED = 10, POWER_READINGS = 24 };
-// A counter that stands still for so many of its periods meters no power; or for so long, where its period is not known …
+// A counter without a change for this many periods measures no power; if the period is unknown, for this long …
 static const int64_t STILL_PERIODS = 10, STILL_NS = 3 * NS_PER_S;
-// … but for less than so many of its last rest it only is slow: one of whole joules moves every 200 ms at 5 W.
+// … unless that is less than this multiple of its last rest: a slow counter of whole joules changes every 200 ms at 5 W.
 static const int64_t STILL_RESTS = 3;
 static const int64_t JOIN_MOST_NS = 60 * NS_PER_S;
-// Between two marks a counter that stands still for so long, and so many periods, is stuck: idle hardware uses energy too.
+// Between two marks, a counter without a change for this long and this many periods is stuck: idle hardware uses energy too.
 static const double STUCK_S = 1, STUCK_PERIODS = 5;
-static const double PERIOD_UNKNOWN_S = 0.1; // no counter but wall meters is known to be slower
+static const double PERIOD_UNKNOWN_S = 0.1; // no counter except wall meters is known to be slower
 static const double MODEL_ERROR = 0.5;
-// The curve begins so long before the first reading that no instant is the start of a program, where it would be bent.
+// The curve starts this long before the first reading, so that no instant is a start of a program, where the line would be
+// bent.
 static const int64_t BEFORE_NS = NS_PER_S;
 
 static const struct energy_amount unknown = {(double)NAN, (double)NAN, (double)NAN};
@@ -51,7 +53,7 @@ struct view {
 	int64_t missing[TRACK_READINGS], stamps[TRACK_READINGS];
 	struct curve curve;
 	struct arena *arena;
-	double base_j; // energy of its first point
+	double base_j; // energy of the first point
 };
 
 static double known(double value, double scale)
@@ -91,8 +93,8 @@ static double first_j(const struct view *view)
 	return 0;
 }
 
-/* Nobody knows how old an update is when it is read, and readings tell too little of it: each stands for the instant at which it was
- * made, so that the age is the same at both ends of a measurement, and may be off by all of it. */
+/* The age of an update at its reading is unknown, and readings give little information about it. Each reading therefore
+ * stands for its own time, so that the age is the same at both ends of a measurement. The uncertainty is the whole age. */
 static int date_by_readings(struct view *view, int64_t interval_ns)
 {
 	double longest_s = view->curve.updates.longest_s;
@@ -107,7 +109,8 @@ static int date_by_readings(struct view *view, int64_t interval_ns)
 	return r;
 }
 
-// Of the readings from `first` on; over the time from from_ns to to_ns too, where that is longer. False: there are not enough.
+// Builds the curve of the readings from `first` on; extended to from_ns … to_ns if that is longer. Returns false if there are
+// too few readings.
 static bool view_open(struct energy_track *track, size_t first, int64_t from_ns, int64_t to_ns, struct view *view)
 {
 	*view = (struct view){.arena = track->n > 1 ? arena_new() : NULL};
@@ -143,7 +146,7 @@ static struct edge_point point_at(const struct view *view, struct edge_walk *edg
 
 /* ---- readings ---- */
 
-// What readings before `to_ns` show of marks is kept, since they go.
+// Stores the results of marks before `to_ns`, because their readings will be discarded.
 static void keep_marks(struct energy_track *track, int64_t to_ns)
 {
 	for (size_t i = 0; i < TRACK_MARKS; i++) {
@@ -158,14 +161,14 @@ static void keep_marks(struct energy_track *track, int64_t to_ns)
 		struct curve_walk at = {.curve = &view.curve};
 		struct edge_walk edge = {.curve = &view.curve};
 		mark->point = point_at(&view, &edge, &at, mark->t_ns);
-		mark->point.inside = false; // the stretch that it lies in is gone
+		mark->point.inside = false; // its stretch is discarded
 		arena_free(view.arena);
 	}
 }
 
 static void forget_half(struct energy_track *track)
 {
-	enum { HALF = TRACK_READINGS / 2, BESIDE = 8 }; // a mark is judged by the readings beside it
+	enum { HALF = TRACK_READINGS / 2, BESIDE = 8 }; // a mark needs the readings on both sides
 	int64_t *columns[] = {track->t_ns, track->uj, track->stamp_ns, track->power_mw};
 	keep_marks(track, track->t_ns[HALF + BESIDE]);
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
@@ -173,7 +176,7 @@ static void forget_half(struct energy_track *track)
 	track->n = HALF;
 }
 
-// Of readings that only show again that there was no update yet, the last one tells as much as all of them.
+// Of consecutive readings without an update, the last one has all the information.
 static bool is_repeated(const struct energy_track *track, int64_t uj, int64_t power_mw)
 {
 	size_t n = track->n;
@@ -183,7 +186,7 @@ static bool is_repeated(const struct energy_track *track, int64_t uj, int64_t po
 
 static void keep(struct energy_track *track, int64_t t_ns, int64_t uj, int64_t stamp_ns, int64_t power_mw)
 {
-	// The reading was made after t_ns if the hardware says so.
+	// A hardware time stamp after t_ns means that the reading was made then.
 	if (value_ok(stamp_ns) && stamp_ns > t_ns && stamp_ns - t_ns < NS_PER_S)
 		t_ns = stamp_ns;
 	if (track->n > 0 && t_ns <= track->t_ns[track->n - 1])
@@ -209,7 +212,7 @@ static void note_update(struct energy_track *track, int64_t t_ns, int64_t stamp_
 	track->n_updates++;
 }
 
-// Counting goes on from a value that says nothing of the time before.
+// Restarts counting at a value that is unrelated to earlier ones.
 static void begin_anew(struct energy_track *track, int64_t t_ns)
 {
 	keep_marks(track, t_ns);
@@ -239,7 +242,7 @@ static void feed_counter(struct energy_track *track, int64_t t_ns, const int64_t
 	track->last_ns = t_ns;
 }
 
-// The first reading of power is of the time since the track began, as is that of a model.
+// The first power reading covers the time since the start of the track, as does that of a model.
 static void feed_power(struct energy_track *track, int64_t t_ns, int64_t power_mw)
 {
 	const struct domain *domain = track->domain;
@@ -309,7 +312,7 @@ static double longest_s(const struct update_period *period)
 	return period->period_ns > 0 ? (double)(period->period_ns + period->jitter_ns) * 1e-9 : PERIOD_UNKNOWN_S;
 }
 
-// The same rule as of a run: relative_error of uncertainty.c; of GPUs it is in the calibration's.
+// Same rule as for a run (relative_error in uncertainty.c); for GPUs it is part of the calibration.
 static double relative_error(const struct run_device *device)
 {
 	if (!isnan(calibration_error(device)))
@@ -319,7 +322,7 @@ static double relative_error(const struct run_device *device)
 	return device->provenance == PROVENANCE_ESTIMATED ? MODEL_ERROR : 0;
 }
 
-// No update was seen since: less than the most that such a domain uses in one.
+// No update since the mark: the energy is less than the domain's maximum during one update.
 static struct energy_amount unseen(struct energy_track *track, double seconds)
 {
 	const struct domain *domain = track->domain;
@@ -372,7 +375,7 @@ static int64_t longest_rest_ns(const struct energy_track *track)
 	return STILL_RESTS * track->rest_ns > rest_ns ? STILL_RESTS * track->rest_ns : rest_ns;
 }
 
-// Between the newest point and the nearest one that is far enough back; of a counter that says when it was updated, the one before.
+// Uses the newest point and the nearest one far enough back; for a counter with its own update times, the previous one.
 static double power_of_points(struct energy_track *track)
 {
 	struct view view;

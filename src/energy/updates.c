@@ -7,27 +7,28 @@
 
 #include <errno.h>
 
-/* A counter whose period nobody knows moves at most so much more slowly than it was seen to move, and if it moved at each
- * reading, not more slowly than GPUs do. */
+/* A counter with an unknown period is at most this factor slower than it was observed to be. If it changed at each reading,
+ * it is also not slower than those of GPUs. */
 static const double unknown_period_slack = 1.25, unknown_period_max_s = 0.1;
-/* Of the period: an update that comes this much early or late surprises nobody who has not measured it. A measured
- * jitter is that of a few updates, so a little is added to it. */
+/* Deviations of updates, as fractions of the period: assumed jitter if it was not measured, and a margin added to a measured
+ * jitter, which comes from few updates. */
 static const double unknown_jitter = 0.1, jitter_slack = 0.01;
-// Fewer updates than this tell nothing about their rhythm; so many readings on end that all show a new value bound it.
+// UPDATES_MIN: fewer updates don't determine a period. CROWD: this many consecutive readings with new values give an upper
+// bound.
 enum { UPDATES_MIN = 3, CROWD = 8 };
 
-struct spacing {        // of two neighbouring updates that were seen
+struct spacing {        // two consecutive observed updates
 	double seen_s;  // between the readings that showed them
-	double least_s; // they were at least this far apart
-	double gap_s;   // longest time without a reading from before the first to the second
+	double least_s; // lower bound of the time between them
+	double gap_s;   // longest time without a reading, from before the first to the second
 };
 
-struct scan { // of all readings of a counter
+struct scan { // results over all readings of a counter
 	struct spacing *spacings;
 	size_t n_spacings;
 	size_t n_changes;
 	double energy_j, time_s;
-	double crowd_s; // least time in which CROWD neighbouring readings all showed a new value; INFINITY: they never did
+	double crowd_s; // shortest time of CROWD consecutive readings with new values; INFINITY: none
 };
 
 static void note_update(const int64_t *t_ns, size_t change, size_t last, size_t now, double gap_s, struct scan *scan)
@@ -39,7 +40,7 @@ static void note_update(const int64_t *t_ns, size_t change, size_t last, size_t 
 	};
 }
 
-struct crowd { // the latest readings that all showed a new value, and the one before them
+struct crowd { // the latest consecutive readings with new values, and the one before them
 	int64_t t_ns[CROWD + 1];
 	size_t n;
 };
@@ -60,7 +61,7 @@ static void scan_segment(const struct run_device *device, struct slice samples, 
 	size_t first = samples.end, last = samples.end, change = samples.end;
 	struct crowd crowd = {.n = 0};
 	double gap_s = 0;
-	int64_t last_uj = VALUE_MISSING; // the least of all
+	int64_t last_uj = VALUE_MISSING; // smaller than any value
 	for (size_t i = samples.begin; i < samples.end; i++) {
 		int64_t uj = device_value(device, DEVICE_ENERGY, i);
 		if (!value_ok(uj))
@@ -71,7 +72,7 @@ static void scan_segment(const struct run_device *device, struct slice samples, 
 		if (last < samples.end && uj > last_uj) {
 			scan->energy_j += (double)(uj - last_uj) / 1e6;
 			scan->n_changes++;
-			// The first update of a segment has none before it that was seen.
+			// The first update of a segment has no observed predecessor.
 			if (change < samples.end)
 				note_update(t_ns, change, last, i, gap_s, scan);
 			change = i;
@@ -85,9 +86,9 @@ static void scan_segment(const struct run_device *device, struct slice samples, 
 		scan->time_s += (double)(t_ns[last] - t_ns[first]) / 1e9;
 }
 
-/* Where a reading between two updates showed that there was none yet, the period is at least that long, and readings
- * closer together than that miss no update: the mean spacing of those that they saw is the period. Spacings far from
- * the middle are left out; the counter slept. NaN: too few. */
+/* A reading without a new value between two updates is a lower bound of the period. Readings closer together than that miss
+ * no update, so the mean spacing of the updates they show is the period. Spacings far from the median are excluded: the
+ * counter paused. Returns NaN with too few spacings. */
 static double watched_period_s(const struct scan *scan, double *scratch)
 {
 	size_t n = 0, used = 0;
@@ -107,7 +108,7 @@ static double watched_period_s(const struct scan *scan, double *scratch)
 	return used >= UPDATES_MIN ? sum_s / (double)used : (double)NAN;
 }
 
-// Most updates came much later than the period says.
+// Whether most updates came much later than the period predicts.
 static bool is_slower_than(const struct scan *scan, double period_s)
 {
 	size_t late = 0;
@@ -116,14 +117,15 @@ static bool is_slower_than(const struct scan *scan, double period_s)
 	return scan->n_spacings >= UPDATES_MIN && 2 * late > scan->n_spacings;
 }
 
-// Steps so large that little power does not fill one at each update: then the readings do not tell the period.
+// Steps so large that low power does not fill one per update: the readings then don't show the period.
 static bool steps_are_coarse(const struct scan *scan, double quantum_j, double period_s)
 {
 	return quantum_j > 0 && scan->energy_j * period_s < 3 * quantum_j * scan->time_s;
 }
 
-/* A crowd of readings has an update between each two of them, so the period is shorter than a crowd of one less takes: a recorder on
- * a busy machine may never see a reading without one, and looks close together tell as much all the same. */
+/* In a crowd, each reading shows an update, so the period is shorter than the crowd's duration divided by its number of
+ * intervals. A recorder on a busy machine may never see a reading without an update; closely spaced readings then give the
+ * same bound. */
 static double guess_s(int64_t interval_ns, const struct scan *scan)
 {
 	double interval_s = value_to_double(interval_ns, 1e-9);

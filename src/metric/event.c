@@ -209,7 +209,7 @@ static const struct {
 	{"{throttle}", put_throttle},
 };
 
-// The field at the begin of a text; its length is added to *at.
+// Appends the field at the start of a text; adds its length to *at.
 static bool put_field(struct buf *out, const char **at, const struct event *event)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
@@ -222,7 +222,7 @@ static bool put_field(struct buf *out, const char **at, const struct event *even
 	return false;
 }
 
-// One of the alternatives, which ends at "|" or the end; false: a field of it is unknown.
+// Appends one alternative, which ends at "|" or the end; returns false if one of its fields is unknown.
 static bool put_alternative(struct buf *out, const char *at, const struct event *event)
 {
 	while (*at != '\0' && *at != '|') {

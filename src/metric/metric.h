@@ -1,4 +1,4 @@
-/* The metric table, and the record that carries values from the sampler to the store. */
+/* The metric table, and the record that transports values from the sampler to the store. */
 #pragma once
 
 #include "base/util.h"
@@ -10,7 +10,7 @@ enum metric_scope { METRIC_RUN, METRIC_DEVICE, METRIC_PROCESS, METRIC_SCOPES };
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
 
 /* Within a scope metrics are numbered from 0: RUN_SELF_CPU, …, RUN_COUNT; DEVICE_ENERGY, …, DEVICE_COUNT;
- * PROCESS_PROCESS_CPU, …, PROCESS_COUNT. A row of values is indexed by these. */
+ * PROCESS_PROCESS_CPU, …, PROCESS_COUNT. These numbers index a row of values. */
 #define METRIC_OF_RUN_RUN(id) RUN_##id,
 #define METRIC_OF_RUN_DEVICE(id)
 #define METRIC_OF_RUN_PROCESS(id)
@@ -37,16 +37,16 @@ enum process_metric {
 };
 
 struct metric {
-	const char *name; // column name, ends in the unit
+	const char *name; // column name with its unit as suffix
 	enum metric_kind kind;
 	const char *unit;
 	const char *source;
 	const char *meaning;
 	struct metric_family {
-		const char *name; // ends in its unit; NULL: none
-		double scale;     // from the metric's unit to that of the name
-		const char *help; // a sentence
-	} family;                 // in OpenMetrics
+		const char *name; // name with its unit as suffix; NULL: none
+		double scale;     // converts the metric's unit to that of the name
+		const char *help; // one sentence
+	} family;                 // OpenMetrics family
 };
 
 // The metrics of a scope, in the order of its enum; *ret_count is RUN_COUNT, DEVICE_COUNT or PROCESS_COUNT.
@@ -54,46 +54,47 @@ const struct metric *metric_table(enum metric_scope scope, size_t *ret_count);
 const char *metric_scope_name(enum metric_scope scope); // "run", "device", "process"
 const char *metric_kind_name(enum metric_kind kind);    // "counter", "gauge"
 
-/* One row on its way to the store: the values of one scope at one instant. */
+/* One row for the store: the values of one scope at one instant. */
 struct record {
 	int64_t t_ns;      // CLOCK_MONOTONIC
 	int64_t id;        // METRIC_DEVICE: index of the device in struct devices; METRIC_PROCESS: pid; METRIC_RUN: 0
-	int64_t start_ns;  // METRIC_PROCESS: start time of the process, which with the pid is its identity; else 0
+	int64_t start_ns;  // METRIC_PROCESS: start time of the process, which together with the pid identifies it; else 0
 	uint32_t scope;    // enum metric_scope
-	uint32_t n_values; // of that scope
+	uint32_t n_values; // number of values in that scope
 	int64_t values[];
 };
 
-/* Records in a row, in memory that was allocated once. */
+/* Consecutive records in memory that is allocated once. */
 struct batch {
 	unsigned char *bytes; // owned
 	size_t size, capacity;
-	size_t n_samples; // RUN records in it
-	size_t n_lost;    // RUN records that did not fit since the last clear
+	size_t n_samples; // number of RUN records
+	size_t n_lost;    // number of RUN records that did not fit since the last clear
 };
 
 int batch_init(struct batch *batch, size_t capacity); // -ENOMEM
 void batch_finish(struct batch *batch);
 void batch_clear(struct batch *batch);
-// Room for one more record, values preset to VALUE_MISSING; NULL when full (counted in n_lost for RUN records).
+// Adds a record with values preset to VALUE_MISSING; returns NULL if the batch is full (RUN records are then counted in
+// n_lost).
 struct record *batch_add(struct batch *batch, enum metric_scope scope, int64_t t_ns, int64_t id, int64_t start_ns);
 // for (const struct record *r = batch_first(b); r; r = batch_next(b, r))
 const struct record *batch_first(const struct batch *batch);
 const struct record *batch_next(const struct batch *batch, const struct record *record);
 
-/* Why a GPU's clocks are held back: NVML's reasons, into which the sensors of other makers put theirs
- * (metric throttle_reasons_bits). */
+/* Reasons why a GPU's clocks are limited: NVML's reasons, to which the sensors of other makers map theirs (metric
+ * throttle_reasons_bits). */
 
 enum { THROTTLE_REASONS = 6 };
 struct throttle_reason {
 	int64_t bit;
-	const char *key;   // as NVML calls it, for machines
-	const char *words; // for people
+	const char *key;   // NVML's name, for machine-readable output
+	const char *words; // for display
 };
 extern const struct throttle_reason throttle_reasons[THROTTLE_REASONS];
 
-// The bits that hold a busy GPU back; 0: none, or unknown.
+// Returns the bits that limit a busy GPU; 0: none, or unknown.
 int64_t throttle_held_back(int64_t bits);
 enum { THROTTLE_WORDS_SIZE = 160 };
 void throttle_words(int64_t bits,
-	char words[THROTTLE_WORDS_SIZE]); // "power limit, thermal slowdown"; "" where nothing does
+	char words[THROTTLE_WORDS_SIZE]); // "power limit, thermal slowdown"; "" if there is no limit

@@ -8,7 +8,7 @@ void ram_init(struct ram_tracker *tracker)
 	*tracker = (struct ram_tracker){0};
 }
 
-// Without the recorder's own estimate: what RSS gained is private, and no part exceeds it.
+// Used without the recorder's estimate: an increase of RSS counts as private, and no part exceeds RSS.
 static struct ram_values by_rss(const struct ram_reading *last, int64_t rss_bytes)
 {
 	double rss = value_to_double(rss_bytes, 1);
@@ -17,7 +17,7 @@ static struct ram_values by_rss(const struct ram_reading *last, int64_t rss_byte
 	double private_bytes = (double)last->private_bytes, shared_bytes = (double)last->shared_bytes;
 	if (value_ok(rss_bytes) && value_ok(last->rss_bytes))
 		private_bytes = fmax(0, private_bytes + (double)(rss_bytes - last->rss_bytes));
-	// fmin takes the other one where RSS is not known: a reading alone is enough.
+	// fmin returns the other value if RSS is NaN: a reading alone is enough.
 	shared_bytes = fmin(shared_bytes, rss);
 	private_bytes = fmin(private_bytes, rss - shared_bytes);
 	return (struct ram_values){private_bytes + shared_bytes, private_bytes, shared_bytes, 0};
@@ -45,7 +45,7 @@ static struct ram_values next_values(struct ram_reading *last, const struct ram_
 		? (struct ram_values){(double)(now->private_bytes + now->shared_bytes), (double)now->private_bytes,
 			  (double)now->shared_bytes, 0}
 		: by_rss(last, now->rss_bytes);
-	read.above_bytes = fmax(0, before.total_bytes - read.total_bytes); // 0 where one of them is unknown
+	read.above_bytes = fmax(0, before.total_bytes - read.total_bytes); // 0 if one of them is NaN
 	return read;
 }
 

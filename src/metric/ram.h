@@ -1,22 +1,22 @@
-/* gpu_tracker's "RAM" (private plus shared memory) at each sample, although it is read only now and then.
+/* gpu_tracker's "RAM" (private plus shared memory) at each sample, although it is read less often.
  *
- * Between two readings the recorder carries the last one forward (process/memory.h) and stores that in
- * main_ram_bytes, descendants_ram_bytes and combined_ram_bytes. Where the figure that was carried forward exceeds the
- * next reading, it was too high before as well: the lower of "carried forward" and "carried back" holds. Live views have no
- * next reading and show the figure that is carried forward.
+ * Between two readings the recorder extrapolates the last one (process/memory.h) and stores the results in main_ram_bytes,
+ * descendants_ram_bytes and combined_ram_bytes. If the extrapolated value exceeds the next reading, earlier values were too
+ * high as well: the lower of the forward and backward extrapolation is used. Live views have no next reading and show the
+ * forward extrapolation.
  *
- * Runs without main_ram_bytes (stored by earlier versions): resident memory gained since the last reading counts as private,
- * up to RSS. Where nothing was ever read the total is what the recorder estimated, or RSS, and private and shared are
- * unknown. Combined RAM is never above the sum of main and descendants and never below one of them. */
+ * Runs without main_ram_bytes (stored by earlier versions): an increase of resident memory since the last reading counts as
+ * private, up to RSS. Without any reading the total is the recorder's estimate, or RSS, and private and shared are unknown.
+ * Combined RAM is never above the sum of main and descendants and never below one of them. */
 #pragma once
 
 #include "metric/metric.h"
 
 enum ram_group { RAM_MAIN, RAM_DESCENDANTS, RAM_COMBINED, RAM_GROUPS };
 
-struct ram_values { // NaN unknown
+struct ram_values { // NaN: unknown
 	double total_bytes, private_bytes, shared_bytes;
-	double above_bytes; // at a reading: by how much the figure that was carried forward to it exceeds it; else 0
+	double above_bytes; // at a reading: excess of the forward extrapolation over it; else 0
 };
 
 struct ram_tracker {
@@ -26,8 +26,8 @@ struct ram_tracker {
 	} last[RAM_GROUPS];
 };
 
-void ram_init(struct ram_tracker *tracker); // at the start of each segment
-// The only RUN values that ram_next looks at.
+void ram_init(struct ram_tracker *tracker); // call at the start of each segment
+// Whether ram_next uses this RUN value.
 static inline bool ram_needs(enum run_metric metric)
 {
 	switch ((int)metric) {
@@ -46,7 +46,7 @@ static inline bool ram_needs(enum run_metric metric)
 		return false;
 	}
 }
-// Takes the RUN values of the next sample. True: there was a reading at it.
+// Processes the RUN values of the next sample. Returns true if the sample has a reading.
 bool ram_next(struct ram_tracker *tracker, const int64_t *run_values, struct ram_values ret_values[RAM_GROUPS]);
-// The totals of a sample before the next reading, which has above_bytes.
+// Corrects the totals of a sample by the above_bytes of the next reading.
 void ram_carry_back(double totals_bytes[RAM_GROUPS], const double above_bytes[RAM_GROUPS]);

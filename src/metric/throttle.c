@@ -11,7 +11,7 @@ const struct throttle_reason throttle_reasons[THROTTLE_REASONS] = {
 	{0x80, "hw_power_brake", "power brake"},
 };
 
-// An idle GPU, clocks that the user asked for, a display's needs: nobody's loss.
+// Reasons that cost no performance: an idle GPU, clocks that the user requested, display requirements.
 static const int64_t harmless_bits = 0x1 | 0x2 | 0x100;
 
 int64_t throttle_held_back(int64_t bits)
@@ -28,6 +28,6 @@ void throttle_words(int64_t bits, char words[THROTTLE_WORDS_SIZE])
 		if ((bits & throttle_reasons[i].bit) != 0)
 			n += (size_t)snprintf(words + n, THROTTLE_WORDS_SIZE - n, "%s%s", n > 0 ? ", " : "",
 				throttle_reasons[i].words);
-	if (bits != 0 && n == 0) // of a later driver
+	if (bits != 0 && n == 0) // from a later driver
 		snprintf(words, THROTTLE_WORDS_SIZE, "other reasons");
 }

@@ -1,4 +1,4 @@
-/* The columns of gpu_tracker's tracking file: for its writer, its reader, and the same figures of a run. */
+/* The columns of gpu_tracker's tracking file, shared by its writer, its reader, and the corresponding figures of a run. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,12 +27,12 @@ enum tracking_column_id {
 	TRACKING_COMBINED_HARDWARE,
 	TRACKING_TIMESTAMP,
 	TRACKING_COLUMNS,
-	TRACKING_METRICS = TRACKING_TIMESTAMP // those that have statistics
+	TRACKING_METRICS = TRACKING_TIMESTAMP // columns with statistics
 };
 
 struct tracking_column {
 	const char *name;
 	bool is_integer;
-	const char *unit_fact; // of a run: which unit was asked for; the figure is in bytes. NULL: it has no other unit
+	const char *unit_fact; // metadata of a run: the requested unit; the figure itself is in bytes. NULL: no other unit
 };
 extern const struct tracking_column tracking_columns[TRACKING_COLUMNS];

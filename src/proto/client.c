@@ -31,7 +31,7 @@ const char *proto_client_remedy(int code)
 	case -EACCES:
 	case -EPERM:
 		return "sudo usermod -aG wattle \"$USER\" && newgrp wattle";
-	case -EPIPE: // not -ETIMEDOUT: a busy helper holds other people's limits, which a restart would end
+	case -EPIPE: // not -ETIMEDOUT: a busy helper holds limits of other users, which a restart would end
 	case -EPROTO:
 		return has_systemd ? "sudo systemctl restart wattled.service" : "";
 	default:
@@ -63,7 +63,7 @@ const char *proto_client_reason(int code)
 	}
 }
 
-// "… at SOCKET: what to do about it"
+// Appends "… at SOCKET:" and the remedy.
 static int no_helper(const struct proto_client *client, int code, struct wattle_error *reterr)
 {
 	const char *remedy = proto_client_remedy(code);
@@ -91,7 +91,7 @@ static int wait_readable(int fd, int64_t deadline_ns)
 	}
 }
 
-// All of it, as it may come in pieces.
+// Receives all bytes, which may arrive in pieces.
 static int receive(int fd, void *out, size_t size, int64_t deadline_ns)
 {
 	for (size_t n = 0; n < size;) {
@@ -109,7 +109,7 @@ static int receive(int fd, void *out, size_t size, int64_t deadline_ns)
 	return 0;
 }
 
-// One question at a time: there is always room for it, unless the helper has stopped reading.
+// Requests are sent one at a time, so the buffer always has room unless the helper has stopped reading.
 static int send_all(int fd, const void *data, size_t size)
 {
 	ssize_t length;
@@ -141,17 +141,17 @@ static int connect_within(struct proto_client *client, int timeout_ms)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *path = proto_client_socket(client->env);
-	// A set-uid program does not act for its caller by the helper, which would take it for the program's owner.
+	// A set-uid program must not use the helper for its caller: the helper would see the program's owner as the client.
 	if (strcmp(path, "off") == 0 || getauxval(AT_SECURE) != 0)
 		return -ENODEV;
 	if (!text_copy(address.sun_path, sizeof(address.sun_path), path))
 		return -ENAMETOOLONG;
 	if (timeout_ms <= 0)
-		return -ETIMEDOUT; // for SO_SNDTIMEO 0 is for ever
+		return -ETIMEDOUT; // because SO_SNDTIMEO 0 means no limit
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	// How long connect() waits where the queue of those who wait is full.
+	// Time limit of connect() if the queue of pending connections is full.
 	struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
@@ -187,9 +187,9 @@ int proto_client_open(struct proto_client *client, const struct wattle_env *env,
 	return proto_client_open_within(client, env, OPEN_TIMEOUT_MS, ret_hello, reterr);
 }
 
-/* ---- a question ---- */
+/* ---- requests ---- */
 
-// A helper of another make may leave them open; nobody behind this line has to think of it.
+// Another helper version may leave them unterminated; callers can rely on termination after this point.
 static void terminate_texts(struct proto_reply *reply)
 {
 	if (reply->code < 0 || reply->type >= PROTO_SET)
@@ -230,7 +230,7 @@ int proto_client_ask(struct proto_client *client, struct proto_request *request,
 {
 	struct proto_reply reply;
 	if (!proto_client_is_open(client))
-		proto_client_close(client); // in a forked child: its copy only
+		proto_client_close(client); // in a forked child: closes its copy only
 	if (client->fd < 0)
 		return error_set(reterr, -ENOTCONN, "there is no connection with the helper");
 	request->magic = PROTO_MAGIC;

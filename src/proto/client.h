@@ -1,5 +1,5 @@
-/* wattle's side of the talk with the helper. One connection; a request waits at most so long for its reply, else the
- * connection is given up, as a late reply would be taken for the next one's. Never from a set-uid program. */
+/* Client side of the connection to the helper. There is one connection. A request that gets no reply within its time limit
+ * closes the connection, because a late reply would be read as that of the next request. Never used in a set-uid program. */
 #pragma once
 
 #include "base/env.h"
@@ -11,31 +11,30 @@
 struct proto_client {
 	const struct wattle_env *env; // borrowed
 	int fd;                       // owned; -1: not connected
-	int owner_pid;                // a forked child has its own connection, or it would take its parent's replies
+	int owner_pid;                // a forked child needs its own connection, else it would receive its parent's replies
 };
 
-/* Connects and says hello. -ENOENT, -ECONNREFUSED (no helper), -EACCES (the socket is not for this user), -ENODEV
- * (WATTLE_HELPER=off), -EAGAIN (too many want to talk to it), -ETIMEDOUT, -EPIPE, -EPROTO, with a sentence that says how to
- * get one. The client is valid in any case. The numbers of counters and devices hold for one connection: after another
- * opening it may be another helper that answers. */
+/* Connects and sends the hello. Errors, with a sentence and a remedy: -ENOENT, -ECONNREFUSED (no helper), -EACCES (no access
+ * to the socket), -ENODEV (WATTLE_HELPER=off), -EAGAIN (too many clients), -ETIMEDOUT, -EPIPE, -EPROTO. The client is valid
+ * in any case. Numbers of counters and devices are valid for one connection: the next one may be to another helper. */
 int proto_client_open(struct proto_client *client, const struct wattle_env *env, struct proto_hello *ret_hello,
 	struct wattle_error *reterr);
-// As above with a limit of its own to what it may take, for those who must not wait.
+// The same with a time limit, for callers that must not block.
 int proto_client_open_within(struct proto_client *client, const struct wattle_env *env, int timeout_ms,
 	struct proto_hello *ret_hello, struct wattle_error *reterr);
 void proto_client_close(struct proto_client *client);
-// False after the connection was lost, and in a forked child.
+// Returns false after the connection was lost, and in a forked child.
 bool proto_client_is_open(const struct proto_client *client);
-/* Fills in magic; sends, waits up to timeout_ms. 0 and *ret_reply with code 0; the reply's code, with its text in
- * reterr; -EPIPE, -ETIMEDOUT, -EPROTO: the connection is lost; -ENOTCONN: it was before, open it again. Texts in the reply
- * are terminated. Allocates nothing. */
+/* Fills in the magic, sends, and waits up to timeout_ms. Returns 0 with *ret_reply (code 0), or the reply's code with its
+ * text in reterr. -EPIPE, -ETIMEDOUT, -EPROTO: the connection is lost. -ENOTCONN: it was lost before; open it again. Texts in
+ * the reply are NUL-terminated. Does not allocate. */
 int proto_client_ask(struct proto_client *client, struct proto_request *request, int timeout_ms,
 	struct proto_reply *ret_reply, struct wattle_error *reterr);
 
-// The socket that is asked, or "off".
+// Returns the path of the helper's socket, or "off".
 const char *proto_client_socket(const struct wattle_env *env);
-/* What a person does about an opening or a question that failed with `code`, or about a helper that does not let them
- * (-EPERM): a command. "" where none helps. */
+/* Returns the command that helps after an open or a request failed with `code`, or after the helper denied it (-EPERM); "" if
+ * none helps. */
 const char *proto_client_remedy(int code);
-// What the code means, a few words: "no helper is running".
+// Describes the code in a few words: "no helper is running".
 const char *proto_client_reason(int code);

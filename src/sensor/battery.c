@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What a laptop draws from its batteries: the power of the whole machine, but only while nothing charges them. The
- * kernel gives power_now (µW) or current_now and voltage_now (µA, µV), signed by some drivers, every 1 to 30 s. */
+/* Power drawn from a laptop's batteries. It is the power of the whole machine, but only while no battery charges. The kernel
+ * reports power_now (µW), or current_now and voltage_now (µA, µV), every 1 to 30 s. Some drivers report signed values. */
 
 static const char folder[] = "class/power_supply";
 
@@ -17,13 +17,13 @@ enum { BATTERIES_MAX = 4 };
 
 struct battery {
 	struct file_kept status, power, current, voltage;
-	char status_text[24]; // as read last
+	char status_text[24]; // latest text read
 };
 
 struct batteries {
 	struct battery each[BATTERIES_MAX];
 	size_t n;
-	struct domain domain; // all of them together
+	struct domain domain; // covers all batteries
 };
 
 static bool file_says(int root_fd, const char *name, const char *file, const char *text)
@@ -33,7 +33,7 @@ static bool file_says(int root_fd, const char *name, const char *file, const cha
 	return file_read_line_in(root_fd, path, found, sizeof(found)) > 0 && strcmp(found, text) == 0;
 }
 
-// Mice and headsets have batteries too, of scope "Device"; an empty bay is a battery that is not present.
+// Excludes the batteries of mice and headsets (scope "Device") and empty bays (a battery that is not present).
 static bool feeds_machine(int root_fd, const char *name)
 {
 	return file_says(root_fd, name, "type", "Battery") && !file_says(root_fd, name, "scope", "Device") &&
@@ -80,7 +80,7 @@ static int read_power_mw(struct battery *battery, double *ret_mw)
 		power_uw = current_ua * voltage_uv * 1e-6;
 	}
 	*ret_mw = power_uw * 1e-3;
-	return power_uw > 0 ? 0 : -ENODATA; // a battery that discharges at 0 W has not measured yet
+	return power_uw > 0 ? 0 : -ENODATA; // a discharging battery that reports 0 W has no measurement yet
 }
 
 static void read_status(struct battery *battery)
@@ -92,7 +92,7 @@ static void read_status(struct battery *battery)
 	text_copy(battery->status_text, sizeof(battery->status_text), text[0] != '\0' ? text : "Unknown");
 }
 
-// The status that forbids a reading, NULL if none does: one at least must discharge, and none may be charged.
+// Returns the status that prevents a reading, or NULL. At least one battery must be discharging, and none may be charging.
 static const char *read_statuses(struct batteries *all)
 {
 	const char *charging = NULL;
@@ -108,7 +108,7 @@ static const char *read_statuses(struct batteries *all)
 	return discharging ? NULL : all->each[0].status_text;
 }
 
-// Of those that discharge; the others rest.
+// Sums the power of the discharging batteries; the others are idle.
 static int read_all_mw(struct batteries *all, double *ret_mw, size_t *ret_failed)
 {
 	double sum_mw = 0;

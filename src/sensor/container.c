@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Engines put an empty folder over the container's /sys/devices/virtual/powercap, where the links of the class lead
- * (CVE-2020-8694; Docker since 2023), after everything that was mounted. What is mounted elsewhere they leave alone. */
+/* Container engines mount an empty folder over the container's /sys/devices/virtual/powercap, the target of the class links
+ * (CVE-2020-8694; Docker since 2023). They do so after all other mounts. Mounts at other paths are left alone. */
 #define MOUNT "-v /sys:/host/sys:ro -e WATTLE_SYSFS=/host/sys …"
 
 static const struct {
@@ -53,14 +53,14 @@ bool container_hides_powercap(const struct wattle_env *env, const char **ret_why
 	return true;
 }
 
-// What engines write into the name of a process's cgroup.
+// Strings that container engines write into the cgroup name of a process.
 static enum container by_cgroup(int procfs_fd)
 {
 	static const struct {
 		const char *word;
 		enum container container;
 	} words[] = {
-		{"kubepods", CONTAINER_OTHER}, // before docker: it may start them
+		{"kubepods", CONTAINER_OTHER}, // before docker, which may start these
 		{"docker", CONTAINER_DOCKER},
 		{"libpod", CONTAINER_PODMAN},
 		{"/lxc", CONTAINER_OTHER},
@@ -76,7 +76,7 @@ static enum container by_cgroup(int procfs_fd)
 	return CONTAINER_NONE;
 }
 
-// " / / rw,… - overlay": the root folder itself is layers, as only containers (and live media) have it.
+// " / / rw,… - overlay": only containers and live media have an overlay as their root.
 static bool root_is_layers(int procfs_fd)
 {
 	char text[16384];
@@ -92,7 +92,7 @@ static bool root_is_layers(int procfs_fd)
 	return false;
 }
 
-// The first pid namespace of a boot has this number on every kernel (PROC_PID_INIT_INO of proc_ns.h).
+// The initial pid namespace has this inode on every kernel (PROC_PID_INIT_INO of proc_ns.h).
 static bool in_pid_namespace(int procfs_fd)
 {
 	static const char initial[] = "pid:[4026531836]";

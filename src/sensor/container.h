@@ -1,4 +1,4 @@
-/* Whether this process lives in a container, and what to say to whoever started it. */
+/* Detection of containers, and advice for whoever starts one. */
 #pragma once
 
 #include "base/env.h"
@@ -7,10 +7,10 @@
 
 enum container { CONTAINER_NONE, CONTAINER_DOCKER, CONTAINER_PODMAN, CONTAINER_OTHER };
 
-// Of the machine that the environment shows: of made trees the trees tell, not where this process runs.
+// Describes the machine in `env`: with made trees the result comes from the trees, not from this process.
 enum container container_detect(const struct wattle_env *env);
 
-// In a container that is shown no zone of /sys/class/powercap: true, with why and what to start it with instead.
+// True if the container hides all zones of /sys/class/powercap; also returns why, and the option to start the container with.
 bool container_hides_powercap(const struct wattle_env *env, const char **ret_why, const char **ret_remedy);
-// What to start a container with in which perf may count on whole CPUs; "" outside of one.
+// Option that lets perf count on whole CPUs inside the container; "" outside a container.
 const char *container_perf_remedy(enum container container);

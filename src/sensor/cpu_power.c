@@ -2,8 +2,8 @@
 
 #include "base/util.h"
 
-/* Thermal design power and cores as the makers publish them (ark.intel.com, amd.com/specifications; base power where a
- * model has several). Models that only cloud providers get are left to the rule per core. */
+/* Thermal design power and core counts as published by the makers (ark.intel.com, amd.com/specifications; base power for
+ * models with several figures). Models sold only to cloud providers are not listed and use the per-core rule. */
 // clang-format off
 static const struct {
 	const char *model;
@@ -102,7 +102,7 @@ static bool is_part_of_word(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-';
 }
 
-// "i7-6700" is not the "i7-6700K" nor is "E5-2690" the "E5-2690 v4": the whole words must be there.
+// Matches whole words only: "i7-6700" does not match "i7-6700K".
 static bool has_words(const char *text, const char *words)
 {
 	for (const char *at = strstr(text, words); at != NULL; at = strstr(at + 1, words))

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Where the temperature of a package is to be had, best first; the first way that finds any is taken. */
+/* Sources of the package temperature, best first. The first source that yields an input is used. */
 
 enum { PROBES_MAX = 32, INPUTS_MAX = 32 };
 
-// Reading interrupts a CPU of the package, and temperatures move slowly.
+// Each read interrupts a CPU of the package, and temperatures change slowly.
 static const int64_t PERIOD_NS = 100 * NS_PER_MS;
 static const int64_t PLAUSIBLE_MIN_MC = -50000, PLAUSIBLE_MAX_MC = 150000;
 
@@ -29,7 +29,7 @@ struct package_value {
 struct cpu_temperature {
 	const struct wattle_env *env; // borrowed
 	struct probe probes[PROBES_MAX];
-	struct package_value values[PROBES_MAX + 1]; // by package; the last one: of any
+	struct package_value values[PROBES_MAX + 1]; // by package; the last entry is for inputs without a package
 	size_t n;
 	int n_packages;
 };
@@ -44,7 +44,8 @@ static void add_probe(struct cpu_temperature *temperature, int package, const ch
 		temperature->n++;
 }
 
-// The number of the first temperature whose label starts with `label`; *ret_rest is what follows. 0: none.
+// Returns the number of the first temperature whose label starts with `label`, 0 if there is none; *ret_rest is the rest of
+// the label.
 static int find_label(int root_fd, const struct hwmon_chip *chip, const char *label, char *ret_rest, size_t size)
 {
 	for (int i = 1; i <= INPUTS_MAX; i++) {
@@ -67,7 +68,7 @@ static void add_input(struct cpu_temperature *temperature, int package, const st
 		add_probe(temperature, package, path);
 }
 
-// coretemp: a chip for each package, the package's own sensor among those of the cores.
+// coretemp: one chip per package, which lists the package sensor among those of the cores.
 static void find_coretemp(struct cpu_temperature *temperature, const struct hwmon_chips *chips)
 {
 	for (size_t i = 0; i < chips->n; i++) {
@@ -82,8 +83,8 @@ static void find_coretemp(struct cpu_temperature *temperature, const struct hwmo
 	}
 }
 
-/* AMD: a chip for each node of the data fabric, several to a socket on early EPYCs, in the order of their PCI devices.
- * Tctl is what fans go by, on some models 10 to 27 K above the die; Tdie is the die. */
+/* AMD: one chip per node of the data fabric (several per socket on early EPYCs), in the order of their PCI devices. Tctl is
+ * the value for fan control, on some models 10 to 27 K above the die. Tdie is the die temperature. */
 static void find_amd(struct cpu_temperature *temperature, const struct hwmon_chips *chips, const char *name)
 {
 	size_t n = 0, at = 0;
@@ -99,7 +100,7 @@ static void find_amd(struct cpu_temperature *temperature, const struct hwmon_chi
 		int number = find_label(temperature->env->sysfs_fd, chip, "Tdie", rest, sizeof(rest));
 		if (number == 0)
 			number = find_label(temperature->env->sysfs_fd, chip, "Tctl", rest, sizeof(rest));
-		// Before Linux 5.6 there are no labels, and temp1 is Tctl.
+		// Drivers before Linux 5.6 have no labels; their temp1 is Tctl.
 		add_input(temperature, (int)(at++ / per_package), chip, number > 0 ? number : 1);
 	}
 }
@@ -114,7 +115,7 @@ static void find_zenpower(struct cpu_temperature *temperature, const struct hwmo
 	find_amd(temperature, chips, "zenpower");
 }
 
-// The ARM servers whose power drivers have a temperature of the whole chip as their first.
+// ARM servers whose power drivers report the temperature of the whole chip first.
 static void find_soc(struct cpu_temperature *temperature, const struct hwmon_chips *chips)
 {
 	static const char *const names[] = {"apm_xgene", "xgene", "smpro_hwmon", "smpro"};
@@ -125,8 +126,8 @@ static void find_soc(struct cpu_temperature *temperature, const struct hwmon_chi
 				add_input(temperature, package++, &chips->chips[i], 1);
 }
 
-/* x86_pkg_temp is the package's sensor, a zone for each, in order. The zones of ARM boards have free names, of which
- * those of CPUs say so ("cpu-thermal", "CPU-therm", "cpu0_thermal"). acpitz is a place on the board. */
+/* x86_pkg_temp is the package sensor, one zone per package, in order. ARM boards name their zones freely; the names of CPU
+ * zones contain "cpu" ("cpu-thermal", "CPU-therm", "cpu0_thermal"). acpitz measures a place on the board. */
 static void find_zones(struct cpu_temperature *temperature, const struct hwmon_chips *chips)
 {
 	int root_fd = temperature->env->sysfs_fd, package = 0;
@@ -183,7 +184,7 @@ static int64_t read_probe_mc(struct probe *probe)
 	return value > PLAUSIBLE_MIN_MC && value < PLAUSIBLE_MAX_MC ? value : VALUE_MISSING;
 }
 
-// The hottest of its probes; index -1: of all.
+// Returns the hottest probe of package `index`; -1: of all packages.
 static int64_t read_package_c(struct cpu_temperature *temperature, int index)
 {
 	int64_t hottest_mc = VALUE_MISSING;
@@ -192,7 +193,7 @@ static int64_t read_package_c(struct cpu_temperature *temperature, int index)
 		if (index >= 0 && probe->package != index)
 			continue;
 		int64_t value_mc = read_probe_mc(probe);
-		hottest_mc = value_mc > hottest_mc ? value_mc : hottest_mc; // VALUE_MISSING is below all
+		hottest_mc = value_mc > hottest_mc ? value_mc : hottest_mc; // VALUE_MISSING is less than any reading
 	}
 	return value_ok(hottest_mc) ? llround((double)hottest_mc / 1000) : VALUE_MISSING;
 }

@@ -14,7 +14,7 @@ static int read_id(int sysfs_fd, int cpu, const char *name)
 	char path[96];
 	uint64_t id;
 	snprintf(path, sizeof(path), "devices/system/cpu/cpu%d/topology/%s", cpu, name);
-	// A kernel that does not know writes -1, or 65535 for some virtual machines' sockets.
+	// Kernels without the information write -1; some virtual machines write 65535 as the socket.
 	return file_read_u64_in(sysfs_fd, path, &id) == 0 && id < 65535 ? (int)id : -1;
 }
 
@@ -56,7 +56,7 @@ size_t cpu_list_parse(const char *text, int *ret_cpus, size_t size)
 	return n;
 }
 
-// The rest of the first line that starts with `key`, "" if there is none; cut to the size.
+// Copies the rest of the first line that starts with `key`, truncated to `size`; "" if there is none.
 static void find_line(const char *cpuinfo, const char *key, char *out, size_t size)
 {
 	out[0] = '\0';

@@ -8,12 +8,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Energy of a Cray EX (XC) node as its controller counts it: /sys/cray/pm_counters, about ten times a second, in whole
- * joules, each line with its own time stamp: "20494936 J 1741234567890123 us".
+/* Energy of a Cray EX (XC) node as its controller counts it: /sys/cray/pm_counters, updated about ten times a second, in
+ * whole joules. Each line has its own time stamp: "20494936 J 1741234567890123 us".
  *
- * The counters run since the node booted. The controller numbers its own starts in `startup`: after one, nothing of
- * the old counts can be compared with the new ones. (`generation` counts changes of the power cap, which leave the
- * counters alone; `freshness` counts scans.) */
+ * The counters run from the boot of the node. The controller counts its own restarts in `startup`; counts from before a
+ * restart can't be compared with counts after it. (`generation` counts changes of the power cap, which do not affect the
+ * counters. `freshness` counts scans.) */
 
 static const char folder[] = "cray/pm_counters";
 
@@ -22,9 +22,9 @@ enum { ACCELERATORS_MAX = 16, METERS_MAX = 3 + ACCELERATORS_MAX, TRIES_MAX = 3 }
 struct meter {
 	struct file_kept energy, power;
 	struct stamp_clock clock;
-	int64_t base_uj; // added to the node's counter since it started anew
-	int64_t last_uj; // as told; VALUE_MISSING before the first
-	bool restarted;  // since then
+	int64_t base_uj; // added to the node's counter after a restart of the controller
+	int64_t last_uj; // latest reported value; VALUE_MISSING before the first
+	bool restarted;  // the controller has restarted since last_uj
 };
 
 struct cray {
@@ -38,9 +38,9 @@ struct cray {
 	int64_t first_t_ns;
 };
 
-struct line {             // of one file
+struct line {             // parsed line of one file
 	int64_t value;    // J or W
-	int64_t stamp_ns; // VALUE_MISSING: it has none
+	int64_t stamp_ns; // VALUE_MISSING: the line has none
 };
 
 // "12345 J 1741234567890123 us"
@@ -122,7 +122,7 @@ static void add_accelerators(struct cray *cray)
 		if (cray->n > n)
 			cray->domains[n].index = i;
 	}
-	if (cray->n == before) // XC has one, without a number
+	if (cray->n == before) // XC has one file without a number
 		add_meter(cray, "accel_", DOMAIN_GPU, "gpu-0");
 }
 
@@ -144,7 +144,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	cray->env = env;
 	cray->first_t_ns = VALUE_MISSING;
 	add_meter(cray, "", DOMAIN_NODE, "node");
-	add_meter(cray, "cpu_", DOMAIN_PACKAGE, "package-0"); // all sockets together
+	add_meter(cray, "cpu_", DOMAIN_PACKAGE, "package-0"); // sum of all sockets
 	add_meter(cray, "memory_", DOMAIN_DRAM, "dram-0");
 	add_accelerators(cray);
 	read_scan_rate(cray);
@@ -197,7 +197,7 @@ static void read_all(struct cray *cray, const struct sensor_context *context, in
 	}
 }
 
-// The controller writes all files at one go; a scan in the middle of our reading would mix two of them.
+// The controller updates all files in one scan. A scan during our reads would mix two sets of values.
 static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
 {
 	struct cray *cray = state;

@@ -30,7 +30,7 @@ void domains_put_packages_inside_psys(struct domain *domains, size_t n)
 	}
 }
 
-// A command that was cut, or that a shell would read otherwise, is worse than none.
+// Rejects paths that would be truncated or need shell quoting: a wrong command is worse than none.
 static bool shell_path(const struct wattle_env *env, const char *path, char *out, size_t size)
 {
 	int length = snprintf(out, size, "%s/%s", env->sysfs, path);
@@ -51,7 +51,7 @@ void domain_set_unreadable(struct domain *domain, const struct wattle_env *env, 
 	} else if (code == -ENOENT || code == -ENOTDIR) {
 		snprintf(domain->why, sizeof(domain->why), "%s is missing", file);
 	} else if (code == -EINVAL || code == -ERANGE) {
-		// The kernel too says EINVAL when the register can't be read.
+		// The kernel also returns EINVAL when it can't read the register.
 		snprintf(domain->why, sizeof(domain->why), "%s holds no number, or the kernel can't read it", file);
 	} else {
 		snprintf(domain->why, sizeof(domain->why), "%s: %s", file, strerror(-code));

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-// A file that is refused stays in the list: the reason is told, and rights may come.
+// A file with denied access stays in the list, so that the reason is reported and later access can succeed.
 static bool is_usable(struct file_kept *file, int opened, bool asleep)
 {
 	int64_t value;
@@ -15,7 +15,7 @@ static bool is_usable(struct file_kept *file, int opened, bool asleep)
 	return opened == 0 && (asleep || file_kept_read_i64(file, &value) == 0);
 }
 
-// The first that gives a number; where none does now, the first that is there: it may later.
+// Opens the first file that yields a number. If none does, opens the first that exists: it may yield a number later.
 static void open_first(struct gauge_file *file, int root_fd, const char *folder, bool asleep)
 {
 	char path[sizeof(file->file.path)];

@@ -23,7 +23,7 @@ static bool is_plausible(const struct gpu_gain *gain)
 
 /* ---- options ---- */
 
-// Splits at the first of the signs; the part behind it, or NULL.
+// Splits the text at the first plus or minus sign; returns the second part or NULL.
 static char *split_at_sign(char *text)
 {
 	static const char *const signs[] = {"±", "+/-", "+-"};
@@ -114,7 +114,7 @@ static bool parse_line(char *line, struct gpu_gain *gain)
 
 static bool parse_file(char *text, struct gpu_gains *gains)
 {
-	if (strlen(text) == FILE_CEILING - 1) // it goes on
+	if (strlen(text) == FILE_CEILING - 1) // the file is longer
 		return false;
 	char *save = NULL, *line = strtok_r(text, "\n", &save);
 	if (line == NULL || strcmp(line, header) != 0)
@@ -125,7 +125,7 @@ static bool parse_file(char *text, struct gpu_gains *gains)
 	return true;
 }
 
-// What another user could write must not change root's figures.
+// A file that other users can write must not change root's figures.
 static int read_file(const char *path, char *text, size_t size)
 {
 	struct stat st;

@@ -43,7 +43,7 @@ static int make_room(struct gpu_roster *roster, size_t n)
 	return 0;
 }
 
-// The texts of a candidate belong to its sensor, which may let go of them after its open.
+// A candidate's strings belong to its sensor, which may free them after its open.
 static int copy(struct arena *arena, const struct gpu_candidate *from, struct gpu_candidate *ret_candidate)
 {
 	const char **mig_uuids = arena_alloc(arena, from->n_mig_uuids, sizeof(*mig_uuids));
@@ -51,7 +51,7 @@ static int copy(struct arena *arena, const struct gpu_candidate *from, struct gp
 		return -ENOMEM;
 	*ret_candidate = *from;
 	ret_candidate->uuid = arena_text(arena, from->uuid);
-	ret_candidate->name = NULL; // no message shows it
+	ret_candidate->name = NULL; // not shown in any message
 	ret_candidate->mig_uuids = mig_uuids;
 	for (size_t i = 0; i < from->n_mig_uuids; i++) {
 		mig_uuids[i] = arena_text(arena, from->mig_uuids[i]);
@@ -69,7 +69,7 @@ int gpu_roster_add(struct gpu_roster *roster, const struct gpu_candidate *candid
 	if (r < 0)
 		return r;
 	roster->n += n;
-	if (roster->list != NULL) // what is wrong with the list only all sensors together can tell: gpu_roster_check
+	if (roster->list != NULL) // errors in the list are checked in gpu_roster_check, when all sensors have registered
 		gpu_select_claimed(roster->list, candidates, n, ret_selected);
 	return 0;
 }
@@ -138,7 +138,7 @@ int gpu_choice_settle(struct domain *domains, const struct gpu_candidate *candid
 		wanted[i] = true;
 	if (visibility != NULL)
 		why = visibility(options, candidates, n, wanted);
-	int r = gpu_roster_add(options->roster, candidates, n, wanted); // --gpus beats the environment
+	int r = gpu_roster_add(options->roster, candidates, n, wanted); // --gpus overrides the environment
 	if (r == 0)
 		mark(domains, n, wanted, options->gpus != NULL ? "not in --gpus" : why);
 	free(wanted);

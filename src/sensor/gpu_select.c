@@ -9,8 +9,8 @@
 
 enum { ENTRY_MAX = 128, NONE = -1, AMBIGUOUS = -2 };
 
-/* Takes the next entry of a comma-separated list, blanks around it removed; false at the end. An entry that is too long
- * to be a UUID is cut, and then matches nothing. */
+/* Copies the next entry of a comma-separated list, blanks trimmed; returns false at the end. An entry too long for a UUID is
+ * truncated, and then matches nothing. */
 static bool next_entry(const char **cursor, char entry[ENTRY_MAX])
 {
 	if (*cursor == NULL)
@@ -50,8 +50,8 @@ static bool has_mig_uuid(const struct gpu_candidate *candidate, const char *pref
 	return false;
 }
 
-/* The GPU whose UUID, or the UUID of one of whose MIG instances, begins with `prefix`. Two instances of one GPU are no
- * ambiguity: it is the GPU that is measured. */
+/* Finds the GPU whose UUID, or a MIG instance UUID of which, begins with `prefix`. Two matching instances of one GPU are not
+ * ambiguous: the GPU is what is measured. */
 static int find_uuid(const char *prefix, const struct gpu_candidate *candidates, size_t n)
 {
 	int found = NONE;
@@ -65,7 +65,8 @@ static int find_uuid(const char *prefix, const struct gpu_candidate *candidates,
 	return found;
 }
 
-// "MIG-GPU-<uuid>/gi/ci", the form of drivers before R470, names its GPU: "GPU-<uuid>". Other entries stay as they are.
+// "MIG-GPU-<uuid>/gi/ci", the format of drivers before R470, becomes the UUID of its GPU, "GPU-<uuid>". Other entries are
+// unchanged.
 static const char *without_old_mig(char *entry)
 {
 	if (!starts_with(entry, "MIG-GPU-"))
@@ -83,8 +84,8 @@ static int find_index(uint64_t index, const struct gpu_candidate *candidates, si
 	return NONE;
 }
 
-/* Says what is wrong with an entry and what would be right: the GPUs there are, and what keeps others from being listed.
- * Where there is no GPU at all, that reason is the whole answer. */
+/* Reports an invalid entry and the valid ones: the existing GPUs, and why others can't be listed. If there is no GPU at all,
+ * that reason is the whole message. */
 static int list_error(const struct gpu_list *list, const char *entry, const char *what, struct wattle_error *reterr)
 {
 	bool explained = list->absent[0] != '\0';
@@ -151,9 +152,9 @@ int gpu_select_check(const struct gpu_list *list, struct wattle_error *reterr)
 	return 0;
 }
 
-/* True if CUDA counts candidate a before b. CUDA_DEVICE_ORDER=PCI_BUS_ID is NVML's order. The default, FASTEST_FIRST,
- * sorts by "a simple heuristic" that NVIDIA does not publish; we take cores times highest clock, and PCI order between
- * equals. So identical GPUs, the common case, are exact, and mixed models are a guess. */
+/* True if CUDA counts candidate a before b. CUDA_DEVICE_ORDER=PCI_BUS_ID is NVML's order. The default, FASTEST_FIRST, sorts
+ * by "a simple heuristic" that NVIDIA does not publish. wattle uses cores times highest clock, and PCI order between equals.
+ * The order is therefore exact for identical GPUs, the common case, and a guess for mixed models. */
 static bool cuda_before(const struct gpu_candidate *a, const struct gpu_candidate *b, bool pci_order)
 {
 	if (!pci_order && a->speed != b->speed)
@@ -161,7 +162,7 @@ static bool cuda_before(const struct gpu_candidate *a, const struct gpu_candidat
 	return a->index < b->index;
 }
 
-// The rank-th GPU as CUDA counts them.
+// Finds the GPU with this ordinal in CUDA's order.
 static int find_ordinal(uint64_t ordinal, bool pci_order, const struct gpu_candidate *candidates, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -177,7 +178,7 @@ static int find_ordinal(uint64_t ordinal, bool pci_order, const struct gpu_candi
 	return NONE;
 }
 
-/* CUDA reads ordinals with something like strtoul: "1x" is 1, "" and "x" and "-1" and Slurm's "NoDevFiles" are none. */
+/* CUDA parses ordinals much like strtoul: "1x" is 1; "", "x", "-1" and Slurm's "NoDevFiles" are invalid. */
 static int find_visible_ordinal(const char *entry, bool pci_order, const struct gpu_candidate *candidates, size_t n)
 {
 	const char *digits = entry + (entry[0] == '+');
@@ -201,7 +202,7 @@ static int find_visible(char *entry, const char *form, bool pci_order, const str
 	return found >= 0 && candidates[found].usable ? found : NONE;
 }
 
-// The first entry decides what all of them must be: UUIDs of GPUs, of MIG instances, or (NULL) ordinals.
+// The first entry determines the form of all entries: GPU UUIDs, MIG instance UUIDs, or (NULL) ordinals.
 static const char *visible_form(const char *visible)
 {
 	if (starts_with(visible, "GPU-"))
@@ -209,7 +210,7 @@ static const char *visible_form(const char *visible)
 	return starts_with(visible, "MIG-") ? "MIG-" : NULL;
 }
 
-// An entry that CUDA can't resolve hides itself and what follows; a GPU named twice hides all.
+// An entry that CUDA can't resolve hides itself and all later entries; a GPU named twice hides all.
 void gpu_select_visible(const char *visible, const char *order, const struct gpu_candidate *candidates, size_t n,
 	bool *ret_selected)
 {
@@ -236,7 +237,7 @@ void gpu_select_visible(const char *visible, const char *order, const struct gpu
 
 enum { ROCM_GPUS_MAX = 256 };
 
-// The GPUs that ROCm shows, as it numbers them.
+// The GPUs visible to ROCm, in its numbering.
 struct shown {
 	int gpus[ROCM_GPUS_MAX];
 	size_t n;
@@ -259,7 +260,7 @@ static int find_rocm(const char *entry, const struct gpu_candidate *candidates, 
 	return found >= 0 && shows(before, found) ? found : NONE;
 }
 
-// The order of the list is the new order of the GPUs.
+// The order of the list becomes the new order of the GPUs.
 static void narrow(struct shown *shown, const char *visible, const struct gpu_candidate *candidates, size_t n)
 {
 	const struct shown before = *shown;

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Power and energy of CPUs and boards by the drivers of /sys/class/hwmon. GPUs have hwmon chips too; those belong to
- * the sensors of GPUs. */
+/* Power and energy of CPUs and boards from the drivers of /sys/class/hwmon. The hwmon chips of GPUs belong to the GPU
+ * sensors. */
 
 int hwmon_find(const struct hwmon *hwmon, const char *name)
 {
@@ -47,7 +47,7 @@ int hwmon_add(struct hwmon *hwmon, enum domain_kind kind, const char *name, cons
 	return (int)hwmon->n++;
 }
 
-// What is not there is tried again at each reading, at the place where it should be.
+// A missing attribute is retried at each reading, at its expected path.
 static void find_path(const struct hwmon *hwmon, const struct hwmon_chip *chip, const char *attribute,
 	char ret_path[HWMON_PATH_SIZE])
 {
@@ -102,8 +102,8 @@ static int read_term_mw(struct hwmon_term *term, double *ret_mw, struct file_kep
 	return r;
 }
 
-/* All terms or nothing: a sum that lacks one would be wrong without a word. A current that flows back reads as
- * negative for a moment. */
+/* Reads all terms or fails: a sum with a missing term would be silently wrong. A reverse current reads as negative for a
+ * moment. */
 static int read_power_mw(struct hwmon_meter *meter, const struct domain *d, double *ret_mw,
 	struct file_kept **ret_failed)
 {
@@ -115,7 +115,7 @@ static int read_power_mw(struct hwmon_meter *meter, const struct domain *d, doub
 			return r;
 		sum_mw += term_mw;
 	}
-	// 0xffffffff mW is what ACPI's firmware says when it does not know.
+	// ACPI firmware reports 0xffffffff mW for an unknown value.
 	if (meter->n_terms == 0 || sum_mw < 0 || sum_mw > domain_kind_max_power_w(d->kind) * 1e3)
 		return -ENODATA;
 	*ret_mw = sum_mw;
@@ -144,7 +144,7 @@ void hwmon_try(struct hwmon *hwmon, int at)
 		try_counter(hwmon, at);
 		return;
 	}
-	// Firmware may be busy with the last question; the second answer counts.
+	// Firmware may be busy with the previous query, so one retry is made.
 	for (int i = 0; i < 2 && r < 0; i++)
 		r = read_power_mw(meter, d, &power_mw, &failed);
 	d->readable = d->used = r == 0;

@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-/* ACPI power meters (driver acpi_power_meter, chip "power_meter"): an average over power1_average_interval, often a
- * second or more, of whatever the board's maker connected.
+/* ACPI power meters (driver acpi_power_meter, chip "power_meter"): an average over power1_average_interval, often a second or
+ * more, of a circuit chosen by the board's maker.
  *
- * A meter without a label is taken for the machine's input. NVIDIA Grace labels its meters, which lie in each other:
- * Module contains Grace and, on a superchip, the GPU; Grace contains CPU and SysIO. */
+ * A meter without a label is assumed to measure the machine's input. NVIDIA Grace labels its meters, which are nested: Module
+ * contains Grace and, on a superchip, the GPU; Grace contains CPU and SysIO. */
 
 static const struct label {
 	const char *text; // the socket's number follows
@@ -21,7 +21,7 @@ static const struct label {
 	{"SysIO Power Socket ", DOMAIN_UNCORE, DOMAIN_PACKAGE},
 };
 
-// "99.5%": the driver prints thousandths of a percent behind the point without leading zeros, so 99.50% are 99.050 %.
+// Parses "99.5%". The driver prints thousandths of a percent without leading zeros after the point, so 99.50% means 99.050 %.
 static double parse_error(const char *text)
 {
 	char copy[32];
@@ -34,7 +34,7 @@ static double parse_error(const char *text)
 	if (num_parse_u64(copy, &percent) < 0 || num_parse_u64(point + 1, &thousandths) < 0 || percent >= 100 ||
 		thousandths >= 1000)
 		return 0;
-	// One division of whole numbers: 0.05 for 95 %, which 1 - 0.95 is not.
+	// One integer division: it gives 0.05 for 95 %, which 1 - 0.95 does not.
 	return (double)(100000 - percent * 1000 - thousandths) / 1e5;
 }
 
@@ -80,7 +80,7 @@ static void add_labelled(struct hwmon *hwmon, const struct hwmon_chip *chip, con
 	if (num_parse_u64(text + strlen(label->text), &socket) < 0 || socket > 1024)
 		return;
 	snprintf(name, sizeof(name), "package-%d", (int)socket);
-	if (kind == DOMAIN_CORE && hwmon_find(hwmon, name) < 0) { // no meter of the whole Grace: this is its package
+	if (kind == DOMAIN_CORE && hwmon_find(hwmon, name) < 0) { // no meter of the whole Grace, so this one is its package
 		kind = DOMAIN_PACKAGE;
 		inside = DOMAIN_MODULE;
 	}
@@ -99,7 +99,7 @@ static void add_labelled(struct hwmon *hwmon, const struct hwmon_chip *chip, con
 		text_copy(hwmon->domains[at].inside, sizeof(hwmon->domains[at].inside), name);
 }
 
-// Containers before what they contain, which looks for them by name.
+// Adds containing meters before contained ones, which refer to them by name.
 static void add_grace(struct hwmon *hwmon, const struct hwmon_chips *chips)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(labels); k++)
@@ -119,8 +119,8 @@ static bool is_known_label(const char *text)
 	return false;
 }
 
-/* Where several meters have no label nothing tells how they lie in each other (the supplies and their sum, the machine
- * and its memory), so one is taken and the others are shown. */
+/* Nothing shows how several unlabelled meters are nested (the supplies and their sum, the machine and its memory). One is
+ * therefore used and the others are only listed. */
 static void add_boards(struct hwmon *hwmon, const struct hwmon_chips *chips)
 {
 	bool has_node = false;

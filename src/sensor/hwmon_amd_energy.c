@@ -9,12 +9,12 @@
 /* amd_energy (Linux 5.8 to 5.12, and out of tree since): the package counter of each "socket" as Esocket0, Esocket1 …,
  * extended to 64 bits by the driver, and a counter of each core, which are parts of it. Mode 0440 (CVE-2020-12912).
  *
- * The driver calls every NUMA node a socket. With several nodes to a socket (NPS2, NPS4) it shows the one counter of
- * the package once for each, so nodes are led back to packages and each package counts once. */
+ * The driver calls every NUMA node a socket. With several nodes per socket (NPS2, NPS4) it shows the single package counter
+ * once for each node. Nodes are therefore mapped to packages, and each package counts once. */
 
 enum { INPUTS_MAX = 1024 };
 
-// The package of the first CPU of NUMA node `node`; the node's own number where the kernel does not say.
+// Package of the first CPU of NUMA node `node`; the node's own number if the kernel does not report it.
 static int package_of_node(int sysfs_fd, int node)
 {
 	char path[64], text[256];
@@ -42,7 +42,7 @@ static void add_socket(struct hwmon *hwmon, const struct hwmon_chip *chip, int i
 	hwmon_add_counter(hwmon, at, chip, attribute);
 }
 
-// All of them together, as those for root only come from the helper by one question.
+// Tries all sockets together, because one request to the helper returns all root-only counters.
 static void try_sockets(struct hwmon *hwmon, size_t begin)
 {
 	privileged_refresh(&hwmon->counters);

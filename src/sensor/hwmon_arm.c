@@ -4,15 +4,14 @@
 
 #include <stdio.h>
 
-/* ARM servers whose control processor meters the rails of the chip, a chip of hwmon for each socket.
+/* ARM servers whose management processor measures the rails of the chip; one hwmon chip per socket.
  *
- * X-Gene (xgene-hwmon.c): "CPU power" of the core modules and "IO power" of the rest, neither inside the other.
- * Ampere Altra (smpro-hwmon.rst): the regulators of cores, SoC and root complex, which together are the package, and
- * two of the memory. */
+ * X-Gene (xgene-hwmon.c): "CPU power" of the core modules and "IO power" of the rest, not nested. Ampere Altra
+ * (smpro-hwmon.rst): the regulators of cores, SoC and root complex, whose sum is the package, and two of the memory. */
 
 struct rail {
 	enum domain_kind kind;
-	const char *inside; // "" or the name of a domain less its number
+	const char *inside; // "" or the name of a domain without its number
 	const char *attributes[HWMON_TERMS_MAX], *what;
 };
 

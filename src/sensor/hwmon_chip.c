@@ -42,7 +42,7 @@ static const char *last_part(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-// Where the link `device` leads, by its last part.
+// Sets the device to the last component of the link `device`.
 static void find_device(int fd, struct hwmon_chip *chip)
 {
 	char target[512];
@@ -70,7 +70,7 @@ static int append(struct hwmon_chips *chips, const struct hwmon_chip *chip)
 	return 0;
 }
 
-// usual_name: of chips whose folder does not say; NULL: then it is none.
+// usual_name: name of a chip whose folder has no name; NULL: such folders are skipped.
 static int add(int root_fd, const char *path, const char *usual_name, struct hwmon_chips *chips)
 {
 	struct hwmon_chip chip = {0};
@@ -102,7 +102,7 @@ static int scan(int root_fd, const char *folder, const char *prefix, const char 
 	return r;
 }
 
-// bus/i2c/drivers/DRIVER/1-0040/WITHIN…: monitors whose class is not there, or is another (NVIDIA's kernels before 5).
+// bus/i2c/drivers/DRIVER/1-0040/WITHIN…: chips without a hwmon class device, or with another class (NVIDIA kernels before 5).
 static int scan_i2c(int root_fd, const char *driver, const char *within, const char *prefix, struct hwmon_chips *chips)
 {
 	char folder[96];

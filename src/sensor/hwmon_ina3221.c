@@ -6,8 +6,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
-/* INA3221: three rails of volts and amperes each, on NVIDIA Jetson boards, one chip or two. What a rail feeds is in its
- * label, and labels differ from board to board (NVIDIA's guides and device trees; energymon's JetsonPowerRails.md):
+/* INA3221: three rails with voltage and current each, on NVIDIA Jetson boards with one or two chips. The label names what a
+ * rail feeds. Labels differ between boards (NVIDIA's guides and device trees; energymon's JetsonPowerRails.md):
  *
  *	Nano, TX1	POM_5V_IN, POM_5V_GPU, POM_5V_CPU; VDD_IN, VDD_GPU, VDD_CPU
  *	TX2		VDD_IN, VDD_SYS_GPU, VDD_SYS_CPU, VDD_SYS_SOC, VDD_SYS_DDR
@@ -15,7 +15,7 @@
  *	AGX Xavier	GPU, CPU, SOC, CV, VDDRQ, SYS5V
  *	AGX Orin	VDD_GPU_SOC, VDD_CPU_CV, VIN_SYS_5V0, VDDQ_VDD2_1V8AO
  *
- * A rail of several parts is taken for the greatest of them, and its device says what it feeds. */
+ * A rail that feeds several parts is assigned to the largest of them; its device text lists them all. */
 
 enum { CHANNELS = 3 };
 
@@ -41,7 +41,7 @@ struct channel {
 	char value[24], factor[24]; // attributes; factor "": value is mW
 };
 
-// hwmon counts its channels from 1, the old driver in the class iio from 0.
+// hwmon counts channels from 1, the old iio driver from 0.
 static bool find_channel(int root_fd, const struct hwmon_chip *chip, int number, struct channel *ret_channel)
 {
 	char attribute[24], path[HWMON_PATH_SIZE];
@@ -59,7 +59,7 @@ static bool find_channel(int root_fd, const struct hwmon_chip *chip, int number,
 		snprintf(channel.factor, sizeof(channel.factor), "curr%d_input", number + 1);
 	}
 	*ret_channel = channel;
-	// A channel that is switched off ("NC") has a label and nothing else.
+	// A disabled channel ("NC") has only a label.
 	return hwmon_attribute_path(root_fd, chip, channel.value, path);
 }
 
@@ -79,7 +79,7 @@ static int find_rail(const char *label)
 	return -1;
 }
 
-// Two rails of one domain (SOC and CV of AGX Xavier) are added up, as long as both can be read.
+// Two rails of one domain (SOC and CV of AGX Xavier) are added as long as both can be read.
 static int add_domain(struct hwmon *hwmon, const struct channel *channel, enum domain_kind kind, const char *name)
 {
 	char device[96];

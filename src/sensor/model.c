@@ -9,24 +9,24 @@
 
 #include <stdio.h>
 
-/* Power of the CPU packages guessed from the load of the machine, for machines where nothing can be read.
- * The rule, its reasons and its errors are in docs/model.md. */
+/* Power of the CPU packages, estimated from the machine's load where no counter can be read. The model, its derivation and
+ * its errors are in docs/model.md. */
 
-// Where the table knows neither the CPU nor its rating.
+// Used if the table has neither the CPU nor its rating.
 static const double WATTS_PER_X86_CORE = 6, WATTS_PER_ARM_CORE = 3;
-/* What four machines drew, as parts of their rating, by load (docs/model.md): about a tenth when next to nothing runs,
- * half to nearly all of it when everything does; 95 % of the points lie within 64 % of the line between these two. */
+/* Power of four machines as fractions of their rating, by load (docs/model.md): about a tenth when nearly idle, half to
+ * nearly all under full load. 95 % of the points lie within 64 % of the line between these two values. */
 static const double IDLE_SHARE = 0.1, FULL_SHARE = 0.9;
 static const double ERROR_RATED = 0.65, ERROR_PER_CORE = 0.8;
-/* The load is read from counters that advance in ticks of 10 ms: it is taken over at least this much time of every
- * CPU, and held in between. */
+/* The load is read from counters that advance in ticks of 10 ms. It is therefore computed over at least this much CPU time
+ * per CPU, and held in between. */
 static const int64_t LOAD_SPAN_NS = 20 * NS_PER_MS;
 
-// More are only seen in virtual machines that give every CPU a socket; the last one then takes the rest.
+// Only virtual machines that give every CPU a socket have more; the last entry then covers the rest.
 enum { SOCKETS_MAX = 16 };
 
 struct socket {
-	int id, cpus, cores; // cores: 0 until known
+	int id, cpus, cores; // cores: 0 if unknown
 	double idle_w, full_w;
 };
 
@@ -47,7 +47,7 @@ struct model {
 	double load; // 0..1; NaN before the second reading
 };
 
-struct cpu { // one block of cpuinfo
+struct cpu { // one block of /proc/cpuinfo
 	int socket, cores;
 	bool seen;
 };
@@ -94,7 +94,7 @@ static void take_line(struct machine *machine, struct cpu *cpu, const char *key,
 	}
 }
 
-// "physical id\t: 0": cuts the key off in place; NULL if the line has no colon.
+// Splits "physical id\t: 0" after the key, in place; NULL if the line has no colon.
 static const char *split(char *line)
 {
 	char *colon = strchr(line, ':');
@@ -124,7 +124,7 @@ static void rate(const struct machine *machine, struct socket *socket, struct do
 	int cores = socket->cores > 0 ? socket->cores : socket->cpus;
 	bool is_rated = cpu_power_find(machine->model_name, &rated);
 	double rated_w = cores * (machine->is_arm ? WATTS_PER_ARM_CORE : WATTS_PER_X86_CORE);
-	// Of a virtual machine's socket only our cores are ours; the neighbours' power is not.
+	// A virtual machine counts only its own cores of a socket; the neighbours' power is excluded.
 	if (is_rated)
 		rated_w = rated.tdp_w * (machine->is_virtual ? fmin(1, (double)cores / rated.cores) : 1);
 	socket->full_w = rated_w * FULL_SHARE;
@@ -147,7 +147,7 @@ static void describe(const struct machine *machine, struct socket *socket, struc
 	rate(machine, socket, domain);
 }
 
-// Who is estimated for want of a mount should hear of it in the run's summary, once.
+// Reports once, in the run's summary, that an estimate is used because of a missing mount.
 static void explain_container(struct model *model, const struct wattle_env *env)
 {
 	const char *why, *remedy;
@@ -190,7 +190,7 @@ static void update_load(struct model *model, const struct sensor_context *contex
 	int64_t wanted_ns = isnan(model->load) ? 1 : LOAD_SPAN_NS * model->machine.n_cpus;
 	if (model->primed && busy_ns + idle_ns < wanted_ns)
 		return;
-	// idle and iowait are known to step back by a tick now and then, which must not leave the range of a load.
+	// idle and iowait are known to step back by a tick occasionally; the load must stay in its range.
 	if (model->primed)
 		model->load = fmin(1, fmax(0, (double)busy_ns / (double)(busy_ns + idle_ns)));
 	model->primed = true;
@@ -214,7 +214,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 
 static void close_sensor(void *state)
 {
-	// Everything lies in the state itself.
+	// The state struct holds everything; nothing to release.
 }
 
 const struct sensor_ops sensor_model = {

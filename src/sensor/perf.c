@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// "0x1f" or "31"; *at ends behind it.
+// Parses "0x1f" or "31"; *at then points behind the number.
 static bool read_number(const char **at, uint64_t *ret_value)
 {
 	char *end;
@@ -38,7 +38,7 @@ static uint64_t *find_word(struct perf_event_code *code, const char *name, size_
 	return NULL;
 }
 
-/* Deals the value's bits out, lowest first, to the ranges of the format: "config:0-7,32-35". */
+/* Distributes the bits of the value, lowest first, over the ranges of the format: "config:0-7,32-35". */
 static int put_bits(const char *format, uint64_t value, struct perf_event_code *code)
 {
 	const char *at = strchr(format, ':');
@@ -70,7 +70,7 @@ static int put_term(int root_fd, const char *folder, const char *term, uint64_t 
 		return -EINVAL;
 	if (strchr(term, '/') == NULL && file_read_line_in(root_fd, path, format, sizeof(format)) > 0)
 		return put_bits(format, value, code);
-	// A whole word may be named itself: "config1=0x3".
+	// A whole word can be named directly: "config1=0x3".
 	uint64_t *word = find_word(code, term, strlen(term));
 	if (word == NULL)
 		return -EINVAL;
@@ -84,7 +84,7 @@ int perf_pmu_encode(int root_fd, const char *folder, const char *terms, struct p
 	const char *at = terms;
 	for (;;) {
 		char term[48];
-		uint64_t value = 1; // a term alone is a flag
+		uint64_t value = 1; // a term without a value is a flag
 		size_t length = strcspn(at, "=,");
 		if (length == 0 || length >= sizeof(term))
 			return -EINVAL;
@@ -122,10 +122,9 @@ int perf_pmu_read_scale(int root_fd, const char *folder, const char *event, doub
 	return 0;
 }
 
-/* The RAPL counters once more, through perf's `power` PMU: one open per event and per CPU of its cpumask, counts of
- * 64 bits that the kernel extends itself, and no file that root would have to open up. It is taken where powercap's
- * files can't be read. (`power_core` of newer AMD kernels, a counter for each core, is left alone: the package has
- * them all.) */
+/* The RAPL counters through perf's `power` PMU: one open per event and per CPU of its cpumask, 64-bit counts that the kernel
+ * extends itself, and no file that root would have to make readable. Used if powercap's files can't be read. (`power_core` of
+ * newer AMD kernels, one counter per core, is ignored: the package includes all cores.) */
 
 static const char folder[] = "bus/event_source/devices/power";
 
@@ -135,21 +134,21 @@ static const struct event {
 	const char *name;
 	enum domain_kind kind;
 } events[] = {
-	{"energy-pkg", DOMAIN_PACKAGE}, // first, because cores and gpu lie inside
+	{"energy-pkg", DOMAIN_PACKAGE}, // first, because cores and gpu are inside it
 	{"energy-cores", DOMAIN_CORE},
 	{"energy-gpu", DOMAIN_UNCORE},
 	{"energy-ram", DOMAIN_DRAM},
 	{"energy-psys", DOMAIN_PSYS},
 };
 
-struct place { // a CPU of the cpumask: it answers for its package or die
+struct place { // a CPU of the cpumask, representing its package or die
 	int cpu, package, die;
-	bool shares_package; // with other CPUs of the mask
-	int twin;            // the earlier place that shows the same counter; -1: none
+	bool shares_package; // together with other CPUs of the mask
+	int twin;            // index of an earlier place with the same counter; -1: none
 };
 
 struct counter {
-	int fd; // -1: refused; owned
+	int fd; // owned; -1: access denied
 	double joules_per_count;
 };
 
@@ -171,7 +170,7 @@ static size_t find_places(const struct wattle_env *env, struct place *places)
 	for (size_t i = 0; i < n; i++) {
 		struct cpu_place at = cpu_place_read(env->sysfs_fd, cpus[i]);
 		struct place *place = &places[i];
-		// Where the kernel does not say, the mask has one CPU for each package, in order.
+		// If the kernel does not report packages, the mask has one CPU per package, in order.
 		*place = (struct place){cpus[i], at.package >= 0 ? at.package : (int)i, at.die, false, -1};
 		int die = 0;
 		for (size_t k = 0; k < i; k++) {
@@ -201,13 +200,13 @@ static void name_domain(const struct place *place, struct domain *d, bool first_
 		snprintf(d->inside, sizeof(d->inside), "package-%s", at);
 }
 
-/* Counting on a whole CPU takes a capability, or a setting of at most 0. Debian and Ubuntu know levels above 2, at
- * which CAP_PERFMON is not enough. */
+/* System-wide counting requires a capability, or a setting of at most 0. Debian and Ubuntu have levels above 2, at which
+ * CAP_PERFMON is not enough. */
 static void explain_refusal(const struct wattle_env *env, struct domain *d)
 {
 	char text[32];
 	ssize_t length = file_read_line_in(env->procfs_fd, "sys/kernel/perf_event_paranoid", text, sizeof(text));
-	int64_t paranoid = 2; // as kernels come
+	int64_t paranoid = 2; // kernel default
 	bool known = length > 0 && num_parse_i64(text, &paranoid) == 0;
 	const char *sysctl = "sudo sysctl kernel.perf_event_paranoid=0";
 	if (known && paranoid <= 0) {
@@ -281,9 +280,9 @@ static uint64_t read_count(const struct counter *counter)
 	return read(counter->fd, &count, sizeof(count)) == (ssize_t)sizeof(count) ? count : 0;
 }
 
-/* A guest's kernel offers the PMU where the hypervisor lets the register be read, and most give a constant 0: joules
- * that nobody measured. A true counter moves every millisecond, and on real hardware there is nothing to doubt. (psys of
- * servers counts whole joules and may take longer; `wattle sensors` waits for it, a run does not.) */
+/* A guest kernel offers the PMU if the hypervisor exposes the register, and most hypervisors return a constant 0. A real
+ * counter changes every millisecond; on physical hardware no check is needed. (psys of servers counts whole joules and may
+ * take longer: `wattle sensors` waits for it, a run does not.) */
 static void doubt_in_guest(struct perf *perf, const struct wattle_env *env, bool describe_only)
 {
 	const int rounds = describe_only ? 30 : 3;
@@ -336,8 +335,8 @@ static struct domain *domains(void *state, size_t *ret_count)
 	return perf->domains;
 }
 
-/* The product is taken in 64 bits of mantissa (x86; more elsewhere), so that large counts keep their last µJ: a plain
- * double would advance in steps after 2^53. A CPU that went offline reads as end of file. */
+/* The product is computed with a 64-bit mantissa (x86; more elsewhere), so that large counts keep their last µJ: a double
+ * would advance in steps after 2^53. A CPU that went offline reads as end of file. */
 static int64_t read_energy_uj(const struct counter *counter)
 {
 	uint64_t count;

@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Energy of CPU packages and their parts: /sys/class/powercap, fed by the kernel's intel_rapl drivers, which serve AMD
+/* Energy of CPU packages and their parts: /sys/class/powercap, provided by the kernel's intel_rapl drivers, which support AMD
  * and Hygon as well.
  *
- * A zone is known by its `name` file; its number means nothing (psys may be intel-rapl:1, between two packages). Its
- * `enabled` file switches the power limit, not the counter, and is of no interest here. */
+ * A zone is identified by its `name` file; its number is arbitrary (psys may be intel-rapl:1, between two packages). Its
+ * `enabled` file switches the power limit, not the counter, and is ignored. */
 
-// The raw counter has 32 bits, so the range says how large a step is. It says nothing if it was made up.
+// The raw counter has 32 bits, so the range determines the step size, unless the range is invented.
 static uint64_t resolution_uj(uint64_t range_uj)
 {
 	const uint64_t steps = UINT64_C(1) << 32;
@@ -40,7 +40,7 @@ static void describe_counter(struct powercap *powercap, size_t index, const stru
 	domain->energy_range_uj = read_range(env->sysfs_fd, zone);
 	// Since Linux 5.10 the file is readable by root only (CVE-2020-8694: power traces leak keys).
 	privileged_describe(&powercap->counters, index, r, domain);
-	if (energy_uj > domain->energy_range_uj) // a range that the counter is beyond already is no range
+	if (energy_uj > domain->energy_range_uj) // a range that the counter already exceeds is invalid
 		domain->energy_range_uj = 0;
 	domain->resolution_uj = resolution_uj(domain->energy_range_uj);
 }
@@ -123,21 +123,21 @@ const struct sensor_ops sensor_powercap = {
 	.close = close_sensor,
 };
 
-/* How often do the counters really change? About every millisecond, but only watching tells. All are watched in one
- * loop, so that a machine of many zones costs no more than one of few; the loop's own length is the error. */
+/* Measures the update period of the counters, about a millisecond, by polling. All counters are polled in one loop, so that
+ * many zones take no longer than few; the duration of one pass is the error. */
 
 enum { INTERVALS_WANTED = 3 };
 
-// A counter that stood still for so long is left alone: start-up must stay cheap where nothing ticks.
+// A counter that does not change for this long is skipped: start-up must stay fast where no counter changes.
 static const int64_t PATIENCE_NS = 3 * NS_PER_MS;
-// So that a clock that stands still (a film's, between two frames) ends the loop too.
+// Ends the loop even if the clock does not advance (a replay between two frames).
 static const size_t ROUNDS_MAX = 20000;
 
 struct watch {
 	uint64_t last_uj;
 	int64_t last_change_ns;
 	int64_t intervals_ns[INTERVALS_WANTED];
-	size_t n_changes; // the first one only starts the clock
+	size_t n_changes; // the first change only starts the timing
 };
 
 static bool has_enough(const struct watch *watch)
@@ -159,7 +159,7 @@ static void look(struct watch *watch, struct privileged *counters, size_t index,
 	watch->n_changes++;
 }
 
-// One round over all that still have something to tell; false when none has.
+// Polls all unfinished counters once; returns false when all are finished.
 static bool look_at_all(struct powercap *powercap, struct watch *watches, const struct wattle_env *env,
 	bool out_of_patience)
 {
@@ -168,7 +168,7 @@ static bool look_at_all(struct powercap *powercap, struct watch *watches, const 
 	for (size_t i = 0; i < powercap->n; i++) {
 		struct watch *watch = &watches[i];
 		bool is_silent = watch->n_changes == 0 && out_of_patience;
-		// A period that is known already is the helper's, which no watching makes shorter.
+		// A known period is that of the helper, which polling cannot shorten.
 		bool is_known = powercap->domains[i].update_period_ns > 0;
 		if (!powercap->domains[i].used || is_known || has_enough(watch) || is_silent)
 			continue;
@@ -190,7 +190,7 @@ void powercap_measure_periods(struct powercap *powercap, const struct wattle_env
 {
 	struct watch *watches = limit_ns > 0 && powercap->n > 0 ? calloc_array(powercap->n, sizeof(watches[0])) : NULL;
 	if (watches == NULL)
-		return; // unknown periods are normal
+		return; // an unknown period is normal
 	privileged_refresh(&powercap->counters);
 	for (size_t i = 0; i < powercap->n; i++) {
 		int64_t t_ns;

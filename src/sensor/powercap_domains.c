@@ -5,16 +5,16 @@
 #include <assert.h>
 #include <stdio.h>
 
-// The registers of the memory-mapped interface show package 0's counter a second time; only their limits differ.
+// The memory-mapped interface exposes package 0's counter a second time; only its limits differ.
 static const char mmio_type[] = "intel-rapl-mmio";
 
 struct meaning {
 	enum domain_kind kind;
-	int package; // -1: not said
-	int die;     // -1: not said
+	int package; // -1: not reported
+	int die;     // -1: not reported
 };
 
-// A decimal number at *at; -1 and *at untouched if there is none.
+// Parses a decimal number at *at; returns -1 and leaves *at unchanged if there is none.
 static int read_number(const char **at)
 {
 	int value = 0, digits = 0;
@@ -36,7 +36,7 @@ static bool skip(const char **at, const char *text)
 	return true;
 }
 
-// "package-1-die-0", "psys", "psys-1", "core", "uncore", "dram".
+// Parses "package-1-die-0", "psys", "psys-1", "core", "uncore", "dram".
 static bool parse_name(const char *name, struct meaning *ret_meaning)
 {
 	static const struct {
@@ -68,13 +68,13 @@ static bool parse_name(const char *name, struct meaning *ret_meaning)
 bool powercap_zone_is_known(const struct zone *zone)
 {
 	struct meaning meaning;
-	// dtpm's zones are named after devices too, but hold budgets, not counters.
+	// dtpm zones are also named after devices, but contain budgets, not counters.
 	return strcmp(zone->type, "dtpm") != 0 && strcmp(zone->type, "idle-injection") != 0 &&
 		parse_name(zone->name, &meaning);
 }
 
-/* Two zones of one name that are not known to be twins: both count, under names of their own (kernels before 6.1
- * call every socket's platform domain "psys"). */
+/* Two zones with one name and different counters: both count, under distinct names (kernels before 6.1 call every socket's
+ * platform domain "psys"). */
 static void make_unique(struct domain *domains, size_t i)
 {
 	struct domain *d = &domains[i];
@@ -84,8 +84,8 @@ static void make_unique(struct domain *domains, size_t i)
 		snprintf(d->name, sizeof(d->name), "%s-%u", base, n);
 }
 
-/* Kernels without rapl_msrs_are_pkg_scope() register a zone for every die of an AMD socket, and all of them show the
- * socket's one counter: added up they give it several times. The first readable one stands for the socket. */
+/* Kernels without rapl_msrs_are_pkg_scope() register a zone for every die of an AMD socket. All of them show the socket's
+ * single counter, so their sum would count it several times. The first readable zone represents the socket. */
 static void name_die(struct domain *domains, size_t i, const struct meaning *meaning, bool dies_share_counter)
 {
 	struct domain *d = &domains[i];
@@ -114,13 +114,13 @@ static void name_top(struct domain *domains, size_t i, const struct meaning *mea
 		text_copy(d->name, sizeof(d->name), kind);
 }
 
-// core, uncore and dram take over what follows "package" in the name of theirs: "-1", "-0-die-1".
+// core, uncore and dram inherit the suffix of their package's name: "-1", "-0-die-1".
 static void name_part(struct domain *d, const struct domain *package, enum domain_kind kind)
 {
 	const char *suffix = package->name + strlen(domain_kind_name(DOMAIN_PACKAGE));
 	d->index = package->index;
 	snprintf(d->name, sizeof(d->name), "%s%s", domain_kind_name(kind), suffix);
-	if (kind != DOMAIN_DRAM) // memory hangs on the socket, but its power is not in the socket's counter
+	if (kind != DOMAIN_DRAM) // memory belongs to the socket, but its power is not in the socket's counter
 		text_copy(d->inside, sizeof(d->inside), package->name);
 	bool package_left_out = package->readable && !package->used;
 	if (package_left_out)
@@ -141,7 +141,7 @@ static void settle_name(const struct zone *zone, struct domain *domains, size_t 
 	const struct domain *same = find_named(domains, i, d->name);
 	if (strcmp(zone->type, mmio_type) != 0 || same == NULL)
 		make_unique(domains, i);
-	else if (same->used || !d->used) // else the twin is all that can be read
+	else if (same->used || !d->used) // else only the twin is readable
 		domain_leave_out(d, "shows the counter of %s a second time", same->device);
 }
 
@@ -151,7 +151,7 @@ void powercap_name_domains(const struct zone *zones, struct domain *domains, siz
 		struct domain *d = &domains[i];
 		struct meaning meaning;
 		bool known = parse_name(zones[i].name, &meaning);
-		assert(known); // the caller kept only those
+		assert(known); // the caller kept only known zones
 		(void)known;
 		const struct domain *parent = zones[i].parent >= 0 ? &domains[zones[i].parent] : NULL;
 		d->kind = meaning.kind;

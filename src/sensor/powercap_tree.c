@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-// A tree that grows beyond this is not a machine's.
+// Limit against trees that are not those of a real machine.
 static const size_t ZONES_MAX = 1024;
 
-/* The kernel's folders lie in devices/virtual/powercap/TYPE/…, nested; class/powercap has flat links to all of them,
- * at every depth. Trees that people made have either, both, or plain folders in the class. */
+/* The kernel's folders are nested in devices/virtual/powercap/TYPE/…; class/powercap has flat links to all of them, at every
+ * depth. Made trees have either, both, or plain folders in the class. */
 static const char *const tops[] = {"class/powercap", "devices/virtual/powercap"};
 
 static bool read_hex(const char **at, uint32_t *ret_value)
@@ -33,7 +33,7 @@ static bool read_hex(const char **at, uint32_t *ret_value)
 	return digits > 0 && digits <= 8;
 }
 
-// "intel-rapl:0:1" is a zone, "intel-rapl", "subsystem" and "constraint_0_name" are none.
+// "intel-rapl:0:1" is a zone; "intel-rapl", "subsystem" and "constraint_0_name" are not.
 static bool parse_id(const char *id, struct zone *ret_zone)
 {
 	const char *at = strchr(id, ':');
@@ -89,11 +89,11 @@ static int add_zone(int root_fd, const char *folder, const char *id, struct zone
 	if (list->n == ZONES_MAX || !parse_id(id, &zone) || find(list, id) != NULL ||
 		!join(zone.path, sizeof(zone.path), folder, id))
 		return 0;
-	// A link that leads nowhere: the folder may be found another way.
+	// A dangling link: the folder may be found by another path.
 	return read_name(root_fd, &zone) ? add(list, &zone) : 0;
 }
 
-// Adds the zones that lie in one folder, without going down.
+// Adds the zones directly in one folder, without recursion.
 static int scan(int root_fd, const char *path, struct zone_list *list)
 {
 	struct folder folder;
@@ -104,7 +104,7 @@ static int scan(int root_fd, const char *path, struct zone_list *list)
 	return r;
 }
 
-// A control type is a folder without energy of its own; its zones lie in it.
+// A control type is a folder without energy; its zones are inside it.
 static int scan_control_types(int root_fd, const char *top, struct zone_list *list)
 {
 	struct folder folder;
@@ -129,7 +129,7 @@ static int by_type_and_number(const void *left, const void *right)
 	return (a->n_levels > b->n_levels) - (a->n_levels < b->n_levels);
 }
 
-// The id tells who the parent is; where the folders lie does not.
+// The id determines the parent; the folder hierarchy does not.
 static void find_parents(struct zone_list *list)
 {
 	for (size_t i = 0; i < list->n; i++) {
@@ -150,8 +150,8 @@ int zone_list_find(int root_fd, struct zone_list *ret_list)
 		if (r == 0)
 			r = scan_control_types(root_fd, tops[i], ret_list);
 	}
-	/* The list is its own queue: what lies in a zone is appended and looked into later. It ends because no id
-	 * enters twice, however the links of the tree may loop. */
+	/* The list is also the work queue: the zones inside a zone are appended and scanned later. The loop ends because no
+	 * id is added twice, even if links form a cycle. */
 	for (size_t i = 0; r == 0 && i < ret_list->n; i++) {
 		char path[sizeof(ret_list->zones[i].path)];
 		text_copy(path, sizeof(path), ret_list->zones[i].path);

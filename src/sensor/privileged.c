@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* At open a helper may still have to be started by systemd. Between two samples it has little time: a sample that comes
- * late is worse than one without a figure. */
+/* At open, systemd may still have to start the helper. Between two samples the time limit is short: a late sample is worse
+ * than a missing value. */
 static const int64_t OPEN_LIMIT_NS = 500 * NS_PER_MS, TICK_LIMIT_NS = 40 * NS_PER_MS;
-// A helper that has gone costs one connect() a try; one that hangs costs the whole limit.
+// A helper that has exited costs one connect() per attempt; one that hangs costs the whole limit.
 static const int64_t GONE_PAUSE_NS = 200 * NS_PER_MS, HANGS_PAUSE_NS = NS_PER_S, PAUSE_MAX_NS = 60 * NS_PER_S;
-// Counters that the helper reads for us less often than this do not look as if they were the hardware's own.
+// If the helper reads counters less often than this, its period replaces the update period of the hardware.
 static const int64_t SLOW_NS = 3 * NS_PER_MS;
 
 static bool is_refusal(int code)
@@ -50,7 +50,7 @@ int privileged_add(struct privileged *set, const char *path, const char *name)
 
 /* ---- the helper ---- */
 
-// What is left of the time for one visit. A clock that a test holds still leaves all of it.
+// Time left for one exchange with the helper. If a test's clock stands still, all of it is left.
 static int left_ms(const struct privileged *set, int64_t deadline_ns)
 {
 	int64_t left_ns = deadline_ns - env_now_ns(set->env);
@@ -62,7 +62,7 @@ static void failed(struct privileged *set, int code)
 	bool again = set->code != 0, hangs = code == -ETIMEDOUT;
 	set->code = code;
 	if (proto_client_is_open(&set->client))
-		return; // it answers, only not with what we want
+		return; // the helper answers, but lacks our counters
 	set->pause_ns = !hangs                             ? GONE_PAUSE_NS
 		: again && set->pause_ns >= HANGS_PAUSE_NS ? 2 * set->pause_ns
 							   : HANGS_PAUSE_NS;
@@ -70,7 +70,7 @@ static void failed(struct privileged *set, int code)
 	set->retry_ns = env_now_ns(set->env) + set->pause_ns;
 }
 
-// Where our counters stand in the table of the helper that answers now.
+// Looks up our counters in the table of the current helper.
 static int find_numbers(struct privileged *set, int64_t deadline_ns)
 {
 	for (size_t i = 0; i < set->n; i++)
@@ -114,7 +114,7 @@ static int read_some(struct privileged *set, uint32_t first, uint32_t count, int
 	return r;
 }
 
-// From our first to our last one in its table: mostly one question.
+// Reads the range from our first to our last counter: usually one request.
 static int read_all(struct privileged *set, int64_t deadline_ns)
 {
 	int first = -1, last = -1, r = 0;
@@ -136,7 +136,7 @@ static int ask(struct privileged *set)
 	int64_t deadline_ns = env_now_ns(set->env) + (is_first ? OPEN_LIMIT_NS : TICK_LIMIT_NS);
 	if (proto_client_is_open(&set->client)) {
 		int r = read_all(set, deadline_ns);
-		// It drops those who ask seldom, and it may have been started anew: the door is open then.
+		// The helper drops idle clients and may have been restarted: then connect again.
 		if (r != -EPIPE || proto_client_is_open(&set->client))
 			return r;
 	}
@@ -170,7 +170,7 @@ int privileged_read(struct privileged *set, size_t index, uint64_t *ret_uj, int6
 	}
 	if (set->code != 0 || counter->number < 0)
 		return -EACCES;
-	if (counter->last.energy_uj < 0) // VALUE_MISSING among them
+	if (counter->last.energy_uj < 0) // one of the values is VALUE_MISSING
 		return -EIO;
 	*ret_uj = (uint64_t)counter->last.energy_uj;
 	*ret_t_ns = counter->last.t_ns;
@@ -187,7 +187,7 @@ void privileged_fill(struct privileged *set, size_t index, int64_t row[DEVICE_CO
 	row[DEVICE_ENERGY_TIME] = read_ns;
 }
 
-/* ---- what is said of it ---- */
+/* ---- notes ---- */
 
 static int64_t period_ns(const struct privileged *set)
 {
@@ -214,7 +214,7 @@ static void describe_refused(const struct privileged *set, const struct privileg
 {
 	const char *remedy = proto_client_remedy(set->code);
 	size_t length = strlen(domain->why);
-	if (set->code == -ENODEV) // the helper is switched off
+	if (set->code == -ENODEV) // the helper is disabled
 		return;
 	if (set->code == 0)
 		snprintf(domain->why + length, sizeof(domain->why) - length, ", and the helper does not know %s",

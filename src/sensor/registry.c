@@ -1,6 +1,6 @@
 #include "sensor/sensor.h"
 
-// In order of preference: when two meter one domain, the earlier one is sampled.
+// In order of preference: if two sensors meter one domain, the earlier one is sampled.
 const struct sensor_ops *const sensor_registry[] = {
 	&sensor_powercap,
 	&sensor_perf,
@@ -8,9 +8,9 @@ const struct sensor_ops *const sensor_registry[] = {
 	&sensor_nvml,
 	&sensor_amdgpu,
 	&sensor_intel_gpu,
-	&sensor_cray, // after all GPU sensors, which know more of a GPU than its joules
+	&sensor_cray, // after all GPU sensors, which report more about a GPU than energy
 	&sensor_battery,
 	&sensor_wall,
-	&sensor_model, // only where no package can be read
+	&sensor_model, // only if no package can be read
 	NULL,
 };

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* The maximum is deliberately far above what hardware draws: it only has to tell the energy of a counter that wrapped
- * (tens of joules) from that of one that started anew (hundreds of kilojoules). */
+/* The maximum is deliberately far above real power: it only has to distinguish the energy of a counter wrap (tens of joules)
+ * from that of a restart (hundreds of kilojoules). */
 static const struct {
 	bool adds_up;
 	double max_power_w;
@@ -60,7 +60,7 @@ static int place_of(const char *const *names, const char *name)
 
 const char *domain_kind_name(enum domain_kind kind)
 {
-	return kind < DOMAIN_KINDS ? domain_kind_names[kind] : "unknown"; // stored by a later wattle
+	return kind < DOMAIN_KINDS ? domain_kind_names[kind] : "unknown"; // stored by a later wattle version
 }
 
 int domain_kind_from_name(const char *name)
@@ -75,7 +75,7 @@ bool domain_kind_adds_up(enum domain_kind kind)
 
 bool domain_adds_up(struct domain_place place, domain_find *find, const void *domains)
 {
-	enum { NESTED_MOST = 16 }; // a ring of names can't hold us
+	enum { NESTED_MOST = 16 }; // limit against cyclic `inside` names
 	bool adds_up = domain_kind_adds_up(place.kind);
 	for (int depth = 0; adds_up && depth < NESTED_MOST && find(domains, place.inside, &place); depth++)
 		adds_up = !domain_kind_adds_up(place.kind);
@@ -103,15 +103,15 @@ bool sensor_context_has_pid(const struct sensor_context *context, pid_t pid)
 	return at < context->n_target_pids && context->target_pids[at] == pid;
 }
 
-// "package-0" and "package-0-die-1" are one socket, seen whole and in part.
+// "package-0" and "package-0-die-1" are one socket, in whole and in part.
 static bool is_die_of(const struct domain *die, const struct domain *whole)
 {
 	size_t length = strlen(whole->name);
 	return strncmp(die->name, whole->name, length) == 0 && strncmp(die->name + length, "-die-", 5) == 0;
 }
 
-/* Whether `than` is superfluous beside d, which is used already. A model of a package is beside any package that is
- * really read: measured and guessed sockets side by side would add up to a total that is neither. */
+/* Whether `than` is superfluous beside d, which is used already. A modelled package is superfluous beside any package that is
+ * actually read: the sum of measured and estimated sockets would be neither. */
 static bool makes_superfluous(const struct domain *d, const struct domain *than, bool same_sensor)
 {
 	if (strcmp(d->name, than->name) == 0)
@@ -123,8 +123,8 @@ static bool makes_superfluous(const struct domain *d, const struct domain *than,
 		is_die_of(than, d);
 }
 
-// The earlier domain, of any sensor opened so far, that makes this one superfluous, and whose it is: rather its namesake
-// than another socket.
+// Returns the earlier domain, of any open sensor, that makes this one superfluous, and its sensor. A domain of the same name
+// is preferred to another socket.
 static const struct domain *find_better(const struct sensor_set *set, const struct domain *than,
 	const char **ret_sensor)
 {
@@ -149,7 +149,7 @@ static const struct domain *find_better(const struct sensor_set *set, const stru
 	return better;
 }
 
-// Domains arrive from their sensor with `used` meaning "would like to be"; what is left set afterwards is sampled.
+// On entry `used` means that the sensor offers the domain; afterwards it means that the domain is sampled.
 static void settle(struct sensor_set *set, struct sensor_slot *slot)
 {
 	for (size_t i = 0; i < slot->n_domains; i++) {
@@ -259,7 +259,7 @@ static bool is_wanted(const struct sensor_slot *slot, const struct sensor_contex
 	return context->energy_only ? !slot->rests_between && has_counter(slot) : !slot->rests;
 }
 
-// A package's temperature is read by another driver than its energy.
+// A package's temperature comes from a driver other than its energy.
 static void fill_temperature(struct sensor_set *set, const struct domain *domain, int64_t row[DEVICE_COUNT])
 {
 	if (set->temperature != NULL && domain->kind == DOMAIN_PACKAGE && !value_ok(row[DEVICE_TEMPERATURE]))

@@ -2,9 +2,9 @@
 
 #include "base/util.h"
 
-// Readings that went through buffers, pipes and networks arrive late, but not by more than this.
+// Readings delayed by buffers, pipes and networks arrive at most this late.
 static const int64_t LATE_MAX_NS = 60 * NS_PER_S;
-// Clocks that NTP keeps are this much apart at worst.
+// Maximum offset between clocks that NTP synchronises.
 static const int64_t EARLY_MAX_NS = 2 * NS_PER_S;
 
 void stamp_clock_init(struct stamp_clock *clock, const struct wattle_env *env)
@@ -40,7 +40,7 @@ int64_t stamp_to_monotonic(struct stamp_clock *clock, int64_t stamp_ns, int64_t 
 {
 	if (clock->anchored && stamp_ns == clock->last_stamp_ns)
 		return clock->last_ns;
-	// A stamp that leaves the window means that one of the clocks was set.
+	// A stamp outside the window means that one of the clocks was set.
 	if (!clock->anchored || !is_recent(stamp_ns - clock->offset_ns, now_ns))
 		anchor(clock, stamp_ns, now_ns);
 	if (stamp_ns - clock->offset_ns > now_ns)

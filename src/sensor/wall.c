@@ -16,7 +16,7 @@ struct field {
 	size_t length;
 };
 
-// The next field of a line, without quotes, blanks or the header's '#'; false at the end.
+// Returns the next field of a line, without quotes, blanks or the header's '#'; false at the end.
 static bool next_field(const char **at, struct field *ret_field)
 {
 	if (*at == NULL)
@@ -37,7 +37,7 @@ static bool is(const struct field *field, const char *word)
 	return strlen(word) == field->length && strncasecmp(field->text, word, field->length) == 0;
 }
 
-// "activepow3" is channel 3; -1 for any other column.
+// "activepow3" is channel 3; returns -1 for any other column.
 static int power_channel(const struct field *field)
 {
 	static const char *const names[] = {"activepow", "active_pow", "activepower", "active_power"};
@@ -80,7 +80,7 @@ bool wall_csv_header(const char *line, uint64_t channels, struct wall_columns *r
 	return true;
 }
 
-// "1671527189.314471465" to the nanosecond, which a double can't hold.
+// Parses "1671527189.314471465" with nanosecond precision, which a double lacks.
 static bool parse_stamp(const struct field *field, int64_t *ret_ns)
 {
 	static const int64_t SECONDS_MAX = INT64_MAX / NS_PER_S - 1;
@@ -128,7 +128,7 @@ bool wall_csv_frame(const char *line, const struct wall_columns *columns, struct
 		sum_w += power_w;
 		n_power++;
 	}
-	// A channel in which nothing is plugged may read a little below zero; all of them together can't.
+	// An unused channel may read slightly below zero; the sum of all channels can't.
 	if (!ok || !value_ok(frame.stamp_ns) || n_power < columns->n_power || !(sum_w >= 0 && sum_w < PLAUSIBLE_W))
 		return false;
 	frame.power_mw = llround(sum_w * 1e3);
@@ -136,11 +136,11 @@ bool wall_csv_frame(const char *line, const struct wall_columns *columns, struct
 	return true;
 }
 
-/* A wall meter beside the machine: --wall-meter FILE, the CSV that its reader keeps appending to (wall_csv.h).
+/* External wall meter: --wall-meter FILE, the CSV to which the meter's reader appends.
  *
- * The power of the frames is integrated here, frame by frame and by their own time stamps, and handed on as an energy
- * counter: the meter is asked a hundred times a second, which no sampling of its last line could follow. Where frames
- * are missing for longer than a few periods the counter starts anew, so that nobody's joules are made up. */
+ * Power is integrated here, frame by frame, with the frames' own time stamps, and reported as an energy counter: the meter
+ * has about a hundred frames a second, which sampling the last line would miss. If frames are missing for longer than a few
+ * periods, the counter restarts, so that no energy is invented. */
 
 enum { CHUNK = 65536, READ_MAX = 4 * CHUNK, INTERVALS_MAX = 101 };
 
@@ -151,17 +151,17 @@ static const int64_t ROTATION_LOOK_NS = NS_PER_S;
 struct wall {
 	const struct wattle_env *env; // borrowed
 	char path[512];
-	uint64_t channels; // of --wall-meter FILE:1,3; 0: all
+	uint64_t channels; // from --wall-meter FILE:1,3; 0: all
 	int fd;            // owned
 	struct stat identity;
-	off_t offset; // of the first line that was not read yet
+	off_t offset; // of the first unread line
 	struct wall_columns columns;
 	struct domain domain;
 	size_t n_domains; // 0 without --wall-meter
 	struct stamp_clock clock;
 
-	struct wall_frame last; // stamp_ns VALUE_MISSING: none to go on from
-	int64_t last_seen_ns;   // when it was read
+	struct wall_frame last; // stamp_ns VALUE_MISSING: no frame to continue from
+	int64_t last_seen_ns;   // time at which it was read
 	double energy_uj;
 	int64_t first_t_ns, looked_ns;
 	char *buffer; // owned; CHUNK + 1 bytes
@@ -175,7 +175,7 @@ static int64_t gap_ns(const struct wall *wall)
 
 /* ---- opening ---- */
 
-// "meter.csv:1,3": the channels behind the last colon, if that is what stands there.
+// Parses "meter.csv:1,3": the channels after the last colon, if they are channel numbers.
 static uint64_t split_channels(char *path)
 {
 	char *colon = strrchr(path, ':');
@@ -218,7 +218,7 @@ static int open_file(struct wall *wall, const char *file, struct wattle_error *r
 	return wall->buffer != NULL ? 0 : error_set(reterr, -ENOMEM, "no memory for --wall-meter");
 }
 
-// Whole lines at `offset`, the newlines made into ends of text; how many bytes they are, 0 if there is none.
+// Reads whole lines at `offset` and replaces newlines by NUL; returns the number of bytes, 0 if there is none.
 static size_t read_lines(struct wall *wall, off_t offset)
 {
 	ssize_t n;
@@ -230,7 +230,7 @@ static size_t read_lines(struct wall *wall, off_t offset)
 	size_t size = (size_t)n;
 	while (size > 0 && wall->buffer[size - 1] != '\n')
 		size--;
-	if (size == 0 && n == CHUNK) // no line is that long: this is garbage, passed over
+	if (size == 0 && n == CHUNK) // no line is that long: skip invalid data
 		size = CHUNK;
 	for (size_t i = 0; i < size; i++)
 		if (wall->buffer[i] == '\n')
@@ -244,7 +244,7 @@ static const char *next_line(const char *line)
 	return line + strlen(line) + 1;
 }
 
-// The reader's complaints about its serial line may stand above the header.
+// Messages of the reader about its serial line may precede the header.
 static int find_header(struct wall *wall, struct wattle_error *reterr)
 {
 	size_t size = read_lines(wall, 0);
@@ -267,7 +267,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// The frames written so far tell the period; from the last of them the integral goes on, if it is fresh.
+// Determines the period from existing frames, and continues the integral from the last frame if it is recent.
 static void look_back(struct wall *wall)
 {
 	off_t end = wall->identity.st_size;
@@ -340,13 +340,13 @@ static void take_frame(struct wall *wall, const struct wall_frame *frame, int64_
 	int64_t dt_ns = value_ok(wall->last.stamp_ns) ? frame->stamp_ns - wall->last.stamp_ns : 0;
 	if (dt_ns < 0 || dt_ns > gap_ns(wall))
 		wall->energy_uj += (double)counter_restart_jump_uj(wall->domain.max_power_w, t_ns - wall->first_t_ns);
-	else // trapezoid: mW · ns are pJ
+	else // trapezoid: mW · ns = pJ
 		wall->energy_uj += (double)(wall->last.power_mw + frame->power_mw) / 2 * (double)dt_ns * 1e-6;
 	wall->last = *frame;
 	wall->last_seen_ns = t_ns;
 }
 
-// A reader that was started again writes its header again, perhaps with other columns.
+// A restarted reader writes its header again, possibly with other columns.
 static void take_line(struct wall *wall, const char *line, int64_t t_ns)
 {
 	struct wall_frame frame;
@@ -356,7 +356,7 @@ static void take_line(struct wall *wall, const char *line, int64_t t_ns)
 		wall_csv_header(line, wall->channels, &wall->columns);
 }
 
-// The file was cut, or another one lies at its place: that one is read from its start.
+// The file was truncated or replaced: read it from the start.
 static void follow(struct wall *wall, int64_t t_ns)
 {
 	struct stat now, there;
@@ -402,7 +402,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 		wall->last_seen_ns = VALUE_MISSING;
 	}
 	read_new_lines(wall, context->t_ns);
-	// Frames of before the run, and a meter that fell silent, say nothing about now.
+	// Frames from before the run, and a meter without recent frames, give no current value.
 	if (!value_ok(wall->last_seen_ns) || context->t_ns - wall->last_seen_ns > gap_ns(wall))
 		return;
 	rows[0][DEVICE_ENERGY_RAW] = llround(wall->energy_uj);

@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <time.h>
 
-/* AMD GPUs through the amdgpu driver's files in /sys. No library of AMD's is needed; where the files lack energy or power
- * ROCm SMI is asked, if it is there. */
+/* AMD GPUs through the amdgpu driver's files in /sys. No AMD library is required. ROCm SMI, if present, supplies energy or
+ * power where the files lack them. */
 
 static const char standing[] = "its energy counter stands still at times while it draws power; power fills the gaps";
 static const char frozen[] = "its energy counter stands still while it draws power; power is integrated instead";
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
-/* The firmware renews its counter every millisecond. One that does not move for so long while there is power is believed
- * no more; only machines with such a counter wait. */
+/* The firmware updates its counter every millisecond. A counter that does not move for this long while the board draws power
+ * is not used. Only machines with such a counter wait. */
 enum { LOOK_MS = 2, FROZEN_MS = 250 };
 enum { USERS_MAX = 256 };
 
@@ -26,14 +26,14 @@ struct amdgpu {
 	const char **pci;          // owned; the cards' addresses
 	size_t n;
 	struct drm_clients *clients;         // owned
-	struct kfd *kfd;                     // owned; NULL: there is none
-	struct rocm_smi *smi;                // owned; NULL: not needed, or not there
+	struct kfd *kfd;                     // owned; NULL: not available
+	struct rocm_smi *smi;                // owned; NULL: not needed or not available
 	struct drm_use *drm_uses;            // owned, n
 	struct kfd_use *kfd_uses;            // owned, n
-	int64_t looked_ns;                   // when a card that is gone was last looked for
-	struct drm_clients *all;             // owned; of all processes, where they are to be listed; else NULL
-	int64_t *busy_percent;               // owned, n: of each card at the last reading
-	struct device_user users[USERS_MAX]; // of the card that was asked for last
+	int64_t looked_ns;                   // time of the last search for a lost card
+	struct drm_clients *all;             // owned; clients of all processes; NULL unless list_users
+	int64_t *busy_percent;               // owned, n: busy percent of each card at the last reading
+	struct device_user users[USERS_MAX]; // users of the card queried last
 };
 
 /* ---- open ---- */
@@ -60,7 +60,7 @@ static void add_card(struct amdgpu *amdgpu, const struct wattle_env *env, const 
 
 /* ---- ROCm SMI ---- */
 
-// A number in the library for a card of ours: by its address, else by its place in the row.
+// Finds the card's index in the library by PCI address, else by position.
 static size_t find_in_library(const struct amdgpu *amdgpu, size_t card)
 {
 	char address[32];
@@ -80,7 +80,7 @@ static bool some_lack_figures(const struct amdgpu *amdgpu)
 	bool lacking = false;
 	for (size_t i = 0; i < amdgpu->n; i++) {
 		if (drm_power_sleeps(&amdgpu->cards[i].power))
-			return false; // the library would wake it
+			return false; // the library would wake the card
 		lacking = lacking || amdgpu_card_lacks_figures(&amdgpu->cards[i]);
 	}
 	return lacking;
@@ -98,7 +98,7 @@ static void ask_library(struct amdgpu *amdgpu, const struct wattle_env *env)
 	}
 }
 
-// /sys shows no card: only if somebody names a library is it asked for some.
+// Without a card in /sys, the library is asked only if the user named one.
 static int open_from_library(struct amdgpu *amdgpu, const struct wattle_env *env)
 {
 	amdgpu->smi = env->rocm_smi != NULL ? rocm_smi_open(env) : NULL;
@@ -136,9 +136,9 @@ static int open_uses(struct amdgpu *amdgpu, const struct wattle_env *env, bool l
 	return amdgpu->clients != NULL ? 0 : -ENOMEM;
 }
 
-/* ---- which are wanted ---- */
+/* ---- selection ---- */
 
-// HIP takes CUDA_VISIBLE_DEVICES where its own variable is not set or empty.
+// HIP uses CUDA_VISIBLE_DEVICES if its own variable is unset or empty.
 static const char *visible_to_target(const struct sensor_options *options, const struct gpu_candidate *candidates,
 	size_t n, bool *ret_wanted)
 {
@@ -151,7 +151,7 @@ static const char *visible_to_target(const struct sensor_options *options, const
 	return visible[0] != NULL ? "hidden by ROCR_VISIBLE_DEVICES" : "hidden by CUDA_VISIBLE_DEVICES";
 }
 
-// ROCm numbers only what can compute.
+// ROCm numbers only the cards that can compute.
 static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
 {
 	struct gpu_candidate *candidates = gpu_choice_candidates(amdgpu->domains, amdgpu->n);
@@ -162,9 +162,9 @@ static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
 	return r;
 }
 
-/* ---- a counter that stands still ---- */
+/* ---- stalled counters ---- */
 
-// The counter of a card that draws power now; VALUE_MISSING: there is nothing to suspect.
+// Returns the counter of a card that draws power now; VALUE_MISSING: no reason to suspect a stall.
 static int64_t suspect(struct amdgpu_card *card)
 {
 	const struct sensor_context context = {0};
@@ -173,11 +173,11 @@ static int64_t suspect(struct amdgpu_card *card)
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		row[m] = VALUE_MISSING;
 	int r = amdgpu_card_read(card, &context, row);
-	card->accumulator = before; // this was no reading of the run
+	card->accumulator = before; // this reading is not part of the run
 	return r == 0 && row[DEVICE_POWER] > 0 ? amdgpu_card_units(card) : VALUE_MISSING;
 }
 
-// Clears the suspects that have moved; true if some have not.
+// Clears the suspects whose counter has moved; returns true if some have not.
 static bool look(struct amdgpu *amdgpu, int64_t *units)
 {
 	bool any = false;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* power1_average is the firmware's mean over some time; newer chips have power1_input, of an instant, instead. Of the
- * temperatures the edge is taken, which all coolers are regulated by; MI300 has none, there it is the junction's.
- * Clocks: freq1 is the shader clock, freq2 that of the memory. */
+/* power1_average is a mean computed by the firmware; newer chips have power1_input, an instantaneous value, instead. The
+ * temperature is that of the edge, which all cooling control uses; MI300 lacks it, so the junction is used there. Clocks:
+ * freq1 is the shader clock, freq2 the memory clock. */
 static const struct gauge gauges[AMDGPU_GAUGES] = {
 	{DEVICE_POWER, true, 1000, {"power1_average", "power1_input"}},
 	{DEVICE_POWER_CAP, true, 1000, {"power1_cap"}},
@@ -21,11 +21,11 @@ static const struct gauge gauges[AMDGPU_GAUGES] = {
 	{DEVICE_MEMORY_CLOCK, true, 1000000, {"freq2_input"}},
 };
 
-// A limit of 300 W does not keep peaks of some milliseconds below 300 W.
+// A 300 W limit does not prevent peaks of a few milliseconds above 300 W.
 static const double peak_over_limit = 1.2;
 // 2^-16 J, rounded up to whole µJ.
 static const uint64_t accumulator_step_uj = 16;
-// Accelerators with CPU cores in the package, whose metrics table is that of an accelerator: MI300A.
+// Accelerators with CPU cores in the package whose metrics table has the accelerator layout: MI300A.
 static const uint32_t apu_products[] = {0x74a0};
 
 static const char *path_in(const char *folder, const char *name, char *out, size_t size)
@@ -34,7 +34,7 @@ static const char *path_in(const char *folder, const char *name, char *out, size
 	return out;
 }
 
-/* ---- what it is ---- */
+/* ---- description ---- */
 
 static void open_nothing(struct amdgpu_card *card)
 {
@@ -67,7 +67,7 @@ static bool is_apu_product(const struct drm_card *card)
 	return false;
 }
 
-// As rocminfo and ROCR_VISIBLE_DEVICES have it.
+// In the format of rocminfo and ROCR_VISIBLE_DEVICES.
 static void set_uuid(const struct amdgpu_card *card, struct domain *domain)
 {
 	char path[128], id[64];
@@ -77,7 +77,8 @@ static void set_uuid(const struct amdgpu_card *card, struct domain *domain)
 		snprintf(domain->uuid, sizeof(domain->uuid), "GPU-%s", id);
 }
 
-// An APU's power is that of its socket, with the CPU cores: inside the package, so that no total has it twice.
+// An APU's power is that of its socket, including the CPU cores. It is placed inside the package so that totals count it
+// once.
 static void put_inside(const struct amdgpu_card *card, struct domain *domain)
 {
 	int64_t node = gauge_read_once(card->env->sysfs_fd, card->found.device, "numa_node");
@@ -99,7 +100,7 @@ static uint64_t memory_bytes(const struct amdgpu_card *card)
 	return total > 0 ? (uint64_t)total : 0;
 }
 
-// What can be said of a sleeping card without waking it: that it may have an accumulator.
+// Reports what is known of a sleeping card without waking it: it may have an accumulator.
 static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
 {
 	struct gpu_metrics metrics;
@@ -202,7 +203,7 @@ void amdgpu_card_find_again(struct amdgpu_card *card)
 	open_files(card, &sleeps);
 }
 
-/* ---- what it reads ---- */
+/* ---- reading ---- */
 
 static void fill(int64_t *row, enum device_metric metric, int64_t value)
 {
@@ -210,7 +211,7 @@ static void fill(int64_t *row, enum device_metric metric, int64_t value)
 		row[metric] = value;
 }
 
-// hwmon and the small files go first: their units are documented. The table fills what they lack.
+// hwmon and the small files come first because their units are documented. The table fills the gaps.
 static void fill_from_metrics(const struct gpu_metrics *metrics, int64_t *row)
 {
 	fill(row, DEVICE_POWER, metrics->power_mw);
@@ -219,7 +220,7 @@ static void fill_from_metrics(const struct gpu_metrics *metrics, int64_t *row)
 	fill(row, DEVICE_MEMORY_UTILIZATION, metrics->memory_percent);
 }
 
-// What the driver's files lack.
+// Fills the values that the driver's files lack.
 static void fill_from_library(const struct amdgpu_card *card, int64_t *row)
 {
 	static const struct {
@@ -238,7 +239,7 @@ static void fill_from_library(const struct amdgpu_card *card, int64_t *row)
 			row[figures[i].metric] = rocm_smi_read(card->smi, card->smi_gpu, figures[i].figure);
 }
 
-// From the table, NULL if it could not be read; else from the library.
+// Reads the accumulator from the metrics table; with metrics NULL (not readable), from the library.
 static int64_t units_of(const struct amdgpu_card *card, const struct gpu_metrics *metrics)
 {
 	if (!card->counts_energy)

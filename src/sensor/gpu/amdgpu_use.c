@@ -4,7 +4,7 @@
 
 static int64_t larger(int64_t a, int64_t b)
 {
-	return a > b ? a : b; // VALUE_MISSING is the least of all
+	return a > b ? a : b; // VALUE_MISSING is the smallest value
 }
 
 static int64_t rest(int64_t whole, int64_t part)
@@ -12,13 +12,13 @@ static int64_t rest(int64_t whole, int64_t part)
 	return value_ok(whole) && value_ok(part) ? larger(whole - part, 0) : VALUE_MISSING;
 }
 
-// The target's part, in percent; VALUE_MISSING where nothing tells it from the others'.
+// Returns the target's share in percent; VALUE_MISSING where no source separates it from other processes.
 static int64_t target_percent(const struct drm_use *drm, const struct kfd_use *kfd, int64_t busy)
 {
 	bool computes = kfd != NULL && kfd->target_processes > 0,
 	     others_compute = kfd != NULL && kfd->others_processes > 0;
 	if (computes && !others_compute)
-		return busy; // the only compute process there is
+		return busy; // it is the only compute process
 	if (computes) {
 		int64_t units = value_ok(kfd->target_units) && value_ok(kfd->others_units)
 			? kfd->target_units + kfd->others_units
@@ -43,9 +43,9 @@ static void fill_utilization(const struct drm_use *drm, const struct kfd_use *kf
 	row[DEVICE_OTHERS_UTILIZATION] = rest(busy, row[DEVICE_TARGET_UTILIZATION]);
 }
 
-/* A process that computes has its memory in KFD's list; newer kernels show the same memory in its fdinfo. The others are
- * KFD's where there are compute processes: what else is in use then is mostly the driver's own. Without any, they are
- * all that is not the target's. */
+/* KFD lists the memory of compute processes; newer kernels also count it in fdinfo. If there are compute processes, the
+ * memory of others is that of KFD's other processes, because the remaining used memory is mostly the driver's own. Without
+ * compute processes, all memory that is not the target's belongs to others. */
 static void fill_memory(const struct drm_use *drm, const struct kfd_use *kfd, const struct sensor_context *context,
 	int64_t *row)
 {
@@ -67,7 +67,7 @@ static void fill_memory(const struct drm_use *drm, const struct kfd_use *kfd, co
 								       : row[DEVICE_MEMORY_USED];
 }
 
-// How many others draw nobody tells; how many compute, KFD does.
+// No source counts the other processes that draw; KFD counts those that compute.
 static void fill_processes(const struct drm_use *drm, const struct kfd_use *kfd, const struct sensor_context *context,
 	int64_t *row)
 {
@@ -84,7 +84,7 @@ void amdgpu_use_fill(const struct drm_use *drm, const struct kfd_use *kfd, const
 	int64_t *row)
 {
 	if (kfd != NULL && kfd->unknown_processes > 0)
-		kfd = NULL; // half an answer is none
+		kfd = NULL; // a partial answer is not used
 	fill_utilization(drm, kfd, context, row);
 	fill_memory(drm, kfd, context, row);
 	fill_processes(drm, kfd, context, row);
@@ -98,7 +98,7 @@ static bool computes(pid_t pid, const struct kfd_process *processes, size_t n)
 	return false;
 }
 
-// What the GPU is busy with beside drawing is divided by the compute units that each has; the only one has it all.
+// Busy time without graphics is divided in proportion to compute units; a single process gets all of it.
 static double busy_of(const struct kfd_process *process, const struct kfd_process *processes, size_t n,
 	double busy_percent)
 {
@@ -110,7 +110,7 @@ static double busy_of(const struct kfd_process *process, const struct kfd_proces
 	return units > 0 ? busy_percent * (double)process->units / units : (double)NAN;
 }
 
-// Drops those that compute; the sum of what the others draw with.
+// Removes processes that also compute; returns the sum of graphics use of the rest.
 static size_t keep_drawing(struct device_user *users, size_t n, const struct kfd_process *processes, size_t n_processes,
 	double *ret_percent)
 {
@@ -142,7 +142,7 @@ size_t amdgpu_users_merge(struct device_user *users, size_t n, size_t room, cons
 	for (size_t i = 0; i < n_processes && kept < room; i++)
 		users[kept++] = make_user(processes[i].pid, busy_of(&processes[i], processes, n_processes, left_percent),
 			processes[i].bytes);
-	// Processes of other users are in neither list, unless we are root.
+	// Neither list shows processes of other users unless wattle runs as root.
 	if (n_processes == 0 && left_percent > 0 && kept < room)
 		users[kept++] = make_user(0, left_percent, VALUE_MISSING);
 	return kept;

@@ -1,4 +1,4 @@
-/* The parts of the sensors of AMD and Intel GPUs. */
+/* Shared declarations of the AMD and Intel GPU sensors. */
 #pragma once
 
 #include "base/env.h"
@@ -11,133 +11,133 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the kernel says of a process's open graphics device: /proc/PID/fdinfo/FD, one "key: value" a line, as
- * Documentation/gpu/drm-usage-stats.rst has it. Pure: from text to values. */
+/* Parser of /proc/PID/fdinfo/FD, the kernel's statistics of an open graphics device, one "key: value" per line
+ * (Documentation/gpu/drm-usage-stats.rst). Pure: text to values. */
 
-// Engines that run shaders. Copy, video and display engines are left out: the driver's busy percent means these.
+// Engines that run shaders. Copy, video and display engines are excluded, as in the driver's busy percent.
 enum drm_engine { DRM_RENDER, DRM_COMPUTE, DRM_ENGINES };
 
 struct drm_engine_use {
-	int64_t busy;     // ns, or cycles where total_cycles is known; VALUE_MISSING: no such engine
-	int64_t cycles;   // of the engine's clock altogether; VALUE_MISSING: busy is in ns
-	int64_t capacity; // engines of this class that may be busy at the same time; at least 1
+	int64_t busy;     // ns, or cycles if total_cycles is known; VALUE_MISSING: no such engine
+	int64_t cycles;   // total cycles of the engine's clock; VALUE_MISSING: busy is in ns
+	int64_t capacity; // number of engines of this class that can be busy simultaneously; at least 1
 };
 
 struct drm_fdinfo {
 	char pdev[24];   // PCI address
-	uint64_t client; // id of the open device: descriptors that were inherited or copied share it
+	uint64_t client; // id of the open device, shared by inherited and duplicated descriptors
 	bool has_client;
 	struct drm_engine_use engines[DRM_ENGINES];
-	int64_t memory_bytes; // of the card's own memory; VALUE_MISSING: not told
+	int64_t memory_bytes; // memory of the card; VALUE_MISSING: not reported
 };
 
-// False if the text is not that of a graphics device. `text` is changed.
+// Returns false if the text does not describe a graphics device. Modifies `text`.
 bool drm_fdinfo_parse(char *text, struct drm_fdinfo *ret_info);
 
-/* What processes, the target's or all, do on graphics cards, by the descriptors that they have open (drm_fdinfo.h).
+/* Use of graphics cards by processes (the target's or all), read from the fdinfo of their open descriptors.
  *
- * Which descriptors those are is looked for once a second, a limited number a reading; in between only they are read.
- * Everything is allocated at open. Shared by the sensors of all makers whose drivers speak this format. */
+ * The set of descriptors is refreshed once a second, with a limit per reading. Readings in between use the known descriptors.
+ * All memory is allocated at open. Shared by the sensors of all makers whose drivers use this format. */
 
-// The target's use of one card, the sum over its processes.
+// Use of one card, summed over the target's processes.
 struct drm_use {
-	bool known;           // false: the descriptors can't be seen (another user's process, no /proc)
-	int64_t processes;    // with the card open
-	double busy_percent;  // of the engines that run shaders; NaN: a process does not tell; 0 with no process
-	int64_t memory_bytes; // VALUE_MISSING: a process does not tell; 0 with no process
+	bool known;           // false: the descriptors are not visible (another user's process, no /proc)
+	int64_t processes;    // number of processes with the card open
+	double busy_percent;  // of the shader engines; NaN: a process does not report it; 0 without a process
+	int64_t memory_bytes; // VALUE_MISSING: a process does not report it; 0 without a process
 	int64_t main_memory_bytes;
 };
 
 struct drm_clients;
 
-// pci: addresses of the n cards, borrowed. NULL: no memory.
+// pci: addresses of the n cards, borrowed. Returns NULL without memory.
 struct drm_clients *drm_clients_new(const struct wattle_env *env, const char *const *pci, size_t n);
 void drm_clients_free(struct drm_clients *clients); // NULL allowed
-// One reading; ret_uses[i] is for card i.
+// Takes one reading; ret_uses[i] is for card i.
 void drm_clients_read(struct drm_clients *clients, const struct sensor_context *context, struct drm_use *ret_uses);
 
-/* Of all processes, one by one, for those who look at the whole machine: clients of their own, which take the numbers from
- * context.all_pids and look through fewer descriptors a reading, as there are so many. Those of other users are seen by root
- * alone. */
+/* Variant for the whole machine, with one entry per process. It is a separate set of clients that takes pids from
+ * context.all_pids and checks fewer descriptors per reading, because there are so many. Processes of other users are visible
+ * to root only. */
 void drm_clients_read_all(struct drm_clients *clients, const struct sensor_context *context);
-// Who was on a card at the last reading; one that opened it several times stands there as often. Returns how many.
+// Lists the users of a card at the last reading, one entry per open of the card. Returns the number of entries.
 size_t drm_clients_users(const struct drm_clients *clients, size_t card, struct device_user *users, size_t room);
 
-/* Compute processes on AMD GPUs: class/kfd, which ROCm's runtime goes through. It lists those of all users, with their
- * memory, and what fdinfo lacks: their work is not in the engine times there. */
+/* Compute processes on AMD GPUs, from class/kfd, the interface of ROCm's runtime. It lists the processes of all users with
+ * their memory. fdinfo lacks their work: its engine times do not include compute. */
 
-// Processes that hold memory of one GPU, the target's and all others.
+// Processes that hold memory of one GPU: the target's and all others.
 struct kfd_use {
 	int64_t main_bytes, target_bytes, others_bytes;
 	int64_t target_processes, others_processes;
-	int64_t target_units, others_units; // compute units in use at the moment; VALUE_MISSING: not told
-	int64_t unknown_processes;          // of which it can't be told whose they are: KFD has the host's numbers
+	int64_t target_units, others_units; // compute units in use now; VALUE_MISSING: not reported
+	int64_t unknown_processes;          // processes without a known side: KFD lists the pids of the host
 };
 
-struct kfd_process { // one of them
-	pid_t pid; // as /proc here numbers it; 0: that can't be told
+struct kfd_process { // one process
+	pid_t pid; // number in this /proc; 0: unknown
 	int64_t bytes, units;
 };
 
 struct kfd;
 
-// pci: addresses of the n cards, read now. NULL: no KFD, or no memory.
+// pci: addresses of the n cards, read now. Returns NULL without KFD or without memory.
 struct kfd *kfd_new(const struct wattle_env *env, const char *const *pci, size_t n);
 void kfd_free(struct kfd *kfd); // NULL allowed
-// Whether card i can compute at all: ROCm counts no other. kfd NULL: none can.
+// Returns whether card i can compute; ROCm counts only such cards. With kfd NULL: false.
 bool kfd_has(const struct kfd *kfd, size_t card);
-// ret_uses[i] is for card i, all 0 for one without KFD. /sys is asked four times a second at most.
+// ret_uses[i] is for card i, all 0 for a card without KFD. Reads /sys at most four times a second.
 void kfd_read(struct kfd *kfd, const struct sensor_context *context, struct kfd_use *ret_uses);
-// The processes on card i at that time. Returns how many.
+// Lists the processes on card i at the last kfd_read. Returns their number.
 size_t kfd_processes(const struct kfd *kfd, size_t card, struct kfd_process *processes, size_t room);
 
-/* The binary table `gpu_metrics` of the amdgpu driver: a header that says which layout follows, then numbers in native
- * byte order. Pure: from bytes to values. */
+/* Parser of the amdgpu driver's binary table `gpu_metrics`: a header that names the layout, then numbers in native byte
+ * order. Pure: bytes to values. */
 
-enum { GPU_METRICS_SIZE_MAX = 8192 }; // more than the largest known layout has, v1.8 with 3.9 kB
+enum { GPU_METRICS_SIZE_MAX = 8192 }; // above the size of the largest known layout (v1.8, 3.9 kB)
 
-// An accumulator beyond this (nine million million joules) is garbage; in µJ it would leave 63 bits.
+// A larger accumulator value (9 * 10^12 J) is invalid; converted to µJ it would overflow 63 bits.
 #define GPU_ENERGY_UNITS_MAX INT64_C(600000000000000000)
 
 struct gpu_metrics {
-	bool is_apu; // a table of an APU, whose power is that of the whole socket
-	// Each is VALUE_MISSING where the layout has no such field or the chip does not fill it.
+	bool is_apu; // table of an APU, whose power is that of the whole socket
+	// Each is VALUE_MISSING if the layout lacks the field or the chip does not fill it.
 	int64_t energy_units; // accumulator, in 2^-16 J
 	int64_t power_mw;
 	int64_t temperature_c; // edge, or hotspot where there is no edge
 	int64_t gfx_percent, memory_percent;
 };
 
-// -EINVAL: cut short, no table, or of a layout that is not known.
+// Returns -EINVAL if the table is truncated or its layout is unknown.
 int gpu_metrics_parse(const void *bytes, size_t size, struct gpu_metrics *ret_metrics);
 
-/* AMD's energy accumulator, watched. It counts 2^-16 J; on some boards in 32 bits of a field of 64; on some it stands
- * still for good, or for a while, although the board draws power. Pure: no clock, no file.
+/* AMD's energy accumulator with stall detection. It counts 2^-16 J. On some boards it has 32 bits in a 64-bit field; on some
+ * it stops, permanently or for a while, although the board draws power. Pure: no clock, no file.
  *
- * What it stood still for is made up from the power reading, so that a run does not end with joules missing; when it
- * moves again, what it has caught up is not counted a second time. */
+ * Energy missed during a stall is estimated from the power reading. When the accumulator moves again, the energy that it
+ * catches up is not counted twice. */
 
 struct gpu_accumulator {
-	double max_power_w; // to tell a wrap from a reset
+	double max_power_w; // to distinguish a wrap from a reset
 	bool primed;
-	bool stood_still;     // it did, at least once; stays set
+	bool stood_still;     // a stall was detected; stays set
 	uint64_t last_units;  // as read
-	uint64_t total_units; // as told: extended, made up parts included
-	int64_t last_ns;      // of the last reading
-	int64_t power_ns;     // of the last reading with a power
-	int64_t moved_ns;     // since when it stands still while there is power
-	double waited_units;  // what power says was used since it moved
-	double made_up_units; // the part of it that total_units holds
+	uint64_t total_units; // reported value: extended, includes estimated parts
+	int64_t last_ns;      // time of the last reading
+	int64_t power_ns;     // time of the last reading with a power value
+	int64_t moved_ns;     // start of the current stall: last change, or last time without power
+	double waited_units;  // energy according to power since the last change
+	double made_up_units; // part of waited_units that total_units includes
 };
 
 void gpu_accumulator_init(struct gpu_accumulator *accumulator, double max_power_w);
-// One reading; returns the energy in µJ. power_mw: VALUE_MISSING if it was not read this time.
+// Takes one reading; returns the energy in µJ. power_mw: VALUE_MISSING if it was not read this time.
 int64_t gpu_accumulator_feed(struct gpu_accumulator *accumulator, int64_t t_ns, uint64_t units, int64_t power_mw);
-// 2^-16 J in µJ, exact to less than one.
+// Converts 2^-16 J to µJ, with an error below 1 µJ.
 int64_t gpu_accumulator_uj(uint64_t units);
 
-/* AMD's management library, ROCm SMI, loaded at run time in our own declarations. Only for figures that the driver's files
- * lack: it reads the same files, and a machine need not have it. */
+/* AMD's management library ROCm SMI, loaded at run time, with our own declarations. Used only for figures that the driver's
+ * files lack: the library reads the same files, and a machine may not have it. */
 
 enum rocm_figure {
 	ROCM_ENERGY, // accumulator, in 2^-16 J
@@ -154,32 +154,32 @@ enum rocm_figure {
 
 struct rocm_smi;
 
-// Loads env->rocm_smi or librocm_smi64.so and initialises it. NULL: it is not there, or has no driver to talk to.
+// Loads env->rocm_smi or librocm_smi64.so and initialises it. Returns NULL if the library or its driver is missing.
 struct rocm_smi *rocm_smi_open(const struct wattle_env *env);
 void rocm_smi_close(struct rocm_smi *smi); // NULL allowed
 size_t rocm_smi_count(const struct rocm_smi *smi);
-// PCI address of GPU i as /sys writes it; "" unknown.
+// PCI address of GPU `gpu` in /sys notation; "" if unknown.
 void rocm_smi_address(const struct rocm_smi *smi, size_t gpu, char *out, size_t size);
-void rocm_smi_name(const struct rocm_smi *smi, size_t gpu, char *out, size_t size); // "" unknown
-// VALUE_MISSING: this library or this GPU has no such figure.
+void rocm_smi_name(const struct rocm_smi *smi, size_t gpu, char *out, size_t size); // "" if unknown
+// VALUE_MISSING: the library or the GPU lacks this figure.
 int64_t rocm_smi_read(const struct rocm_smi *smi, size_t gpu, enum rocm_figure figure);
 
-/* Who uses an AMD GPU: what fdinfo and KFD tell, put together. Pure: from figures to a row. */
+/* Combines fdinfo and KFD data of an AMD GPU into one row. Pure. */
 
-/* Fills TARGET_ and OTHERS_UTILIZATION, MAIN_, TARGET_ and OTHERS_MEMORY, TARGET_ and OTHERS_PROCESSES from what the row has
- * of the whole GPU. kfd NULL: this GPU has none. */
+/* Fills TARGET_ and OTHERS_UTILIZATION, MAIN_, TARGET_ and OTHERS_MEMORY, TARGET_ and OTHERS_PROCESSES from the row's figures
+ * for the whole GPU. kfd NULL: this GPU has none. */
 void amdgpu_use_fill(const struct drm_use *drm, const struct kfd_use *kfd, const struct sensor_context *context,
 	int64_t *row);
 
-/* Each process on an AMD GPU: what fdinfo and KFD tell, put together. Pure. */
+/* Combines fdinfo and KFD data of each process on an AMD GPU. Pure. */
 
-/* `users` has those that fdinfo knows, n of them, and room for more. Those that compute are KFD's: of them fdinfo has no work, and
- * the same memory once more in newer kernels. busy: of the whole GPU, VALUE_MISSING unknown. What nobody of them does is a user's
- * without a number. Returns how many there are. */
+/* `users` has n entries from fdinfo and room for more. Compute processes come from KFD: fdinfo lacks their work, and newer
+ * kernels repeat their memory there. busy: percent of the whole GPU, VALUE_MISSING if unknown. Use that no process accounts
+ * for goes to a user with pid 0. Returns the number of entries. */
 size_t amdgpu_users_merge(struct device_user *users, size_t n, size_t room, const struct kfd_process *processes,
 	size_t n_processes, int64_t busy_percent);
 
-/* One GPU behind the amdgpu driver: what it is, and one reading of everything that /sys tells of it. */
+/* One GPU of the amdgpu driver: its description, and one reading of all figures in /sys. */
 
 enum { AMDGPU_GAUGES = 9 };
 
@@ -192,25 +192,25 @@ struct amdgpu_card {
 	struct gpu_accumulator accumulator;
 	bool is_open;
 	bool is_apu;
-	const struct rocm_smi *smi; // borrowed; NULL: the driver's files have all
-	size_t smi_gpu;             // its number there
-	bool counts_energy;         // the accumulator is there and was not found standing still
-	bool has_power;             // some power reading is there
+	const struct rocm_smi *smi; // borrowed; NULL: not needed
+	size_t smi_gpu;             // index of the card in the library
+	bool counts_energy;         // has an accumulator that was not found stalled
+	bool has_power;             // some power reading exists
 };
 
-// Fills card and domain, but for the domain's name and number. Its `used` says that there is something to read. A card
-// without a folder in /sys (found->device "") has only what the library tells.
+// Fills card and domain, except the domain's name and number. `used` of the domain means that it can be read. A card without
+// a folder in /sys (found->device "") has only the figures of the library.
 void amdgpu_card_open(struct amdgpu_card *card, const struct wattle_env *env, const struct drm_card *found,
 	struct domain *domain);
 void amdgpu_card_close(struct amdgpu_card *card);
-// Whether the driver's files lack energy or power, as far as can be told without waking it.
+// Whether the driver's files lack energy or power, as far as is known without waking the card.
 bool amdgpu_card_lacks_figures(const struct amdgpu_card *card);
-// Takes what the files lack from the library.
+// Uses the library for figures that the files lack.
 void amdgpu_card_assist(struct amdgpu_card *card, const struct rocm_smi *smi, size_t gpu, struct domain *domain);
-// Looks for the card again, after it vanished: under another name, with another hwmon.
+// Searches for a lost card, which may return under another name and with another hwmon.
 void amdgpu_card_find_again(struct amdgpu_card *card);
 
-// The accumulator now, in 2^-16 J; VALUE_MISSING if there is none or it can't be read.
+// Current accumulator in 2^-16 J; VALUE_MISSING if there is none or it can't be read.
 int64_t amdgpu_card_units(struct amdgpu_card *card);
-// One reading. 0, -EAGAIN for a card that sleeps, -ENODEV for one that is gone.
+// Takes one reading. Returns 0, -EAGAIN for a sleeping card, or -ENODEV for a lost card.
 int amdgpu_card_read(struct amdgpu_card *card, const struct sensor_context *context, int64_t *row);

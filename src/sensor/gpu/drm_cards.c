@@ -17,7 +17,7 @@ static bool is_card(const char *name)
 	return *digits != '\0' && strspn(digits, "0123456789") == strlen(digits);
 }
 
-// A file that holds "0x1002".
+// Reads a file with a value such as "0x1002".
 static bool read_hex(int root_fd, const char *folder, const char *name, uint32_t *ret_value)
 {
 	char path[96], text[32], *end;
@@ -31,7 +31,7 @@ static bool read_hex(int root_fd, const char *folder, const char *name, uint32_t
 	return true;
 }
 
-// The value of KEY=value in the lines of `text`; cut to fit.
+// Copies the value of KEY=value from `text`, truncated to fit.
 static void copy_value(const char *text, const char *key, char *out, size_t size)
 {
 	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
@@ -44,7 +44,7 @@ static void copy_value(const char *text, const char *key, char *out, size_t size
 	}
 }
 
-// The last part of what folder/name links to.
+// Copies the last component of the link target of folder/name.
 static void copy_link(int root_fd, const char *folder, const char *name, char *out, size_t size)
 {
 	char target[512];
@@ -70,13 +70,13 @@ static void read_identity(int root_fd, struct drm_card *card)
 	snprintf(folder, sizeof(folder), "class/drm/%s", card->name);
 	if (card->pci[0] == '\0')
 		copy_link(root_fd, folder, "device", card->pci, sizeof(card->pci));
-	if (strchr(card->pci, ':') == NULL) // "device" of a made tree, or of a chip that is not on PCI
+	if (strchr(card->pci, ':') == NULL) // "device" in a made tree, or for a chip that is not on PCI
 		card->pci[0] = '\0';
 	if (!read_hex(root_fd, card->device, "device", &card->product))
 		card->product = 0;
 }
 
-// The hwmon that bears the driver's name: i915 has further ones for its tiles.
+// Finds the hwmon with the driver's name; i915 has further ones for its tiles.
 static int find_hwmon(int root_fd, struct drm_card *card)
 {
 	char path[72], name_path[176], name[32];
@@ -160,7 +160,7 @@ static bool is_driver(const struct drm_card *card, const char *name)
 	return strcmp(card->driver, name) == 0;
 }
 
-// They sit on the root bus, at 00:02.0 since ever.
+// Integrated GPUs have always been on the root bus at 00:02.0.
 bool drm_card_is_integrated(const struct drm_card *card)
 {
 	const char *bus = strchr(card->pci, ':');
@@ -220,6 +220,6 @@ bool drm_power_sleeps(struct drm_power *power)
 void drm_state_tell(struct domain *domain, enum drm_state state)
 {
 	bool told = strcmp(domain->note, notes[DRM_ASLEEP]) == 0 || strcmp(domain->note, notes[DRM_GONE]) == 0;
-	if (state != DRM_AWAKE || told) // another note stays until there is this to tell
+	if (state != DRM_AWAKE || told) // keep another note until there is a state to report
 		text_copy(domain->note, sizeof(domain->note), notes[state]);
 }

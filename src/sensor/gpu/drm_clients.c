@@ -31,29 +31,29 @@ struct descriptor_list {
 	size_t n;
 };
 
-// A device that was opened once; processes that inherited it share it.
+// One open of a device, shared by processes that inherited it.
 struct client {
 	size_t card;
 	uint64_t id;
-	uint64_t reading; // in which it was last met
+	uint64_t reading; // reading at which it was last seen
 	struct drm_engine_use engines[DRM_ENGINES];
 	int64_t t_ns;
-	struct device_user user; // the process that it was met with, and what it did
+	struct device_user user; // process through which it was found, and its use
 };
 
 struct drm_clients {
 	const struct wattle_env *env;        // borrowed
 	const char *const *pci;              // borrowed
-	size_t n_cards;                      // those beyond CARDS_MAX are left out
-	pid_t last_pids[CARDS_MAX];          // process that the last descriptor of each card belonged to
-	struct descriptor_list known, found; // in use; being looked for
+	size_t n_cards;                      // cards beyond CARDS_MAX are ignored
+	pid_t last_pids[CARDS_MAX];          // process of the latest descriptor of each card
+	struct descriptor_list known, found; // current list, and list of the scan in progress
 	struct client clients[CLIENTS_MAX];
 	size_t n_clients;
 	uint64_t reading;
 	bool scanning, visible;
-	size_t scan_at; // number of target processes that this scan is through with
+	size_t scan_at; // number of target processes already scanned
 	int64_t scan_began_ns;
-	char text[TEXT_SIZE] __attribute__((aligned(8))); // one fdinfo, or a part of a folder
+	char text[TEXT_SIZE] __attribute__((aligned(8))); // buffer for one fdinfo file or part of a folder
 };
 
 struct drm_clients *drm_clients_new(const struct wattle_env *env, const char *const *pci, size_t n)
@@ -73,9 +73,9 @@ void drm_clients_free(struct drm_clients *clients)
 	free(clients);
 }
 
-/* ---- which descriptors ---- */
+/* ---- descriptors ---- */
 
-// A link to /dev/dri/card0 or renderD128; where links can't be read the fdinfo itself tells.
+// Checks for a link to /dev/dri/card0 or renderD128; if links can't be read, fdinfo decides.
 static bool may_be_graphics(const struct drm_clients *c, pid_t pid, int number)
 {
 	char path[64], target[64];
@@ -97,7 +97,7 @@ static void consider(struct drm_clients *c, pid_t pid, const char *name)
 		found->items[found->n++] = (struct descriptor){pid, (int)number};
 }
 
-// Returns the number of descriptors that were looked at, or a negative errno.
+// Returns the number of descriptors checked, or a negative errno.
 static int scan_process(struct drm_clients *c, pid_t pid)
 {
 	char path[32];
@@ -107,13 +107,13 @@ static int scan_process(struct drm_clients *c, pid_t pid)
 	if (fd < 0)
 		return fd;
 	struct folder_walk walk = folder_walk_begin(fd, c->text, sizeof(c->text));
-	// A process with more has them for a queue, not for graphics.
+	// Scans at most SCAN_MAX descriptors: a process with more uses them for queues, not for graphics.
 	for (const char *name; looked_at < SCAN_MAX && (name = folder_walk_next(&walk, NULL)) != NULL; looked_at++)
 		consider(c, pid, name);
 	return looked_at;
 }
 
-// A part of a scan, or all of it. The list in use changes only when a scan is complete.
+// Runs part of a scan, or all of it. The list in use is replaced only when a scan is complete.
 static void scan(struct drm_clients *c, const struct sensor_context *context, int most)
 {
 	if (!c->scanning && context->t_ns - c->scan_began_ns < SCAN_EVERY_NS)
@@ -128,7 +128,7 @@ static void scan(struct drm_clients *c, const struct sensor_context *context, in
 		int r = scan_process(c, pid);
 		looked_at += r > 0 ? r : 1;
 		if (pid == context->main_pid)
-			c->visible = r >= 0 || r == -ENOENT; // else it is not ours to look into
+			c->visible = r >= 0 || r == -ENOENT; // else access is denied
 	}
 	if (c->scan_at < context->n_target_pids)
 		return;
@@ -136,7 +136,7 @@ static void scan(struct drm_clients *c, const struct sensor_context *context, in
 	c->scanning = false;
 }
 
-/* ---- what they did ---- */
+/* ---- use ---- */
 
 static size_t find_card(const struct drm_clients *c, const char *pdev)
 {
@@ -146,7 +146,7 @@ static size_t find_card(const struct drm_clients *c, const char *pdev)
 	return i;
 }
 
-// The client of this id, made if it is new; NULL: no room.
+// Returns the client with this id, created if new; NULL: no room.
 static struct client *find_client(struct drm_clients *c, size_t card, uint64_t id, bool *ret_is_new)
 {
 	for (size_t i = 0; i < c->n_clients; i++)
@@ -171,12 +171,12 @@ static void forget_closed_clients(struct drm_clients *c)
 	c->n_clients = kept;
 }
 
-// Busy percent since the last reading; 0 where there was none. Takes over what is newer.
+// Returns busy percent since the last reading (0 without one), and stores newer values.
 static double advance(struct drm_engine_use *before, const struct drm_engine_use *now, int64_t dt_ns)
 {
 	bool in_cycles = value_ok(now->cycles) && value_ok(before->cycles);
 	double span = in_cycles ? (double)now->cycles - (double)before->cycles : (double)dt_ns;
-	// The driver's sums may step back for a moment; then the engine was not busy less than nothing.
+	// The driver's totals may step back briefly; busy time is never negative.
 	double busy = now->busy > before->busy ? (double)now->busy - (double)before->busy : 0;
 	if (now->busy > before->busy)
 		before->busy = now->busy;
@@ -185,7 +185,7 @@ static double advance(struct drm_engine_use *before, const struct drm_engine_use
 	return span > 0 ? busy / span / (double)now->capacity * 100 : 0;
 }
 
-// NaN if a client tells of no engine, as all do under old kernels.
+// Returns NaN if a client reports no engine, as with all clients on old kernels.
 static double busy_percent(struct client *client, const struct drm_fdinfo *info, int64_t t_ns)
 {
 	int64_t dt_ns = t_ns - client->t_ns;
@@ -230,7 +230,7 @@ static void add_descriptor(struct drm_clients *c, const struct descriptor *descr
 	size_t card = find_card(c, info.pdev);
 	if (card == c->n_cards)
 		return;
-	uses[card].processes += c->last_pids[card] != descriptor->pid; // they come sorted by process
+	uses[card].processes += c->last_pids[card] != descriptor->pid; // sorted by process
 	c->last_pids[card] = descriptor->pid;
 	struct client *client = find_client(c, card, info.client, &is_new);
 	if (client == NULL || client->reading == c->reading)
@@ -246,7 +246,7 @@ static void add_descriptor(struct drm_clients *c, const struct descriptor *descr
 		.memory_bytes = info.memory_bytes,
 		.instance_percent = (double)NAN,
 	};
-	uses[card].busy_percent += client->user.busy_percent; // unknown if one is
+	uses[card].busy_percent += client->user.busy_percent; // unknown if one client's is
 	add_memory(&info, descriptor->pid == context->main_pid, &uses[card]);
 }
 

@@ -5,7 +5,7 @@
 
 #include <ctype.h>
 
-// amdgpu, i915 and xe have names of their own for the same engines.
+// amdgpu, i915 and xe use different names for the same engines.
 static const struct {
 	const char *name;
 	enum drm_engine engine;
@@ -22,8 +22,8 @@ static const struct {
 	int64_t bytes;
 } sizes[] = {{"", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
 
-/* What of a region of memory counts. Resident is what lies there now; drm-memory-, of older kernels, says the same;
- * drm-total- also counts what was moved out, and is better than nothing. */
+/* Which memory key counts. "Resident" is memory that lies there now; drm-memory-, used by older kernels, means the same.
+ * drm-total- also counts evicted memory and is used only as a fallback. */
 enum amount { AMOUNT_TOTAL, AMOUNT_MEMORY, AMOUNT_RESIDENT, AMOUNTS };
 static const char *const amount_keys[AMOUNTS] = {"drm-total-", "drm-memory-", "drm-resident-"};
 
@@ -70,7 +70,7 @@ static struct drm_engine_use *find_engine(struct drm_fdinfo *info, const char *n
 	return NULL;
 }
 
-// The four kinds of line that tell of an engine; capacity first, its key begins like another.
+// Parses the four kinds of engine lines. Capacity comes first because its key is an extension of another key.
 static void read_engine(struct drm_fdinfo *info, const char *key, const char *value)
 {
 	static const struct {
@@ -94,7 +94,7 @@ static void read_engine(struct drm_fdinfo *info, const char *key, const char *va
 	}
 }
 
-// Regions on the card: vram, vram0 (amdgpu, xe), local0 (i915). The others are the machine's own memory.
+// Regions on the card: vram, vram0 (amdgpu, xe), local0 (i915). Other regions are system memory.
 static void read_memory(const char *key, const char *value, int64_t amounts[AMOUNTS])
 {
 	for (size_t i = 0; i < AMOUNTS; i++) {
@@ -119,7 +119,7 @@ static void read_line(struct drm_fdinfo *info, const char *key, const char *valu
 	}
 }
 
-// Splits "key: value" in place, blanks around the value removed.
+// Splits "key: value" in place and trims blanks around the value.
 static char *split(char *line)
 {
 	char *colon = strchr(line, ':');

@@ -3,9 +3,9 @@
 #include "base/util.h"
 
 static const double UNITS_PER_J = 65536;
-// Firmware renews its figures every millisecond; hypervisors and slow drivers were seen to take some hundred.
+// Firmware updates its figures every millisecond; hypervisors and slow drivers may take some hundred milliseconds.
 static const int64_t STANDS_STILL_NS = NS_PER_S;
-// Power readings that are further apart say nothing about the time between.
+// Power readings that are further apart don't describe the time between them.
 static const int64_t POWER_HOLDS_NS = 2 * NS_PER_S;
 static const uint64_t WRAP_UNITS = UINT64_C(1) << 32;
 
@@ -16,7 +16,7 @@ void gpu_accumulator_init(struct gpu_accumulator *accumulator, double max_power_
 
 int64_t gpu_accumulator_uj(uint64_t units)
 {
-	// 10^6 / 2^16 = 15625 / 1024; whole parts first, so that nothing overflows below 10^13 J.
+	// 10^6 / 2^16 = 15625 / 1024. Whole parts come first so that nothing overflows below 10^13 J.
 	return (int64_t)(units / 1024 * 15625 + units % 1024 * 15625 / 1024);
 }
 
@@ -28,7 +28,7 @@ static void begin(struct gpu_accumulator *a, int64_t t_ns, uint64_t units)
 	a->waited_units = a->made_up_units = 0;
 }
 
-// Some firmwares count in 32 bits: a smaller value is a wrap if full power for the time that has passed explains it.
+// Some firmware counts in 32 bits: a smaller value is a wrap if full power over the elapsed time explains it.
 static bool is_wrap(const struct gpu_accumulator *a, int64_t t_ns, uint64_t units)
 {
 	double seconds = (double)(t_ns - a->last_ns) / 1e9 + 1;
@@ -37,8 +37,8 @@ static bool is_wrap(const struct gpu_accumulator *a, int64_t t_ns, uint64_t unit
 	return (double)(WRAP_UNITS - a->last_units + units) <= a->max_power_w * seconds * UNITS_PER_J;
 }
 
-/* It moved, by `step`. After a stop, a step of at least half of what was made up means that it had counted all along and
- * was only late; a smaller one that it missed the time and goes on from where it stood. */
+/* The counter moved by `step`. After a stall, a step of at least half of the estimated energy means that the counter ran all
+ * along and its update was late. A smaller step means that it missed that time and continues from its old value. */
 static void moved(struct gpu_accumulator *a, int64_t t_ns, uint64_t units, uint64_t step)
 {
 	bool caught_up = a->made_up_units > 0 && (double)step >= a->made_up_units / 2;
@@ -56,7 +56,7 @@ static void stands(struct gpu_accumulator *a, int64_t t_ns, int64_t power_mw)
 	int64_t dt_ns = t_ns - a->power_ns;
 	a->power_ns = t_ns;
 	if (power_mw <= 0 || dt_ns > POWER_HOLDS_NS) {
-		a->moved_ns = t_ns; // without power it does well to stand
+		a->moved_ns = t_ns; // without power the counter should not move
 		return;
 	}
 	a->waited_units += (double)power_mw / 1e3 * (double)dt_ns / 1e9 * UNITS_PER_J;
@@ -77,7 +77,7 @@ int64_t gpu_accumulator_feed(struct gpu_accumulator *a, int64_t t_ns, uint64_t u
 	else if (is_wrap(a, t_ns, units))
 		moved(a, t_ns, units, WRAP_UNITS - a->last_units + units);
 	else if (units < a->last_units)
-		begin(a, t_ns, units); // started anew; that the total went down tells the sampler
+		begin(a, t_ns, units); // restarted; the sampler detects the restart by the smaller total
 	else
 		stands(a, t_ns, power_mw);
 	a->last_ns = t_ns;

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 
-/* Offsets as in struct gpu_metrics_v*_* of the kernel's kgd_pp_interface.h, natural alignment. The revisions are not
- * extensions of each other, and one was used twice: v1.6 was first (Linux 6.9, taken back) v1.5 with some fields more, so
- * its size must tell. v1.7 and v1.8 have eight bytes for the bandwidth of the memory before the accumulator; a v1.7 too
- * small for that is taken for v1.6 under another number.
+/* Offsets as in struct gpu_metrics_v*_* of the kernel's kgd_pp_interface.h, natural alignment. The revisions do not extend
+ * each other, and one number was used twice: v1.6 (Linux 6.9, later withdrawn) was at first v1.5 with some extra fields, so
+ * its size must be checked. v1.7 and v1.8 have eight bytes of memory bandwidth before the accumulator. A v1.7 table too small
+ * for that is treated as v1.6 under another number.
  *
- * Power is in W. That of v2.x is in mW on most APUs and in W on some Renoir, with nothing in the table to tell which, so
- * it is left alone: hwmon has it too. */
+ * Power is in W. In v2.x it is in mW on most APUs and in W on some Renoir, and the table does not show which. It is therefore
+ * ignored: hwmon has it too. */
 static const struct layout {
 	uint8_t format, first_content, last_content;
 	uint16_t size_min;                                // of the table
@@ -33,13 +33,13 @@ struct table {
 	size_t size;
 };
 
-// A field of 2, 4 or 8 bytes; VALUE_MISSING where the table ends before it, or all of its bits are set: not filled.
+// Reads a field of 2, 4 or 8 bytes; VALUE_MISSING if it lies beyond the end of the table or is not filled (all bits set).
 static int64_t field(const struct table *table, size_t offset, size_t size)
 {
 	uint64_t value = 0;
 	if (offset + size > table->size)
 		return VALUE_MISSING;
-	memcpy(&value, table->bytes + offset, size); // every machine with an amdgpu is little-endian
+	memcpy(&value, table->bytes + offset, size); // every machine with amdgpu is little-endian
 	bool filled = value != UINT64_MAX >> (64 - 8 * size);
 	return filled && value <= INT64_MAX ? (int64_t)value : VALUE_MISSING;
 }

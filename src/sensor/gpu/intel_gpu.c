@@ -10,10 +10,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Intel's graphics cards: the hwmon of i915 (Linux 6.2) and of xe (6.5). Both extend the hardware's 32 bits to 64.
+/* Intel graphics cards: the hwmon of i915 (Linux 6.2) and of xe (6.5). Both extend the 32-bit hardware counter to 64 bits.
  *
- * energy1 is the whole card; xe has the package, a part of it, as energy2 since 6.8. i915 has further hwmons for the tiles
- * (i915_gt0 …), parts too, which are left aside. GPUs inside of CPUs have no hwmon: RAPL meters them. */
+ * energy1 is the whole card. xe adds energy2 since 6.8: the package, a part of the card. i915 has further hwmons for its
+ * tiles (i915_gt0 …), also parts, which are ignored. GPUs inside CPUs have no hwmon: RAPL meters them. */
 
 static const struct gauge gauges[] = {
 	{DEVICE_POWER_CAP, true, 1000, {"power1_max"}},
@@ -22,28 +22,28 @@ static const struct gauge gauges[] = {
 };
 enum { GAUGES = ARRAY_SIZE(gauges), COUNTERS_MAX = 2, USERS_MAX = 256 };
 
-// A limit of 300 W does not keep peaks of some milliseconds below 300 W.
+// A 300 W limit does not prevent peaks of a few milliseconds above 300 W.
 static const double peak_over_limit = 1.2;
 
 struct intel_card {
 	struct drm_card found;
 	bool has_part; // energy2 beside energy1
 	struct drm_power power;
-	struct file_kept energy; // .path "": none
+	struct file_kept energy; // path "": none
 	struct gauge_file gauges[GAUGES];
 };
 
 struct intel_gpu {
 	struct intel_card *cards; // owned
-	struct domain *domains;   // owned; first one for each card, then what is only shown
+	struct domain *domains;   // owned; first one per card, then domains that are only listed
 	size_t n_cards, n_domains;
 	const char **pci;                    // owned; the cards' addresses
 	struct drm_clients *clients;         // owned
-	struct drm_use *uses;                // owned; one for each card
-	struct drm_clients *all;             // owned; of all processes, where they are to be listed; else NULL
-	struct device_user users[USERS_MAX]; // of the card that was asked for last
+	struct drm_use *uses;                // owned; one per card
+	struct drm_clients *all;             // owned; clients of all processes; NULL unless list_users
+	struct device_user users[USERS_MAX]; // users of the card queried last
 	const struct wattle_env *env;        // borrowed
-	int64_t looked_ns;                   // when a card that is gone was last looked for
+	int64_t looked_ns;                   // time of the last search for a lost card
 };
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
@@ -67,7 +67,7 @@ static int read_energy(struct file_kept *file, int64_t *ret_uj)
 	return r;
 }
 
-// Opens energyN_input; a negative errno if it is not there or gives no number. A sleeping card is not asked for it.
+// Opens energyN_input. Returns a negative errno if it is missing or yields no number. A sleeping card is not read.
 static int open_counter(struct file_kept *file, const struct wattle_env *env, const struct drm_card *card, int number,
 	bool asleep)
 {
@@ -81,8 +81,8 @@ static int open_counter(struct file_kept *file, const struct wattle_env *env, co
 	return r == 0 && !asleep ? read_energy(file, &energy_uj) : r;
 }
 
-/* Opens the first counter that can be read as the card's. 0, or why there is none; *ret_only_package says that it is not the
- * whole card's. */
+/* Opens the first readable counter as the card's. Returns 0, or a negative errno if there is none. *ret_only_package is set
+ * if the counter covers only the package. */
 static int open_energy(struct intel_card *card, const struct wattle_env *env, bool asleep, bool *ret_only_package)
 {
 	struct file_kept package;
@@ -127,7 +127,7 @@ static uint64_t memory_bytes(const struct wattle_env *env, const struct drm_card
 	return total > 0 ? (uint64_t)total : 0;
 }
 
-// A row that is only shown: it has no number, and is not missed in the total.
+// Adds a domain that is only listed: it has no number, and totals are complete without it.
 static void add_shown(struct intel_gpu *intel, const struct drm_card *card, enum domain_kind kind, const char *name,
 	const char *what, const char *why)
 {
@@ -236,7 +236,7 @@ static enum drm_state read_card(struct intel_card *card, const struct sensor_con
 	int r = read_energy(&card->energy, &row[DEVICE_ENERGY_RAW]);
 	if (!context->energy_only)
 		gauges_read(card->gauges, GAUGES, row);
-	if (row[DEVICE_POWER_CAP] == 0) // switched off
+	if (row[DEVICE_POWER_CAP] == 0) // limit disabled
 		row[DEVICE_POWER_CAP] = VALUE_MISSING;
 	return drm_is_gone(r) ? DRM_GONE : DRM_AWAKE;
 }
@@ -250,7 +250,8 @@ static void find_again(struct intel_gpu *intel, struct intel_card *card)
 	open_files(card, intel->env, &only_package);
 }
 
-/* The driver's own busy percent is not in /sys, nor how many others are on the card, so only the target's side is known. */
+/* /sys shows neither the driver's busy percent nor the number of other users of the card, so only the target's side is
+ * known. */
 static void fill_use(const struct drm_use *use, const struct sensor_context *context, int64_t *row)
 {
 	if (!use->known || context->n_target_pids == 0)

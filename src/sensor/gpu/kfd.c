@@ -18,7 +18,7 @@ static const char processes_path[] = "class/kfd/kfd/proc";
 struct kfd {
 	const struct wattle_env *env; // borrowed
 	size_t n_cards;
-	uint64_t ids[CARDS_MAX]; // KFD's own number of each card; 0: it has none
+	uint64_t ids[CARDS_MAX]; // KFD's id of each card; 0: none
 	struct kfd_use uses[CARDS_MAX];
 	int64_t read_ns;
 	struct pid_match match;
@@ -31,7 +31,7 @@ struct kfd {
 
 /* ---- open ---- */
 
-// "location_id 768" among the lines of a node's properties.
+// Finds a line such as "location_id 768" in a node's properties.
 static bool read_property(const char *text, const char *name, uint64_t *ret_value)
 {
 	char digits[24];
@@ -46,7 +46,7 @@ static bool read_property(const char *text, const char *name, uint64_t *ret_valu
 	return false;
 }
 
-// The PCI address of a node: bus, device and function in one number, as the kernel packs them.
+// Builds the PCI address of a node from its packed bus, device and function number.
 static bool read_address(const struct wattle_env *env, const char *node, char *out, size_t size)
 {
 	char path[128], text[4096];
@@ -124,7 +124,7 @@ static void add(int64_t *sum, int64_t value)
 	*sum = value_ok(*sum) && value_ok(value) ? *sum + value : VALUE_MISSING;
 }
 
-// KFD has a file for each GPU and process, also where the process holds nothing of the GPU.
+// KFD has one file per GPU and process, even if the process holds nothing on the GPU.
 static void add_process(struct kfd *kfd, size_t card, uint32_t number, enum pid_side side, bool is_main)
 {
 	struct kfd_use *use = &kfd->uses[card];
@@ -169,7 +169,7 @@ static bool parse_pid(const char *name, uint32_t *ret_pid)
 	return true;
 }
 
-// Returns how many. Asked at each sample, so without an allocation.
+// Returns the number of processes. It runs at each sample, so it does not allocate.
 static size_t list_processes(const struct kfd *kfd, uint32_t pids[PROCESSES_MAX])
 {
 	alignas(8) char text[FOLDER_TEXT_SIZE];
@@ -184,7 +184,7 @@ static size_t list_processes(const struct kfd *kfd, uint32_t pids[PROCESSES_MAX]
 	return n;
 }
 
-// All are met before the first is judged: one that does not exist here tells of another namespace.
+// Registers all pids before classifying any: a pid that does not exist here indicates another pid namespace.
 static void read_processes(struct kfd *kfd, const struct sensor_context *context)
 {
 	uint32_t pids[PROCESSES_MAX];

@@ -22,7 +22,7 @@ static int list_instances(const struct nvml_mig *mig, struct gpu_candidate *cand
 	return 0;
 }
 
-// With the speed of one GPU unknown, speeds tell nothing about the order of all.
+// If the speed of one GPU is unknown, the speeds can't order the GPUs.
 static void drop_partial_speeds(struct gpu_candidate *candidates, size_t n)
 {
 	bool all = true;
@@ -53,8 +53,8 @@ static const char *visible_to_target(const struct sensor_options *options, const
 	return "hidden by CUDA_VISIBLE_DEVICES";
 }
 
-/* Enters the n GPUs into options->roster and sets `unwanted`, `used` and `why` of their domains. GPUs that are not wanted stay:
- * `wattle sensors` and the number of the machine's GPUs count them. -ENOMEM. */
+/* Adds the n GPUs to options->roster and sets `unwanted`, `used` and `why` of their domains. GPUs that are not wanted stay
+ * listed for `wattle sensors` and the machine's GPU count. Returns -ENOMEM on failure. */
 static int pick(const struct nvml_gpu *gpus, struct domain *domains, size_t n, const struct sensor_options *options)
 {
 	struct gpu_candidate *candidates = gpu_choice_candidates(domains, n);
@@ -69,9 +69,9 @@ static int pick(const struct nvml_gpu *gpus, struct domain *domains, size_t n, c
 	return r;
 }
 
-/* Laptops: while all GPUs sleep, nvmlInit would wake them, so the library is loaded but not initialised. The domains are
- * then those of the PCI bus, their energy is integrated from power (nobody can know yet whether there is a counter), and
- * the library is initialised at the first tick at which one is awake. That tick takes as long as nvmlInit takes. */
+/* Laptops: while all GPUs sleep, nvmlInit would wake them, so the library is loaded but not initialised. The domains then
+ * come from the PCI bus, and their energy is integrated from power, because it is unknown whether a counter exists. The
+ * library is initialised at the first tick at which a GPU is awake. That tick takes as long as nvmlInit. */
 struct nvml_state {
 	const struct wattle_env *env; // borrowed
 	struct nvml_api api;
@@ -81,7 +81,7 @@ struct nvml_state {
 	struct nvml_gpu *gpus; // owned
 	size_t n_gpus;
 	struct domain *
-		domains; // owned: first those of the GPUs, in their order, then modules and memories, then MIG instances
+		domains; // owned: those of the GPUs in order, then modules and memories, then MIG instances
 	size_t n_domains;
 	struct nvml_scratch scratch;
 	struct pid_match match;
@@ -107,7 +107,8 @@ static void init_domain(struct domain *domain, int index)
 	snprintf(domain->name, sizeof(domain->name), "gpu-%d", index);
 }
 
-// Each GPU may bring its module, its memory and its instances: domains must not move once the rest of wattle knows them.
+// Reserves domains for each GPU, its module, its memory and its instances: domains must not move once other modules refer to
+// them.
 static int make_room(struct nvml_state *nvml, size_t n_gpus)
 {
 	nvml->gpus = calloc_array(n_gpus, sizeof(*nvml->gpus));
@@ -115,9 +116,9 @@ static int make_room(struct nvml_state *nvml, size_t n_gpus)
 	return nvml->gpus != NULL && nvml->domains != NULL ? 0 : -ENOMEM;
 }
 
-/* No GPU can be had at all. A machine without NVIDIA's driver is normal, so that is said only where everything is
- * described and there may be such a GPU; a driver that is there and fails has a row in a run too. How many GPUs stand behind it nobody knows, so
- * the row counts as none. */
+/* No GPU is available. A machine without NVIDIA's driver is normal, so it is reported only where everything is described and
+ * such a GPU may exist. A driver that is present but fails has a row in a run too. The number of GPUs behind it is unknown,
+ * so the row counts as no GPU. */
 static int open_nothing(struct nvml_state *nvml, const struct sensor_options *options, bool absent, const char *why,
 	const char *remedy)
 {
@@ -150,7 +151,7 @@ static int open_without_driver(struct nvml_state *nvml, const struct sensor_opti
 	return open_nothing(nvml, options, code == NVML_DRIVER_NOT_LOADED, failure.why, failure.remedy);
 }
 
-// gpus[index], with the domain that is to be its own.
+// Initialises gpus[index] and assigns its domain.
 static struct nvml_gpu *init_gpu(struct nvml_state *nvml, size_t index, int first)
 {
 	struct nvml_gpu *gpu = &nvml->gpus[index];
@@ -165,7 +166,7 @@ static struct nvml_gpu *init_gpu(struct nvml_state *nvml, size_t index, int firs
 	return gpu;
 }
 
-/* ---- the driver's GPUs ---- */
+/* ---- GPUs of the driver ---- */
 
 static int find_on_bus(const struct nvml_state *nvml, nvml_device handle)
 {
@@ -206,8 +207,8 @@ static int find_gpus(struct nvml_state *nvml, unsigned int count, int first)
 	return 0;
 }
 
-/* Modules have the numbers of their CPU sockets, as the kernel's own meter of a module has (hwmon_acpi.c); where /sys does
- * not give it, the number of the GPU. */
+/* Modules have the numbers of their CPU sockets, as in the kernel's meter of a module (hwmon_acpi.c). If /sys lacks the
+ * socket, the module has the number of the GPU. */
 static int module_of(const struct nvml_state *nvml, const struct nvml_gpu *gpu)
 {
 	int socket = gpu->on_bus >= 0 ? nvml_bus_numa_node(&nvml->bus, nvml->env, (size_t)gpu->on_bus) : -1;
@@ -226,7 +227,7 @@ static void add_module(struct nvml_state *nvml, struct nvml_gpu *gpu)
 {
 	int index = module_of(nvml, gpu);
 	snprintf(gpu->domain->inside, sizeof(gpu->domain->inside), "module-%d", index);
-	if (has_domain(nvml, DOMAIN_MODULE, index)) // several GPUs of one module read the same meter
+	if (has_domain(nvml, DOMAIN_MODULE, index)) // several GPUs of one module share its meter
 		return;
 	gpu->beside[NVML_SCOPE_MODULE] = &nvml->domains[nvml->n_domains++];
 	nvml_gpu_describe_beside(gpu, NVML_SCOPE_MODULE, index, gpu->beside[NVML_SCOPE_MODULE]);
@@ -237,7 +238,7 @@ static bool exists(const struct nvml_fields *of)
 	return nvml_fields_any(of) || of->refusal != NVML_SUCCESS;
 }
 
-// Domains of the module around each GPU and of the memory inside it, for the GPUs that are used or for the others.
+// Adds the domains of the module and of the memory, for used GPUs or for the others.
 static void add_beside(struct nvml_state *nvml, bool used)
 {
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
@@ -253,8 +254,8 @@ static void add_beside(struct nvml_state *nvml, bool used)
 	}
 }
 
-/* A run samples utilization and memory of a GPU without any energy or power reading, and has a note. `wattle sensors` lists
- * it as unreadable. */
+/* Handles GPUs without any energy or power reading: a run still samples utilization and memory and has a note; `wattle
+ * sensors` lists the GPU as unreadable. */
 static void explain_no_power(struct nvml_state *nvml, bool describe_only)
 {
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
@@ -330,7 +331,7 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 		r = make_scratch(nvml);
 	if (r < 0)
 		return r;
-	add_beside(nvml, true); // first: a module is read through the first GPU on it, which must be a used one
+	add_beside(nvml, true); // first: a module is read through its first GPU, which must be a used one
 	add_beside(nvml, false);
 	explain_no_power(nvml, options->describe_only);
 	if (options->describe_only)
@@ -373,7 +374,7 @@ static struct nvml_gpu *find_sleeper(struct nvml_state *nvml, nvml_device handle
 	return on_bus >= 0 && (size_t)on_bus < nvml->n_gpus ? &nvml->gpus[on_bus] : NULL;
 }
 
-// The first of them woke up, by somebody else's doing. A driver that fails now is not asked again.
+// Called when the first GPU was woken by another program. A driver that fails now is not tried again.
 static void wake_up(struct nvml_state *nvml)
 {
 	unsigned int count = 0;
@@ -421,7 +422,7 @@ static struct domain *nvml_domains(void *state, size_t *ret_count)
 	return nvml->domains;
 }
 
-// Also tells when that changes.
+// Returns whether the GPU sleeps, and updates its note when that changes.
 static bool sleeps(struct nvml_state *nvml, struct nvml_gpu *gpu)
 {
 	char *note = gpu->domain->note;
@@ -432,7 +433,7 @@ static bool sleeps(struct nvml_state *nvml, struct nvml_gpu *gpu)
 	return is_asleep;
 }
 
-// Fills of_scopes with the rows that are wanted of a GPU; false: none. The GPU's own row is always there to write to.
+// Sets of_scopes to the rows wanted for a GPU; returns false if none. The GPU's own row is always writable.
 static bool choose_rows(const struct nvml_state *nvml, size_t i, int64_t (*rows)[DEVICE_COUNT],
 	int64_t *of_scopes[NVML_SCOPES])
 {

@@ -1,4 +1,4 @@
-/* The parts of the NVML sensor. */
+/* Shared declarations of the NVML sensor. */
 #pragma once
 
 #include "sensor/gpu/nvml_api.h"
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What all readers of one board share: its handle, what it can't, and whether it is there. */
+/* State shared by all readers of one board: its handle, its unsupported queries, and whether it is reachable. */
 
 enum nvml_query {
 	NVML_QUERY_ENERGY,
@@ -32,14 +32,14 @@ enum nvml_query {
 
 struct nvml_board {
 	const struct nvml_api *api;   // borrowed
-	const struct wattle_env *env; // borrowed: the clocks
-	nvml_device handle;           // NULL: the driver refuses it, or it was not opened yet
-	uint32_t unsupported;         // a bit for each enum nvml_query that is not asked again
+	const struct wattle_env *env; // borrowed: for the clocks
+	nvml_device handle;           // NULL: refused by the driver, or not opened yet
+	uint32_t unsupported;         // bit mask of enum nvml_query: queries that are not repeated
 	bool lost;                    // fell off the bus
 };
 
-// Many GPUs lack some of the figures, and a driver call costs microseconds to milliseconds: a query that the driver says
-// is not supported is not asked again on that board, and one that fell off the bus is not asked anything.
+// Many GPUs lack some figures, and a driver call takes microseconds to milliseconds. A query that the driver reports as
+// unsupported is not repeated on that board, and a board that fell off the bus gets no query.
 static inline bool nvml_asks(const struct nvml_board *board, unsigned int query)
 {
 	return board->handle != NULL && !board->lost && (board->unsupported & UINT32_C(1) << query) == 0;
@@ -50,7 +50,7 @@ static inline void nvml_stop_asking(struct nvml_board *board, unsigned int query
 	board->unsupported |= UINT32_C(1) << query;
 }
 
-// Remembers the answers after which asking again is of no use; returns the code.
+// Records codes after which a repeated query is pointless; returns the code.
 static inline int nvml_note(struct nvml_board *board, unsigned int query, int code)
 {
 	if (code == NVML_GPU_IS_LOST)
@@ -61,22 +61,22 @@ static inline int nvml_note(struct nvml_board *board, unsigned int query, int co
 	return code;
 }
 
-/* Memory of a board, by whichever call its driver has. */
+/* Memory of a board, by whichever call the driver has. */
 
 struct nvml_memory {
-	uint64_t total_bytes, used_bytes; // both without what the driver reserves, where it says so
+	uint64_t total_bytes, used_bytes; // without the driver's reserved memory, if that is reported
 };
 
-int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory); // NVML's code
+int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory); // returns NVML's code
 
-/* Who is on a GPU: the driver's process lists, made into one set, then into sums for the target and for all others.
- * Nothing here allocates; the memory is the sensor's, made at open. */
+/* Processes on a GPU: the driver's process lists, merged into one set, then summed for the target and for all others. Nothing
+ * here allocates; the sensor allocates at open. */
 
 // One process on one GPU, or on one MIG instance of it.
 struct nvml_process {
 	uint32_t pid;
-	uint64_t instance;   // GPU and compute instance in one number; NVML_NO_INSTANCE without MIG
-	uint64_t used_bytes; // NVML_NOT_AVAILABLE: the driver does not say
+	uint64_t instance;   // GPU and compute instance combined; NVML_NO_INSTANCE without MIG
+	uint64_t used_bytes; // NVML_NOT_AVAILABLE: not reported
 	enum pid_side side;
 	bool is_main;
 };
@@ -88,51 +88,50 @@ static inline uint64_t nvml_instance_id(uint32_t gpu_instance, uint32_t compute_
 	return (uint64_t)gpu_instance << 32 | compute_instance;
 }
 
-// Ascending by pid, then instance; each pair once.
+// Ascending by pid, then instance; each pair occurs once.
 struct nvml_process_set {
 	struct nvml_process *processes; // room for `capacity`
 	size_t n, capacity;
 };
 
-// Adds `count` records of `record_size` bytes as a list filled them. A process that computes and draws stands in two
-// lists with the same total, so it is kept once. Records without an instance of their own get `instance`. False if there
-// was no more room.
+// Adds `count` records of `record_size` bytes as a list filled them. A process that both computes and draws is in two lists
+// with the same total and is kept once. Records without an instance get `instance`. Returns false if the set is full.
 bool nvml_process_set_add(struct nvml_process_set *set, const void *records, size_t record_size, size_t count,
 	uint64_t instance);
 
-/* Whose the processes of one GPU are. Ids that pid_match can't tell are settled together, by who has the device open or
- * because nobody else here uses it. */
+/* Assigns the processes of one GPU to the target or to others. Ids unknown to pid_match are classified together, by their
+ * open descriptors or because no other local process uses the GPU. */
 struct nvml_owners {
-	enum pid_method method; // the weakest that was needed
-	enum pid_side rest;     // whose the ids are that pid_match does not know; PID_UNKNOWN: nobody can tell
-	bool presence_only;     // only how many processes each side has is known, not which they are
-	int64_t target, others; // processes; VALUE_MISSING: unknown
+	enum pid_method method; // weakest method used
+	enum pid_side rest;     // side of the ids unknown to pid_match; PID_UNKNOWN: undecided
+	bool presence_only;     // only the number of processes on each side is known
+	int64_t target, others; // number of processes; VALUE_MISSING: unknown
 };
-// Sets `side` of each process of the set too.
+// Also sets `side` of each process of the set.
 void nvml_process_set_judge(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
 	struct nvml_owners *ret_owners);
 
-// Fills MAIN_MEMORY, TARGET_MEMORY, OTHERS_MEMORY, TARGET_PROCESSES and OTHERS_PROCESSES. A sum of which a part is
-// unknown stays missing; without a target only the others are filled.
+// Fills MAIN_MEMORY, TARGET_MEMORY, OTHERS_MEMORY, TARGET_PROCESSES and OTHERS_PROCESSES. A sum with an unknown part stays
+// missing. Without a target only the OTHERS_ values are filled.
 void nvml_process_set_sum(const struct nvml_process_set *set, const struct nvml_owners *owners, bool has_target,
 	int64_t *row);
 
-/* Energy and power of one board: which of the driver's ways to ask it answers, settled once at open.
+/* Energy and power of one board. The driver's query method is selected once, at open.
  *
- * Energy comes from nvmlDeviceGetTotalEnergyConsumption, else from field 191 or 83. Power comes from field 186 (the
- * instant), else from nvmlDeviceGetPowerUsage, whose meaning differs from board to board (the instant, or the mean of the
- * last second). Where there is no energy counter, the driver's own buffer of power samples gives the mean power since the
- * reading before, so that nothing between two ticks is missed.
+ * Energy comes from nvmlDeviceGetTotalEnergyConsumption, else from field 191 or 83. Power comes from field 186
+ * (instantaneous), else from nvmlDeviceGetPowerUsage, whose meaning depends on the board (instantaneous, or the mean of the
+ * last second). Without an energy counter, the driver's buffer of power samples yields the mean power since the previous
+ * reading, so that changes between two ticks are included.
  *
- * Fields 185, 186 and 191 also exist for the module (CPU, GPU and memory) and for the GPU's memory. They are read in the
- * same call as the GPU's own fields. Grace-Hopper boards may refuse the GPU's own figures and answer for the module only:
- * then `scope` is NVML_SCOPE_MODULE. */
+ * Fields 185, 186 and 191 also exist for the module (CPU, GPU and memory) and for the GPU's memory. They are read in the same
+ * call as the GPU's own fields. Grace-Hopper boards may refuse the GPU's own figures and answer for the module only: then
+ * `scope` is NVML_SCOPE_MODULE. */
 
 enum { NVML_FIELDS_MAX = 3 * NVML_SCOPES };
 
-/* A field of the energy counter has a time stamp, and no word says whether it is that of the counter's last update or
- * only of the query. It is believed once it was seen to stand still with the value and to move with it, several times,
- * and never again once it did otherwise. */
+/* A field of the energy counter has a time stamp. NVIDIA does not document whether it is the time of the counter's last
+ * update or of the query. It is used after it has several times stayed constant with the value and changed with it. A single
+ * contradiction disables it for good. */
 struct nvml_field_time {
 	bool disproved;
 	uint64_t last_mj;
@@ -140,73 +139,74 @@ struct nvml_field_time {
 	unsigned int n_repeats, n_changes;
 };
 
-struct nvml_fields {           // what the driver answers of one scope
+struct nvml_fields {           // figures available for one scope
 	uint32_t energy_field; // 191 or 83; 0: neither
 	bool instant, average; // fields 186 and 185
-	int refusal;           // of a scope that exists, but can't be read: the driver's code; else NVML_SUCCESS
+	int refusal;           // driver's code for a scope that exists but can't be read; else NVML_SUCCESS
 	struct nvml_field_time time;
 };
 
 struct nvml_energy {
-	enum nvml_scope scope; // of the GPU's own figures
-	bool has_source;       // there is one for them
-	bool counts;           // there is an energy counter
-	bool by_call;          // it is read by its own function; else by the energy field of `scope`
+	enum nvml_scope scope; // scope of the GPU's own figures
+	bool has_source;       // the GPU's own figures have a source
+	bool counts;           // an energy counter exists
+	bool by_call;          // read by its own function, not by the energy field of `scope`
 	struct nvml_fields of[NVML_SCOPES];
-	uint64_t power_seen_us; // newest sample of the power buffer so far, on the driver's clock
-	int64_t power_fresh_ns; // when it was new to us
+	uint64_t power_seen_us; // latest sample read from the power buffer, on the driver's clock
+	int64_t power_fresh_ns; // time at which that sample was first seen
 };
 
-struct nvml_power_room {             // for the driver's buffer of samples; used for one board after the other
+struct nvml_power_room {             // buffer for the driver's samples, used for one board after another
 	struct nvml_sample *samples; // owned by the sensor
 	size_t n;
 };
 
-struct nvml_spacing { // of the power samples; 0: unknown
+struct nvml_spacing { // time between power samples; 0: unknown
 	int64_t median_ns, jitter_ns;
 };
 
-// With power_only the energy counter is left alone: the domain was described before anybody could know that there is one.
+// With power_only the energy counter is not used: the domain was described before the counter could be detected.
 void nvml_energy_open(struct nvml_energy *energy, struct nvml_board *board, bool power_only);
-// How many samples of power the driver may return for this board; 0: it has no such buffer.
+// Maximum number of power samples the driver returns for this board; 0: it has no such buffer.
 size_t nvml_energy_sample_room(struct nvml_board *board);
-// Makes the first mean power begin now, and learns how often the driver samples from what it still remembers.
+// Starts the first mean power now, and determines the driver's sampling period from its buffer.
 struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_board *board,
 	const struct nvml_power_room *room);
-/* Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE of each scope's row, with energy_only the first two. NULL: that
- * scope is not read. Scopes beside energy->scope cost no driver call of their own where the GPU's fields are read anyway. */
+/* Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE of each scope's row, with energy_only the first two. A NULL row means
+ * that the scope is not read. Scopes other than energy->scope cost no extra driver call where the GPU's fields are read
+ * anyway. */
 void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
 	int64_t t_ns, bool energy_only, int64_t *const rows[NVML_SCOPES]);
-// Whether any figure of this scope can be had by fields.
+// Whether any figure of this scope is available through fields.
 bool nvml_fields_any(const struct nvml_fields *fields);
 
-// Pure, for tests. One reading of the field: true if its time stamp is the counter's own, as far as is known.
+// Pure, for tests. Takes one reading of the field; returns true if its time stamp has proved to be the counter's own.
 bool nvml_field_time_feed(struct nvml_field_time *time, uint64_t energy_mj, int64_t timestamp_us);
-// Mean over the samples later than *seen_us, weighted by the time each stands for; false if there are none.
+// Mean of the samples later than *seen_us, weighted by the duration of each; false if there are none.
 bool nvml_power_mean(const struct nvml_sample *samples, size_t n, int value_type, uint64_t *seen_us, double *ret_mw);
-// The value of a field or sample as a whole number; false for a negative or impossible one, or an unknown type.
+// Converts a field or sample to an integer; false for a negative or invalid value, or an unknown type.
 bool nvml_value_u64(const union nvml_value *value, int value_type, uint64_t *ret_value);
 
-/* SM use of the target and of all others, from the driver's samples of each process. */
+/* SM utilization of the target and of all others, from the driver's per-process samples. */
 
 struct nvml_sm_use {
-	double percent[PID_UNKNOWN + 1]; // by enum pid_side
+	double percent[PID_UNKNOWN + 1]; // indexed by enum pid_side
 };
 
-enum { NVML_USERS_MAX = 128 }; // on one GPU that are told one by one
+enum { NVML_USERS_MAX = 128 }; // processes of one GPU that are listed individually
 
 struct nvml_pid_use {
-	uint32_t pid; // as the driver says
+	uint32_t pid; // pid as reported by the driver
 	double percent;
 };
 
 struct nvml_use {
-	uint64_t seen_us;    // newest sample so far, on the driver's clock
-	uint64_t spacing_us; // shortest time between two new ones; 0 before there were two
-	int64_t fresh_ns;    // when it was new to us
-	bool awaits_first;   // seen_us is of before the first reading: the use since then is not known yet
+	uint64_t seen_us;    // latest sample, on the driver's clock
+	uint64_t spacing_us; // shortest time between two new samples; 0 before there were two
+	int64_t fresh_ns;    // time at which the latest sample was first seen
+	bool awaits_first;   // seen_us is from before the first reading: later use is not known yet
 	struct nvml_sm_use last;
-	struct nvml_pid_use pids[NVML_USERS_MAX]; // the same by process
+	struct nvml_pid_use pids[NVML_USERS_MAX]; // per process
 	size_t n_pids;
 };
 
@@ -215,37 +215,37 @@ struct nvml_use_room {
 	size_t n;
 };
 
-// How many samples the driver may return for this board; also finds out whether it has any.
+// Maximum number of samples the driver returns for this board; also detects whether it has any.
 size_t nvml_use_sample_room(struct nvml_board *board);
-// Makes the first reading begin now, not with what the driver still remembers from before.
+// Starts the first reading now and discards samples that the driver buffered before.
 void nvml_use_prime(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_room *room);
 // Fills TARGET_UTILIZATION and OTHERS_UTILIZATION; returns NVML's code.
 int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_room *room,
 	struct pid_match *match, const struct nvml_owners *owners, int64_t *row);
 
-/* Mean SM use over (last_seen_us, newest sample], summed over the processes of each side. A process may have several
- * samples: each stands for the time since the one before it, and they are averaged by that time, not added up. Known
- * garbage is left out: pid 0, more than 100 percent, samples that were seen before. Reorders `samples`; returns the
- * newest time stamp, last_seen_us if there was nothing new. */
+/* Mean SM utilization over (last_seen_us, newest sample], summed over the processes of each side. Each of several samples of
+ * a process stands for the time since its predecessor; they are averaged by that time, not added. Invalid samples are
+ * ignored: pid 0, more than 100 percent, and samples already seen. Reorders `samples`. Returns the newest time stamp, or
+ * last_seen_us if there is no new sample. */
 uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us, struct pid_match *match,
 	struct nvml_sm_use *ret_use);
-/* The same for each process, from what nvml_sm_sum left in `samples`; returns how many processes. Those beyond `room` are left
- * out. */
+/* The same per process, from the samples that nvml_sm_sum left in `samples`. Returns the number of processes; those beyond
+ * `room` are ignored. */
 size_t nvml_sm_of_pids(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us, struct nvml_pid_use *pids,
 	size_t room);
 
-/* A GPU that is cut into MIG instances. Energy is metered for the whole board only, so it stays the parent's, once; what
- * instances give is who had which part of it: the SM slices of the instances that target and others have processes on.
- * Instances are those of the start of the run. */
+/* A GPU partitioned into MIG instances. Energy is metered for the whole board only, so it is counted once, for the parent.
+ * Instances show how the board is shared: by the SM slices of the instances on which the target and others have processes.
+ * The list of instances is that at the start of the run. */
 
-enum { NVML_INSTANCES_MAX = 16 }; // a board holds at most seven today
+enum { NVML_INSTANCES_MAX = 16 }; // today's boards have at most seven
 
 struct nvml_instance {
 	nvml_device handle;
 	uint64_t id;     // as in struct nvml_process
-	uint32_t slices; // of SMs; 0: the driver does not say
+	uint32_t slices; // of SMs; 0: not reported
 	uint64_t memory_bytes;
-	double share; // of the GPU
+	double share; // fraction of the GPU
 	char uuid[NVML_TEXT_MAX];
 	char name[NVML_TEXT_MAX];
 };
@@ -257,42 +257,42 @@ struct nvml_mig {
 	size_t n;
 };
 
-// memory_bytes: of the whole GPU; 0 unknown.
+// memory_bytes: of the whole GPU; 0: unknown.
 void nvml_mig_open(struct nvml_mig *mig, const struct nvml_board *board, uint64_t memory_bytes);
-// Fills TARGET_MIG_SHARE and OTHERS_MIG_SHARE from a set that was judged. Nothing where MIG is off.
+// Fills TARGET_MIG_SHARE and OTHERS_MIG_SHARE from a classified set. Fills nothing if MIG is off.
 void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_set *set,
 	const struct nvml_owners *owners, bool has_target, int64_t *row);
-// The part of the GPU that is one process's of the set: of its instance, divided with the others there. NaN where MIG is off, or
-// it is not told on which instance the process is.
+// Fraction of the GPU that belongs to one process of the set: that of its instance, divided among the processes there. NaN if
+// MIG is off, or if the process's instance is unknown.
 double nvml_mig_part_of(const struct nvml_mig *mig, const struct nvml_process_set *set,
 	const struct nvml_process *process);
-// Slices in the name of an instance: 3 for "… MIG 3g.20gb", 1 for "… MIG 1c.3g.20gb"; 0 if it tells none. Pure.
+// Number of slices in the name of an instance: 3 for "… MIG 3g.20gb", 1 for "… MIG 1c.3g.20gb", 0 if there is none. Pure.
 uint32_t nvml_mig_slices_of_name(const char *name);
 
-/* Each process on one GPU, for those who look at all of them and not at one target. */
+/* Individual processes on one GPU, for measurements of the whole machine. */
 
 struct nvml_users {
 	bool wanted, known;
 	size_t n;
 	struct device_user users[NVML_USERS_MAX];
-	uint32_t ids[NVML_USERS_MAX]; // what the driver calls them
+	uint32_t ids[NVML_USERS_MAX]; // pids as reported by the driver
 };
 
 void nvml_users_forget(struct nvml_users *users);
-// From the driver's lists: who, with how much memory and on what part of the GPU.
+// Lists the processes from the driver's lists, with their memory and their fraction of the GPU.
 void nvml_users_list(struct nvml_users *users, const struct nvml_process_set *set, const struct nvml_mig *mig,
 	struct pid_match *match);
-// From its samples of SM use: how busy each was. Those that no list has are added.
+// Adds SM utilization from the driver's samples, and processes that appear only there.
 void nvml_users_add_use(struct nvml_users *users, const struct nvml_use *use, struct pid_match *match);
 
-/* The driver's accounts of processes, where accounting mode is on: the largest memory each ever had, kept when it has
- * ended. So a process of the target that came and went between two readings still counts. */
+/* The driver's accounting of processes, if accounting mode is on: the peak memory of each process, kept after its exit. It
+ * covers target processes that start and exit between two readings. */
 
 struct nvml_accounts {
 	bool on;
-	uint64_t opened_us; // wall clock: older accounts of processes that have ended are none of this run's
-	int64_t looked_ns;  // VALUE_MISSING: never
-	int64_t told_bytes; // the largest memory of the target that a row has told so far
+	uint64_t opened_us; // wall clock; accounts of processes that ended earlier do not belong to this run
+	int64_t looked_ns;  // time of the last query; VALUE_MISSING: never
+	int64_t told_bytes; // largest target memory stored in a row so far
 };
 
 struct nvml_accounts_room {
@@ -301,12 +301,12 @@ struct nvml_accounts_room {
 };
 
 void nvml_accounts_open(struct nvml_accounts *accounts, struct nvml_board *board);
-/* Raises TARGET_MEMORY of this row to the largest account of the target's processes, if no row has told as much yet. Asks
- * the driver once a second, and when a process of the target has ended. */
+/* Raises TARGET_MEMORY of this row to the largest account of the target's processes, unless an earlier row has that much.
+ * Queries the driver once a second, and when a process of the target has ended. */
 void nvml_accounts_read(struct nvml_accounts *accounts, struct nvml_board *board, const struct nvml_accounts_room *room,
 	struct pid_match *match, int64_t *row);
 
-/* Room for the driver's answers, made once at open and used for one GPU after the other. */
+/* Buffers for the driver's answers, allocated at open and used for one GPU after another. */
 
 struct nvml_scratch {
 	void *records; // owned; n_records of the largest layout
@@ -317,21 +317,21 @@ struct nvml_scratch {
 	struct nvml_accounts_room accounts; // .pids owned
 };
 
-// Room for so many samples of SM use and of power as a driver said it may return, and for more processes than there are.
+// Allocates room for the numbers of SM and power samples that a driver announced, and for more processes than exist.
 int nvml_scratch_open(struct nvml_scratch *scratch, size_t n_use, size_t n_power); // -ENOMEM
 void nvml_scratch_close(struct nvml_scratch *scratch);
 
-/* One GPU behind NVML: what it is, and one reading of everything it tells.
+/* One GPU of NVML: its description, and one reading of all its figures.
  *
- * Energy and power are read each time. What changes slowly, or costs a driver milliseconds, has a pace of its own, so that
- * fast sampling is not paid for with twenty calls a tick; in the rows between, the last value stands. */
+ * Energy and power are read each time. Figures that change slowly, or cost milliseconds of driver time, have periods of their
+ * own, so that fast sampling does not make twenty driver calls per tick. Rows in between repeat the last value. */
 
 enum nvml_pace { NVML_OFTEN, NVML_SELDOM, NVML_PACES };
 
 struct nvml_gpu {
 	struct nvml_board board;
-	struct domain *domain; // the sensor's
-	struct domain *beside[NVML_SCOPES]; // the sensor's: of the module and of the memory; NULL: there is none
+	struct domain *domain; // owned by the sensor
+	struct domain *beside[NVML_SCOPES]; // owned by the sensor: of the module and of the memory; NULL: none
 	struct nvml_energy energy;
 	struct nvml_use use;
 	struct nvml_mig mig;
@@ -339,25 +339,25 @@ struct nvml_gpu {
 	struct nvml_owners owners;
 	struct nvml_users users;
 	unsigned int minor;          // of /dev/nvidia<minor>
-	int on_bus;                  // its place in nvml_bus; -1: not found there
-	int64_t next_ns[NVML_PACES]; // when the queries of that pace are due
-	int64_t held[DEVICE_COUNT];  // the last values of what has a pace
-	bool had_target;             // at the last reading
-	int64_t retry_ns;            // lost: when to look whether it is back
+	int on_bus;                  // index in nvml_bus; -1: not found there
+	int64_t next_ns[NVML_PACES]; // time of the next query of each pace
+	int64_t held[DEVICE_COUNT];  // last values of the figures with a pace
+	bool had_target;             // whether there was a target at the last reading
+	int64_t retry_ns;            // for a lost board: time of the next check
 };
 
-// Fills the domain of a GPU whose handle could be had: name, UUID, memory, limits, and how its energy is told. With
-// power_only its energy is left to be integrated from power.
+// Fills the domain of a GPU with a valid handle: name, UUID, memory, limits, and its energy source. With power_only its
+// energy is integrated from power.
 void nvml_gpu_describe(struct nvml_gpu *gpu, bool power_only);
-// The domain of the module that the GPU is on, or of its memory; `index` is the module's number.
+// Describes the domain of the GPU's module or of its memory; `index` is the module's number.
 void nvml_gpu_describe_beside(struct nvml_gpu *gpu, enum nvml_scope scope, int index, struct domain *ret_domain);
-// A GPU of which only other figures than energy and power can be read: why, and what can be done.
+// Explains why a GPU has no readable energy or power although other figures are readable, and gives a remedy.
 void nvml_gpu_explain_no_power(struct nvml_gpu *gpu, char *ret_why, size_t size, const char **ret_remedy);
-// Rough speed to guess CUDA's order of GPUs: cores times highest clock; 0 unknown.
+// Estimated speed (cores times highest clock), used to guess CUDA's order of GPUs; 0: unknown.
 double nvml_gpu_speed(const struct nvml_gpu *gpu);
-// Makes the first reading begin now, not with what the driver still remembers from before.
+// Starts the first reading now and discards data that the driver buffered before.
 void nvml_gpu_prime(struct nvml_gpu *gpu, const struct nvml_scratch *scratch);
 
-// One reading into rows that are preset to VALUE_MISSING. What fails stays so. rows: by scope, NULL what is not wanted.
+// Takes one reading into rows preset to VALUE_MISSING, which failed values keep. rows: by scope; NULL: not wanted.
 void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
 	const struct sensor_context *context, int64_t *const rows[NVML_SCOPES]);

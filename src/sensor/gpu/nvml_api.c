@@ -12,7 +12,7 @@
 static const struct dl_symbol nvml_symbols[] = {NVML_SYMBOLS(NVML_ROW)};
 #undef NVML_ROW
 
-// The bare name libnvidia-ml.so belongs to the development files and is missing in containers and on Debian.
+// The unversioned name libnvidia-ml.so belongs to the development files and is missing in containers and on Debian.
 static const char nvml_default[] = "libnvidia-ml.so.1";
 
 const char *nvml_library(const struct wattle_env *env)
@@ -20,15 +20,15 @@ const char *nvml_library(const struct wattle_env *env)
 	return env->nvml != NULL ? env->nvml : nvml_default;
 }
 
-/* Which record the _v3 lists fill. Drivers from 535.43 on, but before 535.98, wrote one field more under the same name;
- * they had the confidential-computing call already and the detail list, where that field went, not yet. */
+/* Selects the record layout of the _v3 lists. Drivers from 535.43 to before 535.98 wrote one extra field under the same name.
+ * They already had the confidential-computing call, but not yet the detail list, to which that field moved. */
 static size_t v3_record_size(const struct nvml_api *api)
 {
 	bool r535 = api->marks_r535 != NULL && api->marks_past_r535 == NULL;
 	return r535 ? sizeof(struct nvml_process_r535) : sizeof(struct nvml_process_v2);
 }
 
-/* _v2 goes first although _v3 is newer: both say the same, and _v2 has had one layout in all drivers since R450. */
+/* _v2 is preferred although _v3 is newer: both report the same, and _v2 has had one layout in all drivers since R450. */
 static struct nvml_process_call choose_list(const struct nvml_api *api, int (*v2)(nvml_device, unsigned int *, void *),
 	int (*v3)(nvml_device, unsigned int *, void *), int (*v1)(nvml_device, unsigned int *, void *))
 {

@@ -1,11 +1,11 @@
-/* The part of NVIDIA's management library that wattle calls, in our own declarations: no nvml.h at build time.
+/* The part of NVIDIA's management library that wattle calls, with our own declarations: no nvml.h is needed at build time.
  *
- * NVML_SYMBOLS is the one list: the function table and the names to look up both follow from it. Only what is needed to
- * find a GPU is REQUIRED; an old driver loses a metric, not the GPU. A name is listed as the fallback of another only
- * where both take the same arguments with the same layout; where the layout differs (process lists, memory) each layout
- * has an entry of its own, so that the caller knows which one it got.
+ * NVML_SYMBOLS is the single list from which the function table and the symbol names are generated. Only what is needed to
+ * find a GPU is REQUIRED; with an old driver a metric is missing, not the GPU. A name is listed as the fallback of another
+ * only if both take the same arguments with the same layout. Where the layout differs (process lists, memory) each layout has
+ * its own entry, so that the caller knows which one it has.
  *
- * Everything is the LP64 layout of Linux; sizes are held by the assertions below. */
+ * All layouts are those of LP64 Linux; the assertions below check their sizes. */
 #pragma once
 
 #include "base/dl.h"
@@ -20,7 +20,7 @@
 
 typedef struct nvml_device_opaque *nvml_device;
 
-// nvmlReturn_t, as far as wattle tells them apart.
+// The nvmlReturn_t codes that wattle distinguishes.
 enum {
 	NVML_SUCCESS = 0,
 	NVML_INVALID_ARGUMENT = 2,
@@ -35,15 +35,15 @@ enum {
 	NVML_GPU_IS_LOST = 15,
 	NVML_RESET_REQUIRED = 16,
 	NVML_OPERATING_SYSTEM = 17,
-	NVML_VERSION_MISMATCH = 18, // the library is not the kernel module's, after an upgrade
-	NVML_VERSION_ARGUMENT = 25, // a struct of a version that this driver does not know
+	NVML_VERSION_MISMATCH = 18, // the library does not match the kernel module, e.g. after an upgrade
+	NVML_VERSION_ARGUMENT = 25, // a struct version unknown to this driver
 	NVML_DEPRECATED = 26,
 	NVML_GPU_NOT_FOUND = 28,
 };
 
 enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEMORY = 2, NVML_TEXT_MAX = 96 };
 
-// Numbers of nvmlDeviceGetFieldValues, and what a value is of. ENERGY_OF is the one that takes a scope.
+// Field numbers of nvmlDeviceGetFieldValues, and the scope of a value. ENERGY_OF is the energy field that takes a scope.
 enum {
 	NVML_FIELD_MEMORY_TEMPERATURE = 82, // °C
 	NVML_FIELD_ENERGY = 83,
@@ -63,9 +63,9 @@ enum nvml_value_type {
 	NVML_VALUE_U16
 };
 
-enum { NVML_SAMPLES_POWER = 0 }; // of nvmlDeviceGetSamples
+enum { NVML_SAMPLES_POWER = 0 }; // for nvmlDeviceGetSamples
 
-// What NVML writes where it has no number.
+// Value that NVML writes for an unavailable number.
 #define NVML_NOT_AVAILABLE UINT64_MAX
 
 struct nvml_utilization {
@@ -81,7 +81,7 @@ struct nvml_memory_v2 {
 	uint64_t total_bytes, reserved_bytes, free_bytes, used_bytes;
 };
 
-// A plain 2 is answered with FUNCTION_NOT_FOUND: the size belongs to the version.
+// The version includes the struct size; a plain 2 is answered with FUNCTION_NOT_FOUND.
 #define NVML_MEMORY_V2_VERSION ((uint32_t)sizeof(struct nvml_memory_v2) | 2u << 24)
 
 struct nvml_process_v1 {
@@ -95,7 +95,7 @@ struct nvml_process_v2 {
 	uint32_t gpu_instance, compute_instance; // UINT32_MAX without MIG
 };
 
-// Drivers 535.43 to before 535.98 fill these under the name _v3 (CUDA 12.2.0 and 12.2.1 headers).
+// Layout that drivers 535.43 to before 535.98 use under the name _v3 (CUDA 12.2.0 and 12.2.1 headers).
 struct nvml_process_r535 {
 	struct nvml_process_v2 v2;
 	uint64_t protected_bytes;
@@ -107,7 +107,7 @@ struct nvml_process_sample {
 	uint32_t sm_percent, memory_percent, encoder_percent, decoder_percent;
 };
 
-union nvml_value { // which one counts is told beside it, as an enum nvml_value_type
+union nvml_value { // the accompanying enum nvml_value_type selects the member
 	double real;
 	uint32_t u32;
 	int32_t i32;
@@ -118,10 +118,10 @@ union nvml_value { // which one counts is told beside it, as an enum nvml_value_
 
 struct nvml_field {
 	uint32_t id, scope;
-	int64_t timestamp_us; // since the Unix epoch; of the query or of the value, the maker does not say which
+	int64_t timestamp_us; // since the Unix epoch; NVIDIA does not document whether of the query or of the value
 	int64_t latency_us;
 	int32_t value_type;
-	int32_t code; // each value has its own: the call succeeds if any of them does
+	int32_t code; // per value: the call succeeds if any value does
 	union nvml_value value;
 };
 
@@ -172,7 +172,8 @@ static_assert(sizeof(struct nvml_process_r535) == 32, "nvmlProcessInfo_t of CUDA
 static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationSample_t");
 
 /* SYMBOL(member, need, (arguments), newest name, older names with the same arguments …)
- * The process lists take (device, count, records): count in is the room, out what was or would be written. */
+ * The process lists take (device, count, records). `count` holds the capacity on input and the number written or required on
+ * output. */
 // clang-format off
 #define NVML_SYMBOLS(SYMBOL) \
 	SYMBOL(init, DL_REQUIRED, (void), "nvmlInit_v2", "nvmlInit") \
@@ -250,13 +251,13 @@ static_assert(sizeof(struct nvml_process_sample) == 32, "nvmlProcessUtilizationS
 	SYMBOL(marks_r535, DL_OPTIONAL, (void), "nvmlDeviceGetConfComputeMemSizeInfo") \
 	SYMBOL(marks_past_r535, DL_OPTIONAL, (void), "nvmlDeviceGetRunningProcessDetailList")
 // clang-format on
-// The last two are never called: whether they exist tells which record _v3 fills (see nvml_api.c).
+// The last two are never called: their presence selects the record layout of _v3 (see nvml_api.c).
 
 enum nvml_process_kind { NVML_COMPUTE, NVML_GRAPHICS, NVML_MPS, NVML_PROCESS_KINDS };
 
-// A process list as this library has it.
+// The process list call of the loaded library.
 struct nvml_process_call {
-	int (*list)(nvml_device, unsigned int *, void *); // NULL: none
+	int (*list)(nvml_device, unsigned int *, void *); // NULL: not available
 	size_t record_size;
 };
 
@@ -270,20 +271,20 @@ struct nvml_api {
 };
 
 struct nvml_failure {
-	const char *why, *remedy; // static texts
+	const char *why, *remedy; // static strings
 };
 
-// Loads env->nvml or libnvidia-ml.so.1 and fills the table; nvmlInit is the caller's. Errors as dl_open's.
+// Loads env->nvml or libnvidia-ml.so.1 and fills the table. The caller calls nvmlInit. Errors are those of dl_open.
 int nvml_api_open(struct nvml_api *api, const struct wattle_env *env, struct wattle_error *reterr);
-void nvml_api_close(struct nvml_api *api);              // shuts down what was initialised; safe on a zeroed one
-const char *nvml_library(const struct wattle_env *env); // the name that open looks for
-struct nvml_failure nvml_failure(int code);             // in words, for people
-// Why nvml_api_open failed, in words for people; returns the remedy.
+void nvml_api_close(struct nvml_api *api);              // shuts down what was initialised; accepts a zeroed struct
+const char *nvml_library(const struct wattle_env *env); // file name that nvml_api_open loads
+struct nvml_failure nvml_failure(int code);             // describes the code for messages
+// Describes why nvml_api_open failed, for messages; returns the remedy.
 const char *nvml_library_failure(const struct wattle_env *env, const struct wattle_error *cause, char *ret_why,
 	size_t size);
 
-/* NVIDIA's GPUs as the kernel's PCI bus shows them: which there are, and which are asleep. Asking NVML anything wakes a
- * laptop's GPU and costs it watts, so its runtime status in /sys is looked at first; that wakes nothing.
+/* NVIDIA GPUs on the kernel's PCI bus, and their sleep states. Any NVML query wakes a laptop's GPU, which then draws watts.
+ * Its runtime status in /sys is therefore read first, which wakes nothing.
  *
  * A GPU that /sys does not show (a container, another tree) counts as awake. */
 
@@ -295,19 +296,19 @@ struct nvml_bus_gpu {
 };
 
 struct nvml_bus {
-	struct nvml_bus_gpu *gpus; // owned; in the order of addresses, as NVML numbers them
+	struct nvml_bus_gpu *gpus; // owned; by PCI address, the order of NVML
 	size_t n;
-	bool is_listed; // /sys shows the machine's graphics: a GPU that is not among these is not there
+	bool is_listed; // /sys lists the machine's graphics devices: a GPU that is not listed does not exist
 };
 
 int nvml_bus_open(struct nvml_bus *bus, const struct wattle_env *env); // -ENOMEM
 void nvml_bus_close(struct nvml_bus *bus);
 bool nvml_bus_is_asleep(struct nvml_bus *bus, size_t i);
-// The NUMA node of the CPU that the GPU hangs on; -1: unknown, or there is only one.
+// NUMA node of the CPU to which the GPU is attached; -1: unknown, or there is only one.
 int nvml_bus_numa_node(const struct nvml_bus *bus, const struct wattle_env *env, size_t i);
-// True only if /sys shows what GPUs there are, and NVIDIA's are not among them.
+// True only if /sys lists the GPUs and none is from NVIDIA.
 bool nvml_bus_has_none(const struct nvml_bus *bus);
 // True only if there are GPUs and each of them sleeps.
 bool nvml_bus_all_asleep(struct nvml_bus *bus);
-// Which of them NVML means; -1: none.
+// Index of the GPU with this NVML address; -1: none.
 int nvml_bus_find(const struct nvml_bus *bus, const struct nvml_pci *pci);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 static const char pci_folder[] = "bus/pci/devices";
-// Display controllers: VGA, 3D and others. The board's sound and USB are devices of the same maker, but no GPUs.
+// Display controllers: VGA, 3D and others. Audio and USB functions of the board have the same vendor but are not GPUs.
 static const unsigned long display_class = 0x03;
 enum { NVIDIA = 0x10de };
 
@@ -38,7 +38,7 @@ static void add_gpu(struct nvml_bus *bus, const struct wattle_env *env, const ch
 	if (bus->n == NVML_BUS_MAX || length < 0 || (size_t)length >= sizeof(path))
 		return;
 	text_copy(gpu->address, sizeof(gpu->address), address);
-	(void)file_kept_open(&gpu->status, env->sysfs_fd, path); // not there: awake
+	(void)file_kept_open(&gpu->status, env->sysfs_fd, path); // without the file: awake
 	bus->n++;
 }
 
@@ -66,7 +66,7 @@ static bool has_cards(const struct wattle_env *env)
 	return any;
 }
 
-// A tree without the bus may still show the cards.
+// A tree without the bus may still have the DRM cards.
 static int find_cards(struct nvml_bus *bus, const struct wattle_env *env)
 {
 	struct drm_cards cards;
@@ -78,7 +78,7 @@ static int find_cards(struct nvml_bus *bus, const struct wattle_env *env)
 	return r;
 }
 
-// As numbers: addresses are of fixed width, but for long domains, which come last.
+// Compares as numbers: addresses have a fixed width except those with long domains, which come last.
 static int by_address(const void *a, const void *b)
 {
 	const struct nvml_bus_gpu *first = a, *second = b;

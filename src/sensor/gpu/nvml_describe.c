@@ -4,11 +4,11 @@
 
 #include <stdio.h>
 
-/* The gain of a GPU's power sensor, and of the counter that integrates it, is a calibration error and stated separately
- * (gpu_gain.h). This is for power of a module and of a GPU's memory, of which nothing is published: NVIDIA states 5 % for
- * the power of older boards. */
+/* Relative error of the power of a module and of a GPU's memory, for which no accuracy is published: NVIDIA states 5 % for
+ * the power of older boards. The gain of a GPU's own power sensor, and of the counter that integrates it, is a calibration
+ * error stated separately (gpu_gain.h). */
 static const double beside_power_error = 0.05;
-// A limit of 300 W does not keep peaks of some milliseconds below 300 W.
+// A 300 W limit does not prevent peaks of a few milliseconds above 300 W.
 static const double peak_over_limit = 1.2;
 
 static void get_text(int (*get)(nvml_device, char *, unsigned int), nvml_device handle, char *ret_text, size_t size)
@@ -20,7 +20,7 @@ static void get_text(int (*get)(nvml_device, char *, unsigned int), nvml_device 
 	text_copy(ret_text, size, text);
 }
 
-// 0, for the default of all GPUs, where the driver does not say.
+// Returns 0, which selects the default of all GPUs, if the driver reports no limit.
 static double get_max_power_w(const struct nvml_board *board)
 {
 	unsigned int min_mw, max_mw;

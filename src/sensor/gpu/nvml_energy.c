@@ -3,13 +3,13 @@
 #include "base/util.h"
 #include "metric/metric.h"
 
-// Often enough that chance is ruled out, seldom enough that a start of half a second suffices.
+// High enough to exclude chance, low enough that a start-up of half a second suffices.
 enum { REPEATS_WANTED = 3, CHANGES_WANTED = 3 };
-// Older than this an update is no news, later than now it is none of ours.
+// A stamp that is older is not that of a recent update; one further ahead is not on our clock.
 static const int64_t stamp_max_age_ns = 10 * NS_PER_S, stamp_max_ahead_ns = NS_PER_MS;
-// The buffer of samples counts as working while it has had something new within this time.
+// The sample buffer counts as working if it had a new sample within this time.
 static const int64_t buffer_patience_ns = 250 * NS_PER_MS;
-// A first sample that is much later than the one seen last: older ones were dropped from the ring meanwhile.
+// If the first sample is this much later than the last one seen, older samples were dropped from the ring.
 static const uint64_t longest_over_next = 4;
 
 bool nvml_value_u64(const union nvml_value *value, int value_type, uint64_t *ret_value)
@@ -78,7 +78,7 @@ static int read_call(struct nvml_board *board, int64_t *row)
 	return code;
 }
 
-// The driver's time stamps are of the wall clock.
+// The driver's time stamps are wall-clock times.
 static int64_t to_monotonic_ns(const struct wattle_env *env, int64_t timestamp_us)
 {
 	int64_t now_ns = env_now_ns(env), wall_ns = env_wall_ns(env);
@@ -99,7 +99,7 @@ static void take_energy_field(struct nvml_energy *energy, const struct nvml_boar
 	if (!energy->by_call || field->scope != energy->scope)
 		put_mj(energy_mj, row);
 	bool own_time = nvml_field_time_feed(time, energy_mj, field->timestamp_us);
-	// Between the two calls the counter may have moved: then the stamp is of another value.
+	// The counter may have changed between the two calls: then the stamp belongs to another value.
 	if (own_time && row[DEVICE_ENERGY_RAW] == (int64_t)energy_mj * 1000)
 		row[DEVICE_ENERGY_TIME] = to_monotonic_ns(board->env, field->timestamp_us);
 }
@@ -127,7 +127,7 @@ static int list_fields(const struct nvml_energy *energy, enum nvml_scope scope, 
 	return n;
 }
 
-// Those of all scopes that have a row. A quick look asks nothing for other scopes alone: they are shown, not added.
+// Lists the fields of all scopes with a row. A quick energy-only read omits the scopes that are shown but not added.
 static int list_all(const struct nvml_energy *energy, bool energy_only, int64_t *const rows[NVML_SCOPES],
 	struct nvml_field *ret_fields)
 {
@@ -152,7 +152,7 @@ static void take_field(struct nvml_energy *energy, const struct nvml_board *boar
 		row[field->id == NVML_FIELD_POWER_INSTANT ? DEVICE_POWER : DEVICE_POWER_AVERAGE] = (int64_t)value;
 }
 
-// A value that the board can't give has a code of its own; only the whole call can be unsupported.
+// An unavailable value has its own error code; only the whole call can be unsupported.
 static void read_fields(struct nvml_energy *energy, struct nvml_board *board, bool energy_only,
 	int64_t *const rows[NVML_SCOPES])
 {
@@ -167,12 +167,12 @@ static void read_fields(struct nvml_energy *energy, struct nvml_board *board, bo
 	if (code == NVML_GPU_IS_LOST)
 		board->lost = true;
 	for (int i = 0; i < n && code == NVML_SUCCESS; i++) {
-		fields[i].scope = scopes[i]; // whatever the driver has made of it
+		fields[i].scope = scopes[i]; // the driver may have overwritten it
 		take_field(energy, board, &fields[i], rows[scopes[i]]);
 	}
 }
 
-// The driver's code for this field now.
+// Returns the driver's current code for this field.
 static int try_field(struct nvml_board *board, uint32_t id, enum nvml_scope scope)
 {
 	struct nvml_field field = {.id = id, .scope = scope};
@@ -188,12 +188,12 @@ static int try_field(struct nvml_board *board, uint32_t id, enum nvml_scope scop
 		return field.code;
 	if (code == NVML_SUCCESS && !nvml_value_u64(&field.value, field.value_type, &value))
 		return NVML_NOT_SUPPORTED;
-	// Nothing that is switched on takes 0 W: a module or memory that reports 0 W has no meter.
+	// Powered devices never draw 0 W: a module or memory that reports 0 W has no meter.
 	bool is_empty = code == NVML_SUCCESS && scope != NVML_SCOPE_GPU && id != NVML_FIELD_ENERGY_OF && value == 0;
 	return is_empty ? NVML_NOT_SUPPORTED : code;
 }
 
-// Codes that say that there is no such thing, not that it can't be read.
+// Codes that mean "does not exist", not "can't be read".
 static bool means_none(int code)
 {
 	return code == NVML_GPU_IS_LOST || code == NVML_NOT_SUPPORTED || code == NVML_INVALID_ARGUMENT ||
@@ -221,7 +221,7 @@ static void find_fields(struct nvml_energy *energy, struct nvml_board *board, en
 	of->instant = has_field(of, board, NVML_FIELD_POWER_INSTANT, scope);
 	of->average = has_field(of, board, NVML_FIELD_POWER_AVERAGE, scope);
 	for (size_t i = 0; i < ARRAY_SIZE(energy_fields) && of->energy_field == 0 && !power_only; i++) {
-		// The older of the two knows no scopes, and would answer for the GPU.
+		// The older field has no scopes and would return the GPU's value.
 		bool fits = scope == NVML_SCOPE_GPU || energy_fields[i] == NVML_FIELD_ENERGY_OF;
 		if (fits && has_field(of, board, energy_fields[i], scope))
 			of->energy_field = energy_fields[i];
@@ -287,8 +287,8 @@ static int get_samples(const struct nvml_energy *energy, struct nvml_board *boar
 	return code;
 }
 
-/* The mean power since the reading before, from the driver's own samples. True also if there is nothing to say now, because
- * no sample is due yet: a reading in between would only be the last sample again. */
+/* Mean power since the previous reading, from the driver's samples. Also returns true if no sample is due yet: a reading now
+ * would only repeat the last sample. */
 static bool read_buffer(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
 	int64_t t_ns, int64_t *row)
 {
@@ -327,8 +327,8 @@ static bool has_usage(struct nvml_board *board)
 		nvml_note(board, NVML_QUERY_POWER, read_usage(board, row)) == NVML_SUCCESS;
 }
 
-/* Whether the board counts energy can't be told from its name: all since Volta should, some do not. Only an answer
- * decides; a counter that fails now for another reason is not relied on either. */
+/* Whether a board counts energy does not follow from its name: all since Volta should, some do not. Only a successful read
+ * decides; a counter that fails for another reason is not used either. */
 static bool has_call(struct nvml_board *board)
 {
 	int64_t row[DEVICE_COUNT];
@@ -337,8 +337,7 @@ static bool has_call(struct nvml_board *board)
 	return value_ok(row[DEVICE_ENERGY_RAW]);
 }
 
-/* A driver that is older than a scope may ignore its number and answer for the GPU: to the milliwatt the same, in the same
- * call. */
+/* A driver older than a scope may ignore the scope and return the GPU's value: equal to the milliwatt, in the same call. */
 static bool is_the_gpu(const struct nvml_energy *energy, struct nvml_board *board, enum nvml_scope scope)
 {
 	const struct nvml_fields *gpu = &energy->of[NVML_SCOPE_GPU], *of = &energy->of[scope];
@@ -384,7 +383,7 @@ size_t nvml_energy_sample_room(struct nvml_board *board)
 	return code == NVML_SUCCESS || code == NVML_INSUFFICIENT_SIZE ? count : 0;
 }
 
-// Median and half of the spread of the time between samples; sorts by insertion in place of the values.
+// Median and half the spread of the time between samples; sorts by insertion into the values.
 static struct nvml_spacing spacing_of(struct nvml_sample *samples, size_t n)
 {
 	enum { ENOUGH = 4, MOST = 64 };
@@ -417,8 +416,8 @@ struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_bo
 	return spacing_of(room->samples, n);
 }
 
-/* A module or memory whose driver gives only the mean of the last second: its power is that. The calls without a scope,
- * which are of the GPU, say the same of boards that have no instant reading. */
+/* For a module or memory whose driver reports only the one-second mean, that mean is the power. The calls without a scope,
+ * which describe the GPU, do the same on boards without an instantaneous reading. */
 static void put_average(const struct nvml_energy *energy, int64_t *const rows[NVML_SCOPES])
 {
 	for (unsigned int scope = NVML_SCOPE_MODULE; scope < NVML_SCOPES; scope++)

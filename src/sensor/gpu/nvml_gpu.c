@@ -30,8 +30,8 @@ static int get_memory_v1(const struct nvml_board *board, struct nvml_memory *ret
 	return code;
 }
 
-/* Since R510 the first call counts the driver's own memory among the used, so the second, which came with that driver,
- * is preferred; before R510 the reserved part was hidden in a smaller total. */
+/* Since R510 the first call includes the driver's own memory in the used memory, so the second call, introduced with R510, is
+ * preferred. Before R510 the total excluded the reserved part. */
 int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory)
 {
 	if (nvml_asks(board, NVML_QUERY_MEMORY_V2)) {
@@ -44,10 +44,10 @@ int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory)
 	return nvml_note(board, NVML_QUERY_MEMORY_V1, get_memory_v1(board, ret_memory));
 }
 
-// Lists of processes and samples are short; the room for them is not asked for again after open, so it is ample.
+// Capacities of the process and sample lists. They are fixed at open and therefore generous.
 enum { RECORDS = 4096, SAMPLES_MIN = 1024, SAMPLES_MAX = 65536 };
 
-// Twice what the driver says: the list may grow.
+// Twice the number the driver announces: the list may grow.
 static size_t ample(size_t asked)
 {
 	size_t n = asked < SAMPLES_MAX / 2 ? asked * 2 : SAMPLES_MAX;
@@ -79,13 +79,13 @@ void nvml_scratch_close(struct nvml_scratch *scratch)
 	*scratch = (struct nvml_scratch){0};
 }
 
-// The analysis divides energy in windows of 100 ms, and drivers sample SM use no faster.
+// The analysis attributes energy in windows of 100 ms, and drivers sample SM utilization no faster.
 static const int64_t pace_ns[NVML_PACES] = {[NVML_OFTEN] = 100 * NS_PER_MS, [NVML_SELDOM] = NS_PER_S};
-// A board that fell off the bus mostly needs a reboot; one that comes back is worth a call a second.
+// A board that fell off the bus usually needs a reboot; one call a second detects its return.
 static const int64_t retry_ns = NS_PER_S;
 
-/* What a query is asked with and answers into. Each returns NVML's code and fills the row only on success; a function
- * that this driver's library lacks is like one that this GPU does not support. */
+/* Inputs and outputs of a query. Each query returns NVML's code and fills the row only on success. A function missing from
+ * this driver's library is treated as unsupported by the GPU. */
 struct query {
 	const struct nvml_api *api;
 	struct nvml_gpu *gpu;
@@ -116,7 +116,7 @@ static int read_utilization(const struct query *q)
 	int code = q->api->utilization(q->gpu->board.handle, &utilization);
 	if (code != NVML_SUCCESS)
 		return code;
-	// Drivers write any number where they have none.
+	// Drivers write arbitrary numbers where they have no value.
 	if (utilization.gpu_percent <= 100)
 		q->row[DEVICE_UTILIZATION] = utilization.gpu_percent;
 	if (utilization.memory_percent <= 100)
@@ -124,7 +124,7 @@ static int read_utilization(const struct query *q)
 	return code;
 }
 
-// The forms with one more argument that says which sensor or clock.
+// Query functions with an additional argument that selects the sensor or clock.
 static int read_number_of(int (*get)(nvml_device, int, unsigned int *), int which, const struct query *q,
 	enum device_metric metric)
 {
@@ -142,7 +142,7 @@ static int read_temperature(const struct query *q)
 	return read_number_of(q->api->temperature_c, 0, q, DEVICE_TEMPERATURE);
 }
 
-// Only boards with HBM have it, and nothing that is switched on has 0 °C.
+// Only boards with HBM have it, and no powered board is at 0 °C.
 static int read_memory_temperature(const struct query *q)
 {
 	struct nvml_field field = {.id = NVML_FIELD_MEMORY_TEMPERATURE};
@@ -151,7 +151,7 @@ static int read_memory_temperature(const struct query *q)
 		return NVML_FUNCTION_NOT_FOUND;
 	int code = q->api->fields(q->gpu->board.handle, 1, &field);
 	code = code == NVML_SUCCESS ? field.code : code;
-	if (code == NVML_INVALID_ARGUMENT) // of a driver that does not know the field
+	if (code == NVML_INVALID_ARGUMENT) // from a driver that does not know the field
 		return NVML_NOT_SUPPORTED;
 	if (code == NVML_SUCCESS && nvml_value_u64(&field.value, field.value_type, &celsius) && celsius > 0 &&
 		celsius < 200)
@@ -182,7 +182,7 @@ static int read_throttle(const struct query *q)
 
 /* ---- memory and processes ---- */
 
-// A board that shares the machine's memory answers with zeros: unknown.
+// A board that shares the machine's memory returns zeros, which mean unknown.
 static void read_memory(struct nvml_gpu *gpu, int64_t *row)
 {
 	struct nvml_memory memory;
@@ -206,8 +206,8 @@ static int list_processes(const struct nvml_process_call *call, nvml_device hand
 	return fits ? code : NVML_INSUFFICIENT_SIZE;
 }
 
-/* The sums need all lists there are: with one of them failing this time, nothing is known. Without the compute list,
- * processes are unknown; the graphics and MPS lists may be missing. */
+/* The sums need all available lists: if one of them fails this time, nothing is known. Without the compute list, processes
+ * are unknown; the graphics and MPS lists are optional. */
 static bool list_all(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 {
 	struct nvml_board *board = &gpu->board;
@@ -231,7 +231,7 @@ static bool knows_instances(const struct nvml_process_set *set)
 	return false;
 }
 
-// The instances' own lists, one after the other: the board's may be empty or not say who is where.
+// Reads the lists of each instance: the board's list may be empty or lack the instance of a process.
 static bool list_by_instance(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 {
 	bool any = false;
@@ -250,7 +250,7 @@ static bool list_by_instance(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 static void tell_method(struct nvml_gpu *gpu, bool has_target)
 {
 	const char *note = has_target ? pid_method_note(gpu->owners.method) : "";
-	if (note[0] != '\0') // a method once needed stays said: it is how a part of the run was divided
+	if (note[0] != '\0') // keep the note of a method once used: it determined the attribution of part of the run
 		text_copy(gpu->domain->note, sizeof(gpu->domain->note), note);
 }
 
@@ -284,7 +284,7 @@ static void read_use(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct 
 		nvml_users_add_use(&gpu->users, &gpu->use, match);
 }
 
-/* ---- a reading ---- */
+/* ---- reading ---- */
 
 static const struct {
 	enum nvml_query query;
@@ -301,7 +301,7 @@ static const struct {
 	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},
 };
 
-// Ticks come a little early or late: nine tenths of the time are enough.
+// Ticks may come slightly early: nine tenths of the period are enough.
 static bool is_due(struct nvml_gpu *gpu, enum nvml_pace pace, const struct sensor_context *context)
 {
 	if (context->t_ns < gpu->next_ns[pace])
@@ -340,11 +340,11 @@ static void ask_often(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct
 	read_use(gpu, scratch, match, gpu->held);
 }
 
-// What is not of energy and power: asked for where it is due, else as it was a moment ago.
+// Reads all figures other than energy and power if they are due; else repeats the held values.
 static void read_the_rest(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match,
 	const struct sensor_context *context, int64_t *row)
 {
-	// What is held from before the target's start would be told of it, and what is held at its end would outlive it.
+	// Values held from before the target's start, or beyond its end, would be attributed to the wrong period.
 	bool has_target = context->n_target_pids > 0;
 	if (has_target != gpu->had_target)
 		gpu->next_ns[NVML_OFTEN] = 0;
@@ -381,7 +381,7 @@ void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pi
 	if (gpu->board.handle == NULL || context->t_ns < gpu->retry_ns)
 		return;
 	gpu->board.lost = false;
-	// First, because it is the one whose time must be the sample's.
+	// Energy comes first because its time must match the sample's.
 	nvml_energy_read(&gpu->energy, &gpu->board, &scratch->power, context->t_ns, context->energy_only, rows);
 	if (!context->energy_only && !gpu->board.lost)
 		read_the_rest(gpu, scratch, match, context, rows[NVML_SCOPE_GPU]);

@@ -2,8 +2,8 @@
 
 #include "base/util.h"
 
-/* How many slices the SMs of a board are cut into: seven, four on A30 and its kin. The driver tells the largest number of
- * instances, which is the same number wherever an instance of one slice exists. */
+/* Number of slices into which the SMs of a board are divided: seven, or four on the A30 and similar boards. The driver
+ * reports the maximum number of instances, which is equal wherever a one-slice instance exists. */
 enum { SLICES_USUAL = 7, SLICES_LEAST = 4, SLICES_MOST = 8 };
 
 uint32_t nvml_mig_slices_of_name(const char *name)
@@ -71,7 +71,7 @@ static void find_instance(struct nvml_mig *mig, const struct nvml_board *board, 
 	mig->n++;
 }
 
-// The mode decides; a library that does not know the call still may know instances.
+// The MIG mode decides. A library that lacks the call may still support instances.
 static bool is_on(const struct nvml_board *board)
 {
 	unsigned int current = 0, pending;
@@ -97,7 +97,7 @@ static bool share_by_slices(struct nvml_mig *mig, unsigned int max_instances)
 	return true;
 }
 
-// Where the driver tells no slices: memory is cut in eighths and SMs in sevenths, so this is a little less exact.
+// Without slice counts: memory is divided into eighths and SMs into sevenths, so this is slightly less exact.
 static void share_by_memory(struct nvml_mig *mig, uint64_t memory_bytes)
 {
 	double sum = 0;
@@ -123,15 +123,15 @@ void nvml_mig_open(struct nvml_mig *mig, const struct nvml_board *board, uint64_
 		share_by_memory(mig, memory_bytes);
 }
 
-/* ---- who has which part ---- */
+/* ---- shares ---- */
 
-struct tenants { // of one instance
+struct tenants { // processes of one instance
 	unsigned int processes[PID_UNKNOWN + 1];
 	double bytes[PID_UNKNOWN + 1];
 	bool bytes_unknown;
 };
 
-// Some drivers leave the compute instance out of a record: then the GPU instance decides.
+// Some drivers omit the compute instance from a record: then the GPU instance decides.
 static bool is_on_instance(const struct nvml_process *process, const struct nvml_instance *instance)
 {
 	if (process->instance == instance->id)
@@ -161,7 +161,7 @@ static struct tenants find_tenants(const struct nvml_process_set *set, const str
 	return tenants;
 }
 
-// The target's part of an instance that it may share with others.
+// The target's fraction of an instance that it may share with others.
 static double target_part(const struct tenants *tenants)
 {
 	double target = tenants->processes[PID_TARGET], others = tenants->processes[PID_OTHER];
@@ -175,7 +175,7 @@ void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_s
 	const struct nvml_owners *owners, bool has_target, int64_t *row)
 {
 	double target = 0, others = 0;
-	if (has_homeless(set)) // on some instance, nobody says on which: an instance that looks free may be theirs
+	if (has_homeless(set)) // on an unknown instance: an instance that looks free may be in use
 		return;
 	for (size_t i = 0; i < mig->n; i++) {
 		struct tenants tenants = find_tenants(set, &mig->instances[i]);
@@ -198,7 +198,7 @@ void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_s
 		row[DEVICE_TARGET_MIG_SHARE] = llround(target * 1e6);
 }
 
-// By memory where that is known of all who share the instance, else in equal parts.
+// In proportion to memory if it is known for all processes of the instance, else in equal parts.
 static double part_of_instance(const struct tenants *tenants, const struct nvml_process *process)
 {
 	double bytes = 0, heads = 0;

@@ -9,14 +9,14 @@ static bool is_process_before(const void *item, const void *key)
 	return process->pid != wanted->pid ? process->pid < wanted->pid : process->instance < wanted->instance;
 }
 
-// Where (pid, instance) stands in the set, or would.
+// Returns the index of (pid, instance) in the set, or its insertion index.
 static size_t find_place(const struct nvml_process_set *set, uint32_t pid, uint64_t instance)
 {
 	const struct nvml_process wanted = {.pid = pid, .instance = instance};
 	return search_first(set->processes, set->n, sizeof(wanted), &wanted, is_process_before);
 }
 
-// Of two lists that name one process, one may know its memory and the other not.
+// When two lists name one process, only one of them may know its memory.
 static uint64_t known_bytes(uint64_t a, uint64_t b)
 {
 	if (a == NVML_NOT_AVAILABLE)
@@ -40,7 +40,7 @@ static bool add_one(struct nvml_process_set *set, struct nvml_process process)
 	return true;
 }
 
-// All layouts begin alike; the instances come with the second.
+// All layouts begin alike; the second and later ones include the instances.
 static struct nvml_process read_record(const unsigned char *record, size_t record_size, uint64_t instance)
 {
 	struct nvml_process_v2 wire = {.gpu_instance = UINT32_MAX, .compute_instance = UINT32_MAX};
@@ -64,7 +64,7 @@ bool nvml_process_set_add(struct nvml_process_set *set, const void *records, siz
 	return true;
 }
 
-/* ---- whose they are ---- */
+/* ---- classification ---- */
 
 // A process on several instances is one process.
 static bool is_again(const struct nvml_process_set *set, size_t i)
@@ -82,7 +82,7 @@ static void judge_one(struct nvml_process *process, struct pid_match *match, enu
 		*weakest = method;
 }
 
-struct heads { // processes by what pid_match knows of them
+struct heads { // numbers of processes by pid_match result
 	unsigned int sides[PID_UNKNOWN + 1];
 };
 
@@ -105,7 +105,7 @@ static void settle_presence(struct nvml_owners *owners, enum pid_method method, 
 	owners->others = others;
 }
 
-// The ids that nobody here knows, all together.
+// Classifies all unknown ids together.
 static void judge_rest(struct nvml_owners *owners, const struct heads *heads, const struct pid_match *match,
 	struct pid_holders holders)
 {
@@ -169,7 +169,7 @@ static void sum_memory(const struct nvml_process_set *set, const struct nvml_own
 	row[DEVICE_OTHERS_MEMORY] = sums[PID_OTHER];
 	if (!has_target)
 		return;
-	// Ids that only descriptors told apart: which of them is the root process is not known.
+	// For ids classified only by descriptors, the main process is unknown.
 	bool knows_main = owners->method < PID_BY_CGROUP || sums[PID_TARGET] == 0;
 	row[DEVICE_MAIN_MEMORY] = knows_main ? main_bytes : VALUE_MISSING;
 	row[DEVICE_TARGET_MEMORY] = sums[PID_TARGET];
@@ -203,7 +203,7 @@ void nvml_accounts_open(struct nvml_accounts *accounts, struct nvml_board *board
 	accounts->opened_us = wall_ns > 0 ? (uint64_t)wall_ns / 1000 : 0;
 }
 
-// The account of a process; 0 if it is not of this run: numbers come again, and accounts stay.
+// Returns the account of a process; 0 if it is from before this run: pids are reused, and accounts persist.
 static int64_t get_max_bytes(const struct nvml_accounts *accounts, struct nvml_board *board, unsigned int pid)
 {
 	struct nvml_account account = {0};

@@ -3,9 +3,9 @@
 #include "base/util.h"
 
 static const uint64_t min_hold_us = 333333, max_hold_us = 1000000; // see holds()
-static const uint64_t max_ahead_us = 10000000; // clocks are set now and then, but not by more than this
+static const uint64_t max_ahead_us = 10000000; // clocks are adjusted occasionally, but by less than this
 
-/* ---- samples into sums ---- */
+/* ---- sums of samples ---- */
 
 static bool is_sample(const struct nvml_process_sample *sample, uint64_t last_seen_us)
 {
@@ -19,7 +19,7 @@ static size_t drop_garbage(struct nvml_process_sample *samples, size_t n, uint64
 		if (is_sample(&samples[i], last_seen_us))
 			samples[kept++] = samples[i];
 	}
-	for (size_t i = kept; i < n; i++) // else who goes through them again meets some twice
+	for (size_t i = kept; i < n; i++) // else a second pass over the samples would count some twice
 		samples[i].pid = 0;
 	return kept;
 }
@@ -43,8 +43,8 @@ static void sort_samples(struct nvml_process_sample *samples, size_t n)
 	}
 }
 
-/* Mean of the first process's samples, by the time that each stands for; *ret_count is how many there are. Where the
- * first one begins is unknown on the very first query (last_seen_us == 0): it then counts as long as the second. */
+/* Mean of the first process's samples, weighted by the duration of each; *ret_count is their number. On the very first query
+ * (last_seen_us == 0) the start of the first sample is unknown: it gets the duration of the second. */
 static double mean_of_first(const struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us,
 	size_t *ret_count)
 {
@@ -57,7 +57,7 @@ static double mean_of_first(const struct nvml_process_sample *samples, size_t n,
 		since_us = 2 * samples[0].timestamp_us - samples[1].timestamp_us;
 	double weighted = 0, weight_us = 0, span_us = 1;
 	for (size_t i = 0; i < count; i++) {
-		if (samples[i].timestamp_us != since_us) // else a second sample of the same time: it weighs as much
+		if (samples[i].timestamp_us != since_us) // else another sample with the same time stamp: same weight
 			span_us = (double)(samples[i].timestamp_us - since_us);
 		weighted += samples[i].sm_percent * span_us;
 		weight_us += span_us;
@@ -99,9 +99,9 @@ size_t nvml_sm_of_pids(struct nvml_process_sample *samples, size_t n, uint64_t l
 	return n_pids;
 }
 
-/* ---- asking the driver ---- */
+/* ---- queries ---- */
 
-// A time stamp that is far ahead, taken for the newest, would hide all samples after it for as long.
+// A time stamp far in the future, used as the newest, would hide all later samples for that long.
 static unsigned int drop_future(const struct wattle_env *env, struct nvml_process_sample *samples, unsigned int n)
 {
 	int64_t wall_ns = env_wall_ns(env);
@@ -140,8 +140,8 @@ static void note_fresh(struct nvml_use *use, uint64_t newest_us, int64_t t_ns)
 	use->awaits_first = false;
 }
 
-/* "Nothing newer" means idle, or only that the driver, which samples every 1/6 to 1 s, has not sampled since we asked
- * last. So the last answer holds for two of its periods as seen here, within those bounds, and is 0 from then on. */
+/* "No newer sample" means idle, or only that the driver, which samples every 1/6 to 1 s, has not sampled since the last
+ * query. The last answer therefore holds for two observed sampling periods, within the bounds above, and is 0 afterwards. */
 static bool holds(const struct nvml_use *use, int64_t t_ns)
 {
 	uint64_t hold_us = use->spacing_us * 2;
@@ -263,7 +263,7 @@ void nvml_users_add_use(struct nvml_users *users, const struct nvml_use *use, st
 {
 	if (!users->wanted || use->awaits_first)
 		return;
-	for (size_t i = 0; i < users->n; i++) // the driver has no sample of those that did nothing
+	for (size_t i = 0; i < users->n; i++) // the driver has no sample of idle processes
 		users->users[i].busy_percent = 0;
 	for (size_t i = 0; i < use->n_pids; i++) {
 		struct device_user *user = find(users, use->pids[i].pid);

@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <errno.h>
 
-// The driver's samples of SM use are up to a second old.
+// The driver's samples of SM utilization are up to a second old.
 static const int64_t recent_ns = 3 * NS_PER_S;
 static const int64_t look_period_ns = NS_PER_S;
-// One answer of a driver may name a process that has just ended; it proves a foreign namespace for this long.
+// A driver's list may contain a process that has just ended; it indicates a foreign namespace for this long only.
 static const int64_t foreign_ns = 10 * NS_PER_S;
 
 static const char *const notes[] = {
@@ -52,14 +52,14 @@ void pid_match_close(struct pid_match *match)
 	*match = (struct pid_match){0};
 }
 
-/* ---- the target, and what was the target ---- */
+/* ---- current and recent target ---- */
 
 static bool is_target_now(const struct sensor_context *context, pid_t pid)
 {
 	return sensor_context_has_pid(context, pid);
 }
 
-// Drops what has been gone for long, and marks what is there.
+// Removes processes that ended long ago, and marks those that exist.
 static void age_recent(struct pid_match *match, const struct sensor_context *context)
 {
 	size_t kept = 0;
@@ -101,7 +101,7 @@ static void add_recent(struct pid_match *match, pid_t pid, int64_t t_ns)
 	match->n_recent++;
 }
 
-// Most ticks find the same processes as the one before; then a comparison is all.
+// Most ticks have the same processes as the previous one; then a comparison suffices.
 static bool is_unchanged(const struct pid_match *match, const struct sensor_context *context)
 {
 	return match->n_recent == context->n_target_pids && match->n_last == context->n_target_pids &&
@@ -120,7 +120,7 @@ void pid_match_update(struct pid_match *match, const struct sensor_context *cont
 		return;
 	}
 	age_recent(match, context);
-	if (is_first && context->main_pid > 0) // the list comes a moment later
+	if (is_first && context->main_pid > 0) // the list follows a moment later
 		add_recent(match, context->main_pid, context->t_ns);
 	for (size_t i = 0; i < n; i++)
 		add_recent(match, context->target_pids[i], context->t_ns);
@@ -130,7 +130,7 @@ void pid_match_update(struct pid_match *match, const struct sensor_context *cont
 	match->t_ns = context->t_ns;
 }
 
-/* ---- ids that equality does not settle ---- */
+/* ---- ids that equality does not resolve ---- */
 
 static size_t find_seen(const struct pid_match *match, pid_t pid)
 {
@@ -146,7 +146,7 @@ static void drop_old_seen(struct pid_match *match)
 	match->n_seen = kept;
 }
 
-// The entry of this id, looked up in /proc if that was not done lately; NULL when there is no room.
+// Returns the entry of this id, refreshed from /proc if it is old; NULL: no room.
 static struct pid_seen *see(struct pid_match *match, pid_t pid)
 {
 	size_t place = find_seen(match, pid);
@@ -193,7 +193,7 @@ static enum pid_side side_in_nested(struct pid_match *match, pid_t pid)
 	return seen != NULL && seen->visible ? PID_OTHER : PID_UNKNOWN;
 }
 
-// The process of the target whose innermost number this is; 0: none.
+// Returns the target process with this innermost pid; 0: none.
 static pid_t find_by_inner(const struct pid_match *match, pid_t inner)
 {
 	for (size_t i = 0; i < match->n_recent; i++)
@@ -202,13 +202,13 @@ static pid_t find_by_inner(const struct pid_match *match, pid_t inner)
 	return 0;
 }
 
-// The driver's number leads to a process that knows itself by one of the target's numbers. Only a made tree can have it so.
+// Whether the driver's id leads to a process whose own pid is one of the target's. This is possible only in made trees.
 static bool leads_to_target(const struct pid_match *match, const struct pid_seen *seen)
 {
 	return match->view == PID_VIEW_MADE && seen->is_ours && is_recent(match, seen->inner);
 }
 
-// With the /proc of an outer namespace, whose numbers the target's are, or with a made tree.
+// Used with the /proc of an outer namespace, in which the target's pids are valid, or with a made tree.
 static enum pid_side side_by_proc(struct pid_match *match, pid_t pid, enum pid_method *ret_method, pid_t *ret_pid)
 {
 	if (is_recent(match, pid))
@@ -254,7 +254,7 @@ pid_t pid_match_local(struct pid_match *match, uint32_t pid)
 	return match->view == PID_VIEW_NESTED && is_foreign(match) ? 0 : (pid_t)pid;
 }
 
-/* ---- devices that are held open ---- */
+/* ---- open devices ---- */
 
 struct pid_holders pid_match_holders(struct pid_match *match, unsigned int minor)
 {

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// The inode of the first pid namespace is the same in every kernel since 3.8 (PROC_PID_INIT_INO).
+// The inode of the initial pid namespace is the same in every kernel since 3.8 (PROC_PID_INIT_INO).
 static const char initial_namespace[] = "pid:[4026531836]";
 
-// False if there is no such link. Names are those of /proc itself, so no link has to be followed.
+// Returns false without such a link. The names are fixed entries of /proc, so no link has to be followed.
 static bool read_link(int root_fd, const char *path, char *out, size_t size)
 {
 	ssize_t length = readlinkat(root_fd, path, out, size - 1);
@@ -29,7 +29,7 @@ enum pid_view pid_proc_view(const struct wattle_env *env, pid_t *ret_self)
 		return PID_VIEW_MADE;
 	if (strcmp(namespace, initial_namespace) == 0)
 		return PID_VIEW_INITIAL;
-	// "self" is our number in the namespace that this /proc belongs to.
+	// "self" is our pid in the namespace of this /proc.
 	long shown = read_link(env->procfs_fd, "self", self, sizeof(self)) ? strtol(self, NULL, 10) : 0;
 	if (shown <= 0 || shown == *ret_self)
 		return PID_VIEW_NESTED;
@@ -39,10 +39,10 @@ enum pid_view pid_proc_view(const struct wattle_env *env, pid_t *ret_self)
 
 /* ---- one process ---- */
 
-// The last of the numbers of a line "NSpid:\t4711\t25", and how many there are.
+// Returns how many pids a line "NSpid:\t4711\t25" has; *ret_inner is the last of them.
 static size_t parse_nspid(const char *status, pid_t *ret_inner)
 {
-	const char *at = strstr(status, "\nNSpid:"); // never the first line, that is the name
+	const char *at = strstr(status, "\nNSpid:"); // never the first line, which holds the name
 	size_t n = 0;
 	for (at = at != NULL ? at + 7 : ""; *at == '\t' || *at == ' ';) {
 		char *end;
@@ -126,14 +126,14 @@ void pid_proc_look(const struct pid_match *match, struct pid_seen *seen)
 		return;
 	seen->visible = true;
 	if (match->view == PID_VIEW_NESTED)
-		return; // its number is all that is asked for
+		return; // only its pid is needed
 	snprintf(who, sizeof(who), "%d", (int)seen->pid);
 	snprintf(main, sizeof(main), "%d", (int)match->main_pid);
 	size_t n = parse_nspid(status, &inner);
 	seen->inner = inner;
 	enum likeness cgroup = compare_cgroups(match, who, main), namespace = compare_namespaces(match, who, main);
 	seen->same_cgroup = cgroup == ALIKE;
-	// The namespace is the better witness, but reading it takes the rights of a tracer; the cgroup is open to all.
+	// The namespace is stronger evidence, but reading it requires ptrace access; the cgroup is readable by all.
 	seen->is_ours = n > 1 && (namespace == ALIKE || (namespace == CANNOT_TELL && cgroup != UNLIKE));
 }
 
@@ -141,7 +141,7 @@ void pid_proc_look(const struct pid_match *match, struct pid_seen *seen)
 
 static const char device_prefix[] = "/dev/nvidia";
 
-struct devices { // that a process has open
+struct devices { // devices that a process has open
 	uint64_t minors;
 	bool shared_memory; // nvidia-uvm
 	bool any;
@@ -160,7 +160,7 @@ static void take_link(const char *link, struct devices *devices)
 	devices->any = true;
 }
 
-// Nothing, if the process does not let us see.
+// Returns an empty result if access to the process is denied.
 static struct devices read_devices(int procfs_fd, const char *who)
 {
 	struct devices devices = {0};
@@ -184,7 +184,7 @@ static void count_holder(struct pid_match *match, pid_t pid, const struct device
 		is_target = match->last_pids[i] == pid;
 	for (unsigned int minor = 0; minor < PID_MINORS_MAX; minor++) {
 		bool holds = (devices->minors >> minor & 1) != 0;
-		// The shared memory without any GPU: which it uses can't be told, so it may be each of them.
+		// Shared memory without a GPU descriptor: the GPU is unknown, so it may be any of them.
 		if (!holds && !(devices->shared_memory && devices->minors == 0))
 			continue;
 		match->holders[minor].target += is_target;
@@ -200,7 +200,7 @@ void pid_proc_find_holders(struct pid_match *match)
 	wattle_cleanup_close int fd = procfs_fd >= 0 ? file_open_in(procfs_fd, ".", O_RDONLY | O_DIRECTORY) : -1;
 	if (fd < 0)
 		return;
-	// We have them open ourselves once the library is initialised, so that tells whether they can be seen.
+	// This process has the devices open once the library is initialised, so its own entry shows whether they are visible.
 	bool can_tell = read_devices(procfs_fd, "self").any;
 	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
 	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;) {

@@ -18,7 +18,7 @@ enum {
 	GPUS_MAX = 256
 };
 
-/* SYMBOL(member, need, (arguments), names…), as rocm_smi.h declares them. */
+/* SYMBOL(member, need, (arguments), names…) */
 // clang-format off
 #define ROCM_SYMBOLS(SYMBOL) \
 	SYMBOL(init, DL_REQUIRED, (uint64_t), "rsmi_init") \
@@ -50,7 +50,7 @@ struct rocm_smi {
 static const struct dl_symbol symbols[] = {ROCM_SYMBOLS(ROCM_ROW)};
 #undef ROCM_ROW
 
-// The bare name belongs to the development files.
+// The unversioned name belongs to the development files.
 static const char *const libraries[] = {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
 	"librocm_smi64.so.1", NULL};
 
@@ -111,8 +111,8 @@ static int64_t figure_of(int code, uint64_t value, uint64_t divisor)
 	return code == RSMI_SUCCESS && value / divisor <= INT64_MAX ? (int64_t)(value / divisor) : VALUE_MISSING;
 }
 
-/* The library says 15.3 µJ a count where the firmware counts 2^-16 J, 15.259: 0.27 % too much. A resolution that is
- * another one altogether is believed. */
+/* The library reports 15.3 µJ per count, but the firmware counts 2^-16 J (15.259 µJ): 0.27 % too much. A resolution that
+ * differs by more is used as reported. */
 static int64_t read_energy(const struct rocm_smi *smi, uint32_t gpu)
 {
 	static const double unit_uj = 15.2587890625, rounding = 0.01;
