@@ -189,7 +189,7 @@ int guard_hold_for(const struct cap_guard_program *program, const struct journal
 	return 0;
 }
 
-/* ---- running guard, and end ---- */
+/* ---- use and end of a running guard ---- */
 
 int guard_fd(const struct cap_guard *guard)
 {

@@ -45,7 +45,7 @@ struct cap_lease {
 	int lock_fd; // owned; holds the lock on byte entry.token
 };
 
-/* ---- begin ---- */
+/* ---- taking the lease ---- */
 
 // A value that can't be read is assumed to be that of wattle's standing limit, if there is one.
 static int find_previous(struct cap_lease *lease, struct wattle_error *reterr)
@@ -236,7 +236,7 @@ void cap_lease_disown(struct cap_lease *lease)
 	free(lease);
 }
 
-/* ---- end ---- */
+/* ---- ending the lease ---- */
 
 static int strike(struct cap_lease *lease)
 {

@@ -108,10 +108,11 @@ struct landlock {
 };
 
 void landlock_begin(struct landlock *ret_landlock);
-// Adds a rule; ignores a missing file and records any other failure. at_fd: folder that `path` is relative to and cannot leave; AT_FDCWD: as in open(2).
+// Adds a rule; ignores a missing file and records any other failure. at_fd: folder that `path` is relative to and
+// cannot leave; AT_FDCWD: as in open(2).
 void landlock_allow(struct landlock *landlock, int at_fd, const char *path, enum file_use use);
-/* Enforces the rules and closes *landlock. Returns 0 or a positive errno; ENOSYS, EOPNOTSUPP: the kernel has no Landlock. Enforces nothing
- * and returns landlock->error if a rule could not be added. */
+/* Enforces the rules and closes *landlock. Returns 0 or a positive errno; ENOSYS, EOPNOTSUPP: the kernel has no
+ * Landlock. Enforces nothing and returns landlock->error if a rule could not be added. */
 int landlock_enforce(struct landlock *landlock);
 
 /* Privileges that wattled drops after opening what it needs, to limit the damage of a bug: capabilities, starting
@@ -133,11 +134,12 @@ void sandbox_limit_resources(size_t n_descriptors);
 struct sandbox_needs {
 	const struct wattle_env *env;
 	const struct cap_devices *devices; // their registers stay writable
-	/* The devices include an NVIDIA GPU: keep CAP_SYS_ADMIN, which its driver requires for setting a limit, and access to the driver's
-	 * device files. Nothing else needs a capability: root owns the files that wattled reads and writes. */
+	/* The devices include an NVIDIA GPU: keep CAP_SYS_ADMIN, which its driver requires for setting a limit, and
+	 * access to the driver's device files. Nothing else needs a capability: root owns the files that wattled reads
+	 * and writes. */
 	bool has_nvidia;
 	const char *socket; // removed by this process at exit; "": none
 };
-/* Create the folder of the journal first: Landlock needs existing files. Negative errno with a sentence: a path that exists got no Landlock
- * rule; the process is not sandboxed and must not serve. */
+/* Create the folder of the journal first: Landlock needs existing files. Negative errno with a message: a path that
+ * exists got no Landlock rule; the process is not sandboxed and must not serve. */
 int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_report, struct wattle_error *reterr);

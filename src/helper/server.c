@@ -70,8 +70,8 @@ static size_t places_of(const struct server *server, uid_t uid)
 	return n;
 }
 
-/* A user may have at most half as many places as are free. So one user alone gets a third of all places, and there is
- * always room for other users. A few places are guaranteed for everyone. */
+/* A user may have at most half as many slots as are free. So one user alone gets a third of all slots, and there is
+ * always room for other users. A few slots are guaranteed for everyone. */
 static bool may_come(const struct server *server, uid_t uid)
 {
 	size_t free_places = SERVER_CLIENTS_MAX - server->n_clients;
@@ -164,7 +164,7 @@ static int receive(struct server *server, struct client *client)
 		return errno != EAGAIN && errno != EINTR;
 	if (n == 0)
 		return 1;
-	if (client->n_in == 0) // the timeout counts from the first byte, so that single bytes can't keep a place
+	if (client->n_in == 0) // the timeout counts from the first byte, so that single bytes can't keep a slot
 		client->progress_ns = env_now_ns(server->parts.env);
 	client->n_in += (size_t)n;
 	if (client->n_in < sizeof(client->request))
@@ -193,7 +193,7 @@ static uint32_t wanted(const struct client *client)
 static void talk(struct server *server, uint32_t place, uint32_t events)
 {
 	struct client *client = &server->clients[place];
-	if (client->is_waiting) { // only a hang-up is reported then; the place is freed when the worker has finished
+	if (client->is_waiting) { // only a hang-up is reported then; the slot is freed when the worker has finished
 		client->is_gone = true;
 		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
 		return;
@@ -274,7 +274,7 @@ int server_turn(struct server *server, int timeout_ms)
 		else
 			talk(server, events[i].data.u32, events[i].events);
 	}
-	// Last: a place freed in this turn must not be reused while events of its former client are pending.
+	// Last: a slot freed in this turn must not be reused while events of its former client are pending.
 	if (is_done)
 		hand_out(server);
 	if (somebody_knocks)

@@ -78,9 +78,9 @@ bool limits_may_any(const struct limits *limits, const struct policy *policy, st
 int limits_serve(struct limits *limits, const struct policy *policy, const struct asker *asker,
 	const struct proto_request *request, struct proto_reply *reply);
 
-/* The server: an epoll loop with a fixed number of client slots. A slot has room for one request and one reply; no
- * input causes an allocation. A single thread answers all requests, except those about limits if there is a worker
- * (below).
+/* The server: an epoll loop with a fixed number of client slots (`place`: index of a slot). A slot has room for one
+ * request and one reply; no input causes an allocation. A single thread answers all requests, except those about limits
+ * if there is a worker (below).
  *
  * A turn of the loop serves at most one request per client, which bounds the delay by a fast client. A client is
  * dropped if it does not read its reply, stops within a request, or is idle for long: limits do not depend on the
@@ -108,7 +108,7 @@ int server_open(const struct server_parts *parts, const struct server_doors *doo
 int server_start_worker(struct server *server);
 // Closes all connections. Limits are unaffected.
 void server_close(struct server *server);
-// Adds an existing connection and takes ownership in any case. -EBUSY: all places are taken, or too many by this user.
+// Adds an existing connection and takes ownership in any case. -EBUSY: all slots are taken, or too many by this user.
 int server_adopt(struct server *server, int fd);
 /* Waits at most timeout_ms (-1: no limit by the caller) and handles events. 0; 1: must stop; negative errno: the loop
  * failed. */
@@ -211,8 +211,8 @@ int limit_change(const struct question *question, struct cap_outcome *ret_outcom
 /* Worker thread that changes limits, one request after the other. Drivers and disks are slow, some GPUs take hundreds
  * of milliseconds, and the server's own thread must answer counter readings meanwhile.
  *
- * A request is identified by its client's place. Between worker_give and the worker_take that returns it, the place
- * belongs to the thread, and so do the limits from start to stop. */
+ * A request is identified by its client's slot (`place`). Between worker_give and the worker_take that returns it, the
+ * slot belongs to the thread, and so do the limits from start to stop. */
 
 struct worker;
 

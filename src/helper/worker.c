@@ -11,7 +11,7 @@
 
 enum { SWEEP_MS = 1000 };
 
-// Queue of places. No place is in it twice, so it has room for all.
+// Queue of client slots. No slot is in it twice, so it has room for all.
 struct queue {
 	int fd; // owned eventfd that counts the entries
 	pthread_mutex_t mutex;
@@ -51,7 +51,7 @@ static void queue_finish(struct queue *queue)
 static void count_one(struct queue *queue)
 {
 	ssize_t written = write(queue->fd, &(uint64_t){1}, sizeof(uint64_t));
-	(void)written; // can't overflow: it counts far beyond the number of places
+	(void)written; // can't overflow: it counts far beyond the number of slots
 }
 
 static void put(struct queue *queue, uint32_t place)

@@ -40,7 +40,7 @@ struct span_block_header {
 	uint32_t magic, version; // the magic is stored last, with release
 	int32_t pid, tid;        // of the thread that claimed the block, in its own pid namespace
 	uint32_t image;          // as in a ring
-	uint32_t n_open;         // recorded spans open at the begin of the block
+	uint32_t n_open;         // recorded spans open at the start of the block
 	uint64_t stream;
 	uint64_t sequence;                   // of this block in its stream, from 0
 	uint8_t boot_id[16];                 // /proc/sys/kernel/random/boot_id; zeros: unknown

@@ -52,8 +52,8 @@ static void kill_by_parent(void)
 		closedir(folder);
 }
 
-/* Kills direct children only: their pids cannot be reused before this process waits for them. Their own children become ours when they
- * exit, and the next round kills those. */
+/* Kills direct children only: their pids cannot be reused before this process waits for them. Their own children become
+ * ours when they exit, and the next round kills those. */
 static void kill_children(void)
 {
 	char path[64];
@@ -68,8 +68,8 @@ static void kill_children(void)
 		kill_by_parent();
 }
 
-/* The first rounds do not pause, in order to catch processes that fork and exit in a chain. A process with a pending SIGKILL can't
- * complete a fork. */
+/* The first rounds do not pause, in order to catch processes that fork and exit in a chain. A process with a pending
+ * SIGKILL can't complete a fork. */
 static void end_all(struct own_cgroup *cgroup)
 {
 	for (int round = 0;; round++) {

@@ -41,7 +41,7 @@ static int stand_at(int fd, int at)
 	return dup2(fd, at) == at ? 0 : -errno;
 }
 
-/* 0 and 1 are /dev/null, 2 goes to slurmstepd, 3 is the socket to the task; all others belong to slurmstepd and are
+/* 0 and 1 are /dev/null, 2 goes to slurmstepd, 3 is the control socket; all others belong to slurmstepd and are
  * closed. The sources are first moved above the target numbers. */
 static int arrange_descriptors(const struct recorder_start *start)
 {

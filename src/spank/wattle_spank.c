@@ -9,7 +9,7 @@
  *   in the task, as the user   slurm_spank_task_init: waits for its recorder; only task prologs run between it and the
  *                              exec
  *   in slurmstepd              slurm_spank_task_exit: informs the recorder; after the last task of the node waits for
- *                              all recorders, and sums up the energy of the step */
+ *                              all recorders, and sums up the measurements of the step */
 #include "base/num.h"
 #include "base/util.h"
 #include "job/job.h"

@@ -400,7 +400,7 @@ size_t span_decoder_take_open(struct span_decoder *decoder, struct span_row *row
 	size_t n = 0;
 	while (n < room && decoder->n_taken < decoder->n_open) {
 		rows[n] = decoder->rows[decoder->open[decoder->n_taken++]];
-		rows[n++].cpu_ns = VALUE_MISSING; // while open it holds the thread's CPU time at the begin
+		rows[n++].cpu_ns = VALUE_MISSING; // while the span is open: the thread's CPU time at its begin
 	}
 	return n;
 }

@@ -80,8 +80,8 @@ static bool is_late(const struct span_intake *intake, int64_t end_ns)
 	return env_now_ns(intake->env) >= end_ns;
 }
 
-// Returns whether all records present at the begin are read. False: end_ns was reached and the next call continues.
-// Each call reads at least something.
+// Returns whether the reading of this ring is complete, up to its head when the reading started. False: end_ns was
+// reached and the next call continues. Each call reads at least something.
 static bool drain_ring(struct span_intake *intake, struct span_ring *ring, int64_t end_ns)
 {
 	if (!ring->is_begun && !begin_ring(intake, ring))

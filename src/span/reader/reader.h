@@ -131,7 +131,7 @@ struct span_decoder {
 void span_decoder_init(struct span_decoder *decoder, struct span_recording *recording, struct span_ranges *ranges,
 	int32_t pid, int32_t tid, int64_t floor_ns);
 void span_decoder_finish(struct span_decoder *decoder); // does not close open spans
-/* Decodes complete events and returns the number of records used: the rest is the begin of an incomplete event. Times
+/* Decodes complete events and returns the number of records used: the rest belongs to an incomplete event. Times
  * after now_ns are invalid. `round`: see span_ranges_settle. The records must not change during the call. */
 size_t span_decoder_feed(struct span_decoder *decoder, const struct span_record *records, size_t n, int64_t now_ns,
 	uint32_t round);
