@@ -21,8 +21,8 @@ static bool is_exactly(const struct cap_setting *read, const struct cap_field *f
 	return field != NULL && field->value == found->value;
 }
 
-/* What was read back is known to the last digit, and another number is somebody else's, however near. Of what was about
- * to be written only the device knows what it makes of it. */
+/* A value that was read back must match exactly: any other value, however close, was set by another program. A value
+ * that was only planned may have been rounded by the device. */
 static bool is_ours(const struct journal_entry *entry, const struct cap_device *device, const struct cap_field *found)
 {
 	const struct cap_field *next = find(&entry->next, found->name);
@@ -30,7 +30,7 @@ static bool is_ours(const struct journal_entry *entry, const struct cap_device *
 		(next != NULL && cap_field_matches(device, found->name, next->value, found->value));
 }
 
-// Whether all registers hold that, but for what hardware rounds.
+// Whether all registers hold the requested values, allowing for hardware rounding.
 static bool holds(const struct cap_device *device, const struct cap_setting *asked, const struct cap_setting *found)
 {
 	for (size_t i = 0; i < asked->n; i++) {
@@ -75,7 +75,7 @@ bool change_is_foreign(const struct journal_entry *entry, const struct cap_devic
 	return false;
 }
 
-/* ---- to a limit ---- */
+/* ---- setting a limit ---- */
 
 static int write_and_read(struct cap_device *device, const struct cap_setting *next, struct cap_setting *ret_found,
 	struct wattle_error *reterr)
@@ -108,7 +108,7 @@ static int put_back(struct cap_device *device, const struct cap_setting *before,
 	bool reads_back = cap_reads_back(device), is_refused = code == -EACCES || code == -EPERM;
 	if (code == -ENODEV)
 		return code;
-	if (!reads_back && is_refused) // clocks are one register: nothing was written
+	if (!reads_back && is_refused) // clocks are one register, so nothing was written
 		return 0;
 	if (reads_back && cap_read(device, &found, NULL) == 0 && change_is_same(before, &found))
 		return 0;
@@ -146,7 +146,7 @@ int change_apply(const struct journal *journal, enum journal_kind kind, struct j
 	}
 	entry->set = found;
 	entry->next.n = 0;
-	journal_write(journal, kind, entry, NULL); // where it fails, the one before says as much: it is `next` there
+	journal_write(journal, kind, entry, NULL); // if this fails, the previous entry still holds the value as `next`
 	*ret_outcome = (struct cap_outcome){
 		.previous = cap_value_of(device, &entry->previous),
 		.set = cap_value_of(device, &found),
@@ -156,7 +156,7 @@ int change_apply(const struct journal *journal, enum journal_kind kind, struct j
 	return 0;
 }
 
-/* ---- and back ---- */
+/* ---- restoring ---- */
 
 static void sort_registers(const struct journal_entry *entry, const struct cap_device *device,
 	const struct cap_setting *now, struct cap_setting *ret_ours, bool *ret_foreign)
@@ -174,7 +174,7 @@ static void sort_registers(const struct journal_entry *entry, const struct cap_d
 	}
 }
 
-// Locked clocks: what they are can't be asked, so what was set counts as there.
+// Locked clocks can't be read back, so the limit counts as unchanged since it was set.
 static int undo_blindly(const struct journal_entry *entry, struct cap_device *device, struct wattle_error *reterr)
 {
 	if (entry->set.n == 0 && entry->next.n == 0)
@@ -183,7 +183,7 @@ static int undo_blindly(const struct journal_entry *entry, struct cap_device *de
 	return r < 0 ? r : (int)entry->previous.n;
 }
 
-// A register that still has what it had before the write, however near that is.
+// True if a register still has its exact value from before the write, even if that is within rounding.
 static bool has_stood_still(const struct cap_setting *ours, const struct cap_setting *before,
 	const struct cap_setting *after)
 {

@@ -1,4 +1,4 @@
-// Devices by the names that users give, in one text with commas.
+// Selects devices by a comma-separated list of names given by the user.
 #include "cap/device.h"
 
 #include "base/cleanup.h"
@@ -21,7 +21,7 @@ struct choice {
 static int add(struct choice *choice, const char *name)
 {
 	struct cap_device *device;
-	int r = cap_devices_find(choice->devices, name, choice->what, &device, choice->reterr); // wakes it
+	int r = cap_devices_find(choice->devices, name, choice->what, &device, choice->reterr); // wakes the device
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < choice->n; i++)
@@ -31,7 +31,7 @@ static int add(struct choice *choice, const char *name)
 	return 0;
 }
 
-// Hidden by CUDA_VISIBLE_DEVICES or its kin: on a shared machine those are other people's.
+// Hidden by CUDA_VISIBLE_DEVICES or a similar variable: on a shared machine such GPUs belong to other users.
 static bool is_hidden(const struct sensor_set *sensors, const char *name)
 {
 	for (size_t s = 0; s < sensors->n_slots; s++)

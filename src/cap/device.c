@@ -13,8 +13,8 @@
 // In the order in which the sensors number GPUs.
 static const struct cap_ops *const back_ends[] = {&cap_nvml, &cap_amdgpu, &cap_intel_gpu, &cap_powercap};
 
-/* Under a limit of a few watts a processor crawls so that its machine can't be asked to lift it. The hardware that has
- * no minimum takes any number, so this is ours. */
+/* Under a limit of a few watts a processor is too slow to accept the command that lifts the limit. Some hardware has no
+ * minimum and takes any number, so wattle sets its own. */
 static const double least_share = 0.1, least_w = 5;
 // Limits below 1 W are not plausible for any device. RAPL registers hold 15 bits of 1/8 W; larger values wrap around.
 static const double believable_least_w = 1, believable_most_w = 4095.875;
@@ -31,7 +31,7 @@ const char *cap_what_unit(enum cap_what what)
 	return what == CAP_POWER ? "W" : "MHz";
 }
 
-/* ---- for the back ends ---- */
+/* ---- functions for back ends ---- */
 
 struct cap_device *cap_finder_add(struct cap_finder *finder, const struct cap_device *like)
 {
@@ -81,7 +81,7 @@ void cap_set_why(struct cap_device *device, const char *why, const char *remedy)
 void cap_set_asleep(struct cap_device *device)
 {
 	char remedy[sizeof(device->remedy)];
-	snprintf(remedy, sizeof(remedy), "wattle cap get %s", device->name); // wakes it, as any mention by name
+	snprintf(remedy, sizeof(remedy), "wattle cap get %s", device->name); // naming a device wakes it
 	device->asleep = true;
 	cap_set_why(device, "asleep (runtime suspended), not woken", remedy);
 }
@@ -109,7 +109,7 @@ const struct cap_field *cap_setting_find(const struct cap_setting *setting, cons
 	return NULL;
 }
 
-// fmax leaves NaN aside: 5 W where nothing is known.
+// fmax ignores NaN: 5 W if nothing is known.
 static double least(const struct cap_device *device, double before)
 {
 	return fmax(least_w, least_share * (isnan(device->default_) ? before : device->default_));
@@ -123,9 +123,9 @@ void cap_guard_range(struct cap_device *device)
 		device->max = fmax(device->default_, device->current);
 }
 
-/* ---- find ---- */
+/* ---- finding devices ---- */
 
-// The journal goes by id: a driver that gives two GPUs one UUID must not have them taken for one.
+// The journal identifies devices by id: two GPUs with one UUID (a driver bug) must not be confused.
 static void make_ids_unique(struct cap_devices *devices)
 {
 	for (size_t i = 0; i < devices->n; i++)
@@ -164,7 +164,7 @@ static bool is_named(const struct cap_device *device, const char *name)
 	return strcmp(device->name, name) == 0 || strcasecmp(device->id, name) == 0;
 }
 
-// Some digits behind "GPU-" at least.
+// Requires some digits after "GPU-".
 static bool begins(const struct cap_device *device, const char *name)
 {
 	return strncasecmp(name, "GPU-", 4) == 0 && name[4] != '\0' && strncasecmp(device->id, name, strlen(name)) == 0;
@@ -180,7 +180,7 @@ static struct cap_device *find(const struct cap_devices *devices, const char *na
 		if (is_named(device, name))
 			return device;
 		if (begins(device, name) && found != NULL)
-			return NULL; // which?
+			return NULL; // ambiguous
 		if (begins(device, name))
 			found = device;
 	}
@@ -195,7 +195,7 @@ static struct cap_device *first_asleep(const struct cap_devices *devices)
 	return NULL;
 }
 
-// gpu-1 was not meant to be gpu-0: a number that there is not is no typing error.
+// A wrong number is not a typing error: do not suggest gpu-0 for gpu-1.
 static bool differs_in_number(const char *name, const char *other)
 {
 	size_t length = strcspn(name, "0123456789");
@@ -237,7 +237,7 @@ int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_wha
 	struct wattle_error *reterr)
 {
 	struct cap_device *device = find(devices, name, what);
-	// A sleeping GPU's UUID is not known, so it may be the one.
+	// The UUID of a sleeping GPU is unknown, so it may be the named one.
 	struct cap_device *sleeper = device != NULL ? device : first_asleep(devices);
 	if (sleeper != NULL && sleeper->asleep && (device != NULL || strncasecmp(name, "GPU-", 4) == 0)) {
 		int r = sleeper->ops->wake(sleeper, devices, reterr);
@@ -271,7 +271,8 @@ struct range {
 	double min, max;
 };
 
-// What was there before may always be set again, and where nothing else is known it says what is little.
+// The previous limit may always be set again. If the device has no default, the minimum derives from the previous
+// limit.
 static struct range find_range(const struct cap_device *device, const struct cap_setting *before)
 {
 	double value = cap_value_of(device, before);
@@ -298,7 +299,7 @@ static int fail_range(const struct cap_device *device, double value, struct rang
 int cap_plan(struct cap_device *device, const struct cap_setting *before, double value, struct cap_setting *ret_setting,
 	struct wattle_error *reterr)
 {
-	// In thousandths, as the hardware's registers are: 99.9999 W of a device whose minimum is 100 W is 100 W.
+	// Compare in thousandths, the resolution of the registers: 99.9999 W counts as 100 W for a minimum of 100 W.
 	double rounded = round(value * 1000) / 1000;
 	struct range range = find_range(device, before);
 	if (!(rounded > 0) || !(rounded < 1e6) || rounded < range.min || rounded > range.max)

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The number in the first line: in a tree of plain files the rest may be what write_number is about to cut off.
+// Reads the number in the first line: in a test tree of plain files, the rest may be the old text that write_number is
+// about to truncate.
 static int read_number(const struct wattle_env *env, const char *path, int64_t *ret_value)
 {
 	char text[64];
@@ -81,12 +82,12 @@ static int write_number(const struct wattle_env *env, const char *path, int64_t 
 	wattle_cleanup_close int fd = file_open_in(env->sysfs_fd, path, O_WRONLY);
 	if (fd < 0)
 		return fd;
-	// The kernel takes a number as one write.
+	// The kernel requires the number in a single write.
 	ssize_t written = write(fd, text, (size_t)length);
 	if (written != length)
 		return written < 0 ? -errno : -EIO;
-	/* Plain files that stand for the kernel's keep what was longer before. Cut afterwards, not by O_TRUNC: who is killed
-	 * in between leaves a number, not an empty file. */
+	/* Plain files of a test tree keep the tail of a longer old text. Truncate afterwards rather than with O_TRUNC:
+	 * a process killed in between leaves a number, not an empty file. */
 	if (fstat(fd, &st) == 0 && st.st_size > length)
 		(void)!ftruncate(fd, length);
 	return 0;
@@ -104,7 +105,7 @@ static int fail_write(const struct wattle_env *env, const struct cap_device *dev
 	case -EROFS:
 		return error_set(reterr, code, "%s: %s is mounted read-only, as in containers; set it outside",
 			device->name, env->sysfs);
-	case -ENODATA: // what intel_rapl says of a register whose lock bit is set
+	case -ENODATA: // intel_rapl's answer for a register whose lock bit is set
 		return error_set(reterr, -EPERM,
 			"%s: the firmware has locked %s until the next boot; look for a setting of it there",
 			device->name, file);
@@ -150,7 +151,7 @@ int cap_files_write(const struct cap_files *files, const struct wattle_env *env,
 	for (size_t i = 0; i < setting->n; i++) {
 		const struct cap_field *field = &setting->fields[i];
 		int at = find(files, field->name);
-		if (at < 0) // of a journal: another kernel, another numbering
+		if (at < 0) // journal of another kernel with another numbering
 			return error_set(reterr, -ENODEV, "%s has no register %s", device->name, field->name);
 		int r = write_file(files, (size_t)at, env, device, field->value, reterr);
 		if (r < 0)

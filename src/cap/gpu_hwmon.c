@@ -6,23 +6,22 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* Power limits of AMD's and Intel's graphics cards: files of their driver's hwmon, in µW.
+/* Power limits of AMD and Intel GPUs: files of the driver's hwmon interface, in µW.
  *
- * Any reading wakes a card that is suspended at run time, as those of laptops are: such a one stands without figures until
- * it is asked for by name. */
+ * Reading any of them wakes a runtime-suspended GPU, as in laptops. The values of such a GPU are unknown until the user
+ * names it. */
 
 struct brand {
 	const struct cap_ops *ops;
 	uint32_t vendor;
-	const char *const *limits; // the first that is there; NULL-terminated
-	const char *burst;         // a further limit, of shorter peaks; NULL: none
+	const char *const *limits; // first existing name is used; NULL-terminated
+	const char *burst;         // additional limit for short peaks; NULL: none
 	const char *default_, *min, *max;
 };
 
-/* Old kernels say 0 for the least, which the firmware does not take; power1_cap_default came
- * with Linux 5.12.
- * i915 has power1_max; xe has it for the card, or only power2_max for the package. 0 switches it off. power1_cap is xe's
- * limit of bursts (Linux 6.15); power1_rated_max is what a card comes up with. */
+/* amdgpu: old kernels report a minimum of 0, which the firmware rejects; power1_cap_default needs Linux 5.12.
+ * i915 has power1_max. xe has it for the card, or only power2_max for the package. 0 switches the limit off. power1_cap
+ * is xe's limit for bursts (Linux 6.15); power1_rated_max is the limit after power-on. */
 static const char *const amd_limits[] = {"power1_cap", NULL};
 static const char *const intel_limits[] = {"power1_max", "power2_max", NULL};
 static const struct brand amd = {&cap_amdgpu, DRM_AMD, amd_limits, NULL, "power1_cap_default", "power1_cap_min",
@@ -33,13 +32,13 @@ static const struct brand intel = {&cap_intel_gpu, DRM_INTEL, intel_limits, "pow
 struct card {
 	struct drm_card found;
 	struct cap_files files;
-	int limit, burst; // in files; -1: none
+	int limit, burst; // index in files; -1: none
 };
 
 struct gpu_caps {
 	const struct wattle_env *env; // borrowed
 	const struct brand *brand;
-	struct card *cards; // owned; cap_device::index
+	struct card *cards; // owned; indexed by cap_device::index
 	size_t n;
 };
 
@@ -48,7 +47,7 @@ static struct card *card_of(const struct cap_device *device)
 	return &((const struct gpu_caps *)device->state)->cards[device->index];
 }
 
-/* ---- find ---- */
+/* ---- finding devices ---- */
 
 static bool is_asleep(const struct wattle_env *env, const struct drm_card *card)
 {
@@ -70,14 +69,14 @@ static void find_registers(struct card *card, const struct wattle_env *env, cons
 		card->burst = cap_files_add(&card->files, env, hwmon, brand->burst, "");
 }
 
-// In W; NaN for a file that is not there, or says 0, which no limit is.
+// In W; NaN if the file is missing or reads 0, which is not a limit.
 static double read_w(const struct wattle_env *env, const struct card *card, const char *name)
 {
 	int64_t uw = name != NULL ? gauge_read_once(env->sysfs_fd, card->found.hwmon, name) : VALUE_MISSING;
 	return uw > 0 ? (double)uw / 1e6 : (double)NAN;
 }
 
-// False: it has no limit.
+// False: the card has no limit.
 static bool describe(struct cap_device *device)
 {
 	struct gpu_caps *caps = device->state;
@@ -151,7 +150,7 @@ static void close_cards(void *state)
 	free(caps);
 }
 
-// The kernel wakes a card by itself when it is read.
+// The kernel wakes a card when one of its files is read.
 static int wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr)
 {
 	device->asleep = false;
@@ -190,7 +189,7 @@ static void plan_card(const struct cap_device *device, const struct cap_setting 
 	int64_t limit_uw = llround(value * 1e6);
 	int64_t burst_uw = cap_files_value(&card->files, card->burst, before);
 	cap_setting_add(ret_setting, card->files.files[card->limit].name, limit_uw);
-	if (value_ok(burst_uw) && burst_uw > limit_uw) // bursts beyond the limit would undo it
+	if (value_ok(burst_uw) && burst_uw > limit_uw) // bursts above the limit would defeat it
 		cap_setting_add(ret_setting, card->files.files[card->burst].name, limit_uw);
 }
 
@@ -200,14 +199,14 @@ static int write_card(struct cap_device *device, const struct cap_setting *setti
 	return cap_files_write(&card_of(device)->files, caps->env, device, setting, reterr);
 }
 
-// The folder: the registers of a suspended card are not known yet.
+// The folder, because the registers of a suspended card are not known yet.
 static const char *file_of(const struct cap_device *device, size_t i)
 {
 	const char *hwmon = card_of(device)->found.hwmon;
 	return i == 0 && hwmon[0] != '\0' ? hwmon : NULL;
 }
 
-// amdgpu keeps whole watts, the registers of Intel's cards eighths.
+// amdgpu has a resolution of 1 W, Intel GPUs of 1/8 W.
 #define OPS(open_, step_uw, zero_is_none_)                                                                             \
 	{                                                                                                              \
 		.open = open_, .close = close_cards, .wake = wake, .read = read_card, .plan = plan_card,               \

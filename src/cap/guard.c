@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 32, READY_MS = 120000 }; // NVML takes seconds for each GPU whose driver sleeps
+enum { WORDS_MAX = 32, READY_MS = 120000 }; // NVML needs seconds for each GPU with a sleeping driver
 
 struct cap_guard {
-	int fd; // owned: our end of the line
+	int fd; // owned: this process's end of the socket
 	unsigned n_leases;
 };
 
@@ -27,7 +27,7 @@ static int open_line(int fds[2], struct wattle_error *reterr)
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(reterr, -errno, "can't make a socket for the limit's guard: %s", strerror(errno));
-	// Above where it will stand in the guard, and above stdio, which the program may have closed.
+	// Above the descriptor it gets in the guard, and above stdio, which the program may have closed.
 	for (int i = 0; i < 2; i++) {
 		fds[i] = fcntl(pair[i], F_DUPFD_CLOEXEC, SPAWN_CONTROL_FD + 1);
 		close(pair[i]);
@@ -40,7 +40,7 @@ static int open_line(int fds[2], struct wattle_error *reterr)
 	return error_set(reterr, -EMFILE, "too many open files to start the limit's guard");
 }
 
-// The order waits in the socket until the guard is there; the descriptors go with it.
+// The order and its descriptors wait in the socket until the guard runs.
 static int send_order(int fd, const struct guard_order *order, const struct journal *journal,
 	struct wattle_error *reterr)
 {
@@ -78,7 +78,7 @@ static int spawn(const struct cap_guard_program *program, int line_fd, struct wa
 			return error_set(reterr, -E2BIG, "too many words in front of --cap-guard");
 		argv[n] = (char *)(uintptr_t)program->argv[n];
 	}
-	snprintf(pid, sizeof(pid), "%d", (int)getpid()); // for people who look at `ps`
+	snprintf(pid, sizeof(pid), "%d", (int)getpid()); // shown by `ps`
 	argv[n++] = (char *)(uintptr_t) "--cap-guard";
 	argv[n++] = pid;
 	argv[n] = NULL;
@@ -112,7 +112,7 @@ static int await_answer(int fd, struct guard_answer *answer, struct wattle_error
 	return 0;
 }
 
-// One order, one answer. *ret_fd is the caller's.
+// Sends one order and reads one answer. The caller owns *ret_fd.
 static int commission(const struct cap_guard_program *program, const struct journal *journal,
 	const struct guard_order *order, struct guard_answer *answer, int *ret_fd, struct wattle_error *reterr)
 {
@@ -123,7 +123,7 @@ static int commission(const struct cap_guard_program *program, const struct jour
 	r = send_order(fds[0], order, journal, reterr);
 	if (r == 0)
 		r = spawn(program, fds[1], reterr);
-	close(fds[1]); // from here on the end of the line is the guard's death
+	close(fds[1]); // from now on an end of file means that the guard died
 	if (r == 0)
 		r = await_answer(fds[0], answer, reterr);
 	if (r < 0)
@@ -189,7 +189,7 @@ int guard_hold_for(const struct cap_guard_program *program, const struct journal
 	return 0;
 }
 
-/* ---- meanwhile, and end ---- */
+/* ---- use and end of a running guard ---- */
 
 int guard_fd(const struct cap_guard *guard)
 {
@@ -205,7 +205,7 @@ void guard_tell(const struct cap_guard *guard, const struct journal_entry *lease
 bool guard_is_dead(const struct cap_guard *guard)
 {
 	struct pollfd line = {.fd = guard->fd, .events = POLLIN};
-	return poll(&line, 1, 0) != 0; // it says nothing after its answer
+	return poll(&line, 1, 0) != 0; // the guard sends nothing after its answer
 }
 
 void guard_end(const struct cap_guard_program *program, struct cap_guard *guard)
@@ -214,7 +214,7 @@ void guard_end(const struct cap_guard_program *program, struct cap_guard *guard)
 		return;
 	if (program->shared != NULL && *program->shared == guard)
 		*program->shared = NULL;
-	static const char done = GUARD_DONE; // the line's end alone would also be the owner's death
+	static const char done = GUARD_DONE; // closing the socket alone would look like the owner's death
 	(void)send(guard->fd, &done, sizeof(done), MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(guard->fd);
 	free(guard);

@@ -1,5 +1,5 @@
-/* The guard: waits for its owner's death and puts back what that left. It is started as lease.h says: a session of its
- * own, nothing open but the line to its owner, and no signal handled. */
+/* The guard waits for the death of its owner and restores the limits that it left. Started as lease.h describes: in its
+ * own session, with only the socket to its owner open, and ignoring signals. */
 #include "base/cleanup.h"
 #include "base/spawn.h"
 #include "base/util.h"
@@ -20,19 +20,19 @@
 #include <unistd.h>
 
 enum { GUARD_OK = 0, GUARD_FAILED = 1, GUARD_USAGE = 2 };
-enum { DYING_MS = 1000 }; // from the close of an owner's descriptors to the end of its last thread
+enum { DYING_MS = 1000 }; // maximum time from the close of the owner's descriptors to the end of its last thread
 
 struct guard {
 	const struct wattle_env *env; // borrowed
 	struct guard_order order;
 	struct journal journal;
-	int line_fd, owner_fd; // owner_fd: its pidfd
+	int line_fd, owner_fd; // owner_fd: pidfd of the owner
 	struct cap_devices devices;
-	struct journal_entry *told; // owned: of each lease what its owner has told last
+	struct journal_entry *told; // owned: latest journal entry sent by the owner, per lease
 	size_t n_told;
 };
 
-/* ---- who we are ---- */
+/* ---- process setup ---- */
 
 static int receive(struct guard *guard, int line_fd)
 {
@@ -65,7 +65,7 @@ static void ignore_signals(void)
 		signal(ignored[i], SIG_IGN);
 }
 
-// Whoever is killed for memory, it should be somebody who holds more of it. As low as this user may.
+// Asks the OOM killer for the lowest score this user may set: other processes hold more memory.
 static void ask_to_be_spared(void)
 {
 	static const char *const adjustments[] = {"-1000", "-500", "0"};
@@ -75,7 +75,7 @@ static void ask_to_be_spared(void)
 			return;
 }
 
-// False: nobody is there to hear it.
+// False: the receiver is gone.
 static bool answer(const struct guard *guard, int code, const struct cap_outcome *outcome, const char *text)
 {
 	struct guard_answer message = {.code = code};
@@ -85,7 +85,7 @@ static bool answer(const struct guard *guard, int code, const struct cap_outcome
 	return send(guard->line_fd, &message, sizeof(message), MSG_NOSIGNAL) == (ssize_t)sizeof(message);
 }
 
-/* ---- for an owner ---- */
+/* ---- guard of an owner ---- */
 
 static size_t recover(struct guard *guard, bool is_dead)
 {
@@ -124,7 +124,7 @@ static void remember(struct guard *guard, const struct journal_entry *lease)
 	guard->told[i] = *lease;
 }
 
-// True: there is nothing left to wait for.
+// True: nothing is left to guard.
 static bool on_line(struct guard *guard)
 {
 	union {
@@ -140,8 +140,7 @@ static bool on_line(struct guard *guard)
 	}
 	if (n == 1 && message.word == GUARD_DONE)
 		return true;
-	/* It is dying; or it has replaced itself (exec) without a word, and lives: then its locks are gone all the
-	 * same. */
+	/* The owner is dying, or it closed the socket by an exec and lives on. In both cases its locks are gone. */
 	close(guard->line_fd);
 	guard->line_fd = -1;
 	if (has_died(guard, DYING_MS))
@@ -149,7 +148,7 @@ static bool on_line(struct guard *guard)
 	return recover(guard, false) == 0;
 }
 
-// No file system is kept from being unmounted; not earlier, for paths may be relative to where the owner stood.
+// Avoids blocking an unmount. Done late, because paths may be relative to the owner's folder.
 static void leave_folder(void)
 {
 	(void)!chdir("/");
@@ -164,7 +163,7 @@ static int watch(struct guard *guard)
 			{.fd = guard->line_fd, .events = POLLIN}};
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return GUARD_FAILED;
-		if (fds[1].revents != 0) { // all that it still had to tell, first
+		if (fds[1].revents != 0) { // process pending messages first
 			if (on_line(guard))
 				return GUARD_OK;
 		} else if (has_died(guard, 0))
@@ -172,7 +171,7 @@ static int watch(struct guard *guard)
 	}
 }
 
-/* ---- as an owner for some time ---- */
+/* ---- guard as owner of a timed limit ---- */
 
 static struct cap_device *find(struct guard *guard)
 {
@@ -184,7 +183,7 @@ static struct cap_device *find(struct guard *guard)
 	return NULL;
 }
 
-// Of CLOCK_BOOTTIME: an hour is an hour, also of a laptop that sleeps through it.
+// On CLOCK_BOOTTIME, so that time in suspend counts.
 static int wait_for_the_hour(int64_t for_ns, const sigset_t *asked_to_go)
 {
 	wattle_cleanup_close int timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
@@ -198,7 +197,7 @@ static int wait_for_the_hour(int64_t for_ns, const sigset_t *asked_to_go)
 	return 0;
 }
 
-// Who asked has died, or has waited too long and said that nothing was changed.
+// False: the requester died, or timed out and reported that nothing was changed.
 static bool is_wanted(const struct guard *guard)
 {
 	struct pollfd fds[] = {{.fd = guard->owner_fd, .events = POLLIN}, {.fd = guard->line_fd}};
@@ -211,13 +210,13 @@ static int hold(struct guard *guard)
 	struct cap_outcome outcome = {0};
 	struct cap_lease *lease;
 	struct cap_device *device = find(guard);
-	struct cap_owner self; // who asked for it has ended by the time that anybody asks
+	struct cap_owner self; // the requester will have exited before anyone reads the owner
 	sigset_t asked_to_go;
 	cap_owner_self(guard->order.owner.name, &self);
 	sigemptyset(&asked_to_go);
 	sigaddset(&asked_to_go, SIGTERM);
 	sigprocmask(SIG_BLOCK, &asked_to_go, NULL);
-	signal(SIGTERM, SIG_DFL); // an ignored one would not come by the descriptor
+	signal(SIGTERM, SIG_DFL); // an ignored signal would not arrive at the signalfd
 	int r = device != NULL ? 0 : error_set(&error, -ENODEV, "%s is not there any more", guard->order.id);
 	if (r == 0)
 		r = lease_open_as(guard->env, device, &self, true, NULL, &lease, &error);
@@ -240,7 +239,7 @@ int cap_guard_main(const struct wattle_env *env, int argc, char **argv)
 	struct guard guard = {.env = env, .journal = {.fd = -1}, .line_fd = -1, .owner_fd = -1};
 	struct wattle_error error = {0};
 	if (receive(&guard, SPAWN_CONTROL_FD) < 0)
-		return GUARD_USAGE; // by hand, or by another version
+		return GUARD_USAGE; // started by hand or by another version
 	ignore_signals();
 	ask_to_be_spared();
 	prctl(PR_SET_NAME, "wattle-guard");

@@ -9,10 +9,10 @@ static const struct hold_ops *const ways[] = {&hold_own, &hold_helped};
 
 struct cap_hold {
 	const struct hold_ops *way;
-	void *state; // the way's own
+	void *state; // private to the method
 };
 
-// -EACCES with why, and what would mend it: nothing is begun that could only fail.
+// -EACCES with the reason and a remedy, before starting anything that would fail.
 static int choose(const struct cap_holder *holder, const struct cap_device *device, const struct hold_ops **ret_way,
 	struct wattle_error *reterr)
 {
@@ -125,7 +125,7 @@ int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, b
 	if (r < 0)
 		return r;
 	r = way->reset(holder, device, to_default, ret_outcome, reterr);
-	// Of a limit for some time that the helper holds only it can end the time.
+	// Only the helper can end a timed limit that it holds.
 	if (r == -EBUSY && way == &hold_own && hold_helped.reset(holder, device, to_default, ret_outcome, NULL) == 0)
 		r = 0;
 	return r;

@@ -1,6 +1,6 @@
-/* Through the helper, where this process may not change a device: the lease is the helper's, its owner this process. It lasts as
- * long as this process does, whatever becomes of the connection, and ends with the helper, whose guard puts back what was
- * there before. */
+/* Limits set through the helper, for devices that this process may not change. The helper has the lease and this
+ * process is its owner. The lease lasts as long as this process, independent of the connection. It ends with the
+ * helper, whose guard restores the previous limit. */
 #include "cap/internal.h"
 
 #include "base/util.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// A change of a limit may wake a GPU, which takes NVML seconds; questions about devices wait behind others' changes.
+// A change may wake a GPU, which takes NVML seconds, and requests queue behind the changes of others.
 enum { CHANGE_MS = 20000 };
 
 struct helped {
@@ -19,17 +19,17 @@ struct helped {
 	const struct wattle_env *env;    // borrowed
 	const struct cap_device *device; // borrowed
 	char owner[24];
-	uint32_t number; // the device's in the table of the helper that answers now
-	bool has_lease;  // as far as we know
-	bool is_lost;    // it went with its helper, which has been told
-	bool is_unsure;  // has_lease, but the answer never came
+	uint32_t number; // index of the device in the device table of the connected helper
+	bool has_lease;  // as far as known
+	bool is_lost;    // the lease ended with its helper, and the caller was informed
+	bool is_unsure;  // has_lease, but no answer arrived
 };
 
-/* ---- the helper's table ---- */
+/* ---- device table of the helper ---- */
 
 static double scale(const struct cap_device *device)
 {
-	return device->what == CAP_POWER ? 1e3 : 1; // mW and MHz on the wire
+	return device->what == CAP_POWER ? 1e3 : 1; // mW and MHz in the protocol
 }
 
 static double from_wire(const struct cap_device *device, int64_t value)
@@ -41,7 +41,7 @@ static bool is_row_of(const struct proto_device *row, const struct cap_device *d
 {
 	if (row->what != (uint32_t)device->what)
 		return false;
-	bool has_ids = row->id[0] != '\0' && device->id[0] != '\0'; // a GPU that sleeps may not tell its own
+	bool has_ids = row->id[0] != '\0' && device->id[0] != '\0'; // the id of a sleeping GPU may be unknown
 	return strcmp(has_ids ? row->id : row->name, has_ids ? device->id : device->name) == 0;
 }
 
@@ -74,7 +74,7 @@ static int find_row(struct proto_client *client, const struct proto_hello *hello
 		cap_what_name(device->what));
 }
 
-// Opens the connection, or opens it again, and finds the device's place.
+// (Re)connects and finds the device's index.
 static int connect_helped(struct helped *helped, struct proto_device *ret_row, struct wattle_error *reterr)
 {
 	struct proto_hello hello;
@@ -87,7 +87,8 @@ static int connect_helped(struct helped *helped, struct proto_device *ret_row, s
 	return r;
 }
 
-// In the helper's log and other people's messages: printable, or it ends the connection.
+// The name appears in the helper's log and in messages to other users. The helper closes the connection on unprintable
+// characters.
 static void take_name(const char *name, char out[24])
 {
 	text_copy(out, 24, name);
@@ -102,8 +103,8 @@ static void init(struct helped *helped, const struct cap_holder *holder, const s
 	take_name(holder->owner.name, helped->owner);
 }
 
-/* The helper drops those who ask seldom; so a connection that turns out to be closed is made again, and the question asked
- * again: it does the same the second time, as the lease is known by this process and not by the connection. */
+/* The helper closes idle connections. If the connection is closed, this reconnects and repeats the request, which is
+ * idempotent: the lease belongs to the process, not to the connection. */
 static int ask(struct helped *helped, struct proto_request *request, struct proto_reply *ret_reply,
 	struct wattle_error *reterr)
 {
@@ -153,7 +154,7 @@ static int put_value(const struct cap_device *device, double value, struct proto
 	return 0;
 }
 
-/* ---- what it would do ---- */
+/* ---- permissions of the helper ---- */
 
 static void describe_row(struct cap_device *device, const struct proto_device *row)
 {
@@ -166,13 +167,13 @@ static void describe_row(struct cap_device *device, const struct proto_device *r
 		return;
 	device->settable = device->helped = true;
 	device->why[0] = device->remedy[0] = '\0';
-	device->min = fmax(device->min, from_wire(device, row->least)); // NaN where neither knows
+	device->min = fmax(device->min, from_wire(device, row->least)); // NaN if neither knows
 	device->max = fmin(device->max, from_wire(device, row->most));
 	if (device->hint[0] == '\0')
 		text_copy(device->hint, sizeof(device->hint), "set through the helper");
 }
 
-// Of those that are not settable where a command would mend that, the helper is another way.
+// Names the helper as an alternative in the remedy of devices that are not settable but have a remedy.
 static void name_helper(struct cap_device *device, int code)
 {
 	static const char between[] = "; or, to do it as this user: ";
@@ -182,7 +183,7 @@ static void name_helper(struct cap_device *device, int code)
 	if (device->settable || device->asleep || device->remedy[0] == '\0' || helper[0] == '\0')
 		return;
 	text_copy(remedy, sizeof(remedy), device->remedy);
-	char *named_before = strstr(remedy, between); // programs that stay ask often
+	char *named_before = strstr(remedy, between); // long-lived programs call this repeatedly
 	if (named_before != NULL)
 		*named_before = '\0';
 	snprintf(device->remedy, sizeof(device->remedy), "%.90s%s%.80s", remedy, between, helper);
@@ -199,7 +200,7 @@ static int describe_all(struct proto_client *client, const struct proto_hello *h
 			if (is_row_of(&row, &devices->devices[i]))
 				describe_row(&devices->devices[i], &row);
 	}
-	return -EPERM; // what is not settable after that is so by its policy
+	return -EPERM; // a device that is still not settable was refused by the helper's policy
 }
 
 static void describe(const struct cap_holder *holder, struct cap_devices *devices)
@@ -219,7 +220,7 @@ static void describe(const struct cap_holder *holder, struct cap_devices *device
 		name_helper(&devices->devices[i], r);
 }
 
-// Of a GPU that slept when it was described only now more is known.
+// Describes again a GPU that was asleep when first described: more is known now.
 static bool would(const struct cap_holder *holder, const struct cap_device *device)
 {
 	struct helped helped;
@@ -232,7 +233,7 @@ static bool would(const struct cap_holder *holder, const struct cap_device *devi
 	return yes;
 }
 
-/* ---- a lease ---- */
+/* ---- leases ---- */
 
 static int check_free(const struct cap_device *device, const struct proto_device *row, struct wattle_error *reterr)
 {
@@ -273,7 +274,7 @@ static int set(void *state, double value, struct cap_outcome *ret_outcome, struc
 	if (r < 0)
 		return r;
 	r = change(helped, &request, ret_outcome, reterr);
-	bool is_unheard = r == -ETIMEDOUT || r == -EPIPE; // it may be set all the same: then end() ends it
+	bool is_unheard = r == -ETIMEDOUT || r == -EPIPE; // the limit may be set nevertheless; end() then ends the lease
 	if (r < 0 && !is_unheard)
 		return r;
 	helped->is_unsure = r < 0 && (helped->is_unsure || !helped->has_lease);
@@ -282,18 +283,18 @@ static int set(void *state, double value, struct cap_outcome *ret_outcome, struc
 	return r;
 }
 
-/* What a failed question means for the lease: with its helper it is gone, while one that only hangs, that is full, or that says
- * what is wrong, has it still; so has one that this process can't reach for want of descriptors or memory. */
+/* Whether a failed request means that the lease ended with its helper. A helper that hangs, is full or returns an error
+ * still has it; so does one that this process can't reach for lack of descriptors or memory. */
 static bool went_with_helper(const struct helped *helped, int code)
 {
 	bool answers = proto_client_is_open(&helped->client);
 	switch (code) {
-	case -ENOENT: // no socket, or a helper that knows of no such lease
+	case -ENOENT: // no socket, or a helper without such a lease
 		return true;
 	case -EPIPE:
 	case -ECONNREFUSED:
 	case -EPROTO:
-	case -ENODEV: // another helper, which has no such device
+	case -ENODEV: // another helper without this device
 		return !answers;
 	default:
 		return false;
@@ -328,7 +329,7 @@ static int check(void *state, struct cap_outcome *ret_outcome)
 	return -EPIPE;
 }
 
-// Readable when the helper has closed it: it died, or found that nobody had asked for long.
+// Readable when the helper closed the connection: it died, or it dropped an idle connection.
 static int fd(const void *state)
 {
 	const struct helped *helped = state;
@@ -361,7 +362,7 @@ static int end(void *state, struct cap_outcome *ret_outcome, struct wattle_error
 	struct wattle_error error = {0};
 	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = (double)NAN, .foreign = (double)NAN};
 	int r = finish(helped, PROTO_END, ret_outcome, &error);
-	// That it is over is what was wanted; how, is told once.
+	// The lease is over, as requested. Report once that it ended with the helper.
 	if (r == -EPIPE && !helped->is_lost && !helped->is_unsure)
 		text_copy(ret_outcome->text, sizeof(ret_outcome->text), error.text);
 	else if (r < 0 && r != -EPIPE)
@@ -381,10 +382,10 @@ static int keep(void *state, struct wattle_error *reterr)
 
 static void disown(void *state)
 {
-	forget(state); // the child's copy of the descriptor; the lease is its parent's
+	forget(state); // closes the child's copy of the descriptor; the lease is the parent's
 }
 
-/* ---- limits that stay ---- */
+/* ---- persistent limits ---- */
 
 static int once(const struct cap_holder *holder, struct cap_device *device, struct proto_request *request,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
@@ -418,7 +419,7 @@ static int reset(const struct cap_holder *holder, struct cap_device *device, boo
 	return once(holder, device, &request, ret_outcome, reterr);
 }
 
-// The helper's reset of a limit for some time ends that alone.
+// For a timed limit, the helper's reset ends only that limit.
 static int end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr)
 {
 	struct cap_outcome outcome;

@@ -1,4 +1,4 @@
-/* By ourselves: a lease of this process. */
+/* Limits set directly: a lease of this process. */
 #include "cap/internal.h"
 
 static bool would(const struct cap_holder *holder, const struct cap_device *device)

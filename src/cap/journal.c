@@ -26,7 +26,7 @@ void journal_stem(const char *id, enum cap_what what, char out[JOURNAL_NAME_SIZE
 	snprintf(out, JOURNAL_NAME_SIZE, "%s%s", id, what == CAP_CLOCKS ? "+clocks" : "");
 }
 
-/* ---- the folder ---- */
+/* ---- folder ---- */
 
 int journal_open(const struct wattle_env *env, bool make, struct journal *ret_journal, struct wattle_error *reterr)
 {
@@ -66,9 +66,9 @@ void journal_close(struct journal *journal)
 	journal->fd = -1;
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
-// Other users could otherwise choose the values that are written to the device.
+// Otherwise other users could choose the values that root writes to the device.
 static bool is_trusted(const struct stat *file)
 {
 	return S_ISREG(file->st_mode) && (file->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
@@ -122,7 +122,7 @@ int journal_read(const struct journal *journal, const char *stem, enum journal_k
 int journal_each(const struct journal *journal, enum journal_kind kind, int (*call)(void *data, const char *stem),
 	void *data)
 {
-	int fd = openat(journal->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); // its position is its own
+	int fd = openat(journal->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); // a descriptor with its own file position
 	wattle_cleanup_dir DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
 	if (folder == NULL) {
 		int code = -errno;
@@ -146,7 +146,7 @@ int journal_each(const struct journal *journal, enum journal_kind kind, int (*ca
 	return 0;
 }
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
 static int write_synced(int folder_fd, const char *name, const struct buf *text)
 {
@@ -160,8 +160,8 @@ static int write_synced(int folder_fd, const char *name, const struct buf *text)
 	return r;
 }
 
-/* The name of the new file is always the same: there is one writer (who has the lease or the lock), and what one that
- * was killed leaves is overwritten by the next. */
+/* The temporary file has a fixed name: there is only one writer (the holder of the lease or the lock), and it
+ * overwrites what a killed writer left. */
 int journal_write(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry,
 	struct wattle_error *reterr)
 {

@@ -1,4 +1,4 @@
-/* An entry of the journal as text, and back out of text that anybody may have written. */
+/* Formats journal entries as text, and parses text that may come from anyone. */
 #include "cap/journal.h"
 
 #include "base/buf.h"
@@ -50,7 +50,7 @@ static const struct setting_key {
 static const char what_key[] = "what";
 enum { ALL_KEYS = (1 << (ARRAY_SIZE(keys) + 1)) - 1 };
 
-// FNV-1a: finds files that were cut or edited, not forgers; those can't write here.
+// FNV-1a: detects truncated or edited files, not forgery; untrusted users can't write here.
 static uint64_t checksum(const char *text, size_t size)
 {
 	uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -59,9 +59,9 @@ static uint64_t checksum(const char *text, size_t size)
 	return sum;
 }
 
-/* ---- out ---- */
+/* ---- formatting ---- */
 
-// Names of programs are anything; a line is a line.
+// Program names may contain any character; control characters must not break the line.
 static void print_text(struct buf *out, const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -108,7 +108,7 @@ void journal_entry_print(const struct journal_entry *entry, struct buf *out)
 			(unsigned long long)checksum(out->data + start, out->size - start));
 }
 
-/* ---- in ---- */
+/* ---- parsing ---- */
 
 static int parse_natural(void *out, size_t size, const char *text)
 {
@@ -186,7 +186,7 @@ static int parse_line(struct journal_entry *entry, unsigned *seen, char *line)
 	return i < ARRAY_SIZE(keys) ? parse_value(entry, &keys[i], value) : parse_what(entry, value);
 }
 
-// The text without its last line, if that is the checksum of the rest; 0: it is not.
+// Size of the text without its last line, if that line is the checksum of the rest; 0: it is not.
 static size_t checked_size(const char *text, size_t size)
 {
 	size_t tail = strlen(last_key) + END_DIGITS + 1;

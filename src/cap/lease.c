@@ -1,29 +1,28 @@
-/* A lease: one device, one owner who may die at any moment.
+/* A lease: one device with one owner, which may die at any moment.
  *
- * What follows if the owner is killed (SIGKILL, out of memory) after each step, in their order; "the guard" stands for
- * the guard, or, where that was killed too, the next start of wattle or of the helper. All of them do the same
+ * State after the owner is killed (SIGKILL, out of memory) in or after each step, in order. "The guard" stands for the
+ * guard or, if it was killed as well, for the next start of wattle or of the helper. All of them do the same
  * (recover.c).
  *
- *   lock        The kernel drops it. There is no entry, nothing was changed: nothing is left.
- *   journal     An entry with `previous` alone. Nothing was changed, so nothing is written; the entry is struck.
- *   guard       From here on it waits. Before it is ready nothing is written, so an owner that dies while its guard
- *               still opens the devices leaves what the line above says; and the guard finds the pidfd readable at its
- *               first look.
- *   next        The journal knows `next`. The device may hold previous, next, or, of several registers, some of each.
- *               Each that holds `next` goes back, the others hold `previous` already.
- *   write       The same. A write in flight is over when the guard learns of the death: a task leaves the kernel
- *               before its pidfd or its locks tell. So no write of the owner can follow the guard's.
- *   read back   The same; hardware rounds, and a register that holds what `next` is rounded to counts as ours.
- *   set         The journal knows `set`, and the device holds it. It goes back.
- *   restore     At the end. The device holds `previous`: nothing is written a second time, the entry is struck.
- *   strike      unlink is one step: the entry is there (line above) or not (nothing is left).
+ *   lock        The kernel releases the lock. There is no entry and nothing was changed.
+ *   journal     The entry has only `previous`. Nothing was changed, so nothing is written; the entry is removed.
+ *   guard       From here on the guard waits. Nothing is written before it is ready. If the owner dies while the guard
+ *               still opens the devices, the state is as above, and the guard finds the pidfd readable at once.
+ *   next        The journal has `next`. The device may hold previous, next, or a mix over several registers. Registers
+ *               that hold `next` are restored; the others already hold `previous`.
+ *   write       As above. A write in progress is complete when the guard learns of the death: a task leaves the kernel
+ *               before its pidfd or its locks show the exit. So no write of the owner can follow the guard's.
+ *   read back   As above; a register that holds the rounded value of `next` counts as set by wattle.
+ *   set         The journal has `set` and the device holds it. It is restored.
+ *   restore     At the end. The device holds `previous`: nothing is written again, the entry is removed.
+ *   strike      unlink is atomic: the entry is there (as above) or not (nothing is left).
  *
- * And if the guard is killed: its socket says so to the owner, which starts another (cap_lease_check). Owner and guard
- * together: the entry stays, its byte of the lock is free, and whoever starts next finds both.
+ * If the guard is killed, its socket closes and the owner starts another (cap_lease_check). If owner and guard are
+ * killed, the entry stays with its lock byte free, and the next start of wattle finds both.
  *
- * Journal files are written beside, synced, and renamed: after a power cut there is one or the other, and after the
- * restart that follows, the limit is gone with the driver's memory of it. The end is restore, verify, strike, in this
- * order: struck first, a death in between would leave a limit of which nobody knows. */
+ * Journal files are written under a temporary name, synced and renamed: after a power failure the old or the new file
+ * exists, and the limit is gone because the driver lost it in the restart. The end is restore, verify, remove, in this
+ * order: removing the entry first could leave an unknown limit after a death in between. */
 #include "cap/lease.h"
 
 #include "base/util.h"
@@ -41,14 +40,14 @@ struct cap_lease {
 	struct cap_guard_program program;
 	struct cap_guard *guard; // owned; NULL: none
 	struct journal journal;
-	struct journal_entry entry; // as it is in the journal
+	struct journal_entry entry; // as written to the journal
 	char stem[JOURNAL_NAME_SIZE];
-	int lock_fd; // owned; has the byte entry.token
+	int lock_fd; // owned; holds the lock on byte entry.token
 };
 
-/* ---- begin ---- */
+/* ---- taking the lease ---- */
 
-// What can't be read is as wattle's standing limit left it, if there is one.
+// A value that can't be read is assumed to be that of wattle's standing limit, if there is one.
 static int find_previous(struct cap_lease *lease, struct wattle_error *reterr)
 {
 	struct journal_entry standing;
@@ -62,7 +61,7 @@ static int find_previous(struct cap_lease *lease, struct wattle_error *reterr)
 	return cap_read(lease->device, &lease->entry.previous, reterr);
 }
 
-// Under byte 0 of the lock, so that of two who come at once one sees the other's entry.
+// Under byte 0 of the lock: of two concurrent callers one sees the other's entry.
 static int enter(struct cap_lease *lease, struct wattle_error *reterr)
 {
 	int r = recover_refuse_roots(lease->env, lease->stem, reterr);
@@ -143,7 +142,7 @@ int cap_lease_open(const struct wattle_env *env, struct cap_device *device, cons
 	return lease_open_as(env, device, owner, false, guard, ret_lease, reterr);
 }
 
-/* ---- meanwhile ---- */
+/* ---- changing and checking ---- */
 
 static int renew_guard(struct cap_lease *lease, struct wattle_error *reterr)
 {
@@ -188,7 +187,7 @@ int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret
 		return r;
 	if (entry->set.n == 0 && entry->next.n == 0)
 		entry->previous =
-			now; // changed since the lease was opened, and not by us: this is what was there before
+			now; // changed by another program since the lease was opened: this is the new previous value
 	if (change_is_foreign(entry, lease->device, &now))
 		return refuse_foreign(lease, &now, ret_outcome, reterr);
 	r = cap_plan(lease->device, &entry->previous, value, &next, reterr);
@@ -209,7 +208,7 @@ int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome)
 	struct cap_outcome outcome = {.previous = cap_value_of(lease->device, &entry->previous),
 		.foreign = (double)NAN};
 	int r = 0;
-	renew_guard(lease, &error); // without one the lease goes on, and that is told
+	renew_guard(lease, &error); // on failure the lease continues without a guard, and the outcome reports it
 	if (cap_reads_back(lease->device))
 		r = cap_read(lease->device, &now, &error);
 	outcome.set = cap_value_of(lease->device, &now);
@@ -237,7 +236,7 @@ void cap_lease_disown(struct cap_lease *lease)
 	free(lease);
 }
 
-/* ---- end ---- */
+/* ---- ending the lease ---- */
 
 static int strike(struct cap_lease *lease)
 {
@@ -246,7 +245,8 @@ static int strike(struct cap_lease *lease)
 	return journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
 }
 
-// To what was there before: then there is nothing to undo. Of a dead owner's lease it could have been a guard.
+// Reports that another process has already restored the previous value: for a dead owner's lease this may have been a
+// guard.
 static void tell_put_back(const struct cap_lease *lease, struct cap_outcome *outcome)
 {
 	const struct journal_entry *entry = &lease->entry;
@@ -278,8 +278,8 @@ int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, stru
 	return r;
 }
 
-/* The standing entry comes first, with the lease's token: found beside a lease of a dead owner it says that this one
- * was to be kept, and only its own entry is to be struck. */
+/* The standing entry is written first, with the lease's token. If the owner dies in between, recovery sees from the
+ * token that the limit was to be kept and removes only the lease entry. */
 static int keep(struct cap_lease *lease, struct wattle_error *reterr)
 {
 	struct journal_entry standing = lease->entry;

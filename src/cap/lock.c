@@ -88,7 +88,7 @@ bool lock_is_kept(const struct journal *journal, const char *stem, const struct 
 	wattle_cleanup_close int fd = openat(journal->fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	struct flock lock = of_byte(F_WRLCK, lease->token);
 	struct stat st;
-	// A lock of another user proves nothing, or cannot be read: the state of the process decides alone.
+	// A lock file of another user proves nothing or can't be read: then only the state of the process counts.
 	bool is_others = fd < 0 ? errno == EACCES : fstat(fd, &st) < 0 || !lock_file_may_own(&st);
 	if (!is_others && (fd < 0 || fcntl(fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK))
 		return false;

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* NVIDIA's GPUs: one session with the driver for the limits of power and of clocks.
+/* NVIDIA GPUs: one driver session for power limits and clock limits.
  *
- * Laptops: asking the driver wakes a sleeping GPU, so while all of them sleep their rows stand without figures until one of
- * them is asked for by name. */
+ * Laptops: asking the driver wakes a sleeping GPU. While all GPUs sleep, their values are unknown until the user names
+ * one. */
 
 static const struct {
 	const struct cap_ops *ops;
@@ -29,7 +29,7 @@ static void read_text(int (*get)(nvml_device, char *, unsigned int), nvml_device
 	out[NVML_TEXT_MAX - 1] = '\0';
 }
 
-// By UUID, else by where it is plugged in, else by its place in the driver's list.
+// By UUID, else by PCI address, else by index in the driver's list.
 static void identify(struct cap_device *device)
 {
 	const struct nvml_api *api = cap_nvml_api(device);
@@ -50,7 +50,7 @@ static void identify(struct cap_device *device)
 	cap_set_id(device, "", text);
 }
 
-// False: that can't be limited.
+// False: the device has no such limit.
 static bool describe(struct cap_device *device)
 {
 	identify(device);
@@ -112,7 +112,7 @@ static int make_room(struct cap_nvml *nvml, size_t n)
 	return nvml->handles != NULL ? 0 : -ENOMEM;
 }
 
-// Most machines without the library or the driver have no such GPU, and nobody who does not name one misses it.
+// Most machines without the library or the driver have no NVIDIA GPU: report it only to users who name one.
 static int where_expected(const struct cap_finder *finder, const struct cap_nvml *nvml, bool is_odd)
 {
 	return is_odd || nvml->bus.n > 0 || finder->env->nvml != NULL ? CAP_ABSENT_BOTH : CAP_ABSENT_GPUS;
@@ -137,7 +137,7 @@ static int open_gpus(struct cap_finder *finder, struct cap_nvml *nvml)
 	return r;
 }
 
-// As the bus numbers them, so does the driver.
+// Numbers sleeping GPUs by bus address, as the driver does.
 static int open_asleep(struct cap_finder *finder, struct cap_nvml *nvml)
 {
 	int r = make_room(nvml, nvml->bus.n);

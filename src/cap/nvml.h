@@ -1,5 +1,4 @@
-/* NVIDIA's GPUs as power limits and locked clocks share them: one session with the driver, its GPUs, its errors in
- * words. */
+/* State shared by power limits and clock limits of NVIDIA GPUs: one driver session, its GPUs and its error messages. */
 #pragma once
 
 #include "cap/internal.h"
@@ -8,9 +7,9 @@
 struct cap_nvml {
 	struct nvml_api api;
 	struct nvml_bus bus;
-	nvml_device *handles; // owned; by NVML's index, which is cap_device::index; NULL where the driver refused it
+	nvml_device *handles; // owned; indexed by NVML's index (cap_device::index); NULL if the driver refused the GPU
 	size_t n;
-	void (*describe_woken)(struct cap_device *device); // that slept: fills it in
+	void (*describe_woken)(struct cap_device *device); // fills in a GPU that was asleep
 };
 
 static inline nvml_device cap_nvml_handle(const struct cap_device *device)
@@ -22,16 +21,16 @@ static inline const struct nvml_api *cap_nvml_api(const struct cap_device *devic
 	return &((const struct cap_nvml *)device->state)->api;
 }
 
-int cap_nvml_start(struct cap_nvml *nvml, unsigned int *ret_count); // a code of NVML's
-// A failed call as negative errno and a sentence. what: "can't read its power limit".
+int cap_nvml_start(struct cap_nvml *nvml, unsigned int *ret_count); // an NVML return code
+// Converts a failed call to negative errno and a message. `what`: the action, such as "can't read its power limit".
 int cap_nvml_fail(const struct cap_device *device, const char *what, int code, struct wattle_error *reterr);
-// Fills settable, why and remedy: whether the driver would let this process. has_call: the library has the function at
-// all.
+// Fills in settable, why and remedy: whether the driver lets this process change the limit. has_call: the library has
+// the function.
 void cap_nvml_ask_permission(struct cap_device *device, bool has_call);
-// As cap_ops::wake, of both kinds.
+// cap_ops::wake for both kinds of limits.
 int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr);
 
-// Fill in the figures of a device that has its name and its handle; false: that can't be limited.
+// Fills in the values of a device whose name and handle are set; false: it has no such limit.
 bool cap_nvml_power_describe(struct cap_device *device);
 bool cap_nvml_clocks_describe(struct cap_device *device);
 extern const struct cap_ops cap_nvml_power, cap_nvml_clocks;

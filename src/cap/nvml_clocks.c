@@ -4,16 +4,16 @@
 
 #include <errno.h>
 
-/* Locked graphics clocks (Volta and newer), used as an upper bound: from the lowest clock that the GPU has up to the
- * limit. Below the range of power limits lower clocks save more than less power does.
+/* Locked graphics clocks (Volta and newer), used as an upper bound: the range is from the GPU's lowest clock to the
+ * limit. Below the range of power limits, lower clocks save more than a lower power limit.
  *
- * The driver takes a lock but does not tell it again, so nothing can be compared: what comes back after a lease is no lock.
- * The register is therefore 0 when nothing is locked. */
+ * The driver accepts a lock but can't report it, so it can't be compared: after a lease the clocks are unlocked. The
+ * register is therefore 0 when nothing is locked. */
 
 static const char register_name[] = "max_graphics_mhz";
 enum { CLOCKS_MAX = 1024 };
 
-// The clocks that go with the memory clock that the GPU works at, which is the highest.
+// Reads the graphics clocks supported at the memory clock used under load, which is the highest.
 static bool read_supported(const struct nvml_api *api, nvml_device handle, struct cap_device *device)
 {
 	unsigned int memory[CLOCKS_MAX], graphics[CLOCKS_MAX], n = CLOCKS_MAX, highest = 0;
@@ -25,7 +25,7 @@ static bool read_supported(const struct nvml_api *api, nvml_device handle, struc
 	n = CLOCKS_MAX;
 	if (api->graphics_clocks_mhz(handle, highest, &n, graphics) != NVML_SUCCESS || n == 0 || n > CLOCKS_MAX)
 		return false;
-	for (unsigned int i = 0; i < n; i++) { // fmin and fmax leave the NaN of the beginning aside
+	for (unsigned int i = 0; i < n; i++) { // fmin and fmax ignore the initial NaN
 		device->min = fmin(device->min, graphics[i]);
 		device->max = fmax(device->max, graphics[i]);
 	}
@@ -37,7 +37,7 @@ bool cap_nvml_clocks_describe(struct cap_device *device)
 	const struct nvml_api *api = cap_nvml_api(device);
 	if (!read_supported(api, cap_nvml_handle(device), device))
 		return false;
-	device->default_ = device->max; // it comes up without a lock
+	device->default_ = device->max; // clocks are unlocked after power-on
 	cap_nvml_ask_permission(device, api->lock_clocks_mhz != NULL && api->unlock_clocks != NULL);
 	text_copy(device->hint, sizeof(device->hint),
 		"the driver does not tell whether clocks are locked already; such a lock is gone afterwards");
@@ -51,7 +51,7 @@ static int read_clocks(struct cap_device *device, struct cap_setting *ret_settin
 	nvml_device handle = cap_nvml_handle(device);
 	if (handle == NULL)
 		return cap_nvml_fail(device, "can't read its clocks", NVML_NOT_SUPPORTED, reterr);
-	// Only to see that it is there.
+	// Only checks that the GPU is present.
 	int code = api->clock_mhz != NULL ? api->clock_mhz(handle, NVML_CLOCK_GRAPHICS, &mhz) : NVML_SUCCESS;
 	if (code == NVML_GPU_IS_LOST)
 		return cap_nvml_fail(device, "can't read its clocks", code, reterr);

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Power limits. The driver keeps one a board, in mW; it forgets it when the last client goes, unless persistence mode is on,
- * and at a reboot always. */
+/* Power limits. The driver keeps one per board, in mW. It loses the limit when the last client exits, unless
+ * persistence mode is on, and at every reboot. */
 
 static const char register_name[] = "limit_mw";
 
@@ -46,7 +46,7 @@ bool cap_nvml_power_describe(struct cap_device *device)
 		return false;
 	device->enforced = read_w(api->enforced_limit_mw, handle);
 	read_range(device, api, handle);
-	if (device->max <= 0) // what some laptops answer where there is none
+	if (device->max <= 0) // some laptops without a limit return this
 		return false;
 	hint_persistence(device, api, handle);
 	cap_nvml_ask_permission(device, api->set_limit_mw != NULL || api->set_limit_v2 != NULL);
@@ -110,5 +110,5 @@ const struct cap_ops cap_nvml_power = {
 	.write = write_limit,
 	.value_of = limit_of,
 	.scale = 1e-3,
-	.step = 5000, // some boards keep whole watts, or take the nearest of a list
+	.step = 5000, // some boards round to 1 W, or to the nearest of a list
 };

@@ -1,4 +1,4 @@
-// The session with NVIDIA's driver: what it refuses, whom it lets change limits, and how it wakes a GPU.
+// Session with NVIDIA's driver: its errors, its permissions, and waking a GPU.
 #include "cap/nvml.h"
 
 #include "base/util.h"
@@ -52,7 +52,7 @@ int cap_nvml_fail(const struct cap_device *device, const char *what, int code, s
 		failure.remedy);
 }
 
-// What the driver asks for: root, of whom CAP_SYS_ADMIN is the part that counts.
+// The driver requires root, in particular CAP_SYS_ADMIN.
 static bool may_administrate(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

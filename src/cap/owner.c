@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Fields of /proc/PID/stat, counted from 1, as far as the last one that is looked at.
+// Fields of /proc/PID/stat, counted from 1, up to the last one used.
 enum { STAT_AFTER_NAME = 3, STAT_FLAGS = 9, STAT_THREADS = 20, STAT_START_TICKS = 22, STAT_PENDING = 31 };
 enum { FLAG_EXITING = 0x4 }; // PF_EXITING of the kernel
 
@@ -30,8 +30,8 @@ static uint64_t number_at(const char *at)
 	return num_parse_u64(digits, &value) == 0 ? value : 0;
 }
 
-/* The identity of processes is the kernel's own /proc, also where WATTLE_PROCFS stands for the target's. `who` is a pid
- * or "self". */
+/* Process identities come from the kernel's own /proc, even if WATTLE_PROCFS points to another tree. `who` is a pid or
+ * "self". */
 static int read_stat(const char *who, struct stat_line *ret_line)
 {
 	char path[48], text[1024];
@@ -41,7 +41,7 @@ static int read_stat(const char *who, struct stat_line *ret_line)
 	ssize_t length = file_read_in(proc_fd, path, text, sizeof(text));
 	if (length < 0)
 		return (int)length;
-	const char *at = strrchr(text, ')'); // the name before it may hold anything
+	const char *at = strrchr(text, ')'); // the name before it may contain any character
 	for (int field = STAT_AFTER_NAME; field <= STAT_PENDING; field++) {
 		at = at != NULL ? strchr(at, ' ') : NULL;
 		if (at == NULL)
@@ -49,17 +49,17 @@ static int read_stat(const char *who, struct stat_line *ret_line)
 		fields[field] = ++at;
 	}
 	char state = *fields[STAT_AFTER_NAME];
-	uint64_t pending = number_at(fields[STAT_PENDING]); // a SIGKILL waits in each thread of its own
+	uint64_t pending = number_at(fields[STAT_PENDING]); // a SIGKILL is pending in each thread separately
 	*ret_line = (struct stat_line){
 		.start_ticks = number_at(fields[STAT_START_TICKS]),
-		// its first thread may have ended before the others
+		// The first thread may have ended before the others.
 		.is_dead = (state == 'Z' || state == 'X') && number_at(fields[STAT_THREADS]) <= 1,
 		.is_dying = (number_at(fields[STAT_FLAGS]) & FLAG_EXITING) != 0 || (pending >> (SIGKILL - 1) & 1) != 0,
 	};
 	return 0;
 }
 
-// Of a /proc that was mounted for another namespace of pids: its numbers are not ours.
+// False: /proc was mounted for another pid namespace and shows other pids.
 static bool proc_is_ours(void)
 {
 	char shown[32], ours[32];
@@ -152,7 +152,7 @@ void cap_boot_id(const struct wattle_env *env, char out[BOOT_ID_SIZE])
 	ssize_t length = file_read_line_in(env->procfs_fd, path, out, BOOT_ID_SIZE);
 	if (length > 0)
 		return;
-	wattle_cleanup_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC); // a made tree may lack it
+	wattle_cleanup_close int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC); // a test tree may lack it
 	length = file_read_line_in(proc_fd, path, out, BOOT_ID_SIZE);
 	if (length < 0)
 		out[0] = '\0';

@@ -9,18 +9,18 @@
 
 /* Power limits of CPU packages: the constraints of the kernel's intel_rapl zones.
  *
- * A package has a limit of its mean power over some seconds (long_term) and one for bursts (short_term), and both count only
- * if `enabled` is 1. Laptops have a second set of registers for package 0 (intel-rapl-mmio); both sets apply, the lower
- * wins. The peak limit (peak_power) protects the supply and is left alone. */
+ * A package has a limit of its mean power over some seconds (long_term) and one for bursts (short_term). Both apply
+ * only if `enabled` is 1. Laptops have a second set of registers for package 0 (intel-rapl-mmio); both sets apply and
+ * the lower limit wins. The peak limit (peak_power) protects the power supply and is left alone. */
 
 static const char mmio_type[] = "intel-rapl-mmio";
 
-// The registers of one zone, as numbers in the files of its package; -1: it has none.
+// Registers of one zone, as indices into the files of its package; -1: none.
 struct limits {
 	int long_term, short_term, enabled;
 };
 
-enum { ZONES = 2 }; // the package and its twin
+enum { ZONES = 2 }; // the package and its second register set
 
 struct package {
 	struct cap_files files;
@@ -30,7 +30,7 @@ struct package {
 
 struct powercap_caps {
 	const struct wattle_env *env; // borrowed
-	struct package *packages;     // owned; cap_device::index
+	struct package *packages;     // owned; indexed by cap_device::index
 	size_t n;
 };
 
@@ -39,9 +39,9 @@ static const struct package *package_of(const struct cap_device *device)
 	return &((const struct powercap_caps *)device->state)->packages[device->index];
 }
 
-/* ---- find ---- */
+/* ---- finding devices ---- */
 
-// The number of the constraint that bears this name: absent ones are skipped, so it differs. -1: none.
+// Index of the constraint with this name: it varies, because absent constraints are skipped. -1: none.
 static int find_constraint(const struct wattle_env *env, const struct zone *zone, const char *wanted)
 {
 	char path[sizeof(zone->path) + 32], name[40];
@@ -66,7 +66,7 @@ static int add_limit(struct package *package, const struct wattle_env *env, cons
 	return cap_files_add(&package->files, env, zone->path, file, prefix);
 }
 
-// False: the zone has no limit (AMD's have none).
+// False: the zone has no limit (AMD zones have none).
 static bool add_zone(struct package *package, const struct wattle_env *env, const struct zone *zone)
 {
 	char prefix[sizeof(zone->id) + 2];
@@ -86,7 +86,7 @@ static double rated_w(const struct wattle_env *env, const struct zone *zone)
 	uint64_t max_uw;
 	snprintf(path, sizeof(path), "%s/constraint_%d_max_power_uw", zone->path,
 		find_constraint(env, zone, "long_term"));
-	// ENODATA is usual; 0 means as much.
+	// ENODATA is usual; 0 means the same.
 	return file_read_u64_in(env->sysfs_fd, path, &max_uw) == 0 && max_uw > 0 ? (double)max_uw / 1e6 : (double)NAN;
 }
 
@@ -95,7 +95,7 @@ static void describe(struct cap_device *device, const struct wattle_env *env, co
 	struct cap_setting now = {0};
 	cap_files_ask_permission(&package_of(device)->files, env, device);
 	device->default_ = rated_w(env, zone);
-	(void)cap_read(device, &now, NULL); // for `current`; what fails is told when it is asked for
+	(void)cap_read(device, &now, NULL); // updates `current`; errors are reported when the device is used
 	cap_guard_range(device);
 }
 
@@ -122,7 +122,7 @@ static struct cap_device *find_added(struct cap_finder *finder, const struct pow
 	return NULL;
 }
 
-// Zones are numbered as they were registered; package 1 may be intel-rapl:0.
+// Zones are numbered in registration order: package 1 may be intel-rapl:0.
 static int by_name(const void *left, const void *right)
 {
 	return strverscmp(((const struct cap_device *)left)->name, ((const struct cap_device *)right)->name);
@@ -132,7 +132,7 @@ static int add_packages(struct cap_finder *finder, struct powercap_caps *caps, c
 	struct domain *domains)
 {
 	for (size_t i = 0; i < list->n; i++)
-		domains[i].readable = domains[i].used = true; // counters are the sensor's affair
+		domains[i].readable = domains[i].used = true; // limits do not depend on readable counters
 	powercap_name_domains(list->zones, domains, list->n, cpu_dies_share_counter(finder->env));
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
@@ -222,7 +222,7 @@ static int read_package(struct cap_device *device, struct cap_setting *ret_setti
 	return r;
 }
 
-// Below the limit that was there, bursts may not go beyond the new one; above it, they are not made shorter than they were.
+// When the limit is lowered, bursts may not exceed the new limit; when it is raised, the burst limit is not reduced.
 static int64_t plan_short_term(int64_t long_before_uw, int64_t short_before_uw, int64_t limit_uw)
 {
 	if (short_before_uw <= 0)
@@ -250,7 +250,7 @@ static void plan_package(const struct cap_device *device, const struct cap_setti
 {
 	const struct package *package = package_of(device);
 	for (size_t i = 0; i < package->n_zones; i++)
-		if (i == 0 || is_on(package, &package->zones[i], before)) // a twin that is off stays off
+		if (i == 0 || is_on(package, &package->zones[i], before)) // a disabled second register set stays disabled
 			plan_zone(package, &package->zones[i], before, llround(value * 1e6), ret_setting);
 }
 
@@ -276,5 +276,5 @@ const struct cap_ops cap_powercap = {
 	.file = file_of,
 	.scale = 1e-6,
 	.not_limits = "enabled",
-	.step = 125000, // the registers hold eighths of a watt; the kernel rounds down
+	.step = 125000, // registers have a resolution of 1/8 W; the kernel rounds down
 };

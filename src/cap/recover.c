@@ -29,7 +29,7 @@ static void tell(const struct recovery *recovery, const char *format, ...)
 
 /* ---- one lease of a dead owner ---- */
 
-// A lease that was kept is a standing limit with its token: its owner died before it could strike it.
+// A standing limit with the lease's token: the lease was made persistent, and its owner died before removing its entry.
 static bool was_kept(const struct journal *journal, const char *stem, const struct journal_entry *lease)
 {
 	struct journal_entry standing;
@@ -84,7 +84,7 @@ static int find_device(struct recovery *recovery, const struct journal_entry *en
 	return -ENODEV;
 }
 
-// A GPU that sleeps has its limit still, but tells its id only when it is woken; what has its name may be another by now.
+// A sleeping GPU still has its limit, but its id is unknown until it wakes. Its name may belong to another GPU by now.
 static int find_awake(struct recovery *recovery, const struct journal_entry *lease, struct cap_device **ret_device)
 {
 	struct cap_device *woken;
@@ -116,9 +116,8 @@ static void tell_restored(const struct recovery *recovery, const struct journal_
 		change_amount(device, &lease->previous, back), change_amount(device, ours, had), owner);
 }
 
-/* A limit does not outlive the machine: after a restart a register that holds something else came up with it, and there
- * is nothing to tell. Where it does hold what was set (it was kept through kexec, or set again from a file) it goes
- * back. */
+/* A limit does not survive a restart: a register with another value got it at power-on, and nothing is reported. If the
+ * register does hold the value set (kept through kexec, or set again from a file), it is restored. */
 static int undo(struct recovery *recovery, const struct journal_entry *written, struct cap_device *device,
 	struct wattle_error *reterr)
 {
@@ -166,18 +165,18 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
 	return r;
 }
 
-/* ---- all of them ---- */
+/* ---- all entries ---- */
 
-/* Whoever starts right after a kill may be quicker than the kernel is with the killed one's locks; taken for alive, the limit
- * would stay till the next start. */
+/* Directly after a kill, the kernel may not have released the locks of the dead process yet. If it counted as alive,
+ * its limit would stay until the next start. */
 static bool is_dead(const struct journal *journal, const char *stem, const struct journal_entry *lease)
 {
 	static const struct timespec between_looks = {.tv_nsec = DYING_LOOK_MS * NS_PER_MS};
-	int n_signs = 1; // between the signal and the exit there is a moment without a sign of either
+	int n_signs = 1; // between the signal and the exit, one check may show neither
 	for (int waited_ms = 0; lock_is_kept(journal, stem, lease); waited_ms += DYING_LOOK_MS) {
 		n_signs -= !cap_keeper_is_dying(&lease->keeper);
 		if (waited_ms >= DYING_MS || n_signs < 0)
-			return !lock_is_kept(journal, stem, lease); // it may have gone between the two looks
+			return !lock_is_kept(journal, stem, lease); // it may have ended between the two checks
 		nanosleep(&between_looks, NULL);
 	}
 	return true;
@@ -198,13 +197,13 @@ static int recover_lease_locked(struct recovery *recovery, const char *stem)
 	if (r == -EBADMSG)
 		return put_aside(recovery, stem, JOURNAL_LEASE, why.text);
 	if (r < 0 || !concerns(recovery, stem, &lease))
-		return 0; // somebody else was quicker
+		return 0; // another process was faster
 	if (undo_lease(recovery, stem, &lease) < 0)
 		recovery->n_left++;
 	return 0;
 }
 
-// Looked at without the lock first: most leases are of owners who live, and a reader need not be able to lock.
+// Reads the entry without the lock first: most leases have a living owner, and a reader may not be able to lock.
 static int recover_lease(void *data, const char *stem)
 {
 	struct recovery *recovery = data;
@@ -226,7 +225,7 @@ static int recover_lease(void *data, const char *stem)
 	return 0;
 }
 
-// A standing limit goes with the machine's restart; silently, for that is what everybody expects.
+// A standing limit ends with a restart of the machine. This is expected, so nothing is reported.
 static int forget_locked(struct recovery *recovery, const char *stem)
 {
 	struct wattle_error why = {0};
@@ -241,7 +240,7 @@ static int forget_locked(struct recovery *recovery, const char *stem)
 	r = find_device(recovery, &standing, &device);
 	if (r == 0 && cap_reads_back(device) && cap_read(device, &now, NULL) == 0 &&
 		change_is_same(&standing.set, &now) && !change_is_same(&standing.previous, &now)) {
-		// It has outlived the restart: `cap reset` has something to do.
+		// The limit survived the restart: keep the entry for `cap reset`.
 		cap_boot_id(recovery->env, standing.boot_id);
 		return journal_write(recovery->journal, JOURNAL_STANDING, &standing, NULL);
 	}
@@ -307,7 +306,7 @@ int cap_recover(const struct wattle_env *env, void (*tell_person)(void *data, co
 	return r < 0 ? r : (int)recovery.n_restored;
 }
 
-/* ---- one device, for who wants it next ---- */
+/* ---- one device, before a new lease ---- */
 
 int recover_refuse(const struct journal_entry *lease, struct wattle_error *reterr)
 {

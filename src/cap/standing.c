@@ -1,6 +1,6 @@
-/* Limits that stay. Nobody lives who could put them back, so they have no guard; the journal has what was there before
- * the first of them, for `wattle cap reset`. The steps are those of a lease (lease.c), and so is what a death between
- * them leaves: an entry that knows both what was and what was about to be set. */
+/* Persistent limits. They have no living owner and so no guard. The journal keeps the value from before the first of
+ * them for `wattle cap reset`. The steps are those of a lease (lease.c), and a death between them leaves the same
+ * state: an entry with both the previous and the planned value. */
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "cap/internal.h"
@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { GOING_MS = 10000 }; // a limit is put back in milliseconds, where NVML is asleep in seconds
+enum { GOING_MS = 10000 }; // restoring takes milliseconds, but seconds if NVML sleeps
 
-struct place { // a device's in the journal, with byte 0 of its lock
+struct place { // a device's journal entry, with byte 0 of its lock held
 	struct journal journal;
 	char stem[JOURNAL_NAME_SIZE];
 	int lock_fd;
@@ -61,8 +61,8 @@ static void describe(const struct wattle_env *env, const struct cap_device *devi
 	cap_keeper_self(&entry->keeper);
 }
 
-/* What was there before wattle's first change: what the standing entry says, unless that is of another boot, or
- * somebody else has set a limit since, which then is what was there before. */
+/* The value before wattle's first change: taken from the standing entry, unless that is from another boot or another
+ * program has set a limit since, which then is the previous value. */
 int standing_inherit(const struct journal *journal, const char *stem, const struct cap_device *device,
 	const struct cap_setting *now, struct journal_entry *entry, struct cap_setting *ret_set,
 	struct wattle_error *reterr)
@@ -80,7 +80,7 @@ int standing_inherit(const struct journal *journal, const char *stem, const stru
 		return 0;
 	entry->previous = before.previous;
 	cap_setting_bound(device, &entry->previous);
-	if (entry->owner.uid != 0) // whose reset may go back to it: who was first, or root
+	if (entry->owner.uid != 0) // the user who may reset to it: the first owner, or root
 		entry->owner = before.owner;
 	*ret_set = before.set;
 	return 0;
@@ -104,7 +104,7 @@ static int stand(const struct wattle_env *env, const struct place *place, struct
 		r = change_apply(&place->journal, JOURNAL_STANDING, &entry, device, &now, &next, ret_outcome, reterr);
 	bool is_as_before = entry.next.n == 0 &&
 		(entry.set.n == 0 || (cap_reads_back(device) && change_is_same(&entry.previous, &entry.set)));
-	if (is_as_before) // nothing that a reset could do
+	if (is_as_before) // a reset would change nothing
 		journal_strike(&place->journal, JOURNAL_STANDING, &entry);
 	return r;
 }
@@ -133,8 +133,8 @@ int cap_stand(const struct wattle_env *env, struct cap_device *device, const str
 
 /* ---- reset ---- */
 
-/* A guard that waits for its hour only is asked to go, which puts back what was there. It is the one that the journal
- * means, or nobody: its pidfd is opened before it is compared. */
+/* Asks a guard that only waits for the end of its time to exit, which restores the previous limit. The pidfd is opened
+ * before the identity is compared, so the signal reaches the guard named in the journal or no process. */
 int standing_end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr)
 {
 	struct journal journal;

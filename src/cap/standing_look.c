@@ -11,7 +11,7 @@ static bool find(const struct wattle_env *env, const struct cap_device *device, 
 	journal_stem(device->id, device->what, stem);
 	bool found = journal_read(&journal, stem, JOURNAL_STANDING, ret_standing, NULL) == 0;
 	journal_close(&journal);
-	// next: who set it was killed before it could say so.
+	// next: the process was killed before it could journal `set`.
 	return found && (ret_standing->set.n > 0 || ret_standing->next.n > 0);
 }
 
@@ -31,7 +31,7 @@ bool cap_stands_still(const struct wattle_env *env, const struct cap_device *dev
 	struct journal_entry standing;
 	if (!find(env, device, &standing))
 		return false;
-	// False where the one or the other is not known, and so where it can't be read.
+	// False if either value is unknown, and so if the limit can't be read.
 	bool is_other = fabs(device->current - cap_value_of(device, &standing.set)) > 0.0005;
 	if (is_other && standing.next.n == 0 && device->lease[0] == '\0')
 		return false;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-// Kept open even if it can't be read now: it may come.
+// Added even if it can't be read now: it may become readable later.
 static void add(struct counters *counters, const struct wattle_env *env, const char *name, const char *path)
 {
 	if (counters->n == COUNTERS_MAX)
@@ -31,7 +31,7 @@ static int add_zones(struct counters *counters, const struct wattle_env *env)
 	return r;
 }
 
-// The counters of packages, "Esocket0" …; those of cores stand behind them and are not handed out.
+// The package counters, "Esocket0" …; the counters of cores follow them and are not offered.
 static void add_sockets(struct counters *counters, const struct wattle_env *env, const struct hwmon_chip *chip)
 {
 	static const char socket[] = "Esocket";
@@ -55,7 +55,7 @@ static int add_amd_energy(struct counters *counters, const struct wattle_env *en
 	for (size_t i = 0; r == 0 && i < chips.n; i++)
 		if (strcmp(chips.chips[i].name, "amd_energy") == 0) {
 			add_sockets(counters, env, &chips.chips[i]);
-			break; // the driver makes one chip for the whole machine
+			break; // the driver creates one chip for the whole machine
 		}
 	hwmon_chips_finish(&chips);
 	return r;
@@ -99,9 +99,9 @@ struct proto_reading counters_read(struct counters *counters, struct counter_cla
 	struct proto_reading *last = &told->last;
 	if (value_ok(last->t_ns) && now_ns < told->due_ns)
 		return *last;
-	/* Who asks once a period comes now a little late, now a little early, and would get every other reading only. So what
-	 * one reading is late the next may come sooner, a twentieth of the period at most: on average it stays one a
-	 * period, and whoever asks all the time gets none sooner. */
+	/* Requests sent once per period arrive slightly early or late, and clients would get only every second reading.
+	 * So the lateness of one reading shortens the wait for the next, by at most a twentieth of the period: the
+	 * average rate stays one per period, and constant polling gains nothing. */
 	int64_t late_ns = value_ok(last->t_ns) ? now_ns - told->due_ns : 0;
 	int64_t most_ns = class->period_ns / 20;
 	told->due_ns = now_ns + class->period_ns - (late_ns < most_ns ? late_ns : most_ns);

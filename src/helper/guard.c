@@ -17,7 +17,7 @@
 
 static int open_stop(int *ret_fd)
 {
-	// Whatever a terminal or an admin sends at both at once: limits are restored first.
+	// Signals that a terminal or an admin sends to both processes at once: limits are restored first.
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	sigset_t set;
 	sigemptyset(&set);
@@ -39,7 +39,7 @@ int guard_split(struct guard *ret_guard, struct wattle_error *reterr)
 		close(stop_fd);
 		return error_set(reterr, r, "pipe: %s", strerror(-r));
 	}
-	signal(SIGCHLD, SIG_DFL); // who started us may have it ignored, and then nobody could be waited for
+	signal(SIGCHLD, SIG_DFL); // if the parent process ignored it, waiting would be impossible
 	pid_t pid = fork();
 	if (pid < 0) {
 		r = -errno;
@@ -65,17 +65,17 @@ void guard_close(struct guard *guard)
 void guard_tell_ready(struct guard *guard, const char *status)
 {
 	ssize_t written = write(guard->pipe_fd, status, strlen(status));
-	(void)written; // that the guard has gone is seen by the pipe, too
+	(void)written; // the pipe also shows that the guard has exited
 }
 
-/* ---- the guard ---- */
+/* ---- guard process ---- */
 
 static void tell(void *data, const char *text)
 {
 	log_line(LOG_LEVEL_NOTICE, "%s", text);
 }
 
-// Ready or gone: the pipe says which.
+// Reads from the pipe whether the serving process is ready or has exited.
 static void on_ready(struct guard *guard)
 {
 	char status[200];
@@ -96,8 +96,8 @@ static void on_stop(struct guard *guard)
 		return;
 	notify("STOPPING=1");
 	// SIGCONT first: it undoes a stop that is under way, which would leave a debugger of the ending process waiting.
-	kill(guard->pid, SIGCONT); // also if somebody had stopped it
-	kill(guard->pid, SIGTERM); // the one that serves restores; this one stays until it has
+	kill(guard->pid, SIGCONT); // also if it was stopped
+	kill(guard->pid, SIGTERM); // the serving process restores; this one waits for it
 }
 
 static int wait_for_end(struct guard *guard, int pidfd)
@@ -129,7 +129,7 @@ int guard_wait(struct guard *guard, const struct wattle_env *env)
 	struct sandbox_report report;
 	struct journal journal;
 	int pidfd = (int)syscall(SYS_pidfd_open, guard->pid, 0);
-	// NVML may take seconds to start; opened now and never closed, it is there when it is needed.
+	// Starting NVML may take seconds. Opened now and never closed, it is ready when needed.
 	cap_devices_open(&devices, env, NULL);
 	// Landlock needs an existing folder, and the serving process may not have created it yet.
 	if (devices.n > 0 && journal_open(env, true, &journal, NULL) == 0)

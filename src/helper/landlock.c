@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The numbers of linux/landlock.h of Linux 6.12: the header of Debian 12 knows only ABI version 2. A kernel rejects rights that are newer
- * than its own version. */
+/* Constants of linux/landlock.h of Linux 6.12, because the header of Debian 12 has only ABI version 2. A kernel rejects
+ * rights that are newer than its own version. */
 enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
 static const long create_ruleset_nr = 444, add_rule_nr = 445, restrict_self_nr = 446; // the same on all architectures
 struct ruleset {
@@ -27,7 +27,7 @@ struct __attribute__((packed)) path_beneath {
 static const uint64_t write_file = RIGHT(1), read_file = RIGHT(2), read_dir = RIGHT(3), remove_dir = RIGHT(4),
 		      remove_file = RIGHT(5), make_dir = RIGHT(7), make_file = RIGHT(8), truncate_file = RIGHT(14),
 		      ioctl_device = RIGHT(15);
-static const int n_rights[] = {0, 13, 14, 15, 15, 16}; // by ABI version; later versions add none for files
+static const int n_rights[] = {0, 13, 14, 15, 15, 16}; // by ABI version; later versions add no rights for files
 
 static uint64_t handled(int abi)
 {

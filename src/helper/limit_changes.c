@@ -1,4 +1,4 @@
-/* What a client does with a limit. */
+/* Changes of limits by clients. */
 #include "helper/server.h"
 
 #include "helper/helper.h"
@@ -7,17 +7,17 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { CHANGES_MAX = 100 }; // at once; then one every CHANGE_NS
+enum { CHANGES_MAX = 100 }; // in a burst; then one per CHANGE_NS
 static const int64_t CHANGE_NS = 50 * NS_PER_MS;
 
 void held_forget(struct held *held)
 {
 	if (held->pidfd >= 0)
-		close(held->pidfd); // epoll forgets it with it
+		close(held->pidfd); // this also removes it from the epoll set
 	*held = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
 }
 
-// A lease is its process's: by number while that process lives, so the number can't be another's yet.
+// Compares pids: the lease ends with its process, so the pid can't have been reused yet.
 static bool is_holder(const struct question *question)
 {
 	const struct cap_owner *owner = &question->held->owner;
@@ -50,7 +50,7 @@ static int out_of_range(const struct question *question, double value, struct wa
 		question->device->name, value, unit, question->least, question->most, unit);
 }
 
-// A lease for `held`, which is empty, with a limit; or nothing at all.
+// Takes a lease for `held`, which must be empty, and sets a limit. On failure there is no lease.
 static int lease(const struct question *question, int pidfd, int64_t until_ns, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
@@ -58,7 +58,7 @@ static int lease(const struct question *question, int pidfd, int64_t until_ns, s
 	struct held taken = {.owner = owner_of(question), .pidfd = pidfd, .until_ns = until_ns};
 	struct epoll_event event = {.events = EPOLLIN,
 		.data.u32 = (uint32_t)(question->device - question->limits->devices.devices)};
-	// No guard of its own: wattled has one for all (helper.h).
+	// The lease has no guard of its own: wattled has one for all (helper.h).
 	int r = cap_lease_open(question->limits->env, question->device, &taken.owner, NULL, &taken.lease, reterr);
 	if (r < 0)
 		return r;
@@ -118,8 +118,8 @@ static int set_standing(const struct question *question, struct cap_outcome *ret
 
 typedef int (*change_fn)(const struct question *, struct cap_outcome *, struct wattle_error *);
 
-/* Not so often that disk and driver have no time for others. What is refused because somebody holds the device does not
- * count, or whoever may limit it could keep its holder from doing so. */
+/* Limits the rate of changes, so that the disk and the driver stay available to others. Requests refused because
+ * another client holds the device do not count; otherwise any authorised client could block the holder. */
 static int at_pace(const struct question *question, change_fn change, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
@@ -134,7 +134,7 @@ static int at_pace(const struct question *question, change_fn change, struct cap
 	int r = change(question, ret_outcome, reterr);
 	if (r == -EBUSY || ret_outcome->was_nothing)
 		return r;
-	// Where the driver takes longer, as long a pause: half of the time is left for the other devices.
+	// If the driver took longer, waits as long again: half of the time is left for the other devices.
 	int64_t done_ns = env_now_ns(question->limits->env);
 	int64_t took_ns = done_ns - now_ns;
 	if (pace->free_ns < done_ns)
@@ -171,7 +171,7 @@ static int check(const struct question *question, struct cap_outcome *ret_outcom
 	if (r < 0)
 		return error_set(reterr, r, "%s: %s", question->device->name,
 			ret_outcome->text[0] != '\0' ? ret_outcome->text : strerror(-r));
-	return 0; // somebody else's change is said by the outcome
+	return 0; // the outcome reports a change by another program
 }
 
 static int end(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
@@ -179,7 +179,7 @@ static int end(const struct question *question, struct cap_outcome *ret_outcome,
 	int r = check_mine(question, reterr);
 	if (r < 0)
 		return r;
-	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // which frees it, come what may
+	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // frees the lease in any case
 	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u is done with it", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
 	held_forget(question->held);
@@ -198,14 +198,14 @@ static int keep(const struct question *question, struct cap_outcome *ret_outcome
 	return r;
 }
 
-// A limit for a time hangs on no process: who asked for it, or root, may end it before.
+// A timed limit does not depend on a process: the user who set it, or root, may end it early.
 static bool may_cut_short(const struct question *question)
 {
 	uid_t uid = question->asker->peer.uid;
 	return value_ok(question->held->until_ns) && (uid == 0 || uid == question->held->owner.uid);
 }
 
-// What a reset goes back to; NaN: nothing to go back to, not known, or what this user has changed.
+// The limit after a reset; NaN: none, unknown, or the present one was set by this user.
 static double reset_to(const struct question *question)
 {
 	const struct cap_device *device = question->device;
@@ -216,12 +216,12 @@ static double reset_to(const struct question *question)
 	if (stands && !to_default && first.uid == question->asker->peer.uid)
 		return (double)NAN;
 	if (device->what == CAP_CLOCKS && (stands || to_default))
-		return isnan(device->max) ? (double)INFINITY : device->max; // no lock at all
+		return isnan(device->max) ? (double)INFINITY : device->max; // no clock lock
 	return to_default ? device->default_ : before;
 }
 
-/* A reset sets a limit, too: who may set 200 to 400 W may not take the device to 700 W, but back to it if it was there when
- * they came. Nor may it end what root set for a time without this helper. */
+/* A reset also sets a limit: a user with the range 200 to 400 W may not set the device to 700 W, except to restore what
+ * it had before their change. Nor may they end a timed limit that root set without this helper. */
 static int check_reset(const struct question *question, struct wattle_error *reterr)
 {
 	struct cap_owner owner;

@@ -14,7 +14,7 @@ static_assert((int)POLICY_POWER == (int)CAP_POWER && (int)POLICY_CLOCKS == (int)
 
 enum { RECOVER_S = 10 };
 
-/* ---- coming and going ---- */
+/* ---- restoring and ending ---- */
 
 static void know(struct known *known, const struct cap_device *device)
 {
@@ -31,7 +31,7 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 		return error_set(reterr, -ENOMEM, "no memory for the devices");
 	limits->env = env;
 	limits->epoll_fd = -1;
-	limits->recover_ns = env_now_ns(env) + NS_PER_S; // main has done it once
+	limits->recover_ns = env_now_ns(env) + NS_PER_S; // main has just done it
 	int r = cap_devices_open(&limits->devices, env, reterr);
 	if (r == 0)
 		limits->held = calloc_array(limits->devices.n, sizeof(limits->held[0]));
@@ -63,7 +63,7 @@ static bool was_told(const struct told *told, uint64_t hash)
 	return false;
 }
 
-// What can't be put back is found again each time, device by device, and told once.
+// A limit that can't be restored is found again by each check, but logged only once.
 static void tell(void *data, const char *text)
 {
 	struct limits *limits = data;
@@ -74,7 +74,7 @@ static void tell(void *data, const char *text)
 		log_client(&limits->log, LOG_LEVEL_NOTICE, "%s", text);
 }
 
-// Nobody is there to be told but the log.
+// Ends a lease without a client to reply to: the result is logged.
 static void end_unasked(struct limits *limits, size_t i, const char *why)
 {
 	struct held *held = &limits->held[i];
@@ -118,8 +118,9 @@ void limits_turn(struct limits *limits)
 			end_unasked(limits, events[i].data.u32, "which has ended");
 }
 
-/* What others left behind while this one runs: a wattle of root's and its guard that were killed together, an earlier
- * wattled that was still dying when this one started, a device that was lost at its lease's end and is back. */
+/* Restores limits of others that died while wattled runs: a wattle run by root and killed together with its guard, an
+ * earlier wattled that was still exiting when this one started, or a device that was lost at the end of its lease and
+ * is back. */
 static void recover_again(struct limits *limits, int64_t now_ns)
 {
 	struct journal journal;
@@ -163,7 +164,7 @@ const struct cap_devices *limits_devices(const struct limits *limits)
 
 bool limits_need_admin(const struct cap_devices *devices)
 {
-	// By the back end: those that sleep have told no UUID yet, and some have none.
+	// Back ends are compared instead of UUIDs: sleeping devices have not reported theirs, and some have none.
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct cap_device *device = &devices->devices[i];
 		bool is_nvidia = device->ops == &cap_nvml_power || device->ops == &cap_nvml_clocks;
@@ -179,7 +180,7 @@ static bool may_cap(const struct cap_device *device, const struct policy *policy
 	double least, most;
 	if (!policy_may_cap(policy, rights, device->name, device->id, (enum policy_kind)device->what, &least, &most))
 		return false;
-	// fmax and fmin leave out what the device does not state.
+	// fmax and fmin ignore values that the device does not report.
 	*ret_least = fmax(least, device->min);
 	*ret_most = fmin(most, device->max);
 	return true;
@@ -197,7 +198,7 @@ bool limits_may_any(const struct limits *limits, const struct policy *policy, st
 	return false;
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static void put_outcome(const struct question *question, const struct cap_outcome *from, struct proto_outcome *to)
 {
@@ -217,7 +218,7 @@ static void describe(const struct question *question, struct proto_device *ret_r
 	text_copy(ret_row->name, sizeof(ret_row->name), device->name);
 	text_copy(ret_row->id, sizeof(ret_row->id), device->id);
 	ret_row->what = (uint32_t)device->what;
-	ret_row->may_set = question->may && (device->settable || device->asleep); // to set it wakes it
+	ret_row->may_set = question->may && (device->settable || device->asleep); // setting it wakes it
 	ret_row->least = limit_to_wire(device, question->least);
 	ret_row->most = limit_to_wire(device, question->most);
 	if (!cap_lease_holder(question->limits->env, device, &owner, text, sizeof(text)))
@@ -236,8 +237,8 @@ static int refuse(struct proto_reply *reply, int code, const char *text)
 	return code;
 }
 
-/* Neither the range of a GPU that sleeps is known nor its UUID, which the policy may name: who may limit it by what was
- * known has it woken, and the policy is asked again. It stays at its place. */
+/* The range and the UUID of a sleeping GPU are unknown, and the policy may name the UUID. If the policy allows the
+ * client by what is known, this wakes the GPU and checks the policy again. Its index does not change. */
 static int wake(struct question *question, const struct policy *policy, struct proto_reply *reply)
 {
 	struct cap_device *same;

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LISTEN_FDS_START = 3, BACKLOG = 1024 }; // sd_listen_fds(3); cut to net.core.somaxconn
+enum { LISTEN_FDS_START = 3, BACKLOG = 1024 }; // sd_listen_fds(3); limited to net.core.somaxconn
 
 static int set_flags(int fd)
 {
@@ -68,7 +68,7 @@ static void lock_path(const struct listener *listener, char out[LOCK_PATH_SIZE])
 	snprintf(out, LOCK_PATH_SIZE, "%s.lock", listener->path);
 }
 
-// The lock reports whether the wattled of this path lives: the kernel drops the lock of a dead one.
+// The lock shows whether the wattled of this path is alive: the kernel releases the lock of a dead one.
 static int lock(struct listener *listener, struct wattle_error *reterr)
 {
 	char path[LOCK_PATH_SIZE];
@@ -87,8 +87,8 @@ static int lock(struct listener *listener, struct wattle_error *reterr)
 	return 0;
 }
 
-/* Everybody may connect. By the umask: chmod() follows links, and who may write to the folder could put one there in
- * between. */
+/* Makes the socket accessible to everybody by the umask: chmod() follows links, and whoever may write to the folder
+ * could put a link there in between. */
 static int bind_for_all(int fd, const struct sockaddr_un *address)
 {
 	mode_t umask_before = umask(0111);
@@ -97,7 +97,7 @@ static int bind_for_all(int fd, const struct sockaddr_un *address)
 	return r;
 }
 
-// Made beside and renamed: there is never one without its listener.
+// Creates the socket under a temporary name and renames it: the path never refers to a socket without a listener.
 static int make_socket(struct listener *listener)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

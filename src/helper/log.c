@@ -11,7 +11,7 @@
 
 enum { LINES_MAX = 20, LINES_PERIOD_S = 10 };
 
-// JOURNAL_STREAM may be inherited from a service by a program whose stderr goes elsewhere, hence the comparison.
+// Compares with stderr: a program may inherit JOURNAL_STREAM from a service although its stderr goes elsewhere.
 static bool is_to_journal(void)
 {
 	struct stat st;
@@ -32,12 +32,12 @@ __attribute__((format(printf, 2, 0))) static void write_line(enum log_level leve
 	if (n < 0)
 		return;
 	for (char *at = line + length; *at != '\0'; at++)
-		if ((unsigned char)*at < ' ') // a name that somebody chose can't begin a line of its own
+		if ((unsigned char)*at < ' ') // so that a name from a client can't start a line of its own
 			*at = '?';
 	length = (int)strlen(line);
 	line[length++] = '\n';
-	ssize_t written = write(STDERR_FILENO, line, (size_t)length); // one write: lines of two processes don't mix
-	(void)written;                                                // nobody is left to be told
+	ssize_t written = write(STDERR_FILENO, line, (size_t)length); // a single write, so that lines of two processes do not mix
+	(void)written;                                                // a failure can't be reported
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -55,7 +55,7 @@ static int64_t now_s(void)
 	return now.tv_sec;
 }
 
-// Whether there is room for one more of this level.
+// Whether one more line of this level is within the limit.
 static bool is_let_through(struct log_shares *shares, enum log_level level)
 {
 	struct log_share *share = &shares->of[level];

@@ -1,4 +1,4 @@
-/* wattled: the order in which it comes up and goes down. */
+/* wattled: order of start and shutdown. */
 #include "base/buf.h"
 #include "base/env.h"
 #include "base/util.h"
@@ -17,10 +17,10 @@
 
 enum { STATUS_DONE = 0, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
-// Besides connections and counters: logs, devices, journal, one lock a device and what NVML has open.
+// Besides connections and counters: logs, devices, journal, one lock per device and NVML's files.
 enum { DESCRIPTORS = SERVER_CLIENTS_MAX + COUNTERS_MAX + 256 };
 
-// What serving needs; zeroed, with closed descriptors, it is valid to close.
+// Resources of the serving process; valid to close when zeroed, with closed descriptors.
 struct helper {
 	struct policy policy;
 	struct counters counters;
@@ -42,7 +42,7 @@ static int open_policy(const struct helper_options *options, struct policy *ret_
 	return 0;
 }
 
-// Made while root's rights are still there, wherever the admin wants it; no limit is changed without.
+// Creates the journal with root's rights, at any path the admin chooses; without it no limit is changed.
 static void make_journal(const struct wattle_env *env)
 {
 	struct wattle_error error = {0};
@@ -66,8 +66,8 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 	r = limits_open(env, &helper->limits, reterr);
 	if (r < 0)
 		return r;
-	/* When NVML has taken its seconds, so that nobody waits; before anything is restored or said, so that a
-	 * second wattled leaves the first one's things alone. */
+	/* After the seconds that NVML needs, so that no client waits; before restoring or logging anything, so that a
+	 * second wattled does not interfere with the first one. */
 	r = listener_open(&helper->listener, n_handed_over,
 		options->socket != NULL ? options->socket : PROTO_SOCKET_DEFAULT, reterr);
 	if (r < 0)
@@ -84,13 +84,13 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 
 static void helper_close(struct helper *helper)
 {
-	listener_close(&helper->listener); // first: whoever comes now is not for this one any more
+	listener_close(&helper->listener); // first: later clients belong to the next wattled
 	server_close(helper->server);
 	limits_close(helper->limits);
 	counters_close(&helper->counters);
 }
 
-// A thread that is made after it is shut in, too.
+// Enters the sandbox before starting the worker thread, so that the thread is restricted too.
 static int shut_in(const struct helper *helper, const struct wattle_env *env, struct wattle_error *reterr)
 {
 	struct sandbox_report report;
@@ -150,7 +150,7 @@ static int say(void (*tell_it)(struct buf *out))
 static int run_server(struct guard *guard, const struct wattle_env *env, const struct helper_options *options,
 	size_t n_handed_over)
 {
-	struct helper helper; // a hundred kilobytes
+	struct helper helper; // about 100 kB
 	struct wattle_error error = {0};
 	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
 	if (r == 0)
@@ -161,8 +161,8 @@ static int run_server(struct guard *guard, const struct wattle_env *env, const s
 	return r < 0 ? fail(&error, STATUS_FAILED) : STATUS_DONE;
 }
 
-/* Started with 0, 1 or 2 closed, the next files would get these numbers, and the log would be written into a client's
- * socket. */
+/* If wattled is started with descriptor 0, 1 or 2 closed, later files would get these numbers, and the log would go to
+ * a client's socket. */
 static void fill_standard_files(void)
 {
 	int fd;
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	struct wattle_env env;
 	struct guard guard;
 	fill_standard_files();
-	signal(SIGPIPE, SIG_IGN); // who read the log may go
+	signal(SIGPIPE, SIG_IGN); // the reader of the log may exit
 	if (helper_options_parse(argc, argv, &options, &error) < 0)
 		return fail(&error, STATUS_USAGE);
 	if (options.help || options.manual || options.version)

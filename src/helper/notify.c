@@ -16,7 +16,7 @@ void notify(const char *format, ...)
 		return;
 	size_t length = strlen(path);
 	memcpy(address.sun_path, path, length);
-	if (path[0] == '@') // an abstract address
+	if (path[0] == '@') // abstract address
 		address.sun_path[0] = '\0';
 	char text[512];
 	va_list args;
@@ -28,5 +28,5 @@ void notify(const char *format, ...)
 		return;
 	ssize_t sent = sendto(fd, text, (size_t)n, MSG_NOSIGNAL, (const struct sockaddr *)&address,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
-	(void)sent; // a service manager that is gone is no reason to stop serving
+	(void)sent; // continue to serve if the service manager is gone
 }

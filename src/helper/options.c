@@ -9,7 +9,7 @@
 
 static const struct {
 	const char *name, *argument, *help;
-	size_t offset; // of a const char *
+	size_t offset; // of a const char * member
 } texts[] = {
 	{"--socket", "PATH", "where clients come to (default " PROTO_SOCKET_DEFAULT ")",
 		offsetof(struct helper_options, socket)},
@@ -23,14 +23,14 @@ static const struct {
 };
 static const struct {
 	const char *name, *help;
-	size_t offset; // of a bool
+	size_t offset; // of a bool member
 } switches[] = {
 	{"--version", "says the version", offsetof(struct helper_options, version)},
 	{"--help", "says this", offsetof(struct helper_options, help)},
 	{"--manual", "prints the manual page", offsetof(struct helper_options, manual)},
 };
 
-// "--name VALUE" or "--name=VALUE". 1: taken, *at moved on to its last word.
+// Parses "--name VALUE" or "--name=VALUE". 1: parsed, *at is at its last word.
 static int take_text(char **argv, int *at, struct helper_options *options, struct wattle_error *reterr)
 {
 	const char *word = argv[*at];
@@ -76,7 +76,7 @@ int helper_options_parse(int argc, char **argv, struct helper_options *ret_optio
 	return 0;
 }
 
-/* ---- what it says of itself ---- */
+/* ---- help and manual ---- */
 
 static const char summary[] = "Reads energy counters and sets power limits for people whom the policy lets.";
 static const char behaviour[] =
@@ -100,7 +100,7 @@ static const char rest_of_manual[] =
 	".TP\n.B /var/lib/wattle/caps\nThe journal: what there was before each limit, and whose the limit is.\n"
 	".SH SEE ALSO\n.BR wattle (1)\n";
 
-// Further lines of a text under its first one.
+// Indents the further lines of a text.
 static void add_indented(struct buf *out, const char *text)
 {
 	for (; *text != '\0'; text++)
@@ -119,7 +119,7 @@ void helper_help(struct buf *out)
 		buf_printf(out, "  %-14s  %s\n", switches[i].name, switches[i].help);
 }
 
-// roff takes a bare dash for a hyphen.
+// roff prints an unescaped dash as a hyphen.
 static void add_roff(struct buf *out, const char *text)
 {
 	for (; *text != '\0'; text++)

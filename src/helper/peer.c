@@ -23,10 +23,10 @@ int peer_of(int fd, const struct wattle_env *env, struct peer *ret_peer, struct 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
 		return -errno;
 	*ret_peer = (struct peer){credentials.pid, credentials.uid, env_boottime_ns(env)};
-	// The supplementary ones: most people are in a group by /etc/group, not by their primary gid.
+	// The supplementary groups: most users are in a group by /etc/group, not by their primary gid.
 	size = (PEER_GROUPS_MAX - 1) * sizeof(gid_t);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, ret_groups->gids, &size) < 0)
-		size = 0; // Linux before 4.13: the primary one alone
+		size = 0; // Linux before 4.13: only the primary group
 	ret_groups->n = size / sizeof(gid_t);
 	ret_groups->gids[ret_groups->n++] = credentials.gid;
 	return 0;
@@ -38,7 +38,7 @@ uint64_t peer_start_ticks(const struct wattle_env *env, pid_t pid)
 	snprintf(path, sizeof(path), "%d/stat", (int)pid);
 	if (file_read_in(env->procfs_fd, path, text, sizeof(text)) <= 0)
 		return 0;
-	// The name, field 2, may hold blanks and brackets; its last bracket ends it.
+	// The name, field 2, may contain blanks and brackets; the last bracket ends it.
 	char *at = strrchr(text, ')');
 	for (int field = 2; at != NULL && field < 22; field++)
 		at = strchr(at + 1, ' ');
@@ -55,8 +55,8 @@ static bool is_alive(int pidfd)
 	return poll(&ends, 1, 0) == 0;
 }
 
-/* Kernels without SO_PEERPIDFD. The number may be another process's by now: one that began after we met the peer, or
- * that is another user's. */
+/* For kernels without SO_PEERPIDFD. The pid may have been reused: reject a process that started after the peer
+ * connected, or that belongs to another user. */
 static int pidfd_by_number(const struct peer *peer, const struct wattle_env *env)
 {
 	wattle_cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, peer->pid, 0);

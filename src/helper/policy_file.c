@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* The policy file: a rule a line, words between blanks, "#" to the end of the line is a comment. What it says wrong
- * is an error with its line: a rule that is passed over could be the one that was to forbid something. */
+/* Parser of the policy file: one rule per line, words separated by blanks, "#" starts a comment. Any mistake is an
+ * error with its line number: a skipped rule might be one that denies access. */
 
 enum { WORDS_MAX = 8, LINE_SIZE = 512 };
 static const int64_t PERIOD_LEAST_NS = NS_PER_MS, PERIOD_MOST_NS = 3600 * NS_PER_S;
@@ -22,10 +22,10 @@ static const int64_t OTHERS_PERIOD_NS = 100 * NS_PER_MS;
 struct line {
 	const char *path;
 	int number;
-	char text[LINE_SIZE];       // of which words[] are parts
-	char *words[WORDS_MAX + 1]; // NULL behind the last
+	char text[LINE_SIZE];       // buffer that words[] point into
+	char *words[WORDS_MAX + 1]; // NULL-terminated
 	size_t n;
-	size_t at; // the next word to look at
+	size_t at; // index of the next word
 	struct wattle_error *reterr;
 };
 
@@ -39,13 +39,13 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct line *line, 
 	return error_set(line->reterr, -EINVAL, "%.150s, line %d: %s", line->path, line->number, why);
 }
 
-// The next word; NULL: no more.
+// The next word; NULL: end.
 static const char *next_word(struct line *line)
 {
 	return line->at < line->n ? line->words[line->at++] : NULL;
 }
 
-/* ---- who ---- */
+/* ---- users and groups ---- */
 
 static bool user_id(const char *name, uint32_t *ret_id)
 {
@@ -91,7 +91,7 @@ static int parse_who(struct line *line, struct policy_rule *rule)
 	return 0;
 }
 
-/* ---- what ---- */
+/* ---- permissions ---- */
 
 static size_t class_of(struct policy *policy, int64_t period_ns)
 {
@@ -138,7 +138,7 @@ static bool parse_range(const char *word, double *ret_least, double *ret_most)
 
 static bool is_device_word(const char *word)
 {
-	// A misspelt family would be taken for an id that no device has, and allow or forbid nothing without a word.
+	// A misspelt family would be taken for the id of a missing device, and silently allow or deny nothing.
 	static const char *const families[] = {"any", "gpus", "packages"};
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
 		if (strcmp(word, families[i]) == 0)
@@ -246,7 +246,7 @@ int policy_parse(const char *text, size_t size, const char *path, struct policy 
 	return 0;
 }
 
-// Who may write the file may do all that the file may allow.
+// Whoever may write the file can grant themselves everything that it can allow.
 static int check_owner(int fd, const char *path, struct wattle_error *reterr)
 {
 	struct stat st;

@@ -14,7 +14,7 @@ static bool is_zero(const uint8_t *bytes, size_t n)
 	return true;
 }
 
-// Printable ASCII up to its NUL: it goes into the log, the journal and other people's messages.
+// Printable ASCII up to its NUL, because it goes into the log, the journal and messages to other users.
 static bool is_name(const char *name, size_t size)
 {
 	size_t n = strnlen(name, size);
@@ -110,7 +110,7 @@ void request_serve(const struct request_context *context, const struct asker *as
 		[PROTO_KEEP] = limit,
 		[PROTO_RESET] = limit,
 	};
-	memset(ret_reply, 0, sizeof(*ret_reply)); // all of it is sent: nothing of this process's memory may be
+	memset(ret_reply, 0, sizeof(*ret_reply)); // the whole struct is sent: it must not contain other memory of this process
 	ret_reply->magic = PROTO_MAGIC;
 	ret_reply->type = request->type;
 	ret_reply->code = kinds[request->type](context, asker, request, ret_reply);

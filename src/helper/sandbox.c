@@ -24,12 +24,12 @@ void sandbox_limit_resources(size_t n_descriptors)
 	struct rlimit files;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < n_descriptors) {
 		struct rlimit wanted = {n_descriptors, files.rlim_max < n_descriptors ? n_descriptors : files.rlim_max};
-		files.rlim_cur = files.rlim_max; // as far as one may without rights; with fewer, fewer are served
+		files.rlim_cur = files.rlim_max; // as far as possible without privileges; fewer descriptors serve fewer clients
 		if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
 			setrlimit(RLIMIT_NOFILE, &files);
 	}
-	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // a core would hold readings for whoever may read it
-	umask(022); // the journal is no secret: `wattle cap list` of anybody says from it whose a limit is
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); // a core dump would expose readings to whoever may read it
+	umask(022); // the journal is public: `wattle cap list` of any user reads the owners of limits from it
 }
 
 __attribute__((format(printf, 2, 3))) static void say(struct sandbox_report *report, const char *format, ...)
@@ -56,11 +56,11 @@ static bool has_capability(int capability)
 	return syscall(SYS_capget, &header, data) == 0 && (data[capability / 32].effective >> capability % 32 & 1) != 0;
 }
 
-// What is not in the bounding set can't come back by running a program.
+// A capability outside of the bounding set can't be regained by executing a program.
 static int bound(int kept)
 {
 	if (!has_capability(CAP_SETPCAP))
-		return 0; // no_new_privs does it as well
+		return 0; // no_new_privs has the same effect
 	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		if (i != kept && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
 			return errno;
@@ -82,7 +82,7 @@ static int drop_capabilities(int kept)
 
 /* ---- system calls ---- */
 
-// What serving, reading counters, the journal, restoring and NVML's talk with its driver take.
+// System calls needed for serving, reading counters, the journal, restoring, and NVML.
 static const char *const allowed[] = {"accept4", "access", "brk", "chmod", "clock_getres", "clock_gettime",
 	"clock_nanosleep", "close", "connect", "dup", "dup2", "dup3", "epoll_create1", "epoll_ctl", "epoll_pwait",
 	"epoll_pwait2", "epoll_wait", "eventfd2", "exit", "exit_group", "faccessat", "faccessat2", "fallocate",
@@ -97,7 +97,7 @@ static const char *const allowed[] = {"accept4", "access", "brk", "chmod", "cloc
 	"sched_getscheduler", "sched_yield", "select", "sendmsg", "sendto", "set_robust_list", "setsockopt", "shutdown",
 	"sigaltstack", "signalfd4", "stat", "statfs", "statx", "sysinfo", "tgkill", "time", "umask", "uname", "unlink",
 	"unlinkat", "wait4", "waitid", "write", "writev"};
-// What wattled never does: to try is an attack. Everything else is refused with EPERM.
+// System calls that wattled never uses: an attempt indicates an attack. All others are refused with EPERM.
 static const char *const deadly[] = {"add_key", "bpf", "chroot", "delete_module", "execve", "execveat", "finit_module",
 	"init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount",
 	"open_by_handle_at", "open_tree", "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev",
@@ -109,10 +109,10 @@ static const char *const deadly[] = {"add_key", "bpf", "chroot", "delete_module"
 #else
 #define IS_SANITIZED 0
 #endif
-// The leak checker stops its own process from a second one at the end.
+// The leak checker stops its own process from a second one at exit.
 static const char *const for_sanitizers[] = {"arch_prctl", "clone", "getdents", "prctl", "ptrace"};
 
-// Names that this architecture does not have are passed over.
+// Skips names that this architecture does not have.
 static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -126,9 +126,9 @@ static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const 
 	return 0;
 }
 
-/* Threads, which NVML may want, but no processes: clone3 hides its flags behind a pointer, so it is not there and glibc
- * falls back to clone. Sockets are local datagram sockets, for notifications to systemd: services behind stream sockets obey user 0
- * (/run/systemd/private, D-Bus, Docker). */
+/* Allows threads, which NVML may start, but no processes. clone3 is reported as missing, because its flags are behind a
+ * pointer, so glibc falls back to clone. Sockets are limited to local datagram sockets, for notifications to systemd:
+ * services behind stream sockets grant rights to uid 0 (/run/systemd/private, D-Bus, Docker). */
 enum { SOCKET_TYPE_MASK = 0xf }; // without SOCK_CLOEXEC and SOCK_NONBLOCK
 
 static int add_careful_rules(scmp_filter_ctx filter)
@@ -148,8 +148,8 @@ static int filter_calls(void)
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (filter == NULL)
 		return ENOMEM;
-	seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);    // for threads that NVML has started already, too
-	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); // a binary tree: the list is long, reads are many
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);    // also for threads that NVML has already started
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2); // as a binary tree: the list is long and reads are frequent
 	int r = add_rules(filter, SCMP_ACT_ALLOW, allowed, ARRAY_SIZE(allowed));
 	if (r == 0 && IS_SANITIZED)
 		r = add_rules(filter, SCMP_ACT_ALLOW, for_sanitizers, ARRAY_SIZE(for_sanitizers));
@@ -165,7 +165,7 @@ static int filter_calls(void)
 
 /* ---- files ---- */
 
-// getpwuid_r reads the first two (names of owners in messages). It and NVML may load libraries at any time.
+// getpwuid_r reads the first two (user names in messages). It and NVML may load libraries at any time.
 static const char *const read_everywhere[] = {"/etc/passwd", "/etc/nsswitch.conf", "/etc/ld.so.cache", "/usr", "/lib",
 	"/lib64", "/opt", "/nix/store"};
 
@@ -224,7 +224,7 @@ int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_
 	*ret_report = (struct sandbox_report){.is_whole = true};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		fails(ret_report, "new privileges can't be renounced", errno);
-	// Not to be traced by others of its user. The leak checker traces its own process.
+	// Protects against tracing by other processes of its user. The leak checker traces its own process.
 	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		fails(ret_report, "it can be traced", errno);
 	struct landlock landlock;
@@ -241,7 +241,7 @@ int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_
 	if (error != 0)
 		fails(ret_report, "capabilities can't be dropped", error);
 	bool has_admin = has_capability(CAP_SYS_ADMIN);
-	error = filter_calls(); // capget and capset among them
+	error = filter_calls(); // also blocks capget and capset
 	if (error != 0)
 		fails(ret_report, "system calls can't be filtered", error);
 	if (ret_report->is_whole)

@@ -12,19 +12,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const int64_t STUCK_NS = 5 * NS_PER_S; // in the middle of a request or of its reply
+static const int64_t STUCK_NS = 5 * NS_PER_S; // timeout within a request or its reply
 static const int64_t IDLE_NS = 60 * NS_PER_S;
 static const int SWEEP_MS = 1000;
 enum { EVENTS_MAX = 64, ACCEPTS_MAX = 64, PLACES_FEW = 16 };
 
 struct client {
-	int fd; // owned; -1: the place is free
+	int fd; // owned; -1: the slot is free
 	struct asker asker;
 	int64_t progress_ns;
-	size_t n_in;     // bytes of the request that are there
-	size_t n_out;    // bytes of the reply that are still to go
-	bool is_waiting; // for the worker, whose the rest is until then
-	bool is_gone;    // meanwhile
+	size_t n_in;     // received bytes of the request
+	size_t n_out;    // bytes of the reply still to send
+	bool is_waiting; // waiting for the worker, which owns the other members until then
+	bool is_gone;    // disconnected while waiting
 	struct proto_request request;
 	struct proto_reply reply;
 };
@@ -35,16 +35,16 @@ struct server {
 	int epoll_fd;          // owned
 	struct worker *worker; // owned; NULL: none
 	struct server_doors doors;
-	bool is_stopping, is_full; // is_full: of descriptors; the listening one rests until the next sweep
+	bool is_stopping, is_full; // is_full: out of descriptors; the listening socket is paused until the next sweep
 	int64_t sweep_ns;
 	size_t n_clients;
 	struct counter_class classes[POLICY_RULES_MAX + 1];
 	struct client clients[SERVER_CLIENTS_MAX];
-	struct peer_groups groups; // of the one that is being met
+	struct peer_groups groups; // of the client being accepted
 	struct log_shares log;
 };
 
-// What epoll hands back: a client's place, or one of these.
+// epoll data: a client's index, or one of these.
 enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS, TAG_WORKER };
 
 static int watch(struct server *server, int operation, int fd, uint32_t events, uint32_t tag)
@@ -55,12 +55,12 @@ static int watch(struct server *server, int operation, int fd, uint32_t events, 
 
 static void drop(struct server *server, struct client *client)
 {
-	close(client->fd); // epoll forgets it with its last descriptor
+	close(client->fd); // the last descriptor's close removes it from the epoll set
 	*client = (struct client){.fd = -1};
 	server->n_clients--;
 }
 
-/* ---- meeting ---- */
+/* ---- accepting ---- */
 
 static size_t places_of(const struct server *server, uid_t uid)
 {
@@ -70,8 +70,8 @@ static size_t places_of(const struct server *server, uid_t uid)
 	return n;
 }
 
-/* Half of what is free is the most that one user may have, so a user alone gets a third of all places, and however many
- * come, there are some for the next one. A few are everybody's right. */
+/* A user may have at most half as many slots as are free. So one user alone gets a third of all slots, and there is
+ * always room for other users. A few slots are guaranteed for everyone. */
 static bool may_come(const struct server *server, uid_t uid)
 {
 	size_t free_places = SERVER_CLIENTS_MAX - server->n_clients;
@@ -87,13 +87,13 @@ static struct client *free_place(struct server *server)
 	return NULL;
 }
 
-// A reply to a question that was not asked yet, as the client is about to.
+// Sends a reply in advance, which the client reads after its first request.
 static void send_away(int fd, const char *text)
 {
 	struct proto_reply reply = {.magic = PROTO_MAGIC, .type = PROTO_HELLO, .code = -EAGAIN};
 	text_copy(reply.outcome.text, sizeof(reply.outcome.text), text);
 	ssize_t sent = send(fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)sent; // a client that can't take it sees the end of the connection
+	(void)sent; // if the send fails, the client sees the end of the connection
 }
 
 int server_adopt(struct server *server, int fd)
@@ -136,15 +136,15 @@ static void accept_some(struct server *server)
 		if (fd >= 0)
 			server_adopt(server, fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			return rest(server, true); // it would be readable all the time, for nothing
+			return rest(server, true); // otherwise the listening socket would be signalled as readable all the time
 		else if (errno == EAGAIN)
 			return;
 	}
 }
 
-/* ---- talking ---- */
+/* ---- requests and replies ---- */
 
-// 1: gone or malformed, the client is to be dropped.
+// 1: the client is gone or sent a malformed request, and must be dropped.
 static int send_reply(struct server *server, struct client *client)
 {
 	const char *bytes = (const char *)&client->reply + (sizeof(client->reply) - client->n_out);
@@ -164,7 +164,7 @@ static int receive(struct server *server, struct client *client)
 		return errno != EAGAIN && errno != EINTR;
 	if (n == 0)
 		return 1;
-	if (client->n_in == 0) // the time for the rest of it counts from its first byte, or drops would keep a place
+	if (client->n_in == 0) // the timeout counts from the first byte, so that single bytes can't keep a slot
 		client->progress_ns = env_now_ns(server->parts.env);
 	client->n_in += (size_t)n;
 	if (client->n_in < sizeof(client->request))
@@ -193,7 +193,7 @@ static uint32_t wanted(const struct client *client)
 static void talk(struct server *server, uint32_t place, uint32_t events)
 {
 	struct client *client = &server->clients[place];
-	if (client->is_waiting) { // only that it hung up is told then; the place is free when the worker is done with it
+	if (client->is_waiting) { // only a hang-up is reported then; the slot is freed when the worker has finished
 		client->is_gone = true;
 		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
 		return;
@@ -206,14 +206,14 @@ static void talk(struct server *server, uint32_t place, uint32_t events)
 		watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), place);
 }
 
-// In the worker's thread.
+// Runs in the worker's thread.
 static void serve_limit(void *data, uint32_t place)
 {
 	struct server *server = data;
 	struct client *client = &server->clients[place];
 	struct pollfd other_end = {.fd = client->fd}; // stays open until hand_out
 	bool is_change = client->request.type == PROTO_SET || client->request.type == PROTO_RESET;
-	// Who gave up while it waited for its turn believes that nothing was changed.
+	// A client that disconnected while waiting must not have its limit set.
 	if (is_change && poll(&other_end, 1, 0) > 0)
 		return;
 	request_serve(&server->context, &client->asker, &client->request, &client->reply);
@@ -251,7 +251,7 @@ static void sweep(struct server *server)
 		limits_sweep(server->parts.limits, now_ns);
 }
 
-/* ---- the loop ---- */
+/* ---- main loop ---- */
 
 int server_turn(struct server *server, int timeout_ms)
 {
@@ -274,7 +274,7 @@ int server_turn(struct server *server, int timeout_ms)
 		else
 			talk(server, events[i].data.u32, events[i].events);
 	}
-	// Last: a place that became free in this turn must not be given away while events for its former owner wait.
+	// Last: a slot freed in this turn must not be reused while events of its former client are pending.
 	if (is_done)
 		hand_out(server);
 	if (somebody_knocks)
@@ -301,7 +301,7 @@ static int prepare(struct server *server)
 	if (r == 0 && doors->stop_fd >= 0)
 		r = watch(server, EPOLL_CTL_ADD, doors->stop_fd, EPOLLIN, TAG_STOP);
 	if (r == 0 && doors->guard_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, doors->guard_fd, 0, TAG_STOP); // EPOLLERR comes unasked
+		r = watch(server, EPOLL_CTL_ADD, doors->guard_fd, 0, TAG_STOP); // EPOLLERR is always reported
 	if (r == 0)
 		r = watch(server, EPOLL_CTL_ADD, limits_fd(server->parts.limits), EPOLLIN, TAG_LIMITS);
 	return r;
@@ -342,7 +342,7 @@ int server_start_worker(struct server *server)
 		server->worker = NULL;
 		return r;
 	}
-	epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, limits, NULL); // they are the worker's now
+	epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, limits, NULL); // the worker handles them now
 	return 0;
 }
 

@@ -11,9 +11,9 @@
 
 enum { SWEEP_MS = 1000 };
 
-// Places on their way; as none is twice on it, there is room for all.
+// Queue of client slots. No slot is in it twice, so it has room for all.
 struct queue {
-	int fd; // owned; an eventfd that counts what is in it
+	int fd; // owned eventfd that counts the entries
 	pthread_mutex_t mutex;
 	uint32_t *places; // owned
 	size_t capacity, first, n;
@@ -51,7 +51,7 @@ static void queue_finish(struct queue *queue)
 static void count_one(struct queue *queue)
 {
 	ssize_t written = write(queue->fd, &(uint64_t){1}, sizeof(uint64_t));
-	(void)written; // it counts far beyond the number of places
+	(void)written; // can't overflow: it counts far beyond the number of slots
 }
 
 static void put(struct queue *queue, uint32_t place)
@@ -78,9 +78,10 @@ static bool take(struct queue *queue, uint32_t *ret_place)
 	return is_there;
 }
 
-/* ---- the thread ---- */
+/* ---- worker thread ---- */
 
-// Those who died before those who ask: a limit goes within a second of its owner, however many questions wait.
+// Handles ended processes before requests: a limit is restored within a second of its owner's end, however many
+// requests are queued.
 static void *work(void *data)
 {
 	struct worker *worker = data;
@@ -99,7 +100,7 @@ static void *work(void *data)
 	return NULL;
 }
 
-/* ---- its owner ---- */
+/* ---- interface for the owner ---- */
 
 int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve,
 	void *data, struct worker **ret_worker)
@@ -131,7 +132,7 @@ void worker_stop(struct worker *worker)
 		return;
 	if (worker->has_thread) {
 		atomic_store(&worker->is_stopping, true);
-		count_one(&worker->asked); // wakes it
+		count_one(&worker->asked); // wakes the thread
 		pthread_join(worker->thread, NULL);
 	}
 	queue_finish(&worker->asked);

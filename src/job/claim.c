@@ -11,8 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Between its bind and its listen an owner refuses, and so does one that is just going. A moment later it is settled; who never
- * listens is no recorder. At first that is waited for, some 50 ms: what nobody reads until a later tick is lost. */
+/* Connecting is refused between an owner's bind and listen, and while an owner is exiting. Both pass in a moment; a
+ * socket that never listens is not a recorder's. The first attempt waits about 50 ms, because a sensor without a reader
+ * until a later tick would lose data. */
 enum { TRIES = 10, TRIES_AT_FIRST = 400, REFUSALS_MAX = 20, BACKLOG = 4096 };
 static const struct timespec moment = {.tv_nsec = 100000};
 
@@ -24,7 +25,7 @@ static socklen_t make_address(const struct claim *claim, struct sockaddr_un *ret
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-// In it the connections of the others lie and need not be taken out: the kernel hangs them up when the socket goes.
+// Connections of the others stay in the backlog and need not be accepted: the kernel closes them with the socket.
 static int own(struct claim *claim, int fd)
 {
 	if (listen(fd, BACKLOG) < 0)
@@ -45,11 +46,12 @@ static int follow(struct claim *claim, int fd)
 		return -EPERM;
 	claim->fd = fd;
 	claim->held = false;
-	claim->owner_pid = peer.pid > 0 ? peer.pid : VALUE_MISSING; // 0: of a pid namespace that we don't see
+	claim->owner_pid = peer.pid > 0 ? peer.pid : VALUE_MISSING; // 0: in a pid namespace that is not visible here
 	return 0;
 }
 
-// -ECONNREFUSED: the name is taken and nobody listens; -EAGAIN: too many wait. Others: no sockets to be had here.
+// -ECONNREFUSED: the name is taken and nobody listens; -EAGAIN: the backlog is full. Others: sockets are not available
+// here.
 static int try_once(struct claim *claim)
 {
 	struct sockaddr_un address;

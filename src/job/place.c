@@ -9,16 +9,17 @@
 
 enum { NAMES_MAX = 3 };
 
-typedef const char *const names[NAMES_MAX]; // the first one that is set counts
+typedef const char *const names[NAMES_MAX]; // alternatives: the first one that is set counts
 
-/* Who starts ranks, the innermost first: what a launcher started others inherit, and would be taken for what they are.
+/* Launchers, innermost first: an inner launcher's ranks inherit the variables of the outer ones, so the inner must be
+ * found first.
  *
- * marker  must be set too: the rank alone does not tell who gave it
- * apart   names one launch; two of them in one job of a scheduler are two steps */
+ * marker  must be set too, because the rank variable alone does not identify the launcher
+ * apart   identifies one launch; two launches in one job of a scheduler are two steps */
 struct launcher {
 	const char *name;
 	const char *marker;
-	bool needs_size; // "RANK" alone may be anything
+	bool needs_size; // the rank counts only with a size: "RANK" alone may mean anything
 	names rank, size, local_rank, local_size, n_nodes;
 	names apart;
 };
@@ -57,15 +58,16 @@ static const struct launcher launchers[] = {
 	{.name = "slurm",
 		.rank = {"SLURM_PROCID"}, .size = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"},
 		.local_rank = {"SLURM_LOCALID"}, .n_nodes = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
-	{.name = "environment", .rank = {"RANK"}, .local_rank = {"LOCAL_RANK"}}, // where nobody says more than that
+	{.name = "environment", .rank = {"RANK"}, .local_rank = {"LOCAL_RANK"}}, // fallback without a size
 };
 
-/* Who owns the job, the first that is there. An array's task is a job of its own: `array` (or the id) and the index make its id. */
+/* Schedulers; the first one present owns the job. An array task is a job of its own: its id consists of `array` (or the
+ * id) and the index. */
 struct scheduler {
 	names id, array, index;
-	const char *own_id; // the number that no other job or array task has; NULL: the variable may be anybody's
-	const char *no_index;                  // what the index is where there is no array
-	const char *before_index, *after_index; // in the id that is made
+	const char *own_id; // number unique to a job or array task; NULL: other programs may use the variable
+	const char *no_index;                  // value of the index without an array
+	const char *before_index, *after_index; // separators in the resulting id
 	names step, name, user, cluster, node, n_nodes;
 };
 
@@ -73,7 +75,9 @@ static const struct scheduler schedulers[] = {
 	{.id = {"SLURM_HET_JOB_ID", "SLURM_JOB_ID", "SLURM_JOBID"}, .own_id = "SLURM_JOB_ID", .array = {"SLURM_ARRAY_JOB_ID"}, .index = {"SLURM_ARRAY_TASK_ID"},
 		.before_index = "_", .after_index = "", .step = {"SLURM_STEP_ID", "SLURM_STEPID"}, .name = {"SLURM_JOB_NAME"}, .user = {"SLURM_JOB_USER"},
 		.cluster = {"SLURM_CLUSTER_NAME"}, .node = {"SLURMD_NODENAME"}, .n_nodes = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}},
-	{.id = {"PBS_JOBID"}, .own_id = "PBS_JOBID", .name = {"PBS_JOBNAME"}, .user = {"PBS_O_LOGNAME"}}, // an array's index is in the id: 12[3].server
+	{.id = {"PBS_JOBID"}, .own_id = "PBS_JOBID", .name = {"PBS_JOBNAME"}, .user = {"PBS_O_LOGNAME"}}, // the id contains an
+	                                                                                                  // array's index:
+	                                                                                                  // 12[3].server
 	{.id = {"LSB_JOBID"}, .own_id = "LSB_JOBID", .index = {"LSB_JOBINDEX"}, .no_index = "0", .before_index = "[", .after_index = "]",
 		.name = {"LSB_JOBNAME"}},
 	{.id = {"FLUX_JOB_ID"}, .own_id = "FLUX_JOB_ID", .n_nodes = {"FLUX_JOB_NNODES"}},
@@ -84,7 +88,7 @@ static const struct scheduler schedulers[] = {
 };
 // clang-format on
 
-// Slurm numbers what is no step (batch, extern, interactive, pending) down from here.
+// Slurm's special step numbers (batch, extern, interactive, pending) start here.
 static const int64_t SLURM_STEPS_END = 0xfffffff0;
 
 struct finder {
@@ -109,9 +113,9 @@ static const char *first_of(const struct finder *f, names of)
 	return NULL;
 }
 
-static const int64_t NUMBERS_END = INT64_C(1) << 40; // what is larger counts nothing that there is
+static const int64_t NUMBERS_END = INT64_C(1) << 40; // larger numbers are invalid
 
-// The first that is a number from `least` on.
+// The first value that is a number of at least `least`.
 static int64_t number_of(const struct finder *f, names of, int64_t least)
 {
 	int64_t value;
@@ -129,7 +133,7 @@ static void copy(char out[JOB_TEXT_SIZE], const char *value)
 		text_copy(out, JOB_TEXT_SIZE, value);
 }
 
-/* ---- the rank ---- */
+/* ---- rank ---- */
 
 static bool slurm_runs_a_step(const struct finder *f)
 {
@@ -137,8 +141,8 @@ static bool slurm_runs_a_step(const struct finder *f)
 	return value_ok(step) && step < SLURM_STEPS_END;
 }
 
-/* A batch script has SLURM_PROCID=0 and no step; its ENVIRONMENT says what it is, which tasks started from it inherit (slurmd 22.05).
- * Where neither is set somebody else made these variables, and means them. */
+/* A batch script has SLURM_PROCID=0 but no step. Its ENVIRONMENT variable identifies it, and tasks started from it
+ * inherit that (slurmd 22.05). If neither is set, another program set these variables, and they count. */
 static bool slurm_gives_ranks(const struct finder *f)
 {
 	if (first_of(f, (names){"SLURM_STEP_ID", "SLURM_STEPID"}) != NULL)
@@ -147,7 +151,7 @@ static bool slurm_gives_ranks(const struct finder *f)
 	return environment == NULL || strcmp(environment, "BATCH") != 0;
 }
 
-// srun speaks PMI and PMIx itself: the same ranks by another name, and Slurm says more of them.
+// srun also sets PMI and PMIx variables: they give the same ranks, but Slurm's variables give more information.
 static bool is_srun(const struct finder *f, int64_t rank, int64_t size)
 {
 	const char *space = get(f, "PMIX_NAMESPACE");
@@ -198,13 +202,13 @@ static void take_rank(const struct finder *f, const struct launcher *launcher)
 	place->n_nodes = number_of(f, launcher->n_nodes, 1);
 	if (strcmp(launcher->name, "slurm") == 0)
 		place->local_size = count_slurm_tasks(f);
-	if (place->world_size <= place->rank) // one of the two is not this launcher's
+	if (place->world_size <= place->rank) // inconsistent: one of the two is not from this launcher
 		place->world_size = VALUE_MISSING;
 	if (place->local_size <= place->local_rank)
 		place->local_size = VALUE_MISSING;
 }
 
-/* ---- the job ---- */
+/* ---- job ---- */
 
 static void take_id(const struct finder *f, const struct scheduler *scheduler)
 {
@@ -243,8 +247,8 @@ static bool find_scheduler(const struct finder *f)
 	return false;
 }
 
-/* The daemons that mpirun has Slurm start on other nodes are a step, what it starts on its own node is none: for all of them
- * alike, mpirun itself is the step. */
+/* mpirun's daemons that Slurm starts on other nodes belong to a Slurm step, the processes on mpirun's own node do not.
+ * So for all of them the launch by mpirun counts as the step. */
 static void take_launch(const struct finder *f, const struct launcher *launcher, bool has_scheduler)
 {
 	struct job_place *place = f->place;
@@ -253,7 +257,7 @@ static void take_launch(const struct finder *f, const struct launcher *launcher,
 	if (apart != NULL && strcmp(apart, place->id) != 0)
 		copy(has_scheduler ? place->step : place->id, apart);
 	bool is_torchrun = strcmp(launcher->name, "torchrun") == 0;
-	if (!has_scheduler && is_torchrun && run_id != NULL && strcmp(run_id, "none") != 0) // its default, of all jobs
+	if (!has_scheduler && is_torchrun && run_id != NULL && strcmp(run_id, "none") != 0) // "none" is the default of all jobs
 		copy(place->id, run_id);
 	const char *address = get(f, "MASTER_ADDR"), *port = get(f, "MASTER_PORT");
 	if (address != NULL && port != NULL)
@@ -272,7 +276,7 @@ static void take_restarts(const struct finder *f)
 	if (both <= 0)
 		return;
 	place->restart = both;
-	// A requeued job's workers count from 0 again: the two kinds stay apart in names.
+	// The workers of a requeued job count from 0 again, so names contain both counts.
 	if (value_ok(requeued) && value_ok(again))
 		snprintf(place->restart_text, sizeof(place->restart_text), "%lld.%lld", (long long)requeued,
 			(long long)again);

@@ -9,7 +9,7 @@
 
 enum { SIZE_MOST = 65536 };
 
-// A call between enter and leave: the session is locked, the words are this call's.
+// State of one call between enter and leave: the session is locked and `error` belongs to this call.
 static int enter(struct cap_session **ret_session)
 {
 	int r = cap_session_enter(ret_session, cap_words_begin());
@@ -47,8 +47,8 @@ static struct wattle_cap_device unknown_device(const char *name)
 static void describe_power(struct wattle_cap_device *device, struct cap_device *found)
 {
 	struct cap_setting setting;
-	if (!found->asleep)                            // to look must not wake it
-		(void)cap_read(found, &setting, NULL); // renews; what can't be read is unknown
+	if (!found->asleep)                            // reading would wake a sleeping device
+		(void)cap_read(found, &setting, NULL); // updates found->current; unreadable values become unknown
 	device->current_w = found->current;
 	device->default_w = found->default_;
 	device->min_w = found->min;
@@ -60,7 +60,7 @@ static void describe_power(struct wattle_cap_device *device, struct cap_device *
 	(void)text_copy(device->lease, sizeof(device->lease), found->lease);
 }
 
-// One device is a row for power and, for some, one for clocks.
+// A device yields one row for power and, where it supports clock limits, one for clocks.
 static void describe(struct wattle_cap_device *device, struct cap_device *found)
 {
 	(void)text_copy(device->name, sizeof(device->name), found->label);
@@ -135,7 +135,7 @@ static int find_one(struct cap_session *session, const char *name, struct wattle
 		if (strcmp(session->devices.devices[i].name, found->name) == 0)
 			describe(ret_device, &session->devices.devices[i]);
 	struct cap_setting setting;
-	return cap_read(found, &setting, error); // a device that is lost has no limit
+	return cap_read(found, &setting, error); // a lost device has no limit
 }
 
 int wattle_cap_get(const char *device, struct wattle_cap_device *ret)
@@ -167,7 +167,7 @@ int wattle_cap_get(const char *device, struct wattle_cap_device *ret)
 struct change {
 	struct cap_session *session;
 	struct cap_device *device;
-	double before; // value of the lease that there was; NaN: none
+	double before; // value of the previous lease; NaN: none
 };
 
 static int set_lease(struct change *change, double value, struct wattle_error *reterr)
@@ -202,7 +202,7 @@ static void undo(const struct change *change)
 		entry->value = change->before;
 }
 
-// A lease of ours becomes the limit that stays, so that what was there before it is known.
+// Turns an existing lease into the persistent limit, so that the journal keeps the value from before the lease.
 static int keep(struct change *change, double value, struct wattle_error *reterr)
 {
 	struct cap_session *session = change->session;
@@ -275,14 +275,14 @@ static int reset_one(struct cap_session *session, struct cap_device *device, boo
 	struct cap_entry *entry = cap_session_entry(session, device);
 	struct cap_outcome outcome = {0};
 	if (entry->is_searched)
-		return cap_session_hold(session, device, reterr); // says who
+		return cap_session_hold(session, device, reterr); // -EBUSY with a message
 	bool was_ours = entry->hold != NULL;
 	int r = was_ours ? cap_session_release(session, device, &outcome, reterr) : 0;
 	if (r == 0 && (!was_ours || to_default)) {
 		cap_words_notice(was_ours ? outcome.text : "");
 		r = cap_hold_reset(&session->holder, device, to_default, &outcome, reterr);
 	}
-	// That there was nothing to put back is what was asked for.
+	// Having nothing to restore is success: the device is in the requested state.
 	if (r == 0 && (was_ours || outcome.was_foreign))
 		cap_words_notice(outcome.text);
 	return r;
@@ -306,7 +306,7 @@ static int reset_named(struct cap_session *session, const char *text, enum cap_w
 	struct cap_device **devices = calloc_array(session->devices.n, sizeof(struct cap_device *));
 	size_t n = 0;
 	int first = devices != NULL ? cap_choose(session, text, what, devices, &n, reterr) : -ENOMEM;
-	for (size_t i = 0; i < n; i++) { // one that fails must not leave the others limited
+	for (size_t i = 0; i < n; i++) { // continue after a failure so that the other devices are reset
 		int r = reset_one(session, devices[i], to_default, first == 0 ? reterr : NULL);
 		first = first < 0 ? first : r;
 	}

@@ -1,7 +1,8 @@
-/* What this process has limited: one table for all of its threads, because a lease belongs to the process and the calls name
- * devices only. The one state of the library that is not the caller's.
+/* Power and clock limits set by this process. A lease belongs to the process and calls only name devices, so all
+ * threads share one table. This is the library's only global state.
  *
- * Opened by the first call, and kept: to start NVML takes up to seconds. A forked child begins with an empty one. */
+ * The first call opens it and it stays open, because starting NVML takes up to seconds. A forked child starts with an
+ * empty table. */
 #pragma once
 
 #include "base/error.h"
@@ -15,106 +16,110 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-struct cap_entry {             // of one device
+struct cap_entry {             // state of one device
 	struct cap_hold *hold; // owned; NULL: this process has no lease on it
-	double value;          // W or MHz, of the lease; NaN: none was set yet
-	bool is_searched;      // by `searcher`, who alone uses the hold and sets these, until the end of its search
+	double value;          // value of the lease, W or MHz; NaN: not set yet
+	bool is_searched;      // by the thread `searcher`; until the search ends only that thread uses `hold` and these fields
 	pthread_t searcher;
 };
 
 struct cap_session {
 	struct wattle_env env;
 	struct cap_devices devices;
-	struct cap_entry *entries; // owned: one for each of the devices, in their order
+	struct cap_entry *entries; // owned array, one entry per device, in the order of `devices`
 	struct cap_holder holder;
 	char program[PATH_MAX];
 	const char *argv[2];
-	struct cap_guard *guard; // one for all leases
-	int program_code;        // 0; negative errno: the program wattle was not found, so there is no guard
-	char recovered[600]; // what the opening has put back of dead programs, for the first call to tell; "" nothing
+	struct cap_guard *guard; // shared by all leases
+	int program_code;        // 0; negative errno: the wattle program was not found, so there is no guard
+	char recovered[600]; // limits of dead programs restored at open, to be reported by the first call; "" none
 };
 
-// Opens it if need be and locks it, and with it all other threads' calls. On failure it is not locked.
+// Opens the session if needed and locks it against calls from other threads. On failure it is not locked.
 int cap_session_enter(struct cap_session **ret_session, struct wattle_error *reterr);
 void cap_session_leave(void);
 
 struct cap_entry *cap_session_entry(struct cap_session *session, const struct cap_device *device);
-// A hold for a device: that of the process's lease, or a new one. -EBUSY: another thread is searching on it; as cap_hold_open.
+// Sets device->hold to the process's existing hold or to a new one. -EBUSY: another thread runs a search on the device.
+// Other errors as of cap_hold_open.
 int cap_session_hold(struct cap_session *session, struct cap_device *device, struct wattle_error *reterr);
-// Ends the process's lease on it.
+// Ends the process's lease on the device.
 int cap_session_release(struct cap_session *session, struct cap_device *device, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr);
 
-/* How the extension for Python introduces itself before its first call: the program wattle of the package (NULL: found as ever),
- * and what owners of leases are called. Copied. */
+/* Settings of the Python extension, made before its first call: path of the package's wattle program (NULL: default
+ * search) and the name recorded as owner of leases. Both are copied. */
 void cap_session_introduce(const char *program, const char *name);
 
-/* What a wattle_cap call has to say besides its code: the sentences of its thread. */
+/* Messages of wattle_cap calls, kept per thread. */
 
-// Every call begins so: nothing is said yet. What failed is written into the returned error; NULL: there is no memory for it.
+// Starts a call: clears the thread's error and notices. Returns the error to fill in; NULL: out of memory.
 struct wattle_error *cap_words_begin(void);
-struct wattle_error *cap_words_error(void); // of the call that is going on
-// And ends so: `code`, for which there is a sentence then if it is negative.
+struct wattle_error *cap_words_error(void); // error of the current call
+// Ends the call and returns `code`. A negative code gets a default message if none was set.
 int cap_words_end(int code);
-void cap_words_notice(const char *text); // added to what was noticed before; "" is nothing
+void cap_words_notice(const char *text); // appended to earlier notices; "" is ignored
 
-/* Which devices a text of the caller's means: "gpu-0", "GPU-8f2c", "gpu-0,package-1", "gpus". */
+/* Device selection by the caller's text: "gpu-0", "GPU-8f2c", "gpu-0,package-1", "gpus". */
 
-// ret_devices has room for all of the session's; each once, in the order of the text. -EINVAL, -ENODEV with a sentence.
+// ret_devices has room for all devices of the session. Each device is listed once, in the order of the text. -EINVAL or
+// -ENODEV with a message.
 int cap_choose(struct cap_session *session, const char *text, enum cap_what what, struct cap_device **ret_devices,
 	size_t *ret_n, struct wattle_error *reterr);
 
-// The same as names with commas, as the extension for Python keeps them. With WATTLE_DISABLE=1 the text itself.
+// As cap_choose, but returns comma-separated names, which the Python extension stores. With WATTLE_DISABLE=1 returns
+// the text unchanged.
 int cap_choose_names(const char *text, enum cap_what what, char *ret_names, size_t size, struct wattle_error *reterr);
 
-/* Energy of the devices that a search limits, between two instants, while the program's own thread works: a thread reads the
- * counters so often that their updates are seen. */
+/* Energy of the searched devices between two instants. A separate thread reads the counters often enough to catch every
+ * update while the program's thread works. */
 
 struct cap_meter;
 
-/* -ENOTSUP with a sentence: there is nothing that gives the energy of one of the devices, or only a model's guess. env outlives
- * it. */
+/* -ENOTSUP with a message: a device has no energy counter, or only a model estimate. `env` must outlive the meter. */
 int cap_meter_open(const struct wattle_env *env, struct cap_device *const *devices, size_t n,
 	struct cap_meter **ret_meter, struct wattle_error *reterr);
 void cap_meter_close(struct cap_meter *meter); // NULL allowed
 
-// Marks are 0 to TRACK_MARKS - 1; a new one takes the place of the old. The instant, CLOCK_MONOTONIC.
+// Stores the current instant as mark 0 to TRACK_MARKS - 1, replacing the previous one. Returns it (CLOCK_MONOTONIC,
+// ns).
 int64_t cap_meter_mark(struct cap_meter *meter, size_t mark);
-// True when both are known, and the energy between them.
+// Energy between two marks. False: one of them is not known yet.
 bool cap_meter_between(struct cap_meter *meter, size_t from, size_t to, struct tune_span *ret_span);
-// How often the slowest of the counters was updated so far.
+// Number of updates of the slowest counter so far.
 uint64_t cap_meter_updates(struct cap_meter *meter);
-bool cap_meter_is_lost(struct cap_meter *meter); // a counter was reset: nothing can be told any more
+bool cap_meter_is_lost(struct cap_meter *meter); // a counter was reset: the energy stays unknown
 
-/* A search for the best limit while it goes on: the caller's steps, the limits, the energy that was measured. */
+/* State of a running search for the best limit: the caller's steps, the candidate limits and the measured energy. */
 
 enum { SEARCH_LIMITS_MOST = 64 };
 
 struct cap_search {
-	struct cap_session *session; // to be entered for every touch of a device
+	struct cap_session *session; // must be entered for every device access
 	struct cap_device **devices; // owned array
-	double *before;              // owned: of each device the value of a lease that this process had; NaN: none
-	size_t n_devices, n_held;    // held: the first so many
+	double *before;              // owned array: previous lease value of each device; NaN: none
+	size_t n_devices, n_held;    // held: leading devices that have a hold
 	enum cap_what what;
-	struct wattle_cap_tune_options options; // with all defaults filled in
+	struct wattle_cap_tune_options options; // with defaults filled in
 	int (*step)(void *data);
 	void *data;
 	struct cap_meter *meter;
 	struct tuner *tuner;
 	double limits[SEARCH_LIMITS_MOST]; // descending
-	size_t n_limits, limit;            // limit: in force; SIZE_MAX: none yet
+	size_t n_limits, limit;            // limit: index of the limit in force; SIZE_MAX: none yet
 	pid_t owner;
-	int64_t start_ns, set_ns, step_ns; // set: of the limit; step: how long the last one took
-	struct tune_steady steady;         // how quickly the devices follow their limits
+	int64_t start_ns, set_ns, step_ns; // set: when the limit was set; step: duration of the last step
+	struct tune_steady steady;         // response time of the devices to a new limit
 	uint64_t n_steps;
-	double measured_s; // of all windows
-	int n_unknown;     // windows in a row whose energy was not to be had
-	int ended_by;      // what step or progress returned, if that was neither 0 nor WATTLE_CAP_NO_MORE
+	double measured_s; // total duration of all windows
+	int n_unknown;     // consecutive windows with unknown energy
+	int ended_by;      // return value of step or progress, unless 0 or WATTLE_CAP_NO_MORE
 	bool no_more;
 };
 
-// Runs until enough is known or the work is at its end. 0, or negative errno; ended_by is set where the caller wanted it.
+// Runs until the result is precise enough or the caller has no more steps. 0 or negative errno; ended_by is set if the
+// caller ended the search.
 int cap_search_run(struct cap_search *search, struct wattle_error *reterr);
-// Of wattle_cap_tune's ret: -ENODATA, -ENOMEM.
+// Fills in the result of wattle_cap_tune. -ENODATA, -ENOMEM.
 int cap_search_result(const struct cap_search *search, double previous, struct wattle_cap_tune_result *ret_result,
 	struct wattle_error *reterr);

@@ -9,20 +9,20 @@
 #include <stdio.h>
 #include <time.h>
 
-// Drivers that take long to answer get at most this share of the thread's time.
+// Limits slow drivers to one part in (1 + REST_OVER_READING) of the thread's time.
 enum { REST_OVER_READING = 4 };
 
 struct cap_meter {
 	const struct wattle_env *env;
 	struct sensor_set sensors;
 	struct tune_meter meter;
-	pthread_mutex_t lock; // of the tracks and of `ending`
+	pthread_mutex_t lock; // protects the tracks and `ending`
 	pthread_cond_t wake;
 	pthread_t thread;
 	bool sensors_are_open, has_thread, ending;
 };
 
-/* ---- the thread ---- */
+/* ---- reader thread ---- */
 
 static void look(struct cap_meter *meter)
 {
@@ -59,7 +59,7 @@ static void *watch(void *data)
 	return NULL;
 }
 
-// Signals are for the program's own threads.
+// Blocks all signals: they belong to the program's own threads.
 static int start_thread(struct cap_meter *meter)
 {
 	sigset_t all, before;
@@ -84,7 +84,7 @@ static int start_thread(struct cap_meter *meter)
 
 /* ---- open ---- */
 
-// What the sensors call these GPUs, so that no others are opened. "": packages only.
+// Names of these GPUs as the sensors know them, so that only these are opened. "": packages only.
 static void list_gpus(struct cap_device *const *devices, size_t n, char *ret_list, size_t size)
 {
 	size_t used = 0;
@@ -105,7 +105,7 @@ static int no_energy(const struct cap_device *device, const struct domain *domai
 		domain != NULL ? domain->remedy : "");
 }
 
-// `ret_seen`: a domain of that name that is not used, for the message.
+// `ret_seen`: a domain of that name that can't be used, for the error message.
 static bool add_part(struct cap_meter *meter, const char *name, const struct domain **ret_seen)
 {
 	for (size_t s = 0; s < meter->sensors.n_slots; s++) {
@@ -183,7 +183,7 @@ void cap_meter_close(struct cap_meter *meter)
 	free(meter);
 }
 
-/* ---- what it tells ---- */
+/* ---- results ---- */
 
 int64_t cap_meter_mark(struct cap_meter *meter, size_t mark)
 {

@@ -12,21 +12,22 @@
 enum { WINDOW_BEGIN, WINDOW_END, SETTLE_BEGIN, SETTLE_END }; // marks of the meter
 static_assert((int)SETTLE_END < (int)TRACK_MARKS, "a mark for each");
 
-/* Power is steady when two stretches after each other, of so many updates of the counter at least, differ by no more than
- * this. Drivers take some 100 ms until a new limit acts, so no stretch is shorter; steady.c finds those that take longer. */
+/* Power is steady when two consecutive stretches, each with a minimum number of counter updates, differ by no more than
+ * this fraction. Drivers need about 100 ms to apply a limit, so no stretch is shorter; steady.c detects slower ones. */
 static const double STEADY = 0.03;
 static const int64_t STRETCH_NS = NS_PER_S / 2, SETTLE_MOST_NS = 6 * NS_PER_S;
 enum { STRETCH_UPDATES = 3 };
-// No counter that is worth reading is updated less often.
+// Counters with a longer update interval are not worth reading.
 static const int64_t UPDATE_MOST_NS = 2 * NS_PER_S;
-/* At the end of a window steps go on until the counter's next update, so that its power is the work's; where they take so long
- * that a wait costs less, idling up to an update instead changes nothing that counts. */
+/* At the end of a window, steps continue until the counter's next update, so that the measured power is that of the
+ * work. If a step takes longer than this, the search waits for the update idle: that costs less and the error is
+ * negligible. */
 static const int64_t STEP_SHORT_NS = NS_PER_S / 2;
 enum { UNKNOWN_MOST = 3 };
 
 /* ---- steps ---- */
 
-// False: there is no more, or the search is to end.
+// False: the caller has no more steps, or the search must end.
 static bool do_step(struct cap_search *search)
 {
 	int64_t begin_ns = clock_now_ns();
@@ -60,7 +61,8 @@ static int64_t mark(const struct cap_search *search, size_t number)
 	return cap_meter_mark(search->meter, number);
 }
 
-// Works, or waits, until the counters tell of both instants. False: they stand still, or the search is over.
+// Runs steps or waits until the counters have covered both marks. False: the counters do not update, or the search is
+// over.
 static bool learn(struct cap_search *search, size_t from, size_t to, struct tune_span *ret_span)
 {
 	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;
@@ -75,14 +77,14 @@ static bool learn(struct cap_search *search, size_t from, size_t to, struct tune
 	return true;
 }
 
-/* ---- settling ---- */
+/* ---- waiting for steady power ---- */
 
 static double since_set_s(const struct cap_search *search)
 {
 	return (double)(clock_now_ns() - search->set_ns) / 1e9;
 }
 
-// Power of a stretch of steps. False: the search is over, or the counters stand still.
+// Mean power over a stretch of steps. False: the search is over, or the counters do not update.
 static bool measure_stretch(struct cap_search *search, struct tune_stretch_power *ret_power)
 {
 	int64_t begin_ns = mark(search, SETTLE_BEGIN);
@@ -124,7 +126,7 @@ static void settle(struct cap_search *search)
 		return;
 	}
 	tune_steady_begin(&search->steady);
-	// Not sooner than limits were seen to act before: one that is raised does not show that it is to come.
+	// Wait at least the response delay seen so far: after a raised limit the power may look steady before it rises.
 	(void)work_until(search, search->steady.delay_s);
 	int64_t begin_ns = clock_now_ns();
 	while (!is_over(search) && clock_now_ns() - begin_ns < SETTLE_MOST_NS)
@@ -162,7 +164,7 @@ static int check_all(struct cap_search *search, struct wattle_error *reterr)
 	return 0;
 }
 
-// Other threads may look at the devices meanwhile, so each touch is under the session's lock.
+// Other threads may access the devices meanwhile, so each access locks the session.
 static int with_session(struct cap_search *search, int (*what)(struct cap_search *, double, struct wattle_error *),
 	double value, struct wattle_error *reterr)
 {
@@ -180,8 +182,8 @@ static int check_now(struct cap_search *search, double unused, struct wattle_err
 	return check_all(search, reterr);
 }
 
-/* The first limit is often the one in force, which is not set again. One that is another is set first, so that a driver's
- * refusal is known before the program has worked for nothing. */
+/* The first candidate is often the limit in force and is then not set again. Otherwise it is set before any step runs,
+ * so that a driver's refusal is reported before work is wasted. */
 static int change_limit(struct cap_search *search, size_t limit, struct wattle_error *reterr)
 {
 	int r = 0;
@@ -244,7 +246,7 @@ static void tell_progress(struct cap_search *search)
 {
 	if (search->options.progress == NULL || search->ended_by != 0)
 		return;
-	// What is not measuring, settling above all, goes on taking its share.
+	// Time outside windows, mainly waiting for steady power, is expected to keep its present share.
 	double elapsed_s = (double)(clock_now_ns() - search->start_ns) / 1e9;
 	double share = search->measured_s > 0 ? elapsed_s / search->measured_s : 1;
 	const struct wattle_cap_progress progress = {
@@ -261,7 +263,7 @@ static void tell_progress(struct cap_search *search)
 		search->ended_by = getpid() != search->owner ? -EBADF : r;
 }
 
-// What happens before a counter's first update is not to be known.
+// The energy before a counter's first update is unknown.
 static void wait_for_update(const struct cap_search *search)
 {
 	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// The one state of the library that is not the caller's, with what its threads have to say.
+// The library's only global state, with the messages of each thread.
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
-	pthread_key_t words; // struct words of a thread
+	pthread_key_t words; // struct words, one per thread
 	bool has_words, is_open, has_exit_handler;
 	struct cap_session session;
 	struct cap_devices left_behind;
@@ -32,8 +32,8 @@ static void unlock_in_parent(void)
 	pthread_mutex_unlock(&state.lock);
 }
 
-/* The parent's leases are the parent's. NVML's handles are not for a child either, and to close them could hang it: they are left, in
- * sight of tools that look for leaks. */
+/* The child must not touch the leases of its parent. NVML handles are invalid in a child and closing them could hang
+ * it, so they are leaked on purpose, but kept reachable for leak checkers. */
 static void begin_anew_in_child(void)
 {
 	pthread_mutex_init(&state.lock, NULL);
@@ -48,9 +48,9 @@ static void begin_anew_in_child(void)
 	state.is_open = false;
 }
 
-/* The guard would do it, moments later; so whoever waited for the program finds the limit back. atexit's functions run before
- * drivers are unloaded, and where this code is in a library that is unloaded, then. A thread that is in a call or in a search
- * goes on while the program ends: what it holds is the guard's. */
+/* Restores the limits before the process ends, so that its parent finds them restored; the guard would do so only
+ * moments later. atexit functions run before drivers are unloaded, and also when a shared library that contains this
+ * code is unloaded. The guard restores limits held by threads that are still in a call or a search. */
 static void release_at_exit(void)
 {
 	if (pthread_mutex_trylock(&state.lock) != 0)
@@ -121,7 +121,7 @@ static int open_session(struct wattle_error *reterr)
 		return r;
 	}
 	state.is_open = true;
-	if (!state.has_exit_handler) // after the drivers were loaded, so that it runs before theirs
+	if (!state.has_exit_handler) // registered after the drivers are loaded, so that it runs before their exit handlers
 		state.has_exit_handler = atexit(release_at_exit) == 0;
 	return 0;
 }
@@ -132,8 +132,8 @@ static void set_up(void)
 	(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
 }
 
-/* A guard that was killed is started again; leases may have one in common. Nobody looks between two calls: then, should the
- * program be killed too, it is the next start of wattle that puts the limit back. */
+/* Restarts a guard that was killed; several leases may share one. This is only checked in a call: if the guard and then
+ * the program are killed between two calls, the next start of wattle restores the limit. */
 static void tend(struct cap_session *session)
 {
 	for (size_t i = 0; i < session->devices.n; i++) {
@@ -149,7 +149,7 @@ static void tend(struct cap_session *session)
 
 int cap_session_enter(struct cap_session **ret_session, struct wattle_error *reterr)
 {
-	pthread_once(&state.once, set_up); // before the lock can be held while somebody forks
+	pthread_once(&state.once, set_up); // before any fork can happen with the lock held
 	pthread_mutex_lock(&state.lock);
 	int r = state.is_open ? 0 : open_session(reterr);
 	if (r == 0)
@@ -199,16 +199,16 @@ int cap_session_release(struct cap_session *session, struct cap_device *device, 
 	return cap_hold_end(hold, ret_outcome, reterr);
 }
 
-/* ---- what a call has to say ---- */
+/* ---- messages ---- */
 
-/* Not __thread: the writer of spans wants its variables where signal handlers reach them, in the part of a thread's memory that is
- * laid out at start, of which libraries that are loaded later get little. */
+/* Not __thread: the span writer needs its thread-local variables in static TLS, where signal handlers can reach them,
+ * and libraries loaded later get little of that space. */
 struct words {
 	struct wattle_error error;
 	char notice[1200];
 };
 
-// NULL: no memory, and nothing is said.
+// NULL: out of memory; the message is dropped.
 static struct words *words_here(void)
 {
 	pthread_once(&state.once, set_up);

@@ -34,7 +34,7 @@ static int check_options(const struct wattle_cap_tune_options *o, struct wattle_
 	return 0;
 }
 
-// What a newer program sets and we do not know would be ignored in silence.
+// Rejects options of a newer program that this version would ignore: members beyond the known size must be 0.
 static bool is_of_our_time(const struct wattle_cap_tune_options *options)
 {
 	if (options->size < sizeof(options->size) || options->size > SIZE_MOST)
@@ -66,9 +66,9 @@ static int take_options(const struct wattle_cap_tune_options *options, struct wa
 	return r;
 }
 
-/* ---- begin and end ---- */
+/* ---- preparation and cleanup ---- */
 
-// What all of the devices take: the highest minimum to the lowest default.
+// Range of limits valid for all devices: highest minimum to lowest default.
 static int find_limits(struct cap_search *search, struct wattle_error *reterr)
 {
 	double min = 0, max = INFINITY, default_ = INFINITY;
@@ -105,7 +105,7 @@ static int hold_all(struct cap_search *search, struct wattle_error *reterr)
 	return 0;
 }
 
-// What was there before is back, on all of them, whatever fails on one.
+// Restores the previous state of all devices, continuing after a failure.
 static int release_all(struct cap_search *search, struct wattle_error *reterr)
 {
 	int first = 0;
@@ -127,7 +127,7 @@ static int release_all(struct cap_search *search, struct wattle_error *reterr)
 	return first;
 }
 
-// In force now, NaN: unknown or not the same on all.
+// Limit in force; NaN: unknown, or not the same on all devices.
 static double read_previous(struct cap_search *search)
 {
 	double previous = (double)NAN;
@@ -152,7 +152,7 @@ static int choose(struct cap_search *search, const char *device, struct wattle_e
 	if (r < 0)
 		return r;
 	cap_holds_describe(&search->session->holder,
-		&search->session->devices); // the helper may allow less than the device
+		&search->session->devices); // the helper may allow a smaller range than the device
 	return find_limits(search, reterr);
 }
 
@@ -177,7 +177,7 @@ static int prepare(struct cap_search *search, const char *device, struct wattle_
 	return r < 0 ? r : hold_all(search, reterr);
 }
 
-// The meter's thread did not come along into a child, and can't be waited for there.
+// Frees the search. A forked child does not have the meter's thread and must not join it.
 static void forget(struct cap_search *search)
 {
 	if (getpid() == search->owner)
@@ -274,7 +274,8 @@ int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *op
 		return 0;
 	}
 	search.what = search.options.clocks ? CAP_CLOCKS : CAP_POWER;
-	// Other wattle_cap calls from step or progress have words of their own in this thread: ours are kept apart.
+	// Other wattle_cap calls from step or progress overwrite this thread's message, so the search keeps its own
+	// error.
 	struct wattle_error own = {0};
 	r = tune(&search, device, ret, &own);
 	forget(&search);

@@ -11,14 +11,14 @@
 
 #include <errno.h>
 
-// Of the tracks: the start, and the reading that was taken last.
+// Marks of the tracks: start of the meter, and latest reading.
 enum { START, NOW };
 
 struct meter_domain {
 	struct energy_track track;
-	bool is_model; // its power is the load model's
-	bool in_total; // lies in no other domain that is added
-	struct energy_amount amount; // by the last reading
+	bool is_model; // power is estimated by the load model
+	bool in_total; // not contained in another domain of the sum
+	struct energy_amount amount; // as of the latest reading
 };
 
 struct wattle_meter {
@@ -26,12 +26,12 @@ struct wattle_meter {
 	struct sensor_set sensors;
 	struct machine machine;
 	struct meter_domain *domains;  // owned: sensors.n_devices of them
-	int64_t (*rows)[DEVICE_COUNT]; // owned: likewise
+	int64_t (*rows)[DEVICE_COUNT]; // owned, one row per device
 	bool is_disabled, env_is_open, sensors_are_open;
-	bool has_model;                // reads the machine's load as well
-	bool is_missing[DOMAIN_KINDS]; // a domain of this kind is there that gives no energy: the kind's sum is unknown
+	bool has_model;                // also reads the machine's load
+	bool is_missing[DOMAIN_KINDS]; // a domain of this kind has no energy reading: the sum of the kind is unknown
 	bool is_started;
-	int64_t start_ns, asleep_ns; // asleep: CLOCK_BOOTTIME over CLOCK_MONOTONIC at the last reading
+	int64_t start_ns, asleep_ns; // asleep: CLOCK_BOOTTIME minus CLOCK_MONOTONIC at the latest reading
 };
 
 /* ---- open ---- */
@@ -68,7 +68,7 @@ static void note_missing(wattle_meter *meter)
 	}
 }
 
-// Whether anything can be had at all.
+// Returns whether any energy can be measured.
 static bool describe(wattle_meter *meter)
 {
 	bool any = false;
@@ -157,7 +157,7 @@ static int64_t read_sensors(wattle_meter *meter)
 	return context.t_ns;
 }
 
-// One reading to all domains; `begin`: they start from it.
+// Adds one reading to all domains; `begin`: it becomes their starting point.
 static int64_t take_reading(wattle_meter *meter, bool begin)
 {
 	if (meter->is_disabled)
@@ -188,8 +188,8 @@ int wattle_meter_start(wattle_meter *meter)
 /* ---- sums ---- */
 
 struct sums {
-	double energy_j[DOMAIN_KINDS]; // NaN unknown
-	double total_j;                // NaN: nothing known, or a part was lost
+	double energy_j[DOMAIN_KINDS]; // NaN: unknown
+	double total_j;                // NaN: nothing is known, or a part was lost
 	double model_error_j, error_j2, calibration_error_j;
 	bool is_estimated;
 };
@@ -199,7 +199,7 @@ static void add(double *sum_j, double energy_j)
 	*sum_j = isnan(*sum_j) ? energy_j : *sum_j + energy_j;
 }
 
-// Power that is only read at both ends is no energy.
+// A power sensor read only at both ends gives no energy.
 static struct energy_amount measure(struct meter_domain *domain)
 {
 	if (domain->track.domain->has_energy ? energy_track_is_lost(&domain->track, START) : !domain->is_model)
@@ -207,7 +207,7 @@ static struct energy_amount measure(struct meter_domain *domain)
 	return energy_track_between(&domain->track, START, NOW);
 }
 
-// A sum is known if all of its parts are.
+// The sum of a kind is known if all of its domains are.
 static void add_kinds(const wattle_meter *meter, struct sums *sums)
 {
 	bool is_known[DOMAIN_KINDS];
@@ -226,8 +226,8 @@ static void add_kinds(const wattle_meter *meter, struct sums *sums)
 			sums->energy_j[k] = (double)NAN;
 }
 
-// Kinds that never tell anything (a counter that stands still is one) are left out; without one that is lost half-way the rest
-// would look like the total, so there is none.
+// Kinds without any reading (including a counter that never changes) are left out. If a kind is lost during the
+// measurement, the total is unknown: the sum of the rest would look like the total.
 static void add_total(const wattle_meter *meter, struct sums *sums)
 {
 	for (size_t i = 0; i < meter->sensors.n_devices; i++) {
@@ -245,7 +245,7 @@ static void add_total(const wattle_meter *meter, struct sums *sums)
 		add(&sums->total_j, amount.j);
 		sums->calibration_error_j = add_known(sums->calibration_error_j, amount.calibration_error_j);
 		sums->is_estimated |= domain->is_model;
-		if (domain->is_model) // one model is wrong everywhere alike
+		if (domain->is_model) // errors of the model are fully correlated
 			sums->model_error_j += amount.error_j;
 		else
 			sums->error_j2 += amount.error_j * amount.error_j;

@@ -21,7 +21,7 @@ int wattle_span_enter(const char *name, uint32_t *ret_depth)
 {
 	if (ret_depth == NULL)
 		return wattle_span_begin(name);
-	*ret_depth = UINT32_MAX; // never open
+	*ret_depth = UINT32_MAX; // spans are never open
 	return span_writer_is_on() ? span_begin(name, NULL, ret_depth) : 0;
 }
 

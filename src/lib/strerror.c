@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-// What a code means when it comes from this library: the system's own words are about something else.
+// Messages for codes returned by this library, where the system's text would mislead.
 static const struct {
 	int code;
 	const char *text;

@@ -9,19 +9,19 @@
 #include <unistd.h>
 
 struct wattle_tracker {
-	pthread_mutex_t lock; // of all below
+	pthread_mutex_t lock; // protects all members below
 	struct wattle_tracker_options options;
 	struct tracker_recorder recorder;
 	struct tracker_ring ring;
 	struct wattle_error error;
-	pid_t owner; // who started it; 0: nobody yet
+	pid_t owner; // process that started the tracker; 0: not started
 	bool is_disabled;
 	_Atomic int state; // enum wattle_state
 };
 
-/* ---- every call ---- */
+/* ---- entry and exit of every call ---- */
 
-/* A call between enter and leave. Being cancelled in the middle of it would leave the tracker locked. */
+/* State of one call between enter and leave. Cancellation is disabled, because it would leave the tracker locked. */
 struct call {
 	wattle_tracker *tracker;
 	int cancel_state;

@@ -11,13 +11,13 @@
 // WATTLE_DISABLE=1: every call is a no-op that succeeds. Set-uid programs ignore the variable.
 bool is_disabled_by_environment(void);
 
-/* The options of a tracker: checked, copied, and made into the recorder's command line. */
+/* Tracker options: validation, copies and conversion into the recorder's command line. */
 
-// Deep copy; members that `options` is too old for, or all of them (NULL), have their defaults. -EINVAL, -ENOMEM.
+// Deep copy. Members that an older `options` lacks, or all of them (NULL), get their defaults. -EINVAL, -ENOMEM.
 int tracker_options_copy(const struct wattle_tracker_options *options, struct wattle_tracker_options *ret_copy);
 void tracker_options_finish(struct wattle_tracker_options *copy);
 
-// Of GPUs, as meters take them too.
+// GPU brands, as meters accept them too.
 bool tracker_option_is_brand(const char *text);
 
 struct tracker_command {
@@ -26,56 +26,57 @@ struct tracker_command {
 	int failed; // 0 or -ENOMEM; sticky
 };
 
-/* `wattle attach` for these options: run file `output`, process `pid`, its end of the line at descriptor control_fd.
- * 0 or -ENOMEM; to be released with tracker_command_finish either way. */
+/* Builds a `wattle attach` command for these options: run file `output`, process `pid`, the recorder's end of the
+ * socket at descriptor control_fd. 0 or -ENOMEM; call tracker_command_finish in either case. */
 int tracker_command_make(struct tracker_command *command, const struct wattle_tracker_options *options,
 	const char *output, int64_t pid, int control_fd);
 void tracker_command_finish(struct tracker_command *command);
 
-/* Where the program wattle is that belongs to this library. */
+/* Path of the wattle program that belongs to this library. */
 
-/* `given` (options.program), else beside the library: ../bin or ../../bin of its folder, cli in the build tree, the
- * installed place; else in $PATH, unless the program is set-uid. -ENOENT, -ENAMETOOLONG; -EACCES: `given` can't be
- * executed. */
+/* Search order: `given` (options.program) if set, otherwise ../bin or ../../bin relative to the library's folder, cli
+ * in the build tree, the installed path, and $PATH unless the program is set-uid. -ENOENT, -ENAMETOOLONG; -EACCES:
+ * `given` can't be executed. */
 int tracker_program_find(const char *given, char *ret_path, size_t size);
 
-/* Where the spans of this process go while trackers run, and where those of the programs that it starts go. */
+/* Destination of the spans of this process and of its child programs while trackers run. */
 
 struct tracker_ring {
-	struct tracker_ring *below; // who came before and is still there
-	char *ring;                 // owned: NULL: not entered
-	char *ring_before;          // owned: where spans went; NULL: nowhere
-	char *environment_before;   // owned: what WATTLE_RING was; NULL: not set
+	struct tracker_ring *below; // previously entered tracker that is still active
+	char *ring;                 // owned; NULL: not entered
+	char *ring_before;          // owned: previous ring of the writer; NULL: none
+	char *environment_before;   // owned: previous value of WATTLE_RING; NULL: not set
 	bool is_in_environment;
 };
 
-/* The writer goes to `ring`, and WATTLE_RING is set unless keep_environment. A program that is recorded from outside as
- * well, or by several trackers, gives its spans to who came last. */
+/* Directs the span writer to `ring` and sets WATTLE_RING unless keep_environment. If the program is also recorded from
+ * outside, or by several trackers, the one entered last receives its spans. */
 void tracker_ring_enter(struct tracker_ring *own, const char *ring, bool keep_environment);
-// As if it had never come, in whatever order they leave.
+// Leaves as if the tracker had never been entered. Trackers may leave in any order.
 void tracker_ring_leave(struct tracker_ring *own);
-// In a forked child: only the memory.
+// For a forked child: only frees the memory.
 void tracker_ring_forget(struct tracker_ring *own);
 
-/* One recorder of a tracker: from its start to its report. */
+/* One recorder process of a tracker, from start to report. */
 
 struct tracker_recorder {
-	int fd; // owned: our end of the line; -1: none
-	// Of that socket: the program may have closed it, and made something else of its number.
+	int fd; // owned: the library's end of the socket; -1: none
+	// Identity of that socket: the program may have closed the descriptor and reused its number.
 	uint64_t fd_device, fd_node;
 	pid_t pid;      // 0: unknown
-	char *folder;   // owned: of a temporary run file; NULL: the program's own place
+	char *folder;   // owned: folder of a temporary run file; NULL: the program chose the path
 	char *run_file; // owned
-	char *ring;     // owned: what WATTLE_RING is to be; "" no ring
+	char *ring;     // owned: value for WATTLE_RING; "" no ring
 	char *report;   // owned: JSON; NULL: none yet
 };
 
-// Returns when the first sample is taken. Negative errno with a sentence: there is no recorder and nothing is left.
+// Returns after the first sample. Negative errno with a message: no recorder runs and nothing is left behind.
 int tracker_spawn(struct tracker_recorder *recorder, const struct wattle_tracker_options *options, pid_t pid,
 	struct wattle_error *reterr);
-// Ends the recording and waits until the run file is whole and the report is here. -EIO with a sentence. No recorder after it.
+// Ends the recording and waits for the complete run file and the report. -EIO with a message. The recorder is gone in
+// either case.
 int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct wattle_error *reterr);
-// Takes a temporary run file away, but not from under a recorder that could not be told to stop.
+// Removes a temporary run file, unless a recorder that could not be stopped still writes to it.
 void tracker_remove_files(struct tracker_recorder *recorder);
-// The line and the memory; a recorder that is there goes on.
+// Closes the socket and frees the memory; a running recorder continues.
 void tracker_forget(struct tracker_recorder *recorder);

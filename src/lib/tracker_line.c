@@ -10,7 +10,7 @@
 int tracker_say(int fd, const char *word)
 {
 	struct tracker_message message = tracker_message(word, 0, 0);
-	ssize_t n; // 24 bytes into an empty socket: whole or not at all
+	ssize_t n; // 24 bytes into an empty socket are sent completely or not at all
 	do
 		n = send(fd, &message, sizeof(message), MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);

@@ -34,8 +34,8 @@ bool tracker_option_is_brand(const char *text)
 
 static const struct {
 	size_t offset;
-	const char *option;                 // of `wattle attach`; NULL: none
-	bool (*is_valid)(const char *text); // NULL: the recorder knows
+	const char *option;                 // option of `wattle attach`; NULL: none
+	bool (*is_valid)(const char *text); // NULL: the recorder validates the text
 } texts[] = {
 	{offsetof(struct wattle_tracker_options, output), NULL, NULL},
 	{offsetof(struct wattle_tracker_options, program), NULL, NULL},
@@ -81,7 +81,7 @@ static bool arguments_are_valid(const struct wattle_tracker_options *options)
 	return n <= ARGUMENTS_MOST;
 }
 
-// What a newer program sets and we do not know would be ignored in silence.
+// Rejects options of a newer program that this version would ignore: members beyond the known size must be 0.
 static bool is_of_our_time(const struct wattle_tracker_options *options)
 {
 	if (options->size < sizeof(options->size) || options->size > SIZE_MOST)
@@ -107,7 +107,7 @@ static const char *const *copy_arguments(const char *const *arguments)
 	size_t n = count(arguments);
 	char **copy = calloc_array(n + 1, sizeof(*copy));
 	for (size_t i = 0; copy != NULL && i < n; i++)
-		copy[i] = strdup(arguments[i]); // a missing one ends the list: seen by who counts
+		copy[i] = strdup(arguments[i]); // a failed copy ends the list early; the caller detects it by counting
 	return (const char *const *)copy;
 }
 
@@ -118,7 +118,7 @@ static void free_arguments(const char *const *arguments)
 	free((void *)(uintptr_t)arguments);
 }
 
-// `copy` still borrows all that it points to.
+// Replaces each pointer of `copy`, which still borrows from the caller, by an owned copy.
 static int own(struct wattle_tracker_options *copy)
 {
 	bool whole = true;

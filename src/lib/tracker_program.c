@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// From /usr/lib/libwattle.so, /usr/lib/x86_64-linux-gnu/libwattle.so, BUILD/src/libwattle.so.
+// Relative to the folder of /usr/lib/libwattle.so, /usr/lib/x86_64-linux-gnu/libwattle.so or BUILD/src/libwattle.so.
 static const char *const ways[] = {"../bin/wattle", "../../bin/wattle", "cli/wattle"};
 
 static int check(const char *path)
@@ -33,7 +33,7 @@ static int take(const char *folder, size_t length, const char *name, char *ret_p
 	return r;
 }
 
-// In the program's own file where the library was linked statically.
+// For a statically linked library, this is the folder of the program itself.
 static int find_beside_library(char *ret_path, size_t size)
 {
 	Dl_info info;

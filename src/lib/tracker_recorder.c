@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// A machine with many GPUs opens them one after the other; a long run with many spans is read back in seconds.
+// Opening many GPUs is sequential, and reading back a long run with many spans takes seconds.
 static const int64_t READY_NS = 60 * NS_PER_S, REPORT_NS = 600 * NS_PER_S;
 
-/* ---- the folder of a temporary run file ---- */
+/* ---- folder of a temporary run file ---- */
 
 static int make_folder(struct tracker_recorder *recorder, struct wattle_error *reterr)
 {
@@ -27,7 +27,7 @@ static int make_folder(struct tracker_recorder *recorder, struct wattle_error *r
 	const char *place = given != NULL && given[0] != '\0' ? given : "/tmp";
 	char folder[PATH_MAX], whole[PATH_MAX];
 	snprintf(folder, sizeof(folder), "%s/wattle-XXXXXX", place);
-	// The program may change its folder before it comes to remove this one.
+	// The path must be absolute: the program may change its working directory before the folder is removed.
 	if (mkdtemp(folder) == NULL || realpath(folder, whole) == NULL)
 		return error_set(reterr, -errno,
 			"can't make a folder for the run file in %s: %s; name a file in `output`", place,
@@ -40,7 +40,7 @@ void tracker_remove_files(struct tracker_recorder *recorder)
 {
 	DIR *folder = recorder->folder != NULL ? opendir(recorder->folder) : NULL;
 	for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;)
-		unlinkat(dirfd(folder), entry->d_name, 0); // what is no file stays, and the folder with it
+		unlinkat(dirfd(folder), entry->d_name, 0); // fails for subfolders; rmdir then fails too
 	if (folder != NULL) {
 		closedir(folder);
 		rmdir(recorder->folder);
@@ -49,7 +49,7 @@ void tracker_remove_files(struct tracker_recorder *recorder)
 	recorder->folder = NULL;
 }
 
-/* ---- the line ---- */
+/* ---- socket ---- */
 
 static int open_line(struct tracker_recorder *recorder, int *ret_other)
 {
@@ -57,7 +57,7 @@ static int open_line(struct tracker_recorder *recorder, int *ret_other)
 	struct stat st;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return -errno;
-	// Above where it will stand in the recorder, and above stdio, which the program may have closed.
+	// Above the descriptor it gets in the recorder, and above stdio, which the program may have closed.
 	*ret_other = fcntl(fds[1], F_DUPFD_CLOEXEC, SPAWN_CONTROL_FD + 1);
 	recorder->fd = fcntl(fds[0], F_DUPFD_CLOEXEC, SPAWN_CONTROL_FD + 1);
 	int code = -errno;
@@ -87,15 +87,15 @@ static void close_line(struct tracker_recorder *recorder)
 	recorder->fd = -1;
 }
 
-// While it holds its end of the line its number is its own.
+// While the recorder holds its end of the socket, its pid can't have been reused.
 static void kill_recorder(const struct tracker_recorder *recorder)
 {
 	if (recorder->pid > 0)
 		kill(recorder->pid, SIGKILL);
 }
 
-/* Where the program inherits orphans the recorder is its child by now. It has just closed its end, so it is about to end,
- * and its number is nobody else's. */
+/* If the program is a subreaper, the recorder is its child by now. The recorder has just closed its end, so it is about
+ * to exit and its pid can't have been reused. */
 static void reap(const struct tracker_recorder *recorder)
 {
 	siginfo_t info;
@@ -115,7 +115,7 @@ static void await_end(const struct tracker_recorder *recorder)
 		reap(recorder);
 }
 
-/* ---- what it says ---- */
+/* ---- messages from the recorder ---- */
 
 static int refused(const struct tracker_word *word, struct wattle_error *reterr)
 {
@@ -130,7 +130,7 @@ static void keep(char **slot, struct tracker_word *word)
 	word->text = NULL;
 }
 
-// Until the recorder has said `awaited`, whose text goes to *slot.
+// Reads messages until `awaited` arrives and stores its text in *slot.
 static int hear_until(struct tracker_recorder *recorder, const char *awaited, char **slot, int64_t timeout_ns,
 	struct wattle_error *reterr)
 {
@@ -240,12 +240,12 @@ int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct watt
 	int64_t wait_ns = timeout_s > 0 ? (int64_t)(timeout_s * NS_PER_S) : REPORT_NS;
 	if (!line_is_ours(recorder)) {
 		recorder->fd = -1;
-		free(recorder->folder); // the recorder still writes there
+		free(recorder->folder); // the recorder still writes to this folder
 		recorder->folder = NULL;
 		return error_set(reterr, -EIO,
 			"the program has closed the tracker's descriptor: the recording ends with the program");
 	}
-	tracker_say(recorder->fd, "stop"); // if it is gone, what it said before is still to be read
+	tracker_say(recorder->fd, "stop"); // if the recorder is gone, its earlier messages can still be read
 	int r = hear_until(recorder, "report", &recorder->report, wait_ns, reterr);
 	if (r == 0 || reterr->code != 0)
 		await_end(recorder);

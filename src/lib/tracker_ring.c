@@ -7,15 +7,16 @@
 
 static const char variable[] = "WATTLE_RING";
 
-// The writer is one for the process, and so is the pile of those who want it. A signal handler may fork under the lock.
+// The process has one writer, and so one stack of trackers that use it. A signal handler may fork while the lock is
+// held.
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
 	struct tracker_ring *top;
 } pile = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .once = PTHREAD_ONCE_INIT};
 
-/* glibc's setenv has a lock of its own that a child inherits as it is: if another thread was in setenv when the program forked,
- * the child waits for ever in its first setenv (glibc 2.36). So no fork falls into ours. */
+/* A child inherits the state of the lock inside glibc's setenv: if another thread is in setenv when the program forks,
+ * the child deadlocks in its first setenv (glibc 2.36). This lock keeps forks out of our setenv calls. */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&pile.lock);
@@ -26,7 +27,7 @@ static void after_fork(void)
 	pthread_mutex_unlock(&pile.lock);
 }
 
-// The pile is the parent's.
+// The stack belongs to the parent.
 static void in_forked_child(void)
 {
 	pile.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -85,7 +86,7 @@ static void swap(char **a, char **b)
 	*b = kept;
 }
 
-// Who lies above goes back to where we would have gone back to.
+// The tracker above inherits the previous destination of this one.
 static void leave_middle(struct tracker_ring *own)
 {
 	struct tracker_ring *above = pile.top;
@@ -103,7 +104,7 @@ static void leave_top(struct tracker_ring *own)
 	if (own->ring_before == NULL || span_writer_connect(own->ring_before) < 0)
 		span_writer_disconnect();
 	const char *now = getenv(variable);
-	bool is_ours = now != NULL && strcmp(now, own->ring) == 0; // the program may have set it itself
+	bool is_ours = now != NULL && strcmp(now, own->ring) == 0; // false: the program changed the variable itself
 	if (own->is_in_environment && is_ours)
 		set_environment(own->environment_before);
 }

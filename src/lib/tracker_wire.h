@@ -1,16 +1,16 @@
-/* What a tracker and the recorder that it spawned say to each other over a stream socket: a struct tracker_message, then
- * `size` bytes.
+/* Protocol between a tracker and the recorder it spawned, over a stream socket: a struct tracker_message, then `size`
+ * bytes.
  *
- *   recorder -> library   file    PATH of the run file, as it was made
- *                         ready   RING: the first sample is taken; what WATTLE_RING is to be, "" if there is no ring
- *                         report  JSON: the run file is whole, and this is its report; then the recorder ends
- *                         error   `code` and TEXT: nothing is recorded, or what was recorded can't be read back; likewise
+ *   recorder -> library   file    PATH of the run file, once created
+ *                         ready   RING: the first sample is taken; value for WATTLE_RING, "" if there is no ring
+ *                         report  JSON: the run file is complete and this is its report; the recorder then exits
+ *                         error   `code` and TEXT: nothing is recorded or the run can't be read back; it then exits
  *   library -> recorder   stop
- *                         ended   struct tracker_ended: the process was waited for, and this is what the kernel said of it (from
- *                                 who is its parent: the plugin for Slurm)
+ *                         ended   struct tracker_ended: the process was waited for; holds the kernel's accounting of it
+ *                                 (sent by the parent of the process: the Slurm plugin)
  *
- * The library's process may close its end and live on (exec, closefrom): the recording then goes on until the process
- * that is tracked has ended. When the library's own process ends, so does the recording, whatever is tracked. */
+ * If the library's process closes its end and lives on (exec, closefrom), the recording continues until the tracked
+ * process ends. When the library's own process ends, the recording ends as well, whichever process is tracked. */
 #pragma once
 
 #include <assert.h>
@@ -20,21 +20,21 @@
 
 struct tracker_message {
 	char word[8]; // NUL-padded
-	int32_t code; // of "error": negative errno; else 0
+	int32_t code; // for "error": negative errno; else 0
 	uint32_t reserved;
 	uint64_t size;
 };
 static_assert(sizeof(struct tracker_message) == 24, "a library may meet a recorder of another version");
 
 struct tracker_ended {
-	int32_t wait_status; // as of wait()
+	int32_t wait_status; // as returned by wait()
 	uint32_t reserved;
-	// Of the process and of all descendants that were waited for, since its fork.
+	// Sums over the process and all descendants that were waited for, since its fork.
 	int64_t user_us, system_us, minor_faults, major_faults, blocks_in, blocks_out, voluntary_switches,
 		involuntary_switches;
 };
 
-// word: at most 7 bytes.
+// `word` has at most 7 bytes.
 static inline struct tracker_message tracker_message(const char *word, int code, size_t size)
 {
 	struct tracker_message message = {.code = code, .size = size};
@@ -47,7 +47,7 @@ static inline int tracker_message_is(const struct tracker_message *message, cons
 	return strncmp(message->word, word, sizeof(message->word)) == 0;
 }
 
-/* The library's end of the line to its recorder: lib/tracker_wire.h. */
+/* The library's end of the socket to its recorder: lib/tracker_wire.h. */
 
 struct tracker_word {
 	struct tracker_message message;
@@ -57,6 +57,6 @@ struct tracker_word {
 // 0; -EPIPE: the recorder is gone.
 int tracker_say(int fd, const char *word);
 enum { TRACKER_TEXT_MOST = 1 << 30 };
-/* Waits for the next message. A text longer than `most` is read and dropped: it is "" then. 0; -EPIPE: the recorder is gone;
- * -ETIMEDOUT; -EPROTO: it speaks another language; -ENOMEM. */
+/* Waits for the next message. A text longer than `most` is read and dropped: ret_word->text is "" then. 0; -EPIPE: the
+ * recorder is gone; -ETIMEDOUT; -EPROTO: protocol mismatch; -ENOMEM. */
 int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *ret_word);

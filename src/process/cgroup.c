@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Each level of the walk holds a descriptor and a piece of a folder on the stack. systemd, Kubernetes and Slurm nest a
- * dozen deep. */
+/* Each level of the walk holds a descriptor and part of a folder listing on the stack. systemd, Kubernetes and Slurm
+ * nest about a dozen levels. */
 enum { DEPTH_MAX = 32 };
 
 struct walk {
@@ -24,14 +24,14 @@ struct walk {
 	int64_t n;
 };
 
-struct level { // a folder on the way down
+struct level { // a folder on the path of the walk
 	struct walk *walk;
 	int fd, depth;
 };
 
 /* ---- processes ---- */
 
-// Numbers may run on from one piece of the file to the next; *number is -1 between two of them.
+// A number may be split between two pieces of the file; *number is -1 outside a number.
 static void take_pids(struct walk *walk, const char *text, size_t size, pid_t *number)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -41,14 +41,14 @@ static void take_pids(struct walk *walk, const char *text, size_t size, pid_t *n
 		}
 		if (*number >= 0) {
 			walk->n++;
-			if (*number > 0) // 0: a process that our pid namespace does not show
+			if (*number > 0) // 0: a process that is not visible in our pid namespace
 				walk->found(walk->data, *number);
 		}
 		*number = -1;
 	}
 }
 
-// Opened anew each time: version 1 answers for a second out of what a descriptor has listed before.
+// The file is reopened each time: in version 1 an open descriptor returns a cached list for up to a second.
 static int read_processes(struct walk *walk, int fd)
 {
 	wattle_cleanup_close int procs_fd = file_open_in(fd, "cgroup.procs", O_RDONLY);
@@ -74,14 +74,14 @@ static void entry_found(const struct level *above, const char *name, unsigned ch
 		walk_folder(&(struct level){above->walk, fd, above->depth + 1});
 }
 
-// The links of a folder are one from each sub-folder, its name and its dot; file systems that do not count say 1.
+// A folder has one link from each subfolder, plus its name and its dot; file systems that do not count report 1.
 static bool has_folders(int fd)
 {
 	struct stat st;
 	return fstat(fd, &st) != 0 || st.st_nlink != 2;
 }
 
-// A sub-cgroup that goes away meanwhile has no processes; only the first one must be there.
+// A sub-cgroup that disappears during the walk has no processes; only the top one must exist.
 static int walk_folder(const struct level *level)
 {
 	int r = read_processes(level->walk, level->fd);
@@ -104,9 +104,9 @@ int64_t cgroup_each_process(struct cgroup *cgroup, void (*found)(void *, pid_t),
 	return r < 0 ? r : walk.n;
 }
 
-/* ---- figures ---- */
+/* ---- CPU time and memory ---- */
 
-// usage_usec is the first line since Linux 4.15; made trees may have it anywhere.
+// usage_usec is the first line since Linux 4.15, but may be anywhere in test trees.
 static int64_t parse_cpu_stat(const char *text)
 {
 	static const char key[] = "usage_usec ";
@@ -173,7 +173,7 @@ int64_t cgroup_memory_peak_bytes(const struct cgroup *cgroup)
 	return bytes <= INT64_MAX ? (int64_t)bytes : VALUE_MISSING;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static enum cgroup_cpu try_account(struct cgroup *cgroup, int folder_fd, const char *name, enum cgroup_cpu cpu)
 {

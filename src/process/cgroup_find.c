@@ -1,4 +1,4 @@
-/* From the words of a user to the folder of a cgroup, and what has to be known of it before the first sample. */
+/* Finds the folder of a cgroup from the user's text, and reads its initial state before the first sample. */
 #include "process/internal.h"
 
 #include "base/cleanup.h"
@@ -16,7 +16,7 @@ enum { PIDS_COMPARED = 4096 };
 
 /* ---- candidates ---- */
 
-// What follows `prefix` in `path` if that is a folder above it or the same; else NULL.
+// Returns the rest of `path` after `prefix` if `prefix` is the same folder or a parent; else NULL.
 static const char *path_below(const char *path, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -27,7 +27,7 @@ static const char *path_below(const char *path, const char *prefix)
 	return path + length;
 }
 
-// The folder of a cgroup path in one hierarchy; "" if it does not fit.
+// Folder of a cgroup path in one hierarchy; "" if the path is outside of it.
 static void folder_in(const struct cgroup_mount *mount, const char *path, char ret_folder[PATH_MAX])
 {
 	const char *below = path_below(path, mount->root);
@@ -65,7 +65,7 @@ static void count_found(void *data, pid_t pid)
 	*(int64_t *)data += pid != getpid();
 }
 
-// 0 if the folder is a cgroup; it is open then.
+// Opens the folder. 0 if it is a cgroup.
 static int try_folder(struct cgroup *cgroup, const char *folder)
 {
 	char real[PATH_MAX];
@@ -89,8 +89,8 @@ static bool is_populated(struct cgroup *cgroup)
 	return cgroup_each_process(cgroup, count_found, &processes) > 0 && processes > 0;
 }
 
-/* The hierarchies of version 1 may each have a cgroup of this name, and version 2 one more: the first with processes in
- * it is meant; if none has any, the first. */
+/* Several version 1 hierarchies and version 2 may each have a cgroup of this name. Takes the first one with processes;
+ * if none has any, the first one. */
 static int try_hierarchies(struct cgroup *cgroup, const struct cgroup_mounts *mounts, const char *path)
 {
 	char folder[PATH_MAX], first[PATH_MAX] = "";
@@ -108,7 +108,7 @@ static int try_hierarchies(struct cgroup *cgroup, const struct cgroup_mounts *mo
 	return try_folder(cgroup, first);
 }
 
-// "0::/path" and "4:cpu,cpuacct:/path": whole lines of /proc/PID/cgroup are welcome too.
+// Also accepts whole lines of /proc/PID/cgroup, such as "0::/path" and "4:cpu,cpuacct:/path".
 static const char *without_hierarchy(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -129,7 +129,7 @@ static int find(struct cgroup *cgroup, const struct wattle_env *env, const struc
 	return path[0] != '\0' ? try_hierarchies(cgroup, mounts, path) : -ENOENT;
 }
 
-/* ---- the account of another hierarchy ---- */
+/* ---- CPU account in another hierarchy ---- */
 
 struct pids {
 	pid_t list[PIDS_COMPARED];
@@ -149,7 +149,7 @@ static int compare_pids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// The scratch of the cgroup serves for both.
+// Both lists use the scratch buffer of the cgroup.
 static void list_pids(struct cgroup *cgroup, int folder_fd, struct pids *ret_pids)
 {
 	struct cgroup there = {.fd = folder_fd, .text = cgroup->text};
@@ -158,14 +158,14 @@ static void list_pids(struct cgroup *cgroup, int folder_fd, struct pids *ret_pid
 	qsort(ret_pids->list, ret_pids->n, sizeof(*ret_pids->list), compare_pids);
 }
 
-/* A job has a cgroup of one name in each hierarchy of version 1, as a rule; but nothing keeps its processes from lying
- * elsewhere in one of them, and then the account there is somebody else's. */
+/* A job usually has cgroups of the same name in all hierarchies of version 1. But its processes may be elsewhere in one
+ * of them, and then the account of that name belongs to other processes. */
 static bool same_processes(struct cgroup *cgroup, int folder_fd)
 {
 	wattle_cleanup_free struct pids *both = calloc(2, sizeof(*both));
 	if (both == NULL)
 		return false;
-	for (int tries = 0; tries < 3; tries++) { // processes come and go between the two lists
+	for (int tries = 0; tries < 3; tries++) { // processes may start or end between the two lists
 		list_pids(cgroup, cgroup->fd, &both[0]);
 		list_pids(cgroup, folder_fd, &both[1]);
 		if (both[0].n == both[1].n &&
@@ -190,7 +190,7 @@ static void find_account(struct cgroup *cgroup, const struct cgroup_mounts *moun
 	}
 }
 
-/* ---- the first look ---- */
+/* ---- initial state ---- */
 
 struct look {
 	struct cgroup *cgroup;

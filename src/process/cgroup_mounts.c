@@ -1,4 +1,4 @@
-/* The hierarchies of cgroups that this machine, or a made tree, has. */
+/* Lists the cgroup hierarchies of this machine or of a test tree. */
 #include "process/internal.h"
 
 #include "base/cleanup.h"
@@ -20,13 +20,13 @@ static void add_mount(struct cgroup_mounts *mounts, const char *point, const cha
 	struct cgroup_mount *mount = &mounts->list[mounts->n];
 	char real[PATH_MAX];
 	mount->rank = rank;
-	// Folders are compared by their real paths: /sys/fs/cgroup/cpu is a link to cpu,cpuacct.
+	// Use real paths for comparisons: /sys/fs/cgroup/cpu is a link to cpu,cpuacct.
 	if (realpath(point, real) != NULL && text_copy(mount->point, sizeof(mount->point), real) &&
 		text_copy(mount->root, sizeof(mount->root), root))
 		mounts->n++;
 }
 
-// A word of a comma separated list.
+// Whether a comma-separated list contains this word.
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -38,7 +38,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-// Blanks in paths stand as \040, in place.
+// Replaces \040 by blanks, in place.
 static void unescape(char *text)
 {
 	char *out = text;
@@ -100,8 +100,8 @@ static void hierarchy_found(struct cgroup_mounts *mounts, const char *top, const
 						    : CGROUP_RANK_OTHER);
 }
 
-/* A made tree, or no mountinfo to be had: the usual places below fs/cgroup. Either all of it is version 2, or each
- * folder is a hierarchy. */
+/* Test tree, or mountinfo can't be read: uses the standard folders below fs/cgroup. Either the tree is version 2, or
+ * each folder is a version 1 hierarchy. */
 static void scan_sysfs(struct cgroup_mounts *mounts, const struct wattle_env *env)
 {
 	char top[sizeof(env->sysfs) + 16], text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));

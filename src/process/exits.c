@@ -12,7 +12,7 @@
 
 enum { MESSAGE_SIZE = 8192, RECEIVE_BUFFER = 1 << 20 };
 
-/* ---- whose it is ---- */
+/* ---- membership ---- */
 
 bool exits_has_pid(const struct exits *exits, pid_t pid)
 {
@@ -27,7 +27,7 @@ static bool is_target(const struct exits *exits, struct tree *tree, pid_t pid)
 {
 	if (tree_find(tree, pid) != NULL || exits_has_pid(exits, pid))
 		return true;
-	for (size_t i = 0; i < tree->n_members; i++) // ended, but not forgotten yet
+	for (size_t i = 0; i < tree->n_members; i++) // ended members that are still in the list
 		if (tree->members[i].pid == pid)
 			return true;
 	return false;
@@ -40,7 +40,7 @@ static void recognise(struct exits *exits, const struct exit_record *record)
 	exits->found(exits->data, record);
 }
 
-// Takes those out of pending whose parent has just been recognised, and their children in turn.
+// Removes records from `pending` whose parent has just been recognised, and then their children.
 static void recognise_pending(struct exits *exits, struct tree *tree)
 {
 	for (bool found = true; found;) {
@@ -63,7 +63,7 @@ void exits_add(struct exits *exits, struct tree *tree, const struct exit_record 
 		exits->main_peak_bytes = record->max_rss_bytes;
 		return;
 	}
-	if (is_target(exits, tree, record->pid)) // a sample has met it
+	if (is_target(exits, tree, record->pid)) // already in a sample
 		return;
 	if (tree_is_companion(tree, record->pid))
 		return;
@@ -103,7 +103,7 @@ static int send_request(int fd, uint16_t type, uint8_t command, uint16_t attribu
 	return n < 0 ? -errno : 0;
 }
 
-// Finds an attribute among those in attributes[0..size); NULL if it is not there.
+// Finds an attribute in attributes[0..size); NULL: not found.
 static const void *find_attribute(const char *attributes, size_t size, uint16_t type, size_t *ret_size)
 {
 	for (size_t at = 0; at + NLA_HDRLEN <= size;) {
@@ -127,7 +127,7 @@ static const char *generic_payload(struct nlmsghdr *message, size_t *ret_size)
 	return (const char *)NLMSG_DATA(message) + GENL_HDRLEN;
 }
 
-// The answer to send_request: its error code, and the family's id where one is in it.
+// Reads the answer to send_request. Returns its error code and, if present, the family's id.
 static int read_answer(int fd, uint16_t *ret_family)
 {
 	char buffer[MESSAGE_SIZE] __attribute__((aligned(8)));
@@ -153,7 +153,7 @@ static int read_answer(int fd, uint16_t *ret_family)
 
 static int listen_to_exits(int fd)
 {
-	struct timeval timeout = {.tv_usec = 200000}; // a kernel that does not answer must not hold the command
+	struct timeval timeout = {.tv_usec = 200000}; // limits the wait if the kernel does not answer
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	uint16_t family = 0;
 	int r = send_request(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME);
@@ -173,7 +173,7 @@ void exits_open(struct exits *exits, struct tree *tree, void (*found)(void *, co
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
 	if (fd < 0)
 		return;
-	int size = RECEIVE_BUFFER; // a burst between two samples; what does not fit is dropped by the kernel
+	int size = RECEIVE_BUFFER; // holds a burst between two samples; the kernel drops the rest
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 	if (listen_to_exits(fd) < 0) {
 		close(fd);
@@ -192,7 +192,7 @@ void exits_close(struct exits *exits)
 
 static void add_stats(struct exits *exits, struct tree *tree, const void *bytes, size_t size, int64_t t_ns)
 {
-	struct taskstats stats = {0}; // older kernels send less of it, newer ones more
+	struct taskstats stats = {0}; // the size depends on the kernel version
 	memcpy(&stats, bytes, size < sizeof(stats) ? size : sizeof(stats));
 	bool is_thread = size >= offsetof(struct taskstats, ac_tgid) + sizeof(stats.ac_tgid) && stats.ac_tgid != 0 &&
 		stats.ac_tgid != stats.ac_pid;
@@ -230,7 +230,7 @@ void exits_read(struct exits *exits, struct tree *tree, int64_t t_ns)
 	char buffer[MESSAGE_SIZE] __attribute__((aligned(8)));
 	while (exits->fd >= 0) {
 		ssize_t n = recv(exits->fd, buffer, sizeof(buffer), MSG_DONTWAIT);
-		if (n < 0 && errno == ENOBUFS) // some were dropped; go on with the rest
+		if (n < 0 && errno == ENOBUFS) // records were dropped; continue with the next
 			continue;
 		if (n <= 0)
 			return;

@@ -44,7 +44,7 @@ void machine_parse_stat(const char *text, int64_t tick_ns, struct machine_readin
 		at = read_number(at, &ticks[i]);
 		if (at == NULL && i <= IDLE)
 			return;
-		if (at == NULL) // kernels of old have fewer columns
+		if (at == NULL) // old kernels have fewer columns
 			break;
 	}
 	int64_t busy = ticks[USER] + ticks[NICE] + ticks[SYSTEM] + ticks[IRQ] + ticks[SOFTIRQ] + ticks[STEAL];
@@ -65,7 +65,7 @@ void machine_parse_meminfo(const char *text, struct machine_reading *reading)
 {
 	reading->memory_total_bytes = meminfo_bytes(text, "MemTotal:");
 	int64_t available = meminfo_bytes(text, "MemAvailable:");
-	if (!value_ok(available)) // before kernel 3.14
+	if (!value_ok(available)) // missing before Linux 3.14
 		available = meminfo_bytes(text, "MemFree:");
 	bool known = value_ok(reading->memory_total_bytes) && value_ok(available);
 	reading->memory_used_bytes = known ? reading->memory_total_bytes - available : VALUE_MISSING;

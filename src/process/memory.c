@@ -9,15 +9,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// Ticks come a little early or late: nine tenths of 100 ms and of 1 s are enough.
+// Timer ticks jitter, so the limits are nine tenths of 100 ms and of 1 s.
 enum { PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_CALM_MS = 900 };
 
-static const double target_share_max = 0.005;          // what the target may lose to its memory-map lock being held
-static const int64_t credit_first_ns = 10 * NS_PER_MS; // so that a short run has one reading near its peak
+static const double target_share_max = 0.005;          // maximum time share the target may lose because its memory-map
+                                                       // lock is held
+static const int64_t credit_first_ns = 10 * NS_PER_MS; // initial credit, so that a short run gets one reading near its peak
 static const int64_t credit_max_ns = 200 * NS_PER_MS;
-static const double rss_growth = 1.02; // a new maximum by so much is worth a reading, once RSS is steady
+static const double rss_growth = 1.02; // once RSS is steady, growth of the maximum by this factor triggers a reading
 static const double rss_growth_rising =
-	2.0; // while RSS rises: all readings on the way up cost less than the one at the top
+	2.0; // factor while RSS rises: keeps the cost of all earlier readings below that of the one at the peak
 
 #define NOTHING                                                                                                        \
 	{                                                                                                              \
@@ -34,7 +35,7 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 		.credit_ns = credit_first_ns,
 		.last_credit_t_ns = t_ns,
 		.last_read_t_ns = VALUE_MISSING,
-		// 10 ms per GB, 0.1 ms per process, until this machine has shown its own figures.
+		// Initial estimates: 10 ms per GB and 0.1 ms per process, until measured on this machine.
 		.cost_ns_per_byte = 0.01,
 		.cost_ns_per_process = 100e3,
 		.all_share = share,
@@ -178,7 +179,7 @@ static const struct {
 
 static void feed_field(struct smaps_state *state, const char *line, size_t size)
 {
-	if (line[0] != 'P' && line[0] != 'S' && line[0] != 'R' && line[0] != 'A') // most lines are about something else
+	if (line[0] != 'P' && line[0] != 'S' && line[0] != 'R' && line[0] != 'A') // fast skip: most lines hold other values
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(smaps_fields); i++) {
 		size_t key_size = smaps_fields[i].size;
@@ -224,7 +225,7 @@ void smaps_feed(struct memory_reader *reader, struct smaps_state *state, const c
 	}
 }
 
-// 0, or negative errno if nothing could be read: another user's process, one that is just exiting.
+// 0, or negative errno if nothing could be read: a process of another user, or one that is exiting.
 static int read_smaps(struct memory_reader *reader, const struct tree *tree, const struct tree_member *member,
 	struct smaps_state *state)
 {
@@ -233,7 +234,7 @@ static int read_smaps(struct memory_reader *reader, const struct tree *tree, con
 	wattle_cleanup_close int fd = openat(tree->procfs_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	size_t kept = 0, total = 0; // the beginning of a line that the last piece cut off
+	size_t kept = 0, total = 0; // size of an incomplete line left from the previous piece
 	for (;;) {
 		ssize_t n = read(fd, reader->text + kept, MEMORY_TEXT_SIZE - kept);
 		if (n < 0 && errno == EINTR)
@@ -261,15 +262,15 @@ static void group_add(struct memory_group *group, const struct smaps_state *stat
 	group->private_bytes += state->private_bytes;
 }
 
-/* Of what a cost exceeds the expected one by, the larger part of what was expected takes the more: a small process tells how dear a
- * file is and nothing of the price of a byte. */
+/* Updates the cost estimates. The excess over the expected cost goes to the larger of the two cost terms: a small
+ * process shows the cost per file, but nothing about the cost per byte. */
 static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss_bytes, int64_t processes)
 {
 	double of_bytes = reader->cost_ns_per_byte * (double)rss_bytes;
 	double of_processes = reader->cost_ns_per_process * (double)processes;
 	double excess_ns = cost_ns - (of_bytes + of_processes);
 	if (excess_ns < 0)
-		excess_ns /= 2; // dearer at once, cheaper by and by
+		excess_ns /= 2; // increase at once, decrease slowly
 	double squares = of_bytes * of_bytes + of_processes * of_processes;
 	double share = squares > 0 ? of_bytes * of_bytes / squares : 0;
 	if (rss_bytes > 0)
@@ -329,15 +330,15 @@ static void read_member(struct memory_reader *reader, const struct tree *tree, s
 	struct smaps_state state = {.is_main = member->is_main};
 	int r = read_smaps(reader, tree, member, &state);
 	if (r < 0) {
-		reader->n_unread += r != -ESRCH && r != -ENOENT; // those have ended
+		reader->n_unread += r != -ESRCH && r != -ENOENT; // these have ended
 		return;
 	}
 	group_add(member->is_main ? &reading->main : &reading->descendants, &state);
 	memory_member_read(member, state.private_bytes, state.anonymous_bytes, state.rss_bytes - state.anonymous_bytes);
 }
 
-/* The root last: children that map the root's memory during the reading turn its private pages into shared ones. Those would
- * count twice if the root was read before and the children after that. */
+/* The root is read last. Children that map the root's memory during the reading turn its private pages into shared
+ * ones, and reading the root first would count these pages twice. */
 static void read_members(struct memory_reader *reader, const struct tree *tree, struct memory_reading *reading)
 {
 	memory_reader_begin(reader);
@@ -357,7 +358,7 @@ static void add_shared(const struct memory_reader *reader, int64_t processes, st
 	bool main_known = value_ok(reading->main.pss_bytes);
 	if (main_known)
 		reading->main.shared_bytes = shared.main_bytes;
-	if (main_known && processes <= 1) // there are no descendants: that is known, and it is 0
+	if (main_known && processes <= 1) // known to be 0: there are no descendants
 		reading->descendants = (struct memory_group){0};
 	bool descendants_known = value_ok(reading->descendants.pss_bytes);
 	if (descendants_known)

@@ -17,7 +17,7 @@ static int64_t anonymous_of(const struct tree_member *member)
 	return larger(0, member->stat.rss_bytes - member->stat.file_bytes);
 }
 
-/* ---- processes that are new ---- */
+/* ---- new processes ---- */
 
 static void detect_fork(struct tree *tree, struct tree_member *member)
 {
@@ -44,7 +44,7 @@ static void update_fork_state(struct tree *tree, struct tree_member *member)
 {
 	struct tree_member_memory *memory = &member->memory;
 	bool has_new_name = memcmp(memory->name, member->stat.name, sizeof(memory->name)) != 0;
-	// python that executes python keeps its name, but not the memory that it inherited.
+	// A Python process that executes another Python keeps its name but loses the inherited memory.
 	bool has_less = memory->has_forked && !memory->is_read && anonymous_of(member) < memory->inherited_bytes / 2;
 	bool may_have_executed = has_less || (has_new_name && (memory->has_forked || memory->is_denied));
 	if (!memory->is_known || may_have_executed)
@@ -53,7 +53,8 @@ static void update_fork_state(struct tree *tree, struct tree_member *member)
 
 /* ---- one process ---- */
 
-// Anonymous memory that a forked child's page faults may have copied: no more than any of the others that were read has.
+// Anonymous memory that a forked child's page faults may have copied, limited by the maximum of the children that were
+// read.
 static int64_t copied_bytes(const struct memory_estimate *estimate, const struct tree_member *member)
 {
 	if (!member->memory.has_forked)
@@ -89,9 +90,9 @@ int64_t memory_estimate_unsure(const struct tree_member *member, int64_t page_by
 
 /* ---- the target ---- */
 
-struct sums { // of main, descendants, both
+struct sums { // sums over the main process, descendants and both
 	int64_t rss_bytes, private_bytes, largest_file_bytes;
-	int64_t largest_inherited_bytes; // anonymous memory that an unread child shares with its parent
+	int64_t largest_inherited_bytes; // largest anonymous memory that an unread child shares with its parent
 	int64_t processes;
 };
 

@@ -9,17 +9,17 @@
 
 enum { RUNS_MIN = 16, RUNS_MAX = 64, RUNS_OF_ALL = 1024, MEMBERS_MIN = 4 };
 
-static const int64_t sample_most_ns = 10 * NS_PER_MS; // of one sample: the sensors wait as long
+static const int64_t sample_most_ns = 10 * NS_PER_MS; // maximum duration of a sample: the sensors wait for it
 static const int64_t all_credit_max_ns = 50 * NS_PER_MS;
-static const int64_t few_bytes = 1 << 20; // less has no part in any figure
-static const double changed_share = 0.25; // of the target's memory: worth the last of the allowance
-static const double least_share = 0.005;  // less than this counts as no change
-/* A program that allocates and frees all the time looks as if it changed all the time. When a sample shows what was carried
- * forward anyway, the next one waits twice as long. Ticks come a little early or late: nine tenths of 100 ms and of 0.8 s. */
+static const int64_t few_bytes = 1 << 20; // smaller amounts are negligible
+static const double changed_share = 0.25; // share of the target's memory whose change justifies using up the budget
+static const double least_share = 0.005;  // smaller changes are ignored
+/* A program that allocates and frees constantly appears to change all the time. If a sample agrees with the estimate,
+ * the next one waits twice as long. Timer ticks jitter, so the limits are nine tenths of 100 ms and of 0.8 s. */
 static const double difference_share = 0.02;
 static const int64_t wait_least_ns = 90 * NS_PER_MS, wait_most_ns = 720 * NS_PER_MS;
 
-/* ---- when ---- */
+/* ---- when to sample ---- */
 
 static void add_credit(struct memory_reader *reader, int64_t t_ns)
 {
@@ -45,7 +45,7 @@ bool memory_sample_due(struct memory_reader *reader, const struct memory_estimat
 		reader->sample_wait_ns = 0;
 	if (value_ok(reader->sample_t_ns) && t_ns - reader->sample_t_ns < reader->sample_wait_ns)
 		return false;
-	// One process alone has no one to share its memory with: its resident memory is its RAM.
+	// A single process shares no memory within the target: its resident memory is its RAM.
 	if (estimate->processes < 2 || estimate->changed_bytes < few_bytes || reader->all_credit_ns < cost_ns)
 		return false;
 	double all_bytes = (double)estimate->rss_bytes;
@@ -55,7 +55,7 @@ bool memory_sample_due(struct memory_reader *reader, const struct memory_estimat
 		(changed >= least_share && (is_steady || reader->all_credit_ns >= 2 * cost_ns));
 }
 
-/* ---- which ---- */
+/* ---- which members to read ---- */
 
 static int compare_descending(const void *a, const void *b)
 {
@@ -68,8 +68,8 @@ static bool may_be_read(const struct tree_member *member)
 	return tree_member_has_memory(member) && !member->memory.is_denied;
 }
 
-/* Of how much at least a member must be unsure to be read, so that no more than n_most are (but for equals); 0: all are, or there
- * is no memory to find out. */
+/* Minimum changed memory of a member to be read, so that at most n_most members are read (or more if equal); 0: all
+ * members, or out of memory. */
 static int64_t least_unsure(struct memory_reader *reader, const struct tree *tree, size_t n_most)
 {
 	size_t n = 0;
@@ -88,7 +88,7 @@ static int64_t least_unsure(struct memory_reader *reader, const struct tree *tre
 	return reader->unsure_bytes[n_most - 1];
 }
 
-/* ---- how ---- */
+/* ---- reading ---- */
 
 static size_t runs_for(int64_t processes)
 {
@@ -104,7 +104,7 @@ static bool read_member(struct memory_reader *reader, const struct tree *tree, s
 	member->memory.is_denied = r == -EACCES || r == -EPERM || r == -ENOENT || r == -E2BIG;
 	if (r < 0)
 		return false;
-	tree_member_read_rss(tree, member); // of the same moment
+	tree_member_read_rss(tree, member); // read at the same time as the sample
 	int64_t file_bytes = member->stat.file_bytes, anonymous_bytes = member->stat.rss_bytes - file_bytes;
 	if (anonymous_bytes < 0)
 		return false;
@@ -118,8 +118,8 @@ static bool read_member(struct memory_reader *reader, const struct tree *tree, s
 	return true;
 }
 
-/* While the members are read, pages become shared (a child maps them) and private again (it ends). What the root had alone both
- * before and after the others were read is private for sure; the rest is among what is shared. */
+/* While members are read, pages may become shared (a child maps them) or private again (it ends). Pages that only the
+ * root had both before and after the other readings are certainly private; the rest counts as shared. */
 static void read_root_again(struct memory_reader *reader, struct tree *tree, size_t n_runs)
 {
 	struct tree_member *root = tree_find(tree, tree->main_pid);
@@ -143,7 +143,7 @@ static void charge(struct memory_reader *reader, int64_t cost_ns, size_t n_tried
 static void add_private(const struct memory_estimate *estimate, const struct tree *tree, struct memory_reading *reading)
 {
 	int64_t private_bytes[2] = {0};
-	size_t n_members[2] = {0}, n_read[2] = {0}; // of descendants, of main
+	size_t n_members[2] = {0}, n_read[2] = {0}; // of descendants, of the main process
 	for (size_t i = 0; i < tree->n_members; i++) {
 		const struct tree_member *member = &tree->members[i];
 		if (!tree_member_has_memory(member))
@@ -152,7 +152,7 @@ static void add_private(const struct memory_estimate *estimate, const struct tre
 		n_members[member->is_main]++;
 		n_read[member->is_main] += member->memory.is_read;
 	}
-	// Unknown: a group of which no process could be read.
+	// The value is unknown if no process of the group could be read.
 	if (n_members[true] == 0 || n_read[true] > 0) {
 		reading->main.private_bytes = private_bytes[true];
 		reading->main.shared_bytes = estimate->shared.main_bytes;

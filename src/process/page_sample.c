@@ -11,10 +11,10 @@
 enum {
 	AREAS_AT_FIRST = 512,
 	RUN_PAGES = 16,      // a system call costs as much as reading 60 pages
-	MAPPINGS_MAX = 8192, // of one process: the line of each costs 0.3 to 0.5 us
-	SMALL_PAGES = 64,    // mappings up to this are small: read whole or not at all
-	SMALL_ALL = 512,     // so many small mappings are all read; of those that follow a random part
-	WINDOW_PAGES = 64,   // read at once, so that small mappings that stand side by side cost one call
+	MAPPINGS_MAX = 8192, // per process: parsing a line takes 0.3 to 0.5 us
+	SMALL_PAGES = 64,    // mappings up to this size are small: read completely or not at all
+	SMALL_ALL = 512,     // the first small mappings are all read; of the later ones a random part
+	WINDOW_PAGES = 64,   // pages per read, so that adjacent small mappings need one call
 };
 
 static const uint64_t bit_exclusive = UINT64_C(1) << 56, bit_file = UINT64_C(1) << 61, bit_present = UINT64_C(1) << 63;
@@ -34,7 +34,7 @@ void page_sample_close(struct page_sample *sample)
 	*sample = (struct page_sample){.pagemap_fd = -1};
 }
 
-// xorshift64: a place that no pattern of a program follows.
+// xorshift64: a position independent of any pattern in the program.
 static uint64_t random_below(struct page_sample *sample, uint64_t limit)
 {
 	sample->random ^= sample->random << 13;
@@ -66,8 +66,8 @@ static uint64_t hex(const char **at, const char *end)
 	return value;
 }
 
-/* 64 bits: among some thousand paths two share a hash once in 10^12 runs. Keyed, because the target names what it maps. Never 0,
- * which marks a free slot. */
+/* 64-bit hash: with some thousand paths, collisions occur once in 10^12 runs. Keyed, because the target chooses the
+ * paths. Never 0, which marks a free slot. */
 static uint64_t hash_text(const struct hash_key *key, const char *text, size_t size)
 {
 	uint64_t hash = keyed_hash(key, text, size);
@@ -95,7 +95,8 @@ uint64_t smaps_path_hash(const struct hash_key *key, const char *line, size_t si
 	return path_size > 0 ? hash_text(key, path, path_size) : hash_text(key, "[anon]", 6);
 }
 
-// What is mapped of devices and of the kernel has no pages of memory; huge pages are in no figure of smaps that counts here.
+// False for mappings of devices and of the kernel, which have no pages of memory, and for huge pages, which the smaps
+// values used here do not include.
 static bool is_memory(const char *path, size_t size)
 {
 	static const char *const others[] = {"[vvar", "[vsyscall]", "[vdso]", "/anon_hugepage", "/dev/hugepages/"};
@@ -126,7 +127,7 @@ struct page_range page_range_parse(const char *line, size_t size, int64_t page_b
 
 /* ---- /proc/PID/pagemap ---- */
 
-// Entries of n <= n_ahead <= WINDOW_PAGES pages; fewer at the end of what can be read.
+// Reads the entries of n <= n_ahead <= WINDOW_PAGES pages; fewer at the end of the readable range.
 static const uint64_t *entries(struct page_sample *sample, uint64_t first_page, size_t n, size_t n_ahead, size_t *ret_n)
 {
 	bool is_inside = first_page >= sample->first_page && first_page + n <= sample->first_page + sample->n_pages;
@@ -167,8 +168,8 @@ static void count_large(struct page_sample *sample, struct page_area *area, cons
 	}
 }
 
-/* How many small mappings the next one stands for; 0: it is passed over. The nth is read with the chance SMALL_ALL / n, so of 8192 about
- * 1900 are read and each part of the address space keeps its weight. */
+/* Number of small mappings that the next one represents; 0: skip it. The nth is read with probability SMALL_ALL / n: of
+ * 8192 about 1900 are read, and each part of the address space keeps its weight. */
 static double weight_of_small(struct page_sample *sample)
 {
 	uint64_t n = ++sample->n_small;
@@ -212,7 +213,7 @@ static int read_area(struct page_sample *sample, const char *line, size_t size, 
 static int read_areas(struct page_sample *sample, int maps_fd, size_t n_runs, int64_t page_bytes, char *text,
 	size_t text_size)
 {
-	size_t kept = 0; // the beginning of a line that the last piece cut off
+	size_t kept = 0; // size of an incomplete line left from the previous piece
 	size_t n_mappings = 0;
 	for (;;) {
 		ssize_t n = read(maps_fd, text + kept, text_size - kept);
@@ -231,7 +232,7 @@ static int read_areas(struct page_sample *sample, int maps_fd, size_t n_runs, in
 		kept = (size_t)(end - line);
 		memmove(text, line, kept);
 		if (kept == text_size)
-			return -EINVAL; // no line is so long
+			return -EINVAL; // lines are never this long
 	}
 }
 
@@ -266,10 +267,10 @@ int page_sample_read(struct page_sample *sample, const struct tree *tree, const 
 	return r;
 }
 
-/* ---- in bytes ---- */
+/* ---- conversion to bytes ---- */
 
-/* Too many anonymous pages: those above are the kernel's page of zeros, mapped by what was read but never written. It is no
- * memory, and not exclusive. Factors of the two sums of one kind. */
+/* Anonymous pages beyond the resident ones are the kernel's zero page, mapped by reads of memory that was never
+ * written. It is not memory of the process, and not exclusive. Returns factors for both sums of one kind. */
 static void scale(double exclusive, double shared, double resident, double *ret_exclusive, double *ret_shared)
 {
 	double excess = exclusive + shared - resident;

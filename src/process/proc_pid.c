@@ -16,14 +16,14 @@ bool proc_is_foreign(int procfs_fd)
 	char link[32];
 	struct statfs file_system;
 	if (fstatfs(procfs_fd, &file_system) < 0 || file_system.f_type != PROC_SUPER_MAGIC)
-		return false; // a made tree says what it says
+		return false; // a test tree is taken as it is
 	ssize_t n = readlinkat(procfs_fd, "self", link, sizeof(link) - 1);
 	int64_t shown;
 	link[n > 0 ? n : 0] = '\0';
 	return num_parse_i64(link, &shown) == 0 && shown != getpid();
 }
 
-// What a descriptor of a process says of itself is said in the numbers of the /proc that is asked.
+// The fdinfo of a pidfd shows the pid in the numbering of the /proc that it is read from.
 pid_t proc_pid(int procfs_fd, pid_t pid)
 {
 	char path[64], text[1024];

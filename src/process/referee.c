@@ -16,7 +16,7 @@ int referee_open(pid_t pid)
 		.inherit = 1,
 		.disabled = 1,
 		.enable_on_exec = 1,
-		// perf_event_paranoid 2 allows no more; the task clock runs on in the kernel all the same.
+		// perf_event_paranoid 2 requires this; the task clock includes time in the kernel nevertheless.
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 	};

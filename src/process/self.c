@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGE_MOST = 1 << 20 }; // bytes; no machine has larger ones there
+enum { PAGE_MOST = 1 << 20 }; // upper limit of the page size, bytes
 
 int64_t self_rss_bytes(void)
 {

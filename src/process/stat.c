@@ -49,7 +49,7 @@ uint64_t process_stat_start_stack(const char *text, size_t size)
 int process_stat_parse(const char *text, size_t size, const struct process_units *units, struct process_stat *ret_stat)
 {
 	const char *open = memchr(text, '(', size);
-	const char *close = memrchr(text, ')', size); // the last one: the name itself may hold some
+	const char *close = memrchr(text, ')', size); // last ')': the name itself may contain some
 	if (open == NULL || close == NULL || close < open || (size_t)(close - text) + 3 > size)
 		return -EINVAL;
 
@@ -64,7 +64,7 @@ int process_stat_parse(const char *text, size_t size, const struct process_units
 		bool negative = at < end && *at == '-';
 		at += negative;
 		const char *digits = at;
-		uint64_t value = 0; // wraps for numbers above 64 bits, which the kernel does not write
+		uint64_t value = 0; // overflows only for numbers above 64 bits, which the kernel does not write
 		for (; at < end && *at >= '0' && *at <= '9'; at++)
 			value = value * 10 + (uint64_t)(*at - '0');
 		if (at == digits)

@@ -49,7 +49,7 @@ static void add_member(const struct tree_member *member, struct tree_totals *tot
 	*(member->is_main ? &totals->main_threads : &totals->descendants_threads) += member->stat.threads;
 }
 
-// What a process used before the recorder came, or before it came to the cgroup, is not ours.
+// CPU time from before the recorder started, or before the process joined the cgroup, is not counted.
 static void take_base(const struct tree *tree, struct tree_member *member)
 {
 	member->base_own_ns = member->stat.own_ns;
@@ -77,7 +77,7 @@ static void update_member(struct tree *tree, size_t index, int64_t t_ns)
 			sampled_first(tree, member);
 		if (member->is_main && r == 0)
 			tree->main_own_ns = member->stat.own_ns - member->base_own_ns;
-		// The child that the recorder waits for itself ends in tree_reaped, with better figures.
+		// The recorder's own child ends in tree_reaped, with more accurate values.
 		if (r == -ESRCH && !(member->is_main && !tree->attached)) {
 			tree_member_end(tree, member, t_ns);
 			return;
@@ -141,7 +141,7 @@ int64_t tree_start_ns(const struct tree *tree, const struct tree_member *member)
 	return (int64_t)member->stat.start_ticks * tree->units.tick_ns - tree->suspended_ns;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static int open_procfs(const struct wattle_env *env)
 {
@@ -150,7 +150,7 @@ static int open_procfs(const struct wattle_env *env)
 	return fd < 0 ? -errno : fd;
 }
 
-// Attach: the members that are there already begin to count now.
+// Attach: existing members count from now on.
 static void begin_attached(struct tree *tree)
 {
 	struct tree_totals totals;

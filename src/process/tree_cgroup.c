@@ -1,4 +1,4 @@
-/* A cgroup as the target: members are those that it lists, and its own account is their CPU time. */
+/* A cgroup as the target: its members are the processes that it lists, and its own account gives their CPU time. */
 #include "process/internal.h"
 
 #include "base/util.h"
@@ -7,13 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The cgroups are read one after the other, and a process may move behind our back from one that is still to be read into
- * one that was read before. So an empty list is asked for again, and nobody has left who was missing only once. */
+/* The sub-cgroups are read one after the other, so a process that moves meanwhile may be missed. An empty list is
+ * therefore read again, and a member counts as gone only if it is missing twice. */
 enum { EMPTY_TRIES = 3, ROUNDS_MISSING = 2 };
 
 struct listing {
 	struct tree *tree;
-	int64_t n_own; // entries that are wattle itself
+	int64_t n_own; // number of entries that are wattle itself
 };
 
 static void listed(void *data, pid_t pid)
@@ -35,7 +35,7 @@ void tree_discover_cgroup(struct tree *tree)
 	for (int tries = 0; tries < EMPTY_TRIES && tree->listed == 0; tries++) {
 		struct listing listing = {.tree = tree};
 		int64_t n = cgroup_each_process(tree->cgroup, listed, &listing);
-		if (n < 0 || !cgroup_is_populated(tree->cgroup)) // it is gone, or empty beyond doubt
+		if (n < 0 || !cgroup_is_populated(tree->cgroup)) // gone, or certainly empty
 			return;
 		tree->listed = n - listing.n_own;
 		if (tree->listed == 0)
@@ -47,7 +47,7 @@ void tree_read_account(struct tree *tree)
 {
 	int64_t account_ns = cgroup_cpu_ns(tree->cgroup);
 	if (!value_ok(account_ns) || !value_ok(tree->cgroup_base_ns))
-		return; // what was read last stands
+		return; // keep the last value
 	int64_t used_ns = account_ns - tree->cgroup_base_ns;
 	if (used_ns > tree->cgroup_cpu_ns)
 		tree->cgroup_cpu_ns = used_ns;

@@ -1,12 +1,12 @@
-/* Whose time is whose: CPU time that moves from children to those that wait for them, and none of it lost or counted
- * twice on the way. */
+/* CPU time accounting: CPU time moves from ended children to the parents that wait for them, and must be neither lost
+ * nor counted twice. */
 #include "process/internal.h"
 
 #include "base/util.h"
 
 #include <errno.h>
 
-// What it used since the recorder came, its children's and vanished children's time included.
+// CPU time since the recorder started, including children and vanished children.
 static int64_t member_cpu_ns(const struct tree *tree, const struct tree_member *member)
 {
 	int64_t waited_ns = member->is_reaper ? tree->reaped_ns : member->stat.children_ns - member->base_children_ns;
@@ -28,12 +28,12 @@ void tree_cpu(const struct tree *tree, int64_t *ret_main_ns, int64_t *ret_descen
 {
 	bool has_account = value_ok(tree->cgroup_cpu_ns);
 	int64_t total_ns = has_account ? tree->cgroup_cpu_ns : summed_cpu_ns(tree);
-	// Ticks may be ahead of the account by one: the account is the total.
+	// The sum of ticks may exceed the account by one tick: the account is the total.
 	*ret_main_ns = has_account && tree->main_own_ns > total_ns ? total_ns : tree->main_own_ns;
 	*ret_descendants_ns = total_ns > *ret_main_ns ? total_ns - *ret_main_ns : 0;
 }
 
-// The nearest ancestor that lives, through ancestors that ended in this very round; NULL if there is none.
+// The nearest living ancestor, skipping ancestors that ended in this round; NULL: none.
 static struct tree_member *living_ancestor(struct tree *tree, const struct tree_member *member)
 {
 	pid_t pid = member->stat.ppid;
@@ -64,7 +64,7 @@ void tree_member_end(struct tree *tree, struct tree_member *member, int64_t t_ns
 		return;
 	}
 	heir->gone_children_ns += cpu_ns;
-	// The heir is left the whole of its time, also what it had used before the recorder came.
+	// The heir's children time grows by all of its time, including the part from before the recorder started.
 	heir->base_children_ns += member->base_own_ns + member->base_children_ns;
 }
 
@@ -93,8 +93,8 @@ static bool has_children(const struct tree *tree, pid_t pid)
 	return false;
 }
 
-/* Those that ended since the last sample, below a process that is just about to be taken out: it has waited for them,
- * so their time must go to it. Noticed later, they would be left to its heir, who has that time already. */
+/* Handles processes that ended since the last sample below a process that is about to be removed: that process waited
+ * for them and gets their time. If handled later, their time would go to its heir, which already has it. */
 static void notice_ended_below(struct tree *tree, pid_t pid, int64_t t_ns)
 {
 	if (!has_children(tree, pid))
@@ -113,7 +113,7 @@ void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const
 	int64_t usage_ns = timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime);
 	add_usage(&tree->reaped, usage);
 	struct tree_member *member = tree_find(tree, pid);
-	if (member == NULL) { // it came and went between two samples
+	if (member == NULL) { // it started and ended between two samples
 		tree->n_seen += tree->exits == NULL;
 		tree->reaped_ns += usage_ns;
 		return;
@@ -122,11 +122,11 @@ void tree_reaped(struct tree *tree, pid_t pid, const struct rusage *usage, const
 		member->stat = *last;
 	notice_ended_below(tree, pid, t_ns);
 	if (member->is_main) {
-		// rusage counts microseconds, but children too; without children it is the better figure.
+		// rusage has microsecond resolution but includes children; without children it is more accurate.
 		bool childless = tree->n_seen <= 1 && member->stat.children_minor_faults == 0;
 		tree->main_own_ns = childless || last == NULL ? usage_ns : member->stat.own_ns;
 	}
-	tree_member_end(tree, member, t_ns); // while reaped_ns is still without it: its heir, the reaper, expects it
+	tree_member_end(tree, member, t_ns); // before reaped_ns includes it: the heir, the reaper, expects it
 	tree->reaped_ns += usage_ns;
 }
 
@@ -141,7 +141,7 @@ void tree_main_waited(struct tree *tree, const struct rusage *usage, int64_t t_n
 	}
 	tree_cpu(tree, &main_ns, &descendants_ns);
 	int64_t unseen_ns = timeval_ns(&usage->ru_utime) + timeval_ns(&usage->ru_stime) - main_ns - descendants_ns;
-	if (unseen_ns <= 0) // some of the target was waited for by nobody, and seen by us alone
+	if (unseen_ns <= 0) // part of the target was never waited for and only seen in samples
 		return;
 	tree->orphan_ns += unseen_ns;
 	if (tree->n_seen <= 1 && descendants_ns == 0)

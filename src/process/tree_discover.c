@@ -1,4 +1,4 @@
-/* Finding children: by the children files of the members' threads, or by asking every process for its parent. */
+/* Finds children: from the children files of the members' threads, or by reading the parent of every process. */
 #include "process/internal.h"
 
 #include "base/cleanup.h"
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 enum {
-	THREADS_KEPT = 256,    // children files kept open per process; the rest of the threads wait for the next list
-	LIST_AGAIN_MS = 1000,  // threads may have been replaced one for one, so that their number tells nothing
-	CHILDREN_SHORT = 2048, // a read shorter than this met the end: seq files are given out by the page
+	THREADS_KEPT = 256,    // maximum children files kept open per process; more threads wait for the next listing
+	LIST_AGAIN_MS = 1000,  // interval between listings: threads may be replaced without a change of their number
+	CHILDREN_SHORT = 2048, // a shorter read reached the end: seq files are returned page by page
 };
 
 struct tree_member *tree_discover(struct tree *tree, pid_t pid)
@@ -24,7 +24,7 @@ struct tree_member *tree_discover(struct tree *tree, pid_t pid)
 	struct tree_member *member = tree_find(tree, pid);
 	if (member != NULL)
 		return member;
-	bool counted = tree->exits != NULL && exits_has_pid(tree->exits, pid); // a zombie whose record came first
+	bool counted = tree->exits != NULL && exits_has_pid(tree->exits, pid); // a zombie whose exit record was processed before
 	member = tree_member_add(tree, pid);
 	tree->n_seen += member != NULL && !counted;
 	return member;
@@ -45,12 +45,12 @@ static void discover_listed(struct tree *tree, const char *text, size_t size, pi
 // Reads one children file to its end.
 static void read_children(struct tree *tree, int fd)
 {
-	pid_t number = 0; // may run on from one page to the next
+	pid_t number = 0; // a number may be split between two pages
 	off_t at = 0;
 	for (;;) {
 		ssize_t n = pread(fd, tree->text, TREE_TEXT_SIZE, at);
 		if (n < 0)
-			return; // the thread is gone; its process is noticed by its stat file
+			return; // the thread is gone; the stat file shows whether its process is too
 		discover_listed(tree, tree->text, (size_t)n, &number);
 		at += n;
 		if (n < CHILDREN_SHORT)
@@ -59,7 +59,7 @@ static void read_children(struct tree *tree, int fd)
 	tree_discover(tree, number);
 }
 
-// -1: the name is no number.
+// -1: the name is not a number.
 static pid_t parse_number(const char *name)
 {
 	pid_t number = 0;
@@ -69,7 +69,7 @@ static pid_t parse_number(const char *name)
 	return c != name && *c == '\0' ? number : -1;
 }
 
-// Calls `found` with every number that is a name in the folder.
+// Calls `found` for every numeric name in the folder.
 static void each_number(struct tree *tree, int fd, void (*found)(struct tree *, pid_t number, void *data), void *data)
 {
 	struct folder_walk walk = folder_walk_begin(fd, tree->text, TREE_TEXT_SIZE);
@@ -93,7 +93,8 @@ static void thread_listed(struct tree *tree, pid_t tid, void *data)
 		tree_member_add_thread(tree, member, tid);
 }
 
-// A thread other than the first may have children too. Lists them again when their number changed, and now and then.
+// Threads other than the first may have children too. Lists the threads again when their number changes, and at a fixed
+// interval.
 static void list_threads(struct tree *tree, struct tree_member *member, int64_t t_ns)
 {
 	bool alone = member->stat.threads <= 1 && member->n_threads <= 1;
@@ -122,7 +123,7 @@ static void list_threads(struct tree *tree, struct tree_member *member, int64_t 
 void tree_discover_children(struct tree *tree, size_t index, int64_t t_ns)
 {
 	list_threads(tree, &tree->members[index], t_ns);
-	// By index: reading may move the members.
+	// By index, because reading may move the members.
 	for (size_t i = 0; i < tree->members[index].n_threads; i++) {
 		struct tree_thread *thread = &tree->members[index].threads[i];
 		if (thread->children_fd >= 0) {
@@ -147,7 +148,7 @@ static void candidate_found(struct tree *tree, pid_t pid, void *data)
 	tree->candidates[tree->n_candidates++] = (struct tree_candidate){.pid = pid};
 }
 
-// Kernels without CONFIG_PROC_CHILDREN: every process of the machine is asked for its parent.
+// For kernels without CONFIG_PROC_CHILDREN: reads the parent of every process of the machine.
 void tree_discover_by_scan(struct tree *tree)
 {
 	wattle_cleanup_close int fd = openat(tree->procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -160,7 +161,7 @@ void tree_discover_by_scan(struct tree *tree)
 		bool ok = tree_read_stat(tree, tree->candidates[i].pid, &stat) == 0;
 		tree->candidates[i].ppid = ok ? stat.ppid : 0;
 	}
-	for (bool found = true; found;) { // until no candidate has a member for a parent: any order of pids
+	for (bool found = true; found;) { // repeat until no candidate has a member as parent: pids are in any order
 		found = false;
 		for (size_t i = 0; i < tree->n_candidates; i++) {
 			struct tree_candidate *candidate = &tree->candidates[i];

@@ -1,4 +1,4 @@
-/* The members of the tree: the table of living pids, and what is read of one process. */
+/* Members of the tree: the table of living pids, and reading one process. */
 #include "process/internal.h"
 
 #include "base/util.h"
@@ -88,8 +88,8 @@ int tree_open_children(const struct tree *tree, pid_t pid, pid_t tid)
 	return openat(tree->procfs_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Files of the real /proc are kept open. Those of a made tree are opened each time: a file on disk that was removed
- * or renamed over stays readable for ever, and never gives ESRCH. */
+/* Files of the real /proc are kept open. Files of a test tree are opened each time: a removed or replaced file on disk
+ * stays readable through an open descriptor and never gives ESRCH. */
 static int keep(const struct tree *tree, int fd)
 {
 	if (!tree->env->procfs_replaced || fd < 0)
@@ -111,7 +111,7 @@ int tree_member_add_thread(struct tree *tree, struct tree_member *member, pid_t 
 	return 0;
 }
 
-// Opens a file of a process; -ESRCH: the process is gone for sure.
+// Opens a file of a process; -ESRCH: the process is certainly gone.
 static int open_file(const struct tree *tree, pid_t pid, const char *name)
 {
 	char path[40];
@@ -122,7 +122,7 @@ static int open_file(const struct tree *tree, pid_t pid, const char *name)
 	return errno == ENOENT ? -ESRCH : -errno;
 }
 
-// Text of the file or negative errno.
+// Reads the file; returns its size or negative errno.
 static ssize_t file_text(const struct tree *tree, pid_t pid, const char *name, int kept_fd, char *text, size_t size)
 {
 	int fd = kept_fd >= 0 ? kept_fd : open_file(tree, pid, name);
@@ -142,10 +142,10 @@ int tree_read_stat(const struct tree *tree, pid_t pid, struct process_stat *ret_
 	return n < 0 ? (int)n : process_stat_parse(text, (size_t)n, &tree->units, ret_stat);
 }
 
-// The number after a blank; 0 without one. strtoll takes 140 instructions, and this is for each process at each sample.
+// The number after a blank; 0: none. strtoll takes 140 instructions, and this runs for each process at each sample.
 static uint64_t next_number(const char **at)
 {
-	uint64_t number = 0; // wraps for numbers above 64 bits, which the kernel does not write
+	uint64_t number = 0; // overflows only for numbers above 64 bits, which the kernel does not write
 	const char *c = *at + (**at == ' ');
 	for (; *c >= '0' && *c <= '9'; c++)
 		number = number * 10 + (uint64_t)(*c - '0');
@@ -153,9 +153,9 @@ static uint64_t next_number(const char **at)
 	return number;
 }
 
-/* The second and third numbers of statm. The rss of stat is a sum that each CPU brings up to date only now and then: since
- * Linux 6.2 it may be off by 64 pages per CPU and more, which hides small processes altogether; statm adds up what the CPUs
- * still hold (6.16), and never is the worse of the two. It costs a third of reading stat. */
+/* Reads the second and third numbers of statm. The rss in stat is a sum that each CPU updates only occasionally: since
+ * Linux 6.2 it may be off by 64 pages or more per CPU, which hides small processes completely. statm adds what the CPUs
+ * still hold (6.16) and is never less accurate. It costs a third of reading stat. */
 static void read_rss(const struct tree *tree, const struct tree_member *member, struct process_stat *stat)
 {
 	char text[128];

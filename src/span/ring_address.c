@@ -13,8 +13,8 @@ int ring_address_format(const struct ring_address *address, char *out, size_t si
 	return n >= 0 && (size_t)n < size ? 0 : -ERANGE;
 }
 
-/* The digits before a colon, in a row of fields. The standard functions that read numbers may look at the locale, which a
- * signal handler may not. NULL: no number, too large, or no colon after it. */
+/* Parses the digits before a colon. The standard functions for numbers may use the locale, which a signal handler must
+ * not. NULL: no number, too large, or no colon after it. */
 static const char *field(const char *text, unsigned base, uint64_t most, uint64_t *ret)
 {
 	uint64_t value = 0;

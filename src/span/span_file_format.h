@@ -1,19 +1,21 @@
-/* A span file: what a program leaves of its spans where there is no recorder (WATTLE_SPANS).
+/* Span file: spans written by a program without a recorder (WATTLE_SPANS).
  *
- * Blocks of 64 KiB. The first has a struct span_file_header and counts the blocks that were ever claimed; every other one is
- * claimed by one thread: it takes the next number from n_claimed (the file is mapped by all its writers, threads and
- * processes alike, so nobody needs a lock that a killed writer would keep), has the file system reserve the block for good
- * (fallocate, or zeros where there is no such call: a full disk may not end the program by SIGBUS), maps it and writes
- * records as into a ring. A killed program leaves all that it wrote.
+ * The file consists of blocks of 64 KiB. The first has a struct span_file_header and counts the claimed blocks. Every
+ * other block is claimed by one thread, which takes the next number from n_claimed. All writers, threads and processes,
+ * map the file, so there is no lock that a killed writer would keep. The thread has the file system reserve the block
+ * (fallocate, or writing zeros where that is missing, because a full disk must not end the program by SIGBUS), maps it
+ * and writes records as in a ring. A killed program leaves everything it wrote.
  *
- * A block stands alone: its table of names begins empty, so a block that was lost or damaged harms itself only. What goes on
- * from block to block of a stream is the stack of open spans (n_open says how high it is) and the open ranges of the process.
- * A stream is what one ring would be: one thread, and after RECORD_THREAD the next thread that took it over. It is named by
- * (boot_id, pid, image, stream); its blocks are ordered by `sequence`, in the file they may stand in any order and between
- * others'. A block that was claimed and never written (a killed writer, a full disk) is all zeros or lies past the end of the
- * file. A file that exists is continued, also by later runs: then boot_id and the anchors tell the runs apart.
+ * Each block is independent: its table of names starts empty, so a lost or damaged block affects only itself. State
+ * that continues between the blocks of a stream is the stack of open spans (n_open is its depth) and the open ranges of
+ * the process. A stream corresponds to one ring: one thread, and after RECORD_THREAD the thread that took it over. It
+ * is identified by (boot_id, pid, image, stream). Its blocks are ordered by `sequence`; in the file they may be in any
+ * order and mixed with others. A block that was claimed but never written (a killed writer, a full disk) is all zeros
+ * or beyond the end of the file. An existing file is continued, also by later runs: boot_id and the anchors then
+ * distinguish the runs.
  *
- * The reader trusts nothing: magic and version per block, n_used cut to SPAN_BLOCK_RECORDS, records as in a ring. */
+ * The reader trusts nothing: it checks magic and version per block, limits n_used to SPAN_BLOCK_RECORDS, and treats
+ * records as those of a ring. */
 #pragma once
 
 #include "span/ring.h"
@@ -31,21 +33,21 @@ struct span_file_header { // block 0
 	uint32_t magic, version;
 	uint32_t block_bytes;
 	uint32_t reserved;
-	alignas(64) _Atomic uint64_t n_claimed; // block i belongs to who made this number i
+	alignas(64) _Atomic uint64_t n_claimed; // number of claimed blocks; the thread that sets it to i owns block i
 };
 
 struct span_block_header {
 	uint32_t magic, version; // the magic is stored last, with release
-	int32_t pid, tid;        // of the thread that claimed it, as its own pid namespace has them
+	int32_t pid, tid;        // of the thread that claimed the block, in its own pid namespace
 	uint32_t image;          // as in a ring
-	uint32_t n_open;         // recorded spans that are open where the block begins
+	uint32_t n_open;         // recorded spans open at the start of the block
 	uint64_t stream;
 	uint64_t sequence;                   // of this block in its stream, from 0
 	uint8_t boot_id[16];                 // /proc/sys/kernel/random/boot_id; zeros: unknown
-	int64_t anchor_mono_ns;              // CLOCK_MONOTONIC and
-	int64_t anchor_wall_ns;              // CLOCK_REALTIME at one instant: when the block was claimed
-	alignas(64) _Atomic uint64_t n_used; // records, stored with release: what lies before is whole
-	_Atomic uint64_t lost;               // as in a ring, while this was the stream's last block
+	int64_t anchor_mono_ns;              // CLOCK_MONOTONIC, ns, and
+	int64_t anchor_wall_ns;              // CLOCK_REALTIME, ns, at the same instant, when the block was claimed
+	alignas(64) _Atomic uint64_t n_used; // number of records, stored with release: records below it are complete
+	_Atomic uint64_t lost;               // as in a ring, for the time while this was the stream's last block
 	_Atomic uint64_t unwound;
 };
 static_assert(sizeof(struct span_block_header) <= SPAN_BLOCK_HEADER_BYTES, "records begin after the header");

@@ -8,7 +8,8 @@
 
 static const char mark[] = "wattle: ", between[] = "; ", indent[] = "\n   ";
 
-// At the end of a line of scontrol's: whether a key begins the next one, or nothing does, and not what a comment goes on with.
+// At the end of a line of scontrol's output: whether the next line starts with a key, or there is none. False: the
+// comment continues on it.
 static bool is_key_next(const char *at)
 {
 	if (at[0] == '\n' && at[strspn(at, "\n")] == '\0')
@@ -46,7 +47,7 @@ int comment_find(const char *shown, char *ret_comment, size_t size)
 bool comment_is_too_late(const char *shown)
 {
 	static const char key[] = "\n   JobState=";
-	static const char *const going_on[] = {"RUNNING", "SUSPENDED", "PENDING"}; // the last: to be started again
+	static const char *const going_on[] = {"RUNNING", "SUSPENDED", "PENDING"}; // PENDING: requeued
 	const char *state = strstr(shown, key);
 	if (state == NULL)
 		return false;

@@ -52,8 +52,8 @@ static void kill_by_parent(void)
 		closedir(folder);
 }
 
-/* Kills direct children only: their pids cannot be reused before this process waits for them. Their own children become ours when they
- * exit, and the next round kills those. */
+/* Kills direct children only: their pids cannot be reused before this process waits for them. Their own children become
+ * ours when they exit, and the next round kills those. */
 static void kill_children(void)
 {
 	char path[64];
@@ -68,8 +68,8 @@ static void kill_children(void)
 		kill_by_parent();
 }
 
-/* The first rounds do not pause, in order to catch processes that fork and exit in a chain. A process with a pending SIGKILL can't
- * complete a fork. */
+/* The first rounds do not pause, in order to catch processes that fork and exit in a chain. A process with a pending
+ * SIGKILL can't complete a fork. */
 static void end_all(struct own_cgroup *cgroup)
 {
 	for (int round = 0;; round++) {
@@ -91,12 +91,12 @@ static void end_all(struct own_cgroup *cgroup)
 
 /* ---- the keeper ---- */
 
-// Closes slurmstepd's descriptors: a copy of the end of another line would hide the exit of that recorder.
+// Closes slurmstepd's descriptors: a copy of another recorder's socket would hide that recorder's exit.
 static int settle_descriptors(int line_fd, struct own_cgroup *cgroup, int child_fd)
 {
 	int from[] = {line_fd, cgroup->fd, child_fd};
 	int nothing_fd = open("/dev/null", O_RDWR);
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++) // to numbers that do not collide first
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++) // first move them to numbers that can't collide
 		from[i] = from[i] >= 0 ? fcntl(from[i], F_DUPFD, CHILD_FD + 1) : -1;
 	for (int fd = 0; nothing_fd >= 0 && fd < LINE_FD; fd++)
 		dup2(nothing_fd, fd);
@@ -110,7 +110,7 @@ static int settle_descriptors(int line_fd, struct own_cgroup *cgroup, int child_
 	return from[0] >= 0 && from[2] >= 0 ? 0 : -EMFILE;
 }
 
-// Returns when the child has exited, the line is closed, or the parent has died. parent: 0: not watched.
+// Returns when the child has exited, the socket is closed, or the parent has died. parent: 0: not watched.
 static void wait_for_end(pid_t child, pid_t parent)
 {
 	struct pollfd fds[] = {{.fd = LINE_FD, .events = POLLIN | POLLRDHUP}, {.fd = CHILD_FD, .events = POLLIN}};
@@ -128,7 +128,7 @@ static void wait_for_end(pid_t child, pid_t parent)
 	}
 }
 
-// Without the right to lower it, the value stays.
+// Without the privilege to lower it, the value stays.
 static void set_oom_score(const char *value)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -155,11 +155,11 @@ _Noreturn static void keep_recorder(const struct recorder_start *start, int line
 {
 	struct recorder_start kept = *start;
 	kept.keeper = getpid();
-	prctl(PR_SET_CHILD_SUBREAPER, 1); // fork does not inherit it
+	prctl(PR_SET_CHILD_SUBREAPER, 1); // not inherited by fork
 	prctl(PR_SET_PDEATHSIG, SIGTERM); // blocked: the signal only wakes wait_for_end
 	pid_t recorder = fork();
 	if (recorder == 0) {
-		set_oom_score("0"); // not slurmstepd's, which protects it
+		set_oom_score("0"); // instead of slurmstepd's value, which protects it
 		own_cgroup_join(cgroup);
 		recorder_start(&kept);
 	}

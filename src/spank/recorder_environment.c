@@ -4,7 +4,7 @@
 #include "job/job.h"
 
 static const char fixed_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-// A service of ~/.pg_service.conf can name a key in a module, and a URL can name the service.
+// A service in ~/.pg_service.conf can name a key in a loadable module, and a URL can name the service.
 static const char no_services[] = "PGSERVICEFILE=/dev/null";
 
 // A name that ends in * is a prefix.
@@ -20,7 +20,8 @@ static const char *const of_the_job[] = {
 	"TMPDIR",
 	"XDG_STATE_HOME",
 	"TZ",
-	// libpq's connection parameters, except those that name a key or a service with one: a key can be in a module.
+	// libpq's connection parameters, except those that name a key or a service with one: a key can be in a loadable
+	// module.
 	"PGHOST",
 	"PGHOSTADDR",
 	"PGPORT",
@@ -32,9 +33,9 @@ static const char *const of_the_job[] = {
 	"PGSSLROOTCERT",
 	"PGCONNECT_TIMEOUT",
 };
-// A locale name with a slash is a path to files of the user.
+// A locale name with a slash is a path to the user's files.
 static const char *const locales[] = {"LANG", "LC_*"};
-// The site decides which paths stand for the machine's.
+// The site decides which paths replace the machine's.
 static const char *const of_the_site[] = {
 	"WATTLE_SYSFS",
 	"WATTLE_PROCFS",
@@ -68,7 +69,7 @@ static void add(struct list *list, char *text)
 	list->texts[list->n++] = text;
 }
 
-// Passes the variables that job_place_find reads: job/place.c knows the launchers.
+// Adds each variable that job_place_find reads, so that only job/place.c has to know the launchers.
 static const char *ask_and_add(const char *name, void *data)
 {
 	struct list *list = data;

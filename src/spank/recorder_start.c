@@ -1,5 +1,5 @@
-/* All that runs here runs in a fork of slurmstepd, which has threads: nothing but what a child of them may call, and malloc, which
- * glibc keeps usable. Until become_owner it is root, so nothing that comes from a user is looked at before. */
+/* Code that runs in a fork of slurmstepd, which has threads: it may use only functions that are safe there, and malloc,
+ * which glibc keeps usable. It is root until become_owner and reads no input from a user before that. */
 #include "spank/spank.h"
 
 #include "base/descriptors.h"
@@ -19,7 +19,7 @@
 
 enum { CONTROL_FD = 3, TEXTS_MOST = 16 << 20, WORDS_MOST = 512 };
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 
 __attribute__((noreturn, format(printf, 3, 4))) static void refuse(int control_fd, int code, const char *format, ...)
 {
@@ -41,8 +41,8 @@ static int stand_at(int fd, int at)
 	return dup2(fd, at) == at ? 0 : -errno;
 }
 
-/* 0 and 1 lead nowhere, 2 to slurmstepd, 3 is the line; all others are slurmstepd's and not ours. Both are first moved out of
- * the way of each other. */
+/* 0 and 1 are /dev/null, 2 goes to slurmstepd, 3 is the control socket; all others belong to slurmstepd and are
+ * closed. The sources are first moved above the target numbers. */
 static int arrange_descriptors(const struct recorder_start *start)
 {
 	int control_fd = fcntl(start->control_fd, F_DUPFD, CONTROL_FD + 1);
@@ -61,10 +61,10 @@ static int arrange_descriptors(const struct recorder_start *start)
 	return r;
 }
 
-/* ---- what the task says ---- */
+/* ---- message from the task ---- */
 
 struct task_words {
-	char **environment, **command; // NULL-terminated, into text
+	char **environment, **command; // NULL-terminated; they point into `text`
 	char *text;
 };
 
@@ -81,7 +81,7 @@ static bool read_all(void *bytes, size_t size)
 	return true;
 }
 
-// NULL: the text ends before.
+// NULL: the text ends too early.
 static char **list_texts(char **at, const char *end, size_t n)
 {
 	char **texts = calloc_array(n + 1, sizeof(*texts));
@@ -95,7 +95,7 @@ static char **list_texts(char **at, const char *end, size_t n)
 	return texts;
 }
 
-// The task that ends before it has said anything is none that would be measured.
+// Exits if the task ends before it has sent anything: it will not be measured.
 static void hear_task(struct task_words *ret_words)
 {
 	struct task_greeting greeting;
@@ -117,7 +117,7 @@ static void hear_task(struct task_words *ret_words)
 		refuse(CONTROL_FD, -EPROTO, "its environment could not be read");
 }
 
-/* ---- what is executed ---- */
+/* ---- command line ---- */
 
 struct words {
 	const char *at[WORDS_MOST + 1];
@@ -150,7 +150,7 @@ static void make_folder(char *path)
 		refuse(CONTROL_FD, -errno, "can't make the folder %s for run files: %s", path, strerror(errno));
 }
 
-// For -o, where % begins a field.
+// For -o, where % starts a field: doubles it.
 static void quote(char *out, size_t size, const char *text)
 {
 	size_t n = 0;
@@ -181,12 +181,12 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	char site_words[SETTING_SIZE], user_words[SETTING_SIZE];
 	struct task_words task;
 	struct words words = {.n = 0};
-	int r = become_owner(start->owner); // first, for it has a descriptor of its own
+	int r = become_owner(start->owner); // first, because it uses a descriptor that is closed below
 	if (r < 0)
 		refuse(start->control_fd, r, "a recorder could not become the job's user in the step's folder: %s",
 			strerror(-r));
-	prctl(PR_SET_PDEATHSIG, SIGKILL); // if the keeper is killed; a change of user resets this
-	if (getppid() != start->keeper)   // it was killed before
+	prctl(PR_SET_PDEATHSIG, SIGKILL); // ends with the keeper; a change of user resets this
+	if (getppid() != start->keeper)   // the keeper was killed before
 		_exit(1);
 	r = arrange_descriptors(start);
 	if (r < 0)

@@ -57,7 +57,7 @@ static int take_yes(bool *out, const char *name, const char *value, struct wattl
 	return 0;
 }
 
-// on, off, or how often
+// on, off, or an interval
 static int take_interval(struct settings *settings, const char *name, const char *value, struct wattle_error *reterr)
 {
 	if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0) {
@@ -85,7 +85,7 @@ static int take_words(char *out, size_t size, const char *name, const char *valu
 	return 0;
 }
 
-/* ---- where they come from ---- */
+/* ---- sources ---- */
 
 int settings_take_site(struct settings *settings, const char *argument, struct wattle_error *reterr)
 {
@@ -130,14 +130,14 @@ int settings_take_user(struct settings *settings, enum settings_option option, c
 	case SETTINGS_WORDS:
 		if (!has_value)
 			return 0;
-		settings->user_words[0] = '\0'; // remote, Slurm tells of it twice
+		settings->user_words[0] = '\0'; // in slurmstepd, Slurm passes the option twice
 		return take_words(settings->user_words, sizeof(settings->user_words), "--wattle-options", value,
 			reterr);
 	}
 	return -EINVAL;
 }
 
-/* ---- what follows from them ---- */
+/* ---- derived values ---- */
 
 int settings_folder(const struct settings *settings, const char *job_id, char *ret_folder, size_t size,
 	struct wattle_error *reterr)

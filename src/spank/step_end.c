@@ -18,9 +18,9 @@
 
 enum { SHOWN_SIZE = 64 << 10, LINE_SIZE = 512, COMMENT_SIZE = 4096 };
 
-/* ---- in a process of its own ---- */
+/* ---- separate process ---- */
 
-// Its standard output is what slurmstepd tells.
+// Writes to standard output, which slurmstepd passes on.
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 {
 	char text[2048];
@@ -35,7 +35,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	(void)!write(STDOUT_FILENO, text, length);
 }
 
-// What a program writes, as far as it fits. Its exit status, or negative errno.
+// Runs a program and stores its output as far as it fits. Returns its exit status, or negative errno.
 static int run(const char *const *words, char *out, size_t size)
 {
 	int fds[2];
@@ -51,7 +51,7 @@ static int run(const char *const *words, char *out, size_t size)
 	close(fds[1]);
 	size_t n = 0;
 	char rest[4096];
-	for (;;) { // to the end, or it would wait for us
+	for (;;) { // read to the end, or the program would block
 		bool fits = n + 1 < size;
 		ssize_t got = read(fds[0], fits ? out + n : rest, fits ? size - 1 - n : sizeof(rest));
 		if (got == 0 || (got < 0 && errno != EINTR))
@@ -78,14 +78,14 @@ static size_t count_lines(int fd)
 	return lines;
 }
 
-// What the nodes sign.
+// Path of the list that the nodes sign.
 static void name_list(const struct step_end *end, const char *folder, char *out, size_t size)
 {
 	snprintf(out, size, "%s/.%s.%s.%u", folder, end->job_id, end->step, end->restart);
 }
 
-/* Each node signs a list in the folder; who signs last is the last. Record locks, because those are what makes a client of NFS
- * look at what others have written. */
+/* Each node adds a line to a list in the folder; the node with the last line is the last. Uses record locks, because
+ * they make an NFS client read what others have written. */
 static bool is_last(const struct step_end *end, const char *folder)
 {
 	char path[SETTING_SIZE + 256];
@@ -108,8 +108,9 @@ static bool is_last(const struct step_end *end, const char *folder)
 	return last;
 }
 
-/* As scontrol knows it. The number of an array's last job is the array's too, and would mean all of its jobs; of a heterogeneous job
- * slurm_job is one part, and the first one's number, which is the job's, means all of them. */
+/* The job in scontrol's form. The number of an array's last job is also that of the array, and would mean all of its
+ * jobs. In a heterogeneous job, slurm_job is one component; the number of the first component is that of the job and
+ * means all of them. */
 static void name_job(const struct step_end *end, char *out, size_t size)
 {
 	bool is_told = end->job_id[0] != '\0' && end->job_id[strspn(end->job_id, "0123456789_")] == '\0';
@@ -135,7 +136,7 @@ static void write_comment(const struct step_end *end, const char *line)
 	int r = comment_find(shown, old, sizeof(old));
 	if (r == 0)
 		r = comment_make(old, line, comment, sizeof(comment));
-	if (r < 0) { // what others wrote is worth more than what the folder has anyway
+	if (r < 0) { // keep the comment of others: the folder has the results anyway
 		say("the job's comment is left as it is: %s",
 			r == -EILSEQ ? "it has more than one line" : "it is too long to be added to");
 		return;
@@ -175,8 +176,8 @@ _Noreturn static void child(const struct step_end *end, int saying_fd)
 	int nothing_fd = open("/dev/null", O_RDWR);
 	if (dup2(saying_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
 		_exit(1);
-	int r = become_owner(end->owner); // first, for it has a descriptor of its own
-	close_from(STDERR_FILENO + 1);    // what root has open is nothing for the programs of a user
+	int r = become_owner(end->owner); // first, because it uses a descriptor that is closed below
+	close_from(STDERR_FILENO + 1);    // the user's programs must not get root's open files
 	if (r < 0)
 		say("no sum: could not become the job's user: %s", strerror(-r));
 	else
@@ -184,9 +185,9 @@ _Noreturn static void child(const struct step_end *end, int saying_fd)
 	_exit(0);
 }
 
-/* ---- in slurmstepd ---- */
+/* ---- slurmstepd ---- */
 
-// All that it says, until it has ended or time is up. False: it has not.
+// Reads the output until the process has ended or time is up. False: it has not ended.
 static bool hear(int fd, int64_t deadline_ns, char *out, size_t size)
 {
 	size_t n = 0;
@@ -221,8 +222,8 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 	bool whole = pid < 0 || hear(fds[0], clock_now_ns() + end->settings->wait_ns, text, sizeof(text));
 	close(fds[0]);
 	if (!whole) {
-		kill(pid, SIGKILL);  // it may not have come to its session yet
-		kill(-pid, SIGKILL); // its session, with what it has started
+		kill(pid, SIGKILL);  // in case it has not created its session yet
+		kill(-pid, SIGKILL); // its session, with all processes it has started
 	}
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -233,9 +234,9 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 		told("summing up took too long and was given up; wattle report on the folder does it at any time");
 }
 
-/* ---- in srun ---- */
+/* ---- srun ---- */
 
-// A relative folder that is not here may be elsewhere (srun --chdir): nothing is said of it.
+// A relative folder that does not exist here may be elsewhere (srun --chdir), so nothing is reported.
 bool step_end_is_apart(const struct step_end *end)
 {
 	char folder[SETTING_SIZE], path[SETTING_SIZE + 256];

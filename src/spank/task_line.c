@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 static const int64_t KEEPERS_END_NS = 5 * NS_PER_S; // killing takes milliseconds
-enum { TEXT_MOST = 64 << 10 }; // a recorder is whatever the job's user makes of it, and slurmstepd is root
+enum { TEXT_MOST = 64 << 10 }; // maximum text from a recorder: the job's user controls it, and slurmstepd is root
 
-/* ---- the line ---- */
+/* ---- connection ---- */
 
 static void close_one(int *fd)
 {
@@ -42,7 +42,8 @@ int task_line_open(struct task_line *line)
 	}
 	line->keeper_fd = keep[0];
 	line->keeping_fd = keep[1];
-	// Nobody reads the recorder's messages before the end: what finds no room is dropped, and the recorder goes on.
+	// The recorder's messages are read only at the end. What does not fit in the pipe is dropped, and the recorder
+	// continues.
 	if (pipe2(said, O_CLOEXEC | O_NONBLOCK) != 0) {
 		int code = -errno;
 		task_line_close(line);
@@ -63,10 +64,10 @@ void task_line_close(struct task_line *line)
 	close_one(&line->keeping_fd);
 }
 
-/* ---- slurmstepd: the start ---- */
+/* ---- slurmstepd: start ---- */
 
-/* Twice: so that slurmstepd, which waits for all its children, sees neither this one's end nor its CPU time. What Slurm does to
- * a task it does before its exec, so nothing of that reaches the recorder. */
+/* Forks twice, so that slurmstepd, which waits for all its children, sees neither the keeper's exit nor its CPU time.
+ * Slurm applies a task's constraints before the task's exec, so they do not affect the recorder. */
 static int fork_away(struct task_line *line, const struct recorder_start *start)
 {
 	pid_t pid = fork();
@@ -105,7 +106,7 @@ int task_line_start(struct task_line *line, const struct settings *settings, con
 	return error_set(reterr, r, "can't start a recorder: %s", strerror(-r));
 }
 
-/* ---- the task ---- */
+/* ---- task ---- */
 
 static int send_all(int fd, const void *bytes, size_t size)
 {
@@ -176,7 +177,7 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 	int64_t ready_ns, char *ret_ring, size_t size, struct wattle_error *reterr)
 {
 	int64_t deadline_ns = clock_now_ns() + ready_ns;
-	for (size_t i = 0; i < n; i++) { // or a recorder that dies would not be seen to
+	for (size_t i = 0; i < n; i++) { // otherwise the death of a recorder would go unnoticed
 		close_one(&lines[i].recorder_fd);
 		close_one(&lines[i].saying_fd);
 		close_one(&lines[i].keeper_fd);
@@ -191,7 +192,7 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 	return hear_ready(fd, deadline_ns, ret_ring, size, reterr);
 }
 
-/* ---- slurmstepd: the end ---- */
+/* ---- slurmstepd: end ---- */
 
 void task_line_ended(struct task_line *line, const struct tracker_ended *ended)
 {
@@ -208,7 +209,7 @@ void task_line_ended(struct task_line *line, const struct tracker_ended *ended)
 	shutdown(line->fd, SHUT_WR);
 }
 
-// What a recorder wrote on standard error, a line at a time.
+// Passes on the recorder's standard error, one line at a time.
 static void tell_said(int fd, void (*told)(const char *text))
 {
 	char text[4096];
@@ -220,7 +221,7 @@ static void tell_said(int fd, void (*told)(const char *text))
 			told(line);
 }
 
-// Up to the end of the stream; the report is not wanted, but takes room. False: time is up.
+// Reads to the end of the stream and discards the report, which would otherwise block the recorder. False: time is up.
 static bool wait_for_end(int fd, int64_t deadline_ns, void (*told)(const char *text))
 {
 	struct tracker_word word;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-// slurmstepd can't be killed for want of memory; a user's program can.
+// The OOM killer spares slurmstepd; a program of the user must not inherit that.
 static void be_killable(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -31,10 +31,10 @@ int become_owner(const struct task_owner *owner)
 	forget_signals();
 	setsid();
 	if (owner->uid == (uid_t)-1 ||
-		owner->gid == (gid_t)-1) // not known; setresuid and setresgid would change nothing
+		owner->gid == (gid_t)-1) // unknown: setresuid and setresgid would change nothing
 		return -EINVAL;
 	if (geteuid() != 0 && getuid() == 0 &&
-		seteuid(0) != 0) // Slurm calls us with its effective user changed at times
+		seteuid(0) != 0) // Slurm sometimes calls the plugin with another effective user
 		return -errno;
 	if (getuid() == 0) {
 		be_killable();
@@ -44,7 +44,7 @@ int become_owner(const struct task_owner *owner)
 			return -errno;
 	}
 	if (owner->folder_fd >= 0 &&
-		fchdir(owner->folder_fd) != 0) // as the user: root may not enter on all file systems
+		fchdir(owner->folder_fd) != 0) // as the user: on some file systems root has no access
 		return -errno;
 	bool is_user = getuid() == owner->uid && geteuid() == owner->uid;
 	bool is_group = getgid() == owner->gid && getegid() == owner->gid;

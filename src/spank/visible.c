@@ -32,8 +32,9 @@ static void count_up(const char *list, char *out, size_t size)
 		at += (size_t)snprintf(out + at, size - at, "%s%zu", i > 0 ? "," : "", i);
 }
 
-/* ROCm counts twice: HIP_VISIBLE_DEVICES, and where that is not set CUDA_VISIBLE_DEVICES, among what ROCR_VISIBLE_DEVICES leaves. So the
- * latter alone is rewritten if it is there, and all that it leaves is visible. */
+/* ROCm applies two filters: ROCR_VISIBLE_DEVICES, and within its result HIP_VISIBLE_DEVICES, or CUDA_VISIBLE_DEVICES if
+ * that is not set. So if ROCR_VISIBLE_DEVICES is present, it alone gets the node's numbers, and all GPUs in it are made
+ * visible. */
 static void rewrite_rocm(char **environment, const char *gpus)
 {
 	char all[LIST_SIZE];
@@ -60,5 +61,5 @@ void visible_of_node(char **environment)
 		return;
 	set(environment, "CUDA_VISIBLE_DEVICES", gpus);
 	set(environment, "CUDA_DEVICE_ORDER",
-		"PCI_BUS_ID"); // as the node counts them, whatever the program is told to do
+		"PCI_BUS_ID"); // the node's order, whatever the program uses
 }

@@ -1,15 +1,15 @@
-/* srun --wattle: the plugin's callbacks, in the order in which Slurm calls them. What they have in common is that they never fail
- * for Slurm: a job runs as if we were not there, measured or not. The exception are bad values of options, which srun refuses
- * before anything was started.
+/* srun --wattle: callbacks of the plugin, in the order in which Slurm calls them. They never fail for Slurm: a job runs
+ * whether it can be measured or not. The exception is invalid option values, which srun rejects before anything is
+ * started.
  *
- *	in srun, sbatch, salloc    slurm_spank_init: settings of the site; options of the user
- *	in srun, at its end        slurm_spank_exit: says so if nobody has summed up
- *	in slurmstepd, as root     slurm_spank_init, slurm_spank_user_init: the same there; a line for each task
- *	                           slurm_spank_task_post_fork: a recorder for each
- *	in the task, as the user   slurm_spank_task_init: waits for its recorder; the last thing before it is executed but the
- *	                           task prologs
- *	in slurmstepd              slurm_spank_task_exit: tells the recorder; after the last task of the node awaits all of them, and
- *	                           sums up what the step has used */
+ *   in srun, sbatch, salloc    slurm_spank_init: settings of the site; options of the user
+ *   in srun, at its end        slurm_spank_exit: reports if no node has summed up
+ *   in slurmstepd, as root     slurm_spank_init, slurm_spank_user_init: as above; a connection for each task
+ *                              slurm_spank_task_post_fork: a recorder for each
+ *   in the task, as the user   slurm_spank_task_init: waits for its recorder; only task prologs run between it and the
+ *                              exec
+ *   in slurmstepd              slurm_spank_task_exit: informs the recorder; after the last task of the node waits for
+ *                              all recorders, and sums up the measurements of the step */
 #include "base/num.h"
 #include "base/util.h"
 #include "job/job.h"
@@ -26,19 +26,19 @@
 SPANK_PLUGIN(wattle, 1)
 #pragma GCC visibility pop
 
-/* Slurm hands nothing from one callback to the next, nor anything to those of options: what belongs together lies here. Callbacks
- * come from one thread. */
+/* State shared by the callbacks, including those of options, because Slurm passes no context to them. All callbacks run
+ * in one thread. */
 static struct {
 	struct settings settings;
-	struct task_line *lines; // owned: one a task of this node; NULL: nothing is measured
+	struct task_line *lines; // owned: one per task of this node; NULL: nothing is measured
 	uint32_t n_tasks, n_ended;
-	int folder_fd;        // owned: in which the step works; -1 not known
-	struct rusage before; // of all children that slurmstepd had waited for when the last task ended
-	char step[16];        // in srun: of what it has started; "" nothing
-	bool told;            // what is wrong with recorders; once a node will do
+	int folder_fd;        // owned: working folder of the step; -1: unknown
+	struct rusage before; // sum over all children that slurmstepd had waited for when the last task ended
+	char step[16];        // in srun: id of the started step; "" none
+	bool told;            // an error of a recorder was reported; one per node is enough
 } plugin = {.folder_fd = -1};
 
-// What wattle itself has written begins so already.
+// Messages from wattle itself already have this prefix.
 static void tell(const char *text)
 {
 	static const char prefix[] = "wattle: ";
@@ -75,7 +75,7 @@ static void take_site(int n, char **arguments)
 			slurm_error("wattle: %s", error.text);
 }
 
-/* ---- what Slurm knows ---- */
+/* ---- information from Slurm ---- */
 
 static uint32_t number_of(spank_t spank, spank_item_t item)
 {
@@ -112,8 +112,8 @@ static int64_t microseconds(const struct timeval *time)
 	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
 }
 
-/* How many nodes will sum up. Of a heterogeneous job Slurm tells each part about itself; the environment has all of those that work
- * in the step. */
+/* Number of nodes that will sum up. In a heterogeneous job Slurm gives each component its own number of nodes; the
+ * environment has the number of all nodes of the step. */
 static uint32_t count_nodes(spank_t spank, char **environment)
 {
 	int64_t all;
@@ -138,7 +138,7 @@ static void find_owner(spank_t spank, struct task_owner *owner)
 	}
 }
 
-/* ---- the callbacks ---- */
+/* ---- callbacks ---- */
 
 #pragma GCC visibility push(default)
 
@@ -146,7 +146,7 @@ int slurm_spank_init(spank_t spank, int n, char **arguments)
 {
 	take_site(n, arguments);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		struct spank_option option = options[i]; // Slurm takes a copy
+		struct spank_option option = options[i]; // Slurm makes a copy
 		if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
 			slurm_error("wattle: --%s can't be registered", option.name);
 	}
@@ -157,8 +157,8 @@ int slurm_spank_user_init(spank_t spank, int n, char **arguments)
 {
 	if (!is_measured(spank))
 		return ESPANK_SUCCESS;
-	/* Slurm goes to the step's folder as its user, calls us and forks the tasks, and goes back to where slurmd was started before it
-	 * calls us again (slurmstepd, 22.05). */
+	/* Slurm changes to the step's folder as its user, calls this and forks the tasks. It changes back to slurmd's
+	 * start folder before the next callback (slurmstepd, 22.05). */
 	plugin.folder_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	plugin.n_tasks = number_of(spank, S_JOB_LOCAL_TASK_COUNT);
 	plugin.lines = calloc_array(plugin.n_tasks, sizeof(*plugin.lines));
@@ -181,7 +181,7 @@ int slurm_spank_task_post_fork(spank_t spank, int n, char **arguments)
 	if (task_line_start(&plugin.lines[task], &plugin.settings, &owner, pid, name_step(spank, step, sizeof(step)),
 		    &error) < 0)
 		slurm_error("wattle: %s", error.text);
-	getrusage(RUSAGE_CHILDREN, &plugin.before); // our own that came and went are no task's
+	getrusage(RUSAGE_CHILDREN, &plugin.before); // excludes our own children that have ended
 	return ESPANK_SUCCESS;
 }
 
@@ -197,15 +197,15 @@ int slurm_spank_task_init(spank_t spank, int n, char **arguments)
 	spank_get_item(spank, S_JOB_ARGV, &n_words, &command);
 	int r = task_line_join(plugin.lines, plugin.n_tasks, (size_t)task, environment, command,
 		plugin.settings.ready_ns, ring, sizeof(ring), &error);
-	if (r < 0 && task == 0) // what is wrong with one is wrong with all of a node, most of the time
+	if (r < 0 && task == 0) // an error of one task usually affects all tasks of a node
 		slurm_spank_log("wattle: task %u is not measured: %s", number_of(spank, S_TASK_GLOBAL_ID), error.text);
 	if (r == 0 && ring[0] != '\0')
 		spank_setenv(spank, "WATTLE_RING", ring, 1);
 	return ESPANK_SUCCESS;
 }
 
-/* Slurm keeps what the kernel says of a task's end to itself. But it waits for one task after the other, and we are called in
- * between: what its children have used more than at the last call is that task's. */
+/* Slurm does not pass on the kernel's accounting of a task. But it waits for the tasks one by one and calls this after
+ * each: the growth of the children's usage since the last call is the usage of that task. */
 static struct tracker_ended look_at_end(spank_t spank)
 {
 	struct rusage now, before = plugin.before;
@@ -274,7 +274,7 @@ int slurm_spank_task_exit(spank_t spank, int n, char **arguments)
 	return ESPANK_SUCCESS;
 }
 
-// In srun, which has a step now.
+// In srun, where the step exists by now.
 int slurm_spank_local_user_init(spank_t spank, int n, char **arguments)
 {
 	if (is_measured(spank))

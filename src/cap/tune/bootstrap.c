@@ -8,24 +8,24 @@
 
 enum {
 	DRAWS = 400,
-	CUT = DRAWS / 40, // 2.5 % on either side
-	PLACES = 128      // where an optimum is looked for: the range is no finer
+	CUT = DRAWS / 40, // 2.5 % at each end
+	PLACES = 128      // number of grid limits to search for an optimum; sets the resolution of the range
 };
 
-// Half-way between two measured limits a curve that is smooth may miss what is not: steps of the clock, a limit that
-// begins to bind.
+// Half-way between two measured limits, a smooth curve can be wrong about what is not smooth: clock steps, or a limit
+// that starts to bind.
 static const double BETWEEN = 0.005;
 
 struct bootstrap {
 	const struct figures *figures;
 	size_t chosen;
 	double between;                 // standard deviation at the chosen limit
-	double *curve[TUNE_QUANTITIES]; // n: at the measured limits
-	double *truth[TUNE_QUANTITIES]; // n: of this draw
-	double *doubt[TUNE_QUANTITIES]; // n × n: L of the truth's covariance about the curve
+	double *curve[TUNE_QUANTITIES]; // n: values at the measured limits
+	double *truth[TUNE_QUANTITIES]; // n: values of this draw
+	double *doubt[TUNE_QUANTITIES]; // n × n: Cholesky factor L of the covariance of the true values about the curve
 	double *normals[TUNE_QUANTITIES];
-	double *change[TUNE_QUANTITIES]; // DRAWS: log, at the chosen limit
-	double *best;                    // DRAWS: limits
+	double *change[TUNE_QUANTITIES]; // DRAWS: log of the change at the chosen limit
+	double *best;                    // DRAWS: optimal limits
 	struct dice dice;
 };
 
@@ -40,7 +40,7 @@ static double normal(struct dice *dice)
 	return radius * cos(2 * M_PI * uniform(dice));
 }
 
-// The noise itself is known from so many degrees of freedom only: draws scatter like Student's t.
+// The noise is itself estimated, with a limited number of degrees of freedom, so draws follow Student's t.
 static double noise_scale(struct dice *dice, size_t degrees)
 {
 	double squares = 0;
@@ -108,7 +108,7 @@ static int bootstrap_init(struct bootstrap *bootstrap, struct arena *arena)
 	return has ? 0 : -ENOMEM;
 }
 
-// The middle of the truths. false: their covariance is none, so little was the noise.
+// Fills in the mean of the draws. False: the covariance is singular, because there was almost no noise.
 static bool fill_curves(struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
@@ -117,7 +117,7 @@ static bool fill_curves(struct bootstrap *bootstrap)
 		for (size_t i = 0; i < n; i++)
 			bootstrap->curve[q][i] = figures_curve(figures, (enum tune_quantity)q, figures->grid_of[i]);
 		memcpy(bootstrap->doubt[q], figures->doubt[q], n * n * sizeof(double));
-		for (size_t i = 0; i < n; i++) // rounding must not make it singular
+		for (size_t i = 0; i < n; i++) // keeps the matrix positive definite despite rounding
 			bootstrap->doubt[q][i * n + i] *= 1 + 1e-9;
 		if (!cholesky_factor(bootstrap->doubt[q], n))
 			return false;

@@ -1,6 +1,5 @@
-/* The least energy within a bound on time. A step never gets faster under a lower limit: once the curve of T has
- * passed the bound on its way down from the reference, no lower limit is allowed, whatever the noise makes of the
- * curve there. */
+/* Minimum energy within a bound on time. A lower limit never makes a step faster. Once the curve of T has passed the
+ * bound on its way down from the reference, no lower limit is allowed, whatever noise does to the curve there. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"

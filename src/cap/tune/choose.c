@@ -1,18 +1,18 @@
-/* Which limit: the least of the model that foretells limits best which it has not seen, if it is as good as the
- * measurements; the least of the smooth curves where these know a better one; else the best measured one. */
+/* Chooses the limit. First choice: the minimum of the model that best predicts limits it has not seen, if it is as good
+ * as the measurements. Second: the minimum of the smooth curves, if it is lower. Otherwise the best measured limit. */
 #include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
 #include "base/util.h"
 
-// Against the reference, of the objective: less is no gain.
+// Minimum gain in the objective, relative to the reference.
 static const double EQUAL = 0.005;
-static const double DOUBTFUL = 0.01; // less is no gain where the limits do not differ for sure
+static const double DOUBTFUL = 0.01; // minimum gain if the limits do not differ significantly
 
 static const double CROSS_VALIDATED =
-	4;                        // mean square of what limits are foretold wrong by, in their own noise: at most
-static const double FITTED = 2.5; // the same for limits that the model has seen
-static const double SURE = 1.645; // 95 % of a normal variable
+	4;                        // maximum mean square error of predicted limits, in units of their noise variance
+static const double FITTED = 2.5; // the same for limits used in the fit
+static const double SURE = 1.645; // one-sided 95 % quantile of the normal distribution
 
 static const char NOTHING[] = "no limit saves anything that could be measured: the reference stays";
 
@@ -38,7 +38,7 @@ static bool may_be_chosen(const struct figures *figures, size_t at)
 	return limit == floor(limit) || at == 0 || at + 1 == figures->n_grid;
 }
 
-// The least of the model over the grid; of equal ones the highest limit.
+// Index of the model's minimum over the grid; of equal values the highest limit.
 static size_t least_of(const struct figures *figures, const struct choice *choice)
 {
 	size_t best = 0;
@@ -72,7 +72,7 @@ static bool best_model(const struct model_points *points, struct model *ret_mode
 	return found;
 }
 
-// Standard deviation of the limits about the model, each as much as it matters.
+// Weighted standard deviation of the limits about the model.
 static double residual_of(const struct figures *figures, const struct choice *choice)
 {
 	double sum = 0, weights = 0;
@@ -95,7 +95,7 @@ static struct choice choose_measured(const struct figures *figures, const char *
 	return choice;
 }
 
-/* Do the limits differ at all? The F test of all of them against one level, with Paulson's approximation to its
+/* Whether the limits do not differ: F test of all limits against one common level, with Paulson's approximation of the
  * quantile. */
 static bool all_alike(const struct figures *figures, struct arena *arena)
 {

@@ -21,7 +21,7 @@ static int fill_limits(const struct tuner *tuner, const struct estimate *estimat
 		return -ENOMEM;
 	for (size_t i = 0; i < tuner->n_limits; i++) {
 		if (tuner->limits[i].index >= tuner->n_candidates && tuner->limits[i].n_windows == 0)
-			continue; // added, and then the search was ended
+			continue; // added, but the search ended before it was measured
 		row_of[i] = result->n_limits;
 		struct tune_limit_result *row = &result->limits[result->n_limits++];
 		double shape = estimate_shape_of_difference(estimate, i, i);
@@ -55,7 +55,7 @@ static void fill_allowed(const struct figures *figures, struct tune_result *resu
 	}
 }
 
-// Of the reference itself nothing needs to be measured.
+// The reference relative to itself, known without a measurement.
 static const struct tune_interval none = {0, 0, 0};
 
 static int promise(const struct tuner *tuner, const struct figures *figures, const struct choice *choice,

@@ -1,5 +1,5 @@
-/* Smooth curves of log E and log T over log limit: a cubic smoothing spline, which is the best guess when the curve
- * is a line plus an integrated random walk. It is linear in the figures, so it comes as a table of weights. */
+/* Smooth curves of log E and log T over log limit: a cubic smoothing spline. It is the best estimate if the curve is a
+ * line plus an integrated random walk. It is linear in the measured values, so the result is a table of weights. */
 #include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
@@ -7,27 +7,27 @@
 
 #include <errno.h>
 
-/* Variance of the bend, over log limit: the slopes of log E and log T of most devices change by 1 to 2 over their
- * limits, but where a program begins to wait for its clocks there is a corner. The figures tell: a curve for each is
- * averaged by how likely they are under it (restricted likelihood). */
+/* Variances of the curvature over log limit. The slopes of log E and log T of most devices change by 1 to 2 over the
+ * range of limits, but a program that starts to wait for its clocks causes a corner. One curve is fitted for each
+ * variance, and the curves are averaged by their restricted likelihood. */
 static const double bends[] = {0.5, 4, 32, 256};
 enum { BENDS = ARRAY_SIZE(bends) };
 
-static const double EXACT = 1e-3; // of the noise: a curve through the figures themselves
+static const double EXACT = 1e-3; // fraction of the noise: yields a curve through the measured values
 
 enum { LINE = 2 };
 
 struct spline {
 	size_t n;
-	const double *u;         // log limit, from the least one, in their range
-	double *factor;          // n × n: L of bend·K + noise
+	const double *u;         // log limit, counted from the lowest one, as a fraction of the range
+	double *factor;          // n × n: Cholesky factor L of bend·K + noise
 	double *solved[LINE];    // n: covariance⁻¹ · (1, u)
 	double line[LINE][LINE]; // inverse of (1, u)ᵀ·covariance⁻¹·(1, u)
 	double *right;           // n
 	double bend;
 };
 
-// Of an integrated random walk from 0: the covariance of where it is at two places.
+// Covariance of an integrated random walk from 0 between two positions.
 static double kernel(double a, double b)
 {
 	double less = fmin(a, b), more = fmax(a, b);
@@ -68,7 +68,7 @@ static bool prepare(struct spline *spline, const double *shape, double noise)
 	return true;
 }
 
-// Adds the weights that give the curve at u: of the line, and of what is left of the figures beside it.
+// Adds the weights that give the curve at u: those of the line, and those of the residuals from the line.
 static void add_weights_at(struct spline *spline, double u, double share, double *weights)
 {
 	size_t n = spline->n;
@@ -91,7 +91,8 @@ static void add_weights_at(struct spline *spline, double u, double share, double
 	}
 }
 
-// Without a curve (limits too close together for doubles) a limit's figure is the one of the limit next above it.
+// If no curve can be fitted (limits too close together for doubles), each limit takes the value of the next higher
+// measured limit.
 static void weights_of_steps(const struct figures *figures, double *weights)
 {
 	size_t above = 0;
@@ -102,7 +103,7 @@ static void weights_of_steps(const struct figures *figures, double *weights)
 	}
 }
 
-// Log, but for a constant; after prepare().
+// Log likelihood up to a constant; call after prepare().
 static double likelihood(struct spline *spline, const double *y)
 {
 	size_t n = spline->n;
@@ -121,7 +122,7 @@ static double likelihood(struct spline *spline, const double *y)
 	return -(log_determinant - log(area) + squares) / 2;
 }
 
-// How much each bend counts; false: there is no curve.
+// Computes the weight of each curvature variance; false: no curve can be fitted.
 static bool weigh_bends(struct spline *spline, const struct figures *figures, enum tune_quantity q, double *ret_shares)
 {
 	double most = -INFINITY, sum = 0;
@@ -153,7 +154,7 @@ static void fill_weights(struct spline *spline, const struct figures *figures, c
 	}
 }
 
-// How far the truth may lie off the curve at the measured limits: weights × noise.
+// Covariance of the true values about the curve at the measured limits: weights × noise.
 static void fill_doubt(struct figures *figures, enum tune_quantity q)
 {
 	size_t n = figures->n;
@@ -165,7 +166,7 @@ static void fill_doubt(struct figures *figures, enum tune_quantity q)
 	}
 }
 
-// The curve goes by its own level at the reference, so that the difference to it is 0 there.
+// Makes the curve relative to its own value at the reference, so that the difference there is 0.
 static void relate_to_reference(const struct figures *figures, double *weights)
 {
 	for (size_t g = figures->n_grid; g-- > 0;)

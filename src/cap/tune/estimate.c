@@ -1,8 +1,7 @@
-/* log(figure of a window) = that of its limit + drift(at) + noise. The drift is a random walk in time whose
- * strength, against the noise, the windows tell themselves: the fit is done for each strength of a list, and the
- * results are averaged by how likely the windows are under each (restricted likelihood). Strength 0 averages the
- * windows of a limit; a strong walk is the same as taking the line between two windows of the reference off those
- * between them. */
+/* Model: log(value of a window) = log(value of its limit) + drift(at) + noise. The drift is a random walk in time. Its
+ * strength relative to the noise is estimated from the windows: the fit is done for each strength of a list, and the
+ * results are averaged by their restricted likelihood. Strength 0 averages the windows of a limit. A strong walk
+ * amounts to subtracting the line between two windows of the reference from the windows between them. */
 #include "cap/tune/internal.h"
 
 #include "base/cholesky.h"
@@ -10,27 +9,27 @@
 
 #include <errno.h>
 
-// Variance of the walk from one window to the next, in those of a window's noise.
+// Variance of the walk per window, in units of the noise variance of a window.
 static const double strengths[] = {0, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 10};
 enum { STRENGTHS = ARRAY_SIZE(strengths) };
 
-static const double LEAST_NOISE = 1e-12; // variance: what doubles and counters in µJ leave even when nothing scatters
+static const double LEAST_NOISE = 1e-12; // variance: resolution of doubles and of counters in µJ, even without scatter
 
 struct fit {
-	size_t m, n; // windows, limits that have any
+	size_t m, n; // number of windows, and of limits with at least one window
 	const struct tune_window *windows;
-	const size_t *column;        // of a limit: its place among the n
-	double *y[TUNE_QUANTITIES];  // m: logs, less their mean
-	double *steps;               // m: time since the window before, in mean ones
-	double *pivot, *below;       // m: LDLᵀ of the tridiagonal matrix of one strength
+	const size_t *column;        // column of each limit among the n
+	double *y[TUNE_QUANTITIES];  // m: logs minus their mean
+	double *steps;               // m: time since the previous window, in units of the mean
+	double *pivot, *below;       // m: LDLᵀ factors of the tridiagonal matrix of one strength
 	double *solved;              // m
 	double *normal, *inverse;    // n × n
-	double *at[TUNE_QUANTITIES]; // n: the solution
-	double noise[TUNE_QUANTITIES][TUNE_QUANTITIES], likelihood; // log
+	double *at[TUNE_QUANTITIES]; // n: solution
+	double noise[TUNE_QUANTITIES][TUNE_QUANTITIES], likelihood; // likelihood: its log
 };
 
-/* The walk's covariance W has a tridiagonal inverse, so (I + r·W)⁻¹·v = v − (I + W⁻¹/r)⁻¹·v costs a pass there and
- * back. Factors it; returns log|I + r·W|. */
+/* The covariance W of the walk has a tridiagonal inverse, so (I + r·W)⁻¹·v = v − (I + W⁻¹/r)⁻¹·v takes one forward and
+ * one backward pass. Factors the matrix; returns log|I + r·W|. */
 static double factor_walk(struct fit *fit, double strength)
 {
 	if (strength <= 0)
@@ -52,7 +51,7 @@ static double factor_walk(struct fit *fit, double strength)
 	return log_determinant;
 }
 
-// (I + r·W)⁻¹·v into fit->solved.
+// Stores (I + r·W)⁻¹·v in fit->solved.
 static void solve_walk(struct fit *fit, double strength, const double *v)
 {
 	double *x = fit->solved;
@@ -82,7 +81,7 @@ static void sum_by_limit(const struct fit *fit, const double *v, double *ret_sum
 		ret_sums[column_of(fit, j)] += v[j];
 }
 
-// Generalised least squares under one strength of the walk. false: can't be done (never with good windows).
+// Generalised least squares for one strength of the walk. False: the fit failed (never with valid windows).
 static bool fit_strength(struct fit *fit, double strength, double *indicator)
 {
 	double log_determinant = factor_walk(fit, strength);
@@ -122,9 +121,8 @@ static bool fit_strength(struct fit *fit, double strength, double *indicator)
 	return true;
 }
 
-/* The fit knows levels at the walk's start. What is wanted is the level of the whole search: the drift's mean is 0
- * over the windows. Both the figures and their covariance are moved there; differences between limits stay what they
- * are. */
+/* The fit yields levels at the start of the walk. This moves them and their covariance to the mean of the search, where
+ * the drift averages 0 over the windows. Differences between limits do not change. */
 static void centre(struct fit *fit, const double *share, double *mean)
 {
 	size_t n = fit->n;
@@ -143,8 +141,8 @@ static void centre(struct fit *fit, const double *share, double *mean)
 			fit->inverse[i * n + j] += all - mean[i] - mean[j] + 1 / (double)fit->m;
 }
 
-/* How far the walk went from the first window to the last: its best guess is r·W·(I + r·W)⁻¹·(y − fit), which is
- * (I − (I + r·W)⁻¹)·(y − fit). To be called before centre(). */
+/* Drift from the first window to the last. The best estimate of the walk is r·W·(I + r·W)⁻¹·(y − fit) = (I − (I +
+ * r·W)⁻¹)·(y − fit). Call before centre(). */
 static double drift_of(struct fit *fit, double strength, enum tune_quantity q, double *left)
 {
 	for (size_t j = 0; j < fit->m; j++)
@@ -167,8 +165,8 @@ static void add_fit(struct estimate *sum, const struct fit *fit, const size_t *l
 			sum->noise[q][p] += weight * fit->noise[q][p];
 }
 
-// What the counters could not tell is there even where the windows agree by chance: the error is two standard
-// deviations.
+// The counters' error remains even if the windows agree by chance, so it sets a minimum for the noise. energy_error_j
+// is two standard deviations.
 static void add_measurement_error(struct estimate *estimate, const struct tune_window *windows, size_t n)
 {
 	double squares = 0;
@@ -209,13 +207,13 @@ static void fill_logs(struct fit *fit, double level[TUNE_QUANTITIES])
 	}
 }
 
-// A pause far longer than the others lets the walk go no further than 100 windows would.
+// A very long pause counts as at most 100 mean intervals of the walk.
 static void fill_steps(struct fit *fit)
 {
 	double mean = 0;
 	if (fit->m > 1)
 		mean = (fit->windows[fit->m - 1].at_s - fit->windows[0].at_s) / (double)(fit->m - 1);
-	fit->steps[0] = 1; // the walk's start: any value would do, for the limits' levels take it up
+	fit->steps[0] = 1; // start of the walk: any value works, because the levels of the limits absorb it
 	for (size_t j = 1; j < fit->m; j++) {
 		double step = (fit->windows[j].at_s - fit->windows[j - 1].at_s) / mean;
 		fit->steps[j] = isfinite(step) ? fmin(fmax(step, 0.01), 100) : 1;
@@ -314,7 +312,7 @@ double t_quantile(size_t degrees)
 {
 	if (degrees < 3)
 		return (const double[]){(double)NAN, 12.706204736, 4.302652730}[degrees];
-	// Cornish and Fisher's expansion about the normal quantile, within 0.2 % from 3 degrees on.
+	// Cornish-Fisher expansion about the normal quantile; within 0.2 % from 3 degrees of freedom on.
 	double z = 1.959963985, z2 = z * z, d = (double)degrees;
 	double a = z * (z2 + 1) / 4, b = z * ((5 * z2 + 16) * z2 + 3) / 96;
 	double c = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;

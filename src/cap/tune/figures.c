@@ -4,12 +4,12 @@
 
 #include <errno.h>
 
-/* A limit that is 10 % worse than the best need not be met better than to 2 %: models are to be right near the
- * optimum. */
+/* Models must be accurate near the optimum: for a limit that is 10 % worse than the best one, an accuracy of 2 % is
+ * enough. */
 static const double CARELESS = 0.2;
 
-// Few windows may agree by chance, and one window a limit tells nothing of the noise: as if one degree of freedom more
-// had shown this (standard deviation of a window's logs).
+// Prior for the noise (standard deviation of a window's logs), counted as one degree of freedom: few windows may agree
+// by chance, and one window per limit says nothing about the noise.
 static const double SUPPOSED_NOISE = 0.01;
 
 enum { GRID_MOST = 1024 };
@@ -20,7 +20,7 @@ static size_t count_grid(double low, double high, double *ret_step)
 	return high - low < 1e15 ? (size_t)((high - low) / *ret_step) + 1 : 0;
 }
 
-// Whole limits and the measured ones merged, descending, none twice.
+// Merges whole-number limits with the measured ones, descending, without duplicates.
 static int make_grid(struct figures *figures, struct arena *arena)
 {
 	double high = figures->limit[0], low = figures->limit[figures->n - 1], step;

@@ -65,7 +65,8 @@ int tune_candidates(double min, double max, double default_, double from_percent
 		bottom = fmax(bottom, min);
 	if (!(bottom < top))
 		return -ERANGE;
-	// Evenly from the default downwards; whatever lies below what the device can do is that least limit, once.
+	// Evenly spaced from the default downwards; values below the device's minimum become the minimum, which is
+	// listed once.
 	double step = default_ * (1 - from_percent / 100) / (double)(n - 1);
 	size_t count = 0;
 	for (size_t i = 0; i < n; i++) {

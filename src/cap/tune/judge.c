@@ -1,18 +1,18 @@
-/* Which limits stay in question after a round. */
+/* Decides after each round which limits stay in question. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"
 
-// The noise of a first round is known from two windows of the reference only, which may agree by chance.
+// After the first round, the noise is known from only two windows of the reference, which may agree by chance.
 enum { LEAST_DEGREES = 3 };
 
-// Of the objective's logarithm: two limits that differ by less are equally good.
+// Difference of the log objective below which two limits count as equally good.
 static const double EQUAL = 0.005;
 
-// One quantity or objective, as logarithms, with its noise.
+// One quantity or objective, as a log, with its noise.
 struct judged {
 	const struct estimate *estimate;
-	double by_quantity[TUNE_QUANTITIES]; // log E and log T in these parts
+	double by_quantity[TUNE_QUANTITIES]; // coefficients of log E and log T
 	double noise, t;
 };
 
@@ -39,7 +39,7 @@ static double figure(const struct judged *judged, size_t limit)
 	return sum;
 }
 
-// At least so much is a's figure above b's (lower end of the difference's interval), at most so much (upper end).
+// Lower and upper end of the confidence interval of a's value minus b's.
 static double least_above(const struct judged *judged, size_t a, size_t b)
 {
 	double half = judged->t * sqrt(judged->noise * estimate_shape_of_difference(judged->estimate, a, b));
@@ -51,7 +51,7 @@ static double most_above(const struct judged *judged, size_t a, size_t b)
 	return -least_above(judged, b, a);
 }
 
-// The least figure of the limits named; n: none.
+// The limit with the lowest value among those in `named`; n: none.
 static size_t best_of(const struct judged *judged, size_t n, const bool *named)
 {
 	size_t best = n;
@@ -76,9 +76,9 @@ static void judge_objective(struct tuner *tuner, const struct estimate *estimate
 	leave_out_worse(tuner, &judged, best_of(&judged, tuner->n_limits, named));
 }
 
-/* Out are limits that are surely too slow, and those that surely need more energy than the best of the surely
- * allowed ones. The limits next to where the bound is passed stay, on both sides: what lies between is read off the
- * curve of T there. */
+/* Excludes limits that are certainly too slow, and those that certainly need more energy than the best of the certainly
+ * allowed ones. The limits next to the crossing of the bound stay on both sides, because the curve of T is interpolated
+ * there. */
 static void judge_bound(struct tuner *tuner, const struct estimate *estimate, bool *named)
 {
 	struct judged energy = judged_objective(estimate, 0), time = judged_time(estimate);

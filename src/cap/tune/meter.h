@@ -1,5 +1,6 @@
-/* Whether a device has reached the limit that was set: its power is steady, and not above the limit any more. Drivers take from
- * some 10 ms to more than a second until a limit acts, and power is steady before that, too. Pure, as the rest of the search. */
+/* Detects whether a device follows a newly set limit: its power is steady and no longer above the limit. Drivers take
+ * from about 10 ms to more than a second to apply a limit, and power is steady before that as well. Without side
+ * effects, like the rest of the search. */
 #pragma once
 
 #include "base/env.h"
@@ -8,63 +9,67 @@
 #include <stdbool.h>
 
 struct tune_steady {
-	double delay_s; // longest time after which a limit was seen to act, in this search
-	double least_w; // of a device whose power no limit brought down; 0: there was none
+	double delay_s; // longest delay, s, until a limit took effect in this search
+	double least_w; // power, W, of a device that its limit did not reduce; 0: none
 	double before_w,
-		above_s; // of the limit that was set last: the stretch before, and the end of the last one above it
+		above_s; // for the present limit: previous stretch, and end of the last stretch above the limit
 };
 
-// A limit that does not act by then does not bring power down.
+// A limit without effect by then is assumed not to reduce power at all.
 #define TUNE_SLOWEST_S 3.0
 
-// The same limit for each of several devices. `limit_w` NaN: of clocks, which do not say what power may be.
+// Power of devices with the same limit. `limit_w` NaN: a clock limit, which does not bound the power.
 struct tune_stretch_power {
 	double limit_w;
-	double sum_w, most_w; // of all devices, and of the one that drew most
-	double until_s;       // its end, since the limit was set
+	double sum_w, most_w; // sum of all devices, and highest device power
+	double until_s;       // end of the stretch, s since the limit was set
 };
 
-void tune_steady_begin(struct tune_steady *steady); // another limit was set
-// True: the limit acts, and power agrees with that of the stretch before within `tolerance` of itself and half a watt.
+void tune_steady_begin(struct tune_steady *steady); // call after setting another limit
+// True: the limit is in effect, and power agrees with the previous stretch within the fraction `tolerance` and half a
+// watt.
 bool tune_steady_add(struct tune_steady *steady, const struct tune_stretch_power *stretch, double tolerance);
-// Whether one device draws more than the limit lets it.
+// Whether one device draws more than the limit allows.
 bool tune_steady_is_above(const struct tune_steady *steady, double limit_w, double w);
-void tune_steady_learn(struct tune_steady *steady, double delay_s); // a limit was seen to act after so long
+void tune_steady_learn(struct tune_steady *steady, double delay_s); // records that a limit took effect after this delay
 
-/* Energy of the devices that a search limits, between marks that are set while the program works. Counters are read so often that
- * their updates are seen: an instant is known once the first update after it was. */
+/* Energy of the searched devices between marks that are set while the program works. Counters are read often enough to
+ * catch each update; the energy at a mark is known after the first update that follows it. */
 
-// Readings so often see updates of 20 ms to a tenth of that, and those of package counters (1 ms) one by one.
+// Reading interval: dates updates of 20 ms counters to a tenth of their interval, and catches each update of package
+// counters (1 ms).
 #define TUNE_LOOK_NS (2 * NS_PER_MS)
 
 struct tune_span {
-	double energy_j, error_j, seconds; // of all devices together; error: half of a 95 % interval
-	double most_j;                     // of the device that used most
+	double energy_j, error_j, seconds; // sum over devices; error_j: half width of the 95 % interval
+	double most_j;                     // energy of the device that used most
 };
 
 struct tune_meter {
 	const struct wattle_env *env; // borrowed
 	struct tune_part {
 		const struct sensor_slot *slot;
-		size_t domain; // of the slot's
+		size_t domain; // index in the slot's domains
 		struct energy_track track;
 	} *parts; // owned
 	size_t n_parts;
-	int64_t (*rows)[DEVICE_COUNT]; // owned: room for the largest slot
+	int64_t (*rows)[DEVICE_COUNT]; // owned; room for the largest slot
 };
 
-// n devices of an open set, which outlives the meter; each is added by tune_meter_add. -ENOMEM.
+// `set` must be open and outlive the meter; n: number of devices to add with tune_meter_add. -ENOMEM.
 int tune_meter_open(struct tune_meter *meter, const struct wattle_env *env, const struct sensor_set *sensors, size_t n);
 void tune_meter_add(struct tune_meter *meter, const struct sensor_slot *slot, size_t domain);
 void tune_meter_close(struct tune_meter *meter);
 
-// Reads one sensor of those devices, part `p`'s, for all of them that it has; false: an earlier part's is the same. Then tune_meter_feed.
+// Reads the sensor of part `p` for all of its devices; false: an earlier part already reads this sensor. Call
+// tune_meter_feed afterwards.
 bool tune_meter_read(struct tune_meter *meter, size_t p, int64_t *ret_t_ns);
 void tune_meter_feed(struct tune_meter *meter, size_t p, int64_t t_ns);
-void tune_meter_look(struct tune_meter *meter); // both, for all
+void tune_meter_look(struct tune_meter *meter); // tune_meter_read and tune_meter_feed for all parts
 
 void tune_meter_mark(struct tune_meter *meter, size_t mark, int64_t t_ns);
-// The energy between two marks. False: one of them is not known yet, or never will be. at_once: as far as it is known now.
+// Energy between two marks. False: one of them is not known yet, or never will be. at_once: use the readings available
+// now.
 bool tune_meter_between(struct tune_meter *meter, size_t from, size_t to, bool at_once, struct tune_span *ret_span);
-uint64_t tune_meter_updates(const struct tune_meter *meter); // how often the slowest of the counters was updated so far
-bool tune_meter_is_lost(const struct tune_meter *meter);     // a counter was reset: nothing can be told any more
+uint64_t tune_meter_updates(const struct tune_meter *meter); // number of updates of the slowest counter so far
+bool tune_meter_is_lost(const struct tune_meter *meter);     // a counter was reset: the energy stays unknown

@@ -4,7 +4,7 @@
 
 enum { CONVEX_TERMS = 3 };
 
-// Weighted least squares of y on 1, u, u²; by elimination, the matrix is 3 × 3 and positive.
+// Weighted least squares of y on 1, u, u², by elimination; the matrix is 3 × 3 and positive definite.
 static bool solve_small(double a[CONVEX_TERMS][CONVEX_TERMS + 1], size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -49,7 +49,7 @@ static bool fit_polynomial(const struct model_points *points, size_t left_out, s
 	return true;
 }
 
-// A parabola of the logarithms that opens upwards, or a line.
+// A parabola of the logs that opens upwards, or a line.
 static bool fit_convex(const struct model_points *points, size_t left_out, double *ret_shape)
 {
 	double shape[MODEL_SHAPE] = {0};
@@ -94,7 +94,7 @@ double model_loss(const struct model *model, const struct model_points *points)
 
 double model_cross_validate(const struct model *model, const struct model_points *points)
 {
-	static const double MOST = 25; // one limit that can't be foretold does not decide alone
+	static const double MOST = 25; // limits the influence of a single limit that can't be predicted
 	double sum = 0;
 	for (size_t i = 0; i < points->n; i++) {
 		struct model without;

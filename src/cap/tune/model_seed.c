@@ -1,19 +1,19 @@
-/* Bounds by transformation: the fit moves logarithms of what must be positive (a, −b, d, e, g), and the middle of
- * the sigmoid, f/e, through a logistic function into the range of the limits. a and c say the same, so c is b·x_low:
- * a is then the height of the exponential at the least limit. What few limits leave open is held by weak
- * expectations, which are residuals like the points'. */
+/* Bounds by transformation: the fit uses logs of the positive parameters (a, −b, d, e, g) and maps the centre of the
+ * sigmoid, f/e, into the range of the limits by a logistic function. a and c are redundant, so c is set to b·x_low: a
+ * is then the height of the exponential at the lowest limit. Weak priors, added as residuals, determine what few limits
+ * leave open. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"
 
 #include <cminpack.h>
 
-// A program that is linked with the static library and never tunes need not have it.
+// Programs that use the static library without tuning need not link cminpack.
 #pragma weak lmder
 
 enum { FALL, FALL_RATE, RISE, RISE_RATE, RISE_AT, LEVEL };
 
-// Of each of the six: expected, and how far it may be off.
+// Prior of each of the six parameters: mean and standard deviation.
 static const struct {
 	double at, scale;
 } expected[MODEL_SHAPE] = {
@@ -25,7 +25,7 @@ static const struct {
 	[LEVEL] = {-0.2, 0.5},
 };
 
-// A fall and a rise each strong or weak.
+// Starting points with strong or weak decrease and increase.
 static const double starts[][MODEL_SHAPE] = {
 	{-1.5, 2.3, -1.5, 1.8, 0, -0.2},
 	{0.5, 2.8, -3, 2.3, 1, -0.1},
@@ -34,11 +34,12 @@ static const double starts[][MODEL_SHAPE] = {
 
 struct parts {
 	double fall, rise, slope, middle, share,
-		value; // slope: of the sigmoid; share: the logistic that gives its middle
+		value; // slope: of the sigmoid; share: value of the logistic that gives its centre
 };
 
 static const double MIDDLE_LOW = -0.2,
-		    MIDDLE_HIGH = 1.3; // of the sigmoid, in the range of the limits: beyond is a line
+		    MIDDLE_HIGH = 1.3; // bounds of the sigmoid's centre, relative to the range of limits: beyond them
+		                       // it is a line
 
 static struct parts parts_at(const double *shape, double x_low, double x)
 {
@@ -110,7 +111,7 @@ static int residuals_or_slopes(void *task, int m, int n, const double *shape, do
 
 enum { POINTS_MAX = 256, ROWS_MAX = POINTS_MAX + MODEL_SHAPE };
 
-// The sum of squares; NaN: no fit.
+// Returns the sum of squares; NaN: the fit failed.
 static double minimise(struct task *task, double *shape)
 {
 	double residuals[ROWS_MAX], jacobian[ROWS_MAX * MODEL_SHAPE], scale[MODEL_SHAPE], qtf[MODEL_SHAPE];

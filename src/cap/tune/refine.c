@@ -1,14 +1,15 @@
-/* Curves have corners, where a program begins to wait for its clocks, and between two candidates the objective may be
- * far below both. No model knows; only a window there does. So the gaps on either side of the best limit are halved,
- * round by round. */
+/* The objective has corners where a program starts to wait for its clocks, so its value between two candidates may be
+ * far below both. Models can't predict this; only a window there shows it. So each round halves the gaps on both sides
+ * of the best limit. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"
 
-// Of the reference: limits closer together hardly differ by more than what can be told apart.
+// Fraction of the reference: closer limits can hardly be distinguished.
 static const double FINEST = 0.02;
 
-// A place where the bound is passed is looked for no nearer than this part of the gap to a limit that is known.
+// Minimum distance of a new limit from a known one, as a fraction of the gap, when searching for the crossing of the
+// bound.
 static const double LEAST_PART = 0.25;
 
 static void insert(struct tuner *tuner, size_t place, double value)
@@ -20,7 +21,7 @@ static void insert(struct tuner *tuner, size_t place, double value)
 		tuner->windows[w].limit += tuner->windows[w].limit >= place;
 }
 
-// Between the limit at `above` and the next: `part` of the way down.
+// Adds a limit between the one at `above` and the next lower one; `part`: fraction of the way down.
 static void add_between(struct tuner *tuner, size_t above, double part)
 {
 	if (above + 1 >= tuner->n_limits || tuner->n_limits >= 2 * tuner->n_candidates)
@@ -37,7 +38,7 @@ static void add_between(struct tuner *tuner, size_t above, double part)
 		insert(tuner, above + 1, value);
 }
 
-// The lowest limit of those that keep the bound one after the other, down from the reference.
+// The lowest limit of the unbroken sequence from the reference down that keeps the bound.
 static size_t last_allowed(const struct estimate *estimate, double bound)
 {
 	size_t last = 0;
@@ -58,7 +59,7 @@ void tune_refine(struct tuner *tuner, const struct estimate *estimate)
 	if (is_bound && best == last && last + 1 < estimate->n) {
 		const double *t = estimate->log[TUNE_T];
 		part = (bound - (t[last] - t[0])) / (t[last + 1] - t[last]);
-		part = fmin(fmax(part, LEAST_PART), 1 - LEAST_PART); // NaN, of a limit without a window: LEAST_PART
+		part = fmin(fmax(part, LEAST_PART), 1 - LEAST_PART); // NaN (a limit without a window) becomes LEAST_PART
 	}
 	add_between(tuner, best, part);
 	if (best > 0)

@@ -1,6 +1,6 @@
-/* The order of windows. A round is the reference, then each limit still in question once, in an order drawn anew,
- * and the reference again, which the next round shares: what drifts meets all limits alike, and the reference shows
- * how much. */
+/* Order of windows. A round measures the reference, then each limit still in question once in a new random order, and
+ * the reference again, which the next round shares. So drift affects all limits alike, and the reference shows its
+ * size. */
 #include "cap/tune/internal.h"
 
 #include "base/util.h"
@@ -108,7 +108,7 @@ bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds)
 	return true;
 }
 
-// Where the limit is that the caller knows by this index; n_limits: there is none.
+// Index of the limit with the caller's index; n_limits: none.
 static size_t place_of(const struct tuner *tuner, size_t index)
 {
 	size_t place = 0;
@@ -133,7 +133,7 @@ static bool counts(const struct tune_window *window)
 	return isnormal(energy_j) && isnormal(time_s);
 }
 
-// In the order of at_s. Without memory the window is lost, as if it had not been measured.
+// Inserts in the order of at_s. Without memory the window is dropped, as if it had not been measured.
 static void keep(struct tuner *tuner, struct tune_window window)
 {
 	struct tune_window *windows = array_with_room(tuner->windows, tuner->n_windows, &tuner->windows_capacity,
@@ -150,7 +150,7 @@ static void keep(struct tuner *tuner, struct tune_window window)
 	tuner->limits[window.limit].n_windows++;
 }
 
-/* What is left of this round, and all rounds after it for those still in question, as far as their seconds reach. */
+/* Duration of the rest of this round and of later rounds for the limits still in question, limited by their seconds. */
 double tuner_seconds_left(const struct tuner *tuner)
 {
 	if (tuner->is_finished)

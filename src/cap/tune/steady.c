@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-static const double ABOVE = 1.05; // controllers stay within that
+static const double ABOVE = 1.05; // tolerance of power controllers
 static const double AGREES_W = 0.5;
 
 void tune_steady_begin(struct tune_steady *steady)

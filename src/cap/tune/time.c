@@ -1,4 +1,4 @@
-// How long windows and rounds take, and whether there is time for them.
+// Durations of windows and rounds, and whether enough time is left for them.
 #include "cap/tune/internal.h"
 
 #include "base/util.h"
@@ -7,19 +7,20 @@ size_t tune_rounds_planned(const struct tuner *tuner)
 {
 	if (tuner->options.whole_runs)
 		return TUNE_ROUNDS_MAX;
-	// Windows of 4 s average over enough steps and updates of the counter; more of them tell the noise better. In less
-	// than 16 s shorter ones are worth it: the third round is the first that can look beside the best limit.
+	// Windows of 4 s average over enough steps and counter updates; further time is better spent on more windows,
+	// which determine the noise. Below 16 s the windows are shortened, because only the third round can add limits
+	// next to the best one.
 	double windows = floor(tuner->options.seconds / 4);
 	return (size_t)fmin(fmax(windows, TUNE_WINDOWS_MIN), TUNE_ROUNDS_MAX + 1) - 1;
 }
 
-// The reference has one window more than there are rounds, and its `seconds` are to suffice.
+// The reference has one window more than there are rounds, all within its `seconds`.
 double tune_window_s(const struct tuner *tuner)
 {
 	return tuner->options.seconds / (double)(tune_rounds_planned(tuner) + 1);
 }
 
-// Windows last from the end of one step to that of another, so they are longer than was asked for.
+// Windows end with a step, so they are longer than requested.
 double tune_expected_s(const struct tuner *tuner, size_t limit)
 {
 	const struct tune_limit *known = &tuner->limits[limit];
@@ -27,7 +28,7 @@ double tune_expected_s(const struct tuner *tuner, size_t limit)
 		return fmax(known->used_s / (double)known->n_tried, tuner->options.whole_runs ? 0 : tune_window_s(tuner));
 	if (!tuner->options.whole_runs)
 		return tune_window_s(tuner);
-	// A run under another limit is the best guess; none yet: unknown.
+	// The best estimate is a run under another limit; NaN without any run.
 	double sum = 0;
 	size_t n = 0;
 	for (size_t i = 0; i < tuner->n_limits; i++) {
@@ -42,15 +43,14 @@ double tune_left_s(const struct tuner *tuner, size_t limit)
 	return fmax(tuner->options.seconds - tuner->limits[limit].used_s, 0);
 }
 
-// Half a window at least has to fit, a run as a whole. Nothing is known without the first round, so it takes what it
-// needs.
+// At least half a window must fit, and a run completely. The first round always runs.
 bool tune_has_time(const struct tuner *tuner, size_t limit)
 {
 	double expected = tune_expected_s(tuner, limit);
 	return tune_left_s(tuner, limit) >= (tuner->options.whole_runs ? expected : expected / 2);
 }
 
-// What the rounds to come may take. To be asked between rounds.
+// Maximum duration of the remaining rounds. Call between rounds.
 static double planned_s(const struct tuner *tuner)
 {
 	double rounds = (double)(tune_rounds_planned(tuner) - tuner->n_rounds), sum = 0;

@@ -1,5 +1,5 @@
-/* libwattle-itt.so: what INTEL_LIBITTNOTIFY64 names under `wattle run --itt`. The program's ITT calls end up here and become
- * spans, ranges, marks and metrics; itt_abi.h tells how. Names are "domain/name". */
+/* libwattle-itt.so, the library named by INTEL_LIBITTNOTIFY64 under `wattle run --itt`. It converts the program's ITT
+ * calls to spans, ranges, marks and metrics; see itt_abi.h. Names are "domain/name". */
 #include "span/capture/itt.h"
 
 #include "span/writer/writer.h"
@@ -93,7 +93,7 @@ const struct itt_call itt_control_calls[] = {
 	{NULL, NULL},
 };
 
-/* ---- the door ---- */
+/* ---- entry point ---- */
 
 static itt_function find(const char *name)
 {
@@ -106,7 +106,7 @@ static itt_function find(const char *name)
 	return NULL;
 }
 
-// Every entry is set: one left as it is would look for this library at each call.
+// Sets every entry: an unset one would search for this library at each call.
 EXPORT void __itt_api_init(struct itt_global *global, int groups)
 {
 	span_writer_init();

@@ -1,4 +1,4 @@
-/* What the files of the ITT capture share. */
+/* Shared by the files of the ITT capture. */
 #pragma once
 
 #include "span/capture/capture.h"
@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the files of the ITT capture share: the calls that each takes, names, and whether anything is recorded. */
+/* Calls handled by each file, names, and whether recording is on. */
 
 struct itt_call {
-	const char *name; // as in a program's list, "__itt_pause"; NULL ends a table
+	const char *name; // as in a program's table, such as "__itt_pause"; NULL ends a table
 	itt_function function;
 };
 #define ITT_CALL(function) ((itt_function)(function))
@@ -19,21 +19,21 @@ extern const struct itt_call itt_control_calls[], itt_task_calls[], itt_range_ca
 enum itt_text { ITT_DOMAIN, ITT_STRING, ITT_COUNTER, ITT_EVENT_NAME };
 extern struct text_table itt_texts;
 
-// Between pause and resume nothing begins; what is open ends.
+// Between pause and resume no span begins, but open ones may end.
 bool itt_is_recording(void);
 
 struct itt_name {
 	char text[SPAN_NAME_BYTES_MAX + 1];
 };
 const char *itt_or_unnamed(const char *name);
-// "domain/string" in *name.
+// Writes "domain/string" to *name.
 const char *itt_name_of(struct itt_name *name, const struct itt_domain *domain, const struct itt_string *string);
 
-/* Ranges that are open by what the program calls them: a domain and an id of its own (ITT's overlapped tasks, regions and
- * frames). Lock-free, bounded; a range beyond the bound is not recorded. */
+/* Open ranges by the program's identifiers: a domain and an id (ITT's overlapped tasks, regions and frames). Lock-free,
+ * bounded; ranges beyond the bound are not recorded. */
 
 enum itt_range_kind { ITT_OVERLAPPED, ITT_REGION, ITT_FRAME, ITT_EVENT };
 
 uint64_t itt_range_key(enum itt_range_kind kind, const void *domain, const struct itt_id *id);
 void itt_range_begin(uint64_t key, const char *name);
-void itt_range_end(uint64_t key); // one that is not open: nothing
+void itt_range_end(uint64_t key); // no effect if the range is not open

@@ -1,10 +1,11 @@
-/* The binary interface between a program with the static part of Intel's ITT (oneDNN, oneTBB, OpenVINO, OpenCV) and a
- * collector library, as far as it is used here. Own declarations of published layouts; none of Intel's headers is needed.
+/* Binary interface between a program with the static part of Intel's ITT (oneDNN, oneTBB, OpenVINO, OpenCV) and a
+ * collector library, as far as used here. These are our own declarations of published layouts; Intel's headers are not
+ * needed.
  *
- * At the program's first ITT call the static part loads the library that INTEL_LIBITTNOTIFY64 names and, because it exports
- * __itt_api_init, calls it once with its own tables: a list of every call that it knows, ended by one without a name. The
- * collector sets *function_at of each; its null function costs the program nothing. A process has as many static parts as
- * binaries that were linked with one. */
+ * At the program's first ITT call the static part loads the library named by INTEL_LIBITTNOTIFY64. As that exports
+ * __itt_api_init, it is called once with the static part's tables: a list of all known calls, terminated by one without
+ * a name. The collector sets *function_at of each; its null function costs the program nothing. A process has one
+ * static part per binary that was linked with it. */
 #pragma once
 
 #include <pthread.h>
@@ -30,15 +31,15 @@ struct itt_global {
 	void *error_handler;
 	const char **library_path;
 	struct itt_api *apis;
-	// More follows: not ours.
+	// The rest of the struct is not used.
 };
 
 struct itt_id { // passed by value
 	unsigned long long d1, d2, d3;
 };
 
-struct itt_domain {         // made by the collector, read by the program's macros
-	volatile int flags; // 0: its calls are not made
+struct itt_domain {         // created by the collector, read by the program's macros
+	volatile int flags; // 0: the program skips calls of this domain
 	const char *name;
 	void *wide_name;
 	int extra1;
@@ -54,7 +55,7 @@ struct itt_string {
 	struct itt_string *next;
 };
 
-enum itt_metadata { // the types of metadata and of counters
+enum itt_metadata { // types of metadata and counters
 	ITT_UNKNOWN,
 	ITT_U64,
 	ITT_S64,
@@ -66,5 +67,5 @@ enum itt_metadata { // the types of metadata and of counters
 	ITT_DOUBLE,
 };
 
-// What wattle-itt exports.
+// Exported by wattle-itt.
 void __itt_api_init(struct itt_global *global, int groups);

@@ -1,4 +1,4 @@
-/* Metadata and counters: metrics. */
+/* Converts metadata and counters to metrics. */
 #include "span/capture/itt.h"
 
 #include "span/writer/writer.h"
@@ -22,7 +22,7 @@ static bool number_of(int type, const void *data, double *ret_value)
 	union number number;
 	if (data == NULL || type <= ITT_UNKNOWN || type > ITT_DOUBLE)
 		return false;
-	memcpy(&number, data, sizes[type]); // it need not be aligned
+	memcpy(&number, data, sizes[type]); // may be unaligned
 	switch ((enum itt_metadata)type) {
 	case ITT_UNKNOWN:
 		return false;
@@ -64,7 +64,7 @@ static void metadata_add(const struct itt_domain *domain, struct itt_id id, cons
 	size_t n, const void *data)
 {
 	double value;
-	if (n == 1 && number_of(type, data, &value)) // more than one are no metric
+	if (n == 1 && number_of(type, data, &value)) // several values are not a metric
 		tell(itt_or_unnamed(key != NULL ? key->text : NULL), value);
 }
 
@@ -88,7 +88,7 @@ static void *counter_create(const char *name, const char *domain)
 	return counter_create_typed(name, domain, ITT_U64);
 }
 
-// Counted up is work done: what was added is told, so that the sum in a span is the span's.
+// An increment is work done: records the increment, so that the sum within a span belongs to that span.
 static void counter_add(const void *handle, double change)
 {
 	const struct text *counter = text_check(&itt_texts, ITT_COUNTER, handle);

@@ -1,4 +1,4 @@
-/* What may overlap and end in another thread: tasks with an id, regions, frames, events; and instants. */
+/* Items that may overlap and end in another thread: tasks with an id, regions, frames and events; and instants. */
 #include "span/capture/itt.h"
 
 #include "span/writer/writer.h"
@@ -58,7 +58,7 @@ static void frame_end(const struct itt_domain *domain, const struct itt_id *id)
 	itt_range_end(itt_range_key(ITT_FRAME, domain, id));
 }
 
-// Events are numbers: those of the texts that their handles would be.
+// An event is a number: the position of its text in the table.
 static int event_create(const char *name, int length)
 {
 	char text[SPAN_NAME_BYTES_MAX + 1] = "";
@@ -76,7 +76,8 @@ static const struct text *event_of(int event)
 	return text_check(&itt_texts, ITT_EVENT_NAME, itt_texts.arena + (size_t)(event - 1) * alignof(struct text));
 }
 
-// An event belongs to the thread that starts it, and need not end: then the next one of its name does.
+// An event belongs to the thread that starts it. Its end may be missing; the next event with its name in the thread
+// then ends it.
 static uint64_t event_key(const struct text *event)
 {
 	return itt_range_key(ITT_EVENT, event, &(struct itt_id){.d1 = (unsigned long long)gettid()});

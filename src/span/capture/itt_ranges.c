@@ -9,8 +9,8 @@ enum { RANGES_MOST = 8192, PROBES = 32 };
 enum { FREE, CHANGING, KEYS_FROM };
 
 struct open_range {
-	_Atomic uint64_t key;   // FREE, CHANGING, or what itt_range_key gives
-	_Atomic uint64_t range; // the writer's number
+	_Atomic uint64_t key;   // FREE, CHANGING, or a key from itt_range_key
+	_Atomic uint64_t range; // number of the range in the writer
 };
 static struct open_range open_ranges[RANGES_MOST];
 
@@ -28,7 +28,7 @@ uint64_t itt_range_key(enum itt_range_kind kind, const void *domain, const struc
 	return key < KEYS_FROM ? KEYS_FROM : key;
 }
 
-// A slot with this key becomes CHANGING, and the caller's. NULL: none.
+// Sets a slot with this key to CHANGING and returns it for exclusive use. NULL: none.
 static struct open_range *take(uint64_t key, uint64_t wanted)
 {
 	for (uint64_t i = 0; i < PROBES; i++) {

@@ -1,10 +1,10 @@
-/* Tasks: spans of the thread that they begin in. */
+/* Tasks: spans of the thread in which they begin. */
 #include "span/capture/itt.h"
 
 #include "span/capture/capture.h"
 #include "span/writer/writer.h"
 
-// A domain may come from a static part that made it before we were loaded: its address is all that is certain of it.
+// A static part may have created a domain before this library was loaded, so only the domain's address is reliable.
 static uint16_t owner_of(const struct itt_domain *domain)
 {
 	return (uint16_t)(((uintptr_t)domain >> 4) * 0x9e3779b97f4a7c15u >> 49);
@@ -31,7 +31,7 @@ static void task_begin_ex(const struct itt_domain *domain, void *clock, unsigned
 	task_begin(domain, id, parent, string);
 }
 
-// The name of a function is not known at run time without its symbols: its address tells it from others of the process.
+// The name of a function is unknown at run time without symbols; its address identifies it within the process.
 static void task_begin_fn(const struct itt_domain *domain, struct itt_id id, struct itt_id parent, void *function)
 {
 	char text[] = "function 0x0000000000000000";

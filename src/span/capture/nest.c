@@ -5,7 +5,7 @@
 enum { RUNS_MOST = 16, SILENT = NEST_OWNERS };
 
 struct run {
-	uint16_t owner; // | SILENT
+	uint16_t owner; // may include SILENT
 	uint16_t count;
 };
 
@@ -37,7 +37,7 @@ int nest_push(uint16_t owner, bool silent)
 	return level;
 }
 
-// Two runs that a removed one kept apart may be of one owner: they are one again, so that runs don't become ever shorter.
+// Merges neighbours of the removed run that have the same owner, so that runs do not become ever shorter.
 static void remove_run(uint32_t at)
 {
 	nest.n--;

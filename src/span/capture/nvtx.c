@@ -1,5 +1,5 @@
-/* libwattle-nvtx.so: what NVTX_INJECTION64_PATH names under `wattle run --nvtx`. The program's NVTX calls end up here and
- * become spans, ranges, marks and metrics; nvtx_abi.h tells how. Threads, fork and exit are the writer's business. */
+/* libwattle-nvtx.so, the library named by NVTX_INJECTION64_PATH under `wattle run --nvtx`. It converts the program's
+ * NVTX calls to spans, ranges, marks and metrics; see nvtx_abi.h. The writer handles threads, fork and exit. */
 #include "span/capture/nvtx_abi.h"
 
 #include "span/capture/capture.h"
@@ -11,13 +11,13 @@
 
 static uint16_t owner_of(const struct text *domain)
 {
-	return domain != NULL ? (uint16_t)domain->number : 0; // numbers are from 1 and fewer than owners
+	return domain != NULL ? (uint16_t)domain->number : 0; // numbers start at 1 and stay below the number of owners
 }
 static_assert((int)TEXTS_MOST < (int)NEST_OWNERS, "every domain is an owner of its own");
 
 /* ---- attributes ---- */
 
-// The whole struct, whatever of it the program has; what it lacks is absent.
+// The complete struct: members missing in the program's version are set to absent.
 static const struct nvtx_attributes *whole(const struct nvtx_attributes *given, struct nvtx_attributes *room)
 {
 	if (given != NULL && given->size >= sizeof(*given))
@@ -57,10 +57,10 @@ static bool payload_of(const struct nvtx_attributes *attributes, double *ret_val
 	case NVTX_PAYLOAD_NONE:
 		break;
 	}
-	return false; // payloads of the extension with schemas are here too: not one number
+	return false; // includes payloads of the schema extension, which are not single numbers
 }
 
-struct event { // what attributes say
+struct event { // contents of the attributes
 	struct nvtx_name name;
 	const char *category;
 	char category_room[NVTX_CATEGORY_TEXT];
@@ -188,7 +188,7 @@ static void end(uint64_t range)
 
 static void domain_end(const void *handle, uint64_t range)
 {
-	end(range); // numbers are of the process: the domain tells nothing more
+	end(range); // numbers are unique in the process, so the domain is not needed
 }
 
 /* ---- marks ---- */
@@ -276,10 +276,10 @@ static const void *domain_create_w(const wchar_t *name)
 	return nvtx_domain_create(utf8);
 }
 
-/* ---- the door ---- */
+/* ---- entry point ---- */
 
-// Of the calls that are not here the program keeps its own no-ops: names of threads and resources, CUDA, OpenCL and
-// synchronisation objects say nothing about where time goes.
+// Calls that are not listed keep the program's no-ops: names of threads and resources, CUDA, OpenCL and synchronisation
+// objects do not show where time is spent.
 #define CALL(function) ((nvtx_function)(function))
 static const nvtx_function core[NVTX_CORE_CALLS] = {
 	[NVTX_MARK_EX] = CALL(mark_ex),
@@ -311,7 +311,7 @@ static const nvtx_function core2[NVTX_CORE2_CALLS] = {
 };
 #undef CALL
 
-// Sets what the program's table has room for: an older one has fewer calls. False: it has no such module.
+// Sets the calls that fit the program's table: an older one has fewer. False: the program has no such module.
 static bool fill(const struct nvtx_callbacks *callbacks, enum nvtx_module module, const nvtx_function *calls,
 	unsigned n_calls)
 {
@@ -325,7 +325,7 @@ static bool fill(const struct nvtx_callbacks *callbacks, enum nvtx_module module
 	return true;
 }
 
-// Once for each binary of the process that has NVTX in it.
+// Called once for each binary of the process that contains NVTX.
 EXPORT int InitializeInjectionNvtx2(nvtx_get_table *get_table)
 {
 	span_writer_init();

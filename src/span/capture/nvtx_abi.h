@@ -1,10 +1,11 @@
-/* The binary interface between a program with NVTX (the header-only version 3, and libnvToolsExt in its likeness) and an
- * injection library, as far as it is used here. Own declarations of published layouts; none of NVIDIA's headers is needed.
+/* Binary interface between a program with NVTX (the header-only version 3, and the compatible libnvToolsExt) and an
+ * injection library, as far as used here. These are our own declarations of published layouts; NVIDIA's headers are not
+ * needed.
  *
- * At the first NVTX call of each binary in a process (the program, and every shared library with NVTX of its own) the library
- * that NVTX_INJECTION64_PATH names is loaded and its InitializeInjectionNvtx2 called with that binary's get_table. It returns 1
- * to stay and 0 to be left alone. In the tables of a module, entry i points to the function pointer of call i; what is not set
- * costs the program nothing. */
+ * At the first NVTX call of each binary in a process (the program, and every shared library with its own NVTX), NVTX
+ * loads the library named by NVTX_INJECTION64_PATH and calls its InitializeInjectionNvtx2 with that binary's get_table.
+ * It returns 1 on success, and 0 to be left out. In the tables of a module, entry i points to the function pointer of
+ * call i; unset calls cost the program nothing. */
 #pragma once
 
 #include <assert.h>
@@ -13,7 +14,7 @@
 #include <wchar.h>
 
 enum nvtx_table { NVTX_TABLE_CALLBACKS = 1, NVTX_TABLE_VERSION = 3 };
-enum nvtx_module { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 }; // also CUDA 2, OpenCL 3, CUDA runtime 4, sync 6
+enum nvtx_module { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 }; // others: CUDA 2, OpenCL 3, CUDA runtime 4, sync 6
 enum { NVTX_INTERFACE_VERSION = 3, NVTX_NO_TRACKING = -2 };
 
 typedef void (*nvtx_function)(void);
@@ -21,7 +22,7 @@ typedef const void *nvtx_get_table(uint32_t id);
 
 struct nvtx_callbacks { // table NVTX_TABLE_CALLBACKS
 	size_t struct_size;
-	int (*get_module_table)(int module, nvtx_function ***ret_table, unsigned *ret_size); // 1: there is one
+	int (*get_module_table)(int module, nvtx_function ***ret_table, unsigned *ret_size); // returns 1 if the module exists
 };
 
 struct nvtx_version { // table NVTX_TABLE_VERSION
@@ -50,7 +51,7 @@ enum nvtx_core { // calls of the default domain
 	NVTX_CORE_CALLS
 };
 
-enum nvtx_core2 { // calls that name a domain
+enum nvtx_core2 { // calls with a domain argument
 	NVTX_DOMAIN_MARK_EX = 1,
 	NVTX_DOMAIN_RANGE_START_EX,
 	NVTX_DOMAIN_RANGE_END,
@@ -69,7 +70,7 @@ enum nvtx_core2 { // calls that name a domain
 	NVTX_CORE2_CALLS
 };
 
-enum nvtx_payload { // a type in nvtx_attributes.payload_type
+enum nvtx_payload { // values of nvtx_attributes.payload_type
 	NVTX_PAYLOAD_NONE,
 	NVTX_PAYLOAD_UINT64,
 	NVTX_PAYLOAD_INT64,
@@ -79,7 +80,7 @@ enum nvtx_payload { // a type in nvtx_attributes.payload_type
 	NVTX_PAYLOAD_FLOAT,
 };
 
-enum nvtx_message { // a type in nvtx_attributes.message_type
+enum nvtx_message { // values of nvtx_attributes.message_type
 	NVTX_MESSAGE_NONE,
 	NVTX_MESSAGE_ASCII,
 	NVTX_MESSAGE_WIDE,
@@ -87,7 +88,7 @@ enum nvtx_message { // a type in nvtx_attributes.message_type
 };
 
 struct nvtx_attributes {
-	uint16_t version, size; // size: what of this struct the program has
+	uint16_t version, size; // size: bytes of this struct in the program's version
 	uint32_t category;
 	int32_t color_type;
 	uint32_t color;
@@ -110,5 +111,5 @@ struct nvtx_attributes {
 };
 static_assert(sizeof(void *) != 8 || sizeof(struct nvtx_attributes) == 48, "as programs have it");
 
-// What wattle-nvtx exports.
+// Exported by wattle-nvtx.
 int InitializeInjectionNvtx2(nvtx_get_table *get_table);

@@ -83,7 +83,7 @@ static uint64_t category_key(const struct text *domain, uint32_t category)
 	return ((uint64_t)(domain != NULL ? domain->number + 1 : 1) << 32) | category;
 }
 
-// The slot of a key; claim: a free one if it has none. NULL: none.
+// The slot of a key; claim: takes a free one if the key has none. NULL: none.
 static struct category *category_slot(uint64_t key, bool claim)
 {
 	uint64_t hash = key * 0x9e3779b97f4a7c15u >> 32;

@@ -13,7 +13,7 @@ static bool is_text(const struct text *text, uint32_t kind, uint32_t hash, const
 		memcmp(text->bytes, bytes, length) == 0;
 }
 
-// NULL: full. What a lost race took is not given back: races for one name are few.
+// NULL: full. Memory of a text that lost a race is not reused: races for one name are rare.
 static struct text *make(struct text_table *table, uint32_t kind, uint32_t hash, const char *bytes, size_t length,
 	size_t reserve)
 {
@@ -26,11 +26,11 @@ static struct text *make(struct text_table *table, uint32_t kind, uint32_t hash,
 		memory_order_relaxed));
 	struct text *text = (struct text *)(void *)(table->arena + at);
 	*text = (struct text){.magic = TEXT_MAGIC, .kind = kind, .hash = hash, .length = length};
-	memcpy(text->bytes, bytes, length); // the arena is zeros: the NUL is there
+	memcpy(text->bytes, bytes, length); // the arena is zero-initialised, so the text ends in NUL
 	return text;
 }
 
-// NULL: full, `reserve_texts` and `reserve_bytes` being kept back.
+// NULL: full, with `reserve_texts` and `reserve_bytes` kept in reserve.
 static struct text *find_or_add(struct text_table *table, uint32_t kind, const char *bytes, size_t length,
 	void (*prepare)(struct text *text), uint32_t reserve_texts, size_t reserve_bytes)
 {
@@ -57,11 +57,11 @@ static struct text *find_or_add(struct text_table *table, uint32_t kind, const c
 	return NULL;
 }
 
-// Out of line: gcc -O3 sees the room of text_from_wide in it, and not that its text ends there.
+// noinline: gcc -O3 would see the buffer of text_from_wide in it, and miss that the text ends there.
 __attribute__((noinline)) struct text *text_keep(struct text_table *table, uint32_t kind, const char *bytes,
 	void (*prepare)(struct text *text))
 {
-	// The last texts are for those that say that there are too many: of each kind one, and some for lost races.
+	// The last texts are reserved for TEXTS_TOO_MANY: one per kind, and some for lost races.
 	static const char too_many[] = TEXTS_TOO_MANY;
 	size_t length = strnlen(bytes, TEXT_BYTES_MAX);
 	struct text *text = find_or_add(table, kind, bytes, length, prepare, 4 * TEXT_KINDS_MOST,
@@ -102,7 +102,7 @@ static size_t put_utf8(char out[4], uint32_t c)
 	size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 	for (size_t i = n - 1; i > 0; i--, c >>= 6)
 		out[i] = (char)(0x80 | (c & 0x3f));
-	out[0] = (char)(c | (0xf00u >> n)); // 110…, 1110…, 11110…: the lead byte has n ones
+	out[0] = (char)(c | (0xf00u >> n)); // 110…, 1110…, 11110…: the lead byte begins with n ones
 	return n;
 }
 

@@ -45,7 +45,7 @@ void span_decoder_forget_names(struct span_decoder *decoder)
 		decoder->slots[i] = SPAN_NO_NAME;
 }
 
-/* ---- what a record says ---- */
+/* ---- reading a record ---- */
 
 struct context {
 	struct span_decoder *decoder;
@@ -54,7 +54,7 @@ struct context {
 	uint32_t round;
 };
 
-// A record and what follows it.
+// A record with its extra records.
 struct event {
 	const struct span_record *record;
 	const struct record_extra *extras;
@@ -65,7 +65,7 @@ static int64_t checked_time(struct context *c, int64_t t_ns)
 {
 	struct span_decoder *decoder = c->decoder;
 	int64_t good_ns = t_ns < decoder->last_ns ? decoder->last_ns : t_ns > c->now_ns ? c->now_ns : t_ns;
-	// The clock of the one who reads may not stand behind what was accepted before.
+	// The reader's clock may not be earlier than a time accepted before.
 	if (good_ns < decoder->last_ns)
 		good_ns = decoder->last_ns;
 	c->counts->clamped += good_ns != t_ns;
@@ -83,7 +83,7 @@ static uint32_t name_of(struct context *c, uint16_t slot)
 	return name_table_add(&c->decoder->recording->names, unknown, sizeof(unknown) - 1);
 }
 
-// The extra number `at` that the record's own kind has not used; the flags tell what they are.
+// `at`: index of the first extra number not used by the record's kind; the flags give their meaning.
 static uint32_t category_of(struct context *c, const struct event *event, size_t at)
 {
 	if ((event->record->flags & RECORD_HAS_CATEGORY) == 0)
@@ -117,7 +117,7 @@ static void hand_out(struct span_recording *recording, struct span_row *row, enu
 
 /* ---- nested spans ---- */
 
-// Twice the room for open spans. Streams that were deep once keep theirs, so all of them together are limited.
+// Doubles the room for open spans. Streams keep their room after a deep stack, so the total is limited.
 static bool grow_stack(struct span_decoder *decoder)
 {
 	size_t room = decoder->room > 0 ? 2 * decoder->room : STACK_FIRST;
@@ -138,7 +138,7 @@ static bool grow_stack(struct span_decoder *decoder)
 	return true;
 }
 
-// Where the row of one more open span goes; NULL: there is no room for it.
+// Place for the row of a new open span; NULL: no room.
 static struct span_row *push(struct span_decoder *decoder)
 {
 	if (decoder->n_unseen > 0 || decoder->n_open == SPAN_DEPTH_MAX ||
@@ -149,7 +149,8 @@ static struct span_row *push(struct span_decoder *decoder)
 	return &decoder->rows[decoder->open[decoder->n_open++]];
 }
 
-// Member by member, where it stays: to copy a whole row that was just written in parts makes the processor wait for all of them.
+// Sets each member in place: copying a whole row right after writing its parts stalls the processor until all stores
+// are done.
 static void fill_row(struct context *c, const struct event *event, enum span_kind kind, int64_t parent,
 	struct span_row *row)
 {
@@ -181,8 +182,8 @@ static void on_begin(struct context *c, const struct event *event)
 	row->category = category_of(c, event, (event->record->flags & RECORD_HAS_CPU) != 0);
 }
 
-/* Ends the open span number `at`, of which 0 is the outermost. Those inside it move by their numbers alone, which are 2 KiB at
- * most: a program may end the outermost of 1,024 again and again. */
+/* Ends the open span number `at`, where 0 is the outermost. Only the numbers of the spans inside it move, at most 2
+ * KiB: a program may end the outermost of 1,024 spans repeatedly. */
 static void close_one(struct span_decoder *decoder, size_t at, enum span_close how, int64_t t_ns, int64_t cpu_ns)
 {
 	uint16_t place = decoder->open[at];
@@ -197,7 +198,7 @@ static void close_one(struct span_decoder *decoder, size_t at, enum span_close h
 	hand_out(decoder->recording, &row, how, t_ns);
 }
 
-/* n spans end, the innermost first, after so many innermost ones were passed over. Those that found no room here are the
+/* Ends n spans, innermost first, after skipping the given number of innermost ones. Spans without room here are the
  * innermost of all. */
 static void on_end(struct context *c, const struct event *event)
 {
@@ -252,7 +253,7 @@ static void on_range_begin(struct context *c, const struct event *event)
 			hand_out(decoder->recording, &row, SPAN_ENDED, before.row.end_ns);
 			return;
 		}
-		c->counts->bad_records++; // two ranges of one number: the first can't be ended any more
+		c->counts->bad_records++; // two ranges with one number: the first one can no longer be ended
 		hand_out(decoder->recording, &before.row, SPAN_UNWOUND, event->t_ns);
 	}
 	keep_range(c, &(struct range_slot){.number = number, .state = RANGE_OPEN, .row = row});
@@ -293,7 +294,7 @@ void span_decoder_close_ranges(struct span_recording *recording, struct span_ran
 	span_ranges_finish(ranges);
 }
 
-/* ---- the rest ---- */
+/* ---- other records ---- */
 
 static void on_name(struct context *c, const struct event *event)
 {
@@ -374,7 +375,7 @@ size_t span_decoder_feed(struct span_decoder *decoder, const struct span_record 
 	while (at < n) {
 		const struct span_record *record = &records[at];
 		uint32_t count = span_record_count(record);
-		if (count == 0) { // nobody knows how long it is: the next one may be good again
+		if (count == 0) { // its length is unknown: skip one record
 			c.counts->bad_records++;
 			at++;
 			continue;
@@ -399,7 +400,7 @@ size_t span_decoder_take_open(struct span_decoder *decoder, struct span_row *row
 	size_t n = 0;
 	while (n < room && decoder->n_taken < decoder->n_open) {
 		rows[n] = decoder->rows[decoder->open[decoder->n_taken++]];
-		rows[n++].cpu_ns = VALUE_MISSING; // of an open one it holds the thread's time at the begin
+		rows[n++].cpu_ns = VALUE_MISSING; // while the span is open: the thread's CPU time at its begin
 	}
 	return n;
 }

@@ -36,7 +36,7 @@ static int make_address(struct ring_address *address)
 
 static int listen_at(const char *name)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX}; // sun_path begins with NUL: abstract
+	struct sockaddr_un address = {.sun_family = AF_UNIX}; // sun_path begins with NUL: abstract socket
 	size_t length = strlen(name);
 	memcpy(address.sun_path + 1, name, length);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -83,7 +83,7 @@ void door_close(struct door *door)
 
 /* ---- one message ---- */
 
-// Takes over what came along: at most one descriptor is wanted, all of them are ours to close.
+// Takes the descriptors of a message: one is returned, any others are closed.
 static int take_descriptor(struct msghdr *message, int *ret_count)
 {
 	int fd = -1, count = 0;
@@ -101,7 +101,7 @@ static int take_descriptor(struct msghdr *message, int *ret_count)
 	return fd;
 }
 
-// The descriptor of a ring; -EAGAIN: nothing was said yet; -EINVAL: nothing of ours.
+// Returns the descriptor of a ring; -EAGAIN: no message yet; -EINVAL: invalid message.
 static int read_hello(int connection, struct ring_hello *ret_hello)
 {
 	union {
@@ -133,7 +133,7 @@ static bool is_known_hello(const struct ring_hello *hello)
 		n <= RING_RECORDS_MOST && (n & (n - 1)) == 0;
 }
 
-/* Memory that stays as it is: of that size, and sealed against becoming another. What is not a memfd has no seals. */
+/* Maps memory of exactly that size, sealed against resizing. Files that are not memfds have no seals. */
 static struct ring_header *map_ring(int fd, uint32_t n_records)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -151,14 +151,14 @@ static struct ring_header *map_ring(int fd, uint32_t n_records)
 	return NULL;
 }
 
-// The process at the other end. Where the kernel can't tell of it for certain, its number must still be that of a process.
+// Returns a pidfd of the peer. Without SO_PEERPIDFD it is opened by the pid, which must still belong to a process.
 static int open_peer(int connection, pid_t pid)
 {
 	int pidfd = -1;
 	socklen_t size = sizeof(pidfd);
 	if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) != 0 || pidfd < 0)
 		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	// Its end may be told already: it is then a process that is gone.
+	// The process may have been reaped already: treat it as gone.
 	if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) != 0 && errno == ESRCH) {
 		close(pidfd);
 		pidfd = -1;
@@ -190,7 +190,7 @@ static void hear(const struct door *door, int connection, const struct door_hook
 		close(guest.pidfd);
 }
 
-// Whether the connection has said what it had to say, and is done with.
+// Returns whether the connection is finished.
 static bool listen_to(const struct door *door, int connection, const struct door_hooks *hooks)
 {
 	struct ring_hello hello;
@@ -208,7 +208,7 @@ static bool listen_to(const struct door *door, int connection, const struct door
 
 static void drop_silent(struct door *door, size_t at)
 {
-	close(door->silent[at].fd); // and so it leaves the epoll set
+	close(door->silent[at].fd); // this removes it from the epoll set
 	memmove(&door->silent[at], &door->silent[at + 1], (--door->n_silent - at) * sizeof(door->silent[0]));
 }
 

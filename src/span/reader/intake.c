@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// So many times the door is served at a time; and at the end nobody waits for those who never stop knocking.
+// Maximum number of times that connections are served per call; and rounds at the end, so that a program that never
+// stops connecting can't delay it.
 enum { DOOR_TURNS = 8, LAST_ROUNDS = 128 };
 
 /* ---- rings ---- */
@@ -19,7 +20,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &total) ? UINT64_MAX : total;
 }
 
-// Copies n records from the ring's place `tail` on.
+// Copies n records from position `tail` of the ring.
 static void copy_records(const struct span_ring *ring, size_t n, struct span_record *out)
 {
 	const struct span_record *records = (const struct span_record *)((const unsigned char *)ring->header +
@@ -31,7 +32,7 @@ static void copy_records(const struct span_ring *ring, size_t n, struct span_rec
 	memcpy(out + first, records, (n - first) * sizeof(*out));
 }
 
-// Memory that was read counts as mapped in, each page of a ring once.
+// Memory that was read counts as mapped, each page of a ring once.
 static void count_mapped(struct span_intake *intake, struct span_ring *ring, size_t n_records)
 {
 	int64_t read_bytes = (int64_t)(n_records * sizeof(struct span_record));
@@ -41,8 +42,8 @@ static void count_mapped(struct span_intake *intake, struct span_ring *ring, siz
 	intake->mapped_bytes += more_bytes;
 }
 
-/* Of more than there may be, what was just read is mapped out again: it stays in the program's memory, and what the program
- * writes next is mapped in by the next reading. */
+/* Unmaps the pages just read if the budget is exceeded. They stay in the program's memory, and the next reading maps
+ * new ones. */
 static void keep_to_budget(struct span_intake *intake, struct span_ring *ring)
 {
 	if (intake->mapped_bytes <= INTAKE_RING_BYTES_MOST)
@@ -53,14 +54,15 @@ static void keep_to_budget(struct span_intake *intake, struct span_ring *ring)
 	ring->mapped_bytes = 0;
 }
 
-/* What is there now and no more: a program that writes as fast as we read may not keep us here. False: there is nothing. */
+/* Limits this reading to the records present now, so that a program that writes as fast as we read can't block us.
+ * False: there are none. */
 static bool begin_ring(struct span_intake *intake, struct span_ring *ring)
 {
 	if (ring->is_broken)
 		return false;
 	ring->goal = atomic_load_explicit(&ring->header->head, memory_order_acquire);
 	uint64_t waiting = ring->goal - ring->tail;
-	if (waiting > ring->n_records) { // ahead of itself, or gone back: nothing there can be believed
+	if (waiting > ring->n_records) { // head is out of range or went back: the contents can't be trusted
 		ring->is_broken = true;
 		intake->totals.n_broken++;
 		return false;
@@ -78,12 +80,13 @@ static bool is_late(const struct span_intake *intake, int64_t end_ns)
 	return env_now_ns(intake->env) >= end_ns;
 }
 
-// Whether all that was there when it was begun is read. False: it is end_ns, and the next call goes on; each reads something.
+// Returns whether the reading of this ring is complete, up to its head when the reading started. False: end_ns was
+// reached and the next call continues. Each call reads at least something.
 static bool drain_ring(struct span_intake *intake, struct span_ring *ring, int64_t end_ns)
 {
 	if (!ring->is_begun && !begin_ring(intake, ring))
 		return true;
-	int64_t now_ns = env_now_ns(intake->env); // after head: what is there was written before
+	int64_t now_ns = env_now_ns(intake->env); // read after head: the records were written before this time
 	ring->is_begun = true;
 	while (ring->is_begun && ring->tail != ring->goal) {
 		uint64_t left = ring->goal - ring->tail;
@@ -93,7 +96,7 @@ static bool drain_ring(struct span_intake *intake, struct span_ring *ring, int64
 		size_t used = span_decoder_feed(&ring->decoder, intake->scratch, n, now_ns, intake->round);
 		ring->tail += used;
 		atomic_store_explicit(&ring->header->tail, ring->tail, memory_order_release);
-		ring->is_begun = used > 0; // else the rest of an event is still to come
+		ring->is_begun = used > 0; // otherwise the rest of an event is still missing
 		if (is_late(intake, end_ns))
 			break;
 	}
@@ -111,8 +114,7 @@ static void settle_ranges(struct span_intake *intake)
 	}
 }
 
-/* Every ring once, or until end_ns: then the next call goes on where this one stood. True: the round is over, and another one
- * will be begun. */
+/* Reads every ring once, or until end_ns; the next call then continues. True: the round is complete. */
 static bool read_round(struct span_intake *intake, int64_t end_ns)
 {
 	if (!intake->is_in_round) {
@@ -174,7 +176,7 @@ static void forget_process(struct span_intake *intake, struct span_process *proc
 	free(process);
 }
 
-// What the rings of a process still hold. False: it is end_ns.
+// Reads the remaining records in the rings of a process. False: end_ns was reached.
 static bool read_rest(struct span_intake *intake, const struct span_process *process, int64_t end_ns)
 {
 	for (size_t i = 0; i < intake->n_rings; i++)
@@ -183,7 +185,7 @@ static bool read_rest(struct span_intake *intake, const struct span_process *pro
 	return true;
 }
 
-// A process or its program is over, and its rings are read: the end of all that is open.
+// The process or its program has ended and its rings are read: closes everything that is open.
 static void end_process(struct span_intake *intake, struct span_process *process)
 {
 	size_t kept = 0;
@@ -209,15 +211,15 @@ static void set_over(struct span_intake *intake, struct span_process *process, e
 	process->n_accepted = intake->door.n_accepted;
 }
 
-/* Whether all connections that a process made before its end are accepted: nobody waits, or so many have been accepted since as can
- * have waited then. So a program that connects all the time delays the end of others by one backlog. */
+/* Whether all connections that a process made before its end are accepted: no connection is waiting, or a full backlog
+ * has been accepted since. So a program that connects constantly delays the end of others by one backlog. */
 static bool may_be_ended(const struct span_intake *intake, const struct span_process *process, bool nobody_waits)
 {
 	uint64_t n_since = intake->door.n_accepted - process->n_accepted;
 	return process->is_over && (nobody_waits || n_since > DOOR_BACKLOG);
 }
 
-// True: it is end_ns, and some are left.
+// True: end_ns was reached and some are left.
 static bool end_the_ended(struct span_intake *intake, int64_t end_ns, bool nobody_waits)
 {
 	for (size_t i = 0; i < intake->n_processes;) {
@@ -228,7 +230,7 @@ static bool end_the_ended(struct span_intake *intake, int64_t end_ns, bool nobod
 		}
 		if (!read_rest(intake, process, end_ns))
 			return true;
-		end_process(intake, process); // another takes its place
+		end_process(intake, process); // the next process moves to index i
 		if (is_late(intake, end_ns))
 			return true;
 	}
@@ -255,16 +257,16 @@ static struct span_process *add_process(struct span_intake *intake, const struct
 	return process;
 }
 
-/* The process that a ring belongs to. The pidfd of the guest goes over to a new one, and is closed else. A number that was
- * met before may stand for another process by now, or the process for another program. That it has ended alone tells neither:
- * this may be the ring that one of its threads sent just before. */
+/* The process that a ring belongs to. A new process takes over the guest's pidfd; otherwise it is closed. A known pid
+ * may now belong to another process, or the process may have executed another program. An ended process alone shows
+ * neither, because one of its threads may have sent this ring just before. */
 static struct span_process *process_of(struct span_intake *intake, const struct door_guest *guest)
 {
 	struct span_process *process = find_process(intake, guest->shown_pid);
 	bool is_over = process != NULL && has_ended(process->pidfd);
 	if (process != NULL && (process->image != guest->hello.image || (is_over && !has_ended(guest->pidfd)))) {
 		set_over(intake, process, is_over ? SPAN_AT_DEATH : SPAN_AT_EXEC);
-		process->is_replaced = true; // its rings are read in due time
+		process->is_replaced = true; // its rings are read later
 		process = NULL;
 	}
 	if (process == NULL) {
@@ -279,7 +281,7 @@ static struct span_process *process_of(struct span_intake *intake, const struct 
 
 /* ---- new rings ---- */
 
-// The number that the rows have for a thread: its own, unless the process counts in another namespace.
+// Thread id in the rows: for the main thread the pid as seen here; for others the tid in the process's own namespace.
 static int32_t tid_of(const struct ring_hello *hello, pid_t pid)
 {
 	return hello->tid == hello->pid ? pid : hello->tid;
@@ -315,7 +317,7 @@ static int add_ring(struct span_intake *intake, const struct door_guest *guest)
 static pid_t admit(void *data, const struct door_guest *guest)
 {
 	struct span_intake *intake = data;
-	// Smaller ones are those of programs that may not write files of that size.
+	// Smaller rings come from programs with a limit on file size.
 	bool has_room = intake->n_rings < INTAKE_RINGS_MOST && guest->hello.n_records <= intake->options.n_records;
 	pid_t pid = has_room ? intake->options.admit(intake->options.data, guest) : 0;
 	intake->totals.n_refused += pid <= 0;
@@ -331,7 +333,7 @@ static void take(void *data, const struct door_guest *guest)
 	munmap(guest->header, ring_bytes(guest->hello.n_records));
 }
 
-/* ---- the intake ---- */
+/* ---- collector ---- */
 
 int span_intake_open(struct span_intake *intake, const struct wattle_env *env,
 	const struct span_intake_options *options, const struct span_sink *sink)
@@ -390,7 +392,7 @@ static int64_t slice_end(const struct span_intake *intake)
 	return env_now_ns(intake->env) + intake->slice_ns;
 }
 
-// First the ended processes, then new connections: what a process sent before its end waits there when its end is seen.
+// Check ended processes before new connections: rings that a process sent before its end are then already waiting.
 bool span_intake_serve(struct span_intake *intake)
 {
 	const struct door_hooks hooks = {admit, take, intake};
@@ -405,7 +407,7 @@ bool span_intake_serve(struct span_intake *intake)
 	return may_be_more || are_left;
 }
 
-// Those that others have replaced are ended here: nothing becomes readable for them.
+// Ends replaced processes here, because no event announces their end.
 static bool end_the_replaced(struct span_intake *intake, int64_t end_ns)
 {
 	for (size_t i = 0; i < intake->n_processes;) {
@@ -413,7 +415,7 @@ static bool end_the_replaced(struct span_intake *intake, int64_t end_ns)
 		if (!process->is_replaced)
 			i++;
 		else if (read_rest(intake, process, end_ns))
-			end_process(intake, process); // another takes its place
+			end_process(intake, process); // the next process moves to index i
 		else
 			return true;
 	}
@@ -442,7 +444,7 @@ size_t span_intake_take_open(struct span_intake *intake, struct span_row *rows, 
 	return n;
 }
 
-// Of records that are left, that many count as lost: a span takes two.
+// Each span takes two records, so half of the unread records count as lost.
 static void count_unread(struct span_intake *intake)
 {
 	for (size_t i = 0; i < intake->n_rings; i++) {
@@ -460,7 +462,7 @@ void span_intake_finish(struct span_intake *intake, bool (*is_enough)(void *data
 	bool is_cut = false;
 	for (int i = 0; i < LAST_ROUNDS && !is_cut && span_intake_serve(intake); i++)
 		is_cut = is_enough != NULL && is_enough(data);
-	// What is left of a round, and a whole one.
+	// Completes a started round and reads one full round.
 	for (int rounds = intake->is_in_round ? 2 : 1; rounds > 0 && !is_cut;) {
 		rounds -= read_round(intake, slice_end(intake));
 		is_cut = rounds > 0 && is_enough != NULL && is_enough(data);

@@ -5,11 +5,11 @@
 
 #include <errno.h>
 
-// The two names that are always there, by their numbers.
+// Numbers of the two names that always exist.
 enum { NAME_UNNAMED, NAME_FURTHER, NAMES_FIXED };
 static const char *const fixed_names[NAMES_FIXED] = {"(unnamed)", "(more than 65536 names)"};
 
-// A byte that is no UTF-8 becomes three.
+// An invalid UTF-8 byte becomes three bytes.
 enum { CLEAN_BYTES_MAX = 3 * SPAN_NAME_BYTES_MAX, CHUNK_BYTES = 64 * 1024, SLOTS_FIRST = 256 };
 
 struct name_chunk {
@@ -60,7 +60,7 @@ static size_t clean(const char *bytes, size_t length, char out[CLEAN_BYTES_MAX])
 
 /* ---- table ---- */
 
-// Where a text is, or where it would go.
+// The slot of a text, or the free slot for it.
 static uint32_t *find_slot(const struct name_table *table, const char *bytes, size_t length)
 {
 	uint32_t mask = table->n_slots - 1;

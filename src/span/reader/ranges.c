@@ -60,7 +60,7 @@ static void remove_from(struct range_table *table, const struct range_slot *slot
 {
 	table->n--;
 	size_t mask = table->n_slots - 1, hole = (size_t)(slot - table->slots);
-	// Those behind it that only stand there because their own place was taken move up.
+	// Moves up following entries that were displaced from their own slot.
 	for (size_t i = (hole + 1) & mask; table->slots[i].state != RANGE_NONE; i = (i + 1) & mask) {
 		size_t way = (i - home(table, table->slots[i].number)) & mask;
 		if (way < ((i - hole) & mask))
@@ -71,7 +71,8 @@ static void remove_from(struct range_table *table, const struct range_slot *slot
 	table->slots[hole].state = RANGE_NONE;
 }
 
-/* Far below what would let it grow again, so that adding and removing by turns moves no table. Without memory it stays large. */
+/* The threshold is far below that for growing, so that alternating additions and removals do not resize. If out of
+ * memory, the table stays large. */
 static void shrink(struct range_table *table)
 {
 	size_t n_slots = table->n_slots;
@@ -81,7 +82,7 @@ static void shrink(struct range_table *table)
 		(void)resize(table, n_slots);
 }
 
-/* ---- all of a process ---- */
+/* ---- ranges of a process ---- */
 
 void span_ranges_finish(struct span_ranges *ranges)
 {
@@ -121,7 +122,7 @@ size_t span_ranges_settle(struct span_ranges *ranges, uint32_t round)
 	for (size_t i = 0; early->n > 0 && i < early->n_slots;) {
 		struct range_slot *slot = &early->slots[i];
 		if (slot->state != RANGE_NONE && slot->round != round)
-			remove_from(early, slot); // another may have moved up: this place is looked at again
+			remove_from(early, slot); // another entry may have moved to this slot: check it again
 		else
 			i++;
 	}

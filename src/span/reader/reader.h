@@ -1,4 +1,4 @@
-/* Rings and span files into rows. */
+/* Converts rings and span files to rows. */
 #pragma once
 
 #include "base/env.h"
@@ -12,96 +12,97 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The names that a recording has met, each once, with a number. Bounded, whatever programs do: at most 65,536 different ones
- * of 16 MiB in all; every further name is one and the same, "(more than 65536 names)". */
+/* Names in a recording, each with a unique number. Bounded for any program: at most 65,536 different names of 16 MiB in
+ * total; all further names become "(more than 65536 names)". */
 
 enum { NAME_TABLE_MOST = 65536, NAME_TABLE_BYTES = 16 << 20 };
 
 struct name_table {
 	const char **texts; // owned array; number -> text, owned by the chunks; valid until name_table_finish
 	uint32_t n, capacity;
-	uint32_t *slots; // owned: open-addressed hash -> number + 1; 0 empty
+	uint32_t *slots; // owned: hash table with open addressing, hash -> number + 1; 0: empty
 	uint32_t n_slots;
-	struct name_chunk *chunks; // owned list of the texts' memory
+	struct name_chunk *chunks; // owned list of memory for the texts
 	size_t n_bytes;
 	struct hash_key key;
-	bool is_full; // some name had to become "(more than …)"
+	bool is_full; // some name became "(more than …)"
 };
 
 int name_table_init(struct name_table *table); // -ENOMEM
 void name_table_finish(struct name_table *table);
-/* The number of a name of `length` bytes, which need not end in NUL. What is no UTF-8 becomes U+FFFD, control characters
- * become blanks, no name at all "(unnamed)": what comes out can be printed and stored anywhere. */
+/* Returns the number of a name of `length` bytes, which need not end in NUL. Invalid UTF-8 becomes U+FFFD, control
+ * characters become blanks, an empty name becomes "(unnamed)": the results can be printed and stored anywhere. */
 uint32_t name_table_add(struct name_table *table, const char *bytes, size_t length);
 static inline const char *name_table_text(const struct name_table *table, uint32_t name)
 {
 	return name < table->n ? table->texts[name] : NULL;
 }
 
-/* The ranges of one process that have begun and not ended. Begin and end may stand in the rings of different threads, which
- * are read one after the other: an end that is met before its begin waits until every ring has been read once more.
+/* Open ranges of one process. Begin and end may be in the rings of different threads, which are read one after the
+ * other: an end read before its begin is kept until every ring has been read once more.
  *
- * Programs choose the numbers, so the tables are hashed by a key that they don't know, and shrink as ranges end: what a process
- * once had open, others need not pay for. */
+ * Programs choose the numbers, so the hash tables use a secret key. The tables shrink as ranges end, so that past open
+ * ranges of one process cost others nothing. */
 
 enum range_state { RANGE_NONE, RANGE_OPEN, RANGE_EARLY_END };
 
 struct range_slot {
 	uint64_t number;
 	enum range_state state;
-	uint32_t round;      // RANGE_EARLY_END: when it was met
-	struct span_row row; // of an early end only end_ns is known
+	uint32_t round;      // RANGE_EARLY_END: round in which it was read
+	struct span_row row; // for an early end only end_ns is set
 };
 
 struct range_table {
-	struct range_slot *slots; // owned; open-addressed by number
-	size_t n_slots, n;        // n of them in use
-	struct hash_key key;      // made with the first slots
+	struct range_slot *slots; // owned; hash table by number with open addressing
+	size_t n_slots, n;        // n: slots in use
+	struct hash_key key;      // created with the first slots
 };
 
 struct span_ranges {
-	struct range_table open, early; // a number is in one of them at most
-	size_t n_unstored;              // open ones that were not taken
-	size_t take_at;                 // slot of `open` where the next search for those begins
+	struct range_table open, early; // a number is in at most one of them
+	size_t n_unstored;              // open ranges not yet reported
+	size_t take_at;                 // slot of `open` where the next search for unreported ranges starts
 };
 
 void span_ranges_finish(struct span_ranges *ranges);
-// What is known of a number: an open range or an early end; NULL: nothing. Valid until the next call.
+// The open range or early end with this number; NULL: none. Valid until the next call.
 struct range_slot *span_ranges_find(struct span_ranges *ranges, uint64_t number);
-// `number` must not be known. -ENOMEM.
+// `number` must not be in the table. -ENOMEM.
 int span_ranges_add(struct span_ranges *ranges, const struct range_slot *added);
 void span_ranges_remove(struct span_ranges *ranges, struct range_slot *slot);
-// Every ring was read in `round`: an early end of an earlier round belongs to no range. How many were dropped.
+// Call when every ring was read in `round`: drops early ends of earlier rounds, which have no begin. Returns their
+// number.
 size_t span_ranges_settle(struct span_ranges *ranges, uint32_t round);
-// Copies open ranges that were not taken before.
+// Copies open ranges that were not reported before.
 size_t span_ranges_take_open(struct span_ranges *ranges, struct span_row *rows, size_t room);
-// All that is known, one after the other, while nothing is added or removed; *at is 0 at first. NULL: there is no more.
+// Iterates over all entries while nothing is added or removed; *at is 0 at first. NULL: end.
 struct range_slot *span_ranges_next(struct span_ranges *ranges, size_t *at);
 
-/* From the records that a program wrote to rows of spans, metrics and marks. One decoder a stream: a ring, or the blocks of
- * one stream of a span file. Pure: no clock, no descriptor. A stream is not to be trusted: whatever it holds, the rows made of
- * it are whole (begin before end, names fit to be shown, parents that exist), they are rows of its own process, and the
- * memory used is bounded. What was wrong is counted. */
+/* Decodes a program's records to rows of spans, metrics and marks. One decoder per stream: a ring, or the blocks of one
+ * stream of a span file. Without clock and descriptor. Streams are untrusted: whatever they contain, rows are
+ * consistent (begin before end, printable names, existing parents), belong to their own process, and memory use is
+ * bounded. Errors are counted. */
 
-// Over all streams of a recording: spans and ranges that may be open at a time; spans for which streams may keep room.
+// Limits over all streams of a recording: open spans and ranges; spans for which streams keep room.
 enum { SPAN_OPEN_MOST = 1 << 18, SPAN_ROOM_MOST = 2 * SPAN_OPEN_MOST };
 
-struct span_sink {                                            // takes rows; what they point to is valid during the call
-	void (*span)(void *data, const struct span_row *row); // it has ended
+struct span_sink {                                            // receives rows; pointers are valid during the call
+	void (*span)(void *data, const struct span_row *row); // the span has ended
 	void (*metric)(void *data, const struct span_metric_row *row);
 	void (*mark)(void *data, const struct span_mark_row *row);
 	void *data;
 };
 
 struct span_counts {
-	uint64_t bad_records; // no such kind, a length that can't be, a name that was never defined
+	uint64_t bad_records; // unknown kind, invalid length, or undefined name
 	uint64_t strays;      // ends without a begin
-	uint64_t clamped;     // times before the one before, before the stream's begin or in the future
-	uint64_t unwound;     // spans that were closed by the end of an outer one
-	uint64_t dropped;     // spans that found no room here
+	uint64_t clamped;     // times earlier than the previous one or the stream's begin, or in the future
+	uint64_t unwound;     // spans closed by the end of an outer one
+	uint64_t dropped;     // spans without room here
 };
 
-struct span_recording { // what all streams share
+struct span_recording { // shared by all streams
 	struct name_table names;
 	struct span_sink sink;
 	int64_t last_id;
@@ -115,66 +116,66 @@ void span_recording_finish(struct span_recording *recording);
 
 struct span_decoder {
 	struct span_recording *recording; // borrowed
-	struct span_ranges *ranges;       // borrowed: of the process
+	struct span_ranges *ranges;       // borrowed: ranges of the process
 	int32_t pid, tid;
-	int64_t last_ns;                 // no time before this one
-	uint32_t slots[SPAN_NAME_SLOTS]; // names by the stream's own numbers
-	struct span_row *rows;           // owned, `room` of them; cpu_ns is the thread's at the begin
-	uint16_t *open;                  // owned: the stack, as places in `rows`; behind n_open those that are free
+	int64_t last_ns;                 // earlier times are raised to this one
+	uint32_t slots[SPAN_NAME_SLOTS]; // recording's name numbers by the stream's own slots
+	struct span_row *rows;           // owned, `room` rows; cpu_ns of an open row is the thread's CPU time at its begin
+	uint16_t *open;                  // owned: stack of indices into `rows`; entries from n_open on are the free ones
 	size_t n_open, room;
-	size_t n_taken;  // of these, from the outermost on, span_decoder_take_open has told
-	size_t n_unseen; // open spans on top of them that found no room: their ends are expected
+	size_t n_taken;  // outermost spans already reported by span_decoder_take_open
+	size_t n_unseen; // open spans above them without room: only their ends are awaited
 };
 
-// Times before floor_ns can't be. ranges: shared by the streams of a process.
+// Earlier times than floor_ns are invalid. ranges: shared by the streams of a process.
 void span_decoder_init(struct span_decoder *decoder, struct span_recording *recording, struct span_ranges *ranges,
 	int32_t pid, int32_t tid, int64_t floor_ns);
-void span_decoder_finish(struct span_decoder *decoder); // without closing what is open
-/* Takes in whole events; returns how many records they were: the rest is the begin of an event whose end is not there yet. No
- * time after now_ns can be. `round`: see span_ranges_settle. The records must not change meanwhile. */
+void span_decoder_finish(struct span_decoder *decoder); // does not close open spans
+/* Decodes complete events and returns the number of records used: the rest belongs to an incomplete event. Times
+ * after now_ns are invalid. `round`: see span_ranges_settle. The records must not change during the call. */
 size_t span_decoder_feed(struct span_decoder *decoder, const struct span_record *records, size_t n, int64_t now_ns,
 	uint32_t round);
-// A new block of a file: names are defined anew.
+// Starts a new block of a file, in which all names are defined again.
 void span_decoder_forget_names(struct span_decoder *decoder);
 // Ends all but `depth` open nested spans.
 void span_decoder_close(struct span_decoder *decoder, size_t depth, enum span_close how, int64_t t_ns);
-/* Spans that are open and were not told of before, with end_ns missing; their later rows have `stored` set. Returns how
- * many; less than `room`: that is all. */
+/* Returns open spans not reported before, with end_ns missing; their later rows have `stored` set. Fewer than `room`:
+ * there are no more. */
 size_t span_decoder_take_open(struct span_decoder *decoder, struct span_row *rows, size_t room);
 
-// Ends all open ranges of a process, counts ends that never met their begin, and releases.
+// Closes all open ranges of a process, counts ends without a begin, and frees the tables.
 void span_decoder_close_ranges(struct span_recording *recording, struct span_ranges *ranges, enum span_close how,
 	int64_t t_ns);
 
-/* Where programs bring their rings: an abstract socket with a random name. Each connection is one message, a struct ring_hello
- * with the memfd of the ring. Nobody is answered, nobody is waited for, and who brings anything else is dropped: a stranger, a
- * memfd that could shrink under the reader, half a message, a connection that says nothing. */
+/* Listener for rings of programs: an abstract socket with a random name. Each connection sends one message, a struct
+ * ring_hello with the memfd of the ring. There is no reply and no waiting. Everything invalid is dropped: an unknown
+ * process, a memfd that could shrink under the reader, an incomplete message, a silent connection. */
 
-enum { DOOR_SILENT_MOST = 64, DOOR_BACKLOG = 4096 /* connections that wait to be accepted */ };
+enum { DOOR_SILENT_MOST = 64, DOOR_BACKLOG = 4096 /* connections waiting to be accepted */ };
 
-struct door_guest { // a ring that was brought
+struct door_guest { // a received ring
 	struct ring_hello hello;
 	struct ring_header *header; // mapped, ring_bytes(hello.n_records) long
-	pid_t pid;                  // as the kernel tells it
-	pid_t shown_pid;            // what `admit` said
+	pid_t pid;                  // as reported by the kernel
+	pid_t shown_pid;            // result of `admit`
 	uid_t uid;
-	int pidfd;        // of that process; -1: it is gone already
-	bool knows_token; // it was given the address, and did not find it
+	int pidfd;        // of that process; -1: it has ended
+	bool knows_token; // it has the token, although the process could not be looked up
 };
 
 struct door_hooks {
-	// The number by which the process is known; 0: its rings are not wanted. Asked before anything is mapped, header is NULL.
+	// Returns the process's pid for the rows; 0: its rings are refused. Called before mapping, with header NULL.
 	pid_t (*admit)(void *data, const struct door_guest *guest);
-	// A ring to be read; the mapping and the pidfd are the hook's.
+	// Called with a ring to read; the callee owns the mapping and the pidfd.
 	void (*take)(void *data, const struct door_guest *guest);
 	void *data;
 };
 
 struct door {
-	int fd;       // owned: listens; -1 closed
-	int epoll_fd; // borrowed: where all descriptors of the door are waited for
+	int fd;       // owned listening socket; -1 closed
+	int epoll_fd; // borrowed: waits for all descriptors of the listener
 	struct ring_address address;
-	struct door_silent { // connections that have not said anything yet
+	struct door_silent { // connections without a message so far
 		int fd;      // owned
 		int64_t since_ns;
 	} silent[DOOR_SILENT_MOST];
@@ -182,57 +183,56 @@ struct door {
 	uint64_t n_accepted;
 };
 
-// -errno. n_records and flags are what programs are asked for.
+// -errno. n_records and flags are requested from the programs.
 int door_open(struct door *door, int epoll_fd, uint32_t flags, uint32_t n_records);
 void door_close(struct door *door);
-// Hears whoever has come, a bounded number of them, without waiting; true: there may be more.
+// Accepts a bounded number of connections without waiting; true: there may be more.
 bool door_serve(struct door *door, const struct door_hooks *hooks, int64_t now_ns);
 
-/* The recorder's side of spans: the rings of all processes, read in turn, and the rows made of them handed to a sink. No
- * thread: its owner calls span_intake_serve when its descriptor is readable, and span_intake_drain when it is time.
+/* Collector of spans in the recorder: reads the rings of all processes in turn and passes rows to a sink. It has no
+ * thread: the owner calls span_intake_serve when its descriptor is readable, and span_intake_drain periodically.
  *
- * What programs put into their rings bounds neither time nor memory here. A call reads for INTAKE_SLICE_NS at most, and what it
- * has not come to is read by the next one; a ring has the size that was asked for or less; and of the rings' memory no more than
- * INTAKE_RING_BYTES_MOST is kept mapped in. */
+ * The contents of rings can't exceed bounds of time and memory. A call reads for at most INTAKE_SLICE_NS and the next
+ * one continues; a ring has at most the requested size; at most INTAKE_RING_BYTES_MOST of all rings stays mapped. */
 
 enum { INTAKE_RINGS_MOST = 4096, INTAKE_SCRATCH_RECORDS = 4096 };
-static const int64_t INTAKE_RING_BYTES_MOST = INT64_C(128) << 20; // of all rings, in memory
-static const int64_t INTAKE_SLICE_NS = 20 * 1000 * 1000;          // a sample waits for no longer
+static const int64_t INTAKE_RING_BYTES_MOST = INT64_C(128) << 20; // resident memory of all rings
+static const int64_t INTAKE_SLICE_NS = 20 * 1000 * 1000;          // upper limit of the delay of a sample
 
 struct span_process { // one program image of a process
-	pid_t pid;    // as the rows name it
-	int pidfd;    // owned; readable when the process has ended; -1: it had, before its ring was seen
+	pid_t pid;    // as used in the rows
+	int pidfd;    // owned; readable when the process has ended; -1: ended before its ring arrived
 	uint32_t image;
-	bool is_over;        // it had ended at the last check for new connections, or …
-	bool is_replaced;    // … another program or process has its number: it gets no further ring
-	enum span_close how; // with is_over: what ended what is still open …
-	int64_t over_ns;     // … and when
-	uint64_t n_accepted; // with is_over: connections accepted by then
+	bool is_over;        // had ended at the last check for new connections, or is replaced
+	bool is_replaced;    // another program or process has its pid: it gets no further ring
+	enum span_close how; // with is_over: how open spans are closed
+	int64_t over_ns;     // with is_over: time of the end
+	uint64_t n_accepted; // with is_over: number of connections accepted by then
 	struct span_ranges ranges;
 };
 
 struct span_ring {
 	struct ring_header *header; // owned mapping
 	uint32_t n_records;
-	uint64_t tail;                // records read; what the header says is the program's to spoil
-	bool is_begun;                // its reading was begun and not finished …
-	uint64_t goal;                // … and goes on up to here: as far as the ring was filled then
-	uint32_t round;               // the last one that is done with it
-	int64_t mapped_bytes;         // at most this much of it is mapped in
-	bool is_broken;               // it said what can't be: not read any more
+	uint64_t tail;                // records read; kept here because the header is writable by the program
+	bool is_begun;                // its reading was started and not finished
+	uint64_t goal;                // end of the present reading: head of the ring when it started
+	uint32_t round;               // last round in which it was read completely
+	int64_t mapped_bytes;         // upper bound of its mapped memory
+	bool is_broken;               // contained invalid values: no longer read
 	struct span_process *process; // borrowed
 	struct span_decoder decoder;
 };
 
-struct span_totals {   // of all rings that are gone, and those that are there
-	uint64_t lost; // as the programs count them
+struct span_totals {   // sums over present and past rings
+	uint64_t lost; // as counted by the programs
 	uint64_t n_rings, n_refused, n_broken;
-	uint64_t n_unread; // records that were left in the rings at the end
+	uint64_t n_unread; // records left in the rings at the end
 };
 
 struct span_intake_options {
-	uint32_t flags, n_records; // what programs are asked for
-	// Whether a process belongs to the target: its number for the rows, or 0.
+	uint32_t flags, n_records; // requested from the programs
+	// Returns the pid for the rows if the process belongs to the target, or 0.
 	pid_t (*admit)(void *data, const struct door_guest *guest);
 	void *data;
 };
@@ -240,21 +240,21 @@ struct span_intake_options {
 struct span_intake {
 	const struct wattle_env *env; // borrowed
 	struct span_intake_options options;
-	int epoll_fd; // owned: readable when somebody knocks or a process has ended
+	int epoll_fd; // owned: readable when a program connects or a process has ended
 	struct door door;
 	struct span_recording recording;
-	struct span_process **processes; // owned, each of them too
+	struct span_process **processes; // owned, with its elements
 	size_t n_processes, processes_capacity;
-	struct span_ring **rings; // owned, each of them too
+	struct span_ring **rings; // owned, with its elements
 	size_t n_rings, rings_capacity;
-	struct span_record *scratch; // owned: a private copy of what is decoded
-	int64_t opened_ns;           // no ring can hold an earlier time
-	int64_t drained_ns;          // when the last round but this one began
-	int64_t round_ns, due_ns;    // this round: when it began, and what it has found so far
-	bool is_in_round;            // it is not over
-	int64_t slice_ns;            // INTAKE_SLICE_NS; tests have another
+	struct span_record *scratch; // owned: private copy of the records being decoded
+	int64_t opened_ns;           // earliest valid time in a ring
+	int64_t drained_ns;          // begin of the last round but one
+	int64_t round_ns, due_ns;    // begin of this round, and its result so far
+	bool is_in_round;            // the round is not complete
+	int64_t slice_ns;            // INTAKE_SLICE_NS; differs in tests
 	int64_t mapped_bytes;        // of all rings
-	uint32_t round;              // each reads all rings once, by as many calls as it takes
+	uint32_t round;              // each round reads all rings once, in one or more calls
 	struct span_totals totals;
 };
 
@@ -262,34 +262,34 @@ int span_intake_open(struct span_intake *intake, const struct wattle_env *env,
 	const struct span_intake_options *options,
 	const struct span_sink *sink); // -errno
 void span_intake_close(struct span_intake *intake);
-// What WATTLE_RING is to be.
+// Writes the value for WATTLE_RING.
 void span_intake_address(const struct span_intake *intake, char out[RING_ADDRESS_TEXT]);
-/* epoll_fd is readable: takes in new rings and sees off processes that have ended. Never waits, reads for a slice at most; true:
- * there may be more. */
+/* Call when epoll_fd is readable: accepts new rings and processes ended processes. Never waits and reads for at most
+ * one slice; true: there may be more. */
 bool span_intake_serve(struct span_intake *intake);
-/* Reads what every ring holds at this instant, or as much of that as a slice allows. Returns in how many ns the fullest of them
- * would be a quarter full if it went on like this; INT64_MAX: nothing came; 0: there is more to read. */
+/* Reads the records that every ring holds now, as far as one slice allows. Returns the time in ns until the fullest
+ * ring would be a quarter full at its present rate; INT64_MAX: no new records; 0: there is more to read. */
 int64_t span_intake_drain(struct span_intake *intake);
-// Open spans that were not told of before; less than `room`: that is all.
+// Returns open spans not reported before; fewer than `room`: there are no more.
 size_t span_intake_take_open(struct span_intake *intake, struct span_row *rows, size_t room);
-/* The recording ends: takes in all that there is, slice by slice, until `is_enough` (NULL: never). What is open stays open, and
- * was or is told of by take_open. What is not read then is counted as lost. */
+/* Ends the recording: reads everything, slice by slice, until `is_enough` (NULL: never). Open spans stay open and are
+ * reported by take_open. Unread records count as lost. */
 void span_intake_finish(struct span_intake *intake, bool (*is_enough)(void *data), void *data);
 
-/* A span file (WATTLE_SPANS, span_file_format.h) read back: its streams through the decoder, one after the other. The file
- * may be torn, still grow, or have been written by somebody who means harm. */
+/* Reads a span file (WATTLE_SPANS, span_file_format.h): decodes its streams one after the other. The file may be
+ * incomplete, still growing, or malicious. */
 
 struct span_file_facts {
-	int64_t anchor_mono_ns, anchor_wall_ns; // the clock that all times are on: of the first start of the machine
-	uint64_t n_blocks, n_damaged;           // blocks read, and those that are none
-	uint64_t n_processes;                   // program images
-	uint64_t lost, unwound;                 // as the programs count them
+	int64_t anchor_mono_ns, anchor_wall_ns; // clock of all times: that of the first boot
+	uint64_t n_blocks, n_damaged;           // blocks read, and invalid blocks
+	uint64_t n_processes;                   // number of program images
+	uint64_t lost, unwound;                 // as counted by the programs
 };
 
-// Whether it begins as a span file does.
+// Whether the file has the header of a span file.
 bool span_file_probe(const char *path);
-/* Hands all rows to the recording's sink. What was open at the end of a process ends with the last thing known of it. Times
- * of other starts of the machine are moved by the wall clock. -ENOENT, -EINVAL (no span file), -ENOTSUP (another version),
- * -ENOMEM, with a sentence. */
+/* Passes all rows to the recording's sink. Spans open at the end of a process end at its last known time. Times of
+ * other boots are shifted by the wall clock. -ENOENT, -EINVAL (not a span file), -ENOTSUP (another version), -ENOMEM,
+ * with a message. */
 int span_file_read(const char *path, struct span_recording *recording, struct span_file_facts *ret_facts,
 	struct wattle_error *reterr);

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// No program runs longer, and sums with the wall clock stay far from the end of 64 bits.
+// Upper limit of a run: sums with the wall clock stay far below the 64-bit limit.
 static const int64_t LONGEST_NS = 10 * 365 * 86400 * NS_PER_S;
-// The time of a span is taken a moment before its block is claimed.
+// The time of a span is read shortly before its block is claimed.
 static const int64_t SLACK_NS = NS_PER_S;
 
-struct block { // where it is, and where it belongs
+struct block { // position in the file, and stream
 	struct span_block_header header;
 	int64_t at;
 };
@@ -24,8 +24,8 @@ struct reading {
 	int fd;
 	struct block *blocks; // owned
 	size_t n_blocks, capacity;
-	struct span_recording *recording; // the caller's: where rows go in the end
-	struct span_recording streams;    // the decoders' own view of it, with a sink that moves times
+	struct span_recording *recording; // of the caller: final destination of rows
+	struct span_recording streams;    // passed to the decoders, with a sink that shifts times
 	int64_t shift_ns;
 	struct span_file_facts *facts;
 	union {
@@ -34,7 +34,7 @@ struct reading {
 	} buffer;
 };
 
-/* ---- the blocks ---- */
+/* ---- blocks ---- */
 
 static bool is_block(const struct span_block_header *header)
 {
@@ -82,7 +82,7 @@ static int list_blocks(struct reading *r, int64_t size)
 			break;
 		if (is_block(&block->header))
 			r->n_blocks++;
-		else // claimed and never written, which is nobody's fault, or damaged
+		else // claimed but never written (not an error), or damaged
 			r->facts->n_damaged += block->header.magic != 0;
 	}
 	if (r->n_blocks > 0)
@@ -90,7 +90,7 @@ static int list_blocks(struct reading *r, int64_t size)
 	return 0;
 }
 
-// Into the buffer; how many records of it are there.
+// Reads a block into the buffer; returns its number of records.
 static size_t read_block(struct reading *r, const struct block *block)
 {
 	ssize_t n = pread(r->fd, r->buffer.bytes, SPAN_BLOCK_BYTES, block->at);
@@ -113,7 +113,7 @@ static void feed_block(struct reading *r, struct span_decoder *decoder, const st
 	const struct span_record *records = &r->buffer.records[SPAN_BLOCK_HEADER_BYTES / sizeof(struct span_record)];
 	span_decoder_forget_names(decoder);
 	decoder->tid = block->header.tid;
-	// Of a block that is missing before this one, ends may have been in it.
+	// A block before this one is missing and may have contained ends.
 	span_decoder_close(decoder, block->header.n_open, SPAN_UNWOUND, decoder->last_ns);
 	span_decoder_feed(decoder, records, n, latest_ns(block), 0);
 	r->facts->n_blocks++;
@@ -121,7 +121,7 @@ static void feed_block(struct reading *r, struct span_decoder *decoder, const st
 	r->facts->unwound += block->header.unwound;
 }
 
-// The blocks of a process, which lie side by side now. What is still open ends with the last thing that is known.
+// Reads the blocks of a process, which are adjacent after sorting. Open spans end at the last known time.
 static int read_process(struct reading *r, const struct block *blocks, size_t n)
 {
 	size_t n_streams = 0;
@@ -152,7 +152,7 @@ static int read_process(struct reading *r, const struct block *blocks, size_t n)
 	return 0;
 }
 
-/* ---- one clock for all ---- */
+/* ---- common clock ---- */
 
 static void on_span(void *data, const struct span_row *row)
 {
@@ -179,7 +179,7 @@ static void on_mark(void *data, const struct span_mark_row *row)
 	r->recording->sink.mark(r->recording->sink.data, &moved);
 }
 
-// The block that was claimed first gives the clock.
+// The first claimed block defines the clock.
 static void choose_clock(struct reading *r)
 {
 	for (size_t i = 0; i < r->n_blocks; i++) {
@@ -191,7 +191,7 @@ static void choose_clock(struct reading *r)
 	}
 }
 
-// One shift a start of the machine: the wall clock may have been set meanwhile, the other clock can't.
+// One shift per boot: the wall clock may be adjusted in between, the monotonic clock can't.
 static int64_t shift_of(const struct reading *r, const struct block *first_of_boot)
 {
 	const struct span_block_header *header = &first_of_boot->header;
@@ -213,12 +213,12 @@ static int read_all(struct reading *r)
 		result = read_process(r, &r->blocks[i], n);
 	}
 	struct span_sink sink = r->recording->sink;
-	*r->recording = r->streams; // names and counts went on there
+	*r->recording = r->streams; // copies back the names and counts
 	r->recording->sink = sink;
 	return result;
 }
 
-/* ---- the file ---- */
+/* ---- file ---- */
 
 bool span_file_probe(const char *path)
 {

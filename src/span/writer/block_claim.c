@@ -9,7 +9,7 @@
 
 static const char zeros[4096];
 
-// "%p" in the path is the pid. -ENAMETOOLONG.
+// Replaces "%p" in the path by the pid. -ENAMETOOLONG.
 static int expand(const char *path, char *out, size_t size)
 {
 	char digits[12];
@@ -33,8 +33,8 @@ static int expand(const char *path, char *out, size_t size)
 	return 0;
 }
 
-/* Beyond RLIMIT_FSIZE the kernel sends a signal that ends the program. It is blocked here, and taken back unless it had been
- * waiting before. */
+/* Beyond RLIMIT_FSIZE the kernel sends a signal that ends the program. It is blocked here and removed, unless it was
+ * pending before. */
 static int reserve_by_call(int fd, off_t at, off_t bytes)
 {
 	sigset_t waiting, too_large;
@@ -52,7 +52,7 @@ static bool has_no_such_call(int r)
 	return r == -EOPNOTSUPP || r == -ENOSYS;
 }
 
-// The block is this thread's alone, so zeros harm nobody.
+// The block belongs to this thread alone, so writing zeros is safe.
 static int reserve_by_zeros(int fd, off_t at)
 {
 	if (!span_file_may_have((uint64_t)at + SPAN_BLOCK_BYTES))
@@ -77,8 +77,8 @@ static const struct span_file_header own_header = {.magic = SPAN_FILE_MAGIC,
 	.block_bytes = SPAN_BLOCK_BYTES};
 enum { FIXED_BYTES = offsetof(struct span_file_header, n_claimed) };
 
-/* Whoever comes writes the same, in whatever order: the fixed part is equal for all, and the counter begins as the file
- * system's zero. The last byte makes the block whole. */
+/* All processes write the same bytes, in any order: the fixed part is equal, and the counter starts as the file
+ * system's zero. The last byte completes the block. */
 static int write_first_block(int fd)
 {
 	int r = reserve_by_call(fd, 0, SPAN_BLOCK_BYTES);
@@ -91,7 +91,7 @@ static int write_first_block(int fd)
 	return pwrite(fd, zeros, 1, SPAN_BLOCK_BYTES - 1) == 1 ? 0 : -ENOSPC;
 }
 
-/* Somebody's data is not a span file, and stays as it is. */
+/* A file with other data is not a span file and is left unchanged. */
 static int check_first_block(int fd, const struct stat *stat)
 {
 	struct span_file_header header = {0};
@@ -116,12 +116,12 @@ static int take_number(int fd, uint64_t *ret_index)
 	if (r == 0)
 		*ret_index = atomic_fetch_add(&header->n_claimed, 1) + 1;
 	munmap(header, sizeof(zeros));
-	// A counter beyond all reason: the file is damaged.
+	// An implausible counter: the file is damaged.
 	return r == 0 && *ret_index >= UINT32_MAX ? -EINVAL : r;
 }
 
-/* Even reserved blocks may find the disk full when they are touched, on file systems that copy on write. The touch must fail
- * as a call, not as a signal. */
+/* On copy-on-write file systems, even a reserved block may hit a full disk when touched. This must fail as a call and
+ * not as a signal. */
 static int map_block(int fd, uint64_t index, struct span_block_header **ret_header)
 {
 	void *map = mmap(NULL, SPAN_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
@@ -144,7 +144,7 @@ static int claim_in(int fd, struct span_sink *sink, struct span_block_header **r
 	int r = check_first_block(fd, &stat);
 	if (r < 0)
 		return r;
-	// After a full disk the same block is tried again, unless the file is another one now.
+	// After a full disk, retries the same block, unless the path is now another file.
 	bool is_pending = sink->pending.index != 0 && sink->pending.device == stat.st_dev &&
 		sink->pending.inode == stat.st_ino;
 	if (!is_pending) {
@@ -164,7 +164,7 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Unique in this process: by time at first, so that a process that execs goes on with other numbers.
+// Unique in this process. Starts with the time, so that a process uses other numbers after an exec.
 static uint64_t new_stream(void)
 {
 	static _Atomic uint64_t latest;

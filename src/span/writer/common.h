@@ -1,8 +1,8 @@
-/* The common begin and end, kept so short that they may stand in the exported calls themselves: the thread has its state, the
- * name is known, there is room, nobody is at work below. Everything else goes to nested.c, which says what happens here.
+/* The common case of begin and end, short enough to be inlined into the exported calls: the thread has its state, the
+ * name is known, there is room, and no interrupted call is in progress. nested.c handles and documents all other cases.
  *
- * The clock comes first, so that the processor waits for it once and for nothing else. Should a handler have written since
- * (latest_ns), it is read again. */
+ * The clock is read first, so that the processor waits for it once and for nothing else. If a signal handler has
+ * written since (latest_ns), it is read again. */
 #pragma once
 
 #include "span/writer/thread.h"
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <time.h>
 
-/* What every call of the writer is made of: take the state, find the names, write, give the state back. */
+/* Steps of every writer call: take the state, find the names, write, release the state. */
 
 static inline int64_t span_clock_ns(clockid_t clock)
 {
@@ -25,13 +25,13 @@ static inline int span_session(void)
 	return atomic_load_explicit(&span_writer_state, memory_order_relaxed);
 }
 
-// What a call says that found no state to write with.
+// Result of a call without a state to write with.
 static inline int span_without_state(void)
 {
 	return span_writer_is_on() ? -ENOBUFS : 0;
 }
 
-// What handlers have begun and ended meanwhile. Called with the state given back.
+// Applies the begins and ends of signal handlers to the depth. Call after releasing the state.
 void span_settle(struct span_thread *thread);
 
 static inline void span_thread_release(struct span_thread *thread)
@@ -67,10 +67,10 @@ static inline bool span_resolve(struct span_thread *thread, const char *name, co
 	return span_resolve_slowly(thread, name, category, need, ret_slots);
 }
 
-// The state was taken; gives it back.
+// For a state that is already taken; these functions release it.
 int span_begin_taken(struct span_thread *thread, const char *name, const char *category, uint32_t *ret_depth);
 int span_end_taken(struct span_thread *thread);
-// From the start.
+// Complete begin and end, including taking the state.
 int span_begin_otherwise(const char *name, const char *category, uint32_t *ret_depth);
 int span_end_otherwise(void);
 

@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-// A range that found no room; its end is no news.
+// Returned for a range without room; its end is ignored.
 static const uint64_t range_lost = UINT64_MAX;
-// The state's number stands above the count of the ranges that began with it.
+// Range numbers: the number of the state in the upper bits, and the count of its ranges below.
 enum { RANGE_COUNT_BITS = 40 };
 
-/* Ranges, marks and metrics: a record, an extra one (has_extra), and one for the category. */
+/* A range, mark or metric: one record, an extra one (has_extra), and one for the category. */
 struct event {
 	uint8_t kind;
 	bool has_extra;
@@ -41,7 +41,7 @@ static int put(struct span_thread *thread, const struct event *event)
 	return 0;
 }
 
-// Once it is known that spans are on.
+// Call only while recording is on.
 static int write_event(struct span_thread *thread, const struct event *event)
 {
 	if (span_unlikely(!span_thread_take(thread))) {
@@ -61,7 +61,7 @@ static int write_named(int session, const struct event *event)
 	return thread != NULL ? write_event(thread, event) : span_without_state();
 }
 
-// Read, and not changed by a handler in between.
+// Atomic, because a signal handler may interrupt it.
 static uint64_t next_range(struct span_thread *thread)
 {
 	uint64_t count = atomic_fetch_add_explicit(&thread->n_ranges, 1, memory_order_relaxed) + 1;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-// SipHash-2-4, as all copies of the writer have it: two rounds a word and four at the end.
+// SipHash-2-4, the same in all copies of the writer: two rounds per word and four at the end.
 static uint64_t sip_hash(const struct hash_key *key, uint64_t word)
 {
 	const uint64_t words[] = {word, (uint64_t)sizeof(word) << 56};
@@ -22,8 +22,9 @@ static uint64_t sip_hash(const struct hash_key *key, uint64_t word)
 	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-/* The kernel gives each image 16 random bytes. The C library makes its stack protector of them, so they may not leave the
- * process: they are the key of a keyed hash, of which 32 bits tell nothing about the key. */
+/* The kernel gives each program image 16 random bytes. The C library derives its stack protector from them, so they
+ * must not leave the process: they are used as the key of a keyed hash, and 32 bits of the result reveal nothing about
+ * the key. */
 uint32_t span_image(void)
 {
 	struct hash_key key = {0};

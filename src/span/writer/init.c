@@ -10,7 +10,7 @@ static struct {
 	bool is_initialised, is_disabled;
 } writer;
 
-/* secure_getenv: a set-uid program must neither write files nor talk to sockets that its caller names. */
+/* secure_getenv: a set-uid program must neither write files nor connect to sockets named by its caller. */
 void span_writer_init(void)
 {
 	if (writer.is_initialised)

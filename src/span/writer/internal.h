@@ -1,4 +1,4 @@
-/* What the files of the writer share beside the state of a thread. */
+/* Shared by the files of the writer, besides the state of a thread. */
 #pragma once
 
 #include "span/ring.h"
@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* A stretch of system calls inside a call that may be made anywhere: in a signal handler, in a thread that is about to be
- * cancelled, between a failed call and the look at its errno. No handler comes in between, no cancellation, errno stays. */
+/* Protects a sequence of system calls in code that may run anywhere: in a signal handler, in a thread about to be
+ * cancelled, between a failed call and reading its errno. Blocks signal handlers and cancellation, and preserves errno. */
 
 struct quiet {
 	sigset_t mask;
@@ -35,13 +35,13 @@ static inline void quiet_end(const struct quiet *quiet)
 	errno = quiet->saved_errno;
 }
 
-/* Which program image this is: the same number for all threads and all copies of the writer, after a fork too; another one
- * after exec. */
+/* Identifies the program image: the same number for all threads and copies of the writer, also after a fork; another
+ * one after exec. */
 
 uint32_t span_image(void);
 
-/* How long files of this process may become (RLIMIT_FSIZE), memory files too: beyond it the kernel sends a signal that ends
- * the program. */
+/* Maximum file size of this process (RLIMIT_FSIZE), which also applies to memfds: beyond it the kernel sends a signal
+ * that ends the program. */
 
 static inline bool span_file_may_have(uint64_t bytes)
 {
@@ -49,58 +49,58 @@ static inline bool span_file_may_have(uint64_t bytes)
 	return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
-/* Where the spans of this process go: to the recorder that WATTLE_RING names or that the process started itself, else to the
- * file of WATTLE_SPANS, else nowhere. A session is one such place for one time; span_writer_state is its number. */
+/* Destination of the process's spans: the recorder named by WATTLE_RING or started by the process itself, else the file
+ * of WATTLE_SPANS, else none. A session is one period with one destination; span_writer_state is its number. */
 
 struct span_source {
-	bool is_file; // that of WATTLE_SPANS; else the recorder at this address:
+	bool is_file; // the file of WATTLE_SPANS; otherwise the recorder at this address:
 	struct ring_address ring;
 };
 
-// false: the session is over.
+// False: the session has ended.
 bool span_source_get(int session, struct span_source *ret_source);
-// Nobody answers any more, or the file can't be written for good: the whole process goes to the next place.
+// The recorder is gone, or the file can't be written permanently: switches the whole process to the next destination.
 void span_source_failed(int session);
-// WATTLE_SPANS; once, before any session.
+// Sets the path of WATTLE_SPANS; once, before any session.
 void span_source_set_file(const char *path);
-/* Ends the session, if there is one, and begins the next: with the recorder at this address, NULL: with the file, where there is one.
- * -EAGAIN: another thread is just doing so. */
+/* Ends the present session, if any, and begins the next: with the recorder at this address; NULL: with the file, if
+ * there is one. -EAGAIN: another thread is changing the session. */
 int span_source_begin(const struct ring_address *ring);
-// In a forked child.
+// For a forked child.
 void span_source_forked(void);
 
-// Of WATTLE_SPANS, absolute, with %p still in it.
+// Absolute path of WATTLE_SPANS, with %p not yet replaced.
 const char *span_source_path(void);
-// Zeros where it can't be read.
+// Zeros if it can't be read.
 const uint8_t *span_source_boot_id(void);
 
-/* A thread's way out: a ring that the recorder reads, or a block of a span file. Called with signals blocked. */
+/* Destination of a thread's records: a ring read by the recorder, or a block of a span file. Call with signals blocked. */
 
-// Where the sink has its counters.
+// Addresses of the sink's counters.
 struct span_counters {
 	_Atomic uint64_t *head, *lost, *unwound;
 };
 
-// Records go to `sink` from now on; what was counted while there was none is told there. The old one is unmapped.
+// Directs records to `sink`, and adds to it what was counted without a sink. Unmaps the old one.
 void span_sink_attach(struct span_thread *thread, const struct span_sink *sink, struct span_record *records,
 	uint64_t mask, struct span_counters counters);
-// All is lost and counted.
+// Further records are dropped and counted as lost.
 void span_sink_detach(struct span_thread *thread);
 
-// The kernel keeps rings and states from forked children, as threads found when they asked for it.
+// Records and returns whether the kernel keeps rings and states from forked children (result of madvise).
 void span_sinks_wipe(bool is_wiped);
 bool span_sinks_are_wiped(void);
 
-// A new ring or block, unless that was tried a moment ago.
+// Opens a new ring or block, unless this was tried a moment ago.
 bool span_sink_renew(struct span_thread *thread);
 int span_ring_open(struct span_thread *thread, const struct ring_address *address);
 int span_block_claim(struct span_thread *thread);
 
-// Worth trying again: the machine or the recorder is short of something. Else it will be the same for ever.
+// Whether a retry may succeed, because the machine or the recorder lacks a resource. Other errors are permanent.
 static inline bool span_errno_passes(int r)
 {
 	switch (r) {
-	case -EAGAIN: // the recorder has many waiting
+	case -EAGAIN: // the recorder's backlog is full
 	case -EINTR:
 	case -EMFILE:
 	case -ENFILE:

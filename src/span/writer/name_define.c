@@ -5,7 +5,7 @@ static uint32_t name_records(const char *name)
 	return name != NULL ? 1 + ((uint32_t)strnlen(name, SPAN_NAME_BYTES_MAX) + 15) / 16 : 0;
 }
 
-// There is room. A name alone in the ring harms nobody, so it is no part of the event that follows.
+// Requires room. A name definition without an event is harmless, so it is not part of the event that follows.
 static uint32_t define(struct span_thread *thread, const char *name, uint32_t keep)
 {
 	size_t length = strnlen(name, SPAN_NAME_BYTES_MAX);
@@ -31,7 +31,7 @@ static uint32_t find_or_define(struct span_thread *thread, const char *name, uin
 	return slot != SPAN_NO_SLOT ? slot : define(thread, name, keep);
 }
 
-// The room is asked for first: a new block knows no names.
+// Gets room first, because a new block has no names.
 bool span_resolve_slowly(struct span_thread *thread, const char *name, const char *category, uint32_t need,
 	struct span_slots *ret_slots)
 {

@@ -6,7 +6,7 @@ void span_names_clear(struct span_names *names)
 	names->used = 0;
 }
 
-// The slot that has this pointer already, else a free one, else the one whose turn it is.
+// The slot that already has this pointer, else a free one, else the next one in turn.
 static uint32_t choose(struct span_names *names, const char *name, uint32_t keep)
 {
 	uint32_t hash = span_name_hash(name), free_slot = SPAN_NO_SLOT;

@@ -24,7 +24,7 @@ static __attribute__((noinline)) int drop_begin(struct span_thread *thread, uint
 	return open_dropped(thread, depth);
 }
 
-/* With all that a span may have: a category, CPU time, a name that is new. */
+/* Handles all cases: a category, CPU time, a new name. */
 static int begin(struct span_thread *thread, const char *name, const char *category, uint32_t *ret_depth)
 {
 	uint32_t depth = span_thread_depth(thread);
@@ -53,7 +53,8 @@ static int begin(struct span_thread *thread, const char *name, const char *categ
 	return 0;
 }
 
-// A handler's begin: it is lost, and its end is expected by whoever is at work below.
+// A begin in a signal handler that interrupted a writer call: it is lost, and the interrupted call later accounts for
+// its end.
 static __attribute__((noinline)) int begin_interrupting(struct span_thread *thread, uint32_t *ret_depth)
 {
 	if (ret_depth != NULL)
@@ -92,7 +93,7 @@ SPAN_HOT int span_begin(const char *name, const char *category, uint32_t *ret_de
 	return category == NULL ? span_begin_common(name, ret_depth) : span_begin_otherwise(name, category, ret_depth);
 }
 
-// Room for ends was kept when their spans began.
+// Room for ends was reserved when their spans began.
 static inline void put_end(struct span_thread *thread, uint32_t n_ended, uint32_t n_passed, uint32_t depth)
 {
 	struct span_record record = {.kind = RECORD_END, .slot = (uint16_t)n_passed, .n = n_ended};
@@ -129,7 +130,7 @@ int span_end_taken(struct span_thread *thread)
 	return r;
 }
 
-// A handler's ends: whoever is at work below makes them.
+// Ends in a signal handler that interrupted a writer call: the interrupted call performs them.
 static __attribute__((noinline)) int end_interrupting(struct span_thread *thread, uint32_t depth)
 {
 	uint32_t total = total_depth(thread);
@@ -151,7 +152,7 @@ void span_settle(struct span_thread *thread)
 	span_thread_release(thread);
 }
 
-// Of the spans from `from` to below `to`, those that were written.
+// Number of recorded spans in [from, to).
 static uint32_t count_written(const struct span_thread *thread, uint32_t from, uint32_t to)
 {
 	uint32_t n = 0;
@@ -200,7 +201,7 @@ static int end_below(struct span_thread *thread, uint32_t n_inner)
 	return 0;
 }
 
-/* No span was begun here in this session. Whether there still is one shows when the recorder is looked for. */
+/* No span was begun in this session. Checks whether the recorder still exists. */
 static int end_nothing(void)
 {
 	return span_writer_is_recording() ? -ENOENT : 0;

@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// Of newer headers and kernels: memory that can never be run, which some systems insist on.
+// From newer headers and kernels: memory that can never be executed, which some systems require.
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -27,7 +27,7 @@ static int connect_to(const struct ring_address *address)
 	return r;
 }
 
-// As many as the recorder asks for; where no file may be so long, the most that fit. 0: not even the fewest.
+// The number requested by the recorder, or the largest one within the limit on file size. 0: not even the minimum.
 static uint32_t choose_records(uint32_t n_records)
 {
 	while (n_records >= RING_RECORDS_LEAST && !span_file_may_have(ring_bytes(n_records)))
@@ -68,7 +68,7 @@ static int send_memory(int socket_fd, int memory_fd, const struct ring_hello *he
 	return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-// The first page is touched here: no memory must be an error and not a signal.
+// Touches the first page here, so that lack of memory is an error and not a signal.
 static struct ring_header *map_memory(int fd, size_t bytes)
 {
 	struct ring_header *header = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

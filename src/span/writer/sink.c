@@ -35,8 +35,9 @@ bool span_sink_renew(struct span_thread *thread)
 	return r >= 0;
 }
 
-/* Memory for the next records, in growing steps: a page at a time would stop the thread at each, all at once would cost a
- * thread with three spans 2 MiB. Where the kernel has no such call (before 5.14) pages come when they are touched. */
+/* Populates memory for the next records in growing steps: single pages would stop the thread at each page, and the
+ * whole ring would cost a thread with three spans 2 MiB. Kernels without this call (before 5.14) provide pages when
+ * touched. */
 static bool back(struct span_thread *thread, uint64_t end, uint64_t n_records)
 {
 	struct span_sink *sink = &thread->sink;
@@ -58,7 +59,7 @@ static bool back(struct span_thread *thread, uint64_t end, uint64_t n_records)
 	return true;
 }
 
-// Looks at how far the recorder has read. A tail that can't be is taken for a full ring.
+// Reads the recorder's progress. An invalid tail counts as a full ring.
 static bool ring_room(struct span_thread *thread, uint64_t need)
 {
 	uint64_t n_records = thread->mask + 1;

@@ -12,11 +12,11 @@ _Atomic int span_writer_state = SPAN_OFF;
 
 enum { SOURCE_WORDS = (sizeof(struct span_source) + 7) / 8 };
 
-/* The place of the present session. Threads copy it word by word and look at the state again afterwards: session numbers never
- * come again, so an equal number says that nothing changed. Readers need no lock. */
+/* Destination of the present session. Threads copy it word by word and then check the state again: session numbers are
+ * never reused, so an equal number means that nothing changed. Readers need no lock. */
 static struct {
 	_Atomic uint64_t words[SOURCE_WORDS];
-	_Atomic int sessions; // ever begun
+	_Atomic int sessions; // number of sessions begun
 	atomic_flag changing;
 	char path[PATH_MAX];
 	uint8_t boot_id[16];
@@ -36,7 +36,7 @@ bool span_source_get(int session, struct span_source *ret_source)
 	return true;
 }
 
-// The state is off; NULL: it stays so.
+// Call with the state off; NULL: it stays off.
 static void publish(const struct span_source *source)
 {
 	uint64_t words[SOURCE_WORDS] = {0};
@@ -50,7 +50,7 @@ static void publish(const struct span_source *source)
 	atomic_store_explicit(&span_writer_state, number, memory_order_release);
 }
 
-/* Ends `session` (NULL: whichever it is) and begins the next one. -EAGAIN: another thread is just doing so. */
+/* Ends `session` (NULL: the present one) and begins the next one. -EAGAIN: another thread is changing it. */
 static int change(const int *session, const struct span_source *source)
 {
 	struct quiet quiet;
@@ -90,7 +90,7 @@ const uint8_t *span_source_boot_id(void)
 	return places.boot_id;
 }
 
-// The program may change its folder; the file stays where the user meant it.
+// The program may change its working directory, so the path is made absolute.
 static void set_path(const char *path)
 {
 	size_t length = 0;

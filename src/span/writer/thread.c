@@ -8,15 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 
-// glibc sets values of further keys in memory that it allocates, and a signal handler may have interrupted malloc.
+// glibc allocates memory for the values of further keys, and a signal handler may have interrupted malloc.
 enum { KEYS_WITHOUT_MALLOC = 32 };
-// A call that is found at work for so long was left by siglongjmp.
+// A call that has been in progress for this long was left by siglongjmp.
 static const int64_t left_after_ns = INT64_C(1000000000);
 
 __thread struct span_thread *span_thread_self;
 
 static struct {
-	_Atomic(struct span_thread *) all; // grows at its head only
+	_Atomic(struct span_thread *) all; // list; new entries are added at its head only
 	_Atomic uint32_t n, n_of_parents;
 	bool has_key;
 	pthread_key_t key;
@@ -39,7 +39,7 @@ static void list(struct span_thread *thread)
 	while (!atomic_compare_exchange_weak(&threads.all, &first, thread));
 }
 
-// Memory that is new, or that a fork has wiped.
+// For new memory, or memory wiped by a fork.
 static void initialise(struct span_thread *thread)
 {
 	atomic_store(&thread->is_taken, 1);
@@ -57,7 +57,7 @@ static struct span_thread *make(void)
 	return thread;
 }
 
-// Only asked about threads that left no sign of their end.
+// Called only for threads whose end can't be detected otherwise.
 static bool is_gone(int32_t tid)
 {
 	return tid == gettid() || (syscall(SYS_tgkill, getpid(), tid, 0) < 0 && errno == ESRCH);
@@ -101,7 +101,7 @@ static struct span_thread *enter(void)
 	thread->tid = gettid();
 	thread->end_rounds = 0;
 	thread->excess = 0;
-	thread->limit = 0; // so that the first record comes by span_thread_room
+	thread->limit = 0; // makes the first record call span_thread_room
 	thread->sink.is_announced = false;
 	atomic_store(&thread->busy, 0);
 	atomic_store(&thread->owed, 0);
@@ -127,13 +127,13 @@ static void begin_session(struct span_thread *thread, int session)
 	thread->session = session;
 }
 
-/* The first ring is opened at once, so that a recorder that has gone is noticed before anything is promised. */
+/* Opens the first ring at once, so that a missing recorder is noticed before a call reports success. */
 static struct span_thread *enter_session(void)
 {
 	struct span_thread *thread = span_thread_self;
 	if (thread == NULL)
 		span_thread_self = thread = enter();
-	// Under the feet of a call at work nothing is changed: we are its handler.
+	// busy: this is a signal handler that interrupted a call, whose state must not change.
 	if (thread == NULL || atomic_load(&thread->busy) != 0)
 		return thread;
 	for (;;) {
@@ -165,7 +165,7 @@ bool span_thread_is_left(struct span_thread *thread, uintptr_t frame)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	int64_t now_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 	errno = saved_errno;
-	// A handler's frames lie below those of what it interrupted.
+	// The frames of a signal handler are below those of the interrupted call.
 	if (!is_elsewhere && frame >= at_work)
 		return true;
 	if (thread->refused.since_ns == 0 || thread->refused.cursor != cursor) {
@@ -194,7 +194,7 @@ static void write_end(struct span_thread *thread)
 	span_thread_commit(thread, 1, 0);
 }
 
-/* Destructors of other keys may still mark spans: we come last, in the last round that POSIX promises. */
+/* Destructors of other keys may still record spans, so this one runs last, in the last round that POSIX guarantees. */
 static void end(void *state)
 {
 	struct span_thread *thread = state;
@@ -212,7 +212,8 @@ static void end(void *state)
 	quiet_end(&quiet);
 }
 
-/* Kernels before 4.14 hand the state to a forked child as it is. It must forget its parent's rings, and the list with them. */
+/* Kernels before 4.14 do not wipe the state in a forked child. The child must then clear its parent's rings and the
+ * list. */
 static void forked(void)
 {
 	span_source_forked();
@@ -234,7 +235,7 @@ void span_threads_init(void)
 	pthread_atfork(NULL, NULL, forked);
 }
 
-// The code of `end` may be unloaded now, with the plugin that it was linked into.
+// The code of `end` may be unloaded now, with the plugin that contains it.
 __attribute__((destructor)) static void leave(void)
 {
 	if (threads.has_key)

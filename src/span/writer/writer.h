@@ -1,8 +1,8 @@
-/* The program's side of spans: what libwattle, the NVTX and the ITT capture write with. Only libc; linked into the measured
- * program, so: no thread, no lock that a signal handler could wait for, no descriptor kept open, no malloc, no output, and no
- * symbol seen from outside (hidden visibility; each library has a copy of its own).
+/* Span writer in the measured program, used by libwattle and the NVTX and ITT captures. It needs only libc. As it runs
+ * in the measured program, it has no thread, no lock that a signal handler could wait for, no open descriptor, no
+ * malloc, no output, and no exported symbol (hidden visibility; each library has its own copy).
  *
- * Codes as wattle.h tells them; 0 when nothing is recorded. */
+ * Return codes as in wattle.h; 0 if nothing is recorded. */
 #pragma once
 
 #include <stdatomic.h>
@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 enum { SPAN_OFF = 0 };
-extern _Atomic int span_writer_state; // the one load of a call without a recorder: SPAN_OFF, else the session's number
+extern _Atomic int span_writer_state; // the only load of a call without a recorder: SPAN_OFF, or the session's number
 
-// Looks at WATTLE_DISABLE, WATTLE_RING and WATTLE_SPANS; idempotent; called by each library's constructor.
+// Reads WATTLE_DISABLE, WATTLE_RING and WATTLE_SPANS; idempotent; called by the constructor of each library.
 void span_writer_init(void);
-// A recorder that this process itself started: `ring` as in WATTLE_RING. -EINVAL.
+// Connects to a recorder started by this process: `ring` as in WATTLE_RING. -EINVAL.
 int span_writer_connect(const char *ring);
-// No more spans there; what is open stays open for the recorder to close.
+// Stops writing to the recorder, which closes the open spans.
 void span_writer_disconnect(void);
 
-// Also looks whether the recorder is still there, once in a thread.
+// Also checks once per thread whether the recorder still exists.
 bool span_writer_is_recording(void);
 
 static inline bool span_writer_is_on(void)
@@ -27,13 +27,13 @@ static inline bool span_writer_is_on(void)
 	return atomic_load_explicit(&span_writer_state, memory_order_relaxed) != SPAN_OFF;
 }
 
-// category NULL: none. *ret_depth (may be NULL): how many spans were open before, as span_leave wants it.
+// category NULL: none. *ret_depth (may be NULL): number of spans open before, as expected by span_leave.
 int span_begin(const char *name, const char *category, uint32_t *ret_depth);
 int span_end(void);
-// Ends the span that has n_inner open ones inside it; these go on (NVTX: the stacks of two domains may cross).
+// Ends the span that has n_inner open ones inside it; these continue (the stacks of two NVTX domains may interleave).
 int span_end_below(uint32_t n_inner);
 int span_leave(uint32_t depth);
-uint32_t span_depth(void); // open in this thread, lost ones included
+uint32_t span_depth(void); // open spans in this thread, including lost ones
 int span_range_begin(const char *name, const char *category, uint64_t *ret_range);
 int span_range_end(uint64_t range);
 int span_mark(const char *name, const char *category);
