@@ -1,4 +1,4 @@
-/* wattle schema: the JSON Schema of each document that wattle writes, made from the tables that the documents are made from. */
+/* wattle schema: the JSON Schema of each document that wattle writes, generated from the tables that generate the documents. */
 #include "cli/command.h"
 
 #include "base/fields.h"
