@@ -1,4 +1,4 @@
-/* wattle attach: the same for a process that runs already, or for all that runs in a cgroup. */
+/* wattle attach: measures a running process, or all processes of a cgroup. */
 #include "cli/measure.h"
 
 #include "base/cleanup.h"
@@ -14,7 +14,7 @@
 
 enum { ARGUMENTS_MAX = 256, ALSO_MAX = 4096 };
 
-struct command_line { // of a running process
+struct command_line { // command line of a running process
 	char text[16384];
 	const char *argv[ARGUMENTS_MAX + 1];
 };
@@ -64,13 +64,13 @@ static int read_also(const struct measure_options *options, pid_t *pids, size_t 
 	return 0;
 }
 
-struct followed { // what is attached to
+struct followed { // target of attach
 	pid_t pid;
 	const pid_t *also; // n_also further processes
 	size_t n_also;
 	const char *const *command;
-	struct cgroup *cgroup; // NULL: a process
-	bool held;             // it is about to execute the command
+	struct cgroup *cgroup; // NULL: a process, not a cgroup
+	bool held;             // the process has not executed its command yet
 };
 
 static int follow(const struct measure_options *options, const struct followed *followed)
@@ -99,7 +99,7 @@ static int follow(const struct measure_options *options, const struct followed *
 	return status;
 }
 
-// held_for: the command that the process is about to execute; NULL: it runs already.
+// held_for: the command that the process is about to execute; NULL: the process is already running.
 static int measure_process(const struct measure_options *options, pid_t pid, const char *const *held_for)
 {
 	struct command_line line;
@@ -144,7 +144,7 @@ static int measure_cgroup(const struct measure_options *options)
 	return status;
 }
 
-// What stands after the options: a process id, or nothing with --cgroup. -EINVAL with a sentence.
+// Reads the operands: a process id, or nothing with --cgroup. -EINVAL with a message.
 static int find_target(const struct measure_options *options, int argc, char **argv, pid_t *ret_pid,
 	struct wattle_error *reterr)
 {
@@ -184,7 +184,7 @@ static int attach_by_hand(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-/* ---- spawned by a tracker, or by the plugin for Slurm ---- */
+/* ---- spawned by a tracker, or by the Slurm plugin ---- */
 
 static int attach_under(const struct command *command, struct control *control, int argc, char **argv)
 {

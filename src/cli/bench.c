@@ -1,4 +1,4 @@
-/* wattle bench: commands run again and again, in random order, until their energy, time and power are known well enough. */
+/* wattle bench: repeats commands in random order until their energy, time and power are known precisely enough. */
 #include "cli/bench.h"
 
 #include "base/cleanup.h"
@@ -36,7 +36,7 @@ static const struct option options_table[] = {
 
 /* ---- the commands ---- */
 
-// Cuts the words at ":::". *ret_commands: for each its words, NULL-terminated where they stand; the caller frees it.
+// Splits the words at ":::". *ret_commands: the words of each command, NULL-terminated in place; the caller frees the array.
 static int split(const struct command *command, int argc, char **argv, char ***ret_firsts[], size_t *ret_n)
 {
 	char ***firsts = calloc_array((size_t)argc + 1, sizeof(*firsts));
@@ -52,7 +52,7 @@ static int split(const struct command *command, int argc, char **argv, char ***r
 		}
 		if (!ends)
 			continue;
-		argv[i] = NULL; // argv[argc] is that already
+		argv[i] = NULL; // argv[argc] is NULL already
 		firsts[n++] = argv + first;
 		first = i + 1;
 	}
@@ -61,7 +61,7 @@ static int split(const struct command *command, int argc, char **argv, char ***r
 	return EXIT_DONE;
 }
 
-// `wattle bench ./a ./b` runs ./a with an argument, where two commands may have been meant.
+// `wattle bench ./a ./b` runs ./a with an argument; the user may have meant two commands.
 static void explain_separator(char ***firsts, size_t n)
 {
 	if (n == 1 && firsts[0][1] != NULL && firsts[0][2] == NULL && strchr(firsts[0][1], '/') != NULL &&
@@ -72,7 +72,7 @@ static void explain_separator(char ***firsts, size_t n)
 			firsts[0][0], firsts[0][1], firsts[0][0], firsts[0][1]);
 }
 
-// Before anything runs: a bench that fails at its third command an hour later was no use.
+// Checked before the first run, so that a bench does not fail at its third command an hour later.
 static int check_commands(char ***firsts, size_t n)
 {
 	explain_separator(firsts, n);
@@ -89,7 +89,7 @@ static int check_commands(char ***firsts, size_t n)
 
 /* ---- options ---- */
 
-// Run files of another bench stay; what can be known before anything runs is told then.
+// Keeps run files of another bench. Errors that can be detected before the first run are reported here.
 static int make_folder(const char *folder, struct wattle_error *reterr)
 {
 	char first[4096];
@@ -125,7 +125,7 @@ static int check_options(const struct bench_options *options, double *ret_settle
 
 static uint64_t make_seed(const struct bench_options *options)
 {
-	uint32_t seed = 0; // 32 bits: it is to be typed again
+	uint32_t seed = 0; // 32 bits, so that users can type it again
 	if (value_ok(options->seed))
 		return (uint64_t)options->seed;
 	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
@@ -133,7 +133,7 @@ static uint64_t make_seed(const struct bench_options *options)
 	return seed;
 }
 
-/* ---- the result ---- */
+/* ---- results ---- */
 
 static int print(const struct bench_result *result, const struct bench_options *options)
 {
@@ -246,7 +246,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.interval_ns = 100 * NS_PER_MS,
 		.until_percent = (double)NAN,
 	};
-	void *config; // there is no --config here
+	void *config; // unused: no --config here
 	int first, status;
 	if (!cli_parse(command, argc, argv, &options, &first, &config, EXIT_USAGE, &status))
 		return status;

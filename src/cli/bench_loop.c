@@ -1,5 +1,5 @@
-/* The order of the runs: each command warms up, then come rounds of one run of each command, in an order drawn anew, so that
- * what drifts (heat, other users, the clock of the machine) meets all of them alike. */
+/* The order of the runs: each command warms up; then each round runs every command once, in a new random order, so that drift
+ * (temperature, other users, CPU clock) affects all commands equally. */
 #include "cli/bench.h"
 
 #include "analysis/bench/order.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_COLUMNS = 50 }; // of a command in a message
+enum { NAME_COLUMNS = 50 }; // width of a command in a message
 
 static double *place_of(const struct bench_loop *loop, size_t command, enum bench_quantity quantity)
 {
@@ -48,7 +48,7 @@ void bench_loop_close(struct bench_loop *loop)
 	free(loop->order);
 }
 
-/* ---- what is said meanwhile ---- */
+/* ---- messages during the runs ---- */
 
 static void clear_progress(const struct bench_loop *loop)
 {
@@ -93,7 +93,7 @@ static void say_failure(const struct bench_loop *loop, size_t command, int statu
 
 /* ---- one run ---- */
 
-// What the run file is called that --output keeps; NULL: none is kept.
+// The path of the run file for --output; NULL: the run file is not kept.
 static const char *file_to_keep(const struct bench_loop *loop, size_t command, bool warms_up, char *path, size_t size)
 {
 	if (loop->options->output == NULL || warms_up)
@@ -112,7 +112,7 @@ static void note_meter(struct bench_loop *loop, const struct bench_run *run)
 	loop->result->meter = loop->meter;
 }
 
-// EXIT_DONE, or the status to end with.
+// EXIT_DONE, or the exit status on failure.
 static int run_one(struct bench_loop *loop, size_t command, bool warms_up, size_t number, struct bench_run *ret_run)
 {
 	char path[4096];
@@ -177,7 +177,7 @@ static int run_round(struct bench_loop *loop, struct dice *dice)
 		if (status != EXIT_DONE)
 			return status;
 	}
-	loop->result->rounds++; // only now: a round counts whole or not at all
+	loop->result->rounds++; // after the whole round: partial rounds do not count
 	for (size_t c = 0; c < n; c++)
 		loop->result->series[c].n = loop->result->rounds;
 	return EXIT_DONE;
@@ -186,7 +186,7 @@ static int run_round(struct bench_loop *loop, struct dice *dice)
 static bool is_narrow_enough(struct bench_loop *loop)
 {
 	struct bench_result *result = loop->result;
-	// Many rounds take long to resample: of those beyond a hundred not each is looked at.
+	// Resampling many rounds takes long, so beyond a hundred rounds the criterion is not checked in every round.
 	bool looks = result->rounds % (1 + result->rounds / 100) == 0 || result->rounds == loop->most_rounds;
 	if (isnan(result->until_percent) || result->rounds < 2 || !looks)
 		return false;

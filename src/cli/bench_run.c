@@ -1,5 +1,5 @@
-/* One run of a command: our own program as `wattle run`, and the report it leaves. A process of its own keeps one run's
- * sensors, memory and mishaps from the next, and each is measured just as a user would measure it. */
+/* One run of a command: executes `wattle run` and reads its report. A separate process isolates the sensors, memory and
+ * failures of each run, and measures a run exactly as a user would. */
 #include "cli/bench.h"
 
 #include "base/cleanup.h"
@@ -44,7 +44,7 @@ void bench_folder_remove(char *folder)
 	wattle_cleanup_dir DIR *dir = opendir(folder);
 	if (dir != NULL)
 		for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
-			unlinkat(dirfd(dir), entry->d_name, 0); // fails for "." and "..", as it should
+			unlinkat(dirfd(dir), entry->d_name, 0); // fails for "." and "..", as intended
 	rmdir(folder);
 	folder[0] = '\0';
 }
@@ -105,7 +105,7 @@ static void child(const struct bench_runner *runner, char *const *argv, pid_t pa
 	char stderr_path[PATH_SIZE];
 	path_in(runner, "stderr", stderr_path);
 	bench_signals_restore(runner->signals);
-	prctl(PR_SET_PDEATHSIG, SIGTERM); // killed, we leave nothing running
+	prctl(PR_SET_PDEATHSIG, SIGTERM); // if the bench is killed, no run continues
 	if (getppid() != parent)
 		_exit(EXIT_OWN_FAILURE);
 	redirect("/dev/null", O_RDONLY, STDIN_FILENO);
@@ -138,7 +138,7 @@ static pid_t start(const struct bench_runner *runner, char *const *command, cons
 	return pid;
 }
 
-/* ---- what it measured ---- */
+/* ---- results ---- */
 
 static double number_at(const json_t *object, const char *key)
 {
@@ -146,7 +146,7 @@ static double number_at(const json_t *object, const char *key)
 	return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-// "package-0 (powercap), dram-0 (powercap)", of what is in the total.
+// Names of the meters included in the total: "package-0 (powercap), dram-0 (powercap)".
 static void name_meters(const json_t *domains, char *out, size_t size)
 {
 	size_t i, used = 0;
@@ -168,7 +168,7 @@ static void name_meters(const json_t *domains, char *out, size_t size)
 	}
 }
 
-// Quotients differ in their last digits where what they tell is the same, and ranks would see that.
+// Rounds off the last digits: equal quotients may differ there, and rank statistics would treat them as different.
 static double without_last_digits(double value)
 {
 	char text[32];
@@ -211,7 +211,7 @@ static int broken(const struct bench_runner *runner, int wait_status, struct wat
 	int r = error_set(reterr, -EIO, "measuring failed (status %d)%s%.400s",
 		WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status),
 		words.size > 0 ? ": " : "", words.size > 0 ? words.data : "");
-	for (char *c = reterr->text; *c != '\0'; c++) // one line
+	for (char *c = reterr->text; *c != '\0'; c++) // keep the message on one line
 		*c = *c == '\n' ? ' ' : *c;
 	buf_finish(&words);
 	return r;
@@ -248,7 +248,7 @@ enum bench_outcome bench_run(const struct bench_runner *runner, char *const *arg
 	return BENCH_RAN;
 }
 
-/* ---- about commands ---- */
+/* ---- messages about commands ---- */
 
 void bench_last_words(const struct bench_runner *runner, struct buf *out)
 {
@@ -268,7 +268,7 @@ void bench_last_words(const struct bench_runner *runner, struct buf *out)
 	for (int lines = 0; from > 0; from--)
 		if (text[from - 1] == '\n' && ++lines == LINES)
 			break;
-	for (ssize_t i = from; i < n; i++) // a terminal obeys control characters
+	for (ssize_t i = from; i < n; i++) // remove control characters, which a terminal would interpret
 		buf_char(out, text[i] == '\n' || text[i] == '\t' || (unsigned char)text[i] >= 0x20 ? text[i] : '?');
 }
 

@@ -1,5 +1,5 @@
-/* A run heats the machine for the next one, and a warm chip leaks more and clocks lower. So before each measured run we wait
- * until the hottest sensor and the power are near what they were before the first. */
+/* A run heats the machine for the next one, and a warmer chip has more leakage and lower clocks. So before each measured run
+ * the bench waits until the hottest sensor and the power are near their values before the first run. */
 #include "cli/bench.h"
 
 #include "base/known.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-// Warm-up and neighbours move an idle machine by as much.
+// Warm-up and other users change an idle machine's values by this much.
 static const double NEAR_C = 3, NEAR_RELATIVE = 0.2, NEAR_W = 1;
 static const double AUTO_MOST_S = 10;
 static const int64_t LEAST_WINDOW_NS = 200 * NS_PER_MS, MOST_WINDOW_NS = NS_PER_S;
@@ -28,15 +28,15 @@ int bench_settle_parse(const char *text, double *ret_limit_s, struct wattle_erro
 	return 0;
 }
 
-enum { BEGIN, END }; // marks
+enum { BEGIN, END }; // marks of the energy tracks
 
-// What a model guesses from the load says nothing of heat.
+// An estimate from the CPU load shows no effect of heat.
 static bool counts(const struct domain *domain)
 {
 	return domain_kind_adds_up(domain->kind) && domain->provenance != PROVENANCE_ESTIMATED;
 }
 
-// Returns the hottest temperature; NaN: none is known.
+// Reads all sensors and marks the energy tracks. Returns the highest temperature; NaN: unknown.
 static double look(struct bench_settle *settle, size_t mark)
 {
 	double hottest_c = (double)NAN;
@@ -55,7 +55,7 @@ static double look(struct bench_settle *settle, size_t mark)
 	return hottest_c;
 }
 
-// Power over a window, and the temperature at its end. False: a signal asks to end.
+// Measures mean power over a window, and the temperature at its end. False: a signal requests the end.
 static bool look_for_a_while(struct bench_settle *settle, struct bench_signals *signals, double *ret_w, double *ret_c)
 {
 	look(settle, BEGIN);
@@ -96,7 +96,7 @@ static int prepare(struct bench_settle *settle, struct wattle_error *reterr)
 		if (counts(domain) && domain->update_period_ns > slowest_ns)
 			slowest_ns = domain->update_period_ns;
 	}
-	settle->window_ns = 5 * slowest_ns; // fewer updates would make power a matter of luck
+	settle->window_ns = 5 * slowest_ns; // with fewer updates the mean power would depend on chance
 	settle->window_ns = settle->window_ns > LEAST_WINDOW_NS ? settle->window_ns : LEAST_WINDOW_NS;
 	settle->window_ns = settle->window_ns < MOST_WINDOW_NS ? settle->window_ns : MOST_WINDOW_NS;
 	return 0;
@@ -132,7 +132,7 @@ void bench_settle_close(struct bench_settle *settle)
 	*settle = (struct bench_settle){0};
 }
 
-// What can't be told now does not hold a run up.
+// Unknown values do not delay a run.
 static bool is_near(const struct bench_settling *figures, double power_w, double hottest_c)
 {
 	double most_w = figures->reference_w * (1 + NEAR_RELATIVE) + NEAR_W;
@@ -145,7 +145,7 @@ void bench_settle_wait(struct bench_settle *settle, struct bench_signals *signal
 	double limit_s = isnan(figures->limit_s) ? fmin(last_run_s, AUTO_MOST_S) : figures->limit_s;
 	int64_t limit_ns = (int64_t)(limit_s * 1e9);
 	if (!figures->possible || limit_ns < settle->window_ns)
-		return; // a run so short has not heated anything
+		return; // a run this short has not heated the machine
 	int64_t start_ns = env_now_ns(&settle->env);
 	bool settled = false;
 	for (int64_t spent_ns = 0; !settled && spent_ns + settle->window_ns <= limit_ns;

@@ -15,7 +15,7 @@ void bench_signals_take(struct bench_signals *signals)
 	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
 		sigaddset(&signals->taken, taken[i]);
 	sigprocmask(SIG_BLOCK, &signals->taken, &signals->original_mask);
-	signal(SIGCHLD, SIG_DFL); // started with it ignored we would learn of no end
+	signal(SIGCHLD, SIG_DFL); // if SIGCHLD was inherited as ignored, no child's end would be reported
 }
 
 void bench_signals_restore(const struct bench_signals *signals)

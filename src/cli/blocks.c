@@ -1,4 +1,4 @@
-/* wattle blocks: what each code block took, of a run, of span files, or of gpu_tracker's own files. */
+/* wattle blocks: resource use of each code block of a run, of span files, or of gpu_tracker's files. */
 #include "cli/command.h"
 
 #include "analysis/findings.h"
@@ -51,7 +51,7 @@ static void warn_of_none(const char *path, size_t n)
 		cli_warn(text);
 }
 
-// What the program left beside the run.
+// Joins span files that the program wrote.
 static int join(struct run *run, const struct values *values, struct wattle_error *error)
 {
 	size_t n = 1;

@@ -77,7 +77,7 @@ static int64_t used_since(const struct busy_processes *before, const struct busy
 void busy_processes_name(const struct busy_processes *before, const struct busy_processes *after, struct buf *out)
 {
 	enum { MOST = 3 };
-	int64_t limit_ns = INT64_MAX, most_ns = 0; // the one named last; ties end the list, which does no harm
+	int64_t limit_ns = INT64_MAX, most_ns = 0; // CPU time of the process named last; ties end the list, which is harmless
 	for (int named = 0; named < MOST; named++) {
 		const struct busy_process *next = NULL;
 		int64_t next_ns = most_ns / 10;

@@ -15,28 +15,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After each change the first seconds are left out: GPUs show a mean of a second, renewed up to a tenth later, power supplies and
- * wall meters lag a little. */
+/* The first seconds after each load change are ignored: GPUs report a mean over one second, updated up to 0.1 s later; power
+ * supplies and wall meters lag slightly. */
 static const int64_t SETTLE_NS = 2 * NS_PER_S;
 static const useconds_t LOOK_PAUSE_US = 25000;
 static const int64_t STOP_NS = 5 * NS_PER_S; // from SIGTERM to SIGKILL
 static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
 enum { LOOKS_PER_POWER = 4, WINDOWS = 4 };
-static const double COUNTED_ERROR = 0.1; // of what package counters and other GPUs say they used more
-static const double STEADY_SHARE = 0.1;  // of the difference: windows of a phase may be apart by so much
-static const double EFFICIENCY = 0.91, EFFICIENCY_ERROR = 0.05; // of 80 PLUS supplies from Bronze to Titanium
+static const double COUNTED_ERROR = 0.1; // relative error of the additional power that package counters and other GPUs report
+static const double STEADY_SHARE = 0.1;  // limit of the spread of the windows of a phase, relative to the difference
+static const double EFFICIENCY = 0.91, EFFICIENCY_ERROR = 0.05; // for 80 PLUS supplies from Bronze to Titanium
 
 struct session {
 	const struct wattle_env *env;
 	const struct calibrate_gpu *how;
 	struct sensor_set set;
 	struct machine machine;
-	struct idle_watch *watches;      // owned; one a device of the set
+	struct idle_watch *watches;      // owned; one per device of the set
 	int64_t (*values)[DEVICE_COUNT]; // owned
-	size_t wall, gpu;                // devices of the set
+	size_t wall, gpu;                // indexes of devices in the set
 	struct gpu_phase phases[GPU_FIT_PHASES];
-	double least_w[GPU_FIT_PHASES], most_w[GPU_FIT_PHASES]; // of the wall meter's windows
-	pid_t pid;                                              // of the command; 0: it does not run
+	double least_w[GPU_FIT_PHASES], most_w[GPU_FIT_PHASES]; // over the wall meter's windows
+	pid_t pid;                                              // pid of the command; 0: not running
 };
 
 /* ---- options ---- */
@@ -71,7 +71,7 @@ static int start_command(struct session *s, struct wattle_error *reterr)
 		s->pid = 0;
 		return error_set(reterr, -errno, "cannot start %s: %s", s->how->argv[0], strerror(errno));
 	}
-	setpgid(s->pid, 0); // in both: whoever comes first
+	setpgid(s->pid, 0); // in parent and child, whichever runs first
 	if (s->pid > 0)
 		return 0;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -84,7 +84,7 @@ static bool command_has_ended(struct session *s)
 {
 	if (s->pid == 0 || waitpid(s->pid, NULL, WNOHANG) == 0)
 		return s->pid == 0;
-	kill(-s->pid, SIGKILL); // what it has left behind
+	kill(-s->pid, SIGKILL); // descendants that are still running
 	s->pid = 0;
 	return true;
 }
@@ -123,7 +123,7 @@ static void look(struct session *s, bool energy_only, bool counts)
 	}
 }
 
-// False: the command ended meanwhile.
+// Returns false if the command ended before end_ns.
 static bool look_until(struct session *s, int64_t end_ns, bool counts)
 {
 	for (unsigned looks = 1; env_now_ns(s->env) < end_ns; looks++) {
@@ -149,7 +149,7 @@ static bool watch_phase(struct session *s)
 	return true;
 }
 
-// What lies in the total and draws from the same supply.
+// Adds the domains of the total that draw from the same supply.
 static void add_others(const struct session *s, size_t device, struct gpu_phase *phase)
 {
 	const struct domain *domain = s->set.devices[device];
@@ -198,7 +198,7 @@ static int run_phase(struct session *s, size_t number, struct wattle_error *rete
 
 /* ---- the result ---- */
 
-// A wall meter that lags, a load that comes and goes: then the means of phases do not belong together.
+// Rejects unsteady phases: with a lagging wall meter or a varying load, the means of the phases cannot be compared.
 static int check_steady(const struct session *s, struct wattle_error *reterr)
 {
 	double delta_w = s->phases[1].wall_w - s->phases[0].wall_w;

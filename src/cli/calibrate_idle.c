@@ -10,16 +10,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* An attempt is a row of windows, each of which has to be idle. The first one that is not ends the attempt, and another
- * begins as long as there is time for a whole one. */
+/* An attempt is a sequence of windows that must all be idle. The first busy window ends the attempt; another attempt starts if
+ * there is time for a complete one. */
 
-static const double BUSY_SHARE = 0.02; // of all cores, wattle's own share taken off
+static const double BUSY_SHARE = 0.02; // of all cores, excluding wattle's own CPU time
 static const int64_t TICK_NS = 10 *
-	NS_PER_MS; // /proc/stat counts in these, so a window may seem one busier than it was
+	NS_PER_MS; // tick of /proc/stat: a window may appear busier by one tick
 static const useconds_t LOOK_PAUSE_US = 25000;
 static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
-enum { LOOKS_PER_POWER = 4 }; // power readings are asked for ten times a second, counters looked at more often
-enum { PATIENCE = 3 };        // times the wanted seconds
+enum { LOOKS_PER_POWER = 4 }; // power is read ten times per second, counters more often
+enum { PATIENCE = 3 };        // time limit as a multiple of the requested seconds
 
 struct load {
 	int64_t busy_ns, idle_ns, own_ns;
@@ -30,12 +30,12 @@ struct calibration {
 	const struct wattle_env *env;
 	struct sensor_set set;
 	struct machine machine;
-	struct idle_watch *watches;      // owned; one a device of the set
+	struct idle_watch *watches;      // owned; one per device of the set
 	int64_t (*values)[DEVICE_COUNT]; // owned
 	struct busy_processes before;
 	int64_t wanted_ns, window_ns;
 	char reason[1024]; // why the last attempt failed
-	bool is_hopeless;  // another one would fail for the same reason
+	bool is_hopeless;  // another attempt would fail for the same reason
 };
 
 /* ---- the machine ---- */
@@ -48,7 +48,7 @@ static struct load read_load(struct calibration *c)
 		value_ok(reading.cpu_busy_ns) && value_ok(reading.cpu_idle_ns)};
 }
 
-// Whether everybody else was busy beyond the share that is still called idle.
+// Whether the CPU time of all other processes exceeds the share that counts as idle.
 static bool is_busy(const struct load *from, const struct load *to, int64_t allowance_ns, double *ret_share)
 {
 	int64_t busy_ns = to->busy_ns - from->busy_ns - (to->own_ns - from->own_ns);
@@ -77,13 +77,13 @@ static void blame_processes(struct calibration *c, double share)
 
 /* ---- the GPUs ---- */
 
-// One that sleeps, or fell off the bus: it does nothing that could be seen here, and nothing of it is measured.
+// Whether the GPU is suspended or has fallen off the bus: it shows no activity, and nothing of it is measured.
 static bool gives_nothing(const int64_t *values)
 {
 	return !value_ok(values[DEVICE_ENERGY_RAW]) && !value_ok(values[DEVICE_POWER]);
 }
 
-// A GPU has to say in one way at least that nobody uses it, and in none that somebody does.
+// A GPU is idle if at least one indicator shows no use and no indicator shows use.
 static bool gpu_is_idle(struct calibration *c, const struct domain *domain, const int64_t *values)
 {
 	int64_t utilization = values[DEVICE_UTILIZATION], processes = values[DEVICE_OTHERS_PROCESSES];
@@ -191,7 +191,7 @@ static bool find_idleness(struct calibration *c)
 	return false;
 }
 
-/* ---- the result ---- */
+/* ---- result ---- */
 
 static void say(const struct idle_entry *entry, struct buf *out)
 {
@@ -287,7 +287,7 @@ static int calibrate(struct calibration *c)
 int calibrate_idle(const struct wattle_env *env, double seconds)
 {
 	struct wattle_error error = {0};
-	// All GPUs, whatever CUDA_VISIBLE_DEVICES says: the baseline is the machine's.
+	// Opens all GPUs, regardless of CUDA_VISIBLE_DEVICES: the baseline is that of the machine.
 	const struct sensor_options options = {.calibrate_ns = CALIBRATE_NS};
 	struct calibration c = {.env = env, .wanted_ns = (int64_t)(seconds * 1e9)};
 	c.window_ns = c.wanted_ns / 4 < NS_PER_S ? c.wanted_ns / 4 : NS_PER_S;

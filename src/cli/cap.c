@@ -1,4 +1,4 @@
-/* wattle cap: limits of power and clocks; each verb is a command of its own, in cap_*.c. */
+/* wattle cap: power and clock limits; each verb is a command of its own, in cap_*.c. */
 #include "cli/command.h"
 
 #include "base/util.h"

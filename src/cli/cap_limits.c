@@ -90,7 +90,7 @@ void cap_limits_end(struct cap_limits *limits)
 	}
 }
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static void print_amount(struct buf *out, const struct cap_device *device, double value)
 {

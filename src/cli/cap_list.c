@@ -1,4 +1,4 @@
-/* wattle cap list, wattle cap get: what can be limited, and how it is limited now. Nothing is changed. */
+/* wattle cap list, wattle cap get: available limits and their current values. Read-only. */
 #include "cli/command.h"
 
 #include "base/util.h"
@@ -33,7 +33,7 @@ static struct cap_row *row_of(struct caps *caps, const char *name)
 	return &caps->rows[caps->n++];
 }
 
-// Of each name power and clocks side by side, with who holds them.
+// One row per device, with power, clocks and their holders.
 static int make_rows(struct caps *caps, struct wattle_error *reterr)
 {
 	const struct cap_holder holder = {.env = &caps->env};
@@ -102,7 +102,7 @@ static int run_list(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-// A GPU may have clocks only. Finding a sleeping one wakes it: it was asked for.
+// A GPU may have a clock limit only. The query wakes a suspended GPU, because the user named it.
 static int get_one(struct caps *caps, const char *name, bool as_json)
 {
 	struct wattle_error error = {0};

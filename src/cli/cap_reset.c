@@ -1,4 +1,4 @@
-/* wattle cap reset: what was there before wattle's first change, or the default. */
+/* wattle cap reset: restores the limit from before wattle's first change, or the default. */
 #include "cli/cap.h"
 
 #include "base/util.h"
@@ -30,7 +30,7 @@ static void tell(const struct values *values, const struct cap_device *device, c
 		fprintf(stderr, "wattle: %s: back at its default\n", device->name);
 }
 
-// 1: there was something to reset.
+// Returns 1 if there was a limit to reset.
 static int reset_one(const struct values *values, const struct cap_limits *limits, struct cap_device *device,
 	bool to_default, bool tell_nothing, struct wattle_error *reterr)
 {
@@ -43,7 +43,7 @@ static int reset_one(const struct values *values, const struct cap_limits *limit
 	return !outcome.was_nothing;
 }
 
-// Clocks that wattle has limited go with the power, unless asked for by themselves.
+// Clock limits set by wattle are reset together with power, unless clocks were named explicitly.
 static int reset_clocks_of(const struct values *values, struct cap_limits *limits, const struct cap_device *device,
 	struct wattle_error *reterr)
 {
@@ -69,12 +69,12 @@ static int reset(const struct values *values, struct cap_limits *limits, const c
 	int r = cap_limits_add(limits, names, what, (double)NAN, reterr);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < limits->n; i++) { // one that is refused leaves none of the others limited
+	for (size_t i = 0; i < limits->n; i++) { // a failure on one device must not leave the others limited
 		struct wattle_error error = {0};
 		int failed = reset_device(values, limits, limits->at[i].device, &error);
 		if (failed >= 0)
 			continue;
-		if (r < 0) // the first is told at the end
+		if (r < 0) // the first error is reported at the end
 			cli_warn(error.text);
 		else
 			*reterr = error;

@@ -1,5 +1,5 @@
-/* wattle cap set … -- CMD: the limit lives as long as the command. Its streams are its own, signals go on to it, its
- * status is ours, as with `wattle run`. */
+/* wattle cap set … -- CMD: limits last as long as the command. Standard streams, forwarded signals and the exit status are as
+ * for `wattle run`. */
 #include "cli/cap.h"
 
 #include "base/cleanup.h"
@@ -23,7 +23,7 @@ static void pass_on(int signal_fd, pid_t pid)
 			kill(pid, (int)info.ssi_signo);
 }
 
-// A guard that was killed is started again; a limit of somebody else's is told at the end, when theirs stays.
+// Restarts a guard that was killed. A limit changed by another process is reported at the end, and that process's limit stays.
 static void look_after(const struct cap_limits *limits)
 {
 	for (size_t i = 0; i < limits->n; i++) {
@@ -34,7 +34,7 @@ static void look_after(const struct cap_limits *limits)
 	}
 }
 
-// Whoever is readable for good would have us turn in circles: it is looked at once more, and then no longer.
+// A descriptor that stays readable would cause a busy loop: it is polled once more, and then no longer.
 static size_t watch_holds(const struct cap_limits *limits, struct pollfd *fds)
 {
 	size_t n = 0;
@@ -70,11 +70,11 @@ static int wait_for(struct cap_limits *limits, pid_t pid, int signal_fd)
 		look_after(limits);
 		n = watch_holds(limits, fds + 1);
 		if (any_readable(fds + 1, n))
-			n = 0; // it could not be started again, which has been told
+			n = 0; // the guard could not be restarted, which has been reported
 	}
 }
 
-// The command is let go; the error has a status of its own.
+// Releases the held command; an error has its own exit status.
 static int run_held(const struct cap_set_options *values, struct cap_limits *limits, struct target *target)
 {
 	struct wattle_error error = {0};
@@ -111,8 +111,8 @@ static int run_limited(const struct cap_set_options *values, struct cap_limits *
 	return run_held(values, limits, target);
 }
 
-/* The command is forked first, before libraries of drivers are loaded, and held: it inherits nothing of ours, and ends
- * without having run anything if we die before it is let go. */
+/* The command is forked and held first, before driver libraries are loaded: it inherits none of our state, and if we die before
+ * releasing it, it exits without having executed anything. */
 int cap_set_run(const struct cap_set_options *values)
 {
 	struct wattle_error error = {0};
@@ -121,8 +121,8 @@ int cap_set_run(const struct cap_set_options *values)
 	char *const environment[] = {NULL};
 	if (target_start(&target, values->command, environment, &error) < 0)
 		return cli_fail(EXIT_OWN_FAILURE, &error);
-	/* Not before the fork: it is the command's to decide. A reader of our messages who went away, and a command
-	 * that was killed while it was held, must not end us while a limit is set. */
+	/* After the fork, because the command keeps the default action. While a limit is set, a closed stderr or a command
+	 * killed while held must not terminate wattle. */
 	signal(SIGPIPE, SIG_IGN);
 	int status = run_limited(values, &limits, &target);
 	cap_limits_close(&limits);

@@ -1,4 +1,4 @@
-/* wattle cap set: a limit that stays, for some time, or for as long as a command runs. */
+/* wattle cap set: a limit that is persistent, or lasts for some time or for the duration of a command. */
 #include "cli/cap.h"
 
 #include "base/num.h"
@@ -21,7 +21,7 @@ static const struct option options[] = {
 		.offset = offsetof(struct cap_set_options, quiet)},
 };
 
-/* ---- what is told ---- */
+/* ---- messages ---- */
 
 static void tell_stays(const struct cap_set_options *values, const struct cap_limits *limits,
 	const struct cap_outcome *outcomes)
@@ -41,7 +41,7 @@ static void tell_stays(const struct cap_set_options *values, const struct cap_li
 		}
 }
 
-/* ---- limits that stay ---- */
+/* ---- persistent limits ---- */
 
 static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, struct wattle_error *reterr)
 {
@@ -67,7 +67,7 @@ static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outco
 	return 0;
 }
 
-// Of several, all or none: as leases, which can be undone, and then kept.
+// Sets several limits, all or none: first as leases, which can be undone, then persistently.
 static int stand(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes, struct wattle_error *reterr)
 {
 	return for_ns > 0 || limits->n == 1 ? stand_for(limits, for_ns, outcomes, reterr)
@@ -111,7 +111,7 @@ static int parse_watts(const char *text, double *ret_watts)
 	return num_parse_double(number, ret_watts);
 }
 
-// What is wrong with the words, in `why`; NULL: nothing.
+// Writes what is wrong with the words to `why`; NULL: they are valid.
 static const char *read_words(const struct option_list *words, bool has_command, struct cap_set_options *values, char why[128])
 {
 	bool has_clocks = !isnan(values->clocks_mhz);

@@ -1,4 +1,4 @@
-/* wattle cap tune: which limit saves most, found out on the program itself while it runs. */
+/* wattle cap tune: finds the limit that saves most, by measuring the program itself while it runs. */
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
@@ -26,9 +26,9 @@ struct tuning {
 	struct tune_recorder recorder;
 	struct tune_steps steps;
 	struct tune_group groups[TUNE_DEVICES];
-	struct cap_tune_report *reports; // owned: of each group
-	size_t n_groups, n_done;         // n_done: those of which something is to be told
-	struct arena *arena;             // owned: results
+	struct cap_tune_report *reports; // owned: one per group
+	size_t n_groups, n_done;         // n_done: groups with results to report
+	struct arena *arena;             // owned: memory of the results
 	char *command_text;              // owned
 	char label[200];
 	int signal_fd; // owned
@@ -73,7 +73,7 @@ static int make_groups(struct tuning *t, struct wattle_error *reterr)
 	return r;
 }
 
-// What waits for its turn (--each) has the limit it had.
+// Takes the leases of a group. A group that waits for its turn (--each) keeps its previous limit.
 static int hold(struct tune_group *group, bool waits, struct wattle_error *reterr)
 {
 	int r = tune_group_hold(group, reterr);
@@ -89,10 +89,10 @@ static int hold_all(struct tuning *t, struct wattle_error *reterr)
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < t->n_groups; i++)
 		r = hold(&t->groups[i], i > 0, reterr);
-	return r; // tune_devices_close lets go of the others
+	return r; // tune_devices_close releases the others
 }
 
-// Everything that can be refused, before anything runs.
+// Makes all checks that can fail before anything runs.
 static int prepare(struct tuning *t, const char *words, struct wattle_error *reterr)
 {
 	const struct cap_tune_options *options = t->options;
@@ -139,7 +139,7 @@ static int write_as(const struct tuning *t, const char *path,
 	return cli_finish(&out, path);
 }
 
-// Standard output is the command's until that has ended.
+// Until the command has ended, standard output belongs to the command.
 static int write_files(const struct tuning *t, bool to_stdout)
 {
 	const struct cap_tune_options *options = t->options;
@@ -162,7 +162,7 @@ static void print(const struct tuning *t)
 		return;
 	struct buf out = cli_buf();
 	for (size_t i = 0; i < t->n_done; i++)
-		if (t->reports[i].has_result) // else it was said what went wrong, and there is no more
+		if (t->reports[i].has_result) // otherwise the error was reported and there is no result
 			cap_tune_text(&t->reports[i], &out, isatty(STDERR_FILENO) && getenv("NO_COLOR") == NULL);
 	buf_write_fd(&out, STDERR_FILENO);
 	buf_finish(&out);
@@ -180,7 +180,7 @@ static void keep_in_run_file(const struct tuning *t)
 	buf_finish(&out);
 }
 
-/* ---- the order of things ---- */
+/* ---- control flow ---- */
 
 static const char *why_it_ended(const struct tuning *t, enum tune_event event, char *text, size_t size)
 {
@@ -202,7 +202,7 @@ static const char *why_it_ended(const struct tuning *t, enum tune_event event, c
 	case TUNE_BROKEN:
 		break;
 	}
-	return text; // the search has said it
+	return text; // the search has reported the reason
 }
 
 static bool apply(struct tuning *t, size_t index, struct wattle_error *reterr)
@@ -253,7 +253,7 @@ static enum tune_event search_all(struct tuning *t)
 	enum tune_event event = TUNE_GOES_ON;
 	for (size_t i = 0; event == TUNE_GOES_ON && i < t->n_groups; i++)
 		event = search_one(t, i, why, sizeof(why));
-	for (size_t i = 0; i < t->n_groups; i++) // those that were not reached
+	for (size_t i = 0; i < t->n_groups; i++) // groups that were not reached
 		tune_group_end(&t->groups[i], false, NULL);
 	if (event != TUNE_GOES_ON && why[0] != '\0')
 		fprintf(stderr, "wattle: %s%s\n", why,
@@ -265,7 +265,7 @@ static enum tune_event search_all(struct tuning *t)
 	return event;
 }
 
-// The command runs to its own end; a running program is left alone.
+// Waits for a command to end by itself; does not touch a program that was running before.
 static void let_it_end(struct tuning *t, enum tune_event event)
 {
 	if (t->recorder.pid == 0)

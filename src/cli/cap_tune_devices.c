@@ -1,4 +1,4 @@
-// What is limited: devices by their names, with the meter of each, and one limit for a group of them.
+// The limited devices: by name, with their meters, and grouped under a common limit.
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
@@ -143,7 +143,7 @@ static struct tune_device *device_at(const struct tune_group *group, size_t i)
 	return &group->devices->at[group->first + i];
 }
 
-// CPU packages may not say what they come up with: then it is the highest limit, else the one that stands.
+// CPU packages may not report their default limit: then the highest limit is used, or else the current one.
 static double default_of(const struct cap_device *cap)
 {
 	return !isnan(cap->default_) ? cap->default_ : !isnan(cap->max) ? cap->max : cap->current;
@@ -151,14 +151,14 @@ static double default_of(const struct cap_device *cap)
 
 enum { LIMITS_DEFAULT = 8 };
 
-// Whole watts and megahertz: nobody types more.
+// Whole watts and megahertz, as users type them.
 static double rounded(const struct tune_group *group, double value)
 {
 	double whole = round(value);
 	return whole >= group->min && whole <= group->default_ ? whole : value;
 }
 
-// Clocks come in steps.
+// Rounds to the clock steps of the devices.
 double tune_group_taken(const struct tune_group *group, double value)
 {
 	struct cap_device *device = device_at(group, 0)->cap;
@@ -198,7 +198,7 @@ int tune_group_make(struct tune_group *group, struct tune_devices *devices, size
 	size_t used = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct cap_device *cap = device_at(group, i)->cap;
-		group->min = fmax(group->min, cap->min); // NaN gives way
+		group->min = fmax(group->min, cap->min); // fmax and fmin ignore NaN
 		group->max = fmin(group->max, cap->max);
 		group->default_ = fmin(group->default_, default_of(cap));
 		int length = snprintf(group->name + used, sizeof(group->name) - used, "%s%s", i > 0 ? "," : "",
@@ -209,7 +209,7 @@ int tune_group_make(struct tune_group *group, struct tune_devices *devices, size
 	return find_limits(group, options, reterr);
 }
 
-// The highest that changes something on every device, if there is one.
+// The highest limit that has an effect on every device, if there is one.
 static double trial(const struct tune_group *group)
 {
 	for (size_t i = 0; i < group->n_limits; i++) {

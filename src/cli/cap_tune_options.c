@@ -1,4 +1,4 @@
-/* The options of `wattle cap tune`, and what is wrong with them whatever the machine. */
+/* The options of `wattle cap tune`, and their checks that do not depend on the machine. */
 #include "cli/cap_tune.h"
 
 #include "base/num.h"
@@ -115,13 +115,13 @@ static int check_options(struct cap_tune_options *options, struct wattle_error *
 	return r < 0 ? r : check_files(options, reterr);
 }
 
-// DEVICE stands before, between or after the options; behind it or behind "--" the command begins.
+// DEVICE may be before, between or after the options; the command begins after it or after "--".
 static bool parse(const struct command *command, int argc, char **argv, struct cap_tune_options *options,
 	const char **ret_device, int *ret_status)
 {
 	*ret_device = NULL;
 	for (;;) {
-		void *config; // there is no --config here
+		void *config; // unused: no --config here
 		int first;
 		if (!cli_parse(command, argc, argv, options, &first, &config, EXIT_USAGE, ret_status))
 			return false;
@@ -143,7 +143,7 @@ static bool parse(const struct command *command, int argc, char **argv, struct c
 	return false;
 }
 
-// A window has at least about a hundred samples.
+// Gives a window at least about a hundred samples.
 static int64_t default_interval_ns(double seconds)
 {
 	double interval_ms = fmin(fmax(round(1000 * seconds / 300), 5), 100);

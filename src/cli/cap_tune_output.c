@@ -1,4 +1,4 @@
-// What is told while the search goes on, and at its end.
+// Messages during the search and at its end.
 #include "cli/cap_tune.h"
 
 #include "base/clock.h"
@@ -22,7 +22,7 @@ static void add_limit(struct buf *line, const struct tune_search *search, double
 	human_cap(line, value, cap_what_unit(search->report->what));
 }
 
-// Settling is not the tuner's; it goes on as it did so far.
+// The tuner estimates measuring time only; the ratio of elapsed to measured time so far adds the settling time.
 static double seconds_left(const struct tune_search *search)
 {
 	if (!(search->measured_s > 0))
@@ -57,7 +57,7 @@ void tune_show_progress(struct tune_search *search, const char *doing)
 	search->line_stands = true;
 }
 
-// Where nobody watches a line change: one for each window.
+// Without a terminal: one line per window.
 void tune_tell_window(struct tune_search *search, const struct tune_window *window)
 {
 	struct buf line;

@@ -1,5 +1,5 @@
-/* The child that measures: our own program as `wattle run` or `wattle attach`. It outlives us where we are killed, since the
- * command is the user's; only the limit goes then, which the guard sees to. */
+/* The child that measures: `wattle run` or `wattle attach`. If wattle is killed, the child continues, because the command
+ * belongs to the user; the guard restores the limit. */
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
@@ -56,7 +56,7 @@ static void add(struct arguments *arguments, const char *word)
 	arguments->words[arguments->n++] = (char *)(uintptr_t)word;
 }
 
-// Short windows should not wait long for their rows.
+// Short windows need short delays until their rows are stored.
 static int64_t flush_ns(const struct cap_tune_options *options)
 {
 	double ms = fmin(fmax(options->seconds * 1e3 / 30, 50), 500);

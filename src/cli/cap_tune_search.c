@@ -1,4 +1,4 @@
-// All windows, in the order that the tuner wants them, and what may happen meanwhile.
+// Measures all windows in the order that the tuner requests, and handles events meanwhile.
 #include "cli/cap_tune.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* After a limit was set: until it acts and power is steady. Firmware takes its time, and so do fans and clocks. The meters are read
- * by ourselves meanwhile; what the recorder reads comes in batches. */
+/* Waits after a change of the limit until the limit is in effect and power is steady. Firmware, fans and clocks react with a
+ * delay. This module reads the meters itself, because the recorder's readings arrive in batches. */
 #include "cli/cap_tune.h"
 
 #include "analysis/facts.h"
@@ -7,13 +7,13 @@
 #include "base/util.h"
 #include "energy/curve.h"
 
-/* Stretches of time of which two in a row agree; each is longer than the one before, so that the ups and downs of a program's
- * own steps even out. */
+/* Power is measured over intervals until two in a row agree. Each interval is longer than the previous one, so that power
+ * variations within the program's steps average out. */
 static const int64_t FIRST_STRETCH_NS = 200 * NS_PER_MS, MOST_NS = 10 * NS_PER_S;
 static const double LONGER = 1.25, AGREES = 0.02;
-// A stretch ends when each counter has been updated once more, or after so long.
+// An interval ends when each counter has been updated once more, or after this time without an update.
 static const int64_t NO_UPDATE_NS = 200 * NS_PER_MS;
-enum { FROM, TO }; // marks
+enum { FROM, TO }; // marks of the meter
 
 static double limit_w(const struct tune_group *group)
 {
@@ -25,7 +25,7 @@ static double since_set_s(const struct tune_search *search, int64_t t_ns)
 	return (double)(t_ns - search->set_ns) * 1e-9;
 }
 
-// Goes on with what else is to be done, and reads the meters meanwhile.
+// Waits and handles events until a time, and reads the meters meanwhile.
 static enum tune_event watch(struct tune_search *search, int64_t until_ns)
 {
 	enum tune_event event = TUNE_GOES_ON;
@@ -37,7 +37,7 @@ static enum tune_event watch(struct tune_search *search, int64_t until_ns)
 	return event;
 }
 
-// Of a stretch that begins now; NaN: the devices tell no power.
+// Measures power over an interval that begins now; NaN: the devices report no power.
 static enum tune_event measure_power(struct tune_search *search, int64_t stretch_ns, struct tune_stretch_power *ret_power)
 {
 	const double none = (double)NAN;
@@ -60,7 +60,7 @@ static enum tune_event measure_power(struct tune_search *search, int64_t stretch
 	return event;
 }
 
-// Between whole runs nothing of the command's makes power steady: once the limit seems to act, the rest does not matter much.
+// Between whole runs, power need not become steady: only the time until the limit is in effect matters.
 static int64_t longest_wait_ns(const struct tune_search *search)
 {
 	bool is_short = search->steps->whole_runs && search->steady.above_s == 0;
@@ -70,11 +70,12 @@ static int64_t longest_wait_ns(const struct tune_search *search)
 static enum tune_event until_steady(struct tune_search *search)
 {
 	tune_steady_begin(&search->steady);
-	// Not sooner than limits were seen to act before: one that is raised does not show that it is to come.
+	// Waits for the response time learned so far: after an increase of the limit, power does not show that the increase is
+	// still pending.
 	enum tune_event event = watch(search, search->set_ns + (int64_t)(search->steady.delay_s * 1e9));
 	int64_t stretch_ns = FIRST_STRETCH_NS, start_ns = clock_now_ns();
 	if (event == TUNE_GOES_ON)
-		event = watch(search, clock_now_ns() + NO_UPDATE_NS); // instants before a counter's first update are not known
+		event = watch(search, clock_now_ns() + NO_UPDATE_NS); // a counter's value is unknown before its first update
 	while (event == TUNE_GOES_ON && clock_now_ns() - start_ns + stretch_ns <= longest_wait_ns(search)) {
 		struct tune_stretch_power power;
 		event = measure_power(search, stretch_ns, &power);
@@ -83,7 +84,7 @@ static enum tune_event until_steady(struct tune_search *search)
 		if (tune_steady_add(&search->steady, &power, AGREES))
 			return TUNE_GOES_ON;
 		if (isnan(power.sum_w) && stretch_ns > FIRST_STRETCH_NS)
-			break; // there is nothing to wait for: the devices tell no power
+			break; // the devices report no power, so there is nothing to wait for
 		stretch_ns = (int64_t)((double)stretch_ns * LONGER);
 	}
 	search->n_unsettled += !search->steps->whole_runs;
@@ -103,9 +104,9 @@ enum tune_event tune_settle(struct tune_search *search)
 
 /* ---- whole runs ---- */
 
-static const int64_t PIECE_NS = 200 * NS_PER_MS; // of a run: mean power of each piece comes from its readings
+static const int64_t PIECE_NS = 200 * NS_PER_MS; // mean power of a run is computed for pieces of this length
 
-// The end of the last piece of a run's first seconds in which the device drew more than its limit; 0: there is none.
+// The end of the last piece, within the first seconds of a run, in which the device drew more than its limit; 0: none.
 static int64_t above_until_ns(const struct tune_search *search, const struct run *run, const struct run_device *device,
 	const struct tune_stretch *stretch)
 {
@@ -141,7 +142,7 @@ bool tune_began_early(struct tune_search *search, const struct run *run, const s
 		steady->above_s = since_set_s(search, until_ns);
 		return true;
 	}
-	search->exceeds |= is_above; // then it is how the device begins, whatever the time since the limit was set
+	search->exceeds |= is_above; // the device starts like that, whenever the limit was set
 	if (!is_above)
 		tune_steady_learn(steady, steady->above_s);
 	return false;

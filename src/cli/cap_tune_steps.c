@@ -1,6 +1,6 @@
-/* How much work the program has done: calls of a block or reports of a metric, out of the run file that our own recorder
- * writes. Those of a program that ran before we came go elsewhere: into a span file (WATTLE_SPANS), or into the run file of
- * the recorder that it was started under. */
+/* The amount of work of the program: calls of a block or reports of a metric, from the run file that our recorder writes. A
+ * program that was started earlier writes its steps elsewhere: to a span file (WATTLE_SPANS), or to the run file of the
+ * recorder that it was started under. */
 #include "cli/cap_tune.h"
 
 #include "base/cleanup.h"
@@ -21,14 +21,14 @@ enum { PATH_SIZE = 4096, ANCESTORS = 64 };
 
 /* ---- a running program ---- */
 
-// What is set to nothing is as good as not set.
+// An empty variable counts as unset.
 static const char *variable(const char *environment, size_t size, const char *name)
 {
 	const char *value = proc_environ_find(environment, size, name);
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-// As the writer takes WATTLE_SPANS: %p is the pid, a relative name is seen from where the program started.
+// Expands WATTLE_SPANS as the writer does: %p is the pid, and a relative name is relative to the program's initial folder.
 static void span_file_of(int64_t pid, const char *pattern, char *out, size_t size)
 {
 	int n = 0;
@@ -47,7 +47,7 @@ static void span_file_of(int64_t pid, const char *pattern, char *out, size_t siz
 	out[size - 1] = '\0';
 }
 
-// A run file among the files that a process has open.
+// Finds a run file among the open files of a process.
 static bool find_run_file(int64_t pid, char *out, size_t size)
 {
 	char folder[64];
@@ -66,7 +66,7 @@ static bool find_run_file(int64_t pid, char *out, size_t size)
 	return false;
 }
 
-// `wattle run` is above its command; a tracker's recorder is below the program, or beside it.
+// `wattle run` is an ancestor of its command; a tracker's recorder is a descendant or a sibling of the program.
 static bool find_recorder(int64_t pid, char *out, size_t size)
 {
 	int64_t at = pid;
@@ -148,14 +148,14 @@ void tune_steps_begin(struct tune_steps *steps)
 	steps->live.stored_ns = VALUE_MISSING;
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
-// Times of a span file that was begun before the machine was: they are on the clock of that start.
+// Offset of the times of a span file from an earlier boot: they are on the clock of that boot.
 static int64_t clock_shift_ns(const struct run *run)
 {
 	int64_t ours_ns = clock_wall_ns() - clock_now_ns();
 	int64_t shift_ns = run->anchor_wall_ns - run->anchor_mono_ns - ours_ns;
-	return llabs(shift_ns) < NS_PER_S ? 0 : shift_ns; // less is a clock that was put right meanwhile
+	return llabs(shift_ns) < NS_PER_S ? 0 : shift_ns; // a smaller shift is an adjustment of the wall clock
 }
 
 static int add_step(struct live *live, int64_t t_ns, double value)
@@ -191,7 +191,7 @@ static int take_steps(struct live *live, const struct run *run)
 	return r;
 }
 
-// Programs write it as they run, so what stands there is all that has happened.
+// Programs write the file as they run, so its content is complete up to now.
 static int look_at_span_file(struct tune_steps *steps, struct wattle_error *reterr)
 {
 	struct run run;

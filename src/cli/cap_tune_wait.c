@@ -1,4 +1,4 @@
-// Waiting, and what may happen meanwhile.
+// Waiting, and handling of events meanwhile.
 #include "cli/cap_tune.h"
 
 #include "base/clock.h"
@@ -56,9 +56,9 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns)
 		int ready = ppoll(fds, has_checked ? 1 : n, &left, NULL);
 		if (ready <= 0 || !any_ready(fds + 1, has_checked ? 0 : n - 1))
 			continue;
-		int r = tune_group_check(search->group, &search->error); // a guard has died: another one starts
+		int r = tune_group_check(search->group, &search->error); // a guard has died: starts another one
 		if (r != 0)
 			return r > 0 ? TUNE_CHANGED : TUNE_BROKEN;
-		has_checked = true; // once a wait: the cause may last
+		has_checked = true; // once per wait: the cause may persist
 	}
 }

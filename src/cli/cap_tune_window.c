@@ -1,5 +1,5 @@
-/* One window: the program at work under one limit, from the end of one step to the end of another, or from the start of a run
- * of the command to its end; with the energy of the limited devices between those two instants. */
+/* One window: the program at work under one limit, from the end of one step to the end of a later step, or one whole run of the
+ * command; with the energy of the limited devices in that interval. */
 #include "cli/cap_tune.h"
 
 #include "analysis/facts.h"
@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-// Readings before a window tell how counters move; those under another limit would tell of its power.
+// Readings before a window show how the counters advance; readings under another limit would show that limit's power.
 static const int64_t AROUND_NS = 3 * NS_PER_S, UNSTEADY_NS = 100 * NS_PER_MS;
 static const int64_t LEAST_POLL_NS = 30 * NS_PER_MS, MOST_POLL_NS = 300 * NS_PER_MS;
-static const double LONG_STEPS = 10; // a step may take so many times the longest one before it is missed
+static const double LONG_STEPS = 10; // a step counts as missing after this multiple of the longest step so far
 enum { LEAST_STEPS = 2, WARM_UP_STEPS = 3, FRUITLESS_RUNS = 3 };
-// NVML: thermal slowdown by software and by hardware, power brake. That the limit itself holds clocks back is what we want.
+// NVML: thermal slowdown by software and by hardware, power brake. Throttling by the limit itself is intended and not included.
 static const int64_t THERMAL_BITS = 0x20 | 0x40 | 0x80;
 
 static enum tune_event broken(struct tune_search *search, int code)
@@ -28,7 +28,7 @@ static enum tune_event broken(struct tune_search *search, int code)
 
 /* ---- energy ---- */
 
-// Whether readings reach so far beyond an instant that a counter's update after it is among them.
+// Whether readings extend far enough after an instant to include the next counter update.
 static bool is_covered(const struct run_device *device, int64_t t_ns)
 {
 	double period_s = device->update_period_s > 0 ? device->update_period_s : 0.1;
@@ -73,7 +73,7 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	return 0;
 }
 
-// -EAGAIN: the rows are not stored yet. is_last: there will be no more.
+// -EAGAIN: the rows are not stored yet. is_last: no further rows will follow.
 static int measure_energy(struct tune_search *search, struct run *run, const struct tune_stretch *stretch, bool is_last,
 	struct tune_window *window)
 {
@@ -105,12 +105,12 @@ static int measure_stretch(struct tune_search *search, const struct tune_stretch
 	struct run run;
 	int64_t from_ns = stretch->from_ns - AROUND_NS;
 	from_ns = from_ns > search->steady_ns ? from_ns : search->steady_ns;
-	// Counters begin again with each recording.
+	// Counters restart with each recording.
 	from_ns = from_ns > search->recorder->started_ns ? from_ns : search->recorder->started_ns;
 	int r = run_load_devices(search->recorder->path, from_ns, INT64_MAX, &run, &search->error);
 	if (r < 0)
 		return r == -EBUSY ? -EAGAIN : r;
-	if (run.n_segments > 0 && run.n > 0) { // the ends of the readings are no ends of the program
+	if (run.n_segments > 0 && run.n > 0) { // the program extends beyond the readings on both sides
 		run.segments[0] = (struct run_segment){.start_ns = run.t_ns[0], .end_ns = run.t_ns[run.n - 1]};
 		run.n_segments = 1;
 	}
@@ -145,14 +145,14 @@ static bool has_waited_enough(const struct tune_search *search, int64_t since_ns
 	return (double)(clock_now_ns() - since_ns) * 1e-9 > patience_s;
 }
 
-// Rarely until a window can be over, then often at first: its rows are about to come.
+// Polls rarely until the window can end, then often, because its rows are due.
 static int64_t next_look_ns(int64_t end_ns)
 {
 	int64_t now_ns = clock_now_ns(), wait_ns = now_ns < end_ns ? end_ns - now_ns : (now_ns - end_ns) / 5;
 	return now_ns + (wait_ns < LEAST_POLL_NS ? LEAST_POLL_NS : wait_ns > MOST_POLL_NS ? MOST_POLL_NS : wait_ns);
 }
 
-// 0, -EAGAIN: nothing there yet, or what is wrong.
+// 0, -EAGAIN: no file yet, or an error.
 static int look(struct tune_search *search, int64_t since_ns)
 {
 	struct wattle_error error = {0};
@@ -171,7 +171,7 @@ static bool is_complete(const struct tune_search *search, const struct tune_stre
 	return stretch->ends >= LEAST_STEPS && value_ok(stored_ns) && stored_ns >= stretch->from_ns + length_ns;
 }
 
-// Where the command is over, what it did until then is taken, if that is something.
+// If the command has ended, the interval up to its end is used, if there is one.
 static enum tune_event take(struct tune_search *search, const struct tune_stretch *stretch, bool is_last,
 	struct tune_window *window)
 {
@@ -183,14 +183,14 @@ static enum tune_event take(struct tune_search *search, const struct tune_stretc
 	}
 	int r = measure_stretch(search, stretch, is_last, window);
 	if (r == -EAGAIN || (r == -ENODATA && is_last))
-		return TUNE_ENDED; // not yet; or not of the run that is over: another one tells
+		return TUNE_ENDED; // no readings for the interval, or not stored yet
 	if (r < 0)
 		return broken(search, r);
 	search->longest_step_s = fmax(search->longest_step_s, window->time_s / (double)stretch->ends);
 	return TUNE_GOES_ON;
 }
 
-// Steps of a program that runs already are there before the recorder has its first readings.
+// Steps of a program that was running before may precede the recorder's first readings.
 static bool is_recording(const struct tune_search *search)
 {
 	struct run run;
@@ -201,7 +201,7 @@ static bool is_recording(const struct tune_search *search)
 	return any;
 }
 
-// Waits for the end of so many steps, and for the recorder.
+// Waits for the end of the warm-up steps, and for the recorder.
 static enum tune_event warm_up(struct tune_search *search)
 {
 	int64_t since_ns = search->recorder->started_ns;
@@ -264,7 +264,7 @@ static enum tune_event wait_for_end(struct tune_search *search)
 	return event;
 }
 
-// 1: it has to be repeated.
+// Returns 1 if the run must be repeated.
 static int measure_run(struct tune_search *search, struct tune_window *window)
 {
 	struct run run;
@@ -312,12 +312,12 @@ static enum tune_event set(struct tune_search *search, size_t limit)
 	int64_t start_ns = clock_now_ns();
 	event = tune_settle(search);
 	search->steady_ns = clock_now_ns();
-	int64_t quarter_ns = (search->steady_ns - start_ns) / 4; // the last part of it tells how counters move
+	int64_t quarter_ns = (search->steady_ns - start_ns) / 4; // the last quarter shows how counters advance
 	search->steady_ns -= quarter_ns < UNSTEADY_NS ? quarter_ns : UNSTEADY_NS;
 	return event;
 }
 
-// It warms up under the limit that is to be measured.
+// Warms up under the limit to be measured.
 static enum tune_event start(struct tune_search *search, size_t limit)
 {
 	if (search->recorder->pid != 0)
@@ -325,7 +325,7 @@ static enum tune_event start(struct tune_search *search, size_t limit)
 	enum tune_event event = change(search, limit);
 	if (event != TUNE_GOES_ON)
 		return event;
-	search->group->set = search->steps->whole_runs ? search->group->set : (double)NAN; // it is settled anew
+	search->group->set = search->steps->whole_runs ? search->group->set : (double)NAN; // NaN: settle again
 	tune_steps_begin(search->steps);
 	int r = tune_recorder_start(search->recorder, &search->error);
 	if (r < 0)
@@ -333,7 +333,7 @@ static enum tune_event start(struct tune_search *search, size_t limit)
 	return search->steps->whole_runs ? TUNE_GOES_ON : warm_up(search);
 }
 
-// The command is started anew until a run of it is under the limit from its begin.
+// Restarts the command until a run is under the limit from its start.
 static enum tune_event measure_whole_run(struct tune_search *search, size_t limit, struct tune_window *window)
 {
 	int r = 1;
@@ -367,7 +367,7 @@ static enum tune_event say_too_short(struct tune_search *search)
 {
 	char names[300], why[sizeof(search->error.text)];
 	tune_steps_names(search->steps, names, sizeof(names));
-	text_copy(why, sizeof(why), search->error.text); // of a device's energy, or none
+	text_copy(why, sizeof(why), search->error.text); // reason why a device's energy is missing, or none
 	error_set(&search->error, -ETIME,
 		"the command was over %d times before %d steps named %s could be measured; %s%s"
 		"without --step whole runs are%s%s",

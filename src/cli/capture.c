@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what a filter leaves of a file ---- */
+/* ---- filters of file contents ---- */
 
 static bool starts_with_any(const char *line, const char *const *keys)
 {
@@ -34,7 +34,7 @@ static void keep_lines(const char *text, const char *const *keys, struct buf *ou
 	}
 }
 
-// What a CPU is, not which one: ARM boards have a Serial line. Empty lines part the CPUs.
+// Keeps the CPU model and drops its identity: ARM boards have a Serial line. Empty lines separate the CPUs.
 static void filter_cpuinfo(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
 {
 	static const char *const keys[] = {"processor", "vendor_id", "cpu family", "model", "stepping", "physical id",
@@ -48,7 +48,7 @@ static void filter_stat(struct pseudonyms *pseudonyms, const char *text, size_t 
 	keep_lines(text, keys, out);
 }
 
-// topology/nodes/N/properties of AMD's compute driver has a line "unique_id 1234".
+// topology/nodes/N/properties of AMD's compute driver contains a line "unique_id 1234".
 static void filter_properties(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
 {
 	static const char key[] = "unique_id ";
@@ -64,7 +64,7 @@ static void filter_properties(struct pseudonyms *pseudonyms, const char *text, s
 	buf_str(out, id + length);
 }
 
-// Paths of cgroups say that this is a container, and of which engine; the long hexadecimal names in them say which one.
+// cgroup paths show a container and its engine; the long hexadecimal names in them identify the container.
 static void filter_cgroup(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
 {
 	enum { ID_LENGTH = 12 };
@@ -78,13 +78,13 @@ static void filter_cgroup(struct pseudonyms *pseudonyms, const char *text, size_
 	}
 }
 
-/* ---- what is saved ---- */
+/* ---- list of saved files ---- */
 
 enum { FILES_PER_ROW = 26 };
 
 struct row {
 	const char *title, *folder;
-	const char *sleeper; // this and the next two: see sensors.h
+	const char *sleeper; // this member and the next two: see sensors.h
 	capture_filter filter;
 	const char *files[FILES_PER_ROW];
 	bool (*wanted)(int root_fd, const char *folder);
@@ -103,10 +103,10 @@ static bool is_gpu(int root_fd, const char *folder)
 #define HWMON_FILES                                                                                                    \
 	"name", "label", "update_interval", "power*_*", "energy*_*", "curr*_*", "in*_input", "in*_label",              \
 		"in*_enable", "temp*_input", "temp*_label"
-#define CARD "class/drm/card+([0-9])" // and not card0-DP-1, which is a connector
+#define CARD "class/drm/card+([0-9])" // excludes card0-DP-1, which is a connector
 static const char pci_status[] = "device/power/runtime_status", own_status[] = "power/runtime_status";
 
-// Every file that a sensor of wattle's reads, and none that names the machine, its user or what is plugged in.
+// Every file that wattle's sensors read, and no file that identifies the machine, its user or connected devices.
 static const struct row sys_rows[] = {
 	{"zones of powercap", "class/powercap/*", NULL, NULL,
 		{"name", "enabled", "energy_uj", "max_energy_range_uj", "constraint_*_name", "constraint_*_uw",
@@ -125,7 +125,7 @@ static const struct row sys_rows[] = {
 		{"device/vendor", "device/device", "device/class", "device/subsystem_vendor", "device/subsystem_device",
 			"device/revision", "device/uevent", "device/driver", "device/power/runtime_status",
 			"device/power/control",
-			// these the driver has in memory; those below it asks the card
+			// the driver keeps these in memory; it reads those below from the card
 			"device/unique_id", "device/product_name", "device/mem_info_vram_total",
 			"device/hwmon/hwmon*/name", "device/hwmon/hwmon*/*_label"}},
 	{"graphics cards", CARD, pci_status, NULL,

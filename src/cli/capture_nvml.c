@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* Asked through the sensor itself, which knows which GPUs must not be woken, and on which driver which call is safe. */
+/* Queries NVML through the sensor, which knows which GPUs must not be woken and which calls are safe on which driver. */
 
 static void put_text(const char *key, const char *text, struct buf *out)
 {
@@ -19,7 +19,7 @@ static void put_number(const char *key, int64_t value, struct buf *out)
 		buf_printf(out, "%s %lld\n", key, (long long)value);
 }
 
-// NOT_SUPPORTED: the fake would say a number otherwise.
+// NOT_SUPPORTED: without this line the fake library would return a number.
 static void put_missing(const char *function, int64_t value, struct buf *out)
 {
 	if (!value_ok(value))
@@ -44,18 +44,18 @@ static void put_readings(const struct domain *domain, const int64_t *values, str
 	put_number("memory_clock_mhz", values[DEVICE_MEMORY_CLOCK], out);
 	put_number("throttle_bits", values[DEVICE_THROTTLE_REASONS], out);
 	int64_t cap_mw = values[DEVICE_POWER_CAP];
-	if (value_ok(cap_mw)) // the range is not asked for; a fixture only needs one that holds the limit
+	if (value_ok(cap_mw)) // the range is not queried; a fixture only needs one that contains the limit
 		buf_printf(out, "limits_mw 1000 %lld %lld %lld\n", (long long)cap_mw, (long long)cap_mw,
 			(long long)cap_mw);
 	put_missing("nvmlDeviceGetTotalEnergyConsumption", values[DEVICE_ENERGY_RAW], out);
 	put_missing("nvmlDeviceGetPowerUsage", values[DEVICE_POWER], out);
-	if (!value_ok(values[DEVICE_POWER])) // nor by fields
+	if (!value_ok(values[DEVICE_POWER])) // not available by field values either
 		buf_str(out, "field_error 185 0 3\nfield_error 186 0 3\n");
 	put_missing("nvmlDeviceGetUtilizationRates", values[DEVICE_UTILIZATION], out);
 	put_missing("nvmlDeviceGetTemperature", values[DEVICE_TEMPERATURE], out);
 }
 
-// Power of the module and of the memory. What counts energy and power both is written as power only.
+// Power of the module and of the memory. A domain with both energy and power is written as power only.
 static void put_beside(const struct sensor_slot *slot, const int64_t (*rows)[DEVICE_COUNT], const struct domain *gpu,
 	struct buf *out)
 {
@@ -69,7 +69,7 @@ static void put_beside(const struct sensor_slot *slot, const int64_t (*rows)[DEV
 	}
 }
 
-// Of one that gives no energy and no power there may be other readings.
+// A domain without energy and power may have other readings.
 static bool is_there(const struct domain *domain)
 {
 	return domain->readable || (domain->index >= 0 && domain->memory_total_bytes > 0);
@@ -84,7 +84,7 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 		pseudonym_scrub(pseudonyms, domain->uuid, strlen(domain->uuid), false, out);
 		buf_char(out, '\n');
 	}
-	if (domain->note[0] != '\0') { // MIG instances are described in words only
+	if (domain->note[0] != '\0') { // MIG instances have a text description only
 		buf_str(out, "# ");
 		pseudonym_scrub(pseudonyms, domain->note, strlen(domain->note), true, out);
 		buf_char(out, '\n');
@@ -98,7 +98,7 @@ static void put_gpu(const struct domain *domain, const int64_t *values, struct p
 		buf_printf(out, "# %s\nerror nvmlDeviceGetHandleByIndex 4\n", domain->why);
 }
 
-// A row that stands alone, unreadable and without UUID, only says that there is no library or driver.
+// A single unreadable row without UUID only indicates a missing library or driver.
 static bool is_gpu(const struct sensor_slot *slot, const struct domain *domain)
 {
 	return strcmp(slot->ops->name, "nvml") == 0 && domain->kind == DOMAIN_GPU &&

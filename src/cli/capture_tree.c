@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-// A tree of a large server has some thousand files of some bytes each; these are to end what no machine needs.
+// A tree of a large server has a few thousand files of a few bytes each; these limits stop runaway captures.
 enum { FILES_MAX = 20000, FILE_MAX = 4 << 20, LINKS_MAX = 40, NAMES_MAX = 4096, PATH_SIZE = 1024 };
 
 /* ---- writing ---- */
@@ -29,18 +29,18 @@ static void make_parents(int out_fd, const char *path)
 static void put_link(struct capture_tree *tree, const char *path, const char *target)
 {
 	make_parents(tree->out_fd, path);
-	tree->n_links += symlinkat(target, tree->out_fd, path) == 0; // else it is there already
+	tree->n_links += symlinkat(target, tree->out_fd, path) == 0; // on failure it exists already
 }
 
-/* The mode is that of the original, so that the copy can be read by those who could read it. It is set after writing, as
- * the original may not be writable. */
+/* The copy has the original's mode, so that its readability is the same. The mode is set after writing, because the original
+ * may not be writable. */
 static void put_file(struct capture_tree *tree, const char *path, const struct buf *contents, mode_t mode)
 {
 	make_parents(tree->out_fd, path);
 	wattle_cleanup_close int fd = openat(tree->out_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		0600);
 	if (fd < 0)
-		return; // saved already, on another way to it
+		return; // already saved by another path
 	buf_write_fd(contents, fd);
 	fchmod(fd, mode & 0777);
 	tree->n_files++;
@@ -64,7 +64,7 @@ static void put_unreadable(struct capture_tree *tree, const char *path, mode_t m
 
 /* ---- finding ---- */
 
-// "a/b" to "a", "a" to "".
+// "a/b" becomes "a", "a" becomes "".
 static void drop_last(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -78,8 +78,8 @@ static bool append(char *path, size_t size, const char *name, size_t length)
 	return n >= 0 && (size_t)n < size - used;
 }
 
-/* Walks a path part by part, saves the links on the way, and leaves in ret_path where the file really is, inside the
- * root. A link that leads above the root ends at the root, as with RESOLVE_IN_ROOT. */
+/* Resolves a path component by component, saves the symbolic links on the way, and stores the real path inside the root in
+ * ret_path. A link that leads above the root ends at the root, as with RESOLVE_IN_ROOT. */
 static int resolve(struct capture_tree *tree, const char *path, char *ret_path, struct stat *ret_stat)
 {
 	char left[2 * PATH_SIZE], rest[2 * PATH_SIZE], target[PATH_SIZE];
@@ -122,7 +122,7 @@ static int resolve(struct capture_tree *tree, const char *path, char *ret_path, 
 
 static void scrub(struct capture_tree *tree, const char *path, const char *text, size_t size, struct buf *out)
 {
-	// The kernel's own words, which a host may be called after by chance.
+	// Files with fixed words of the kernel, which may coincide with a host name.
 	static const char *const plain[] = {"name", "type", "uevent", "status"};
 	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
 	bool with_host = true;
@@ -130,7 +130,7 @@ static void scrub(struct capture_tree *tree, const char *path, const char *text,
 		with_host = with_host && strcmp(name, plain[i]) != 0;
 	bool is_serial = strcmp(name, "unique_id") == 0 || strstr(name, "serial") != NULL;
 	size_t length = strcspn(text, "\n");
-	if (memchr(text, '\0', size) != NULL) { // no text: gpu_metrics
+	if (memchr(text, '\0', size) != NULL) { // binary content: gpu_metrics
 		buf_add(out, text, size);
 	} else if (is_serial && length > 0) {
 		pseudonym_put(tree->pseudonyms, PSEUDONYM_SERIAL, text, length, out);
@@ -151,7 +151,7 @@ static void save(struct capture_tree *tree, const char *path, bool asleep, captu
 		mkdirat(tree->out_fd, real, 0755);
 		return;
 	}
-	// What is no plain file may block, or do something.
+	// Reading anything but a regular file may block or have side effects.
 	if (!S_ISREG(st.st_mode) || asleep) {
 		put_unreadable(tree, real, st.st_mode & 0777, asleep ? "the device is asleep" : "no plain file");
 		return;
@@ -182,7 +182,7 @@ static int by_name(const void *left, const void *right)
 	return strverscmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-// Sorted, so that pseudonyms are numbered alike each time; the caller frees each and the array.
+// Sorted, so that pseudonyms have the same numbers in each capture; the caller frees each name and the array.
 static size_t list(struct capture_tree *tree, const char *folder, const char *pattern, char ***ret_names)
 {
 	wattle_cleanup_close int fd = file_open_in(tree->root_fd, folder[0] != '\0' ? folder : ".",
@@ -207,7 +207,7 @@ static size_t list(struct capture_tree *tree, const char *folder, const char *pa
 	return n;
 }
 
-// Goes down the pattern part by part; `path` is what is settled so far.
+// Expands the pattern component by component; `path` is the part expanded so far.
 static void expand(struct capture_tree *tree, const char *path, const char *pattern, on_match matched,
 	const struct capture_request *request)
 {
@@ -245,7 +245,7 @@ static void note_asleep(struct capture_tree *tree, const char *path, const struc
 	save(tree, path, true, request->filter);
 }
 
-// "suspended", "suspending", "resuming"; a device without power management says "unsupported".
+// "suspended", "suspending", "resuming"; a device without power management reports "unsupported".
 static bool is_asleep(const struct capture_tree *tree, const char *folder, const char *sleeper)
 {
 	char path[PATH_SIZE], status[32];

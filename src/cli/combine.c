@@ -1,4 +1,4 @@
-/* wattle combine: many files of spans into one. */
+/* wattle combine: merges many files of spans. */
 #include "cli/command.h"
 
 #include "store/sub_tracking.h"

@@ -100,7 +100,7 @@ bool cli_parse_words(const struct command *command, int argc, char **argv, void 
 {
 	*words = (struct option_list){0};
 	for (;;) {
-		void *config; // these commands have no --config
+		void *config; // unused: these commands have no --config
 		int used;
 		if (!cli_parse(command, argc, argv, values, &used, &config, EXIT_USAGE, ret_status))
 			return false;
@@ -138,8 +138,8 @@ bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_
 	return true;
 }
 
-// A pipe or a terminal is not opened: whoever reads there would see it end. What is not there is made for a moment, since
-// folders may look writable and take no file (/proc, a full quota).
+// Pipes and terminals are not opened, because a reader would see end of file. A missing file is created briefly, since a folder
+// may look writable and accept no file (/proc, a full quota).
 static int try_to_write(const char *path)
 {
 	struct stat st;
@@ -147,7 +147,7 @@ static int try_to_write(const char *path)
 		return S_ISDIR(st.st_mode) ? -EISDIR : access(path, W_OK) == 0 ? 0 : -errno;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return errno == EEXIST ? 0 : -errno; // a link to a file that will be
+		return errno == EEXIST ? 0 : -errno; // a symbolic link to a missing file, which will be created
 	close(fd);
 	unlink(path);
 	return 0;

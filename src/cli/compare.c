@@ -1,4 +1,4 @@
-/* wattle compare: runs, or what wattle blocks saved of them, side by side. */
+/* wattle compare: compares runs, or results saved by wattle blocks. */
 #include "cli/command.h"
 
 #include "base/util.h"
@@ -34,7 +34,7 @@ static const char *find_twin(const struct named_file *files, size_t n)
 	return NULL;
 }
 
-// True when the words are what they must be; else *ret_status, and the reason is told.
+// True if the operands are valid; otherwise prints the reason and sets *ret_status.
 static bool split(const struct command *command, const struct option_list *words, struct arena *arena, const char *url,
 	struct named_file *files, int *ret_status)
 {

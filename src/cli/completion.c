@@ -1,5 +1,5 @@
-/* wattle --completion SHELL prints a script for bash, zsh or fish that asks `wattle --complete WORD…` at each Tab: what can stand where
- * the cursor is follows from the tables that --help is made of, in one place for all shells. */
+/* wattle --completion SHELL prints a script for bash, zsh or fish that calls `wattle --complete WORD…` at each Tab. The
+ * possible words at the cursor follow from the tables of --help, in one place for all shells. */
 #include "cli/help.h"
 
 #include "base/env.h"
@@ -24,16 +24,16 @@ bool completion_print(const char *shell, struct buf *out)
 	return false;
 }
 
-/* ---- where the cursor is ---- */
+/* ---- cursor ---- */
 
 struct cursor {
-	const struct command *const *commands; // those of the program
+	const struct command *const *commands; // commands of the program
 	size_t n_commands;
 	const struct command *command; // NULL: none yet
-	struct operands takes;         // of the command
-	const struct option *awaits;   // the option before, which wants the word at the cursor for its value
-	size_t operands;               // words of the command before the cursor
-	int target;                    // where another program's command line begins; -1: nowhere
+	struct operands takes;         // operands of the command
+	const struct option *awaits;   // the preceding option, whose value is at the cursor
+	size_t operands;               // number of operands before the cursor
+	int target;                    // index where another program's command line begins; -1: none
 	bool after_dashes;
 };
 
@@ -48,7 +48,7 @@ static const struct command *find_command(const struct cursor *at, const char *w
 	return NULL;
 }
 
-// "-i", "--interval" or "--interval=…"; NULL: there is no such option, or it takes no value.
+// "-i", "--interval" or "--interval=…"; NULL: no such option, or one without a value.
 static const struct option *find_valued(const struct command *command, const char *word)
 {
 	size_t length = strcspn(word, "=");
@@ -68,7 +68,7 @@ static bool is_at_target(const struct cursor *at)
 	return at->takes.command == TAKES_COMMAND && at->operands == at->takes.n;
 }
 
-// Takes a word before the cursor, its place in the line being i.
+// Processes word i of the command line, which precedes the cursor.
 static void take(struct cursor *at, const char *word, int i)
 {
 	const struct command *found = word[0] != '-' && at->awaits == NULL ? find_command(at, word) : NULL;
@@ -91,9 +91,9 @@ static void take(struct cursor *at, const char *word, int i)
 	}
 }
 
-/* ---- what can stand there ---- */
+/* ---- candidates ---- */
 
-// A line each: the word, a tab, and a few words about it.
+// One line per candidate: the word, a tab, and a short description.
 static void add_word(struct buf *out, const char *before, const char *word, size_t length, const char *summary)
 {
 	buf_printf(out, "%s%.*s", before, (int)length, word);
@@ -127,7 +127,7 @@ static void add_options(const struct cursor *at, struct buf *out)
 	}
 }
 
-// Names that `wattle cap` takes. Nothing where there are none; never a message.
+// Device names for `wattle cap`. Prints nothing, not even an error, if there are none.
 static void add_devices(const char *before, struct buf *out)
 {
 	struct wattle_env env;
@@ -136,7 +136,7 @@ static void add_devices(const char *before, struct buf *out)
 		return;
 	const char *last = "";
 	bool is_open = cap_devices_open(&devices, &env, NULL) == 0;
-	for (size_t i = 0; is_open && i < devices.n; i++) { // power and clocks of one stand side by side
+	for (size_t i = 0; is_open && i < devices.n; i++) { // power and clocks of a device are adjacent
 		const char *name = devices.devices[i].name;
 		if (strcmp(name, last) != 0)
 			add_word(out, before, name, strlen(name), "");
@@ -160,7 +160,7 @@ static void add_kind(int kind, const char *before, struct buf *out)
 		[WORD_DEVICE] = "words",
 		[WORD_PID] = "pids",
 	};
-	buf_printf(out, "%s\n", kind >= 0 ? kinds[kind] : "unknown"); // a test looks for those
+	buf_printf(out, "%s\n", kind >= 0 ? kinds[kind] : "unknown"); // a test searches for "unknown"
 	if (kind == WORD_DEVICE)
 		add_devices(before, out);
 }

@@ -65,7 +65,7 @@ static bool peer_is_gone(const struct control *control)
 	return poll(&peer, 1, 0) == 1;
 }
 
-// Header and body come in one piece.
+// Header and body are sent in one piece.
 static void read_ended(struct control *control)
 {
 	struct tracker_ended ended;
@@ -87,13 +87,13 @@ bool control_read(struct control *control)
 	if (n == (ssize_t)sizeof(message))
 		return tracker_message_is(&message, "stop");
 	bool nothing_yet = n < 0 && (errno == EAGAIN || errno == EINTR);
-	if (!nothing_yet) // closed: the library's process has replaced itself, or closed all that it had
+	if (!nothing_yet) // closed: the library's process executed another program, or closed its descriptors
 		epoll_ctl(control->watch_fd, EPOLL_CTL_DEL, control->fd, NULL);
 	return false;
 }
 
-/* The library may be busy elsewhere for as long as it likes; but a forked child of it may hold the other end open long
- * after it has died. */
+/* The library may take any time until it reads. A forked child may keep the other end open after the library's process has died,
+ * so the process is watched as well. */
 static bool wait_for_room(const struct control *control)
 {
 	struct pollfd fds[] = {{.fd = control->fd, .events = POLLOUT}, {.fd = control->peer_fd, .events = POLLIN}};

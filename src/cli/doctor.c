@@ -8,16 +8,16 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Powercap counters change about every millisecond: the sensor itself looks at them without pause while it opens. All
- * others are slower and may cost a millisecond to read; they are watched here, with pauses. */
+/* Powercap counters change about every millisecond: the sensor itself polls them without pause while it opens. All others are
+ * slower, and a reading may cost a millisecond; they are polled here, with pauses. */
 static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
 static const int64_t WATCH_NS = 1200 * NS_PER_MS;
 static const useconds_t LOOK_PAUSE_US = 1500;
-// What these looks can't tell better than the sensor could.
+// Shorter periods cannot be measured better here than by the sensor.
 static const int64_t FAST_NS = 5 * NS_PER_MS;
-// A counter that stood still for so long is not waited for: the machine is asleep, or a recorded tree.
+// Time-out for a counter that does not change: the machine is suspended, or the tree is a recording.
 static const int64_t PATIENCE_NS = 500 * NS_PER_MS;
-// The load model needs some time between its two readings.
+// The load model needs an interval between its two readings.
 static const useconds_t MODEL_PAUSE_US = 100000;
 
 enum doctor_state doctor_state(const struct domain *domain)
@@ -60,7 +60,7 @@ const char *doctor_lasting_remedy(const struct doctor_row *row)
 	return holds_until_boot ? udev_rule : NULL;
 }
 
-/* ---- watching ---- */
+/* ---- measuring update periods ---- */
 
 static bool wants_watching(const struct domain *domain)
 {
@@ -97,7 +97,7 @@ static void watch(struct doctor *doctor, const struct wattle_env *env, int64_t (
 {
 	struct edge_watch *watches = calloc_array(doctor->set.n_devices, sizeof(*watches));
 	if (watches == NULL)
-		return; // unknown periods are normal
+		return; // an unknown period is not an error
 	for (size_t i = 0; i < doctor->set.n_devices; i++)
 		edge_watch_init(&watches[i]);
 	int64_t began_ns = env_now_ns(env);
@@ -125,7 +125,7 @@ static void read_all(struct doctor *doctor, const struct wattle_env *env, struct
 	sensor_set_read(&doctor->set, &context, values);
 }
 
-// The rows of the set then hold the last readings.
+// Afterwards the rows of the set contain the last readings.
 static int read_twice(struct doctor *doctor, const struct wattle_env *env)
 {
 	int64_t(*values)[DEVICE_COUNT] = calloc_array(doctor->set.n_devices, sizeof(*values));

@@ -7,7 +7,7 @@
 
 // clang-format off
 
-// 0 is "unknown" in a domain. A division by a power of ten is rounded correctly and prints as people write it.
+// In a domain 0 means unknown. Dividing by a power of ten is rounded correctly and prints without rounding noise.
 static double known(double value, double parts)
 {
 	return value > 0 ? value / parts : (double)NAN;
@@ -104,9 +104,9 @@ static const struct field row_fields[] = {
 #undef R
 static const struct object_type row_type = OBJECT_TYPE("sensor", "A domain that a sensor meters or could meter.", row_fields);
 
-/* ---- calibrations: of each GPU that a run would measure ---- */
+/* ---- calibrations of the GPUs that a run would measure ---- */
 
-// The i-th GPU; NULL: there are fewer.
+// The i-th GPU; NULL: out of range.
 static const struct domain *gpu(const struct doctor *doctor, size_t i)
 {
 	for (size_t d = 0; d < doctor->set.n_devices; d++)

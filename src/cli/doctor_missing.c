@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Where no powercap zone exists at all, the reason is in what kind of machine this is. */
+/* If no powercap zone exists, the reason follows from the kind of machine. */
 
 struct cpu_facts {
 	bool is_x86, is_virtual;
@@ -14,7 +14,7 @@ struct cpu_facts {
 
 static struct cpu_facts read_cpu(const struct wattle_env *env)
 {
-	char text[8192]; // the first CPU's lines
+	char text[8192]; // the lines of the first CPU
 	if (file_read_in(env->procfs_fd, "cpuinfo", text, sizeof(text)) < 0)
 		return (struct cpu_facts){0};
 	const char *flags = strstr(text, "\nflags");
@@ -35,7 +35,7 @@ bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_do
 	struct domain domain = {.name = "package-0", .kind = DOMAIN_PACKAGE, .provenance = PROVENANCE_MEASURED};
 	const char *why, *remedy;
 	if (container_hides_powercap(env, &why, &remedy)) {
-		// Said with its remedy; it may help even in a virtual machine.
+		// Has a remedy that may help even in a virtual machine, so it comes first.
 	} else if (cpu.is_virtual) {
 		why = "a virtual machine: its hypervisor hands on no energy counters";
 		remedy = "";

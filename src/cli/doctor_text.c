@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* For a terminal of 80 columns. What a person would copy, a command, stands on a line of its own and is never broken. */
+/* For a terminal of 80 columns. Commands to copy are on a line of their own and are never wrapped. */
 
 enum { WIDTH = 80, DOMAIN_AT = 2, SENSOR_AT = 19, LAST_AT = 30, PERIOD_AT = 40, STEP_AT = 53, DEVICE_AT = 62 };
 
@@ -15,11 +15,11 @@ static size_t columns(const char *text, size_t length)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < length; i++)
-		n += (text[i] & 0xc0) != 0x80; // bytes that continue a character take no column
+		n += (text[i] & 0xc0) != 0x80; // UTF-8 continuation bytes have no width
 	return n;
 }
 
-// Breaks at blanks; the text begins at column `at`, where its further lines begin too.
+// Wraps at blanks; the first line begins at column `at`, and so do the others.
 static void put_wrapped(struct buf *out, size_t at, const char *text)
 {
 	size_t column = at;
@@ -48,7 +48,7 @@ static void put_names(const struct doctor_row *row, size_t start, struct buf *ou
 	buf_str(out, row->sensor);
 }
 
-/* ---- used ---- */
+/* ---- sensors in use ---- */
 
 static void put_period(struct update_period period, struct buf *out)
 {
@@ -75,7 +75,7 @@ static void put_last(const struct doctor_row *row, struct buf *out)
 		human_power(out, row->last);
 }
 
-// A note of a run may repeat why a better sensor is missing, which has a row of its own here.
+// A note of a run may repeat why a better sensor is missing, which has its own row here.
 static bool is_said_elsewhere(const struct doctor *doctor, const char *note)
 {
 	for (size_t i = 0; i < doctor->n_rows; i++) {
@@ -141,7 +141,7 @@ static void put_used(const struct doctor *doctor, enum provenance provenance, st
 		buf_char(out, '\n');
 }
 
-/* ---- not used, not readable ---- */
+/* ---- sensors not in use or unreadable ---- */
 
 static void put_left_out(const struct doctor *doctor, enum doctor_state state, const char *title, struct buf *out)
 {
@@ -182,7 +182,7 @@ static bool is_repeated(const struct doctor *doctor, size_t row)
 	return false;
 }
 
-// One command for all files that only their mode keeps from being read.
+// One command for all files that are unreadable only because of their mode.
 static const char *put_chmod(const struct doctor *doctor, struct buf *out)
 {
 	const char *lasting = NULL;
@@ -213,7 +213,7 @@ static bool is_helper(const char *remedy)
 	return strcmp(remedy, proto_client_remedy(-ENOENT)) == 0 || strcmp(remedy, proto_client_remedy(-EPERM)) == 0;
 }
 
-// Both ways to start it, whatever this machine has: who reads this may be about to install it.
+// Shows both ways to start the helper, whatever this machine has: the reader may be about to install it.
 static void put_helper(const struct doctor *doctor, struct buf *out)
 {
 	bool is_missing = any_remedy(doctor, proto_client_remedy(-ENOENT));

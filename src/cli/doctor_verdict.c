@@ -3,11 +3,11 @@
 #include "base/util.h"
 #include "report/report.h"
 
-/* What it all means for a run on this machine, in sentences. */
+/* The consequences for a run on this machine, as sentences. */
 
 enum part { PART_TOTAL, PART_BESIDE, PART_DERIVED, PART_ESTIMATED, PART_LACKING, PARTS };
 
-// It exists, it would be in the total, and nobody can read it. (Of a GPU without a driver not even that is known.)
+// Whether the domain exists, would be in the total, and cannot be read. (For a GPU without a driver not even that is known.)
 static bool is_lacking(const struct doctor *doctor, const struct domain *domain)
 {
 	if (domain->readable || !domain_kind_adds_up(domain->kind) || domain->device[0] == '\0' ||
@@ -47,7 +47,7 @@ static size_t count(const struct doctor *doctor, enum part part)
 	return n;
 }
 
-// "a, b and c" and then what is to be said of one, or of several; nothing where there is none.
+// Writes "a, b and c" followed by the text for one or for several domains; nothing if there are none.
 static void put_sentence(const struct doctor *doctor, enum part part, const char *one, const char *several,
 	struct buf *out)
 {
@@ -66,7 +66,7 @@ static void put_sentence(const struct doctor *doctor, enum part part, const char
 		buf_str(out, n == 1 ? one : several);
 }
 
-// Whether a command above would have a package measured that is only guessed now.
+// Whether one of the commands above would make an estimated package measured.
 static bool can_be_mended(const struct doctor *doctor)
 {
 	bool guessed = false, mendable = false;
@@ -99,7 +99,7 @@ void doctor_verdict(const struct doctor *doctor, struct buf *text)
 		buf_str(text, " Nor is there a CPU to estimate from: runs will have no energy at all.");
 }
 
-// With a blank that no line is broken at.
+// With a no-break space.
 static void put_power(double power_w, struct buf *out)
 {
 	struct buf text;

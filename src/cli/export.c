@@ -1,4 +1,4 @@
-/* wattle export: a run in another layout. */
+/* wattle export: writes a run in another format. */
 #include "cli/command.h"
 
 #include "base/util.h"

@@ -9,10 +9,10 @@
 
 static const double student_95 = 3.182; // three degrees of freedom
 static_assert(GPU_FIT_CYCLES == 4, "student_95 is for four cycles");
-static const double delta_least_w = 30; // below that offsets and other parts of the machine weigh too much
+static const double delta_least_w = 30; // below it, other parts of the machine weigh too much
 static const double meter_error = 0.01, offset_w = 3;
 
-struct rise { // of one loaded phase over the idle ones around it
+struct rise { // increase of a loaded phase over the idle phases around it
 	double wall_w, gpu_w, others_w;
 };
 

@@ -41,7 +41,7 @@ static void add_word(struct fill *fill, const char *word, size_t length)
 	buf_add(fill->out, word, length);
 }
 
-// The words of a line, behind those that stand there.
+// Appends the words of a line to the current paragraph.
 static void add_words(struct fill *fill, const char *line, size_t length)
 {
 	const char *end = line + length;
@@ -75,7 +75,7 @@ void help_paragraphs(const char *text, size_t columns, struct buf *out)
 		buf_char(out, '\n');
 }
 
-// In a list, and before a default, the table's own line breaks stay.
+// Line breaks of the table are kept in lists and before a default.
 static bool is_break(const char *help, const char *newline)
 {
 	return newline > help && (newline[-1] == ';' || newline[1] == '(');

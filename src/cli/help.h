@@ -1,4 +1,4 @@
-/* What the program says of itself: --help, the manual, completions. */
+/* Self-documentation of the program: --help, the manual, completions. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What --help says, in lines that fit. */
+/* Text of --help, wrapped to lines. */
 
-// Columns of the terminal on standard output, at most those of an easily read line; these elsewhere.
+// Columns of the terminal on standard output, limited to a readable width; that limit if there is no terminal.
 size_t help_columns(void);
-// Words filled into lines of `columns`. An empty line begins a paragraph, a line that begins with a blank stands as it is.
+// Wraps words to lines of `columns`. An empty line starts a paragraph; a line that begins with a blank is kept as it is.
 void help_paragraphs(const char *text, size_t columns, struct buf *out);
 void options_help(const struct option *options, size_t n_options, size_t columns, struct buf *out);
 
@@ -20,11 +20,12 @@ void options_help(const struct option *options, size_t n_options, size_t columns
 struct example {
 	const char *command, *line, *meaning;
 };
-// The next one of a command from *at on; NULL: no more. of_parts: of "cap set" for "cap" as well. Begin with *at = 0.
+// Returns the next example of a command from *at on; NULL: no more. of_parts: for "cap", also examples of "cap set". Start with
+// *at = 0.
 const struct example *example_next(const char *command, bool of_parts, size_t *at);
 
-/* What the words of a command line stand for, read out of the tables that --help is made of: the argument of an option ("FILE",
- * "PID"), and the words of a usage ("DEVICE WATTS [-- CMD…]"). The completions of all shells are made of it. */
+/* The kinds of words on a command line, read from the tables of --help: the argument of an option ("FILE", "PID"), and the
+ * operands of a usage ("DEVICE WATTS [-- CMD…]"). The completions of all shells use them. */
 
 enum word_kind {
 	WORD_ANYTHING,
@@ -45,24 +46,24 @@ struct operands {
 		enum word_kind kind;
 	} at[OPERANDS_MOST];
 	size_t n;
-	bool repeats;                                                                 // the last one may come again
-	enum { TAKES_NO_COMMAND, TAKES_COMMAND, TAKES_COMMAND_AFTER_DASHES } command; // CMD comes after them
+	bool repeats;                                                                 // the last operand may be repeated
+	enum { TAKES_NO_COMMAND, TAKES_COMMAND, TAKES_COMMAND_AFTER_DASHES } command; // CMD follows the operands
 };
 
-// Of the argument of an option; -ENOENT: a word that is not in the vocabulary, which takes a row there then.
+// Kind of the argument of an option; -ENOENT: the word is not in the vocabulary and needs a row there.
 int word_kind_of(const char *name);
 struct operands operands_of(const struct command *command);
 
-// The help of an option as a few words on one line, without a newline.
+// The help of an option shortened to one line, without a newline.
 void option_summary(const struct option *option, struct buf *out);
 
-/* Completions for shells, and what they ask the program for. */
+/* Completions for shells, and the queries of the completion scripts. */
 
-// What `wattle --completion SHELL` prints and the build installs; false: no such shell.
+// Writes the script that `wattle --completion SHELL` prints and the build installs; false: unknown shell.
 bool completion_print(const char *shell, struct buf *out);
-/* wattle --complete WORD…: the words behind `wattle` up to the cursor, the last of which (it may be empty) is to be completed. The
- * first line says what can stand there: "words", which follow, a line each, with a tab and a few words about it; a kind of file; "target
- * N": from the N-th word on it is another program's command line. */
+/* wattle --complete WORD…: the words after `wattle` up to the cursor; the last one (it may be empty) is to be completed. The
+ * first output line is the kind of candidates: "words", followed by one line per word with a tab and a short description; a
+ * kind of file; or "target N": from word N on, the words are another program's command line. */
 void completion_at(const struct command *const *commands, size_t n, int n_words, char **words, struct buf *out);
 
 /* The JSON documents of schemas.def, in their order (schema.c). */
@@ -70,9 +71,9 @@ void completion_at(const struct command *const *commands, size_t n, int n_words,
 // NULL: no more.
 const struct object_type *schema_document(size_t i, const char **ret_name);
 
-/* The manual pages in roff, made from the tables of the commands. */
+/* The manual pages in roff, generated from the tables of the commands. */
 
-// wattle(1): what there is, and what holds for all commands.
+// wattle(1): overview, and what applies to all commands.
 void manual_print(const struct command *const *commands, size_t n_commands, struct buf *out);
-// wattle-NAME(1), with the parts of a command of two words.
+// wattle-NAME(1), including subcommands.
 void manual_print_command(const struct command *command, struct buf *out);

@@ -22,10 +22,10 @@ bool idle_baseline_path(const struct wattle_env *env, char *ret_path, size_t siz
 	return length > 0 && (size_t)length < size;
 }
 
-/* ---- what it belongs to ---- */
+/* ---- identity of the machine ---- */
 
-/* systemd asks that no program show the machine's id, only a hash of it and of itself. FNV-1a will do: 64 of 128 random
- * bits are left, and nobody gains by finding another machine with the same. */
+/* systemd asks programs not to expose the machine id, but a hash of it and an application id. FNV-1a suffices: 64 of 128 random
+ * bits remain, and finding another machine with the same hash has no use. */
 void idle_baseline_host(char *ret_host, size_t size)
 {
 	char id[256] = "";
@@ -46,7 +46,7 @@ void idle_baseline_date(int64_t wall_ns, char *ret_date, size_t size)
 	strftime(ret_date, size, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-// Whole days from the date to now; -1 for what is no date that we wrote.
+// Whole days from the date to now; -1 if the date is not one that wattle wrote.
 static int64_t age_days(const char *date, int64_t wall_ns)
 {
 	struct tm utc = {0};
@@ -54,7 +54,7 @@ static int64_t age_days(const char *date, int64_t wall_ns)
 	if (end == NULL || *end != '\0')
 		return -1;
 	int64_t age_s = wall_ns / NS_PER_S - (int64_t)timegm(&utc);
-	return age_s < -DAY_S ? -1 : age_s / DAY_S; // a clock that was set back a little is no reason to refuse
+	return age_s < -DAY_S ? -1 : age_s / DAY_S; // tolerates a wall clock that was set back a little
 }
 
 /* ---- the file ---- */
@@ -151,7 +151,7 @@ static bool is_replaced(const struct idle_entry *old, const struct idle_entry *e
 	return false;
 }
 
-// The new entries, then the old ones that they do not replace.
+// Writes the new entries, then the old ones that they do not replace.
 static int merge(const struct idle_baseline *old, const struct idle_entry *entries, size_t n, struct idle_baseline *ret_baseline)
 {
 	struct idle_baseline merged = {.temperature_c = (double)NAN, .arena = arena_new()};
@@ -183,7 +183,7 @@ static int write_file(const struct idle_baseline *baseline, const char *path)
 	return r;
 }
 
-// A person's state is theirs alone (XDG base directories say 0700); root's may be read by all.
+// The state folder of a user is private (mode 0700 by the XDG base directory specification); root's is readable by all.
 static int make_folders(const char *path)
 {
 	char part[PATH_SIZE];
@@ -228,7 +228,7 @@ int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *e
 	return r < 0 ? error_set(reterr, r, "can't write %s: %s", path, strerror(-r)) : 0;
 }
 
-/* ---- using ---- */
+/* ---- lookup ---- */
 
 static const struct idle_entry *find(const struct idle_baseline *baseline, const struct domain *domain,
 	const char *source)
@@ -253,7 +253,7 @@ size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *s
 	idle_baseline_host(host, sizeof(host));
 	int r = idle_baseline_load(env, &baseline, &error);
 	if (r < 0) {
-		text_copy(ret_note, size, error.text); // nothing is said of a file that is not there
+		text_copy(ret_note, size, error.text); // a missing file needs no note
 	} else if (strcmp(baseline.host, host) != 0) {
 		snprintf(ret_note, size,
 			"the stored idle power is another machine's and is not used; `wattle sensors "

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-// An idle machine's power wanders by a tenth or so from second to second; small domains by some tenths of a watt.
+// Random variation of an idle machine's power from second to second: about a tenth; a few tenths of a watt for small domains.
 static const double SPREAD_RELATIVE = 0.1, SPREAD_W = 0.5;
 
 void idle_watch_init(struct idle_watch *watch, const struct domain *domain, int64_t t_ns)
@@ -11,8 +11,8 @@ void idle_watch_init(struct idle_watch *watch, const struct domain *domain, int6
 	counter_init(&watch->counter, domain->energy_range_uj, domain->max_power_w);
 }
 
-/* The counter changed somewhere between the last look and this one; a counter that is known to be updated more often than
- * we look shows a value that is at most one update old. */
+/* The counter changed between the previous reading and this one. If the counter is known to be updated more often than it is
+ * read, its value is at most one update period old. */
 static void note_edge(struct idle_watch *watch, int64_t t_ns)
 {
 	int64_t period_ns = watch->domain->update_period_ns, blur_ns = t_ns - watch->last_look_ns;
@@ -34,10 +34,10 @@ static void feed_energy(struct idle_watch *watch, int64_t t_ns, int64_t raw_uj)
 		note_edge(watch, t_ns);
 		break;
 	case COUNTER_RESET:
-	case COUNTER_WRAPS: // how many is a guess
+	case COUNTER_WRAPS: // the number of wraps would be a guess
 		watch->was_reset = true;
 		break;
-	case COUNTER_FIRST: // when it was updated before that is not known
+	case COUNTER_FIRST: // the time of that update is unknown
 	case COUNTER_STALLED:
 	case COUNTER_GAP:
 		break;
@@ -104,8 +104,8 @@ static struct spread spread_of(const struct idle_watch *watch)
 	return s;
 }
 
-/* Of the two edges (docs/accuracy.md: an update somewhere within `blur`, a step somewhere within the resolution), and of
- * the power's own wandering. */
+/* Combines the error of the two edges (docs/accuracy.md: an update within `blur`, a step within the resolution) and the random
+ * variation of the power. */
 static double error_w(const struct idle_watch *watch, const struct spread *spread, double power_w, double seconds)
 {
 	double step_w = (double)watch->domain->resolution_uj * 1e-6 / seconds;
@@ -137,7 +137,7 @@ bool idle_watch_is_steady(const struct idle_watch *watch, struct idle_result *re
 {
 	struct idle_result result;
 	if (!idle_watch_result(watch, &result))
-		return true; // a domain that does not move does not wander
+		return true; // a domain without changes is steady
 	double window_s = result.seconds / (double)watch->n_windows;
 	double step_w = (double)watch->domain->resolution_uj * 1e-6 / window_s;
 	*ret_result = result;

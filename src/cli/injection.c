@@ -11,7 +11,7 @@
 
 struct injection {
 	const char *option, *variable, *library;
-	size_t asked; // of the flag in struct measure_options
+	size_t asked; // offset of the flag in struct measure_options
 };
 
 static const struct injection injections[] = {
@@ -19,7 +19,7 @@ static const struct injection injections[] = {
 	{"--itt", "INTEL_LIBITTNOTIFY64", "libwattle-itt.so", offsetof(struct measure_options, itt)},
 };
 
-// Where the libraries are, seen from the folder of the program: installed, in the package for Python, or where it was built.
+// Folders of the libraries relative to the program's folder: installed, in the Python package, or in the build tree.
 static const char *const library_folders[] = {WATTLE_INJECTION_FOLDER, "../lib/wattle", "../span"};
 
 static bool is_asked(const struct injection *injection, const struct measure_options *options)

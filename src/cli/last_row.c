@@ -33,7 +33,7 @@ static int row_to_keep(const struct last_row *row)
 	return rows >= ROWS_LEAST ? rows : 0;
 }
 
-// All of it or nothing: half a sequence would be read as text.
+// Writes all or nothing: a partial escape sequence would be shown as text.
 static bool put(const struct last_row *row, const struct buf *out)
 {
 	struct pollfd room = {.fd = row->fd, .events = POLLOUT};
@@ -41,14 +41,14 @@ static bool put(const struct last_row *row, const struct buf *out)
 	return takes && write(row->fd, out->data, out->size) == (ssize_t)out->size;
 }
 
-/* Setting the rows that scroll moves the cursor to the corner, so it is saved (ESC 7) and put back (ESC 8). If it stands
- * in the last row, "index" and "reverse index" (ESC D, ESC M) have moved all up by one before that, its column kept. */
+/* Setting the scroll region moves the cursor to the corner, so it is saved (ESC 7) and restored (ESC 8). If the cursor is in
+ * the last row, "index" and "reverse index" (ESC D, ESC M) first move the content up by one row and keep the column. */
 static void keep(struct buf *out, int rows)
 {
 	buf_printf(out, "\033D\033M\0337\033[1;%dr\0338", rows - 1);
 }
 
-// All rows scroll again. Where the text is in a terminal of another size by now nobody knows: there it stays.
+// Resets the scroll region. If the terminal was resized, the position of the text is unknown, and the text stays.
 static void give_back(const struct last_row *row, struct buf *out)
 {
 	buf_str(out, "\0337\033[r");
@@ -69,7 +69,7 @@ void last_row_draw(struct last_row *row, const char *text, size_t size)
 	int kept = row_to_keep(row);
 	size_t columns = text_columns(text, size);
 	buf_init(&out, CEILING);
-	if (kept != row->kept && row->kept > 0) // another size
+	if (kept != row->kept && row->kept > 0) // the terminal was resized
 		give_back(row, &out);
 	if (kept != row->kept && kept > 0)
 		keep(&out, kept);

@@ -1,4 +1,4 @@
-/* wattle list: the runs of a folder, one line each. */
+/* wattle list: the runs of a folder, one per line. */
 #include "cli/command.h"
 
 #include "base/clock.h"
@@ -37,9 +37,9 @@ static const struct option options[] = {
 	{"until", 0, "TIME", "only those that started before", OPTION_TEXT, .offset = offsetof(struct values, until)},
 };
 
-/* ---- which runs ---- */
+/* ---- selection ---- */
 
-// Local time, as it is shown; or a duration before now.
+// Parses a local time, in the displayed format, or a duration before now.
 static int parse_time(const char *option, const char *text, int64_t *ret_wall_ns, struct wattle_error *reterr)
 {
 	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M",
@@ -99,7 +99,7 @@ static void add_state(const struct run_listing *listing, struct buf *out)
 		buf_str(out, "attached");
 }
 
-// As a shell would take it, cut where a line of a terminal ends.
+// Quoted for a shell, truncated to the width of a terminal line.
 static void add_command(const struct run_listing *listing, struct buf *out)
 {
 	const struct run_segment segment = {.command_json = listing->command_json};
@@ -118,13 +118,13 @@ static void add_command(const struct run_listing *listing, struct buf *out)
 	buf_finish(&line);
 }
 
-// What others have stored is not to control our terminal.
+// Removes control characters: texts written by others must not control the terminal.
 static void add_harmless(struct buf *out, const char *text)
 {
 	text_add_harmless(out, text, strlen(text));
 }
 
-// What stands behind the first columns of both kinds of lines.
+// The columns that both kinds of lines have after the first ones.
 static void add_what(const struct run_listing *listing, struct buf *out)
 {
 	if (listing->label != NULL) {
@@ -154,7 +154,7 @@ static void add_line(const struct run_listing *listing, struct buf *out)
 {
 	static const size_t columns[] = {21, 36, 48};
 	size_t start = out->size;
-	if (listing->problem != NULL) { // names the file
+	if (listing->problem != NULL) { // the message names the file
 		buf_printf(out, "%s\n", listing->problem);
 		return;
 	}
@@ -164,7 +164,7 @@ static void add_line(const struct run_listing *listing, struct buf *out)
 	buf_pad_to(out, start, columns[1]);
 	add_state(listing, out);
 	buf_pad_to(out, start, columns[2]);
-	if (listing->user != NULL || listing->job_id != NULL || value_ok(listing->rank)) // a run of an older wattle has none
+	if (listing->user != NULL || listing->job_id != NULL || value_ok(listing->rank)) // missing in runs of an older wattle
 		add_owner(listing, out);
 	buf_printf(out, "%s  ", listing->path);
 	add_what(listing, out);
@@ -183,7 +183,7 @@ static size_t common(const char *a, const char *b)
 	return length;
 }
 
-// So many characters of the ids tell these runs apart.
+// The shortest id prefix length that distinguishes these runs.
 static size_t id_length(const struct run_listing *listings, size_t n, struct arena *arena)
 {
 	size_t length = ID_LEAST;
@@ -199,7 +199,7 @@ static size_t id_length(const struct run_listing *listings, size_t n, struct are
 	return length < ID_SIZE ? length : ID_SIZE - 1;
 }
 
-// One of a store: by its id, and with what it has used.
+// A run of a store: listed by its id, with its energy.
 static void add_stored_line(const struct run_listing *listing, size_t id_columns, struct buf *out)
 {
 	const size_t columns[] = {id_columns + 2, id_columns + 23, id_columns + 34, id_columns + 46, id_columns + 56};

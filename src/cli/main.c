@@ -80,8 +80,8 @@ static void tell_recovered(void *data, const char *text)
 	fprintf(stderr, "wattle: %s\n", text);
 }
 
-/* What owners of power limits left who were killed together with their guards. Without a journal, one failed open; a
- * bad variable is for the command to complain of. */
+/* Restores power limits whose owners were killed together with their guards. Without a journal this costs one failed open;
+ * errors in environment variables are left to the command. */
 static void recover_caps(void)
 {
 	struct wattle_env env;
@@ -125,11 +125,11 @@ int main(int argc, char **argv)
 		return manual(argv[2]);
 	if (strcmp(argv[1], "--completion") == 0)
 		return completion(argv[2]);
-	if (strcmp(argv[1], "--complete") == 0) { // what completions ask
+	if (strcmp(argv[1], "--complete") == 0) { // called by shell completions
 		completion_at(commands, ARRAY_SIZE(commands), argc - 2, argv + 2, &out);
 		return cli_finish(&out, "-");
 	}
-	if (strcmp(argv[1], "--cap-guard") == 0) // started by the owner of a limit, cap/lease.h
+	if (strcmp(argv[1], "--cap-guard") == 0) // started by the holder of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, measure.h
 		return sender_main();

@@ -1,4 +1,4 @@
-/* wattle --manual [COMMAND]: the manual pages, from the same tables as --help. The build installs what is printed. */
+/* wattle --manual [COMMAND]: prints the manual pages, from the same tables as --help. The build installs the output. */
 #include "cli/help.h"
 
 #include "base/util.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// roff takes a dash for a hyphen, a backslash for a command, and a dot or quote at the start of a line for a request.
+// In roff a dash is a hyphen, a backslash starts an escape, and a dot or quote at the start of a line starts a request.
 static void add_text(struct buf *out, const char *text)
 {
 	bool line_start = out->size == 0 || out->data[out->size - 1] == '\n';
@@ -21,7 +21,7 @@ static void add_text(struct buf *out, const char *text)
 	}
 }
 
-// A text of several lines; those that begin with a blank stand as they are, an empty one begins a paragraph.
+// A text of several lines; lines that begin with a blank are kept as they are, and an empty line starts a paragraph.
 static void add_paragraphs(struct buf *out, const char *text)
 {
 	bool is_table = false, is_empty = true;
@@ -65,7 +65,8 @@ static void add_header(struct buf *out, const char *name, const char *summary)
 	buf_char(out, '\n');
 }
 
-/* roff joins lines anyway, and those who check pages ask for short ones. Not in tables, nor where a request begins the line. */
+/* roff joins lines anyway, and checkers of manual pages require short lines. Tables and lines that begin with a request are not
+ * wrapped. */
 static void wrap(const struct buf *page, struct buf *out)
 {
 	enum { MOST = 78 };
@@ -280,7 +281,7 @@ void manual_print_command(const struct command *command, struct buf *out)
 	finish(&page, out);
 }
 
-/* ---- all of it ---- */
+/* ---- wattle(1) ---- */
 
 static const char description[] =
 	".SH SYNOPSIS\n.B wattle\n.I COMMAND\n[OPTIONS]\n"

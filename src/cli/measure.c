@@ -38,12 +38,12 @@ static int check_meta(const struct measure_options *options, struct wattle_error
 
 static int check_ending(const char *option, const char *path, struct wattle_error *reterr)
 {
-	if (path == NULL || sub_tracking_ending(path) != NULL) // those of a tracking file are the same
+	if (path == NULL || sub_tracking_ending(path) != NULL) // sub-tracking files have the endings of tracking files
 		return 0;
 	return error_set(reterr, -EINVAL, "%s: %s does not end in .csv or .sqlite", option, path);
 }
 
-// The run file is a file, and whatever else is written is another one.
+// Checks that the run file is a regular file, and that no other output is the same file.
 static int check_run_file(const struct measure_options *options, struct wattle_error *reterr)
 {
 	const struct {
@@ -70,7 +70,7 @@ static int check_gpu_gains(const struct measure_options *options, struct wattle_
 	return 0;
 }
 
-// Of files that store the run. Octal, as chmod takes it.
+// Mode of the files that store the run, in octal as for chmod.
 static int read_mode(const char *text, mode_t *ret_mode, struct wattle_error *reterr)
 {
 	unsigned int mode = 0;
@@ -102,7 +102,7 @@ int measure_check(const struct measure_options *options, struct wattle_error *re
 	return r < 0 ? r : check_meta(options, reterr);
 }
 
-// Version 4, from the kernel's random numbers.
+// UUID version 4, from the kernel's random numbers.
 static void make_uuid(char out[UUID_SIZE])
 {
 	unsigned char b[16];
@@ -116,12 +116,12 @@ static void make_uuid(char out[UUID_SIZE])
 		b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
 }
 
-// Those not measured too; a row that only says what a driver lacks has no index and stands for no GPU that is known.
+// GPUs of the machine, including unmeasured ones. A row that only reports a missing driver has no index and is no known GPU.
 struct gpus_of_machine {
-	int64_t n, memory_bytes; // memory: VALUE_MISSING if that of one of them is unknown
+	int64_t n, memory_bytes; // memory: VALUE_MISSING if the memory of any GPU is unknown
 };
 
-// Those that are not measured count too, as gpu_tracker does.
+// Counts unmeasured GPUs, too, as gpu_tracker does.
 static struct gpus_of_machine find_gpus(const struct sensor_set *sensors)
 {
 	struct gpus_of_machine gpus = {0};
@@ -256,7 +256,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.n_facts = measure->job.n_facts,
 	};
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
-	bool is_taken = r == -EEXIST || r == -EBUSY; // busy: --overwrite or --append, and another rank is at it
+	bool is_taken = r == -EEXIST || r == -EBUSY; // busy: with --overwrite or --append, another rank is writing the file
 	if (is_taken && output_may_collide(options->output, &measure->job.place))
 		r = refuse_collision(measure, reterr);
 	else if (r == -EEXIST && output_may_meet_step(options->output, &measure->job.place))
@@ -266,7 +266,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	return r;
 }
 
-// --no-file
+// --no-file: creates a temporary run file.
 static int make_temporary(struct measure *measure, struct wattle_error *reterr)
 {
 	const char *top = getenv("TMPDIR");
@@ -285,7 +285,8 @@ static int make_temporary(struct measure *measure, struct wattle_error *reterr)
 int measure_open(struct measure *measure, const struct measure_options *options, pid_t pid, const char *const *command,
 	bool attached, struct wattle_error *reterr)
 {
-	// A quota or a closed pipe must come back as an error, not as a deadly signal. A command was forked before this.
+	// A quota or a closed pipe must produce an error, not kill the recorder. The command was forked before and keeps the
+	// defaults.
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	*measure = (struct measure){.options = *options};

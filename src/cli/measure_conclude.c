@@ -1,4 +1,4 @@
-/* After a recording: what the run file lacks is told, the run is read back, and its findings go where they were asked for. */
+/* After a recording: reports losses, reads the run back, and writes its findings to the requested outputs. */
 #include "cli/measure.h"
 
 #include "analysis/findings.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// What the recorder knew at the end and could not store any more.
+// Applies final values of the recorder that could not be stored.
 static void apply_footer(struct run *run, const struct recorder_result *result)
 {
 	if (result->whole || run->n_segments == 0)
@@ -26,7 +26,7 @@ static void apply_footer(struct run *run, const struct recorder_result *result)
 	segment->pid = footer->pid;
 	segment->exit_code = footer->exit_code;
 	segment->cpu_method = footer->cpu_method;
-	segment->complete = true; // the recorder lived to the end; what the file lacks is told as a loss
+	segment->complete = true; // the recorder finished normally; missing data is reported as lost samples
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
 	for (size_t i = 0; i < n; i++)
@@ -43,7 +43,7 @@ static int write_json(const struct measure *measure, const struct findings *find
 	report_json(findings, &out);
 	int status = measure->options.json != NULL ? cli_write(&out, measure->options.json) : EXIT_DONE;
 	if (control != NULL && out.failed == 0) {
-		measure_tell_file(measure); // it may have been saved elsewhere
+		measure_tell_file(measure); // the file may have been saved at another path
 		control_say(control, "report", 0, out.data, out.size);
 	}
 	buf_finish(&out);
@@ -66,7 +66,7 @@ static void warn_of_loss(const struct measure *measure, const struct recorder_re
 		return;
 	if (result->loss[0] != '\0')
 		cli_warn(result->loss);
-	if (result->footer.n_lost > 0 && measure->options.quiet) // the summary says it too
+	if (result->footer.n_lost > 0 && measure->options.quiet) // otherwise the summary reports it
 		fprintf(stderr, "wattle: warning: %lld of %lld samples were lost\n", (long long)result->footer.n_lost,
 			(long long)(result->footer.n_samples + result->footer.n_lost));
 }
@@ -81,7 +81,7 @@ static void import_spans(const struct measure *measure)
 		cli_warn(error.text);
 }
 
-// The folder of the run file was removed, say: what was measured goes to the folder for temporary files.
+// If the run file is gone, for example with its folder, saves the data in the folder for temporary files.
 static void rescue(struct measure *measure, const struct recorder_result *result)
 {
 	if (result->whole || measure->options.no_file || measure->sinks[0].ops->rescue == NULL)
@@ -90,7 +90,7 @@ static void rescue(struct measure *measure, const struct recorder_result *result
 	const char *slash = strrchr(measure->path, '/');
 	char folder[sizeof(measure->path) - NAME_MAX - 1], path[sizeof(measure->path)];
 	struct wattle_error error = {0};
-	// In a folder of its own: in one where others may make files, any name may be a link that leads elsewhere.
+	// In a new folder: in a folder that others can write to, any name may be a planted symbolic link.
 	int length = snprintf(folder, sizeof(folder), "%s/wattle-saved-XXXXXX", top != NULL ? top : "/tmp");
 	if (length < 0 || (size_t)length >= sizeof(folder) || mkdtemp(folder) == NULL) {
 		cli_warn("the run can't be saved: no folder can be made in TMPDIR");
@@ -108,14 +108,14 @@ static void rescue(struct measure *measure, const struct recorder_result *result
 	text_copy(measure->path, sizeof(measure->path), path);
 }
 
-// Of a long run the findings take seconds and the memory of all its rows.
+// Computing the findings of a long run takes seconds, and memory for all its rows.
 static bool wants_findings(const struct measure *measure)
 {
 	const struct measure_options *options = &measure->options;
 	return !options->quiet || options->json != NULL || options->control != NULL;
 }
 
-// Who ended the recording by a signal does not wait for millions of spans: they are in the file.
+// After a recording that was ended by a signal, millions of spans are not loaded; the file contains them.
 static int load(const char *path, const struct recorder_result *result, struct run *ret_run,
 	struct wattle_error *reterr)
 {

@@ -25,11 +25,11 @@ void measure_job_place(struct measure_job *job, const char *id)
 	job->place.in_job = true;
 }
 
-/* ---- who and where ---- */
+/* ---- user and host ---- */
 
 static void find_user(struct measure_job *job)
 {
-	char text[16384]; // directories of large sites have long entries
+	char text[16384]; // directory services of large sites have long entries
 	struct passwd entry, *found = NULL;
 	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found != NULL)
 		text_copy(job->user, sizeof(job->user), found->pw_name);
@@ -37,7 +37,7 @@ static void find_user(struct measure_job *job)
 		snprintf(job->user, sizeof(job->user), "%u", (unsigned)geteuid());
 }
 
-// The default name of a job is its command line in some schedulers (LSF).
+// In some schedulers (LSF) the default name of a job is its command line.
 static void find_name(struct measure_job *job, bool hide_command)
 {
 	const char *name = job->place.name;
@@ -54,8 +54,8 @@ static void find_name(struct measure_job *job, bool hide_command)
 	buf_finish(&shown);
 }
 
-/* A folder that stands for the kernel's own: WATTLE_SYSFS, or counters that are mounted over those of /sys, as virtual nodes have
- * them. False: there is none. */
+/* Finds a folder used instead of the kernel's: WATTLE_SYSFS, or counters mounted over those of /sys, as on virtual nodes.
+ * False: none. */
 static bool find_tree(const struct wattle_env *env, struct stat *ret_tree)
 {
 	static const char *const paths[] = {".", "class/powercap"};
@@ -68,8 +68,8 @@ static bool find_tree(const struct wattle_env *env, struct stat *ret_tree)
 	return false;
 }
 
-/* The start of the kernel whose counters these are, not its name: two hosts may be called alike, and one that was started again has
- * counters that begin anew. A tree that stands for /sys is a machine of its own. */
+/* The machine is identified by the kernel's boot id, not by its name: two hosts may have the same name, and a reboot resets the
+ * counters. A folder that replaces /sys counts as a separate machine. */
 static void find_machine(struct measure_job *job, const struct wattle_env *env, const char *host)
 {
 	char boot_id[64], *machine = job->machine;
@@ -83,9 +83,9 @@ static void find_machine(struct measure_job *job, const struct wattle_env *env, 
 		text_copy(machine, sizeof(job->machine), boot_id);
 }
 
-/* Two steps of a job, and two launches without an id from two terminals, read for themselves: each has a report of its own.
- * What a launcher started shares nothing with a recorder around the launcher, nor with those that stand beside the ranks (srun
- * --wattle of a whole site): their runs lie elsewhere, and each of the two has to have the energy. */
+/* Two steps of a job, and two launches without an id from two terminals, each read the sensors themselves, because each has its
+ * own report. Ranks started by a launcher do not share with a recorder around the launcher, nor with recorders that run beside
+ * the ranks (srun --wattle of a whole site): their run files are in other places, and both need the energy. */
 static void find_group(struct measure_job *job, bool alone)
 {
 	const struct job_place *place = &job->place;

@@ -51,7 +51,7 @@ const struct option measure_option_table[ATTACH_OPTIONS] = {
 	{"alone", 0, NULL, "read all sensors, even those that another rank of the job reads", OPTION_FLAG, AT(alone)},
 	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program as spans (run only)", OPTION_FLAG, AT(nvtx)},
 	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program as spans (run only)", OPTION_FLAG, AT(itt)},
-	// of attach alone
+	// options of attach only
 	{"also", 0, "PID,…", "further processes that belong to the target, with all that they start", OPTION_LIST, AT(also)},
 	{"cgroup", 0, "PATH", "measure what runs in a cgroup (a Slurm job, a pod, a systemd unit) and\nbelow it: its folder, or its path as /proc/PID/cgroup shows it", OPTION_TEXT, AT(cgroup)},
 };

@@ -1,4 +1,4 @@
-/* wattle model: parameters and multiply-adds of a model, from its ONNX file alone. */
+/* wattle model: parameters and multiply-adds of a model, computed from its ONNX file alone. */
 #include "cli/command.h"
 
 #include "base/num.h"

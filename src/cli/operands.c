@@ -61,7 +61,7 @@ static const struct {
 	{"X", WORD_ANYTHING},
 };
 
-// "FILE…" is several of FILE.
+// "FILE…" is a list of FILE.
 static size_t length_of(const char *name)
 {
 	const char *dots = strstr(name, "…");
@@ -72,7 +72,7 @@ int word_kind_of(const char *name)
 {
 	size_t length = length_of(name);
 	if (strchr(name, '|') != NULL)
-		return WORD_ANYTHING; // the choices themselves
+		return WORD_ANYTHING; // a choice between fixed words
 	for (size_t i = 0; i < ARRAY_SIZE(vocabulary); i++)
 		if (strlen(vocabulary[i].name) == length && memcmp(vocabulary[i].name, name, length) == 0)
 			return (int)vocabulary[i].kind;
@@ -83,7 +83,7 @@ int word_kind_of(const char *name)
 
 struct usage {
 	struct operands operands;
-	bool after_option; // the next word is its argument
+	bool after_option; // the next word is the argument of the option
 	bool after_dashes;
 };
 
@@ -102,7 +102,7 @@ static void take_operand(struct operands *operands, const char *word)
 		operands->at[operands->n++] = operand;
 }
 
-// False: nothing more of the usage counts.
+// Returns false if the rest of the usage does not matter.
 static bool take_word(struct usage *usage, const char *word)
 {
 	bool is_argument = usage->after_option;
@@ -136,14 +136,14 @@ struct operands operands_of(const struct command *command)
 		}
 		if (!take_word(&usage, word))
 			break;
-		usage.after_option &= !ends_option; // "[--json]" takes nothing
+		usage.after_option &= !ends_option; // an option in brackets such as "[--json]" has no argument
 	}
 	return usage.operands;
 }
 
 /* ---- an option ---- */
 
-// Up to the first clause's end; a newline of the help is a blank.
+// The first clause of the help; a newline becomes a blank.
 void option_summary(const struct option *option, struct buf *out)
 {
 	size_t n = 0;

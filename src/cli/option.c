@@ -121,7 +121,7 @@ static const struct option *find_letter(const struct parse *parse, char letter)
 	return NULL;
 }
 
-// The nearest option to `name`, of so many characters, as suggest_text says it.
+// The option most similar to the first `length` characters of `name`, as a phrase of suggest_text.
 static const char *meant_option(const struct parse *parse, const char *name, size_t length, const char *prefix,
 	char out[SUGGEST_WORD_MAX + 32])
 {
@@ -140,7 +140,7 @@ static int unknown(const struct parse *parse, const char *word)
 		meant_option(parse, word + dashes, strcspn(word + dashes, "="), "--", meant), parse->command);
 }
 
-// The option's value: `attached` (--name=value, -nvalue) or the next word; a flag takes neither.
+// Sets the option's value from `attached` (--name=value, -nvalue) or from the next word; a flag takes neither.
 static int take(const struct parse *parse, const struct option *option, const char *attached, int argc, char **argv,
 	int *at)
 {
@@ -197,7 +197,7 @@ static int take_words(const struct parse *parse, int argc, char **argv, int *ret
 
 /* ---- --config ---- */
 
-// A JSON value as the text that the command line would have had; lives as long as the configuration.
+// Converts a JSON value to the text that the command line would have; the text lives as long as the configuration.
 static const char *config_text(json_t *config, const char *key, json_t *value)
 {
 	if (json_is_string(value))
@@ -208,7 +208,7 @@ static const char *config_text(json_t *config, const char *key, json_t *value)
 	if (kept == NULL)
 		return NULL;
 	char name[128];
-	snprintf(name, sizeof(name), "\n%s", key); // no option has such a name; owned by the configuration from here on
+	snprintf(name, sizeof(name), "\n%s", key); // a key that no option has; the configuration owns the text
 	json_object_set_new(config, name, kept);
 	return json_string_value(kept);
 }
@@ -254,7 +254,7 @@ static int read_config(const struct parse *parse, const char *path, void **ret_c
 {
 	json_error_t error;
 	json_t *config = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	if (config == NULL && error.line < 0) // it could not even be opened
+	if (config == NULL && error.line < 0) // the file could not be opened
 		return error_set(parse->reterr, -EINVAL, "--config: %s", error.text);
 	if (config == NULL)
 		return error_set(parse->reterr, -EINVAL, "--config %s: line %d: %s", path, error.line, error.text);
@@ -262,7 +262,8 @@ static int read_config(const struct parse *parse, const char *path, void **ret_c
 	if (!json_is_object(config))
 		return error_set(parse->reterr, -EINVAL, "--config %s: must hold one JSON object of options by name",
 			path);
-	// Numbers become strings owned by the configuration, which must not change under the loop: walk a copy.
+	// Numbers are replaced by strings that the configuration owns. It must not change during the iteration, so this
+	// iterates over a copy.
 	json_t *members = json_copy(config);
 	const char *key;
 	json_t *value;
@@ -282,7 +283,7 @@ void option_config_free(void *config)
 	json_decref(config);
 }
 
-// The words that belong to an option beside itself: 1 if its value is the next word, else 0.
+// Number of further words that belong to an option: 1 if its value is the next word, otherwise 0.
 static int words_after(const struct parse *parse, const char *word)
 {
 	if (word[1] == '-') {
@@ -312,7 +313,7 @@ bool options_ask_help(const struct option *options, size_t n_options, int argc, 
 	return false;
 }
 
-// The value of --config on the command line, the last one if there are several; not one that the command takes.
+// The last value of --config on the command line; ignores arguments of the measured command.
 static const char *find_config(const struct parse *parse, int argc, char **argv)
 {
 	const char *path = NULL;

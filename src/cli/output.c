@@ -14,7 +14,7 @@ struct naming {
 	const struct job_place *place;
 };
 
-// A job id or a host becomes part of a file name: no folder may come of it, nor anything that a terminal obeys.
+// A job id or host name becomes part of a file name: it must not create folders or contain control characters.
 static void add_part(struct buf *path, const char *text)
 {
 	for (; *text != '\0'; text++) {
@@ -30,7 +30,8 @@ static void add_host(struct buf *path)
 	add_part(path, host);
 }
 
-/* Pids are equal on different nodes of a cluster, and ranks start in the same second: in a job their names have more in them. */
+/* Pids may be equal on different nodes of a cluster, and ranks start in the same second, so file names of a job contain more
+ * parts. */
 static void add_default(struct naming *naming)
 {
 	const struct job_place *place = naming->place;
@@ -66,7 +67,7 @@ static int add_field(struct naming *naming, char field, struct wattle_error *ret
 	case 'h':
 		add_host(&naming->path);
 		return 0;
-	case 'r': // a program that was not launched in ranks is the only one
+	case 'r': // a program that was not launched as ranks is alone
 		buf_i64(&naming->path, value_ok(place->rank) ? place->rank : 0);
 		return 0;
 	case 's': // a job without steps has one launch
@@ -107,7 +108,7 @@ static int add_pattern(struct naming *naming, const char *pattern, struct wattle
 	return r;
 }
 
-// Workers that were started again have their predecessors' job and rank: "r3.sqlite" is followed by "r3-restart1.sqlite".
+// Restarted workers have the job and rank of their predecessors: "r3.sqlite" is followed by "r3-restart1.sqlite".
 static void put_with_restart(struct buf *out, const char *path, const char *restart)
 {
 	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;

@@ -1,5 +1,5 @@
-/* --progress: one line on standard error, with steps counted from spans, and from gpu_tracker's sub-tracking file as it
- * grows. On a terminal the line stands in the last row and goes at the end; elsewhere it comes more and more rarely. */
+/* --progress: one line on standard error, with steps counted from spans and from gpu_tracker's growing sub-tracking file. On a
+ * terminal, the line is in the last row and is cleared at the end; elsewhere, lines are written at increasing intervals. */
 #include "cli/measure.h"
 
 #include "analysis/forecast/forecast.h"
@@ -18,22 +18,22 @@
 
 enum { LINE_SIZE = 4096 };
 
-struct file_steps { // of the sub-tracking file
+struct file_steps { // steps in the sub-tracking file
 	off_t read;
 	char line[LINE_SIZE];
 	size_t line_size;
 	int64_t n;
-	double wall_s; // when the last of them ended
+	double wall_s; // end of the last step, Unix time
 };
 
 struct measure_progress {
 	const struct measure_options *options; // borrowed
 	bool is_terminal;
 	struct last_row row;
-	double shown_s; // when a line was written last, elsewhere …
-	char *waiting;  // … and the one after that: the last one of a run is never left out
+	double shown_s; // without a terminal: time of the last written line
+	char *waiting;  // without a terminal: the latest unwritten line, so that the last line of a run is never omitted
 	struct file_steps file;
-	int64_t before_ns; // the call before
+	int64_t before_ns; // time of the previous call
 	double before_j;
 	struct forecast_log log;
 };
@@ -51,12 +51,12 @@ struct measure_progress *progress_new(const struct measure_options *options)
 
 /* ---- writing ---- */
 
-// Who does not read must not hold the recorder up: the line is left out then.
+// A reader that is too slow must not block the recorder: the line is dropped.
 static void put(const char *text, size_t size)
 {
 	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
 	if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, size) < 0)
-		return; // nobody can be told
+		return; // an error cannot be reported
 }
 
 static void put_waiting(struct measure_progress *progress)
@@ -77,7 +77,7 @@ static void draw(struct measure_progress *progress, const struct progress_figure
 	buf_finish(&out);
 }
 
-// Each second at first, later each ten, and after ten minutes each minute.
+// Every second at first, later every ten seconds, and after ten minutes every minute.
 static double pause_s(double elapsed_s)
 {
 	return elapsed_s < 60 ? 0 : elapsed_s < 600 ? 9.5 : 59.5;
@@ -107,7 +107,7 @@ void progress_free(struct measure_progress *progress)
 	free(progress);
 }
 
-/* ---- steps out of the sub-tracking file ---- */
+/* ---- steps in the sub-tracking file ---- */
 
 // "pid,NAME,1,timestamp": the end of a step. Returns the timestamp, or NULL.
 static const char *step_time(const char *line, const char *name)
@@ -118,7 +118,7 @@ static const char *step_time(const char *line, const char *name)
 	const char *found = comma + 1;
 	bool quoted = *found == '"';
 	for (found += quoted; *name != '\0' && *found == *name; name++)
-		found += quoted && *name == '"' && found[1] == '"' ? 2 : 1; // in quotes a quote is doubled
+		found += quoted && *name == '"' && found[1] == '"' ? 2 : 1; // a quoted field doubles its quotes
 	if (*name != '\0')
 		return NULL;
 	found += quoted && *found == '"';
@@ -153,7 +153,8 @@ static void read_file(struct measure_progress *progress)
 	struct file_steps *file = &progress->file;
 	if (options->step == NULL || options->sub_tracking_file == NULL)
 		return;
-	// The recording goes on in this thread: a FIFO by that name must not hold it up, nor see a reader come and go.
+	// The recording runs in this thread: opening a FIFO must not block it, and a FIFO's writer must not see a reader come
+	// and go.
 	struct stat status;
 	if (stat(options->sub_tracking_file, &status) < 0 || !S_ISREG(status.st_mode))
 		return;
@@ -166,7 +167,7 @@ static void read_file(struct measure_progress *progress)
 			take_char(file, text[i], options->step);
 }
 
-// On our clock; between this look and the one before.
+// On our clock, limited to the time between the previous call and this one.
 static int64_t newest_of_file_ns(const struct measure_progress *progress, const struct recorder_progress *figures)
 {
 	double ago_s = (double)clock_wall_ns() * 1e-9 - progress->file.wall_s;
@@ -183,7 +184,7 @@ static void add_point(struct measure_progress *progress, const struct recorder_p
 	forecast_add(&progress->log, (struct forecast_point){steps, time_s, energy_j});
 }
 
-// Steps of both kinds add up.
+// Steps of both sources are added.
 static void note_steps(struct measure_progress *progress, const struct recorder_progress *figures)
 {
 	int64_t of_file = progress->file.n;

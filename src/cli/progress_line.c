@@ -9,7 +9,7 @@
 enum detail { EVERYTHING, PLUS_MINUS, NO_STEPS, NO_ERRORS, NO_FORECAST, LEAST, DETAILS };
 enum { NO_STEP_AFTER_S = 10, NAME_COLUMNS = 32 };
 
-// What is still to come is never known to a tenth of a second, when it is minutes.
+// Rounds a remaining time: when it is minutes, tenths of a second are not known.
 static void rough_time(struct buf *out, double seconds)
 {
 	long long whole = llround(seconds);
@@ -23,7 +23,7 @@ static void rough_time(struct buf *out, double seconds)
 
 typedef void write_figure(struct buf *out, double value);
 
-// A range of one unit has it once.
+// A range with one unit shows the unit once.
 static void add_range(struct buf *out, double low, double high, write_figure *write)
 {
 	struct buf texts[2];
@@ -136,7 +136,7 @@ void progress_line(const struct progress_figures *figures, size_t width, struct 
 		if (out->failed != 0 || width == 0 || text_columns(out->data + start, out->size - start) <= width)
 			return;
 		if (detail + 1 == DETAILS)
-			return; // narrower than the narrowest
+			return; // the shortest form is still too wide
 		out->size = start;
 	}
 }

@@ -1,4 +1,4 @@
-/* wattle prune: old days dropped from a store. */
+/* wattle prune: deletes old days from a store. */
 #include "cli/command.h"
 
 #include "base/util.h"

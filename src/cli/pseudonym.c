@@ -19,9 +19,9 @@ void pseudonyms_finish(struct pseudonyms *pseudonyms)
 	*pseudonyms = (struct pseudonyms){0};
 }
 
-/* ---- what is what ---- */
+/* ---- recognition ---- */
 
-// "8-4-4-4-12" hexadecimal digits; 0 or its length.
+// Length of a UUID at the start of the text, "8-4-4-4-12" hexadecimal digits; 0: none.
 static size_t uuid_length(const char *text, size_t size)
 {
 	static const size_t groups[] = {8, 4, 4, 4, 12};
@@ -36,7 +36,8 @@ static size_t uuid_length(const char *text, size_t size)
 	return at < size && isxdigit((unsigned char)text[at]) ? 0 : at;
 }
 
-// Six pairs of hexadecimal digits with colons, or more (InfiniBand's are longer); 0 or its length.
+// Length of a MAC address at the start of the text: six or more pairs of hexadecimal digits with colons (InfiniBand's are
+// longer); 0: none.
 static size_t mac_length(const char *text, size_t size)
 {
 	size_t pairs = 0, at = 0;
@@ -75,7 +76,7 @@ bool pseudonym_has_mac(const char *text)
 	return false;
 }
 
-/* ---- what becomes of it ---- */
+/* ---- replacement ---- */
 
 static unsigned number_of(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length)
 {
@@ -91,7 +92,7 @@ static unsigned number_of(struct pseudonyms *pseudonyms, enum pseudonym_kind kin
 	struct pseudonym *larger = array_with_room(pseudonyms->all, pseudonyms->n, &pseudonyms->capacity,
 		sizeof(*larger), 16);
 	if (larger == NULL)
-		return 0; // one number for all that follow: poorer, but it tells nothing
+		return 0; // out of memory: all further words share one number, which reveals nothing
 	pseudonyms->all = larger;
 	char *original = strndup(word, length);
 	if (original == NULL)
@@ -124,11 +125,11 @@ void pseudonym_put(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, cons
 
 void pseudonym_scrub(struct pseudonyms *pseudonyms, const char *text, size_t size, bool with_host, struct buf *out)
 {
-	bool at_start = true; // no word goes on from the byte before
+	bool at_start = true; // the previous byte is not part of a word
 	for (size_t at = 0; at < size;) {
 		size_t left = size - at, length = 0;
 		enum pseudonym_kind kind = PSEUDONYM_KINDS;
-		// "GPU-" may stand before a UUID, so a dash does not hide one.
+		// "GPU-" may precede a UUID, so a dash is a valid boundary.
 		bool after_hex = at > 0 && isxdigit((unsigned char)text[at - 1]);
 		if (!after_hex && (length = uuid_length(text + at, left)) > 0)
 			kind = PSEUDONYM_UUID;

@@ -1,4 +1,4 @@
-/* wattle push: a run file into PostgreSQL. */
+/* wattle push: sends a run file to PostgreSQL. */
 #include "cli/command.h"
 
 #include "base/util.h"

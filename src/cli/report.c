@@ -1,4 +1,4 @@
-/* wattle report: the findings of a stored run, or of a job of many. */
+/* wattle report: the findings of a stored run, or of a job with many runs. */
 #include "cli/command.h"
 
 #include "analysis/chart/chart.h"
@@ -59,7 +59,7 @@ static bool is_format(const struct values *values, const char *name)
 	return strcmp(values->format, name) == 0;
 }
 
-// Without --format the ending of FILE says it.
+// Without --format, the ending of FILE determines the format.
 static const char *format_of(const char *output)
 {
 	static const char *const endings[][2] = {{".html", "html"}, {".htm", "html"}, {".json", "json"}};
@@ -72,7 +72,7 @@ static const char *format_of(const char *output)
 	return "text";
 }
 
-// A page on a terminal, or pictures nowhere, are a mistake; better told before the work than after.
+// An HTML page on a terminal, or pictures without a destination, is a mistake; reported before the work starts.
 static const char *wrong_output(const struct values *values)
 {
 	if (is_format(values, "html") && is_stdout(values->output) && isatty(STDOUT_FILENO))
@@ -114,7 +114,7 @@ static int write_picture(const struct charts *charts, enum picture_kind kind, co
 	return status;
 }
 
-// All that have anything to show, into a folder, which is made.
+// Writes all non-empty charts to a folder, which is created.
 static int report_pictures(const struct charts *charts, const char *folder)
 {
 	size_t n = 0;
@@ -222,7 +222,7 @@ static bool has_job_option(const struct values *values)
 	return values->job_id != NULL || values->step != NULL || values->all_samples || values->waiting.n > 0;
 }
 
-// What was asked for does not go together; NULL: it does. words: files and folders.
+// Returns why the options contradict each other; NULL: they do not. words: files and folders.
 static const char *contradiction(const struct values *values, const struct option_list *words)
 {
 	bool from_store = values->url != NULL;

@@ -1,4 +1,4 @@
-/* wattle run: the command is forked first, held, measured, and its status is ours. */
+/* wattle run: forks and holds the command, measures it, and exits with its status. */
 #include "cli/measure.h"
 
 #include "base/util.h"
@@ -40,7 +40,7 @@ static int measure_command(const struct measure_options *options, char **argv)
 		&recorder_options, &result, &error);
 	if (r < 0)
 		return abandon(&target, &measure, &error);
-	if (r > 0) { // it never ran: nothing was measured, nothing is left behind
+	if (r > 0) { // the command never ran: nothing was measured, so remove all outputs
 		measure_close(&measure, true);
 		return cli_fail(r, &error);
 	}

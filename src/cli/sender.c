@@ -18,20 +18,20 @@ enum { WAIT_FOR_LIBRARY_MS = 10000, READ_TRIES_MOST = 1000 };
 
 struct sender {
 	struct sender_options options;
-	struct sender_page *page; // shared
-	int page_fd;              // what it is passed on by
-	int line_fd;              // ours; -1: none
-	pid_t pid;                // 0: it has ended and was waited for
-	uint32_t n_good;          // when that was
-	uint32_t n_told;          // so much of what it says has been passed on
-	bool has_begun;           // it was told so
-	char *over_path;          // owned: the run is over; NULL: it goes on
+	struct sender_page *page; // memory shared with the process
+	int page_fd;              // descriptor of the page, for the process
+	int line_fd;              // our end of the socket; -1: none
+	pid_t pid;                // 0: not running
+	uint32_t n_good;          // n_good at the last handled message
+	uint32_t n_told;          // n_told of the last handled message
+	bool has_begun;           // the process was told that the file exists
+	char *over_path;          // owned; set when the run is over; NULL: still recording
 	int64_t over_ns;
 	int64_t spawned_ns, pause_ns,
-		next_spawn_ns; // one that was killed has a successor after a pause, longer each time
+		next_spawn_ns; // next_spawn_ns: time of the next restart; pause_ns increases with each
 };
 
-/* ---- another process ---- */
+/* ---- starting the process ---- */
 
 static int spawn(struct sender *sender)
 {
@@ -57,7 +57,7 @@ static int spawn(struct sender *sender)
 	return 0;
 }
 
-// While it is being written it is read again; a sender that was killed over it is not waited for.
+// Reads again while the text is being written, but not forever: the sender may have been killed during a write.
 static void read_trouble(const struct sender *sender, struct wattle_error *reterr)
 {
 	uint32_t before;
@@ -70,7 +70,8 @@ static void read_trouble(const struct sender *sender, struct wattle_error *reter
 
 /* ---- the recorder's side ---- */
 
-// Whatever ends them may end each of them at once: seven in the first minute, then two.
+// A persistent cause may kill each process at once: restarts are limited to about seven in the first minute, then two per
+// minute.
 static void plan_successor(struct sender *sender)
 {
 	static const int64_t first_ns = NS_PER_S, most_ns = 30 * NS_PER_S, long_ns = 60 * NS_PER_S;
@@ -81,7 +82,7 @@ static void plan_successor(struct sender *sender)
 	sender->next_spawn_ns = clock_now_ns() + sender->pause_ns;
 }
 
-// It has ended, whoever waited for it.
+// Whether the process has ended; any part of the recorder may have waited for it.
 static bool has_ended(struct sender *sender)
 {
 	if (sender->pid == 0)
@@ -138,7 +139,7 @@ int sender_ready(struct sender *sender, struct wattle_error *reterr)
 		read_trouble(sender, &why);
 		return error_set(reterr, -ENOSYS, "--store: %s", why.text);
 	}
-	if (n <= 0 || state != SENDER_LOADS) // not yet: the machine is very busy
+	if (n <= 0 || state != SENDER_LOADS) // not ready yet: the machine is very busy
 		return 0;
 	int code = sender->page->failed != 0 ? sender->page->failed : ECHILD;
 	return error_set(reterr, -code, "--store: can't start the sender, this program once more by /proc/self/exe: %s",
@@ -167,7 +168,7 @@ static void pass_on_trouble(struct sender *sender)
 	if (n_told == sender->n_told || n_told % 2 == 1)
 		return;
 	bool is_first = sender->n_told == 0 ||
-		sender->page->n_good != sender->n_good; // not again and again while it is away
+		sender->page->n_good != sender->n_good; // no repeated warnings during one outage
 	sender->n_told = n_told;
 	sender->n_good = sender->page->n_good;
 	if (!is_first)
@@ -198,7 +199,7 @@ static void wait_for_process(struct sender *sender)
 	sender->page->companion.has_ended = true;
 }
 
-// True: somebody wants us to stop.
+// Returns true if a signal requests the end.
 static bool wait_for_end(struct sender *sender, int signal_fd, int64_t until_ns)
 {
 	int64_t rest_ns = until_ns - clock_now_ns();
@@ -209,7 +210,7 @@ static bool wait_for_end(struct sender *sender, int signal_fd, int64_t until_ns)
 		return true;
 	if (ppoll(watched, ARRAY_SIZE(watched), &time, NULL) <= 0 || watched[1].revents != 0)
 		return true;
-	// Its word that it is ready lies there first; the end of the line is that of the process.
+	// Its ready byte may still be in the socket; end of file means that the process has ended.
 	if (watched[0].revents != 0 && recv(sender->line_fd, &word, 1, MSG_DONTWAIT) <= 0)
 		wait_for_process(sender);
 	return false;
@@ -229,7 +230,7 @@ static bool is_done(const struct sender *sender)
 	return sender->page->state == SENDER_IS_DONE;
 }
 
-// Killed in between, it is started again.
+// Restarts the process if it is killed meanwhile.
 static void await(struct sender *sender, int signal_fd)
 {
 	int64_t until_ns = sender->over_ns + sender->options.wait_ns;
@@ -270,7 +271,7 @@ void sender_wait(struct sender *sender, struct sender_result *ret_result)
 	text_copy(ret_result->where, sizeof(ret_result->where), sender->page->where);
 	if (ret_result->is_done)
 		return;
-	if (sender->page->state != SENDER_SENDS) // else what it told last is over
+	if (sender->page->state != SENDER_SENDS) // otherwise its last message is outdated
 		read_trouble(sender, &ret_result->why);
 	if (ret_result->why.text[0] == '\0')
 		error_set(&ret_result->why, -EAGAIN,

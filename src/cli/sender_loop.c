@@ -1,4 +1,4 @@
-/* What the sender does, in a process of its own. */
+/* The main loop of the uploader process. */
 #include "cli/measure.h"
 
 #include "base/cleanup.h"
@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So often while all goes well. Longer batches cost the server less: a transaction of one second of a run takes half as much of its
- * CPU again as one of two (docs/scale.md). */
+/* Period while sending succeeds. Longer batches cost the server less: a transaction per second of a run takes 50 % more of its
+ * CPU than a transaction per two seconds (docs/scale.md). */
 static const int64_t period_ns = 2 * NS_PER_S;
-// What time alone does not heal (a right, a missing store) is tried again all the same: somebody may mend it meanwhile.
+// Errors that do not disappear by themselves (a missing right or store) are retried, too: an administrator may fix the cause.
 static const int64_t hopeless_period_ns = 15 * NS_PER_S;
 
 enum run_state { RUN_NOT_BEGUN, RUN_GOES_ON, RUN_IS_OVER };
@@ -33,14 +33,14 @@ struct loop {
 	enum run_state run;
 	char path[PLACE_PATH_SIZE];
 	struct send *send;           // owned
-	int64_t next_ns, give_up_ns; // CLOCK_MONOTONIC; give_up_ns INT64_MAX: the recorder says when
+	int64_t next_ns, give_up_ns; // CLOCK_MONOTONIC; give_up_ns INT64_MAX: until the recorder decides
 	int n_failed;
-	bool is_settled; // what a dead recorder has left is in the file
+	bool is_settled; // the spool of a dead recorder has been merged
 };
 
-/* ---- what it costs, and what it says ---- */
+/* ---- resource use and messages ---- */
 
-// What belongs to it alone: the rest it shares with the recorder, who counts that already.
+// Private memory of this process: the recorder counts shared memory already.
 static int64_t own_bytes(void)
 {
 	char text[4096];
@@ -73,18 +73,18 @@ static void tell_trouble(struct sender_page *page, const struct wattle_error *er
 	page->n_told++;
 }
 
-/* ---- the recorder's line ---- */
+/* ---- messages of the recorder ---- */
 
 static void begin_end(struct loop *loop, const char *path, int64_t give_up_ns)
 {
-	if (path[0] != '\0' && strcmp(path, loop->path) != 0) { // it was saved elsewhere
+	if (path[0] != '\0' && strcmp(path, loop->path) != 0) { // the file was saved at another path
 		send_free(loop->send);
 		loop->send = NULL;
 		text_copy(loop->path, sizeof(loop->path), path);
 	}
 	loop->run = RUN_IS_OVER;
 	loop->give_up_ns = give_up_ns;
-	loop->next_ns = 0; // now, whatever was to be waited for
+	loop->next_ns = 0; // send now, regardless of the planned time
 	loop->n_failed = 0;
 }
 
@@ -94,7 +94,7 @@ static void hear(struct loop *loop)
 	ssize_t n = recv(loop->line_fd, message, sizeof(message) - 1, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) { // killed: what is stored is sent, and a file that it never made is not waited for
+	if (n <= 0) { // recorder killed: send what is stored; do not wait for a file that was never created
 		close(loop->line_fd);
 		loop->line_fd = -1;
 		if (loop->run == RUN_NOT_BEGUN && access(loop->path, F_OK) != 0)
@@ -117,7 +117,7 @@ static void wait_for_next(struct loop *loop)
 	if (!waits && wait_ns < 0)
 		wait_ns = 0;
 	const struct timespec time = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
-	struct pollfd line = {.fd = loop->line_fd, .events = POLLIN}; // -1: nothing is heard, poll waits all the same
+	struct pollfd line = {.fd = loop->line_fd, .events = POLLIN}; // -1: poll ignores the descriptor and only waits
 	if (ppoll(&line, 1, waits ? NULL : &time, NULL) > 0)
 		hear(loop);
 }
@@ -186,7 +186,7 @@ void sender_loop(struct sender_page *page, int line_fd)
 	struct loop loop = {.page = page, .line_fd = line_fd, .give_up_ns = INT64_MAX};
 	text_copy(loop.path, sizeof(loop.path), page->path);
 	loop.run = page->has_begun ? RUN_GOES_ON : RUN_NOT_BEGUN;
-	page->n_told += page->n_told % 2; // the one before was killed while it said something
+	page->n_told += page->n_told % 2; // the predecessor was killed while it wrote a message
 	if (pg_library(&error) < 0) {
 		tell_trouble(page, &error);
 		page->state = SENDER_LACKS_LIBRARY;

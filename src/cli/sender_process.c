@@ -1,5 +1,5 @@
-/* How the sender becomes a process, and the program that it is: `wattle --sender`, a fresh one. A fork alone would inherit the SQLite
- * database that the recorder has open, which must not be used after a fork, so that none could be started in mid-run. */
+/* Starts the uploader process, a new program: `wattle --sender`. A plain fork would inherit the recorder's open SQLite
+ * database, which must not be used after a fork, so that no process could be started during a run. */
 #include "cli/measure.h"
 
 #include "base/descriptors.h"
@@ -24,7 +24,7 @@ int sender_page_new(struct sender_page **ret_page)
 	if (fd < 0)
 		return -errno;
 	void *page = MAP_FAILED;
-	// Nobody can take its memory away under who maps it.
+	// Seals the size, so that no process can truncate the memory while it is mapped.
 	if (ftruncate(fd, sizeof(struct sender_page)) == 0 &&
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		page = mmap(NULL, sizeof(struct sender_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -39,8 +39,8 @@ int sender_page_new(struct sender_page **ret_page)
 
 /* ---- between fork and exec: system calls only ---- */
 
-/* Signals of the terminal and of who stops the recorder are not its own: it ends when the recorder says so, or has gone. Nor do
- * those that the recorder blocks or catches concern it. */
+/* Resets signals: those from the terminal and those that stop the recorder do not apply to the uploader, which ends on the
+ * recorder's message or exit. Signal masks and handlers of the recorder do not apply either. */
 static void settle_signals(void)
 {
 	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ};
@@ -52,8 +52,8 @@ static void settle_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Keeps the line and the page: the recorder's lock on its file, pipes to the held command and whoever reads stderr to its end must not
- * see it live on. */
+/* Keeps only the socket and the page. Otherwise the recorder's file lock, pipes to the held command, and stderr would stay open
+ * after the recorder's exit. */
 static bool settle_descriptors(int page_fd, int line_fd)
 {
 	int page = fcntl(page_fd, F_DUPFD, FIRST_CLOSED), line = fcntl(line_fd, F_DUPFD, FIRST_CLOSED);
@@ -69,9 +69,9 @@ static bool settle_descriptors(int page_fd, int line_fd)
 static void become_sender(struct sender_page *page, int page_fd, int line_fd)
 {
 	char *const argv[] = {(char[]){"wattle"}, (char[]){"--sender"}, NULL};
-	setpgid(0, 0); // Ctrl-C is for the command and its recorder
+	setpgid(0, 0); // Ctrl-C is meant for the command and its recorder
 	settle_signals();
-	// The recorder may run before all others; the sender comes after them.
+	// The recorder may have a real-time priority; the uploader gets a low one.
 	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	setpriority(PRIO_PROCESS, 0, NICENESS);
 	if (settle_descriptors(page_fd, line_fd))
@@ -96,7 +96,7 @@ int sender_main(void)
 	int seals = fcntl(PAGE, F_GET_SEALS);
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(PAGE, &st) != 0 ||
 		st.st_size != sizeof(struct sender_page))
-		return EXIT_USAGE; // somebody tries it by hand
+		return EXIT_USAGE; // started by hand
 	struct sender_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, PAGE, 0);
 	if (page == MAP_FAILED)
 		return EXIT_FAILED;

@@ -1,4 +1,4 @@
-/* wattle sensors: what this machine can measure, and what would mend the rest. */
+/* wattle sensors: what this machine can measure, and how to enable the rest. */
 #include "cli/command.h"
 
 #include "base/util.h"
@@ -10,7 +10,7 @@ struct values {
 	bool json, calibrate_idle;
 	const char *capture;
 	const char *wall_meter, *supply;
-	int64_t calibrate_gpu; // index; VALUE_MISSING: not given
+	int64_t calibrate_gpu; // GPU index; VALUE_MISSING: not given
 	double seconds;        // NaN: not given
 };
 
@@ -100,7 +100,7 @@ static int run_calibrate_gpu(const struct wattle_env *env, const struct values *
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct values values = {.seconds = (double)NAN, .calibrate_gpu = VALUE_MISSING};
-	void *config; // no --config here
+	void *config; // unused: no --config here
 	int status, first;
 	if (!cli_parse(command, argc, argv, &values, &first, &config, EXIT_USAGE, &status))
 		return status;

@@ -1,4 +1,4 @@
-/* wattle sensors, in parts. */
+/* The modules of wattle sensors. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,15 +16,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What `wattle sensors` finds out: a row for every domain, used, beaten, hidden or missing, and what a run on this
- * machine would make of them. */
+/* The data of `wattle sensors`: a row for every domain, whether used, superseded, hidden or missing, and their meaning for a
+ * run on this machine. */
 
 struct doctor_row {
 	const char *sensor;
-	const struct domain *domain; // of the set, or doctor.missing
-	const struct idle_power *idle; // stored; NULL: none
-	struct update_period period;   // as its sensor states it, or as it was seen
-	double last;                   // NaN: none
+	const struct domain *domain; // owned by the sensor set, or doctor.missing
+	const struct idle_power *idle; // stored baseline; NULL: none
+	struct update_period period;   // declared by the sensor, or observed
+	double last;                   // last reading; NaN: none
 	const char *last_unit;         // "J" or "W"; NULL: none
 };
 
@@ -32,49 +32,48 @@ enum doctor_state { DOCTOR_USED, DOCTOR_NOT_USED, DOCTOR_UNREADABLE };
 
 struct doctor {
 	struct sensor_set set;
-	struct update_period *periods; // owned, of each device
-	struct idle_power *idle;       // owned, of each device
-	struct domain missing;   // powercap, where the sensor itself has nothing to show
+	struct update_period *periods; // owned, per device
+	struct idle_power *idle;       // owned, per device
+	struct domain missing;   // powercap row, if the sensor itself has none
 	struct doctor_row *rows; // owned
 	size_t n_rows;
-	char baseline_note[200]; // why a stored baseline is not used; "" it is, or there is none
+	char baseline_note[200]; // why a stored baseline is not used; "": it is used, or there is none
 	bool is_open;
 };
 
-// Opens all sensors as `wattle run` would in this environment, and watches their counters for up to about 1.5 s.
+// Opens all sensors as `wattle run` would in this environment, and observes their counters for up to about 1.5 s.
 int doctor_open(struct doctor *doctor, const struct wattle_env *env, struct wattle_error *reterr);
 void doctor_close(struct doctor *doctor);
 
 enum doctor_state doctor_state(const struct domain *domain);
-// Whether a run's total holds this domain.
+// Whether the total of a run includes this domain.
 bool doctor_in_total(const struct doctor *doctor, const struct domain *domain);
-// Whether anything that would be sampled is more than an estimate and has given a reading.
+// Whether any sampled domain is better than an estimate and has returned a reading.
 bool doctor_measures(const struct doctor *doctor);
-/* A command that mends what is unreadable beyond the next boot, where `remedy` holds until then only; NULL: the remedy
- * lasts, or there is none. */
+/* A command that makes an unreadable sensor readable permanently, if `remedy` holds until the next boot only; NULL: the remedy
+ * is permanent, or there is none. */
 const char *doctor_lasting_remedy(const struct doctor_row *row);
 
-// doctor_verdict.c: sentences without line breaks; the second may say nothing.
+// doctor_verdict.c: sentences without line breaks; doctor_idle_power may write nothing.
 void doctor_verdict(const struct doctor *doctor, struct buf *text);
 void doctor_idle_power(const struct doctor *doctor, struct buf *text);
-void doctor_calibration(const struct doctor *doctor, struct buf *text); // of GPUs; nothing where none is measured
+void doctor_calibration(const struct doctor *doctor, struct buf *text); // about GPUs; nothing if none is measured
 
 // doctor_json.c, doctor_text.c
 extern const struct object_type sensors_type; // data: struct doctor
 void doctor_json(const struct doctor *doctor, struct buf *out);
 void doctor_text(const struct doctor *doctor, struct buf *out);
 
-/* doctor_missing.c: why a machine without a single powercap zone has none. False where there is nothing to tell: the
- * CPU is none that has such counters. */
+/* doctor_missing.c: why a machine has no powercap zone. False: the CPU has no such counters, so there is nothing to explain. */
 bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_domain);
 
-/* The idle power of each domain, measured when the machine was provably idle and kept in the state folder as idle.json:
+/* The idle power of each domain, measured while the machine was verifiably idle and stored in the state folder as idle.json:
  *
  *	{"schema": "wattle-idle/1", "host": "…", "date": "2026-01-31T12:00:00Z", "temperature_c": 38,
  *	 "domains": [{"domain", "source", "device", "uuid", "idle_w", "error_w", "seconds", "temperature_c", "date"}…]}
  *
- * `host` is a hash that tells machines apart and names none. date and temperature_c of the whole are those of the last
- * calibration; a domain that it did not meet keeps its older one. */
+ * `host` is a hash that distinguishes machines without naming them. The outer date and temperature_c are those of the last
+ * calibration; a domain that it did not measure keeps its older values. */
 
 enum { IDLE_BASELINE_MAX = 256, IDLE_BASELINE_DAYS = 90 };
 
@@ -87,8 +86,8 @@ struct idle_entry {
 
 struct idle_baseline {
 	char host[20];
-	char date[32];        // of the last calibration
-	double temperature_c; // then; NaN unknown
+	char date[32];        // date of the last calibration
+	double temperature_c; // at the last calibration; NaN unknown
 	struct idle_entry *entries;
 	size_t n;
 	struct arena *arena; // owns the entries
@@ -96,35 +95,35 @@ struct idle_baseline {
 
 extern const struct object_type idle_baseline_type;
 
-// Where the file is: env->state_dir/idle.json. False if the path does not fit.
+// Path of the file: env->state_dir/idle.json. False if the path is too long.
 bool idle_baseline_path(const struct wattle_env *env, char *ret_path, size_t size);
-// -ENOENT: none is stored; -EINVAL with a sentence: the file is not what it should be. *ret_baseline is always valid.
+// -ENOENT: none is stored; -EINVAL with a message: the file is invalid. *ret_baseline is always valid.
 int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_baseline, struct wattle_error *reterr);
-// Replaces the entries of the same domain, source, device and uuid, keeps the others, and writes the file whole; what
-// was stored for another machine is dropped.
+// Replaces entries of the same domain, source, device and uuid, keeps the others, and writes the file atomically; entries of
+// another machine are dropped.
 int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *entries, size_t n,
 	struct wattle_error *reterr);
-int idle_baseline_folder(const struct wattle_env *env, struct wattle_error *reterr); // makes the state folder
+int idle_baseline_folder(const struct wattle_env *env, struct wattle_error *reterr); // creates the state folder
 void idle_baseline_finish(struct idle_baseline *baseline);
 
-void idle_baseline_host(char *ret_host, size_t size); // of this machine
+void idle_baseline_host(char *ret_host, size_t size); // hash that identifies this machine
 void idle_baseline_date(int64_t wall_ns, char *ret_date, size_t size);
 
-/* The stored idle power of each device of the set, in an array with room for all of them; what has none stays. What is stored
- * but does not count (too old, another machine, broken) leaves a sentence in ret_note, "" else. Returns the number of domains that
- * got one. */
+/* Fills the stored idle power of each device of the set into an array with space for all; devices without one are not changed.
+ * If a stored baseline does not apply (too old, another machine, invalid file), ret_note is the reason, otherwise "". Returns
+ * the number of domains with a value. */
 size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *set, struct idle_power *ret_idle,
 	char *ret_note, size_t size);
 
-/* One domain while the machine is to be idle: its mean power, how sure that is, and whether it stayed the same. Pure: no
- * clock, no file. */
+/* One domain during a period of idleness: its mean power, the uncertainty, and whether it was constant. Pure: no clock, no
+ * file. */
 
 enum { IDLE_WINDOWS_MAX = 3600 };
 
 struct idle_edge { // an update of the counter
 	int64_t t_ns;
 	double energy_j;
-	double blur_s; // it was made within so much time before t_ns
+	double blur_s; // the update happened within this time before t_ns
 };
 
 struct idle_watch {
@@ -133,30 +132,30 @@ struct idle_watch {
 	bool has_edge;
 	struct idle_edge first, last, window_start;
 	int64_t last_look_ns;
-	double power_sum_w, temperature_sum_c; // of the current window, and of all
+	double power_sum_w, temperature_sum_c; // sums over the current window, and over all windows
 	size_t n_powers, n_temperatures;
-	double windows_w[IDLE_WINDOWS_MAX]; // mean power of each; NaN: no update in it
+	double windows_w[IDLE_WINDOWS_MAX]; // mean power per window; NaN: no update in the window
 	size_t n_windows;
-	bool was_reset; // the counter started anew: nothing before it counts
+	bool was_reset; // the counter was reset: earlier readings do not count
 };
 
 struct idle_result {
-	double idle_w, error_w; // half of a 95 % interval
+	double idle_w, error_w; // error_w: half of a 95 % interval
 	double seconds;
 	double temperature_c;       // NaN unknown
-	double lowest_w, highest_w; // of the windows
+	double lowest_w, highest_w; // extremes over the windows
 };
 
 void idle_watch_init(struct idle_watch *watch, const struct domain *domain, int64_t t_ns);
-// values: a row of the set; power and temperature are taken where they are there.
+// values: a row of the set; power and temperature are used if available.
 void idle_watch_feed(struct idle_watch *watch, int64_t t_ns, const int64_t values[DEVICE_COUNT]);
 void idle_watch_end_window(struct idle_watch *watch);
-// False if the domain never moved, so that nothing can be said.
+// False if the counter never changed, so that there is no result.
 bool idle_watch_result(const struct idle_watch *watch, struct idle_result *ret_result);
-// Whether the power of the windows so far stayed within what an idle domain's wanders.
+// Whether the power of the windows so far varied no more than an idle domain's does.
 bool idle_watch_is_steady(const struct idle_watch *watch, struct idle_result *ret_result);
 
-/* Which programs kept the processors busy meanwhile: two looks at /proc and the difference. */
+/* Processes that used the CPU during an interval: the difference of two readings of /proc. */
 
 struct busy_process {
 	pid_t pid;
@@ -166,88 +165,87 @@ struct busy_process {
 };
 
 struct busy_processes {
-	struct busy_process *all; // owned; ascending pids
+	struct busy_process *all; // owned; ascending by pid
 	size_t n, capacity;
 };
 
-// What can't be read is left out; never fails.
+// Unreadable processes are skipped; never fails.
 void busy_processes_look(struct busy_processes *processes, const struct wattle_env *env);
 void busy_processes_finish(struct busy_processes *processes);
-// "cc1plus (4711), python3 (99)": those that used most CPU time between the two looks, at most three and none that used
-// less than a tenth of what the first one did; wattle itself is left out. Nothing if nobody used any.
+// Writes "cc1plus (4711), python3 (99)": the processes with the highest CPU time between the two readings, at most three, each
+// with at least a tenth of the first one's; without wattle itself. Nothing if none used CPU time.
 void busy_processes_name(const struct busy_processes *before, const struct busy_processes *after, struct buf *out);
 
-/* wattle sensors --calibrate-idle: the idle power of every measured domain, stored only if the machine was idle all the
- * time. */
+/* wattle sensors --calibrate-idle: the idle power of every measured domain, stored only if the machine was idle throughout. */
 
-/* Wants `seconds` of idleness in one piece and waits for them up to three times as long; says on stdout what was stored
- * or on stderr what is busy. EXIT_DONE or EXIT_FAILED. */
+/* Needs `seconds` of uninterrupted idleness and waits for it up to three times as long; prints on stdout what was stored, or on
+ * stderr what is busy. EXIT_DONE or EXIT_FAILED. */
 int calibrate_idle(const struct wattle_env *env, double seconds);
 
-/* A GPU's calibration from phases of power: idle, loaded, idle, loaded … idle. Pure: no clock, no file.
+/* The calibration of a GPU's power sensor from phases: idle, loaded, idle, loaded … idle. Pure: no clock, no file.
  *
  * Each loaded phase is compared with the mean of the two idle phases around it, so that slow drift (temperature, fans) cancels.
- * A meter before the power supply sees
+ * For a meter before the power supply,
  *
  *	efficiency · Δwall = factor · Δgpu + Δothers
  *
- * with Δothers what packages, memory and the other GPUs used more. A meter in the supply lines of the card alone (efficiency 1,
- * without error) sees the card's part only. The factor is the mean over the loaded phases. Its error (half of a 95 % interval) is
- * the root of the sum of the squares of
+ * where Δothers is the additional power of packages, memory and the other GPUs. A meter in the supply lines of the card alone
+ * (efficiency 1, without error) measures the card only. The factor is the mean over the loaded phases. Its error (half of a
+ * 95 % interval) is the root of the sum of the squares of
  *
  *	scatter     Student's 95 % limit of the mean over the phases
  *	efficiency  its stated error
- *	others      10 % of what counters say they used, what the load model states where they are estimated
- *	meter       1 % of the difference: what a wall meter of class 1 may be off
- *	offset      3 W of the GPU's reading, which a difference can't see and a factor can't mend */
+ *	others      10 % of the additional power by counters; the load model's error where power is estimated
+ *	meter       1 % of the difference: the tolerance of a class 1 wall meter
+ *	offset      3 W of the GPU's reading, which a difference cancels and a factor cannot correct */
 
-enum { GPU_FIT_CYCLES = 4, GPU_FIT_PHASES = 2 * GPU_FIT_CYCLES + 1 }; // the first and the last are idle
+enum { GPU_FIT_CYCLES = 4, GPU_FIT_PHASES = 2 * GPU_FIT_CYCLES + 1 }; // the first and the last phase are idle
 
 struct gpu_phase {
-	double wall_w, gpu_w;          // as the meters read them
-	double others_w, others_error; // of all other domains; relative error of what they change by
+	double wall_w, gpu_w;          // as read from the meters
+	double others_w, others_error; // all other domains; relative error of their change
 };
 
 struct gpu_supply {
-	double efficiency, error; // 0.91, 0.05; error 0: the meter is behind the supply, on the card alone
+	double efficiency, error; // defaults 0.91, 0.05; error 0: the meter is after the supply, on the card alone
 };
 
 struct gpu_fit {
-	double factor, error;                              // error relative
-	double delta_w;                                    // of the GPU between idle and loaded, as it reads
-	double scatter, efficiency, others, meter, offset; // of error, relative
+	double factor, error;                              // relative error
+	double delta_w;                                    // difference of the GPU's reading between loaded and idle
+	double scatter, efficiency, others, meter, offset; // components of the relative error
 };
 
-// -ERANGE with the reason: the phases can't support a calibration.
+// -ERANGE with the reason: the phases do not allow a calibration.
 int gpu_fit_make(const struct gpu_phase phases[GPU_FIT_PHASES], const struct gpu_supply *supply,
 	struct gpu_fit *ret_fit, struct wattle_error *reterr);
 
-/* wattle sensors --calibrate-gpu INDEX --wall-meter FILE -- CMD: the factor of a GPU's power sensor against a meter outside,
- * stored in the state folder (sensor/gpu/gpu_gain.h). CMD, which loads the GPU, is started and ended four times, with idle
- * phases around. */
+/* wattle sensors --calibrate-gpu INDEX --wall-meter FILE -- CMD: the factor of a GPU's power sensor relative to an external
+ * meter, stored in the state folder (sensor/gpu/gpu_gain.h). CMD, which loads the GPU, is started and ended four times, with
+ * idle phases before, between and after. */
 
 struct calibrate_gpu {
 	int index;
 	const char *wall_meter;
 	struct gpu_supply supply;
-	double seconds; // of a phase, without what is left out after each change
+	double seconds; // duration of a phase, without the time ignored after each change
 	char *const *argv;
 };
 
-// "92±2", as --gpu-gain has it; 100: the meter is on the card alone. -EINVAL with a sentence.
+// Parses "92±2", as for --gpu-gain; 100: the meter is on the card alone. -EINVAL with a message.
 int calibrate_gpu_supply(const char *text, struct gpu_supply *ret_supply, struct wattle_error *reterr);
-// An exit status.
+// Returns an exit status.
 int calibrate_gpu(const struct wattle_env *env, const struct calibrate_gpu *how);
 
-/* What names a machine or a part of it (serial numbers, UUIDs, MAC addresses, the host's name) becomes a number in the
- * order of appearance: the same one each time within a capture, and nothing that leads back. */
+/* Replaces identifiers of a machine or its parts (serial numbers, UUIDs, MAC addresses, host name) by numbers in order of
+ * appearance: the same number for the same identifier within a capture, and not reversible. */
 
 enum pseudonym_kind { PSEUDONYM_HOST, PSEUDONYM_UUID, PSEUDONYM_MAC, PSEUDONYM_SERIAL, PSEUDONYM_KINDS };
 
 struct pseudonyms {
 	struct pseudonym {
 		enum pseudonym_kind kind;
-		unsigned number; // from 1, of its kind
+		unsigned number; // from 1, per kind
 		char *original;  // owned
 	} * all;                 // owned
 	size_t n, capacity;
@@ -256,32 +254,32 @@ struct pseudonyms {
 
 void pseudonyms_init(struct pseudonyms *pseudonyms, const char *host);
 void pseudonyms_finish(struct pseudonyms *pseudonyms);
-// The pseudonym of a whole word; for SERIAL as long as the word, in digits.
+// Writes the pseudonym of a whole word; for SERIAL it has as many digits as the word has characters.
 void pseudonym_put(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length,
 	struct buf *out);
-// The text with the UUIDs and MAC addresses in it replaced; with_host: the host's name as a word of its own, too.
+// Copies the text with UUIDs and MAC addresses replaced; with_host: also the host name where it is a separate word.
 void pseudonym_scrub(struct pseudonyms *pseudonyms, const char *text, size_t size, bool with_host, struct buf *out);
-// Whether there is a MAC address in the text: such names of devices are left out whole.
+// Whether the text contains a MAC address: device names with one are omitted.
 bool pseudonym_has_mac(const char *text);
 
-/* Copies chosen files of one root (/sys or /proc) into a folder, so that the copy has the same shape: a link on the way to
- * a file becomes a link, what it leads to a folder of its own. Nothing outside of the root is followed or read. */
+/* Copies selected files of one root (/sys or /proc) to a folder of the same structure: a symbolic link on the way to a file is
+ * copied as a link, and its target as a folder. Nothing outside of the root is followed or read. */
 
 struct capture_tree {
-	const char *name; // "sys": of the folder
+	const char *name; // "sys": name of the folder
 	int root_fd;      // borrowed
-	int out_fd;       // owned: the folder
+	int out_fd;       // owned: output folder
 	struct pseudonyms *pseudonyms;
-	struct buf *unreadable; // a line a file: "sys/path<TAB>mode<TAB>why"
+	struct buf *unreadable; // one line per file: "sys/path<TAB>mode<TAB>reason"
 	size_t n_files, n_bytes, n_links, n_unreadable, n_left_out;
 };
 
-// How the contents of a file are changed before they are saved.
+// Changes the contents of a file before it is saved.
 typedef void (*capture_filter)(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out);
 
-/* All files that match `folder`/`file`, both with shell patterns. `sleeper`: file below `folder` with the runtime status
- * of a device that reading would wake; NULL: none. `filter` NULL: what names the machine is replaced. `wanted` NULL: all
- * folders. */
+/* Selects all files that match `folder`/`file`, both shell patterns. `sleeper`: file below `folder` with the runtime power
+ * status of a device that a read would wake; NULL: none. `filter` NULL: identifiers of the machine are replaced. `wanted` NULL:
+ * all folders. */
 struct capture_request {
 	const char *folder, *file, *sleeper;
 	capture_filter filter;
@@ -289,12 +287,12 @@ struct capture_request {
 };
 void capture_tree_add(struct capture_tree *tree, const struct capture_request *request);
 
-/* What NVML says of this machine's GPUs, as a file of cards for the fake library (tests/fakes/nvml/README.md). */
+/* The NVML values of this machine's GPUs, as a card file for the fake library (tests/fakes/nvml/README.md). */
 
-// Returns the number of GPUs described; 0 where there is no library, no driver or no GPU.
+// Returns the number of GPUs described; 0 without library, driver or GPU.
 size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms, struct buf *out);
 
-/* wattle sensors --capture DIR: this machine as a tree for tests, without what names it. */
+/* wattle sensors --capture DIR: saves this machine as a tree for tests, without identifiers. */
 
-// Says on stdout what was saved. EXIT_DONE, or EXIT_FAILED with a message.
+// Prints on stdout what was saved. EXIT_DONE, or EXIT_FAILED with a message.
 int capture_machine(const struct wattle_env *env, const char *folder);

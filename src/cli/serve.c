@@ -1,4 +1,4 @@
-/* wattle serve: this machine's power for Prometheus and for browsers. */
+/* wattle serve: serves this machine's power to Prometheus and browsers. */
 #include "cli/command.h"
 
 #include "base/env.h"
@@ -66,7 +66,7 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, seed_names)},
 };
 
-// A descriptor that can be read once somebody wants us to stop.
+// Opens a descriptor that becomes readable when a signal requests the end.
 static int open_signals(void)
 {
 	sigset_t stops;
@@ -86,9 +86,9 @@ static int watch(int stop_fd, int fd)
 }
 
 struct stops {
-	int fd;      // can be read once there is a reason to end
-	int signals; // of its reasons
-	int process; // -1: none to end with
+	int fd;      // becomes readable when there is a reason to end
+	int signals; // signalfd, part of fd
+	int process; // pidfd of a process to end with; -1: none
 };
 
 static void close_stops(struct stops *stops)

@@ -1,4 +1,4 @@
-/* wattle store: a store in PostgreSQL made, opened to others, looked at; store_status.c has the look. */
+/* wattle store: creates, grants access to and inspects a PostgreSQL store; store_status.c has the status. */
 #include "cli/command.h"
 
 #include "base/util.h"

@@ -1,4 +1,4 @@
-/* wattle store status: what a store holds. */
+/* wattle store status: shows the contents of a store. */
 #include "cli/command.h"
 
 #include "base/cleanup.h"

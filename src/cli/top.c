@@ -1,4 +1,4 @@
-/* wattle top: what this machine does, now, on a terminal. */
+/* wattle top: current activity and power of this machine, on a terminal. */
 #include "cli/top.h"
 
 #include "base/num.h"
@@ -48,14 +48,14 @@ static const struct option options[] = {
 		OPTION_CHOICE, .offset = offsetof(struct values, colours), .choices = "dark|light|none"},
 };
 
-/* ---- what the terminal can ---- */
+/* ---- terminal capabilities ---- */
 
 static bool has_utf8(void)
 {
 	return setlocale(LC_CTYPE, "") != NULL && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-// rxvt, Konsole and others say "foreground;background"; 7 and 15 are white.
+// rxvt, Konsole and others set COLORFGBG to "foreground;background"; 7 and 15 are white.
 static bool is_light(void)
 {
 	const char *colours = getenv("COLORFGBG");
@@ -75,7 +75,7 @@ static enum screen_colours colours_of(const struct values *values)
 	return is_light() ? SCREEN_ON_LIGHT : SCREEN_ON_DARK;
 }
 
-// The Linux console has 512 signs and no braille among them.
+// The font of the Linux console has 512 characters, without braille.
 static enum graph_style style_of(const struct values *values, bool utf8)
 {
 	const char *type = getenv("TERM");
@@ -92,7 +92,7 @@ static bool can_place_cursor(void)
 	return type != NULL && type[0] != '\0' && strcmp(type, "dumb") != 0;
 }
 
-/* ---- one picture ---- */
+/* ---- a single frame ---- */
 
 static int number_from(const char *variable, int most)
 {
@@ -134,11 +134,11 @@ static int print_once(struct session *session, struct top_run *run, bool utf8)
 	struct buf out = cli_buf();
 	frame_text(frame, &out);
 	while (out.size > 1 && out.data[out.size - 1] == '\n' && out.data[out.size - 2] == '\n')
-		out.size--; // empty rows at the end
+		out.size--; // drop empty rows at the end
 	return cli_finish(&out, "-");
 }
 
-/* ---- until it is quit ---- */
+/* ---- interactive loop ---- */
 
 struct loop {
 	struct session *session;
@@ -147,15 +147,15 @@ struct loop {
 	int in_fd;
 	bool utf8, anew;
 	_Atomic bool is_drawing;
-	struct termios found_modes; // of the terminal, before us
-	sigset_t ends;              // signals that end us …
-	pthread_t watcher;          // … and the thread that takes them
-	int end_fd;                 // owned: an eventfd; one has come
-	sigset_t waiting, drawing;  // blocked signals
+	struct termios found_modes; // modes of the terminal before the start
+	sigset_t ends;              // signals that end the program
+	pthread_t watcher;          // thread that waits for them
+	int end_fd;                 // owned: eventfd, readable after such a signal
+	sigset_t waiting, drawing;  // signal masks while waiting and while drawing
 };
 
-/* In a thread of its own, because a terminal that takes nothing more (Ctrl-S, a dead connection) holds us in the middle of a frame,
- * and ncurses writes until all is written: then there is no way back to the loop. */
+/* Runs in its own thread: if the terminal stops accepting output (Ctrl-S, a dead connection), ncurses blocks in the middle of a
+ * frame and never returns to the loop. */
 static void *watch_for_end(void *data)
 {
 	struct loop *loop = data;
@@ -168,7 +168,8 @@ static void *watch_for_end(void *data)
 	return NULL;
 }
 
-// ncurses' own signals, for a new size and for being stopped, come only while we wait: they find it at rest.
+// The signals that ncurses handles, for a new size and for job control, are unblocked only while waiting, when ncurses is not
+// drawing.
 static int watch_signals(struct loop *loop, struct wattle_error *reterr)
 {
 	sigemptyset(&loop->ends);
@@ -202,7 +203,7 @@ static void draw(struct loop *loop)
 	loop->anew = false;
 }
 
-// Waits for a key or the next look; false: nobody is there any more, or a signal ends us.
+// Waits for a key or the next update; false: the terminal is gone, or a signal requests the end.
 static bool wait_for(struct loop *loop, int64_t ns)
 {
 	struct pollfd fds[] = {{.fd = loop->in_fd, .events = POLLIN}, {.fd = loop->end_fd, .events = POLLIN}};
@@ -211,7 +212,7 @@ static bool wait_for(struct loop *loop, int64_t ns)
 	return n <= 0 || ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) == 0 && fds[1].revents == 0);
 }
 
-// All keys that were pressed; false: one of them was to quit.
+// Handles all pressed keys; false: quit.
 static bool take_keys(struct loop *loop, bool *ret_draw)
 {
 	for (uint32_t key; (key = screen_key(loop->screen)) != 0;) {
@@ -272,7 +273,7 @@ static int show(struct session *session, struct top_run *run, const struct value
 	if (r == 0)
 		follow(&loop, env);
 	screen_close(loop.screen);
-	tcsetattr(STDOUT_FILENO, TCSANOW, &loop.found_modes); // where it took no last words
+	tcsetattr(STDOUT_FILENO, TCSANOW, &loop.found_modes); // if ncurses could not restore the modes
 	if (watched == 0) {
 		pthread_cancel(loop.watcher);
 		pthread_join(loop.watcher, NULL);
@@ -299,7 +300,7 @@ static struct live_ui ui_of(const struct values *values, bool utf8)
 	return ui;
 }
 
-// The first picture comes early, though over a short time.
+// The first frame appears early, with values over a short interval.
 static const int64_t FIRST_NS = 300 * NS_PER_MS;
 
 static int top(const struct values *values, const char *path, const struct wattle_env *env)

@@ -1,4 +1,4 @@
-/* A run in progress out of its file: whether it still runs, what it has used, which spans run now. */
+/* Reads a run in progress from its file: whether it is still running, its energy, and its open spans. */
 #include "cli/top.h"
 
 #include "analysis/findings.h"
@@ -13,11 +13,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Energy so far is the report's, in parts: the samples up to `settled_ns` once and for all, those since then again at each
- * look. So a look costs the same in the first minute and after a day. */
+/* The energy so far is computed as in the report, in parts: samples up to `settled_ns` once, later samples again at each
+ * update. So an update costs the same in the first minute and after a day. */
 enum { PART_SAMPLES = 20000, SETTLE_SAMPLES = 600 };
-static const int64_t WORK_NS = 150 * NS_PER_MS;  // in one look, until the past has been taken in
-static const int64_t AGAIN_NS = 900 * NS_PER_MS; // it is stored once a second; asking costs milliseconds
+static const int64_t WORK_NS = 150 * NS_PER_MS;  // limit per update, until the history has been processed
+static const int64_t AGAIN_NS = 900 * NS_PER_MS; // samples are stored once per second; computing the energy takes milliseconds
 
 struct sum {
 	double target_j, total_j;
@@ -27,17 +27,17 @@ struct top_run {
 	struct watch watch;
 	struct live_run view;
 	char *command;      // owned
-	int64_t settled_ns; // in times of the file; VALUE_MISSING: nothing so far
+	int64_t settled_ns; // in times of the file; VALUE_MISSING: none yet
 	struct sum settled;
 	double interval_s;
-	int64_t added_ns;        // when energy was asked for last
+	int64_t added_ns;        // time of the last energy computation
 	struct live_span *spans; // owned
 	size_t spans_room;
 };
 
 /* ---- energy ---- */
 
-// Adds what was used from one sample to another; NaN where no meter told of it. Negative errno: it could not be read now.
+// Adds the energy between two samples; NaN if no meter covered it. Negative errno: cannot be read now.
 static int add_energy_in(const char *path, int64_t from_ns, int64_t to_ns, struct sum *sum)
 {
 	struct sum part = {(double)NAN, (double)NAN};
@@ -46,7 +46,7 @@ static int add_energy_in(const char *path, int64_t from_ns, int64_t to_ns, struc
 	int r = run_load_devices(path, from_ns, to_ns, &run, NULL);
 	if (r < 0)
 		return r;
-	if (run.n_segments > 0 && run.n > 1) { // one recording, from sample to sample
+	if (run.n_segments > 0 && run.n > 1) { // one segment, from sample to sample
 		struct run_segment *segment = &run.segments[run.n_segments - 1];
 		segment->start_ns = run.t_ns[0];
 		segment->end_ns = run.t_ns[run.n - 1];
@@ -64,7 +64,7 @@ static int add_energy_in(const char *path, int64_t from_ns, int64_t to_ns, struc
 	return r;
 }
 
-// Takes in what lies far enough back to be settled. 1: there is more of it than fits into one look.
+// Adds samples that are old enough to be final. 1: more remain than fit into one update.
 static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 {
 	int64_t begun_ns = clock_now_ns();
@@ -75,7 +75,7 @@ static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 			return 0;
 		if (to_ns > tail_ns)
 			to_ns = tail_ns;
-		// Parts share a sample: it ends one and begins the next.
+		// Adjacent parts share a sample, as the end of one and the start of the next.
 		int64_t next_ns = watch_nth_sample(&run->watch, to_ns - 1, 1);
 		if (next_ns <= run->settled_ns)
 			return 0;
@@ -88,7 +88,7 @@ static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 	}
 }
 
-// Negative errno: something could not be read; at the next look it may be.
+// Negative errno: a read failed; the next update may succeed.
 static int add_energy(struct top_run *run, int64_t limit_ns)
 {
 	const struct follow_segment *segment = &run->watch.segment;
@@ -116,7 +116,7 @@ static int add_energy(struct top_run *run, int64_t limit_ns)
 
 /* ---- spans ---- */
 
-// By process and thread, in each of them as they lie inside each other: by begin.
+// By process and thread, then by nesting: by begin.
 static int by_thread(const void *left, const void *right)
 {
 	const struct live_span *a = left, *b = right;
@@ -129,7 +129,7 @@ static int by_thread(const void *left, const void *right)
 	return (a->depth > b->depth) - (a->depth < b->depth);
 }
 
-// Parents have lower ids, so they stand before.
+// Parents have smaller ids, so they come first.
 static int depth_of(const struct watch *watch, size_t at)
 {
 	int depth = 0;
@@ -144,7 +144,7 @@ static int depth_of(const struct watch *watch, size_t at)
 
 static void add_spans(struct top_run *run)
 {
-	enum { MOST = 512 }; // more fit on no screen
+	enum { MOST = 512 }; // more do not fit on a screen
 	const struct watch *watch = &run->watch;
 	size_t n = watch->n_spans < MOST ? watch->n_spans : MOST;
 	if (n > run->spans_room) {
@@ -163,7 +163,7 @@ static void add_spans(struct top_run *run)
 			.depth = depth_of(watch, i)};
 		text_copy(span->name, sizeof(span->name), from->name);
 	}
-	if (n > 0) // there is no array before the first span
+	if (n > 0) // the array is NULL before the first span
 		qsort(run->spans, n, sizeof(*run->spans), by_thread);
 	run->view.spans = run->spans;
 	run->view.n_spans = n;
@@ -183,7 +183,7 @@ static void read_text_file(const char *path, char *out, size_t size)
 	fclose(file);
 }
 
-// Whose pid it is: ours, of this machine since it was started.
+// Checks that the pid is valid here: same machine and same boot.
 static int check_place(const struct watch *watch, struct wattle_error *reterr)
 {
 	char host[256] = "", boot_id[40];

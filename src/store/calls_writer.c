@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-// Python's csv module ends lines so.
+// Python's csv module ends lines with CR LF.
 #define LINE_END "\r\n"
 
 static int fail_sql(const struct calls_writer *writer, struct wattle_error *reterr)
@@ -50,7 +50,7 @@ static int add_text(struct calls_writer *writer, const struct sub_tracking_row *
 	buf_csv(text, row->name);
 	buf_str(text, row->is_stop ? ",1," : ",0,");
 	if (row->time_text != NULL)
-		buf_csv(text, row->time_text); // as it was: no digit is lost
+		buf_csv(text, row->time_text); // original text, so no digit is lost
 	else
 		buf_double(text, row->time_s);
 	buf_str(text, LINE_END);

@@ -25,7 +25,7 @@ static int combine_calls(const char *out, const char *const *inputs, size_t n, s
 	return calls_writer_close(&writer, r, reterr);
 }
 
-/* Kinds: what a file is, or what a new one is to be */
+/* File kinds */
 
 enum kind { KIND_CSV, KIND_SQLITE, KIND_SPANS, KIND_NONE };
 
@@ -78,7 +78,7 @@ static bool is_file(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-// Files of the kind in a folder; hidden ones may be half written.
+// Adds the files of a kind in a folder; skips hidden files, which may be incomplete.
 static int add_folder(struct inputs *inputs, const char *folder, enum kind kind, struct wattle_error *reterr)
 {
 	wattle_cleanup_dir DIR *dir = opendir(folder);
@@ -101,7 +101,7 @@ static int add_folder(struct inputs *inputs, const char *folder, enum kind kind,
 	return r;
 }
 
-// Files of out's own kind; where there are none, span files, which become anything.
+// Adds the files of out's kind; if there are none, adds span files, which convert to any kind.
 static int expand_folder(struct inputs *inputs, const char *out, const char *folder, struct wattle_error *reterr)
 {
 	enum kind wanted = kind_by_ending(out);
@@ -150,7 +150,7 @@ static int by_identity(const void *left, const void *right)
 	return (a->inode > b->inode) - (a->inode < b->inode);
 }
 
-// Each input is there, and is there once.
+// Each input exists and is named only once.
 static int check_inputs(const struct inputs *inputs, const struct stat *out, const char *out_path,
 	struct wattle_error *reterr)
 {

@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Span files into one: blocks stand alone, and what names their streams differs between processes and machines, so they
- * only need to be put one after the other. */
+/* Merges span files into one. Each block is self-contained, and its stream key differs between processes and machines, so the
+ * blocks are simply concatenated. */
 
 static int fail(const char *path, int code, struct wattle_error *reterr)
 {
@@ -29,7 +29,7 @@ static int write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-// A whole block, zeros for what is missing of the last one; 0: the file's end.
+// Reads a whole block, padding a short last block with zeros; 0: end of file.
 static ssize_t read_block(int fd, unsigned char *block)
 {
 	size_t size = 0;
@@ -45,7 +45,7 @@ static ssize_t read_block(int fd, unsigned char *block)
 	return (ssize_t)size;
 }
 
-// A block that was claimed and never written is left out.
+// A block that was claimed but never written is skipped.
 static bool is_written(const unsigned char *block)
 {
 	uint32_t magic;
@@ -88,7 +88,7 @@ static int copy_all(const struct place *place, const char *const *inputs, size_t
 	if (block == NULL)
 		return -ENOMEM;
 	uint64_t n_blocks = 0;
-	int r = write_header(place->fd, block, 0); // room for it
+	int r = write_header(place->fd, block, 0); // placeholder for the header
 	for (size_t i = 0; r == 0 && i < n; i++)
 		if ((r = copy_blocks(inputs[i], place->fd, block, &n_blocks, place->path, reterr)) < 0)
 			return r;
@@ -109,16 +109,16 @@ int combine_spans(const char *out, const char *const *inputs, size_t n, struct w
 	return r;
 }
 
-/* Span files into starts and stops */
+/* Span files to starts and stops */
 
-struct edge { // a begin or an end
+struct edge { // begin or end of a span
 	int64_t t_ns;
 	const struct run_span *span;
 	bool is_stop;
 };
 
-/* At one instant: what ends here, inner spans first; then spans of no length; then what begins here, outer spans first. So
- * the starts and stops of one name pair last in, first out, also where the file's seconds are coarser than the spans. */
+/* Order of edges at the same instant: ends (inner spans first), then spans of zero length, then begins (outer spans first). The
+ * starts and stops of one name thus pair last in, first out, even where the file's seconds are coarser than the spans. */
 static int phase(const struct edge *edge)
 {
 	if (edge->span->begin_ns == edge->span->end_ns)
@@ -151,8 +151,8 @@ static size_t make_edges(const struct run *run, struct edge *edges)
 	return n;
 }
 
-/* The format has a column for the process only, and pairs by it; a thread's number is there instead, so that calls of
- * several threads that overlap find their own ends. The main thread's is that of the process. */
+/* The format has a column for the process only and pairs calls by it. wattle writes the thread id there instead, so that
+ * overlapping calls of several threads are paired correctly. The main thread's id equals the process id. */
 static int add_edge(struct calls_writer *writer, const struct run *run, const struct edge *edge,
 	struct wattle_error *reterr)
 {

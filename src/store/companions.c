@@ -19,7 +19,7 @@ bool companions_may_own(const struct stat *database, const struct stat *companio
 		by_group || (database->st_mode & S_IWOTH) != 0;
 }
 
-// Owned by this user or root, and writable by nobody else.
+// The file is owned by this user or root, and nobody else can write to it.
 static bool is_ours_alone(const struct stat *st)
 {
 	return (st->st_uid == geteuid() || st->st_uid == 0) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -30,13 +30,13 @@ bool companions_can_be_cut(const char *path)
 	char resolved[PATH_MAX], name[PATH_MAX + 16];
 	struct stat database, index;
 	if (realpath(path, resolved) == NULL || stat(resolved, &database) != 0)
-		return false; // opening it fails, with a sentence
+		return false; // opening the file then fails with a message
 	snprintf(name, sizeof(name), "%s-shm", resolved);
 	return !is_ours_alone(&database) || (lstat(name, &index) == 0 && !is_ours_alone(&index));
 }
 
-/* A journal that ends like this names the journal of a transaction over several databases, which SQLite would open and may remove.
- * wattle has no such transactions. https://www.sqlite.org/tempfiles.html section 2.4, super-journal files */
+/* A journal with this ending names the super-journal of a transaction over several databases, which SQLite would open and may
+ * remove. wattle has no such transactions. https://www.sqlite.org/tempfiles.html section 2.4, super-journal files */
 static bool names_another_file(const char *name, int64_t size)
 {
 	static const unsigned char magic[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
@@ -73,11 +73,11 @@ static int check(const char *path, const char *ending, const struct stat *databa
 int companions_check(const char *path, struct wattle_error *reterr)
 {
 	static const char *const endings[] = {"-wal", "-shm", "-journal", "-spans"};
-	char resolved[PATH_MAX]; // SQLite follows links to the database too
+	char resolved[PATH_MAX]; // SQLite follows symbolic links to the database too
 	struct stat database;
 	const char *real = realpath(path, resolved);
 	if (real == NULL || stat(real, &database) != 0)
-		return 0; // opening it fails, with a sentence
+		return 0; // opening the file then fails with a message
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(endings); i++)
 		r = check(real, endings[i], &database, reterr);

@@ -25,7 +25,7 @@ static void skip_line_end(struct csv *csv)
 	csv->next_line++;
 }
 
-// Behind the opening quote: unquotes in place and leaves csv->at behind the closing one.
+// Starts after the opening quote: unquotes in place and leaves csv->at after the closing quote.
 static bool read_quoted(struct csv *csv)
 {
 	char *out = csv->at;
@@ -35,14 +35,14 @@ static bool read_quoted(struct csv *csv)
 			*out = '\0';
 			return true;
 		}
-		csv->at += *csv->at == '"'; // a doubled quote is one
+		csv->at += *csv->at == '"'; // a doubled quote is one quote character
 		csv->next_line += *csv->at == '\n';
 		*out++ = *csv->at;
 	}
 	return false;
 }
 
-// One field; *ret_more: a comma follows it.
+// Reads one field; *ret_more: a comma follows the field.
 static int read_field(struct csv *csv, char **ret_field, bool *ret_more, struct wattle_error *reterr)
 {
 	bool quoted = *csv->at == '"';
@@ -51,7 +51,7 @@ static int read_field(struct csv *csv, char **ret_field, bool *ret_more, struct 
 	if (quoted && !read_quoted(csv))
 		return error_set(reterr, -EINVAL, "%s, line %d: a quote is opened and never closed", csv->path,
 			csv->line);
-	char *end = csv->at; // of the field as it stands
+	char *end = csv->at; // end of an unquoted field
 	while (!quoted && *end != ',' && *end != '\n' && *end != '\r' && *end != '\0')
 		end++;
 	char after = *end;

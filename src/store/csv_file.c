@@ -34,7 +34,7 @@ void csv_file_close(struct csv_file *file)
 	*file = (struct csv_file){.fd = -1};
 }
 
-// Behind the last line end that is not inside quotes; 0: there is none.
+// Offset after the last line end outside quotes; 0: no such line end.
 static size_t records_end(const char *text, size_t size)
 {
 	if (memchr(text, '"', size) == NULL) {
@@ -60,7 +60,7 @@ static size_t records_end(const char *text, size_t size)
 	return end;
 }
 
-// What is left of the last piece goes to the front.
+// Moves the incomplete record at the end of the buffer to the front.
 static void move_rest(struct csv_file *file)
 {
 	if (file->end < file->size)
@@ -98,7 +98,7 @@ static int grow(struct csv_file *file)
 	return 0;
 }
 
-// At least one whole record, or all of the rest.
+// Reads at least one whole record, or the rest of the file.
 static int next_piece(struct csv_file *file)
 {
 	move_rest(file);

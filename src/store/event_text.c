@@ -24,7 +24,7 @@ static const char *keep(struct matching *m, const char *text)
 
 /* ---- fields ---- */
 
-// "package-0, dram-0" into "package-0 dram-0". Names of domains have no blanks, so a sentence is none.
+// "package-0, dram-0" becomes "package-0 dram-0". Domain names contain no blanks, so a sentence is not a list of devices.
 static bool take_device(struct matching *m, const char *text)
 {
 	char names[TEXT_MAX];
@@ -100,7 +100,7 @@ static bool take_new_w(struct matching *m, const char *text)
 	return take_w(text, &m->event->new_value);
 }
 
-// Words that a later driver's reasons had are no bit that is known.
+// Reasons that only a later driver reports match no known bit.
 static bool take_throttle(struct matching *m, const char *text)
 {
 	int64_t bits = 0;
@@ -119,7 +119,7 @@ static bool take_throttle(struct matching *m, const char *text)
 
 static const struct {
 	const char *name;
-	bool (*take)(struct matching *m, const char *text); // false: that is not what the field says
+	bool (*take)(struct matching *m, const char *text); // false: the text does not match the field
 } fields[] = {
 	{"{device}", take_device},
 	{"{sensor}", take_sensor},
@@ -136,7 +136,7 @@ static const struct {
 
 /* ---- sentences ---- */
 
-// Where a field's text ends: at the first place of what stands behind the field, or at the end.
+// End of a field's text: the first occurrence of the literal that follows the field, or the end of the text.
 static const char *end_of_field(const char *text, const char *behind)
 {
 	char literal[TEXT_MAX];
@@ -195,7 +195,7 @@ static bool matches_any(struct matching *m, enum event_type type, const char *te
 	return false;
 }
 
-// Sentences that other versions wrote are known by these words.
+// Sentences of other versions are recognised by these words.
 static const struct {
 	enum event_kind kind;
 	const char *words;
@@ -207,7 +207,7 @@ static const struct {
 	{EVENT_KIND_SENSORS, ": read here", EVENT_SENSORS_HERE},
 };
 
-// What the sentences of all versions have in common: "NAME: …".
+// Common prefix of the sentences of all versions: "NAME: …".
 static void take_begin(struct matching *m, const char *text)
 {
 	char name[TEXT_MAX];
@@ -229,7 +229,7 @@ int event_of_text(struct event *event, const char *text, struct arena *arena)
 {
 	struct matching m = {.event = event, .arena = arena};
 	bool known = event->kind == EVENT_KIND_MARK;
-	if (known) { // the program's own words, of any length
+	if (known) { // the program's own text, of any length
 		event->type = EVENT_MARK;
 		take_detail(&m, text);
 	}

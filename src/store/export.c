@@ -27,7 +27,7 @@ static int export_text(const struct run *run, const struct text_format *format, 
 		out.failed = -ENOMEM;
 	if (r == 0)
 		return export_out_close(&out, path, reterr);
-	out.failed = r; // nothing gets its name
+	out.failed = r; // the file is not renamed into place
 	export_out_close(&out, path, NULL);
 	return r;
 }

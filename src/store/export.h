@@ -1,4 +1,4 @@
-/* A run in another layout (docs/exports.md): pure functions of struct run, written to a file or to stdout. */
+/* Exports of a run to other formats (docs/exports.md): pure functions of struct run, written to a file or to stdout. */
 #pragma once
 
 #include "base/buf.h"
@@ -9,16 +9,16 @@
 
 #include <stdbool.h>
 
-// The formats that export_run knows, for messages: "csv, jsonl, gpu_tracker".
+// The formats that export_run supports, for messages: "csv, jsonl, gpu_tracker".
 const char *export_formats(void);
-/* format: "csv" (a row a sample), "jsonl" (an object a record) or "gpu_tracker" (its tracking file, by the ending of
- * path). path "-" is stdout, not for gpu_tracker. A file appears whole or not at all. -EINVAL: no such format or
- * ending; -EEXIST: it exists and may not be overwritten; -ENOSPC … with a sentence. */
+/* format: "csv" (one row per sample), "jsonl" (one object per record) or "gpu_tracker" (its tracking file; the ending of path
+ * selects CSV or SQLite). path "-" is stdout, not for gpu_tracker. The file appears complete or not at all. -EINVAL: unknown
+ * format or ending; -EEXIST: the file exists and overwrite is false; -ENOSPC …, with a message. */
 int export_run(const struct run *run, const char *format, const char *path, bool overwrite,
 	struct wattle_error *reterr);
 
-/* Where an export goes: a file that appears whole or not at all, a pipe or device, or stdout; written in pieces, so
- * that a run of any length takes little memory. Between room-mates. */
+/* The destination of an export: a file that appears complete or not at all, a pipe or device, or stdout. The text is written in
+ * pieces, so a run of any length needs little memory. Internal to src/store. */
 
 struct export_out {
 	struct buf text; // append here, then call export_out_more
@@ -29,21 +29,21 @@ struct export_out {
 };
 
 int export_out_open(struct export_out *out, const char *path, bool overwrite, struct wattle_error *reterr);
-// Passes on what has come together, now and then.
+// Writes the buffered text once enough has accumulated.
 void export_out_more(struct export_out *out);
-// The rest, and the name. Closes in any case.
+// Writes the rest and renames the file into place. Always closes.
 int export_out_close(struct export_out *out, const char *path, struct wattle_error *reterr);
-// -EEXIST with a sentence if something stands there and may not be replaced.
+// -EEXIST with a message if the path exists and overwrite is false.
 int export_check_free(const char *path, bool overwrite, struct wattle_error *reterr);
 
-/* One function a format. Between room-mates. */
+/* One function per format. Internal to src/store. */
 
-// Append to out->text; failures stay in out. -ENOMEM else.
+// Append to out->text; write failures are kept in out. -ENOMEM otherwise.
 int export_csv(const struct run *run, struct export_out *out);
 int export_jsonl(const struct run *run, struct export_out *out);
 int export_gpu_tracker(const struct run *run, const char *path, bool overwrite, struct wattle_error *reterr);
 
-// Kinds of lines of "jsonl".
+// Line kinds of "jsonl".
 enum export_line {
 	EXPORT_RUN,
 	EXPORT_SEGMENT,
@@ -59,7 +59,7 @@ enum export_line {
 };
 extern const struct object_type export_lines[EXPORT_LINES];
 
-/* The rows of a loaded run as objects (base/fields.h): JSON Lines and the package for Python show them by these. Keys and their
- * meaning are those of the tables of the run file (schema.c). */
+/* The rows of a loaded run as objects (base/fields.h), for JSON Lines and the Python package. The tables of the run file
+ * (schema.c) define the keys and their meaning. */
 
 extern const struct object_type run_device_type, run_process_type, run_event_type, run_span_type, run_user_metric_type;

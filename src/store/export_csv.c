@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* The samples of the run and of its devices side by side, by time: a cursor into each, and each row takes what has
- * the earliest time of all. */
+/* Merges the samples of the run and of its devices by time: one cursor per series; each row takes all series at the earliest
+ * time. */
 
 struct device_columns {
 	const struct run_device *device;
-	bool given[DEVICE_COUNT]; // this device has at least one value of it
-	size_t at;                // next sample
+	bool given[DEVICE_COUNT]; // this device has at least one value in the column
+	size_t at;                // index of the next sample
 };
 
 static void find_given(struct device_columns *columns)
@@ -22,7 +22,7 @@ static void find_given(struct device_columns *columns)
 			columns->given[m] = value_ok(device_value(columns->device, m, i));
 }
 
-// Two devices of one name (another GPU in an appended segment) are told apart by their number in the file.
+// Two devices of the same name (another GPU in an appended segment) are distinguished by their id in the file.
 static bool name_is_taken(const struct run *run, const struct run_device *device)
 {
 	for (const struct run_device *other = run->devices; other < device; other++)
@@ -68,7 +68,7 @@ static void put_value(struct buf *out, int64_t value)
 		buf_i64(out, value);
 }
 
-// Seconds since 1970 with all nine decimals, as text: a double could not hold them.
+// Writes seconds since 1970 with nine decimals as text: a double cannot hold them.
 static void put_timestamp(struct buf *out, int64_t wall_ns)
 {
 	buf_char(out, ',');
@@ -76,7 +76,7 @@ static void put_timestamp(struct buf *out, int64_t wall_ns)
 		buf_printf(out, "%lld.%09lld", (long long)(wall_ns / NS_PER_S), (long long)(wall_ns % NS_PER_S));
 }
 
-// The earliest time that any cursor stands at; false at the end of all.
+// The earliest time of all cursors; false at the end of all series.
 static bool next_time(const struct run *run, size_t at, const struct device_columns *columns, int64_t *ret_t_ns)
 {
 	bool found = at < run->n;

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* The samples of a stored run as the records that they once were, through the writer that a recording uses too. */
+/* Replays the samples of a stored run as the original records, through the writer that a recording uses. */
 struct replay {
 	const struct run *run;
 	struct tracking_writer writer;
-	struct record *record; // scratch for one of any scope; owned
-	size_t *at;            // next sample of each device; owned
+	struct record *record; // scratch for a record of any scope; owned
+	size_t *at;            // index of the next sample of each device; owned
 };
 
 static struct tracking_facts facts_of(const struct run *run)
@@ -55,7 +55,7 @@ static int feed_devices(struct replay *p, int64_t t_ns, struct wattle_error *ret
 	return r;
 }
 
-// Samples [first, last) are those of one recording.
+// Samples [first, last) belong to one recording.
 static int feed_recording(struct replay *p, size_t first, size_t last, int64_t start_ns, struct wattle_error *reterr)
 {
 	int64_t wall_ns = run_wall_ns(p->run, start_ns);
@@ -76,7 +76,7 @@ static int feed_all(struct replay *p, struct wattle_error *reterr)
 	size_t first = 0;
 	int r = 0;
 	for (size_t s = 0; r == 0 && s < run->n_segments; s++) {
-		// A first sample may come a moment before the target's start, a last one a moment after its end.
+		// The first sample may precede the target's start, and the last sample may follow the target's end.
 		int64_t end_ns = run->segments[s].end_ns;
 		int64_t limit_ns = s + 1 < run->n_segments ? end_ns + (run->segments[s + 1].start_ns - end_ns) / 2
 							   : INT64_MAX;
@@ -107,7 +107,7 @@ static int replay(struct replay *p, const char *path, struct wattle_error *reter
 		r = feed_all(p, reterr);
 	if (r == 0)
 		r = tracking_commit(&p->writer, reterr);
-	tracking_close(&p->writer, r == 0, r < 0); // a half-written export goes, and what it replaced comes back
+	tracking_close(&p->writer, r == 0, r < 0); // on failure: removes the export, restores the old file
 	return r;
 }
 

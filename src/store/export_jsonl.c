@@ -6,16 +6,17 @@
 
 #include <string.h>
 
-/* One object a line. Keys and their meaning are those of the tables of the run file (schema.c), so the fields here have none. */
+/* One object per line. The tables of the run file (schema.c) define the keys and their meaning, so the fields here have no
+ * description. */
 
 // clang-format off
 
-// A sample: of the run, of a device, or of a process.
+// A sample of the run, of a device or of a process.
 struct sample_line {
 	enum metric_scope scope;
 	int64_t t_ns, pid, start_ns;
 	const struct run_device *device;
-	int64_t *const *values; // by metric, and packed
+	int64_t *const *values; // by metric: plain columns and packed columns
 	const struct value_chunk **const *packed;
 	size_t row;
 };
@@ -75,7 +76,7 @@ static const struct field figure_field = FIELD_INTEGER("value", figure_value, NU
 static const struct field segment_fields[] = {
 	TYPE("segment"),
 	VALUE(S, id), VALUE(S, wall_start_ns), VALUE(S, boot_start_ns),
-	FIELD_AS(S, "command", command_json, NULL, NULL), // the array as text: it is what table segment has
+	FIELD_AS(S, "command", command_json, NULL, NULL), // the JSON array as text, as table segment stores it
 	VALUE(S, complete), VALUE(S, cpu_method),
 	FIELD_MAP(NULL, &figure_field, figure_count, figure_name, NULL),
 };
@@ -124,7 +125,7 @@ static const struct field process_sample_fields[] = {
 };
 #undef L
 
-/* ---- rows as run_fields.h has them ---- */
+/* ---- rows as in run_fields.h ---- */
 
 #define ROW(name_, type_) {TYPE(name_), FIELD_INLINE(&(type_))}
 static const struct field device_fields[] = ROW("device", run_device_type);
@@ -133,7 +134,7 @@ static const struct field event_fields[] = ROW("event", run_event_type);
 static const struct field span_fields[] = ROW("span", run_span_type);
 static const struct field user_metric_fields[] = ROW("user_metric", run_user_metric_type);
 
-/* ---- the lines ---- */
+/* ---- lines ---- */
 
 const struct object_type export_lines[EXPORT_LINES] = {
 	[EXPORT_RUN] = OBJECT_TYPE("run_line", "Facts of the run.", run_fields),

@@ -1,4 +1,4 @@
-/* Following a run file that grows: its tables, and the spool beside it. */
+/* Following a growing run file: its tables and its spool. */
 #pragma once
 
 #include "base/error.h"
@@ -10,25 +10,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The spool: a file FILE-spans beside a run file, into which the recorder appends spans that come too fast for SQLite, and
- * from which they become rows after the run. Between room-mates.
+/* The spool: the file FILE-spans beside a run file. The recorder appends spans to it that arrive too fast for SQLite; they
+ * become rows after the run. Internal to src/store.
  *
- * It is read by the recorder itself at the end, by readers meanwhile, and by the next one who appends to the run file when the
- * recorder died. It belongs to one segment of one run. A spool_header, then chunks: a struct spool_chunk and so many bytes of
- * entries, each a multiple of 8 bytes that begins with its enum spool_entry. Names come before what refers to them. Ids and
- * times are as the tables have them. What a killed recorder has left of its last chunk is not read. */
+ * The recorder reads it at the end of the run, readers read it during the run, and after a crash of the recorder the next
+ * recorder that appends to the run file reads it. A spool belongs to one segment of one run. Layout: a spool_header, then
+ * chunks. A chunk is a struct spool_chunk and its number of bytes of entries. Each entry is a multiple of 8 bytes and begins
+ * with its enum spool_entry. A name precedes the entries that refer to it. Ids and times are those of the tables. An incomplete
+ * last chunk of a killed recorder is ignored. */
 
 enum {
 	SPOOL_VERSION = 1,
 	SPOOL_CHUNK_MAGIC = 0x4b435057, // "WPCK"
 	SPOOL_CHUNK_BYTES = 256 * 1024,
-	SPOOL_NAMES = 1 << 17, // numbers of names are below this
+	SPOOL_NAMES = 1 << 17, // exclusive upper limit of name numbers
 };
 
 struct spool_header {
 	char magic[8]; // "WTLSPOOL"
 	uint32_t version, reserved;
-	int64_t segment; // of the run file
+	int64_t segment; // segment id in the run file
 	char run_id[40];
 };
 
@@ -38,7 +39,7 @@ struct spool_chunk {
 
 enum spool_entry { SPOOL_NAME = 1, SPOOL_SPAN, SPOOL_METRIC, SPOOL_MARK };
 
-struct spool_name { // the bytes follow, padded
+struct spool_name { // followed by the bytes of the name, padded
 	uint8_t entry, reserved;
 	uint16_t length;
 	uint32_t name;
@@ -71,114 +72,116 @@ struct spool_mark {
 /* ---- writing ---- */
 
 struct spool {
-	int fd; // owned; -1: there is none
+	int fd; // owned; -1: no spool
 	char path[PLACE_PATH_SIZE + 8];
-	int64_t size;         // bytes that are whole
-	unsigned char *chunk; // owned, SPOOL_CHUNK_BYTES; NULL until the first one
+	int64_t size;         // bytes of complete chunks
+	unsigned char *chunk; // owned, SPOOL_CHUNK_BYTES; NULL before the first chunk
 	size_t used;
-	uint8_t *is_named; // owned bits: names that are in the file
+	uint8_t *is_named; // owned bit set: names already in the file
 };
 
 void spool_path(const char *run_path, char *out, size_t size);
-// Makes an empty one, over what stands there. -errno.
+// Creates an empty spool, replacing an existing file. -errno.
 int spool_make(struct spool *spool, const char *run_path, const char *run_id, int64_t segment);
-// Adds to each id and to each time. All or nothing; -ENOSPC …
+// Appends spans, with id_offset added to each id and shift_ns to each time. All or nothing; -ENOSPC …
 int spool_append(struct spool *spool, const struct store_spans *spans, int64_t id_offset, int64_t shift_ns);
-void spool_close(struct spool *spool, bool remove); // any number of times
+void spool_close(struct spool *spool, bool remove); // may be called repeatedly
 
 /* ---- reading ---- */
 
-struct spool_visitor { // each may be NULL: nobody wants to know
-	int (*name)(void *data, uint32_t name, const char *bytes, size_t length); // a negative number ends the reading
+struct spool_visitor { // each callback may be NULL
+	int (*name)(void *data, uint32_t name, const char *bytes, size_t length); // a negative return value ends the reading
 	int (*span)(void *data, const struct spool_span *row);
 	int (*metric)(void *data, const struct spool_metric *row);
 	int (*mark)(void *data, const struct spool_mark *row);
-	// A chunk is done; what follows it is at `offset`.
+	// End of a chunk; the next one starts at `offset`.
 	int (*chunk)(void *data, int64_t offset);
 	void *data;
 };
 
-/* How much of a spool is in the tables, as the run file says it: between 0 and what the spool is long. What a damaged or made file
- * says beyond that counts as nothing, or as all. */
+/* The number of spool bytes that the tables already contain, from the value stored in the run file, clamped to 0 … spool size.
+ * Protects against damaged or forged files. */
 int64_t spool_bytes_done(int fd, int64_t stored);
-/* A descriptor of the spool of a run file, *ret_header checked; -ENOENT: there is none, it is not this run's, or its owner may not write to
- * the run file. */
+/* Opens the spool of a run file for reading; *ret_header is checked. -ENOENT: no spool, a spool of another run, or one whose
+ * owner may not write to the run file. */
 int spool_open_reader(const char *run_path, const char *run_id, struct spool_header *ret_header);
-/* Names are told from the begin on, all else from byte `from` on. 0 at the end of what is whole, whatever comes then; what a
- * visitor returned; -ENOMEM, -EIO. */
+/* Reports names from the beginning, and all other entries from byte `from` on. 0 at the end of the complete chunks, whatever
+ * follows; the visitor's return value; -ENOMEM, -EIO. */
 int spool_read(int fd, int64_t from, const struct spool_visitor *visitor);
-/* Goes on at *at (0: the begin), which moves on behind the last whole chunk: for a reader who keeps the names that it was told
- * and comes again as the spool grows. Returns as spool_read; visitors return 0 or a negative number. */
+/* Continues at *at (0: the beginning) and advances it past the last complete chunk, for a reader that keeps the names and reads
+ * again as the spool grows. Returns as spool_read; visitors return 0 or a negative number. */
 int spool_read_on(int fd, int64_t *at, const struct spool_visitor *visitor);
 
-/* What a dead recorder has left beside its run file. */
+/* Merging the spool that a dead recorder left beside its run file. */
 
-// Whether its recorder may still write to it. Where file systems have no locks, only a run that says it is complete is over.
+// Whether the file's recorder may still write to it. On file systems without locks, only a run marked complete is known to have
+// ended.
 bool settle_may_grow(const char *path);
-/* Makes rows of the spool, as the next recorder to append would, so that the file is whole by itself. Nothing is done where there
- * is none. For who knows that the recorder is dead, or has asked settle_may_grow. -EBUSY: a recorder lives; -EACCES, -EROFS: the
- * file is not ours to write to; -ENOSPC … */
+/* Converts the spool to rows, as the next appending recorder would, so that the run file is complete by itself. No spool: does
+ * nothing. Call it only if the recorder is known to be dead, or after settle_may_grow. -EBUSY: a recorder is running; -EACCES,
+ * -EROFS: no write permission; -ENOSPC … */
 int settle_run_file(const char *path, struct wattle_error *reterr);
 
-/* What all readers of a run file that grows have in common: one look at it in one transaction, its last segment, its spool. Between
+/* Shared by all readers of a growing run file: one read in one transaction, the last segment, and the spool. Used by
  * store/live.c (steps) and store/watch.c (open spans). */
 
 struct follow_segment {
-	int64_t id;                  // 0: there is none yet
-	int64_t start_ns, shift_ns;  // times in the file are later than on this machine by shift_ns
-	int64_t pid;                 // of the root process; VALUE_MISSING: a cgroup, or unknown
-	bool is_merging;             // its spool becomes rows
-	bool is_over;                // that, or complete
+	int64_t id;                  // 0: no segment yet
+	int64_t start_ns, shift_ns;  // shift_ns: time in the file minus CLOCK_MONOTONIC of this machine
+	int64_t pid;                 // root process; VALUE_MISSING: a cgroup, or unknown
+	bool is_merging;             // the spool is being converted to rows
+	bool is_over;                // is_merging, or the run is complete
 	char boot_id[40], host[128]; // "" unknown
 };
 
-// An SQLite result; `data` is the caller's.
+// Returns an SQLite result code; `data` is the caller's.
 typedef int follow_reader(void *data, sqlite3 *db);
 
-// Calls the reader in a transaction. -ENOENT, -EINVAL …: what keeps the file from being read, with a sentence; -EBUSY: look again.
+// Calls the reader in a transaction. -ENOENT, -EINVAL …: the file cannot be read, with a message; -EBUSY: try again.
 int follow_look(const char *path, follow_reader *read, void *data, struct wattle_error *reterr);
-int follow_last_segment(sqlite3 *db, struct follow_segment *ret_segment); // an SQLite result
-// What the spool of this segment has from *at on. An SQLite result: SQLITE_OK where there is no spool, as usual.
+int follow_last_segment(sqlite3 *db, struct follow_segment *ret_segment); // SQLite result code
+// Reads the spool of this segment from *at on. Returns an SQLite result code: SQLITE_OK if there is no spool, the usual case.
 int follow_spool(const char *path, sqlite3 *db, int64_t segment, int64_t *at, const struct spool_visitor *visitor);
 
-/* Steps of a program, read out of a run file while a recorder writes it: calls of one code block as they end, or reports of
- * one metric. Each look tells what was stored since the one before, also out of the spool beside the file. */
+/* Steps of a program, read from a run file during the recording: calls of one code block as they end, or reports of one metric.
+ * Each update reads what was stored since the previous one, including the spool. */
 
 struct live_step {
-	int64_t t_ns; // when the block ended, when the metric was reported
-	double value; // of the metric; 1 for a block
+	int64_t t_ns; // end of the block, or time of the metric report
+	double value; // value of the metric; 1 for a block
 };
 
 struct live {
 	const char *path, *name; // borrowed
 	bool is_metric;
-	int64_t segment; // the one that is read; 0: none so far
-	int64_t last_id; // of table span, whatever its name
-	int64_t next_id; // of table span: lower ones are known, or of an earlier segment …
-	int64_t *done;   // owned: … as are these above it, ascending
+	int64_t segment; // the current segment; 0: none yet
+	int64_t last_id; // largest id of table span, of any name
+	int64_t next_id; // table span: all spans below this id have been reported, or belong to an earlier segment
+	int64_t *done;   // owned: reported ids at or above next_id, ascending
 	size_t n_done, done_room;
-	int64_t last_row; // of table user_metric
+	int64_t last_row; // last rowid read of table user_metric
 	int64_t spool_at, shift_ns;
-	int64_t newest_ns, known_ns; // told so far; of it, in earlier segments, whose spools have become rows meanwhile
-	uint32_t spool_name;         // SPOOL_NAMES: the name did not come yet
+	int64_t newest_ns, known_ns; // latest reported step: in all segments; in earlier segments
+	uint32_t spool_name;         // number of the name in the spool; SPOOL_NAMES: not seen yet
 	struct live_step *
-		steps; // owned: all that was found and not yet forgotten, in order of time, on the clock of this machine
+		steps; // owned: steps found and not yet forgotten, by time, on the clock of this machine
 	size_t n_steps, steps_room;
-	int64_t stored_ns; // all that happened up to then has been told; VALUE_MISSING: nothing so far
-	bool is_over;      // the spool becomes rows: those were told before
+	int64_t stored_ns; // all steps up to this time have been reported; VALUE_MISSING: none
+	bool is_over;      // the spool is being converted to rows, which have been reported already
 };
 
-// is_metric: reports of a metric of that name, else calls of a code block. Of a file's earlier segments nothing is told.
+// is_metric: reports of the metric `name`; otherwise calls of the code block `name`. Steps of segments from before live_init
+// are not reported.
 void live_init(struct live *live, const char *path, const char *name, bool is_metric);
 void live_finish(struct live *live);
-// -ENOENT: there is no file yet; -EBUSY: look again; and what else keeps it from being read, with a sentence.
+// -ENOENT: no file yet; -EBUSY: try again; other errors: the file cannot be read, with a message.
 int live_look(struct live *live, struct wattle_error *reterr);
-void live_forget(struct live *live, int64_t before_ns); // steps before that time
-// The names that there are so far, "a, b, c", those called most first; "" for none.
+void live_forget(struct live *live, int64_t before_ns); // drops steps before that time
+// The names seen so far, "a, b, c", most frequent first; "" for none.
 void live_names(const char *path, bool of_metrics, char *out, size_t size);
 
-/* A run file that grows, looked at again and again: how far it has come, and the spans that run now. What is looked at is the
- * last segment; times are on the clock of this machine. */
+/* Progress of a growing run file: the time of its last sample, and the spans that are open then. Covers the last segment only;
+ * times are on the clock of this machine. */
 
 enum { WATCH_NAME_SIZE = 256, WATCH_SPANS_MOST = 4096 };
 
@@ -186,24 +189,24 @@ struct watch_span {
 	int64_t id, parent; // parent VALUE_MISSING: none
 	int64_t begin_ns;
 	int64_t pid, tid;
-	char name[WATCH_NAME_SIZE]; // cut where it is longer, not inside a character
+	char name[WATCH_NAME_SIZE]; // truncated between characters
 };
 
 struct watch {
 	const char *path; // borrowed
 	struct follow_segment segment;
-	int64_t stored_ns;        // its last sample; VALUE_MISSING: none yet
-	struct watch_span *spans; // owned, by id; running at that time, as far as is stored
+	int64_t stored_ns;        // time of the last sample; VALUE_MISSING: none yet
+	struct watch_span *spans; // owned, ascending by id; spans open at stored_ns
 	size_t n_spans, room;
-	int64_t more;    // that run too, for which there is no room: begun after all of these
-	int64_t last_id; // up to here none is missing from spans
+	int64_t more;    // number of open spans beyond WATCH_SPANS_MOST; all have larger ids
+	int64_t last_id; // `spans` has every open span up to this id
 	int64_t spool_at;
 };
 
 void watch_init(struct watch *watch, const char *path);
 void watch_finish(struct watch *watch);
-// -ENOENT, -EINVAL …: what keeps it from being read, with a sentence; -EBUSY: look again.
+// -ENOENT, -EINVAL …: the file cannot be read, with a message; -EBUSY: try again.
 int watch_look(struct watch *watch, struct wattle_error *reterr);
-/* For those who work through samples in parts: the time of the n-th sample after t_ns, or of the last one there is, in times of
- * the file; t_ns itself where none follows. */
+/* For readers that process samples in parts: the time of the n-th sample after t_ns, or of the last sample if there are fewer,
+ * in times of the file; t_ns if there is none. */
 int64_t watch_nth_sample(const struct watch *watch, int64_t t_ns, int64_t n);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- how much to read ---- */
+/* ---- limits on what is read ---- */
 
 int64_t job_every_ns(const struct job_weight *weight, bool all_samples)
 {
@@ -19,7 +19,7 @@ int64_t job_every_ns(const struct job_weight *weight, bool all_samples)
 	return 60 * NS_PER_S;
 }
 
-/* ---- which job ---- */
+/* ---- selection of the job ---- */
 
 static void add_name(struct buf *names, const char *id, size_t n)
 {
@@ -29,13 +29,13 @@ static void add_name(struct buf *names, const char *id, size_t n)
 		buf_str(names, ", …");
 }
 
-// Whether `a` is named before `b`: in order of their numbers, for the jobs of an array begin at once.
+// Whether `a` precedes `b` in messages: by number, because all jobs of an array start at once.
 static bool is_before(const char *a, const char *b)
 {
 	return a != NULL && (b == NULL || strverscmp(a, b) < 0);
 }
 
-// The one to be named after `last`, which has been; false: it was the last one.
+// Returns the entry that follows `last` in that order; false: `last` is the final one.
 static bool next_job(const struct job_entry *entries, size_t n, const struct job_entry *last,
 	const struct job_entry **ret)
 {
@@ -126,7 +126,7 @@ static int64_t start_of(const struct run *run)
 
 static int compare_i64(int64_t a, int64_t b)
 {
-	if (value_ok(a) != value_ok(b)) // unknown ones last
+	if (value_ok(a) != value_ok(b)) // unknown values last
 		return value_ok(a) ? -1 : 1;
 	return (a > b) - (a < b);
 }
@@ -192,7 +192,7 @@ static int tell_problems(struct job_runs *runs, const struct run_listing *listin
 	return r;
 }
 
-// Of a run that goes on as many samples as fit into its time.
+// For a run that is still recording, the number of samples is estimated from its duration.
 static void weigh(const struct run_listing *listing, struct job_weight *weight)
 {
 	double duration_s = isfinite(listing->duration_s) ? listing->duration_s : 0;
@@ -211,7 +211,7 @@ static struct job_run *find_run(struct job_runs *runs, const char *id)
 	return NULL;
 }
 
-// A copy of a file is no second run: the one that knows more of it counts.
+// A copy of a file is not another run: the more complete file is kept.
 static int leave_copy_out(struct job_runs *runs, struct job_run *other, struct job_run *now)
 {
 	struct wattle_error error = {0};

@@ -47,7 +47,7 @@ static int read_facts(sqlite3 *db, struct arena *arena, struct run_listing *list
 	return r;
 }
 
-// The end of an open segment is its last sample, found by the key without reading the others.
+// An open segment ends at its last sample, which the primary key finds without reading the others.
 static const char segments_sql[] =
 	"SELECT count(*), min(wall_start_ns), sum(max(0, coalesce(end_ns, "
 	"(SELECT max(t_ns) FROM sample WHERE t_ns < coalesce((SELECT min(later.start_ns) FROM segment later "
@@ -86,7 +86,7 @@ static void read_listing(struct arena *arena, struct run_listing *listing)
 /* The folder */
 
 struct names {
-	char **paths; // owned, each of the arena
+	char **paths; // owned; each path is in the arena
 	size_t n, capacity;
 };
 
@@ -102,7 +102,7 @@ static int add_name(struct names *names, char *path)
 	return 0;
 }
 
-// Whether it is a run file, one that we can't read included; a file of another kind is nobody's problem.
+// Whether this is a run file, including unreadable ones; files of other kinds are not problems.
 static bool is_run_file(const char *path, const char **ret_problem, struct arena *arena)
 {
 	struct wattle_error error = {0};
@@ -125,7 +125,7 @@ static int find_files(const char *folder, struct arena *arena, struct names *nam
 		return error_set(reterr, -errno, "%s: %s", folder, strerror(errno));
 	int r = 0;
 	for (const struct dirent *entry; r == 0 && (entry = readdir(dir)) != NULL;) {
-		// Hidden files are those that are being made; links to folders, and pipes, fail the probe later.
+		// Hidden files are still being written; links to folders and pipes fail the probe below.
 		bool wanted = entry->d_name[0] != '.' && entry->d_type != DT_DIR;
 		r = wanted ? add_name(names, join(folder[0] != '\0' ? folder : ".", entry->d_name, arena)) : 0;
 	}

@@ -34,7 +34,7 @@ void live_forget(struct live *live, int64_t before_ns)
 	size_t n = 0;
 	while (n < live->n_steps && live->steps[n].t_ns < before_ns)
 		n++;
-	if (n == 0) // nor is there anything to move where there is no array yet
+	if (n == 0) // also the case without an array
 		return;
 	live->n_steps -= n;
 	memmove(live->steps, live->steps + n, live->n_steps * sizeof(*live->steps));
@@ -72,8 +72,8 @@ static bool is_done(const struct live *live, int64_t id)
 	return at < live->n_done && live->done[at] == id;
 }
 
-/* Ids are given when spans begin, and a span that is open has a row that is replaced when it ends. So the rows from the first
- * open one on are looked at again, and those of them that have ended are remembered. */
+/* Ids are assigned when spans begin; the row of an open span is replaced when the span ends. So rows from the first open span
+ * on are read again, and the ended ones among them are remembered. */
 static int read_spans(struct live *live, sqlite3 *db)
 {
 	static const char select[] =
@@ -90,7 +90,7 @@ static int read_spans(struct live *live, sqlite3 *db)
 			first_open = id < first_open ? id : first_open;
 			continue;
 		}
-		// What ended with its thread or by an outer end was not done.
+		// A span that was ended by its thread's exit or by an outer span did not complete its block.
 		if (sql_i64(s, 2) == 1 && !is_done(live, id) && add_step(live, end_ns, 1) < 0)
 			r = SQLITE_NOMEM;
 		int64_t *larger = array_with_room(done, n_done, &room, sizeof(*done), 64);
@@ -149,9 +149,9 @@ static int take_metric(void *data, const struct spool_metric *row)
 	return is_step ? add_step(live, row->t_ns, row->value) : 0;
 }
 
-/* ---- a look ---- */
+/* ---- update ---- */
 
-// A recorder came, to a file that may have been there before: what others left in it does not count.
+// A new recorder started, perhaps on an existing file: steps of earlier segments do not count.
 static void enter_segment(struct live *live, sqlite3 *db, const struct follow_segment *segment)
 {
 	bool is_new = live->segment == 0;
@@ -161,7 +161,7 @@ static void enter_segment(struct live *live, sqlite3 *db, const struct follow_se
 	live->spool_name = SPOOL_NAMES;
 	live->known_ns = live->newest_ns;
 	live->shift_ns = segment->shift_ns;
-	if (!is_new) // what was open then will never end
+	if (!is_new) // spans left open in the previous segment never end
 		live->next_id = live->last_id + 1;
 	if (!is_new || segment->id == 1)
 		return;

@@ -15,12 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What may belong to a run file besides the file itself and its lock: SQLite's files and the spool.
+// Files that may belong to a run file besides the file itself and its lock: SQLite's files and the spool.
 static const char *const companions[] = {"-wal", "-shm", "-journal", "-spans"};
 
 #define LOCK_ENDING "-lock"
 
-// A byte far beyond those that SQLite locks (0x40000000 and the 511 after it).
+// An offset far beyond the bytes that SQLite locks (0x40000000 and the 511 after it).
 enum { LOCK_BYTE = 0x57544c31 };
 
 static struct flock mark_of(short type)
@@ -28,17 +28,18 @@ static struct flock mark_of(short type)
 	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = LOCK_BYTE, .l_len = 1};
 }
 
-/* The mark: a lock for writing on one byte of the file, of the open file description, so that neither SQLite's own locks nor its closing
- * of the file touch it, and the kernel drops it whatever ends this process. It shows readers that a recorder lives, other users among
- * them, who can't open the lock file. Who may write is decided by the lock file: a reader can hold a lock for reading on the byte
- * and so keep the mark away. A mark without a lock file is that of a file with a second name, or that was renamed meanwhile. */
+/* The recorder mark: a write lock of the open file description on one byte of the run file. SQLite's own locks, and SQLite
+ * closing the file, do not affect it; the kernel drops it however this process ends. The mark shows readers, including other
+ * users who cannot open the lock file, that a recorder is running. Write access is decided by the lock file, not by the mark: a
+ * reader can prevent the mark with a read lock on the byte. A mark without a lock file belongs to a file that has a second name
+ * or was renamed since. */
 static void put_mark(int fd)
 {
 	struct flock lock = mark_of(F_WRLCK);
 	fcntl(fd, F_OFD_SETLK, &lock);
 }
 
-// A lock for reading would meet only locks for writing: those of recorders, not of readers.
+// A read lock conflicts with write locks only: with those of recorders, not of readers.
 static enum place_recorder recorder_of(int fd)
 {
 	struct flock lock = mark_of(F_RDLCK);
@@ -50,7 +51,7 @@ static enum place_recorder recorder_of(int fd)
 enum place_recorder place_recorder(const char *path)
 {
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd >= 0 ? recorder_of(fd) : PLACE_RECORDER_NONE; // what can't be opened fails elsewhere, with a sentence
+	return fd >= 0 ? recorder_of(fd) : PLACE_RECORDER_NONE; // callers report the error of open later
 }
 
 static bool same_file(int fd, const char *path)
@@ -107,7 +108,7 @@ static void drop_lock(struct place *place)
 	place->is_locked = false;
 }
 
-// Opens the file at the name, with the lock.
+// Opens the existing file at the name; the lock is held.
 static int open_existing(struct place *place, struct wattle_error *reterr)
 {
 	wattle_cleanup_close int fd = open(place->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -118,15 +119,15 @@ static int open_existing(struct place *place, struct wattle_error *reterr)
 	int r = take_lock(place, true, reterr);
 	if (r < 0)
 		return r;
-	// Between open and lock another recorder may have replaced it and ended.
+	// Between open and lock another recorder may have replaced the file and exited.
 	if (recorder_of(fd) == PLACE_RECORDER_LIVES || !same_file(fd, place->path))
 		return refuse_busy(place, reterr);
 	place->fd = take_fd(&fd);
 	return 0;
 }
 
-/* A hidden name that is free, in the same folder, so that a rename stays within one file system. In a container many
- * recorders have the same pid, one after the other, and one that was killed may have left its files behind. */
+/* Finds a free hidden name in the same folder, so that a rename stays within one file system. In a container many recorders
+ * have the same pid one after the other, and a killed one may have left its files behind. */
 static int hidden_name(const struct place *place, const char *ending, char *out)
 {
 	const char *slash = strrchr(place->path, '/');
@@ -150,7 +151,7 @@ static int make_new(struct place *place, mode_t mode, struct wattle_error *reter
 		place->fd = open(place->making, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode != 0 ? mode & 0600 : 0666);
 		r = place->fd < 0 ? -errno : 0;
 		if (r == 0 && mode != 0)
-			fchmod(place->fd, mode); // some file systems know no modes
+			fchmod(place->fd, mode); // some file systems do not support modes
 	}
 	if (r < 0) {
 		place->making[0] = '\0';
@@ -161,7 +162,7 @@ static int make_new(struct place *place, mode_t mode, struct wattle_error *reter
 	return 0;
 }
 
-// Whether what stands at the name may be touched at all.
+// Whether the existing file may be appended to or replaced.
 static int check_existing(const struct place *place, const struct stat *st, const struct store_open_options *options,
 	struct wattle_error *reterr)
 {
@@ -177,14 +178,14 @@ static int check_existing(const struct place *place, const struct stat *st, cons
 		place->path);
 }
 
-// Appended to: the file itself. Replaced: it was only asked whether it could be written to.
+// Append: keeps the descriptor of the existing file. Replace: opens it only to check that it is writable.
 static int open_or_replace(struct place *place, const struct store_open_options *options, const struct stat *st,
 	struct wattle_error *reterr)
 {
 	int r = check_existing(place, st, options, reterr);
 	if (r < 0)
 		return r;
-	char resolved[PATH_MAX]; // a link stays a link: what it leads to is replaced
+	char resolved[PATH_MAX]; // a symbolic link stays; its target is replaced
 	if (realpath(place->path, resolved) != NULL)
 		text_copy(place->path, sizeof(place->path), resolved);
 	r = open_existing(place, reterr);
@@ -212,7 +213,7 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	*place = (struct place){.what = what, .fd = -1};
 	if (options->overwrite && options->append)
 		return error_set(reterr, -EINVAL, "--overwrite and --append exclude each other");
-	// Room for the hidden names and for SQLite's endings.
+	// Space for the suffixes of hidden names and of SQLite's files.
 	if (options->path[0] == '\0' || strlen(options->path) >= PLACE_PATH_SIZE - 64)
 		return error_set(reterr, -EINVAL, "the %s needs a name of 1 to %d bytes", what, PLACE_PATH_SIZE - 65);
 	text_copy(place->path, sizeof(place->path), options->path);
@@ -225,7 +226,7 @@ int place_open(struct place *place, const struct store_open_options *options, co
 	return r;
 }
 
-// Renames a file together with what SQLite keeps beside it.
+// Renames a file and the files that SQLite keeps beside it.
 static int move(const char *from, const char *to)
 {
 	if (rename(from, to) != 0)
@@ -234,7 +235,7 @@ static int move(const char *from, const char *to)
 		char old[PLACE_PATH_SIZE + 16], new[PLACE_PATH_SIZE + 16];
 		snprintf(old, sizeof(old), "%s%s", from, companions[i]);
 		snprintf(new, sizeof(new), "%s%s", to, companions[i]);
-		rename(old, new); // usually there is none
+		rename(old, new); // usually these files do not exist
 	}
 	return 0;
 }
@@ -257,7 +258,7 @@ void place_remove(const char *path)
 	unlink(lock);
 }
 
-// Never over a file that came into being meanwhile. Not every file system knows the flag; those know hard links.
+// Never replaces a file that was created in the meantime. File systems without RENAME_NOREPLACE support hard links.
 static int rename_to_free_name(const char *from, const char *to)
 {
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)

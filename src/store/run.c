@@ -56,7 +56,7 @@ int64_t run_count_gpus(const struct run *run)
 	return n;
 }
 
-// Run files of older versions know the memory of measured GPUs only: enough where these are all of the machine's.
+// Run files of older versions record the memory of measured GPUs only. That suffices if all GPUs of the machine are measured.
 double run_gpu_capacity_bytes(const struct run *run)
 {
 	if (run_fact(run, "gpu_memory_total_bytes") != NULL)
@@ -95,6 +95,6 @@ int64_t run_wall_ns(const struct run *run, int64_t t_ns)
 		return VALUE_MISSING;
 	bool impossible = __builtin_sub_overflow(t_ns, mono_ns, &since_ns) ||
 		__builtin_add_overflow(wall_ns, since_ns, &wall_ns) ||
-		__builtin_add_overflow(wall_ns, slept_ns, &wall_ns); // of a damaged file
+		__builtin_add_overflow(wall_ns, slept_ns, &wall_ns); // a damaged file may overflow
 	return impossible ? VALUE_MISSING : wall_ns;
 }

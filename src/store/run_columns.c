@@ -11,16 +11,16 @@ enum { KEYS_MAX = 3, METRICS_MAX = 64 };
 static_assert((int)RUN_COUNT <= METRICS_MAX && (int)DEVICE_COUNT <= METRICS_MAX && (int)PROCESS_COUNT <= METRICS_MAX,
 	"a row of any scope fits");
 
-/* Rows of a table of samples on their way into columns: first the keys, then the metrics that the table has. A file of an older
- * wattle lacks some and one of a newer wattle has others. */
+/* Converts rows of a sample table to columns: first the keys, then the metrics that the table has. A file of an older wattle
+ * lacks some metrics, and a file of a newer wattle has additional ones. */
 struct sample_rows {
 	struct run_reader *reader;
 	struct run *run;
 	int n_keys;
 	size_t n_metrics, n_read;
-	size_t metric_of[METRICS_MAX]; // of the n_read columns behind the keys
+	size_t metric_of[METRICS_MAX]; // metric of each of the n_read columns after the keys
 	int64_t keys[KEYS_MAX];
-	struct value_packer *packers; // one, or one a device
+	struct value_packer *packers; // one, or one per device
 };
 
 static const char *const key_columns[METRIC_SCOPES] = {
@@ -29,8 +29,8 @@ static const char *const key_columns[METRIC_SCOPES] = {
 	[METRIC_PROCESS] = "t_ns, pid, start_ns",
 };
 
-/* What only GPUs tell. Where there is none the columns are null throughout, and reading nulls takes as long as reading numbers: they are
- * two thirds of a row. */
+/* Metrics that only GPUs report. Without a GPU these columns are null throughout. They are two thirds of a row, and reading a
+ * null takes as long as reading a number. */
 static bool is_of_gpus(enum metric_scope scope, size_t metric)
 {
 	return scope == METRIC_DEVICE &&
@@ -38,7 +38,7 @@ static bool is_of_gpus(enum metric_scope scope, size_t metric)
 			(metric >= DEVICE_SM_CLOCK && metric <= DEVICE_THROTTLE_REASONS));
 }
 
-// Of a kind that only a later wattle knows everything is read.
+// A device kind of a later wattle may be a GPU: all columns are read.
 static bool has_gpus(const struct run *run)
 {
 	for (size_t i = 0; i < run->n_devices; i++)
@@ -47,7 +47,7 @@ static bool has_gpus(const struct run *run)
 	return false;
 }
 
-// ORDER BY the primary key, which is how the rows lie in a run file: nothing is sorted.
+// ORDER BY the primary key is the storage order of a run file: nothing is sorted.
 static int read_samples(struct sample_rows *rows, enum metric_scope scope, run_take *take)
 {
 	struct buf columns;
@@ -76,7 +76,7 @@ static void take_keys(struct sample_rows *rows, const struct cells *cells)
 	rows->keys[0] = run_clock_ns(rows->keys[0]);
 }
 
-// The values of row n. They lie in the packer for now.
+// Copies the values of row n into the packer.
 static int64_t *take_values(struct sample_rows *rows, const struct cells *cells, struct value_packer *packer, size_t n)
 {
 	int64_t *values = value_packer_row(packer, rows->n_read, n);
@@ -85,14 +85,14 @@ static int64_t *take_values(struct sample_rows *rows, const struct cells *cells,
 	return values;
 }
 
-// Once row n - 1 is there.
+// Packs the finished chunk; called when row n - 1 is complete.
 static int pack(struct sample_rows *rows, struct value_packer *packer, const struct value_chunk ***packed, size_t n)
 {
 	bool ok = n % VALUE_CHUNK != 0 || value_packer_flush(packer, rows->metric_of, packed, n);
 	return ok ? 0 : SQLITE_NOMEM;
 }
 
-// r: how the reading went.
+// r: the result of reading.
 static int pack_rest(struct sample_rows *rows, struct value_packer *packer, const struct value_chunk ***packed,
 	size_t n, int r)
 {
@@ -168,7 +168,7 @@ static int take_count(void *data, const struct cells *cells)
 	return 0;
 }
 
-// Most devices are read at the times of the run's samples and at no others; then the column is the run's.
+// Most devices are read exactly at the times of the run's samples; then they share the run's column of times.
 static bool put_time(struct arena *arena, const struct run *run, struct run_device *device, size_t room, int64_t t_ns)
 {
 	bool is_shared = device->t_ns == run->t_ns;
@@ -184,7 +184,7 @@ static bool put_time(struct arena *arena, const struct run *run, struct run_devi
 	return true;
 }
 
-// Readings of a calibrated sensor.
+// Applies the gain of a calibrated sensor to its readings.
 static void apply_gain(const struct sample_rows *rows, const struct run_device *device, int64_t *values)
 {
 	for (size_t i = 0; i < rows->n_read; i++) {
@@ -202,7 +202,7 @@ static int take_device_sample(void *data, const struct cells *cells)
 	struct run_device *device = find_device(rows->run, rows->keys[1]);
 	struct value_packer *packer = device != NULL ? &rows->packers[device - rows->run->devices] : NULL;
 	if (device == NULL || device->n == packer->room)
-		return 0; // a row of no device is no reason to lose the others
+		return 0; // skip a row of an unknown device, keep the others
 	int64_t *values = take_values(rows, cells, packer, device->n);
 	if (values == NULL || !put_time(packer->arena, rows->run, device, packer->room, rows->keys[0]))
 		return SQLITE_NOMEM;

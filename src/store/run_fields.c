@@ -18,7 +18,7 @@ static const struct field device_fields[] = {
 	VALUE(D, provenance, .one_of = provenance_names), VALUE(D, has_energy), VALUE(D, resolution_j),
 	VALUE(D, energy_range_j), VALUE(D, update_period_s), VALUE(D, update_jitter_s), VALUE(D, idle_w), VALUE(D, idle_error_w),
 	VALUE(D, idle_temperature_c), VALUE(D, idle_date),
-	VALUE(D, gain), // the rows that follow are multiplied by it already
+	VALUE(D, gain), // the fields below are already multiplied by gain
 	VALUE(D, gain_error), VALUE(D, gain_source), VALUE(D, relative_error), VALUE(D, memory_total_bytes),
 };
 #undef D
@@ -38,13 +38,13 @@ static const struct field event_fields[] = {
 };
 #undef E
 
-// Of pid and tid, of which 0 is unknown.
+// For pid and tid, where 0 means unknown.
 static bool is_zero(const struct object_at *at)
 {
 	return *(const int32_t *)(const void *)((const char *)at->data + at->field->offset) == 0;
 }
 
-// Ids are from 1.
+// Ids start at 1.
 static bool is_no_id(const struct object_at *at)
 {
 	return *(const int64_t *)(const void *)((const char *)at->data + at->field->offset) == 0;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The facts */
+/* Facts */
 
 struct fact_writer {
 	sqlite3_stmt *insert;
@@ -54,7 +54,7 @@ static void put_meta(struct fact_writer *w, const char *pair)
 	put(w, w->text.data, equals + 1);
 }
 
-// What a further segment may add or change: the person's own words.
+// The user's own texts, which a further segment may add or change.
 static void put_words(struct fact_writer *w, const struct store_header *header)
 {
 	put(w, "label", header->label);

@@ -8,7 +8,7 @@
 
 /* Clocks */
 
-// The wall clock is set now and then by less than this; another start of the machine moves it by more.
+// Usual steps of the wall clock are smaller than this; a reboot of the machine changes the offset by more.
 enum { SAME_BOOT_S = 1 };
 
 static bool is_recorded(const struct run *run, int64_t t_ns)
@@ -19,7 +19,7 @@ static bool is_recorded(const struct run *run, int64_t t_ns)
 	return false;
 }
 
-// By the segment in which the wall clock showed that; VALUE_MISSING outside of all.
+// Converts by the anchor of the segment that contains the wall-clock time; VALUE_MISSING outside all segments.
 static int64_t from_wall_ns(const struct run *run, int64_t wall_ns)
 {
 	for (size_t i = 0; i < run->n_segments; i++) {
@@ -33,16 +33,16 @@ static int64_t from_wall_ns(const struct run *run, int64_t wall_ns)
 	return VALUE_MISSING;
 }
 
-// Unix time in seconds to nanoseconds, whole seconds apart from their fraction, so that no bit is rounded away.
+// Unix time in seconds to nanoseconds. Whole seconds and fraction are converted separately, so that no bit is rounded away.
 static int64_t wall_ns_of(double unix_s)
 {
-	if (!(fabs(unix_s) < 9e9)) // year 2255: beyond what nanoseconds in 64 bits hold
+	if (!(fabs(unix_s) < 9e9)) // year 2255: limit of nanoseconds in 64 bits
 		return VALUE_MISSING;
 	double whole_s = floor(unix_s);
 	return (int64_t)whole_s * NS_PER_S + llround((unix_s - whole_s) * 1e9);
 }
 
-struct clock { // of a span file
+struct clock { // clocks of a span file and of the run
 	const struct run *from, *to;
 	bool same;
 };
@@ -63,7 +63,7 @@ static int64_t moved(const struct clock *clock, int64_t t_ns)
 	return value_ok(wall_ns) ? from_wall_ns(clock->to, wall_ns) : VALUE_MISSING;
 }
 
-/* Room behind what the run has */
+/* Space after the run's own rows */
 
 static int64_t largest_id(const struct run *run)
 {
@@ -91,7 +91,7 @@ static struct run_user_metric *metrics_with_room(const struct run *run, size_t n
 
 /* Span files */
 
-// The name in the run's memory, each only once; NULL: none, or no memory.
+// Copies the name into the run's memory, each name once; NULL: no name, or out of memory.
 static const char *copy_name(struct intern *names, const char *name)
 {
 	int64_t number = name != NULL ? intern_number(names, name, strlen(name)) : -ENOENT;

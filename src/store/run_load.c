@@ -23,7 +23,7 @@ static read_table *const no_spans_tables[] = {run_read_facts, run_read_devices, 
 	run_read_segments, run_read_processes, run_read_events, NULL};
 // clang-format on
 
-// What of a run is wanted.
+// The parts of a run to load.
 struct part {
 	read_table *const *tables;
 	struct run_range range;
@@ -47,14 +47,14 @@ static int fail(const struct run_reader *reader, int result, const char *path, s
 			path);
 	if (result == SQLITE_NOMEM)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	int last = sqlite3_errcode(reader->db); // what was read from pages SQLite knows nothing of
+	int last = sqlite3_errcode(reader->db); // error of a page read without SQLite
 	bool is_sql = last != SQLITE_OK && last != SQLITE_ROW && last != SQLITE_DONE;
 	int code = is_sql ? sql_fail(reader->db, path, NULL) : -EINVAL;
 	return error_set(reterr, code == -EBUSY ? -EBUSY : -EINVAL, "%s is damaged: %s", path,
 		is_sql ? sql_reason(reader->db) : sqlite3_errstr(result));
 }
 
-// The id of the run, read before the transaction begins: it never changes.
+// Reads the run's id before the transaction begins: the id never changes.
 static void open_spool(struct run_reader *reader, const char *path)
 {
 	char run_id[40] = "";
@@ -66,8 +66,8 @@ static void open_spool(struct run_reader *reader, const char *path)
 	reader->spool_fd = run_id[0] != '\0' ? spool_open_reader(path, run_id, &reader->spool) : -1;
 }
 
-/* A row takes 64 bytes in a file of 60 columns without a value, and 480 here: 8 for a byte. Arrays that double leave the smaller ones
- * behind: up to 4 times that. The rest is for files of a few pages. */
+/* Worst case per row: 64 bytes in a file of 60 columns without a value, and 480 bytes here, thus 8 bytes per file byte. Arrays
+ * that double leave the smaller ones in the arena: up to 4 times that. The constant part is for files of a few pages. */
 static size_t most_bytes(const struct run_reader *reader, const char *path)
 {
 	enum { BASE = 64 << 20, PER_BYTE = 32 };

@@ -13,7 +13,8 @@ int64_t *value_packer_row(struct value_packer *packer, size_t n_values, size_t n
 	return packer->rows != NULL ? packer->rows + n % VALUE_CHUNK * n_values : NULL;
 }
 
-// From the first value to the last one; 0 where the difference is no number. Wrapping, as all here: what is read back is exact.
+// Slope from the first to the last value; 0 if the difference is out of range. All arithmetic wraps, so the values are restored
+// exactly.
 static uint64_t slope_of(const int64_t *values, size_t n)
 {
 	size_t first = 0, last = n - 1;
@@ -44,7 +45,7 @@ static void find_range(const int64_t *values, size_t n, uint64_t slope, int64_t 
 	*ret_any_missing = any_missing;
 }
 
-// At least one of them is known. NULL: no memory.
+// At least one of the values is known. NULL: out of memory.
 static const struct value_chunk *pack(struct arena *arena, const int64_t *values, size_t n)
 {
 	struct value_chunk head = {.slope = (int64_t)slope_of(values, n), .missing = UINT64_MAX};
@@ -58,7 +59,7 @@ static const struct value_chunk *pack(struct arena *arena, const int64_t *values
 	while (head.width < sizeof(codes) && codes >> (8 * head.width) > 0)
 		head.width++;
 	head.mask = head.width < sizeof(codes) ? (UINT64_C(1) << (8 * head.width)) - 1 : UINT64_MAX;
-	if (head.width == sizeof(codes)) // as they are
+	if (head.width == sizeof(codes)) // stored unpacked
 		head = (struct value_chunk){.mask = UINT64_MAX,
 			.missing = (uint64_t)VALUE_MISSING,
 			.width = head.width};
@@ -66,7 +67,7 @@ static const struct value_chunk *pack(struct arena *arena, const int64_t *values
 	if (chunk == NULL)
 		return NULL;
 	memcpy(chunk, &head, sizeof(head));
-	for (size_t i = 0; i < n && head.width > 0; i++) { // each is written over the slack of the one before
+	for (size_t i = 0; i < n && head.width > 0; i++) { // each write overwrites the slack bytes of the previous code
 		uint64_t code = value_ok(values[i])
 			? (uint64_t)values[i] - (uint64_t)head.slope * i - (uint64_t)head.base
 			: head.missing;
@@ -98,7 +99,7 @@ bool value_packer_flush(struct value_packer *packer, const size_t *columns, cons
 	return true;
 }
 
-// Those without any value are one and the same.
+// All columns without any value share one array.
 static bool unpack(struct arena *arena, int64_t **values, const struct value_chunk **const *packed, size_t n_columns,
 	size_t n)
 {

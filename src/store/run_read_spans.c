@@ -1,4 +1,4 @@
-/* Spans, metrics and marks: from the tables, and from the spool where one lies beside the file. There may be millions. */
+/* Reads spans, metrics and marks from the tables, and from the spool if one exists. There may be millions. */
 #include "store/run_read.h"
 
 #include "base/intern.h"
@@ -14,11 +14,11 @@ struct reading {
 	struct run *run;
 	struct intern names;
 	size_t spans_room, metrics_room, events_room;
-	const char **spool_names; // owned: by their numbers in the spool
+	const char **spool_names; // owned; indexed by name number in the spool
 	bool is_out_of_memory;
 };
 
-// Equal names are one text. NULL: no memory. bytes need not end in NUL.
+// Equal names share one text. NULL: out of memory. bytes need not end in NUL.
 static const char *shared_name(struct intern *names, const char *bytes, size_t length)
 {
 	int64_t number = intern_number(names, bytes, strnlen(bytes, length));
@@ -38,7 +38,7 @@ static const char *column_name(struct reading *r, const struct cells *s, int col
 
 static int enum_of(const struct cells *s, int column, int (*from_name)(const char *), int fallback)
 {
-	char name[16]; // longer than any of these names, so that one that is cut is none of them
+	char name[16]; // longer than each of these names, so a truncated name never matches
 	cells_copy(s, column, name, sizeof(name));
 	int value = from_name(name);
 	return value >= 0 ? value : fallback;
@@ -185,7 +185,7 @@ static int read_spool(struct reading *r, int64_t from)
 	return code == -ENOMEM ? SQLITE_NOMEM : code < 0 ? SQLITE_IOERR : SQLITE_OK;
 }
 
-/* ---- room and order ---- */
+/* ---- space and order ---- */
 
 static int make_room(struct reading *r, int64_t spool_bytes)
 {
@@ -214,7 +214,7 @@ static int make_room(struct reading *r, int64_t spool_bytes)
 	return SQLITE_NOMEM;
 }
 
-// An open span that has ended since stands there twice, side by side: the one that is open goes.
+// An open span that has ended since appears twice, in adjacent rows: the open row is dropped.
 static void drop_doubles(struct run *run)
 {
 	size_t n = 0;
@@ -245,7 +245,7 @@ static int order(struct run *run)
 
 static int read_tables(struct reading *r)
 {
-	// As the first files of this schema have them: without what says how a span ended, and whose a metric is.
+	// Fallback for the first files of this schema, which lack how a span ended and the owner of a metric.
 	static const struct run_question spans[] = {
 		{"span", "id, NULL, pid, tid, begin_ns, end_ns, name, NULL, NULL, NULL, NULL"},
 		{"span", "id, parent, pid, tid, begin_ns, end_ns, name, cpu_ns, category, kind, close"},

@@ -30,7 +30,7 @@ void cells_copy(const struct cells *cells, int column, char *out, size_t size)
 	out[length] = '\0';
 }
 
-/* A table of few columns becomes an array of structs, by a function that knows the columns. */
+/* Converts a table of few columns to an array of structs, by a function that knows the columns. */
 struct rows {
 	struct run_question question;
 	size_t row_size;
@@ -74,7 +74,7 @@ static int read_rows(struct run_reader *reader, const struct rows *rows, void **
 	return r;
 }
 
-// Texts that callers may take for granted are "" where the file has none.
+// Texts that callers require to be non-NULL are "" if the file has none.
 static const char *text_or_empty(const struct cells *s, int column, struct arena *arena)
 {
 	const char *text = cells_text(s, column, arena);
@@ -97,14 +97,14 @@ int run_read_facts(struct run_reader *reader, struct run *run)
 	return r;
 }
 
-// Of a counter: no longer than the longest interval at which it is read.
+// Update period of a counter, limited to the longest interval at which it is read.
 static double period_s(int64_t ns)
 {
 	return ns >= 0 && ns <= 3600 * NS_PER_S ? (double)ns / 1e9 : (double)NAN;
 }
 
-/* What the sensor said beforehand is off by the same factor as its readings (run_columns.c). A damaged or hostile file must not
- * turn figures into nonsense. */
+/* The sensor's declared properties need the same gain as its readings (run_columns.c). A damaged or hostile file must not
+ * produce invalid values. */
 static void apply_gain(struct run_device *device)
 {
 	if (!(device->gain >= GPU_GAIN_LEAST && device->gain <= GPU_GAIN_MOST && device->gain_error > 0 &&
@@ -126,7 +126,7 @@ static void fill_device(const struct cells *s, struct arena *arena, void *row)
 	device->id = cells_i64(s, 0);
 	cells_copy(s, 1, text, sizeof(text));
 	int kind = domain_kind_from_name(text);
-	device->kind = kind >= 0 ? (enum domain_kind)kind : DOMAIN_KINDS; // a kind of a later wattle: not one of ours
+	device->kind = kind >= 0 ? (enum domain_kind)kind : DOMAIN_KINDS; // a kind of a later wattle is stored as DOMAIN_KINDS
 	cells_copy(s, 2, device->name, sizeof(device->name));
 	cells_copy(s, 3, device->uuid, sizeof(device->uuid));
 	cells_copy(s, 4, device->device, sizeof(device->device));
@@ -136,7 +136,7 @@ static void fill_device(const struct cells *s, struct arena *arena, void *row)
 	cells_copy(s, 7, device->source, sizeof(device->source));
 	cells_copy(s, 8, text, sizeof(text));
 	int provenance = provenance_from_name(text);
-	device->provenance = provenance >= 0 ? (enum provenance)provenance : PROVENANCE_ESTIMATED; // the weakest claim
+	device->provenance = provenance >= 0 ? (enum provenance)provenance : PROVENANCE_ESTIMATED; // the weakest provenance
 	device->has_energy = cells_i64(s, 9) == 1;
 	device->resolution_j = value_to_double(cells_i64(s, 10), 1e-6);
 	device->update_period_s = period_s(cells_i64(s, 11));
@@ -162,7 +162,7 @@ static void fill_device(const struct cells *s, struct arena *arena, void *row)
 
 int run_read_devices(struct run_reader *reader, struct run *run)
 {
-	// Files of older programs lack the last columns.
+	// Files of older versions lack the last columns.
 	static const struct rows rows[] = {
 		{{"device", DEVICE_COLUMNS IDLE_COLUMNS "gain, gain_error, gain_source", .order = "id"},
 			sizeof(struct run_device), fill_device},
@@ -215,7 +215,7 @@ static void fill_old_event(const struct cells *s, struct arena *arena, void *row
 	event->kind_name = text_or_empty(s, 1, arena);
 	event->kind = event_kind_of_name(event->kind_name);
 	event->text = text_or_empty(s, 2, arena);
-	event_of_text(event, event->text, arena); // without memory the reading fails at the next row
+	event_of_text(event, event->text, arena); // out of memory: reading fails at the next row
 }
 
 static void fill_event(const struct cells *s, struct arena *arena, void *row)
@@ -223,7 +223,7 @@ static void fill_event(const struct cells *s, struct arena *arena, void *row)
 	struct event *event = row;
 	const char *reason = cells_text(s, 3, arena);
 	fill_old_event(s, arena, row);
-	if (reason == NULL) // of a recording before 1.0, in a file that was appended to
+	if (reason == NULL) // recorded before 1.0, in a file that was appended to
 		return;
 	const char *kind_name = event->kind_name, *text = event->text;
 	enum event_kind kind = event->kind;
@@ -240,7 +240,7 @@ static void fill_event(const struct cells *s, struct arena *arena, void *row)
 	event->old_value = cells_i64(s, 10);
 	event->new_value = cells_i64(s, 11);
 	event->detail = cells_text(s, 12, arena);
-	event_set_text(event, arena); // all of a report speak the same language; another version's stays as it is
+	event_set_text(event, arena); // uniform wording in reports; sentences of other versions stay as they are
 }
 
 static void fill_sleep(const struct cells *s, struct arena *arena, void *row)
@@ -274,7 +274,7 @@ int run_read_events(struct run_reader *reader, struct run *run)
 	bool has_fields = reader->source->has_column(reader, "event", "reason");
 	int r = read_rows(reader, &rows[has_fields], &events, &run->n_events);
 	run->events = events;
-	// Sorted here, because events of one time are to stay in the order in which they were written.
+	// Sorted here so that events of equal time keep their file order.
 	if (r == 0 &&
 		sort_rows(run->events, sizeof(*run->events), run->n_events, offsetof(struct event, t_ns),
 			SORT_NO_ID) < 0)
@@ -282,11 +282,11 @@ int run_read_events(struct run_reader *reader, struct run *run)
 	return r == 0 ? read_sleeps(reader, run) : r;
 }
 
-/* Table segment: the figures of the footer come by the same list that wrote them. */
+/* Table segment: the figures of the footer are read by the same list that writes them. */
 
 enum { SEGMENT_FIXED = 6 };
 
-// 1970 to 2116; another one is as good as none.
+// Valid range: 1970 to 2116; other values are unknown.
 static int64_t wall_ns(int64_t ns)
 {
 	return ns >= 0 && ns <= 4 * RUN_CLOCK_MAX_NS ? ns : VALUE_MISSING;
@@ -315,7 +315,7 @@ static int64_t last_sample_before(const struct run *run, int64_t t_ns)
 	return at > 0 ? run->t_ns[at - 1] : VALUE_MISSING;
 }
 
-// A recorder that died, or still runs, has not said when its segment ended: its last sample does.
+// If the recorder died or is still running, the end of its segment is not stored: the time of the last sample is used.
 static void close_open_segments(struct run *run)
 {
 	for (size_t i = 0; i < run->n_segments; i++) {
@@ -333,8 +333,8 @@ static int64_t within(int64_t low_ns, int64_t t_ns, int64_t high_ns)
 	return t_ns < low_ns ? low_ns : t_ns > high_ns ? high_ns : t_ns;
 }
 
-/* Whoever reads a run relies on segments that follow each other. In a file that was damaged, or made by others, one may begin
- * before the one before it has ended; what both claim is the earlier one's. */
+/* Readers require segments that follow each other. In a damaged or foreign file a segment may begin before the previous one
+ * ends; the overlap then belongs to the earlier one. */
 static void put_segments_in_order(struct run *run)
 {
 	int64_t low_ns = -RUN_CLOCK_MAX_NS;
@@ -354,7 +354,7 @@ int run_read_segments(struct run_reader *reader, struct run *run)
 	buf_str(&select, reader->source->has_column(reader, "segment", "boot_start_ns") ? ", boot_start_ns" : ", NULL");
 	size_t n;
 	const struct schema_figure *figures = schema_figures(&n);
-	for (size_t i = 0; i < n; i++) // a file that an older wattle has made lacks some
+	for (size_t i = 0; i < n; i++) // columns that a file of an older wattle lacks
 		buf_printf(&select, ", %s",
 			reader->source->has_column(reader, "segment", figures[i].column) ? figures[i].column : "NULL");
 	const struct rows rows = {{"segment", select.data, .order = "id"}, sizeof(struct run_segment), fill_segment};

@@ -1,4 +1,4 @@
-/* A recording of a run file: its row, and where it lies on the file's clock. */
+/* A segment of a run file: its row, and its offset on the file's clock. */
 #include "store/run_read.h"
 #include "store/run_write.h"
 
@@ -17,8 +17,8 @@ static bool fact_is(sqlite3 *db, const char *key, const char *value)
 	return is;
 }
 
-/* Within one start of one machine CLOCK_MONOTONIC goes on by itself. Else the wall clock says how much later we are;
- * and where that was set back, at least the order stays. */
+/* Within one boot of one machine CLOCK_MONOTONIC is continuous. Otherwise the wall clock gives the offset; if the wall clock
+ * was set back, at least the order is kept. */
 int64_t run_header_shift_ns(sqlite3 *db, const struct store_header *header)
 {
 	int64_t shift_ns = 0;
@@ -29,7 +29,7 @@ int64_t run_header_shift_ns(sqlite3 *db, const struct store_header *header)
 			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
 		int64_t wall_ns = sql_read_i64(db,
 			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'", 0);
-		// As a run file has them, however made: within what sums of them can hold.
+		// Clamped so that sums of these values cannot overflow, whatever the file contains.
 		wall_ns = wall_ns >= 0 && wall_ns <= 4 * RUN_CLOCK_MAX_NS ? wall_ns : header->anchor_wall_ns;
 		shift_ns = (header->anchor_wall_ns - wall_ns + run_clock_ns(mono_ns)) - header->anchor_mono_ns;
 	}
@@ -57,7 +57,7 @@ struct segment_row {
 	const char *command;
 };
 
-// On another start of the machine CLOCK_BOOTTIME began anew, and stands in no relation to the file's clock.
+// After a reboot CLOCK_BOOTTIME restarts and is unrelated to the file's clock.
 static int64_t boot_start_ns(const struct segment_row *row)
 {
 	bool known = row->header->anchor_boot_ns != 0 && row->shift_ns == 0;
@@ -96,7 +96,7 @@ int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t s
 			  bind_segment, &row);
 	buf_finish(&command);
 	*ret_id = r == SQLITE_OK ? sqlite3_last_insert_rowid(db) : 0;
-	if (r == SQLITE_OK && header->pid > 0) // for those who look at a run in progress
+	if (r == SQLITE_OK && header->pid > 0) // for readers of a run in progress
 		r = sql_once(db, "UPDATE segment SET pid = ?1 WHERE id = last_insert_rowid()", bind_pid, header);
 	return r;
 }

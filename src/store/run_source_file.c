@@ -1,4 +1,4 @@
-/* A run file as a source of rows. */
+/* A run file as a row source. */
 #include "store/run_read.h"
 
 #include "base/buf.h"
@@ -17,7 +17,7 @@ static double cell_real(const void *row, int column)
 	return sql_double((sqlite3_stmt *)(uintptr_t)row, column);
 }
 
-// As bytes: a text with its NUL would be an allocation of SQLite's for each row. One look-up of the column, as in sql_i64.
+// Read as bytes: for a NUL-terminated text SQLite would allocate memory per row. One look-up of the column, as in sql_i64.
 static const char *cell_bytes(const void *row, int column, size_t *ret_size)
 {
 	sqlite3_value *value = sqlite3_column_value((sqlite3_stmt *)(uintptr_t)row, column);
@@ -25,7 +25,7 @@ static const char *cell_bytes(const void *row, int column, size_t *ret_size)
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return NULL;
 	const char *bytes = sqlite3_value_blob(value);
-	if (bytes == NULL) // an empty text is no null
+	if (bytes == NULL) // an empty text is not null
 		return "";
 	*ret_size = (size_t)sqlite3_value_bytes(value);
 	return bytes;
@@ -145,8 +145,8 @@ static int read_rows(struct run_reader *reader, const struct run_question *quest
 	return r;
 }
 
-/* As many as there may be: ids are numbers of rows, so their range tells without reading all of them, unless they lie so far
- * apart that the file could not hold that many. */
+/* Upper limit of the number of spans: ids are row ids, so their range gives it without reading all rows, unless the range
+ * exceeds what a file of this size can hold. */
 static int most_spans(struct run_reader *reader, size_t *ret_n)
 {
 	int64_t range = sql_read_i64(reader->db, "SELECT (SELECT max(id) FROM span) - (SELECT min(id) FROM span)", -1);
@@ -165,5 +165,5 @@ const struct run_source run_source_file = {
 	.most_spans = most_spans,
 	.sample_count = {"sample", "count(*)", .in_time = true},
 	.device_counts = {"device_sample", "device, 1",
-		.in_time = true}, // added up here: SQLite would sort them by device
+		.in_time = true}, // added up here, because SQLite would sort the rows by device
 };

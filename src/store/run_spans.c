@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* An id that stands there already is that of a span that was open then. After a failure of unknown reach a batch comes again:
- * spans replace themselves. */
+/* An existing id belongs to a span that was open then. A batch is repeated after a failure of unknown extent: INSERT OR REPLACE
+ * makes that safe. */
 static const char *const sources[RUN_SPANS_STATEMENTS] = {
 	[RUN_SPANS_SPAN] =
 		("INSERT OR REPLACE INTO span (id, parent, pid, tid, name, begin_ns, end_ns, cpu_ns, category, "
@@ -14,12 +14,12 @@ static const char *const sources[RUN_SPANS_STATEMENTS] = {
 	[RUN_SPANS_DONE] = "UPDATE segment SET spool_bytes = ?2 WHERE id = ?1",
 };
 
-// Room in memory while a spool becomes rows, in pages of 4 KiB; the writer has little else.
+// Cache size while the spool is converted to rows, in KiB; the writer otherwise uses little memory.
 static const char more_cache[] = "PRAGMA cache_size=-16384", usual_cache[] = "PRAGMA cache_size=-512";
 
 /* ---- rows ---- */
 
-/* As the tables have them: names as text, times and ids of the file. */
+/* Values as stored in the tables: names as text, times and ids of the file. */
 static int insert_span(struct run_spans *spans, const struct spool_span *row, const char *name, const char *category)
 {
 	sqlite3_stmt *insert = spans->statements[RUN_SPANS_SPAN];
@@ -57,7 +57,7 @@ static int insert_mark(struct run_spans *spans, int64_t t_ns, const char *name)
 	return sql_run(insert);
 }
 
-/* ---- straight into the tables ---- */
+/* ---- directly into the tables ---- */
 
 static int64_t plus(int64_t value, int64_t offset)
 {
@@ -121,16 +121,16 @@ int run_spans_spill(struct run_spans *spans, const struct store_spans *rows)
 
 struct gathering {
 	struct run_spans *spans;
-	char **names; // owned, each of them too
+	char **names; // owned, as is each name
 	int64_t segment;
-	int64_t reached, committed;    // bytes of the spool: with this transaction, before it
-	int result;                    // SQLite's
-	bool (*is_enough)(void *data); // NULL: never
+	int64_t reached, committed;    // bytes of the spool read: including this transaction; before it
+	int result;                    // SQLite result code
+	bool (*is_enough)(void *data); // NULL: never stops early
 	void *data;
 	bool is_cut;
 };
 
-enum { GATHER_BYTES = 8 << 20 }; // in one transaction
+enum { GATHER_BYTES = 8 << 20 }; // bytes per transaction
 
 static const char *gathered_name(const struct gathering *g, uint32_t name)
 {
@@ -176,7 +176,7 @@ static int take_mark(void *data, const struct spool_mark *row)
 	return name != NULL ? keep(g, insert_mark(g->spans, row->t_ns, name)) : 0;
 }
 
-// How far the tables have come stands in the same transaction: a kill at any moment neither loses nor doubles anything.
+// The number of spool bytes done is stored in the same transaction: a kill at any moment neither loses nor duplicates rows.
 static int commit(struct gathering *g)
 {
 	sqlite3_stmt *done = g->spans->statements[RUN_SPANS_DONE];
@@ -195,7 +195,7 @@ static int take_chunk(void *data, int64_t offset)
 	g->reached = offset;
 	g->is_cut = g->is_enough != NULL && g->is_enough(g->data);
 	if (g->is_cut)
-		return -ECANCELED; // what follows stays in the spool
+		return -ECANCELED; // the rest stays in the spool
 	if (g->reached - g->committed < GATHER_BYTES)
 		return 0;
 	int r = commit(g);
@@ -210,7 +210,7 @@ static int64_t bytes_done(const struct run_spans *spans, int64_t segment, int fd
 		SQLITE_OK) {
 		sqlite3_bind_int64(s, 1, segment);
 		bytes = sqlite3_step(s) == SQLITE_ROW ? spool_bytes_done(fd, sql_i64(s, 0))
-						      : INT64_MAX; // no such segment: not ours
+						      : INT64_MAX; // no such segment: the spool is not from this file
 	}
 	sqlite3_finalize(s);
 	return bytes;
@@ -257,7 +257,7 @@ int run_spans_gather(struct run_spans *spans, const struct store_footer *footer)
 	return r;
 }
 
-// What a dead recorder has left.
+// Merges the spool that a dead recorder left.
 static int gather_leftover(struct run_spans *spans)
 {
 	struct spool_header header;

@@ -1,5 +1,5 @@
-/* Which samples of a run file to read when not all are wanted. They are found by their times, which are the keys of the tables: of
- * an hour at 10 Hz a sample a second is read in a third of the time that all take. */
+/* Selects the samples of a run file to read when not all are wanted. The samples are found by their times, which are the keys
+ * of the tables: for one hour at 10 Hz, reading one sample per second takes a third of the time of reading all. */
 #include "store/run_read.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@ struct thinning {
 	struct run_reader *reader;
 	struct run_range *ranges; // owned
 	size_t n, capacity;
-	sqlite3_stmt *next, *last; // the first sample at or after a time, the last before it
+	sqlite3_stmt *next, *last; // first sample at or after a time; last sample before it
 };
 
 static int64_t ask(sqlite3_stmt *s, int64_t t_ns)
@@ -33,8 +33,8 @@ static int add_sample(struct thinning *thin, int64_t t_ns)
 	return value_ok(t_ns) ? add(thin, t_ns, t_ns) : 0;
 }
 
-/* Of a segment the first of each stretch of every_ns, and all from the last one on: after the end of the run devices are read once or
- * twice more. */
+/* For a segment: the first sample of each period of every_ns, and all samples from the last one on, because devices are read
+ * once or twice more after the end of the run. */
 static int add_segment(struct thinning *thin, int64_t start_ns, int64_t limit_ns, int64_t every_ns)
 {
 	int r = 0;
@@ -45,8 +45,8 @@ static int add_segment(struct thinning *thin, int64_t start_ns, int64_t limit_ns
 	return r == 0 && value_ok(last_ns) && last_ns >= start_ns ? add(thin, last_ns, limit_ns - 1) : r;
 }
 
-/* Where counting began again, or somebody else's turn to read came, both sides of it are wanted: what lies between two readings
- * can't be known then. */
+/* At a counter reset, a gap, a suspend or a change of the sensor's reader, the samples on both sides are selected: nothing is
+ * known between these readings. */
 static int add_event(struct thinning *thin, int64_t t_ns)
 {
 	int64_t first_ns = ask(thin->next, t_ns);
@@ -87,7 +87,7 @@ static int by_time(const void *left, const void *right)
 	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
-// In order, and each sample in one of them only.
+// Sorts and merges the ranges, so that each sample is in one range only.
 static void join(struct thinning *thin)
 {
 	size_t n = 0;
@@ -103,7 +103,7 @@ static void join(struct thinning *thin)
 	thin->n = n;
 }
 
-// Of a damaged file with events without number the first ones.
+// The limit protects against damaged files with very many events.
 #define EVENTS "SELECT t_ns FROM event WHERE kind IN ('reset', 'gap', 'suspend', 'sensors') LIMIT 10000"
 #define SEGMENTS "SELECT start_ns, (SELECT min(l.start_ns) FROM segment l WHERE l.id > s.id) FROM segment s ORDER BY id"
 

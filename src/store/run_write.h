@@ -1,4 +1,4 @@
-/* What the files that write a run file share. */
+/* Shared by the files that write a run file. */
 #pragma once
 
 #include "base/buf.h"
@@ -6,31 +6,31 @@
 #include "store/sql.h"
 #include "store/store.h"
 
-/* What a run file says before the first sample: facts, devices, a segment. Between room-mates. */
+/* The parts of a run file that are written before the first sample: facts, devices, a segment. Internal to src/store. */
 
 enum { RUN_HEADER_TEXT_CEILING = 1 << 22 }; // a command line can't be longer than 2 MB
 
-// Tables, metric rows and the facts of table run, into an empty database; inside the caller's transaction.
+// Creates the tables, the metric rows and the facts of table run in an empty database; inside the caller's transaction.
 int run_header_create(sqlite3 *db, const struct store_header *header);
-/* Makes an existing run file ready for one more recording: columns of metrics that it lacks, its dead segments closed
- * at their last sample; says by how much our clock is to be shifted. SQLite result codes. */
+/* Prepares an existing run file for another recording: adds missing metric columns, closes dead segments at their last sample,
+ * and returns the offset to add to our clock. SQLite result codes. */
 int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t *ret_shift_ns);
-// Finds or makes the rows of the devices; ret_ids has room for header->n_devices.
+// Finds or inserts the rows of the devices; ret_ids has space for header->n_devices.
 int run_header_devices(sqlite3 *db, const struct store_header *header, int64_t *ret_ids);
-// The update periods that were seen, at the end of a recording; ids as run_header_devices gave them.
+// Stores the observed update periods at the end of a recording; ids as run_header_devices returned them.
 int run_header_periods(sqlite3 *db, const struct store_footer *footer, const int64_t *ids);
 
-/* In run_segment.c. By how much our clock is behind that of a file which exists already: */
+/* In run_segment.c. The offset from our clock to that of an existing file: */
 int64_t run_header_shift_ns(sqlite3 *db, const struct store_header *header);
-void run_header_command(struct buf *out, const char *const *command); // as a JSON array; NULL: an empty one
+void run_header_command(struct buf *out, const char *const *command); // as a JSON array; command NULL: an empty array
 int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id);
-// 'complete' in table run: true only if every segment is.
+// Sets 'complete' in table run: true only if every segment is complete.
 int run_header_settle_complete(sqlite3 *db);
 
-/* Tables span and user_metric of a run file that is being written, and the marks in table event. Between room-mates.
+/* Writes tables span and user_metric of a run file, and the marks in table event. Internal to src/store.
  *
- * Usually rows go straight into the tables. What comes too fast lies in the spool until the run is over. All functions but
- * run_spans_spill return SQLite result codes. */
+ * Usually rows are inserted directly. Spans that arrive too fast are kept in the spool until the end of the run. All functions
+ * except run_spans_spill return SQLite result codes. */
 
 enum run_spans_statement { RUN_SPANS_SPAN, RUN_SPANS_METRIC, RUN_SPANS_MARK, RUN_SPANS_DONE, RUN_SPANS_STATEMENTS };
 
@@ -39,15 +39,16 @@ struct run_spans {
 	const char *run_path; // borrowed
 	sqlite3_stmt *statements[RUN_SPANS_STATEMENTS];
 	int64_t segment, shift_ns;
-	int64_t id_offset; // added to the recorder's ids: what the file had before
+	int64_t id_offset; // added to the recorder's ids, to continue after those of the file
 	char run_id[40];
 	struct spool spool;
 };
 
-// The tables exist. A spool that a dead recorder has left is taken in first.
+// The tables exist. Merges the spool of a dead recorder first.
 int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, int64_t segment, int64_t shift_ns);
 int run_spans_write(struct run_spans *spans, const struct store_spans *rows); // inside a transaction
 int run_spans_spill(struct run_spans *spans, const struct store_spans *rows); // -errno
-// What lies in the spool becomes rows, in some transactions, until footer->is_hurried; the spool goes, or stays with the rest.
+// Converts the spool to rows, in several transactions, until footer->is_hurried returns true. Removes the spool, or leaves the
+// remaining entries in it.
 int run_spans_gather(struct run_spans *spans, const struct store_footer *footer);
 void run_spans_close(struct run_spans *spans);

@@ -23,7 +23,7 @@ static int out_of_memory(const struct reading *reading)
 	return error_set(reading->reterr, -ENOMEM, "%s: out of memory", reading->path);
 }
 
-// null, a missing key and what is no number are all unknown.
+// null, a missing key and a non-number are unknown.
 static double number(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);

@@ -41,7 +41,7 @@ static const struct schema_figure figures[] = {
 #undef FIGURE
 
 // clang-format off
-/* Rows of one table stand together, in the order of its columns. */
+/* Rows of one table are contiguous, in the order of its columns. */
 static const struct schema_column columns[] = {
 	{"run", "key", "TEXT PRIMARY KEY NOT NULL", "", "name of a fact about the run; the names are in docs/run-file.md"},
 	{"run", "value", "TEXT", "", "the fact, as text"},
@@ -166,11 +166,10 @@ static const struct schema_column columns[] = {
 	{"segment", "spool_bytes", "INTEGER", "bytes", "so much of the spool beside this file is in the tables"},
 };
 
-/* What a table has besides these columns. A table of samples is clustered by time: rows arrive in that order, and
- * readers want them in it. */
+/* Further properties of a table. A sample table is clustered by time: rows arrive in that order and are read in it. */
 static const struct table {
 	const char *name;
-	int scope; // of the metrics that are its further columns; -1: none
+	int scope; // scope of the metrics that are its further columns; -1: none
 	const char *primary_key, *options;
 } tables[] = {
 	{"run", -1, NULL, ""},
@@ -243,7 +242,7 @@ static void create_table(struct buf *out, const struct table *table)
 	buf_str(out, ";\n");
 }
 
-// "NAME TYPE …, NAME TYPE …" up to `end`; those behind the keys are plain integers.
+// Splits "NAME TYPE …, NAME TYPE …" up to `end`; columns after the keys must be plain integers.
 static bool split_columns(const char *at, const char *end, size_t n_keys, struct schema_stored *stored)
 {
 	static const char integer[] = " INTEGER";
@@ -302,7 +301,7 @@ void schema_insert_samples(struct buf *out, enum metric_scope scope, size_t n_me
 	const char *table = schema_sample_table(scope);
 	size_t n;
 	const struct metric *metrics = metric_table(scope, &n);
-	// OR REPLACE: a batch that is tried again after a failure of unknown reach must not fail for ever.
+	// OR REPLACE: repeating a batch after a failure of unknown extent must not fail forever.
 	buf_printf(out, "INSERT OR REPLACE INTO %s (", table);
 	const char *comma = "";
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {

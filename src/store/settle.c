@@ -35,7 +35,7 @@ bool settle_may_grow(const char *path)
 	return recorder == PLACE_RECORDER_LIVES || (recorder == PLACE_RECORDER_UNKNOWN && !says_complete(path));
 }
 
-// No row of ours is written: segment 0 is nobody's.
+// This process writes no rows of its own: segment 0 does not exist.
 static int gather(const char *path, struct wattle_error *reterr)
 {
 	sqlite3 *db = NULL;

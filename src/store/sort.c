@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 16 }; // so few are sorted by moving each to its place
+enum { SHORT = 16 }; // runs of at most this many rows are sorted by insertion
 
 struct key {
 	int64_t t_ns;
-	size_t at; // where the row stands now
+	size_t at; // current index of the row
 };
 
 struct sorting {
 	unsigned char *rows;
 	size_t size, time_at;
 	ptrdiff_t id_at;
-	struct key *keys, *spare; // spare: room for half of them
+	struct key *keys, *spare; // spare: space for half of the keys
 };
 
 static int64_t field(const struct sorting *s, size_t row, size_t offset)
@@ -27,7 +27,7 @@ static int64_t field(const struct sorting *s, size_t row, size_t offset)
 	return value;
 }
 
-// Whether b must stand before a, which stands before it now.
+// Whether b, which follows a now, must precede it.
 static bool is_before(const struct sorting *s, const struct key *b, const struct key *a)
 {
 	if (b->t_ns != a->t_ns)
@@ -46,12 +46,12 @@ static void sort_short(struct sorting *s, size_t from, size_t to)
 	}
 }
 
-// Two sorted parts. Only where they overlap anything moves, which is little where rows were nearly in order.
+// Merges two sorted parts. Only the overlap moves, which is small if the rows were nearly in order.
 static void merge(struct sorting *s, size_t from, size_t middle, size_t to)
 {
 	struct key *keys = s->keys;
 	size_t low = from, high = middle;
-	while (low < high) { // the first of the left part that the right part's first goes before
+	while (low < high) { // first row of the left part that must follow the first row of the right part
 		size_t half = low + (high - low) / 2;
 		if (is_before(s, &keys[middle], &keys[half]))
 			high = half;
@@ -78,7 +78,7 @@ static void sort_part(struct sorting *s, size_t from, size_t to)
 		merge(s, from, middle, to);
 }
 
-// The row that keys[i] names goes to place i, along each cycle: no second array of rows is needed.
+// Moves the row of keys[i] to index i along each permutation cycle, so that no second array of rows is needed.
 static void permute(const struct sorting *s, size_t n, unsigned char *spare)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -17,7 +17,7 @@ struct collected {
 	bool is_out_of_memory;
 };
 
-/* ---- rows as they come ---- */
+/* ---- collecting rows ---- */
 
 static void on_span(void *data, const struct span_row *row)
 {
@@ -63,13 +63,13 @@ static void release(struct collected *c)
 	free(c->marks);
 }
 
-/* ---- as a run ---- */
+/* ---- conversion to a run ---- */
 
 struct making {
 	const struct collected *collected;
 	const struct span_recording *recording;
 	const struct span_file_facts *facts;
-	const char **names; // of the run's arena, by number
+	const char **names; // in the run's arena, by number
 	struct run *run;
 };
 
@@ -164,7 +164,7 @@ static void forget_figures(struct run_segment *segment)
 		memcpy((unsigned char *)segment + figures[i].in_segment, &missing, sizeof(missing));
 }
 
-// From the first to the last instant that anything tells of.
+// The segment covers the time from the first to the last recorded instant.
 static int make_segment(struct making *m)
 {
 	const struct run *run = m->run;

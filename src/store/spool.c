@@ -49,11 +49,11 @@ int spool_make(struct spool *spool, const char *run_path, const char *run_id, in
 	struct stat run;
 	int r = spool->chunk != NULL && spool->is_named != NULL ? 0 : -ENOMEM;
 	if (r == 0) {
-		unlink(spool->path); // never into what somebody else has put there
+		unlink(spool->path); // never write into another user's file
 		spool->fd = open(spool->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		r = spool->fd < 0 ? -errno : 0;
 		if (r == 0 && stat(run_path, &run) == 0)
-			fchmod(spool->fd, run.st_mode & 0666); // whoever may read the rows may read these
+			fchmod(spool->fd, run.st_mode & 0666); // same read permissions as the run file
 	}
 	struct spool_header header = {.version = SPOOL_VERSION, .segment = segment};
 	memcpy(header.magic, magic, sizeof(magic));
@@ -79,7 +79,7 @@ void spool_close(struct spool *spool, bool remove)
 struct appending {
 	struct spool *spool;
 	const struct store_spans *spans;
-	int64_t at; // where the chunk goes
+	int64_t at; // file offset of the next chunk
 	int failed; // sticky
 };
 
@@ -196,7 +196,7 @@ int spool_append(struct spool *spool, const struct store_spans *spans, int64_t i
 		spool->size = a.at;
 		return 0;
 	}
-	// Names of what is taken back are written again.
+	// Names in the discarded chunks must be written again.
 	memset(spool->is_named, 0, SPOOL_NAMES / 8);
 	return ftruncate(spool->fd, spool->size) == 0 ? a.failed : -errno;
 }
@@ -210,7 +210,7 @@ int64_t spool_bytes_done(int fd, int64_t stored)
 	return stored < 0 ? 0 : stored < size ? stored : size;
 }
 
-// Of a run file that was removed meanwhile only the user's own spool is left.
+// If the run file was removed, only the user's own spool is accepted.
 static bool has_fit_owner(const char *run_path, int fd)
 {
 	struct stat database, st;
@@ -222,7 +222,7 @@ static bool has_fit_owner(const char *run_path, int fd)
 int spool_open_reader(const char *run_path, const char *run_id, struct spool_header *ret_header)
 {
 	char path[PATH_MAX + 8], resolved[PATH_MAX];
-	// The recorder has followed links to the run file too.
+	// The recorder follows symbolic links to the run file, too.
 	spool_path(realpath(run_path, resolved) != NULL ? resolved : run_path, path, sizeof(path));
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
@@ -237,7 +237,7 @@ int spool_open_reader(const char *run_path, const char *run_id, struct spool_hea
 	return -ENOENT;
 }
 
-// Bytes of the entry at `at`; 0: there is none of this kind, or it is not whole.
+// Size in bytes of the entry at `at`; 0: unknown kind or incomplete.
 static size_t entry_size(const unsigned char *at, size_t left)
 {
 	struct spool_name name;
@@ -296,13 +296,13 @@ static int visit_chunk(const unsigned char *bytes, size_t n, bool is_wanted, con
 	for (size_t at = 0, size; r == 0 && n - at >= sizeof(uint64_t); at += size) {
 		size = entry_size(bytes + at, n - at);
 		if (size == 0)
-			return 0; // damaged: what follows can't be told apart
+			return 0; // damaged: the next entry cannot be located
 		r = visit(bytes + at, is_wanted, visitor);
 	}
 	return r;
 }
 
-// One chunk: 1, or 0 where what is whole has ended, or what a visitor returned. *at moves on behind it.
+// Reads one chunk. 1; 0 at the end of the complete chunks; or the visitor's return value. *at advances past the chunk.
 static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted, const struct spool_visitor *visitor)
 {
 	struct spool_chunk chunk;
@@ -312,7 +312,7 @@ static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted,
 		return 0;
 	n = pread(fd, bytes, chunk.bytes, *at + (int64_t)sizeof(chunk));
 	if (n != (ssize_t)chunk.bytes)
-		return 0; // torn
+		return 0; // incomplete chunk
 	int r = visit_chunk(bytes, chunk.bytes, is_wanted, visitor);
 	*at += (int64_t)sizeof(chunk) + chunk.bytes;
 	if (r == 0 && is_wanted && visitor->chunk != NULL)

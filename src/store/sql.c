@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-// Nobody asks how much memory it has; counting that takes a lock at every malloc.
+// Memory statistics are not used, and counting takes a lock at every malloc.
 void sql_set_up_program(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/* SQLite keeps the system's reason for some failures only; a COMMIT that could not write (a quota, a limit on file
- * sizes) is not among them, and there errno still has it, because sql_run cleared it before. */
+/* SQLite keeps the system's errno for some failures only. It does not for a COMMIT that could not write (quota, file size
+ * limit); there errno still holds the reason, because sql_run cleared it before. */
 static int code_of(sqlite3 *db)
 {
 	int system = sqlite3_system_errno(db) != 0 ? sqlite3_system_errno(db) : errno;
@@ -43,7 +43,7 @@ static int code_of(sqlite3 *db)
 
 const char *sql_reason(sqlite3 *db)
 {
-	if ((sqlite3_errcode(db) & 0xff) == SQLITE_INTERRUPT) // by sql_guard.c; nobody else interrupts
+	if ((sqlite3_errcode(db) & 0xff) == SQLITE_INTERRUPT) // by sql_guard.c; no other code interrupts
 		return "reading it takes longer than a file of this size can need";
 	return sqlite3_errmsg(db);
 }
@@ -53,7 +53,7 @@ int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr)
 	int code = code_of(db);
 	const char *what = sql_reason(db);
 	int result = sqlite3_errcode(db) & 0xff;
-	// SQLite says "disk I/O error" for each of these; the system knows better.
+	// SQLite reports "disk I/O error" for each of these; errno is more specific.
 	if (result == SQLITE_IOERR || result == SQLITE_CANTOPEN || result == SQLITE_FULL)
 		what = strerror(-code);
 	if (code == -EBUSY)
@@ -145,7 +145,7 @@ void sql_bind_name(sqlite3_stmt *statement, int column, const char *text)
 
 int64_t sql_i64(sqlite3_stmt *statement, int column)
 {
-	// One look-up of the column instead of two. All connections are NOMUTEX, so there is no lock that the value would need.
+	// One look-up of the column instead of two. All connections are NOMUTEX, so the value needs no lock.
 	sqlite3_value *value = sqlite3_column_value(statement, column);
 	return sqlite3_value_type(value) == SQLITE_INTEGER ? sql_in_range(sqlite3_value_int64(value)) : VALUE_MISSING;
 }

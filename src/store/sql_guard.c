@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Between two looks at the clock. The longest step copies one value.
+// Steps between two clock reads. The longest step copies one value.
 enum { STEPS_A_LOOK = 400 };
-static const int64_t CPU_LOOK_NS = 10 * NS_PER_MS; // asking for CPU time is a system call
+static const int64_t CPU_LOOK_NS = 10 * NS_PER_MS; // reading CPU time is a system call
 enum { LENGTH_LEAST = 16 << 20, LENGTH_MOST = 1 << 30 };
 
 struct guard {                 // owned by the connection
 	int64_t opened_cpu_ns; // CPU time of the thread
-	int64_t look_ns;       // when that is asked for next, CLOCK_MONOTONIC
+	int64_t look_ns;       // time of the next CPU time check, CLOCK_MONOTONIC
 	int64_t bytes;
 	char path[PLACE_PATH_SIZE];
 };
@@ -36,7 +36,7 @@ int64_t sql_guard_file_bytes(const char *path)
 	char log[PLACE_PATH_SIZE + 8];
 	struct stat st;
 	snprintf(log, sizeof(log), "%s-wal", path);
-	// By stat: to open and close the database would drop SQLite's locks.
+	// Uses stat: opening and closing the database would drop SQLite's locks.
 	int64_t bytes = stat(path, &st) == 0 ? sql_guard_stored_bytes(&st) : 0;
 	return bytes + (stat(log, &st) == 0 ? sql_guard_stored_bytes(&st) : 0);
 }
@@ -57,7 +57,7 @@ static int on_progress(void *data)
 	int64_t used_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID) - guard->opened_cpu_ns;
 	if (has_time(guard, used_ns))
 		return 0;
-	guard->bytes = sql_guard_file_bytes(guard->path); // it may have grown
+	guard->bytes = sql_guard_file_bytes(guard->path); // the file may have grown
 	return !has_time(guard, used_ns);
 }
 
@@ -68,8 +68,8 @@ static void nothing(sqlite3_context *context, int n, sqlite3_value **values)
 	sqlite3_result_null(context);
 }
 
-/* A connection frees what its functions have: so the guard lives as long as it does, wherever that is closed. The function itself
- * can't be called from the file. */
+/* A connection frees the data of its functions, so the guard lives as long as the connection, wherever that is closed. The file
+ * cannot call the function itself. */
 static struct guard *new_guard(sqlite3 *db, const char *path)
 {
 	struct guard *guard = sqlite3_malloc(sizeof(*guard));
@@ -81,7 +81,7 @@ static struct guard *new_guard(sqlite3 *db, const char *path)
 	};
 	guard->look_ns = clock_now_ns() + NS_PER_S;
 	text_copy(guard->path, sizeof(guard->path), path);
-	// On failure the destructor is called as well.
+	// On failure SQLite also calls the destructor.
 	return sqlite3_create_function_v2(db, "wattle_guard", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, guard, nothing, NULL,
 		       NULL, sqlite3_free) == SQLITE_OK
 		? guard
@@ -135,9 +135,9 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* Whether the texts of a schema leave nothing to compute: all are of tables, and none has the word that a computed column or default
- * value needs. The file of every recorder is like that, and to ask SQLite about each table costs 2.7 million instructions. Indexes
- * without a text are those of keys, which have plain columns. */
+/* Whether the schema computes nothing: all SQL texts are of tables, and none contains the keyword of a computed column or
+ * default value. Every recorder's file passes this check; checking each table through SQLite instead costs 2.7 million
+ * instructions. Indexes without SQL text belong to keys, which have plain columns. */
 static bool is_plain(sqlite3 *db)
 {
 	static const char create[] = "CREATE TABLE ";
@@ -168,7 +168,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-// Whether `sql` has a row for the table.
+// Whether the query `sql` returns a row for the table.
 static int has_row(sqlite3 *db, const char *sql, const char *table, bool *ret_has)
 {
 	sqlite3_stmt *s = NULL;
@@ -182,7 +182,7 @@ static int has_row(sqlite3 *db, const char *sql, const char *table, bool *ret_ha
 	return r == SQLITE_ROW || r == SQLITE_DONE ? SQLITE_OK : r;
 }
 
-// The first reason why a table is not to be used; NULL: there is none. SQLite's result code.
+// The first reason to reject the table; NULL: none. SQLite result code.
 static int find_fault(sqlite3 *db, const char *table, bool is_writer, const char **ret_fault)
 {
 	static const struct {

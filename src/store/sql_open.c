@@ -1,4 +1,4 @@
-// How run files are opened: files that exist may come from anybody.
+// Opens run files. Existing files are untrusted.
 #include "store/sql.h"
 
 #include "base/buf.h"
@@ -16,8 +16,8 @@
 
 enum { BUSY_MS = 100, OPEN_BUSY_MS = 1000 };
 
-/* A write-ahead log needs memory shared by all who have the file open. Between machines there is none: a reader on
- * another host of one of these would see a torn file. */
+/* A write-ahead log needs memory shared by all processes that have the file open. Machines do not share memory: a reader on
+ * another host of one of these file systems would see a torn file. */
 static bool is_shared_between_machines(const char *path)
 {
 	static const uint32_t magics[] = {
@@ -52,17 +52,17 @@ static bool set_journal(sqlite3 *db, const char *sql, const char *wanted)
 	return sqlite3_finalize(statement) == SQLITE_OK && done;
 }
 
-// `file`: the path without what a URI adds; NULL: it was made by this process a moment ago.
+// `file`: the path without URI parameters; NULL: this process has just created the file.
 static int open_database(const char *path, const char *file, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	sqlite3 *db = NULL;
 	char plain[PLACE_PATH_SIZE + 4];
-	// A file of such a name is a file: to SQLite ":memory:" is none, and "file:" may begin a URI.
+	// SQLite treats ":memory:" and "file:…" specially; the prefix "./" makes them plain file names.
 	if ((flags & SQLITE_OPEN_URI) == 0 && (path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
 		snprintf(plain, sizeof(plain), "./%s", path);
 		path = plain;
 	}
-	// One thread: no mutexes. Nothing leaks into the command: SQLite opens close-on-exec.
+	// Used by one thread: no mutexes. SQLite opens files close-on-exec, so the command inherits none.
 	int r = sqlite3_open_v2(path, &db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (r == SQLITE_OK) {
 		sqlite3_busy_timeout(db, BUSY_MS);
@@ -78,8 +78,8 @@ static int open_database(const char *path, const char *file, int flags, sqlite3 
 	return code;
 }
 
-/* Of what others may have made or left beside it: is it fit to be used? `db` is open, and has read: what SQLite keeps beside the file
- * is there, and was not exchanged since. Closes it if not. */
+/* Checks a file that others may have written or placed companions beside. `db` is open and has read, so SQLite's companion
+ * files exist and cannot have been exchanged since. Closes `db` on failure. */
 static int check_opened(const char *path, bool is_writer, bool has_wal, sqlite3 **db, struct wattle_error *reterr)
 {
 	int r = sql_guard_check(*db, path, is_writer, reterr);
@@ -102,12 +102,12 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	if (r < 0)
 		return r;
 	sqlite3 *db = *ret_db;
-	sqlite3_busy_timeout(db, OPEN_BUSY_MS); // nothing is sampled yet
-	/* 512 KB of cache and a log of at most 16 MB between two checkpoints: a checkpoint flushes to the disk and holds
-	 * up the sampler meanwhile, so it should be rare; a kill loses nothing in either place. */
+	sqlite3_busy_timeout(db, OPEN_BUSY_MS); // sampling has not started, so waiting is harmless
+	/* 512 KB of cache, and a checkpoint per 16 MB of log: a checkpoint flushes to the disk and delays the sampler, so it
+	 * should be rare; a kill loses nothing in either place. */
 	sql_exec(db, "PRAGMA cache_size=-512; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4096");
 	sql_exec(db,
-		"PRAGMA synchronous=OFF"); // changing the mode of a file that was just made need not reach the disk
+		"PRAGMA synchronous=OFF"); // the mode change of a new file need not reach the disk
 	bool has_wal = !is_shared_between_machines(path) && set_journal(db, "PRAGMA journal_mode=WAL", "wal");
 	if (!has_wal)
 		set_journal(db, "PRAGMA journal_mode=TRUNCATE", "truncate");
@@ -127,7 +127,7 @@ int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *rete
 	return 0;
 }
 
-// "file:PATH?PARAMETERS" with what a URI would take for its own escaped.
+// Opens "file:PATH?PARAMETERS", with URI metacharacters in the path escaped.
 static int open_uri(const char *path, const char *parameters, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	struct buf uri;
@@ -154,7 +154,7 @@ static bool has_log(const char *path)
 	return stat(name, &st) == 0 && st.st_size > 0;
 }
 
-// By the header: https://www.sqlite.org/fileformat.html section 1.3.3
+// Reads the file header: https://www.sqlite.org/fileformat.html section 1.3.3
 static bool is_in_wal_mode(const char *path)
 {
 	unsigned char version[2] = {0};
@@ -162,7 +162,7 @@ static bool is_in_wal_mode(const char *path)
 	return fd >= 0 && pread(fd, version, sizeof(version), 18) == (ssize_t)sizeof(version) && version[1] == 2;
 }
 
-// Whether the index of the log, which every reader renews, can be written to or made by us.
+// Whether this process can write or create the index of the log, which every reader updates.
 static bool can_index_log(const char *path)
 {
 	char name[PLACE_PATH_SIZE + 16];
@@ -172,16 +172,16 @@ static bool can_index_log(const char *path)
 	return errno == ENOENT && faccessat(AT_FDCWD, dirname(name), W_OK, AT_EACCESS) == 0;
 }
 
-/* The log of a dead recorder in a folder that we may not write to. SQLite by itself needs the index that the dead one
- * left, and gives up ("locking protocol") where the kill came while it was being changed. Without locks, which nobody
- * is left to hold, it makes an index of its own in memory. Seen with 3.40.1: one kill in fifteen. */
+/* Opens the log of a dead recorder in a folder without write permission. SQLite would need the index that the recorder left,
+ * and fails with "locking protocol" if the kill came during an update of the index. Without locks, which no process can hold
+ * any more, SQLite builds the index in memory. Seen with 3.40.1: one kill in fifteen. */
 static int open_orphan(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	int r = open_uri(path, "vfs=unix-none", ret_db, reterr);
 	if (r < 0)
 		return r;
 	sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
-	// Without locks a close by root would delete the log of a recorder that lives.
+	// Without locks, a close by root would delete the log of a running recorder.
 	sqlite3_db_config(*ret_db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	return 0;
 }
@@ -196,7 +196,7 @@ static int open_for_reading(const char *path, sqlite3 **ret_db, struct wattle_er
 		return sql_snapshot_open(path, open_orphan, ret_db, reterr);
 	int r = wants_own_index && !has_recorder ? open_orphan(path, ret_db, reterr)
 						 : open_database(path, path, SQLITE_OPEN_READONLY, ret_db, reterr);
-	if (r == 0 && is_foreign) // never maps an index, even if the file enters WAL mode now
+	if (r == 0 && is_foreign) // never maps an index, even if the file is switched to WAL mode now
 		sql_exec(*ret_db, "PRAGMA locking_mode=EXCLUSIVE");
 	if (r < 0 || sql_exec(*ret_db, "SELECT 1 FROM sqlite_master LIMIT 1") == SQLITE_OK)
 		return r;
@@ -206,7 +206,7 @@ static int open_for_reading(const char *path, sqlite3 **ret_db, struct wattle_er
 	*ret_db = NULL;
 	if (has_log(path) || (result != SQLITE_CANTOPEN && result != SQLITE_READONLY))
 		return r;
-	// In WAL mode, which wants to make a log, in a folder that we may not write to: all there is is in the file.
+	// WAL mode would create a log, but the folder is not writable; without a log the file is complete.
 	return open_uri(path, "immutable=1", ret_db, reterr);
 }
 
@@ -220,10 +220,10 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 
 void sql_fold(sqlite3 *db)
 {
-	// Its first column is 1 where another connection is in the way; the log then stays until the last of them closes.
+	// Column 1 is 1 if another connection prevents the checkpoint; the log then stays until the last connection closes.
 	if (sql_read_i64(db, "PRAGMA wal_checkpoint(TRUNCATE)", 1) != 0)
 		return;
-	// All rows have reached the disk. The mode in the file's header need not: after a power cut either one is right.
+	// All rows are on the disk. The mode in the file header need not be: after a power failure either mode is correct.
 	sql_exec(db, "PRAGMA synchronous=OFF");
 	set_journal(db, "PRAGMA journal_mode=DELETE", "delete");
 	sql_exec(db, "PRAGMA synchronous=NORMAL");

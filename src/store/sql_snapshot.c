@@ -17,14 +17,14 @@
 
 enum { TRIES = 25, PAGES_A_STEP = 1024 };
 static const struct timespec pause_time = {.tv_nsec = 40 * NS_PER_MS};
-static const int64_t CLOCK_STEP_NS = 20 * NS_PER_MS; // file systems date changes by the kernel's tick, at most 10 ms
+static const int64_t CLOCK_STEP_NS = 20 * NS_PER_MS; // file systems timestamp changes with the kernel tick, at most 10 ms
 
-// What a checkpoint and a restart of the log change.
+// Values that a checkpoint or a restart of the log changes.
 struct stamp {
 	ino_t inode;
 	off_t size, journal_size;
 	int64_t changed_ns;
-	unsigned char log_header[32]; // it has the number of the restart and random salts
+	unsigned char log_header[32]; // contains the restart counter and random salts
 };
 static_assert(sizeof(struct stamp) == 64, "stamps are compared as bytes");
 
@@ -60,13 +60,13 @@ static struct stamp stamp_of(const char *path)
 	return stamp;
 }
 
-// A change a moment ago may be followed by another one of the same date.
+// A recent change may be followed by another one with the same timestamp.
 static bool is_old_enough(const struct stamp *stamp)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	int64_t age_ns = now.tv_sec * NS_PER_S + now.tv_nsec - stamp->changed_ns;
-	return age_ns < 0 || age_ns > CLOCK_STEP_NS; // below 0: by another clock
+	return age_ns < 0 || age_ns > CLOCK_STEP_NS; // below 0: from another clock
 }
 
 static int refuse_size(const char *path, struct wattle_error *reterr)
@@ -77,7 +77,7 @@ static int refuse_size(const char *path, struct wattle_error *reterr)
 		path, SQL_SNAPSHOT_BYTES_MOST >> 20);
 }
 
-// In steps, because the number of pages that the file states may change.
+// Copied in steps, because the page count stated by the file may change.
 static int copy_pages(sqlite3 *source, const char *path, sqlite3 *copy, struct wattle_error *reterr)
 {
 	int64_t page_size = sql_read_i64(source, "PRAGMA page_size", 0);
@@ -116,7 +116,7 @@ static int open_copy(sqlite3 *source, const char *path, sqlite3 **ret_db, struct
 	return 0;
 }
 
-// 1: the file changed meanwhile.
+// 1: the file changed during the copy.
 static int try(const char *path, sql_snapshot_open_source *open_source, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	struct stamp before = stamp_of(path);
@@ -142,7 +142,7 @@ static int try(const char *path, sql_snapshot_open_source *open_source, sqlite3 
 int sql_snapshot_open(const char *path, sql_snapshot_open_source *open_source, sqlite3 **ret_db,
 	struct wattle_error *reterr)
 {
-	char resolved[PATH_MAX]; // the log lies beside the file that a link leads to
+	char resolved[PATH_MAX]; // the log is beside the target of a symbolic link
 	if (realpath(path, resolved) == NULL)
 		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
 	for (int i = 0; i < TRIES; i++) {

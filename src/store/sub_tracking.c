@@ -7,29 +7,29 @@
 
 #include <errno.h>
 
-/* Millions of rows are the rule where a block is short, so a row is kept in 16 bytes, in the order of the file, which is
- * nearly always that of time already: rows are dealt out to their groups, and sorted only where they must be. */
+/* Files with short blocks often have millions of rows. So a row takes 16 bytes and is kept in file order, which is nearly
+ * always the order of time: rows are distributed to groups and sorted only if necessary. */
 struct mark {
 	double time_s;
 	uint32_t group, is_stop;
 };
 
-struct group_key { // without padding, because it is compared as bytes
+struct group_key { // no padding, because the key is compared as bytes
 	int64_t pid;
-	int64_t name; // its number
+	int64_t name; // name number
 };
 
-struct group { // a block in one process
+struct group { // calls of one block in one process
 	int64_t pid;
 	const char *name;
-	uint32_t first, n; // marks
+	uint32_t first, n; // index and number of its marks
 };
 
 struct marks {
 	struct mark *rows; // owned
 	size_t n, capacity;
 	struct intern names, groups;
-	struct group_key last; // of the row before
+	struct group_key last; // key of the previous row
 	int64_t last_group;
 };
 
@@ -67,7 +67,7 @@ static int add_mark(void *data, const struct sub_tracking_row *row, struct wattl
 	return 0;
 }
 
-/* Groups in order of name and process */
+/* Groups by name and process */
 
 static int by_name_and_pid(const void *left, const void *right)
 {
@@ -78,7 +78,7 @@ static int by_name_and_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-// `first` is the group's number until the groups have been sorted.
+// `first` is the group's number until the groups are sorted.
 static struct group *make_groups(const struct marks *marks)
 {
 	struct group *groups = calloc_array(marks->groups.n, sizeof(*groups));
@@ -91,10 +91,10 @@ static struct group *make_groups(const struct marks *marks)
 	return groups;
 }
 
-// Deals the marks out, each group's in the order of the file: order[first .. first + n) of it.
+// Distributes the marks to their groups in file order: order[first .. first + n) per group.
 static int deal(struct marks *marks, struct group *groups, uint32_t *order)
 {
-	wattle_cleanup_free uint32_t *place = calloc_array(marks->groups.n, sizeof(*place)); // in groups, by number
+	wattle_cleanup_free uint32_t *place = calloc_array(marks->groups.n, sizeof(*place)); // next index, by group
 	if (place == NULL)
 		return -ENOMEM;
 	for (size_t g = 0; g < marks->groups.n; g++)
@@ -141,15 +141,15 @@ struct pairing {
 	const struct group *groups;
 	uint32_t *order;
 	struct sub_tracking_call *calls;
-	uint32_t *below; // the calls themselves are the stack of those that are open, linked through this
+	uint32_t *below; // per call: the next open call of the stack
 	size_t n, n_strays;
-	size_t stray_group, stray; // the first: order[stray]
+	size_t stray_group, stray; // the first stray mark: order[stray]
 };
 
 enum { NONE = UINT32_MAX };
 
-/* A stop with nothing to stop may stand before the start of the same instant, when rows of a call without any length
- * were written in another order: they change places. */
+/* A stop without a start may precede the start of the same instant if the rows of a zero-length call were written in the other
+ * order: swaps them. */
 static bool bring_start_forward(const struct pairing *p, size_t at, size_t end)
 {
 	const struct mark *rows = p->marks->rows;
@@ -164,7 +164,7 @@ static bool bring_start_forward(const struct pairing *p, size_t at, size_t end)
 	return false;
 }
 
-// Last in, first out. A call that is never stopped keeps its end unknown.
+// Pairs last in, first out. The end of a call that is never stopped stays unknown.
 static void pair(struct pairing *p, size_t g)
 {
 	const struct group *group = &p->groups[g];
@@ -190,7 +190,7 @@ static void pair(struct pairing *p, size_t g)
 	}
 }
 
-// The sentence shows the pair that gpu_tracker's analyzer would show, in the order of time of each process.
+// The message shows the pair that gpu_tracker's analyzer would show, in the time order of each process.
 static int refuse_stray(const struct pairing *p, const char *path, struct wattle_error *reterr)
 {
 	const struct group *group = &p->groups[p->stray_group];

@@ -8,14 +8,14 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* From Unix time to the run's clock: each segment has an anchor of its own. */
+/* Converts Unix time to the run's clock: each segment has its own anchor. */
 struct clock_window {
 	int64_t start_ns, end_ns, wall_start_ns;
 };
 
 enum { WINDOWS_MAX = 4096 };
 struct clock_windows {
-	struct clock_window *rows; // owned; in order of the wall clock
+	struct clock_window *rows; // owned; sorted by wall clock
 	size_t n;
 };
 
@@ -40,9 +40,9 @@ static int read_windows(sqlite3 *db, struct clock_windows *windows)
 // VALUE_MISSING outside all segments.
 static int64_t to_run_ns(const struct clock_windows *windows, double unix_s)
 {
-	if (isnan(unix_s) || fabs(unix_s) > 9e9) // year 2255: beyond what nanoseconds in 64 bits hold
+	if (isnan(unix_s) || fabs(unix_s) > 9e9) // year 2255: limit of nanoseconds in 64 bits
 		return VALUE_MISSING;
-	double whole_s = floor(unix_s); // apart from its fraction, so that no bit of the time is rounded away
+	double whole_s = floor(unix_s); // separate from the fraction, so that no bit of the time is rounded away
 	int64_t wall_ns = (int64_t)whole_s * NS_PER_S + llround((unix_s - whole_s) * 1e9);
 	for (size_t i = 0; i < windows->n; i++) {
 		const struct clock_window *window = &windows->rows[i];
@@ -55,12 +55,12 @@ static int64_t to_run_ns(const struct clock_windows *windows, double unix_s)
 	return VALUE_MISSING;
 }
 
-// Only what is not there yet, so that a file may be imported again.
+// Inserts only new calls, so that a file may be imported again.
 static const char insert_sql[] =
 	"INSERT INTO span (pid, name, begin_ns, end_ns) SELECT ?1, ?2, ?3, ?4 "
 	"WHERE NOT EXISTS (SELECT 1 FROM temp.known WHERE pid = ?1 AND name = ?2 AND begin_ns = ?3)";
 
-// VALUE_MISSING: it has no end, or one that no clock tells.
+// VALUE_MISSING: the call has no end, or its end is out of range.
 static int64_t end_of(const struct sub_tracking_call *call, int64_t begin_ns)
 {
 	static const double longest_s = 9e9;
@@ -130,7 +130,7 @@ int sub_tracking_import(const char *run_path, const char *sub_tracking_path, siz
 	int r = probe_run_file(run_path, reterr);
 	if (r < 0)
 		return r;
-	// After the run nobody may be there to write into a pipe: to open one would wait for ever.
+	// Opening a pipe would block forever if no process writes to it.
 	struct stat st;
 	if (stat(sub_tracking_path, &st) == 0 && !S_ISREG(st.st_mode))
 		return error_set(reterr, -EINVAL,

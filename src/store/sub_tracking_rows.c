@@ -43,7 +43,7 @@ static int parse_row(char *const fields[FIELDS], const struct csv *csv, struct s
 	return 0;
 }
 
-// Where each of the four columns stands; other columns may stand between them.
+// Finds the four columns; other columns may be among them.
 static int find_columns(char *const *fields, int n, const char *path, int *ret_at, struct wattle_error *reterr)
 {
 	static const char *const names[FIELDS] = {"process_id", "code_block_name", "position", "timestamp"};

@@ -10,7 +10,7 @@
 enum {
 	FILE_HEADER = 100,
 	PAGE_LEAST = 512,
-	SLACK = 8,       // behind a page and a payload: an integer of any size is read as one of 8 bytes
+	SLACK = 8,       // after a page and a payload: an integer of any size is read as 8 bytes
 	DEPTH_MOST = 20, // SQLite's own limit
 	INDEX_INTERIOR = 0x02,
 	TABLE_INTERIOR = 0x05,
@@ -21,12 +21,12 @@ enum {
 struct walk {
 	sqlite3_file *file;
 	size_t page_size, usable;
-	int64_t pages_left;               // to visit: a page that has two parents is visited twice
-	unsigned char *pages[DEPTH_MOST]; // owned; of the path from the root
-	unsigned char *payload;           // owned; of a record that continues on other pages
-	int slots[SCHEMA_STORED_COLUMNS]; // by column of the table: its place among those asked for, -1 none
-	size_t n_columns, n_wanted;       // up to the last one asked for; asked for
-	bool has_rowid;                   // the first column is the row's number, which stands before the record
+	int64_t pages_left;               // page visits left, which bounds cycles; a page with two parents is visited twice
+	unsigned char *pages[DEPTH_MOST]; // owned; pages on the path from the root
+	unsigned char *payload;           // owned; payload of a record that continues on overflow pages
+	int slots[SCHEMA_STORED_COLUMNS]; // by table column: index among the requested columns, -1 none
+	size_t n_columns, n_wanted;       // n_columns: up to the last requested one; n_wanted: requested
+	bool has_rowid;                   // the first column is the rowid, which precedes the record
 	int64_t preset[SCHEMA_STORED_COLUMNS];
 	table_pages_take *take;
 	void *data;
@@ -44,7 +44,7 @@ static uint32_t be32(const unsigned char *at)
 	return (uint32_t)be16(at) << 16 | (uint32_t)be16(at + 2);
 }
 
-// 7 bits a byte, 8 in the ninth. Behind it, or NULL: it goes past the end.
+// 7 bits per byte, 8 in the ninth. Returns the position after the varint; NULL: past the end.
 static const unsigned char *read_varint(const unsigned char *at, const unsigned char *end, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -63,7 +63,7 @@ static const unsigned char *read_varint(const unsigned char *at, const unsigned 
 
 /* ---- records ---- */
 
-static const unsigned char sizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0}; // by serial type, up to the number 1
+static const unsigned char sizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0}; // by serial type, up to the constant 1
 
 static int64_t integer(uint64_t type, const unsigned char *at)
 {
@@ -88,7 +88,7 @@ static bool take_values(const struct walk *w, const unsigned char *record, const
 		at = type < 0x80 ? at + 1 : read_varint(at, types_end, &type);
 		if (at == NULL || type == 10 || type == 11)
 			return false;
-		if (type == 0) // null: as preset
+		if (type == 0) // null: keeps the default
 			continue;
 		size = type < ARRAY_SIZE(sizes) ? sizes[type] : (type - 12) / 2;
 		if (size > (size_t)(end - body))
@@ -123,7 +123,7 @@ static int read_page(struct walk *w, uint32_t number, unsigned char *page)
 	return r == SQLITE_IOERR_SHORT_READ ? SQLITE_CORRUPT : r;
 }
 
-// A record of which `local` bytes lie on its own page, and the rest on a chain of others.
+// Reads a record with `local` bytes on its own page and the rest on a chain of overflow pages.
 static int read_overflow(struct walk *w, const unsigned char *record, size_t local, size_t size)
 {
 	if (size > (size_t)w->pages_left * w->usable)
@@ -148,7 +148,7 @@ static int read_overflow(struct walk *w, const unsigned char *record, size_t loc
 	return r;
 }
 
-// How much of a record lies on its own page: https://www.sqlite.org/fileformat.html section 1.6
+// Size of the part of a record on its own page: https://www.sqlite.org/fileformat.html section 1.6
 static size_t local_size(const struct walk *w, bool is_index, size_t size)
 {
 	size_t most = is_index ? (w->usable - 12) * 64 / 255 - 23 : w->usable - 35;
@@ -159,7 +159,7 @@ static size_t local_size(const struct walk *w, bool is_index, size_t size)
 	return local <= most ? local : least;
 }
 
-// A cell with a record; *ret_end is behind it.
+// Reads a cell with a record; *ret_end is the position after it.
 static int take_cell(struct walk *w, bool is_index, const unsigned char *at, const unsigned char *end,
 	const unsigned char **ret_end)
 {
@@ -181,8 +181,8 @@ static int take_cell(struct walk *w, bool is_index, const unsigned char *at, con
 
 static int walk_page(struct walk *w, uint32_t number, size_t depth);
 
-/* The cells of a page in order, with the pages that lie before each of them. Cells do not overlap: more than a page of them is none of
- * SQLite's. */
+/* Visits the cells of a page in order, and before each cell its child page. Cells do not overlap: cells that exceed one page in
+ * total are not from SQLite. */
 static int walk_cells(struct walk *w, const unsigned char *page, size_t depth)
 {
 	const unsigned char type = page[0], *end = page + w->usable;
@@ -252,7 +252,7 @@ static bool choose_columns(struct walk *w, const struct schema_stored *stored, c
 	return true;
 }
 
-// Of a file with a log a page may be newer there.
+// With a log, a newer version of a page may be in the log.
 static bool is_without_log(struct walk *w)
 {
 	unsigned char header[FILE_HEADER];

@@ -60,7 +60,7 @@ int tracking_begin(struct tracking_writer *writer, struct wattle_error *reterr)
 	return writer->layout->begin(writer, reterr);
 }
 
-// Sampled faster than /proc can tell something new, most samples say nothing of machine and target: they are no row.
+// When sampling is faster than the update rate of /proc, most samples have no values of machine and target and give no row.
 static bool says_something(const int64_t *run_values)
 {
 	for (size_t i = 0; i < RUN_COUNT; i++)
@@ -80,7 +80,7 @@ static int write_ready(struct tracking_writer *writer, struct wattle_error *rete
 
 int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
 {
-	bool target_is_gone = writer->run_values[RUN_PROCESSES] == 0; // before its start, after its end
+	bool target_is_gone = writer->run_values[RUN_PROCESSES] == 0; // before the target's start, or after its end
 	if (writer->has_run && says_something(writer->run_values))
 		tracking_rows_feed(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, !target_is_gone);
 	writer->has_run = false;
@@ -193,7 +193,7 @@ static int write_batch(struct tracking_writer *writer, const struct batch *batch
 	return r < 0 ? r : tracking_commit(writer, reterr);
 }
 
-// All or nothing: on failure neither the file nor what is remembered has moved.
+// All or nothing: on failure neither the file nor the row state has changed.
 static int write_whole(struct state *s, const struct batch *batch, bool is_last, struct wattle_error *reterr)
 {
 	struct tracking_rows before = s->writer.rows;

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Python's csv module ends lines so, and its reader is who these files are for. */
+/* Line end of Python's csv module, which reads these files. */
 #define LINE_END "\r\n"
 enum { BATCH_CEILING = 1 << 26, HEAD_SIZE = 4096 };
 
-// As Python writes a float: "0.0", so that pandas sees numbers with a fraction in every file; nothing for unknown.
+// Writes a float as Python does: "0.0", so that pandas reads a float column in every file; an unknown value is empty.
 static void put_float(struct buf *out, double value)
 {
 	if (isnan(value))
@@ -96,7 +96,7 @@ static char *line_of(char *text, int n)
 	return text;
 }
 
-// The units stand first in the static data: "gigabytes,gigabytes,hours,…".
+// The units come first in the static data: "gigabytes,gigabytes,hours,…".
 static bool same_units(const char *line, const struct tracking_facts *facts)
 {
 	const char *const units[] = {facts->ram_unit, facts->gpu_ram_unit, facts->time_unit};
@@ -119,7 +119,7 @@ static int check(struct tracking_writer *writer, const struct tracking_facts *fa
 	struct buf names;
 	buf_init(&names, HEAD_SIZE);
 	put_names(&names);
-	const char *third = line_of(head, 2); // before the second: each cuts the text where it ends
+	const char *third = line_of(head, 2); // the third line first: each call terminates the text at the line's end
 	bool same_columns = names.failed == 0 && third != NULL && strncmp(names.data, third, names.size - 2) == 0 &&
 		strlen(third) == names.size - 2;
 	buf_finish(&names);
@@ -135,7 +135,7 @@ static int check(struct tracking_writer *writer, const struct tracking_facts *fa
 	return 0;
 }
 
-// Behind the last whole line: a recorder that was killed may have left half of one.
+// Finds the end of the last whole line: a killed recorder may have left a partial line.
 static int find_end(int fd, off_t *ret_end)
 {
 	struct stat st;
@@ -190,7 +190,7 @@ static int add(struct tracking_writer *writer, const struct tracking_row *row, s
 static void rollback(struct tracking_writer *writer)
 {
 	buf_clear(&writer->text);
-	// What was written of the batch goes again. Should even that fail, the next batch overwrites it.
+	// Removes the written part of the batch. If that fails too, the next batch overwrites it.
 	int ignored = ftruncate(writer->place.fd, writer->end);
 	(void)ignored;
 }

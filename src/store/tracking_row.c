@@ -83,9 +83,9 @@ static void put_ram(struct tracking_rows *rows, const int64_t *v, struct trackin
 
 static void put_gpus(const struct tracking_rows *rows, const struct tracking_gpus *gpus, struct tracking_row *row)
 {
-	// None measured is 0 where there is none, and unknown where there is one.
+	// With no measured GPU, the value is 0 on a machine without GPUs and unknown on a machine with GPUs.
 	bool known = (int64_t)gpus->n == rows->n_gpus_expected && (gpus->n > 0 || rows->n_gpus_system == 0);
-	double unknown = known ? 0 : (double)NAN; // a term that makes the sum unknown
+	double unknown = known ? 0 : (double)NAN; // added to the sum, so that an unknown part makes it NaN
 	double unit_bytes = rows->gpu_ram_unit_bytes;
 	row->values[TRACKING_MAIN_GPU_RAM] = gpus->main_bytes / unit_bytes + unknown;
 	row->values[TRACKING_DESCENDANTS_GPU_RAM] = (gpus->target_bytes - gpus->main_bytes) / unit_bytes + unknown;
@@ -105,7 +105,7 @@ static void put_threads(const int64_t *v, struct tracking_row *row)
 
 /* CPU */
 
-// How far the counter came since its last known value; NaN without one, or when it went back.
+// Increase of the counter since its last known value; NaN without one, or if the counter decreased.
 static double advance(struct tracking_counter *counter, int64_t t_ns, int64_t value, double *ret_dt_ns)
 {
 	if (!value_ok(value))
@@ -118,8 +118,8 @@ static double advance(struct tracking_counter *counter, int64_t t_ns, int64_t va
 	return (double)(value - last.value);
 }
 
-/* The kernel shows CPU time in ticks of 10 ms, and the last sample of a run may follow the one before at once: a
- * difference over less than this says nothing, and the percentage before still holds. */
+/* The kernel counts CPU time in ticks of 10 ms, and the last sample of a run may follow the previous one immediately. Over a
+ * shorter interval than this, the previous percentage is reused. */
 static const int64_t percent_dt_min_ns = 50 * NS_PER_MS;
 
 static double percent_of_a_core(struct tracking_counter *counter, int64_t t_ns, int64_t value)
@@ -134,8 +134,8 @@ static double percent_of_a_core(struct tracking_counter *counter, int64_t t_ns, 
 	return counter->percent;
 }
 
-/* Share of the machine, in percent. /proc/stat counts in ticks of 10 ms: samples closer than that may see nothing at
- * all, and then the value before still holds. */
+/* CPU share of the machine in percent. /proc/stat counts in ticks of 10 ms: between closer samples it may not change, and the
+ * previous value is reused. */
 static double percent_of_the_machine(struct tracking_rows *rows, int64_t t_ns, int64_t busy_ns, int64_t idle_ns)
 {
 	if (!value_ok(busy_ns) || !value_ok(idle_ns))
@@ -157,7 +157,7 @@ static void put_share(const struct tracking_rows *rows, struct tracking_row *row
 }
 
 struct cpu_percents {
-	double system, main, descendants; // of the whole machine; of one core
+	double system, main, descendants; // system: percent of the whole machine; main, descendants: percent of one core
 };
 
 static void put_cpu(const struct tracking_rows *rows, struct cpu_percents percents, struct tracking_row *row)
@@ -181,8 +181,8 @@ static struct cpu_percents next_percents(struct tracking_rows *rows, int64_t t_n
 	};
 }
 
-/* The mean over the recording, for rows of one that ended before there was a percentage. Of a single sample it is the
- * mean since the start, when the counters of the target were 0. */
+/* Mean over the recording, for rows of a recording that ended before a percentage was known. For a single sample: the mean
+ * since the start, when the counters of the target were 0. */
 static double mean_percent(const struct tracking_rows *rows, const struct tracking_counter *counter, int64_t value)
 {
 	bool has_first = counter->known && rows->last_ns > counter->t_ns;
@@ -191,7 +191,7 @@ static double mean_percent(const struct tracking_rows *rows, const struct tracki
 	return rows->last_ns > first_ns ? 100 * cpu_ns / (double)(rows->last_ns - first_ns) : (double)NAN;
 }
 
-/* Rows that wait */
+/* Waiting rows */
 
 static bool waits(const struct tracking_counter *counter)
 {
@@ -217,10 +217,10 @@ static void release(struct tracking_rows *rows, struct cpu_percents percents)
 	rows->n_ready = rows->n_held;
 }
 
-// Counters that stand still for longer than there is room give rows without percentages.
+// Rows that wait longer than the buffer allows, because the counters do not change, are released without percentages.
 static void hold(struct tracking_rows *rows, const struct tracking_row *row)
 {
-	assert(rows->n_held < TRACKING_HELD_MAX); // who feeds takes
+	assert(rows->n_held < TRACKING_HELD_MAX); // the caller takes all ready rows
 	rows->held[rows->n_held++] = *row;
 	if (rows->n_held == TRACKING_HELD_MAX && rows->n_ready == 0)
 		rows->n_ready = 1;
@@ -235,7 +235,7 @@ void tracking_rows_feed(struct tracking_rows *rows, int64_t t_ns, const int64_t 
 	put_threads(run_values, &row);
 	struct cpu_percents percents = next_percents(rows, t_ns, run_values);
 	put_cpu(rows, percents, &row);
-	// Exact in integers, rounded once: a double of seconds since 1970 resolves about a quarter of a microsecond.
+	// Exact in integers, rounded once: a double of seconds since 1970 has a resolution of about 0.25 µs.
 	row.values[TRACKING_TIMESTAMP] = (double)(rows->anchor_wall_ns + (t_ns - rows->anchor_mono_ns)) / 1e9;
 	if (!rows->has_previous)
 		rows->only_row = row;

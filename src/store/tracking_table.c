@@ -14,9 +14,9 @@ struct reading {
 	const char *path;
 	struct arena *arena;
 	struct tracking_table *table;
-	struct tracking_row *rows; // owned; in the order of the file
+	struct tracking_row *rows; // owned; in file order
 	size_t n, capacity;
-	int at[TRACKING_COLUMNS]; // where each column stands in the file
+	int at[TRACKING_COLUMNS]; // index of each column in the file
 	struct wattle_error *reterr;
 };
 
@@ -56,9 +56,9 @@ static int make_statics(struct reading *reading, int n)
 	return reading->table->statics != NULL ? 0 : out_of_memory(reading);
 }
 
-/* CSV: a record of static names, one of their values, one of the columns' names, then the data */
+/* CSV: a record of static names, a record of their values, a record of column names, then the data */
 
-// What pandas writes and reads for a value that there is not.
+// Representations of a missing value that pandas writes and reads.
 static bool is_unknown(const char *text)
 {
 	static const char *const words[] = {"", "nan", "NaN", "NA", "N/A", "null", "NULL", "None"};
@@ -79,7 +79,7 @@ static void parse_static(struct tracking_field *field, const char *text)
 		field->text = text;
 }
 
-// The next record as texts that last; how many, or negative.
+// Reads the next record as texts in the arena; their number, or negative.
 static int read_texts(struct reading *reading, struct csv_file *file, const char **texts)
 {
 	char *fields[COLUMNS_MAX];
@@ -253,9 +253,9 @@ static int read_sqlite(struct reading *reading)
 	return r;
 }
 
-/* Rows to columns */
+/* Conversion of rows to columns */
 
-// In order of time, then of the file; rows without a time come last.
+// By time, then by file order; rows without a time come last.
 static int by_time(const void *left, const void *right)
 {
 	const struct tracking_row *const *a = left, *const *b = right;

@@ -33,7 +33,7 @@ static void copy_name(sqlite3_stmt *s, int column, char *out, size_t size)
 	out[n] = '\0';
 }
 
-// Of those that ran at the look before: which still do. A row is replaced when its span ends.
+// Removes the spans that have ended since the previous update. A row is replaced when its span ends.
 static int drop_ended(struct watch *watch, sqlite3 *db)
 {
 	sqlite3_stmt *s = NULL;
@@ -71,8 +71,8 @@ static int add_span(struct watch *watch, sqlite3_stmt *s)
 	return SQLITE_OK;
 }
 
-/* Ids are given when spans begin, and what runs at a flush is stored then: new ones have higher ids than all before. Those
- * for which there is no room are asked for again at each look, until some end. */
+/* Adds the spans that began since. Ids are assigned when spans begin, and open spans are stored at each flush: new spans have
+ * larger ids than all before. Spans beyond the capacity are read again at each update, until others end. */
 static int add_begun(struct watch *watch, sqlite3 *db)
 {
 	static const char select[] = "SELECT id, parent, pid, tid, begin_ns, name FROM span "
@@ -93,17 +93,17 @@ static int add_begun(struct watch *watch, sqlite3 *db)
 	}
 	sqlite3_finalize(s);
 	if (r != SQLITE_DONE) {
-		watch->n_spans = n_before; // they are asked for again
+		watch->n_spans = n_before; // these spans are read again at the next update
 		return r;
 	}
 	if (watch->more > 0)
-		watch->spool_at = 0; // ends of those that were not kept went by
+		watch->spool_at = 0; // the spool may hold ends of the spans that were not kept
 	watch->more = more;
 	watch->last_id = more > 0 ? watch->spans[watch->n_spans - 1].id : last_id;
 	return SQLITE_OK;
 }
 
-/* ---- the spool, in which spans end whose rows say that they run ---- */
+/* ---- spool: the ends of spans that the tables show as open ---- */
 
 static bool is_span_before(const void *item, const void *key)
 {
@@ -121,7 +121,7 @@ static int take_span(void *data, const struct spool_span *row)
 	return 0;
 }
 
-/* ---- a look ---- */
+/* ---- update ---- */
 
 static int look(void *data, sqlite3 *db)
 {
@@ -130,7 +130,7 @@ static int look(void *data, sqlite3 *db)
 	int r = follow_last_segment(db, &segment);
 	if (r != SQLITE_OK)
 		return r;
-	if (segment.id != watch->segment.id) { // what ran in an earlier one will never end
+	if (segment.id != watch->segment.id) { // spans left open in an earlier segment never end
 		watch->n_spans = 0;
 		watch->more = 0;
 		watch->spool_at = 0;
@@ -145,7 +145,7 @@ static int look(void *data, sqlite3 *db)
 	if (r == SQLITE_OK)
 		r = add_begun(watch, db);
 	const struct spool_visitor visitor = {.span = take_span, .data = watch};
-	if (r == SQLITE_OK) // a spool that can't be read is none
+	if (r == SQLITE_OK) // ignore an unreadable spool
 		(void)follow_spool(watch->path, db, watch->segment.id, &watch->spool_at, &visitor);
 	return r;
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-// Over all runs together: a page of many of them must still open at once.
+// Total for all runs: a page of many runs must still open quickly.
 enum { BUCKETS_OF_ALL = 6000, BUCKETS_LEAST = 300, BUCKETS_MOST = 2000 };
 
 static int load(const struct named_file *file, const char *statistic, struct arena *arena,
@@ -32,7 +32,7 @@ int compare_files(const struct named_file *files, size_t n, const char *statisti
 	return compare_make(sessions, n, arena, ret_comparison, reterr);
 }
 
-/* ---- with the runs ---- */
+/* ---- comparison with the runs ---- */
 
 static size_t buckets_each(size_t n)
 {
@@ -43,9 +43,9 @@ static size_t buckets_each(size_t n)
 static int open_run(const struct named_file *file, const char *statistic, size_t buckets, struct arena *arena,
 	struct compared_run *run, struct saved_blocks *ret_results, struct wattle_error *reterr)
 {
-	// A page shows no lanes of a comparison.
+	// The page of a comparison has no lanes.
 	const struct chart_limits limits = {.buckets = buckets, .items = 1, .lanes = 1};
-	if (file->store != NULL || !probe_measurements(file->file)) // a job has a page of its own
+	if (file->store != NULL || !probe_measurements(file->file)) // jobs have their own page
 		return load(file, statistic, arena, ret_results, reterr);
 	int r = load_findings(file->file, &run->run, &run->findings, reterr);
 	if (r < 0)
@@ -58,7 +58,7 @@ static int open_run(const struct named_file *file, const char *statistic, size_t
 	return load_blocks_of(&run->findings, file->file, statistic, arena, ret_results, reterr);
 }
 
-// Blocks that don't match are no reason to refuse the rest of a page: it says why they are missing.
+// Blocks that do not match must not suppress the rest of a page: the page states why they are missing.
 static int without_blocks(const struct compare_session *sessions, struct saved_blocks *results, size_t n,
 	struct arena *arena, struct comparison *ret_comparison, struct wattle_error *reterr)
 {

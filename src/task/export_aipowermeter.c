@@ -18,7 +18,7 @@ static const char *const names[FILES] = {"metadata.json", "power_metrics.json", 
 
 struct folder {
 	const char *path;
-	bool made; // by us
+	bool made; // created by this export
 	char paths[FILES][PLACE_PATH_SIZE];
 	struct export_out outs[FILES];
 	bool open[FILES];
@@ -68,7 +68,7 @@ static int open_files(struct folder *folder, const bool *wanted, struct wattle_e
 	return 0;
 }
 
-// All files get their names, or none does if an earlier step failed; what an export before had and this has not goes.
+// Renames all files into place, or none if an earlier step failed; removes files that only an earlier export wrote.
 static int close_files(struct folder *folder, int r, struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < FILES; i++) {
@@ -83,11 +83,11 @@ static int close_files(struct folder *folder, int r, struct wattle_error *reterr
 		r = r < 0 ? r : closed;
 	}
 	if (r < 0 && folder->made)
-		rmdir(folder->path); // where it is empty
+		rmdir(folder->path); // succeeds only if empty
 	return r;
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 static void pass_on(void *data)
 {

@@ -15,7 +15,7 @@ static void pass_on(void *data)
 	export_out_more(data);
 }
 
-/* ---- formats that are made of findings ---- */
+/* ---- formats based on findings ---- */
 
 static bool by_time(const struct export_choice *choice)
 {
@@ -59,7 +59,7 @@ static int write_openmetrics(const struct findings *findings, const struct expor
 
 static const struct findings_format {
 	const char *name;
-	// Whether there is anything to write, before a file is made; NULL: always.
+	// Checks that the run has something to write, before a file is created; NULL: always.
 	int (*check)(const struct findings *findings, const struct export_choice *choice, const char *run_path,
 		struct wattle_error *reterr);
 	int (*write)(const struct findings *findings, const struct export_choice *choice,
@@ -87,7 +87,7 @@ static int write_file(const struct findings_format *format, const struct finding
 		r = format->write(findings, choice, &out);
 	if (r == 0)
 		return export_out_close(&out, choice->path, reterr);
-	out.failed = r; // nothing gets its name
+	out.failed = r; // the file is not renamed into place
 	export_out_close(&out, choice->path, NULL);
 	return r == -ENOMEM ? error_set(reterr, r, "%s: out of memory", choice->path) : r;
 }
@@ -118,7 +118,7 @@ static int check_weight(const struct export_choice *choice, bool is_folded, stru
 	return 0;
 }
 
-// Not even --overwrite means the measurement itself.
+// The run file itself is never replaced, not even with --overwrite.
 static int check_spares_run(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)
 {
 	struct stat run, out;

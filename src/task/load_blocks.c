@@ -15,11 +15,11 @@ int load_run(const char *path, struct run *ret_run, struct wattle_error *reterr)
 	return span_file_probe(path) ? span_file_load(path, ret_run, reterr) : run_load(path, ret_run, reterr);
 }
 
-// As a saved document has it, so that the name of a run's block and a saved one are equal.
+// The name as valid UTF-8, as a saved document has it, so that names of a run and of a document compare equal.
 static const char *valid_name(struct arena *arena, const char *name)
 {
 	struct buf valid;
-	buf_init(&valid, 3 * strlen(name) + 1); // of each byte at most U+FFFD
+	buf_init(&valid, 3 * strlen(name) + 1); // each byte becomes at most U+FFFD, 3 bytes
 	buf_utf8(&valid, name);
 	const char *copy = valid.failed == 0 ? arena_text(arena, valid.size > 0 ? valid.data : "") : NULL;
 	buf_finish(&valid);
@@ -48,7 +48,7 @@ static double one_of(const struct value_stats *stats, const char *statistic)
 	return (double)NAN;
 }
 
-// NULL: no memory.
+// NULL: out of memory.
 static double *usage_of(const struct run *run, const struct value_stats *columns, const char *statistic,
 	struct arena *arena)
 {
@@ -106,7 +106,7 @@ int load_findings(const char *path, struct run *ret_run, struct findings *ret_fi
 	int r = load_run(path, &run, reterr);
 	if (r < 0)
 		return r;
-	*ret_run = run; // at its place first: the findings point to it
+	*ret_run = run; // moved to its final address first: the findings point to it
 	r = findings_make(ret_run, ret_findings);
 	if (r < 0) {
 		run_finish(ret_run);
@@ -115,7 +115,7 @@ int load_findings(const char *path, struct run *ret_run, struct findings *ret_fi
 	return 0;
 }
 
-// All ranks of a job as one run.
+// Loads all ranks of a job as one run.
 static int of_job(const char *folder, const char *url, const char *job_id, const char *statistic, struct arena *arena,
 	struct saved_blocks *ret_saved, struct wattle_error *reterr)
 {

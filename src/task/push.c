@@ -14,7 +14,7 @@
 
 enum { JSON_CEILING = 1 << 28 };
 
-/* ---- figures of the whole run ---- */
+/* ---- values of the whole run ---- */
 
 static const char *provenance(const struct object_at *at, struct buf *scratch)
 {
@@ -85,7 +85,7 @@ int push_end(struct send *send, const char *path, struct wattle_error *reterr)
 	return r;
 }
 
-/* ---- all of a file ---- */
+/* ---- sending a file ---- */
 
 int64_t push_backoff_ns(int n)
 {
@@ -112,12 +112,12 @@ static int push_once(struct send *send, const char *path, bool is_live, struct w
 
 static int push_all(struct send *send, const char *path, bool is_live, int64_t wait_ns, struct wattle_error *reterr)
 {
-	int64_t good_ns = clock_now_ns(); // the last time that the server took something
+	int64_t good_ns = clock_now_ns(); // time of the last successful batch
 	for (int n_failed = 0;;) {
 		int r = push_once(send, path, is_live, reterr);
 		if (r == 0 || (r < 0 && r != -EBUSY && !pg_may_pass(r)))
 			return r;
-		int64_t waited_ns = clock_now_ns() - good_ns; // what was waited for the server's answer included
+		int64_t waited_ns = clock_now_ns() - good_ns; // includes the time spent waiting for the server
 		if (r == 1) {
 			n_failed = 0;
 			good_ns += waited_ns;

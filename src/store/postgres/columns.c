@@ -1,4 +1,4 @@
-/* Which tables a store has, and their columns. */
+/* The tables of a store and their columns. */
 #include "store/postgres/tables.h"
 
 #include "base/util.h"
@@ -17,7 +17,7 @@ static const struct pg_big_table big_tables[] = {
 };
 
 // clang-format off
-/* What the store has besides the tables of the run file. Types are PostgreSQL's. */
+/* Columns of the store beyond the tables of the run file. Types are PostgreSQL's. */
 static const struct schema_column own_columns[] = {
 	{"recording", "sent_by", "name NOT NULL", "", "role of the server that began it, and alone may add to it"},
 	{"recording", "user_name", "text", "", "whose run it is, by the name that its host knows"},
@@ -76,7 +76,7 @@ static const struct schema_column own_columns[] = {
 
 static const struct pg_table tables[] = {
 	{"recording", "", true, " WITH (fillfactor = 70)"},
-	{"sent", ", table_name", true, " WITH (fillfactor = 50)"}, // changes with each batch: room for the new version on the same page
+	{"sent", ", table_name", true, " WITH (fillfactor = 50)"}, // updated per batch: space for a new version on the page
 	{"run", ", key", true, ""},
 	{"segment", ", id", true, ""},
 	{"device", ", id", true, ""},
@@ -123,7 +123,8 @@ static bool is_one_of(const char *word, const char *const *words)
 	return false;
 }
 
-// Rows come by the hundred million: what never needs 64 bits has 32. The encoder makes null of what doesn't fit.
+// These tables have hundreds of millions of rows, so metrics that never need 64 bits use 32. The encoder writes null for a
+// value out of range.
 static const char *type_of_metric(const struct metric *metric)
 {
 	static const char *const narrow[] = {"mw", "percent", "c", "mhz", "threads", "processes", "ppm", NULL};
@@ -140,7 +141,7 @@ static struct pg_column of_schema(const struct schema_column *column, bool in_bi
 		.type = is_number                               ? integer
 			: strncmp(column->type, "REAL", 4) == 0 ? "double precision"
 								: "text",
-		// "NOT NULL" of the run file, and a key that is an id there
+		// "NOT NULL" in the run file, or a key that is an id there
 		.not_null = strstr(column->type, "NOT NULL") != NULL || strstr(column->type, "PRIMARY KEY") != NULL,
 		.unit = column->unit,
 		.meaning = column->meaning,
@@ -192,7 +193,7 @@ static size_t width_of(const char *type)
 	return 0;
 }
 
-// Wide ones first within a part of the row: then no byte is lost to alignment. Stable.
+// Sorts wide columns first within each part of the row, so that alignment wastes no bytes. Stable.
 static void by_width(struct pg_column *columns, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -242,7 +243,7 @@ size_t pg_columns(const char *name, struct pg_column ret_columns[PG_COLUMNS_MAX]
 	if (table == NULL)
 		return 0;
 	struct columns columns = {.rows = ret_columns};
-	// Table metric explains the columns for all runs at once: its run_id is null.
+	// Table metric describes the columns for all runs: its run_id is null.
 	if (table->has_run)
 		add(&columns, (struct pg_column){"run_id", "uuid", strcmp(name, "metric") != 0, "", "id of the run"});
 	const struct pg_big_table *big = pg_big_table(name);

@@ -10,7 +10,7 @@ enum { FIRST_CAPACITY = 64 * 1024 };
 
 static const unsigned char signature[19] = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', 0xff, '\r', '\n', 0};
 
-// Room for so many bytes more; NULL: there is none, and nothing is written any more.
+// Space for `size` more bytes; NULL: out of memory, and later writes are ignored.
 static unsigned char *room(struct copy *copy, size_t size)
 {
 	if (copy->failed)
@@ -142,7 +142,7 @@ void copy_i64(struct copy *copy, enum pg_type type, int64_t value)
 
 /* ---- text ---- */
 
-// Bytes at the front that can stand as they are. `text` ends with a NUL somewhere, at text[size] at the latest.
+// Number of leading bytes that are valid UTF-8. `text` is NUL-terminated at text[size] or earlier.
 static size_t valid_length(const char *text, size_t size)
 {
 	size_t at = 0;
@@ -197,7 +197,7 @@ void copy_uuid(struct copy *copy, const unsigned char uuid[16])
 
 void copy_time(struct copy *copy, int64_t unix_ns)
 {
-	static const int64_t epoch_us = INT64_C(946684800) * 1000000; // 2000-01-01, PostgreSQL's zero
+	static const int64_t epoch_us = INT64_C(946684800) * 1000000; // 2000-01-01, PostgreSQL's epoch
 	int64_t us = unix_ns / 1000 - (unix_ns % 1000 < 0);
 	add_8(copy, (uint64_t)(us - epoch_us));
 }

@@ -1,4 +1,4 @@
-/* The runs of a job out of a store. */
+/* Loads the runs of a job from a store. */
 #include "store/job_runs.h"
 #include "store/postgres/load.h"
 #include "store/postgres/pq.h"
@@ -13,8 +13,8 @@
 static const char jobs_sql[] =
 	"SELECT job_id FROM recording WHERE job_id IS NOT NULL GROUP BY job_id ORDER BY max(started) DESC NULLS LAST LIMIT 9";
 
-/* $1 is the job's id, or ID@CLUSTER: schedulers of several clusters give the same numbers. Of runs that are not complete the store
- * knows best how many samples there are: those that came. */
+/* $1 is the job's id or ID@CLUSTER, because schedulers of several clusters assign the same ids. For incomplete runs the number
+ * of samples is the number received by the store. */
 static const char runs_sql[] =
 	"SELECT r.run_id::text, r.job_step, coalesce((SELECT s.n FROM sent s WHERE s.run_id = r.run_id AND s.table_name = 'sample'), 0), "
 	"coalesce((SELECT s.n FROM sent s WHERE s.run_id = r.run_id AND s.table_name = 'span'), 0), "
@@ -24,7 +24,7 @@ static const char runs_sql[] =
 
 enum { RUN_ID, STEP, SAMPLES, SPANS, INTERVAL, CLUSTER, JOB };
 
-// Runs without a cluster are of none in particular.
+// Runs without a cluster are compatible with any cluster.
 static int check_cluster(const struct pg_rows *rows, const char *where, struct wattle_error *reterr)
 {
 	const char *first = NULL;
@@ -42,7 +42,7 @@ static int check_cluster(const struct pg_rows *rows, const char *where, struct w
 	return 0;
 }
 
-// The names of jobs there are, the newest first.
+// Lists the existing jobs, newest first, and selects one.
 static int choose(struct pg *pg, const struct job_choice *choice, const char *where, struct job_runs *runs,
 	struct wattle_error *reterr)
 {
@@ -121,7 +121,7 @@ static int load(struct pg *pg, const struct job_choice *choice, struct job_runs 
 	if (r < 0)
 		return r;
 	runs->job_id = choice->job_id != NULL ? arena_text(runs->arena, choice->job_id) : NULL;
-	// A job that was named is looked for by name; only where that fails the others are read.
+	// A named job is queried by name first; the other jobs are read only if that fails.
 	if (choice->job_id != NULL)
 		r = pg_query(pg, runs_sql, &choice->job_id, 1, &rows, reterr);
 	if (r == 0 && rows.n == 0) {

@@ -15,7 +15,7 @@ const struct layout_names layout_names[LAYOUT_TABLES] = {
 /* ---- the server's side ---- */
 
 static const struct {
-	int64_t id; // of pg_type, fixed since ever
+	int64_t id; // oid in pg_type; fixed
 	enum pg_type type;
 } types[] = {
 	{21, PG_TYPE_INT2},

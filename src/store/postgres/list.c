@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-// A parameter that is null chooses nothing.
+// A parameter that is null filters nothing.
 static const char list_sql[] =
 	"SELECT run_id::text, host, command, label, user_name, job_id, job_step, provenance, started, duration_s, segments, "
 	"coalesce(samples, (SELECT s.n FROM sent s WHERE s.run_id = r.run_id AND s.table_name = 'sample')), exit_code, complete, rank, "

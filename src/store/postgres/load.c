@@ -15,16 +15,16 @@
 struct pg_loader {
 	struct pg *pg; // borrowed
 	struct arena *arena;
-	struct intern columns; // "table.column", of those that the server has
+	struct intern columns; // "table.column" names that exist on the server
 };
 
-struct pg_run { // what of the store is this run's
+struct pg_run { // parts of the store that belong to the run
 	struct pg_loader *loader;
 	char id[PG_RUN_ID_SIZE];
-	char times[160];  // condition on "time", so that only its own days are looked at
-	char levels[320]; // condition on the samples that are wanted; "" all
+	char times[160];  // condition on "time", so that only the run's days are scanned
+	char levels[320]; // condition that selects the samples by level; "" all
 	struct wattle_error *reterr;
-	int code; // of a failure
+	int code; // error code of a failure
 };
 
 /* ---- cells ---- */
@@ -71,7 +71,7 @@ static bool has_column(struct run_reader *reader, const char *table, const char 
 struct taking {
 	run_take *take;
 	void *data;
-	int result; // of take
+	int result; // return value of take
 };
 
 static int take_fields(void *data, const struct pg_field *fields, size_t n_fields)
@@ -95,7 +95,7 @@ static void add_question(struct buf *sql, const struct pg_run *run, const struct
 		buf_printf(sql, " AND %s", question->where);
 	if (question->group != NULL)
 		buf_printf(sql, " GROUP BY %s", question->group);
-	// Facts have no order in PostgreSQL; reports list those of --meta.
+	// Facts have no order in PostgreSQL; sorted because reports list those of --meta.
 	const char *order = question->order == NULL && strcmp(question->table, "run") == 0 ? "key" : question->order;
 	if (order != NULL)
 		buf_printf(sql, " ORDER BY %s", order);
@@ -139,10 +139,11 @@ static const struct run_source source = {
 	.device_counts = {"device_sample", "device, count(*)", .group = "device", .in_time = true},
 };
 
-/* ---- what is a run's ---- */
+/* ---- extent of a run ---- */
 
-/* Its days, by its host's clock. A run that goes on, or whose end nobody saw, may have rows up to the last batch: that is told by
- * the server's clock. The last column is the time of the newest sample that came, when it may be one that thinning leaves out. */
+/* The days of a run, by its host's clock. A run in progress, or without a recorded end, may have rows up to the last batch,
+ * whose time is known by the server's clock. The last column is the time of the newest received sample, if thinning may leave
+ * that sample out. */
 static const char times_sql[] =
 	"SELECT coalesce((least(r.started, to_timestamp(min(g.wall_start_ns) / 1e9)) - interval '1 hour')::text, '-infinity'), "
 	"coalesce((CASE WHEN r.complete THEN r.ended + interval '1 hour' ELSE greatest(r.ended, (SELECT max(s.changed) FROM sent s "
@@ -161,10 +162,10 @@ static void choose_levels(struct pg_run *run, int64_t every_ns, int64_t newest_n
 		snprintf(wanted, sizeof(wanted), "level = 0");
 	else if (every_ns == NS_PER_S)
 		snprintf(wanted, sizeof(wanted), "level <= 1");
-	else // the first second of so many
+	else // the first second of each period
 		snprintf(wanted, sizeof(wanted), "(level = 0 OR level = 1 AND t_ns %% %lld < 1000000000)",
 			(long long)every_ns);
-	// Nobody could say of it that it would be the last.
+	// The newest sample is always read: thinning cannot know which sample is the last.
 	if (value_ok(newest_ns) && newest != NULL)
 		snprintf(tail, sizeof(tail), " OR t_ns >= %lld AND \"time\" >= '%s'", (long long)newest_ns, newest);
 	snprintf(run->levels, sizeof(run->levels), "(%s%s)", wanted, tail);
@@ -234,7 +235,7 @@ static void fill_block(const struct pg_rows *rows, size_t i, struct arena *arena
 #include "metric/blocks.def"
 }
 
-// A column that the store's tables don't have yet, since an older wattle made them, is unknown in every row.
+// A column missing in a store of an older wattle is unknown in every row.
 static void ask_blocks(struct buf *sql, const struct pg_loader *loader)
 {
 	static const char *const columns[] = {
@@ -292,7 +293,7 @@ static int learn_columns(struct pg_loader *loader, struct wattle_error *reterr)
 	return r;
 }
 
-// One instant for all that follows. A plan for each day would be made again and again for the few rows of a rank: none is compiled.
+// One snapshot for all queries. No JIT: it would compile a plan per day, again and again, for the few rows of a rank.
 static const char begin_sql[] = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off";
 
 int pg_loader_open(struct pg *pg, struct pg_loader **ret_loader, struct wattle_error *reterr)
@@ -358,7 +359,7 @@ int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], 
 	return r;
 }
 
-// Of recordings that are over. Those that go on, or whose recorder died, say themselves that they are not whole.
+// For ended recordings only: running ones, and those whose recorder died, are marked incomplete anyway.
 static int64_t count_gone(const struct run *run)
 {
 	int64_t told = 0;

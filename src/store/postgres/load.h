@@ -1,37 +1,38 @@
-/* Runs out of PostgreSQL. */
+/* Loads runs from PostgreSQL. */
 #pragma once
 
 #include "store/job_runs.h"
 #include "store/list.h"
 #include "store/run.h"
 
-/* Runs out of a store in PostgreSQL, as columns: the same code as for run files makes them (store/run_read.h). */
+/* Runs in a PostgreSQL store, as columns: built by the same code as for run files (store/run_read.h). */
 
 struct pg;
 struct pg_loader;
 
 enum { PG_RUN_ID_SIZE = 37 };
 
-// For any number of runs over one connection, which is borrowed. Everything is seen as it is at this instant.
+// Loads any number of runs over one connection, which is borrowed. All reads see the state of this instant.
 int pg_loader_open(struct pg *pg, struct pg_loader **ret_loader, struct wattle_error *reterr);
-void pg_loader_close(struct pg_loader *loader); // NULL is fine
+void pg_loader_close(struct pg_loader *loader); // may be NULL
 
-/* id: the run's id, whole. -ENOENT: there is no such run. Samples are thinned by their levels: every_ns of a second or more leaves
- * one in a second, or in so many of them, or in a minute. */
+/* id: the complete run id. -ENOENT: no such run. Samples are thinned by level: every_ns of one second or more leaves one sample
+ * per second, per several seconds, or per minute. */
 int pg_run_load(struct pg_loader *loader, const char *id, const struct run_extent *extent, struct run *ret_run,
 	struct wattle_error *reterr);
-// What the store keeps of its blocks; *ret_blocks lies in the arena.
+// Loads the stored statistics of the run's blocks; *ret_blocks is in the arena.
 int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena, struct stored_block **ret_blocks,
 	size_t *ret_n, struct wattle_error *reterr);
-// The whole id of the only run that begins so. -ENOENT: none does; -EINVAL: several do, or it is no beginning of an id.
+// Finds the complete id of the only run whose id begins with `prefix`. -ENOENT: none; -EINVAL: several, or `prefix` cannot
+// begin an id.
 int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], struct wattle_error *reterr);
-// All of it in one: connects, finds the run whose id begins so, loads it.
+// Connects, finds the run whose id begins with `prefix`, and loads it.
 int pg_run_load_from(const char *url, const char *prefix, struct run *ret_run, struct wattle_error *reterr);
 
-/* The runs of a store. */
+/* Lists the runs of a store. */
 
 struct pg;
 
-// As list_runs: in order of start, those whose start is unknown last. Rows of `path` NULL.
+// As list_runs: sorted by start; unknown starts last. `path` of each row is NULL.
 int pg_list_runs(struct pg *pg, const struct list_choice *choice, struct arena *arena,
 	struct run_listing **ret_listings, size_t *ret_n, struct wattle_error *reterr);

@@ -12,20 +12,20 @@
 
 /* ---- errors ---- */
 
-// The first row whose state begins so counts.
+// The first row whose state is a prefix applies.
 static const struct {
 	const char *state;
 	int error;
 } meanings[] = {
 	{"08", -ENOTCONN},    // connection exceptions
-	{"57P", -ENOTCONN},   // the server shuts down, crashed, or starts
-	{"25P03", -ENOTCONN}, // ended by a time-out while idle
+	{"57P", -ENOTCONN},   // the server shuts down, crashed, or is starting
+	{"25P03", -ENOTCONN}, // idle session time-out
 	{"53100", -ENOSPC},
 	{"53", -EAGAIN}, // out of memory, too many connections
 	{"40", -EAGAIN}, // deadlock, serialization
 	{"55P03", -EAGAIN},
-	{"57014", -EAGAIN}, // cancelled, by a statement time-out for one
-	{"25006", -EAGAIN}, // read-only: a standby, which is promoted in a while
+	{"57014", -EAGAIN}, // cancelled, for example by a statement time-out
+	{"25006", -EAGAIN}, // read-only: a standby, which may be promoted
 	{"58030", -EIO},
 	{"42501", -EACCES},
 	{"28", -EACCES},
@@ -50,7 +50,7 @@ bool pg_may_pass(int error)
 	return error == -ENOTCONN || error == -EAGAIN || error == -ENOSPC || error == -EIO;
 }
 
-// The server's text without its label, its details and its line breaks.
+// Copies the server's text without its label, details and line breaks.
 static void copy_line(const char *text, char *out, size_t size)
 {
 	static const char label[] = "ERROR:  ", fatal[] = "FATAL:  ";
@@ -61,7 +61,7 @@ static void copy_line(const char *text, char *out, size_t size)
 	snprintf(out, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-// Of several addresses that were tried the last one decided.
+// If several addresses were tried, the message of the last one applies.
 static const char *deciding_line(const char *text)
 {
 	static const char next[] = "\nconnection to server";
@@ -84,13 +84,13 @@ int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
 {
 	const char *state = result != NULL ? pg->pq.result_field(result, PG_DIAG_SQLSTATE) : NULL;
 	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s", state != NULL ? state : "");
-	// A server that is killed sends no state, or one of its last words before the line goes.
+	// A server that is killed sends no state, or its last messages before the connection is lost.
 	if (state == NULL)
 		return pg__lost(pg, reterr);
 	char why[400];
 	const char *primary = pg->pq.result_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	copy_line(primary != NULL ? primary : pg->pq.result_error(result), why, sizeof(why));
-	// A column that it does not have: whoever may bring it up to date has not done so.
+	// The server lacks a column: the store has not been brought up to date.
 	bool is_older = strcmp(state, "42703") == 0;
 	return error_set(reterr, pg__meaning_of(state), "PostgreSQL at %s: %s%s", pg->where, why,
 		is_older ? "; the store is of another version of wattle: let its owner run `wattle store init URL`"
@@ -196,7 +196,7 @@ double pg_field_double(const struct pg_field *field)
 
 int64_t pg_field_time_ns(const struct pg_field *field)
 {
-	static const int64_t epoch_us = INT64_C(946684800) * 1000000; // 2000-01-01, PostgreSQL's zero
+	static const int64_t epoch_us = INT64_C(946684800) * 1000000; // 2000-01-01, PostgreSQL's epoch
 	static const int64_t most_us = INT64_MAX / 1000;
 	int64_t us = pg_field_i64(field);
 	if (us == VALUE_MISSING || field->size != 8 || us > most_us - epoch_us || us < -most_us)
@@ -222,7 +222,7 @@ int64_t pg_i64(const struct pg_rows *rows, size_t row, size_t column)
 
 double pg_double(const struct pg_rows *rows, size_t row, size_t column)
 {
-	enum { FLOAT4 = 700, FLOAT8 = 701 }; // object ids of types, fixed since ever
+	enum { FLOAT4 = 700, FLOAT8 = 701 }; // oids of types; fixed
 	struct pg_field field = field_at(rows, row, column);
 	Oid type = column < rows->n_columns ? rows->pg->pq.type(rows->result, (int)column) : 0;
 	if (type == FLOAT8)

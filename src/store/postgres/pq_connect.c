@@ -1,4 +1,4 @@
-/* A connection made, or refused. */
+/* Connecting to a server, and the reasons of a refusal. */
 #include "store/postgres/pq_inside.h"
 
 #include "base/clock.h"
@@ -16,8 +16,7 @@ static const struct dl_symbol symbols[] = {PQ_SYMBOLS(PQ_ROW)};
 
 /* ---- libpq ---- */
 
-/* Never closed: the libraries under it (OpenSSL, Kerberos) leave things behind that run when the process ends. Loading it again
- * costs nothing. */
+/* Never closed: its libraries (OpenSSL, Kerberos) register code that runs at process exit. Loading it again costs nothing. */
 static int load(struct pq *ret_pq, struct wattle_error *reterr)
 {
 	static const char *const libraries[] = {"libpq.so.5", NULL};
@@ -34,7 +33,7 @@ int pg_library(struct wattle_error *reterr)
 	return load(&pq, reterr);
 }
 
-// Rooms never print; notices are told by nobody.
+// Modules never print; server notices are discarded.
 static void ignore_notice(void *data, const char *message)
 {
 	(void)data;
@@ -52,21 +51,22 @@ static void name_server(struct pg *pg)
 
 /* ---- refused ---- */
 
-// What libpq says itself, in English, before or instead of the server, and no time heals. The first word found counts.
+// Permanent failures that libpq itself reports, in English, before or instead of the server. The first entry found in the text
+// applies.
 static const struct {
 	const char *words;
 	int error;
 } own_refusals[] = {
 	{"no password supplied", -EACCES},
-	{"certificate", -EACCES}, // the server's is not to be trusted, ours can't be read
+	{"certificate", -EACCES}, // the server's certificate is not trusted, or ours cannot be read
 	{"private key", -EACCES},
 	{"does not support SSL", -EACCES},
 	{"service file", -EINVAL},
 	{"definition of service", -EINVAL},
-	{"invalid ", -EINVAL}, // of the URL
+	{"invalid ", -EINVAL}, // in the URL
 };
 
-// "FATAL:  28P01: …", whatever language the label is in. NULL: none follows.
+// Finds the next "FATAL: 28P01: …", with the label in any language. NULL: none follows.
 static const char *next_state(const char *text)
 {
 	enum { STATE = 5 };
@@ -78,7 +78,7 @@ static const char *next_state(const char *text)
 	return NULL;
 }
 
-// Of several addresses and hosts that were tried one that may come back is enough.
+// If several addresses and hosts were tried, one temporary failure is enough to try again.
 static int meaning_of_refusal(const char *text)
 {
 	int r = -ENOTCONN;
@@ -93,8 +93,8 @@ static int meaning_of_refusal(const char *text)
 	return r;
 }
 
-/* libpq has no SQLSTATE of a connection that was refused, only a text in the server's language. In a second try, as verbose as it can
- * be, the text has it. A server that let us wait is not tried again: silence has no state. */
+/* For a refused connection libpq has no SQLSTATE, only a text in the server's language. A second attempt with maximum verbosity
+ * includes the SQLSTATE in the text. A server that timed out is not tried again, because a time-out has no SQLSTATE. */
 static int ask_why_refused(struct pg *pg, int64_t began_ns, struct wattle_error *reterr)
 {
 	static const int64_t silence_ns = 5 * NS_PER_S;
@@ -131,7 +131,7 @@ static int connect_to(struct pg *pg, struct wattle_error *reterr)
 		return r;
 	pg->pq.set_nonblocking(pg->connection, 1);
 	pg_set_patience(pg, PG_SILENCE_MOST_S, false);
-	// Dates of the server and of its owner's settings must not change what we read.
+	// Fixes the formats that we parse, regardless of the settings of the server and the role.
 	r = pg_exec(pg, "SET DateStyle = ISO; SET TimeZone = 'UTC'; SET extra_float_digits = 1", reterr);
 	pg_set_patience(pg, PG_SILENCE_MOST_S, true);
 	return r;

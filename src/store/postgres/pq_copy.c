@@ -15,8 +15,8 @@ static int begin_copy(struct pg *pg, const char *sql, ExecStatusType wanted, str
 	return r;
 }
 
-/* What the server says at the end of a COPY; all results are to be fetched before the next statement. A COPY that libpq could not
- * end (it has no memory) goes on for libpq: it would give that as the next result for ever. */
+/* Reads the server's result at the end of a COPY; all results must be fetched before the next statement. If libpq could not end
+ * a COPY (out of memory), it would return that COPY as the next result forever. */
 static int end_copy(struct pg *pg, struct wattle_error *reterr)
 {
 	int r = 0;
@@ -37,7 +37,7 @@ int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
 
 int pg_copy_data(struct pg *pg, const void *bytes, size_t size, struct wattle_error *reterr)
 {
-	// Only a connection that has gone refuses data; why is told by the results, if they still come.
+	// Only a lost connection refuses data; the results, if any still arrive, give the reason.
 	if (pg->pq.put(pg->connection, bytes, (int)size) == 1 && pg__drain(pg))
 		return 0;
 	int r = end_copy(pg, reterr);
@@ -54,7 +54,7 @@ int pg_copy_end(struct pg *pg, struct wattle_error *reterr)
 
 /* ---- COPY OUT ---- */
 
-enum { FIELDS_MOST = 1600 }; // of a table of PostgreSQL
+enum { FIELDS_MOST = 1600 }; // column limit of PostgreSQL
 
 struct copy_out {
 	pg_row *row;
@@ -63,7 +63,7 @@ struct copy_out {
 	struct pg_field *fields; // owned, FIELDS_MOST
 };
 
-// One tuple: a number of fields, each with its size before it. -EINVAL: not what it says to be.
+// Reads one tuple: the number of fields, then each field after its size. -EINVAL: malformed.
 static int take_tuple(struct copy_out *out, const unsigned char *bytes, size_t size)
 {
 	if (size < 2)
@@ -86,10 +86,10 @@ static int take_tuple(struct copy_out *out, const unsigned char *bytes, size_t s
 	return out->row(out->data, out->fields, (size_t)n);
 }
 
-// libpq hands over a tuple at a time, the header with the first one.
+// libpq returns one tuple at a time, the first one with the header.
 static int take_copy_data(struct copy_out *out, const unsigned char *bytes, size_t size)
 {
-	enum { HEADER = 19 }; // signature, flags, length of an extension
+	enum { HEADER = 19 }; // signature, flags, length of the header extension
 	size_t skip = 0;
 	if (!out->has_header) {
 		if (size < HEADER || memcmp(bytes, "PGCOPY\n\377\r\n", 11) != 0)
@@ -102,7 +102,7 @@ static int take_copy_data(struct copy_out *out, const unsigned char *bytes, size
 	return out->is_over ? 0 : take_tuple(out, bytes + skip, size - skip);
 }
 
-// 1: the end, whatever it is.
+// Returns 1 at the end, whether success or failure.
 static int next_copy_data(struct pg *pg, struct copy_out *out)
 {
 	char *bytes = NULL;
@@ -125,7 +125,7 @@ int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct 
 	int r = begin_copy(pg, sql, PGRES_COPY_OUT, reterr);
 	int taken = 0, ended = 0;
 	if (r == 0) {
-		// To the very end also when nobody wants it any more: the connection is to be used again.
+		// Reads to the end even after the caller has stopped, so that the connection can be reused.
 		while (ended == 0) {
 			int next = next_copy_data(pg, &out);
 			ended = next == 1;

@@ -1,4 +1,4 @@
-/* A connection as its own files see it: libpq's functions, and what they leave behind. */
+/* A connection as seen by the pq*.c files: libpq's functions and its state. */
 #pragma once
 
 #include "store/postgres/pq.h"
@@ -56,23 +56,23 @@ struct pg {
 	char sqlstate[6];
 	char *url; // owned
 	int patience_s;
-	bool may_work; // who is silent for longer than that, as long as it answers others
-	bool is_silent; // given up; the connection is of no further use
+	bool may_work; // a silent server is waited for as long as it accepts other connections
+	bool is_silent; // timed out; the connection can no longer be used
 };
 
-// The connection has gone: -ENOTCONN and why.
+// The connection is lost: sets the message and returns -ENOTCONN.
 int pg__lost(struct pg *pg, struct wattle_error *reterr);
-// What the server says of a statement that failed; as pq.h has it.
+// Error of a failed statement: sets the message and returns the code of pq.h.
 int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr);
 int pg__meaning_of(const char *sqlstate);
-// What the server says to what was sent: the next result, or the last of all, which may say that a COPY begins. NULL: none, or is_silent.
+// The server's next result, or the last of all results, which may announce a COPY. NULL: none, or is_silent.
 PGresult *pg__next_result(struct pg *pg);
 PGresult *pg__last_result(struct pg *pg);
-bool pg__drain(struct pg *pg); // all that is to be sent is
-bool pg__take(struct pg *pg, short events); // waits, and takes what came; false: is_silent, or gone
-// How a server is connected to: keywords of libpq, the last NULL, and their values.
+bool pg__drain(struct pg *pg); // true: all data has been sent
+bool pg__take(struct pg *pg, short events); // waits and reads available data; false: is_silent, or connection lost
+// Parameters of a connection: keywords of libpq, terminated by NULL, and their values.
 enum { PG_KEYWORDS = 9 };
 extern const char *const pg__keywords[PG_KEYWORDS];
 void pg__keyword_values(const char *url, const char *values[PG_KEYWORDS]);
-bool pg__answers_others(const struct pg *pg); // the server takes another connection, whoever that may be
+bool pg__answers_others(const struct pg *pg); // whether the server accepts another connection
 uint64_t pg__big_endian(const unsigned char *bytes, int32_t size);

@@ -1,5 +1,5 @@
-/* Waiting for the server. libpq's own calls wait for ever: over a Unix socket a server that is stopped stays connected, and over TCP its
- * kernel goes on to answer for it. */
+/* Waits for the server with a time limit. libpq's own calls wait forever: over a Unix socket a stopped server stays connected,
+ * and over TCP its kernel continues to acknowledge. */
 #include "store/postgres/pq_inside.h"
 
 #include "base/util.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands before the URL is its to replace. A peer that fell silent (TCP only) is given up within a minute, and one that takes the
- * connection and says nothing, as a stopped server does, sooner. */
+/* The URL may override the keywords before it. An unreachable peer (TCP only) is given up within a minute; a server that
+ * accepts the connection and does not answer, such as a stopped one, sooner. */
 const char *const pg__keywords[PG_KEYWORDS] = {"fallback_application_name", "keepalives_idle", "keepalives_interval",
 	"keepalives_count", "tcp_user_timeout", "connect_timeout", "dbname", "client_encoding", NULL};
 
@@ -37,7 +37,7 @@ void pg_set_patience(struct pg *pg, int seconds, bool may_work)
 	pg->may_work = may_work;
 }
 
-// Once it was silent, nothing more is asked on this connection.
+// After a time-out, the connection is not used again.
 static bool await(struct pg *pg, short events)
 {
 	struct pollfd socket = {.fd = pg->pq.socket(pg->connection), .events = events};
@@ -50,7 +50,7 @@ static bool await(struct pg *pg, short events)
 	return n > 0;
 }
 
-/* A TLS record is of up to 16 KiB, libpq takes 8 of it or more at a time, and poll does not see the rest. */
+/* A TLS record has up to 16 KiB. libpq reads 8 KiB or more at a time, and poll does not see the rest. */
 bool pg__take(struct pg *pg, short events)
 {
 	return await(pg, events) && pg->pq.consume(pg->connection) != 0 && pg->pq.consume(pg->connection) != 0;
@@ -59,7 +59,7 @@ bool pg__take(struct pg *pg, short events)
 bool pg__drain(struct pg *pg)
 {
 	int unsent;
-	// What comes meanwhile is taken: a server that can't get rid of its answers reads no further.
+	// Reads incoming data while sending: a server that cannot send its answers stops reading.
 	while ((unsent = pg->pq.flush(pg->connection)) > 0)
 		if (!pg__take(pg, POLLIN | POLLOUT))
 			return false;
@@ -68,7 +68,8 @@ bool pg__drain(struct pg *pg)
 
 PGresult *pg__next_result(struct pg *pg)
 {
-	// What it said before it went is a result as well, so a broken connection is no reason not to ask.
+	// A message that the server sent before it disconnected is also a result, so results are read even from a broken
+	// connection.
 	pg__drain(pg);
 	while (!pg->is_silent && pg->pq.is_busy(pg->connection) && pg__take(pg, POLLIN))
 		continue;

@@ -8,14 +8,14 @@
 #include <string.h>
 #include <time.h>
 
-// The partitions of whole days before $1, oldest first; the name of each ends in its day.
+// The partitions of whole days before $1, oldest first; the name of a partition ends with its day.
 static const char parts_sql[] =
 	"SELECT c.oid::regclass::text, right(c.relname, 8), (SELECT coalesce(sum(pg_total_relation_size(t.relid)), 0)::bigint "
 	"FROM pg_partition_tree(c.oid) t) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
 	"JOIN wattle_big b ON i.inhparent = to_regclass(quote_ident(b.name)) "
 	"WHERE right(c.relname, 8) < to_char($1::date::timestamp, 'YYYYMMDD') ORDER BY 2, 1";
 
-// A run that nobody saw end is as old as its last rows.
+// A run without a recorded end is as old as its last rows.
 #define OLD_RUNS                                                                                                              \
 	"FROM recording r WHERE coalesce(r.ended, (SELECT max(s.changed) FROM sent s WHERE s.run_id = r.run_id), r.started, " \
 	"'-infinity') < $1::date"
@@ -51,7 +51,7 @@ static int drop(struct pg *pg, const char *table, struct wattle_error *reterr)
 		if (r < 0)
 			pg_exec(pg, "ROLLBACK", NULL);
 	}
-	// Whoever drops at the same time has done our work.
+	// -ENOENT: another process dropped the partition at the same time.
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -77,8 +77,9 @@ static int drop_parts(struct pg *pg, bool dry, struct pg_prune *prune, struct wa
 
 /* ---- runs ---- */
 
-/* The row of `recording` goes last: as long as it is there a run is known, and the rest is found by it. A sender that comes again with
- * such a run begins it anew. One that is sending it now is waited for, by the lock that it holds: what it marks as sent is forgotten too. */
+/* The row of `recording` is deleted last: while it exists the run is known, and its other rows are found through it. A sender
+ * that returns with such a run starts it anew. A sender that is active now holds the row's lock, so the deletion waits for it;
+ * the marks that it wrote are deleted too. */
 static const char *const forget_sql[] = {
 	"CREATE TEMP TABLE wattle_old ON COMMIT DROP AS SELECT r.run_id " OLD_RUNS " FOR UPDATE OF r",
 	"DELETE FROM run t USING wattle_old o WHERE t.run_id = o.run_id",

@@ -24,7 +24,7 @@ static bool ends_before(const void *item, const void *key)
 	return ((const struct range *)item)->to < *(const int64_t *)key;
 }
 
-// The first range that ends at the number or after it; n: none does.
+// Index of the first range that ends at or after the number; n: none.
 static size_t find(const struct ranges *ranges, int64_t number)
 {
 	return search_first(ranges->items, ranges->n, sizeof(*ranges->items), &number, ends_before);
@@ -47,7 +47,7 @@ static void join_next(struct ranges *ranges, size_t at)
 
 int ranges_add(struct ranges *ranges, int64_t number)
 {
-	if (number == INT64_MAX) // PostgreSQL's ranges end with the first number that does not belong to them
+	if (number == INT64_MAX) // the end of a PostgreSQL range is exclusive
 		return -EINVAL;
 	size_t at = find(ranges, number);
 	if (at < ranges->n && ranges->items[at].from <= number)
@@ -68,7 +68,7 @@ int ranges_parse(const char *text, struct ranges *ret_ranges)
 {
 	struct ranges ranges = {0};
 	for (const char *at = text; at != NULL && (at = strchr(at, '[')) != NULL; at++) {
-		int64_t from, end; // the end is the first number that does not belong to it
+		int64_t from, end; // end: exclusive
 		int length = 0;
 		if (sscanf(at, "[%" SCNd64 ",%" SCNd64 ")%n", &from, &end, &length) != 2 || length == 0 || end <= from ||
 			(ranges.n > 0 && from <= ranges.items[ranges.n - 1].to)) {

@@ -10,7 +10,7 @@
 
 enum { SQL_CEILING = 1 << 22 };
 
-/* ---- looking ---- */
+/* ---- reading the state ---- */
 
 static void copy_name(const struct pg_rows *rows, size_t column, char out[PG_NAME_SIZE])
 {
@@ -18,7 +18,7 @@ static void copy_name(const struct pg_rows *rows, size_t column, char out[PG_NAM
 	snprintf(out, PG_NAME_SIZE, "%s", name != NULL ? name : "");
 }
 
-// wattle_version is what tells a store: where it is found along the search path the tables are.
+// wattle_version identifies a store: the tables are in the first schema of the search path that has it.
 static const char look_sql[] =
 	"SELECT coalesce(n.nspname, current_schema())::text, current_user::text, p.oid IS NOT NULL, "
 	"coalesce(pg_has_role(p.proowner, 'USAGE'), false), "
@@ -41,8 +41,8 @@ static int read_version(struct pg *pg, struct pg_store *store, struct wattle_err
 	return 0;
 }
 
-/* From now on names mean the store's tables: another program's `event` or `sample`, in a schema that the path names before, or a
- * temporary one, are not meant. */
+/* From here on names refer to the store's tables only, not to an `event` or `sample` of another program in an earlier schema of
+ * the path, nor to temporary tables. */
 static int look_there_alone(struct pg *pg, const char *schema, struct wattle_error *reterr)
 {
 	return pg_query(pg, "SELECT set_config('search_path', quote_ident($1) || ', pg_temp', false)", &schema, 1, NULL,
@@ -118,7 +118,7 @@ int pg_store_check(struct pg *pg, struct wattle_error *reterr)
 	return check_version(pg, &store, reterr);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static int count_missing_columns(struct pg *pg, int64_t *ret_n, struct wattle_error *reterr)
 {
@@ -135,7 +135,7 @@ static int count_missing_columns(struct pg *pg, int64_t *ret_n, struct wattle_er
 	return r;
 }
 
-// Whether it is there and as we would have it. What is newer than ours is left as it is.
+// Whether the store exists and has at least our schema. Anything newer is left unchanged.
 static int is_current(struct pg *pg, const struct pg_store *store, bool *ret_current, struct wattle_error *reterr)
 {
 	int64_t missing = 0;
@@ -145,7 +145,7 @@ static int is_current(struct pg *pg, const struct pg_store *store, bool *ret_cur
 	return r;
 }
 
-// A text of the server's making, format(…) with one parameter: identifiers are quoted by the one who knows how.
+// Runs a statement that the server builds by format(…) with one parameter, so that the server quotes identifiers.
 static int exec_formatted(struct pg *pg, const char *format, const char *parameter, struct wattle_error *reterr)
 {
 	struct pg_rows rows = {0};
@@ -156,7 +156,8 @@ static int exec_formatted(struct pg *pg, const char *format, const char *paramet
 	return r;
 }
 
-// "WTL1" and 2: one maker at a time. Who waits for a table longer than this is told, and the table's users are spared.
+// The lock key is "WTL1" and 2: one process creates the schema at a time. lock_timeout limits the wait for a table, so that the
+// users of the table are not blocked behind it.
 static const char begin_sql[] = "BEGIN; SET LOCAL lock_timeout = '20s'; SET LOCAL client_min_messages = warning; "
 				"SELECT pg_advisory_xact_lock(1465142321, 2)";
 
@@ -173,7 +174,7 @@ static int make_tables(struct pg *pg, const char *schema, struct wattle_error *r
 	return r;
 }
 
-// Looked at again under the lock: somebody else may have done it meanwhile.
+// Checked again under the lock: another process may have made the change.
 static int make_locked(struct pg *pg, bool *ret_changed, struct wattle_error *reterr)
 {
 	struct pg_store store;
@@ -245,8 +246,8 @@ static int make_role(struct pg *pg, const char *role, bool *ret_made, struct wat
 		: r;
 }
 
-/* Who may create functions in the store's schema can have the store's own functions run them, with the owner's rights. So it is
- * with everybody in schema public of PostgreSQL 14, and of databases that were made by it. */
+/* A role that may create functions in the store's schema can make the store's own functions call them with the owner's rights.
+ * In schema public of PostgreSQL 14, and in databases created by it, every role may do that. */
 static int check_creator(struct pg *pg, const char *role, struct wattle_error *reterr)
 {
 	struct pg_rows rows = {0};
@@ -266,7 +267,7 @@ static int check_creator(struct pg *pg, const char *role, struct wattle_error *r
 	return r;
 }
 
-// All of it or nothing: a role that was made and may do nothing would be in nobody's way, but in nobody's mind either.
+// All or nothing: a created role without rights would be left behind unnoticed.
 static int grant_all(struct pg *pg, enum pg_right right, const char *role, bool *ret_made_role,
 	struct wattle_error *reterr)
 {
@@ -285,7 +286,7 @@ int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *r
 {
 	struct pg_store store;
 	int r = pg_store_look(pg, &store, reterr);
-	if (r == 0 && !store.is_ours) // a GRANT by somebody else says nothing and does nothing
+	if (r == 0 && !store.is_ours) // a GRANT by a role that is not the owner silently does nothing
 		r = error_set(reterr, -EACCES, "the store at %s is not role %s's: only its owner can open it to others",
 			pg_where(pg), store.role);
 	if (r == 0)

@@ -63,12 +63,12 @@ const char *send_run_id(const struct send *send)
 
 /* ---- connection ---- */
 
-// Only what the server says itself is believed from now on.
+// From here on only the server's own state is trusted.
 int send_lose(struct send *send, int r)
 {
 	send->has_marks = false;
 	if (r == -EINVAL && send->pg != NULL && strcmp(pg_sqlstate(send->pg), "23514") == 0) {
-		disconnect(send); // a partition was dropped under us: it is made again
+		disconnect(send); // a partition was dropped concurrently: create it again
 		return -EAGAIN;
 	}
 	disconnect(send);
@@ -78,7 +78,7 @@ int send_lose(struct send *send, int r)
 static int begin_sql(struct send *send, struct pg_rows *ret_rows, struct wattle_error *reterr)
 {
 	const char *const id = send->source.run_id;
-	// The end of a transaction need not wait for the disk: a server that dies forgets rows and marks together.
+	// The COMMIT need not wait for the disk: a crash of the server loses rows and marks together.
 	int r = pg_exec(send->pg, "BEGIN; SET LOCAL synchronous_commit = off", reterr);
 	return r < 0 ? r : pg_query(send->pg, PG_CALL_BEGIN, &id, 1, ret_rows, reterr);
 }
@@ -90,13 +90,13 @@ static int ask_marks(struct send *send, struct wattle_error *reterr)
 	if (r == 0)
 		r = send_take_marks(send, &rows);
 	pg_rows_finish(&rows);
-	if (r == 0) // only asked: a run of which no row can be taken is not begun
+	if (r == 0) // check only: no run is started if none of its rows can be accepted
 		r = pg_exec(send->pg, "ROLLBACK", reterr);
 	send->has_marks = r == 0;
 	return r;
 }
 
-// Columns of a server can change with every connection: another wattle may bring it up to date.
+// The server's columns are read per connection, because another wattle may have brought the store up to date.
 static int ask_columns(struct send *send, struct wattle_error *reterr)
 {
 	struct layout_server *servers = calloc_array(LAYOUT_TABLES, sizeof(*servers));
@@ -112,7 +112,7 @@ static int ask_columns(struct send *send, struct wattle_error *reterr)
 	return r;
 }
 
-// The id is all that has to be known of the file before the server is asked what it has of it.
+// The id is all that is needed from the file before the server is asked for the run's marks.
 static int read_id(struct send *send, struct wattle_error *reterr)
 {
 	if (send->source.run_id[0] != '\0')
@@ -122,7 +122,8 @@ static int read_id(struct send *send, struct wattle_error *reterr)
 	return r;
 }
 
-/* Who waits for a lock does not see that we have gone: each try would leave one more behind at the server. So it gives up before we do. */
+/* The server does not notice that a client waiting for a lock has disconnected, so each attempt would leave another waiting
+ * backend. The lock time-out is therefore shorter than ours. */
 static int connect_to(struct send *send, struct wattle_error *reterr)
 {
 	int r = pg_open(send->url, &send->pg, reterr);
@@ -174,7 +175,7 @@ static int make_day(struct send *send, int32_t day, struct wattle_error *reterr)
 	return 0;
 }
 
-// Before the transaction: partitions are made in one of their own.
+// Before the transaction: partitions are created in their own transaction.
 static int make_days(struct send *send, struct wattle_error *reterr)
 {
 	int r = 0;
@@ -240,7 +241,7 @@ int send_fail_file(struct send *send, struct wattle_error *reterr)
 	return sql_fail(send->source.db, send->source.path, reterr);
 }
 
-// Once a connection, within a transaction: what the columns of this file mean, and what time it is here.
+// Once per connection, within a transaction: the description of this file's columns, and the host's time.
 static int send_metrics(struct send *send, struct wattle_error *reterr)
 {
 	struct buf json;
@@ -292,7 +293,7 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 
 /* ---- batches ---- */
 
-// NULL in *ret_json: the same as last time.
+// *ret_json NULL: unchanged since the last time.
 static int read_facts(struct send *send, const char **ret_json, struct wattle_error *reterr)
 {
 	buf_clear(&send->text);
@@ -310,7 +311,7 @@ static void remember_facts(struct send *send)
 	buf_add(&send->facts, send->text.data, send->text.size);
 }
 
-// All that a batch needs of the file, which is closed before the server is talked to.
+// Reads everything a batch needs from the file, which is closed before the server is contacted.
 static int64_t read_file(struct send *send, bool is_live, const char **ret_facts, struct wattle_error *reterr)
 {
 	int64_t r = source_open(&send->source, is_live, reterr);
@@ -347,5 +348,5 @@ int send_batch(struct send *send, bool is_live, struct wattle_error *reterr)
 		return send_lose(send, r);
 	if (r == 0 && facts != NULL)
 		remember_facts(send);
-	return r == 1 || send->source.is_more || is_ahead; // after a batch read ahead, facts are still to be compared
+	return r == 1 || send->source.is_more || is_ahead; // after a batch that was read ahead, facts must still be compared
 }

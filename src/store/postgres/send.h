@@ -1,4 +1,4 @@
-/* Run files on their way into PostgreSQL. */
+/* Sends run files to PostgreSQL. */
 #pragma once
 
 #include "base/buf.h"
@@ -13,41 +13,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A run file on its way into PostgreSQL, batch by batch, each row exactly once: what has been sent stands on the server, in the same
- * transaction as the rows, and is asked for again whenever a connection is new. So it does not matter who sends, how often, or where
- * they were cut off; two who send one run at a time follow each other. */
+/* Sends a run file to PostgreSQL in batches, each row exactly once. The marks of what has been sent are stored on the server in
+ * the same transaction as the rows, and are read again on each new connection. So sending may be interrupted and resumed by any
+ * sender; two senders of one run take turns. */
 
 struct send;
 
 struct send_count {
-	int64_t rows;    // sent by this sender: of samples, spans, metrics and events
-	int64_t batches; // transactions that brought some
-	int64_t bytes;   // of COPY
+	int64_t rows;    // rows sent by this sender: samples, spans, metrics and events
+	int64_t batches; // transactions with rows
+	int64_t bytes;   // COPY data
 };
 
-// No connection yet, and the file need not be there. `path` and `url` are borrowed. NULL: no memory.
+// Does not connect; the file need not exist yet. `path` and `url` are borrowed. NULL: out of memory.
 struct send *send_new(const char *path, const char *url);
 void send_free(struct send *send);
 
-/* One batch. A server that says nothing for a minute has gone. is_live: the file's recorder may go on, so that what is not final is left for later.
- * 1: there is more; 0: all that there is to send has been sent; -EBUSY: the file can't be read now; what pq.h says of servers
- * (after pg_may_pass the next call connects again); else the file's own trouble. */
+/* Sends one batch. A server that is silent for a minute counts as lost. is_live: the file's recorder may be running, so rows
+ * that are not final are sent later. 1: there is more; 0: everything has been sent; -EBUSY: the file cannot be read now; errors
+ * of pq.h for the server (after pg_may_pass the next call connects again); otherwise errors of the file. */
 int send_batch(struct send *send, bool is_live, struct wattle_error *reterr);
-/* After send_batch said 0 with a file that is over: processes, and that the server has as many rows as the file; waits until all of it
- * is on the server's disk. -EPROTO: they differ. */
+/* Call after send_batch returned 0 for an ended run: sends processes, compares the row counts of server and file, and waits
+ * until everything is on the server's disk. -EPROTO: the counts differ. */
 int send_rest(struct send *send, struct wattle_error *reterr);
-/* Whether the report of this state of the file is still to be sent (send_report): after send_rest. */
+/* Whether the report of this state of the file has not been sent yet (send_report); call after send_rest. */
 bool send_wants_report(const struct send *send);
-// JSON for wattle_put, of findings: "recording" and "block".
+// JSON for wattle_put, from the findings: "recording" and "block".
 int send_report(struct send *send, const char *json, struct wattle_error *reterr);
 
 struct send_count send_count(const struct send *send);
 const char *send_where(const struct send *send);  // pg_where; "" while not connected
-const char *send_run_id(const struct send *send); // "" until the file was open
+const char *send_run_id(const struct send *send); // "" before the file was opened
 
-/* Rows in the binary format of COPY, one after the other in memory: no text is made and none is parsed. */
+/* Encodes rows in the binary format of COPY into one buffer; avoids formatting and parsing text. */
 
-enum pg_type { // of the columns that COPY fills
+enum pg_type { // types of the columns that COPY fills
 	PG_TYPE_INT2,
 	PG_TYPE_INT4,
 	PG_TYPE_INT8,
@@ -60,31 +60,31 @@ enum pg_type { // of the columns that COPY fills
 struct copy {
 	unsigned char *bytes; // owned
 	size_t size, capacity;
-	size_t header_size; // size of one without rows
+	size_t header_size; // size of an encoding without rows
 	int64_t n_rows;
-	bool failed; // no memory; sticky
+	bool failed; // out of memory; sticky
 };
 
 void copy_init(struct copy *copy);
 void copy_finish(struct copy *copy);
-void copy_clear(struct copy *copy);                // keeps the memory; what begins the format stands there again
-void copy_row(struct copy *copy, size_t n_fields); // that many fields follow
+void copy_clear(struct copy *copy);                // keeps the memory; writes the header again
+void copy_row(struct copy *copy, size_t n_fields); // begins a row; that many fields follow
 void copy_end(struct copy *copy);                  // after the last row
 
 void copy_null(struct copy *copy);
 void copy_i64(struct copy *copy, enum pg_type type,
-	int64_t value); // INT2, INT4, INT8, FLOAT8; null where it does not fit
+	int64_t value); // INT2, INT4, INT8, FLOAT8; null if out of range
 void copy_double(struct copy *copy, double value);
-// Text of so many bytes; what is no UTF-8 becomes U+FFFD, as does NUL, which PostgreSQL refuses.
+// Text of `size` bytes; invalid UTF-8 and NUL, which PostgreSQL refuses, become U+FFFD.
 void copy_text(struct copy *copy, const char *text, size_t size);
 void copy_uuid(struct copy *copy, const unsigned char uuid[16]);
-void copy_time(struct copy *copy, int64_t unix_ns); // to whole microseconds, towards the past
+void copy_time(struct copy *copy, int64_t unix_ns); // rounded down to whole microseconds
 
-// "xxxxxxxx-xxxx-…": false if it is none.
+// Parses "xxxxxxxx-xxxx-…"; false: not a UUID.
 bool copy_parse_uuid(const char *text, unsigned char ret_uuid[16]);
 
-/* How rows of one table of the run file become rows of the server's table: the columns that both have, by name, and those that only
- * the server's has (run_id, time, level). A server of another version may have more or fewer metrics than we. */
+/* Maps rows of a run file's table to rows of the server's table: the columns that both have, by name, and the columns that only
+ * the server has (run_id, time, level). A server of another version may have more or fewer metrics. */
 
 enum layout_table {
 	LAYOUT_SAMPLE,
@@ -96,29 +96,29 @@ enum layout_table {
 	LAYOUT_TABLES
 };
 
-// What the rows that have been sent are told by.
+// How sent rows are identified.
 enum layout_key {
-	LAYOUT_BY_TIME,  // t_ns of the last one
-	LAYOUT_BY_ROWID, // rowid of the last one
+	LAYOUT_BY_TIME,  // t_ns of the last row
+	LAYOUT_BY_ROWID, // rowid of the last row
 	LAYOUT_BY_ID,    // the set of ids
 };
 
 struct layout_names {
-	const char *name; // of the table, in both
+	const char *name; // table name, on both sides
 	enum layout_key key;
 	const char *key_column, *time_column;
-	const char *device; // whose samples have levels: a column, or a constant
+	const char *device; // for tables with levels: the device column, or a constant
 };
 extern const struct layout_names layout_names[LAYOUT_TABLES];
 
 enum { LAYOUT_FIELDS_MOST = 128, LAYOUT_NAME_SIZE = 64 };
 
-struct layout_column { // of the server
+struct layout_column { // a column on the server
 	char name[LAYOUT_NAME_SIZE];
 	enum pg_type type;
 };
 
-struct layout_server { // the columns of one of its tables, of types that we know
+struct layout_server { // columns of a server table with types that we support
 	struct layout_column columns[LAYOUT_FIELDS_MOST];
 	size_t n;
 };
@@ -128,10 +128,10 @@ enum layout_source { LAYOUT_RUN_ID, LAYOUT_TIME, LAYOUT_LEVEL, LAYOUT_VALUE };
 struct layout_field {
 	enum layout_source source;
 	enum pg_type type;
-	int column; // of the SELECT
+	int column; // column index in the SELECT
 };
 
-// The first columns of every SELECT.
+// The first columns of each SELECT.
 enum { LAYOUT_COLUMN_KEY, LAYOUT_COLUMN_TIME, LAYOUT_COLUMN_DEVICE, LAYOUT_COLUMN_RAW, LAYOUT_FIRST_VALUE };
 
 struct layout {
@@ -139,21 +139,21 @@ struct layout {
 	size_t n;
 };
 
-// -ENOENT: the server has no such table; -EACCES and others as pq.h.
+// -ENOENT: the server has no such table; -EACCES and other errors as in pq.h.
 int layout_ask(struct pg *pg, enum layout_table table, struct layout_server *ret_server, struct wattle_error *reterr);
-/* Which fields there are, the SELECT over the run file (?1, ?2: keys from and to, both included), and the COPY. A run file of an older
- * version may lack the whole table: then ret_layout->n is 0. */
+/* Determines the common fields, the SELECT on the run file (?1, ?2: first and last key, both included), and the COPY. A run
+ * file of an older version may lack the table: then ret_layout->n is 0. */
 int layout_make(sqlite3 *db, const struct layout_server *server, enum layout_table table, struct layout *ret_layout,
 	struct buf *select, struct buf *copy);
 
-/* A set of numbers as ranges, written as PostgreSQL's int8multirange is: which spans have been sent. Those that end later than
- * others which began later make the holes, so there are about as many ranges as spans that run. */
+/* A set of numbers as ranges, in the text format of PostgreSQL's int8multirange: the ids of sent spans. Spans that end later
+ * than spans that began after them leave gaps, so the number of ranges is about the number of open spans. */
 
 struct range {
-	int64_t from, to; // both belong to it
+	int64_t from, to; // both included
 };
 
-struct ranges {              // ascending, never touching each other
+struct ranges {              // ascending, with gaps between ranges
 	struct range *items; // owned
 	size_t n, capacity;
 };
@@ -161,18 +161,18 @@ struct ranges {              // ascending, never touching each other
 int ranges_parse(const char *text, struct ranges *ret_ranges); // "{[1,5),[7,9)}"; NULL: empty. -EINVAL, -ENOMEM
 void ranges_write(const struct ranges *ranges, struct buf *out);
 void ranges_finish(struct ranges *ranges);
-int ranges_add(struct ranges *ranges, int64_t number); // quick at the end. -EINVAL: the largest one; -ENOMEM
+int ranges_add(struct ranges *ranges, int64_t number); // fast at the end. -EINVAL: INT64_MAX; -ENOMEM
 bool ranges_have(const struct ranges *ranges, int64_t number);
 
-/* What of a run file has not been sent yet, as rows for COPY. The file may grow meanwhile: it is open only while rows are read, from
- * one instant of it into memory, so that a slow server never holds up its recorder.
+/* Reads the unsent part of a run file as rows for COPY. The file may be growing: it is open only while rows are read from one
+ * snapshot into memory, so that a slow server never delays the recorder.
  *
- * What is final is told apart from what is not: while the recorder lives, spans that have not ended are left for later, and so are
- * samples from the newest tick on (looks between ticks may still add rows behind it, and the last sample of a recording is kept by
- * readers who thin them out). Once the recorder is gone everything is final. */
+ * Only final rows are sent. While the recorder is running, open spans are not final, nor are samples from the newest tick on:
+ * readings between ticks may still add rows after it, and readers who thin samples keep the last sample of a recording. After
+ * the recorder has exited everything is final. */
 
-struct source_mark {  // of one table: how far it has been sent
-	int64_t mark; // LAYOUT_BY_TIME, _BY_ROWID; VALUE_MISSING: nothing so far
+struct source_mark {  // how far a table has been sent
+	int64_t mark; // LAYOUT_BY_TIME, LAYOUT_BY_ROWID; VALUE_MISSING: nothing sent yet
 	int64_t n;    // rows
 };
 
@@ -182,7 +182,7 @@ struct source_marks {
 };
 
 struct source_table {
-	bool is_made; // the three below
+	bool is_made; // the three fields below are set
 	struct layout layout;
 	struct buf select, copy_sql;
 	struct copy rows;
@@ -194,68 +194,69 @@ struct source {
 	const char *path; // borrowed
 	char run_id[40];
 	unsigned char uuid[16];
-	sqlite3 *db; // NULL: the file is not open now
+	sqlite3 *db; // NULL: the file is not open
 	bool is_live;
 
-	struct run clocks; // segments, sleeps and the anchor: all that run_wall_ns asks for. Owned, no arena
-	int64_t *last_ns;  // owned, of each segment: its last tick; INT64_MAX: it goes on
+	struct run clocks; // segments, sleeps and the anchor, as run_wall_ns needs them; owned, without an arena
+	int64_t *last_ns;  // owned, per segment: its last tick; INT64_MAX: still recording
 	int64_t last_sleep_row;
-	int64_t before_ns; // samples from then on are not final
+	int64_t before_ns; // samples at or after this time are not final
 
 	struct source_table tables[LAYOUT_TABLES];
-	struct source_marks next;       // as it will be when these rows have been sent
-	bool is_more;                   // there was more than goes into one batch
-	int32_t days[SOURCE_DAYS_MOST]; // of UTC since 1970, in which there are rows now
+	struct source_marks next;       // marks after these rows have been sent
+	bool is_more;                   // the file has more rows than the batch
+	int32_t days[SOURCE_DAYS_MOST]; // days (UTC, since 1970) that have rows now
 	size_t n_days;
 
-	int64_t wall_from_ns, wall_to_ns, wall_offset_ns; // the wall clock is that much ahead from .. to
-	int64_t *previous_ns;                             // owned: of each device, its row before
+	int64_t wall_from_ns, wall_to_ns, wall_offset_ns; // wall-clock offset, valid from wall_from_ns to wall_to_ns
+	int64_t *previous_ns;                             // owned, per device: time of its previous row
 	size_t n_previous;
-	int64_t previous_mark; // they are those up to this mark
+	int64_t previous_mark; // mark up to which previous_ns is valid
 };
 
 void source_init(struct source *source, const char *path);
 void source_finish(struct source *source);
-/* Opens the file at one instant. is_live: its recorder may go on. -ENOENT, -EINVAL (no run file), -EBUSY (look again) … */
+/* Opens the file and starts a snapshot. is_live: its recorder may be running. -ENOENT, -EINVAL (not a run file), -EBUSY (try
+ * again) … */
 int source_open(struct source *source, bool is_live, struct wattle_error *reterr);
 void source_close(struct source *source);
-// The columns that go into COPY; the file is open.
+// Determines the columns for COPY; the file is open.
 int source_lay_out(struct source *source, const struct layout_server servers[LAYOUT_TABLES],
 	struct wattle_error *reterr);
-// Reads what lies behind the marks, a batch of it; the file is open. Returns the number of rows.
+// Reads a batch of rows after the marks; the file is open. Returns the number of rows.
 int64_t source_read(struct source *source, const struct source_marks *marks, struct wattle_error *reterr);
-/* Rows that a file has of a table, all of them: to be compared with what was sent. */
+/* Number of all rows of a table in the file, for comparison with the number sent. */
 int64_t source_count(struct source *source, enum layout_table table);
-/* Of those that lie up to the marks there must be just as many as were sent, or it is another file: an older copy, or one that was
- * recorded further elsewhere. -EPROTO says so. */
+/* Checks that the file has as many rows up to the marks as were sent. If not, -EPROTO: it is a different file: an older copy,
+ * or one whose recording was continued elsewhere. */
 int source_check(struct source *source, const struct source_marks *marks, struct wattle_error *reterr);
-int64_t source_wall_ns(struct source *source, int64_t t_ns); // VALUE_MISSING: it has no clock
+int64_t source_wall_ns(struct source *source, int64_t t_ns); // VALUE_MISSING: no clock anchor
 
 int source_marks_copy(const struct source_marks *from, struct source_marks *ret_to); // -ENOMEM
 void source_marks_finish(struct source_marks *marks);
 
-/* The small tables of a run file as JSON, for wattle_put (calls.h): facts, devices, segments, what columns mean, processes. */
+/* The small tables of a run file as JSON for wattle_put (tables.h): facts, devices, segments, column descriptions, processes. */
 
-/* What can change as a run goes on: "run", "device", "segment", and "recording" as far as the file says it itself. The file is open.
- * SQLite's result code. */
+/* The tables that can change during a run: "run", "device", "segment", and "recording" as far as the file contains it. The file
+ * is open. SQLite result code. */
 int small_facts(struct source *source, struct buf *out);
 int small_metrics(struct source *source,
-	struct buf *out); // "metric": what the columns of this file mean; and what time it is here
+	struct buf *out); // "metric": descriptions of the file's columns, and the host's time
 
-/* "process", from a key on: so many at a time. *at is moved on, and is_more says whether there are others. */
+/* "process", a limited number of rows per call. *at is the position and is advanced; is_more: there are further rows. */
 struct small_process {
-	int64_t pid, start_ns; // the last one that was written; pid VALUE_MISSING: none so far
+	int64_t pid, start_ns; // last written process; pid VALUE_MISSING: none yet
 	bool is_more;
 };
 int small_processes(struct source *source, struct small_process *at, struct buf *out);
 
-// What the files of send.h share. Between room-mates.
+// Shared by the files of send.h. Internal to src/store/postgres.
 
 enum { SEND_JSON_CEILING = 1 << 28, SEND_KNOWN_DAYS = 64 };
 
-struct send_ahead { // the batch after the one that is on its way
+struct send_ahead { // the next batch, read during the current one
 	struct source source;
-	int64_t n; // rows of it; not above 0: there is none
+	int64_t n; // number of rows; 0 or negative: no batch
 	bool is_live, is_laid_out, is_running;
 	pthread_t thread;
 };
@@ -265,13 +266,13 @@ struct send {
 	struct send_ahead ahead;
 	const char *url;
 	struct pg *pg;                 // owned; NULL: not connected
-	struct layout_server *servers; // owned, LAYOUT_TABLES; NULL: not asked yet
+	struct layout_server *servers; // owned, LAYOUT_TABLES; NULL: not read yet
 	bool is_laid_out, has_marks, has_metrics;
-	bool is_checked; // the file is the one that the marks are of
+	bool is_checked; // the file has been checked against the marks
 	struct source_marks marks;
-	char *span_ids; // owned: of the marks, as the server has them
+	char *span_ids; // owned: ids of sent spans, as stored on the server
 	struct source_mark processes, report;
-	int64_t state;    // of the file: what `processes` and `report` are to be, once they are sent
+	int64_t state;    // state of the file, which marks `processes` and `report` get when they have been sent
 	struct buf facts; // as last sent
 	struct buf text;  // scratch
 	int32_t days[SEND_KNOWN_DAYS];
@@ -279,35 +280,36 @@ struct send {
 	struct send_count count;
 };
 
-/* send_marks.c: how far each table has been sent. Further rows of `sent`, besides those of the tables that COPY fills: */
+/* send_marks.c: how far each table has been sent. Rows of `sent` besides those of the COPY tables: */
 extern const char send_processes_name[], send_report_name[];
 int send_take_marks(struct send *send,
-	const struct pg_rows *rows); // what the server says replaces what we thought. -ENOMEM
-/* Whether nobody else has sent rows of this run since we looked, and the server has forgotten none (one that dies forgets the last
- * transactions, rows and marks together, because they need not wait for its disk). */
+	const struct pg_rows *rows); // replaces the marks by the server's. -ENOMEM
+/* Whether the server's marks equal ours: no other sender has sent rows of this run, and the server has lost none. A server that
+ * crashes loses the last transactions, rows and marks together, because their COMMIT does not wait for the disk. */
 bool send_marks_hold(struct send *send, const struct pg_rows *rows);
-bool send_is_new(const struct send *send, size_t table); // the batch has rows of it
-// Marks those of the tables that have new rows. *ret_ids: of the spans, as they are then; NULL: no new ones.
+bool send_is_new(const struct send *send, size_t table); // the batch has rows of the table
+// Writes the marks of the tables with new rows. *ret_ids: ids of sent spans afterwards; NULL: no new spans.
 int send_mark_rows(struct send *send, char **ret_ids, struct wattle_error *reterr);
 int send_mark_one(struct send *send, const char *name, const struct source_mark *mark, struct wattle_error *reterr);
 
-/* send_ahead.c. begin: within a transaction of rows, where there are more behind them; end: at its end, however it went; take: the rows
- * read so are those of `source` now, and their number, or 0. They fit what has been sent as long as nothing fails. */
+/* send_ahead.c: reads the next batch ahead. begin: inside a transaction of rows, if the file has more; end: after that
+ * transaction, with its result; take: makes the batch that was read ahead the current one of `source` and returns its number of
+ * rows, or 0. The batch is valid only if the transaction succeeded. */
 void send_ahead_begin(struct send *send);
 void send_ahead_end(struct send *send, bool is_sent);
 int64_t send_ahead_take(struct send *send);
 
 // send.c
-int send_lose(struct send *send, int r); // what follows a failure of the server's; returns the error
-int send_make_ready(struct send *send, struct wattle_error *reterr); // connected, with marks
-/* Begins a transaction, and finds the marks as we think that they are. 1: they are others, which have been taken over, and the
- * transaction is over: read again. */
+int send_lose(struct send *send, int r); // handles a failure of the server; returns the error
+int send_make_ready(struct send *send, struct wattle_error *reterr); // connects and reads the marks
+/* Begins a transaction and compares the server's marks with ours. 1: they differ; the server's marks are now ours and the
+ * transaction has ended: read the batch again. */
 int send_begin(struct send *send, struct wattle_error *reterr);
 int send_put(struct send *send, const char *json, struct wattle_error *reterr);
 int send_fail_file(struct send *send, struct wattle_error *reterr);
 
-// What the files of source.h share. Between room-mates.
+// Shared by the files of source.h. Internal to src/store/postgres.
 
-int source_read_clocks(struct source *source);                 // SQLite's result code
-void source_begin_levels(struct source *source, int64_t mark); // rows behind the mark come next, of one table
+int source_read_clocks(struct source *source);                 // SQLite result code
+void source_begin_levels(struct source *source, int64_t mark); // call before reading the rows of a table after the mark
 enum pg_level source_level(struct source *source, enum layout_table table, int64_t device, int64_t t_ns, bool has_raw);

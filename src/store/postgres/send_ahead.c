@@ -1,12 +1,13 @@
-/* The next batch is read while the server works on this one: of a file that is far ahead of the server, as with `wattle push`, reading
- * and encoding take about as long as the server's COPY. A thread of a moment with a connection to the file of its own. */
+/* Reads the next batch while the server processes the current one. If the file is far ahead of the server, as in `wattle push`,
+ * reading and encoding take about as long as the server's COPY. Uses a short-lived thread with its own connection to the
+ * file. */
 #include "store/postgres/send.h"
 
 static void *read_next(void *data)
 {
 	struct send *send = data;
 	struct send_ahead *ahead = &send->ahead;
-	struct wattle_error ignored = {0}; // what is wrong comes up again when the batch is read in its turn
+	struct wattle_error ignored = {0}; // an error recurs when the batch is read in its turn
 	int r = source_open(&ahead->source, ahead->is_live, &ignored);
 	if (r == 0 && !ahead->is_laid_out) {
 		r = source_lay_out(&ahead->source, send->servers, &ignored);

@@ -1,4 +1,4 @@
-/* The end of a run that is sent: what only the whole of it tells. */
+/* Sends the end of a run: values that need the complete run. */
 #include "store/postgres/send.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static int send_processes(struct send *send, struct wattle_error *reterr)
 	return r;
 }
 
-// What tells one state of a file that is over from another: a further recording makes more of these.
+// Identifies the state of an ended file: a further recording increases these counts.
 static int64_t state_of(struct send *send)
 {
 	return sql_read_i64(send->source.db, "SELECT 2 * count(*) + (sum(complete) = count(*)) FROM segment", 0);
@@ -40,7 +40,7 @@ static int finish_transaction(struct send *send, struct wattle_error *reterr)
 	int r = send_begin(send, reterr);
 	if (r == 1)
 		return error_set(reterr, -EAGAIN, "PostgreSQL at %s has forgotten rows; they are sent again", pg_where(send->pg));
-	if (r == 0) // waits for the disk, and with it all that were before
+	if (r == 0) // waits for the disk, also for all earlier transactions
 		r = pg_exec(send->pg, "SET LOCAL synchronous_commit = on", reterr);
 	if (r == 0 && !is_sent)
 		r = send_processes(send, reterr);

@@ -7,7 +7,7 @@ const char send_processes_name[] = "process", send_report_name[] = "recording";
 
 /* ---- read ---- */
 
-// NULL: of a table that a later wattle sends, and we do not.
+// NULL: a table that only a later wattle sends.
 static struct source_mark *mark_named(struct send *send, const char *name)
 {
 	for (size_t i = 0; i < LAYOUT_TABLES; i++)

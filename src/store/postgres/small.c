@@ -75,7 +75,7 @@ static void put_time(struct jsonw *j, const char *key, int64_t unix_ns)
 
 /* ---- the recording ---- */
 
-// Facts that have a column of their own in table recording; where the names differ, both.
+// Facts with a column in table recording, with both names if they differ.
 static const struct {
 	const char *fact, *column;
 	bool is_number;
@@ -192,7 +192,7 @@ int small_processes(struct source *source, struct small_process *at, struct buf 
 	int r = sqlite3_prepare_v2(source->db,
 		"SELECT * FROM process WHERE (pid, start_ns) > (?1, ?2) ORDER BY pid, start_ns LIMIT ?3", -1, &s, NULL);
 	if (r == SQLITE_OK) {
-		sqlite3_bind_int64(s, 1, at->pid); // VALUE_MISSING is less than any
+		sqlite3_bind_int64(s, 1, at->pid); // VALUE_MISSING is smaller than any pid
 		sqlite3_bind_int64(s, 2, at->start_ns);
 		sqlite3_bind_int(s, 3, PROCESSES_AT_A_TIME);
 	}

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { TABLE_BYTES = 4 << 20 }; // of one table in one batch; then the next rows wait for the next one
+enum { TABLE_BYTES = 4 << 20 }; // per table and batch; further rows go to the next batch
 
 void source_init(struct source *source, const char *path)
 {
@@ -113,7 +113,7 @@ int64_t source_count(struct source *source, enum layout_table table)
 	return sql_read_i64(source->db, sql, VALUE_MISSING);
 }
 
-// Spans are sent as they end: of those there are only more.
+// Spans have no ordered mark: the file must have at least as many spans as were sent.
 static int64_t count_sent(struct source *source, enum layout_table table, int64_t mark, int64_t n)
 {
 	char sql[160];
@@ -145,7 +145,7 @@ int source_check(struct source *source, const struct source_marks *marks, struct
 
 /* ---- rows ---- */
 
-// One look-up of the column instead of three. Connections are NOMUTEX, so there is no lock that the value would need.
+// One look-up of the column instead of three. Connections are NOMUTEX, so the value needs no lock.
 static void copy_value(struct copy *rows, sqlite3_stmt *s, const struct layout_field *field)
 {
 	sqlite3_value *value = sqlite3_column_value(s, field->column);
@@ -191,7 +191,7 @@ static void copy_source_row(struct source *source, enum layout_table which, sqli
 	}
 }
 
-// False: the row belongs into another batch, this one has rows of enough days.
+// False: the row belongs to the next batch, because this one already has rows of SOURCE_DAYS_MOST days.
 static bool note_day(struct source *source, int64_t wall_ns)
 {
 	static const int64_t day_ns = 86400 * NS_PER_S;
@@ -223,7 +223,7 @@ struct reading {
 	struct wattle_error *reterr;
 };
 
-// Rows of one instant stay together: the mark is that instant.
+// Rows of one instant stay in one batch, because the mark is that instant.
 static bool is_enough(const struct reading *reading, int64_t key)
 {
 	const struct source_table *table = &reading->source->tables[reading->which];
@@ -271,8 +271,8 @@ static int read_keys(struct reading *reading, int64_t from, int64_t to)
 	return r;
 }
 
-/* Spans that began before others and end after them lie in the holes. So many holes at most: a program that opens ever more spans
- * and ends none must not make every batch slower. */
+/* Reads spans in the gaps: spans that began before others and ended after them. The number of gaps is limited: a program that
+ * opens ever more spans and ends none must not slow down every batch. */
 static int read_holes(struct reading *reading, const struct ranges *sent)
 {
 	enum { HOLES_MOST = 4096 };

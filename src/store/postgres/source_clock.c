@@ -1,4 +1,4 @@
-/* When the rows of a run file were written, by the wall clock, and which of them a report reads first. */
+/* The wall-clock times of a run file's rows, and their levels for reports. */
 #include "store/postgres/send.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int read_segment(struct source *source, sqlite3_stmt *s)
 	return SQLITE_OK;
 }
 
-// Calls `row` with every row of a query. SQLite's result code.
+// Calls `row` for every row of a query. SQLite result code.
 static int each_row(struct source *source, const char *sql, int64_t from, int (*row)(struct source *, sqlite3_stmt *))
 {
 	sqlite3_stmt *s = NULL;
@@ -45,7 +45,7 @@ static int read_sleep(struct source *source, sqlite3_stmt *s)
 	return SQLITE_OK;
 }
 
-// Events come in the order of their rows, so those that were looked through need not be looked through again.
+// Events are in row order, so events read earlier are not read again.
 static int read_sleeps(struct source *source)
 {
 	if (sqlite3_table_column_metadata(source->db, NULL, "event", "slept_ns", NULL, NULL, NULL, NULL, NULL) !=
@@ -77,7 +77,7 @@ static int64_t last_tick_before(struct source *source, int64_t t_ns)
 	return last_ns;
 }
 
-// Where each recording ended, and up to where the one that goes on is final.
+// Finds the end of each recording, and the time up to which a running one is final.
 static int find_ends(struct source *source)
 {
 	const struct run *run = &source->clocks;
@@ -113,7 +113,7 @@ int source_read_clocks(struct source *source)
 
 /* ---- the wall clock ---- */
 
-// Until the next segment, or the next sleep, both clocks go on together.
+// The offset between the clocks is constant until the next segment or suspend.
 static void renew_offset(struct source *source, int64_t t_ns)
 {
 	const struct run *run = &source->clocks;
@@ -169,7 +169,7 @@ static int64_t find_previous(struct source *source, enum layout_table table, int
 	return t_ns;
 }
 
-// Where the time of a device's row before is kept; NULL: nowhere.
+// Where the time of a device's previous row is stored; NULL: nowhere.
 static int64_t *previous_of(struct source *source, int64_t device)
 {
 	enum { DEVICES_MOST = 1 << 16 };

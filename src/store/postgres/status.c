@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-/* Tables are found by the schema that the store stands in: $1. */
+/* Tables are found by the store's schema: $1. */
 
 static const char totals_sql[] =
 	"SELECT (SELECT count(*) FROM recording), (SELECT count(*) FROM recording WHERE complete IS NOT TRUE), "

@@ -33,7 +33,7 @@ static void create_table(struct buf *out, const struct pg_table *table)
 	buf_printf(out, ")%s%s;\n", big != NULL ? " PARTITION BY RANGE (\"time\")" : "", table->options);
 }
 
-// (table, column, type) … of all that the server does not have, as the FROM and WHERE of a query.
+// (table, column, type) … of all columns missing on the server, as the FROM and WHERE of a query.
 static void from_missing_columns(struct buf *out)
 {
 	const char *comma = " FROM (VALUES ";
@@ -55,8 +55,8 @@ void pg_missing_columns_sql(struct buf *out)
 	from_missing_columns(out);
 }
 
-/* A store that an older wattle has made lacks the columns that came since. Those that are there are not touched: the change would
- * lock all partitions of the table. */
+/* Adds the columns that a store of an older wattle lacks. Existing columns are not changed: that would lock all partitions of
+ * the table. */
 static void add_missing_columns(struct buf *out)
 {
 	buf_str(out, "DO $$ DECLARE c record; BEGIN FOR c IN SELECT v.*");
@@ -101,7 +101,7 @@ static void explain(struct buf *out)
 	}
 }
 
-// What the jobs' reports and lists look for.
+// Indexes for job reports and lists.
 static const char lookups_sql[] =
 	"CREATE INDEX IF NOT EXISTS recording_job ON recording (job_id);\n"
 	"CREATE INDEX IF NOT EXISTS recording_started ON recording (started);\n"

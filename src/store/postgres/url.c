@@ -6,7 +6,7 @@
 #define REMEDY                                                                                                         \
 	"everybody on this machine can read it in `ps`; leave it out and put it into ~/.pgpass, a service file, or PGPASSWORD"
 
-// Where what follows the scheme begins; NULL: another scheme.
+// The position after the scheme; NULL: another scheme.
 static const char *after_scheme(const char *url)
 {
 	static const char *const schemes[] = {"postgresql://", "postgres://"};
@@ -16,7 +16,7 @@ static const char *after_scheme(const char *url)
 	return NULL;
 }
 
-/* user:password@host, as libpq reads it: only a slash ends what may be a password, so ? and # are of it. */
+/* user:password@host, as libpq parses it: only a slash ends a possible password, so ? and # are part of it. */
 static bool has_password_before_host(const char *rest)
 {
 	size_t authority = strcspn(rest, "/");
@@ -24,8 +24,8 @@ static bool has_password_before_host(const char *rest)
 	return at != NULL && memchr(rest, ':', (size_t)(at - rest)) != NULL;
 }
 
-/* A password with a slash in it, which libpq takes for the end of the port: its complaint would show half of the password, and we
- * the other half, as the database. */
+/* A password that contains a slash: libpq takes the part before the slash for the port and would print it in its error message;
+ * wattle would print the rest as the database. */
 static bool has_password_for_port(const char *rest)
 {
 	size_t authority = strcspn(rest, "/?#");
@@ -38,7 +38,7 @@ static bool has_password_for_port(const char *rest)
 	return !is_port && !is_ipv6;
 }
 
-// Calls fits with each parameter of the URL, "name=value&…".
+// Whether `fits` accepts any parameter of the URL, "name=value&…".
 static bool any_parameter(const char *rest, bool (*fits)(const char *parameter))
 {
 	bool any = false;
@@ -51,7 +51,7 @@ static bool is_password(const char *parameter)
 {
 	static const char *const names[] = {"password=", "sslpassword="};
 	size_t name = strcspn(parameter, "=&");
-	if (memchr(parameter, '%', name) != NULL) // no name needs one, but it can hide this one
+	if (memchr(parameter, '%', name) != NULL) // no parameter name needs escapes, but they could hide this one
 		return true;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(parameter, names[i], strlen(names[i])) == 0)
@@ -59,7 +59,7 @@ static bool is_password(const char *parameter)
 	return false;
 }
 
-// sslkey=ENGINE:KEY has OpenSSL load the module ENGINE. A path with a colon in it means the same to libpq.
+// sslkey=ENGINE:KEY makes OpenSSL load the module ENGINE. libpq interprets any path with a colon that way.
 static bool is_key_in_module(const char *parameter)
 {
 	static const char name[] = "sslkey=";
@@ -73,7 +73,7 @@ static bool is_key_in_module(const char *parameter)
 int pg_check_url(const char *url, struct wattle_error *reterr)
 {
 	const char *rest = after_scheme(url);
-	// What was given instead is not repeated: it may hold a password.
+	// The message does not repeat the argument: it may contain a password.
 	if (rest == NULL)
 		return error_set(reterr, -EINVAL, "a store is a URL like postgresql://user@host/database");
 	if (has_password_before_host(rest) || has_password_for_port(rest) || any_parameter(rest, is_password))
