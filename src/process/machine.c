@@ -71,18 +71,12 @@ void machine_parse_meminfo(const char *text, struct machine_reading *reading)
 	reading->memory_used_bytes = known ? reading->memory_total_bytes - available : VALUE_MISSING;
 }
 
-void machine_read_cpu(struct machine *machine, struct machine_reading *ret_reading)
-{
-	*ret_reading = (struct machine_reading){VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
-	char text[1024]; // the sums come first, here and in meminfo
-	if (file_kept_read(&machine->stat, text, sizeof(text)) > 0)
-		machine_parse_stat(text, machine->units.tick_ns, ret_reading);
-}
-
 void machine_read(struct machine *machine, struct machine_reading *ret_reading)
 {
-	machine_read_cpu(machine, ret_reading);
-	char text[1024];
+	*ret_reading = (struct machine_reading){VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING};
+	char text[1024]; // the sums come first in both files
+	if (file_kept_read(&machine->stat, text, sizeof(text)) > 0)
+		machine_parse_stat(text, machine->units.tick_ns, ret_reading);
 	if (file_kept_read(&machine->meminfo, text, sizeof(text)) > 0)
 		machine_parse_meminfo(text, ret_reading);
 }

@@ -44,7 +44,6 @@ struct machine_reading {     // VALUE_MISSING where it could not be read
 void machine_open(struct machine *machine, const struct wattle_env *env);
 void machine_close(struct machine *machine);
 void machine_read(struct machine *machine, struct machine_reading *ret_reading);
-void machine_read_cpu(struct machine *machine, struct machine_reading *ret_reading); // the memory is missing
 
 // Parsers without I/O, for tests.
 void machine_parse_stat(const char *text, int64_t tick_ns, struct machine_reading *reading);

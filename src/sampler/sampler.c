@@ -13,8 +13,6 @@
 /* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of what a sample costs: faster sampling
  * reads the sensors each time, and /proc no more often than it can tell something new. */
 static const int64_t proc_period_ns = 10 * NS_PER_MS;
-// Faster sampling reads the machine's memory, a quarter of what reading /proc costs, less often still.
-static const int64_t machine_memory_period_ns = 100 * NS_PER_MS;
 static const int64_t hwm_period_ns = NS_PER_S;
 /* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real sleep lasts longer than this. */
 static const int64_t suspend_min_ns = 100 * NS_PER_MS;
@@ -47,7 +45,6 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 		.left = calloc_array(n, sizeof(*sampler->left)),
 		.self_pid = getpid(),
 		.proc_t_ns = VALUE_MISSING,
-		.machine_memory_t_ns = VALUE_MISSING,
 		.suspended_ns = env_boottime_ns(env) - env_now_ns(env),
 		.referee_fd = -1,
 		.last_rss_bytes = VALUE_MISSING,
@@ -116,22 +113,11 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 	return true;
 }
 
-// Ticks come a little early or late: by less than half an interval.
-static bool is_due(const struct sampler *sampler, int64_t last_t_ns, int64_t period_ns, int64_t t_ns)
+// Ticks come a little early or late: nine tenths of the period are enough.
+static bool proc_is_due(const struct sampler *sampler, int64_t t_ns)
 {
-	int64_t half_ns = sampler->options.interval_ns / 2, early_ns = half_ns < period_ns / 10 ? half_ns : period_ns / 10;
-	return sampler->read_all || !value_ok(last_t_ns) || t_ns - last_t_ns >= period_ns - early_ns;
-}
-
-static void read_machine(struct sampler *sampler, int64_t t_ns)
-{
-	if (sampler->options.interval_ns < proc_period_ns &&
-		!is_due(sampler, sampler->machine_memory_t_ns, machine_memory_period_ns, t_ns)) {
-		machine_read_cpu(&sampler->machine, &sampler->machine_reading);
-		return;
-	}
-	machine_read(&sampler->machine, &sampler->machine_reading);
-	sampler->machine_memory_t_ns = t_ns;
+	return sampler->read_all || !value_ok(sampler->proc_t_ns) ||
+		t_ns - sampler->proc_t_ns >= proc_period_ns * 9 / 10;
 }
 
 /* ---- the target ---- */
@@ -226,9 +212,10 @@ static void sample_target(struct sampler *sampler, int64_t t_ns, int64_t *values
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 {
 	bool suspended = was_suspended(sampler, t_ns);
-	bool proc_due = is_due(sampler, sampler->proc_t_ns, proc_period_ns, t_ns);
+	bool proc_due = proc_is_due(sampler, t_ns);
 	if (proc_due)
-		read_machine(sampler, t_ns); // before the sensors: the load model wants it
+		machine_read(&sampler->machine,
+			&sampler->machine_reading); // before the sensors: the load model wants it
 	devices_sample(sampler, t_ns, suspended, batch);
 	struct record *record = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
 	if (proc_due) {

@@ -50,7 +50,6 @@ struct sampler {
 	bool *left; // owned: one a device, whether another recorder reads it (sampler/claims.h); none is at first
 	pid_t self_pid;
 	int64_t proc_t_ns; // when /proc was read last: the machine, the tree
-	int64_t machine_memory_t_ns; // of it, /proc/meminfo
 	struct machine_reading machine_reading;
 	int64_t suspended_ns; // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
 	int64_t last_t_ns;

@@ -205,23 +205,6 @@ static void slow_files_wait(void **state)
 	stage_close(&stage);
 }
 
-static void fast_sampling_spares_proc(void **state)
-{
-	struct stage stage;
-	stage_open(&stage, false);
-	stage.sampler.options.interval_ns = NS_PER_MS;
-	for (int i = 0; i < 200; i++)
-		tick(&stage, 1);
-	int n_cpu = 0, n_memory = 0;
-	for (const struct record *r = batch_first(&stage.batch); r != NULL; r = batch_next(&stage.batch, r)) {
-		n_cpu += r->scope == METRIC_RUN && value_ok(r->values[RUN_SYSTEM_BUSY]);
-		n_memory += r->scope == METRIC_RUN && value_ok(r->values[RUN_SYSTEM_MEMORY]);
-	}
-	assert_int_equal(n_cpu, 20);   // every 10 ms
-	assert_int_equal(n_memory, 2); // every 100 ms
-	stage_close(&stage);
-}
-
 static void full_batch(void **state)
 {
 	struct stage stage;
@@ -283,8 +266,6 @@ int main(void)
 	ROWS_ADD(&tests, films, check_film);
 	ROWS_ADD_ONE(&tests, "a first sample has all that can be read", first_sample);
 	ROWS_ADD_ONE(&tests, "files that have nothing new are not read again, counters are", slow_files_wait);
-	ROWS_ADD_ONE(&tests, "a sample each millisecond reads /proc every 10 ms, the machine's memory every 100 ms",
-		fast_sampling_spares_proc);
 	ROWS_ADD_ONE(&tests, "a full batch loses samples, counts them, and keeps the peaks", full_batch);
 	ROWS_ADD_ONE(&tests, "a held command is not sampled: it is still a copy of the recorder", held_command);
 	ROWS_ADD_ONE(&tests,
