@@ -1,12 +1,12 @@
 """Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
 
-usage: run-tests.py BUILD [NAME...]     only the tests with one of these names or suites; without, all but those of the suite "check"
+usage: run-tests.py BUILD [--second-try] [NAME...]     only the tests with one of these names or suites; without, all but those of the suite "check"
                                         alone: parts of others
 
 Meson knows the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
 time, breaks its plan or fails without saying where counts as one failed test more, so nothing fails silently.
 
-A program that fails has failed: there is no second try. Before the closing line stand the programs that took the most CPU time.
+A program that fails has failed, unless --second-try asks that it runs once more, alone. Before the closing line stand the programs that took the most CPU time.
 
 Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. What a program leaves behind, processes,
 files or mounts, is ended and removed, and is a failure of that program. A runner that is interrupted or killed leaves nothing.
@@ -144,7 +144,16 @@ def is_wanted(test, wanted):
     return bool(suites & wanted) or suites != {"check"} and (not wanted or test["name"] in wanted)
 
 
-def main(build, wanted):
+def again(outcome, tests):
+    """--second-try: a program that failed runs once more, alone, and this result counts; what failed at first stays in the output."""
+    second = run(next(test for test in tests if outcome.name.endswith("/" + test["name"]) and
+                      outcome.name.split("/")[0] == test["suite"][0].split(":")[-1]))
+    print("run again alone:")
+    show(second)
+    return second
+
+
+def main(build, wanted, is_second_try):
     # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
     # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
@@ -157,6 +166,8 @@ def main(build, wanted):
     for outcome in run_all(tests):
         show(outcome)
         outcomes.append(outcome)
+    if is_second_try:
+        outcomes = [again(outcome, tests) if outcome.failures else outcome for outcome in outcomes]
     if len(outcomes) > 1:
         show_slowest(outcomes, time.monotonic() - started)
     failed = sum(len(outcome.failures) for outcome in outcomes)
@@ -168,4 +179,5 @@ def main(build, wanted):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], set(sys.argv[2:])))
+    words = [word for word in sys.argv[1:] if word != "--second-try"]
+    sys.exit(main(words[0], set(words[1:]), len(words) < len(sys.argv) - 1))
