@@ -2,6 +2,7 @@
 #include "extension.h"
 
 #include "base/env.h"
+#include "lib/tracker.h"
 #include "sensor/sensor.h"
 
 struct choice {
@@ -18,9 +19,11 @@ static int look(struct choice *choice)
 	int r = env_open(&env, &choice->error);
 	if (r < 0)
 		return r;
+	fork_lock_take(); // loads driver libraries
 	r = sensor_set_open(&sensors, &env, &options, &choice->error);
 	if (r == 0)
 		sensor_set_close(&sensors);
+	fork_lock_release();
 	env_close(&env);
 	return r;
 }

@@ -1,6 +1,7 @@
 #include "lib/cap.h"
 
 #include "base/util.h"
+#include "lib/tracker.h"
 #include "sensor/sensor.h"
 
 #include <errno.h>
@@ -141,7 +142,9 @@ static int open_all(struct cap_meter *meter, struct cap_device *const *devices, 
 	char gpus[1024];
 	list_gpus(devices, n, gpus, sizeof(gpus));
 	const struct sensor_options options = {.gpus = gpus[0] != '\0' ? gpus : NULL};
+	fork_lock_take(); // loads driver libraries
 	int r = sensor_set_open(&meter->sensors, meter->env, &options, reterr);
+	fork_lock_release();
 	if (r < 0)
 		return r;
 	meter->sensors_are_open = true;
@@ -177,8 +180,11 @@ void cap_meter_close(struct cap_meter *meter)
 		pthread_cond_destroy(&meter->wake);
 		pthread_mutex_destroy(&meter->lock);
 	}
-	if (meter->sensors_are_open)
+	if (meter->sensors_are_open) {
+		fork_lock_take();
 		sensor_set_close(&meter->sensors);
+		fork_lock_release();
+	}
 	tune_meter_close(&meter->meter);
 	free(meter);
 }

@@ -129,6 +129,7 @@ static int open_session(struct wattle_error *reterr)
 static void set_up(void)
 {
 	state.has_words = pthread_key_create(&state.words, free) == 0;
+	fork_lock_init();
 	(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
 }
 

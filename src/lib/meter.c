@@ -93,7 +93,9 @@ static int open_sensors(wattle_meter *meter, const struct sensor_options *option
 	if (r < 0)
 		return r;
 	meter->env_is_open = true;
+	fork_lock_take(); // loads driver libraries
 	r = sensor_set_open(&meter->sensors, &meter->env, options, NULL);
+	fork_lock_release();
 	if (r < 0)
 		return r;
 	meter->sensors_are_open = true;
@@ -131,7 +133,9 @@ void wattle_meter_close(wattle_meter *meter)
 		return;
 	if (meter->sensors_are_open) {
 		machine_close(&meter->machine);
+		fork_lock_take();
 		sensor_set_close(&meter->sensors);
+		fork_lock_release();
 	}
 	if (meter->env_is_open)
 		env_close(&meter->env);

@@ -39,6 +39,15 @@ void tracker_command_finish(struct tracker_command *command);
  * `given` can't be executed. */
 int tracker_program_find(const char *given, char *ret_path, size_t size);
 
+/* Lock that keeps forks of other threads out of calls of glibc and of drivers whose state a forked child inherits in
+ * the middle of a change (glibc 2.36): setenv leaves its lock held in the child, dlopen leaves a list of libraries that it
+ * has already unmapped. Recursive: a driver may fork while it is opened. */
+
+// Call it before pthread_atfork for another lock under which fork_lock_take is taken: fork takes the latest lock first.
+void fork_lock_init(void);
+void fork_lock_take(void);
+void fork_lock_release(void);
+
 /* Destination of the spans of this process and of its child programs while trackers run. */
 
 struct tracker_ring {

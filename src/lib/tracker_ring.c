@@ -7,31 +7,29 @@
 
 static const char variable[] = "WATTLE_RING";
 
-// The process has one writer, and so one stack of trackers that use it. A signal handler may fork while the lock is
-// held.
+/* What a process has once: the span writer, hence one stack of the trackers that use it. A signal handler may fork while
+ * the lock is held. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
 	struct tracker_ring *top;
-} pile = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .once = PTHREAD_ONCE_INIT};
+} process = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .once = PTHREAD_ONCE_INIT};
 
-/* A child inherits the state of the lock inside glibc's setenv: if another thread is in setenv when the program forks,
- * the child deadlocks in its first setenv (glibc 2.36). This lock keeps forks out of our setenv calls. */
 static void before_fork(void)
 {
-	pthread_mutex_lock(&pile.lock);
+	pthread_mutex_lock(&process.lock);
 }
 
 static void after_fork(void)
 {
-	pthread_mutex_unlock(&pile.lock);
+	pthread_mutex_unlock(&process.lock);
 }
 
 // The stack belongs to the parent.
 static void in_forked_child(void)
 {
-	pile.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-	pile.top = NULL;
+	process.lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+	process.top = NULL;
 }
 
 static void watch_forks(void)
@@ -39,10 +37,20 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, after_fork, in_forked_child);
 }
 
-static void lock_pile(void)
+void fork_lock_init(void)
 {
-	pthread_once(&pile.once, watch_forks);
-	pthread_mutex_lock(&pile.lock);
+	pthread_once(&process.once, watch_forks);
+}
+
+void fork_lock_take(void)
+{
+	fork_lock_init();
+	pthread_mutex_lock(&process.lock);
+}
+
+void fork_lock_release(void)
+{
+	pthread_mutex_unlock(&process.lock);
 }
 
 static char *copy(const char *text)
@@ -60,23 +68,23 @@ static void set_environment(const char *ring)
 
 void tracker_ring_enter(struct tracker_ring *own, const char *ring, bool keep_environment)
 {
-	lock_pile();
+	fork_lock_take();
 	const char *now = secure_getenv(variable);
 	*own = (struct tracker_ring){
-		.below = pile.top,
+		.below = process.top,
 		.ring = copy(ring),
-		.ring_before = copy(pile.top != NULL ? pile.top->ring : now),
+		.ring_before = copy(process.top != NULL ? process.top->ring : now),
 		.environment_before = copy(now),
 		.is_in_environment = !keep_environment,
 	};
 	if (own->ring == NULL || span_writer_connect(ring) < 0) {
 		tracker_ring_forget(own);
 	} else {
-		pile.top = own;
+		process.top = own;
 		if (!keep_environment)
 			set_environment(ring);
 	}
-	pthread_mutex_unlock(&pile.lock);
+	fork_lock_release();
 }
 
 static void swap(char **a, char **b)
@@ -89,7 +97,7 @@ static void swap(char **a, char **b)
 // The tracker above inherits the previous destination of this one.
 static void leave_middle(struct tracker_ring *own)
 {
-	struct tracker_ring *above = pile.top;
+	struct tracker_ring *above = process.top;
 	while (above->below != own)
 		above = above->below;
 	above->below = own->below;
@@ -100,7 +108,7 @@ static void leave_middle(struct tracker_ring *own)
 
 static void leave_top(struct tracker_ring *own)
 {
-	pile.top = own->below;
+	process.top = own->below;
 	if (own->ring_before == NULL || span_writer_connect(own->ring_before) < 0)
 		span_writer_disconnect();
 	const char *now = getenv(variable);
@@ -113,12 +121,12 @@ void tracker_ring_leave(struct tracker_ring *own)
 {
 	if (own->ring == NULL)
 		return;
-	lock_pile();
-	if (pile.top == own)
+	fork_lock_take();
+	if (process.top == own)
 		leave_top(own);
 	else
 		leave_middle(own);
-	pthread_mutex_unlock(&pile.lock);
+	fork_lock_release();
 	tracker_ring_forget(own);
 }
 

@@ -207,6 +207,34 @@ over.set()
 
 
 @test
+def forks_beside_meters(room):
+    """forks while another thread opens meters: a child that opens one finds no library list of glibc in mid-change"""
+    lines, _ = python(room, """
+import os, signal, threading
+import wattle
+wattle.measure()
+over = threading.Event()
+def meters():
+    while not over.is_set():
+        wattle.Meter()
+thread = threading.Thread(target=meters)
+thread.start()
+statuses = set()
+for _ in range(150):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        wattle.Meter()
+        os._exit(0)
+    statuses.add(os.waitpid(child, 0)[1])
+over.set()
+thread.join()
+print(statuses)
+""")
+    assert lines == ["{0}"], lines
+
+
+@test
 def trackers_in_workers(room):
     """a worker may have a tracker of its own while its parent has one"""
     counts, *_ = spans(room, """
