@@ -57,14 +57,13 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	const struct run_device *device = tune_device_of(run, domain);
 	struct energy_between energy;
 	if (device == NULL || (!is_last && !is_covered(device, stretch->to_ns)))
-		return is_last ? error_set(&search->error, -ENODATA, "%s was not measured meanwhile", domain->name)
-			       : -EAGAIN;
+		return error_set(&search->error, is_last ? -ENODATA : -EAGAIN, "%s was not measured meanwhile",
+			domain->name);
 	int r = energy_between(run, device, run_fact_i64(run, FACT_INTERVAL), stretch->from_ns, stretch->to_ns, &energy);
 	if (r < 0)
 		return error_set(&search->error, r, "out of memory");
 	if (isnan(energy.j))
-		return is_last ? error_set(&search->error, -ENODATA, "%s: its energy could not be read", domain->name)
-			       : -EAGAIN;
+		return error_set(&search->error, -ENODATA, "%s: its energy could not be read", domain->name);
 	search->saw_thermal |= was_hot(device, stretch->from_ns, stretch->to_ns);
 	search->scale_error = fmax(search->scale_error, energy.scale_error);
 	search->from_power |= energy.from_power;
@@ -73,7 +72,7 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	return 0;
 }
 
-// -EAGAIN: the rows are not stored yet. is_last: no further rows will follow.
+// -EAGAIN: the rows are not stored yet; -ENODATA: they do not cover the interval. is_last: no further rows will follow.
 static int measure_energy(struct tune_search *search, struct run *run, const struct tune_stretch *stretch, bool is_last,
 	struct tune_window *window)
 {
@@ -165,29 +164,27 @@ static int look(struct tune_search *search, int64_t since_ns)
 	return r;
 }
 
-static bool is_complete(const struct tune_search *search, const struct tune_stretch *stretch, int64_t length_ns)
+// is_last: no further steps will follow.
+static bool can_end(const struct tune_search *search, const struct tune_stretch *stretch, int64_t length_ns, bool is_last)
 {
 	int64_t stored_ns = search->steps->live.stored_ns;
-	return stretch->ends >= LEAST_STEPS && value_ok(stored_ns) && stored_ns >= stretch->from_ns + length_ns;
+	bool is_stored = is_last || (value_ok(stored_ns) && stored_ns >= stretch->from_ns + length_ns);
+	bool is_overdue = stretch->ends > 0 && has_waited_enough(search, stretch->to_ns);
+	return (stretch->ends >= LEAST_STEPS && is_stored) || is_overdue;
 }
 
-// If the command has ended, the interval up to its end is used, if there is one.
-static enum tune_event take(struct tune_search *search, const struct tune_stretch *stretch, bool is_last,
+// 0 or an error code as of measure_stretch; -EINVAL: the metric is no count of work.
+static int measure_window(struct tune_search *search, const struct tune_stretch *stretch, bool is_last,
 	struct tune_window *window)
 {
-	if (!(stretch->steps > 0)) {
-		error_set(&search->error, -EINVAL,
+	if (!(stretch->steps > 0))
+		return error_set(&search->error, -EINVAL,
 			"metric %s: it tells of %g units of work in %.1f s; --metric adds values up, --metric-total is for running totals",
 			search->steps->live.name, stretch->steps, (double)(stretch->to_ns - stretch->from_ns) * 1e-9);
-		return broken(search, -EINVAL);
-	}
 	int r = measure_stretch(search, stretch, is_last, window);
-	if (r == -EAGAIN || (r == -ENODATA && is_last))
-		return TUNE_ENDED; // no readings for the interval, or not stored yet
-	if (r < 0)
-		return broken(search, r);
-	search->longest_step_s = fmax(search->longest_step_s, window->time_s / (double)stretch->ends);
-	return TUNE_GOES_ON;
+	if (r == 0)
+		search->longest_step_s = fmax(search->longest_step_s, window->time_s / (double)stretch->ends);
+	return r;
 }
 
 // Steps of a program that was running before may precede the recorder's first readings.
@@ -223,9 +220,12 @@ static enum tune_event warm_up(struct tune_search *search)
 	}
 }
 
+/* If the command has ended, the interval up to its end is used, if there is one. On a busy machine the recorder's first
+ * reading under a new limit may be later than the window's first step; a new window then begins now. */
 static enum tune_event measure_steps(struct tune_search *search, double seconds, struct tune_window *window)
 {
-	int64_t since_ns = clock_now_ns(), length_ns = (int64_t)(seconds * 1e9);
+	const int64_t start_ns = clock_now_ns(), length_ns = (int64_t)(seconds * 1e9);
+	int64_t since_ns = start_ns;
 	for (;;) {
 		struct tune_stretch stretch;
 		enum tune_event event = tune_wait(search, next_look_ns(since_ns + length_ns));
@@ -236,18 +236,20 @@ static enum tune_event measure_steps(struct tune_search *search, double seconds,
 		if (r < 0 && r != -EAGAIN)
 			return broken(search, r);
 		bool any = tune_steps_stretch(search->steps, since_ns, length_ns, LEAST_STEPS, &stretch);
-		bool is_due = any && stretch.ends > 0 && has_waited_enough(search, stretch.to_ns);
-		if (any &&
-			(is_due || is_complete(search, &stretch, length_ns) ||
-				(is_last && stretch.ends >= LEAST_STEPS))) {
-			event = take(search, &stretch, is_last, window);
-			if (event != TUNE_ENDED || is_last)
-				return event;
-		}
+		bool ends = any && can_end(search, &stretch, length_ns, is_last);
+		r = ends ? measure_window(search, &stretch, is_last, window) : -EAGAIN;
+		if (r == 0)
+			return TUNE_GOES_ON;
+		if (r != -EAGAIN && r != -ENODATA)
+			return broken(search, r);
 		if (is_last)
 			return event;
-		if (has_waited_enough(search, any ? stretch.to_ns : since_ns) && !is_due)
-			return say_no_step(search, any ? stretch.to_ns : since_ns);
+		if (r == -ENODATA && since_ns > start_ns && has_waited_enough(search, start_ns))
+			return broken(search, r);
+		if (r == -ENODATA)
+			since_ns = clock_now_ns();
+		else if (has_waited_enough(search, any ? stretch.to_ns : since_ns))
+			return ends ? broken(search, -ENODATA) : say_no_step(search, any ? stretch.to_ns : since_ns);
 		tune_show_progress(search, NULL);
 	}
 }
