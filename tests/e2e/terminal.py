@@ -11,7 +11,7 @@ def on_terminal(room, *arguments, typed=b"", typed_after=None, env=None):
     """Runs wattle as a terminal's foreground program; its status and all output of the terminal.
 
     Input is typed at once, or as soon as the terminal has shown `typed_after`.
-"""
+    """
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(room.folder)
