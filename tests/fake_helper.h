@@ -1,5 +1,5 @@
-/* A helper that does as it is told, in a process of its own: what a client does with one that is slow, silent, half-way, of
- * another make, or dead. The test and the helper share `struct fake_table`. */
+/* A helper with programmable replies, in a process of its own, to test clients with one that is slow, silent,
+ * incomplete, of another version, or dead. The test and the helper share `struct fake_table`. */
 #pragma once
 
 #include "base/util.h"
@@ -19,31 +19,31 @@
 
 enum fake_manner {
 	FAKE_HONEST,
-	FAKE_SILENT,    // takes the request and says nothing
+	FAKE_SILENT,    // takes the request and does not answer
 	FAKE_HALF,      // half of a reply, then nothing
 	FAKE_PIECES,    // all of it, in pieces
-	FAKE_MAGIC,     // of another make
-	FAKE_TYPE,      // a reply to something else
+	FAKE_MAGIC,     // of another version
+	FAKE_TYPE,      // a reply to another request
 	FAKE_RESERVED,  // reserved bytes are not 0
-	FAKE_POSITIVE,  // a code that is none
-	FAKE_MANY,      // says that there are more readings than fit
-	FAKE_REFUSES,   // -EPERM with a text that nobody terminated
-	FAKE_HANGS_UP,  // ends the connection
-	FAKE_HALF_GONE, // half of a reply, then ends the connection
+	FAKE_POSITIVE,  // an invalid code
+	FAKE_MANY,      // states more readings than fit
+	FAKE_REFUSES,   // -EPERM with a text without a terminator
+	FAKE_HANGS_UP,  // closes the connection
+	FAKE_HALF_GONE, // half of a reply, then closes the connection
 };
 
 enum { FAKE_CLIENTS_MAX = 16, FAKE_COUNTERS_MAX = 24 };
 
 struct fake_table {
-	enum fake_manner hello, other; // to PROTO_HELLO, to everything else
+	enum fake_manner hello, other; // to PROTO_HELLO, to all others
 	uint32_t may_read, read_period_us;
 	uint32_t n_counters;
 	char names[FAKE_COUNTERS_MAX][PROTO_NAME_SIZE];
 	struct proto_reading readings[FAKE_COUNTERS_MAX];
-	struct proto_reply outcome; // to the types that ask for one: code and outcome
+	struct proto_reply outcome; // to the types that request one: code and outcome
 	struct proto_device device; // number 0
 	struct proto_request last;  // as received
-	// What happened.
+	// Log of requests.
 	uint32_t n_connections, n_asked[PROTO_RESET + 1];
 };
 
@@ -89,10 +89,10 @@ static inline void fake_answer(struct fake_table *table, const struct proto_requ
 static inline void fake_send(int fd, const void *data, size_t size)
 {
 	if (send(fd, data, size, MSG_NOSIGNAL) < 0)
-		return; // the client has gone, which is its own affair
+		return; // the client has gone, which is no error here
 }
 
-// False: the connection is to end.
+// False: close the connection.
 static inline bool fake_reply(int fd, enum fake_manner manner, struct proto_reply *reply)
 {
 	const struct timespec pause = {.tv_nsec = 2 * NS_PER_MS};

@@ -1,5 +1,5 @@
-"""Holds the code to ARCHITECTURE.md: which module may include which, and that modules never print; no circle of includes between folders, few
-circles of calls between files, few headers and mutable globals; files to their length, and the tests to being run. Prints TAP, and what it counted.
+"""Checks the code against ARCHITECTURE.md: which module may include which; modules never print; no circular includes between folders, few
+circular calls between files, few headers and mutable globals; the length of files; every test is run. Prints TAP, and its counts.
 
 usage: layering.py TOP [BUILD NM]     the folder with ARCHITECTURE.md; a build of it, whose objects NM reads
 """
@@ -20,7 +20,7 @@ HEADERS_MAX = 190
 FOLDER_CIRCLES_MAX = 0
 CALL_CIRCLES_MAX = 3
 GLOBALS_MAX = 3
-# Libraries that are loaded into measured programs, whose calls have no place for a context.
+# Libraries that are loaded into measured programs, whose calls have no argument for a context.
 CAPTURE = ("src/span/capture/", "src/span/writer/")
 WRITABLE = re.compile(r"\.(data|bss|tdata|tbss)\b(?!\.rel\.ro)")
 
@@ -45,7 +45,7 @@ def prints(top, module):
 
 
 def unlisted(top):
-    """A program of tests that no run knows of passes for ever."""
+    """A test program that no build file lists never runs."""
     listed = (top / "tests/e2e/meson.build").read_text()
     for path in sorted((top / "tests/e2e").glob("*.py")):
         if "\n@test\n" in path.read_text() and f"'{path.stem}'" not in listed:
@@ -86,7 +86,7 @@ def circles(graph):
 
 
 def described(graph):
-    """A line for each circle, and one for each pair in it with what one has of the other."""
+    """A line for each circular group, and one for each pair in it with the names that one uses of the other."""
     found = circles(graph)
     lines = []
     for group in found:
@@ -108,7 +108,7 @@ def folder_graph(top):
 
 
 def objects_of(top, build):
-    """For each C file of src/ one object; meson names it after its way from the target's folder."""
+    """For each C file of src/ one object; meson names it after its path from the target's folder."""
     found = {}
     files = [path.relative_to(top / "src") for path in sources(top, "") if path.suffix == ".c"]
     for target in sorted((build / "src").rglob("*.p"), key=lambda path: ("core" not in path.name, path)):
@@ -135,7 +135,7 @@ def symbols(top, build, nm):
 
 
 def call_graph(found):
-    """Which file calls functions of which, by the names that objects define and want."""
+    """Which file calls functions of which, by the symbols that objects define and need."""
     defined, graph = {}, collections.defaultdict(lambda: collections.defaultdict(set))
     for file, name, kind, _ in found:
         if kind == "T" and name != "main":
@@ -148,13 +148,13 @@ def call_graph(found):
 
 
 def mutable_globals(found):
-    """Variables that can be written; a compiler's own begin with two underscores."""
+    """Writable variables; a compiler's own begin with two underscores."""
     return sorted(f"{file}: {name}" for file, name, _, section in found
                   if WRITABLE.search(section) and not name.startswith("__") and not file.startswith(CAPTURE))
 
 
 def counted(what, n, most, lines):
-    """A check against a ceiling, which says what it counted in any case."""
+    """A check against a ceiling; prints the count in any case."""
     return f"{what}: {n}, at most {most}", [] if n <= most else [f"{n} are more than {most}"], lines
 
 

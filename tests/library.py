@@ -15,7 +15,7 @@ TOP, SHARED, ARCHIVE = (pathlib.Path(argument).resolve() for argument in sys.arg
 HEADER = TOP / "include/wattle.h"
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 
-# A use of everything that the header defines itself, in each language that it is for.
+# A use of everything defined in the header, in each language that it supports.
 USE = """
 #include <wattle.h>
 int use(int n);
@@ -178,10 +178,10 @@ def leaves(name, flags, text, expected, library):
     assert found == expected, found
 
 
-TESTS = [("the symbol list is the header's", list_and_header),
-         ("libwattle.so exports its list and nothing else", shared_exports),
+TESTS = [("the symbol list equals the header's", list_and_header),
+         ("libwattle.so exports exactly its list", shared_exports),
          ("libwattle.a too", archive_exports),
-         ("libwattle.so has its name and is never unloaded", shared_library_stays)]
+         ("libwattle.so has its soname and is never unloaded", shared_library_stays)]
 TESTS += [(f"the header is clean for {name} -std={standard}", lambda n=name, s=standard: dialect(n, s))
           for name, standard in DIALECTS]
 TESTS += [(f"every way out of WATTLE_SPAN in C, {library}",

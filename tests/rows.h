@@ -1,11 +1,11 @@
-/* Tests as rows: each row of a table becomes a cmocka test of its own, named by its `teaches` field.
+/* Tests as rows: each row of a table becomes a cmocka test of its own, with its `teaches` field as its title.
  *
  *	static const struct row { const char *teaches; … } rows[] = { … };
  *	static void check(void **state) { const struct row *row = *state; … }
  *
  *	struct rows tests = {0};
  *	ROWS_ADD(&tests, rows, check);
- *	ROWS_ADD_ONE(&tests, "what this one teaches", function);
+ *	ROWS_ADD_ONE(&tests, "condition: expected result", function);
  *	return rows_run(&tests, "group"); */
 #pragma once
 
@@ -29,7 +29,7 @@ static inline void rows_add(struct rows *rows, const char *name, CMUnitTestFunct
 	rows->tests = realloc(rows->tests, (rows->n + 1) * sizeof(*rows->tests));
 	if (rows->tests == NULL)
 		abort();
-	// cmocka hands the row back as `void **state`; checks take it as const again.
+	// cmocka passes the row as `void **state`; checks use it as const again.
 	rows->tests[rows->n++] = (struct CMUnitTest){.name = name,
 		.test_func = function,
 		.initial_state = (void *)(uintptr_t)row};
@@ -40,7 +40,7 @@ static inline void rows_add(struct rows *rows, const char *name, CMUnitTestFunct
 	rows_add(rows, (table)[row_].teaches, function, &(table)[row_])
 #define ROWS_ADD_ONE(rows, teaches, function) rows_add(rows, teaches, function, NULL)
 
-// Says why on the TAP output, for the summary, and skips the test that is running.
+// Prints the reason on the TAP output, for the summary, and skips the current test.
 #define SKIP_BECAUSE(reason)                                                                                           \
 	do {                                                                                                           \
 		printf("# skipped: " reason "\n");                                                                     \

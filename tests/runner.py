@@ -1,4 +1,5 @@
-"""What tools/run-tests.py makes of test programs that pass, fail, crash, hang or leave something behind: it is run on made ones."""
+"""Results of tools/run-tests.py for test programs that pass, fail, crash, hang or leave something behind: it runs simulated
+ones."""
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ import time
 
 PASS = "echo 1..1; echo ok 1 - fine"
 FAIL = "echo 1..1; echo not ok 1 - wrong; exit 1"
-# Would pass the second time: the file is there from then on.
+# Would pass the second time: the file exists from then on.
 ONCE = "test -e a.mark || { : > a.mark; echo 1..1; echo not ok 1 - unlucky; exit 1; }; " + PASS
 SPIN = "/usr/bin/python3 -S -c 'import time\nwhile time.process_time() < 0.5: pass'"
 LOCKED = "mkdir lock && sleep 0.3 && rmdir lock && " + PASS
@@ -21,25 +22,25 @@ MEET = ": > {here}.begin; until test -e {other}.begin; do sleep 0.01; done; : > 
 DAEMON = "(setsid sh -c 'echo $$ > {name}.pid; exec sleep 3600' &); until test -s {name}.pid; do sleep 0.01; done; "
 CLOSING = "{} passed, {} failed, 0 skipped"
 
-ROWS = [  # what it teaches, {program: script}, exit status, closing counts, lines that must be there
-    ("programs that pass are run once, those of the suite check not unless they are asked for", {"a": PASS, "b": PASS, "check": FAIL},
+ROWS = [  # title, {program: script}, exit status, closing counts, required lines
+    ("programs that pass: run once; those of the suite check only on request", {"a": PASS, "b": PASS, "check": FAIL},
      0, (2, 0), []),
-    ("a program that fails is not run again", {"a": ONCE, "b": FAIL}, 1, (0, 2), ["     failed: unlucky", "     failed: wrong"]),
-    ("a crash is a failure, beside the plan that was not kept", {"a": "kill -SEGV $$"}, 1, (0, 2), ["     failed: ended by signal 11"]),
-    ("a plan that is not kept is a failure", {"a": "echo 1..2; echo ok 1 - fine"}, 1, (1, 1),
+    ("program that fails: not run again", {"a": ONCE, "b": FAIL}, 1, (0, 2), ["     failed: unlucky", "     failed: wrong"]),
+    ("crash: a failure, in addition to the incomplete plan", {"a": "kill -SEGV $$"}, 1, (0, 2), ["     failed: ended by signal 11"]),
+    ("incomplete plan: a failure", {"a": "echo 1..2; echo ok 1 - fine"}, 1, (1, 1),
      ["     failed: 2 tests were planned, 1 were run"]),
-    ("no output at all is a failure", {"a": "true"}, 1, (0, 1), ["     failed: no TAP plan was printed"]),
-    ("one that hangs is ended", {"a": "exec sleep 60"}, 1, (0, 2), ["     failed: still running after 1 s"]),
-    ("the CPU time of all that a program has started counts, daemons that have ended as well",
+    ("no output: a failure", {"a": "true"}, 1, (0, 1), ["     failed: no TAP plan was printed"]),
+    ("program that hangs: ended", {"a": "exec sleep 60"}, 1, (0, 2), ["     failed: still running after 1 s"]),
+    ("CPU time: that of all started processes, ended daemons included",
      {"a": PASS, "b": f"(setsid {SPIN} &); " + PASS}, 0, (2, 0),
      [r"  CPU +(0\.[5-9]|[1-9]\.\d) s of .*  e2e/b", r"  CPU +0\.[0-4] s of .*  e2e/a"]),
-    ("those that run side by side meet; those that judge time do not meet each other, the last one meets nobody",
+    ("concurrent programs overlap; those that judge time do not overlap each other, the last one overlaps none",
      {"a1": LOCKED, "last": "test -e b1.end && " + LOCKED, "a2": LOCKED, "b1": MEET.format(here="b1", other="b2"),
       "b2": MEET.format(here="b2", other="b1")}, 0, (5, 0), []),
 ]
 
 
-LEAVES = {  # {program: (script, what is said of it)}; "b…" run side by side
+LEAVES = {  # {program: (script, the runner's message)}; "b…" run concurrently
     "b1": (DAEMON.format(name="b1") + PASS, "left behind: process {pid}: sleep 3600"),
     "b2": (DAEMON.format(name="b2") + FAIL, "left behind: process {pid}: sleep 3600"),
     "b3": (DAEMON.format(name="b3") + "kill -SEGV $$", "left behind: process {pid}: sleep 3600"),
@@ -49,7 +50,7 @@ LEAVES = {  # {program: (script, what is said of it)}; "b…" run side by side
 }
 MOUNT = "mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m && : > mounted && : > $TMPDIR/m/file || rmdir $TMPDIR/m; " + PASS
 BUSY = "echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; done"
-# A file in /tmp whose name does not heed $TMPDIR: seen where the program has a /tmp of its own.
+# A file in /tmp that ignores $TMPDIR: detected where the program has a /tmp of its own.
 STRAY = "test $TMPDIR != /tmp || : > /tmp/stray; " + PASS
 
 
@@ -58,7 +59,7 @@ def is_beside(name):
 
 
 def start(folder, programs):
-    """Starts the runner over programs, with a meson in PATH that knows them alone; "b4" is one of priority 4 that runs beside others."""
+    """Starts the runner over programs, with a meson in PATH that lists only these; "b4" has priority 4 and runs beside others."""
     tests = [{"name": name, "suite": ["wattle:check" if name == "check" else "wattle:e2e"], "cmd": ["/bin/sh", "-c", script], "env": {}, "workdir": str(folder),
               "timeout": 1 if "sleep 60" in script else 60, "is_parallel": is_beside(name),
               "priority": int(name[1:]) if is_beside(name) else -(name == "last")} for name, script in programs.items()]
@@ -105,7 +106,7 @@ def is_alive(pid):
 
 
 def leaves_nothing(folder):
-    """processes and files that programs leave behind, when they pass, fail, crash or hang, are ended, and are failures"""
+    """processes and files left by programs that pass, fail, crash or hang: removed, and reported as failures"""
     done = run(folder, {name: script for name, (script, _) in LEAVES.items()})
     wrong = []
     for name, (_, said) in LEAVES.items():
@@ -122,7 +123,8 @@ def leaves_nothing(folder):
 
 
 def leaves_no_mounts(folder):
-    """a mount in the temporary folder, and a file in /tmp under a fixed name, are ended and are failures, where mounts are allowed"""
+    """mount in the temporary folder, and file in /tmp under a fixed name: removed and reported as failures, where mounts are
+    allowed"""
     done = run(folder, {"a": MOUNT, "b": STRAY})
     good = not list(folder.glob("wt-*")) and str(folder) not in text_of(pathlib.Path("/proc/self/mountinfo"))
     allowed = (folder / "mounted").exists()
@@ -131,7 +133,7 @@ def leaves_no_mounts(folder):
 
 
 def leaves_nothing_when_killed(folder):
-    """a program that is killed at a random moment, while it starts daemons and writes files, leaves nothing"""
+    """program killed at a random moment while it starts daemons and writes files: leaves nothing"""
     runner = start(folder, {"b1": BUSY})
     wait_until(lambda: text_of(folder / "pids").count("\n") > 1)
     time.sleep(random.uniform(0, 0.5))
@@ -144,7 +146,7 @@ def leaves_nothing_when_killed(folder):
 
 
 def ends_with_the_runner(folder):
-    """a runner that is interrupted, ended or killed: what its programs have started ends, their temporary folders are removed"""
+    """runner interrupted, ended or killed: all started processes end, their temporary folders are removed"""
     wrong = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         name = f"b{number.value}"

@@ -1,4 +1,4 @@
-/* A folder that stands for /sys or /proc, made by a test and removed at its end. */
+/* A folder in place of /sys or /proc, made by a test and removed at its end. */
 #pragma once
 
 #include "rows.h"
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static inline void tree_path(const struct 
 	va_end(args);
 }
 
-// The folders above `path`, which lies below the root.
+// The folders above `path`, which is below the root.
 static inline void tree_make_parents(const struct tree *tree, const char *path)
 {
 	char part[512];
@@ -44,7 +44,7 @@ static inline void tree_make_parents(const struct tree *tree, const char *path)
 	}
 }
 
-// In place if it is there, as the kernel's files are: descriptors that are open stay good.
+// In place if it exists, as the kernel's files are: open descriptors stay valid.
 static inline void tree_write_bytes(const struct tree *tree, const char *path, const void *bytes, size_t size)
 {
 	char full[512];

@@ -1,5 +1,5 @@
-/* Something to measure, of every kind that a report shows: two busy threads, memory that grows, and a hundred
- * children that live a few milliseconds each, all marked with spans. About five seconds. */
+/* A workload of every kind that a report shows: two busy threads, memory that grows, and a hundred children of a few
+ * milliseconds each, all marked with spans. About five seconds. */
 #include <wattle.h>
 
 #include <pthread.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes one C file of what stands in every page that wattle writes: styles, scripts and dygraphs, each with its hash for the
+"""Makes one C file of the resources in every page that wattle writes: styles, scripts and dygraphs, each with its hash for the
 Content-Security-Policy.
 
 	embed-assets.py OUTPUT.c PALETTE.def DYGRAPH.js ASSETS_FOLDER [DEPFILE]
 
-PAGES says which files a kind of page is made of, in the order of enum page_script (src/report/page/page.h).
+PAGES lists the files of each kind of page, in the order of enum page_script (src/report/page/page.h).
 """
 import base64
 import hashlib
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 CHARTS = ["axis.js", "model.js", "paint.js", "charts.js"]
-# kind: (styles, does it draw charts with dygraphs, scripts); "palette" is made of palette.def
+# kind: (styles, whether it draws charts with dygraphs, scripts); "palette" is made from palette.def
 PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
     "PAGE_SCRIPT_NONE": (["palette", "page.css"], False, []),
     "PAGE_SCRIPT_REPORT": (["palette", "page.css", "charts.css", "report.css"], True,
@@ -26,7 +26,7 @@ PAGES: dict[str, tuple[list[str], bool, list[str]]] = {
     "PAGE_SCRIPT_LIVE": (["palette", "page.css", "charts.css", "live.css"], True,
                          ["page.js", "numbers.js", "tables.js", "live_charts.js", "live.js"]),
 }
-LITERAL_SIZE = 4000  # of one C string; the compiler joins them
+LITERAL_SIZE = 4000  # length of one C string; the compiler joins them
 
 
 def palette_css(text: str) -> str:
@@ -51,7 +51,7 @@ def squeezed_css(text: str) -> str:
 
 
 def squeezed_js(text: str) -> str:
-    """Lines that are comments only go, and indentation; nothing that needs a parser to be right."""
+    """Removes comment-only lines and indentation; needs no parser."""
     kept, in_comment = [], False
     for line in text.splitlines():
         bare = line.strip()
@@ -67,7 +67,7 @@ def squeezed_js(text: str) -> str:
 
 
 def dygraphs(path: Path, licence: str) -> str:
-    """As Debian ships it; the address of its source map goes, because browsers with open tools would ask for that."""
+    """As Debian ships it, without the address of its source map, which browsers with developer tools would request."""
     code = re.sub(r"^//# sourceMappingURL=.*$", "", path.read_text(encoding="utf-8"), flags=re.M).strip()
     first, _, rest = code.partition("\n")
     if "@license" not in first:
@@ -85,7 +85,7 @@ def c_string(text: str) -> str:
 
 
 def harmless(name: str, text: str) -> str:
-    """Inside <script> and <style> nothing may look like their end."""
+    """Nothing inside <script> and <style> may look like their end."""
     if re.search(r"</(script|style)|<!--", text, re.I):
         sys.exit(f"embed-assets: {name} holds an end tag or <!--, which would end it early in a page")
     return text
@@ -118,7 +118,7 @@ def main(output: str, palette: str, dygraph: str, folder: str, depfile: str = ""
     for kind, (style_names, has_charts, script_names) in PAGES.items():
         style = "".join(styles.get(name) or squeezed_css(read(name)) for name in style_names)
         scripts = [assets.add("dygraphs", charts)] if has_charts else []
-        if script_names:  # one scope for all of them, and none of their names in the page's
+        if script_names:  # one scope for all of them, and none of their names in the page's scope
             body = "".join(squeezed_js(read(name)) for name in script_names)
             scripts.append(assets.add(kind, f'(function(){{"use strict";\n{body}}})();\n'))
         rows.append(f"\t[{kind}] = {{\n\t\t.style = {assets.add('style of ' + kind, style)},\n\t\t.scripts = "

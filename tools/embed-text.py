@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Text files as strings of C, so that what is no C stands in files of its own kind.
+"""Text files as C strings, so that other languages are in files of their own.
 
 	embed-text.py OUTPUT.c NAME=FILE…
 """
@@ -13,7 +13,7 @@ def main(output: str, pairs: list[str]) -> None:
     for pair in pairs:
         name, _, path = pair.partition("=")
         lines += [f"extern const char {name}[];", f"const char {name}[] ="]
-        # Of what JSON escapes, C reads all but \u, which ASCII texts do without.
+        # C reads all of JSON's escapes but \u, which ASCII texts don't need.
         lines += [f"\t{json.dumps(line)}" for line in Path(path).read_text(encoding="ascii").splitlines(keepends=True)]
         lines[-1] += ";"
     Path(output).write_text("\n".join(lines) + "\n", encoding="ascii")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run by `meson install`: a file that was built, under another name. FILE TARGET-SEEN-FROM-THE-PREFIX
+# Run by `meson install`: installs a built file under another name. FILE TARGET-RELATIVE-TO-THE-PREFIX
 set -eu
 target=$MESON_INSTALL_DESTDIR_PREFIX/$2
 mkdir -p "$(dirname "$target")"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what is missing of the named groups of packaging/packages.txt. Does nothing, and needs no rights, when
-# everything is there.
+# Installs missing packages of the named groups of packaging/packages.txt. Does nothing, and needs no rights, when all are
+# installed.
 set -eu
 
 list=$(dirname "$0")/../packaging/packages.txt
@@ -42,11 +42,11 @@ fi
 
 echo "installing:$missing"
 install() {
-	# shellcheck disable=SC2086 # one word a package is what is wanted
+	# shellcheck disable=SC2086 # one word for each package is intended
 	$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		-o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 $missing
 }
-# Package lists are fetched only when the ones at hand do not do: absent on a fresh image, or out of date.
+# Package lists are fetched only when the existing ones are not enough: absent on a fresh image, or out of date.
 if ! log=$(install 2>&1); then
 	$as_root apt-get update -qq -o DPkg::Lock::Timeout=600
 	if ! log=$(install 2>&1); then

@@ -1,10 +1,10 @@
-"""Runs one test program and ends what it leaves behind: processes, files in its temporary folder, mounts there.
+"""Runs one test program and removes what it leaves behind: processes, files in its temporary folder, mounts there.
 
 usage: keep-test.py FD CMD [ARG...]
 
-FD is the reading end of a pipe of the runner's: when the runner is gone, or closes the other end, everything that the program
-has started is ended. Orphans become children of this process, daemons too, so none is missed and none of another program is hit.
-What is left behind is reported in a line of TAP that makes the program fail. The last line is the CPU time of all of them. The exit
+FD is the reading end of a pipe of the runner's: when the runner exits or closes the other end, all processes that the program
+has started are ended. Orphans become children of this process, daemons too, so none is missed and none of another program is hit.
+Leftovers are reported in a line of TAP that makes the program fail. The last line is the CPU time of all processes. The exit
 status is the program's own.
 """
 import ctypes
@@ -20,7 +20,7 @@ import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, MNT_DETACH = 1, 36, 2
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x8000000, 0x1000, 0x4000, 0x40000
-GRACE_S = 5  # guards of limits and recorders end by themselves, soon after those for whom they work
+GRACE_S = 5  # guards of limits and recorders end by themselves, soon after their owners
 KILLED_S = 10
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -49,8 +49,8 @@ def describe(pid):
 
 
 def own_tmp(command, folder):
-    """Where that is allowed, /tmp is the folder, so that files of any name there are seen, and mounts and shared memory end with the
-    processes. What is tested has to lie elsewhere. Returns the folder's name from then on."""
+    """Where allowed, mounts the folder as /tmp, so that files of any name there are detected, and mounts and shared memory end
+    with the processes. The tested build must be elsewhere. Returns the folder's name from then on."""
     places = [*command, os.environ.get("WATTLE_BUILD", ""), os.environ.get("WATTLE_TESTS", "")]
     if any(place.startswith("/tmp/") for place in places) or LIBC.unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0:
         return folder
@@ -75,7 +75,7 @@ def start(command, folder):
 class Keeper:
     def __init__(self, runner_fd, command):
         self.runner_fd = runner_fd
-        self.folder = tempfile.mkdtemp(prefix="wt-")  # short, for sockets lie in it
+        self.folder = tempfile.mkdtemp(prefix="wt-")  # short, because sockets are in it
         os.chmod(self.folder, 0o1777)  # some tests become another user
         self.status = None
         self.wake_fd, wake_write_fd = os.pipe()
@@ -86,7 +86,7 @@ class Keeper:
         self.program = start(command, self.folder)
 
     def reap(self):
-        """False: there is no child any more."""
+        """False: no child remains."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -98,7 +98,7 @@ class Keeper:
                 self.status = status
 
     def wait(self):
-        """Until the program has ended. False: the runner is gone, or wants no more of it."""
+        """Until the program has ended. False: the runner has exited or closed the pipe."""
         while True:
             self.reap()
             if self.status is not None:
@@ -151,7 +151,7 @@ class Keeper:
 
 def main(runner_fd, *command):
     code = os.waitstatus_to_exitcode(Keeper(int(runner_fd), list(command)).finish())
-    if code < 0:  # as the program ended, so do we
+    if code < 0:  # end with the program's status
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), -code)

@@ -1,4 +1,4 @@
-"""Graphics cards for make-machines.py: the folders of class/drm, and the binary tables that amdgpu gives.
+"""Graphics cards for make-machines.py: the folders of class/drm, and amdgpu's binary tables.
 
 Field by field after struct gpu_metrics_v* of the kernel's kgd_pp_interface.h: natural alignment, little-endian, all bits
 set where the chip fills nothing.
@@ -59,7 +59,7 @@ def gpu_metrics(revision, **values):
 
 
 def card(m, number, pci, driver, ids, files=None, hwmon=None, hwmon_number=0):
-    """class/drm/cardN leads into the PCI device's folder, as do its connectors' and render node's."""
+    """class/drm/cardN links to the PCI device's folder, as do its connectors' and render node's."""
     root = f"pci{pci[:7]}"
     device = f"sys/devices/{root}/{pci}"
     vendor, product = ids

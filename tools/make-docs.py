@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Writes the tables of docs/*.md that are made from the tables of the program.
+"""Writes the tables of docs/*.md that come from the tables of the program.
 
 usage: make-docs.py [--check] SOURCE
 
-A table stands between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
+A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
 (with those of metrics.def and blocks.def), or `metrics` and a scope of metrics.def. --check prints TAP and writes nothing.
 """
 import pathlib
@@ -17,12 +17,12 @@ BLOCK_FAMILY = re.compile(r'^BLOCK_FAMILY\([^,]+, "(\w+)", (\w+), [^,]+, "([^"]*
 DEVICE_FAMILY = re.compile(r'METRIC\((\w+), +DEVICE,[^\n]*,\n\tFAMILY\("(\w+)", [^,]+, "([^"]*)"\)')
 SUFFIXES = {"COUNTER": "_total", "INFO": "_info", "GAUGE": ""}
 PLACES = {"RUN": "run", "LIVE": "live", "BOTH": "both"}
-# Of rows that macros of openmetrics.def make: what their arguments read as.
+# Texts of the arguments of row macros in openmetrics.def.
 ARGUMENTS = {"thing": "THING", "label": "", "text": "the job or cgroup", "prefix": "process"}
 
 
 def text(source):
-    """The C expression of a text: literals and arguments of macros, one after the other."""
+    """The text of a C expression: literals and macro arguments in succession."""
     return "".join(ARGUMENTS[word] if word else literal for literal, word in re.findall(r'"([^"]*)"|(\w+)', source))
 
 

@@ -2,7 +2,7 @@
 """Writes tests/machines/*/{sys,proc}: the parts of /sys and /proc that the sensors read, laid out as the kernel does.
 
 The real folders are nested below devices/virtual/powercap; class/powercap has a flat link to each of them, at every
-depth. Run it from the root of the project after a change here and look at the difference; `expected` files are
+depth. Run it from the root of the project after a change here and check the difference; `expected` files are
 written by hand.
 """
 import os
@@ -42,7 +42,7 @@ class Machine:
         self.link(f"sys/class/powercap/{name}", f"../../devices/virtual/powercap/{name}")
 
     def zone(self, id, name, energy_uj, range_uj, limits=()):
-        """intel-rapl:0:1 lies in intel-rapl/intel-rapl:0/intel-rapl:0:1."""
+        """intel-rapl:0:1 is in intel-rapl/intel-rapl:0/intel-rapl:0:1."""
         control_type, *numbers = id.split(":")
         folders = [control_type]
         for i in range(len(numbers)):
@@ -87,8 +87,8 @@ class Machine:
                 self.write(f"{folder}/die_id", f"{die[cpu]}\n")
 
     def hwmon(self, number, device, files, name=None, within="platform"):
-        """class/hwmon/hwmonN is a link to the folder below the hardware's own; `device` leads back to that. name None: a
-        driver of the old kind, whose attributes, `name` too, are the hardware's."""
+        """class/hwmon/hwmonN is a link to a folder below the hardware's own; `device` links back to that. name None: an old
+        driver, whose attributes, `name` too, are in the hardware's folder."""
         hardware = f"sys/devices/{within}/{device}"
         folder = f"{hardware}/hwmon/hwmon{number}"
         for file, value in files.items():
@@ -115,8 +115,8 @@ class Machine:
 
 
 def limits(watts, max_watts=None):
-    """The two of a package: long and short term. The kernel says of the first what the package is made for, of the second
-    nothing (reading it gives an error, as of both of a zone without such a limit: here there is no file)."""
+    """The two constraints of a package: long and short term. The kernel reports the rated power for the first, none for the
+    second (reading it fails, as does either of a zone without such a limit: here there is no file)."""
     max_uw = watts * 1000000 if max_watts is None else max_watts * 1000000
     return (("long_term", watts * 1000000, max_uw or None, 27983872), ("short_term", watts * 1250000, None, 2440))
 
@@ -138,7 +138,7 @@ def desktop_intel(m):
 def xeon_2s(m):
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 2, 24)
     m.control_type("intel-rapl")
-    # Registered in this order on a machine whose second socket came up first: the number of a zone means nothing.
+    # Registered in this order on a machine whose second socket started first: zone numbers have no meaning.
     m.zone("intel-rapl:0", "package-1", 101223388712, INTEL, limits(205))
     m.zone("intel-rapl:0:0", "dram", 31223388712, INTEL_DRAM)
     m.zone("intel-rapl:1", "package-0", 99823388712, INTEL, limits(205))
@@ -222,7 +222,7 @@ def laptop_battery(m):
 
 
 def grace(m):
-    """A superchip of two Graces; hwmon's numbers as they came."""
+    """A superchip of two Graces; hwmon numbers in order of arrival."""
     m.cpuinfo_arm(144, "0xd4f")
     watts = (("Module", 280), ("Grace", 180), ("CPU", 140), ("SysIO", 25))
     meters = [(f"{what} Power Socket {socket}", power + 10 * socket) for socket in range(2) for what, power in watts]
@@ -234,7 +234,7 @@ def grace(m):
 
 
 def acpi_meter(m):
-    """Two meters that say nothing of themselves, one of which has no answer, and a battery's."""
+    """Two meters without a description, one of them unreadable, and a battery's."""
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz", 2, 14)
     files = {"power1_average": 212000000, "power1_average_interval": 1000, "power1_accuracy": "95.0%",
              "power1_is_battery": 0, "power1_oem_info": ""}
@@ -265,7 +265,7 @@ def jetson_orin(m):
 
 
 def jetson_xavier(m):
-    """AGX: no rail of everything, two chips, parts that stand alone."""
+    """AGX: no total rail, two chips, separate parts."""
     m.cpuinfo_arm(8, "0x004")
     ina3221(m, 3, "0041", (("CV", 19000, 0), ("VDDRQ", 19000, 60), ("SYS5V", 19000, 120)))
     ina3221(m, 4, "0040", (("GPU", 19000, 210), ("CPU", 19000, 100), ("SOC", 19000, 110)))
@@ -286,7 +286,7 @@ def cray_ex(m):
 
 
 def amd_energy_server(m):
-    """Two sockets of two NUMA nodes each (NPS2): the driver calls the nodes sockets."""
+    """Two sockets of two NUMA nodes each (NPS2): the driver reports the nodes as sockets."""
     m.cpuinfo("AuthenticAMD", "AMD EPYC 7742 64-Core Processor", 2, 64)
     m.topology({0: 0, 32: 0, 64: 1, 96: 1})
     for node in range(4):
@@ -304,8 +304,8 @@ def amd_energy_server(m):
 
 
 def perf_only(m):
-    """The PMU alone. Its type is that of software events and its code cpu-clock (ns), so that the system call can be
-    made on any machine: 2^-32 J a nanosecond are 0.23 W."""
+    """Only the PMU. Its type is that of software events and its code cpu-clock (ns), so that the system call works on any
+    machine: 2^-32 J a nanosecond are 0.23 W."""
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz", 1, 12)
     m.topology({0: 0})
     folder = "sys/bus/event_source/devices/power"
@@ -328,7 +328,7 @@ def ampere_altra(m):
 
 
 def container(m):
-    """What Docker leaves of powercap: the links of the class, into an empty folder."""
+    """Powercap inside Docker: the links of the class, into an empty folder."""
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 1, 24)
     m.write("sys/devices/virtual/powercap/.keep", "")
     for zone in ("intel-rapl", "intel-rapl/intel-rapl:0", "intel-rapl/intel-rapl:0/intel-rapl:0:0"):
@@ -341,7 +341,7 @@ GIB = 1 << 30
 
 
 def amd_desktop(m):
-    """A Ryzen with graphics of its own, and an RX 7900 XTX, which the kernel met first."""
+    """A Ryzen with integrated graphics, and an RX 7900 XTX, which the kernel found first."""
     m.cpuinfo("AuthenticAMD", "AMD Ryzen 9 7950X 16-Core Processor", 1, 16)
     m.control_type("intel-rapl")
     m.zone("intel-rapl:0", "package-0", 31032610987, AMD)
@@ -363,8 +363,8 @@ def amd_desktop(m):
 
 
 def mi300_server(m):
-    """Four MI300X: no edge temperature, power of an instant, compute processes through KFD. The second one's counter
-    is not filled."""
+    """Four MI300X: no edge temperature, instantaneous power, compute processes through KFD. The second one's counter is
+    missing."""
     m.cpuinfo("AuthenticAMD", "AMD EPYC 9654 96-Core Processor", 2, 96)
     m.control_type("intel-rapl")
     for socket in range(2):
@@ -395,14 +395,14 @@ def arc(m, driver, hwmon):
 
 
 def intel_arc(m):
-    """An Arc B580 under xe, beside the CPU's own graphics, which i915 drives and RAPL meters."""
+    """An Arc B580 with xe, beside integrated graphics with i915, which RAPL meters."""
     arc(m, "xe", {"energy1_input": 912345678901, "energy1_label": "card", "energy2_input": 612345678901,
                   "energy2_label": "pkg", "power1_max": 190000000, "power1_rated_max": 190000000, "temp2_input": 48000,
                   "temp2_label": "pkg", "temp3_input": 56000, "temp3_label": "vram"})
 
 
 def intel_arc_i915(m):
-    """An Arc A770 under i915: a hwmon for the device and one for its tile."""
+    """An Arc A770 with i915: a hwmon for the device and one for its tile."""
     device = arc(m, "i915", {"energy1_input": 512345678901, "power1_max": 0, "power1_rated_max": 225000000})
     for name, value in (("name", "i915_gt0"), ("energy1_input", "412345678901")):
         m.write(f"{device}/hwmon/hwmon2/{name}", f"{value}\n")
@@ -410,7 +410,7 @@ def intel_arc_i915(m):
 
 
 def laptop_hybrid(m):
-    """A Ryzen whose graphics draw the screen, and a Radeon that sleeps: its files would wake it."""
+    """A Ryzen whose integrated graphics drive the display, and a suspended Radeon: reading its files would wake it."""
     m.cpuinfo("AuthenticAMD", "AMD Ryzen 9 6900HX with Radeon Graphics", 1, 8)
     m.control_type("intel-rapl")
     m.zone("intel-rapl:0", "package-0", 11032610987, AMD)
@@ -427,7 +427,7 @@ def laptop_hybrid(m):
 
 
 def nvidia_server(m):
-    """Two sockets and four GPUs through NVML (nvml.cards, by hand): one without permission, one too old to count energy."""
+    """Two sockets and four GPUs through NVML (nvml.cards, by hand): one without permission, one too old for an energy counter."""
     m.cpuinfo("GenuineIntel", "Intel(R) Xeon(R) Platinum 8480+", 2, 56)
     m.control_type("intel-rapl")
     for socket in range(2):

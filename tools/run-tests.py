@@ -1,15 +1,16 @@
 """Runs the tests of a Meson build folder and closes with one line: N passed, N failed, N skipped.
 
-usage: run-tests.py BUILD [--second-try] [NAME...]     only the tests with one of these names or suites; without, all but those of the suite "check"
-                                        alone: parts of others
+usage: run-tests.py BUILD [--second-try] [NAME...]     only the tests with one of these names or suites; by default all
+                                        but those of the suite "check" alone: parts of others
 
-Meson knows the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
-time, breaks its plan or fails without saying where counts as one failed test more, so nothing fails silently.
+Meson lists the programs; each prints TAP, and every TAP line counts as a test. A program that crashes, runs out of
+time, breaks its plan or fails without a failed TAP line counts as one more failed test, so nothing fails silently.
 
-A program that fails has failed, unless --second-try asks that it runs once more, alone. Before the closing line stand the programs that took the most CPU time.
+A program that fails has failed, unless --second-try requests that it runs once more, alone. The programs with the most
+CPU time are listed before the closing line.
 
-Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. What a program leaves behind, processes,
-files or mounts, is ended and removed, and is a failure of that program. A runner that is interrupted or killed leaves nothing.
+Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. Leftovers of a program, processes,
+files or mounts, are removed, and are a failure of that program. A runner that is interrupted or killed leaves nothing.
 """
 import concurrent.futures
 import dataclasses
@@ -27,7 +28,7 @@ PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 CPU = re.compile(r"^# cpu_s: (\d+\.\d+)$", re.MULTILINE)
 KEEPER = str(pathlib.Path(__file__).resolve().parent / "keep-test.py")
-PROGRAMS_A_CPU = 2  # most of them wait for most of the time
+PROGRAMS_A_CPU = 2  # most of them wait most of the time
 NICE = 10
 SLOWEST = 25
 
@@ -47,7 +48,7 @@ def read_tap(outcome):
     """Counts the TAP lines of outcome.output and checks them against the plan."""
     plan, seen, remark = None, 0, ""
     for line in outcome.output.splitlines():
-        if line.startswith("# skipped: "):  # how a C test says why, just before it skips
+        if line.startswith("# skipped: "):  # a C test prints the reason just before it skips
             remark = "(" + line.removeprefix("# skipped: ") + ")"
         planned, result = PLAN.match(line), RESULT.match(line)
         if planned:
@@ -120,8 +121,8 @@ def show_slowest(outcomes, wall_s):
 
 
 def run_all(tests):
-    """Programs run side by side, those of the highest priority first. Those that judge time run one at a time; meanwhile the others leave
-    one CPU free and are nice. With a priority below 0 they run when all others have ended."""
+    """Programs run concurrently, those of the highest priority first. Those that judge time run one at a time; meanwhile the
+    others leave one CPU free and run at a lower priority. With a priority below 0 they run when all others have ended."""
     cpus, running = os.cpu_count() or 1, {}
     tests = sorted(tests, key=lambda test: -test["priority"])
     alone, beside = ([test for test in tests if test["is_parallel"] == parallel] for parallel in (False, True))
@@ -145,7 +146,7 @@ def is_wanted(test, wanted):
 
 
 def again(outcome, tests):
-    """--second-try: a program that failed runs once more, alone, and this result counts; what failed at first stays in the output."""
+    """--second-try: a failed program runs once more, alone, and this result counts; the first failure stays in the output."""
     second = run(next(test for test in tests if outcome.name.endswith("/" + test["name"]) and
                       outcome.name.split("/")[0] == test["suite"][0].split(":")[-1]))
     print("run again alone:")
@@ -154,8 +155,8 @@ def again(outcome, tests):
 
 
 def main(build, wanted, is_second_try):
-    # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
-    # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
+    # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and every test would inherit that. A handler is not inherited:
+    # started programs begin with the default. The keepers detect the runner's exit, and end their programs.
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)

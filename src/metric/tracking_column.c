@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-// gpu_tracker's names (seeds.md A3), which its analyzer expects.
+// Column names of gpu_tracker's tracking files, as its analyzer expects them.
 const struct tracking_column tracking_columns[TRACKING_COLUMNS] = {
 	[TRACKING_MAIN_RAM] = {"main_ram", .unit_fact = "ram_unit"},
 	[TRACKING_DESCENDANTS_RAM] = {"descendants_ram", .unit_fact = "ram_unit"},

@@ -9,10 +9,10 @@
 
 enum { KEY_SIZE = 2048 };
 
-/* ---- which devices are one thing ---- */
+/* ---- devices that are one claim ---- */
 
-/* A meter at the wall is a file that one of the recorders was given, and maybe not the one that has the machine. What a
- * GPU's driver meters beside the GPU has the GPU's UUID with a suffix. */
+/* A wall meter is a file given to one of the recorders, maybe not to the one that reads the machine's sensors.
+ * Domains that a GPU's driver meters beside the GPU have the GPU's UUID with a suffix. */
 static bool is_its_own(const struct domain *domain)
 {
 	return domain->kind == DOMAIN_GPU || domain->kind == DOMAIN_WALL || domain->uuid[0] != '\0';
@@ -25,8 +25,8 @@ static const char *thing_name(const struct domain *domain)
 	return domain->uuid[0] != '\0' ? domain->uuid : domain->name;
 }
 
-/* What belongs to the machine is shared by those who can read the same of it: one who may not read the counters, and has a load
- * model instead, would keep them from all others. */
+/* Sensors of the machine are shared by recorders that can read the same ones: a recorder without permission for the
+ * counters, which uses a load model, would otherwise block all others. */
 static void put_sensors(const struct sensor_set *set, char *out, size_t size)
 {
 	size_t length = 0;
@@ -58,9 +58,9 @@ static size_t find_thing(struct claims *claims, const struct domain *domain)
 	return i;
 }
 
-/* ---- what is told ---- */
+/* ---- the event `sensors` ---- */
 
-// "package-0 dram-0"; of very many the first ones.
+// "package-0 dram-0"; the first ones if there are very many.
 static void put_names(const struct claims *claims, size_t thing, char *out, size_t size)
 {
 	const struct sensor_set *set = claims->sampler->sensors;
@@ -78,7 +78,7 @@ static void put_names(const struct claims *claims, size_t thing, char *out, size
 	}
 }
 
-// With the other recorder; 0: there is none, or it is not known.
+// Of the other recorder; 0: none, or unknown.
 static void tell(struct claims *claims, enum event_type type, size_t thing, int64_t t_ns, pid_t other)
 {
 	char names[EVENT_DEVICE_SIZE - 4];
@@ -120,8 +120,9 @@ static void give_to_sampler(struct claims *claims)
 	sampler_choose_sensors(claims->sampler);
 }
 
-/* Two recorders of one rank are no two ranks: a tracker in a program that `wattle run` measures, a worker beside the last moments of
- * its predecessor. What they read is told apart by the report; without it the inner one had no energy to tell. */
+/* Two recorders of one rank are not two ranks: a tracker in a program that `wattle run` measures, or a new worker
+ * beside the last moments of the old one. The report tells their readings apart; without readings the inner one
+ * could report no energy. */
 static void settle_with_kin(struct claims *claims, struct claim *claim, pid_t target)
 {
 	if (claim->held || !value_ok(claim->owner_pid))

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- what happened to a counter ---- */
+/* ---- counter events ---- */
 
 static void tell(struct sampler *sampler, enum event_type type, int64_t t_ns, const char *device)
 {
@@ -17,7 +17,7 @@ static void tell(struct sampler *sampler, enum event_type type, int64_t t_ns, co
 static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char *name, enum counter_event event)
 {
 	static const enum event_type told[] = {
-		[COUNTER_OK] = EVENT_OTHER, // nothing to tell
+		[COUNTER_OK] = EVENT_OTHER, // no event
 		[COUNTER_FIRST] = EVENT_OTHER,
 		[COUNTER_STALLED] = EVENT_OTHER,
 		[COUNTER_WRAP] = EVENT_WRAP,
@@ -30,9 +30,8 @@ static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char
 		tell(sampler, told[event], t_ns, name);
 }
 
-/* The period is kept up as long as the run lasts. One that the sensor states is not replaced by a longer one that is only
- * seen because the counter's steps are coarse: at 5 W a counter of whole joules moves every 200 ms, however often it
- * is updated. */
+/* The period is updated as long as the run lasts. A stated period is not replaced by a longer observed one that only
+ * results from coarse steps: at 5 W a counter of whole joules changes every 200 ms, however often it is updated. */
 static void keep_period_up(const struct domain *domain, const struct edge_watch *watch, struct update_period *period)
 {
 	struct update_period seen;
@@ -43,13 +42,13 @@ static void keep_period_up(const struct domain *domain, const struct edge_watch 
 		*period = seen;
 }
 
-// Where counting begins, anew or at all.
+// Start of counting, first or again.
 static bool is_beginning(enum counter_event event)
 {
 	return event == COUNTER_FIRST || event == COUNTER_RESET || event == COUNTER_GAP_ENDED;
 }
 
-// From the raw counter to the extended one; true if it moved.
+// From the raw counter to the extended one; true if it changed.
 static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, bool suspended)
 {
 	const struct domain *domain = sampler->sensors->devices[device];
@@ -59,7 +58,7 @@ static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, 
 		return false;
 	bool was_in_gap = counter->in_gap;
 	enum counter_event event = counter_feed(counter, t_ns, raw_uj, suspended);
-	if (event != COUNTER_GAP || !was_in_gap) // a gap is told once
+	if (event != COUNTER_GAP || !was_in_gap) // a gap is reported once
 		tell_counter_event(sampler, t_ns, domain->name, event);
 	if (!value_ok(raw_uj))
 		return false;
@@ -72,7 +71,7 @@ static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, 
 	return moved;
 }
 
-/* ---- what else there is to tell of a device ---- */
+/* ---- other device events ---- */
 
 static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns)
 {
@@ -87,7 +86,7 @@ static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns
 	sampler_event(sampler, &event);
 }
 
-// Who changed it is not known: this program, `wattle cap`, nvidia-smi, the driver.
+// It is unknown who changed it: this program, `wattle cap`, nvidia-smi or the driver.
 static void tell_cap(struct sampler *sampler, size_t device, int64_t t_ns)
 {
 	int64_t *told_mw = &sampler->told[device].cap_mw;
@@ -141,8 +140,9 @@ static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool 
 		sampler->looks[device] = (struct device_look){t_ns, energy_uj, stored};
 }
 
-/* What another recorder of this job reads is its own to store: the sum over ranks is the machine's. Of use, ours and others', each
- * tells itself: energy is divided by it, and two that tell the same count nothing twice. */
+/* Readings of another recorder of this job are stored by that recorder: the sum over ranks is the machine's energy.
+ * Use of devices, by this target and by others, is stored by each: energy is divided by it, so storing it twice
+ * counts nothing twice. */
 static void leave_to_others(int64_t row[DEVICE_COUNT])
 {
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
@@ -176,14 +176,14 @@ void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struc
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		sample_device(sampler, i, t_ns, suspended);
 		if (!sampler_reads(sampler, i) && is_empty(sampler->rows[i]))
-			continue; // nothing of it is ours to tell
+			continue; // nothing of it is stored here
 		struct record *record = batch_add(batch, METRIC_DEVICE, t_ns, (int64_t)i, 0);
 		if (record != NULL)
 			memcpy(record->values, sampler->rows[i], sizeof(sampler->rows[i]));
 	}
 }
 
-/* ---- a look ---- */
+/* ---- quick reading ---- */
 
 static struct record *store_look(struct batch *batch, size_t device, const struct device_look *look, const int64_t *row)
 {
@@ -202,7 +202,7 @@ static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct
 {
 	const int64_t *row = sampler->rows[device];
 	if (!sampler_reads(sampler, device) || !value_ok(row[DEVICE_ENERGY_RAW]))
-		return; // a gap is the ticks' business
+		return; // ticks handle gaps
 	const struct device_look before = sampler->looks[device];
 	bool moved = extend_energy(sampler, device, t_ns, false);
 	bool is_told = moved || value_ok(row[DEVICE_ENERGY_RAW]);

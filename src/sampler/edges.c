@@ -2,13 +2,13 @@
 
 #include "base/util.h"
 
-// An edge is sharp if it is known to within this part of the interval that it ends …
+// An edge is sharp if its uncertainty is at most this fraction of the interval that it ends …
 static const int64_t SHARPNESS = 5;
-// … and no other update can hide between two readings: those are at most half an interval apart.
+// … and no other update can be between two readings, which are at most half an interval apart.
 static const int64_t LOOKS_PER_INTERVAL = 2;
 
-/* Changes this close together, seen by readings this close together, are as good as continuous. So many in a row are no
- * coincidence of a slow counter that is read now and then. */
+/* Changes this close together, in readings this close together, count as continuous. This many in a row are no
+ * coincidence of a slow counter with irregular readings. */
 static const int64_t FAST_NS = 5 * NS_PER_MS, FAST_LOOK_NS = 3 * NS_PER_MS;
 enum { FAST_WANTED = 8 };
 
@@ -41,7 +41,7 @@ static void note_edge(struct edge_watch *watch, int64_t t_ns, uint64_t raw)
 		watch->smallest_step = step;
 }
 
-// A late reading says nothing of what came between; a long rest among close readings ends the row.
+// A late reading does not show what happened in between; a long pause among close readings ends the row.
 static void note_fast(struct edge_watch *watch, int64_t t_ns)
 {
 	int64_t rest_ns = t_ns - watch->last_change_ns;
@@ -82,7 +82,7 @@ static void sort(int64_t *values, size_t n)
 	}
 }
 
-/* An update that added nothing (a step of whole joules, a GPU that sleeps) can't be seen, and the interval around it is a
+/* An update that adds nothing (steps of whole joules, a suspended GPU) is invisible, and the interval around it is a
  * multiple of the period: that is no jitter. A long interval that is no multiple is a late update. */
 static bool is_multiple(int64_t interval_ns, int64_t period_ns)
 {
@@ -91,8 +91,8 @@ static bool is_multiple(int64_t interval_ns, int64_t period_ns)
 	return times >= 2 && (off_ns < 0 ? -off_ns : off_ns) <= period_ns / 6;
 }
 
-/* Of the intervals that are about so many whole periods long. Each edge is known to within a look only, which may be a
- * tenth of a period; where one interval ends with it the next begins, so the mean knows the period far better. */
+/* Mean of the intervals that are about this many whole periods long. Each edge is only known to within a reading,
+ * which may be a tenth of a period; the next interval begins where one ends, so the mean is far more precise. */
 static int64_t mean_ns(const int64_t *intervals_ns, size_t n, int64_t median_ns)
 {
 	int64_t sum_ns = 0, periods = 0;

@@ -9,11 +9,11 @@
 
 #include <sys/wait.h>
 
-/* rusage and the referee differ by some per cent under load. Beyond this the kernel's sum has lost children. */
+/* rusage and perf's task-clock differ by some per cent under load. Beyond this the kernel's sum has lost children. */
 static const double referee_tolerance = 1.15;
 static const int64_t referee_slack_ns = 100 * NS_PER_MS;
 
-// By us, or by a parent who has told us.
+// Waited for by the recorder, or by a parent that reported it.
 static bool is_waited_for(const struct recorder *recorder)
 {
 	return recorder->target != NULL || recorder->has_outcome;
@@ -54,7 +54,7 @@ static int64_t usage_peak(const struct recorder *recorder, const struct rusage *
 	return peak > recorder->fork_floor_bytes ? peak : VALUE_MISSING;
 }
 
-// What the kernel says of the cgroup is no figure of this run: it begins with the cgroup and counts the page cache too.
+// The kernel's peak of the cgroup does not belong to this run: it begins with the cgroup and includes the page cache.
 static void tell_cgroup_peak(struct recorder *recorder)
 {
 	const struct cgroup *cgroup = recorder->tree.cgroup;
@@ -84,7 +84,7 @@ static void add_io(const struct process_io *io, const struct process_io *base, s
 	footer->involuntary_switches += io->involuntary_switches - base->involuntary_switches;
 }
 
-// Those still alive have told nobody yet what they used. False if one of them does not tell us (another user's).
+// Living processes have not been waited for yet. False if one of them is unreadable (another user's).
 static bool add_living(const struct recorder *recorder, struct store_footer *footer)
 {
 	const struct tree *tree = &recorder->tree;
@@ -97,7 +97,7 @@ static bool add_living(const struct recorder *recorder, struct store_footer *foo
 		footer->major_faults += stat->major_faults + stat->children_major_faults - member->base_major_faults;
 		footer->minor_faults += stat->minor_faults + stat->children_minor_faults - member->base_minor_faults;
 		struct process_io io;
-		bool known = process_io_read(tree->procfs_fd, member->pid, &io) == 0; // a zombie tells as well
+		bool known = process_io_read(tree->procfs_fd, member->pid, &io) == 0; // a zombie is readable too
 		if (known)
 			add_io(&io, &member->base_io, footer);
 		io_known = io_known && known;
@@ -113,15 +113,15 @@ static bool root_is_there(const struct tree *tree)
 	return false;
 }
 
-/* A sum with an unknown part is unknown. What ends while we are attached leaves its faults and bytes to a living member
- * that waits for it, but its context switches to nobody; and the root leaves nothing at all to us. */
+/* A sum with an unknown part is unknown. A process that ends while attached adds its faults and bytes to a living
+ * member that waits for it, but its context switches to none; and the root's are not available here. */
 static void settle_living(const struct recorder *recorder, struct store_footer *footer)
 {
 	const struct tree *tree = &recorder->tree;
 	bool io_known = add_living(recorder, footer);
 	bool attached = !is_waited_for(recorder);
 	bool root_is_gone = attached && !root_is_there(tree);
-	// What ends in a cgroup is waited for outside of it as often as not.
+	// Processes of a cgroup are often waited for outside of it.
 	bool ended_in_cgroup = tree->cgroup != NULL && (int64_t)tree->n_pids < footer->processes_seen;
 	bool left_to_nobody = (attached && tree->orphan_ns > 0) || ended_in_cgroup;
 	if (root_is_gone || left_to_nobody)
@@ -132,7 +132,7 @@ static void settle_living(const struct recorder *recorder, struct store_footer *
 		footer->voluntary_switches = footer->involuntary_switches = VALUE_MISSING;
 }
 
-/* The peak of this program, not ru_maxrss: that one starts from whatever process called exec. */
+/* Peak memory of this program, not ru_maxrss: that one starts from the process that called exec. */
 static int64_t own_peak_bytes(const struct recorder *recorder)
 {
 	char text[4096];
@@ -175,7 +175,7 @@ void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_fo
 		.n_lost = recorder->n_missed,
 		.processes_seen = recorder->tree.n_seen + recorder->exits.n_unseen,
 		.processes_sampled = recorder->tree.n_sampled,
-		.read_bytes = (int64_t)reaped->ru_inblock * 512, // the kernel counts bytes and shows blocks of 512
+		.read_bytes = (int64_t)reaped->ru_inblock * 512, // the kernel counts bytes and reports blocks of 512
 		.written_bytes = (int64_t)reaped->ru_oublock * 512,
 		.major_faults = reaped->ru_majflt,
 		.minor_faults = reaped->ru_minflt,

@@ -158,7 +158,7 @@ bool outbox_flush(struct outbox *outbox)
 
 bool outbox_is_crowded(const struct outbox *outbox)
 {
-	// A second's worth of a fast sampling would take longer to store than a tick lasts.
+	// One second of a fast sampling would take longer to store than a tick lasts.
 	return outbox->batch.n_samples >= FLUSH_SAMPLES || outbox->n_processes > OUTBOX_PROCESSES / 2 ||
 		outbox->batch.size > outbox->batch.capacity / 2;
 }

@@ -44,7 +44,7 @@ static void forget_ended(struct outbox_spans *spans)
 	spans->n_ended = spans->n_metrics = spans->n_marks = 0;
 }
 
-// What can't be spilled is lost: there is no room for it to wait.
+// Rows that cannot be spilled are lost: there is no room for them to wait.
 static void spill(struct outbox_spans *spans)
 {
 	struct store_spans rows = all(spans);
@@ -58,7 +58,7 @@ static void spill(struct outbox_spans *spans)
 	forget_ended(spans);
 }
 
-// Room for one more: `most` of them fit.
+// Reserves room for one more; `most` is the limit.
 static void reserve(struct outbox_spans *spans, size_t n, size_t most)
 {
 	spans->n_since_judged++;

@@ -4,19 +4,19 @@
 
 #include <errno.h>
 
-// Faster counters are exact enough as they are, and are measured at open.
+// Faster counters are accurate enough as they are, and are measured at open.
 static const int64_t SLOW_NS = 3 * NS_PER_MS;
-// One look in so many parts of a period; no more than a thousand a second.
+// Readings in one period; at most a thousand a second.
 static const int64_t LOOKS_A_PERIOD = 20, LOOK_MIN_NS = NS_PER_MS, LOOK_MAX_NS = 10 * NS_PER_MS;
-// One edge more than intervals. Later rounds only check, and catch a change of pace.
+// One edge more than intervals. Later rounds only check, and detect a changed period.
 static const size_t EDGES_FIRST = 5, EDGES_LATER = 3;
-// So many more where the period is not known by then: some were not sharp, or the counter is too fast for the looks.
+// Additional edges where the period is still unknown: some were not sharp, or the counter is too fast for the readings.
 static const size_t EDGES_UNKNOWN = 20;
-// A counter that did not move for so long in a round is left alone, and no round is longer than this.
+// A counter unchanged for this long in a round is dropped from it; no round is longer than this.
 static const int64_t PATIENCE_NS = 600 * NS_PER_MS, ROUND_MAX_NS = 5 * NS_PER_S;
 static const int64_t ROUND_DISTANCE_NS = 30 * NS_PER_S;
-/* At the end: an update may be late by half a period, but nobody waits longer than this for the summary; and a run much
- * shorter than a period has nothing that the next update would tell apart. */
+/* At the end: an update may be late by half a period, but the summary waits no longer than this; and in a run much
+ * shorter than a period the next update would resolve nothing. */
 static const int64_t LAST_MAX_NS = 160 * NS_PER_MS, LAST_MIN_PART = 4;
 
 // Readings in the time that a wrap takes at full power, and the shortest time between them.
@@ -27,7 +27,7 @@ static int64_t period_of(const struct probe *probe, size_t device)
 	return probe->sampler->periods[device].period_ns;
 }
 
-// A counter that is ours to read.
+// A counter that this recorder reads.
 static bool is_counter(const struct probe *probe, size_t device)
 {
 	return probe->sampler->sensors->devices[device]->has_energy && sampler_reads(probe->sampler, device);
@@ -44,8 +44,8 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* How far apart the looks at a counter are. While its period is not known, the resolution follows what has passed without
- * a change. */
+/* Interval between readings of a counter. While its period is unknown, the resolution follows the time without a
+ * change. */
 static int64_t step_ns(int64_t period_ns, int64_t passed_ns)
 {
 	return clamp((period_ns > 0 ? period_ns : passed_ns / 2) / LOOKS_A_PERIOD, LOOK_MIN_NS, LOOK_MAX_NS);
@@ -76,7 +76,7 @@ void probe_close(struct probe *probe)
 	*probe = (struct probe){0};
 }
 
-// Whether this round still wants to see something of a counter.
+// Whether this round still waits for edges of a counter.
 static bool wants(const struct probe *probe, size_t device, int64_t now_ns)
 {
 	const struct edge_watch *watch = &probe->sampler->watches[device];
@@ -97,7 +97,7 @@ static int64_t shortest_step_ns(const struct probe *probe, int64_t now_ns)
 		if (!wants(probe, i, now_ns))
 			continue;
 		int64_t step = step_ns(period_of(probe, i), now_ns - probe->began_ns);
-		// The ticks themselves are as good as looks.
+		// The ticks themselves are frequent enough.
 		if (probe->sampler->options.interval_ns <= step)
 			continue;
 		if (!value_ok(shortest_ns) || step < shortest_ns)
@@ -106,7 +106,7 @@ static int64_t shortest_step_ns(const struct probe *probe, int64_t now_ns)
 	return shortest_ns;
 }
 
-// When the next look is due lest a wrap be missed; VALUE_MISSING: the ticks see to that.
+// Time of the next reading needed to detect every wrap; VALUE_MISSING: the ticks are enough.
 static int64_t wrap_look_ns(const struct probe *probe)
 {
 	int64_t next_ns = VALUE_MISSING;
@@ -156,7 +156,7 @@ int64_t probe_next_ns(struct probe *probe, int64_t now_ns)
 	int64_t edge_ns = edge_look_ns(probe, now_ns), wrap_ns = wrap_look_ns(probe);
 	if (!value_ok(wrap_ns) || (value_ok(edge_ns) && edge_ns < wrap_ns))
 		return edge_ns;
-	// Of a counter that can't be read the last reading lies ever further back.
+	// For an unreadable counter the last reading gets older and older.
 	return wrap_ns > now_ns ? wrap_ns : now_ns + WRAP_LOOK_MIN_NS;
 }
 
@@ -167,7 +167,7 @@ void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns)
 		int64_t period_ns = period_of(probe, i);
 		bool told = is_slow(probe, i) && period_ns > 0 && probe->sampler->watches[i].n_edges > 0 &&
 			end_ns - start_ns >= period_ns / LAST_MIN_PART;
-		// Changes seen since end_ns were made at ticks before; one more is what is waited for.
+		// Changes seen since end_ns were made at ticks before; one more is waited for.
 		probe->edges_wanted[i] = told ? probe->sampler->watches[i].n_edges + 1 : 0;
 	}
 }

@@ -1,11 +1,11 @@
-/* What `wattle run` shows while it runs. */
+/* Data for the progress output of `wattle run`. */
 #include "sampler/recorder.h"
 
 #include "base/util.h"
 
-/* Since it was told last. A device that became known meanwhile brings what it has used since the start: over the first
- * stretch that is its mean power, later it would be a peak that never was. So would be what a counter brings with its second
- * move, the first that tells how long one takes. */
+/* Power since the last call. A device that became readable meanwhile adds its energy since the start: over the first
+ * interval that is its mean power, later it would be a false peak. The same holds for a counter's second change, the
+ * first that shows its period. */
 static double power_since_w(const struct recorder *recorder, double energy_j, double dt_s)
 {
 	bool is_first = recorder->progress_t_ns == recorder->start_ns;

@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int64_t judge_period_ns = NS_PER_S - NS_PER_S / 100; // a second, but for the jitter of ticks
+static const int64_t judge_period_ns = NS_PER_S - NS_PER_S / 100; // a second, less the jitter of ticks
 static const int64_t settle_period_ns = NS_PER_S / 4;
-// After a signal, or after the end of the command that it asked for, spans become rows for at most this long.
+// After a signal, or after the end of the command that the signal requested, spans become rows for at most this long.
 static const int64_t GATHER_PATIENCE_NS = 400 * NS_PER_MS;
-enum { HURRIED_SPANS_MOST = 500000 }; // some 0.3 s of CPU time for a summary
+enum { HURRIED_SPANS_MOST = 500000 }; // about 0.3 s of CPU time for a summary
 
 /* ---- ticks ---- */
 
@@ -29,8 +29,8 @@ static void on_exit_record(void *data, const struct exit_record *record)
 	outbox_add_exit(&recorder->outbox, record);
 }
 
-/* Takes in exit records, and then those that ended out of the tree. In this order, and after the tree was read: what the
- * tree has met is no news, and a record needs to find the parents of its process. */
+/* Adds exit records, and then removes ended processes from the tree. In this order, and after reading the tree:
+ * processes in the tree are not new, and a record needs the parents of its process. */
 static void settle_ended(struct recorder *recorder)
 {
 	int64_t t_ns = recorder->sampler.last_t_ns;
@@ -71,7 +71,7 @@ static void flush(struct recorder *recorder)
 		recorder_tell_progress(recorder);
 }
 
-/* ---- looks between ticks ---- */
+/* ---- readings between ticks ---- */
 
 static struct timespec timespec_of(int64_t t_ns)
 {
@@ -94,7 +94,7 @@ static void on_probe(struct recorder *recorder)
 	set_probe_timer(recorder);
 }
 
-// With fd -1 those that could not be settled try again.
+// With fd -1: unresolved ones are tried again.
 static void on_claim(struct recorder *recorder, int fd)
 {
 	if (recorder_claims_turn(recorder, fd))
@@ -103,7 +103,7 @@ static void on_claim(struct recorder *recorder, int fd)
 
 static void on_timer(struct recorder *recorder)
 {
-	uint64_t expirations; // reading also sets the timer up again
+	uint64_t expirations; // reading also sets the timer again
 	if (read(recorder->timer_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
 		return;
 	recorder->n_missed += (int64_t)expirations - 1;
@@ -112,9 +112,9 @@ static void on_timer(struct recorder *recorder)
 	flush(recorder);
 }
 
-/* What a slow counter shows at the end is up to one period old. Its next update, a moment later, tells what was used up to
- * the end; the signals that come meanwhile wait. Whether power fell at the end, inside that period, the power afterwards
- * shows. */
+/* A slow counter's value at the end is up to one period old. Its next update, a moment later, includes the energy up
+ * to the end; signals wait meanwhile. A power reading afterwards shows whether power fell at the end, within that
+ * period. */
 static void look_past_the_end(struct recorder *recorder)
 {
 	probe_finish(&recorder->probe, recorder->start_ns, env_now_ns(recorder->env));
@@ -134,7 +134,7 @@ static void look_past_the_end(struct recorder *recorder)
 
 /* ---- ends and signals ---- */
 
-// Waits for everything that ended: the command, and orphans that the subreaper inherited.
+// Waits for every ended process: the command, and orphans that the subreaper inherited.
 static void reap(struct recorder *recorder)
 {
 	for (;;) {
@@ -142,7 +142,7 @@ static void reap(struct recorder *recorder)
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
 			return;
 		pid_t pid = info.si_pid;
-		struct process_stat stat; // as a zombie it still tells own time from children's
+		struct process_stat stat; // as a zombie its own time and its children's are still separate
 		pid_t shown_pid = tree_pid(&recorder->tree, pid);
 		bool known = tree_read_stat(&recorder->tree, shown_pid, &stat) == 0;
 		int status;
@@ -166,7 +166,7 @@ static void reap(struct recorder *recorder)
 	}
 }
 
-// A companion is a child that outlives the target: then the tree is asked, as it is now.
+// A companion is a child that outlives the target: then the current tree is read.
 static bool tree_is_empty(struct recorder *recorder)
 {
 	siginfo_t info;
@@ -195,7 +195,7 @@ static void on_signal(struct recorder *recorder)
 
 /* ---- the loop ---- */
 
-// Ticks fall on start + n * interval, whatever a tick itself takes.
+// Ticks are at start + n * interval, whatever a tick itself takes.
 static void start_timer(struct recorder *recorder)
 {
 	int64_t interval_ns = recorder->options->sampler.interval_ns;
@@ -206,7 +206,7 @@ static void start_timer(struct recorder *recorder)
 	timerfd_settime(recorder->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-// It fills or empties. Its account comes before all else: it may be gone before the next sample is complete.
+// The cgroup becomes filled or empty. Its accounting is read first: it may be gone before the next sample is complete.
 static void on_cgroup_event(struct recorder *recorder)
 {
 	tree_read_account(&recorder->tree);
@@ -273,14 +273,14 @@ static void record(struct recorder *recorder, struct recorder_result *result)
 	end_request_finish(&recorder->end_request, env_now_ns(recorder->env));
 	recorder_finish_spans(recorder);
 	if (recorder->options->progress != NULL)
-		recorder_tell_progress(recorder); // how it stood at the end
+		recorder_tell_progress(recorder); // final state
 	recorder_make_footer(recorder, &result->footer);
 	result->footer.is_hurried = is_hurried;
 	result->footer.hurry_data = recorder;
 	outbox_add_living(&recorder->outbox, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;
 	result->whole = outbox_finish(&recorder->outbox, &result->footer);
-	result->footer.is_hurried = NULL; // the recorder is no more
+	result->footer.is_hurried = NULL; // the recorder has ended
 	int64_t n_spans = recorder->intake.recording.last_id;
 	result->spans_to_leave = recorder->end_request.asked_ns != 0 && n_spans > HURRIED_SPANS_MOST ? n_spans : 0;
 	text_copy(result->loss, sizeof(result->loss), recorder->outbox.loss);
@@ -290,7 +290,7 @@ static int start_command(struct recorder *recorder, const char *command, struct 
 {
 	recorder->sampler.referee_fd = referee_open(recorder->pid);
 	exits_open(&recorder->exits, &recorder->tree, on_exit_record, recorder);
-	// The first sample stands for the start: all counters, just before the command is let go.
+	// The first sample is at the start: all counters, just before the command is released.
 	recorder->sampler.target_held = true;
 	take_sample(recorder);
 	recorder->sampler.target_held = false;

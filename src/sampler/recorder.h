@@ -1,5 +1,5 @@
-/* The recorder: one thread, one epoll loop. It starts or follows the target, ticks the sampler, hands what was gathered
- * to the stores every flush_ns, once a second if nobody says otherwise, and ends with the target. */
+/* The recorder: one thread, one epoll loop. It starts or follows the target, ticks the sampler, passes the collected
+ * rows to the stores every flush_ns, once a second by default, and ends with the target. */
 #pragma once
 
 #include "base/env.h"
@@ -18,54 +18,55 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* Several recorders of one job on one machine: which of its sensors this one reads. One claim for what belongs to the machine as a
- * whole, one for each GPU, so that ranks that see different GPUs read a part each. The event `sensors` tells in the run file
- * who reads what from when. */
+/* Several recorders of one job on one machine: which of its sensors this one reads. One claim for the sensors of the
+ * machine as a whole, one for each GPU, so that ranks with different visible GPUs each read theirs. The event
+ * `sensors` in the run file states who reads what from when. */
 
 struct claims {
 	struct sampler *sampler; // borrowed
-	int64_t rank;            // ours; VALUE_MISSING unknown
+	int64_t rank;            // this recorder's; VALUE_MISSING: unknown
 	struct claimed {
 		struct claim claim;
-		const struct domain *first; // of its devices: names the thing
-		pid_t told_owner;           // what the last event said; 0: nothing, or that nobody is known
+		const struct domain *first; // of its devices: names the claim
+		pid_t told_owner;           // reader in the last event; 0: none, or unknown
 	} * things;                         // owned
 	size_t n;
-	size_t *thing_of; // owned: one a device
+	size_t *thing_of; // owned: one for each device
 };
 
-/* group: the same text for all who share (job, machine); NULL or "": nobody, every sensor is ours and there is nothing to do.
- * target: what is measured, a pid. -ENOMEM. */
+/* group: the same text for all recorders that share (job, machine); NULL or "": no sharing, all sensors are this
+ * recorder's. target: the measured pid. -ENOMEM. */
 int claims_open(struct claims *claims, struct sampler *sampler, const char *group, int64_t rank, pid_t target);
-// Descriptors to be watched for EPOLLIN | EPOLLRDHUP, which change with each turn; -1: none.
+// Descriptors to watch for EPOLLIN | EPOLLRDHUP, which change with each turn; -1: none.
 int claims_fd(const struct claims *claims, size_t thing);
-/* One of them hung up, or fd is -1 (at each tick): takes over what can be. True if a descriptor changed and wants to be watched;
- * *ret_took: sensors became ours. */
+/* A descriptor hung up, or fd is -1 (at each tick): takes over free claims. True if a descriptor changed and must be
+ * watched; *ret_took: sensors became this recorder's. */
 bool claims_turn(struct claims *claims, int fd, int64_t t_ns, bool *ret_took);
 bool claims_has(const struct claims *claims, int fd);
-// When the last reading is done: the others need not wait for us to store it.
+// After the last reading: the others need not wait while this recorder stores it.
 void claims_let_go(struct claims *claims);
 void claims_close(struct claims *claims);
 
-/* Signals that ask for the end of a recording (SIGINT, SIGTERM, SIGHUP), and the time that finishing may take after them.
- * The command gets them too, and may go on: a daemon that reloads on SIGHUP, an interpreter that survives Ctrl-C. */
+/* Signals that request the end of a recording (SIGINT, SIGTERM, SIGHUP), and the time that finishing may take after
+ * them. The command gets them too, and may continue: a daemon that reloads on SIGHUP, an interpreter that survives
+ * Ctrl-C. */
 
 struct end_request {
 	int64_t asked_ns;     // time of the signal; 0: none
-	int64_t finishing_ns; // start of finishing; 0: the recording goes on
+	int64_t finishing_ns; // start of finishing; 0: the recording continues
 };
 
-// While the recording goes on the last signal counts; while it is finished the first, so that repeating it grants no time.
+// During the recording the last signal counts; during finishing the first, so that repeating it grants no more time.
 void end_request_signal(struct end_request *request, int64_t now_ns);
 
-// The command has ended. A signal long before that did not ask for this end, and is dropped.
+// The command has ended. A signal long before that did not request this end, and is dropped.
 void end_request_finish(struct end_request *request, int64_t now_ns);
 
 // Whether finishing has used its time, counted from the signal or the start of finishing, whichever is later.
 bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t patience_ns);
 
-/* Spans, metrics and marks on their way to the run file. They wait for the next flush; when more come than have room until
- * then, they are spilled at once, and go on being spilled until a second has brought only half as many. */
+/* Spans, metrics and marks on their way to the run file. They wait for the next flush; if too many arrive until
+ * then, they are spilled at once, and so are later ones until a second brings only half as many. */
 
 enum {
 	OUTBOX_SPANS = 20000,
@@ -84,8 +85,8 @@ struct outbox_spans {
 	size_t n_open, n_ended, n_metrics, n_marks;
 	bool is_spilling;
 	size_t n_since_judged; // rows of all kinds
-	int64_t n_lost;        // found no room, here or on the disk
-	// Borrowed: the run file; the recording's names, which move as they become more.
+	int64_t n_lost;        // no room here or on the disk
+	// Borrowed: the run file; the recording's names, which move when they grow.
 	struct outbox_sink *sink;
 	const char *const *const *names;
 	const uint32_t *n_names;
@@ -101,11 +102,11 @@ void outbox_add_mark(struct outbox_spans *spans, const struct span_mark_row *row
 // For `write`. When spilling, all but the open ones have been spilled before.
 struct store_spans outbox_spans_delivery(struct outbox_spans *spans);
 void outbox_spans_delivered(struct outbox_spans *spans);
-// Once a second: whether to go on spilling.
+// Once a second: whether to continue spilling.
 void outbox_spans_judge(struct outbox_spans *spans);
 
-/* What waits for the stores: records, ended processes, events, spans. Each store is handed what it has not got yet; what the
- * run file can't take (a full disk) waits for the next try, until the room for it is full. */
+/* Rows waiting for the stores: records, ended processes, events, spans. Each store gets the rows that it does not
+ * have yet; rows that the run file cannot take (disk full) wait for the next try, until the buffer is full. */
 
 struct exit_record;
 
@@ -114,21 +115,21 @@ enum { OUTBOX_PROCESSES = 512 };
 struct outbox_sink { // a store in use; the first one is the run file
 	const struct store_ops *ops;
 	void *state; // owned by the caller
-	// The outbox's own: how much of what waits this store has already.
+	// The outbox's own: how many of the waiting rows this store has already.
 	size_t batch_bytes, n_processes, n_events;
-	bool failing;  // the last write failed, and that was told
-	bool given_up; // a second file that failed: it stays as it is
+	bool failing;  // the last write failed, which was reported
+	bool given_up; // a second file that failed: it stays unchanged
 };
 
 struct outbox {
 	struct batch batch;
 	struct store_process processes[OUTBOX_PROCESSES];
 	size_t n_processes, n_processes_lost;
-	struct outbox_spans spans; // for the run file alone
+	struct outbox_spans spans; // for the run file only
 	struct sampler *sampler;   // borrowed: holds the events
 	struct outbox_sink *sinks; // borrowed
 	size_t n_sinks;
-	int64_t n_lost; // samples that found no room
+	int64_t n_lost; // samples without room
 	char loss[600]; // why the last write failed
 	void (*warn)(void *data, const char *text);
 	void *warn_data;
@@ -136,23 +137,23 @@ struct outbox {
 
 int outbox_open(struct outbox *outbox, size_t batch_capacity); // -ENOMEM
 void outbox_close(struct outbox *outbox);
-// Takes the ended members out of the tree, and (living: at the end of the run) the others too.
+// Takes ended members out of the tree, and (living: at the end of the run) the others too.
 void outbox_take_ended(struct outbox *outbox, struct tree *tree);
 void outbox_add_living(struct outbox *outbox, struct tree *tree);
 void outbox_add_exit(struct outbox *outbox, const struct exit_record *record);
 // True when the run file has everything.
 bool outbox_flush(struct outbox *outbox);
-bool outbox_is_crowded(const struct outbox *outbox); // better flushed before its time
-// Finishes all stores; true when the run file is whole.
+bool outbox_is_crowded(const struct outbox *outbox); // should be flushed early
+// Finishes all stores; true when the run file is complete.
 bool outbox_finish(struct outbox *outbox, struct store_footer *footer);
 
-/* What options->progress is told of besides the last sample: the energy that was used so far, and where in it steps ended. */
+/* Additional data for options->progress: the energy so far, and where in it steps ended. */
 
 enum { STEP_POINTS = 128, SO_FAR_TICKS = 16 };
 
-struct step_point { // so many steps had ended, the last of them now
+struct step_point { // steps that had ended, the last of them now
 	int64_t steps, t_ns;
-	double energy_j; // since the start; NaN unknown
+	double energy_j; // since the start; NaN: unknown
 };
 
 struct so_far_device {
@@ -161,17 +162,17 @@ struct so_far_device {
 };
 
 struct so_far {
-	struct so_far_device *devices; // owned, one a device; NULL: nobody wants to know
+	struct so_far_device *devices; // owned, one for each device; NULL: not requested
 	int64_t start_ns;
 	struct so_far_tick {
 		int64_t t_ns;
 		double energy_j;
 	} ticks[SO_FAR_TICKS];      // a ring
-	size_t n_ticks;             // in all
-	bool has_pace;              // of each of them it is known how often it moves, so that power can be told
+	size_t n_ticks;             // in total
+	bool has_pace;              // the update period of each is known, so that power is known
 	enum provenance provenance; // of them, the weakest
-	size_t n_known;             // devices that the last tick adds up: a further one brings all its past
-	int64_t steps, step_ns;     // of which the last one ended then
+	size_t n_known;             // devices in the sum of the last tick: a new one adds all its energy so far
+	int64_t steps, step_ns;     // steps, of which the last one ended then
 	struct step_point points[STEP_POINTS];
 	size_t n_points;
 };
@@ -179,7 +180,7 @@ struct so_far {
 int so_far_open(struct so_far *so_far, const struct sampler *sampler); // -ENOMEM
 void so_far_close(struct so_far *so_far);
 void so_far_add_up(struct so_far *so_far, const struct sampler *sampler); // up to the last sample
-// After each sample; start_ns: of the recording, 0 as long as it has not begun.
+// After each sample; start_ns: of the recording, 0 until it begins.
 void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t start_ns);
 void so_far_step(struct so_far *so_far, int64_t end_ns);
 double so_far_energy_j(const struct so_far *so_far); // at the last tick; NaN: unknown
@@ -187,41 +188,42 @@ void so_far_forget_points(struct so_far *so_far);
 
 struct recorder_progress {
 	int64_t start_ns, t_ns;          // of the recording; of the last sample
-	double energy_j;                 // since the start, the sum that is energy.total_j of the report; NaN unknown
-	enum provenance provenance;      // of that sum, the weakest of what is in it
-	double power_w, cpu_cores;       // since it was told last; NaN unknown
+	double energy_j;                 // since the start, the sum that is energy.total_j of the report; NaN: unknown
+	enum provenance provenance;      // provenance of that sum: the weakest of its parts
+	double power_w, cpu_cores;       // since the last call; NaN: unknown
 	int64_t rss_bytes, processes;    // VALUE_MISSING unknown
 	int64_t steps;                   // calls of options->step that have ended
-	const struct step_point *points; // where they did since it was told last, n_points of them; borrowed
+	const struct step_point *points; // their ends since the last call, n_points of them; borrowed
 	size_t n_points;
 };
 
-struct recorder_outcome { // of a process whose parent we are not
+struct recorder_outcome { // end of a process that is not a child of the recorder
 	int wait_status;
 	struct rusage usage; // its own and that of all descendants that were waited for; without ru_maxrss
 };
 
 struct recorder_options {
 	struct sampler_options sampler;
-	struct cgroup *cgroup; // recorder_attach: the target is what runs in it; NULL: a process. Borrowed
-	const pid_t *also;     // recorder_attach: processes that belong to the target too, n_also of them. Borrowed
+	struct cgroup *cgroup; // recorder_attach: the target is its processes; NULL: a process. Borrowed
+	const pid_t *also;     // recorder_attach: further processes of the target, n_also of them. Borrowed
 	size_t n_also;
-	bool held; // recorder_attach: it stands before its exec, which waits for `ready`: what it is now is a copy of its parent
-	const char *shares_with;                    // group of claims_open; NULL or "": all sensors are ours
-	int64_t rank;                               // with it: ours; VALUE_MISSING unknown
+	bool held; // recorder_attach: the process waits before its exec for `ready`: until then it is a copy of its parent
+	const char *shares_with;                    // group of claims_open; NULL or "": all sensors are this recorder's
+	int64_t rank;                               // with it: this recorder's; VALUE_MISSING: unknown
 	bool wait_all;                              // --wait-all
 	bool span_cpu;                              // --span-cpu
 	int64_t flush_ns;                           // --flush: how often rows are stored
-	const char *step;                           // --step, counted for `progress`; NULL: nothing is
+	const char *step;                           // --step, counted for `progress`; NULL: none
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
 	void (*tend)(
-		void *data); // about once a second: what goes on beside the recording is looked after; NULL: nothing does
-	// Attached, and the first sample is taken; ring: what WATTLE_RING is to be, "" if there is none. NULL: nobody wants to know
+		void *data); // about once a second: work beside the recording; NULL: none
+	// Attached, and the first sample is taken; ring: the value of WATTLE_RING, "" if there is none. NULL: not
+	// requested
 	void (*ready)(void *data, const char *ring);
-	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: there is none
+	bool (*control)(void *data); // control_fd is readable; true: the recording ends. NULL: none
 	int control_fd;              // borrowed
-	// With `held`: what its parent has told of its end; false: nothing yet. NULL: nobody will tell
+	// With `held`: the end as its parent reported it; false: nothing yet. NULL: no report
 	bool (*outcome)(void *data, struct recorder_outcome *ret_outcome);
 	void *data;
 };
@@ -238,26 +240,26 @@ struct recorder {
 	struct outbox outbox;
 	struct probe probe;
 	struct claims claims;
-	struct span_intake intake; // door.fd is -1: spans are not recorded
-	int drain_fd;              // owned: when the rings are to be read; -1 not open
+	struct span_intake intake; // listener.fd is -1: spans are not recorded
+	int drain_fd;              // owned: timer for reading the rings; -1: not open
 	bool drain_is_set;
 	char ring_address[RING_ADDRESS_TEXT];        // for WATTLE_RING; "": there is none
 	int epoll_fd, timer_fd, probe_fd, signal_fd; // owned; -1 not open
 	struct recorder_roots {
-		int *fds; // owned: pidfds, -1 ended
+		int *fds; // owned: pidfds, -1: ended
 		size_t n, living;
-	} roots;       // attach: the processes with the last of which the recording ends
+	} roots;       // attach: the recording ends with the last of these processes
 	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
 	int64_t start_ns, end_ns, flushed_ns, judged_ns, settled_ns;
 	struct end_request end_request;
-	int64_t n_missed; // ticks that came too late to be taken
+	int64_t n_missed; // ticks that were too late to be taken
 	int64_t n_wakeups;
 	int64_t fork_floor_bytes; // own peak memory at the fork: the command's ru_maxrss starts from there
 	struct rusage main_usage;
 	int wait_status;
-	bool main_childless; // it never waited for a child: its rusage is its own alone
+	bool main_childless; // it never waited for a child: its rusage is its own only
 	bool main_ended, stop;
-	bool has_outcome;     // attached: wait_status and the tree's rusage are known all the same
+	bool has_outcome;     // attached: wait_status and the tree's rusage are still known
 	struct so_far so_far; // for options->progress, as are these
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
@@ -265,53 +267,54 @@ struct recorder {
 	bool progress_had_pace;
 	struct recorder_steps {
 		uint32_t name;    // SPAN_NO_NAME: not among the names yet …
-		uint32_t n_names; // … of which so many have been looked at
+		uint32_t n_names; // … of which this many have been checked
 	} steps;
 };
 
 struct recorder_result {
 	struct store_footer footer;
-	int status;     // what wattle run returns: the command's own, or 128+N
+	int status;     // exit status of wattle run: the command's own, or 128+N
 	bool whole;     // everything is in the run file
-	char loss[600]; // else: what went wrong
-	// The end was asked for by a signal, and there are more spans than can be looked at in a moment: how many; 0 else.
+	char loss[600]; // else: the error
+	// The end was requested by a signal, and there are more spans than can be processed in a moment: how many; else
+	// 0.
 	int64_t spans_to_leave;
 };
 
-/* Records a command that target_start has forked. `sinks` are open; they are finished here, not closed.
- * Returns 0, or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE when the command never ran, or negative errno when recording
- * can't begin (the command is then still held); with a sentence in both cases. */
+/* Records a command that target_start has forked. `sinks` are open; they are finished here, not closed. Returns 0,
+ * or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE when the command never ran, or negative errno when recording cannot begin
+ * (the command is then still held); with a message in all these cases but 0. */
 int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struct target *target, const char *command,
 	struct outbox_sink *sinks, size_t n_sinks, const struct recorder_options *options,
 	struct recorder_result *ret_result, struct wattle_error *reterr);
 
-/* Records a running process until it ends or SIGINT, SIGTERM or SIGHUP comes. Negative errno with a sentence if there
- * is no such process. With options->also: until the last of them has ended. With options->cgroup: until that is empty or
- * gone; pid is its main_pid then. */
+/* Records a running process until it ends or SIGINT, SIGTERM or SIGHUP arrives. Negative errno with a message if
+ * there is no such process. With options->also: until the last of them has ended. With options->cgroup: until that
+ * is empty or gone; pid is its main_pid then. */
 int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
 	struct wattle_error *reterr);
 
-/* footer.c: the sums at the end, from what tree, exits and sampler know. */
+/* footer.c: the sums at the end, from tree, exits and sampler. */
 void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);
 
 /* recorder_claims.c: sensors that this recorder shares with others. */
 int recorder_claims_open(struct recorder *recorder); // -ENOMEM; after the outbox and the loop
-// fd hung up; -1: at each tick. True: sensors became ours, and were read.
+// fd hung up; -1: at each tick. True: sensors became this recorder's, and were read.
 bool recorder_claims_turn(struct recorder *recorder, int fd);
 
 // progress.c: calls options->progress.
 void recorder_tell_progress(struct recorder *recorder);
 
-// recorder.c: a signal asked for the end, and finishing has taken so long since (end_request.h).
-// Takes in the signals that have come, and notes those that ask for the end.
+// recorder.c: a signal requested the end, and finishing has taken its time since. Reads the pending signals, and notes
+// those that request the end.
 void recorder_read_signals(struct recorder *recorder);
 bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns);
 
-/* recorder_roots.c: pid and options->also. Negative errno with a sentence if one of them is not there. */
+/* recorder_roots.c: pid and options->also. Negative errno with a message if one of them does not exist. */
 int recorder_roots_open(struct recorder *recorder, pid_t pid, struct wattle_error *reterr);
 int recorder_roots_watch(struct recorder *recorder);          // by epoll_fd
-bool recorder_roots_ended(struct recorder *recorder, int fd); // fd is readable; true: it was that of the last one
+bool recorder_roots_ended(struct recorder *recorder, int fd); // fd is readable; true: the last one has ended
 void recorder_roots_close(struct recorder *recorder);
 
 /* recorder_spans.c. A recording without spans is better than none: opening does not fail. */
@@ -323,10 +326,10 @@ void recorder_collect_spans(struct recorder *recorder); // before a flush
 void recorder_finish_spans(struct recorder *recorder);  // before the last flush
 void recorder_count_spans(const struct recorder *recorder, struct store_footer *footer);
 
-// recorder_outcome.c: waits a moment for what options->outcome has to tell.
+// recorder_outcome.c: waits a moment for options->outcome.
 void recorder_learn_outcome(struct recorder *recorder);
 
-// recorder_open.c. recorder_close takes what recorder_new made, whether recorder_open failed or not; NULL: no memory.
+// recorder_open.c. recorder_close frees what recorder_new made, whether recorder_open failed or not; NULL: no memory.
 struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options);
 int recorder_open(struct recorder *recorder);

@@ -4,7 +4,7 @@
 
 #include <sys/epoll.h>
 
-// Those that are watched already refuse; of those that were closed the kernel has let go.
+// Adding a watched descriptor again fails; the kernel has removed closed ones.
 static void watch(struct recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->claims.n; i++) {
@@ -15,8 +15,8 @@ static void watch(struct recorder *recorder)
 	}
 }
 
-/* What is ours is read at once: those who find it claimed begin after that, so that their time is covered from its start, however long
- * this machine takes to come to our first sample. */
+/* New sensors are read at once: recorders that find them claimed begin after that, so that their time is covered
+ * from its start, however long this machine takes until the first sample. */
 int recorder_claims_open(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -28,7 +28,8 @@ int recorder_claims_open(struct recorder *recorder)
 	return 0;
 }
 
-// What became ours is read at once, so that little lies between the last reading of its owner and our first.
+// Taken-over sensors are read at once, so that little time lies between the last reading of the previous owner and the
+// first one here.
 bool recorder_claims_turn(struct recorder *recorder, int fd)
 {
 	bool took;

@@ -1,4 +1,4 @@
-/* What a recorder needs before its first sample, and lets go of after its last one. */
+/* Opens what a recorder needs before its first sample, and closes it after the last one. */
 #include "sampler/recorder.h"
 
 #include "base/util.h"
@@ -60,14 +60,14 @@ static size_t batch_capacity(const struct recorder *recorder)
 
 static void raise_file_limit(void)
 {
-	struct rlimit limit; // two descriptors a process of the target; the command itself keeps the old limit
+	struct rlimit limit; // two descriptors for each process of the target; the command itself keeps the old limit
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 }
 
-struct sched_slice { // struct sched_attr of <linux/sched/types.h>, which can't be included beside <sched.h>
+struct sched_slice { // struct sched_attr of <linux/sched/types.h>, which cannot be included beside <sched.h>
 	uint32_t size, policy;
 	uint64_t flags;
 	int32_t nice;
@@ -75,9 +75,9 @@ struct sched_slice { // struct sched_attr of <linux/sched/types.h>, which can't 
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* Among hundreds of busy processes a sample must not wait for its turn for seconds. From Linux 6.12 on a task may ask
- * for a shorter slice, and is served the sooner for it; a lower nice value needs the right to it. Both cost the target
- * nothing but the time that a sample takes anyway. The command was forked before this and keeps what it had. */
+/* Among hundreds of busy processes a sample must not wait for seconds to be scheduled. From Linux 6.12 on a task may
+ * request a shorter slice, and is scheduled sooner; a lower nice value needs a privilege. Both cost the target only
+ * the time that a sample takes anyway. The command was forked before this and keeps its settings. */
 static void hurry(void)
 {
 	const struct sched_slice slice = {.size = sizeof(slice),
@@ -90,7 +90,7 @@ static void hurry(void)
 
 /* ---- open ---- */
 
-// A domain that is there but can't be read is missing from the total: the run must say so.
+// A domain that exists but is unreadable is missing from the total: the run must report it.
 static void tell_unread(struct recorder *recorder)
 {
 	for (size_t s = 0; s < recorder->sensors->n_slots; s++) {
@@ -137,7 +137,7 @@ static int open_loop(struct recorder *recorder)
 		r = watch(recorder, recorder->signal_fd);
 	if (r == 0)
 		r = recorder_roots_watch(recorder);
-	if (recorder->cgroup_fd >= 0) // files of made trees can't be waited for: the ticks look as well
+	if (recorder->cgroup_fd >= 0) // files of simulated trees send no events: the ticks check as well
 		watch_for(recorder, recorder->cgroup_fd, EPOLLPRI);
 	if (r == 0 && recorder->options->control != NULL)
 		r = watch(recorder, recorder->options->control_fd);

@@ -1,4 +1,4 @@
-/* How a process has ended whose parent we are not, where the parent tells. */
+/* End of a process that is not the recorder's child, as reported by its parent. */
 #include "sampler/recorder.h"
 
 #include "base/util.h"
@@ -6,7 +6,8 @@
 
 #include <poll.h>
 
-// It has waited for the process, or is just about to: then come epilogs of the site's, for which nobody waits longer than this.
+// The parent has waited for the process, or will in a moment. Site epilogs may follow, which are waited for no longer
+// than this.
 static const int64_t patience_ns = NS_PER_S;
 
 static bool wait_for_word(const struct recorder *recorder, int64_t deadline_ns)
@@ -23,7 +24,7 @@ void recorder_learn_outcome(struct recorder *recorder)
 		return;
 	int64_t deadline_ns = env_now_ns(recorder->env) + patience_ns;
 	struct recorder_outcome outcome;
-	// What is read after the word came is no longer the end's.
+	// Readings after the report do not belong to the end.
 	devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
 	while (!options->outcome(options->data, &outcome))
 		if (!wait_for_word(recorder, deadline_ns) || options->control(options->data))

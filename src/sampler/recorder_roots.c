@@ -49,7 +49,7 @@ bool recorder_roots_ended(struct recorder *recorder, int fd)
 	for (size_t i = 0; i < roots->n; i++) {
 		if (roots->fds[i] != fd)
 			continue;
-		close(fd); // and epoll forgets it
+		close(fd); // which also removes it from epoll
 		roots->fds[i] = -1;
 		return --roots->living == 0;
 	}

@@ -1,4 +1,5 @@
-/* The recorder's side of spans: who may bring rings, when they are read, and what the end of a run says of them. */
+/* The recorder's side of spans: which processes may send rings, when rings are read, and what the end of a run
+ * reports. */
 #include "sampler/recorder.h"
 
 #include "base/util.h"
@@ -10,21 +11,21 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-// Rings are read so often that they are a quarter full at most; and when nothing happens, often enough for a sudden rush.
+// Rings are read often enough to be at most a quarter full; and when they are empty, often enough for a sudden burst.
 static const int64_t DRAIN_MIN_NS = 2 * NS_PER_MS, DRAIN_MAX_NS = 50 * NS_PER_MS;
 // After a signal, the rings are read for at most this long.
 static const int64_t READ_PATIENCE_NS = 200 * NS_PER_MS;
 enum { ANCESTORS_MOST = 256, WALKS_MOST = 2 };
 
-/* ---- who may come in ---- */
+/* ---- access ---- */
 
-// Whether a living process is one of the target's: a member that is known, or below one, or below ourselves.
+// Whether a living process belongs to the target: a known member, or a descendant of one, or of the recorder.
 static bool is_of_target(struct recorder *recorder, pid_t pid)
 {
 	for (int i = 0; i < ANCESTORS_MOST && pid > 1; i++) {
 		const struct tree_member *member = tree_find(&recorder->tree, pid);
 		if (member != NULL)
-			return true; // we are a member only where all our children belong to the target
+			return true; // the recorder is a member only where all its children belong to the target
 		struct process_stat stat;
 		if (pid == recorder->tree.own_pid || tree_read_stat(&recorder->tree, pid, &stat) < 0)
 			return false;
@@ -39,8 +40,8 @@ static bool has_ended(const struct door_guest *guest)
 	return guest->pidfd < 0 || poll(&end, 1, 0) == 1;
 }
 
-/* A process that has ended since can't be asked for its parents. That it knows the token shows that it had them among the
- * target: the name of the socket can be seen by everybody, the token only in the environment. */
+/* An ended process has no readable parents. Knowing the token shows that it descended from the target: the socket's
+ * name is visible to everybody, the token is only in the environment. */
 static pid_t admit(void *data, const struct door_guest *guest)
 {
 	struct recorder *recorder = data;
@@ -125,7 +126,7 @@ void recorder_spans_close(struct recorder *recorder)
 		close(recorder->drain_fd);
 }
 
-// 0: there is more to read, as soon as all else that is due was done.
+// 0: more to read, after all other work that is due.
 static void set_timer(struct recorder *recorder, int64_t after_ns)
 {
 	bool wanted = recorder->intake.n_rings > 0;
@@ -143,7 +144,7 @@ void recorder_serve_spans(struct recorder *recorder)
 	if (recorder->intake.door.fd < 0)
 		return;
 	span_intake_serve(&recorder->intake);
-	// A ring that has just come is full of what happened until now, and nobody knows how fast it fills.
+	// A new ring is full of earlier records, and its rate is unknown.
 	if (!recorder->drain_is_set)
 		set_timer(recorder, DRAIN_MIN_NS);
 }
@@ -162,7 +163,8 @@ static void take_open(struct recorder *recorder)
 		OUTBOX_OPEN_SPANS - spans->n_open);
 }
 
-// What is to be stored with this flush: all that the rings hold, as far as a slice of time allows, and spans that are still open.
+// Rows to store with this flush: all records of the rings, as far as a time slice allows, and spans that are still
+// open.
 void recorder_collect_spans(struct recorder *recorder)
 {
 	if (recorder->intake.door.fd < 0)

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of what a sample costs: faster sampling
- * reads the sensors each time, and /proc no more often than it can tell something new. */
+/* /proc counts CPU time in ticks of 10 ms, and formatting its files is most of the cost of a sample: faster sampling
+ * reads the sensors each time, and /proc only as often as it can change. */
 static const int64_t proc_period_ns = 10 * NS_PER_MS;
 static const int64_t hwm_period_ns = NS_PER_S;
-/* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real sleep lasts longer than this. */
+/* CLOCK_BOOTTIME and CLOCK_MONOTONIC are read one after the other; a real suspend lasts longer than this. */
 static const int64_t suspend_min_ns = 100 * NS_PER_MS;
 
 static void counters_init(struct sampler *sampler)
@@ -81,8 +81,8 @@ static bool owns(const struct sensor_slot *slot, const struct domain *domain)
 	return domain >= slot->domains && domain < slot->domains + slot->n_domains;
 }
 
-/* Of GPUs that another recorder reads our own processes' share is wanted all the same. A model reads no hardware, and tells of the
- * time since it was asked last. */
+/* For GPUs read by another recorder the target's own share is still needed. A model reads no hardware, and reports
+ * the time since its last reading. */
 void sampler_choose_sensors(struct sampler *sampler)
 {
 	const struct sensor_set *set = sampler->sensors;
@@ -113,7 +113,7 @@ static bool was_suspended(struct sampler *sampler, int64_t t_ns)
 	return true;
 }
 
-// Ticks come a little early or late: nine tenths of the period are enough.
+// Ticks are slightly early or late: nine tenths of the period are enough.
 static bool proc_is_due(const struct sampler *sampler, int64_t t_ns)
 {
 	return sampler->read_all || !value_ok(sampler->proc_t_ns) ||
@@ -122,12 +122,12 @@ static bool proc_is_due(const struct sampler *sampler, int64_t t_ns)
 
 /* ---- the target ---- */
 
-// The kernel keeps the peak of a process itself; it is lost with the process, so it is fetched now and then.
+// The kernel keeps the peak of a process itself; it is lost with the process, so it is read now and then.
 static void read_hwm(struct sampler *sampler, int64_t t_ns, int64_t main_rss_bytes)
 {
 	bool due = !value_ok(sampler->hwm_t_ns) || t_ns - sampler->hwm_t_ns >= hwm_period_ns ||
 		main_rss_bytes > sampler->main_peak_rss_bytes;
-	bool has_ended = tree_find(sampler->tree, sampler->tree->main_pid) == NULL; // its pid may be another's by now
+	bool has_ended = tree_find(sampler->tree, sampler->tree->main_pid) == NULL; // its pid may have been reused
 	if (!due || !value_ok(main_rss_bytes) || has_ended)
 		return;
 	sampler->hwm_t_ns = t_ns;
@@ -215,7 +215,7 @@ void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 	bool proc_due = proc_is_due(sampler, t_ns);
 	if (proc_due)
 		machine_read(&sampler->machine,
-			&sampler->machine_reading); // before the sensors: the load model wants it
+			&sampler->machine_reading); // before the sensors: the load model needs it
 	devices_sample(sampler, t_ns, suspended, batch);
 	struct record *record = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
 	if (proc_due) {

@@ -1,5 +1,5 @@
-/* One tick: reads every sensor, the machine and the target, and appends records to a batch. It knows no timer, no
- * file and no store; the recorder calls it, and so do tests with a clock of their own. */
+/* One tick: reads every sensor, the machine and the target, and appends records to a batch. It uses no timer, file
+ * or store; the recorder calls it, and so do tests with a simulated clock. */
 #pragma once
 
 #include "base/env.h"
@@ -43,20 +43,20 @@ struct sampler {
 	struct memory_estimate estimate;
 	struct counter *counters;      // owned: one a device
 	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
-	struct edge_watch *watches;    // owned: one a device, when its counter is updated
-	struct update_period *periods; // owned: one a device: as its sensor states it, then as it is seen
-	struct device_look *looks;     // owned: one a device, the last reading, which may not be stored
-	struct device_told *told;      // owned: one a device, what the events have said of it
-	bool *left; // owned: one a device, whether another recorder reads it (sampler/claims.h); none is at first
+	struct edge_watch *watches;    // owned: one for each device, when its counter is updated
+	struct update_period *periods; // owned: one for each device: as its sensor states it, then as observed
+	struct device_look *looks;     // owned: one for each device, the last reading, which may not be stored
+	struct device_told *told;      // owned: one for each device, the state that events have reported
+	bool *left; // owned: one for each device, whether another recorder reads it (struct claims); initially none
 	pid_t self_pid;
-	int64_t proc_t_ns; // when /proc was read last: the machine, the tree
+	int64_t proc_t_ns; // last reading of /proc: the machine, the tree
 	struct machine_reading machine_reading;
 	int64_t suspended_ns; // CLOCK_BOOTTIME - CLOCK_MONOTONIC at the last tick
 	int64_t last_t_ns;
 	int referee_fd;    // borrowed; -1: none
-	int64_t slow_t_ns; // when it and our own memory were read last: once a second is enough
+	int64_t slow_t_ns; // last reading of it and of wattle's own memory: once a second is enough
 	int64_t n_samples;
-	bool target_held;            // the command waits to be let go: what stands there is a copy of us
+	bool target_held;            // the command has not been released: the process is still a copy of the recorder
 	bool read_all;               // the next tick reads /proc even if it was read just before
 	int64_t last_rss_bytes;      // sum over the target
 	int64_t peak_rss_bytes;      // largest such sum
@@ -73,38 +73,38 @@ static inline bool sampler_reads(const struct sampler *sampler, size_t device)
 {
 	return sampler->left == NULL || !sampler->left[device];
 }
-// After `left` has changed: sensors that have nothing for us are not read.
+// After `left` has changed: sensors without own devices are not read.
 void sampler_choose_sensors(struct sampler *sampler);
-// Takes one sample. What does not fit into the batch is counted in batch->n_lost.
+// Takes one sample. Records that do not fit into the batch are counted in batch->n_lost.
 void sampler_tick(struct sampler *sampler, int64_t t_ns, struct batch *batch);
-void sampler_event(struct sampler *sampler, const struct event *event); // its texts are copied, but for `sensor`
+void sampler_event(struct sampler *sampler, const struct event *event); // its texts are copied, except `sensor`
 void sampler_forget_events(struct sampler *sampler);
 
-/* The devices' part of a tick, and the quick looks between two ticks that find the moments at which counters are updated. */
+/* The devices' part of a tick, and the quick readings between two ticks that find the update times of counters. */
 
-// Reads all sensors and adds a record a device.
+// Reads all sensors and adds a record for each device.
 void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struct batch *batch);
 
-/* Reads the counters alone. Only a change is stored, and with it the reading just before if no record has it yet: the two
- * say between which instants the hardware made its update. */
+/* Reads only the counters. Only a change is stored, and with it the reading just before if no record has it yet: the
+ * hardware's update was between the two. */
 void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch);
 
-/* Adds a record with energy and power for each device that has a counter and power readings. One such reading after the target's
- * end shows whether power fell there. */
+/* Adds a record with energy and power for each device that has a counter and power readings. Such a reading after
+ * the target's end shows whether power fell there. */
 void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *batch);
 
-/* When to look between two ticks, for two reasons.
+/* Times of readings between two ticks, for two purposes.
  *
- * So that the moments at which slow counters are updated are known: a round of looks at the start, a short one every half
- * minute, and one at the end until each counter has been updated once more. Counters that are updated about every
- * millisecond need none of this, nor does a sampling that is as fast as the looks.
+ * Update times of slow counters: a round of readings at the start, a short one every half minute, and one at the end until
+ * each counter has been updated once more. Counters that are updated about every millisecond need none of this, nor does a
+ * sampling that is as fast as these readings.
  *
- * So that no wrap is missed, however seldom samples are taken: a counter is read at least four times in the time that the
- * most plausible power needs to fill it. */
+ * Wraps, however rare the samples are: a counter is read at least four times in the time that the
+ * highest plausible power needs to fill it. */
 
 struct probe {
 	struct sampler *sampler; // borrowed
-	size_t *edges_wanted;    // owned: one a device, edges of its watch at which this round is done with it
+	size_t *edges_wanted;    // owned: one for each device, number of edges at which this round is done with it
 	int64_t began_ns;        // this round
 	int64_t next_round_ns;
 	bool is_first, active;
@@ -112,11 +112,11 @@ struct probe {
 
 int probe_open(struct probe *probe, struct sampler *sampler, int64_t now_ns); // -ENOMEM
 void probe_close(struct probe *probe);
-void probe_again(struct probe *probe, int64_t now_ns); // as at the start: counters became ours to read
-// The time of the next look or, between two rounds, of the next round's first; VALUE_MISSING: never again.
+void probe_again(struct probe *probe, int64_t now_ns); // as at the start: counters became this recorder's
+// The time of the next reading or, between two rounds, of the next round's first; VALUE_MISSING: never again.
 int64_t probe_next_ns(struct probe *probe, int64_t now_ns);
 
-/* After the last tick. Begins the last round; probe_last_ns then gives times until every slow counter has been updated
- * since, or could have been. VALUE_MISSING: done. */
+/* After the last tick. Begins the last round; probe_last_ns then gives times until every slow counter has been
+ * updated since, or could have been. VALUE_MISSING: done. */
 void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns);
 int64_t probe_last_ns(struct probe *probe, int64_t now_ns);

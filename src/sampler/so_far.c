@@ -1,5 +1,5 @@
-/* The same sum as energy.total_j of the report: of domains that add up and lie in no other that does, each by the curve through its
- * latest readings (energy/track.h). */
+/* The same sum as energy.total_j of the report: of domains that are added and contained in no other added one, each
+ * by the curve through its latest readings (energy/track.h). */
 #include "sampler/recorder.h"
 
 #include "base/known.h"
@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <string.h>
 
-// Points of steps are at least so far apart: more of them than fit between two calls of options->progress tell no more.
+// Minimum distance of points of steps: more than fit between two calls of options->progress add no information.
 static const int64_t POINT_NS = 20 * NS_PER_MS;
-// A counter of which nobody knows how often it moves is taken to stand still after so long.
+// A counter of unknown period is taken to be stopped after this time.
 static const int64_t STILL_NS = 3 * NS_PER_S;
-static const int64_t PERIODS_MOST = 2; // one that stands still for longer has nothing to count
+static const int64_t PERIODS_MOST = 2; // one that is unchanged for longer is not counting
 enum { START, NOW }; // marks
 
 /* ---- open ---- */
@@ -45,7 +45,8 @@ static int64_t period_of(const struct energy_track *track)
 	return track->period.period_ns > 0 ? track->period.period_ns : seen_ns;
 }
 
-// Of a device; NaN: unknown. One that could be read only some time after the start may have missed something until it moves.
+// Energy of a device; NaN: unknown. One that became readable after the start may have missed energy until its first
+// change.
 static double used_j(struct so_far *so_far, struct energy_track *track, int64_t t_ns)
 {
 	if (!track->marks[START].is_set && so_far->start_ns != 0)
@@ -57,7 +58,7 @@ static double used_j(struct so_far *so_far, struct energy_track *track, int64_t 
 
 /* ---- where steps ended ---- */
 
-// On the line between two ticks; before the oldest one that is kept, there.
+// On the line between two ticks; before the oldest stored one, its value.
 static double energy_at(const struct so_far *so_far, int64_t t_ns)
 {
 	size_t n = so_far->n_ticks, oldest = n > SO_FAR_TICKS ? n - SO_FAR_TICKS : 0;
@@ -99,7 +100,7 @@ void so_far_forget_points(struct so_far *so_far)
 
 /* ---- a tick ---- */
 
-// The longest of the counters that stand beside it, from the same source; 0: of none it is known.
+// The longest known period of the other counters from the same source; 0: none is known.
 static int64_t period_beside(const struct so_far *so_far, const struct sampler *sampler, size_t i)
 {
 	const struct sensor_set *set = sampler->sensors;
@@ -115,8 +116,8 @@ static int64_t period_beside(const struct so_far *so_far, const struct sampler *
 	return longest_ns;
 }
 
-/* Whether its power can be told. As long as nobody knows how often it moves it would be 0 W, and all of it with the next
- * move; one that stands still while those beside it move draws nothing. */
+/* Whether its power is known. With an unknown period it would be 0 W, and all energy at the next change; a counter
+ * that is unchanged while its neighbours change draws nothing. */
 static bool has_pace(const struct so_far *so_far, const struct sampler *sampler, size_t i)
 {
 	const struct energy_track *track = &so_far->devices[i].track;
@@ -172,7 +173,7 @@ void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t s
 		energy_track_feed(&so_far->devices[i].track, sampler->last_t_ns, sampler->rows[i], false);
 	}
 	so_far->start_ns = start_ns;
-	// Between two calls of options->progress only the energy of steps is asked for.
+	// Between two calls of options->progress only the energy of steps is needed.
 	if (so_far->n_ticks == 0 || (so_far->steps > 0 && sampler->last_t_ns - last_tick_ns(so_far) >= POINT_NS))
 		so_far_add_up(so_far, sampler);
 }

@@ -25,7 +25,7 @@ void target_signals(sigset_t *ret_set)
 
 bool target_has_signal(int number, int code)
 {
-	// A terminal that is closed tells the leader of its session alone, which a shell would pass on to its jobs.
+	// Closing a terminal signals only the session leader, and a shell would pass the signal to its jobs.
 	bool is_ours_to_pass_on = number == SIGHUP && getsid(0) == getpid();
 	return code == SI_KERNEL && !is_ours_to_pass_on;
 }
@@ -72,7 +72,7 @@ int target_start(struct target *target, char *const *argv, char *const *environm
 	sigset_t taken;
 	target_signals(&taken);
 	sigprocmask(SIG_BLOCK, &taken, &target->original_mask);
-	// Started with SIGCHLD ignored (some daemons do that to their children), we would learn of no exit.
+	// Started with SIGCHLD ignored (some daemons do that to their children), the recorder would see no exit.
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &target->original_sigchld);
 	target->pid = fork();
 	if (target->pid == 0) {
@@ -92,7 +92,7 @@ int target_start(struct target *target, char *const *argv, char *const *environm
 	return error_set(reterr, -code, "can't start a process: %s", strerror(code));
 }
 
-// execvp says ENOENT also for a script whose interpreter is missing: that one was found.
+// execvp returns ENOENT also for a script whose interpreter is missing: that script was found.
 static bool is_found(const char *command)
 {
 	struct stat st;
@@ -104,7 +104,7 @@ static bool is_found(const char *command)
 	for (const char *at = path;; at++) {
 		size_t length = strcspn(at, ":");
 		char file[4096];
-		// An empty element means the current folder.
+		// An empty element means the working directory.
 		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)length, at, length > 0 ? "/" : "", command);
 		if (n > 0 && (size_t)n < sizeof(file) && stat(file, &st) == 0)
 			return true;

@@ -19,8 +19,8 @@ enum statement {
 	STATEMENTS
 };
 
-/* Of a fast sampling most rows are short: no metric has a value beyond the first ones. Several of them in one statement take two thirds of
- * the time that they take one by one. They wait until there are as many. */
+/* In a fast sampling most rows are short: no metric has a value beyond the first ones. Several of them in one
+ * statement take two thirds of the time that they take one by one. They wait until there are enough. */
 enum { SHORT_METRICS = 3, SHORT_ROWS = 8 };
 struct short_rows {
 	sqlite3_stmt *insert;
@@ -155,13 +155,13 @@ static int run_file_open(void *state, const struct store_open_options *options, 
 
 /* Writing */
 
-// The one metric that is a time on the run's clock.
+// The only metric that is a time on the run's clock.
 static bool is_time(const struct record *record, uint32_t metric)
 {
 	return record->scope == METRIC_DEVICE && metric == DEVICE_ENERGY_TIME;
 }
 
-// From parameter `column` on; *ret_column is behind the last one.
+// From parameter `column` on; *ret_column is the one after the last.
 static void bind_record(struct state *s, sqlite3_stmt *insert, const struct record *record, size_t n_metrics,
 	int *column)
 {
@@ -182,7 +182,7 @@ static int insert_records(struct state *s, sqlite3_stmt *insert, const struct re
 	size_t n_metrics)
 {
 	int column = 1;
-	sqlite3_clear_bindings(insert); // all NULL: of a fast sampling most values are missing
+	sqlite3_clear_bindings(insert); // all NULL: in a fast sampling most values are missing
 	for (size_t i = 0; i < n; i++)
 		bind_record(s, insert, records[i], n_metrics, &column);
 	return sql_run(insert);
@@ -193,7 +193,7 @@ static int insert_alone(struct state *s, const struct record *record)
 	return insert_records(s, s->statements[STATEMENT_SAMPLE + record->scope], &record, 1, record->n_values);
 }
 
-// Those that wait for others.
+// Rows that wait for others.
 static int insert_waiting(struct state *s, struct short_rows *waiting)
 {
 	int r = SQLITE_OK;
@@ -214,9 +214,9 @@ static bool is_short(const struct record *record)
 static int write_record(struct state *s, const struct record *record)
 {
 	if (record->scope == METRIC_DEVICE && (record->id < 0 || (size_t)record->id >= s->n_devices))
-		return SQLITE_OK; // not one of the devices we were told of
+		return SQLITE_OK; // not one of the known devices
 	struct short_rows *waiting = &s->short_rows[record->scope];
-	if (!is_short(record)) { // rows in the order of their times only ever go to the last page of their table
+	if (!is_short(record)) { // rows in order of time only go to the last page of their table
 		int r = insert_waiting(s, waiting);
 		return r == SQLITE_OK ? insert_alone(s, record) : r;
 	}
@@ -341,7 +341,7 @@ static int write_figures(struct state *s, const struct store_footer *footer)
 static int mark_complete(struct state *s, const struct store_footer *footer)
 {
 	sqlite3_stmt *update = NULL;
-	// The anchor is the start that was assumed until now; the other clocks follow the correction.
+	// The anchor is the start assumed so far; the other clocks follow the correction.
 	int r = sqlite3_prepare_v2(s->db,
 		"UPDATE segment SET complete = 1, cpu_method = ?2, "
 		"wall_start_ns = wall_start_ns + coalesce(?3 - start_ns, 0), "
@@ -391,7 +391,7 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 		return r;
 	}
 	s->finished = true;
-	// Where that fails the spool stays, and is read as well.
+	// If that fails the spool is kept, and is read as well.
 	int gathered = run_spans_gather(&s->spans, footer);
 	int r = gathered == SQLITE_OK ? 0 : fail(s, reterr);
 	run_spans_close(&s->spans);
@@ -404,7 +404,7 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 	return 0;
 }
 
-// What lies in a file without a name can still be read through the open database.
+// A file without a name is still readable through the open database.
 static int run_file_rescue(void *state, const char *path, struct wattle_error *reterr)
 {
 	struct state *s = state;
@@ -417,13 +417,13 @@ static int run_file_rescue(void *state, const char *path, struct wattle_error *r
 		r = sql_run(copy);
 	}
 	sqlite3_finalize(copy);
-	struct stat ours; // SQLite makes the copy as the umask has it
+	struct stat ours; // SQLite creates the copy with the umask's mode
 	if (r == SQLITE_OK && fstat(s->place.fd, &ours) == 0)
 		chmod(path, ours.st_mode & 0666);
 	return r == SQLITE_OK ? 1 : sql_fail(s->db, path, reterr);
 }
 
-// The command never started: of an appended-to file only our own segment goes.
+// The command never started: in an appended-to file only the own segment is removed.
 static void take_back_segment(struct state *s)
 {
 	sqlite3_stmt *statement = NULL;

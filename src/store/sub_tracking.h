@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* gpu_tracker's sub-tracking files (seeds.md A4): starts and stops of code blocks that the measured program wrote. */
+/* gpu_tracker's sub-tracking files: starts and stops of code blocks that the measured program wrote. */
 
 struct sub_tracking_call {
 	int64_t pid;
@@ -70,7 +70,7 @@ int calls_writer_add(struct calls_writer *writer, const struct sub_tracking_row 
 // r: result so far; if below 0, the file is discarded and *reterr is kept. Returns the final result.
 int calls_writer_close(struct calls_writer *writer, int r, struct wattle_error *reterr);
 
-/* Merges many files of spans into one: sub-tracking files (seeds.md A4) or span files (WATTLE_SPANS). */
+/* Merges many files of spans into one: sub-tracking files or span files (WATTLE_SPANS). */
 
 /* Writes all rows of the inputs, in order, to the new file `out`. A single folder stands for its files with out's ending,
  * sorted by name. Sub-tracking files, all .csv or all .sqlite, become one file of that kind; span files become a span file or,

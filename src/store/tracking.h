@@ -1,4 +1,4 @@
-/* gpu_tracker's tracking file (seeds.md A3), CSV or SQLite by its ending: written during a recording (store_tracking_file) and
+/* gpu_tracker's tracking file, CSV or SQLite by its ending: written during a recording (store_tracking_file) and
  * by an export, through one writer. */
 #pragma once
 
@@ -124,7 +124,7 @@ void tracking_rows_end(struct tracking_rows *rows);
 // The oldest row that is ready; false if there is none.
 bool tracking_rows_take(struct tracking_rows *rows, struct tracking_row *ret_row);
 
-/* gpu_tracker's tracking file (seeds.md A3), read back: its static data and its columns. */
+/* gpu_tracker's tracking file, read back: its static data and its columns. */
 
 struct tracking_table {
 	struct tracking_field *statics; // in file order

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""On a machine with NVIDIA GPUs: does wattle agree with nvidia-smi, how often do counters move, what do calls cost?
+"""On a machine with NVIDIA GPUs: whether wattle agrees with nvidia-smi, how often counters are updated, and what calls cost.
 
 usage: nvml_check.py WATTLE [FOLDER]
 
-Nothing in the build or the tests depends on this. It needs Python's standard library, reads only, and takes about half a
-minute. Into FOLDER (default: nvml-check) it writes what it saw: answers.json, and cards, the same as a file for the fake
-library (tests/fakes/nvml/README.md), with UUIDs replaced, which makes a test fixture to donate. WATTLE_NVML names
+Nothing in the build or the tests depends on this. It needs Python's standard library, only reads, and takes about half a
+minute. It writes its results into FOLDER (default: nvml-check): answers.json, and cards, the same as a file for the fake
+library (tests/fakes/nvml/README.md), with UUIDs replaced, which can be contributed as a test fixture. WATTLE_NVML names
 another library, for a dry run on the fake one.
 """
 import ctypes
@@ -45,7 +45,7 @@ class Nvml:
             sys.exit(f"nvmlInit: {code}")
 
     def __call__(self, name, *arguments):
-        """NVML's code; 13, FUNCTION_NOT_FOUND, where this driver has no such function."""
+        """NVML's code; 13, FUNCTION_NOT_FOUND, if this driver has no such function."""
         function = getattr(self.library, "nvml" + name, None)
         return function(*arguments) if function is not None else 13
 
@@ -83,7 +83,7 @@ def cost_us(call):
 
 
 def updates(read, seconds=2.0):
-    """How long a counter stands still, in ms: median, least, most. None if it never moved."""
+    """How long a counter is unchanged, in ms: median, least, most. None if it never changed."""
     last, since, gaps = read(), None, []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -96,7 +96,7 @@ def updates(read, seconds=2.0):
 
 
 def stamps(nvml, handle):
-    """Whether the energy field's time stamp stands still with its value and moves with it, in a second of readings."""
+    """Whether the energy field's timestamp is constant while its value is and changes with it, in a second of readings."""
     pairs = []
     for _ in range(500):
         field = nvml.field(handle, FIELDS["energy"], 0)
@@ -152,7 +152,7 @@ def examine(nvml, index, handle):
 
 
 def as_card(seen):
-    """What was seen as a card of the fake library."""
+    """The results as a card of the fake library."""
     lines = ["gpu", f"name {seen['name']}", f"power_mw constant {seen['power_mw'][1] or 0}",
              f"memory_total_bytes {seen['memory'][1]}", f"memory_reserved_bytes {seen['memory'][2]}",
              f"memory_used_bytes {seen['memory'][3]}"]
@@ -174,7 +174,7 @@ def as_card(seen):
 
 
 def smi_means():
-    """Mean power of each GPU as nvidia-smi tells it, ten times a second; {} without nvidia-smi."""
+    """Mean power of each GPU by nvidia-smi, ten times a second; {} without nvidia-smi."""
     command = ["timeout", str(SECONDS), "nvidia-smi", "--query-gpu=index,power.draw", "--format=csv,noheader,nounits",
                "--loop-ms=100"]
     try:

@@ -1,6 +1,6 @@
-"""wattle export --format aipowermeter: folders that AIPowerMeter's reader comes to wattle's figures with.
+"""wattle export --format aipowermeter: folders from which AIPowerMeter's reader computes wattle's figures.
 
-What that reader does is done here anew: lines of JSON, a curve a key, cut where a segment ends, the trapezoid rule.
+The reader's algorithm is repeated here: lines of JSON, a curve for each key, split where a segment ends, the trapezoidal rule.
 """
 import csv
 import datetime
@@ -39,7 +39,7 @@ def record(room, *words, append=False, options=(), env=None):
 
 
 class Folder:
-    """What a reader finds: segments of rows, and curves of a key: [[(seconds, value)]], those of several pids added up."""
+    """The reader's result: segments of rows, and the curves of a key: [[(seconds, value)]], those of several pids added."""
 
     def __init__(self, room, *options, name="out"):
         done = room.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", name, *options)
@@ -52,7 +52,7 @@ class Folder:
                 self.segments.append([])
             else:
                 self.segments[-1].append(row)
-        assert self.segments.pop() == [], "the last line is the end of a segment"
+        assert self.segments.pop() == [], "the last line ends a segment"
         self.rows = [row for segment in self.segments for row in segment]
 
     def curve(self, device, key, part=None):
@@ -89,7 +89,8 @@ KINDS = [("package", "intel_power", "rel_intel_power"), ("core", "total_cpu_powe
 
 @test
 def energies_of_two_segments(room):
-    """two segments, a counter of 30 ms: the trapezoid rule over the rows gives wattle's joules, the target's too; the pause has none"""
+    """two segments, a counter of 30 ms: the trapezoidal rule over the rows gives wattle's energies, the target's too; none in
+    the pause"""
     env = simulate(room, "--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/core=20", "--zone", "package-0/dram=5",
                    "--zone", "psys=80", "--tick", "30000")
     record(room, BURNER, "cpu", "1", env=env)
@@ -108,7 +109,7 @@ def energies_of_two_segments(room):
 
 @test
 def a_counter_of_a_second(room):
-    """a counter that moves once a second, sampled every 20 ms: the same energy, and rows a tenth of a second apart at least"""
+    """counter updated once a second, sampled every 20 ms: the same energy, in rows at least a tenth of a second apart"""
     env = simulate(room, "--zone", "package-0=50", "--tick", "1000000")
     report = record(room, "sleep", "3.3", options=["-i", "20ms"], env=env)
     folder = Folder(room)
@@ -119,7 +120,7 @@ def a_counter_of_a_second(room):
 
 @test
 def a_row_per_process(room):
-    """--per-process: each pid has its part, by CPU time; the parts are the target's whole, and memory is each one's own"""
+    """--per-process: each pid gets its share by CPU time, the shares add up to the target's, and memory is its own"""
     env = simulate(room, "--zone", "package-0=50")
     script = f"'{BURNER}' cpu 0.9 & '{BURNER}' cpu 0.3 & '{BURNER}' memory 60000000 1.5; wait"
     report = record(room, "sh", "-c", script, options=["--per-process"], env=env)
@@ -136,7 +137,7 @@ def a_row_per_process(room):
 
 @test
 def memory_of_the_target(room):
-    """without --per-process the root stands for all: PSS and USS once they were read, and parts of the memory in use"""
+    """no --per-process: the root stands for all processes: PSS and USS once they were read, and shares of the memory in use"""
     record(room, BURNER, "memory", "80000000", "1.5")
     row = Folder(room).segments[0][-2]["metrics"]["cpu"]
     pid, = row["per_process_mem_use_abs"]
@@ -147,7 +148,7 @@ def memory_of_the_target(room):
 
 @test
 def gpus(room):
-    """keys of both generations, for each GPU and in sum; all of today's stand in every row, as its reader wants them"""
+    """keys of both generations, for each GPU and in sum; all current keys are in every row, as the reader requires"""
     (room.folder / "cards").write_text(CARDS)
     report = record(room, "sleep", "2", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
                                              "WATTLE_SYSFS": str(room.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
@@ -172,7 +173,7 @@ def gpus(room):
 
 @test
 def gpu_of_unknown_users(room):
-    """a GPU whose driver does not say who uses it: its power, and no part of it, not even 0"""
+    """GPU without per-process use: its power, and no share, not even 0"""
     (room.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 90 40\n" + "".join(
         f"error nvmlDeviceGet{what} 3\n" for what in ("ProcessUtilization", "ComputeRunningProcesses",
                                                       "GraphicsRunningProcesses", "MPSComputeRunningProcesses")))
@@ -186,7 +187,8 @@ def gpu_of_unknown_users(room):
 
 @test
 def a_wall_meter(room):
-    """the wall meter's joules as wall_power and as omegawatt.csv, whose first line is skipped and whose last one is dropped"""
+    """wall meter: its energy as wall_power and as omegawatt.csv, of which the reader skips the first line and drops the last
+    one"""
     meter = ("import math, time\nprint('#timestamp,#frame_is_ok,#U1,#current1,#activepow1', flush=True)\n"
              "while True:\n t = time.time()\n print(f'{t:.9f},true,230,0.4,{90 + 20 * math.sin(t):.3f}', flush=True)\n"
              " time.sleep(0.04)\n")
@@ -204,7 +206,7 @@ def a_wall_meter(room):
 
 @test
 def the_other_files(room):
-    """metadata.json; results_exp.json with what the program reported; model_summary.json as kept with the run"""
+    """metadata.json; results_exp.json with the program's metrics; model_summary.json as stored with the run"""
     spanner = BUILD / "tests/fakes/spanner"
     record(room, spanner, "nested", options=["--label", "my run", "--meta", 'model_summary={"total_params": 7}'])
     folder = Folder(room)
@@ -219,7 +221,7 @@ def the_other_files(room):
 
 @test
 def dates_are_local(room):
-    """dates are local time without an offset, with microseconds, as Python's str(datetime)"""
+    """dates: local time without an offset, with microseconds, as Python's str(datetime)"""
     record(room, "true")
     room.environment["TZ"] = "UTC-5:30"
     east = Folder(room, name="east").rows[0]["date"]
@@ -232,7 +234,7 @@ def dates_are_local(room):
 
 @test
 def refusals(room):
-    """a folder with something in it, a file, standard output, a model summary that is none: one line, and nothing is touched"""
+    """non-empty folder, file, standard output, invalid model summary: refused with one line, and nothing is changed"""
     record(room, "true")
     (room.folder / "full").mkdir()
     (room.folder / "full/power_metrics.json").write_text("mine")

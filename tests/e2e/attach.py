@@ -1,4 +1,4 @@
-"""wattle attach: a process that runs already."""
+"""wattle attach: measuring a running process."""
 import json
 import os
 import signal
@@ -16,7 +16,7 @@ def start_burner(room, *act):
 
 
 def cpu_s_of(pid):
-    """What the kernel has counted for a process so far, in its ticks."""
+    """The kernel's CPU time of a process so far, in its ticks."""
     with open(f"/proc/{pid}/stat", "rb") as stat:
         fields = stat.read().rpartition(b")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -34,7 +34,7 @@ def between(actual, least, most):
 
 @test
 def until_it_ends(room):
-    """attach ends with its process; only what was used after attaching counts"""
+    """attach: ends with its process; only use after attaching counts"""
     burner = start_burner(room, "cpu", "2")
     wait_until(lambda: cpu_s_of(burner.pid) > 0.6, "the burner's work")
     before_s = cpu_s_of(burner.pid)
@@ -50,7 +50,7 @@ def until_it_ends(room):
 
 @test
 def several_processes(room):
-    """--also: two processes and their children are one target, until the last has ended; each wrong word is named"""
+    """--also: two processes and their children are one target until the last has ended; each invalid word is named"""
     first, second = start_burner(room, "cpu", "0.3"), start_burner(room, "cpu", "1.5")
     idle = room.start("60", program="sleep")
     process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--also", f"{second.pid},{first.pid}", first.pid)
@@ -66,7 +66,7 @@ def several_processes(room):
 
 
 def attach_for(room, pid, cpu_s, number):
-    """Attaches until the process has computed for a while: the report, and the least and most it can have used meanwhile."""
+    """Attaches until the process has computed for a while: the report, and bounds for its use meanwhile."""
     before_s = cpu_s_of(pid)
     process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", pid)
     began_s = first_sample(room) and cpu_s_of(pid)
@@ -85,13 +85,13 @@ def written_bytes():
 
 @test
 def an_end_without_account(room):
-    """what the root has written goes with it when its parent is faster than we are: unknown then, never 0"""
+    """root's I/O when its parent reaps it before wattle reads it: unknown, never 0"""
     before = written_bytes()
     with open(room.folder / "probe", "wb") as probe:
         probe.write(bytes(1 << 20))
         os.fsync(probe.fileno())
     if written_bytes() == before:
-        raise Skip("the temporary folder is on no disk: nothing written there counts")
+        raise Skip("the temporary folder is not on a disk: no I/O is counted")
     inner = f"sleep 1; dd if=/dev/zero of={room.folder}/data bs=1M count=8 conv=fsync 2>/dev/null; sleep 0.5"
     outer = room.start("-c", f"sh -c '{inner}' & echo $!; wait; exec sleep 20", program="/bin/sh")
     done = room.wattle("attach", "-q", "-o", "run.sqlite", "--json", "-", int(outer.stdout.readline()))
@@ -101,7 +101,7 @@ def an_end_without_account(room):
 
 @test
 def until_a_signal(room):
-    """SIGINT and SIGTERM end the measuring, not the process; the run is complete"""
+    """SIGINT and SIGTERM: end the measurement, not the process; the run is complete"""
     for number in (signal.SIGINT, signal.SIGTERM):
         burner = start_burner(room, "cpu", "20")
         report, least_s, most_s = attach_for(room, burner.pid, 0.8, number)
@@ -114,7 +114,7 @@ def until_a_signal(room):
 
 @test
 def with_its_children(room):
-    """children that are there already, and those that come and go later, count"""
+    """children: existing ones and those that start and end later count"""
     script = f"'{BURNER}' cpu 3 & echo $!; read line; '{BURNER}' cpu 0.3; '{BURNER}' cpu 0.3; wait"
     shell = room.start("-c", script, program="/bin/sh", stdin=subprocess.PIPE)
     burner = int(shell.stdout.readline())
@@ -131,7 +131,7 @@ def with_its_children(room):
 
 @test
 def nobody_there(room):
-    """a pid that does not exist: status 1, one line with the pid, no file"""
+    """pid that does not exist: status 1, one line with the pid, no file"""
     pid = int(open("/proc/sys/kernel/pid_max").read()) - 1
     done = room.wattle("attach", "-o", "run.sqlite", pid)
     assert done.returncode == 1 and str(pid) in done.stderr and len(done.stderr.splitlines()) == 1, done
@@ -140,7 +140,7 @@ def nobody_there(room):
 
 @test
 def no_pid(room):
-    """words that are no pid are wrong usage"""
+    """words that are no pid: usage error"""
     for word in ("abc", "-1", "0", "12x", "99999999999999999999"):
         done = room.wattle("attach", "-o", "run.sqlite", "--", word)
         assert done.returncode == 2 and word in done.stderr, (word, done)
@@ -148,7 +148,7 @@ def no_pid(room):
 
 @test
 def wrong_options(room):
-    """options that are wrong whatever the process: status 2, one line that names the option, no file"""
+    """invalid options, whatever the process: status 2, one line that names the option, no file"""
     for words, named in ((["--sub-tracking-file", "x.txt"], "--sub-tracking-file: x.txt"), (["--meta", "x"], "--meta"),
                          (["--tracking-file", "x.txt"], "--tracking-file: x.txt"), (["--overwrite", "--append"], "--append")):
         done = room.wattle("attach", "-o", "run.sqlite", *words, os.getpid())
@@ -158,7 +158,7 @@ def wrong_options(room):
 
 @test
 def a_zombie(room):
-    """a process that has ended and is not waited for: told, status 1, no hang"""
+    """zombie process: reported, status 1, no hang"""
     script = "import os, sys, time\npid = os.fork()\nif pid == 0: os._exit(0)\nprint(pid, flush=True)\nsys.stdin.read()\n"
     parent = room.start("-c", script, program=sys.executable, stdin=subprocess.PIPE)
     pid = int(parent.stdout.readline())
@@ -171,7 +171,7 @@ def a_zombie(room):
 
 @test
 def killed_while_attached(room):
-    """kill -9 of the process ends attach normally"""
+    """kill -9 of the process: attach ends normally"""
     burner = start_burner(room, "cpu", "20")
     process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", burner.pid)
     began_s = first_sample(room) and cpu_s_of(burner.pid)

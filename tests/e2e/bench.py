@@ -1,4 +1,4 @@
-"""wattle bench: what differs is found, what does not is not, and the bench can be stopped, fail and go on as it says."""
+"""wattle bench: significant differences are found, others are not; stopping, failing and continuing."""
 import json
 import os
 import pty
@@ -16,12 +16,12 @@ def bench(room, *arguments, status=0, **options):
     path.unlink(missing_ok=True)
     done = room.wattle("bench", "--json", path, "--settle", "0", *arguments, **options)
     assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
-    assert not list(room.folder.glob("wattle-bench-*")), "the temporary folder stayed behind"
+    assert not list(room.folder.glob("wattle-bench-*")), "the temporary folder was not removed"
     return json.loads(path.read_text()) if path.exists() else None, done
 
 
 def simulated(room, *zones):
-    """A machine with counters: the environment that leads to it."""
+    """A machine with counters: the environment that selects it."""
     top = room.folder / f"sim{len(room.started)}"
     simulator = room.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
@@ -34,7 +34,7 @@ def comparison(result, quantity, b=1):
 
 @test
 def a_fifth_longer(room):
-    """a sleep that takes a fifth longer: time and energy of a machine with constant power differ by a fifth, power does not"""
+    """sleep that takes a fifth longer: time and energy at constant power differ by a fifth, power does not"""
     result, done = bench(room, "--runs", "6", "--seed", "1", "--", "sleep", "0.5", ":::", "sleep", "0.6",
                          env=simulated(room, "package-0=50", "package-0/dram=5"))
     assert result["schema"] == "wattle-bench/1" and result["seed"] == 1, result
@@ -59,18 +59,18 @@ def a_fifth_longer(room):
 
 @test
 def the_same_twice(room):
-    """a command against itself: no difference, with the smallest that would have been seen"""
+    """command compared with itself: no difference; the detectable difference is reported"""
     result, done = bench(room, "--runs", "5", "--", "sleep", "0.2", ":::", "sleep", "0.2",
                          env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""}))})
     found = comparison(result, "time_s")
-    assert (found["low"] <= 1 <= found["high"]) or found["p"] >= 0.01, found  # one in a hundred is chance
+    assert (found["low"] <= 1 <= found["high"]) or found["p"] >= 0.01, found  # one false positive in a hundred is expected
     if not found["different"]:
         assert found["smallest_effect_percent"] > 0 and "no difference seen" in done.stdout, (found, done.stdout)
 
 
 @test
 def work_that_differs(room):
-    """two burners, one with three times as much to compute"""
+    """two burners, one with three times the work: time and energy differ"""
     result, _ = bench(room, "--runs", "6", "--", BURNER, "cpu", "0.2", ":::", BURNER, "cpu", "0.6")
     found = comparison(result, "time_s")
     assert found["ratio"] > 1.5, found
@@ -78,7 +78,7 @@ def work_that_differs(room):
 
 @test
 def without_energy(room):
-    """where no energy can be had it is null, n/a in the text, and not compared; time is"""
+    """no energy: null in JSON, n/a in the text, not compared; time is"""
     result, done = bench(room, "--runs", "5", "--warmup", "0", "--", "true", ":::", "sleep", "0.1",
                          env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""})),
                               "WATTLE_PROCFS": str(room.tree("proc", {"keep": ""}))})
@@ -91,7 +91,7 @@ def without_energy(room):
 
 @test
 def order(room):
-    """the same seed gives the same order; each round has each command once, after the warm-up"""
+    """same seed: same order; each round has each command once, after the warm-up"""
     def run(seed):
         log = room.folder / "log"
         log.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ def order(room):
 
 @test
 def all_pairs(room):
-    """three commands: two comparisons a quantity, or three with --compare all"""
+    """three commands: two comparisons for each quantity, three with --compare all"""
     words = ["--runs", "2", "--", "true", ":::", "true", ":::", "true"]
     pairs = lambda result: [(c["a_index"], c["b_index"]) for c in result["comparisons"] if c["quantity"] == "time_s"]
     result, _ = bench(room, *words)
@@ -119,7 +119,7 @@ def all_pairs(room):
 
 @test
 def a_failing_command(room):
-    """a command that fails ends the bench with one line that says which, how and when, and with its last words"""
+    """failing command: the bench ends with one line that states which, how and when, and the command's last output"""
     result, done = bench(room, "--", "true", ":::", "sh", "-c", "echo no such luck >&2; exit 7", status=1)
     first, words = done.stderr.splitlines()
     assert "command 2 (sh -c " in first and "status 7" in first and "warm-up run 1" in first, first
@@ -130,7 +130,7 @@ def a_failing_command(room):
 
 @test
 def fails_later(room):
-    """when a command fails in a later round, the rounds before it are shown, and the status says so"""
+    """command that fails in a later round: the earlier rounds are shown, and the status reports the failure"""
     script = "echo x >> count; test $(wc -l < count) -lt 4"
     result, done = bench(room, "--runs", "9", "--", "sh", "-c", script, status=1)
     assert result["end"] == "failed" and result["commands"][0]["runs"] == 2, result
@@ -139,7 +139,7 @@ def fails_later(room):
 
 @test
 def not_found(room):
-    """a command that is not there or can't be executed: nothing runs at all, status 1"""
+    """missing or non-executable command: nothing runs, status 1"""
     (room.folder / "data").write_text("no program\n")
     for command in ("wattle-no-such-program", "./data"):
         done = room.wattle("bench", "--", "touch", "started", ":::", command)
@@ -149,7 +149,7 @@ def not_found(room):
 
 @test
 def wrong_usage(room):
-    """bad values and commands that are missing: status 2, one line that names what is wrong, nothing runs"""
+    """invalid values and missing commands: status 2, one line that names the value, nothing runs"""
     rows = ((["--runs", "0"], "--runs"), (["--until", "0"], "--until"), (["--warmup", "-1"], "--warmup"),
             (["--max-runs", "1"], "--max-runs"), (["--settle", "soon"], "--settle"), (["--compare", "x"], "--compare"),
             (["--json", "/no/such/folder/x.json"], "--json"), (["--nonsense"], "--nonsense"))
@@ -165,7 +165,7 @@ def wrong_usage(room):
 
 @test
 def json_on_stdout(room):
-    """--json - prints JSON and nothing else; what commands print goes nowhere"""
+    """--json -: prints JSON only; the commands' output is discarded"""
     done = room.wattle("bench", "--runs", "2", "--json", "-", "--", "echo", "noise")
     assert done.returncode == 0 and done.stderr == "", done
     assert json.loads(done.stdout)["commands"][0]["command"] == "echo noise"
@@ -175,7 +175,7 @@ def json_on_stdout(room):
 
 @test
 def until_it_is_narrow(room):
-    """--until goes on until the interval is narrow, or as long as --max-runs allows; both are said"""
+    """--until: continues until the interval is narrow, at most --max-runs; both outcomes are reported"""
     environment = simulated(room, "package-0=50")
     result, done = bench(room, "--until", "20", "--", "sleep", "0.2", env=environment)
     assert result["end"] == "narrow enough" and result["width_percent"] < 20, result
@@ -187,7 +187,7 @@ def until_it_is_narrow(room):
 
 @test
 def interrupted(room):
-    """SIGINT ends the running command; what was complete is shown, the status is 130, nothing goes on running"""
+    """SIGINT: ends the running command; complete rounds are shown, status 130, no process remains"""
     path = room.folder / "bench.json"
     script = "echo $$ >> pids; test $(wc -l < pids) -lt 4 || exec sleep 60"
     process = room.start("bench", "--json", path, "--", "sh", "-c", script, env={"WATTLE_SYSFS": "/var/empty"}
@@ -206,7 +206,7 @@ def interrupted(room):
 
 @test
 def interrupted_at_once(room):
-    """before a round is complete there is nothing to show, and that is said"""
+    """interrupted before the first complete round: a message instead of results"""
     process = room.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60")
     wait_until((room.folder / "begun").exists, "the first run")
     process.send_signal(signal.SIGTERM)
@@ -216,7 +216,7 @@ def interrupted_at_once(room):
 
 @test
 def at_a_terminal(room):
-    """Ctrl-C at a terminal reaches wattle and the command together; a progress line is drawn and wiped"""
+    """Ctrl-C on a terminal: reaches wattle and the command; a progress line is drawn and erased"""
     leader, follower = pty.openpty()
     process = room.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60", stdin=follower, stderr=follower,
                          preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540E, 0)))
@@ -232,7 +232,7 @@ def at_a_terminal(room):
 
 @test
 def run_files_are_kept(room):
-    """--output keeps each measured run as a run file that wattle report reads; one that is there is not overwritten"""
+    """--output: keeps each measured run as a run file that wattle report reads; existing files are not overwritten"""
     bench(room, "--runs", "2", "--output", "kept 100%", "--", "true", ":::", "true")
     names = sorted(path.name for path in (room.folder / "kept 100%").iterdir())
     assert names == ["1-001.sqlite", "1-002.sqlite", "2-001.sqlite", "2-002.sqlite"], names
@@ -245,7 +245,7 @@ def run_files_are_kept(room):
 
 @test
 def constant_power_is_no_difference(room):
-    """a power that never changes has no scatter, though energy and time differ: nothing to tell apart, nothing to have seen"""
+    """constant power without scatter: no difference and no detectable difference, though energy and time differ"""
     path = room.folder / "bench.json"
     done = room.wattle("bench", "--runs", "6", "--settle", "0", "--json", path, "--", "sleep", "0.1", ":::", "sleep", "0.15",
                        env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""}))})
@@ -261,7 +261,7 @@ def constant_power_is_no_difference(room):
 
 @test
 def settling(room):
-    """before each run the bench waits until power is as at first: one look where it is, up to --settle where it is not"""
+    """before each run: waits until power is as at first: one reading if it is, up to --settle if not"""
     path = room.folder / "bench.json"
 
     def settle(load):

@@ -1,4 +1,4 @@
-"""wattle blocks of gpu_tracker's own files: its figures, computed a second time here, and none of its limits."""
+"""wattle blocks with gpu_tracker's own files: gpu_tracker's figures, computed independently here, without its restrictions."""
 import json
 import sqlite3
 
@@ -16,7 +16,7 @@ def blocks(room, *arguments, status=0):
 
 
 def refused(room, *arguments, status=1):
-    """One line that says what is wrong"""
+    """One line with the error"""
     done = room.wattle("blocks", *arguments)
     assert done.returncode == status and done.stdout == "", (done.returncode, done.stdout, done.stderr)
     assert done.stderr.startswith("wattle") and done.stderr.count("\n") == 1, done.stderr
@@ -31,7 +31,7 @@ def write(room, timepoints, rows):
 
 @test
 def all_mixes(room):
-    """CSV and SQLite in any mix: nested, recursive and overlapping calls, empty cells, to 1e-12"""
+    """CSV and SQLite combined: nested, recursive and overlapping calls, empty cells: equal to 1e-12"""
     chance = made.seeded(1)
     timepoints, rows = made.made_timepoints(chance, 300, unknown=0.1), made.made_rows(chance, 400)
     write(room, timepoints, rows)
@@ -43,7 +43,7 @@ def all_mixes(room):
 
 @test
 def any_order(room):
-    """rows, timepoints and columns may stand in any order; other columns don't disturb"""
+    """rows, timepoints and columns in any order, additional columns: same result"""
     chance = made.seeded(2)
     timepoints, rows = made.made_timepoints(chance, 50), made.made_rows(chance, 60)
     expected = made.truth(timepoints, rows)
@@ -62,7 +62,7 @@ def any_order(room):
 
 @test
 def ends_belong_to_a_call(room):
-    """a timepoint at the very start or stop is inside; of two calls that share one it counts once"""
+    """timepoint exactly at a start or stop: inside; shared by two calls: counted once"""
     timepoints = [(*[float(i)] * 10, 1, 1, 2, *[float(i)] * 8, made.START_S + i) for i in range(6)]
     rows = [(1, "f", 0, made.START_S + 1), (1, "f", 1, made.START_S + 2), (1, "f", 0, made.START_S + 2),
             (1, "f", 1, made.START_S + 3), (1, "f", 0, made.START_S + 3.2), (1, "f", 1, made.START_S + 3.4)]
@@ -75,7 +75,7 @@ def ends_belong_to_a_call(room):
 
 @test
 def no_time_at_all(room):
-    """starts and stops of one instant pair however they are ordered"""
+    """starts and stops at the same time: paired in any order"""
     rows = [(1, "f", 1, 5.0), (1, "f", 0, 5.0), (1, "f", 0, 6.0), (1, "f", 1, 6.0)]
     made.write_calls(room.folder / "s.csv", rows)
     block, = blocks(room, "--sub-tracking-file", "s.csv")["code_block_results"]
@@ -84,7 +84,7 @@ def no_time_at_all(room):
 
 @test
 def times_are_correctly_rounded(room):
-    """a call's time is the difference of what Python would read"""
+    """call duration: the difference of the values that Python reads"""
     starts = ["1746129781.7855892", "1746129778.99568", "1746129784.3252733", "1745449609.7528221"]
     for start in starts:
         (room.folder / "s.csv").write_text(
@@ -95,7 +95,7 @@ def times_are_correctly_rounded(room):
 
 @test
 def compute_times_only(room):
-    """without a tracking file the usage is unknown, not 0"""
+    """no tracking file: usage unknown, not 0"""
     chance = made.seeded(3)
     rows = made.made_rows(chance, 40)
     made.write_calls(room.folder / "s.csv", rows)
@@ -110,7 +110,7 @@ def compute_times_only(room):
 
 @test
 def text_and_files(room):
-    """the text names every block; -o writes a file"""
+    """text: names every block; -o writes a file"""
     chance = made.seeded(4)
     write(room, made.made_timepoints(chance, 30), made.made_rows(chance, 30))
     files = ("--tracking-file", "t.csv", "--sub-tracking-file", "s.csv")
@@ -124,7 +124,7 @@ def text_and_files(room):
 
 @test
 def of_a_run(room):
-    """a run's document has the same shape, gpu_tracker's 21 metrics, and energy"""
+    """document of a run: the same structure, gpu_tracker's 21 metrics, and energy"""
     room.report("-i", "20ms", "--", "sleep", "0.2")
     document = blocks(room, "run.sqlite")
     assert list(document)[:3] == ["overall", "static_data", "code_block_results"], list(document)
@@ -135,7 +135,7 @@ def of_a_run(room):
 
 @test
 def left_beside_a_run(room):
-    """span files and sub-tracking files of a program that was recorded are joined to its run, by either clock"""
+    """span files and sub-tracking files of a recorded program: joined to its run by either clock"""
     program = c_programs.build(room, "nested_spans")
     files = room.folder / "spans"
     files.mkdir()
@@ -157,7 +157,7 @@ def left_beside_a_run(room):
 
 @test
 def wrong_use(room):
-    """usage errors say what is missing"""
+    """usage errors: the message names the missing argument"""
     for words in ([], ["a", "b"], ["run", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv"],
                   ["--tracking-file", "t.csv"], ["--spans", "s"], ["--sub-tracking-file", "s.csv", "--spans", "s"],
                   ["--format", "xml", "run"]):
@@ -171,7 +171,7 @@ def wrong_use(room):
 
 @test
 def stray_stops(room):
-    """a stop without a start is refused as gpu_tracker does, with both times and processes"""
+    """stop without a start: refused as by gpu_tracker, with both times and processes"""
     head = ",".join(made.CALLS) + "\n"
     for text, says in (("7,X,1,9.25\n7,X,0,10.5\n7,X,1,11.0\n", ("9.25", "10.5", "7")),
                        ("7,X,0,1\n7,X,1,2\n7,X,1,13.5\n8,X,0,3.25\n8,X,1,4\n", ("13.5", "3.25", "7", "8")),
@@ -183,7 +183,7 @@ def stray_stops(room):
 
 @test
 def files_that_are_none(room):
-    """missing, empty, of other columns, without data: one line that names the file"""
+    """missing file, empty file, other columns, no rows: one line that names the file"""
     chance = made.seeded(5)
     write(room, made.made_timepoints(chance, 3), made.made_rows(chance, 4))
     static = ",".join(made.STATIC) + "\n" + ",".join(map(str, made.STATIC.values())) + "\n"
@@ -209,7 +209,7 @@ def files_that_are_none(room):
 
 @test
 def damage(room):
-    """files cut anywhere or with wrong bytes in them: an answer, or one line, never a crash"""
+    """files truncated anywhere or with wrong bytes: a result or one line, never a crash"""
     chance = made.seeded(6)
     write(room, made.made_timepoints(chance, 20, unknown=0.1), made.made_rows(chance, 20))
     for round_ in range(60):

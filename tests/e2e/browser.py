@@ -1,11 +1,11 @@
-"""A real browser for tests of pages: Debian's Chromium without a window, driven by selenium. One a test program.
+"""A real browser for tests of pages: Debian's Chromium without a window, driven by selenium. One for each test program.
 
     page = browser.open(path)          a file, or an address on loopback
     page.js("return 1 + 1")            runs in the page
-    page.complaints()                  what its console has: errors, warnings, refusals of the Content-Security-Policy
-    page.requests()                    what it asked anybody for, besides itself
+    page.complaints()                  messages of its console: errors, warnings, violations of the Content-Security-Policy
+    page.requests()                    requests other than for the page itself
 
-Nothing reaches the network: names resolve to nothing but loopback.
+No request reaches the network: names resolve to loopback only.
 """
 import atexit
 import base64
@@ -26,7 +26,7 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-u
          "--disable-default-apps", "--disable-extensions", "--force-device-scale-factor=1",
          "--force-color-profile=srgb", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"]
 A4_INCHES = (8.27, 11.69)
-# What a page does on an event is seen in the frame after the next one.
+# Effects of an event are visible in the frame after the next one.
 TWO_FRAMES = """const done = arguments[arguments.length - 1];
     requestAnimationFrame(() => requestAnimationFrame(() => done()));"""
 
@@ -37,10 +37,10 @@ class Page:
         self.address = None
         self._console, self._requested = [], []
 
-    # ---- where it is ----
+    # ---- navigation and appearance ----
 
     def open(self, where, wait=True):
-        """Loads a file or an address; what pages before it had to say is forgotten."""
+        """Loads a file or an address; messages of earlier pages are dropped."""
         self.address = str(where) if "://" in str(where) else pathlib.Path(where).resolve().as_uri()
         self.take_logs()
         self._console, self._requested = [], []
@@ -53,12 +53,12 @@ class Page:
         self.driver.execute_async_script(TWO_FRAMES)
 
     def size(self, width, height=900):
-        """The size of what the page can draw on, in CSS pixels."""
+        """Size of the viewport in CSS pixels."""
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         return self
 
     def colours(self, scheme="light", media=""):
-        """light or dark, as the system has it; media: "print" shows what paper would."""
+        """light or dark, as the system setting; media "print": as on paper."""
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.cdp("Emulation.setEmulatedMedia", media=media, features=[feature])
         return self
@@ -68,7 +68,7 @@ class Page:
         self.cdp("Emulation.setScriptExecutionDisabled", value=not run)
         return self
 
-    # ---- what is there ----
+    # ---- contents ----
 
     def cdp(self, command, **arguments):
         return self.driver.execute_cdp_cmd(command, arguments)
@@ -90,16 +90,16 @@ class Page:
                        selector)
 
     def shown(self, selector):
-        """How many of them take room on the page."""
+        """How many of them are visible."""
         return self.js("""return Array.from(document.querySelectorAll(arguments[0])).filter((e) =>
             e.getClientRects().length > 0 && getComputedStyle(e).visibility === "visible").length""", selector)
 
     def overflow_px(self):
-        """By how much the page is wider than its window: it must never scroll sideways as a whole."""
+        """How much wider the page is than its window: it must never scroll sideways as a whole."""
         return self.js("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
     def inked(self, selector):
-        """Of each canvas: the part of its pixels that something was drawn on."""
+        """For each canvas: the fraction of its pixels that are drawn."""
         return self.js("""return Array.from(document.querySelectorAll(arguments[0]), (c) => {
             if (c.width * c.height === 0)
                 return 0;
@@ -114,7 +114,7 @@ class Page:
                 inked += pixels[i] > 0;
             return inked / (c.width * c.height); })""", selector)
 
-    # ---- what people do ----
+    # ---- user actions ----
 
     def keys(self, *keys, on=None):
         """Presses keys; names are those of selenium's Keys: "ARROW_LEFT", "ENTER", "TAB" …"""
@@ -166,10 +166,10 @@ class Page:
                        "const {x, y, width, height} = e.getBoundingClientRect();"
                        "return {x, y, width, height};", selector)
 
-    # ---- what it did ----
+    # ---- results ----
 
     def take_logs(self):
-        """Moves what the browser has logged since the last time to where it belongs."""
+        """Sorts new entries of the browser's log by kind."""
         self._console += self.driver.get_log("browser")
         for entry in self.driver.get_log("performance"):
             message = json.loads(entry["message"])["message"]
@@ -183,17 +183,17 @@ class Page:
         return [f'{entry["level"]}: {entry["message"][:500]}' for entry in self._console if entry["level"] != "DEBUG"]
 
     def requests(self):
-        """Addresses of all that was asked for, but for the page itself and what it holds inside (data:)."""
+        """Addresses of all requests, except the page itself and its data: URLs."""
         self.take_logs()
         return [url for url in self._requested if not url.startswith("data:") and url.partition("#")[0] != self.address]
 
     def heap_bytes(self):
-        """Of JavaScript, after a collection."""
+        """JavaScript heap after a garbage collection."""
         self.cdp("HeapProfiler.collectGarbage")
         return self.cdp("Runtime.getHeapUsage")["usedSize"]
 
     def opening_ms(self):
-        """From the start of loading to the end of what the page does by itself."""
+        """From the start of loading until the page is idle."""
         return self.js("const t = performance.getEntriesByType('navigation')[0]; return t.loadEventEnd - t.startTime;")
 
     # ---- pictures ----
@@ -241,7 +241,7 @@ def _start():
 
     def stop():
         driver.quit()
-        for _ in range(20):  # helpers of the browser still write while they end
+        for _ in range(20):  # helper processes of the browser still write while they end
             shutil.rmtree(folder, ignore_errors=True)
             if not os.path.exists(folder):
                 break
@@ -255,7 +255,7 @@ _page = None
 
 
 def page():
-    """The program's one browser, which starts with the first test that asks for it, as it was at its start."""
+    """The program's only browser, started by the first test that uses it and reset to its initial state."""
     global _page
     if _page is None:
         _page = _start()

@@ -1,4 +1,4 @@
-"""C programs of the tests, compiled against the header and the library as anybody would."""
+"""C programs of the tests, compiled against the installed header and library."""
 import subprocess
 
 from harness import BUILD, TESTS
@@ -7,7 +7,7 @@ LIBRARY = BUILD / "src"
 
 
 def build(room, name):
-    """programs/NAME.c as the executable `program` in the room."""
+    """programs/NAME.c as the executable `program` in the test's folder."""
     program = room.folder / "program"
     subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror",
                     "-I", TESTS.parent / "include", TESTS / f"e2e/programs/{name}.c", "-o", program,

@@ -1,4 +1,5 @@
-"""wattle cap set, reset and list on each kind of device: registers, ranges, names, rights. How a limit lives: cap_set.py, cap_kill.py."""
+"""wattle cap set, reset and list on each kind of device: registers, ranges, names, permissions. Lifetime of limits:
+cap_set.py, cap_kill.py."""
 import json
 import os
 import pathlib
@@ -25,7 +26,7 @@ CHANGING = (f"{RAPL}/enabled", f"{RAPL}/constraint_0_power_limit_uw", f"{RAPL}/c
 
 
 class Machine:
-    """Two NVIDIA cards (gpu-0, gpu-1), one of AMD's (gpu-2), a package."""
+    """Two NVIDIA cards (gpu-0, gpu-1), one AMD card (gpu-2), a package."""
 
     def __init__(self, room, cards=CARDS):
         self.room, self.cards = room, room.folder / "cards"
@@ -39,7 +40,7 @@ class Machine:
         return self.room.wattle("cap", *words, env={**self.env, **(env or {})}, **options)
 
     def set_calls(self, of="limits"):
-        """What was set, in order: (GPU's index, mW or MHz)."""
+        """Limits that were set, in order: (GPU index, mW or MHz)."""
         path = pathlib.Path(f"{self.cards}.{of}")
         lines = path.read_text().splitlines() if path.exists() else []
         return [tuple(map(int, line.split()[1:3])) for line in lines]
@@ -50,7 +51,7 @@ class Machine:
 
 @test
 def stays_until_reset(room):
-    """a limit without a command stays; reset puts back what was there before the first of them, --default the default"""
+    """limit without a command: stays; reset restores the limit from before the first one, --default the default"""
     machine = Machine(room)
     assert machine.cap("set", "gpu-0", "250").returncode == 0
     assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
@@ -67,7 +68,7 @@ def stays_until_reset(room):
 
 @test
 def mistakes(room):
-    """what is wrong is said in one line, nothing is set, and a command is not started"""
+    """invalid arguments: one line, nothing is set, and a command is not started"""
     machine = Machine(room)
     never = ["--", "touch", str(room.folder / "started")]
     for words, status, text in (
@@ -86,7 +87,7 @@ def mistakes(room):
 
 @test
 def those_shown(room):
-    """gpus are those that CUDA_VISIBLE_DEVICES shows: the others may be somebody else's"""
+    """GPUs: those visible through CUDA_VISIBLE_DEVICES, as others may belong to other jobs"""
     machine = Machine(room)
     done = machine.cap("set", "gpus", "280", "--", "true", env={"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "-1"})
     assert done.returncode == 0, done
@@ -99,7 +100,7 @@ def those_shown(room):
 
 @test
 def package(room):
-    """a package: mean and burst limits are lowered and switched on, and all three registers come back"""
+    """package: long-term and short-term limits are lowered and enabled, and all three registers are restored"""
     machine = Machine(room)
     before = machine.files()
     shown = "cat " + " ".join(str(machine.sysfs / path) for path in CHANGING[:3])
@@ -111,7 +112,7 @@ def package(room):
 
 @test
 def amd(room):
-    """amdgpu: within the range that it states; --default goes to power1_cap_default"""
+    """amdgpu: within its stated range; --default restores power1_cap_default"""
     machine = Machine(room)
     assert machine.cap("set", "gpu-2", "280").returncode == 0 and machine.files()[3] == 280000000
     done = machine.cap("set", "gpu-2", "200")
@@ -121,7 +122,7 @@ def amd(room):
 
 @test
 def clocks(room):
-    """clocks: an upper bound from the lowest clock on, and no lock afterwards; power is left alone"""
+    """clocks: an upper bound, not locked afterwards; power limits are unchanged"""
     machine = Machine(room)
     done = machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true")
     assert done.returncode == 0, done
@@ -135,7 +136,7 @@ def clocks(room):
 
 @test
 def clocks_under_clocks(room):
-    """locked clocks can't be read back: a limit around a command gives way to the standing one that wattle set before"""
+    """locked clocks, which cannot be read back: after a command wattle restores the persistent limit that it set before"""
     machine = Machine(room)
     assert machine.cap("set", "gpu-0", "--clocks", "1350").returncode == 0
     assert machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true").returncode == 0
@@ -146,7 +147,7 @@ def clocks_under_clocks(room):
 
 @test
 def as_nobody(room):
-    """who may not set a limit is told how it is done, and the command does not run"""
+    """user without permission: the message states the remedy, and the command does not run"""
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
     machine = Machine(room, CARDS.replace("gpu\n", "gpu\nset_uid 0\n"))
@@ -162,7 +163,7 @@ def as_nobody(room):
 
 @test
 def owner_in_the_list(room):
-    """while a command runs the list names who holds the limit, and others are refused with that name"""
+    """command running: the list names the limit's owner, and others are refused with that name"""
     machine = Machine(room)
     process = room.start("cap", "set", "-q", "gpu-0", "250", "--", "sleep", "1000", env=machine.env)
     wait_until(lambda: (0, 250000) in machine.set_calls(), "the limit")

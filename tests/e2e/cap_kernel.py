@@ -1,4 +1,4 @@
-"""Limits in files of /sys that answer as the kernel's do: they round, refuse, and keep only what fits."""
+"""Limits in files of /sys that behave as the kernel's: they round, refuse, and keep only valid values."""
 import json
 import os
 import shutil
@@ -16,7 +16,7 @@ LONG, SHORT, ENABLED = "constraint_0_power_limit_uw", "constraint_1_power_limit_
 
 
 class Machine:
-    """One of tests/machines/, whose limits can be written, and a log of each write."""
+    """One of tests/machines/ with writable limits, and a log of each write."""
 
     def __init__(self, room, name):
         self.room, self.sysfs, self.log = room, room.folder / "machine/sys", room.folder / "writes"
@@ -40,14 +40,14 @@ class Machine:
         return int((self.sysfs / folder / name).read_text())
 
     def writes(self):
-        """(file, value) of each write that was taken, in order, since the last time."""
+        """(file, value) of each accepted write, in order, since the last call."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return [(line.split(" ", 3)[3].rsplit("/", 1)[1], int(line.split()[2])) for line in lines]
 
 
 def one_domain(room):
-    """A desktop without the second set of registers."""
+    """A desktop without the second register set."""
     machine = Machine(room, "desktop-intel")
     (machine.sysfs / "class/powercap/intel-rapl-mmio:0").unlink()
     shutil.rmtree(machine.sysfs / "devices/virtual/powercap/intel-rapl-mmio/intel-rapl-mmio:0")
@@ -56,20 +56,20 @@ def one_domain(room):
 
 @test
 def a_package_takes_eighths_of_a_watt(room):
-    """what is in force is said, back are the very numbers that were there, and what is there is not written again"""
+    """limit in force: reported; previous values: restored exactly; equal value: not written again"""
     machine = one_domain(room)
     said = machine.cap("set", "package-0", "50.19")
     assert "50.125 W" in said, said
     assert machine.writes() == [(LONG, 50125000), (SHORT, 50125000)]
     machine.cap("set", "package-0", "50.125")
-    assert machine.writes() == [], "a limit that is there already is written again"
+    assert machine.writes() == [], "an equal limit is written again"
     machine.cap("reset", "package-0")
     assert machine.writes() == [(LONG, 95000000), (SHORT, 118750000)]
 
 
 @test
 def a_limit_that_was_off_is_off_again(room):
-    """a package whose limits are off: on while the command runs; after a kill -9 of wattle all three are back"""
+    """package with disabled limits: enabled while the command runs; after a kill -9 of wattle all three are restored"""
     machine = one_domain(room)
     (machine.sysfs / PACKAGE / ENABLED).write_text("0\n")
     wattle = machine.start("set", "package-0", "60", "--", "sh", "-c", "echo $$ > pid; exec sleep 60")
@@ -77,7 +77,7 @@ def a_limit_that_was_off_is_off_again(room):
     assert (machine.read(LONG), machine.read(SHORT), machine.read(ENABLED)) == (60000000, 60000000, 1)
     wattle.kill()
     killed_s = time.monotonic()
-    wait_until(lambda: machine.read(ENABLED) == 0, "it is off again")
+    wait_until(lambda: machine.read(ENABLED) == 0, "the limit is disabled again")
     assert time.monotonic() - killed_s < 1
     assert (machine.read(LONG), machine.read(SHORT)) == (95000000, 118750000)
     os.kill(int((room.folder / "pid").read_text()), signal.SIGKILL)
@@ -85,7 +85,7 @@ def a_limit_that_was_off_is_off_again(room):
 
 @test
 def locked_by_the_firmware(room):
-    """the kernel answers ENODATA: that is said, nothing is left behind, and the command does not run"""
+    """kernel returns ENODATA: reported, nothing remains changed, and the command does not run"""
     machine = one_domain(room)
     (machine.sysfs / PACKAGE / "locked").touch()
     for words, status in [(("set", "package-0", "60"), 1), (("set", "package-0", "60", "--", "touch", "ran"), 125)]:
@@ -97,7 +97,7 @@ def locked_by_the_firmware(room):
 
 @test
 def graphics_cards(room):
-    """amdgpu takes whole watts within its range; i915 says 0 for no limit, and gets its 0 back"""
+    """amdgpu: whole watts within its range; i915: 0 means no limit and is restored"""
     machine = Machine(room, "amd-desktop")
     assert "290 W" in machine.cap("set", "gpu-0", "290.7")
     machine.cap("set", "gpu-0", "271", status=1)
@@ -111,7 +111,7 @@ def graphics_cards(room):
 
 @test
 def a_package_is_tuned(room):
-    """cap tune on a package whose energy, and a program whose steps, follow its limit: the known best one"""
+    """cap tune on a package whose energy, with a program whose steps, follow its limit: finds the known optimum"""
     card = Card(idle_w=8, full_w=90, min_w=9.5, max_w=95, default_w=95, memory_share=0.55, exponent=2.2)
     machine = one_domain(room)
     (room.folder / "cards").write_text(card.text())

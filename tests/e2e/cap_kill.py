@@ -1,7 +1,7 @@
-"""Power limits come back, whoever is killed, whenever: SIGKILL at random moments of the whole life of `wattle cap set`.
+"""Power limits are restored whatever is killed at any time: SIGKILL at random moments during `wattle cap set`.
 
-Each trial is a machine of its own, a fake card whose set calls take some milliseconds, so that moments fall into them, before and
-after the limit counts. The card's log has each call that sets: it tells what was done twice, too low, or after the end.
+Each trial has a machine of its own: a fake card whose set calls take some milliseconds, so that kills fall into them, and before and
+after the limit is in force. The card's log of all set calls shows needless ones, limits too low, and calls after the end.
 """
 import concurrent.futures
 import fcntl
@@ -18,21 +18,21 @@ from harness import BUILD, WATTLE, children_of, guards_of, test, wait_until
 
 MIN_W, PREVIOUS_W, LIMIT_W = 100, 300, 200
 PROMISE_S = 1.0
-BUSY_MACHINE = 10  # a promise of time is kept here, too, but other tests may take the processors meanwhile
+BUSY_MACHINE = 10  # bounds on time are checked here too, but other tests may occupy the processors meanwhile
 SIDE_BY_SIDE = 4
 CARDS = f"gpu\nlimits_mw {MIN_W}000 400000 400000 {PREVIOUS_W}000\nset_delay_ms 6\n"
 WHO = ("wattle", "guard", "command", "wattle and guard", "wattle and command", "guard and command")
 
 
 class Machine:
-    """A card, a journal, and the calls that were made."""
+    """A card, a journal, and the logged calls."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir()
         (self.folder / "sys").mkdir()
         (self.folder / "cards").write_text(CARDS)
-        # A process that is stopped in the leak check never ends; those that are not stopped are many elsewhere.
+        # A process stopped in the leak check never ends; elsewhere running processes are numerous.
         self.environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0", "WATTLE_SYSFS": str(self.folder / "sys"), "WATTLE_HELPER": "off",
                             "WATTLE_STATE": str(self.folder / "state"), "WATTLE_FAKE_NVML": str(self.folder / "cards"),
                             "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so")}
@@ -41,14 +41,14 @@ class Machine:
         return subprocess.Popen([str(WATTLE), *arguments], cwd=self.folder, env=self.environment, **options)
 
     def wattle(self, *arguments):
-        """What it says of others' limits, and its status."""
+        """Its messages about other limits, and its status."""
         done = subprocess.run([str(WATTLE), *arguments], cwd=self.folder, env=self.environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=harness.TIMEOUT_S)
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
         return done
 
     def calls(self):
-        """(W, pid) of each call that has set a limit."""
+        """(W, pid) of each call that set a limit."""
         path = self.folder / "cards.limits"
         lines = path.read_text().splitlines() if path.exists() else []
         return [(int(words[2]) / 1000, int(words[3])) for words in (line.split() for line in lines) if len(words) == 4]
@@ -61,14 +61,14 @@ class Machine:
         return sorted(path.name for path in (self.folder / "state" / "caps").glob("*.lease"))
 
     def check_calls(self):
-        """Never below the minimum, never the same twice: no call was needless, and none came after the restore."""
+        """Never below the minimum, never the same twice: no needless call, and none after the restore."""
         limits = [PREVIOUS_W] + [watts for watts, _ in self.calls()]
         assert min(limits) >= MIN_W, limits
         assert all(a != b for a, b in zip(limits, limits[1:])), f"a needless call: {limits}"
 
 
 def runs_command(process):
-    """The command is a child that is wattle itself until it is let go."""
+    """The command is a forked copy of wattle until it may run."""
     try:
         return any(os.readlink(f"/proc/{pid}/exe") != str(WATTLE.resolve()) for pid in children_of(process.pid))
     except OSError:
@@ -83,7 +83,7 @@ def kill(pid):
 
 
 def strike(who, process):
-    """Kills all of them at one moment: wattle stands still while the others are looked for."""
+    """Kills all of them at once: wattle is stopped while the others are found."""
     os.kill(process.pid, signal.SIGSTOP)
     guards, commands = guards_of(process.pid), children_of(process.pid)
     for pid in (guards if "guard" in who else []) + (commands if "command" in who else []):
@@ -97,7 +97,7 @@ def sleep_until(when):
 
 
 def live_once(machine):
-    """An undisturbed life: how long until the command runs, and from the command's end to ours."""
+    """An undisturbed trial: time until the command runs, and from the command's end to wattle's."""
     began = time.monotonic()
     process = machine.start("cap", "set", "-q", "gpu-0", str(LIMIT_W), "--", "cat", stdin=subprocess.PIPE)
     wait_until(lambda: machine.limit_w() == LIMIT_W, "the limit")
@@ -107,13 +107,13 @@ def live_once(machine):
 
 
 def one_kill(folder, number, life):
-    """The command is `cat`: it lives until its standard input ends, or until it is killed."""
+    """The command is `cat`: it runs until its standard input ends, or until it is killed."""
     machine, chance = Machine(folder), random.Random(number)
     until_limit_s, life_s = life
     who = WHO[number % len(WHO)]
     began = time.monotonic()
     moment, command_ends = began + chance.uniform(0, 1.1 * life_s), began + 1.2 * until_limit_s
-    under_limit = number % (2 * len(WHO)) < len(WHO)  # half of the moments hang on no clock, as a busy machine is slow
+    under_limit = number % (2 * len(WHO)) < len(WHO)  # half of the moments depend on events, not time, because a busy machine is slow
     process = machine.start("cap", "set", "gpu-0", str(LIMIT_W), "--", "cat", stdin=subprocess.PIPE,
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     ends_first = command_ends < moment and not under_limit
@@ -128,7 +128,7 @@ def one_kill(folder, number, life):
     story = f"trial {number}: {who} killed after {1000 * (time.monotonic() - began):.1f} ms of {1000 * life_s:.0f}"
     if "wattle" in who:
         process.wait()
-        if "guard" not in who:  # the command lives on, for we still have its standard input
+        if "guard" not in who:  # the command continues, because its standard input is still open
             killed = time.monotonic()
             wait_until(lambda: machine.limit_w() == PREVIOUS_W and not any(map(harness.is_alive, guards)),
                        f"{story}: back", PROMISE_S * BUSY_MACHINE)
@@ -155,7 +155,7 @@ def one_kill(folder, number, life):
 
 @test
 def two_hundred_kills(room):
-    """200 kills of wattle, the guard, the command, or two of them: the limit is back each time, and nobody sets it needlessly"""
+    """200 kills of wattle, the guard, the command, or two of them: the limit is restored each time, without needless calls"""
     life = live_once(Machine(room.folder / "undisturbed"))
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         trials = [pool.submit(one_kill, room.folder / f"trial-{number}", number, life) for number in range(200)]
@@ -164,11 +164,11 @@ def two_hundred_kills(room):
     slowest_s = max(took_s for _, _, took_s in outcomes)
     print(f"# {left} of {sum(who == WHO[3] for who, _, _ in outcomes)} kills of wattle and its guard left a limit to the next "
           f"start; the slowest guard took {1000 * slowest_s:.0f} ms")
-    assert left > 0, "no moment fell into the limit's life"
+    assert left > 0, "no kill fell into the lifetime of the limit"
 
 
 def hold(machine, *command):
-    """Starts a command under a limit; returns when it is set."""
+    """Starts a command under a limit; returns when the limit is set."""
     process = machine.start("cap", "set", "-q", "gpu-0", str(LIMIT_W), "--", *command, stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until(lambda: runs_command(process), "the command")
@@ -183,10 +183,10 @@ def end(process):
 
 @test
 def within_the_promise(room):
-    """After a SIGKILL of wattle alone the limit is back within 1 s, though the command lives on"""
+    """SIGKILL of wattle alone: the limit is restored within 1 s, though the command continues"""
     machine = Machine(room.folder / "machine")
     took_s = []
-    for _ in range(3):  # a stop of the whole machine does not come three times
+    for _ in range(3):  # a stall of the whole machine does not occur three times
         process = hold(machine, "cat")
         began = time.monotonic()
         process.kill()
@@ -199,7 +199,7 @@ def within_the_promise(room):
 
 @test
 def guard_is_renewed(room):
-    """A guard that is killed is started again, and does what the first would have done"""
+    """killed guard: started again, with the same effect as the first"""
     machine = Machine(room.folder / "machine")
     process = hold(machine, "cat")
     first = wait_until(lambda: guards_of(process.pid), "a guard")
@@ -214,7 +214,7 @@ def guard_is_renewed(room):
 
 @test
 def guard_is_alone(room):
-    """The guard leads a session of its own, stands in /, has no descriptor of its owner's, and ignores what ends others"""
+    """guard: leads a session of its own, runs in /, has no descriptor of its owner, and ignores common signals"""
     machine = Machine(room.folder / "machine")
     process = hold(machine, "cat")
     (guard,) = wait_until(lambda: guards_of(process.pid), "a guard")
@@ -231,7 +231,7 @@ def guard_is_alone(room):
 
 @test
 def journal_is_removed(room):
-    """Whoever removes the journal's folder: its guard and wattle itself know what was there"""
+    """journal's folder removed: guard and wattle still restore the limit"""
     machine = Machine(room.folder / "machine")
     process = hold(machine, "cat")
     shutil.rmtree(machine.folder / "state")
@@ -245,7 +245,7 @@ def journal_is_removed(room):
 
 @test
 def pipes_close(room):
-    """A reader of the command's output sees its end when the command ends"""
+    """pipe from the command's output: closed when the command ends"""
     machine = Machine(room.folder / "machine")
     process = hold(machine, "sh", "-c", "read line; echo $line")
     out, _ = process.communicate(b"text\n", timeout=harness.TIMEOUT_S)
@@ -255,7 +255,7 @@ def pipes_close(room):
 
 @test
 def second_is_refused(room):
-    """While a lease is on a device, set, reset and a second lease are refused with the owner's name"""
+    """device with a lease: set, reset and a second lease are refused with the owner's name"""
     machine = Machine(room.folder / "machine")
     process = hold(machine, "cat")
     for words in (("set", "gpu-0", "250"), ("reset", "gpu-0"), ("reset", "gpu-0", "--default"),
@@ -270,7 +270,7 @@ def second_is_refused(room):
 
 @test
 def leases_nest_in_standing_limits(room):
-    """After a lease the limit that stood before is back, killed or not; reset puts back what was there before all of them"""
+    """end of a lease, normal or by a kill: restores the earlier limit; reset restores the one from before all of them"""
     machine = Machine(room.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "250").returncode == 0
     assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
@@ -287,7 +287,7 @@ def leases_nest_in_standing_limits(room):
 
 @test
 def foreign_limit_stays(room):
-    """A limit that somebody else sets meanwhile is left alone and told of, at the end and after a kill"""
+    """limit changed by another program: left unchanged and reported, at the end and after a kill"""
     for killed in (False, True):
         machine = Machine(room.folder / f"machine-{killed}")
         process = hold(machine, "cat")
@@ -306,7 +306,7 @@ def foreign_limit_stays(room):
 
 @test
 def for_some_time(room):
-    """--for returns at once; the limit goes by itself, by reset, by SIGTERM, and after a SIGKILL with the next start"""
+    """--for: returns at once; the limit ends by itself, by reset, by SIGTERM, and after a SIGKILL at the next start"""
     machine = Machine(room.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "200", "--for", "1s").returncode == 0
     assert machine.limit_w() == LIMIT_W
@@ -334,13 +334,13 @@ def for_some_time(room):
 
 @test
 def nobody_waits(room):
-    """Who asked for a limit for some time is killed before it is set: it is not set"""
+    """--for: requester killed before the limit is set: it is not set"""
     machine = Machine(room.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
     before = machine.calls()
     (path,) = (machine.folder / "state/caps").glob("*.lock")
     with path.open("r+b") as lock:
-        fcntl.lockf(lock, fcntl.LOCK_EX, 1, 0)  # the guard comes no further
+        fcntl.lockf(lock, fcntl.LOCK_EX, 1, 0)  # the guard stops here
         process = machine.start("cap", "set", "gpu-0", "200", "--for", "600s")
         wait_until(lambda: guards_of(process.pid), "the guard")
         (guard,) = guards_of(process.pid)
@@ -352,7 +352,7 @@ def nobody_waits(room):
 
 @test
 def left_on_a_sleeper(room):
-    """A GPU that fell asleep under a dead owner's limit is woken to be given its own back; for what is over it is not"""
+    """GPU suspended under a dead owner's limit: woken to restore it; not woken where nothing is to restore"""
     machine = Machine(room.folder / "machine")
     proc = machine.folder / "proc/sys/kernel/random"
     proc.mkdir(parents=True)
@@ -379,7 +379,7 @@ def left_on_a_sleeper(room):
 
 @test
 def after_a_restart(room):
-    """A lease of another boot: what the device still has of it goes back, what it lost is forgotten without a word"""
+    """lease of an earlier boot: limits still in force are restored, lost ones are dropped silently"""
     for still_there in (True, False):
         machine = Machine(room.folder / f"machine-{still_there}")
         process = hold(machine, "cat")
@@ -402,7 +402,7 @@ def after_a_restart(room):
 
 @test
 def standing_limit_is_forgotten_with_the_boot(room):
-    """A limit that was to stay is gone after a restart: its entry goes, silently; reset has nothing to do then"""
+    """persistent limit after a reboot: gone, its entry is removed silently; reset has no effect then"""
     machine = Machine(room.folder / "machine")
     machine.wattle("cap", "set", "gpu-0", "200")
     (machine.folder / "cards.limits").unlink()
@@ -416,7 +416,7 @@ def standing_limit_is_forgotten_with_the_boot(room):
 
 @test
 def damaged_journal_is_kept_aside(room):
-    """A journal file that is cut, edited or of a stranger is put aside and told of, once, and nothing is set because of it"""
+    """journal file truncated, edited or of another user: set aside and reported once, and no limit is set because of it"""
     damages = {"cut": lambda text: text[:len(text) // 2], "edited": lambda text: text.replace("=300000", "=400000"),
                "empty": lambda text: "", "bytes": lambda text: "\0\xff" * 5000}
     for name, damage in damages.items():

@@ -27,7 +27,7 @@ class Machine:
         return self.room.start(act, *words, program=self.program, env={**self.environment, **environment})
 
     def act(self, act, *words, status=0, **environment):
-        """What it said: [[word, …], …]"""
+        """Its output: [[word, …], …]"""
         done = self.room.finish(self.start(act, *words, **environment))
         assert done.returncode == status and not done.stderr, done
         return [line.split() for line in done.stdout.splitlines()]
@@ -47,7 +47,7 @@ def codes(said, name):
 
 
 def one(said, name):
-    """The code and the sentence of what is called so."""
+    """Code and message of the named call."""
     for words in said:
         line = " ".join(words)
         if line.startswith(name + " "):
@@ -62,7 +62,7 @@ def limits(said):
 
 @test
 def what_there_is(room):
-    """a card's range and clocks; a machine without any is an empty list with the reason"""
+    """card: range and clocks; machine without devices: an empty list with the reason"""
     machine = Machine(room)
     assert machine.act("list")[1] == "device gpu-0 400 400 100 400 210 1410".split()
     said = machine.act("list", WATTLE_NVML="/nowhere")
@@ -73,7 +73,7 @@ def what_there_is(room):
 
 @test
 def set_and_reset(room):
-    """set changes this process's lease any number of times, reset ends it; KEEP stays; every refusal has its code and sentence"""
+    """set: changes this process's lease any number of times; reset ends it; KEEP stays; every refusal has a code and a message"""
     machine = Machine(room)
     said = machine.act("set")
     assert limits(said) == [200, 200, 400, 160, 160, 400], said
@@ -89,7 +89,7 @@ def set_and_reset(room):
 
 @test
 def every_end(room):
-    """exit restores before the program is gone; kill -9, and an exec, within a second"""
+    """exit: the limit is restored before the process is gone; kill -9 and exec: within a second"""
     machine = Machine(room)
     machine.act("leave", status=3)
     assert machine.log() == [200000, 400000], machine.log()
@@ -106,7 +106,7 @@ def every_end(room):
 
 @test
 def children(room):
-    """a forked child has no part in its parent's lease: refused with the parent's name, its exit changes nothing"""
+    """forked child: no part in its parent's lease: refused with the parent's name, its exit changes nothing"""
     said = Machine(room).act("fork")
     code, text = one(said, "child set")
     assert code == -errno.EBUSY and "program, pid" in text, said
@@ -116,7 +116,7 @@ def children(room):
 
 @test
 def one_owner(room):
-    """another process is refused while it lives, and gets it then"""
+    """another process: refused while the owner lives, accepted afterwards"""
     machine = Machine(room)
     process = machine.start("hold")
     process.stdout.readline()
@@ -128,7 +128,7 @@ def one_owner(room):
 
 @test
 def threads_and_forks(room):
-    """threads that set at once, each with its own error, while the program forks: nothing hangs, nothing is left"""
+    """threads that set limits at once, each with its own error, while the program forks: no hang, no limit left"""
     machine = Machine(room)
     assert one(machine.act("threads"), "threads")[0] == 0
     assert machine.is_back()
@@ -136,7 +136,7 @@ def threads_and_forks(room):
 
 @test
 def tune(room):
-    """the search calls its step in this thread, tells progress, restores, and passes on what the step returned"""
+    """search: calls its step in this thread, reports progress, restores the limit, and returns the step's error"""
     machine = Machine(room)
     said = machine.act("tune")
     assert one(said, "energy")[0] == 0, said
@@ -161,7 +161,7 @@ def tune(room):
 
 @test
 def the_journal_can_not_be_written(room):
-    """a state folder that is a file: refused with a sentence, and nothing is set"""
+    """state folder that is a file: refused with a message, and nothing is set"""
     machine = Machine(room)
     (room.folder / "state").write_text("")
     code, text = one(machine.act("set"), "set")
@@ -170,14 +170,14 @@ def the_journal_can_not_be_written(room):
 
 @test
 def no_guard(room):
-    """without the program wattle nobody would put a limit back: -ENOENT that says so, and no lease"""
+    """program wattle missing, so no guard is possible: -ENOENT with a message, and no lease"""
     machine = Machine(room)
     lonely = room.folder / "lonely"
     lonely.mkdir()
     (lonely / "libwattle.so.0").write_bytes((BUILD / "src/libwattle.so.0").resolve().read_bytes())
     said = machine.act("set", LD_LIBRARY_PATH=str(lonely), PATH=os.devnull)
     if any(os.access(f"{prefix}/bin/wattle", os.X_OK) for prefix in ("/usr", "/usr/local")):
-        return  # the installed one is found, which is right
+        return  # the installed one is found, which is correct
     code, text = one(said, "set")
     assert code == -errno.ENOENT and "wattle" in text, (code, text)
     assert one(said, "lease")[0] == -errno.ENOENT and machine.log() == [250000, 160000, 400000], "KEEP needs no guard"
@@ -185,7 +185,7 @@ def no_guard(room):
 
 @test
 def the_manual(room):
-    """the example of docs/caps.md compiles, in C and in C++"""
+    """the example of docs/caps.md compiles in C and in C++"""
     text = (TESTS.parent / "docs/caps.md").read_text(encoding="utf-8")
     example, = re.findall(r"^```c\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     top, _, body = example.partition("\n\tstruct")

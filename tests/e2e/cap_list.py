@@ -1,4 +1,4 @@
-"""wattle cap list and get: what can be limited, under the names that the sensors have, and nothing is changed by looking."""
+"""wattle cap list and get: devices with limits, under the sensors' names, and reading changes nothing."""
 import json
 import os
 import shutil
@@ -38,7 +38,7 @@ def calls(room):
 
 @test
 def listing(room):
-    """the list has the contract's keys, the cards' figures, and who holds a limit: nobody"""
+    """list: the contract's keys, the cards' figures, and no owner of a limit"""
     rows = json.loads(room.wattle("cap", "list", "--json", env=environment(room)).stdout)
     assert [row["device"] for row in rows] == ["gpu-0", "gpu-1"], rows
     assert all(KEYS <= set(row) for row in rows), rows
@@ -52,7 +52,7 @@ def listing(room):
 
 @test
 def no_set_call(room):
-    """looking sets nothing, neither limits nor clocks"""
+    """list and get: set no limits and no clocks"""
     for words in (["list"], ["list", "--json"], ["get", "gpu-0"], ["get", "GPU-1e5b", "--json"]):
         done = room.wattle("cap", *words, env=environment(room))
         assert done.returncode == 0 and done.stderr == "", done
@@ -63,7 +63,7 @@ def no_set_call(room):
 
 @test
 def in_words(room):
-    """in words: figures, another limiter that is lower, and what to know of this driver"""
+    """text: figures, another limiter that is lower, and notes on this driver"""
     text = room.wattle("cap", "list", env=environment(room)).stdout
     assert "gpu-0   650 W    700 W  200 to 700 W  210 to 1410 MHz" in text, text
     assert "gpu-0: persistence mode is off" in text and "sudo nvidia-smi" in text, text
@@ -73,7 +73,7 @@ def in_words(room):
 
 @test
 def as_nobody(room):
-    """a user who may not set limits sees them all the same, with the command that sets them"""
+    """user without permission: sees the limits, with the command that sets them"""
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
     wattle = room.for_everybody()[0]
@@ -89,7 +89,7 @@ def as_nobody(room):
 
 @test
 def mistakes(room):
-    """a wrong word is a wrong use; a wrong device lists the right ones"""
+    """invalid word: usage error; invalid device: the message lists the valid ones"""
     env = environment(room)
     for words, status, text in (([], 2, "a word is missing"), (["lst"], 2, "unknown subcommand 'lst' (did you mean 'list'?)"),
                                 (["list", "gpu-0"], 2, "'gpu-0' is not expected"),
@@ -102,7 +102,7 @@ def mistakes(room):
 
 @test
 def help_of_each(room):
-    """cap --help names its words, each has a help of its own, and the manual has them all"""
+    """cap --help: lists its subcommands, each has a help of its own, and the manual has them all"""
     summary, manual = room.wattle("cap", "--help").stdout, room.wattle("--manual", "cap").stdout
     for word in ("list", "get", "set", "reset", "tune"):
         assert f"cap {word} " in summary, summary
@@ -113,7 +113,7 @@ def help_of_each(room):
 
 @test
 def nothing(room):
-    """a machine without such devices has an empty list, and says why"""
+    """machine without devices: an empty list with the reason"""
     env = {**environment(room), "WATTLE_NVML": "/nonexistent/libnvidia-ml.so.1"}
     assert json.loads(room.wattle("cap", "list", "--json", env=env).stdout) == []
     done = room.wattle("cap", "list", env=env)
@@ -123,7 +123,7 @@ def nothing(room):
 
 @test
 def no_such_gpu(room):
-    """a GPU that is named where NVML is missing, or shows none: the GPU, why there is none and what to do, on one line"""
+    """GPU named where NVML is missing or lists none: one line with the GPU, the reason and the remedy"""
     empty = {**environment(room), "WATTLE_SYSFS": str(room.tree("none", {}))}
     package = {**empty, "WATTLE_SYSFS": str(room.tree("sys", {
         "class/powercap/intel-rapl:0/name": "package-0\n", "class/powercap/intel-rapl:0/constraint_0_name": "long_term\n",
@@ -149,7 +149,7 @@ def no_such_gpu(room):
 
 @test
 def names_of_the_sensors(room):
-    """on every machine of tests/machines: a device has the name that the sensors give it"""
+    """every machine of tests/machines: a device has the sensors' name"""
     compared = 0
     for machine in sorted(path for path in MACHINES.iterdir() if (path / "sys").is_dir()):
         cards = machine / "nvml.cards"

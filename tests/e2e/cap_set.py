@@ -1,4 +1,4 @@
-"""wattle cap set and reset: what stays, what goes back, statuses, signals, what is said."""
+"""wattle cap set and reset: lifetime of limits, statuses, signals, messages."""
 import os
 import pathlib
 import pty
@@ -29,7 +29,7 @@ def furnish(room):
 
 
 def calls(room, name="cards.limits"):
-    """(index, mW or MHz) of each call that has set something."""
+    """(index, mW or MHz) of each set call."""
     path = room.folder / name
     lines = path.read_text().splitlines() if path.exists() else []
     return [(int(line.split()[1]), int(line.split()[2])) for line in lines]
@@ -41,7 +41,7 @@ def journal(room):
 
 @test
 def statuses(room):
-    """The command's status is ours; 125, 126, 127 are those of `wattle run`; each time the limit is back"""
+    """exit status: the command's; 125, 126, 127 as in `wattle run`; the limit is restored each time"""
     furnish(room)
     for command, status in (("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)):
         assert room.wattle("cap", "set", "-q", "gpu-0", "200", "--", "sh", "-c", command).returncode == status
@@ -58,7 +58,7 @@ def statuses(room):
 
 @test
 def wrong_words(room):
-    """What can't be is refused before anything is changed: 1 with the range, 2 for usage, one line each"""
+    """invalid arguments: refused before any change: 1 with the range, 2 for usage, one line each"""
     furnish(room)
     for words, status, says in ((("gpu-0", "20"), 1, "100 to 400 W can be set"), (("gpu-0", "401"), 1, "100 to 400 W"),
                                 (("gpu-0", "-5"), 2, "unknown option"), (("gpu-0", "much"), 2, "WATTS: 'much' is not valid"),
@@ -75,7 +75,7 @@ def wrong_words(room):
 
 @test
 def streams_are_the_commands(room):
-    """Standard input and output are the command's own; wattle says one line on standard error, none with --quiet"""
+    """standard input and output: the command's own; wattle prints one line on standard error, none with --quiet"""
     furnish(room)
     done = room.wattle("cap", "set", "gpu-0", "200.5", "--", "cat", input=b"\0text")
     assert done.stdout == "\0text"
@@ -86,7 +86,7 @@ def streams_are_the_commands(room):
 
 @test
 def limits_that_stay(room):
-    """What was there before the first of them is what reset puts back; --default is the device's own; nothing is set twice"""
+    """reset: restores the limit from before the first one; --default the device's own; no limit is set twice"""
     furnish(room)
     for watts in ("250", "220", "220"):
         assert room.wattle("cap", "set", "gpu-0", watts).returncode == 0
@@ -108,7 +108,7 @@ def limits_that_stay(room):
 
 @test
 def near_limits(room):
-    """Half a watt is another limit: of wattle's it goes back, of somebody else's it stays; cards of few limits round"""
+    """limits that differ by half a watt: wattle's is restored, another program's stays; cards with few limits round"""
     furnish(room)
     (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\n")
     room.wattle("cap", "set", "gpu-0", "299.5")
@@ -126,7 +126,7 @@ def near_limits(room):
 
 @test
 def persistence_off(room):
-    """A limit that is to stay, on a card that forgets it: that is said; a lease is there as long as its command"""
+    """persistent limit on a card that forgets it: a warning; a lease lasts as long as its command"""
     furnish(room)
     (room.folder / "cards").write_text(CARDS.replace("gpu\n", "gpu\npersistence_off\n", 1))
     for words, says in ((("gpu-0", "200"), True), (("gpu-1", "200"), False), (("gpu-0", "210", "--", "true"), False)):
@@ -136,7 +136,7 @@ def persistence_off(room):
 
 @test
 def refused_for_some_time(room):
-    """Of several devices the second is refused: the first has the limit again that stood on it"""
+    """several devices, the second refused: the first gets its previous limit back"""
     furnish(room)
     assert room.wattle("cap", "set", "gpu-0", "250").returncode == 0
     assert room.wattle("cap", "set", "gpu-1", "300").returncode == 0
@@ -145,14 +145,14 @@ def refused_for_some_time(room):
         assert room.wattle("cap", "set", "gpus", "220", "--for", "60s").returncode == 1
         process.stdin.close()
         process.wait(timeout=harness.TIMEOUT_S)
-    assert [mw for index, mw in calls(room) if index == 0] == [250000, 220000, 250000]  # which was not taken off
+    assert [mw for index, mw in calls(room) if index == 0] == [250000, 220000, 250000]  # which was not removed
     assert room.wattle("cap", "reset", "gpu-0").returncode == 0
     assert calls(room)[-1] == (0, 300000)
 
 
 @test
 def several_devices(room):
-    """Several devices: all or none, one guard; and clocks beside power"""
+    """several devices: all or none, one guard; and clocks beside power"""
     furnish(room)
     with room.start("cap", "set", "gpus", "200", "--clocks", "900", "--", "cat", stdin=subprocess.PIPE) as process:
         wait_until(lambda: len(calls(room)) == 2 and len(calls(room, "cards.clocks")) == 2, "the limits")
@@ -169,7 +169,7 @@ def several_devices(room):
 
 @test
 def packages(room):
-    """A package's registers change together and come back each, `enabled` too, also after a kill"""
+    """package: registers are changed together and restored one by one, `enabled` too, also after a kill"""
     tree = furnish(room)
 
     def registers():
@@ -185,14 +185,14 @@ def packages(room):
     wait_until(lambda: registers() == before, "back")
     wait_until(lambda: journal(room) == [], "struck")
     room.wattle("cap", "set", "package-0", "40")
-    (tree / SHORT).write_text("50000000")  # by somebody else, this one only
+    (tree / SHORT).write_text("50000000")  # by another program, this one only
     told = room.wattle("cap", "reset", "package-0")
     assert registers() == [65000000, 50000000, 0] and "somebody else" in told.stderr, (registers(), told.stderr)
 
 
 @test
 def refusals_leave_nothing(room):
-    """Clocks that the driver refuses leave no entry in the journal; reset goes on behind a device that is held"""
+    """clocks refused by the driver: no entry in the journal; reset continues after a device that is in use"""
     furnish(room)
     cards = room.folder / "cards"
     cards.write_text(CARDS.replace("gpu\n", "gpu\nerror nvmlDeviceSetGpuLockedClocks 4\n", 1))
@@ -203,13 +203,13 @@ def refusals_leave_nothing(room):
     wait_until(lambda: (0, 200000) in calls(room), "the limit")
     done = room.wattle("cap", "reset", "gpu-0,gpu-1")
     assert done.returncode == 1 and f"pid {holder.pid}" in done.stderr, done.stderr
-    assert calls(room)[-1] == (1, 400000), "the other one is back"
+    assert calls(room)[-1] == (1, 400000), "the other limit is restored"
     holder.communicate(timeout=harness.TIMEOUT_S)
 
 
 @test
 def signals_go_on(room):
-    """SIGTERM and its like to wattle reach the command, which decides; the limit goes when it ends"""
+    """SIGTERM and similar signals to wattle: passed to the command, which decides; the limit ends with it"""
     furnish(room)
     for name, status in (("TERM", 3), ("HUP", 4), ("USR1", 5), ("INT", 6)):
         script = f"trap 'exit {status}' {name}; echo ready; while :; do sleep 0.01; done"
@@ -222,7 +222,7 @@ def signals_go_on(room):
 
 @test
 def terminal(room):
-    """Ctrl-C ends the command once, Ctrl-Z stops both and the limit stays, then goes with the command"""
+    """Ctrl-C ends the command once; Ctrl-Z stops both and the limit stays until the command ends"""
     furnish(room)
     pid, terminal_fd = pty.fork()
     if pid == 0:
@@ -230,10 +230,10 @@ def terminal(room):
         os.execve(WATTLE, [str(WATTLE), "cap", "set", "-q", "gpu-0", "200", "--", "cat"], room.environment)
     os.write(terminal_fd, b"go\n")
     seen = b""
-    # The terminal's echo, and cat: not a shell, which may take a Ctrl-C for itself between two commands.
+    # The terminal's echo, and cat: not a shell, which may take a Ctrl-C itself between two commands.
     while seen.count(b"go") < 2:
         seen += os.read(terminal_fd, 100)
-    # The group is an orphan (nobody above could continue it): a typed Ctrl-Z does nothing here, SIGSTOP is the same.
+    # The group is an orphan (no parent could continue it): a typed Ctrl-Z has no effect here, SIGSTOP is equivalent.
     os.killpg(pid, signal.SIGSTOP)
     wait_until(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "both stopped")
     assert calls(room)[-1] == (0, 200000)
@@ -247,7 +247,7 @@ def terminal(room):
 
 @test
 def closed_terminal(room):
-    """A terminal that is closed tells the leader of its session alone: wattle, which passes it on to the command"""
+    """closed terminal: signals only the session leader, wattle, which passes the signal to the command"""
     furnish(room)
     pid, terminal_fd = pty.fork()
     if pid == 0:
@@ -262,7 +262,7 @@ def closed_terminal(room):
 
 @test
 def journal_cannot_be_written(room):
-    """Without a journal nothing is changed, and the folder is named"""
+    """no journal possible: nothing is changed, and the folder is named"""
     furnish(room)
     (room.folder / "state").write_text("a file")
     for words in (("200",), ("200", "--", "touch", "ran"), ("200", "--for", "5s")):
@@ -273,7 +273,7 @@ def journal_cannot_be_written(room):
 
 @test
 def guard_by_hand(room):
-    """--cap-guard by hand is refused quietly, and does nothing"""
+    """--cap-guard by hand: refused silently, without effect"""
     furnish(room)
     assert room.wattle("--cap-guard", "1").returncode == 2
     assert calls(room) == [] and not (room.folder / "state").exists()
@@ -281,7 +281,7 @@ def guard_by_hand(room):
 
 @test
 def lost_card(room):
-    """A card that is lost while it is limited: the command goes on, the journal keeps its limit until it is back"""
+    """card lost while limited: the command continues, the journal keeps its limit until the card is back"""
     furnish(room)
     (room.folder / "cards").write_text(CARDS.replace("limit_step_mw 1000", "lost_when_file lost"))
     process = room.start("cap", "set", "gpu-0", "200", "--", "sh", "-c", "touch lost; exit 3")

@@ -1,5 +1,5 @@
-"""`wattle cap tune`: what a step is: spans, NVTX, ITT, metrics, whole runs, programs that run already. What is found is
-judged by the formulas of the card. Devices: cap_tune_devices.py; what may go wrong: cap_tune_ends.py."""
+"""`wattle cap tune`: sources of steps: spans, NVTX, ITT, metrics, whole runs, running programs. Results are compared with the
+card's formulas. Devices: cap_tune_devices.py; failures: cap_tune_ends.py."""
 import csv
 import json
 import os
@@ -13,8 +13,8 @@ from tune_room import CARD, NEARLY, WORK, WORKER, calls, is_as_before, is_good, 
 
 @test
 def steps(room):
-    """steps of a program that tells spans: the best limit, figures as the card's formula has them, the limit as it
-    was; CSV in the seed's layout, a page that loads nothing; no secret of the command anywhere"""
+    """steps from spans: the best limit, figures as in the card's formula, previous limit restored; CSV in gpu_tracker's
+    layout, a page that loads nothing; no secret of the command in any output"""
     put(room, CARD)
     result, done = tune(room, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", "env", "API_TOKEN=s3cret", *WORK)
     is_good(result)
@@ -28,7 +28,7 @@ def steps(room):
     assert result["saving_low_percent"] <= result["saving_percent"] <= result["saving_high_percent"], result
     assert result["previous_w"] == 400 and result["device"] == "gpu-0" and result["objective"] == "edp", result
     assert f"wattle cap set gpu-0 {result['chosen_w']:.0f} -- CMD" in done.stderr, done.stderr
-    assert '"steps"' in done.stdout, "the command's own output is where it belongs"
+    assert '"steps"' in done.stdout, "the command's own output is on stdout"
     is_as_the_seed_has_it((room.folder / "tune.csv").read_text(), result)
     text = (room.folder / "tune.json").read_text()
     assert text.endswith("}\n") and not text.endswith("\n\n") and text.count("\n") < 250 and len(result["curve"]) <= 60
@@ -36,13 +36,13 @@ def steps(room):
     page = (room.folder / "tune.html").read_text()
     assert page.count("<circle") == 5 and "default-src 'none'" in page, page
     assert "<script" not in page and "-0.0" not in page, page
-    assert "http" not in page.replace("http-equiv", ""), "nothing is loaded from anywhere"
+    assert "http" not in page.replace("http-equiv", ""), "no resource is loaded"
     assert "API_TOKEN=***" in page and "API_TOKEN=***" in done.stderr, (page, done.stderr)
     assert not [shown for shown in (page, text, done.stderr) if "s3cret" in shown]
 
 
 def is_as_the_seed_has_it(text, result):
-    """Cap, steps, kWh and objective a row, without a header, then the chosen cap."""
+    """Cap, steps, kWh and objective of each row, without a header, then the chosen cap."""
     *rows, last = csv.reader(text.splitlines())
     assert len(rows) == 5 and last == ["Modeled Optimal Cap:", f"{result['chosen_w']:g}"], (rows, last)
     for (watts, n, kwh, objective), row in zip(rows, result["caps"]):
@@ -52,7 +52,7 @@ def is_as_the_seed_has_it(text, result):
 
 @test
 def nvtx(room):
-    """NVTX ranges of a program that knows nothing of wattle, and least energy within a bound on time"""
+    """NVTX ranges of an unmodified program, and least energy within a bound on time"""
     put(room, CARD)
     result, _ = tune(room, "--nvtx", "--step", "step", "--objective", "slowdown=10", "--", *WORK, "--as", "nvtx")
     near(result["chosen_w"], CARD.best_w("energy", slowdown_percent=10), absolute=25)
@@ -62,7 +62,7 @@ def nvtx(room):
 
 @test
 def metric(room):
-    """work counted by what a program reports, and a program that ends sooner than the search is started again"""
+    """work counted by reported metrics; a program that ends before the search is started again"""
     put(room, CARD)
     result, done = tune(room, "--metric", "step", "--", *WORK, "--as", "metric", "--seconds", 2)
     is_good(result)
@@ -72,7 +72,7 @@ def metric(room):
 
 @test
 def metric_total(room):
-    """a metric that is a running total: the work is what it grew by"""
+    """metric that is a running total: the work is its increase"""
     put(room, CARD)
     result, _ = tune(room, "--caps", 3, "--metric-total", "step", "--", *WORK, "--as", "total")
     is_true(result)
@@ -92,7 +92,7 @@ def readings_later_than_steps(room):
 
 @test
 def itt(room):
-    """ITT tasks of a program that knows nothing of wattle"""
+    """ITT tasks of an unmodified program"""
     put(room, CARD)
     result, _ = tune(room, "--itt", "--caps", 2, "--seconds", 0.2, "--step", "app/batch", "--",
                      BUILD / "tests/fakes/itt_app", 200)
@@ -104,7 +104,7 @@ def itt(room):
 
 @test
 def many_short_steps(room):
-    """ten thousand steps a second: all of them are counted"""
+    """ten thousand steps a second: all are counted"""
     put(room, CARD)
     result, done = tune(room, "--caps", 3, "--step", "step", "--", *WORK[:-1], "0.1", "--seconds", 9)
     assert result["complete"] and sum(row["steps"] for row in result["caps"]) > 2000, result
@@ -114,7 +114,7 @@ def many_short_steps(room):
 
 @test
 def whole_runs(room):
-    """without --step whole runs of the command are measured, one a window"""
+    """no --step: whole runs of the command are measured, one for each window"""
     put(room, CARD)
     result, done = tune(room, "--", *WORK, "--as", "nothing", "--steps", 100)
     worse = CARD.worse_percent("edp", result["chosen_w"], from_w=120)
@@ -124,14 +124,14 @@ def whole_runs(room):
     is_as_before(room)
 
 
-# Delay until a limit acts, time constant of the approach (ms), and whether the card rests between programs.
+# Delay until a limit acts, time constant (ms), and whether the card is idle between programs.
 LATE = ((1000, 300, False), (2000, 0, False), (2000, 0, True))
 
 
 @test
 def whole_runs_on_late_cards(room):
-    """cards on which a limit acts after 1 to 2 s, also one that is idle between runs: each run that counts
-    begins after its limit acts"""
+    """cards on which a limit acts after 1 to 2 s, also one that is idle between runs: each counted run begins after its limit
+    acts"""
     cards = [Card(idle_w=80, full_w=680, min_w=200, max_w=700, default_w=700,
                   more=(f"limit_delay_ms {delay_ms}", f"limit_approach_ms {approach_ms}", *["rests"] * rests,
                         "energy_period_ms 20", "field_times")) for delay_ms, approach_ms, rests in LATE]
@@ -143,14 +143,15 @@ def whole_runs_on_late_cards(room):
         done = room.finish(search)
         assert done.returncode == 0, done.stderr
         result = json.loads((room.folder / f"{i}.json").read_text())
-        first_s, *later_s = measured_runs_s(room, i)  # the first one is under the limit that there was before
+        first_s, *later_s = measured_runs_s(room, i)  # the first one still has the previous limit
         assert len(later_s) + 1 == result["windows"], (LATE[i], first_s, later_s, result)
         for since_s in later_s:
             assert since_s >= sum(LATE[i][:2]) / 1000 - 0.1, (LATE[i], first_s, later_s, calls(room))
 
 
 def measured_runs_s(room, gpu):
-    """How long after the limit was set each run began, of several under one limit the last one: others were repeated."""
+    """Time from setting the limit to the beginning of each run; for several runs with one limit the last one, as the others
+    were repeated."""
     lines = [(int(words[0]), name, words[2]) for name in ("limits", "work")
              for words in map(str.split, (room.folder / f"cards.{name}").read_text().splitlines()) if int(words[1]) == gpu]
     since_s, set_ns = {}, None
@@ -164,7 +165,7 @@ def measured_runs_s(room, gpu):
 
 @test
 def running_program(room):
-    """--pid: a program that leaves its spans in a file; it is not touched, and lives on"""
+    """--pid: a program that writes its spans to a file: it is not changed, and continues"""
     put(room, CARD)
     worker = room.start("--step-ms", 2, program=WORKER, env={"WATTLE_SPANS": "%p.spans"})
     wait_until(lambda: (room.folder / f"{worker.pid}.spans").exists(), "the first span")
@@ -176,7 +177,7 @@ def running_program(room):
 
 @test
 def program_under_a_recorder(room):
-    """--pid: a program that runs under `wattle run` already: its steps are read from that run file"""
+    """--pid: a program under `wattle run`: its steps are read from that run file"""
     put(room, CARD)
     recorder = room.start("run", "-q", "--flush", "200ms", "-o", "own.sqlite", "--", *WORK)
     wait_until(lambda: (room.folder / "pid").exists() and room.rows("select 1 from span", "own.sqlite"),
@@ -192,7 +193,7 @@ def program_under_a_recorder(room):
 
 @test
 def program_without_spans(room):
-    """--pid: a program that leaves its spans nowhere: what to do is said, and nothing is changed"""
+    """--pid: a program that writes no spans: the message states what to do, and nothing is changed"""
     put(room, CARD)
     worker = room.start("--step-ms", 2, program=WORKER)
     _, done = tune(room, "--pid", worker.pid, "--step", "step", status=1)

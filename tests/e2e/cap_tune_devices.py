@@ -1,5 +1,5 @@
-"""`wattle cap tune`: what is limited: several cards, clocks, a card that tells its power only, one that the
-helper limits; --apply, and how it looks on a terminal. CPU packages: cap_kernel.py."""
+"""`wattle cap tune`: limited devices: several cards, clocks, a card with power readings only, one limited through the helper;
+--apply, and the terminal output. CPU packages: cap_kernel.py."""
 import json
 import os
 import pty
@@ -26,18 +26,18 @@ def several_cards(room):
 
 @test
 def each(room):
-    """--each: one card after the other, each its own limit; while one is tuned the other's limit is as it was"""
+    """--each: one card after the other, each with its own limit; the other's previous limit stays meanwhile"""
     put(room, CARD, Card(memory_share=0.6, more=SHARP))
     each, _ = tune(room, "--each", "--caps", 3, "--step", "step", "--", *WORK, "--gpus", "0,1", device="gpus")
     order = [gpu for gpu, _ in calls(room)]
-    assert order[:4] == [0, 1, 1, 0] and order[4:] == sorted(order[4:]), calls(room)  # each was tried before CMD began
+    assert order[:4] == [0, 1, 1, 0] and order[4:] == sorted(order[4:]), calls(room)  # each was tested before CMD began
     assert [one["device"] for one in each] == ["gpu-0", "gpu-1"], each
     assert (limit_w(room, 0), limit_w(room, 1)) == (400, 400)
 
 
 @test
 def apply(room):
-    """--apply: the chosen limit stays, `cap reset` brings back what was before; the result stands in the run file"""
+    """--apply: the chosen limit stays, `cap reset` restores the previous one; the result is in the run file"""
     put(room, CARD)
     result, _ = tune(room, "--apply", "-o", "kept.sqlite", "--step", "step", "--", *WORK)
     assert result["applied"] and limit_w(room) == result["chosen_w"] < 400 and result["previous_w"] == 400, result
@@ -49,7 +49,7 @@ def apply(room):
 
 @test
 def clocks(room):
-    """--clocks: the highest clock in place of the limit; the lock is gone afterwards"""
+    """--clocks: the highest clock instead of the limit; unlocked afterwards"""
     put(room, CARD)
     result, _ = tune(room, "--clocks", "--objective", "energy", "--step", "step", "--", *WORK)
     best = CARD.best_clock_mhz("energy")
@@ -61,7 +61,7 @@ def clocks(room):
 
 @test
 def power_only(room):
-    """a card without an energy counter: its power is integrated, and that is said"""
+    """card without an energy counter: its power is integrated, and a note reports it"""
     card = Card(more=("limit_delay_ms 20", "error nvmlDeviceGetTotalEnergyConsumption 3", "field_error 83 0 3"))
     put(room, card)
     result, _ = tune(room, "--caps", 3, "--seconds", 0.9, "--step", "step", "--", *WORK)
@@ -73,9 +73,9 @@ def power_only(room):
 
 @test
 def through_the_helper(room):
-    """a user who may not set limits, and whom the helper lets: the best limit, and the limit as it was"""
+    """user without permission, allowed by the helper: the best limit, and the previous limit restored"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("only root can run as another user")
     Helper.prepare(room)
     put(room, Card(more=(*SHARP, "set_uid 0")))
     helper = Helper(room, policy="others read\nothers cap gpus\n")
@@ -97,7 +97,7 @@ def through_the_helper(room):
 
 @test
 def progress_on_a_terminal(room):
-    """a line that says what is tried and about how long it takes, and is gone when the result stands there"""
+    """terminal: a progress line with the current limit and the remaining time, erased before the result"""
     put(room, CARD)
     terminal, other = pty.openpty()
     process = room.start("cap", "tune", "gpu-0", *QUICK, "--caps", 2, "--json", "tune.json", "--step", "step",

@@ -1,5 +1,5 @@
-"""`wattle cap tune`: everything that may go wrong before and meanwhile. After each test the limit is what it was, or
-what somebody else has set."""
+"""`wattle cap tune`: failures before and during the search. After each test the limit is the previous one, or the one set by
+another program."""
 import os
 import pathlib
 import shutil
@@ -17,13 +17,13 @@ def parent(pid):
 
 
 def is_at_work(room):
-    """A limit below the one before, not the one that is tried before the program starts."""
+    """A limit below the previous one, not the one that is tested before the program starts."""
     wait_until(lambda: len(calls(room)) >= 3 and limit_w(room) < 400, "a lower limit")
 
 
 @test
 def ctrl_c(room):
-    """SIGTERM: the limit comes back at once, the command gets the signal, the status says which"""
+    """SIGTERM: the limit is restored at once, the command gets the signal, the status reports it"""
     put(room, CARD)
     process = start(room, "--step", "step", "--", *WORK)
     is_at_work(room)
@@ -36,7 +36,7 @@ def ctrl_c(room):
 
 @test
 def killed(room):
-    """a kill -9 of the tuner: the limit is back within a second, and the command lives on"""
+    """kill -9 of the tuner: the limit is restored within a second, and the command continues"""
     put(room, CARD)
     process = start(room, "--step", "step", "--", *WORK)
     is_at_work(room)
@@ -52,7 +52,7 @@ def killed(room):
 
 @test
 def killed_recorder(room):
-    """a kill -9 of the recorder: the search ends with its status, the limit is back"""
+    """kill -9 of the recorder: the search ends with its status, the limit is restored"""
     put(room, CARD)
     process = start(room, "--step", "step", "--", *WORK)
     is_at_work(room)
@@ -68,7 +68,7 @@ def killed_recorder(room):
 
 @test
 def somebody_else(room):
-    """somebody else changes the limit: the search stops, theirs stays, the command goes on to its end"""
+    """limit changed by another program: the search stops, that limit stays, the command runs to its end"""
     put(room, CARD)
     process = start(room, "--step", "step", "--", *WORK, "--seconds", 3)
     wait_until(lambda: len(calls(room)) >= 3, "the third limit")
@@ -82,7 +82,7 @@ def somebody_else(room):
 
 @test
 def lost_card(room):
-    """a card that is lost while capped: said, the command goes on; back again, the next start of wattle restores"""
+    """card lost while limited: reported, the command continues; when it is back, the next start of wattle restores the limit"""
     put(room, Card(more=(*SHARP, "lost_when_file lost")))
     process = start(room, "--step", "step", "--", *WORK, "--seconds", 3)
     is_at_work(room)
@@ -96,7 +96,7 @@ def lost_card(room):
 
 @test
 def failing_command(room):
-    """a command that fails ends the search with its status, and the limit is back"""
+    """failing command: the search ends with its status, and the limit is restored"""
     put(room, CARD)
     _, done = tune(room, "--step", "step", "--", "sh", "-c", f"{WORKER} --step-ms 2 --seconds 1.2; exit 7", status=7)
     assert "failed with status 7" in done.stderr, done.stderr
@@ -105,7 +105,7 @@ def failing_command(room):
 
 @test
 def runs_of_nothing(room):
-    """a command that makes no step and ends each time: after three times it is said what would help"""
+    """command that ends each time without a step: after three times a message with remedies"""
     put(room, CARD)
     _, done = tune(room, "--step", "step", "--", "sh", "-c", "echo ran >> runs", status=1)
     assert "over 3 times" in done.stderr and "without --step" in done.stderr, done.stderr
@@ -115,7 +115,7 @@ def runs_of_nothing(room):
 
 @test
 def no_such_step(room):
-    """no step of that name: the names that there are; the command goes on"""
+    """no step of that name: the message lists the names; the command continues"""
     put(room, CARD)
     process = start(room, "--step", "stpe", "--patience", "500ms", "--", *WORK, "--seconds", 1.5)
     done = room.finish(process)
@@ -126,7 +126,7 @@ def no_such_step(room):
 
 @test
 def refused(room):
-    """what can't work is refused with one line before anything runs"""
+    """impossible requests: refused with one line before anything runs"""
     put(room, CARD)
     holder = room.start("cap", "set", "gpu-0", 300, "--", "sleep", 60)
     wait_until(lambda: limit_w(room) == 300, "somebody's lease")
@@ -156,7 +156,7 @@ def refused(room):
 
 @test
 def not_allowed(room):
-    """a user who may not, and a machine without any device: one line that says what would help; nothing runs"""
+    """user without permission, and machine without devices: one line with the remedy; nothing runs"""
     put(room, Card(more=("set_uid 0",)))
     wattle, _ = room.for_everybody()
     library = shutil.copy2(LIBRARY, room.folder / "nvml.so")
@@ -172,7 +172,7 @@ def not_allowed(room):
 
 @test
 def refused_by_the_driver(room):
-    """a driver that refuses changes, of any of the cards: one line, and nothing runs"""
+    """driver that refuses changes of any of the cards: one line, and nothing runs"""
     put(room, CARD, Card(more=("error nvmlDeviceSetPowerManagementLimit 4",)))
     for device, *options in (["gpu-1"], ["gpus"], ["gpus", "--each"]):
         done = room.wattle("cap", "tune", device, *options, "--step", "step", "--", "touch", "it-ran")

@@ -1,4 +1,4 @@
-"""wattle attach --cgroup: what runs in a cgroup. Real ones of this machine, and made trees."""
+"""wattle attach --cgroup: measuring a cgroup. Real ones of this machine, and simulated trees."""
 import contextlib
 import json
 import os
@@ -17,7 +17,7 @@ HIERARCHIES = {"cgroup cpu.stat": UNIFIED, "cgroup cpuacct": MACHINE / "cpuacct"
 
 @contextlib.contextmanager
 def cgroup(top, name, *below):
-    """Makes a cgroup with sub-cgroups, and removes them again; skips where this user may not."""
+    """Creates a cgroup with sub-cgroups, and removes them again; skips where this user may not."""
     folder = top / f"wattle-{os.getpid()}-{name}"
     folders = [folder, *(folder / part for part in below)]
     try:
@@ -57,13 +57,13 @@ def began(room):
                       room.rows("select count(*) from sample")[0][0] > 0, "the first sample")
 
 
-# 300 children of a millisecond or two, which no sample meets, then a second of burning.
+# 300 children of a millisecond or two, which no sample sees, then a second of burning.
 STORM = f"for i in $(seq 300); do /bin/true; done; exec '{BURNER}' cpu 1"
 
 
 @test
 def exact_cpu_time(room):
-    """version 1 and version 2: the CPU time is the kernel's account, short-lived children in it; the run ends by itself"""
+    """cgroup v1 and v2: CPU time is the kernel's accounting, with short-lived children; the run ends by itself"""
     measured = 0
     for method, top in HIERARCHIES.items():
         if not (top / "cgroup.procs").exists():
@@ -84,12 +84,12 @@ def exact_cpu_time(room):
         assert report["run"]["command"] == [f"/{folder.name}"] and report["run"]["complete"] is True, report["run"]
         measured += 1
     if measured == 0:
-        raise Skip("no hierarchy of cgroups with an account of CPU time")
+        raise Skip("no cgroup hierarchy with CPU accounting")
 
 
 @test
 def by_its_path(room):
-    """the path that /proc/PID/cgroup shows will do; it is kept with the run"""
+    """path from /proc/PID/cgroup: accepted, and stored with the run"""
     with cgroup(UNIFIED, "path") as folder:
         burner = start_in(room, folder, BURNER, "cpu", "20")
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
@@ -101,7 +101,7 @@ def by_its_path(room):
         wait_until(lambda: account_s(folder) - began_s > 0.5, "the burner's work")
         process.send_signal(signal.SIGINT)
         report = json.loads(room.finish(process).stdout)
-        assert is_alive(burner.pid), "attach has ended what it measured"
+        assert is_alive(burner.pid), "attach ended the measured process"
         burner.kill()
         burner.wait()
     assert room.rows("select value from run where key = 'cgroup'") == [(shown,)]
@@ -110,7 +110,7 @@ def by_its_path(room):
 
 @test
 def in_and_out(room):
-    """a process that moves in counts from then, one that moves out up to then; neither is touched"""
+    """process that moves in counts from then, one that moves out until then; neither is changed"""
     with cgroup(UNIFIED, "move") as folder:
         start_in(room, folder, "sleep", "20")
         inside = start_in(room, folder, BURNER, "cpu", "20")
@@ -140,7 +140,7 @@ def in_and_out(room):
 
 @test
 def version_2_alone(room):
-    """a machine with version 2 only, as most have it today: a mount namespace of its own shows one"""
+    """machine with cgroup v2 only, as is usual: simulated by a mount namespace"""
     with cgroup(UNIFIED, "pure") as folder:
         start_in(room, folder, BURNER, "cpu", "3")
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
@@ -156,7 +156,7 @@ def version_2_alone(room):
 
 @test
 def removed(room):
-    """the cgroup is killed and removed in mid-run: the run is complete, with what was used up to then"""
+    """cgroup killed and removed during the run: the run is complete, with its use up to then"""
     with cgroup(UNIFIED, "removed") as folder:
         burner = start_in(room, folder, BURNER, "cpu", "20")
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
@@ -174,7 +174,7 @@ def removed(room):
 
 @test
 def wrong_paths(room):
-    """what is no cgroup, or an empty one: one line that says so, status 1, no file"""
+    """not a cgroup, or an empty one: one line, status 1, no file"""
     (room.folder / "none").mkdir()
     for path, words in (("/no/such.slice", "/no/such.slice"), (room.folder / "none", "is no cgroup")):
         done = room.wattle("attach", "-o", "run.sqlite", "--cgroup", path)
@@ -187,7 +187,7 @@ def wrong_paths(room):
 
 @test
 def wrong_usage(room):
-    """a process and a cgroup at once, or none of them, or a cgroup for run: wrong usage, with the status for that"""
+    """process and cgroup together, neither of them, or a cgroup for run: usage error, with its status"""
     for words in (["--cgroup", "/", str(os.getpid())], ["--cgroup", ""], []):
         done = room.wattle("attach", *words)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
@@ -197,7 +197,7 @@ def wrong_usage(room):
 
 @test
 def made_trees(room):
-    """with WATTLE_SYSFS and WATTLE_PROCFS nothing of this machine is looked at; the run ends when the list is empty"""
+    """WATTLE_SYSFS and WATTLE_PROCFS: nothing of the real machine is read; the run ends when the process list is empty"""
     stat = "{} (job) S 1 1 1 0 -1 0 0 0 0 0 {} 0 0 0 20 0 3 0 {} 0 100 0 0\n"
     sysfs = room.tree("sys", {"fs/cgroup/cpuacct/cgroup.procs": "1\n",
                               "fs/cgroup/cpuacct/slurm/job_7/cgroup.procs": "4001\n4002\n",
@@ -219,7 +219,7 @@ def made_trees(room):
 
 @test
 def a_storm(room):
-    """20,000 processes that live a few milliseconds: all of their time counts, and the recorder does not grow"""
+    """20,000 processes of a few milliseconds: all their time counts, and the recorder does not grow"""
     storm = ("import os, sys\n"
              "sys.stdin.readline()\n"
              "for _ in range(200):\n"
@@ -228,7 +228,7 @@ def a_storm(room):
     with cgroup(UNIFIED, "storm") as folder:
         target = start_in(room, folder, sys.executable, "-c", storm, stdin=subprocess.PIPE)
         wait_until(lambda: (folder / "cgroup.procs").read_text(), "the process in the cgroup")
-        # A sanitizer keeps what was freed, to recognise it; that would look like growth.
+        # A sanitizer keeps freed memory to detect its use; that would look like growth.
         process = room.start("attach", "-q", "-o", "run.sqlite", "-i", "10ms", "--json", "-", "--cgroup", folder,
                              env={"ASAN_OPTIONS": "quarantine_size_mb=1"})
         began(room)

@@ -1,4 +1,4 @@
-"""wattle combine: many files of spans into one that appears whole or not at all."""
+"""wattle combine: many files of spans into one, which appears complete or not at all."""
 import json
 import os
 import time
@@ -15,7 +15,7 @@ def refused(room, *arguments, status=1):
     done = room.wattle("combine", *arguments)
     assert done.returncode == status and done.stdout == "", (done.returncode, done.stdout, done.stderr)
     assert done.stderr.startswith("wattle") and done.stderr.count("\n") == 1, done.stderr
-    assert sorted(os.listdir(room.folder)) == before, "something was left behind"
+    assert sorted(os.listdir(room.folder)) == before, "a temporary file remains"
     return done.stderr
 
 
@@ -38,7 +38,7 @@ def write_parts(room, ending, folder="."):
 
 @test
 def files_in_order(room):
-    """all rows in the order of the files given, no digit lost"""
+    """all rows in the order of the given files, with all digits"""
     for ending in ENDINGS:
         parts = write_parts(room, ending)
         assert combined(room, f"all.{ending}", *parts) == [row for rows in parts.values() for row in rows]
@@ -46,7 +46,7 @@ def files_in_order(room):
 
 @test
 def a_folder(room):
-    """a folder stands for its files of that ending, in order of their names; the new one may lie in it"""
+    """folder: its files with the output's suffix, sorted by name; the output may be in it"""
     for ending in ENDINGS:
         parts = write_parts(room, ending, folder="parts")
         rows = [row for name in sorted(parts) for row in parts[name]]
@@ -56,7 +56,7 @@ def a_folder(room):
 
 @test
 def blocks_of_all(room):
-    """what was combined gives the blocks of all processes"""
+    """combined file: gives the blocks of all processes"""
     parts = write_parts(room, "csv")
     rows = combined(room, "all.csv", *parts)
     done = room.wattle("blocks", "--sub-tracking-file", "all.csv", "--format", "json")
@@ -67,7 +67,7 @@ def blocks_of_all(room):
 
 @test
 def many_files(room):
-    """more files than anybody would type"""
+    """very many files"""
     parts = []
     for pid in range(300):
         parts.append(f"{pid}.csv")
@@ -77,7 +77,7 @@ def many_files(room):
 
 @test
 def nothing_is_overwritten(room):
-    """an existing file, also one of the inputs, is left alone"""
+    """existing file, also one of the inputs: not changed"""
     parts = list(write_parts(room, "csv"))
     (room.folder / "there.csv").write_text("mine")
     assert "there.csv exists" in refused(room, "there.csv", *parts)
@@ -89,7 +89,7 @@ def nothing_is_overwritten(room):
 
 @test
 def kinds_are_not_mixed(room):
-    """files of different kinds, or another ending: both are named"""
+    """files of different kinds, or another suffix: both are named"""
     csv, sqlite = [next(iter(write_parts(room, ending))) for ending in ENDINGS]
     line = refused(room, "all.csv", csv, sqlite)
     assert csv in line and sqlite in line, line
@@ -98,7 +98,7 @@ def kinds_are_not_mixed(room):
 
 @test
 def given_twice(room):
-    """a file that is given twice would count twice"""
+    """file given twice: refused, as it would count twice"""
     a, b, _ = write_parts(room, "csv")
     assert "same file" in refused(room, "all.csv", a, b, a)
     os.link(room.folder / a, room.folder / "other.csv")
@@ -107,7 +107,7 @@ def given_twice(room):
 
 @test
 def whole_or_not_at_all(room):
-    """a wrong line in the last file, and there is no new file"""
+    """invalid line in the last file: no output file"""
     for ending in ENDINGS:
         parts = list(write_parts(room, ending))
         (room.folder / f"bad.{ending}").write_text("process_id,code_block_name,position,timestamp\n7,a,0,noon\n")
@@ -132,7 +132,7 @@ def results(room, *arguments):
 
 @test
 def span_files(room):
-    """into one span file: all calls of all of them, and energy that nobody knows"""
+    """into one span file: all calls of all files, energy unknown"""
     files = leave_spans(room, 3)
     assert room.wattle("combine", "all", *files).returncode == 0
     alone = [block for file in files for block in results(room, file)["code_block_results"]]
@@ -150,7 +150,7 @@ def span_files(room):
 
 @test
 def span_files_as_calls(room):
-    """into a sub-tracking file: threads that overlap find their own ends, times are of the wall clock"""
+    """into a sub-tracking file: overlapping threads keep their own ends, times are wall-clock times"""
     files = leave_spans(room, 2)
     before = time.time()
     truth = [block for file in files for block in results(room, file)["code_block_results"]]
@@ -169,7 +169,7 @@ def span_files_as_calls(room):
 
 @test
 def damaged_span_files(room):
-    """cut or changed span files: what can be read, or one line, never a crash"""
+    """truncated or changed span files: readable parts or one line, never a crash"""
     chance = made.seeded(12)
     good = (room.folder / leave_spans(room, 1)[0]).read_bytes()
     for round_ in range(40):
@@ -187,7 +187,7 @@ def damaged_span_files(room):
 
 @test
 def wrong_use(room):
-    """missing words, files and folders"""
+    """missing arguments, files and folders: refused"""
     parts = list(write_parts(room, "csv"))
     (room.folder / "empty").mkdir()
     for words in ([], ["all.csv"], ["--all", "all.csv", *parts]):
@@ -199,7 +199,7 @@ def wrong_use(room):
 
 @test
 def a_million_rows(room):
-    """is quick"""
+    """large input: linear time"""
     with open(room.folder / "s.csv", "w") as file:
         file.write("process_id,code_block_name,position,timestamp\n")
         file.writelines(f"7,package/module.py:12,{i % 2},{made.START_S + i * 1e-4!r}\n" for i in range(1000000))

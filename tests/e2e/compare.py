@@ -1,4 +1,4 @@
-"""wattle compare: results side by side, by gpu_tracker's rules of matching."""
+"""wattle compare: results side by side, matched by gpu_tracker's rules."""
 import contextlib
 import json
 import sqlite3
@@ -21,7 +21,7 @@ def refused(room, *arguments, status=1):
 
 
 def save(room, name, blocks, energy=None):
-    """A document as wattle blocks writes it, of {block: compute time} or {block: (compute time, joules, error)}"""
+    """A document in the format of wattle blocks, from {block: compute time} or {block: (compute time, joules, error)}"""
     def stats(value):
         return {"min": value, "max": value, "mean": value, "std": 0.0}
     results = []
@@ -40,7 +40,7 @@ def save(room, name, blocks, energy=None):
 
 @test
 def of_tracking_files(room):
-    """every statistic of saved results, per metric and block, ascending"""
+    """every statistic of saved results, by metric and block, ascending"""
     chance = made.seeded(7)
     expected = {}
     for name in ("B", "A", "C"):
@@ -73,7 +73,7 @@ def of_tracking_files(room):
 
 @test
 def lines_move(room):
-    """names that differ by line number match in order of the line, with a warning, and are named by both"""
+    """names that differ by line number: matched in order of the line, with a warning, and listed under both names"""
     save(room, "a.json", {"a.py:9": 1.0, "a.py:10": 2.0, "load": 3.0})
     save(room, "b.json", {"a.py:7": 1.5, "a.py:110": 2.5, "load": 3.0})
     actual, warnings = compare(room, "A=a.json", "B=b.json")
@@ -85,7 +85,7 @@ def lines_move(room):
 
 @test
 def what_does_not_match(room):
-    """another number of blocks, or another name, is refused and both are named"""
+    """different number of blocks, or different names: refused, and both are named"""
     save(room, "a.json", {"a.py:9": 1.0, "load": 3.0})
     save(room, "one.json", {"load": 3.0})
     save(room, "other.json", {"b.py:9": 1.0, "load": 3.0})
@@ -99,7 +99,7 @@ def what_does_not_match(room):
 
 @test
 def unknown_last(room):
-    """ascending by value whatever the order given; unknown ones are null and last"""
+    """values: ascending whatever the order of the arguments; unknown ones are null and last"""
     for name, time_s in (("a", None), ("b", 2.0), ("c", 1.0)):
         save(room, f"{name}.json", {"load": time_s})
     actual, _ = compare(room, "A=a.json", "B=b.json", "C=c.json")
@@ -108,7 +108,7 @@ def unknown_last(room):
 
 @test
 def no_blocks(room):
-    """without blocks the whole is compared"""
+    """no blocks: the whole runs are compared"""
     save(room, "a.json", {})
     actual, _ = compare(room, "A=a.json", "B=a.json")
     assert actual == {"overall_resource_usage": {"main_ram": {"A": 1.0, "B": 1.0}}, "code_block_resource_usage": {},
@@ -117,7 +117,7 @@ def no_blocks(room):
 
 @test
 def energy(room):
-    """energy has its errors; where they overlap no difference was seen, and the text says so"""
+    """energy: shown with errors; where they overlap the text reports no significant difference"""
     save(room, "a.json", {"load": (1.0, 50.0, 4.0), "train": (1.0, 100.0, 1.0)}, energy=(200.0, 5.0))
     save(room, "b.json", {"load": (1.0, 45.0, 4.0), "train": (1.0, 120.0, 1.0)}, energy=(230.0, 5.0))
     actual, _ = compare(room, "A=a.json", "B=b.json")
@@ -130,9 +130,9 @@ def energy(room):
 
 @test
 def runs_and_saved_ones(room):
-    """a run file and the document saved of it are one thing"""
+    """run file and the document saved from it: equal"""
     room.report("-i", "20ms", "--", "sleep", "0.2")
-    with contextlib.closing(sqlite3.connect(room.folder / "run.sqlite")) as run, run:  # a name that is no valid UTF-8
+    with contextlib.closing(sqlite3.connect(room.folder / "run.sqlite")) as run, run:  # a name that is not valid UTF-8
         run.execute("INSERT INTO span (id, pid, tid, name, begin_ns, end_ns, close) SELECT 1, pid, pid, "
                     "CAST(X'61FF62' AS TEXT), start_ns + 50000000, start_ns + 150000000, 'ended' FROM segment")
     assert room.wattle("blocks", "run.sqlite", "--format", "json", "-o", "run.json").returncode == 0
@@ -146,7 +146,7 @@ def runs_and_saved_ones(room):
 
 @test
 def units_differ(room):
-    """figures in different units are compared with a warning"""
+    """figures in different units: compared with a warning"""
     save(room, "a.json", {})
     text = (room.folder / "a.json").read_text()
     (room.folder / "b.json").write_text(text.replace("gigabytes", "bytes"))
@@ -156,7 +156,7 @@ def units_differ(room):
 
 @test
 def wrong_use(room):
-    """two names, different ones, each with a file"""
+    """usage: two different names, each with a file"""
     save(room, "a.json", {})
     for words in ([], ["A=a.json"], ["A=a.json", "a.json"], ["A=a.json", "A=a.json"], ["A=a.json", "=a.json"],
                   ["A=a.json", "B="], ["A=a.json", "B=a.json", "--stat", "median"]):

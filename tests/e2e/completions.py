@@ -1,4 +1,4 @@
-"""Completions in the real shells: what the Tab key would offer, or does, for lines as people type them."""
+"""Completions in the real shells: candidates of the Tab key for typical lines."""
 import os
 import pty
 import re
@@ -10,7 +10,7 @@ import time
 from harness import BUILD, Skip, WATTLE, main, test
 
 WORDS = ["list", "get", "set", "reset", "tune"]
-# A line, with the cursor at its end; what is among those offered; what is not.
+# A line, with the cursor at its end; expected candidates; words that must not be candidates.
 LINES = [
     ("wattle r", {"run", "report"}, {"list"}),
     ("wattle ", {"run", "attach", "cap", "model"}, {"gpu-0"}),
@@ -78,7 +78,7 @@ printf '%%s\n' "${COMPREPLY[@]}"
 
 @test
 def in_bash(room):
-    """bash, with and without bash-completion, offers what stands in the tables"""
+    """bash, with and without bash-completion: offers the words of the tables"""
     folder = prepare(room)
     for library in ("source /usr/share/bash-completion/bash_completion", ""):
         def offered(line):
@@ -90,7 +90,7 @@ def in_bash(room):
 
 @test
 def in_fish(room):
-    """fish offers what stands in the tables, each with a few words"""
+    """fish: offers the words of the tables, each with a description"""
     folder = prepare(room)
     script = 'source $argv[1]; complete -C "$argv[2]"'
 
@@ -105,7 +105,7 @@ def in_fish(room):
     assert "attach\tmeasure a running process" in done.stdout, done.stdout
 
 
-# Tab lists what there is and inserts nothing, however few there are.
+# Tab lists the candidates and inserts nothing, however few there are.
 ZSH = r"""
 autoload -U compinit; compinit -D
 zstyle ':completion:*' verbose no
@@ -118,7 +118,7 @@ ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
 
 
 class Terminal:
-    """An interactive shell on a terminal of its own, and what it showed."""
+    """An interactive shell on a terminal of its own, and its output."""
 
     def __init__(self, room, folder, program, *arguments):
         self.pid, self.fd = pty.fork()
@@ -147,7 +147,7 @@ class Terminal:
 
 @test
 def in_zsh(room):
-    """zsh, on a terminal, adds what stands in the tables when Tab is pressed"""
+    """zsh, on a terminal: Tab inserts the words of the tables"""
     folder = prepare(room)
     (room.folder / ".zshrc").write_text(ZSH % (room.folder / "completion.zsh"))
     terminal = Terminal(room, folder, shell("zsh"), "-i")
@@ -156,7 +156,7 @@ def in_zsh(room):
 
         def offered(line):
             terminal.type(line + "\t")
-            shown = terminal.until(b"\r\x1b[7C").rpartition("\x1b[J")[2]  # back to behind the prompt, the list is drawn
+            shown = terminal.until(b"\r\x1b[7C").rpartition("\x1b[J")[2]  # back behind the prompt, the list is drawn
             terminal.type("\x15")
             return {word.replace("\\", "").rstrip("/") for word in re.split(r"[\r\n]+|\s\s+", ESCAPE.sub("", shown))}
         check(offered)
@@ -166,7 +166,7 @@ def in_zsh(room):
 
 @test
 def tab_in_bash(room):
-    """Tab on a terminal: a name with a blank comes out quoted, --format= is completed behind the ="""
+    """Tab on a terminal: a name with a blank is quoted, --format= is completed after the ="""
     folder = prepare(room)
     (room.folder / "rc").write_text(f"source {room.folder}/completion.bash\nPS1='READY> '\nbind 'set bell-style none'\n")
     terminal = Terminal(room, folder, shell("bash"), "--rcfile", room.folder / "rc", "-i")
@@ -189,7 +189,7 @@ def tab_in_bash(room):
 
 @test
 def vocabulary(room):
-    """every option that takes a value says in a word of the vocabulary what it is, so that none is left without completion"""
+    """every option with a value: its placeholder is in the vocabulary, so that each has a completion"""
     commands = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
     for command in commands:
         parts = re.findall(rf"^  {command} (\w+) +", room.wattle(command, "--help").stdout, re.MULTILINE)
@@ -201,7 +201,7 @@ def vocabulary(room):
 
 @test
 def wrong_shell(room):
-    """a shell that there is no completion for: one line that names those that there are"""
+    """shell without a completion: one line that lists the supported ones"""
     for words in (["--completion"], ["--completion", "tcsh"]):
         done = room.wattle(*words)
         assert done.returncode == 2 and done.stderr == "wattle: --completion: give one of bash, zsh, fish\n", done

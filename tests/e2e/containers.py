@@ -1,6 +1,6 @@
-"""wattle in namespaces and containers, and before them: CPU time, status and run file are what they are outside.
+"""wattle inside namespaces and containers, and outside measuring them: CPU time, status and run file are as usual.
 
-The container is a real one, of crun, in a mount namespace where /sys/fs/cgroup is version 2 (crun wants no mixture).
+The container is a real one, of crun, in a mount namespace where /sys/fs/cgroup is version 2 (crun does not support a mixture).
 """
 import json
 import os
@@ -17,7 +17,7 @@ BOUND = ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
 def need(room, *command):
-    """Skips where the machine does not let us do this at all."""
+    """Skips where the machine does not allow this."""
     if shutil.which(command[0]) is None:
         raise Skip(f"{command[0]} is not installed")
     done = room.finish(room.start(*command[1:], "true", program=command[0]))
@@ -26,12 +26,12 @@ def need(room, *command):
 
 
 def bundle(room, *command):
-    """An OCI bundle that has this machine's programs, the build at its own path, and the room as /room."""
+    """An OCI bundle with this machine's programs, the build at its own path, and the test's folder as /room."""
     top = room.folder / "bundle"
     (top / "rootfs").mkdir(parents=True, exist_ok=True)
     subprocess.run(["crun", "spec", "-f", top / "config.json"], cwd=top, check=True)
     config = json.loads((top / "config.json").read_text())
-    config["linux"].pop("resources", None)  # what a machine without root's full rights can't set
+    config["linux"].pop("resources", None)  # calls that fail on a machine without root's full rights
     config["process"].pop("rlimits", None)
     config["process"] |= {"terminal": False, "args": [str(word) for word in command], "cwd": "/room"}
     config["process"]["env"].append("TMPDIR=/room")
@@ -62,7 +62,7 @@ def tidy():
 
 
 def check_inside(room, wrap, where):
-    """Runs `wrap(wattle run burner, then status 7)`: what the run says agrees with what the burner says."""
+    """Runs `wrap(wattle run burner, then status 7)`: the run agrees with the burner's own figures."""
     done = room.finish(room.start(*wrap[1:], program=wrap[0]))
     assert done.returncode == 7, done
     said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
@@ -81,7 +81,7 @@ def measured(top, programs=(WATTLE, BURNER)):
 
 @test
 def pid_namespace(room):
-    """inside a pid namespace with a /proc of its own, as its first process"""
+    """in a pid namespace with its own /proc, as its first process"""
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
     need(room, *prefix)
     check_inside(room, prefix + measured(room.folder), room.folder)
@@ -89,7 +89,7 @@ def pid_namespace(room):
 
 @test
 def a_stranger_s_proc(room):
-    """inside a pid namespace that still has the /proc of the machine, where our pids mean others: no wrong figure"""
+    """in a pid namespace that still has the machine's /proc, where pids belong to others: no wrong figure"""
     prefix = ["unshare", "--pid", "--fork"]
     need(room, *prefix)
     done = room.finish(room.start(*prefix[1:], *measured(room.folder), program=prefix[0]))
@@ -104,7 +104,7 @@ def a_stranger_s_proc(room):
 def user_namespace(room):
     """an unprivileged user who is root in a user namespace"""
     if os.geteuid() != 0:
-        raise Skip("only root can become somebody else")
+        raise Skip("only root can become another user")
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "unshare", "--user", "--map-root-user",
               "--pid", "--fork", "--mount-proc"]
     need(room, *prefix)
@@ -113,7 +113,7 @@ def user_namespace(room):
 
 @test
 def bubblewrap(room):
-    """in bubblewrap, as Flatpak and others use it: a read-only machine, nothing but the room to write in"""
+    """in bubblewrap, as Flatpak and others use it: a read-only machine, only the test's folder writable"""
     prefix = ["bwrap", "--ro-bind", "/", "/", "--bind", room.folder, room.folder, "--proc", "/proc", "--dev", "/dev",
               "--unshare-pid", "--die-with-parent"]
     need(room, *prefix)
@@ -131,7 +131,7 @@ def inside_a_container(room):
 
 @test
 def a_container_s_cgroup(room):
-    """attach --cgroup to a container from outside: what runs in it counts, nothing else"""
+    """attach --cgroup to a container from outside: only its processes count"""
     try:
         words = container(room, "sh", "-c", f"read line; for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; '{BURNER}' cpu 1")
         inside = room.start(*words[1:], program=words[0], stdin=subprocess.PIPE)
@@ -150,13 +150,13 @@ def a_container_s_cgroup(room):
     finally:
         tidy()
     said = json.loads(next(line for line in out.splitlines() if line.startswith(b"{")))
-    # crun removes the cgroup as fast as it can; on a busy machine what the last sample knew is the last word.
+    # crun removes the cgroup as fast as it can; on a busy machine the last sample is the final value.
     near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], absolute=0.35)
     assert report["cpu"]["method"] == "cgroup cpu.stat", report["cpu"]
 
 
 def check_before(room, *command):
-    """`wattle run -- namespace or container -- burner`: the CPU time of those inside is in the run's."""
+    """`wattle run -- namespace or container -- burner`: the CPU time of the processes inside is in the run's."""
     report, done = room.report("--", *command)
     said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     assert said["self_cpu_s"] * 0.99 <= report["cpu"]["target_cpu_s"] <= said["self_cpu_s"] + 0.6, (said, report["cpu"])
@@ -173,7 +173,7 @@ def before_a_pid_namespace(room):
 
 @test
 def orphans_of_a_pid_namespace(room):
-    """an orphan inside goes to the namespace's own init, not to wattle: it counts all the same"""
+    """orphan inside a namespace: reaped by the namespace's init, not by wattle, and still counted"""
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
     need(room, *prefix)
     check_before(room, *prefix, "sh", "-c",

@@ -1,6 +1,6 @@
-"""Every machine of tests/machines/, damaged at random: files cut, emptied, filled with garbage, replaced by folders, loops
-and fifos, before wattle looks and while it measures. Whatever it makes of them, it ends in time, says valid things, and
-its figures agree with each other. A seed names the damage, so that a failure can be seen again."""
+"""Every machine of tests/machines/, damaged at random: files truncated, emptied, filled with garbage, replaced by folders,
+loops and fifos, before wattle reads them and during the measurement. wattle must end in time, print valid output, and its
+figures must agree with each other. A seed names the damage, so failures repeat."""
 import json
 import os
 import random
@@ -15,7 +15,7 @@ WRONG = [b"", b"\n", b"-1\n", b"18446744073709551616\n", b"9" * 400 + b"\n", b"1
 
 
 def damage(path, chance):
-    """One thing that can be wrong with a file; a folder may only vanish."""
+    """A defect of a file; a folder may only vanish."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
         return
@@ -34,7 +34,7 @@ def damage(path, chance):
 
 
 def choose(top, chance, count):
-    """Some of the tree's files, and now and then a folder below its first level."""
+    """Some of the tree's files, and occasionally a folder below its first level."""
     files = sorted(path for path in top.rglob("*") if path.is_file() or path.is_symlink())
     folders = sorted(path for path in top.rglob("*") if path.is_dir() and not path.is_symlink() and
                      len(path.relative_to(top).parts) > 2)
@@ -53,7 +53,7 @@ def check_energy(energy, what):
     total_j = energy["total_j"]
     for domain in energy["domains"]:
         assert domain["energy_j"] is None or (domain["energy_j"] >= 0 and domain["error_j"] >= 0), (what, domain)
-        if domain["energy_j"] is not None:  # nothing on these machines draws more than 50 kW
+        if domain["energy_j"] is not None:  # no machine here draws more than 50 kW
             assert domain["energy_j"] < 50000 * 60, (what, domain)
     if total_j is not None:
         rows = known_sum(energy["ledger"])
@@ -61,7 +61,7 @@ def check_energy(energy, what):
 
 
 def strict(text):
-    """JSON without the NaN and Infinity that Python would let pass."""
+    """JSON without NaN and Infinity, which Python would accept."""
     return json.loads(text, parse_constant=lambda name: 1 / 0)
 
 

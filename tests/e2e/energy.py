@@ -1,4 +1,4 @@
-"""Energy of counters that move along a known function of time, and of trees that are not what they should be."""
+"""Energy of counters that move along a known function of time, and of irregular trees."""
 import json
 import os
 import shutil
@@ -20,7 +20,7 @@ def zone(name, energy_uj=0, range_uj=RANGE_UJ):
 
 
 def sysfs(room, zones):
-    """A /sys that stands still, with a powercap class of {id: {file: text}}."""
+    """A static /sys with a powercap class of {id: {file: text}}."""
     return room.tree("sys", {f"class/powercap/{name}/{file}": text for name, files in zones.items()
                              for file, text in files.items()})
 
@@ -30,7 +30,7 @@ def domains(report):
 
 
 class Measured:
-    """A run over moving counters, and what each zone really used between its start and its end."""
+    """A run over moving counters, and each zone's true energy between its start and its end."""
 
     def __init__(self, room, simulator_options, command, options=()):
         self.top = room.folder / "sim"
@@ -55,7 +55,7 @@ class Measured:
 
 @test
 def known_power(room):
-    """a sine of 50 +- 20 W in the package, 5 W of DRAM: both within 0.5 % of the integral, measured, total the sum"""
+    """a sine of 50 ± 20 W in the package, 5 W of DRAM: both within 0.5 % of the integral, measured, the total is their sum"""
     run = Measured(room, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"], ["sleep", "4"])
     run.check("package-0", "package-0")
     run.check("dram-0", "package-0/dram")
@@ -67,7 +67,7 @@ def known_power(room):
 
 @test
 def wraps(room):
-    """a counter with a range of 60 J at 50 W wraps three or four times in 4 s: no joule is lost"""
+    """counter with a range of 60 J at 50 W wraps three or four times in 4 s: no energy is lost"""
     run = Measured(room, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
                    ["sleep", "4"])
     run.check("package-0", "package-0")
@@ -76,7 +76,7 @@ def wraps(room):
 
 @test
 def wraps_between_samples(room):
-    """sampled every 5 s, a counter that wraps every 1.2 s loses no joule: it is looked at in between"""
+    """sampled every 5 s, counter wraps every 1.2 s: extra readings in between, no energy is lost"""
     run = Measured(room, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
                    ["sleep", "4"], ["-i", "5s"])
     run.check("package-0", "package-0")
@@ -85,7 +85,7 @@ def wraps_between_samples(room):
 
 @test
 def core_lies_in_the_package(room):
-    """core and psys are shown; the total is the package alone"""
+    """core and psys: listed; the total is the package alone"""
     run = Measured(room, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"], ["sleep", "2"])
     assert run.domains["core-0"]["inside"] == "package-0", run.domains
     run.check("psys", "psys", relative=0.01)
@@ -104,7 +104,7 @@ def two_packages(room):
 
 @test
 def ledger(room):
-    """each joule stands in one row, and a busy target gets more than an idle one"""
+    """each joule is in one row, and a busy target gets more than an idle one"""
     shares = {}
     for name, command in (("busy", [BURNER, "cpu", "2"]), ("idle", ["sleep", "2"])):
         energy = Measured(room, ["--zone", "package-0=50"], command).report["energy"]
@@ -116,7 +116,7 @@ def ledger(room):
 
 @test
 def a_gap(room):
-    """a counter that is not there for a second: the energy is whole, and the gap is counted"""
+    """counter missing for a second: the energy is complete, and the gap is counted"""
     run = Measured(room, ["--zone", "package-0=50", "--vanish", "package-0=1:2"], ["sleep", "3"])
     run.check("package-0", "package-0", relative=0.02)
     assert run.domains["package-0"]["gaps"] >= 1, run.domains
@@ -124,14 +124,14 @@ def a_gap(room):
 
 @test
 def no_number_for_a_while(room):
-    """the same with garbage in the file"""
+    """counter file with garbage for a second: the energy is complete, and the gap is counted"""
     run = Measured(room, ["--zone", "package-0=50", "--garbage", "package-0=1:1.5"], ["sleep", "3"])
     run.check("package-0", "package-0", relative=0.02)
 
 
 @test
 def a_reset(room):
-    """a counter that starts again from 0: at most the joules around it are unknown, none are invented"""
+    """counter that restarts at 0: at most the energy around it is unknown, none is added"""
     run = Measured(room, ["--zone", "package-0=50", "--reset", "package-0=1.5"], ["sleep", "3"])
     found = run.domains["package-0"]["energy_j"]
     assert 0.9 * run.truth_j("package-0") < found <= 1.005 * run.truth_j("package-0"), (found, run.truth_j("package-0"))
@@ -139,7 +139,7 @@ def a_reset(room):
 
 @test
 def a_slow_counter(room):
-    """a counter that moves every 100 ms, sampled every 20 ms: energy within its error, the period is measured"""
+    """counter updated every 100 ms, sampled every 20 ms: energy within its error, the period is measured"""
     run = Measured(room, ["--zone", "package-0=50+30*sin@2", "--tick", "100000"], ["sleep", "3"], ["-i", "20ms"])
     run.check("package-0", "package-0", relative=0.02)
     near(run.domains["package-0"]["update_period_s"], 0.1, relative=0.3)
@@ -147,7 +147,7 @@ def a_slow_counter(room):
 
 @test
 def no_sensor_at_all(room):
-    """an empty /sys: the package is estimated and says so, or unknown; never measured, never 0"""
+    """empty /sys: the package is estimated and marked, or unknown; never measured, never 0"""
     top = room.tree("empty", {})
     report, _ = room.burn("cpu", "1", env={"WATTLE_SYSFS": str(top)})
     energy = report["energy"]
@@ -176,7 +176,7 @@ GARBAGE = {
 
 @test
 def shorter_than_its_interval(room):
-    """0.3 s at an interval of 10 s: one reading of the model, which is of that time, gives its energy"""
+    """0.3 s at an interval of 10 s: one reading of the model, over that time, gives its energy"""
     report, _ = room.burn("cpu", "0.3", options=["-i", "10s"], env={"WATTLE_SYSFS": sysfs(room, {})})
     energy = report["energy"]
     assert energy["provenance"] in ("estimated", None), energy
@@ -188,7 +188,7 @@ def shorter_than_its_interval(room):
 
 @test
 def garbage(room):
-    """zones with garbage in them: the run goes on, the report is valid, nothing is invented"""
+    """zones with garbage: the run continues, the report is valid, no energy is added"""
     for what, files in GARBAGE.items():
         top = sysfs(room, {PACKAGE: files, "intel-rapl:1": zone("package-1", 1000)})
         report, done = room.report("--", "sleep", "0.2", env={"WATTLE_SYSFS": str(top)})
@@ -202,7 +202,7 @@ def garbage(room):
 
 @test
 def odd_shapes(room):
-    """folders where files should be, loops of symlinks, fifos: no crash, no hang"""
+    """folders in place of files, loops of symlinks, fifos: no crash, no hang"""
     top = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n"})
     base = top / "class/powercap"
     (base / "intel-rapl:0/energy_uj").mkdir()
@@ -222,7 +222,7 @@ def odd_shapes(room):
 
 @test
 def a_tree_that_vanishes(room):
-    """the whole tree goes away during the run, and comes back: the run is finished, energy is never negative"""
+    """whole tree disappears during the run and returns: the run completes, energy is never negative"""
     top = sysfs(room, {PACKAGE: zone("package-0", 1000), DRAM: zone("dram", 5)})
     process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sleep", "2",
                          env={"WATTLE_SYSFS": str(top)})
@@ -238,7 +238,7 @@ def a_tree_that_vanishes(room):
 
 @test
 def an_unreadable_package(room):
-    """one package of two can't be read: the other is measured, and the run says what its total lacks"""
+    """one of two packages unreadable: the other is measured, and the run reports what its total lacks"""
     top = TESTS / "machines/one-unreadable/sys"
     report = json.loads(room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "0.2",
                                     env={"WATTLE_SYSFS": top}).stdout)
@@ -249,7 +249,7 @@ def an_unreadable_package(room):
 
 @test
 def a_wrong_root(room):
-    """WATTLE_SYSFS that names no folder is refused with its name"""
+    """WATTLE_SYSFS that names no folder: refused with the name"""
     done = room.wattle("run", "-o", "run.sqlite", "--", "touch", "started", env={"WATTLE_SYSFS": "/not/there"})
     assert done.returncode == 125 and "WATTLE_SYSFS" in done.stderr, done
     assert not (room.folder / "started").exists()
@@ -257,7 +257,7 @@ def a_wrong_root(room):
 
 @test
 def unreadable_for_others(room):
-    """a counter for root only: sensors says why not and what mends it"""
+    """counter readable by root only: sensors reports the reason and the remedy"""
     if os.geteuid() != 0:
         raise Skip("only root can be refused as somebody else")
     top = sysfs(room, {PACKAGE: zone("package-0", 1000)})

@@ -1,5 +1,5 @@
-"""One machine, all who tell its energy at once: a recorded run with its report and progress line, `serve`, `top`, the library's
-meter and a search for a limit. Each must agree with what was used within its stated error, and so with each other."""
+"""One machine, all outputs of its energy at once: a recorded run with its report and progress line, `serve`, `top`, the
+library's meter and a search for a limit. Each must agree with the true energy within its stated error, and so with the others."""
 import json
 import re
 import sys
@@ -34,7 +34,7 @@ class Machine:
 
 
 def served(server):
-    """What `serve` has counted so far, and when it looked (CLOCK_MONOTONIC)."""
+    """The counters of `serve`, and their time (CLOCK_MONOTONIC)."""
     now = server.now()
     return now["total_j"], now["unix_s"] * 1e9 + time.monotonic_ns() - time.time_ns()
 
@@ -50,7 +50,7 @@ def shown(pattern, text):
 
 @test
 def at_once(room):
-    """report, progress line, serve, top and the library's meter tell the same joules within their errors"""
+    """report, progress line, serve, top and the library's meter: the same energy within their errors"""
     machine = Machine(room)
     server = Server(room, "--interval", "100ms")
     server.wait_for_looks(10)
@@ -70,14 +70,14 @@ def at_once(room):
     shown_j = shown(r"wattle: [^,]+,", done.stderr)
     near(shown_j, energy["total_j"], absolute=energy["error_j"] + late_j)
     near(shown_j, run_j, absolute=energy["error_j"] + late_j)
-    # The meter of the program that ran.
+    # The meter of the measured program.
     words = next(line.split() for line in done.stdout.splitlines() if line.startswith("once "))
     from_ns, to_ns, meter_j, meter_error_j = int(words[1]), int(words[2]), float(words[7]), float(words[8])
     near(meter_j, machine.used_j(from_ns, to_ns), absolute=meter_error_j + 0.5)  # between its calls and the clock's
     assert meter_error_j < 0.08 * meter_j, words  # the period of the card is unknown to it: 0.1 s of its power
-    # serve: counters as they were updated last, which is up to 20 ms ago at both ends.
+    # serve: counters of the latest update, up to 20 ms ago at both ends.
     near(last_j - first_j, machine.used_j(first_ns, last_ns), absolute=2 * 0.02 * machine.gpu_w + 0.02 * run_j)
-    # top: the powers of a second.
+    # top: mean power of a second.
     near(shown("gpu-0", top), machine.gpu_w, relative=0.05)
     near(shown("dram-0", top), 5, relative=0.05)
     assert 30 < shown("package-0", top) < 70, top
@@ -85,7 +85,7 @@ def at_once(room):
 
 @test
 def a_window(room):
-    """a window of cap tune: the power under each limit is what the card draws, within the stated error"""
+    """window of cap tune: the power under each limit is the card's, within the stated error"""
     Machine(room)
     result, _ = tune(room, "--step", "step", "--", *WORK)
     for row in result["caps"]:

@@ -1,4 +1,4 @@
-"""Every example of --help, the manual and the documents is run as it stands there, in a folder that has the files it needs.
+"""Every example of --help, the manual and the documents runs unchanged, in a folder with the files it needs.
 
 A shell block of a document that no test can run has a comment before it: <!-- not run: REASON -->."""
 import re
@@ -9,7 +9,7 @@ from gpu_card import Card
 from harness import BUILD, TESTS, WATTLE, main, test
 
 SPANNER = BUILD / "tests/fakes/spanner"
-PROGRAMS = {  # what examples call
+PROGRAMS = {  # programs that examples call
     "train": f"#!/bin/sh\n[ -z \"$WATTLE_RING\" ] || exec {SPANNER} pulse 1\nsleep 0.2\n",
     "old": "#!/bin/sh\nsleep 0.1\n",
     "new": "#!/bin/sh\nsleep 0.12\n",
@@ -78,7 +78,7 @@ def documents():
 
 @test
 def all_of_them(room):
-    """each example does what it says: status 0"""
+    """each example: status 0"""
     prepare(room)
     env = surroundings(room)
     found = list(examples(room))
@@ -94,7 +94,7 @@ def all_of_them(room):
 
 @test
 def options_that_exist(room):
-    """examples that are not run here name options that their command has"""
+    """examples that are not run here: name options that their command has"""
     for command, line in examples(room):
         known = room.wattle(*command.split(), "--help").stdout
         words = shlex.split(line.partition(" -- ")[0])[1:]
@@ -105,7 +105,7 @@ def options_that_exist(room):
 
 @test
 def shell_blocks(room):
-    """each shell block of each document ends with status 0, or a comment before it says why it is not run"""
+    """each shell block of each document: status 0, or a comment before it with the reason why it is not run"""
     prepare(room)
     (room.folder / "program.c").write_text(PROGRAM_C)
     env = {**surroundings(room), "LD_LIBRARY_PATH": str(BUILD / "src"), "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"),
@@ -128,7 +128,7 @@ def shell_blocks(room):
 
 @test
 def no_hidden_commands(room):
-    """commands stand in blocks marked as shell, which the test above sees"""
+    """commands in documents are in blocks marked as shell, which the test above reads"""
     for page in documents():
         rest = SHELL_BLOCK.sub("", page.read_text())
         for fenced, indented in OTHER_BLOCK.findall(rest):

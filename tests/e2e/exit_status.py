@@ -1,4 +1,4 @@
-"""Exit statuses, streams and signals: wattle run must be as good as not there."""
+"""Exit statuses, streams and signals: wattle run must be transparent to the command."""
 import os
 import signal
 import subprocess
@@ -9,7 +9,7 @@ from harness import BURNER, WATTLE, is_alive, main, test, wait_until
 
 @test
 def the_command_s_own_status(room):
-    """a command's status is wattle's status"""
+    """exit status: that of the command"""
     for status in (0, 1, 7, 124, 125, 126, 127, 128, 255):
         done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "sh", "-c", f"exit {status}")
         assert done.returncode == status, (status, done)
@@ -17,7 +17,7 @@ def the_command_s_own_status(room):
 
 @test
 def killed_by_a_signal(room):
-    """a command that signal N ended gives 128+N, and so says the report"""
+    """command ended by signal N: 128+N, also in the report"""
     for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGHUP, signal.SIGRTMIN):
         report, _ = room.report("--", "sh", "-c", f"kill -{int(number)} $$", status=128 + number)
         assert report["run"]["exit_code"] == 128 + number, report["run"]
@@ -25,7 +25,7 @@ def killed_by_a_signal(room):
 
 @test
 def not_found(room):
-    """a command that does not exist: 127, one line that names it, and no file is left"""
+    """command that does not exist: 127, one line that names it, and no file remains"""
     for command in ("wattle-no-such-program", "./nor-this", "/not/this/either"):
         done = room.wattle("run", "-o", "run.sqlite", "--", command)
         assert done.returncode == 127, done
@@ -35,7 +35,7 @@ def not_found(room):
 
 @test
 def not_executable(room):
-    """a file without the right to be executed, and a folder: 126"""
+    """file without execute permission, and a folder: 126"""
     (room.folder / "data").write_text("no program\n")
     for command in ("./data", "/usr"):
         done = room.wattle("run", "-o", "run.sqlite", "--", command)
@@ -46,7 +46,7 @@ def not_executable(room):
 
 @test
 def own_failures(room):
-    """wattle's own failures before the start: 125, and nothing was started"""
+    """wattle fails before the start: 125, and nothing was started"""
     for arguments in (["--no-such-option"], ["-i", "0"], ["-o", "/no/such/folder/x.sqlite"], []):
         command = ["--", "touch", "started"] if arguments else []
         done = room.wattle("run", *arguments, *command)
@@ -57,7 +57,7 @@ def own_failures(room):
 
 @test
 def usage_of_the_rest(room):
-    """other commands: 2 for wrong usage, 1 for a failure, and stdout stays empty"""
+    """other commands: 2 for a usage error, 1 for a failure, and stdout stays empty"""
     for arguments, status in ((["report"], 2), (["nonsense"], 2), ([], 2), (["report", "--nonsense", "x"], 2),
                               (["report", "not-there.sqlite"], 1), (["attach", "not-a-pid"], 2)):
         done = room.wattle(*arguments)
@@ -67,7 +67,7 @@ def usage_of_the_rest(room):
 
 @test
 def version_and_help(room):
-    """--version and --help go to stdout with status 0; each command has help of its own"""
+    """--version and --help: on stdout with status 0; each command has a help of its own"""
     for arguments in (["--version"], ["--help"], ["run", "--help"], ["attach", "--help"], ["report", "--help"],
                       ["list", "--help"], ["sensors", "--help"], ["export", "--help"], ["bench", "--help"]):
         done = room.wattle(*arguments)
@@ -81,7 +81,7 @@ def version_and_help(room):
 
 @test
 def streams_are_the_command_s(room):
-    """stdin, stdout and stderr are the command's own, to the byte; wattle's summary is on stderr only"""
+    """stdin, stdout and stderr: the command's own, byte for byte; wattle's summary is on stderr only"""
     data = bytes(range(256)) * 1000
     done = room.start("run", "-q", "-o", "run.sqlite", "--", "cat", stdin=subprocess.PIPE)
     out, err = done.communicate(data, timeout=60)
@@ -93,7 +93,7 @@ def streams_are_the_command_s(room):
 
 @test
 def json_on_stdout(room):
-    """--json -: the report comes on stdout after what the command wrote"""
+    """--json -: the report is on stdout after the command's output"""
     import json
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "echo", "first")
     first, _, rest = done.stdout.partition("\n")
@@ -102,7 +102,7 @@ def json_on_stdout(room):
 
 @test
 def a_closed_stdout(room):
-    """a reader that goes away ends the command by SIGPIPE, as without wattle"""
+    """reader that exits: ends the command by SIGPIPE, as without wattle"""
     pipeline = f"'{WATTLE}' run -q -o run.sqlite -- yes | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = room.finish(room.start("-c", pipeline, program="/bin/bash"))
     assert done.stdout == f"y\n{128 + signal.SIGPIPE}\n", done
@@ -110,7 +110,7 @@ def a_closed_stdout(room):
 
 @test
 def descriptors_are_not_leaked(room):
-    """the command gets the descriptors that wattle was given and no others"""
+    """descriptors: the command gets those that wattle was given and no others"""
     read, write = os.pipe()
     script = "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd') if int(f) > 2))"
     plain = subprocess.run([sys.executable, "-c", script], pass_fds=[read], capture_output=True, text=True)
@@ -122,7 +122,7 @@ def descriptors_are_not_leaked(room):
 
 @test
 def the_child_s_signals_are_as_they_were(room):
-    """the command starts with the signal mask and the ignored signals that wattle was started with"""
+    """signals: the command starts with the signal mask and the ignored signals of wattle's start"""
     script = ["sh", "-c", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"]
     plain = subprocess.run(script, capture_output=True, text=True)
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--", *script)
@@ -148,7 +148,7 @@ def forwarded(room, number, status):
 
 @test
 def sigint_is_passed_on(room):
-    """SIGINT reaches the command; the run is finished and summarised with the command's status"""
+    """SIGINT: reaches the command; the run completes with a summary and the command's status"""
     done = forwarded(room, signal.SIGINT, 3)
     assert done.stdout == "got INT\n" and done.stderr, done
     assert (room.folder / "report.json").exists()
@@ -157,13 +157,13 @@ def sigint_is_passed_on(room):
 
 @test
 def sigterm_is_passed_on(room):
-    """SIGTERM likewise"""
+    """SIGTERM: reaches the command; the run completes with a summary and the command's status"""
     assert forwarded(room, signal.SIGTERM, 4).stdout == "got TERM\n"
 
 
 @test
 def an_untrapped_sigint(room):
-    """SIGINT to a command that does not trap it ends it: 130, and the run is complete"""
+    """SIGINT to a command without a handler: ends it with 130, and the run is complete"""
     process = room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", BURNER, "tree", "0", "30")
     wait_until(lambda: (room.folder / "run.sqlite").exists() and children_of(process.pid), "the command's start")
     process.send_signal(signal.SIGINT)
@@ -182,7 +182,7 @@ def children_of(pid):
 
 @test
 def run_ends_with_its_command(room):
-    """run ends when the command ends; a descendant that lives on is left alone"""
+    """run: ends with the command; a descendant that continues is not touched"""
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!")
     survivor = int(done.stdout)
     try:
@@ -193,7 +193,7 @@ def run_ends_with_its_command(room):
 
 @test
 def wait_all(room):
-    """--wait-all waits for the last descendant"""
+    """--wait-all: waits for the last descendant"""
     done = room.wattle("run", "-q", "--wait-all", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c",
                        "(sleep 0.7; echo last) & echo first")
     assert done.stdout.startswith("first\nlast\n"), done.stdout

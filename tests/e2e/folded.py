@@ -1,15 +1,15 @@
-"""Code blocks of a run as figures and as stacks for flame graphs: each joule of the target in one place."""
+"""Code blocks of a run as figures and as stacks for flame graphs: each joule of the target counts once."""
 import json
 import re
 import sqlite3
 
 from harness import main, near, test
 
-LINE = re.compile(r"^(.+) (\d+\.\d+)$")  # what flame graphs read: frames, a blank, a decimal number without exponent
+LINE = re.compile(r"^(.+) (\d+\.\d+)$")  # the format of flame graphs: frames, a blank, a decimal number without an exponent
 
 
 def measured(room):
-    """A run with spans of two threads, a range and a call that was cut off, written into its file."""
+    """A run with spans of two threads, a range and an interrupted call, written into its file."""
     room.burn("cpu", "0.6", options=["-i", "20ms"])
     file = sqlite3.connect(room.folder / "run.sqlite")
     start, pid = file.execute("select start_ns, pid from segment").fetchone()
@@ -39,7 +39,7 @@ def stacks(text):
 
 @test
 def blocks_add_up(room):
-    """what blocks have for themselves and what is outside of them is the target's energy"""
+    """exclusive energies of blocks and the energy outside add up to the target's energy"""
     report = measured(room)
     blocks = {block["name"]: block for block in report["blocks"]}
     own = sum(block["energy"]["self_j"] for block in blocks.values())
@@ -56,7 +56,7 @@ def blocks_add_up(room):
 
 @test
 def folded(room):
-    """export --format folded: a line a stack, which together are the target's energy"""
+    """export --format folded: a line for each stack; together they are the target's energy"""
     report = measured(room)
     done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "-")
     assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def folded_time(room):
 
 @test
 def refused(room):
-    """nothing to fold, an option of another format, and a file in the way are told in one line"""
+    """no spans, option of another format, existing file: one line each"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
     assert done.returncode == 1 and "no code blocks" in done.stderr, done

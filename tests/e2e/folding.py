@@ -1,18 +1,19 @@
-"""Joules of code blocks far shorter than the time between two updates of the counter, from the program to the table."""
+"""Energy of code blocks far shorter than the counter's update period, from the program to the table."""
 import json
 
 import c_programs
 from harness import Skip, main, test
 
 ZONE = "devices/virtual/powercap/intel-rapl/intel-rapl:0"
-BLOCKS, SECONDS, PERIOD_MS = 10, 12, 47  # a period in no step with the samples
-# Errors are 95 % intervals that depend on each other: four of ten blocks outside are no chance. In one run of six the search for the times
-# of the updates ends beside them; then errors of 0.41 to 0.47 are stated. What a good run reaches, the simulations of tests/unit prove.
+BLOCKS, SECONDS, PERIOD_MS = 10, 12, 47  # a period not in phase with the samples
+# Errors are 95 % intervals that depend on each other: four of ten blocks outside are not chance. In one run of six the search for
+# the update times ends at a neighbouring solution; then errors of 0.41 to 0.47 are stated. The simulations of tests/unit prove
+# the accuracy of a good run.
 OUTSIDE_MOST = 3
-OFF_MOST, ERROR_MOST = 0.3, 0.6  # by energy, over all blocks: how far off, and how wide the stated errors are
-WAITED_MOST = 0.05  # part of the time that the program waited for a CPU
+OFF_MOST, ERROR_MOST = 0.3, 0.6  # weighted by energy, over all blocks: how far off, and the width of the stated errors
+WAITED_MOST = 0.05  # fraction of the time that the program waited for a CPU
 SHARE_LEAST = 0.8   # of the energy that is the program's: others move the counter as well
-LATE_S = 3e-4  # a simulated counter that is held up more than this shows jitter that no machine has
+LATE_S = 3e-4  # a simulated counter delayed more than this shows jitter that no machine has
 
 
 def powercap(room):
@@ -24,7 +25,7 @@ def powercap(room):
 
 
 def deviations(room, program, top):
-    """{block: (joules, how far its power is from the truth, the stated error)}, the last two as parts of the truth"""
+    """{block: (joules, relative error of its power, stated error)}, the last two relative to the true power"""
     report, done = room.report("--", program, top / ZONE / "energy_uj", SECONDS, PERIOD_MS, BLOCKS,
                                env={"WATTLE_SYSFS": str(top)})
     truth = json.loads(done.stdout)
@@ -51,7 +52,7 @@ def by_energy(result, value):
 
 @test
 def known_powers(room):
-    """blocks of 0.2 to 5 ms, 47 ms counter: powers within the stated errors, and errors that are worth having"""
+    """blocks of 0.2 to 5 ms, 47 ms counter: powers within the stated errors, and errors small enough to be useful"""
     top, program = powercap(room), c_programs.build(room, "block_loop")
     result = deviations(room, program, top)
     outside = sum(abs(off) > error for _, off, error in result.values())

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""The output of every command that reads stored runs, byte by byte as tests/golden/expected/ has it.
+"""The output of every command that reads stored runs, compared byte by byte with tests/golden/expected/.
 
     golden.py [TEST…]                      compares; prints TAP
     golden.py --diff [NAME…]               all differences of the outputs whose names begin so (default: all)
-    golden.py --diff --tolerance 1e-9      the same without numbers that differ by less than that part of them
-    golden.py --update [NAME…]             writes what the program prints now; read the difference before you commit it
+    golden.py --diff --tolerance 1e-9      the same without numbers that differ by less than that fraction
+    golden.py --update [NAME…]             writes the current outputs; read the difference before you commit it
     golden.py --dump RUN.sqlite            a run file as SQL, for tests/golden/runs/
     golden.py --load NAME FILE             the run file of tests/golden/runs/NAME.sql
 
-tests/golden/README.md says what the runs hold and what is normalised. WATTLE_BUILD is the build folder (default build/test).
+tests/golden/README.md describes the runs and the normalisation. WATTLE_BUILD is the build folder (default build/test).
 """
 import concurrent.futures
 import dataclasses
@@ -37,9 +37,9 @@ from harness import BUILD, WATTLE, Room, Skip, main, test  # noqa: E402
 DIFF_LINES = 30  # of a failure
 WORKERS = 3
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-# On another architecture the compiler may join a product and a sum into one rounding: the last digits differ there.
+# On another architecture the compiler may fuse a product and a sum into one rounding: the last digits differ there.
 TOLERANCE = 0.0 if platform.machine() == "x86_64" else 1e-9
-# What an output says of the place and the program, not of the run.
+# Parts of an output that depend on the machine and the program, not on the run.
 ENVIRONMENT = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1"}
 
 
@@ -47,7 +47,7 @@ ENVIRONMENT = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24",
 class Case:
     name: str               # of the file in tests/golden/expected/
     words: str              # the command; OUT is a path of its own
-    how: typing.Callable = as_text.same   # from what it printed, or, with OUT, from what is there then
+    how: typing.Callable = as_text.same   # from its output, or, with OUT, from the files it wrote
 
     def names(self):
         return [self.name]
@@ -102,14 +102,14 @@ class Rows:
 
 
 def said(done):
-    """What stands on stderr, and the status unless it is 0, as lines at the end."""
+    """stderr, and the status unless it is 0, as lines at the end."""
     lines = [f"stderr: {line}" for line in done.stderr.splitlines()]
     lines += [f"status: {done.returncode}"] if done.returncode != 0 else []
     return "\n".join(lines) + "\n" if lines else ""
 
 
 def normal(text, folder):
-    """Without what no run decides: the version, and where the test runs."""
+    """Without parts that do not depend on the run: the version, and the test's folder."""
     text = text.replace(str(folder), "FOLDER").replace(f"wattle {version()}", "VERSION")
     return text.replace(f'"version": "{version()}"', '"version": "VERSION"').replace(f'version="{version()}"', 'version="VERSION"')
 
@@ -196,7 +196,7 @@ def of_lists():
 
 
 def of_files():
-    """span files, gpu_tracker's files, ONNX files, ranks by themselves, damaged files, the SQL of a store"""
+    """span files, gpu_tracker's files, ONNX files, single ranks, damaged files, the SQL of a store"""
     sub, tracking = "--sub-tracking-file sub_tracking.csv", "--tracking-file tracking.csv"
     for name, words in (("spans", "a.spans"), ("tracking", f"{tracking} {sub}"), ("calls", sub), ("run_and_calls", f"short.sqlite {sub}"),
                         ("run_and_spans", "short.sqlite --spans a.spans")):
@@ -213,7 +213,7 @@ def of_files():
 
 
 def of_live():
-    """serve, top, sensors, cap, bench and cap tune on a made machine: all but the figures that move"""
+    """serve, top, sensors, cap, bench and cap tune on a simulated machine: all but the figures that vary"""
     yield Live(live.served, ("live/now.json", "live/metrics.txt", "live/openmetrics.txt"))
     yield Live(live.top, ("live/top.txt",))
     yield Live(live.sensors, tuple(f"live/sensors_{name}.txt" for name in live.SENSORS))
@@ -239,10 +239,10 @@ def of_python():
 GROUPS = [of_runs, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store, of_python]
 
 
-# ---- comparing ----
+# ---- comparison ----
 
 def all_of(room, group, prefixes=()):
-    """{name: text} of a group; (name, words) of all its cases besides."""
+    """{name: text} of a group; (name, words) of all its cases as well."""
     cases = [case for case in group() if not prefixes or any(name.startswith(tuple(prefixes)) for name in case.names())]
     if not cases:
         return {}
@@ -256,7 +256,7 @@ def all_of(room, group, prefixes=()):
 
 
 def without_last_digits(expected, actual, tolerance):
-    """`expected`, with the numbers of `actual` where they differ by less than a part of them."""
+    """`expected`, with the numbers of `actual` where they differ by less than a fraction."""
     if tolerance <= 0:
         return expected
     lines = []
@@ -269,7 +269,7 @@ def without_last_digits(expected, actual, tolerance):
 
 
 def difference(name, actual, tolerance=TOLERANCE):
-    """Lines of a unified diff; none where they are the same."""
+    """Lines of a unified diff; none where they are equal."""
     path = EXPECTED / name
     old, new = as_text.read(path).splitlines(), actual.splitlines()
     if path.exists() and as_text.read(path) == actual:
@@ -292,7 +292,7 @@ def add_test(group):
 
 
 def no_leftovers(room):
-    """no file in tests/golden/expected/ without a case, no case without a file"""
+    """every file in tests/golden/expected/ has a case, and every case a file"""
     names, found = {name for group in GROUPS for case in group() for name in case.names()}, as_text.names_of_expected()
     assert names == found, f"missing: {sorted(names - found)}; nobody's: {sorted(found - names)}"
 
@@ -365,4 +365,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1].startswith("--"):
         sys.exit(tool(sys.argv[1:]))
     test(no_leftovers)
-    run([group for group in GROUPS if group != of_live])  # those have a program of their own: they need time
+    run([group for group in GROUPS if group != of_live])  # those have a program of their own, because they take time

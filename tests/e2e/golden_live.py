@@ -1,4 +1,4 @@
-"""The outputs of what runs live on a made machine, as tests/golden/expected/live/ has them; golden.py says more."""
+"""Outputs of live commands on a simulated machine, compared with tests/golden/expected/live/; see golden.py."""
 import golden
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What the golden tests share: run files from SQL text, and outputs as text that can be compared line by line.
+"""Shared by the golden tests: run files from SQL text, and outputs as text that can be compared line by line.
 
-The SQL is the run file as version 0.1.0 wrote it (user_version 1). It is data, not made by the program that is tested, so that it
-shows as well that files of that version are read later.
+The SQL is the run file as version 0.1.0 wrote it (user_version 1). It is data, not made by the tested program, so that it
+also tests reading files of that version later.
 """
 import base64
 import functools
@@ -22,7 +22,7 @@ EXPECTED = GOLDEN / "expected"
 SPLIT = re.compile(r"(<(script|style)\b[^>]*>)(.*?)(</\2>)", re.DOTALL)
 PICTURE = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+')
-# Rows of such a table are written a group a statement, with the columns that have a value in that group.
+# Rows of such a table are written as one statement for each group, with the columns that have a value in that group.
 GROUPS = {"device_sample": "device", "event": "kind", "span": "kind", "user_metric": "name"}
 
 
@@ -48,7 +48,7 @@ def _loaded():
         shutil.copy(path, folder)
     for path in RUNS.glob("*.b64"):
         (folder / path.stem).write_bytes(gzip.decompress(base64.b64decode(path.read_text())))
-    # As `cp` in the midst of a run would leave it.
+    # As `cp` during a run would leave it.
     (folder / "damaged").mkdir()
     (folder / "damaged/cut.sqlite").write_bytes((folder / "short.sqlite").read_bytes()[:4096])
     return kept
@@ -121,7 +121,7 @@ def same(text):
 
 
 def pretty(text):
-    """JSON with a member a line, its numbers and strings as they are. Arrays of scalars stay in one line."""
+    """JSON with one member on a line, its numbers and strings unchanged. Arrays of scalars stay on one line."""
     tokens, out, depth, at = TOKEN.findall(text), [], 0, 0
     def line():
         out.append("\n" + " " * depth)
@@ -150,7 +150,7 @@ def pretty(text):
 
 
 def strip_page(text, pictures=True):
-    """A page without its scripts and styles, its data as JSON; pictures=False: of pictures the words alone."""
+    """A page without its scripts and styles, its data as JSON; pictures=False: only the words of pictures."""
     def part(match):
         return match[1] + ("\n" + pretty(match[3]) if "application/json" in match[1] else "…") + match[4]
     text = SPLIT.sub(part, text)
@@ -168,7 +168,7 @@ def page_with_pictures(text):
 
 
 def first_of_each(text, most=3):
-    """Of JSON Lines the first records of each kind, with the number of all of them; each event."""
+    """Of JSON Lines the first records of each kind, with the total number; each event."""
     kept, counts = [], {}
     for line in text.splitlines():
         record = json.loads(line)
@@ -205,7 +205,7 @@ def trace(path):
 
 
 def read(path):
-    """As it is: no line end is made another."""
+    """Unchanged: no line end is converted."""
     return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 

@@ -1,4 +1,4 @@
-"""What the package for Python has of the runs whose paths are given: names, units and values of rows, columns and attributes.
+"""Data of the package for Python for the runs whose paths are given: names, units and values of rows, columns and attributes.
 
 Started by golden.py, with PYTHONPATH=BUILD/python. Neither numpy nor pandas is used.
 """
@@ -60,7 +60,7 @@ def show_job(path):
 
 
 def show_aipowermeter(run):
-    """The figures that AIPowerMeter's reader has of an exported run."""
+    """The figures that AIPowerMeter's reader computes from an exported run."""
     path = f"{run}-aipowermeter"
     wattle.export(run, "aipowermeter", path)
     from wattle.compat.deep_learning_power_measure.power_measure import experiment, parsers

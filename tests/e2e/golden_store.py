@@ -1,4 +1,4 @@
-"""A PostgreSQL store with runs of tests/golden, for golden.py: its tables, and what the commands that read it print."""
+"""A PostgreSQL store with runs of tests/golden, for golden.py: its tables, and the output of the commands that read it."""
 import json
 import re
 
@@ -6,7 +6,7 @@ from postgres_server import Server
 
 PUSHED = ("full.sqlite", "segments.sqlite", "nulls.sqlite", *(f"takeover/job-r00{rank}.sqlite" for rank in range(4)))
 ROWS = 3  # of a table
-NEW = {"last_rows_unix_s", "clock_offset_s", "changed"}  # when it was sent
+NEW = {"last_rows_unix_s", "clock_offset_s", "changed"}  # time of the upload
 OUTPUTS = tuple(f"store/{name}" for name in ("tables.txt", "status.json", "list.txt", "list.json", "report.json", "job.txt", "job.json",
                                              "compare.json"))
 

@@ -1,6 +1,6 @@
-"""Outputs of what runs live, for golden.py: names, labels, units, order and types stand; numbers that move with time do not.
+"""Outputs of live commands, for golden.py: names, labels, units, order and types are kept; numbers that change with time are not.
 
-The machine is made: counters of a server's /sys that stand still, three GPUs of the fake NVML with constant power, and a /proc of
+The machine is simulated: static counters of a server's /sys, three GPUs of the fake NVML with constant power, and a /proc of
 four processes, two of them of a job.
 """
 import http.client
@@ -19,11 +19,11 @@ MACHINE = TESTS / "machines/nvidia-server"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 SENSORS = ("nvidia-server", "grace", "laptop-battery", "none-readable", "vm")
 WORKER = BUILD / "tests/fakes/gpu_worker"
-# Of these series and keys the values stay: limits, sizes, counts of things that stand still.
+# Values of these series and keys are kept: limits, sizes, counts of static things.
 STILL = re.compile(r"(limit|size|info|cores|processes|threads|temperature|clock_hertz|throttled|utilization|memory_used)")
 NUMBER = re.compile(r"(?<![\w.#])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w#])")
 BARS = re.compile(r"[░▒▓█▉▊▋▌▍▎▏▚]+")
-OPEN_LISTS = {"curve", "parameters", "notes", "added_caps", "values"}  # whose length depends on what was measured
+OPEN_LISTS = {"curve", "parameters", "notes", "added_caps", "values"}  # whose length depends on measured values
 REMARKS = {"note", "ended_because"}
 CARDS = """
 gpu
@@ -74,7 +74,7 @@ def procfs():
 
 
 def machine(room, cards=CARDS):
-    """The environment in which the made machine is the machine."""
+    """The environment that selects the simulated machine."""
     (room.folder / "machine.cards").write_text(cards)
     return {"WATTLE_SYSFS": str(MACHINE / "sys"), "WATTLE_PROCFS": str(room.tree("machine", procfs())),
             "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "machine.cards"),
@@ -82,10 +82,10 @@ def machine(room, cards=CARDS):
             "CUDA_VISIBLE_DEVICES": None}
 
 
-# ---- what stays of an output ----
+# ---- normalisation of outputs ----
 
 def shape(value, key=""):
-    """The keys and types of a document: numbers as "number" (or null), of a list the shape that all elements have together."""
+    """The keys and types of a document: numbers as "number" (or null), of a list the structure that all elements share."""
     if isinstance(value, dict):
         return {name: shape(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
@@ -105,7 +105,7 @@ def shape_of(text):
 
 
 def moving(value, key=""):
-    """A document with "number" for what moves: all that is no text, size, limit or count."""
+    """A document with "number" for varying values: everything that is no text, size, limit or count."""
     if isinstance(value, dict):
         return {name: moving(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
@@ -124,7 +124,7 @@ def series(text):
     """OpenMetrics with "number" for values that move."""
     def line(match):
         return match[0] if STILL.search(match[1]) and "process_" not in match[1] else f"{match[1]}{match[2]} number"
-    # What others use of a GPU is there as soon as one of them was seen on it.
+    # GPU use of other processes appears once one of them was seen on it.
     text = re.sub(r'^.*="(?:other|none)",resource="gpu".*\n', "", text, flags=re.MULTILINE)
     return re.sub(r"^(\w+)((?:\{.*\})?) \S+$", line, re.sub(r'user="[^"]*"', 'user="USER"', text), flags=re.MULTILINE)
 
@@ -151,7 +151,7 @@ def ask(path, what, headers=()):
 
 
 def served(room):
-    """/metrics in both formats and /now.json, once two intervals are over."""
+    """/metrics in both formats and /now.json, after two intervals."""
     socket_path = room.folder / "serve.sock"
     server = room.start("serve", "--listen", f"unix:{socket_path}", "--node", "golden", "--pid", 60, "--processes", 3, "--jobs", 3,
                         "--cgroups", 3, "--seed-names", "-i", "100ms", env={**machine(room), "LC_ALL": "C.UTF-8"})
@@ -207,7 +207,7 @@ def bench(room):
 
 
 def tune(room, *options, name="tune"):
-    """A search over two limits; the program is told to end when the result is there."""
+    """A search over two limits; the program is asked to end when the result exists."""
     card = Card(more=("limit_delay_ms 5", "energy_period_ms 5", "field_times"))
     env = {**machine(room, card.text()), "WATTLE_SYSFS": str(room.tree("empty", {"keep": ""}))}
     result, program = room.folder / "tune.json", room.folder / "pid"
@@ -230,7 +230,7 @@ def tune_clocks(room):
 
 
 def rows(room, names, environment):
-    """What the package for Python says of stored runs."""
+    """Output of the package for Python for stored runs."""
     env = {**environment, "PYTHONPATH": str(BUILD / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = room.finish(room.start(TESTS / "e2e/golden_rows.py", *names, program=sys.executable, env=env))
     assert done.returncode == 0, done.stderr

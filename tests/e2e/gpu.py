@@ -1,4 +1,4 @@
-"""GPUs through the real NVML back end and a fake library whose cards follow known functions of time."""
+"""GPUs through the real NVML sensor and a fake library whose cards follow known functions of time."""
 import contextlib
 import json
 import os
@@ -42,7 +42,7 @@ def environment(room, cards=CARDS, library=LIBRARY):
 
 
 def card(*lines):
-    """A card with an energy counter, 100 W and these lines more."""
+    """A card with an energy counter, 100 W and these additional lines."""
     return "gpu\npower_mw constant 100000\nutilization_percent 90 10\n" + "".join(f"{line}\n" for line in lines)
 
 
@@ -85,7 +85,7 @@ def two_cards(room):
 
 @test
 def power_after_the_end(room):
-    """the power of a card with a counter is read once more after the last quick look; of one without, it is not"""
+    """card with a counter: its power is read once more after the last quick reading; card without: it is not"""
     gpus_of(room, seconds=0.5)
     after = room.rows("select device.name, device_sample.power_mw, device_sample.energy_uj, device_sample.temperature_c"
                       " from device_sample join device on device_sample.device = device.id, segment"
@@ -97,7 +97,7 @@ def power_after_the_end(room):
 
 @test
 def old_driver(room):
-    """a driver of 2014 loses metrics, not the GPU: energy is derived from power"""
+    """driver of 2014: loses metrics, not the GPU: energy is derived from power"""
     report, _ = room.report("--", "sleep", "1.5", env=environment(
         room, CARDS.replace("error nvmlDeviceGetTotalEnergyConsumption 3", ""),
         LIBRARY.with_name("libnvidia-ml-fake-old.so")))
@@ -108,7 +108,7 @@ def old_driver(room):
 
 @test
 def chosen_gpus(room):
-    """--gpus takes indices and UUIDs; gpus lists the measured ones"""
+    """--gpus: takes indices and UUIDs; gpus lists the measured ones"""
     for chosen, expected in (("1", [1]), (UUIDS[0], [0]), (f"1,{UUIDS[0]}", [0, 1])):
         _, gpus = gpus_of(room, "--gpus", chosen, seconds=0.3)
         assert sorted(gpus) == expected, (chosen, gpus)
@@ -118,7 +118,7 @@ def chosen_gpus(room):
 
 @test
 def visible_devices(room):
-    """CUDA_VISIBLE_DEVICES: indices, UUIDs and prefixes; none of them is none"""
+    """CUDA_VISIBLE_DEVICES: indices, UUIDs and abbreviated UUIDs; an empty list hides all"""
     for value, expected in (("1", [1]), ("0,1", [0, 1]), (UUIDS[1], [1]), ("GPU-8932", [0]), ("", []), ("-1", []),
                             ("1,-1,0", [1]), ("NoDevFiles", [])):
         _, gpus = gpus_of(room, env={"CUDA_VISIBLE_DEVICES": value, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, seconds=0.2)
@@ -127,13 +127,14 @@ def visible_devices(room):
 
 @test
 def calibration(room):
-    """uncalibrated: ± 10 % beside error_j, for counters and integrated power, added over GPUs; --gpu-gain corrects and narrows"""
+    """uncalibrated GPU: ± 10 % beside error_j, for counters and integrated power, added over GPUs; --gpu-gain corrects and
+    narrows"""
     report, gpus = gpus_of(room, seconds=1)
     energy = report["energy"]
     for gpu in gpus.values():
         near(gpu["calibration_error_j"], 0.1 * gpu["energy_j"], relative=1e-9)
     near(energy["calibration_error_j"], 0.1 * sum(gpu["energy_j"] for gpu in gpus.values()), relative=1e-9)
-    assert gpus[0]["error_j"] < 0.05 * gpus[0]["energy_j"], gpus[0]  # the calibration is no part of it
+    assert gpus[0]["error_j"] < 0.05 * gpus[0]["energy_j"], gpus[0]  # without the calibration
     assert all(domain["calibration_error_j"] is None for domain in energy["domains"] if domain["kind"] != "gpu"), energy
     assert domain_of(report)["calibration_source"] == "uncalibrated", domain_of(report)
     raw = room.rows("select max(energy_uj) - min(energy_uj) from device_sample where device = 0")
@@ -160,7 +161,7 @@ def calibration(room):
 
 @test
 def calibration_of_the_state_folder(room):
-    """a stored calibration counts for the GPU of its UUID, in run, sensors and the meter's library; a damaged one is reported"""
+    """stored calibration: applied to the GPU with its UUID, in run, sensors and the library's meter; a damaged one is reported"""
     state = room.folder / "state"
     state.mkdir()
     env = {**environment(room), "WATTLE_STATE": str(state)}
@@ -179,7 +180,7 @@ def calibration_of_the_state_folder(room):
 
 @test
 def old_run_files(room):
-    """a run file of before there were calibrations loads, and its GPUs count as uncalibrated"""
+    """run file from before calibrations existed: loads, and its GPUs count as uncalibrated"""
     gpus_of(room, seconds=0.5)
     for column in ("gain", "gain_error", "gain_source"):
         alter(room, f"alter table device drop column {column}")
@@ -189,7 +190,7 @@ def old_run_files(room):
 
 @test
 def gains_that_are_refused(room):
-    """--gpu-gain: what is no factor, out of range or of no measured GPU is refused before anything starts"""
+    """--gpu-gain: an invalid factor, out of range or of no measured GPU, is refused before anything starts"""
     for gain, words in (("0", "give INDEX=FACTOR±PERCENT"), ("0=3±2", "FACTOR must be from 0.5 to 2"),
                         ("0=1±0", "PERCENT from 0.1 to 50"), ("7=1.03±2", "no measured GPU; measured: 0, 1"),
                         ("0=nan", "is not valid")):
@@ -201,7 +202,7 @@ def gains_that_are_refused(room):
 
 @test
 def attribution(room):
-    """a GPU's energy goes to the target by SM time: eight parts of nine"""
+    """GPU energy: attributed to the target by SM time: eight ninths"""
     report, _ = gpus_of(room, "--gpus", "0")
     domain = next(d for d in report["energy"]["domains"] if d["domain"] == "gpu-0")
     assert domain["target_j"] is not None and domain["target_j"] > 0.5 * domain["energy_j"], domain
@@ -210,7 +211,7 @@ def attribution(room):
 
 @test
 def lost_gpu(room):
-    """a GPU that falls off the bus during the run: the run goes on, its energy up to then stands"""
+    """GPU lost during the run: the run continues, the energy up to then is kept"""
     report, gpus = gpus_of(room, cards=CARDS.replace("temperature_c 55", "temperature_c 55\nlost_after_ms 1000"))
     assert gpus[0]["energy_j"] is None or 100 < gpus[0]["energy_j"] < 800, gpus[0]
     near(gpus[1]["energy_j"], 8.5 * report["run"]["duration_s"], relative=0.03)
@@ -218,7 +219,7 @@ def lost_gpu(room):
 
 @test
 def gpu_that_comes_back(room):
-    """a GPU that is lost for a while: what was used meanwhile is counted by its counter, and the run says so"""
+    """GPU lost for a while: its counter covers the energy meanwhile, and the run reports it"""
     report, gpus = gpus_of(room, cards=card("lost_after_ms 700 1200"), seconds=4)
     near(gpus[0]["energy_j"], 100 * report["run"]["duration_s"], relative=0.03)
     assert any("fell off the bus" in note for note in notes(room)), notes(room)
@@ -226,7 +227,7 @@ def gpu_that_comes_back(room):
 
 @test
 def mig(room):
-    """the energy of a GPU cut into instances: once, the target's part by its slices"""
+    """GPU divided into instances: energy counted once, the target's share by its slices"""
     cards = card("mig MIG-a 1 0 3 42 20000000000 NVIDIA A100-SXM4-40GB MIG 3g.20gb",
                  "mig MIG-b 2 0 4 56 20000000000 NVIDIA A100-SXM4-40GB MIG 4g.20gb",
                  "mig_process 0 descendants C 0 1000000000", "mig_process 1 1 C 0 1000000000",
@@ -244,7 +245,7 @@ def mig(room):
 
 @test
 def mig_without_instances(room):
-    """a driver that names the processes of an instance on the whole GPU only: by memory, and not as idle"""
+    """driver that lists an instance's processes on the whole GPU only: divided by memory, and not idle"""
     cards = card("mig MIG-a 1 0 3 42 20000000000", "process descendants C 0 3000000000", "process 1 C 0 1000000000",
                  "error nvmlDeviceGetProcessUtilization 3")
     report, _ = gpus_of(room, cards=cards, seconds=2)
@@ -255,7 +256,7 @@ def mig_without_instances(room):
 
 @test
 def no_count(room):
-    """a driver that starts, but can't count its GPUs, is a failure that is told, not a machine without GPUs"""
+    """driver that starts but cannot count its GPUs: a reported failure, not a machine without GPUs"""
     cards = "error nvmlDeviceGetCount 999\n" + card()
     room.report("--", "true", env=environment(room, cards))
     told = [text for text, in room.rows("select text from event where kind = 'warning'")]
@@ -264,7 +265,7 @@ def no_count(room):
 
 @test
 def nonsense_percents(room):
-    """use that is no percentage is unknown; samples from the far future don't hide those that follow"""
+    """utilization that is no percentage: unknown; samples from the far future do not hide later ones"""
     cards = card("process descendants C 30 1000000000", "process 1 C 70 1000000000", "garbage").replace(
         "utilization_percent 90 10", "utilization_percent 2147483632 10")
     report, gpus = gpus_of(room, cards=cards, seconds=3)
@@ -275,7 +276,7 @@ def nonsense_percents(room):
 
 @test
 def module(room):
-    """a Grace-Hopper that answers for the module only: shown as such, and not in the total as a GPU's"""
+    """Grace-Hopper that answers for the module only: shown as such, and not in the total as a GPU"""
     refused = ["error nvmlDeviceGetTotalEnergyConsumption 3", "error nvmlDeviceGetPowerUsage 3", "field_error 185 0 3",
                "field_error 186 0 3", "module_mw 600000"]
     report, gpus = gpus_of(room, cards=card(*refused), seconds=2)
@@ -288,7 +289,7 @@ def module(room):
 
 @test
 def module_and_memory(room):
-    """a Grace-Blackwell: power of module and memory beside the GPU's, shown, not added; the memory is used as its GPU"""
+    """Grace-Blackwell: power of module and memory beside the GPU's: shown, not added; the memory is attributed as its GPU"""
     cards = card("module_mw 467000", "memory_mw 38000", "field_error 191 1 3", "field_error 191 2 3",
                  "process descendants C 60 1000000000", "process 1 C 20 1000000000")
     report, gpus = gpus_of(room, cards=cards, seconds=2)
@@ -323,7 +324,7 @@ def module_only_sensors(room):
 
 @test
 def modules_by_socket(room):
-    """modules have the numbers of their CPU sockets: two GPUs of socket 1 are in one module-1, which is read once"""
+    """modules are numbered by CPU socket: two GPUs of socket 1 are in one module-1, which is read once"""
     files = {}
     for bus, node in ((1, 1), (2, 1), (3, 0)):
         folder = f"bus/pci/devices/0000:{bus:02}:00.0"
@@ -337,7 +338,7 @@ def modules_by_socket(room):
 
 @test
 def module_of_chosen_gpu(room):
-    """--gpus names the second GPU of a module: the module's power is read through that one"""
+    """--gpus with the second GPU of a module: the module's power is read through that one"""
     files = {}
     for bus in (1, 2):
         folder = f"bus/pci/devices/0000:{bus:02}:00.0"
@@ -350,7 +351,7 @@ def module_of_chosen_gpu(room):
 
 @test
 def memory_by_uuid(room):
-    """UUIDs GPU-1 and GPU-10: each memory is used as its own GPU"""
+    """UUIDs GPU-1 and GPU-10: each memory is attributed as its own GPU"""
     busy = "process descendants C 60 1000000000", "process 1 C 20 1000000000"
     cards = card("uuid GPU-1", "memory_mw 38000") + card("uuid GPU-10", "memory_mw 38000", *busy)
     report, _ = gpus_of(room, cards=cards, seconds=2)
@@ -362,7 +363,7 @@ def memory_by_uuid(room):
 
 @test
 def power_buffer(room):
-    """no energy counter and power that swings faster than we look: the driver's own samples see it"""
+    """no energy counter and power that varies faster than the interval: the driver's own samples are used"""
     swing = "power_mw step 100000 300000 100 30\npower_samples 5 400\nerror nvmlDeviceGetTotalEnergyConsumption 3\n"
     report, gpus = gpus_of(room, cards="gpu\n" + swing, seconds=3)
     near(gpus[0]["energy_j"], 160 * report["run"]["duration_s"], relative=0.06)
@@ -370,7 +371,7 @@ def power_buffer(room):
 
 @test
 def accounting(room):
-    """what a process had that came and went between two readings, where the driver keeps accounts"""
+    """process that ran between two readings: counted where the driver keeps accounting data"""
     cards = card("accounting", "process 1 C 0 1000", "process file:pids C 0 7000000000 1030 1070")
     script = "echo $$ > pids; sleep 3"
     report, _ = room.report("--", "sh", "-c", script, env=environment(room, cards))
@@ -379,7 +380,7 @@ def accounting(room):
 
 @test
 def asleep(room):
-    """a laptop's GPU that sleeps is not woken, neither by a run nor by wattle sensors; the run says so"""
+    """laptop with a suspended GPU: woken neither by a run nor by wattle sensors; the run reports it"""
     device = "bus/pci/devices/0000:01:00.0"
     env = {**environment(room, card()), "WATTLE_FAKE_NVML_CALLS": str(room.folder / "calls"), "WATTLE_SYSFS": str(
         room.tree("sys", {f"{device}/vendor": "0x10de\n", f"{device}/class": "0x030000\n",
@@ -395,7 +396,7 @@ def asleep(room):
 
 # ---- process ids of another namespace ----
 
-HOST_PID = 4000000  # no kernel gives that out, so it exists in no namespace
+HOST_PID = 4000000  # above the kernel's largest pid, so it exists in no namespace
 
 
 def run_words(room, *command):
@@ -403,7 +404,7 @@ def run_words(room, *command):
 
 
 def in_namespace(room, cards, *command, prefix=("unshare", "--pid", "--fork", "--mount-proc")):
-    """A run in a pid namespace of its own, over a driver that names the host's numbers."""
+    """A run in a pid namespace of its own, with a driver that reports the host's pids."""
     from containers import need
     need(room, *prefix)
     words = [*prefix, *run_words(room.folder, *command)]
@@ -414,7 +415,7 @@ def in_namespace(room, cards, *command, prefix=("unshare", "--pid", "--fork", "-
 
 @test
 def host_pids(room):
-    """in a container whose driver names host pids: the GPU is the target's, because nobody else is there to use it"""
+    """container, driver reports host pids: the GPU is the target's, because no other process is there to use it"""
     report = in_namespace(room, card(f"process {HOST_PID} C 50 1000000"), "sleep", "2")
     domain = domain_of(report)
     near(domain["target_j"], domain["energy_j"], relative=0.01)
@@ -425,7 +426,7 @@ def host_pids(room):
 
 @test
 def equal_numbers(room):
-    """in a container: a number of the host that happens to be the target's too is not taken for it"""
+    """container: a host pid equal to one of the target's is not matched"""
     cards = card("process descendants C 0 111", f"process {HOST_PID} C 50 1000000")
     report = in_namespace(room, cards, "sleep", "2")
     assert report["gpus"][0]["target_max_memory_bytes"] is None, report["gpus"]
@@ -433,7 +434,7 @@ def equal_numbers(room):
 
 @test
 def translated_pids(room):
-    """in a container whose driver translates: numbers are equal, and nothing is to be said"""
+    """container, driver translates pids: numbers are equal, and no note is printed"""
     report = in_namespace(room, card("process descendants C 50 1000000"), "sleep", "2")
     assert "sm" in domain_of(report)["attribution"].lower(), report
     assert report["gpus"][0]["target_max_memory_bytes"] == 1000000, report["gpus"]
@@ -445,7 +446,7 @@ HOST_PROC = """mount --bind /proc hostproc && exec unshare --pid --fork --mount-
 
 @test
 def host_proc(room):
-    """in a container that was given the host's /proc: the driver's host pids are found there, the target's CPU time too"""
+    """container with the host's /proc: the driver's host pids are found there, the target's CPU time too"""
     from containers import need
     (room.folder / "hostproc").mkdir()
     prefix = ("unshare", "--mount", "sh", "-c", HOST_PROC, "sh")
@@ -474,7 +475,7 @@ DEVICES = """mount -t tmpfs none /dev && mknod /dev/null c 1 3 && touch /dev/nvi
 
 @test
 def descriptors(room):
-    """in a container: as many processes of the target have the GPU open as the driver names, so they are those"""
+    """container: as many target processes have the GPU open as the driver lists, so they are matched"""
     prefix = ("unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", DEVICES, "sh")
     report = in_namespace(room, card(f"process {HOST_PID} C 50 1000000"), "sh", "-c", "exec sleep 2 3</dev/nvidia0",
                           prefix=prefix)
@@ -509,7 +510,7 @@ def oci_container(room):
 
 @test
 def broken_libraries(room):
-    """a library that is none, one without a driver, one that refuses: no GPU, no crash"""
+    """invalid library, library without a driver, library that refuses: no GPU, no crash"""
     (room.folder / "text.so").write_text("no library")
     for library, cards in ((room.folder / "text.so", CARDS), (LIBRARY, "nonsense"),
                            (LIBRARY, "error nvmlInit 9\n" + CARDS), (LIBRARY, "error nvmlDeviceGetCount 999\n" + CARDS),
@@ -520,7 +521,7 @@ def broken_libraries(room):
 
 @test
 def tracking_file(room):
-    """GPU memory and use are in gpu_tracker's file"""
+    """GPU memory and utilization are in gpu_tracker's file"""
     from tracking import read_csv
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "--gpu-ram-unit", "megabytes",
                        "--", BURNER, "cpu", "1", env=environment(room))
@@ -534,10 +535,10 @@ def tracking_file(room):
 
 @test
 def capacity_of_all(room):
-    """of two GPUs one is measured: GPU memory capacity and count are the machine's, in all outputs"""
+    """one of two GPUs measured: GPU memory capacity and count are the machine's, in all outputs"""
     from tracking import read_csv
     env = environment(room)
-    capacity = (85520809984 - 600000000 + 6442450944 - (512 << 20)) / 1e9  # without what the driver reserves
+    capacity = (85520809984 - 600000000 + 6442450944 - (512 << 20)) / 1e9  # without memory reserved by the driver
     for options, hidden in ((("--gpus", "1"), None), ((), "1")):
         report, _ = room.report("--overwrite", "--tracking-file", "track.csv", *options, "--", BURNER, "cpu", "0.3",
                                 env={**env, "CUDA_VISIBLE_DEVICES": hidden})
@@ -556,7 +557,7 @@ def capacity_of_all(room):
 
 @test
 def sensors(room):
-    """wattle sensors lists both cards, also where CUDA_VISIBLE_DEVICES hides them"""
+    """wattle sensors: lists both cards, also if CUDA_VISIBLE_DEVICES hides them"""
     env = {**environment(room), "CUDA_VISIBLE_DEVICES": "1"}
     rows = json.loads(room.wattle("sensors", "--json", env=env).stdout)["sensors"]
     assert [row["domain"] for row in rows if row["sensor"] == "nvml"] == ["gpu-0", "gpu-1"], rows

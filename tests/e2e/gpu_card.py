@@ -1,7 +1,7 @@
-"""A card of the fake NVML that works (`power_mw speed`): what a step costs under a limit, and which limit is the best.
+"""A working card of the fake NVML (`power_mw speed`): the cost of a step under a limit, and the best limit.
 
-The formulas of tests/fakes/nvml/speed.c a second time, so that a test knows the truth that a tuner has to find. Cards are
-made here too: `Card(...).text()` is the part of a file of cards, `gpu_worker` works on it.
+The formulas of tests/fakes/nvml/speed.c repeated, so that a test knows the optimum that a tuner has to find. Cards are
+made here too: `Card(...).text()` is its part of a file of cards, `gpu_worker` works on it.
 """
 import dataclasses
 import math
@@ -20,7 +20,7 @@ class Card:
     min_w: float = 100
     max_w: float = 400
     default_w: float = 400
-    now_w: float | None = None  # the limit that stands when the test begins; None: the default
+    now_w: float | None = None  # the limit in force when the test begins; None: the default
     clock_min_mhz: int = 210
     clock_max_mhz: int = 1410
     clock_step_mhz: int = 15
@@ -39,7 +39,7 @@ class Card:
                           "process descendants C 98 1000000000", *self.more, ""))
 
     def clock(self, limit_w, locked_mhz=math.inf):
-        """As a share of the highest."""
+        """As a fraction of the highest."""
         share = min(1.0, max(0.0, (limit_w - self.idle_w) / (self.full_w - self.idle_w)))
         mhz = min(self.clock_max_mhz * share ** (1 / self.exponent), locked_mhz)
         if self.stairs:
@@ -59,7 +59,7 @@ class Card:
         return GOALS[goal](*self.step(limit_w, step_s, locked_mhz))
 
     def allowed(self, limit_w, slowdown_percent, reference_w=None):
-        """Whether a step takes at most so much longer than at the reference, by default the default limit."""
+        """Whether a step is at most this much slower than at the reference, by default the default limit."""
         reference_s = self.step(self.default_w if reference_w is None else reference_w)[1]
         return self.step(limit_w)[1] <= reference_s * (1 + slowdown_percent / 100) * (1 + 1e-12)
 
@@ -73,11 +73,11 @@ class Card:
         return min(limits, key=lambda watts: self.objective(goal, watts))
 
     def worse_percent(self, goal, limit_w, **bounds):
-        """By how much the objective at limit_w is above that at the best limit."""
+        """How far the objective at limit_w is above that at the best limit."""
         best = self.objective(goal, self.best_w(goal, **bounds))
         return (self.objective(goal, limit_w) / best - 1) * 100
 
     def best_clock_mhz(self, goal):
-        """The best locked clock of those that can be had, at the default limit."""
+        """The best of the available locked clocks, at the default limit."""
         clocks = range(self.clock_min_mhz, self.clock_max_mhz + 1, self.clock_step_mhz)
         return min(clocks, key=lambda mhz: self.objective(goal, self.default_w, locked_mhz=mhz))

@@ -1,4 +1,4 @@
-"""The measure must be true before anything is measured with it: cards that obey limits, a program whose steps do."""
+"""Check of the test tools themselves: cards that obey limits, a program whose steps do."""
 import json
 import os
 import time
@@ -9,18 +9,18 @@ from harness import BUILD, NOBODY, Skip, main, near, test
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 WORKER = BUILD / "tests/fakes/gpu_worker"
 SIMULATOR = BUILD / "tests/fakes/limit_sim"
-PYTHON = "/usr/bin/python3"  # any user may
+PYTHON = "/usr/bin/python3"  # accessible to any user
 
 
 def put(room, *cards):
-    """The file of cards, and the environment in which it is the machine's."""
+    """The file of cards, and the environment that selects it."""
     path = room.folder / "cards"
     path.write_text("".join(card.text() for card in cards))
     return {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(path)}
 
 
 def limit(room, watts, gpu=0, log="limits"):
-    """Somebody sets a limit (or, of "clocks", MHz)."""
+    """Another program sets a limit (or, of "clocks", MHz)."""
     with open(room.folder / f"cards.{log}", "a") as file:
         file.write(f"{time.monotonic_ns()} {gpu} {watts * (1000 if log == 'limits' else 1)} 1\n")
 
@@ -31,7 +31,7 @@ def work(room, *options, **keywords):
 
 @test
 def steps_take_as_long_as_the_limit_lets_them(room):
-    """a program's steps take the formula's time for the limit, the locked clock, the slower of two cards"""
+    """program's steps: take the formula's time for the limit, the locked clock, the slower of two cards"""
     card, slow = Card(), Card(memory_share=0, exponent=1.5)
     environment = put(room, card, slow)
     for watts, mhz, gpus, expected_s in [
@@ -46,7 +46,7 @@ def steps_take_as_long_as_the_limit_lets_them(room):
 
 @test
 def a_limit_changes_the_step_that_is_under_way(room):
-    """a limit that is set within a step slows the rest of that step, from when it takes effect"""
+    """limit set during a step: slows the rest of that step, from when it takes effect"""
     card = Card(memory_share=0, exponent=1, clock_min_mhz=1, idle_w=0, full_w=400, more=("limit_delay_ms 300",))
     start_s = time.monotonic()
     worker = room.start("--steps", 1, "--step-ms", 1000, program=WORKER, env=put(room, card))
@@ -60,7 +60,7 @@ def a_limit_changes_the_step_that_is_under_way(room):
 
 @test
 def spans_and_energy_of_a_step(room):
-    """wattle's own figures for a step are those of the formula: time, energy, count"""
+    """wattle's figures for a step: equal to the formula's: time, energy, count"""
     card = Card(more=("energy_period_ms 1",))
     environment = put(room, card)
     limit(room, 180)
@@ -108,7 +108,7 @@ assert nvml.nvmlDeviceGetHandleByUUID(b"GPU-00000000-0000-0000-0000-000000000000
 
 
 def call(room, card, program, user=None):
-    """Runs lines of Python with the library's calls at hand, perhaps as another user."""
+    """Runs lines of Python with the library's calls available, optionally as another user."""
     environment = put(room, card)
     room.folder.chmod(0o755)
     as_user = {"user": user} if user is not None else {}
@@ -118,7 +118,7 @@ def call(room, card, program, user=None):
 
 @test
 def the_calls_answer_as_those_of_real_cards(room):
-    """default apart from current, whole watts, another limiter, persistence mode, clocks from a list, a card that is lost"""
+    """default differs from current limit, whole watts, another limiter, persistence mode, clocks from a list, a lost card"""
     card = Card(default_w=350, now_w=300, more=("limit_step_mw 1000", "enforced_mw 250000", "persistence_off",
                                                 "lost_when_file gone"))
     call(room, card, """
@@ -143,9 +143,9 @@ assert ask("PowerUsage") == -15
 
 @test
 def a_user_who_may_not(room):
-    """limits and clocks are for one user only: NO_PERMISSION to others, and nothing is written down"""
+    """limits and clocks for one user only: NO_PERMISSION for others, and nothing is stored"""
     if os.geteuid() != 0:
-        raise Skip("only root can be somebody else")
+        raise Skip("only root can become another user")
     call(room, Card(more=("set_uid 0",)), """
 assert give("SetPowerManagementLimit", 200000) == 4 and give("SetGpuLockedClocks", 210, 600) == 4
 assert ask("PowerManagementLimit") == 400000
@@ -155,7 +155,7 @@ assert ask("PowerManagementLimit") == 400000
 
 @test
 def what_is_set_outlives_a_kill(room):
-    """a writer that dies within its line leaves nothing that counts, and the next line is whole"""
+    """writer that dies within its line: the incomplete line is ignored, and the next line is complete"""
     environment = put(room, Card())
     (room.folder / "cards.limits").write_text(f"{time.monotonic_ns()} 0 200000 1\n{time.monotonic_ns()} 0 15")
     done = work(room, "--steps", 20, env=environment)

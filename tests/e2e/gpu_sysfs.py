@@ -1,4 +1,4 @@
-"""GPUs of AMD and Intel in a made /sys whose files are stepped while wattle runs."""
+"""GPUs of AMD and Intel in a simulated /sys whose files change while wattle runs."""
 import json
 import math
 import os
@@ -20,7 +20,7 @@ HIDING = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
 class Card:
-    """class/drm/cardN of amdgpu; power 150 + 50 sin W, of which the accumulator is the integral."""
+    """class/drm/cardN of amdgpu; power 150 + 50 sin W, and the accumulator is its integral."""
 
     def __init__(self, top, number=0, pci="0000:03:00.0", accumulates=True, period_s=0.02, unique_id=0x5d):
         self.device = top / f"class/drm/card{number}/device"
@@ -31,7 +31,7 @@ class Card:
                       "hwmon/hwmon0/temp1_input": "55000", "mem_info_vram_total": "8000000000",
                       "mem_info_vram_used": "1000000000", "gpu_busy_percent": "80"}
         self.start_s = time.monotonic()
-        self.pause_from_s, self.pause_to_s = math.inf, math.inf  # when the counter stands still
+        self.pause_from_s, self.pause_to_s = math.inf, math.inf  # when the counter stops
         self.write_all()
 
     def power_w(self, t_s):
@@ -66,7 +66,7 @@ class Card:
 
 
 class Stepped:
-    """Steps cards in a thread until the block ends."""
+    """Updates cards in a thread until the block ends."""
 
     def __init__(self, *cards):
         self.cards, self.end = cards, threading.Event()
@@ -79,7 +79,7 @@ class Stepped:
                 try:
                     card.step()
                 except OSError:
-                    pass  # pulled at this moment
+                    pass  # removed at this moment
 
     def __enter__(self):
         self.thread.start()
@@ -107,7 +107,7 @@ def events(room, kind):
 
 @test
 def counter(room):
-    """the accumulator's joules, within 0.5 % and the stated error; the small figures beside them"""
+    """accumulator: energy within 0.5 % and the stated error; the other metrics beside it"""
     card = Card(room.tree("sys", {}))
     with Stepped(card):
         report, domains, start_s, end_s = run(room, room.folder / "sys")
@@ -122,7 +122,7 @@ def counter(room):
 
 @test
 def power_alone(room):
-    """a card without an accumulator: power integrated, and called derived"""
+    """card without an accumulator: power integrated, and marked as derived"""
     card = Card(room.tree("sys", {}), accumulates=False)
     with Stepped(card):
         _, domains, start_s, end_s = run(room, room.folder / "sys")
@@ -133,7 +133,7 @@ def power_alone(room):
 
 @test
 def frozen_counter(room):
-    """an accumulator that never moves: power is integrated, and a note says so"""
+    """accumulator that never changes: power is integrated, and a note reports it"""
     card = Card(room.tree("sys", {}))
     card.pause_from_s = card.start_s
     card.step()
@@ -147,7 +147,7 @@ def frozen_counter(room):
 
 @test
 def counter_that_stops(room):
-    """an accumulator that stands still for two seconds and catches up: no joule is lost, none counted twice"""
+    """accumulator that stops for two seconds and catches up: no energy is lost or counted twice"""
     card = Card(room.tree("sys", {}))
     card.pause_from_s, card.pause_to_s = card.start_s + 1.5, card.start_s + 3.5
     with Stepped(card):
@@ -157,7 +157,7 @@ def counter_that_stops(room):
 
 @test
 def pulled(room):
-    """a card is pulled in mid-run: its energy up to then stands, and the gap is told; no crash"""
+    """card removed during the run: its energy up to then is kept, and the gap is reported; no crash"""
     top = room.tree("sys", {})
     card = Card(top)
     process = room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "3", env=environment(top))
@@ -173,7 +173,7 @@ def pulled(room):
 
 @test
 def pulled_and_back(room):
-    """pulled, and back as another card: counted on, the time between bridged by the counter"""
+    """card removed, and back under another name: counting continues, the counter covers the time between"""
     top = room.tree("sys", {})
     card = Card(top)
     with Stepped(card):
@@ -192,7 +192,7 @@ def pulled_and_back(room):
 
 @test
 def sleeping(room):
-    """a card that sleeps is left alone until it wakes: nothing is opened but its status"""
+    """suspended card: only its status is read until it wakes"""
     top = room.tree("sys", {"class/drm/card0/device/power/runtime_status": "suspended\n"})
     card = Card(top)
     report, domains, _, _ = run(room, top, seconds=0.5)
@@ -219,7 +219,7 @@ def two_brands(room):
 
 @test
 def two_makers(room):
-    """NVIDIA's GPUs are numbered before AMD's; --gpus takes all, the message for a wrong one lists all"""
+    """NVIDIA GPUs are numbered before AMD's; --gpus accepts all, the message for an invalid one lists all"""
     top, cards, env = two_brands(room)
     with Stepped(*cards):
         report, domains, _, _ = run(room, top, seconds=0.5, **env)
@@ -237,7 +237,7 @@ def two_makers(room):
 
 @test
 def what_the_target_sees(room):
-    """HIP_VISIBLE_DEVICES hides AMD's, not NVIDIA's; ROCR_VISIBLE_DEVICES comes before it"""
+    """HIP_VISIBLE_DEVICES hides AMD GPUs, not NVIDIA's; ROCR_VISIBLE_DEVICES is applied first"""
     top, cards, env = two_brands(room)
     for variables, expected in (({"HIP_VISIBLE_DEVICES": "1"}, [0, 2]), ({"ROCR_VISIBLE_DEVICES": "1"}, [0, 2]),
                                 ({"ROCR_VISIBLE_DEVICES": "1,0", "HIP_VISIBLE_DEVICES": "0"}, [0, 2]),
@@ -248,7 +248,7 @@ def what_the_target_sees(room):
 
 @test
 def rocm_smi(room):
-    """power from /sys, the counter from ROCm SMI: 65536 counts are a joule, whatever its resolution says"""
+    """power from /sys, the counter from ROCm SMI: 65536 counts are a joule, whatever its stated resolution"""
     card = Card(room.tree("sys", {}), accumulates=False)
     (room.folder / "rocm").write_text("gpu\naddress 0000:03:00.0\npower_w 120\nstart_units 1000000\n")
     _, domains, start_s, end_s = run(room, room.folder / "sys", WATTLE_ROCM_SMI=str(ROCM),
@@ -260,7 +260,7 @@ def rocm_smi(room):
 
 @test
 def intel(room):
-    """an Arc card's counter, stepped every 20 ms"""
+    """counter of an Arc card, updated every 20 ms"""
     top = room.tree("sys", {f"class/drm/card0/device/{name}": text + "\n" for name, text in (
         ("vendor", "0x8086"), ("device", "0x56a0"), ("uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:03:00.0"),
         ("hwmon/hwmon1/name", "i915"), ("hwmon/hwmon1/energy1_input", "1"))})

@@ -1,8 +1,8 @@
-"""What the end-to-end tests share: they run the built program as a user does, each in a folder of its own.
+"""Shared by the end-to-end tests: they run the built program as a user does, each in a folder of its own.
 
-A test is a function with the decorator @test; its docstring is its name and says what it teaches. It gets a Room: a
-temporary folder that is the current folder of all it starts, and the doors to start wattle and the burner. Whatever a
-test starts is stopped by its pid when the test ends, orphans too. Each program prints TAP.
+A test is a function with the decorator @test; its docstring is its title: condition and expected result. It gets a Room: a
+temporary folder, which is the working directory of everything it starts, with methods that start wattle and the burner. All
+processes of a test are stopped by their pids when it ends, orphans too. Each program prints TAP.
 """
 import contextlib
 import fcntl
@@ -33,14 +33,14 @@ tests = []
 
 
 NOBODY = 65534
-# What a busy machine has wattle say, whatever the test is about; lost samples themselves are in the report.
+# Warning of a busy machine, in any test; lost samples themselves are in the report.
 LOST = re.compile(r"^wattle: warning: \d+ of \d+ samples were lost\n", re.MULTILINE)
 
 
 @contextlib.contextmanager
 def locked_by_a_reader(path, all_bytes=False):
-    """All locks that whoever may read a file can hold on it: flock's, and one for reading on each byte. all_bytes: SQLite's own
-    (512 from 0x40000000 on) too."""
+    """All locks that a user with read access can hold on a file: flock's, and a read lock on each byte. all_bytes: SQLite's
+    own bytes (512 from 0x40000000 on) too."""
     with open(path, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for first, n in [(0, 0)] if all_bytes else [(0, 0x40000000), (0x40000200, 0)]:
@@ -50,7 +50,7 @@ def locked_by_a_reader(path, all_bytes=False):
 
 
 class Skip(Exception):
-    """This machine cannot show what the test wants to show."""
+    """This machine cannot run the test."""
 
 
 def test(function):
@@ -59,7 +59,7 @@ def test(function):
 
 
 def known_sum(ledger):
-    """The sum of a ledger's rows. Idle energy may be unknown; the other rows hold it then."""
+    """The sum of a ledger's rows. Idle energy may be unknown; the other rows contain it then."""
     return math.fsum(value for value in ledger.values() if value is not None)
 
 
@@ -71,7 +71,7 @@ def near(actual, expected, relative=0.0, absolute=0.0):
 
 
 def wait_until(condition, what, seconds=20.0):
-    """Waits for an event rather than for a time."""
+    """Waits for an event, not for a time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -82,7 +82,7 @@ def wait_until(condition, what, seconds=20.0):
 
 
 def run_first():
-    """The calling thread plays hardware, which no program keeps from moving: it goes before them where that is allowed."""
+    """Raises the priority of the calling thread, which simulates hardware, above other programs where that is allowed."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except OSError:
@@ -97,7 +97,7 @@ def children_of(pid):
 
 
 def guards_of(pid):
-    """The guards of the limits that a process holds."""
+    """The guards of the limits of a process."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -139,7 +139,7 @@ def end_process(pid):
 
 
 def in_processes_of_its_own():
-    """Starts the program again in a PID namespace, where that is allowed: it meets no processes of other tests."""
+    """Starts the program again in a PID namespace, where that is allowed: it sees no processes of other tests."""
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.getpid() != 1 and subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode == 0:
         os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
@@ -148,7 +148,7 @@ def in_processes_of_its_own():
 class Room:
     def __init__(self, folder):
         self.folder = folder
-        # A helper that serves this machine is no part of a test.
+        # A helper that serves this machine must not affect a test.
         self.environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(folder), "WATTLE_HELPER": "off"}
         self.started = []
 
@@ -164,7 +164,7 @@ class Room:
         return process
 
     def finish(self, process, input=None):
-        """Waits for a started program; what a sanitizer has to say fails the test."""
+        """Waits for a started program; a sanitizer's message fails the test."""
         out, err = process.communicate(input, timeout=TIMEOUT_S)
         done = subprocess.CompletedProcess(process.args, process.returncode,
                                            *(text.decode("utf-8", "replace") if text is not None else None
@@ -187,7 +187,7 @@ class Room:
         return json.loads(path.read_text()), done
 
     def burn(self, *act, options=(), status=0, **keywords):
-        """Measures a burner: the report, and what the burner says of itself."""
+        """Measures a burner: the report, and the burner's own figures."""
         report, done = self.report(*options, "--", BURNER, *act, status=status, **keywords)
         return report, json.loads(done.stdout.splitlines()[-1])
 
@@ -214,7 +214,7 @@ class Room:
             connection.close()
 
     def orphans(self):
-        """What the test has started that still runs, found by the temporary folder in its environment."""
+        """Processes of the test that still run, found by the temporary folder in their environment."""
         mark, found = f"TMPDIR={self.folder}".encode(), []
         for entry in pathlib.Path("/proc").iterdir():
             try:
@@ -236,7 +236,7 @@ class Room:
                     pipe.close()
 
     def stop_orphans(self, grace_s):
-        """Ends what outlives what the test has started, as the command of a recorder that was killed. Guards may take their time."""
+        """Ends processes that outlive their parent, such as the command of a killed recorder. Guards may take their time."""
         end = time.monotonic() + grace_s
         while self.orphans() and time.monotonic() < end:
             time.sleep(0.02)

@@ -1,5 +1,4 @@
-"""The helper's protocol from its header, in Python: clients that behave, and clients that do not; and wattled in a
-room."""
+"""The helper's protocol from its header, in Python: regular and irregular clients; and wattled in the test's folder."""
 import contextlib
 import os
 import pathlib
@@ -30,8 +29,8 @@ limits_mw 200000 700000 700000 700000
 """
 
 
-GROUP = 54321  # nobody's on any machine
-# Asks as a process of its own, and stays until it is told to go.
+GROUP = 54321  # a uid without a user on any machine
+# Requests from a process of its own, which stays until it is asked to end.
 HOLDER = """
 c = client.Client(sys.argv[2])
 number = int(sys.argv[3])
@@ -74,7 +73,7 @@ class Client:
         self.socket.sendall(data)
 
     def reply(self):
-        """The body of the next reply, 304 bytes; ConnectionError where the helper hangs up."""
+        """The body of the next reply, 304 bytes; ConnectionError where the helper disconnects."""
         data = b""
         while len(data) < REPLY_SIZE:
             part = self.socket.recv(REPLY_SIZE - len(data))
@@ -125,10 +124,10 @@ def is_refused(code, function, *arguments, **keywords):
 
 
 class Helper:
-    """wattled on a copy of a machine of ours and on a fake card, in the room's folder."""
+    """wattled on a copy of a test machine and on a fake card, in the test's folder."""
     @staticmethod
     def prepare(room, cards=CARD, machine="xeon-2s"):
-        """The machine and the card, once a room."""
+        """The machine and the card, once for each folder."""
         if not (room.folder / "sys").exists():
             shutil.copytree(TESTS / "machines" / machine / "sys", room.folder / "sys", symlinks=True)
             (room.folder / "cards").write_text(cards)
@@ -164,7 +163,7 @@ class Helper:
         return Client(self.path)
 
     def package_file(self, package=0):
-        """The long-term limit of a package; zones are numbered in no order that means anything."""
+        """The long-term limit of a package; zone numbers have no meaning."""
         for zone in sorted((self.sysfs / "class/powercap").glob("intel-rapl:?")):
             if (zone / "name").read_text().strip() == f"package-{package}":
                 return zone / "constraint_0_power_limit_uw"

@@ -1,4 +1,4 @@
-"""wattled and clients that flood, stall and lie: others are served meanwhile, and it does not grow."""
+"""wattled and clients that flood, stall and send garbage: others are served meanwhile, and it does not grow."""
 import os
 import pathlib
 import select
@@ -24,11 +24,11 @@ def does_not_grow(helper, before):
     assert usage(helper.pid)[0] <= before[0] + 512, (before, usage(helper.pid))
 
 
-# ---- enemies ----
+# ---- attackers ----
 
 @test
 def malformed(room):
-    """What is no request ends the connection, without an answer"""
+    """invalid request: ends the connection without a reply"""
     helper = Helper(room)
     before = usage(helper.pid)
     for data in (request(HELLO, magic=0), request(0), request(10), request(HELLO, reserved=b"x"), os.urandom(64),
@@ -45,8 +45,7 @@ def malformed(room):
 
 @test
 def flood(room):
-    """10^5 requests that nobody reads the replies of: others are served meanwhile, memory and descriptors stay what
-    they were"""
+    """10^5 requests whose replies are not read: others are served meanwhile, memory and descriptors stay constant"""
     helper = Helper(room)
     with helper.client() as friend:
         friend.read(0, 4)
@@ -72,8 +71,8 @@ def flood(room):
 
 @test
 def slow_driver(room):
-    """While a driver takes its time for a limit, readings are answered; a limit that waits behind it is not set when who
-    asked for it has hung up, while the end of one is carried out all the same"""
+    """slow driver call for a limit: readings are answered meanwhile; a limit that waits behind it is not set if its requester
+    has disconnected, while a reset is still carried out"""
     Helper.prepare(room, cards=CARD + "set_delay_ms 1500\n")
     helper = Helper(room)
     with helper.client() as reader, helper.client() as setter:
@@ -95,7 +94,7 @@ def slow_driver(room):
 
 @test
 def deaf(room):
-    """Who sends and never reads is dropped, and costs no more than a place until then"""
+    """client that sends and never reads: disconnected, and uses only its slot until then"""
     helper = Helper(room)
     before = usage(helper.pid)
     with helper.client() as enemy, helper.client() as friend:
@@ -107,15 +106,14 @@ def deaf(room):
         except OSError:
             pass
         assert len(friend.read(0, 4)) == 4
-        wait_until(lambda: usage(helper.pid)[1] <= before[1] + 1, "the deaf one is dropped")
+        wait_until(lambda: usage(helper.pid)[1] <= before[1] + 1, "the client that does not read is disconnected")
         assert len(friend.read(0, 4)) == 4
     does_not_grow(helper, before)
 
 
 @test
 def half_messages(room):
-    """A request may come in pieces; who stops in the middle of one is dropped after seconds, others are served
-    meanwhile"""
+    """request in pieces: answered; client that stops within a request: disconnected after seconds, others are served meanwhile"""
     helper = Helper(room)
     before = usage(helper.pid)
     with helper.client() as slow, many(helper.path, 20) as enemies, helper.client() as friend:
@@ -135,8 +133,8 @@ def half_messages(room):
 
 @test
 def many_connections(room):
-    """1,000 connections of one user: some are served, the others told that there are too many; another user is served
-    all the while, and so is the first one when they have gone"""
+    """1,000 connections of one user: some are served, the others are refused with the reason; another user is served
+    meanwhile, and so is the first one afterwards"""
     helper = Helper(room, policy="others read\n")
     before = usage(helper.pid)
     program = """

@@ -1,5 +1,5 @@
-"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are back each time, at
-the latest at the next start, and nothing is left in the journal."""
+"""SIGKILL at random moments of wattled, its guard, its client, and all sets of them: the limits are restored each time, at the
+latest at the next start, and the journal is empty."""
 import itertools
 import os
 import random
@@ -10,13 +10,13 @@ import harness
 from harness import children_of, guards_of, is_alive, test, wait_until
 from helper_client import CARD, END, LEASE, NVML, SET, Client, Helper, Refused
 
-ROUNDS = 8  # of each set of victims
+ROUNDS = 8  # for each set of victims
 WHO = ("server", "guard", "client")
 SETS = [victims for n in (1, 2, 3) for victims in itertools.combinations(WHO, n)]
 
 
 def play(path, gpu, package, dice):
-    """A client that changes its mind all the time; never returns."""
+    """A client that changes its limit all the time; never returns."""
     client = Client(path)
     try:
         while True:
@@ -26,7 +26,7 @@ def play(path, gpu, package, dice):
                 client.outcome(END, gpu)
                 client.outcome(END, package)
     except Refused:
-        time.sleep(60)  # too many changes: holds what it has
+        time.sleep(60)  # rate limited: keeps its limit
     except OSError:
         time.sleep(60)
 
@@ -44,7 +44,7 @@ def start_client(helper, dice):
 
 
 def left_in_journal(room):
-    """Entries; one that was being written when its writer died (.ID.lease.new) is none yet."""
+    """Entries; one that was being written when its writer died (.ID.lease.new) does not count."""
     return [path.name for path in (room.folder / "state/caps").glob("[!.]*") if path.suffix != ".lock"]
 
 
@@ -61,8 +61,8 @@ def n_threads(pid):
 
 
 def wait_for_death(pid):
-    """Of all its threads: the last one to end lets go of the locks."""
-    wait_until(lambda: not is_alive(pid) and n_threads(pid) <= 1, "it is gone")
+    """All its threads: the last one to end releases the locks."""
+    wait_until(lambda: not is_alive(pid) and n_threads(pid) <= 1, "the process has ended")
 
 
 def one_round(room, victims, dice):
@@ -110,7 +110,7 @@ def make(victims):
 
 @test
 def slow_card(room):
-    """A card that takes 300 ms for a change, killed in the middle of it: its limit is back all the same"""
+    """card that takes 300 ms for a change, wattled killed during it: its limit is restored all the same"""
     Helper.prepare(room, cards=CARD + "set_delay_ms 300\n")
     dice = random.Random(1)
     for victims in (("server",), ("guard",), ("client",), ("server", "guard")):
@@ -119,17 +119,17 @@ def slow_card(room):
 
 @test
 def others_leave_a_limit(room):
-    """What root's own wattle and its guard leave, killed together, a wattled that runs puts back"""
+    """limits of root's own wattle and its guard, both killed: restored by a running wattled"""
     helper = Helper(room)
     places = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(helper.cards)}
     wattle = room.start("cap", "set", "-q", "gpu-0", "300", "--", "sleep", "60", env=places)
     wait_until(lambda: helper.gpu_calls()[-1:] == [(0, 300000)], "the limit")
     [guard] = guards_of(wattle.pid)
-    os.kill(guard, signal.SIGSTOP)  # else it may be quicker than we are
+    os.kill(guard, signal.SIGSTOP)  # otherwise it may be faster than the test
     for pid in (*children_of(wattle.pid), wattle.pid, guard):
         os.kill(pid, signal.SIGKILL)
     wattle.wait()
-    wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "wattled looks at the journal")
+    wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "wattled reads the journal")
     wait_until(lambda: not left_in_journal(room), "the journal is empty")
     wait_until(lambda: "had been left at 300 W" in helper.said(), "wattled reports it")
     helper.stop()

@@ -1,4 +1,4 @@
-"""wattled and the limits that it set: how long each stands, and what is left when somebody is killed."""
+"""wattled and the limits that it sets: their lifetime, and the state after kills."""
 import os
 import signal
 import time
@@ -12,8 +12,7 @@ from helper_client import CHECK, END, KEEP, LEASE, NVML, RESET, SET, STANDING, H
 
 @test
 def lease_ends_with_its_process(room):
-    """A limit goes within a second after a kill -9 of the process that holds it; nobody else can end it or take the
-    device"""
+    """kill -9 of the process with a limit: the limit ends within a second; no other user can end it or use the device"""
     helper = Helper(room)
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
@@ -34,7 +33,7 @@ def lease_ends_with_its_process(room):
 
 @test
 def lease_outlives_its_connection(room):
-    """A limit stays when its connection closes, and is its process's over the next one; it goes when that ends"""
+    """connection closed: the limit stays and belongs to the process's next connection; it ends with the process"""
     helper = Helper(room)
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
@@ -55,7 +54,7 @@ def lease_outlives_its_connection(room):
 
 @test
 def foreign_change(room):
-    """What somebody else set meanwhile stays, and the client is told"""
+    """limit changed by another program: stays, and the client is informed"""
     helper = Helper(room)
     with helper.client() as client:
         package = helper.row(client, "package-0")
@@ -70,7 +69,7 @@ def foreign_change(room):
 
 @test
 def standing(room):
-    """A limit that stays outlives its client and wattled; reset brings back what was there before the first one"""
+    """persistent limit: outlives its client and wattled; reset restores the limit from before the first one"""
     helper = Helper(room)
     with helper.client() as client:
         package = helper.row(client, "package-0")
@@ -89,7 +88,7 @@ def standing(room):
 
 @test
 def for_a_time(room):
-    """A limit for a time ends when it is over, or when who asked for it resets it, wherever that process is"""
+    """limit for a time: ends when the time is over, or by a reset of its user, wherever that process runs"""
     helper = Helper(room)
     with helper.client() as client:
         package = helper.row(client, "package-0")
@@ -107,7 +106,7 @@ def for_a_time(room):
     assert told.returncode == 0 and helper.package_uw() == 205_000_000, told  # root could write it, but not end the time
 
 
-# ---- what is left ----
+# ---- after the end ----
 
 def held(room):
     helper = Helper(room)
@@ -124,7 +123,7 @@ def is_back(helper):
 
 @test
 def terminated(room):
-    """SIGTERM restores all limits, removes the socket and is no failure; a limit for a time goes too"""
+    """SIGTERM: restores all limits, removes the socket and is no failure; a limit for a time ends too"""
     helper = held(room)
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "package-1"), mode=STANDING, value=100000, for_s=1000)
@@ -135,7 +134,7 @@ def terminated(room):
 
 @test
 def killed(room):
-    """kill -9 of the serving process, or of its guard: the limits are back within a second, and both are gone"""
+    """kill -9 of the serving process or of its guard: the limits are restored within a second, and both end"""
     for which in ("server", "guard"):
         helper = held(room)
         when = time.monotonic()
@@ -149,7 +148,7 @@ def killed(room):
 
 @test
 def both_killed(room):
-    """kill -9 of both: the next start finds what they left, restores it, says so, and serves at the same socket"""
+    """kill -9 of both: the next start finds their limits, restores and reports them, and serves at the same socket"""
     helper = held(room)
     helper.process.send_signal(signal.SIGSTOP)
     os.kill(helper.pid, signal.SIGKILL)
@@ -165,7 +164,7 @@ def both_killed(room):
 
 @test
 def second(room):
-    """A second wattled at the same socket is refused and disturbs nothing"""
+    """second wattled at the same socket: refused, and the first is not disturbed"""
     helper = held(room)
     late = Helper(room, wait=False)
     assert late.process.wait(20) == 1
@@ -177,7 +176,7 @@ def second(room):
 
 @test
 def no_socket_there(room):
-    """What is no socket is not replaced"""
+    """file that is no socket: not replaced"""
     (room.folder / "run").mkdir()
     (room.folder / "run/wattled.sock").write_text("precious")
     helper = Helper(room, wait=False)

@@ -1,4 +1,4 @@
-"""wattled as its friends meet it: what it answers, and who may what."""
+"""wattled and regular clients: its replies, and the rights of users."""
 import os
 import shutil
 import subprocess
@@ -8,11 +8,11 @@ from harness import NOBODY, Skip, test, wait_until
 from helper_client import COUNTER, GROUP, LEASE, MISSING, NVML, SET, WATTLED, Helper, as_user, is_refused
 
 
-# ---- what it answers ----
+# ---- replies ----
 
 @test
 def counters(room):
-    """Counters have their zones' names and the figures of their files; beyond the table's end there is nothing"""
+    """counters: the zones' names and the figures of their files; beyond the table's end an error"""
     helper = Helper(room)
     with helper.client() as client:
         hello = client.hello()
@@ -31,7 +31,7 @@ def counters(room):
 
 @test
 def vanished(room):
-    """A counter that is gone is unknown, not 0, and is there again when it comes back"""
+    """missing counter: unknown, not 0, and available again when it returns"""
     helper = Helper(room)
     zone = helper.sysfs / "devices/virtual/powercap/intel-rapl/intel-rapl:0"
     with helper.client() as client:
@@ -46,7 +46,7 @@ def vanished(room):
 
 @test
 def rate(room):
-    """Who may read every 100 ms gets the reading of before, with its time, though others read every millisecond"""
+    """user with a period of 100 ms: gets the earlier reading with its time, though others read every millisecond"""
     helper = Helper(room, policy=f"user {NOBODY} read\nothers read every 100ms\n")
     energy = helper.sysfs / "class/powercap/intel-rapl:0/energy_uj"
     slow = as_user(NOBODY - 1, [], """
@@ -71,11 +71,11 @@ print(len(times))
     assert int(fast) > 3 and energy.exists(), fast
 
 
-# ---- who may what ----
+# ---- rights ----
 
 @test
 def nobody_without_policy(room):
-    """Without a policy somebody outside group wattle may neither read nor limit, and is told whom to ask"""
+    """no policy, user outside group wattle: may neither read nor limit, and the message states whom to ask"""
     helper = Helper(room)
     said = as_user(NOBODY, [], """
 c = client.Client(sys.argv[2])
@@ -91,7 +91,7 @@ print(client.is_refused(2, c.ask, client.END, 99))
 
 @test
 def groups(room):
-    """A group's rule holds for its members, by their supplementary groups too, and for nobody else"""
+    """group rule: holds for its members, by their supplementary groups too, and for nobody else"""
     helper = Helper(room, policy=f"group {GROUP} read\ngroup {GROUP} cap gpus 250..400\n")
     program = """
 hello = client.Client(sys.argv[2]).hello()
@@ -103,7 +103,7 @@ print(hello["may_read"], hello["may_cap"])
 
 @test
 def ranges(room):
-    """A limit outside the policy's range or the device's is refused with the range, and nothing is written"""
+    """limit outside the policy's range or the device's: refused with the range, and nothing is written"""
     helper = Helper(room, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0 ..1000\n")
     said = as_user(NOBODY, [], """
 c = client.Client(sys.argv[2])
@@ -126,7 +126,7 @@ client.is_refused(22, c.outcome, client.SET, gpu, mode=7, value=300000)
 
 @test
 def resets_within_ranges(room):
-    """Who may limit within a range can reset what they changed themselves; not to a default outside of it, not what root set"""
+    """user with a range: can reset their own changes; not to a default outside of it, not a limit set by root"""
     helper = Helper(room, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0\n")
     environment = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_FAKE_NVML": str(helper.cards),
                    "WATTLE_NVML": str(NVML), "WATTLE_SYSFS": str(helper.sysfs)}
@@ -157,7 +157,7 @@ print(client.is_refused(16, c.outcome, client.RESET, package))
 
 @test
 def readers_of_the_journal(room):
-    """Nobody else can lock a file of the journal, which would keep limits from being set and from being put back"""
+    """journal file: other users cannot lock it, which would block setting and restoring limits"""
     helper = Helper(room)
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
@@ -167,8 +167,8 @@ def readers_of_the_journal(room):
 
 @test
 def flood_of_refusals(room):
-    """What is refused because a device is held does not count against its holder, and garbage keeps no change out of
-    the log"""
+    """request refused because the device is in use: does not count against its owner's rate, and garbage cannot displace log
+    entries"""
     helper = Helper(room, policy=f"user {NOBODY} cap any\n")
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
@@ -189,7 +189,7 @@ for _ in range(40):
 
 @test
 def group_wattle(room):
-    """Without a policy members of group wattle may read each counter every 10 ms, and limit nothing"""
+    """no policy: members of group wattle may read each counter every 10 ms, and limit nothing"""
     (room.folder / "group").write_text(f"root:x:0:\nwattle:x:{GROUP}:\n")
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
         raise Skip("no mount namespaces here")
@@ -218,7 +218,7 @@ for i in range(hello["devices"]):
 
 @test
 def unprivileged(room):
-    """An ordinary user can run it too: it serves what that user may read, and says what it can't give away"""
+    """wattled as an ordinary user: serves the counters that the user may read, and reports the privileges it cannot drop"""
     room.folder.chmod(0o777)
     shutil.copy(WATTLED, room.folder / "wattled")
     shutil.copy(NVML, room.folder / "nvml.so")
@@ -248,7 +248,7 @@ POLICIES = (
 
 @test
 def bad_policies(room):
-    """A policy with a mistake keeps wattled from starting; the line and what would be right are said"""
+    """invalid policy: wattled does not start; the message names the line and the correct form"""
     for text, expected in POLICIES:
         helper = Helper(room, policy=text, wait=False)
         assert helper.process.wait(20) == 1
@@ -258,7 +258,7 @@ def bad_policies(room):
 
 @test
 def policy_owner(room):
-    """A policy that others may write to, or that is theirs, is refused"""
+    """policy writable or owned by others: refused"""
     Helper(room, policy="others read", wait=True).stop()
     for change, expected in ((lambda path: path.chmod(0o664), "chmod go-w"),
                              (lambda path: os.chown(path, NOBODY, 0), "chown")):

@@ -1,4 +1,4 @@
-"""wattled and what surrounds it: sockets that are handed over, its sandbox, its options and its manual."""
+"""wattled and its environment: passed sockets, its sandbox, its options and its manual."""
 import ctypes
 import errno
 import os
@@ -15,11 +15,11 @@ from harness import BUILD, Skip, test, wait_until
 from helper_client import LEASE, SET, WATTLED, Client, Helper
 
 
-# ---- surroundings ----
+# ---- environment ----
 
 @test
 def activated(room):
-    """A socket that is handed over is served and left in place"""
+    """socket passed by systemd: served and left in place"""
     path = room.folder / "handed"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -46,8 +46,7 @@ def activated(room):
 
 @test
 def sandboxed(room):
-    """Both processes run without new privileges and under a filter; of capabilities CAP_SYS_ADMIN alone is left, and
-    that only where there is an NVIDIA GPU"""
+    """both processes: no new privileges and a filter; the only capability is CAP_SYS_ADMIN, and only with an NVIDIA GPU"""
     helper = Helper(room)
 
     def state(pid):
@@ -72,7 +71,7 @@ def has_landlock():
 
 
 def attempts(room, helper, library, pid):
-    """Results of what an attacker tries inside a process of wattled: {attempt: errno}."""
+    """Results of an attacker's attempts inside a process of wattled: {attempt: errno}."""
     done = pathlib.Path(f"{library}.done")
     done.write_text("")
     os.kill(pid, signal.SIGUSR2)
@@ -82,8 +81,8 @@ def attempts(room, helper, library, pid):
 
 @test
 def taken_over(room):
-    """code injected into a process of wattled cannot open root's other files or a service's socket; registers, counters and the journal
-    stay accessible"""
+    """code injected into a process of wattled: cannot open root's other files or a service's socket; registers, counters and
+    the journal stay accessible"""
     if os.geteuid() != 0:
         raise Skip("only a wattled of root could open them")
     library = shutil.copy(INTRUDER, room.folder / "intruder.so")
@@ -99,7 +98,7 @@ def taken_over(room):
     closed = ["w /proc/sys/kernel/core_pattern", "r /etc/shadow", f"w {secret}", f"r {secret}", f"w {zone}/name", "w /etc/passwd"]
     kept = [f"w {zone}/constraint_0_power_limit_uw", f"r {zone}/energy_uj", f"w {room.folder}/state/note", "r /proc/self/stat"]
     pathlib.Path(f"{library}.wanted").write_text("".join(f"{line}\n" for line in [*closed, *kept, f"c {service}"]))
-    # A sanitizer's library must come first; this one may not.
+    # A sanitizer's library must be first; this one may not.
     helper = Helper(room, env={"LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"})
     for pid in (helper.pid, helper.process.pid):
         found = attempts(room, helper, library, pid)
@@ -131,7 +130,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 @test
 def nothing_to_give_away(room):
-    """Where the kernel or a container refuses the sandbox, wattled says what it could not give away, and works"""
+    """kernel or container refuses the sandbox: wattled reports what it could not restrict, and works"""
     helper = Helper(room, before=(sys.executable, "-c", REFUSING, "capset,seccomp,prctl,landlock_create_ruleset"))
     for expected in ("file access can't be restricted", "new privileges can't be renounced", "capabilities can't be dropped", "system calls can't be filtered"):
         assert expected in helper.said(), helper.said()
@@ -156,7 +155,7 @@ def no_rules(room):
 
 @test
 def variables(room):
-    """WATTLE_ variables say nothing to it"""
+    """WATTLE_ variables: no effect on wattled"""
     decoy = room.tree("decoy", {"class/powercap/intel-rapl:0/name": "package-0\n",
                                 "class/powercap/intel-rapl:0/energy_uj": "7\n"})
     helper = Helper(room, env={"WATTLE_SYSFS": str(decoy), "WATTLE_STATE": str(room.folder / "wrong"),
@@ -169,7 +168,7 @@ def variables(room):
 
 @test
 def usage_errors(room):
-    """Wrong options are said in one line; --help and --version answer on stdout"""
+    """invalid options: one line each; --help and --version print to stdout"""
     for words, status, expected in ((["--help"], 0, "usage: wattled"), (["--version"], 0, "wattled "),
                                     (["--socket"], 2, "--socket"), (["x"], 2, "'x' is no option"), (["--socket", "relative"], 1, "absolute"),
                                     (["--socket", "/" + "x" * 200], 1, "absolute"),
@@ -182,7 +181,7 @@ def usage_errors(room):
 
 @test
 def manual(room):
-    """The manual has every option that the help has"""
+    """manual: has every option of the help"""
     texts = [room.finish(room.start(word, program=WATTLED)).stdout for word in ("--help", "--manual")]
     options = re.findall(r"^  (--\w+)", texts[0], re.MULTILINE)
     assert len(options) == 9, options
@@ -191,7 +190,7 @@ def manual(room):
 
 @test
 def links(room):
-    """It is linked with libc, libm and libseccomp alone: no SQL, no JSON, no HTTP"""
+    """wattled: linked with libc, libm and libseccomp only: no SQL, no JSON, no HTTP"""
     done = subprocess.run(["ldd", str(WATTLED)], capture_output=True, text=True, check=True)
     names = {pathlib.Path(line.split()[0]).name.split(".so")[0] for line in done.stdout.splitlines()}
     extra = names - {"linux-vdso", "libc", "libm", "libdl", "libseccomp", "libpthread", "ld-linux-x86-64",

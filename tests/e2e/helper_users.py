@@ -1,5 +1,4 @@
-"""wattle through wattled, as users who may and who may not: what they read and how well, what they limit, and what is left of
-that when anybody is killed."""
+"""wattle through wattled, as users with and without rights: readings and their accuracy, limits, and the state after kills."""
 import concurrent.futures
 import json
 import os
@@ -20,7 +19,7 @@ sys.path.insert(0, str(TESTS / "fakes"))
 import truth  # noqa: E402
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
-GROUP = 54321  # nobody's on any machine
+GROUP = 54321  # a uid without a user on any machine
 MEMBER = {"user": NOBODY, "group": NOBODY, "extra_groups": [GROUP]}
 STRANGER = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 POLICY = f"group {GROUP} read\ngroup {GROUP} cap package-0 80..120\ngroup {GROUP} cap gpus\n"
@@ -28,11 +27,11 @@ POLICY = f"group {GROUP} read\ngroup {GROUP} cap package-0 80..120\ngroup {GROUP
 
 def needs_root():
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("only root can run as another user")
 
 
 def simulate(room, load="50+20*sin@2"):
-    """Counters that move, for root only."""
+    """Moving counters, readable by root only."""
     top = room.folder / "sys"
     assert room.start(top, "--zone", f"package-0={load}", "--zone", "package-0/dram=5",
                       program=SIMULATOR).stdout.readline() == b"ready\n"
@@ -42,7 +41,7 @@ def simulate(room, load="50+20*sin@2"):
 
 
 def package(top, previous_w=125, number=0):
-    """A CPU package whose counter and limits are for root."""
+    """A CPU package whose counter and limits are accessible to root only."""
     zone = top / f"class/powercap/intel-rapl:{number}"
     zone.mkdir(parents=True)
     limits = {f"constraint_{i}_{what}": text for i, name in enumerate(("long_term", "short_term")) for what, text in
@@ -54,7 +53,7 @@ def package(top, previous_w=125, number=0):
 
 
 class User:
-    """wattle as somebody, in a room with a helper."""
+    """wattle as another user, in a folder with a helper."""
 
     def __init__(self, room, who, **environment):
         self.room, self.who = room, who
@@ -87,7 +86,7 @@ def limit_w(room, number=0):
 
 @test
 def who_may_read(room):
-    """members, others, root, and one who may not: readable or not, how often, why not, and the remedy"""
+    """members, others, root, and a refused user: readable or not, period, reason and remedy"""
     needs_root()
     simulate(room)
     helper = Helper(room, policy=f"group {GROUP} read\nuser 65533 read every 20ms\n")
@@ -102,7 +101,7 @@ def who_may_read(room):
     assert not row["readable"] and row["why"].endswith("the helper does not serve this user"), row
     assert row["remedy"] == 'sudo usermod -aG wattle "$USER" && newgrp wattle', row
     root = User(room, {}).sensors()["package-0"]
-    assert root["readable"] and root["note"] is None, root  # who reads the file itself needs no helper
+    assert root["readable"] and root["note"] is None, root  # root reads the file itself and needs no helper
     helper.stop()
     row = stranger.sensors()["package-0"]
     assert not row["readable"] and row["why"].endswith("no helper is running"), row
@@ -125,7 +124,7 @@ def run_energy(room, user, seconds):
 
 @test
 def energy_within_its_error(room):
-    """runs of members (new readings) and of others (of up to 100 ms ago): the truth lies within the stated error"""
+    """runs of members (new readings) and of others (of up to 100 ms ago): the true energy lies within the stated error"""
     needs_root()
     simulate(room)
     out = room.folder / "out"
@@ -136,10 +135,10 @@ def energy_within_its_error(room):
         user = User(room, who)
         found = [figures for seconds in (0.3, 0.5, 0.7) for figures in run_energy(room, user, seconds)]
         outside = [figures for figures in found if not abs(figures[0] - figures[2]) <= figures[1]]
-        assert len(outside) <= 1, outside  # one in twenty may be
+        assert len(outside) <= 1, outside  # one in twenty may be outside
         for energy_j, error_j, true_j in found:
             assert abs(energy_j - true_j) <= max(3 * error_j, 0.02 * true_j), (energy_j, error_j, true_j)
-        # Without power readings a package may do anything within an update of 100 ms (docs/accuracy.md), so short runs are uncertain.
+        # Without power readings the power within an update of 100 ms is unknown (docs/accuracy.md), so short runs are uncertain.
         relative = sorted(error_j / true_j for _, error_j, true_j in found)
         assert relative[len(relative) // 2] < 0.15, found
     helper.stop()
@@ -147,7 +146,7 @@ def energy_within_its_error(room):
 
 @test
 def helper_dies_and_comes_back(room):
-    """a helper that is killed is a gap with its reason, one that comes back is used again, and no energy is lost"""
+    """killed helper: a gap with its reason; restarted helper: used again, and no energy is lost"""
     needs_root()
     simulate(room, "40")
     (room.folder / "out").mkdir()
@@ -162,10 +161,10 @@ def helper_dies_and_comes_back(room):
     for pid in (helper.pid, helper.process.pid):
         os.kill(pid, signal.SIGKILL)
     helper.process.wait()
-    wait_until(lambda: told("note", "not read now: ") and told("gap", "can't be read"), "the gap is told")
+    wait_until(lambda: told("note", "not read now: ") and told("gap", "can't be read"), "the gap is reported")
     helper.log.unlink()
     helper = Helper(room, policy=POLICY)
-    wait_until(lambda: told("gap-end", "can be read again"), "the end of the gap is told")
+    wait_until(lambda: told("gap-end", "can be read again"), "the end of the gap is reported")
     time.sleep(0.3)
     process.stdin.close()
     process.stdin = None
@@ -180,7 +179,7 @@ def helper_dies_and_comes_back(room):
 
 @test
 def helper_that_hangs(room):
-    """a helper that hangs delays neither the command nor the samples by more than a moment"""
+    """helper that hangs: delays neither the command nor the samples by more than a moment"""
     needs_root()
     simulate(room, "40")
     (room.folder / "out").mkdir()
@@ -199,7 +198,7 @@ def helper_that_hangs(room):
     times = [t_ns for (t_ns,) in room.rows("SELECT t_ns FROM sample ORDER BY t_ns", run)]
     late = [b - a for a, b in zip(times, times[1:]) if b - a > 35e6]
     assert len(times) > 30 and len(late) < len(times) / 3, late
-    # And at the start: a helper that says nothing is given up.
+    # And at the start: a helper that does not answer is given up.
     os.kill(helper.pid, signal.SIGSTOP)
     row = user.sensors()["package-0"]
     os.kill(helper.pid, signal.SIGCONT)
@@ -211,7 +210,7 @@ def helper_that_hangs(room):
 
 @test
 def limits_of_a_member(room):
-    """cap list, set, reset, set -- CMD, --for as nobody with a group in the policy: as root's, in the policy's range"""
+    """cap list, set, reset, set -- CMD, --for as nobody with a group in the policy: as for root, within the policy's range"""
     needs_root()
     package(room.folder / "sys")
     helper = Helper(room, policy=POLICY)
@@ -233,13 +232,13 @@ def limits_of_a_member(room):
     process.stdin = None
     assert room.finish(process).returncode == 0 and limit_w(room) == 125
     assert user("cap", "set", "package-0", "90", "--for", "1s").returncode == 0 and limit_w(room) == 90
-    wait_until(lambda: limit_w(room) == 125, "back after its time")
+    wait_until(lambda: limit_w(room) == 125, "restored after its time")
     helper.stop()
 
 
 @test
 def limits_of_others(room):
-    """who is not in the policy, and who finds no helper: refused, with both remedies; nothing is changed"""
+    """user outside the policy, and user without a helper: refused, with both remedies; nothing is changed"""
     needs_root()
     package(room.folder / "sys")
     helper = Helper(room, policy=POLICY)
@@ -256,7 +255,7 @@ def limits_of_others(room):
 
 @test
 def tune_of_a_member(room):
-    """cap tune as nobody: the search sets its limits through the helper and leaves the one that was there"""
+    """cap tune as nobody: sets its limits through the helper and restores the previous one"""
     needs_root()
     card = Card(more=("limit_delay_ms 20", "set_uid 0"))
     (room.folder / "cards").write_text(card.text())
@@ -283,7 +282,7 @@ def tune_of_a_member(room):
     helper.stop()
 
 
-# ---- killing ----
+# ---- kills ----
 
 PROMISE_S, BUSY_MACHINE = 1.0, 10
 WHO = ("wattle", "command", "server", "guard", "wattle and command", "wattle and server", "server and guard",
@@ -292,7 +291,7 @@ TRIALS, SIDE_BY_SIDE = 60, 4
 
 
 class Place:
-    """What Helper and User want of a room, for trials side by side."""
+    """Parts of a room that Helper and User need, for concurrent trials."""
 
     def __init__(self, room, folder):
         self.room, self.folder = room, folder
@@ -311,9 +310,9 @@ class Place:
 
 
 def helper_of(place, before=None):
-    """A new helper, once both processes of the one before are gone: a second one at its socket would be refused."""
+    """A new helper, once both processes of the previous one have ended: a second one at its socket would be refused."""
     if before is not None:
-        wait_until(lambda: before.process.poll() is not None and not harness.is_alive(before.pid), "both are gone")
+        wait_until(lambda: before.process.poll() is not None and not harness.is_alive(before.pid), "both have ended")
     (place.folder / "log").unlink(missing_ok=True)
     return Helper(place, policy=f"group {GROUP} cap any\n")
 
@@ -327,7 +326,7 @@ def kill_all(pids):
 
 
 def end_of(process):
-    """Lets the command end, and its wattle; one may have gone already."""
+    """Ends the command, and its wattle; one may have ended already."""
     try:
         process.stdin.close()
     except BrokenPipeError:
@@ -337,7 +336,7 @@ def end_of(process):
 
 
 def one_kill(place, number, helper):
-    """Somebody is killed at a random moment of `cap set package-0 90 -- cat`, beside a limit of another client. The
+    """One process is killed at a random moment of `cap set package-0 90 -- cat`, beside a limit of another client. Returns the
     helper that serves afterwards."""
     chance = random.Random(number)
     who = WHO[number % len(WHO)]
@@ -349,7 +348,7 @@ def one_kill(place, number, helper):
     victims = {"wattle": [process.pid], "command": children_of(process.pid), "server": [helper.pid],
                "guard": [helper.process.pid]}
     if "guard" in who and "server" in who:
-        helper.process.send_signal(signal.SIGSTOP)  # else it may have restored before its turn comes
+        helper.process.send_signal(signal.SIGSTOP)  # otherwise it may have restored the limit before its turn
     kill_all(pid for name, pids in victims.items() if name in who for pid in pids)
     if "wattle" not in who:
         os.kill(process.pid, signal.SIGCONT)
@@ -358,8 +357,8 @@ def one_kill(place, number, helper):
     is_back = lambda: limit_w(place) == 125
     if "server" in who and "guard" in who:
         helper.process.wait()
-        helper = helper_of(place, helper)  # its start finds what they left
-        # A wattle that had not asked for its limit before the kill asks the new helper for it.
+        helper = helper_of(place, helper)  # its start finds the remaining limits
+        # A wattle that had not requested its limit before the kill requests it from the new helper.
         owner = f"wattle cap set, pid {process.pid}, user nobody"
         wait_until(lambda: is_back() or User(place, MEMBER).caps()["package-0"]["lease"] == owner,
                    f"{story}: back after the next start")
@@ -402,7 +401,7 @@ def many_kills(place, numbers):
 
 @test
 def sixty_kills(room):
-    """60 kills of wattle, its command, the helper's two processes, pairs: the limit is back, another's left alone"""
+    """60 kills of wattle, its command, the helper's two processes, pairs: the limit is restored, another client's is unchanged"""
     needs_root()
     room.for_everybody()
     places = [Place(room, room.folder / f"place-{i}") for i in range(SIDE_BY_SIDE)]

@@ -1,4 +1,4 @@
-"""ITT tasks of programs that know nothing of wattle: one of our own, and Debian's PyTorch, whose oneDNN has ITT in it."""
+"""ITT tasks of unmodified programs: a test program, and Debian's PyTorch, whose oneDNN contains ITT."""
 import json
 import subprocess
 
@@ -24,7 +24,7 @@ def capture(room, *command, **options):
 
 @test
 def a_program(room):
-    """tasks nest, overlapped ones end by their id, a number as metadata is work, what is paused is not seen"""
+    """tasks nest, overlapped ones end by their id, metadata with a number is work, paused tasks are not recorded"""
     done = capture(room, APP)
     assert done.stdout == "", done
     spans = room.rows("select span.name, around.name, span.kind, span.close, (span.end_ns - span.begin_ns) / 1e6 "
@@ -43,7 +43,7 @@ def a_program(room):
 
 @test
 def without_asking(room):
-    """without --itt the program finds nobody who listens"""
+    """no --itt: the program finds no collector"""
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--", APP)
     assert done.stdout == "nobody listens\n", done
 
@@ -63,7 +63,7 @@ def an_unmodified_resnet(room):
     layers = int(done.stdout)
     rows = dict(room.rows("select name, count(*) from span where close = 'ended' group by name"))
     assert set(rows) == {"dnnl::primitive::execute/convolution", "dnnl::primitive::execute/reorder"}, rows
-    # Each convolution forward, by its weights, and by its input, which the first layer doesn't need.
+    # Each convolution forward, by its weights, and by its input, which the first layer does not need.
     assert rows["dnnl::primitive::execute/convolution"] == 3 * layers - 1, (rows, layers)
     blocks = {b["name"]: b for b in json.loads((room.folder / "report.json").read_text())["blocks"]}
     convolution = blocks["dnnl::primitive::execute/convolution"]

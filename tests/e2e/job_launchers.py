@@ -1,4 +1,4 @@
-"""Who a rank is, by real and by pretended launchers, and how its file is named."""
+"""Identity of a rank with real and simulated launchers, and the name of its file."""
 import os
 import shutil
 
@@ -8,7 +8,7 @@ from job_room import Machine, assert_one_after_the_other, facts, finish_all, has
 
 @test
 def groups_apart(room):
-    """other jobs, other steps and --alone read for themselves; --job brings together what no launcher does"""
+    """other jobs, other steps and --alone read for themselves; --job joins ranks without a launcher"""
     machine = Machine(room)
     slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "1", "RANK": None, "WORLD_SIZE": None, "LOCAL_RANK": None}
     started = [machine.start(0, 1, "sleep", "2", name="a.sqlite", SLURM_JOB_ID="1", SLURM_STEP_ID="0", **slurm),
@@ -27,14 +27,14 @@ def groups_apart(room):
 
 @test
 def names(room):
-    """one name for all ranks is refused by the second one, with what would be right; without -o they never meet"""
+    """one name for all ranks: refused by the second one, with a correct name; without -o the names always differ"""
     machine = Machine(room)
     done = room.finish(machine.start(0, 4, "true", name="same.sqlite"))
     assert done.returncode == 0, done
     done = room.finish(machine.start(1, 4, "true", name="same.sqlite"))
     assert done.returncode == 125 and "%r" in done.stderr and "one of 4 ranks" in done.stderr, done.stderr
     first = machine.start(0, 4, "sleep", "20", name="same.sqlite", options=["--overwrite"])
-    written = room.folder / "same.sqlite"  # in between, the old one is gone
+    written = room.folder / "same.sqlite"  # in between, the old one has ended
     wait_until(lambda: written.exists() and sensor_events(room, "same.sqlite") and
                not facts(room, "same.sqlite").get("complete") == "true", "rank 0 writes")
     for option in ("--overwrite", "--append"):
@@ -51,7 +51,7 @@ def names(room):
 
 @test
 def jobs_to_choose_from_stand_in_order(room):
-    """jobs of an array begin at once, and are told by their numbers: 9 comes before 10"""
+    """array jobs that begin at once: identified by their numbers, 9 before 10"""
     for job in ("5_10", "5_9", "7"):
         assert room.wattle("run", "-q", "--job", job, "-o", "%j.sqlite", "--", "true").returncode == 0
     refused = room.wattle("report", ".")
@@ -60,7 +60,7 @@ def jobs_to_choose_from_stand_in_order(room):
 
 @test
 def mpirun(room):
-    """a real mpirun: three ranks, a job that has mpirun's own name, one reader"""
+    """real mpirun: three ranks, a job with mpirun's own name, one reader"""
     if shutil.which("mpirun") is None:
         raise Skip("mpirun is not installed (Debian: openmpi-bin)")
     machine = Machine(room)
@@ -80,7 +80,7 @@ def mpirun(room):
 
 @test
 def torchrun(room):
-    """a real torchrun whose workers fail once: the new ones have their ranks, a restart, and files of their own"""
+    """real torchrun whose workers fail once: the new ones have their ranks, a restart count, and files of their own"""
     if shutil.which("torchrun") is None:
         raise Skip("torchrun is not installed (Debian: python3-torch)")
     machine = Machine(room)

@@ -1,4 +1,4 @@
-"""Ranks of a job on one machine, each under a wattle: a sensor is read by one of them, and another takes over."""
+"""Ranks of a job on one machine, each under its own wattle: one of them reads a sensor, and another takes over."""
 import json
 import math
 import os
@@ -30,7 +30,7 @@ process descendants C 40 1000000000
 
 @test
 def four_ranks(room):
-    """four ranks on one machine: each knows its place, one has the machine's energy, the others say which"""
+    """four ranks on one machine: each knows its rank, one has the machine's energy, the others report which"""
     machine = Machine(room)
     first = machine.start(0, 4, "sleep", "4", options=["--json", "0.json"])
     wait_until(lambda: (room.folder / "run-0.sqlite").exists() and sensor_events(room, "run-0.sqlite"), "rank 0 reads")
@@ -59,7 +59,7 @@ def four_ranks(room):
 
 @test
 def counters_mounted_over_those_of_the_kernel(room):
-    """virtual nodes that see counters of their own under /sys are as many machines, though their kernel is one"""
+    """virtual nodes with counters of their own under /sys: separate machines, though they share a kernel"""
     if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"]).returncode != 0:
         raise Skip("mounts need root")
     for node in range(2):
@@ -73,7 +73,7 @@ def counters_mounted_over_those_of_the_kernel(room):
 
 @test
 def two_launches_in_one_folder(room):
-    """without an id nobody but the port tells them apart: the report of both says so, that of one does not"""
+    """no job id, only the port distinguishes jobs: the report of both has a note, that of one has none"""
     machine = Machine(room)
     for port in ("29500", "29501"):
         finish_all(room, [machine.start(0, 1, "sleep", "0.3", name=f"{port}-%r.sqlite", MASTER_ADDR="localhost", MASTER_PORT=port)])
@@ -83,7 +83,7 @@ def two_launches_in_one_folder(room):
 
 @test
 def all_end_at_once(room):
-    """ranks that end together hand the sensors on in their last moments: their energies add up to the machine's"""
+    """ranks that end together: sensors are handed on in their last moments, and their energies add up to the machine's"""
     machine = Machine(room)
     finish_all(room, [machine.start(rank, 4, "sleep", "3", options=["--json", f"{rank}.json"]) for rank in range(4)])
     reports = [json.loads((room.folder / f"{rank}.json").read_text()) for rank in range(4)]
@@ -95,7 +95,7 @@ def all_end_at_once(room):
 
 
 def assert_report_of_job(room, machine, ranks):
-    """The report of the folder counts the machine once, from the first rank's start to the last one's end."""
+    """The folder's report counts the machine once, from the first rank's start to the last one's end."""
     done = room.wattle("report", ".", "--format", "json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -110,7 +110,7 @@ def assert_report_of_job(room, machine, ranks):
 
 @test
 def readers_killed(room):
-    """two readers killed with -9: others take over, and the pieces join to the counter's joules, wraps included"""
+    """two readers killed with -9: others take over, and the parts add up to the counter's energy, wraps included"""
     machine = Machine(room, "--zone", "package-0=50+20*sin@1.3")
     ranks = {rank: machine.start(rank, 4, "sleep", "5") for rank in range(4)}
     killed = []
@@ -138,8 +138,8 @@ def readers_killed(room):
 
 @test
 def taken_over_at_the_end(room):
-    """a reader that ends lets go: the one that goes on takes over within a tick, and reports what it has read alone, as sure
-    of it as of any reading; of a block that ended before that it knows nothing, and the job's report all"""
+    """reader that ends: the remaining rank takes over within a tick and reports its own readings, as exactly as any; energy of
+    a block that ended before is unknown to it and known in the job's report"""
     machine = Machine(room)
     short = machine.start(0, 2, "sleep", "1.5")
     wait_until(lambda: (room.folder / "run-0.sqlite").exists() and sensor_events(room, "run-0.sqlite"), "rank 0 reads")
@@ -163,7 +163,7 @@ def taken_over_at_the_end(room):
 
 @test
 def many_at_once(room):
-    """24 ranks that start at the same moment: one reader"""
+    """24 ranks that start at the same time: one reader"""
     machine = Machine(room)
     ranks = [machine.start(rank, 24, "sleep", "2") for rank in range(24)]
     finish_all(room, ranks)
@@ -172,7 +172,7 @@ def many_at_once(room):
 
 @test
 def kin_read_for_themselves(room):
-    """wattle inside of a program that wattle measures is the same rank: both tell the energy"""
+    """wattle inside a program that wattle measures: the same rank, both report the energy"""
     machine = Machine(room)
     inner = [str(WATTLE), "run", "-q", "-o", "inner.sqlite", "--", "sleep", "1.5"]
     finish_all(room, [machine.start(0, 2, *inner, name="outer.sqlite")])
@@ -186,7 +186,7 @@ def gpu_environment(room):
 
 @test
 def trackers_of_one_program(room):
-    """two recorders that a program starts on itself are kin too, where no rank says so: in a batch script"""
+    """two recorders started by a program on itself, no rank set, as in a batch script: related, no conflict"""
     machine = Machine(room)
     attach = f"{WATTLE} attach -q -o {{}}.sqlite $$ &"
     script = "\n".join([attach.format("a"), attach.format("b"), "sleep 2"])
@@ -200,7 +200,7 @@ def trackers_of_one_program(room):
 
 @test
 def a_gpu_each(room):
-    """each rank reads the GPU that it sees; the machine's own sensors one of them"""
+    """each rank reads its visible GPU; one of them reads the machine's own sensors"""
     machine = Machine(room)
     ranks = [machine.start(rank, 2, "sleep", "2", **{**gpu_environment(room), "CUDA_VISIBLE_DEVICES": str(rank)})
              for rank in range(2)]
@@ -216,7 +216,7 @@ def a_gpu_each(room):
 
 @test
 def gpus_for_all(room):
-    """GPUs that every rank sees are read by one; the others still tell what their own processes do there"""
+    """GPUs visible to every rank: read by one; the others still report their own processes on them"""
     machine = Machine(room)
     ranks = [machine.start(rank, 3, "sleep", "2", **gpu_environment(room)) for rank in range(3)]
     finish_all(room, ranks)
@@ -231,17 +231,17 @@ def gpus_for_all(room):
         assert use > 10 and memory > 10, (rank, use, memory)
         if reads:
             assert power > 10
-        else:  # it may have taken over for the last moments
+        else:  # it may have taken over in the last moments
             assert power < 10 and temperature < 10, (rank, power, temperature)
     assert readers == 1
 
 
 @test
 def who_may_not_read(room):
-    """a rank that may not read the counters, and was there first, keeps them from nobody: the job's energy is measured"""
+    """first rank without permission for the counters: another one reads them, and the job's energy is measured"""
     drop = shutil.which("setpriv")
     if os.geteuid() != 0 or drop is None:
-        raise Skip("needs root, who gives up what lets it read all files, and setpriv (Debian: util-linux)")
+        raise Skip("needs root, to drop its right to read all files, and setpriv (Debian: util-linux)")
     machine = Machine(room)
     for counter in machine.top.rglob("energy_uj"):
         os.chown(counter, NOBODY, -1)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""`wattle report DIR` against what is true of made jobs (made_jobs.py): joules of machines, domains and ranks, seconds.
+"""`wattle report DIR` compared with the true values of synthetic jobs (made_jobs.py): energy of machines, domains and ranks, seconds.
 
-Every row is a job that went wrong in one way that the field knows: readers that die, counters that wrap while nobody
-looks, two that read at once, restarts, missing ranks, clocks apart by seconds, equal pids on all nodes, two nodes on one machine.
+Every row is a job with one failure known from practice: readers that die, counters that wrap between readers,
+two readers at once, restarts, missing ranks, clocks seconds apart, equal pids on all nodes, two nodes on one machine.
 """
 import contextlib
 import dataclasses
@@ -13,11 +13,11 @@ import made_jobs
 from harness import WATTLE, known_sum, main, near, test
 from job_report_room import made, report, report_of
 
-PAIRS = {  # kind: relative deviation of a machine's energy that the ends of counters explain
+PAIRS = {  # kind: relative deviation of a machine's energy caused by the first and last reading
     "plain": 0.003, "takeover": 0.003, "wraps": 0.003, "many_wraps": 0.003, "overlap": 0.003, "all_read": 0.001,
     "all_visible": 0.001, "shared_gpus": 0.001, "blind": 0.001, "restart": 0.004, "requeued": 0.004, "dead": 0.003,
     "missing": 0.003, "skewed": 0.003, "imbalanced": 0.003, "virtual_nodes": 0.001, "no_gpu": 0.0005, "no_id": 0.003,
-    "one_rank": 0.003, "nested": 0.025, "two_steps": 0.003}  # nested: the recorder around reads before the first rank and after the last
+    "one_rank": 0.003, "nested": 0.025, "two_steps": 0.003}  # nested: the outer recorder reads before the first rank and after the last
 
 
 def ranks_of(document):
@@ -57,7 +57,7 @@ def check_ranks(document, truth):
     assert by_rank.keys() == truth["ranks"].keys(), by_rank.keys()
     for number, own in by_rank.items():
         true = truth["ranks"][number]
-        # What a killed recorder had not stored yet is less than an interval at each end.
+        # A killed recorder loses less than an interval at each end.
         for key in ("energy_j", "duration_s", "cpu_s"):
             near(sum(rank[key] for rank in own), true[key], relative=0.015)
         near(sum(rank["waiting_s"] for rank in own), true["waiting_s"], relative=0.06)
@@ -80,7 +80,7 @@ for _kind in PAIRS:
 
 @test
 def a_pause_takes_nothing_from_a_ranks_ends(room):
-    """What a rank used between its last reading and its end is its own, though the counter is not followed over the pause then."""
+    """energy between a rank's last reading and its end: the rank's own, though the counter is not followed over the pause"""
     for kind in ("restart", "two_steps"):
         document, truth = report_of(kind)
         for rank, true in truth["ranks"].items():
@@ -90,7 +90,7 @@ def a_pause_takes_nothing_from_a_ranks_ends(room):
 
 @test
 def who_is_started_again_at_once_is_not_beside_himself(room):
-    """20 ms after its end a rank's next launch computes on the same GPU: that is nobody else."""
+    """next launch of a rank on the same GPU, 20 ms after the end: not another process"""
     job = dataclasses.replace(made_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5, steps=6)
     truth = made_jobs.make(WATTLE, room.folder / "job", job)
     document = report(room, room.folder / "job")
@@ -101,7 +101,7 @@ def who_is_started_again_at_once_is_not_beside_himself(room):
 
 @test
 def a_wrap_that_nobody_saw_is_counted(room):
-    """The counter began again between the death of its reader and the first reading of the next one."""
+    """counter restarted between the death of its reader and the next one's first reading: energy in between unknown"""
     document, truth = report_of("wraps")
     package = next(d for d in document["energy"]["domains"]
                    if d["domain"] == "package-0" and d["node"] == "node-01")
@@ -111,7 +111,7 @@ def a_wrap_that_nobody_saw_is_counted(room):
 
 @test
 def errors_cover_what_is_not_known_and_no_more(room):
-    """A GPU that one rank saw is no hole once that rank has ended; nobody doubts a wrap in a tenth of a second."""
+    """GPU of an ended rank: no gap; no wrap is suspected in a tenth of a second"""
     for kind in ("plain", "takeover", "wraps", "many_wraps", "overlap", "missing", "two_steps"):
         document, truth = report_of(kind)
         energy = document["energy"]
@@ -130,7 +130,7 @@ def unknown_is_null(room):
 
 @test
 def the_slowest_rank_and_what_it_cost(room):
-    """Rank 5 computes half as long again; what the others lose is the sum of what they work less."""
+    """rank 5 takes half as long again: the loss of the others is the sum of their waiting time"""
     document, truth = report_of("imbalanced")
     imbalance = document["imbalance"]
     work = {int(n): r["duration_s"] - r["waiting_s"] for n, r in truth["ranks"].items()}
@@ -146,7 +146,7 @@ def the_slowest_rank_and_what_it_cost(room):
 
 @test
 def ranks_that_died_early_are_no_fast_ranks(room):
-    """Two of eight are killed: they have not worked less, and the others have not waited for anybody."""
+    """two of eight ranks killed: not counted as less work, and the others did not wait"""
     folder, _ = made(room, "takeover")
     document, _ = report_of("takeover")
     imbalance = document["imbalance"]
@@ -159,8 +159,7 @@ def ranks_that_died_early_are_no_fast_ranks(room):
 
 @test
 def who_was_started_again_is_not_cut_off(room):
-    """A rank was killed, but is complete since the job was requeued; how long nobody ran is told, and no wrap in
-    that time is a doubt of the job's."""
+    """killed rank of a requeued job: complete; the pause is reported, and a wrap in it does not widen the error"""
     folder, _ = made(room, "requeued")
     document, truth = report_of("requeued")
     node = document["nodes"][0]
@@ -175,7 +174,7 @@ def who_was_started_again_is_not_cut_off(room):
 
 @test
 def a_rank_that_died_is_in_no_spread(room):
-    """Neither in that of blocks; where one rank is left the text says why nothing is compared."""
+    """blocks: no load imbalance of killed ranks; with one rank left the text states why nothing is compared"""
     for kind in ("unmeasured", "dead"):
         folder, _ = made(room, kind)
         document, _ = report_of(kind)
@@ -190,7 +189,7 @@ def a_rank_that_died_is_in_no_spread(room):
 
 @test
 def a_job_has_all_that_a_run_has(room):
-    """Whoever reads the JSON of a run reads that of a job; what has parts is their sum."""
+    """JSON of a job: readable as that of a run; values with parts are their sums"""
     folder, _ = made(room, "restart")
     job, run = report(room, folder), report(room, folder / "job-r000.sqlite")
 
@@ -226,7 +225,7 @@ def cost_s(room, path):
 
 @test
 def ranks_share_what_one_found_out_about_a_counter(room):
-    """The report of 16 ranks that read one machine costs a few times that of one of them, not 16 times."""
+    """report of 16 ranks on one machine: a few times the time of one rank, not 16 times"""
     folder = room.folder / "sixteen"
     made_jobs.make(WATTLE, folder, made_jobs.Job("one node", nodes=1, per_node=16, gpus=1, steps=100))
     assert cost_s(room, folder) < 8 * cost_s(room, folder / "job-r000.sqlite")
@@ -234,7 +233,7 @@ def ranks_share_what_one_found_out_about_a_counter(room):
 
 @test
 def units_of_work_of_all_ranks_add_up(room):
-    """Each rank tells 100 tokens in `setup`: its joules a token are those of the block by the tokens of all."""
+    """100 tokens for each rank in `setup`: energy per token is that of the block by the tokens of all"""
     folder = room.folder / "units"
     made_jobs.make(WATTLE, folder, "plain")
     for path in folder.glob("*.sqlite"):
@@ -252,7 +251,7 @@ def units_of_work_of_all_ranks_add_up(room):
 
 @test
 def blocks_shorter_than_a_sample(room):
-    """Ranks that compute while others wait: what each block used lies within its error, and the error says something."""
+    """ranks that compute while others wait: block energies are within their errors, and the errors are useful"""
     folder, truth = made(room, "short_blocks")
     for block in report(room, folder)["blocks"]:
         true_j = sum(rank["energy_j"] for rank in truth["blocks"][block["name"]].values())
@@ -262,7 +261,7 @@ def blocks_shorter_than_a_sample(room):
 
 @test
 def a_long_job_that_is_read_thinly(room):
-    """One sample in a second gives the sums of all samples; what it can't know as well has an error that says so."""
+    """one sample in a second: the same sums as with all samples, with an error for uncertain values"""
     job = made_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,
                         slow={1: 1.2})
     truth = made_jobs.make(WATTLE, room.folder / "long", job)

@@ -1,4 +1,4 @@
-"""Made jobs and their reports, of which those that nobody changes are made once a program."""
+"""Synthetic jobs and their reports; unchanged ones are made once for each program."""
 import contextlib
 import functools
 import json
@@ -13,14 +13,14 @@ from harness import WATTLE, Room
 
 @functools.cache
 def _kept(kind):
-    """(the folder that nobody changes, what is true of the job)"""
+    """(folder that must not be changed, true values of the job)"""
     kept = tempfile.TemporaryDirectory(prefix="wattle-job-")
     truth = made_jobs.make(WATTLE, kept.name, kind)
     return kept, json.loads(json.dumps(truth))  # keys are texts, as in a report
 
 
 def made(room, kind):
-    """A folder of the room's own with the runs of a job; (the folder, what is true of the job)."""
+    """A folder of the test with the runs of a job; (folder, true values of the job)."""
     kept, truth = _kept(kind)
     return shutil.copytree(kept.name, room.folder / kind, dirs_exist_ok=True), truth
 
@@ -33,7 +33,7 @@ def report(room, *arguments, status=0):
 
 @functools.cache
 def report_of(kind):
-    """(the report of a job as it was made, what is true of it)"""
+    """(report of an unchanged job, true values of it)"""
     kept, truth = _kept(kind)
     room = Room(pathlib.Path(kept.name))
     try:

@@ -1,4 +1,4 @@
-"""What `wattle report DIR` tells in words of made jobs: warnings, refusals, who is whose run, what is no rank."""
+"""Texts of `wattle report DIR` for synthetic jobs: warnings, refusals, owners of runs, runs without a rank."""
 import json
 import shutil
 
@@ -8,7 +8,7 @@ from job_report_room import change, made, report, report_of
 
 @test
 def steps_in_the_text(room):
-    """Ranks of two steps are told apart; a batch script's own recording is no rank."""
+    """ranks of two steps: distinguished; a batch script's own recording: no rank"""
     folder, _ = made(room, "two_steps")
     text = room.wattle("report", folder).stdout
     assert "4 ranks in each of 2 steps on 2 nodes" in text and "step  rank  node" in text, text
@@ -60,14 +60,14 @@ def what_is_wrong_is_told(room):
                         ("unmeasured", "Nobody read the sensors of node-01"), ("nested", "wattle run around wattle run")):
         warnings = report_of(kind)[0]["warnings"]
         assert any(words in warning for warning in warnings), (kind, warnings)
-    for kind, is_said in (("skewed", True), ("plain", False)):  # beside the time as well: they are in it
+    for kind, is_said in (("skewed", True), ("plain", False)):  # concurrent as well: they are included in it
         said = " ".join(room.wattle("report", made(room, kind)[0]).stdout.split())
         assert ("up to 4.90 s of it may be nodes' clocks that are apart" in said) == is_said, said
 
 
 @test
 def what_nobody_may_read_any_more_is_told(room):
-    """Rank 0 alone may read dram; those that go on without it do not even list it."""
+    """Only rank 0 may read dram; later readers do not even list it."""
     folder, truth = made(room, "takeover")
     for number in (1, 2, 3):
         change(folder / f"job-r00{number}.sqlite",
@@ -82,7 +82,7 @@ def what_nobody_may_read_any_more_is_told(room):
 
 @test
 def numbers_that_no_machine_has_do_no_harm(room):
-    """Times and counters at the ends of 64 bits: an answer, or one line; what else they would do the sanitizers say."""
+    """times and counters at the limits of 64 bits: a report, or one line; sanitizers check the rest"""
     folder, _ = made(room, "takeover")
     most = 2**63 - 1
     for number, value in ((1, most), (5, 1 - most)):
@@ -113,7 +113,7 @@ def ranks_of_the_report_stand_in_its_text(room):
 
 @test
 def names_of_strangers_do_no_harm(room):
-    """Control characters of nodes, jobs and blocks never reach a terminal."""
+    """control characters in names of nodes, jobs and blocks: never reach a terminal"""
     made(room, "hostile")
     result = room.wattle("report", room.folder / "hostile")
     assert result.returncode == 0 and not any(ord(c) < 32 and c != "\n" for c in result.stdout)
@@ -143,7 +143,7 @@ def refusals_say_what_would_be_right(room):
 
 @test
 def jobs_without_an_id(room):
-    """Beside one that has an id `--job none` chooses that one."""
+    """job without an id beside one with an id: `--job none` selects it"""
     folder, _ = made(room, "one_rank")
     other, _ = made(room, "no_id")
     for path in other.glob("*.sqlite"):
@@ -152,13 +152,13 @@ def jobs_without_an_id(room):
     assert "choose one with --job" in said and "none (without an id)" in said, said
     assert report(room, folder, "--job", "none")["job"]["id"] is None
     assert report(room, folder, "--job", "4242")["job"]["id"] == "4242"
-    compared = room.wattle("compare", f"a={folder}", f"b={other}")  # which has no --job
+    compared = room.wattle("compare", f"a={folder}", f"b={other}")  # a run without --job
     assert compared.returncode == 1 and "a folder of its own: " in compared.stderr and "--job" not in compared.stderr, compared
 
 
 @test
 def a_rank_that_stored_nothing_is_unknown(room):
-    """Killed before its first flush: what it used is n/a, not 0 J."""
+    """run killed before its first flush: its energy is n/a, not 0 J"""
     folder, _ = made(room, "dead")
     change(folder / "job-r001.sqlite", *((f"delete from {table}",) for table in ("sample", "device_sample", "span")))
     rank = report(room, folder)["ranks"][1]
@@ -172,7 +172,7 @@ def a_rank_that_stored_nothing_is_unknown(room):
 
 @test
 def a_copy_of_a_file_is_no_second_run(room):
-    """Of two files of one run the one that goes on longer counts; a rank beyond its world is told."""
+    """two files of one run: the longer one counts; a rank beyond its world size is reported"""
     folder, truth = made(room, "one_rank")
     copy = folder / "a-copy.sqlite"
     shutil.copy(folder / "job-r000.sqlite", copy)
@@ -187,7 +187,7 @@ def a_copy_of_a_file_is_no_second_run(room):
 
 @test
 def a_batch_script_that_was_requeued_is_one_row(room):
-    """It has no rank; two commands of one script stay two rows."""
+    """runs without a rank: two commands of one script stay two rows"""
     folder, _ = made(room, "one_rank")
     first = folder / "job-r000.sqlite"
     again, other = folder / "again.sqlite", folder / "other.sqlite"

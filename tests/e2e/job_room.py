@@ -1,4 +1,4 @@
-"""A machine with simulated counters and the ranks of a job on it, for the tests of jobs."""
+"""A machine with simulated counters and the ranks of a job on it, shared by the tests of jobs."""
 import os
 import sys
 
@@ -9,7 +9,7 @@ import truth
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 RANGE_UJ = 60_000_000
-# Nothing of what has started the tests themselves.
+# No variables from the environment of the tests themselves.
 PREFIXES = ("SLURM_", "OMPI_", "PMI_", "PMIX_", "TORCHELASTIC_", "PBS_", "LSB_", "FLUX_")
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
          "JOB_ID")
@@ -58,7 +58,7 @@ def has_energy(room, path, device="package-0"):
 
 
 def assert_one_after_the_other(pieces):
-    """No two recorders have read at once."""
+    """No two recorders have read at the same time."""
     spans = sorted((piece[0][0], piece[-1][0]) for piece in pieces if piece)
     assert spans and all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), spans
 
@@ -68,7 +68,7 @@ def sensor_events(room, path):
 
 
 def joined(pieces, range_uj):
-    """From the first reading of all ranks to the last: (from_ns, to_ns, J), as anybody would join them by hand."""
+    """From the first reading of all ranks to the last: (from_ns, to_ns, J), joined by a simple algorithm."""
     pieces = sorted(piece for piece in pieces if piece)
     total_uj, first, end_raw = 0, pieces[0][0][0], None
     for piece in pieces:

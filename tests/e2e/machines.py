@@ -1,10 +1,10 @@
-"""Every machine of tests/machines/ against its sensors.json, what `wattle sensors --json` has to say of it.
+"""Every machine of tests/machines/ against its sensors.json, the expected output of `wattle sensors --json`.
 
 	machines.py [NAME…]            compares; prints TAP
-	machines.py --write [NAME…]    writes what the program says now; read the difference before you commit it
+	machines.py --write [NAME…]    writes the current output; read the difference before you commit it
 
-What depends on time is null in the file: the readings and periods of NVML's fake and of perf's counters, which the kernel
-of the machine that tests counts. MACHINE stands for the machine's folder. tests/machines/README.md says how to add a machine.
+Values that vary are null in the file: readings and periods of NVML's fake and of perf's counters, which come from the
+kernel of the test machine. MACHINE stands for the machine's folder. tests/machines/README.md describes how to add a machine.
 """
 import difflib
 import json
@@ -35,7 +35,7 @@ def environment(room, machine):
 
 
 def look(room, machine):
-    """What the program says, without what depends on time and place, and whether its status fits."""
+    """The program's output, without parts that depend on time and path, and whether its status fits."""
     done = room.wattle("sensors", "--json", env=environment(room, machine))
     listing = json.loads(done.stdout.replace(str(machine), "MACHINE"))
     for row in listing["sensors"]:

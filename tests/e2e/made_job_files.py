@@ -1,4 +1,4 @@
-"""The run files of a made job: what the recording of one rank would have left in each table (see made_jobs.py)."""
+"""The run files of a synthetic job: the recording of one rank as rows of each table (see made_jobs.py)."""
 import json
 import shutil
 import sqlite3
@@ -8,7 +8,7 @@ import made_runs
 from made_job_story import COMPUTE, MACHINE_MEMORY, RANK_MEMORY, SETUP, STEP, WAIT
 from made_runs import WALL_NS
 
-MONO_NS = [5_000 * 10**9, 777 * 10**9, 1_234_567 * 10**9, 42 * 10**9]  # when the job began, by each node's own clock
+MONO_NS = [5_000 * 10**9, 777 * 10**9, 1_234_567 * 10**9, 42 * 10**9]  # start of the job, by each node's own clock
 CORES = 96
 
 
@@ -82,7 +82,7 @@ class Recording:
                     yield self.device_row(number, at, is_held, base_uj, is_held and at == piece.from_s)
 
     def device_row(self, number, at, is_held, base_uj, is_first):
-        """Who does not read a GPU still tells what its own processes do on it."""
+        """A rank that does not read a GPU still reports its own processes on it."""
         machine, device = self.machine, self.machine.devices[number]
         now_uj = machine.counter_uj(number, at) if is_held else 0
         row = {"t_ns": self.t_ns(at), "device": number, "energy_uj": now_uj - base_uj if is_held else None,
@@ -105,7 +105,7 @@ class Recording:
         return row
 
     def processes(self):
-        """Its program, and around other recorders theirs: what descends from a launcher is the launcher's too."""
+        """Its program, and for outer recorders theirs: descendants of a launcher are the launcher's too."""
         inner = [w for w in self.machine.works if not w.is_outer and w.node == self.work.node] if self.work.is_outer else []
         for work in [self.work, *inner]:
             is_main = work is self.work
@@ -123,7 +123,7 @@ class Recording:
                    "close": "open" if is_open else "ended"}
 
     def events(self):
-        """As the recorder tells who reads from when."""
+        """As the recorder reports who reads from which time on."""
         for number in self.numbers:
             name = self.machine.devices[number].name
             pieces = sorted(self.machine.pieces[number], key=lambda p: p.from_s)
@@ -190,7 +190,7 @@ def repeat(file, recording):
 
 
 def template_of(wattle, folder):
-    """An empty run file, to be copied: what `wattle run` writes of this machine is taken out."""
+    """An empty run file to copy: data of `wattle run` about this machine is removed."""
     path = folder / "template"
     file = made_runs.tables(wattle, path)
     file.execute("delete from run")

@@ -1,8 +1,8 @@
-"""What the ranks of a made job did at every instant, and the joules that follow from it: made_jobs.py writes it down.
+"""Activity of the ranks of a synthetic job at every instant, and the resulting energies; made_jobs.py writes the files.
 
-A job is steps: every rank computes, then waits in MPI_Allreduce until the slowest has come. A machine's power follows
-the cores and GPUs that are busy and is constant between two changes of them, so that every energy is a sum that can be
-checked by hand. Times are seconds since the job began by a clock that nobody in the job has; each machine has its own.
+A job consists of steps: every rank computes, then waits in MPI_Allreduce for the slowest one. A machine's power follows
+the busy cores and GPUs and is constant between two changes of them, so that every energy is a sum that can be
+checked by hand. Times are seconds since the job began by a reference clock; each machine has its own clock.
 """
 import bisect
 import dataclasses
@@ -57,13 +57,13 @@ class Work:
     node: int
     start_s: float
     end_s: float
-    spans: list               # (name, from, to, number of the one around it or None)
+    spans: list               # (name, from, to, number of the enclosing one or None)
     gpus: tuple = ()          # on which it computes
-    visible: tuple = ()       # that it sees
+    visible: tuple = ()       # visible to it
     restart: int = 0
     exit_code: int = 0
     is_killed: bool = False   # with its recorder, at end_s
-    is_recorded: bool = True  # False: nobody has measured it
+    is_recorded: bool = True  # False: not measured
     step: str | None = None   # of the scheduler
     is_outer: bool = False    # it measured the launcher, and with it the ranks of its node
 
@@ -72,7 +72,7 @@ class Work:
         inner = [(self.start_s, None), *((a, name) for name, a, _, _ in self.spans if name != STEP)]
         ends = [*(a for a, _ in inner[1:]), self.end_s]
         self.parts = [(name, a, min(b, self.end_s)) for (a, name), b in zip(inner, ends)]
-        # What follows the last block, until the program ends, is computing.
+        # The time from the last block to the end of the program is computing.
         last = max((b for _, a, b, _ in self.spans), default=self.end_s)
         if last < self.end_s and self.parts:
             name, a, _ = self.parts[-1]
@@ -96,7 +96,7 @@ class Work:
 
 @dataclasses.dataclass
 class Piece:
-    """That one recording has read one domain, from its first reading to its last."""
+    """One recording's readings of one domain, from its first to its last."""
     work: Work
     from_s: float
     to_s: float
@@ -114,7 +114,7 @@ class Machine:
         self.pieces = [[] for _ in devices]
         for outer in (w for w in works if w.is_outer):
             outer.cores = self._join([w.cores for w in works if not w.is_outer], lambda *each: sum(each))
-        self.offset_uj = [(i + 1) * 1_234_567_890 for i in range(len(devices))]  # what the counters showed at start_s
+        self.offset_uj = [(i + 1) * 1_234_567_890 for i in range(len(devices))]  # values of the counters at start_s
 
     def _join(self, functions, value):
         return join(functions, value, self.start_s, self.end_s)
@@ -133,7 +133,7 @@ class Machine:
         return [work for work in self.works if gpu in work.gpus]
 
     def share(self, work, number):
-        """Of a domain's power, what belongs to a rank: by CPU time, by memory, by use of the GPU."""
+        """A rank's share of a domain's power: by CPU time, by memory, by use of the GPU."""
         device = self.devices[number]
         if device.kind == "dram":
             return Steps([(work.start_s, work.end_s, RANK_MEMORY / MACHINE_MEMORY)])
@@ -151,19 +151,19 @@ class Machine:
     # ---- counters ----
 
     def counter_uj(self, number, time):
-        """What the hardware has counted, were it never to start again."""
+        """The hardware's count, without restarts."""
         period_s = (self.devices[number].period_ns or 1) / 1e9
         updated = math.floor(time / period_s + 1e-6) * period_s
         return self.offset_uj[number] + int(self.power[number].upto(updated) * 1e6)
 
     def wrap_at(self, number, time, range_uj):
-        """Lets the hardware's counter start again at that time."""
+        """Restarts the hardware's counter at that time."""
         self.offset_uj[number] = -int(self.power[number].upto(time) * 1e6) % range_uj
 
-    # ---- who reads ----
+    # ---- readers ----
 
     def claim(self, number, takeover, overlap_s=0.0):
-        """takeover: "elect", the first to come reads, when it goes the next one; "first", then nobody; "all" always."""
+        """takeover: "elect": the first rank reads, when it ends the next one; "first": then nobody; "all": always all."""
         device = self.devices[number]
         waiting = sorted((w for w in self.works if w.is_recorded and (device.kind != "gpu" or device.idx in w.visible)),
                          key=lambda w: w.start_s)
@@ -186,15 +186,15 @@ class Machine:
         if ticks:
             self.pieces[number].append(Piece(work, ticks[0], ticks[-1], taken_over))
 
-    # ---- truth ----
+    # ---- true values ----
 
     def covered(self, number):
-        """(from, to) of what is known of a domain: with its counter's own value also what lies between two pieces."""
+        """(from, to) of a domain's known energy: with raw counter values also the time between two parts."""
         pieces = self.pieces[number]
         return (min(p.from_s for p in pieces), max(p.to_s for p in pieces)) if pieces else None
 
     def pauses(self):
-        """(from, to) in which no rank ran that was measured: restarts, and time between steps."""
+        """(from, to) without a measured rank: restarts, and time between steps."""
         works, reached, found = sorted((w for w in self.works if w.is_recorded), key=lambda w: w.start_s), None, []
         for work in works:
             if reached is not None and work.start_s > reached:
@@ -203,7 +203,7 @@ class Machine:
         return found
 
     def paused_j(self, number):
-        """In those, between the first and the last reading: no rank's, and not the job's."""
+        """Energy of these times, between the first and the last reading: no rank's, and not the job's."""
         covered = self.covered(number)
         return math.fsum(self.power[number].between(max(a, covered[0]), min(b, covered[1])) for a, b in self.pauses())
 
@@ -213,7 +213,7 @@ class Machine:
         return self.power[number].between(*covered) - self.paused_j(number) if covered else None
 
     def gaps(self, number):
-        """(from, to) between pieces, where nobody read."""
+        """(from, to) between parts, without a reader."""
         reached, found = None, []
         for piece in sorted(self.pieces[number], key=lambda p: p.from_s):
             if reached is not None and piece.from_s > reached:
@@ -222,7 +222,7 @@ class Machine:
         return found
 
     def rank_j(self, work, number, intervals=None):
-        """What a rank was attributed of a domain, while that was measured."""
+        """Energy of a domain attributed to a rank, while it was measured."""
         covered = self.covered(number)
         if covered is None:
             return None

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""Folders with the run files of a job, for tests and for looking at: what N nodes with M ranks each would have left.
+"""Folders with the run files of a synthetic job of N nodes with M ranks each, for tests and demonstrations.
 
-    made_jobs.py WATTLE KIND FOLDER    makes one (WATTLE is the program, which makes the tables) and prints what is true
+    made_jobs.py WATTLE KIND FOLDER    makes one (WATTLE is the program, which creates the tables) and prints the true values
     made_jobs.py WATTLE all FOLDER     makes all but the large one, a folder each
     made_jobs.py                       lists the kinds
 
-The numbers come from made_job_story.py. `make` returns the truth: joules by node, domain, rank and block, seconds by
-rank; of a node those while ranks ran on it, as far as its sensors were read.
-Pids are equal on all nodes, every node's clock began at another time, and the first rank of a node to come reads its
-sensors, unless a kind says otherwise.
+The numbers come from made_job_story.py. `make` returns the true values: joules by node, domain, rank and block, seconds by
+rank; for a node those while ranks ran on it, as far as its sensors were read.
+Pids are equal on all nodes, every node's clock began at another time, and the first rank of a node reads its
+sensors, unless a kind differs.
 """
 import dataclasses
 import json
@@ -33,33 +33,33 @@ class Job:
     per_node: int = 4             # ranks
     gpus: int = 4                 # of a node
     gpus_each: int = 1            # that a rank computes on; with fewer GPUs than ranks they share
-    see_all: bool = False         # every rank sees all GPUs of its node, not only its own
-    blind: bool = False           # a recorder sees nobody on a GPU but its own rank
+    see_all: bool = False         # GPUs of its node visible to every rank, not only its own
+    blind: bool = False           # a recorder sees only its own rank on a GPU
     steps: int = 20
     step_s: float = 0.5           # in which a rank computes
     slow: dict = dataclasses.field(default_factory=dict)   # rank: times as long
     dead: dict = dataclasses.field(default_factory=dict)   # rank: seconds until it and its recorder are killed
-    missing: tuple = ()           # ranks that nobody has measured
-    restart_s: float | None = None  # all ranks are started again then
-    pause_s: float = 2.0          # so long nobody runs before that
-    cut_off: tuple = ()           # ranks that were killed with their recorders then, and were started again all the same
+    missing: tuple = ()           # ranks that are not measured
+    restart_s: float | None = None  # time at which all ranks are restarted
+    pause_s: float = 2.0          # pause before that
+    cut_off: tuple = ()           # ranks killed with their recorders then, and restarted with the others
     scheduler_steps: int = 1      # one after the other
     takeover: str = "elect"       # made_job_story.Machine.claim
-    overlap_s: float = 0.0        # so long two read at once when one takes over
-    wrap_in_gap: bool = False     # the counter starts again just between two that read it
+    overlap_s: float = 0.0        # time for which two read at once in a takeover
+    wrap_in_gap: bool = False     # the counter restarts between two readers
     range_uj: int = CPU_RANGE_UJ
     one_machine: bool = False     # the nodes are namespaces on one kernel with one /sys
     clock_error_s: tuple = ()     # of each node's wall clock
     has_sensors: bool = True
-    names: list | None = None     # in place of those of blocks, nodes, the job and its user
+    names: list | None = None     # replaces the names of blocks, nodes, the job and its user
     id: str | None = "4242"
-    has_place: bool = True        # False: its runs know neither rank nor node
+    has_place: bool = True        # False: its runs have neither rank nor node
     launcher: str = "slurm"
     has_outer: bool = False       # a recorder around the launcher reads the first node's sensors
-    clutter: bool = False         # other things lie in the folder: another job, a lone run, a damaged file, a text
+    clutter: bool = False         # unrelated files in the folder: another job, a single run, a damaged file, a text
     interval_s: float = 0.1
     is_even: bool = False         # all ranks begin and end with the job
-    times: int = 1                # all of it so many times, one after the other
+    times: int = 1                # number of repetitions, in succession
     host: str = "node"
 
     @property
@@ -113,10 +113,10 @@ KINDS = {
 LONG = {"large"}
 
 
-# ---- who did what when ----
+# ---- activity over time ----
 
 def round_of(job, rank, begin_s):
-    """The blocks of a rank over one launch; nobody leaves a step before the slowest has come to it."""
+    """The blocks of a rank over one launch; no rank leaves a step before the slowest arrives."""
     slowest = max([1.0, *job.slow.values()])
     own_s, step_s = job.step_s * job.slow.get(rank, 1.0), job.step_s * slowest + 0.02
     spans, at = [(SETUP, begin_s, begin_s + 0.5, None)], begin_s + 0.5
@@ -139,7 +139,7 @@ def work_of(job, rank, begin_s, restart=0, step=0):
     work = dict(rank=rank, local_rank=local_rank, node=node, start_s=begin_s + lead_s, end_s=end_s + tail_s,
                 spans=spans, gpus=own, visible=gpus if job.see_all else own, restart=restart,
                 is_recorded=rank not in job.missing, step=str(step) if has_step else None)
-    if job.is_even:  # whole rounds of samples, that can be repeated
+    if job.is_even:  # whole rounds of samples, which can be repeated
         work["end_s"] = begin_s + math.floor((end_s - begin_s) / job.interval_s) * job.interval_s
     if rank in job.dead:
         work.update(end_s=job.dead[rank] + 0.0371, is_killed=True)
@@ -198,7 +198,7 @@ def write_clutter(wattle, folder):
     (folder / "slurm-4242.out").write_text("step 1\nstep 2\n")
 
 
-# ---- truth ----
+# ---- true values ----
 
 def added(values):
     known = [value for value in values if value is not None]
@@ -264,7 +264,7 @@ def truth_of(job, machines, works):
 
 
 def make(wattle, folder, job):
-    """Makes the folder of a job (or of the name of one) and returns what is true of it."""
+    """Makes the folder of a job (or of the name of one) and returns its true values."""
     job, folder = KINDS[job] if isinstance(job, str) else job, pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     works = works_of(job)

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Run files of any size and kind, for tests and for looking at: what such a run would have left, without the wait.
+"""Synthetic run files of any size and kind, for tests and demonstrations, without the waiting time.
 
-    made_runs.py WATTLE KIND FILE     makes one (WATTLE is the program, which makes the tables)
+    made_runs.py WATTLE KIND FILE     makes one (WATTLE is the program, which creates the tables)
     made_runs.py WATTLE all FOLDER    makes all but the large ones
     made_runs.py                      lists the kinds
 
 The numbers come from a story (made_story.py): a program that trains a model in epochs of steps. Equal plans make equal
-files, but for the tables themselves, which `wattle run` makes, so that they are always today's. `make` returns what is
-true of the file.
+files, except for the tables themselves, which `wattle run` creates, so that they are always current. `make` returns the
+true values of the file.
 """
 import dataclasses
 import json
@@ -22,7 +22,7 @@ from made_story import Device, Plan
 BOOTED_NS = 5_000 * 10**9
 WALL_NS = 1_793_000_000 * 10**9
 
-# Text that somebody has called a block, a process, a label or a GPU, and that must be seen as what it is.
+# Names of blocks, processes, labels and GPUs that must be shown as text.
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -135,7 +135,7 @@ def write_facts(file, plan):
 
 
 def repeat_rows(file, plan, table, shifts, where="true"):
-    """The rows of a table again and again; `shifts` is what is added to a column each time."""
+    """Repeats the rows of a table; `shifts` is added to a column each time."""
     names = [name for _, name, *_ in file.execute(f"pragma table_info({table})")]
     file.execute(f"create temp table round as select * from {table} where {where}")
     for k in range(1, plan.times):
@@ -145,7 +145,7 @@ def repeat_rows(file, plan, table, shifts, where="true"):
 
 
 def repeat(file, plan):
-    """The whole round so many times, with counters that go on: SQLite is ten times faster at it than Python."""
+    """Repeats the whole round, with continuing counters: SQLite is ten times faster at it than Python."""
     length_ns = plan.n_samples * plan.interval_ns
     for table, rows in [("sample", "true"), *(("device_sample", f"device = {i}") for i in range(len(plan.devices)))]:
         query = file.execute("select name from metric where table_name = ? and kind = 'counter'", (table,))
@@ -166,7 +166,7 @@ def repeat(file, plan):
 
 
 def make(wattle, path, plan):
-    """Makes a run file of a plan (or of the name of one) and returns what is true of it."""
+    """Makes a run file of a plan (or of the name of one) and returns its true values."""
     plan = KINDS[plan] if isinstance(plan, str) else plan
     file = tables(wattle, path)
     write_facts(file, plan)

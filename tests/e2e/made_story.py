@@ -1,8 +1,8 @@
-"""What the program of a made run did at every instant: made_runs.py writes it down.
+"""Activity of the program of a synthetic run at every instant; made_runs.py writes the file.
 
 A program sets up, then trains in epochs; an epoch is steps of load, forward, backward and optimizer, then a validation
-and a checkpoint, during which the GPU rests. Power follows, temperature follows power slowly, clocks fall when it is
-hot.
+and a checkpoint, during which the GPU is idle. Power follows the load, temperature follows power slowly, and clocks fall
+at high temperature.
 """
 import dataclasses
 import json
@@ -50,16 +50,16 @@ class Plan:
     n_samples: int
     interval_ns: int = 100_000_000
     steps: int = 60         # five spans each
-    names: list | None = None  # in place of those of blocks, processes and labels
+    names: list | None = None  # replaces the names of blocks, processes and labels
     workers: int = 2        # threads with spans of their own
     segments: int = 1
     pause_s: float = 0.0    # between two of them
     is_killed: bool = False
-    hole: bool = False      # from 0.45 to 0.55 of the run nothing could be read
+    hole: bool = False      # unreadable from 0.45 to 0.55 of the run
     gpu_scale: float = 1.0
     cap_w: float = 700.0
     cores: int = 96
-    times: int = 1          # all of that so many times, one after the other
+    times: int = 1          # number of repetitions, in succession
     run_id: str = "7e57ab1e-0000-4000-8000-000000000001"
 
     @property
@@ -86,7 +86,7 @@ class Story:
         self.wall_ns = wall_ns
         self.step_s = plan.length_s * (1 - SETUP) * TRAIN / plan.steps if plan.steps else math.inf
         self.epoch_s = plan.length_s * (1 - SETUP) / EPOCHS or 1.0
-        self.peak = int(plan.n_samples * 0.618)  # a single sample that no picture may lose
+        self.peak = int(plan.n_samples * 0.618)  # a single sample that every picture must show
         self.truth = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s,
                       "peak_w": {}, "energy_j": {}}
         self.changes, self.states = [], {}  # events that follow from the samples of devices
@@ -118,12 +118,12 @@ class Story:
         return (-(-plan.n_samples // plan.segments) - 1) * plan.interval_ns / 1e9 if plan.segments > 1 else math.inf
 
     def t_ns(self, at_s):
-        """The clock at a measured time: pauses between segments are jumped over."""
+        """The clock at a measured time: pauses between segments are skipped."""
         segment = min(int(at_s / self.segment_s()), self.plan.segments - 1)
         return self.booted_ns + int((at_s + segment * self.plan.pause_s) * 1e9)
 
     def span_end_ns(self, from_s, to_s):
-        """No span outlives its segment, for its process does not."""
+        """No span outlives its segment, because its process does not."""
         segment = min(int(from_s / self.segment_s()), self.plan.segments - 1)
         to_s = min(to_s, self.plan.length_s, (segment + 1) * self.segment_s())
         return self.booted_ns + int((to_s + segment * self.plan.pause_s) * 1e9)
@@ -189,7 +189,7 @@ class Story:
             yield row
 
     def power_w(self, device, number, cores, use):
-        """The device's power, and what that says of everything else on it."""
+        """The device's power, and the resulting other metrics."""
         if device.kind == "gpu":
             skew = 1.0 - 0.013 * device.idx
             watts = min(self.plan.cap_w, 72 + 600 * self.plan.gpu_scale * use * skew)
@@ -226,7 +226,7 @@ class Story:
                 yield row
 
     def note_changes(self, device, row):
-        """As the recorder tells of them: clocks held back and free again, a device that can't be read and comes back."""
+        """Events as the recorder writes them: throttling begins and ends, a device becomes unreadable and returns."""
         bits = row["throttle_reasons_bits"] or 0
         gone = all(value is None for key, value in row.items() if key not in ("t_ns", "device"))
         held, was_gone = self.states.get(device.name, (0, False))
@@ -324,7 +324,7 @@ class Story:
             yield self.span(block, begin + start * step_s, begin + end * step_s, step["id"])
 
     def other_names(self):
-        """With names of one's own each of them is a block, in a thread of its own."""
+        """With custom names each of them is a block, in a thread of its own."""
         for i, name in enumerate(self.plan.names or []):
             at = self.plan.length_s * i / len(self.plan.names)
             yield self.span(9, at, at + self.plan.length_s / 40, None, MAIN_PID + 50, name=name)
@@ -360,7 +360,7 @@ class Story:
                    "complete": int(not is_cut), **(dict.fromkeys(figures) if is_cut else figures)}
 
     def figures(self, length_s):
-        """What a recorder that is not killed knows at the end of a segment."""
+        """Totals that a recorder writes at the end of a segment, unless it is killed."""
         return {"exit_code": 0, "cpu_method": "rusage", "samples": self.plan.n_samples // self.plan.segments,
                 "lost_samples": 0, "main_cpu_ns": int(9e8 * length_s), "descendants_cpu_ns": int(3.5e9 * length_s),
                 "processes_seen": 5, "processes_sampled": 5, "peak_rss_bytes": 24_000_000_000,

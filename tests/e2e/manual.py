@@ -1,4 +1,4 @@
-"""Manual pages: one a command, complete, well-formed, found by man where they are installed."""
+"""Manual pages: one for each command, complete, well-formed, found by man where they are installed."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def plain(page):
 
 @test
 def pages(room):
-    """each command has a page with its usage, each of its options and each of its parts; the main page names them all"""
+    """each command has a page with its usage and all its options; the main page names all commands"""
     overview = plain(room.wattle("--manual").stdout)
     for command in commands(room):
         page = plain(room.wattle("--manual", command).stdout)
@@ -46,7 +46,7 @@ def pages(room):
 
 @test
 def json_fields(room):
-    """the page of `wattle schema` has each document, and each field of the schemas with its meaning"""
+    """page of `wattle schema`: each document, and each field of the schemas with its meaning"""
     page = plain(room.wattle("--manual", "schema").stdout)
     words = " ".join(page.split())
     for name in room.wattle("schema").stdout.split():
@@ -59,7 +59,7 @@ def json_fields(room):
 
 @test
 def well_formed(room):
-    """mandoc's lint has nothing to say of any page"""
+    """mandoc's lint: no message for any page"""
     if shutil.which("mandoc") is None:
         raise Skip("mandoc is not installed")
     for words in ([], *([name] for name in commands(room))):
@@ -72,7 +72,7 @@ def well_formed(room):
 
 @test
 def installed(room):
-    """what is installed lies where man, bash-completion, zsh and fish look, and man shows it by its name"""
+    """installed files: in the folders of man, bash-completion, zsh and fish, and man finds the pages"""
     if shutil.which("meson") is None:
         raise Skip("meson is not installed")
     place = room.folder / "place"
@@ -94,7 +94,7 @@ def installed(room):
 
 @test
 def unknown_page(room):
-    """a page of no command: one line, status 2"""
+    """page of an unknown command: one line, status 2"""
     done = room.wattle("--manual", "fly")
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "'fly'" in done.stderr, done
 

@@ -1,5 +1,5 @@
-"""RAM of targets of several processes: the report and the tracking file against what the processes hold, which they know
-(tests/fakes/memory_tree.c)."""
+"""RAM of targets with several processes: the report and the tracking file against the memory that the processes report
+themselves (tests/fakes/memory_tree.c)."""
 import csv
 import json
 import re
@@ -10,7 +10,7 @@ from harness import BUILD, main, near, test, wait_until
 
 MEMORY_TREE = BUILD / "tests/fakes/memory_tree"
 MB = 1000 * 1000
-# How long a tree stays as it is: reading costs several times more with sanitizers, so the budget is spent for a while.
+# How long a tree stays unchanged: reading costs several times more with sanitizers, so the budget is used up for a while.
 HOLD_S = 3
 GROUPS = ("main", "descendants", "combined")
 
@@ -30,7 +30,7 @@ def rows_of(path):
 
 
 def check_rows(rows):
-    """combined RAM is never above the sum of main and descendants, never below one of them"""
+    """Combined RAM is at most the sum of main and descendants, and at least the larger of them."""
     for main_bytes, descendants_bytes, combined_bytes in rows:
         assert combined_bytes <= main_bytes + descendants_bytes + 1, (main_bytes, descendants_bytes, combined_bytes)
         assert combined_bytes >= max(main_bytes, descendants_bytes) - 1, (main_bytes, descendants_bytes, combined_bytes)
@@ -49,7 +49,7 @@ def measured(room, *act):
 
 @test
 def forked_workers_that_write_nothing(room):
-    """200 MB and eight forked workers are 200 MB, not 1.8 GB: in the report, its first lines and the tracking file"""
+    """200 MB and eight forked workers: 200 MB, not 1.8 GB, in the report, its summary and the tracking file"""
     report, truth = measured(room, "fork", 200 * MB, 8, 0, HOLD_S)
     near(report["memory"]["peak_ram_bytes"] / MB, truth["combined"] / MB, absolute=30)
     text = room.wattle("report", "run.sqlite").stdout
@@ -65,7 +65,7 @@ def forked_workers_that_copy(room):
 
 @test
 def forked_workers_that_copy_pages_here_and_there(room):
-    """the same, one page in five, all over the memory"""
+    """100 MB and four forked workers that write to one page in five"""
     measured(room, "scattered", 100 * MB, 8, 20, HOLD_S)
 
 
@@ -77,26 +77,26 @@ def many_workers(room):
 
 @test
 def shared_segments(room):
-    """150 MB that four workers map are 150 MB: shared anonymous memory, a memfd, a file on a tmpfs"""
+    """150 MB mapped by four workers: 150 MB, as shared anonymous memory, a memfd, a file on a tmpfs"""
     for kind in ("anonymous", "memfd", "file"):
         measured(room, kind, 150 * MB, 4, 1)
 
 
 @test
 def a_tree_that_grows_and_shrinks(room):
-    """workers of 30 MB of their own come one after the other, and go"""
+    """workers with 30 MB of their own in succession"""
     measured(room, "waves", 30 * MB, 6, 2)
 
 
 @test
 def workers_that_allocate_and_free(room):
-    """page faults of memory that comes and goes are no copies"""
+    """page faults of memory that is allocated and freed: not counted as copies"""
     measured(room, "loop", 100 * MB, 4, 2)
 
 
 @test
 def the_memory_of_another_program(room):
-    """what a child of a large program executes has its own memory, from the first sample on"""
+    """program executed by a child of a large program: its own memory, from the first sample on"""
     child = "m = bytearray(80_000_000); m[::4096] = b'x' * len(m[::4096]); import time; time.sleep(1)"
     script = ("import subprocess, sys; m = bytearray(150_000_000); m[::4096] = b'x' * len(m[::4096]);"
               f"subprocess.run([sys.executable, '-c', {child!r}], check=True)")
@@ -107,7 +107,7 @@ def the_memory_of_another_program(room):
 
 @test
 def readings_stay_in_the_budget(room):
-    """reading costs no more than 1 % of a core and what a short run may begin with, however much there is to read"""
+    """cost of reading: at most 1 % of a core plus the start allowance of a short run, whatever there is to read"""
     costs = []
     for budget in (0, 1):
         report, _ = room.report("--budget", budget, "--", MEMORY_TREE, "loop", 200 * MB, 16, 5)
@@ -117,7 +117,7 @@ def readings_stay_in_the_budget(room):
 
 @test
 def the_live_view(room):
-    """wattle top shows the target's RAM: 150 MB and four forked workers that write to a third are 350 MB"""
+    """wattle top: shows the target's RAM: 150 MB and four forked workers that write to a third are 350 MB"""
     process = room.start("fork", 150 * MB, 4, 33, 60, program=MEMORY_TREE)
 
     def ram():
@@ -129,7 +129,7 @@ def the_live_view(room):
 
 @test
 def runs_of_earlier_versions(room):
-    """without what the recorder carried forward, the next reading still corrects what was too much before it"""
+    """no values carried forward in the file: the next reading still corrects earlier ones that were too high"""
     measured(room, "fork", 200 * MB, 8, 0, HOLD_S)
     database = sqlite3.connect(room.folder / "run.sqlite")
     for group in GROUPS:

@@ -1,4 +1,4 @@
-"""The meter of include/wattle.h in C programs (programs/meter.c), over counters of which the true energy is known."""
+"""The meter of include/wattle.h in C programs (programs/meter.c), with counters of known energy."""
 import errno
 import math
 import shutil
@@ -15,7 +15,7 @@ FIELDS = ("from_ns", "to_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", 
 
 
 class Acted:
-    """What an act said over a /sys: single numbers, and readings as {field: value}."""
+    """Output of an act over a /sys: single numbers, and readings as {field: value}."""
 
     def __init__(self, room, act, seconds, sysfs, status=0, env=None):
         self.done = room.finish(room.start(act, seconds, program=build(room, "meter"),
@@ -27,7 +27,7 @@ class Acted:
 
 
 class Simulated(Acted):
-    """The same over zones that move."""
+    """The same with moving zones."""
 
     def __init__(self, room, act, seconds, options):
         self.top = room.folder / "sim"
@@ -59,9 +59,9 @@ def check_known_power(acted):
 
 @test
 def known_power(room):
-    """a sine of 50 +- 20 W and 5 W of DRAM: each within the error, which is small; the total is the sum"""
+    """a sine of 50 ± 20 W and 5 W of DRAM: each within its error, which is small; the total is the sum"""
     errors = []
-    for _ in range(3):  # a machine that holds the reader up makes the error larger, and says so
+    for _ in range(3):  # a machine that delays the reader makes the stated error larger
         acted = Simulated(room, "once", 2, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"])
         check_known_power(acted)
         reading, = acted.readings
@@ -74,7 +74,7 @@ def known_power(room):
 
 @test
 def again_and_again(room):
-    """one meter five times, read in between: every reading is within its error"""
+    """one meter started five times, read in between: every reading is within its error"""
     acted = Simulated(room, "often", 1, ["--zone", "package-0=50+30*sin@0.7"])
     assert len(acted.readings) == 10, acted.done
     for reading in acted.readings:
@@ -83,7 +83,7 @@ def again_and_again(room):
 
 @test
 def a_slow_counter(room):
-    """updates every 100 ms: a stretch of 30 ms says how little it knows"""
+    """updates every 100 ms: an interval of 30 ms has a large stated error"""
     acted = Simulated(room, "often", 0.15, ["--zone", "package-0=50", "--tick", "100000"])
     for reading in acted.readings:
         acted.check(reading, "cpu_j", "package-0")
@@ -92,7 +92,7 @@ def a_slow_counter(room):
 
 @test
 def one_wrap(room):
-    """a counter that wraps on the way: no joule is lost"""
+    """counter that wraps in between: no energy is lost"""
     acted = Simulated(room, "once", 1, ["--zone", "package-0=50", "--range", "package-0=6000000000", "--start",
                                         "package-0=5980000000"])
     acted.check(acted.readings[0], "cpu_j", "package-0")
@@ -100,7 +100,7 @@ def one_wrap(room):
 
 @test
 def perhaps_two_wraps(room):
-    """a counter so short that it may have wrapped twice: unknown, not guessed, and so is the total; other domains stand"""
+    """counter that may have wrapped twice: unknown, and so is the total; other domains are known"""
     acted = Simulated(room, "once", 1, ["--zone", "package-0=50", "--zone", "package-0/dram=5", "--range",
                                         "package-0=60000000"])
     reading, = acted.readings
@@ -110,7 +110,7 @@ def perhaps_two_wraps(room):
 
 @test
 def a_reset(room):
-    """a counter that starts anew: unknown"""
+    """counter that restarts: unknown"""
     acted = Simulated(room, "once", 1.5, ["--zone", "package-0=50", "--reset", "package-0=1", "--start",
                                           "package-0=200000000000"])
     assert math.isnan(acted.readings[0]["total_j"]) and math.isnan(acted.readings[0]["error_j"]), acted.readings
@@ -118,7 +118,7 @@ def a_reset(room):
 
 @test
 def two_packages(room):
-    """the sum of the packages; core and psys are inside and around"""
+    """total: the sum of the packages, without core and psys"""
     acted = Simulated(room, "once", 1, ["--zone", "package-0=20", "--zone", "package-0/core=10", "--zone",
                                         "package-1=30", "--zone", "psys=80"])
     acted.check(acted.readings[0], "cpu_j", "package-0", "package-1")
@@ -127,7 +127,7 @@ def two_packages(room):
 
 @test
 def in_a_forked_child(room):
-    """a meter that was opened before fork reads on in both"""
+    """meter opened before fork: works in both processes"""
     acted = Simulated(room, "forked", 0.5, ["--zone", "package-0=50"])
     assert acted.said["child"] == acted.said["parent"] == 0, acted.said
     for reading in acted.readings:
@@ -136,7 +136,7 @@ def in_a_forked_child(room):
 
 @test
 def one_package_unreadable(room):
-    """one of two packages can't be read: the sum of all is unknown, and not the half of it"""
+    """one of two packages unreadable: the total is unknown, not half of it"""
     acted = Acted(room, "once", 0.1, TESTS / "machines/one-unreadable/sys")
     assert math.isnan(acted.readings[0]["cpu_j"]), acted.readings
 
@@ -155,7 +155,7 @@ def read_gpus(room, cards):
 
 @test
 def gpus(room):
-    """two GPUs with counters are summed; one that tells power only makes the sum unknown"""
+    """two GPUs with counters: summed; one with power only: the sum is unknown"""
     both = read_gpus(room, CARD * 2)
     near(both["gpu_j"], 600 * both["seconds"], relative=0.2)
     near(both["total_j"], both["cpu_j"] + both["gpu_j"], relative=1e-8)
@@ -164,7 +164,7 @@ def gpus(room):
 
 @test
 def no_sensor(room):
-    """an empty /sys: the load model estimates, and says so; or there is nothing, and open says that"""
+    """empty /sys: the load model estimates, and the reading is marked; or open fails with the reason"""
     acted = Acted(room, "once", 0.5, room.tree("empty", {}))
     reading, = acted.readings
     assert reading["estimated"] == 1 and reading["error_j"] > 0.3 * reading["total_j"] > 0, reading
@@ -172,7 +172,7 @@ def no_sensor(room):
 
 @test
 def no_sensor_and_no_cpu(room):
-    """nothing to read and nothing to guess from"""
+    """no sensors and no model: open fails"""
     room.environment["WATTLE_PROCFS"] = str(room.tree("proc", {"stat": "cpu 1 2 3 4\n"}))
     acted = Acted(room, "once", 0.1, room.tree("empty", {}), status=1)
     assert acted.said["open"] == -errno.ENODEV, acted.said
@@ -180,7 +180,7 @@ def no_sensor_and_no_cpu(room):
 
 @test
 def sizes(room):
-    """structs of older programs are filled as far as they go; without a size they are refused"""
+    """structs of older programs: filled up to their size; without a size refused"""
     acted = Simulated(room, "sizes", 0, ["--zone", "package-0=50"])
     assert acted.said == {"no_size": -errno.EINVAL, "untouched": 1, "open": 0, "older": 0, "total": -1,
                           "reading_size": -errno.EINVAL}, acted.said
@@ -188,14 +188,14 @@ def sizes(room):
 
 @test
 def wrong_options(room):
-    """a brand that there is not and a GPU that is not here: refused"""
+    """unknown GPU brand, and GPU that does not exist: refused"""
     acted = Simulated(room, "wrong_options", 0, ["--zone", "package-0=50"])
     assert acted.said == {"brand": -errno.EINVAL, "gpus": -errno.EINVAL, "untouched": 1}, acted.said
 
 
 @test
 def disabled(room):
-    """WATTLE_DISABLE=1: it opens, time passes, energy is unknown"""
+    """WATTLE_DISABLE=1: opens, time passes, energy is unknown"""
     room.environment["WATTLE_DISABLE"] = "1"
     acted = Acted(room, "once", 0.1, room.tree("empty", {}))
     assert acted.readings[0]["seconds"] > 0.09 and math.isnan(acted.readings[0]["total_j"]), acted.readings
@@ -203,7 +203,7 @@ def disabled(room):
 
 @test
 def cost(room):
-    """start and stop cost microseconds beside the reading of two zones"""
+    """start and stop: cost microseconds beside reading two zones"""
     acted = Simulated(room, "cost", 0, ["--zone", "package-0=50", "--zone", "package-0/dram=5"])
     assert acted.said["pair_ns"] < 1_000_000, acted.said
 

@@ -1,4 +1,4 @@
-"""wattle model: parameters and multiply-adds from an ONNX file alone, against formulas written out here."""
+"""wattle model: parameters and multiply-adds from an ONNX file only, compared with explicit formulas."""
 import io
 import json
 import math
@@ -34,7 +34,7 @@ def refused(room, *arguments, status=1):
 
 
 def exported(room, module, inputs, name="m.onnx", opset=13, **options):
-    """The figures of a module's export; weights are random, so that no two tensors are alike and merged."""
+    """The figures of a module's export; weights are random, so that no two tensors are equal and merged."""
     torch.manual_seed(1)
     for parameter in module.parameters():
         torch.nn.init.uniform_(parameter, -0.1, 0.1)
@@ -83,7 +83,7 @@ def layer(found, kind):
 
 @test
 def resnets(room):
-    """ResNet-18 and -50 as their modules are: parameters and multiply-adds as published; batch norm not merged"""
+    """ResNet-18 and -50 as their modules: parameters and multiply-adds as published; batch norm not merged"""
     training = {"training": torch.onnx.TrainingMode.TRAINING, "do_constant_folding": False}
     for make, parameters, products in ((torchvision.models.resnet18, 11_689_512, 1_814_073_344),
                                        (torchvision.models.resnet50, 25_557_032, 4_089_184_256)):
@@ -95,7 +95,7 @@ def resnets(room):
 
 @test
 def batch_norm_merged(room):
-    """exported for inference, a batch norm is part of its convolution: its scale goes, its shift is the bias"""
+    """exported for inference: a batch norm is merged into its convolution: its scale disappears, its shift is the bias"""
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, bias=False), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
     found = exported(room, net, torch.zeros(2, 3, 10, 12))
     assert found["parameters"] == 8 * 3 * 9 + 8
@@ -104,7 +104,7 @@ def batch_norm_merged(room):
 
 @test
 def with_and_without_weights(room):
-    """one model with its weights and without them has the same figures, opsets 9 to 16"""
+    """one model with and without its weights: same figures, opsets 9 to 16"""
     net = torchvision.models.mobilenet_v3_small(num_classes=10)
     for opset in (9, 16):
         options = {"opset": opset, "do_constant_folding": False, "training": torch.onnx.TrainingMode.PRESERVE}
@@ -137,7 +137,7 @@ def convolutions(room):
 
 @test
 def transposed_convolutions(room):
-    """as plain ones, at output positions: batch x output positions x in x out / groups x kernel"""
+    """transposed convolutions: batch x output positions x in x out / groups x kernel"""
     rows = [
         (torch.nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), (1, 4, 5, 7), 10 * 14 * 4 * 6 * 9),
         (torch.nn.ConvTranspose2d(6, 4, 2, stride=2, groups=2), (2, 6, 3, 3), 2 * 36 * 6 * 2 * 4),
@@ -151,7 +151,7 @@ def transposed_convolutions(room):
 
 @test
 def same_padding(room):
-    """auto_pad: SAME keeps ceil(size / stride), VALID pads nothing"""
+    """auto_pad: SAME keeps ceil(size / stride), VALID adds no padding"""
     for padding, size in (("SAME_UPPER", 4), ("SAME_LOWER", 4), ("VALID", 3)):
         node = helper.make_node("Conv", ["x", "w"], ["y"], auto_pad=padding, strides=[2, 2])
         found = figures(room, saved(room, [node], [value("x", [1, 2, 8, 8])], initializers=[weight("w", 4, 2, 3, 3)]))
@@ -160,7 +160,7 @@ def same_padding(room):
 
 @test
 def linear_layers(room):
-    """Gemm and MatMul with a weight: positions x in x out, biases are parameters and no multiply-adds"""
+    """Gemm and MatMul with a weight: positions x in x out, biases are parameters without multiply-adds"""
     for shape in ((5, 12), (2, 7, 12), (2, 3, 4, 12)):
         found = exported(room, torch.nn.Linear(12, 20), torch.zeros(shape))
         assert found["multiply_adds"] == math.prod(shape[:-1]) * 12 * 20, (shape, found)
@@ -181,11 +181,12 @@ def recurrent_layers(room):
 
 @test
 def transformer_encoder(room):
-    """weights: 4 x width^2 + 2 x width x feed-forward for each token; attention's own products stand apart"""
+    """transformer weights: 4 x width^2 + 2 x width x feed-forward for each token; attention's own products are listed
+    separately"""
     width, tokens, batch = 32, 11, 2
     module = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(width, 4, 64), 2)
     for opset in (12, 14):
-        # In training mode 1.13 takes the path of plain operators; its fused inference has none in ONNX.
+        # In training mode 1.13 uses plain operators; its fused inference has no ONNX equivalent.
         found = exported(room, module, torch.zeros(tokens, batch, width), opset=opset,
                          training=torch.onnx.TrainingMode.TRAINING)
         assert found["multiply_adds"] == 2 * tokens * batch * (4 * width * width + 2 * width * 64), found
@@ -195,7 +196,7 @@ def transformer_encoder(room):
 
 @test
 def embeddings(room):
-    """an embedding is looked up: parameters, no multiply-adds; --dim gives the open sequence its length"""
+    """embedding: a lookup with parameters and no multiply-adds; --dim sets the open sequence length"""
     net = torch.nn.Sequential(torch.nn.Embedding(100, 24), torch.nn.Linear(24, 5))
     options = {"input_names": ["ids"], "dynamic_axes": {"ids": {0: "batch", 1: "sequence"}}}
     ids = torch.zeros((1, 9), dtype=torch.long)
@@ -209,7 +210,7 @@ def embeddings(room):
 
 @test
 def batches(room):
-    """--batch: an open batch is 1 without it; one that is written into the file is replaced"""
+    """--batch: sets an open batch size, 1 by default; replaces one that is written into the file"""
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(4 * 36, 7))
     products = 36 * 4 * 27 + 4 * 36 * 7
     for axes in (None, {"x": {0: "batch_size"}}, {"x": [0]}):
@@ -221,17 +222,17 @@ def batches(room):
 
 @test
 def shapes_that_are_computed(room):
-    """Shape, Gather, Concat, Reshape … resolve: no shape of swin_t, one of the hardest, stays open"""
+    """Shape, Gather, Concat, Reshape … are evaluated: no shape of swin_t, one of the hardest, stays unknown"""
     found = exported(room, torchvision.models.swin_t(), torch.zeros(1, 3, 224, 224), export_params=False)
     assert all(row["output_shape"] is not None and None not in row["output_shape"] for row in found["layers"])
     assert found["multiply_adds"] == 4_350_425_088, found["multiply_adds"]
 
 
-# ---- what counts as a parameter ----
+# ---- definition of parameters ----
 
 @test
 def not_parameters(room):
-    """running statistics, scales, bounds, shapes and lone constants are none; a shared tensor counts once"""
+    """no parameters: running statistics, scales, bounds, shapes and single constants; a shared tensor counts once"""
     nodes = [
         helper.make_node("BatchNormalization", ["x", "scale", "shift", "mean", "var"], ["n"]),
         helper.make_node("MatMul", ["n", "w"], ["a"]),
@@ -258,11 +259,11 @@ def quantised(room):
     assert found["parameter_bytes"] == 8 * 27 + 8 * 4, found
 
 
-# ---- what is not known ----
+# ---- unknown values ----
 
 @test
 def unknown_operators(room):
-    """an operator that is not known is named; it and what follows from it are null, the rest is at least so much"""
+    """unknown operator: named; it and its results are null, the rest is a lower bound"""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"]),
         helper.make_node("Mystery", ["a"], ["b"], domain="com.example"),
@@ -279,7 +280,7 @@ def unknown_operators(room):
 
 @test
 def loops(room):
-    """a loop with a known number of turns counts that often, else it is not known; so are branches"""
+    """loop with a known number of iterations: counted that often, else unknown; branches likewise"""
     body = helper.make_graph(
         [helper.make_node("MatMul", ["s", "w"], ["t"]), helper.make_node("Identity", ["c"], ["d"])], "body",
         [value("i", [], INT64), value("c", [], TensorProto.BOOL), value("s", [2, 4])],
@@ -295,7 +296,7 @@ def loops(room):
 
 @test
 def scans(room):
-    """what the turns of a Scan leave behind lies along an axis that there is"""
+    """results of a Scan's iterations: stacked along an existing axis"""
     body = helper.make_graph(
         [helper.make_node("Identity", ["s"], ["t"]), helper.make_node("MatMul", ["r", "w"], ["o"])], "body",
         [value("s", [1]), value("r", [4])], [value("t", [1]), value("o", [3])])
@@ -313,7 +314,7 @@ def scans(room):
 
 @test
 def functions(room):
-    """the file's own functions are looked into, with the shapes and attributes of each call"""
+    """the file's own functions: evaluated with the shapes and attributes of each call"""
     if not hasattr(helper, "make_function"):
         return
     inner = helper.make_node("Gemm", ["a", "b"], ["c"])
@@ -330,11 +331,11 @@ def functions(room):
     assert found["layers"][0]["name"] == "h/c", found["layers"]
 
 
-# ---- files that are large or wrong ----
+# ---- large and invalid files ----
 
 @test
 def gigabytes(room):
-    """a file of 3 GB (sparse) and tensors in other files are not read, but for some pages of the graph"""
+    """file of 3 GB (sparse) and tensors in other files: not read, except some pages of the graph"""
     sizes = {"w0": (1 << 14, 24576), "w1": (24576, 1 << 14), "e": (1 << 14, 1 << 20)}
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("MatMul", ["a", "w1"], ["b"]),
@@ -371,7 +372,7 @@ def varint(number):
 
 @test
 def damaged_files(room):
-    """cut anywhere, with bytes changed, or no model at all: one line, status 1, no crash"""
+    """truncated, bytes changed, or not a model: one line, status 1, no crash"""
     net = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.Flatten(), torch.nn.Linear(12, 2))
     exported(room, net, torch.zeros(1, 2, 4, 4))
     whole = (room.folder / "m.onnx").read_bytes()
@@ -395,7 +396,7 @@ def damaged_files(room):
 
 @test
 def graphs_that_cannot_be(room):
-    """a circle, a name twice, sizes beyond 64 bits, a function that calls itself: named, status 1"""
+    """circular graph, repeated name, sizes beyond 64 bits, recursive function: named, status 1"""
     relu = helper.make_node
     x, w = value("x", [2, 4]), weight("w", 4, 4)
     assert "circle" in refused(room, saved(room, [relu("Add", ["x", "b"], ["a"]), relu("Relu", ["a"], ["b"])], [x]))
@@ -417,7 +418,7 @@ def graphs_that_cannot_be(room):
 
 @test
 def graphs_that_grow(room):
-    """a small file does not take minutes: lists of operator sets have an end, unknown operators are many"""
+    """small file with many operator sets or unknown operators: no quadratic time"""
     node, x = helper.make_node, value("x", [2, 4])
     sets = [f"set{i}" for i in range(1001)]
     assert "operator sets" in refused(room, saved(room, [node("Relu", ["x"], ["y"])], [x], imports=sets))
@@ -427,7 +428,7 @@ def graphs_that_grow(room):
 
 @test
 def long_names(room):
-    """the text keeps to 80 columns whatever the names: both ends of a long one stay"""
+    """text: at most 80 columns for any names: both ends of a long one are shown"""
     name, kind = "/encoder/" + "layers.11/" * 12 + "MatMul", "Fused" + "MatMul" * 8
     nodes = [helper.make_node("MatMul", ["x" * 90, "w"], ["a"], name=name),
              helper.make_node(kind, ["a"], ["y"], name=name + "2", domain="com.example")]
@@ -440,7 +441,7 @@ def long_names(room):
 
 @test
 def wrong_use(room):
-    """no file, two files, a folder, a bad batch: 2 for the use, 1 for the file"""
+    """no file, two files, a folder, an invalid batch: 2 for usage, 1 for the file"""
     refused(room, status=2)
     refused(room, "a.onnx", "b.onnx", status=2)
     assert "--batch" in refused(room, "a.onnx", "--batch", "0", status=2)

@@ -1,5 +1,5 @@
-"""NVTX ranges of programs that know nothing of wattle: once with our own words for the program's side, and once more with
-NVIDIA's headers where a CUDA toolkit is installed."""
+"""NVTX ranges of unmodified programs: once with a re-implementation of the program's side, and once with NVIDIA's headers
+where a CUDA toolkit is installed."""
 import json
 import os
 import pathlib
@@ -27,7 +27,7 @@ def toolkit():
 
 
 def app_with_nvidia_s_headers(room):
-    """The same program, compiled here and now with the header that CUDA programs use."""
+    """The same program, compiled with the header that CUDA programs use."""
     include, compiler = toolkit(), shutil.which("cc")
     if include is None or compiler is None:
         raise Skip("no CUDA toolkit with nvtx3 on this machine" if compiler else "no compiler")
@@ -41,7 +41,7 @@ def app_with_nvidia_s_headers(room):
 
 
 def both(function):
-    """Two tests of one: with our own words and with NVIDIA's headers."""
+    """Two tests from one: with the re-implementation and with NVIDIA's headers."""
     def own(room):
         function(room, APP)
 
@@ -68,7 +68,7 @@ SPANS = ("select span.name, around.name, span.category, span.kind, span.close, (
 
 @both
 def push_and_pop(room, app):
-    """push and pop: calls, nesting, lengths, a wide name; the program sees the levels that NVTX documents"""
+    """push and pop: calls, nesting, lengths, a wide name; the program gets the levels that NVTX documents"""
     capture(room, app, "nested")
     spans = room.rows(SPANS)
     assert [s[:5] for s in spans] == [("step", None, None, "nested", "ended"),
@@ -78,7 +78,7 @@ def push_and_pop(room, app):
 
 @both
 def start_and_end(room, app):
-    """start and end overlap, and end in another thread; a payload is a metric"""
+    """start and end: may overlap, and end in another thread; a payload is a metric"""
     capture(room, app, "ranges")
     spans = room.rows(SPANS)
     assert [s[:5] for s in spans] == [("outer", None, None, "range", "ended"), ("across", None, None, "range", "ended"),
@@ -89,7 +89,7 @@ def start_and_end(room, app):
 
 @both
 def domains(room, app):
-    """domains name and nest by themselves, their stacks may cross, their handles outlive them; strings, categories"""
+    """domains: named and nested independently, stacks may cross, handles outlive them; strings, categories"""
     capture(room, app, "domains")
     spans = room.rows(SPANS)
     assert [s[:3] for s in spans] == [("message", None, "plain category"), ("one/message", "message", "category of one"),
@@ -101,7 +101,7 @@ def domains(room, app):
 
 @both
 def tokens(room, app):
-    """a number as payload of a range is work: joules per unit of its block; of a mark it is a figure of the run"""
+    """numeric payload of a range: work, in joules per unit of its block; of a mark: a metric of the run"""
     capture(room, app, "tokens", "-i", "20ms")
     rows = room.rows("select user_metric.name, value, span.name from user_metric left join span on span.id = span "
                      "order by t_ns")
@@ -132,7 +132,7 @@ def threads(room, app):
 
 @both
 def a_forked_child(room, app):
-    """a forked child's ranges are its own, and the parent's are not closed by it"""
+    """forked child: its ranges are its own, and it does not close the parent's"""
     done = capture(room, app, "fork")
     parent, child = map(int, done.stdout.split())
     spans = room.rows(SPANS)
@@ -142,7 +142,7 @@ def a_forked_child(room, app):
 
 @both
 def a_library_of_its_own(room, app):
-    """a shared library with NVTX of its own is captured too, in the same stack"""
+    """shared library with NVTX of its own: captured too, in the same stack"""
     capture(room, app, "library")
     assert [s[:2] for s in room.rows(SPANS)] == [("in the program", None), ("in the library", "in the program")]
     assert room.rows("select text from event where kind = 'mark'") == [("library's mark",)]
@@ -150,7 +150,7 @@ def a_library_of_its_own(room, app):
 
 @both
 def late_calls(room, app):
-    """ranges from a thread's destructors and from exit handlers; what a thread leaves open ends with it"""
+    """ranges from thread destructors and exit handlers; ranges left open end with their thread"""
     capture(room, app, "late")
     spans = {s[0]: s[4] for s in room.rows(SPANS)}
     assert spans == {"left open": "thread end", "at the thread's end": "ended", "at exit": "ended"}, spans
@@ -158,7 +158,7 @@ def late_calls(room, app):
 
 @both
 def killed_in_mid_range(room, app):
-    """kill -9 in mid-range: what was open ends at the death, and says so"""
+    """kill -9 during a range: open ranges end at the death, and are marked"""
     process = room.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--json", "report.json", "--", app, "killed")
     assert process.stdout.readline() == b"ready\n"
     pid = wait_until(lambda: [int(child) for child in
@@ -173,7 +173,7 @@ def killed_in_mid_range(room, app):
 
 @test
 def a_late_recorder(room):
-    """threads and processes that are over before the recorder looks: nothing of theirs is lost or cut"""
+    """threads and processes that end before the recorder reads them: nothing is lost or cut short"""
     late = '(sleep 0.5; kill -CONT $PPID) & kill -STOP $PPID; "$0" threads; exec "$0" ranges'
     done = room.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", "sh", "-c", late, APP)
     assert done.returncode == 0, done
@@ -186,14 +186,14 @@ def a_late_recorder(room):
 
 @test
 def without_asking(room):
-    """without --nvtx nothing is captured, and the program runs as ever"""
+    """no --nvtx: nothing is captured, and the program runs unchanged"""
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--", APP, "library")
     assert done.returncode == 0 and room.rows("select count(*) from span") == [(0,)], done
 
 
 @test
 def without_a_recorder(room):
-    """a program that is captured without a recorder leaves its spans in WATTLE_SPANS, and none without that"""
+    """captured program without a recorder: writes its spans to WATTLE_SPANS, and none without that"""
     library = {"NVTX_INJECTION64_PATH": str(LIBRARIES / "libwattle-nvtx.so")}
     done = room.finish(room.start("library", program=APP, env=library))
     assert done.returncode == 0 and not list(room.folder.iterdir()), done
@@ -206,7 +206,7 @@ def without_a_recorder(room):
 
 @test
 def somebody_else_s_injector(room):
-    """an injector that the user's environment names gives way, and wattle says so"""
+    """injector named by the user's environment: replaced, with a message"""
     done = room.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library",
                        env={"NVTX_INJECTION64_PATH": "/opt/nsys/libToolsInjection64.so"})
     assert done.returncode == 0 and "/opt/nsys/libToolsInjection64.so" in done.stderr, done
@@ -218,7 +218,7 @@ def somebody_else_s_injector(room):
 
 @test
 def attach_is_refused(room):
-    """attach refuses --nvtx and --itt: only a new process can be captured"""
+    """attach: refuses --nvtx and --itt, because only a new process can be captured"""
     for option in ("--nvtx", "--itt"):
         done = room.wattle("attach", option, os.getpid())
         assert done.returncode == 2 and option in done.stderr and "wattle run" in done.stderr, done
@@ -233,7 +233,7 @@ def copied_program(room, place):
 
 @test
 def a_missing_library(room):
-    """a missing capture library is refused before anything runs: 125, one line that names it"""
+    """missing capture library: refused before anything runs: 125, one line that names it"""
     program = copied_program(room, "alone/bin")
     done = room.finish(room.start("run", "--nvtx", "--", "touch", "started", program=program))
     assert done.returncode == 125 and "libwattle-nvtx.so" in done.stderr, done
@@ -242,7 +242,7 @@ def a_missing_library(room):
 
 @test
 def an_installed_tree(room):
-    """an installed program finds its capture libraries, wherever the whole tree was moved to"""
+    """installed program: finds its capture libraries, wherever the whole tree was moved to"""
     if shutil.which("meson") is None:
         raise Skip("no meson on the PATH")
     installed, moved = room.folder / "installed", room.folder / "moved somewhere"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""wattle export --format openmetrics: a run with the times of its samples, as strict readers and Prometheus take it."""
+"""wattle export --format openmetrics: a run with the times of its samples, accepted by strict parsers and Prometheus."""
 import dataclasses
 import json
 import math
@@ -18,7 +18,7 @@ except ImportError:
 
 
 def make(room, kind, most=200):
-    """A made run of a kind, but not longer than it must be."""
+    """A synthetic run of a kind, as short as possible."""
     plan = made_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, most), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
@@ -50,7 +50,7 @@ def series(text):
 
 
 def of(found, sample, /, **labels):
-    """The points of the one series with this name that has these labels."""
+    """The points of the only series with this name that has these labels."""
     those = all_of(found, sample, **labels)
     assert len(those) == 1, f"{sample} {labels}: {len(those)} series"
     return those[0]
@@ -72,7 +72,7 @@ def trapezoid(points):
 
 @test
 def every_kind_is_read(room):
-    """whatever the run: the strict parser takes it, each series ascends in time, no counter falls, nothing reads NaN"""
+    """any run: the strict parser accepts it, each series is ascending in time, no counter decreases, no value is NaN"""
     for kind in ("training", "no_gpu", "no_energy", "eight_gpus", "laptop", "segments", "killed", "holes", "short",
                  "one_sample", "empty"):
         make(room, kind, 60)
@@ -87,7 +87,7 @@ def every_kind_is_read(room):
 
 @test
 def joules_are_the_reports(room):
-    """counters begin at 0 and end at the report's joules, all of it and the target's; powers integrate to them"""
+    """counters: begin at 0 and end at the report's energies, total and target; powers integrate to them"""
     for kind in ("training", "laptop", "no_gpu", "segments"):
         make(room, kind)
         report, found = report_of(room, kind), series(export(room, kind))
@@ -101,7 +101,7 @@ def joules_are_the_reports(room):
             if kind != "segments":  # pauses have no power
                 near(trapezoid(of(found, "wattle_domain_power_watts", **labels)), domain["energy_j"], relative=1e-6)
         for to, key in (("target", "target_j"), ("others", "others_j"), ("idle", "idle_j")):
-            if report["energy"]["ledger"][key] is None:  # unknown has no series
+            if report["energy"]["ledger"][key] is None:  # unknown values have no series
                 assert not all_of(found, "wattle_run_energy_joules", to=to), (kind, to)
                 continue
             near(of(found, "wattle_run_energy_joules", to=to)[-1][1], report["energy"]["ledger"][key], relative=1e-9)
@@ -111,7 +111,7 @@ def joules_are_the_reports(room):
 
 @test
 def unknown_idle_energy(room):
-    """idle energy that is unknown is null, n/a and no series, not 0; with a known idle power it is a number"""
+    """unknown idle energy: null, n/a and no series, not 0; with a known idle power a number"""
     make(room, "training")
     ledger = report_of(room, "training")["energy"]["ledger"]
     assert ledger["idle_j"] is None, ledger
@@ -136,7 +136,7 @@ def unknown_idle_energy(room):
 
 @test
 def samples_are_the_files(room):
-    """gauges are the stored samples in base units, at their times of day to the millisecond"""
+    """gauges: the stored samples in base units, at their times of day to the millisecond"""
     make(room, "training")
     found = series(export(room, "training"))
     rows = sqlite3.connect(room.folder / "training.sqlite").execute(
@@ -154,7 +154,7 @@ def samples_are_the_files(room):
 
 @test
 def code_blocks_and_metrics(room):
-    """code blocks stand at the end with their joules; what the program reported, when it did"""
+    """code blocks: at the end with their energies; reported metrics at their own times"""
     make(room, "training")
     report, found = report_of(room, "training"), series(export(room, "training"))
     assert report["blocks"]
@@ -162,7 +162,7 @@ def code_blocks_and_metrics(room):
         points = of(found, "wattle_block_energy_joules_total", block=block["name"])
         near(points[-1][1], block["energy"]["total_j"], relative=1e-9)
         assert of(found, "wattle_block_calls_total", block=block["name"])[-1][1] == block["num_calls"]
-    told = [metric for metric in report["metrics"] if metric["name"] in ("loss", "tokens")]  # the rest are wattle's own
+    told = [metric for metric in report["metrics"] if metric["name"] in ("loss", "tokens")]  # the others are wattle's own
     assert len(told) == 2, report["metrics"]
     for metric in told:
         points = of(found, "wattle_metric", name=metric["name"])
@@ -170,7 +170,7 @@ def code_blocks_and_metrics(room):
 
 
 def as_label(name):
-    """What is no UTF-8, and control characters, as U+FFFD and two hex digits; U+FFFD itself twice."""
+    """Invalid UTF-8 and control characters as U+FFFD and two hex digits; U+FFFD itself twice."""
     text = name.decode(errors="surrogateescape").replace("\ufffd", "\ufffd\ufffd")
     return "".join(f"\ufffd{ord(c) & 0xff:02x}" if c < " " and c != "\n" or c == "\x7f" or "\udc80" <= c <= "\udcff"
                    else c for c in text)
@@ -178,7 +178,7 @@ def as_label(name):
 
 @test
 def hostile_names(room):
-    """names with quotes, emoji, control characters and no UTF-8 at all are read back, and those that differ stay apart"""
+    """names with quotes, emoji, control characters and invalid UTF-8: read back, and different ones stay different"""
     make(room, "hostile")
     file = sqlite3.connect(room.folder / "hostile.sqlite")
     like = [b"like \xff", b"like \xfe", b"like \x01", b"like \x02", b"like \xef\xbf\xbd", b"like \xef\xbf\xbdff"]
@@ -199,7 +199,7 @@ def hostile_names(room):
 
 @test
 def prometheus_takes_it(room):
-    """promtool makes blocks of it, with every sample, pauses between segments too"""
+    """promtool: makes blocks of it, with every sample, pauses between segments too"""
     if shutil.which("promtool") is None:
         raise Skip("promtool is not installed")
     for kind in ("training", "segments", "short"):
@@ -214,7 +214,7 @@ def prometheus_takes_it(room):
 
 @test
 def thinned(room):
-    """--every: at most one sample of a series in so long, and the last one, so that counters end where they end"""
+    """--every: at most one sample of a series in that time, and the last one, so that counters end at their final value"""
     make(room, "training")
     all_of_it, thin = series(export(room, "training")), series(export(room, "training", "--every", "2s"))
     assert set(all_of_it) == set(thin)
@@ -227,7 +227,7 @@ def thinned(room):
 
 @test
 def refused(room):
-    """a run whose time of day nobody knows is one line; so is --every with another format"""
+    """run of unknown time of day: refused with one line; so is --every with another format"""
     make(room, "short")
     file = sqlite3.connect(room.folder / "short.sqlite")
     file.execute("delete from segment")

@@ -1,4 +1,4 @@
-"""Options: what is wrong is named, nothing is started, nothing is overwritten."""
+"""Options: invalid ones are named, nothing is started, nothing is overwritten."""
 import json
 import pathlib
 import re
@@ -44,7 +44,7 @@ WRONG = [
 
 @test
 def wrong_values(room):
-    """each wrong option or value: 125, one line that names it, nothing started and no file made"""
+    """each invalid option or value: 125, one line that names it, nothing started and no file created"""
     for options, named in WRONG:
         done = room.wattle("run", *options, "--", "touch", "started")
         assert done.returncode == 125, (options, done)
@@ -52,7 +52,7 @@ def wrong_values(room):
         assert not list(room.folder.iterdir()), (options, list(room.folder.iterdir()))
 
 
-# what is typed, the exit status, what the one line on stderr says
+# the arguments, the exit status, parts of the one line on stderr
 MISTYPED = [
     (["runn", "true"], 2, "unknown command 'runn' (did you mean 'run'?)"),
     (["run", "--ouput", "x", "true"], 125, "unknown option --ouput (did you mean '--output'?)"),
@@ -68,7 +68,7 @@ MISTYPED = [
 
 @test
 def mistyped(room):
-    """a mistyped command, option or value: one line with the nearest valid one, or what to do instead"""
+    """mistyped command, option or value: one line with the nearest valid one, or with what to do instead"""
     (room.folder / "empty").mkdir()
     for words, status, named in MISTYPED:
         done = room.wattle(*words)
@@ -78,7 +78,7 @@ def mistyped(room):
 
 @test
 def help_and_version(room):
-    """`wattle help COMMAND` is `wattle COMMAND --help`, also of two words; -V is --version"""
+    """`wattle help COMMAND` equals `wattle COMMAND --help`, also with two words; -V equals --version"""
     assert room.wattle("help").stdout == room.wattle("--help").stdout
     assert room.wattle("help", "run").stdout == room.wattle("run", "--help").stdout
     assert room.wattle("help", "cap", "set").stdout == room.wattle("cap", "set", "--help").stdout
@@ -87,7 +87,7 @@ def help_and_version(room):
 
 @test
 def no_file(room):
-    """--no-file: the summary and the JSON report as ever, and nothing is left, also where the command fails"""
+    """--no-file: the usual summary and JSON report, and no file remains, also if the command fails"""
     (room.folder / "tmp").mkdir()
     for command, status in (("true", 0), ("false", 1), ("no-such-command", 127)):
         done = room.wattle("run", "--no-file", "--json", "-", "--", command, env={"TMPDIR": str(room.folder / "tmp")})
@@ -98,7 +98,7 @@ def no_file(room):
 
 @test
 def unseen_step(room):
-    """--step with a name that no code block has: the summary lists the names that were seen"""
+    """--step with a name that no code block has: the summary lists the recorded names"""
     for program, told in ((SPANNER, "the code blocks seen are: inner, outer"), ("true", "the program marked no code block")):
         done = room.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
         text = " ".join(done.stderr.split())
@@ -107,7 +107,7 @@ def unseen_step(room):
 
 @test
 def format_by_suffix(room):
-    """report -o FILE takes the form from the ending; --format wins"""
+    """report -o FILE: the suffix selects the format; --format takes precedence"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     for name, options, begins in (("a.html", (), "<!"), ("a.json", (), "{"), ("a.txt", (), ""), ("b.html", ("--format", "json"), "{")):
         assert room.wattle("report", "run.sqlite", *options, "-o", name).returncode == 0, name
@@ -116,7 +116,7 @@ def format_by_suffix(room):
 
 @test
 def default_name(room):
-    """without -o the run file is wattle-YYYYmmdd-HHMMSS-PID.sqlite in the current folder, one file"""
+    """no -o: the run file is wattle-YYYYmmdd-HHMMSS-PID.sqlite in the working directory, one file"""
     room.wattle("run", "-q", "--", "true")
     names = [path.name for path in room.folder.iterdir()]
     assert len(names) == 1 and re.fullmatch(r"wattle-\d{8}-\d{6}-\d+\.sqlite", names[0]), names
@@ -124,7 +124,7 @@ def default_name(room):
 
 @test
 def name_patterns(room):
-    """-o takes %h host, %p pid, %j job id, %r rank"""
+    """-o: %h is the host, %p the pid, %j the job id, %r the rank"""
     room.wattle("run", "-q", "-o", "a-%j-%r-%p.sqlite", "--", "true", env={"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"})
     names = [path.name for path in room.folder.iterdir()]
     assert len(names) == 1 and re.fullmatch(r"a-77-3-\d+\.sqlite", names[0]), names
@@ -132,7 +132,7 @@ def name_patterns(room):
 
 @test
 def steps_of_a_job(room):
-    """%s is the step, 0 where there is none; a second srun that meets the first one's file is told of it"""
+    """-o: %s is the step, 0 without one; a second srun that finds the first one's file gets a message"""
     slurm = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "4", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NPROCS": "1"}
     assert room.wattle("run", "-q", "-o", "%j.%s-%r.sqlite", "--", "true", env=slurm).returncode == 0
     assert room.wattle("run", "-q", "-o", "%s.sqlite", "--", "true").returncode == 0
@@ -147,7 +147,7 @@ def steps_of_a_job(room):
 
 @test
 def an_existing_file_is_kept(room):
-    """an existing file is an error that names it and the way out; nothing is started, not a byte changes"""
+    """existing file: an error that names it and the remedy; nothing is started, the file is unchanged"""
     for option, name in (("-o", "run.sqlite"), ("--tracking-file", "track.csv"), ("--tracking-file", "track.sqlite")):
         (room.folder / name).write_text("precious")
         done = room.wattle("run", option, name, "--", "touch", "started")
@@ -161,7 +161,7 @@ def an_existing_file_is_kept(room):
 
 @test
 def a_report_replaces_no_measurement(room):
-    """-o and --json that name a run, a database, a span file or an input: one line that says so, not a byte changes"""
+    """-o and --json that name a run, a database, a span file or an input: one line, the file is unchanged"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sleep", "0.1")
     room.wattle("blocks", "run.sqlite", "--format", "json", "-o", "saved.json")
     room.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
@@ -181,12 +181,12 @@ def a_report_replaces_no_measurement(room):
         assert done.returncode == status, (words, done)
         assert len(done.stderr.splitlines()) == 1 and "choose another name" in done.stderr, (words, done.stderr)
         assert {path.name: path.read_bytes() for path in room.folder.iterdir()} == before, words
-    assert room.wattle("report", "run.sqlite", "-o", "report.json").returncode == 0, "a report may be written anew"
+    assert room.wattle("report", "run.sqlite", "-o", "report.json").returncode == 0, "a report may be overwritten"
 
 
 @test
 def help_fits(room):
-    """--help, before or behind other options, prints lines of at most 100 columns; status 0"""
+    """--help, before or after other options: lines of at most 100 columns; status 0"""
     commands = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
     parts = re.findall(r"^  (cap \w+) +", room.wattle("cap", "--help").stdout, re.MULTILINE)
     assert len(commands) >= 14 and len(parts) == 5, (commands, parts)
@@ -201,7 +201,7 @@ def help_fits(room):
 
 @test
 def overwrite_begins_anew(room):
-    """--overwrite replaces a run by a new one with an id of its own"""
+    """--overwrite: replaces a run by a new one with an id of its own"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     first = dict(room.rows("select key, value from run"))
     done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "false")
@@ -213,7 +213,7 @@ def overwrite_begins_anew(room):
 
 @test
 def overwrite_of_a_command_that_never_runs(room):
-    """--overwrite and a command that does not exist: the old run is still there"""
+    """--overwrite and a command that does not exist: the old run is kept"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     before = (room.folder / "run.sqlite").read_bytes()
     assert room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "./no-such").returncode == 127
@@ -238,7 +238,7 @@ def append_adds_a_segment(room):
 
 @test
 def append_to_what_is_no_run(room):
-    """--append to a file that is not a run: refused, the file stays as it is"""
+    """--append to a file that is not a run: refused, the file is unchanged"""
     (room.folder / "run.sqlite").write_text("a letter")
     done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
     assert done.returncode == 125 and "run.sqlite" in done.stderr, done
@@ -248,7 +248,7 @@ def append_to_what_is_no_run(room):
 
 @test
 def config(room):
-    """--config gives options by name; the command line wins"""
+    """--config: sets options by name; the command line takes precedence"""
     (room.folder / "c.json").write_text(json.dumps({"interval": "50ms", "time-unit": "seconds", "quiet": True,
                                                     "meta": ["a=1", "b=2"], "output": "from-config.sqlite"}))
     done = room.wattle("run", "--config", "c.json", "--json", "-", "-i", "20ms", "--", "true")
@@ -261,7 +261,7 @@ def config(room):
 
 @test
 def wrong_configs(room):
-    """a config that is no JSON, no object, or has an unknown name or a wrong value: named with its file"""
+    """config that is not JSON, not an object, or has an unknown name or an invalid value: named with its file"""
     for text, named in (("{", "c.json"), ("[]", "c.json"), ('{"intervall": "1s"}', "intervall"),
                         ('{"interval": 7}', "interval"), ('{"quiet": "yes"}', "quiet"), ('{"interval": "x"}', "interval")):
         (room.folder / "c.json").write_text(text)
@@ -272,7 +272,7 @@ def wrong_configs(room):
 
 @test
 def interval(room):
-    """--interval sets how many samples there are"""
+    """--interval: determines the number of samples"""
     report, _ = room.report("-i", "20ms", "--", "sleep", "1")
     assert report["run"]["interval_s"] == 0.02
     assert 45 <= report["run"]["samples"] + report["run"]["lost_samples"] <= 56, report["run"]
@@ -280,7 +280,7 @@ def interval(room):
 
 @test
 def meta_and_label(room):
-    """--meta and --label are kept with the run"""
+    """--meta and --label: stored with the run"""
     report, _ = room.report("--meta", "model=resnet", "--meta", "note=a=b, \"c\"", "--label", "first try", "--", "true")
     assert report["run"]["labels"]["model"] == "resnet"
     assert report["run"]["labels"]["note"] == 'a=b, "c"'
@@ -288,7 +288,7 @@ def meta_and_label(room):
     done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--meta", "label=second", "--", "true")
     assert done.returncode == 0, done
     text = room.wattle("report", "run.sqlite", "--format", "json").stdout
-    assert text.count('"label"') == 1 and "first try" in text, text  # a key of an object stands once
+    assert text.count('"label"') == 1 and "first try" in text, text  # a key of an object occurs once
 
 
 @test

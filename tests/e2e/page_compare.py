@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs side by side in a page: figures with intervals, what differs beyond its error, power of each on one axis."""
+"""Runs side by side in a page: figures with intervals, significant differences, power of each run on one axis."""
 import dataclasses
 import json
 import re
@@ -36,7 +36,7 @@ def cells(page, table, row, column):
 
 @test
 def side_by_side(room):
-    """figures stand beside those of the first run, with intervals; what differs is said in words, as JSON has it"""
+    """figures beside those of the first run, with intervals; significant differences in words, as in the JSON"""
     make_runs(room, plain="training", capped="slower")
     path, done = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
     assert not done.stderr, done.stderr
@@ -49,7 +49,7 @@ def side_by_side(room):
     assert f"{abs(change):.1f}" in words and "less energy" in words and "25.0 % longer" in words, words
     assert cells(page, "block-energy", "forward", 2) is not None
     assert cells(page, "figures", "GPU memory, at most", 2).endswith("equal")
-    # The samples of the slower run meet the same curve of memory at other times, and miss a little of its peak.
+    # The samples of the slower run are at other points of the same memory curve, and miss a little of its peak.
     plain, capped = (json.loads(room.wattle("report", f"{name}.sqlite", "--format", "json").stdout)["memory"]["peak_ram_bytes"]
                      for name in ("plain", "capped"))
     assert plain > capped, (plain, capped)
@@ -66,7 +66,7 @@ def side_by_side(room):
 
 @test
 def zoom_and_sort(room):
-    """one cursor and one zoom for all charts, and tables that sort"""
+    """one cursor and one zoom for all charts, and tables that can be sorted"""
     make_runs(room, plain="training", capped="slower")
     page = open_compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
     whole = page.text("#view .shown")
@@ -85,7 +85,7 @@ def zoom_and_sort(room):
 
 @test
 def equal_runs(room):
-    """of a run and itself no difference is seen anywhere"""
+    """run compared with itself: no difference"""
     make_runs(room, one="training")
     page = open_compare(room, "a=one.sqlite", "b=one.sqlite")
     assert "no difference of energy is seen" in page.text(".differences")
@@ -95,7 +95,7 @@ def equal_runs(room):
 
 @test
 def of_any_kind(room):
-    """eight runs of any kind and results that were saved, with hostile names: nothing complains, unknown is n/a"""
+    """eight runs of any kind and saved results, with hostile names: no error, unknown is n/a"""
     kinds = ["training", "eight_gpus", "segments", "killed", "no_energy", "empty", "short", "holes"]
     for kind in kinds:
         plan = made_runs.KINDS[kind]
@@ -120,7 +120,7 @@ def of_any_kind(room):
 
 @test
 def paper_and_no_script(room):
-    """two runs take two pages of paper at most; without a script there is a still picture of their power"""
+    """two runs: at most two pages of paper; without scripts a static picture of their power"""
     make_runs(room, plain="training", capped="slower")
     path, _ = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
     page = browser.open(path)
@@ -132,7 +132,7 @@ def paper_and_no_script(room):
 
 @test
 def refusals(room):
-    """what can't be compared is refused in one line, and a page is no text for a terminal"""
+    """incomparable inputs: refused with one line; a page is not written to a terminal"""
     make_runs(room, plain="training")
     for words, said in ((["a=plain.sqlite"], "at least two"), (["a=plain.sqlite", "a=plain.sqlite"], "twice"),
                         (["a=plain.sqlite", "b=nowhere.sqlite"], "nowhere.sqlite")):

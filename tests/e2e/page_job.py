@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of a job in a real browser: figures against the JSON report, areas against joules, names, widths, colours, paper."""
+"""The page of a job in a real browser: figures against the JSON report, areas against energies, names, widths, colours, paper."""
 import dataclasses
 import json
 
@@ -13,7 +13,7 @@ KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy
 
 
 def make_page(room, kind):
-    """Writes the page of a made job; (path, its JSON report, what is true of it)."""
+    """Writes the page of a synthetic job; (path, its JSON report, its true values)."""
     name = kind if isinstance(kind, str) else "made"
     truth = made_jobs.make(WATTLE, room.folder / name, kind)
     path = room.folder / f"{name}.html"
@@ -38,7 +38,7 @@ def column(page, table, title):
 
 @test
 def all_is_drawn(room):
-    """power and lanes are drawn, every picture has words, nothing complains and nobody is asked for anything"""
+    """power and lanes are drawn, every picture has a text alternative, no error and no request"""
     path, _, _ = make_page(room, "imbalanced")
     page = browser.open(path)
     assert min(page.inked(".chart-power canvas")[:1]) > 0.01
@@ -53,7 +53,7 @@ def all_is_drawn(room):
 
 @test
 def areas_are_energies(room):
-    """the area of each node's power is its energy, and that of all is the job's: also over a restart and a takeover"""
+    """the area of each node's power is its energy, and the total area is the job's: also over a restart and a takeover"""
     for kind in ("imbalanced", "restart", "takeover"):
         path, report, _ = make_page(room, kind)
         charts = charts_of(browser.open(path))
@@ -69,7 +69,7 @@ def areas_are_energies(room):
 
 @test
 def tables_are_the_report(room):
-    """nodes, ranks and blocks on the page are those of the JSON report; the first sentence names the slowest rank"""
+    """nodes, ranks and blocks on the page equal the JSON report; the first sentence names the slowest rank"""
     path, report, truth = make_page(room, "imbalanced")
     page = browser.open(path)
     pairs = [("nodes-table", "energy", "nodes", "energy_j"), ("nodes-table", "CPU", "nodes", "cpu_s"),
@@ -89,7 +89,7 @@ def tables_are_the_report(room):
 
 @test
 def lanes_are_ranks(room):
-    """a lane a rank under its node, from its first launch to its last; waiting is where the program waited"""
+    """one lane for each rank under its node, from its first launch to its last; waiting is where the program waited"""
     path, _, truth = make_page(room, "restart")
     charts = charts_of(browser.open(path))
     lanes = charts["lanes"]
@@ -104,7 +104,7 @@ def lanes_are_ranks(room):
 
 @test
 def many_nodes(room):
-    """of sixteen nodes seven have a colour and nine are one, each has a row of its own in the picture below"""
+    """sixteen nodes: seven have a colour of their own, nine share one, each has a row in the picture below"""
     path, report, _ = make_page(room, "wide")
     page = browser.open(path)
     (power,) = charts_of(page)["charts"]
@@ -118,7 +118,7 @@ def many_nodes(room):
 
 @test
 def one_machine(room):
-    """two nodes on one machine: the energy stands on one row, the other says where it is counted"""
+    """two nodes on one machine: the energy is in one row, the other refers to it"""
     path, report, _ = make_page(room, "virtual_nodes")
     page = browser.open(path)
     energies = column(page, "nodes-table", "energy")
@@ -129,7 +129,7 @@ def one_machine(room):
 
 @test
 def names_are_text(room):
-    """names of jobs, users, nodes and blocks are text, whatever they look like: nothing runs, nothing is loaded"""
+    """names of jobs, users, nodes and blocks: shown as text: no script runs, no resource is loaded"""
     path, report, _ = make_page(room, "hostile")
     text = path.read_text(encoding="utf-8", errors="replace")
     for sign in ("<img", "onerror=alert(1)>", "<svg onload", "</script><script>alert"):
@@ -142,7 +142,7 @@ def names_are_text(room):
 
 @test
 def every_kind(room):
-    """every kind of job, wide and narrow, light and dark: quiet, nothing wider than the window, text that can be read"""
+    """every kind of job, wide and narrow, light and dark: no error, nothing wider than the window, readable text"""
     for kind in KINDS:
         path, _, _ = make_page(room, kind)
         for width, scheme in ((1280, "light"), (400, "dark")):
@@ -154,7 +154,7 @@ def every_kind(room):
 
 @test
 def on_paper(room):
-    """64 ranks take few pages of paper, which say what they leave out; still pictures stand for what the script draws"""
+    """64 ranks: a few pages of paper, which state what is left out; static pictures replace the drawn ones"""
     path, _, _ = make_page(room, "wide")
     page = browser.open(path)
     assert page.print_to(room.folder / "page.pdf") <= 4
@@ -166,7 +166,7 @@ def on_paper(room):
 
 @test
 def without_script(room):
-    """a browser that runs no script shows every figure, and still pictures"""
+    """browser without scripts: every figure, and static pictures"""
     path, _, _ = make_page(room, dataclasses.replace(made_jobs.KINDS["imbalanced"], steps=6))
     figures = browser.open(path).texts(".figure")
     without = browser.page().scripts(False).open(path, wait=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of a run in a real browser: what is drawn, what mouse and keys do, what is left on paper."""
+"""The page of a run in a real browser: charts, mouse and keys, paper."""
 import json
 import re
 
@@ -21,7 +21,7 @@ def shown_time(page):
 
 @test
 def all_is_drawn(room):
-    """every chart of the data is drawn, and the lanes of spans; nothing complains, and nobody is asked for anything"""
+    """every chart of the data and the lanes of spans are drawn; no error, no request"""
     page = open_page(room, "training")
     charts = [chart["id"] for chart in data_of(page)["charts"]]
     assert {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock"} <= set(charts), charts
@@ -38,7 +38,7 @@ def all_is_drawn(room):
 
 @test
 def one_cursor(room):
-    """the cursor of one chart is that of all: their legends tell the values of its bucket, mean and range"""
+    """one cursor for all charts: their legends show the values of its bucket, mean and range"""
     page = open_page(room, "training")
     page.hover(".chart-power .plot", 0.5)
     told = page.texts(".key .value")
@@ -52,7 +52,7 @@ def one_cursor(room):
 
 @test
 def eight_gpus(room):
-    """eight GPUs: their mean stands beside thin lines, limits are one switch, throttling a strip with a name, and nothing complains"""
+    """eight GPUs: their mean beside thin lines, limits behind one switch, throttling as a labelled strip, no error"""
     page = open_page(room, "eight_gpus")
     charts = {chart["id"]: chart for chart in data_of(page)["charts"]}
     means = [one for one in charts["gpu_utilization"]["series"] if one["line"] == "mean"]
@@ -70,7 +70,7 @@ def eight_gpus(room):
 
 @test
 def one_zoom(room):
-    """a drag zooms all charts, with Shift it pans; Escape, a double click and Home show all again"""
+    """drag: zooms all charts, with Shift pans; Escape, a double click and Home show everything again"""
     page = open_page(room, "training")
     whole = shown_time(page)
     axis = page.texts(".chart-cpu .dygraph-axis-label-x")
@@ -92,7 +92,7 @@ def one_zoom(room):
 
 @test
 def by_keys(room):
-    """the view is reached by Tab; + and − zoom, the arrows move, a wheel with Ctrl zooms and one without scrolls"""
+    """keyboard: the view is reached by Tab; + and − zoom, arrows move; the wheel zooms with Ctrl and scrolls without"""
     page = open_page(room, "training")
     whole, seen = shown_time(page), []
     for _ in range(12):
@@ -128,7 +128,7 @@ def by_keys(room):
 
 @test
 def blocks_sort(room):
-    """the table of blocks sorts by click and by key, figures from the largest, names from the first"""
+    """table of blocks: sorts by click and by key, figures from the largest, names from the first"""
     page = open_page(room, "training")
     heads = page.texts("#blocks-table thead th")
     for column, head in enumerate(heads):
@@ -150,7 +150,7 @@ def blocks_sort(room):
 
 @test
 def flame(room):
-    """a click on a block of the flame graph shows what is inside over the whole width; Escape, and paper, show all"""
+    """click on a block of the flame graph: its contents fill the width; Escape and paper show everything"""
     page = open_page(room, "training")
     bars = """return Array.from(document.querySelectorAll(".flame g:not([hidden])"), (g) => [
         g.getAttribute("aria-label").split(":")[0], g.querySelector("rect").getBoundingClientRect().width,
@@ -175,7 +175,7 @@ def flame(room):
     is_quiet(page)
 
 
-# What is left of red, green and blue to whoever sees no red, no green, no blue (Machado et al. 2009, severity 1).
+# Red, green and blue as seen with protanopia, deuteranopia and tritanopia (Machado et al. 2009, severity 1).
 SIGHTS = {"all": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
           "no red": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
           "no green": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)),
@@ -194,7 +194,7 @@ def lab(colour, sight):
 
 @test
 def colours_differ(room):
-    """the colours of series differ from each other for any kind of sight, and from the ground by 3:1"""
+    """colours of series: distinguishable with any colour vision, with a contrast of 3:1 to the background"""
     text = (TESTS.parent / "src/report/palette.def").read_text()
     rows = {name: pair for name, *pair in re.findall(r"^COLOUR\((\w+),.*?0x(\w{6}), 0x(\w{6})", text, re.M)}
     series = [name for name in rows if name.startswith(("SERIES", "HOST"))]
@@ -212,7 +212,7 @@ def colours_differ(room):
 
 @test
 def light_and_dark(room):
-    """light and dark come from the system, a button turns them; all text stands out from its ground in both"""
+    """light and dark: from the system setting, switched by a button; all text has enough contrast in both"""
     page = open_page(room, "training")
     grounds = {}
     for scheme in ("light", "dark"):
@@ -231,7 +231,7 @@ def light_and_dark(room):
 
 @test
 def on_paper(room):
-    """a run is printed on two A4 pages at most, with still pictures and without buttons"""
+    """printed run: at most two A4 pages, with static pictures and without buttons"""
     for kind in ("training", "eight_gpus", "killed", "no_energy", "empty"):
         page = open_page(room, kind)
         pages = page.print_to(room.folder / "page.pdf")
@@ -239,14 +239,14 @@ def on_paper(room):
     page.open(room.folder / "training.html").colours(media="print")
     assert page.shown("button:not(th button)") == 0 and page.shown(".still svg") >= 3 and page.shown(".live") == 0
     repeated = page.js("return ['thead', 'tfoot'].map((e) => getComputedStyle(document.querySelector(e)).display)")
-    assert repeated == ["table-header-group", "table-row-group"], "heads stand on every page, a sum at the end"
+    assert repeated == ["table-header-group", "table-row-group"], "table headers are on every page, a sum at the end"
     boxes = page.js("return Array.from(document.querySelectorAll('thead *'), (e) => getComputedStyle(e).display)")
-    assert "contents" in boxes and "inline-block" not in boxes, "Chromium repeats no head that holds a box"
+    assert "contents" in boxes and "inline-block" not in boxes, "Chromium repeats no header that contains a box"
 
 
 @test
 def paper_says_what_it_leaves_out(room):
-    """where there is room all rows are printed; where there is none, their number is told, also once they are sorted"""
+    """print: all rows where there is room; otherwise the number of omitted rows, also after sorting"""
     printed = """return Array.from(document.querySelectorAll("main tbody"), (body) => {
         const seen = Array.from(body.rows).filter((row) => row.getClientRects().length > 0).length;
         const note = body.closest(".wide").nextElementSibling;
@@ -270,7 +270,7 @@ def paper_says_what_it_leaves_out(room):
 
 @test
 def without_script(room):
-    """where no script runs all figures and tables are there, and still pictures in place of the charts"""
+    """no scripts: all figures and tables, and static pictures in place of the charts"""
     page = open_page(room, "training")
     figures = page.texts(".figure")
     without = browser.page().scripts(False).open(room.folder / "training.html", wait=False)
@@ -280,7 +280,7 @@ def without_script(room):
     flame = "return document.querySelector('#flame ~ .picture svg').getBoundingClientRect().width"
     assert without.js(flame) > 1000
     without.size(400)
-    assert without.js(flame) > 1000, "a still flame graph scrolls; its words keep a size that can be read"
+    assert without.js(flame) > 1000, "a static flame graph scrolls; its text stays readable"
     without.size(1400)
     widths = without.js("return Array.from(document.querySelectorAll('.still > div'), (e) => e.clientWidth)")
     assert widths and min(widths) > 500, f"too small to be read: {widths}"
@@ -291,7 +291,7 @@ def without_script(room):
 
 @test
 def every_kind(room):
-    """runs that are empty, short, killed, in segments, without GPU, with eight: no complaint, no figure that is none"""
+    """runs that are empty, short, killed, in segments, without GPU, with eight: no error, no invalid figure"""
     for kind in KINDS:
         page = open_page(room, kind)
         is_quiet(page, kind)
@@ -303,7 +303,7 @@ def every_kind(room):
 
 @test
 def every_width(room):
-    """at 1400, 700, 400 and 320 px nothing but wide tables scrolls sideways, and the charts fill the width"""
+    """at 1400, 700, 400 and 320 px: only wide tables scroll sideways, and the charts fill the width"""
     page = open_page(room, "eight_gpus")
     for width in (1400, 700, 400, 320):
         page.size(width).open(room.folder / "eight_gpus.html")
@@ -314,7 +314,7 @@ def every_width(room):
 
 @test
 def small_screen(room):
-    """at 400 px all of the ledger is in sight, energy stands right after a block's name, and that stays when one scrolls"""
+    """at 400 px: the whole ledger is visible, energy is next to a block's name, and the name stays when scrolled"""
     page = open_page(room, "eight_gpus")
     page.size(400).open(room.folder / "eight_gpus.html")
     right = page.js("""return Math.max(...Array.from(document.querySelectorAll(
@@ -345,7 +345,7 @@ def small_screen(room):
 
 @test
 def little_and_nothing(room):
-    """what is not told apart, what is little and what is nothing do not read the same"""
+    """unresolved, small and zero values are displayed differently"""
     page = open_page(room, "training")
     shares = dict(page.js("""return Array.from(document.querySelectorAll("#ledger-table tbody tr"), (row) =>
         [row.cells[0].textContent.split(" ")[0], row.cells[row.cells.length - 1].textContent])"""))
@@ -358,7 +358,7 @@ def little_and_nothing(room):
 
 @test
 def lanes_by_keys(room):
-    """arrows step through spans and lanes and say what they come to, Enter stands its block out; blocks have buttons"""
+    """arrows step through spans and lanes and announce their values, Enter highlights the block; blocks have buttons"""
     page = open_page(room, "training")
     spans = ".chart-lanes:last-of-type .lanes"
     said = "return document.querySelector('.chart-lanes:last-of-type [role=status]').textContent"
@@ -385,7 +385,7 @@ def lanes_by_keys(room):
 
 @test
 def scrollers(room):
-    """what scrolls sideways is reached by Tab and has a name; what does not is no stop on the way"""
+    """regions that scroll sideways: reached by Tab and named; others are no tab stops"""
     page = open_page(room, "training")
     wide = """return Array.from(document.querySelectorAll(".wide"), (box) =>
         [box.scrollWidth > box.clientWidth + 1, box.tabIndex === 0 && !!box.getAttribute("aria-label")])"""

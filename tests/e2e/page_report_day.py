@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page of a day at 10 Hz with 100,000 spans: it opens at once, and what took a tenth of a second is still in it."""
+"""The page of a day at 10 Hz with 100,000 spans: opens within a second, and shows peaks of a tenth of a second."""
 import json
 
 import browser
@@ -7,18 +7,18 @@ import harness
 from harness import main, near, test
 from page_room import is_quiet, make_page
 
-OPENS_WITHIN_MS = 1_000  # the promise
-harness.TIMEOUT_S = 180  # a machine that does other things as well, and sanitizers: only the opening is promised
+OPENS_WITHIN_MS = 1_000  # the required time
+harness.TIMEOUT_S = 180  # a machine with other load, and sanitizers: only opening is required
 
 
 @test
 def a_day(room):
-    """864,000 samples and 100,000 spans open within a second, small enough to be sent; no peak of one is lost"""
+    """864,000 samples and 100,000 spans: open within a second, in a small file; peaks of one sample are visible"""
     path, truth = make_page(room, "day")
     assert truth["n_samples"] == 864_000 and truth["n_spans"] > 100_000
     assert path.stat().st_size < 12e6, f"{path.stat().st_size / 1e6:.1f} MB"
     opened = []
-    for _ in range(4):  # what else this machine does is no part of the promise
+    for _ in range(4):  # other load of this machine is left out
         page = browser.open(path)
         opened.append(page.opening_ms())
         if opened[-1] < OPENS_WITHIN_MS:

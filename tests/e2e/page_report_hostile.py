@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Names that programs, people and machines give, in the page of a run: they are text, whatever they look like."""
+"""Untrusted names in the page of a run: always shown as text."""
 import json
 import sqlite3
 
@@ -13,7 +13,7 @@ MARKUP = "<b marked>\"' marked='`</script></title></style>"
 
 @test
 def names_are_text(room):
-    """no name becomes markup or script: nothing runs, nothing is loaded, no element is there but wattle's own"""
+    """no name becomes markup or script: nothing runs, no resource is loaded, only wattle's elements exist"""
     path, _ = make_page(room, "hostile")
     text = path.read_text(encoding="utf-8", errors="replace")
     for sign in ("<img", "onerror=alert(1)>", "<svg onload", "</script><script>alert"):
@@ -32,7 +32,7 @@ def names_are_text(room):
 
 @test
 def every_text(room):
-    """markup in every text of a run file, a sensor's and a metric's too: none of it is an element of the page"""
+    """markup in every text of a run file, a sensor's and a metric's too: none becomes an element of the page"""
     made_runs.make(WATTLE, room.folder / "run.sqlite", "training")
     file = sqlite3.connect(room.folder / "run.sqlite")
     words = {("device", "provenance"), ("device", "kind"), ("span", "kind"), ("span", "close")}  # one of a few
@@ -55,7 +55,7 @@ def every_text(room):
 
 @test
 def names_are_seen(room):
-    """names are seen as they are; their direction of writing turns nothing else; long ones are cut"""
+    """names: shown unchanged; their direction of writing affects nothing else; long ones are shortened"""
     path, _ = make_page(room, "hostile")
     page = browser.open(path)
     shown = page.texts("bdi")
@@ -75,7 +75,7 @@ def names_are_seen(room):
 
 @test
 def the_way_out(room):
-    """the same names in a run without a script, on a small screen and on paper"""
+    """the same names in a page without a script, on a small screen and on paper"""
     path, _ = make_page(room, "hostile")
     page = browser.page().scripts(False).size(400).open(path, wait=False)
     assert page.overflow_px() <= 0, page.overflow_px()

@@ -1,4 +1,4 @@
-"""What tests of pages share: a page of a made run in a real browser, and what must hold of every page whatever it shows."""
+"""Shared by tests of pages: a page of a synthetic run in a real browser, and properties that hold for every page."""
 import functools
 import pathlib
 import re
@@ -10,13 +10,14 @@ import harness
 import made_runs
 from harness import WATTLE
 
-# What a figure that is not known must never read.
+# Texts that an unknown figure must never show.
 NONSENSE = re.compile(r"\bNaN\b|\bundefined\b|\bnull\b|\bInfinity\b|\binf\b|\bnan\b|\[object |-nan|%!")
 
 
 @functools.cache
 def _made(kind):
-    """Equal plans make equal files, so one page of a kind does for all tests of a program: eight GPUs take 13 s with sanitizers."""
+    """Equal plans make equal files, so one page of a kind is enough for all tests of a program: eight GPUs take 13 s with
+    sanitizers."""
     kept = tempfile.TemporaryDirectory(prefix="wattle-pages-")
     room = harness.Room(pathlib.Path(kept.name))
     truth = made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", kind)
@@ -27,7 +28,8 @@ def _made(kind):
 
 
 def make_page(room, kind):
-    """A made run and its page, KIND.sqlite and KIND.html in the room; (the page's path, what is true of the run)."""
+    """A synthetic run and its page, KIND.sqlite and KIND.html in the test's folder; (path of the page, true values of the
+    run)."""
     kept, truth = _made(kind)
     shutil.copytree(kept.name, room.folder, dirs_exist_ok=True)
     return room.folder / f"{kind}.html", truth
@@ -39,7 +41,7 @@ def open_page(room, kind, **options):
 
 
 def is_quiet(page, name=""):
-    """Nothing in the console, nothing asked of anybody, nothing wider than the window, no figure that is none."""
+    """No message in the console, no request, nothing wider than the window, no invalid figure."""
     assert not page.complaints(), f"{name}: {page.complaints()}"
     assert not page.requests(), f"{name}: {page.requests()}"
     assert page.overflow_px() <= 0, f"{name}: {page.overflow_px()} px wider than the window"
@@ -48,7 +50,7 @@ def is_quiet(page, name=""):
 
 
 def has_text_for_pictures(page, name=""):
-    """Whoever sees no picture is told what is in it."""
+    """Every picture has a text alternative."""
     silent = page.js("""return Array.from(document.querySelectorAll("svg, canvas, img, [role=img]")).filter((e) => {
         if (e.closest("[aria-hidden=true]") || e.closest("[role=img]") !== e && e.closest("[role=img]"))
             return false;
@@ -59,7 +61,7 @@ def has_text_for_pictures(page, name=""):
 
 
 def contrasts(page):
-    """Of all text that is seen: the least contrast to its ground, by WCAG, and the text it is of."""
+    """The lowest contrast of visible text to its background, by WCAG, and that text."""
     return page.js("""
         const luminance = (rgb) => rgb.map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
             .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);

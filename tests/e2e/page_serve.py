@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The live page in a real browser: it draws, keeps itself up to date and what the reader chose, and does not grow."""
+"""The live page in a real browser: it draws, updates itself, keeps the user's settings, and does not grow."""
 import http.server
 import json
 import re
@@ -13,7 +13,7 @@ from serving import Server, gpus, powercap
 ZONES = ["package-0=50+20*sin@0.7", "package-0/dram=5"]
 CARDS = "".join(f"gpu\nname Card {i} <b>bold</b>\npower_mw constant {100000 + 10000 * i}\n"
                 f"utilization_percent {90 - 10 * i} 1\nmemory_used_bytes {i + 1}000000000\n" for i in range(10))
-LOOKS, FAST_S = 600, 0.004  # that the charts keep; between two in the test of growth …
+LOOKS, FAST_S = 600, 0.004  # capacity of the charts; interval in the test of growth …
 MISSING = 40  # … which begins with so many less
 HOSTILE = ["<script>window.hit=1</script>", "\"'><img src=x onerror=window.hit=1>", "\u202egnp.exe", "emoji 🔋 ok"]
 
@@ -24,12 +24,12 @@ def machine(room):
 
 
 def script(name):
-    """As the page has it, where nobody else can call its functions."""
+    """As in the page, where no other script can call its functions."""
     return (TESTS.parent / "src/report/page/assets" / name).read_text()
 
 
 def looks(page):
-    """What the reader sees change with every look."""
+    """Content that changes with every update."""
     return page.text("time")
 
 
@@ -42,7 +42,7 @@ def is_quiet(page, url):
 
 @test
 def all_is_drawn(room):
-    """charts, tables and bars of a machine with ten GPUs, each in a colour of its own, in light and dark, wide and narrow; nothing complains"""
+    """machine with ten GPUs: charts, tables and bars, distinct colours, light and dark, wide and narrow; no error"""
     server = Server(room, "--interval", "200ms", env=machine(room))
     page = browser.open(server.url)
     titles = page.texts(".live-chart figcaption strong")
@@ -54,7 +54,7 @@ def all_is_drawn(room):
     assert len(set(colours)) == len(colours) == 12, colours
     widths = page.js("return Array.from(document.querySelectorAll('.live-chart'), (chart) =>"
                      "[chart.clientWidth, chart.querySelector('canvas').clientWidth])")
-    assert all(canvas <= frame for frame, canvas in widths), widths  # as it is opened, before its window changes
+    assert all(canvas <= frame for frame, canvas in widths), widths  # as opened, before its window changes
     for scheme in ("light", "dark"):
         for width in (1400, 400):
             page.colours(scheme).size(width).settle()
@@ -68,7 +68,7 @@ def all_is_drawn(room):
 
 @test
 def keeps_up(room):
-    """it shows each new look by itself, rows keep their element, and what the reader has sorted or focused stays"""
+    """new samples appear by themselves, rows keep their element, and sorting and focus stay"""
     server = Server(room, "--interval", "200ms", env=machine(room))
     page = browser.open(server.url)
     page.js("document.querySelector('#domain-gpu-0').marked = true;"
@@ -89,13 +89,13 @@ def keeps_up(room):
 
 @test
 def one_cursor(room):
-    """the cursor in one chart shows the same moment in all of them, and the time of day"""
+    """cursor in one chart: shows the same moment in all of them, and the time of day"""
     server = Server(room, "--interval", "300ms", env=machine(room))
     page = browser.open(server.url)
     near(float(page.texts("#chart-power figcaption .nowrap")[0].split()[-2]), 50, absolute=45)  # a meter may be late
     page.hover("#chart-cpu .canvas", 0.99)
     assert re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption")), page.text("#chart-power figcaption")
-    server.wait_for_looks(server.looks() + 2)  # the mouse stands still, and so does the cursor
+    server.wait_for_looks(server.looks() + 2)  # the mouse does not move, and neither does the cursor
     assert re.search(r"\d:\d\d:\d\d", page.text("#chart-memory figcaption")), page.text("#chart-memory figcaption")
     page.hover("h1")
     assert not re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption"))
@@ -103,7 +103,7 @@ def one_cursor(room):
 
 @test
 def estimates_are_hatched(room):
-    """without a counter all power is a model's: areas are hatched, and say so; measured ones are neither"""
+    """no counter, all power estimated: areas are hatched and labelled; measured ones are not"""
     (room.folder / "sys").mkdir()
     for environment, is_hatched in (({"WATTLE_SYSFS": str(room.folder / "sys")}, True), (machine(room), False)):
         server = Server(room, "--interval", "200ms", env=environment)
@@ -116,12 +116,12 @@ def estimates_are_hatched(room):
         colours = page.js("""const c = document.querySelector("#chart-power canvas"), pen = c.getContext("2d");
             const pixels = new Uint32Array(pen.getImageData(c.width - 40, c.height / 2, 24, 1).data.buffer);
             return new Set(pixels).size""")
-        assert colours > 2 or not is_hatched, colours  # one area there: plain it would be one colour from side to side
+        assert colours > 2 or not is_hatched, colours  # one area there: unhatched it would have a single colour
 
 
 @test
 def hostile_commands(room):
-    """commands that look like markup or turn the direction of writing are text, in the page and after each look"""
+    """commands that look like markup or change the direction of writing: text, in the page and after each update"""
     server = Server(room, "--interval", "200ms", env=machine(room))
     for name in HOSTILE:  # busy, so that they are listed
         room.start("-c", 'exec -a "$0" /bin/sh -c "while :; do :; done"', name, program="/bin/bash")
@@ -134,12 +134,12 @@ def hostile_commands(room):
 
 @test
 def server_goes_and_comes(room):
-    """when nobody answers the page says since when, and goes on by itself with whoever answers then"""
+    """server gone: the page shows since when, and continues with the next server by itself"""
     server = Server(room, "--interval", "200ms", env=machine(room))
     page = browser.open(server.url)
     server.process.terminate()
     server.process.wait()
-    wait_until(lambda: "No answer since" in page.text("#state"), "the page says that nobody answers")
+    wait_until(lambda: "No answer since" in page.text("#state"), "the page reports that the server is gone")
     again = Server(room, "--interval", "200ms", listen=f"127.0.0.1:{server.port}", env=machine(room))
     wait_until(lambda: page.text("#state") == "Live", "the page is live again")
     near(page.js("return document.querySelectorAll('.live-chart').length"), 7)
@@ -148,7 +148,7 @@ def server_goes_and_comes(room):
 
 @test
 def without_script(room):
-    """a browser that runs no script shows the figures, and no empty frames of charts"""
+    """browser without scripts: the figures, and no empty frames of charts"""
     server = Server(room, env=machine(room))
     page = browser.page().scripts(False)
     try:
@@ -161,7 +161,7 @@ def without_script(room):
 
 
 class Fast(http.server.BaseHTTPRequestHandler):
-    """The real page with looks that come thousands of times faster than a server's would."""
+    """The real page with updates thousands of times faster than a server's."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -193,7 +193,7 @@ class FastServer(http.server.ThreadingHTTPServer):
 
     @staticmethod
     def cut(page, name):
-        """The data of a block, and what stands before and behind it."""
+        """The data of a block, and the text before and after it."""
         before, block, rest = re.split(rb'(<script type="application/json" id="%s">)' % name, page)
         data, end, after = rest.partition(b"</script>")
         return json.loads(data), before + block, end + after
@@ -207,7 +207,7 @@ class FastServer(http.server.ThreadingHTTPServer):
 
 @test
 def one_way_to_write_figures(room):
-    """what the script writes is what the server's C writes, of values of all sizes, on both sides of each rounding"""
+    """numbers: the script formats as the server's C code, for values of all sizes, on both sides of each rounding"""
     digits = (0, 1, 1.234, 5.556, 9.994, 9.996, 9.9996)
     values = [digit * 10.0 ** power for power in range(-8, 13) for digit in digits]
     times = [0.5, 59.94, 59.96, 60, 61.26, 3599.94, 3599.96, 3629, 3631, 86369, 86371, 1e6]
@@ -228,7 +228,7 @@ def one_way_to_write_figures(room):
 
 @test
 def the_oldest_looks_go(room):
-    """of 1500 looks the last 600 are kept, in order, in all columns; one that began later is unknown before"""
+    """1500 updates: the last 600 are kept, in order, in all columns; a column that begins later is unknown before"""
     environment, _ = powercap(room, *ZONES)
     page = browser.open(Server(room, "--interval", "60s", env=environment).url)
     kept = page.js("const whenReady = () => {};" + script("live.js") + """
@@ -245,7 +245,7 @@ def the_oldest_looks_go(room):
 
 @test
 def no_growth(room):
-    """after hundreds of looks its memory and its number of elements are what they were when its charts were full"""
+    """hundreds of updates with full charts: memory and number of elements stay constant"""
     environment, _ = powercap(room, *ZONES)
     fast = FastServer(Server(room, "--interval", "60s", env=environment))
     thread = threading.Thread(target=fast.serve_forever, daemon=True)
@@ -255,9 +255,9 @@ def no_growth(room):
         at = fast.look
         wait_until(lambda: fast.look - at > MISSING + 10, "looks", 30)
         full, elements, at = page.heap_bytes(), page.count("*"), fast.look
-        wait_until(lambda: fast.look - at > 80, "many looks more", 60)
+        wait_until(lambda: fast.look - at > 80, "many more updates", 60)
         grown = page.heap_bytes() - full
-        # The engine itself takes 3 MB until it has settled; the rows alone of as many looks would be 8.
+        # The engine itself takes 3 MB until it has settled; the rows alone of as many updates would take 8.
         assert grown < 5 << 20, f"{grown} bytes in {fast.look - at} looks"
         near(page.count("*"), elements, relative=0.02)
         is_quiet(page, page.address)

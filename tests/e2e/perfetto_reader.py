@@ -1,7 +1,7 @@
-"""A small reader of Perfetto traces, by the format's description alone: wattle is held to that and not to itself.
+"""A small reader of Perfetto traces, written from the format's description, so that wattle is not tested against itself.
 
-Stricter than Perfetto: an end without a begin, an event on a track that nobody described, a name that was never told and
-text that isn't UTF-8 are errors here.
+Stricter than Perfetto: an end without a begin, an event on a track without a description, an undefined name and
+invalid UTF-8 are errors here.
 """
 import dataclasses
 import math
@@ -154,8 +154,8 @@ class Trace:
         assert track.is_counter == (kind == 4), "counters have values, and only they"
         if kind == 4:
             value, before = one(found, 44), track.values[-1] if track.values else (-1, math.nan)
-            # A reading at the very end stands at one instant with "unknown from here on", and that with the first reading of a
-            # segment that begins where the one before it ends.
+            # A reading at the very end shares its time with "unknown from here on", and that with the first reading of a segment
+            # that begins where the previous one ends.
             in_order = t_ns > before[0] or (t_ns == before[0] and math.isnan(value) != math.isnan(before[1]))
             assert in_order, f"two values of {track.name} at {t_ns}"
             track.values.append((t_ns, value))
@@ -189,6 +189,6 @@ class Trace:
 
 
 def integral(values):
-    """Value times seconds; what is NaN is left out, and the last value stands for no time."""
+    """Value times seconds; NaN is left out, and the last value has no duration."""
     return math.fsum(value * (next_ns - t_ns) / 1e9 for (t_ns, value), (next_ns, _) in zip(values, values[1:])
                      if not math.isnan(value))

@@ -1,4 +1,4 @@
-"""wattle report --format svg: files that any reader of SVG takes, for runs of all kinds, and what refuses."""
+"""wattle report --format svg: files that any SVG reader accepts, for runs of all kinds, and refusals."""
 import json
 import xml.etree.ElementTree as ElementTree
 
@@ -9,7 +9,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def pictures(room, kind):
-    """The pictures of a made run, by name, parsed."""
+    """The pictures of a synthetic run, by name, parsed."""
     made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", made_runs.KINDS[kind])
     done = room.wattle("report", f"{kind}.sqlite", "--format", "svg", "-o", kind)
     assert done.returncode == 0, done.stderr
@@ -20,7 +20,7 @@ def pictures(room, kind):
 
 @test
 def every_kind(room):
-    """a run with a GPU and spans has all pictures, each with a title and a description in words; no style attribute, no link"""
+    """run with a GPU and spans: all pictures, each with a title and a description; no style attribute, no link"""
     found = pictures(room, "training")
     assert set(found) == {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock", "spans",
                           "ledger", "flame", "blocks"}, set(found)
@@ -34,7 +34,7 @@ def every_kind(room):
 
 @test
 def all_runs(room):
-    """runs without energy, of 50 ms, killed, in segments, with holes and hostile names give what they have, as valid XML"""
+    """runs without energy, of 50 ms, killed, in segments, with gaps and hostile names: available pictures as valid XML"""
     for kind in ("no_energy", "short", "killed", "segments", "holes", "hostile", "eight_gpus"):
         found = pictures(room, kind)
         assert ("power" in found) == (kind != "no_energy"), (kind, set(found))
@@ -48,7 +48,7 @@ def colour(element):
 
 @test
 def colours(room):
-    """no colour stands for two things: owners and domains of the ledger, domains of the power, blocks inside each other"""
+    """one meaning for each colour: owners and domains of the ledger, domains of the power, nested blocks"""
     for kind in ("training", "eight_gpus", "laptop"):
         found = pictures(room, kind)
         bars = [element for element in found["ledger"].iter(SVG + "rect") if colour(element)]
@@ -71,7 +71,7 @@ def colours(room):
 
 @test
 def throttling(room):
-    """clocks held back: a strip above the plot, where no line goes, and how long in words, which is what the report says"""
+    """throttling: a strip above the plot without lines, and its duration in words, as in the report"""
     found = pictures(room, "training")
     done = room.wattle("report", "training.sqlite", "--format", "json")
     throttled_s = next(gpu["throttled_s"] for gpu in json.loads(done.stdout)["gpus"])
@@ -87,7 +87,7 @@ def throttling(room):
 
 @test
 def nothing_to_show(room):
-    """an empty run has no picture, which is no failure"""
+    """empty run: no picture, no failure"""
     made_runs.make(WATTLE, room.folder / "empty.sqlite", made_runs.KINDS["empty"])
     done = room.wattle("report", "empty.sqlite", "--format", "svg", "-o", "none")
     assert done.returncode == 0 and "no picture" in done.stderr, done
@@ -96,7 +96,7 @@ def nothing_to_show(room):
 
 @test
 def estimated(room):
-    """what is estimated is hatched and said to be"""
+    """estimated values: hatched and labelled"""
     found = pictures(room, "no_gpu")
     for name in ("power", "ledger", "blocks"):
         assert any(element.get("fill", "").startswith("url(#") for element in found[name].iter()), name
@@ -105,7 +105,7 @@ def estimated(room):
 
 @test
 def refusals(room):
-    """no folder, or a file in its place: one line that says what would be right"""
+    """missing folder, or a file in its place: one line with the remedy"""
     made_runs.make(WATTLE, room.folder / "run.sqlite", made_runs.KINDS["short"])
     done = room.wattle("report", "run.sqlite", "--format", "svg")
     assert done.returncode == 2 and "-o DIR" in done.stderr, done

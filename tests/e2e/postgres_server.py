@@ -1,17 +1,17 @@
-"""A private PostgreSQL: made, started, killed, started again and removed by a test.
+"""A private PostgreSQL: created, started, killed, restarted and removed by a test.
 
     with Server() as server:
         server.url()                        # postgresql:///wattle?host=…&port=…&user=owner
-        server.rows("SELECT 1")             # as the superuser; user="writer" for somebody else
+        server.rows("SELECT 1")             # as the superuser; user="writer" for another role
         server.kill(); server.start()       # -9 of all its processes, and the recovery
 
-initdb runs once a program and WAL segment size; further servers begin with a copy of its folder.
-fresh() is the same with one server for all tests of a program, each with an empty database of its own: made once, killed and started as
-each likes. Roles are the server's, so a test that makes some needs a Server().
-Server(disk_mb=120) has its data on a file system of that size: fill() leaves no room on it, free() gives it back.
-Server(auth="scram-sha-256") asks everybody but the superuser for a password. It listens on a Unix socket alone, unless
-tcp=True; with host="hostssl", too, it speaks TLS alone there, once it has been given take_certificate(certificate, key).
-PostgreSQL refuses to serve as root, so it runs as user postgres then. It goes when the test goes, whatever happens to that.
+initdb runs once for each program and WAL segment size; further servers begin with a copy of its folder.
+fresh() uses one server for all tests of a program, each with an empty database of its own; tests may kill and restart
+it. Roles belong to the server, so a test that creates some needs a Server().
+Server(disk_mb=120) has its data on a file system of that size: fill() uses up its space, free() frees it.
+Server(auth="scram-sha-256") requires a password from all but the superuser. It listens only on a Unix socket, unless
+tcp=True; with host="hostssl" TCP needs TLS, after take_certificate(certificate, key).
+PostgreSQL refuses to run as root, so it runs as user postgres then. It ends with the test in every case.
 """
 import atexit
 import contextlib
@@ -60,7 +60,7 @@ class Server:
         self.mounted = False
         self.port = free_port() if tcp else 5432
         self.tcp = tcp
-        # Every folder above it has to be open to user postgres: the runner's is, those of tests are not.
+        # Every folder above it must be accessible to user postgres: the runner's is, those of tests are not.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="pg-"))
         self.data = self.folder / "data"
         self.log = self.folder / "log"
@@ -80,7 +80,7 @@ class Server:
     def __exit__(self, *_):
         self.remove()
 
-    # ---- made and removed ----
+    # ---- creation and removal ----
 
     def _as_postgres(self, program, *arguments):
         command = [str(program), *map(str, arguments)]
@@ -132,14 +132,14 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _forget_shared_memory(self):
-        """What a killed server has left in the kernel, if no later one has taken it over."""
+        """Kernel objects left by a killed server, if no later one has taken them over."""
         try:
             words = (self.data / "postmaster.pid").read_text().splitlines()[6].split()
         except (OSError, IndexError):
             return
         subprocess.run(["ipcrm", "-m", words[1]], capture_output=True)
 
-    # ---- started and stopped ----
+    # ---- start and stop ----
 
     def start(self, wait=True):
         arguments = [word for key, value in self.settings.items() for word in ("-c", f"{key}={value}")]
@@ -164,7 +164,7 @@ class Server:
             return False
 
     def stop(self, how=signal.SIGINT):
-        """SIGINT: its clients are cut off, nothing is lost; SIGQUIT: as after a power cut."""
+        """SIGINT: clients are disconnected, nothing is lost; SIGQUIT: as after a power failure."""
         self.process.send_signal(how)
         try:
             self.process.wait(30)
@@ -173,7 +173,7 @@ class Server:
         self.process = None
 
     def kill(self):
-        """-9 of all its processes at one moment."""
+        """-9 of all its processes at once."""
         pids = [self.process.pid, *children_of(self.process.pid)]
         for pid in pids:
             try:
@@ -182,7 +182,7 @@ class Server:
                 pass
         self.process.wait()
         for pid in pids[1:]:
-            wait_until(lambda pid=pid: not is_alive(pid), "its processes go")
+            wait_until(lambda pid=pid: not is_alive(pid), "its processes end")
         self.process = None
 
     def take_certificate(self, certificate, key):
@@ -196,9 +196,9 @@ class Server:
         wait_until(lambda: self.value("SHOW ssl") == "on", "TLS is on")
 
     def pause(self, on=True):
-        """It is there and says nothing."""
+        """The server exists and does not answer."""
         for pid in [self.process.pid, *children_of(self.process.pid)]:
-            with contextlib.suppress(ProcessLookupError):  # it ended just now: its client was there no more
+            with contextlib.suppress(ProcessLookupError):  # it ended just now: its client had left
                 os.kill(pid, signal.SIGSTOP if on else signal.SIGCONT)
 
     # ---- its disk ----
@@ -211,7 +211,7 @@ class Server:
     def free(self):
         (self.data / "ballast").unlink()
 
-    # ---- asked ----
+    # ---- queries ----
 
     def url(self, user=SUPERUSER, database=None):
         if self.tcp:
@@ -249,7 +249,7 @@ class Server:
         return self.rows(sql, **options)[0][0]
 
     def backends(self):
-        """Process ids of those who serve a client, other than the one that asks."""
+        """Process ids of back ends with a client, other than the one that asks."""
         return [pid for pid, in self.rows("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND "
                                           "pid <> pg_backend_pid()")]
 
@@ -271,7 +271,7 @@ def fresh():
 
 
 def main():
-    """Tries it: made, filled, killed, started again."""
+    """Self-test: created, filled, killed, restarted."""
     begin = time.monotonic()
     with Server(disk_mb=150) as server:
         print(f"made in {time.monotonic() - begin:.2f} s", server.url())

@@ -1,4 +1,4 @@
-"""What wattle keeps to itself: who may read its files, and secrets and arguments in the command lines that it stores and shows."""
+"""Privacy: permissions of files, and secrets and arguments in stored and displayed command lines."""
 import json
 import os
 import pathlib
@@ -27,7 +27,7 @@ def has_secret(path):
 
 @test
 def files_of_their_owner(room):
-    """a run file, all that lies beside it and tracking files are their owner's alone, whatever the umask is; --mode says otherwise"""
+    """run file, its side files and tracking files: accessible to their owner only, whatever the umask; --mode changes it"""
     for number, (umask, options, wanted) in enumerate(((0o000, (), 0o600), (0o077, (), 0o600), (0o077, ("--mode", "640"), 0o640),
                                                        (0o077, ("--mode=0644",), 0o644))):
         begun = room.folder / f"began{number}"
@@ -43,7 +43,7 @@ def files_of_their_owner(room):
 
 @test
 def files_that_are_there(room):
-    """--append leaves a file's mode as it is, --overwrite makes a new file"""
+    """--append keeps a file's mode, --overwrite makes a new file"""
     def run(*options):
         assert room.wattle("run", "-q", "-o", "run.sqlite", *options, "--", "true").returncode == 0
         return mode(room.folder / "run.sqlite")
@@ -57,7 +57,7 @@ def files_that_are_there(room):
 
 @test
 def saved_copies(room):
-    """the copy that is saved of a run file which went away has that file's mode"""
+    """saved copy of a removed run file: has that file's mode"""
     folder = room.folder / "gone"
     folder.mkdir()
     done = room.wattle("run", "-q", "-o", "gone/run.sqlite", "--", "rm", "-r", "gone", umask=0)
@@ -67,7 +67,7 @@ def saved_copies(room):
 
 @test
 def wrong_modes(room):
-    """what is no mode, would let files be executed, or would shut the owner out is refused, and nothing is started"""
+    """invalid mode, executable files, owner without access: refused, and nothing is started"""
     for text in ("", "6", "60", "0o600", "rw", "888", "0755", "01600", "400", "060", "00600", "-600", "600 "):
         done = room.wattle("run", "-q", "--mode", text, "--", "touch", "started")
         assert done.returncode == 125 and "--mode" in done.stderr and done.stderr.count("\n") == 1, (text, done)
@@ -76,7 +76,7 @@ def wrong_modes(room):
 
 @test
 def spool(room):
-    """the spool of spans that come too fast has the mode of the run file"""
+    """spool of spans that arrive too fast: has the mode of the run file"""
     for wanted in (0o600, 0o640):
         name = f"{wanted:o}.sqlite"
         process = room.start("run", "-q", "--mode", f"{wanted:o}", "-o", name, "--", SPANNER, "flood", 8, 30000, 2, umask=0)
@@ -87,7 +87,7 @@ def spool(room):
 
 @test
 def secrets_of_a_run(room):
-    """values of arguments that look like secrets are *** in the run file, the report and its exports; the rest of the words stays"""
+    """arguments that look like secrets: *** in the run file, the report and its exports; the other words are kept"""
     report, done = room.report("--", *WORDS)
     assert report["run"]["command"] == SHOWN
     (command,) = room.rows("select value from run where key = 'command'")[0]
@@ -100,7 +100,7 @@ def secrets_of_a_run(room):
 
 @test
 def secrets_of_a_process(room):
-    """the same where a process is attached to, and where bench repeats a command"""
+    """secrets in the command of an attached process and of a bench: ***"""
     target = room.start("-c", "sleep 3", *WORDS[3:], program="sh")
     assert room.wattle("attach", "-q", "-o", "run.sqlite", target.pid).returncode == 0
     assert json.loads(room.rows("select command from segment")[0][0])[3:] == SHOWN[3:]
@@ -112,7 +112,7 @@ def secrets_of_a_process(room):
 
 @test
 def names_of_jobs(room):
-    """the name of a job, by default its command line, is stored without secrets; with --hide-command as a program's name alone"""
+    """job name, by default its command line: stored without secrets; with --hide-command the program's name only"""
     environment = {"LSB_JOBID": "7", "LSB_JOBNAME": f"/opt/train --password={SECRET} -n 4"}
     for options, wanted in (((), "/opt/train --password=*** -n 4"), (("--hide-command",), "train")):
         done = room.wattle("run", "-q", "--overwrite", "-o", "job.sqlite", *options, "--", "true", env=environment)
@@ -122,7 +122,7 @@ def names_of_jobs(room):
 
 @test
 def hidden_commands(room):
-    """--hide-command stores the program's name alone, of a run and of a process"""
+    """--hide-command: stores the program's name only, of a run and of a process"""
     report, _ = room.report("--hide-command", "--", "/bin/sh", *WORDS[1:])
     assert report["run"]["command"] == ["sh"]
     target = room.start("-c", "sleep 3", *WORDS[3:], program="/bin/sh")
@@ -141,7 +141,7 @@ def command_of(server, pid, headers=()):
 
 
 def shows(server, path, headers):
-    """Whether arguments of the own process and of the other user's are there; no secret may be."""
+    """Whether arguments of the own process and of another user's are shown; no secret may be."""
     text = server.ask(path, headers=headers)[2].decode()
     assert SECRET not in text, path
     return "own-argument" in text, "other-argument" in text
@@ -149,8 +149,8 @@ def shows(server, path, headers):
 
 @test
 def arguments_of_others(room):
-    """without a token the page, JSON, metrics and the state file of root have the names of programs, its own included; with one the
-    arguments, but no secrets; a textfile, which others read, never has them"""
+    """root without a token: page, JSON, metrics and state file show program names only; with a token arguments without
+    secrets; a textfile, which others read, never has arguments"""
     if os.geteuid() != 0:
         raise Skip("another user needs root")
     script = "while :; do :; done"
@@ -165,7 +165,7 @@ def arguments_of_others(room):
                                                      (("--token-file", token, "--hide-command"), asks, False, False),
                                                      (("--token-file", token, "--textfile", "x.prom"), asks, False, False)):
         server = Server(room, "--interval", "100ms", "--processes", "100", *options)
-        # The first look may come between fork and exec: their words are known from the second one on.
+        # The first sample may be between fork and exec: the command lines are known from the second one on.
         wait_until(lambda: all(("argument" in (command_of(server, process.pid, headers) or "none")) == shown
                                for process, shown in ((own, own_shown), (other, other_shown))), "both commands")
         for path in ("/now.json", "/metrics", "/"):
@@ -184,7 +184,7 @@ def arguments_of_others(room):
 
 @test
 def arguments_of_its_user(room):
-    """without a token a server of an unprivileged user shows the arguments of that user's programs, and of no others"""
+    """unprivileged server without a token: shows arguments of that user's programs only"""
     if os.geteuid() != 0:
         raise Skip("another user needs root")
     wattle, _ = room.for_everybody()
@@ -199,7 +199,7 @@ def arguments_of_its_user(room):
 
 @test
 def state_of_an_earlier_version(room):
-    """what an earlier version, or one with a token, kept of commands is shown by the rules of the server that reads it"""
+    """state file with commands from an earlier version or a server with a token: shown by the rules of the current server"""
     own = "/bin/prog1 one --token ***" if os.geteuid() != 0 else "prog1"
     server = Server(room, "--interval", "100ms", "--processes", "5")
     server.wait_for_looks(2)

@@ -1,4 +1,4 @@
-"""--progress: one quiet line on standard error; what it says is what the report says later."""
+"""--progress: one line on standard error; its figures equal the later report's."""
 import fcntl
 import json
 import os
@@ -48,7 +48,7 @@ def lines_of(text):
 
 @test
 def energy_so_far(room):
-    """what the last line says was used is energy.total_j of the report, within its error: quick counters, slow ones, a wrap"""
+    """energy of the last line: energy.total_j of the report, within its error: fast counters, slow ones, a wrap"""
     for options in (["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"],
                     ["--zone", "package-0=80", "--tick", "200000"],
                     ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"]):
@@ -64,14 +64,14 @@ def energy_so_far(room):
         rounding_j = 0.005 * energy["total_j"]  # three digits
         assert abs(shown_j - energy["total_j"]) <= energy["error_j"] + rounding_j, (options, shown_j, energy)
         assert len(lines_of(done.stderr)) in (3, 4), done.stderr
-        if "--tick" in options:  # read twice as often as it moves: an update more or less is a fifth of a second's power
+        if "--tick" in options:  # read twice as often as it is updated: an update more or less is a fifth of a second's power
             for line in lines_of(done.stderr)[1:]:
                 assert abs(figure(line["power"]) - 80) < 8, done.stderr
 
 
 @test
 def a_slow_counter(room):
-    """how much a counter that moves every 0.7 s draws is told once it has moved twice: n/a until then, never 0 W"""
+    """counter updated every 0.7 s: power is shown after two updates; n/a until then, never 0 W"""
     simulator = room.start(room.folder / "sim", "--zone", "package-0=50", "--tick", "700000", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "4.4",
@@ -86,7 +86,7 @@ def a_slow_counter(room):
 
 @test
 def no_energy(room):
-    """where nothing gives energy the line says n/a, not 0"""
+    """no energy: n/a, not 0"""
     done = room.wattle("run", "-q", "--progress", "--", "true")
     assert lines_of(done.stderr)[-1]["energy"] in ("n/a", "0 J") or figure(lines_of(done.stderr)[-1]["energy"]) > 0
     (room.folder / "proc").mkdir()
@@ -97,7 +97,7 @@ def no_energy(room):
 
 @test
 def forecast(room):
-    """steps that are told how many there will be: time and energy to go, with intervals, and none when all are done"""
+    """steps with a known total: remaining time and energy with intervals, and none when all are done"""
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--step", "inner", "--steps", "600", "--", SPANNER,
                        "pulse", "3.3")
     lines = lines_of(done.stderr)
@@ -125,7 +125,7 @@ def steps_of_what(room):
 
 @test
 def steps_of_a_file(room):
-    """steps that a program leaves in gpu_tracker's file are foreseen as well"""
+    """steps in gpu_tracker's file: forecast as well"""
     done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
                        "run.sqlite", "--", "/usr/bin/python3", "-c", FILE_STEPS, "55", "0.1")
     forecasts = [line for line in lines_of(done.stderr) if line["time"]]
@@ -137,7 +137,7 @@ def steps_of_a_file(room):
 
 @test
 def steps_of_a_fifo(room):
-    """a FIFO in place of gpu_tracker's file, which nobody writes to, holds nothing up"""
+    """FIFO without a writer in place of gpu_tracker's file: does not block"""
     os.mkfifo(room.folder / "s.csv")
     done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
                        "run.sqlite", "--", "sleep", "1.2")
@@ -146,7 +146,7 @@ def steps_of_a_fifo(room):
 
 
 def on_terminal(room, columns, *arguments, kind="xterm"):
-    """All that a terminal of so many columns was sent."""
+    """All output to a terminal of that width."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(room.folder)
@@ -168,7 +168,7 @@ LAST_ROW = re.compile(r"\x1b7\x1b\[24;1H([^\x1b]*)\x1b\[K\x1b8")
 
 @test
 def on_terminals(room):
-    """on a terminal the line stands in the last row, fits into each width, and is gone at the end"""
+    """terminal: the line is in the last row, fits into each width, and is erased at the end"""
     for columns in (200, 80, 40, 20):
         shown = on_terminal(room, columns, "run", "-q", "--overwrite", "-o", "run.sqlite", "--progress", "--step",
                             "inner", "--steps", "900", "--", SPANNER, "pulse", "2.2")
@@ -180,7 +180,7 @@ def on_terminals(room):
 
 @test
 def on_simple_terminals(room):
-    """where the last row can't be kept free the line stands where the cursor is, and goes with blanks"""
+    """terminal without a free last row: the line is at the cursor, and is overwritten by blanks"""
     shown = on_terminal(room, 80, "run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "2.2", kind="dumb")
     drawn = shown.split("\r")
     assert "\x1b" not in shown and "\n" not in shown and all(len(line) < 80 for line in drawn), drawn
@@ -189,7 +189,7 @@ def on_simple_terminals(room):
 
 @test
 def beside_output(room):
-    """what the program writes meanwhile is whole, before, while and after the screen is full"""
+    """the program's output stays complete before, while and after the screen is full"""
     words = ["tmux", "-L", f"wattle-progress-{os.getpid()}", "-f", "/dev/null"]
     environment = {**room.environment, "TMUX_TMPDIR": str(room.folder), "LC_ALL": "C.UTF-8", "TERM": "xterm"}
     environment.pop("TMUX", None)
@@ -210,7 +210,7 @@ def beside_output(room):
         assert len(rows) == 12 and all(row.startswith("epoch ") for row in rows[:10]), rows
         wait_until(lambda: (room.folder / "done").exists(), "the end")
         rows = call("capture-pane", "-p", "-S", "-100").strip().split("\n")
-        # A busy machine adds that samples were lost.
+        # On a busy machine a warning of lost samples is added.
         assert rows[:30] == [f"epoch {i}" for i in range(1, 31)] and re.match("open(wattle: warning|$)", rows[30]), rows
         assert not any(" J, " in row for row in rows), rows
     finally:
@@ -219,7 +219,7 @@ def beside_output(room):
 
 @test
 def nobody_reads(room):
-    """a pipe that is full, or closed, holds nothing up: samples go on, the status is the command's"""
+    """full or closed pipe: does not block: sampling continues, the status is the command's"""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     try:
@@ -234,7 +234,7 @@ def nobody_reads(room):
     os.close(write_end)
     os.close(read_end)
     times = [row[0] for row in room.rows("SELECT t_ns FROM sample ORDER BY t_ns")]
-    assert max(b - a for a, b in zip(times, times[1:])) < 1.5e9, "the recorder stood still"
+    assert max(b - a for a, b in zip(times, times[1:])) < 1.5e9, "the recorder was blocked"
 
 
 if __name__ == "__main__":

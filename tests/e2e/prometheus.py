@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A real Prometheus with the configuration, rules and dashboard that ship, and a real node_exporter."""
+"""A real Prometheus with the shipped configuration, rules and dashboard, and a real node_exporter."""
 import json
 import re
 import shutil
@@ -17,7 +17,7 @@ SHIPPED = TESTS.parent / "packaging/prometheus"
 
 @test
 def node_exporter(room):
-    """node_exporter takes the file as it is, besides its own figures"""
+    """node_exporter: accepts the file unchanged, besides its own figures"""
     exporter = shutil.which("prometheus-node-exporter")
     if exporter is None:
         raise Skip("prometheus-node-exporter is not installed")
@@ -66,7 +66,7 @@ class Prometheus:
 
 
 def expressions():
-    """All that the dashboard asks, with its variables filled in as Grafana would."""
+    """All queries of the dashboard, with its variables filled in as Grafana would."""
     def walk(item):
         if isinstance(item, dict):
             if "expr" in item:
@@ -83,8 +83,8 @@ def expressions():
 
 @test
 def the_real_one(room):
-    """Prometheus with the shipped configuration: over a kill -9 its increase is what the hardware used; the dashboard's questions all
-    have answers"""
+    """Prometheus with the shipped configuration: after a kill -9 the increase equals the hardware's energy; every dashboard
+    query has a result"""
     environment, top = powercap(room, *ZONES)
     raw = top / "class/powercap/intel-rapl:0/energy_uj"
     environment.update(gpus(room, "gpu\nname A\npower_mw constant 100000\nutilization_percent 50 10\ntemperature_c 55\n"
@@ -96,11 +96,11 @@ def the_real_one(room):
     prometheus = Prometheus(room, f"{server.host}:{server.port}")
     domain = 'wattle_domain_energy_joules_total{domain="package-0"}'
     wait_until(lambda: (prometheus.value(f"count_over_time({domain}[1m])") or 0) >= 2, "the first scrapes", 30)
-    # The first figure that Prometheus has, and what the hardware had then.
+    # Prometheus' first value, and the hardware's at that time.
     begin_j = prometheus.value(f"min_over_time({domain}[1m])")
     begin_raw_j = int(raw.read_text()) / 1e6 - (prometheus.value(domain) - begin_j)
     used_j = lambda: prometheus.value(f"max_over_time({domain}[1m])") - begin_j
-    wait_until(lambda: used_j() > 40, "a scrape of what was used since")
+    wait_until(lambda: used_j() > 40, "a scrape of the energy used since")
     server = restart(room, server, signal.SIGKILL, *options, env=environment)
     server.wait_for_looks(6)
     before_j = used_j()
@@ -117,7 +117,7 @@ def the_real_one(room):
         assert answer["status"] == "success", (expression, answer)
         if not answer["data"]["result"]:
             empty.append(expression)
-    # Nothing was reset or unreadable; all other questions have answers, and the second card is always idle.
+    # No counter was reset or unreadable; all other queries have results, and the second card is always idle.
     assert [e for e in empty if "resets_total" not in e] == [], empty
     idle_w = prometheus.value('rate(wattle_attributed_energy_joules_total{to="idle"}[20s])')
     assert idle_w and idle_w > 0, idle_w
@@ -125,7 +125,7 @@ def the_real_one(room):
 
 @test
 def shipped_rules(room):
-    """promtool: the configuration, the rules, the alerts and their own tests"""
+    """promtool: the configuration, the rules, the alerts and their own tests are valid"""
     if shutil.which("promtool") is None:
         raise Skip("promtool is not installed")
     for words in (["check", "config", "prometheus.yml"], ["check", "rules", "wattle-rules.yml", "wattle-alerts.yml"],
@@ -136,7 +136,7 @@ def shipped_rules(room):
 
 @test
 def shipped_units(room):
-    """systemd knows every setting of the units, and the programs they start are there"""
+    """systemd: accepts every setting of the units, and the programs they start exist"""
     if shutil.which("systemd-analyze") is None:
         raise Skip("systemd-analyze is not installed")
     programs = {"wattle": WATTLE, "wattled": BUILD / "src/helper/wattled"}
@@ -155,7 +155,7 @@ def shipped_units(room):
 
 @test
 def a_real_slurm(room):
-    """a job on two nodes of a real Slurm: each node tells of it by its number, with joules of its own"""
+    """job on two nodes of a real Slurm: each node reports it by its number, with energies of its own"""
     needs_slurm()
     room.folder.chmod(0o777)
     with Slurm(room) as slurm:

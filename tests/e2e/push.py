@@ -1,4 +1,4 @@
-"""wattle push: each row of a run file in PostgreSQL exactly once, however often it is sent and wherever it was cut off."""
+"""wattle push: each row of a run file is in PostgreSQL exactly once, however often it is sent and wherever it was interrupted."""
 import contextlib
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from store_room import columns_of, made, same_counts, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
 NO_LOCKS = BUILD / "tests/fakes/libno_locks.so"
-LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too seldom to be folded
+LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too rare to be deconvolved
 
 
 def push(room, server, path="run.sqlite", *options, status=0, **how):
@@ -25,7 +25,7 @@ def push(room, server, path="run.sqlite", *options, status=0, **how):
 
 @test
 def every_value(room):
-    """each value of each row arrives, of a run with a GPU, spans and metrics, of one of hostile names, and of runs of nothing"""
+    """each value of each row arrives: a run with a GPU, spans and metrics, one of hostile names, and empty runs"""
     with fresh() as server:
         for kind in ("training", "hostile", "empty", "one_sample"):
             made(room, kind)
@@ -37,7 +37,7 @@ def every_value(room):
 
 @test
 def twice_is_once(room):
-    """what is there already is not sent again, and that is said"""
+    """rows that exist already: not sent again, and reported"""
     with fresh() as server:
         made(room, "training")
         first, second = push(room, server), push(room, server)
@@ -48,7 +48,7 @@ def twice_is_once(room):
 
 @test
 def recording_and_blocks(room):
-    """the row of the run and those of its code blocks are what the report says"""
+    """rows of the run and of its code blocks: equal to the report"""
     with fresh() as server:
         made(room, "training")
         push(room, server)
@@ -73,7 +73,8 @@ def recording_and_blocks(room):
 
 @test
 def levels(room):
-    """level 0 is the first sample of each minute, 1 of each second, of each device; all that counting begins or ends with is 0"""
+    """level 0 is the first sample of each minute, 1 of each second, for each device; rows where counting begins or ends have
+    level 0"""
     with fresh() as server:
         made(room, "segments")
         push(room, server)
@@ -94,7 +95,7 @@ def levels(room):
 
 @test
 def wall_clock(room):
-    """`time` is the wall clock of the row, after each pause of hours too, and its day's partition has it"""
+    """`time`: the wall clock of the row, after long pauses too, and in its day's partition"""
     with fresh() as server:
         made(room, "segments")
         push(room, server)
@@ -107,7 +108,7 @@ def wall_clock(room):
 
 @test
 def wrong_clock(room):
-    """a run of a host whose clock is decades off is refused in one line, and the store knows nothing of it"""
+    """run of a host whose clock is decades off: refused with one line, and the store is unchanged"""
     with fresh() as server:
         push(room, server, made(room, "short", "other.sqlite"))
         made(room, "training")
@@ -120,7 +121,7 @@ def wrong_clock(room):
 
 @test
 def server_killed(room):
-    """-9 of the server again and again in the middle of a push: it waits, and not a row is lost or doubled"""
+    """-9 of the server repeatedly during a push: it waits, and no row is lost or doubled"""
     with fresh() as server:
         made(room, LONG)
         pushing = room.start("push", "--wait", "60s", "run.sqlite", server.url())
@@ -139,7 +140,7 @@ def server_killed(room):
 
 @test
 def push_killed(room):
-    """-9 of the push in the middle, the next one goes on where the server says that it was"""
+    """-9 of the push: the next one continues at the server's last row"""
     with fresh() as server:
         made(room, LONG)
         for _ in range(3):
@@ -153,10 +154,10 @@ def push_killed(room):
 
 @test
 def two_at_once(room):
-    """four who push the same run at the same time send it once between them"""
+    """four pushes of the same run at the same time: sent once"""
     with fresh() as server:
         made(room, LONG)
-        push(room, server, made(room, "short", "other.sqlite"))  # the store is made
+        push(room, server, made(room, "short", "other.sqlite"))  # the store exists
         pushing = [room.start("push", "--wait", "30s", "run.sqlite", server.url()) for _ in range(4)]
         for one in pushing:
             done = room.finish(one)
@@ -167,7 +168,7 @@ def two_at_once(room):
 
 @test
 def other_copies(room):
-    """an older copy of a run, and one that was recorded further elsewhere, change nothing of what the store has of it"""
+    """older copy of a run, and one that was continued elsewhere: the store's rows are unchanged"""
     with fresh() as server:
         def record(name, *options):
             assert room.wattle("run", *options, "-o", name, "--", SPANNER, "nested").returncode == 0
@@ -189,7 +190,7 @@ def other_copies(room):
 
 @test
 def disk_full(room):
-    """a server whose disk is full takes nothing and loses nothing: said in one line; with room again all of it comes"""
+    """server whose disk is full: accepts nothing, loses nothing, reported in one line; with space again all arrives"""
     with Server(disk_mb=130) as server:
         made(room, LONG)
         push(room, server, made(room, "short", "other.sqlite"))
@@ -199,7 +200,7 @@ def disk_full(room):
         server.free()
 
         def is_back():
-            if server.process.poll() is not None:  # it has given up, or does so now: no room for its log
+            if server.process.poll() is not None:  # it has given up, or does so now: no space for its log
                 server.start()
             with contextlib.suppress(AssertionError):
                 return server._answers()
@@ -211,7 +212,7 @@ def disk_full(room):
 
 @test
 def no_locks(room):
-    """where nobody can tell whether a recorder lives, a run that is not complete may go on, and its spans are not final"""
+    """recorder of unknown state: an incomplete run may continue, and its spans are not final"""
     blind = {"LD_PRELOAD": str(NO_LOCKS), "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
     with fresh() as server:
         running = room.start("run", "-q", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sleep", "1.5")
@@ -225,7 +226,7 @@ def no_locks(room):
 
 @test
 def growing(room):
-    """a run is pushed while it goes on, again and again: what is there is final, and at the end all is there once"""
+    """run pushed repeatedly while it grows: stored rows are final, and at the end each is there once"""
     with fresh() as server:
         running = room.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sh", "-c",
                              f"for i in 1 2 3 4; do {SPANNER} nested; {SPANNER} flood 2 2000 0.5 >s; sleep 0.2; done")
@@ -244,7 +245,7 @@ def growing(room):
 
 @test
 def recorder_died(room):
-    """a run whose recorder was killed, its spool beside it, is pushed whole; what is appended later comes on top"""
+    """run of a killed recorder with its spool: pushed completely; later segments are added"""
     with fresh() as server:
         recording = room.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000, 20)
         spool = room.folder / "run.sqlite-spans"
@@ -266,7 +267,7 @@ def recorder_died(room):
 
 @test
 def other_versions(room):
-    """a server that has a column or a table more or less than we: what both have is sent"""
+    """server with one column or table more or fewer: the common ones are sent"""
     with fresh() as server:
         push(room, server, made(room, "short", "other.sqlite"))
         server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text; "

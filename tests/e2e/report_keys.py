@@ -1,4 +1,4 @@
-"""The JSON report, key by key as the contract has them, and the commands that read a stored run."""
+"""The JSON report against the contract, key by key, and the commands that read a stored run."""
 import csv
 import json
 import sqlite3
@@ -81,7 +81,7 @@ def check(value, shape, where):
 
 @test
 def every_key(room):
-    """every key of the contract is there with its type"""
+    """every key of the contract exists with its type"""
     report, _ = room.burn("children", "20", "20")
     check(report, REPORT, "report")
     assert report["schema"] == "wattle-report/1"
@@ -111,7 +111,7 @@ def stored_report_is_the_same(room):
 
 @test
 def text_report(room):
-    """the text has time, energy, CPU and memory, and no colour where there is no terminal"""
+    """text: time, energy, CPU and memory, and no colour without a terminal"""
     done = room.wattle("run", "-o", "run.sqlite", "--", BURNER, "cpu", "0.3")
     text = room.wattle("report", "run.sqlite").stdout
     for word in ("CPU", "memory"):
@@ -122,7 +122,7 @@ def text_report(room):
 
 @test
 def reports_of_strange_files(room):
-    """an empty file, a text, another database, a cut run file: status 1 and one line that names it"""
+    """empty file, text, other database, truncated run file: status 1 and one line that names it"""
     room.wattle("run", "-q", "-o", "good.sqlite", "--", "true")
     good = (room.folder / "good.sqlite").read_bytes()
     (room.folder / "empty").write_bytes(b"")
@@ -141,7 +141,7 @@ def reports_of_strange_files(room):
 
 @test
 def hostile_words(room):
-    """quotes, newlines and bytes that are no UTF-8 in the command come back as valid JSON"""
+    """quotes, newlines and invalid UTF-8 in the command: valid JSON"""
     words = ["a\"b", "c\\d", "e\nf", "µ€", "'; drop table run; --", ""]
     report, _ = room.report("--", "true", *words)
     assert report["run"]["command"] == ["true", *words]
@@ -152,7 +152,7 @@ def hostile_words(room):
 
 @test
 def run_file_is_documented(room):
-    """the run file names itself and its columns: application_id, user_version, table metric"""
+    """run file: identifies itself and its columns: application_id, user_version, table metric"""
     room.burn("cpu", "0.2")
     assert room.rows("pragma application_id") == [(0x57544C31,)]
     assert room.rows("pragma user_version")[0][0] >= 1
@@ -174,7 +174,7 @@ def no_side_files(room):
 
 @test
 def list_of_runs(room):
-    """wattle list: one line a run, one that is cut off told by its name, other files passed over"""
+    """wattle list: one line for each run, an incomplete one marked by its name, other files skipped"""
     for number in range(3):
         room.wattle("run", "-q", "-o", f"{number}.sqlite", "--label", f"run{number}", "--", "sleep", "0.1")
     (room.folder / "notes.txt").write_text("no run")
@@ -206,7 +206,7 @@ def sensors(room):
 
 @test
 def export_csv(room):
-    """export --format csv: a header of metric names and a line a sample, as in table sample"""
+    """export --format csv: a header of metric names and a line for each sample, as in table sample"""
     room.burn("cpu", "0.5", options=["-i", "50ms"])
     assert room.wattle("export", "run.sqlite", "--format", "csv", "-o", "out.csv").returncode == 0
     with open(room.folder / "out.csv", newline="") as file:
@@ -219,7 +219,7 @@ def export_csv(room):
 
 @test
 def export_jsonl(room):
-    """export --format jsonl: an object a line"""
+    """export --format jsonl: an object on each line"""
     room.burn("cpu", "0.3", options=["-i", "50ms"])
     done = room.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "-")
     assert done.returncode == 0, done
@@ -229,7 +229,7 @@ def export_jsonl(room):
 
 @test
 def export_to_wrong_places(room):
-    """export: an unknown format is wrong usage, a folder that is not there a failure"""
+    """export: an unknown format is a usage error, a missing folder a failure"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     assert room.wattle("export", "run.sqlite", "--format", "xml", "-o", "x").returncode == 2
     assert room.wattle("export", "run.sqlite", "--format", "csv", "-o", "no/such/x").returncode == 1

@@ -1,4 +1,4 @@
-"""What the report says of memory, I/O, percentages and time, against what is known of the program."""
+"""Memory, I/O, percentages and time of the report, compared with the program's known use."""
 import os
 import sys
 import time
@@ -10,7 +10,7 @@ MB = 1000 * 1000
 
 @test
 def duration(room):
-    """duration is the command's, from its start to its end"""
+    """duration: the command's, from its start to its end"""
     begin_s = time.monotonic()
     report, _ = room.report("--", "sleep", "0.8")
     assert 0.8 <= report["run"]["duration_s"] < time.monotonic() - begin_s, report["run"]
@@ -19,7 +19,7 @@ def duration(room):
 
 @test
 def start_is_a_wall_clock_time(room):
-    """start is RFC 3339 with at least milliseconds, and now"""
+    """start: RFC 3339 with at least milliseconds, and now"""
     import datetime
     before = time.time()
     report, _ = room.report("--", "true")
@@ -31,7 +31,7 @@ def start_is_a_wall_clock_time(room):
 
 @test
 def rss_of_a_known_allocation(room):
-    """200 MB touched are 200 MB of RSS, private memory and PSS (C library and stack on top)"""
+    """200 MB touched: 200 MB of RSS, private memory and PSS (plus C library and stack)"""
     report, _ = room.burn("memory", 200 * MB, "2")
     near(report["memory"]["peak_rss_bytes"], 201 * MB, absolute=4 * MB)
     near(report["memory"]["main_peak_rss_bytes"], 201 * MB, absolute=4 * MB)
@@ -44,7 +44,7 @@ def rss_of_a_known_allocation(room):
 
 @test
 def a_peak_between_two_samples(room):
-    """a peak shorter than the interval is in main_peak_rss_bytes (VmHWM)"""
+    """peak shorter than the interval: in main_peak_rss_bytes (VmHWM)"""
     script = "import mmap; m = mmap.mmap(-1, 150_000_000); m.write(b'x' * 0); [m.__setitem__(i, 1) for i in range(0, 150_000_000, 4096)]; m.close()"
     report, _ = room.report("-i", "30s", "--", sys.executable, "-c", script)
     assert report["memory"]["main_peak_rss_bytes"] > 150 * MB, report["memory"]
@@ -52,7 +52,7 @@ def a_peak_between_two_samples(room):
 
 @test
 def budget_zero(room):
-    """--budget 0: PSS and its kin are never read, and unknown is null"""
+    """--budget 0: PSS and related values are never read, and null"""
     report, _ = room.burn("memory", 50 * MB, "0.5", options=["--budget", "0"])
     assert room.rows("select count(main_pss_bytes), count(main_rss_bytes) > 0 from sample") == [(0, 1)]
     assert report["resource_usage"]["max_ram"]["main"]["private_rss"] is None, report["resource_usage"]["max_ram"]
@@ -60,7 +60,7 @@ def budget_zero(room):
 
 @test
 def read_and_written_bytes(room):
-    """bytes read from and written to storage count where the file system has a disk behind it"""
+    """bytes read from and written to storage: counted where the file system is on a disk"""
     script = "f = open('data', 'wb'); f.write(b'x' * 20_000_000); f.flush(); import os; os.fsync(f.fileno())"
     report, _ = room.report("--", sys.executable, "-c", script)
     with open("/proc/self/mountinfo") as mounts:
@@ -72,7 +72,7 @@ def read_and_written_bytes(room):
 
 @test
 def utilisation_of_one_busy_core(room):
-    """one busy core is 100 %: sum over cores, and divided by the expected cores"""
+    """one busy core: 100 % as a sum over cores, and divided by the expected cores"""
     report, _ = room.burn("cpu", "1.5", options=["--expected-cores", "4"])
     usage = report["resource_usage"]["cpu_utilization"]
     assert usage["n_expected_cores"] == 4 and usage["system_core_count"] == os.cpu_count()
@@ -84,7 +84,7 @@ def utilisation_of_one_busy_core(room):
 
 @test
 def units(room):
-    """--ram-unit and --time-unit scale what they say"""
+    """--ram-unit and --time-unit: scale the values that they name"""
     report, _ = room.burn("memory", 100 * MB, "0.5", options=["--ram-unit", "megabytes", "--time-unit", "seconds"])
     usage = report["resource_usage"]
     assert usage["max_ram"]["unit"] == "megabytes" and usage["compute_time"]["unit"] == "seconds"
@@ -97,7 +97,7 @@ def units(room):
 
 @test
 def self_cost(room):
-    """wattle says what it cost itself: less than 5 % of a core even with sanitizers, and its energy if any is known"""
+    """measurement overhead: below 5 % of a core even with sanitizers, with its energy if any is known"""
     report, _ = room.report("--", "sleep", "2")
     own = report["self"]
     assert 0 < own["cpu_s"] < 1 and own["max_rss_bytes"] > 1 * MB and own["wakeups"] >= 5, own
@@ -106,7 +106,7 @@ def self_cost(room):
 
 @test
 def self_memory_is_its_own(room):
-    """the kernel hands the peak memory of whoever started wattle on over exec: it must not appear as wattle's"""
+    """peak memory of the starting process, which the kernel keeps over exec: not reported as wattle's"""
     ballast = bytearray(300 * MB)
     ballast[::4096] = b"x" * len(ballast[::4096])
     report, _ = room.report("--", "true")
@@ -116,7 +116,7 @@ def self_memory_is_its_own(room):
 
 @test
 def samples_are_regular(room):
-    """samples are one interval apart, on CLOCK_MONOTONIC, and begin with the command"""
+    """samples: one interval apart, on CLOCK_MONOTONIC, from the command's start on"""
     room.report("-i", "20ms", "--", "sleep", "1")
     times = [row[0] for row in room.rows("select t_ns from sample order by t_ns")]
     gaps = sorted(b - a for a, b in zip(times, times[1:]))
@@ -126,7 +126,7 @@ def samples_are_regular(room):
 
 @test
 def counters_never_fall(room):
-    """CPU counters of the samples never go down, also while children come and go"""
+    """CPU counters of the samples: never decrease, also while children start and end"""
     room.burn("children", "200", "5", options=["-i", "10ms"])
     for column in ("main_cpu_ns", "descendants_cpu_ns", "system_cpu_busy_ns", "self_cpu_ns"):
         values = [row[0] for row in room.rows(f"select {column} from sample where {column} is not null order by t_ns")]

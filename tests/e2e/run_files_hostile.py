@@ -1,5 +1,5 @@
-"""Run files that others made or changed, and what others left beside them: nothing of it runs, nothing goes on for ever, and no file of
-somebody else is written to."""
+"""Run files made or changed by others, and files left beside them: nothing in them runs, every read ends, and no other user's
+file is written."""
 import json
 import os
 import shutil
@@ -47,7 +47,7 @@ def refused(room, reader, words, seconds=20):
 
 @test
 def endless_views(room):
-    """a table replaced by an endless view is refused by all that read"""
+    """table replaced by an endless view: refused by every reader"""
     good_file(room)
     for table in ("run", "sample", "device_sample", "segment", "span", "event"):
         def change(connection):
@@ -63,7 +63,7 @@ def endless_views(room):
 
 @test
 def views_of_the_users_own(room):
-    """a view that somebody added to his file for himself does no harm"""
+    """additional view of the file's owner: harmless"""
     good_file(room)
     changed(room, lambda connection: connection.execute("CREATE VIEW mine AS SELECT * FROM span"))
     assert room.wattle("report", "bad.sqlite").returncode == 0
@@ -71,7 +71,7 @@ def views_of_the_users_own(room):
 
 @test
 def computed_tables(room):
-    """computed columns and virtual tables are refused before a row is read"""
+    """computed columns and virtual tables: refused before a row is read"""
     good_file(room)
 
     def compute(connection):
@@ -94,7 +94,7 @@ def computed_tables(room):
 
 @test
 def computed_tables_however_written(room):
-    """a word of SQL counts in capitals or small letters, next to brackets and comments"""
+    """SQL keywords: recognised in upper and lower case, next to brackets and comments"""
     good_file(room)
     for column, append, words in (("extra INTEGER/**/aS/**/(1) VIRTUAL", False, "computed columns"),
                                   ("extra INTEGER\nGENERATED ALWAYS\tAS(1)", False, "computed columns"),
@@ -112,8 +112,8 @@ def computed_tables_however_written(room):
 
 
 def append_pages(path, table, depth):
-    """The table's tree gets `depth` levels of pages, each of which has all its children at the one page below: nothing is wrong with any
-    of them, and to read all rows takes longer than the world lasts."""
+    """The table's tree gets `depth` levels of pages, each of which has all its children at the one page below: each page is
+    valid, and reading all rows would practically never end."""
     connection = sqlite3.connect(path)
     root, = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
     size, = connection.execute("PRAGMA page_size").fetchone()
@@ -140,7 +140,7 @@ def append_pages(path, table, depth):
 
 @test
 def endless_trees(room):
-    """a tree of pages that leads to the same page again and again ends within seconds, and with bounded memory"""
+    """tree of pages that leads to the same page again and again: ends within seconds, and with bounded memory"""
     good_file(room)
     for table in ("event", "user_metric", "span", "sample"):
         bad = changed(room, lambda connection: connection.execute(
@@ -156,7 +156,7 @@ def endless_trees(room):
 
 @test
 def sparse_endless_tree(room):
-    """a hole at the end of a file buys neither time nor memory"""
+    """hole at the end of a file: increases neither the time nor the memory limit"""
     good_file(room)
     bad = changed(room, lambda connection: connection.execute(
         "INSERT INTO event (t_ns, kind, text) VALUES (1, 'note', 'endless')"))
@@ -167,7 +167,7 @@ def sparse_endless_tree(room):
 
 @test
 def triggers(room):
-    """triggers of a file do not run when a segment is appended to it"""
+    """triggers of a file: do not run when a segment is appended"""
     good_file(room)
     changed(room, lambda connection: connection.executescript(
         "CREATE TABLE seen (x); CREATE TRIGGER t AFTER INSERT ON segment BEGIN INSERT INTO seen VALUES (1); END;"
@@ -192,7 +192,7 @@ SLOW = "length(hex(zeroblob(1000000)))"
 
 @test
 def computed_on_insert(room):
-    """an index or a default value that computes something at each insert is refused by --append, before the command starts"""
+    """index or default value that computes something at each insert: refused by --append, before the command starts"""
     good_file(room)
     for change, word in ((lambda file: file.execute("CREATE INDEX slow ON sample(length(hex(zeroblob(t_ns % 1000000))))"), "index"),
                          (lambda file: file.execute("CREATE INDEX part ON sample(t_ns) WHERE length(hex(t_ns)) > 0"), "index"),
@@ -205,7 +205,7 @@ def computed_on_insert(room):
 
 @test
 def checked_on_insert(room):
-    """constraints of a file are not computed when a segment is appended to it"""
+    """constraints of a file: not computed when a segment is appended"""
     good_file(room)
     changed(room, lambda connection: made_again(connection, "sample", f"CHECK ({SLOW} < 0)"))
     before, = room.rows("SELECT count(*) FROM sample", "bad.sqlite")[0]
@@ -215,7 +215,7 @@ def checked_on_insert(room):
 
 
 def with_spool(room):
-    """A run whose recorder was killed while spans came too fast for the tables: the spool is still beside it."""
+    """A run whose recorder was killed while spans arrived too fast for the tables: the spool is still beside it."""
     room.wattle("run", "-q", "--overwrite", "-o", "good.sqlite", "--", "true")
     process = room.start("run", "-q", "--overwrite", "-o", "good.sqlite", "--", BUILD / "tests/fakes/ring_liar", "cross", 20)
     spool = room.folder / "good.sqlite-spans"
@@ -228,7 +228,7 @@ def with_spool(room):
 
 @test
 def impossible_marks(room):
-    """however far a file says that its spool was taken in: reading and appending agree, and no sum overflows"""
+    """any stored spool position: reading and appending agree, and no sum overflows"""
     with_spool(room)
     everything = None
     for mark in ("NULL", "-1", "-9223372036854775807", "-9223372036854775808", "9223372036854775807", "'all'", "4611686018427387903"):
@@ -244,7 +244,7 @@ def impossible_marks(room):
         assert done.returncode == 0, (mark, done)
         spans, = room.rows("SELECT count(*) FROM span", "bad.sqlite")[0]
         everything = everything or spans
-        # The last one is a number that can be, and says that all was taken in.
+        # The last one is possible, and states that everything was merged.
         assert (spans < everything) if mark.startswith("46") else (spans == everything), (mark, spans, everything)
         for ending in ("", "-wal", "-shm", "-spans"):
             (room.folder / f"bad.sqlite{ending}").unlink(missing_ok=True)
@@ -252,7 +252,7 @@ def impossible_marks(room):
 
 @test
 def far_numbers(room):
-    """numbers at the ends of what 64 bits hold make no sum that overflows"""
+    """numbers at the limits of 64 bits: no sum overflows"""
     good_file(room)
     for number in ("9223372036854775807", "-9223372036854775808", "4611686018427387904"):
         for table, column in (("segment", "start_ns"), ("segment", "shift_ns"), ("segment", "end_ns"), ("segment", "wall_start_ns"),
@@ -269,7 +269,7 @@ def far_numbers(room):
 
 @test
 def planted_companions(room):
-    """what stands beside the name of a new file goes; beside an existing one a link or a second name is refused"""
+    """files beside a new file: removed; a link or a second name beside an existing file: refused"""
     victim = room.folder / "victim"
     victim.write_text("precious")
     for ending in ("-wal", "-shm", "-journal", "-spans"):
@@ -291,7 +291,7 @@ def planted_companions(room):
 
 @test
 def journals_that_name_a_file(room):
-    """a journal that names another file, which SQLite would open and remove, is refused"""
+    """journal that names another file, which SQLite would open and remove: refused"""
     good_file(room)
     # https://www.sqlite.org/tempfiles.html section 2.4, super-journal files
     (room.folder / "good.sqlite-journal").write_bytes(b"victim".ljust(512) + bytes.fromhex("d9d505f920a163d7"))
@@ -304,7 +304,7 @@ def journals_that_name_a_file(room):
 
 @test
 def companions_of_strangers(room):
-    """what belongs to another user beside a file of ours is refused, and where it can't be removed a new file too"""
+    """another user's file beside an own one: refused; where it cannot be removed a new file is refused too"""
     if os.geteuid() != 0:
         raise Skip("giving files to another user needs root")
     room.wattle("run", "-q", "-o", "ours.sqlite", "--", "true")
@@ -317,7 +317,7 @@ def companions_of_strangers(room):
             assert done.returncode == (125 if command[0] == "run" else 1), (ending, done)
             assert f"belongs to user {NOBODY}" in done.stderr, (ending, done)
         planted.unlink()
-    # In a folder like /tmp nobody can remove what is another's.
+    # In a folder like /tmp nobody can remove another user's file.
     shared = room.folder / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
@@ -331,7 +331,7 @@ def companions_of_strangers(room):
 
 @test
 def rescued_into_a_folder_of_its_own(room):
-    """a run file that is removed in mid-run is saved where nobody can have planted a link"""
+    """run file removed during the run: saved where nobody can have planted a link"""
     victim = room.folder / "victim"
     victim.write_text("precious")
     (room.folder / "runs").mkdir()
@@ -348,7 +348,7 @@ def rescued_into_a_folder_of_its_own(room):
     assert room.wattle("report", saved).returncode == 0
 
 
-# argv: a run file, and whether it gets the mark of a living recorder. Writes into the log, then truncates its index for ever.
+# argv: a run file, and whether it gets the mark of a living recorder. Writes into the log, then truncates its index endlessly.
 CUTTER = """
 import fcntl, os, sqlite3, struct, sys, time
 path, has_mark = sys.argv[1], sys.argv[2] == "True"
@@ -367,7 +367,7 @@ while True:
 
 @test
 def index_that_is_cut(room):
-    """the owner of a run file truncates the index of its log while others read the file: they read it, and do not die of SIGBUS"""
+    """owner of a run file truncates its log's index while others read: they read the file, without SIGBUS"""
     if os.geteuid() != 0:
         raise Skip("giving files to another user needs root")
     good_file(room)
@@ -392,7 +392,7 @@ def index_that_is_cut(room):
 
 @test
 def live_run_of_another_user(room):
-    """a run that another user records is read as it grows, and the recorder loses nothing"""
+    """run that another user records: readable as it grows, and the recorder loses nothing"""
     if os.geteuid() != 0:
         raise Skip("another user needs root")
     wattle, _ = room.for_everybody()

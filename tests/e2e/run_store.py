@@ -1,4 +1,4 @@
-"""run --store: the run is in PostgreSQL when it is over, whatever the server, the sender or the recorder went through."""
+"""run --store: the run is in PostgreSQL at the end, whatever happens to the server, the uploader or the recorder."""
 import os
 import pathlib
 import shlex
@@ -22,7 +22,7 @@ def name_of(pid):
 
 
 def sender_of(recorder):
-    """The process beside the recorder; waits until there is one."""
+    """The uploader process beside the recorder; waits until it exists."""
     return wait_until(lambda: [pid for pid in children_of(recorder.pid) if name_of(pid) == "wattle-sender" and is_alive(pid)],
                       "a sender")[0]
 
@@ -49,7 +49,7 @@ def finished(room, server, recording, status=0):
 
 @test
 def store_alone(room):
-    """without -o the run is in the store and nowhere else; the status is the command's"""
+    """no -o: the run is only in the store; the status is the command's"""
     with fresh() as server:
         done = room.wattle("run", "--store", server.url(), "--", "sh", "-c", f"{SPANNER} nested; exit 7")
         assert done.returncode == 7, done.stderr
@@ -61,7 +61,7 @@ def store_alone(room):
 
 @test
 def store_and_file(room):
-    """with -o the file stays, and both have the same"""
+    """-o: the file is kept, and both have the same rows"""
     with fresh() as server:
         done, rows, _ = finished(room, server, started(room, server, SPANNER, "nested"))
         assert rows["span"] == 3 and f"run.sqlite, and run {run_id(room.folder / 'run.sqlite')}" in done.stderr, done.stderr
@@ -69,7 +69,7 @@ def store_and_file(room):
 
 @test
 def goes_on_meanwhile(room):
-    """rows arrive as the run goes on; the sender is no part of the target, and what it costs is wattle's own"""
+    """rows arrive during the run; the uploader is not part of the target, and its cost is measurement overhead"""
     with fresh() as server:
         recording = started(room, server, "sh", "-c", "sleep 4; sleep 0.5", options=["--wait-all"])
         sender = sender_of(recording)
@@ -87,7 +87,7 @@ def goes_on_meanwhile(room):
 
 @test
 def server_killed(room):
-    """-9 of the server in the middle of the run, then its silence for a while: nothing is lost, and in the end all is there"""
+    """-9 of the server during the run, then a silent server for a while: nothing is lost, and all rows arrive"""
     with fresh() as server:
         recording = started(room, server, "sleep", "8", options=["-i", "20ms", "--store-wait", "60s"])
         wait_until(lambda: rows_of(server) > 50, "rows")
@@ -107,7 +107,7 @@ def server_killed(room):
 
 @test
 def server_away(room):
-    """no server at all: the run is measured as ever, its file stays, and a line says how to send it; later that works"""
+    """no server: the run is measured, its file is kept, and a line states how to send it; that works later"""
     with fresh() as server:
         url = server.url()
         server.stop()
@@ -123,7 +123,7 @@ def server_away(room):
 
 @test
 def sender_killed(room):
-    """-9 of the sender, twice: another one goes on in mid-run, is a program of its own with nothing of the recorder's, and not a row
+    """-9 of the uploader, twice: restarted during the run, as a separate program without the recorder's resources, and no row
     is doubled"""
     with fresh() as server:
         recording = started(room, server, "sleep", "60", options=["-i", "20ms", "--store-wait", "60s"])
@@ -142,7 +142,7 @@ def sender_killed(room):
 
 
 def own_alone(recording, sender, server):
-    """Its words tell nothing, it has no descriptor of the recorder's but the line, and is no child of the command."""
+    """Its command line is neutral, it has no descriptor of the recorder's but the pipe, and is no child of the command."""
     folder = pathlib.Path(f"/proc/{sender}")
     assert (folder / "cmdline").read_bytes() == b"wattle\0--sender\0"
     assert str(server.folder).encode() not in (folder / "environ").read_bytes()
@@ -161,7 +161,7 @@ def own_alone(recording, sender, server):
 
 @test
 def recorder_killed(room):
-    """-9 of the recorder: the sender sends what is stored, and ends"""
+    """-9 of the recorder: the uploader sends the stored rows, and ends"""
     with fresh() as server:
         recording = started(room, server, "sleep", "30", options=["-i", "20ms"])
         sender = sender_of(recording)
@@ -170,14 +170,14 @@ def recorder_killed(room):
         recording.kill()
         recording.wait()
         os.kill(command, signal.SIGKILL)
-        wait_until(lambda: not is_alive(sender), "the sender ends", 30)
+        wait_until(lambda: not is_alive(sender), "the uploader ends", 30)
         rows = same_run(server, room.folder / "run.sqlite")
         assert rows["sample"] > 50 and server.value("SELECT complete FROM recording") is False, rows
 
 
 @test
 def terminal_signals(room):
-    """Ctrl-C ends the command as ever; the sender sends the rest all the same"""
+    """Ctrl-C: ends the command as usual; the uploader still sends the rest"""
     with fresh() as server:
         recording = room.start("run", "--store", server.url(), "-o", "run.sqlite", "--", "sleep", "30", start_new_session=True)
         wait_until(lambda: rows_of(server) > 3, "rows")
@@ -187,14 +187,14 @@ def terminal_signals(room):
 
 @test
 def disk_full(room):
-    """the server's disk is full for a while: the rows wait in the file, and are there in the end"""
+    """server's disk full for a while: the rows wait in the file, and arrive in the end"""
     with Server(disk_mb=130) as server:
         recording = started(room, server, "sleep", "7", options=["-i", "20ms", "--store-wait", "60s"])
         wait_until(lambda: rows_of(server) > 50, "rows")
         server.fill()
         time.sleep(2.5)
         server.free()
-        if server.process.poll() is not None:  # no room for its log: it has given up
+        if server.process.poll() is not None:  # no space for its log: it has given up
             server.start()
         finished(room, server, recording)
 
@@ -213,7 +213,7 @@ def attached(room):
 
 @test
 def no_library(room):
-    """without libpq --store is refused with the name of the package before anything starts; all else works"""
+    """--store without libpq: refused with the package's name before anything starts; everything else works"""
     libraries = [path for path in pathlib.Path("/usr/lib").glob("*/libpq.so.5")]
     if os.geteuid() != 0 or not libraries:
         raise Skip("hiding libpq needs root")

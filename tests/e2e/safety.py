@@ -1,4 +1,4 @@
-"""What goes wrong stays small: a killed recorder, a full disk, a folder that goes away, a reader at the wrong time."""
+"""Failures with limited effect: a killed recorder, a full disk, a removed folder, a reader at the wrong time."""
 import fcntl
 import json
 import os
@@ -21,7 +21,7 @@ def in_own_mounts(room, script, *options):
 
 @test
 def killed_recorder(room):
-    """kill -9 of the recorder at many moments: the command lives on, the file opens with all up to the last second"""
+    """kill -9 of the recorder at many moments: the command continues, the file opens with all rows up to the last second"""
     for number, moment_s in enumerate((0.0, 0.03, 0.3, 0.9, 1.02, 1.5, 2.1)):
         name = f"{number}.sqlite"
         process = room.start("run", "-q", "-i", "5ms", "-o", name, "--", "sh", "-c",
@@ -43,7 +43,7 @@ def killed_recorder(room):
 
 @test
 def appended_after_a_kill(room):
-    """a run that was cut off can be appended to; the report counts both segments and is not complete"""
+    """interrupted run: can be appended to; the report counts both segments and is not complete"""
     process = room.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", "echo $$ > pid; exec sleep 20")
     wait_until(lambda: (room.folder / "pid").exists() and (room.folder / "pid").read_text(), "the command's start")
     wait_until(lambda: room.rows("select count(*) from sample")[0][0] > 8, "samples in the file")
@@ -60,7 +60,7 @@ def appended_after_a_kill(room):
 
 @test
 def stopped_recorder(room):
-    """a recorder that stands still for a while says how many samples it lost, and times stay true"""
+    """recorder stopped for a while: reports the number of lost samples, and times stay correct"""
     begin_s = time.monotonic()
     process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c",
                          ": > began; exec sleep 1.5")
@@ -77,7 +77,7 @@ def stopped_recorder(room):
 
 @test
 def full_disk(room):
-    """a full disk: the command goes on with its own status, the loss is told, what was stored opens"""
+    """disk full: the command continues with its own status, the loss is reported, stored rows are readable"""
     script = """
         mkdir small; mount -t tmpfs -o size=300k tmpfs small
         status=0
@@ -96,7 +96,7 @@ def full_disk(room):
 
 @test
 def full_from_the_start(room):
-    """no room for a run file at all: 125, and nothing is started"""
+    """no space for a run file at all: 125, and nothing is started"""
     script = """
         mkdir small; mount -t tmpfs -o size=4k tmpfs small
         cat /dev/zero > small/fill 2>/dev/null || true
@@ -111,7 +111,7 @@ def full_from_the_start(room):
 
 @test
 def read_only_place(room):
-    """a read-only file system: 125 with the file's name"""
+    """read-only file system: 125 with the file's name"""
     script = """
         mkdir ro; mount -t tmpfs -o ro tmpfs ro
         status=0
@@ -127,7 +127,7 @@ def read_only_place(room):
 
 @test
 def removed_folder(room):
-    """the folder of the run file goes away: the command is not harmed, its status comes back"""
+    """folder of the run file removed: the command is not affected, its status is returned"""
     (room.folder / "out").mkdir()
     done = room.wattle("run", "-o", "out/run.sqlite", "--", "sh", "-c",
                        "sleep 0.5; rm -r out; sleep 1.5; echo went on; exit 6")
@@ -137,7 +137,7 @@ def removed_folder(room):
 
 @test
 def report_that_cannot_be_written(room):
-    """--json to a place that is gone in the end: told, and the status is the command's"""
+    """--json to a path that is gone in the end: reported, and the status is the command's"""
     (room.folder / "out").mkdir()
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--json", "out/r.json", "--", "sh", "-c", "rmdir out; exit 7")
     assert done.returncode == 7 and "out/r.json" in done.stderr, done
@@ -145,7 +145,7 @@ def report_that_cannot_be_written(room):
 
 @test
 def sqlite_reads_meanwhile(room):
-    """the sqlite3 program reads the file while the run goes on, and sees it grow"""
+    """sqlite3 program: reads the file during the run, and sees it grow"""
     if shutil.which("sqlite3") is None:
         raise Skip("no sqlite3 program")
     process = room.start("run", "-q", "-i", "10ms", "-o", "run.sqlite", "--", "sleep", "4")
@@ -165,7 +165,7 @@ def sqlite_reads_meanwhile(room):
 
 @test
 def a_reader_that_holds_a_lock(room):
-    """a reader that keeps a transaction open all the time costs no sample"""
+    """reader with a transaction open all the time: no sample is lost"""
     process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sleep", "3")
     script = ("import sqlite3, sys\n"
               "c = sqlite3.connect('file:run.sqlite?mode=ro', uri=True)\n"
@@ -183,7 +183,7 @@ def a_reader_that_holds_a_lock(room):
 
 @test
 def two_recorders_one_file(room):
-    """two recorders do not write into one file: the second is refused"""
+    """two recorders for one file: the second is refused"""
     process = room.start("run", "-q", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1.5")
     wait_until((room.folder / "began").exists, "the first recorder")
     for option in ([], ["--append"], ["--overwrite"]):
@@ -196,7 +196,7 @@ def two_recorders_one_file(room):
 
 @test
 def appended_under_a_readers_lock(room):
-    """a reader that holds every lock it can on a run file does not stop --append; a second recorder is refused all the same"""
+    """reader that holds every lock it can on a run file: does not stop --append; a second recorder is still refused"""
     assert room.wattle("run", "-q", "-o", "run.sqlite", "--", "true").returncode == 0
     lock = room.folder / "run.sqlite-lock"
     with locked_by_a_reader(room.folder / "run.sqlite"):
@@ -216,7 +216,8 @@ def appended_under_a_readers_lock(room):
 
 @test
 def new_recording_holds_the_lock(room):
-    """a recording that makes or replaces a file holds FILE-lock: a second is refused though its file is not there yet, or a reader keeps the mark away"""
+    """recording that creates or replaces a file holds FILE-lock: a second one is refused, also before the file exists or while
+    a reader blocks the mark"""
     lock = room.folder / "run.sqlite-lock"
     for option in ([], ["--overwrite"]):
         process = room.start("run", "-q", *option, "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
@@ -228,7 +229,7 @@ def new_recording_holds_the_lock(room):
             except BlockingIOError:
                 pass
         assert lock.stat().st_mode & 0o777 == 0o600
-        (room.folder / "run.sqlite").rename(room.folder / "moved.sqlite")  # its mark goes with it
+        (room.folder / "run.sqlite").rename(room.folder / "moved.sqlite")  # its mark disappears with it
         done = room.wattle("run", "-q", "-o", "run.sqlite", "--", "touch", "started")
         assert done.returncode == 125 and "another recorder" in done.stderr and done.stderr.count("\n") == 1, done
         (room.folder / "moved.sqlite").rename(room.folder / "run.sqlite")
@@ -239,7 +240,7 @@ def new_recording_holds_the_lock(room):
 
 @test
 def killed_while_it_appends(room):
-    """the lock file that a killed recorder leaves is taken over; one of another user is named in the refusal"""
+    """lock file of a killed recorder: taken over; one of another user: named in the refusal"""
     assert room.wattle("run", "-q", "-o", "run.sqlite", "--", "true").returncode == 0
     lock = room.folder / "run.sqlite-lock"
     process = room.start("run", "-q", "--append", "-o", "run.sqlite", "--", "sh", "-c", ": > began; exec sleep 1")
@@ -263,7 +264,7 @@ def killed_while_it_appends(room):
 
 @test
 def few_descriptors(room):
-    """with few file descriptors a large tree is still followed"""
+    """few file descriptors: a large tree is still followed"""
     done = room.finish(room.start("-c", f"ulimit -n 40; exec '{WATTLE}' run -q -o run.sqlite --json - -- "
                                   f"'{BURNER}' bomb 6 20", program="/bin/sh"))
     assert done.returncode == 0, done
@@ -275,7 +276,7 @@ def few_descriptors(room):
 
 @test
 def short_files_only(room):
-    """ulimit -f: a run file that can't be made is told; one that can't grow leaves the command alone"""
+    """ulimit -f: a run file that cannot be created is reported; one that cannot grow does not affect the command"""
     def limited(blocks, script):
         return room.finish(room.start("-c", f"ulimit -f {blocks}; exec '{WATTLE}' run -o run.sqlite -i 1ms -- sh -c '{script}'",
                                       program="/bin/bash"))
@@ -298,7 +299,7 @@ def a_command_that_ends_at_once(room):
 
 @test
 def closed_streams(room):
-    """without stdin, stdout and stderr: what the command writes does not end up in the run file"""
+    """no stdin, stdout and stderr: the command's output does not end up in the run file"""
     script = f"exec '{WATTLE}' run -q -o run.sqlite --tracking-file t.csv -- sh -c 'echo a; echo b >&2; exit 3' <&- >&- 2>&-"
     assert room.finish(room.start("-c", script, program="/bin/sh")).returncode == 3
     assert room.rows("pragma integrity_check") == [("ok",)]
@@ -307,7 +308,7 @@ def closed_streams(room):
 
 @test
 def full_stdout(room):
-    """a report that cannot be written to stdout: told; run still returns the command's status"""
+    """report that cannot be written to stdout: reported; run still returns the command's status"""
     with open("/dev/full", "wb") as full:
         done = room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sh", "-c", "exit 9", stdout=full)
         assert done.returncode == 9 and done.stderr, done
@@ -317,7 +318,7 @@ def full_stdout(room):
 
 @test
 def odd_procfs(room):
-    """an empty and a garbled /proc: the command runs, its status comes back, unknown is null"""
+    """empty and invalid /proc: the command runs, its status is returned, unknown values are null"""
     garbled = {"stat": "cpu x y z\n", "meminfo": "\x00\xff", "cpuinfo": "processor : many\n", "1/stat": "("}
     for files in ({}, garbled):
         top = room.tree("proc", files)
@@ -327,7 +328,7 @@ def odd_procfs(room):
 
 @test
 def many_words(room):
-    """a command line of a megabyte is run and kept"""
+    """command line of a megabyte: runs and is stored"""
     words = ["x" * 1000] * 1000
     report, _ = room.report("--", "true", *words)
     assert report["run"]["command"] == ["true", *words]
@@ -335,9 +336,9 @@ def many_words(room):
 
 @test
 def unprivileged(room):
-    """an unprivileged user gets the same CPU figures"""
+    """unprivileged user: the same CPU figures"""
     if os.geteuid() != 0:
-        raise Skip("needs root to become somebody else")
+        raise Skip("only root can become another user")
     wattle, burner = room.for_everybody()
     done = room.finish(room.start("run", "-q", "-o", "run.sqlite", "--json", "-", "--", burner, "children", "300", "2",
                                   program=wattle, user=NOBODY, group=NOBODY))

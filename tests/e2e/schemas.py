@@ -1,5 +1,5 @@
-"""Every JSON document of the program against its schema (`wattle schema NAME`), by the standard validator of Debian
-(python3-jsonschema): of stored runs and jobs, of runs made here, of machines with and without sensors."""
+"""Every JSON document of the program against its schema (`wattle schema NAME`), with Debian's standard validator
+(python3-jsonschema): stored runs and jobs, new runs, machines with and without sensors."""
 import collections
 import copy
 import functools
@@ -56,14 +56,14 @@ def check(name, text, what=""):
 
 
 def document(room, name, *words, status=0, **options):
-    """What a command prints, which is valid."""
+    """A command's output, after validation."""
     done = room.wattle(*words, **options)
     assert done.returncode == status, (words, done.returncode, done.stderr)
     return check(name, done.stdout, words)
 
 
 def machine(room, name):
-    """The environment that leads to a recorded machine, with the fake NVML where it has GPUs of NVIDIA."""
+    """The environment that selects a recorded machine, with the fake NVML where it has NVIDIA GPUs."""
     tree = TESTS / "machines" / name
     cards = tree / "nvml.cards"
     return {"WATTLE_SYSFS": str(tree / "sys"), "WATTLE_PROCFS": str(tree / "proc"), "WATTLE_STATE": str(room.folder / "state"),
@@ -79,7 +79,7 @@ def made_run(room, kind):
 
 @test
 def valid_schemas(room):
-    """each schema is a valid one of draft 2020-12, and the file that is installed is what the program prints"""
+    """each schema is valid in draft 2020-12, and the installed file equals the program's output"""
     if jsonschema is None:
         raise Skip("python3-jsonschema is not installed")
     for name in names():
@@ -93,7 +93,7 @@ def valid_schemas(room):
 
 @test
 def every_command(room):
-    """each command whose help offers JSON has its documents' schemas, and each schema is one command's"""
+    """each command whose help offers JSON has schemas for its documents, and each schema belongs to one command"""
     def words(*of):
         return re.findall(rf"^  ({' '.join([*of, ''])}\w+) +\w", room.wattle(*of, "--help").stdout, re.M)
     commands = [name for name in words() if name not in ("cap", "store")] + words("cap") + words("store")
@@ -119,7 +119,7 @@ def json_lines(room):
 
 @test
 def stored_runs(room):
-    """reports and blocks of made runs: GPUs, killed recorders, missing values, hostile names, no sample at all"""
+    """reports and blocks of synthetic runs: GPUs, killed recorders, missing values, hostile names, no sample at all"""
     for kind in RUNS:
         path = made_run(room, kind)
         document(room, "report", "report", path, "--format", "json")
@@ -139,7 +139,7 @@ def charts(room):
 
 @test
 def stored_jobs(room):
-    """reports of made jobs of several ranks, and of one rank"""
+    """reports of synthetic jobs of several ranks, and of one rank"""
     for kind in JOBS:
         folder = room.folder / kind
         made_jobs.make(WATTLE, folder, kind)
@@ -152,7 +152,7 @@ def stored_jobs(room):
 
 @test
 def recorded_runs(room):
-    """reports of runs on this machine, on one without sensors, with a failed command, and of a recorder that is killed"""
+    """reports of runs on this machine, on one without sensors, with a failed command, and of a killed recorder"""
     for options, status in (((), 0), (("--label", "a", "--meta", "b=c"), 3)):
         room.wattle("run", "-q", "--overwrite", "--json", "run.json", *options, "--", "sh", "-c", f"exit {status}")
         check("report", (room.folder / "run.json").read_text())
@@ -283,7 +283,7 @@ def models(room):
 
 @test
 def refusals(room):
-    """a document is refused that lacks a key, has one too many, a value of another type, an unknown word or another version"""
+    """document with a missing or additional key, another type, an unknown word or another version: refused"""
     report = document(room, "report", "report", made_run(room, "training"), "--format", "json")
     for key in report:
         assert errors("report", {k: v for k, v in report.items() if k != key}), key

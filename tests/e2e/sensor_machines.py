@@ -1,4 +1,4 @@
-"""Machines for the tests of `wattle sensors`: made trees, simulated counters and fake cards, and what sensors prints of them."""
+"""Machines for the tests of `wattle sensors`: simulated trees, counters and cards, and the output for them."""
 import json
 
 from harness import BUILD, TESTS
@@ -15,7 +15,7 @@ def zone(name, energy_uj=1000):
 
 
 def machine(room, name, zones=(), cpuinfo=METAL, more=()):
-    """Folders for /sys and /proc, and the environment in which wattle takes them for its own."""
+    """Folders for /sys and /proc, and the environment in which wattle uses them."""
     sys_files = {f"class/powercap/intel-rapl:{i}/{file}": text for i, what in enumerate(zones)
                  for file, text in zone(what).items()}
     sys = room.tree(f"{name}-sys", {"kernel/.keep": "", **sys_files, **dict(more)})

@@ -12,7 +12,7 @@ from sensor_machines import TWO_CARDS, VM, cards, cards_of, doctor, known_machin
 
 @test
 def status(room):
-    """the status is 0 where something is measured, 1 where all is estimated, 2 for a wrong use"""
+    """status: 0 if something is measured, 1 if everything is estimated, 2 for a usage error"""
     measured, estimated = machine(room, "metal", ["package-0"]), machine(room, "vm", cpuinfo=VM)
     for options in ([], ["--json"]):
         assert room.wattle("sensors", *options, env=measured).returncode == 0
@@ -33,7 +33,7 @@ def assert_fits(text):
 
 @test
 def text(room):
-    """the text fits 80 columns but for commands, which stand alone on their lines, and ends with a verdict"""
+    """text: 80 columns except commands, which are on lines of their own, and a verdict at the end"""
     names = sorted(path.name for path in (TESTS / "machines").iterdir() if (path / "sys").is_dir())
     for name in names:
         done = room.wattle("sensors", env=known_machine(name))
@@ -43,7 +43,7 @@ def text(room):
 
 @test
 def verdict(room):
-    """the verdict names what is measured, what is shown beside it, and what can't be read"""
+    """verdict: names the measured, the additional and the unreadable domains"""
     done = room.wattle("sensors", env=known_machine("desktop-intel"))
     words = " ".join(done.stdout.split())
     assert "package-0 and dram-0 are measured." in words, done.stdout
@@ -56,7 +56,7 @@ def verdict(room):
 
 @test
 def no_powercap(room):
-    """without a single zone: a virtual machine has no remedy, real hardware has its driver loaded, ARM has no row"""
+    """no zone: a virtual machine has no remedy, real hardware has its driver loaded, ARM has no row"""
     row = row_of(doctor(room, machine(room, "vm", cpuinfo=VM))[0], "powercap", "package-0")
     assert not row["readable"] and not row["used"] and "virtual machine" in row["why"] and row["remedy"] is None, row
     row = row_of(doctor(room, machine(room, "metal"))[0], "powercap", "package-0")
@@ -67,7 +67,7 @@ def no_powercap(room):
 
 @test
 def root_only(room):
-    """counters for root only: one command until the next boot, for all of them, and one that lasts"""
+    """counters readable by root only: one command for all of them until the next boot, and a permanent one"""
     if os.geteuid() != 0:
         raise Skip("only root can be refused as somebody else")
     env = machine(room, "metal", ["package-0", "package-1"])
@@ -84,7 +84,7 @@ def root_only(room):
     assert f"    sudo chmod a+r {files[0]} {files[1]}\n" in text and text.count("/etc/udev/rules.d/") == 1, text
     assert "The command above would have it measured." in " ".join(text.split()), text
     assert_fits(text)
-    # Where the helper could do it, that is the better way.
+    # Where the helper is possible, it is the better way.
     who["env"] = {**env, "WATTLE_HELPER": "/nonexistent/wattled.sock"}
     rows = json.loads(room.finish(room.start("sensors", "--json", **who)).stdout)["sensors"]
     systemd = pathlib.Path("/run/systemd/system").exists()
@@ -100,9 +100,9 @@ def root_only(room):
 
 @test
 def periods(room):
-    """how often a counter is updated is measured: every millisecond, and every 100 ms, which start-up does not wait for"""
+    """update period of a counter: measured: every millisecond, and every 100 ms, which start-up does not wait for"""
     fast = row_of(doctor(room, simulate(room, "fast", "--zone", "package-0=40"))[0], "powercap", "package-0")
-    assert 0.0005 < fast["update_period_s"] < 0.02, fast  # a simulator that has to wait for a core is late
+    assert 0.0005 < fast["update_period_s"] < 0.02, fast  # a simulator that waits for a core is late
     slow = row_of(doctor(room, simulate(room, "slow", "--zone", "package-0=40", "--tick", "100000"))[0], "powercap",
                   "package-0")
     near(slow["update_period_s"], 0.1, relative=0.25)
@@ -111,7 +111,7 @@ def periods(room):
 
 @test
 def still(room):
-    """a counter that stands still has no period, and is not waited for"""
+    """counter that never changes: no period, and no waiting"""
     env = machine(room, "still", ["package-0"])
     started = time.monotonic()
     rows, _ = doctor(room, env)
@@ -134,7 +134,7 @@ def gpus(room):
 
 # ---- calibrating a GPU against a wall meter ----
 
-# Works on the fake card until it is told to end; the card's power is in the cards, what it truly draws in the meter.
+# Works on the fake card until it is asked to end; the card's power is in the cards file, its true power in the meter.
 LOAD = """
 import os, pathlib, signal, sys, time
 folder = pathlib.Path(sys.argv[1])
@@ -150,7 +150,7 @@ put(340)
 time.sleep(float(sys.argv[2]))
 end()
 """
-# The meter of the whole machine: 1.08 times what the card says, and 50 W beside it, through a supply of 92 %.
+# The meter of the whole machine: 1.08 times the card's reading and 50 W more, through a supply of 92 %.
 WALL = """
 import pathlib, re, sys, time
 folder = pathlib.Path(sys.argv[1])
@@ -183,7 +183,7 @@ def calibrate_gpu(room, *command, options=("--supply-efficiency", "92±1"), zone
 
 @test
 def gpu_against_a_wall_meter(room):
-    """the factor of a GPU is found behind a power supply, stored with its error by UUID, and used from then on"""
+    """factor of a GPU: found behind a power supply, stored with its error by UUID, and used from then on"""
     done = calibrate_gpu(room, sys.executable, "-c", LOAD, room.folder, 60)
     assert done.returncode == 0, done
     header, line = (room.folder / "state/gpu-gain").read_text().splitlines()
@@ -196,7 +196,7 @@ def gpu_against_a_wall_meter(room):
 
 @test
 def gpu_that_cannot_be_calibrated(room):
-    """a command that ends at once, one that does not load the GPU, options that make no sense: a reason, and nothing is stored"""
+    """command that ends at once, that does not load the GPU, invalid options: a reason, and nothing is stored"""
     done = calibrate_gpu(room, "true")
     assert done.returncode == 1 and "true ended too early" in done.stderr, done
     assert not (room.folder / "state/gpu-gain").exists()

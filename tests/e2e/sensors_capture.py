@@ -1,4 +1,4 @@
-"""wattle sensors --capture: the copy of a machine's files, what it leaves out and what it makes anonymous."""
+"""wattle sensors --capture: the copy of a machine's files, omissions and pseudonyms."""
 import filecmp
 import json
 import os
@@ -19,20 +19,20 @@ def capture(room, env, name="captured"):
 
 
 def seen(room, env):
-    """What sensors says, without the paths of the tree it says it of."""
+    """Output of sensors, without the paths of its tree."""
     text = room.wattle("sensors", "--json", env=env).stdout
     for variable in ("WATTLE_SYSFS", "WATTLE_PROCFS"):
         text = text.replace(env[variable], variable)
     rows = json.loads(text)["sensors"]
     for row in rows:
-        if row["sensor"] in ("perf", "nvml"):  # they go on counting
+        if row["sensor"] in ("perf", "nvml"):  # they keep counting
             row["last"] = row["update_period_s"] = row["update_jitter_s"] = None
     return rows
 
 
 @test
 def round_trip(room):
-    """each machine of the tests, captured, shows the same sensors; its links stay links"""
+    """each test machine, captured: the same sensors; its links stay links"""
     for top in sorted((TESTS / "machines").iterdir()):
         if not (top / "sys").is_dir():
             continue
@@ -71,7 +71,7 @@ NAMED = {
 
 @test
 def anonymous(room):
-    """what names a machine becomes the same pseudonym each time; what no sensor reads is not taken along"""
+    """names of a machine: replaced by the same pseudonym each time; files that no sensor reads are left out"""
     cpuinfo = METAL + "Serial\t\t: 10000000abcdef01\n"
     top, _, done = capture(room, machine(room, "named", ["package-0"], cpuinfo, NAMED))
     text = "".join(path.read_text() for path in top.rglob("*") if path.is_file() and not path.is_symlink())
@@ -91,7 +91,7 @@ def anonymous(room):
 
 @test
 def careful(room):
-    """a device that sleeps is not woken, a fifo is not read, a link that leaves the root leads nowhere"""
+    """suspended device: not woken; fifo: not read; link out of the root: leads nowhere"""
     secret = room.folder / "secret"
     secret.mkdir()
     (secret / "name").write_text("stolen\n")
@@ -121,7 +121,7 @@ def careful(room):
 
 @test
 def refused_files(room):
-    """a file that may not be read is listed with its mode, and stands in the copy, empty"""
+    """unreadable file: listed with its mode, empty in the copy"""
     if os.geteuid() != 0:
         raise Skip("only root can be refused as somebody else")
     env = machine(room, "metal", ["package-0"])
@@ -137,7 +137,7 @@ def refused_files(room):
 
 @test
 def never_overwrites(room):
-    """a folder that holds anything is refused, and nothing in it changes; an empty one will do"""
+    """non-empty folder: refused and unchanged; an empty one is accepted"""
     env = machine(room, "metal", ["package-0"])
     full = room.tree("full", {"mine": "x"})
     done = room.wattle("sensors", "--capture", full, env=env)
@@ -153,7 +153,7 @@ def never_overwrites(room):
 
 @test
 def captured_modules(room):
-    """power of modules and of GPU memory is captured, and a GPU without any of its own too"""
+    """power of modules and of GPU memory: captured, also for a GPU without its own"""
     only = ("gpu\nerror nvmlDeviceGetTotalEnergyConsumption 3\nerror nvmlDeviceGetPowerUsage 3\n"
             "field_error 185 0 3\nfield_error 186 0 3\n")
     power_only = "field_error 191 1 3\nfield_error 191 2 3\nmodule_mw 467000\nmemory_mw 38000\n"
@@ -166,7 +166,7 @@ def captured_modules(room):
 
 @test
 def captured_gpus(room):
-    """what NVML says is saved in the fake library's own words, with other UUIDs, and the fixture replays it"""
+    """NVML's answers: saved in the fake library's format, with other UUIDs, and replayed by the fixture"""
     env = {**machine(room, "metal", ["package-0"]), **cards(room, TWO_CARDS)}
     top, as_captured, _ = capture(room, env)
     saved = (top / "nvml.cards").read_text()

@@ -1,4 +1,4 @@
-"""wattle sensors --calibrate-idle: the idle power of a machine that is provably idle."""
+"""wattle sensors --calibrate-idle: the idle power of a machine that is shown to be idle."""
 import json
 import re
 import shutil
@@ -15,7 +15,7 @@ from sensor_machines import METAL, VM, cards, doctor, machine, row_of, simulate
 
 
 class MovingStat:
-    """A /proc of two cores that are busy for a share of the time."""
+    """A /proc of two cores that are busy for a fraction of the time."""
 
     def __init__(self, room, share=lambda t: 0.0):
         self.folder = room.tree("proc", {"cpuinfo": METAL})
@@ -59,7 +59,7 @@ IDLE_ZONES = ["--zone", "package-0=20+0.4*sin@0.7", "--zone", "package-0/core=3"
 
 @test
 def idle_power(room):
-    """the idle power of each domain is stored, near the truth and within its error, with date and host"""
+    """idle power of each domain: stored within its error, with date and host"""
     with MovingStat(room) as proc:
         env = {**simulate(room, "sim", *IDLE_ZONES), "WATTLE_PROCFS": str(proc.folder)}
         done = calibrate(room, env, seconds=3)
@@ -80,7 +80,7 @@ def idle_power(room):
 
 @test
 def attribution_active(room):
-    """run --attribution active takes the stored idle power over, with its date, and sensors shows it"""
+    """run --attribution active: uses the stored idle power, with its date, and sensors shows it"""
     with MovingStat(room) as proc:
         sim = simulate(room, "sim", *IDLE_ZONES)
         assert calibrate(room, {**sim, "WATTLE_PROCFS": str(proc.folder)}).returncode == 0
@@ -102,7 +102,7 @@ def attribution_active(room):
 
 @test
 def not_while_busy(room):
-    """while a program burns a core nothing is stored, and the line names it"""
+    """program that uses a core: nothing is stored, and the message names it"""
     env = simulate(room, "sim", *IDLE_ZONES)
     burner = room.start("cpu", "30", program=BURNER)
     done = calibrate(room, env)
@@ -113,7 +113,7 @@ def not_while_busy(room):
 
 @test
 def not_for_a_moment(room):
-    """a burst in the middle begins the measurement anew; one that never ends for long enough is refused"""
+    """burst during the measurement: starts it again; refused if the machine is never idle for long enough"""
     with MovingStat(room, lambda t: 0.5 if 1 < t < 1.5 else 0.0) as proc:
         env = {**simulate(room, "sim", *IDLE_ZONES), "WATTLE_PROCFS": str(proc.folder)}
         started = time.monotonic()
@@ -127,7 +127,7 @@ def not_for_a_moment(room):
 
 @test
 def not_unless_known(room):
-    """no idle power where the load can't be known, power is not steady, nothing is measured"""
+    """load unknown, power not steady, no sensors: no idle power"""
     refusals = {
         "does not say how busy": {**simulate(room, "sim", *IDLE_ZONES), "WATTLE_PROCFS": str(room.tree(
             "still", {"cpuinfo": METAL, "stat": "cpu  1 0 0 1 0 0 0 0\n"}))},
@@ -144,7 +144,7 @@ def not_unless_known(room):
 
 @test
 def gpus_have_to_be_idle(room):
-    """a GPU with a process or with load refuses the calibration; an idle one is measured with its UUID, one asleep is not"""
+    """GPU with a process or with load: refuses the calibration; an idle one is measured with its UUID, a suspended one is not"""
     uuid = "GPU-12345678-1234-1234-1234-123456789abc"
     card = f"gpu\nuuid {uuid}\npower_mw constant 30000\nenergy_period_ms 20\n"
     with MovingStat(room) as proc:
@@ -165,7 +165,7 @@ def gpus_have_to_be_idle(room):
 
 @test
 def other_domains_stay(room):
-    """a calibration replaces the domains it measured and keeps the others with their own dates"""
+    """calibration: replaces the measured domains and keeps the others with their own dates"""
     with MovingStat(room) as proc:
         env = {**simulate(room, "one", "--zone", "package-0=20", "--zone", "package-1=10"),
                "WATTLE_PROCFS": str(proc.folder)}
@@ -186,7 +186,7 @@ def other_domains_stay(room):
 
 @test
 def not_any_baseline(room):
-    """a baseline that is old, another machine's or no baseline is not used, and the run says so"""
+    """baseline that is old, another machine's or invalid: not used, and the run reports it"""
     with MovingStat(room) as proc:
         sim = simulate(room, "sim", *IDLE_ZONES)
         assert calibrate(room, {**sim, "WATTLE_PROCFS": str(proc.folder)}, seconds=1).returncode == 0
@@ -208,7 +208,7 @@ def not_any_baseline(room):
 
 @test
 def no_state_folder(room):
-    """a state folder that can't be made is named, and so is the variable that names another"""
+    """state folder that cannot be created: named with the variable that selects another"""
     with MovingStat(room) as proc:
         env = {**simulate(room, "sim", *IDLE_ZONES), "WATTLE_PROCFS": str(proc.folder)}
         (room.folder / "state").write_text("a file")

@@ -1,4 +1,4 @@
-"""wattle serve as programs meet it: who may ask, what is answered, and what clients that mean no good can do."""
+"""wattle serve and its clients: permissions, responses, and the effect of hostile clients."""
 import base64
 import contextlib
 import http.client
@@ -44,7 +44,7 @@ def basic(name, password):
 
 @test
 def start_and_stop(room):
-    """it says where it serves, has a page, metrics and JSON there, and ends with status 0 on SIGTERM and SIGINT"""
+    """start: prints its address, serves a page, metrics and JSON there, and ends with status 0 on SIGTERM and SIGINT"""
     for number in (signal.SIGTERM, signal.SIGINT):
         server = Server(room)
         status, headers, page = server.ask("/")
@@ -59,7 +59,7 @@ def start_and_stop(room):
 
 @test
 def ends_with_another(room):
-    """--exit-with: when that process is killed, the server ends as it does when it is told to"""
+    """--exit-with: when that process is killed, the server ends as on a signal"""
     other = room.start("60", program="sleep")
     server = Server(room, "--exit-with", str(other.pid))
     assert server.ask("/metrics")[0] == 200
@@ -70,7 +70,7 @@ def ends_with_another(room):
 
 @test
 def wrong_options(room):
-    """a wrong address, interval, token file or process: one line that names the option, and nothing is served"""
+    """invalid address, interval, token file or process: one line that names the option, and nothing is served"""
     open_file, empty = token_file(room, mode=0o644), room.folder / "empty"
     empty.touch(mode=0o600)
     taken = Server(room)
@@ -97,7 +97,7 @@ def wrong_options(room):
 
 @test
 def who_may_ask(room):
-    """names that others can make lead here, other sites' scripts and other methods are refused, each with a reason"""
+    """names that others can make resolve here, other sites' scripts and other methods: refused, each with a reason"""
     server = Server(room)
     here = f"{server.host}:{server.port}"
     rows = [
@@ -133,7 +133,7 @@ def who_may_ask(room):
 
 @test
 def tokens(room):
-    """with a token it serves other addresses; who does not know it gets 401, whatever the path and the name"""
+    """token: other addresses are served; without it 401, for any path and name"""
     server = Server(room, "--token-file", token_file(room), listen="0.0.0.0:0")
     server.host = "127.0.0.1"
     rows = [
@@ -153,14 +153,14 @@ def tokens(room):
             status, headers, _ = server.ask(path, headers={"Authorization": authorization} if authorization else {})
             assert status == expected, (path, authorization, status)
             assert ("WWW-Authenticate" in headers) == (status == 401)
-    # A browser that was led here by another name sends no password to it, so with a token any name is well.
+    # A browser that was led here by another name sends no password to it, so with a token any name is accepted.
     assert server.ask("/", headers={"Host": "node7.example", "Authorization": f"Bearer {TOKEN}"})[0] == 200
     assert TOKEN.encode() not in server.said
 
 
 @test
 def unix_socket(room):
-    """on a Unix socket, which is its owner's alone and goes with the server"""
+    """Unix socket: accessible to its owner only, removed with the server"""
     path = room.folder / "serve.sock"
     server = Server(room, listen=f"unix:{path}")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -178,7 +178,7 @@ def unix_socket(room):
 
 @test
 def figures(room):
-    """energy between two looks is what the hardware really used, and page, JSON and metrics tell of the same look"""
+    """energy between two polls: equal to the hardware's; page, JSON and metrics show the same poll"""
     environment, top = powercap(room, *ZONES)
     server = Server(room, "--interval", "100ms", env={**environment, **gpus(room, CARDS)})
     first = server.now()
@@ -199,7 +199,7 @@ def figures(room):
 
 @test
 def unknown_idle_energy(room):
-    """idle energy of a machine whose idle power is unknown has no series, and is null in JSON"""
+    """unknown idle power: idle energy has no series, and is null in JSON"""
     environment, _ = powercap(room, *ZONES)
     server = Server(room, "--interval", "100ms", env=environment)
     server.wait_for_looks(server.now()["look"] + 5)
@@ -211,7 +211,7 @@ def unknown_idle_energy(room):
 
 @test
 def same_look(room):
-    """all who ask between two looks get the same figures, however often they ask"""
+    """requests between two polls: the same figures, however many there are"""
     server = Server(room, "--interval", "60s")
     assert len({server.ask("/now.json")[2] for _ in range(50)}) == 1
     assert len({server.ask("/metrics")[2] for _ in range(50)}) == 1
@@ -227,7 +227,7 @@ def strict_families(text):
 
 @test
 def metrics_formats(room):
-    """OpenMetrics for who asks for it, by the strict parser; else the classic format, by promtool; seeds' names"""
+    """OpenMetrics on request, checked by the strict parser; otherwise the classic format, by promtool; gpu_tracker-style names"""
     environment, _ = powercap(room, *ZONES)
     server = Server(room, "--seed-names", "--processes", "5", env={**environment, **gpus(room, CARDS)})
     status, headers, body = server.ask("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})
@@ -243,7 +243,7 @@ def metrics_formats(room):
     if shutil.which("promtool") is None:
         raise Skip("prometheus is not installed")
     done = subprocess.run(["promtool", "check", "metrics"], input=body, capture_output=True)
-    # What it has against AIPowerMeter's names is AIPowerMeter's.
+    # Its complaints about AIPowerMeter's names concern AIPowerMeter.
     against = [line for line in (done.stdout + done.stderr).decode().splitlines()
                if not line.startswith(tuple(SEED_NAMES))]
     assert not against, against
@@ -251,7 +251,7 @@ def metrics_formats(room):
 
 @test
 def no_seed_names(room):
-    """without --seed-names every name begins with wattle_, but for those of the process itself"""
+    """no --seed-names: every name begins with wattle_, except those of the process itself"""
     names = {line.split("{")[0].split()[0] for line in Server(room).ask("/metrics")[2].decode().splitlines()
              if not line.startswith("#")}
     assert names and not [name for name in names if not name.startswith(("wattle_", "process_"))], names
@@ -259,7 +259,7 @@ def no_seed_names(room):
 
 @test
 def the_target(room):
-    """--pid tells of a process and what it starts apart from the rest, and when it has ended"""
+    """--pid: reports a process and its descendants separately, and when it has ended"""
     environment, _ = powercap(room, *ZONES)
     busy = room.start("-c", "while :; do :; done", program="/bin/sh")
     server = Server(room, "--pid", busy.pid, "--interval", "200ms", env=environment)
@@ -270,12 +270,12 @@ def the_target(room):
     assert b'wattle_attributed_power_watts{to="target",' in server.ask("/metrics")[2]
     busy.kill()
     busy.wait()
-    wait_until(lambda: b"has ended" in server.ask("/")[2], "the page says that the target has ended")
+    wait_until(lambda: b"has ended" in server.ask("/")[2], "the page shows that the target has ended")
 
 
 @test
 def no_energy(room):
-    """a machine that shows nothing serves what there is, says why there is no energy, and no figure is nan"""
+    """machine without sensors: serves what exists, states why there is no energy, and no figure is nan"""
     server = Server(room, env={"WATTLE_SYSFS": str(room.tree("empty", {}))})
     page = server.ask("/")[2]
     assert b">nan" not in page
@@ -287,7 +287,7 @@ def no_energy(room):
 
 @test
 def hostile_requests(room):
-    """garbage, endless heads and bodies, and half of a request harm nobody"""
+    """garbage, endless headers and bodies, half a request: others are served"""
     server = Server(room)
     here = f"Host: {server.host}:{server.port}\r\n".encode()
     rows = [
@@ -302,7 +302,7 @@ def hostile_requests(room):
         b"GET / HTTP/9.9\r\n" + here + b"Connection: close\r\n\r\n",
     ]
     for row in rows:
-        # It may hang up before all has been sent; others are served all the same.
+        # It may disconnect before everything was sent; others are served all the same.
         with server.connect() as connection, contextlib.suppress(OSError):
             connection.settimeout(2)
             connection.sendall(row)
@@ -317,7 +317,7 @@ def hostile_requests(room):
 
 @test
 def crowd(room):
-    """hundreds who connect and say nothing, and dozens who ask and never read, keep nobody out"""
+    """hundreds of silent connections and dozens of clients that never read: other clients are served"""
     server = Server(room, "--interval", "100ms")
     before = server.rss_bytes()
     ask = f"GET / HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n\r\n".encode()
@@ -337,7 +337,7 @@ def crowd(room):
 
 @test
 def pipelined(room):
-    """requests behind each other on one connection are answered in turn"""
+    """pipelined requests on one connection: answered in order"""
     server = Server(room)
     ask = f"GET /now.json HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n".encode()
     answer = raw(server, (ask + b"\r\n") * 199 + ask + b"Connection: close\r\n\r\n")
@@ -346,8 +346,8 @@ def pipelined(room):
 
 @test
 def no_growth(room):
-    """thousands of answers on connections that stay, over many looks: its memory stays as it is"""
-    # Of a build with sanitizers: what was freed is kept for a while, which is no growth of ours.
+    """thousands of responses on persistent connections over many polls: constant memory"""
+    # In a build with sanitizers freed memory is kept for a while, which is no growth of the program.
     asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
     server = Server(room, "--interval", "100ms", env={"ASAN_OPTIONS": asan})
     connection = http.client.HTTPConnection(server.host, server.port, timeout=10)
@@ -369,13 +369,13 @@ def no_growth(room):
     grown, seen = server.rss_bytes() - before, server.looks() - looks
     connection.close()
     assert seen > 10
-    # What the trail takes until it is full: 600 looks of 6 columns and more; and the allocator's own.
+    # Memory of the history until it is full: 600 polls of 6 columns and more; and the allocator's own.
     assert grown < 2 << 20, f"{grown} bytes in {seen} looks"
 
 
 @test
 def allowed_by_its_unit(room):
-    """the unit's filter of system calls allows all that it does from its start to its end, perf's counters too"""
+    """system-call filter of the unit: allows everything from start to end, perf's counters too"""
     tools = [shutil.which(name) for name in ("strace", "systemd-analyze")]
     if None in tools:
         raise Skip("strace or systemd-analyze is not installed")
@@ -408,13 +408,13 @@ def allowed_by_its_unit(room):
     os.kill(int((room.folder / "calls").read_text().split(maxsplit=1)[0]), signal.SIGTERM)
     room.finish(traced)
     done = set(re.findall(r"^\d+ +(\w+)\(", (room.folder / "calls").read_text(), re.M))
-    # What starts a program is done before there is a filter.
+    # The filter is not yet active while a program is started.
     assert "perf_event_open" in done and done - {"execve"} <= allowed, done - allowed
 
 
 @test
 def real_prometheus(room):
-    """Prometheus scrapes it with the token as its password file has it, and knows names, types and units"""
+    """Prometheus: scrapes with the token as its password file, and knows names, types and units"""
     if shutil.which("prometheus") is None:
         raise Skip("prometheus is not installed")
     environment, _ = powercap(room, *ZONES)

@@ -1,5 +1,5 @@
-"""wattle serve while others do what they can to keep people out: who scrapes gets each answer within a second. A second server that nobody
-attacks shows what the machine, which may be busy, adds to that."""
+"""wattle serve under attack: each scrape is answered within a second. A second server without attackers shows how much a busy
+machine adds."""
 import http.client
 import socket
 import sys
@@ -9,7 +9,7 @@ from harness import TESTS, main, test
 from serving import Server, powercap
 
 ATTACKER = TESTS / "e2e/programs/serve_attacker.py"
-CONNECTIONS = 100  # more than there are places
+CONNECTIONS = 100  # more than there are slots
 SECONDS = 3        # of each attack
 LIMIT_S = 1.0
 KINDS = {
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def scrape(server, source, held_up_s=0):
-    """How long an answer took, in seconds, without a pause between connect and request."""
+    """Response time in seconds, without a pause between connect and request."""
     begin = time.monotonic() + held_up_s
     connection = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=(source, 0))
     try:
@@ -42,7 +42,7 @@ def scrape(server, source, held_up_s=0):
 
 
 def attacked(room, kind, source, connections):
-    """A server under attack, and one that nobody attacks."""
+    """A server under attack, and one without."""
     env, _ = powercap(room, "package-0=50")
     servers = [Server(room, "--interval", "100ms", "--processes", "1000", env={**env, "WATTLE_STATE": str(room.folder / state)})
                for state in ("attacked", "left-alone")]
@@ -52,7 +52,7 @@ def attacked(room, kind, source, connections):
 
 
 def attack(room, kind, source, connections=CONNECTIONS):
-    """Scrapes from another address, and from that of the attackers, are answered in time."""
+    """scrapes from another address and from the attackers': answered in time"""
     server, left_alone = attacked(room, kind, source, connections)
     longest = {"127.0.0.1": 0.0, source.partition("+")[0]: 0.0}
     usual_s, end = 0, time.monotonic() + SECONDS
@@ -89,7 +89,8 @@ for kind in ("never-reads", "silent", "many-requests"):
 
 @test
 def held_up_before_the_request(room):
-    """a client on a busy machine that connects and sends its request 0.2 s later beside 500 that send half of one is answered within 1 s"""
+    """client on a busy machine that sends its request 0.2 s after connecting, beside 500 with half requests: answered within 1
+    s"""
     server, left_alone = attacked(room, "half-request", "127.0.0.9", 500)
     longest, usual_s = (max(scrape(one, "127.0.0.1", held_up_s=0.2) for _ in range(10)) for one in (server, left_alone))
     assert longest < LIMIT_S + usual_s, (longest, usual_s)

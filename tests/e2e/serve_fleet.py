@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""wattle serve in a fleet: jobs and cgroups in a bounded number of series, what has ended, restarts, a file for node_exporter."""
+"""wattle serve in a cluster: a bounded number of series for jobs and cgroups, ended ones, restarts, a file for node_exporter."""
 import http.client
 import json
 import os
@@ -25,18 +25,18 @@ def state_file(room):
 
 @test
 def each_joule_in_one_row(room):
-    """jobs and cgroups in as many series as were allowed, the others together; all rows and what nobody used make the total"""
+    """jobs and cgroups: as many series as allowed, the others combined; all series and the unused energy make the total"""
     environment, _ = powercap(room, *ZONES)
     jobs = [job(room, 100 + i) for i in range(5)]
     server = Server(room, "--jobs", 3, "--cgroups", 2, "--interval", "200ms", env=environment)
     server.wait_for_looks(8)
     found = scrape(server)
     told = names_of(found, "wattle_job_energy_joules_total", "jobid")
-    # As many rows, as many that others took over from and that were not scraped yet, and "other".
+    # As many rows, as many that were replaced and not scraped yet, and "other".
     assert 5 <= len(told) <= 3 + 3 + 2 and told > {"other", "none"}, told
     assert len(names_of(found, "wattle_cgroup_energy_joules_total", "cgroup")) <= 2 + 2 + 1
     everything = total(found, "wattle_energy_joules_total")
-    near(total(found, "wattle_attributed_energy_joules_total"), everything, absolute=1e-4)  # each row is told to a millionth
+    near(total(found, "wattle_attributed_energy_joules_total"), everything, absolute=1e-4)  # each row is rounded to a millionth
     nobody = sum(total(found, "wattle_attributed_energy_joules_total", to=to) for to in ("idle", "unattributed"))
     for family in ("job", "cgroup"):
         near(total(found, f"wattle_{family}_energy_joules_total") + nobody, everything, absolute=1e-4)
@@ -50,7 +50,7 @@ def each_joule_in_one_row(room):
 
 @test
 def children_without_words(room):
-    """a child that was started with an empty environment belongs to the job of its parent"""
+    """child started with an empty environment: belongs to the job of its parent"""
     environment, _ = powercap(room, *ZONES)
     parent = job(room, 7, f"env -i sh -c '{BUSY}' & wait")
     server = Server(room, "--interval", "200ms", env=environment)
@@ -63,7 +63,7 @@ def children_without_words(room):
 
 @test
 def ended_until_scraped(room):
-    """a job and a process that have ended stay told until each of two that scrape has got them, with their last joules"""
+    """ended job and process: reported with their last energy until each of two scrapers has read them"""
     environment, _ = powercap(room, *ZONES)
     burning = job(room, 42)
     server = Server(room, "--processes", 50, "--interval", "200ms", env=environment)
@@ -73,7 +73,7 @@ def ended_until_scraped(room):
     assert rows(before, "wattle_process_energy_joules_total", pid=str(burning.pid)), before
     stop(burning)
     server.wait_for_looks(server.looks() + 3)
-    server.ask("/metrics", method="HEAD")  # tells nothing
+    server.ask("/metrics", method="HEAD")  # without output
     server.wait_for_looks(server.looks() + 2)
     for agent in ("one", "two"):
         after = scrape(server, agent)
@@ -91,7 +91,8 @@ def ended_until_scraped(room):
 
 @test
 def two_behind_one_address(room):
-    """two of one program at one address, as a pair behind a NAT, are told apart by the connections that they keep: each gets the last word"""
+    """two scrapers with one program at one address, as behind a NAT: distinguished by their connections; each gets the final
+    values"""
     environment, _ = powercap(room, *ZONES)
     burning = job(room, 42)
     server = Server(room, "--processes", 50, "--interval", "200ms", env=environment)
@@ -108,7 +109,7 @@ def two_behind_one_address(room):
     server.wait_for_looks(server.looks() + 3)
     for connection in pair:
         found = ask(connection)
-        assert rows(found, "wattle_job_energy_joules_total", jobid="42"), "what the one has got the other must get too"
+        assert rows(found, "wattle_job_energy_joules_total", jobid="42"), "values that one has read must be read by the other too"
         assert rows(found, "wattle_process_energy_joules_total", pid=str(burning.pid))
         server.wait_for_looks(server.looks() + 2)
     assert not rows(ask(pair[0]), "wattle_job_energy_joules_total", jobid="42")
@@ -116,7 +117,7 @@ def two_behind_one_address(room):
 
 @test
 def processes_over_a_restart(room):
-    """killed and started again, the counters of processes go on too; one that ended meanwhile is told on until it is scraped"""
+    """killed and restarted: process counters continue; a process that ended meanwhile is reported until it is scraped"""
     environment, _ = powercap(room, *ZONES)
     stays, ends = job(room, 1), job(room, 2)
     options = ("--processes", 50, "--interval", "100ms")
@@ -142,13 +143,13 @@ def processes_over_a_restart(room):
             assert job_j[0] == job_j[1] > 0, job_j
         server.wait_for_looks(server.looks() + 2)
     assert not rows(scrape(server), "wattle_process_energy_joules_total", pid=str(ends.pid)), "it has been scraped"
-    assert state_file(room).stat().st_mode & 0o077 == 0, "command lines are nobody else's"
+    assert state_file(room).stat().st_mode & 0o077 == 0, "command lines are readable by nobody else"
     stop(stays)
 
 
 @test
 def a_fork_storm(room):
-    """a thousand processes that come and go are no thousand series: as many at once as were allowed, and a bounded number of new ones"""
+    """a thousand short processes: no thousand series; a limited number at once, and a limited number of new ones"""
     environment, _ = powercap(room, *ZONES)
     server = Server(room, "--processes", 5, "--interval", "100ms", env=environment)
     storm = room.start("-c", "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done' & sh -c 'sleep .03'; done",
@@ -166,7 +167,7 @@ def a_fork_storm(room):
 
 @test
 def nobody_scrapes(room):
-    """if nobody scrapes, as many that have ended are kept as there are rows, and the joules of the rest are not lost"""
+    """no scrapes: as many ended processes as there are rows are kept, and the energy of the others is not lost"""
     environment, _ = powercap(room, *ZONES)
     server = Server(room, "--jobs", 2, "--interval", "100ms", env=environment)
     for number in range(6):
@@ -187,7 +188,7 @@ def counters(found):
 
 @test
 def restarts(room):
-    """killed or ended in order, it goes on counting: no counter falls, and what the hardware used meanwhile is in them"""
+    """killed or stopped regularly: counters continue, none decreases, and the hardware's energy meanwhile is included"""
     environment, top = powercap(room, *ZONES)
     raw = top / "class/powercap/intel-rapl:0/energy_uj"
     burning = job(room, 9)
@@ -213,7 +214,7 @@ def restarts(room):
 
 @test
 def other_boots(room):
-    """after a new boot it goes on from what was its last word, else from 0; what can't be read is no word at all"""
+    """counters continue from the saved state after a reboot; an unreadable state file starts at 0"""
     environment, _ = powercap(room, *ZONES)
     server = Server(room, "--interval", "100ms", env=environment)
     server.wait_for_looks(2)
@@ -222,7 +223,7 @@ def other_boots(room):
     told = json.loads(file.read_text())
     assert told["ended_in_order"] and told["energy"]["cpu"]["total_j"] > 0, told
     told["energy"]["cpu"]["total_j"] += 1e6
-    # A made tree is no later boot of this machine: there the energy of another one begins at 0.
+    # A simulated tree is no later boot of this machine: there another one's energy begins at 0.
     for change, goes_on in (({}, True), ({"boot": "another"}, False), ({"ended_in_order": False}, True),
                             ({"schema": "wattle-serve-state/9"}, False)):
         file.write_text(json.dumps({**told, **change}))
@@ -235,7 +236,7 @@ def other_boots(room):
         server = Server(room, env=environment)
         assert 0 <= total(scrape(server), "wattle_energy_joules_total") < 1e6, text
         stop(server.process)
-    for name in (file, file.with_name(file.name + ".tmp")):  # pipes that nobody reads or writes: not waited for
+    for name in (file, file.with_name(file.name + ".tmp")):  # pipes without a reader or writer: not waited for
         name.unlink(missing_ok=True)
         os.mkfifo(name)
     server = Server(room, "--interval", "100ms", listen=address, env=environment)
@@ -246,13 +247,13 @@ def other_boots(room):
 
 @test
 def another_port(room):
-    """one that serves at another port goes on from what the last one told, but never from what a living one tells"""
+    """server at another port: continues from the previous one's state, but never from that of a running one"""
     environment, _ = powercap(room, *ZONES)
     first = Server(room, "--interval", "100ms", env=environment)
     first.wait_for_looks(2)
     at_once = total(scrape(first), "wattle_energy_joules_total")
     second = Server(room, env=environment)
-    assert total(scrape(second), "wattle_energy_joules_total") < at_once, "it took over from one that lives"
+    assert total(scrape(second), "wattle_energy_joules_total") < at_once, "it used the state of a running server"
     stop(second.process)
     first.wait_for_looks(first.looks() + 1)
     before = total(scrape(first), "wattle_energy_joules_total")
@@ -265,8 +266,8 @@ def another_port(room):
 
 @test
 def two_of_one_name(room):
-    """a second one with the same textfile is refused, as their counters would take turns, and so is one that can't serve; the file of
-    the first stays; one whose state can't be kept says so"""
+    """second server with the same textfile, or one that cannot serve: refused, as counters would alternate; the first one's
+    file stays; unwritable state is reported"""
     environment, _ = powercap(room, *ZONES)
     one, path = textfile(room, env=environment)
     taken = ("--listen", "127.0.0.1:0")
@@ -276,7 +277,7 @@ def two_of_one_name(room):
         assert path.exists() and is_alive(one.pid)
     stop(one)
     done = room.wattle("serve", "--textfile", path, "--listen", "0.0.0.0:1", env=environment)
-    assert done.returncode != 0 and path.exists(), "it took away a file that it did not write"
+    assert done.returncode != 0 and path.exists(), "it removed a file that it did not write"
     (room.folder / "file").write_text("")
     third = Server(room, env={**environment, "WATTLE_STATE": str(room.folder / "file/below")})
     assert b"counters begin at 0" in third.said and b"WATTLE_STATE" in third.said, third.said
@@ -285,7 +286,7 @@ def two_of_one_name(room):
 
 @test
 def readers_locks(room):
-    """who may read a textfile, or the lock of a state file that an earlier version made, stops neither by locking it"""
+    """reader that locks a textfile, or an earlier version's lock of the state file: does not stop the server"""
     environment, _ = powercap(room, *ZONES)
     one, path = textfile(room, env=environment)
     assert path.with_name("wattle.prom.lock").stat().st_mode & 0o777 == 0o600
@@ -307,7 +308,7 @@ def readers_locks(room):
 
 @test
 def node_and_gpu(room):
-    """every figure of wattle's has the host's name, or the one that --node gave; GPUs have their number"""
+    """every figure: has the host's name, or that of --node; GPUs have their number"""
     environment, _ = powercap(room, *ZONES)
     cards = gpus(room, "gpu\nname A\npower_mw constant 100000\n\ngpu\nname B\npower_mw constant 200000\n")
     for options, name in (((), socket.gethostname()), (("--node", 'rack 4 "x"'), r'rack 4 \"x\"')):
@@ -323,7 +324,7 @@ def node_and_gpu(room):
 
 @test
 def textfiles(room):
-    """a file that is whole whenever it is read, readable by others, without names that node_exporter has itself, gone at the end"""
+    """textfile: complete at every read, readable by others, without node_exporter's own names, removed at the end"""
     environment, _ = powercap(room, *ZONES)
     process, path = textfile(room, env=environment)
     assert path.stat().st_mode & 0o777 == 0o644
@@ -332,7 +333,7 @@ def textfiles(room):
         found = samples(path.read_text())
         assert not [name for name, _ in found if not name.startswith("wattle_")]
         energies.append(total(found, "wattle_energy_joules_total"))
-        assert total(found, "wattle_self_cpu_seconds_total") > 0  # which stands at the end
+        assert total(found, "wattle_self_cpu_seconds_total") > 0  # which is at the end
     assert energies == sorted(energies) and len(set(energies)) > 5, energies
     if shutil.which("promtool"):
         checked = subprocess.run(["promtool", "check", "metrics"], input=path.read_bytes(), capture_output=True)
@@ -350,11 +351,12 @@ def textfiles(room):
 
 @test
 def wrong_textfiles(room):
-    """a name that nobody would read, or a folder that is not there: one line, and nothing is started; a full disk is survived"""
+    """textfile name that node_exporter would not read, or a missing folder: one line, and nothing is started; a full disk is
+    survived"""
     for path, status, says in (("figures.txt", 2, ".prom"), (".prom", 2, ".prom"), ("nowhere/x.prom", 1, "nowhere/x.prom")):
         done = room.wattle("serve", "--textfile", path)
         assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    os.mkfifo(room.folder / "wattle.prom.tmp")  # somebody's, and nobody reads it: neither written into nor waited for
+    os.mkfifo(room.folder / "wattle.prom.tmp")  # another program's, without a reader: neither written nor waited for
     environment, _ = powercap(room, *ZONES)
     process, path = textfile(room, env=environment)
     path.unlink()

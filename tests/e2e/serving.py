@@ -1,4 +1,4 @@
-"""What tests of wattle serve share: a server that has started, and how to ask it."""
+"""Shared by tests of wattle serve: a running server and requests to it."""
 import http.client
 import json
 import os
@@ -22,10 +22,10 @@ ADDRESS = re.compile(rb"serving at (http://\S+/|unix:\S+)")
 
 
 class Server:
-    """A started server: `url`, `host`, `port`; what it said on stderr until then."""
+    """A running server: `url`, `host`, `port`; its stderr until then."""
 
     def __init__(self, room, *options, listen="127.0.0.1:0", env=None, **keywords):
-        # What counts on from an earlier start is of this test alone.
+        # State continued from an earlier start belongs to this test only.
         state = {"WATTLE_STATE": str(room.folder / "state")}
         self.process = room.start("serve", "--listen", listen, *options, env={**state, **(env or {})}, **keywords)
         self.said = b""
@@ -65,7 +65,7 @@ class Server:
 
 
 def raw(server, data, until_closed=True):
-    """Sends bytes as they are and returns all that comes back."""
+    """Sends bytes unchanged and returns the whole response."""
     with server.connect() as connection:
         connection.sendall(data)
         answer = b""
@@ -77,7 +77,7 @@ def raw(server, data, until_closed=True):
 
 
 def powercap(room, *zones):
-    """A simulated machine of moving counters; the environment that shows it to wattle, and its folder."""
+    """A simulated machine of moving counters; the environment that selects it, and its folder."""
     top = room.folder / "sim"
     simulator = room.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
@@ -90,7 +90,7 @@ def gpus(room, cards):
 
 
 def samples(text):
-    """{(name, frozenset of labels without node)}: value} of a document in the classic format; each stands once."""
+    """{(name, frozenset of labels without node)}: value} of a document in the classic format; each occurs once."""
     if text_string_to_metric_families is None:
         raise Skip("python3-prometheus-client is not installed")
     found = {}

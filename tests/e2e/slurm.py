@@ -1,5 +1,5 @@
-"""wattle run on a real Slurm of two virtual nodes, of which each has counters of its own whose truth is known, a host
-name, an address, and much the same pids as the other."""
+"""wattle run on a real Slurm of two virtual nodes, each with its own counters of known energy, host name and address, and with
+overlapping pids."""
 import json
 import sqlite3
 
@@ -16,13 +16,13 @@ def stored(server, table):
 
 
 def n_samples(files):
-    """Of runs that are still recorded."""
+    """Runs that are still being recorded."""
     return sum(asked(path, "select count(*) from sample")[0][0] for path in files)
 
 
 @test
 def ranks_of_two_nodes(room):
-    """srun -N2 -n4 wattle run: a file a rank, ranks and nodes known, each node's joules once and right"""
+    """srun -N2 -n4 wattle run: a file for each rank, ranks and nodes known, each node's energy once and correct"""
     with Slurm(room) as slurm:
         watts(slurm)
         (room.folder / "job").mkdir()
@@ -43,8 +43,8 @@ def ranks_of_two_nodes(room):
 
 @test
 def the_reader_is_killed(room):
-    """the recorder that reads a node's counters dies by kill -9 in mid-run: another takes over, the job runs on, and no
-    joule of the node is lost or counted twice"""
+    """kill -9 of the recorder that reads a node's counters: another takes over, the job continues, and no energy is lost or
+    counted twice"""
     with Slurm(room) as slurm:
         watts(slurm)
         (room.folder / "job").mkdir()
@@ -63,7 +63,7 @@ def the_reader_is_killed(room):
                     return path
             return None
 
-        first = wait_until(reader, "somebody reads the counters of vn0")
+        first = wait_until(reader, "a recorder reads the counters of vn0")
         wait_until(lambda: n_samples([first]) >= 10, "it has read for a while")
         rank = facts(first)["rank"]
         find = f"for p in $(grep -l -- {WATTLE} /proc/[0-9]*/cmdline | cut -d/ -f3); do " \
@@ -84,8 +84,8 @@ def the_reader_is_killed(room):
 
 @test
 def the_database_goes_and_comes_back(room):
-    """ranks of two nodes send what they record while PostgreSQL is killed in mid-run and started again: each row is
-    there once, and the job of the store is the job of the files"""
+    """ranks of two nodes send their rows while PostgreSQL is killed and restarted: each row is there once, and the job in the
+    store equals that in the files"""
     with Server() as server, Slurm(room) as slurm:
         watts(slurm)
         (room.folder / "job").mkdir()

@@ -15,7 +15,7 @@ LINE = re.compile(r"^wattle: (.*), (\S+)$", re.MULTILINE)
 
 
 def plugin(**settings):
-    """A line of plugstack.conf: whatever becomes of the plugin, jobs run."""
+    """A line of plugstack.conf: jobs run even if the plugin fails."""
     if not PLUGIN.exists():
         raise Skip("the plugin is not built: no slurm/spank.h")
     settings = {"wattle": WATTLE, "ready": "30s", "wait": "30s", **settings}
@@ -24,8 +24,8 @@ def plugin(**settings):
 
 @test
 def srun_wattle(room):
-    """srun --wattle: a run file a rank, of the command itself, with its spans, exit status and CPU time; one line tells
-    the job's energy, and so does the job's comment"""
+    """srun --wattle: a run file for each rank, of the command itself, with its spans, exit status and CPU time; one line and
+    the job's comment state the job's energy"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N2", "-n3", "--comment=mine", "--wattle=50ms", SPANNER, "pulse", "1")
@@ -52,7 +52,7 @@ def srun_wattle(room):
 
 @test
 def as_without_it(room):
-    """statuses, signals, binding, limits, prologs, environment and streams of a task are the same with --wattle"""
+    """statuses, signals, binding, limits, prologs, environment and streams of a task: unchanged by --wattle"""
     own = "^(SLURM_(JOB_ID|JOBID|STEP|LAUNCH|SRUN|TASK_PID|JOB_(START|END)|.*PORT)|WATTLE_RING|.*SPANK)"
     look = "cat; grep -E 'Cpus_allowed|SigIgn|SigBlk|Seccomp' /proc/self/status; ulimit -a; umask; pwd; " \
            f"env | grep -v -E '{own}' | sort; ls /proc/self/fd | wc -l"
@@ -80,7 +80,8 @@ def as_without_it(room):
 
 @test
 def what_fails_fails_no_job(room):
-    """a folder that can't be made, bad options of a recorder, a killed recorder: a line tells, the job is as without"""
+    """folder that cannot be created, invalid recorder options, killed recorder: a line reports it, the job runs as without
+    wattle"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         (room.folder / "file").write_text("")
@@ -101,7 +102,7 @@ def what_fails_fails_no_job(room):
 
 @test
 def a_recorder_that_hangs(room):
-    """a recorder that is never ready and never ends holds up a task, its node and the sum as long as the site says"""
+    """recorder that is never ready and never ends: delays a task, its node and the sum no longer than the site's limit"""
     slow = room.folder / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 100\n")
     slow.chmod(0o755)
@@ -110,12 +111,12 @@ def a_recorder_that_hangs(room):
         assert done.returncode == 4 and done.stdout == "done\ndone\n", done
         for words in ("not ready in time", "2 recorders of this node were not done in time", "summing up took too long"):
             assert words in done.stderr, (words, done.stderr)
-        wait_until(lambda: slurm.on("vn0", "pgrep", "-x", "-f", "sleep 100").returncode == 1, "none is left over")
+        wait_until(lambda: slurm.on("vn0", "pgrep", "-x", "-f", "sleep 100").returncode == 1, "no process is left")
 
 
 @test
 def no_recorder_at_all(room):
-    """where wattle is not installed on the nodes, a line says where it was looked for, and jobs run"""
+    """wattle not installed on the nodes: a line states where it was searched, and jobs run"""
     with Slurm(room, plugins=plugin(wattle="/nowhere/wattle")) as slurm:
         done = slurm.run("srun", "-N2", "-n2", "--wattle", "echo", "done")
         assert done.returncode == 0 and done.stdout == "done\ndone\n" and "/nowhere/wattle" in done.stderr, done
@@ -123,7 +124,7 @@ def no_recorder_at_all(room):
 
 @test
 def nodes_without_a_common_folder(room):
-    """where each node has a folder of its own, the runs are there, and srun says that nobody could sum them up"""
+    """separate folder on each node: the runs are there, and srun reports that they could not be summed"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N2", "-n2", "--wattle", f"--wattle-folder={slurm.sysfs}/%j", "true")
@@ -134,7 +135,7 @@ def nodes_without_a_common_folder(room):
 
 @test
 def into_a_store(room):
-    """the site sends all runs to PostgreSQL: a job is there whole; where the server is away a line says what to do"""
+    """site sends all runs to PostgreSQL: the job is there completely; without a server a line states what to do"""
     with Server() as server, Slurm(room, plugins=plugin(option=f"--store={server.url()}")) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N2", "-n3", "--wattle", "sleep", "0.5")
@@ -151,8 +152,8 @@ def into_a_store(room):
 
 @test
 def batch_jobs(room):
-    """sbatch --wattle: the script and each step of it are measured, an array's jobs by their own names; a node's energy
-    counts once, and the comment has the sum"""
+    """sbatch --wattle: the script and each step are measured, array jobs by their own names; a node's energy counts once, and
+    the comment has the sum"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         burn = f"srun -N2 -n2 {BURNER} cpu 0.5"
@@ -169,13 +170,13 @@ def batch_jobs(room):
         array = slurm.batch("sleep 0.2", options=["--array=7,8%1", "--wattle"])
         wait_until(lambda: all("wattle: " in slurm.show_job(f"{array}_{index}").get("Comment", "") for index in (7, 8)), "comments")
         assert (room.folder / f"wattle-{array}_7/{array}_7.batch-r0-vn0.sqlite").exists(), list(room.folder.iterdir())
-        # The last one has the array's number: its sum is no word about the other.
+        # The last one has the array's number: its sum does not count for the other.
         assert slurm.show_job(f"{array}_7")["Comment"] != slurm.show_job(f"{array}_8")["Comment"]
 
 
 @test
 def ranks_with_recorders_of_their_own(room):
-    """wattle run where all steps of a site are measured: its run files have the sensors as well as those of the site"""
+    """wattle run where the site measures all steps: its run files have the sensors, and so have the site's"""
     with Slurm(room, plugins=plugin(default="on")) as slurm:
         watts(slurm)
         own = room.folder / "own"
@@ -188,7 +189,7 @@ def ranks_with_recorders_of_their_own(room):
 
 @test
 def cancelled(room):
-    """scancel: the sum is told, and that Slurm takes no comment of such a job any more is no fault that it tells of"""
+    """scancel: the sum is reported; that Slurm rejects comments of such a job is not reported as an error"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         step = slurm.start("srun", "-N2", "-n2", "--wattle", "sleep", "30")
@@ -201,7 +202,7 @@ def cancelled(room):
 
 @test
 def a_slow_epilog(room):
-    """the counters are read when a task has ended, not after the site's epilogs: what others use then is not its energy"""
+    """counters are read when a task has ended, not after the site's epilogs: later use by others is not included"""
     epilog = room.folder / "epilog"
     epilog.write_text("#!/bin/sh\nsleep 0.6\n")
     epilog.chmod(0o755)
@@ -216,7 +217,7 @@ def a_slow_epilog(room):
 
 @test
 def heterogeneous_jobs(room):
-    """two parts of one job in one step: the last node of both sums up, once, and both parts have the comment"""
+    """heterogeneous step with two components: the last node of both sums up, once, and both have the comment"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N1", "-n2", "--wattle", BURNER, "cpu", "0.5", ":", "-N1", "-n1", "--wattle", BURNER,
@@ -230,8 +231,8 @@ def heterogeneous_jobs(room):
 
 @test
 def other_users(room):
-    """a job of an unprivileged user: recorders are his, files are his, in the step's folder, wherever slurmd was started,
-    and the comment is written by him"""
+    """job of an unprivileged user: recorders and files are the user's, in the step's folder, wherever slurmd was started, and
+    the user writes the comment"""
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         own = room.folder / "own"
@@ -268,7 +269,8 @@ def recorder_of(slurm, node):
 
 @test
 def the_jobs_variables(room):
-    """LD_PRELOAD, WATTLE_NVML and other variables of a job: not in its recorder, which runs as the job's user without capabilities"""
+    """LD_PRELOAD, WATTLE_NVML and other variables of a job: not in its recorder, which runs as the job's user without
+    capabilities"""
     own = room.folder / "own"
     own.mkdir()
     os.chown(own, NOBODY, NOBODY)

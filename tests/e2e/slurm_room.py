@@ -1,12 +1,12 @@
-"""A cluster of our own: a real slurmctld and a real slurmd on each of a few virtual nodes, which have host names,
-network addresses and process ids of their own (the same pids on each), and powercap trees of their own.
+"""A test cluster: a real slurmctld and a real slurmd on each of a few virtual nodes, which have their own host names,
+network addresses, process ids (the same pids on each) and powercap trees.
 
     with Slurm(room) as slurm:
         slurm.power("vn0", "package-0=50"); slurm.power("vn1", "package-0=80")
         done = slurm.run("srun", "-N2", "-n4", WATTLE, "run", "-o", "run-%r.sqlite", "--", "sleep", "1")
 
-All of it lives in one process namespace, whose first process we started: with it everything else ends, whatever became
-of the test. No systemd and no port of this machine is used, and no cgroup unless asked for. The room's folder is what the nodes share;
+All of it lives in one PID namespace; when its first process ends, everything else ends, whatever happened to the
+test. It uses no systemd and no port of this machine, and a cgroup only on request. The nodes share the test's folder;
 WATTLE_SYSFS is one path that is another folder on each of them.
 """
 import json
@@ -70,7 +70,7 @@ NODE = "NodeName={name} NodeHostname={name} NodeAddr={address} Port=16818 CPUs={
 
 
 def needs_slurm():
-    """Skips where no such cluster can be had."""
+    """Skips where no such cluster is possible."""
     if os.geteuid() != 0:
         raise Skip("virtual nodes need root")
     for name in PROGRAMS:
@@ -118,8 +118,8 @@ class Cgroup:
 
 
 class Slurm:
-    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node
-    says it has, whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
+    """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node reports,
+    whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
 
     def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none", cgroup=None):
         needs_slurm()
@@ -140,11 +140,11 @@ class Slurm:
         key.write_bytes(os.urandom(1024))
         key.chmod(0o600)
         self.addresses = addresses
-        self.inits = {}  # of the head and of each node: the process that its namespaces belong to, as we see it
+        self.inits = {}  # of the head and of each node: the process that owns its namespaces, as seen from the test
         self.simulators, self.truths = {}, {}
 
     def tree(self, node):
-        """What a node has as WATTLE_SYSFS, seen from outside."""
+        """A node's WATTLE_SYSFS, seen from outside."""
         return self.room.folder / f"sys-{node}"
 
     # ---- start and stop ----
@@ -189,8 +189,8 @@ class Slurm:
         wait_until(self._are_idle, f"all nodes are idle: {self.logs()}", seconds=30)
 
     def _make_host(self, name, address):
-        """Namespaces with a first process that does nothing; `unshare` waits for it, and dies with it."""
-        # As the first process it inherits orphans; SIGCHLD ignored, the kernel reaps them, else Slurm waits for ever.
+        """Namespaces with an idle first process; `unshare` waits for it, and dies with it."""
+        # As the first process it inherits orphans; with SIGCHLD ignored the kernel reaps them, otherwise Slurm waits for ever.
         inside = f"hostname {name} && mount --make-rprivate / && exec env --ignore-signal=CHLD sleep infinity"
         kinds = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words = ["unshare", *kinds, "sh", "-c", inside]
@@ -216,7 +216,7 @@ class Slurm:
 
     def _make_node(self, name):
         self._make_host(name, self.addresses[name])
-        # What we call its pid means nothing on the head, so this is done from here.
+        # Its pid has no meaning on the head, so this is done from here.
         head = ["nsenter", f"--net=/proc/{self.inits['head']}/ns/net"]
         subprocess.run([*head, "ip", "link", "add", f"to-{name}", "type", "veth", "peer", "name", "eth0", "netns",
                         str(self.inits[name])], check=True)
@@ -247,7 +247,7 @@ class Slurm:
         return shown.stdout.split() == ["idle", str(len(self.names))]
 
     def logs(self):
-        """What the daemons have to say, for a test that fails."""
+        """The daemons' logs, for a failing test."""
         return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}"
                          for path in sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")]))
 
@@ -282,26 +282,26 @@ class Slurm:
         return dict(re.findall(r"(?:^|\s)([A-Za-z/:]+)=(.*?)\s*(?=\s[A-Za-z/:]+=|$)", shown))
 
     def batch(self, *lines, options=()):
-        """Runs a batch script to its end; its output lies in slurm-JOB.out of the room. Returns the job's id."""
+        """Runs a batch script to its end; its output is in slurm-JOB.out of the test's folder. Returns the job's id."""
         script = self.room.folder / "script.sh"
         script.write_text("\n".join(("#!/bin/sh", *map(str, lines), "")))
         done = self.run("sbatch", "--parsable", f"--output={self.room.folder}/slurm-%j.out", *options, script)
         assert done.stdout.strip(), f"{done.stderr}\n{self.logs()}"
         job = int(done.stdout.split(";")[0].split()[0])
         over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
-        # sbatch --wait looks every few seconds only.
+        # sbatch --wait polls every few seconds only.
         wait_until(lambda: self.show_job(job).get("JobState") in over, f"job {job} ends: {self.logs()}", seconds=60)
         return job
 
     def power(self, node, *zones, options=()):
-        """Gives a node counters: NAME=LOAD as powercap_sim reads it. What they really used: self.truths[node]."""
+        """Gives a node counters: NAME=LOAD as powercap_sim reads it. Their true energy: self.truths[node]."""
         simulator = self.room.start(self.tree(node), *(w for zone in zones for w in ("--zone", zone)), *options,
                                     program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
         self.simulators[node], self.truths[node] = simulator, truth.load(self.tree(node))
 
 
-# ---- what came of it ----
+# ---- results ----
 
 def watts(slurm, **options):
     """50 W on one node, 80 W on the other."""
@@ -333,14 +333,14 @@ def job_report(room, folder, *options):
 
 
 def true_j(slurm, node, paths):
-    """What a node's package and memory used from the first start to the last end of the runs in those files."""
+    """Energy of a node's package and memory from the first start to the last end of the runs in those files."""
     spans = [row for path in paths for row in asked(path, "select start_ns, end_ns from segment")]
     begin, end = min(begin for begin, _ in spans), max(end for _, end in spans)
     return sum(truth.energy_j(slurm.truths[node], zone, begin, end) for zone in ("package-0", "package-0/dram"))
 
 
 def check_nodes(room, slurm, report, folder, relative=0.02):
-    """Each node's energy is what its counters counted, once, however many ranks it has, and the total is their sum."""
+    """Each node's energy equals its counters', once, however many ranks it has, and the total is their sum."""
     files = runs(room, folder)
     nodes = {node["node"]: node for node in report["nodes"]}
     assert set(nodes) == {facts(path)["node"] for path in files.values()}, (nodes, files)

@@ -1,4 +1,4 @@
-"""Spans on their way from a program into the run file: whatever the program, or the recorder, dies of."""
+"""Spans on their way from a program into the run file, whatever ends the program or the recorder."""
 import json
 import os
 import signal
@@ -41,10 +41,10 @@ def nested(room):
 
 @test
 def steps_of_the_progress(room):
-    """--progress counts the spans that --step names as they end, of all processes"""
+    """--progress: counts the spans that --step names as they end, in all processes"""
     program = f"{SPANNER} nested; {SPANNER} nested; sleep 1.2"
     done = room.wattle(*FILE[:-1], "--progress", "--step", "inner", "--steps", "8", "--", "sh", "-c", program)
-    assert ", step 4/8\n" in done.stderr, done.stderr  # of four that ended within a moment nothing follows
+    assert ", step 4/8\n" in done.stderr, done.stderr  # four spans that end almost at once give no forecast
     rows = """printf 'process_id,code_block_name,position,timestamp\\r\\n1,"a ""b"", c",1,2.5\\r\\n' > s.csv; sleep 1.2"""
     done = room.wattle(*FILE[:-1], "--progress", "--step", 'a "b", c', "--sub-tracking-file", "s.csv", "--", "sh", "-c", rows)
     assert ", step 1\n" in done.stderr, done.stderr
@@ -61,7 +61,7 @@ def threads(room):
 
 @test
 def forked(room):
-    """children that live a millisecond leave their spans"""
+    """children of a millisecond: leave their spans"""
     record(room, "forks", 60)
     assert counted(room) == {"inner ended": 60, "outer ended": 1}
     assert room.rows("SELECT count(DISTINCT pid) FROM span") == [(61,)]
@@ -69,7 +69,7 @@ def forked(room):
 
 @test
 def replaced(room):
-    """exec closes what was open, and the new program has spans of its own"""
+    """exec: closes open spans, and the new program has spans of its own"""
     record(room, "exec")
     assert counted(room) == {"outer exec": 1, "outer ended": 1, "inner ended": 2}
     length, = room.rows("SELECT end_ns - begin_ns FROM span WHERE close = 'exec'")[0]
@@ -78,14 +78,14 @@ def replaced(room):
 
 @test
 def ranges(room):
-    """a range begins in one thread and ends in another"""
+    """range: begins in one thread and ends in another"""
     record(room, "range")
     assert room.rows("SELECT name, kind, close, parent FROM span WHERE kind = 'range'") == [("inner", "range", "ended", 1)]
 
 
 @test
 def killed(room):
-    """spans of a program that is killed end with it, and say so"""
+    """killed program: its spans end with it, and are marked"""
     process = room.start(*FILE, SPANNER, "wait")
     pid = int(process.stdout.readline())
     time.sleep(0.3)
@@ -100,7 +100,7 @@ def killed(room):
 
 @test
 def a_child_is_killed(room):
-    """a killed child's spans end long before the run does"""
+    """killed child: its spans end long before the run does"""
     process = room.start(*FILE, "sh", "-c", f"{SPANNER} wait & echo $!; wait $!; sleep 1.5")
     pid = int(process.stdout.readline())
     process.stdout.readline()
@@ -113,7 +113,7 @@ def a_child_is_killed(room):
 
 @test
 def recorder_killed(room):
-    """a kill of the recorder loses the last second at most, and no span that was open for long"""
+    """kill of the recorder: loses at most the last second, and no span that was open for long"""
     process = room.start(*FILE, SPANNER, "pulse", 20)
     time.sleep(3.2)
     process.kill()
@@ -127,7 +127,7 @@ def recorder_killed(room):
 
 @test
 def read_while_running(room):
-    """a running run is read by others, and a span stands there before it has ended"""
+    """run in progress: readable by others, with open spans"""
     process = room.start(*FILE, SPANNER, "pulse", 6)
 
     def stored():
@@ -145,7 +145,7 @@ def read_while_running(room):
 
 @test
 def fast(room):
-    """more than SQLite is fed live goes through a spool, of which nothing is left; what had no room in the rings is told"""
+    """more spans than SQLite can take live: a spool is used and removed; spans that did not fit into the rings are reported"""
     done = record(room, "flood", 8, 30000, 2)
     told = json.loads(done.stdout)
     n, least = room.rows("SELECT count(*), min(end_ns >= begin_ns) FROM span")[0]
@@ -157,7 +157,7 @@ def fast(room):
 
 @test
 def fast_recorder_killed(room):
-    """the spool of a killed recorder is read by the report, and taken in by the next one who appends"""
+    """spool of a killed recorder: read by the report, and merged by the next --append"""
     process = room.start(*FILE, SPANNER, "flood", 8, 30000, 20)
     spool = room.folder / "run.sqlite-spans"
     wait_until(lambda: spool.exists() and spool.stat().st_size > 20_000_000, "a spool")
@@ -182,7 +182,7 @@ def fast_recorder_killed(room):
 
 @test
 def replaced_file(room):
-    """the spool of a run that is overwritten is not the new run's"""
+    """spool of an overwritten run: not part of the new run"""
     process = room.start(*FILE, SPANNER, "flood", 4, 30000, 20)
     spool = room.folder / "run.sqlite-spans"
     wait_until(lambda: spool.exists() and spool.stat().st_size > 1_000_000, "a spool")
@@ -195,7 +195,7 @@ def replaced_file(room):
 
 @test
 def attached_other(room):
-    """a program that already runs has no ring to the recorder that comes later, and one run inside another has its own"""
+    """running program: has no ring for a later recorder; one run inside another has its own"""
     done = room.wattle(*FILE, BUILD / "src/cli/wattle", "run", "-q", "--disable-logs", "-o", "inner.sqlite", "--", SPANNER,
                        "nested")
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Programs that lie to the recorder harm nobody: it ends as it should, and the spans of the honest one beside them stand."""
+"""Programs that send false data to the recorder: it ends as usual, and the spans of a regular program beside them are intact."""
 import signal
 import time
 
@@ -10,7 +10,7 @@ FILE = ["run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--"]
 
 
 def beside_an_honest_one(room, lies, seconds=1.0):
-    """Runs the lies while an honest program goes on, and returns the names of all spans."""
+    """Runs the hostile program beside a regular one, and returns the names of all spans."""
     done = room.wattle(*FILE, "sh", "-c", f"{SPANNER} pulse {seconds} & {lies}; wait")
     assert done.returncode == 0, (done.returncode, done.stderr)
     spans = room.rows("SELECT name, close, count(*) FROM span GROUP BY 1, 2")
@@ -27,7 +27,7 @@ def warnings(room):
 
 @test
 def rings_that_are_none(room):
-    """what is not a sealed memfd of the right size is not mapped"""
+    """anything but a sealed memfd of the right size: not mapped"""
     lies = "; ".join(f"{LIAR} {how}" for how in
                      ("unsealed", "unshrunk", "small", "large", "odd", "file", "nothing", "magic", "many"))
     assert beside_an_honest_one(room, lies) == {}
@@ -35,14 +35,14 @@ def rings_that_are_none(room):
 
 @test
 def impossible_heads(room):
-    """a head that runs ahead or goes back ends the reading of that ring, and is told"""
+    """head that runs ahead or goes back: reading of that ring ends, and is reported"""
     assert beside_an_honest_one(room, f"{LIAR} ahead; {LIAR} back") == {"liar": 2}
     assert "2 rings of spans were damaged" in warnings(room)
 
 
 @test
 def noise(room):
-    """random records make no row that is not whole"""
+    """random records: only complete rows"""
     beside_an_honest_one(room, "; ".join(f"{LIAR} noise {seed}" for seed in range(4)), 2)
     assert room.rows("SELECT count(*) FROM span WHERE end_ns < begin_ns OR name = '' OR parent >= id") == [(0,)]
     assert "made no sense" in warnings(room)
@@ -50,7 +50,7 @@ def noise(room):
 
 @test
 def forged(room):
-    """whatever a hello tells, spans are those of who sent it"""
+    """any hello: spans belong to the process that sent it"""
     assert beside_an_honest_one(room, f"{LIAR} forged") == {"liar": 1, "forged": 1}
     assert room.rows("SELECT count(DISTINCT pid) FROM span WHERE name IN ('forged', 'liar')") == [(1,)]
     assert room.rows("SELECT count(*) FROM span WHERE pid <= 1") == [(0,)]
@@ -58,25 +58,25 @@ def forged(room):
 
 @test
 def cut_memory(room):
-    """memory can't be cut under the reader"""
+    """memory cannot be truncated while it is read"""
     beside_an_honest_one(room, f"{LIAR} truncate")
 
 
 @test
 def silence(room):
-    """connections that say nothing are dropped"""
+    """silent connections: dropped"""
     assert beside_an_honest_one(room, f"{LIAR} silent 500") == {}
 
 
 @test
 def floods(room):
-    """ten thousand half messages cost nobody his spans"""
+    """ten thousand half messages: no regular span is lost"""
     assert beside_an_honest_one(room, f"{LIAR} flood 10000", 2) == {}
 
 
 @test
 def never_done(room):
-    """who writes faster than anybody reads can't keep the recorder from its samples"""
+    """program that writes faster than the recorder reads: sampling continues"""
     begin = time.monotonic()
     beside_an_honest_one(room, f"{LIAR} fast 2", 2)
     assert time.monotonic() - begin < 30
@@ -92,7 +92,7 @@ def peak_mib(pid):
 
 @test
 def chosen_numbers(room):
-    """ranges whose numbers collide in an unkeyed hash neither cost samples nor delay the end that SIGTERM asks for"""
+    """ranges whose numbers collide in an unkeyed hash: neither cost samples nor delay the end that SIGTERM requests"""
     process = room.start(*FILE, LIAR, "collide", 60)
     wait_until((room.folder / "run.sqlite").exists, "the run file")
     wait_until(lambda: room.rows("SELECT count(*) FROM sample")[0][0] >= 40, "forty samples", 60)
@@ -106,7 +106,7 @@ def chosen_numbers(room):
 
 @test
 def crossing(room):
-    """a program that ends the outermost of 1,024 spans again and again costs no samples"""
+    """program that ends the outermost of 1,024 spans again and again: costs no samples"""
     beside_an_honest_one(room, f"{LIAR} cross 2", 2)
     samples, lost = room.rows("SELECT samples, lost_samples FROM segment")[0]
     assert lost <= samples / 5, (samples, lost)
@@ -114,7 +114,7 @@ def crossing(room):
 
 @test
 def large_rings(room):
-    """rings of 64 MiB are refused and told: they cost the recorder no memory"""
+    """rings of 64 MiB: refused and reported, without memory in the recorder"""
     process = room.start(*FILE, LIAR, "rings", 24, 1 << 22)
     peak = 0.0
     while process.poll() is None:
@@ -130,11 +130,11 @@ def large_rings(room):
 
 @test
 def strangers(room):
-    """a program outside the target that read the address somewhere is refused"""
+    """program outside the target that learned the address: refused"""
     process = room.start(*FILE, "sh", "-c", f"echo $WATTLE_RING; {SPANNER} pulse 1.5")
     ring = process.stdout.readline().decode().strip()
     assert ring.startswith("1:"), ring
-    # The first lives on and is looked at; the second is gone at once, and does not know the token.
+    # The first continues and is checked; the second ends at once, and does not know the token.
     stranger = room.start("pulse", 1, program=SPANNER, env={"WATTLE_RING": ring})
     parts = ring.split(":")
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Ctrl-Z, kill -STOP and signals to whole groups: the run survives, counts what there is to count, and ends properly."""
+"""Ctrl-Z, kill -STOP and signals to whole groups: the run survives, counts correctly, and ends properly."""
 import json
 import os
 import pty
@@ -28,7 +28,7 @@ def child_of(pid):
 
 
 def burns(pid):
-    """Whether the command has begun to compute: it was let go, and what wattle itself did before is over."""
+    """Whether the command has begun to compute: wattle has started it and finished its own preparations."""
     with open(f"/proc/{pid}/stat", "rb") as stat:
         return b"(burner)" in stat.read()
 
@@ -42,7 +42,7 @@ def check(room, stopped_s):
 
 
 def stop_and_go(send, pids, seconds=1.5):
-    """Stops all of the processes, sees that they are stopped, and lets them go on."""
+    """Stops all of the processes, checks that they are stopped, and continues them."""
     send(signal.SIGSTOP)
     wait_until(lambda: all(state_of(pid) == "T" for pid in pids), "the stop")
     time.sleep(seconds)
@@ -51,7 +51,7 @@ def stop_and_go(send, pids, seconds=1.5):
 
 @test
 def a_stopped_group(room):
-    """kill -STOP and -CONT of wattle's group: no joule and no CPU time is lost, what was not sampled is counted as lost"""
+    """kill -STOP and -CONT of wattle's group: no energy and no CPU time is lost, missing samples are counted as lost"""
     top = room.folder / "sim"
     simulator = room.start(top, "--zone", "package-0=50", "--range", "package-0=40000000", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
@@ -71,7 +71,7 @@ def a_stopped_group(room):
 
 @test
 def a_killed_recorder(room):
-    """kill -9 of wattle: the report has what its samples say of wattle itself, and null for what none of them says"""
+    """kill -9 of wattle: the report has wattle's own figures from its samples, and null for the others"""
     process = room.start(*COMMAND[:-1], "60")
     command = child_of(process.pid)
     try:
@@ -91,7 +91,7 @@ def a_killed_recorder(room):
 
 @test
 def a_stopped_command(room):
-    """the command alone is stopped: wattle goes on sampling"""
+    """only the command is stopped: wattle continues sampling"""
     process = room.start(*COMMAND)
     command = child_of(process.pid)
     wait_until(lambda: burns(command), "the burner")
@@ -103,7 +103,7 @@ def a_stopped_command(room):
 
 @test
 def stopped_before_it_ends(room):
-    """wattle alone is stopped while its command ends: the end is seen afterwards, the status is the command's"""
+    """only wattle is stopped while its command ends: the end is detected afterwards, the status is the command's"""
     process = room.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sh", "-c", "sleep 0.5; exit 9")
     command = child_of(process.pid)
     wait_until(lambda: b"(sh)" in open(f"/proc/{command}/stat", "rb").read(), "the shell")
@@ -116,7 +116,7 @@ def stopped_before_it_ends(room):
 
 @test
 def a_signal_to_the_group(room):
-    """SIGTERM and SIGINT to the whole group, as `timeout` and `kill -- -PID` send it: ended by it, and complete"""
+    """SIGTERM and SIGINT to the whole group, as `timeout` and `kill -- -PID` send them: the run ends and is complete"""
     for number in (signal.SIGTERM, signal.SIGINT):
         process = room.start("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", BURNER, "cpu",
                              "20", start_new_session=True)
@@ -131,7 +131,7 @@ def a_signal_to_the_group(room):
 
 @test
 def the_stop_key(room):
-    """Ctrl-Z in a shell with job control stops wattle and its command, and fg goes on with both"""
+    """Ctrl-Z in a shell with job control: stops wattle and its command, and fg continues both"""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(room.folder)

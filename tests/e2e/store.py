@@ -1,4 +1,4 @@
-"""A store in PostgreSQL: made and brought up to date, who may do what in it, its days and runs, and runs read back from it."""
+"""A store in PostgreSQL: creation and upgrade, rights, partitions and runs, and runs read back from it."""
 import contextlib
 import dataclasses
 import datetime
@@ -45,7 +45,7 @@ def report(room, *arguments):
 
 
 def refused(server, sql, user):
-    """What the server says to it."""
+    """The server's messages to it."""
     try:
         server.run(sql, user=user)
     except Exception as error:  # of psycopg2, which may be missing
@@ -55,7 +55,7 @@ def refused(server, sql, user):
 
 @test
 def made_twice(room):
-    """`store init` makes a store, a second time nothing; each table and column says what it is"""
+    """`store init`: creates a store, nothing the second time; each table and column has a comment"""
     with Server() as server:
         first, second = (wattle(room, "store", "init", server.url()).stdout for _ in range(2))
         assert "version 1, made" in first and "as it should be" in second, (first, second)
@@ -71,7 +71,7 @@ def made_twice(room):
 
 @test
 def printed(room):
-    """what `store init --print` shows makes the same store by psql"""
+    """`store init --print`: its output creates the same store with psql"""
     with Server() as server:
         sql = wattle(room, "store", "init", "--print").stdout
         server.run(sql)
@@ -80,7 +80,8 @@ def printed(room):
 
 @test
 def first_contact(room):
-    """who may create makes the store by the first push, eight at a time once; who may not is told what the owner has to do"""
+    """user with the right to create: the first push creates the store, eight at a time once; without the right: a message for
+    the owner"""
     with Server() as server:
         server.run("CREATE ROLE stranger LOGIN")
         made_jobs.make(WATTLE, room.folder / "job", "plain")
@@ -96,7 +97,7 @@ def first_contact(room):
 
 @test
 def no_store(room):
-    """a database without a store, and a database that is not there, are named in one line with the remedy"""
+    """database without a store, and missing database: one line with the remedy"""
     with Server() as server:
         for arguments, words in [(("store", "status", server.url()), "no store of wattle"),
                                  (("list", "--store", server.url()), "no store of wattle"),
@@ -111,7 +112,7 @@ def no_store(room):
 
 @test
 def writers_read_nothing(room):
-    """a writer adds runs, reads none, adds to nobody else's, and drops nothing; a reader reads and adds nothing"""
+    """writer: adds runs, reads none, adds to no other user's, and drops nothing; reader: reads and adds nothing"""
     with Server() as server:
         for name in ("ada", "bob", "eve"):
             server.run(f"CREATE ROLE {name} LOGIN")
@@ -147,7 +148,7 @@ def writers_read_nothing(room):
 
 @test
 def pinned_path(room):
-    """tables and functions that a writer makes under the same names elsewhere are never what the store's functions use"""
+    """tables and functions of a writer with the same names elsewhere: never used by the store's functions"""
     with Server() as server:
         server.run("CREATE ROLE ada LOGIN; CREATE SCHEMA ada AUTHORIZATION ada")
         wattle(room, "store", "init", server.url(), "--writer", "ada")
@@ -160,7 +161,7 @@ def pinned_path(room):
 
 @test
 def planted_functions(room):
-    """where a writer may create functions in the store's schema it is not let in: the store would run them as its owner"""
+    """writer that may create functions in the store's schema: refused, because the store would run them as its owner"""
     with Server() as server:
         server.run("CREATE ROLE ada LOGIN; CREATE ROLE bob LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC")  # as in PostgreSQL 14
         done = wattle(room, "store", "init", server.url(), "--writer", "ada", status=1)
@@ -177,7 +178,7 @@ def planted_functions(room):
 
 @test
 def strangers_functions(room):
-    """where everybody may create functions (PostgreSQL 14) none of them is run by what the store does as its owner"""
+    """everybody may create functions (PostgreSQL 14): none of them runs with the store owner's rights"""
     with Server() as server:
         server.run("CREATE ROLE eve LOGIN; GRANT CREATE ON SCHEMA public TO PUBLIC; CREATE TABLE caught (what text); GRANT INSERT ON caught TO PUBLIC")
         for head in ("to_char(date, text) RETURNS text", "quote_ident(name) RETURNS text"):
@@ -191,7 +192,7 @@ def strangers_functions(room):
 
 @test
 def namesakes(room):
-    """tables of another program under the same names, in a schema that is looked in first, are neither read nor written"""
+    """tables of another program with the same names in an earlier schema of the search path: neither read nor written"""
     with Server() as server:
         server.run("CREATE SCHEMA energy; ALTER ROLE owner SET search_path = energy")
         wattle(room, "store", "init", server.url())
@@ -205,7 +206,7 @@ def namesakes(room):
 
 @test
 def own_schema(room):
-    """a store stands in the schema that the search path names first, and is found there"""
+    """store in the first schema of the search path: found there"""
     with Server() as server:
         server.run("CREATE SCHEMA energy; ALTER ROLE owner SET search_path = energy")
         run = made_run(room, server, "training")
@@ -216,14 +217,14 @@ def own_schema(room):
 
 @test
 def migrated(room):
-    """a store of an older wattle gets the columns and functions that came since, and keeps its rows; a newer one is told"""
+    """store of an older wattle: gets the newer columns and functions, and keeps its rows; a newer one is reported"""
     with Server() as server:
         run = made_run(room, server, "training")
         before = server.value("SELECT count(*) FROM device_sample")
         said = report(room, "--store", server.url(), "--run", run)
         server.run("ALTER TABLE device_sample DROP COLUMN sm_clock_mhz; ALTER TABLE recording DROP COLUMN provenance; "
                    "DROP FUNCTION wattle_mark(uuid, jsonb); UPDATE wattle_schema SET version = 0")
-        # Who only reads gets along with what is there.
+        # Readers work with what exists.
         old = report(room, "--store", server.url(), "--run", run)
         near(old["energy"]["total_j"], said["energy"]["total_j"], 1e-12)
         assert "brought up to date" in wattle(room, "store", "init", server.url()).stdout
@@ -243,7 +244,7 @@ def migrated(room):
 
 @test
 def read_back(room):
-    """a run out of the store has the same report as its file, to the last digit, by any beginning of its id that is its own"""
+    """run from the store: the same report as its file, to the last digit, by any unique beginning of its id"""
     with Server() as server:
         for kind in ("training", "segments", "hostile", "holes", "empty"):
             run = made_run(room, server, kind)
@@ -258,7 +259,7 @@ def read_back(room):
 
 @test
 def job_read_back(room):
-    """a job out of the store is the job of the folder: same joules by node, rank and domain"""
+    """job from the store: equal to that of the folder: same energy by node, rank and domain"""
     with Server() as server:
         truth = made_job(room, server, "takeover")
         here = report(room, "takeover")
@@ -274,7 +275,7 @@ def job_read_back(room):
 
 @test
 def clusters(room):
-    """jobs of two clusters that have the same number are told apart, not summed"""
+    """jobs of two clusters with the same number: distinguished, not summed"""
     with Server() as server:
         truth = made_job(room, server)
         job, url = truth["job_id"], server.url()
@@ -288,7 +289,7 @@ def clusters(room):
 
 @test
 def documented(room):
-    """the queries of docs/postgresql.md say something"""
+    """queries of docs/postgresql.md: return rows"""
     with Server() as server:
         truth = made_job(room, server)
         server.run("UPDATE recording SET started = now()")
@@ -305,7 +306,7 @@ def documented(room):
 
 @test
 def listed(room):
-    """runs by user, job and time, those of a folder as well; ids as long as tells them apart"""
+    """list: runs by user, job and time, those of a folder as well; ids as long as needed to be unique"""
     with Server() as server:
         truth = made_job(room, server)
         lone = made_run(room, server, "training")
@@ -333,7 +334,7 @@ def listed(room):
 
 
 def aged(server, run, days):
-    """Lets a run be so many days older, with all its rows."""
+    """Makes a run a number of days older, with all its rows."""
     first = server.value(f"SELECT min(time)::date FROM sample WHERE run_id = '{run}'")
     then = (NOW - datetime.timedelta(days=days)).date()
     server.run(f"SELECT wattle_days('{then}'::date - 1, '{then}'::date + 1)")
@@ -346,7 +347,7 @@ def aged(server, run, days):
 
 @test
 def pruned(room):
-    """old days are dropped, and of the runs that ended before also what they are; younger ones keep every row"""
+    """prune: drops old days, and for runs that ended before also their metadata; younger ones keep every row"""
     with Server() as server:
         old, young = made_run(room, server, "training"), made_run(room, server, "segments")
         aged(server, old, 100)
@@ -364,7 +365,7 @@ def pruned(room):
             assert server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{old}'") == 0, table
         assert {table: server.value(f"SELECT count(*) FROM {table} WHERE run_id = '{young}'") for table in BIG} == young_rows
         assert "0 days in 0 partitions" in wattle(room, "prune", "--store", server.url(), "--older", "90d").stdout
-        # A run that went on is told to have lost the days before.
+        # A continued run reports that its earlier days are missing.
         assert not [text for text in report(room, "--store", server.url(), "--run", young)["warnings"] if "pruned" in text]
         for table in ("sample", "device_sample"):
             server.run(f"DELETE FROM {table} WHERE run_id = '{young}' AND t_ns < (SELECT avg(t_ns) FROM {table} WHERE "
@@ -372,7 +373,7 @@ def pruned(room):
         gone = young_rows["sample"] - server.value(f"SELECT count(*) FROM sample WHERE run_id = '{young}'")
         told = report(room, "--store", server.url(), "--run", young)["warnings"]
         assert any(f"{gone} of {young_rows['sample']} samples are no longer in the store" in str(text) for text in told), told
-        # What was pruned can be sent again: it is a new run to the store.
+        # Pruned runs can be sent again: they are new to the store.
         wattle(room, "push", "training.sqlite", server.url())
         assert server.value(f"SELECT count(*) FROM sample WHERE run_id = '{old}'") > 0
         for wrong in (("--older", "12h"), ("--older", "90"), ()):
@@ -381,7 +382,7 @@ def pruned(room):
 
 @test
 def pruned_while_used(room):
-    """a report that takes long holds a prune up, and no sender waits behind it for more than two seconds"""
+    """long report: delays a prune, and no uploader waits behind it for more than two seconds"""
     with Server() as server:
         old = made_run(room, server, "training")
         aged(server, old, 100)
@@ -400,7 +401,7 @@ def pruned_while_used(room):
 
 @test
 def days(room):
-    """a partition a day of UTC and a level, none by default; days far from now are refused with what may be wrong"""
+    """partitions: one for each day of UTC and level, none by default; days far from now are refused with the likely reason"""
     with Server() as server:
         made_run(room, server, "training")
         parts = {name for name, in server.rows("SELECT relname::text FROM pg_class WHERE relname ~ '^sample_' AND relkind = 'r'")}
@@ -421,7 +422,7 @@ STATISTICS = ("p95_s", "active_s", "self_time_s", "cpu_s")
 
 @test
 def thinned(room):
-    """of a long job a part of the samples is read; its joules stay within the stated errors, from the store and from files"""
+    """long job: a part of the samples is read; its energy stays within the stated errors, from the store and from files"""
     with Server() as server:
         job = dataclasses.replace(made_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, is_even=True)  # over 100,000 spans
         truth = made_job(room, server, job, "long")
@@ -435,7 +436,7 @@ def thinned(room):
                 near(rank["cpu_s"], other["cpu_s"], 1e-9)
                 near(rank["duration_s"], other["duration_s"], 1e-9)
                 near(rank["energy_j"], other["energy_j"], absolute=2 * (rank["error_j"] + other["error_j"]))
-        # With so many spans the blocks are those that the store keeps: every statistic is there, and null in tables of an older wattle.
+        # With so many spans the blocks are those in the store: every statistic exists, and is null in tables of an older wattle.
         for block, other in zip(part["blocks"], whole["blocks"], strict=True):
             for key in (*STATISTICS, "num_calls", "num_timepoints", "num_non_empty_calls", "unwound", "cut"):
                 near(block[key], other[key], 1e-9)

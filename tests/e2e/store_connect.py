@@ -1,4 +1,5 @@
-"""Connections to a store: who is refused is told so at once, what may pass is waited for, and TLS and passwords follow libpq's rules."""
+"""Connections to a store: permanent refusals are reported at once, temporary ones are waited for, and TLS and passwords follow
+libpq's rules."""
 import subprocess
 
 from harness import BUILD, main, test, wait_until
@@ -9,7 +10,7 @@ SPANNER = BUILD / "tests/fakes/spanner"
 
 
 def push(room, url, status=0, wait="1h", **how):
-    """With an hour to wait: what does not end at once does not end."""
+    """With a limit of an hour: a failure that is not reported at once does not end."""
     done = room.wattle("push", "--wait", wait, "run.sqlite", url, **how)
     assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
     return done
@@ -23,7 +24,7 @@ def told(done, *words):
 
 @test
 def refused(room):
-    """wrong files, URLs and servers: one line that says what is wrong and what would be right; no password in it"""
+    """invalid files, URLs and servers: one line with the error and the remedy; no password in it"""
     made(room, "short")
     for words, status, named in (
             (["run.sqlite"], 2, "URL"),
@@ -46,7 +47,7 @@ def refused(room):
 
 @test
 def silent_server(room):
-    """a server that takes the connection and says nothing is away, like one that is not there"""
+    """server that accepts the connection and does not answer: treated as missing"""
     with fresh() as server:
         made(room, "short")
         server.pause()
@@ -62,7 +63,7 @@ def silent_server(room):
 
 @test
 def passwords(room):
-    """a password comes from PGPASSWORD or a password file, by libpq's rules; without one, or with a wrong one, that is said at once"""
+    """password from PGPASSWORD or a password file, by libpq's rules; a missing or wrong one is reported at once"""
     with Server(auth="scram-sha-256") as server:
         server.run("CREATE ROLE guest LOGIN PASSWORD 'open sesame'; GRANT CREATE ON SCHEMA public TO guest")
         made(room, "short")
@@ -79,7 +80,7 @@ def passwords(room):
 
 @test
 def refused_by_server(room):
-    """a role or a database that is not there is no matter of time, neither to push nor to a recorder whose command has ended"""
+    """missing role or database: permanent, for push and for a recorder whose command has ended"""
     with Server() as server:
         made(room, "short")
         told(push(room, server.url(user="nobody"), status=1), 'role "nobody" does not exist')
@@ -91,7 +92,7 @@ def refused_by_server(room):
 
 @test
 def comes_later(room):
-    """a server without a free connection is waited for"""
+    """server without a free connection: waited for"""
     with Server(log_statement="all") as server:
         server.run("CREATE ROLE guest LOGIN CONNECTION LIMIT 0; GRANT CREATE ON SCHEMA public TO guest")
         made(room, "short")
@@ -103,7 +104,7 @@ def comes_later(room):
         done = room.finish(pushing)
         assert done.returncode == 0, done.stderr
         same_run(server, room.folder / "run.sqlite")
-        # Who waits for a table gives up before we do, after a minute, and does not stay behind at the server.
+        # A statement that waits for a table gives up before wattle does, after a minute, and does not stay at the server.
         assert "SET lock_timeout = '45s'" in server.log.read_text()
 
 
@@ -114,7 +115,7 @@ def openssl(folder, *words):
 
 
 def certificates(folder):
-    """Two authorities, and a server's certificate of the first, for localhost alone."""
+    """Two certificate authorities, and a server's certificate of the first, for localhost only."""
     for name in ("authority", "stranger"):
         openssl(folder, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.crt")
     openssl(folder, "-CA", "authority.crt", "-CAkey", "authority.key", "-subj", "/CN=server", "-addext",
@@ -123,7 +124,8 @@ def certificates(folder):
 
 @test
 def tls(room):
-    """verify-full: a server of the right authority and name is sent to; another authority, another name, and no TLS are refused at once"""
+    """verify-full: a server with the right authority and name is accepted; another authority, another name, and no TLS are
+    refused at once"""
     certificates(room.folder)
     with Server(tcp=True, host="hostssl", auth="scram-sha-256") as server:
         server.run("CREATE ROLE guest LOGIN PASSWORD 'open sesame'; GRANT CREATE ON SCHEMA public TO guest")

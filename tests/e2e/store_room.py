@@ -1,4 +1,4 @@
-"""What tests of the store in PostgreSQL share: whether the server has what a run file has, neither more nor less."""
+"""Shared by tests of the store in PostgreSQL: whether the server has exactly the rows of a run file."""
 import contextlib
 import dataclasses
 import math
@@ -41,7 +41,7 @@ def file_columns(file, table):
 
 
 def plain(row):
-    """Equal numbers are equal, whatever they are kept in."""
+    """Equal numbers are equal, whatever their type."""
     return tuple("nan" if isinstance(value, float) and math.isnan(value) else value for value in row)
 
 
@@ -63,7 +63,7 @@ def same_table(server, file, table, run):
 
 
 def same_run(server, path, tables=BIG + SMALL):
-    """Every value of every row; how many rows that were."""
+    """Compares every value of every row; returns the number of rows."""
     file = open_file(path)
     try:
         return {table: same_table(server, file, table, run_id(path)) for table in tables}
@@ -86,11 +86,11 @@ def same_counts(server, path):
         file.close()
 
 
-kept = {}  # of each plan the file that was made of it, in a folder that goes with the program
+kept = {}  # for each plan the file made from it, in a folder that is removed with the program
 
 
 def made(room, kind, name="run.sqlite", **changes):
-    """A made run of an id of its own."""
+    """A synthetic run with an id of its own."""
     plan = dataclasses.replace(made_runs.KINDS[kind] if isinstance(kind, str) else kind, **changes)
     key = repr(plan)
     if key not in kept:

@@ -8,9 +8,9 @@ from harness import WATTLE, main, test
 
 
 def on_terminal(room, *arguments, typed=b"", typed_after=None, env=None):
-    """Runs wattle as a terminal's foreground program; its status and all that the terminal showed.
+    """Runs wattle as a terminal's foreground program; its status and all output of the terminal.
 
-    What is typed is typed at once, or as soon as the terminal has shown `typed_after`.
+    Input is typed at once, or as soon as the terminal has shown `typed_after`.
     """
     pid, terminal = pty.fork()
     if pid == 0:
@@ -35,7 +35,7 @@ def on_terminal(room, *arguments, typed=b"", typed_after=None, env=None):
 
 @test
 def colour(room):
-    """the summary is coloured on a terminal, and not where NO_COLOR is set"""
+    """summary: coloured on a terminal, and not with NO_COLOR"""
     status, shown = on_terminal(room, "run", "-o", "1.sqlite", "--", "true")
     assert status == 0 and "\x1b[" in shown, shown
     status, shown = on_terminal(room, "run", "-o", "2.sqlite", "--", "true", env={"NO_COLOR": "1"})
@@ -44,7 +44,7 @@ def colour(room):
 
 @test
 def no_text_for_a_terminal(room):
-    """a page and a trace are not poured into a terminal: one line that says how to get them, status 2"""
+    """page and trace: not written to a terminal: one line with the remedy, status 2"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     for words in (["report", "run.sqlite", "--format", "html"], ["export", "run.sqlite", "--format", "perfetto", "-o", "-"]):
         status, shown = on_terminal(room, *words)
@@ -53,7 +53,7 @@ def no_text_for_a_terminal(room):
 
 @test
 def an_interactive_command(room):
-    """the command reads from the terminal as its foreground program"""
+    """command: reads from the terminal as its foreground program"""
     status, shown = on_terminal(room, "run", "-q", "-o", "run.sqlite", "--", "sh", "-c",
                                 "test -t 0 && test -t 1 && read line && echo got $line", typed=b"word\n")
     assert status == 0 and "got word" in shown, shown
@@ -61,7 +61,7 @@ def an_interactive_command(room):
 
 @test
 def interrupt_key(room):
-    """Ctrl-C ends the command by SIGINT; the run is finished"""
+    """Ctrl-C: ends the command by SIGINT; the run is complete"""
     status, shown = on_terminal(room, "run", "-o", "run.sqlite", "--", "sh", "-c", "echo began; exec sleep 20",
                                 typed=b"\x03", typed_after=b"began")
     assert status == 128 + signal.SIGINT, (status, shown)
@@ -70,7 +70,7 @@ def interrupt_key(room):
 
 @test
 def interrupt_key_counts_once(room):
-    """Ctrl-C reaches every program of the terminal: wattle must not send it to the command a second time"""
+    """Ctrl-C: reaches every program of the terminal; wattle does not send it to the command a second time"""
     script = ("import signal, time\n"
               "came = []\n"
               "signal.signal(signal.SIGINT, lambda *_: came.append(time.monotonic()))\n"

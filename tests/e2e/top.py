@@ -1,4 +1,4 @@
-"""wattle top: in terminals of five sizes (tmux), in ones that can little, and as text."""
+"""wattle top: in terminals of five sizes (tmux), in limited ones, and as text."""
 import fcntl
 import json
 import os
@@ -20,7 +20,7 @@ NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
 
 def simulate(room, *zones):
-    """A powercap tree with known powers, which all that is started from now on sees."""
+    """A powercap tree with known powers, visible to all programs started from now on."""
     tree = room.folder / "sys"
     words = [word for zone in zones for word in ("--zone", zone)]
     process = room.start(tree, *words, program=SIMULATOR)
@@ -36,7 +36,7 @@ def watts(text, name):
 
 
 def joules(text):
-    """What the line of the target says it has used so far."""
+    """The target's energy so far, from its line."""
     found = re.search(r"^(?:Run|Target) .*?· ([\d.]+) (mJ|J|kJ)", text, re.MULTILINE)
     assert found, f"no energy of the target in\n{text}"
     return float(found[1]) * {"mJ": 1e-3, "J": 1, "kJ": 1e3}[found[2]]
@@ -55,7 +55,7 @@ def picture(room, *arguments, columns=100, status=0, env=None):
 
 @test
 def known_powers(room):
-    """--once prints what the hardware does, and where it goes adds up to it"""
+    """--once: prints the hardware's power, and the attributed powers add up to it"""
     simulate(room, "package-0=50", "package-0/dram=5", "package-1=20")
     text = picture(room, "-i", "1s")
     near(watts(text, "package-0"), 50, relative=0.1)
@@ -72,7 +72,7 @@ def known_powers(room):
 
 @test
 def widths(room):
-    """the text is as wide as COLUMNS says, down to nothing; without it 80"""
+    """width of the text: COLUMNS, down to nothing; 80 without it"""
     for columns in (1, 20, 40, 80, 133, 300):
         picture(room, "-i", "100ms", columns=columns)
     done = room.wattle("top", "--once", "-i", "100ms", env={"COLUMNS": None, "LC_ALL": "C.UTF-8"})
@@ -81,16 +81,16 @@ def widths(room):
 
 @test
 def without_utf8(room):
-    """with LC_ALL=C there is nothing but ASCII"""
+    """LC_ALL=C: ASCII only"""
     text = picture(room, "-i", "100ms", env={"LC_ALL": "C"})
     assert text.isascii() and "wattle top | " in text, text
-    if "estimated" in text:  # such bars are hatched, and nothing else is
+    if "estimated" in text:  # such bars are hatched, and no others
         assert "+ wattle " in text and "% wattle " not in text, text
 
 
 @test
 def a_process(room):
-    """--pid: what the process and its children are attributed, and only they are listed"""
+    """--pid: the power attributed to the process and its children, and only they are listed"""
     simulate(room, "package-0=50")
     burner = room.start("cpu", 20, program=BURNER)
     text = picture(room, "--pid", burner.pid, "-i", "1s")
@@ -105,7 +105,7 @@ def a_process(room):
 
 @test
 def hostile_commands(room):
-    """what other people's programs are called neither moves the cursor nor turns the line round"""
+    """names of other users' programs: neither move the cursor nor change the direction of writing"""
     name = "\x1b[2J\x07<script>\u202e evil \U0001f525 \u05e9\u05dc\u05d5\u05dd " + "x" * 10000
     sleeper = subprocess.Popen([name, "30"], executable="/bin/sleep")
     try:
@@ -118,8 +118,8 @@ def hostile_commands(room):
 
 @test
 def filters_and_orders(room):
-    """--filter, --sort and --tree do what their keys do"""
-    alone = f"burner-of-{os.getpid()}"  # others run burners, too
+    """--filter, --sort and --tree: equal to their keys"""
+    alone = f"burner-of-{os.getpid()}"  # other tests run burners, too
     shutil.copy2(BURNER, room.folder / alone)
     room.start("cpu", 20, program=room.folder / alone)
     text = picture(room, "-i", "300ms", "--filter", alone.upper(), "--sort", "memory", columns=200)
@@ -131,7 +131,7 @@ def filters_and_orders(room):
 
 @test
 def eight_gpus(room):
-    """each GPU with its limit, temperature and memory, and whose power it is"""
+    """each GPU with its limit, temperature and memory, and the owners of its power"""
     cards = "".join(f"gpu\nname Card {i}\npower_mw constant {100000 + i}\nutilization_percent 90 40\n"
                     f"temperature_c {50 + i}\nmemory_total_bytes 85520809984\nmemory_used_bytes 2000000000\n"
                     f"limits_mw 100000 700000 700000 650000\n"
@@ -150,7 +150,7 @@ def eight_gpus(room):
 
 @test
 def a_run(room):
-    """the energy of a run so far is what its report will say, and its open spans are shown"""
+    """run in progress: its energy so far is that of the later report, and its open spans are shown"""
     simulate(room, "package-0=50")
     script = f"{SPANNER} wait & {BURNER} cpu 2; kill $!"
     run = room.start("run", "-q", "-o", "run.sqlite", "--flush", "100ms", "--json", "report.json", "--", "sh", "-c",
@@ -165,7 +165,7 @@ def a_run(room):
     room.finish(run)
     report = json.loads((room.folder / "report.json").read_text())
     assert int(found[2]) == report["run"]["pid"], text
-    # Both are attributed by the same rule over the same samples; the program does the same all the time.
+    # Both are attributed by the same rule over the same samples; the program's behaviour is constant.
     whole_j, whole_s = report["energy"]["ledger"]["target_j"], report["run"]["duration_s"]
     near(so_far_j / so_far_s, whole_j / whole_s, relative=0.5)
     assert so_far_j < whole_j, (so_far_j, whole_j)
@@ -175,7 +175,7 @@ def a_run(room):
 
 @test
 def a_dead_recorder(room):
-    """a run whose recorder and program were killed is over, though its file does not say so"""
+    """killed recorder and program: the run is over, though its file does not state it"""
     run = room.start("run", "-q", "-o", "run.sqlite", "--", "sleep", "60")
     wait_until(lambda: (room.folder / "run.sqlite").exists() and room.rows("select 1 from sample"), "a sample")
     pid, = room.rows("select pid from segment")[0]
@@ -188,7 +188,7 @@ def a_dead_recorder(room):
 
 @test
 def no_run(room):
-    """what is no run in progress is refused with what would be right"""
+    """not a run in progress: refused with the remedy"""
     (room.folder / "text").write_text("no database")
     room.wattle("run", "-q", "-o", "done.sqlite", "--", "true")
     for words, status, said in ((["nowhere"], 1, "nowhere: No such file"), (["text"], 1, "not a wattle run file"),
@@ -216,7 +216,7 @@ class Tmux:
             self.call("new-session", "-d", "-x", str(columns), "-y", str(rows),
                       f"{command} 2>{room.folder}/stderr; echo $? >{self.done}; sleep 60")
         except FileNotFoundError:
-            raise Skip("there is no tmux")
+            raise Skip("tmux is not installed")
         self.call("set", "-g", "status", "off")
         self.call("resize-window", "-x", str(columns), "-y", str(rows))
 
@@ -252,7 +252,7 @@ SIZES = ((20, 5), (40, 12), (80, 24), (132, 43), (240, 67))
 
 @test
 def five_sizes(room):
-    """from 20 x 5 to full screen: power, processes and keys are there and each stands in its line"""
+    """from 20 x 5 to full screen: power, processes and keys are shown, each on its line"""
     for columns, rows in SIZES:
         with Tmux(room, columns, rows, "-i", "200ms") as terminal:
             screen = terminal.wait(lambda s: has("q quit")(s) and has("Power")(s) and not has("Power n/a")(s),
@@ -265,7 +265,7 @@ def five_sizes(room):
 
 @test
 def a_new_size(room):
-    """a terminal that becomes larger or smaller is filled again, with nothing left over"""
+    """terminal that changes its size: filled again, without remains"""
     with Tmux(room, 80, 24, "-i", "200ms") as terminal:
         terminal.wait(lambda s: len(s) == 24 and s[-1].startswith("q quit"), "a picture of 24 rows")
         for columns, rows in ((132, 43), (30, 6), (80, 24)):
@@ -280,7 +280,7 @@ def a_new_size(room):
 def keys(room):
     """sorting, tree, filter, help and quitting by keys"""
     room.start("cpu", 60, program=BURNER)
-    with Tmux(room, 130, 30, "-i", "200ms") as terminal:  # so wide that the command's last words are seen
+    with Tmux(room, 130, 30, "-i", "200ms") as terminal:  # so wide that the command's last words are visible
         press = lambda *keys: terminal.call("send-keys", *keys)
         terminal.wait(has("W▼"), "processes by power")
         press("m")
@@ -294,7 +294,7 @@ def keys(room):
         press("Enter")
         screen = terminal.wait(has("COMMAND (burner)"), "the filter")
         rows = [line for line in screen[screen.index(next(s for s in screen if "COMMAND" in s)) + 1:-1] if line]
-        # Of a command that is cut the word may stand in what is not shown: the shell that started another test's burner.
+        # For a truncated command line the word may be in the hidden part: the shell that started another test's burner.
         assert any("burner" in row for row in rows), screen
         assert all("burner" in row or row.endswith("…") for row in rows), screen
         press("?")
@@ -311,7 +311,7 @@ def keys(room):
 
 @test
 def an_ended_target(room):
-    """that the process has ended is said, and what it used stays"""
+    """ended process: reported, and its energy stays"""
     simulate(room, "package-0=50")
     burner = room.start("cpu", 60, program=BURNER)
     with Tmux(room, 100, 30, "-i", "200ms", "--pid", burner.pid) as terminal:
@@ -322,7 +322,7 @@ def an_ended_target(room):
 
 
 class Terminal:
-    """A pseudoterminal whose bytes are looked at as they come."""
+    """A pseudoterminal whose output is read as it arrives."""
 
     def __init__(self, room, *arguments, kind="xterm-256color", size=(80, 24), env=None):
         self.pid, self.fd = pty.fork()
@@ -334,7 +334,7 @@ class Terminal:
         self.shown = b""
 
     def read(self, seconds):
-        """What came within that time, or until the other end was closed."""
+        """Output within that time, or until the other end was closed."""
         came, end = b"", time.monotonic() + seconds
         try:
             while (left := end - time.monotonic()) > 0:
@@ -375,7 +375,7 @@ COLOUR = re.compile(rb"\x1b\[[\d;]*(?:3[0-7]|38;5;\d+|4[0-7])[\d;]*m")
 
 @test
 def colours(room):
-    """colours where the terminal has them, none with NO_COLOR, --colours none or TERM=vt100"""
+    """colours: where the terminal has them, none with NO_COLOR, --colours none or TERM=vt100"""
     for kind, options, env, expected in (("xterm-256color", [], {}, True), ("xterm", [], {}, True),
                                          ("xterm-256color", [], {"NO_COLOR": "1"}, False),
                                          ("xterm-256color", ["--colours", "none"], {}, False),
@@ -389,7 +389,7 @@ def colours(room):
 
 @test
 def ascii_terminal(room):
-    """a terminal without UTF-8 gets ASCII"""
+    """terminal without UTF-8: ASCII"""
     terminal = Terminal(room, "-i", "100ms", kind="vt100", env={"LC_ALL": "C"})
     terminal.until(b"quit")
     terminal.read(0.5)
@@ -399,8 +399,8 @@ def ascii_terminal(room):
 
 @test
 def what_stands_there_afterwards(room):
-    """the terminal is as it was: its own screen, its cursor, its modes"""
-    held = b"\x13"  # Ctrl-S: the terminal takes nothing more
+    """terminal after the end: its own screen, cursor and modes are restored"""
+    held = b"\x13"  # Ctrl-S: the terminal accepts no output
     for keys, number in ((b"", signal.SIGTERM), (b"", signal.SIGINT), (b"", signal.SIGHUP), (b"q", None), (b"\x03", None),
                          (b"\x1c", None), (held, signal.SIGTERM)):
         terminal = Terminal(room, "-i", "100ms")
@@ -416,7 +416,7 @@ def what_stands_there_afterwards(room):
 
 @test
 def slow_terminals(room):
-    """a refresh is a part of a screen: what has changed"""
+    """refresh: sends only the changed part of a screen"""
     quiet = room.start("60", program="/bin/sleep")
     terminal = Terminal(room, "-i", "200ms", "--pid", quiet.pid)
     terminal.until(b"quit")
@@ -430,7 +430,7 @@ def slow_terminals(room):
 
 @test
 def a_terminal_that_takes_nothing(room):
-    """frames are left out, not queued, while nothing is taken, and it ends when it is asked to"""
+    """output blocked: frames are skipped, not queued, and the program ends when requested"""
     terminal = Terminal(room, "-i", "100ms", size=(200, 60))
     time.sleep(1.5)
     waiting = len(terminal.read(0.3))
@@ -438,18 +438,18 @@ def a_terminal_that_takes_nothing(room):
     terminal.until(b"quit")
     terminal.read(0.3)
     time.sleep(1)
-    os.kill(terminal.pid, signal.SIGTERM)  # also while it is held in the middle of a frame
+    os.kill(terminal.pid, signal.SIGTERM)  # also if stopped in the middle of a frame
     wait_until(lambda: os.waitpid(terminal.pid, os.WNOHANG)[0] != 0, "the end of it", seconds=5)
     os.close(terminal.fd)
 
 
 @test
 def terminals_that_can_nothing(room):
-    """one whose cursor can't be placed gets one picture and is told why; an unknown one is named"""
+    """terminal without cursor positioning: one picture and the reason; an unknown terminal is named"""
     terminal = Terminal(room, "-i", "100ms", kind="dumb")
     assert terminal.end() == 0
     assert b"one picture" in terminal.shown and b"COMMAND" in terminal.shown and b"\x1b" not in terminal.shown
-    # ncurses keeps a part of what it began for a terminal that it then does not know.
+    # ncurses keeps memory for a terminal type that it rejects later.
     terminal = Terminal(room, "-i", "100ms", kind="no-such-terminal", env={"ASAN_OPTIONS": "detect_leaks=0"})
     assert terminal.end() == 1
     assert b"'no-such-terminal'" in terminal.shown and b"--once" in terminal.shown, terminal.shown
@@ -457,7 +457,7 @@ def terminals_that_can_nothing(room):
 
 @test
 def ncurses_is_loaded_by_top_alone(room):
-    """a recorder has no ncurses in its memory"""
+    """recorder: has no ncurses in its memory"""
     done = room.wattle("run", "-q", "--disable-logs", "--", "sh", "-c", "cat /proc/$PPID/maps")
     assert "libsqlite3" in done.stdout and "ncurses" not in done.stdout and "libtinfo" not in done.stdout, done.stdout
 

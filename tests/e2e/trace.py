@@ -1,4 +1,4 @@
-"""wattle export --format perfetto: the trace says what the run says, to the nanosecond and the joule."""
+"""wattle export --format perfetto: the trace agrees with the run to the nanosecond and the joule."""
 import csv
 import dataclasses
 import io
@@ -23,7 +23,7 @@ def export(room, run="run.sqlite"):
 
 
 def made(room, kind):
-    """A made run of a kind, but not longer than it must be; its report and its trace."""
+    """A synthetic run of a kind, as short as possible; its report and its trace."""
     plan = made_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, 150), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
@@ -34,7 +34,7 @@ def made(room, kind):
 
 
 def lie_inside_each_other(slices):
-    """Of each track: a slice ends within the one around it."""
+    """On each track a slice ends within the enclosing one."""
     tracks = {}
     for one in slices:
         tracks.setdefault(one.track.uuid, []).append(one)
@@ -49,7 +49,7 @@ def lie_inside_each_other(slices):
 
 @test
 def spans_are_slices(room):
-    """each span is one slice with its name, its exact times, and its process and thread"""
+    """each span: one slice with its name, its exact times, and its process and thread"""
     run, _, trace = made(room, "training")
     rows = run.execute("select id, name, begin_ns, end_ns, pid, tid, kind, category from span").fetchall()
     slices = {one.arguments["span"]: one for one in trace.slices}
@@ -67,7 +67,7 @@ def spans_are_slices(room):
 
 @test
 def spans_have_joules(room):
-    """the joules of the slices of a block are the block's, where its calls don't overlap"""
+    """slices of a block: their energies add up to the block's, where its calls don't overlap"""
     _, report, trace = made(room, "no_gpu")
     checked = 0
     for block in report["blocks"]:
@@ -86,25 +86,25 @@ AWKWARD = [
     (1, None, 7, "nested", 0.10, 0.50, "ended"),   # a
     (2, 1, 7, "nested", 0.10, 0.50, "unwound"),    # inside, for exactly as long
     (3, 2, 7, "nested", 0.20, 0.20, "ended"),      # without any length
-    (4, 1, 7, "nested", 0.50, 0.50, "ended"),      # without length at the end of what it is inside of
+    (4, 1, 7, "nested", 0.50, 0.50, "ended"),      # zero length at the end of the enclosing one
     (5, None, 7, "nested", 0.50, 0.60, "ended"),   # begins as that ends
     (6, None, 7, "nested", 0.55, 0.65, "ended"),   # crosses it
     (7, None, 7, "nested", 0.58, None, "open"),    # crosses it and never ends
     (8, None, 7, "nested", 0.70, 0.80, "ended"),   # thereafter
-    (9, None, 0, "nested", 0.10, 0.30, "ended"),   # nobody knows its thread
+    (9, None, 0, "nested", 0.10, 0.30, "ended"),   # thread unknown
     (10, None, 0, "nested", 0.20, 0.40, "ended"),
     (11, None, 7, "range", 0.10, 0.40, "ended"),   # ranges that overlap
     (12, None, 7, "range", 0.15, 0.20, "ended"),
     (13, None, 8, "range", 0.15, 0.90, "ended"),
     (14, None, 8, "range", 0.20, None, "open"),
     (15, None, 8, "range", 0.40, 0.45, "ended"),   # where the first one has just ended
-    (16, None, 9, "nested", 0.30, 0.25, "ended"),  # ends before it begins, by a file that says so
+    (16, None, 9, "nested", 0.30, 0.25, "ended"),  # ends before it begins, in a damaged file
 ]
 
 
 @test
 def awkward_spans(room):
-    """spans that cross, overlap, have no length or no end: all are there, and those of one track nest"""
+    """spans that cross, overlap, have zero length or no end: all are there, and those of one track nest"""
     room.burn("cpu", "0.3")
     run = sqlite3.connect(room.folder / "run.sqlite")
     start, pid = run.execute("select start_ns, pid from segment").fetchone()
@@ -138,7 +138,7 @@ def awkward_spans(room):
 
 
 def overlapping(room, kind, n):
-    """The CPU time of making a trace with so many spans open at once, each of which ends after those before it; the trace."""
+    """The CPU time of making a trace with that many open spans, each of which ends after the earlier ones; the trace."""
     path = f"{kind}-{n}.sqlite"
     shutil.copy(room.folder / "run.sqlite", room.folder / path)
     run = sqlite3.connect(room.folder / path)
@@ -154,7 +154,7 @@ def overlapping(room, kind, n):
 
 @test
 def many_at_once(room):
-    """four times as many spans that overlap take four times as long, ranges and those of coroutines; none is lost"""
+    """four times as many overlapping spans: four times the time, for ranges and coroutines; none is lost"""
     room.burn("cpu", "0.1")
     for kind in ("range", "nested"):
         _, trace = overlapping(room, kind, 300)
@@ -167,7 +167,7 @@ def many_at_once(room):
 
 @test
 def processes_of_a_dead_recorder(room):
-    """a recorder that was killed has not told of the living processes: their samples stand on their own tracks"""
+    """killed recorder, so living processes are unknown: their samples are on their own tracks"""
     room.burn("cpu", "0.5", options=["--per-process", "-i", "20ms"])
     run = sqlite3.connect(room.folder / "run.sqlite")
     run.execute("delete from process")
@@ -180,7 +180,7 @@ def processes_of_a_dead_recorder(room):
 
 @test
 def power_adds_up(room):
-    """the area under a curve of power is the energy of the report: domains, the target's, sums; pauses have none"""
+    """area under a curve of power: the energy of the report: domains, target, sums; pauses have none"""
     for kind in ("segments", "holes", "no_gpu", "laptop", "eight_gpus", "short"):
         _, report, trace = made(room, kind)
         energy = report["energy"]
@@ -203,7 +203,7 @@ def power_adds_up(room):
 
 @test
 def readings_are_counters(room):
-    """what was read at an instant stands there, with its unit"""
+    """each sample: at its time, with its unit"""
     run, _, trace = made(room, "training")
     for column, name, unit, scale in (("utilization_percent", "gpu-0 utilization", "%", 1),
                                       ("target_memory_bytes", "gpu-0 memory of the target", "bytes", 1),
@@ -231,7 +231,7 @@ def readings_are_counters(room):
 
 @test
 def unknown_is_not_a_value(room):
-    """what could not be read for over a second is unknown meanwhile; what is read less often than sampled goes on"""
+    """unreadable for over a second: unknown meanwhile; metrics read less often than sampled continue"""
     run, _, trace = made(room, "holes")
     start, end = run.execute("select start_ns, end_ns from segment").fetchone()
     middle = (start + end) // 2  # nothing was read from 0.45 to 0.55
@@ -246,7 +246,7 @@ def unknown_is_not_a_value(room):
 
 @test
 def silences(room):
-    """readings that are missing are an instant for each device: the event that says so, or where none does one of the trace's own"""
+    """missing readings: an instant for each device: the event of the run, or one made for the trace"""
     run, _, trace = made(room, "holes")
     devices = {name for name, in run.execute("select name from device")}
     gaps = [one.name for one in trace.instants if one.category == "gap"]
@@ -260,7 +260,7 @@ def silences(room):
 
 @test
 def clocks(room):
-    """times are those of the run file; the wall clock and CLOCK_BOOTTIME stand beside them at each segment's start"""
+    """times: those of the run file; the wall clock and CLOCK_BOOTTIME are given at each segment's start"""
     run, _, trace = made(room, "segments")
     rows = run.execute("select start_ns, wall_start_ns from segment order by id").fetchall()
     assert [(clock[MONOTONIC], clock[REALTIME]) for clock in trace.clocks] == rows and len(rows) == 3
@@ -279,7 +279,7 @@ def last_wall_time(room):
 
 @test
 def clocks_after_a_suspend(room):
-    """CLOCK_MONOTONIC stands still while the machine sleeps: the other clocks are further on thereafter, everywhere"""
+    """CLOCK_MONOTONIC stops during suspend: the other clocks are ahead afterwards, everywhere"""
     room.burn("cpu", "0.3")
     run = sqlite3.connect(room.folder / "run.sqlite")
     start, = run.execute("select start_ns from segment").fetchone()
@@ -298,7 +298,7 @@ def clocks_after_a_suspend(room):
 
 @test
 def instants(room):
-    """what happened stands where it happened: throttling, gaps, limits, marks, and each segment's ends"""
+    """events at their times: throttling, gaps, limits, marks, and each segment's ends"""
     run, _, trace = made(room, "training")
     run.executemany("insert into event (t_ns, kind, text) select start_ns + ?, ?, ? from segment",
                     [(10**9, "cap", "gpu-0: power limit 500 W (before: 700 W)"),
@@ -319,7 +319,7 @@ def instants(room):
 
 @test
 def a_limit_changes(room):
-    """a limit that is set and goes back while a program runs: two events in the run, two instants in the trace"""
+    """limit set and restored while a program runs: two events in the run, two instants in the trace"""
     (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 500\n"
                                        "power_mw constant 90000\n")
     room.environment.update(WATTLE_SYSFS=str(room.tree("sys", {})), WATTLE_STATE=str(room.folder / "state"),
@@ -337,7 +337,7 @@ def a_limit_changes(room):
 
 @test
 def hostile_names(room):
-    """names that are no UTF-8, empty, 10 kB long or full of markup are texts like any other"""
+    """names that are invalid UTF-8, empty, 10 kB long or full of markup: ordinary texts"""
     run, _, trace = made(room, "hostile")
     names = {name for name, in run.execute("select cast(name as blob) from span")}
     expected = {name.decode("utf-8", "replace") or '""' for name in names}
@@ -348,7 +348,7 @@ def hostile_names(room):
 
 @test
 def perfetto_agrees(room):
-    """Perfetto's trace processor reads runs of all kinds without a complaint and finds all that is there"""
+    """Perfetto's trace processor: reads runs of all kinds without a complaint and finds everything"""
     kinds = ["eight_gpus", "segments", "killed", "hostile", "holes", "short", "one_sample", "empty", "many_threads"]
     traces = {kind: made(room, kind)[2] for kind in kinds}
     slices = "select ts, dur, slice.name, extract_arg(arg_set_id, 'debug.span') as span from slice"
@@ -370,7 +370,7 @@ def perfetto_agrees(room):
 
 OVERLAP = ("insert into segment (start_ns, end_ns, wall_start_ns, shift_ns, command, complete) "
            "select start_ns + 20000000, end_ns + 50000000, wall_start_ns, 0, command, 1 from segment")
-DAMAGE = [  # of table segment; the seconds that are left, None: whatever
+DAMAGE = [  # of table segment; the remaining seconds, None: any
     (OVERLAP, 0.15),
     ("update segment set end_ns = start_ns - 1000000000", 0),
     ("update segment set end_ns = 9223372036854775807", None),
@@ -383,7 +383,7 @@ DAMAGE = [  # of table segment; the seconds that are left, None: whatever
 
 @test
 def damaged_runs(room):
-    """segments that overlap, end before they begin or last for centuries: the time is told once, and each trace is whole"""
+    """segments that overlap, end before they begin or last for centuries: each time once, and each trace is complete"""
     room.burn("cpu", "0.2", options=("-i", "10ms"))
     run = sqlite3.connect(room.folder / "run.sqlite")
     run.execute("update segment set end_ns = start_ns + 100000000")  # there are samples behind it as well
@@ -402,7 +402,7 @@ def damaged_runs(room):
 
 @test
 def where_it_goes(room):
-    """to a file that must not be there, or to a pipe; what makes no sense is an error"""
+    """output to an existing file or a pipe: as with -o; impossible combinations: an error"""
     room.burn("cpu", "0.1")
     export(room)
     path = room.folder / "run.sqlite.pftrace"

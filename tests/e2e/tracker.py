@@ -1,4 +1,4 @@
-"""The tracker of include/wattle.h in C programs: programs/tracker.c acts, one act a run."""
+"""The tracker of include/wattle.h in C programs: programs/tracker.c performs one act in each run."""
 import csv
 import errno
 import json
@@ -15,7 +15,7 @@ from harness import BUILD, TESTS, main, near, test, wait_until
 
 
 class Acted:
-    """What an act said: its lines, and the report if it left one."""
+    """Output of an act: its lines, and the report if it left one."""
 
     def __init__(self, room, act, status=0, **options):
         self.room = room
@@ -39,7 +39,7 @@ def leftovers(room):
 
 
 def whole(room, name="run.sqlite"):
-    """Waits for the recorder to end its run file: the report of that."""
+    """Waits for the recorder to end its run file, and returns its report."""
     def ended():
         done = room.wattle("report", name, "--format", "json")
         return done.returncode == 0 and json.loads(done.stdout)["run"]["complete"] and json.loads(done.stdout)
@@ -60,7 +60,7 @@ def recorder_of(pid):
 
 @test
 def states_and_codes(room):
-    """new, started, stopped, and what is refused in each; the temporary run file is there until free"""
+    """new, started, stopped, and the calls refused in each; the temporary run file exists until free"""
     acted = Acted(room, "states")
     assert acted.all("state") == ["0", "1", "2"], acted.done
     acted.expect(new=0, stop_early=-errno.EPERM, report_early=-errno.EPERM, file_early=0, start=0, error_after="none",
@@ -71,7 +71,7 @@ def states_and_codes(room):
 
 @test
 def options_that_are_no_options(room):
-    """units, endings, numbers and sizes that are not valid: new says so and gives nothing"""
+    """invalid units, suffixes, numbers and sizes: new reports them and returns nothing"""
     acted = Acted(room, "refused")
     assert {value for key, value in acted.lines if key != "untouched"} == {str(-errno.EINVAL)}, acted.done
     assert set(acted.all("untouched")) == {"1"}, acted.done
@@ -79,7 +79,7 @@ def options_that_are_no_options(room):
 
 @test
 def what_the_recorder_refuses(room):
-    """the recorder's sentence, its code, nothing on stderr, no child, no file left; the tracker stays new"""
+    """failure to start: the recorder's message and code, nothing on stderr, no child, no file left; the tracker stays new"""
     acted = Acted(room, "refused_by_recorder")
     acted.expect(exists=-errno.EEXIST, no_folder=-errno.ENOENT, gpus=-errno.EINVAL, gone=-errno.ESRCH,
                  arguments=-errno.EINVAL, program=-errno.ENOENT, other_program=-errno.EIO, wait=-1, echild=1)
@@ -91,7 +91,7 @@ def what_the_recorder_refuses(room):
 
 @test
 def the_report(room):
-    """CPU time and the shape of the report are those of wattle attach; nothing is printed"""
+    """CPU time and the report's structure: those of wattle attach; nothing is printed"""
     acted = Acted(room, "usage")
     report = acted.report
     assert report["schema"] == "wattle-report/1" and report["run"]["complete"] is True, report["run"]
@@ -103,7 +103,7 @@ def the_report(room):
 
 @test
 def a_program_that_waits_for_its_children(room):
-    """wait(-1) and SIGCHLD know nothing of the recorder"""
+    """wait(-1) and SIGCHLD: do not see the recorder"""
     acted = Acted(room, "waits")
     acted.expect(sigchld_start=0, wait_start=-1, echild=1, met=3, stop=0, sigchld_stop=0, wait_stop=-1)
     assert acted.report["cpu"]["processes_seen"] == 4, acted.report["cpu"]
@@ -117,7 +117,7 @@ def a_program_that_ignores_them(room):
 
 @test
 def a_program_that_inherits_orphans(room):
-    """the recorder becomes the child of a subreaper, but no part of the target, and leaves no zombie"""
+    """recorder: becomes the child of a subreaper, is no part of the target, and leaves no zombie"""
     acted = Acted(room, "subreaper")
     acted.expect(stop=0, wait=-1, echild=1)
     assert acted.report["cpu"]["processes_seen"] == 1, acted.report["cpu"]
@@ -126,7 +126,7 @@ def a_program_that_inherits_orphans(room):
 
 @test
 def a_program_with_threads(room):
-    """started while threads burn and fork: all that they use from then on counts"""
+    """started while threads burn and fork: all their use from then on counts"""
     acted = Acted(room, "threads")
     acted.expect(stop=0)
     assert 0.55 < acted.report["cpu"]["target_cpu_s"] < 1.25, acted.report["cpu"]
@@ -140,7 +140,7 @@ def threads_on_one_tracker(room):
 
 @test
 def a_forked_child(room):
-    """the handle is the parent's: refused in the child, whose free disturbs nothing; its CPU time counts"""
+    """handle in a forked child: refused, and its free has no effect; the child's CPU time counts"""
     acted = Acted(room, "forks")
     acted.expect(child_start=-errno.EBADF, child_stop=-errno.EBADF, child_report=-errno.EBADF, stop=0, report=0)
     near(acted.report["cpu"]["target_cpu_s"], 0.4, absolute=0.04)
@@ -148,15 +148,15 @@ def a_forked_child(room):
 
 @test
 def a_crash(room):
-    """kill -9 of the program: the run file is whole"""
+    """kill -9 of the program: the run file is complete"""
     Acted(room, "crash", status=-signal.SIGKILL)
     report = whole(room)
-    near(report["cpu"]["target_cpu_s"], 0.5, absolute=0.25)  # nobody waits for it: what the last sample knew
+    near(report["cpu"]["target_cpu_s"], 0.5, absolute=0.25)  # it is not waited for: values of the last sample
 
 
 @test
 def an_exit_without_stop(room):
-    """the program just ends: the recorder ends too, and the run file is whole"""
+    """program exits without stop: the recorder ends too, and the run file is complete"""
     Acted(room, "exits", status=3)
     program = room.started[-1].pid
     near(whole(room)["cpu"]["target_cpu_s"], 0.2, absolute=0.15)
@@ -165,7 +165,7 @@ def an_exit_without_stop(room):
 
 @test
 def an_exec(room):
-    """the descriptor goes with exec, the recording goes on until the process ends"""
+    """exec: closes the descriptor, the recording continues until the process ends"""
     acted = Acted(room, "execs")
     acted.expect(burnt=1)
     near(whole(room)["cpu"]["target_cpu_s"], 0.8, absolute=0.25)
@@ -173,7 +173,7 @@ def an_exec(room):
 
 @test
 def all_descriptors_closed(room):
-    """closefrom(3): stop says so and writes to no descriptor that is the program's by now; the run file becomes whole"""
+    """closefrom(3): stop reports it and writes to no descriptor reused by the program; the run file becomes complete"""
     acted = Acted(room, "closes")
     acted.expect(stop=-errno.EIO, leaked=-1, open=1)
     assert "closed" in acted.said["error"], acted.done
@@ -182,14 +182,14 @@ def all_descriptors_closed(room):
 
 @test
 def no_stdio(room):
-    """a program without stdin, stdout and stderr"""
+    """program without stdin, stdout and stderr"""
     Acted(room, "without_stdio").expect(start=0, stop=0)
     assert whole(room)
 
 
 @test
 def a_low_limit(room):
-    """24 descriptors for the program: its limit stands, the recorder takes what it may"""
+    """limit of 24 descriptors: the program keeps it, the recorder uses the hard limit"""
     acted = Acted(room, "few_descriptors")
     acted.expect(stop=0, limit=24)
     near(acted.report["cpu"]["target_cpu_s"], 0.2, absolute=0.04)
@@ -197,7 +197,7 @@ def a_low_limit(room):
 
 @test
 def two_trackers(room):
-    """two at once, the first stopped first: each has its own time, the second the spans, neither the other's recorder"""
+    """two trackers at once, the first stopped first: each has its own time, the second the spans, neither the other's recorder"""
     acted = Acted(room, "two")
     acted.expect(stop_first=0, stop=0, environment=0, recording=0)
     near(whole(room, "first.sqlite")["cpu"]["target_cpu_s"], 0.3, absolute=0.04)
@@ -209,13 +209,13 @@ def two_trackers(room):
 
 @test
 def the_environment(room):
-    """WATTLE_RING is set while it runs and taken away after, unless it is to be left alone"""
+    """WATTLE_RING: set while it runs and removed afterwards, unless an option forbids it"""
     Acted(room, "environment").expect(set=1, after=0, kept=0)
 
 
 @test
 def spans_of_the_program(room):
-    """spans and metrics go to the tracker's recorder, those of forked children too"""
+    """spans and metrics: go to the tracker's recorder, those of forked children too"""
     acted = Acted(room, "spans")
     acted.expect(before=0, during=1, after=0, stop=0)
     rows = dict(room.rows("select name, count(*) from span group by name"))
@@ -225,7 +225,7 @@ def spans_of_the_program(room):
 
 @test
 def inside_wattle_run(room):
-    """under wattle run the tracker gets the spans while it runs, the outer recorder before and after"""
+    """tracker under wattle run: gets the spans while it runs, the outer recorder before and after"""
     done = room.wattle("run", "-q", "-o", "outer.sqlite", "--", build(room, "tracker"), "inside")
     assert done.returncode == 0, done
     assert room.rows("select name from span", "run.sqlite") == [("inside",)]
@@ -234,7 +234,7 @@ def inside_wattle_run(room):
 
 @test
 def a_tracking_file(room):
-    """gpu_tracker's file with the units asked for; a label that looks like an option"""
+    """gpu_tracker's file with the requested units; a label that looks like an option"""
     acted = Acted(room, "tracking_file")
     with open(room.folder / "tracking.csv", newline="") as file:
         rows = list(csv.reader(file))
@@ -246,7 +246,7 @@ def a_tracking_file(room):
 
 @test
 def another_process(room):
-    """options.pid: its time counts, spans and environment are left alone"""
+    """options.pid: that process's time counts, its spans and environment are not touched"""
     acted = Acted(room, "other")
     acted.expect(recording=0, environment=0, stop=0)
     near(acted.report["cpu"]["target_cpu_s"], 0.6, absolute=0.06)
@@ -254,7 +254,7 @@ def another_process(room):
 
 @test
 def a_recorder_that_dies(room):
-    """kill -9 of the recorder: stop says so, the tracker is stopped, and what was written can be read"""
+    """kill -9 of the recorder: stop reports it, the tracker is stopped, and written rows are readable"""
     program = build(room, "tracker")
     process = room.start("killed_recorder", program=program, stdin=subprocess.PIPE)
     pid = wait_until(lambda: (room.folder / "run.sqlite").exists() and recorder_of(process.pid), "the recorder")
@@ -270,14 +270,14 @@ def a_recorder_that_dies(room):
 
 @test
 def a_large_program(room):
-    """half a GB of memory: nothing is copied, start and stop take milliseconds of CPU time"""
+    """program of half a GB: nothing is copied, start and stop take milliseconds of CPU time"""
     said = Acted(room, "large").said
     assert int(said["start_us"]) < 20_000 and int(said["stop_us"]) < 20_000, said
 
 
 @test
 def sigint_at_the_terminal(room):
-    """a signal to the program's process group does not reach the recorder, which ends with the program"""
+    """signal to the program's process group: does not reach the recorder, which ends with the program"""
     program = build(room, "tracker")
     process = room.start("killed_recorder", program=program, stdin=subprocess.PIPE, start_new_session=True)
     pid = wait_until(lambda: (room.folder / "run.sqlite").exists() and recorder_of(process.pid), "the recorder")
@@ -296,7 +296,7 @@ def disabled(room):
 
 @test
 def installed_elsewhere(room):
-    """without a wattle beside the library it is found in $PATH"""
+    """no wattle beside the library: found in $PATH"""
     shutil.copy2(BUILD / "src/libwattle.so.0", room.folder / "libwattle.so.0")
     folder = room.folder / "bin"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""gpu_tracker's tracking file: read as its analyzer reads it, both layouts."""
+"""gpu_tracker's tracking file: read as its analyzer reads it, both formats."""
 import csv
 import math
 import sqlite3
@@ -45,7 +45,7 @@ def check_contents(static, data, before, after):
     assert len(data) >= 8, len(data)
     stamps = [row["timestamp"] for row in data]
     assert stamps == sorted(stamps) and before <= stamps[0] and stamps[-1] <= after, (before, stamps, after)
-    assert all(row["main_ram"] >= 0 for row in data[:-1])  # the last row is taken when the process is gone
+    assert all(row["main_ram"] >= 0 for row in data[:-1])  # the last row is taken when the process has ended
     near(max(row["main_ram"] for row in data[:-1]), 81, absolute=4)
     assert all(row["combined_ram"] >= row["main_ram"] for row in data[:-1])
     assert not any(row["main_n_threads"] > 1 or row["system_ram"] < 1 for row in data), data[-1]
@@ -54,7 +54,7 @@ def check_contents(static, data, before, after):
 
 @test
 def both_layouts(room):
-    """CSV and SQLite: gpu_tracker's columns in its order, true contents, wall-clock timestamps"""
+    """CSV and SQLite: gpu_tracker's columns in its order, correct contents, wall-clock timestamps"""
     for name, reader in READERS.items():
         before = time.time()
         done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", "50ms",
@@ -66,7 +66,7 @@ def both_layouts(room):
 
 @test
 def every_cell_is_a_number(room):
-    """CSV and SQLite, any interval: all 21 figures of every row are known, also before the machine's counters move"""
+    """CSV and SQLite, any interval: all 21 figures of every row are known, also before the machine's counters change"""
     for interval in ("1ms", "2ms", "10ms", "25ms", "100ms"):
         for name, reader in READERS.items():
             done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", interval,
@@ -79,12 +79,12 @@ def every_cell_is_a_number(room):
 
 @test
 def busy_percentages(room):
-    """a busy core is 100 % in the tracking file, too; hardware is the sum over the expected cores"""
+    """one busy core: 100 % in the tracking file, too; hardware is the sum over the expected cores"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores", "2",
                 "--", BURNER, "cpu", "1.5")
     _, data = read_csv(room.folder / "track.csv")
     busy = sorted(row["cpu_main_sum_utilization_percent"] for row in data)
-    # Where the machine held the recorder up between its clock and /proc, one row has too much and the next too little.
+    # Where the machine delayed the recorder between its clock and /proc, one row has too much and the next too little.
     assert 10 < busy[len(busy) // 2] <= 110 and busy[len(busy) * 3 // 4] < 125, busy
     for row in data:
         near(row["cpu_main_hardware_utilization_percent"], row["cpu_main_sum_utilization_percent"] / 2, absolute=1e-9)
@@ -92,7 +92,7 @@ def busy_percentages(room):
 
 @test
 def exported_is_the_same(room):
-    """export --format gpu_tracker makes the same rows from a stored run"""
+    """export --format gpu_tracker: makes the same rows from a stored run"""
     room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "50ms", "--", BURNER, "cpu", "0.7")
     done = room.wattle("export", "run.sqlite", "--format", "gpu_tracker", "-o", "out.csv")
     assert done.returncode == 0, done
@@ -109,7 +109,7 @@ def exported_is_the_same(room):
 
 @test
 def overwrite(room):
-    """--overwrite replaces an existing tracking file"""
+    """--overwrite: replaces an existing tracking file"""
     (room.folder / "track.csv").write_text("old")
     done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", "track.csv", "--", "sleep", "0.3")
     assert done.returncode == 0, done
@@ -118,7 +118,7 @@ def overwrite(room):
 
 @test
 def pandas_reads_it(room):
-    """pandas, where it is there, reads both layouts with numeric columns"""
+    """pandas, if installed: reads both formats with numeric columns"""
     from harness import Skip
     try:
         import pandas

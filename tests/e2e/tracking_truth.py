@@ -1,4 +1,4 @@
-"""gpu_tracker's files made by a test, and what must be said of them: computed here slowly, in exact arithmetic."""
+"""gpu_tracker's files made by a test, and the expected results: computed slowly, in exact arithmetic."""
 import csv
 import fractions
 import math
@@ -21,7 +21,7 @@ def stats(values):
 
 
 def pair(rows):
-    """{name: [(start, stop)]}, last in, first out per process; a block that was never stopped has none"""
+    """{name: [(start, stop)]}, last in, first out for each process; a block that was never stopped has none"""
     pairs, open_calls = {}, {}
     for pid, name, position, time_s in sorted(rows, key=lambda row: row[3]):
         stack = open_calls.setdefault((pid, name), [])
@@ -34,7 +34,7 @@ def pair(rows):
 
 
 def truth(timepoints, rows, static=STATIC):
-    """The document that wattle blocks must write of these timepoints and rows"""
+    """The expected document of wattle blocks for these timepoints and rows"""
     blocks = []
     for name, calls in sorted(pair(rows).items()):
         inside = [t for t in timepoints if t[-1] is not None and any(a <= t[-1] <= b for a, b in calls)]
@@ -65,7 +65,7 @@ def check(actual, expected, relative=1e-12, where=""):
 
 
 def made_timepoints(chance, n, unknown=0.0):
-    """Like a program's: memory in gigabytes, percent, threads; some cells are empty"""
+    """Typical values: memory in gigabytes, percent, threads; some cells are empty"""
     def cell(value):
         return None if chance.random() < unknown else value
     return [(*(cell(chance.uniform(0, 64)) for _ in range(8)), *(cell(chance.uniform(0, 100)) for _ in range(2)),

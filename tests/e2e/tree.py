@@ -1,10 +1,10 @@
-"""The process tree: every process counts, whatever it does to get away. The kernel's own sum is the judge."""
+"""The process tree: every process counts, however it detaches. Compared with the kernel's own sum."""
 from harness import BURNER, main, near, test
 
 
 @test
 def one_process(room):
-    """CPU time of one computing process agrees with its own rusage"""
+    """one computing process: CPU time agrees with its own rusage"""
     report, truth = room.burn("cpu", "1")
     near(report["cpu"]["target_cpu_s"], truth["self_cpu_s"], relative=0.01)
     near(report["cpu"]["main_cpu_s"], truth["self_cpu_s"], relative=0.01)
@@ -14,7 +14,7 @@ def one_process(room):
 
 @test
 def threads(room):
-    """threads are counted and their time is in it"""
+    """threads: counted, with their time"""
     report, truth = room.burn("threads", "6", "0.2")
     near(report["cpu"]["target_cpu_s"], truth["self_cpu_s"], relative=0.01)
     assert report["resource_usage"]["cpu_utilization"]["main_n_threads"] == 7, report["resource_usage"]
@@ -22,7 +22,7 @@ def threads(room):
 
 @test
 def a_thousand_short_children(room):
-    """1,000 children of 2 ms: CPU within 1 % of the kernel's own sum, all of them seen"""
+    """1,000 children of 2 ms: CPU time within 1 % of the kernel's own sum, all of them seen"""
     report, truth = room.burn("children", "1000", "2")
     near(report["cpu"]["target_cpu_s"], truth["self_cpu_s"] + truth["children_cpu_s"], relative=0.01)
     near(report["cpu"]["descendants_cpu_s"], truth["children_cpu_s"], relative=0.01)
@@ -30,14 +30,14 @@ def a_thousand_short_children(room):
 
 @test
 def nobody_waits(room):
-    """children that the kernel reaps (SIGCHLD ignored) and that live for several samples count too"""
+    """children reaped by the kernel (SIGCHLD ignored) that live for several samples: counted"""
     report, truth = room.burn("ignored", "4", "400", options=["-i", "10ms"])
     near(report["cpu"]["target_cpu_s"], truth["self_cpu_s"] + 1.6, relative=0.05)
 
 
 @test
 def orphans(room):
-    """a grandchild with a session of its own, whose parents are gone, counts"""
+    """grandchild with a session of its own, whose parents have ended: counted"""
     report, _ = room.burn("orphan", "1")
     near(report["cpu"]["target_cpu_s"], 1, relative=0.02, absolute=0.02)
     near(report["cpu"]["descendants_cpu_s"], 1, relative=0.02, absolute=0.02)
@@ -53,21 +53,21 @@ def daemons(room):
 
 @test
 def zombies(room):
-    """children that ended and are not waited for yet are no trouble"""
+    """ended children that are not waited for yet: no effect"""
     report, truth = room.burn("zombies", "50", "500")
     near(report["cpu"]["target_cpu_s"], truth["self_cpu_s"] + truth["children_cpu_s"], absolute=0.02)
 
 
 @test
 def fork_bomb(room):
-    """a tree of 2^7 leaves that fork as fast as they can: the sum is the kernel's"""
+    """tree of 2^7 leaves that forks as fast as it can: the sum is the kernel's"""
     report, truth = room.burn("bomb", "7", "5")
     near(report["cpu"]["target_cpu_s"], truth["self_cpu_s"] + truth["children_cpu_s"], relative=0.01)
 
 
 @test
 def exec_keeps_the_process(room):
-    """a process that becomes another program stays the main one, with all its time"""
+    """process that executes another program: stays the main one, with all its time"""
     report, truth = room.burn("exec", "0.4")
     near(report["cpu"]["main_cpu_s"], truth["self_cpu_s"], relative=0.01)
     assert truth["self_cpu_s"] > 0.79 and report["cpu"]["processes_seen"] == 1, (truth, report["cpu"])
@@ -75,7 +75,7 @@ def exec_keeps_the_process(room):
 
 @test
 def a_hundred_sleepers(room):
-    """100 children alive at once are all found"""
+    """100 concurrent children: all are found"""
     report, _ = room.burn("tree", "100", "2")
     assert report["cpu"]["processes_seen"] == 101, report["cpu"]
     assert report["cpu"]["processes_sampled"] == 101, report["cpu"]
@@ -84,7 +84,7 @@ def a_hundred_sleepers(room):
 
 @test
 def a_pipeline(room):
-    """a shell pipeline: the sum over all its programs"""
+    """shell pipeline: the sum over all its programs"""
     report, done = room.report("--", "sh", "-c", f"'{BURNER}' cpu 0.3 | cat | '{BURNER}' cpu 0.2 | cat")
     near(report["cpu"]["target_cpu_s"], 0.5, absolute=0.05)
     assert report["cpu"]["processes_seen"] >= 5, report["cpu"]
@@ -92,7 +92,7 @@ def a_pipeline(room):
 
 @test
 def per_process(room):
-    """--per-process keeps a row per process and sample; their CPU time adds up"""
+    """--per-process: keeps a row for each process and sample; their CPU times add up"""
     report, _ = room.report("--per-process", "-i", "20ms", "--", "sh", "-c",
                             f"'{BURNER}' cpu 0.4 & '{BURNER}' cpu 0.2; wait")
     pids = room.rows("select count(distinct pid) from process_sample")[0][0]
@@ -103,7 +103,7 @@ def per_process(room):
 
 @test
 def referee(room):
-    """the referee (perf task-clock) agrees within 10 %, where this kernel lets it run"""
+    """perf task-clock: agrees within 10 %, where this kernel allows it"""
     room.burn("cpu", "0.5")
     last = room.rows("select referee_cpu_ns from sample where referee_cpu_ns is not null order by t_ns desc limit 1")
     if last:

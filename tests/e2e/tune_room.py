@@ -1,6 +1,5 @@
-"""What the tests of `wattle cap tune` share: a machine of cards of the fake NVML whose best limit is known
-(gpu_card.py), and gpu_worker, a program whose steps take as long as their limit lets them. Limits are looked up in the log
-of the fake."""
+"""Shared by the tests of `wattle cap tune`: a machine of cards of the fake NVML whose best limit is known (gpu_card.py), and
+gpu_worker, a program whose step time follows its limit. Limits are read from the fake's log."""
 import json
 import os
 import signal
@@ -10,13 +9,13 @@ from harness import BUILD, is_alive, near, wait_until
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 WORKER = BUILD / "tests/fakes/gpu_worker"
-# Counters that are renewed often and say when, so that short windows are sharp.
+# Counters that are updated often and have timestamps, so that short windows are accurate.
 SHARP = ("limit_delay_ms 20", "energy_period_ms 5", "field_times")
 CARD = Card(more=SHARP)
 QUICK = ["--caps", "5", "--seconds", "0.3", "--settle", "0.08", "--objective", "edp"]
-# The program plays hardware, which no other keeps from its work: where that is allowed it goes first.
+# The program simulates hardware, which others don't delay: it has a higher priority where that is allowed.
 WORKING = [WORKER, "--prompt", "--step-ms", "2"]
-# One that goes on until it is told to end, as `tune` does when the result is there.
+# A program that runs until it is asked to end, as `tune` does when the result exists.
 WORK = ["sh", "-c", 'echo $$ > pid; exec "$0" "$@"', *WORKING]
 NEARLY = 6  # percent above the best objective: windows are short
 
@@ -31,14 +30,14 @@ def put(room, *cards):
 
 
 def calls(room):
-    """(GPU, W) of each call that has set a limit."""
+    """(GPU, W) of each call that set a limit."""
     path = room.folder / "cards.limits"
     lines = path.read_text().splitlines() if path.exists() else []
     return [(int(words[1]), int(words[2]) / 1000) for words in map(str.split, lines) if len(words) == 4]
 
 
 def limit_w(room, gpu=0, card=CARD):
-    """The limit that is in force now."""
+    """The limit in force now."""
     return ([watts for which, watts in calls(room) if which == gpu] or [card.now_w or card.default_w])[-1]
 
 
@@ -55,7 +54,7 @@ def program(room):
 
 
 def is_written(path):
-    """wattle makes the file for a moment at its start, to see that it may."""
+    """wattle creates the file for a moment at its start, to check its permission."""
     try:
         return path.stat().st_size > 0
     except FileNotFoundError:
@@ -63,7 +62,7 @@ def is_written(path):
 
 
 def tune(room, *options, status=0, device="gpu-0", **keywords):
-    """The result, and what was said. The program is told to end when the search is over."""
+    """The result and the messages. The program is asked to end when the search is over."""
     result = room.folder / "tune.json"
     process = start(room, "--json", result, *options, device=device, **keywords)
     try:
@@ -88,7 +87,7 @@ def is_as_before(room, watts=400):
     assert leases(room) == [], leases(room)
 
 def is_true(result, card=CARD, step_s=0.002):
-    """What was measured is what the card's formulas say, within the errors that are stated and 3 %."""
+    """Measured values agree with the card's formulas, within the stated errors and 3 %."""
     for row in result["caps"]:
         truths = card.step(row["cap_w"], step_s)
         for name, unit, truth in zip(("energy", "time"), ("j", "s"), truths):

@@ -1,4 +1,4 @@
-"""docs/tutorial.md, from its first command to its last, as a reader would do it: in order, in one empty folder."""
+"""docs/tutorial.md from its first command to its last, in order, in one empty folder."""
 import json
 import re
 import shutil
@@ -19,7 +19,7 @@ def blocks(text):
 
 @test
 def every_command(room):
-    """every command of the tutorial works as it stands there, and leaves the files that it speaks of"""
+    """every command of the tutorial: works unchanged, and creates the files that the text mentions"""
     for program in ("cc", "pkg-config"):
         if shutil.which(program) is None:
             raise Skip(f"{program} is not installed")
@@ -49,14 +49,14 @@ def every_command(room):
 
 
 def anchors(path):
-    """The fragments by which headings of a page can be linked, as GitHub makes them."""
+    """The fragment identifiers of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", BLOCK.sub("", path.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @test
 def links(room):
-    """every file and heading that a page refers to is there"""
+    """every link to a file or heading: its target exists"""
     top = TUTORIAL.parent.parent
     for page in [top / "README.md", top / "CONTRIBUTING.md", *TUTORIAL.parent.rglob("*.md")]:
         for target, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", page.read_text()):

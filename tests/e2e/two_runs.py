@@ -11,7 +11,7 @@ SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 
 
 class Run:
-    """What one of them says, and what the kernel counted for the whole machine meanwhile."""
+    """One run's report, and the kernel's figures of the whole machine meanwhile."""
 
     def __init__(self, room, name, process):
         done = room.finish(process)
@@ -25,14 +25,14 @@ class Run:
                                  "where main_cpu_ns + descendants_cpu_ns + system_cpu_busy_ns is not null order by t_ns", path)
 
     def share_j(self, counter):
-        """Its joules as anybody would work them out by hand: every 100 ms the counter's, by share of busy CPU time."""
+        """Its energy by a simple calculation: the counter's increase every 100 ms, by share of busy CPU time."""
         chosen = [*self.samples[:-1:2], self.samples[-1]]
         return sum(truth.energy_j(counter, "package-0", a[0], b[0]) * (b[1] - a[1]) / (b[2] - a[2])
                    for a, b in zip(chosen, chosen[1:]) if b[2] > a[2])
 
 
 def measure(room, simulator_options, commands):
-    """Runs all commands at once, each under a wattle of its own, over one simulated machine."""
+    """Runs all commands at once, each under a wattle of its own, on one simulated machine."""
     top = room.folder / "sim"
     simulator = room.start(top, *simulator_options, program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
@@ -58,7 +58,7 @@ NOTHING = ["sleep", "3"]
 
 @test
 def equal_runs(room):
-    """two that compute as much get as much, and both together no more than the counter has"""
+    """two equal loads: equal energy, and together no more than the counter has"""
     runs, counter_j = measure(room, ["--zone", "package-0=60"], {"a": ONE_CORE, "b": ONE_CORE})
     for run in runs.values():
         near(run.target_j, run.expected_j, relative=0.1)
@@ -67,18 +67,18 @@ def equal_runs(room):
 
 @test
 def unequal_runs(room):
-    """two threads against one: each its share, though the counter's power changes all the time"""
+    """two threads against one: each gets its share, though the counter's power changes all the time"""
     runs, counter_j = measure(room, ["--zone", "package-0=50+30*sin@1.1"], {"a": TWO_CORES, "b": ONE_CORE})
     for run in runs.values():
         near(run.target_j, run.expected_j, relative=0.12)
     assert runs["a"].target_j + runs["b"].target_j <= counter_j * 1.005, (runs["a"].energy, runs["b"].energy, counter_j)
-    # Where they ran together, what one used stands among the others' in the other's ledger.
+    # While both run, one's use is among the other processes in the other's ledger.
     assert runs["b"].energy["ledger"]["others_j"] > 0.5 * runs["b"].target_j, runs["b"].energy
 
 
 @test
 def a_sleeping_run(room):
-    """one that sleeps beside one that computes pays next to nothing"""
+    """sleeping program beside a computing one: almost no energy"""
     runs, counter_j = measure(room, ["--zone", "package-0=60"], {"a": ONE_CORE, "b": NOTHING})
     assert runs["b"].target_j < 0.02 * runs["a"].target_j, (runs["a"].energy, runs["b"].energy)
     assert runs["a"].target_j + runs["b"].target_j <= counter_j * 1.005

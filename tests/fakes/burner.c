@@ -1,5 +1,5 @@
-/* A program whose use of the machine is known, because it says so itself: the last line on stdout is JSON with the
- * CPU time that the kernel counted for it (self) and for what it waited for (children).
+/* A program with known use of the machine: the last line on stdout is JSON with the CPU time that the kernel counted
+ * for it (self) and for the children it waited for (children).
  *
  *	burner cpu SECONDS          one thread that computes
  *	burner threads N SECONDS    N threads that compute, SECONDS of CPU each
@@ -31,7 +31,7 @@ static double clock_s(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// CPU time of this thread, not time that passes: a busy machine changes nothing.
+// CPU time of this thread, not elapsed time: a busy machine changes nothing.
 static void compute(double seconds)
 {
 	volatile double sum = 0;
@@ -92,7 +92,7 @@ static int act_threads(char **arguments)
 static int act_memory(char **arguments)
 {
 	size_t size = strtoull(arguments[0], NULL, 10);
-	volatile char *memory = malloc(size); // volatile: a compiler may drop stores that nobody reads
+	volatile char *memory = malloc(size); // volatile: otherwise a compiler may drop stores that are never read
 	if (memory == NULL)
 		return 3;
 	for (size_t i = 0; i < size; i += 1024)

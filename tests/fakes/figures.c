@@ -1,4 +1,4 @@
-/* Writes figures as reports have them: of each line "UNIT VALUE" of standard input one line. */
+/* Formats figures as reports do: for each line "UNIT VALUE" of standard input one line. */
 #include "base/num.h"
 #include "report/report.h"
 

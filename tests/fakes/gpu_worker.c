@@ -1,5 +1,5 @@
-/* A program that works on cards of the fake NVML (WATTLE_FAKE_NVML): steps that take as long as the limits and locked
- * clocks of the moment let them. tests/fakes/nvml/README.md has the formulas, tests/e2e/gpu_card.py their values.
+/* A program that works on cards of the fake NVML (WATTLE_FAKE_NVML): steps whose duration follows the current limits and
+ * locked clocks. tests/fakes/nvml/README.md has the formulas, tests/e2e/gpu_card.py their values.
  *
  *	gpu_worker [--gpus 0,1] [--step-ms 5] [--noise PERCENT] [--drift PERCENT_PER_S] [--seed N]
  *	           [--steps N | --seconds S] [--name step] [--as spans|nvtx|metric|total|nothing] [--warm-up N] [--prompt]
@@ -8,9 +8,9 @@
  * --warm-up steps take three times as long. Without --steps and --seconds it works until it is killed; SIGTERM and
  * SIGINT end it after the step. Prints {"steps": N, "seconds": S} at the end.
  *
- * A step ends when its work is done by the formula, also if the program is told late; the next begins then. So the rate
- * of work is exact on a machine that is busy, and only the program's own marks come late; with --prompt it goes before other
- * programs, so that these do not either. --as total reports the steps so far. */
+ * A step ends when its work is done by the formula, also if the program is scheduled late; the next begins then. So the
+ * rate of work is exact on a busy machine, and only the program's own marks come late; --prompt raises its priority, so
+ * that these do not either. --as total reports the steps so far. */
 #include "nvml/fake.h"
 #include "nvtx_program.h"
 
@@ -74,7 +74,7 @@ static double normal(struct worker *worker)
 
 struct progress {
 	double left_s; // of work at full clock
-	double done_s; // when it was done; NaN: not yet
+	double done_s; // time of its end; NaN: not yet
 };
 
 static void work(const struct fake_gpu *gpu, struct fake_bound bound, double from_s, double until_s, void *data)
@@ -86,7 +86,7 @@ static void work(const struct fake_gpu *gpu, struct fake_bound bound, double fro
 	progress->left_s -= worked_s;
 }
 
-// When work that begins now is done, as limits are and as far as their effect is known to come.
+// End of work that begins now, with the current limits and as far as their effect is known to come.
 static double done_s(const struct worker *worker, double begin_s, double work_s)
 {
 	double last_s = begin_s;
@@ -110,7 +110,7 @@ static void sleep_until(const struct worker *worker, double at_s)
 		continue;
 }
 
-// Limits may change while it sleeps: it looks again when it thinks that it is done.
+// Limits may change while it sleeps: it checks again at the predicted end.
 static double step(struct worker *worker, double begin_s, double work_s)
 {
 	for (;;) {
@@ -142,7 +142,7 @@ static void mark_end(const struct worker *worker, uint64_t n_done)
 		wattle_metric(worker->name, (double)n_done);
 }
 
-// For cards that rest between programs, and for tests.
+// For cards that are idle between programs, and for tests.
 static void show_work(const struct worker *worker, bool begins)
 {
 	char words[32];
@@ -153,7 +153,7 @@ static void show_work(const struct worker *worker, bool begins)
 
 static void run(struct worker *worker)
 {
-	const double behind_max_s = 1; // stopped, or suspended: it goes on from now
+	const double behind_max_s = 1; // stopped, or suspended: it continues from now
 	double start_s = now_s(worker), at_s = start_s;
 	uint64_t n = 0;
 	while (!is_told_to_end && n < worker->steps && at_s - start_s < worker->until_s) {
@@ -233,7 +233,7 @@ static bool take_options(int argc, char **argv, struct worker *worker)
 		case 'w':
 			worker->warm_up = strtoull(optarg, NULL, 10);
 			break;
-		case 'p': // where that is not allowed it does what it can
+		case 'p': // where that is not allowed it runs without
 			sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 			break;
 		default:

@@ -1,4 +1,4 @@
-"""AIPowerMeter's door: folders against what simulated counters and meters really gave."""
+"""AIPowerMeter's interface: folders compared with the true values of simulated counters and meters."""
 import json
 import os
 import subprocess
@@ -42,7 +42,7 @@ class Machine:
 
 @test
 def a_program_measures_itself(room):
-    """start, work, stop: the curve's joules are the counters', the lines AIPowerMeter's; cont adds a segment"""
+    """start, work, stop: the curve's energy is the counters', the lines are AIPowerMeter's; cont adds a segment"""
     machine = Machine(room)
     machine.python("-c", ONE)
     machine.python("-c", ONE, "cont")
@@ -66,12 +66,12 @@ def a_program_measures_itself(room):
     assert metadata["description"] == "one" and metadata["provenance"]["package-0"] == "measured", metadata
     assert results.db_driver.get_description() == "one"
     machine.python("-c", ONE)
-    assert len(read(room).get_curve("intel_power")) == 1, "without cont the folder begins anew"
+    assert len(read(room).get_curve("intel_power")) == 1, "without cont the folder starts empty"
 
 
 @test
 def behind_another_tool(room):
-    """cont on a folder of AIPowerMeter's own: its segment stays in front of ours"""
+    """cont on a folder of AIPowerMeter's own: its segment stays before wattle's"""
     (room.folder / "out").mkdir()
     (room.folder / "out/power_metrics.json").write_text(
         '{"date": "2026-01-01 10:00:00.000000", "metrics": {"cpu": {"intel_power": 7, "psys_power": -1}}}\n'
@@ -86,7 +86,7 @@ def behind_another_tool(room):
 
 @test
 def figures_of_the_program(room):
-    """wattle.metric's figures are the experiment's, beside those that the program saves itself; spans are in the run"""
+    """wattle.metric: its figures are the experiment's, beside those that the program saves itself; spans are in the run"""
     program = IMPORTS + """
 import wattle
 driver = parsers.JsonParser("out")
@@ -109,7 +109,7 @@ q.put(experiment.STOP_MESSAGE)
 
 @test
 def gpus(room):
-    """two GPUs: watts of both, under the names of both generations, against what they drew; a single look at them"""
+    """two GPUs: power of both, under the names of both generations, compared with the true power; a single sample of them"""
     machine = Machine(room, CARDS)
     machine.python("-c", ONE.replace("work(0.8)", "work(2)"))
     results = read(room)
@@ -126,9 +126,9 @@ def gpus(room):
 
 @test
 def gpu_in_a_container(room):
-    """a pid namespace whose driver names the host's pids, with the host's /proc given to it: our part is ours"""
+    """pid namespace whose driver reports host pids, with the host's /proc: the own share is attributed correctly"""
     if subprocess.run(["unshare", "--mount", "--pid", "--fork", "true"], check=False).returncode != 0:
-        raise Skip("namespaces can't be made here")
+        raise Skip("namespaces are not available here")
     cards = room.folder / "cards"
     (room.folder / "hostproc").mkdir()
     (room.folder / "us").write_text("4000000")
@@ -156,7 +156,7 @@ os.rename("us.new", "us")
 
 @test
 def wall_meter(room):
-    """a wall meter's CSV that grows meanwhile: a domain of the run, both sockets together"""
+    """wall meter's CSV that grows during the run: a domain of the run, both sockets together"""
     machine = Machine(room)
     program = ONE.replace('meta_data="one"', 'wall_meter="meter.csv"').replace("work(0.8)", """
 with open("meter.csv", "a") as meter:

@@ -1,4 +1,4 @@
-"""AIPowerMeter's single looks: rapl, rapl_power and gpu_power against made counters, the fake NVML and /proc itself."""
+"""AIPowerMeter's single samples: rapl, rapl_power and gpu_power with simulated counters, the fake NVML and /proc itself."""
 import json
 import os
 import pathlib
@@ -40,7 +40,7 @@ def modules(**environment):
 
 @test
 def power_of_the_domains(room):
-    """two samples: watts by domain, packages added up, over a wrap of one counter; what is not there is no key"""
+    """two samples: power by domain, packages added, over a wrap of one counter; missing domains have no key"""
     sysfs = counters(room, package=RANGE_UJ - 999_999, dram=10, psys=0)
     _, rapl, rapl_power = modules(WATTLE_SYSFS=sysfs)
     available, text = rapl_power.is_rapl_compatible()
@@ -57,7 +57,7 @@ def power_of_the_domains(room):
 
 @test
 def without_counters(room):
-    """a machine without RAPL: no, and a sentence; samples are an error, not zeros"""
+    """machine without RAPL: not available, with a message; samples are an error, not zeros"""
     _, rapl, rapl_power = modules(WATTLE_SYSFS=room.tree("empty", {"class/x": ""}))
     available, text = rapl_power.is_rapl_compatible()
     assert not available and "no counters" in text
@@ -71,7 +71,7 @@ def without_counters(room):
 
 @test
 def cpu_of_processes(room):
-    """a busy and a sleeping process: CPU seconds and shares; pids or objects, both ways to take the answer"""
+    """busy and sleeping process: CPU seconds and shares; pids or objects, both ways to unpack the result"""
     _, _, rapl_power = modules()
     busy, idle = room.start("cpu", "30", program=BURNER), room.start("30", program="sleep")
     gone = room.start("0", program="sleep")
@@ -87,13 +87,13 @@ def cpu_of_processes(room):
     assert uses == shares and uses[1] is seconds, "a dict of shares that unpacks into both"
     assert busy.pid in uses and isinstance(uses, dict) and json.loads(json.dumps(uses))[str(idle.pid)] == 0
     before, after = (({1: (rapl_power.SystemTimes(at), rapl_power.ProcessTimes(0.07, 0.13))}) for at in (1.0, 2.0))
-    assert rapl_power.get_percent_uses(before, after, [], [1]) == ({1: 0}, {1: 0}), "not less than 0 by rounding"
+    assert rapl_power.get_percent_uses(before, after, [], [1]) == ({1: 0}, {1: 0}), "not below 0 by rounding"
     assert rapl_power.get_rel_power({1: 0.5, 2: None}, 40.0) == {1: 20.0, 2: None}
 
 
 @test
 def memory_of_processes(room):
-    """PSS and USS of this process, which holds 50 MB more; a process that ended is left out"""
+    """PSS and USS of this process with 50 MB more; an ended process is left out"""
     _, _, rapl_power = modules()
     before = rapl_power.get_mem_uses([os.getpid()])[os.getpid()]
     held = bytearray(os.urandom(1)) * 50_000_000
@@ -106,7 +106,7 @@ def memory_of_processes(room):
 
 @test
 def one_record(room):
-    """get_metrics: all of a record's cpu, with what is per process"""
+    """get_metrics: all CPU values of a record, with the values per process"""
     sysfs = counters(room, package=0, dram=0, psys=0)
     _, _, rapl_power = modules(WATTLE_SYSFS=sysfs)
     metrics = rapl_power.get_metrics([os.getpid()], period=0.1)
@@ -118,7 +118,7 @@ def one_record(room):
 
 @test
 def gpu_samples(room):
-    """two looks at two GPUs: watts from the energy counters, use in percent; without a driver a sentence"""
+    """two samples of two GPUs: power from the energy counters, utilization in percent; without a driver a message"""
     gpu_power, _, _ = modules()
     available, text = gpu_power.is_nvidia_compatible()
     assert not available and "NOT available" in text
@@ -140,7 +140,7 @@ def gpu_samples(room):
 
 @test
 def gpu_of_processes(room):
-    """a look at GPUs: watts, and use and memory of each process of a list, or of all"""
+    """sample of GPUs: power, and utilization and memory of each process of a list, or of all"""
     pids = [room.start("60", program="sleep").pid for _ in range(2)]
     (room.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 80 40\n"
                                        f"process {pids[0]} C 60 1000000000\nprocess {pids[1]} C 20 unknown\n")

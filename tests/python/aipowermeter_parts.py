@@ -1,4 +1,4 @@
-"""What the tests of AIPowerMeter's door share: programs to measure, and readers of what was recorded."""
+"""Shared by the tests of AIPowerMeter's interface: programs to measure, and readers of recorded data."""
 import json
 
 from wattle.compat.deep_learning_power_measure.power_measure import experiment, parsers
@@ -34,5 +34,5 @@ def report_of(room, folder="out"):
 
 
 def lines_of(room):
-    """power_metrics.json as AIPowerMeter reads it: with nothing but the json module."""
+    """power_metrics.json as AIPowerMeter reads it: with the json module only."""
     return [json.loads(line) for line in (room.folder / "out/power_metrics.json").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""AIPowerMeter's door: lists of processes, ends of all kinds, the whole machine, command lines, model cards."""
+"""AIPowerMeter's interface: lists of processes, ends of all kinds, the whole machine, command lines, model cards."""
 import json
 import os
 import signal
@@ -14,7 +14,7 @@ from wattle.compat.deep_learning_power_measure.power_measure import _summary, ex
 
 @test
 def lists_of_pids(room):
-    """two burners and their children together, one of which outlives the other; pids that are gone are left out"""
+    """two burners with their children, one of which outlives the other; ended pids are left out"""
     gone = room.start("0", program="sleep")
     gone.wait()
     first, second = room.start("cpu", "0.3", program=BURNER), room.start("cpu", "0.9", program=BURNER)
@@ -43,7 +43,7 @@ def lists_of_pids(room):
 
 @test
 def wrong_periods(room):
-    """a period of nothing, of an hour and more, or of a text is refused before anything starts"""
+    """period of 0, of an hour and more, or of a text: refused before anything starts"""
     measured = experiment.Experiment(parsers.JsonParser(room.folder / "out"))
     for period in (0, -1, 1e9, "2", None, True):
         try:
@@ -56,7 +56,7 @@ def wrong_periods(room):
 
 @test
 def ends_of_programs(room):
-    """killed, ended by an exception, or just ended: what was recorded is there for who reads the folder"""
+    """killed, ended by an exception, or exited: recorded data are available to readers of the folder"""
     begin = IMPORTS + """
 experiment.Experiment(parsers.JsonParser(sys.argv[1])).measure_yourself(period=0.05)
 work(0.5)
@@ -73,7 +73,7 @@ work(0.5)
 
 @test
 def forked_children(room):
-    """children are measured with their parent, and a child that ends does not end the parent's recording"""
+    """children: measured with their parent; a child that ends does not end the parent's recording"""
     program = IMPORTS + """
 import multiprocessing
 p, q = experiment.Experiment(parsers.JsonParser("out")).measure_yourself(period=0.1)
@@ -94,7 +94,7 @@ q.put(experiment.STOP_MESSAGE)
 
 @test
 def the_whole_machine(room):
-    """monitor_machine records all processes until it is told to end"""
+    """monitor_machine: records all processes until it is asked to end"""
     program = IMPORTS + "experiment.Experiment(parsers.JsonParser('out')).monitor_machine(period=0.1)\nprint('ended')\n"
     burner = room.start("cpu", "60", program=BURNER)
     monitor = room.start("-c", program, program=sys.executable)
@@ -109,7 +109,7 @@ def the_whole_machine(room):
 
 @test
 def command_lines(room):
-    """--cmd as a shell takes it, its status, --cont, the reader and its curves"""
+    """--cmd: quoted as in a shell; its status, --cont, the reader and its curves"""
     def run(*arguments, module=DOOR, status=0):
         done = room.finish(room.start("-m", module, "--output_folder", "out", *arguments, program=sys.executable))
         assert done.returncode == status, done
@@ -131,7 +131,7 @@ def command_lines(room):
 
 @test
 def two_in_one_place(room):
-    """a folder in which another program records is not erased; this program's own recording ends for its next one"""
+    """folder in which another program records: not erased; this program's own recording ends before its next one"""
     driver = parsers.JsonParser(room.folder / "out")
     first, _ = experiment.Experiment(driver).measure_yourself(period=0.05)
     try:
@@ -157,7 +157,7 @@ def two_in_one_place(room):
 
 @test
 def model_card(room):
-    """a torch model's parameters and multiply-adds are kept with the run and in the summary"""
+    """torch model: its parameters and multiply-adds are stored with the run and in the summary"""
     import torch
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 1, 3))
     driver = parsers.JsonParser(room.folder / "out")

@@ -1,4 +1,4 @@
-"""AIPowerMeter's door with Prometheus as its driver: who asks gets five gauges while an experiment goes on."""
+"""AIPowerMeter's interface with Prometheus as its driver: five gauges while an experiment runs."""
 import os
 import socket
 import sys
@@ -25,7 +25,7 @@ time.sleep(60)
 
 
 def gauges(url, token=None):
-    """The five, as a scraper gets them."""
+    """The five gauges, as a scraper gets them."""
     request = urllib.request.Request(url + "metrics", headers={"Authorization": f"Bearer {token}"} if token else {})
     with urllib.request.urlopen(request, timeout=10) as answer:
         lines = [line.split() for line in answer.read().decode().splitlines() if not line.startswith("#")]
@@ -34,7 +34,7 @@ def gauges(url, token=None):
 
 @test
 def scraped(room):
-    """one busy process on a machine of 55 W: gauges of its own watts while the experiment goes on, and nobody after"""
+    """one busy process on a machine of 55 W: gauges of its own power while the experiment runs, no server afterwards"""
     environment, _ = powercap(room, "package-0=50", "package-0/dram=5")
     burner = room.start("cpu", "60", program=BURNER)
     driver = prometheus_client.PrometheusClient(port=0)
@@ -61,7 +61,7 @@ def scraped(room):
 
 @test
 def all_processes(room):
-    """monitor_machine has the memory of all processes, not of this one alone; it ends when it should"""
+    """monitor_machine: memory of all processes, not only of this one; it ends when asked"""
     driver = prometheus_client.PrometheusClient(port=0)
     assert not any(word.startswith("--pid") for word in driver.arguments(1, 5))
     begin = time.monotonic()
@@ -71,7 +71,7 @@ def all_processes(room):
 
 @test
 def ends_with_the_program(room):
-    """a program that is killed leaves no server behind"""
+    """killed program: leaves no server behind"""
     program = room.start("-c", KILLED, program=sys.executable)
     pid, url = program.stdout.readline().decode().split()
     assert set(gauges(url)) == GAUGES
@@ -82,7 +82,7 @@ def ends_with_the_program(room):
 
 @test
 def who_may_ask(room):
-    """another than a loopback address needs a token; with one, who does not send it gets nothing"""
+    """address other than loopback: needs a token; requests without it get nothing"""
     try:
         experiment.Experiment(prometheus_client.PrometheusClient(0, host="0.0.0.0")).measure_yourself()
     except ValueError as error:
@@ -107,7 +107,7 @@ def who_may_ask(room):
 
 @test
 def refused(room):
-    """a port that is taken, a port that is none and lists of several say so at once; nothing is left running"""
+    """port in use, invalid port and lists of several: reported at once; nothing keeps running"""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         client = prometheus_client.PrometheusClient(taken.getsockname()[1])
         for start, kind, text in (

@@ -1,4 +1,4 @@
-"""AIPowerMeter's files read: integrals, segments, both generations of its GPU metrics, curves. No recording."""
+"""Reading AIPowerMeter's files: integrals, segments, both generations of its GPU metrics, curves. No recording."""
 import json
 import math
 import os
@@ -43,7 +43,7 @@ def raises(kind, text, function, *arguments, **keywords):
 
 @test
 def segments_one_by_one(room):
-    """the pause between two segments has no energy and no duration, whatever was drawn before and after it"""
+    """pause between two segments: no energy and no duration, whatever the power before and after it"""
     read = results(room, [line(0, {"intel_power": 10}), line(2, {"intel_power": 10}), END,
                           line(30, {"intel_power": 50}), line(33, {"intel_power": 50}), END])
     near(read.total_("intel_power"), 10 * 2 + 50 * 3, relative=1e-12)
@@ -57,7 +57,7 @@ def segments_one_by_one(room):
 
 @test
 def parts_of_a_curve(room):
-    """start and end cut a curve on its line, not at the next sample; outside of it there is nothing"""
+    """start and end: cut a curve on its line, not at the next sample; outside of it there is nothing"""
     read = results(room, [line(0, {"intel_power": 0}), line(10, {"intel_power": 100}), END])
     _, begin, _ = read.get_exp_duration()
     near(read.total_("intel_power", begin + 5, begin + 7), 2 * 60, relative=1e-9)
@@ -69,7 +69,7 @@ def parts_of_a_curve(room):
 
 @test
 def unknown_is_none(room):
-    """what was not measured is None: psys of -1, a missing metric, values of null; sums take what is known"""
+    """unmeasured values are None: psys of -1, a missing metric, null; sums use the known ones"""
     read = results(room, [line(0, {"intel_power": 5, "psys_power": -1, "per_process_mem_use_abs": {"1": None, "2": 7}}),
                           line(1, {"intel_power": None, "psys_power": -1, "per_process_mem_use_abs": {}}),
                           line(2, {"intel_power": 5, "per_process_mem_use_abs": {"1": 3, "2": 7}}), END])
@@ -89,7 +89,7 @@ def unknown_is_none(room):
 
 @test
 def gpus_of_before_2026(room):
-    """nvidia-smi's generation: per GPU and process, memory of unknown size, what is attributed"""
+    """nvidia-smi's generation: by GPU and process, memory of unknown size, attributed values"""
     gpu = {"nvidia_draw_absolute": 90.0, "per_gpu_power_draw": {"0": 20.0, "1": 70.0},
            "per_gpu_attributable_mem_use": {"0": {}, "1": {"77": 1000, "78": None}},
            "per_gpu_absolute_percent_usage": {"0": 0, "1": 0.5},
@@ -104,7 +104,7 @@ def gpus_of_before_2026(room):
 
 @test
 def gpus_of_2026(room):
-    """NVML's generation, with use in percent"""
+    """NVML's generation, with utilization in percent"""
     gpu = {"nvidia_power": 300.0, "nvidia_memory": 5e9, "nvidia_use_rate": 75.0, "per_gpu_nvidia_power": {"0": 300.0},
            "per_gpu_nvidia_memory": {"0": 5e9}, "per_gpu_nvidia_use_rate": {"0": 75.0}}
     read = results(room, [line(0, {"intel_power": 1}, gpu), line(4, {"intel_power": 1}, gpu), END])
@@ -116,7 +116,7 @@ def gpus_of_2026(room):
 
 @test
 def own_figures(room):
-    """accuracy in results_exp.json, as its readers want it, and aligned with the power by time"""
+    """accuracy in results_exp.json: as its readers expect, aligned with the power by time"""
     read_from = folder(room, [line(0, {"intel_power": 10}), line(10, {"intel_power": 20}), END])
     folder(room, [json.dumps([{"end_training_epoch": BEGIN % 5, "accuracy": 0.5},
                               {"end_training_epoch": BEGIN % 10, "accuracy": 0.9, "loss": 1}])], "results_exp.json")
@@ -133,7 +133,7 @@ def own_figures(room):
 
 @test
 def what_was_saved_line_by_line(room):
-    """AIPowerMeter's save_exp_metrics leaves lines that its own reader can't read; ours can"""
+    """AIPowerMeter's save_exp_metrics writes lines that its own reader cannot read; wattle's reader can"""
     where = folder(room, [line(0, {"intel_power": 10}), END])
     folder(room, [json.dumps({"date": BEGIN % 1, "metrics": {"accuracy": 0.1}}),
                   json.dumps({"date": BEGIN % 2, "metrics": {"accuracy": 0.2}})], "results_exp.json")
@@ -143,7 +143,7 @@ def what_was_saved_line_by_line(room):
 
 @test
 def wall_meter(room):
-    """OmegaWatt's CSV: frames that are not ok or cut are left out, frames of the pause do not count"""
+    """OmegaWatt's CSV: frames that are not ok or truncated are left out, frames of the pause do not count"""
     where = folder(room, [line(0, {"intel_power": 1}), line(4, {"intel_power": 1}), END,
                           line(20, {"intel_power": 1}), line(22, {"intel_power": 1}), END])
     begin = experiment.time_to_sec(parsers.JsonParser(where).load_cpu_metrics()["intel_power"]["dates"][0])
@@ -158,7 +158,7 @@ def wall_meter(room):
 
 @test
 def a_writer_that_was_killed(room):
-    """half a line at the end is left out; half a line in the middle is an error that names it"""
+    """incomplete line at the end: left out; in the middle: an error that names it"""
     where = folder(room, [line(0, {"intel_power": 10}), line(1, {"intel_power": 10})])
     with open(where / "power_metrics.json", "a", encoding="utf-8") as file:
         file.write('{"date": "2026-03-')
@@ -169,14 +169,14 @@ def a_writer_that_was_killed(room):
 
 @test
 def nothing_there(room):
-    """an empty folder: a sentence that says what is missing"""
+    """empty folder: a message that names the missing file"""
     raises(ValueError, "no recording in", experiment.ExpResults, parsers.JsonParser(room.folder / "empty"))
     raises(TypeError, "meta_data", parsers.JsonParser, room.folder / "other", meta_data=3)
 
 
 @test
 def erase_is_careful(room):
-    """erase removes what belongs to a recording and leaves all else in the folder alone"""
+    """erase: removes the files of a recording and no others"""
     where = folder(room, [line(0, {"intel_power": 10}), END])
     (where / "weights.pt").write_text("precious")
     driver = parsers.JsonParser(where, meta_data={"description": "net", "lr": 0.1})
@@ -187,7 +187,7 @@ def erase_is_careful(room):
 
 @test
 def pictures(room):
-    """without a screen curves go to a file; a metric that is not there is a warning"""
+    """no screen: curves go to a file; a missing metric is a warning"""
     os.environ.pop("DISPLAY", None)
     read = results(room, [line(0, {"intel_power": 10, "total_mem_use": 5}),
                           line(1, {"intel_power": 12, "total_mem_use": 6}), END,
@@ -205,7 +205,7 @@ def pictures(room):
 
 @test
 def small_functions(room):
-    """interpolate, humanize_bytes, joules_to_kwh and total by their documented results"""
+    """interpolate, humanize_bytes, joules_to_kwh and total: their documented results"""
     first, second = experiment.interpolate([{"date": 0, "value": 0}, {"date": 4, "value": 8}],
                                            [{"date": 1, "value": 5}, {"date": 2, "value": 7}])
     assert [point["date"] for point in first] == [point["date"] for point in second] == [0, 1, 2, 4]

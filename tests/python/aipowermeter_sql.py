@@ -1,4 +1,4 @@
-"""AIPowerMeter's door with a database as its driver: SQLite, and a PostgreSQL that the test starts itself."""
+"""AIPowerMeter's interface with a database as its driver: SQLite, and a PostgreSQL started by the test."""
 import datetime
 import glob
 import os
@@ -20,7 +20,7 @@ RECORD = {"cpu": {"intel_power": 10.0, "per_process_cpu_uses": {"12": 0.5, "13":
 
 
 class Postgresql:
-    """A server of our own, without a port, with the user `meter`; ends with the block."""
+    """A private server without a port, with the user `meter`; ends with the block."""
 
     def __enter__(self):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
@@ -30,7 +30,7 @@ class Postgresql:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wpg-", dir="/tmp"))
         self.data = self.folder / "data"
         self.as_user = []
-        if os.geteuid() == 0:  # it refuses root
+        if os.geteuid() == 0:  # it refuses to run as root
             shutil.chown(self.folder, "postgres", "postgres")
             self.as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         self._run("initdb", "-D", self.data, "-A", "trust", "-U", "meter", "--no-sync", "-E", "UTF8",
@@ -51,7 +51,7 @@ class Postgresql:
 
 
 def keep_and_read(database):
-    """What is saved by hand comes back as it was; two segments; another experiment of the database is not touched."""
+    """Saved values are read back unchanged; two segments; another experiment of the database is not touched."""
     driver = parsers.SqlParser(database, meta_data="by hand", experiment="a")
     parsers.SqlParser(database, experiment="b").save_power_metrics(RECORD, date=AT)
     for begin in (0, 60):
@@ -81,7 +81,7 @@ def keep_and_read(database):
 
 
 def record(room, database, state):
-    """Two recordings of a burner in one experiment, read from the database alone: the run files are gone."""
+    """Two recordings of a burner in one experiment, read from the database only: the run files are gone."""
     os.environ["XDG_STATE_HOME"] = str(state)
     driver = parsers.SqlParser(database, experiment="burner")
     measured = experiment.Experiment(driver)
@@ -98,7 +98,7 @@ def record(room, database, state):
 
 
 def reads_a_killed_program(room, database, state):
-    """The program is killed: who reads next on this machine finds what was recorded, and puts it into the database."""
+    """The program is killed: the next reader on this machine finds the recording, and moves it into the database."""
     program = ("import os, signal, time\n"
                "from wattle.compat.deep_learning_power_measure.power_measure import experiment, parsers\n"
                f"driver = parsers.SqlParser({database!r}, experiment='killed')\n"
@@ -116,14 +116,14 @@ def reads_a_killed_program(room, database, state):
 
 @test
 def sqlite_by_hand(room):
-    """SQLite: records, figures and the model card as they were; experiments are apart"""
+    """SQLite: records, figures and the model card unchanged; experiments are separate"""
     keep_and_read(f"sqlite:///{room.folder / 'all.sqlite'}")
     keep_and_read(str(room.folder / "other.sqlite"))
 
 
 @test
 def sqlite_recorded(room):
-    """SQLite: recordings of processes, and of a program that was killed"""
+    """SQLite: recordings of processes, and of a killed program"""
     database = str(room.folder / "all.sqlite")
     record(room, database, room.folder)
     reads_a_killed_program(room, database, room.folder)
@@ -131,7 +131,7 @@ def sqlite_recorded(room):
 
 @test
 def postgresql(room):
-    """PostgreSQL: the same, on a real server"""
+    """PostgreSQL: the same on a real server"""
     with Postgresql() as url:
         keep_and_read(url)
         record(room, url, room.folder)
@@ -140,7 +140,7 @@ def postgresql(room):
 
 @test
 def other_databases(room):
-    """a URL of another kind is refused with what is possible"""
+    """URL of another kind: refused with the supported ones"""
     try:
         parsers.SqlParser("mysql://here/x")
     except ValueError as error:

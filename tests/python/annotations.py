@@ -8,7 +8,7 @@ from harness import BUILD, TESTS, Skip, main, test
 
 @test
 def strict(room):
-    """mypy --strict has nothing to say about the package"""
+    """mypy --strict: no message about the package"""
     if not pathlib.Path("/usr/bin/mypy").exists():
         raise Skip("no mypy")
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD")}

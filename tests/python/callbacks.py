@@ -1,6 +1,6 @@
-"""The callbacks for Lightning, transformers and Keras, driven in the order of hooks that those document.
+"""The callbacks for Lightning, transformers and Keras, called in the documented order of hooks.
 
-The packages themselves are not at hand: the stand-ins are programs of a few lines that call the hooks as the frameworks
+The packages themselves are not available: the stand-ins are programs of a few lines that call the hooks as the frameworks
 do. Their counter is a number: a step uses 3 J, loading its data 1 J and validation 100 J.
 """
 from harness import main, near, test
@@ -138,7 +138,7 @@ def blocks(room):
 
 @test
 def lightning(room):
-    """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation apart; J/sample in the log each 4th step"""
+    """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation separate; J/sample in the log every 4th step"""
     lines, _ = run(room, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
     import numpy, pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback
@@ -164,7 +164,7 @@ def lightning(room):
 
 @test
 def lightning_by_its_new_name(room):
-    """the package `lightning` has a Callback of its own: with both loaded ours is one of either"""
+    """package `lightning` with a Callback of its own: if both are loaded, wattle's is an instance of either"""
     run(room, {"lightning.pytorch": LIGHTNING, "lightning.__init__": "", "pytorch_lightning": LIGHTNING}, """
     import lightning.pytorch, pytorch_lightning
     from wattle.torch.lightning import EnergyCallback
@@ -175,7 +175,7 @@ def lightning_by_its_new_name(room):
 
 @test
 def lightning_that_fails(room):
-    """an exception in training reaches the program, and what was open is closed before the next training"""
+    """exception in training: reaches the program, and open blocks are closed before the next training"""
     run(room, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
     import pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback
@@ -195,7 +195,7 @@ def lightning_that_fails(room):
 
 @test
 def transformers(room):
-    """transformers: figures are in the logs and the history of every 2nd step; evaluation is apart"""
+    """transformers: figures are in the logs and the history of every 2nd step; evaluation is separate"""
     lines, _ = run(room, {"transformers": TRANSFORMERS}, COUNTER + RECORDED + """
     import types, transformers
     from wattle.torch.huggingface import EnergyCallback
@@ -220,7 +220,7 @@ def transformers(room):
 
 @test
 def keras(room):
-    """Keras: each epoch's logs have its joules per step and sample"""
+    """Keras: each epoch's logs have energy per step and sample"""
     lines, _ = run(room, {"keras": KERAS}, COUNTER + RECORDED + """
     import keras
     from wattle.keras import EnergyCallback
@@ -235,7 +235,7 @@ def keras(room):
 
 @test
 def without_package(room):
-    """without the framework there is one line that says what to install"""
+    """no framework: one line with the package to install"""
     modules = (("torch.huggingface", "transformers"), ("torch.lightning", "lightning"), ("keras", "keras"))
     for module, package in modules:
         python(room, f"""
@@ -254,7 +254,7 @@ def without_package(room):
 
 @test
 def without_counter(room):
-    """no counter, no figures; the training goes on and blocks are there"""
+    """no counter: no figures; training continues and blocks exist"""
     lines, _ = run(room, {"keras": KERAS}, COUNTER + RECORDED + """
     import keras
     def none(): raise OSError("no counter")

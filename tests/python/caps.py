@@ -1,4 +1,4 @@
-"""wattle.cap on fake cards that obey: what is set is in force, and goes back whatever becomes of the program."""
+"""wattle.cap on fake cards that obey limits: a set limit is in force, and is restored whatever ends the program."""
 import os
 import shutil
 import signal
@@ -10,7 +10,7 @@ from package import python
 
 
 def errors(*lines):
-    """A program that prints, for each line, the name of what it raised and its text."""
+    """A program that prints, for each line, the exception's type and message."""
     return IMPORTS + "".join(f"""
 try:
     {line}
@@ -24,7 +24,7 @@ except Exception as why:
 
 @test
 def what_there_is(room):
-    """list and get tell range, limit, clocks and who has a lease; unknown is NaN"""
+    """list and get: range, limit, clocks and the lease's owner; unknown is NaN"""
     machine = Machine(room, Card(), Card(min_w=50, max_w=250, default_w=200, now_w=180))
     lines, _ = machine.python(IMPORTS + """
 for d in wattle.cap.list():
@@ -40,7 +40,7 @@ print(wattle.cap.get("gpu-1").lease, "|", wattle.cap.get("gpu-1").current_w)
 
 @test
 def blocks_in_blocks(room):
-    """a with block's limit ends with it, and the limit around it is back; a plain one lasts as long as the process"""
+    """with block: its limit ends with it, and the enclosing one is restored; a plain limit lasts as long as the process"""
     machine = Machine(room)
     lines, _ = machine.python(IMPORTS + """
 def now(): print(wattle.cap.get("gpu-0").current_w)
@@ -61,13 +61,13 @@ with wattle.cap.set("gpu-0", 120): now()
 now()
 """)
     assert lines == ["300.0", "150.0", "160.0", "300.0", "400.0", "RuntimeError", "120.0", "250.0"], lines
-    assert machine.limit_w() == 400, "a normal end puts it back before the program is gone"
+    assert machine.limit_w() == 400, "a normal exit restores it before the program is gone"
     assert not machine.leases()
 
 
 @test
 def blocks_that_end_crosswise(room):
-    """of blocks that do not end in the order of their beginnings the last one's limit stays until it ends"""
+    """blocks that do not end in reverse order: the last one's limit stays until it ends"""
     machine = Machine(room)
     lines, _ = machine.python(IMPORTS + """
 first, second = wattle.cap.set("gpu-0", 300).__enter__(), wattle.cap.set("gpu-0", 200).__enter__()
@@ -81,7 +81,7 @@ print(wattle.cap.get("gpu-0").current_w)
 
 @test
 def an_exception_in_a_block(room):
-    """exceptions and KeyboardInterrupt leave a block's limit behind, and arrive"""
+    """exceptions and KeyboardInterrupt: end a block's limit, and reach the program"""
     machine = Machine(room)
     machine.python(IMPORTS + """
 for kind in (ValueError, KeyboardInterrupt):
@@ -96,7 +96,7 @@ for kind in (ValueError, KeyboardInterrupt):
 
 @test
 def several_devices(room):
-    """a list or "gpus" limits all; if one refuses, those before it go back"""
+    """list or "gpus": limits all; if one refuses, the earlier ones are restored"""
     machine = Machine(room, Card(), Card(max_w=200, default_w=200))
     lines, _ = machine.python(IMPORTS + """
 with wattle.cap.set("gpus", 150) as limit:
@@ -115,7 +115,7 @@ print(wattle.cap.set("gpus", 150).devices)
 
 @test
 def clocks(room):
-    """clock_mhz locks NVIDIA's clocks from above, and they are free again afterwards"""
+    """clock_mhz: locks NVIDIA's clocks from above, and unlocks them afterwards"""
     machine = Machine(room)
     machine.python(IMPORTS + """
 with wattle.cap.set("gpu-0", 200, clock_mhz=900):
@@ -128,7 +128,7 @@ with wattle.cap.set("gpu-0", 200, clock_mhz=900):
 
 @test
 def a_limit_that_stays(room):
-    """keep=True outlives the program; reset in another one puts back what was there before wattle's first change"""
+    """keep=True: outlives the program; reset in another one restores the limit from before wattle's first change"""
     machine = Machine(room, Card(now_w=350))
     machine.python(IMPORTS + 'wattle.cap.set("gpu-0", 300, keep=True); wattle.cap.set("gpu-0", 250, keep=True)')
     assert machine.limit_w() == 250
@@ -144,7 +144,7 @@ assert wattle.cap.get("gpu-0").current_w == 400
 
 @test
 def what_is_refused(room):
-    """wrong values and devices: the exception, and a sentence that says what would be right; nothing is set"""
+    """invalid values and devices: an exception with the valid ones; nothing is set"""
     machine = Machine(room)
     lines, _ = machine.python(errors(
         'wattle.cap.set("gpu-0", 20)', 'wattle.cap.set("gpu-0", float("nan"))', 'wattle.cap.set("gpu-9", 200)',
@@ -167,7 +167,7 @@ def what_is_refused(room):
 
 @test
 def not_allowed(room):
-    """a driver that refuses: PermissionError that names the way, before anything is set"""
+    """driver that refuses: PermissionError with the remedy, before anything is set"""
     machine = Machine(room, Card(more=("set_uid 12345",)))
     lines, _ = machine.python(errors('wattle.cap.set("gpu-0", 200)', 'wattle.cap.tune("gpu-0", lambda: 1 / 0)'))
     assert all(line.startswith("PermissionError") for line in lines), lines
@@ -176,9 +176,9 @@ def not_allowed(room):
 
 @test
 def power_by_the_helper_but_no_clocks(room):
-    """who may limit power through the helper, and clocks not at all: reset ends the limit, and a remedy stands once"""
+    """user with helper rights for power, not for clocks: reset ends the limit, and the remedy is stated once"""
     if os.geteuid() != 0:
-        raise Skip("needs root, to be somebody else")
+        raise Skip("needs root, to become another user")
     machine = Machine(room, Card(now_w=350, more=("set_uid 0",)))
     room.for_everybody()
     (room.folder / "policy").write_text("user nobody read\nuser nobody cap gpus 150..380\n")
@@ -205,7 +205,7 @@ for _ in range(3):
 
 @test
 def reloaded(room):
-    """importlib.reload, as notebooks do it: a limit from before still ends"""
+    """importlib.reload, as in notebooks: an earlier limit still ends"""
     machine = Machine(room)
     machine.python(IMPORTS + """
 import importlib
@@ -218,7 +218,7 @@ assert wattle.cap.get("gpu-0").current_w == 400
 
 @test
 def a_foreign_change(room):
-    """somebody else changes the limit: theirs stays, with a warning"""
+    """limit changed by another program: stays, with a warning"""
     machine = Machine(room)
     (room.folder / "somebody.py").write_text(
         "import time; open('cards.limits', 'a').write(f'{time.monotonic_ns()} 0 321000 1\\n')")
@@ -239,7 +239,7 @@ HELD = IMPORTS + 'wattle.cap.set("gpu-0", 200)\nprint("ready", flush=True)\n'
 
 @test
 def every_end(room):
-    """os._exit, sys.exit, an exception, SIGTERM, kill -9: the limit goes back"""
+    """os._exit, sys.exit, an exception, SIGTERM, kill -9: the limit is restored"""
     machine = Machine(room)
     for end in ("os._exit(3)", "sys.exit(0)", "1 / 0", "os.kill(os.getpid(), 15)", "os.kill(os.getpid(), 9)"):
         process, _ = machine.start(HELD + end)
@@ -249,7 +249,7 @@ def every_end(room):
 
 @test
 def killed_from_outside(room):
-    """kill -9 in the middle of a block: the guard puts the limit back, and the next program has nothing to do"""
+    """kill -9 within a block: the guard restores the limit, and the next program has nothing to do"""
     machine = Machine(room)
     process, _ = machine.start(HELD + "time.sleep(60)")
     assert machine.limit_w() == 200
@@ -261,8 +261,8 @@ def killed_from_outside(room):
 
 @test
 def children(room):
-    """a forked child does not own its parent's limit: its blocks and its end change nothing, its set is refused; and a
-    child that lives on when the parent is killed does not keep the limit"""
+    """forked child: does not own its parent's limit: its blocks and its end change nothing, its set is refused; a child that
+    outlives a killed parent does not keep the limit"""
     machine = Machine(room)
     process, line = machine.start(IMPORTS + """
 with wattle.cap.set("gpu-0", 200) as limit:
@@ -295,7 +295,7 @@ with wattle.cap.set("gpu-0", 200) as limit:
 
 @test
 def processes_and_threads(room):
-    """one has it: another process and another thread are refused, with the owner's name; when it ends, they get it"""
+    """device in use: another process and another thread are refused with the owner's name; when it ends, they get it"""
     machine = Machine(room)
     process, _ = machine.start(HELD + "time.sleep(60)")
     lines, _ = machine.python(errors('wattle.cap.set("gpu-0", 300)', 'wattle.cap.tune("gpu-0", lambda: None)',
@@ -318,7 +318,7 @@ thread = threading.Thread(target=other, name="second"); thread.start(); thread.j
 
 @test
 def disabled(room):
-    """WATTLE_DISABLE=1: nothing is read or set, all succeeds, tune calls no step"""
+    """WATTLE_DISABLE=1: nothing is read or set, all calls succeed, tune calls no step"""
     machine = Machine(room)
     lines, _ = machine.python(IMPORTS + """
 with wattle.cap.set("gpu-0", 200): print(wattle.cap.get("gpu-0").current_w)
@@ -332,7 +332,7 @@ wattle.cap.reset("gpu-0")
 
 @test
 def import_costs_nothing(room):
-    """wattle.cap is there after `import wattle` and brings nothing that was not there before"""
+    """wattle.cap: available after `import wattle`, without further imports"""
     lines, _ = python(room, """
 import sys
 import wattle

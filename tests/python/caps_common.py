@@ -1,4 +1,4 @@
-"""What the tests of wattle.cap share: fake cards, and programs that use them."""
+"""Shared by the tests of wattle.cap: fake cards, and programs that use them."""
 import sys
 import time
 
@@ -8,7 +8,7 @@ from package import python
 
 LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 IMPORTS = "import os, signal, sys, threading, time, warnings\nimport wattle\n"
-# A step of the program's is as fast as the card under its limit: the last line of the fake's log.
+# A step of the program is as fast as the card under its limit: the last line of the fake's log.
 STEPS = IMPORTS + """
 from gpu_card import Card
 card = Card(**CARD)
@@ -51,7 +51,7 @@ class Machine:
         return process, line
 
     def log(self, gpu=0, name="limits"):
-        """What was set, in W (or MHz), in order."""
+        """Limits that were set, in W (or MHz), in order."""
         try:
             lines = [line.split() for line in (self.room.folder / f"cards.{name}").read_text().splitlines()]
         except FileNotFoundError:
@@ -66,8 +66,8 @@ class Machine:
             file.write(f"{time.monotonic_ns()} {gpu} {watts * 1000} 1\n")
 
     def is_back(self, watts=400, seconds=5.0):
-        """And the journal says nothing any more."""
-        wait_until(lambda: self.limit_w() == watts, "the limit is back", seconds)
+        """And the journal is empty."""
+        wait_until(lambda: self.limit_w() == watts, "the limit is restored", seconds)
         wait_until(lambda: not self.leases(), "the journal is empty", seconds)
         return True
 

@@ -1,4 +1,4 @@
-"""wattle.cap.tune on fake cards that obey: it finds their best limit, shows it, and leaves what was there before."""
+"""wattle.cap.tune on fake cards that obey limits: finds the best limit, shows it, and restores the previous one."""
 import json
 import re
 import sys
@@ -11,7 +11,7 @@ from package import python
 
 @test
 def finds_the_best(room):
-    """tune finds nearly the known optimum of an objective, says what it saves, and leaves the limit as it was"""
+    """tune: finds nearly the known optimum of an objective, states the saving, and restores the limit"""
     card = Card(now_w=380)
     machine = Machine(room, card, card)
     goals = ("energy", "slowdown=10")
@@ -43,7 +43,7 @@ print(result.to_json())
 
 @test
 def every_way_out_of_tune(room):
-    """an exception, KeyboardInterrupt, the end of the work, a foreign change, os._exit, kill -9: the limit is back"""
+    """exception, KeyboardInterrupt, end of the work, foreign change, os._exit, kill -9: the limit is restored"""
     machine = Machine(room)
     machine.python(STEPS + """
 def tune(step, **options):
@@ -98,7 +98,7 @@ wattle.cap.tune("gpu-0", ends, caps=4, seconds=0.4, settle=0.02)
 
 @test
 def two_searches(room):
-    """a second thread that searches on the same device is refused while the first one goes on"""
+    """second thread that searches on the same device: refused while the first one runs"""
     machine = Machine(room)
     lines, _ = machine.python(STEPS + """
 told = []
@@ -119,7 +119,7 @@ print(len(told), len(result.caps), all("another thread" in text for text in told
 
 @test
 def what_a_result_shows(room):
-    """JSON, CSV in the seed's layout, a table, HTML, a picture"""
+    """JSON, CSV in gpu_tracker's layout, a table, HTML, a picture"""
     machine = Machine(room)
     lines, _ = machine.python(STEPS + """
 import json
@@ -148,7 +148,7 @@ except ModuleNotFoundError: pass
 
 @test
 def limits_that_are_added(room):
-    """Without caps= there are eight candidates, and the CSV has these; limits added beside the best stand apart"""
+    """Without caps= there are eight candidates, all in the CSV; limits added near the best one are separate"""
     machine = Machine(room)
     lines, _ = machine.python(STEPS + """
 result = wattle.cap.tune("gpu-0", step, seconds=0.3, settle=0.01, objective="edp")
@@ -176,7 +176,7 @@ print(result.device, limit_w(0), limit_w(1))
 
 @test
 def late_card(room):
-    """a card that follows its limits after 1.2 s: without settle= each window is of its own limit all the same"""
+    """card that follows its limits after 1.2 s, no settle=: each window still belongs to its own limit"""
     machine = Machine(room, Card(more=("limit_delay_ms 1200",)))
     machine.python(STEPS + """
 result = wattle.cap.tune("gpu-0", step, caps=2, seconds=0.2, objective="energy")
@@ -187,7 +187,7 @@ for row in result.caps:
 
 @test
 def a_package(room):
-    """CPU packages too: the counter of powercap, the registers of powercap; all of them are as they were afterwards"""
+    """CPU packages: powercap's counter and registers; all of them are restored"""
     machine = Machine(room, Card(default_w=200, max_w=200, full_w=190, idle_w=40))
     zone = room.folder / "sys/class/powercap/intel-rapl:0"
     zone.mkdir(parents=True)
@@ -218,7 +218,7 @@ print(limit_w(), result.device)
 
 @test
 def the_example(room):
-    """examples/tune_cap.py, with a step that the fake card slows: a table, a CSV, and the limit as it was"""
+    """examples/tune_cap.py, with a step that the fake card slows: a table, a CSV, and the previous limit"""
     machine = Machine(room)
     (room.folder / "tune_cap.py").write_text((TESTS.parent / "examples/tune_cap.py").read_text(encoding="utf-8"))
     lines, done = machine.python(STEPS + """
@@ -235,7 +235,7 @@ tune_cap.main(step)
 
 @test
 def the_manual(room):
-    """docs/caps.md: its Python runs as it stands, but for the seconds"""
+    """docs/caps.md: its Python runs unchanged, except for the seconds"""
     machine = Machine(room)
     page = (TESTS.parent / "docs/caps.md").read_text(encoding="utf-8")
     blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)

@@ -1,7 +1,7 @@
-"""wattle.torch.complexity: parameters and multiply-adds of architectures against formulas written out here.
+"""wattle.torch.complexity: parameters and multiply-adds of architectures, compared with explicit formulas.
 
-A row of ROWS is an architecture: what it teaches, how it is made, its input, and its multiply-adds (weights at every
-output position, without biases) as a formula in the numbers that it is made of. Parameters are checked against the sum
+A row of ROWS is an architecture: title, constructor, input, and its multiply-adds (weights at every
+output position, without biases) as a formula in the constructor's numbers. Parameters are compared with the sum
 over model.parameters() for each of them.
 """
 import json
@@ -56,20 +56,20 @@ def lstm_projected():
 
 
 def learned_queries(module, x):
-    """4 learned queries look at the input, as in a perceiver or in pooling by attention."""
+    """4 learned queries attend to the input, as in a perceiver or in pooling by attention."""
     queries = module.queries.expand(x.shape[0], -1, -1)
     return module.attention(queries, x, x)[0]
 
 
 def rotary(module, x):
-    """Angles from a buffer and positions, of no weights; then a projection."""
+    """Angles from a buffer and positions, without weights; then a projection."""
     angles = module.frequencies[:, None] @ torch.arange(x.shape[-2], dtype=torch.float)[None]
     return F.linear(x * angles.t().cos(), module.weight)
 
 
 LONG = {"dtypes": torch.long}
 ROWS = [
-    # what it teaches, model, input, multiply-adds, options
+    # title, model, input, multiply-adds, options
     ("a linear layer", lambda: nn.Linear(7, 5), (3, 7), 3 * 7 * 5, {}),
     ("a linear layer at every position of an N-d input", lambda: nn.Linear(7, 5), (2, 3, 4, 7), 2 * 3 * 4 * 7 * 5, {}),
     ("a linear layer on a vector", lambda: nn.Linear(7, 5), (7,), 7 * 5, {}),
@@ -202,7 +202,7 @@ def networks(room):
 
 @test
 def batches(room):
-    """the batch counts: eight images are eight times the work and the same parameters"""
+    """batch: eight images have eight times the work and the same parameters"""
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 36, 10))
     one, eight = complexity(model, (1, 3, 8, 8)), complexity(model, (8, 3, 8, 8))
     assert eight.multiply_adds == 8 * one.multiply_adds and eight.parameters == one.parameters
@@ -211,7 +211,7 @@ def batches(room):
 
 @test
 def packed_sequences(room):
-    """of padded sequences with 5, 3 and 1 steps the LSTM works on 9"""
+    """padded sequences with 5, 3 and 1 steps: the LSTM works on 9"""
     def forward(module, x):
         packed = packing.pack_padded_sequence(x, torch.tensor([5, 3, 1]), batch_first=True)
         return packing.pad_packed_sequence(module.lstm(packed)[0], batch_first=True)[0]
@@ -221,7 +221,7 @@ def packed_sequences(room):
 
 @test
 def attention_apart(room):
-    """Q K' and A V have no weights and stand apart: 3 layers, 2 x 10 x 10 x 16 each"""
+    """Q K' and A V have no weights and are listed separately: 3 layers, 2 x 10 x 10 x 16 each"""
     found = complexity(encoder(), (2, 10, 16))
     assert found.other_multiply_adds == 3 * 2 * (2 * 10 * 10 * 16), found.other_multiply_adds
     names = {row.name for row in found.layers}
@@ -232,7 +232,7 @@ def attention_apart(room):
 
 @test
 def rows_of_layers(room):
-    """a row has the layer's name, class, kernel, first output shape and calls; a tied weight stands in the first row"""
+    """row: the layer's name, class, kernel, first output shape and calls; a tied weight is in the first row"""
     found = complexity(nn.Sequential(nn.Conv2d(3, 8, (3, 5)), nn.ReLU()), (2, 3, 8, 8))
     row = found.layers[0]
     assert row["name"] == "0" and dict(row)["kernel"] == [3, 5] and found["multiply_adds"] == found.multiply_adds
@@ -243,7 +243,7 @@ def rows_of_layers(room):
 
 @test
 def contract(room):
-    """the JSON has the keys of `wattle model --format json`"""
+    """JSON: the keys of `wattle model --format json`"""
     model = nn.Sequential(nn.Linear(6, 5), nn.ReLU())
     model[0].bias.requires_grad_(False)
     found = json.loads(complexity(model, (3, 6)).to_json())
@@ -254,7 +254,7 @@ def contract(room):
 
 @test
 def same_as_onnx(room):
-    """`wattle model` counts the same multiply-adds from the file that PyTorch exports"""
+    """`wattle model`: the same multiply-adds from the file that PyTorch exports"""
     convolutions = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
                                  nn.ConvTranspose2d(8, 4, 4, stride=2, padding=1, groups=2), nn.Flatten(1),
                                  nn.Linear(4 * 64, 5))
@@ -271,7 +271,7 @@ def same_as_onnx(room):
 
 @test
 def inputs(room):
-    """inputs come as sizes by position and name, or as data; dtypes and keyword arguments reach forward"""
+    """inputs: sizes by position and name, or data; dtypes and keyword arguments reach forward"""
     class Two(nn.Module):
         def __init__(self):
             super().__init__()
@@ -295,13 +295,13 @@ def inputs(room):
 
 @test
 def without_input(room):
-    """without an input there are parameters; what needs a pass is unknown, not 0"""
+    """no input: parameters only; values that need a pass are unknown, not 0"""
     found = complexity(nn.Linear(4, 3))
     assert (found.parameters, found.multiply_adds, found.layers[0].output_shape) == (15, None, None)
 
 
 def state(model):
-    """Everything about a model that somebody could see, and where the generators of random numbers stand."""
+    """Everything observable about a model, and the states of the random number generators."""
     return ([(name, id(module), module.training, {key: id(value) for key, value in module.__dict__.items()},
               *(list(map(id, hooks.values())) for hooks in (module._forward_hooks, module._forward_pre_hooks)))
              for name, module in model.named_modules()],
@@ -311,7 +311,7 @@ def state(model):
 
 @test
 def untouched(room):
-    """weights, running statistics, modes, gradients, hooks, attributes and random numbers are afterwards as before"""
+    """weights, running statistics, modes, gradients, hooks, attributes and random numbers: unchanged afterwards"""
     class Careless(nn.Module):
         def __init__(self):
             super().__init__()
@@ -348,7 +348,7 @@ def untouched(room):
 
 @test
 def untouched_by_bold_models(room):
-    """a model that keeps lists, freezes itself, differentiates or makes layers in forward is put back as well"""
+    """model that keeps lists, freezes itself, differentiates or creates layers in forward: restored as well"""
     class Bold(nn.Module):
         def __init__(self):
             super().__init__()
@@ -377,7 +377,7 @@ def untouched_by_bold_models(room):
 
 @test
 def in_another_thread(room):
-    """operators of another thread are not seen: unknown, not 0"""
+    """operators of another thread: not observed, so unknown, not 0"""
     def forward(module, x):
         out = []
         thread = threading.Thread(target=lambda: out.append(module.layer(x)))
@@ -391,7 +391,7 @@ def in_another_thread(room):
 
 @test
 def untouched_lazy(room):
-    """a lazy model stays lazy, a model on another device stays there"""
+    """lazy model: stays lazy; model on another device: stays there"""
     lazy = nn.LazyLinear(5)
     assert complexity(lazy, (3, 7)).parameters == 40
     assert isinstance(lazy.weight, nn.parameter.UninitializedParameter) and type(lazy) is nn.LazyLinear
@@ -401,14 +401,14 @@ def untouched_lazy(room):
 
 @test
 def in_training_mode(room):
-    """a model in training mode takes a batch of one, where BatchNorm itself refuses 1 x 1 images"""
+    """model in training mode: accepts a batch of one, where BatchNorm itself refuses 1 x 1 images"""
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).train()
     assert complexity(model, (1, 3, 3, 3)).multiply_adds == 4 * 3 * 9 and model[1].training
 
 
 @test
 def unknown(room):
-    """quantised layers and operators without a rule are named and unknown, not 0; what is known is told"""
+    """quantised layers and operators without a rule: named and unknown, not 0; known ones are counted"""
     quantised = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(6, 5), nn.Conv1d(5, 2, 1)), {nn.Linear})
     found = complexity(Made(lambda m, x: m.net[1](m.net[0](x).t()), net=quantised), (3, 6))
     assert found.multiply_adds is None and found.to_dict()["multiply_adds"] is None
@@ -421,7 +421,7 @@ def unknown(room):
 
 @test
 def errors(room):
-    """what makes no sense is said in one line with what would be right; a model that fails leaves nothing behind"""
+    """invalid calls: one line with the correct form; a failing model leaves nothing behind"""
     class Hidden(nn.Linear):
         def __init__(self):
             super().__init__(2, 2)
@@ -455,7 +455,7 @@ def errors(room):
 
 @test
 def pruned(room):
-    """a pruned weight has the parameters that its mask keeps, and its layer still multiplies all"""
+    """pruned weight: the parameters that its mask keeps; its layer still multiplies all"""
     layer = prune.l1_unstructured(nn.Linear(10, 10, bias=False), "weight", amount=0.4)
     found = complexity(layer, (1, 10))
     assert (found.parameters, found.multiply_adds) == (60, 100), found
@@ -463,8 +463,7 @@ def pruned(room):
 
 @test
 def joined_with_energy(room):
-    """each measured layer gets joules per 10^9 multiply-adds; out_proj, which is never called, counts in its
-    attention"""
+    """measured layers: joules per 10^9 multiply-adds; out_proj, which is never called, counts in its attention"""
     model = nn.Sequential(encoder(), nn.ReLU())
     found = complexity(model, (1, 10, 16))
     #: 5 calls with batches of 4 where one sequence was counted
@@ -486,7 +485,7 @@ def joined_with_energy(room):
 
 @test
 def joined_with_layers(room):
-    """the same with what wattle.torch.layers measured"""
+    """joules per multiply-add with layers measured by wattle.torch.layers"""
     import wattle.torch
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 4))
     found = wattle.torch.complexity(model, (2, 3, 8, 8))
@@ -501,7 +500,7 @@ def joined_with_layers(room):
 
 @test
 def kept_with_a_run(room):
-    """the figures are facts of a run: by --meta while it is made, or by keep() afterwards"""
+    """figures as metadata of a run: by --meta during the run, or by keep() afterwards"""
     found = complexity(nn.Linear(6, 5), (3, 6))
     done = room.wattle("run", "-q", "-o", "run.sqlite", "--meta", found.meta(), "--", "true")
     assert done.returncode == 0, done
@@ -523,7 +522,7 @@ def kept_with_a_run(room):
 
 @test
 def views(room):
-    """text, HTML and data frame show the same rows; names are escaped"""
+    """text, HTML and data frame: the same rows; names are escaped"""
     model = nn.Sequential()
     model.add_module("<b>", nn.Linear(1000, 3))
     found = complexity(model, (2, 1000))

@@ -1,4 +1,4 @@
-"""Threads, tasks and generators: spans of each are its own, trackers and meters may be many."""
+"""Threads, tasks and generators: each has its own spans; several trackers and meters may exist."""
 import json
 
 from harness import main, near, test
@@ -20,14 +20,14 @@ def count(room, name):
 
 
 def wrongly_nested(room):
-    """Nested spans that do not lie in their parents, or whose parent is another thread's."""
+    """Nested spans outside their parents, or with a parent in another thread."""
     return room.rows("SELECT count(*) FROM span s JOIN span p ON p.id = s.parent WHERE s.kind = 'nested' AND "
                      "(s.tid != p.tid OR s.begin_ns < p.begin_ns OR s.end_ns > p.end_ns)")[0][0]
 
 
 @test
 def threads(room):
-    """eight threads that share one span object: every call is there, in its own thread"""
+    """eight threads that share one span object: every call is recorded, in its own thread"""
     python(room, TRACKED + """
 shared = wattle.span("shared")
 def work():
@@ -47,7 +47,7 @@ with tracker:
 
 @test
 def many_short_threads(room):
-    """three hundred threads one after the other, each with a span"""
+    """three hundred threads in succession, each with a span"""
     python(room, TRACKED + """
 def work():
     with wattle.span("short"):
@@ -63,7 +63,7 @@ with tracker:
 
 @test
 def the_gil_is_free(room):
-    """while one thread waits in start and stop of trackers, others go on"""
+    """one thread waits in start and stop of trackers: others continue"""
     lines, _ = python(room, IMPORTS + """
 import sys
 sys.setswitchinterval(0.0005)
@@ -142,7 +142,7 @@ for _ in range(40):
 
 @test
 def meters_in_threads(room):
-    """a meter each in four threads, and one that they share: readings, or a clear refusal, never a crash"""
+    """a meter in each of four threads, and a shared one: readings, or a clear refusal, never a crash"""
     lines, _ = python(room, IMPORTS + """
 shared = wattle.Meter()
 shared.start()
@@ -161,8 +161,7 @@ with concurrent.futures.ThreadPoolExecutor(4) as executor:
 
 @test
 def tasks(room):
-    """asyncio: tasks that overlap in a thread, by `async with` and as decorated coroutines; each lasts as long as it
-    did"""
+    """asyncio: overlapping tasks in a thread, by `async with` and as decorated coroutines: each with its own duration"""
     python(room, TRACKED + """
 @wattle.span("decorated")
 async def decorated():
@@ -188,7 +187,7 @@ with tracker:
 
 @test
 def cancelled_tasks(room):
-    """a task that is cancelled, one that times out and one that fails have ended spans"""
+    """task that is cancelled, times out or fails: its spans are ended"""
     python(room, TRACKED + """
 async def slow(name):
     async with wattle.span(name):
@@ -213,7 +212,7 @@ with tracker:
 
 @test
 def a_with_block_over_await(room):
-    """`with`, not `async with`, around an await in tasks that overlap: nothing is lost, what comes after is right"""
+    """`with`, not `async with`, around an await in overlapping tasks: nothing is lost, later spans are correct"""
     _, done = python(room, TRACKED + """
 async def task(number):
     with wattle.span("crossing"):
@@ -231,7 +230,7 @@ with tracker:
 
 @test
 def generators(room):
-    """generators that are left half-way: closed, collected or abandoned; blocks around and after them are right"""
+    """generators left half-way: closed, collected or abandoned; blocks around and after them are correct"""
     _, done = python(room, TRACKED + """
 def numbers(name):
     with wattle.span(name):

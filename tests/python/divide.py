@@ -1,4 +1,4 @@
-"""Run.divide and Run.divide_spans: the target's energy dealt out by a timeline."""
+"""Run.divide and Run.divide_spans: the target's energy divided by a timeline."""
 import os
 import time
 from array import array
@@ -52,8 +52,8 @@ def pieces(*rows):
 
 @test
 def dealing(room):
-    """pieces that overlap share evenly, whatever their order; what none covers is column 0's; groups are sums with
-    errors of their own; domains by name, or the total without some"""
+    """overlapping intervals: shared evenly in any order; uncovered time is column 0's; groups are sums with errors of their
+    own; domains by name, or the total without some"""
     import json
     run = recorded(room)
     report = json.loads(run.report_json())
@@ -81,7 +81,7 @@ def dealing(room):
 
 @test
 def by_spans(room):
-    """time is the innermost span's of those that were asked for; other spans are as if they were not there"""
+    """time belongs to the innermost of the requested spans; other spans are ignored"""
     run = recorded(room)
     told = run.divide_spans({"a": 1, "b": 2}, 3)
     near(told[1][0], 0.3, relative=0.15)
@@ -95,7 +95,7 @@ def by_spans(room):
 
 @test
 def refused(room):
-    """what can't be is refused, with the item that is wrong"""
+    """invalid arguments: refused, with the invalid item"""
     run = recorded(room)
     good = pieces((1, 2, 0))
     for call, words in ((lambda: run.divide(*good, 0), "n_columns"),

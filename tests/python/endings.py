@@ -1,5 +1,4 @@
-"""Programs that end, fail or are interrupted while they measure: nothing hangs, crashes or prints, the run file is
-whole."""
+"""Programs that end, fail or are interrupted during a measurement: no hang, crash or output, and the run file is complete."""
 import json
 import signal
 import sys
@@ -15,7 +14,7 @@ TRACKED = IMPORTS + 'tracker = wattle.Tracker(sleep_time=0.05, output="run.sqlit
 
 
 def closes(room, name):
-    """How the spans of a name ended: {close: how many}."""
+    """Closing states of the spans of a name: {close: how many}."""
     return dict(room.rows(f"SELECT close, count(*) FROM span WHERE name = '{name}' GROUP BY close"))
 
 
@@ -28,7 +27,7 @@ def is_whole(room, path="run.sqlite"):
 
 @test
 def exceptions_through_blocks(room):
-    """an exception through spans and a tracker: it arrives unchanged, the spans end, the report is there"""
+    """exception through spans and a tracker: arrives unchanged, the spans end, the report exists"""
     lines, _ = python(room, TRACKED + """
 try:
     with tracker:
@@ -49,7 +48,7 @@ except ZeroDivisionError:
 
 @test
 def interrupted(room):
-    """Ctrl-C in a span in a tracker: KeyboardInterrupt ends the program as usual, the run file is whole"""
+    """Ctrl-C in a span in a tracker: KeyboardInterrupt ends the program as usual, the run file is complete"""
     program = room.folder / "interrupted.py"
     program.write_text(TRACKED + """
 with tracker:
@@ -67,7 +66,7 @@ with tracker:
 
 @test
 def exit_with_everything_open(room):
-    """the interpreter ends with an open tracker, span, range and meter: quietly, and the run file is whole"""
+    """interpreter ends with an open tracker, span, range and meter: no message, and the run file is complete"""
     _, done = python(room, TRACKED + """
 tracker.start()
 wattle.range_begin("range")
@@ -83,7 +82,7 @@ meter.start()
 
 @test
 def the_usage_file(room):
-    """a tracker that nobody stops leaves its resource usage in its file"""
+    """tracker that is never stopped: its resource usage is in its file"""
     python(room, IMPORTS + """
 tracker = wattle.Tracker(sleep_time=0.05, resource_usage_file="usage.pkl")
 tracker.start()
@@ -95,7 +94,7 @@ time.sleep(0.2)
 
 @test
 def hard_exits(room):
-    """os._exit, SIGKILL, SIGTERM in mid-span: the recorder ends by itself and its file is whole"""
+    """os._exit, SIGKILL, SIGTERM within a span: the recorder ends by itself and its file is complete"""
     for number, (end, status) in enumerate((("os._exit(5)", 5), ("os.kill(os.getpid(), 9)", -9),
                                             ("os.kill(os.getpid(), 15); time.sleep(5)", -15),
                                             ("os.abort()", -6))):
@@ -116,7 +115,7 @@ time.sleep(0.1)
 
 @test
 def exits_in_threads(room):
-    """sys.exit and an exception in a thread end that thread only, and its spans"""
+    """sys.exit and an exception in a thread: end that thread only, and its spans"""
     _, done = python(room, TRACKED + """
 threading.excepthook = lambda arguments: None
 def leave():
@@ -136,7 +135,7 @@ with tracker:
 
 @test
 def threads_beyond_the_end(room):
-    """daemon threads in spans and meters while the interpreter ends: no crash, no hang, no word"""
+    """daemon threads in spans and meters while the interpreter ends: no crash, no hang, no message"""
     for _ in range(2):
         _, done = python(room, IMPORTS + """
 tracker = wattle.Tracker(sleep_time=0.05, disable_logs=True)
@@ -159,7 +158,7 @@ time.sleep(0.1)
 
 @test
 def subinterpreter(room):
-    """a subinterpreter ends, as embedding programs end it, with a started meter: its thread is gone before"""
+    """subinterpreter that ends with a started meter, as in embedding programs: its thread has ended before"""
     lines, _ = python(room, """
 import sys
 import _testcapi
@@ -171,7 +170,7 @@ print([_testcapi.run_in_subinterp(code) for _ in range(2)])
 
 @test
 def exit_functions(room):
-    """functions of atexit, registered before and after the import, may use spans, trackers and meters"""
+    """atexit functions, registered before and after the import: may use spans, trackers and meters"""
     lines, done = python(room, """
 import atexit, sys
 def last():
@@ -200,7 +199,7 @@ late = Late()
 
 @test
 def signal_handlers(room):
-    """handlers that run spans and metrics in the middle of spans: all of both are there"""
+    """signal handlers with spans and metrics within spans: all of both are recorded"""
     lines, _ = python(room, TRACKED + """
 calls = 0
 def handler(*_):
@@ -228,7 +227,7 @@ print(calls, count)
 
 @test
 def interrupted_at_random(room):
-    """KeyboardInterrupt at any moment in a loop of spans: each span that began has ended, and nesting is right"""
+    """KeyboardInterrupt at any moment in a loop of spans: each begun span has ended, and nesting is correct"""
     python(room, TRACKED + """
 def interrupt(*_):
     raise KeyboardInterrupt
@@ -261,7 +260,7 @@ with tracker:
 
 @test
 def garbage(room):
-    """trackers, meters, spans and runs in cycles are freed, their recorders end and temporary files go"""
+    """trackers, meters, spans and runs in reference cycles: freed, their recorders end and temporary files are removed"""
     lines, _ = python(room, IMPORTS + """
 import glob, tempfile
 def descriptors():

@@ -1,4 +1,4 @@
-"""wattle.compare, wattle.combine and wattle.export on files whose contents are known, against the runs' own reports."""
+"""wattle.compare, wattle.combine and wattle.export on files with known contents, compared with the runs' own reports."""
 import json
 
 from harness import main, near, test
@@ -36,7 +36,7 @@ def refused(room, error, words, call):
 
 @test
 def values_and_order(room):
-    """each figure is that of the run's own blocks, names stand in ascending order of value, energies are the totals"""
+    """compare: each figure is that of the run's own blocks, names in ascending order of value, energies are the totals"""
     for name, calls in (("short.sqlite", 2), ("long.sqlite", 3)):
         python(room, RECORD, name, calls)
     document = told(room, """
@@ -55,7 +55,7 @@ def values_and_order(room):
 
 @test
 def runs_that_do_not_match(room):
-    """other code blocks: refused as the program refuses them, with both names"""
+    """different code blocks: refused as by the program, with both names"""
     for name, calls in (("a.sqlite", 2), ("b.sqlite", 4)):
         python(room, RECORD, name, calls)
     refused(room, "ValueError", ['"end"', '"only here"'], "wattle.compare({'a': 'a.sqlite', 'b': 'b.sqlite'})")
@@ -63,8 +63,7 @@ def runs_that_do_not_match(room):
 
 @test
 def combined_files(room):
-    """sub-tracking files of several processes become one; a folder as input means all in it; an existing OUT is
-    refused"""
+    """combine: sub-tracking files of several processes become one; a folder means all in it; an existing OUT is refused"""
     (room.folder / "in").mkdir()
     for pid in (7, 8):
         (room.folder / f"in/{pid}.csv").write_text(SUB_TRACKING.format(pid, 100.5 * pid, 100.5 * pid + 1))
@@ -83,7 +82,7 @@ def combined_files(room):
 
 @test
 def an_aipowermeter_folder(room):
-    """export to a folder is the program's, byte for byte; one with something in it is refused, or overwritten"""
+    """export to a folder: equal to the program's, byte for byte; a non-empty one is refused, or overwritten"""
     python(room, RECORD, "run.sqlite", 2)
     python(room, "    import wattle\n    wattle.export(wattle.open('run.sqlite'), 'aipowermeter', 'from_python')\n")
     assert room.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", "by_hand").returncode == 0

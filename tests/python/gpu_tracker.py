@@ -1,4 +1,4 @@
-"""gpu_tracker's Tracker over wattle: its states, errors, fields and text, and the energy beside them."""
+"""gpu_tracker's Tracker on wattle: its states, errors, fields and text, and the additional energy."""
 import json
 import os
 import pickle
@@ -102,7 +102,7 @@ VALUES = {
 
 
 def run(room, program, status=0, **environment):
-    """Runs a Python program in the room; what it printed."""
+    """Runs a Python program in the test's folder; its output."""
     (room.folder / "program.py").write_text(IMPORTS + program)
     done = room.finish(room.start("program.py", program=sys.executable, env=environment))
     assert done.returncode == status, done
@@ -111,8 +111,7 @@ def run(room, program, status=0, **environment):
 
 @test
 def text_and_json(room):
-    """resource_usage: the fields, dictionaries and text of gpu_tracker to the letter; what is unknown is None and
-    n/a"""
+    """resource_usage: gpu_tracker's exact fields, dictionaries and text; unknown values are None and n/a"""
     usage = ResourceUsage.from_json(VALUES)
     assert usage.to_json() == VALUES and str(usage) == TEXT, str(usage)
     assert usage.max_ram.main.total_rss == 30.0 and usage.max_ram.descendants.total_rss is None
@@ -122,8 +121,7 @@ def text_and_json(room):
 
 @test
 def measures(room):
-    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the units asked
-    for"""
+    """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the requested units"""
     with gput.Tracker(sleep_time=0.05, ram_unit="megabytes", time_unit="seconds", n_expected_cores=1) as tracker:
         block = bytearray(100_000_000)
         with subprocess.Popen([sys.executable, "-c", "x = bytearray(50_000_000)\nwhile True: pass"]) as child:
@@ -147,7 +145,7 @@ def measures(room):
 
 @test
 def energy(room):
-    """wattle.Tracker: joules of the machine and of the process, here a simulated package of 50 W"""
+    """wattle.Tracker: energy of the machine and of the process, here a simulated package of 50 W"""
     simulator = room.start(room.folder / "sim", "--zone", "package-0=50", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
     done = run(room, """
@@ -171,7 +169,7 @@ print(tracker)
 
 @test
 def states(room):
-    """new, started, stopped: what is out of turn is a RuntimeError, and so is asking for results too early"""
+    """states new, started, stopped: calls out of order are a RuntimeError, and so are results requested too early"""
     tracker = gput.Tracker()
     assert repr(tracker) == "State: NEW" and tracker.state is gput.Tracker.State.NEW and tracker.resource_usage is None
     refused(RuntimeError, tracker.stop, "has not started yet")
@@ -189,7 +187,7 @@ def states(room):
 
 @test
 def validation(room):
-    """bad arguments: refused at once, and the sentence lists what is valid"""
+    """invalid arguments: refused at once, and the message lists the valid ones"""
     (room.folder / "there.csv").write_text("kept")
     there = str(room.folder / "there.csv")
     for kind, arguments, *parts in (
@@ -246,8 +244,7 @@ print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_pe
 
 @test
 def another_process(room):
-    """process_id: the usage of another program; one that is gone is a warning, its own figures are 0 and the machine's
-    None"""
+    """process_id: the usage of another program; for an ended one a warning, its own figures are 0 and the machine's None"""
     burner = room.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass", program=sys.executable)
     burner.stdout.readline()
     with gput.Tracker(sleep_time=0.05, process_id=burner.pid, ram_unit="megabytes") as tracker:
@@ -270,7 +267,7 @@ print(usage.max_ram.main.total_rss, usage.max_ram.system, usage.compute_time.tim
 
 @test
 def after_an_exception(room):
-    """an exception inside the block ends the tracking, passes through, and leaves the results"""
+    """exception inside the block: ends the tracking, reaches the program, and the results remain"""
     try:
         with gput.Tracker(sleep_time=0.05) as tracker:
             raise KeyError("mine")
@@ -281,7 +278,7 @@ def after_an_exception(room):
 
 @test
 def program_that_ends(room):
-    """a program that ends without stop leaves resource_usage in the file, or, killed, its run file beside it"""
+    """program that ends without stop: resource_usage is in the file, or, if killed, its run file beside it"""
     run(room,
         "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='usage.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
         "sys.exit(3)", status=3)
@@ -330,7 +327,7 @@ print(len(recorders), time.monotonic() - before, tracker.resource_usage.compute_
 
 @test
 def another_folder(room):
-    """paths are those of the folder in which the tracker was made, wherever the program goes meanwhile"""
+    """paths: relative to the folder in which the tracker was made, whatever the program's later working directory"""
     done = run(room, """
 os.mkdir('elsewhere')
 kept = gput.Tracker(sleep_time=0.05, output='kept.sqlite', tracking_file='kept.csv')
@@ -346,7 +343,7 @@ print(os.path.exists(kept.run_file))
 
 @test
 def recorder_that_hangs(room):
-    """a recorder that does not end: stop waits n_join_attempts times join_timeout, warns, and gives what was written"""
+    """recorder that does not end: stop waits n_join_attempts times join_timeout, warns, and returns the written data"""
     done = run(room, RECORDER.replace("SIG{}", "SIGSTOP"))
     recorders, waited_s, has_time, *state = done.stdout.split()
     assert recorders == "1" and 0.4 < float(waited_s) < 5, done
@@ -356,7 +353,7 @@ def recorder_that_hangs(room):
 
 @test
 def recorder_that_was_killed(room):
-    """a recorder that somebody killed: stop warns and gives what was written"""
+    """killed recorder: stop warns and returns the written data"""
     done = run(room, RECORDER.replace("SIG{}", "SIGKILL"))
     assert "1" == done.stdout.split()[0] and "True State: STOPPED" in done.stdout, done
     assert "recorder died" in done.stderr, done
@@ -364,7 +361,7 @@ def recorder_that_was_killed(room):
 
 @test
 def pickled(room):
-    """a stopped tracker and its results survive pickle"""
+    """stopped tracker and its results: survive pickle"""
     with gput.Tracker(sleep_time=0.05) as tracker:
         time.sleep(0.1)
     copy = pickle.loads(pickle.dumps(tracker))
@@ -376,7 +373,7 @@ def pickled(room):
 
 @test
 def forked(room):
-    """in a forked child the tracker is the parent's; the child's work counts as a descendant's"""
+    """forked child: the tracker is the parent's; the child's work counts as a descendant's"""
     with gput.Tracker(sleep_time=0.05) as tracker:
         child = os.fork()
         if child == 0:
@@ -405,7 +402,7 @@ print(json.dumps([truth["combined"] / 1e6, ram.descendants.total_rss, ram.combin
 """)
     truth, *told = json.loads(done.stdout)
     for megabytes in told:
-        near(megabytes, truth, absolute=0.1 * truth + 15)  # and this Python, which shares libraries with nobody here
+        near(megabytes, truth, absolute=0.1 * truth + 15)  # and this Python, whose libraries nobody here shares
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""gpu_tracker's code blocks over wattle: files that are written, and their analysis by hand-made rows."""
+"""gpu_tracker's code blocks on wattle: written files, and their analysis with hand-made rows."""
 import contextlib
 import json
 import math
@@ -28,7 +28,7 @@ def run(room, program, **options):
 
 @test
 def endless_view_as_data(room):
-    """a tracking file whose table is a view that has no end is refused within seconds"""
+    """tracking file whose table is an endless view: refused within seconds"""
     need_pandas()
     path = room.folder / "hostile.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -41,7 +41,7 @@ def endless_view_as_data(room):
         refused(sqlite3.DatabaseError, read, "is a view or a virtual table")
 
 
-COMPUTED = [  # what the table run has, whether a reader refuses it, the fault
+COMPUTED = [  # columns of table run, whether a reader refuses it, the reason
     ("key TEXT, value TEXT GENERATED ALWAYS AS (zeroblob(1000000000))", True, "has computed columns"),
     ("key TEXT, value TEXT, more BLOB AS (zeroblob(1000)) STORED", True, "has computed columns"),
     ("key TEXT, value TEXT DEFAULT (randomblob(1000000000))", False, "has computed default values"),
@@ -51,7 +51,7 @@ COMPUTED = [  # what the table run has, whether a reader refuses it, the fault
 
 @test
 def computed_values(room):
-    """a table that computes columns, default values or an index is refused as by the program: no code of a file runs"""
+    """table that computes columns, default values or an index: refused as by the program: no code of a file runs"""
     for number, (columns, is_readers, fault) in enumerate(COMPUTED):
         path = room.folder / f"computed{number}.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as connection:
@@ -66,7 +66,7 @@ def computed_values(room):
 
 @test
 def query_without_end(room):
-    """a query of a small file that is read only ends after some seconds"""
+    """query of a small file that is only read: ends after some seconds"""
     path = room.folder / "small.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE data (n INTEGER)")
@@ -78,7 +78,7 @@ def query_without_end(room):
 
 @test
 def triggers_of_a_file(room):
-    """a trigger of a file does not fire: the statement that would start it is refused"""
+    """trigger of a file: does not fire; the statement that would start it is refused"""
     path = room.folder / "hostile.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT)")
@@ -96,11 +96,11 @@ def triggers_of_a_file(room):
         assert connection.execute("SELECT value FROM run").fetchall() == [("b",)]
 
 
-# ---- files that are written ----
+# ---- written files ----
 
 @test
 def default_names(room):
-    """SubTracker: relative path and line, sub_track: absolute path and function; the file is PID.csv with gpu_tracker's
+    """SubTracker: relative path and line; sub_track: absolute path and function; the file is PID.csv with gpu_tracker's
     columns"""
     pid = run(room, """
 with gput.SubTracker() as block: pass
@@ -127,7 +127,7 @@ print(os.getpid())
 
 @test
 def one_name_each(room):
-    """one decorator used for two functions names each by itself"""
+    """one decorator used for two functions: each has its own name"""
     path = str(room.folder / "marks.csv")
     decorate = gput.sub_track(sub_tracking_file=path)
 
@@ -143,14 +143,14 @@ def one_name_each(room):
 
 @test
 def existing_files(room):
-    """somebody's file is kept unless overwrite is set; one that vanishes while it is written is told; bad endings are
+    """existing file: kept unless overwrite is set; one that vanishes while it is written is reported; invalid suffixes are
     refused"""
     for ending in "csv", "sqlite":
         path = write(room, f"mine.{ending}", "mine")
         block = gput.SubTracker("x", sub_tracking_file=path)
         refused(FileExistsError, block.__enter__, f"mine.{ending} already exists", "overwrite")
         assert open(path, encoding="utf-8").read() == "mine"
-        for _ in range(2):  # the second time it is ours
+        for _ in range(2):  # the second time it is the program's own
             with gput.SubTracker("x", sub_tracking_file=path, overwrite=True):
                 pass
         assert len(rows_of(path)) == 4
@@ -161,8 +161,7 @@ def existing_files(room):
 
 @test
 def threads_and_processes(room):
-    """four threads and three forked children, 200 calls each, into one file: whole rows, and every call finds its own
-    end"""
+    """four threads and three forked children, 200 calls each, into one file: complete rows, and every call has its own end"""
     program = """
 import time
 def work():
@@ -192,7 +191,7 @@ assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 
 @test
 def forked_inside(room):
-    """a child that is forked inside a block leaves its end to the parent; an exception ends the block"""
+    """child forked inside a block: leaves its end to the parent; an exception ends the block"""
     path = str(room.folder / "marks.csv")
     try:
         with gput.SubTracker("block", sub_tracking_file=path) as block:
@@ -209,7 +208,7 @@ def forked_inside(room):
 
 @test
 def coroutines(room):
-    """a decorated coroutine function is a block from its first step to its last, and other tasks run meanwhile"""
+    """decorated coroutine function: a block from its first step to its last, while other tasks run"""
     run(room, """
 import asyncio
 @gput.sub_track('step', sub_tracking_file='marks.csv')
@@ -225,7 +224,7 @@ assert asyncio.run(both()) == [0.2, 0.1]
 
 @test
 def spans_of_a_run(room):
-    """`wattle run` sees the blocks without any file being read"""
+    """`wattle run`: sees the blocks without reading any file"""
     (room.folder / "program.py").write_text("import time, wattle.compat.gpu_tracker as gput\nfor _ in range(3):\n"
                                             "    with gput.SubTracker('block'): time.sleep(0.05)\n")
     report, _ = room.report("--", sys.executable, "program.py")
@@ -238,8 +237,7 @@ def spans_of_a_run(room):
 
 @test
 def pieces(room):
-    """the analyzer's parts: names, pairs (nested and recursive ones right), timepoints inclusive at both ends, static
-    data"""
+    """the analyzer's parts: names, pairs (nested and recursive ones correct), timepoints inclusive at both ends, static data"""
     need_pandas()
     tables = {"static_data": STATIC, "data": TRACKING.split("\n", 2)[2]}
     tracking = write(room, "t.csv", TRACKING), as_sqlite(room, "t.sqlite", tables)
@@ -262,7 +260,7 @@ def pieces(room):
 
 @test
 def results(room):
-    """sub_tracking_results: figures worked out by hand, as objects, JSON, text and pickle"""
+    """sub_tracking_results: figures calculated by hand, as objects, JSON, text and pickle"""
     need_pandas()
     found = gput.SubTrackingAnalyzer(write(room, "t.csv", TRACKING), write(room, "s.csv", MARKS)).sub_tracking_results()
     assert isinstance(found, SubTrackingResults)
@@ -285,8 +283,7 @@ def results(room):
 
 @test
 def invalid_pairs(room):
-    """a stop before its start, or in another process than its start, is an error that shows both timestamps and
-    processes"""
+    """stop before its start, or in another process than its start: an error with both timestamps and processes"""
     for rows, *parts in (("1,X,0,30.5\n1,X,1,20.5\n", "20.5", "30.5", "1"),
                          ("1,X,0,1.5\n1,X,1,2.5\n1,X,1,9.5\n2,X,0,3.5\n2,X,1,4.5\n", "9.5", "3.5", "1", "2")):
         analyzer = gput.SubTrackingAnalyzer(None, write(room, "bad.csv", f"{COLUMNS}\n{rows}"))

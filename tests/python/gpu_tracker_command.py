@@ -32,7 +32,7 @@ def execute(room):
 
 @test
 def options_and_config(room):
-    """a JSON file of arguments, over which options win; JSON output into a file; a tracking file beside it"""
+    """JSON file of arguments, overridden by options; JSON output into a file; a tracking file beside it"""
     write(room, "config.json",
           json.dumps({"sleep_time": 0.02, "ram_unit": "megabytes", "time_unit": "hours", "n_expected_cores": 2}))
     done = gpu_tracker(room, "--execute=sleep 0.5", "--tconfig=config.json", "--tu", "seconds", "--nec", "1",
@@ -52,7 +52,7 @@ def options_and_config(room):
 
 @test
 def crash_at_once(room):
-    """a command that dies in its first instant is tracked all the same"""
+    """command that dies at once: still tracked"""
     done = gpu_tracker(room, "-e", "sh -c 'kill -9 $$'", "-f", "json", "--tu=seconds")
     line, _, text = done.stdout.partition("\n")
     assert line.endswith("status code: 137") and 0 < json.loads(text)["compute_time"]["time"] < 5, done
@@ -60,7 +60,7 @@ def crash_at_once(room):
 
 @test
 def signals(room):
-    """SIGTERM goes on to the command, and the results are still shown"""
+    """SIGTERM: passed on to the command, and the results are still shown"""
     process = start(room, "-e", "sh -c 'touch ready; exec sleep 60'", "--st=0.05")
     wait_until((room.folder / "ready").exists, "the command started")
     process.send_signal(signal.SIGTERM)
@@ -70,7 +70,7 @@ def signals(room):
 
 @test
 def refusals(room):
-    """what can't be done is told in a line on stderr with status 1, before anything is started"""
+    """impossible requests: a line on stderr with status 1, before anything is started"""
     write(room, "file", "")
     write(room, "typo.json", '{"sleeptime": 1}')
     touch = ["-e", "touch started"]
@@ -105,7 +105,7 @@ def refusals(room):
 
 @test
 def help_and_version(room):
-    """-h shows every option, -v the version"""
+    """-h lists every option, -v prints the version"""
     done = gpu_tracker(room, "-h")
     for option in ("--execute", "--output", "--format", "--tconfig", "--st", "--ru", "--gru", "--tu", "--nec",
                    "--guuids", "--gb", "--disable-logs", "--tf", "--overwrite", "--stf", "-p", "--cconfig", "-m",
@@ -148,7 +148,7 @@ def sub_track(room):
 
 @test
 def pickled_output(room):
-    """-f pickle without a file writes the pickle itself to stdout"""
+    """-f pickle without a file: writes the pickle to stdout"""
     process = start(room, "-e", "sleep 0.1", "-f", "pickle")
     out, err = process.communicate(timeout=30)
     assert process.returncode == 0 and b"status code: 0" in err, err

@@ -1,4 +1,4 @@
-"""gpu_tracker's comparisons over wattle: sessions side by side, and pickles, among them such as want to run things."""
+"""gpu_tracker's comparisons on wattle: sessions side by side, and pickles, hostile ones included."""
 import logging
 import math
 import os
@@ -34,7 +34,7 @@ class Told(logging.Handler):
 
 @test
 def comparison(room):
-    """sessions ascend by value; blocks whose names differ in the line alone match in order of line, with a warning"""
+    """sessions: ascending by value; blocks whose names differ in the line only match in order of line, with a warning"""
     need_pandas()
     told = Told()
     logging.getLogger("wattle").addHandler(told)
@@ -57,7 +57,7 @@ def comparison(room):
 
 @test
 def no_match(room):
-    """another number of blocks, or a name without a partner, is an error that names both sessions"""
+    """different number of blocks, or a name without a match: an error that names both sessions"""
     need_pandas()
     first = session(room, "a", 1, ["x", "a.py:1"])
     for names, *parts in ((["x"], "2 code blocks", '"B" has 1'),
@@ -70,7 +70,7 @@ def no_match(room):
 
 @test
 def other_sources(room):
-    """a session may also be JSON of `wattle blocks`, or a run file"""
+    """session as JSON of `wattle blocks`, or as a run file"""
     need_pandas()
     write(room, "t.csv", TRACKING), write(room, "s.csv", MARKS)
     done = room.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o",
@@ -92,10 +92,10 @@ def other_sources(room):
                 "holds no sub-tracking results")
 
 
-# ---- pickles that were not made by us ----
+# ---- pickles from other sources ----
 
 class Runs:
-    """What a hostile pickle does: it names any function, to be called when it is read."""
+    """A hostile pickle: names any function, to be called when it is read."""
 
     def __init__(self, function, *arguments):
         self.how = function, arguments
@@ -106,7 +106,7 @@ class Runs:
 
 @test
 def gpu_trackers_pickles(room):
-    """pickles that name gpu_tracker's classes and sqlalchemy's texts are read as ours"""
+    """pickles that name gpu_tracker's classes and sqlalchemy's texts: read as wattle's"""
     need_pandas()
     path = session(room, "a", 1, ["x"])
     pickled = path.read_bytes()
@@ -120,7 +120,7 @@ def gpu_trackers_pickles(room):
 
 @test
 def hostile_pickles(room):
-    """a pickle can run nothing: what it names beside results is refused, with one line that says so"""
+    """hostile pickle: runs nothing; names other than results are refused with one line"""
     need_pandas()
     touched = room.folder / "touched"
     frame = pandas.DataFrame({"mean": [1.0]}, index=["main_ram"])

@@ -1,4 +1,4 @@
-"""pip install of the sources: offline, with and without isolation, and what is there afterwards."""
+"""pip install of the sources: offline, with and without isolation, and the installed files."""
 import json
 import subprocess
 import sys
@@ -15,12 +15,12 @@ with wattle.Tracker(sleep_time=0.01) as tracker:
 assert tracker.report["blocks"][0]["num_calls"] == 1
 print(wattle.__file__, wattle.__version__)
 """
-# The folder that was built for the tests is packed: what is tested is the packing, not the compiler.
+# The folder that was built for the tests is packed: the packaging is tested, not the compiler.
 SETTINGS = ["--no-index", "--disable-pip-version-check", "--quiet", "--config-settings", f"build-dir={BUILD}"]
 
 
 def run(room, *words, status=0):
-    """A program outside of the sources that knows nothing of the build folder."""
+    """A program outside of the sources, without the build folder."""
     room.environment = {k: v for k, v in room.environment.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
     done = room.finish(room.start(*words[1:], program=words[0]))
     assert done.returncode == status, done
@@ -51,7 +51,7 @@ def installed(room):
 
 @test
 def wheel(room):
-    """without isolation: one wheel for Python 3.11 and later, with nothing of the build or the machine in it"""
+    """no isolation: one wheel for Python 3.11 and later, with no path of the build or the machine in it"""
     run(room, sys.executable, "-m", "pip", "wheel", "--no-build-isolation", *SETTINGS, "-w", "wheels", TOP)
     path, = (room.folder / "wheels").iterdir()
     assert path.name == "wattle-0.1.0-cp311-abi3-linux_x86_64.whl" or "-cp311-abi3-linux_" in path.name, path
@@ -69,7 +69,7 @@ def wheel(room):
 
 @test
 def editable(room):
-    """an editable install imports the sources"""
+    """editable install: imports the sources"""
     programs = venv(room)
     run(room, programs / "pip", "install", *SETTINGS, "-e", TOP)
     out = run(room, programs / "python", "-c", "import os, wattle; print(os.path.realpath(wattle.__file__))")
@@ -78,7 +78,7 @@ def editable(room):
 
 @test
 def one_version(room):
-    """the program, the package and the wheel have one version"""
+    """program, package and wheel: one version"""
     project = json.loads(subprocess.run(["meson", "introspect", "--projectinfo", str(BUILD)], check=True,
                                         capture_output=True).stdout)
     import tomllib

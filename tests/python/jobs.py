@@ -1,4 +1,4 @@
-"""wattle.open_job: a job as Python has it is the job as the program reports it; what can't be read is told."""
+"""wattle.open_job: a job in Python equals the program's report; unreadable jobs are an error."""
 import json
 
 import made_jobs
@@ -8,7 +8,7 @@ from package import python
 
 @test
 def the_same_figures(room):
-    """energies and times of ranks, nodes and blocks are those of `wattle report DIR --format json`"""
+    """energies and times of ranks, nodes and blocks: those of `wattle report DIR --format json`"""
     truth = made_jobs.make(WATTLE, room.folder / "runs", "imbalanced")
     lines, _ = python(room, """
         import json, wattle
@@ -30,7 +30,7 @@ def the_same_figures(room):
 
 @test
 def unknown_stays_unknown(room):
-    """without a sensor energies are None in rows and NaN in columns, never 0"""
+    """no sensor: energies are None in rows and NaN in columns, never 0"""
     made_jobs.make(WATTLE, room.folder / "runs", "no_energy")
     lines, _ = python(room, """
         import json, math, wattle
@@ -42,7 +42,7 @@ def unknown_stays_unknown(room):
 
 @test
 def what_is_wrong_is_told(room):
-    """no folder, no run in it, several jobs, a wrong id, a folder and a store: an exception that says so"""
+    """no folder, no run in it, several jobs, a wrong id, a folder and a store: an exception with the reason"""
     made_jobs.make(WATTLE, room.folder / "runs", "clutter")
     (room.folder / "empty").mkdir()
     lines, _ = python(room, """

@@ -1,4 +1,4 @@
-"""De Feo's measurement tools against simulated counters: the CSV's joules and what the counters really gave."""
+"""De Feo's measurement tools with simulated counters: the CSV's energy compared with the true one."""
 import csv
 import json
 import math
@@ -34,7 +34,7 @@ class Machine:
                             "WATTLE_FAKE_NVML": str(room.folder / "cards")}
 
     def run(self, program, status=0, **environment):
-        """Runs a program and gives what it printed, and the numbers that it printed one a line."""
+        """Runs a program; its output, and the numbers that it printed, one on a line."""
         (self.room.folder / "program.py").write_text(program)
         done = self.room.finish(self.room.start("program.py", program=sys.executable,
                                                 env={**self.environment, **environment}))
@@ -66,7 +66,7 @@ for epoch in range(5):
 
 @test
 def energy_of_stretches(room):
-    """five stretches: five rows, CPU is both packages, GPU the one asked for, in kWh, as the counters gave them"""
+    """five intervals: five rows, CPU is both packages, GPU the requested one, in kWh, equal to the counters"""
     machine = Machine(room)
     done = machine.run(FIVE)
     rows = table(room.folder / "energy.csv")
@@ -75,14 +75,14 @@ def energy_of_stretches(room):
         from_ns, to_ns = map(int, line.split())
         near(row[0], (to_ns - from_ns) / 1e9, absolute=0.05)
         near(row[1] * J_PER_KWH, machine.true_j(from_ns, to_ns) * row[0] * 1e9 / (to_ns - from_ns), relative=0.05)
-        near(row[2] * J_PER_KWH, 300 * row[0], relative=0.4)  # the card's counter is renewed every 20 ms to 100 ms
+        near(row[2] * J_PER_KWH, 300 * row[0], relative=0.4)  # the card's counter is updated every 20 ms to 100 ms
     near(sum(row[2] for row in rows) * J_PER_KWH, 300 * sum(row[0] for row in rows), relative=0.25)
     assert not done.stderr, done
 
 
 @test
 def the_other_gpu(room):
-    """gpu_num chooses by NVML's index; a number that there is not is refused, with what is there"""
+    """gpu_num: NVML's index; an unknown number is refused with the valid ones"""
     machine = Machine(room)
     machine.run(IMPORTS + "t = EnergyMeasurementTool('o.csv', gpu_num=1)\nt.start(); time.sleep(1); t.stop()\n")
     near(table(room.folder / "o.csv")[0][2] * J_PER_KWH, 100, relative=0.2)
@@ -105,7 +105,7 @@ def unknown_is_nan(room):
 
 @test
 def estimated_is_told(room):
-    """no counter of the CPU: the load model's estimate, and a warning that says so"""
+    """no CPU counter: the load model's estimate, with a warning"""
     machine = Machine(room)
     machine.environment["WATTLE_SYSFS"] = str(room.tree("empty", {}))
     done = machine.run(FIVE)
@@ -115,8 +115,7 @@ def estimated_is_told(room):
 
 @test
 def long_stretches(room):
-    """a counter that may wrap each half second: read on the way no joule is lost, in a forked child neither; else
-    unknown"""
+    """counter that may wrap each half second: read in between no energy is lost, in a forked child neither; else unknown"""
     machine = Machine(room, zones=["--zone", "package-0=100", "--range", "package-0=1000000000", "--start",
                                    "package-0=900000000"])
     machine.run(IMPORTS + """
@@ -139,7 +138,7 @@ os.wait()
 
 @test
 def whatever_ends_the_program(room):
-    """an exception, sys.exit in the middle, os._exit, SIGKILL: the rows of the stretches that ended are there, whole"""
+    """exception, sys.exit, os._exit, SIGKILL: the rows of ended intervals are there, complete"""
     machine = Machine(room)
     for number, end in enumerate(("raise RuntimeError('x')", "sys.exit(3)", "os._exit(4)", "os.kill(os.getpid(), 9)")):
         status = (1, 3, 4, -9)[number]
@@ -155,7 +154,7 @@ t.start()
 
 @test
 def files(room):
-    """an older file stands until the first row; several tools have files of their own; os.chdir moves nothing"""
+    """older file: kept until the first row; several tools have files of their own; os.chdir has no effect"""
     machine = Machine(room)
     (room.folder / "a.csv").write_text("old")
     (room.folder / "sub").mkdir()
@@ -173,7 +172,7 @@ a.start(); b.start(); a.stop(); b.stop(); a.start(); a.stop()
 
 @test
 def refusals(room):
-    """wrong calls and files that can't be written: at once, in one line that says what would be right"""
+    """invalid calls and unwritable files: reported at once, in one line with the correct form"""
     machine = Machine(room)
     for program, says in (
             ("EnergyMeasurementTool('o.csv').stop()", "RuntimeError: EnergyMeasurementTool.stop() without start()"),
@@ -191,7 +190,7 @@ def refusals(room):
 
 @test
 def asynchronous(room):
-    """a row a reading: energies cumulative from start in kWh, CPU and GPU load, temperature and power as they are"""
+    """one row for each reading: energies cumulative from start in kWh; CPU and GPU load, temperature and power as read"""
     machine = Machine(room)
     done = machine.run(IMPORTS + """
 t = AsynchronousMeasurementTool('machine.csv', gpu_num=0)
@@ -212,14 +211,14 @@ print(before, time.monotonic_ns())
     near(rows[-1][4] * J_PER_KWH, 300 * rows[-1][0], relative=0.1)
     busy = sorted(row[2] for row in rows)[len(rows) // 2]
     assert 100 / os.cpu_count() * 0.8 <= busy <= 100, busy
-    assert all(math.isnan(row[3]) for row in rows), rows  # this machine tells no CPU temperature
+    assert all(math.isnan(row[3]) for row in rows), rows  # this machine has no CPU temperature
     assert all(row[5:] == [90, 55, 300] for row in rows), rows
     assert not done.stderr, done
 
 
 @test
 def asynchronous_without_counters(room):
-    """a GPU that tells power only has it integrated, and so has the load model"""
+    """GPU with power only, and load model: power is integrated"""
     machine = Machine(room, cards=CARD.format(mw=300000, c=55, percent=90) + NO_COUNTER)
     machine.environment["WATTLE_SYSFS"] = str(room.tree("empty", {}))
     machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nt.start(0.1); time.sleep(1); t.stop()\n")
@@ -230,7 +229,7 @@ def asynchronous_without_counters(room):
 
 @test
 def asynchronous_without_stop(room):
-    """the program ends or fails without stop(): the rows are written all the same; a fork leaves them to the parent"""
+    """program ends or fails without stop(): the rows are written all the same; a forked child leaves them to the parent"""
     machine = Machine(room)
     for number, (end, status) in enumerate((("", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1),
                                             ("if os.fork() == 0: sys.exit(0)\nos.wait()", 0))):
@@ -277,7 +276,7 @@ measure('inference.csv', lambda: model(x))
 
 @test
 def layerwise(room):
-    """a row a layer in the order of the model: type, mean J of a call, forward and backward; containers have none"""
+    """one row for each layer in the order of the model: type, mean J of a call, forward and backward; containers have none"""
     done = Machine(room, cards="").run(LAYERS)
     training, inference = map(json.loads, done.stdout.splitlines())
     with open(room.folder / "training.csv", newline="", encoding="utf-8") as file:
@@ -294,7 +293,7 @@ def layerwise(room):
 
 @test
 def nothing_is_recorded(room):
-    """WATTLE_DISABLE=1: the program runs, times are known, energies are nan, and there is no file of nothing"""
+    """WATTLE_DISABLE=1: the program runs, times are known, energies are nan, and no empty file is made"""
     machine = Machine(room)
     machine.run(FIVE, WATTLE_DISABLE="1")
     assert all(row[0] > 0.2 and math.isnan(row[1]) for row in table(room.folder / "energy.csv"))

@@ -1,4 +1,4 @@
-"""What the tests of the package share: programs in Python, run as a user runs them."""
+"""Shared by the tests of the package: programs in Python, run as a user runs them."""
 import sys
 import textwrap
 

@@ -1,4 +1,4 @@
-"""run.plot(): every kind that a run has, by matplotlib, on axes of one's own or new ones; what it refuses."""
+"""run.plot(): every kind that a run has, by matplotlib, on given or new axes; refusals."""
 import json
 
 import made_runs
@@ -43,7 +43,7 @@ def drawn(room, kind):
 
 @test
 def every_kind(room):
-    """all kinds of a run with a GPU are drawn; their axes have units; the integral of power is the energy"""
+    """all kinds of a run with a GPU: drawn, with units on the axes; the integral of power is the energy"""
     found = drawn(room, "training")
     assert {"power", "cpu", "memory", "gpu_utilization", "spans", "blocks", "ledger"} <= set(found["drawn"]), found
     assert found["drawn"]["power"][1] == "Power, W" and "kJ" in found["drawn"]["blocks"][0], found["drawn"]
@@ -53,7 +53,7 @@ def every_kind(room):
 
 @test
 def idle_unknown(room):
-    """unknown idle energy has no part in the bar, and the others lie side by side and fill it"""
+    """unknown idle energy: no part of the bar, and the others lie side by side and fill it"""
     found = drawn(room, "training")
     assert found["report"]["ledger"]["idle_j"] is None, found["report"]["ledger"]
     assert found["parts"] and not any("idle" in label for label, _, _ in found["parts"]), found["parts"]
@@ -66,13 +66,13 @@ def idle_unknown(room):
 
 @test
 def hostile_names(room):
-    """names with $, control characters and 10,000 letters are drawn as text"""
+    """names with $, control characters and 10,000 letters: drawn as text"""
     assert "blocks" in drawn(room, "hostile")["drawn"]
 
 
 @test
 def nothing(room):
-    """an empty run has no picture, and says so"""
+    """empty run: no picture, and a message"""
     assert "nothing to show" in drawn(room, "empty")["refusal"]
 
 

@@ -1,7 +1,7 @@
-"""A package's energy counter whose power the test sets at each moment, updated by a process of its own once in
+"""A package's energy counter whose power the test sets at any moment, updated by a process of its own once in
 PERIOD_S.
 
-The test's side: player.watts(W) from now on. The truth is in player.joules: what each setting used in all.
+The test's side: player.watts(W) from now on. The true energies are in player.joules, one for each setting.
 """
 import mmap
 import os
@@ -37,13 +37,13 @@ class Player:
         self.process = subprocess.Popen([sys.executable, __file__, str(path), str(top / ZONE / "energy_uj")])
 
     def _put(self):
-        """The last setting in the next slot first, then its number: the reader sees whole ones."""
+        """The last setting goes into the next slot first, then its number: the reader sees complete ones."""
         self._n += 1
         SLOT.pack_into(self._map, 8 + self._n % SLOTS * SLOT.size, self._since, self._watts, self._energy_j)
         struct.pack_into("q", self._map, 0, self._n)
 
     def watts(self, watts):
-        """From now on; returns the joules since the setting before."""
+        """From now on; returns the joules since the previous setting."""
         now = time.monotonic()
         joules = self._watts * (now - self._since)
         self._energy_j += joules

@@ -1,9 +1,8 @@
-"""A tracked program that makes processes in every way that Python knows: their spans and their CPU reach its
-tracker."""
+"""A tracked program that creates processes in every way of Python: their spans and their CPU time reach its tracker."""
 from harness import main, test
 from package import python
 
-# Workers that are started afresh import the program again, hence its main. `work` burns 0.1 s of CPU in a span.
+# Spawned workers import the program again, hence its main. `work` burns 0.1 s of CPU in a span.
 PROGRAM = """
 import concurrent.futures, multiprocessing, os, subprocess, sys, threading, time
 import wattle
@@ -80,7 +79,7 @@ with concurrent.futures.ThreadPoolExecutor(2) as executor:
 
 @test
 def a_pool_that_is_terminated(room):
-    """leaving the pool's with-block kills its workers: what they had ended is there"""
+    """end of the pool's with block: kills its workers; spans ended before are there"""
     counts, *_ = spans(room, """
 with multiprocessing.get_context("fork").Pool(2) as pool:
     pool.map(work, range(4), chunksize=1)""")
@@ -89,7 +88,7 @@ with multiprocessing.get_context("fork").Pool(2) as pool:
 
 @test
 def fork_in_a_block(room):
-    """os.fork inside a span: the child's own end does not end the parent's, and its _exit leaves the tracker alone"""
+    """os.fork inside a span: the child's own end does not end the parent's, and its _exit does not affect the tracker"""
     counts, cpu_s, _ = spans(room, """
 with wattle.span("outer"):
     child = os.fork()
@@ -105,7 +104,7 @@ with wattle.span("outer"):
 
 @test
 def a_child_that_leaves_the_block(room):
-    """a forked child that runs on through the end of the tracker's with-block: told that the tracker is its parent's"""
+    """forked child that runs through the end of the tracker's with block: an error that the tracker is its parent's"""
     counts, *_ = spans(room, """
 child = os.fork()
 if child == 0:
@@ -122,7 +121,7 @@ work()""")
 
 @test
 def a_child_that_exits(room):
-    """sys.exit in a forked child runs its atexit functions: the parent's tracker records on"""
+    """sys.exit in a forked child runs its atexit functions: the parent's tracker continues"""
     counts, *_ = spans(room, """
 child = os.fork()
 if child == 0:
@@ -140,7 +139,7 @@ work()""")
 
 @test
 def programs(room):
-    """subprocess: a Python of its own, and a shell around it; each finds the recorder by the environment"""
+    """subprocess: another Python, and a shell around it; each finds the recorder through the environment"""
     code = "import wattle\nwith wattle.span('work'): sum(range(3000000))"
     counts, _, descendants_s = spans(room, f"""
 code = {code!r}
@@ -236,7 +235,7 @@ print(statuses)
 
 @test
 def trackers_in_workers(room):
-    """a worker may have a tracker of its own while its parent has one"""
+    """worker with a tracker of its own while its parent has one"""
     counts, *_ = spans(room, """
 child = os.fork()
 if child == 0:

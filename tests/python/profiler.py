@@ -1,5 +1,5 @@
-"""De Feo's power-cap profiler on a fake card that obeys limits: what it finds, and that it leaves nothing behind, neither
-on the card nor in the model, the optimizer and the random generators."""
+"""De Feo's power-cap profiler on a fake card that obeys limits: its result, and that the card, the model, the optimizer and
+the random generators are unchanged afterwards."""
 import collections
 import copy
 import csv
@@ -22,7 +22,7 @@ FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
 
 class Work(nn.Module):
-    """A batch a step of the fake card, as long as the limit of the moment makes it; PyTorch's own time is part of it."""
+    """One batch is a step of the fake card, as long as its current limit makes it; PyTorch's own time is part of it."""
 
     end_s = 0.0
 
@@ -39,18 +39,18 @@ class Work(nn.Module):
 
 
 def make(learns=True):
-    """A model with all that training changes: weights, running means, a counter in an attribute, frozen ones."""
+    """A model with everything that training changes: weights, running means, a counter in an attribute, frozen ones."""
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 8), nn.Linear(8, 2))
     model[4].bias.requires_grad_(False)
-    model[1].eval()  # frozen statistics, while the rest trains
+    model[1].eval()  # frozen statistics, while the rest is trained
     model.register_buffer("minus_zero", torch.tensor([-0.0, float("nan")]))
     model.calls = 7
     return model
 
 
 def state(model, optimizer, *more):
-    """All of it as bytes, to be compared bit by bit."""
+    """All of it as bytes, for a bitwise comparison."""
     def plain(thing):
         if isinstance(thing, torch.Tensor):
             return (id(thing), thing.dtype, tuple(thing.shape), thing.requires_grad, thing.detach().numpy().tobytes(),
@@ -78,7 +78,7 @@ def same(before, after):
 
 
 def train_some(model, optimizer, loader, batches):
-    """What a search does to its victims, and worse."""
+    """Changes as a search makes them, and worse ones."""
     model.train()
     for i, (x, y) in enumerate(loader):
         def closure():
@@ -123,7 +123,7 @@ print("answer", repr(cap))
 
 
 class Machine:
-    """A fake card, no other sensors, and the log of what was set on it."""
+    """A fake card, no other sensors, and the log of its limits."""
 
     def __init__(self, room, card=CARD):
         self.room, self.cards = room, room.folder / "cards"
@@ -142,7 +142,7 @@ class Machine:
         return done
 
     def limits(self):
-        """W, each that was set, in order."""
+        """W, each limit that was set, in order."""
         path = self.room.folder / "cards.limits"
         return [int(line.split()[2]) / 1000 for line in path.read_text().splitlines()] if path.exists() else []
 
@@ -169,7 +169,7 @@ def the_best_cap_is_found_and_printed_and_written(room):
 
 @test
 def inference_leaves_no_trace_either(room):
-    """train=False: the same, with the model in eval mode meanwhile and its statistics untouched"""
+    """train=False: the same with the model in eval mode, its statistics unchanged"""
     machine = Machine(room)
     machine.run(SEARCH.replace("TRAIN", "False").replace("seconds=0.4", "seconds=0.1"))
     assert machine.limits()[-1] == CARD.now_w, machine.limits()
@@ -177,7 +177,7 @@ def inference_leaves_no_trace_either(room):
 
 @test
 def an_exception_in_the_work_puts_everything_back(room):
-    """the loss function fails after some batches: its exception comes out, model and limit are as before"""
+    """loss function that fails after some batches: its exception reaches the program, model and limit are restored"""
     machine = Machine(room)
     machine.run(IMPORTS + """
 model = torch.nn.Sequential(Work(), make())
@@ -203,19 +203,19 @@ same(before, state(model, optimizer))
 
 @test
 def killed_in_the_search(room):
-    """SIGKILL in the middle of it: the limit is back within a second"""
+    """SIGKILL during the search: the limit is restored within a second"""
     machine = Machine(room)
     program = machine.start(SEARCH.replace("TRAIN", "True").replace("seconds=0.4", "seconds=30"))
     wait_until(lambda: len(machine.limits()) >= 2 and machine.limits()[-1] != CARD.now_w, "a cap is being tested")
     program.kill()
     killed_s = time.monotonic()
-    wait_until(lambda: machine.limits()[-1] == CARD.now_w, "the limit is back")
+    wait_until(lambda: machine.limits()[-1] == CARD.now_w, "the limit is restored")
     assert time.monotonic() - killed_s < 1
 
 
 @test
 def set_and_reset(room):
-    """a cap is the program's: reset gives back what was before, so does the program's end; without a set, the default"""
+    """cap set by the program: reset restores the previous one, so does the program's end; without a set, the default"""
     machine = Machine(room)
     machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n"
                 + "import numpy\nset_power_cap(numpy.int64(0), 150)\nreset_power_cap('GPU-0000')\nset_power_cap('0', 150)\n")
@@ -226,7 +226,7 @@ def set_and_reset(room):
 
 @test
 def what_is_refused(room):
-    """each in a sentence, before anything is done: no limit is set, no batch is taken"""
+    """invalid arguments: a message each, before anything is done: no limit is set, no batch is consumed"""
     machine = Machine(room)
     machine.run(IMPORTS + """
 for call, error, words in [
@@ -250,7 +250,7 @@ for call, error, words in [
 
 @test
 def everything_is_put_back(room):
-    """model, optimizer, scheduler, generators: bit by bit, whether the optimizer had state before or none"""
+    """model, optimizer, scheduler, generators: bitwise equal, whether the optimizer had state before or none"""
     from wattle.compat.profiler.state import Kept
     for make_optimizer in OPTIMIZERS.values():
         for has_trained in (False, True):
@@ -273,7 +273,7 @@ def everything_is_put_back(room):
 
 @test
 def training_goes_on_as_if_nothing_had_been(room):
-    """the weights after a search and ten more steps are those of ten more steps"""
+    """the weights after a search and ten more steps are those of ten steps without a search"""
     from wattle.compat.profiler.state import Kept
     results = []
     for searches in (False, True):
@@ -331,7 +331,7 @@ class Wrapped(torch.utils.data.Dataset):
 
 @test
 def what_is_not_in_plain_attributes(room):
-    """TorchScript's tensors and modes, sets and deques, samplers of any class, data sets in data sets, workers that stay"""
+    """TorchScript's tensors and modes, sets and deques, samplers of any class, nested data sets, persistent workers"""
     from wattle.compat.profiler.state import Kept
     model = nn.Sequential(torch.jit.script(nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6))), Counts())
     inner = Wrapped()
@@ -357,7 +357,7 @@ def what_is_not_in_plain_attributes(room):
 
 @test
 def an_optimizer_whose_entries_are_in_another_order(room):
-    """keys that are tensors are compared by what they are, not by their elements"""
+    """keys that are tensors: compared by identity, not by their elements"""
     from wattle.compat.profiler.state import Kept
     a, b = [nn.Parameter(torch.ones(3)) for _ in range(2)]
     state = {a: 1, b: 2}
@@ -370,7 +370,7 @@ def an_optimizer_whose_entries_are_in_another_order(room):
 
 @test
 def a_key_press_while_it_is_put_back(room):
-    """Ctrl-C in the middle of restore: the part is put back again, KeyboardInterrupt comes out in the end"""
+    """Ctrl-C during restore: the part is restored again, then KeyboardInterrupt reaches the program"""
     from wattle.compat.profiler.state import Kept
     kept = Kept(data := [1, 2])
     parts = iter([KeyboardInterrupt, None])
@@ -391,7 +391,7 @@ def a_key_press_while_it_is_put_back(room):
 
 @test
 def a_module_without_its_shape_is_refused(room):
-    """a lazy module can't be made lazy again: the sentence says to call it first"""
+    """lazy module, which cannot be made lazy again: the message says to call it first"""
     from wattle.compat.profiler.state import Kept
     try:
         Kept(nn.LazyLinear(3))

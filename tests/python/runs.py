@@ -1,4 +1,4 @@
-"""wattle.open: reports, arrays without copies, tables, data frames and notebooks, against the file read by sqlite3."""
+"""wattle.open: reports, arrays without copies, tables, data frames and notebooks, compared with the file read by sqlite3."""
 import json
 import math
 
@@ -24,7 +24,7 @@ def recorded(room):
 
 
 def told(room, code):
-    """What a program that opened the run prints as JSON."""
+    """Output of a program that opened the run, as JSON."""
     lines, _ = python(room, "    import json, wattle\n    run = wattle.open('run.sqlite')\n" + code)
     return json.loads(lines[-1])
 
@@ -68,7 +68,7 @@ def spans(room):
 
 @test
 def findings(room):
-    """report and blocks are those of the program; rows, columns and names of the table agree"""
+    """report and blocks: those of the program; rows, columns and names of the table agree"""
     actual = told(recorded(room), """
     blocks = run.blocks
     print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["num_calls"].tolist(),
@@ -87,7 +87,7 @@ def findings(room):
 
 @test
 def frames(room):
-    """data frames by date: NaN where nothing was known, samples of devices, spans with their seconds"""
+    """data frames by date: NaN for unknown values, samples of devices, spans with their seconds"""
     actual = told(recorded(room), """
     import pandas
     frame, spans, device = run.to_pandas(), run.to_pandas("spans"), run.to_pandas(next(iter(run.devices)))
@@ -106,7 +106,7 @@ def frames(room):
 
 @test
 def notebooks(room):
-    """reprs of runs, reports, tables and columns: tables, and nothing that a name could break out of"""
+    """reprs of runs, reports, tables and columns: tables, with names escaped"""
     actual = told(recorded(room), """
     shown = [run._repr_html_(), run.report._repr_html_(), run.blocks._repr_html_(), run.samples._repr_html_()]
     print(json.dumps({"html": shown, "repr": [repr(run), repr(run.blocks), repr(run.spans), repr(run.devices)]}))
@@ -119,7 +119,7 @@ def notebooks(room):
 
 @test
 def without_numpy(room):
-    """report, blocks as rows, events and buffers need nothing but Python; numpy is asked for by name"""
+    """report, blocks as rows, events and buffers: need only Python; numpy is named where it is needed"""
     recorded(room)
     python(room, """
     import sys
@@ -141,7 +141,7 @@ def without_numpy(room):
 
 @test
 def refusals(room):
-    """what is no run, not there, or closed is told in one sentence"""
+    """file that is no run, missing, or closed: one message"""
     recorded(room)
     (room.folder / "text").write_text("no run")
     python(room, """
@@ -175,7 +175,7 @@ def refusals(room):
 
 @test
 def side_by_side(room):
-    """compare is the program's, of paths and of open runs; exports and combined files are the program's too"""
+    """compare: the program's result, for paths and open runs; exports and combined files too"""
     recorded(room)
     lines, _ = python(room, """
     import json, wattle
@@ -190,7 +190,7 @@ def side_by_side(room):
 
 @test
 def span_files(room):
-    """a span file of a program without a recorder opens too: spans, no samples"""
+    """span file of a program without a recorder: opens with spans and without samples"""
     python(room, """
     import wattle
     with wattle.span("alone"):
@@ -206,8 +206,7 @@ def span_files(room):
 
 @test
 def meters(room):
-    """measure and Meter: what the counters of a made tree say, states; NaN for what nobody knows, and a sum of what is
-    lost"""
+    """measure and Meter: readings of a simulated tree and states; NaN for unknown values, and for a sum with a lost part"""
     tree = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
                              "class/powercap/intel-rapl:0/energy_uj": "1000000\n",
                              "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",

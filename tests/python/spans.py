@@ -1,4 +1,4 @@
-"""wattle.span in all its forms: what a program in Python leaves in the run file."""
+"""wattle.span in all its forms: records of a Python program in the run file."""
 from harness import main, test
 from package import python
 
@@ -10,14 +10,14 @@ RUN = """
 
 
 def calls(room, code, **options):
-    """{name: how often} of the spans that a program leaves while it is tracked."""
+    """{name: how often} of a program's spans while it is tracked."""
     python(room, RUN + code + "\n    tracker.stop()\n", **options)
     return dict(room.rows("SELECT name, count(*) FROM span WHERE close = 'ended' GROUP BY name"))
 
 
 @test
 def nested(room):
-    """spans in spans, one object inside itself, names of every alphabet"""
+    """nested spans, one object inside itself, names of every alphabet"""
     assert calls(room, """
     forward = wattle.span("forward")
     for i in range(100):
@@ -28,7 +28,7 @@ def nested(room):
 
 @test
 def crossing(room):
-    """a generator's span that ends inside another one ends itself and not the other"""
+    """generator's span that ends inside another one: ends itself and not the other"""
     assert calls(room, """
     def numbers():
         with wattle.span("generator"):
@@ -88,7 +88,7 @@ def decorated(room):
 
 @test
 def asynchronous(room):
-    """coroutines and `async with` are ranges: tasks that overlap have each its own, as long as it lasted"""
+    """coroutines and `async with`: ranges; overlapping tasks have each its own, with its duration"""
     assert calls(room, """
     import asyncio, inspect
     shared = wattle.span("with")
@@ -111,8 +111,7 @@ def asynchronous(room):
 
 @test
 def generators(room):
-    """generators and asynchronous ones: values sent, exceptions thrown, results and an early end reach the one
-    inside"""
+    """generators and asynchronous ones: sent values, thrown exceptions, results and an early end reach the inner one"""
     assert calls(room, """
     import asyncio
     ended = []
@@ -161,7 +160,7 @@ def generators(room):
 
 @test
 def exceptions(room):
-    """an exception goes through a span as it came, and the span ends where it left"""
+    """exception: passes through a span unchanged, and the span ends where it left"""
     assert calls(room, """
     class Odd(BaseException):
         pass
@@ -180,8 +179,7 @@ def exceptions(room):
 
 @test
 def objects(room):
-    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are
-    nothing"""
+    """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are dropped"""
     python(room, """
     import copy, math, pickle, wattle
     span = wattle.span("a 'name'")
@@ -233,7 +231,7 @@ def interpreters(room):
 
 @test
 def no_leaks(room):
-    """10^5 spans of each form leave no object, no reference and no memory behind"""
+    """10^5 spans of each form: no object, reference or memory remains"""
     python(room, """
     import asyncio, gc, sys, tracemalloc, wattle
     shared, name = wattle.span("shared"), "made" + str(id(wattle))
@@ -268,7 +266,7 @@ def no_leaks(room):
 
 @test
 def no_leaks_of_runs(room):
-    """runs, columns, meters and trackers come and go without leaving memory or descriptors behind"""
+    """runs, columns, meters and trackers: no memory or descriptor remains"""
     python(room, """
     import ctypes, gc, os, tracemalloc, wattle
     class Heap(ctypes.Structure):  # struct mallinfo2

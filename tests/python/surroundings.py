@@ -1,5 +1,4 @@
-"""The package where people use it: notebooks, pytest with workers, odd options of Python, folders that can't be
-written."""
+"""The package in its environments: notebooks, pytest with workers, unusual options of Python, unwritable folders."""
 import json
 import os
 import pathlib
@@ -33,7 +32,7 @@ def have(module):
 
 @test
 def interpreter_options(room):
-    """-O, -OO, -X dev, -W error, -bb, -u: not a word, and the same result"""
+    """-O, -OO, -X dev, -W error, -bb, -u: no message, and the same result"""
     for options in (["-O"], ["-OO"], ["-X", "dev"], ["-W", "error"], ["-bb"], ["-u"]):
         lines, done = python(room, PROGRAM, interpreter=(sys.executable, *options))
         assert lines == ["1"] and not done.stderr, (options, done)
@@ -41,7 +40,7 @@ def interpreter_options(room):
 
 @test
 def isolated(room):
-    """-I takes no PYTHONPATH: with sys.path set by the program it works, and finds its recorder"""
+    """-I, which ignores PYTHONPATH: works with sys.path set by the program, and finds its recorder"""
     folder = str(pathlib.Path(wattle.__file__).parent.parent)
     lines, done = python(room, f"import sys; sys.path.insert(0, {folder!r})\n" + PROGRAM,
                          interpreter=(sys.executable, "-I", "-W", "error"))
@@ -50,7 +49,7 @@ def isolated(room):
 
 @test
 def import_costs_little(room):
-    """import wattle needs nothing but the standard library, and little of it"""
+    """import wattle: needs only the standard library, and little of it"""
     lines, _ = python(room, """
 import sys
 before = set(sys.modules)
@@ -63,8 +62,7 @@ print(sorted(new & {"numpy", "pandas", "torch", "matplotlib", "multiprocessing",
 
 @test
 def nothing_is_imported_late(room):
-    """what is used later is imported already: a fork while another thread imports would leave the child half a
-    module"""
+    """modules used later: imported at once, as a fork during another thread's import would leave the child half a module"""
     lines, _ = python(room, """
 import sys, wattle
 before = set(sys.modules)
@@ -84,7 +82,7 @@ print(sorted(set(sys.modules) - before))
 
 @test
 def warnings_of_resources(room):
-    """-X dev and -W error: no resource warnings where trackers, meters and runs are left to the collector"""
+    """-X dev and -W error: no resource warnings for trackers, meters and runs left to the collector"""
     _, done = python(room, """
 import gc, wattle
 def left():
@@ -102,7 +100,7 @@ gc.collect()
 
 @test
 def disabled(room):
-    """WATTLE_DISABLE=1: programs run as they are, nothing is written, figures are None or nan"""
+    """WATTLE_DISABLE=1: programs run unchanged, nothing is written, figures are None or nan"""
     lines, done = python(room, """
 import math, os, wattle
 with wattle.Tracker(sleep_time=0.05, output="run.sqlite") as tracker:
@@ -120,7 +118,7 @@ str(tracker), repr(tracker), tracker.to_json()
 
 @test
 def no_program(room):
-    """the program wattle is nowhere: spans and meters work, a tracker says in one line what is missing"""
+    """program wattle missing: spans and meters work, a tracker reports it in one line"""
     _, done = python(room, """
 import pathlib, sys, wattle, wattle._wattle
 tracker = wattle._wattle.Tracker(program="/nowhere/wattle")
@@ -138,7 +136,7 @@ with wattle.span("x"), wattle.measure():
 
 @test
 def read_only_folder(room):
-    """a working folder that can't be written (and nobody's rights): a tracker without files works"""
+    """unwritable working directory (as nobody): a tracker without files works"""
     if os.geteuid() != 0:
         raise Skip("only root can become nobody")
     room.folder.chmod(0o755)
@@ -238,7 +236,7 @@ REFUSALS = (
 
 @test
 def refusals(room):
-    """wrong arguments, order and files: one line that says what is wrong, and what would be right"""
+    """invalid arguments, order and files: one line with the error and the correct form"""
     lines, done = python(room, f"""
 import wattle
 for call in {[call for call, _ in REFUSALS]}:
@@ -254,7 +252,7 @@ for call in {[call for call, _ in REFUSALS]}:
 
 @test
 def the_page_for_users(room):
-    """docs/python.md: its blocks of Python, run one after the other as they stand"""
+    """docs/python.md: its Python blocks, run in order, unchanged"""
     have("pandas")
     page = (TESTS.parent / "docs/python.md").read_text(encoding="utf-8")
     blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
@@ -273,7 +271,7 @@ assert m.seconds > 0 and tracker.energy.total_j > 0
 
 @test
 def other_programs(room):
-    """the example that measures programs that are not Python: a line a program, with its joules"""
+    """example that measures programs other than Python: a line for each program, with its energy"""
     example = TESTS.parent / "examples/other_programs.py"
     (room.folder / "file").write_bytes(b"joules and seconds " * 300_000)
     done = room.finish(room.start(example, "file", program=sys.executable))
@@ -291,7 +289,7 @@ tracker.stop()""", "run = wattle.open('run.sqlite')\nrun", "run.blocks", "run.re
 
 @test
 def notebook(room):
-    """a notebook, run by a real kernel: a run and its blocks are shown as HTML, names escaped"""
+    """notebook, run by a real kernel: a run and its blocks are shown as HTML, names escaped"""
     have("nbconvert")
     have("ipykernel")
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
@@ -311,7 +309,7 @@ def notebook(room):
 
 @test
 def pytest_workers(room):
-    """pytest-xdist: tests that track, span and meter in two workers, all at once, and under one tracker around them"""
+    """pytest-xdist: tests that track, span and meter in two workers at once, under one enclosing tracker"""
     have("xdist")
     (room.folder / "test_things.py").write_text("""
 import pytest, wattle

@@ -1,5 +1,5 @@
-"""Compiled parts are one layer each, and that is said. torch.compile came with torch 2.0; where there is an older one a
-stand-in for its OptimizedModule and for module.compile() shows what wattle makes of them, not what torch does."""
+"""A compiled part is one layer, with a note. torch.compile came with torch 2.0; with an older one a stand-in for its
+OptimizedModule and for module.compile() tests wattle's handling, not torch's."""
 import copy
 import pickle
 import sys
@@ -60,7 +60,7 @@ def wrapped():
 
 @test
 def by_wrapper(room):
-    """torch.compile(module): one layer with its parameters' gradients in it, no hook inside, and a note"""
+    """torch.compile(module): one layer with its parameters' gradients, no hook inside, and a note"""
     model = wrapped()
     inside = [dict(module._forward_hooks) for module in model[1]._orig_mod.modules()]
     with torch_marks.layers(model) as (marks, measured):
@@ -76,7 +76,7 @@ def by_wrapper(room):
 
 @test
 def copies(room):
-    """copies and pickles made meanwhile have hooks that do nothing"""
+    """copies and pickles made meanwhile: their hooks do nothing"""
     model = wrapped()
     with torch_marks.layers(model) as (marks, _):
         clones = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
@@ -87,8 +87,7 @@ def copies(room):
 
 @test
 def in_place(room):
-    """module.compile(): one layer too, keywords and exceptions included, and its compiled call is the old one
-    afterwards"""
+    """module.compile(): one layer too, keywords and exceptions included, and its compiled call is restored afterwards"""
     model = nn.Sequential(nn.Linear(8, 8), CompiledInPlace())
     model[1].compile()
     before = model[1].__dict__["_compiled_call_impl"]
@@ -109,7 +108,7 @@ def in_place(room):
 
 @test
 def inside_on_request(room):
-    """break_graphs=True measures inside, and says what that does"""
+    """break_graphs=True: measures inside, and notes the effect"""
     model = wrapped()
     with torch_marks.layers(model, break_graphs=True) as (marks, measured):
         model(torch.randn(2, 8)).sum().backward()

@@ -1,5 +1,4 @@
-"""GPU work of layers is timed by events in its streams: a stand-in for torch.cuda plays a GPU that runs behind the
-host."""
+"""GPU work of layers is timed by events in its streams: a stand-in for torch.cuda simulates a GPU that runs behind the host."""
 
 import torch
 from harness import near, main, test
@@ -61,8 +60,7 @@ def time_of(pieces, column):
 
 @test
 def behind_the_host(room):
-    """the host launches in microseconds what runs for milliseconds: each column has its GPU time, and none is
-    another's"""
+    """host launches in microseconds, GPU runs for milliseconds: each column has its GPU time, and no other's"""
     fake = FakeCuda(drift=1.0002)
     fake.now_ns = 1 * NS
     device = cuda.Device(fake, 0)
@@ -85,8 +83,8 @@ def behind_the_host(room):
 
 @test
 def placed_on_the_host_clock(room):
-    """after an hour of a drifting clock pieces stand within 20 us of where they were, though events tell
-    single-precision milliseconds"""
+    """an hour of a drifting clock: intervals stay within 20 us of their times, though events have single-precision
+    milliseconds"""
     fake = FakeCuda(drift=1.00005)
     fake.now_ns = 5 * NS
     device = cuda.Device(fake, 0)
@@ -104,7 +102,7 @@ def placed_on_the_host_clock(room):
 
 @test
 def never_waits(room):
-    """while the GPU is behind nothing is waited for, and events are used again once it has caught up"""
+    """GPU behind the host: nothing is waited for, and events are reused once it has caught up"""
     fake = FakeCuda()
     device = cuda.Device(fake, 0)
     waits = fake.waits
@@ -123,7 +121,7 @@ def never_waits(room):
 
 @test
 def streams(room):
-    """streams that overlap have pieces that overlap"""
+    """overlapping streams: overlapping intervals"""
     fake = FakeCuda()
     device = cuda.Device(fake, 0)
     for stream, column in ((1, 1), (2, 2)):
@@ -138,7 +136,7 @@ def streams(room):
 
 @test
 def graphs(room):
-    """in a CUDA graph nothing is recorded, and that is said"""
+    """CUDA graph: nothing is recorded, with a note"""
     fake = FakeCuda()
     device = cuda.Device(fake, 0)
     before = fake.recorded

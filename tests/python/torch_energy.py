@@ -1,5 +1,4 @@
-"""wattle.torch.layers with a recorder: layers that use known power, forward and backward, on a counter that is
-played."""
+"""wattle.torch.layers with a recorder: layers of known power, forward and backward, on a simulated counter."""
 import os
 import time
 
@@ -15,7 +14,7 @@ torch.set_num_threads(1)
 IDLE_W = 20
 OUTSIDE_MOST = 1  # errors are 95 % intervals: of four figures one may lie outside, in each run
 CLOSE = 0.25  # of a layer's energy
-TRIES = 3  # for that: where a busy machine keeps the recorder from finding the counter's period, errors are large
+TRIES = 3  # where a busy machine keeps the recorder from finding the counter's period, errors are large
 UUID = "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
 
 player = None
@@ -35,7 +34,7 @@ class Burn(torch.autograd.Function):
 
 
 class Burner(nn.Module):
-    """Keeps a core busy and uses this much power more than what idles."""
+    """Keeps a core busy and uses this much power above idle."""
 
     def __init__(self, forward_w, forward_s, backward_w, backward_s):
         super().__init__()
@@ -86,15 +85,14 @@ def measure(room):
 
 
 def truth_j(layer, row, share):
-    """What a layer used of what the program is told to have used: `share` of all, which holds as the program never
-    idles. Around the burning a layer's calls take time too, at the power that is there anyway."""
+    """A layer's true energy within the program's: `share` of all, which holds as the program is never idle. Around the burning
+    a layer's calls take time too, at the base power."""
     return (layer.joules + IDLE_W * (row.time_s - sum(layer.spent_s.values()))) * share
 
 
 @test
 def known_power(room):
-    """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are worth
-    having"""
+    """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are useful"""
     results = []
     for _ in range(TRIES):
         net, measured = measure(room)
@@ -113,8 +111,8 @@ def known_power(room):
 
 @test
 def sums(room):
-    """rows add up to the totals, to the bit, and these to what the recorder attributed; the run file is kept on request
-    and is read by everything else; times are those of the layers"""
+    """rows add up to the totals, to the bit, and these to the attributed energy; the run file is kept on request and readable
+    by everything else; times are those of the layers"""
     net, measured = measure(room)
     assert sum(row["energy_j"] for row in measured.rows) == measured.total_j
     assert sum(row["forward_s"] + row["backward_s"] for row in measured.rows) == measured.total_s
@@ -134,7 +132,7 @@ def sums(room):
 
 @test
 def uncalled_modules(room):
-    """attention uses its out_proj's parameters without calling it: what their gradients take is the attention's"""
+    """attention uses its out_proj's parameters without calling it: their gradients count as the attention's"""
     net, x = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.zeros(8, 16, 32)
     with wattle.torch.layers(net, observer=False) as measured:
         for _ in range(50):
@@ -147,8 +145,7 @@ def uncalled_modules(room):
 
 @test
 def own_spans(room):
-    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not
-    counted"""
+    """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
     class Marked(nn.Module):
         def forward(self, x):
             with wattle.span("mine"):
@@ -164,7 +161,7 @@ def own_spans(room):
 
 
 class HostClock:
-    """torch.cuda whose GPU runs what it is told at once"""
+    """torch.cuda with a GPU that executes immediately"""
 
     class Event:
         t_ns = 0
@@ -223,7 +220,7 @@ def on_gpu(room, uuid):
 
 @test
 def gpu_energy(room):
-    """a GPU's energy is divided by the time of its own events, found by its UUID; sums hold, host times stand beside"""
+    """GPU energy: divided by the time of its own events, found by its UUID; sums hold, host times are listed beside"""
     measured = on_gpu(room, UUID.lower().removeprefix("gpu-"))
     rows = {row.name: row for row in measured.rows}
     domain = next(d for d in measured.report["energy"]["domains"] if d["domain"] == "gpu-0")
@@ -236,7 +233,7 @@ def gpu_energy(room):
 
 @test
 def unknown_gpu(room):
-    """a GPU that no counter is known to belong to: times are there, its energy stays outside and that is said"""
+    """GPU without a known counter: times are known, its energy stays outside, with a note"""
     measured = on_gpu(room, "00000000-0000-0000-0000-000000000000")
     rows = {row.name: row for row in measured.rows}
     assert any("cuda:0" in note for note in measured.notes) and rows["0"].gpu_j is None and rows["0"].forward_s > 0
@@ -245,7 +242,7 @@ def unknown_gpu(room):
 
 @test
 def one_at_a_time(room):
-    """a second layers() with a recorder is refused with what would be right, one that only marks is not"""
+    """second layers() with a recorder: refused with the correct form; one without a recorder is accepted"""
     a, b = nn.Linear(2, 2), nn.Linear(2, 2)
     with wattle.torch.layers(a):
         try:
@@ -260,7 +257,7 @@ def one_at_a_time(room):
 
 @test
 def an_exception(room):
-    """an exception in the block passes, and the figures up to it are there"""
+    """exception in the block: reaches the program, and the figures up to it are there"""
     net = nn.Linear(2, 2)
     try:
         with wattle.torch.layers(net) as measured:

@@ -1,4 +1,4 @@
-"""The examples in examples/ that train: they run as a user runs them, and the figures that they print add up."""
+"""The examples in examples/ that train: run as by a user, and their figures add up."""
 import json
 import re
 
@@ -14,7 +14,7 @@ def example(room, name, *arguments):
 
 
 def page_tells_the_rows(room):
-    """The page's layers are the rows of the program, containers and what lies outside included: they add up."""
+    """The page's layers are the rows of the program, containers and the rest included: they add up."""
     rows = json.loads(room.rows("SELECT value FROM run WHERE key = 'torch_layers'")[0][0])
     ledger = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)["energy"]["ledger"]
     near(sum(row["energy_j"] for row in rows), ledger["target_j"], relative=1e-9)
@@ -36,7 +36,7 @@ def page_tells_the_rows(room):
 
 @test
 def training(room):
-    """ResNet-18: layers with joules and multiply-adds, joules a step and an image; the figures stay in the run file"""
+    """ResNet-18: layers with joules and multiply-adds, joules per step and image; the figures stay in the run file"""
     lines = example(room, "train_resnet18.py", "--size", 32, "--batch", 2, "--steps", 3, "--epochs", 2,
                     "--output", "run.sqlite")
     assert lines[0].split() == ["layer", "J", "share", "J/GMAC"], lines
@@ -53,7 +53,7 @@ def training(room):
 
 @test
 def batch_sizes(room):
-    """two batch sizes side by side, each with its milliseconds and joules an image, and wattle.compare's order"""
+    """two batch sizes side by side, each with milliseconds and joules per image, in wattle.compare's order"""
     lines = example(room, "batch_sizes.py", 2, 4, "--size", 32, "--images", 8, "--rounds", 1)
     rows = [line.split() for line in lines[1:3]]
     assert [row[0] for row in rows] == ["2", "4"] and all(float(row[1]) > 0 for row in rows), lines

@@ -1,5 +1,4 @@
-"""wattle.torch.layers leaves models, gradients and random numbers as they are, and knows whose each node of the graph
-is."""
+"""wattle.torch.layers leaves models, gradients and random numbers unchanged, and assigns each node of the graph to its layer."""
 import copy
 import dataclasses
 import gc
@@ -23,7 +22,7 @@ torch.set_num_threads(1)
 
 
 def gradients(model, run, seed=1):
-    """All that a step leaves behind, to the bit"""
+    """Everything that a step leaves behind, bitwise"""
     torch.manual_seed(seed)
     model.zero_grad(set_to_none=True)
     result = run(model)
@@ -64,8 +63,8 @@ def mean_of(*shape):
 
 @test
 def resnet(room):
-    """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise the
-    same, and each layer with parameters has a backward"""
+    """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise equal, and each
+    layer with parameters has a backward"""
     marks, measured = unchanged(lambda: torchvision.models.resnet18(num_classes=10), classify)
     names = [name for name, module in torchvision.models.resnet18().named_modules()
              if next(module.parameters(recurse=False), None) is not None]
@@ -76,7 +75,7 @@ def resnet(room):
 
 @test
 def dropout(room):
-    """dropout draws the same numbers"""
+    """dropout: the same random numbers"""
     unchanged(lambda: nn.Sequential(nn.Linear(8, 8), nn.Dropout(), nn.Linear(8, 2)), mean_of(4, 8))
 
 
@@ -116,7 +115,7 @@ class Twice(nn.Module):
 
 @test
 def shared(room):
-    """a module under two names is one row, by the first; a tied weight counts once"""
+    """module under two names: one row, under the first; a tied weight counts once"""
     marks, measured = unchanged(Twice, mean_of(4, 8))
     rows = {row.name: row for row in measured.rows}
     assert list(rows) == ["", "first", "tied", "outside layers"] and rows["first"].calls == 2
@@ -135,7 +134,7 @@ class Checkpointed(nn.Module):
 
 @test
 def checkpointing(room):
-    """recomputed forward is forward of its layers, inside the backward that asked for it; both ways of checkpointing"""
+    """recomputed forward: counts as forward of its layers, inside the backward that requires it; both ways of checkpointing"""
     for reentrant in (True, False):
         marks, measured = unchanged(lambda: Checkpointed(reentrant), mean_of(4, 8))
         assert marks.forward().count("b.0") == 2 and {"a", "b.0", "b.1", "b.2"} <= marks.backward(), marks.log
@@ -155,14 +154,14 @@ class Frozen(nn.Module):
 
 @test
 def frozen(room):
-    """frozen parts have no backward"""
+    """frozen parts: no backward"""
     marks, _ = unchanged(Frozen, mean_of(4, 8))
     assert marks.backward() == {"head"} and "body.0" in marks.forward()
 
 
 @test
 def without_gradients(room):
-    """evaluation has forward only"""
+    """evaluation: forward only"""
     model = torchvision.models.resnet18(num_classes=10).eval()
     x = torch.randn(1, 3, 32, 32)
     with torch.inference_mode():
@@ -203,7 +202,7 @@ class Rich(nn.Module):
 
 @test
 def rich_outputs(room):
-    """what a container does between modules that take keywords and give dicts is the container's"""
+    """operations of a container between modules that take keywords and return dicts: the container's"""
     def run(model):
         loss = model(torch.randn(4, 8, requires_grad=True)).logits.mean()
         loss.backward()
@@ -216,7 +215,7 @@ def rich_outputs(room):
 
 
 class Linked:
-    """One of many objects that all know each other"""
+    """One of many objects that all refer to each other"""
 
     def __init__(self):
         self.links, self.value = [], torch.randn(8, requires_grad=True)
@@ -229,8 +228,8 @@ class LooksInto(dict):
 
 @test
 def objects_without_end(room):
-    """inputs that are graphs of objects, or a hundred thousand numbers, are looked through in no time, and data's own
-    code is not run; what hangs on them is still found"""
+    """inputs that are object graphs, or a hundred thousand numbers: searched quickly, without running the data's own code;
+    tensors in them are found"""
     class Sums(nn.Module):
         def __init__(self):
             super().__init__()
@@ -247,13 +246,13 @@ def objects_without_end(room):
         y = next(iter(measured._hooked))(graph[0], list(range(100000)), LooksInto(x=1))
         assert time.perf_counter() - begin < 0.5
         y.sum().backward()
-    assert marks.names(" backward").count("Sums backward") == 0, marks.names()  # exp is nobody's; Linear's are its own
+    assert marks.names(" backward").count("Sums backward") == 0, marks.names()  # exp belongs to no layer; Linear's nodes are its own
     assert not [note for note in measured.notes if "followed" in note], measured.notes
 
 
 @test
 def lazy(room):
-    """lazy modules get their parameters in the first call: the rows tell how many, and backward is theirs"""
+    """lazy modules get their parameters in the first call: the rows have their number, and backward is theirs"""
     model = nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(), nn.LazyLinear(2))
     with torch_marks.layers(model) as (marks, measured):
         model(torch.randn(1, 3, 4, 4)).sum().backward()
@@ -281,7 +280,7 @@ def recurrent(room):
 
 @test
 def two_models(room):
-    """a GAN: two models used through each other, both measured"""
+    """GAN: two models used through each other, both measured"""
     class Gan(nn.Module):
         def __init__(self):
             super().__init__()
@@ -330,7 +329,7 @@ class Squares(nn.Module):
 
 @test
 def higher_gradients(room):
-    """retained graphs, gradients of gradients, accumulation, and a gradient taken inside forward"""
+    """retained graphs, gradients of gradients, accumulation, and a gradient computed inside forward"""
     def penalty(model):
         x = torch.randn(4, 8, requires_grad=True)
         y = model(x).sum()
@@ -381,7 +380,7 @@ class Failing(nn.Module):
 
 @test
 def forward_raises(room):
-    """forward that raises, caught inside the model or outside of it: what comes next stands where it belongs"""
+    """forward that raises, caught inside the model or outside of it: later calls are assigned correctly"""
     model = Failing()
     with torch_marks.layers(model) as (marks, _):
         model.inner[1].fails = True
@@ -399,7 +398,7 @@ def forward_raises(room):
 
 @test
 def backward_raises(room):
-    """backward that raises in a node of Python or of C++: the next step stands alone"""
+    """backward that raises in a node of Python or of C++: the next step is not affected"""
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), Squares())
 
     def step(hook=None):
@@ -426,7 +425,7 @@ def backward_raises(room):
 
 @test
 def recursion(room):
-    """a module that calls itself nests in itself"""
+    """module that calls itself: nested in itself"""
     class Tree(nn.Module):
         def __init__(self):
             super().__init__()
@@ -462,7 +461,7 @@ def threads(room):
 
 @test
 def scripted(room):
-    """a scripted part is one layer"""
+    """scripted part: one layer"""
     class Half(nn.Module):
         def __init__(self):
             super().__init__()
@@ -485,8 +484,8 @@ def state(model):
 
 @test
 def nothing_is_left(room):
-    """meanwhile the model is as it was and can be copied, pickled and saved; afterwards neither torch nor a graph that
-    lives on has a hook"""
+    """during the measurement the model behaves as before and can be copied, pickled and saved; afterwards neither torch nor a
+    remaining graph has a hook"""
     model = torchvision.models.resnet18(num_classes=10)
     before, hooks = state(model), (len(nn_module._global_forward_hooks), len(nn_module._global_forward_pre_hooks))
     with torch_marks.layers(model) as (marks, _):
@@ -505,7 +504,7 @@ def nothing_is_left(room):
 
 @test
 def memory(room):
-    """steps leave nothing behind: no tensor lives longer, and the number of objects stays"""
+    """steps: no tensor lives longer, and the number of objects is constant"""
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), Squares(), nn.Linear(8, 1))
     with torch_marks.layers(model) as (marks, measured):
         counts = []
@@ -526,7 +525,7 @@ def memory(room):
 
 @test
 def misuse(room):
-    """errors say what would be right"""
+    """errors state the correct form"""
     measured = wattle.torch.layers(nn.Linear(2, 2), tracker=False)
     for call, kind, words in ((lambda: measured.rows, RuntimeError, "after stop()"),
                               (measured.stop, RuntimeError, "after start()"),

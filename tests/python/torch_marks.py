@@ -1,4 +1,4 @@
-"""What the tests of wattle.torch share: a stand-in for spans that keeps who was at work when, without a recorder."""
+"""Shared by the tests of wattle.torch: a stand-in for spans that logs which layer was active when, without a recorder."""
 import contextlib
 import ctypes
 import os
@@ -7,7 +7,7 @@ import threading
 import wattle.torch
 from wattle.torch import observer, session
 
-OBSERVER = os.environ.get("WATTLE_TEST_OBSERVER") == "1"  #: backward by the observer in C++, else by hooks
+OBSERVER = os.environ.get("WATTLE_TEST_OBSERVER") == "1"  # : backward by the C++ observer, else by hooks
 BEGIN, END = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p), ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 

@@ -1,5 +1,4 @@
-"""The observer in C++ tells what hooks tell: the same spans, calls and gradients, and times as alike as those of two
-runs."""
+"""The C++ observer is equivalent to hooks: the same spans, calls and gradients, and times as similar as those of two runs."""
 import collections
 import copy
 import gc
@@ -33,8 +32,8 @@ def needs_observer():
 
 def spans(path, rows):
     """How often each row's spans were, inside which other's. Inside itself is nothing new: torch wraps the node of an
-    operation that writes into a view. Gradients of modules that are not called (out_proj of an attention) are added up
-    by who owns them with hooks, by who uses them with the observer."""
+    operation that writes into a view. Gradients of modules that are not called (out_proj of an attention) are assigned to
+    their owner with hooks, to their user with the observer."""
     run = _wattle.Run(path)
     column = {c.name: list(memoryview(c.buffer)) for c in run.spans()}
     names = [row_of(run.span_names()[i], rows) for i in column["name_index"]]
@@ -64,7 +63,7 @@ def measure(room, make, work, by_observer, steps=STEPS):
 
 
 def same(room, make, work):
-    """Both ways, held against each other; the rows of both."""
+    """Both ways, compared with each other; the rows of both."""
     needs_observer()
     (hooks, hooks_spans, expected), (seen, seen_spans, actual) = (
         measure(room, make, work, by_observer) for by_observer in (False, True))
@@ -84,7 +83,7 @@ def square(*shape):
 
 @test
 def resnet(room):
-    """ResNet-18: the same spans; layers take the same share of backward in both, as far as two runs of one are alike"""
+    """ResNet-18: the same spans; layers have the same share of backward in both, within the variation of two runs"""
     def classify(model):
         nn.functional.cross_entropy(model(torch.randn(4, 3, 64, 64)), torch.arange(4)).backward()
 
@@ -107,7 +106,7 @@ class Checkpointed(nn.Module):
 
 @test
 def checkpointing(room):
-    """recomputed forward and what it is for, both ways of checkpointing"""
+    """recomputed forward and its cause, both ways of checkpointing"""
     for reentrant in (True, False):
         same(room, lambda: Checkpointed(reentrant), square(4, 8))
 
@@ -126,13 +125,13 @@ class Twice(nn.Module):
 
 @test
 def shared(room):
-    """a module used twice, and a weight of two modules, whose gradient is added up by the first"""
+    """module used twice, and a weight of two modules, whose gradient is accumulated by the first"""
     same(room, Twice, square(4, 8))
 
 
 @test
 def tied_embedding(room):
-    """a language model whose last layer is its embedding"""
+    """language model whose last layer is its embedding"""
     class Tied(nn.Module):
         def __init__(self):
             super().__init__()
@@ -162,7 +161,7 @@ def recurrent(room):
 
 @test
 def transformer(room):
-    """a transformer encoder, frozen in part"""
+    """transformer encoder, partly frozen"""
     def make():
         model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2)
         model.layers[0].requires_grad_(False)
@@ -173,7 +172,7 @@ def transformer(room):
 
 @test
 def accumulated(room):
-    """gradients added up over calls whose graphs live at the same time, from the last to the first"""
+    """gradients accumulated over calls whose graphs exist at the same time, from the last to the first"""
     def work(model):
         losses = [model(torch.randn(2, 8)).mean() for _ in range(4)]
         for loss in reversed(losses):
@@ -184,7 +183,7 @@ def accumulated(room):
 
 @test
 def threads(room):
-    """two threads at once; then forward in threads that are gone, backward in this one"""
+    """two threads at once; then forward in threads that have ended, backward in this one"""
     def at_once(model):
         workers = [threading.Thread(target=square(4, 8), args=(model,)) for _ in range(2)]
         for worker in workers:
@@ -203,7 +202,7 @@ def threads(room):
     make = lambda: nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))  # noqa: E731
     needs_observer()
     counts = [collections.Counter() for _ in range(2)]
-    for by_observer in (False, True):  # gradients of threads add up in any order: only spans are compared
+    for by_observer in (False, True):  # gradients of threads are accumulated in any order: only spans are compared
         counts[by_observer] = measure(room, make, at_once, by_observer)[1]
     assert counts[0] == counts[1], counts
     same(room, make, handed_over)
@@ -211,7 +210,7 @@ def threads(room):
 
 @test
 def memory(room):
-    """neither steps nor threads leave anything behind; a graph that is older than what is remembered is told of"""
+    """steps and threads: no memory remains; a graph older than the history is reported"""
     needs_observer()
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
     x, grown = torch.randn(2, 8), []
@@ -234,7 +233,7 @@ def memory(room):
 
 @test
 def one_at_a_time(room):
-    """a second layers() meanwhile has hooks; observer=True says why it can't be had"""
+    """second layers() meanwhile: uses hooks; observer=True reports why it is not available"""
     needs_observer()
     first, second = nn.Linear(2, 2), nn.Linear(2, 2)
     with wattle.torch.layers(first, tracker=False) as one, wattle.torch.layers(second, tracker=False) as other:
@@ -274,7 +273,7 @@ def program(cache, other=False):
 
 @test
 def other_torch(room):
-    """an observer of another torch is not taken, and said so on request"""
+    """observer built for another torch: not used, with a message on request"""
     needs_observer()
     assert program(room.folder) == ["observer"]
     by, why = program(room.folder, other=True)
@@ -283,7 +282,7 @@ def other_torch(room):
 
 @test
 def built_by_users(room):
-    """python3 -m wattle.torch.build_observer puts one into the user's cache folder; without a compiler it says what is
+    """python3 -m wattle.torch.build_observer: puts one into the user's cache folder; without a compiler it reports what is
     missing"""
     needs_observer()
     command = [sys.executable, "-m", "wattle.torch.build_observer"]

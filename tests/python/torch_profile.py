@@ -12,7 +12,7 @@ from trace_processor import COMPLAINTS, TraceProcessor
 import wattle.torch
 
 STEPS = 20
-NEAR_US = 500  # a record_function takes some 50 µs to begin; a busy machine takes it to ten times that
+NEAR_US = 500  # a record_function takes about 50 µs to begin, on a busy machine up to ten times that
 PROGRAM = f"""
 import sys, time, torch, wattle
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -41,7 +41,7 @@ def joined(room, profile="profile.json"):
 
 
 def shifted(room, shift_us, **document):
-    """The profile as newer ones are: with Unix times, in an object."""
+    """The profile in the newer format: with Unix times, in an object."""
     events = json.loads((room.folder / "profile.json").read_text())
     for event in events:
         if "ts" in event:
@@ -67,7 +67,7 @@ def lined_up(trace):
 
 @test
 def a_real_profile(room):
-    """each range that both recorded begins at the same time in both, on whichever clock the profiler was"""
+    """each range recorded by both: begins at the same time in both, on any clock of the profiler"""
     room.report("-i", "20ms", "--", sys.executable, "-c", PROGRAM)
     alignment, trace = joined(room)
     assert alignment.by == "spans" and alignment.matched >= 3 * STEPS * 0.9, alignment
@@ -96,7 +96,7 @@ def a_real_profile(room):
 
 @test
 def what_does_not_fit(room):
-    """a profile that nothing relates to the run, and what is no profile, are errors; no file is left"""
+    """unrelated profile, and file that is no profile: errors; no file is left"""
     room.burn("cpu", "0.1")
     cases = (("[]", "has no events"), ("no JSON", "is no Chrome trace"), ('{"traceEvents": 7}', "has no events"),
              ('[{"name": "elsewhere", "ph": "X", "ts": 5, "dur": 1, "pid": 1, "tid": 1}]', "one name around the same"))

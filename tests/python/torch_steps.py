@@ -35,8 +35,8 @@ def blocks(measured):
 
 @test
 def joules_per_sample(room):
-    """calls, time and joules a step and a sample, from the end of one step to the end of the next; what follows is no
-    step"""
+    """calls, time and energy per step and sample, from the end of one step to the end of the next; the time after the last is
+    no step"""
     model, x = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with wattle.torch.layers(model) as measured:
@@ -55,8 +55,7 @@ def joules_per_sample(room):
 
 @test
 def the_same_training(room):
-    """weights are bitwise the same, with schedulers made before or after, with momentum, and it can be copied and
-    pickled"""
+    """weights: bitwise equal, with schedulers made before or after, with momentum; the optimizer can be copied and pickled"""
     results = []
     for way in ("plain", "scheduler before", "scheduler after"):
         model, x = model_and_data()
@@ -81,7 +80,7 @@ def the_same_training(room):
 
 @test
 def closures(room):
-    """LBFGS calls its closure many times in one step"""
+    """LBFGS: calls its closure many times in one step"""
     model, x = model_and_data()
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5)
     calls = []
@@ -100,7 +99,7 @@ def closures(room):
 
 @test
 def scaler(room):
-    """a step that GradScaler leaves out is no step; one that raises neither"""
+    """step skipped by GradScaler: no step; one that raises: no step"""
     model, x = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -121,7 +120,7 @@ def scaler(room):
 
 @test
 def undone(room):
-    """afterwards the optimizer has its own step again"""
+    """afterwards: the optimizer has its own step again"""
     model, _ = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     before = dict(optimizer.__dict__)
@@ -133,7 +132,7 @@ def undone(room):
 
 @test
 def without_optimizer(room):
-    """a step as a block of its own: nests like a span, and one that raises reports no samples"""
+    """step as a block: nests like a span, and one that raises reports no samples"""
     model, x = model_and_data()
     with wattle.torch.layers(model) as measured:
         for i in range(4):
@@ -150,7 +149,7 @@ def without_optimizer(room):
 
 @test
 def under_wattle_run(room):
-    """under `wattle run --step step` the report counts steps, and layers(tracker=False) leaves its spans there"""
+    """under `wattle run --step step`: the report counts steps, and layers(tracker=False) leaves its spans there"""
     program = room.folder / "train.py"
     program.write_text("""
 import sys; sys.path[:0] = %r
@@ -163,12 +162,12 @@ with wattle.torch.step(optimizer, samples=4), wattle.torch.layers({"net": model}
     report, _ = room.report("--step", "step", "--", "/usr/bin/python3", program)
     found = {block["name"]: block["num_calls"] for block in report["blocks"]}
     assert found["net"] == 7 and found["net backward"] >= 7, found
-    assert found["step"] == 8, found  # with the one that the program's end cut
+    assert found["step"] == 8, found  # with the one that was interrupted by the program's end
 
 
 @test
 def misuse(room):
-    """errors say what would be right"""
+    """errors state the correct form"""
     for call, kind, words in ((lambda: wattle.torch.step(nn.Linear(2, 2)), TypeError, "optimizer"),
                               *((lambda wrong=wrong: wattle.torch.step(samples=wrong), ValueError, "whole number")
                                 for wrong in (-1, 1.5, "64", math.nan, math.inf, [64]))):

@@ -1,4 +1,4 @@
-/* Results of several sessions side by side, by gpu_tracker's matching rules (seeds.md A6): code blocks match by name;
+/* Results of several sessions side by side, by gpu_tracker's matching rules: code blocks match by name;
  * names that differ only in the line number after their last colon ("train.py:12") match in order of the line. */
 #pragma once
 

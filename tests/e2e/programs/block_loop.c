@@ -1,12 +1,12 @@
-/* A program of short code blocks whose powers are known, and the energy counter of the machine that it runs on.
+/* A program of short code blocks of known power, and the energy counter of its machine.
  *
  *	block_loop ENERGY_UJ SECONDS PERIOD_MS BLOCKS
  *
  * Spans "block 0" … of 0.2 to 5 ms follow each other in a loop by busy waiting, each call up to a tenth longer or shorter.
- * A thread renews the file ENERGY_UJ every PERIOD_MS with the exact energy up to that instant: what block was on for how
- * long is known from the clock, so a machine that is busy changes the truth and not what is known of it.
+ * A thread updates the file ENERGY_UJ every PERIOD_MS with the exact energy up to that instant: the duration of each
+ * block is known from the clock, so a busy machine changes the true values and not the knowledge of them.
  *
- * At the end it prints, as JSON, the true energy and time of each block, how late the renewals were, and how long it waited for a CPU. */
+ * At the end it prints, as JSON, the true energy and time of each block, the delays of the updates, and the time that it waited for a CPU. */
 #include <wattle.h>
 
 #include <errno.h>
@@ -25,24 +25,24 @@
 enum { BLOCKS_MAX = 32, TRIES = 5 };
 static const double outside_w = 15, least_w = 30, most_w = 250;
 static const double least_s = 2e-4, most_s = 5e-3, vary = 0.1;
-static const int64_t late_ns = 100000; // a renewal that took longer than this is made once more
+static const int64_t late_ns = 100000; // an update that took longer than this is repeated
 
 struct block {
 	char name[16];
 	double power_w, length_s; // of a call, on average
-	double energy_j, time_s;  // the truth
+	double energy_j, time_s;  // true value
 	long calls;
 };
 
 struct machine {
-	pthread_mutex_t lock; // of the next four, which say what energy was used up to an instant
+	pthread_mutex_t lock; // of the next four, which give the energy used up to an instant
 	int64_t since_ns;
 	double energy_j, power_w;
 	bool ended;
 	int counter_fd;
 	int64_t period_ns;
 	long renewals;
-	double late_s2; // squares of how late they were, summed
+	double late_s2; // squares of the delays, summed
 };
 
 __attribute__((noreturn)) static void fail(const char *what)
@@ -58,14 +58,14 @@ static int64_t now_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// A number from 0 to 1 that looks random and is the same in each run.
+// A pseudo-random number from 0 to 1, the same in each run.
 static double chance(uint64_t *state)
 {
 	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (double)(*state >> 11) / (double)(UINT64_C(1) << 53);
 }
 
-// From now on the machine needs another power. Returns when that was.
+// From now on the machine uses another power. Returns the time of the change.
 static int64_t switch_to(struct machine *machine, double power_w)
 {
 	pthread_mutex_lock(&machine->lock);
@@ -79,7 +79,7 @@ static int64_t switch_to(struct machine *machine, double power_w)
 
 /* ---- the counter ---- */
 
-// Always of the same length, so that whoever reads finds a whole number.
+// Always of the same length, so that readers find a complete number.
 static void show(const struct machine *machine, double energy_j)
 {
 	char text[32];
@@ -88,7 +88,7 @@ static void show(const struct machine *machine, double energy_j)
 		fail("counter");
 }
 
-// Where the thread was held up between looking at the clock and writing, the number is old already: again.
+// If the thread was delayed between reading the clock and writing, the number is old already: again.
 static void renew(struct machine *machine, int64_t due_ns)
 {
 	int64_t written_ns = 0;

@@ -1,5 +1,5 @@
-/* What a C program may do with limits, one act a run: cap_library.py compiles it, runs it and judges what it says: lines of words,
- * codes and figures. A device is the first argument after the act. */
+/* Uses of limits in a C program, one act for each run: cap_library.py compiles and runs it and checks its output:
+ * lines of words, codes and figures. A device is the first argument after the act. */
 #include <wattle.h>
 
 #include <errno.h>
@@ -62,7 +62,7 @@ static void set(void)
 	show();
 }
 
-// An older program's struct: what it does not know is not written.
+// An older program's struct: unknown members are not written.
 static void old(void)
 {
 	struct {
@@ -94,13 +94,13 @@ static void fork_away(void)
 		say("child set", wattle_cap_set(device, 300, 0));
 		say("child reset", wattle_cap_reset(device, 0));
 		say("child reset all", wattle_cap_reset(NULL, 0));
-		exit(0); // with the parent's handlers of exit
+		exit(0); // with the parent's exit handlers
 	}
 	waitpid(child, NULL, 0);
 	show();
 }
 
-// The limit is a lease of this process, whichever program runs in it: what replaces the program has no part in it.
+// The limit is a lease of this process; a program that replaces it by exec has no part in it.
 static void replace(void)
 {
 	say("set", wattle_cap_set(device, 200, 0));
@@ -129,7 +129,7 @@ static void threads(void)
 	for (int i = 0; i < 4; i++)
 		pthread_create(&all[i], NULL, set_often, &failed[i]);
 	for (int i = 0; i < 20; i++)
-		if (fork() == 0) // while others are in calls
+		if (fork() == 0) // while other threads are in calls
 			_exit(wattle_cap_set(device, 120, 0) == -EBUSY ? 0 : 1);
 	int bad = 0, status;
 	while (wait(&status) > 0)

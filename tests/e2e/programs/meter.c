@@ -1,5 +1,5 @@
-/* What a C program may do with a meter, one act a run: meter.py compiles it, runs it and judges what it says. A reading is
- * a line "NAME FROM_NS TO_NS SECONDS CPU DRAM GPU TOTAL ERROR ESTIMATED", FROM and TO of CLOCK_MONOTONIC. */
+/* Uses of a meter in a C program, one act for each run: meter.py compiles and runs it and checks its output. A
+ * reading is a line "NAME FROM_NS TO_NS SECONDS CPU DRAM GPU TOTAL ERROR ESTIMATED", FROM and TO of CLOCK_MONOTONIC. */
 #include <wattle.h>
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static void once(double seconds)
 	wattle_meter_close(NULL);
 }
 
-// The same meter again and again; what was read before counts as well.
+// The same meter repeatedly; earlier readings count as well.
 static void often(double seconds)
 {
 	struct wattle_reading reading = {.size = sizeof(reading)};
@@ -113,7 +113,7 @@ static void cost(double seconds)
 	wattle_meter_close(meter);
 }
 
-// A program compiled against an older header, and one that forgot the size.
+// A program compiled with an older header, and one that left out the size.
 static void sizes(double seconds)
 {
 	struct wattle_meter_options none = {0};

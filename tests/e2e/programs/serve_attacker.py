@@ -1,5 +1,6 @@
-"""Clients that mean no good: KIND HOST PORT SOURCE N keeps N connections from address SOURCE (- for a Unix socket, ADDRESS+M: from M addresses in turn) as KIND says, opens new
-ones for those that are closed, and prints `ready` when all have been opened once. It goes on until it is killed."""
+"""Hostile clients: KIND HOST PORT SOURCE N keeps N connections from address SOURCE (- for a Unix socket, ADDRESS+M: from M
+addresses in turn) as KIND states, replaces closed ones, and prints `ready` when all have been opened once. Runs until it is
+killed."""
 import contextlib
 import ipaddress
 import itertools
@@ -14,11 +15,11 @@ SOURCES = itertools.cycle([SOURCE] if not ADDRESSES else
                           [str(ipaddress.IPv4Address(FIRST) + i) for i in range(int(ADDRESSES))])
 GET = f"GET /metrics HTTP/1.1\r\nHost: {HOST}:{PORT}\r\n".encode()
 WHOLE = GET + b"\r\n"
-BURST = 40  # connections opened before the others are looked after again
+BURST = 40  # connections opened before the others are served again
 
 
 class Client:
-    """What it sends at once, what it sends every `pause` seconds, and whether it reads what comes."""
+    """Bytes sent at once, bytes sent every `pause` seconds, and whether it reads the response."""
 
     def __init__(self, at_once, later=b"", pause=1.0, reads=False, small=True):
         self.at_once, self.later, self.pause, self.reads, self.small = at_once, later, pause, reads, small
@@ -40,7 +41,7 @@ KINDS = {
 def main():
     client = KINDS[KIND]
     selector = selectors.DefaultSelector()
-    alive = {}  # socket: when it sends next
+    alive = {}  # socket: time of its next send
     opened = 0
 
     def close(connection):
@@ -75,7 +76,7 @@ def main():
                 data = connection.recv(1)
                 selector.unregister(connection)  # once a pause
             else:
-                data = connection.recv(1, socket.MSG_PEEK)  # there is an answer, and it stays where it is
+                data = connection.recv(1, socket.MSG_PEEK)  # there is a response, and it is not read
                 selector.unregister(connection)
             if not data:
                 close(connection)

@@ -1,5 +1,5 @@
-/* What a C program may do around a tracker, one act a run: tracker.py compiles it, runs it and judges what it says. Each
- * answer is a line "NAME VALUE". */
+/* Uses of a tracker in a C program, one act for each run: tracker.py compiles and runs it and checks its output.
+ * Each result is a line "NAME VALUE". */
 #include <wattle.h>
 
 #include <errno.h>
@@ -125,7 +125,7 @@ static void refused(void)
 	}
 }
 
-// What new could not know: the recorder's sentence comes with the code.
+// Errors that new could not detect: the recorder's message comes with the code.
 static void refused_by_recorder(void)
 {
 	static const char *const wrong[] = {"--no-such-option", NULL};
@@ -170,7 +170,7 @@ static void on_sigchld(int number)
 	n_sigchld++;
 }
 
-/* A program with a handler of its own and a loop around wait(-1): it meets its own three children and no other. */
+/* A program with a SIGCHLD handler of its own and a loop around wait(-1): it sees only its own three children. */
 static void waits(void)
 {
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = on_sigchld, .sa_flags = SA_RESTART}, NULL);
@@ -306,7 +306,7 @@ static void just_burn(void)
 	say("burnt", 1);
 }
 
-// The number of the tracker's descriptor is somebody else's by the time it stops.
+// The tracker's descriptor number is reused by another file when it stops.
 static void closes(void)
 {
 	options.output = "run.sqlite";

@@ -1,21 +1,21 @@
 #include "builder.h"
 
-/* 10 s at 10 Hz under 100 W. CPU: in cores of 4. */
+/* 10 s at 10 Hz at 100 W. CPU: in cores of 4. */
 static const struct cpu_row {
 	const char *teaches;
 	double main, descendants, wattle, busy;
 	double target_w, others_w, wattle_w, idle_w, unattributed_w;
 } cpu_rows[] = {
-	{"the target alone is busy: all is its", 1, 1, 0, 2, 100, 0, 0, 0, 0},
-	{"a quarter of the busy time is the target's", 0.5, 0, 0, 2, 25, 75, 0, 0, 0},
-	{"main and descendants are one target", 0.5, 0.5, 0, 2, 50, 50, 0, 0, 0},
-	{"wattle pays for itself", 1, 0, 0.5, 2, 50, 25, 25, 0, 0},
+	{"only the target is busy: gets all energy", 1, 1, 0, 2, 100, 0, 0, 0, 0},
+	{"a quarter of the busy time is the target's: gets a quarter", 0.5, 0, 0, 2, 25, 75, 0, 0, 0},
+	{"main process and descendants count as one target", 0.5, 0.5, 0, 2, 50, 50, 0, 0, 0},
+	{"wattle's own CPU time: measurement overhead", 1, 0, 0.5, 2, 50, 25, 25, 0, 0},
 	{"nobody busy: idle", 0, 0, 0, 0, 0, 0, 0, 100, 0},
-	{"finer clocks than the machine's ticks: never more than all", 2, 1, 1, 2, 75, 0, 25, 0, 0},
+	{"clocks finer than the machine's ticks: shares never exceed the total", 2, 1, 1, 2, 75, 0, 25, 0, 0},
 	{"/proc/stat unknown: unattributed", 1, 0, 0, NAN, 0, 0, 0, 0, 100},
 };
 
-// Without an idle power and without a time in which nobody used the device its idle energy is unknown, not 0.
+// Without an idle power, and without an interval in which nobody used the device, its idle energy is unknown, not 0.
 static double idle_or_unknown(double idle_j)
 {
 	return idle_j > 0 ? idle_j : (double)NAN;
@@ -42,7 +42,7 @@ static void check_cpu(void **state)
 	build_finish(&run);
 }
 
-// The target works in the first half, others in the second, at twice the power: 10 W and 20 W over 5 s each.
+// The target runs in the first half, others in the second, at twice the power: 10 W and 20 W over 5 s each.
 static void shares_follow_time(void **state)
 {
 	struct run run;
@@ -62,7 +62,7 @@ static void shares_follow_time(void **state)
 	build_finish(&run);
 }
 
-// At 1 kHz /proc/stat is read each 10 ms only; the samples between have no value.
+// At 1 kHz /proc/stat is read every 10 ms only; the samples between have no value.
 static void fast_sampling(void **state)
 {
 	struct run run;
@@ -83,7 +83,7 @@ static void fast_sampling(void **state)
 	build_finish(&run);
 }
 
-// CPU counters known from 2 s to 8 s only: the shares there speak for the time before and after.
+// CPU counters known from 2 s to 8 s only: these shares are used for the time before and after.
 static void nearest_window(void **state)
 {
 	struct run run;
@@ -129,7 +129,7 @@ static void active(void **state)
 	build_finish(&run);
 }
 
-/* A baseline that was measured beforehand is taken off, whatever the run itself saw: 100 W, of which 40 W are idle, and a
+/* A stored idle baseline is subtracted, whatever the run itself measured: 100 W, of which 40 W are idle, and a
  * quarter of the rest is the target's. */
 static const struct baseline_row {
 	const char *teaches;
@@ -139,16 +139,16 @@ static const struct baseline_row {
 	double target_j, others_j, idle_j;
 	const char *attribution;
 } baseline_rows[] = {
-	{"a stored baseline is named with its day", DOMAIN_PACKAGE, 40, "2026-11-21T10:00:00Z", 150, 450, 400,
+	{"stored baseline: named with its date", DOMAIN_PACKAGE, 40, "2026-11-21T10:00:00Z", 150, 450, 400,
 		"cpu time above idle power measured 2026-11-21"},
-	{"a GPU's too", DOMAIN_GPU, 40, "2026-11-21T10:00:00Z", 150, 450, 400,
+	{"stored baseline of a GPU", DOMAIN_GPU, 40, "2026-11-21T10:00:00Z", 150, 450, 400,
 		"sm time above idle power measured 2026-11-21"},
 	{"DRAM's too", DOMAIN_DRAM, 40, "2026-11-21T10:00:00Z", 150, 450, 400,
 		"rss above idle power measured 2026-11-21"},
-	{"an idle machine that uses more than now: all is idle", DOMAIN_PACKAGE, 120, "", 0, 0, 1000,
+	{"baseline above the current power: all energy is idle", DOMAIN_PACKAGE, 120, "", 0, 0, 1000,
 		"cpu time above idle power measured"},
-	{"0 is no baseline", DOMAIN_PACKAGE, 0, "", 250, 750, 0, "cpu time, idle power unknown"},
-	{"nor is nothing", DOMAIN_GPU, NAN, "", 250, 750, 0, "sm time, idle power unknown"},
+	{"baseline of 0: not used", DOMAIN_PACKAGE, 0, "", 250, 750, 0, "cpu time, idle power unknown"},
+	{"no baseline: not used", DOMAIN_GPU, NAN, "", 250, 750, 0, "sm time, idle power unknown"},
 };
 
 static void check_baseline(void **state)
@@ -179,7 +179,7 @@ static void check_baseline(void **state)
 	build_finish(&run);
 }
 
-// wattle holds 40 MB of the 4,000 in use, and pays for them.
+// wattle holds 40 MB of the 4,000 in use, and gets their share.
 static void wattle_holds_memory(void **state)
 {
 	struct run run;
@@ -198,8 +198,8 @@ static void wattle_holds_memory(void **state)
 	build_finish(&run);
 }
 
-/* One machine, recorded by two runs at once: A computes on 1 core, B on 2, something else on 0.5; each recorder needs a
- * hundredth. Each sees the other, and its recorder, as another program. */
+/* One machine, recorded by two runs at once: A uses 1 core, B 2, another program 0.5; each recorder needs a
+ * hundredth. Each run sees the other, and its recorder, as another program. */
 static void two_runs(void **state)
 {
 	static const double cores[2] = {1, 2};
@@ -219,21 +219,21 @@ static void two_runs(void **state)
 		findings_finish(&findings);
 		build_finish(&run);
 	}
-	assert_close(found_j, 1000 * (1 + 2 + 0.02) / busy); // the rest is the third program's
+	assert_close(found_j, 1000 * (1 + 2 + 0.02) / busy); // the rest belongs to the third program
 }
 
-/* The error of the target's part of 1,000 J that a counter knows exactly. */
+/* Error of the target's share of 1,000 J that a counter measures exactly. */
 static const struct doubt_row {
 	const char *teaches;
 	enum domain_kind kind;
 	double target, others; // cores, SM percent or GB
 	double error_j;
 } doubt_rows[] = {
-	{"alone on the CPU: no doubt", DOMAIN_PACKAGE, 1, 0, 0},
-	{"half of the CPU time: 11 % of it, and half of that for the other half's error", DOMAIN_PACKAGE, 1, 1,
+	{"alone on the CPU: no error", DOMAIN_PACKAGE, 1, 0, 0},
+	{"half of the CPU time: 11 % of it, and half of that for the error of the other half", DOMAIN_PACKAGE, 1, 1,
 		0.11 * 500 * 0.5},
 	{"a little of the CPU time: nearly 11 % of it", DOMAIN_PACKAGE, 0.02, 1.98, 0.11 * 10 * 0.99},
-	{"alone on the GPU", DOMAIN_GPU, 70, 0, 0},
+	{"alone on the GPU: no error", DOMAIN_GPU, 70, 0, 0},
 	{"half of the SM time", DOMAIN_GPU, 40, 40, 0.25 * 500 * 0.5},
 	{"a quarter of the memory in use, by RSS", DOMAIN_DRAM, 1, 3, 0.6 * 250 * 0.75},
 };
@@ -262,7 +262,7 @@ static void check_doubt(void **state)
 	build_finish(&run);
 }
 
-/* DRAM: MB of the target by RSS, another figure from 4 s on, and by PSS, read once at the start (-1: never); of 4,000
+/* DRAM: MB of the target by RSS, another value from 4 s on, and by PSS, read once at the start (-1: never); of 4,000
  * MB in use. */
 static const struct memory_row {
 	const char *teaches;
@@ -270,9 +270,9 @@ static const struct memory_row {
 	double target_share;
 	const char *attribution;
 } memory_rows[] = {
-	{"PSS read once still holds while RSS does", 1000, 1000, 400, 0.1, "pss"},
-	{"RSS has moved by more than a tenth: PSS is stale for the last 6 s", 400, 2000, 400, 0.34, "rss"},
-	{"PSS never read: RSS", 1000, 1000, -1, 0.25, "rss"},
+	{"PSS read once: valid while RSS is constant", 1000, 1000, 400, 0.1, "pss"},
+	{"RSS changed by more than a tenth: PSS is stale for the last 6 s", 400, 2000, 400, 0.34, "rss"},
+	{"PSS never read: RSS is used", 1000, 1000, -1, 0.25, "rss"},
 };
 
 static void check_memory(void **state)
@@ -304,18 +304,18 @@ static const struct gpu_row {
 	int64_t utilization, target_sm, others_sm, target_mb, others_mb, target_processes, others_processes;
 	double target_share, others_share, idle_share;
 	const char *attribution;
-	int64_t target_mig, others_mig; // ppm; 0: unknown here
+	int64_t target_mig, others_mig; // ppm; 0: unknown
 } gpu_rows[] = {
-	{"SM time divides", 90, 60, 20, 1, 9, 1, 1, 0.75, 0.25, 0, "sm time"},
-	{"without SM time, memory divides", 90, -1, -1, 1, 9, 1, 1, 0.1, 0.9, 0, "gpu memory"},
-	{"without both, who is alone has it all", 90, -1, -1, -1, -1, 2, 0, 1, 0, 0, "exclusive"},
-	{"only others are there: theirs", 90, -1, -1, -1, -1, 0, 1, 0, 1, 0, "exclusive"},
-	{"both there and nothing else known: unattributed", 90, -1, -1, -1, -1, 1, 1, 0, 0, 0, "none"},
-	{"nobody there: idle", -1, -1, -1, -1, -1, 0, 0, 0, 0, 1, "idle"},
-	{"busy, and nobody seen there: unattributed, as in a container that hides who it is", 90, -1, -1, 0, 0, 0, 0, 0, 0,
+	{"GPU: divided by SM time", 90, 60, 20, 1, 9, 1, 1, 0.75, 0.25, 0, "sm time"},
+	{"GPU without SM time: divided by memory", 90, -1, -1, 1, 9, 1, 1, 0.1, 0.9, 0, "gpu memory"},
+	{"GPU without either: a single user gets all", 90, -1, -1, -1, -1, 2, 0, 1, 0, 0, "exclusive"},
+	{"GPU used by others only: other processes", 90, -1, -1, -1, -1, 0, 1, 0, 1, 0, "exclusive"},
+	{"GPU used by both, nothing else known: unattributed", 90, -1, -1, -1, -1, 1, 1, 0, 0, 0, "none"},
+	{"GPU without users: idle", -1, -1, -1, -1, -1, 0, 0, 0, 0, 1, "idle"},
+	{"GPU busy without visible users, as in a container: unattributed", 90, -1, -1, 0, 0, 0, 0, 0, 0,
 		0, "none"},
-	{"no kernel ran: idle", 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, "idle"},
-	{"nothing known: unattributed", -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, "none"},
+	{"GPU without a running kernel: idle", 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, "idle"},
+	{"GPU, nothing known: unattributed", -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, "none"},
 	{"MIG: three of eight slices are the target's, four others', one is idle", -1, -1, -1, 1, 9, 1, 1, 0.375, 0.5,
 		0.125, "mig slices", 375000, 500000},
 	{"MIG: alone in its instance, the rest is idle", -1, -1, -1, 1, -1, 1, -1, 0.25, 0, 0.75, "mig slices", 250000,
@@ -362,11 +362,11 @@ int main(void)
 	ROWS_ADD(&tests, gpu_rows, check_gpu);
 	ROWS_ADD(&tests, baseline_rows, check_baseline);
 	ROWS_ADD(&tests, doubt_rows, check_doubt);
-	ROWS_ADD_ONE(&tests, "wattle pays for the memory that it holds", wattle_holds_memory);
+	ROWS_ADD_ONE(&tests, "wattle gets the share of the memory that it holds", wattle_holds_memory);
 	ROWS_ADD_ONE(&tests, "two runs at once: each is another program to the other", two_runs);
-	ROWS_ADD_ONE(&tests, "each window has shares of its own", shares_follow_time);
+	ROWS_ADD_ONE(&tests, "each window has its own shares", shares_follow_time);
 	ROWS_ADD_ONE(&tests, "samples without /proc/stat end no window", fast_sampling);
-	ROWS_ADD_ONE(&tests, "energy outside the known windows goes by the nearest one", nearest_window);
-	ROWS_ADD_ONE(&tests, "active: the power of the idle machine is taken off first", active);
+	ROWS_ADD_ONE(&tests, "energy outside the known windows: shares of the nearest one", nearest_window);
+	ROWS_ADD_ONE(&tests, "attribution active: idle power is subtracted first", active);
 	return rows_run(&tests, "attribute");
 }

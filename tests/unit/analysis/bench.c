@@ -20,12 +20,12 @@ static const struct estimate_row {
 	double median, low, high, confidence;
 } estimates[] = {
 	{"one run: no interval", {2}, 1, 1, 2, NAN, NAN, NAN},
-	{"two runs lie on both sides of the true median every other time", {2, 3}, 2, 2, 2.5, 2, 3, 0.5},
-	{"three runs: three times in four", {3, 1, 2}, 3, 3, 2, 1, 3, 0.75},
-	{"five runs: the interval is all of them, and not quite 95 %", {5, 1, 4, 2, 3}, 5, 5, 3, 1, 5, 0.9375},
-	{"equal runs: no width", {7, 7, 7, 7, 7, 7, 7, 7}, 8, 8, 7, 7, 7, 0.95},
-	{"a run of which it is not known is left out", {1, NAN, 3}, 3, 2, 2, 1, 3, 0.5},
-	{"known of no run", UNKNOWN, 8, 0, NAN, NAN, NAN, NAN},
+	{"two runs: the interval contains the true median in half of all cases", {2, 3}, 2, 2, 2.5, 2, 3, 0.5},
+	{"three runs: the interval contains the true median in three of four cases", {3, 1, 2}, 3, 3, 2, 1, 3, 0.75},
+	{"five runs: the interval is their range, slightly below 95 %", {5, 1, 4, 2, 3}, 5, 5, 3, 1, 5, 0.9375},
+	{"equal runs: interval of width 0", {7, 7, 7, 7, 7, 7, 7, 7}, 8, 8, 7, 7, 7, 0.95},
+	{"run without a value: left out", {1, NAN, 3}, 3, 2, 2, 1, 3, 0.5},
+	{"no run has a value: unknown", UNKNOWN, 8, 0, NAN, NAN, NAN, NAN},
 };
 
 static bool same(double a, double b)
@@ -56,15 +56,15 @@ static const struct comparison_row {
 	double ratio, p;
 	bool effect_known;
 } comparisons[] = {
-	{"twice as long in each run", {1, 1.01, 0.99, 1.02, 0.98}, {2, 2.02, 1.98, 2.04, 1.96}, 5, true, 2, 2.0 / 252,
-		true},
-	{"half as long", {2, 2.02, 1.98, 2.04, 1.96}, {1, 1.01, 0.99, 1.02, 0.98}, 5, true, 0.5, 2.0 / 252, true},
-	{"the same runs", {1, 1.01, 0.99, 1.02, 0.98}, {1, 1.01, 0.99, 1.02, 0.98}, 5, false, 1, 1, true},
-	{"three runs show nothing, whatever they are, and say so", {1, 1.01, 0.99}, {2, 2.02, 1.98}, 3, false, 2, 0.1,
-		false},
-	{"nothing scatters: how little could be seen is not known", {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, 5, false, 1, 1,
-		false},
-	{"no ratio to nothing", {0, 0, 0, 0, 0}, {1, 1.01, 0.99, 1.02, 0.98}, 5, false, NAN, 2.0 / 252, false},
+	{"each run takes twice as long: ratio 2", {1, 1.01, 0.99, 1.02, 0.98}, {2, 2.02, 1.98, 2.04, 1.96}, 5, true, 2,
+		2.0 / 252, true},
+	{"each run takes half as long: ratio 0.5", {2, 2.02, 1.98, 2.04, 1.96}, {1, 1.01, 0.99, 1.02, 0.98}, 5, true,
+		0.5, 2.0 / 252, true},
+	{"same runs: ratio 1", {1, 1.01, 0.99, 1.02, 0.98}, {1, 1.01, 0.99, 1.02, 0.98}, 5, false, 1, 1, true},
+	{"three runs each: not enough for a significant difference, which is reported", {1, 1.01, 0.99},
+		{2, 2.02, 1.98}, 3, false, 2, 0.1, false},
+	{"no scatter: detectable difference unknown", {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, 5, false, 1, 1, false},
+	{"median of 0: no ratio", {0, 0, 0, 0, 0}, {1, 1.01, 0.99, 1.02, 0.98}, 5, false, NAN, 2.0 / 252, false},
 };
 
 static void check_comparison(void **state)
@@ -76,7 +76,7 @@ static void check_comparison(void **state)
 	};
 	struct bench_findings findings;
 	assert_int_equal(bench_analyse(series, 2, false, 1, &findings), 0);
-	assert_int_equal(findings.n_comparisons, 1); // of the time; the rest is not known
+	assert_int_equal(findings.n_comparisons, 1); // of the time; the energy is unknown
 	const struct bench_comparison *c = &findings.comparisons[0];
 	assert_int_equal(c->quantity, BENCH_TIME);
 	assert_int_equal(c->different, row->different);
@@ -105,7 +105,7 @@ static void check_pairs(void **state)
 	assert_int_equal(findings.n_comparisons, 2 * 2);
 	assert_int_equal(findings.comparisons[1].a, 0);
 	assert_int_equal(findings.comparisons[1].b, 2);
-	assert_true(same(findings.comparisons[1].p_adjusted, 2 * 2.0 / 252)); // two comparisons a quantity
+	assert_true(same(findings.comparisons[1].p_adjusted, 2 * 2.0 / 252)); // two comparisons for each quantity
 	bench_findings_finish(&findings);
 	assert_int_equal(bench_analyse(series, 3, true, 1, &findings), 0);
 	assert_int_equal(findings.n_comparisons, 3 * 2);
@@ -136,10 +136,10 @@ static const struct width_row {
 	size_t n;
 	double percent;
 } widths[] = {
-	{"half of the interval of the energy", {1, 1, 1, 1, 1}, {9, 9.5, 10, 10.5, 11}, 5, 10},
-	{"of the time where an energy is not known", {9, 9.5, 10, 10.5, 11}, {1, 1, NAN, 1, 1}, 5, 10},
-	{"one run has no width yet", {1}, {1}, 1, INFINITY},
-	{"no part of nothing", {1, 1, 1, 1, 1}, {0, 0, 0, 0, 0}, 5, INFINITY},
+	{"interval width: half of the energy's interval", {1, 1, 1, 1, 1}, {9, 9.5, 10, 10.5, 11}, 5, 10},
+	{"interval width: that of the time if an energy is unknown", {9, 9.5, 10, 10.5, 11}, {1, 1, NAN, 1, 1}, 5, 10},
+	{"interval width of one run: unknown", {1}, {1}, 1, INFINITY},
+	{"interval width relative to 0: unknown", {1, 1, 1, 1, 1}, {0, 0, 0, 0, 0}, 5, INFINITY},
 };
 
 static void check_width(void **state)
@@ -156,9 +156,10 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, estimates, check_estimate);
 	ROWS_ADD(&tests, comparisons, check_comparison);
-	ROWS_ADD_ONE(&tests, "each against the first, or all pairs; Holm's correction counts those of a quantity",
+	ROWS_ADD_ONE(&tests, "each against the first, or all pairs; Holm's correction counts the comparisons of a "
+		"quantity",
 		check_pairs);
-	ROWS_ADD_ONE(&tests, "the same data and seed give the same answer", check_seed);
+	ROWS_ADD_ONE(&tests, "same data and seed: same result", check_seed);
 	ROWS_ADD(&tests, widths, check_width);
 	return rows_run(&tests, "bench");
 }

@@ -1,4 +1,4 @@
-/* Does the bench keep its word? Runs are drawn from known distributions, benched, and judged by the truth. */
+/* Accuracy of the bench: runs are drawn from known distributions, compared, and judged by the true values. */
 #include "analysis/bench/bench.h"
 #include "base/dice.h"
 
@@ -20,13 +20,13 @@ static double normal(struct dice *dice)
 	return radius * cos(2 * M_PI * uniform(dice));
 }
 
-/* Each has the median 1. */
+/* Each distribution has the median 1. */
 static double even(struct dice *dice)
 {
 	return 1 + 0.02 * normal(dice);
 }
 
-// Now and then something else runs: times have a tail on one side.
+// Occasional interference: times have a tail on one side.
 static double skewed(struct dice *dice)
 {
 	return 0.95 + 0.05 * -log(uniform(dice)) / M_LN2;
@@ -69,8 +69,8 @@ static const struct simulation_row {
 	double (*draw)(struct dice *dice);
 	size_t n, n_commands;
 	uint64_t simulations;
-	double least_coverage;   // of the median's interval; what 95 % leave for chance and few runs
-	double most_false_finds; // of 5 %, with what chance adds
+	double least_coverage;   // coverage of the median's interval; 95 % less what chance and few runs take
+	double most_false_finds; // of 5 %, plus what chance adds
 } rows[] = {
 	{"5 runs each, scattering by 2 %", even, 5, 2, 600, 0.91, 0.07},
 	{"10 runs each", even, 10, 2, 300, 0.91, 0.075},
@@ -80,7 +80,7 @@ static const struct simulation_row {
 	{"30 runs with a long tail", skewed, 30, 2, 100, 0.88, 0.10},
 	{"10 runs, scattering by 30 %", wide, 10, 2, 300, 0.91, 0.075},
 	{"10 runs with many equal values", coarse, 10, 2, 300, 0.91, 0.075},
-	{"10 runs of four commands: one false find among three comparisons counts", even, 10, 4, 150, 0.91, 0.09},
+	{"10 runs of four commands: a false positive in any of three comparisons counts", even, 10, 4, 150, 0.91, 0.09},
 };
 
 struct tallies {
@@ -126,7 +126,7 @@ static void bench_many(const struct simulation_row *row, double effect, struct t
 	qsort(tallies->smallest, tallies->n_smallest, sizeof(tallies->smallest[0]), by_value);
 }
 
-// What the benches of equal commands say they could have seen must be what they do see: four times in five.
+// The difference that benches of equal commands report as detectable must be detected in four of five cases.
 static void check(void **state)
 {
 	const struct simulation_row *row = *state;

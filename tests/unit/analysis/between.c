@@ -1,4 +1,5 @@
-/* The energy between two instants of a run that goes on: of counters and of power, beyond what is read, and over holes. */
+/* Energy between two instants of a growing run: from counters and from power, beyond the last reading, and over
+ * gaps. */
 #include "energy/curve.h"
 
 #include "analysis/facts.h"
@@ -9,7 +10,7 @@ struct row {
 	const char *teaches;
 	void (*change)(struct run *run, struct run_device *device);
 	double from_s, to_s;
-	double j; // NaN: not to be had
+	double j; // NaN: unknown
 	double error_most_j;
 	bool from_power;
 };
@@ -45,20 +46,20 @@ static void two_recordings(struct run *run, struct run_device *device)
 	build_segment(run, 5.05, 10);
 }
 
-// The plain machine: 10 s at 10 Hz, 20 W by a counter that is updated with each sample.
+// The reference machine: 10 s at 10 Hz, 20 W by a counter that is updated with each sample.
 static const struct row rows[] = {
 	{"between two updates", none, 2, 8, 120, 2.4, false},
 	{"ends between readings", none, 2.034, 7.977, 118.86, 2, false},
-	{"no time at all", none, 3, 3, 0, 1, false},
+	{"interval of zero length: 0 J", none, 3, 3, 0, 1, false},
 	{"power, without a counter", power, 1, 3, 40, 2, true},
 	{"power that changes", power, 3, 7, 121, 22.1, true},
-	{"a hole in power", power_with_a_hole, 2, 7, NAN, 0, true},
-	{"beside the hole", power_with_a_hole, 7, 9, 80, 3, true},
+	{"gap in the power readings: unknown", power_with_a_hole, 2, 7, NAN, 0, true},
+	{"beside the gap: known", power_with_a_hole, 7, 9, 80, 3, true},
 	{"no reading", nothing, 2, 8, NAN, 0, false},
-	{"before the start", none, -1, 5, NAN, 0, false},
-	{"after the last reading", none, 5, 12, NAN, 0, false},
-	{"across two recordings", two_recordings, 4, 6, NAN, 0, false},
-	{"within the second one", two_recordings, 6, 8, 40, 2.4, false},
+	{"before the start: unknown", none, -1, 5, NAN, 0, false},
+	{"after the last reading: unknown", none, 5, 12, NAN, 0, false},
+	{"across two recordings: unknown", two_recordings, 4, 6, NAN, 0, false},
+	{"within the second recording: known", two_recordings, 6, 8, 40, 2.4, false},
 };
 
 static void check(void **state)

@@ -1,4 +1,4 @@
-/* From spans to folded energies: blocks of 0.2 to 5 ms in a loop on a 100 ms counter, told by findings_make. */
+/* From spans to deconvolved energies: blocks of 0.2 to 5 ms in a loop on a 100 ms counter, through findings_make. */
 #include "loop.h"
 
 enum { BLOCKS = 8 };
@@ -82,7 +82,7 @@ static void alone(void **state)
 	loop_finish(&loop);
 }
 
-// What a thread beside it used is in the energy while a block ran, but not in what the block has for itself.
+// Energy of a thread running beside a block is in the block's energy, but not in its exclusive energy.
 static void beside_another(void **state)
 {
 	static struct loop loop;
@@ -103,7 +103,8 @@ static void beside_another(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "short blocks are folded: each within 10 % of what it used", alone);
-	ROWS_ADD_ONE(&tests, "beside another thread only what they have for themselves is", beside_another);
+	ROWS_ADD_ONE(&tests, "short blocks: deconvolved energy within 10 % of the true energy", alone);
+	ROWS_ADD_ONE(&tests, "short blocks beside another thread: only the exclusive energy is deconvolved",
+		beside_another);
 	return rows_run(&tests, "block_fold");
 }

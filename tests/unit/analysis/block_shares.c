@@ -2,7 +2,7 @@
 
 enum { SPANS_MAX = 6, EXPECTED_MAX = 4 };
 
-/* 10 s at 10 Hz; the target alone is busy; package-0 under 20 W. What blocks have for themselves. */
+/* 10 s at 10 Hz; the target alone is busy; package-0 at 20 W. Exclusive time and energy of blocks. */
 struct call {
 	const char *name;
 	int32_t pid, tid;
@@ -21,38 +21,38 @@ static const struct row {
 	struct expected expected[EXPECTED_MAX];
 	double outside_j;
 } rows[] = {
-	{"alone: all that it has is its own", {{"a", 1, 1, 2, 4}}, {{"a", 2, 40, 40}}, 160},
-	{"what is inside takes its time away", {{"a", 1, 1, 2, 6}, {"b", 1, 1, 3, 4}},
+	{"single block: all is exclusive", {{"a", 1, 1, 2, 4}}, {{"a", 2, 40, 40}}, 160},
+	{"inner block: its time is not exclusive to the outer one", {{"a", 1, 1, 2, 6}, {"b", 1, 1, 3, 4}},
 		{{"a", 3, 60, 80}, {"b", 1, 20, 20}}, 120},
-	{"three deep: only from the one around it",
+	{"three levels: time is subtracted from the enclosing one only",
 		{{"a", 1, 1, 0, 10}, {"b", 1, 1, 1, 5}, {"c", 1, 1, 2, 3}, {"b", 1, 1, 6, 7}},
 		{{"a", 5, 100, 200}, {"b", 4, 80, 100}, {"c", 1, 20, 20}}, 0},
-	{"recursion: both calls are it", {{"a", 1, 1, 2, 6}, {"a", 1, 1, 3, 4}}, {{"a", 4, 80, 80}}, 120},
-	{"another thread takes no time, but half of the energy while both run", {{"a", 1, 1, 2, 6}, {"b", 1, 2, 4, 8}},
-		{{"a", 4, 60, 80}, {"b", 4, 60, 80}}, 80},
-	{"… and so does another process", {{"a", 1, 1, 2, 6}, {"b", 2, 2, 4, 8}}, {{"a", 4, 60, 80}, {"b", 4, 60, 80}},
-		80},
-	{"two threads in one block: their time adds up", {{"a", 1, 1, 2, 6}, {"a", 1, 2, 2, 6}}, {{"a", 8, 80, 80}},
+	{"recursion: both calls belong to the block", {{"a", 1, 1, 2, 6}, {"a", 1, 1, 3, 4}}, {{"a", 4, 80, 80}}, 120},
+	{"another thread: exclusive time unchanged, energy divided while both run",
+		{{"a", 1, 1, 2, 6}, {"b", 1, 2, 4, 8}}, {{"a", 4, 60, 80}, {"b", 4, 60, 80}}, 80},
+	{"another process: exclusive time unchanged, energy divided while both run",
+		{{"a", 1, 1, 2, 6}, {"b", 2, 2, 4, 8}}, {{"a", 4, 60, 80}, {"b", 4, 60, 80}}, 80},
+	{"two threads in one block: their times are added", {{"a", 1, 1, 2, 6}, {"a", 1, 2, 2, 6}}, {{"a", 8, 80, 80}},
 		120},
-	{"a range has what no nested span of its process has",
+	{"range: exclusive time is what no nested span of its process has",
 		{{"r", 1, 1, 1, 9, SPAN_RANGE}, {"a", 1, 1, 2, 4}, {"b", 1, 2, 3, 5}},
 		{{"r", 5, 100, 160}, {"a", 2, 30, 40}, {"b", 2, 30, 40}}, 40},
-	{"… but what another process does is not inside it", {{"r", 1, 1, 2, 6, SPAN_RANGE}, {"a", 2, 2, 4, 8}},
+	{"range: spans of another process are not inside it", {{"r", 1, 1, 2, 6, SPAN_RANGE}, {"a", 2, 2, 4, 8}},
 		{{"r", 4, 60, 80}, {"a", 4, 60, 80}}, 80},
-	{"ranges overlap as they like and share",
+	{"overlapping ranges share their energy",
 		{{"r", 1, 1, 2, 6, SPAN_RANGE}, {"q", 1, 1, 4, 8, SPAN_RANGE}, {"a", 1, 1, 5, 6}},
 		{{"r", 3, 50, 80}, {"q", 3, 50, 80}, {"a", 1, 20, 20}}, 80},
-	{"not nested, in a thread that is not known: the innermost is the latest that is open",
-		{{"a", 1, 0, 2, 5}, {"b", 1, 0, 4, 8}}, {{"a", 2, 40, 60}, {"b", 4, 80, 80}}, 80},
-	{"begun and ended together: the later one in the file is inside", {{"a", 1, 1, 2, 4}, {"b", 1, 1, 2, 4}},
+	{"unknown thread, not nested: the span that began last is innermost", {{"a", 1, 0, 2, 5}, {"b", 1, 0, 4, 8}},
+		{{"a", 2, 40, 60}, {"b", 4, 80, 80}}, 80},
+	{"same begin and end: the later one in the file is inside", {{"a", 1, 1, 2, 4}, {"b", 1, 1, 2, 4}},
 		{{"a", 0, 0, 40}, {"b", 2, 40, 40}}, 160},
-	{"one after the other without a gap", {{"a", 1, 1, 2, 4}, {"b", 1, 1, 4, 6}},
+	{"consecutive blocks without a gap", {{"a", 1, 1, 2, 4}, {"b", 1, 1, 4, 6}},
 		{{"a", 2, 40, 40}, {"b", 2, 40, 40}}, 120},
-	{"no time at all", {{"a", 1, 1, 2, 2}}, {{"a", 0, 0, 0}}, 200},
-	{"beyond the run: time, but no energy", {{"a", 1, 1, -5, 1}, {"b", 1, 1, 9, 99}},
+	{"block of zero length", {{"a", 1, 1, 2, 2}}, {{"a", 0, 0, 0}}, 200},
+	{"block beyond the run: time, no energy", {{"a", 1, 1, -5, 1}, {"b", 1, 1, 9, 99}},
 		{{"a", 6, 20, 20}, {"b", 90, 20, 20}}, 160},
-	{"ended before it began: no call", {{"a", 1, 1, 4, 2}, {"b", 1, 1, 2, 4}}, {{"a", 0, 0, 0}, {"b", 2, 40, 40}},
-		160},
+	{"block that ends before it begins: no call", {{"a", 1, 1, 4, 2}, {"b", 1, 1, 2, 4}},
+		{{"a", 0, 0, 0}, {"b", 2, 40, 40}}, 160},
 };
 
 static const struct block_finding *block_of(const struct findings *findings, const char *name)
@@ -110,7 +110,7 @@ static void check(void **state)
 	build_finish(&run);
 }
 
-/* ---- whatever the spans are like, each joule of the target's is in one place ---- */
+/* ---- for any spans, each joule of the target belongs to exactly one block ---- */
 
 enum { FOREST_SPANS = 400, FOREST_NAMES = 12 };
 
@@ -124,7 +124,7 @@ static uint64_t roll(struct dice *dice, uint64_t sides)
 	return (dice->state >> 33) % sides;
 }
 
-// Nested and not, ranges, unknown threads, equal times, beyond the run, never ended, backwards; parents that lead anywhere.
+// Nested and not, ranges, unknown threads, equal times, beyond the run, never ended, backwards; arbitrary parents.
 static void grow_forest(struct run *run, struct dice *dice, struct run_span *spans, char names[][4])
 {
 	for (size_t i = 0; i < FOREST_SPANS; i++) {
@@ -160,7 +160,7 @@ static void nothing_is_lost(void **state)
 		build_busy(&run);
 		build_stamps(build_metered(&run, "dram-0", DOMAIN_DRAM, 3));
 		build_powered(&run, "gpu-0", DOMAIN_GPU, 50);
-		for (size_t i = 0; i < run.n; i++) // the target's part changes all the time
+		for (size_t i = 0; i < run.n; i++) // the target's share changes all the time
 			run.values[RUN_SYSTEM_BUSY][i] += (int64_t)(i * (1 + seed % 7)) * 20 * NS_PER_MS;
 		grow_forest(&run, &dice, spans, names);
 		assert_int_equal(findings_make(&run, &findings), 0);
@@ -198,7 +198,7 @@ static void stacks_by_process(void **state)
 	run.spans = spans;
 	run.n_spans = ARRAY_SIZE(spans);
 	assert_int_equal(findings_make(&run, &findings), 0);
-	assert_int_equal(findings.n_stacks, 4); // processes of one name are one
+	assert_int_equal(findings.n_stacks, 4); // processes of one name count as one
 	assert_string_equal(findings.stacks[0].name, "train");
 	assert_int_equal(findings.stacks[0].parent, STACK_NONE);
 	assert_int_equal(findings.stacks[1].parent, 0);
@@ -242,8 +242,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "of 60 forests of spans each joule is in one place", nothing_is_lost);
+	ROWS_ADD_ONE(&tests, "60 random sets of spans: each joule belongs to exactly one block", nothing_is_lost);
 	ROWS_ADD_ONE(&tests, "stacks begin with the process; processes of one name are one", stacks_by_process);
-	ROWS_ADD_ONE(&tests, "without energy there is time", without_energy);
+	ROWS_ADD_ONE(&tests, "no energy: times only", without_energy);
 	return rows_run(&tests, "block_shares");
 }

@@ -1,6 +1,7 @@
-/* Do the joules of code blocks lie within their errors? Made programs of which the true energy is known, beside other programs and sampled
- * ten times a second: at each instant the target's part of the power is its part of the busy cores, and all of it with nobody beside it.
- * The interval must hold the truth for 95 % of all blocks, and be narrow enough to say something. */
+/* Accuracy of block energies: simulated programs with known energy, beside other programs, sampled ten times a
+ * second. At each instant the target's share of the power is its share of the busy cores, and all of it while nobody
+ * else is busy. The interval must contain the true value for 95 % of all blocks, and must be narrow enough to be
+ * useful. */
 #include "machine.h"
 
 enum { SEEDS = 3, RUNS = 20, BLOCKS_MAX = 6, CALLS_MAX = 4096, SAMPLES_MAX = 1024, INSIDE_PERCENT = 94 };
@@ -8,15 +9,15 @@ enum { SEEDS = 3, RUNS = 20, BLOCKS_MAX = 6, CALLS_MAX = 4096, SAMPLES_MAX = 102
 struct kind {
 	const char *teaches;
 	size_t n_blocks;
-	double least_s, most_s, vary_s; // of calls; each is so much longer or shorter for itself
+	double least_s, most_s, vary_s; // of calls; each varies by this factor
 	double length_s;
 	double waits;      // of the blocks: how many wait instead of computing
 	bool parts;        // each computes for a part of its time
-	double others[2];  // cores that other programs keep busy, from, to
+	double others[2];  // cores kept busy by other programs, from, to
 	double period_s;   // of the counter
-	bool exact_cpu;    // else CPU time is told in ticks of 10 ms
-	double error_most; // an error that is wider than that says nothing; middle of all, of the mean block's joules
-	double least;      // percent inside; 0: INSIDE_PERCENT
+	bool exact_cpu;    // otherwise CPU time comes in ticks of 10 ms
+	double error_most; // wider errors are useless; median over all blocks, relative to the mean block's energy
+	double least;      // required coverage in percent; 0: INSIDE_PERCENT
 };
 
 struct program {
@@ -25,7 +26,7 @@ struct program {
 	double block_s[BLOCKS_MAX], cores[BLOCKS_MAX], core_w[BLOCKS_MAX], true_j[BLOCKS_MAX];
 	double idle_w, others_w;
 	struct load load;
-	double t_s[LEVELS_MAX], target_s[LEVELS_MAX], busy_s[LEVELS_MAX]; // CPU seconds so far, where power changes
+	double t_s[LEVELS_MAX], target_s[LEVELS_MAX], busy_s[LEVELS_MAX]; // CPU seconds so far, at the changes of power
 	size_t n;
 	struct run run;
 };
@@ -138,7 +139,7 @@ static void record(struct program *p)
 	}
 }
 
-struct tally { // of the mean block's joules
+struct tally { // relative to the mean block's energy
 	size_t n, inside;
 	double wrong[SEEDS * RUNS * BLOCKS_MAX], error[SEEDS * RUNS * BLOCKS_MAX];
 };
@@ -179,13 +180,14 @@ static void all_kinds(void **state)
 	assert_true(all > 0 && 100 * all_inside >= 95 * all);
 }
 
-// What is not said: blocks of 10 to 40 ms for 10 s, half of them wait, one other core is busy, the counter moves each millisecond.
+// Defaults: blocks of 10 to 40 ms for 10 s, half of them wait, one other core is busy, the counter is updated every
+// millisecond.
 // clang-format off
 static const struct kind rows[] = {
 	{"half of them wait", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.001, false, 0.5},
 	{"all compute", 4, 0.01, 0.04, 0.1, 10, 0, false, {1, 1}, 0.001, false, 0.15},
 	{"all compute, others come and go", 4, 0.01, 0.04, 0.1, 10, 0, false, {0, 3}, 0.001, false, 0.2},
-	{"nobody beside them", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0, 0}, 0.001, false, 0.1},
+	{"no other programs", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0, 0}, 0.001, false, 0.1},
 	{"CPU time to the nanosecond", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {1, 1}, 0.001, true, 0.5},
 	{"each computes a part of its time", 4, 0.01, 0.04, 0.1, 10, 0, true, {1, 1}, 0.001, false, 0.5},
 	{"others come and go", 4, 0.01, 0.04, 0.1, 10, 0.5, false, {0.2, 3}, 0.001, false, 0.6},
@@ -210,7 +212,7 @@ static void check(void **state)
 	tally.n = tally.inside = 0;
 	for (int i = 0; i < SEEDS * RUNS; i++) {
 		struct findings findings;
-		if (i % RUNS == 0) // the worst ones of twenty before shares were known to be bent
+		if (i % RUNS == 0) // lowest of twenty coverages from before the error of shares was known
 			p.random = seeds[i / RUNS] * UINT64_C(0x9e3779b97f4a7c15);
 		build_run(&p.run, SAMPLES_MAX);
 		p.run.spans = arena_alloc(p.run.arena, CALLS_MAX, sizeof(*p.run.spans));
@@ -235,6 +237,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "the truth is inside for 95 % of the blocks of all kinds", all_kinds);
+	ROWS_ADD_ONE(&tests, "blocks of all kinds: the interval contains the true energy for 95 %", all_kinds);
 	return rows_run(&tests, "block_truth");
 }

@@ -2,8 +2,8 @@
 
 enum { METRICS_MAX = 4 };
 
-/* 10 s at 10 Hz, 20 W, the target alone: "outer" from 1 s to 9 s in process 1, thread 1, inside it "inner" from 2 s to 4 s
- * and again, itself inside itself, from 5 s to 7 s; "range" of process 1 from 3 s to 8 s. */
+/* 10 s at 10 Hz, 20 W, only the target: "outer" from 1 s to 9 s in process 1, thread 1; inside it "inner" from 2 s
+ * to 4 s and again, itself inside itself, from 5 s to 7 s; "range" of process 1 from 3 s to 8 s. */
 static struct run_span spans[] = {
 	{.id = 10, .pid = 1, .tid = 1, .name = "outer"},
 	{.id = 20, .parent = 10, .pid = 1, .tid = 1, .name = "inner"},
@@ -27,29 +27,30 @@ static const struct row {
 	const char *teaches;
 	struct told told[METRICS_MAX];
 	const char *block;
-	int64_t count; // 0: nothing was told in it
+	int64_t count; // 0: no metric reported in it
 	double sum, j_per_unit;
 } rows[] = {
-	{"told inside: 40 J and 40 J for 8 units", {{3, 4, 20, 1, 1}, {6, 4, 30, 1, 1}}, "inner", 2, 8, 10},
-	{"… also inside what is around it", {{3, 4, 20, 1, 1}, {6, 4, 30, 1, 1}}, "outer", 2, 8, 20},
-	{"recursion: told once", {{6, 4, 40, 1, 1}}, "inner", 1, 4, 20},
-	{"the link counts, not the time", {{9.5, 4, 20, 1, 1}}, "inner", 1, 4, 20},
-	{"without a link by thread and time", {{3, 4, VALUE_MISSING, 1, 1}}, "inner", 1, 4, 20},
-	{"… another thread's is not its own", {{2.5, 4, VALUE_MISSING, 1, 2}}, "outer", 0, 0, 0},
-	{"… of an unknown thread all of the process", {{2.5, 4, 0, 1, 0}}, "outer", 1, 4, 40},
-	{"… of an unknown process everything that is open", {{1.5, 4, 0, 0, 0}}, "ring", 1, 4, 5},
-	{"a link that leads nowhere is none", {{3, 4, 12345, 1, 1}}, "inner", 1, 4, 20},
-	{"a range is around all of its process", {{6, 5, 40, 1, 1}}, "range", 1, 5, 20},
-	{"parents in a ring end", {{1.5, 4, 60, 2, 2}}, "ring", 1, 4, 5},
-	{"a fraction is no work", {{3, 0.5, 20, 1, 1}, {3, 4, 20, 1, 1}}, "inner", 2, 4.5, NAN},
-	{"nor is what is below nothing", {{3, -4, 20, 1, 1}, {3, 8, 20, 1, 1}}, "inner", 2, 4, NAN},
-	{"nothing done: nothing to divide by", {{3, 0, 20, 1, 1}}, "inner", 1, 0, NAN},
-	{"unknown: not told", {{3, NAN, 20, 1, 1}}, "inner", 0, 0, 0},
-	{"of two sources: what is around it is told, without a link", {{3, 4, 90, 1, 1}}, "outer", 1, 4, 40},
-	{"… as what is inside by the links", {{3, 4, 20, 1, 1}}, "other source", 1, 4, 5},
-	{"… which begins only then: it is not", {{2.5, 4, 20, 1, 1}}, "other source", 0, 0, 0},
-	{"a metric of an outer span is none of the one inside", {{6, 4, 30, 1, 1}}, "outer", 1, 4, 40},
-	{"a call that never ended is none", {{0.5, 4, 80, 1, 1}}, "open", 0, 0, 0},
+	{"metric reported inside: 40 J and 40 J for 8 units", {{3, 4, 20, 1, 1}, {6, 4, 30, 1, 1}}, "inner", 2, 8, 10},
+	{"metric reported inside: counts for the enclosing block too", {{3, 4, 20, 1, 1}, {6, 4, 30, 1, 1}}, "outer", 2,
+		8, 20},
+	{"recursion: counted once", {{6, 4, 40, 1, 1}}, "inner", 1, 4, 20},
+	{"span link takes precedence over time", {{9.5, 4, 20, 1, 1}}, "inner", 1, 4, 20},
+	{"no link: by thread and time", {{3, 4, VALUE_MISSING, 1, 1}}, "inner", 1, 4, 20},
+	{"no link, another thread: not counted", {{2.5, 4, VALUE_MISSING, 1, 2}}, "outer", 0, 0, 0},
+	{"no link, unknown thread: all open spans of the process", {{2.5, 4, 0, 1, 0}}, "outer", 1, 4, 40},
+	{"no link, unknown process: all open spans", {{1.5, 4, 0, 0, 0}}, "ring", 1, 4, 5},
+	{"invalid link: treated as none", {{3, 4, 12345, 1, 1}}, "inner", 1, 4, 20},
+	{"range: contains all metrics of its process", {{6, 5, 40, 1, 1}}, "range", 1, 5, 20},
+	{"circular parents: search ends", {{1.5, 4, 60, 2, 2}}, "ring", 1, 4, 5},
+	{"fraction of a unit: no energy per unit", {{3, 0.5, 20, 1, 1}, {3, 4, 20, 1, 1}}, "inner", 2, 4.5, NAN},
+	{"negative units: no energy per unit", {{3, -4, 20, 1, 1}, {3, 8, 20, 1, 1}}, "inner", 2, 4, NAN},
+	{"zero units: no energy per unit", {{3, 0, 20, 1, 1}}, "inner", 1, 0, NAN},
+	{"metric unknown: no energy per unit", {{3, NAN, 20, 1, 1}}, "inner", 0, 0, 0},
+	{"two sources: unlinked metrics of the enclosing block count", {{3, 4, 90, 1, 1}}, "outer", 1, 4, 40},
+	{"two sources: linked metrics of the inner block count", {{3, 4, 20, 1, 1}}, "other source", 1, 4, 5},
+	{"two sources: an inner block that begins later has none", {{2.5, 4, 20, 1, 1}}, "other source", 0, 0, 0},
+	{"metric of an outer span: not counted for the inner one", {{6, 4, 30, 1, 1}}, "outer", 1, 4, 40},
+	{"call that never ended: not counted", {{0.5, 4, 80, 1, 1}}, "open", 0, 0, 0},
 };
 
 static void build_spans(struct run *run)
@@ -109,7 +110,7 @@ static void check(void **state)
 	build_finish(&run);
 }
 
-// Span ids in no order, metrics in no order, two names.
+// Span ids and metrics in arbitrary order, two names.
 static void in_no_order(void **state)
 {
 	struct run run;
@@ -141,6 +142,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "ids and metrics in no order", in_no_order);
+	ROWS_ADD_ONE(&tests, "ids and metrics in arbitrary order", in_no_order);
 	return rows_run(&tests, "block_units");
 }

@@ -4,7 +4,7 @@
 
 enum { SPANS_MAX = 4 };
 
-/* 10 s at 10 Hz; the target alone is busy; package-0 under 20 W and, not added, core-0 under 12 W. */
+/* 10 s at 10 Hz; the target alone is busy; package-0 at 20 W and, not added, core-0 at 12 W. */
 struct call {
 	const char *name;
 	double begin_s, end_s; // NAN: never ended
@@ -13,20 +13,21 @@ struct call {
 static const struct row {
 	const char *teaches;
 	struct call calls[SPANS_MAX];
-	const char *block; // of which this is said:
+	const char *block; // with these results:
 	int64_t n_calls, non_empty, timepoints;
 	double total_s, energy_j;
 } rows[] = {
 	{"2 s of 20 W are 40 J; samples at both ends count", {{"a", 2, 4}}, "a", 1, 1, 21, 2, 40},
 	{"two calls", {{"a", 2, 3}, {"a", 5, 6}}, "a", 2, 2, 22, 2, 40},
-	{"calls in no order", {{"a", 5, 6}, {"a", 2, 3}}, "a", 2, 2, 22, 2, 40},
-	{"two threads at once: time twice, energy once", {{"a", 2, 4}, {"a", 3, 5}}, "a", 2, 2, 31, 4, 60},
-	{"recursion: the inner call's energy is the outer's", {{"a", 2, 6}, {"a", 3, 4}}, "a", 2, 2, 41, 5, 80},
-	{"a child's energy is its own …", {{"a", 2, 6}, {"b", 3, 4}}, "b", 1, 1, 11, 1, 20},
-	{"… and its parent's", {{"a", 2, 6}, {"b", 3, 4}}, "a", 1, 1, 41, 4, 80},
+	{"calls in arbitrary order", {{"a", 5, 6}, {"a", 2, 3}}, "a", 2, 2, 22, 2, 40},
+	{"two threads at once: time counted twice, energy once", {{"a", 2, 4}, {"a", 3, 5}}, "a", 2, 2, 31, 4, 60},
+	{"recursion: the outer call's energy includes the inner call", {{"a", 2, 6}, {"a", 3, 4}}, "a", 2, 2, 41, 5,
+		80},
+	{"nested block: the child has its own energy", {{"a", 2, 6}, {"b", 3, 4}}, "b", 1, 1, 11, 1, 20},
+	{"nested block: the parent's energy includes the child's", {{"a", 2, 6}, {"b", 3, 4}}, "a", 1, 1, 41, 4, 80},
 	{"shorter than the interval: no sample, but energy", {{"a", 2.01, 2.06}}, "a", 1, 0, 0, 0.05, 1},
-	{"never ended: no call", {{"a", 2, NAN}}, "a", 0, 0, 0, 0, 0},
-	{"beyond the end of the run there is no energy", {{"a", 9, 12}}, "a", 1, 1, 11, 3, 20},
+	{"never ended: not counted as a call", {{"a", 2, NAN}}, "a", 0, 0, 0, 0, 0},
+	{"beyond the end of the run: no energy", {{"a", 9, 12}}, "a", 1, 1, 11, 3, 20},
 };
 
 static const struct block_finding *block_of(const struct findings *findings, const char *name)
@@ -73,7 +74,7 @@ static void check(void **state)
 	build_finish(&run);
 }
 
-// The target has a quarter of the CPU in the first 5 s and all of it afterwards.
+// The target has a quarter of the CPU time in the first 5 s and all of it afterwards.
 static void energy_is_the_targets(void **state)
 {
 	struct run run;
@@ -113,7 +114,7 @@ static void columns_over_samples(void **state)
 	build_finish(&run);
 }
 
-// How calls ended, and CPU time: the target has half a core in the first 5 s and two cores afterwards.
+// Closing states of calls, and CPU time: the target has half a core in the first 5 s and two cores afterwards.
 static void ends_and_cpu(void **state)
 {
 	struct run run;
@@ -154,7 +155,7 @@ static void ends_and_cpu(void **state)
 	build_finish(&run);
 }
 
-// Calls of 1 ms, 2 ms … one after the other, in no order of length.
+// Calls of 1 ms, 2 ms … in succession, not ordered by length.
 static double p95_of(size_t n)
 {
 	struct run run;
@@ -175,7 +176,7 @@ static double p95_of(size_t n)
 	return p95_s;
 }
 
-// Of n calls so many do not exceed it that they are 95 % of all: the 10th of 10, the 19th of 20, the 95th of 100.
+// Of n calls, the smallest value that 95 % do not exceed: the 10th of 10, the 19th of 20, the 95th of 100.
 static void p95(void **state)
 {
 	static const size_t n[][2] = {{1, 1}, {2, 2}, {10, 10}, {19, 19}, {20, 19}, {39, 38}, {40, 38}, {100, 95}, {10000, 9500}};
@@ -186,14 +187,14 @@ static void p95(void **state)
 	build_simple(&run, 101);
 	build_spans(&run, (const struct call[SPANS_MAX]){{"a", 1, 5}, {"a", 2, 3}, {"b", 3, 3.5}, {"c", 4, NAN}});
 	assert_int_equal(findings_make(&run, &findings), 0);
-	assert_close(block_of(&findings, "a")->p95_s, 4); // recursion: each call counts, with what is inside
+	assert_close(block_of(&findings, "a")->p95_s, 4); // recursion: each call counts, inclusive of inner calls
 	assert_close(block_of(&findings, "b")->p95_s, 0.5);
 	assert_close(block_of(&findings, "c")->p95_s, (double)NAN); // never ended
 	findings_finish(&findings);
 	build_finish(&run);
 }
 
-// 200,000 calls of 1,000 names: what is quadratic would not end.
+// 200,000 calls of 1,000 names: a quadratic algorithm would not finish.
 static void very_many(void **state)
 {
 	enum { CALLS = 200000, NAMES = 1000 };
@@ -243,11 +244,11 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a block has the target's part of the energy, window by window", energy_is_the_targets);
-	ROWS_ADD_ONE(&tests, "the columns over the samples inside; what was not read is unknown", columns_over_samples);
-	ROWS_ADD_ONE(&tests, "how calls ended; CPU time while they ran", ends_and_cpu);
-	ROWS_ADD_ONE(&tests, "95 % of the calls took no longer: one call, many, inside each other, none", p95);
+	ROWS_ADD_ONE(&tests, "block energy: the target's share, window by window", energy_is_the_targets);
+	ROWS_ADD_ONE(&tests, "sample columns within a block; unread values are unknown", columns_over_samples);
+	ROWS_ADD_ONE(&tests, "closing states of calls; CPU time while they ran", ends_and_cpu);
+	ROWS_ADD_ONE(&tests, "95th percentile of durations: one call, many, nested, none", p95);
 	ROWS_ADD_ONE(&tests, "200,000 calls of 1,000 names", very_many);
-	ROWS_ADD_ONE(&tests, "names are numbered in alphabetical order", names_in_order);
+	ROWS_ADD_ONE(&tests, "block numbers: alphabetical order of names", names_in_order);
 	return rows_run(&tests, "blocks");
 }

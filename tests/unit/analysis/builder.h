@@ -1,5 +1,5 @@
-/* Runs out of thin air: what the tests of analysis and report have in common. Times are given in seconds after the
- * start of the run, which is one hour after boot. Everything not filled in is unknown. */
+/* Synthetic runs, shared by the tests of analysis and report. Times are in seconds after the start of the run, which
+ * is one hour after boot. Values not filled in are unknown. */
 #pragma once
 
 #include "analysis/findings.h"
@@ -105,8 +105,8 @@ static inline void build_simple(struct run *run, size_t n)
 	build_times(run, 0, n, 0, 0.1);
 }
 
-/* CPU counters that grow evenly: cores busy because of the target's main process, its descendants, wattle, and in
- * the whole machine. */
+/* CPU counters that grow evenly: cores used by the target's main process, its descendants, wattle, and the whole
+ * machine. */
 static inline void build_cpu(struct run *run, double main, double descendants, double wattle, double busy)
 {
 	for (size_t i = 0; i < run->n; i++) {
@@ -119,7 +119,7 @@ static inline void build_cpu(struct run *run, double main, double descendants, d
 	}
 }
 
-// A device with a sample at each of the run's, values unknown.
+// A device with a row for each sample of the run, values unknown.
 static inline struct run_device *build_device(struct run *run, const char *name, enum domain_kind kind)
 {
 	struct run_device *device = &run->devices[run->n_devices];
@@ -155,7 +155,7 @@ static inline struct run_device *build_metered(struct run *run, const char *name
 	return device;
 }
 
-// The counter says itself when it was updated: just as it was read. Figures are exact then.
+// The counter has timestamps equal to the reading times. Energies are exact then.
 static inline void build_stamps(struct run_device *device)
 {
 	for (size_t i = 0; i < device->n; i++)

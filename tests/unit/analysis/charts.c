@@ -3,7 +3,7 @@
 #include "analysis/energy/timeline.h"
 #include "random_run.h"
 
-/* What holds for the charts of any run, and what single ones must show. */
+/* Properties of the charts of any run, and required contents for single ones. */
 
 static const struct chart_series *series_of(const struct charts *charts, const char *id, const char *name)
 {
@@ -61,7 +61,7 @@ static void check_series(const struct charts *charts, const struct chart_series 
 	assert_true(s->highest == highest && s->lowest == lowest);
 }
 
-// The integral of the power is the energy; the highest power is no less than the report's.
+// The integral of the power is the energy; the highest power is at least the report's.
 static void check_power(const struct charts *charts)
 {
 	const struct findings *f = charts->findings;
@@ -150,7 +150,7 @@ static void finish(struct run *run, struct findings *findings, struct charts *ch
 	build_finish(run);
 }
 
-// 60 s at 10 ms; 20 W, but 300 W in the 30 ms after 50 s: far shorter than a bucket, and than a window of the attribution.
+// 60 s at 10 ms; 20 W, but 300 W in the 30 ms after 50 s: far shorter than a bucket and than an attribution window.
 static void short_peak(void **state)
 {
 	bool by_counter = *(const bool *)*state;
@@ -182,7 +182,7 @@ static void short_peak(void **state)
 	finish(&run, &findings, &charts);
 }
 
-// Two recordings an hour apart: the pause takes no room, and instants in it are at its end.
+// Two recordings an hour apart: the pause takes no room on the axis; instants within it map to its end.
 static void pauses_are_cut(void **state)
 {
 	struct run run;
@@ -210,7 +210,7 @@ static void pauses_are_cut(void **state)
 	finish(&run, &findings, &charts);
 }
 
-// A GPU that is not read for 20 s and held back for 10 s.
+// A GPU that is not read for 20 s and throttled for 10 s.
 static void bands_tell(void **state)
 {
 	struct run run;
@@ -239,8 +239,8 @@ static void bands_tell(void **state)
 	finish(&run, &findings, &charts);
 }
 
-/* Held back in one of ten samples: too close to be told apart on a long axis. Bands may be joined, but what they cover is what the report
- * counts; of a hole of the readings, and of the pause between two segments, neither counts anything. */
+/* Throttled in one of ten samples: too close together on a long axis. Bands may be joined, but they cover the
+ * throttled time of the report; gaps in the readings and pauses between segments count in neither. */
 static void bands_cover_what_was_held_back(void **state)
 {
 	enum { N = 60000, HOLE_BEGIN = 20000, HOLE_END = 30000, SECOND = 50000 };
@@ -279,7 +279,7 @@ static void bands_cover_what_was_held_back(void **state)
 	}
 	assert_true(fabs(covered_s - expected_s) < 1e-6 * expected_s);
 	assert_true(fabs(findings.gpus[0].throttled_s - expected_s) < 1e-6 * expected_s);
-	assert_true(drawn_s > 5 * covered_s); // they were joined: else this tests nothing
+	assert_true(drawn_s > 5 * covered_s); // they were joined; otherwise this tests nothing
 	finish(&run, &findings, &charts);
 }
 
@@ -308,7 +308,8 @@ static void build_spans(struct run *run)
 	run->n_spans = ARRAY_SIZE(lane_spans);
 }
 
-// Random stacks of 40 blocks: a block never looks like the one around it, and the eight with the most energy all differ.
+// Random stacks of 40 blocks: a block never has the colour of its neighbour, and the eight with the most energy have
+// different colours.
 static void tints_differ(void **state)
 {
 	enum { BLOCKS = 40, STACKS = 120 };
@@ -321,7 +322,7 @@ static void tints_differ(void **state)
 			.total_j = b == 3 ? (double)NAN : (double)(b * 17 % 41)};
 	}
 	stacks[0] = (struct stack_finding){.parent = STACK_NONE, .name = "python3"};
-	for (uint32_t s = 1; s < STACKS; s++) // the one inside another has less energy or more: both happen
+	for (uint32_t s = 1; s < STACKS; s++) // the inner one has less energy or more: both occur
 		stacks[s] = (struct stack_finding){.parent = s < 6 ? 0 : s / 6, .name = names[s * 7 % BLOCKS]};
 	struct run run;
 	struct findings findings;
@@ -387,7 +388,7 @@ static void lanes(void **state)
 	finish(&run, &findings, &charts);
 }
 
-// A block with one call: span and block have the same energy, and the same error.
+// A block with one call: span and block have the same energy and error.
 static void span_energies(void **state)
 {
 	struct run run;
@@ -408,7 +409,7 @@ static void span_energies(void **state)
 	build_finish(&run);
 }
 
-// Thirty names with one report each, and the last of them all with a thousand: that one has a chart, and 23 of the others.
+// Thirty names with one report each, and the last of them with a thousand: it gets a chart, and 23 of the others.
 static void metrics_with_most_reports(void **state)
 {
 	enum { NAMES = 30, MANY = 1000 };
@@ -440,7 +441,7 @@ static void metrics_with_most_reports(void **state)
 	finish(&run, &findings, &charts);
 }
 
-// Eight GPUs: the mean, lowest and highest of all of them; three are few enough to be seen.
+// Eight GPUs: mean, lowest and highest of all; three are drawn one by one.
 static void gpus_have_a_mean(void **state)
 {
 	for (size_t n = 3; n <= 8; n += 5) {
@@ -469,22 +470,23 @@ int main(void)
 {
 	struct rows tests = {0};
 	static const bool by_counter = true, by_power = false;
-	rows_add(&tests, "a peak of 30 ms is in the chart of a minute in three buckets: a counter", short_peak,
+	rows_add(&tests, "peak of 30 ms in a chart of a minute, counter: in three buckets", short_peak,
 		&by_counter);
-	rows_add(&tests, "… and power readings", short_peak, &by_power);
-	ROWS_ADD_ONE(&tests, "pauses between segments take no room on the axis", pauses_are_cut);
-	ROWS_ADD_ONE(&tests, "bands: clocks held back, a device that could not be read", bands_tell);
-	ROWS_ADD_ONE(&tests, "bands: joined ones cover what the report counts as held back, none of holes and pauses",
+	rows_add(&tests, "peak of 30 ms in a chart of a minute, power readings: in three buckets", short_peak,
+		&by_power);
+	ROWS_ADD_ONE(&tests, "pauses between segments: no room on the axis", pauses_are_cut);
+	ROWS_ADD_ONE(&tests, "bands: throttling, unreadable device", bands_tell);
+	ROWS_ADD_ONE(&tests, "bands: joined ones cover the throttled time, no gaps and pauses",
 		bands_cover_what_was_held_back);
 	ROWS_ADD_ONE(&tests, "lanes: nested, crossing and open spans, ranges side by side", lanes);
-	ROWS_ADD_ONE(&tests, "metrics: those with the most reports have charts, of equal ones the first names",
+	ROWS_ADD_ONE(&tests, "metrics: charts for those with the most reports, ties by name",
 		metrics_with_most_reports);
-	ROWS_ADD_ONE(&tests, "eight GPUs have a line of their mean, three do not", gpus_have_a_mean);
+	ROWS_ADD_ONE(&tests, "eight GPUs: a line for their mean; three GPUs: a line each", gpus_have_a_mean);
 	ROWS_ADD_ONE(&tests,
-		"tints: blocks differ from what is around them, the eight with the most energy from each other",
+		"colours: blocks differ from their neighbours, the eight with the most energy from each other",
 		tints_differ);
-	ROWS_ADD_ONE(&tests, "a span's energy and error are those of a block that is it alone", span_energies);
-	ROWS_ADD_ONE(&tests, "1,000 random histories: power integrates to each energy, means lie between low and high",
-		any_run);
+	ROWS_ADD_ONE(&tests, "span energy and error: equal to those of a block with this single call", span_energies);
+	ROWS_ADD_ONE(&tests,
+		"1,000 random runs: power integrates to each energy, means lie between minimum and maximum", any_run);
 	return rows_run(&tests, "charts");
 }

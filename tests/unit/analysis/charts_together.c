@@ -1,4 +1,5 @@
-/* Charts of several runs on one axis: nothing is lost where their buckets differ, and nothing is invented behind their ends. */
+/* Charts of several runs on one axis: no energy is lost where their buckets differ, and none is added beyond their
+ * ends. */
 #include "analysis/chart/together.h"
 
 #include "base/util.h"
@@ -9,7 +10,7 @@
 
 enum { BUCKETS_MAX = 8 };
 
-// A run's chart: the edges of its buckets, the power in each; NaN ends the edges.
+// A run's chart: the edges of its buckets and the power in each; NaN ends the edges.
 struct made {
 	double edges[BUCKETS_MAX + 1], mean_w[BUCKETS_MAX];
 };
@@ -21,15 +22,15 @@ static const struct row {
 	double edges[2 * BUCKETS_MAX];
 	double a_w[2 * BUCKETS_MAX], b_w[2 * BUCKETS_MAX], a_j[2 * BUCKETS_MAX];
 } table[] = {
-	{"equal buckets stay as they are", {{0, 1, 2, NAN}, {10, 20}}, {{0, 1, 2, NAN}, {5, 6}}, 2, {0, 1, 2}, {10, 20},
+	{"equal buckets: unchanged", {{0, 1, 2, NAN}, {10, 20}}, {{0, 1, 2, NAN}, {5, 6}}, 2, {0, 1, 2}, {10, 20},
 		{5, 6}, {10, 30}},
-	{"buckets are cut where the other run has an edge", {{0, 1, 2, NAN}, {10, 20}}, {{0, 1.5, 2, NAN}, {5, 6}}, 3,
+	{"buckets are split at the other run's edges", {{0, 1, 2, NAN}, {10, 20}}, {{0, 1.5, 2, NAN}, {5, 6}}, 3,
 		{0, 1, 1.5, 2}, {10, 20, 20}, {5, 5, 6}, {10, 20, 30}},
-	{"behind the end of the shorter run nothing is known of it", {{0, 1, NAN}, {10}}, {{0, 1, 4, NAN}, {5, 6}}, 2,
+	{"beyond the end of the shorter run: unknown", {{0, 1, NAN}, {10}}, {{0, 1, 4, NAN}, {5, 6}}, 2,
 		{0, 1, 4}, {10, NAN}, {5, 6}, {10, NAN}},
-	{"a hole stays one, and the sum goes on after it", {{0, 1, 2, 3, NAN}, {10, NAN, 30}}, {{0, 3, NAN}, {5}}, 3,
+	{"gap: stays a gap, the sum continues after it", {{0, 1, 2, 3, NAN}, {10, NAN, 30}}, {{0, 3, NAN}, {5}}, 3,
 		{0, 1, 2, 3}, {10, NAN, 30}, {5, 5, 5}, {10, NAN, 40}},
-	{"a run without any time has a place and no line", {{0, 1, NAN}, {10}}, {{NAN}, {0}}, 1, {0, 1}, {10}, {NAN},
+	{"run without duration: listed, no line", {{0, 1, NAN}, {10}}, {{NAN}, {0}}, 1, {0, 1}, {10}, {NAN},
 		{10}},
 };
 
@@ -104,6 +105,6 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
-	ROWS_ADD_ONE(&rows, "saved results have no charts", no_run_at_all);
+	ROWS_ADD_ONE(&rows, "saved results: no charts", no_run_at_all);
 	return rows_run(&rows, "charts together");
 }

@@ -1,4 +1,4 @@
-// CPU percent of a run: what counters with ticks of 10 ms can say.
+// CPU percent of a run from counters with ticks of 10 ms.
 
 #include "analysis/column.h"
 
@@ -8,15 +8,15 @@ static const struct row {
 	const char *teaches;
 	double length_s;
 	int64_t threads;
-	double main_s, busy_s, idle_s;       // how far the counters get from the first sample to the last
+	double main_s, busy_s, idle_s;       // increase of the counters from the first sample to the last
 	double main_percent, system_percent; // of a machine with four cores
 } table[] = {
-	{"a long run: CPU time over time", 1, 1, 0.5, 2, 2, 50, 200},
-	{"a tick from before the run: no more than a thread can have had", 0.003, 1, 0.01, 0.01, 0.03, 100, 100},
+	{"long run: CPU time over time", 1, 1, 0.5, 2, 2, 50, 200},
+	{"tick from before the run: limited to what a thread can use", 0.003, 1, 0.01, 0.01, 0.03, 100, 100},
 	{"two threads", 0.01, 2, 0.03, 0.03, 0.01, 200, 300},
-	{"threads that no sample met: what exceeds the ticks stays", 0.08, 1, 0.32, 0.32, 0, 375, 400},
-	{"a tick of one core: the machine is not more than busy", 0.001, 1, 0, 0.01, 0, 0, 400},
-	{"no tick at all: of the machine nothing is known", 0.001, 1, 0, 0, 0, 0, (double)NAN},
+	{"threads that no sample saw: time beyond the ticks is kept", 0.08, 1, 0.32, 0.32, 0, 375, 400},
+	{"tick of one core: the machine's use is limited to that", 0.001, 1, 0, 0.01, 0, 0, 400},
+	{"no tick at all: the machine's use is unknown", 0.001, 1, 0, 0, 0, 0, (double)NAN},
 };
 
 static double last_known(const struct columns *columns, enum tracking_column_id column)
@@ -54,7 +54,8 @@ static void check(void **state)
 	arena_free(run.arena);
 }
 
-/* A run as earlier versions stored it: 500 MB, eight children from the second sample on, and a reading at the fourth. */
+/* A run as stored by earlier versions: 500 MB, eight children from the second sample on, and a reading at the
+ * fourth. */
 static void ram_carried_back(void **state)
 {
 	(void)state;
@@ -90,7 +91,7 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
-	ROWS_ADD_ONE(&rows, "RAM between two readings: the lower of carried forward and carried back",
+	ROWS_ADD_ONE(&rows, "RAM between two readings: the lower of the values carried forward and carried back",
 		ram_carried_back);
 	return rows_run(&rows, "CPU percent");
 }

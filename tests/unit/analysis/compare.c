@@ -10,7 +10,7 @@
 
 enum { BLOCKS_MAX = 5 };
 
-/* Blocks of two sessions in any order, and how they match: merged names one a line, or what the error says. */
+/* Blocks of two sessions in any order, and how they match: merged names, one on a line, or the error. */
 static const struct row {
 	const char *teaches;
 	const char *a[BLOCKS_MAX], *b[BLOCKS_MAX];
@@ -18,23 +18,23 @@ static const struct row {
 	size_t warnings;
 } table[] = {
 	{"equal names match", {"load", "train"}, {"train", "load"}, "load\ntrain\n", NULL, 0},
-	{"lines match in order of the line, as numbers", {"a.py:10", "a.py:9"}, {"a.py:11", "a.py:100"},
+	{"line numbers match in numerical order", {"a.py:10", "a.py:9"}, {"a.py:11", "a.py:100"},
 		"a.py:11 -> a.py:9\na.py:10 -> a.py:100\n", NULL, 2},
-	{"an equal line is no reason to match it first", {"a.py:7", "a.py:9"}, {"a.py:9", "a.py:11"},
+	{"equal line numbers are not matched first", {"a.py:7", "a.py:9"}, {"a.py:9", "a.py:11"},
 		"a.py:7 -> a.py:9\na.py:11 -> a.py:9\n", NULL, 2},
 	{"merged names are sorted as texts", {"a.py:9"}, {"a.py:7"}, "a.py:7 -> a.py:9\n", NULL, 1},
-	{"leading zeros are the same line", {"a.py:007"}, {"a.py:7"}, "a.py:007 -> a.py:7\n", NULL, 1},
-	{"lines longer than any integer", {"a.py:99999999999999999999999"}, {"a.py:1"},
+	{"leading zeros: the same line number", {"a.py:007"}, {"a.py:7"}, "a.py:007 -> a.py:7\n", NULL, 1},
+	{"line numbers larger than any integer", {"a.py:99999999999999999999999"}, {"a.py:1"},
 		"a.py:1 -> a.py:99999999999999999999999\n", NULL, 1},
-	{"a line does not disturb the order of names", {"a.py:9", "a.py:load", "b"}, {"b", "a.py:100", "a.py:load"},
+	{"line numbers do not change the order of names", {"a.py:9", "a.py:load", "b"}, {"b", "a.py:100", "a.py:load"},
 		"a.py:100 -> a.py:9\na.py:load\nb\n", NULL, 1},
-	{"other files don't match", {"a.py:9"}, {"b.py:9"}, NULL,
+	{"different files: no match", {"a.py:9"}, {"b.py:9"}, NULL,
 		"\"a.py:9\" of \"A\" does not match code block \"b.py:9\"", 0},
-	{"a function is no line", {"a.py:9"}, {"a.py:main"}, NULL, "\"a.py:main\" of \"B\"", 0},
-	{"a number without a colon is no line", {"step 9"}, {"step 7"}, NULL, "\"step 7\" of \"B\"", 0},
-	{"a colon alone is no line", {"a.py:"}, {"a.py:7"}, NULL, "does not match", 0},
-	{"another number of blocks", {"load", "train"}, {"load"}, NULL, "\"A\" has 2 and \"B\" has 1", 0},
-	{"blocks against none", {"load"}, {NULL}, NULL, "\"A\" has 1 and \"B\" has 0", 0},
+	{"function name: no line number", {"a.py:9"}, {"a.py:main"}, NULL, "\"a.py:main\" of \"B\"", 0},
+	{"number without a colon: no line number", {"step 9"}, {"step 7"}, NULL, "\"step 7\" of \"B\"", 0},
+	{"colon without a number: no line number", {"a.py:"}, {"a.py:7"}, NULL, "does not match", 0},
+	{"different number of blocks: error", {"load", "train"}, {"load"}, NULL, "\"A\" has 2 and \"B\" has 1", 0},
+	{"blocks in one session only: error", {"load"}, {NULL}, NULL, "\"A\" has 1 and \"B\" has 0", 0},
 	{"no blocks at all", {NULL}, {NULL}, "", NULL, 0},
 };
 
@@ -65,7 +65,7 @@ static void check(void **state)
 	struct session a, b;
 	make(&a, row->a);
 	make(&b, row->b);
-	// Given the other way round: the first in the alphabet is what the others are held against.
+	// In reverse order: the others are compared with the alphabetically first.
 	const struct compare_session sessions[] = {{"B", &b.results}, {"A", &a.results}};
 	struct arena *arena = arena_new();
 	struct comparison comparison;
@@ -85,15 +85,15 @@ static void check(void **state)
 	arena_free(arena);
 }
 
-/* Values of sessions A, B, C, D and the order they come in. */
+/* Values of sessions A, B, C, D and their sorted order. */
 static const struct order_row {
 	const char *teaches;
 	double values[4];
 	const char *order;
 } orders[] = {
 	{"ascending", {3, 1, 4, 2}, "BDAC"},
-	{"equal ones in the order given", {1, 1, 0, 1}, "CABD"},
-	{"unknown ones last, in the order given", {(double)NAN, 2, (double)NAN, 1}, "DBAC"},
+	{"equal values: in the given order", {1, 1, 0, 1}, "CABD"},
+	{"unknown values: last, in the given order", {(double)NAN, 2, (double)NAN, 1}, "DBAC"},
 	{"below 0", {-1, 0, -2, 1}, "CABD"},
 };
 

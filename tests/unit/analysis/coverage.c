@@ -1,6 +1,6 @@
-/* Does error_j hold what it says? Simulated machines of which the true energy is known, 1,000 runs of each kind. The
- * interval must hold the truth in 95 % of them, and must not be more than three times as wide as it has to be: the width
- * that would just have held 95 % is the 95 % quantile of the errors seen. Each row prints both figures. */
+/* Coverage of error_j: simulated machines with known energy, 1,000 runs of each kind. The interval must contain the
+ * true value in 95 % of them, and must be at most three times as wide as needed; the width needed is the 95 %
+ * quantile of the actual errors. Each row prints both figures. */
 #include "machine.h"
 
 enum { RUNS = 1000, READINGS_MAX = 16384 };
@@ -10,7 +10,7 @@ enum { RUNS = 1000, READINGS_MAX = 16384 };
 struct times {
 	size_t n;
 	double s[READINGS_MAX];
-	bool sample[READINGS_MAX]; // else a quick look at the counter
+	bool sample[READINGS_MAX]; // otherwise a quick reading of the counter
 };
 
 static void add_time(struct times *times, double t_s, bool sample)
@@ -19,7 +19,7 @@ static void add_time(struct times *times, double t_s, bool sample)
 	times->sample[times->n++] = sample;
 }
 
-// Quick looks until the counter has moved once more, but not for longer than one and a half periods.
+// Quick readings until the counter has changed once more, for at most one and a half periods.
 static void add_quick_looks(struct times *times, const struct counter_model *counter, double from_s, double end_s)
 {
 	double step_s = fmax(0.001, counter->period_s / 20);
@@ -37,7 +37,7 @@ static int by_time(const void *a, const void *b)
 
 enum recorder { // how the recorder reads
 	PLAIN,  // samples only
-	LOOKS,  // and quick looks around the start and the end
+	LOOKS,  // and quick readings at the start and the end
 };
 
 static void make_times(struct times *times, enum recorder recorder, const struct counter_model *counter,
@@ -77,7 +77,7 @@ static void build(struct scene *s)
 	for (size_t i = 0; i < s->times.n; i++)
 		if (s->times.sample[i])
 			s->run.t_ns[n++] = at_s(s->times.s[i]);
-	build_cpu(&s->run, 1, 0, 0, 1); // the target alone is busy
+	build_cpu(&s->run, 1, 0, 0, 1); // only the target is busy
 	s->run.n = s->times.n;          // the device has more rows than the run
 	s->device = build_device(&s->run, "package-0", DOMAIN_PACKAGE);
 	s->run.n = n;
@@ -99,7 +99,7 @@ static void stamp_energy(struct scene *s)
 		s->device->values[DEVICE_ENERGY_TIME][i] = at_s(counter_last_update_s(&s->counter, s->times.s[i]));
 }
 
-// Power at the instant; the sensor's gain is off by up to 5 %, as makers state.
+// Instantaneous power; the sensor's gain is off by up to 5 %, as makers state.
 static void meter_power_now(struct scene *s)
 {
 	double gain = random_between(&s->random, 0.95, 1.05);
@@ -111,7 +111,7 @@ static void meter_power_now(struct scene *s)
 	}
 }
 
-// A GPU that the target has for itself.
+// A GPU used by the target only.
 static void be_gpu(struct scene *s)
 {
 	s->device->kind = DOMAIN_GPU;
@@ -126,7 +126,7 @@ static double mean_w(const struct load *load, double until_s, double length_s)
 	return (load_energy_j(load, until_s) - load_energy_j(load, until_s - length_s)) / length_s;
 }
 
-// The mean of each whole second, shown for the next one: what ACPI's meters do.
+// The mean of each whole second, reported during the next one, as ACPI meters do.
 static void meter_power_held(struct scene *s)
 {
 	double phase_s = random_between(&s->random, 0, 1);
@@ -140,8 +140,8 @@ static void meter_power_held(struct scene *s)
 	}
 }
 
-/* The figure of a GPU: renewed each 0.1 s; once it has shown the same mean of a second twice, the card is idle and shows it for
- * a second and until the next update. An idle A5000 did (SC'24, arXiv 2312.02741). */
+/* GPU power, updated every 0.1 s; once it has reported the same one-second mean twice, the card is idle and reports
+ * it for a second and until the next update. An idle A5000 did so (SC'24, arXiv 2312.02741). */
 static void meter_power_still_when_idle(struct scene *s)
 {
 	double update_s = -4 + random_between(&s->random, 0, 0.1), still_s = random_between(&s->random, 0, 1);
@@ -161,7 +161,7 @@ static void meter_power_still_when_idle(struct scene *s)
 	}
 }
 
-// NVML's fields 186 and 185 side by side: the "instant" is a mean of 100 ms, the average one of a second; gain 1.
+// NVML's fields 186 and 185 together: "instant" is a mean of 100 ms, the average is over one second; gain 1.
 static void meter_power_prompt(struct scene *s)
 {
 	double phase_s = random_between(&s->random, 0, 0.1);
@@ -185,7 +185,7 @@ static void meter_power_averaged(struct scene *s)
 			s->device->values[DEVICE_POWER][i] = llround(mean_w(&s->load, s->times.s[i], 1) * 1e3);
 }
 
-// Uncalibrated, as the published traces of five cards have it; the counter integrates the same sensor.
+// Uncalibrated, with the gains of the published traces of five cards; the counter integrates the same sensor.
 static void miscalibrate(struct scene *s, enum device_metric metric)
 {
 	double gain = random_between(&s->random, 1 - 0.08, 1 + 0.03);
@@ -207,7 +207,7 @@ static void count_energy_off(struct scene *s)
 	miscalibrate(s, DEVICE_ENERGY);
 }
 
-// 1.5 to 2.5 s without a reading; a counter goes on meanwhile, power is not known.
+// 1.5 to 2.5 s without a reading; a counter continues meanwhile, power is unknown.
 static void lose_readings(struct scene *s)
 {
 	double from_s = random_between(&s->random, 0.5, s->end_s - 3),
@@ -229,7 +229,7 @@ static void power_with_hole(struct scene *s)
 	lose_readings(s);
 }
 
-// The counter starts again between two samples; what it had counted since the first of them is lost.
+// The counter restarts between two samples; its energy since the first of them is lost.
 static void count_with_reset(struct scene *s)
 {
 	count_energy(s);
@@ -249,17 +249,17 @@ enum { PROGRAM = -1 }; // idle before the run and after it
 
 static const struct row {
 	const char *teaches;
-	double period_s, jitter, quantum_j; // jitter: of the period
+	double period_s, jitter, quantum_j; // jitter: relative to the period
 	int load;                           // enum load_kind or PROGRAM
 	double interval_s[2], length_s[2];  // from, to
 	enum recorder recorder;
 	void (*meter)(struct scene *scene);
 	bool period_unknown;
-	double span_s; // of a code block somewhere in the run, whose energy is looked at instead; 0: the run
-	/* Wider than this load needs, since others need it: nothing shows what a block within one update used, nor, without
-	 * power readings, that this load does not swing in step with the counter. */
+	double span_s; // of a code block in the run, whose energy is checked instead; 0: the run
+	/* Wider than this load needs, because others need it: nothing shows the power within one update, nor,
+	 * without power readings, that this load does not vary in phase with the counter. */
 	bool wide;
-	bool calibration; // judged by error_j and calibration_error_j together
+	bool calibration; // judged by error_j and calibration_error_j combined
 } rows[] = {
 	{"1 ms, steps", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, PLAIN, count_energy},
 	{"1 ms, steps, quick looks", 0.001, 0.02, 0.000061, LOAD_STEPS, {0.01, 0.2}, {1, 12}, LOOKS, count_energy},
@@ -275,7 +275,7 @@ static const struct row {
 	{"100 ms, random, quick looks", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, LOOKS, count_energy},
 	{"100 ms, random, once a second", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.5, 1}, {2, 12}, LOOKS, count_energy},
 	{"100 ms, period not measured", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {1, 12}, PLAIN, count_energy, true},
-	{"100 ms, tells when", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, stamp_energy},
+	{"100 ms, with timestamps", 0.1, 0.05, 0.001, LOAD_RANDOM, {0.01, 0.3}, {1, 12}, PLAIN, stamp_energy},
 	{"1 ms, program", 0.001, 0.02, 0.000061, PROGRAM, {0.01, 0.2}, {0.02, 8}, LOOKS, count_energy},
 	{"20 ms, program", 0.02, 0.05, 0.001, PROGRAM, {0.01, 0.2}, {0.5, 8}, LOOKS, count_energy, .wide = true},
 	{"100 ms, program", 0.1, 0.05, 0.001, PROGRAM, {0.1, 0.1}, {0.5, 8}, LOOKS, count_energy},
@@ -298,11 +298,11 @@ static const struct row {
 	{"power, mean of 100 ms, program", 0.1, 0, 0, PROGRAM, {0.02, 0.1}, {0.5, 8}, PLAIN, meter_power_prompt},
 	{"power, mean of 100 ms, code block of 0.5 s", 0.1, 0, 0, LOAD_STEPS, {0.02, 0.1}, {3, 12}, PLAIN,
 		meter_power_prompt, .span_s = 0.5},
-	{"power of a GPU, 8 % low to 3 % high", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN, meter_power_off,
-		.calibration = true},
-	{"counter of a GPU, 8 % low to 3 % high", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {3, 12}, LOOKS,
+	{"power of a GPU, gain 8 % low to 3 % high", 0.1, 0, 0, LOAD_STEPS, {0.01, 0.1}, {3, 12}, PLAIN,
+		meter_power_off, .calibration = true},
+	{"counter of a GPU, gain 8 % low to 3 % high", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {3, 12}, LOOKS,
 		count_energy_off, .calibration = true},
-	{"counter of a GPU, 8 % low to 3 % high, block", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {3, 12}, LOOKS,
+	{"counter of a GPU, gain 8 % low to 3 % high, block", 0.1, 0.05, 0.001, LOAD_STEPS, {0.02, 0.1}, {3, 12}, LOOKS,
 		count_energy_off, .span_s = 0.5, .calibration = true},
 	{"100 ms, code block of 0.5 s", 0.1, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {3, 12}, LOOKS, count_energy, false,
 		0.5, true},
@@ -339,7 +339,7 @@ static void make_scene(struct scene *s, const struct row *row)
 	row->meter(s);
 }
 
-/* ---- the tally ---- */
+/* ---- totals ---- */
 
 struct coverage {
 	size_t n, covered;
@@ -353,7 +353,7 @@ static void note(struct coverage *c, double energy_j, double error_j, double tru
 	c->width_j[c->n++] = error_j;
 }
 
-// Each error against its own run's width would hide wide intervals of easy runs: widths are compared in the middle.
+// Relative to each run's own width, wide intervals of easy runs would be hidden: median widths are compared.
 static void judge(struct coverage *c, const struct row *row)
 {
 	qsort(c->wrong_j, c->n, sizeof(double), by_time);
@@ -410,7 +410,7 @@ static void check(void **state)
 	judge(&coverage, row);
 }
 
-/* 20 ms counters sampled ten times a second for 10 s under a stepwise load: less than 0.3 % off, each of 1,000 times. */
+/* 20 ms counters sampled ten times a second for 10 s with a stepwise load: error below 0.3 % in each of 1,000 runs. */
 static void stepwise(void **state)
 {
 	static const struct row row = {"", 0.02, 0.05, 0.001, LOAD_STEPS, {0.1, 0.1}, {10, 10}, LOOKS, count_energy};
@@ -434,6 +434,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "20 ms counters, stepwise load, 10 s: less than 0.3 % off", stepwise);
+	ROWS_ADD_ONE(&tests, "20 ms counters, stepwise load, 10 s: error below 0.3 %", stepwise);
 	return rows_run(&tests, "coverage");
 }

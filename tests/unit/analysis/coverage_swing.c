@@ -1,8 +1,8 @@
-/* Does error_j hold the truth where power swings faster than the counters are updated, or in step with them? Simulated
- * machines with a package, DRAM and a GPU of which the true energy is known, recorded as wattle does: a sample every
- * 100 ms, quick looks at the counters at the start and at the end, and a power reading of the GPU after those. 1,000 runs
- * of each row; 95 % of the truths must be inside, for each domain and the total. Width: the median of the errors stated,
- * by the 95 % quantile of the errors made; at most 3. */
+/* Coverage of error_j where power varies faster than the counters are updated, or in phase with them. Simulated
+ * machines with a package, DRAM and a GPU of known energy, recorded as wattle does: a sample every 100 ms, quick
+ * readings of the counters at the start and at the end, and a power reading of the GPU after those. 1,000 runs of
+ * each row; the interval must contain 95 % of the true values, for each domain and the total. Width: the median of
+ * the stated errors, relative to the 95 % quantile of the actual errors; at most 3. */
 #include "machine.h"
 
 #include "analysis/facts.h"
@@ -10,11 +10,11 @@
 
 enum { RUNS = 1000, READINGS_MAX = 4096, PATTERN_MAX = 256 };
 
-/* ---- power as a function of time: a pattern that repeats ---- */
+/* ---- power as a function of time: a repeating pattern ---- */
 
 struct wave {
 	size_t n;
-	double t_s[PATTERN_MAX + 1], w[PATTERN_MAX], j[PATTERN_MAX + 1]; // t_s[0] = 0, t_s[n] the pattern's length
+	double t_s[PATTERN_MAX + 1], w[PATTERN_MAX], j[PATTERN_MAX + 1]; // t_s[0] = 0, t_s[n] is the pattern's length
 	double phase_s;
 	double from_s, to_s, idle_w; // idle before and after
 };
@@ -76,7 +76,7 @@ static void make_square(struct wave *wave, struct powers p, double period_s, uin
 	wave_add(wave, p.high, period_s * duty);
 }
 
-// Forward, backward, a pause for data and the optimizer; no two iterations alike; now and then a longer pause.
+// Forward, backward, a pause for data and the optimizer; iterations vary; occasionally a longer pause.
 static void make_training(struct wave *wave, struct powers p, double period_s, uint64_t *random)
 {
 	double forward_w = p.low + (p.high - p.low) * random_between(random, 0.5, 0.9);
@@ -117,20 +117,20 @@ enum { CPU_WIDE = 1 << PACKAGE | 1 << DRAM, GPU_WIDE = 1 << GPU | 1 << TOTAL | 1
 static const struct row {
 	const char *teaches;
 	make_wave *make;
-	double rhythm[2];        // periods of the load by those of the counter, from, to
+	double rhythm[2];        // periods of the load relative to those of the counter, from, to
 	double package_s, gpu_s; // periods of the counters
 	double length_s[2];      // of the run
 	enum reading reading;    // of the GPU's power
 	bool program;            // idle before and after
-	unsigned int wide;       // 1 << figure: wider than this load needs, since one in step looks the same
-	double most_j;           // 95 % of the GPU's errors are smaller; 0: not asked
+	unsigned int wide;       // 1 << figure: wider than this load needs, because one in phase looks the same
+	double most_j;           // 95 % of the GPU's errors are smaller; 0: not checked
 } rows[] = {
-	{"in step, GPU 100 ms, power", make_square, {0.7, 1.3}, 0.001, 0.1, ANY_LENGTH, INSTANT},
-	{"in step, GPU 20 ms, power", make_square, {0.7, 1.3}, 0.02, 0.02, ANY_LENGTH, INSTANT},
-	{"in step, GPU 100 ms, 1 s means", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, MEAN_1S},
-	{"in step, GPU 100 ms, no power", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, NO_POWER},
-	{"in step, GPU 100 ms, power; short", make_square, {0.7, 1.3}, 0.02, 0.1, SHORT, INSTANT},
-	{"in step, GPU 100 ms, 100 ms means", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, MEAN_100MS},
+	{"in phase, GPU 100 ms, power", make_square, {0.7, 1.3}, 0.001, 0.1, ANY_LENGTH, INSTANT},
+	{"in phase, GPU 20 ms, power", make_square, {0.7, 1.3}, 0.02, 0.02, ANY_LENGTH, INSTANT},
+	{"in phase, GPU 100 ms, 1 s means", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, MEAN_1S},
+	{"in phase, GPU 100 ms, no power", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, NO_POWER},
+	{"in phase, GPU 100 ms, power; short", make_square, {0.7, 1.3}, 0.02, 0.1, SHORT, INSTANT},
+	{"in phase, GPU 100 ms, 100 ms means", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, MEAN_100MS},
 	{"square, GPU 100 ms, power", make_square, {0.5, 30}, 0.001, 0.1, ANY_LENGTH, INSTANT, .most_j = 14},
 	{"square, GPU 20 ms, power", make_square, {0.5, 30}, 0.02, 0.02, ANY_LENGTH, INSTANT},
 	{"square, GPU 100 ms, 100 ms means", make_square, {0.5, 30}, 0.02, 0.1, ANY_LENGTH, MEAN_100MS},
@@ -165,7 +165,7 @@ struct scene {
 	double end_s;
 	size_t n;
 	double t_s[READINGS_MAX];
-	bool sample[READINGS_MAX], power[READINGS_MAX]; // neither: a quick look at the counters
+	bool sample[READINGS_MAX], power[READINGS_MAX]; // neither: a quick reading of the counters
 	struct run run;
 	uint64_t random;
 };
@@ -194,7 +194,7 @@ static bool has_slow(const struct part *part)
 	return part->counter.period_s >= 0.003;
 }
 
-// Looks until each slow counter has been updated so many times.
+// Readings until each slow counter has been updated so many times.
 static void look(struct scene *s, double from_s, int updates, double most_periods, double most_s, double end_s)
 {
 	double t_s = from_s;
@@ -316,7 +316,7 @@ static void make_scene(struct scene *s, const struct row *row)
 	build(s);
 }
 
-/* ---- the tally ---- */
+/* ---- totals ---- */
 
 struct coverage {
 	size_t n, covered;
@@ -370,7 +370,7 @@ struct verdict {
 	double inside, needed_j, width;
 };
 
-// Widths are compared in the middle, so that wide intervals of easy runs show.
+// Median widths are compared, so that wide intervals of easy runs are visible.
 static struct verdict judge(struct coverage *c)
 {
 	qsort(c->wrong_j, c->n, sizeof(double), by_size);
@@ -382,7 +382,7 @@ static struct verdict judge(struct coverage *c)
 static void check(void **state)
 {
 	static const char *const shown[] = {"package", "dram", "gpu", "total", "window of gpu"};
-	static const double least = 95, width_max = 3; // percent inside; of the width needed
+	static const double least = 95, width_max = 3; // coverage in percent; relative to the width needed
 	const struct row *row = *state;
 	static struct scene scene;
 	static struct coverage coverages[FIGURES];
@@ -398,7 +398,7 @@ static void check(void **state)
 		struct verdict v = judge(&coverages[k]);
 		print_message("# %-42s %-13s inside %5.1f %%, width %.2f of %.3g J\n", row->teaches, shown[k], v.inside,
 			v.width, v.needed_j);
-		if (k == GPU_WINDOW && row->gpu_s < 0.1) // stretches of several updates: coverage.c
+		if (k == GPU_WINDOW && row->gpu_s < 0.1) // intervals of several updates: coverage.c
 			continue;
 		if (v.inside < least || (v.width > width_max && (row->wide >> k & 1) == 0))
 			fail_msg("%s: %.1f %% inside, %.2f times as wide as needed", shown[k], v.inside, v.width);

@@ -2,8 +2,8 @@
 
 #include "machine.h"
 
-/* Where the points of a counter stand. The plain one: 10 s at 10 Hz, 20 W, updated with each sample, a period of 100 ms
- * with 1 ms of jitter. Asked is for the first point and for one in the middle: when, and how sure. */
+/* Points of a counter's energy curve. The reference: 10 s at 10 Hz, 20 W, updated with each sample, a period of 100
+ * ms with 1 ms of jitter. Checked: time and uncertainty of the first point and of one in the middle. */
 static void no_change(struct run_device *device)
 {
 }
@@ -13,7 +13,7 @@ static void period_unknown(struct run_device *device)
 	device->update_period_s = (double)NAN;
 }
 
-// A busy machine: the recorder's nine looks 1 ms apart before the sample at 5 s each came upon a new value.
+// A busy machine: the recorder's nine readings 1 ms apart before the sample at 5 s each returned a new value.
 static void always_new(struct run_device *device)
 {
 	device->update_period_s = (double)NAN;
@@ -33,7 +33,7 @@ static void stamps_after_reading(struct run_device *device)
 		device->values[DEVICE_ENERGY_TIME][i] = device->t_ns[i] + 1;
 }
 
-// As wattle's helper has it: it read the counter a little after the sample asked, and the hardware is up to 1 ms behind.
+// As read by wattle's helper: a little after the sample's request, and the hardware is up to 1 ms behind.
 static void stamps_of_the_helper(struct run_device *device)
 {
 	text_copy(device->source, sizeof(device->source), "powercap");
@@ -53,15 +53,15 @@ static void stamps_stand_still(struct run_device *device)
 		device->values[DEVICE_ENERGY_TIME][i] = device->t_ns[0];
 }
 
-// Two looks 5 ms apart just before the sample at 5 s: its update came between them.
+// Two readings 5 ms apart just before the sample at 5 s: its update was between them.
 static void one_sharp(struct run_device *device)
 {
 	device->t_ns[49] = at_s(4.995);
 	device->values[DEVICE_ENERGY][49] = device->values[DEVICE_ENERGY][48];
 }
 
-/* The first update after the start was seen between 0.095 and 0.1 s; so the one before came between -0.007 s (a hundredth of
- * the period is added to the jitter) and the reading of 0 s that showed it. */
+/* The first update after the start was between 0.095 and 0.1 s; so the previous one was between -0.007 s (a
+ * hundredth of the period is added to the jitter) and the reading at 0 s that returned it. */
 static void sharp_at_the_start(struct run_device *device)
 {
 	device->t_ns[1] = at_s(0.095);
@@ -70,7 +70,7 @@ static void sharp_at_the_start(struct run_device *device)
 	device->values[DEVICE_ENERGY][2] = 2000000;
 }
 
-// The line is bent at the start, which is one point more.
+// The curve has a corner at the start, one point more.
 static void updated_each_second(struct run_device *device)
 {
 	for (size_t i = 0; i < device->n; i++)
@@ -83,21 +83,22 @@ static const struct row {
 	size_t point;
 	double t_s, within_s, period_s;
 } rows[] = {
-	{"a new value: an update since the reading before", no_change, 50, 4.95, 0.05, 0.1},
-	{"the first value: an update within a period", no_change, 0, -0.05, 0.05, 0.1},
-	{"nobody knows the period: the sampling interval", period_unknown, 0, -0.05, 0.05, NAN},
-	{"but looks that all show a new value bound it: 7 periods in 8 ms, and a quarter more", always_new, 40,
-		4 - 0.01 / 14, 0.01 / 14, NAN},
-	{"the counter's own time stamp", stamps, 50, 4.97, 0, 0.1},
-	{"a stamp later than the reading is no stamp", stamps_after_reading, 50, 4.95, 0.05, 0.1},
-	{"but that of the helper's reading, up to a millisecond after the update", stamps_of_the_helper, 50, 5.0035,
+	{"new value: updated since the reading before", no_change, 50, 4.95, 0.05, 0.1},
+	{"first value: updated within a period", no_change, 0, -0.05, 0.05, 0.1},
+	{"unknown period: the sampling interval", period_unknown, 0, -0.05, 0.05, NAN},
+	{"unknown period, every reading returned a new value: at most 7 periods in 8 ms, and a quarter more",
+		always_new, 40, 4 - 0.01 / 14, 0.01 / 14, NAN},
+	{"counter timestamp: used", stamps, 50, 4.97, 0, 0.1},
+	{"timestamp later than the reading: ignored", stamps_after_reading, 50, 4.95, 0.05, 0.1},
+	{"timestamp of the helper's reading: up to a millisecond after the update", stamps_of_the_helper, 50, 5.0035,
 		0.0005, 0.1},
-	{"nor is one of long ago", stamps_of_yesterday, 50, 4.95, 0.05, 0.1},
-	{"one that does not move counts once; its neighbours are as many jitters less sharp", stamps_stand_still, 10,
-		0.99, 0.01, 0.1},
-	{"two looks close together make an update sharp", one_sharp, 49, 4.9975, 0.0025, 0.1},
-	{"and the one before the first reading, a period earlier", sharp_at_the_start, 0, -0.0035, 0.0035, 0.1},
-	{"a counter that moves once a second, whatever was stated", updated_each_second, 6, 4.95, 0.05, 1},
+	{"timestamp of long ago: ignored", stamps_of_yesterday, 50, 4.95, 0.05, 0.1},
+	{"unchanged value: used once; its neighbours are less certain by as many jitters", stamps_stand_still, 10, 0.99,
+		0.01, 0.1},
+	{"two readings close together: a precise update time", one_sharp, 49, 4.9975, 0.0025, 0.1},
+	{"point before the first reading: a period earlier", sharp_at_the_start, 0, -0.0035, 0.0035, 0.1},
+	{"counter that changes once a second: measured period, whatever was stated", updated_each_second, 6, 4.95, 0.05,
+		1},
 };
 
 static void check(void **state)
@@ -121,7 +122,7 @@ static void check(void **state)
 	build_finish(&run);
 }
 
-/* Counters that stand still, and domains that are metered twice: 10 s at 10 Hz, a GPU of 100 W by its counter and of
+/* Counters that never change, and domains with two meters: 10 s at 10 Hz, a GPU of 100 W by its counter and of
  * power_w by its power readings (NAN: none). */
 static void stuck_from_the_start(struct run *run)
 {
@@ -135,7 +136,7 @@ static void stuck_after_4_s(struct run *run)
 		run->devices[0].values[DEVICE_ENERGY][i] = run->devices[0].values[DEVICE_ENERGY][40];
 }
 
-// Two samples, 50 ms apart, are all there is: no time for an update.
+// Only two samples, 50 ms apart: no time for an update.
 static void too_short(struct run *run)
 {
 	stuck_from_the_start(run);
@@ -154,7 +155,7 @@ static void as_it_is(struct run *run)
 {
 }
 
-// Only every third row is a sample, the others are quick looks that leave power out.
+// Only every third row is a sample, the others are quick readings without power.
 static void quick_looks(struct run *run)
 {
 	struct run_device *device = &run->devices[0];
@@ -178,23 +179,24 @@ static const struct twice_row {
 	enum provenance provenance;
 	int64_t gaps;
 } twice_rows[] = {
-	{"counter and power agree", as_it_is, 101, 1000, 1010, 0, false, PROVENANCE_MEASURED, 0},
-	{"power half as much again: told, and the counter is used", as_it_is, 150, 1000, 1500, 0, true,
+	{"counter and power agree: counter used", as_it_is, 101, 1000, 1010, 0, false, PROVENANCE_MEASURED, 0},
+	{"power half as much again: a warning, counter used", as_it_is, 150, 1000, 1500, 0, true, PROVENANCE_MEASURED,
+		0},
+	{"no power readings: no comparison", as_it_is, NAN, 1000, NAN, 0, false, PROVENANCE_MEASURED, 0},
+	{"quick readings between samples: no gaps in the power", quick_looks, 100, 1000, 1000, 0, false,
 		PROVENANCE_MEASURED, 0},
-	{"no power readings, nothing to compare", as_it_is, NAN, 1000, NAN, 0, false, PROVENANCE_MEASURED, 0},
-	{"quick looks between samples are no gaps in the power", quick_looks, 100, 1000, 1000, 0, false,
-		PROVENANCE_MEASURED, 0},
-	{"a counter that never moves gives way to power", stuck_from_the_start, 100, 1000, NAN, 10, false,
+	{"counter that never changes: power is used", stuck_from_the_start, 100, 1000, NAN, 10, false,
 		PROVENANCE_DERIVED, 0},
-	{"one that stops does too", stuck_after_4_s, 100, 1000, NAN, 6, false, PROVENANCE_DERIVED, 0},
-	{"without power its energy is unknown, not 0", stuck_from_the_start, NAN, NAN, NAN, 10, false,
+	{"counter that stops: power is used", stuck_after_4_s, 100, 1000, NAN, 6, false, PROVENANCE_DERIVED, 0},
+	{"counter that stops, no power: energy unknown, not 0", stuck_from_the_start, NAN, NAN, NAN, 10, false,
 		PROVENANCE_MEASURED, 1},
-	{"what it counted before it stopped is known", stuck_after_4_s, NAN, 400, NAN, 6, false, PROVENANCE_MEASURED,
-		1},
-	{"a run too short for its counter: 0 J, and an error of what a GPU can use in that time", too_short, NAN, 0,
-		NAN, 0, false, PROVENANCE_MEASURED, 0},
-	{"or what its power says", too_short, 100, 5, NAN, 0, false, PROVENANCE_DERIVED, 0},
-	{"a graphics part may be switched off: 0 J", switched_off, NAN, 0, NAN, 0, false, PROVENANCE_MEASURED, 0},
+	{"counter that stops: its energy before is known", stuck_after_4_s, NAN, 400, NAN, 6, false,
+		PROVENANCE_MEASURED, 1},
+	{"run too short for its counter: 0 J, with the error of a GPU's highest power", too_short, NAN, 0, NAN, 0,
+		false, PROVENANCE_MEASURED, 0},
+	{"run too short for its counter, with power readings: their energy", too_short, 100, 5, NAN, 0, false,
+		PROVENANCE_DERIVED, 0},
+	{"integrated GPU, may be switched off: 0 J", switched_off, NAN, 0, NAN, 0, false, PROVENANCE_MEASURED, 0},
 };
 
 static void check_twice(void **state)
@@ -222,7 +224,8 @@ static void check_twice(void **state)
 	build_finish(&run);
 }
 
-/* The machine is idle at 50 W, and a program of 1 s uses 250 W; the counter is updated at 0.05, 0.15 s … after the start. */
+/* The machine is idle at 50 W, a program of 1 s uses 250 W; the counter is updated at 0.05, 0.15 s … after the
+ * start. */
 static void ends_are_bent(void **state)
 {
 	struct run run;
@@ -244,7 +247,8 @@ static void ends_are_bent(void **state)
 	build_finish(&run);
 }
 
-/* A rank ran for 50 ms before another one, which reads for both, had its first reading; 20 W throughout, and an update each ms. */
+/* A rank ran for 50 ms before another one, which reads for both, made its first reading; 20 W throughout, an update
+ * each ms. */
 static void before_the_first_reading(void **state)
 {
 	struct run run;
@@ -269,8 +273,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, twice_rows, check_twice);
-	ROWS_ADD_ONE(&tests, "power begins and ends with the program, between two updates", ends_are_bent);
-	ROWS_ADD_ONE(&tests, "what came before the first reading has its power, and is doubted",
+	ROWS_ADD_ONE(&tests, "power changes with the program, between two updates", ends_are_bent);
+	ROWS_ADD_ONE(&tests, "time before the first reading: its power, with an error",
 		before_the_first_reading);
 	return rows_run(&tests, "curve");
 }

@@ -4,7 +4,7 @@
 
 static const double none = NAN;
 
-/* How a run is changed from the plain one: 10 s at 10 Hz, package-0 counting 20 W. */
+/* Changes to the reference run: 10 s at 10 Hz, package-0 counting 20 W. */
 static void nothing(struct run *run)
 {
 }
@@ -39,7 +39,7 @@ static void nothing_readable(struct run *run)
 	run->devices[0].values[DEVICE_ENERGY][0] = VALUE_MISSING;
 }
 
-// The counter went back to 0 after 5 s and was extended from there: what was used between 4.9 and 5 s is lost.
+// The counter restarted at 0 after 5 s and was extended from there: the energy between 4.9 and 5 s is lost.
 static void reset_half_way(struct run *run)
 {
 	for (size_t i = 50; i < run->n; i++)
@@ -141,27 +141,28 @@ static const struct row {
 	enum provenance provenance;
 	int64_t wraps, gaps;
 } rows[] = {
-	{"20 W over 10 s are 200 J", nothing, 200, 20, 20, PROVENANCE_MEASURED, 0, 0},
-	{"a step from 20 to 40 W after 5 s", doubles_half_way, 300, 30, 40, PROVENANCE_MEASURED, 0, 0},
-	{"a counter goes on counting while it can't be read", lost_in_the_middle, 200, 20, 20, PROVENANCE_MEASURED, 0,
-		1},
-	{"energy after the last value is not invented", lost_at_the_end, 100, 20, 20, PROVENANCE_MEASURED, 0, 1},
-	{"one value of a counter makes no energy", one_value_only, NAN, NAN, NAN, PROVENANCE_MEASURED, 0, 1},
+	{"20 W over 10 s: 200 J", nothing, 200, 20, 20, PROVENANCE_MEASURED, 0, 0},
+	{"step from 20 to 40 W after 5 s", doubles_half_way, 300, 30, 40, PROVENANCE_MEASURED, 0, 0},
+	{"counter unreadable for a while: it continues counting", lost_in_the_middle, 200, 20, 20, PROVENANCE_MEASURED,
+		0, 1},
+	{"energy after the last value: not added", lost_at_the_end, 100, 20, 20, PROVENANCE_MEASURED, 0, 1},
+	{"single value of a counter: no energy", one_value_only, NAN, NAN, NAN, PROVENANCE_MEASURED, 0, 1},
 	{"nothing readable: unknown, not 0", nothing_readable, NAN, NAN, NAN, PROVENANCE_MEASURED, 0, 1},
-	{"a reset loses what was used in between", reset_half_way, 198, 19.8, 20, PROVENANCE_MEASURED, 0, 1},
-	{"wraps are extended already, and counted by the name of their domain", wrapped_twice, 200, 20, 20,
-		PROVENANCE_MEASURED, 2, 0},
-	{"a slow counter is interpolated between updates: no 200 W peaks", updated_each_second, 200, 20, 20,
+	{"reset: the energy in between is lost", reset_half_way, 198, 19.8, 20, PROVENANCE_MEASURED, 0, 1},
+	{"wraps: extended by the recorder, counted by domain name", wrapped_twice, 200, 20, 20, PROVENANCE_MEASURED, 2,
+		0},
+	{"slow counter: interpolated between updates, no peaks of 200 W", updated_each_second, 200, 20, 20,
 		PROVENANCE_MEASURED, 0, 0},
-	{"power alone is integrated and derived", power_instead, 200, 20, 20, PROVENANCE_DERIVED, 0, 0},
-	{"a ramp from 10 to 30 W: the trapezoid is exact", power_ramp, 200, 20, 30, PROVENANCE_DERIVED, 0, 0},
-	{"0.6 s without power are bridged", power_lost_shortly, 200, 20, 20, PROVENANCE_DERIVED, 0, 1},
-	{"2 s without power are a hole: 40 J less", power_lost_for_long, 160, 20, 20, PROVENANCE_DERIVED, 0, 1},
-	{"the first reading stands for the moment before it", power_begins_late, 200, 20, 20, PROVENANCE_DERIVED, 0, 0},
-	{"a model's power is estimated", power_from_a_model, 200, 20, 20, PROVENANCE_ESTIMATED, 0, 0},
-	{"what was used before the target and after it is not the run's", sampled_around, 180, 20, 20,
-		PROVENANCE_MEASURED, 0, 0},
-	{"nor is it when power is integrated", power_sampled_around, 180, 20, 20, PROVENANCE_DERIVED, 0, 0},
+	{"power only: integrated, and marked as derived", power_instead, 200, 20, 20, PROVENANCE_DERIVED, 0, 0},
+	{"ramp from 10 to 30 W: the trapezoidal rule is exact", power_ramp, 200, 20, 30, PROVENANCE_DERIVED, 0, 0},
+	{"0.6 s without power: bridged", power_lost_shortly, 200, 20, 20, PROVENANCE_DERIVED, 0, 1},
+	{"2 s without power: a gap, 40 J less", power_lost_for_long, 160, 20, 20, PROVENANCE_DERIVED, 0, 1},
+	{"first power reading: covers the moment before it", power_begins_late, 200, 20, 20, PROVENANCE_DERIVED, 0, 0},
+	{"power of a model: estimated", power_from_a_model, 200, 20, 20, PROVENANCE_ESTIMATED, 0, 0},
+	{"energy before and after the target: not part of the run", sampled_around, 180, 20, 20, PROVENANCE_MEASURED, 0,
+		0},
+	{"integrated power before and after the target: not part of the run", power_sampled_around, 180, 20, 20,
+		PROVENANCE_DERIVED, 0, 0},
 	{"two segments of 4 s and 5.9 s: the pause between them does not count", second_segment, 198, 20, 20,
 		PROVENANCE_MEASURED, 0, 0},
 };
@@ -187,7 +188,7 @@ static void check(void **state)
 	assert_close(ledger_sum(&findings.ledger), row->energy_j);
 	assert_close(findings.ledger.target_j, row->energy_j / 2); // half of the busy time
 	struct mean_power power = findings_mean_power(&findings);
-	assert_close(power.total_w, row->mean_w); // over the time that was read, not over all of it
+	assert_close(power.total_w, row->mean_w); // over the time with readings, not over all of it
 	assert_close(power.target_w, row->mean_w / 2);
 	findings_finish(&findings);
 	build_finish(&run);
@@ -212,7 +213,7 @@ static void update_period_shows(void **state)
 	build_finish(&run);
 }
 
-/* What enters the total. */
+/* Domains of the total. */
 static const struct nest_row {
 	const char *teaches;
 	struct {
@@ -224,20 +225,20 @@ static const struct nest_row {
 	double total_j;
 	enum provenance provenance;
 } nest_rows[] = {
-	{"packages, DRAM and GPUs add up; core, uncore, psys don't",
+	{"total: packages, DRAM and GPUs, not core, uncore, psys",
 		{{"psys", "", DOMAIN_PSYS, 100, 0}, {"package-0", "psys", DOMAIN_PACKAGE, 20, 0},
 			{"core-0", "package-0", DOMAIN_CORE, 12, 0}, {"dram-0", "", DOMAIN_DRAM, 3, 0},
 			{"package-1", "", DOMAIN_PACKAGE, 10, 0}, {"gpu-0", "", DOMAIN_GPU, 50, 0}},
 		830, PROVENANCE_MEASURED},
-	{"a die inside a package is in it already",
+	{"total: a die inside a package is already included",
 		{{"package-0", "", DOMAIN_PACKAGE, 20, 0}, {"package-0-die-0", "package-0", DOMAIN_PACKAGE, 9, 0}}, 200,
 		PROVENANCE_MEASURED},
-	{"node and battery alone make no total",
+	{"total: node and battery alone give none",
 		{{"node", "", DOMAIN_NODE, 300, 0}, {"battery", "", DOMAIN_BATTERY, 20, 0}}, NAN, 0},
-	{"an estimated package is added, and the total is estimated",
+	{"total: an estimated package is added, and the total is estimated",
 		{{"package-0", "", DOMAIN_PACKAGE, 20, PROVENANCE_ESTIMATED}, {"gpu-0", "", DOMAIN_GPU, 50, 0}}, 700,
 		PROVENANCE_ESTIMATED},
-	{"no domain at all: no total", {{NULL, NULL, 0, 0, 0}}, NAN, 0},
+	{"total: no domain, no total", {{NULL, NULL, 0, 0, 0}}, NAN, 0},
 };
 
 static void check_nest(void **state)
@@ -290,8 +291,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, nest_rows, check_nest);
-	ROWS_ADD_ONE(&tests, "the samples show a slower update period; a faster one is the sensor's word",
+	ROWS_ADD_ONE(&tests, "update period: slower in the samples than stated: from the samples; faster: as stated",
 		update_period_shows);
-	ROWS_ADD_ONE(&tests, "PUE multiplies what the carbon is counted from, not the meters", carbon_and_pue);
+	ROWS_ADD_ONE(&tests, "PUE multiplies the energy used for carbon, not the meters", carbon_and_pue);
 	return rows_run(&tests, "energy");
 }

@@ -5,18 +5,18 @@
 
 static const double none = NAN;
 
-/* Windows: when samples are taken (ms), and the windows that come out (ms). */
+/* Windows: times of samples (ms) and the resulting windows (ms). */
 static const struct window_row {
 	const char *teaches;
 	int64_t samples_ms[12];
 	int64_t edges_ms[8]; // of the windows, ascending
 } window_rows[] = {
-	{"at 10 Hz each sample ends a window", {0, 100, 200, 300}, {0, 100, 200, 300}},
-	{"ticks that jitter a little too", {0, 99, 200, 298}, {0, 99, 200, 298}},
-	{"faster samples are merged up to 100 ms", {0, 25, 50, 75, 100, 125, 150, 175, 200}, {0, 100, 200}},
-	{"a remainder joins the window before it", {0, 50, 100, 150}, {0, 150}},
-	{"a run shorter than 100 ms is one window", {0, 3}, {0, 3}},
-	{"slow sampling: as long as it is", {0, 5000, 10000}, {0, 5000, 10000}},
+	{"10 Hz: each sample ends a window", {0, 100, 200, 300}, {0, 100, 200, 300}},
+	{"10 Hz with jitter: each sample ends a window", {0, 99, 200, 298}, {0, 99, 200, 298}},
+	{"faster samples: merged up to 100 ms", {0, 25, 50, 75, 100, 125, 150, 175, 200}, {0, 100, 200}},
+	{"remainder: joined to the window before it", {0, 50, 100, 150}, {0, 150}},
+	{"run shorter than 100 ms: one window", {0, 3}, {0, 3}},
+	{"slow sampling: windows of the interval", {0, 5000, 10000}, {0, 5000, 10000}},
 };
 
 static void check_windows(void **state)
@@ -46,14 +46,14 @@ static void check_windows(void **state)
 	build_finish(&run);
 }
 
-/* Footers: figures of two segments, and what comes out. -1: the recorder died before it knew. */
+/* Footers: figures of two segments and the result. -1: the recorder died before it was known. */
 static const struct footer_row {
 	const char *teaches;
 	int64_t cpu_s[2], peak_mb[2], read_mb[2], self_mb[2];
 	double cpu, peak_mb_expected, read_mb_expected, self_mb_expected, self_cpu;
 } footer_rows[] = {
-	{"sums, and the larger peak", {3, 4}, {100, 200}, {1, 2}, {8, 9}, 7, 200, 3, 9, 0.5},
-	{"the last sample stands in where the recorder died; I/O is unknown then", {3, -1}, {100, -1}, {1, -1}, {8, -1},
+	{"two segments: sums, and the larger peak", {3, 4}, {100, 200}, {1, 2}, {8, 9}, 7, 200, 3, 9, 0.5},
+	{"recorder died: the last sample is used; I/O is unknown", {3, -1}, {100, -1}, {1, -1}, {8, -1},
 		4, 300, NAN, 12, 0.26},
 };
 
@@ -100,14 +100,14 @@ static void check_footer(void **state)
 	build_finish(&run);
 }
 
-/* gpu_tracker's figures, seeds of the definitions: each maximum on its own. */
+/* gpu_tracker's figures by its definitions: each maximum independently. */
 static void usage(void **state)
 {
 	struct run run;
 	struct findings findings;
 	build_simple(&run, 31);
 	build_cpu(&run, 1, 0.5, 0, 2);
-	// Private memory is largest at one sample, shared memory at another; between them nothing was read.
+	// Private memory is largest at one sample, shared memory at another; nothing was read between them.
 	const int64_t read[][4] = {{10, 900, 100, 50}, {20, 500, 400, 60}};
 	for (size_t k = 0; k < 2; k++) {
 		size_t i = (size_t)read[k][0];
@@ -135,14 +135,14 @@ static void usage(void **state)
 	assert_int_equal(u->main_threads, 8);
 	assert_int_equal(u->descendants_threads, 2);
 	assert_int_equal(u->combined_threads, 8);
-	assert_close(u->gpu_ram_combined_bytes, 0); // no GPU: known to be nothing
+	assert_close(u->gpu_ram_combined_bytes, 0); // no GPU: known to be 0
 	assert_close(u->gpu.max_sum, 0);
 	assert_close(u->ram_system_bytes, none); // never read: unknown
 	findings_finish(&findings);
 	build_finish(&run);
 }
 
-// MB: one reading of smaps at 0.1 s, when 110 were resident; then 150 at a sample; and the kernel's own peak of 200.
+// MB: one reading of smaps at 0.1 s with RSS 110; then 150 at a sample; and the kernel's own peak of 200.
 static void peaks_between_samples(void **state)
 {
 	struct run run;
@@ -178,7 +178,7 @@ static void peak_of_the_unmet(void **state)
 	build_finish(&run);
 }
 
-// The memory of the target itself could not be read, as of a process of somebody else.
+// The target's memory was unreadable, as for a process of another user.
 static void descendants_of_the_unreadable(void **state)
 {
 	for (int64_t seen = 1; seen <= 2; seen++) {
@@ -211,7 +211,7 @@ static void expected_cores(void **state)
 	build_finish(&run);
 }
 
-// A look at the counter 90 ms after each sample but the last: 10 ms before the next one, and nothing but energy in it.
+// A quick reading of the counter 90 ms after each sample but the last: 10 ms before the next one, with energy only.
 static void add_looks(struct run *run, struct run_device *device)
 {
 	size_t n = 2 * device->n - 1;
@@ -234,8 +234,8 @@ static const struct gpu_row {
 	const char *teaches;
 	bool has_looks;
 } gpu_rows[] = {
-	{"a GPU: means over time, throttled by power cap and heat but not by idleness", false},
-	{"a GPU: looks at its counter between two samples weigh nothing in other metrics", true},
+	{"GPU: means over time; throttled by power cap and heat, not by idleness", false},
+	{"GPU: quick readings between samples do not count in other metrics", true},
 };
 
 // 10 s; reasons: idle for 3 s, the power cap for 2 s, heat for 1 s.
@@ -325,7 +325,7 @@ static void std_far_from_zero(void **state)
 	assert_int_equal(tally.n, 4);
 }
 
-// It held nothing before it came to the GPU; afterwards the driver did not say how much.
+// It used no memory before it ran on the GPU; afterwards the driver did not report how much.
 static void unknown_gpu_memory(void **state)
 {
 	struct run run;
@@ -348,18 +348,18 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, window_rows, check_windows);
 	ROWS_ADD(&tests, footer_rows, check_footer);
-	ROWS_ADD_ONE(&tests, "gpu_tracker's maxima and means, each on its own", usage);
-	ROWS_ADD_ONE(&tests, "RAM: what was allocated between two readings, and between two samples, counts",
+	ROWS_ADD_ONE(&tests, "gpu_tracker's maxima and means, each independently", usage);
+	ROWS_ADD_ONE(&tests, "RAM: memory allocated between two readings, and between two samples, counts",
 		peaks_between_samples);
-	ROWS_ADD_ONE(&tests, "RAM of a program that no sample met: the kernel's peak", peak_of_the_unmet);
-	ROWS_ADD_ONE(&tests, "no descendants: 0, even where nothing could be read; some: unknown",
+	ROWS_ADD_ONE(&tests, "RAM of a program that no sample saw: the kernel's peak", peak_of_the_unmet);
+	ROWS_ADD_ONE(&tests, "no descendants: 0, even if unreadable; some: unknown",
 		descendants_of_the_unreadable);
-	ROWS_ADD_ONE(&tests, "--expected-cores divides the target's percent, not the system's", expected_cores);
+	ROWS_ADD_ONE(&tests, "--expected-cores divides the target's percentage, not the system's", expected_cores);
 	ROWS_ADD(&tests, gpu_rows, gpu);
 	ROWS_ADD_ONE(&tests, "the program's own metrics", user_metrics);
-	ROWS_ADD_ONE(&tests, "a run without samples has no figures, and no zeros", empty_runs);
-	ROWS_ADD_ONE(&tests, "a large common offset costs no digits of the deviation", std_far_from_zero);
-	ROWS_ADD_ONE(&tests, "a GPU: memory that the driver does not tell is unknown, not what it was before",
+	ROWS_ADD_ONE(&tests, "run without samples: no figures, no zeros", empty_runs);
+	ROWS_ADD_ONE(&tests, "standard deviation: a large common offset costs no precision", std_far_from_zero);
+	ROWS_ADD_ONE(&tests, "GPU: memory not reported by the driver is unknown, not the earlier value",
 		unknown_gpu_memory);
 	return rows_run(&tests, "figures");
 }

@@ -1,6 +1,7 @@
-/* Simulated programs that run short blocks in a loop on a slow counter: what folding makes of the powers, and whether its
- * errors hold. Each row is a number of seeded runs; it prints the largest error of a power, the part of the blocks whose
- * truth lies inside, and the middle of the stated errors. Goals are met with room, so that a change for the worse fails. */
+/* Simulated programs that run short blocks in a loop on a slow counter: deconvolved powers and coverage of their
+ * errors. Each row is a number of seeded runs; it prints the largest error of a power, the fraction of blocks whose
+ * true value is inside the interval, and the median of the stated errors. Bounds have a margin, so that only a
+ * change for the worse fails. */
 #include "loop.h"
 
 static const double any = INFINITY;
@@ -16,22 +17,22 @@ static const struct row {
 	const char *teaches;
 	struct loop_kind kind;
 	int seeds;
-	double worst;    // largest error of a block's power, of the true power
-	double inside;   // part of the blocks that must lie inside their error
-	double error[2]; // the middle of the stated errors, of the power, lies between
+	double worst;    // largest error of a block's power, relative to the true power
+	double inside;   // fraction of the blocks that must lie inside their error
+	double error[2]; // range for the median of the stated errors, relative to the power
 } rows[] = {
 	{"20 blocks of 0.2 to 5 ms, 100 ms counter, 60 s: within 10 %", {.length_s = 60}, 3, 0.1, 0.93, {0, 0.02}},
-	{"a counter whose period is no whole number of looks", {.period_s = 0.09766}, 2, 0.1, 0.93, {0, 0.02}},
-	{"looks that were late for all updates but one at each end", {.period_s = 0.0985, .few_looks = true}, 2, 0.1,
-		0.93, {0, 0.02}},
+	{"counter whose period is no whole number of readings", {.period_s = 0.09766}, 2, 0.1, 0.93, {0, 0.02}},
+	{"readings late for all updates but one at each end", {.period_s = 0.0985, .few_looks = true}, 2, 0.1, 0.93,
+		{0, 0.02}},
 	{"20 ms counter", {.period_s = 0.02, .length_s = 60}, 2, 0.1, 0.93, {0, 0.02}},
-	{"11.5 ms counter that the looks take for one of 12 ms, 8 blocks, 50 samples a second, 10 s",
+	{"11.5 ms counter detected as one of 12 ms, 8 blocks, 50 samples a second, 10 s",
 		{.period_s = 0.0115, .n_blocks = 8, .least_s = 1e-3, .every_s = 0.02, .length_s = 10}, 4, 0.3, 0.9,
 		{0, 0.05}},
 	{"calls that hardly vary", {.vary_s = 0.02, .length_s = 60}, 2, 0.25, 0.9, {0, 0.03}},
 	{"steps of 15 mJ", {.quantum_j = 0.015}, 2, 0.5, 0.9, {0, 0.1}},
-	{"half of the machine is another program's, and CPU time comes in ticks", {.others = 1, .length_s = 60}, 2, 0.1,
-		0.93, {0, 0.2}},
+	{"half of the machine used by another program, CPU time in ticks", {.others = 1, .length_s = 60}, 2, 0.1, 0.93,
+		{0, 0.2}},
 	{"two threads share the power", {.threads = true}, 1, 0.1, 0.93, {0, 0.02}},
 	{"powers rise from 95 to 105 %", {.drift_w = 0.05}, 2, 0.5, 0.93, {0, 0.15}},
 	{"calls differ in power by 10 %: large errors", {.vary_w = 0.1}, 2, any, 0.9, {0.1, 3}},
@@ -40,26 +41,25 @@ static const struct row {
 	{"all of that at once", {.jitter_s = 1e-3, .vary_w = 0.1, .drift_w = 0.05}, 2, any, 0.9, {0.1, 4}},
 	{"no quick looks, period not known", {.samples_only = true, .length_s = 60}, 2, any, 0.9, {0, 0.2}},
 	{"1 ms counter: each reading is up to 1 ms old", {.period_s = 0.000976}, 2, any, 0.9, {0.01, 1}},
-	{"in lockstep with the counter: nothing tells the blocks apart",
-		{.loop_s = 0.05, .vary_s = -1, .period_off = -1}, 2, any, 0.93, {1, 5}},
-	{"blocks of 5 ms to 1 s beside each other", {.n_blocks = 8, .least_s = 5e-3, .most_s = 1}, 2, any, 0.85,
-		{0, 0.1}},
-	/* Each of eleven readings comes within 0.5 ms of an update, and a tick of CPU time is half of the time between two readings. While
-	 * the grid gave times to such updates, and the energy to be explained was chosen by how rough it is, 3 to 10 % of the truths were
-	 * outside, and powers up to 240 % off. */
+	{"in phase with the counter: blocks cannot be distinguished", {.loop_s = 0.05, .vary_s = -1, .period_off = -1},
+		2, any, 0.93, {1, 5}},
+	{"blocks of 5 ms to 1 s together", {.n_blocks = 8, .least_s = 5e-3, .most_s = 1}, 2, any, 0.85, {0, 0.1}},
+	/* Each of eleven readings falls within 0.5 ms of an update, and a tick of CPU time is half of the time
+	 * between two readings. When the grid dated such updates, and the energy to be explained was chosen by its
+	 * roughness, 3 to 10 % of the true values were outside, and powers up to 240 % off. */
 	{"layers of 1 to 4 ms, 11 ms counter", {LAYERS}, 25, 0.25, 0.95, {0, 0.15}},
-	{"the same, CPU time in ticks, a program beside it now and then", {LAYERS, .others = 0.05}, 25, 0.25, 0.95,
-		{0, 0.15}},
-	{"the same beside another program", {LAYERS, .others = 1}, 25, 0.7, 0.95, {0, 0.2}},
-	{"the same, calls and readings held up",
+	{"layers of 1 to 4 ms, 11 ms counter, CPU time in ticks, another program now and then",
+		{LAYERS, .others = 0.05}, 25, 0.25, 0.95, {0, 0.15}},
+	{"layers of 1 to 4 ms, 11 ms counter, another program", {LAYERS, .others = 1}, 25, 0.7, 0.95, {0, 0.2}},
+	{"layers of 1 to 4 ms, 11 ms counter, calls and readings delayed",
 		{LAYERS, .others = 0.1, .stall_part = 0.05, .stall_s = 5e-3, .late_s = 2e-3}, 25, 0.5, 0.95, {0, 0.15}},
-	// 96 % of 125 runs; a guard, as it was 95 % before.
-	{"the same, one update in ten up to 3 ms late", {LAYERS, .others = 0.1, .held_part = 0.1, .held_s = 3e-3}, 25,
-		any, 0.93, {0, 3}},
-	{"ten minutes: the grid is followed", {.length_s = 600, .n_blocks = 5}, 1, 0.02, 0.8, {0, 0.01}},
+	// 96 % of 125 runs; a guard, since it was 95 % before
+	{"layers of 1 to 4 ms, 11 ms counter, one update in ten up to 3 ms late",
+		{LAYERS, .others = 0.1, .held_part = 0.1, .held_s = 3e-3}, 25, any, 0.93, {0, 3}},
+	{"ten minutes: the update grid is followed", {.length_s = 600, .n_blocks = 5}, 1, 0.02, 0.8, {0, 0.01}},
 };
 
-// Fills in what a row leaves out; a negative number stands for 0.
+// Fills in a row's defaults; a negative number means 0.
 static struct loop_kind complete(struct loop_kind kind)
 {
 	const struct {
@@ -104,7 +104,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// Each joule of the target is some block's.
+// Each joule of the target belongs to a block.
 static void check_sum(const struct loop *loop)
 {
 	uint32_t all[LOOP_BLOCKS_MAX];
@@ -116,7 +116,8 @@ static void check_sum(const struct loop *loop)
 	struct fold_energy energy = fold_energy_of(&loop->fold, all, loop->n_columns);
 	assert_true(fabs(sum_j - target_j) <= 1e-9 * target_j);
 	assert_true(fabs(energy.j - target_j) <= 1e-9 * target_j);
-	// Powers only move it from block to block; but what windows gave the target beside others may be more than its blocks explain.
+	// Powers only redistribute it among blocks; but windows shared with others may have given the target more than
+	// its blocks explain.
 	double beside_j = loop->kind.others > 0 ? 0.2 * target_j : 0;
 	assert_true(energy.error_j <= 2 * loop->findings.target_error_j + 1e-3 + beside_j);
 }
@@ -144,7 +145,7 @@ static void check(void **state)
 	assert_true(error >= row->error[0] && error <= row->error[1]);
 }
 
-/* ---- what can't be folded ---- */
+/* ---- not resolvable ---- */
 
 static void make_short(struct loop *loop)
 {
@@ -152,7 +153,7 @@ static void make_short(struct loop *loop)
 	assert_int_equal(loop_simulate(loop, &kind, 1), 0);
 }
 
-// Too few updates for equations: what the counter showed is dealt out by time, and the error says that it was.
+// Too few updates for equations: the counter's energy is divided by time, and the error includes that.
 static void too_short(void **state)
 {
 	struct loop loop;
@@ -166,7 +167,7 @@ static void too_short(void **state)
 	loop_finish(&loop);
 }
 
-// A fold of made pieces, over a run with one device at 50 W.
+// A deconvolution of given intervals, over a run with one device at 50 W.
 static void fold_pieces(struct loop *loop, const struct fold_piece *pieces, size_t n, size_t n_columns)
 {
 	*loop = (struct loop){.n_columns = n_columns, .n_pieces = n};
@@ -191,7 +192,7 @@ static void no_spans(void **state)
 	loop_finish(&loop);
 }
 
-// What lies outside of the run counts for nothing, and a column that never ran has no power.
+// Time outside the run does not count, and a column that never ran has no power.
 static void outside_of_the_run(void **state)
 {
 	const struct fold_piece pieces[] = {{at_s(-3), at_s(2), 1, 1}, {at_s(4), at_s(6), 2, 0.5F},
@@ -222,7 +223,7 @@ static void nothing_measured(void **state)
 	loop_finish(&loop);
 }
 
-// Two blocks in turn, always together: their sum is known far better than either.
+// Two blocks always in succession: their sum is known far better than either.
 static void inclusive(void **state)
 {
 	struct loop loop;
@@ -244,10 +245,10 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a run of a few updates", too_short);
-	ROWS_ADD_ONE(&tests, "no spans at all", no_spans);
-	ROWS_ADD_ONE(&tests, "pieces outside of the run", outside_of_the_run);
-	ROWS_ADD_ONE(&tests, "a counter that can't be read", nothing_measured);
-	ROWS_ADD_ONE(&tests, "blocks that can't be told apart are known together", inclusive);
+	ROWS_ADD_ONE(&tests, "run of a few updates: divided by time", too_short);
+	ROWS_ADD_ONE(&tests, "no spans: nothing to resolve", no_spans);
+	ROWS_ADD_ONE(&tests, "intervals outside the run: ignored", outside_of_the_run);
+	ROWS_ADD_ONE(&tests, "unreadable counter: nothing to resolve", nothing_measured);
+	ROWS_ADD_ONE(&tests, "indistinguishable blocks: known as a group", inclusive);
 	return rows_run(&tests, "fold");
 }

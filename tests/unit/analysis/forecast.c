@@ -1,6 +1,7 @@
-/* Does the forecast keep its word? Programs are drawn whose steps behave in known ways; while each "runs" the forecast is
- * made at several moments, from what a recorder with ticks of 100 ms would have seen, and judged by how it really went on.
- * The 95 % interval must hold the truth about as often as it says, and must not be much wider than it had to be. */
+/* Accuracy of the forecast: programs are drawn whose steps behave in known ways; while each "runs", the forecast is
+ * made at several moments, from what a recorder with ticks of 100 ms would have seen, and compared with how it
+ * really continued. The 95 % interval must contain the true value about that often, and must not be much wider than
+ * needed. */
 #include "analysis/forecast/forecast.h"
 #include "base/dice.h"
 #include "base/util.h"
@@ -23,7 +24,7 @@ static double normal(struct dice *dice)
 	return radius * cos(2 * M_PI * uniform(dice));
 }
 
-/* ---- programs: what step i takes, in usual steps ---- */
+/* ---- programs: duration of step i, in typical steps ---- */
 
 struct program {
 	struct dice dice;
@@ -86,19 +87,19 @@ static const struct kind {
 	const char *teaches;
 	double (*step)(struct program *program, int i);
 	double step_s;
-	double least_percent; // of the intervals hold the truth, at each moment
+	double least_percent; // fraction of intervals that contain the true value, at each moment
 } kinds[] = {
-	{"steps that all take the same, their energy does not", constant, 0.25, 88},
+	{"steps of equal duration, unequal energy", constant, 0.25, 88},
 	{"steps that scatter by 10 %, each longer than a tick", noisy, 0.25, 90},
-	{"the same, many in a tick", noisy, 0.02, 90},
+	{"steps that scatter by 10 %, many in a tick", noisy, 0.02, 90},
 	{"steps that scatter by a factor of 1.6", skewed, 0.25, 90},
 	{"each step a little slower than the one before", on_a_line, 0.25, 88},
-	{"a level that wanders: how far, a fifth of it hardly shows", wandering, 0.25, 80},
+	{"slowly wandering level, hardly visible in the first fifth", wandering, 0.25, 80},
 	{"slow phases of some steps", correlated, 0.25, 90},
 	{"the first 25 steps take three times as long", warming_up, 0.25, 90},
 	{"one step in 50 takes ten times as long", bursty, 0.25, 87},
 	{"validation after each 100 steps, the last ones included", with_epochs, 0.25, 88},
-	{"the same, many steps in a tick", with_epochs, 0.02, 88},
+	{"validation after each 100 steps, many steps in a tick", with_epochs, 0.02, 88},
 };
 
 struct course { // of one program
@@ -125,7 +126,7 @@ static void run_program(const struct kind *kind, double step_s, uint64_t seed, s
 
 struct judged {
 	int held;
-	double width[RUNS], error[RUNS]; // shares of the truth; half the interval's width
+	double width[RUNS], error[RUNS]; // fractions of the true value; half the interval's width
 };
 
 static void judge(struct judged *judged, int run, const struct forecast_figure *figure, double truth)
@@ -135,7 +136,7 @@ static void judge(struct judged *judged, int run, const struct forecast_figure *
 	judged->error[run] = fabs(figure->left - truth) / truth;
 }
 
-/* What the recorder hands on at its ticks. */
+/* The recorder's data at its ticks. */
 static struct forecast look(const struct course *course, double now_s, double *ret_energy_j)
 {
 	struct forecast_log log = {0};
@@ -177,7 +178,7 @@ static double quantile(double *values, double share)
 	return values[(int)(share * (RUNS - 1))];
 }
 
-// At half time and later also not much wider than it has to be.
+// From half time on also not much wider than needed.
 static void check_judged(const struct kind *kind, double moment, const char *quantity, struct judged *judged)
 {
 	double held = 100.0 * judged->held / RUNS, width = 100 * quantile(judged->width, 0.5);
@@ -200,7 +201,7 @@ static void check_kind(void **state)
 	}
 }
 
-/* ---- ends and oddities ---- */
+/* ---- ends and special cases ---- */
 
 static struct forecast after_steps(int64_t n, double step_s, double step_j, int64_t all, double late_s)
 {
@@ -252,7 +253,7 @@ static void hanging(void **state)
 	assert_true(forecast.time_s.high > forecast.time_s.left + 400);
 }
 
-// 3 epochs of 10 s and 5 s of validation, and 4 s into the fourth one's.
+// 3 epochs of 10 s and 5 s of validation, and 4 s into the fourth validation.
 static void part_of_a_pause(void **state)
 {
 	struct forecast_log log = {0};
@@ -267,13 +268,13 @@ static void part_of_a_pause(void **state)
 	assert_true(fabs(forecast.time_s.left - (1 + 10 + 5)) < 0.2);
 }
 
-/* Steady steps, and how wide the interval is: early it has room for a first pause that is to come and for a beginning that was
- * slow, later it has not. */
+/* Steady steps and the interval's width: early it allows for a first pause still to come and for a slow beginning,
+ * later it does not. */
 static void what_is_to_come(void **state)
 {
 	static const struct {
 		int64_t done, all;
-		double low_most, high_least, high_most; // of what is to come as steps go on
+		double low_most, high_least, high_most; // of the rest if steps continue
 	} rows[] = {
 		{5, 1000, 0.5, 1.3, 1.6},
 		{50, 1000, 0.9, 1.3, 1.5},
@@ -322,18 +323,18 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, kinds, check_kind);
-	ROWS_ADD_ONE(&tests, "fewer than 4 steps tell nothing", too_few);
-	ROWS_ADD_ONE(&tests, "as many steps as there were to be, or more: nothing is foreseen", too_many);
-	ROWS_ADD_ONE(&tests, "where energy is not known, time is", no_energy);
-	ROWS_ADD_ONE(&tests, "where energy is known later than time, it is foreseen from then on", late_energy);
-	ROWS_ADD_ONE(&tests, "what has been done of the step under way is taken off", part_of_a_step);
-	ROWS_ADD_ONE(&tests, "a step that hangs may hang as long again", hanging);
-	ROWS_ADD_ONE(&tests, "what has been done of a pause that was foreseen is taken off", part_of_a_pause);
+	ROWS_ADD_ONE(&tests, "fewer than 4 steps: no forecast", too_few);
+	ROWS_ADD_ONE(&tests, "planned number of steps reached or exceeded: no forecast", too_many);
+	ROWS_ADD_ONE(&tests, "energy unknown: time is forecast", no_energy);
+	ROWS_ADD_ONE(&tests, "energy known later than time: forecast from then on", late_energy);
+	ROWS_ADD_ONE(&tests, "elapsed part of the current step: subtracted", part_of_a_step);
+	ROWS_ADD_ONE(&tests, "step that hangs: may hang as long again", hanging);
+	ROWS_ADD_ONE(&tests, "elapsed part of an expected pause: subtracted", part_of_a_pause);
 	ROWS_ADD_ONE(&tests,
-		"early, what may be to come is in the interval; at half time steady steps have a narrow one",
+		"early: the interval includes possible pauses; at half time: narrow for steady steps",
 		what_is_to_come);
-	ROWS_ADD_ONE(&tests, "steps that take no time and no energy", nothing_takes_any);
-	ROWS_ADD_ONE(&tests, "a billion steps in fixed memory", millions);
-	ROWS_ADD_ONE(&tests, "points without a new step are left out", clock_that_stands);
+	ROWS_ADD_ONE(&tests, "steps without time and energy", nothing_takes_any);
+	ROWS_ADD_ONE(&tests, "a billion steps: fixed memory", millions);
+	ROWS_ADD_ONE(&tests, "points without a new step: left out", clock_that_stands);
 	return rows_run(&tests, "forecast");
 }

@@ -1,4 +1,4 @@
-// Numbers of keys: given in the order met, found again after the table grew, and nobody outside can choose keys that share a place.
+// Numbers of keys: in order of first appearance, kept when the table grows; an attacker cannot choose colliding keys.
 #include "analysis/keys.h"
 
 #include "rows.h"
@@ -29,7 +29,7 @@ static void secret(void **state)
 	assert_memory_not_equal(&made, &b.hash_key, sizeof(made));
 	for (uint32_t i = 0; i < MANY; i++)
 		keys_number(&a, i);
-	assert_memory_equal(&made, &a.hash_key, sizeof(made)); // the same after growing: else known keys are lost
+	assert_memory_equal(&made, &a.hash_key, sizeof(made)); // the same after growing; otherwise known keys are lost
 	keys_finish(&a);
 	keys_finish(&b);
 }
@@ -37,7 +37,7 @@ static void secret(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "numbers in the order met, also of 10,000 keys", in_order);
+	ROWS_ADD_ONE(&tests, "10,000 keys: numbered in order of first appearance", in_order);
 	ROWS_ADD_ONE(&tests, "each table hashes with a random key of its own", secret);
 	return rows_run(&tests, "keys");
 }

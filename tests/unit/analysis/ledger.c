@@ -3,7 +3,7 @@
 #include "analysis/energy/timeline.h"
 #include "random_run.h"
 
-/* Whatever is known or not, each joule stands in one row. */
+/* Whatever is known, each joule is in exactly one row of the ledger. */
 
 static void assert_closes(const struct ledger *ledger, double energy_j)
 {
@@ -38,7 +38,7 @@ static void assert_blocks(const struct findings *findings)
 	}
 }
 
-// Idle energy that one domain doesn't know is in its other rows, and no reason to forget another's.
+// Idle energy that is unknown for one domain is in its other rows; another domain's stays known.
 static void unknown_idle_energy(void **state)
 {
 	const double none = (double)NAN;
@@ -95,7 +95,7 @@ static double trapezoid_j(const struct timeline *timeline, const double *power_w
 	return sum_j;
 }
 
-// Half way between two instants is a whole nanosecond, and these histories have steps of 10 J in a millisecond.
+// The midpoint of two instants is a whole nanosecond, and these runs have steps of 10 J in a millisecond.
 static void assert_near(double actual, double expected)
 {
 	assert_true(fabs(actual - expected) <= 1e-9 * fabs(expected) + 1e-3);
@@ -137,10 +137,10 @@ static void powers_integrate(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "idle energy that is unknown is in the other rows", unknown_idle_energy);
-	ROWS_ADD_ONE(&tests, "1,000 random histories: the trapezoid rule over a timeline's powers gives each energy",
+	ROWS_ADD_ONE(&tests, "unknown idle energy: contained in the other rows", unknown_idle_energy);
+	ROWS_ADD_ONE(&tests, "1,000 random runs: the trapezoidal rule over a timeline's powers gives each energy",
 		powers_integrate);
-	ROWS_ADD_ONE(&tests, "3,000 random histories: rows add up to 1e-9, none is negative, every error is finite",
+	ROWS_ADD_ONE(&tests, "3,000 random runs: rows add up to 1e-9, none is negative, every error is finite",
 		ledger_closes);
 	return rows_run(&tests, "ledger");
 }

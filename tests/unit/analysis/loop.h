@@ -1,6 +1,6 @@
-/* A simulated program that runs the same blocks again and again, on a machine whose counter is slower than they are, and
- * the recorder that watches it as the real one does: a sample ten times a second, quick looks until five updates were seen
- * at the start, three every 30 s and one at the end. */
+/* A simulated program that repeats the same blocks, on a machine whose counter is slower than they are, and a
+ * recorder as the real one: a sample ten times a second, quick readings until five updates were seen at the start,
+ * three every 30 s and one at the end. */
 #pragma once
 
 #include "machine.h"
@@ -12,22 +12,22 @@ enum { LOOP_BLOCKS_MAX = 32 };
 
 struct loop_kind {
 	size_t n_blocks;
-	double least_s, most_s; // of a block's calls; one has each, the rest lie between them
-	double vary_s, vary_w;  // a call takes so much more or less time, of the block's; and power
+	double least_s, most_s; // of a block's calls; one call has each extreme, the rest lie between
+	double vary_s, vary_w;  // relative scatter of a call's time; and power
 	double drift_w;         // all powers rise from 1 - this to 1 + this
 	double length_s;
-	double period_s, period_off;  // of the counter; off by up to this, of it
+	double period_s, period_off;  // of the counter; relative error of up to this
 	double jitter_s, quantum_j;   // each update is early or late by up to this
-	bool samples_only, few_looks; // no quick looks; those at the start met a single update
-	double every_s, late_s;       // between two samples, 0: 0.1; a reading comes up to so much late
-	bool threads;  // two of them, each with half of the power; the second runs blocks in another order
+	bool samples_only, few_looks; // no quick readings; those at the start saw a single update
+	double every_s, late_s;       // between two samples, 0: 0.1; a reading is late by up to this
+	bool threads;  // two threads, each with half of the power; the second runs blocks in another order
 	bool pairs;    // each block is followed by one of its own that takes as long
 	double loop_s; // the loop takes exactly this long; 0: as long as its blocks
-	double others; // cores that other programs keep busy meanwhile; CPU time is then told in ticks of 10 ms
-	const double (*fixed)[2];   // seconds and watts of each block, [0] for what is outside; NULL: made by chance
-	double held_part, held_s;   // of the updates: so many come later than that, by up to so much
-	double stall_part, stall_s; // of the calls: so many take longer, by up to so much
-	double found_period_s, found_jitter_s; // what the recorder says of the counter; 0: what it should
+	double others; // cores that other programs keep busy; CPU time then comes in ticks of 10 ms
+	const double (*fixed)[2];   // seconds and watts of each block, [0] for the time outside; NULL: random
+	double held_part, held_s;   // fraction of updates that are later still, by up to this
+	double stall_part, stall_s; // fraction of calls that take longer, by up to this
+	double found_period_s, found_jitter_s; // period that the recorder states; 0: the true one
 };
 
 struct loop {
@@ -36,7 +36,7 @@ struct loop {
 	double block_s[LOOP_BLOCKS_MAX], block_w[LOOP_BLOCKS_MAX]; // [0]: outside of all blocks
 	double true_j[LOOP_BLOCKS_MAX], time_s[LOOP_BLOCKS_MAX];
 	size_t n_columns;
-	size_t n, room; // stretches of time: piece i is from t_s[i] to t_s[i + 1], j before it
+	size_t n, room; // intervals: interval i is from t_s[i] to t_s[i + 1], j before it
 	double *t_s, *j;
 	struct fold_piece *pieces;
 	size_t n_pieces;
@@ -122,7 +122,7 @@ static inline void loop_add(struct loop *loop, size_t column, size_t other, doub
 	loop->n++;
 }
 
-// With two threads, what the second does changes in the middle of what the first does.
+// With two threads, the second one's blocks change in the middle of the first one's.
 static inline void loop_run(struct loop *loop)
 {
 	const struct loop_kind *kind = &loop->kind;
@@ -210,7 +210,7 @@ static inline int64_t loop_ticks_ns(struct loop *loop, double cores, int64_t pas
 
 static inline void loop_cpu(struct loop *loop)
 {
-	build_cpu(&loop->run, 1, 0, 0, 1); // the target alone is busy
+	build_cpu(&loop->run, 1, 0, 0, 1); // only the target is busy
 	for (size_t i = 0; loop->kind.others > 0 && i < loop->run.n; i++) {
 		int64_t passed_ns = loop->run.t_ns[i] - build_start_ns;
 		loop->run.values[RUN_MAIN_CPU][i] = loop_ticks_ns(loop, 1, passed_ns);
@@ -243,7 +243,7 @@ static inline void loop_record(struct loop *loop)
 	loop_cpu(loop);
 	loop->device->resolution_j = loop->counter.quantum_j;
 	if (!loop->kind.samples_only) {
-		double step_s = fmin(fmax(loop->counter.period_s / 20, 1e-3), 1e-2); // looks see no finer
+		double step_s = fmin(fmax(loop->counter.period_s / 20, 1e-3), 1e-2); // resolution of readings
 		loop->device->update_period_s = round(loop->counter.period_s / step_s) * step_s;
 		loop->device->update_jitter_s = 2 * loop->kind.jitter_s;
 		if (loop->kind.found_period_s > 0) {
@@ -268,7 +268,7 @@ static inline int loop_fold(struct loop *loop)
 	return fold_make(&loop->findings, &metering, &timeline, loop->scratch, &loop->fold);
 }
 
-// The whole of it. 0, or negative: no memory.
+// The whole simulation. 0, or negative: no memory.
 static inline int loop_simulate(struct loop *loop, const struct loop_kind *kind, uint64_t seed)
 {
 	*loop = (struct loop){.kind = *kind, .random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15)};

@@ -1,5 +1,5 @@
-/* A simulated machine whose energy is known exactly: power in levels, a counter or a power meter with all their habits,
- * and a recorder that reads them when it pleases. */
+/* A simulated machine whose energy is known exactly: power in levels, a counter or a power meter with all their
+ * properties, and a recorder that reads them at given times. */
 #pragma once
 
 #include "builder.h"
@@ -98,11 +98,11 @@ static inline void load_program(struct load *load, double end_s, uint64_t *rando
 
 struct counter_model {
 	double period_s, jitter_s, quantum_j, phase_s;
-	double held_part, held_s; // this part of the updates comes later than that, by up to so much
+	double held_part, held_s; // fraction of updates that are later still, by up to this
 	uint64_t seed;            // of the jitter
 };
 
-// When the update number `n` comes.
+// Time of update number `n`.
 static inline double counter_update_s(const struct counter_model *counter, int64_t n)
 {
 	uint64_t hash = (counter->seed ^ (uint64_t)n) * UINT64_C(0x9e3779b97f4a7c15) + 1;

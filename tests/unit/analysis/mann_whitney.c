@@ -8,8 +8,8 @@
 
 enum { VALUES_MAX = 8 };
 
-/* p by hand: every way to call n_a of the values "a", and how far its U lies from the mean. Slow and without a thought,
- * which is what makes it a judge. */
+/* Reference value of p: every way to choose n_a of the values as "a", and how far its U is from the mean. Slow and
+ * simple, so that it can check the fast one. */
 static double u_of(const double *values, size_t n, unsigned in_a)
 {
 	double u = 0;
@@ -39,22 +39,22 @@ static const struct test_row {
 	const char *teaches;
 	size_t n_a, n_b;
 	double a[VALUES_MAX], b[VALUES_MAX];
-	double u, p; // p < 0: by hand only
+	double u, p; // p < 0: reference only
 } tests_of_two[] = {
-	{"3 and 3, all of b greater: 2 of the 20 ways are as far", 3, 3, {1, 2, 3}, {4, 5, 6}, 9, 2.0 / 20},
+	{"3 and 3, all of b greater: 2 of the 20 choices are as extreme", 3, 3, {1, 2, 3}, {4, 5, 6}, 9, 2.0 / 20},
 	{"4 and 4, all of b greater: 2 of 70", 4, 4, {1, 2, 3, 4}, {5, 6, 7, 8}, 16, 2.0 / 70},
 	{"5 and 5, all of b less: 2 of 252", 5, 5, {6, 7, 8, 9, 10}, {1, 2, 3, 4, 5}, 0, 2.0 / 252},
-	{"5 and 5, U of 2: 4 of the ways on either side, the tables' limit at 5 %", 5, 5, {1, 2, 3, 5, 6},
+	{"5 and 5, U of 2: 4 choices on either side, the tables' limit at 5 %", 5, 5, {1, 2, 3, 5, 6},
 		{4, 7, 8, 9, 10}, 23, 8.0 / 252},
-	{"5 and 5, U of 3: no find any more", 5, 5, {1, 2, 3, 4, 8}, {5, 6, 7, 9, 10}, 22, 14.0 / 252},
-	{"2 and 6: sizes that differ", 2, 6, {1, 2}, {3, 4, 5, 6, 7, 8}, 12, 2.0 / 28},
-	{"6 and 2: the same the other way round", 6, 2, {3, 4, 5, 6, 7, 8}, {1, 2}, 0, 2.0 / 28},
-	{"all values equal: nothing can be told", 4, 4, {2, 2, 2, 2}, {2, 2, 2, 2}, 8, 1},
+	{"5 and 5, U of 3: not significant", 5, 5, {1, 2, 3, 4, 8}, {5, 6, 7, 9, 10}, 22, 14.0 / 252},
+	{"2 and 6: different sizes", 2, 6, {1, 2}, {3, 4, 5, 6, 7, 8}, 12, 2.0 / 28},
+	{"6 and 2: same p with the samples exchanged", 6, 2, {3, 4, 5, 6, 7, 8}, {1, 2}, 0, 2.0 / 28},
+	{"all values equal: no difference", 4, 4, {2, 2, 2, 2}, {2, 2, 2, 2}, 8, 1},
 	{"one value each", 1, 1, {1}, {2}, 1, 1},
 	{"equal values in both samples count half", 4, 4, {1, 2, 2, 3}, {2, 3, 4, 4}, 13.5, -1},
 	{"two values only, as of a coarse counter", 5, 5, {1, 1, 1, 1, 2}, {1, 2, 2, 2, 2}, 20, -1},
-	{"ties and sizes that differ: the distribution is not symmetric", 3, 6, {1, 1, 5}, {1, 2, 2, 3, 5, 5}, 12, -1},
-	{"ties and sizes that differ, the other way round", 6, 3, {1, 2, 2, 3, 5, 5}, {1, 1, 5}, 6, -1},
+	{"ties and different sizes: asymmetric distribution", 3, 6, {1, 1, 5}, {1, 2, 2, 3, 5, 5}, 12, -1},
+	{"ties and different sizes, samples exchanged", 6, 3, {1, 2, 2, 3, 5, 5}, {1, 1, 5}, 6, -1},
 	{"8 and 8, interleaved", 8, 8, {1, 3, 5, 7, 9, 11, 13, 15}, {2, 4, 6, 8, 10, 12, 14, 16}, 36, -1},
 };
 
@@ -73,7 +73,7 @@ static void check_test(void **state)
 
 static void check_large(void **state)
 {
-	// 50 values a side are counted out, 51 are approximated: p of nearly the same data must nearly agree.
+	// 50 values on a side are counted exactly, 51 are approximated: p of nearly the same data must nearly agree.
 	double a[51], b[51];
 	struct mann_whitney exact, normal;
 	for (size_t i = 0; i < 51; i++) {
@@ -98,9 +98,9 @@ static const struct least_row {
 	const char *teaches;
 	size_t n_a, n_b;
 	double alpha;
-	size_t least_u; // tables give n_a n_b less this
+	size_t least_u; // critical values from tables: n_a n_b less this
 } leasts[] = {
-	{"tables, two-sided 5 %: 3 and 3 can't show anything", 3, 3, 0.05, 10},
+	{"tables, two-sided 5 %: 3 and 3 are never significant", 3, 3, 0.05, 10},
 	{"4 and 4: U = 0", 4, 4, 0.05, 16},
 	{"5 and 5: U <= 2", 5, 5, 0.05, 23},
 	{"8 and 8: U <= 13", 8, 8, 0.05, 51},
@@ -122,10 +122,10 @@ static const struct holm_row {
 	const char *teaches;
 	double p[3], adjusted[3];
 } holms[] = {
-	{"the smallest of three counts three times, the next twice", {0.01, 0.04, 0.02}, {0.03, 0.04, 0.04}},
-	{"no p is adjusted below a smaller one", {0.02, 0.021, 0.022}, {0.06, 0.06, 0.06}},
-	{"none grows beyond 1", {0.5, 0.9, 0.6}, {1, 1, 1}},
-	{"what was not tested does not count", {0.01, NAN, 0.03}, {0.02, NAN, 0.03}},
+	{"Holm: the smallest of three counts three times, the next twice", {0.01, 0.04, 0.02}, {0.03, 0.04, 0.04}},
+	{"Holm: no p is adjusted below a smaller one", {0.02, 0.021, 0.022}, {0.06, 0.06, 0.06}},
+	{"Holm: no p exceeds 1", {0.5, 0.9, 0.6}, {1, 1, 1}},
+	{"Holm: comparisons without a test do not count", {0.01, NAN, 0.03}, {0.02, NAN, 0.03}},
 };
 
 static void check_holm(void **state)
@@ -166,8 +166,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, tests_of_two, check_test);
-	ROWS_ADD_ONE(&tests, "above 100 values the normal approximation takes over", check_large);
-	ROWS_ADD_ONE(&tests, "without values nothing is known", check_nothing);
+	ROWS_ADD_ONE(&tests, "above 100 values: the normal approximation is used", check_large);
+	ROWS_ADD_ONE(&tests, "no values: p unknown", check_nothing);
 	ROWS_ADD(&tests, leasts, check_least);
 	ROWS_ADD(&tests, holms, check_holm);
 	ROWS_ADD(&tests, selects, check_select);

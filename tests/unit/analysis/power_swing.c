@@ -1,4 +1,4 @@
-// Which power readings count for the swing within a stretch, and that finding them costs the same however few rows have one.
+// Power readings used for the variation within an interval; finding them takes the same time however few rows have one.
 #include "energy/curve.h"
 
 #include "base/clock.h"
@@ -36,8 +36,8 @@ static struct readings make_readings(size_t n, uint32_t every, uint32_t seed)
 	return r;
 }
 
-/* The rule as it is written, over all rows: those inside; on each side at least 10 readings, and all within twice the stretch's length,
- * of the nearest 1000 rows. */
+/* The rule as specified, over all rows: the readings inside; on each side at least 10 readings, and all within twice
+ * the interval's length, of the nearest 1000 rows. */
 static struct power_range range_by_rule(const struct readings *r, size_t n, int64_t from_ns, int64_t to_ns, double w)
 {
 	struct power_range range = {w, w};
@@ -123,7 +123,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a reading in one row of 300 costs no more than three times a reading in each row",
+	ROWS_ADD_ONE(&tests, "a reading in one row of 300: at most three times the time of a reading in each row",
 		few_readings_cost_no_more);
 	return rows_run(&tests, "power_swing");
 }

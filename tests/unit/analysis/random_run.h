@@ -1,4 +1,4 @@
-/* Histories at random, with everything that a run may have and lack. */
+/* Random runs, with everything that a run may have and lack. */
 #pragma once
 
 #include "machine.h"
@@ -56,7 +56,7 @@ static inline struct run_device *random_device(struct run *run, const char *name
 	return device;
 }
 
-// Rows between the samples that have energy only, and stamps of all kinds, wrong ones too.
+// Rows between the samples with energy only, and timestamps of all kinds, invalid ones too.
 static inline void random_looks(struct run_device *device, const struct run *run, uint64_t *state)
 {
 	device->t_ns = arena_alloc(run->arena, device->n, sizeof(int64_t));

@@ -11,17 +11,18 @@ static const struct row {
 	double min, max, mean, std, total;
 } table[] = {
 	{"plain", 4, {1, 2, 3, 4}, 1, 4, 2.5, 1.118033988749895, 10},
-	{"the standard deviation is that of the population", 2, {1, 3}, 1, 3, 2, 1, 4},
-	{"one value deviates from nothing", 1, {7}, 7, 7, 7, 0, 7},
-	{"unknown values are left out", 4, {(double)NAN, 2, (double)NAN, 4}, 2, 4, 3, 1, 6},
-	{"nothing known", 2, {(double)NAN, (double)NAN}, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
+	{"standard deviation: that of the population", 2, {1, 3}, 1, 3, 2, 1, 4},
+	{"standard deviation of one value: 0", 1, {7}, 7, 7, 7, 0, 7},
+	{"unknown values: left out", 4, {(double)NAN, 2, (double)NAN, 4}, 2, 4, 3, 1, 6},
+	{"only unknown values", 2, {(double)NAN, (double)NAN}, (double)NAN, (double)NAN, (double)NAN, (double)NAN,
 		(double)NAN},
-	{"none at all", 0, {0}, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN},
-	{"equal values deviate by exactly 0, though 0.1 has no end", 6, {0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, 0.1, 0.1, 0.1,
-		0, 0.6},
-	{"a large offset costs no digits", 3, {1e15 + 1, 1e15 + 2, 1e15 + 3}, 1e15 + 1, 1e15 + 3, 1e15 + 2,
+	{"no values: unknown", 0, {0}, (double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN},
+	{"equal values: deviation exactly 0, though 0.1 is not exact in binary", 6, {0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, 0.1,
+		0.1, 0.1, 0, 0.6},
+	{"large offset: no loss of precision", 3, {1e15 + 1, 1e15 + 2, 1e15 + 3}, 1e15 + 1, 1e15 + 3, 1e15 + 2,
 		0.816496580927726, 3e15 + 6},
-	{"what cancels out leaves the small one", 3, {1e16, 1, -1e16}, -1e16, 1e16, 1 / 3.0, 8164965809277260.0, 1},
+	{"values that cancel out: the small one remains", 3, {1e16, 1, -1e16}, -1e16, 1e16, 1 / 3.0, 8164965809277260.0,
+		1},
 };
 
 static bool same(double a, double b)
@@ -47,7 +48,7 @@ static void in_pieces(void **state)
 	assert_true(same(stats.mean, 2) && same(stats.max, 3) && same(stats.total, 6));
 }
 
-// Summed one after the other, a million times 0.1 is off in the tenth digit.
+// Plain summation of a million times 0.1 is wrong in the tenth digit.
 static void a_million(void **state)
 {
 	enum { N = 1000000 };
@@ -64,7 +65,7 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
-	ROWS_ADD_ONE(&rows, "pieces of a series", in_pieces);
-	ROWS_ADD_ONE(&rows, "a million values", a_million);
+	ROWS_ADD_ONE(&rows, "parts of a series", in_pieces);
+	ROWS_ADD_ONE(&rows, "a million values: exact sum", a_million);
 	return rows_run(&rows, "figures over series");
 }

@@ -4,7 +4,7 @@
 
 #include "rows.h"
 
-/* Timepoints at 0, 1, 2 … 9 s, of which main_ram is the square; calls of one block as begin, end, … */
+/* Timepoints at 0, 1, 2 … 9 s, with main_ram their square; calls of one block as begin, end, … */
 static const struct row {
 	const char *teaches;
 	size_t n_times; // calls are half as many
@@ -12,18 +12,18 @@ static const struct row {
 	int64_t calls, non_empty_calls, timepoints;
 	double total_s, ram_mean;
 } table[] = {
-	{"both ends belong to a call", 2, {2, 4}, 1, 1, 3, 2, (4 + 9 + 16) / 3.0},
-	{"a call between two timepoints is empty", 2, {2.1, 2.9}, 1, 0, 0, 0.8, (double)NAN},
-	{"a call of no length on a timepoint", 2, {3, 3}, 1, 1, 1, 0, 9},
-	{"touching calls share a timepoint that counts once", 4, {1, 2, 2, 3}, 2, 2, 3, 2, (1 + 4 + 9) / 3.0},
-	{"a call inside another adds no timepoint", 4, {1, 4, 2, 3}, 2, 2, 4, 4, (1 + 4 + 9 + 16) / 4.0},
-	{"overlapping calls, given in any order", 4, {5, 8, 3, 6}, 2, 2, 6, 6, (9 + 16 + 25 + 36 + 49 + 64) / 6.0},
+	{"timepoints at both ends belong to the call", 2, {2, 4}, 1, 1, 3, 2, (4 + 9 + 16) / 3.0},
+	{"call between two timepoints: empty", 2, {2.1, 2.9}, 1, 0, 0, 0.8, (double)NAN},
+	{"call of zero length on a timepoint: one timepoint", 2, {3, 3}, 1, 1, 1, 0, 9},
+	{"touching calls: the shared timepoint counts once", 4, {1, 2, 2, 3}, 2, 2, 3, 2, (1 + 4 + 9) / 3.0},
+	{"call inside another: no further timepoint", 4, {1, 4, 2, 3}, 2, 2, 4, 4, (1 + 4 + 9 + 16) / 4.0},
+	{"overlapping calls, in any order", 4, {5, 8, 3, 6}, 2, 2, 6, 6, (9 + 16 + 25 + 36 + 49 + 64) / 6.0},
 	{"apart", 4, {0, 0.5, 8.5, 20}, 2, 2, 2, 12, (0 + 81) / 2.0},
-	{"before and after all timepoints", 4, {-5, -1, 10, 12}, 2, 0, 0, 6, (double)NAN},
-	{"over all of them", 2, {-5, 20}, 1, 1, 10, 25, 285 / 10.0},
-	{"a call that was never stopped is none", 4, {1, (double)NAN, 2, 3}, 1, 1, 2, 1, (4 + 9) / 2.0},
-	{"a block that was never stopped has no calls", 2, {1, (double)NAN}, 0, 0, 0, 0, (double)NAN},
-	{"a long call, then short ones inside and behind it", 6, {0, 7, 1, 1.5, 6.5, 8}, 3, 3, 9, 9, 204 / 9.0},
+	{"calls before and after all timepoints", 4, {-5, -1, 10, 12}, 2, 0, 0, 6, (double)NAN},
+	{"call over all timepoints", 2, {-5, 20}, 1, 1, 10, 25, 285 / 10.0},
+	{"call that was never stopped: not counted", 4, {1, (double)NAN, 2, 3}, 1, 1, 2, 1, (4 + 9) / 2.0},
+	{"block that was never stopped: no calls", 2, {1, (double)NAN}, 0, 0, 0, 0, (double)NAN},
+	{"long call, then short ones inside and after it", 6, {0, 7, 1, 1.5, 6.5, 8}, 3, 3, 9, 9, 204 / 9.0},
 };
 
 static void make_table(struct arena *arena, struct tracking_table *made)
@@ -36,7 +36,7 @@ static void make_table(struct arena *arena, struct tracking_table *made)
 		made->values[TRACKING_TIMESTAMP][i] = (double)i;
 		made->values[TRACKING_GPU_SUM][i] = (double)NAN;
 	}
-	made->values[TRACKING_TIMESTAMP][10] = (double)NAN; // nobody knows when: in no block
+	made->values[TRACKING_TIMESTAMP][10] = (double)NAN; // time unknown: in no block
 	made->values[TRACKING_MAIN_RAM][10] = 1000;
 	made->values[TRACKING_GPU_SUM][10] = (double)NAN;
 }
@@ -57,7 +57,7 @@ static void check(void **state)
 		calls[i] = (struct sub_tracking_call){7, "f", row->times_s[2 * i], row->times_s[2 * i + 1]};
 	static const char f[] = "f";
 	for (size_t i = 0; i < row->n_times / 2; i++)
-		calls[i].name = f; // equal names are one pointer
+		calls[i].name = f; // equal names share a pointer
 	struct tracking_findings findings;
 	assert_int_equal(tracking_blocks_make(&made, calls, row->n_times / 2, arena, &findings), 0);
 	assert_int_equal(findings.n_blocks, 1);
@@ -72,7 +72,7 @@ static void check(void **state)
 	arena_free(arena);
 }
 
-// Random calls against random timepoints, each held against each.
+// Random calls and random timepoints, compared one by one.
 static void random_calls(void **state)
 {
 	enum { CALLS = 40, ROUNDS = 200 };
@@ -126,7 +126,7 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
-	ROWS_ADD_ONE(&rows, "random calls, each timepoint held against each", random_calls);
-	ROWS_ADD_ONE(&rows, "without a tracking file the usage is unknown", without_tracking_file);
+	ROWS_ADD_ONE(&rows, "random calls: equal to a comparison with each timepoint", random_calls);
+	ROWS_ADD_ONE(&rows, "no tracking file: usage unknown", without_tracking_file);
 	return rows_run(&rows, "code blocks of tracking files");
 }

@@ -1,6 +1,6 @@
 #include "builder.h"
 
-/* 10 s at 10 Hz under 20 W, each error alone. */
+/* 10 s at 10 Hz at 20 W, each source of error on its own. */
 static void no_change(struct run *run)
 {
 }
@@ -57,7 +57,7 @@ static void whole_joules(struct run *run)
 	run->devices[0].resolution_j = 1;
 }
 
-// It could have gone round once more, which would have been 1 kJ.
+// One more wrap was possible, which would have been 1 kJ.
 static void wrapped_unseen(struct run *run)
 {
 	stamped(run);
@@ -81,13 +81,13 @@ static void integrated_average(struct run *run)
 		run->devices[0].values[DEVICE_POWER][i] = 20000 + (int64_t)(10 - i) * 1000;
 }
 
-// As when the last reading but one came just at the end, and the last one when the site's epilog was through.
+// As if the reading before the last came just at the end, and the last one after the site's epilog.
 static void read_again_later(struct run *run)
 {
 	run->segments[0].end_ns -= NS_PER_S / 10;
 }
 
-// 100 W for a while; the run ends 10 ms after the last reading but one, and the last one comes 90 ms later.
+// 100 W for a while; the run ends 10 ms after the reading before the last, which comes 90 ms later.
 static void read_later_after_a_burst(struct run *run)
 {
 	for (size_t i = 6; i < run->n; i++)
@@ -101,28 +101,30 @@ static const struct error_row {
 	double update_s;
 	double error_j;
 } error_rows[] = {
-	/* 2 * sqrt of (20 W * 0.05 s)^2 / 3 at both ends; (20 W * 0.05 s)^2 / 3 at the start, half-way between two updates,
-	 * since power may have been anything from 0 to 42 W; (22 W * 0.05 s)^2 / 3 at the end, 0.05 s after the last one. */
-	{"a counter: its last update is anywhere within a period", no_change, 0.1, 2.36924741919},
-	{"a fast counter is nearly exact", no_change, 0.001, 0.0277839306075},
-	{"an unknown period is at most the interval", no_change, NAN, 2.36924741919},
-	{"another reading 0.1 s after the end adds what half a period at 20 W may be off", read_again_later, 0.001,
+	/* 2 * sqrt of (20 W * 0.05 s)^2 / 3 at both ends; (20 W * 0.05 s)^2 / 3 at the start, half-way between two
+	 * updates, since power may have been anything from 0 to 42 W; (22 W * 0.05 s)^2 / 3 at the end, 0.05 s after
+	 * the last one. */
+	{"counter: its last update is anywhere within a period", no_change, 0.1, 2.36924741919},
+	{"fast counter: nearly exact", no_change, 0.001, 0.0277839306075},
+	{"unknown period: at most the interval", no_change, NAN, 2.36924741919},
+	{"further reading 0.1 s after the end: adds the error of half a period at 20 W", read_again_later, 0.001,
 		0.0260235841754},
-	{"the last 10 ms, between readings far apart, at the highest power seen: 1 J, and the ends",
-		read_later_after_a_burst, 0.001, 1.06730204914},
-	{"a counter that says when it was updated leaves no doubt at the ends", stamped, 0.1, 0},
-	{"but never less than one step: 2 * sqrt(2 / 12) of it is less", whole_joules, 0.1, 1},
-	{"the sensor's own error: 2 % of 200 J, and the ends", stated, 0.001, 4.00009649219},
+	{"last 10 ms, between distant readings, at the highest power seen: 1 J, and the ends", read_later_after_a_burst,
+		0.001, 1.06730204914},
+	{"counter with timestamps: no error at the ends", stamped, 0.1, 0},
+	{"counter with timestamps: error of at least one step, as 2 * sqrt(2 / 12) of it is less", whole_joules, 0.1,
+		1},
+	{"sensor's own error: 2 % of 200 J, and the ends", stated, 0.001, 4.00009649219},
 	{"integrated power: at least 5 %", integrated, NAN, 10},
-	// 9.3 W * (1 s + 0.1 s); the gain of a GPU's sensor is no part of it
-	{"integrated power of a GPU is a mean of a second that may stand still for one: late by that and an update",
+	// 9.3 W * (1 s + 0.1 s); excludes the gain error of a GPU's sensor
+	{"integrated GPU power, a one-second mean that may be repeated for a second: late by that and an update",
 		integrated_average, NAN, 10.2300814594},
 	{"a model: 50 %", modelled, NAN, 100},
-	{"a model that says how wrong it is", modelled_better, NAN, 60},
-	{"a hole of 2 s: all of it at the largest power seen, which may be 5 % more", with_a_hole, NAN, 42.7551166529},
-	{"a counter that stands still for the last 4 s: the same", stands_still, 0.1, 80},
-	{"a reset: 0.1 s and a period at 20 W, and the ends", reset, 0.001, 2.02219087793},
-	{"one round more or less where nobody saw it", wrapped_unseen, 0.1, 1000},
+	{"model with a stated error: that error", modelled_better, NAN, 60},
+	{"gap of 2 s: all of it at the highest power seen, which may be 5 % more", with_a_hole, NAN, 42.7551166529},
+	{"counter that stops for the last 4 s: all of it at the highest power seen", stands_still, 0.1, 80},
+	{"reset: 0.1 s and a period at 20 W, and the ends", reset, 0.001, 2.02219087793},
+	{"unobserved wraps: one more or fewer", wrapped_unseen, 0.1, 1000},
 };
 
 static void check_error(void **state)
@@ -143,10 +145,10 @@ static void check_error(void **state)
 static const struct sum_row {
 	const char *teaches;
 	enum provenance provenance;
-	double error_j; // of two domains of 200 J that are off by 10 % each
+	double error_j; // of two domains of 200 J with an error of 10 % each
 } sum_rows[] = {
-	{"independent errors: the root of the sum of the squares", PROVENANCE_DERIVED, 28.284271247461902},
-	{"one model: its errors add up", PROVENANCE_ESTIMATED, 40},
+	{"independent errors: root of the sum of squares", PROVENANCE_DERIVED, 28.284271247461902},
+	{"errors of one model: added", PROVENANCE_ESTIMATED, 40},
 };
 
 static void check_sum(void **state)

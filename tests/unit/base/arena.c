@@ -91,7 +91,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "one allocation may be larger than a block", larger_than_a_block);
 	ROWS_ADD_ONE(&tests, "n * size that does not fit gives NULL", overflow_is_refused);
 	ROWS_ADD_ONE(&tests, "texts are copied; NULL stays NULL", text_is_copied);
-	ROWS_ADD_ONE(&tests, "printed texts are as long as they have to be", text_is_printed);
+	ROWS_ADD_ONE(&tests, "formatted texts have exactly the length they need", text_is_printed);
 	ROWS_ADD_ONE(&tests, "arena_free(NULL) is allowed", nothing_to_free);
 	return rows_run(&tests, "arena");
 }

@@ -27,12 +27,12 @@ static const struct utf8_row {
 	{"utf8: nothing", "", ""},
 	{"utf8: characters of one to four bytes stay", "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
 		"a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
-	{"utf8: a byte that begins none",
+	{"utf8: an invalid lead byte is replaced",
 		"a\xff"
 		"b",
 		"a\xef\xbf\xbd"
 		"b"},
-	{"utf8: a character that is cut, each of its bytes", "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
+	{"utf8: each byte of a truncated character is replaced", "\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
 };
 
 static void check_utf8(void **state)
@@ -159,7 +159,7 @@ static void folder_make(struct folder *folder)
 static void folder_remove(struct folder *folder)
 {
 	buf_finish(&folder->text);
-	assert_int_equal(rmdir(folder->path), 0); // fails if a temporary file was left behind
+	assert_int_equal(rmdir(folder->path), 0); // Fails if a temporary file was left behind.
 }
 
 static void put(const char *path, const char *text)
@@ -266,16 +266,16 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, csv_rows, check_csv);
 	ROWS_ADD(&tests, utf8_rows, check_utf8);
-	ROWS_ADD_ONE(&tests, "numbers: smallest, largest, shortest, fixed", numbers);
-	ROWS_ADD_ONE(&tests, "ceiling: one byte too many fails, and all that follows", the_ceiling_is_sticky);
-	ROWS_ADD_ONE(&tests, "ceiling: sizes near SIZE_MAX do not wrap around", sizes_that_overflow);
+	ROWS_ADD_ONE(&tests, "numbers: smallest, largest, shortest form, fixed decimals", numbers);
+	ROWS_ADD_ONE(&tests, "limit: an append beyond it fails, and so do all later appends", the_ceiling_is_sticky);
+	ROWS_ADD_ONE(&tests, "limit: sizes near SIZE_MAX do not wrap around", sizes_that_overflow);
 	ROWS_ADD_ONE(&tests, "growth: 100,000 single characters", grows_far);
-	ROWS_ADD_ONE(&tests, "padding: two bytes of UTF-8 are one column", columns_count_characters);
+	ROWS_ADD_ONE(&tests, "padding: a character of two UTF-8 bytes counts as one column", columns_count_characters);
 	ROWS_ADD_ONE(&tests, "take: an empty buffer gives an empty text", an_empty_one_is_taken_as_text);
-	ROWS_ADD_ONE(&tests, "file: replaced whole, no temporary file left", a_file_is_replaced_whole);
-	ROWS_ADD_ONE(&tests, "file: a symlink stays one, its target is replaced", a_symlink_stays_one);
-	ROWS_ADD_ONE(&tests, "file: a link planted at the temporary name is replaced", a_planted_link_is_replaced);
+	ROWS_ADD_ONE(&tests, "file: replaced as a whole, no temporary file left", a_file_is_replaced_whole);
+	ROWS_ADD_ONE(&tests, "file: a symlink is kept and its target replaced", a_symlink_stays_one);
+	ROWS_ADD_ONE(&tests, "file: a link planted under the temporary name is replaced", a_planted_link_is_replaced);
 	ROWS_ADD_ONE(&tests, "file: /dev/fd/N is appended to, never renamed over", a_descriptor_is_appended_to);
-	ROWS_ADD_ONE(&tests, "file: a missing folder, a folder, a full disk", errors_have_their_code);
+	ROWS_ADD_ONE(&tests, "file: a missing folder, a folder and a full disk are reported", errors_have_their_code);
 	return rows_run(&tests, "buf");
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-// libm is a library that every machine has; none of these functions is linked into this program.
+// Every machine has libm; none of these functions is linked into this program.
 struct functions {
 	double (*cube_root)(double);
 	double (*absent)(double);
@@ -55,9 +55,10 @@ static void no_library(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "the next library and the older name are tried; OPTIONAL ones stay NULL", falls_back);
-	ROWS_ADD_ONE(&tests, "a missing REQUIRED symbol is named with the library that was loaded",
+	ROWS_ADD_ONE(&tests, "the next library and the older symbol name are tried; OPTIONAL symbols stay NULL",
+		falls_back);
+	ROWS_ADD_ONE(&tests, "a missing REQUIRED symbol: the error names the symbol and the library that was loaded",
 		names_what_is_missing);
-	ROWS_ADD_ONE(&tests, "no library at all is ENOENT with its name", no_library);
+	ROWS_ADD_ONE(&tests, "no library found: ENOENT with the library's name", no_library);
 	return rows_run(&tests, "dl");
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <jansson.h>
 
-/* A made document that has a field of every kind. */
+/* A document with a field of every kind. */
 
 struct reading {
 	const char *name;
@@ -59,7 +59,7 @@ static bool has_device(const struct object_at *at)
 	return ((const struct made *)object_document(at))->device != NULL;
 }
 
-// Of the object around the reading: getters see outwards.
+// Member of the enclosing object: getters can read it.
 static int64_t reading_of_pid(const struct object_at *at)
 {
 	return ((const struct made *)at->outer->data)->pid + (int64_t)at->index;
@@ -103,7 +103,7 @@ static double grid(const struct object_at *at)
 static const struct field domain_field = FIELD_NUMBER("energy_j", domain_j, "J", "energy");
 static const struct field grid_field = FIELD_NUMBER("value", grid, NULL, "a value");
 static const struct field line_field = FIELD_VALUES("line", &grid_field, two, "a line", .one_line = true);
-// The joules of the domain that the list stands for.
+// Energy of the domain that owns the list.
 static double rounded_j(const struct object_at *at)
 {
 	const struct made *made = at->data;
@@ -157,7 +157,7 @@ static const struct json_row {
 		"\"domains\": {\"package-0\": 5, \"dram-0\": 6}, \"grid\": [[0, 1], [10, 11]], "
 		"\"pid_of_kernel\": -2, \"wraps\": 4294967295, \"color\": \"blue\", \"cpu_s\": 1.5, \"note\": \"n\", "
 		"\"rounded\": [2, 1.5]}"},
-	{"JSON: unknown is null, a key that is not present is left out, an empty list is []", &unknown,
+	{"JSON: an unknown value is null, an absent key is left out, an empty list is []", &unknown,
 		"{\"energy_j\": null, \"process\": null, \"runs\": 3, \"complete\": false, \"host\": null, \"uuid\": null, "
 		"\"vendor\": null, \"share_percent\": null, \"kind\": \"a 3\", \"seed\": 18446744073709551615, "
 		"\"first\": {\"name\": null, \"power_w\": null, \"of\": null}, "
@@ -215,22 +215,22 @@ static json_t *schema_of(const struct object_type *type)
 static const struct schema_row {
 	const char *teaches, *key, *json;
 } schema_rows[] = {
-	{"schema: a number may be null and says its unit", "energy_j",
+	{"schema: a number may be null and states its unit", "energy_j",
 		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}"},
 	{"schema: a boolean is always known", "complete", "{\"description\": \"whether it ended\", \"type\": \"boolean\"}"},
-	{"schema: inlined fields are among the others", "host",
+	{"schema: inlined fields are properties of the parent", "host",
 		"{\"description\": \"name of the machine\", \"type\": [\"string\", \"null\"]}"},
-	{"schema: the texts that a field may be", "kind",
+	{"schema: a text field lists its allowed values", "kind",
 		"{\"description\": \"kind\", \"type\": [\"string\", \"null\"], \"enum\": [\"a 3\", \"b 3\", null]}"},
 	{"schema: an object is a reference", "first",
 		"{\"description\": \"first reading\", \"$ref\": \"#/$defs/reading\"}"},
 	{"schema: a list of objects", "readings",
 		"{\"description\": \"all readings\", \"type\": \"array\", \"items\": {\"$ref\": \"#/$defs/reading\"}}"},
-	{"schema: an enum has the texts that it may be", "color",
+	{"schema: an enum lists its allowed values", "color",
 		"{\"description\": \"an enum\", \"type\": \"string\", \"enum\": [\"red\", \"green\", \"blue\"]}"},
 	{"schema: a scaled integer is a number", "cpu_s",
 		"{\"description\": \"nanoseconds as seconds (s)\", \"type\": [\"number\", \"null\"]}"},
-	{"schema: a map has any keys", "domains",
+	{"schema: a map allows any key", "domains",
 		"{\"description\": \"energy by domain\", \"type\": \"object\", \"additionalProperties\": "
 		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}}"},
 };
@@ -270,7 +270,7 @@ static void requires_what_is_always_present(void **state)
 	json_decref(schema);
 }
 
-/* ---- maps among the fields, lists that may be null, values of any type ---- */
+/* ---- maps among the fields, nullable lists, values of any type ---- */
 
 static struct field_value any_value(const struct object_at *at)
 {
@@ -324,10 +324,10 @@ static const struct open_row {
 	const struct made *made;
 	const char *json;
 } open_rows[] = {
-	{"JSON: items of a map among the fields, instants exact to a microsecond", &known,
+	{"JSON: the items of a map are written as fields; times are exact to a microsecond", &known,
 		"{\"complete\": true, \"text\": \"a\", \"integer\": -7, \"number\": 1.23, \"unknown\": null, "
 		"\"instants_s\": [1234.56789, 123456.78901], "},
-	{"JSON: a list that is null", &unknown,
+	{"JSON: an unknown list is null", &unknown,
 		"{\"complete\": false, \"text\": \"a\", \"integer\": -7, \"number\": 1.23, \"unknown\": null, "
 		"\"instants_s\": null, "},
 };
@@ -366,7 +366,7 @@ static void schema_of_open_object(void **state)
 	json_decref(schema);
 }
 
-/* ---- JSON read back ---- */
+/* ---- reading JSON ---- */
 
 struct point {
 	double *coordinates;
@@ -435,30 +435,37 @@ static const struct object_type saved_type = OBJECT_TYPE("saved", "What is writt
 
 static const struct read_row {
 	const char *teaches, *json;
-	const char *error, *again; // NULL: no error; the same
+	const char *error, *again; // NULL: no error
 } read_rows[] = {
-	{"read: what was written", "{\"schema\": \"wattle-saved/1\", \"power_w\": 2.5, " SAVED_REST "blue" SAVED_LISTS, NULL, NULL},
-	{"read: one member by two keys",
-		"{\"schema\": \"wattle-saved/1\", \"power_w\": null, \"power_of_red_w\": 2.5, " SAVED_REST "red" SAVED_LISTS, NULL, NULL},
-	{"read: a missing key is unknown, another one is ignored", "{\"pid\": 1, \"other\": {}}", NULL,
+	{"read: a written document is read back unchanged",
+		"{\"schema\": \"wattle-saved/1\", \"power_w\": 2.5, " SAVED_REST "blue" SAVED_LISTS, NULL, NULL},
+	{"read: one member under two keys",
+		"{\"schema\": \"wattle-saved/1\", \"power_w\": null, \"power_of_red_w\": 2.5, " SAVED_REST
+		"red" SAVED_LISTS,
+		NULL, NULL},
+	{"read: a missing key is unknown, an unexpected key is ignored", "{\"pid\": 1, \"other\": {}}", NULL,
 		"{\"schema\": \"wattle-saved/1\", \"power_w\": null, \"pid\": 1, \"cpu_s\": null, \"runs\": 0, \"complete\": false, "
 		"\"host\": null, \"uuid\": null, \"priority\": 0, \"wraps\": 0, \"color\": null, "
 		"\"first\": {\"name\": null, \"power_w\": null, \"of\": 1}, \"parts\": [], \"joules\": [], \"words\": [], \"points\": []}"},
-	{"read: no object", "[]", "saved is not an object", NULL},
-	{"read: a text for a number", "{\"power_w\": \"a\"}", "\"power_w\" of saved is not a number", NULL},
-	{"read: a fraction for an integer", "{\"pid\": 1.5}", "\"pid\" of saved is not a whole number", NULL},
-	{"read: a negative count", "{\"runs\": -1}", "\"runs\" of saved is not a whole number of 0 or more", NULL},
-	{"read: a number out of the range of what is stored", "{\"cpu_s\": 1e300}",
-		"\"cpu_s\" of saved is not a number in the range of a 64-bit integer", NULL},
-	{"read: an integer that is too large", "{\"priority\": 2147483648}", "\"priority\" of saved is not a whole number of 32 bits",
+	{"read: a document that is no object: refused", "[]", "saved is not an object", NULL},
+	{"read: a text for a number: refused", "{\"power_w\": \"a\"}", "\"power_w\" of saved is not a number", NULL},
+	{"read: a fraction for an integer: refused", "{\"pid\": 1.5}", "\"pid\" of saved is not a whole number", NULL},
+	{"read: a negative count: refused", "{\"runs\": -1}", "\"runs\" of saved is not a whole number of 0 or more",
 		NULL},
-	{"read: a number for a boolean", "{\"complete\": 1}", "\"complete\" of saved is not true or false", NULL},
-	{"read: a text that is too long", "{\"uuid\": \"GPU-1234\"}", "\"uuid\" of saved is longer than 7 bytes", NULL},
-	{"read: a text for an object", "{\"first\": \"a\"}", "\"first\" of saved is not an object", NULL},
-	{"read: an object for a list", "{\"parts\": {}}", "\"parts\" of saved is not a list", NULL},
-	{"read: a number for a list in a list", "{\"points\": [1]}", "\"item\" of saved is not a list", NULL},
-	{"read: numbers for objects", "{\"parts\": [1]}", "\"parts\" of saved is not a list of objects", NULL},
-	{"read: the type that has the key is named", "{\"parts\": [{\"name\": 1}]}", "\"name\" of reading is not a text", NULL},
+	{"read: a number outside the range of the member: refused", "{\"cpu_s\": 1e300}",
+		"\"cpu_s\" of saved is not a number in the range of a 64-bit integer", NULL},
+	{"read: an integer that is too large: refused", "{\"priority\": 2147483648}",
+		"\"priority\" of saved is not a whole number of 32 bits", NULL},
+	{"read: a number for a boolean: refused", "{\"complete\": 1}", "\"complete\" of saved is not true or false",
+		NULL},
+	{"read: a text that is too long: refused", "{\"uuid\": \"GPU-1234\"}",
+		"\"uuid\" of saved is longer than 7 bytes", NULL},
+	{"read: a text for an object: refused", "{\"first\": \"a\"}", "\"first\" of saved is not an object", NULL},
+	{"read: an object for a list: refused", "{\"parts\": {}}", "\"parts\" of saved is not a list", NULL},
+	{"read: a number for a list in a list: refused", "{\"points\": [1]}", "\"item\" of saved is not a list", NULL},
+	{"read: numbers for objects: refused", "{\"parts\": [1]}", "\"parts\" of saved is not a list of objects", NULL},
+	{"read: the error names the type that has the key", "{\"parts\": [{\"name\": 1}]}",
+		"\"name\" of reading is not a text", NULL},
 };
 
 static void check_read(void **state)
@@ -488,13 +495,13 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, json_rows, check_json);
-	ROWS_ADD_ONE(&tests, "JSON: a list of lists has one line for each", check_lines);
-	ROWS_ADD_ONE(&tests, "JSON: a document may be a list", check_list);
+	ROWS_ADD_ONE(&tests, "JSON: each list in a list is on a line of its own", check_lines);
+	ROWS_ADD_ONE(&tests, "JSON: the top level of a document may be a list", check_list);
 	ROWS_ADD(&tests, schema_rows, check_schema);
-	ROWS_ADD_ONE(&tests, "schema: a document that is a list", schema_of_a_list);
+	ROWS_ADD_ONE(&tests, "schema: the top level of a document may be a list", schema_of_a_list);
 	ROWS_ADD(&tests, open_rows, check_open);
-	ROWS_ADD_ONE(&tests, "schema: an object with other keys", schema_of_open_object);
+	ROWS_ADD_ONE(&tests, "schema: an object that allows additional keys", schema_of_open_object);
 	ROWS_ADD(&tests, read_rows, check_read);
-	ROWS_ADD_ONE(&tests, "schema: required is what is always present", requires_what_is_always_present);
+	ROWS_ADD_ONE(&tests, "schema: fields that are always present are required", requires_what_is_always_present);
 	return rows_run(&tests, "field tables");
 }

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A small tree that stands for /sys, made for each test and removed after it.
+// A small tree in place of /sys, created for each test and removed after it.
 struct tree {
 	char path[64];
 	int fd;
@@ -62,7 +62,7 @@ static void reads_small_files(void **state)
 	assert_int_equal(file_read_in(tree->fd, "energy", text, sizeof(text)), 6);
 	assert_int_equal(file_read_line_in(tree->fd, "energy", text, sizeof(text)), 5);
 	assert_string_equal(text, "12345");
-	assert_int_equal(file_read_in(tree->fd, "energy", text, 4), 3); // cut, and still terminated
+	assert_int_equal(file_read_in(tree->fd, "energy", text, 4), 3); // truncated, but still terminated
 	assert_string_equal(text, "123");
 	assert_int_equal(file_read_u64_in(tree->fd, "energy", &value), 0);
 	assert_int_equal(value, 12345);
@@ -74,8 +74,8 @@ static void reads_small_files(void **state)
 static const struct escape_row {
 	const char *teaches, *target;
 } escape_rows[] = {
-	{"root: a symlink to an absolute path stays inside", "/etc/passwd"},
-	{"root: a symlink that climbs out stays inside", "../../../../../../etc/passwd"},
+	{"root: a symlink to an absolute path stays inside the root", "/etc/passwd"},
+	{"root: a symlink with .. stays inside the root", "../../../../../../etc/passwd"},
 };
 
 static void no_way_out(const struct tree *tree, const char *path)
@@ -158,7 +158,7 @@ static void kept_files_follow_their_name(void **state)
 	uint64_t value;
 	assert_int_equal(file_kept_open(&kept, tree->fd, "energy"), 0);
 	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
-	put(tree, "energy", "2\n"); // written over in place
+	put(tree, "energy", "2\n"); // overwritten in place
 	assert_int_equal(file_kept_read_u64(&kept, &value), 0);
 	assert_int_equal(value, 2);
 	rename_into_place(tree, "3\n");
@@ -206,7 +206,7 @@ static void no_descriptor_is_inherited(void **state)
 	close(fd);
 }
 
-// Renames without end, until told to stop: where counters are simulated, and where anything else is written safely.
+// Renames files until stopped: in the folder of the simulated counters and in an unrelated one.
 static void *rename_for_ever(void *arg)
 {
 	struct renames *renames = arg;
@@ -229,7 +229,7 @@ static void renames_do_not_hinder(void **state)
 	while (!atomic_load(&renames.started))
 		sched_yield();
 	int failed = 0;
-	for (int i = 0; i < 100000; i++) { // without a second try some 5,000 of them fail
+	for (int i = 0; i < 100000; i++) { // without a second try, about 5,000 of them fail
 		int fd = file_open_in(tree->fd, "folder/../folder/../energy", O_RDONLY);
 		failed += fd < 0;
 		if (fd >= 0)
@@ -255,7 +255,7 @@ static void a_pipe_keeps_its_writer(void **state)
 	int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), writer = open(path, O_WRONLY | O_CLOEXEC);
 	assert_int_equal(write(writer, "text", 4), 4);
 	assert_int_equal(file_head(path, head, sizeof(head)), -EINVAL);
-	assert_int_equal(read(reader, head, sizeof(head)), 4); // nothing was taken out of it
+	assert_int_equal(read(reader, head, sizeof(head)), 4); // nothing was removed from it
 	close(reader);
 	close(writer);
 	put(tree, "short", "ab");

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A folder with these in it, made for each test and removed after it.
+// A folder with these entries, created for each test and removed after it.
 static const char *const inside[] = {"hwmon10", "hwmon2", "power", ".hidden",
 	"a-name-that-is-longer-than-any-device-of-sysfs-has-ever-had-in-its-life"};
 enum { INSIDE = ARRAY_SIZE(inside) };
@@ -51,10 +51,10 @@ struct row {
 static void lists(void **state)
 {
 	static const struct row rows[] = {
-		{"2 comes before 10, the hidden and the overlong are left out", ".", "",
+		{"list: 2 is before 10; hidden and overlong names are left out", ".", "",
 			{"hwmon2", "hwmon10", "power"}},
-		{"only those with the prefix", ".", "hwmon", {"hwmon2", "hwmon10"}},
-		{"a folder that is not there is empty", "nowhere", "", {NULL}},
+		{"list with a prefix: only names that begin with it", ".", "hwmon", {"hwmon2", "hwmon10"}},
+		{"list of a missing folder: empty", "nowhere", "", {NULL}},
 	};
 	const struct made *made = *state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -69,7 +69,7 @@ static void lists(void **state)
 	}
 }
 
-// With room for two or three entries at a time, so that it takes several reads; then again over the same descriptor.
+// The buffer holds two or three entries, so that several reads are needed; then again over the same descriptor.
 static void walks(void **state)
 {
 	const struct made *made = *state;
@@ -94,8 +94,8 @@ static void walks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{"a list is sorted as people count", lists, setup, teardown, NULL},
-		{"a walk meets every entry, each time anew", walks, setup, teardown, NULL},
+		{"list: names with numbers are in numeric order", lists, setup, teardown, NULL},
+		{"walk: meets every entry; a second walk starts again", walks, setup, teardown, NULL},
 	};
 	return cmocka_run_group_tests_name("base/folder", tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ static void very_many(void **state)
 	arena_free(arena);
 }
 
-// How far all keys together stand from where they would be found at once.
+// Sum of the probe distances of all keys.
 static size_t steps_from_home(const struct intern *intern)
 {
 	size_t far = 0, mask = intern->n_slots - 1;
@@ -48,7 +48,7 @@ static size_t steps_from_home(const struct intern *intern)
 	return far;
 }
 
-// What a text ends in must bear on its hash: else all of these are looked through for each.
+// The last characters of a text must change its hash; otherwise lookups compare all of these.
 static void alike(void **state)
 {
 	enum { N = 20000 };
@@ -65,8 +65,9 @@ static void alike(void **state)
 	arena_free(arena);
 }
 
-/* Keys that a multiplying hash puts into one place whatever its seed is: a difference in the top bit of a word stays there, the fold by 32
- * copies it to bit 31, and the next word takes both away. Each pair of words doubles their number. */
+/* Keys that a multiplying hash maps to one slot whatever its seed is: a difference in the top bit of a word stays
+ * there, the fold by 32 copies it to bit 31, and the next word cancels both. Each pair of words doubles the number
+ * of such keys. */
 static void chosen(void **state)
 {
 	enum { PAIRS = 13, N = 1 << PAIRS };
@@ -87,7 +88,7 @@ static void chosen(void **state)
 	arena_free(arena);
 }
 
-// Who knows where keys lie in one table can't choose keys that share a place in the next one.
+// An attacker who knows the slots in one table cannot choose keys that collide in the next one.
 static void own_places(void **state)
 {
 	enum { N = 100 };
@@ -108,10 +109,10 @@ static void own_places(void **state)
 int main(void)
 {
 	struct rows rows = {0};
-	ROWS_ADD_ONE(&rows, "equal keys get equal numbers, by first appearance", numbers);
-	ROWS_ADD_ONE(&rows, "a hundred thousand of them", very_many);
-	ROWS_ADD_ONE(&rows, "texts of 8 bytes that end differently lie apart", alike);
-	ROWS_ADD_ONE(&rows, "keys that were chosen to collide lie apart", chosen);
-	ROWS_ADD_ONE(&rows, "two tables of the same keys have them in different places", own_places);
+	ROWS_ADD_ONE(&rows, "equal keys get equal numbers, in order of first appearance", numbers);
+	ROWS_ADD_ONE(&rows, "100,000 keys are all found", very_many);
+	ROWS_ADD_ONE(&rows, "texts of 8 bytes with different endings do not collide", alike);
+	ROWS_ADD_ONE(&rows, "keys chosen to collide are spread over the table", chosen);
+	ROWS_ADD_ONE(&rows, "two tables store the same keys in different slots", own_places);
 	return rows_run(&rows, "interned keys");
 }

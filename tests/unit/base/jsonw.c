@@ -10,18 +10,19 @@ static const struct string_row {
 } string_rows[] = {
 	{"string: plain", "abc", "\"abc\""},
 	{"string: empty", "", "\"\""},
-	{"string: absent is null", NULL, "null"},
+	{"string: NULL is written as null", NULL, "null"},
 	{"string: quotes and backslashes", "a\"b\\c", "\"a\\\"b\\\\c\""},
 	{"string: control characters", "a\n\t\x01\x7f", "\"a\\n\\u0009\\u0001\\u007f\""},
 	{"string: UTF-8 passes as it is", "µJ €", "\"µJ €\""},
 	{"string: four bytes pass", "\xf0\x9f\x94\x8b", "\"\xf0\x9f\x94\x8b\""},
 	{"string: the largest code point passes", "\xf4\x8f\xbf\xbf", "\"\xf4\x8f\xbf\xbf\""},
-	{"string: Latin-1 is replaced", "caf\xe9!", "\"caf\xef\xbf\xbd!\""},
-	{"string: a lone continuation byte", "\x80", "\"\xef\xbf\xbd\""},
-	{"string: cut in the middle of a sequence", "\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: invalid Latin-1 bytes are replaced", "caf\xe9!", "\"caf\xef\xbf\xbd!\""},
+	{"string: a lone continuation byte is replaced", "\x80", "\"\xef\xbf\xbd\""},
+	{"string: a truncated sequence is replaced", "\xe2\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
 	{"string: an overlong slash is not a slash", "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
-	{"string: surrogates are no characters", "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
-	{"string: beyond U+10FFFF", "\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: surrogates are replaced", "\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"string: code points beyond U+10FFFF are replaced", "\xf4\x90\x80\x80",
+		"\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
 	{"string: 0xff is never valid", "\xff", "\"\xef\xbf\xbd\""},
 };
 
@@ -93,7 +94,7 @@ static uint64_t next_random(uint64_t *seed)
 
 static void any_bytes_give_valid_json(void **state)
 {
-	// Lead and continuation bytes more often than chance would have them.
+	// Lead and continuation bytes are more frequent than in uniform noise.
 	static const unsigned char favourites[] = {0xc2, 0xe0, 0xed, 0xf0, 0xf4, 0x80, 0x9f, 0xa0, 0xbf, '"', '\\'};
 	uint64_t seed = 2463534242;
 	struct buf out;
@@ -124,8 +125,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, string_rows, check_string);
 	ROWS_ADD_ONE(&tests, "writer: unknown integers and NaN are null", on_one_line);
-	ROWS_ADD_ONE(&tests, "writer: two blanks a level, a newline at the end", indented);
-	ROWS_ADD_ONE(&tests, "string: 50,000 random byte strings are read back by another parser",
+	ROWS_ADD_ONE(&tests, "writer: two blanks for each level, a newline at the end", indented);
+	ROWS_ADD_ONE(&tests, "string: 50,000 random byte strings are read back by an independent parser",
 		any_bytes_give_valid_json);
 	return rows_run(&tests, "json");
 }

@@ -1,5 +1,5 @@
-// The hash that tables over foreign keys have. Its values are those of an independent implementation: CPython 3.11, where
-// hash(bytes) is SipHash-1-3, with PYTHONHASHSEED=0, whose key is 0.
+// Hash of tables with keys from untrusted input. Expected values are from an independent implementation: CPython 3.11,
+// where hash(bytes) is SipHash-1-3, with PYTHONHASHSEED=0 (key 0).
 #include "base/keyed_hash.h"
 
 #include "rows.h"
@@ -43,8 +43,8 @@ static void keys_differ(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "SipHash-1-3: values of another implementation", values);
-	ROWS_ADD_ONE(&tests, "a number has the hash of its eight bytes", a_number_is_its_bytes);
-	ROWS_ADD_ONE(&tests, "each key is another one", keys_differ);
+	ROWS_ADD_ONE(&tests, "SipHash-1-3: equal to an independent implementation", values);
+	ROWS_ADD_ONE(&tests, "the hash of a number is that of its eight bytes", a_number_is_its_bytes);
+	ROWS_ADD_ONE(&tests, "each generated key is different", keys_differ);
 	return rows_run(&tests, "keyed_hash");
 }

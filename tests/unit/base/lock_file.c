@@ -12,9 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool has_fixed_owner; // the file system of the tests
+static bool has_fixed_owner; // file system type that the tests simulate
 
-// As vfat, CIFS and NFS with root_squash show files: one owner and one mode for all.
+// As vfat, CIFS and NFS with root_squash report files: one owner and one mode for all.
 int fstat(int fd, struct stat *ret_st)
 {
 	int r = fstatat(fd, "", ret_st, AT_EMPTY_PATH);
@@ -25,9 +25,9 @@ int fstat(int fd, struct stat *ret_st)
 	return r;
 }
 
-static int replaced_in_fd = -1; // the folder in which another process replaces the lock; -1: nobody does
+static int replaced_in_fd = -1; // folder in which another process replaces the lock file; -1: none
 
-// Between open and lock, once.
+// Once, between open and lock.
 int flock(int fd, int operation)
 {
 	if (replaced_in_fd >= 0) {
@@ -46,8 +46,8 @@ static const struct row {
 } rows[] = {
 	{"no file: the lock is taken", false, NONE, 0},
 	{"file system with a fixed owner: the lock is taken", true, NONE, 0},
-	{"file of mode 0644 that nobody holds: it is replaced", false, OLD, 0},
-	{"file that another descriptor holds: busy", false, HELD, -EBUSY},
+	{"file of mode 0644 that nobody has locked: it is replaced", false, OLD, 0},
+	{"file locked through another descriptor: busy", false, HELD, -EBUSY},
 	{"symbolic link: refused", false, LINK, -EPERM},
 	{"folder: refused", false, FOLDER, -EPERM},
 	{"file of another user: refused", true, OLD, -EPERM},
@@ -102,6 +102,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "file that is replaced between open and lock: the new one is locked", replaced);
+	ROWS_ADD_ONE(&tests, "file replaced between open and lock: the new one is locked", replaced);
 	return rows_run(&tests, "lock_file");
 }

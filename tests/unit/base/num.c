@@ -17,17 +17,17 @@ static const struct u64_row {
 	uint64_t value;
 } u64_rows[] = {
 	{"u64: zero", "0", 0, 0},
-	{"u64: the largest", "18446744073709551615", 0, UINT64_MAX},
-	{"u64: one more does not fit", "18446744073709551616", -ERANGE, 0},
-	{"u64: far too many digits", "99999999999999999999999999999", -ERANGE, 0},
-	{"u64: leading zeros mean nothing", "000012", 0, 12},
-	{"u64: empty is no number", "", -EINVAL, 0},
-	{"u64: no sign", "-1", -EINVAL, 0},
-	{"u64: no plus either", "+1", -EINVAL, 0},
-	{"u64: no blank before", " 1", -EINVAL, 0},
-	{"u64: nothing may follow", "1 ", -EINVAL, 0},
-	{"u64: no hexadecimal", "0x10", -EINVAL, 0},
-	{"u64: no fraction", "1.0", -EINVAL, 0},
+	{"u64: the largest value is accepted", "18446744073709551615", 0, UINT64_MAX},
+	{"u64: the largest value plus one is refused", "18446744073709551616", -ERANGE, 0},
+	{"u64: far too many digits: refused", "99999999999999999999999999999", -ERANGE, 0},
+	{"u64: leading zeros are ignored", "000012", 0, 12},
+	{"u64: an empty text is refused", "", -EINVAL, 0},
+	{"u64: a minus sign is refused", "-1", -EINVAL, 0},
+	{"u64: a plus sign is refused", "+1", -EINVAL, 0},
+	{"u64: a leading blank is refused", " 1", -EINVAL, 0},
+	{"u64: trailing characters are refused", "1 ", -EINVAL, 0},
+	{"u64: hexadecimal is refused", "0x10", -EINVAL, 0},
+	{"u64: a fraction is refused", "1.0", -EINVAL, 0},
 };
 
 static void check_u64(void **state)
@@ -43,13 +43,13 @@ static const struct i64_row {
 	int expected;
 	int64_t value;
 } i64_rows[] = {
-	{"i64: the smallest", "-9223372036854775808", 0, INT64_MIN},
-	{"i64: one less does not fit", "-9223372036854775809", -ERANGE, 0},
-	{"i64: the largest", "9223372036854775807", 0, INT64_MAX},
-	{"i64: one more does not fit", "9223372036854775808", -ERANGE, 0},
+	{"i64: the smallest value is accepted", "-9223372036854775808", 0, INT64_MIN},
+	{"i64: the smallest value minus one is refused", "-9223372036854775809", -ERANGE, 0},
+	{"i64: the largest value is accepted", "9223372036854775807", 0, INT64_MAX},
+	{"i64: the largest value plus one is refused", "9223372036854775808", -ERANGE, 0},
 	{"i64: minus zero is zero", "-0", 0, 0},
-	{"i64: a minus alone is no number", "-", -EINVAL, 0},
-	{"i64: one minus only", "--1", -EINVAL, 0},
+	{"i64: a minus sign without digits is refused", "-", -EINVAL, 0},
+	{"i64: two minus signs are refused", "--1", -EINVAL, 0},
 };
 
 static void check_i64(void **state)
@@ -67,16 +67,16 @@ static const struct sysfs_row {
 	int64_t value;
 } sysfs_rows[] = {
 	{"sysfs: a value and its newline", "262143328850\n", 13, 0, 262143328850},
-	{"sysfs: no newline", "42", 2, 0, 42},
+	{"sysfs: a value without a newline", "42", 2, 0, 42},
 	{"sysfs: negative", "-5\n", 3, 0, -5},
-	{"sysfs: empty file", "", 0, -EINVAL, 0},
-	{"sysfs: only a newline", "\n", 1, -EINVAL, 0},
-	{"sysfs: a word", "enabled\n", 8, -EINVAL, 0},
-	{"sysfs: two numbers are not one", "1 2\n", 4, -EINVAL, 0},
-	{"sysfs: only `size` bytes are looked at", "123456", 3, 0, 123},
-	{"sysfs: padded with NULs as firmware likes to", "7\0\0", 3, 0, 7},
-	{"sysfs: binary garbage", "\xff\xfe\x01", 3, -EINVAL, 0},
-	{"sysfs: out of range", "99999999999999999999\n", 21, -ERANGE, 0},
+	{"sysfs: an empty file is refused", "", 0, -EINVAL, 0},
+	{"sysfs: only a newline: refused", "\n", 1, -EINVAL, 0},
+	{"sysfs: a word is refused", "enabled\n", 8, -EINVAL, 0},
+	{"sysfs: two numbers are refused", "1 2\n", 4, -EINVAL, 0},
+	{"sysfs: only `size` bytes are read", "123456", 3, 0, 123},
+	{"sysfs: padding with NUL bytes, as firmware writes it, is accepted", "7\0\0", 3, 0, 7},
+	{"sysfs: binary garbage is refused", "\xff\xfe\x01", 3, -EINVAL, 0},
+	{"sysfs: a number out of range is refused", "99999999999999999999\n", 21, -ERANGE, 0},
 };
 
 static void check_sysfs(void **state)
@@ -92,29 +92,29 @@ static const struct double_row {
 	int expected;
 	double value;
 } double_rows[] = {
-	{"double: a plain one", "1.5", 0, 1.5},
-	{"double: nothing before the point", ".5", 0, 0.5},
-	{"double: nothing after the point", "2.", 0, 2},
+	{"double: a simple decimal number", "1.5", 0, 1.5},
+	{"double: no digit before the point", ".5", 0, 0.5},
+	{"double: no digit after the point", "2.", 0, 2},
 	{"double: exponents", "-1.25e-3", 0, -0.00125},
 	{"double: 0.1 is the nearest double", "0.1", 0, 0.1},
 	{"double: a Unix time with nanoseconds is rounded correctly", "1700000000.123456789", 0, 1700000000.123456789},
 	{"double: 2^53 + 1 is rounded to even", "9007199254740993", 0, 9007199254740992.0},
-	{"double: halfway between two, decided by the last digit of many",
+	{"double: halfway between two doubles, decided by the last of many digits",
 		"9007199254740993.00000000000000000000000001", 0, 9007199254740994.0},
 	{"double: exact powers of ten end at 1e22", "1e23", 0, 1e23},
 	{"double: the smallest above zero", "4.9406564584124654e-324", 0, 4.9406564584124654e-324},
 	{"double: the largest", "1.7976931348623157e308", 0, DBL_MAX},
-	{"double: too large is no infinity", "1e309", -ERANGE, 0},
+	{"double: a number that is too large is refused, not infinite", "1e309", -ERANGE, 0},
 	{"double: an exponent that overflows an int", "1e99999999999999999999", -ERANGE, 0},
-	{"double: so small that it is zero", "1e-99999999999999999999", 0, 0},
+	{"double: a number too small for a double is zero", "1e-99999999999999999999", 0, 0},
 	{"double: many leading zeros", "0000000000000000000000000000000001", 0, 1},
 	{"double: inf is refused", "inf", -EINVAL, 0},
 	{"double: nan is refused", "nan", -EINVAL, 0},
 	{"double: a decimal comma is refused", "1,5", -EINVAL, 0},
-	{"double: a point alone is no number", ".", -EINVAL, 0},
-	{"double: an exponent without digits is left over", "1e", -EINVAL, 0},
+	{"double: a point without digits is refused", ".", -EINVAL, 0},
+	{"double: an exponent without digits is not consumed", "1e", -EINVAL, 0},
 	{"double: hexadecimal is refused", "0x1p3", -EINVAL, 0},
-	{"double: empty is no number", "", -EINVAL, 0},
+	{"double: an empty text is refused", "", -EINVAL, 0},
 	{"double: blanks are refused", " 1", -EINVAL, 0},
 };
 
@@ -124,7 +124,7 @@ static void check_double(void **state)
 	double value = UNTOUCHED;
 	assert_int_equal(num_parse_double(row->text, &value), row->expected);
 	double expected = row->expected == 0 ? row->value : UNTOUCHED;
-	assert_memory_equal(&value, &expected, sizeof(value)); // to the last bit
+	assert_memory_equal(&value, &expected, sizeof(value)); // bit-exact
 }
 
 static const struct duration_row {
@@ -140,11 +140,11 @@ static const struct duration_row {
 	{"duration: a unit is required", "100", -EINVAL, 0},
 	{"duration: days", "90d", 0, 90 * 86400 * INT64_C(1000000000)},
 	{"duration: years of 365 days", "2y", 0, 730 * 86400 * INT64_C(1000000000)},
-	{"duration: an unknown unit", "1q", -EINVAL, 0},
-	{"duration: no blank before the unit", "1 s", -EINVAL, 0},
+	{"duration: an unknown unit is refused", "1q", -EINVAL, 0},
+	{"duration: a blank before the unit is refused", "1 s", -EINVAL, 0},
 	{"duration: negative", "-1s", -EINVAL, 0},
-	{"duration: a unit alone", "ms", -EINVAL, 0},
-	{"duration: longer than 292 years", "1e10h", -ERANGE, 0},
+	{"duration: a unit without a number is refused", "ms", -EINVAL, 0},
+	{"duration: longer than 292 years: refused", "1e10h", -ERANGE, 0},
 	{"duration: infinite", "1e999s", -ERANGE, 0},
 };
 
@@ -161,12 +161,12 @@ static const struct format_row {
 	double value;
 	const char *text;
 } format_rows[] = {
-	{"format: short where it can be", 0.1, "0.1"},
+	{"format: the shortest text that reads back to the same value", 0.1, "0.1"},
 	{"format: sixteen digits where they are needed", 0.1 + 0.2, "0.30000000000000004"},
 	{"format: whole numbers have no point", 42, "42"},
-	{"format: large ones have an exponent", 1e300, "1e+300"},
+	{"format: large numbers have an exponent", 1e300, "1e+300"},
 	{"format: negative zero keeps its sign", -0.0, "-0"},
-	{"format: not a number", (double)NAN, "nan"},
+	{"format: NaN", (double)NAN, "nan"},
 	{"format: infinities", -(double)INFINITY, "-inf"},
 };
 
@@ -179,7 +179,7 @@ static void check_format(void **state)
 	assert_int_equal(length, strlen(row->text));
 }
 
-// A fixed generator: the same numbers in every run, on every machine.
+// A fixed generator: the same numbers in every run and on every machine.
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed ^= *seed << 13;
@@ -222,7 +222,7 @@ static void agrees_with_strtod(void **state)
 	}
 }
 
-// Timestamps as Python writes them, and others of 16 to 19 digits with a point anywhere among them.
+// Timestamps as Python writes them, and other numbers of 16 to 19 digits with a point at any position.
 static void long_decimals_agree_with_strtod(void **state)
 {
 	uint64_t seed = 123456789;
@@ -267,7 +267,7 @@ static void write_file(const char *folder, const char *name, const char *text)
 	fclose(file);
 }
 
-// A locale of our own, made by the C library's localedef: which ones a machine has installed does not matter.
+// A locale made for the test by the C library's localedef, so that the locales a machine has installed don't matter.
 static bool make_comma_locale(const char *folder)
 {
 	write_file(folder, "source",
@@ -334,13 +334,13 @@ static const struct significant_row {
 	int digits;
 	const char *text;
 } significant_rows[] = {
-	{"zeros at the end go", 0.5, 5, "0.5"},
-	{"nothing has no sign", -0.0, 5, "0"},
-	{"digits are counted from the first that is none of the zeros", 0.001234567, 5, "0.0012346"},
-	{"what rounds up to the next power of ten", 99999.96, 5, "100000"},
-	{"digits before the point are kept, as zeros", 123456789, 5, "123460000"},
+	{"significant digits: trailing zeros are removed", 0.5, 5, "0.5"},
+	{"significant digits: zero has no sign", -0.0, 5, "0"},
+	{"significant digits: counted from the first digit that is not zero", 0.001234567, 5, "0.0012346"},
+	{"significant digits: rounding up to the next power of ten", 99999.96, 5, "100000"},
+	{"significant digits: further digits before the point become zeros", 123456789, 5, "123460000"},
 	{"negative ones", -86400.123456, 8, "-86400.123"},
-	{"very small ones are written as any double", 1e-9, 5, "1e-09"},
+	{"significant digits: very small numbers are written as any double", 1e-9, 5, "1e-09"},
 	{"unknown", (double)NAN, 5, "nan"},
 };
 
@@ -362,13 +362,14 @@ int main(void)
 	ROWS_ADD(&tests, double_rows, check_double);
 	ROWS_ADD(&tests, duration_rows, check_duration);
 	ROWS_ADD(&tests, format_rows, check_format);
-	ROWS_ADD_ONE(&tests, "format: 100,000 random doubles read back to the last bit", random_doubles_round_trip);
-	ROWS_ADD_ONE(&tests, "double: random decimals agree with strtod to the last bit", agrees_with_strtod);
+	ROWS_ADD_ONE(&tests, "format: 100,000 random doubles are read back bit for bit", random_doubles_round_trip);
+	ROWS_ADD_ONE(&tests, "double: random decimals equal strtod's result bit for bit", agrees_with_strtod);
 	ROWS_ADD_ONE(&tests, "double: 16 to 19 digits are correctly rounded", long_decimals_agree_with_strtod);
-	ROWS_ADD_ONE(&tests, "all: random bytes are refused and touch nothing", random_bytes_are_no_trouble);
+	ROWS_ADD_ONE(&tests, "all: random bytes are refused and the output is untouched", random_bytes_are_no_trouble);
 	ROWS_ADD_ONE(&tests, "all: a locale with a decimal comma changes nothing", a_comma_locale_changes_nothing);
 	ROWS_ADD_ONE(&tests, "format: fixed decimals", fixed_decimals);
-	ROWS_ADD_ONE(&tests, "format: what does not fit is cut, never written past the end", never_past_the_end);
+	ROWS_ADD_ONE(&tests, "format: a text that does not fit is truncated; nothing is written past the end",
+		never_past_the_end);
 	ROWS_ADD(&tests, significant_rows, format_significant);
 	return rows_run(&tests, "num");
 }

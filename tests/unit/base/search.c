@@ -14,13 +14,13 @@ static const struct i64_row {
 	int64_t key;
 	size_t expected;
 } i64_rows[] = {
-	{"numbers: an empty array has no position but 0", 0, 3, 0},
-	{"numbers: of equal ones the first", ARRAY_SIZE(numbers), 3, 3},
-	{"numbers: equal ones at the start", ARRAY_SIZE(numbers), -7, 0},
-	{"numbers: between two, the later one", ARRAY_SIZE(numbers), 1, 3},
-	{"numbers: before all", ARRAY_SIZE(numbers), INT64_MIN, 0},
-	{"numbers: the last", ARRAY_SIZE(numbers), INT64_MAX, 6},
-	{"numbers: after all, n", ARRAY_SIZE(numbers) - 1, 4, ARRAY_SIZE(numbers) - 1},
+	{"numbers: empty array: position 0", 0, 3, 0},
+	{"numbers: several equal values: the first one", ARRAY_SIZE(numbers), 3, 3},
+	{"numbers: equal values at the start", ARRAY_SIZE(numbers), -7, 0},
+	{"numbers: value between two: the later one", ARRAY_SIZE(numbers), 1, 3},
+	{"numbers: value before all", ARRAY_SIZE(numbers), INT64_MIN, 0},
+	{"numbers: the last value", ARRAY_SIZE(numbers), INT64_MAX, 6},
+	{"numbers: value after all: n", ARRAY_SIZE(numbers) - 1, 4, ARRAY_SIZE(numbers) - 1},
 };
 
 static void check_i64(void **state)

@@ -15,7 +15,7 @@
 
 enum { THREADS = 4, ROUNDS = 25, ENOUGH = 1 << 20 };
 
-// A control line whose other end tells, by its end, that the program has ended.
+// A control pipe whose other end is closed when the program ends.
 static pid_t start(const char *program, const char *const *argv, int *ret_line)
 {
 	int line[2];
@@ -64,7 +64,7 @@ static void no_child_is_left(void **state)
 	close(line);
 }
 
-// Memory that is mapped where the stacks were is memory like any other, to sanitizers too.
+// Memory that is mapped where the stacks were must be ordinary memory for the sanitizers too.
 static void its_stacks_leave_nothing_behind(void **state)
 {
 	int line;

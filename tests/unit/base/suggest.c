@@ -8,19 +8,20 @@ static const char COMMANDS[] = "run|attach|report|list|compare|store|serve|top|c
 static const struct row {
 	const char *teaches;
 	const char *word;
-	const char *expected; // "" nothing is near
+	const char *expected; // "": no suggestion
 } rows[] = {
-	{"a letter too many", "runn", " (did you mean 'run'?)"},
-	{"a letter is missing", "atach", " (did you mean 'attach'?)"},
-	{"two neighbours exchanged", "stroe", " (did you mean 'store'?)"},
-	{"a wrong letter", "sarve", " (did you mean 'serve'?)"},
+	{"one letter too many: suggested", "runn", " (did you mean 'run'?)"},
+	{"one letter missing: suggested", "atach", " (did you mean 'attach'?)"},
+	{"two neighbouring letters exchanged: suggested", "stroe", " (did you mean 'store'?)"},
+	{"one wrong letter: suggested", "sarve", " (did you mean 'serve'?)"},
 	{"another case", "REPORT", " (did you mean 'report'?)"},
-	{"the beginning of one", "comp", " (did you mean 'compare'?)"},
-	{"two letters off in a long word", "snesros", " (did you mean 'sensors'?)"},
-	{"nothing is near", "xyzzy", ""},
-	{"a short word is not near to every short word", "fly", ""},
-	{"an empty word is near to nothing", "", ""},
-	{"a word longer than any", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""},
+	{"beginning of a word: suggested", "comp", " (did you mean 'compare'?)"},
+	{"two letters wrong in a long word: suggested", "snesros", " (did you mean 'sensors'?)"},
+	{"no similar word: no suggestion", "xyzzy", ""},
+	{"a short word is not similar to every short word", "fly", ""},
+	{"an empty word: no suggestion", "", ""},
+	{"a word longer than all known ones",
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", ""},
 };
 
 static void check(void **state)
@@ -46,6 +47,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "an option is shown with its dashes", prefix);
+	ROWS_ADD_ONE(&tests, "an option is suggested with its dashes", prefix);
 	return rows_run(&tests, "suggest");
 }

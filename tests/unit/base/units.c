@@ -12,10 +12,10 @@ static const struct row {
 } rows[] = {
 	{"a gigabyte is decimal", UNIT_MEMORY, "gigabytes", 1e9},
 	{"bytes", UNIT_MEMORY, "bytes", 1},
-	{"a day in seconds", UNIT_TIME, "days", 86400},
+	{"binary units are refused", UNIT_TIME, "days", 86400},
 	{"no singular", UNIT_MEMORY, "gigabyte", NAN},
-	{"no binary units", UNIT_MEMORY, "gibibytes", NAN},
-	{"a time is no memory", UNIT_MEMORY, "hours", NAN},
+	{"a unit of time is refused for memory", UNIT_MEMORY, "gibibytes", NAN},
+	{"an empty name is refused", UNIT_MEMORY, "hours", NAN},
 	{"no name at all", UNIT_TIME, NULL, NAN},
 };
 

@@ -1,4 +1,4 @@
-/* Limits that are files of /sys: CPU packages, AMD's and Intel's graphics cards. */
+/* Power limits set through files of /sys: CPU packages, AMD and Intel GPUs. */
 #include "cap/device.h"
 
 #include "base/util.h"
@@ -30,7 +30,7 @@ struct file {
 #define SHORT(folder, uw) {folder "constraint_1_power_limit_uw", uw "\n"}
 #define UNKNOWN (double)NAN
 
-// A machine, what is said of its device, a limit, what the files hold then; then they are put back.
+// A machine, the description of its device, a limit and the files after setting it; then the limit is restored.
 static const struct row {
 	const char *teaches;
 	struct file files[FILES_MAX];
@@ -39,64 +39,64 @@ static const struct row {
 	double limit;
 	struct file then[CHANGES_MAX];
 } rows[] = {
-	{"a package: mean and bursts are limited",
+	{"package: the long-term and the short-term limit are set",
 		{PACKAGE(RAPL, "1", "95000000", "120000000"), RATED(RAPL, "95000000")},
 		.current = 95, .default_ = 95, .min = 9.5, .max = 95,
 		.limit = 60, .then = {LONG(RAPL, "60000000"), SHORT(RAPL, "60000000"), {RAPL "enabled", "1\n"}}},
-	{"bursts that were below the limit stay as they are",
+	{"package: a short-term limit below the new limit is unchanged",
 		{PACKAGE(RAPL, "1", "95000000", "50000000"), RATED(RAPL, "95000000")},
 		.current = 95, .default_ = 95, .min = 9.5, .max = 95,
 		.limit = 60, .then = {LONG(RAPL, "60000000"), SHORT(RAPL, "50000000")}},
-	{"a limit above the one that was there leaves bursts as long as they were",
+	{"package: a limit above the previous one leaves the short-term limit unchanged",
 		{PACKAGE(RAPL, "1", "60000000", "120000000"), RATED(RAPL, "95000000")},
 		.current = 60, .default_ = 95, .min = 9.5, .max = 95,
 		.limit = 90, .then = {LONG(RAPL, "90000000"), SHORT(RAPL, "120000000")}},
-	{"a limit that was switched off is switched on",
+	{"package: a disabled limit is enabled",
 		{PACKAGE(RAPL, "0", "0", "0"), RATED(RAPL, "95000000")},
 		.current = UNKNOWN, .default_ = 95, .min = 9.5, .max = 95,
 		.limit = 60, .then = {LONG(RAPL, "60000000"), SHORT(RAPL, "60000000"), {RAPL "enabled", "1\n"}}},
-	{"the second set of registers counts too: the lower limit is in force, both are set",
+	{"package with two register sets: the lower limit is in force, both are set",
 		{PACKAGE(RAPL, "1", "200000000", "200000000"), PACKAGE(MMIO, "1", "45000000", "90000000"),
 			RATED(RAPL, "45000000")},
 		.current = 45, .default_ = 45, .min = 5, .max = 45,
 		.limit = 30, .then = {LONG(RAPL, "30000000"), SHORT(RAPL, "30000000"),
 			LONG(MMIO, "30000000"), SHORT(MMIO, "30000000")}},
-	{"a second set that is switched off stays off",
+	{"package with two register sets: a disabled second set stays disabled",
 		{PACKAGE(RAPL, "1", "45000000", "90000000"), PACKAGE(MMIO, "0", "20000000", "20000000"),
 			RATED(RAPL, "45000000")},
 		.current = 45, .default_ = 45, .min = 5, .max = 45,
 		.limit = 30, .then = {LONG(RAPL, "30000000"), LONG(MMIO, "20000000"), {MMIO "enabled", "0\n"}}},
-	{"no rated power: the limit that is there bounds it",
+	{"package without a rated power: the previous limit is the maximum",
 		{PACKAGE(RAPL, "1", "65000000", "82000000")},
 		.current = 65, .default_ = UNKNOWN, .min = 6.5, .max = 65,
 		.limit = 40.5, .then = {LONG(RAPL, "40500000")}},
-	{"constraints are known by name, not by number",
+	{"package: constraints are found by name, not by number",
 		{{RAPL "name", "package-0\n"}, {RAPL "constraint_0_name", "short_term\n"},
 			{RAPL "constraint_1_name", "long_term\n"}, LONG(RAPL, "120000000"), SHORT(RAPL, "95000000"),
 			{RAPL "constraint_1_max_power_uw", "95000000\n"}},
 		.current = 95, .default_ = 95, .min = 9.5, .max = 95,
 		.limit = 60, .then = {{RAPL "constraint_1_power_limit_uw", "60000000\n"},
 			{RAPL "constraint_0_power_limit_uw", "60000000\n"}}},
-	{"amdgpu: power1_cap in the range that it states",
+	{"amdgpu: power1_cap within its stated range",
 		{AMD_CARD, {HWMON "power1_cap", "303000000\n"}, {HWMON "power1_cap_default", "303000000\n"},
 			{HWMON "power1_cap_min", "272000000\n"}, {HWMON "power1_cap_max", "348000000\n"}},
 		.current = 303, .default_ = 303, .min = 272, .max = 348, .min_is_stated = true,
 		.limit = 280, .then = {{HWMON "power1_cap", "280000000\n"}}},
-	{"amdgpu of old kernels states 0 as the least, and no default",
+	{"amdgpu on old kernels: minimum 0 and no default",
 		{AMD_CARD, {HWMON "power1_cap", "220000000\n"}, {HWMON "power1_cap_min", "0\n"},
 			{HWMON "power1_cap_max", "250000000\n"}},
 		.current = 220, .default_ = UNKNOWN, .min = 22, .max = 250,
 		.limit = 100, .then = {{HWMON "power1_cap", "100000000\n"}}},
-	{"i915: 0 is no limit",
+	{"i915: 0 means no limit",
 		{INTEL_CARD("i915"), {HWMON "power1_max", "0\n"}, {HWMON "power1_rated_max", "225000000\n"}},
 		.current = UNKNOWN, .default_ = 225, .min = 22.5, .max = 225,
 		.limit = 150, .then = {{HWMON "power1_max", "150000000\n"}}},
-	{"xe: bursts beyond the limit are limited too",
+	{"xe: a short-term limit above the new limit is lowered too",
 		{INTEL_CARD("xe"), {HWMON "power1_max", "190000000\n"}, {HWMON "power1_cap", "250000000\n"},
 			{HWMON "power1_rated_max", "190000000\n"}},
 		.current = 190, .default_ = 190, .min = 19, .max = 190,
 		.limit = 120, .then = {{HWMON "power1_max", "120000000\n"}, {HWMON "power1_cap", "120000000\n"}}},
-	{"xe of early kernels has the package's only",
+	{"xe on early kernels: only the package has a limit",
 		{INTEL_CARD("xe"), {HWMON "power2_max", "120000000\n"}},
 		.current = 120, .default_ = UNKNOWN, .min = 12, .max = 120,
 		.limit = 80, .then = {{HWMON "power2_max", "80000000\n"}}},
@@ -195,10 +195,10 @@ static const struct {
 } ranges[] = {
 	{"the least", 9.5, 0},
 	{"below it", 9.4, -ERANGE},
-	{"what was there, beyond the rated power", 110, 0},
-	{"beyond what was there", 110.001, -ERANGE},
-	{"nothing", 0, -ERANGE},
-	{"less than nothing", -5, -ERANGE},
+	{"previous limit above the rated power: may be set again", 110, 0},
+	{"limit above the previous one: refused", 110.001, -ERANGE},
+	{"limit of 0: refused", 0, -ERANGE},
+	{"negative limit: refused", -5, -ERANGE},
 	{"no number", UNKNOWN, -ERANGE},
 	{"endless", (double)INFINITY, -ERANGE},
 };
@@ -221,7 +221,7 @@ static void out_of_range(void **state)
 	close_machine(&machine);
 }
 
-// Else each limit would make room for a lower one, and none for a higher one.
+// Otherwise each limit would allow a lower one, and none would allow a higher one.
 static void range_of_before(void **state)
 {
 	static const struct file files[FILES_MAX] = {PACKAGE(RAPL, "1", "200000000", "250000000")};
@@ -242,18 +242,19 @@ static void range_of_before(void **state)
 	close_machine(&machine);
 }
 
-// A rounded limit was taken, another one was not.
+// Whether a read-back value is the limit that was set, rounded, or another one.
 static const struct {
 	const char *teaches, *device, *field;
 	int64_t asked, found;
 	bool matches;
 } roundings[] = {
-	{"RAPL: eighths of a watt", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60100000, 60000000, true},
-	{"RAPL: a whole step is another limit", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60000000,
+	{"RAPL: rounded to eighths of a watt: the same limit", "package-0", "intel-rapl:0/constraint_0_power_limit_uw",
+		60100000, 60000000, true},
+	{"RAPL: a whole step away: another limit", "package-0", "intel-rapl:0/constraint_0_power_limit_uw", 60000000,
 		59875000, false},
 	{"a switch is on or off", "package-0", "intel-rapl:0/enabled", 1, 0, false},
-	{"amdgpu: whole watts", "gpu-0", "power1_cap", 280900000, 280000000, true},
-	{"amdgpu: another watt", "gpu-0", "power1_cap", 280000000, 281000000, false},
+	{"amdgpu: rounded to whole watts: the same limit", "gpu-0", "power1_cap", 280900000, 280000000, true},
+	{"amdgpu: another watt: another limit", "gpu-0", "power1_cap", 280000000, 281000000, false},
 };
 
 static void rounding(void **state)
@@ -353,7 +354,7 @@ static void gone(void **state)
 	close_machine(&machine);
 }
 
-// The files of a sleeping card are not touched: here they could not even be read.
+// Files of a suspended card are not read: here reading would fail.
 static void asleep(void **state)
 {
 	static const struct file files[FILES_MAX] = {AMD_CARD, {CARD "power/runtime_status", "suspended\n"},
@@ -412,16 +413,16 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, limit_and_back);
-	ROWS_ADD_ONE(&tests, "the range is held, and a limit beyond it that was there may come back", out_of_range);
-	ROWS_ADD_ONE(&tests, "nothing but a limit is known: the range is that of the limit that was there first",
+	ROWS_ADD_ONE(&tests, "range: an earlier limit outside the range may be restored", out_of_range);
+	ROWS_ADD_ONE(&tests, "no range known: the previous limit is the maximum",
 		range_of_before);
-	ROWS_ADD_ONE(&tests, "a register may read a little less than was asked", rounding);
+	ROWS_ADD_ONE(&tests, "register that reads slightly less than was written: limit is set", rounding);
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++)
 		rows_add(&tests, bounds[i].teaches, out_of_a_file, (void *)(uintptr_t)i);
-	ROWS_ADD_ONE(&tests, "the default, where the device says it", defaults);
-	ROWS_ADD_ONE(&tests, "a card that is gone", gone);
-	ROWS_ADD_ONE(&tests, "a sleeping card is woken by its name only", asleep);
-	ROWS_ADD_ONE(&tests, "nothing can be limited: why", nothing);
-	ROWS_ADD_ONE(&tests, "packages in order of their names, each with its own registers", two_packages);
+	ROWS_ADD_ONE(&tests, "default limit: reported where the device states it", defaults);
+	ROWS_ADD_ONE(&tests, "card removed: error", gone);
+	ROWS_ADD_ONE(&tests, "suspended card: only naming it wakes it", asleep);
+	ROWS_ADD_ONE(&tests, "no limit can be set: the reason is reported", nothing);
+	ROWS_ADD_ONE(&tests, "packages: ordered by name, each with its own registers", two_packages);
 	return rows_run(&tests, "limits in files");
 }

@@ -1,4 +1,4 @@
-/* Power limits and locked clocks of NVIDIA's GPUs, over the fake library. */
+/* Power limits and locked clocks of NVIDIA GPUs, with the fake library. */
 #include "cap/device.h"
 
 #include "sensor/sensor.h"
@@ -45,7 +45,7 @@ static void assert_number(double found, double wanted)
 		fail_msg("%g instead of %g", found, wanted);
 }
 
-// Reads, plans from what was read, writes.
+// Reads the state, plans a change and writes it.
 static int set(struct cap_device *device, double value, struct wattle_error *reterr)
 {
 	struct cap_setting before, planned;
@@ -63,7 +63,7 @@ static unsigned long calls_of_set(const struct machine *machine)
 		machine->fake.calls("nvmlDeviceResetGpuLockedClocks");
 }
 
-/* ---- what is found ---- */
+/* ---- discovery ---- */
 
 #define UUID "uuid GPU-8932f937-d72c-4106-c12f-20bd9faed9f6\n"
 
@@ -72,28 +72,30 @@ static const struct row {
 	const char *label, *id;
 	double current, default_, min, max, enforced;
 	bool min_is_ours;
-	const char *hint; // begins so
+	const char *hint; // expected prefix
 } rows[] = {
-	{"all that the driver tells, in W", MODERN,
+	{"all values of the driver, in W", MODERN,
 		"gpu\nname NVIDIA H100\n" UUID "limits_mw 200000 700000 700000 650500\n", "NVIDIA H100",
 		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 650.5, 700, 200, 700, 650.5, false, ""},
-	{"another limiter is lower", MODERN, "gpu\n" UUID "limits_mw 100000 400000 400000 400000\nenforced_mw 250000\n",
-		"Fake GPU", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 100, 400, 250, false, ""},
-	{"without persistence mode a limit is forgotten", MODERN, "gpu\n" UUID "persistence_off\n", "Fake GPU",
+	{"another limiter is lower: the enforced limit", MODERN,
+		"gpu\n" UUID "limits_mw 100000 400000 400000 400000\nenforced_mw 250000\n", "Fake GPU",
+		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 100, 400, 250, false, ""},
+	{"no persistence mode: warns that the limit is lost", MODERN, "gpu\n" UUID "persistence_off\n", "Fake GPU",
 		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 100, 400, 400, false, "persistence mode is off"},
-	{"no UUID: where it is plugged in", MODERN, "gpu\npci 00000000:43:00.0\nerror nvmlDeviceGetUUID 3\n",
+	{"no UUID: identified by PCI address", MODERN, "gpu\npci 00000000:43:00.0\nerror nvmlDeviceGetUUID 3\n",
 		"Fake GPU", "pci-0000:43:00.0", 400, 400, 100, 400, 400, false, ""},
-	{"nor that: its place", MODERN, "gpu\nerror nvmlDeviceGetUUID 3\nerror nvmlDeviceGetPciInfo 3\n", "Fake GPU",
-		"nvml-0", 400, 400, 100, 400, 400, false, ""},
-	{"a UUID is the name of a file in the journal", MODERN, "gpu\nuuid ../GPU-a/b\n", "Fake GPU", "_._GPU-a_b", 400,
-		400, 100, 400, 400, false, ""},
-	{"no default: none", MODERN, "gpu\n" UUID "error nvmlDeviceGetPowerManagementDefaultLimit 3\n", "Fake GPU",
-		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, (double)NAN, 100, 400, 400, false, ""},
-	{"no range: a tenth of the default is the least that wattle sets", MODERN,
+	{"no UUID and no PCI address: identified by index", MODERN,
+		"gpu\nerror nvmlDeviceGetUUID 3\nerror nvmlDeviceGetPciInfo 3\n", "Fake GPU", "nvml-0", 400, 400, 100,
+		400, 400, false, ""},
+	{"UUID with unsafe characters: made safe as a file name in the journal", MODERN, "gpu\nuuid ../GPU-a/b\n",
+		"Fake GPU", "_._GPU-a_b", 400, 400, 100, 400, 400, false, ""},
+	{"no default limit: none reported", MODERN, "gpu\n" UUID "error nvmlDeviceGetPowerManagementDefaultLimit 3\n",
+		"Fake GPU", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, (double)NAN, 100, 400, 400, false, ""},
+	{"no range: a tenth of the default is the minimum", MODERN,
 		"gpu\n" UUID "error nvmlDeviceGetPowerManagementLimitConstraints 3\n", "Fake GPU",
 		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 40, 400, 400, true, ""},
-	{"an old driver enforces in silence", OLD, "gpu\n" UUID, "Fake GPU", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6",
-		400, 400, 100, 400, (double)NAN, false, ""},
+	{"old driver without an enforced limit", OLD, "gpu\n" UUID, "Fake GPU",
+		"GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 400, 400, 100, 400, (double)NAN, false, ""},
 };
 
 static void describe(void **state)
@@ -117,7 +119,7 @@ static void describe(void **state)
 	close_machine(&machine);
 }
 
-// Its number stays its own: the next GPU is gpu-2.
+// It keeps its number: the next GPU is gpu-2.
 static void numbers(void **state)
 {
 	struct machine machine;
@@ -168,25 +170,26 @@ static const struct {
 	const char *teaches, *cards;
 	double watts;
 	int error;
-	const char *text; // part of the sentence
+	const char *text; // part of the message
 	double then;
 	unsigned long sets;
 } settings[] = {
 	{"whole milliwatts", "gpu\n", 250.1234, 0, "", 250.123, 1},
 	{"the least", "gpu\n", 100, 0, "", 100, 1},
-	{"what is set already is not set again", "gpu\n", 400, 0, "", 400, 0},
-	{"below the range", "gpu\n", 99.9, -ERANGE, "gpu-0: 99.9 W is out of range; 100 to 400 W can be set", 400, 0},
+	{"limit that is already set: not written again", "gpu\n", 400, 0, "", 400, 0},
+	{"limit below the range: refused", "gpu\n", 99.9, -ERANGE,
+		"gpu-0: 99.9 W is out of range; 100 to 400 W can be set", 400, 0},
 	{"above it", "gpu\n", 401, -ERANGE, "100 to 400 W", 400, 0},
-	{"a board of whole watts", "gpu\nlimit_step_mw 1000\n", 250.5, 0, "", 250, 1},
-	{"a board of few limits", "gpu\nlimit_step_mw 5000\n", 252.5, 0, "", 250, 1},
-	{"not allowed", "gpu\nerror nvmlDeviceSetPowerManagementLimit 4\n", 250, -EACCES,
+	{"board that accepts whole watts only", "gpu\nlimit_step_mw 1000\n", 250.5, 0, "", 250, 1},
+	{"board that accepts few limits only", "gpu\nlimit_step_mw 5000\n", 252.5, 0, "", 250, 1},
+	{"driver refuses permission: error", "gpu\nerror nvmlDeviceSetPowerManagementLimit 4\n", 250, -EACCES,
 		"gpu-0: can't set its power limit: the NVIDIA driver ", 400, 1},
-	{"the driver's opinion of the range counts", "gpu\nerror nvmlDeviceSetPowerManagementLimit 2\n", 250, -ERANGE,
-		"does not take that value", 400, 1},
-	{"it fell off the bus", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV,
-		"it fell off the bus", 400, 0},
-	{"no such function on this board", "gpu\nerror nvmlDeviceSetPowerManagementLimit 3\n", 250, -EOPNOTSUPP,
-		"can't do that", 400, 1},
+	{"driver refuses a limit within its range: its range is reported",
+		"gpu\nerror nvmlDeviceSetPowerManagementLimit 2\n", 250, -ERANGE, "does not take that value", 400, 1},
+	{"GPU lost: error", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV, "it fell off the bus",
+		400, 0},
+	{"function not supported by this board: error", "gpu\nerror nvmlDeviceSetPowerManagementLimit 3\n", 250,
+		-EOPNOTSUPP, "can't do that", 400, 1},
 };
 
 static void set_power(void **state)
@@ -251,7 +254,7 @@ static void clocks(void **state)
 
 	struct cap_setting before, planned;
 	assert_int_equal(cap_read(device, &before, NULL), 0);
-	assert_number(cap_value_of(device, &before), (double)NAN); // no lock
+	assert_number(cap_value_of(device, &before), (double)NAN); // no locked clocks
 	assert_int_equal(cap_plan(device, &before, 300, &planned, &machine.error), -ERANGE);
 	assert_string_equal(machine.error.text, "gpu-0: 300 MHz is out of range; 345 to 1980 MHz can be set");
 	assert_int_equal(cap_plan(device, &before, 1200, &planned, NULL), 0);
@@ -279,7 +282,7 @@ static void no_clocks(void **state)
 	close_machine(&machine);
 }
 
-/* ---- asleep ---- */
+/* ---- suspended ---- */
 
 static void put_to_sleep(struct machine *machine)
 {
@@ -341,14 +344,14 @@ int main(void)
 	ROWS_ADD(&tests, rows, describe);
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++)
 		rows_add(&tests, settings[i].teaches, set_power, (const void *)(uintptr_t)i);
-	ROWS_ADD_ONE(&tests, "GPUs have NVML's numbers, those without limits too; a UUID may be shortened", numbers);
-	ROWS_ADD_ONE(&tests, "the beginning of two UUIDs names neither", ambiguous);
+	ROWS_ADD_ONE(&tests, "GPUs have NVML's indexes, those without limits too; a UUID may be abbreviated", numbers);
+	ROWS_ADD_ONE(&tests, "abbreviation of two UUIDs: ambiguous", ambiguous);
 	ROWS_ADD_ONE(&tests, "one UUID for two GPUs: the journal keeps them apart", same_uuid);
-	ROWS_ADD_ONE(&tests, "a limit may read a little less than was asked", rounding);
-	ROWS_ADD_ONE(&tests, "the default is not what is set", defaults);
-	ROWS_ADD_ONE(&tests, "clocks: an upper bound, and no lock again", clocks);
-	ROWS_ADD_ONE(&tests, "a GPU whose clocks can't be locked", no_clocks);
-	ROWS_ADD_ONE(&tests, "a sleeping GPU is woken by its name or UUID only", asleep);
-	ROWS_ADD_ONE(&tests, "the driver is not loaded", driver_not_loaded);
+	ROWS_ADD_ONE(&tests, "limit that reads back slightly lower: accepted", rounding);
+	ROWS_ADD_ONE(&tests, "default limit and current limit are different values", defaults);
+	ROWS_ADD_ONE(&tests, "clocks: an upper bound is locked and unlocked again", clocks);
+	ROWS_ADD_ONE(&tests, "GPU whose clocks cannot be locked: error", no_clocks);
+	ROWS_ADD_ONE(&tests, "suspended GPU: only its name or UUID wakes it", asleep);
+	ROWS_ADD_ONE(&tests, "driver not loaded: no GPUs", driver_not_loaded);
 	return rows_run(&tests, "limits of NVIDIA's GPUs");
 }

@@ -1,4 +1,4 @@
-/* A limit through a helper that does as it is told: what is asked, what comes of the answers, and of a helper that dies. */
+/* A limit set through a simulated helper: the requests, the effect of the replies, and a helper that dies. */
 #include "cap/lease.h"
 
 #include "base/util.h"
@@ -10,7 +10,7 @@
 struct fixture {
 	struct fake_helper helper;
 	struct wattle_env env;
-	struct cap_device device; // which this process may not set
+	struct cap_device device; // a limit that this process may not set
 	struct cap_devices devices;
 	struct cap_holder holder;
 };
@@ -96,7 +96,7 @@ static void asked(void **state)
 	assert_int_equal(last->type, PROTO_SET);
 	assert_int_equal(last->mode, PROTO_LEASE);
 	assert_int_equal(last->value, 200000);
-	assert_string_equal(last->name, "tr??in.py"); // printable, or the helper hangs up
+	assert_string_equal(last->name, "tr??in.py"); // printable; otherwise the helper disconnects
 	assert_true(outcome.previous == 300 && outcome.set == 200 && isnan(outcome.foreign));
 	f.helper.table->outcome.outcome.was_foreign = 1;
 	assert_int_equal(cap_hold_check(hold, &outcome), 1);
@@ -122,7 +122,7 @@ static void no_limits(void **state)
 		assert_int_equal(cap_hold_set(hold, values[i], &outcome, NULL), -ERANGE);
 	assert_int_equal(f.helper.table->n_asked[PROTO_SET], 0);
 	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
-	assert_int_equal(f.helper.table->n_asked[PROTO_END], 0); // nothing was begun
+	assert_int_equal(f.helper.table->n_asked[PROTO_END], 0); // no limit was begun
 	finish(&f);
 }
 
@@ -157,8 +157,8 @@ static void helper_dies(void **state)
 		"gpu-0: the helper has gone, and with it this limit: its guard puts back what was there before");
 	assert_int_equal(cap_hold_fd(hold), -1);
 	assert_int_equal(cap_hold_check(hold, &outcome), -EPIPE);
-	assert_string_equal(outcome.text, ""); // it was told
-	// The next helper takes a new one.
+	assert_string_equal(outcome.text, ""); // told to stop
+	// The next helper takes a new lease.
 	fake_start(&f.helper);
 	assert_int_equal(cap_hold_set(hold, 190, &outcome, NULL), 0);
 	assert_int_equal(cap_hold_check(hold, &outcome), 0);
@@ -176,7 +176,7 @@ static void helper_was_started_anew(void **state)
 	assert_int_equal(cap_hold_set(hold, 200, &outcome, NULL), 0);
 	fake_kill(&f.helper);
 	fake_start(&f.helper);
-	f.helper.table->outcome.code = -ENOENT; // as wattled says of a lease that it does not have
+	f.helper.table->outcome.code = -ENOENT; // reply of wattled for a lease that it does not have
 	assert_int_equal(cap_hold_check(hold, &outcome), -EPIPE);
 	assert_string_equal(outcome.text, "gpu-0: the helper was started anew, which ended this limit");
 	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
@@ -190,7 +190,8 @@ static void connection_was_dropped(void **state)
 	make(&f);
 	struct cap_hold *hold = open_hold(&f);
 	assert_int_equal(cap_hold_set(hold, 200, &outcome, NULL), 0);
-	fake_kill(&f.helper); // to the client it looks the same: the helper drops who asks seldom, and knows the lease
+	fake_kill(
+		&f.helper); // The client sees the same: the helper drops rare users of a connection and keeps the lease.
 	fake_start(&f.helper);
 	assert_int_equal(cap_hold_check(hold, &outcome), 0);
 	assert_true(cap_hold_fd(hold) >= 0);
@@ -227,7 +228,7 @@ static void answer_got_lost(void **state)
 	f.helper.table->other = FAKE_HANGS_UP;
 	assert_int_equal(cap_hold_set(hold, 200, &outcome, NULL), -EPIPE);
 	f.helper.table->other = FAKE_HONEST;
-	f.helper.table->outcome.code = -ENOENT; // it was not set
+	f.helper.table->outcome.code = -ENOENT; // not set
 	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
 	assert_int_equal(f.helper.table->n_asked[PROTO_END], 1);
 	assert_string_equal(outcome.text, "");
@@ -253,18 +254,18 @@ static void no_helper(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "the list: settable, in the policy's range, with the name of who holds it", described);
-	ROWS_ADD_ONE(&tests, "a device that the policy does not give us: both remedies", not_for_us);
-	ROWS_ADD_ONE(&tests, "what is asked and what comes of the answer, in mW", asked);
-	ROWS_ADD_ONE(&tests, "what is no limit is not asked", no_limits);
-	ROWS_ADD_ONE(&tests, "a refusal is the helper's sentence", refused);
-	ROWS_ADD_ONE(&tests, "a helper that dies is seen at once, told once, and the next one takes a limit again",
+	ROWS_ADD_ONE(&tests, "list: settable devices with the policy's range and the owner of each limit", described);
+	ROWS_ADD_ONE(&tests, "device that the policy does not allow: both remedies are named", not_for_us);
+	ROWS_ADD_ONE(&tests, "request and reply are in mW", asked);
+	ROWS_ADD_ONE(&tests, "invalid limit: not requested", no_limits);
+	ROWS_ADD_ONE(&tests, "refusal: the helper's message is shown", refused);
+	ROWS_ADD_ONE(&tests, "helper dies: detected at once, reported once, and the next helper takes a limit again",
 		helper_dies);
-	ROWS_ADD_ONE(&tests, "a helper that was started anew has not our limit", helper_was_started_anew);
-	ROWS_ADD_ONE(&tests, "a connection that was dropped is made again; the lease is the process's",
+	ROWS_ADD_ONE(&tests, "restarted helper: has no lease of ours", helper_was_started_anew);
+	ROWS_ADD_ONE(&tests, "dropped connection: connected again; the lease belongs to the process",
 		connection_was_dropped);
-	ROWS_ADD_ONE(&tests, "refused at a new connection: the lease is still there", refused_at_the_door);
-	ROWS_ADD_ONE(&tests, "a limit whose answer never came is ended all the same", answer_got_lost);
-	ROWS_ADD_ONE(&tests, "switched off: as without", no_helper);
+	ROWS_ADD_ONE(&tests, "refused on a new connection: the lease still exists", refused_at_the_door);
+	ROWS_ADD_ONE(&tests, "limit whose reply never arrived: released all the same", answer_got_lost);
+	ROWS_ADD_ONE(&tests, "helper switched off: limits are set without it", no_helper);
 	return rows_run(&tests, "hold_helped");
 }

@@ -1,4 +1,4 @@
-/* The journal's files: what is written is read back, and nothing else is believed. */
+/* The journal's files: valid ones are read back unchanged, all others are refused. */
 #include "cap/journal.h"
 
 #include "base/buf.h"
@@ -24,7 +24,7 @@ static void *stay(void *data)
 	return NULL;
 }
 
-// A program of threads lives as long as one of them does, though its first one shows as a zombie.
+// A process with threads lives as long as one of them, though its main thread shows as a zombie.
 static void first_thread_ends(void **state)
 {
 	int told[2];
@@ -40,7 +40,7 @@ static void first_thread_ends(void **state)
 			write(told[1], &keeper, sizeof(keeper)) == (ssize_t)sizeof(keeper);
 		if (!ok)
 			_exit(1);
-		syscall(SYS_exit, 0); // of this thread alone
+		syscall(SYS_exit, 0); // exits this thread only
 	}
 	assert_int_equal(read(told[0], &keeper, sizeof(keeper)), sizeof(keeper));
 	for (int i = 0; i < 20; i++) {
@@ -49,7 +49,7 @@ static void first_thread_ends(void **state)
 	}
 	kill(pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_true(cap_keeper_is_gone(&keeper)); // a zombie all of it
+	assert_true(cap_keeper_is_gone(&keeper)); // a zombie with all its threads
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(told[0]);
 	close(told[1]);
@@ -119,9 +119,9 @@ static void a_name_is_one_line(void **state)
 	buf_finish(&text);
 }
 
-/* ---- what is not believed ---- */
+/* ---- files that are refused ---- */
 
-// The whole text with its own checksum, so that the line itself is what is refused.
+// The text with a valid checksum, so that the line itself is refused.
 static void sign(struct buf *text)
 {
 	uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -133,24 +133,24 @@ static void sign(struct buf *text)
 static const struct row {
 	const char *teaches, *from, *to;
 } refused[] = {
-	{"of another version", "wattle-cap-journal=1", "wattle-cap-journal=2"},
-	{"a line that is not known", "token=", "tokens="},
-	{"a line twice", "device=package-0\n", "device=package-0\ndevice=package-0\n"},
-	{"a line that is missing", "device=package-0\n", ""},
-	{"a line without a value", "device=package-0\n", "device\n"},
-	{"an empty line", "device=package-0\n", "\ndevice=package-0\n"},
+	{"file of another version: refused", "wattle-cap-journal=1", "wattle-cap-journal=2"},
+	{"unknown line: refused", "token=", "tokens="},
+	{"repeated line: refused", "device=package-0\n", "device=package-0\ndevice=package-0\n"},
+	{"missing line: refused", "device=package-0\n", ""},
+	{"line without a value: refused", "device=package-0\n", "device\n"},
+	{"empty line: refused", "device=package-0\n", "\ndevice=package-0\n"},
 	{"no device", "\nid=package-0\n", "\nid=\n"},
-	{"a number that is none", "owner_pid=4242", "owner_pid=4242x"},
-	{"a number that is too large for its place", "owner_pid=4242", "owner_pid=4294967296"},
-	{"a process id below 0", "keeper_pid=4243", "keeper_pid=4294967295"},
-	{"a kind of limit that there is not", "what=power", "what=speed"},
-	{"neither yes nor no", "timed=0", "timed=2"},
-	{"a register without a value", "intel-rapl:0/enabled=0", "intel-rapl:0/enabled="},
-	{"a register that is no number", "intel-rapl:0/enabled=0", "intel-rapl:0/enabled=0.5"},
-	{"a register without a name", "previous.intel-rapl:0/enabled=0", "previous.=0"},
-	{"a register twice", "previous.intel-rapl:0/enabled=0\n",
+	{"invalid number: refused", "owner_pid=4242", "owner_pid=4242x"},
+	{"number out of range: refused", "owner_pid=4242", "owner_pid=4294967296"},
+	{"negative pid: refused", "keeper_pid=4243", "keeper_pid=4294967295"},
+	{"unknown kind of limit: refused", "what=power", "what=speed"},
+	{"neither yes nor no: refused", "timed=0", "timed=2"},
+	{"register without a value: refused", "intel-rapl:0/enabled=0", "intel-rapl:0/enabled="},
+	{"register that is no number: refused", "intel-rapl:0/enabled=0", "intel-rapl:0/enabled=0.5"},
+	{"register without a name: refused", "previous.intel-rapl:0/enabled=0", "previous.=0"},
+	{"repeated register: refused", "previous.intel-rapl:0/enabled=0\n",
 		"previous.intel-rapl:0/enabled=0\nprevious.intel-rapl:0/enabled=1\n"},
-	{"a text that is too long", "boot_id=", "boot_id=0000000000000000000000000000000000000000000000000000"},
+	{"text that is too long: refused", "boot_id=", "boot_id=0000000000000000000000000000000000000000000000000000"},
 };
 
 static void check_refused(void **state)
@@ -192,7 +192,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-// Bytes changed, doubled, dropped, with and without a checksum that fits: refused or understood, never worse.
+// Bytes changed, doubled or dropped, with and without a matching checksum: refused or parsed, never a crash.
 static void fuzzed(void **state)
 {
 	struct journal_entry entry = an_entry(), found;
@@ -228,7 +228,7 @@ static void fuzzed(void **state)
 		assert_true(r < 0 || (found.previous.n > 0 && found.previous.n <= CAP_FIELDS_MAX));
 		buf_finish(&changed);
 	}
-	assert_true(n_understood > 0); // or the checksum keeps the fuzzer from the lines
+	assert_true(n_understood > 0); // otherwise the checksum would stop the fuzzer early
 	buf_finish(&text);
 }
 
@@ -301,16 +301,16 @@ static void strangers_files(void **state)
 	not_believed(&journal, "package-0");
 	assert_int_equal(fchmodat(journal.fd, "package-0.lease", 0644, 0), 0);
 	assert_int_equal(renameat(journal.fd, "package-0.lease", journal.fd, "package-1.lease"), 0);
-	not_believed(&journal, "package-1"); // it speaks of another device
+	not_believed(&journal, "package-1"); // it describes another device
 	assert_int_equal(symlinkat("package-1.lease", journal.fd, "package-0.lease"), 0);
 	not_believed(&journal, "package-0");
 	assert_int_equal(journal_put_aside(&journal, "package-0", JOURNAL_LEASE), 0);
 	assert_int_equal(mkfifoat(journal.fd, "package-0.lease", 0600), 0);
-	not_believed(&journal, "package-0"); // and nobody waits at it
+	not_believed(&journal, "package-0"); // and nothing waits
 	close_journal(&journal, folder);
 }
 
-// A user who can make files in the folder of the journal could hold the lock for ever, or pretend that a lease is kept.
+// A user who can create files in the journal's folder could hold the lock for ever, or simulate a lease.
 static void anothers_lock(void **state)
 {
 	enum { OTHER_USER = 65534 };
@@ -328,9 +328,9 @@ static void anothers_lock(void **state)
 	assert_int_equal(lock_take(&journal, "package-0", LOCK_TRY, &fd, &error), -EPERM);
 	snprintf(expected, sizeof(expected), "package-0.lock: belongs to user %d; remove it", OTHER_USER);
 	assert_non_null(strstr(error.text, expected));
-	// It is locked by a process other than the keeper of the lease, and that has ended.
+	// Locked by a process that is not the lease's keeper, after the keeper has ended.
 	assert_int_equal(lock_keep(made_fd, &lease.token), 0);
-	lease.keeper.pid = 0x3ffffff; // above the kernel's largest
+	lease.keeper.pid = 0x3ffffff; // above the kernel's maximum
 	assert_false(lock_is_kept(&journal, "package-0", &lease));
 	cap_keeper_self(&lease.keeper);
 	lock_drop(made_fd);
@@ -415,15 +415,15 @@ static void root_creates_nothing_elsewhere(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "what is written is read back, extremes too", reads_what_it_wrote);
-	ROWS_ADD_ONE(&tests, "an owner's name can't add lines", a_name_is_one_line);
+	ROWS_ADD_ONE(&tests, "entry: read back unchanged, extreme values too", reads_what_it_wrote);
+	ROWS_ADD_ONE(&tests, "owner's name with line breaks: adds no lines", a_name_is_one_line);
 	ROWS_ADD(&tests, refused, check_refused);
-	ROWS_ADD_ONE(&tests, "a file cut short at any byte is refused", cut_anywhere);
-	ROWS_ADD_ONE(&tests, "a file longer than any of ours is refused", too_long);
-	ROWS_ADD_ONE(&tests, "fuzzed files are refused or understood, never worse", fuzzed);
-	ROWS_ADD_ONE(&tests, "an owner whose first thread has ended lives", first_thread_ends);
-	ROWS_ADD_ONE(&tests, "others may look, whatever the umask", others_may_look);
-	ROWS_ADD_ONE(&tests, "files that others may write, links, fifos and those of another device are not believed",
+	ROWS_ADD_ONE(&tests, "file truncated at any byte: refused", cut_anywhere);
+	ROWS_ADD_ONE(&tests, "file longer than any valid one: refused", too_long);
+	ROWS_ADD_ONE(&tests, "fuzzed file: refused or parsed, never a crash", fuzzed);
+	ROWS_ADD_ONE(&tests, "owner whose main thread has ended: still alive", first_thread_ends);
+	ROWS_ADD_ONE(&tests, "files are readable by all users, whatever the umask", others_may_look);
+	ROWS_ADD_ONE(&tests, "files writable by others, links, fifos and files for another device: refused",
 		strangers_files);
 	ROWS_ADD_ONE(&tests, "lock file of another user: refused, proves no lease", anothers_lock);
 	ROWS_ADD(&tests, places, locations_of_root);

@@ -1,5 +1,5 @@
-/* What the command line can't show of leases: owners that fork, and a death between the two steps of keeping a
- * limit. */
+/* Leases, where the command line cannot show them: owners that fork, and a death between the two steps of making a
+ * limit persistent. */
 #include "cap/lease.h"
 #include "cap/journal.h"
 
@@ -91,8 +91,8 @@ static struct cap_lease *lease(const struct machine *machine)
 	return lease;
 }
 
-/* An owner takes a lease and forks; the child says so by the pipe, and lives on until that is closed. Then the owner is
- * killed. */
+/* An owner takes a lease and forks; the child reports it through the pipe and lives until the pipe is closed. Then
+ * the owner is killed. */
 static void kill_forked_owner(const struct machine *machine, bool disowns, int *ret_child_line)
 {
 	int said[2], line[2];
@@ -135,7 +135,7 @@ static void orphans_keep_nothing(void **state)
 		assert_true(limit_uw(&machine) == BEFORE_UW);
 		struct cap_lease *next = lease(&machine);
 		assert_true(cap_lease_holder(&machine.env, machine.package, &holder, text, sizeof(text)));
-		close(child_line); // the orphan goes, and with it what it has locked: not ours
+		close(child_line); // the orphan ends and releases its locks
 		assert_true(cap_lease_holder(&machine.env, machine.package, &holder, text, sizeof(text)));
 		assert_int_equal(cap_recover(&machine.env, NULL, NULL), 0);
 		assert_true(limit_uw(&machine) == LIMIT_W * 1000000LL);
@@ -145,7 +145,7 @@ static void orphans_keep_nothing(void **state)
 	}
 }
 
-// The standing entry is there, the lease's not yet gone, its owner dead: the limit was to stay, and stays.
+// The entry of the persistent limit exists, that of the lease still exists, and its owner is dead: the limit stays.
 static void killed_while_keeping(void **state)
 {
 	struct machine machine;
@@ -224,7 +224,7 @@ static void out_of_range(void **state)
 	close_machine(&machine);
 }
 
-// A second `cap set` keeps what was there before the first one.
+// A second `cap set` keeps the limit from before the first one.
 static void out_of_range_inherited(void **state)
 {
 	struct machine machine;
@@ -281,7 +281,7 @@ static void kept(void **state)
 	close_machine(&machine);
 }
 
-// As limits that stay from the start: what is handed on is the first one's, unless somebody else has set one since.
+// As persistent limits: the first previous limit is passed on, unless somebody else has changed the limit since.
 static void kept_on_another(void **state)
 {
 	enum { FIRST_W = 60, FOREIGN_W = 50, FIRST_UID = 1000 };
@@ -309,7 +309,7 @@ static void kept_on_another(void **state)
 	}
 }
 
-// Only what somebody else has changed is left; a later set is refused.
+// Only the limit that somebody else has changed is left; setting it again is refused.
 static void foreign_changes(void **state)
 {
 	struct machine machine;
@@ -330,19 +330,19 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests,
-		"a forked child, which shares its parent's locks, keeps no lease alive, and not the next one's either",
+		"forked child, which shares its parent's locks: keeps neither this lease alive nor the next one",
 		orphans_keep_nothing);
-	ROWS_ADD_ONE(&tests, "a limit that was to stay stays, where its owner died between the two steps of keeping it",
+	ROWS_ADD_ONE(&tests, "owner dies between the two steps of making a limit persistent: the limit stays",
 		killed_while_keeping);
 	ROWS_ADD_ONE(&tests, "journal with an impossible previous limit: the device's minimum is restored",
 		out_of_range);
 	ROWS_ADD_ONE(&tests, "limit set twice, journal with an impossible previous limit: the device's minimum is kept",
 		out_of_range_inherited);
 	ROWS_ADD_ONE(&tests, "journal of another user, run by root: nothing is restored", anothers_journal);
-	ROWS_ADD_ONE(&tests, "a kept limit stays until it is reset", kept);
+	ROWS_ADD_ONE(&tests, "persistent limit: stays until it is reset", kept);
 	ROWS_ADD_ONE(&tests,
-		"a limit kept on top of another goes back to what was there before the first, or to a foreign one",
+		"persistent limit set over another: reset restores the first previous limit, or a foreign one",
 		kept_on_another);
-	ROWS_ADD_ONE(&tests, "a limit of somebody else's is noticed, not overruled, and left", foreign_changes);
+	ROWS_ADD_ONE(&tests, "limit changed by another program: reported and left unchanged", foreign_changes);
 	return rows_run(&tests, "lease");
 }

@@ -1,5 +1,5 @@
-/* Simulated cards for the tuner: a limit gives a clock, a clock gives power and the time of a step, and so the truth is
- * known. Windows come with noise, drift and whole steps. */
+/* Simulated cards for the tuner: a limit determines a clock, a clock determines power and step time, so the true
+ * optimum is known. Windows have noise, drift and whole steps. */
 #pragma once
 
 #include "base/dice.h"
@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stddef.h>
 
-/* The clock is in parts of the highest one. Power is idle_w + (busy_w − idle_w)·clock·volt², volt falls by volt_slope a
- * part of clock down to volt_floor. A step takes the longer of memory and compute/clock, rounded off at the knee:
- * (memory^knee + (compute/clock)^knee)^(1/knee); knee 1 is one after the other. */
+/* The clock is a fraction of the highest one. Power is idle_w + (busy_w − idle_w)·clock·volt²; volt falls by
+ * volt_slope per unit of clock down to volt_floor. The step time is the longer of memory and compute/clock, rounded
+ * at the knee: (memory^knee + (compute/clock)^knee)^(1/knee); knee 1 is their sum. */
 struct card {
 	const char *teaches;
 	double default_w, min_w, idle_w, busy_w;
@@ -18,8 +18,8 @@ struct card {
 	double memory, knee;
 	double clock_min, clock_step; // step 0: any clock
 	double step_s;                // at the highest clock
-	// Of the searches for least energy within a bound so many are good, where energy is steep at the bound and noise of
-	// the time decides; 0: as of any other
+	// Required share of good results in searches for least energy with a bound on time, where energy is steep at
+	// the bound and noise of the time decides; 0: as for other objectives
 	double slowdown_share;
 };
 
@@ -29,25 +29,25 @@ static const struct card cards[] = {
 	{"half memory, half compute", 350, 100, 50, 330, 0.6, 0.6, 0.5, 1, 0.1, 0, 0.3, .slowdown_share = 0.84},
 	{"memory-bound with a sharp knee", 300, 100, 45, 290, 0.6, 0.6, 1, 8, 0.1, 0, 0.25, .slowdown_share = 0.77},
 	{"memory-bound, draws half of its limit: flat above", 300, 100, 50, 150, 0.5, 0.6, 0.7, 1, 0.1, 0, 0.5},
-	{"draws less than the least limit: nothing differs", 300, 100, 50, 80, 0.5, 0.6, 0.5, 1, 0.1, 0, 0.2},
-	{"idle power high: slow is dear", 400, 100, 150, 400, 0.6, 0.6, 0.1, 1, 0.1, 0, 0.2},
-	{"idle power low: slow is cheap", 400, 100, 10, 400, 0.8, 0.4, 0.1, 1, 0.1, 0, 0.2},
-	{"cubic: voltage follows the clock all the way", 250, 75, 20, 250, 1, 0, 0.2, 1, 0.1, 0, 0.2},
-	{"voltage at its floor early: linear", 250, 75, 30, 250, 0.3, 0.85, 0.3, 1, 0.1, 0, 0.2},
-	{"a staircase of clocks, fine", 350, 100, 55, 340, 0.6, 0.6, 0.4, 1, 0.1, 0.0125, 0.2, .slowdown_share = 0.82},
-	{"a staircase of clocks, coarse", 350, 100, 55, 340, 0.6, 0.6, 0.4, 1, 0.1, 0.04, 0.2},
-	{"least limit is 60 % of the default", 250, 150, 40, 250, 0.7, 0.5, 0.6, 2, 0.1, 0, 0.2},
-	{"least limit is 80 % of the default", 125, 100, 25, 130, 0.6, 0.6, 0.3, 1, 0.1, 0, 0.2},
-	{"clock can't fall far: duty cycles below", 300, 90, 60, 300, 0.6, 0.6, 0.3, 1, 0.55, 0, 0.2},
-	{"optimum at the least limit", 300, 150, 5, 310, 1, 0.2, 0.85, 1, 0.1, 0, 0.2, .slowdown_share = 0.79},
+	{"draws less than the lowest limit: all limits are equal", 300, 100, 50, 80, 0.5, 0.6, 0.5, 1, 0.1, 0, 0.2},
+	{"high idle power: low clocks cost energy", 400, 100, 150, 400, 0.6, 0.6, 0.1, 1, 0.1, 0, 0.2},
+	{"low idle power: low clocks save energy", 400, 100, 10, 400, 0.8, 0.4, 0.1, 1, 0.1, 0, 0.2},
+	{"cubic: voltage follows the clock over the whole range", 250, 75, 20, 250, 1, 0, 0.2, 1, 0.1, 0, 0.2},
+	{"voltage reaches its floor early: linear", 250, 75, 30, 250, 0.3, 0.85, 0.3, 1, 0.1, 0, 0.2},
+	{"discrete clocks, fine steps", 350, 100, 55, 340, 0.6, 0.6, 0.4, 1, 0.1, 0.0125, 0.2, .slowdown_share = 0.82},
+	{"discrete clocks, coarse steps", 350, 100, 55, 340, 0.6, 0.6, 0.4, 1, 0.1, 0.04, 0.2},
+	{"lowest limit is 60 % of the default", 250, 150, 40, 250, 0.7, 0.5, 0.6, 2, 0.1, 0, 0.2},
+	{"lowest limit is 80 % of the default", 125, 100, 25, 130, 0.6, 0.6, 0.3, 1, 0.1, 0, 0.2},
+	{"narrow clock range: duty cycling below it", 300, 90, 60, 300, 0.6, 0.6, 0.3, 1, 0.55, 0, 0.2},
+	{"optimum at the lowest limit", 300, 150, 5, 310, 1, 0.2, 0.85, 1, 0.1, 0, 0.2, .slowdown_share = 0.79},
 	{"optimum at the default", 300, 100, 140, 330, 0.2, 0.85, 0, 1, 0.1, 0, 0.2},
-	{"a big card of 700 W", 700, 200, 80, 680, 0.65, 0.55, 0.35, 1, 0.15, 0.0075, 0.4},
-	{"a small one of 70 W", 70, 30, 9, 68, 0.6, 0.6, 0.4, 1, 0.2, 0, 0.05, .slowdown_share = 0.88},
-	{"a processor's package of 125 W", 125, 12.5, 20, 140, 0.7, 0.5, 0.25, 2, 0.2, 0.02, 1},
+	{"large card of 700 W", 700, 200, 80, 680, 0.65, 0.55, 0.35, 1, 0.15, 0.0075, 0.4},
+	{"small card of 70 W", 70, 30, 9, 68, 0.6, 0.6, 0.4, 1, 0.2, 0, 0.05, .slowdown_share = 0.88},
+	{"CPU package of 125 W", 125, 12.5, 20, 140, 0.7, 0.5, 0.25, 2, 0.2, 0.02, 1},
 	{"steps as long as windows", 400, 100, 60, 380, 0.6, 0.6, 0.45, 1, 0.1, 0, 3.1, .slowdown_share = 0.81},
 	{"knee in the middle", 450, 100, 60, 430, 0.7, 0.5, 0.9, 4, 0.1, 0.01, 0.3},
 	{"knee near the top", 450, 100, 60, 470, 0.7, 0.5, 0.6, 4, 0.1, 0.01, 0.3},
-	{"little idle, very steep", 200, 60, 5, 210, 0.9, 0.3, 0, 1, 0.1, 0, 0.15},
+	{"low idle power, very steep curve", 200, 60, 5, 210, 0.9, 0.3, 0, 1, 0.1, 0, 0.15},
 };
 
 struct truth {
@@ -75,7 +75,7 @@ static inline double card_time(const struct card *card, double clock)
 static inline struct truth card_at(const struct card *card, double limit_w)
 {
 	double low = card->clock_min, high = 1;
-	if (card_power(card, low) > limit_w) { // duty cycles: as much of the least clock as the limit pays for
+	if (card_power(card, low) > limit_w) { // duty cycling: the fraction of the lowest clock that the limit allows
 		double least_w = card_power(card, low);
 		double duty = fmax((limit_w - card->idle_w) / (least_w - card->idle_w), 0.05);
 		double time_s = card_time(card, low) / duty;
@@ -106,13 +106,13 @@ static inline double dice_normal(struct dice *dice)
 }
 
 struct weather {
-	double noise;    // of time and of energy, each, of a window
-	double drift;    // of energy over the search, half of it of time
-	double search_s; // about
-	double phase;    // of its slow swing
+	double noise;    // of time and of energy of a window, each
+	double drift;    // of energy over the search, half as much of time
+	double search_s; // approximately
+	double phase;    // of the slow oscillation
 };
 
-// A card warms up, and others come and go.
+// A card warms up, and other programs start and end.
 static inline double weather_drift(const struct weather *weather, double at_s)
 {
 	double part = at_s / weather->search_s;
@@ -132,6 +132,6 @@ static inline struct tune_window card_window(const struct card *card, double lim
 		.energy_error_j = 0.002 * steps * step_j,
 		.time_s = steps * step_s,
 		.at_s = *clock_s + 2 + steps * step_s / 2};
-	*clock_s += 2 + window.time_s; // the limit settles for 2 s
+	*clock_s += 2 + window.time_s; // the limit takes 2 s to act
 	return window;
 }

@@ -1,7 +1,7 @@
-/* Does the tuner keep its word? Searches on simulated cards, judged by the truth: how often the chosen limit is
- * within 3 % of the best there is, how often the intervals hold the truth, how many windows it took.
+/* Accuracy of the tuner: searches on simulated cards with known optimum: how often the chosen limit is
+ * within 3 % of the optimum, how often the intervals contain the true value, how many windows it took.
  *
- * test_cap_tune_cards [SEEDS]     a few seeds by default; the figures in docs/appendix/cap-tune.md are of 1000 */
+ * test_cap_tune_cards [SEEDS]     a few seeds by default; docs/appendix/cap-tune.md states results of 1000 */
 #include "tune_card.h"
 
 #include "rows.h"
@@ -12,7 +12,7 @@
 enum { SECONDS = 30, LIMITS = 8, GOALS = 4, SLOWDOWN_PERCENT = 5 };
 
 static const double NOISE = 0.02, DRIFT = 0.05;
-static const double GOOD = 1.03; // of the best objective there is
+static const double GOOD = 1.03; // of the optimal objective
 
 struct figures_of_goal {
 	double searches, good, others, saving_held, slowdown_held, windows, full_windows, slow, slower;
@@ -29,7 +29,7 @@ static double objective(struct truth truth, enum tune_goal goal)
 	return truth.energy_j * pow(truth.time_s, exponents[goal]);
 }
 
-// The best there is, by looking everywhere.
+// The optimum, by exhaustive search.
 static double best_objective(const struct card *card, enum tune_goal goal, double high_w, double low_w)
 {
 	struct truth reference = card_at(card, high_w);
@@ -128,7 +128,8 @@ static void add_figures(struct figures_of_goal *sum, const struct figures_of_goa
 		to[i] += from[i];
 }
 
-// The promise, card by card. Few seeds leave more to chance, though always the same: the sums below are narrower.
+// The guarantee for each card. Few seeds leave more to chance, though always the same; the totals below have narrower
+// bounds.
 static void check_card(void **state)
 {
 	const struct card *card = *state;
@@ -147,10 +148,14 @@ static const struct goal_row {
 	enum tune_goal goal;
 	double least_good, least_held, most_windows;
 } goal_rows[] = {
-	{"ED²P: within 3 % of the best, intervals hold, early stopping saves", TUNE_ED2P, 0.97, 0.88, 0.9},
-	{"EDP: the same", TUNE_EDP, 0.97, 0.88, 0.85},
-	{"energy: the same", TUNE_ENERGY, 0.97, 0.88, 0.7},
-	{"least energy within 5 % of slowdown: the same", TUNE_SLOWDOWN, 0.91, 0.88, 0.9},
+	{"ED²P: within 3 % of the optimum, intervals contain the true value, early stopping saves windows", TUNE_ED2P,
+		0.97, 0.88, 0.9},
+	{"EDP: within 3 % of the optimum, intervals contain the true value, early stopping saves windows", TUNE_EDP,
+		0.97, 0.88, 0.85},
+	{"energy: within 3 % of the optimum, intervals contain the true value, early stopping saves windows",
+		TUNE_ENERGY, 0.97, 0.88, 0.7},
+	{"least energy within 5 % of slowdown: within 3 % of the optimum, intervals contain the true value",
+		TUNE_SLOWDOWN, 0.91, 0.88, 0.9},
 };
 
 static void check_goal(void **state)

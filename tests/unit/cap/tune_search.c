@@ -1,4 +1,4 @@
-/* The tuner's rules, one by one, and what it makes of few, strange and senseless windows. */
+/* The rules of the search, one by one, and its results for few, strange and senseless windows. */
 #include "tune_card.h"
 
 #include "base/util.h"
@@ -23,18 +23,18 @@ static const struct candidates_row {
 	size_t n_values;
 	double first, second, last;
 } candidates_rows[] = {
-	{"eight steps of a tenth from 100 % to 30 %", 50, 300, 300, 30, 8, 0, 8, 300, 270, 90},
-	{"below the device's least limit: that limit, once", 150, 300, 300, 30, 8, 0, 6, 300, 270, 150},
-	{"least limit unknown", NAN, NAN, 200, 50, 3, 0, 3, 200, 150, 100},
-	{"most is less than the default: from there", 100, 250, 300, 30, 8, 0, 7, 250, 240, 100},
+	{"range 100 % to 30 %: eight steps of a tenth", 50, 300, 300, 30, 8, 0, 8, 300, 270, 90},
+	{"below the device's minimum: the minimum, once", 150, 300, 300, 30, 8, 0, 6, 300, 270, 150},
+	{"device minimum unknown", NAN, NAN, 200, 50, 3, 0, 3, 200, 150, 100},
+	{"maximum below the default: starts there", 100, 250, 300, 30, 8, 0, 7, 250, 240, 100},
 	{"two limits", 100, 400, 400, 50, 2, 0, 2, 400, 200, 200},
 	{"locked clocks, in MHz", 210, 1980, 1980, 30, 8, 0, 8, 1980, 1782, 594},
-	{"no room below the default", 300, 300, 300, 30, 8, -ERANGE, 0, 0, 0, 0},
-	{"least above most", 400, 300, 350, 30, 8, -ERANGE, 0, 0, 0, 0},
+	{"no range below the default: refused", 300, 300, 300, 30, 8, -ERANGE, 0, 0, 0, 0},
+	{"minimum above the maximum: refused", 400, 300, 350, 30, 8, -ERANGE, 0, 0, 0, 0},
 	{"default unknown", 100, 300, NAN, 30, 8, -ERANGE, 0, 0, 0, 0},
-	{"from 100 %: nothing to compare", 100, 300, 300, 100, 8, -ERANGE, 0, 0, 0, 0},
-	{"from 0 %", 100, 300, 300, 0, 8, -ERANGE, 0, 0, 0, 0},
-	{"one limit is no choice", 100, 300, 300, 30, 1, -ERANGE, 0, 0, 0, 0},
+	{"only 100 %: nothing to compare", 100, 300, 300, 100, 8, -ERANGE, 0, 0, 0, 0},
+	{"from 0 %: refused", 100, 300, 300, 0, 8, -ERANGE, 0, 0, 0, 0},
+	{"a single limit: refused", 100, 300, 300, 30, 1, -ERANGE, 0, 0, 0, 0},
 };
 
 static void check_candidates(void **state)
@@ -59,7 +59,7 @@ static const struct options_row {
 	size_t n;
 	int code;
 } options_rows[] = {
-	{"as it should be", {.seconds = 30}, {300, 200, 100}, 3, 0},
+	{"valid options", {.seconds = 30}, {300, 200, 100}, 3, 0},
 	{"no time", {.seconds = 0}, {300, 200, 100}, 3, -EINVAL},
 	{"unknown time", {.seconds = NAN}, {300, 200, 100}, 3, -EINVAL},
 	{"endless time", {.seconds = INFINITY}, {300, 200, 100}, 3, -EINVAL},
@@ -67,10 +67,11 @@ static const struct options_row {
 	{"no limit", {.seconds = 30}, {0}, 0, -EINVAL},
 	{"equal limits", {.seconds = 30}, {300, 300, 100}, 3, -EINVAL},
 	{"ascending limits", {.seconds = 30}, {100, 200, 300}, 3, -EINVAL},
-	{"a limit of 0", {.seconds = 30}, {300, 200, 0}, 3, -EINVAL},
-	{"an unknown limit", {.seconds = 30}, {300, NAN, 100}, 3, -EINVAL},
-	{"slowdown of 0 %", {.goal = TUNE_SLOWDOWN, .seconds = 30}, {300, 200}, 2, 0},
-	{"slowdown below 0", {.goal = TUNE_SLOWDOWN, .slowdown_percent = -1, .seconds = 30}, {300, 200}, 2, -EINVAL},
+	{"limit of 0: refused", {.seconds = 30}, {300, 200, 0}, 3, -EINVAL},
+	{"unknown limit: refused", {.seconds = 30}, {300, NAN, 100}, 3, -EINVAL},
+	{"slowdown of 0 %: refused", {.goal = TUNE_SLOWDOWN, .seconds = 30}, {300, 200}, 2, 0},
+	{"negative slowdown: refused", {.goal = TUNE_SLOWDOWN, .slowdown_percent = -1, .seconds = 30}, {300, 200}, 2,
+		-EINVAL},
 	{"slowdown unknown", {.goal = TUNE_SLOWDOWN, .slowdown_percent = NAN, .seconds = 30}, {300, 200}, 2, -EINVAL},
 };
 
@@ -100,7 +101,7 @@ static void bed_init(struct bed *bed, const struct tune_options *options, size_t
 	assert_int_equal(tuner_new(options, bed->limits, n, &bed->tuner), 0);
 }
 
-// log E falls with the limit at first and rises then, log T rises; both scale with `unit`.
+// log E first falls and then rises as the limit falls, log T rises; both scale with `unit`.
 static struct tune_window a_window(struct bed *bed, size_t limit, double step_s, double seconds, double noise)
 {
 	double u = log(tuner_limit(bed->tuner, limit) / bed->limits[0]);
@@ -145,7 +146,7 @@ static void order(void **state)
 			assert_int_equal(limit == 0, i == 0 || i == 4); // the reference before and after
 			assert_false(i < 4 && seen[limit]);
 			seen[limit] = true;
-			// Alike for all limits, so none is left out; half of the noise is between the rounds.
+			// Equal for all limits, so none is dropped; half of the noise is between the rounds.
 			struct tune_window window = {.limit = limit,
 				.steps = 10,
 				.energy_j = i % 2 == r ? 100 : 104,
@@ -173,15 +174,15 @@ static void asked_twice(void **state)
 static const struct length_row {
 	const char *teaches;
 	double seconds, step_s;
-	size_t windows_of_reference; // noise so large that nothing is left out
+	size_t windows_of_reference; // noise so large that no limit is dropped
 	double most_s;               // of a limit
 } length_rows[] = {
 	{"seven windows of 4 s", 30, 0.01, 7, 30.5},
-	{"a long time: longer windows, no more of them", 600, 0.01, 7, 601},
-	{"little time: four windows", 6, 0.01, 4, 6.1},
+	{"long duration: longer windows, not more of them", 600, 0.01, 7, 601},
+	{"short duration: four windows", 6, 0.01, 4, 6.1},
 	{"very little", 0.3, 0.01, 4, 0.4},
-	{"steps longer than windows: as many as fit, by half", 30, 9, 3, 46},
-	{"a step longer than all the time: one window, and the reference twice", 2, 9, 2, 25},
+	{"steps longer than windows: windows extended by up to half", 30, 9, 3, 46},
+	{"step longer than the duration: one window, and the reference twice", 2, 9, 2, 25},
 };
 
 static void check_length(void **state)
@@ -204,14 +205,14 @@ static void worse_are_left_out(void **state)
 	size_t sum = 0;
 	for (size_t i = 0; i < 8; i++)
 		sum += bed.n_windows[i];
-	assert_true(bed.n_windows[7] == 2); // half as good: two rounds say so
+	assert_true(bed.n_windows[7] == 2); // half as good: decided after two rounds
 	assert_true(sum < 49 * 2 / 3);
 	assert_near(tuner_progress(bed.tuner), 1, 0);
 	assert_near(tuner_seconds_left(bed.tuner), 0, 0);
 	tuner_free(bed.tuner);
 }
 
-// A corner between two candidates: only a window there tells of it. Devices may take steps of 7 only.
+// A corner between two candidates: only a window there finds it. The device accepts multiples of 7 only.
 static double sevens(void *data, double limit)
 {
 	(*(size_t *)data)++;
@@ -241,7 +242,7 @@ static void corner_is_found(void **state)
 				.time_s = seconds,
 				.at_s = measured_s});
 	}
-	assert_true(asked > 0 && least < 0.06); // the candidates next to it are 240 and 200
+	assert_true(asked > 0 && least < 0.06); // the neighbouring candidates are 240 and 200
 	assert_true(measured_s <= 8 * 30.1);    // in no more time than the candidates might have taken
 	assert_true(isnan(tuner_limit(bed.tuner, 99)));
 	assert_int_equal(tuner_conclude(bed.tuner, arena, &result), 0);
@@ -280,7 +281,7 @@ static void whole_runs(void **state)
 		assert_true(isnan(tuner_seconds_left(bed.tuner)));
 		measure(&bed, 40, 0.3);
 		assert_int_equal(bed.n_windows[0],
-			r == 0 ? 2 : 3); // a run longer than `seconds`: once, and the reference again
+			r == 0 ? 2 : 3); // a run longer than `seconds`: once, then the reference again
 		assert_true(bed.n_windows[1] >= 1 && bed.n_windows[2] >= 1);
 		tuner_free(bed.tuner);
 	}
@@ -304,15 +305,15 @@ static void lost_windows_end(void **state)
 
 static const struct data_row {
 	const char *teaches;
-	size_t limits[6]; // of the windows that are there
+	size_t limits[6]; // of the windows that exist
 	size_t n;
 	int code;
 } data_rows[] = {
-	{"nothing", {0}, 0, -ENODATA},
-	{"the reference alone", {0, 0, 0}, 3, -ENODATA},
-	{"all but the reference", {1, 2, 3}, 3, -ENODATA},
-	{"one window each of two", {0, 1}, 2, 0},
-	{"one window each of some", {0, 1, 3, 5}, 4, 0},
+	{"no windows", {0}, 0, -ENODATA},
+	{"windows of the reference only", {0, 0, 0}, 3, -ENODATA},
+	{"windows of all limits but the reference", {1, 2, 3}, 3, -ENODATA},
+	{"one window each of two limits", {0, 1}, 2, 0},
+	{"one window each of some limits", {0, 1, 3, 5}, 4, 0},
 	{"one round of two limits", {0, 1, 0}, 3, 0},
 };
 
@@ -330,7 +331,7 @@ static void check_data(void **state)
 	assert_int_equal(tuner_conclude(bed.tuner, arena, &result), row->code);
 	if (row->code == 0) {
 		assert_true(result.chosen <= 400 && result.chosen >= 120);
-		assert_int_equal(isnan(result.limits[0].objective.low), row->n != 3); // no limit twice: no noise known
+		assert_int_equal(isnan(result.limits[0].objective.low), row->n != 3); // no limit twice: noise unknown
 		assert_true(isnan(result.limits[7].objective.value) && result.limits[7].n_windows == 0);
 	}
 	arena_free(arena);
@@ -343,15 +344,15 @@ static const struct scale_row {
 } scale_rows[] = {
 	{"steps of a microsecond", 1e-6, 400},
 	{"steps of an hour", 3600, 400},
-	{"steps that hardly are", 1e-100, 400},
-	{"steps of ages", 1e100, 400},
+	{"steps of nearly zero length", 1e-100, 400},
+	{"steps of very great length", 1e100, 400},
 	{"MHz", 0.1, 2100},
 	{"limits of a few watts", 0.1, 6},
 	{"limits below a watt", 0.1, 0.7},
-	{"limits beyond all reason", 0.1, 1e30},
+	{"limits far out of range", 0.1, 1e30},
 };
 
-// The data's unit does not matter: the same part of the reference is chosen, as far as whole limits go.
+// The unit of the data does not matter: the same fraction of the reference is chosen, up to whole limits.
 static void check_scale(void **state)
 {
 	const struct scale_row *row = *state;
@@ -402,7 +403,7 @@ static void without_noise(void **state)
 	struct arena *arena = arena_new();
 	struct tune_result result;
 	conclude_of(&(struct tune_options){.goal = TUNE_ENERGY, .seconds = 30, .seed = 2}, 8, 0, arena, &result);
-	assert_true(fabs(result.chosen - 400 * exp(-0.9 / 1.6)) < 15); // the truth's own least
+	assert_true(fabs(result.chosen - 400 * exp(-0.9 / 1.6)) < 15); // the true optimum
 	assert_true(result.noise_percent < 0.01);
 	assert_true(result.saving_percent.value > 20 && result.saving_percent.value < 25);
 	arena_free(arena);
@@ -418,7 +419,7 @@ static void sixty_four(void **state)
 	arena_free(arena);
 }
 
-// Energy rises by 60 % while it is measured, for every limit alike: the order alone would let the last limits look bad.
+// Energy rises by 60 % during the measurement for every limit alike: without correction the last limits would look bad.
 static void drift_is_taken_off(void **state)
 {
 	struct arena *arena = arena_new();
@@ -473,7 +474,7 @@ static void bound_of_nothing(void **state)
 	conclude_of(&(struct tune_options){.goal = TUNE_SLOWDOWN, .slowdown_percent = 0, .seconds = 30, .seed = 2}, 8,
 		0.002, arena, &result);
 	assert_true(result.limits[0].is_allowed && !result.limits[7].is_allowed);
-	assert_true(result.chosen > 350); // 400 itself, or as good as that by the noise
+	assert_true(result.chosen > 350); // 400 itself, or equally good within the noise
 	arena_free(arena);
 }
 
@@ -484,7 +485,7 @@ static double nonsense(struct dice *dice)
 	return which < ARRAY_SIZE(strange) ? strange[which] : exp(20 * dice_normal(dice));
 }
 
-// Whatever comes: no crash, an end, and an answer within the limits or a clear code.
+// Any input: no crash, the search ends, with a limit in range or an error code.
 static void fuzz(void **state)
 {
 	for (uint64_t seed = 0; seed < FUZZ_ROUNDS; seed++) {
@@ -535,21 +536,23 @@ int main(void)
 	ROWS_ADD(&tests, candidates_rows, check_candidates);
 	ROWS_ADD(&tests, options_rows, check_options);
 	ROWS_ADD_ONE(&tests, "rounds: the reference, each limit once, the reference", order);
-	ROWS_ADD_ONE(&tests, "asked twice without an answer: the same window", asked_twice);
+	ROWS_ADD_ONE(&tests, "next window requested twice without a result: the same window", asked_twice);
 	ROWS_ADD(&tests, length_rows, check_length);
-	ROWS_ADD_ONE(&tests, "limits that are clearly worse are left out", worse_are_left_out);
-	ROWS_ADD_ONE(&tests, "a corner between two candidates is looked for, at limits that the device takes", corner_is_found);
+	ROWS_ADD_ONE(&tests, "clearly worse limits are dropped", worse_are_left_out);
+	ROWS_ADD_ONE(&tests, "corner between two candidates: found, at limits that the device accepts",
+		corner_is_found);
 	ROWS_ADD_ONE(&tests, "progress rises from 0 to 1", progress_rises);
-	ROWS_ADD_ONE(&tests, "whole runs: one a limit, more only where they fit", whole_runs);
-	ROWS_ADD_ONE(&tests, "windows that could not be measured: the search ends all the same", lost_windows_end);
+	ROWS_ADD_ONE(&tests, "whole runs: one for each limit, more only where they fit", whole_runs);
+	ROWS_ADD_ONE(&tests, "windows that could not be measured: the search still ends", lost_windows_end);
 	ROWS_ADD(&tests, data_rows, check_data);
 	ROWS_ADD(&tests, scale_rows, check_scale);
-	ROWS_ADD_ONE(&tests, "the same windows, the same answer, to the last bit", same_answer);
-	ROWS_ADD_ONE(&tests, "without noise the least itself is found", without_noise);
+	ROWS_ADD_ONE(&tests, "same windows: bit-identical result", same_answer);
+	ROWS_ADD_ONE(&tests, "without noise: the exact optimum is found", without_noise);
 	ROWS_ADD_ONE(&tests, "64 limits", sixty_four);
-	ROWS_ADD_ONE(&tests, "drift is taken off", drift_is_taken_off);
-	ROWS_ADD_ONE(&tests, "nothing differs: the reference stays, and the note says so", nothing_differs);
-	ROWS_ADD_ONE(&tests, "no slowdown allowed: next to the reference", bound_of_nothing);
+	ROWS_ADD_ONE(&tests, "drift is removed", drift_is_taken_off);
+	ROWS_ADD_ONE(&tests, "no difference between limits: the reference is kept, and a note reports it",
+		nothing_differs);
+	ROWS_ADD_ONE(&tests, "no slowdown allowed: a limit next to the reference", bound_of_nothing);
 	ROWS_ADD_ONE(&tests, "senseless windows", fuzz);
 	return rows_run(&tests, "the tuner");
 }

@@ -1,5 +1,6 @@
-/* A search on a simulated device that follows its limits late: windows are measured as `wattle cap tune` measures whole runs, settled
- * by tune_steady, and what the search chooses is compared with the device's formulas. No clock: the same on every machine. */
+/* A search on a simulated device whose limits act late: windows are measured as `wattle cap tune` measures whole
+ * runs, tune_steady waits for steady power, and the chosen limit is compared with the device's formulas. No clock:
+ * the result is the same on every machine. */
 #include "tune_card.h"
 
 #include "base/util.h"
@@ -13,23 +14,23 @@ enum { STEPS_A_RUN = 100 };
 
 static const struct row {
 	const char *teaches;
-	double delay_s, approach_s; // of a limit: until it begins to act, and the time constant from then on
-	double least_w;             // what no limit brings the device below
-	double search_most_s;       // at most so long for each window, the run of 1 s included
+	double delay_s, approach_s; // delay before a limit acts, and the time constant from then on
+	double least_w;             // no limit lowers the power below this
+	double search_most_s;       // longest wait for each window, the run of 1 s included
 } rows[] = {
-	{"a limit that acts at once", 0, 0, 0, 1.9},
-	{"after 0.1 s", 0.1, 0, 0, 2.1},
-	{"after 0.3 s", 0.3, 0, 0, 2.3},
-	{"after 0.3 s, little by little", 0.3, 0.1, 0, 2.9},
-	{"after 1 s, when power has long been steady", 1, 0, 0, 3.2},
-	{"after 1 s, little by little", 1, 0.2, 0, 3.8},
-	{"after 2.5 s", 2.5, 0, 0, 5},
-	{"a device that no limit brings below 300 W is waited for once", 0.1, 0, 300, 2.6},
+	{"limit acts at once", 0, 0, 0, 1.9},
+	{"limit acts after 0.1 s", 0.1, 0, 0, 2.1},
+	{"limit acts after 0.3 s", 0.3, 0, 0, 2.3},
+	{"limit acts after 0.3 s, gradually", 0.3, 0.1, 0, 2.9},
+	{"limit acts after 1 s, when power has long been steady", 1, 0, 0, 3.2},
+	{"limit acts after 1 s, gradually", 1, 0.2, 0, 3.8},
+	{"limit acts after 2.5 s", 2.5, 0, 0, 5},
+	{"no limit lowers the power below 300 W: waits once", 0.1, 0, 300, 2.6},
 };
 
 struct device {
 	const struct row *row;
-	double now_s, set_s;    // set: the last limit …
+	double now_s, set_s;    // set: the newest limit …
 	double limit_w, from_w; // … and the one in effect when it was set
 };
 
@@ -54,7 +55,7 @@ static void set(struct device *device, double limit_w)
 	device->set_s = device->now_s;
 }
 
-// Works for so long, or until so many steps are done; the energy.
+// Works for a time, or until a number of steps is done; returns the energy.
 static double work(struct device *device, double seconds, double steps)
 {
 	double energy_j = 0, until_s = device->now_s + seconds;

@@ -9,15 +9,15 @@
 
 static const struct gpu_supply unknown_supply = {0.91, 0.05}, known_supply = {0.92, 0.02}, on_card = {1, 0};
 
-/* ---- machines of which the truth is known ---- */
+/* ---- simulated machines with a known true factor ---- */
 
 struct machine {
 	double factor, offset_w;                         // true power = factor · (reading - offset)
-	double overhead_w, linear, quadratic;            // what the supply loses
-	double idle_w, load_w;                           // of the GPU, true
-	double others_idle_w, others_load_w, others_off; // as true; what their meter is off by, relative
-	double fans_w;                                   // more when loaded, metered by nothing but the wall
-	double drift_w;                                  // from phase to phase
+	double overhead_w, linear, quadratic;            // loss of the power supply
+	double idle_w, load_w;                           // true GPU power
+	double others_idle_w, others_load_w, others_off; // relative error of the meter
+	double fans_w;                                   // further load, seen only by the wall meter
+	double drift_w;                                  // difference between phases
 	double noise_w;
 	bool on_card;
 };
@@ -100,17 +100,18 @@ static const struct row {
 	const char *teaches;
 	struct machine machine;
 	const struct gpu_supply *supply;
-	double least_error, most_error; // of an accepted one
-	const char *refused;            // part of the reason; NULL: it is accepted
+	double least_error, most_error; // error of an accepted result
+	const char *refused;            // part of the message; NULL: accepted
 } rows[] = {
-	{"a known supply: its error is the largest part", QUIET, &known_supply, 0.02, 0.035, NULL},
-	{"a meter in the supply lines of the card alone is the best",
+	{"power supply of known efficiency: its error is the largest part", QUIET, &known_supply, 0.02, 0.035, NULL},
+	{"meter in the supply lines of the card: smallest error",
 		{.factor = 0.97, .idle_w = 30, .load_w = 330, .on_card = true}, &on_card, 0.01, 0.02, NULL},
-	{"a load that hardly changes the GPU's power", {.factor = 1, .idle_w = 30, .load_w = 50, .others_off = 1},
-		&known_supply, 0, 0, "changes the GPU's power by 20 W; at least 30 W"},
-	{"another machine's meter", {.factor = 0.3, .idle_w = 30, .load_w = 330, .on_card = true}, &on_card, 0, 0,
-		"implausible"},
-	{"processors that use as much as the GPU",
+	{"load that hardly changes the GPU's power: refused",
+		{.factor = 1, .idle_w = 30, .load_w = 50, .others_off = 1}, &known_supply, 0, 0,
+		"changes the GPU's power by 20 W; at least 30 W"},
+	{"meter of another machine: refused", {.factor = 0.3, .idle_w = 30, .load_w = 330, .on_card = true}, &on_card,
+		0, 0, "implausible"},
+	{"CPU power changes as much as the GPU's: refused",
 		{.factor = 1,
 			.idle_w = 30,
 			.load_w = 130,
@@ -119,8 +120,8 @@ static const struct row {
 			.others_off = 1,
 			.linear = 0.08},
 		&known_supply, 0, 0, "the processors' power is not measured well enough"},
-	{"phases that differ", {.factor = 1, .idle_w = 30, .load_w = 130, .others_off = 1, .noise_w = 40}, &on_card, 0,
-		0, "the phases differ"},
+	{"phases that differ: refused", {.factor = 1, .idle_w = 30, .load_w = 130, .others_off = 1, .noise_w = 40},
+		&on_card, 0, 0, "the phases differ"},
 };
 
 static void fits(void **data)
@@ -159,8 +160,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, fits);
-	ROWS_ADD_ONE(&tests, "2,000 machines behind unknown supplies: 95 % of the intervals hold the factor",
+	ROWS_ADD_ONE(&tests, "2,000 machines with unknown supplies: 95 % of the intervals contain the true factor",
 		holds_the_truth);
-	ROWS_ADD_ONE(&tests, "slow drift between idle phases cancels", drift_cancels);
+	ROWS_ADD_ONE(&tests, "slow drift between idle phases cancels out", drift_cancels);
 	return rows_run(&tests, "gpu_fit");
 }

@@ -7,23 +7,24 @@
 
 enum { LOOK_MS = 25, SECONDS = 10 };
 
-// A domain of constant power with a ripple, looked at every 25 ms for ten windows of a second.
+// A domain of constant power with a ripple, sampled every 25 ms for ten windows of a second.
 static const struct row {
 	const char *teaches;
 	double power_w, ripple_w, ripple_s;
-	int64_t period_ms, stated_period_ms; // of the counter; 0: power readings only; and what the domain says of it
+	int64_t period_ms, stated_period_ms; // of the counter; 0: power readings only; and what the domain states
 	uint64_t step_uj, range_uj, start_uj;
 	bool steady;
 	double error_below_w;
 } rows[] = {
-	{"a counter of every millisecond", 20, 0, 1, 1, 1, 61, 0, 5, true, 0.01},
-	{"a GPU's, every 100 ms: the edges are blurred by a look", 30, 0, 1, 100, 100, 1000, 0, 5, true, 0.3},
-	{"… of which nobody said how often it moves", 30, 0, 1, 100, 0, 1000, 0, 5, true, 0.3},
-	{"once a second, in whole joules", 250, 0, 1, 1000, 1000, 1000000, 0, 5, true, 2},
-	{"a small ripple is idleness still", 20, 0.4, 1.7, 1, 1, 61, 0, 5, true, 0.5},
-	{"half of the power up and down is not", 20, 10, 4, 1, 1, 61, 0, 5, false, INFINITY},
-	{"a counter that wraps meanwhile", 20, 0, 1, 1, 1, 61, 60000000, 59000000, true, 0.01},
-	{"power readings alone", 15, 0.2, 1.7, 0, 0, 0, 0, 0, true, 0.2},
+	{"counter updated every millisecond", 20, 0, 1, 1, 1, 61, 0, 5, true, 0.01},
+	{"GPU counter updated every 100 ms: updates are dated to one sample", 30, 0, 1, 100, 100, 1000, 0, 5, true,
+		0.3},
+	{"GPU counter of unknown update period", 30, 0, 1, 100, 0, 1000, 0, 5, true, 0.3},
+	{"counter updated once a second, in whole joules", 250, 0, 1, 1000, 1000, 1000000, 0, 5, true, 2},
+	{"small ripple: still idle", 20, 0.4, 1.7, 1, 1, 61, 0, 5, true, 0.5},
+	{"power varies by half: not idle", 20, 10, 4, 1, 1, 61, 0, 5, false, INFINITY},
+	{"counter wraps during the measurement", 20, 0, 1, 1, 1, 61, 60000000, 59000000, true, 0.01},
+	{"power readings only", 15, 0.2, 1.7, 0, 0, 0, 0, 0, true, 0.2},
 };
 
 static double energy_j(const struct row *row, double t_s)
@@ -111,7 +112,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "of a counter that never moves nothing is said", nothing_moves);
-	ROWS_ADD_ONE(&tests, "a counter that started anew tells nothing of what was before", reset);
+	ROWS_ADD_ONE(&tests, "counter that never changes: no result", nothing_moves);
+	ROWS_ADD_ONE(&tests, "counter that restarts: earlier readings are dropped", reset);
 	return rows_run(&tests, "idle_watch");
 }

@@ -35,41 +35,42 @@ enum { WORDS = 8 };
 static const struct row {
 	const char *teaches;
 	const char *words[WORDS];
-	const char *config; // text of the file that stands for CONFIG among the words
-	const char *error;  // part of the sentence; NULL: it is accepted
+	const char *config; // contents of the file whose path replaces CONFIG in the words
+	const char *error;  // part of the message; NULL: accepted
 	struct values expected;
 	int first;
 } rows[] = {
-	{"no options at all", {"ls", "-l"}, NULL, NULL, {0}, 0},
+	{"no options: defaults", {"ls", "-l"}, NULL, NULL, {0}, 0},
 	{"everything from the first word that is no option belongs to the command", {"-q", "ls", "-q"}, NULL, NULL,
 		{.quiet = true}, 1},
 	{"-- ends the options", {"-q", "--", "-o"}, NULL, NULL, {.quiet = true}, 2},
-	{"a long option takes the next word", {"--output", "a b"}, NULL, NULL, {.output = "a b"}, 2},
-	{"… or what follows =", {"--output=x=y"}, NULL, NULL, {.output = "x=y"}, 1},
-	{"a short one takes the next word or the rest of its own", {"-ox", "-i", "2s"}, NULL, NULL,
+	{"long option: the next word is its value", {"--output", "a b"}, NULL, NULL, {.output = "a b"}, 2},
+	{"long option: the text after = is its value", {"--output=x=y"}, NULL, NULL, {.output = "x=y"}, 1},
+	{"short option: the rest of its word or the next word is its value", {"-ox", "-i", "2s"}, NULL, NULL,
 		{.output = "x", .interval_ns = 2000000000}, 3},
-	{"short flags stand together, an option with a value last", {"-qox"}, NULL, NULL,
-		{.quiet = true, .output = "x"}, 1},
-	{"the last one wins", {"-o", "a", "-o", "b"}, NULL, NULL, {.output = "b"}, 4},
-	{"a list gathers", {"--meta", "a=1", "--meta", "b=2"}, NULL, NULL, {.meta = {{"a=1", "b=2"}, 2}}, 4},
-	{"- alone is a word", {"-"}, NULL, NULL, {0}, 0},
-	{"an unknown option is named", {"--colour"}, NULL, "unknown option --colour", {0}, 0},
-	{"an unknown letter is named", {"-qz"}, NULL, "unknown option -qz", {0}, 0},
-	{"no part of a name is enough", {"--out", "x"}, NULL, "unknown option --out", {0}, 0},
-	{"a missing value is asked for", {"--output"}, NULL, "--output: needs a value: FILE", {0}, 0},
-	{"an empty value is none", {"--output="}, NULL, "--output: is empty", {0}, 0},
-	{"a flag takes no value", {"--quiet=1"}, NULL, "--quiet: takes no value", {0}, 0},
-	{"a duration needs its unit", {"-i", "5"}, NULL, "--interval: '5' is not valid; give a duration from 1ms to 1h",
-		{0}, 0},
-	{"… and its bounds", {"-i", "100us"}, NULL, "--interval: '100us'", {0}, 0},
-	{"the bounds themselves are in", {"-i", "1ms"}, NULL, NULL, {.interval_ns = 1000000}, 2},
-	{"a whole number is whole", {"--cores", "1.5"}, NULL, "--cores: '1.5'", {0}, 0},
-	{"out of range says what is in it", {"--budget", "101"}, NULL,
+	{"short flags may be joined, an option with a value last", {"-qox"}, NULL, NULL, {.quiet = true, .output = "x"},
+		1},
+	{"option given twice: the last value counts", {"-o", "a", "-o", "b"}, NULL, NULL, {.output = "b"}, 4},
+	{"list option given twice: values are collected", {"--meta", "a=1", "--meta", "b=2"}, NULL, NULL,
+		{.meta = {{"a=1", "b=2"}, 2}}, 4},
+	{"a single - is a word", {"-"}, NULL, NULL, {0}, 0},
+	{"unknown long option: the error names it", {"--colour"}, NULL, "unknown option --colour", {0}, 0},
+	{"unknown short option: the error names it", {"-qz"}, NULL, "unknown option -qz", {0}, 0},
+	{"abbreviated option name: refused", {"--out", "x"}, NULL, "unknown option --out", {0}, 0},
+	{"missing value: refused", {"--output"}, NULL, "--output: needs a value: FILE", {0}, 0},
+	{"empty value: refused", {"--output="}, NULL, "--output: is empty", {0}, 0},
+	{"value for a flag: refused", {"--quiet=1"}, NULL, "--quiet: takes no value", {0}, 0},
+	{"duration without a unit: refused", {"-i", "5"}, NULL,
+		"--interval: '5' is not valid; give a duration from 1ms to 1h", {0}, 0},
+	{"duration outside its bounds: refused", {"-i", "100us"}, NULL, "--interval: '100us'", {0}, 0},
+	{"duration equal to a bound: accepted", {"-i", "1ms"}, NULL, NULL, {.interval_ns = 1000000}, 2},
+	{"fraction for a whole number: refused", {"--cores", "1.5"}, NULL, "--cores: '1.5'", {0}, 0},
+	{"number out of range: the error states the range", {"--budget", "101"}, NULL,
 		"--budget: '101' is not valid; give a percentage", {0}, 0},
-	{"of choices the valid ones are listed", {"--unit", "GB"}, NULL,
+	{"unknown choice: the error lists the valid ones", {"--unit", "GB"}, NULL,
 		"--unit: 'GB' is not valid; give one of bytes|gigabytes", {0}, 0},
-	{"a part of a choice is none", {"--unit", "byte"}, NULL, "--unit: 'byte'", {0}, 0},
-	{"a file gives any of them", {"--config", "CONFIG"},
+	{"abbreviated choice: refused", {"--unit", "byte"}, NULL, "--unit: 'byte'", {0}, 0},
+	{"configuration file: sets any option", {"--config", "CONFIG"},
 		"{\"quiet\": true, \"output\": \"f\", \"cores\": 3, \"budget\": 0.5, \"meta\": [\"a=1\"], \"interval\": \"1s\"}",
 		NULL,
 		{.quiet = true,
@@ -79,21 +80,24 @@ static const struct row {
 			.meta = {{"a=1"}, 1},
 			.interval_ns = 1000000000},
 		2},
-	{"the command line wins, wherever it stands", {"-o", "x", "--config", "CONFIG"}, "{\"output\": \"f\"}", NULL,
-		{.output = "x"}, 4},
-	{"--config of the command is not ours", {"ls", "--config", "CONFIG"}, "not JSON", NULL, {0}, 0},
-	{"… nor after --", {"--", "--config", "CONFIG"}, "not JSON", NULL, {0}, 1},
-	{"a value that looks like --config is a value", {"-o", "--config", "ls"}, NULL, NULL, {.output = "--config"},
+	{"command line overrides the configuration file, in any order", {"-o", "x", "--config", "CONFIG"},
+		"{\"output\": \"f\"}", NULL, {.output = "x"}, 4},
+	{"--config of the measured command: not read", {"ls", "--config", "CONFIG"}, "not JSON", NULL, {0}, 0},
+	{"--config after --: not read", {"--", "--config", "CONFIG"}, "not JSON", NULL, {0}, 1},
+	{"option value that looks like --config: a value", {"-o", "--config", "ls"}, NULL, NULL, {.output = "--config"},
 		2},
-	{"an unknown key is named", {"--config", "CONFIG"}, "{\"colour\": 1}", "unknown option \"colour\"", {0}, 0},
-	{"a flag wants true or false", {"--config", "CONFIG"}, "{\"quiet\": 1}", "\"quiet\" must be true or false", {0},
+	{"configuration file: the error names an unknown key", {"--config", "CONFIG"}, "{\"colour\": 1}",
+		"unknown option \"colour\"", {0}, 0},
+	{"configuration file: a flag must be true or false", {"--config", "CONFIG"}, "{\"quiet\": 1}",
+		"\"quiet\" must be true or false", {0}, 0},
+	{"configuration file: false switches a flag off", {"--config", "CONFIG"}, "{\"quiet\": false}", NULL, {0}, 2},
+	{"configuration file: a wrong value is refused as on the command line", {"--config", "CONFIG"},
+		"{\"interval\": 5}", "--interval: '5'", {0}, 0},
+	{"configuration file: a JSON error names file and line", {"--config", "CONFIG"}, "{\n\"quiet\":", "line 2", {0},
 		0},
-	{"false is false", {"--config", "CONFIG"}, "{\"quiet\": false}", NULL, {0}, 2},
-	{"a wrong value is refused as on the command line", {"--config", "CONFIG"}, "{\"interval\": 5}",
-		"--interval: '5'", {0}, 0},
-	{"broken JSON names file and line", {"--config", "CONFIG"}, "{\n\"quiet\":", "line 2", {0}, 0},
-	{"an array is no set of options", {"--config", "CONFIG"}, "[1]", "one JSON object", {0}, 0},
-	{"a missing file is refused", {"--config", "/nonexistent/x.json"}, NULL, "/nonexistent/x.json", {0}, 0},
+	{"configuration file: an array is refused", {"--config", "CONFIG"}, "[1]", "one JSON object", {0}, 0},
+	{"configuration file: a missing file is refused", {"--config", "/nonexistent/x.json"}, NULL,
+		"/nonexistent/x.json", {0}, 0},
 };
 
 static void make_config(const char *text, char *path)
@@ -174,6 +178,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "help names every option", help_names_all);
+	ROWS_ADD_ONE(&tests, "help lists every option", help_names_all);
 	return rows_run(&tests, "option");
 }

@@ -14,32 +14,32 @@ static const struct row {
 	bool append;
 	const char *path, *error;
 } rows[] = {
-	{"a plain name stays", "run.sqlite", "", false, "run.sqlite", NULL},
+	{"name without fields: unchanged", "run.sqlite", "", false, "run.sqlite", NULL},
 	{"%p is the pid of the command", "r-%p.sqlite", "", false, "r-4711.sqlite", NULL},
-	{"%j is the job", "%j.sqlite", "SLURM_JOB_ID=123", false, "123.sqlite", NULL},
-	{"other schedulers name it otherwise", "%j.sqlite", "PBS_JOBID=9.host", false, "9.host.sqlite", NULL},
+	{"%j is the job id", "%j.sqlite", "SLURM_JOB_ID=123", false, "123.sqlite", NULL},
+	{"%j: job variables of other schedulers", "%j.sqlite", "PBS_JOBID=9.host", false, "9.host.sqlite", NULL},
 	{"%r is the rank", "r%r", "OMPI_COMM_WORLD_RANK=3", false, "r3", NULL},
-	{"the innermost launcher says it: mpirun's daemons are Slurm's tasks", "r%r",
+	{"%r: the innermost launcher counts, because mpirun's daemons are Slurm tasks", "r%r",
 		"SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=1 OMPI_COMM_WORLD_RANK=3", false, "r3", NULL},
-	{"without ranks there is one, number 0", "r%r", "", false, "r0", NULL},
+	{"%r without ranks is 0", "r%r", "", false, "r0", NULL},
 	{"%% is a %", "100%%", "", false, "100%", NULL},
-	{"no slash comes in through a variable", "%j", "SLURM_JOB_ID=../x", false, ".._x", NULL},
-	{"nor anything that a terminal obeys", "%j", "SLURM_JOB_ID=7\033[31m", false, "7_[31m", NULL},
-	{"%j outside a job is refused", "%j", "", false, NULL, "needs a job id"},
-	{"an unknown field is refused", "%q", "", false, NULL, "%q is not known"},
-	{"a % at the end stands for itself", "x%", "", false, "x%", NULL},
-	{"workers that were started again don't meet their predecessor's file", "out.d/r%r.sqlite",
+	{"slash in a variable: replaced", "%j", "SLURM_JOB_ID=../x", false, ".._x", NULL},
+	{"terminal control characters in a variable: replaced", "%j", "SLURM_JOB_ID=7\033[31m", false, "7_[31m", NULL},
+	{"%j outside a job: refused", "%j", "", false, NULL, "needs a job id"},
+	{"unknown field: refused", "%q", "", false, NULL, "%q is not known"},
+	{"% at the end: kept", "x%", "", false, "x%", NULL},
+	{"restarted workers get file names of their own", "out.d/r%r.sqlite",
 		"TORCHELASTIC_RUN_ID=none RANK=1 WORLD_SIZE=2 TORCHELASTIC_RESTART_COUNT=2", false,
 		"out.d/r1-restart2.sqlite", NULL},
-	{"nor does a job that was requeued, whatever the name ends in", "out.d/%j",
+	{"requeued job gets a file name of its own, whatever the suffix", "out.d/%j",
 		"SLURM_JOB_ID=7 SLURM_RESTART_COUNT=1", false, "out.d/7-restart1", NULL},
-	{"unless it is to go on with it", "r%r.sqlite",
+	{"file that is to be continued: same name after a restart", "r%r.sqlite",
 		"TORCHELASTIC_RUN_ID=none RANK=1 WORLD_SIZE=2 TORCHELASTIC_RESTART_COUNT=2", true, "r1.sqlite", NULL},
-	{"a name without rank and job is its owner's affair", "a.sqlite", "SLURM_JOB_ID=7 SLURM_RESTART_COUNT=1", false,
-		"a.sqlite", NULL},
+	{"name without rank and job: unchanged after a restart", "a.sqlite", "SLURM_JOB_ID=7 SLURM_RESTART_COUNT=1",
+		false, "a.sqlite", NULL},
 };
 
-// What a launcher may have set for the tests themselves.
+// Variables that a launcher may have set for the tests themselves.
 static void set_environment(const char *text)
 {
 	char copy[256], *rest = copy, format[32] = "";
@@ -106,13 +106,14 @@ static const struct collision_row {
 	const char *teaches, *pattern, *environment;
 	bool may;
 } collision_rows[] = {
-	{"one name for four ranks", "a.sqlite", "RANK=1 WORLD_SIZE=4", true},
-	{"the rank tells them apart", "a-%r.sqlite", "RANK=1 WORLD_SIZE=4", false},
-	{"the host does not, with four on it", "a-%h.sqlite", "RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4", true},
-	{"a literal % before an r is no rank", "a-%%r.sqlite", "RANK=1 WORLD_SIZE=4", true},
-	{"the host does where each has one rank", "a-%h",
+	{"one name for four ranks: collision", "a.sqlite", "RANK=1 WORLD_SIZE=4", true},
+	{"name with the rank: no collision", "a-%r.sqlite", "RANK=1 WORLD_SIZE=4", false},
+	{"name with the host, four ranks on it: collision", "a-%h.sqlite", "RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=4",
+		true},
+	{"%%r is no rank: collision", "a-%%r.sqlite", "RANK=1 WORLD_SIZE=4", true},
+	{"name with the host, one rank on each: no collision", "a-%h",
 		"TORCHELASTIC_RUN_ID=x RANK=1 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1", false},
-	{"a program alone meets nobody", "a.sqlite", "", false},
+	{"single program: no collision", "a.sqlite", "", false},
 };
 
 static void collide(void **state)
@@ -128,8 +129,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a path that does not fit is refused, not cut", too_long);
-	ROWS_ADD_ONE(&tests, "pids are equal on different nodes: in a job the default name has job, rank and host",
+	ROWS_ADD_ONE(&tests, "path that is too long: refused, not truncated", too_long);
+	ROWS_ADD_ONE(&tests, "default name in a job contains job, rank and host, because pids repeat across nodes",
 		default_names);
 	ROWS_ADD(&tests, collision_rows, collide);
 	return rows_run(&tests, "output");

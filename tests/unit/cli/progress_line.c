@@ -1,4 +1,4 @@
-/* What --progress says at each width. */
+/* The text of --progress at each width. */
 #include "cli/measure.h"
 
 #include "base/util.h"
@@ -84,28 +84,29 @@ static const struct row {
 	size_t width;
 	const char *expected;
 } rows[] = {
-	{"all there is, with ranges", &middle, 0,
+	{"wide terminal: all figures with intervals", &middle, 0,
 		"wattle: 2 min 03.4 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s (6 min 11 s … 6 min 52 s) and 38.1 kJ "
 		"(36.0 … 40.4 kJ)"},
-	{"100 columns: one error each", &middle, 100,
+	{"100 columns: one error for each figure", &middle, 100,
 		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s ± 22 s, 38.1 kJ ± 2.3 kJ"},
 	{"80 columns: without the steps", &middle, 80,
 		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, to go 6 min 30 s ± 22 s, 38.1 kJ ± 2.3 kJ"},
 	{"77 columns: without the errors", &middle, 77,
 		"wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000, to go 6 min 30 s, 38.1 kJ"},
-	{"50 columns: what was", &middle, 55, "wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000"},
-	{"next to nothing: time and energy", &middle, 3, "2 min 03 s, 12.3 kJ"},
-	{"what is not known is not 0", &plain, 0, "wattle: 3.20 s, n/a, n/a"},
+	{"50 columns: only figures so far", &middle, 55, "wattle: 2 min 03 s, 12.3 kJ, 98.3 W, step 240/1000"},
+	{"narrowest: time and energy", &middle, 3, "2 min 03 s, 12.3 kJ"},
+	{"unknown figures are n/a, not 0", &plain, 0, "wattle: 3.20 s, n/a, n/a"},
 	{"too early for a forecast", &early, 0, "wattle: 3.20 s, 30.0 J, 10.0 W, step 2"},
-	{"a name that no span has", &misspelt, 0, "wattle: 12.0 s, 120 J, 10.0 W, no step named stpe yet"},
-	{"time without energy", &without_energy, 0, "wattle: 20.0 s, n/a, n/a, step 5/10, to go 20 s (19 … 21 s)"},
-	{"errors of seconds have two digits too", &soon, 90,
+	{"step name that no span has", &misspelt, 0, "wattle: 12.0 s, 120 J, 10.0 W, no step named stpe yet"},
+	{"time known, energy unknown", &without_energy, 0,
+		"wattle: 20.0 s, n/a, n/a, step 5/10, to go 20 s (19 … 21 s)"},
+	{"errors in seconds have two digits", &soon, 90,
 		"wattle: 3.20 s, 30.0 J, 10.0 W, step 90/200, to go 3.43 s ± 0.088 s, 37.0 J ± 950 mJ"},
-	{"what is estimated is told so", &estimated, 0,
+	{"estimated energy is marked", &estimated, 0,
 		"wattle: 20.0 s, ~200 J, ~10.0 W, step 5/10, to go 20 s and ~190 J (180 … 200 J)"},
-	{"at any width", &estimated, 20, "20 s, ~200 J"},
-	{"what is not known is not estimated", &estimated_later, 0, "wattle: 1.00 s, n/a, n/a"},
-	{"no range where its ends are the same", &certain, 0,
+	{"estimated energy is marked at any width", &estimated, 20, "20 s, ~200 J"},
+	{"unknown energy is not marked as estimated", &estimated_later, 0, "wattle: 1.00 s, n/a, n/a"},
+	{"no interval where its ends are equal", &certain, 0,
 		"wattle: 20.0 s, 20.0 J, 1.00 W, step 5/10, to go 20 s and 20.0 J"},
 };
 
@@ -134,6 +135,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "it fits into every width from 20 on", every_width);
+	ROWS_ADD_ONE(&tests, "the line fits into every width from 20 columns", every_width);
 	return rows_run(&tests, "progress line");
 }

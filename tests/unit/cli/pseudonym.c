@@ -10,21 +10,23 @@
 static const struct row {
 	const char *teaches, *text, *expected;
 } rows[] = {
-	{"nothing to hide", "package-0\n", "package-0\n"},
-	{"a UUID of a GPU keeps its prefix", "GPU-12345678-9abc-def0-1234-56789abcdef0", "GPU-" UUID_1},
-	{"each has a number of its own, the same again each time",
+	{"text without identifiers: unchanged", "package-0\n", "package-0\n"},
+	{"GPU UUID: prefix kept, digits replaced", "GPU-12345678-9abc-def0-1234-56789abcdef0", "GPU-" UUID_1},
+	{"each identifier has a number of its own, the same at each occurrence",
 		"01234567-89ab-cdef-0123-456789abcdef 11234567-89ab-cdef-0123-456789abcdef "
 		"01234567-89ab-cdef-0123-456789abcdef",
 		UUID_1 " " UUID_2 " " UUID_1},
-	{"one digit more is no UUID", "01234567-89ab-cdef-0123-456789abcdef0", "01234567-89ab-cdef-0123-456789abcdef0"},
-	{"one less neither", "1234567-89ab-cdef-0123-456789abcdef", "1234567-89ab-cdef-0123-456789abcdef"},
-	{"a MAC address", "at 00:1a:2B:3c:4d:5e.", "at 02:00:00:00:00:01."},
-	{"InfiniBand's longer one", "00:1a:2b:3c:4d:5e:6f:70", "02:00:00:00:00:01"},
-	{"a place on the PCI bus is none", "0000:43:00.0 00:1f.2", "0000:43:00.0 00:1f.2"},
-	{"a time of day is none", "12:34:56", "12:34:56"},
-	{"the host's name", "on tiger, says tiger", "on host, says host"},
-	{"… but not inside of a word", "tigers tiger-1 atiger tiger.lan", "tigers tiger-1 atiger tiger.lan"},
-	{"cut short at the end", "00:1a:2b:3c:4d:", "00:1a:2b:3c:4d:"},
+	{"one digit too many: no UUID, unchanged", "01234567-89ab-cdef-0123-456789abcdef0",
+		"01234567-89ab-cdef-0123-456789abcdef0"},
+	{"one digit too few: no UUID, unchanged", "1234567-89ab-cdef-0123-456789abcdef",
+		"1234567-89ab-cdef-0123-456789abcdef"},
+	{"MAC address: replaced", "at 00:1a:2B:3c:4d:5e.", "at 02:00:00:00:00:01."},
+	{"InfiniBand address of 20 bytes: replaced", "00:1a:2b:3c:4d:5e:6f:70", "02:00:00:00:00:01"},
+	{"PCI address: unchanged", "0000:43:00.0 00:1f.2", "0000:43:00.0 00:1f.2"},
+	{"time of day: unchanged", "12:34:56", "12:34:56"},
+	{"host name: replaced", "on tiger, says tiger", "on host, says host"},
+	{"host name inside a word: unchanged", "tigers tiger-1 atiger tiger.lan", "tigers tiger-1 atiger tiger.lan"},
+	{"text that ends within an identifier", "00:1a:2b:3c:4d:", "00:1a:2b:3c:4d:"},
 };
 
 static void check(void **state)
@@ -62,6 +64,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a serial number keeps its length", serials);
+	ROWS_ADD_ONE(&tests, "serial number: replaced by one of equal length", serials);
 	return rows_run(&tests, "pseudonym");
 }

@@ -1,4 +1,4 @@
-/* Energy so far of a run in progress: what can't be read at one look is read at the next. */
+/* Running energy of a run in progress: data that is missing in one poll is read in the next. */
 #include "../store/fixture.h"
 
 #include "cli/top.h"
@@ -34,7 +34,7 @@ static void look(struct top_run *run, int64_t *now_ns)
 
 static void a_failed_look(void **state)
 {
-	enum { SETTLED = 2000 }; // more than are added up anew at each look
+	enum { SETTLED = 2000 }; // more steps than one poll adds up
 	struct fixture *f = *state;
 	struct top_run *run;
 	struct wattle_error error = {0};
@@ -58,7 +58,7 @@ static void a_failed_look(void **state)
 	add_samples(f, store, SETTLED, SETTLED);
 	readings_are_away = true;
 	look(run, &now_ns);
-	assert_true(view->total_j == first_j); // as it was
+	assert_true(view->total_j == first_j); // restored
 	readings_are_away = false;
 	look(run, &now_ns);
 	assert_true(view->total_j > 1.9 * first_j && view->total_j < 2.1 * first_j);

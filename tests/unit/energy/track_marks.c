@@ -5,7 +5,8 @@
 
 static const int64_t MS = NS_PER_MS;
 
-/* A device of so many W before a change and after it, whose counter is renewed once a period and looked at more often. */
+/* A device with one power before a change and another after it; its counter is updated once a period and read more
+ * often. */
 static const struct row {
 	const char *teaches;
 	double before_w, after_w;
@@ -13,26 +14,26 @@ static const struct row {
 	int64_t period_us, look_us;
 	uint64_t range_uj, start_uj;
 	bool has_no_energy, tells_time;
-	int64_t from_ms, to_ms; // of marks
-	double energy_j;        // NaN: not known
+	int64_t from_ms, to_ms; // of the marks
+	double energy_j;        // NaN: unknown
 	double most_error_j, most_off_j;
 } rows[] = {
 	// clang-format off
 	{"constant power: exact to the readings around the updates, far better than a period",
 		200, 200, 0, 100000, 2000, 0, 5000, false, false, 533, 2077, 308.8, 10.5, 0.3},
-	{"a package's counter moves at every look",
+	{"package counter that changes at every reading",
 		100, 100, 0, 1000, 2000, 0, 0, false, false, 533, 2077, 154.4, 0.5, 0.2},
-	{"the hardware tells when it updated: exact",
+	{"hardware reports the update time: exact",
 		200, 200, 0, 100000, 2000, 0, 0, false, true, 533, 2077, 308.8, 10.5, 0.01},
-	{"power that changes at a mark's update interval is spread over it",
+	{"power changes in the update interval of a mark: spread over it",
 		100, 300, 1050, 100000, 2000, 0, 0, false, false, 450, 1650, 240, 19, 6},
-	{"a wrap on the way",
+	{"counter wraps between two marks",
 		200, 200, 0, 20000, 2000, 262143328850, 262143328850 - 100 * 1000000, false, false, 300, 1300, 200, 0.6, 0.3},
-	{"power only: integrated",
+	{"power readings only: integrated",
 		150, 150, 0, 20000, 5000, 0, 0, true, false, 300, 1300, 150, 0.01, 0.1},
-	{"a mark before the first update: by the reading before it",
+	{"mark before the first update: uses the reading before it",
 		200, 200, 0, 100000, 2000, 0, 0, false, false, 40, 1300, 252, 15, 10},
-	{"nor one after which there was none yet",
+	{"marks before any update: unknown",
 		200, 200, 0, 1000000, 2000, 0, 0, false, false, 1300, 2990, (double)NAN, 0, 0},
 	// clang-format on
 };
@@ -109,17 +110,17 @@ static void trace_lost(void **state)
 		values[DEVICE_ENERGY_RAW] = raws[i];
 		energy_track_feed(&trace, NS_PER_S + (int64_t)i * MS, values, false);
 	}
-	assert_int_equal(energy_track_losses(&trace), 0); // one reading that failed
+	assert_int_equal(energy_track_losses(&trace), 0); // one failed reading
 	assert_int_equal(trace.n_updates, 2);
 	values[DEVICE_ENERGY_RAW] = 7;
 	energy_track_feed(&trace, NS_PER_S + 10 * MS, values, false);
-	assert_int_equal(energy_track_losses(&trace), 1); // a driver that was loaded anew
+	assert_int_equal(energy_track_losses(&trace), 1); // the driver was reloaded
 }
 
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a reading that failed is no loss; a counter that began anew is one", trace_lost);
+	ROWS_ADD_ONE(&tests, "a failed reading loses no energy; a counter that restarts does", trace_lost);
 	return rows_run(&tests, "track_marks");
 }

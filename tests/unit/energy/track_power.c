@@ -6,8 +6,8 @@
 static const int64_t MISSING = VALUE_MISSING;
 
 struct step {
-	int64_t t_ms, energy_mj, power_mw, energy_t_ms; // energy_t_ms 0: the counter says no time
-	double power_w;                                 // NaN unknown
+	int64_t t_ms, energy_mj, power_mw, energy_t_ms; // energy_t_ms 0: the counter has no timestamp
+	double power_w;                                 // NaN: unknown
 	int64_t total_mj;
 };
 
@@ -16,88 +16,88 @@ static const struct row {
 	bool has_energy;
 	int64_t period_ms;
 	struct step steps[8]; // up to the first with t_ms 0
-	int64_t interval_s;   // 0: not told
-	double gain;          // of a calibrated GPU; 0: none
+	int64_t interval_s;   // 0: not stated
+	double gain;          // of a calibrated GPU; 0: not calibrated
 } rows[] = {
 	// clang-format off
-	{"a counter: its growth over the time between two looks", true, 1, {
+	{"counter: power is its increase over the time between two readings", true, 1, {
 		{1000, 5000, 0, 0, NAN, 0},
 		{2000, 15000, 0, 0, 10, 10000},
 		{2500, 35000, 0, 0, 40, 30000},
 	}},
-	{"a slow counter: the last power holds until it moves again", true, 1000, {
+	{"slow counter: the last power is kept until the counter changes", true, 1000, {
 		{1000, 0, 0, 0, NAN, 0},
 		{1100, 0, 0, 0, NAN, 0},
 		{2000, 10000, 0, 0, 10 / 1.05, 10000},
 		{2100, 10000, 0, 0, 10 / 1.05, 10000},
 		{2900, 10000, 0, 0, 10 / 1.05, 10000},
-		{3000, 30000, 0, 0, 30 / 2.45, 30000}, // over ten of its updates where that is to be had
+		{3000, 30000, 0, 0, 30 / 2.45, 30000}, // over ten of its updates, where there are that many
 	}},
-	{"a counter with a time of its own: between its own updates", true, 100, {
+	{"counter with timestamps: power between its own updates", true, 100, {
 		{1000, 1000, 0, 980, NAN, 0},
 		{2000, 21000, 0, 1980, 20, 20000},
 		{3000, 39000, 0, 2880, 20, 38000},
 	}},
-	{"a counter that stands still for long meters no power", true, 1, {
+	{"counter unchanged for long: it measures no power", true, 1, {
 		{1000, 1000, 0, 0, NAN, 0},
 		{1100, 2000, 0, 0, 10, 1000},
 		{1300, 2000, 0, 0, 10, 1000},
 		{1500, 2000, 0, 0, 0, 1000},
 	}},
-	{"of one that never moved nothing is known at first, then that it meters nothing", true, 0, {
+	{"counter that never changed: power is unknown at first, then not measured", true, 0, {
 		{1000, 7, 0, 0, NAN, 0},
 		{2000, 7, 0, 0, NAN, 0},
 		{4000, 7, 0, 0, 0, 0},
 	}},
-	{"while the counter can't be read its power reading stands for it", true, 1, {
+	{"counter unreadable: the power reading is used instead", true, 1, {
 		{1000, 1000, 9000, 0, NAN, 0},
 		{2000, 11000, 9000, 0, 10, 10000},
 		{3000, -1, 9000, 0, 9, 10000},
 		{4000, 31000, 9000, 0, 10, 30000},
 	}},
-	{"a counter that began anew: what was in between is unknown", true, 1, {
+	{"counter restarted: energy in between is unknown", true, 1, {
 		{1000, 900000000, 0, 0, NAN, 0},
 		{2000, 900010000, 0, 0, 10, 10000},
 		{3000, 3000, 0, 0, NAN, 10000},
 		{4000, 13000, 0, 0, 10, 20000},
 	}},
-	{"power alone: the trapezoid rule", false, 0, {
+	{"power only: trapezoidal rule", false, 0, {
 		{1000, -1, 10000, 0, 10, 0},
 		{2000, -1, 20000, 0, 20, 15000},
 		{3000, -1, 20000, 0, 20, 35000},
 	}},
-	{"power alone: a first reading that takes two looks is of the time between them", false, 0, {
+	{"power only: a first value that needs two readings covers the time between them", false, 0, {
 		{1000, -1, -1, 0, NAN, 0},
 		{2000, -1, 10000, 0, 10, 10000},
 		{3000, -1, 20000, 0, 20, 25000},
 	}},
-	{"power alone: a reading that failed is bridged, as in reports", false, 0, {
+	{"power only: a failed reading is bridged, as in reports", false, 0, {
 		{1000, -1, 10000, 0, 10, 0},
 		{2000, -1, -1, 0, NAN, 0},
 		{3000, -1, 20000, 0, 20, 30000},
 		{4000, -1, 20000, 0, 20, 50000},
 	}},
-	{"power alone: a machine that was away for long was not metered", false, 0, {
+	{"power only: a long suspend is not measured", false, 0, {
 		{1000, -1, 10000, 0, 10, 0},
 		{100000, -1, 10000, 0, 10, 0},
 		{101000, -1, 10000, 0, 10, 10000},
 	}},
-	{"power alone: who looks once an hour has all the energy", false, 0, {
+	{"power only: sampling once an hour integrates all energy", false, 0, {
 		{1000, -1, 10000, 0, 10, 0},
 		{3601000, -1, 10000, 0, 10, 36000000},
 		{7301000, -1, 20000, 0, 20, 91500000},
-		{27301000, -1, 20000, 0, 20, 91500000}, // away for long
+		{27301000, -1, 20000, 0, 20, 91500000}, // suspended for long
 	}, 3600},
-	{"power alone: who looks often was not away for a minute", false, 0, {
+	{"power only: frequent sampling treats a gap of a minute as not measured", false, 0, {
 		{1000, -1, 10000, 0, 10, 0},
 		{60000, -1, 10000, 0, 10, 590000},
 	}, 1},
-	{"a counter of a calibrated GPU: its factor corrects energy and power", true, 1, {
+	{"counter of a calibrated GPU: energy and power are corrected by the factor", true, 1, {
 		{1000, 5000, 0, 0, NAN, 0},
 		{2000, 15000, 0, 0, 12.5, 12500},
 		{2500, 35000, 0, 0, 50, 37500},
 	}, 0, 1.25},
-	{"power of a calibrated GPU: the same", false, 0, {
+	{"power of a calibrated GPU: corrected by the factor", false, 0, {
 		{1000, -1, 100000, 0, 125, 0},
 		{2000, -1, 100000, 0, 125, 125000},
 	}, 0, 1.25},

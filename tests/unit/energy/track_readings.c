@@ -10,7 +10,7 @@ static const int64_t MS = NS_PER_MS;
 
 struct reading {
 	int64_t t_ms, raw_uj;
-	bool starts; // the meter is started here
+	bool starts; // the meter starts here
 };
 
 static const struct row {
@@ -21,61 +21,61 @@ static const struct row {
 	double least_error_j, most_error_j;
 } rows[] = {
 	// clang-format off
-	{"two readings of a fast counter: their difference, and about a millisecond's doubt",
+	{"fast counter: the difference of two readings, error about 1 ms of power",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 2000, .energy_range_uj = INTEL, .resolution_uj = 61, .update_period_ns = 976000},
 		{{1000, 5 * J, true}, {3000, 105 * J}}, 100, 0.05, 0.2},
-	{"a counter that is renewed every 100 ms: 1.4 updates of the mean power",
+	{"counter updated every 100 ms: error of 1.4 update periods of mean power",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = 100 * NS_PER_MS},
 		{{1000, 5 * J, true}, {3000, 605 * J}}, 600, 30, 61},
-	{"a period that nobody knows is taken as 100 ms",
+	{"unknown update period: taken as 100 ms",
 		{.kind = DOMAIN_GPU, .max_power_w = 700},
 		{{1000, 5 * J, true}, {3000, 605 * J}}, 600, 30, 61},
-	{"the same after a reading just before the start: no more than the counter counted",
+	{"start just after a reading: no more energy than the counter counted",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 700},
 		{{990, 4 * J}, {999, 5 * J}, {1000, 5 * J + 50000, true}, {1400, 25 * J + 50000}}, 20, 1, 15},
-	{"between two updates: nothing seen, and the most that such a domain draws in an update",
+	{"no update in the interval: 0 J, error of the highest power that such a domain draws in an update",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = 100 * NS_PER_MS},
 		{{1000, 5 * J, true}, {1030, 5 * J}}, 0, 70, 70},
-	{"the same where the power before is known: it goes on",
+	{"no update in the interval, power before it known: that power continues",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = 100 * NS_PER_MS},
 		{{1000, 0, true}, {2000, 100 * J, true}, {2030, 100 * J}}, 3, 10, 20},
-	{"an update in a stretch shorter than one: its energy was used in the whole period before",
+	{"an update in an interval shorter than a period: its energy was used over the whole period",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = 100 * NS_PER_MS},
 		{{1000, 0, true}, {1010, 10 * J}}, 0.01 * 10 / 0.095, 1, 2},
-	{"a stated error is a part of the energy",
+	{"stated error: a fraction of the energy",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 700, .relative_error = 0.05, .update_period_ns = NS_PER_MS},
 		{{1000, 0, true}, {2000, 100 * J}}, 100, 5, 5.1},
-	{"never less than a step of the counter",
+	{"error is never below a step of the counter",
 		{.kind = DOMAIN_PSYS, .max_power_w = 5000, .resolution_uj = 1000000, .update_period_ns = 1000},
 		{{1000, 0, true}, {2000, 100 * J}}, 100, 1, 1},
 	{"one wrap is counted",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 2000, .energy_range_uj = INTEL, .update_period_ns = MS},
 		{{1000, (int64_t)INTEL - 4 * J, true}, {2000, 6 * J - 1}}, 10, 0, 0.1},
-	{"time for two wraps at full power: unknown, not guessed",
+	{"long enough for two wraps at full power: unknown",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 2000, .energy_range_uj = AMD, .update_period_ns = MS},
 		{{1000, 0, true}, {101000, 100 * J}}, (double)NAN, 0, 0},
-	{"read in between it is known",
+	{"the same time with a reading in between: known",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 2000, .energy_range_uj = AMD, .update_period_ns = MS},
 		{{1000, 0, true}, {26000, 2500 * J}, {51000, 5000 * J}, {76000, 7500 * J}, {101000, 10000 * J}}, 10000, 0, 0.3},
-	{"a counter that started anew: unknown, until the meter is started again",
+	{"counter restarted: unknown until the meter is restarted",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = MS},
 		{{1000, 500 * J, true}, {2000, 3 * J}}, (double)NAN, 0, 0},
-	{"started again after that",
+	{"meter restarted after that: known",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = MS},
 		{{1000, 500 * J, true}, {2000, 3 * J, true}, {3000, 103 * J}}, 100, 0, 0.3},
-	{"unreadable at the start: unknown, although it can be read later",
+	{"unreadable at the start, readable later: unknown",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = MS},
 		{{1000, MISSING, true}, {2000, 3 * J}, {3000, 4 * J}}, (double)NAN, 0, 0},
 	{"unreadable at the end: unknown",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = MS},
 		{{1000, J, true}, {2000, MISSING}}, (double)NAN, 0, 0},
-	{"unreadable in between: the counter went on",
+	{"unreadable in between: known, the counter continued",
 		{.kind = DOMAIN_GPU, .max_power_w = 700, .update_period_ns = MS},
 		{{1000, J, true}, {2000, MISSING}, {3000, 201 * J}}, 200, 0, 0.3},
-	{"a package whose counter stands still for seconds is stuck",
+	{"package counter unchanged for seconds: stuck",
 		{.kind = DOMAIN_PACKAGE, .max_power_w = 2000, .energy_range_uj = INTEL, .update_period_ns = MS},
 		{{1000, J, true}, {4000, J}}, (double)NAN, 0, 0},
-	{"graphics may be off: 0 J",
+	{"graphics counter unchanged: 0 J, it may be off",
 		{.kind = DOMAIN_UNCORE, .max_power_w = 1000, .energy_range_uj = INTEL, .update_period_ns = MS},
 		{{1000, J, true}, {4000, J}}, 0, 0, 1},
 	// clang-format on
@@ -88,7 +88,7 @@ static void set(int64_t values[DEVICE_COUNT], enum device_metric metric, int64_t
 	values[metric] = value;
 }
 
-// As lib/meter.c: the start is mark 0, the latest reading mark 1.
+// As in lib/meter.c: mark 0 is the start, mark 1 the latest reading.
 static void feed(struct energy_track *track, int64_t t_ns, const int64_t *values)
 {
 	energy_track_feed(track, t_ns, values, false);
@@ -128,7 +128,7 @@ static void check(void **state)
 			row->least_error_j, row->most_error_j);
 }
 
-// The model tells the mean power since the reading before: each piece has its own.
+// The model reports the mean power since the previous reading: each interval has its own.
 static void a_model(void **state)
 {
 	const struct domain description = {.kind = DOMAIN_PACKAGE,
@@ -169,14 +169,14 @@ static const struct sensor_calibration calibration = {.gain = 1.25, .error = 0.0
 static const struct calibration_row {
 	const char *teaches;
 	struct domain domain;
-	double energy_j, calibration_error_j; // NaN: no statement
+	double energy_j, calibration_error_j; // NaN: not stated
 } calibration_rows[] = {
-	{"an uncalibrated GPU: 10 % beside the reading error",
+	{"uncalibrated GPU: error of 10 % beside the reading error",
 		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700}, 600, 60},
-	{"a calibrated GPU: its factor and its error",
+	{"calibrated GPU: its factor and its error",
 		{.kind = DOMAIN_GPU, .has_energy = true, .max_power_w = 700, .calibration = &calibration}, 750,
 		15},
-	{"of packages no calibration is known", {.kind = DOMAIN_PACKAGE, .has_energy = true, .max_power_w = 2000}, 600,
+	{"package: never calibrated", {.kind = DOMAIN_PACKAGE, .has_energy = true, .max_power_w = 2000}, 600,
 		(double)NAN},
 };
 
@@ -203,7 +203,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, calibration_rows, calibrates);
-	ROWS_ADD_ONE(&tests, "a model's power is added up piece by piece; without a load it is unknown", a_model);
-	ROWS_ADD_ONE(&tests, "power that is only read at both ends is no energy", a_power_reading);
+	ROWS_ADD_ONE(&tests, "power model: energy is added interval by interval; without a load it is unknown",
+		a_model);
+	ROWS_ADD_ONE(&tests, "power read only at both ends: energy unknown", a_power_reading);
 	return rows_run(&tests, "track_readings");
 }

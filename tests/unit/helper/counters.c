@@ -1,4 +1,4 @@
-/* How often a counter is read for a class of readers, however they ask. */
+/* How often a counter is read for a class of clients, whatever the rhythm of their requests. */
 #include "helper/server.h"
 
 #include "base/util.h"
@@ -8,16 +8,16 @@ enum { ASKS_MAX = 40 };
 
 static const struct row {
 	const char *teaches;
-	int64_t ask_us[ASKS_MAX]; // after the first one at 0; 0 ends the list
-	size_t readings;          // made, the first one included; the period is 100 ms
+	int64_t ask_us[ASKS_MAX]; // time after the first request, at 0; 0 ends the list
+	size_t readings;          // readings made, the first one included; the period is 100 ms
 } rows[] = {
-	{"once a period, now a little late, now a little early: one is lost at first, then none",
+	{"requests once a period with jitter: one reading is lost at first, then none",
 		{99900, 200050, 299950, 400100, 499900, 600000, 699950, 800020, 899900, 1000000}, 10},
-	{"who asks all the time gets none sooner than a period after the one before",
+	{"continuous requests: readings are a period apart",
 		{20000, 40000, 60000, 80000, 99999, 100000, 150000, 199999, 200000, 299999}, 3},
-	{"a reading that was very late brings the next one forward by a twentieth only", {190000, 284999, 285000}, 3},
-	{"which is the end of it: the one after that comes a period later", {190000, 285000, 384999}, 3},
-	{"half as often as one may: all are new", {200000, 400000, 600000}, 4},
+	{"late reading: the next one is earlier by at most a twentieth of the period", {190000, 284999, 285000}, 3},
+	{"late reading: the second one after it is a full period later", {190000, 285000, 384999}, 3},
+	{"requests at half the allowed rate: each gets a new reading", {200000, 400000, 600000}, 4},
 };
 
 static void check(void **state)

@@ -33,7 +33,7 @@ static int child(const struct row *row)
 	if (row->is_broken)
 		dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), landlock.fd);
 	landlock_allow(&landlock, AT_FDCWD, row->path, row->use);
-	landlock_allow(&landlock, AT_FDCWD, "/", FILES_REMOVE); // a later rule hides nothing
+	landlock_allow(&landlock, AT_FDCWD, "/", FILES_REMOVE); // a later rule overrides no earlier one
 	int error = landlock_enforce(&landlock);
 	bool named = error == 0 || strcmp(landlock.failed_path, row->path) == 0;
 	bool is_restricted = access("/", F_OK) == 0 && open("/etc", O_RDONLY | O_DIRECTORY | O_CLOEXEC) < 0;

@@ -1,4 +1,4 @@
-/* Who is at the other end, on this kernel and, by a filter that hides SO_PEERPIDFD, on older ones. */
+/* Identity of the peer, on this kernel and, with a filter that hides SO_PEERPIDFD, as on older ones. */
 #include "helper/policy.h"
 
 #include "rows.h"
@@ -57,7 +57,7 @@ static void alive(void **state)
 	int pidfd = peer_pidfd(pair[0], &peer, &env);
 	assert_true(pidfd >= 0);
 	close(pidfd);
-	peer.pid = 0; // of a namespace that we do not see
+	peer.pid = 0; // in a PID namespace that is not visible here
 	assert_int_equal(peer_pidfd(pair[0], &peer, &env), -ESRCH);
 	part(pair, &env);
 }
@@ -73,7 +73,7 @@ static int hide_peer_pidfd(void)
 	return r;
 }
 
-// From here on this program's kernel is an old one.
+// From here on the kernel behaves like an old one.
 static void old_kernel(void **state)
 {
 	struct wattle_env env;
@@ -86,10 +86,10 @@ static void old_kernel(void **state)
 	assert_true(pidfd >= 0);
 	close(pidfd);
 	struct peer before = peer;
-	before.met_ns = 0; // met before the process of that number began: it is another one by now
+	before.met_ns = 0; // seen before the process with that pid began: now it is another process
 	assert_int_equal(peer_pidfd(pair[0], &before, &env), -ESRCH);
 	struct peer other = peer;
-	other.uid++; // another user's
+	other.uid++; // process of another user
 	assert_int_equal(peer_pidfd(pair[0], &other, &env), -ESRCH);
 	struct peer dead = peer;
 	dead.pid = fork();
@@ -106,8 +106,8 @@ static void old_kernel(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "pid, user, all groups, start time", itself);
-	ROWS_ADD_ONE(&tests, "a pidfd of who connected; none of who is in a namespace beside", alive);
-	ROWS_ADD_ONE(&tests, "without SO_PEERPIDFD: of the number, if it is still the same process", old_kernel);
+	ROWS_ADD_ONE(&tests, "peer: pid, user, all groups, start time", itself);
+	ROWS_ADD_ONE(&tests, "pidfd of the connected process; none for a peer in a foreign PID namespace", alive);
+	ROWS_ADD_ONE(&tests, "no SO_PEERPIDFD: pidfd opened by pid if it is still the same process", old_kernel);
 	return rows_run(&tests, "peer");
 }

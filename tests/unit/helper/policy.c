@@ -1,4 +1,4 @@
-/* Who may do what: the rows of a policy file, and what follows from them. */
+/* Rows of a policy file and the rights that follow from them. */
 #include "helper/policy.h"
 
 #include "rows.h"
@@ -19,24 +19,24 @@ static const struct reading {
 	uid_t uid;
 	gid_t groups[3];
 	size_t n_groups;
-	int64_t period_ms; // 0: may not read
+	int64_t period_ms; // 0: no read access
 } readings[] = {
-	{"an empty policy lets nobody read", "", ALICE, {TEAM}, 1, 0},
-	{"root reads whatever the policy says", "others nothing", 0, {0}, 1, 1},
-	{"a user by number, every millisecond", "user 61001 read", ALICE, {0}, 0, 1},
-	{"another user is not meant", "user 61001 read", BOB, {0}, 0, 0},
-	{"a group by any of the user's groups", "group 62002 read", ALICE, {TEAM, LAB}, 2, 1},
-	{"others read every 100 ms if nothing else is said", "others read", BOB, {0}, 0, 100},
-	{"a period in words", "others read every 2s", BOB, {0}, 0, 2000},
-	{"the first rule that fits decides: the slow one", "user 61001 read every 1s\nothers read", ALICE, {0}, 0,
-		1000},
-	{"the first rule that fits decides: the fast one", "group 62001 read\nuser 61001 read every 1s", ALICE, {TEAM},
-		1, 1},
-	{"who gets nothing gets nothing from later rules", "user 61001 nothing\ngroup 62001 read", ALICE, {TEAM}, 1, 0},
-	{"rules about limits say nothing of reading", "user 61001 cap any\nothers read", ALICE, {0}, 0, 100},
+	{"empty policy: nobody may read", "", ALICE, {TEAM}, 1, 0},
+	{"root: may read whatever the policy states", "others nothing", 0, {0}, 1, 1},
+	{"user by number, every millisecond", "user 61001 read", ALICE, {0}, 0, 1},
+	{"rule for another user: does not apply", "user 61001 read", BOB, {0}, 0, 0},
+	{"group: any of the user's groups matches", "group 62002 read", ALICE, {TEAM, LAB}, 2, 1},
+	{"others: every 100 ms by default", "others read", BOB, {0}, 0, 100},
+	{"period spelled out", "others read every 2s", BOB, {0}, 0, 2000},
+	{"first matching rule decides: the slow one", "user 61001 read every 1s\nothers read", ALICE, {0}, 0, 1000},
+	{"first matching rule decides: the fast one", "group 62001 read\nuser 61001 read every 1s", ALICE, {TEAM}, 1,
+		1},
+	{"first matching rule denies: later rules don't apply", "user 61001 nothing\ngroup 62001 read", ALICE, {TEAM},
+		1, 0},
+	{"rules for limits grant no read access", "user 61001 cap any\nothers read", ALICE, {0}, 0, 100},
 	{"comments, blanks, empty lines, no newline at the end", "# x\n\n  others\tread   # all\r\n#", BOB, {0}, 0,
 		100},
-	{"a group of root's number is not root", "group 62001 read", ALICE, {0}, 1, 0},
+	{"group number 0 is not root", "group 62001 read", ALICE, {0}, 1, 0},
 };
 
 static void check_reading(void **state)
@@ -59,20 +59,23 @@ static const struct limit {
 	bool may;
 	double least, most;
 } limits[] = {
-	{"any device, any power", "others cap any", "gpu-1", "GPU-x", POLICY_POWER, true, -INFINITY, INFINITY},
-	{"clocks have to be named", "others cap any", "gpu-1", "GPU-x", POLICY_CLOCKS, false, 0, 0},
+	{"limit rule: any device, any power", "others cap any", "gpu-1", "GPU-x", POLICY_POWER, true, -INFINITY,
+		INFINITY},
+	{"clocks must be named", "others cap any", "gpu-1", "GPU-x", POLICY_CLOCKS, false, 0, 0},
 	{"clocks in a range", "others cap gpus clocks 600..1980", "gpu-1", "GPU-x", POLICY_CLOCKS, true, 600, 1980},
-	{"a rule for clocks is none for power", "others cap gpus clocks", "gpu-1", "GPU-x", POLICY_POWER, false, 0, 0},
-	{"gpus are no packages", "others cap gpus", "package-0", "package-0", POLICY_POWER, false, 0, 0},
+	{"rule for clocks grants no power limits", "others cap gpus clocks", "gpu-1", "GPU-x", POLICY_POWER, false, 0,
+		0},
+	{"rule for GPUs does not match packages", "others cap gpus", "package-0", "package-0", POLICY_POWER, false, 0,
+		0},
 	{"packages", "others cap packages 50..", "package-0", "package-0", POLICY_POWER, true, 50, INFINITY},
 	{"by name", "others cap gpu-1 power ..250.5", "gpu-1", "GPU-x", POLICY_POWER, true, -INFINITY, 250.5},
-	{"gpu-1 is not gpu-10", "others cap gpu-1", "gpu-10", "GPU-x", POLICY_POWER, false, 0, 0},
+	{"gpu-1 does not match gpu-10", "others cap gpu-1", "gpu-10", "GPU-x", POLICY_POWER, false, 0, 0},
 	{"by id", "others cap GPU-8f2c", "gpu-3", "GPU-8f2c", POLICY_POWER, true, -INFINITY, INFINITY},
-	{"the first rule for the device decides", "others cap gpu-1 100..200\nothers cap any", "gpu-1", "GPU-x",
+	{"first rule for the device decides", "others cap gpu-1 100..200\nothers cap any", "gpu-1", "GPU-x",
 		POLICY_POWER, true, 100, 200},
-	{"rules about reading say nothing of limits", "others read\nothers cap any 1..2", "gpu-1", "GPU-x",
-		POLICY_POWER, true, 1, 2},
-	{"nothing is nothing", "others nothing\nothers cap any", "gpu-1", "GPU-x", POLICY_POWER, false, 0, 0},
+	{"rules for reading grant no limits", "others read\nothers cap any 1..2", "gpu-1", "GPU-x", POLICY_POWER, true,
+		1, 2},
+	{"rule `nothing`: no rights", "others nothing\nothers cap any", "gpu-1", "GPU-x", POLICY_POWER, false, 0, 0},
 };
 
 static void check_limit(void **state)
@@ -91,22 +94,22 @@ static const struct mistake {
 	const char *teaches;
 	const char *policy, *says;
 } mistakes[] = {
-	{"a verb that is not there", "others write", "line 1: who is followed by"},
-	{"the line is counted with comments and empty lines", "#\n\nothers\n", "line 3"},
-	{"a period without unit", "others read every 100", "is no time from 1ms to 1h"},
-	{"a period below a millisecond", "others read every 999us", "is no time"},
-	{"a period without its word", "others read 100ms", "after `read`"},
-	{"a user that is not there", "user no-such-user-here read", "there is no user"},
-	{"a group that is not there", "group no-such-group-here read", "there is no group"},
-	{"a number beyond all users", "user 4294967295 read", "there is no user"},
-	{"a misspelt family", "others cap gpu", "after `cap` comes a device"},
-	{"a range upside down", "others cap any 300..200", "is no range"},
-	{"a range of nothing", "others cap any ..", "is no range"},
-	{"a negative range", "others cap any -5..5", "is no range"},
-	{"a range that is no number", "others cap any 1..nan", "is no range"},
-	{"a word too many", "others cap any 1..2 W", "'W' is too much"},
-	{"more words than any rule has", "a b c d e f g h i j", "more than 8 words"},
-	{"bytes that are no text", "others \x01 read", "no text"},
+	{"unknown verb: refused", "others write", "line 1: who is followed by"},
+	{"the line number in an error counts comments and empty lines", "#\n\nothers\n", "line 3"},
+	{"period without a unit: refused", "others read every 100", "is no time from 1ms to 1h"},
+	{"period below a millisecond: refused", "others read every 999us", "is no time"},
+	{"period without its keyword: refused", "others read 100ms", "after `read`"},
+	{"unknown user: refused", "user no-such-user-here read", "there is no user"},
+	{"unknown group: refused", "group no-such-group-here read", "there is no group"},
+	{"user number out of range: refused", "user 4294967295 read", "there is no user"},
+	{"misspelt device family: refused", "others cap gpu", "after `cap` comes a device"},
+	{"range with its ends exchanged: refused", "others cap any 300..200", "is no range"},
+	{"empty range: refused", "others cap any ..", "is no range"},
+	{"negative range: refused", "others cap any -5..5", "is no range"},
+	{"range that is no number: refused", "others cap any 1..nan", "is no range"},
+	{"one word too many: refused", "others cap any 1..2 W", "'W' is too much"},
+	{"more words than any rule has: refused", "a b c d e f g h i j", "more than 8 words"},
+	{"bytes that are no text: refused", "others \x01 read", "no text"},
 };
 
 static void check_mistake(void **state)
@@ -132,7 +135,7 @@ static void sixty_four(void **state)
 	assert_int_equal(parse(text, &policy, NULL), -22);
 }
 
-// Every cut and every changed byte of a file with all there is: parsed or refused, never a crash.
+// Every truncation and every changed byte of a complete file: parsed or refused, never a crash.
 static void damaged(void **state)
 {
 	static const char whole[] = "user 61001 read every 5ms # x\ngroup 62001 cap GPU-8f2c clocks 100..200\n"
@@ -158,7 +161,7 @@ int main(void)
 	ROWS_ADD(&tests, readings, check_reading);
 	ROWS_ADD(&tests, limits, check_limit);
 	ROWS_ADD(&tests, mistakes, check_mistake);
-	ROWS_ADD_ONE(&tests, "64 rules are taken, 65 are not", sixty_four);
-	ROWS_ADD_ONE(&tests, "a damaged file is parsed or refused", damaged);
+	ROWS_ADD_ONE(&tests, "64 rules are accepted, 65 are refused", sixty_four);
+	ROWS_ADD_ONE(&tests, "damaged file: parsed or refused", damaged);
 	return rows_run(&tests, "policy");
 }

@@ -1,9 +1,7 @@
-/* Bytes of anybody into the server: sound requests for everything there is, damaged ones, and noise, in pieces of
- * any size.
+/* Untrusted bytes sent to the server: valid requests of every type, damaged ones and noise, in pieces of any size.
  *
- * Whatever comes, nothing crashes, each sound request has one reply whose code is 0 or a negative errno, what is no
- * request ends the connection, and the places are free again. The machine is a made one: its limits may be set to
- * anything. */
+ * Nothing crashes. Each valid request has one reply whose code is 0 or a negative errno. Invalid requests end the
+ * connection, and its slot is free again. The machine is simulated, and any limit may be set on it. */
 #include "helper/server.h"
 
 #include "tree.h"
@@ -75,7 +73,7 @@ static uint32_t odd_number(struct target *target)
 	return numbers[roll(target) % ARRAY_SIZE(numbers)];
 }
 
-// Mostly what makes sense, so that it gets past the first check.
+// Mostly plausible values, which pass the first check.
 static struct proto_request sound_request(struct target *target)
 {
 	static const int64_t values[] = {0, 1, -1, 100000, 150000, 200000, 200001, INT64_MAX, INT64_MIN};
@@ -106,7 +104,7 @@ static void send_in_pieces(struct target *target, int fd, const void *bytes, siz
 	for (size_t at = 0; at < size;) {
 		size_t n = 1 + roll(target) % (size - at);
 		if (send(fd, (const char *)bytes + at, n, MSG_NOSIGNAL) < 0)
-			return; // hung up on
+			return; // disconnected
 		at += n;
 		server_turn(target->server, 0);
 	}
@@ -185,8 +183,8 @@ static void noise(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "each sound request has its reply, whatever its numbers", sound);
-	ROWS_ADD_ONE(&tests, "a changed bit: answered if it is still a request, else hung up on", damaged);
-	ROWS_ADD_ONE(&tests, "noise is hung up on", noise);
+	ROWS_ADD_ONE(&tests, "valid requests: each gets one reply, whatever its numbers", sound);
+	ROWS_ADD_ONE(&tests, "changed bit: answered if the request is still valid, else disconnected", damaged);
+	ROWS_ADD_ONE(&tests, "noise: disconnected", noise);
 	return rows_run(&tests, "protocol");
 }

@@ -1,4 +1,4 @@
-/* The server over socketpairs, turn by turn, with a clock that stands still until it is moved. */
+/* The server over socketpairs, turn by turn, with a simulated clock. */
 #include "helper/server.h"
 
 #include "tree.h"
@@ -129,7 +129,7 @@ static void cached(void **state)
 	tree_write(&place->tree, "sys/class/powercap/intel-rapl:0/energy_uj", "1500\n");
 	assert_int_equal(counters_read(&place->counters, &fast, 0, t_ns + NS_PER_MS).energy_uj, 1500);
 	struct proto_reading late = counters_read(&place->counters, &slow, 0, t_ns + 100 * NS_PER_MS - 1);
-	assert_int_equal(late.energy_uj, 1000); // what fast readers saw meanwhile is not for slow ones
+	assert_int_equal(late.energy_uj, 1000); // readings of fast clients are not given to slow ones
 	assert_int_equal(late.t_ns, t_ns);
 	assert_int_equal(counters_read(&place->counters, &slow, 0, t_ns + 100 * NS_PER_MS).energy_uj, 1500);
 	counter_class_finish(&slow);
@@ -150,7 +150,7 @@ static void fair(void **state)
 	server_turn(place->server, 0);
 	assert_true(hears(calm, &reply));
 	assert_true(hears(busy, &reply));
-	assert_false(hears(busy, &reply)); // its second one waits for the next turn
+	assert_false(hears(busy, &reply)); // the second request waits for the next turn
 	close(busy);
 	close(calm);
 	tear_down(place);
@@ -158,14 +158,14 @@ static void fair(void **state)
 
 static const struct drop {
 	const char *teaches;
-	size_t n_bytes;  // of a request that are sent at first
-	int64_t after_s; // that pass then
+	size_t n_bytes;  // bytes of a request that are sent at first
+	int64_t after_s; // seconds that pass then
 	bool stays;
 } drops[] = {
-	{"who is silent for a minute goes", 0, 61, false},
-	{"who is silent for less stays", 0, 59, true},
-	{"who stops in the middle of a request goes after seconds", 63, 6, false},
-	{"who is just in the middle of it stays", 63, 4, true},
+	{"client silent for a minute: disconnected", 0, 61, false},
+	{"client silent for less: stays", 0, 59, true},
+	{"client stops within a request: disconnected after seconds", 63, 6, false},
+	{"client within a request for less: stays", 63, 4, true},
 };
 
 static void check_drop(void **state)
@@ -198,7 +198,7 @@ static void dribbling(void **state)
 	tear_down(place);
 }
 
-// Replies that are not read fill the socket; from then on this client's requests wait, and so does nobody else.
+// Replies that are not read fill the socket. Then this client's requests wait, and other clients are served.
 static void deaf(void **state)
 {
 	struct place *place = set_up();
@@ -268,14 +268,14 @@ static void breaks(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "hello, names, readings, and what lies beyond the tables", answers);
-	ROWS_ADD_ONE(&tests, "each class of readers has readings of its own", cached);
-	ROWS_ADD_ONE(&tests, "one request of each client a turn", fair);
+	ROWS_ADD_ONE(&tests, "hello, names, readings, and indexes beyond the tables", answers);
+	ROWS_ADD_ONE(&tests, "each class of clients has its own readings", cached);
+	ROWS_ADD_ONE(&tests, "one request of each client is served in a turn", fair);
 	ROWS_ADD(&tests, drops, check_drop);
-	ROWS_ADD_ONE(&tests, "a byte a second is no request", dribbling);
-	ROWS_ADD_ONE(&tests, "who does not read is no longer read, then dropped", deaf);
-	ROWS_ADD_ONE(&tests, "one user can't have all places, and has them again when they are free", share);
-	ROWS_ADD_ONE(&tests, "stops when it is told to", stops);
-	ROWS_ADD_ONE(&tests, "stops when its guard's end of the pipe is closed", breaks);
+	ROWS_ADD_ONE(&tests, "one byte a second: disconnected", dribbling);
+	ROWS_ADD_ONE(&tests, "client does not read its replies: its requests wait, then it is disconnected", deaf);
+	ROWS_ADD_ONE(&tests, "one user cannot occupy all slots; freed slots can be used again", share);
+	ROWS_ADD_ONE(&tests, "stop request: the server stops", stops);
+	ROWS_ADD_ONE(&tests, "guard's end of the pipe closed: the server stops", breaks);
 	return rows_run(&tests, "server");
 }

@@ -17,7 +17,7 @@ static void make_key(char key[64], const char *thing)
 	snprintf(key, 64, "test %d %s", getpid(), thing);
 }
 
-// A child that holds the claim until it is killed, or told to end by its pipe.
+// A child that holds the claim until it is killed, or until its pipe asks it to end.
 static pid_t start_owner(const char *key, int *ret_pipe)
 {
 	int ready[2], go[2];
@@ -63,7 +63,7 @@ static void the_first_holds(void **state)
 	assert_true(first.held);
 	assert_false(second.held);
 	assert_int_equal(second.owner_pid, getpid());
-	assert_true(other.held); // another thing
+	assert_true(other.held); // another device
 	assert_false(claim_turn(&second));
 	claim_close(&first);
 	await_turn(&second);
@@ -116,7 +116,7 @@ static void one_of_many(void **state)
 	kill(owner, SIGKILL);
 	close(pipe_fd);
 	waitpid(owner, &status, 0);
-	for (int round = 0; round < 3; round++) // who found no room to wait in tries again at its ticks
+	for (int round = 0; round < 3; round++) // a process that cannot wait tries again at its ticks
 		for (int i = 0; i < CROWD; i++)
 			claim_turn(&claims[i]);
 	int held = 0;
@@ -132,7 +132,7 @@ static void nobody_listens(void **state)
 	char key[64];
 	make_key(key, "squatter");
 	struct claim claim;
-	claim_open(&claim, key); // for its name
+	claim_open(&claim, key); // to get its name
 	char name[CLAIM_NAME_SIZE];
 	memcpy(name, claim.name, sizeof(name));
 	claim_close(&claim);
@@ -143,7 +143,7 @@ static void nobody_listens(void **state)
 				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))),
 		0);
 	claim_open(&claim, key);
-	assert_true(claim.held); // at once: what nobody reads meanwhile is lost
+	assert_true(claim.held); // read at once: unread messages are lost
 	assert_int_equal(claim.fd, -1);
 	close(fd);
 	claim_close(&claim);
@@ -190,7 +190,7 @@ static void kin(void **state)
 {
 	assert_true(job_owner_is_kin(getppid(), 1 << 30)); // an ancestor
 	assert_false(job_owner_is_kin(getpid(), 1 << 30));
-	assert_true(job_owner_is_kin(getpid(), getppid())); // its parent is what we measure
+	assert_true(job_owner_is_kin(getpid(), getppid())); // its parent is the measured program
 }
 
 static void rank_of_an_owner(void **state)
@@ -201,7 +201,7 @@ static void rank_of_an_owner(void **state)
 	if (pid == 0) {
 		static char rank[] = "RANK=3", size[] = "WORLD_SIZE=4", other[] = "A=1", name[] = "cat";
 		char *const environment[] = {other, rank, size, NULL}, *const argv[] = {name, NULL};
-		dup2(ready[0], 0); // nothing ever comes there
+		dup2(ready[0], 0); // a socket that never receives anything
 		execve("/bin/cat", argv, environment);
 		_exit(1);
 	}
@@ -218,13 +218,13 @@ static void rank_of_an_owner(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "the first one holds a thing, others wait, things are apart", the_first_holds);
-	ROWS_ADD_ONE(&tests, "taken over when the owner ends", taken_over_at_the_end);
-	ROWS_ADD_ONE(&tests, "taken over when the owner is killed", taken_over_from_the_killed);
-	ROWS_ADD_ONE(&tests, "of 300 that wait one takes over", one_of_many);
-	ROWS_ADD_ONE(&tests, "a name that is taken by one who never listens: held alone", nobody_listens);
-	ROWS_ADD_ONE(&tests, "somebody else's socket is not believed", somebody_else_listens);
-	ROWS_ADD_ONE(&tests, "who measures the same program is kin", kin);
-	ROWS_ADD_ONE(&tests, "the rank of an owner is in its environment", rank_of_an_owner);
+	ROWS_ADD_ONE(&tests, "first process owns the device, others wait; devices are independent", the_first_holds);
+	ROWS_ADD_ONE(&tests, "owner ends: a waiting process takes over", taken_over_at_the_end);
+	ROWS_ADD_ONE(&tests, "owner is killed: a waiting process takes over", taken_over_from_the_killed);
+	ROWS_ADD_ONE(&tests, "300 waiting processes: one takes over", one_of_many);
+	ROWS_ADD_ONE(&tests, "name bound by a socket that never listens: the device is owned alone", nobody_listens);
+	ROWS_ADD_ONE(&tests, "socket of another user: not trusted", somebody_else_listens);
+	ROWS_ADD_ONE(&tests, "process that measures the same program: recognised as related", kin);
+	ROWS_ADD_ONE(&tests, "rank of an owner: read from its environment", rank_of_an_owner);
 	return rows_run(&tests, "claim");
 }

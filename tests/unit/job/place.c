@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { NO = -1 }; // not known
+enum { NO = -1 }; // unknown
 
 static const struct row {
 	const char *teaches;
@@ -14,83 +14,83 @@ static const struct row {
 	int rank, local_rank, world_size, local_size, n_nodes, restart;
 	const char *restart_text;
 } rows[] = {
-	{"nothing is set: no job", "HOME=/root", "", "", "", NO, NO, NO, NO, NO, 0, ""},
-	{"srun tells all of a rank",
+	{"no variables: no job", "HOME=/root", "", "", "", NO, NO, NO, NO, NO, 0, ""},
+	{"srun: sets all of a rank's variables",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=5 SLURM_LOCALID=1 SLURM_STEP_NUM_TASKS=8 SLURM_STEP_NUM_NODES=2 "
 		"SLURM_GTIDS=4,5,6,7",
 		"42", "0", "slurm", 5, 1, 8, 4, 2, 0, ""},
-	{"a step is smaller than its job: its own tasks count",
+	{"Slurm step smaller than its job: the step's tasks count",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=3 SLURM_PROCID=0 SLURM_NTASKS=64 SLURM_STEP_NUM_TASKS=2 SLURM_NNODES=8 "
 		"SLURM_STEP_NUM_NODES=1",
 		"42", "3", "slurm", 0, NO, 2, NO, 1, 0, ""},
-	{"a batch script has SLURM_PROCID=0 and is no rank",
+	{"Slurm batch script: SLURM_PROCID=0 is no rank",
 		"ENVIRONMENT=BATCH SLURM_JOB_ID=42 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NTASKS=4 SLURM_NNODES=2", "42",
 		"", "", NO, NO, NO, NO, 2, 0, ""},
-	{"what it starts by srun inherits that and is one",
+	{"srun in a batch script: its tasks are ranks",
 		"ENVIRONMENT=BATCH SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=2", "42", "0", "slurm",
 		1, NO, 2, NO, NO, 0, ""},
-	{"variables of Slurm that somebody else has set", "SLURM_JOB_ID=42 SLURM_PROCID=0 SLURM_NTASKS=2", "42", "",
-		"slurm", 0, NO, 2, NO, NO, 0, ""},
-	{"nor is the shell of salloc, whose step has a number that means `interactive`",
+	{"Slurm variables set by hand: ignored", "SLURM_JOB_ID=42 SLURM_PROCID=0 SLURM_NTASKS=2", "42", "", "slurm", 0,
+		NO, 2, NO, NO, 0, ""},
+	{"salloc's shell, whose step number means `interactive`: no rank",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=4294967290 SLURM_PROCID=0 SLURM_NTASKS=4", "42", "", "", NO, NO, NO, NO,
 		NO, 0, ""},
-	{"tasks of an array are jobs of their own",
+	{"Slurm array: each task is a job of its own",
 		"SLURM_JOB_ID=45 SLURM_ARRAY_JOB_ID=42 SLURM_ARRAY_TASK_ID=7 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1",
 		"42_7", "0", "slurm", 0, NO, 1, NO, NO, 0, ""},
-	{"mpirun in a Slurm job: the daemon's SLURM_PROCID is not the rank, and its step not the step",
+	{"mpirun in a Slurm job: the daemon's SLURM_PROCID is not the rank, its step not the step",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=2 OMPI_COMM_WORLD_RANK=5 OMPI_COMM_WORLD_SIZE=8 "
 		"OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_RANK=5 PMIX_NAMESPACE=77",
 		"42", "77", "openmpi", 5, 1, 8, 4, NO, 0, ""},
-	{"mpirun alone: its own name of the launch is the job",
+	{"mpirun without a scheduler: its launch id is the job",
 		"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 OMPI_MCA_orte_num_nodes=1 PMIX_NAMESPACE=2102067201",
 		"2102067201", "", "openmpi", 0, NO, 2, NO, 1, 0, ""},
-	{"Hydra (MPICH, Intel MPI) in a Slurm job has srun start its proxies",
+	{"Hydra (MPICH, Intel MPI) in a Slurm job: srun starts its proxies",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=2 PMI_RANK=6 PMI_SIZE=8 MPI_LOCALRANKID=2 "
 		"MPI_LOCALNRANKS=4",
 		"42", "0", "mpich", 6, 2, 8, 4, NO, 0, ""},
-	{"srun --mpi=pmi2 gives PMI's variables itself",
+	{"srun --mpi=pmi2: sets PMI's variables itself",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=6 SLURM_LOCALID=2 SLURM_NTASKS=8 PMI_RANK=6 PMI_SIZE=8",
 		"42", "0", "slurm", 6, 2, 8, NO, NO, 0, ""},
-	{"so does srun --mpi=pmix",
+	{"srun --mpi=pmix: sets PMIx variables itself",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=6 SLURM_NTASKS=8 PMIX_RANK=6 PMIX_NAMESPACE=slurm.pmix.42.0",
 		"42", "0", "slurm", 6, NO, 8, NO, NO, 0, ""},
-	{"torchrun is further inside than srun",
+	{"torchrun within srun: torchrun counts",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_NTASKS=2 TORCHELASTIC_RUN_ID=none RANK=12 LOCAL_RANK=4 "
 		"WORLD_SIZE=16 LOCAL_WORLD_SIZE=8 GROUP_WORLD_SIZE=2 TORCHELASTIC_RESTART_COUNT=0",
 		"42", "0", "torchrun", 12, 4, 16, 8, 2, 0, ""},
-	{"torchrun's run id `none` is that of all jobs, and no id",
+	{"torchrun's run id `none`: no job id",
 		"TORCHELASTIC_RUN_ID=none RANK=1 WORLD_SIZE=2 TORCHELASTIC_RESTART_COUNT=2", "", "", "torchrun", 1, NO,
 		2, NO, NO, 2, "2"},
-	{"one that somebody gave is", "TORCHELASTIC_RUN_ID=exp-7 RANK=1 WORLD_SIZE=2", "exp-7", "", "torchrun", 1, NO,
-		2, NO, NO, 0, ""},
-	{"a job that was requeued",
+	{"torchrun's run id set by the user: the job id", "TORCHELASTIC_RUN_ID=exp-7 RANK=1 WORLD_SIZE=2", "exp-7", "",
+		"torchrun", 1, NO, 2, NO, NO, 0, ""},
+	{"requeued job: restart count known",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_RESTART_COUNT=1", "42", "0",
 		"slurm", 0, NO, 1, NO, NO, 1, "1"},
-	{"requeued, and its workers started again: names tell the two apart",
+	{"requeued job with restarted workers: names differ",
 		"SLURM_JOB_ID=42 SLURM_STEP_ID=0 SLURM_RESTART_COUNT=1 TORCHELASTIC_RUN_ID=42 TORCHELASTIC_RESTART_COUNT=1 RANK=0 "
 		"WORLD_SIZE=2",
 		"42", "0", "torchrun", 0, NO, 2, NO, NO, 2, "1.1"},
-	{"whoever sets RANK and WORLD_SIZE", "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3", "", "", "environment", 3, 3, 4, NO, NO,
-		0, ""},
-	{"RANK alone counts where nobody says more", "RANK=3", "", "", "environment", 3, NO, NO, NO, NO, 0, ""},
-	{"and not where somebody does", "RANK=3 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2", "", "", "openmpi", 1,
-		NO, 2, NO, NO, 0, ""},
-	{"a rank that is no number is none", "RANK=first WORLD_SIZE=4", "", "", "", NO, NO, NO, NO, NO, 0, ""},
-	{"an empty variable is not set", "SLURM_JOB_ID= PBS_JOBID=9.head", "9.head", "", "", NO, NO, NO, NO, NO, 0, ""},
-	{"a rank outside of its world: the world is not believed", "RANK=9 WORLD_SIZE=4", "", "", "environment", 9, NO,
-		NO, NO, NO, 0, ""},
-	{"a negative rank is none (a shell's -1 for `not yet`)", "RANK=-1 WORLD_SIZE=4", "", "", "", NO, NO, NO, NO, NO,
-		0, ""},
+	{"RANK and WORLD_SIZE set by any launcher", "RANK=3 WORLD_SIZE=4 LOCAL_RANK=3", "", "", "environment", 3, 3, 4,
+		NO, NO, 0, ""},
+	{"RANK alone: used if no other variable is set", "RANK=3", "", "", "environment", 3, NO, NO, NO, NO, 0, ""},
+	{"RANK alone beside a launcher's variables: ignored", "RANK=3 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2",
+		"", "", "openmpi", 1, NO, 2, NO, NO, 0, ""},
+	{"rank that is no number: ignored", "RANK=first WORLD_SIZE=4", "", "", "", NO, NO, NO, NO, NO, 0, ""},
+	{"empty variable: treated as unset", "SLURM_JOB_ID= PBS_JOBID=9.head", "9.head", "", "", NO, NO, NO, NO, NO, 0,
+		""},
+	{"rank not below the world size: the world size is ignored", "RANK=9 WORLD_SIZE=4", "", "", "environment", 9,
+		NO, NO, NO, NO, 0, ""},
+	{"negative rank, which shells use for `not yet`: ignored", "RANK=-1 WORLD_SIZE=4", "", "", "", NO, NO, NO, NO,
+		NO, 0, ""},
 	{"PBS with an array", "PBS_JOBID=12[3].head", "12[3].head", "", "", NO, NO, NO, NO, NO, 0, ""},
 	{"LSF: index 0 is no array", "LSB_JOBID=88 LSB_JOBINDEX=0", "88", "", "", NO, NO, NO, NO, NO, 0, ""},
 	{"LSF with an array", "LSB_JOBID=88 LSB_JOBINDEX=4", "88[4]", "", "", NO, NO, NO, NO, NO, 0, ""},
-	{"Grid Engine says `undefined` for no array", "JOB_ID=5 SGE_TASK_ID=undefined", "5", "", "", NO, NO, NO, NO, NO,
-		0, ""},
+	{"Grid Engine without an array: task id `undefined`", "JOB_ID=5 SGE_TASK_ID=undefined", "5", "", "", NO, NO, NO,
+		NO, NO, 0, ""},
 	{"Grid Engine with an array", "JOB_ID=5 SGE_TASK_ID=2", "5.2", "", "", NO, NO, NO, NO, NO, 0, ""},
-	{"flux gives job and rank",
-		"FLUX_JOB_ID=f1 FLUX_TASK_RANK=1 FLUX_JOB_SIZE=2 FLUX_TASK_LOCAL_ID=0 FLUX_JOB_NNODES=2", "f1", "",
-		"flux", 1, 0, 2, NO, 2, 0, ""},
-	{"a flux job in a Slurm job is a step of that",
+	{"flux: job and rank", "FLUX_JOB_ID=f1 FLUX_TASK_RANK=1 FLUX_JOB_SIZE=2 FLUX_TASK_LOCAL_ID=0 FLUX_JOB_NNODES=2",
+		"f1", "", "flux", 1, 0, 2, NO, 2, 0, ""},
+	{"flux job in a Slurm job: a step of the Slurm job",
 		"SLURM_JOB_ID=42 FLUX_JOB_ID=f1 FLUX_TASK_RANK=1 FLUX_JOB_SIZE=2", "42", "f1", "flux", 1, NO, 2, NO, NO,
 		0, ""},
 	{"jsrun",
@@ -122,7 +122,7 @@ static int64_t known(int value)
 	return value == NO ? VALUE_MISSING : value;
 }
 
-static char places[8][JOB_TEXT_SIZE]; // values are borrowed until the next call but one: each keeps one of its own
+static char places[8][JOB_TEXT_SIZE]; // values are borrowed until the next call but one, so each is copied
 static size_t n_places;
 
 static const char *kept(const char *name, void *data)
@@ -188,9 +188,9 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "what its owner and the cluster call it", names_of_a_job);
-	ROWS_ADD_ONE(&tests, "where no id is, the meeting point of the ranks tells launches apart",
+	ROWS_ADD_ONE(&tests, "job title: owner's name and cluster's name", names_of_a_job);
+	ROWS_ADD_ONE(&tests, "launch without an id: the ranks' rendezvous address identifies it",
 		launches_without_id);
-	ROWS_ADD_ONE(&tests, "what is longer than there is room for is cut", long_values);
+	ROWS_ADD_ONE(&tests, "value longer than its buffer: truncated", long_values);
 	return rows_run(&tests, "place");
 }

@@ -13,34 +13,34 @@ static const struct row {
 	const char *teaches;
 	struct wattle_tracker_options options;
 	int code;
-	const char *line; // the words after "--output=OUT", before "-- 7"
+	const char *line; // words between "--output=OUT" and "-- 7"
 } rows[] = {
 	// clang-format off
-	{"all defaults: the recorder has the same", {SIZE}, 0, ""},
-	{"only a size: an older program", {.size = sizeof(size_t)}, 0, ""},
-	{"members after the size are not looked at", {.size = offsetof(struct wattle_tracker_options, overwrite), .overwrite = 1}, 0, ""},
-	{"no size at all", {.size = 0}, -EINVAL, NULL},
-	{"a size that is no size", {.size = 1 << 20}, -EINVAL, NULL},
-	{"the interval in whole microseconds, whatever the locale", {SIZE, .interval_s = 0.0123456}, 0, " --interval=12346us"},
+	{"default options: the recorder's defaults", {SIZE}, 0, ""},
+	{"only a size, as from an older program: defaults", {.size = sizeof(size_t)}, 0, ""},
+	{"members after the size: not read", {.size = offsetof(struct wattle_tracker_options, overwrite), .overwrite = 1}, 0, ""},
+	{"size of 0: refused", {.size = 0}, -EINVAL, NULL},
+	{"invalid size: refused", {.size = 1 << 20}, -EINVAL, NULL},
+	{"interval: whole microseconds, in any locale", {SIZE, .interval_s = 0.0123456}, 0, " --interval=12346us"},
 	{"the shortest interval", {SIZE, .interval_s = 0.001}, 0, " --interval=1000us"},
 	{"the longest interval", {SIZE, .interval_s = 3600}, 0, " --interval=3600000000us"},
 	{"shorter", {SIZE, .interval_s = 0.00099}, -EINVAL, NULL},
 	{"negative", {SIZE, .interval_s = -1}, -EINVAL, NULL},
 	{"infinite", {SIZE, .interval_s = (double)INFINITY}, -EINVAL, NULL},
-	{"texts that look like options stay values", {SIZE, .label = "--quiet", .gpus = "-1"}, 0, " --gpus=-1 --label=--quiet"},
+	{"texts that look like options: stay values", {SIZE, .label = "--quiet", .gpus = "-1"}, 0, " --gpus=-1 --label=--quiet"},
 	{"flags", {SIZE, .overwrite = 1, .quiet = 7}, 0, " --overwrite --disable-logs"},
-	{"an empty text is a mistake", {SIZE, .gpus = ""}, -EINVAL, NULL},
-	{"units have gpu_tracker's names", {SIZE, .ram_unit = "megabytes", .gpu_ram_unit = "bytes", .time_unit = "days"}, 0,
+	{"empty text: refused", {SIZE, .gpus = ""}, -EINVAL, NULL},
+	{"units: gpu_tracker's names", {SIZE, .ram_unit = "megabytes", .gpu_ram_unit = "bytes", .time_unit = "days"}, 0,
 		" --ram-unit=megabytes --gpu-ram-unit=bytes --time-unit=days"},
-	{"a time is no memory", {SIZE, .ram_unit = "hours"}, -EINVAL, NULL},
-	{"a tracking file", {SIZE, .tracking_file = "a.b/t.sqlite"}, 0, " --tracking-file=a.b/t.sqlite"},
-	{"a tracking file of another kind", {SIZE, .tracking_file = "a.csv/t"}, -EINVAL, NULL},
+	{"unit of time for memory: refused", {SIZE, .ram_unit = "hours"}, -EINVAL, NULL},
+	{"tracking file", {SIZE, .tracking_file = "a.b/t.sqlite"}, 0, " --tracking-file=a.b/t.sqlite"},
+	{"tracking file of unknown format: refused", {SIZE, .tracking_file = "a.csv/t"}, -EINVAL, NULL},
 	{"cores", {SIZE, .expected_cores = 12}, 0, " --expected-cores=12"},
-	{"more cores than there are", {SIZE, .expected_cores = 1000001}, -EINVAL, NULL},
-	{"a time limit of stop", {SIZE, .stop_timeout_s = 0.5}, 0, ""},
-	{"a limit before now", {SIZE, .stop_timeout_s = -1}, -EINVAL, NULL},
+	{"more cores than the machine has: refused", {SIZE, .expected_cores = 1000001}, -EINVAL, NULL},
+	{"time limit of stop", {SIZE, .stop_timeout_s = 0.5}, 0, ""},
+	{"negative time limit: refused", {SIZE, .stop_timeout_s = -1}, -EINVAL, NULL},
 	{"further arguments come last", {SIZE, .quiet = 1, .arguments = two_arguments}, 0, " --disable-logs --per-process --meta=a=b"},
-	{"a process that can't be", {SIZE, .pid = INT64_C(1) << 40}, -EINVAL, NULL},
+	{"invalid pid: refused", {SIZE, .pid = INT64_C(1) << 40}, -EINVAL, NULL},
 	// clang-format on
 };
 
@@ -69,7 +69,7 @@ static void check(void **state)
 	tracker_options_finish(&copy);
 }
 
-// What the program does with its own texts afterwards is its own affair.
+// The program may change its own texts afterwards.
 static void a_copy(void **state)
 {
 	char label[] = "first", argument[] = "--progress";
@@ -87,7 +87,7 @@ static void a_copy(void **state)
 	tracker_options_finish(&copy);
 }
 
-// A member that only a newer header has: refused if it is used, for it would be ignored.
+// A member that only a newer header has: refused if it is set, because it would be ignored.
 static void a_newer_program(void **state)
 {
 	struct {
@@ -105,7 +105,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "options are copied whole", a_copy);
-	ROWS_ADD_ONE(&tests, "a newer program", a_newer_program);
+	ROWS_ADD_ONE(&tests, "options are copied completely", a_copy);
+	ROWS_ADD_ONE(&tests, "program with a newer header: unknown members must be 0", a_newer_program);
 	return rows_run(&tests, "tracker_options");
 }

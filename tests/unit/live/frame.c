@@ -1,4 +1,4 @@
-/* Texts of unknown origin in cells. */
+/* Untrusted texts in cells of the terminal. */
 #include "live/session.h"
 
 #include "base/util.h"
@@ -12,39 +12,39 @@ static const struct text_row {
 	int columns;
 	bool utf8;
 	const char *shown;
-	int width; // of the whole text
+	int width; // width of the whole text
 } text_rows[] = {
 	{"a text that fits", "python train.py", 20, true, "python train.py\n", 15},
-	{"what does not fit is cut with a sign", "python train.py", 10, true, "python tr…\n", 15},
-	{"what just fits is not", "python train.py", 15, true, "python train.py\n", 15},
-	{"the sign without UTF-8", "python train.py", 10, false, "python tr~\n", 15},
+	{"text too long: cut, with an ellipsis", "python train.py", 10, true, "python tr…\n", 15},
+	{"text of exactly the width: not cut", "python train.py", 15, true, "python train.py\n", 15},
+	{"ellipsis without UTF-8", "python train.py", 10, false, "python tr~\n", 15},
 	{"accented letters", "caf\xc3\xa9", 10, true, "caf\xc3\xa9\n", 4},
-	{"without UTF-8 each of them is one '?'", "caf\xc3\xa9", 10, false, "caf?\n", 4},
-	{"an accent of its own stands on the letter before", "cafe\xcc\x81!", 10, true, "cafe\xcc\x81!\n", 5},
-	{"of a heap of accents two are kept", "a\xcc\x81\xcc\x81\xcc\x81\xcc\x81|", 10, true, "a\xcc\x81\xcc\x81|\n",
+	{"without UTF-8: each other character is one '?'", "caf\xc3\xa9", 10, false, "caf?\n", 4},
+	{"combining accent: attached to the letter before it", "cafe\xcc\x81!", 10, true, "cafe\xcc\x81!\n", 5},
+	{"many combining accents: two are kept", "a\xcc\x81\xcc\x81\xcc\x81\xcc\x81|", 10, true, "a\xcc\x81\xcc\x81|\n",
 		2},
-	{"a wide character has two cells", "\xe7\x81\xab|", 10, true, "\xe7\x81\xab|\n", 3},
-	{"one that only half fits is left out", "ab\xe7\x81\xab", 3, true, "ab…\n", 4},
+	{"wide character: two cells", "\xe7\x81\xab|", 10, true, "\xe7\x81\xab|\n", 3},
+	{"wide character that only half fits: left out", "ab\xe7\x81\xab", 3, true, "ab…\n", 4},
 	{"an emoji", "\xf0\x9f\x94\xa5 hot", 10, true, "\xf0\x9f\x94\xa5 hot\n", 6},
-	{"an escape sequence is none here", "\x1b[31mred\x07", 20, true, "?[31mred?\n", 9},
-	{"C1 controls are none either",
+	{"escape sequence: shown as text", "\x1b[31mred\x07", 20, true, "?[31mred?\n", 9},
+	{"C1 control characters: replaced",
 		"a\xc2\x9b"
 		"31m",
 		20, true, "a?31m\n", 5},
-	{"marks that turn the direction of writing are shown",
+	{"bidirectional control characters: made visible",
 		"a\xe2\x80\xae"
 		"b",
 		20, true, "a?b\n", 3},
-	{"right-to-left letters stay in their order", "\xd7\xa9\xd7\x9c", 20, true, "\xd7\xa9\xd7\x9c\n", 2},
-	{"bytes that are no UTF-8", "a\xff\xc3(", 20, true, "a?\?(\n", 4},
-	{"a character cut short", "a\xe7\x81", 20, true, "a?\?\n", 3},
-	{"an overlong form is no character",
+	{"right-to-left letters: stay in their order", "\xd7\xa9\xd7\x9c", 20, true, "\xd7\xa9\xd7\x9c\n", 2},
+	{"bytes that are not UTF-8: replaced", "a\xff\xc3(", 20, true, "a?\?(\n", 4},
+	{"truncated character: replaced", "a\xe7\x81", 20, true, "a?\?\n", 3},
+	{"overlong encoding: replaced",
 		"a\xc0\xaf"
 		"b",
 		20, true, "a?\?b\n", 4},
-	{"a line break does not break the line", "a\nb", 20, true, "a?b\n", 3},
+	{"line break: stays on the line", "a\nb", 20, true, "a?b\n", 3},
 	{"no room", "abc", 0, true, "\n", 3},
-	{"room for the sign alone", "abc", 1, true, "…\n", 3},
+	{"room for the ellipsis only", "abc", 1, true, "…\n", 3},
 };
 
 static const char *shown(struct frame *frame, struct buf *out)
@@ -127,7 +127,8 @@ int main(void)
 		return 77;
 	ROWS_ADD(&tests, text_rows, check_text);
 	ROWS_ADD_ONE(&tests, "columns are cut and aligned", columns_are_cut_and_aligned);
-	ROWS_ADD_ONE(&tests, "half of a wide character never stays alone", half_a_wide_character_never_stays);
-	ROWS_ADD_ONE(&tests, "nothing is drawn outside of the frame", nothing_is_drawn_outside);
+	ROWS_ADD_ONE(&tests, "overwritten half of a wide character: the other half is cleared",
+		half_a_wide_character_never_stays);
+	ROWS_ADD_ONE(&tests, "drawing outside the frame: ignored", nothing_is_drawn_outside);
 	return rows_run(&tests, "frame");
 }

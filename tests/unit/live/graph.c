@@ -1,4 +1,4 @@
-/* Values as dots and blocks, parts as bars. */
+/* Values drawn as dots and blocks, shares as bars. */
 #include "live/session.h"
 
 #include "base/util.h"
@@ -21,17 +21,17 @@ static const struct graph_row {
 } graph_rows[] = {
 	{"braille: two values a cell, four steps", GRAPH_BRAILLE, 2, 1, true, 4, {1, 2, 3, 4}, 4,
 		"\xe2\xa3\xa0\xe2\xa3\xbe\n"},
-	{"a known 0 has the lowest dot", GRAPH_BRAILLE, 1, 1, true, 2, {0, 0}, 4, "\xe2\xa3\x80\n"},
-	{"what is unknown has none", GRAPH_BRAILLE, 1, 1, true, 2, {GAP, 0}, 4, "\xe2\xa2\x80\n"},
-	{"the newest value stands at the right edge", GRAPH_BLOCK, 4, 1, true, 1, {8}, 8, "   \xe2\x96\x88\n"},
+	{"value 0 has the lowest dot", GRAPH_BRAILLE, 1, 1, true, 2, {0, 0}, 4, "\xe2\xa3\x80\n"},
+	{"unknown value: no dot", GRAPH_BRAILLE, 1, 1, true, 2, {GAP, 0}, 4, "\xe2\xa2\x80\n"},
+	{"the newest value is at the right edge", GRAPH_BLOCK, 4, 1, true, 1, {8}, 8, "   \xe2\x96\x88\n"},
 	{"blocks: one value a cell, eight steps", GRAPH_BLOCK, 3, 1, true, 3, {1, 4, 8}, 8,
 		"\xe2\x96\x81\xe2\x96\x84\xe2\x96\x88\n"},
 	{"two rows", GRAPH_BLOCK, 3, 2, true, 3, {4, 8, 12}, 16,
 		"  \xe2\x96\x84\n\xe2\x96\x84\xe2\x96\x88\xe2\x96\x88\n"},
-	{"a value above the top fills the column", GRAPH_BLOCK, 1, 1, true, 1, {100}, 8, "\xe2\x96\x88\n"},
-	{"without UTF-8: ASCII whatever was asked for", GRAPH_BRAILLE, 3, 1, false, 3, {1, 2, 3}, 3, ".:|\n"},
+	{"a value above the maximum fills the column", GRAPH_BLOCK, 1, 1, true, 1, {100}, 8, "\xe2\x96\x88\n"},
+	{"without UTF-8: ASCII in every style", GRAPH_BRAILLE, 3, 1, false, 3, {1, 2, 3}, 3, ".:|\n"},
 	{"ASCII has three steps", GRAPH_ASCII, 3, 2, true, 3, {1, 3, 6}, 6, "  |\n.||\n"},
-	{"values that do not fit are the oldest", GRAPH_BLOCK, 2, 1, true, 3, {8, 1, 8}, 8,
+	{"more values than columns: the oldest are left out", GRAPH_BLOCK, 2, 1, true, 3, {8, 1, 8}, 8,
 		"\xe2\x96\x81\xe2\x96\x88\n"},
 	{"no values", GRAPH_BRAILLE, 2, 1, true, 0, {0}, 1, "\n"},
 };
@@ -82,13 +82,13 @@ static const struct top_row {
 	const char *teaches;
 	double value, least, top;
 } top_rows[] = {
-	{"a scale is 1, 2, 5 times a power of ten", 3.1, 0, 5},
-	{"a round value is its own", 200, 0, 200},
-	{"just above it, the next", 200.1, 0, 500},
-	{"at least what is asked", 0.02, 1, 1},
-	{"nothing known", GAP, 0, 1},
-	{"nothing at all", 0, 0, 1},
-	{"no number", INFINITY, 0, 1},
+	{"axis scale: 1, 2 or 5 times a power of ten", 3.1, 0, 5},
+	{"axis scale: a round value is kept", 200, 0, 200},
+	{"axis scale: just above a round value: the next one", 200.1, 0, 500},
+	{"axis scale: at least the minimum", 0.02, 1, 1},
+	{"axis scale: no known value", GAP, 0, 1},
+	{"bar: share 0", 0, 0, 1},
+	{"axis scale: infinite value", INFINITY, 0, 1},
 };
 
 static void check_top(void **state)
@@ -103,17 +103,17 @@ static const struct bar_row {
 	struct bar_segment segments[3];
 	const char *shown;
 } bar_rows[] = {
-	{"half of it", true, {{0.5, FILL_SOLID, COLOUR_TARGET}}, "\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\n"},
-	{"without UTF-8", false, {{0.5, FILL_SOLID, COLOUR_TARGET}}, "####\n"},
-	{"eighths of a cell", true, {{0}, {0}, {0.3125, FILL_SOLID, COLOUR_TARGET}},
+	{"bar: half", true, {{0.5, FILL_SOLID, COLOUR_TARGET}}, "\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88\n"},
+	{"bar: without UTF-8", false, {{0.5, FILL_SOLID, COLOUR_TARGET}}, "####\n"},
+	{"bar: eighths of a cell", true, {{0}, {0}, {0.3125, FILL_SOLID, COLOUR_TARGET}},
 		"\xe2\x96\x88\xe2\x96\x88\xe2\x96\x8c\n"},
-	{"what is made of what is told without colour", false,
+	{"bar: parts are distinguishable without colour", false,
 		{{0.25, FILL_SOLID, COLOUR_TARGET}, {0.25, FILL_DENSE, COLOUR_OTHERS}, {0.5, FILL_THIN, COLOUR_IDLE}},
 		"##==----\n"},
-	{"estimated is hatched", true, {{0.25, FILL_HALF, COLOUR_TARGET}}, "\xe2\x96\x92\xe2\x96\x92\n"},
-	{"more than all fills it and no more", false, {{3, FILL_SOLID, COLOUR_TARGET}, {1, FILL_DENSE, COLOUR_IDLE}},
+	{"bar: estimated values are hatched", true, {{0.25, FILL_HALF, COLOUR_TARGET}}, "\xe2\x96\x92\xe2\x96\x92\n"},
+	{"bar: a share above 1 fills it", false, {{3, FILL_SOLID, COLOUR_TARGET}, {1, FILL_DENSE, COLOUR_IDLE}},
 		"########\n"},
-	{"unknown and negative shares are nothing", false,
+	{"bar: unknown and negative shares are empty", false,
 		{{GAP, FILL_SOLID, COLOUR_TARGET}, {-1, FILL_DENSE, COLOUR_IDLE}, {0.5, FILL_THIN, COLOUR_IDLE}},
 		"----\n"},
 };
@@ -132,7 +132,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, graph_rows, check_graph);
-	ROWS_ADD_ONE(&tests, "the target's part of a value has a colour of its own", a_part_has_its_own_colour);
+	ROWS_ADD_ONE(&tests, "graph: the target's share has a colour of its own", a_part_has_its_own_colour);
 	ROWS_ADD(&tests, top_rows, check_top);
 	ROWS_ADD(&tests, bar_rows, check_bar);
 	return rows_run(&tests, "graph");

@@ -1,4 +1,4 @@
-/* Where what stands, over all sizes of a terminal. */
+/* Positions of all parts, over all sizes of a terminal. */
 #include "live/session.h"
 
 #include "base/util.h"
@@ -11,11 +11,11 @@ static const struct need_row {
 	{"a laptop", {.domains = 5, .processes = 300, .energy = true, .past = true}},
 	{"a virtual machine with one estimated package",
 		{.domains = 1, .processes = 100, .energy = true, .past = true}},
-	{"no energy and no process that the filter leaves", {.domains = 0, .processes = 0, .past = true}},
+	{"no energy, and a filter that no process matches", {.domains = 0, .processes = 0, .past = true}},
 	{"eight GPUs, two packages, a run with many spans",
 		{.domains = 24, .processes = 5000, .spans = 600, .target = true, .energy = true, .past = true}},
 	{"a target of one process", {.domains = 3, .processes = 1, .target = true, .energy = true, .past = true}},
-	{"one picture: there is no past to show",
+	{"single picture: no history",
 		{.domains = 5, .processes = 300, .spans = 3, .target = true, .energy = true}},
 	{"more domains than any screen has rows",
 		{.domains = 10000, .processes = 10000, .spans = 10000, .energy = true, .past = true}},
@@ -85,7 +85,7 @@ static const struct size_row {
 	int heights[PANELS];
 	bool is_wide;
 } size_rows[] = {
-	{"20 x 5: the watts, the keys and three rows of processes", 20, 5,
+	{"20 x 5: power, keys and three rows of processes", 20, 5,
 		{.domains = 5, .processes = 100, .energy = true, .past = true},
 		{[PANEL_HEAD] = 1, [PANEL_TOTAL] = 1, [PANEL_KEYS] = 1, [PANEL_PROCESSES] = 2}, false},
 	{"80 x 24: all five domains, a graph, nine processes", 80, 24,
@@ -100,7 +100,7 @@ static const struct size_row {
 			[PANEL_PROCESSES] = 9,
 			[PANEL_KEYS] = 1},
 		false},
-	{"120 x 40 with spans: they stand above the processes", 120, 40,
+	{"120 x 40 with spans: above the processes", 120, 40,
 		{.domains = 3, .processes = 100, .spans = 4, .target = true, .energy = true, .past = true},
 		{[PANEL_HEAD] = 1,
 			[PANEL_TOTAL] = 1,
@@ -114,7 +114,7 @@ static const struct size_row {
 			[PANEL_PROCESSES] = 16,
 			[PANEL_KEYS] = 1},
 		false},
-	{"200 x 50: the graph stands beside the figures, spans beside the processes", 200, 50,
+	{"200 x 50: graph beside the figures, spans beside the processes", 200, 50,
 		{.domains = 3, .processes = 100, .spans = 4, .target = true, .energy = true, .past = true},
 		{[PANEL_HEAD] = 1,
 			[PANEL_TOTAL] = 1,

@@ -1,4 +1,4 @@
-/* Whole pictures of made machines, over sizes: what must be seen, and that none is ever too wide. */
+/* Whole pictures of simulated machines at several sizes: required texts, and no line too wide. */
 #include "live/session.h"
 
 #include "base/util.h"
@@ -182,9 +182,9 @@ static const struct picture_row {
 		{"wattle top · host", "Power 142 W measured · 12.4 kJ", "wattle 100 mW", "6.20 of 16 cores",
 			"12.3 GB of 64.0 GB", "package-0", "  core-0", "W▼", "python train.py", "q quit"},
 		{"~", "target", "GPU"}},
-	{"without UTF-8 nothing but ASCII", make_laptop, 80, 24, false, false, false,
+	{"without UTF-8: ASCII only", make_laptop, 80, 24, false, false, false,
 		{"wattle top | host", "Wv", "[####", "= programs 20.0 W", "q quit"}, {"·"}},
-	{"20 x 5: watts and processes", make_laptop, 20, 5, true, false, false,
+	{"20 x 5: power and processes", make_laptop, 20, 5, true, false, false,
 		{"Power 142 W", "30.00 python", "q quit"}, {"core-0"}},
 	{"40 x 10", make_laptop, 40, 10, true, false, false, {"Power 142 W measured", "package-0", "62.3 W", "python"},
 		{"USER"}},
@@ -192,18 +192,18 @@ static const struct picture_row {
 		{"Run 80.0 W · 8.20 MJ in 16:39", "gpu-7", "/700 W", "98 %", "61 °C", "31.2G/80.0G", "throttled",
 			"epoch 3", "  forward", "GMEM"},
 		{"worker"}},
-	{"eight GPUs at 80 x 24: what does not fit is summed up", make_server, 80, 24, true, false, false,
+	{"eight GPUs at 80 x 24: those that do not fit are summed", make_server, 80, 24, true, false, false,
 		{"Power 4.52 kW", "more: ", "epoch 3", "GMEM"}, {"gpu-7"}},
-	{"300 x 100: names of GPUs, parts of watts", make_server, 300, 100, true, false, false,
+	{"300 x 100: GPU names, fractions of watts", make_server, 300, 100, true, false, false,
 		{"NVIDIA H100 80GB HBM3", "CPU W", "GPU W", "SPAN (3 running, 0.40s ago)"}, {0}},
-	{"an unknown value is n/a and never 0", make_nothing, 80, 24, true, false, false,
+	{"an unknown value is n/a, never 0", make_nothing, 80, 24, true, false, false,
 		{"no energy: no sensor", "n/a of n/a cores", "n/a of n/a"},
 		{"0 W", "NaN", "nan", "-9223372036854775808"}},
-	{"what is estimated is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true,
+	{"estimated power is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true,
 		false, false, {"Power ~10.8 W estimated", "~10.8 W [▒", "?[2J🔥 火<script>"}, {"\x1b"}},
-	{"the help tells of all keys", make_laptop, 80, 24, true, false, true,
+	{"help lists all keys", make_laptop, 80, 24, true, false, true,
 		{"sort by power", "as a tree", "are its share"}, {"package-0"}},
-	{"one picture has no keys and no past", make_laptop, 80, 40, true, true, false, {"package-0", "python"},
+	{"single picture: no keys, no history", make_laptop, 80, 40, true, true, false, {"package-0", "python"},
 		{"q quit", "every", "⣿"}},
 };
 
@@ -263,7 +263,7 @@ static void check_picture(void **state)
 	frame_finish(&frame);
 }
 
-// Sanitizers and the frame's own bounds say what is wrong; here it is enough that it comes to an end.
+// Sanitizers and the bounds of the frame detect errors; here it is enough that drawing ends.
 static void check_sizes(void **state)
 {
 	const struct picture_row *row = *state;
@@ -287,9 +287,9 @@ int main(void)
 	if (setlocale(LC_CTYPE, "C.UTF-8") == NULL)
 		return 77;
 	ROWS_ADD(&tests, picture_rows, check_picture);
-	rows_add(&tests, "a laptop in all sizes", check_sizes, &picture_rows[0]);
-	rows_add(&tests, "eight GPUs and a run in all sizes", check_sizes, &picture_rows[4]);
-	rows_add(&tests, "no sensor in all sizes", check_sizes, &picture_rows[7]);
-	rows_add(&tests, "the help in all sizes", check_sizes, &picture_rows[9]);
+	rows_add(&tests, "all sizes: a laptop", check_sizes, &picture_rows[0]);
+	rows_add(&tests, "all sizes: eight GPUs and a run", check_sizes, &picture_rows[4]);
+	rows_add(&tests, "all sizes: no sensor", check_sizes, &picture_rows[7]);
+	rows_add(&tests, "all sizes: the help", check_sizes, &picture_rows[9]);
 	return rows_run(&tests, "picture");
 }

@@ -1,4 +1,4 @@
-/* Which processes are listed, and in what order. */
+/* The processes that are listed, and their order. */
 #include "live/session.h"
 
 #include "base/util.h"
@@ -8,8 +8,7 @@
 
 enum { PROCESSES = 7, WORDS = 256 };
 
-// 1 ── 10 ── 11 (target)
-//   └─ 20 ── 21, 22; 30 has a parent that is not listed
+// 1 ── 10 ── 11 (target) └─ 20 ── 21, 22; 30 has a parent that is not listed
 static const struct now_process machine[PROCESSES] = {
 	{.pid = 1,
 		.ppid = 0,
@@ -89,26 +88,26 @@ static const struct order_row {
 	struct live_ui ui;
 	const char *pids;
 } order_rows[] = {
-	{"by power, the most first, the unknown last", {.sort = SORT_POWER}, "21 10 11 30 20 1 22"},
-	{"in reverse the unknown are last as well", {.sort = SORT_POWER, .reverse = true}, "1 20 30 11 10 21 22"},
+	{"by power: highest first, unknown last", {.sort = SORT_POWER}, "21 10 11 30 20 1 22"},
+	{"in reverse: unknown last as well", {.sort = SORT_POWER, .reverse = true}, "1 20 30 11 10 21 22"},
 	{"by energy", {.sort = SORT_ENERGY}, "11 10 21 30 20 1 22"},
 	{"by CPU", {.sort = SORT_CPU}, "21 10 11 30 20 1 22"},
 	{"by memory", {.sort = SORT_MEMORY}, "10 21 11 1 20 30 22"},
-	{"by GPU: those on none come after, those with more memory first", {.sort = SORT_GPU}, "10 30 21 11 1 20 22"},
+	{"by GPU: processes without a GPU last, more memory first", {.sort = SORT_GPU}, "10 30 21 11 1 20 22"},
 	{"by GPU memory", {.sort = SORT_GPU_MEMORY}, "10 30 21 11 1 20 22"},
 	{"by process id, from the smallest", {.sort = SORT_PID}, "1 10 11 20 21 22 30"},
 	{"by process id in reverse", {.sort = SORT_PID, .reverse = true}, "30 22 21 20 11 10 1"},
-	{"the target only", {.only_target = true, .has_target = true}, "10 11"},
-	{"where there is no target, all", {.only_target = true}, "21 10 11 30 20 1 22"},
-	{"a filter does not tell capitals from small letters", {.filter = "train"}, "10"},
-	{"a filter finds users", {.filter = "ALICE"}, "20"},
-	{"and process ids", {.filter = "22"}, "22"},
-	{"a filter that nothing has", {.filter = "nothing"}, ""},
-	{"a tree: branches by the sum of what is in them", {.tree = true}, "1 10. 11.. 20. 21.. 22.. 30"},
-	{"a tree by process id", {.tree = true, .sort = SORT_PID}, "1 10. 11.. 20. 21.. 22.. 30"},
-	{"a tree by memory", {.tree = true, .sort = SORT_MEMORY}, "1 10. 11.. 20. 21.. 22.. 30"},
-	{"a tree in reverse", {.tree = true, .reverse = true}, "30 1 20. 21.. 22.. 10. 11.."},
-	{"a tree of what the filter leaves", {.tree = true, .filter = "cc1"}, "21 22"},
+	{"target only", {.only_target = true, .has_target = true}, "10 11"},
+	{"no target: all processes", {.only_target = true}, "21 10 11 30 20 1 22"},
+	{"filter ignores case", {.filter = "train"}, "10"},
+	{"filter matches users", {.filter = "ALICE"}, "20"},
+	{"filter matches process ids", {.filter = "22"}, "22"},
+	{"filter without a match: empty list", {.filter = "nothing"}, ""},
+	{"tree: branches ordered by their sum", {.tree = true}, "1 10. 11.. 20. 21.. 22.. 30"},
+	{"tree by process id", {.tree = true, .sort = SORT_PID}, "1 10. 11.. 20. 21.. 22.. 30"},
+	{"tree by memory", {.tree = true, .sort = SORT_MEMORY}, "1 10. 11.. 20. 21.. 22.. 30"},
+	{"tree in reverse", {.tree = true, .reverse = true}, "30 1 20. 21.. 22.. 10. 11.."},
+	{"tree of the processes that match the filter", {.tree = true, .filter = "cc1"}, "21 22"},
 };
 
 static void tell(const struct live_rows *rows, char *out)
@@ -172,17 +171,17 @@ static const struct select_row {
 	int height, row, first;
 } select_rows[] = {
 	{"nothing is selected at first", {.first = 0}, 3, -1, 0},
-	{"down selects the first one that is seen", {.moves = 1}, 3, 0, 0},
-	{"up selects the last one that is seen", {.moves = -1}, 3, 2, 0},
+	{"down selects the first visible process", {.moves = 1}, 3, 0, 0},
+	{"up selects the last visible process", {.moves = -1}, 3, 2, 0},
 	{"the list scrolls with the selection", {.selected = 11, .moves = 1}, 3, 3, 1},
 	{"a page down", {.selected = 21, .pages = 1}, 3, 2, 0},
 	{"the end", {.selected = 21, .moves = 1 << 24}, 3, 6, 4},
 	{"the beginning", {.selected = 1, .first = 4, .moves = -(1 << 24)}, 3, 0, 0},
 	{"the selection follows its process", {.selected = 20, .first = 0}, 3, 4, 2},
-	{"one that has gone is no longer selected", {.selected = 4711, .first = 2}, 3, -1, 2},
-	{"a list that has become short does not stay scrolled", {.first = 100}, 3, -1, 4},
-	{"a list that fits is not scrolled", {.first = 2}, 50, -1, 0},
-	{"no room for a row", {.selected = 20, .moves = 1}, 0, -1, 0},
+	{"ended process: selection is cleared", {.selected = 4711, .first = 2}, 3, -1, 2},
+	{"list that became short: scrolls back", {.first = 100}, 3, -1, 4},
+	{"list that fits: not scrolled", {.first = 2}, 50, -1, 0},
+	{"no row visible", {.selected = 20, .moves = 1}, 0, -1, 0},
 };
 
 static void check_select(void **state)
@@ -204,8 +203,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, order_rows, check_order);
-	ROWS_ADD_ONE(&tests, "parents in a circle, as reused ids may be for a moment", a_circle_of_parents_ends);
-	ROWS_ADD_ONE(&tests, "a chain of 3000 processes is all there", a_long_chain_is_all_there);
+	ROWS_ADD_ONE(&tests, "circular parents, as reused ids may cause: list ends", a_circle_of_parents_ends);
+	ROWS_ADD_ONE(&tests, "chain of 3000 processes: all are listed", a_long_chain_is_all_there);
 	ROWS_ADD(&tests, select_rows, check_select);
 	return rows_run(&tests, "rows");
 }

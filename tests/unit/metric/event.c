@@ -9,24 +9,24 @@ static const struct sentence_row {
 	struct event with; // its fields; 0 and NULL: unknown
 	const char *text;
 } sentence_rows[] = {
-	{"a gap names its domain", EVENT_GAP, {.device = "package-0"}, "package-0: the energy counter can't be read"},
-	{"several domains are separated by commas", EVENT_SENSORS_HERE, {.device = "package-0 dram-0"},
+	{"gap: names its domain", EVENT_GAP, {.device = "package-0"}, "package-0: the energy counter can't be read"},
+	{"gap in several domains: separated by commas", EVENT_SENSORS_HERE, {.device = "package-0 dram-0"},
 		"package-0, dram-0: read here"},
-	{"a suspend tells whole milliseconds", EVENT_SUSPEND, {.duration_ns = 12000999999}, "the machine slept for 12000 ms"},
-	{"a limit in whole watts", EVENT_CAP, {.device = "gpu-0", .old_value = 400000, .new_value = 250000},
+	{"suspend: whole milliseconds", EVENT_SUSPEND, {.duration_ns = 12000999999}, "the machine slept for 12000 ms"},
+	{"limit in whole watts", EVENT_CAP, {.device = "gpu-0", .old_value = 400000, .new_value = 250000},
 		"gpu-0: power limit 250 W (before: 400 W)"},
-	{"a limit in parts of a watt", EVENT_CAP, {.device = "gpu-0", .old_value = 400000, .new_value = 250005},
+	{"limit in fractions of a watt", EVENT_CAP, {.device = "gpu-0", .old_value = 400000, .new_value = 250005},
 		"gpu-0: power limit 250.005 W (before: 400 W)"},
-	{"throttling by its bits", EVENT_THROTTLE, {.device = "gpu-0", .new_value = 0x4 | 0x20},
+	{"throttling: names its reasons", EVENT_THROTTLE, {.device = "gpu-0", .new_value = 0x4 | 0x20},
 		"gpu-0: clocks held back: power limit, thermal slowdown"},
-	{"another recorder whose rank is known", EVENT_SENSORS_ELSEWHERE, {.device = "gpu-0", .pid = 12, .rank = 3},
+	{"another recorder, rank known", EVENT_SENSORS_ELSEWHERE, {.device = "gpu-0", .pid = 12, .rank = 3},
 		"gpu-0: read by pid 12, rank 3 of this job"},
-	{"another recorder whose rank is unknown", EVENT_SENSORS_ELSEWHERE, {.device = "gpu-0", .pid = 12},
+	{"another recorder, rank unknown", EVENT_SENSORS_ELSEWHERE, {.device = "gpu-0", .pid = 12},
 		"gpu-0: read by pid 12, another recorder of this job"},
-	{"another recorder of which nothing is known", EVENT_SENSORS_ELSEWHERE, {.device = "gpu-0"},
+	{"another recorder, nothing known", EVENT_SENSORS_ELSEWHERE, {.device = "gpu-0"},
 		"gpu-0: read by another recorder of this job"},
-	{"a field that the sentence needs is unknown: no sentence", EVENT_CAP, {.device = "gpu-0", .new_value = 250000}, NULL},
-	{"an event of a later version has no sentence", EVENT_OTHER, {.device = "gpu-0"}, NULL},
+	{"required field unknown: no sentence", EVENT_CAP, {.device = "gpu-0", .new_value = 250000}, NULL},
+	{"event of a later version: no sentence", EVENT_OTHER, {.device = "gpu-0"}, NULL},
 };
 
 static int64_t known(int64_t value)
@@ -58,12 +58,12 @@ static const struct device_row {
 	const char *teaches, *devices, *asked;
 	bool is_of;
 } device_rows[] = {
-	{"the only domain", "package-0", "package-0", true},
-	{"the second of two", "package-0 dram-0", "dram-0", true},
-	{"a name that begins the same is another domain", "package-01", "package-0", false},
-	{"a name that ends the same is another domain", "xpackage-0", "package-0", false},
-	{"no domain at all", NULL, "package-0", false},
-	{"the empty name is none", "package-0", "", false},
+	{"domain match: the only domain", "package-0", "package-0", true},
+	{"domain match: the second of two", "package-0 dram-0", "dram-0", true},
+	{"no domain match: name with the same beginning", "package-01", "package-0", false},
+	{"no domain match: name with the same ending", "xpackage-0", "package-0", false},
+	{"no domain match: no domains", NULL, "package-0", false},
+	{"no domain match: empty name", "package-0", "", false},
 };
 
 static void check_device(void **state)
@@ -91,6 +91,6 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, sentence_rows, check_sentence);
 	ROWS_ADD(&tests, device_rows, check_device);
-	ROWS_ADD_ONE(&tests, "kind and reason name each event once", names_are_found_again);
+	ROWS_ADD_ONE(&tests, "event table: kind and reason name each event once", names_are_found_again);
 	return rows_run(&tests, "events");
 }

@@ -10,9 +10,9 @@ static const struct scope_row {
 	const char *name;
 	size_t count;
 } scope_rows[] = {
-	{"run metrics: names end in their unit, once each", METRIC_RUN, "run", RUN_COUNT},
-	{"device metrics: names end in their unit, once each", METRIC_DEVICE, "device", DEVICE_COUNT},
-	{"process metrics: names end in their unit, once each", METRIC_PROCESS, "process", PROCESS_COUNT},
+	{"run metrics: unique names that end in their unit", METRIC_RUN, "run", RUN_COUNT},
+	{"device metrics: unique names that end in their unit", METRIC_DEVICE, "device", DEVICE_COUNT},
+	{"process metrics: unique names that end in their unit", METRIC_PROCESS, "process", PROCESS_COUNT},
 };
 
 static bool ends_in_unit(const char *name, const char *unit)
@@ -23,7 +23,7 @@ static bool ends_in_unit(const char *name, const char *unit)
 	return n == u || name[n - u - 1] == '_';
 }
 
-// Names become SQL columns and JSON keys without quoting.
+// Names are used as SQL columns and JSON keys without quoting.
 static bool is_identifier(const char *name)
 {
 	for (const char *c = name; *c != '\0'; c++)
@@ -118,9 +118,9 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, scope_rows, check_scope);
-	ROWS_ADD_ONE(&tests, "the enum and the table count alike", rows_and_enum_agree);
-	ROWS_ADD_ONE(&tests, "batch: records come out in order, values preset to missing", what_goes_in_comes_out);
-	ROWS_ADD_ONE(&tests, "batch: what does not fit is refused, lost samples are counted",
+	ROWS_ADD_ONE(&tests, "enum and table have the same length", rows_and_enum_agree);
+	ROWS_ADD_ONE(&tests, "batch: records are returned in order, values preset to missing", what_goes_in_comes_out);
+	ROWS_ADD_ONE(&tests, "batch: records that do not fit are refused and counted as lost",
 		a_full_batch_counts_its_losses);
 	return rows_run(&tests, "metric");
 }

@@ -6,20 +6,20 @@
 
 static const int64_t none = VALUE_MISSING;
 
-static const struct row { // a reading of smaps at the first sample, RSS alone at the second
+static const struct row { // a reading of smaps at the first sample, only RSS at the second
 	const char *teaches;
 	int64_t private_bytes, shared_bytes, rss_bytes, next_rss_bytes;
-	double total, own, shared; // at the second; NaN unknown
+	double total, own, shared; // at the second sample; NaN: unknown
 } table[] = {
-	{"nothing has changed", 70, 30, 100, 100, 100, 70, 30},
-	{"what was allocated since is private", 70, 30, 100, 150, 150, 120, 30},
-	{"what was given back was private", 70, 30, 100, 60, 60, 30, 30},
-	{"smaps saw more than RSS a moment before: no part exceeds the whole", 120, 30, 100, 160, 160, 130, 30},
-	{"less resident than was shared", 70, 30, 100, 20, 20, 0, 20},
-	{"several processes map the same: RSS counts it twice", 70, 30, 130, 140, 110, 80, 30},
-	{"RSS was never read", 70, 30, VALUE_MISSING, 100, 100, 70, 30},
-	{"no reading: RSS is all there is", VALUE_MISSING, VALUE_MISSING, 100, 90, 90, (double)NAN, (double)NAN},
-	{"RSS is unknown: all is", 70, 30, 100, VALUE_MISSING, (double)NAN, (double)NAN, (double)NAN},
+	{"RSS unchanged: same parts", 70, 30, 100, 100, 100, 70, 30},
+	{"memory allocated since the reading: private", 70, 30, 100, 150, 150, 120, 30},
+	{"memory freed since the reading: was private", 70, 30, 100, 60, 60, 30, 30},
+	{"smaps exceeds the earlier RSS: no part exceeds the whole", 120, 30, 100, 160, 160, 130, 30},
+	{"RSS below the shared part: shared is reduced", 70, 30, 100, 20, 20, 0, 20},
+	{"pages mapped by several processes: RSS counts them several times", 70, 30, 130, 140, 110, 80, 30},
+	{"RSS never read: reading unchanged", 70, 30, VALUE_MISSING, 100, 100, 70, 30},
+	{"no reading: RSS only", VALUE_MISSING, VALUE_MISSING, 100, 90, 90, (double)NAN, (double)NAN},
+	{"RSS unknown: all parts unknown", 70, 30, 100, VALUE_MISSING, (double)NAN, (double)NAN, (double)NAN},
 };
 
 static bool same(double a, double b)
@@ -48,23 +48,25 @@ static void check(void **state)
 	assert_true(same(values[RAM_MAIN].shared_bytes, row->shared));
 }
 
-/* With what the recorder carried forward; a reading at the second sample. */
+/* With values carried forward by the recorder; a reading at the second sample. */
 static const struct stored {
 	const char *teaches;
 	int64_t carried[RAM_GROUPS];     // at the first sample and at the second
-	int64_t main[2], descendants[2]; // reading at the second: private, shared
+	int64_t main[2], descendants[2]; // reading at the second sample: private, shared
 	int64_t combined_shared;
-	double totals[RAM_GROUPS], above[RAM_GROUPS]; // at the second
+	double totals[RAM_GROUPS], above[RAM_GROUPS]; // at the second sample
 } stored_table[] = {
-	{"nothing was read: what was carried forward, whatever RSS is", {500, 520, 530}, {-1, -1}, {-1, -1}, -1,
-		{500, 520, 530}, {0, 0, 0}},
-	{"a reading is shown as it is, also above RSS, which was read a moment before", {500, 500, 500}, {50, 460},
-		{240, 450}, 460, {510, 690, 750}, {0, 0, 0}},
-	{"what was carried forward was too much", {500, 4000, 4500}, {0, 500}, {30, 500}, 500, {500, 530, 530},
-		{0, 3470, 3970}},
-	{"never above the sum", {500, 100, 900}, {-1, -1}, {-1, -1}, -1, {500, 100, 600}, {0, 0, 0}},
-	{"never below one of both", {500, 100, 400}, {-1, -1}, {-1, -1}, -1, {500, 100, 500}, {0, 0, 0}},
-	{"a sampled reading that says so", {500, 100, 500}, {500, 0}, {100, 20}, 0, {500, 120, 600}, {0, 0, 0}},
+	{"no reading: carried value, whatever RSS is", {500, 520, 530}, {-1, -1}, {-1, -1}, -1, {500, 520, 530},
+		{0, 0, 0}},
+	{"reading above an RSS read a moment earlier: shown unchanged", {500, 500, 500}, {50, 460}, {240, 450}, 460,
+		{510, 690, 750}, {0, 0, 0}},
+	{"carried value too large: corrected by the reading", {500, 4000, 4500}, {0, 500}, {30, 500}, 500,
+		{500, 530, 530}, {0, 3470, 3970}},
+	{"combined value never above the sum of the parts", {500, 100, 900}, {-1, -1}, {-1, -1}, -1, {500, 100, 600},
+		{0, 0, 0}},
+	{"combined value never below the larger part", {500, 100, 400}, {-1, -1}, {-1, -1}, -1, {500, 100, 500},
+		{0, 0, 0}},
+	{"sampled reading: marked as sampled", {500, 100, 500}, {500, 0}, {100, 20}, 0, {500, 120, 600}, {0, 0, 0}},
 };
 
 static void check_stored(void **state)
@@ -114,6 +116,7 @@ int main(void)
 	struct rows rows = {0};
 	ROWS_ADD(&rows, table, check);
 	ROWS_ADD(&rows, stored_table, check_stored);
-	ROWS_ADD_ONE(&rows, "carried back: less by what was too much, never below 0 or out of bounds", carried_back);
+	ROWS_ADD_ONE(&rows, "correction carried back: reduced by the excess, never below 0 or out of bounds",
+		carried_back);
 	return rows_run(&rows, "RAM between two readings");
 }

@@ -1,4 +1,4 @@
-// Which of NVML's reasons hold clocks back, and how that is said.
+// NVML's reasons that hold clocks back, and their names.
 #include "metric/metric.h"
 
 #include "rows.h"
@@ -11,13 +11,13 @@ static const struct row {
 	const char *words;
 } table[] = {
 	{"unknown", VALUE_MISSING, 0, ""},
-	{"nothing", 0, 0, ""},
-	{"idle, application clocks, display", 0x103, 0, ""},
+	{"no reason", 0, 0, ""},
+	{"idle, application clocks, display: not throttling", 0x103, 0, ""},
 	{"power limit while idle", 0x5, 0x4, "power limit"},
 	{"several", 0x68, 0x68, "hardware slowdown, thermal slowdown, thermal slowdown by hardware"},
-	{"of a later driver", 0x200, 0x200, "other reasons"},
-	{"known and of a later driver", 0x280, 0x280, "power brake"},
-	{"all there are", INT64_MAX, INT64_MAX & ~INT64_C(0x103),
+	{"reason of a later driver", 0x200, 0x200, "other reasons"},
+	{"known reason and one of a later driver", 0x280, 0x280, "power brake"},
+	{"all reasons", INT64_MAX, INT64_MAX & ~INT64_C(0x103),
 		"power limit, hardware slowdown, waits for other GPUs, thermal slowdown, thermal slowdown by hardware, "
 		"power brake"},
 };

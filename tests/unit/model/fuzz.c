@@ -1,5 +1,5 @@
-/* Files that no honest exporter writes: a model with bytes changed, cut, doubled and moved, and pure noise. Whatever comes
- * ends in figures or in one sentence; what is counted is never negative. The seeds are fixed: a failure can be seen again. */
+/* Damaged models: bytes changed, truncated, doubled and moved, and noise. Each gives figures or an error of one
+ * line; counts are never negative. The seeds are fixed, so failures repeat. */
 #include "made.h"
 
 enum { CHANGES = 6000, NOISE = 500, NOISE_SIZE = 400 };
@@ -42,7 +42,7 @@ static int read_once(const struct made_file *file, const void *bytes, size_t siz
 	return r;
 }
 
-/* ---- a model with some of everything ---- */
+/* ---- a model with a node of every kind ---- */
 
 static char name_x[] = "x", name_w[] = "w", name_s[] = "s", name_a[] = "a", name_b[] = "b", name_c[] = "c",
 	    name_d[] = "d", name_y[] = "y";
@@ -149,7 +149,7 @@ static size_t change(uint8_t *bytes, size_t size)
 	size_t from = below(size), to = below(size), length = below(size - (from > to ? from : to));
 	switch (below(5)) {
 	case 0:
-		return below(size) + 1; // cut
+		return below(size) + 1; // truncated
 	case 1:
 		memmove(bytes + to, bytes + from, length); // doubled
 		return size;
@@ -170,7 +170,7 @@ static void changed(void **state)
 		memcpy(copy, bytes, size);
 		n_read += read_once(&file, copy, change(copy, size)) == 0;
 	}
-	assert_true(n_read > CHANGES / 50 && n_read < CHANGES); // both ends are met
+	assert_true(n_read > CHANGES / 50 && n_read < CHANGES); // both outcomes occur
 	free(copy);
 	free(bytes);
 	close(file.fd);
@@ -191,7 +191,8 @@ static void noise(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "a model with bytes changed, cut and doubled gives figures or one sentence", changed);
-	ROWS_ADD_ONE(&tests, "noise gives one sentence", noise);
+	ROWS_ADD_ONE(&tests, "model with bytes changed, truncated or doubled: figures or an error of one line",
+		changed);
+	ROWS_ADD_ONE(&tests, "noise: an error of one line", noise);
 	return rows_run(&tests, "hostile models");
 }

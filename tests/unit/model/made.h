@@ -1,4 +1,4 @@
-/* Models made in memory by the same messages that the reader knows, and read again by their path in /proc. */
+/* Models built in memory with the reader's message definitions, and read by their path in /proc. */
 #pragma once
 
 #include "rows.h"
@@ -30,7 +30,7 @@ static inline void made_write(const struct made_file *file, const void *bytes, s
 	assert_int_equal(pwrite(file->fd, bytes, size, 0), (ssize_t)size);
 }
 
-// Reads; on failure the sentence is one line that names the file.
+// Reads the model; an error is one line that names the file.
 static inline int made_read(const struct made_file *file, struct arena *arena, struct model_figures *ret_figures)
 {
 	const struct model_options options = {.batch = VALUE_MISSING};

@@ -1,4 +1,4 @@
-/* The table of operators is searched by bisection, so its rows must be in order. */
+/* The operator table is searched by bisection, so its rows must be sorted. */
 #include "model/internal.h"
 
 #include "rows.h"
@@ -38,7 +38,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests, "rows are sorted by domain and name, each once", sorted);
-	ROWS_ADD_ONE(&tests, "each is found, others are not", found);
-	ROWS_ADD_ONE(&tests, "what has factors has a count", counted_have_factors);
+	ROWS_ADD_ONE(&tests, "every operator is found, unknown names are not", found);
+	ROWS_ADD_ONE(&tests, "operators with factors have a count", counted_have_factors);
 	return rows_run(&tests, "the table of operators");
 }

@@ -1,4 +1,4 @@
-/* A file without its weights: what is kept, what is left out, what is refused. */
+/* Reading a file without its weights: what is kept, left out and refused. */
 #include "model/onnx.h"
 
 #include "made.h"
@@ -13,17 +13,19 @@ static const struct row {
 	size_t size;
 	int result;
 } rows[] = {
-	{"a field of every type that is not known is left out",
+	{"unknown fields of every type: skipped",
 		BYTES(0x98, 0x06, 7, 0x91, 0x06, 1, 2, 3, 4, 5, 6, 7, 8, 0x9d, 0x06, 1, 2, 3, 4, 0x9a, 0x06, 2, 9, 9),
 		0},
-	{"groups are not of this format", BYTES(0x0b, 0x0c), -EBADMSG},
-	{"field number 0", BYTES(0x00, 0x01), -EBADMSG},
-	{"a number of more than 10 bytes",
+	{"groups, which the format does not have: refused", BYTES(0x0b, 0x0c), -EBADMSG},
+	{"field number 0: refused", BYTES(0x00, 0x01), -EBADMSG},
+	{"number of more than 10 bytes: refused",
 		BYTES(0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), -EBADMSG},
-	{"a length beyond the file", BYTES(0x3a, 0x7f, 0x0a), -EBADMSG},
-	{"a length beyond the message that holds it", BYTES(0x3a, 0x02, 0x0a, 0x05, 0, 0, 0, 0, 0), -EBADMSG},
-	{"a length of 64 bits", BYTES(0x3a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01), -EBADMSG},
-	{"a file that ends in a number", BYTES(0x08, 0x80), -EBADMSG},
+	{"length beyond the end of the file: refused", BYTES(0x3a, 0x7f, 0x0a), -EBADMSG},
+	{"length beyond the end of the enclosing message: refused", BYTES(0x3a, 0x02, 0x0a, 0x05, 0, 0, 0, 0, 0),
+		-EBADMSG},
+	{"length of 64 bits: refused", BYTES(0x3a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
+		-EBADMSG},
+	{"file that ends within a number: refused", BYTES(0x08, 0x80), -EBADMSG},
 };
 
 static int slim_bytes(const void *bytes, size_t size, struct buf *out, uint64_t *ret_read_bytes)
@@ -86,7 +88,7 @@ static void weights_are_left_out(void **state)
 	free(bytes);
 }
 
-// Graph > node > attribute > graph …: 0x3a, then 0x0a, 0x2a, 0x32 again and again, written from the inside out.
+// Graph > node > attribute > graph …: 0x3a, then 0x0a, 0x2a, 0x32 repeated, written from the innermost one outwards.
 static void deep_graphs_are_refused(void **state)
 {
 	static const unsigned char tags[] = {0x0a, 0x2a, 0x32};
@@ -108,8 +110,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "large contents stay on disk, their length is noted, small ones are kept",
+	ROWS_ADD_ONE(&tests, "large contents are skipped and their length recorded, small ones are kept",
 		weights_are_left_out);
-	ROWS_ADD_ONE(&tests, "graphs in graphs in graphs are refused at a depth", deep_graphs_are_refused);
+	ROWS_ADD_ONE(&tests, "graphs nested too deep: refused", deep_graphs_are_refused);
 	return rows_run(&tests, "a file without its weights");
 }

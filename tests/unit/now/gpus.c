@@ -4,54 +4,54 @@
 #include "base/util.h"
 #include "rows.h"
 
-/* One GPU that draws 100 W, its users, and whose the watts are then. Processes 10 (the target) and 20 stand in the list; 0 is
- * one that nobody can tell. */
+/* One GPU that draws 100 W, its users, and the attribution of its power. Processes 10 (the target) and 20 are
+ * listed; 0 is an unidentified user. */
 enum { USERS_MAX = 4 };
 
 static const struct row {
 	const char *teaches;
-	bool is_unknown; // the sensor can't tell its users
+	bool is_unknown; // the sensor cannot list its users
 	struct device_user users[USERS_MAX];
 	size_t n_users;
 	struct {
 		enum device_metric metric;
 		int64_t value;
-	} told[6];                                                         // of the sensor's own sums
-	double target_w, other_w;                                          // of the two processes; NaN unknown
+	} told[6];                                                         // the sensor's own totals
+	double target_w, other_w;                                          // of the two processes; NaN: unknown
 	double sum_target_w, sum_others_w, sum_idle_w, sum_unattributed_w; // of the ledger
 } rows[] = {
 	// clang-format off
-	{"by SM time", false, {{10, 60, 1, NAN}, {20, 20, 9, NAN}}, 2,
+	{"divided by SM time", false, {{10, 60, 1, NAN}, {20, 20, 9, NAN}}, 2,
 		{{DEVICE_TARGET_UTILIZATION, 60}, {DEVICE_OTHERS_UTILIZATION, 20}}, 75, 25, 75, 25, 0, 0},
-	{"by memory where SM time is not told", false, {{10, NAN, 300, NAN}, {20, NAN, 100, NAN}}, 2,
+	{"no SM time: divided by memory", false, {{10, NAN, 300, NAN}, {20, NAN, 100, NAN}}, 2,
 		{{DEVICE_TARGET_MEMORY, 300}, {DEVICE_OTHERS_MEMORY, 100}}, 75, 25, 75, 25, 0, 0},
-	{"by memory where nobody was seen to be busy", false, {{10, 0, 300, NAN}, {20, 0, 100, NAN}}, 2,
+	{"SM time 0 for all: divided by memory", false, {{10, 0, 300, NAN}, {20, 0, 100, NAN}}, 2,
 		{{DEVICE_TARGET_UTILIZATION, 0}, {DEVICE_OTHERS_UTILIZATION, 0}, {DEVICE_TARGET_MEMORY, 300},
 		{DEVICE_OTHERS_MEMORY, 100}}, 75, 25, 75, 25, 0, 0},
-	{"the only user has it all", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
+	{"single user: gets all power", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
 		{{DEVICE_TARGET_PROCESSES, 0}, {DEVICE_OTHERS_PROCESSES, 1}}, NAN, 100, 0, 100, 0, 0},
-	{"one that nobody can tell keeps its part", false, {{10, 50, 1, NAN}, {0, 50, 1, NAN}}, 2,
+	{"unidentified user: keeps its share", false, {{10, 50, 1, NAN}, {0, 50, 1, NAN}}, 2,
 		{{DEVICE_TARGET_UTILIZATION, 50}, {DEVICE_OTHERS_UTILIZATION, 50}}, 50, NAN, 50, 50, 0, 0},
-	{"slices of MIG that nobody has are idle", false, {{10, NAN, 1, 40}, {20, NAN, 1, 10}}, 2,
+	{"unused MIG slices: idle", false, {{10, NAN, 1, 40}, {20, NAN, 1, 10}}, 2,
 		{{DEVICE_TARGET_MIG_SHARE, 400000}, {DEVICE_OTHERS_MIG_SHARE, 100000}}, 40, 10, 40, 10, 50, 0},
-	{"a process on two instances has both", false, {{10, NAN, 1, 40}, {10, NAN, 1, 20}}, 2,
+	{"process on two MIG instances: gets both", false, {{10, NAN, 1, 40}, {10, NAN, 1, 20}}, 2,
 		{{DEVICE_TARGET_MIG_SHARE, 600000}, {DEVICE_OTHERS_MIG_SHARE, 0}}, 60, NAN, 60, 0, 40, 0},
-	{"nobody is on it: idle", false, {{0}}, 0, {{DEVICE_OTHERS_PROCESSES, 0}}, NAN, NAN, 0, 0, 100, 0},
-	{"busy, and nobody seen there: unattributed", false, {{0}}, 0,
+	{"no users: idle", false, {{0}}, 0, {{DEVICE_OTHERS_PROCESSES, 0}}, NAN, NAN, 0, 0, 100, 0},
+	{"busy without a visible user: unattributed", false, {{0}}, 0,
 		{{DEVICE_OTHERS_PROCESSES, 0}, {DEVICE_UTILIZATION, 90}}, NAN, NAN, 0, 0, 0, 100},
-	{"it rests, though somebody holds memory: idle", false, {{10, NAN, 1, NAN}}, 1,
+	{"not busy, a process holds memory: idle", false, {{10, NAN, 1, NAN}}, 1,
 		{{DEVICE_UTILIZATION, 0}, {DEVICE_TARGET_MEMORY, 1}}, 0, NAN, 0, 0, 100, 0},
-	{"nothing is told: unattributed, not the others'", true, {{0}}, 0, {{0}}, NAN, NAN, 0, 0, 0, 100},
+	{"nothing reported: unattributed, not other processes", true, {{0}}, 0, {{0}}, NAN, NAN, 0, 0, 0, 100},
 	{"users without any measure: unattributed", false, {{10, NAN, VALUE_MISSING, NAN}, {20, NAN, VALUE_MISSING, NAN}}, 2,
 		{{0}}, NAN, NAN, 0, 0, 0, 100},
-	{"a sensor without sums: its users divide", false, {{10, 30, 1, NAN}, {20, 10, 1, NAN}}, 2, {{0}}, 75, 25, 75, 25, 0, 0},
-	{"who sees one user only may not see the others: unattributed", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
+	{"sensor without totals: its users share the power", false, {{10, 30, 1, NAN}, {20, 10, 1, NAN}}, 2, {{0}}, 75, 25, 75, 25, 0, 0},
+	{"one visible user may hide others: unattributed", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
 		{{DEVICE_UTILIZATION, 90}}, NAN, NAN, 0, 0, 0, 100},
-	{"the card counts more users than are seen: nobody's part is known", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
+	{"more users than are visible: no share is known", false, {{20, NAN, VALUE_MISSING, NAN}}, 1,
 		{{DEVICE_TARGET_PROCESSES, 0}, {DEVICE_OTHERS_PROCESSES, 3}}, NAN, NAN, 0, 100, 0, 0},
-	{"users that the list has no room for keep their part of the SM time", false, {{10, 30, 1, NAN}, {20, 10, 1, NAN}}, 2,
+	{"users beyond the list keep their share of SM time", false, {{10, 30, 1, NAN}, {20, 10, 1, NAN}}, 2,
 		{{DEVICE_TARGET_UTILIZATION, 30}, {DEVICE_OTHERS_UTILIZATION, 50}}, 37.5, 12.5, 37.5, 62.5, 0, 0},
-	{"and of the memory", false, {{10, NAN, 300, NAN}, {20, NAN, 100, NAN}}, 2,
+	{"users beyond the list keep their share of memory", false, {{10, NAN, 300, NAN}, {20, NAN, 100, NAN}}, 2,
 		{{DEVICE_TARGET_MEMORY, 300}, {DEVICE_OTHERS_MEMORY, 900}}, 25, 100. / 12, 25, 75, 0, 0},
 	// clang-format on
 };

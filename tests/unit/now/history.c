@@ -6,16 +6,16 @@
 static const struct row {
 	const char *teaches;
 	size_t room, n_added, ago;
-	double expected; // of 1, 2, 3 … added one after the other
+	double expected; // after adding 1, 2, 3 …
 } rows[] = {
-	{"nothing yet", 3, 0, 0, NAN},
-	{"the last one", 3, 2, 0, 2},
-	{"before the first there is nothing", 3, 2, 2, NAN},
-	{"a full ring drops the oldest", 3, 5, 2, 3},
-	{"and has no more than its room", 3, 5, 3, NAN},
-	{"no history was asked for", 0, 5, 0, NAN},
-	{"more than can be had is cut", 1000000, 700, NOW_HISTORY, NAN},
-	{"… to the most there is", 1000000, 700, NOW_HISTORY - 1, 101},
+	{"empty ring", 3, 0, 0, NAN},
+	{"last value", 3, 2, 0, 2},
+	{"before the first value: nothing", 3, 2, 2, NAN},
+	{"full ring: the oldest value is dropped", 3, 5, 2, 3},
+	{"full ring: holds its capacity", 3, 5, 3, NAN},
+	{"no history requested", 0, 5, 0, NAN},
+	{"capacity above the maximum: reduced", 1000000, 700, NOW_HISTORY, NAN},
+	{"capacity equal to the maximum", 1000000, 700, NOW_HISTORY - 1, 101},
 };
 
 static void check(void **state)

@@ -26,7 +26,7 @@ static void the_first_look_has_no_powers(void **state)
 {
 	struct made_machine m;
 	begin_busy(&m, 0);
-	second(&m); // now_open took the first
+	second(&m); // now_open made the first sample
 	assert_near(m.now->dt_s, 1);
 	m.now = NULL;
 	made_finish(&m);
@@ -53,10 +53,10 @@ static void watts_follow_cpu_time(void **state)
 	assert_near(made_find(&m, 60, false)->energy_j, 60);
 	assert_near(made_find(&m, 70, false)->power_w, 30);
 	assert_near(made_find(&m, 50, false)->power_w, 0);
-	// 10 of 100 W went to nobody in the list: interrupts, or who came and went
+	// 10 of 100 W belong to no listed process: interrupts, or processes that started and ended
 	assert_near(m.now->sum.target_w, 60);
 	assert_near(m.now->sum.others_w, 40);
-	assert_near(m.now->sum.idle_w, (double)NAN); // unknown, and with those who computed
+	assert_near(m.now->sum.idle_w, (double)NAN); // unknown, and attributed to the busy processes
 	assert_near(m.now->domains[0].target_w, 60);
 	assert_int_equal(m.now->domains[0].in_total, true);
 	made_finish(&m);
@@ -109,7 +109,7 @@ static void shared_pages_give_nobody_more_than_there_is(void **state)
 	made_finish(&m);
 }
 
-/* ---- processes that come and go ---- */
+/* ---- processes that start and end ---- */
 
 static void a_child_between_two_looks_is_its_parents(void **state)
 {
@@ -128,7 +128,7 @@ static void what_was_counted_of_a_child_is_not_counted_again(void **state)
 	struct made_machine m;
 	begin_busy(&m, 0);
 	made_energy(&m, "intel-rapl:0", "package-0", 105000000);
-	made_end(&m, 60); // had 2000 ms at the last look, and used 200 more
+	made_end(&m, 60); // had 2000 ms at the last sample, and used 200 more
 	made_process(&m, &(struct made_process){50, 1, "shell", .cpu_ms = 1000, .children_ms = 2200, .rss_mib = 10});
 	second(&m);
 	assert_near(made_find(&m, 50, false)->cpu_cores, 0.2);
@@ -155,7 +155,7 @@ static void one_that_ended_is_shown_once(void **state)
 	made_finish(&m);
 }
 
-// The orphan's life was long, and init waits for it: more than the machine had to give in a second.
+// The orphan ran for long and init reaps it: its time is more than the machine had in a second.
 static void an_orphans_life_is_not_inits_second(void **state)
 {
 	struct made_machine m;
@@ -180,7 +180,7 @@ static void a_number_that_went_to_another_is_another(void **state)
 	second(&m);
 	assert_non_null(made_find(&m, 60, true));
 	assert_string_equal(made_find(&m, 60, false)->command, "[newcomer]");
-	assert_near(made_find(&m, 60, false)->cpu_cores, 0.1); // all of it is of this second
+	assert_near(made_find(&m, 60, false)->cpu_cores, 0.1); // all of it in this second
 	assert_near(made_find(&m, 60, false)->energy_j, 10);
 	made_finish(&m);
 }
@@ -207,7 +207,7 @@ static void the_tree_keeps_its_orphans(void **state)
 	assert_true(made_find(&m, 50, false)->is_target);
 	assert_true(made_find(&m, 60, false)->is_target);
 	assert_false(made_find(&m, 70, false)->is_target);
-	made_process(&m, &(struct made_process){60, 1, "train", .cpu_ms = 2500}); // its parent is gone
+	made_process(&m, &(struct made_process){60, 1, "train", .cpu_ms = 2500}); // its parent has ended
 	made_process(&m, &(struct made_process){61, 60, "worker", .start_ms = 1001500});
 	made_end(&m, 50);
 	second(&m);
@@ -272,7 +272,7 @@ static void what_looks_is_told_apart(void **state)
 	made_finish(&m);
 }
 
-// In a real /proc, and with a real clock: ticks of 10 ms have none of so little.
+// In a real /proc with a real clock: ticks of 10 ms are too coarse for so little.
 static void our_own_cpu_time_is_finer_than_ticks(void **state)
 {
 	struct made_machine m = {0};
@@ -284,7 +284,7 @@ static void our_own_cpu_time_is_finer_than_ticks(void **state)
 	const struct now_options options = {.env = &m.env, .sensors = &sensors};
 	assert_int_equal(now_open(&options, &m.state, &error), 0);
 	int finer = 0;
-	for (int i = 0; i < 5; i++) { // a look itself takes some
+	for (int i = 0; i < 5; i++) { // a sample itself takes some
 		m.now = now_look(m.state);
 		const struct now_process *own = made_find(&m, getpid(), false);
 		assert_non_null(own);
@@ -297,7 +297,7 @@ static void our_own_cpu_time_is_finer_than_ticks(void **state)
 	env_close(&m.env);
 }
 
-/* ---- the rest ---- */
+/* ---- others ---- */
 
 static void without_any_meter_nothing_is_known(void **state)
 {
@@ -337,7 +337,7 @@ static void what_proc_does_not_tell_is_unknown(void **state)
 	made_finish(&m);
 }
 
-// One that has no watts is no more than one that has some, however busy it is.
+// A process of unknown power ranks below any known one, however busy it is.
 static void the_order_of_use_is_one_order(void **state)
 {
 	const double none = (double)NAN;
@@ -450,7 +450,7 @@ static void names_are_made_fit_to_be_shown(void **state)
 	begin_busy(&m, 0);
 	static const char words[] = "python3\0-c\0print('\x1b[31m')";
 	made_command(&m, 60, words, sizeof(words));
-	second(&m); // a look after the first: between fork and exec a process has its parent's words
+	second(&m); // one sample late: between fork and exec a process has its parent's command line
 	assert_string_equal(made_find(&m, 60, false)->command, "python3 -c print('?[31m')");
 	assert_int_equal(made_find(&m, 60, false)->uid, 1000);
 	made_finish(&m);
@@ -459,41 +459,41 @@ static void names_are_made_fit_to_be_shown(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "power is over the time between two looks", the_first_look_has_no_powers);
-	ROWS_ADD_ONE(&tests, "package power is divided by CPU time, and the parts add up", watts_follow_cpu_time);
-	ROWS_ADD_ONE(&tests, "what an idle machine draws is nobody's", watts_of_an_idle_machine_are_nobodys);
-	ROWS_ADD_ONE(&tests, "DRAM power is divided by resident memory", memory_divides_dram);
-	ROWS_ADD_ONE(&tests, "shared pages are in several RSS: the parts stay below the whole",
+	ROWS_ADD_ONE(&tests, "power: over the time between two samples", the_first_look_has_no_powers);
+	ROWS_ADD_ONE(&tests, "package power: divided by CPU time; the shares add up", watts_follow_cpu_time);
+	ROWS_ADD_ONE(&tests, "idle power: attributed to no process", watts_of_an_idle_machine_are_nobodys);
+	ROWS_ADD_ONE(&tests, "DRAM power: divided by resident memory", memory_divides_dram);
+	ROWS_ADD_ONE(&tests, "shared pages in several RSS: the shares stay below the total",
 		shared_pages_give_nobody_more_than_there_is);
-	ROWS_ADD_ONE(&tests, "a child that no look saw is its parent's", a_child_between_two_looks_is_its_parents);
-	ROWS_ADD_ONE(&tests, "of a child that looks saw, only the rest is its parent's",
+	ROWS_ADD_ONE(&tests, "child never sampled: counts as its parent's", a_child_between_two_looks_is_its_parents);
+	ROWS_ADD_ONE(&tests, "child sampled before: only the rest counts as its parent's",
 		what_was_counted_of_a_child_is_not_counted_again);
-	ROWS_ADD_ONE(&tests, "one that ended is shown once more, with its joules", one_that_ended_is_shown_once);
-	ROWS_ADD_ONE(&tests, "an orphan's whole life is not what init used in a second",
+	ROWS_ADD_ONE(&tests, "ended process: shown once more with its energy", one_that_ended_is_shown_once);
+	ROWS_ADD_ONE(&tests, "reaped orphan: its lifetime does not count as init's use in one second",
 		an_orphans_life_is_not_inits_second);
-	ROWS_ADD_ONE(&tests, "a pid that went to another process is told by its start",
+	ROWS_ADD_ONE(&tests, "reused pid: recognised by its start time",
 		a_number_that_went_to_another_is_another);
-	ROWS_ADD_ONE(&tests, "an old process that was hidden is not charged for its past",
+	ROWS_ADD_ONE(&tests, "process that was hidden before: its past is not charged",
 		one_that_was_hidden_is_not_charged_for_its_past);
 	ROWS_ADD_ONE(&tests, "orphans stay in the target's tree", the_tree_keeps_its_orphans);
-	ROWS_ADD_ONE(&tests, "a new process with the target's pid is not the target",
+	ROWS_ADD_ONE(&tests, "new process with the target's pid: not the target",
 		another_with_the_targets_number_is_not_the_target);
-	ROWS_ADD_ONE(&tests, "a target that is a zombie has ended", a_zombie_has_ended);
-	ROWS_ADD_ONE(&tests, "a pid that nobody has is an error", no_such_process);
-	ROWS_ADD_ONE(&tests, "what looking costs has a row of its own", what_looks_is_told_apart);
-	ROWS_ADD_ONE(&tests, "its own CPU time is finer than ticks", our_own_cpu_time_is_finer_than_ticks);
-	ROWS_ADD_ONE(&tests, "without any meter watts and joules are unknown, not 0",
+	ROWS_ADD_ONE(&tests, "target is a zombie: ended", a_zombie_has_ended);
+	ROWS_ADD_ONE(&tests, "unknown pid: error", no_such_process);
+	ROWS_ADD_ONE(&tests, "measurement overhead: a row of its own", what_looks_is_told_apart);
+	ROWS_ADD_ONE(&tests, "own CPU time: finer than ticks", our_own_cpu_time_is_finer_than_ticks);
+	ROWS_ADD_ONE(&tests, "no sensor: power and energy unknown, not 0",
 		without_any_meter_nothing_is_known);
-	ROWS_ADD_ONE(&tests, "a uid that is none and cores that nobody tells are unknown",
+	ROWS_ADD_ONE(&tests, "invalid uid and unreported cores: unknown",
 		what_proc_does_not_tell_is_unknown);
-	ROWS_ADD_ONE(&tests, "who uses most: one order, also where little is known", the_order_of_use_is_one_order);
-	ROWS_ADD_ONE(&tests, "a short list has those that use most", the_list_may_be_short_and_sums_are_over_all);
-	ROWS_ADD_ONE(&tests, "a counter that wraps goes on", a_wrap_of_the_counter_is_no_fall);
-	ROWS_ADD_ONE(&tests, "a counter that can't be read is unknown, not 0",
+	ROWS_ADD_ONE(&tests, "top processes: a total order, also with unknown values", the_order_of_use_is_one_order);
+	ROWS_ADD_ONE(&tests, "short list: the processes that use most", the_list_may_be_short_and_sums_are_over_all);
+	ROWS_ADD_ONE(&tests, "counter wraps: energy continues", a_wrap_of_the_counter_is_no_fall);
+	ROWS_ADD_ONE(&tests, "unreadable counter: unknown, not 0",
 		a_counter_that_goes_away_is_unknown_and_not_0);
-	ROWS_ADD_ONE(&tests, "a package's limit is the long-term one, while it is enabled",
+	ROWS_ADD_ONE(&tests, "package limit: the long-term one, while it is enabled",
 		a_packages_limit_is_told_while_it_is_enabled);
-	ROWS_ADD_ONE(&tests, "history keeps the last looks and no more", history_has_the_last_looks);
-	ROWS_ADD_ONE(&tests, "commands: control characters are '?'", names_are_made_fit_to_be_shown);
+	ROWS_ADD_ONE(&tests, "history: the last samples only", history_has_the_last_looks);
+	ROWS_ADD_ONE(&tests, "command line: control characters become '?'", names_are_made_fit_to_be_shown);
 	return rows_run(&tests, "look");
 }

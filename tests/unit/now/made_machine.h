@@ -1,4 +1,5 @@
-/* A machine with two packages' worth of counters and processes that a test moves from look to look, with a clock of its own. */
+/* A simulated machine with two packages and processes, which a test changes from sample to sample, with its own
+ * clock. */
 #pragma once
 
 #include "base/util.h"

@@ -1,10 +1,10 @@
-/* Cgroups of made trees: how they are found, and films of what moves in them. */
+/* Cgroups in simulated trees: how they are found, and films of processes that move. */
 #include "process/cgroup.h"
 
 #include "base/util.h"
 #include "process/tree.h"
 
-#define tree made_tree // the folder that stands for /sys is a `struct tree` as well
+#define tree made_tree // the folder in place of /sys is a `struct tree` as well
 #include "tree.h"
 #undef tree
 
@@ -22,7 +22,7 @@ struct made_file {
 };
 
 // clang-format off
-/* Version 2 alone, as systemd has it: a service whose processes lie in two sub-cgroups. */
+/* Version 2 alone, as systemd sets it up: a service with processes in two sub-cgroups. */
 static const struct made_file pure[FILES] = {
 	{PURE "cgroup.controllers", "cpu memory\n"},
 	{PURE "cgroup.procs", "1\n"},
@@ -37,7 +37,7 @@ static const struct made_file pure[FILES] = {
 	{PURE "empty/cgroup.procs", ""},
 };
 
-/* Version 1, as Slurm uses it: the same job in each hierarchy; that of memory has no account of CPU time. */
+/* Version 1, as Slurm uses it: the same job in each hierarchy; the memory hierarchy has no CPU accounting. */
 static const struct made_file version_1[FILES] = {
 	{CPUACCT "cgroup.procs", "1\n"},
 	{CPUACCT "slurm/uid_7/job_42/cgroup.procs", "101\n"},
@@ -72,42 +72,42 @@ static const struct made_file hybrid[FILES] = {
 static const struct found {
 	const char *teaches;
 	const struct made_file *files;
-	const char *text; // what the user says; $ stands for the folder of the made /sys
-	int error;        // negative errno expected, and then:
-	const char *words; // part of the sentence; else of the name
+	const char *text; // the user's argument; $ is the folder of the simulated /sys
+	int error;        // expected negative errno, and then:
+	const char *words; // part of the message; otherwise of the name
 	const char *method;
 	int64_t cpu_ns, processes, main_pid, memory_peak;
 } founds[] = {
-	{"version 2: the path that /proc/PID/cgroup shows", pure, "/system.slice/x.service", 0,
+	{"version 2: the path in /proc/PID/cgroup", pure, "/system.slice/x.service", 0,
 		"/system.slice/x.service", "cgroup cpu.stat", 2500000000, 4, 102, 123456789},
-	{"a whole line of /proc/PID/cgroup will do", pure, "0::/system.slice/x.service", 0,
+	{"a whole line of /proc/PID/cgroup", pure, "0::/system.slice/x.service", 0,
 		"/system.slice/x.service", "cgroup cpu.stat", 2500000000, 4, 102, 123456789},
-	{"its folder", pure, "$/fs/cgroup/system.slice/x.service/", 0,
+	{"the cgroup's folder", pure, "$/fs/cgroup/system.slice/x.service/", 0,
 		"/system.slice/x.service", "cgroup cpu.stat", 2500000000, 4, 102, 123456789},
-	{"its folder as the real machine would call it", pure, "/sys/fs/cgroup/system.slice/x.service", 0,
+	{"path on the real machine", pure, "/sys/fs/cgroup/system.slice/x.service", 0,
 		"/system.slice/x.service", "cgroup cpu.stat", 2500000000, 4, 102, 123456789},
-	{"a folder relative to the current one", pure, "fs/cgroup/system.slice/x.service", 0,
+	{"folder relative to the working directory", pure, "fs/cgroup/system.slice/x.service", 0,
 		"/system.slice/x.service", "cgroup cpu.stat", 2500000000, 4, 102, 123456789},
-	{"a cgroup above others has all of their processes; without an account their own times are summed", pure,
+	{"parent cgroup: includes all processes below; without accounting their times are summed", pure,
 		"system.slice", 0, "/system.slice", "proc", VALUE_MISSING, 4, 102, VALUE_MISSING},
-	{"the root is the whole machine", pure, "/", 0, "/", "cgroup cpu.stat", 99000000000, 5, 1, VALUE_MISSING},
-	{"an empty cgroup is told", pure, "/empty", -ESRCH, "/empty is empty", NULL, 0, 0, 0, 0},
-	{"processes of another pid namespace are told", hybrid, "/hidden", -ESRCH, "can't be seen", NULL, 0, 0, 0, 0},
-	{"no such cgroup", pure, "/system.slice/y.service", -ENOENT, "/system.slice/y.service", NULL, 0, 0, 0, 0},
-	{"a folder that is none", pure, "$", -ENOENT, "is no cgroup", NULL, 0, 0, 0, 0},
-	{"nothing at all", pure, "", -ENOENT, "is no cgroup", NULL, 0, 0, 0, 0},
-	{"out of the tree there is no cgroup", pure, "/../..", -ENOENT, "is no cgroup", NULL, 0, 0, 0, 0},
-	{"version 1: the hierarchy of cpuacct comes first", version_1, "/slurm/uid_7/job_42", 0,
+	{"root cgroup: the whole machine", pure, "/", 0, "/", "cgroup cpu.stat", 99000000000, 5, 1, VALUE_MISSING},
+	{"empty cgroup: refused", pure, "/empty", -ESRCH, "/empty is empty", NULL, 0, 0, 0, 0},
+	{"processes in another pid namespace: refused", hybrid, "/hidden", -ESRCH, "can't be seen", NULL, 0, 0, 0, 0},
+	{"missing cgroup: refused", pure, "/system.slice/y.service", -ENOENT, "/system.slice/y.service", NULL, 0, 0, 0, 0},
+	{"folder that is no cgroup: refused", pure, "$", -ENOENT, "is no cgroup", NULL, 0, 0, 0, 0},
+	{"empty argument: refused", pure, "", -ENOENT, "is no cgroup", NULL, 0, 0, 0, 0},
+	{"path out of the tree: refused", pure, "/../..", -ENOENT, "is no cgroup", NULL, 0, 0, 0, 0},
+	{"version 1: the cpuacct hierarchy is preferred", version_1, "/slurm/uid_7/job_42", 0,
 		"/slurm/uid_7/job_42", "cgroup cpuacct", 2500000000, 3, 102, VALUE_MISSING},
-	{"version 1: the memory folder finds the account beside it", version_1, "$/fs/cgroup/memory/slurm/uid_7/job_42", 0,
+	{"version 1: a memory folder leads to the cpuacct folder of the same name", version_1, "$/fs/cgroup/memory/slurm/uid_7/job_42", 0,
 		"/slurm/uid_7/job_42", "cgroup cpuacct", 2500000000, 3, 102, 987654321},
-	{"version 1: an account of other processes is not taken", version_1, "$/fs/cgroup/memory/elsewhere", 0,
+	{"version 1: accounting of other processes is not used", version_1, "$/fs/cgroup/memory/elsewhere", 0,
 		"/elsewhere", "proc", VALUE_MISSING, 2, 102, VALUE_MISSING},
-	{"both: the cgroup of this name that has processes is meant", hybrid, "/job", 0,
+	{"both versions: the cgroup of this name with processes is used", hybrid, "/job", 0,
 		"/job", "cgroup cpuacct", 2500000000, 2, 102, VALUE_MISSING},
-	{"both: version 2 without controllers counts CPU time too", hybrid, "/service", 0,
+	{"both versions: version 2 without controllers counts CPU time too", hybrid, "/service", 0,
 		"/service", "cgroup cpu.stat", 2500000000, 1, 103, VALUE_MISSING},
-	{"an account with garbage in it is none", hybrid, "/odd", 0, "/odd", "proc", VALUE_MISSING, 1, 104,
+	{"invalid accounting file: not used", hybrid, "/odd", 0, "/odd", "proc", VALUE_MISSING, 1, 104,
 		VALUE_MISSING},
 };
 // clang-format on
@@ -123,7 +123,7 @@ static int64_t stage_now_ns(void *data)
 	return ((struct stage *)data)->t_ns;
 }
 
-// Open /sys and /proc; the clock is the stage's own.
+// Opens /sys and /proc with a simulated clock.
 static void stage_make(struct stage *stage)
 {
 	*stage = (struct stage){0};
@@ -198,12 +198,12 @@ static void check_found(void **state)
 
 struct member { // times in ticks of 10 ms
 	int pid, ticks, start;
-	char where; // 'a': in the cgroup, 'b': in one below it, '-': alive, but elsewhere
+	char where; // 'a': in the cgroup, 'b': in a sub-cgroup, '-': alive, elsewhere
 };
 
 struct frame {
 	struct member members[MEMBERS];
-	int account_ticks; // of the cgroup since it was made; -1: can't be read
+	int account_ticks; // CPU time of the cgroup since its creation; -1: unreadable
 	bool gone;         // the cgroup was removed
 	// expected
 	int main_ticks, descendants_ticks, alive, listed;
@@ -215,45 +215,45 @@ static const struct film {
 	struct frame frames[FRAMES];
 	int seen;
 } films[] = {
-	{"the account is the CPU time: what was used before does not count, children never seen do", {
+	{"accounting: earlier CPU time does not count, children never sampled do", {
 		{{{101, 50, 1000, 'a'}}, 700, false, 0, 0, 1, 1},
 		{{{101, 60, 1000, 'a'}}, 750, false, 10, 40, 1, 1},
 	}, 1},
-	{"main is the process that started first", {
+	{"main process: the one that started first", {
 		{{{101, 5, 3000, 'a'}, {102, 5, 2000, 'b'}}, 10, false, 0, 0, 2, 2},
 		{{{101, 6, 3000, 'a'}, {102, 9, 2000, 'b'}}, 15, false, 4, 1, 2, 2},
 	}, 2},
-	{"a new process in a sub-cgroup is a member, its parent need not be one", {
+	{"new process in a sub-cgroup: a member, even if its parent is not", {
 		{{{101, 5, 1000, 'a'}}, 5, false, 0, 0, 1, 1},
 		{{{101, 5, 1000, 'a'}, {102, 3, 1300, 'b'}}, 8, false, 0, 3, 2, 2},
 	}, 2},
-	{"one that moves out leaves, with what it used inside; once missed is not gone", {
+	{"process that moves out: leaves, its time inside is kept; missed once is not gone", {
 		{{{101, 5, 1000, 'a'}, {102, 5, 1001, 'a'}}, 10, false, 0, 0, 2, 2},
 		{{{101, 5, 1000, 'a'}, {102, 8, 1001, '-'}}, 13, false, 0, 3, 2, 1},
 		{{{101, 5, 1000, 'a'}, {102, 50, 1001, '-'}}, 13, false, 0, 3, 1, 1},
 	}, 2},
-	{"one that moves from one sub-cgroup to the other stays the same", {
+	{"process that moves between sub-cgroups: stays a member", {
 		{{{101, 5, 1000, 'a'}, {102, 5, 1001, 'a'}}, 10, false, 0, 0, 2, 2},
 		{{{101, 5, 1000, 'a'}, {102, 6, 1001, 'b'}}, 11, false, 0, 1, 2, 2},
 	}, 2},
-	{"when main ends the others go on, and its time stays", {
+	{"main process ends: the others continue, its time is kept", {
 		{{{101, 5, 1000, 'a'}, {102, 5, 1001, 'b'}}, 10, false, 0, 0, 2, 2},
 		{{{101, 9, 1000, 'a'}, {102, 5, 1001, 'b'}}, 14, false, 4, 0, 2, 2},
 		{{{102, 15, 1001, 'b'}}, 24, false, 4, 10, 1, 1},
 	}, 2},
-	{"without an account members' times are summed: from their start, or from when they moved in", {
+	{"no accounting: members' times are summed from their start or their arrival", {
 		{{{101, 5, 1000, 'a'}}, -1, false, 0, 0, 1, 1},
 		{{{101, 6, 1000, 'a'}, {102, 70, 100, 'a'}}, -1, false, 1, 0, 2, 2},
 		{{{101, 6, 1000, 'a'}, {102, 75, 100, 'a'}, {103, 2, 1500, 'b'}}, -1, false, 1, 7, 3, 3},
 		{{{101, 6, 1000, 'a'}}, -1, false, 1, 7, 1, 1},
 	}, 3},
-	{"an account that can't be read for a while: the last figure stands", {
+	{"accounting unreadable for a while: the last value is kept", {
 		{{{101, 5, 1000, 'a'}}, 5, false, 0, 0, 1, 1},
 		{{{101, 9, 1000, 'a'}}, 9, false, 4, 0, 1, 1},
 		{{{101, 9, 1000, 'a'}}, -1, false, 4, 0, 1, 1},
 		{{{101, 9, 1000, 'a'}}, 19, false, 4, 10, 1, 1},
 	}, 1},
-	{"the cgroup is removed: nobody is left, what was counted stays", {
+	{"cgroup removed: no members, counted time is kept", {
 		{{{101, 5, 1000, 'a'}}, 5, false, 0, 0, 1, 1},
 		{{{101, 9, 1000, 'a'}}, 11, false, 4, 2, 1, 1},
 		{{{0}}, 0, true, 4, 2, 0, 0},
@@ -331,7 +331,7 @@ static void check_film(void **state)
 
 /* ---- sizes ---- */
 
-// More processes than one read gives, so that numbers are cut between two of them, in folders 40 deep.
+// More processes than one read returns, so that numbers are split between two reads, in folders 40 deep.
 static void many_and_deep(void **state)
 {
 	enum { PROCESSES = 20000 };
@@ -361,7 +361,7 @@ static void many_and_deep(void **state)
 	stage_finish(&stage);
 }
 
-// Version 2 says so itself, before the list is shorter.
+// Version 2 reports it before the list is shorter.
 static void populated(void **state)
 {
 	struct stage stage;
@@ -389,7 +389,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, founds, check_found);
 	ROWS_ADD(&tests, films, check_film);
-	ROWS_ADD_ONE(&tests, "20,000 processes, and cgroups nested deeper than is followed", many_and_deep);
-	ROWS_ADD_ONE(&tests, "a cgroup that says it is empty is", populated);
+	ROWS_ADD_ONE(&tests, "20,000 processes, and cgroups nested deeper than the limit", many_and_deep);
+	ROWS_ADD_ONE(&tests, "cgroup that reports itself empty: empty", populated);
 	return rows_run(&tests, "cgroup");
 }

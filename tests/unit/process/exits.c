@@ -1,4 +1,4 @@
-/* Whose exit record is it? The records of the whole machine come in; parents tell. */
+/* Owner of an exit record: records of the whole machine arrive, and parents identify ours. */
 #include "process/tree.h"
 
 #include "base/util.h"
@@ -13,7 +13,7 @@ struct event {
 	int pid, ppid;
 };
 
-/* The tree knows two living processes: this one (the root) and its parent stands for everybody else's. */
+/* The tree knows two living processes: this one (the root), and its parent in place of all other programs. */
 #define ROOT (-1)
 #define OTHER 1
 
@@ -22,13 +22,13 @@ static const struct row {
 	struct event events[RECORDS];
 	int unseen;
 } rows[] = {
-	{"a child of the root is ours", {{7001, ROOT}}, 1},
-	{"another's child is not", {{7001, OTHER}}, 0},
-	{"a grandchild whose parent ended first: known through the parent", {{7001, ROOT}, {7002, 7001}}, 2},
-	{"a grandchild that ends before its parent waits for the parent's record", {{7002, 7001}, {7001, ROOT}}, 2},
-	{"three generations, youngest first", {{7003, 7002}, {7002, 7001}, {7001, ROOT}}, 3},
-	{"generations of another program stay its own", {{7003, 7002}, {7002, 7001}, {7001, OTHER}}, 0},
-	{"the root's own record is no unseen process", {{ROOT, OTHER}}, 0},
+	{"child of the root: ours", {{7001, ROOT}}, 1},
+	{"child of another program: not ours", {{7001, OTHER}}, 0},
+	{"grandchild whose parent ended first: ours through the parent", {{7001, ROOT}, {7002, 7001}}, 2},
+	{"grandchild that ends before its parent: waits for the parent's record", {{7002, 7001}, {7001, ROOT}}, 2},
+	{"three generations, youngest first: ours", {{7003, 7002}, {7002, 7001}, {7001, ROOT}}, 3},
+	{"generations of another program: not ours", {{7003, 7002}, {7002, 7001}, {7001, OTHER}}, 0},
+	{"the root's own record: not an unseen process", {{ROOT, OTHER}}, 0},
 };
 
 static void count(void *data, const struct exit_record *record)
@@ -70,7 +70,7 @@ static void pending_gives_way(void **state)
 	assert_int_equal(tree_open(&tree, &env, getpid(), 0), 0);
 	int found = 0;
 	struct exits exits = {.fd = -1, .found = count, .data = &found};
-	for (int i = 0; i < 10 * EXITS_PENDING; i++) // a busy machine: strangers' children, never resolved
+	for (int i = 0; i < 10 * EXITS_PENDING; i++) // a busy machine: children of other programs, never resolved
 		exits_add(&exits, &tree, &(struct exit_record){.pid = 10000 + i, .ppid = 2});
 	exits_add(&exits, &tree, &(struct exit_record){.pid = 7002, .ppid = 7001});
 	exits_add(&exits, &tree, &(struct exit_record){.pid = 7001, .ppid = getpid()});
@@ -83,6 +83,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "strangers fill the waiting room, ours still get in", pending_gives_way);
+	ROWS_ADD_ONE(&tests, "waiting list full of other programs' records: ours are still recorded",
+		pending_gives_way);
 	return rows_run(&tests, "exits");
 }

@@ -7,14 +7,14 @@ static const struct stat_row {
 	const char *teaches, *text;
 	int64_t busy_ns, idle_ns;
 } stat_rows[] = {
-	{"busy is user+nice+system+irq+softirq+steal, idle is idle+iowait; guest is in user already",
+	{"busy is user+nice+system+irq+softirq+steal, idle is idle+iowait; user includes guest",
 		"cpu  100 10 50 1000 200 3 4 5 60 7\ncpu0 1 2 3\n", 1720000000, 12000000000},
-	{"kernels of old end at iowait", "cpu  1 2 3 4 5\n", 60000000, 90000000},
-	{"four columns are the least", "cpu  1 2 3 4", 60000000, 40000000},
-	{"three are too few", "cpu  1 2 3\n", VALUE_MISSING, VALUE_MISSING},
-	{"an empty file says nothing, not 0", "", VALUE_MISSING, VALUE_MISSING},
-	{"another first line says nothing", "cpu0 1 2 3 4 5\n", VALUE_MISSING, VALUE_MISSING},
-	{"a number beyond 64 bits says nothing", "cpu  99999999999999999999 1 1 1\n", VALUE_MISSING, VALUE_MISSING},
+	{"old kernels: columns end at iowait", "cpu  1 2 3 4 5\n", 60000000, 90000000},
+	{"four columns: the minimum", "cpu  1 2 3 4", 60000000, 40000000},
+	{"three columns: unknown", "cpu  1 2 3\n", VALUE_MISSING, VALUE_MISSING},
+	{"empty stat file: unknown, not 0", "", VALUE_MISSING, VALUE_MISSING},
+	{"other first line: unknown", "cpu0 1 2 3 4 5\n", VALUE_MISSING, VALUE_MISSING},
+	{"number beyond 64 bits: unknown", "cpu  99999999999999999999 1 1 1\n", VALUE_MISSING, VALUE_MISSING},
 };
 
 static void check_stat(void **state)
@@ -30,12 +30,12 @@ static const struct memory_row {
 	const char *teaches, *text;
 	int64_t total_bytes, used_bytes;
 } memory_rows[] = {
-	{"used is total less available; kB means KiB",
+	{"used is total minus available; kB means KiB",
 		"MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    600 kB\n", 1024000, 409600},
-	{"before kernel 3.14 there is only MemFree", "MemTotal: 1000 kB\nMemFree: 100 kB\n", 1024000, 921600},
-	{"without a total nothing is used that we know of", "MemAvailable: 600 kB\n", VALUE_MISSING, VALUE_MISSING},
-	{"garbage says nothing", "MemTotal: lots\nMemAvailable: 1 kB\n", VALUE_MISSING, VALUE_MISSING},
-	{"an empty file says nothing", "", VALUE_MISSING, VALUE_MISSING},
+	{"before kernel 3.14: MemFree only", "MemTotal: 1000 kB\nMemFree: 100 kB\n", 1024000, 921600},
+	{"no total: used is unknown", "MemAvailable: 600 kB\n", VALUE_MISSING, VALUE_MISSING},
+	{"garbage: unknown", "MemTotal: lots\nMemAvailable: 1 kB\n", VALUE_MISSING, VALUE_MISSING},
+	{"empty meminfo file: unknown", "", VALUE_MISSING, VALUE_MISSING},
 };
 
 static void check_memory(void **state)

@@ -18,32 +18,32 @@ static const struct row {
 	const char *files[3];
 	int64_t main_pss_kb, main_private_kb, main_shared_kb, descendants_shared_kb, combined_shared_kb;
 } rows[] = {
-	{"two files of one process: private adds up, shared is per path",
+	{"two files of one process: private is added, shared is per path",
 		{MAPPING("00400000-00401000", "/a") FIELDS("10", "4", "2", "3") MAPPING("00500000-00501000", "/b")
 				FIELDS("20", "5", "0", "6")},
 		30, 11, 11, 0, 11},
-	{"several mappings of one path add up in a process",
+	{"several mappings of one path in a process: added",
 		{MAPPING("00400000-00401000", "/a") FIELDS("1", "4", "0", "0") MAPPING("00500000-00501000", "/a")
 				FIELDS("1", "9", "0", "0")},
 		2, 2, 13, 0, 13},
-	{"all anonymous mappings are one path",
+	{"all anonymous mappings: one path",
 		{MAPPING("7f00-7f10", "") FIELDS("1", "3", "0", "0") MAPPING("7f20-7f30", "")
 				FIELDS("1", "2", "0", "0")},
 		2, 2, 5, 0, 5},
-	{"a path shared by root and child counts once, as the larger of the two",
+	{"path shared by root and child: counted once, as the larger of the two",
 		{MAPPING("1000-2000", "/lib x.so") FIELDS("1", "8", "0", "0"),
 			MAPPING("1000-2000", "/lib x.so") FIELDS("1", "12", "0", "0"),
 			MAPPING("1000-2000", "/other") FIELDS("1", "1", "0", "0")},
 		1, 1, 8, 13, 13},
-	{"of several processes the one that shares most of a path counts, not the sum",
+	{"path of several processes: the largest share counts, not the sum",
 		{"",
 			MAPPING("1000-2000", "") FIELDS("1", "8", "0", "0") MAPPING("3000-4000", "")
 				FIELDS("1", "8", "0", "0"),
 			MAPPING("1000-4000", "") FIELDS("1", "12", "0", "0")},
 		0, 0, 0, 16, 16},
-	{"mappings of nothing shared take no part", {MAPPING("1000-2000", "[heap]") FIELDS("5", "0", "0", "5")}, 5, 6,
+	{"mappings without shared pages: no effect", {MAPPING("1000-2000", "[heap]") FIELDS("5", "0", "0", "5")}, 5, 6,
 		0, 0, 0},
-	{"an empty file adds nothing", {""}, 0, 0, 0, 0, 0},
+	{"empty file: adds nothing", {""}, 0, 0, 0, 0, 0},
 };
 
 static void check(void **state)
@@ -98,41 +98,41 @@ static void many_paths(void **state)
 	memory_reader_close(&reader);
 }
 
-/* The allowance: 0.5 % of the time that passes, whatever more is asked. */
+/* The budget: 0.5 % of the elapsed time, whatever else is requested. */
 static const struct due_row {
 	const char *teaches;
 	double budget_percent;
-	int64_t rss_mb; // 10 ms per GB is expected
+	int64_t rss_mb; // 10 ms for each GB is expected
 	int64_t last_read_ms, now_ms;
 	int64_t credit_ms; // at last_read
 	int64_t seen_mb;   // largest RSS at a reading so far
 	bool expected;
 	int64_t before_mb; // RSS at the tick before; 0: the same
 } due_rows[] = {
-	{"budget 0 never reads", 0, 1, -1, 1000, 10, 0, false},
-	{"the first reading is free", 1, 1000, -1, 0, 0, 0, true},
-	{"1 GB costs 10 ms: after 1 s only 5 ms are there", 1, 1000, 0, 1000, 0, 1000, false},
-	{"after 2.1 s they are", 1, 1000, 0, 2100, 0, 1000, true},
-	{"--budget 0.1 makes it wait ten times longer than the cap of 1 %", 0.1, 1000, 0, 5000, 0, 1000, false},
-	{"a calm small program is read once a second", 1, 10, 0, 800, 10, 10, false},
-	{"… and then it is", 1, 10, 0, 1001, 10, 10, true},
-	{"a new maximum is read sooner", 1, 10, 0, 150, 10, 5, true},
-	{"but not sooner than 100 ms", 1, 10, 0, 50, 10, 5, false},
-	{"while RSS rises, a few more bytes are no news", 1, 10, 0, 150, 10, 9, false, 9},
-	{"but twice as many are", 1, 10, 0, 150, 10, 4, true, 9},
+	{"budget 0: never reads", 0, 1, -1, 1000, 10, 0, false},
+	{"first reading: always allowed", 1, 1000, -1, 0, 0, 0, true},
+	{"1 GB costs 10 ms: after 1 s only 5 ms are available", 1, 1000, 0, 1000, 0, 1000, false},
+	{"1 GB costs 10 ms: available after 2.1 s", 1, 1000, 0, 2100, 0, 1000, true},
+	{"--budget 0.1: waits ten times longer than at the maximum of 1 %", 0.1, 1000, 0, 5000, 0, 1000, false},
+	{"small program, RSS constant: not before a second", 1, 10, 0, 800, 10, 10, false},
+	{"small program, RSS constant: read after a second", 1, 10, 0, 1001, 10, 10, true},
+	{"new maximum: read sooner", 1, 10, 0, 150, 10, 5, true},
+	{"new maximum: not within 100 ms", 1, 10, 0, 50, 10, 5, false},
+	{"RSS rises slightly: not read", 1, 10, 0, 150, 10, 9, false, 9},
+	{"RSS doubles: read", 1, 10, 0, 150, 10, 4, true, 9},
 };
 
-/* A program that grows to 200 MB and then rests: its peak is read before it has ended, whatever the machine costs. */
+/* A program that grows to 200 MB and then stops growing: its peak is read before it ends, whatever a reading costs. */
 static const struct growth_row {
 	const char *teaches;
-	int64_t grows_ms, lives_ms, ns_per_mb; // 10 us is what is expected
-	int64_t first_cost_ns;                 // of the first reading, when there is next to nothing to read
+	int64_t grows_ms, lives_ms, ns_per_mb; // expected cost: 10 us
+	int64_t first_cost_ns;                 // of the first reading, when there is almost nothing to read
 } growth_rows[] = {
-	{"200 MB at once", 50, 1000, 10000, 100000},
-	{"a slow growth, read all the way, leaves enough for the peak", 2000, 2600, 10000, 100000},
-	{"the same where reading is four times as dear", 900, 2000, 40000, 400000},
-	{"the first reading is held up for 30 ms: that is no price", 50, 1000, 10000, 30000000},
-	{"the first reading is held up on a loaded machine", 800, 1600, 10000, 5000000},
+	{"200 MB at once: peak is read", 50, 1000, 10000, 100000},
+	{"slow growth, read all the way: enough budget left for the peak", 2000, 2600, 10000, 100000},
+	{"slow growth, readings four times as expensive: enough budget left for the peak", 900, 2000, 40000, 400000},
+	{"first reading delayed by 30 ms: not taken as its cost", 50, 1000, 10000, 30000000},
+	{"first reading delayed on a loaded machine: not taken as its cost", 800, 1600, 10000, 5000000},
 };
 
 static void check_growth(void **state)
@@ -153,7 +153,7 @@ static void check_growth(void **state)
 	memory_reader_close(&reader);
 }
 
-/* However wrong the first guess is, a minute later the allowance is kept. */
+/* However wrong the first estimate is, the budget is kept a minute later. */
 static void allowance_is_kept(void **state)
 {
 	(void)state;
@@ -167,29 +167,29 @@ static void allowance_is_kept(void **state)
 	memory_reader_close(&reader);
 }
 
-/* A tree of processes: when a sample of their pages is due. MB; 1 ms a process. */
+/* A tree of processes: when a sample of their pages is due. MB; 1 ms for each process. */
 static const struct sample_row {
 	const char *teaches;
 	double budget_percent;
 	int64_t processes, rss_mb, changed_mb, changed_before_mb;
 	int64_t credit_ms, since_ms,
-		wait_ms; // of the allowance; since the last sample (-1: none), and how long it should wait
+		wait_ms; // of the budget; since the last sample (-1: none), and how long it should wait
 	bool expected;
 } sample_rows[] = {
-	{"children have come: most of what there is, is unknown", 1, 9, 4500, 4000, 0, 10, -1, 0, true},
-	{"a process alone shares with nobody", 1, 1, 500, 500, 0, 10, -1, 0, false},
-	{"nothing has changed", 1, 9, 4500, 0, 0, 50, 10000, 90, false},
-	{"less than a megabyte is nothing", 1, 9, 50, 0, 0, 50, 10000, 90, false},
-	{"a quarter has changed: worth the last of the allowance", 1, 9, 4000, 1000, 0, 9, 100, 90, true},
-	{"a tenth has, and it goes on: not worth that", 1, 9, 4000, 400, 0, 9, 100, 90, false},
-	{"a tenth has, and it rests", 1, 9, 4000, 400, 400, 9, 100, 90, true},
-	{"a tenth has, it goes on, and there is enough for the next one too", 1, 9, 4000, 400, 0, 18, 100, 90, true},
-	{"a thousandth has", 1, 9, 4000, 4, 4, 50, 100, 90, false},
-	{"the allowance is used up", 1, 9, 4500, 4000, 0, 5, 100, 90, false},
-	{"more than 10 ms are not asked for: a part is read", 1, 64, 4500, 4000, 0, 10, 100, 90, true},
-	{"the last ones showed what was known", 1, 9, 4500, 4000, 0, 50, 300, 720, false},
-	{"… but not for ever", 1, 9, 4500, 4000, 0, 50, 730, 720, true},
-	{"budget 0 never reads", 0, 9, 4500, 4000, 0, 50, -1, 0, false},
+	{"new children: most memory is unknown, sampled", 1, 9, 4500, 4000, 0, 10, -1, 0, true},
+	{"single process: shares with nobody, not sampled", 1, 1, 500, 500, 0, 10, -1, 0, false},
+	{"no change: not sampled", 1, 9, 4500, 0, 0, 50, 10000, 90, false},
+	{"change below a megabyte: not sampled", 1, 9, 50, 0, 0, 50, 10000, 90, false},
+	{"change of a quarter: sampled with the last of the budget", 1, 9, 4000, 1000, 0, 9, 100, 90, true},
+	{"change of a tenth, still changing: not worth the last of the budget", 1, 9, 4000, 400, 0, 9, 100, 90, false},
+	{"change of a tenth, then stable: sampled", 1, 9, 4000, 400, 400, 9, 100, 90, true},
+	{"change of a tenth, still changing, enough budget for two: sampled", 1, 9, 4000, 400, 0, 18, 100, 90, true},
+	{"change of a thousandth: not sampled", 1, 9, 4000, 4, 4, 50, 100, 90, false},
+	{"budget used up: not sampled", 1, 9, 4500, 4000, 0, 5, 100, 90, false},
+	{"cost above 10 ms: a part is sampled", 1, 64, 4500, 4000, 0, 10, 100, 90, true},
+	{"last samples showed no news: waits", 1, 9, 4500, 4000, 0, 50, 300, 720, false},
+	{"last samples showed no news, long ago: sampled", 1, 9, 4500, 4000, 0, 50, 730, 720, true},
+	{"budget 0: never samples", 0, 9, 4500, 4000, 0, 50, -1, 0, false},
 };
 
 static void check_sample(void **state)
@@ -233,11 +233,11 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD_ONE(&tests, "thousands of paths: the table grows and loses none", many_paths);
-	ROWS_ADD_ONE(&tests, "resident and anonymous pages of the same reading", rss_of_a_reading);
+	ROWS_ADD_ONE(&tests, "resident and anonymous pages come from one reading", rss_of_a_reading);
 	ROWS_ADD(&tests, due_rows, check_due);
 	ROWS_ADD(&tests, sample_rows, check_sample);
 	ROWS_ADD(&tests, growth_rows, check_growth);
-	ROWS_ADD_ONE(&tests, "readings a hundred times as dear as guessed: 0.5 % of the time all the same",
+	ROWS_ADD_ONE(&tests, "readings a hundred times as expensive as estimated: 0.5 % of the time all the same",
 		allowance_is_kept);
 	return rows_run(&tests, "memory");
 }

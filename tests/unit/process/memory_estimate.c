@@ -1,4 +1,4 @@
-/* Trees of made processes, one step after the other: what is carried forward between readings. MB throughout. */
+/* Simulated process trees, step by step: values carried forward between readings. MB throughout. */
 #include "process/memory.h"
 
 #include "base/util.h"
@@ -18,9 +18,9 @@ enum { MAIN = 100, PROCESSES = 4, STEPS = 4, PAGE = 4096 };
 struct process {
 	int pid, ppid;
 	int anonymous, file; // resident
-	int faulted;         // page faults, as MB
+	int faulted;         // page faults, in MB
 	const char *name;    // NULL: "work"
-	int private;         // what a reading at this step finds
+	int private;         // result of a reading at this step
 };
 
 static const struct film {
@@ -28,54 +28,54 @@ static const struct film {
 	struct step {
 		struct process processes[PROCESSES];
 		int main, descendants, combined; // carried forward to this step
-		int read;                        // 1: a reading follows, which finds `private` and these:
+		int read;                        // 1: a reading follows, which returns `private` and these:
 		int main_shared, descendants_shared, combined_shared;
 	} steps[STEPS];
 } films[] = {
-	{"without a reading a process alone has its resident memory", {{{{MAIN, 1, 90, 10}}, 100, 0, 100}}},
-	{"a forked child that was not read shares all that its parent has",
+	{"no reading, single process: its resident memory", {{{{MAIN, 1, 90, 10}}, 100, 0, 100}}},
+	{"forked child not read yet: shares all its parent's memory",
 		{{{{MAIN, 1, 500, 1}}, 501, 0, 501}, {{{MAIN, 1, 500, 1}, {101, MAIN, 500, 1}}, 501, 501, 501}}},
-	{"eight times as much resident, for two children: still the same memory",
+	{"RSS eight times as large in two children: still the same memory",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}, {102, MAIN, 500, 0}}, 500, 500, 500}}},
-	{"the parent gives back what an unread child shares: the child still has it",
+	{"parent frees memory that an unread child shares: the child keeps it",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
 			{{{MAIN, 1, 20, 0}, {101, MAIN, 500, 0}}, 20, 500, 500}}},
-	{"what a new child has beyond its parent's is its own",
+	{"new child larger than its parent: the rest is private",
 		{{{{MAIN, 1, 100, 0}}, 100, 0, 100}, {{{MAIN, 1, 100, 0}, {101, MAIN, 130, 0}}, 100, 130, 130}}},
-	{"what was allocated since the reading is private",
+	{"memory allocated since the reading: private",
 		{{{{MAIN, 1, 70, 30, 0, NULL, 70}}, 100, 0, 100, 1, 30, 0, 30}, {{{MAIN, 1, 120, 30}}, 150, 0, 150}}},
-	{"what was given back is gone",
+	{"memory freed since the reading: removed",
 		{{{{MAIN, 1, 70, 30, 0, NULL, 70}}, 100, 0, 100, 1, 30, 0, 30}, {{{MAIN, 1, 20, 30}}, 50, 0, 50}}},
 	{"parent and child as read; the child allocates 20",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0, 0, NULL, 0}}, 500, 500, 500, 1, 500, 500, 500},
 			{{{MAIN, 1, 500, 0}, {101, MAIN, 520, 0, 0}}, 500, 520, 520}}},
-	{"a segment that the parent has filled and children map: once",
+	{"segment filled by the parent and mapped by children: counted once",
 		{{{{MAIN, 1, 1, 400, 0, NULL, 401}}, 401, 0, 401, 1, 0, 0, 0},
 			{{{MAIN, 1, 1, 400}, {101, MAIN, 1, 400}, {102, MAIN, 1, 400}}, 401, 401, 401}}},
-	{"a segment that grows in all of them: once",
+	{"segment that grows in all processes: counted once",
 		{{{{MAIN, 1, 1, 100, 0, NULL, 1}, {101, MAIN, 1, 100, 0, NULL, 1}}, 101, 101, 101, 1, 100, 100, 100},
 			{{{MAIN, 1, 1, 300}, {101, MAIN, 1, 300}}, 301, 301, 302}}},
-	{"the children have ended: the parent keeps what they shared, they nothing",
+	{"children ended: the parent keeps the shared memory",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0, 0, NULL, 20}}, 500, 500, 500, 1, 480, 480, 480},
 			{{{MAIN, 1, 500, 0}}, 480, 0, 480}}},
-	{"copies on write do not show in RSS: after some are read, faults tell of the others",
+	{"copy on write, not visible in RSS: after some are read, page faults predict the others",
 		{{{{MAIN, 1, 200, 0}, {101, MAIN, 200, 0}, {102, MAIN, 200, 0}}, 200, 200, 200},
 			{{{MAIN, 1, 200, 0}, {101, MAIN, 200, 0, 100, NULL, 100}}, 200, 200, 200, 1, 200, 100, 200},
 			{{{MAIN, 1, 200, 0}, {101, MAIN, 200, 0, 100}, {103, MAIN, 200, 0, 50}}, 200, 300, 350}}},
-	{"faults of a process that was not forked tell nothing",
+	{"page faults of a process that was not forked: ignored",
 		{{{{MAIN, 1, 200, 0, 300, NULL, 200}}, 200, 0, 200, 1, 0, 0, 0},
 			{{{MAIN, 1, 200, 0, 900}}, 200, 0, 200}}},
-	{"another program in the child: its memory is its own, whatever its parent has",
+	{"exec in the child: its memory is its own, whatever its parent has",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
 			{{{MAIN, 1, 500, 0}, {101, 999, 80, 0, 0, "other"}}, 500, 80, 580}}},
-	{"another program of the same name: it has less than half of what it inherited",
+	{"exec of a program with the same name: less than half of the inherited memory",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
 			{{{MAIN, 1, 500, 0}, {101, 999, 80, 0}}, 500, 80, 580}}},
-	{"a forked child that gave back most of what it inherited, and allocates",
+	{"forked child that frees most inherited memory, then allocates",
 		{{{{MAIN, 1, 500, 0}, {101, MAIN, 500, 0}}, 500, 500, 500},
 			{{{MAIN, 1, 500, 0}, {101, MAIN, 100, 0}}, 500, 100, 500},
 			{{{MAIN, 1, 500, 0}, {101, MAIN, 300, 0}}, 500, 300, 700}}},
-	{"no process: nothing is known, and it is not 0", {{{{0}}, -1, -1, -1}}},
+	{"no process: unknown, not 0", {{{{0}}, -1, -1, -1}}},
 };
 
 static void put(struct tree *tree, const struct process *processes)
@@ -169,7 +169,7 @@ static void check(void **state)
 	}
 }
 
-/* ---- processes whose files cannot be read ---- */
+/* ---- processes whose files are unreadable ---- */
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -230,7 +230,7 @@ static void page_maps_that_cannot_be_read(void **state)
 	nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* smaps of the root and of one child; the other child, with 300 MB of its own, is another user's. */
+/* smaps of the root and of one child; the other child, with 300 MB of its own, belongs to another user. */
 static void one_child_unread(void **state)
 {
 	(void)state;
@@ -243,7 +243,7 @@ static void one_child_unread(void **state)
 	add_file(procfs_fd, MAIN, "smaps", SMAPS("97656"));
 	add_file(procfs_fd, 101, "smaps", SMAPS("195312"));
 	assert_int_equal(mkdirat(procfs_fd, "102", 0755), 0);
-	assert_int_equal(symlinkat("smaps", procfs_fd, "102/smaps"), 0); // ELOOP: root may open all else
+	assert_int_equal(symlinkat("smaps", procfs_fd, "102/smaps"), 0); // ELOOP: root may open all other files
 	struct stage stage = {0};
 	struct tree tree = tree_on(&stage, procfs_fd);
 	struct memory_estimate estimate = {0};
@@ -266,9 +266,9 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, films, check);
-	ROWS_ADD_ONE(&rows, "page maps that cannot be read: tried once, and again after an exec",
+	ROWS_ADD_ONE(&rows, "unreadable page maps: tried once, and again after an exec",
 		page_maps_that_cannot_be_read);
-	ROWS_ADD_ONE(&rows, "two children, one of them unread: a reading has the estimate of the other in its sum",
+	ROWS_ADD_ONE(&rows, "two children, one unreadable: the sum contains its estimate",
 		one_child_unread);
 	return rows_run(&rows, "RAM carried forward");
 }

@@ -1,4 +1,4 @@
-/* Private and shared memory from a sample of a page map: its parts, and real processes of which it is known. */
+/* Private and shared memory from a sample of a page map: its steps, and real processes with known memory. */
 #include "process/memory.h"
 
 #include "base/util.h"
@@ -20,18 +20,18 @@ static const struct line {
 } lines[] = {
 	{"anonymous memory", "7f0000001000-7f0000003000 rw-p 00000000 00:00 0 ", 0x7f0000001, 2, true},
 	{"a library", "7f0000001000-7f0000002000 r-xp 00000000 fe:00 12      /usr/lib/libc.so.6", 0x7f0000001, 1, true},
-	{"reserved address space has no pages", "7f0000000000-7f4000000000 ---p 00000000 00:00 0 ", 0x7f0000000,
+	{"reserved address space: no pages", "7f0000000000-7f4000000000 ---p 00000000 00:00 0 ", 0x7f0000000,
 		0x4000000, false},
-	{"registers of a device are no memory", "1000-2000 rw-s 00000000 00:05 9 /dev/nvidia0", 1, 1, false},
-	{"what the kernel maps for the clock is none", "1000-2000 r--p 00000000 00:00 0 [vvar]", 1, 1, false},
-	{"POSIX shared memory is", "1000-2000 rw-s 00000000 00:19 9 /dev/shm/x y", 1, 1, true},
-	{"shared anonymous memory is", "1000-2000 rw-s 00000000 00:01 9 /dev/zero (deleted)", 1, 1, true},
-	{"huge pages are counted apart", "200000-400000 rw-p 00000000 00:0f 9 /anon_hugepage (deleted)", 0x200, 0x200,
+	{"device registers: no memory", "1000-2000 rw-s 00000000 00:05 9 /dev/nvidia0", 1, 1, false},
+	{"mappings of the kernel for the clock: no memory", "1000-2000 r--p 00000000 00:00 0 [vvar]", 1, 1, false},
+	{"POSIX shared memory: memory", "1000-2000 rw-s 00000000 00:19 9 /dev/shm/x y", 1, 1, true},
+	{"shared anonymous memory: memory", "1000-2000 rw-s 00000000 00:01 9 /dev/zero (deleted)", 1, 1, true},
+	{"huge pages: counted separately", "200000-400000 rw-p 00000000 00:0f 9 /anon_hugepage (deleted)", 0x200, 0x200,
 		false},
 	{"no mapping", "VmFlags: rd ex", 0, 0, false},
-	{"a line that was cut off", "7f0000001000-7f000", 0, 0, false},
-	{"an end before its beginning", "3000-2000 rw-p 00000000 00:00 0 ", 0, 0, false},
-	{"nothing", "", 0, 0, false},
+	{"truncated line: refused", "7f0000001000-7f000", 0, 0, false},
+	{"end before its beginning: refused", "3000-2000 rw-p 00000000 00:00 0 ", 0, 0, false},
+	{"empty line", "", 0, 0, false},
 };
 
 static void check_line(void **state)
@@ -43,19 +43,19 @@ static void check_line(void **state)
 	assert_int_equal(range.is_readable_memory, row->is_memory);
 }
 
-/* One mapping of anonymous pages, as sampled; how many of statm's are private and shared. */
+/* One anonymous mapping as sampled; how many of statm's pages are private and shared. */
 static const struct scaled {
 	const char *teaches;
 	double exclusive, shared;
 	int64_t resident, expected_private, expected_shared;
 } scales[] = {
-	{"as many as statm has", 600, 400, 1000, 600, 400},
-	{"the sample missed a tenth: both parts grow", 540, 360, 1000, 600, 400},
-	{"more than statm has: the zero page, mapped again and again, looks shared and is no memory", 600, 900, 1000,
+	{"sample equals statm", 600, 400, 1000, 600, 400},
+	{"sample misses a tenth: both parts are scaled up", 540, 360, 1000, 600, 400},
+	{"sample exceeds statm: the repeated zero page looks shared and is no memory", 600, 900, 1000,
 		600, 400},
-	{"more exclusive pages than statm has: the sample is off", 1100, 0, 1000, 1000, 0},
-	{"nothing found: what there is, is private", 0, 0, 50, 50, 0},
-	{"nothing there", 0, 0, 0, 0, 0},
+	{"more exclusive pages than statm: the sample is scaled down", 1100, 0, 1000, 1000, 0},
+	{"empty sample: all pages are private", 0, 0, 50, 50, 0},
+	{"no memory", 0, 0, 0, 0, 0},
 };
 
 static void check_scale(void **state)
@@ -71,18 +71,18 @@ static void check_scale(void **state)
 	assert_true(llabs(page_sample_shared(&area, PAGE) - row->expected_shared * PAGE) <= PAGE);
 }
 
-/* A forked child that writes to a part of 64 MB that it inherited. */
+/* A forked child that writes to a part of 64 MB of inherited memory. */
 enum { FORKED_MB = 64 };
 static const struct forked {
 	const char *teaches;
 	int from, every, of; // pages: from there on `every` of each `of`
 	int private_mb;
 } forks[] = {
-	{"a child that writes nothing has nothing of its own", 0, 0, 1, 0},
-	{"all of it", 0, 1, 1, 64},
-	{"the second half", 8192, 1, 1, 32},
-	{"one page in four", 0, 1, 4, 16},
-	{"runs as long as those of the sample", 0, 16, 64, 16},
+	{"child writes nothing: no private memory", 0, 0, 1, 0},
+	{"child writes all", 0, 1, 1, 64},
+	{"child writes the second half", 8192, 1, 1, 32},
+	{"child writes one page in four", 0, 1, 4, 16},
+	{"child writes runs as long as those of the sample", 0, 16, 64, 16},
 };
 
 static pid_t fork_writer(const struct forked *row, char *memory)
@@ -112,7 +112,7 @@ static void check_fork(void **state)
 	struct page_sample sample;
 	char *memory = mmap(NULL, FORKED_MB << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);
-	madvise(memory, FORKED_MB << 20, MADV_NOHUGEPAGE); // a huge page is copied whole
+	madvise(memory, FORKED_MB << 20, MADV_NOHUGEPAGE); // a huge page is copied as a whole
 	memset(memory, 1, FORKED_MB << 20);
 	assert_int_equal(env_open(&env, NULL), 0);
 	pid_t pid = fork_writer(row, memory);
@@ -134,7 +134,7 @@ static void check_fork(void **state)
 	env_close(&env);
 }
 
-// A child of MAPPINGS small mappings that are shared with its parent, but for those of the second half, which it has written.
+// A child of MAPPINGS small mappings shared with its parent, except for the second half, which it has written.
 static pid_t fork_many_mappings(char *memory, size_t n_mappings)
 {
 	int ready[2];
@@ -154,7 +154,7 @@ static pid_t fork_many_mappings(char *memory, size_t n_mappings)
 
 static void many_small_mappings(void **state)
 {
-	enum { MAPPINGS = 3900, READ_MOST = 2000 }; // and as many between them that have no memory
+	enum { MAPPINGS = 3900, READ_MOST = 2000 }; // and as many between them without memory
 	static char text[TEXT_SIZE];
 	struct wattle_env env;
 	struct tree tree;
@@ -176,7 +176,7 @@ static void many_small_mappings(void **state)
 	assert_int_equal(r, 0);
 	assert_true(sample.n_areas < READ_MOST);
 	double mappings = sample.shared[PAGE_ANONYMOUS] + sample.exclusive[PAGE_ANONYMOUS];
-	assert_true(mappings > MAPPINGS); // all are stood for, beside the test's own memory
+	assert_true(mappings > MAPPINGS); // the sample represents all, beside the test's own memory
 	double written = sample.exclusive[PAGE_ANONYMOUS];
 	assert_true(fabs(written - MAPPINGS / 2.0) < 0.3 * MAPPINGS);
 	page_sample_close(&sample);
@@ -194,7 +194,7 @@ static void too_many_mappings(void **state)
 	struct page_sample sample;
 	char *memory = mmap(NULL, (size_t)MAPPINGS * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);
-	for (size_t i = 0; i < MAPPINGS; i += 2) // neighbours with other rights are mappings of their own
+	for (size_t i = 0; i < MAPPINGS; i += 2) // neighbours with other permissions stay separate mappings
 		assert_int_equal(mprotect(memory + i * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
 	assert_int_equal(env_open(&env, NULL), 0);
 	assert_int_equal(tree_open(&tree, &env, getpid(), 0), 0);
@@ -213,7 +213,7 @@ int main(void)
 	ROWS_ADD(&rows, lines, check_line);
 	ROWS_ADD(&rows, scales, check_scale);
 	ROWS_ADD(&rows, forks, check_fork);
-	ROWS_ADD_ONE(&rows, "7800 small mappings: a fourth is read and stands for all", many_small_mappings);
-	ROWS_ADD_ONE(&rows, "a process of 10,000 mappings is too dear to sample", too_many_mappings);
+	ROWS_ADD_ONE(&rows, "7800 small mappings: a quarter is read and represents all", many_small_mappings);
+	ROWS_ADD_ONE(&rows, "process of 10,000 mappings: too expensive to sample", too_many_mappings);
 	return rows_run(&rows, "page sample");
 }

@@ -15,18 +15,18 @@ static const struct row {
 	const char *name;
 	int ppid, own_ms, children_ms, threads, rss_pages;
 } rows[] = {
-	{"a plain line: ticks become ns, pages become bytes", "42 (sh) S " NUMBERS, 0, "sh", 7, 160, 500, 3, 250},
-	{"the name ends at the last bracket", "42 (a) R 1 (b)) S " NUMBERS, 0, "a) R 1 (b)", 7, 160, 500, 3, 250},
-	{"the name may hold blanks and newlines", "42 (a b\nc) S " NUMBERS, 0, "a b\nc", 7, 160, 500, 3, 250},
-	{"the name may be empty", "42 () S " NUMBERS, 0, "", 7, 160, 500, 3, 250},
-	{"a name longer than ours is cut", "42 (kworker/u256:12-events_unbound_long) S " NUMBERS, 0,
+	{"plain line: ticks become ns, pages become bytes", "42 (sh) S " NUMBERS, 0, "sh", 7, 160, 500, 3, 250},
+	{"name ends at the last bracket", "42 (a) R 1 (b)) S " NUMBERS, 0, "a) R 1 (b)", 7, 160, 500, 3, 250},
+	{"name with blanks and newlines", "42 (a b\nc) S " NUMBERS, 0, "a b\nc", 7, 160, 500, 3, 250},
+	{"empty name", "42 () S " NUMBERS, 0, "", 7, 160, 500, 3, 250},
+	{"name too long: truncated", "42 (kworker/u256:12-events_unbound_long) S " NUMBERS, 0,
 		"kworker/u256:12-events_unbound_", 7, 160, 500, 3, 250},
-	{"without brackets it is no stat line", "42 sh S " NUMBERS, -EINVAL, NULL, 0, 0, 0, 0, 0},
-	{"a line cut short is refused", "42 (sh) S 7 7 7", -EINVAL, NULL, 0, 0, 0, 0, 0},
-	{"words where numbers belong are refused", "42 (sh) S x " NUMBERS, -EINVAL, NULL, 0, 0, 0, 0, 0},
-	{"nothing at all is refused", "", -EINVAL, NULL, 0, 0, 0, 0, 0},
-	{"a lone bracket is refused", ")", -EINVAL, NULL, 0, 0, 0, 0, 0},
-	{"nothing after the name is refused", "42 (sh)", -EINVAL, NULL, 0, 0, 0, 0, 0},
+	{"no brackets: refused", "42 sh S " NUMBERS, -EINVAL, NULL, 0, 0, 0, 0, 0},
+	{"truncated line: refused", "42 (sh) S 7 7 7", -EINVAL, NULL, 0, 0, 0, 0, 0},
+	{"words in place of numbers: refused", "42 (sh) S x " NUMBERS, -EINVAL, NULL, 0, 0, 0, 0, 0},
+	{"empty line: refused", "", -EINVAL, NULL, 0, 0, 0, 0, 0},
+	{"single bracket: refused", ")", -EINVAL, NULL, 0, 0, 0, 0, 0},
+	{"nothing after the name: refused", "42 (sh)", -EINVAL, NULL, 0, 0, 0, 0, 0},
 };
 
 static void check(void **state)
@@ -55,12 +55,13 @@ static const struct stack {
 	const char *teaches, *line;
 	uint64_t address;
 } stacks[] = {
-	{"the 28th field", "42 (sh) " TO_RSS "18446744073709551615 94000 94999 140722334455664 0 0", 140722334455664},
-	{"whatever the name is", "42 (a) 1 2 (b)) " TO_RSS "18446744073709551615 94000 94999 140722334455664 0",
+	{"last CPU: the 28th field", "42 (sh) " TO_RSS "18446744073709551615 94000 94999 140722334455664 0 0",
 		140722334455664},
-	{"the kernel does not tell strangers", "42 (sh) " TO_RSS "18446744073709551615 1 1 0 0 0", 0},
-	{"a line that ends before it", "42 (sh) " TO_RSS "18446744073709551615 1", 0},
-	{"nothing", "", 0},
+	{"last CPU: independent of the name",
+		"42 (a) 1 2 (b)) " TO_RSS "18446744073709551615 94000 94999 140722334455664 0", 140722334455664},
+	{"kernel hides the field from other users: unknown", "42 (sh) " TO_RSS "18446744073709551615 1 1 0 0 0", 0},
+	{"line ends before the field: unknown", "42 (sh) " TO_RSS "18446744073709551615 1", 0},
+	{"last CPU: empty line", "", 0},
 };
 
 static void check_stack(void **state)

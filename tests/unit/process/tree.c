@@ -1,4 +1,4 @@
-/* Films of made /proc trees, one frame a sample: what the tree of the target makes of them. */
+/* Films of simulated /proc trees, one frame for each sample, and the resulting tree of the target. */
 #include "process/tree.h"
 
 #include "base/util.h"
@@ -33,75 +33,75 @@ static const struct film {
 	struct frame frames[FRAMES];
 	int seen;
 	bool no_children_files;
-	// After the last frame the root's parent tells how much it has used; 0: nobody does.
+	// After the last frame the root's parent reports its CPU time; 0: not reported.
 	int told_ticks, told_main_ticks, told_descendants_ticks;
 } films[] = {
-	{"attach: what was used before does not count",
+	{"attach: earlier CPU time does not count",
 		{{{{MAIN, 1, 50, 70, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 53, 75, 0, 0, 10}}, 3, 5, 1}}, 1, false},
-	{"a child is found, its time counts from its start",
+	{"child is found: its time counts from its start",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 6, 0, 0, 0, 10}, {101, MAIN, 4, 0, 0, 0, 10}}, 1, 4, 2}},
 		2, false},
-	{"when its parent waits for it, its time is there once, not twice",
+	{"parent waits for a child: its time counts once",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 7, 0, 0, 0, 10}}, 0, 7, 2},
 			{{{MAIN, 1, 5, 9, 0, 0, 10}}, 0, 9, 1}},
 		2, false},
-	{"when nobody waits for it (SIGCHLD ignored), its last seen time stays",
+	{"no wait for a child (SIGCHLD ignored): its last sampled time is kept",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 7, 0, 0, 0, 10}}, 0, 7, 2},
 			{{{MAIN, 1, 6, 0, 0, 0, 10}}, 1, 7, 1}},
 		2, false},
-	{"children between two samples come in with their parent's waited-for time",
+	{"children between two samples: counted through their parent's waited-for time",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 5, 33, 0, 0, 10}}, 0, 33, 1}}, 1, false},
-	{"an orphan stays a member: setsid and double forks do not help",
+	{"orphan stays a member, also after setsid and a double fork",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 1, 0, 0, 0, 10}, {102, 101, 2, 0, 0, 0, 10}}, 0, 3, 3},
 			{{{MAIN, 1, 5, 1, 0, 0, 10}, {102, 1, 6, 0, 0, 0, 10}}, 0, 7, 2}},
 		3, false},
-	{"a reused pid is another process: the new one counts from zero, the old one's time stays",
+	{"reused pid: another process, which counts from zero; the old one's time is kept",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 40, 0, 1000, 0, 10}}, 0, 40, 2},
 			{{{MAIN, 1, 5, 40, 0, 0, 10}, {101, MAIN, 2, 0, 2000, 0, 10}}, 0, 40, 1},
 			{{{MAIN, 1, 5, 40, 0, 0, 10}, {101, MAIN, 3, 0, 2000, 0, 10}}, 0, 43, 2}},
 		3, false},
-	{"a zombie keeps its time but is no living process",
+	{"zombie: keeps its time, not a living process",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 8, 0, 0, 'Z', 0}}, 0, 8, 1}},
 		2, false},
-	{"attach: a child that was there before leaves only what it used since",
+	{"attach: an earlier child adds only its time since then",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 30, 0, 0, 0, 10}}, 0, 0, 2},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 34, 0, 0, 0, 10}}, 0, 4, 2},
 			{{{MAIN, 1, 5, 36, 0, 0, 10}}, 0, 6, 1}},
 		2, false},
-	{"a sum read in the middle of a wait does not run backwards",
+	{"sum read during a wait: does not decrease",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 9, 0, 0, 0, 10}}, 0, 9, 2},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 9, 1}, {{{MAIN, 1, 5, 9, 0, 0, 10}}, 0, 9, 1}},
 		2, false},
-	{"a whole branch ends at once: each second counts once",
+	{"whole branch ends at once: each second counts once",
 		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 0, 0, 0, 0, 10}, {101, MAIN, 5, 0, 0, 0, 10}, {102, 101, 6, 0, 0, 0, 10}}, 0, 11,
 				3},
 			{{{MAIN, 1, 0, 11, 0, 0, 10}}, 0, 11, 1}},
 		3, false},
-	{"without children files the parents' pids tell",
+	{"no children files: parents' pids are used",
 		{{{{MAIN, 1, 5, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {103, 102, 3, 0, 0, 0, 10}, {102, MAIN, 4, 0, 0, 0, 10},
 				 {900, 1, 99, 0, 0, 0, 10}},
 				0, 7, 3}},
 		3, true},
-	{"attach: what no sample has seen of the root comes from who waited for it",
+	{"attach: the root's unsampled time comes from the process that waited for it",
 		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 30, 0, 0, 0, 10}}, 30, 0, 1}}, 1, false, 35, 35,
 		0},
-	{"with children it is not known whose it was: not the root's own",
+	{"attach with children: the owner is unknown, not added to the root",
 		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}, {{{MAIN, 1, 2, 20, 0, 0, 10}}, 2, 20, 1}}, 1, false, 30, 2,
 		28},
-	{"a daemon that it leaves behind is not in what its parent is told",
+	{"daemon left behind: not in the time that the parent reports",
 		{{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1},
 			{{{MAIN, 1, 5, 0, 0, 0, 10}, {101, MAIN, 10, 0, 0, 0, 10}}, 5, 10, 2}},
 		2, false, 5, 5, 10},
-	{"a root that no sample has seen alive", {{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}}, 1, false, 7, 7, 0},
+	{"root never sampled alive", {{{{MAIN, 1, 0, 0, 0, 0, 10}}, 0, 0, 1}}, 1, false, 7, 7, 0},
 };
 
 struct stage {
@@ -120,7 +120,7 @@ static void clear(const struct stage *stage)
 	nftw(stage->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-// In place, as the kernel does: who holds the file open sees the new text.
+// In place, as the kernel does: readers with an open descriptor see the new text.
 static void write_text(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -163,7 +163,7 @@ static bool in_frame(const struct frame *frame, int pid)
 	return false;
 }
 
-// A process that is gone: its open files give ESRCH, which a folder on disk can't; an empty stat file stands for it.
+// An ended process: its open files give ESRCH, which a folder on disk cannot; an empty stat file takes its place.
 static void show(const struct stage *stage, const struct film *film, int index)
 {
 	const struct frame *frame = &film->frames[index];
@@ -240,6 +240,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, films, check_film);
-	ROWS_ADD_ONE(&tests, "attach to a process that is not there fails", no_such_process);
+	ROWS_ADD_ONE(&tests, "attach to a missing process: fails", no_such_process);
 	return rows_run(&tests, "tree");
 }

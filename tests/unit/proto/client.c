@@ -1,4 +1,4 @@
-/* The client's side: what becomes of a question, whatever the helper does. */
+/* The client: the result of a request, whatever the helper does. */
 #include "proto/client.h"
 
 #include "fake_helper.h"
@@ -36,27 +36,28 @@ static void make_two(struct fake_helper *helper)
 	fake_start(helper);
 }
 
-/* ---- an answer ---- */
+/* ---- replies ---- */
 
 static const struct row {
 	const char *teaches;
 	enum fake_manner manner;
 	int timeout_ms, code;
-	const char *text; // in the sentence; NULL: none
+	const char *text; // in the message; NULL: no error
 } rows[] = {
-	{"an honest answer is handed on", FAKE_HONEST, LONG_MS, 0, NULL},
-	{"an answer in pieces is put together", FAKE_PIECES, LONG_MS, 0, NULL},
-	{"silence costs the time that was given and no more", FAKE_SILENT, SHORT_MS, -ETIMEDOUT,
+	{"valid reply: returned", FAKE_HONEST, LONG_MS, 0, NULL},
+	{"reply in pieces: assembled", FAKE_PIECES, LONG_MS, 0, NULL},
+	{"no reply: times out after the given time", FAKE_SILENT, SHORT_MS, -ETIMEDOUT,
 		"the helper does not answer at /tmp/"},
-	{"half an answer is none", FAKE_HALF, SHORT_MS, -ETIMEDOUT, "the helper does not answer at /tmp/"},
-	{"half an answer of a helper that died is none", FAKE_HALF_GONE, LONG_MS, -EPIPE, "has gone"},
-	{"a connection that ends is told at once", FAKE_HANGS_UP, LONG_MS, -EPIPE, "has gone"},
-	{"another magic is another program", FAKE_MAGIC, LONG_MS, -EPROTO, "of another version"},
-	{"an answer to another question is none", FAKE_TYPE, LONG_MS, -EPROTO, "of another version"},
-	{"reserved bytes are 0", FAKE_RESERVED, LONG_MS, -EPROTO, "of another version"},
-	{"a code above 0 is none", FAKE_POSITIVE, LONG_MS, -EPROTO, "of another version"},
-	{"more readings than fit are none", FAKE_MANY, LONG_MS, -EPROTO, "of another version"},
-	{"a refusal is the helper's own, its text ends where its room does", FAKE_REFUSES, LONG_MS, -EPERM, "nnnn"},
+	{"half a reply: times out", FAKE_HALF, SHORT_MS, -ETIMEDOUT, "the helper does not answer at /tmp/"},
+	{"half a reply, then the helper dies: error", FAKE_HALF_GONE, LONG_MS, -EPIPE, "has gone"},
+	{"connection closed: reported at once", FAKE_HANGS_UP, LONG_MS, -EPIPE, "has gone"},
+	{"wrong magic: another program", FAKE_MAGIC, LONG_MS, -EPROTO, "of another version"},
+	{"reply to another request: error", FAKE_TYPE, LONG_MS, -EPROTO, "of another version"},
+	{"reserved bytes that are not 0: error", FAKE_RESERVED, LONG_MS, -EPROTO, "of another version"},
+	{"code above 0: error", FAKE_POSITIVE, LONG_MS, -EPROTO, "of another version"},
+	{"more readings than fit: error", FAKE_MANY, LONG_MS, -EPROTO, "of another version"},
+	{"refusal: the helper's code and text; the text ends at its maximum length", FAKE_REFUSES, LONG_MS, -EPERM,
+		"nnnn"},
 };
 
 static void check(void **state)
@@ -89,7 +90,7 @@ static void check(void **state)
 	bool lost = row->code != 0 && row->code != -EPERM;
 	assert_int_equal(proto_client_is_open(&client), !lost);
 
-	// Whatever was left in a connection, the next one begins clean.
+	// Unread bytes of a connection don't reach the next one.
 	helper.table->other = FAKE_HONEST;
 	if (lost) {
 		assert_int_equal(read_two(&client, LONG_MS, &reply, &error), -ENOTCONN);
@@ -106,23 +107,23 @@ static void check(void **state)
 
 static const struct door {
 	const char *teaches;
-	const char *socket; // NULL: that of a helper
+	const char *socket; // NULL: the path of a helper
 	enum fake_manner hello;
 	bool is_dead;
 	int code;
 	const char *text;
 } doors[] = {
-	{"off is off", "off", FAKE_HONEST, false, -ENODEV, "WATTLE_HELPER=off"},
-	{"where no socket is, the sentence says how to start a helper", "/nonexistent/wattled.sock", FAKE_HONEST, false,
+	{"WATTLE_HELPER=off: no connection", "off", FAKE_HONEST, false, -ENODEV, "WATTLE_HELPER=off"},
+	{"no socket: the message explains how to start a helper", "/nonexistent/wattled.sock", FAKE_HONEST, false,
 		-ENOENT, "no helper is running at /nonexistent/wattled.sock; sudo "},
-	{"a file in the way of the folder is no socket either", "/dev/null/wattled.sock", FAKE_HONEST, false, -ENOENT,
+	{"file in place of the folder: treated as no socket", "/dev/null/wattled.sock", FAKE_HONEST, false, -ENOENT,
 		"no helper is running at /dev/null/wattled.sock; sudo "},
-	{"a socket that a dead helper left behind", NULL, FAKE_HONEST, true, -ECONNREFUSED, "no helper is running at"},
-	{"a helper that does not say hello", NULL, FAKE_SILENT, false, -ETIMEDOUT, "does not answer"},
-	{"a helper of another make", NULL, FAKE_MAGIC, false, -EPROTO, "of another version"},
-	{"a helper that ends the connection of those it does not serve", NULL, FAKE_HANGS_UP, false, -EPIPE,
+	{"socket of a dead helper: error", NULL, FAKE_HONEST, true, -ECONNREFUSED, "no helper is running at"},
+	{"helper without a hello: error", NULL, FAKE_SILENT, false, -ETIMEDOUT, "does not answer"},
+	{"helper of another protocol version: error", NULL, FAKE_MAGIC, false, -EPROTO, "of another version"},
+	{"helper closes the connection: the user is not served", NULL, FAKE_HANGS_UP, false, -EPIPE,
 		"has gone"},
-	{"a path that no socket can have",
+	{"path too long for a socket: error",
 		"/tmp/a-folder-with-a-very-long-name/and-another-one-in-it-with-a-long-name/and-one-more-of-them/and-the-end/"
 		"wattled.sock",
 		FAKE_HONEST, false, -ENAMETOOLONG, "File name too long"},
@@ -174,7 +175,7 @@ static void check_forbidden_socket(void **state)
 	fake_finish(&helper);
 }
 
-/* ---- deaths and births ---- */
+/* ---- restarts and forks ---- */
 
 static void check_restart(void **state)
 {
@@ -219,7 +220,7 @@ static void check_fork(void **state)
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	// The parent's connection is as it was.
+	// The parent's connection is unchanged.
 	assert_int_equal(read_two(&client, LONG_MS, &reply, &error), 0);
 	assert_int_equal(helper.table->n_connections, 2);
 	proto_client_close(&client);
@@ -266,9 +267,9 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, doors, check_door);
-	ROWS_ADD_ONE(&tests, "a socket that is for others says how to become one of them", check_forbidden_socket);
-	ROWS_ADD_ONE(&tests, "a helper that was started again answers a new connection", check_restart);
-	ROWS_ADD_ONE(&tests, "a forked child does not take its parent's answers", check_fork);
-	ROWS_ADD_ONE(&tests, "signals that arrive meanwhile do not break a question off", check_signals);
+	ROWS_ADD_ONE(&tests, "socket without permission: the message names the group", check_forbidden_socket);
+	ROWS_ADD_ONE(&tests, "restarted helper: a new connection works", check_restart);
+	ROWS_ADD_ONE(&tests, "forked child does not take its parent's replies", check_fork);
+	ROWS_ADD_ONE(&tests, "signals do not interrupt a request", check_signals);
 	return rows_run(&tests, "client");
 }

@@ -9,7 +9,7 @@
 
 enum { RUNS = 5, COMMANDS = 2 };
 
-/* Two commands; what is told of them by default is changed by a row's `change`. */
+/* Two commands; a row's `change` modifies the default results. */
 struct told {
 	double time_s[COMMANDS][RUNS], energy_j[COMMANDS][RUNS], unknown[RUNS];
 	char *words[COMMANDS][3];
@@ -130,35 +130,36 @@ static void hostile(struct told *told)
 static const struct text_row {
 	const char *teaches;
 	void (*change)(struct told *told);
-	const char *expected; // stands in the text, line breaks and indentation being one blank
+	const char *expected; // expected in the text, with line breaks and indentation as one blank
 } texts[] = {
-	{"the head says how it was measured", nothing,
+	{"heading states how it was measured", nothing,
 		"5 runs each in random order, seed 42, after 1 to warm up; 12.0 s in all 1 sort 'a b' 2 sort -u "},
-	{"a median, its interval with the unit once, and a difference with its interval", nothing,
+	{"median, its interval with the unit once, and a difference with its interval", nothing,
 		" 2 750 ms 742 … 758 ms 25.0 % less ("},
-	{"no difference, with the one that would have been seen", nothing,
-		" 50.0 J 49.5 … 50.5 J no difference seen ("},
-	{"twice and more is told as a factor", much_longer, "3.00 times (2.9"},
-	{"three runs can't tell, and their interval is not one of 95 %", few, "median interval against 1 "},
-	{"and that is said twice", few, "too few runs to tell"},
-	{"how sure they are is said", few, "these hold the true median 75 times in a hundred"},
-	{"without energy there is n/a and where to look", no_energy, " n/a n/a "},
-	{"what was measured, and by what", nothing, "measured by package-0 (powercap); a run's error, ± 100 mJ,"},
-	{"an estimate is called so", estimated, "ESTIMATED from the load by package-0 (model)"},
-	{"a meter's error that is a large part of the energy", unsure, "longer runs would be surer"},
-	{"an interrupted bench", interrupted, "Interrupted: these are the 5 rounds that were complete."},
-	{"--until that was not reached", too_wide,
+	{"no significant difference, with the detectable one", nothing, " 50.0 J 49.5 … 50.5 J no difference seen ("},
+	{"factor of two and more: shown as a factor", much_longer, "3.00 times (2.9"},
+	{"three runs: no test possible, the interval has less than 95 %", few, "median interval against 1 "},
+	{"three runs: a note explains the interval", few, "too few runs to tell"},
+	{"confidence level is stated", few, "these hold the true median 75 times in a hundred"},
+	{"no energy: n/a and where to look", no_energy, " n/a n/a "},
+	{"measured quantities and their sources", nothing,
+		"measured by package-0 (powercap); a run's error, ± 100 mJ,"},
+	{"estimated energy: marked as estimated", estimated, "ESTIMATED from the load by package-0 (model)"},
+	{"meter error large compared with the energy: a note", unsure, "longer runs would be surer"},
+	{"interrupted bench: a note", interrupted, "Interrupted: these are the 5 rounds that were complete."},
+	{"--until not reached: a note", too_wide,
 		"half of the widest interval is 3.2 %, not below 1.0 % of its median."},
-	{"a machine that did not settle", warm, "Before 4 of 10 runs the machine was still warmer or busier"},
-	{"a machine of which nothing can be seen", blind, "No temperature and no power could be read"},
-	{"runs that failed", failures, "Command 2 failed in 2 of 5 runs."},
-	{"a long command keeps both ends", long_command,
+	{"machine that did not reach a steady state: a note", warm,
+		"Before 4 of 10 runs the machine was still warmer or busier"},
+	{"machine state unknown: a note", blind, "No temperature and no power could be read"},
+	{"failed runs: a note", failures, "Command 2 failed in 2 of 5 runs."},
+	{"long command: both ends are shown", long_command,
 		"python3 -m train --model resnet --dat…n "
 		"--batch-size 256 --epochs 1 --fast "},
-	{"a terminal obeys no command line", hostile, "sort ?[2J'a b'"},
+	{"control characters in a command: replaced", hostile, "sort ?[2J'a b'"},
 };
 
-// Runs of blanks and line breaks become one blank.
+// Blanks and line breaks are reduced to one blank.
 static char *squeeze(const char *text)
 {
 	struct buf out;
@@ -254,7 +255,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, texts, check_text);
-	ROWS_ADD_ONE(&tests, "the JSON has the documented keys; what is not known is null and not compared",
+	ROWS_ADD_ONE(&tests, "JSON has the documented keys; unknown values are null and not compared",
 		check_json);
 	return rows_run(&tests, "bench");
 }

@@ -11,7 +11,7 @@ static void count(void *data)
 	((struct lines *)data)->n++;
 }
 
-/* 10 s, 20 W, the target alone. */
+/* 10 s, 20 W, only the target. */
 static struct run_span spans[] = {
 	{.id = 1, .pid = 7, .tid = 7, .name = "outer;\\\n"},
 	{.id = 2, .pid = 7, .tid = 7, .name = "a"},
@@ -27,13 +27,13 @@ static const struct row {
 	enum folded_weight weight;
 	const char *text;
 } rows[] = {
-	{"joules: each stack once, the rest outside", FOLDED_ENERGY,
+	{"joules: each stack once, the rest as outside", FOLDED_ENERGY,
 		"train;outer\\x3b\\\\\\n 60.000000000\n"
 		"train;outer\\x3b\\\\\\n;a 50.000000000\n"
 		"train;outer\\x3b\\\\\\n;a;\"\" 10.000000000\n"
 		"pid 8;a 20.000000000\n"
 		"[outside] 60.000000000\n"},
-	{"seconds of threads have no outside", FOLDED_TIME,
+	{"seconds of threads: no outside", FOLDED_TIME,
 		"train;outer\\x3b\\\\\\n 3.000000000\n"
 		"train;outer\\x3b\\\\\\n;a 2.500000000\n"
 		"train;outer\\x3b\\\\\\n;a;\"\" 0.500000000\n"
@@ -69,7 +69,7 @@ static void check(void **state)
 	build_finish(&run);
 }
 
-// 5,000 spans inside each other: lines end at 1,024 and nothing is lost.
+// 5,000 nested spans: lines end at 1,024 levels and no energy is lost.
 static void deep(void **state)
 {
 	enum { DEEP = 5000 };
@@ -104,6 +104,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "spans deeper than stacks go", deep);
+	ROWS_ADD_ONE(&tests, "spans nested deeper than the limit: energy is kept", deep);
 	return rows_run(&tests, "folded");
 }

@@ -14,7 +14,7 @@ static const struct row {
 	{"energy: kilojoules", human_energy, 1234, "1.23 kJ"},
 	{"energy: three digits", human_energy, 345.6, "346 J"},
 	{"energy: small", human_energy, 0.01234, "12.3 mJ"},
-	{"energy: what rounds up to 1000 J is 1.00 kJ", human_energy, 999.6, "1.00 kJ"},
+	{"energy: rounding up to 1000 J gives 1.00 kJ", human_energy, 999.6, "1.00 kJ"},
 	{"energy: a tenth of a microjoule", human_energy, 1e-7, "0.100 µJ"},
 	{"energy: nothing", human_energy, 0, "0 J"},
 	{"energy: unknown is not 0", human_energy, NAN, "n/a"},
@@ -24,7 +24,7 @@ static const struct row {
 	{"power: 99.96 W is 100 W", human_power, 99.96, "100 W"},
 	{"mass: thousandths of a gram", human_grams, 0.00768, "7.68 mg"},
 	{"mass: a kilogram", human_grams, 1234, "1.23 kg"},
-	{"bytes: no parts of one", human_bytes, 512, "512 B"},
+	{"bytes: no fractions", human_bytes, 512, "512 B"},
 	{"bytes: decimal", human_bytes, 512e6, "512 MB"},
 	{"bytes: just below a kilobyte", human_bytes, 999, "999 B"},
 	{"bytes: 999,999 are 1.00 MB", human_bytes, 999999, "1.00 MB"},
@@ -34,13 +34,13 @@ static const struct row {
 	{"time: seconds", human_time, 12.345, "12.3 s"},
 	{"time: 59.96 s is a minute", human_time, 59.96, "1 min 00.0 s"},
 	{"time: minutes", human_time, 62.3, "1 min 02.3 s"},
-	{"time: what rounds up to an hour", human_time, 3599.97, "1 h 00 min"},
+	{"time: rounding up to an hour", human_time, 3599.97, "1 h 00 min"},
 	{"time: hours", human_time, 3720, "1 h 02 min"},
 	{"time: days", human_time, 2.5 * 86400, "2 d 12 h"},
 	{"time: nothing", human_time, 0, "0 s"},
 	{"time: unknown", human_time, NAN, "n/a"},
 	{"percent", human_percent, 12.34, "12.3 %"},
-	{"percent: a hundred needs no decimals", human_percent, 100, "100 %"},
+	{"percent: 100 has no decimals", human_percent, 100, "100 %"},
 	{"percent: unknown", human_percent, NAN, "n/a"},
 	{"error: two digits", human_error, 12.34, "± 12 J"},
 	{"error: 99.6 J is 100 J", human_error, 99.6, "± 100 J"},
@@ -63,10 +63,10 @@ static const struct number_row {
 	const char *text;
 } number_rows[] = {
 	{"three digits of a small number", 0.012345, 3, "0.0123"},
-	{"three digits of a large number: none is made up, none is cut off", 12345, 3, "12345"},
+	{"three digits of a large number: whole digits are kept", 12345, 3, "12345"},
 	{"9.996 is 10.0", 9.996, 3, "10.0"},
 	{"negative", -1.2345, 3, "-1.23"},
-	{"nothing", 0, 3, "0"},
+	{"zero", 0, 3, "0"},
 };
 
 static void check_number(void **state)

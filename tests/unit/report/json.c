@@ -6,8 +6,8 @@
 #include <jansson.h>
 #include <time.h>
 
-/* The contract, key by key: i integer, n number, s string, b boolean, o object, a array, 0 null. The first is what
- * the full story has, the second what a run has in which nothing could be read. */
+/* The contract, key by key: i integer, n number, s string, b boolean, o object, a array, 0 null. The first letter is
+ * the type in a complete run, the second in a run in which nothing was readable. */
 static const struct key_row {
 	const char *teaches; // the path; [] is the first of an array
 	const char *full, *poor;
@@ -33,7 +33,7 @@ static const struct key_row {
 	{"energy.ledger.target_j", "n", "0"},
 	{"energy.ledger.others_j", "n", "0"},
 	{"energy.ledger.wattle_j", "n", "0"},
-	{"energy.ledger.idle_j", "0", "0"}, // attribution "busy" does not know it
+	{"energy.ledger.idle_j", "0", "0"}, // unknown with attribution "busy"
 	{"energy.ledger.unattributed_j", "n", "0"},
 	{"energy.target_error_j", "n", "0"},
 	{"energy.carbon_g", "n", "0"},
@@ -228,9 +228,9 @@ static const struct value_row {
 	const char *teaches, *path;
 	double value;
 } value_rows[] = {
-	{"the total is packages, DRAM and the GPU", "energy.total_j", 62.3 * (41.2 + 18.9 + 4.4 + 312.5)},
+	{"total: packages, DRAM and the GPU", "energy.total_j", 62.3 * (41.2 + 18.9 + 4.4 + 312.5)},
 	{"RAM in the unit asked for: gigabytes, decimal", "resource_usage.max_ram.main.total_rss", 1.2},
-	{"combined memory counts a shared mapping once", "resource_usage.max_ram.combined.total_rss", 1.37},
+	{"combined memory: a shared mapping counts once", "resource_usage.max_ram.combined.total_rss", 1.37},
 	{"time in the unit asked for: hours", "resource_usage.compute_time.time", 62.3 / 3600},
 	{"the exit status", "run.exit_code", 0},
 	{"seconds", "run.interval_s", 0.1},
@@ -268,7 +268,7 @@ static void words(void **state)
 	json_decref(root);
 }
 
-// Their own memory goes, and ASan sees who still points into it.
+// Their own memory is freed; ASan detects remaining pointers into it.
 static void times_forgotten(void **state)
 {
 	struct run run;
@@ -286,7 +286,7 @@ static void times_forgotten(void **state)
 	assert_null(findings.metering);
 	report_json(&findings, &without);
 	assert_string_equal(without.data, whole.data);
-	findings_forget_times(&findings); // twice is once
+	findings_forget_times(&findings); // freeing twice is harmless
 	findings_finish(&findings);
 	buf_finish(&whole);
 	buf_finish(&without);
@@ -299,9 +299,9 @@ static const struct time_row {
 	const char *text;
 } time_rows[] = {
 	{"UTC", "UTC", INT64_C(1700000000123456789), "2023-11-14T22:13:20.123456+00:00"},
-	{"east of Greenwich, with half an hour", "IST-5:30", INT64_C(1700000000000000000),
+	{"time zone: east of Greenwich, with half an hour", "IST-5:30", INT64_C(1700000000000000000),
 		"2023-11-15T03:43:20.000000+05:30"},
-	{"west of it", "EST5", INT64_C(1700000000999999999), "2023-11-14T17:13:20.999999-05:00"},
+	{"time zone: west of Greenwich", "EST5", INT64_C(1700000000999999999), "2023-11-14T17:13:20.999999-05:00"},
 	{"before 1970", "UTC", -1, "1969-12-31T23:59:59.999999+00:00"},
 };
 
@@ -321,12 +321,12 @@ static const struct command_row {
 	const char *teaches, *json, *text;
 } command_rows[] = {
 	{"plain words", "[\"make\", \"-j4\"]", "make -j4"},
-	{"blanks and quotes as a shell takes them back", "[\"sh\", \"-c\", \"echo 'a b'\"]",
+	{"command: blanks and quotes are quoted for a shell", "[\"sh\", \"-c\", \"echo 'a b'\"]",
 		"sh -c 'echo '\\''a b'\\'''"},
-	{"an empty word", "[\"true\", \"\"]", "true ''"},
-	{"what a terminal would obey is shown as ?", "[\"a\\u001b[31mb\\n\"]", "'a?[31mb '"},
-	{"not an array: nothing", "{}", ""},
-	{"not JSON: nothing", "[\"a", ""},
+	{"command: an empty word", "[\"true\", \"\"]", "true ''"},
+	{"command: control characters are shown as ?", "[\"a\\u001b[31mb\\n\"]", "'a?[31mb '"},
+	{"command: not an array: none", "{}", ""},
+	{"command: not JSON: none", "[\"a", ""},
 };
 
 static void check_command(void **state)
@@ -348,7 +348,7 @@ int main(void)
 	ROWS_ADD(&tests, value_rows, check_value);
 	ROWS_ADD_ONE(&tests, "the ledger's rows sum to the total", ledger_adds_up);
 	ROWS_ADD_ONE(&tests, "texts, labels, metrics and blocks", words);
-	ROWS_ADD_ONE(&tests, "all figures stay when the energies along the time are forgotten", times_forgotten);
+	ROWS_ADD_ONE(&tests, "all figures stay when the energy timeline is dropped", times_forgotten);
 	ROWS_ADD(&tests, time_rows, check_time);
 	ROWS_ADD(&tests, command_rows, check_command);
 	return rows_run(&tests, "json");

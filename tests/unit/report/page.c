@@ -1,4 +1,4 @@
-/* The page's small pieces: what names become, what its data may hold, what its policy allows, and what a search left behind. */
+/* Small parts of the page: names, the data block, the security policy, and a search stored in a run file. */
 #include "report/html.h"
 #include "report/page/page.h"
 
@@ -18,20 +18,20 @@
 static const struct name_row {
 	const char *teaches, *name, *html;
 } names[] = {
-	{"a name stands by itself in its direction of writing", "step", "<bdi>step</bdi>"},
-	{"markup is text", "</script><b>", "<bdi>&lt;/script&gt;&lt;b&gt;</bdi>"},
-	{"quotes end no attribute", "a\"b'c", "<bdi>a&quot;b&#39;c</bdi>"},
-	{"control characters are shown as what can't be shown", "a\x01z", "<bdi>a\xef\xbf\xbdz</bdi>"},
-	{"a name that nobody could see tells its characters", " \t", "<span class=\"faint\">(U+0020 U+0009)</span>"},
-	{"the same of what has no width", "\xef\xbb\xbf\xe2\x80\x8b\xc2\xad",
+	{"name: isolated in its direction of writing", "step", "<bdi>step</bdi>"},
+	{"markup in a name: shown as text", "</script><b>", "<bdi>&lt;/script&gt;&lt;b&gt;</bdi>"},
+	{"quotes in a name: end no attribute", "a\"b'c", "<bdi>a&quot;b&#39;c</bdi>"},
+	{"control characters: shown as replacement characters", "a\x01z", "<bdi>a\xef\xbf\xbdz</bdi>"},
+	{"invisible name: its code points are shown", " \t", "<span class=\"faint\">(U+0020 U+0009)</span>"},
+	{"name of zero-width characters: its code points are shown", "\xef\xbb\xbf\xe2\x80\x8b\xc2\xad",
 		"<span class=\"faint\">(U+FEFF U+200B U+00AD)</span>"},
-	{"many of them", "\xe3\x85\xa4     ", "<span class=\"faint\">(U+3164 U+0020 U+0020 U+0020 …)</span>"},
-	{"a byte that is no character is seen", "\xff", "<bdi>\xef\xbf\xbd</bdi>"},
-	{"the beginning of a character that does not go on as well", "a\xe2\x82",
-		"<bdi>a\xef\xbf\xbd\xef\xbf\xbd</bdi>"},
+	{"long invisible name: its code points are shortened", "\xe3\x85\xa4     ",
+		"<span class=\"faint\">(U+3164 U+0020 U+0020 U+0020 …)</span>"},
+	{"invalid byte: shown as a replacement character", "\xff", "<bdi>\xef\xbf\xbd</bdi>"},
+	{"truncated character: shown as a replacement character", "a\xe2\x82", "<bdi>a\xef\xbf\xbd\xef\xbf\xbd</bdi>"},
 	{"no name", "", "<span class=\"faint\">(unnamed)</span>"},
 	{"unknown name", NULL, "<span class=\"faint\">(unnamed)</span>"},
-	{"letters of any script stay whole", "日本語 🔥", "<bdi>日本語 🔥</bdi>"},
+	{"letters of any script: kept", "日本語 🔥", "<bdi>日本語 🔥</bdi>"},
 };
 
 static void check_name(void **state)
@@ -44,14 +44,14 @@ static void check_name(void **state)
 	buf_finish(&out);
 }
 
-// Both ends of a long name tell something; no character is cut in two.
+// Both ends of a long name are shown; no character is cut in two.
 static void check_long_name(void **state)
 {
 	char name[10001];
 	for (size_t i = 0; i < 10000; i += 4)
 		memcpy(name + i, "\xf0\x9f\x94\xa5", 4);
 	name[10000] = '\0';
-	for (size_t shift = 0; shift < 4; shift++) { // what is cut begins anywhere in a character
+	for (size_t shift = 0; shift < 4; shift++) { // the cut may begin anywhere in a character
 		struct buf out;
 		buf_init(&out, 1000);
 		memset(name, 'a', shift);
@@ -67,7 +67,7 @@ static void check_long_name(void **state)
 	}
 }
 
-// Bytes that only a character's end could be: they are cut, but something of them stays.
+// Bytes that can only continue a character: shortened, but some of them stay.
 static void check_long_nonsense(void **state)
 {
 	char name[301];
@@ -93,11 +93,11 @@ static const struct cell_row {
 } cells[] = {
 	{"energy with its error", 1234, 12, NULL,
 		"<td data-value=\"1234\">1.23 kJ <span class=\"faint\">± 12 J</span></td>"},
-	{"larger error than energy: what it is at most", 1, 3, NULL, "<td data-value=\"1\">&lt; 4.00 J</td>"},
-	{"unknown is not 0, and has no value to sort by", NAN, NAN, NULL,
+	{"error larger than the energy: an upper limit", 1, 3, NULL, "<td data-value=\"1\">&lt; 4.00 J</td>"},
+	{"unknown: not 0, and without a sort value", NAN, NAN, NULL,
 		"<td data-value=\"\"><span class=\"faint\">n/a</span></td>"},
-	{"unknown error: none is claimed", 5, NAN, NULL, "<td data-value=\"5\">5.00 J</td>"},
-	{"per unit of work", 0.5, 0.01, "token",
+	{"unknown error: none shown", 5, NAN, NULL, "<td data-value=\"5\">5.00 J</td>"},
+	{"energy per unit of work", 0.5, 0.01, "token",
 		"<td data-value=\"0.5\">500 mJ <span class=\"faint\">± 10 mJ</span> <span class=\"faint per\">per "
 		"<bdi>token</bdi></span></td>"},
 };
@@ -112,18 +112,18 @@ static void check_cell(void **state)
 	buf_finish(&out);
 }
 
-/* ---- the block of data ---- */
+/* ---- the data block ---- */
 
 static const struct json_row {
 	const char *teaches, *json, *html;
 } blocks[] = {
-	{"an end tag in a name ends nothing", "[\"</script>\"]", "[\"\\u003c/script\\u003e\"]"},
-	{"nor does the start of a comment", "[\"<!--\"]", "[\"\\u003c!--\"]"},
+	{"end tag in a name: escaped", "[\"</script>\"]", "[\"\\u003c/script\\u003e\"]"},
+	{"start of a comment in a name: escaped", "[\"<!--\"]", "[\"\\u003c!--\"]"},
 	{"ampersands", "[\"&lt;\"]", "[\"\\u0026lt;\"]"},
-	{"line separators, which scripts of old take for line ends", "[\"\xe2\x80\xa8\xe2\x80\xa9\"]",
+	{"line separators, line ends in old scripts: escaped", "[\"\xe2\x80\xa8\xe2\x80\xa9\"]",
 		"[\"\\u2028\\u2029\"]"},
-	{"their neighbours stay", "[\"\xe2\x80\xa6\xe2\x82\xac\"]", "[\"\xe2\x80\xa6\xe2\x82\xac\"]"},
-	{"nothing to escape", "{\"a\": 1}", "{\"a\": 1}"},
+	{"neighbours of the line separators: kept", "[\"\xe2\x80\xa6\xe2\x82\xac\"]", "[\"\xe2\x80\xa6\xe2\x82\xac\"]"},
+	{"nothing to escape: unchanged", "{\"a\": 1}", "{\"a\": 1}"},
 };
 
 static void check_json(void **state)
@@ -139,7 +139,7 @@ static void check_json(void **state)
 	buf_finish(&wanted);
 }
 
-/* ---- the frame ---- */
+/* ---- the policy ---- */
 
 static const struct frame_row {
 	const char *teaches;
@@ -147,11 +147,13 @@ static const struct frame_row {
 	bool connect;
 	const char *has, *has_not;
 } frames[] = {
-	{"nothing is allowed that is not named", PAGE_SCRIPT_REPORT, false, "default-src 'none'; script-src 'sha256-",
-		"unsafe"},
-	{"nothing is fetched", PAGE_SCRIPT_REPORT, false, "form-action 'none'", "connect-src"},
-	{"the live page may fetch from where it came from", PAGE_SCRIPT_LIVE, true, "connect-src 'self'", "http"},
-	{"without script none runs", PAGE_SCRIPT_NONE, false, "script-src 'none'", "script-src 'sha256-"},
+	{"policy: everything not listed is forbidden", PAGE_SCRIPT_REPORT, false,
+		"default-src 'none'; script-src 'sha256-", "unsafe"},
+	{"policy: nothing may be fetched", PAGE_SCRIPT_REPORT, false, "form-action 'none'", "connect-src"},
+	{"policy of the live page: may fetch from its own origin", PAGE_SCRIPT_LIVE, true, "connect-src 'self'",
+		"http"},
+	{"policy of a page without scripts: none may run", PAGE_SCRIPT_NONE, false, "script-src 'none'",
+		"script-src 'sha256-"},
 };
 
 static void check_policy(void **state)
@@ -180,7 +182,7 @@ static void check_frame(void **state)
 	buf_finish(&out);
 }
 
-/* ---- what a search left in its run file ---- */
+/* ---- a search in a run file ---- */
 
 static const struct tune_row {
 	const char *teaches, *json;
@@ -190,28 +192,28 @@ static const struct tune_row {
 } tunes[] = {
 	{"no JSON", "caps", -EINVAL, false, 0},
 	{"no document of a search", "[]", -EINVAL, false, 0},
-	{"a search that found nothing", "{\"device\": \"gpu-0\", \"objective\": null, \"caps\": []}", 0, false, 0},
+	{"search without a result", "{\"device\": \"gpu-0\", \"objective\": null, \"caps\": []}", 0, false, 0},
 	{"two limits",
 		"{\"objective\": \"edp\", \"chosen_w\": 200, \"caps\": [{\"cap_w\": 300, \"objective\": 10}, "
 		"{\"cap_w\": 200, \"objective\": 8}]}",
 		0, true, 2},
-	{"the reference is the highest limit, wherever it stands",
+	{"the reference is the highest limit, in any position",
 		"{\"objective\": \"edp\", \"chosen_w\": 200, \"caps\": [{\"cap_w\": 200, \"objective\": 8}, "
 		"{\"cap_w\": 300, \"objective\": 10}]}",
 		0, true, 2},
-	{"limits beside the best one come among the others",
+	{"limits added near the best one: sorted among the others",
 		"{\"objective\": \"ed2p\", \"chosen_w\": 250, \"caps\": [{\"cap_w\": 300, \"objective\": 10}], "
 		"\"added_caps\": [{\"cap_w\": 250, \"objective\": 9}]}",
 		0, true, 2},
-	{"figures that no picture has room for are left out",
+	{"values outside the chart: left out",
 		"{\"objective\": \"edp\", \"chosen_w\": 200, \"caps\": [{\"cap_w\": 300, \"objective\": 10}, "
 		"{\"cap_w\": 200, \"objective\": 1e300}, {\"cap_w\": -5, \"objective\": 1}, {\"cap_w\": null}]}",
 		0, true, 1},
-	{"clocks have their own key",
+	{"clocks: a key of their own",
 		"{\"what\": \"clocks\", \"objective\": \"energy\", \"chosen_mhz\": 1200, \"caps\": "
 		"[{\"cap_w\": null, \"clock_mhz\": 1980, \"objective\": 5}]}",
 		0, true, 1},
-	{"a goal that this wattle does not know",
+	{"objective of a later version",
 		"{\"objective\": \"ed9p\", \"caps\": [{\"cap_w\": 300, \"objective\": 1}]}", 0, false, 0},
 };
 
@@ -228,7 +230,7 @@ static void check_tune(void **state)
 		assert_int_equal(reports->result.n_limits, row->n_limits);
 		for (size_t i = 1; i < row->n_limits; i++)
 			assert_true(reports->result.limits[i].limit < reports->result.limits[i - 1].limit);
-		struct buf out; // whatever it holds, a page can be made of it
+		struct buf out; // whatever it contains, a page can be made of it
 		buf_init(&out, 1 << 20);
 		cap_tune_part(reports, &out, 0, "h3");
 		assert_int_equal(out.failed, 0);
@@ -237,7 +239,7 @@ static void check_tune(void **state)
 	arena_free(arena);
 }
 
-// What is written is what is read.
+// Written values are read back unchanged.
 static void check_tune_again(void **state)
 {
 	double curve_x[] = {200, 250, 300}, curve_y[] = {8.1, 8.4, 10};
@@ -299,7 +301,7 @@ static void check_tune_again(void **state)
 	buf_finish(&second);
 }
 
-// The limit that a model chose between two measured ones: 20 % less energy in 10 % more time.
+// The limit that the model chose between two measured ones: 20 % less energy in 10 % more time.
 static const struct goal_row {
 	const char *teaches, *goal, *expected;
 } goals[] = {
@@ -335,15 +337,15 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, names, check_name);
-	ROWS_ADD_ONE(&tests, "name: a long one of bytes that are no characters is cut, not lost", check_long_nonsense);
-	ROWS_ADD_ONE(&tests, "name: a long one keeps both ends, and its characters whole", check_long_name);
+	ROWS_ADD_ONE(&tests, "name: a long one of invalid bytes is shortened, not lost", check_long_nonsense);
+	ROWS_ADD_ONE(&tests, "name: a long one keeps both ends and whole characters", check_long_name);
 	ROWS_ADD(&tests, cells, check_cell);
 	ROWS_ADD(&tests, blocks, check_json);
 	ROWS_ADD(&tests, frames, check_policy);
-	ROWS_ADD_ONE(&tests, "frame: a title is text; dygraphs keeps its licence and asks for no source map",
+	ROWS_ADD_ONE(&tests, "frame: a title is text; dygraphs keeps its licence and requests no source map",
 		check_frame);
 	ROWS_ADD(&tests, tunes, check_tune);
 	ROWS_ADD(&tests, goals, check_goal);
-	ROWS_ADD_ONE(&tests, "tune: what was written is what is read", check_tune_again);
+	ROWS_ADD_ONE(&tests, "tune: written values are read back", check_tune_again);
 	return rows_run(&tests, "page");
 }

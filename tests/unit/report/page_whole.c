@@ -1,4 +1,4 @@
-/* Whole pages of made runs: which sections there are, and that nothing in them runs or loads that the policy would have to forbid. */
+/* Whole pages of synthetic runs: their sections, and nothing in them that the policy would have to block. */
 #include "report/page/page.h"
 
 #include "story.h"
@@ -10,7 +10,7 @@ static void small_build(struct run *run)
 	story_poor(run);
 }
 
-// A model that was looked at, a search for a limit, and names that want to be more than names.
+// A model description, a search for a limit, and names that contain markup.
 static void rich_build(struct run *run)
 {
 	story_build(run);
@@ -24,7 +24,7 @@ static void rich_build(struct run *run)
 		"\"objective\": 10}, {\"cap_w\": 200, \"objective\": 8}]}");
 }
 
-// Rows of wattle.torch.layers: a layer that is called twice in each of 5 passes, a container, what lies outside.
+// Rows of wattle.torch.layers: a layer called twice in each of 5 passes, a container, and the rest.
 static void measured_build(struct run *run)
 {
 	story_build(run);
@@ -39,7 +39,7 @@ static void measured_build(struct run *run)
 		"\"energy_j\": 7.25, \"error_j\": 0.25, \"is_outside\": true}, 4]");
 }
 
-// Facts that programs wrote, and wrote wrongly.
+// Metadata written by programs, some of it invalid.
 static void broken_build(struct run *run)
 {
 	story_poor(run);
@@ -63,18 +63,18 @@ static const struct row {
 	void (*build)(struct run *run);
 	const char *has[14], *has_not[8];
 } rows[] = {
-	{"a run with everything has all sections", rich_build,
+	{"complete run: all sections", rich_build,
 		{"id=\"ledger\"", "id=\"time\"", "id=\"blocks\"", "id=\"flame\"", "id=\"layers\"", "id=\"tune\"",
 			"id=\"domains\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"processes\"", "id=\"about\"",
 			"wattle woke up", "&lt;conv1&gt;"},
 		{"<img", "<script>alert", "onclick='", "<conv1>"}},
-	{"the rows of wattle.torch.layers are told as they are, and joules per multiply-add count each pass once", measured_build,
+	{"rows of wattle.torch.layers: shown unchanged; joules per multiply-add count each pass once", measured_build,
 		{"(the model itself)", "35.5 J", "3.55 J", "7.25 J", "outside of them", "1.25 s"}, {NULL}},
-	{"a poor run has no empty sections", small_build, {"id=\"about\""},
+	{"minimal run: no empty sections", small_build, {"id=\"about\""},
 		{"id=\"layers\"", "id=\"tune\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"flame\""}},
-	{"what is estimated is tagged so", estimated_build,
+	{"estimated values: marked", estimated_build,
 		{"tag-estimated\">estimated", "Energy is estimated, not measured"}, {NULL}},
-	{"facts that are no such documents do no harm", broken_build, {"id=\"about\""}, {">nan", "inf J"}},
+	{"invalid metadata: ignored", broken_build, {"id=\"about\""}, {">nan", "inf J"}},
 };
 
 static size_t count(const char *text, const char *what)
@@ -85,7 +85,7 @@ static size_t count(const char *text, const char *what)
 	return n;
 }
 
-// The body alone: the scripts' own code speaks of styles and handlers.
+// Only the body: the scripts' own code mentions styles and handlers.
 static void check_harmless(const char *page)
 {
 	static const char *const never[] = {" style=", " src=", " onload=", " onerror=", "javascript:", "http-equiv",
@@ -94,7 +94,7 @@ static void check_harmless(const char *page)
 	assert_non_null(body);
 	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
 		const char *found = strstr(body, never[i]);
-		// In a name it is text: an attribute would stand in a tag.
+		// In a name it is text: an attribute would be inside a tag.
 		for (; found != NULL; found = strstr(found + 1, never[i])) {
 			const char *tag = found;
 			while (tag > body && *tag != '<' && *tag != '>')

@@ -1,4 +1,4 @@
-// Protobuf's wire format, byte by byte: the rows are what its description says.
+// Protobuf's wire format, byte by byte; the rows are from its specification.
 #include "report/trace/internal.h"
 
 #include "rows.h"
@@ -16,18 +16,18 @@ static const struct row {
 	const char *text;
 	const char *hex;
 } rows[] = {
-	{"a small number is a byte, behind field * 8 + 0", 1, UINT, .number = 5, .hex = "08 05"},
-	{"128 takes two: seven bits each, the lowest first", 1, UINT, .number = 128, .hex = "08 80 01"},
-	{"field numbers above 15 take two bytes as well", 60, UINT, .number = 1, .hex = "e0 03 01"},
-	{"the largest takes ten", 1, UINT, .number = UINT64_MAX, .hex = "08 ff ff ff ff ff ff ff ff ff 01"},
-	{"a float is eight bytes, the lowest first, behind field * 8 + 1", 44, DOUBLE, .value = 1,
+	{"small number: one byte after field * 8 + 0", 1, UINT, .number = 5, .hex = "08 05"},
+	{"128: two bytes of seven bits, the lowest first", 1, UINT, .number = 128, .hex = "08 80 01"},
+	{"field number above 15: two bytes", 60, UINT, .number = 1, .hex = "e0 03 01"},
+	{"largest number: ten bytes", 1, UINT, .number = UINT64_MAX, .hex = "08 ff ff ff ff ff ff ff ff ff 01"},
+	{"double: eight bytes, the lowest first, after field * 8 + 1", 44, DOUBLE, .value = 1,
 		.hex = "e1 02 00 00 00 00 00 00 f0 3f"},
-	{"a text is its length and its bytes, behind field * 8 + 2", 2, TEXT, .text = "W", .hex = "12 01 57"},
+	{"text: its length and its bytes, after field * 8 + 2", 2, TEXT, .text = "W", .hex = "12 01 57"},
 	{"UTF-8 stays", 2, TEXT, .text = "\xc2\xb0", .hex = "12 02 c2 b0"},
-	{"what is no UTF-8 becomes U+FFFD, byte by byte", 2, TEXT, .text = "a\xff\xc3(",
+	{"invalid UTF-8: each byte becomes U+FFFD", 2, TEXT, .text = "a\xff\xc3(",
 		.hex = "12 08 61 ef bf bd ef bf bd 28"},
-	{"a character that ends too early", 2, TEXT, .text = "\xe2\x82", .hex = "12 06 ef bf bd ef bf bd"},
-	{"an empty text is there all the same", 2, TEXT, .text = "", .hex = "12 00"},
+	{"truncated character: U+FFFD", 2, TEXT, .text = "\xe2\x82", .hex = "12 06 ef bf bd ef bf bd"},
+	{"empty text: written", 2, TEXT, .text = "", .hex = "12 00"},
 };
 
 static void write_row(struct buf *out, const struct row *row)
@@ -54,7 +54,7 @@ static void check(void **state)
 	buf_finish(&hex);
 }
 
-// The length stands before what is only known afterwards, and may take one byte or more.
+// The length is before contents that are only known afterwards, and takes one byte or more.
 static void test_messages(void **state)
 {
 	static const size_t sizes[] = {0, 1, 127, 128, 300, 16383, 16384, 70000};
@@ -105,7 +105,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "messages in messages, of lengths that take one byte to three", test_messages);
-	ROWS_ADD_ONE(&tests, "a buffer that is full: an error, and nothing written beside it", test_ceiling);
+	ROWS_ADD_ONE(&tests, "nested messages, with lengths of one to three bytes", test_messages);
+	ROWS_ADD_ONE(&tests, "full buffer: an error, and no byte beyond it", test_ceiling);
 	return rows_run(&tests, "proto");
 }

@@ -1,4 +1,4 @@
-/* One run with everything in it: what the tests of this room report on. 62.3 s of training on two packages and a GPU. */
+/* One run with everything in it, used by the tests of this folder. 62.3 s of training on two packages and a GPU. */
 #pragma once
 
 #include "unit/analysis/builder.h"
@@ -173,7 +173,7 @@ static inline void story_build(struct run *run)
 	story_program(run);
 }
 
-// What `wattle run true` gives where nothing can be read.
+// Result of `wattle run true` where nothing is readable.
 static inline void story_poor(struct run *run)
 {
 	build_run(run, 2);

@@ -10,13 +10,13 @@ static const struct fit_row {
 	bool keep_end;
 	const char *fitted;
 } fit_rows[] = {
-	{"what fits stays", "abc", 3, false, "abc"},
-	{"the end is cut off", "abcdef", 4, false, "abc…"},
-	{"of a path the end tells more", "/a/b/train.py:12", 12, true, "…train.py:12"},
-	{"characters, not bytes", "äöü", 3, false, "äöü"},
+	{"text that fits: unchanged", "abc", 3, false, "abc"},
+	{"text too long: cut at the end", "abcdef", 4, false, "abc…"},
+	{"path too long: its end is kept", "/a/b/train.py:12", 12, true, "…train.py:12"},
+	{"width counts characters, not bytes", "äöü", 3, false, "äöü"},
 	{"no character is cut in two", "äöüß", 3, true, "…üß"},
-	{"a terminal obeys nothing that a program called itself", "a\033[31mb", 20, false, "a?[31mb"},
-	{"a line break is a blank", "a\nb", 20, false, "a b"},
+	{"control characters in a name: replaced", "a\033[31mb", 20, false, "a?[31mb"},
+	{"line break: a blank", "a\nb", 20, false, "a b"},
 };
 
 static void check_fit(void **state)
@@ -49,11 +49,11 @@ static const struct wrap_row {
 	size_t indent;
 	const char *wrapped;
 } wrap_rows[] = {
-	{"short texts stay on the line", "Label", "a few words", 8, "Label   a few words"},
+	{"short texts: on one line", "Label", "a few words", 8, "Label   a few words"},
 	{"80 columns, then the next line at the same column", "L",
 		"twelve words of which the last ones do not fit into one line of this width any more", 4,
 		"L   twelve words of which the last ones do not fit into one line of this width\n    any more"},
-	{"after a label that is too long, one blank", "A long label", "text", 4, "A long label text"},
+	{"label too long: one blank after it", "A long label", "text", 4, "A long label text"},
 };
 
 static void check_wrap(void **state)
@@ -110,9 +110,9 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, fit_rows, check_fit);
-	ROWS_ADD_ONE(&tests, "of a name both ends tell something", fits_middle);
+	ROWS_ADD_ONE(&tests, "name too long: both ends are kept", fits_middle);
 	ROWS_ADD(&tests, wrap_rows, check_wrap);
-	ROWS_ADD_ONE(&tests, "columns are as wide as what stands in them, numbers to the right", columns_align);
-	ROWS_ADD_ONE(&tests, "a name that is too long gives way, its end stays", first_column_gives_way);
+	ROWS_ADD_ONE(&tests, "columns as wide as their contents, numbers right-aligned", columns_align);
+	ROWS_ADD_ONE(&tests, "table too wide: the name column is shortened", first_column_gives_way);
 	return rows_run(&tests, "table");
 }

@@ -12,7 +12,7 @@ static void small_build(struct run *run)
 	story_poor(run);
 }
 
-// A laptop without rights on RAPL: the model speaks; a recorder that had trouble.
+// A laptop without permission for RAPL: the model is used; a recorder with errors.
 static void estimated_build(struct run *run)
 {
 	build_simple(run, 101);
@@ -31,8 +31,8 @@ static void estimated_build(struct run *run)
 	build_event(run, 5, "suspend", "the machine slept for 12000 ms");
 }
 
-/* Two cards: the counter of one says half of what its power says, that of the other stands still after 4 s. And a counter
- * that never moves. */
+/* Two cards: the counter of one reports half of its power, that of the other stops after 4 s. And a counter that
+ * never changes. */
 static void doubtful_build(struct run *run)
 {
 	build_simple(run, 101);
@@ -61,13 +61,13 @@ static const struct row {
 	bool colour;
 	const char *file; // in golden/
 } rows[] = {
-	{"everything there is", story_build, report_text, false, "full.txt"},
-	{"the same in colour: only escape sequences are added", story_build, report_text, true, "full-colour.txt"},
-	{"after a run: the first things only", story_build, report_summary, false, "summary.txt"},
-	{"nothing known says so, and shows no zeros", small_build, report_text, false, "poor.txt"},
-	{"figures that contradict each other, counters that stand still; a note is told once", doubtful_build,
+	{"complete run", story_build, report_text, false, "full.txt"},
+	{"complete run in colour: only escape sequences are added", story_build, report_text, true, "full-colour.txt"},
+	{"summary after a run", story_build, report_summary, false, "summary.txt"},
+	{"nothing known: reported, no zeros", small_build, report_text, false, "poor.txt"},
+	{"contradictory figures, counters that stop: each note once", doubtful_build,
 		report_text, false, "doubtful.txt"},
-	{"an estimate, a gap, lost samples and a suspend are told plainly", estimated_build, report_text, false,
+	{"estimate, gap, lost samples and suspend: reported", estimated_build, report_text, false,
 		"estimated.txt"},
 };
 
@@ -83,7 +83,7 @@ static void render(const struct row *row, struct buf *out)
 	assert_int_equal(out->failed, 0);
 }
 
-// With WATTLE_GOLDEN=write the files are written anew; then look at the difference.
+// With WATTLE_GOLDEN=write the files are written anew; check the difference.
 static void check_golden(void **state)
 {
 	const struct row *row = *state;
@@ -164,7 +164,7 @@ static void each_domain_once(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "each domain stands once, under the first of the name that it is inside of", each_domain_once);
+	ROWS_ADD_ONE(&tests, "each domain once, under the first domain with its parent's name", each_domain_once);
 	ROWS_ADD(&tests, rows, check_golden);
 	ROWS_ADD(&tests, rows, check_width);
 	return rows_run(&tests, "text");

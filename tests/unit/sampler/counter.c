@@ -22,189 +22,189 @@ static const struct row {
 	uint32_t wraps, resets, gaps, ambiguous;
 } rows[] = {
 	// clang-format off
-	{"the first value is where counting starts, not energy", INTEL, 2000, {
+	{"first value: start of counting, no energy", INTEL, 2000, {
 		{1000000, 5000 * M, false, COUNTER_FIRST, 0},
 		{1100000, 5010 * M, false, COUNTER_OK, 10 * M},
 		{1200000, 5021 * M, false, COUNTER_OK, 21 * M},
 	}},
-	{"no change is a stall and costs nothing", INTEL, 2000, {
+	{"unchanged value: a stall, no energy", INTEL, 2000, {
 		{1000000, 7, false, COUNTER_FIRST, 0},
 		{1000050, 7, false, COUNTER_STALLED, 0},
 		{1100000, 7, false, COUNTER_STALLED, 0},
 	}},
-	{"0 is a value like any other", INTEL, 2000, {
+	{"0 is a valid value", INTEL, 2000, {
 		{1000000, 0, false, COUNTER_FIRST, 0},
 		{1100000, 0, false, COUNTER_STALLED, 0},
 		{1200000, 3 * M, false, COUNTER_OK, 3 * M},
 	}},
 
-	{"a wrap: the rest of the range, the 0, and what came after", 999, 0, {
+	{"wrap: the rest of the range, the 0, and the value after it", 999, 0, {
 		{1000000, 990, false, COUNTER_FIRST, 0},
 		{1100000, 10, false, COUNTER_WRAP, 20},
 	}, .wraps = 1},
-	{"from the last value to 0 is one count", 999, 0, {
+	{"wrap from the last value to 0: one count", 999, 0, {
 		{1000000, 999, false, COUNTER_FIRST, 0},
 		{1100000, 0, false, COUNTER_WRAP, 1},
 	}, .wraps = 1},
-	{"a wrap of a real counter: 10 J in 0.1 s", 262143328850, 2000, {
+	{"wrap of a real counter: 10 J in 0.1 s", 262143328850, 2000, {
 		{1000000, 262143328850 - 4 * M, false, COUNTER_FIRST, 0},
 		{1100000, 6 * M - 1, false, COUNTER_WRAP, 10 * M},
 		{1200000, 16 * M - 1, false, COUNTER_OK, 20 * M},
 	}, .wraps = 1},
-	{"two wraps, one after the other, both seen", 100 * M - 1, 50, {
+	{"two wraps in succession, both seen", 100 * M - 1, 50, {
 		{1000000, 90 * M, false, COUNTER_FIRST, 0},
 		{2000000, 40 * M, false, COUNTER_WRAP, 50 * M},
 		{3000000, 90 * M, false, COUNTER_OK, 100 * M},
 		{4000000, 40 * M, false, COUNTER_WRAP, 150 * M},
 	}, .wraps = 2},
-	{"a wrap between two readings 50 us apart is one: a tick of the counter, not a reset", INTEL, 2000, {
+	{"wrap between two readings 50 us apart: one tick of the counter, not a reset", INTEL, 2000, {
 		{1000000, 262143328850 - 100, false, COUNTER_FIRST, 0},
 		{1000050, 60 * 1000, false, COUNTER_WRAP, 60101},
 	}, .wraps = 1},
-	{"two readings at one instant may see one tick", INTEL, 2000, {
+	{"two readings at the same time may differ by one tick", INTEL, 2000, {
 		{1000000, 1 * M, false, COUNTER_FIRST, 0},
 		{1000000, 1 * M + 61, false, COUNTER_OK, 61},
 	}},
-	{"a counter of whole joules ticks once in 50 us: 20 kW, and still only a tick", 4294967295 * M, 5000, {
+	{"counter of whole joules ticks within 50 us: 20 kW, still a tick", 4294967295 * M, 5000, {
 		{1000000, 100 * M, false, COUNTER_FIRST, 0},
 		{1000050, 101 * M, false, COUNTER_OK, 1 * M},
 	}},
-	{"a clock that steps back is no event", INTEL, 2000, {
+	{"clock steps back: no event", INTEL, 2000, {
 		{1000000, 1 * M, false, COUNTER_FIRST, 0},
 		{900000, 2 * M, false, COUNTER_OK, 1 * M},
 		{1000000, 3 * M, false, COUNTER_OK, 2 * M},
 	}},
 
-	{"back to 0 where a wrap would mean 262 kJ in 0.1 s: a reset, nothing is invented", INTEL, 2000, {
+	{"decrease to 0 that a wrap would make 262 kJ in 0.1 s: a reset, no energy added", INTEL, 2000, {
 		{1000000, 1000 * M, false, COUNTER_FIRST, 0},
 		{1100000, 0, false, COUNTER_RESET, 0},
 		{1200000, 5 * M, false, COUNTER_OK, 5 * M},
 	}, .resets = 1},
-	{"without a range a decrease is always a reset", 0, 2000, {
+	{"no range: a decrease is always a reset", 0, 2000, {
 		{1000000, 1000 * M, false, COUNTER_FIRST, 0},
 		{1100000, 3 * M, false, COUNTER_RESET, 0},
 		{1200000, 4 * M, false, COUNTER_OK, 1 * M},
 	}, .resets = 1},
-	{"without a range and a maximum too", 0, 0, {
+	{"no range and no maximum: a decrease is always a reset", 0, 0, {
 		{1000000, 1000 * M, false, COUNTER_FIRST, 0},
 		{1100000, 1000 * M - 1, false, COUNTER_RESET, 0},
 	}, .resets = 1},
-	{"a jump upwards that no power explains is a reset too", INTEL, 2000, {
+	{"increase beyond any power: a reset", INTEL, 2000, {
 		{1000000, 1 * M, false, COUNTER_FIRST, 0},
 		{1100000, 200000 * M, false, COUNTER_RESET, 0},
 		{1200000, 200001 * M, false, COUNTER_OK, 1 * M},
 	}, .resets = 1},
-	{"a single wild value costs two resets and no joule", INTEL, 2000, {
+	{"single wild value: two resets, no energy lost", INTEL, 2000, {
 		{1000000, 100000 * M, false, COUNTER_FIRST, 0},
 		{1100000, 200000 * M, false, COUNTER_RESET, 0},
 		{1200000, 100002 * M, false, COUNTER_RESET, 0},
 		{1300000, 100003 * M, false, COUNTER_OK, 1 * M},
 	}, .resets = 2},
-	{"a decrease after a suspend is a reset, though it could be a wrap", 999, 0, {
+	{"decrease after a suspend: a reset, though a wrap is possible", 999, 0, {
 		{1000000, 990, false, COUNTER_FIRST, 0},
 		{1100000, 10, true, COUNTER_RESET, 0},
 		{1200000, 15, false, COUNTER_OK, 5},
 	}, .resets = 1},
-	{"an increase after a suspend is energy", INTEL, 2000, {
+	{"increase after a suspend: energy", INTEL, 2000, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{1100000, 12 * M, true, COUNTER_OK, 2 * M},
 	}},
-	{"even a small step back after a suspend is a reset", INTEL, 2000, {
+	{"small decrease after a suspend: a reset", INTEL, 2000, {
 		{1000000, 1 * M, false, COUNTER_FIRST, 0},
 		{1100000, 1 * M - 1, true, COUNTER_RESET, 0},
 	}, .resets = 1},
 
-	{"an older value after a newer one is no event, and nothing counts twice", INTEL, 2000, {
+	{"older value after a newer one: no event, no energy counted twice", INTEL, 2000, {
 		{1000000, 100 * M, false, COUNTER_FIRST, 0},
 		{1001000, 100 * M + 900, false, COUNTER_OK, 900},
 		{1001050, 100 * M + 600, false, COUNTER_STALLED, 900},
 		{1002000, 100 * M + 1500, false, COUNTER_OK, 1500},
 	}},
-	{"the same without a range", 0, 2000, {
+	{"older value after a newer one, no range: no event", 0, 2000, {
 		{1000000, 100 * M, false, COUNTER_FIRST, 0},
 		{1001000, 100 * M - 500, false, COUNTER_STALLED, 0},
 		{1002000, 100 * M + 500, false, COUNTER_OK, 500},
 	}},
-	{"where the wrap is as near as the step back it is a wrap", 10 * M - 1, 2000, {
+	{"decrease as near to a wrap as to a step back: a wrap", 10 * M - 1, 2000, {
 		{1000000, 9 * M, false, COUNTER_FIRST, 0},
 		{1001000, 8 * M, false, COUNTER_WRAP, 9 * M},
 	}, .wraps = 1},
 
-	{"values that can't be read make one gap, bridged by the next good one", INTEL, 2000, {
+	{"unreadable values: one gap, bridged by the next valid value", INTEL, 2000, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{1100000, MISSING, false, COUNTER_GAP, 0},
 		{1200000, MISSING, false, COUNTER_GAP, 0},
 		{1300000, 40 * M, false, COUNTER_GAP_ENDED, 30 * M},
 		{1400000, 50 * M, false, COUNTER_OK, 40 * M},
 	}, .gaps = 1},
-	{"a gap before the first value is a gap, and the first value is still the first", INTEL, 2000, {
+	{"gap before the first value: a gap; the first value stays the first", INTEL, 2000, {
 		{1000000, MISSING, false, COUNTER_GAP, 0},
 		{1100000, 40 * M, false, COUNTER_FIRST, 0},
 		{1200000, 41 * M, false, COUNTER_OK, 1 * M},
 	}, .gaps = 1},
-	{"one wrap inside a gap is counted", 999, 0, {
+	{"one wrap within a gap is counted", 999, 0, {
 		{1000000, 990, false, COUNTER_FIRST, 0},
 		{1100000, MISSING, false, COUNTER_GAP, 0},
 		{1200000, 10, false, COUNTER_GAP_ENDED, 20},
 	}, .wraps = 1, .gaps = 1},
-	{"a zone that went away and came back at 0 was reset", INTEL, 2000, {
+	{"zone returns at 0: a reset", INTEL, 2000, {
 		{1000000, 100000 * M, false, COUNTER_FIRST, 0},
 		{1100000, MISSING, false, COUNTER_GAP, 0},
 		{5000000, 200 * M, false, COUNTER_RESET, 0},
 		{5100000, 210 * M, false, COUNTER_OK, 10 * M},
 	}, .resets = 1, .gaps = 1},
-	{"a value above the range is none of this counter's", 1000, 0, {
+	{"value above the range: invalid", 1000, 0, {
 		{1000000, 10, false, COUNTER_FIRST, 0},
 		{1100000, 5000, false, COUNTER_GAP, 0},
 		{1200000, 30, false, COUNTER_GAP_ENDED, 20},
 	}, .gaps = 1},
-	{"the last value of the range is one", 1000, 0, {
+	{"last value of the range: valid", 1000, 0, {
 		{1000000, 1000, false, COUNTER_FIRST, 0},
 		{1100000, 1001, false, COUNTER_GAP, 0},
 	}, .gaps = 1},
-	{"a negative value is no value", INTEL, 2000, {
+	{"negative value: invalid", INTEL, 2000, {
 		{1000000, -5, false, COUNTER_GAP, 0},
 		{1100000, 5, false, COUNTER_FIRST, 0},
 	}, .gaps = 1},
 
-	{"time for several wraps, and 60 W before: two rounds are likelier than one or three", 100 * M - 1, 200, {
+	{"interval long enough for several wraps, 60 W before: two wraps are the most likely number", 100 * M - 1, 200, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{1100000, 16 * M, false, COUNTER_OK, 6 * M},
 		{1200000, 22 * M, false, COUNTER_OK, 12 * M},
 		{5200000, 62 * M, false, COUNTER_WRAPS, 252 * M}, // 4 s: 40 J seen, 240 J expected, 800 J possible
 	}, .wraps = 2, .ambiguous = 1},
-	{"… also when the value went back", 100 * M - 1, 200, {
+	{"interval long enough for several wraps, value decreased: two wraps", 100 * M - 1, 200, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{1100000, 16 * M, false, COUNTER_OK, 6 * M},
 		{5100000, 6 * M, false, COUNTER_WRAPS, 296 * M}, // 90 J seen, 240 J expected: 290 is nearer than 190
 	}, .wraps = 3, .ambiguous = 1},
-	{"never more rounds than full power allows", 100 * M - 1, 50, {
+	{"no more wraps than the maximum power allows", 100 * M - 1, 50, {
 		{1000000, 0, false, COUNTER_FIRST, 0},
-		{2000000, 90 * M, false, COUNTER_OK, 90 * M},     // 90 W for once: within the slack
+		{2000000, 90 * M, false, COUNTER_OK, 90 * M},     // 90 W once: within the tolerance
 		{6000000, 10 * M, false, COUNTER_WRAPS, 210 * M}, // 120 J of 200 J possible, 360 J expected
 	}, .wraps = 2, .ambiguous = 1},
-	{"time for several, but the power before speaks for the one that is seen", 100 * M - 1, 200, {
+	{"several wraps possible, the power before matches the visible energy: none added", 100 * M - 1, 200, {
 		{1000000, 90 * M, false, COUNTER_FIRST, 0},
 		{1100000, 96 * M, false, COUNTER_OK, 6 * M},
 		{2100000, 55 * M, false, COUNTER_WRAP, 65 * M}, // 59 J seen, 60 J expected, 159 J possible
 	}, .wraps = 1, .ambiguous = 1},
-	{"nothing known of the power before: the fewest rounds", 100 * M - 1, 200, {
+	{"power before unknown: the fewest wraps", 100 * M - 1, 200, {
 		{1000000, 10 * M, false, COUNTER_FIRST, 0},
 		{5000000, 50 * M, false, COUNTER_OK, 40 * M},
 	}, .ambiguous = 1},
-	{"an hour's interval at 100 W", 262143328850, 2000, {
+	{"interval of an hour at 100 W", 262143328850, 2000, {
 		{1000000, 0, false, COUNTER_FIRST, 0},
 		{61000000, 6000 * M, false, COUNTER_OK, 6000 * M},
 		{3661000000, 6000 * M + 97856671149, false, COUNTER_WRAPS, 366000 * M},
 	}, .wraps = 1, .ambiguous = 1},
 
-	{"a counter that was stuck for a minute delivers all at once: energy, no reset", INTEL, 2000, {
+	{"counter stuck for a minute, then one large step: energy, no reset", INTEL, 2000, {
 		{1000000, 1 * M, false, COUNTER_FIRST, 0},
 		{31000000, 1 * M, false, COUNTER_STALLED, 0},
 		{60900000, 1 * M, false, COUNTER_STALLED, 0},
 		{61000000, 6001 * M, false, COUNTER_OK, 6000 * M},
 	}},
-	{"a counter that updates once a second may deliver two seconds' worth", INTEL, 100, {
+	{"counter that updates once a second may add two seconds' energy at once", INTEL, 100, {
 		{1000000, 1 * M, false, COUNTER_FIRST, 0},
 		{1010000, 101 * M, false, COUNTER_OK, 100 * M},
 	}},
@@ -228,7 +228,7 @@ static void feed_steps(void **state)
 	assert_int_equal(counter.ambiguous, row->ambiguous);
 }
 
-// A year at 350 W, sampled every ten seconds, is some 42,000 wraps; not one microjoule may be lost.
+// A year at 350 W, sampled every ten seconds, has about 42,000 wraps; not one microjoule may be lost.
 static void year_at_350_w(void **state)
 {
 	const uint64_t modulus = INTEL + 1;
@@ -242,7 +242,7 @@ static void year_at_350_w(void **state)
 	assert_int_equal(counter.resets + counter.gaps + counter.ambiguous, 0);
 }
 
-// Whatever it is fed, the total never falls and never grows by more than full power allows.
+// For any input, the total never falls and never grows faster than the maximum power.
 static void any_values(void **state)
 {
 	uint64_t random = 88172645463325252;
@@ -267,7 +267,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, feed_steps);
-	ROWS_ADD_ONE(&tests, "a year at 350 W loses nothing", year_at_350_w);
-	ROWS_ADD_ONE(&tests, "any sequence of values gives a plausible total", any_values);
+	ROWS_ADD_ONE(&tests, "a year at 350 W: no energy lost", year_at_350_w);
+	ROWS_ADD_ONE(&tests, "any sequence of values: a plausible total", any_values);
 	return rows_run(&tests, "counter");
 }

@@ -1,4 +1,4 @@
-/* When a counter is updated, as far as readings can tell: a counter of known period, phase and jitter is looked at. */
+/* Detection of a counter's update times from readings: a simulated counter with known period, phase and jitter. */
 #include "energy/counter.h"
 
 #include "base/util.h"
@@ -7,35 +7,36 @@
 static const struct row {
 	const char *teaches;
 	int64_t period_us, jitter_us; // updates come at n * period +- jitter
-	int64_t look_us, late_us;     // looks come at n * look, up to late_us late
-	int64_t step_uj;              // growth of the true energy at each update
-	int64_t quantum_uj;           // what is shown is cut to this
+	int64_t look_us, late_us;     // readings at n * look, up to late_us late
+	int64_t step_uj;              // increase of the true energy at each update
+	int64_t quantum_uj;           // displayed values are truncated to this
 	int64_t for_ms;
 	bool known;
-	int64_t least_us, most_us; // the period that is told
+	int64_t least_us, most_us; // the reported period
 	int64_t jitter_most_us;
 } rows[] = {
-	{"a GPU's 100 ms, looked at every 5 ms", 100000, 0, 5000, 0, 5000000, 1, 1000, true, 99000, 101000, 5000},
-	{"20 ms, every millisecond", 20000, 0, 1000, 0, 100000, 1, 300, true, 19900, 20100, 1000},
-	{"jitter shows as jitter", 20000, 3000, 1000, 0, 100000, 1, 2000, true, 18000, 22000, 7000},
-	{"looks that come late now and then: all together know it better than each", 20000, 0, 1000, 900, 100000, 1,
-		500, true, 19800, 20200, 2000},
-	{"normal ticks, slower than the counter, tell no period", 20000, 0, 100000, 0, 100000, 1, 3000, false},
-	{"ticks as far apart as updates tell none either", 100000, 0, 100000, 0, 5000000, 1, 3000, false},
-	{"a counter that stands still tells none", 20000, 0, 1000, 0, 0, 1, 1000, false},
-	{"a slow counter tells its period with normal ticks", 1000000, 0, 100000, 0, 40000000, 1, 8000, true, 900000,
-		1100000, 100000},
-	{"a counter that moves at every look is at least as fast as those", 1000, 0, 1100, 0, 5000, 1, 100, true, 1100,
-		1100, 0},
-	{"… but ticks that all show a change may have missed many", 1000, 0, 10000, 0, 5000, 1, 1000, false},
-	{"steps of whole joules at 5 W: what is seen is when a joule was full", 100000, 0, 5000, 0, 500000, 1000000,
-		3000, true, 190000, 210000, 10000},
+	{"GPU updates every 100 ms, read every 5 ms", 100000, 0, 5000, 0, 5000000, 1, 1000, true, 99000, 101000, 5000},
+	{"updates every 20 ms, read every millisecond", 20000, 0, 1000, 0, 100000, 1, 300, true, 19900, 20100, 1000},
+	{"jitter is reported as jitter", 20000, 3000, 1000, 0, 100000, 1, 2000, true, 18000, 22000, 7000},
+	{"occasionally late readings: all together are more precise than each", 20000, 0, 1000, 900, 100000, 1, 500,
+		true, 19800, 20200, 2000},
+	{"ticks slower than the counter: period unknown", 20000, 0, 100000, 0, 100000, 1, 3000, false},
+	{"ticks as far apart as updates: period unknown", 100000, 0, 100000, 0, 5000000, 1, 3000, false},
+	{"counter that never changes: period unknown", 20000, 0, 1000, 0, 0, 1, 1000, false},
+	{"slow counter: normal ticks are enough to find its period", 1000000, 0, 100000, 0, 40000000, 1, 8000, true,
+		900000, 1100000, 100000},
+	{"counter changes at every reading: period is at most the reading interval", 1000, 0, 1100, 0, 5000, 1, 100,
+		true, 1100, 1100, 0},
+	{"every tick shows a change: updates in between may have been missed, period unknown", 1000, 0, 10000, 0, 5000,
+		1, 1000, false},
+	{"steps of whole joules at 5 W: the observed period is the time of one joule", 100000, 0, 5000, 0, 500000,
+		1000000, 3000, true, 190000, 210000, 10000},
 };
 
 static uint64_t shown_uj(const struct row *row, int64_t t_us)
 {
 	int64_t n = t_us / row->period_us;
-	// Each update has a time of its own: early or late by a number that looks random and is not.
+	// Each update has its own time: early or late by a deterministic, irregular amount.
 	int64_t at_us = n * row->period_us + (row->jitter_us > 0 ? (n * 7919) % (2 * row->jitter_us) : 0);
 	int64_t updates = t_us >= at_us ? n : n - 1;
 	int64_t energy_uj = 1000000 + updates * row->step_uj;
@@ -61,12 +62,12 @@ static void check(void **state)
 
 static const struct spread {
 	const char *teaches;
-	int64_t edges_us[6]; // each pinned down to a microsecond
+	int64_t edges_us[6]; // each known to a microsecond
 	int64_t period_us, jitter_us;
 } spreads[] = {
-	{"half of the spread: 18 to 22 ms is 20 ms +- 2", {100, 20100, 38100, 60100, 80100, 100100}, 20000, 2000},
-	{"an update that added nothing is no jitter", {100, 20100, 40100, 80100, 100100, 120100}, 20000, 0},
-	{"one that came late is", {100, 20100, 40100, 73100, 93100, 113100}, 20000, 6500},
+	{"spread of 18 to 22 ms: 20 ms ± 2 ms", {100, 20100, 38100, 60100, 80100, 100100}, 20000, 2000},
+	{"update without an increase: no jitter", {100, 20100, 40100, 80100, 100100, 120100}, 20000, 0},
+	{"late update: jitter", {100, 20100, 40100, 73100, 93100, 113100}, 20000, 6500},
 };
 
 static void check_spread(void **state)

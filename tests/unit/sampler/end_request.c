@@ -8,21 +8,24 @@
 // Times in ms; the command ends at `ends_ms`, and finishing may take 200 ms after a signal.
 static const struct request_row {
 	const char *teaches;
-	int64_t signals_ms[4]; // 0: no more
+	int64_t signals_ms[4]; // 0: no further signal
 	int64_t ends_ms, now_ms;
 	bool overdue, asked;
 } requests[] = {
-	{"no signal: finishing takes as long as it needs", {0}, 1000, 60000, false, false},
-	{"a signal ends the command: its time counts from the end, not yet used up", {900}, 1000, 1199, false, true},
-	{"a signal ends the command: its time is used up", {900}, 1000, 1200, true, true},
-	{"a signal 10 s before the end still asks for it", {1000}, 11000, 11200, true, true},
-	{"a signal hours before the end asked for something else", {1000}, 7200000, 7300000, false, false},
-	{"an old signal and one just before the end: the last one counts", {1000, 7199900}, 7200000, 7200200, true,
+	{"no signal: no time limit", {0}, 1000, 60000, false, false},
+	{"signal ends the command: the time limit counts from the signal, not yet over", {900}, 1000, 1199, false,
 		true},
-	{"a first signal while finishing: its time counts from the signal", {5000}, 1000, 5199, false, true},
-	{"repeating a signal while finishing grants no more time", {900, 1050, 1100, 1190}, 1000, 1200, true, true},
-	{"the same where the first signal came while finishing", {5000, 5100, 5150, 5199}, 1000, 5200, true, true},
-	{"an old signal, and a first one while finishing", {1000, 7201000, 7201100}, 7200000, 7201200, true, true},
+	{"signal ends the command: the time limit is over", {900}, 1000, 1200, true, true},
+	{"signal 10 s before the end: still a request to end", {1000}, 11000, 11200, true, true},
+	{"signal hours before the end: not a request to end", {1000}, 7200000, 7300000, false, false},
+	{"old signal and one just before the end: the last one counts", {1000, 7199900}, 7200000, 7200200, true, true},
+	{"first signal while finishing: the time limit counts from it", {5000}, 1000, 5199, false, true},
+	{"repeated signal while finishing: the time limit is not extended", {900, 1050, 1100, 1190}, 1000, 1200, true,
+		true},
+	{"repeated signal after a first one while finishing: the time limit is not extended", {5000, 5100, 5150, 5199},
+		1000, 5200, true, true},
+	{"old signal, then a first one while finishing: that one counts", {1000, 7201000, 7201100}, 7200000, 7201200,
+		true, true},
 };
 
 static void ends(void **state)

@@ -3,8 +3,8 @@
 #include "sensor/sensor.h"
 #include "tree.h"
 
-/* A zone frame by frame, with a clock that the film winds: the powercap sensor reads it, the counter extends what it
- * read. Minutes of a machine's life in milliseconds. */
+/* A zone frame by frame on a simulated clock: the powercap sensor reads it, the counter extends the readings.
+ * Minutes of a machine's time take milliseconds. */
 
 #define J INT64_C(1000000)
 static const char zone[] = "class/powercap/intel-rapl:0";
@@ -13,11 +13,11 @@ static const char range_text[] = "262143328850\n";
 enum act {
 	WRITE,   // in place, as the kernel does
 	REPLACE, // a new file renamed over it
-	VANISH,  // the counter goes
-	UNPLUG,  // the whole zone goes
-	FORBID,  // it can't be read any more, though it is there: root reads all, so a folder stands for it
-	LOOP,    // likewise: a link to itself
-	SUSPEND, // the machine slept; then as WRITE
+	VANISH,  // the counter disappears
+	UNPLUG,  // the whole zone disappears
+	FORBID,  // unreadable, though it exists: root reads all files, so a folder takes its place
+	LOOP,    // as above: a link to itself
+	SUSPEND, // suspend; then as WRITE
 };
 
 struct frame {
@@ -38,43 +38,43 @@ static const struct film {
 		{31, WRITE, "305000000\n", COUNTER_OK, 300 * J},
 		{61, WRITE, "605000000\n", COUNTER_OK, 600 * J},
 	}},
-	{"a wrap in the middle of a run", {
+	{"wrap during a run", {
 		{1, WRITE, "262140328850\n", COUNTER_FIRST, 0},
 		{1.1, WRITE, "262143328850\n", COUNTER_OK, 3 * J},
 		{1.2, WRITE, "2999999\n", COUNTER_WRAP, 6 * J},
 		{1.3, WRITE, "3999999\n", COUNTER_OK, 7 * J},
 	}},
-	{"the lid was closed: the counter starts again, the night is not charged", {
+	{"suspend, counter restarts: the time asleep is not charged", {
 		{1, WRITE, "90000000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "90010000000\n", COUNTER_OK, 10 * J},
 		{2.1, SUSPEND, "250000\n", COUNTER_RESET, 10 * J},
 		{3.1, WRITE, "5250000\n", COUNTER_OK, 15 * J},
 	}},
-	{"the lid was closed and the counter went on", {
+	{"suspend, counter continues", {
 		{1, WRITE, "90000000000\n", COUNTER_FIRST, 0},
 		{1.1, SUSPEND, "90001000000\n", COUNTER_OK, 1 * J},
 	}},
-	{"a counter that sticks for half a minute, then tells all", {
+	{"counter stuck for half a minute, then catches up", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{11, WRITE, "1000000\n", COUNTER_STALLED, 0},
 		{31, WRITE, "1000000\n", COUNTER_STALLED, 0},
 		{31.1, WRITE, "3011000000\n", COUNTER_OK, 3010 * J},
 	}},
-	{"the counter's file goes and comes back further on: the gap is bridged", {
+	{"counter's file disappears and returns with a higher value: the gap is bridged", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, VANISH, NULL, COUNTER_GAP, 0},
 		{3, VANISH, NULL, COUNTER_GAP, 0},
 		{4, WRITE, "31000000\n", COUNTER_GAP_ENDED, 30 * J},
 		{5, WRITE, "41000000\n", COUNTER_OK, 40 * J},
 	}},
-	{"the last CPU of the package goes offline; when it returns the zone is new", {
+	{"last CPU of the package goes offline; the zone is new when it returns", {
 		{1, WRITE, "70001000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "70011000000\n", COUNTER_OK, 10 * J},
 		{3, UNPLUG, NULL, COUNTER_GAP, 10 * J},
 		{9, WRITE, "4000000\n", COUNTER_RESET, 10 * J},
 		{10, WRITE, "5000000\n", COUNTER_OK, 11 * J},
 	}},
-	{"a counter that stops and goes on from where it stood: the time is not made up for", {
+	{"counter stops and continues from its value: the time stopped has no energy", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "51000000\n", COUNTER_OK, 50 * J},
 		{3, WRITE, "51000000\n", COUNTER_STALLED, 50 * J},
@@ -82,27 +82,27 @@ static const struct film {
 		{64, WRITE, "101000000\n", COUNTER_OK, 100 * J},
 		{65, WRITE, "151000000\n", COUNTER_OK, 150 * J},
 	}},
-	{"a counter that stops just before its end: the wrap after it counts once", {
+	{"counter stops just before its maximum: the following wrap counts once", {
 		{1, WRITE, "262143000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "262143000000\n", COUNTER_STALLED, 0},
 		{12, WRITE, "262143000000\n", COUNTER_STALLED, 0},
 		{13, WRITE, "671149\n", COUNTER_WRAP, 1 * J},
 	}},
-	{"the zone goes for a minute and comes back with the counter further on: the gap is bridged", {
+	{"zone missing for a minute, returns with a higher value: the gap is bridged", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
 		{3, UNPLUG, NULL, COUNTER_GAP, 30 * J},
 		{62, WRITE, "1831000000\n", COUNTER_GAP_ENDED, 1830 * J},
 		{63, WRITE, "1861000000\n", COUNTER_OK, 1860 * J},
 	}},
-	{"the zone comes back with more than any package can have used: nothing is invented", {
+	{"zone returns with more than any package can use: no energy added", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
 		{3, UNPLUG, NULL, COUNTER_GAP, 30 * J},
 		{4, WRITE, "150000000000\n", COUNTER_RESET, 30 * J},
 		{5, WRITE, "150030000000\n", COUNTER_OK, 60 * J},
 	}},
-	{"permission is taken away and given again", {
+	{"permission removed and restored", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
 		{3, FORBID, NULL, COUNTER_GAP, 30 * J},
@@ -111,20 +111,20 @@ static const struct film {
 		{6, LOOP, NULL, COUNTER_GAP, 120 * J},
 		{7, WRITE, "181000000\n", COUNTER_GAP_ENDED, 180 * J},
 	}},
-	{"permission is taken away for good: what was counted stays", {
+	{"permission removed for good: energy counted so far is kept", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "31000000\n", COUNTER_OK, 30 * J},
 		{3, FORBID, NULL, COUNTER_GAP, 30 * J},
 		{100, FORBID, NULL, COUNTER_GAP, 30 * J},
 	}},
-	{"asleep, and the counter wrapped or started again: nobody knows which, so nothing is charged", {
+	{"suspend, then wrap or restart: ambiguous, no energy charged", {
 		{1, WRITE, "262100000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "262110000000\n", COUNTER_OK, 10 * J},
 		{3, SUSPEND, "5000000\n", COUNTER_RESET, 10 * J},
 		{4, SUSPEND, "0\n", COUNTER_RESET, 10 * J},
 		{5, WRITE, "7000000\n", COUNTER_OK, 17 * J},
 	}},
-	{"half an hour's gap at 300 W: as many wraps as that power makes", {
+	{"gap of half an hour at 300 W: as many wraps as that power causes", {
 		{1, WRITE, "0\n", COUNTER_FIRST, 0},
 		{31, WRITE, "9000000000\n", COUNTER_OK, 9000 * J},
 		{61, WRITE, "18000000000\n", COUNTER_OK, 18000 * J},
@@ -132,13 +132,13 @@ static const struct film {
 		{2061, WRITE, "93713342298\n", COUNTER_WRAPS, 618000 * J},
 		{2062, WRITE, "94013342298\n", COUNTER_OK, 618300 * J},
 	}},
-	{"the same at 30 W: none", {
+	{"gap of half an hour at 30 W: no wrap", {
 		{1, WRITE, "0\n", COUNTER_FIRST, 0},
 		{61, WRITE, "1800000000\n", COUNTER_OK, 1800 * J},
 		{62, VANISH, NULL, COUNTER_GAP, 1800 * J},
 		{2061, WRITE, "61800000000\n", COUNTER_GAP_ENDED, 61800 * J},
 	}},
-	{"garbage for a while", {
+	{"invalid content for a while", {
 		{1, WRITE, "1000000\n", COUNTER_FIRST, 0},
 		{2, WRITE, "", COUNTER_GAP, 0},
 		{3, WRITE, "garbage\n", COUNTER_GAP, 0},
@@ -146,12 +146,12 @@ static const struct film {
 		{5, WRITE, "999999999999999999\n", COUNTER_GAP, 0}, // above the range
 		{6, WRITE, "6000000\n", COUNTER_GAP_ENDED, 5 * J},
 	}},
-	{"each frame a new file, renamed into place", {
+	{"each value in a new file, renamed into place", {
 		{1, REPLACE, "1000000\n", COUNTER_FIRST, 0},
 		{2, REPLACE, "2000000\n", COUNTER_OK, 1 * J},
 		{3, REPLACE, "4000000\n", COUNTER_OK, 3 * J},
 	}},
-	{"the driver was loaded again", {
+	{"driver reloaded", {
 		{1, WRITE, "5000000000\n", COUNTER_FIRST, 0},
 		{2, REPLACE, "12000000\n", COUNTER_RESET, 0},
 		{3, REPLACE, "13000000\n", COUNTER_OK, 1 * J},

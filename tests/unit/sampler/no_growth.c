@@ -1,6 +1,6 @@
 #include "sampler/sampler.h"
 
-#define tree made_tree // the folder that stands for a machine is a `struct tree` as well
+#define tree made_tree // the folder of a machine is a `struct tree` as well
 #include "tree.h"
 #undef tree
 
@@ -9,15 +9,15 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-/* A million ticks, a millisecond of a made clock apart, divided among all machines of tests/machines: neither descriptors
- * nor memory may grow. Meanwhile their counters move and wrap, a counter's file goes and comes back, and the target has a
- * child that is another one each time. */
+/* A million ticks, a millisecond of simulated time apart, divided among all machines of tests/machines: neither
+ * descriptors nor memory may grow. Meanwhile the counters change and wrap, a counter's file disappears and returns,
+ * and the target has a new child each time. */
 
 enum {
 	TICKS = 1000000,
 	GPU_TICKS = 100000,
-	MOVE_TICKS = 500,     // counters move
-	UNPLUG_TICKS = 10000, // a round in which one of them is away for a while
+	MOVE_TICKS = 500,     // counters change
+	UNPLUG_TICKS = 10000, // a round in which one counter is missing for a while
 	AWAY_FROM = 5000,
 	AWAY_UNTIL = 6000,
 	COUNTERS_MAX = 32
@@ -25,7 +25,7 @@ enum {
 
 extern char **environ;
 
-// There in sanitizer builds, whose allocator the C library's own count does not know.
+// Available in sanitizer builds, whose allocator is not covered by the C library's count.
 __attribute__((weak)) size_t __sanitizer_get_current_allocated_bytes(void);
 
 static size_t heap_bytes(void)
@@ -46,7 +46,7 @@ static int count_descriptors(void)
 	return n;
 }
 
-/* ---- a machine that moves ---- */
+/* ---- a machine whose counters change ---- */
 
 struct counters {
 	char paths[COUNTERS_MAX][512];
@@ -54,7 +54,7 @@ struct counters {
 	size_t n;
 };
 
-static struct counters counters; // nftw hands nothing through
+static struct counters counters; // nftw has no argument for user data
 
 static int note_counter(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -194,7 +194,7 @@ static void point_at(const char *variable, const struct made_tree *tree, const c
 	setenv(variable, path, 1);
 }
 
-// For so many rounds.
+// Number of rounds.
 static void measure(const char *machine, long rounds, size_t devices_min)
 {
 	struct made_tree tree;
@@ -205,7 +205,7 @@ static void measure(const char *machine, long rounds, size_t devices_min)
 	next_child(&tree, 0);
 	recording_open(&recording);
 	assert_true(recording.sensors.n_devices >= devices_min);
-	record(&recording, &tree, 0, UNPLUG_TICKS); // tables reach their size
+	record(&recording, &tree, 0, UNPLUG_TICKS); // tables reach their final size
 	int descriptors = count_descriptors();
 	size_t heap = heap_bytes();
 	record(&recording, &tree, UNPLUG_TICKS, rounds * UNPLUG_TICKS);
@@ -219,7 +219,7 @@ static void measure(const char *machine, long rounds, size_t devices_min)
 
 static int is_machine(const struct dirent *entry)
 {
-	return strchr(entry->d_name, '.') == NULL; // not the README
+	return strchr(entry->d_name, '.') == NULL; // skip the README
 }
 
 static void million_ticks(void **state)
@@ -240,8 +240,8 @@ static void million_ticks(void **state)
 	assert_int_equal(count_descriptors(), descriptors);
 }
 
-/* A machine that has GPUs and no zones. One falls off the bus for a while, one has no energy counter, and all have a
- * process of the target and a stranger's. */
+/* A machine with GPUs and no zones. One is lost for a while, one has no energy counter, and each runs a process of
+ * the target and another one. */
 static void hundred_thousand_of_gpus(void **state)
 {
 	char library[512];
@@ -268,9 +268,9 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD_ONE(&tests,
-		"a million ticks on all machines: no descriptor and no byte more than after the first round",
+		"a million ticks on all machines: descriptors and memory as after the first round",
 		million_ticks);
-	ROWS_ADD_ONE(&tests, "a hundred thousand ticks of four GPUs, one of which is lost for a while",
+	ROWS_ADD_ONE(&tests, "a hundred thousand ticks of four GPUs, one of which is lost for a while: no growth",
 		hundred_thousand_of_gpus);
 	return rows_run(&tests, "no_growth");
 }

@@ -1,5 +1,5 @@
-/* When the recorder looks between its ticks: a counter of a known period on a clock of ours, and the times at which it was
- * looked at. */
+/* Extra readings between ticks: a simulated counter of known period, a simulated clock, and the times of the
+ * readings. */
 #include "sampler/sampler.h"
 
 #include "base/util.h"
@@ -13,7 +13,7 @@ struct stage {
 	struct edge_watch watch;
 	struct sampler sampler;
 	struct probe probe;
-	int64_t period_us; // of the counter's updates; 0: it stands still
+	int64_t period_us; // of the counter's updates; 0: it never changes
 };
 
 static void stage_open(struct stage *stage, int64_t period_us, int64_t known_us, int64_t interval_ms)
@@ -47,14 +47,14 @@ static const struct row {
 	int64_t later_least, later_most; // in the minute after that
 	bool period_found;
 } rows[] = {
-	{"20 ms, not known: a millisecond's looks until five updates were seen, then two short rounds a minute", 20000,
-		0, 100, 80, 130, 80, 140, true},
-	{"100 ms, not known", 100000, 0, 100, 100, 500, 80, 160, true},
-	{"100 ms, known: one look in 20 parts of it", 100000, 100000, 100, 80, 110, 80, 140, true},
-	{"one second: not more than needed", 1000000, 0, 100, 80, 700, 0, 700, false},
-	{"a millisecond is fast enough as it is", 1000, 1000, 100, 0, 0, 0, 0, false},
-	{"ticks as fast as looks need no help: one look a round finds that out", 20000, 20000, 1, 0, 0, 0, 2, false},
-	{"a counter that stands still is soon left alone", 0, 0, 100, 60, 300, 0, 600, false},
+	{"20 ms, unknown: readings every millisecond until five updates were seen, then two short rounds a minute",
+		20000, 0, 100, 80, 130, 80, 140, true},
+	{"100 ms, unknown", 100000, 0, 100, 100, 500, 80, 160, true},
+	{"100 ms, known: one reading each twentieth of the period", 100000, 100000, 100, 80, 110, 80, 140, true},
+	{"one second: no more readings than needed", 1000000, 0, 100, 80, 700, 0, 700, false},
+	{"a millisecond: no extra readings", 1000, 1000, 100, 0, 0, 0, 0, false},
+	{"ticks as frequent as extra readings: one round detects it", 20000, 20000, 1, 0, 0, 0, 2, false},
+	{"counter that never changes: extra readings stop soon", 0, 0, 100, 60, 300, 0, 600, false},
 };
 
 static int64_t count_looks(struct stage *stage, int64_t from_ns, int64_t to_ns)
@@ -64,7 +64,7 @@ static int64_t count_looks(struct stage *stage, int64_t from_ns, int64_t to_ns)
 		int64_t next_ns = probe_next_ns(&stage->probe, t_ns);
 		if (!value_ok(next_ns) || next_ns >= to_ns)
 			return looks;
-		assert_true(next_ns > t_ns); // a clock that is asked for the past would spin
+		assert_true(next_ns > t_ns); // an alarm in the past would spin
 		t_ns = next_ns;
 		look(stage, t_ns);
 		looks++;
@@ -94,12 +94,12 @@ static const struct end {
 	int64_t period_us, known_us, run_ms;
 	int64_t waited_least_us, waited_most_us;
 } ends[] = {
-	{"the next update of a 100 ms counter is waited for", 100000, 100000, 5000, 30000, 101000},
-	{"a run of a quarter period too", 100000, 100000, 30, 30000, 101000},
-	{"one that is over before anything could be told apart is not", 100000, 100000, 2, 0, 0},
-	{"fast counters need no waiting", 1000, 1000, 5000, 0, 0},
-	{"nobody waits a second", 1000000, 1000000, 5000, 1000, 171000},
-	{"a counter that has stopped is given half a period more", 0, 20000, 5000, 25000, 31000},
+	{"end of run: the next update of a 100 ms counter is waited for", 100000, 100000, 5000, 30000, 101000},
+	{"end of a run of a quarter period: waits too", 100000, 100000, 30, 30000, 101000},
+	{"end of a run too short to resolve blocks: no wait", 100000, 100000, 2, 0, 0},
+	{"end of run, fast counter: no wait", 1000, 1000, 5000, 0, 0},
+	{"end of run, counter of one second: no wait", 1000000, 1000000, 5000, 1000, 171000},
+	{"end of run, stopped counter: waits half a period more", 0, 20000, 5000, 25000, 31000},
 };
 
 static void check_end(void **state)
@@ -109,7 +109,7 @@ static void check_end(void **state)
 	const int64_t end_ns = 2000 * NS_PER_S + 37 * NS_PER_MS, start_ns = end_ns - row->run_ms * NS_PER_MS;
 	stage_open(&stage, row->period_us, row->known_us, 100);
 	look(&stage, start_ns - 5 * row->known_us * 1000);
-	stage.watch.n_edges++; // it has moved before
+	stage.watch.n_edges++; // it has changed before
 	look(&stage, end_ns);
 	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
 	probe_finish(&stage.probe, start_ns, end_ns);
@@ -130,11 +130,11 @@ static const struct wrap {
 	int64_t interval_s;
 	int64_t looks_least, looks_most; // in ten minutes
 } wraps[] = {
-	{"ticks are enough as a rule: 262 kJ take two minutes at 2 kW", 262143, 2000, 1, 0, 0},
-	{"an hour between samples is too long: a look every 33 s", 262143, 2000, 3600, 17, 20},
-	{"AMD's 65 kJ: every 8 s", 65532, 2000, 60, 70, 75},
-	{"a counter that never wraps can be left alone", 0, 2000, 3600, 0, 0},
-	{"a tiny range: no more than five looks a second", 0.001, 2000, 3600, 2900, 3001},
+	{"262 kJ range: ticks are enough, it wraps in two minutes at 2 kW", 262143, 2000, 1, 0, 0},
+	{"samples an hour apart: a reading every 33 s", 262143, 2000, 3600, 17, 20},
+	{"AMD's range of 65 kJ: a reading every 8 s", 65532, 2000, 60, 70, 75},
+	{"counter that never wraps: no extra readings", 0, 2000, 3600, 0, 0},
+	{"tiny range: at most five readings a second", 0.001, 2000, 3600, 2900, 3001},
 };
 
 static void check_wrap(void **state)

@@ -1,4 +1,4 @@
-/* What --progress is told: watts when a device can be read only some time after the start. */
+/* Power reported to --progress when a device becomes readable some time after the start. */
 #include "sampler/recorder.h"
 
 #include "base/util.h"
@@ -8,14 +8,14 @@ enum { DEVICES = 2, LINES = 4 };
 
 static const struct late {
 	const char *teaches;
-	int64_t power_mw[DEVICES][LINES]; // at the end of each second; a device draws as much all the time
+	int64_t power_mw[DEVICES][LINES]; // at the end of each second; the device's power is constant
 	double expected_w[LINES], expected_j;
 } lates[] = {
-	{"both are there from the start", {{30000, 30000, 30000, 30000}, {200000, 200000, 200000, 200000}}, {230, 230, 230, 230},
-		920},
-	{"what the late one has used before makes no peak",
+	{"both devices readable from the start", {{30000, 30000, 30000, 30000}, {200000, 200000, 200000, 200000}},
+		{230, 230, 230, 230}, 920},
+	{"late device: its earlier energy causes no peak",
 		{{30000, 30000, 30000, 30000}, {VALUE_MISSING, 200000, 200000, 200000}}, {30, 30, NAN, 230}, 920},
-	{"the only one is late",
+	{"the only device is late",
 		{{VALUE_MISSING, 30000, 30000, 30000}, {VALUE_MISSING, VALUE_MISSING, VALUE_MISSING, VALUE_MISSING}},
 		{NAN, NAN, NAN, 30}, 120},
 };
@@ -56,7 +56,7 @@ static void watts(void **state)
 		else
 			assert_float_equal(told.power_w, row->expected_w[i], 1e-6);
 	}
-	assert_float_equal(told.energy_j, row->expected_j, 1e-6); // nothing of it is lost
+	assert_float_equal(told.energy_j, row->expected_j, 1e-6); // no energy is lost
 	so_far_close(&recorder.so_far);
 }
 

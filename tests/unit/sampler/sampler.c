@@ -1,4 +1,4 @@
-/* The sampler over a made machine and a clock of ours: what a tick writes. */
+/* The sampler on a simulated machine and clock: the rows that a tick writes. */
 #include "sampler/sampler.h"
 
 #include "base/util.h"
@@ -112,26 +112,26 @@ static const struct record *last_of(const struct batch *batch, uint32_t scope)
 	return last;
 }
 
-/* ---- one film per row: what the counter shows at each tick, and the energy that is stored ---- */
+/* ---- one film for each row: the counter's value at each tick, and the stored energy ---- */
 
 enum { FRAMES = 6 };
 static const struct film {
 	const char *teaches;
-	const char *counter_uj[FRAMES]; // NULL: the file is gone
-	int64_t slept_s[FRAMES];        // the machine slept so long before this frame
-	int64_t energy_uj[FRAMES];      // stored
+	const char *counter_uj[FRAMES]; // NULL: the file is missing
+	int64_t slept_s[FRAMES];        // suspend of this length before this frame
+	int64_t energy_uj[FRAMES];      // stored value
 	int n;
 	const char *event; // kind of the last event; NULL: none
-	int begins;        // bit i: counting begins at frame i, and the hardware's own value is stored there
+	int begins;        // bit i: counting begins at frame i, and the raw value is stored there
 } films[] = {
 	{"energy starts at 0 with the first reading", {"1000000\n", "1500000\n", "1500000\n"}, {0}, {0, 500000, 500000},
 		3, NULL, 1},
-	{"a wrap goes on counting", {"262143000000\n", "500000\n"}, {0}, {0, 828851}, 2, "wrap", 1},
-	{"an unreadable counter is unknown, not 0, and goes on afterwards", {"1000000\n", "garbage", "", "4000000\n"},
+	{"wrap: counting continues", {"262143000000\n", "500000\n"}, {0}, {0, 828851}, 2, "wrap", 1},
+	{"unreadable counter: unknown, not 0; counting continues afterwards", {"1000000\n", "garbage", "", "4000000\n"},
 		{0}, {0, VALUE_MISSING, VALUE_MISSING, 3000000}, 4, "gap-end", 1 | 8},
-	{"a counter that falls back for no wrap was reset: nothing is invented",
+	{"decrease that is no wrap: a reset, no energy added",
 		{"200000000000\n", "100000000000\n", "100000700000\n"}, {0}, {0, 0, 700000}, 3, "reset", 1 | 2},
-	{"after a sleep a fall back is a reset, even one that looks like a wrap", {"262143000000\n", "500000\n"},
+	{"decrease after a suspend: a reset, even where a wrap is possible", {"262143000000\n", "500000\n"},
 		{0, 60}, {0, 0}, 2, "reset", 1 | 2},
 };
 
@@ -189,7 +189,7 @@ static void slow_files_wait(void **state)
 	stage_open(&stage, false);
 	tick(&stage, 100);
 	set_energy(&stage, "1700000\n");
-	tick(&stage, 1); // a millisecond later: /proc has nothing new, the counter has
+	tick(&stage, 1); // a millisecond later: /proc is unchanged, the counter is not
 	const int64_t *run = last_of(&stage.batch, METRIC_RUN)->values;
 	assert_false(value_ok(run[RUN_SYSTEM_BUSY]));
 	assert_false(value_ok(run[RUN_MAIN_RSS]));
@@ -198,7 +198,7 @@ static void slow_files_wait(void **state)
 	run = last_of(&stage.batch, METRIC_RUN)->values;
 	assert_true(value_ok(run[RUN_SYSTEM_BUSY]));
 	assert_true(value_ok(run[RUN_MAIN_RSS]));
-	assert_false(value_ok(run[RUN_MAIN_PSS])); // not paid for yet
+	assert_false(value_ok(run[RUN_MAIN_PSS])); // not yet within the budget
 	stage.sampler.read_all = true;
 	tick(&stage, 1);
 	assert_true(value_ok(last_of(&stage.batch, METRIC_RUN)->values[RUN_SYSTEM_BUSY]));
@@ -232,7 +232,7 @@ static void held_command(void **state)
 	stage_close(&stage);
 }
 
-/* Another recorder of the job reads it, until it goes. */
+/* Another recorder of the job reads it, until that one ends. */
 static void left_to_another(void **state)
 {
 	struct stage stage;
@@ -244,7 +244,7 @@ static void left_to_another(void **state)
 		devices_look(&stage.sampler, stage.t_ns, &stage.batch);
 	}
 	assert_null(last_of(&stage.batch, METRIC_DEVICE));
-	assert_int_equal(stage.sampler.n_events, 0); // to leave it is no gap
+	assert_int_equal(stage.sampler.n_events, 0); // leaving it out is no gap
 	stage.sampler.left[0] = false;
 	sampler_choose_sensors(&stage.sampler);
 	set_energy(&stage, "5000000\n");
@@ -264,12 +264,12 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, films, check_film);
-	ROWS_ADD_ONE(&tests, "a first sample has all that can be read", first_sample);
-	ROWS_ADD_ONE(&tests, "files that have nothing new are not read again, counters are", slow_files_wait);
-	ROWS_ADD_ONE(&tests, "a full batch loses samples, counts them, and keeps the peaks", full_batch);
-	ROWS_ADD_ONE(&tests, "a held command is not sampled: it is still a copy of the recorder", held_command);
+	ROWS_ADD_ONE(&tests, "first sample: contains every readable value", first_sample);
+	ROWS_ADD_ONE(&tests, "files without news are not read again, counters are", slow_files_wait);
+	ROWS_ADD_ONE(&tests, "full batch: samples are lost and counted, peaks are kept", full_batch);
+	ROWS_ADD_ONE(&tests, "held command: not sampled while it is still a copy of the recorder", held_command);
 	ROWS_ADD_ONE(&tests,
-		"what another recorder reads is not stored; taken over, it begins with the counter's own value",
+		"device read by another recorder: not stored; taken over, it begins with the raw value",
 		left_to_another);
 	return rows_run(&tests, "sampler");
 }

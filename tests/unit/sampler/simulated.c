@@ -6,9 +6,9 @@
 
 #include <sys/wait.h>
 
-/* tests/fakes/powercap_sim moves a counter along a known function of time; the sensor and the counter must come to its
- * integral. The time is this program's: the simulator is told it, so the machine may be as busy as it likes. What is left is the
- * step of the counter, at either end. */
+/* tests/fakes/powercap_sim moves a counter along a known function of time; sensor and counter must arrive at its
+ * integral. This program sets the simulator's time, so a busy machine does not matter. What remains is the step of
+ * the counter at either end. */
 
 static const double LOOK_S = 0.01;
 enum { LOOKS = 80, QUANTUM_UJ = 1000 }; // the largest quantum of the rows
@@ -21,13 +21,13 @@ static const struct row {
 	{"constant power", "80", {NULL}, NONE},
 	{"a sine", "100+90*sin@0.3", {NULL}, NONE},
 	{"steps", "20+200*step@0.1", {NULL}, NONE},
-	{"a counter that wraps every 50 ms", "200", {"--range=package-0=10000000"}, ANY},
+	{"counter that wraps every 50 ms", "200", {"--range=package-0=10000000"}, ANY},
 	{"one wrap, 20 J after the start", "50", {"--start=package-0=262123328850"}, ANY},
 	{"steps of a millijoule", "30+30*ramp@0.2", {"--quantum=package-0=1000"}, NONE},
-	{"each value a new file", "100", {"--rename"}, NONE},
-	{"garbage and absence in between are bridged", "100",
+	{"each value in a new file", "100", {"--rename"}, NONE},
+	{"invalid content and missing files in between are bridged", "100",
 		{"--garbage=package-0=0.2:0.3", "--vanish=package-0=0.4:0.5"}, NONE},
-	{"a counter that stands still for a while", "100", {"--stuck=package-0=0.2:0.4"}, NONE},
+	{"counter stuck for a while", "100", {"--stuck=package-0=0.2:0.4"}, NONE},
 };
 
 struct simulator {
@@ -74,12 +74,12 @@ static void set_time(const struct simulator *simulator, double t_s)
 
 static void end_simulator(const struct simulator *simulator)
 {
-	close(simulator->to); // it ends with its standard input
+	close(simulator->to); // it exits when its standard input is closed
 	assert_int_equal(waitpid(simulator->pid, NULL, 0), simulator->pid);
 	close(simulator->from);
 }
 
-// Looks from the origin of the simulator on.
+// Readings from the origin of the simulator on.
 static void sample(const struct simulator *simulator, const struct wattle_env *env, struct counter *counter)
 {
 	struct sensor_set set;

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The allocator's own hooks, there in sanitizer builds. A test that can't count says so instead of passing. */
+/* The allocator's own hooks, present in sanitizer builds. A test that cannot count reports that instead of passing. */
 __attribute__((weak)) int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
 	void (*on_free)(const volatile void *));
 
@@ -25,7 +25,7 @@ static void on_free(const volatile void *memory)
 	n_releases += counting;
 }
 
-// A process with children of its own that do nothing until they are ended.
+// A process with children that sleep until they are ended.
 static pid_t start_target(int n_children)
 {
 	pid_t root = fork();
@@ -70,7 +70,7 @@ static void no_allocation_while_sampling(void **state)
 	assert_int_equal(batch_init(&batch, 1 << 16), 0);
 	assert_true(sensors.n_devices >= 2);
 
-	for (int i = 0; i < 5000 && tree.n_pids < 11; i++) // until all of them are there
+	for (int i = 0; i < 5000 && tree.n_pids < 11; i++) // until all of them exist
 		take_samples(&sampler, &batch, 1);
 	assert_int_equal(tree.n_pids, 11);
 	take_samples(&sampler, &batch, 50);
@@ -82,7 +82,7 @@ static void no_allocation_while_sampling(void **state)
 	counting = false;
 	int allocations = n_allocations, releases = n_releases;
 	counting = true;
-	free(malloc(1)); // the hooks do count
+	free(malloc(1)); // check that the hooks count
 	counting = false;
 
 	batch_finish(&batch);
@@ -100,7 +100,7 @@ static void no_allocation_while_sampling(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "500 samples of 11 processes and a machine's zones allocate and release nothing",
+	ROWS_ADD_ONE(&tests, "500 samples of 11 processes and a machine's zones: no allocation, no release",
 		no_allocation_while_sampling);
 	return rows_run(&tests, "steady_state");
 }

@@ -188,7 +188,8 @@ static void takes_the_instant_where_there_is_no_mean(void **state)
 	fixture_close(&f);
 }
 
-// PCI order counts, not the kernel's number of the card; connectors, render nodes and other makers' cards are none.
+// GPUs are numbered in PCI order, not by the kernel's card number; connectors, render nodes and other vendors' cards
+// are skipped.
 static void finds_cards_in_pci_order(void **state)
 {
 	struct fixture f;
@@ -267,7 +268,7 @@ static void a_card_that_is_pulled_and_comes_back(void **state)
 	}
 	assert_non_null(strstr(f.domains[0].note, "gone"));
 	write_navi31(&f, "card1", CARD1 "gpu_metrics", 65536 * 1010);
-	fixture_read(&f, 4000); // looks for it
+	fixture_read(&f, 4000); // starts a scan
 	fixture_read(&f, 4100);
 	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 1010000000);
 	assert_int_equal(f.rows[0][DEVICE_POWER], 25000);
@@ -307,17 +308,17 @@ static void a_counter_that_stops_later(void **state)
 static const struct visible_row {
 	const char *teaches, *rocr, *hip, *cuda, *gpus, *expected;
 } visible_rows[] = {
-	{"visible: nothing set", NULL, NULL, NULL, NULL, "111"},
+	{"visible: no variable set", NULL, NULL, NULL, NULL, "111"},
 	{"visible: HIP by number", NULL, "2,0", NULL, NULL, "101"},
-	{"visible: HIP stops at the first that is none", NULL, "1,7,0", NULL, NULL, "010"},
+	{"visible: HIP stops at the first invalid number", NULL, "1,7,0", NULL, NULL, "010"},
 	{"visible: HIP -1", NULL, "-1", NULL, NULL, "000"},
-	{"visible: an empty HIP is as if not set", NULL, "", NULL, NULL, "111"},
-	{"visible: HIP takes CUDA's in its place", NULL, NULL, "1", NULL, "010"},
-	{"visible: its own beats CUDA's", NULL, "0", "1", NULL, "100"},
-	{"visible: ROCR comes first, HIP counts what it left, in its order", "2,1", "0", NULL, NULL, "001"},
+	{"visible: an empty HIP variable counts as unset", NULL, "", NULL, NULL, "111"},
+	{"visible: CUDA's variable is used if HIP's is unset", NULL, NULL, "1", NULL, "010"},
+	{"visible: HIP's variable takes precedence over CUDA's", NULL, "0", "1", NULL, "100"},
+	{"visible: ROCR selects first, HIP numbers the rest in its order", "2,1", "0", NULL, NULL, "001"},
 	{"visible: ROCR by UUID", "GPU-bb,GPU-aa", NULL, NULL, NULL, "110"},
-	{"visible: an empty ROCR hides all", "", NULL, NULL, NULL, "000"},
-	{"visible: --gpus beats all", "", "0", "0", "1,GPU-cc", "011"},
+	{"visible: an empty ROCR variable hides all", "", NULL, NULL, NULL, "000"},
+	{"visible: --gpus takes precedence over all variables", "", "0", "0", "1,GPU-cc", "011"},
 };
 
 static void check_visible(void **state)
@@ -345,12 +346,12 @@ static void check_visible(void **state)
 
 static const struct garbage_row {
 	const char *teaches, *path, *text;
-	enum device_metric metric; // that must be missing
+	enum device_metric metric; // values that must be missing
 } garbage_rows[] = {
-	{"garbage: an empty power", "hwmon/hwmon4/power1_average", "", DEVICE_POWER},
+	{"garbage: empty power file", "hwmon/hwmon4/power1_average", "", DEVICE_POWER},
 	{"garbage: a word", "gpu_busy_percent", "N/A\n", DEVICE_UTILIZATION},
 	{"garbage: more than 64 bits", "mem_info_vram_used", "99999999999999999999999\n", DEVICE_MEMORY_USED},
-	{"garbage: an empty table", "gpu_metrics", "", DEVICE_ENERGY_RAW},
+	{"garbage: empty table", "gpu_metrics", "", DEVICE_ENERGY_RAW},
 	{"garbage: text in place of the table", "gpu_metrics", "what a table this is, is it not", DEVICE_ENERGY_RAW},
 };
 
@@ -365,7 +366,8 @@ static void check_garbage(void **state)
 	tree_write(&f.tree, path, row->text);
 	fixture_read(&f, 100);
 	if (row->metric == DEVICE_POWER || row->metric == DEVICE_UTILIZATION)
-		assert_true(f.rows[0][row->metric] == 25000 || f.rows[0][row->metric] == MISSING); // the table may say
+		assert_true(f.rows[0][row->metric] == 25000 ||
+			f.rows[0][row->metric] == MISSING); // the table may contain values
 	else
 		assert_true(f.rows[0][row->metric] == MISSING);
 	fixture_close(&f);
@@ -374,17 +376,17 @@ static void check_garbage(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "a card is described", describes_a_card);
-	ROWS_ADD_ONE(&tests, "a card is read", reads_a_card);
-	ROWS_ADD_ONE(&tests, "power1_input, and the junction's temperature, where there is nothing else",
+	ROWS_ADD_ONE(&tests, "card: description", describes_a_card);
+	ROWS_ADD_ONE(&tests, "card: readings", reads_a_card);
+	ROWS_ADD_ONE(&tests, "no other source: power1_input and the junction temperature",
 		takes_the_instant_where_there_is_no_mean);
-	ROWS_ADD_ONE(&tests, "cards are counted in PCI order", finds_cards_in_pci_order);
-	ROWS_ADD_ONE(&tests, "an APU's power is its package's", an_apu_lies_inside_its_package);
-	ROWS_ADD_ONE(&tests, "a sleeping card is not read", a_sleeping_card_is_left_alone);
-	ROWS_ADD_ONE(&tests, "a card is pulled and comes back under another name",
+	ROWS_ADD_ONE(&tests, "cards are numbered in PCI order", finds_cards_in_pci_order);
+	ROWS_ADD_ONE(&tests, "APU: its power is that of the package", an_apu_lies_inside_its_package);
+	ROWS_ADD_ONE(&tests, "suspended card: not read", a_sleeping_card_is_left_alone);
+	ROWS_ADD_ONE(&tests, "card removed and returned under another name",
 		a_card_that_is_pulled_and_comes_back);
-	ROWS_ADD_ONE(&tests, "a counter that stands still from the start", a_frozen_counter_is_not_believed);
-	ROWS_ADD_ONE(&tests, "a counter that stops later", a_counter_that_stops_later);
+	ROWS_ADD_ONE(&tests, "counter that never changes", a_frozen_counter_is_not_believed);
+	ROWS_ADD_ONE(&tests, "counter that stops later", a_counter_that_stops_later);
 	ROWS_ADD(&tests, visible_rows, check_visible);
 	ROWS_ADD(&tests, garbage_rows, check_garbage);
 	return rows_run(&tests, "amdgpu");

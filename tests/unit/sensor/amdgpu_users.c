@@ -17,19 +17,19 @@ static const struct row {
 } rows[] = {
 	// clang-format off
 	{"nobody", {{0}}, 0, {{0}}, 0, 0, {{0}}, 0},
-	{"one that draws", {{10, 30, 100, NAN}}, 1, {{0}}, 0, 30, {{10, 30, 100, NAN}}, 1},
-	{"the only one that computes has what the GPU is busy with", {{0}}, 0, {{10, 500, NONE}}, 1, 90, {{10, 90, 500, NAN}}, 1},
-	{"two that compute are told apart by their units", {{0}}, 0, {{10, 500, 30}, {20, 100, 10}}, 2, 80,
+	{"one process renders", {{10, 30, 100, NAN}}, 1, {{0}}, 0, 30, {{10, 30, 100, NAN}}, 1},
+	{"single compute process: gets the GPU's utilization", {{0}}, 0, {{10, 500, NONE}}, 1, 90, {{10, 90, 500, NAN}}, 1},
+	{"two compute processes: divided by their compute units", {{0}}, 0, {{10, 500, 30}, {20, 100, 10}}, 2, 80,
 		{{10, 60, 500, NAN}, {20, 20, 100, NAN}}, 2},
-	{"without units it is not known", {{0}}, 0, {{10, 500, NONE}, {20, 100, NONE}}, 2, 80,
+	{"two compute processes without compute units: unknown", {{0}}, 0, {{10, 500, NONE}, {20, 100, NONE}}, 2, 80,
 		{{10, NAN, 500, NAN}, {20, NAN, 100, NAN}}, 2},
-	{"what is drawn is not computed", {{30, 20, 7, NAN}}, 1, {{10, 500, NONE}}, 1, 90,
+	{"render time does not count as compute time", {{30, 20, 7, NAN}}, 1, {{10, 500, NONE}}, 1, 90,
 		{{30, 20, 7, NAN}, {10, 70, 500, NAN}}, 2},
-	{"one in both lists stands there once, with KFD's memory", {{10, 1, 480, NAN}}, 1, {{10, 500, NONE}}, 1, 90,
+	{"process in both lists: listed once, with KFD's memory", {{10, 1, 480, NAN}}, 1, {{10, 500, NONE}}, 1, 90,
 		{{10, 90, 500, NAN}}, 1},
-	{"what nobody in the list does is somebody's that we may not see", {{10, 30, 100, NAN}}, 1, {{0}}, 0, 90,
+	{"use of no listed process: an invisible user's", {{10, 30, 100, NAN}}, 1, {{0}}, 0, 90,
 		{{10, 30, 100, NAN}, {0, 60, NONE, NAN}}, 2},
-	{"a GPU that does not say how busy it is", {{30, 20, 7, NAN}}, 1, {{10, 500, NONE}}, 1, NONE,
+	{"GPU without utilization", {{30, 20, 7, NAN}}, 1, {{10, 500, NONE}}, 1, NONE,
 		{{30, 20, 7, NAN}, {10, NAN, 500, NAN}}, 2},
 	// clang-format on
 };

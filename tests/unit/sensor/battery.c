@@ -18,28 +18,28 @@ struct row {
 
 // clang-format off
 static const struct row rows[] = {
-	{"no battery: a desktop, or mains alone", {{P "AC/type", "Mains\n"}}, ""},
+	{"no battery: a desktop, or mains only", {{P "AC/type", "Mains\n"}}, ""},
 	{"microwatts", {BAT(0, "Discharging"), {P "BAT0/power_now", "8450000\n"}}, "battery - yes - 8450\n"},
-	{"a driver that signs what flows out", {BAT(0, "Discharging"), {P "BAT0/power_now", "-8450000\n"}},
+	{"driver that reports discharge as negative", {BAT(0, "Discharging"), {P "BAT0/power_now", "-8450000\n"}},
 		"battery - yes - 8450\n"},
 	{"microamperes and microvolts", {BAT(1, "Discharging"), {P "BAT1/current_now", "700000\n"},
 		{P "BAT1/voltage_now", "11500000\n"}}, "battery - yes - 8050\n"},
-	{"two batteries that both discharge are one domain", {BAT(0, "Discharging"), {P "BAT0/power_now", "8000000\n"},
+	{"two discharging batteries: one domain", {BAT(0, "Discharging"), {P "BAT0/power_now", "8000000\n"},
 		BAT(1, "Discharging"), {P "BAT1/power_now", "2000000\n"}}, "battery - yes - 10000\n"},
-	{"one discharges, the other rests", {BAT(0, "Not charging"), {P "BAT0/power_now", "8000000\n"},
+	{"one discharging, one idle", {BAT(0, "Not charging"), {P "BAT0/power_now", "8000000\n"},
 		BAT(1, "Discharging"), {P "BAT1/power_now", "2000000\n"}}, "battery - yes - 2000\n"},
-	{"one discharges into the other: nobody knows what the machine draws", {BAT(0, "Charging"),
+	{"one charges from the other: the machine's power is unknown", {BAT(0, "Charging"),
 		{P "BAT0/power_now", "8000000\n"}, BAT(1, "Discharging"), {P "BAT1/power_now", "9000000\n"}},
 		"battery - no (status is Charging: a battery shows the machine's power only while it discharges)\n"},
-	{"on the charger", {BAT(0, "Full"), {P "BAT0/power_now", "0\n"}},
+	{"charger connected: no power", {BAT(0, "Full"), {P "BAT0/power_now", "0\n"}},
 		"battery - no (status is Full: a battery shows the machine's power only while it discharges)\n"},
-	{"0 W while discharging is no measurement", {BAT(0, "Discharging"), {P "BAT0/power_now", "0\n"}},
+	{"0 W while discharging: missing", {BAT(0, "Discharging"), {P "BAT0/power_now", "0\n"}},
 		"battery - no (power_now: No data available)\n"},
-	{"neither power nor current", {BAT(0, "Discharging")}, "battery - no (power_now is missing)\n"},
-	{"a mouse's battery, an empty bay, a UPS", {
+	{"neither power nor current: missing", {BAT(0, "Discharging")}, "battery - no (power_now is missing)\n"},
+	{"a mouse's battery, an empty bay and a UPS: no batteries of the machine", {
 		{P "hid/type", "Battery\n"}, {P "hid/scope", "Device\n"}, {P "hid/status", "Discharging\n"},
 		{P "hid/power_now", "1\n"}, BAT(2, "Discharging"), {P "BAT2/present", "0\n"}, {P "ups/type", "UPS\n"}}, ""},
-	{"a status that says nothing", {BAT(0, ""), {P "BAT0/power_now", "8000000\n"}},
+	{"status unknown: missing", {BAT(0, ""), {P "BAT0/power_now", "8000000\n"}},
 		"battery - no (status is Unknown: a battery shows the machine's power only while it discharges)\n"},
 };
 // clang-format on
@@ -50,7 +50,7 @@ static void look(void **state)
 	one_compare(&sensor_battery, row->files, row->expected);
 }
 
-// The charger is plugged in during a run, and pulled again.
+// The charger is connected during a run and disconnected again.
 static void plugged_in(void **state)
 {
 	const struct one_file files[] = {BAT(0, "Discharging"), {P "BAT0/power_now", "8000000\n"}, {0}};
@@ -68,7 +68,7 @@ static void plugged_in(void **state)
 	one_write(&one, &files[1]);
 	one_read(&one);
 	assert_int_equal(one.rows[0][DEVICE_POWER], 8000);
-	one_write(&one, &(struct one_file){P "BAT0/power_now", NULL}); // and the driver goes
+	one_write(&one, &(struct one_file){P "BAT0/power_now", NULL}); // and the driver disappears
 	one_read(&one);
 	assert_int_equal(one.rows[0][DEVICE_POWER], VALUE_MISSING);
 	one_finish(&one);
@@ -78,6 +78,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, look);
-	ROWS_ADD_ONE(&tests, "plugged in and out during a run", plugged_in);
+	ROWS_ADD_ONE(&tests, "charger connected and disconnected during a run", plugged_in);
 	return rows_run(&tests, "battery");
 }

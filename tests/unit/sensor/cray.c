@@ -14,20 +14,20 @@ struct row {
 // clang-format off
 static const struct row rows[] = {
 	{"no Cray", {{"kernel/x", ""}}, ""},
-	{"joules and watts with their stamps", {
+	{"energy and power with timestamps", {
 		{PM "energy", "12345 J 1700000999000000 us\n"}, {PM "power", "250 W 1700000999000000 us\n"},
 	}, "node - yes 12345000000 250000\n"},
-	{"an XC node: one accelerator without a number, no stamps", {
+	{"XC node: one accelerator without a number, no timestamps", {
 		{PM "energy", "100 J\n"}, {PM "accel_energy", "40 J\n"},
 	}, "node - yes 100000000 -\ngpu-0 node yes 40000000 -\n"},
-	{"accelerators by number, the others in between are not there", {
+	{"accelerators by number, with gaps", {
 		{PM "accel0_energy", "1 J\n"}, {PM "accel3_energy", "4 J\n"},
 	}, "gpu-0 node yes 1000000 -\ngpu-3 node yes 4000000 -\n"},
-	{"power alone is integrated", {{PM "cpu_power", "90 W 5 us\n"}}, "package-0 node yes - 90000\n"},
-	{"an energy that can't be understood leaves the power", {
+	{"power only: integrated", {{PM "cpu_power", "90 W 5 us\n"}}, "package-0 node yes - 90000\n"},
+	{"invalid energy: power is used", {
 		{PM "energy", "lots J 5 us\n"}, {PM "power", "90 W 5 us\n"},
 	}, "node - yes - 90000\n"},
-	{"the wrong unit, no unit, too much, nothing", {
+	{"wrong unit, no unit, too large, empty: refused", {
 		{PM "energy", "5 W 5 us\n"}, {PM "cpu_energy", "5\n"},
 		{PM "memory_energy", "99999999999999 J 5 us\n"}, {PM "accel0_energy", ""},
 	}, "node - no (energy holds no number, or the kernel can't read it)\n"
@@ -43,7 +43,7 @@ static void look(void **state)
 	one_compare(&sensor_cray, row->files, row->expected);
 }
 
-// Frames of a run, a tenth of a second each; what the sampler's counter makes of them.
+// Frames of a run, a tenth of a second each, and the counter's results.
 static const struct film {
 	const char *teaches;
 	struct frame {
@@ -52,23 +52,23 @@ static const struct film {
 	} frames[4];
 	uint64_t total_uj;
 } films[] = {
-	{"it counts",
+	{"counter that counts",
 		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "1\n", COUNTER_OK},
 			{"120 J 2 us\n", "7\n", "1\n", COUNTER_STALLED}, {"141 J 3 us\n", "7\n", "1\n", COUNTER_OK}},
 		41000000},
-	{"another start: what it counted meanwhile is unknown, lower or not",
+	{"restart: energy in between is unknown, whether the value is lower or not",
 		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "1\n", COUNTER_OK},
 			{"130 J 1 us\n", "8\n", "1\n", COUNTER_RESET}, {"131 J 2 us\n", "8\n", "1\n", COUNTER_OK}},
 		21000000},
-	{"a start that is seen while the counter can't be read",
+	{"restart while the counter is unreadable",
 		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"", "8\n", "1\n", COUNTER_GAP},
 			{"105 J 2 us\n", "8\n", "1\n", COUNTER_RESET}, {"107 J 3 us\n", "8\n", "1\n", COUNTER_OK}},
 		2000000},
-	{"another generation is another power cap, and the counter goes on",
+	{"new generation: a changed power cap, the counter continues",
 		{{"100 J 1 us\n", "7\n", "1\n", COUNTER_FIRST}, {"120 J 2 us\n", "7\n", "2\n", COUNTER_OK},
 			{"140 J 3 us\n", "7\n", "3\n", COUNTER_OK}, {"150 J 4 us\n", "7\n", "3\n", COUNTER_OK}},
 		50000000},
-	{"no startup file: a counter that goes back is a restart by itself",
+	{"no startup file: a decrease is a restart",
 		{{"100000 J 1 us\n", NULL, NULL, COUNTER_FIRST}, {"100020 J 2 us\n", NULL, NULL, COUNTER_OK},
 			{"5 J 3 us\n", NULL, NULL, COUNTER_RESET}, {"6 J 4 us\n", NULL, NULL, COUNTER_OK}},
 		21000000},
@@ -109,7 +109,7 @@ static void stamps_are_ours(void **state)
 	one_finish(&one);
 }
 
-// Cray's package is all sockets together: beside any one that another sensor meters it would count that one twice.
+// Cray's package counter covers all sockets: used beside another sensor's package it would count that one twice.
 static void gives_way(void **state)
 {
 	const struct one_file files[] = {{PM "energy", "500 J\n"}, {PM "cpu_energy", "100 J\n"},
@@ -134,8 +134,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, look);
 	ROWS_ADD(&tests, films, runs);
-	ROWS_ADD_ONE(&tests, "a stamp of the wall clock becomes CLOCK_MONOTONIC; rate and step are stated",
+	ROWS_ADD_ONE(&tests, "wall-clock timestamp: converted to CLOCK_MONOTONIC; rate and step are stated",
 		stamps_are_ours);
-	ROWS_ADD_ONE(&tests, "all sockets together give way to any one that another sensor meters", gives_way);
+	ROWS_ADD_ONE(&tests, "package counter of all sockets: not used if another sensor reads a package", gives_way);
 	return rows_run(&tests, "cray");
 }

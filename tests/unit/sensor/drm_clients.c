@@ -32,7 +32,7 @@ static void finish(struct fixture *f)
 	tree_finish(&f->tree);
 }
 
-// An open device of a process: where it leads, and what the kernel tells of it.
+// An open device of a process: its path and the kernel's data about it.
 static void put(struct fixture *f, pid_t pid, int fd, const char *pci, int client, int64_t gfx_ns, int vram_kib)
 {
 	char path[64], text[256];
@@ -80,7 +80,7 @@ static void sums_over_processes(void **state)
 	assert_int_equal(f.uses[0].main_memory_bytes, 1024 * 1024);
 	assert_int_equal(f.uses[1].processes, 1);
 	assert_int_equal(f.uses[1].main_memory_bytes, 0);
-	assert_percent(f.uses[0].busy_percent, 0); // since when, nobody can say yet
+	assert_percent(f.uses[0].busy_percent, 0); // start not known yet
 	put(&f, 100, 5, cards[0], 1, 1000 + 30 * NS_PER_MS, 1024);
 	put(&f, 200, 7, cards[0], 2, 5000 + 20 * NS_PER_MS, 512);
 	read_at(&f, 100);
@@ -129,7 +129,7 @@ static void opened_later_and_closed_again(void **state)
 	assert_int_equal(f.uses[0].processes, 0);
 	assert_int_equal(f.uses[0].memory_bytes, 0);
 	put(&f, 100, 5, cards[0], 1, 0, 1024);
-	read_at(&f, 500); // not looked for yet
+	read_at(&f, 500); // not scanned yet
 	assert_int_equal(f.uses[0].processes, 0);
 	read_at(&f, 1000);
 	assert_int_equal(f.uses[0].processes, 1);
@@ -144,13 +144,13 @@ static void of_nobody_nothing_is_known(void **state)
 	struct fixture f;
 	init(&f);
 	close(f.env.procfs_fd);
-	f.env.procfs_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); // ENOTDIR, as good a refusal as any
+	f.env.procfs_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); // ENOTDIR stands for any refusal
 	read_at(&f, 0);
 	assert_false(f.uses[0].known);
 	finish(&f);
 }
 
-// More descriptors than a reading may look at: the scan goes on at the next, and ends.
+// More descriptors than one reading may scan: the scan continues in the next reading, and ends.
 static void many_descriptors(void **state)
 {
 	struct fixture f;
@@ -177,7 +177,7 @@ static void users_one_by_one(void **state)
 	static const pid_t all[] = {100, 200, 300};
 	init(&f);
 	put(&f, 100, 5, cards[0], 1, 0, 1024);
-	put(&f, 300, 7, cards[0], 2, 0, 512); // not of the target
+	put(&f, 300, 7, cards[0], 2, 0, 512); // not a process of the target
 	put(&f, 300, 8, cards[1], 3, 0, 1);
 	for (int64_t t_ms = 0; t_ms <= 100; t_ms += 100) {
 		const struct sensor_context context = {.t_ns = t_ms * NS_PER_MS,
@@ -199,12 +199,12 @@ static void users_one_by_one(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "use is summed over the target's processes, card by card", sums_over_processes);
-	ROWS_ADD_ONE(&tests, "a device that was opened once counts once", an_inherited_descriptor_counts_once);
-	ROWS_ADD_ONE(&tests, "engine time that steps back is not counted twice", a_step_back_is_not_counted);
-	ROWS_ADD_ONE(&tests, "devices are looked for once a second", opened_later_and_closed_again);
-	ROWS_ADD_ONE(&tests, "what can't be seen is unknown", of_nobody_nothing_is_known);
-	ROWS_ADD_ONE(&tests, "a scan of many descriptors takes several readings", many_descriptors);
-	ROWS_ADD_ONE(&tests, "all processes, one by one", users_one_by_one);
+	ROWS_ADD_ONE(&tests, "use is summed over the target's processes for each card", sums_over_processes);
+	ROWS_ADD_ONE(&tests, "device opened once and inherited: counted once", an_inherited_descriptor_counts_once);
+	ROWS_ADD_ONE(&tests, "engine time that decreases: not counted twice", a_step_back_is_not_counted);
+	ROWS_ADD_ONE(&tests, "scan for devices: once a second", opened_later_and_closed_again);
+	ROWS_ADD_ONE(&tests, "unreadable descriptors: unknown", of_nobody_nothing_is_known);
+	ROWS_ADD_ONE(&tests, "scan of many descriptors: takes several readings", many_descriptors);
+	ROWS_ADD_ONE(&tests, "list of all processes", users_one_by_one);
 	return rows_run(&tests, "drm_clients");
 }

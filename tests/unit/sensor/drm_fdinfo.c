@@ -18,16 +18,16 @@ static const struct row {
 		"drm-pdev:\t0000:43:00.0\ndrm-client-id:\t9\ndrm-memory-vram:\t1024 KiB\ndrm-memory-gtt: \t2048 KiB\n"
 		"drm-memory-cpu: \t0 KiB\ndrm-engine-gfx:\t1234567 ns\ndrm-engine-dec:\t99 ns\n",
 		true, "0000:43:00.0", 9, {1234567, MISSING, 1}, {MISSING, MISSING, 1}, 1048576},
-	{"amdgpu of Linux 6.8: resident is what counts",
+	{"amdgpu of Linux 6.8: resident memory is used",
 		"drm-pdev: 0000:03:00.0\ndrm-client-id: 1\ndrm-total-vram: 9 MiB\n"
 		"drm-memory-vram: 8 MiB\ndrm-resident-vram: 7 MiB\ndrm-engine-compute: 5 ns\n",
 		true, "0000:03:00.0", 1, {MISSING, MISSING, 1}, {5, MISSING, 1}, 7 << 20},
-	{"i915: engines of one class work side by side",
+	{"i915: engines of one class run in parallel",
 		"drm-pdev:\t0000:03:00.0\ndrm-client-id:\t7\ndrm-engine-render:\t10 ns\n"
 		"drm-engine-copy:\t99 ns\ndrm-engine-compute:\t40 ns\ndrm-engine-capacity-compute:\t4\n"
 		"drm-resident-local0:\t1 GiB\ndrm-resident-system0:\t5 GiB\n",
 		true, "0000:03:00.0", 7, {10, MISSING, 1}, {40, MISSING, 4}, 1 << 30},
-	{"xe: cycles of cycles",
+	{"xe: ratio of two cycle counts",
 		"drm-pdev:\t0000:03:00.0\ndrm-client-id:\t7\ndrm-cycles-rcs:\t28\ndrm-total-cycles-rcs:\t280\n"
 		"drm-cycles-ccs:\t3\ndrm-total-cycles-ccs:\t281\ndrm-resident-vram0:\t0\n",
 		true, "0000:03:00.0", 7, {28, 280, 1}, {3, 281, 1}, 0},
@@ -35,18 +35,18 @@ static const struct row {
 		"drm-pdev: 0000:03:00.0\ndrm-client-id: 7\ndrm-resident-vram0: 1 KiB\n"
 		"drm-resident-vram1: 2 KiB\n",
 		true, "0000:03:00.0", 7, {MISSING, MISSING, 1}, {MISSING, MISSING, 1}, 3072},
-	{"a capacity of 0 is one engine", "drm-pdev: 0000:03:00.0\ndrm-client-id: 7\ndrm-engine-capacity-gfx: 0\n",
+	{"capacity of 0: one engine", "drm-pdev: 0000:03:00.0\ndrm-client-id: 7\ndrm-engine-capacity-gfx: 0\n",
 		true, "0000:03:00.0", 7, {MISSING, MISSING, 1}, {MISSING, MISSING, 1}, MISSING},
-	{"garbage in a number is no number",
+	{"invalid number: missing",
 		"drm-pdev: 0000:03:00.0\ndrm-client-id: 7\ndrm-engine-gfx: -5 ns\n"
 		"drm-memory-vram: 99999999999999999999 KiB\n",
 		true, "0000:03:00.0", 7, {MISSING, MISSING, 1}, {MISSING, MISSING, 1}, MISSING},
-	{"a size that leaves 63 bits",
+	{"size beyond 63 bits: missing",
 		"drm-pdev: 0000:03:00.0\ndrm-client-id: 7\ndrm-memory-vram: 9223372036854775807 KiB\n", true,
 		"0000:03:00.0", 7, {MISSING, MISSING, 1}, {MISSING, MISSING, 1}, MISSING},
-	{"a file is no graphics device", "pos:\t0\nflags:\t0100002\nmnt_id:\t29\n", false},
-	{"a kernel before 5.19 tells no client", "drm-driver:\tamdgpu\nfdinfo-pdev: 1\n", false},
-	{"nothing", "", false},
+	{"file that is no graphics device", "pos:\t0\nflags:\t0100002\nmnt_id:\t29\n", false},
+	{"kernel before 5.19: no client data", "drm-driver:\tamdgpu\nfdinfo-pdev: 1\n", false},
+	{"empty file", "", false},
 };
 
 static void assert_engine(const struct drm_engine_use *engine, const struct drm_engine_use *expected)

@@ -18,30 +18,30 @@ static const struct row {
 	double expected_j; // from the first to the last
 	bool stood_still;
 } rows[] = {
-	{"a counter that moves is the energy", 0.1, {{UNITS(10), 50}, {UNITS(15), 50}, {UNITS(22), 70}}, 3, 12, false},
-	{"32 bits in a field of 64 wrap", 1, {{WRAP - UNITS(100), 300}, {UNITS(200), 300}}, 2, 300, false},
-	{"standing still without power is right", 1, {{UNITS(5), 0}, {UNITS(5), 0}, {UNITS(5), 0}, {UNITS(5), 0}}, 4, 0,
+	{"counter changes: its energy is used", 0.1, {{UNITS(10), 50}, {UNITS(15), 50}, {UNITS(22), 70}}, 3, 12, false},
+	{"counter of 32 bits in a field of 64: wraps", 1, {{WRAP - UNITS(100), 300}, {UNITS(200), 300}}, 2, 300, false},
+	{"counter unchanged at 0 W: valid", 1, {{UNITS(5), 0}, {UNITS(5), 0}, {UNITS(5), 0}, {UNITS(5), 0}}, 4, 0,
 		false},
-	{"standing still for less than a second is how slow ones are", 0.3,
+	{"counter unchanged for less than a second: valid", 0.3,
 		{{UNITS(5), 100}, {UNITS(5), 100}, {UNITS(5), 100}, {UNITS(95), 100}}, 4, 90, false},
-	{"one that stops is replaced by power", 0.5,
+	{"counter that stops: power is integrated instead", 0.5,
 		{{UNITS(0), 100}, {UNITS(50), 100}, {UNITS(50), 100}, {UNITS(50), 100}, {UNITS(50), 100}}, 5, 200,
 		true},
-	{"one that had counted all along is not counted twice", 0.5,
+	{"counter that continues after all: its energy is not counted twice", 0.5,
 		{{UNITS(0), 100}, {UNITS(50), 100}, {UNITS(50), 100}, {UNITS(50), 100}, {UNITS(50), 100},
 			{UNITS(250), 100}},
 		6, 250, true},
-	{"one that had stopped counting goes on from there", 0.5,
+	{"stopped counter that continues: counting resumes there", 0.5,
 		{{UNITS(0), 100}, {UNITS(50), 100}, {UNITS(50), 100}, {UNITS(50), 100}, {UNITS(50), 100},
 			{UNITS(60), 100}},
 		6, 210, true},
-	{"without a power reading nothing is made up", 1,
+	{"no power reading: no energy added", 1,
 		{{UNITS(5), NO_POWER}, {UNITS(5), NO_POWER}, {UNITS(5), NO_POWER}}, 3, 0, false},
-	{"power that is read now and then is integrated over all of the time", 0.5,
+	{"occasional power readings: integrated over the whole time", 0.5,
 		{{UNITS(0), 100}, {UNITS(50), 100}, {UNITS(50), NO_POWER}, {UNITS(50), 100}, {UNITS(50), NO_POWER},
 			{UNITS(50), 100}},
 		6, 250, true},
-	{"two readings an hour apart say nothing of the time between", 3600,
+	{"readings an hour apart: energy in between is unknown", 3600,
 		{{UNITS(5), 100}, {UNITS(5), 100}, {UNITS(5), 100}}, 3, 0, false},
 };
 
@@ -66,7 +66,7 @@ static void check(void **state)
 	assert_int_equal(accumulator.stood_still, row->stood_still);
 }
 
-// A driver that was loaded anew: the sampler must see the total go down.
+// A reloaded driver: the sampler must see the total decrease.
 static void a_reset_goes_down(void **state)
 {
 	struct gpu_accumulator accumulator;
@@ -76,7 +76,7 @@ static void a_reset_goes_down(void **state)
 	assert_int_equal(gpu_accumulator_feed(&accumulator, 3 * NS_PER_S, UNITS(30), 100000), 30000000);
 }
 
-// A tool that takes a unit for 15.3 uJ has 0.27 % too much.
+// Tools with a unit of 15.3 uJ report 0.27 % too much.
 static void a_unit_is_2_to_the_minus_16(void **state)
 {
 	assert_int_equal(gpu_accumulator_uj(65536), 1000000);
@@ -89,7 +89,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a reset is told by a total that goes down", a_reset_goes_down);
-	ROWS_ADD_ONE(&tests, "a unit is 2^-16 J, not 15.3 uJ", a_unit_is_2_to_the_minus_16);
+	ROWS_ADD_ONE(&tests, "reset: reported as a decrease of the total", a_reset_goes_down);
+	ROWS_ADD_ONE(&tests, "unit: 2^-16 J, not 15.3 uJ", a_unit_is_2_to_the_minus_16);
 	return rows_run(&tests, "gpu_accumulator");
 }

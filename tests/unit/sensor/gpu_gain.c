@@ -13,29 +13,29 @@
 
 static const struct option_row {
 	const char *teaches, *text;
-	const char *refused; // part of the sentence; NULL: it is accepted
+	const char *refused; // part of the message; NULL: accepted
 	int index;
 	double factor, error;
 } options[] = {
 	{"factor and error", "0=1.03±2", NULL, 0, 1.03, 0.02},
-	{"the sign as +-", "0=1.03+-2", NULL, 0, 1.03, 0.02},
-	{"the sign as +/-, and a percent sign", "3=0.9+/-1.5 %", NULL, 3, 0.9, 0.015},
-	{"without an error that of uncalibrated GPUs stays", "1=1.05", NULL, 1, 1.05, 0.10},
+	{"factor+-error", "0=1.03+-2", NULL, 0, 1.03, 0.02},
+	{"factor+/-error with a percent sign", "3=0.9+/-1.5 %", NULL, 3, 0.9, 0.015},
+	{"factor without an error: the error of uncalibrated GPUs stays", "1=1.05", NULL, 1, 1.05, 0.10},
 	{"no index", "1.03±2", "give INDEX=FACTOR±PERCENT", 0, 0, 0},
-	{"a negative index", "-1=1.03±2", "is not valid", 0, 0, 0},
-	{"a name for an index", "gpu-0=1.03±2", "is not valid", 0, 0, 0},
+	{"negative index: refused", "-1=1.03±2", "is not valid", 0, 0, 0},
+	{"name in place of an index: refused", "gpu-0=1.03±2", "is not valid", 0, 0, 0},
 	{"no factor", "0=", "is not valid", 0, 0, 0},
 	{"no number", "0=big±2", "is not valid", 0, 0, 0},
-	{"a sign without an error", "0=1.03±", "is not valid", 0, 0, 0},
-	{"something behind it", "0=1.03±2x", "is not valid", 0, 0, 0},
-	{"not finite", "0=nan±2", "is not valid", 0, 0, 0},
+	{"sign without an error: refused", "0=1.03±", "is not valid", 0, 0, 0},
+	{"trailing text: refused", "0=1.03±2x", "is not valid", 0, 0, 0},
+	{"factor of NaN: refused", "0=nan±2", "is not valid", 0, 0, 0},
 	{"infinite", "0=1e999±2", "is not valid", 0, 0, 0},
-	{"a factor of 0", "0=0±2", "out of range", 0, 0, 0},
-	{"a negative factor", "0=-1.03±2", "out of range", 0, 0, 0},
-	{"a factor of 3: no sensor that works is so far off", "0=3±2", "FACTOR must be from 0.5 to 2", 0, 0, 0},
-	{"an error of 0: no meter is that good", "0=1.03±0", "PERCENT from 0.1 to 50", 0, 0, 0},
-	{"a negative error", "0=1.03±-2", "out of range", 0, 0, 0},
-	{"an error of 60 %", "0=1.03±60", "out of range", 0, 0, 0},
+	{"factor of 0: refused", "0=0±2", "out of range", 0, 0, 0},
+	{"negative factor: refused", "0=-1.03±2", "out of range", 0, 0, 0},
+	{"factor of 3: refused, no working sensor is that far off", "0=3±2", "FACTOR must be from 0.5 to 2", 0, 0, 0},
+	{"error of 0: refused, no meter is that good", "0=1.03±0", "PERCENT from 0.1 to 50", 0, 0, 0},
+	{"negative error: refused", "0=1.03±-2", "out of range", 0, 0, 0},
+	{"error of 60 %: refused", "0=1.03±60", "out of range", 0, 0, 0},
 };
 
 static void parses(void **state)
@@ -102,7 +102,7 @@ static void stored_by_uuid(void **state)
 	struct world w;
 	world_make(&w);
 	store(&w, "GPU-b", 0.97, 0.03);
-	store(&w, "GPU-x", 1.2, 0.03); // in another machine by now
+	store(&w, "GPU-x", 1.2, 0.03); // now in another machine
 	store(&w, "GPU-b", 1.04, 0.02);
 	assert_int_equal(apply(&w, NULL, NULL), 0);
 	assert_string_equal(w.note, "");
@@ -132,12 +132,12 @@ static void option_wins(void **state)
 static const struct damage {
 	const char *teaches, *text;
 } damages[] = {
-	{"an empty file", ""},
+	{"empty file: no calibration", ""},
 	{"another file", "{\"schema\": \"wattle-idle/1\"}\n"},
-	{"a line that is cut off", "wattle-gpu-gain/1\nGPU-b 1.04\n"},
-	{"one field too many", "wattle-gpu-gain/1\nGPU-b 1.04 2 2026 x\n"},
-	{"a factor out of range", "wattle-gpu-gain/1\nGPU-b 1e9 2 2026\n"},
-	{"not a number", "wattle-gpu-gain/1\nGPU-b nan 2 2026\n"},
+	{"truncated line: ignored", "wattle-gpu-gain/1\nGPU-b 1.04\n"},
+	{"one field too many: ignored", "wattle-gpu-gain/1\nGPU-b 1.04 2 2026 x\n"},
+	{"factor out of range: ignored", "wattle-gpu-gain/1\nGPU-b 1e9 2 2026\n"},
+	{"factor that is no number: ignored", "wattle-gpu-gain/1\nGPU-b nan 2 2026\n"},
 };
 
 static void damaged(void **state)
@@ -155,7 +155,7 @@ static void damaged(void **state)
 	assert_non_null(strstr(error.text, "the calibration is not stored"));
 	w.note[0] = '\0';
 	assert_int_equal(apply(&w, NULL, NULL), 0);
-	assert_non_null(strstr(w.note, "the file is damaged")); // it is still there
+	assert_non_null(strstr(w.note, "the file is damaged")); // it still exists
 	tree_finish(&w.tree);
 }
 
@@ -187,8 +187,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, options, parses);
 	ROWS_ADD(&tests, damages, damaged);
-	ROWS_ADD_ONE(&tests, "a stored calibration goes to the GPU of its UUID, the newest counts", stored_by_uuid);
-	ROWS_ADD_ONE(&tests, "an option goes before what is stored, and names a measured GPU", option_wins);
-	ROWS_ADD_ONE(&tests, "512 GPUs are stored, one more is refused, and one of them is replaced", full);
+	ROWS_ADD_ONE(&tests, "stored calibration: applied to the GPU with its UUID, the newest counts", stored_by_uuid);
+	ROWS_ADD_ONE(&tests, "--gpu-gain overrides the stored calibration and must name a measured GPU", option_wins);
+	ROWS_ADD_ONE(&tests, "512 calibrations are stored, another one is refused, an existing one is replaced", full);
 	return rows_run(&tests, "gpu_gain");
 }

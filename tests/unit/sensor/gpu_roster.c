@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-// A workstation with GPUs of two brands, as their sensors tell of them: two of NVIDIA's, then two of AMD's.
+// A workstation with GPUs of two brands, as their sensors describe them: two of NVIDIA, then two of AMD.
 static const char *const mig[] = {"MIG-77770000"};
 static const struct gpu_candidate nvidia[] = {
 	{.index = 0, .uuid = "GPU-aaaa1111", .usable = true},
@@ -18,21 +18,21 @@ static const struct gpu_candidate amd[] = {
 
 static const struct row {
 	const char *teaches, *list;
-	const char *nvidia, *amd; // what each sensor is told: "10" is the first of its GPUs; NULL: refused
-	const char *sentence;     // that the refusal contains
+	const char *nvidia, *amd; // selection passed to each sensor: "10" is the first of its GPUs; NULL: refused
+	const char *sentence;     // part of the message
 } rows[] = {
-	{"numbers go on from brand to brand", "1,2", "01", "10", NULL},
-	{"a GPU that can't be read may be asked for too", "3", "00", "01", NULL},
-	{"UUIDs and beginnings of them", "GPU-bb,GPU-aa553333", "01", "10", NULL},
-	{"a beginning that fits one GPU of all brands", "GPU-aaa", "10", "00", NULL},
-	{"a beginning that fits GPUs of two brands", "GPU-aa", NULL, NULL,
+	{"numbers continue from brand to brand", "1,2", "01", "10", NULL},
+	{"unreadable GPU: may be selected", "3", "00", "01", NULL},
+	{"UUIDs and abbreviated UUIDs", "GPU-bb,GPU-aa553333", "01", "10", NULL},
+	{"abbreviation of one GPU among all brands", "GPU-aaa", "10", "00", NULL},
+	{"abbreviation of GPUs of two brands: refused", "GPU-aa", NULL, NULL,
 		"GPU-aa fits several GPUs; valid are: 0 (GPU-a"},
-	{"a MIG instance is measured by its GPU", "MIG-7777", "01", "00", NULL},
-	{"a number beyond the last", "0,4", NULL, NULL,
+	{"MIG instance: its GPU is measured", "MIG-7777", "01", "00", NULL},
+	{"number beyond the last: refused", "0,4", NULL, NULL,
 		"--gpus 0,4: 4 is not a GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 (GPU-bbbb2222), "
 		"2 (GPU-aa553333), 3 (no UUID)"},
-	{"a hole in the list", "0,,1", NULL, NULL, "an empty entry names no GPU"},
-	{"an empty list", "", NULL, NULL, "an empty entry names no GPU"},
+	{"empty entry in the list: refused", "0,,1", NULL, NULL, "an empty entry names no GPU"},
+	{"empty list: refused", "", NULL, NULL, "an empty entry names no GPU"},
 };
 
 static void assert_told(const bool *selected, const char *expected)
@@ -78,7 +78,7 @@ static void without_a_list(void **state)
 	gpu_roster_close(&roster);
 }
 
-// The texts of a sensor may go before the list of GPUs is needed.
+// The texts of a sensor may be freed before the list of GPUs is used.
 static void texts_are_copied(void **state)
 {
 	struct gpu_roster roster;
@@ -103,7 +103,7 @@ static void a_driver_that_fails(void **state)
 	gpu_roster_explain(&roster, "NVIDIA", "the driver is not loaded");
 	assert_int_equal(gpu_roster_check(&roster, &error), -EINVAL);
 	assert_string_equal(error.text, "--gpus 0: no NVIDIA GPU can be used: the driver is not loaded");
-	assert_int_equal(gpu_roster_add(&roster, amd, 1, selected), 0); // number 2, so 0 is still nobody's
+	assert_int_equal(gpu_roster_add(&roster, amd, 1, selected), 0); // number 2, so 0 is still unassigned
 	assert_int_equal(gpu_roster_check(&roster, &error), -EINVAL);
 	assert_string_equal(error.text,
 		"--gpus 0: 0 is not a GPU of this machine; valid are: 2 (GPU-aa553333); "
@@ -115,8 +115,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, ask);
-	ROWS_ADD_ONE(&tests, "without --gpus every sensor goes by its own variables", without_a_list);
+	ROWS_ADD_ONE(&tests, "no --gpus: every sensor uses its own variables", without_a_list);
 	ROWS_ADD_ONE(&tests, "texts are copied", texts_are_copied);
-	ROWS_ADD_ONE(&tests, "a driver that fails is named in the refusal", a_driver_that_fails);
+	ROWS_ADD_ONE(&tests, "failing driver: named in the message", a_driver_that_fails);
 	return rows_run(&tests, "gpu_roster");
 }

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-// Four equal GPUs, as in a server. The second and the third begin alike up to "GPU-bb".
+// Four equal GPUs, as in a server. The UUIDs of the second and the third are equal up to "GPU-bb".
 static const char *const mig_of_1[] = {"MIG-55555555-0000", "MIG-66666666-0000"};
 static const struct gpu_candidate server[] = {
 	{.index = 0, .uuid = "GPU-aaaa1111", .speed = 100, .usable = true},
@@ -13,14 +13,14 @@ static const struct gpu_candidate server[] = {
 	{.index = 2, .uuid = "GPU-bbcc3333", .speed = 100, .usable = true},
 	{.index = 3, .uuid = "GPU-dddd4444", .speed = 100, .usable = true},
 };
-// A workstation: a small card for the screen in the first slot, the fast one in the second, a broken one in the third.
+// A workstation: a small card for the display in the first slot, the fast one in the second, a broken one in the third.
 static const struct gpu_candidate workstation[] = {
 	{.index = 0, .uuid = "GPU-small", .speed = 10, .usable = true},
 	{.index = 1, .uuid = "GPU-fast", .speed = 90, .usable = true},
 	{.index = 2, .uuid = "", .speed = 0, .usable = false},
 	{.index = 3, .uuid = "GPU-medium", .speed = 50, .usable = true},
 };
-// Speeds that could not be had.
+// Unknown speeds.
 static const struct gpu_candidate unknown_speeds[] = {
 	{.index = 0, .uuid = "GPU-small", .usable = true},
 	{.index = 1, .uuid = "GPU-fast", .usable = true},
@@ -47,30 +47,30 @@ static const struct visible_row {
 	{"visible: one index", "2", NULL, "0010", server},
 	{"visible: several, in any order", "3,0", NULL, "1001", server},
 	{"visible: blanks around an index", " 1 , 2 ", NULL, "0110", server},
-	{"visible: an index that does not exist hides what follows", "0,4,1", NULL, "1000", server},
-	{"visible: a negative one in the middle, too", "0,2,-1,1", NULL, "1010", server},
-	{"visible: so does an empty entry", "0,,1", NULL, "1000", server},
-	{"visible: a comma at the end is harmless", "0,1,", NULL, "1100", server},
-	{"visible: CUDA reads the digits and stops", "1x,2abc", NULL, "0110", server},
+	{"visible: an unknown index hides the rest", "0,4,1", NULL, "1000", server},
+	{"visible: a negative index hides the rest", "0,2,-1,1", NULL, "1010", server},
+	{"visible: an empty entry hides the rest", "0,,1", NULL, "1000", server},
+	{"visible: a comma at the end is ignored", "0,1,", NULL, "1100", server},
+	{"visible: CUDA reads leading digits only", "1x,2abc", NULL, "0110", server},
 	{"visible: a plus sign is part of a number", "+3", NULL, "0001", server},
-	{"visible: a number beyond all bounds", "99999999999999999999", NULL, "0000", server},
-	{"visible: naming a GPU twice hides all", "0,1,0", NULL, "0000", server},
-	{"visible: a whole UUID", "GPU-dddd4444", NULL, "0001", server},
-	{"visible: the beginning of a UUID", "GPU-a,GPU-bbc", NULL, "1010", server},
-	{"visible: a beginning that fits two GPUs hides itself and what follows", "GPU-a,GPU-bb,GPU-d", NULL, "1000",
+	{"visible: a number that overflows", "99999999999999999999", NULL, "0000", server},
+	{"visible: a GPU named twice hides all", "0,1,0", NULL, "0000", server},
+	{"visible: a complete UUID", "GPU-dddd4444", NULL, "0001", server},
+	{"visible: an abbreviated UUID", "GPU-a,GPU-bbc", NULL, "1010", server},
+	{"visible: an ambiguous UUID hides itself and the rest", "GPU-a,GPU-bb,GPU-d", NULL, "1000",
 		server},
-	{"visible: an unknown UUID hides what follows", "GPU-d,GPU-ee,GPU-a", NULL, "0001", server},
-	{"visible: one GPU by two beginnings is named twice", "GPU-aa,GPU-aaaa", NULL, "0000", server},
+	{"visible: an unknown UUID hides the rest", "GPU-d,GPU-ee,GPU-a", NULL, "0001", server},
+	{"visible: a GPU named by two abbreviations counts as named twice", "GPU-aa,GPU-aaaa", NULL, "0000", server},
 	{"visible: the first entry is a UUID, so all must be", "GPU-a,3", NULL, "1000", server},
 	{"visible: the first entry is an index, so all must be", "3,GPU-a", NULL, "0001", server},
-	{"visible: a MIG instance is measured by its GPU", "MIG-55555555-0000", NULL, "0100", server},
+	{"visible: MIG instance: its GPU is measured", "MIG-55555555-0000", NULL, "0100", server},
 	{"visible: two instances of one GPU are no repetition", "MIG-5,MIG-6", NULL, "0100", server},
-	{"visible: MIG of drivers before R470", "MIG-GPU-dddd4444/1/0", NULL, "0001", server},
-	{"visible: an unknown instance", "MIG-77777777", NULL, "0000", server},
-	{"visible: FASTEST_FIRST counts the fast one first, in whatever slot", "0", NULL, "0100", workstation},
-	{"visible: FASTEST_FIRST goes on by speed", "1", "FASTEST_FIRST", "0001", workstation},
-	{"visible: PCI_BUS_ID counts slots, without what can't be used", "2", "PCI_BUS_ID", "0001", workstation},
-	{"visible: equal or unknown speeds are in the order of slots", "0", NULL, "10", unknown_speeds},
+	{"visible: MIG UUID of drivers before R470", "MIG-GPU-dddd4444/1/0", NULL, "0001", server},
+	{"visible: unknown MIG instance", "MIG-77777777", NULL, "0000", server},
+	{"visible: FASTEST_FIRST numbers the fastest first, in any slot", "0", NULL, "0100", workstation},
+	{"visible: FASTEST_FIRST continues by speed", "1", "FASTEST_FIRST", "0001", workstation},
+	{"visible: PCI_BUS_ID numbers by slot, without unusable GPUs", "2", "PCI_BUS_ID", "0001", workstation},
+	{"visible: equal or unknown speeds are ordered by slot", "0", NULL, "10", unknown_speeds},
 };
 
 static void check_visible(void **state)
@@ -84,21 +84,22 @@ static void check_visible(void **state)
 static const struct list_row {
 	const char *teaches, *list;
 	const char *expected; // selection, or NULL: refused
-	const char *sentence; // that the refusal contains
+	const char *sentence; // part of the message
 } list_rows[] = {
 	{"--gpus: an index", "1", "0100", NULL},
 	{"--gpus: indices and UUIDs mixed, repeated, with blanks", "0, GPU-dddd4444, 3,0", "1001", NULL},
-	{"--gpus: the beginning of a UUID", "GPU-bbb", "0100", NULL},
-	{"--gpus: a MIG instance is measured by its GPU", "MIG-6", "0100", NULL},
-	{"--gpus: MIG of drivers before R470", "MIG-GPU-aaaa1111/7/0", "1000", NULL},
-	{"--gpus: an unknown index", "4", NULL,
+	{"--gpus: an abbreviated UUID", "GPU-bbb", "0100", NULL},
+	{"--gpus: MIG instance: its GPU is measured", "MIG-6", "0100", NULL},
+	{"--gpus: MIG UUID of drivers before R470", "MIG-GPU-aaaa1111/7/0", "1000", NULL},
+	{"--gpus: an unknown index is refused", "4", NULL,
 		"--gpus 4: 4 is not a GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 ("},
-	{"--gpus: an unknown UUID after a good one", "0,GPU-zz", NULL, "GPU-zz is not a GPU of this machine"},
-	{"--gpus: an ambiguous beginning", "GPU-bb", NULL, "GPU-bb fits several GPUs"},
-	{"--gpus: an empty list", "", NULL, "an empty entry names no GPU"},
-	{"--gpus: a hole in the list", "0,,1", NULL, "an empty entry names no GPU"},
-	{"--gpus: a negative index", "-1", NULL, "-1 is not a GPU"},
-	{"--gpus: no half numbers here", "1x", NULL, "1x is not a GPU"},
+	{"--gpus: an unknown UUID after a valid one is refused", "0,GPU-zz", NULL,
+		"GPU-zz is not a GPU of this machine"},
+	{"--gpus: an ambiguous UUID is refused", "GPU-bb", NULL, "GPU-bb fits several GPUs"},
+	{"--gpus: an empty list is refused", "", NULL, "an empty entry names no GPU"},
+	{"--gpus: an empty entry is refused", "0,,1", NULL, "an empty entry names no GPU"},
+	{"--gpus: a negative index is refused", "-1", NULL, "-1 is not a GPU"},
+	{"--gpus: an index with trailing text is refused", "1x", NULL, "1x is not a GPU"},
 };
 
 static struct gpu_list server_list(const char *text)
@@ -160,7 +161,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, visible_rows, check_visible);
 	ROWS_ADD(&tests, list_rows, check_list);
-	ROWS_ADD_ONE(&tests, "a machine without GPUs", no_gpu_at_all);
-	ROWS_ADD_ONE(&tests, "texts longer than any UUID", endless_lists);
+	ROWS_ADD_ONE(&tests, "machine without GPUs", no_gpu_at_all);
+	ROWS_ADD_ONE(&tests, "text longer than any UUID", endless_lists);
 	return rows_run(&tests, "gpu_select");
 }

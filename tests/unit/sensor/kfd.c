@@ -6,8 +6,8 @@
 
 #include <fcntl.h>
 
-/* A node with a CPU and two MI300X; KFD knows them as 9001 and 9002. Processes 100 and 200 are the target's, 7 is another
- * user's. All have a file for each GPU. */
+/* A node with a CPU and two MI300X; KFD numbers them 9001 and 9002. Processes 100 and 200 belong to the target, 7 to
+ * another user. All have a file for each GPU. */
 #define NODES "class/kfd/kfd/topology/nodes/"
 #define PROCESSES "class/kfd/kfd/proc/"
 
@@ -36,7 +36,7 @@ static void write_files(const struct tree *tree)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		tree_write(tree, files[i].path, files[i].text);
-	for (size_t i = 0; i < 3; i++) { // alive, for those who match process ids
+	for (size_t i = 0; i < 3; i++) { // alive, for matching process ids
 		static const char *const stats[] = {"proc/100/status", "proc/200/status", "proc/7/status"};
 		tree_write(tree, stats[i], "Name:\tx\n");
 	}
@@ -74,8 +74,8 @@ static void sorts_processes(void **state)
 	assert_int_equal(uses[0].target_processes, 2);
 	assert_int_equal(uses[0].others_processes, 1);
 	assert_int_equal(uses[0].target_units, 40);
-	assert_true(uses[0].others_units == VALUE_MISSING); // 7 does not tell
-	assert_int_equal(uses[1].target_processes, 0);      // a file of 0 bytes is no use of the GPU
+	assert_true(uses[0].others_units == VALUE_MISSING); // the files of 7 are unreadable
+	assert_int_equal(uses[1].target_processes, 0);      // a file of 0 bytes: the GPU is not used
 	assert_int_equal(uses[1].others_bytes, 300);
 
 	kfd_free(kfd);
@@ -99,7 +99,7 @@ static void without_kfd(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "memory and compute units, sorted by whose they are", sorts_processes);
-	ROWS_ADD_ONE(&tests, "a machine without KFD", without_kfd);
+	ROWS_ADD_ONE(&tests, "memory and compute units, by owner", sorts_processes);
+	ROWS_ADD_ONE(&tests, "machine without KFD", without_kfd);
 	return rows_run(&tests, "kfd");
 }

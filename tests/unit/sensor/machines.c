@@ -13,37 +13,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// tests/machines/NAME/{sys,proc} and, in `expected`, what there is to see on it.
+// tests/machines/NAME/{sys,proc} and, in `expected`, the expected domains.
 static const struct row {
 	const char *teaches, *machine;
 } rows[] = {
-	{"a desktop: core, uncore, dram take their package's number, psys is a zone among others, the MMIO twin is out",
+	{"desktop: core, uncore, dram get their package's number, psys is a zone of its own, the MMIO twin is left out",
 		"desktop-intel"},
-	{"two sockets, registered in reverse: names count, indices mean nothing; dtpm holds no energy", "xeon-2s"},
+	{"two sockets, registered in reverse: names count, not indices; dtpm has no energy", "xeon-2s"},
 	{"two dies with counters of their own: both count", "xeon-dies"},
-	{"a platform domain per socket, in steps of whole joules", "xeon-psys"},
-	{"AMD: package and core, through the driver that is called intel-rapl", "epyc"},
-	{"AMD before the kernel knew better: four dies show one counter, so one is used", "epyc-dies"},
-	{"a virtual machine has no zone: the model is used", "vm"},
-	{"one zone that can't be read costs that zone, not its memory and not the other socket", "one-unreadable"},
-	{"no zone can be read: the model is used, and the zone is listed", "none-readable"},
-	{"a laptop: two batteries are one domain, an empty bay and a mouse are none; the board's thermometer is no CPU's",
-		"laptop-battery"},
-	{"two Graces: the meters lie in each other by what they call themselves", "grace"},
-	{"four ACPI meters: one is mute, one is a battery's, one stands for the machine, one is shown", "acpi-meter"},
-	{"Jetson Orin: the rail of everything contains the others", "jetson-orin"},
-	{"AGX Xavier: parts that stand alone; SOC and CV are one domain", "jetson-xavier"},
+	{"platform domain for each socket, in steps of whole joules", "xeon-psys"},
+	{"AMD: package and core, through the driver named intel-rapl", "epyc"},
+	{"AMD on an older kernel: four dies repeat one counter, one is used", "epyc-dies"},
+	{"virtual machine without zones: the model is used", "vm"},
+	{"one unreadable zone: its memory and the other socket stay readable", "one-unreadable"},
+	{"no readable zone: the model is used, and the zone is listed", "none-readable"},
+	{"laptop: two batteries are one domain; empty bay, mouse and board temperature are skipped", "laptop-battery"},
+	{"two Graces: the meters contain each other as their labels state", "grace"},
+	{"four ACPI meters: one unreadable, one of a battery, one of the machine, one listed", "acpi-meter"},
+	{"Jetson Orin: the total rail contains the others", "jetson-orin"},
+	{"AGX Xavier: separate rails are added; SOC and CV are one domain", "jetson-xavier"},
 	{"Cray EX: the node contains its parts", "cray-ex"},
-	{"amd_energy: its four sockets are two, the cores are in them", "amd-energy-server"},
-	{"perf: the counters of one package, without any file of powercap", "perf-only"},
+	{"amd_energy: four reported sockets are two, and contain the cores", "amd-energy-server"},
+	{"perf: the counters of one package, without powercap", "perf-only"},
 	{"Ampere Altra: three regulators feed the package", "ampere-altra"},
-	{"a container: links into an empty folder are no zones, and the model tells what to mount", "container"},
-	{"AMD desktop: the card's counter is a measurement; the graphics of the CPU lie inside the package",
-		"amd-desktop"},
-	{"four MI300X: no edge temperature, and one whose counter is not filled", "mi300-server"},
-	{"Intel Arc under xe: the card wins over its package; RAPL has the CPU's own graphics", "intel-arc"},
-	{"Intel Arc under i915: the device's hwmon, not its tile's", "intel-arc-i915"},
-	{"a laptop: the AMD card that sleeps is taken and not read", "laptop-hybrid"},
+	{"container: links into an empty folder are no zones; the model is used, and a message names the mount",
+		"container"},
+	{"AMD desktop: the card's counter is a measurement; the integrated GPU is part of the package", "amd-desktop"},
+	{"four MI300X: no edge temperature, one counter missing", "mi300-server"},
+	{"Intel Arc with xe: the card is used, not its package; RAPL covers the integrated GPU", "intel-arc"},
+	{"Intel Arc with i915: the device's hwmon, not its tile's", "intel-arc-i915"},
+	{"laptop with a suspended AMD card: listed, not read", "laptop-hybrid"},
 };
 
 static const char *yes_no(bool value)
@@ -57,7 +56,7 @@ static void print_value(struct buf *out, int64_t value, const char *unit)
 		buf_printf(out, " %lld %s", (long long)value, unit);
 }
 
-// What one reading gives; a load model needs two, and perf's counters run.
+// Values of one reading; a load model needs two, and perf's counters run.
 static void print_reading(struct buf *out, const char *sensor, const int64_t *values)
 {
 	if (strcmp(sensor, "model") == 0 || strcmp(sensor, "perf") == 0)
@@ -90,7 +89,7 @@ static void print_set(struct buf *out, const struct sensor_set *set, int64_t (*v
 		for (size_t i = 0; i < set->slots[s].n_domains; i++) {
 			const struct domain *d = &set->slots[s].domains[i];
 			const int64_t *reading = d->used ? values[device++] : NULL;
-			if (strcmp(set->slots[s].ops->name, "nvml") != 0) // its machines are libraries
+			if (strcmp(set->slots[s].ops->name, "nvml") != 0) // its machines are simulated by libraries
 				print_domain(out, set->slots[s].ops->name, d, reading);
 		}
 }
@@ -114,7 +113,7 @@ static char *read_expected(const char *folder, const char *machine)
 	return text;
 }
 
-// Counting on a whole CPU is a privilege.
+// Counting on a whole CPU needs a privilege.
 static bool may_use_perf(void)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,

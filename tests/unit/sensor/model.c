@@ -10,16 +10,16 @@ static const struct rating {
 	int cores;
 } ratings[] = {
 	{"a server", "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", 270, 40},
-	{"the K has another rating than the plain one", "Intel(R) Core(TM) i7-6700K CPU @ 4.00GHz", 91, 4},
-	{"… and the plain one than the K", "Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz", 65, 4},
+	{"K suffix: a rating of its own", "Intel(R) Core(TM) i7-6700K CPU @ 4.00GHz", 91, 4},
+	{"no K suffix: a rating of its own", "Intel(R) Core(TM) i7-6700 CPU @ 3.40GHz", 65, 4},
 	{"generations differ by their v", "Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz", 135, 14},
-	{"the first generation is called 0", "Intel(R) Xeon(R) CPU E5-2690 0 @ 2.90GHz", 135, 8},
-	{"a name that ends in +", "Intel(R) Xeon(R) Platinum 8480+", 350, 56},
+	{"generation without a v is 0", "Intel(R) Xeon(R) CPU E5-2690 0 @ 2.90GHz", 135, 8},
+	{"name that ends in +", "Intel(R) Xeon(R) Platinum 8480+", 350, 56},
 	{"words before the name", "13th Gen Intel(R) Core(TM) i9-13900K", 125, 24},
-	{"AMD's name goes on after the model", "AMD EPYC 7763 64-Core Processor", 280, 64},
+	{"AMD: text after the model", "AMD EPYC 7763 64-Core Processor", 280, 64},
 	{"7950X3D is not 7950X", "AMD Ryzen 9 7950X3D 16-Core Processor", 120, 16},
-	{"part of a name is not the name", "Intel(R) Xeon(R) Platinum 83800 CPU", 0, 0},
-	{"what a cloud calls it", "Intel(R) Xeon(R) Processor", 0, 0},
+	{"part of a name: no match", "Intel(R) Xeon(R) Platinum 83800 CPU", 0, 0},
+	{"name in a cloud", "Intel(R) Xeon(R) Processor", 0, 0},
 	{"no name", "", 0, 0},
 };
 
@@ -44,22 +44,22 @@ static const struct row {
 	int64_t idle_mw, half_mw, full_mw; // of the last socket
 	double relative_error;
 } rows[] = {
-	{"a rated server: a tenth of 270 W when idle, nine tenths when busy",
+	{"server with a rating of 270 W: a tenth idle, nine tenths busy",
 		CPU(0, 0, 40, XEON, "") CPU(1, 0, 40, XEON, ""), 1, 27000, 135000, 243000, 0.65},
-	{"a desktop likewise", CPU(0, 0, 6, I7, ""), 1, 9500, 47500, 85500, 0.65},
+	{"desktop with a rating", CPU(0, 0, 6, I7, ""), 1, 9500, 47500, 85500, 0.65},
 	{"two sockets, each with its own rating", CPU(0, 0, 40, XEON, "") CPU(1, 1, 40, XEON, ""), 2, 27000, 135000,
 		243000, 0.65},
-	{"a virtual machine answers for its cores only: 4 of 40", CPU(0, 0, 4, XEON, " hypervisor lahf_lm"), 1, 2700,
-		13500, 24300, 0.8},
-	{"more virtual cores than the socket has are still one socket", CPU(0, 0, 80, XEON, " hypervisor"), 1, 27000,
-		135000, 243000, 0.8},
-	{"an unknown CPU: 6 W a core", CPU(0, 0, 2, "Intel(R) Xeon(R) Processor", ""), 1, 1200, 6000, 10800, 0.8},
-	{"ARM names no model: 3 W a CPU",
+	{"virtual machine with 4 of 40 cores: power of its cores only", CPU(0, 0, 4, XEON, " hypervisor lahf_lm"), 1,
+		2700, 13500, 24300, 0.8},
+	{"more virtual cores than the socket has: one socket", CPU(0, 0, 80, XEON, " hypervisor"), 1, 27000, 135000,
+		243000, 0.8},
+	{"unknown CPU: 6 W for each core", CPU(0, 0, 2, "Intel(R) Xeon(R) Processor", ""), 1, 1200, 6000, 10800, 0.8},
+	{"ARM without a model name: 3 W for each CPU",
 		"processor\t: 0\nCPU implementer\t: 0x41\n\nprocessor\t: 1\nCPU implementer\t: 0x41\n", 1, 600, 3000,
 		5400, 0.8},
-	{"cores unknown: the CPUs are counted", "processor: 0\nprocessor: 1\nprocessor: 2\n", 1, 1800, 9000, 16200,
-		0.8},
-	{"no CPU, no domain", "nothing\nof : use\n", 0},
+	{"number of cores unknown: CPUs are counted", "processor: 0\nprocessor: 1\nprocessor: 2\n", 1, 1800, 9000,
+		16200, 0.8},
+	{"no CPU: no domain", "nothing\nof : use\n", 0},
 	{"an empty file", "", 0},
 };
 
@@ -109,7 +109,7 @@ static void powers(void **state)
 	}
 	if (n > 0) {
 		const int64_t s = NS_PER_S;
-		assert_int_equal(read_power(sensor, n, 1000 * s, 5000 * s), VALUE_MISSING); // no load is known yet
+		assert_int_equal(read_power(sensor, n, 1000 * s, 5000 * s), VALUE_MISSING); // load not known yet
 		assert_int_equal(read_power(sensor, n, 1000 * s, 5010 * s), row->idle_mw);
 		assert_int_equal(read_power(sensor, n, 1010 * s, 5020 * s), row->half_mw);
 		assert_int_equal(read_power(sensor, n, 1020 * s, 5020 * s), row->full_mw);
@@ -117,7 +117,7 @@ static void powers(void **state)
 	close_model(sensor, &env, &tree);
 }
 
-// Readings that come faster than the ticks of /proc/stat hold the load; what can't be read is missing, never 0.
+// Readings faster than the ticks of /proc/stat keep the last load; unreadable ones are missing, never 0.
 static void between_ticks(void **state)
 {
 	struct tree tree;
@@ -125,11 +125,11 @@ static void between_ticks(void **state)
 	void *sensor = open_model(&env, &tree, CPU(0, 0, 1, "A CPU", "")); // 0.6 W idle, 5.4 W full
 	const int64_t ms = NS_PER_MS;
 	read_power(sensor, 1, 0, 0);
-	assert_int_equal(read_power(sensor, 1, 0, 0), VALUE_MISSING); // nothing moved: still unknown
+	assert_int_equal(read_power(sensor, 1, 0, 0), VALUE_MISSING); // no change: still unknown
 	assert_int_equal(read_power(sensor, 1, 10 * ms, 0), 5400);
-	assert_int_equal(read_power(sensor, 1, 10 * ms, 10 * ms), 5400);  // one tick says too little
+	assert_int_equal(read_power(sensor, 1, 10 * ms, 10 * ms), 5400);  // one tick is not enough
 	assert_int_equal(read_power(sensor, 1, 20 * ms, 20 * ms), 2200);  // 10 ms of 30 ms
-	assert_int_equal(read_power(sensor, 1, 120 * ms, 10 * ms), 5400); // idle stepped back: full, not more
+	assert_int_equal(read_power(sensor, 1, 120 * ms, 10 * ms), 5400); // idle time decreased: full load, not more
 	assert_int_equal(read_power(sensor, 1, VALUE_MISSING, 10 * ms), VALUE_MISSING);
 	assert_int_equal(read_power(sensor, 1, 500 * ms, 10 * ms), VALUE_MISSING);
 	assert_int_equal(read_power(sensor, 1, 500 * ms, 110 * ms), 600);
@@ -141,6 +141,6 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, ratings, rated);
 	ROWS_ADD(&tests, rows, powers);
-	ROWS_ADD_ONE(&tests, "between two ticks the load is held", between_ticks);
+	ROWS_ADD_ONE(&tests, "between two ticks the load is kept", between_ticks);
 	return rows_run(&tests, "model");
 }

@@ -6,7 +6,8 @@
 
 #define MISSING VALUE_MISSING
 
-/* What a card shows, by driver. `at_ms` after the library was loaded; only the values named are compared. */
+/* Readings of a card, by driver. `at_ms` is the time since the library was loaded; only the named values are
+ * compared. */
 static const struct reading_row {
 	const char *teaches, *library, *cards;
 	int64_t at_ms;
@@ -25,72 +26,72 @@ static const struct reading_row {
 		16
 	{"energy: the counter's mJ become uJ", MODERN, "gpu\npower_mw constant 250000\nenergy_start_mj 1000\n", 2000,
 		EXPECT({DEVICE_ENERGY_RAW, 501000000}, {DEVICE_POWER, 250000})},
-	{"energy: an old driver has none, but power", OLD, "gpu\npower_mw constant 250000\n", 2000,
+	{"energy: old driver without a counter, power only", OLD, "gpu\npower_mw constant 250000\n", 2000,
 		EXPECT({DEVICE_ENERGY_RAW, MISSING}, {DEVICE_POWER, 250000})},
-	{"energy: 0 is a value", MODERN, "gpu\n", 0, EXPECT({DEVICE_ENERGY_RAW, 0})},
-	{"power: a failure now is a missing value, not 0", MODERN,
+	{"energy: 0 is a valid value", MODERN, "gpu\n", 0, EXPECT({DEVICE_ENERGY_RAW, 0})},
+	{"power: a temporary failure is a missing value, not 0", MODERN,
 		"gpu\nfield_error 186 0 3\nerror nvmlDeviceGetPowerUsage 999\n", 0,
 		EXPECT({DEVICE_POWER, MISSING}, {DEVICE_ENERGY_RAW, 0})},
 	{"power cap: the limit in force", MODERN, "gpu\nlimits_mw 100000 300000 250000 200000\n", 0,
 		EXPECT({DEVICE_POWER_CAP, 200000})},
-	{"memory: the driver's own part is left out", MODERN,
+	{"memory: the driver's reserved part is left out", MODERN,
 		"gpu\nmemory_total_bytes 1000\nmemory_reserved_bytes 100\nmemory_used_bytes 300\n", 0,
 		EXPECT({DEVICE_MEMORY_USED, 300})},
-	{"memory: before R510 it was hidden anyway", OLD,
+	{"memory: before R510 the reserved part is not included", OLD,
 		"gpu\nmemory_total_bytes 1000\nmemory_reserved_bytes 100\nmemory_used_bytes 300\n", 0,
 		EXPECT({DEVICE_MEMORY_USED, 300})},
-	{"memory: a driver that refuses the new call is asked by the old one", MODERN,
+	{"memory: if the new call is refused, the old one is used", MODERN,
 		"gpu\nmemory_reserved_bytes 100\nmemory_used_bytes 300\nerror nvmlDeviceGetMemoryInfo_v2 13\n", 0,
 		EXPECT({DEVICE_MEMORY_USED, 400})},
-	{"the small figures", MODERN,
+	{"other metrics: temperature, clocks, utilization", MODERN,
 		"gpu\ntemperature_c 67\nutilization_percent 93 41\nsm_clock_mhz 1980\nmemory_clock_mhz 2619\n"
 		"throttle_bits 36\n",
 		0,
 		EXPECT({DEVICE_TEMPERATURE, 67}, {DEVICE_UTILIZATION, 93}, {DEVICE_MEMORY_UTILIZATION, 41},
 			{DEVICE_SM_CLOCK, 1980}, {DEVICE_MEMORY_CLOCK, 2619}, {DEVICE_THROTTLE_REASONS, 0x24})},
-	{"memory temperature: of boards that have it", MODERN, "gpu\nmemory_temperature_c 71\n", 0,
+	{"memory temperature: boards that have it", MODERN, "gpu\nmemory_temperature_c 71\n", 0,
 		EXPECT({DEVICE_MEMORY_TEMPERATURE, 71})},
-	{"memory temperature: unknown on others, not 0", MODERN, "gpu\ntemperature_c 67\n", 0,
+	{"memory temperature: unknown on other boards, not 0", MODERN, "gpu\ntemperature_c 67\n", 0,
 		EXPECT({DEVICE_MEMORY_TEMPERATURE, MISSING}, {DEVICE_TEMPERATURE, 67})},
-	{"throttling: by its old name", OLD, "gpu\nthrottle_bits 4\n", 0, EXPECT({DEVICE_THROTTLE_REASONS, 4})},
+	{"throttling: call under its old name", OLD, "gpu\nthrottle_bits 4\n", 0, EXPECT({DEVICE_THROTTLE_REASONS, 4})},
 	{"processes: main, target and others", MODERN,
 		"gpu\nprocess 100 C 0 1000\nprocess 300 C 0 30\nprocess 7 C 0 5\nprocess 8 G 0 6\n", 0,
 		EXPECT({DEVICE_MAIN_MEMORY, 1000}, {DEVICE_TARGET_MEMORY, 1030}, {DEVICE_OTHERS_MEMORY, 11},
 			{DEVICE_TARGET_PROCESSES, 2}, {DEVICE_OTHERS_PROCESSES, 2})},
-	{"processes: one that computes and draws is one", MODERN, "gpu\nprocess 200 CG 0 1000\n", 0,
+	{"processes: one that computes and renders counts once", MODERN, "gpu\nprocess 200 CG 0 1000\n", 0,
 		EXPECT({DEVICE_TARGET_MEMORY, 1000}, {DEVICE_TARGET_PROCESSES, 1}, {DEVICE_MAIN_MEMORY, 0})},
 	{"processes: clients of MPS count", MODERN, "gpu\nprocess 200 M 0 1000\nprocess 7 C 0 30\n", 0,
 		EXPECT({DEVICE_TARGET_MEMORY, 1000}, {DEVICE_OTHERS_MEMORY, 30})},
-	{"processes: a sum with an unknown part is unknown, the count is not", MODERN,
+	{"processes: a sum with an unknown part is unknown, the count is known", MODERN,
 		"gpu\nprocess 100 C 0 1000\nprocess 200 C 0 unknown\n", 0,
 		EXPECT({DEVICE_MAIN_MEMORY, 1000}, {DEVICE_TARGET_MEMORY, MISSING}, {DEVICE_OTHERS_MEMORY, 0},
 			{DEVICE_TARGET_PROCESSES, 2})},
-	{"processes: a GPU without any has zeros", MODERN, "gpu\n", 0,
+	{"processes: none on the GPU: zeros", MODERN, "gpu\n", 0,
 		EXPECT({DEVICE_MAIN_MEMORY, 0}, {DEVICE_TARGET_MEMORY, 0}, {DEVICE_OTHERS_PROCESSES, 0})},
 	{"processes: records of 16 bytes", OLD, "gpu\nprocess 100 C 0 1000\nprocess 200 C 0 30\nprocess 7 G 0 5\n", 0,
 		EXPECT({DEVICE_MAIN_MEMORY, 1000}, {DEVICE_TARGET_MEMORY, 1030}, {DEVICE_OTHERS_MEMORY, 5})},
 	{"processes: records of 32 bytes under the name _v3", R535,
 		"gpu\nprocess 100 C 0 1000\nprocess 200 C 0 30\nprocess 7 C 0 5\n", 0,
 		EXPECT({DEVICE_MAIN_MEMORY, 1000}, {DEVICE_TARGET_MEMORY, 1030}, {DEVICE_OTHERS_MEMORY, 5})},
-	{"processes: without the list of those that draw, the others still count", MODERN,
+	{"processes: without the graphics list the others still count", MODERN,
 		"gpu\nprocess 100 C 0 1000\nerror nvmlDeviceGetGraphicsRunningProcesses 3\n", 0,
 		EXPECT({DEVICE_TARGET_MEMORY, 1000})},
-	{"processes: a list that fails this time makes the sums unknown", MODERN,
+	{"processes: a list that fails makes the sums unknown", MODERN,
 		"gpu\nprocess 100 C 0 1000\nerror nvmlDeviceGetGraphicsRunningProcesses 999\n", 0,
 		EXPECT({DEVICE_TARGET_MEMORY, MISSING}, {DEVICE_TARGET_PROCESSES, MISSING})},
-	{"processes: without the compute list they are unknown", MODERN,
+	{"processes: without the compute list the sums are unknown", MODERN,
 		"gpu\nprocess 100 G 0 1000\nerror nvmlDeviceGetComputeRunningProcesses 3\n", 0,
 		EXPECT({DEVICE_TARGET_MEMORY, MISSING}, {DEVICE_OTHERS_PROCESSES, MISSING})},
-	{"SM use: of the target and of the others", MODERN,
+	{"SM use: of the target and of others", MODERN,
 		"gpu\nprocess 100 C 40 1\nprocess 300 C 15 1\nprocess 7 C 20 1\n", 500,
 		EXPECT({DEVICE_TARGET_UTILIZATION, 55}, {DEVICE_OTHERS_UTILIZATION, 20})},
-	{"SM use: nobody busy is 0, not unknown", MODERN, "gpu\nprocess 100 C 0 1\n", 500,
+	{"SM use: no busy process is 0, not unknown", MODERN, "gpu\nprocess 100 C 0 1\n", 500,
 		EXPECT({DEVICE_TARGET_UTILIZATION, 0}, {DEVICE_OTHERS_UTILIZATION, 0})},
-	{"SM use: the driver's nonsense is left out", MODERN, "gpu\nprocess 100 C 40 1\ngarbage\n", 500,
+	{"SM use: invalid samples are left out", MODERN, "gpu\nprocess 100 C 40 1\ngarbage\n", 500,
 		EXPECT({DEVICE_TARGET_UTILIZATION, 40}, {DEVICE_OTHERS_UTILIZATION, 0})},
-	{"SM use: several samples of one process are one share", MODERN, "gpu\nprocess 100 C 40 1\nsamples 5\n", 900,
+	{"SM use: several samples of one process are averaged", MODERN, "gpu\nprocess 100 C 40 1\nsamples 5\n", 900,
 		EXPECT({DEVICE_TARGET_UTILIZATION, 40})},
-	{"SM use: unknown where the driver can't say (MIG)", MODERN,
+	{"SM use: unknown where the driver cannot report it (MIG)", MODERN,
 		"gpu\nprocess 100 C 40 1\nerror nvmlDeviceGetProcessUtilization 3\n", 500,
 		EXPECT({DEVICE_TARGET_UTILIZATION, MISSING}, {DEVICE_OTHERS_UTILIZATION, MISSING})},
 };
@@ -112,26 +113,26 @@ static void check_reading(void **state)
 	fixture_close(&f);
 }
 
-// A GPU says NOT_SUPPORTED: asked at most once in its life. Any other failure: asked again each time.
+// A GPU that answers NOT_SUPPORTED is queried at most once. After any other failure the call is repeated.
 static const struct asked_row {
 	const char *teaches, *function;
 	int code;
-	unsigned long calls; // by open and three readings
+	unsigned long calls; // calls by open and three readings
 } asked_rows[] = {
-	{"asked once: energy", "nvmlDeviceGetTotalEnergyConsumption", 3, 1},
-	{"asked once: power", "nvmlDeviceGetPowerUsage", 3, 1},
-	{"asked once: power limit", "nvmlDeviceGetEnforcedPowerLimit", 3, 1},
-	{"asked once: utilization", "nvmlDeviceGetUtilizationRates", 3, 1},
-	{"asked once: memory, by the new call", "nvmlDeviceGetMemoryInfo_v2", 3, 1},
-	{"asked once: temperature", "nvmlDeviceGetTemperature", 3, 1},
-	{"asked once: throttling", "nvmlDeviceGetCurrentClocksEventReasons", 3, 1},
-	{"asked once: SM use", "nvmlDeviceGetProcessUtilization", 3, 1},
-	{"asked once: compute processes", "nvmlDeviceGetComputeRunningProcesses_v2", 3, 1},
-	{"asked once: MPS clients", "nvmlDeviceGetMPSComputeRunningProcesses_v2", 3, 1},
-	{"asked once: what the driver does not know at all", "nvmlDeviceGetPowerUsage", 13, 1},
-	{"asked again: a time-out", "nvmlDeviceGetPowerUsage", 10, 3},
-	{"asked again: an unknown failure", "nvmlDeviceGetTemperature", 999, 3},
-	{"both clocks come from one function, each is asked once", "nvmlDeviceGetClockInfo", 3, 2},
+	{"called once: energy", "nvmlDeviceGetTotalEnergyConsumption", 3, 1},
+	{"called once: power", "nvmlDeviceGetPowerUsage", 3, 1},
+	{"called once: power limit", "nvmlDeviceGetEnforcedPowerLimit", 3, 1},
+	{"called once: utilization", "nvmlDeviceGetUtilizationRates", 3, 1},
+	{"called once: memory, by the new call", "nvmlDeviceGetMemoryInfo_v2", 3, 1},
+	{"called once: temperature", "nvmlDeviceGetTemperature", 3, 1},
+	{"called once: throttling", "nvmlDeviceGetCurrentClocksEventReasons", 3, 1},
+	{"called once: SM use", "nvmlDeviceGetProcessUtilization", 3, 1},
+	{"called once: compute processes", "nvmlDeviceGetComputeRunningProcesses_v2", 3, 1},
+	{"called once: MPS clients", "nvmlDeviceGetMPSComputeRunningProcesses_v2", 3, 1},
+	{"called once: function missing in the driver", "nvmlDeviceGetPowerUsage", 13, 1},
+	{"called again: after a time-out", "nvmlDeviceGetPowerUsage", 10, 3},
+	{"called again: after an unknown failure", "nvmlDeviceGetTemperature", 999, 3},
+	{"both clocks use one function, each is called once", "nvmlDeviceGetClockInfo", 3, 2},
 };
 
 static void check_asked(void **state)
@@ -195,7 +196,7 @@ static void no_energy_counter(void **state)
 	fixture_close(&f);
 }
 
-// One card with neither energy nor power is still worth its memory and utilization.
+// A card without energy and power still has memory and utilization.
 static void neither_energy_nor_power(void **state)
 {
 	struct nvml_fixture f;
@@ -270,26 +271,26 @@ static void another_brand_opens_nothing(void **state)
 	fixture_close(&f);
 }
 
-// What can't be had, and how it is said.
+// Reasons for missing GPUs, and their messages.
 static const struct absent_row {
 	const char *teaches;
-	const char *library; // NULL: the fake one
+	const char *library; // NULL: the fake library
 	const char *cards;
 	size_t n_in_run, n_described;
 	const char *why, *remedy;
 } absent_rows[] = {
-	{"absent: no library is normal in a run, and said where asked", "/nonexistent/libnvidia-ml.so.1", "gpu\n", 0, 1,
+	{"no library: no message in a run, a message in `sensors`", "/nonexistent/libnvidia-ml.so.1", "gpu\n", 0, 1,
 		"/nonexistent/libnvidia-ml.so.1 not found", "install the NVIDIA driver"},
-	{"absent: no driver likewise", NULL, "error nvmlInit 9\ngpu\n", 0, 1, "the NVIDIA driver is not loaded",
-		"modprobe"},
-	{"absent: library and kernel module differ after an upgrade", NULL, "error nvmlInit 18\ngpu\n", 1, 1,
+	{"no driver: no message in a run, a message in `sensors`", NULL, "error nvmlInit 9\ngpu\n", 0, 1,
+		"the NVIDIA driver is not loaded", "modprobe"},
+	{"library and kernel module differ after an upgrade: message", NULL, "error nvmlInit 18\ngpu\n", 1, 1,
 		"not the kernel module's version", "reboot"},
-	{"absent: a library that is no NVML", "libm.so.6", "gpu\n", 1, 1, "libm.so.6 has no nvmlInit_v2", "newer"},
-	{"absent: a driver without a GPU", NULL, "", 0, 0, NULL, NULL},
-	{"absent: a GPU that we may not use", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 4\n", 1, 1, "no permission",
+	{"library that is not NVML: message", "libm.so.6", "gpu\n", 1, 1, "libm.so.6 has no nvmlInit_v2", "newer"},
+	{"driver without a GPU: message", NULL, "", 0, 0, NULL, NULL},
+	{"GPU without permission: message", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 4\n", 1, 1, "no permission",
 		"usermod"},
-	{"absent: a GPU off the bus", NULL, "gpu\nlost_after_ms 0\n", 1, 1, "fell off the bus", "reboot"},
-	{"absent: a code that nobody knows", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 77\n", 1, 1,
+	{"GPU lost from the bus: message", NULL, "gpu\nlost_after_ms 0\n", 1, 1, "fell off the bus", "reboot"},
+	{"unknown error code: message", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 77\n", 1, 1,
 		"answers with an error", "nvidia-smi"},
 };
 
@@ -310,7 +311,7 @@ static void check_absent(void **state)
 			assert_non_null(strstr(f.domains[0].why, row->why));
 			assert_non_null(strstr(f.domains[0].remedy, row->remedy));
 		}
-		fixture_read(&f, 0); // must do nothing
+		fixture_read(&f, 0); // must have no effect
 		fixture_close(&f);
 	}
 }
@@ -325,8 +326,8 @@ static void asked_for_a_gpu_without_a_driver(void **state)
 	fixture_close(&f);
 }
 
-/* The driver samples SM use every 200 ms here, we read every 100: between two samples the last one holds; once it stays
- * away for two of its periods the process is idle. */
+/* The driver samples SM use every 200 ms here, wattle reads every 100 ms: between two samples the last value is
+ * kept; after two periods without a sample the process is idle. */
 static void sm_use_holds_between_samples(void **state)
 {
 	struct nvml_fixture f;
@@ -364,17 +365,17 @@ int main(void)
 	ROWS_ADD(&tests, reading_rows, check_reading);
 	ROWS_ADD(&tests, asked_rows, check_asked);
 	ROWS_ADD(&tests, absent_rows, check_absent);
-	ROWS_ADD_ONE(&tests, "a GPU that falls off the bus is not asked again, the others are", off_the_bus);
-	ROWS_ADD_ONE(&tests, "a card is described", describes_a_card);
-	ROWS_ADD_ONE(&tests, "a card without an energy counter is derived from power", no_energy_counter);
-	ROWS_ADD_ONE(&tests, "a card with neither energy nor power is listed", neither_energy_nor_power);
-	ROWS_ADD_ONE(&tests, "only what the target can see is measured", measures_what_the_target_sees);
-	ROWS_ADD_ONE(&tests, "what is hidden from the target is described", describes_the_hidden_too);
-	ROWS_ADD_ONE(&tests, "a MIG instance is measured by its GPU", a_mig_instance_is_measured_by_its_gpu);
-	ROWS_ADD_ONE(&tests, "an unknown GPU is refused with a list of the valid", an_unknown_gpu_is_refused);
-	ROWS_ADD_ONE(&tests, "--gpu-brand amd opens nothing of NVIDIA's", another_brand_opens_nothing);
-	ROWS_ADD_ONE(&tests, "--gpus without a driver is an error", asked_for_a_gpu_without_a_driver);
-	ROWS_ADD_ONE(&tests, "SM use holds between two samples of the driver", sm_use_holds_between_samples);
-	ROWS_ADD_ONE(&tests, "without a target all processes are others", without_a_target_there_are_only_others);
+	ROWS_ADD_ONE(&tests, "GPU lost from the bus: not queried again, the others are", off_the_bus);
+	ROWS_ADD_ONE(&tests, "card: description", describes_a_card);
+	ROWS_ADD_ONE(&tests, "card without an energy counter: energy from power", no_energy_counter);
+	ROWS_ADD_ONE(&tests, "card without energy and power: listed", neither_energy_nor_power);
+	ROWS_ADD_ONE(&tests, "only GPUs visible to the target are measured", measures_what_the_target_sees);
+	ROWS_ADD_ONE(&tests, "GPUs hidden from the target are described", describes_the_hidden_too);
+	ROWS_ADD_ONE(&tests, "MIG instance: its GPU is measured", a_mig_instance_is_measured_by_its_gpu);
+	ROWS_ADD_ONE(&tests, "unknown GPU: refused with a list of the valid ones", an_unknown_gpu_is_refused);
+	ROWS_ADD_ONE(&tests, "--gpu-brand amd: NVIDIA GPUs are not opened", another_brand_opens_nothing);
+	ROWS_ADD_ONE(&tests, "--gpus without a driver: an error", asked_for_a_gpu_without_a_driver);
+	ROWS_ADD_ONE(&tests, "SM use: kept between two samples of the driver", sm_use_holds_between_samples);
+	ROWS_ADD_ONE(&tests, "no target: all processes are others", without_a_target_there_are_only_others);
 	return rows_run(&tests, "nvml");
 }

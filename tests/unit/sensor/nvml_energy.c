@@ -1,4 +1,4 @@
-/* Where energy and power come from, and what their time stamps are worth. */
+/* Sources of energy and power, and the quality of their timestamps. */
 #include "sensor/gpu/nvml.h"
 
 #include "nvml_fixture.h"
@@ -10,16 +10,17 @@ static const struct source_row {
 	int64_t energy_uj, power_mw, average_mw; // 2 s after the start, at 250 W
 	bool has_energy;
 } source_rows[] = {
-	{"a driver of today: its counter, and power by field", MODERN, "", 500000000, 250000, 250000, true},
+	{"current driver: counter call, and power by field", MODERN, "", 500000000, 250000, 250000, true},
 	{"no counter call: field 191", MODERN, "energy_by_field\n", 500000000, 250000, 250000, true},
 	{"no counter call, no field 191: field 83", MODERN, "energy_by_field\nfield_error 191 0 3\n", 500000000, 250000,
 		250000, true},
-	{"no counter at all", MODERN, "error nvmlDeviceGetTotalEnergyConsumption 3\n", MISSING, 250000, 250000, false},
-	{"each field answers for itself", MODERN, "field_error 185 0 3\n", 500000000, 250000, MISSING, true},
-	{"no instant: the reading whose meaning differs", MODERN, "field_error 186 0 3\n", 500000000, 250000, 250000,
+	{"no counter", MODERN, "error nvmlDeviceGetTotalEnergyConsumption 3\n", MISSING, 250000, 250000, false},
+	{"each field is supported or not on its own", MODERN, "field_error 185 0 3\n", 500000000, 250000, MISSING,
 		true},
-	{"fields that all fail", MODERN, "error nvmlDeviceGetFieldValues 999\n", 500000000, 250000, MISSING, true},
-	{"a driver that knows no fields", OLD, "", MISSING, 250000, MISSING, false},
+	{"no instantaneous power: the averaged power", MODERN, "field_error 186 0 3\n", 500000000, 250000, 250000,
+		true},
+	{"all fields fail", MODERN, "error nvmlDeviceGetFieldValues 999\n", 500000000, 250000, MISSING, true},
+	{"driver without fields", OLD, "", MISSING, 250000, MISSING, false},
 };
 
 static void check_source(void **state)
@@ -38,7 +39,7 @@ static void check_source(void **state)
 	fixture_close(&f);
 }
 
-// Power swings between 100 and 300 W; the instant and the device's own mean over a second tell different things.
+// Power alternates between 100 and 300 W; instantaneous power and the device's one-second mean differ.
 static void instant_and_average(void **state)
 {
 	struct nvml_fixture f;
@@ -56,16 +57,16 @@ static const struct value_row {
 	bool good;
 	uint64_t expected;
 } value_rows[] = {
-	{"value: a real number is rounded", NVML_VALUE_DOUBLE, {.real = 41.7}, true, 42},
-	{"value: a negative one is none", NVML_VALUE_DOUBLE, {.real = -1}, false, 0},
-	{"value: nor is NaN", NVML_VALUE_DOUBLE, {.real = NAN}, false, 0},
-	{"value: 32 bits, whatever stands behind them", NVML_VALUE_UINT, {.u64 = UINT64_C(0xffffffff00000007)}, true,
+	{"value: a floating-point number is rounded", NVML_VALUE_DOUBLE, {.real = 41.7}, true, 42},
+	{"value: a negative number is missing", NVML_VALUE_DOUBLE, {.real = -1}, false, 0},
+	{"value: NaN is missing", NVML_VALUE_DOUBLE, {.real = NAN}, false, 0},
+	{"value: 32 bits, other bytes are ignored", NVML_VALUE_UINT, {.u64 = UINT64_C(0xffffffff00000007)}, true,
 		7},
 	{"value: 64 bits", NVML_VALUE_U64, {.u64 = UINT64_C(1) << 40}, true, UINT64_C(1) << 40},
 	{"value: signed", NVML_VALUE_I64, {.i64 = -5}, false, 0},
 	{"value: signed, 32 bits", NVML_VALUE_INT, {.i32 = 5}, true, 5},
 	{"value: 16 bits", NVML_VALUE_U16, {.u64 = UINT64_C(0xffff0009)}, true, 9},
-	{"value: a type that nobody knows", 99, {.u64 = 5}, false, 0},
+	{"value: unknown type is missing", 99, {.u64 = 5}, false, 0},
 };
 
 static void check_value(void **state)
@@ -80,18 +81,18 @@ static void check_value(void **state)
 
 /* ---- time stamps ---- */
 
-// 'v': value and stamp both change; '.': both stay; 'q': only the stamp changes; 's': only the value changes.
+// 'v': value and timestamp both change; '.': both stay; 'q': only the timestamp changes; 's': only the value changes.
 static const struct stamp_row {
 	const char *teaches, *history;
 	bool believed;
 } stamp_rows[] = {
-	{"stamp: stands still with the value and moves with it", "v..v.v.v", true},
-	{"stamp: a few readings prove nothing", "v.v.v", false},
-	{"stamp: always another value, nothing is proven", "vvvvvvvvvvvv", false},
-	{"stamp: never another value, nothing is proven", "v...........", false},
-	{"stamp: that of the query", "v..v.v.vq", false},
-	{"stamp: once wrong, never believed again", "vq.v..v.v.v.v.v.v", false},
-	{"stamp: a value without a new stamp", "v..v.v.vs.v.v.v.v.v", false},
+	{"timestamp: changes exactly with the value: trusted", "v..v.v.v", true},
+	{"timestamp: too few readings: not trusted", "v.v.v", false},
+	{"timestamp: value always changes: not trusted", "vvvvvvvvvvvv", false},
+	{"timestamp: value never changes: not trusted", "v...........", false},
+	{"timestamp: time of the query: not trusted", "v..v.v.vq", false},
+	{"timestamp: wrong once: never trusted again", "vq.v..v.v.v.v.v.v", false},
+	{"timestamp: value changes without it: not trusted", "v..v.v.vs.v.v.v.v.v", false},
 };
 
 static void check_stamp(void **state)
@@ -115,14 +116,14 @@ static void read_at_10_ms(struct nvml_fixture *f, int64_t until_ms)
 		fixture_read(f, t_ms);
 }
 
-// The counter moves every 50 ms; its field says when.
+// The counter is updated every 50 ms; its field has the time of the update.
 static void stamps_of_the_counter(void **state)
 {
 	struct nvml_fixture f;
 	fixture_open(&f, MODERN, "gpu\nenergy_period_ms 50\nfield_times\n");
 	read_at_10_ms(&f, 430);
 	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 40000000);
-	assert_true(llabs(f.rows[0][DEVICE_ENERGY_TIME] - 400 * NS_PER_MS) < 2000); // stamps are whole microseconds
+	assert_true(llabs(f.rows[0][DEVICE_ENERGY_TIME] - 400 * NS_PER_MS) < 2000); // timestamps are whole microseconds
 	fixture_close(&f);
 }
 
@@ -139,8 +140,8 @@ static void stamps_of_the_query(void **state)
 
 #define NO_COUNTER "error nvmlDeviceGetTotalEnergyConsumption 3\n"
 
-/* 10 times a second on and off, looked at 10 times a second: the instant would say "always off". The driver's buffer has
- * all of it. */
+/* Power alternates 10 times a second and is read 10 times a second: instantaneous readings would always see "off".
+ * The driver's buffer has all samples. */
 static void buffer_sees_between_ticks(void **state)
 {
 	struct nvml_fixture f;
@@ -150,7 +151,7 @@ static void buffer_sees_between_ticks(void **state)
 		fixture_read(&f, t_ms);
 		sum_mw += (double)f.rows[0][DEVICE_POWER];
 	}
-	assert_true(fabs(sum_mw / 20 - 200000) < 25000); // the samples near an edge may be either
+	assert_true(fabs(sum_mw / 20 - 200000) < 25000); // samples near a change may be either
 	fixture_close(&f);
 }
 
@@ -165,7 +166,7 @@ static void buffer_tells_its_period(void **state)
 	fixture_close(&f);
 }
 
-// Between two samples there is nothing to say; a buffer that stopped gives way to the instant reading.
+// Between two samples the value is missing; a buffer that stopped is replaced by instantaneous readings.
 static void buffer_without_news(void **state)
 {
 	struct nvml_fixture f;
@@ -190,15 +191,15 @@ static const struct mean_row {
 	double expected_mw;
 	uint64_t expected_seen_us;
 } mean_rows[] = {
-	{"mean: by the time each stands for", {{2000, {.u32 = 100}}, {5000, {.u32 = 200}}}, 2, 1000, 175, 5000},
-	{"mean: what was seen before is left out", {{500, {.u32 = 9}}, {2000, {.u32 = 100}}}, 2, 1000, 100, 2000},
-	{"mean: out of order is left out", {{3000, {.u32 = 100}}, {2000, {.u32 = 900}}}, 2, 1000, 100, 3000},
-	{"mean: the very first counts as long as the next", {{2000, {.u32 = 100}}, {3000, {.u32 = 200}}}, 2, 0, 150,
+	{"mean: weighted by the time of each sample", {{2000, {.u32 = 100}}, {5000, {.u32 = 200}}}, 2, 1000, 175, 5000},
+	{"mean: samples seen before are left out", {{500, {.u32 = 9}}, {2000, {.u32 = 100}}}, 2, 1000, 100, 2000},
+	{"mean: samples out of order are left out", {{3000, {.u32 = 100}}, {2000, {.u32 = 900}}}, 2, 1000, 100, 3000},
+	{"mean: the first sample has the weight of the second", {{2000, {.u32 = 100}}, {3000, {.u32 = 200}}}, 2, 0, 150,
 		3000},
-	{"mean: a ring that lost samples does not weigh its first for all of them",
+	{"mean: after lost samples the first one does not stand for them",
 		{{901000, {.u32 = 100}}, {902000, {.u32 = 300}}}, 2, 1000, 200, 902000},
-	{"mean: more than a board can draw is no sample", {{2000, {.u64 = UINT32_MAX}}, {3000, {.u32 = 50}}}, 2, 1000,
-		50, 3000},
+	{"mean: samples above any board's power are left out", {{2000, {.u64 = UINT32_MAX}}, {3000, {.u32 = 50}}}, 2,
+		1000, 50, 3000},
 };
 
 static void check_mean(void **state)
@@ -220,9 +221,9 @@ static void mean_of_nothing(void **state)
 	assert_false(nvml_power_mean(&old, 0, NVML_VALUE_UINT, &seen_us, &mean_mw));
 }
 
-/* ---- modules, looks ---- */
+/* ---- modules, extra readings ---- */
 
-// Grace-Hopper refuses the GPU's scope: the module has a row of its own, and the GPU none of its energy.
+// Grace-Hopper refuses the GPU scope: the module gets a row of its own, and the GPU none of its energy.
 static void module_scope(void **state)
 {
 	struct nvml_fixture f;
@@ -246,7 +247,7 @@ static void module_scope(void **state)
 
 #define BESIDE "gpu\nuuid GPU-aa\npower_mw constant 166000\nmodule_mw 467000\nmemory_mw 38000\n"
 
-// Grace-Blackwell: the GPU counts energy, and the driver tells power of module and memory beside it.
+// Grace-Blackwell: the GPU has an energy counter, and the driver reports power of module and memory beside it.
 static void scopes_beside_the_gpu(void **state)
 {
 	struct nvml_fixture f;
@@ -266,7 +267,7 @@ static void scopes_beside_the_gpu(void **state)
 	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW], 332000000);
 	assert_int_equal(f.rows[0][DEVICE_POWER], 166000);
 	assert_int_equal(f.rows[1][DEVICE_POWER], 467000);
-	assert_int_equal(f.rows[2][DEVICE_POWER], 38000); // only the mean is told
+	assert_int_equal(f.rows[2][DEVICE_POWER], 38000); // only the mean is available
 	assert_true(f.rows[1][DEVICE_ENERGY_RAW] == MISSING && f.rows[2][DEVICE_ENERGY_RAW] == MISSING);
 	fixture_close(&f);
 }
@@ -283,7 +284,7 @@ static void scopes_that_count(void **state)
 	fixture_close(&f);
 }
 
-// Calls of one complete reading and of one quick look, after as many before that all is known.
+// Calls of a complete reading and of a quick one, once all capabilities are known.
 static void count_calls(const char *cards, unsigned long *ret_reading, unsigned long *ret_look)
 {
 	struct nvml_fixture f;
@@ -316,7 +317,7 @@ static void refused_scopes(void **state)
 	fixture_open(&f, MODERN,
 		BESIDE "field_error 185 1 3\nfield_error 186 1 3\nfield_error 191 1 3\n"
 		       "field_error 185 2 4\nfield_error 186 2 4\nfield_error 191 2 4\n");
-	assert_int_equal(f.n, 2); // a scope that the driver doesn't know is no domain
+	assert_int_equal(f.n, 2); // a scope that the driver does not support is no domain
 	assert_string_equal(f.domains[0].inside, "");
 	assert_string_equal(f.domains[1].name, "gpu-0-memory");
 	assert_false(f.domains[1].readable || f.domains[1].used);
@@ -331,7 +332,7 @@ static void scopes_that_are_none(void **state)
 {
 	struct nvml_fixture f;
 	fixture_open(&f, MODERN, "gpu\npower_mw constant 166000\nmodule_mw 166000\nmemory_mw 0\nfield_error 191 2 3\n");
-	assert_int_equal(f.n, 1); // a driver that ignores the scope, and one that says 0 W
+	assert_int_equal(f.n, 1); // a driver that ignores the scope, and one that reports 0 W
 	assert_string_equal(f.domains[0].inside, "");
 	fixture_close(&f);
 }
@@ -353,9 +354,9 @@ static void refused_for_a_while(void **state)
 static const struct no_power {
 	const char *teaches, *cards, *why;
 } no_powers[] = {
-	{"sensors: a GPU of which only the module's power is told can't be read", "module_mw 600000\n",
+	{"sensors: a GPU with only the module's power is unreadable", "module_mw 600000\n",
 		"only that of module-0"},
-	{"sensors: a GPU without any power reading can't be read", "", "neither energy nor power"},
+	{"sensors: a GPU without power readings is unreadable", "", "neither energy nor power"},
 };
 
 static void check_no_power(void **state)
@@ -375,19 +376,20 @@ static void check_no_power(void **state)
 	fixture_read(&f, 1000);
 	assert_true(f.n == 1 || (f.domains[1].used && f.rows[1][DEVICE_POWER] == 600000));
 	fixture_close(&f);
-	fixture_open(&f, MODERN, cards); // a run has its use and memory all the same
+	fixture_open(&f, MODERN, cards); // a run still has its utilization and memory
 	assert_true(f.domains[0].used);
 	assert_non_null(strstr(f.domains[0].note, row->why));
 	fixture_close(&f);
 }
 
-// Between two ticks: one call a GPU.
+// Between two ticks: one call for each GPU.
 static void a_look_is_cheap(void **state)
 {
 	struct nvml_fixture f;
 	const struct sensor_context look = {.main_pid = 100, .energy_only = true};
 	fixture_open(&f, MODERN, "gpu\nprocess 100 C 40 1\n");
-	for (int64_t t_ms = 0; t_ms < 100; t_ms += 5) // until it is known that the field's stamp is the query's
+	for (int64_t t_ms = 0; t_ms < 100;
+		t_ms += 5) // until the field's timestamp is known to be the time of the query
 		fixture_read_as(&f, t_ms, look);
 	unsigned long before = f.calls(NULL);
 	fixture_read_as(&f, 2000, look);
@@ -401,24 +403,24 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, source_rows, check_source);
-	ROWS_ADD_ONE(&tests, "the instant and the device's own average", instant_and_average);
+	ROWS_ADD_ONE(&tests, "instantaneous power and the device's own average", instant_and_average);
 	ROWS_ADD(&tests, value_rows, check_value);
 	ROWS_ADD(&tests, stamp_rows, check_stamp);
-	ROWS_ADD_ONE(&tests, "a counter's own time stamps become ours", stamps_of_the_counter);
-	ROWS_ADD_ONE(&tests, "those of the query are not passed on", stamps_of_the_query);
-	ROWS_ADD_ONE(&tests, "the driver's buffer sees what happens between two ticks", buffer_sees_between_ticks);
-	ROWS_ADD_ONE(&tests, "the driver's buffer tells how often it is filled", buffer_tells_its_period);
-	ROWS_ADD_ONE(&tests, "a buffer without news, for a while and for good", buffer_without_news);
+	ROWS_ADD_ONE(&tests, "counter timestamps are converted to the monotonic clock", stamps_of_the_counter);
+	ROWS_ADD_ONE(&tests, "timestamps of the query are not passed on", stamps_of_the_query);
+	ROWS_ADD_ONE(&tests, "driver's buffer: contains samples between two ticks", buffer_sees_between_ticks);
+	ROWS_ADD_ONE(&tests, "driver's buffer: its update period is reported", buffer_tells_its_period);
+	ROWS_ADD_ONE(&tests, "driver's buffer without new samples, for a while and for good", buffer_without_news);
 	ROWS_ADD(&tests, mean_rows, check_mean);
-	ROWS_ADD_ONE(&tests, "no sample, no mean", mean_of_nothing);
-	ROWS_ADD_ONE(&tests, "the module is no GPU", module_scope);
+	ROWS_ADD_ONE(&tests, "no sample: no mean", mean_of_nothing);
+	ROWS_ADD_ONE(&tests, "module power: not attributed to the GPU", module_scope);
 	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: power of each", scopes_beside_the_gpu);
 	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: energy of each", scopes_that_count);
-	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: no driver call more", scopes_cost_no_call);
-	ROWS_ADD_ONE(&tests, "a scope that the driver refuses: none, or unreadable and why", refused_scopes);
-	ROWS_ADD_ONE(&tests, "a scope that repeats the GPU's power, or says 0 W, is none", scopes_that_are_none);
-	ROWS_ADD_ONE(&tests, "a scope that is refused for a while is missing, not 0", refused_for_a_while);
+	ROWS_ADD_ONE(&tests, "module and memory beside the GPU: no additional driver call", scopes_cost_no_call);
+	ROWS_ADD_ONE(&tests, "refused scope: no domain, or unreadable with the reason", refused_scopes);
+	ROWS_ADD_ONE(&tests, "scope that repeats the GPU's power or reports 0 W: no domain", scopes_that_are_none);
+	ROWS_ADD_ONE(&tests, "scope refused for a while: missing, not 0", refused_for_a_while);
 	ROWS_ADD(&tests, no_powers, check_no_power);
-	ROWS_ADD_ONE(&tests, "a look between two ticks is one call", a_look_is_cheap);
+	ROWS_ADD_ONE(&tests, "reading between two ticks: one call", a_look_is_cheap);
 	return rows_run(&tests, "nvml_energy");
 }

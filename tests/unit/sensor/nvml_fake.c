@@ -1,4 +1,4 @@
-/* The measure must be true before anything is measured with it: the fake's energy counter against its own power. */
+/* Check of the test tool itself: the fake's energy counter against the integral of its power. */
 #include "sensor/sensor.h"
 
 #include "nvml_fixture.h"
@@ -6,17 +6,17 @@
 static const struct integral_row {
 	const char *teaches, *power;
 	unsigned int limit_mw; // set at 1 s
-	double expected_j;     // by hand, over 0..4 s; NaN: only against the sum of power
+	double expected_j;     // computed by hand, over 0..4 s; NaN: compared with the integral only
 } integral_rows[] = {
 	{"constant: power times time", "constant 250000", 400000, 1000},
-	{"constant: cut by a limit", "constant 250000", 150000, 250 + 3 * 150},
-	{"step: a quarter of each second high", "step 100000 300000 1000 25", 400000, 4 * 150},
-	{"step: the high part cut by a limit", "step 100000 300000 1000 25", 200000, 150 + 3 * 125},
-	{"sine: whole periods are the mean", "sine 200000 100000 500", 400000, 800},
-	{"sine: cut above the mean", "sine 200000 100000 700", 250000, NAN},
-	{"sine: cut at the mean", "sine 200000 100000 500", 200000, 200 + 3 * (200 - 100 / M_PI)},
-	{"sine: cut below the mean", "sine 200000 100000 700", 130000, NAN},
-	{"sine: cut below all of it", "sine 250000 100000 500", 120000, 250 + 3 * 120},
+	{"constant: reduced by a limit", "constant 250000", 150000, 250 + 3 * 150},
+	{"step: high for a quarter of each second", "step 100000 300000 1000 25", 400000, 4 * 150},
+	{"step: the high part reduced by a limit", "step 100000 300000 1000 25", 200000, 150 + 3 * 125},
+	{"sine: whole periods equal the mean", "sine 200000 100000 500", 400000, 800},
+	{"sine: limited above the mean", "sine 200000 100000 700", 250000, NAN},
+	{"sine: limited at the mean", "sine 200000 100000 500", 200000, 200 + 3 * (200 - 100 / M_PI)},
+	{"sine: limited below the mean", "sine 200000 100000 700", 130000, NAN},
+	{"sine: limited below all of it", "sine 250000 100000 500", 120000, 250 + 3 * 120},
 };
 
 // Midpoint sum of the power reading, 1 ms at a time.
@@ -49,7 +49,7 @@ static void check_integral(void **state)
 	double counter_j = (double)f.rows[0][DEVICE_ENERGY_RAW] * 1e-6;
 	if (!isnan(row->expected_j))
 		assert_true(fabs(counter_j - row->expected_j) < 0.002);
-	// power past the limit's time is the limit's, before it was not: 0.1 % for the steps' edges
+	// after the limit's time power is limited, before it was not: 0.1 % for the edges of the steps
 	double summed_j = sum_power_j(&f);
 	if (fabs(counter_j - summed_j) > counter_j * 1e-3)
 		fail_msg("the counter says %.3f J, the power sums to %.3f J", counter_j, summed_j);
@@ -106,8 +106,8 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, integral_rows, check_integral);
-	ROWS_ADD_ONE(&tests, "the counter moves at its period and can be reset", steps_at_its_period);
-	ROWS_ADD_ONE(&tests, "a limit is checked against its range and kept", sets_a_limit_within_its_range);
-	ROWS_ADD_ONE(&tests, "a changed file is read again", moves_while_it_runs);
+	ROWS_ADD_ONE(&tests, "counter: updated at its period, can be reset", steps_at_its_period);
+	ROWS_ADD_ONE(&tests, "limit: checked against its range and stored", sets_a_limit_within_its_range);
+	ROWS_ADD_ONE(&tests, "changed file: read again", moves_while_it_runs);
 	return rows_run(&tests, "nvml_fake");
 }

@@ -1,4 +1,4 @@
-/* The NVML sensor over the fake library, with cards from a text and a clock that stands still. */
+/* The NVML sensor with the fake library, cards from a text and a clock that stands still. */
 #pragma once
 
 #include "sensor/sensor.h"
@@ -21,7 +21,7 @@ struct nvml_fixture {
 	void (*freeze)(int64_t t_ns);
 	unsigned long (*calls)(const char *function);
 	int64_t (*wall_us)(int64_t t_ns);
-	int64_t t_ns; // the time at which the fake stands still, and our clock with it
+	int64_t t_ns; // the fixed time of the fake and of wattle's clock
 	struct wattle_env env;
 	struct sensor_options options;
 	struct gpu_roster roster;
@@ -63,7 +63,7 @@ static inline void *fixture_symbol(const struct nvml_fixture *f, const char *nam
 	return address;
 }
 
-// Everything but opening the sensor; the test may set options in between.
+// Everything but opening the sensor; a test may set options in between.
 static inline void fixture_init(struct nvml_fixture *f, const char *library, const char *cards)
 {
 	*f = (struct nvml_fixture){.folder = "/tmp/wattle-nvml-XXXXXX"};

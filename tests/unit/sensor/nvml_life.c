@@ -1,4 +1,5 @@
-/* GPUs that sleep, wake, fall off the bus and come back; processes that leave only an account; how often a driver is asked. */
+/* GPUs that are suspended, woken, lost from the bus and found again; processes seen only in accounting data;
+ * frequency of driver calls. */
 #include "sensor/sensor.h"
 
 #include "nvml_fixture.h"
@@ -6,7 +7,7 @@
 
 #define MISSING VALUE_MISSING
 
-/* ---- sleep ---- */
+/* ---- suspend ---- */
 
 struct laptop {
 	struct nvml_fixture f;
@@ -31,7 +32,7 @@ static void laptop_init(struct laptop *l, const char *cards)
 	l->f.env.sysfs_fd = open(l->sys.root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(l->f.env.sysfs_fd >= 0);
 	put_gpu(l, "0000:01:00.0", "suspended\n");
-	// The board's sound card is awake, and no GPU.
+	// The board's sound device is awake, its GPU is not.
 	tree_write(&l->sys, "bus/pci/devices/0000:01:00.1/vendor", "0x10de\n");
 	tree_write(&l->sys, "bus/pci/devices/0000:01:00.1/class", "0x040300\n");
 	tree_write(&l->sys, "bus/pci/devices/0000:01:00.1/power/runtime_status", "active\n");
@@ -79,17 +80,17 @@ static void read_once_it_wakes(void **state)
 	laptop_close(&l);
 }
 
-// Without the library: whether a driver would help depends on what /sys shows.
+// Without the library: whether a driver would help depends on /sys.
 static const struct hint_row {
 	const char *teaches;
 	const char *path, *text; // of a file in /sys
 	size_t n;                // rows
 } hint_rows[] = {
-	{"hint: /sys shows nothing, so there may be a GPU", "class/powercap/name", "", 1},
-	{"hint: the PCI list has an NVIDIA GPU", "bus/pci/devices/0000:01:00.0/vendor", "0x10de\n", 1},
-	{"hint: the PCI list has none", "bus/pci/devices/0000:01:00.0/vendor", "0x8086\n", 0},
-	{"hint: no PCI list, but another maker's card", "class/drm/card0/device/vendor", "0x1002\n", 0},
-	{"hint: no PCI list, but NVIDIA's card", "class/drm/card0/device/vendor", "0x10de\n", 1},
+	{"hint: nothing in /sys, so there may be a GPU", "class/powercap/name", "", 1},
+	{"hint: PCI list with an NVIDIA GPU", "bus/pci/devices/0000:01:00.0/vendor", "0x10de\n", 1},
+	{"hint: PCI list without one", "bus/pci/devices/0000:01:00.0/vendor", "0x8086\n", 0},
+	{"hint: no PCI list, a card of another vendor", "class/drm/card0/device/vendor", "0x1002\n", 0},
+	{"hint: no PCI list, an NVIDIA card", "class/drm/card0/device/vendor", "0x10de\n", 1},
 };
 
 static void check_hint(void **state)
@@ -109,7 +110,7 @@ static void check_hint(void **state)
 	laptop_close(&l);
 }
 
-// With NVML open for the other GPU, the one that sleeps is left alone.
+// With NVML open for the other GPU, the suspended one is not touched.
 static void one_of_two_sleeps(void **state)
 {
 	struct laptop l;
@@ -129,7 +130,7 @@ static void one_of_two_sleeps(void **state)
 	laptop_close(&l);
 }
 
-// A tree that shows no NVIDIA GPU, or none that can sleep.
+// A tree without an NVIDIA GPU, or with one that cannot suspend.
 static void awake_unless_the_kernel_says_so(void **state)
 {
 	static const char *const statuses[] = {"active\n", "unsupported\n", "", "nonsense\n"};
@@ -153,7 +154,7 @@ static void comes_back(void **state)
 	fixture_read(&f, 900);
 	fixture_read(&f, 1100);
 	assert_non_null(strstr(f.domains[0].note, "fell off the bus"));
-	fixture_read(&f, 2150); // a second later it is asked again, and still away
+	fixture_read(&f, 2150); // queried again a second later, and still lost
 	assert_true(f.rows[0][DEVICE_ENERGY_RAW] == MISSING && f.rows[0][DEVICE_TEMPERATURE] == MISSING);
 	unsigned long before = f.calls(NULL);
 	fixture_read(&f, 2600);
@@ -165,7 +166,7 @@ static void comes_back(void **state)
 	fixture_close(&f);
 }
 
-/* ---- accounts ---- */
+/* ---- accounting ---- */
 
 #define BRIEF "process 200 C 50 7000 1030 1080\n"
 
@@ -174,12 +175,12 @@ static const struct account_row {
 	const char *teaches, *cards;
 	int64_t from_ms, max_bytes;
 } account_rows[] = {
-	{"account: what came and went between two readings", "accounting\n" BRIEF, 0, 7000},
-	{"account: accounting is off, nobody knows", BRIEF, 0, 0},
-	{"account: of an earlier process of the same number", "accounting\n" BRIEF, 5000, 0},
-	{"account: of a process that is none of the target's", "accounting\nprocess 7 C 50 7000 1030 1080\n", 0, 0},
-	{"account: memory unknown", "accounting\nprocess 200 C 50 unknown 1030 1080\n", 0, 0},
-	{"account: less than the lists have told", "accounting\nprocess 100 C 0 9000\n" BRIEF, 0, 9000},
+	{"accounting: process that ran between two readings", "accounting\n" BRIEF, 0, 7000},
+	{"accounting off: unknown", BRIEF, 0, 0},
+	{"accounting: earlier process with the same pid", "accounting\n" BRIEF, 5000, 0},
+	{"accounting: process outside the target", "accounting\nprocess 7 C 50 7000 1030 1080\n", 0, 0},
+	{"accounting: memory unknown", "accounting\nprocess 200 C 50 unknown 1030 1080\n", 0, 0},
+	{"accounting: less memory than the lists reported", "accounting\nprocess 100 C 0 9000\n" BRIEF, 0, 9000},
 };
 
 static void check_account(void **state)
@@ -204,7 +205,7 @@ static void check_account(void **state)
 	fixture_close(&f);
 }
 
-/* ---- how often ---- */
+/* ---- frequency of calls ---- */
 
 // A thousand ticks in a second: energy and power each time, the rest ten times.
 static void fast_ticks_are_cheap(void **state)
@@ -225,7 +226,7 @@ static void fast_ticks_are_cheap(void **state)
 	for (int64_t t_ms = 0; t_ms < 1000; t_ms++) {
 		fixture_read(&f, t_ms);
 		assert_true(value_ok(f.rows[0][DEVICE_POWER]));
-		assert_int_equal(f.rows[0][DEVICE_TEMPERATURE], 60); // held
+		assert_int_equal(f.rows[0][DEVICE_TEMPERATURE], 60); // kept value
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		unsigned long calls = f.calls(expected[i].function);
@@ -235,7 +236,7 @@ static void fast_ticks_are_cheap(void **state)
 	fixture_close(&f);
 }
 
-// What is held for 100 ms does not outlive the target.
+// Values kept for 100 ms do not outlive the target.
 static void nothing_is_held_past_the_end(void **state)
 {
 	struct nvml_fixture f;
@@ -251,14 +252,14 @@ static void nothing_is_held_past_the_end(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "a GPU asleep is described without waking it", not_woken_to_be_described);
-	ROWS_ADD_ONE(&tests, "a GPU asleep is read once it wakes", read_once_it_wakes);
+	ROWS_ADD_ONE(&tests, "suspended GPU: described without waking it", not_woken_to_be_described);
+	ROWS_ADD_ONE(&tests, "suspended GPU: read once it wakes", read_once_it_wakes);
 	ROWS_ADD(&tests, hint_rows, check_hint);
-	ROWS_ADD_ONE(&tests, "of two GPUs, the one that sleeps is left alone", one_of_two_sleeps);
-	ROWS_ADD_ONE(&tests, "a GPU is awake unless the kernel says otherwise", awake_unless_the_kernel_says_so);
-	ROWS_ADD_ONE(&tests, "a GPU that fell off the bus may come back", comes_back);
+	ROWS_ADD_ONE(&tests, "two GPUs, one suspended: that one is not touched", one_of_two_sleeps);
+	ROWS_ADD_ONE(&tests, "GPU is awake unless the kernel reports otherwise", awake_unless_the_kernel_says_so);
+	ROWS_ADD_ONE(&tests, "GPU lost from the bus: may return", comes_back);
 	ROWS_ADD(&tests, account_rows, check_account);
-	ROWS_ADD_ONE(&tests, "a thousand ticks a second are not a thousand of everything", fast_ticks_are_cheap);
-	ROWS_ADD_ONE(&tests, "nothing is held past the end of the target", nothing_is_held_past_the_end);
+	ROWS_ADD_ONE(&tests, "a thousand ticks a second: slow calls are made ten times", fast_ticks_are_cheap);
+	ROWS_ADD_ONE(&tests, "kept values end with the target", nothing_is_held_past_the_end);
 	return rows_run(&tests, "nvml_life");
 }

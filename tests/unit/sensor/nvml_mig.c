@@ -1,4 +1,4 @@
-/* MIG: the board's energy stays one, and who had which part of it is told in slices. */
+/* MIG: the board has one energy counter; the target's part is a share of slices. */
 #include "sensor/sensor.h"
 
 #include "nvml_fixture.h"
@@ -8,18 +8,18 @@
 #define THREE "mig MIG-a 1 0 3 42 20000000000 NVIDIA A100-SXM4-40GB MIG 3g.20gb\n"
 #define TWO "mig MIG-b 5 0 2 28 10000000000 NVIDIA A100-SXM4-40GB MIG 2g.10gb\n"
 
-// Shares in millionths; 100 and 200 are the target's, 7 is not.
+// Shares in millionths; 100 and 200 belong to the target, 7 does not.
 static const struct share_row {
 	const char *teaches, *cards;
 	int64_t target_ppm, others_ppm;
 } share_rows[] = {
 	{"share: three of seven slices, and two", THREE TWO "mig_process 0 100 C 0 500\nmig_process 1 7 C 0 500\n",
 		428571, 285714},
-	{"share: a free instance is nobody's", THREE TWO "mig_process 1 200 C 0 500\n", 285714, 0},
-	{"share: nobody anywhere", THREE TWO, 0, 0},
-	{"share: an instance that both use is divided by memory",
+	{"share: a free instance counts for nobody", THREE TWO "mig_process 1 200 C 0 500\n", 285714, 0},
+	{"share: no processes", THREE TWO, 0, 0},
+	{"share: an instance used by both is divided by memory",
 		THREE "mig_process 0 100 C 0 3000\nmig_process 0 7 C 0 1000\n", 321429, 107143},
-	{"share: or by heads, where memory is unknown",
+	{"share: divided equally where memory is unknown",
 		THREE "mig_process 0 100 C 0 unknown\nmig_process 0 200 C 0 5\nmig_process 0 7 C 0 5\n", 285714,
 		142857},
 	{"share: the target on two instances", THREE TWO "mig_process 0 100 C 0 1\nmig_process 1 200 C 0 1\n", 714286,
@@ -28,14 +28,14 @@ static const struct share_row {
 	{"share: without attributes by the name",
 		"mig MIG-a 1 0 0 0 20000000000 NVIDIA A100-SXM4-40GB MIG 3g.20gb\nmig_process 0 100 C 0 1\n", 428571,
 		0},
-	{"share: without either by memory",
+	{"share: without attributes and name, by memory",
 		"memory_total_bytes 40000000000\nmemory_reserved_bytes 0\n"
 		"mig MIG-a 1 0 0 0 10000000000\nmig_process 0 100 C 0 1\n",
 		250000, 0},
-	{"share: processes that only the instances' own lists tell",
+	{"share: processes listed only by the instances",
 		THREE TWO "mig_lists_by_part\nmig_process 0 100 C 0 500\nmig_process 1 7 C 0 500\n", 428571, 285714},
-	{"share: instances of a mode that is off are none", THREE "mig_off\nprocess 100 C 0 1\n", MISSING, MISSING},
-	{"share: a board without instances", "process 100 C 0 1\n", MISSING, MISSING},
+	{"share: instances of a disabled mode are ignored", THREE "mig_off\nprocess 100 C 0 1\n", MISSING, MISSING},
+	{"share: board without instances", "process 100 C 0 1\n", MISSING, MISSING},
 };
 
 static void check_share(void **state)
@@ -60,7 +60,7 @@ static const struct name_row {
 	{"name: with media extensions", "NVIDIA H100 80GB HBM3 MIG 1g.10gb+me", 1},
 	{"name: a whole GPU", "NVIDIA A100-SXM4-40GB", 0},
 	{"name: nonsense", "MIG x", 0},
-	{"name: more than any board has", "MIG 99g.1gb", 0},
+	{"name: more instances than any board has", "MIG 99g.1gb", 0},
 };
 
 static void check_name(void **state)
@@ -104,7 +104,7 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, share_rows, check_share);
 	ROWS_ADD(&tests, name_rows, check_name);
-	ROWS_ADD_ONE(&tests, "energy is the board's, once", energy_is_the_boards);
-	ROWS_ADD_ONE(&tests, "instances are described, inside their GPU", instances_are_described);
+	ROWS_ADD_ONE(&tests, "energy: reported once, for the board", energy_is_the_boards);
+	ROWS_ADD_ONE(&tests, "instances: described as parts of their GPU", instances_are_described);
 	return rows_run(&tests, "nvml_mig");
 }

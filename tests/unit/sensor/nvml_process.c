@@ -8,7 +8,7 @@ static const struct sensor_context context = {.main_pid = 10,
 	.target_pids = target_pids,
 	.n_target_pids = ARRAY_SIZE(target_pids)};
 
-// The matcher of a machine whose numbers are the driver's.
+// The matcher of a machine whose pids equal the driver's.
 static void open_match(struct pid_match *match, struct wattle_env *env)
 {
 	*env = (struct wattle_env){.sysfs_fd = -1, .procfs_fd = -1};
@@ -27,7 +27,7 @@ static void sum(struct nvml_process_set *set, int64_t *row)
 	pid_match_close(&match);
 }
 
-/* Samples of one answer. The last one seen before was at 1000 us unless the row says otherwise. */
+/* Samples of one answer. The last sample seen before was at 1000 us unless the row states otherwise. */
 static const struct sm_row {
 	const char *teaches;
 	uint64_t seen_us;
@@ -37,20 +37,20 @@ static const struct sm_row {
 	uint64_t newest_us;
 } sm_rows[] = {
 	{"no sample: nothing is busy", 1000, {{0}}, 0, 0, 0, 1000},
-	{"one sample is the mean", 1000, {{10, 2000, 40}}, 1, 40, 0, 2000},
-	{"processes add up", 1000, {{10, 2000, 40}, {20, 2000, 30}, {99, 2000, 5}}, 3, 70, 5, 2000},
-	{"two samples of one process are averaged", 1000, {{10, 2000, 40}, {10, 3000, 80}}, 2, 60, 0, 3000},
-	{"by the time each stands for", 1000, {{10, 2000, 40}, {10, 5000, 80}}, 2, 70, 0, 5000},
-	{"in whatever order they come", 1000, {{10, 5000, 80}, {99, 5000, 1}, {10, 2000, 40}}, 3, 70, 1, 5000},
-	{"two of the same time weigh the same", 1000, {{10, 2000, 40}, {10, 2000, 80}}, 2, 60, 0, 2000},
-	{"on the first query, one sample", 0, {{10, 2000, 40}}, 1, 40, 0, 2000},
-	{"on the first query the first counts as long as the second", 0, {{10, 2000, 40}, {10, 2500, 80}}, 2, 60, 0,
+	{"one sample: its value is the mean", 1000, {{10, 2000, 40}}, 1, 40, 0, 2000},
+	{"several processes: values are added", 1000, {{10, 2000, 40}, {20, 2000, 30}, {99, 2000, 5}}, 3, 70, 5, 2000},
+	{"two samples of one process: averaged", 1000, {{10, 2000, 40}, {10, 3000, 80}}, 2, 60, 0, 3000},
+	{"two samples: weighted by the time of each", 1000, {{10, 2000, 40}, {10, 5000, 80}}, 2, 70, 0, 5000},
+	{"samples in any order: same result", 1000, {{10, 5000, 80}, {99, 5000, 1}, {10, 2000, 40}}, 3, 70, 1, 5000},
+	{"two samples at the same time: equal weight", 1000, {{10, 2000, 40}, {10, 2000, 80}}, 2, 60, 0, 2000},
+	{"first query, one sample", 0, {{10, 2000, 40}}, 1, 40, 0, 2000},
+	{"first query: the first sample has the weight of the second", 0, {{10, 2000, 40}, {10, 2500, 80}}, 2, 60, 0,
 		2500},
-	{"pid 0 is garbage", 1000, {{0, 2000, 40}, {10, 2000, 7}}, 2, 7, 0, 2000},
-	{"more than 100 percent is garbage", 1000, {{10, 2000, 2147483632}, {20, 2000, 7}}, 2, 7, 0, 2000},
-	{"a stale sample is garbage", 1000, {{10, 1000, 40}, {20, 999, 7}}, 2, 0, 0, 1000},
-	{"garbage does not set the time", 1000, {{0, 9000, 40}, {10, 2000, 7}}, 2, 7, 0, 2000},
-	{"100 percent is not garbage", 1000, {{10, 2000, 100}}, 1, 100, 0, 2000},
+	{"pid 0: ignored", 1000, {{0, 2000, 40}, {10, 2000, 7}}, 2, 7, 0, 2000},
+	{"more than 100 percent: ignored", 1000, {{10, 2000, 2147483632}, {20, 2000, 7}}, 2, 7, 0, 2000},
+	{"old sample: ignored", 1000, {{10, 1000, 40}, {20, 999, 7}}, 2, 0, 0, 1000},
+	{"ignored samples do not set the time", 1000, {{0, 9000, 40}, {10, 2000, 7}}, 2, 7, 0, 2000},
+	{"100 percent: valid", 1000, {{10, 2000, 100}}, 1, 100, 0, 2000},
 };
 
 static void check_sm(void **state)
@@ -80,7 +80,7 @@ static void many_samples(void **state)
 	open_match(&match, &env);
 	for (uint32_t i = 0; i < N; i++)
 		samples[i] = (struct nvml_process_sample){
-			.pid = 10 + i % 4, // 10, and three that are not the target's
+			.pid = 10 + i % 4, // 10, and three processes outside the target
 			.timestamp_us = 1000 + 10 * (uint64_t)(N - i),
 			.sm_percent = 25,
 		};
@@ -93,7 +93,7 @@ static void many_samples(void **state)
 
 static struct nvml_process room[4];
 
-// A process may use two MIG instances of one GPU: its memory is on both, but it is one process.
+// A process may use two MIG instances of one GPU: memory on both, but one process.
 static void instances_add_up(void **state)
 {
 	const struct nvml_process_v2 records[] = {{20, 100, 1, 0}, {20, 200, 2, 0}, {7, 50, 1, 0}};
@@ -129,7 +129,7 @@ static void no_more_room(void **state)
 	assert_int_equal(room[0].pid, 2);
 }
 
-// Numbers that can't be memory must not overflow a sum.
+// Invalid memory sizes must not overflow a sum.
 static void sums_do_not_overflow(void **state)
 {
 	const struct nvml_process_v1 records[] = {{10, INT64_MAX}, {20, INT64_MAX}, {7, UINT64_MAX - 1}};
@@ -146,10 +146,10 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, sm_rows, check_sm);
-	ROWS_ADD_ONE(&tests, "thousands of samples in a bad order", many_samples);
-	ROWS_ADD_ONE(&tests, "MIG instances of one process add up", instances_add_up);
-	ROWS_ADD_ONE(&tests, "of two lists one may know the memory", one_list_knows_the_memory);
-	ROWS_ADD_ONE(&tests, "a full set says so", no_more_room);
-	ROWS_ADD_ONE(&tests, "sums do not overflow", sums_do_not_overflow);
+	ROWS_ADD_ONE(&tests, "thousands of samples in a bad order: one mean for each process", many_samples);
+	ROWS_ADD_ONE(&tests, "MIG instances of one process: added", instances_add_up);
+	ROWS_ADD_ONE(&tests, "process in two lists: the known memory is used", one_list_knows_the_memory);
+	ROWS_ADD_ONE(&tests, "full set: reported", no_more_room);
+	ROWS_ADD_ONE(&tests, "sums: no overflow", sums_do_not_overflow);
 	return rows_run(&tests, "nvml_process");
 }

@@ -2,7 +2,7 @@
 
 #include "sensor/gpu/pid_match.h"
 
-// What users() tells of the first GPU after a second.
+// Result of users() for the first GPU after a second.
 static void read_users(struct nvml_fixture *f, const char *cards)
 {
 	fixture_init(f, MODERN, cards);
@@ -19,16 +19,16 @@ static const struct row {
 } rows[] = {
 	// clang-format off
 	{"nobody", "gpu\n", {{0}}, 0},
-	{"each with its SM time and memory", "gpu\nprocess 100 C 60 1000\nprocess 200 C 20 500\n",
+	{"each user with SM time and memory", "gpu\nprocess 100 C 60 1000\nprocess 200 C 20 500\n",
 		{{100, 60, 1000, NAN}, {200, 20, 500, NAN}}, 2},
-	{"one that computes and draws stands there once", "gpu\nprocess 100 CG 60 1000\n", {{100, 60, 1000, NAN}}, 1},
-	{"one that rests has 0 % where others have samples", "gpu\nprocess 100 C 60 1000\nprocess 200 C 0 500\n",
+	{"process that computes and renders: listed once", "gpu\nprocess 100 CG 60 1000\n", {{100, 60, 1000, NAN}}, 1},
+	{"idle process: 0 % where others have samples", "gpu\nprocess 100 C 60 1000\nprocess 200 C 0 500\n",
 		{{100, 60, 1000, NAN}, {200, 0, 500, NAN}}, 2},
-	{"memory that the driver does not tell is unknown", "gpu\nprocess 100 C 60 unknown\n", {{100, 60, VALUE_MISSING, NAN}}, 1},
-	{"without samples SM time is unknown, not 0", "gpu\nprocess 100 C 60 1000\nerror nvmlDeviceGetProcessUtilization 3\n",
+	{"memory not reported: unknown", "gpu\nprocess 100 C 60 unknown\n", {{100, 60, VALUE_MISSING, NAN}}, 1},
+	{"no samples: SM time unknown, not 0", "gpu\nprocess 100 C 60 1000\nerror nvmlDeviceGetProcessUtilization 3\n",
 		{{100, NAN, 1000, NAN}}, 1},
-	{"without a list nobody knows", "gpu\nprocess 100 C 60 1000\nerror nvmlDeviceGetComputeRunningProcesses 3\n", {{0}}, 99},
-	{"MIG: the part of the GPU that is the instance's",
+	{"no list: users unknown", "gpu\nprocess 100 C 60 1000\nerror nvmlDeviceGetComputeRunningProcesses 3\n", {{0}}, 99},
+	{"MIG: the instance's share of the GPU",
 		"gpu\nmig MIG-a 1 0 3 42 20000000000\nmig MIG-b 2 0 2 28 10000000000\nmig_process 0 100 C 50 1000\n"
 		"mig_process 1 200 C 50 300\nmig_process 1 300 C 50 100\n",
 		{{100, NAN, 1000, 300 / 7.0}, {200, NAN, 300, 200 / 7.0 * 0.75}, {300, NAN, 100, 200 / 7.0 * 0.25}}, 3},
@@ -52,7 +52,7 @@ static void check(void **state)
 	for (size_t i = 0; users != NULL && i < n; i++) {
 		assert_int_equal(users[i].pid, row->expected[i].pid);
 		assert_true(users[i].memory_bytes == row->expected[i].memory_bytes);
-		if (!isnan(row->expected[i].instance_percent)) // SM time of instances some drivers tell, some not
+		if (!isnan(row->expected[i].instance_percent)) // some drivers report SM time of instances, some do not
 			assert_percent(users[i].instance_percent, row->expected[i].instance_percent);
 		else
 			assert_percent(users[i].busy_percent, row->expected[i].busy_percent);
@@ -74,6 +74,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "a recorder, which did not ask for users, keeps no list", nobody_asked);
+	ROWS_ADD_ONE(&tests, "recorder, which does not request users: no list is kept", nobody_asked);
 	return rows_run(&tests, "nvml_users");
 }

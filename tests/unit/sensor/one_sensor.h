@@ -1,4 +1,4 @@
-/* One sensor on a made tree, with a clock that the test moves. */
+/* One sensor on a simulated tree, with a clock that the test sets. */
 #pragma once
 
 #include "base/buf.h"
@@ -103,7 +103,7 @@ static inline void one_put(struct buf *out, int64_t value)
 		buf_char(out, '-');
 }
 
-// "name inside used energy_uj power_mw" a line, and for those that are not used "name inside no (why)".
+// "name inside used energy_uj power_mw" for each domain, and for unused ones "name inside no (why)".
 static inline void one_print(const struct one_sensor *one, struct buf *out)
 {
 	buf_init(out, 1 << 16);

@@ -20,31 +20,31 @@
 		"devices/system/cpu/cpu" cpu "/topology/die_id", die                                                   \
 	}
 
-/* ---- how an event becomes numbers ---- */
+/* ---- event description to numbers ---- */
 
 static const struct encoding {
 	const char *teaches, *terms, *format; // of the term "event"
 	int result;
 	uint64_t config, config1;
 } encodings[] = {
-	{"as the kernel writes it", "event=0x02", "config:0-7\n", 0, 2, 0},
+	{"description as the kernel writes it", "event=0x02", "config:0-7\n", 0, 2, 0},
 	{"a decimal number", "event=17", "config:0-7\n", 0, 17, 0},
-	{"a term alone is 1", "event", "config:4\n", 0, 16, 0},
+	{"term without a value: 1", "event", "config:4\n", 0, 16, 0},
 	{"bits in two ranges, the lowest first", "event=0x1ff", "config:0-7,32\n", 0, 0x1000000ff, 0},
 	{"another word", "event=3", "config1:8-11\n", 0, 0, 0x300},
 	{"a whole word", "event=0xffffffffffffffff", "config:0-63\n", 0, UINT64_MAX, 0},
-	{"a word by its own name, beside a term", "event=1,config1=0x5", "config:0-7\n", 0, 1, 5},
-	{"more than the bits hold", "event=0x100", "config:0-7\n", -EINVAL, 0, 0},
-	{"a term of which there is no format", "umask=1", "config:0-7\n", -EINVAL, 0, 0},
-	{"a format of an unknown word", "event=1", "config9:0-7\n", -EINVAL, 0, 0},
-	{"a format without bits", "event=1", "config\n", -EINVAL, 0, 0},
-	{"a format of bits that are none", "event=1", "config:7-0\n", -EINVAL, 0, 0},
-	{"a format beyond the word", "event=1", "config:0-64\n", -EINVAL, 0, 0},
+	{"a config word by name, beside a term", "event=1,config1=0x5", "config:0-7\n", 0, 1, 5},
+	{"value larger than the bits: refused", "event=0x100", "config:0-7\n", -EINVAL, 0, 0},
+	{"term without a format: refused", "umask=1", "config:0-7\n", -EINVAL, 0, 0},
+	{"format of an unknown config word: refused", "event=1", "config9:0-7\n", -EINVAL, 0, 0},
+	{"format without bits: refused", "event=1", "config\n", -EINVAL, 0, 0},
+	{"format with invalid bits: refused", "event=1", "config:7-0\n", -EINVAL, 0, 0},
+	{"format beyond the word: refused", "event=1", "config:0-64\n", -EINVAL, 0, 0},
 	{"no number", "event=x", "config:0-7\n", -EINVAL, 0, 0},
-	{"something behind the number", "event=1;2", "config:0-7\n", -EINVAL, 0, 0},
-	{"a name that leaves the folder", "../../x=1", "config:0-7\n", -EINVAL, 0, 0},
-	{"nothing", "", "config:0-7\n", -EINVAL, 0, 0},
-	{"a comma at the end", "event=1,", "config:0-7\n", -EINVAL, 0, 0},
+	{"trailing text after the number: refused", "event=1;2", "config:0-7\n", -EINVAL, 0, 0},
+	{"name that leaves the folder: refused", "../../x=1", "config:0-7\n", -EINVAL, 0, 0},
+	{"empty description", "", "config:0-7\n", -EINVAL, 0, 0},
+	{"comma at the end", "event=1,", "config:0-7\n", -EINVAL, 0, 0},
 };
 
 static void encode(void **state)
@@ -67,14 +67,14 @@ static const struct list {
 	int cpus[6];
 } lists[] = {
 	{"one", "0\n", 1, {0}},
-	{"some", "0,16\n", 2, {0, 16}},
+	{"CPU mask: list", "0,16\n", 2, {0, 16}},
 	{"a range", "2-4", 3, {2, 3, 4}},
 	{"both", "0-1,8,10-11", 5, {0, 1, 8, 10, 11}},
-	{"no more than there is room for", "0-100", 6, {0, 1, 2, 3, 4, 5}},
-	{"nothing", "\n", 0, {0}},
-	{"words", "all", 0, {0}},
-	{"what comes before the garbage", "3,x", 1, {3}},
-	{"a range without an end", "3-", 0, {0}},
+	{"CPU mask: no more CPUs than fit", "0-100", 6, {0, 1, 2, 3, 4, 5}},
+	{"CPU mask: empty", "\n", 0, {0}},
+	{"CPU mask: words", "all", 0, {0}},
+	{"CPU mask: CPUs before invalid text", "3,x", 1, {3}},
+	{"CPU mask: range without an end", "3-", 0, {0}},
 };
 
 static void parse_list(void **state)
@@ -86,12 +86,12 @@ static void parse_list(void **state)
 		assert_int_equal(cpus[i], row->cpus[i]);
 }
 
-/* ---- the PMU on made trees: type 1 is that of software events, and code 0 there the clock of a CPU, in ns ---- */
+/* ---- the PMU on simulated trees: type 1 is that of software events, whose code 0 is the clock of a CPU in ns ---- */
 
 struct row {
 	const char *teaches;
 	struct one_file files[ONE_FILES_MAX];
-	const char *expected; // "name inside kind used" a line
+	const char *expected; // "name inside kind used" for each domain
 };
 
 #define ON_ONE_CPU                                                                                                     \
@@ -103,9 +103,9 @@ struct row {
 // clang-format off
 static const struct row rows[] = {
 	{"no PMU", {{"kernel/x", ""}}, ""},
-	{"a PMU whose type is no number", {{PMU "/type", "dynamic\n"}, {PMU "/cpumask", "0\n"}, EVENT("energy-pkg", "event=0\n")}, ""},
-	{"a PMU without CPUs", {{PMU "/type", "1\n"}, EVENT("energy-pkg", "event=0\n")}, ""},
-	{"every event: core and gpu lie in the package, that in psys, memory in nothing", {
+	{"PMU whose type is no number", {{PMU "/type", "dynamic\n"}, {PMU "/cpumask", "0\n"}, EVENT("energy-pkg", "event=0\n")}, ""},
+	{"PMU without CPUs", {{PMU "/type", "1\n"}, EVENT("energy-pkg", "event=0\n")}, ""},
+	{"all events: core and gpu are parts of the package, that of psys, memory of none", {
 		ON_ONE_CPU, EVENT("energy-pkg", "event=0x00\n"), EVENT("energy-cores", "event=0x00\n"),
 		EVENT("energy-gpu", "event=0x00\n"), EVENT("energy-ram", "event=0x00\n"), EVENT("energy-psys", "event=0x00\n"),
 	}, "package-0 psys package yes\ncore-0 package-0 core yes\nuncore-0 package-0 uncore yes\ndram-0 - dram yes\n"
@@ -113,30 +113,30 @@ static const struct row rows[] = {
 	{"the package by its topology", {
 		ON_ONE_CPU, PLACE("0", "3\n", "0\n"), EVENT("energy-pkg", "event=0x00\n"),
 	}, "package-3 - package yes\n"},
-	{"two CPUs of one package are two dies", {
+	{"two CPUs of one package in the mask: two dies", {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "0-1\n"}, {PMU "/format/event", "config:0-7\n"},
 		PLACE("0", "0\n", "0\n"), PLACE("1", "0\n", "1\n"), EVENT("energy-pkg", "event=0x00\n"), EVENT("energy-cores", "event=0x00\n"),
 	}, "package-0-die-0 - package yes\ncore-0-die-0 package-0-die-0 core yes\n"
 	   "package-0-die-1 - package yes\ncore-0-die-1 package-0-die-1 core yes\n"},
-	{"AMD counts once a socket, however many dies have a CPU in the mask", {
+	{"AMD: one counter for each socket, whatever the number of dies in the mask", {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "0-1\n"}, {PMU "/format/event", "config:0-7\n"},
 		{"cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD\n"},
 		PLACE("0", "0\n", "0\n"), PLACE("1", "0\n", "1\n"), EVENT("energy-pkg", "event=0x00\n"),
 	}, "package-0 - package yes\npackage-0 - package no (another CPU of the same package shows the same counter)\n"},
-	{"without topology the mask has a CPU for each package", {
+	{"no topology: one CPU in the mask for each package", {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "0,1\n"}, {PMU "/format/event", "config:0-7\n"}, EVENT("energy-pkg", "event=0x00\n"),
 	}, "package-0 - package yes\npackage-1 - package yes\n"},
-	{"an event without scale, in other units, not to be understood", {
+	{"events without a scale, in other units, and invalid: skipped", {
 		ON_ONE_CPU, {PMU "/events/energy-pkg", "event=0x00\n"}, {PMU "/events/energy-pkg.unit", "Joules\n"},
 		{PMU "/events/energy-ram", "event=0x00\n"}, {PMU "/events/energy-ram.unit", "Watts\n"},
 		{PMU "/events/energy-ram.scale", SCALE}, EVENT("energy-cores", "event=0x1ff\n"),
 	}, "package-0 - package no (events/energy-pkg has no scale in joules)\n"
 	   "core-0 package-0 core no (events/energy-cores is not understood)\n"
 	   "dram-0 - dram no (events/energy-ram has no scale in joules)\n"},
-	{"a CPU that is not there", {
+	{"CPU that does not exist", {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "9999\n"}, {PMU "/format/event", "config:0-7\n"}, EVENT("energy-pkg", "event=0x00\n"),
 	}, "package-0 - package no (perf_event_open on CPU 9999: Invalid argument)\n"},
-	{"a type that this kernel does not have", {
+	{"type that this kernel does not support", {
 		{PMU "/type", "2147483000\n"}, {PMU "/cpumask", "0\n"}, {PMU "/format/event", "config:0-7\n"}, EVENT("energy-pkg", "event=0x00\n"),
 	}, "package-0 - package no (perf_event_open on CPU 0: No such file or directory)\n"},
 };
@@ -188,20 +188,21 @@ static void counts_for_real(void **state)
 	usleep(50000);
 	one_read(&one);
 	int64_t spent_uj = one.rows[0][DEVICE_ENERGY_RAW] - first_uj;
-	assert_true(
-		first_uj >= 0 && spent_uj >= 11641 && spent_uj < 10 * 11641); // 50 ms at least; a busy machine, longer
+	assert_true(first_uj >= 0 && spent_uj >= 11641 &&
+		spent_uj < 10 * 11641); // at least 50 ms; longer on a busy machine
 	one_finish(&one);
 }
 
-/* A kernel that allows nothing, seen by somebody who may do nothing. */
+/* A kernel that allows nothing, for an unprivileged process. */
 static const struct refusal {
 	const char *teaches, *paranoid, *why, *remedy;
 } refusals[] = {
-	{"2, as kernels come: CAP_PERFMON is enough", "2\n", "perf_event_paranoid is 2, which asks for CAP_PERFMON",
+	{"perf_event_paranoid 2, the default: CAP_PERFMON is enough", "2\n",
+		"perf_event_paranoid is 2, which asks for CAP_PERFMON",
 		"sudo setcap cap_perfmon+ep $(command -v wattle) # or: sudo sysctl kernel.perf_event_paranoid=0"},
-	{"4, as some distributions set it: it is not", "4\n", "perf_event_paranoid is 4, which asks for CAP_SYS_ADMIN",
-		"sudo sysctl kernel.perf_event_paranoid=0"},
-	{"-1, and refused all the same", "-1\n",
+	{"perf_event_paranoid 4, in some distributions: CAP_PERFMON is not enough", "4\n",
+		"perf_event_paranoid is 4, which asks for CAP_SYS_ADMIN", "sudo sysctl kernel.perf_event_paranoid=0"},
+	{"perf_event_paranoid -1, and still refused", "-1\n",
 		"perf_event_paranoid is -1, yet perf_event_open is refused: a filter of system calls", ""},
 };
 
@@ -234,13 +235,13 @@ static void refused(void **state)
 
 /* ---- beside powercap ---- */
 
-// The same package through both: one of the two is sampled, and it is powercap if that can be read.
+// The same package through both: one of them is sampled, powercap if it is readable.
 static const struct pair {
 	const char *teaches, *energy_uj, *powercap_name, *used_by, *why;
 } pairs[] = {
 	{"powercap first", "100\n", "package-0\n", "powercap", "powercap meters package-0 already"},
-	{"perf where powercap can't be read", "bad\n", "package-0\n", "perf", "powercap"},
-	{"powercap sees a die, perf the socket: it counts once", "100\n", "package-0-die-0\n", "powercap",
+	{"powercap unreadable: perf is used", "bad\n", "package-0\n", "perf", "powercap"},
+	{"powercap counts a die, perf the socket: counted once", "100\n", "package-0-die-0\n", "powercap",
 		"powercap meters package-0-die-0 already"},
 };
 
@@ -273,7 +274,7 @@ int main(void)
 	ROWS_ADD(&tests, encodings, encode);
 	ROWS_ADD(&tests, lists, parse_list);
 	ROWS_ADD(&tests, rows, look);
-	ROWS_ADD_ONE(&tests, "a counter that really runs", counts_for_real);
+	ROWS_ADD_ONE(&tests, "counter that really runs", counts_for_real);
 	ROWS_ADD(&tests, refusals, refused);
 	ROWS_ADD(&tests, pairs, one_of_two);
 	return rows_run(&tests, "perf");

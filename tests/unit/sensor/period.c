@@ -5,27 +5,27 @@
 
 #include <inttypes.h>
 
-/* How the update period is measured, with a clock of our own: each look at it takes 10 us, and counters change by the
- * clock alone. So the figures are exact to the length of a round. */
+/* Measurement of update periods with a simulated clock: each reading of it takes 10 us, and counters change by the
+ * clock only. So the figures are exact to the length of a round. */
 
 enum { ZONES = 3, LOOK_NS = 10000 };
 
 static const struct row {
 	const char *teaches;
 	int64_t limit_ns;
-	int64_t period_ns[ZONES]; // 0: stands still
+	int64_t period_ns[ZONES]; // 0: never changes
 	bool seen[ZONES];
-	int64_t most_ns; // that the measuring may take
+	int64_t most_ns; // time that the measurement may take
 } rows[] = {
-	{"a counter of 1 ms", 20 * NS_PER_MS, {NS_PER_MS}, {true}, 5 * NS_PER_MS},
+	{"counter of 1 ms", 20 * NS_PER_MS, {NS_PER_MS}, {true}, 5 * NS_PER_MS},
 	{"three counters of different periods, in one loop", 20 * NS_PER_MS, {NS_PER_MS, 2 * NS_PER_MS, NS_PER_MS / 2},
 		{true, true, true}, 10 * NS_PER_MS},
-	{"one that stands still is not waited for", 20 * NS_PER_MS, {NS_PER_MS, 0, 0}, {true}, 5 * NS_PER_MS},
-	{"where nothing moves start-up is short", 100 * NS_PER_MS, {0, 0, 0}, {false}, 4 * NS_PER_MS},
-	{"too slow to be seen in the time allowed: unknown", 20 * NS_PER_MS, {NS_PER_MS, 100 * NS_PER_MS, 0}, {true},
+	{"counter that never changes: not waited for", 20 * NS_PER_MS, {NS_PER_MS, 0, 0}, {true}, 5 * NS_PER_MS},
+	{"no counter changes: start-up is short", 100 * NS_PER_MS, {0, 0, 0}, {false}, 4 * NS_PER_MS},
+	{"too slow for the time allowed: unknown", 20 * NS_PER_MS, {NS_PER_MS, 100 * NS_PER_MS, 0}, {true},
 		5 * NS_PER_MS},
-	{"the limit holds", 2 * NS_PER_MS, {NS_PER_MS, 0, 0}, {false}, 3 * NS_PER_MS},
-	{"no time, no measuring", 0, {NS_PER_MS, 0, 0}, {false}, LOOK_NS},
+	{"time limit is kept", 2 * NS_PER_MS, {NS_PER_MS, 0, 0}, {false}, 3 * NS_PER_MS},
+	{"time limit of 0: no measurement", 0, {NS_PER_MS, 0, 0}, {false}, LOOK_NS},
 };
 
 struct stage {
@@ -117,6 +117,6 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, measure);
-	ROWS_ADD_ONE(&tests, "a clock that stands still ends it too", clock_that_stands_still);
+	ROWS_ADD_ONE(&tests, "clock that stands still: the measurement ends", clock_that_stands_still);
 	return rows_run(&tests, "period");
 }

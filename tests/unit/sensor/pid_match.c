@@ -1,4 +1,4 @@
-/* Whose a driver's process ids are, in trees that stand for /proc as seen from different places. */
+/* Owners of a driver's pids, in simulated /proc trees of several PID namespaces. */
 #include "sensor/gpu/pid_match.h"
 
 #include "base/util.h"
@@ -13,73 +13,73 @@ static const pid_t target_pids[] = {10, 20}; // 10 is the root process
 
 enum { FILES = 10, IDS = 6 };
 
-/* One GPU (minor 0) with processes of these ids, and the /proc at hand. A file that begins with @ is a link. */
+/* One GPU (minor 0) with processes of these pids, and the visible /proc. A file that begins with @ is a link. */
 static const struct match_row {
 	const char *teaches;
-	const char *self; // what /proc/self leads to; NULL: ours, "": there is none
+	const char *self; // target of /proc/self; NULL: this process, "": none
 	const char *own_namespace;
 	struct {
 		const char *path, *content;
 	} files[FILES];
-	uint32_t ids[IDS]; // 0 ends
+	uint32_t ids[IDS]; // 0 ends the list
 	int64_t target, others;
 	enum pid_method method;
-	int64_t target_bytes; // 1000 a process
+	int64_t target_bytes; // 1000 for each process
 } match_rows[] = {
-	{"initial namespace: by number; what /proc does not know has ended", NULL, "@pid:[4026531836]", {{0}},
+	{"initial namespace: by pid; a pid unknown to /proc has ended", NULL, "@pid:[4026531836]", {{0}},
 		{10, 20, 77}, 2, 1, PID_BY_EQUALITY, 2000},
-	{"initial namespace: an equal inner number of a container is nobody's", NULL, "@pid:[4026531836]",
+	{"initial namespace: an equal inner pid of a container does not count", NULL, "@pid:[4026531836]",
 		{{"77/status", "Name:\tx\nNSpid:\t77\t10\n"}}, {77}, 0, 1, PID_BY_EQUALITY, 0},
-	{"container, driver translates: all ids exist here, so numbers are equal", NULL, OURS,
+	{"container, driver translates: all pids exist here, so they are equal", NULL, OURS,
 		{{"10/status", "x"}, {"33/status", "x"}}, {10, 33}, 1, 1, PID_BY_EQUALITY, 1000},
-	{"container, host ids: nothing else to go by, and nobody else here: exclusivity", NULL, OURS,
+	{"container, host pids: no other evidence and no other user: exclusive use", NULL, OURS,
 		{{"10/status", "x"}}, {51234}, 1, 0, PID_BY_EXCLUSIVITY, VALUE_MISSING},
-	{"container, host ids: a number that happens to be the target's proves nothing", NULL, OURS,
+	{"container, host pids: a pid equal to the target's proves nothing", NULL, OURS,
 		{{"10/status", "x"}}, {10, 51234}, 2, 0, PID_BY_EXCLUSIVITY, VALUE_MISSING},
-	{"container, host ids: as many as processes of the target that have the GPU open", NULL, OURS,
+	{"container, host pids: as many as the target's processes that have the GPU open", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"20/fd/7", "@/dev/nvidia0"}, {"20/fd/8", "@/dev/nvidia-uvm"}},
 		{51234, 51235}, 2, 0, PID_BY_DESCRIPTORS, 2000},
-	{"container, host ids: more than that, so others are there too, but which is unknown", NULL, OURS,
+	{"container, host pids: more than that, so others use it too: unknown which", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}}, {51234, 51235, 51236}, 1, 2, PID_BY_DESCRIPTORS, VALUE_MISSING},
-	{"container, host ids: another program here has the GPU open as well", NULL, OURS,
+	{"container, host pids: another program here has the GPU open as well: unknown", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234, 51235}, 1, 1, PID_BY_DESCRIPTORS,
 		VALUE_MISSING},
-	{"container, host ids: two have the GPU open and one computes on it; nobody can tell which", NULL, OURS,
+	{"container, host pids: two have the GPU open, one computes: unknown which", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia0"}, {"33/fd/3", "@/dev/nvidia0"}}, {51234}, VALUE_MISSING, VALUE_MISSING,
 		PID_UNMATCHED, VALUE_MISSING},
-	{"container, host ids: the target has another GPU open, not this one", NULL, OURS,
+	{"container, host pids: the target has another GPU open", NULL, OURS,
 		{{"10/fd/3", "@/dev/nvidia1"}}, {51234}, 0, 1, PID_BY_DESCRIPTORS, 0},
-	{"container, host ids: we see our own descriptor of the driver, and the target has none", NULL, OURS,
+	{"container, host pids: only wattle has the driver open, the target does not", NULL, OURS,
 		{{"self/fd/3", "@/dev/nvidiactl"}, {"10/fd/0", "@/dev/null"}}, {51234}, 0, 1, PID_BY_DESCRIPTORS, 0},
-	{"the host's /proc, the target's numbers with it: equal, as the driver says the host's too", "4711", OURS,
+	{"host's /proc, target with host pids: equal to the driver's", "4711", OURS,
 		{{"10/status", "x"}, {"33/status", "x"}}, {10, 33}, 1, 1, PID_BY_EQUALITY, 1000},
-	{"the host's /proc and a driver that translates: NSpid of the target's processes", "4711", OURS,
+	{"host's /proc, driver translates: NSpid of the target's processes", "4711", OURS,
 		{{"10/status", "Name:\tx\nNSpid:\t10\t3\n"}, {"20/status", "Name:\tx\nNSpid:\t20\t4\n"},
 			{"4/status", "Name:\tkthread\nNSpid:\t4\n"}, {"33/status", "Name:\tx\nNSpid:\t33\n"}},
 		{3, 4, 33}, 2, 1, PID_BY_NSPID, 2000},
-	{"the host's /proc of a kernel without NSpid: the cgroup", "4711", OURS,
+	{"host's /proc of a kernel without NSpid: by cgroup", "4711", OURS,
 		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD},
 			{"51235/status", "Name:\tx\n"}, {"51235/cgroup", "0::/\n"}},
 		{51234, 51235}, 1, 1, PID_BY_CGROUP, 1000},
-	{"the host's /proc of such a kernel: the root cgroup is everybody's", "4711", OURS,
+	{"host's /proc of a kernel without NSpid: the root cgroup proves nothing", "4711", OURS,
 		{{"51234/status", "Name:\tx\n"}, {"51234/cgroup", "0::/\n"}, {"10/cgroup", "0::/\n"}}, {51234}, 0, 1,
 		PID_BY_EQUALITY, 0},
-	{"the host's /proc: another program of the same container is not the target", "4711", OURS,
+	{"host's /proc: another program in the same container is not the target", "4711", OURS,
 		{{"51234/status", "Name:\tx\nNSpid:\t51234\t9\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD}}, {51234},
 		0, 1, PID_BY_EQUALITY, 0},
-	{"a made tree: numbers are what they are called", "", "", {{"10/status", "x"}}, {10, 77}, 1, 1, PID_BY_EQUALITY,
+	{"simulated tree: pids are folder names", "", "", {{"10/status", "x"}}, {10, 77}, 1, 1, PID_BY_EQUALITY,
 		1000},
-	{"a made tree: the driver's number leads to one that knows itself by the target's", "", "",
+	{"simulated tree: the driver's pid leads to a process whose NSpid is the target's", "", "",
 		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", POD}, {"10/cgroup", POD}}, {51234},
 		1, 0, PID_BY_NSPID, 1000},
-	{"a made tree: the same inner number in another container", "", "",
+	{"simulated tree: the same inner pid in another container", "", "",
 		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/cgroup", "0::/kubepods/pod2/ctr9\n"},
 			{"10/cgroup", POD}},
 		{51234}, 0, 1, PID_BY_EQUALITY, 0},
-	{"a made tree: likewise, told by its namespace", "", "",
+	{"simulated tree: the same inner pid, distinguished by namespace", "", "",
 		{{"51234/status", "Name:\tx\nNSpid:\t51234\t10\n"}, {"51234/ns/pid", THEIRS}, {"10/ns/pid", OURS}},
 		{51234}, 0, 1, PID_BY_EQUALITY, 0},
-	{"a made tree: the driver says the target's innermost number", "", "",
+	{"simulated tree: the driver reports the target's innermost pid", "", "",
 		{{"10/status", "Name:\tx\nNSpid:\t10\t3\n"}}, {3}, 1, 0, PID_BY_NSPID, 1000},
 };
 
@@ -170,7 +170,7 @@ static enum pid_side side_of(struct world *w, uint32_t pid)
 	return pid_match_side(&w->match, pid, &method, &known);
 }
 
-// The driver's samples lag: one that ended a moment ago is still the target's, later its number may be anybody's.
+// The driver's samples lag: a process that has just ended is still the target's; later its pid may be reused.
 static void remembers_the_ended(void **state)
 {
 	static const struct match_row initial = {.own_namespace = "@pid:[4026531836]"};
@@ -188,7 +188,7 @@ static void remembers_the_ended(void **state)
 	world_close(&w);
 }
 
-// A process that was here and has ended does not make the driver's ids foreign.
+// A process that was visible and has ended does not make the driver's pids foreign.
 static void an_ended_one_is_not_foreign(void **state)
 {
 	static const struct match_row nested = {.own_namespace = OURS,
@@ -204,12 +204,12 @@ static void an_ended_one_is_not_foreign(void **state)
 	pid_match_meet(&w.match, 33);
 	assert_int_equal(side_of(&w, 33), PID_OTHER);
 	assert_int_equal(side_of(&w, 10), PID_TARGET);
-	pid_match_meet(&w.match, 51234); // this one never was
+	pid_match_meet(&w.match, 51234); // this one was never visible
 	assert_int_equal(side_of(&w, 10), PID_UNKNOWN);
 	world_close(&w);
 }
 
-// More ids than there is room for: none is invented, none is written past the end.
+// More pids than fit: none is made up, none is written past the end.
 static void more_ids_than_room(void **state)
 {
 	static const struct match_row nested = {.own_namespace = OURS};
@@ -236,9 +236,9 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, match_rows, check_match);
-	ROWS_ADD_ONE(&tests, "processes that have ended are remembered for three seconds", remembers_the_ended);
-	ROWS_ADD_ONE(&tests, "one that has ended is not of another namespace", an_ended_one_is_not_foreign);
-	ROWS_ADD_ONE(&tests, "more ids than there is room for", more_ids_than_room);
-	ROWS_ADD_ONE(&tests, "each method has a note that fits", every_method_has_its_note);
+	ROWS_ADD_ONE(&tests, "ended processes: remembered for three seconds", remembers_the_ended);
+	ROWS_ADD_ONE(&tests, "ended process: not of another namespace", an_ended_one_is_not_foreign);
+	ROWS_ADD_ONE(&tests, "more pids than fit", more_ids_than_room);
+	ROWS_ADD_ONE(&tests, "each method has its note", every_method_has_its_note);
 	return rows_run(&tests, "pid_match");
 }

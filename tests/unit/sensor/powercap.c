@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-/* Made-up trees: every shape in which zones may lie, and everything that a file may turn out to be. What stands for a
- * file: "@TARGET" is a link, "DIR" a folder, "FIFO" a pipe that nobody writes to, "0000" one without rights. */
+/* Simulated trees: every layout of zones and every kind of file. In place of content: "@TARGET" is a link, "DIR" a
+ * folder, "FIFO" a pipe without a writer, "0000" a file without permissions. */
 
 enum { FILES_MAX = 16 };
 
@@ -18,7 +18,7 @@ struct file {
 struct row {
 	const char *teaches;
 	struct file files[FILES_MAX];
-	const char *expected; // "name inside readable used range_uj raw" a line; raw: what a reading gives
+	const char *expected; // "name inside readable used range_uj raw" for each domain; raw: the value of a reading
 };
 
 #define CLASS "class/powercap/"
@@ -46,11 +46,11 @@ static const struct row shapes[] = {
 		ZONE(CLASS "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(CLASS "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 	}, two_zones},
-	{"no class at all, only the devices", {
+	{"no class, only devices", {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 	}, two_zones},
-	{"both nested and linked flat, as the kernel does: each zone once", {
+	{"nested and linked flat, as the kernel does: each zone once", {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 		{CLASS "intel-rapl", "@../../" VIRTUAL "intel-rapl"},
@@ -62,97 +62,97 @@ static const struct row shapes[] = {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 		{RAPL "0", "@../../" VIRTUAL "intel-rapl/intel-rapl:0"},
 	}, two_zones},
-	{"a link that leads nowhere does not hide the zone that is there", {
+	{"dangling link: does not hide an existing zone", {
 		{RAPL "0", "@/nowhere"},
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0/intel-rapl:0:0", "core", "30"),
 	}, two_zones},
-	{"a zone that contains itself is looked at once", {
+	{"zone that contains itself: visited once", {
 		ZONE(RAPL "0", "package-0", "100"),
 		{RAPL "0/intel-rapl:0", "@../intel-rapl:0"},
 		{RAPL "0/device", "@.."},
 		ZONE(RAPL "0:0", "core", "30"),
 		{RAPL "0:0/intel-rapl:0", "@../intel-rapl:0"},
 	}, two_zones},
-	{"a link out of the tree is resolved inside it", {
+	{"link out of the tree: resolved inside it", {
 		ZONE(VIRTUAL "intel-rapl/intel-rapl:0", "package-0", "100"),
 		{RAPL "0", "@/" VIRTUAL "intel-rapl/intel-rapl:0"},
 	}, "package-0 - yes yes 262143328850 100\n"},
-	{"folders that are no zones", {
+	{"folders that are no zones: skipped", {
 		ZONE(RAPL "0", "package-0", "100"),
 		ZONE(RAPL "", "package-1", "1"),
 		ZONE(RAPL "0:", "package-2", "1"),
 		ZONE(RAPL "xyz", "package-3", "1"),
 	}, "package-0 - yes yes 262143328850 100\n"},
-	{"there is nothing", {{"kernel/x", ""}}, ""},
-	{"powercap is a file", {{"class/powercap", "x"}}, ""},
-	{"powercap is empty", {{CLASS ".keep", ""}}, ""},
+	{"no powercap: no domains", {{"kernel/x", ""}}, ""},
+	{"powercap is a file: no domains", {{"class/powercap", "x"}}, ""},
+	{"powercap is empty: no domains", {{CLASS ".keep", ""}}, ""},
 };
 
 static const struct row names[] = {
-	{"the number of a zone means nothing, its parent everything", {
+	{"zone numbers don't matter, parents do", {
 		ZONE(RAPL "0", "package-1", "1"), ZONE(RAPL "0:0", "dram", "2"),
 		ZONE(RAPL "1", "package-0", "3"), ZONE(RAPL "1:0", "dram", "4"),
 	}, "package-1 - yes yes 262143328850 1\ndram-1 - yes yes 262143328850 2\n"
 	   "package-0 - yes yes 262143328850 3\ndram-0 - yes yes 262143328850 4\n"},
-	{"10 comes after 9: the numbers are hexadecimal and sorted as numbers", {
+	{"hexadecimal numbers: sorted by value, 10 after 9", {
 		ZONE(RAPL "10", "package-2", "3"), ZONE(RAPL "9", "package-0", "1"),
 		ZONE(RAPL "a", "package-1", "2"),
 	}, "package-0 - yes yes 262143328850 1\npackage-1 - yes yes 262143328850 2\n"
 	   "package-2 - yes yes 262143328850 3\n"},
-	{"names that stand for nothing known are no domains", {
+	{"unknown zone names: no domains", {
 		ZONE(RAPL "0", "package-0", "1"), ZONE(RAPL "1", "package-", "2"),
 		ZONE(RAPL "2", "package-0-die-", "3"), ZONE(RAPL "3", "cores", "4"),
 		ZONE(RAPL "4", "package-99999999999", "5"),
 	}, "package-0 - yes yes 262143328850 1\n"},
-	{"an empty name, a folder for a name", {
+	{"empty name, and a folder in place of the name: no domains", {
 		ZONE(RAPL "0", "package-0", "1"), {RAPL "1/name", ""}, {RAPL "2/name", "DIR"},
 	}, "package-0 - yes yes 262143328850 1\n"},
-	{"two zones of one name get names of their own", {
+	{"two zones of one name: distinct domain names", {
 		ZONE(RAPL "0", "package-0", "1"), ZONE(RAPL "1", "psys", "2"),
 		ZONE(RAPL "2", "psys", "3"),
 	}, "package-0 psys yes yes 262143328850 1\npsys - yes yes 262143328850 2\npsys-2 - yes yes 262143328850 3\n"},
-	{"a part whose package is not there keeps its bare name", {
+	{"part without its package: keeps its bare name", {
 		ZONE(RAPL "0:0", "dram", "1"),
 	}, "dram - yes yes 262143328850 1\n"},
-	{"a psys that can't be read contains nothing that readers would see", {
+	{"unreadable psys: contains no readable domain", {
 		ZONE(RAPL "0", "package-0", "1"), {RAPL "1/name", "psys\n"},
 	}, "package-0 - yes yes 262143328850 1\npsys - no no 0 -\n"},
-	{"the MMIO twin steps in where the register itself can't be read", {
+	{"register unreadable: the MMIO twin is used", {
 		{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "DIR"},
 		ZONE(CLASS "intel-rapl-mmio:0", "package-0", "7"),
 	}, "package-0 - no no 0 -\npackage-0 - yes yes 262143328850 7\n"},
-	{"idle injection and dtpm have zones, but not of energy", {
+	{"idle injection and dtpm: zones without energy", {
 		ZONE(CLASS "dtpm:0", "package-0", "1"), ZONE(CLASS "idle-injection:0", "package-0", "1"),
 	}, ""},
 };
 
 static const struct row files[] = {
 	{"no counter", {{RAPL "0/name", "package-0\n"}}, "package-0 - no no 0 -\n"},
-	{"an empty counter", {ZONE(RAPL "0", "package-0", "")}, "package-0 - no no 262143328850 -\n"},
-	{"words for a counter", {ZONE(RAPL "0", "package-0", "many")}, "package-0 - no no 262143328850 -\n"},
-	{"a negative counter", {ZONE(RAPL "0", "package-0", "-1")}, "package-0 - no no 262143328850 -\n"},
-	{"more digits than fit", {ZONE(RAPL "0", "package-0", "99999999999999999999999")},
+	{"empty counter: unreadable", {ZONE(RAPL "0", "package-0", "")}, "package-0 - no no 262143328850 -\n"},
+	{"counter that is no number: unreadable", {ZONE(RAPL "0", "package-0", "many")}, "package-0 - no no 262143328850 -\n"},
+	{"negative counter: unreadable", {ZONE(RAPL "0", "package-0", "-1")}, "package-0 - no no 262143328850 -\n"},
+	{"counter with too many digits: unreadable", {ZONE(RAPL "0", "package-0", "99999999999999999999999")},
 		"package-0 - no no 262143328850 -\n"},
-	{"a counter beyond 63 bits is read but never stored", {{RAPL "0/name", "package-0\n"},
+	{"counter beyond 63 bits: read, never stored", {{RAPL "0/name", "package-0\n"},
 		{RAPL "0/energy_uj", "18446744073709551615\n"}}, "package-0 - yes yes 0 -\n"},
-	{"a folder for a counter", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "DIR"}},
+	{"folder in place of a counter: unreadable", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "DIR"}},
 		"package-0 - no no 0 -\n"},
-	{"a pipe that nobody writes to does not hang", {{RAPL "0/name", "package-0\n"},
+	{"pipe without a writer in place of a counter: does not hang", {{RAPL "0/name", "package-0\n"},
 		{RAPL "0/energy_uj", "FIFO"}}, "package-0 - no no 0 -\n"},
-	{"a pipe for a name does not hang either", {{RAPL "0/name", "FIFO"}}, ""},
-	{"a link to itself", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "@energy_uj"}},
+	{"pipe in place of a name: does not hang", {{RAPL "0/name", "FIFO"}}, ""},
+	{"link to itself: unreadable", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "@energy_uj"}},
 		"package-0 - no no 0 -\n"},
-	{"no range: the counter is good, but can't wrap", {{RAPL "0/name", "package-0\n"},
+	{"no range: the counter is used and cannot wrap", {{RAPL "0/name", "package-0\n"},
 		{RAPL "0/energy_uj", "5\n"}}, "package-0 - yes yes 0 5\n"},
-	{"a range that is no number", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "5\n"},
+	{"range that is no number: no range", {{RAPL "0/name", "package-0\n"}, {RAPL "0/energy_uj", "5\n"},
 		{RAPL "0/max_energy_range_uj", "infinite\n"}}, "package-0 - yes yes 0 5\n"},
-	{"a range that the counter has passed already is no range", {{RAPL "0/name", "package-0\n"},
+	{"range below the counter's value: no range", {{RAPL "0/name", "package-0\n"},
 		{RAPL "0/energy_uj", "5000\n"}, {RAPL "0/max_energy_range_uj", "1000\n"}},
 		"package-0 - yes yes 0 5000\n"},
-	{"a zone that is switched off counts all the same", {ZONE(RAPL "0", "package-0", "5"),
+	{"disabled zone: still counts", {ZONE(RAPL "0", "package-0", "5"),
 		{RAPL "0/enabled", "0\n"}}, "package-0 - yes yes 262143328850 5\n"},
-	{"one bad zone costs no other", {
+	{"one unreadable zone: the others are read", {
 		ZONE(RAPL "0", "package-0", "bad"), ZONE(RAPL "0:0", "dram", "6"),
 		ZONE(RAPL "1", "package-1", "7"),
 	}, "package-0 - no no 262143328850 -\ndram-0 - yes yes 262143328850 6\npackage-1 - yes yes 262143328850 7\n"},
@@ -227,7 +227,7 @@ static void look_at_tree(void **state)
 	tree_finish(&tree);
 }
 
-// The command that mends it is complete and names the file as the person sees it.
+// The suggested command is complete and names the file's real path.
 static void unreadable_says_what_to_do(void **state)
 {
 	static const struct file zone[] = {ZONE(RAPL "0", "package-0", "5")};
@@ -243,7 +243,7 @@ static void unreadable_says_what_to_do(void **state)
 	struct sensor_set set;
 	open_env(&env, &tree);
 	env.helper = "off";
-	bool is_root = geteuid() == 0; // who reads files without rights, so not for now
+	bool is_root = geteuid() == 0; // a privilege to read any file, dropped for now
 	if (is_root && seteuid(65534) != 0)
 		SKIP_BECAUSE("this process may not become another user");
 	int r = sensor_set_open(&set, &env, &(struct sensor_options){0}, NULL);
@@ -265,6 +265,7 @@ int main(void)
 	ROWS_ADD(&tests, shapes, look_at_tree);
 	ROWS_ADD(&tests, names, look_at_tree);
 	ROWS_ADD(&tests, files, look_at_tree);
-	ROWS_ADD_ONE(&tests, "a counter without rights says which command mends it", unreadable_says_what_to_do);
+	ROWS_ADD_ONE(&tests, "counter without permission: the message names the command that grants it",
+		unreadable_says_what_to_do);
 	return rows_run(&tests, "powercap");
 }

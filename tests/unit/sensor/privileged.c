@@ -1,4 +1,4 @@
-/* Counters for root only, through a helper that does as it is told: what powercap and amd_energy make of it. */
+/* Counters readable by root only, through a simulated helper: powercap and amd_energy. */
 #include "sensor/internal.h"
 
 #include "fake_helper.h"
@@ -20,7 +20,7 @@ struct fixture {
 	struct one_sensor one;
 };
 
-// A file without rights is one for root only to anybody else, who we are while the sensor opens.
+// A file of mode 0 is unreadable for an unprivileged user, as which the sensor opens.
 static int open_as_nobody(struct fixture *f, const struct sensor_ops *ops, const struct sensor_options *options)
 {
 	bool is_root = geteuid() == 0;
@@ -50,7 +50,7 @@ static void set_counter(struct fixture *f, size_t number, const char *name, int6
 		f->helper.table->n_counters = (uint32_t)number + 1;
 }
 
-// Three zones that nobody else may read, and the table of a helper that has them in another order.
+// Three zones that only root can read; the helper's table has them in another order.
 static void make(struct fixture *f)
 {
 	fake_make(&f->helper);
@@ -178,22 +178,23 @@ static void file_first(void **state)
 	finish(&f);
 }
 
-/* ---- without one ---- */
+/* ---- without a helper ---- */
 
 static const struct refusal {
 	const char *teaches;
-	const char *socket; // NULL: that of the helper
+	const char *socket; // NULL: the path of the helper
 	uint32_t may_read;
 	enum fake_manner hello;
-	const char *why, *remedy; // remedy: its beginning
+	const char *why, *remedy; // beginning of the remedy
 } refusals[] = {
-	{"where none runs the remedy is one", "/nonexistent/wattled.sock", 1, FAKE_HONEST,
+	{"no helper: the remedy is to start one", "/nonexistent/wattled.sock", 1, FAKE_HONEST,
 		"energy_uj is readable by root only; no helper is running", "sudo "},
-	{"one that does not serve this user: the remedy is its group", NULL, 0, FAKE_HONEST,
+	{"helper that does not serve this user: the remedy is its group", NULL, 0, FAKE_HONEST,
 		"energy_uj is readable by root only; the helper does not serve this user",
 		"sudo usermod -aG wattle \"$USER\" && newgrp wattle"},
-	{"one that hangs", NULL, 1, FAKE_SILENT, "energy_uj is readable by root only; the helper does not answer", ""},
-	{"one that is switched off: the file's own remedy", "off", 1, FAKE_HONEST, "energy_uj is readable by root only",
+	{"helper that hangs", NULL, 1, FAKE_SILENT, "energy_uj is readable by root only; the helper does not answer",
+		""},
+	{"helper switched off: the remedy is for the file", "off", 1, FAKE_HONEST, "energy_uj is readable by root only",
 		"sudo chmod a+r /"},
 };
 
@@ -215,7 +216,7 @@ static void check_refusal(void **state)
 	finish(&f);
 }
 
-/* ---- while it runs ---- */
+/* ---- with a helper ---- */
 
 static void hangs_and_is_asked_seldom(void **state)
 {
@@ -229,7 +230,7 @@ static void hangs_and_is_asked_seldom(void **state)
 		expect(&f, none_now);
 	}
 	assert_string_equal(f.one.domains[0].note, "not read now: the helper does not answer");
-	// At open, and then after 1 s, 2 s more.
+	// At open, then after 1 s and 2 s more.
 	assert_in_range(f.helper.table->n_connections, 2, 4);
 	assert_int_equal(f.helper.table->n_asked[PROTO_READ], 2);
 	f.helper.table->hello = f.helper.table->other = FAKE_HONEST;
@@ -250,13 +251,13 @@ static void dies_and_comes_back(void **state)
 	one_read(&f.one);
 	expect(&f, none_now);
 	assert_string_equal(f.one.domains[0].note, "not read now: no helper is running");
-	// Another one, whose table is another one too.
+	// A restarted helper with another table.
 	set_counter(&f, 0, "intel-rapl:0", 1100, f.one.now_ns);
 	set_counter(&f, 1, "intel-rapl:0:0", 1200, f.one.now_ns);
 	set_counter(&f, 2, "intel-rapl:1", 1300, f.one.now_ns);
 	f.helper.table->n_counters = 3;
 	fake_start(&f.helper);
-	one_read(&f.one); // not yet: it was tried a moment ago
+	one_read(&f.one); // not yet: tried a moment ago
 	expect(&f, none_now);
 	f.one.now_ns += 250 * NS_PER_MS;
 	one_read(&f.one);
@@ -271,7 +272,7 @@ static void started_again_between_two_readings(void **state)
 	assert_int_equal(open_as_nobody(&f, &sensor_powercap, NULL), 0);
 	fake_kill(&f.helper);
 	fake_start(&f.helper);
-	one_read(&f.one); // nothing is missing, as nothing is when an idle connection was dropped
+	one_read(&f.one); // no value is missing, as after a dropped idle connection
 	expect(&f, all_three);
 	finish(&f);
 }
@@ -323,20 +324,20 @@ static void amd_energy(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "all counters of a reading come by one question, by name", all_by_one_question);
-	ROWS_ADD_ONE(&tests, "a reading has its own time, before or after the sample's", own_time);
-	ROWS_ADD_ONE(&tests, "who may read seldom sees a counter that moves seldom", slow_class);
-	ROWS_ADD_ONE(&tests, "a counter that the helper can't read is missing, the others are not", one_missing);
-	ROWS_ADD_ONE(&tests, "a table longer than one answer", long_table);
-	ROWS_ADD_ONE(&tests, "a zone that the helper does not know", not_in_table);
-	ROWS_ADD_ONE(&tests, "where the files can be read the helper is not bothered", file_first);
+	ROWS_ADD_ONE(&tests, "all counters of a reading: one request, matched by name", all_by_one_question);
+	ROWS_ADD_ONE(&tests, "reading has its own time, before or after the sample's", own_time);
+	ROWS_ADD_ONE(&tests, "slow access: the counter's period is that of the access", slow_class);
+	ROWS_ADD_ONE(&tests, "counter that the helper cannot read: missing, the others are not", one_missing);
+	ROWS_ADD_ONE(&tests, "table longer than one reply", long_table);
+	ROWS_ADD_ONE(&tests, "zone that the helper does not have", not_in_table);
+	ROWS_ADD_ONE(&tests, "readable files: the helper is not used", file_first);
 	ROWS_ADD(&tests, refusals, check_refusal);
-	ROWS_ADD_ONE(&tests, "a helper that hangs is asked again now and then, and used again",
+	ROWS_ADD_ONE(&tests, "helper that hangs: retried now and then, and used again",
 		hangs_and_is_asked_seldom);
-	ROWS_ADD_ONE(&tests, "a helper that died is used again when it is back, by its new table", dies_and_comes_back);
-	ROWS_ADD_ONE(&tests, "a helper that was started again between two readings costs none",
+	ROWS_ADD_ONE(&tests, "helper that died: used again after its restart, with its new table", dies_and_comes_back);
+	ROWS_ADD_ONE(&tests, "helper restarted between two readings: no reading lost",
 		started_again_between_two_readings);
-	ROWS_ADD_ONE(&tests, "a forked child has a connection of its own", forked);
-	ROWS_ADD_ONE(&tests, "amd_energy's sockets come the same way", amd_energy);
+	ROWS_ADD_ONE(&tests, "forked child: has a connection of its own", forked);
+	ROWS_ADD_ONE(&tests, "amd_energy: sockets are read through the helper", amd_energy);
 	return rows_run(&tests, "privileged");
 }

@@ -11,7 +11,7 @@
 
 #define CARD "class/drm/card0/device/"
 
-// One card in /sys, which has power but no counter, and what the library says of two.
+// One card in /sys with power but no counter, and the library's data for two.
 struct fixture {
 	struct tree tree;
 	char library[512], cards[512];
@@ -77,7 +77,7 @@ static void finish(struct fixture *f)
 	tree_finish(&f->tree);
 }
 
-// The card is found by its address; the file's power stands, the library's counter is exact in 2^-16 J.
+// The card is matched by its address; power comes from the file, energy from the library's counter, exact in 2^-16 J.
 static void fills_what_the_files_lack(void **state)
 {
 	struct fixture f;
@@ -89,7 +89,7 @@ static void fills_what_the_files_lack(void **state)
 	assert_int_equal(f.domains[0].provenance, PROVENANCE_MEASURED);
 	assert_string_equal(f.domains[0].uuid, "GPU-000000000000005d");
 	assert_int_equal(f.rows[0][DEVICE_POWER], 150000);
-	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW] / 1000000000, 100); // 15.3 uJ a count would make 100.27 kJ
+	assert_int_equal(f.rows[0][DEVICE_ENERGY_RAW] / 1000000000, 100); // 15.3 uJ for each count would give 100.27 kJ
 	assert_true(f.rows[0][DEVICE_ENERGY_RAW] < INT64_C(100200000000));
 	assert_int_equal(f.rows[0][DEVICE_MEMORY_USED], 1000);
 	finish(&f);
@@ -144,12 +144,12 @@ static const struct failing_row {
 	bool has_energy;
 	int64_t power_mw;
 } failing_rows[] = {
-	{"failing: no counter, so power", "gpu\naddress 0000:43:00.0\npower_w 7\nerror rsmi_dev_energy_count_get 2\n",
-		false, 150000},
-	{"failing: the library does not start", "error rsmi_init 8\ngpu\n", false, 150000},
-	{"failing: no address: by place in the row", "error rsmi_dev_pci_id_get 2\ngpu\npower_w 7\n", true, 150000},
-	{"failing: it knows another card only", "gpu\naddress 0000:44:00.0\npower_w 7\n", false, 150000},
-	{"failing: it knows none", "", false, 150000},
+	{"failure: no counter, power is used",
+		"gpu\naddress 0000:43:00.0\npower_w 7\nerror rsmi_dev_energy_count_get 2\n", false, 150000},
+	{"failure: the library does not start", "error rsmi_init 8\ngpu\n", false, 150000},
+	{"failure: no address, matched by position", "error rsmi_dev_pci_id_get 2\ngpu\npower_w 7\n", true, 150000},
+	{"failure: the library has another card only", "gpu\naddress 0000:44:00.0\npower_w 7\n", false, 150000},
+	{"failure: the library has no card", "", false, 150000},
 };
 
 static void check_failing(void **state)
@@ -175,11 +175,12 @@ static void no_library(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "the counter that the files lack", fills_what_the_files_lack);
-	ROWS_ADD_ONE(&tests, "not asked where the files have all", is_not_asked_where_nothing_lacks);
-	ROWS_ADD_ONE(&tests, "not loaded while a card sleeps", does_not_wake_a_card);
-	ROWS_ADD_ONE(&tests, "cards of a library that is named, without any in /sys", lists_cards_where_sys_has_none);
+	ROWS_ADD_ONE(&tests, "files without a counter: the library's counter is used", fills_what_the_files_lack);
+	ROWS_ADD_ONE(&tests, "files are complete: the library is not queried", is_not_asked_where_nothing_lacks);
+	ROWS_ADD_ONE(&tests, "suspended card: the library is not loaded", does_not_wake_a_card);
+	ROWS_ADD_ONE(&tests, "library named explicitly: its cards are used without any in /sys",
+		lists_cards_where_sys_has_none);
 	ROWS_ADD(&tests, failing_rows, check_failing);
-	ROWS_ADD_ONE(&tests, "no library, or another", no_library);
+	ROWS_ADD_ONE(&tests, "no library, or another one", no_library);
 	return rows_run(&tests, "rocm_smi");
 }

@@ -23,14 +23,14 @@ static const struct adding {
 	bool adds_up;
 } adding[] = {
 	{"packages are added", "package", true},
-	{"memory is added, it is in no package", "dram", true},
+	{"memory is added, as it is in no package", "dram", true},
 	{"GPUs are added", "gpu", true},
-	{"cores lie in the package", "core", false},
-	{"the uncore lies in the package", "uncore", false},
+	{"cores are part of the package", "core", false},
+	{"the uncore is part of the package", "uncore", false},
 	{"the platform contains the package", "psys", false},
 	{"the node contains all", "node", false},
-	{"a battery feeds all", "battery", false},
-	{"a meter at the wall sees all", "wall", false},
+	{"a battery supplies everything", "battery", false},
+	{"a wall meter contains everything", "wall", false},
 };
 
 static void adds_up(void **state)
@@ -48,12 +48,12 @@ static const struct member {
 } members[] = {
 	{"the first", 5, 2, true},
 	{"the last", 5, 13, true},
-	{"one in the middle", 5, 5, true},
-	{"before the first", 5, 1, false},
-	{"after the last", 5, 14, false},
+	{"GPU list: one in the middle", 5, 5, true},
+	{"GPU list: before the first", 5, 1, false},
+	{"GPU list: after the last", 5, 14, false},
 	{"between two", 5, 6, false},
-	{"the only one", 1, 2, true},
-	{"not the only one", 1, 3, false},
+	{"GPU list: the only one", 1, 2, true},
+	{"GPU list: not the only one", 1, 3, false},
 	{"nobody", 0, 2, false},
 };
 
@@ -68,12 +68,12 @@ static const struct nesting {
 	const char *teaches, *inside; // of the GPU
 	bool adds_up;
 } nestings[] = {
-	{"what lies in nothing", "", true},
-	{"what lies in what is not there", "package-7", true},
-	{"what lies in one that is added would count twice", "package-0", false},
-	{"what lies in one that is not added itself", "psys", true},
-	{"at any depth", "core-0", false},
-	{"names in a ring", "node-a", true},
+	{"domain in no other: added", "", true},
+	{"domain in a missing one: added", "package-7", true},
+	{"domain in one that is added: not added", "package-0", false},
+	{"domain in one that is not added itself: added", "psys", true},
+	{"domains nested at any depth", "core-0", false},
+	{"circular domain names", "node-a", true},
 };
 
 static void enters_the_total(void **state)
@@ -116,7 +116,7 @@ static void open_tree(struct wattle_env *env, struct tree *tree)
 	assert_int_equal(env_open(env, NULL), 0);
 }
 
-// Unused domains between the used ones take no row; each device has the values of its own.
+// Unused domains between the used ones get no row; each device has its own values.
 static void rows_belong_to_devices(void **state)
 {
 	struct tree tree;
@@ -140,7 +140,7 @@ static void rows_belong_to_devices(void **state)
 			assert_int_equal(rows[0][m], VALUE_MISSING);
 
 	sensor_set_close(&set);
-	sensor_set_close(&set); // twice is once
+	sensor_set_close(&set); // closing twice is harmless
 	env_close(&env);
 	tree_finish(&tree);
 }
@@ -163,11 +163,11 @@ static void wrong_request_fails(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "kinds and provenances have names that lead back", kinds_by_name);
+	ROWS_ADD_ONE(&tests, "kinds and provenances: names are unique and can be looked up", kinds_by_name);
 	ROWS_ADD(&tests, adding, adds_up);
 	ROWS_ADD(&tests, members, has_pid);
 	ROWS_ADD(&tests, nestings, enters_the_total);
-	ROWS_ADD_ONE(&tests, "rows belong to the used domains, in order", rows_belong_to_devices);
-	ROWS_ADD_ONE(&tests, "a GPU that is not there is a wrong request", wrong_request_fails);
+	ROWS_ADD_ONE(&tests, "rows: used domains only, in order", rows_belong_to_devices);
+	ROWS_ADD_ONE(&tests, "GPU that does not exist: an invalid request", wrong_request_fails);
 	return rows_run(&tests, "sensor");
 }

@@ -18,12 +18,13 @@ static const struct header {
 	{"OmegaWatt's own", "#timestamp,#frame_is_ok,#U1,#U2,#U3,#current1,#activepow1,#current2,#activepow2", 0, true,
 		2},
 	{"one channel of two", "#timestamp,#frame_is_ok,#activepow1,#activepow2", 1 << 2, true, 1},
-	{"a channel that is not there", "#timestamp,#frame_is_ok,#activepow1", 1 << 5, true, 0},
-	{"no '#', other case, quotes, semicolons", "\"Timestamp\"; \"Frame_is_ok\"; \"ActivePow1\"", 0, true, 1},
-	{"no power at all", "#timestamp,#frame_is_ok,#U1", 0, true, 0},
-	{"a line of numbers", "1671527189.3,true,1,2", 0, false, 0},
+	{"channel that does not exist", "#timestamp,#frame_is_ok,#activepow1", 1 << 5, true, 0},
+	{"header without '#', other case, quotes, semicolons", "\"Timestamp\"; \"Frame_is_ok\"; \"ActivePow1\"", 0,
+		true, 1},
+	{"no power column", "#timestamp,#frame_is_ok,#U1", 0, true, 0},
+	{"header line of numbers", "1671527189.3,true,1,2", 0, false, 0},
 	{"another table", "time,watts", 0, false, 0},
-	{"nothing", "", 0, false, 0},
+	{"empty header line", "", 0, false, 0},
 };
 
 static void read_header(void **state)
@@ -39,22 +40,22 @@ static const struct frame {
 	bool ok;
 	int64_t stamp_ns, power_mw;
 } frames[] = {
-	{"both channels add up", "1671527189.314471465,true,232.3,0.1,20.9,0.2,30.1", true,
+	{"two channels: added", "1671527189.314471465,true,232.3,0.1,20.9,0.2,30.1", true,
 		INT64_C(1671527189314471465), 51000},
 	{"whole seconds", "5,true,,,1,,2", true, 5 * NS_PER_S, 3000},
-	{"a channel a little below zero", "5,true,,,100,,-0.1", true, 5 * NS_PER_S, 99900},
-	{"a frame that is not ok", "1671527189.304214184,false,,,,,", false, 0, 0},
-	{"one that does not say", "1671527189.3,,1,1,1,1,1", false, 0, 0},
-	{"cut off in its last column", "1671527189.3,true,232.3,0.1,20.9,0.2", false, 0, 0},
-	{"cut off in the middle", "1671527189.3,tr", false, 0, 0},
-	{"a word for a number", "5,true,,,1,,off", false, 0, 0},
+	{"channel slightly below zero", "5,true,,,100,,-0.1", true, 5 * NS_PER_S, 99900},
+	{"row whose status is not ok", "1671527189.304214184,false,,,,,", false, 0, 0},
+	{"row without a status", "1671527189.3,,1,1,1,1,1", false, 0, 0},
+	{"row truncated in its last column", "1671527189.3,true,232.3,0.1,20.9,0.2", false, 0, 0},
+	{"row truncated in the middle", "1671527189.3,tr", false, 0, 0},
+	{"word in place of a number", "5,true,,,1,,off", false, 0, 0},
 	{"no number", "5,true,,,1,,", false, 0, 0},
-	{"less than nothing", "5,true,,,-20,,1", false, 0, 0},
-	{"more than a wall can give", "5,true,,,1e9,,1", false, 0, 0},
+	{"negative power", "5,true,,,-20,,1", false, 0, 0},
+	{"more power than a socket can supply", "5,true,,,1e9,,1", false, 0, 0},
 	{"infinite", "5,true,,,1e999,,1", false, 0, 0},
-	{"a stamp that is none", "yesterday,true,,,1,,1", false, 0, 0},
-	{"a stamp beyond 64 bits", "99999999999999999999,true,,,1,,1", false, 0, 0},
-	{"nothing", "", false, 0, 0},
+	{"invalid timestamp", "yesterday,true,,,1,,1", false, 0, 0},
+	{"timestamp beyond 64 bits", "99999999999999999999,true,,,1,,1", false, 0, 0},
+	{"empty line", "", false, 0, 0},
 };
 
 static void read_frame(void **state)
@@ -74,15 +75,15 @@ static const struct refusal {
 	const char *teaches, *text; // NULL: no file; "DIR": a folder
 	const char *suffix;
 	int code;
-	const char *says; // part of the sentence
+	const char *says; // part of the message
 } refusals[] = {
-	{"no such file", NULL, "", -ENOENT, "No such file or directory; give the CSV file"},
+	{"missing file", NULL, "", -ENOENT, "No such file or directory; give the CSV file"},
 	{"a folder", "DIR", "", -EINVAL, "is no regular file"},
-	{"an empty file", "", "", -EINVAL, "no header with #timestamp and #frame_is_ok"},
+	{"empty file", "", "", -EINVAL, "no header with #timestamp and #frame_is_ok"},
 	{"another CSV", "time,watts\n1,2\n", "", -EINVAL, "no header with #timestamp and #frame_is_ok"},
-	{"no power in it", "#timestamp,#frame_is_ok,#U1\n", "", -EINVAL, "no column #activepow of any channel"},
-	{"a channel that is not in it", HEADER, ":1,7", -EINVAL, "no column #activepow of each channel asked for"},
-	{"a suffix that names no channels belongs to the file's name", HEADER, ":x", -ENOENT, "No such file"},
+	{"file without power", "#timestamp,#frame_is_ok,#U1\n", "", -EINVAL, "no column #activepow of any channel"},
+	{"file without the channel", HEADER, ":1,7", -EINVAL, "no column #activepow of each channel asked for"},
+	{"suffix that names no channel: part of the file name", HEADER, ":x", -ENOENT, "No such file"},
 };
 
 static void refuses(void **state)
@@ -120,7 +121,7 @@ __attribute__((format(printf, 2, 3))) static void append(const struct meter *m, 
 	assert_int_equal(fclose(file), 0);
 }
 
-// A frame of the meter's clock, which is the wall clock: `at_ms` after the start of the test.
+// A row with the meter's time, here the wall clock: `at_ms` after the start of the test.
 static void frame(const struct meter *m, int at_ms, double watts)
 {
 	append(m, "%d.%03d,true,230.0,0.1,%.1f,0.0,0.0\n", 1700001000 + at_ms / 1000, at_ms % 1000, watts);
@@ -150,12 +151,12 @@ static void integrates_every_frame(void **state)
 	meter_open(&m, "open /dev/ttyUSB0: retry\n" HEADER "1600000000.0,true,230,0,5,0,0\n");
 	assert_string_equal(m.one.domains[0].name, "wall");
 	assert_string_equal(m.one.domains[0].device, "meter.csv, 2 channels");
-	// What was written before the run started says nothing about it.
+	// Rows from before the run do not count.
 	assert_int_equal(read_at(&m, 0, DEVICE_POWER), VALUE_MISSING);
 	assert_int_equal(m.one.rows[0][DEVICE_ENERGY_RAW], VALUE_MISSING);
 	frame(&m, 10, 100);
 	assert_int_equal(read_at(&m, 15, DEVICE_POWER), 100000);
-	// Between two readings: 100 W, then 300 W for half of the time; the last line alone would not tell.
+	// Between two readings: 100 W, then 300 W for half of the time; the last row alone would be wrong.
 	for (int ms = 20; ms <= 510; ms += 10)
 		frame(&m, ms, 100);
 	for (int ms = 520; ms <= 1010; ms += 10)
@@ -182,7 +183,7 @@ static void waits_for_whole_lines(void **state)
 	one_finish(&m.one);
 }
 
-// The reader is stopped for ten seconds: what was used meanwhile is unknown, in both figures.
+// The reader is stopped for ten seconds: the energy meanwhile is unknown, in both figures.
 static void does_not_bridge_gaps(void **state)
 {
 	struct meter m;
@@ -210,15 +211,16 @@ static void follows_a_new_file(void **state)
 	frame(&m, 0, 100);
 	read_at(&m, 0, DEVICE_POWER);
 	one_write(&m.one,
-		&(struct one_file){"meter.csv", "#timestamp,#frame_is_ok,#activepow1\n"}); // cut and begun again
+		&(struct one_file){"meter.csv",
+			"#timestamp,#frame_is_ok,#activepow1\n"}); // truncated and started again
 	append(&m, "1700001000.100,true,300.0\n");
-	read_at(&m, 100, DEVICE_POWER); // notices that it is shorter
+	read_at(&m, 100, DEVICE_POWER); // detects that it is shorter
 	assert_int_equal(read_at(&m, 200, DEVICE_POWER), 300000);
 	one_write(&m.one, &(struct one_file){"meter.csv", NULL}); // renamed away
 	assert_int_equal(read_at(&m, 1300, DEVICE_POWER), VALUE_MISSING);
 	one_write(&m.one, &(struct one_file){"meter.csv", HEADER});
 	frame(&m, 2400, 500);
-	read_at(&m, 2400, DEVICE_POWER); // notices that there is another
+	read_at(&m, 2400, DEVICE_POWER); // detects the new file
 	assert_int_equal(read_at(&m, 2500, DEVICE_POWER), 500000);
 	one_finish(&m.one);
 }
@@ -251,13 +253,13 @@ static const struct stamping {
 	bool foreign;
 } stampings[] = {
 	{"the wall clock", {{1700000999900, 0, -100}, {1700001000100, 150, 100}, {1700001000100, 400, 100}}, false},
-	{"the wall clock, from a buffer that was written late",
+	{"wall clock, rows written late from a buffer",
 		{{1700000970000, 0, -30000}, {1700000971000, 100, -29000}, {1700001000100, 150, 100}}, false},
-	{"a clock ahead by a little is set by the first that comes from the future",
+	{"clock slightly ahead: corrected by the first row from the future",
 		{{1700001000300, 0, 0}, {1700001000400, 100, 100}, {1700001000450, 200, 150}}, false},
 	{"the time since boot", {{999900, 0, -100}, {1000100, 200, 100}, {1000200, 200, 200}}, false},
-	{"an epoch of its own: differences are the device's", {{5000, 0, 0}, {5100, 150, 100}, {5400, 350, 350}}, true},
-	{"a wall clock that was set in between",
+	{"unknown epoch: differences come from the device", {{5000, 0, 0}, {5100, 150, 100}, {5400, 350, 350}}, true},
+	{"wall clock set in between",
 		{{1700001000000, 0, 0}, {1700009000000, 100, 100}, {1700009000100, 200, 200}}, true},
 };
 
@@ -284,11 +286,11 @@ int main(void)
 	ROWS_ADD(&tests, headers, read_header);
 	ROWS_ADD(&tests, frames, read_frame);
 	ROWS_ADD(&tests, refusals, refuses);
-	ROWS_ADD_ONE(&tests, "every frame counts, by its own time", integrates_every_frame);
-	ROWS_ADD_ONE(&tests, "a line that is still being written waits", waits_for_whole_lines);
-	ROWS_ADD_ONE(&tests, "a meter that falls silent leaves a hole", does_not_bridge_gaps);
-	ROWS_ADD_ONE(&tests, "a file that is cut or replaced is followed", follows_a_new_file);
-	ROWS_ADD_ONE(&tests, "FILE:2 is the machine in socket 2", one_channel);
+	ROWS_ADD_ONE(&tests, "every row counts, by its own time", integrates_every_frame);
+	ROWS_ADD_ONE(&tests, "incomplete line: waits for its end", waits_for_whole_lines);
+	ROWS_ADD_ONE(&tests, "silent meter: a gap", does_not_bridge_gaps);
+	ROWS_ADD_ONE(&tests, "truncated or replaced file: followed", follows_a_new_file);
+	ROWS_ADD_ONE(&tests, "FILE:2 selects socket 2", one_channel);
 	ROWS_ADD(&tests, stampings, stamp);
 	return rows_run(&tests, "wall");
 }

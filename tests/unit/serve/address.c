@@ -13,30 +13,33 @@ static const struct row {
 	const char *listen;
 	bool may_be_public;
 	int result;
-	const char *url; // begins with this
+	const char *url; // expected prefix
 	bool is_local;
 	const char *says;
 } rows[] = {
 	{"a free port", "127.0.0.1:0", false, 0, "http://127.0.0.1:", true, NULL},
 	{"any address of the loopback network", "127.3.2.1:0", false, 0, "http://127.3.2.1:", true, NULL},
-	{"a name of this machine", "localhost:0", false, 0, "http://127.0.0.1:", true, NULL},
-	{"an address for all needs a token", "0.0.0.0:0", false, -EPERM, NULL, false, "--token-file"},
-	{"so does none", ":0", false, -EPERM, NULL, false, "--token-file"},
-	{"so does that of IPv6", "[::]:0", false, -EPERM, NULL, false, "--token-file"},
-	{"with a token it may be for all", "0.0.0.0:0", true, 0, "http://0.0.0.0:", false, NULL},
-	{"an address of somebody else", "192.0.2.1:0", true, -EADDRNOTAVAIL, NULL, false, "no address of this machine"},
+	{"name of this machine", "localhost:0", false, 0, "http://127.0.0.1:", true, NULL},
+	{"all IPv4 addresses without a token: refused", "0.0.0.0:0", false, -EPERM, NULL, false, "--token-file"},
+	{"empty host without a token: refused", ":0", false, -EPERM, NULL, false, "--token-file"},
+	{"all IPv6 addresses without a token: refused", "[::]:0", false, -EPERM, NULL, false, "--token-file"},
+	{"all addresses with a token: accepted", "0.0.0.0:0", true, 0, "http://0.0.0.0:", false, NULL},
+	{"address of another machine: refused", "192.0.2.1:0", true, -EADDRNOTAVAIL, NULL, false,
+		"no address of this machine"},
 	{"no port", "127.0.0.1", false, -EINVAL, NULL, false, "HOST:PORT"},
-	{"only a port", "9095", false, -EINVAL, NULL, false, "HOST:PORT"},
-	{"a port that is none", "127.0.0.1:65536", false, -EINVAL, NULL, false, "65535"},
-	{"a port in words", "127.0.0.1:http", false, -EINVAL, NULL, false, "HOST:PORT"},
-	{"a negative port", "127.0.0.1:-1", false, -EINVAL, NULL, false, "HOST:PORT"},
-	{"IPv6 without brackets: which is its port?", "::1:9095", false, -EINVAL, NULL, false, "[::1]:9095"},
-	{"a bracket that does not end", "[::1:9095", false, -EINVAL, NULL, false, "HOST:PORT"},
+	{"port only: refused", "9095", false, -EINVAL, NULL, false, "HOST:PORT"},
+	{"port out of range: refused", "127.0.0.1:65536", false, -EINVAL, NULL, false, "65535"},
+	{"port that is no number: refused", "127.0.0.1:http", false, -EINVAL, NULL, false, "HOST:PORT"},
+	{"negative port: refused", "127.0.0.1:-1", false, -EINVAL, NULL, false, "HOST:PORT"},
+	{"IPv6 without brackets, where the port is ambiguous: refused", "::1:9095", false, -EINVAL, NULL, false,
+		"[::1]:9095"},
+	{"unclosed bracket: refused", "[::1:9095", false, -EINVAL, NULL, false, "HOST:PORT"},
 	{"a URL", "http://127.0.0.1:9095/", false, -EINVAL, NULL, false, "HOST:PORT"},
-	{"nothing", "", false, -EINVAL, NULL, false, "HOST:PORT"},
-	{"a name that does not exist", "nowhere.invalid:0", true, -EINVAL, NULL, false, "nowhere.invalid"},
-	{"a Unix socket without a path", "unix:", false, -EINVAL, NULL, false, "path"},
-	{"a Unix socket in no folder", "unix:/nowhere/at/all", false, -ENOENT, NULL, false, "/nowhere/at/all"},
+	{"empty address: refused", "", false, -EINVAL, NULL, false, "HOST:PORT"},
+	{"unknown host name: refused", "nowhere.invalid:0", true, -EINVAL, NULL, false, "nowhere.invalid"},
+	{"Unix socket without a path: refused", "unix:", false, -EINVAL, NULL, false, "path"},
+	{"Unix socket in a missing folder: refused", "unix:/nowhere/at/all", false, -ENOENT, NULL, false,
+		"/nowhere/at/all"},
 };
 
 static void check(void **state)
@@ -94,7 +97,7 @@ static void unix_socket(void **state)
 	assert_int_equal(lstat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(address_open(&second, listen, false, &error), -EADDRINUSE);
-	close(first.fd); // as if it had been killed
+	close(first.fd); // as if the server had been killed
 	first.fd = -1;
 	assert_int_equal(address_open(&second, listen, false, &error), 0);
 	address_close(&second);
@@ -105,9 +108,10 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "IPv6 has its brackets in the address", ipv6);
-	ROWS_ADD_ONE(&tests, "a port that is taken", taken);
-	ROWS_ADD_ONE(&tests, "a Unix socket is its owner's; a dead server's is replaced, a living one's is not",
+	ROWS_ADD_ONE(&tests, "IPv6 address: printed with brackets", ipv6);
+	ROWS_ADD_ONE(&tests, "port in use: refused", taken);
+	ROWS_ADD_ONE(&tests, "Unix socket: accessible by its owner only; a dead server's is replaced, a live one's "
+		"is not",
 		unix_socket);
 	return rows_run(&tests, "address");
 }

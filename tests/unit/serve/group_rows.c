@@ -1,4 +1,4 @@
-/* Who has a row, and that no joule is lost or counted twice whatever comes and goes. */
+/* Which groups have series, and that no energy is lost or counted twice as groups start and end. */
 #include "serve/tally.h"
 
 #include "base/fields.h"
@@ -92,7 +92,7 @@ static void a_storm_of_short_ones(void **state)
 	size_t told = 0;
 	begin(&m, NOW_CGROUPS);
 	for (size_t s = 0; s < SECONDS; s++) {
-		for (size_t i = 0; i < GROUPS; i++) { // each second all are others
+		for (size_t i = 0; i < GROUPS; i++) { // each second all groups are new
 			use(&m, i, 1);
 			snprintf(m.groups[i].name, sizeof(m.groups[i].name), "/run-%zu.scope", s * GROUPS + i);
 		}
@@ -100,7 +100,7 @@ static void a_storm_of_short_ones(void **state)
 		told += count(&m, SERIES_SHOWN);
 		group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
 		assert_near(m.table.other_j[NOW_CPU],
-			m.given_j - (double)told); // those that were told had a joule each
+			m.given_j - (double)told); // each reported group had 1 J
 	}
 	assert_true(told >= SERIES_NEW_LEAST && told <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
 	group_rows_finish(&m.table);
@@ -112,7 +112,7 @@ static void who_uses_more_gets_a_row(void **state)
 	begin(&m, NOW_CGROUPS);
 	for (int s = 0; s < 200; s++) {
 		for (size_t i = 0; i < 6; i++)
-			use(&m, i, i == 5 ? 100 : 1); // the last to come, with no row left
+			use(&m, i, i == 5 ? 100 : 1); // the last to arrive, with no series left
 		look(&m);
 		group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
 	}
@@ -130,14 +130,14 @@ static void shown_until_scraped(void **state)
 	look(&m);
 	look(&m); // it has ended
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	group_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // what was scraped was the look before
+	group_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // the previous poll was scraped
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	group_rows_forget(&m.table, &(struct scraped){0, INT64_MAX}); // nobody scrapes
+	group_rows_forget(&m.table, &(struct scraped){0, INT64_MAX}); // no scrape
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
 	group_rows_forget(&m.table, &(struct scraped){2, INT64_MAX});
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_NONE);
 	use(&m, 0, 3);
-	look(&m); // it is back: its counter goes on
+	look(&m); // it is back: its counter continues
 	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 10);
 	group_rows_finish(&m.table);
 }
@@ -190,7 +190,7 @@ static void each_joule_once(void **state)
 	uint32_t seed = 7;
 	begin(&m, NOW_CGROUPS);
 	for (int s = 0; s < 2000; s++) {
-		for (size_t i = 0; i < MOST * 3; i++) // few enough that all are remembered
+		for (size_t i = 0; i < MOST * 3; i++) // few enough to remember all
 			if (dice(&seed) % 2)
 				use(&m, i, dice(&seed) % 100);
 		m.now.added[NOW_CPU].total_j += 5;
@@ -217,20 +217,20 @@ static void over_a_restart(void **state)
 	json_t *object = json_loads(text.data, 0, NULL);
 	group_rows_read(&later.table, object);
 	json_decref(object);
-	assert_true(sum_j(&later) == sum_j(&m)); // to the last bit
+	assert_true(sum_j(&later) == sum_j(&m)); // bit-exact
 	assert_int_equal(count(&later, SERIES_LEAVING), MOST);
-	group_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
-	use(&later, 5, 1); // one of the four that used most, which had rows
+	group_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // no scrape since the restart
+	use(&later, 5, 1); // one of the four that used most, which had series
 	look(&later);
 	assert_int_equal(row_of(&later, 5)->series.state, SERIES_SHOWN);
-	assert_int_equal(row_of(&later, 4)->series.state, SERIES_LEAVING); // it ended meanwhile, and nobody has scraped that
+	assert_int_equal(row_of(&later, 4)->series.state, SERIES_LEAVING); // it ended meanwhile, before any scrape
 	assert_near(row_of(&later, 5)->energy_j[NOW_CPU], 1.0 / 3 + 6);
 	buf_finish(&text);
 	group_rows_finish(&m.table);
 	group_rows_finish(&later.table);
 }
 
-// A file of somebody else's, or of when more rows were told: as few are kept as may be, and no joule goes.
+// A state file of another user, or from a larger limit: as few as possible are kept, and no energy is lost.
 static void too_many_before_a_restart(void **state)
 {
 	struct machine m;
@@ -260,7 +260,7 @@ static void years_of_joules(void **state)
 	tally.sums[NOW_CPU].idle_j = 3e11 - 1e9 / 3 - 1e10 / 7 - 1e8 / 9;
 	for (uint64_t i = 1; i < 10000; i++) {
 		const double own_j = dice(&seed) % 1000 * 1e-6, idle_j = 1e4 + dice(&seed) % 1000 * 1e-3;
-		const double others_j = i % 10 == 0 ? 0.5 : 0; // at most looks they do nothing
+		const double others_j = i % 10 == 0 ? 0.5 : 0; // in most polls they are idle
 		now.added[NOW_CPU] = (struct now_added){.total_j = own_j + idle_j + others_j,
 			.own_j = own_j,
 			.idle_j = idle_j,
@@ -283,9 +283,9 @@ static void scrapers_of_a_pair(void **state)
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
 	scrapers_note(&scrapers, two, 0, 3, NS_PER_S);
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 3);
-	scrapers_note(&scrapers, one, 0, 400, 400 * NS_PER_S); // the other has gone
+	scrapers_note(&scrapers, one, 0, 400, 400 * NS_PER_S); // the other has ended
 	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).look, 400);
-	// Each ten minutes is a rhythm too: somebody else who comes in between takes nothing from who has it.
+	// A scrape every ten minutes is a rhythm too: another client in between does not replace it.
 	scrapers = (struct scrapers){0};
 	scrapers_note(&scrapers, one, 0, 1, NS_PER_S);
 	scrapers_note(&scrapers, one, 0, 600, 601 * NS_PER_S);
@@ -307,7 +307,7 @@ static void scrapers_behind_one_address(void **state)
 	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
 	scrapers_note(&scrapers, both, first_line, 9, 2 * NS_PER_S);
 	assert_int_equal(scrapers_seen(&scrapers, 2 * NS_PER_S).look, 7);
-	// One connects anew: it may be either, and must not be taken for the one that is behind.
+	// One reconnects: it may be either, and must not be taken for the one that is behind.
 	scrapers_hang_up(&scrapers, first_line);
 	scrapers_hang_up(&scrapers, second_line);
 	scrapers_note(&scrapers, both, 3, 11, 3 * NS_PER_S);
@@ -335,7 +335,7 @@ static void scrapers_over_a_restart(void **state)
 	document_json(&text, &scrapers_type, &before, false);
 	json_t *array = json_loads(text.data, 0, NULL);
 	scrapers_read(&after, array, true, 102 * NS_PER_S);
-	scrapers_note(&after, both, 1, 3, 103 * NS_PER_S); // the one comes again, and the other is waited for
+	scrapers_note(&after, both, 1, 3, 103 * NS_PER_S); // the first client returns, and the other is waited for
 	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).look, 0);
 	assert_int_equal(scrapers_seen(&after, 402 * NS_PER_S).look, 3); // but not for ever
 	scrapers_note(&after, both, 2, 4, 103 * NS_PER_S);
@@ -350,24 +350,25 @@ static void scrapers_over_a_restart(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "there are no more rows than were allowed, and the others' joules are \"other\"",
+	ROWS_ADD_ONE(&tests, "no more series than allowed; the rest is counted in \"other\"",
 		no_more_than_allowed);
-	ROWS_ADD_ONE(&tests, "a storm of short ones makes a bounded number of series a minute, and no joule is lost",
+	ROWS_ADD_ONE(&tests, "many short groups: a bounded number of series a minute, no energy lost",
 		a_storm_of_short_ones);
-	ROWS_ADD_ONE(&tests, "who comes last and uses most gets a row in time", who_uses_more_gets_a_row);
-	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen; who comes back goes on counting",
+	ROWS_ADD_ONE(&tests, "late group that uses most: gets a series in time", who_uses_more_gets_a_row);
+	ROWS_ADD_ONE(&tests, "ended group: kept until it was scraped; a group that returns continues its counter",
 		shown_until_scraped);
-	ROWS_ADD_ONE(&tests, "a job is told once it is known whose it is, and from its first joule on",
+	ROWS_ADD_ONE(&tests, "job: reported once its owner is known, from its first joule on",
 		a_job_has_an_owner);
-	ROWS_ADD_ONE(&tests, "random comings and goings: the bounds hold", any_history);
-	ROWS_ADD_ONE(&tests, "random comings and goings: each joule is in one row", each_joule_once);
-	ROWS_ADD_ONE(&tests, "over a restart: the same to the last bit, and told on", over_a_restart);
-	ROWS_ADD_ONE(&tests, "over a restart: of too many rows as few as may be, and all their joules",
+	ROWS_ADD_ONE(&tests, "groups start and end at random: the limits are kept", any_history);
+	ROWS_ADD_ONE(&tests, "groups start and end at random: each joule is in one series", each_joule_once);
+	ROWS_ADD_ONE(&tests, "restart: counters are bit-identical and continue", over_a_restart);
+	ROWS_ADD_ONE(&tests, "restart with too many series: as few as possible are dropped, with no energy lost",
 		too_many_before_a_restart);
-	ROWS_ADD_ONE(&tests, "years of joules: what others used never falls by a last digit", years_of_joules);
-	ROWS_ADD_ONE(&tests, "two that scrape: what both have got; who has gone does not count", scrapers_of_a_pair);
-	ROWS_ADD_ONE(&tests, "two behind one address, each by its own connection: what both have got",
+	ROWS_ADD_ONE(&tests, "years of energy: the counter of the rest never decreases by rounding", years_of_joules);
+	ROWS_ADD_ONE(&tests, "two scrapers: an ended group is dropped when both have scraped it; a client that left "
+		"does not count", scrapers_of_a_pair);
+	ROWS_ADD_ONE(&tests, "two scrapers behind one address: told apart by their connections",
 		scrapers_behind_one_address);
-	ROWS_ADD_ONE(&tests, "over a restart all who scraped are waited for", scrapers_over_a_restart);
+	ROWS_ADD_ONE(&tests, "restart: all earlier scrapers are waited for", scrapers_over_a_restart);
 	return rows_run(&tests, "told");
 }

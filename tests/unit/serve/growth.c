@@ -1,4 +1,4 @@
-/* Hours of a server in seconds: thousands of looks at a recorded machine, all documents made of each. */
+/* Hours of a server in seconds: thousands of polls of a recorded machine, with all documents of each. */
 #include "base/util.h"
 #include "serve/view.h"
 
@@ -64,7 +64,7 @@ static void thousands_of_looks(void **state_)
 	buf_init(&out, 1 << 25);
 	for (int i = 0; i < LOOKS; i++) {
 		look(state, &view, &trail, &tally);
-		if (i % 5 == 0) // all of the looks are kept, not all are asked for
+		if (i % 5 == 0) // every poll is stored, not every one is requested
 			make_all(&view, &out);
 		if (i == SETTLED)
 			settled = mallinfo2().uordblks;
@@ -80,7 +80,7 @@ static void thousands_of_looks(void **state_)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "thousands of looks and their documents take no more memory than the first hundreds",
+	ROWS_ADD_ONE(&tests, "thousands of polls and their documents: no more memory than after the first hundreds",
 		thousands_of_looks);
 	return rows_run(&tests, "growth");
 }

@@ -1,4 +1,4 @@
-/* Which processes have rows of their own, and that their counters never fall, whatever comes and goes. */
+/* Which processes have series of their own, and that their counters never decrease as processes start and end. */
 #include "serve/tally.h"
 
 #include "base/fields.h"
@@ -23,7 +23,7 @@ static void begin(struct machine *m)
 	process_rows_init(&m->table, MOST, NOW_ARGUMENTS_ALL);
 }
 
-// Ascending ones first, then those that are gone: as `now` lists them.
+// In ascending order first, then ended ones: as `now` lists them.
 static struct now_process *use(struct machine *m, pid_t pid, double watts, double joules)
 {
 	struct now_process *process = &m->processes[m->now.n_processes++];
@@ -79,7 +79,7 @@ static void rows_pass_on_rarely(void **state)
 	begin(&m);
 	size_t changes = 0;
 	for (int s = 0; s < 600; s++) {
-		for (pid_t pid = 1; pid <= 10; pid++) // each look other ones come first, by little
+		for (pid_t pid = 1; pid <= 10; pid++) // each poll other processes are first, by a small margin
 			use(&m, pid, 10 + (pid + s) % 10 * 0.5, s);
 		size_t before = count(&m, SERIES_LEAVING);
 		look(&m);
@@ -107,10 +107,10 @@ static void shown_until_scraped(void **state)
 	look(&m);
 	assert_int_equal(row_of(&m, 1)->series.state, SERIES_LEAVING);
 	assert_true(row_of(&m, 1)->now.energy_j == 12);
-	use(&m, 1, 3, 1)->start_ticks = 9; // its number went to another of that name: that would be the same series
+	use(&m, 1, 3, 1)->start_ticks = 9; // its pid was reused by another of that name: that would be the same series
 	look(&m);
 	assert_int_equal(m.table.n, 1);
-	process_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // what was scraped was the look before
+	process_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // the previous poll was scraped
 	assert_non_null(row_of(&m, 1));
 	scraped(&m);
 	assert_null(row_of(&m, 1));
@@ -128,7 +128,7 @@ static void who_rests_has_no_row(void **state)
 		scraped(&m);
 	}
 	assert_int_equal(row_of(&m, 1)->series.state, SERIES_NONE);
-	assert_int_equal(row_of(&m, 2)->series.state, SERIES_SHOWN); // its series has no holes
+	assert_int_equal(row_of(&m, 2)->series.state, SERIES_SHOWN); // its series has no gaps
 	process_rows_finish(&m.table);
 }
 
@@ -147,7 +147,7 @@ static void a_fork_storm(void **state)
 		look(&m);
 		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
 		assert_true(m.table.n <= MOST * (PROCESS_ROWS_SPARE + 2));
-		for (size_t i = 0; i < m.table.n; i++) // those that no look before has told
+		for (size_t i = 0; i < m.table.n; i++) // processes not reported by any earlier poll
 			series += (size_t)m.table.items[i].now.pid > before;
 		for (size_t i = 0; i < m.table.n; i++)
 			before = (size_t)m.table.items[i].now.pid > before ? (size_t)m.table.items[i].now.pid : before;
@@ -201,16 +201,16 @@ static void over_a_restart(void **state)
 	struct now_kept_process *kept = process_rows_kept(&later.table, &n);
 	assert_int_equal(n, 2);
 	assert_true(kept[0].pid == 1 && kept[0].energy_j == 1.0 / 3 && kept[1].pid == 2);
-	process_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // nobody has scraped in this life
+	process_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // no scrape since the restart
 	use(&later, 1, 0, 1.0 / 3 + 1);
-	use(&later, 2, 5, 1)->start_ticks = 8; // another has its number
+	use(&later, 2, 5, 1)->start_ticks = 8; // another process has its pid
 	look(&later);
-	assert_int_equal(row_of(&later, 1)->series.state, SERIES_SHOWN); // resting or not: it was told
+	assert_int_equal(row_of(&later, 1)->series.state, SERIES_SHOWN); // idle or not: it was reported
 	assert_int_equal(row_of(&later, 2)->series.state, SERIES_LEAVING);
 	assert_true(row_of(&later, 2)->now.energy_j == 20 && row_of(&later, 3)->series.state == SERIES_LEAVING);
 	free(kept);
 	process_rows_finish(&later.table);
-	// After another boot nobody is who he was.
+	// After a reboot no process is the same.
 	begin(&later);
 	process_rows_read(&later.table, array, false);
 	use(&later, 1, 5, 1);
@@ -249,7 +249,7 @@ static void a_file_of_anybody(void **state)
 	assert_true(table.n <= MOST * (PROCESS_ROWS_SPARE + 2) && isnan(table.items[0].now.energy_j));
 	json_decref(many);
 	process_rows_finish(&table);
-	// A series that stood twice would cost the whole scrape.
+	// A duplicate series would invalidate the whole scrape.
 	process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
 	json_t *twice = json_loads("[{\"pid\":1,\"start_ticks\":1,\"command\":\"x\"},"
 				   "{\"pid\":1,\"start_ticks\":2,\"command\":\"x\"}]",
@@ -263,14 +263,14 @@ static void a_file_of_anybody(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "who uses most has a row, and there are no more than were allowed", most_first);
-	ROWS_ADD_ONE(&tests, "a row passes on for who uses much more, not back and forth", rows_pass_on_rarely);
-	ROWS_ADD_ONE(&tests, "what has ended is told until it was seen, with its last joules", shown_until_scraped);
-	ROWS_ADD_ONE(&tests, "who rests for long has no row; who works at times keeps it", who_rests_has_no_row);
-	ROWS_ADD_ONE(&tests, "a fork storm makes a bounded number of series a minute", a_fork_storm);
-	ROWS_ADD_ONE(&tests, "a process that renames itself is no new series each time", one_that_renames_itself);
-	ROWS_ADD_ONE(&tests, "over a restart: the same process counts on, another with its number does not",
+	ROWS_ADD_ONE(&tests, "processes that use most have series, within the limit", most_first);
+	ROWS_ADD_ONE(&tests, "a series passes to a process that uses much more, without flapping", rows_pass_on_rarely);
+	ROWS_ADD_ONE(&tests, "ended process: reported with its last energy until it was scraped", shown_until_scraped);
+	ROWS_ADD_ONE(&tests, "long idle process: no series; occasionally active one: keeps it", who_rests_has_no_row);
+	ROWS_ADD_ONE(&tests, "fork storm: a bounded number of series a minute", a_fork_storm);
+	ROWS_ADD_ONE(&tests, "process that renames itself: no new series each time", one_that_renames_itself);
+	ROWS_ADD_ONE(&tests, "restart: the same process continues its counter, another with its pid does not",
 		over_a_restart);
-	ROWS_ADD_ONE(&tests, "a state file that anybody wrote is bounded and harmless", a_file_of_anybody);
+	ROWS_ADD_ONE(&tests, "untrusted state file: bounded and harmless", a_file_of_anybody);
 	return rows_run(&tests, "pids");
 }

@@ -15,20 +15,20 @@ static const struct file_row {
 	mode_t mode;
 	int result;
 	const char *token;
-	const char *says; // NULL: nothing
+	const char *says; // NULL: refused
 } files[] = {
 	{"one line", "s3cret\n", 0600, 0, "s3cret", NULL},
-	{"no newline at its end", "s3cret", 0400, 0, "s3cret", NULL},
-	{"as Windows ends lines", "s3cret\r\n", 0600, 0, "s3cret", NULL},
-	{"others may read it", "s3cret\n", 0644, -EACCES, NULL, "chmod 600"},
-	{"a group may read it", "s3cret\n", 0640, -EACCES, NULL, "chmod 600"},
-	{"others may write it", "s3cret\n", 0602, -EACCES, NULL, "chmod 600"},
+	{"token file without a newline at the end", "s3cret", 0400, 0, "s3cret", NULL},
+	{"token file with Windows line ends", "s3cret\r\n", 0600, 0, "s3cret", NULL},
+	{"token file readable by others: refused", "s3cret\n", 0644, -EACCES, NULL, "chmod 600"},
+	{"token file readable by a group: refused", "s3cret\n", 0640, -EACCES, NULL, "chmod 600"},
+	{"token file writable by others: refused", "s3cret\n", 0602, -EACCES, NULL, "chmod 600"},
 	{"empty", "", 0600, -EINVAL, NULL, "is empty"},
-	{"only a newline", "\n", 0600, -EINVAL, NULL, "is empty"},
+	{"token file with only a newline: refused", "\n", 0600, -EINVAL, NULL, "is empty"},
 	{"two lines", "one\ntwo\n", 0600, -EINVAL, NULL, "one line"},
-	{"a blank inside", "one two\n", 0600, -EINVAL, NULL, "without blanks"},
-	{"beyond ASCII, which browsers and curl send in different ways", "s\xc3\xa9same\n", 0600, -EINVAL, NULL,
-		"ASCII"},
+	{"token with a blank: refused", "one two\n", 0600, -EINVAL, NULL, "without blanks"},
+	{"token beyond ASCII, which browsers and curl encode differently: refused", "s\xc3\xa9same\n", 0600, -EINVAL,
+		NULL, "ASCII"},
 };
 
 static void write_file(const char *path, const char *text, size_t size, mode_t mode)
@@ -71,9 +71,9 @@ static const struct credential_row {
 	mode_t mode;
 	int result;
 } credentials[] = {
-	{"a credential that systemd lends by an access list, which shows as the group's", true, 0440, 0},
-	{"a credential that everybody may read", true, 0444, -EACCES},
-	{"a file that a group may read elsewhere", false, 0440, -EACCES},
+	{"systemd credential with an access list, which appears as group permission: accepted", true, 0440, 0},
+	{"systemd credential readable by everybody: refused", true, 0444, -EACCES},
+	{"group-readable file elsewhere: refused", false, 0440, -EACCES},
 };
 
 static void check_credential(void **state)
@@ -124,24 +124,24 @@ static const struct match_row {
 	bool matches;
 } matches[] = {
 	{"Bearer", "Bearer s3cret", true},
-	{"the scheme in any case", "bearer s3cret", true},
-	{"Bearer with more blanks", "Bearer   s3cret", true},
+	{"Authorization scheme in any case", "bearer s3cret", true},
+	{"Bearer with several blanks", "Bearer   s3cret", true},
 	{"no header", NULL, false},
 	{"another token", "Bearer s3creT", false},
-	{"the beginning of it", "Bearer s3cre", false},
-	{"more than it", "Bearer s3crets", false},
+	{"Bearer with the beginning of the token: refused", "Bearer s3cre", false},
+	{"Bearer with the token and more: refused", "Bearer s3crets", false},
 	{"twice", "Bearer s3crets3cret", false},
-	{"nothing", "Bearer ", false},
-	{"without a scheme", "s3cret", false},
+	{"Bearer without a token: refused", "Bearer ", false},
+	{"token without a scheme: refused", "s3cret", false},
 	{"Basic, no name: ':s3cret'", "Basic OnMzY3JldA==", true},
 	{"Basic, any name: 'any:s3cret'", "Basic YW55OnMzY3JldA==", true},
 	{"Basic without padding", "Basic YW55OnMzY3JldA", true},
 	{"Basic, a colon in the password: 'any:s3cret:x'", "Basic YW55OnMzY3JldDp4", false},
 	{"Basic, the token as the name: 's3cret:'", "Basic czNjcmV0Og==", false},
 	{"Basic, no colon: 's3cret'", "Basic czNjcmV0", false},
-	{"Basic, no base64", "Basic :s3cret", false},
+	{"Basic with invalid base64: refused", "Basic :s3cret", false},
 	{"Basic, nothing", "Basic ", false},
-	{"Digest is not spoken", "Digest username=\"s3cret\"", false},
+	{"Digest: refused", "Digest username=\"s3cret\"", false},
 };
 
 static void check_match(void **state)
@@ -165,9 +165,9 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, files, check_file);
 	ROWS_ADD(&tests, credentials, check_credential);
-	ROWS_ADD_ONE(&tests, "the longest token, and one that is longer", longest);
-	ROWS_ADD_ONE(&tests, "no such file, and a folder", no_file);
+	ROWS_ADD_ONE(&tests, "longest token: accepted; a longer one: refused", longest);
+	ROWS_ADD_ONE(&tests, "missing file, and a folder: refused", no_file);
 	ROWS_ADD(&tests, matches, check_match);
-	ROWS_ADD_ONE(&tests, "credentials longer than any", long_credentials);
+	ROWS_ADD_ONE(&tests, "credentials longer than any: refused", long_credentials);
 	return rows_run(&tests, "token");
 }

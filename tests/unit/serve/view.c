@@ -1,4 +1,4 @@
-/* The documents of one look that is made by hand: what is unknown, and names that are no names. */
+/* The documents of one poll with given values: unknown ones, and hostile names. */
 #include "serve/view.h"
 
 #include "base/util.h"
@@ -281,12 +281,12 @@ static void unknown_idle_power(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "what is unknown is null, what holds clocks back is told in words", unknown_is_null);
-	ROWS_ADD_ONE(&tests, "the processes with the most power come first, unknown ones last", ranked);
-	ROWS_ADD_ONE(&tests, "names of programs and machines are no markup", names_are_no_markup);
-	ROWS_ADD_ONE(&tests, "a column of which nothing is known is left out", no_column_of_nothing);
-	ROWS_ADD_ONE(&tests, "a machine without energy says why, and nothing is nan", no_energy_at_all);
-	ROWS_ADD_ONE(&tests, "unknown idle power is n/a in the legend and null in JSON", unknown_idle_power);
-	ROWS_ADD_ONE(&tests, "the trail keeps the last looks and no more", trail_has_its_length);
+	ROWS_ADD_ONE(&tests, "unknown values are null; throttling reasons are words", unknown_is_null);
+	ROWS_ADD_ONE(&tests, "processes with the most power first, unknown ones last", ranked);
+	ROWS_ADD_ONE(&tests, "names of programs and machines: no markup", names_are_no_markup);
+	ROWS_ADD_ONE(&tests, "column without any known value: left out", no_column_of_nothing);
+	ROWS_ADD_ONE(&tests, "machine without energy: the reason is shown, nothing is nan", no_energy_at_all);
+	ROWS_ADD_ONE(&tests, "unknown idle power: n/a in the legend and null in JSON", unknown_idle_power);
+	ROWS_ADD_ONE(&tests, "history: the last polls only", trail_has_its_length);
 	return rows_run(&tests, "view");
 }

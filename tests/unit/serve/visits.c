@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A connection whose other end shows whether ours was hung up.
+// A connection whose other end detects whether the server closed it.
 static int connection(int *ret_other)
 {
 	int fds[2];
@@ -29,10 +29,10 @@ static const struct row {
 	int64_t silent_s; // then
 	bool is_hung_up;
 } rows[] = {
-	{"who has just come may stay", false, 0, false},
-	{"who has said nothing for too long goes", false, 11, true},
-	{"whoever asked has as long again for the answer", true, 29, false},
-	{"whoever does not read the answer goes", true, 31, true},
+	{"new connection: stays", false, 0, false},
+	{"no request for too long: closed", false, 11, true},
+	{"after a request: the same time again for the response", true, 29, false},
+	{"response not read: closed", true, 31, true},
 };
 
 static void check(void **state)
@@ -53,7 +53,7 @@ static void check(void **state)
 	close(other);
 }
 
-// A crowd: `n` connections of one origin, begun 1 ms apart from `begun_ms` on, answered at once or not.
+// A crowd: `n` connections of one origin, opened 1 ms apart from `begun_ms` on, answered at once or not.
 struct party {
 	int n;
 	uint64_t origin;
@@ -65,25 +65,26 @@ struct party {
 static const struct crowd_row {
 	const char *teaches;
 	struct party parties[3];
-	int64_t now_ms; // when one more comes, of origin 9
+	int64_t now_ms; // when one more connection arrives, from origin 9
 	int goes;       // the number of the connection that is closed for it; -1: none
 } crowd_rows[] = {
-	{"as long as there is room nobody goes", {{VISITS_ROOMY - 1, 1, 0, true}}, 60000, -1},
-	{"of clients that send nothing, who has done so for longest", {{VISITS_ROOMY, 1, 0, false}}, 9000, 0},
-	{"who was answered and reads nothing goes like who asks nothing", {{VISITS_ROOMY, 1, 0, true}}, 9000, 0},
-	{"an old answer that nobody reads before a request that is a little late",
+	{"free slots: no connection is closed", {{VISITS_ROOMY - 1, 1, 0, true}}, 60000, -1},
+	{"silent clients: the one silent for longest is closed", {{VISITS_ROOMY, 1, 0, false}}, 9000, 0},
+	{"answered client that reads nothing: closed like one that sends nothing", {{VISITS_ROOMY, 1, 0, true}}, 9000,
+		0},
+	{"old response that nobody reads: closed before a request that is slightly late",
 		{{20, 1, 8000, false}, {1, 1, 0, true}, {40, 1, 7000, false}}, 9000, 20},
-	{"of two origins, the one with more connections, however old the others are",
+	{"two origins: one with more connections loses one, however old the others are",
 		{{20, 1, 0, false}, {40, 2, 8000, false}}, 9000, 20},
-	{"of two origins, the one with more connections, even if none of them is late",
-		{{20, 1, 0, true}, {40, 2, 8900, false}}, 9000, 20},
-	{"while nobody is late, who waits for no answer goes before those that are answered, however new it is",
+	{"two origins, none late: one with more connections loses one", {{20, 1, 0, true}, {40, 2, 8900, false}}, 9000,
+		20},
+	{"none late: a connection without a pending response is closed before answered ones, however new it is",
 		{{30, 1, 8400, true}, {30, 1, 8500, false}}, 9000, 30},
-	{"who was accepted just now is not closed before it was read, though its origin has most connections",
+	{"connection accepted just now: not closed before it was read, though its origin has most connections",
 		{{20, 1, 0, true}, {20, 2, 8000, false, true}, {19, 2, 8900, true}}, 9000, 40},
-	{"who was accepted just now goes when all others are as new",
+	{"connection accepted just now: closed if all others are as new",
 		{{30, 1, 8500, false, true}, {30, 1, 8400, false, true}}, 9000, 0},
-	{"while nobody is late, who came first", {{30, 1, 8500, true}, {30, 1, 8400, true}}, 9000, 0},
+	{"none late: the oldest connection is closed", {{30, 1, 8500, true}, {30, 1, 8400, true}}, 9000, 0},
 };
 
 static void check_crowd(void **state)
@@ -96,7 +97,7 @@ static void check_crowd(void **state)
 	for (const struct party *party = row->parties; party < row->parties + 3; party++) {
 		for (int i = 0; i < party->n; i++, n++) {
 			int64_t t_ns = (party->begun_ms + i) * NS_PER_MS;
-			// The crowd is there; only the one that comes at last may close one of it.
+			// The crowd exists; only the connection that arrives last may close one of it.
 			fds[n] = connection(&others[n]);
 			struct visit *visit = &visits.items[n];
 			*visit = (struct visit){.fd = fds[n],
@@ -139,7 +140,7 @@ static void full(void **state)
 		close(fds[i]);
 		close(others[i]);
 	}
-	// One goes for each that came when it was no longer roomy, and one for who found no place.
+	// One is closed for each that arrived above the threshold, and one for the connection that found no slot.
 	assert_int_equal(n_gone, VISITS_MAX - VISITS_ROOMY + 1);
 }
 
@@ -174,7 +175,7 @@ static void closed_ones_make_room(void **state)
 		if (i < VISITS_ROOMY - 1)
 			continue;
 		visit_is_asked(visit, 0);
-		visits_answered(&visits, visit, 1); // closed, and not yet reaped
+		visits_answered(&visits, visit, 1); // closed, not yet freed
 	}
 	int newcomer_other, newcomer = connection(&newcomer_other);
 	assert_non_null(visits_begin(&visits, newcomer, 1, 2));
@@ -187,7 +188,7 @@ static void closed_ones_make_room(void **state)
 	close(newcomer_other);
 }
 
-// A TCP connection over the loopback with as much on its way to the client as it takes.
+// A TCP connection over the loopback with as much data under way to the client as it accepts.
 static int tcp_connection(int listener, int *ret_client)
 {
 	static const char data[200000];
@@ -217,7 +218,7 @@ static void slow_reader(void **state)
 	for (int i = 0; i < VISITS_ROOMY; i++) {
 		fds[i] = connection(&clients[i]);
 		struct visit *visit = visits_begin(&visits, fds[i], 1, 8500 * NS_PER_MS);
-		if (i < 2) { // their answers have gone out for 8.5 s: the first client reads its own, the second does not
+		if (i < 2) { // their responses were sent 8.5 s ago: the first client reads its own, the second does not
 			close(fds[i]);
 			close(clients[i]);
 			fds[i] = visit->fd = tcp_connection(listener, &clients[i]);
@@ -248,12 +249,13 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, crowd_rows, check_crowd);
-	ROWS_ADD_ONE(&tests, "who comes when it is full has no place, and has made room for the next", full);
+	ROWS_ADD_ONE(&tests, "connection that finds all slots used: refused, and a slot is freed for the next", full);
 	ROWS_ADD_ONE(&tests,
-		"after its answer a connection stays while there is room, and is closed when places are short",
+		"after its response a connection stays while slots are free, and is closed when they are short",
 		closed_after_its_answer);
-	ROWS_ADD_ONE(&tests, "who comes closes nobody while connections that are closed already free their places",
+	ROWS_ADD_ONE(&tests, "new connection: closes none while closed ones already free their slots",
 		closed_ones_make_room);
-	ROWS_ADD_ONE(&tests, "who reads its answer slowly stays, who reads nothing goes", slow_reader);
+	ROWS_ADD_ONE(&tests, "client that reads its response slowly stays, one that reads nothing is closed",
+		slow_reader);
 	return rows_run(&tests, "visits");
 }

@@ -2,9 +2,9 @@
  *
  *	n0=name  define slot 0        b0 / b0@cpu  begin of slot 0      e / e2 / e1+1 / e@cpu  end of one, of two, of one below one
  *	r7=0     range 7 of slot 0    q7           range 7 ends         m0=2.5  metric          k0  mark     c0 / c0,1  a mark with category
- *	t42      thread 42 goes on    x            thread ends          ?  no kind there is     !N  the clock is set to N
+ *	t42      thread 42 goes on    x            thread ends          ?  unknown kind         !N  the clock is set to N
  *
- * The clock is one further with each word. Rows: name[begin-end] with "^parent", "#tid", "*how" where it did not just end and
+ * The clock advances by one with each word. Rows: name[begin-end] with "^parent", "#tid", "*how" for an abnormal end and
  * "$cpu" where known; "~" a range. */
 #include "span/reader/reader.h"
 
@@ -90,7 +90,7 @@ static void teardown(struct fixture *f)
 	span_recording_finish(&f->recording);
 }
 
-/* ---- the language ---- */
+/* ---- text form of records and rows ---- */
 
 static void put(struct fixture *f, struct span_record record)
 {
@@ -192,43 +192,43 @@ static const struct row {
 	const char *teaches, *records, *rows;
 	struct span_counts counts;
 } rows[] = {
-	{"spans nest; the inner one ends first and knows the outer one", "n0=a n1=b b0 b1 e e",
+	{"spans nest: the inner one ends first and has the outer one as its parent", "n0=a n1=b b0 b1 e e",
 		"b[103-104]^1 a[102-105]", {0}},
-	{"the same name in two slots is one name", "n0=a n1=a b0 e b1 e", "a[102-103] a[104-105]", {0}},
-	{"a slot may be defined again", "n0=a b0 e n0=b b0 e", "a[101-102] b[104-105]", {0}},
-	{"an end of two closes what was left inside (longjmp)", "n0=a n1=b b0 b1 e2", "b[103-104]^1*unwound a[102-104]",
-		{.unwound = 1}},
-	{"an end may pass over an inner span (crossing NVTX domains)", "n0=a n1=b b0 b1 e1+1 e",
+	{"the same name in two slots: one name", "n0=a n1=a b0 e b1 e", "a[102-103] a[104-105]", {0}},
+	{"slot defined again: the new name", "n0=a b0 e n0=b b0 e", "a[101-102] b[104-105]", {0}},
+	{"end of two spans: closes an inner span left open (longjmp)", "n0=a n1=b b0 b1 e2",
+		"b[103-104]^1*unwound a[102-104]", {.unwound = 1}},
+	{"end below the top: an inner span stays open (crossing NVTX domains)", "n0=a n1=b b0 b1 e1+1 e",
 		"a[102-104] b[103-105]^1", {0}},
-	{"a span that begins after such an end takes no open span's place", "n0=a n1=b n2=c n3=d b0 b1 b2 e1+1 b3 e e e",
+	{"span that begins after such an end: gets a level of its own", "n0=a n1=b n2=c n3=d b0 b1 b2 e1+1 b3 e e e",
 		"b[105-107]^1 d[108-109]^3 c[106-110]^2 a[104-111]", {0}},
-	{"an end of more than is open closes what there is", "n0=a b0 e5", "a[101-102]", {.strays = 1}},
-	{"an end without a begin is a stray", "e", "", {.strays = 1}},
-	{"an end of none at all is one too", "n0=a b0 e0 e", "a[101-103]", {.strays = 1}},
-	{"CPU time is the difference", "n0=a b0@50 e@80", "a[101-102]$30", {0}},
-	{"CPU time that goes back is unknown", "n0=a b0@50 e@20", "a[101-102]", {0}},
-	{"the end of a thread ends its spans", "n0=a b0 b0 x", "a[102-103]^1*thread end a[101-103]*thread end", {0}},
-	{"a ring that another thread took over has its number", "n0=a b0 e x t42 b0 e", "a[101-102] a[105-106]#42",
+	{"end of more spans than are open: closes all of them", "n0=a b0 e5", "a[101-102]", {.strays = 1}},
+	{"end without a begin: counted as stray", "e", "", {.strays = 1}},
+	{"end of zero spans: counted as stray", "n0=a b0 e0 e", "a[101-103]", {.strays = 1}},
+	{"CPU time of a span: end minus begin", "n0=a b0@50 e@80", "a[101-102]$30", {0}},
+	{"CPU time that decreases: unknown", "n0=a b0@50 e@20", "a[101-102]", {0}},
+	{"end of a thread: ends its spans", "n0=a b0 b0 x", "a[102-103]^1*thread end a[101-103]*thread end", {0}},
+	{"ring taken over by another thread: gets that thread's id", "n0=a b0 e x t42 b0 e", "a[101-102] a[105-106]#42",
 		{0}},
-	{"spans of a thread that left its ring without a word end with its last record", "n0=a b0 e b0 t42 b0 e",
+	{"thread leaves its ring without an end record: its spans end with its last record", "n0=a b0 e b0 t42 b0 e",
 		"a[101-102] a[103-103]*thread end a[105-106]#42", {0}},
-	{"ranges overlap freely and know the span that they began in", "n0=a b0 r7=0 r8=0 e q7 q8",
+	{"ranges overlap freely; their parent is the span in which they began", "n0=a b0 r7=0 r8=0 e q7 q8",
 		"a[101-104] ~a[102-105]^1 ~a[103-106]^1", {0}},
-	{"a second range of a number closes the first", "n0=a r7=0 r7=0 q7", "~a[101-102]*unwound ~a[102-103]",
+	{"range number used again: closes the first range", "n0=a r7=0 r7=0 q7", "~a[101-102]*unwound ~a[102-103]",
 		{.bad_records = 1, .unwound = 1}},
-	{"metrics belong to the innermost span", "n0=a n1=tokens m1=1 b0 m1=2.5 e",
+	{"metric: belongs to the innermost span", "n0=a n1=tokens m1=1 b0 m1=2.5 e",
 		"tokens=1@102^0 tokens=2.5@104^1 a[103-105]", {0}},
-	{"what is no number is no metric", "n0=a m0=nan m0=inf", "", {.bad_records = 2}},
-	{"marks may have a category", "n0=a n1=c k0 c0,1", "!a@102 !c/a@103", {0}},
-	{"a name that was never defined does not break the nesting", "n0=a b0 b9 e e",
-		"(unknown name)[102-103]^1 a[101-104]", {.bad_records = 1}},
-	{"a slot that can't be is a name that was never defined", "n0=a b2000 e", "(unknown name)[101-102]",
+	{"metric that is NaN: dropped", "n0=a m0=nan m0=inf", "", {.bad_records = 2}},
+	{"mark with a category", "n0=a n1=c k0 c0,1", "!a@102 !c/a@103", {0}},
+	{"undefined name: nesting is kept", "n0=a b0 b9 e e", "(unknown name)[102-103]^1 a[101-104]",
 		{.bad_records = 1}},
-	{"a kind that there is not is passed over", "n0=a ? b0 ? e", "a[102-104]", {.bad_records = 2}},
-	{"a clock that goes back stands still", "n0=a !200 b0 !150 e", "a[200-200]", {.clamped = 1}},
-	{"no time lies before the stream or in the future", "n0=a !5 b0 !5000 e", "a[100-1000]", {.clamped = 2}},
-	{"an empty name is told as such", "n0= b0 e", "(unnamed)[101-102]", {0}},
-	{"bytes that are no UTF-8 are replaced, control characters are blanks", "n0=\xff\x01\xc3\xa4\xed\xa0\x80z b0 e",
+	{"slot out of range: treated as an undefined name", "n0=a b2000 e", "(unknown name)[101-102]",
+		{.bad_records = 1}},
+	{"unknown kind of record: skipped", "n0=a ? b0 ? e", "a[102-104]", {.bad_records = 2}},
+	{"clock that steps back: time stands still", "n0=a !200 b0 !150 e", "a[200-200]", {.clamped = 1}},
+	{"time before the stream or in the future: limited", "n0=a !5 b0 !5000 e", "a[100-1000]", {.clamped = 2}},
+	{"empty name: reported as such", "n0= b0 e", "(unnamed)[101-102]", {0}},
+	{"invalid UTF-8 is replaced, control characters become blanks", "n0=\xff\x01\xc3\xa4\xed\xa0\x80z b0 e",
 		"\xef\xbf\xbd \xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz[101-102]", {0}},
 };
 
@@ -243,7 +243,7 @@ static void check(void **state)
 	teardown(&f);
 }
 
-/* ---- more than one feed ---- */
+/* ---- several feeds ---- */
 
 static void a_range_ends_in_a_ring_read_earlier(void **state)
 {
@@ -289,7 +289,7 @@ static void open_spans_are_told_of_once(void **state)
 	assert_false(value_ok(open[0].end_ns));
 	assert_int_equal(open[0].close, SPAN_OPEN);
 	assert_int_equal(span_decoder_take_open(&f.streams[0], open, 8), 0);
-	feed(&f, 0, "b0 e e b0", 1); // the one that began since, one of the two, and a further one
+	feed(&f, 0, "b0 e e b0", 1); // the span that began since, one of the two, and a further one
 	assert_int_equal(span_decoder_take_open(&f.streams[0], open, 8), 1);
 	span_decoder_close(&f.streams[0], 0, SPAN_AT_DEATH, 500);
 	assert_string_equal(f.rows, "a[103-104]^2 a[102-105]^1 a[106-500]^1*death a[101-500]*death");
@@ -344,8 +344,8 @@ static void ranges_come_and_go(void **state)
 	span_ranges_finish(&ranges);
 }
 
-/* Numbers that a table hashed by the golden ratio puts into one place: their product with it is x * (2^32 + 1), whose halves cancel when
- * the upper one is folded down. */
+/* Numbers that a table hashed by the golden ratio maps to one slot: their product with it is x * (2^32 + 1), whose
+ * halves cancel when the upper one is folded down. */
 static void ranges_with_chosen_numbers(void **state)
 {
 	enum { N = 8192 };
@@ -365,7 +365,7 @@ static void ranges_with_chosen_numbers(void **state)
 	span_ranges_finish(&ranges);
 }
 
-// Who knows where keys lie in one table can't choose keys that share a place in the next one.
+// An attacker who knows the slots in one table cannot choose keys that collide in the next one.
 static void each_table_has_its_own_places(void **state)
 {
 	enum { N = 100 };
@@ -415,7 +415,7 @@ static void room_of_all_streams_is_limited(void **state)
 {
 	struct fixture f;
 	setup(&f);
-	f.recording.n_room = SPAN_ROOM_MOST - 16; // what other streams have
+	f.recording.n_room = SPAN_ROOM_MOST - 16; // used by other streams
 	feed(&f, 0, "n0=a", 1);
 	for (int i = 0; i < 20; i++)
 		feed(&f, 0, "b0", 1);
@@ -429,17 +429,18 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "an end that is read before its begin waits for it", a_range_ends_in_a_ring_read_earlier);
-	ROWS_ADD_ONE(&tests, "an end whose begin never comes is a stray", an_end_whose_begin_never_comes_is_a_stray);
-	ROWS_ADD_ONE(&tests, "half an event waits for the other half", half_an_event_waits_for_the_other_half);
-	ROWS_ADD_ONE(&tests, "open spans are told of once, and marked when they end", open_spans_are_told_of_once);
-	ROWS_ADD_ONE(&tests, "1,024 deep and no deeper", more_than_may_be_open_is_dropped_with_its_end);
-	ROWS_ADD_ONE(&tests, "65,536 names, and one for all others", names_are_bounded);
-	ROWS_ADD_ONE(&tests, "ranges come and go in a small table", ranges_come_and_go);
-	ROWS_ADD_ONE(&tests, "numbers of ranges that were chosen to collide lie apart", ranges_with_chosen_numbers);
-	ROWS_ADD_ONE(&tests, "two tables of the same names or ranges have them in different places",
+	ROWS_ADD_ONE(&tests, "end read before its begin: waits for it", a_range_ends_in_a_ring_read_earlier);
+	ROWS_ADD_ONE(&tests, "end whose begin never arrives: counted as stray",
+		an_end_whose_begin_never_comes_is_a_stray);
+	ROWS_ADD_ONE(&tests, "half an event: waits for the other half", half_an_event_waits_for_the_other_half);
+	ROWS_ADD_ONE(&tests, "open spans: reported once, and marked when they end", open_spans_are_told_of_once);
+	ROWS_ADD_ONE(&tests, "spans nested deeper than 1,024: dropped", more_than_may_be_open_is_dropped_with_its_end);
+	ROWS_ADD_ONE(&tests, "more than 65,536 names: the others share one", names_are_bounded);
+	ROWS_ADD_ONE(&tests, "many short ranges: the table stays small", ranges_come_and_go);
+	ROWS_ADD_ONE(&tests, "range numbers chosen to collide: spread over the table", ranges_with_chosen_numbers);
+	ROWS_ADD_ONE(&tests, "two tables store the same names and ranges in different slots",
 		each_table_has_its_own_places);
-	ROWS_ADD_ONE(&tests, "tables of ranges shrink as these end", tables_of_ranges_shrink);
-	ROWS_ADD_ONE(&tests, "room for open spans is limited over all streams", room_of_all_streams_is_limited);
+	ROWS_ADD_ONE(&tests, "tables of ranges shrink when ranges end", tables_of_ranges_shrink);
+	ROWS_ADD_ONE(&tests, "memory for open spans is limited over all streams", room_of_all_streams_is_limited);
 	return rows_run(&tests, "decoder");
 }

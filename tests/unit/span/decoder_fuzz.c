@@ -1,5 +1,5 @@
-/* Streams that no honest program writes: valid ones with bytes changed, torn, doubled, and pure noise. Whatever comes, the
- * rows made of it are whole, and memory is bounded. The seeds are fixed: a failure can be seen again. */
+/* Invalid streams: valid ones with bytes changed, removed or doubled, and noise. The resulting rows are always
+ * complete, and memory is bounded. The seeds are fixed, so failures repeat. */
 #include "span/reader/reader.h"
 
 #include "rows.h"
@@ -30,7 +30,7 @@ static uint64_t below(struct fuzz *f, uint64_t limit)
 	return next(f) % limit;
 }
 
-/* ---- what must hold ---- */
+/* ---- invariants ---- */
 
 static void check_name(const struct fuzz *f, uint32_t name)
 {
@@ -99,7 +99,7 @@ static size_t make_valid(struct fuzz *f, struct span_record *records)
 			record.n = (uint32_t)below(f, 60);
 		uint32_t count = span_record_count(&record);
 		records[n] = record;
-		for (uint32_t i = 1; i < count; i++) // small numbers, so that ranges meet; as text, letters
+		for (uint32_t i = 1; i < count; i++) // small numbers, so that ranges collide; as text, letters
 			records[n + i] = (struct span_record){.t_ns = (int64_t)below(f, 32)};
 		if (record.kind == RECORD_NAME)
 			for (uint32_t i = 1; i < count; i++)
@@ -129,7 +129,7 @@ static size_t make_stream(struct fuzz *f, struct span_record *records)
 	for (size_t i = 0; i < RECORDS; i++) {
 		const uint64_t noise[2] = {next(f), next(f)};
 		memcpy(&records[i], noise, sizeof(noise));
-		records[i].kind &= 0x0f; // most of 256 kinds would only be passed over
+		records[i].kind &= 0x0f; // most of 256 kinds would only be skipped
 	}
 	return RECORDS;
 }
@@ -171,7 +171,7 @@ static void streams_of_all_sorts(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "valid, harmed and random streams give whole rows and bounded memory",
+	ROWS_ADD_ONE(&tests, "valid, damaged and random streams: complete rows and bounded memory",
 		streams_of_all_sorts);
 	return rows_run(&tests, "decoder_fuzz");
 }

@@ -1,5 +1,5 @@
-/* A recorder for tests of the writer: it takes rings and blocks, reads them into lines such as "begin forward" or "end 2",
- * and tells whatever a decoder could stumble over. */
+/* A recorder for tests of the writer: it receives rings and blocks, decodes them into lines such as "begin forward"
+ * or "end 2", and reports every inconsistency that a decoder could find. */
 #pragma once
 
 #include "span/ring.h"
@@ -23,7 +23,7 @@ struct reading {
 	int64_t latest_ns;
 	uint64_t n_begins, n_ends, n_ended, n_names, n_metrics, n_marks, n_ranges, n_range_ends, n_threads,
 		n_thread_ends;
-	char log[FAKE_LOG_BYTES]; // until it is full
+	char log[FAKE_LOG_BYTES]; // until the buffer is full
 	size_t log_bytes;
 	const char *fault; // NULL: none
 };
@@ -106,7 +106,7 @@ static inline void reading_category(struct reading *reading, const struct span_r
 	reading_log(reading, "\n");
 }
 
-// One event, whole in memory.
+// One event, complete in memory.
 static inline void reading_event(struct reading *reading, const struct span_record *record)
 {
 	const struct record_extra *extra = (const struct record_extra *)(record + 1);
@@ -216,7 +216,7 @@ static inline int fake_receive(int fd, struct ring_hello *hello)
 	return memory_fd;
 }
 
-// All who have knocked so far.
+// All clients that have connected so far.
 static inline void fake_accept(struct fake_recorder *fake)
 {
 	for (;;) {

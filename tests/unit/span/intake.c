@@ -1,4 +1,4 @@
-// Rings that hold more than is good: a call reads for its slice of time and no longer, memory stays within the budget.
+// Rings with more records than one call may read: a call ends with its time slice, and memory stays within the budget.
 #include "span/reader/reader.h"
 
 #include "rows.h"
@@ -12,7 +12,7 @@ enum { SMALL = RING_RECORDS_LEAST };
 struct fixture {
 	struct span_intake intake;
 	struct wattle_env env;
-	int64_t now_ns, step_ns; // each look at the clock moves it
+	int64_t now_ns, step_ns; // each clock reading advances it
 	size_t n_spans;
 	bool is_enough;
 };
@@ -96,7 +96,7 @@ static void a_drain_ends_with_its_slice(void **state)
 	size_t before = 0;
 	int n_calls = 0;
 	for (; span_intake_drain(&f.intake) == 0; n_calls++) {
-		assert_true(f.n_spans > before); // each gets on
+		assert_true(f.n_spans > before); // each ring gets its turn
 		assert_true(f.n_spans - before <= 4 * INTAKE_SCRATCH_RECORDS / 2);
 		before = f.n_spans;
 	}
@@ -115,7 +115,7 @@ static void many_small_rings(void **state)
 	setup(&f, SMALL);
 	for (size_t i = 0; i < RINGS; i++)
 		clients[i] = full_ring(&f, 0);
-	f.step_ns = INTAKE_SLICE_NS / 24; // three looks at the clock for each ring
+	f.step_ns = INTAKE_SLICE_NS / 24; // three clock readings for each ring
 	for (size_t before = 0; f.n_spans < RINGS * SMALL / 2; before = f.n_spans) {
 		span_intake_drain(&f.intake);
 		assert_true(f.n_spans > before && f.n_spans - before <= 10 * SMALL / 2);
@@ -188,7 +188,7 @@ static void the_end_reads_all(void **state)
 
 /* ---- ended processes ---- */
 
-// Sends a ring and ends. Returns when it has, without waiting for it to be served.
+// Sends a ring and exits. Returns after the exit, without waiting for the ring to be read.
 static void process_with_a_ring(void)
 {
 	pid_t pid = fork();
@@ -266,18 +266,19 @@ static void ring_behind_others_belongs_to_its_process(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "a drain ends with its slice of time, and the next one goes on",
+	ROWS_ADD_ONE(&tests, "drain: ends with its time slice, the next one continues",
 		a_drain_ends_with_its_slice);
-	ROWS_ADD_ONE(&tests, "many rings: a drain reads as many as its slice of time allows", many_small_rings);
-	ROWS_ADD_ONE(&tests, "a ring larger than asked for is refused, a smaller one is read", other_sizes_are_refused);
-	ROWS_ADD_ONE(&tests, "twelve rings of 16 MiB: no more than 128 MiB stay mapped in",
+	ROWS_ADD_ONE(&tests, "drain of many rings: reads as many as its time slice allows", many_small_rings);
+	ROWS_ADD_ONE(&tests, "ring larger than requested: refused; smaller: read", other_sizes_are_refused);
+	ROWS_ADD_ONE(&tests, "twelve rings of 16 MiB: at most 128 MiB stay mapped",
 		memory_stays_within_the_budget);
-	ROWS_ADD_ONE(&tests, "a hurried end: what is not read is counted as lost", what_is_not_read_in_time_is_lost);
-	ROWS_ADD_ONE(&tests, "an end without hurry reads all", the_end_reads_all);
-	ROWS_ADD_ONE(&tests, "a program connects all the time: other ended programs are closed after one backlog",
+	ROWS_ADD_ONE(&tests, "end with a time limit: unread records are counted as lost",
+		what_is_not_read_in_time_is_lost);
+	ROWS_ADD_ONE(&tests, "end without a time limit: all records are read", the_end_reads_all);
+	ROWS_ADD_ONE(&tests, "program that connects continuously: other ended programs are closed after one backlog",
 		constant_connections_delay_no_end);
 	ROWS_ADD_ONE(&tests,
-		"an ended program's second ring waits behind 1000 connections: it belongs to the first one's process",
+		"second ring of an ended program behind 1000 connections: belongs to the first ring's process",
 		ring_behind_others_belongs_to_its_process);
 	return rows_run(&tests, "intake");
 }

@@ -1,4 +1,5 @@
-/* The ITT capture, driven through a list of calls as the static part of a program has it, over a writer that only tells. */
+/* The ITT capture, driven by a list of calls as the static part of a program makes them, with a writer that only
+ * logs. */
 #include "span/capture/itt.c"
 #include "span/capture/itt_numbers.c"
 #include "span/capture/itt_overlap.c"
@@ -76,7 +77,7 @@ static struct itt_api apis[] = {
 static struct itt_global global = {.apis = apis};
 static const struct itt_id none, first = {1, 2, 3}, second = {1, 2, 4};
 
-/* ---- rows: what a program does, what is recorded of it ---- */
+/* ---- rows: calls of a program, expected records ---- */
 
 static void tasks(void)
 {
@@ -191,19 +192,19 @@ static const struct row {
 	{"tasks nest; their names are domain/name", tasks, "begin d/outer; begin d/inner; end; end; "},
 	{"tasks without a name; tasks of a function", nameless,
 		"begin (no name); begin (no name); begin function 0x0000000000abc123; end; end; end; "},
-	{"what overlaps ends by its id, of its own kind", overlapped,
+	{"overlapped tasks end by their id, within their own kind", overlapped,
 		"range o/a; (1); range o/b; (2); range o/r; (3); range o/frame; (4); "
 		"end (1); end (2); end (3); end (4); "},
-	{"while paused nothing begins; what was open ends, and what was not recorded has no end", paused,
+	{"while paused: no task begins; open tasks end; tasks not recorded have no end", paused,
 		"begin p/before; begin p/after; end; end; "},
-	{"events end by themselves, or by the next of their name in the thread", events,
+	{"events end explicitly, or with the next event of their name in the thread", events,
 		"range event; (1); end (1); range event; (2); end (2); range event; (3); end (3); "},
-	{"one number as metadata is a metric named by its key", numbers,
+	{"metadata with one number: a metric named by its key", numbers,
 		"batch = 1099511627776; batch = -1; batch = 4000000000; batch = -2; batch = 65535; batch = -3; "
 		"batch = 0.5; batch = 0.25; "},
-	{"counters tell what is added, or what they are set to", counters,
+	{"counters: increments and set values are recorded", counters,
 		"c/items = 1; c/items = 41; c/items = -1; c/items = 7; level = 0.5; "},
-	{"after detach nothing is recorded", detached, "disconnect; "},
+	{"after detach: nothing is recorded", detached, "disconnect; "},
 };
 
 static void check(void **state)
@@ -251,7 +252,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "without a recorder every call is the program's own no-op", no_recorder);
-	ROWS_ADD_ONE(&tests, "open ranges beyond the bound are not recorded, the others all end", many_open);
+	ROWS_ADD_ONE(&tests, "no recorder: every call stays the program's no-op", no_recorder);
+	ROWS_ADD_ONE(&tests, "open ranges beyond the limit: not recorded, all others end", many_open);
 	return rows_run(&tests, "itt");
 }

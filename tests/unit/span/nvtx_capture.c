@@ -1,4 +1,4 @@
-/* The NVTX capture, driven through its export table as the header-only NVTX does it, over a writer that only tells. */
+/* The NVTX capture, driven through its export table as header-only NVTX does, with a writer that only logs. */
 #include "span/capture/nest.c"
 #include "span/capture/nvtx.c"
 #include "span/capture/nvtx_names.c"
@@ -34,7 +34,7 @@ static const void *(*p_create_w)(const wchar_t *);
 static void keep(const void *domain)
 {
 }
-static void (*p_destroy)(const void *) = keep; // what the program's own no-op does
+static void (*p_destroy)(const void *) = keep; // effect of the program's no-op
 
 #define AT(pointer) ((nvtx_function *)(void *)&(pointer))
 static nvtx_function *core_table[NVTX_CORE_CALLS] = {
@@ -91,7 +91,7 @@ static const void *export_table(uint32_t id)
 #define ATTRIBUTES(...) (&(struct nvtx_attributes){__VA_ARGS__})
 #define PAYLOAD(type, member, value) .payload_type = (type), .payload.member = (value)
 
-/* ---- rows: what a program does, what is recorded of it ---- */
+/* ---- rows: calls of a program, expected records ---- */
 
 static void nested(void)
 {
@@ -99,7 +99,7 @@ static void nested(void)
 	assert_int_equal(p_push_a("b"), 1);
 	assert_int_equal(p_pop(), 1);
 	assert_int_equal(p_pop(), 0);
-	assert_true(p_pop() < 0); // nothing is open: the one around it is not ours to end
+	assert_true(p_pop() < 0); // nothing is open: the enclosing span is not the capture's to end
 }
 
 static void wide(void)
@@ -260,47 +260,47 @@ static const struct row {
 	void (*play)(void);
 	const char *expected;
 } rows[] = {
-	{"push and pop nest and tell the level, from 0", nested, "begin a; begin b; end; end; "},
-	{"wide messages become UTF-8; what is no character U+FFFD", wide,
+	{"push and pop nest and return the level, from 0", nested, "begin a; begin b; end; end; "},
+	{"wide messages become UTF-8; invalid characters become U+FFFD", wide,
 		"begin caf\u00e9 \u20ac \U0001f600; end; begin \ufffd\ufffdx; end; "},
-	{"no message, an empty one and no attributes have a name too", nameless,
+	{"no message, empty message, no attributes: a default name", nameless,
 		"begin (no message); begin (no message); begin (no message); begin (no message); begin (no message); "
 		"end; end; end; end; end; "},
 	{"start and end by number; 0 is no range", ranges, "range a; (1); range b; (2); end (1); end (2); "},
-	{"the name in a domain is domain/message, in the default one the message", domains,
+	{"name in a domain: domain/message, in the default domain: the message", domains,
 		"begin one/a; begin zwei/a; end; end; range one/r; (1); end (1); begin default; end; "},
-	{"stacks of two domains may cross: only the span that was popped ends", crossing,
+	{"crossing stacks of two domains: only the popped span ends", crossing,
 		"begin one/a; begin two/b; begin two/c; begin one/d; end; end below 2; end; end; "},
-	{"registered strings; one that is none of ours is no message", registered,
+	{"registered strings; an unknown handle has no message", registered,
 		"begin reg/a; end; begin reg/w; end; begin a; end; begin reg/(no message); end; "
 		"begin reg/(no message); end; begin reg/(no message); end; "},
-	{"a handle that is none of ours is refused", wrong_handles, ""},
-	{"a destroyed domain and its strings may still be used; created again it is the same", destroyed,
+	{"unknown handle: refused", wrong_handles, ""},
+	{"destroyed domain: it and its strings may still be used; created again it is the same", destroyed,
 		"begin gone/s; end; "},
-	{"categories have names per domain, or their number; the last name counts", categories_of_domains,
+	{"categories: names per domain, or their number; the last name counts", categories_of_domains,
 		"begin a [io]; begin cat/a [netz]; begin a [4294967295]; mark m [disk]; end; end; end; "},
-	{"a number as payload is a metric with the span's name, a schema is none", payloads,
+	{"payload: a number is a metric with the span's name, a schema is ignored", payloads,
 		"begin u64; u64 = 9.2233720368547758e+18; begin i64; i64 = -2; begin f64; f64 = 0.5; "
 		"begin u32; u32 = 4000000000; begin i32; i32 = -3; begin f32; f32 = 0.25; begin schema; "
 		"end; end; end; end; end; end; end; mark m; m = 7; range pay/r; (1); pay/r = 8; end (1); "},
-	{"of attributes only what the program has is read", sizes,
+	{"attributes: only members that the program's version has are read", sizes,
 		"mark (no message); mark (no message) [2]; mark (no message) [2]; "
 		"mark (no message) [2]; (no message) = 1; mark (no message) [2]; (no message) = 1; "
 		"mark m [2]; m = 1; mark m [2]; m = 1; "},
 	{"marks", marks, "mark a; mark (no message); "},
-	{"a name is cut to what fits", long_message, ""},
+	{"name too long: truncated", long_message, ""},
 };
 
 static void check(void **state)
 {
 	const struct row *row = *state;
 	forget();
-	assert_int_equal(InitializeInjectionNvtx2(export_table), 1); // again and again: once for each binary
+	assert_int_equal(InitializeInjectionNvtx2(export_table), 1); // repeatedly: once for each binary
 	row->play();
 	assert_string_equal(told, row->expected);
 }
 
-/* ---- the door ---- */
+/* ---- initialisation ---- */
 
 static void no_recorder(void **state)
 {
@@ -332,7 +332,7 @@ static void older_program(void **state)
 	core_size = NVTX_CORE_CALLS;
 	assert_int_equal(InitializeInjectionNvtx2(export_table), 1);
 	assert_non_null(p_pop);
-	assert_null(p_thread_a); // a call that tells nothing is left alone
+	assert_null(p_thread_a); // a call with no slot is not replaced
 	assert_int_equal(told_version, 3);
 }
 
@@ -400,11 +400,11 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "without a recorder the program is left alone", no_recorder);
-	ROWS_ADD_ONE(&tests, "a program without tables is left alone", broken_program);
-	ROWS_ADD_ONE(&tests, "an older program has fewer calls; calls that tell nothing stay its own", older_program);
+	ROWS_ADD_ONE(&tests, "no recorder: the program's calls are not replaced", no_recorder);
+	ROWS_ADD_ONE(&tests, "program without tables: its calls are not replaced", broken_program);
+	ROWS_ADD_ONE(&tests, "older program with fewer calls: the others are replaced", older_program);
 	ROWS_ADD_ONE(&tests, "three domains in turn, 300 deep: as many ends as begins", deep_and_mixed);
-	ROWS_ADD_ONE(&tests, "threads that register the same strings at once get the same handles", at_once);
-	ROWS_ADD_ONE(&tests, "names without end take bounded memory, and those from before stay", without_end);
+	ROWS_ADD_ONE(&tests, "threads that register the same strings at once: same handles", at_once);
+	ROWS_ADD_ONE(&tests, "endless new names: bounded memory, earlier names stay", without_end);
 	return rows_run(&tests, "nvtx");
 }

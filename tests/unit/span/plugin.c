@@ -1,4 +1,4 @@
-// A plugin that has the static library in it, as a Python extension might.
+// A plugin that contains the static library, as a Python extension might.
 #include "wattle.h"
 
 __attribute__((visibility("default"))) int plugin_work(const char *name);

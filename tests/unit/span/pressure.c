@@ -1,4 +1,4 @@
-// Rings without room, handlers in the midst of a call, calls that never come back: the stream stays balanced.
+// Full rings, signal handlers during a call, calls left by siglongjmp: the stream stays balanced.
 #include "rows.h"
 
 #include "span/writer/writer.h"
@@ -171,7 +171,7 @@ static void set_timer(int signal_number, void (*handler)(int), int us)
 static void stop_timer(void)
 {
 	assert_return_code(setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL), errno);
-	signal(SIGALRM, SIG_IGN); // what is pending is forgotten
+	signal(SIGALRM, SIG_IGN); // pending signals are discarded
 }
 
 static double seconds_since(const struct timespec *start)
@@ -260,14 +260,14 @@ static void calls_that_never_come_back(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "a full ring loses whole spans and counts them", a_full_ring_loses_whole_spans);
-	ROWS_ADD_ONE(&tests, "a full ring with CPU time does too", a_full_ring_with_cpu_time);
-	ROWS_ADD_ONE(&tests, "room is kept for the ends of all that is open", ends_find_room);
-	ROWS_ADD_ONE(&tests, "room is kept for the ends of ranges", ends_of_ranges_find_room);
-	ROWS_ADD_ONE(&tests, "a hundred thousand spans too deep are counted and balanced", too_deep);
-	ROWS_ADD_ONE(&tests, "a lost span between written ones", a_dropped_span_between_written_ones);
-	ROWS_ADD_ONE(&tests, "a tail that can't be is a full ring", an_impossible_tail_is_a_full_ring);
-	ROWS_ADD_ONE(&tests, "handlers in the midst of calls: balanced", handlers_in_the_midst);
-	ROWS_ADD_ONE(&tests, "calls left by siglongjmp: balanced, and it goes on", calls_that_never_come_back);
+	ROWS_ADD_ONE(&tests, "full ring: whole spans are lost and counted", a_full_ring_loses_whole_spans);
+	ROWS_ADD_ONE(&tests, "full ring with CPU time: whole spans are lost and counted", a_full_ring_with_cpu_time);
+	ROWS_ADD_ONE(&tests, "room is reserved for the ends of all open spans", ends_find_room);
+	ROWS_ADD_ONE(&tests, "room is reserved for the ends of ranges", ends_of_ranges_find_room);
+	ROWS_ADD_ONE(&tests, "a hundred thousand spans nested too deep: counted and balanced", too_deep);
+	ROWS_ADD_ONE(&tests, "lost span between recorded ones", a_dropped_span_between_written_ones);
+	ROWS_ADD_ONE(&tests, "invalid tail: treated as a full ring", an_impossible_tail_is_a_full_ring);
+	ROWS_ADD_ONE(&tests, "signal handlers during calls: balanced", handlers_in_the_midst);
+	ROWS_ADD_ONE(&tests, "calls left by siglongjmp: balanced, later calls work", calls_that_never_come_back);
 	return rows_run(&tests, "pressure");
 }

@@ -1,4 +1,4 @@
-// Threads that come and go, forks, exec, plugins, descriptors: where rings come from and who may write to them.
+// Threads that start and end, forks, exec, plugins, descriptors: the source of rings and who may write to them.
 #include "rows.h"
 
 #include "span/writer/internal.h"
@@ -147,7 +147,7 @@ static void child_work(void)
 	_exit(span_depth() != 0 ? 3 : 0);
 }
 
-// fork as the C library does it, and the bare system call, after which no handler runs.
+// fork of the C library, and the bare system call, after which no fork handler runs.
 static void check_fork(pid_t (*fork_by)(void))
 {
 	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
@@ -255,15 +255,15 @@ static void out_of_descriptors(void **state)
 	disconnect(&fake);
 }
 
-// A ring is a file to the kernel, which ends a program that makes one longer than RLIMIT_FSIZE.
+// A ring is a file for the kernel, which kills a program that makes one longer than RLIMIT_FSIZE.
 static const struct file_limit_row {
 	const char *teaches;
 	rlim_t bytes;
-	uint32_t n_records; // of the ring; 0: none is made
+	uint32_t n_records; // size of the ring; 0: none is created
 } file_limits[] = {
-	{"files of any length: the ring that the recorder asks for", RLIM_INFINITY, 8192},
-	{"files of 40 kB: a smaller ring, and the program lives", 40000, 2048},
-	{"files of 1 kB: no ring, and the program lives", 1000, 0},
+	{"no file size limit: a ring of the requested size", RLIM_INFINITY, 8192},
+	{"file size limit of 40 kB: a smaller ring, the program continues", 40000, 2048},
+	{"file size limit of 1 kB: no ring, the program continues", 1000, 0},
 };
 
 static void check_file_limit(void **state)
@@ -288,7 +288,7 @@ static void check_file_limit(void **state)
 
 /* ---- other images ---- */
 
-// What this program says when it is started anew: image, whether it records, and a span.
+// Output of this program when it is executed again: image, whether it records, and a span.
 static int probe(void)
 {
 	int is_recording = wattle_is_recording(), begin = wattle_span_begin("probe"), end = wattle_span_end();
@@ -334,9 +334,9 @@ static const struct environment_row {
 	const char *teaches, *variables;
 	int is_recording;
 } environment_rows[] = {
-	{"WATTLE_DISABLE=1 turns it off", "WATTLE_DISABLE=1", 0},
-	{"WATTLE_DISABLE=0 does not", "WATTLE_DISABLE=0", 1},
-	{"WATTLE_DISABLE stands above WATTLE_SPANS", "WATTLE_DISABLE=1 WATTLE_SPANS=/dev/null/x", 0},
+	{"WATTLE_DISABLE=1 disables recording", "WATTLE_DISABLE=1", 0},
+	{"WATTLE_DISABLE=0 does not disable recording", "WATTLE_DISABLE=0", 1},
+	{"WATTLE_DISABLE overrides WATTLE_SPANS", "WATTLE_DISABLE=1 WATTLE_SPANS=/dev/null/x", 0},
 };
 
 static void check_environment(void **state)
@@ -353,7 +353,7 @@ static void check_environment(void **state)
 	fake_close(&fake);
 }
 
-// A copy of this program that belongs to root and is set-uid, started by nobody.
+// A set-uid copy of this program that belongs to root, started by nobody.
 static void set_uid_programs_do_not_look(void **state)
 {
 	char folder[] = "/tmp/wattle-setuid-XXXXXX", copy[64], command[2048];
@@ -406,7 +406,7 @@ static void plugins_come_and_go(void **state)
 	assert_int_equal(sum(&fake).n_ended, 6);
 	for (size_t i = 0; i < fake.n; i++)
 		assert_int_equal(fake.rings[i].hello.image, span_image());
-	// A thread that had spans in a plugin ends after it was unloaded.
+	// A thread that had spans in a plugin ends after the plugin was unloaded.
 	fake_close(&fake);
 }
 
@@ -454,20 +454,20 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return probe();
 	assert_true(readlink("/proc/self/exe", own_path, sizeof(own_path) - 1) > 0);
-	ROWS_ADD_ONE(&tests, "2,000 threads one after the other need one ring", short_threads_share_a_ring);
-	ROWS_ADD_ONE(&tests, "16 threads at once have 16", threads_at_once_have_their_own);
-	ROWS_ADD_ONE(&tests, "destructors of a thread's data may mark spans", destructors_may_mark_spans);
-	ROWS_ADD_ONE(&tests, "a forked child has its own ring", a_fork_has_its_own_ring);
-	ROWS_ADD_ONE(&tests, "a child of the bare system call too", a_bare_fork_too);
-	ROWS_ADD_ONE(&tests, "ranges of the parent are not the child's", ranges_of_the_parent_are_not_the_childs);
-	ROWS_ADD_ONE(&tests, "threads of a child share what is left", threads_of_a_child);
+	ROWS_ADD_ONE(&tests, "2,000 threads in succession: one ring", short_threads_share_a_ring);
+	ROWS_ADD_ONE(&tests, "16 threads at once: 16 rings", threads_at_once_have_their_own);
+	ROWS_ADD_ONE(&tests, "destructors of thread data may record spans", destructors_may_mark_spans);
+	ROWS_ADD_ONE(&tests, "forked child: a ring of its own", a_fork_has_its_own_ring);
+	ROWS_ADD_ONE(&tests, "child of the bare system call: a ring of its own", a_bare_fork_too);
+	ROWS_ADD_ONE(&tests, "parent's ranges: not the child's", ranges_of_the_parent_are_not_the_childs);
+	ROWS_ADD_ONE(&tests, "threads of a child share the remaining slots", threads_of_a_child);
 	ROWS_ADD_ONE(&tests, "no descriptor stays open", no_descriptor_stays);
-	ROWS_ADD_ONE(&tests, "out of descriptors: lost, counted, tried again", out_of_descriptors);
+	ROWS_ADD_ONE(&tests, "no descriptors left: spans are lost and counted, later tried again", out_of_descriptors);
 	ROWS_ADD(&tests, file_limits, check_file_limit);
-	ROWS_ADD_ONE(&tests, "each exec is another image", each_exec_is_an_image);
+	ROWS_ADD_ONE(&tests, "each exec: a new image", each_exec_is_an_image);
 	ROWS_ADD(&tests, environment_rows, check_environment);
-	ROWS_ADD_ONE(&tests, "set-uid programs do not look at the environment", set_uid_programs_do_not_look);
-	ROWS_ADD_ONE(&tests, "a plugin with the library in it comes and goes", plugins_come_and_go);
-	ROWS_ADD_ONE(&tests, "a thread outlives the plugin that it had spans in", threads_outlive_plugins);
+	ROWS_ADD_ONE(&tests, "set-uid program: ignores the environment", set_uid_programs_do_not_look);
+	ROWS_ADD_ONE(&tests, "plugin with the library inside: loaded and unloaded", plugins_come_and_go);
+	ROWS_ADD_ONE(&tests, "thread that outlives a plugin with spans", threads_outlive_plugins);
 	return rows_run(&tests, "processes");
 }

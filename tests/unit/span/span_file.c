@@ -1,4 +1,4 @@
-// WATTLE_SPANS: what a program leaves in a file, also when it is killed, shared or out of disk.
+// WATTLE_SPANS: the file that a program leaves, also when it is killed, shares the file or runs out of disk.
 #include "rows.h"
 
 #include "span/writer/writer.h"
@@ -19,7 +19,7 @@
 
 static char own_path[1024], folder[] = "/tmp/wattle-spans-XXXXXX";
 
-/* ---- what a test has a new process do, with WATTLE_SPANS set ---- */
+/* ---- actions of a new process with WATTLE_SPANS set ---- */
 
 static int work_spans(int n)
 {
@@ -55,7 +55,7 @@ static int do_kill(void)
 	return raise(SIGKILL);
 }
 
-// All of them have begun before the first one ends, else the next one would take over its blocks.
+// All have begun before the first one ends; otherwise the next one would take over its blocks.
 static void *thread_spans_at_once(void *barrier)
 {
 	wattle_span_begin("first");
@@ -109,10 +109,10 @@ static int do_other_folder(void)
 static int do_much(void)
 {
 	work_spans(100000);
-	return 0; // what is lost is the test's question
+	return 0; // the number of lost spans is what the test checks
 }
 
-// The same, and then there is room again.
+// The same, with room again afterwards.
 static int do_much_twice(void)
 {
 	struct rlimit limit;
@@ -201,7 +201,7 @@ static size_t stream_of(struct span_file *file, const struct span_block_header *
 	return file->n_streams++;
 }
 
-// Blocks of a stream stand in ascending order here, because nobody fills gaps.
+// Blocks of a stream are in ascending order here, because there are no gaps to fill.
 static void read_block(struct span_file *file, const char *block)
 {
 	const struct span_block_header *header = (const void *)block;
@@ -266,13 +266,13 @@ static const struct row {
 	size_t n_streams;
 	uint32_t n_open;
 } rows[] = {
-	{"a program leaves its spans", "spans", 0, 100, 1, 0},
-	{"a span that is open at the end stays so", "open", 0, 1, 1, 1},
-	{"what a killed program had written is there", "kill", SIGKILL, 10001, 1, 1},
+	{"program ends: its spans are in the file", "spans", 0, 100, 1, 0},
+	{"span open at the end: stays open", "open", 0, 1, 1, 1},
+	{"program killed: all written spans are in the file", "kill", SIGKILL, 10001, 1, 1},
 	{"each thread has blocks of its own", "threads", 0, 80004, 4, 0},
-	{"500 threads one after the other share blocks", "short threads", 0, 50000, 1, 0},
-	{"a forked child goes on in the same file", "fork", 0, 101, 2, 0},
-	{"the file stays where it was meant when the program goes elsewhere", "other folder", 0, 100, 1, 0},
+	{"500 threads in succession share blocks", "short threads", 0, 50000, 1, 0},
+	{"forked child continues in the same file", "fork", 0, 101, 2, 0},
+	{"program changes its working directory: the file stays at its path", "other folder", 0, 100, 1, 0},
 };
 
 static void check(void **state)
@@ -328,13 +328,13 @@ static void a_file_is_continued(void **state)
 	forget(&file);
 }
 
-// At the limit of the file's size neither SIGXFSZ nor SIGBUS ends the program.
+// At the file size limit neither SIGXFSZ nor SIGBUS kills the program.
 static void beyond_the_size_limit(void **state)
 {
 	assert_int_equal(wait_for(start("much", "limited", 5 * SPAN_BLOCK_BYTES)), 0);
 	struct span_file file = read_file("limited");
 	assert_int_equal(file.n_blocks, 4);
-	// The last block is where it is told.
+	// The last block reports it.
 	assert_int_equal(count_begins(&file) * 2 + file.lost, 200000);
 	forget(&file);
 }
@@ -375,9 +375,9 @@ static void a_full_disk(void **state)
 static const struct refused_row {
 	const char *teaches, *content;
 } refused_rows[] = {
-	{"a text file is left alone", "some notes\nthat matter\n"},
-	{"a short file is left alone", "x"},
-	{"a file of zeros is left alone", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"},
+	{"existing text file: not touched", "some notes\nthat matter\n"},
+	{"existing short file: not touched", "x"},
+	{"existing file of zeros: not touched", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"},
 };
 
 static void check_refused(void **state)
@@ -434,15 +434,15 @@ int main(int argc, char **argv)
 	assert_non_null(mkdtemp(folder));
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD_ONE(&tests, "%p in the name is the pid", the_pid_in_the_name);
-	ROWS_ADD_ONE(&tests, "four processes of four threads share a file", processes_share_a_file);
-	ROWS_ADD_ONE(&tests, "a file is continued", a_file_is_continued);
-	ROWS_ADD_ONE(&tests, "beyond the size limit spans are lost and counted", beyond_the_size_limit);
-	ROWS_ADD_ONE(&tests, "when there is room again it goes on", room_again);
-	ROWS_ADD_ONE(&tests, "a full disk loses spans and counts them", a_full_disk);
+	ROWS_ADD_ONE(&tests, "four processes with four threads each share a file", processes_share_a_file);
+	ROWS_ADD_ONE(&tests, "existing span file: continued", a_file_is_continued);
+	ROWS_ADD_ONE(&tests, "file size limit reached: spans are lost and counted", beyond_the_size_limit);
+	ROWS_ADD_ONE(&tests, "room again after the limit: recording continues", room_again);
+	ROWS_ADD_ONE(&tests, "disk full: spans are lost and counted", a_full_disk);
 	ROWS_ADD(&tests, refused_rows, check_refused);
-	ROWS_ADD_ONE(&tests, "an empty file is taken", an_empty_file_is_taken);
-	ROWS_ADD_ONE(&tests, "a folder that is not there, a device: nothing is recorded", no_such_folder);
-	ROWS_ADD_ONE(&tests, "the file takes over from a recorder that has gone", file_after_a_gone_recorder);
+	ROWS_ADD_ONE(&tests, "existing empty file: used", an_empty_file_is_taken);
+	ROWS_ADD_ONE(&tests, "missing folder, device: nothing is recorded", no_such_folder);
+	ROWS_ADD_ONE(&tests, "recorder gone: spans go to the file", file_after_a_gone_recorder);
 	int failed = rows_run(&tests, "span_file");
 	rmdir(folder);
 	return failed;

@@ -13,7 +13,7 @@ static const char *cut_name = long_name + 2000 - SPAN_NAME_BYTES_MAX;
 
 enum step_kind { BEGIN, CATEGORY, END, LEAVE, BELOW, MARK, METRIC, RANGE, RANGE_END, DEPTH };
 
-// A call, its argument and what it should say.
+// A call, its argument and the expected result.
 struct step {
 	enum step_kind kind;
 	const char *name;
@@ -30,32 +30,34 @@ static const struct row {
 	{"a span is a begin and an end", {{BEGIN, "forward"}, {END}}, "begin forward\nend\n", 0, 0},
 	{"spans nest", {{BEGIN, "a"}, {BEGIN, "b"}, {DEPTH, NULL, 2}, {END}, {END}, {DEPTH}},
 		"begin a\nbegin b\nend\nend\n", 0, 0},
-	{"an end too many is told and leaves no trace",
+	{"one end too many: an error, no record",
 		{{END, NULL, 0, -ENOENT}, {BEGIN, "a"}, {END}, {END, NULL, 0, -ENOENT}}, "begin a\nend\n", 0, 0},
-	{"a name must be one", {{BEGIN, NULL, 0, -EINVAL}, {MARK, NULL, 0, -EINVAL}, {METRIC, NULL, 1, -EINVAL}}, "", 0,
-		0},
-	{"a name may be empty", {{BEGIN, ""}, {END}}, "begin \nend\n", 0, 0},
+	{"NULL as a name: an error", {{BEGIN, NULL, 0, -EINVAL}, {MARK, NULL, 0, -EINVAL}, {METRIC, NULL, 1, -EINVAL}},
+		"", 0, 0},
+	{"empty name: accepted", {{BEGIN, ""}, {END}}, "begin \nend\n", 0, 0},
 	{"a name of 16 bytes fills its record", {{BEGIN, "0123456789abcdef"}, {END}}, "begin 0123456789abcdef\nend\n",
 		0, 0},
 	{"a name may be UTF-8", {{BEGIN, "größe"}, {END}}, "begin größe\nend\n", 0, 0},
-	{"a mark is an instant", {{MARK, "epoch"}}, "mark epoch\n", 0, 0},
-	{"a metric carries its number", {{METRIC, "tokens", 4096}, {METRIC, "loss", -0.25}},
+	{"mark: one instant", {{MARK, "epoch"}}, "mark epoch\n", 0, 0},
+	{"metric: carries its number", {{METRIC, "tokens", 4096}, {METRIC, "loss", -0.25}},
 		"metric tokens 4096\nmetric loss -0.25\n", 0, 0},
-	{"a metric that is no number is refused", {{METRIC, "loss", NAN, -EINVAL}, {METRIC, "loss", INFINITY, -EINVAL}},
-		"", 0, 0},
-	{"a range overlaps spans", {{RANGE, "load"}, {BEGIN, "a"}, {RANGE_END}, {END}},
+	{"metric that is NaN: an error", {{METRIC, "loss", NAN, -EINVAL}, {METRIC, "loss", INFINITY, -EINVAL}}, "", 0,
+		0},
+	{"range overlaps spans", {{RANGE, "load"}, {BEGIN, "a"}, {RANGE_END}, {END}},
 		"range load\nbegin a\nrange end\nend\n", 0, 0},
-	{"a range that never began is told", {{RANGE_END, "1", 0, -ENOENT}}, "", 0, 0},
-	{"leave ends what is still open inside", {{BEGIN, "a"}, {BEGIN, "b"}, {BEGIN, "c"}, {LEAVE, NULL, 0}, {DEPTH}},
+	{"end of an unknown range: an error", {{RANGE_END, "1", 0, -ENOENT}}, "", 0, 0},
+	{"leave: ends the spans that are open inside",
+		{{BEGIN, "a"}, {BEGIN, "b"}, {BEGIN, "c"}, {LEAVE, NULL, 0}, {DEPTH}},
 		"begin a\nbegin b\nbegin c\nend 3\n", 0, 2},
-	{"leave of the innermost is an end", {{BEGIN, "a"}, {BEGIN, "b"}, {LEAVE, NULL, 1}, {LEAVE, NULL, 0}},
+	{"leave of the innermost span: an end", {{BEGIN, "a"}, {BEGIN, "b"}, {LEAVE, NULL, 1}, {LEAVE, NULL, 0}},
 		"begin a\nbegin b\nend\nend\n", 0, 0},
-	{"leave of a depth that is not open is told", {{BEGIN, "a"}, {LEAVE, NULL, 1, -ENOENT}, {END}},
+	{"leave of a depth that is not open: an error", {{BEGIN, "a"}, {LEAVE, NULL, 1, -ENOENT}, {END}},
 		"begin a\nend\n", 0, 0},
-	{"a category has a name of its own", {{CATEGORY, "push"}, {END}}, "begin push in library\nend\n", 0, 0},
-	{"an end below passes over inner spans", {{BEGIN, "a"}, {BEGIN, "b"}, {BELOW, NULL, 1}, {END}, {DEPTH}},
+	{"category: has a name of its own", {{CATEGORY, "push"}, {END}}, "begin push in library\nend\n", 0, 0},
+	{"end below the top: skips inner spans", {{BEGIN, "a"}, {BEGIN, "b"}, {BELOW, NULL, 1}, {END}, {DEPTH}},
 		"begin a\nbegin b\nend below 1\nend\n", 0, 0},
-	{"an end below all is told", {{BEGIN, "a"}, {BELOW, NULL, 1, -ENOENT}, {END}}, "begin a\nend\n", 0, 0},
+	{"end below all open spans: an error", {{BEGIN, "a"}, {BELOW, NULL, 1, -ENOENT}, {END}}, "begin a\nend\n", 0,
+		0},
 };
 
 static int take_step(const struct step *step, uint64_t *range)
@@ -94,12 +96,12 @@ static void check_in(const struct row *row, uint32_t flags)
 	for (size_t i = 0; i < sizeof(row->steps) / sizeof(row->steps[0]); i++) {
 		const struct step *step = &row->steps[i];
 		if (step->kind == BEGIN && step->name == NULL && step->code == 0)
-			break; // no more of them
+			break; // no more than these
 		errno = 12345;
 		assert_int_equal(take_step(step, &range), step->code);
 		assert_int_equal(errno, 12345);
 	}
-	(void)span_metric("last", 1); // so that there is a ring in any case
+	(void)span_metric("last", 1); // so that a ring exists in any case
 	struct fake_ring *ring = fake_only(&fake);
 	char expected[512];
 	snprintf(expected, sizeof(expected), "%smetric last 1\n", row->expected);
@@ -307,21 +309,21 @@ static void without_a_recorder(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "without a recorder every call succeeds", without_a_recorder);
+	ROWS_ADD_ONE(&tests, "no recorder: every call succeeds", without_a_recorder);
 	ROWS_ADD(&tests, rows, check);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		static char names[sizeof(rows) / sizeof(rows[0])][128];
 		snprintf(names[i], sizeof(names[i]), "with CPU time: %s", rows[i].teaches);
 		rows_add(&tests, names[i], check_with_cpu_time, &rows[i]);
 	}
-	ROWS_ADD_ONE(&tests, "the hello and the header tell the same", hello_and_header_agree);
-	ROWS_ADD_ONE(&tests, "CPU time of a span is within its time", cpu_time_is_told);
-	ROWS_ADD_ONE(&tests, "names over 1023 bytes are cut", long_names_are_cut);
-	ROWS_ADD_ONE(&tests, "a name may change in its place", a_name_may_change_in_its_place);
-	ROWS_ADD_ONE(&tests, "20,000 names, each as it was given", names_have_no_bounds);
-	ROWS_ADD_ONE(&tests, "an address is read as it was written", ring_addresses);
+	ROWS_ADD_ONE(&tests, "hello and header: the same values", hello_and_header_agree);
+	ROWS_ADD_ONE(&tests, "CPU time of a span: at most its duration", cpu_time_is_told);
+	ROWS_ADD_ONE(&tests, "names over 1023 bytes: truncated", long_names_are_cut);
+	ROWS_ADD_ONE(&tests, "name changed in its buffer: recorded as a new name", a_name_may_change_in_its_place);
+	ROWS_ADD_ONE(&tests, "20,000 names: each recorded unchanged", names_have_no_bounds);
+	ROWS_ADD_ONE(&tests, "address: read back as written", ring_addresses);
 	ROWS_ADD(&tests, bad_rows, check_bad);
-	ROWS_ADD_ONE(&tests, "a recorder that has gone turns spans off", nobody_there);
-	ROWS_ADD_ONE(&tests, "another recorder begins anew", sessions_are_apart);
+	ROWS_ADD_ONE(&tests, "recorder gone: spans are switched off", nobody_there);
+	ROWS_ADD_ONE(&tests, "another recorder: starts from the beginning", sessions_are_apart);
 	return rows_run(&tests, "writer");
 }

@@ -1,4 +1,4 @@
-/* Stands in for the writer of spans: what a capture asks of it is told as text, "begin a; end; " and so on. Spans nest as
+/* Replaces the writer of spans: the calls of a capture are logged as text, "begin a; end; " and so on. Spans nest as
  * they do there; range numbers count from 1. */
 #pragma once
 

@@ -10,7 +10,7 @@ enum { VARIABLES_MAX = 6 };
 
 static const struct row {
 	const char *teaches, *job[VARIABLES_MAX], *site[VARIABLES_MAX];
-	const char *name, *value; // NULL: it is not there
+	const char *name, *value; // NULL: not set
 } rows[] = {
 	{"LD_PRELOAD of the job: dropped", {"LD_PRELOAD=/x", NULL}, {NULL}, "LD_PRELOAD", NULL},
 	{"LD_LIBRARY_PATH of slurmd: dropped", {NULL}, {"LD_LIBRARY_PATH=/x", NULL}, "LD_LIBRARY_PATH", NULL},

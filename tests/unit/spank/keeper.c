@@ -60,7 +60,7 @@ static const struct row {
 } rows[] = {
 	{"the first keeper is killed: all descendants end", GUARD_KILLED},
 	{"the second keeper is killed: all descendants end", KEEPER_KILLED},
-	{"the line is closed: all descendants end", LINE_CLOSED},
+	{"the pipe is closed: all descendants end", LINE_CLOSED},
 	{"the recorder exits: all descendants end", RECORDER_ENDED},
 };
 

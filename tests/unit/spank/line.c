@@ -17,10 +17,10 @@ static const struct row {
 	int result;
 	size_t heard;
 } rows[] = {
-	{"a text as long as is wanted is heard", MOST, MOST, 0, MOST},
-	{"a longer one is read and dropped", 10000, 10000, 0, 0},
-	{"one that is announced and does not come holds up nobody", 1 << 29, 100, -ETIMEDOUT, 0},
-	{"one of a size that is none is another language", 1ULL << 60, 0, -EPROTO, 0},
+	{"text of the maximum length: received", MOST, MOST, 0, MOST},
+	{"longer text: read and dropped", 10000, 10000, 0, 0},
+	{"announced text that does not arrive: times out", 1 << 29, 100, -ETIMEDOUT, 0},
+	{"invalid length: another protocol", 1ULL << 60, 0, -EPROTO, 0},
 };
 
 static void check(void **state)

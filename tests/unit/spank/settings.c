@@ -9,17 +9,17 @@ static const struct site {
 	const char *teaches, *argument;
 	bool good;
 } site[] = {
-	{"measured unless somebody says no", "default=on", true},
-	{"at a rate of the site's", "default=1s", true},
-	{"not a word", "default=often", false},
+	{"default: measured", "default=on", true},
+	{"site's interval", "default=1s", true},
+	{"unknown word: refused", "default=often", false},
 	{"a folder", "folder=/scratch/%j", true},
-	{"an empty folder", "folder=", false},
+	{"empty folder: refused", "folder=", false},
 	{"a duration", "wait=30s", true},
-	{"a duration without its unit", "wait=30", false},
-	{"a duration below nothing", "ready=-1s", false},
-	{"yes or no", "comment=no", true},
-	{"neither yes nor no", "comment=maybe", false},
-	{"what is not known", "colour=red", false},
+	{"duration without its unit: refused", "wait=30", false},
+	{"negative duration: refused", "ready=-1s", false},
+	{"yes or no: accepted", "comment=no", true},
+	{"neither yes nor no: refused", "comment=maybe", false},
+	{"unknown setting: refused", "colour=red", false},
 	{"no value", "default", false},
 	{"no key", "=on", false},
 };
@@ -41,15 +41,15 @@ static const struct user {
 	const char *interval;
 } user[] = {
 	{"--wattle alone", NULL, NULL, true, true, "100ms"},
-	{"--wattle of sbatch, as Slurm hands it on to srun", NULL, "(null)", true, true, "100ms"},
-	{"--wattle of sbatch, as Slurm hands it on to the script", NULL, "", true, true, "100ms"},
+	{"--wattle of sbatch, as Slurm passes it on to srun", NULL, "(null)", true, true, "100ms"},
+	{"--wattle of sbatch, as Slurm passes it on to the script", NULL, "", true, true, "100ms"},
 	{"an interval", NULL, "1s", true, true, "1s"},
-	{"the site's interval stays where none is given", "default=2s", NULL, true, true, "2s"},
-	{"the user's wins", "default=2s", "20ms", true, true, "20ms"},
+	{"no interval from the user: the site's is used", "default=2s", NULL, true, true, "2s"},
+	{"user's interval overrides the site's", "default=2s", "20ms", true, true, "20ms"},
 	{"off", "default=on", "off", true, false, "100ms"},
 	{"too often", NULL, "1us", false, false, "100ms"},
 	{"too seldom", NULL, "2h", false, false, "100ms"},
-	{"no unit: nothing is taken", "default=off", "50", false, false, "100ms"},
+	{"interval without a unit: refused, nothing changes", "default=off", "50", false, false, "100ms"},
 };
 
 static void check_user(void **state)
@@ -74,7 +74,7 @@ static void check_words(void **state)
 	assert_int_equal(settings_take_site(&settings, "option=--per-process", &error), 0);
 	assert_int_equal(settings_take_site(&settings, "option=--budget=0", &error), 0);
 	assert_string_equal(settings.site_words, " --per-process --budget=0");
-	for (int i = 0; i < 2; i++) // Slurm tells of it twice
+	for (int i = 0; i < 2; i++) // Slurm reports it twice
 		assert_int_equal(settings_take_user(&settings, SETTINGS_WORDS, "--label x", &error), 0);
 	assert_string_equal(settings.user_words, " --label x");
 }
@@ -82,10 +82,10 @@ static void check_words(void **state)
 static const struct folder {
 	const char *teaches, *folder, *becomes; // NULL: refused
 } folders[] = {
-	{"the usual one", "wattle-%j", "wattle-42_7"},
-	{"a path, twice the job, a per cent sign", "/a/%j/%%/%j", "/a/42_7/%/42_7"},
-	{"ranks lie in one folder", "wattle-%r", NULL},
-	{"a per cent sign at the end", "wattle-%", NULL},
+	{"default file name", "wattle-%j", "wattle-42_7"},
+	{"file name with a path, the job twice, a percent sign", "/a/%j/%%/%j", "/a/42_7/%/42_7"},
+	{"ranks in one folder", "wattle-%r", NULL},
+	{"percent sign at the end", "wattle-%", NULL},
 };
 
 static void check_folder(void **state)
@@ -116,8 +116,8 @@ int main(void)
 	struct rows tests = {0};
 	ROWS_ADD(&tests, site, check_site);
 	ROWS_ADD(&tests, user, check_user);
-	ROWS_ADD_ONE(&tests, "further options: the site's and the user's", check_words);
+	ROWS_ADD_ONE(&tests, "additional options: the site's and the user's", check_words);
 	ROWS_ADD(&tests, folders, check_folder);
-	ROWS_ADD_ONE(&tests, "a folder that is too long is refused, not cut", check_long_folder);
+	ROWS_ADD_ONE(&tests, "folder name too long: refused, not truncated", check_long_folder);
 	return rows_run(&tests, "settings");
 }

@@ -17,12 +17,12 @@ static const struct row {
 	gid_t gid;
 	int result; // of become_owner
 } rows[] = {
-	{"root becomes the job's user, with his group and with none of its own", NOBODY, OTHER_GROUP, 0},
-	{"nobody is become whose group is not known", NOBODY, (gid_t)UNKNOWN, -EINVAL},
-	{"nobody is become who is not known", (uid_t)UNKNOWN, OTHER_GROUP, -EINVAL},
+	{"root: becomes the job's user with the user's group and none of root's", NOBODY, OTHER_GROUP, 0},
+	{"unknown group: refused", NOBODY, (gid_t)UNKNOWN, -EINVAL},
+	{"unknown user: refused", (uid_t)UNKNOWN, OTHER_GROUP, -EINVAL},
 };
 
-// In a process of its own. 0: as it should be.
+// In a process of its own. 0: success.
 static int look(const struct row *row)
 {
 	const gid_t of_root[] = {0, 1};

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool hides_log; // as if another user removed the log whenever it is looked for
+static bool hides_log; // as if another user removed the log at every check
 
 int lstat(const char *path, struct stat *ret_st)
 {

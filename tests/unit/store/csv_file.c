@@ -15,7 +15,7 @@ static FILE *start(const struct fixture *f, char *path, size_t size)
 	return file;
 }
 
-// Two megabytes, so that records lie across the ends of pieces, some with line breaks and commas inside.
+// Two megabytes, so that records cross the boundaries of pieces, some with line breaks and commas inside.
 static void across_pieces(void **state)
 {
 	struct fixture *f = *state;
@@ -42,7 +42,7 @@ static void across_pieces(void **state)
 	}
 	assert_int_equal(csv_file_next(&file, fields, 2, &error), 0);
 	assert_int_equal(csv_file_next(&file, fields, 2, &error), 0);
-	assert_int_equal(file.csv.line, 1 + RECORDS + 1 + (RECORDS - 2) / 7); // where the last record begins
+	assert_int_equal(file.csv.line, 1 + RECORDS + 1 + (RECORDS - 2) / 7); // beginning of the last record
 	csv_file_close(&file);
 }
 

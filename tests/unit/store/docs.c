@@ -17,7 +17,7 @@ static char *read_docs(void)
 	return text;
 }
 
-// Runs one statement; how many rows it gives, and whether its last column is ever other than NULL.
+// Runs one statement; returns the number of rows and whether its last column is ever not NULL.
 static int run_query(sqlite3 *db, const char *sql, int length)
 {
 	sqlite3_stmt *s;
@@ -57,7 +57,7 @@ static void examples_work(void **state)
 		.spans = {.names = names, .n_names = 2, .ended = &span, .n_ended = 1, .metrics = &metric, .n_metrics = 1},
 	};
 	assert_int_equal(store_run_file.write(store, &delivery, NULL), 0);
-	sqlite3 *db; // while the run goes on
+	sqlite3 *db; // during the run
 	assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 	char *docs = read_docs();
 	int examples = 0;

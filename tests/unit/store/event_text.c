@@ -5,45 +5,49 @@
 
 #include <string.h>
 
-/* Sentences that wattle wrote before events had columns. */
+/* Sentences of older run files, from before events had columns. */
 static const struct row {
 	const char *teaches, *kind, *text;
 	enum event_type type;
 	const char *device; // NULL: none
-	int64_t value;      // of the field that is a number; 0: none
+	int64_t value;      // the field that is a number; 0: none
 } rows[] = {
 	{"a gap", "gap", "package-0: the energy counter can't be read", EVENT_GAP, "package-0", 0},
-	{"a gap in older words", "gap", "package-0: the power can't be read", EVENT_OTHER, "package-0", 0},
+	{"gap, older wording", "gap", "package-0: the power can't be read", EVENT_OTHER, "package-0", 0},
 	{"a wrap", "wrap", "package-0: the energy counter wrapped", EVENT_WRAP, "package-0", 0},
-	{"maybe several wraps", "wrap",
+	{"possibly several wraps", "wrap",
 		"package-0: the energy counter wrapped; it had time for more than once, and the power before tells how often",
 		EVENT_WRAP_SEVERAL, "package-0", 0},
-	{"maybe several wraps in older words", "wrap", "package-0: it had time for more than once", EVENT_WRAP_SEVERAL,
-		"package-0", 0},
+	{"possibly several wraps, older wording", "wrap", "package-0: it had time for more than once",
+		EVENT_WRAP_SEVERAL, "package-0", 0},
 	{"a suspend", "suspend", "the machine slept for 12000 ms", EVENT_SUSPEND, NULL, 12000 * NS_PER_MS},
 	{"a limit", "cap", "gpu-0: power limit 250.005 W (before: 400 W)", EVENT_CAP, "gpu-0", 250005},
-	{"throttling", "throttle", "gpu-0: clocks held back: power limit, thermal slowdown", EVENT_THROTTLE, "gpu-0", 0x24},
-	{"throttling for reasons of a later driver", "throttle", "gpu-0: clocks held back: other reasons", EVENT_THROTTLE,
-		"gpu-0", 0},
+	{"throttling", "throttle", "gpu-0: clocks held back: power limit, thermal slowdown", EVENT_THROTTLE, "gpu-0",
+		0x24},
+	{"throttling for reasons of a later driver", "throttle", "gpu-0: clocks held back: other reasons",
+		EVENT_THROTTLE, "gpu-0", 0},
 	{"read by a rank", "sensors", "package-0, dram-0: read by pid 12, rank 3 of this job", EVENT_SENSORS_ELSEWHERE,
 		"package-0 dram-0", 12},
-	{"read by an unknown recorder", "sensors", "gpu-0: read by another recorder of this job", EVENT_SENSORS_ELSEWHERE, "gpu-0",
-		0},
-	{"taken over", "sensors", "gpu-0: taken over from pid 12, read here from now on", EVENT_SENSORS_TAKEN, "gpu-0", 12},
-	{"taken over in older words", "sensors", "dram-0: taken over", EVENT_SENSORS_TAKEN, "dram-0", 0},
-	{"read elsewhere in older words", "sensors", "dram-0: read by rank 3", EVENT_SENSORS_ELSEWHERE, "dram-0", 0},
-	{"a note of a sensor", "note", "gpu-0: awake again", EVENT_NOTE_SENSOR, "gpu-0", 0},
-	{"a note that is about no domain", "note",
-		"largest memory of the cgroup since it was made, page cache included: 123 bytes", EVENT_NOTE_CGROUP_PEAK, NULL, 123},
+	{"read by an unknown recorder", "sensors", "gpu-0: read by another recorder of this job",
+		EVENT_SENSORS_ELSEWHERE, "gpu-0", 0},
+	{"taken over", "sensors", "gpu-0: taken over from pid 12, read here from now on", EVENT_SENSORS_TAKEN, "gpu-0",
+		12},
+	{"taken over, older wording", "sensors", "dram-0: taken over", EVENT_SENSORS_TAKEN, "dram-0", 0},
+	{"read elsewhere, older wording", "sensors", "dram-0: read by rank 3", EVENT_SENSORS_ELSEWHERE, "dram-0", 0},
+	{"note of a sensor", "note", "gpu-0: awake again", EVENT_NOTE_SENSOR, "gpu-0", 0},
+	{"note about no domain", "note",
+		"largest memory of the cgroup since it was made, page cache included: 123 bytes",
+		EVENT_NOTE_CGROUP_PEAK, NULL, 123},
 	{"lost spans", "lost", "7 spans were lost: too many were open at the same time", EVENT_LOST_OPEN, NULL, 7},
-	{"a sensor that can't be read", "warning",
-		"dram-0 (powercap) is not in the total: permission denied; `wattle sensors` tells the remedy", EVENT_WARNING_SENSOR,
-		"dram-0", 0},
-	{"a mark has the program's own words", "mark", "epoch 3: done", EVENT_MARK, NULL, 0},
-	{"words that nobody wrote", "warning", "something: happened", EVENT_OTHER, "something", 0},
-	{"a kind of a later version", "of tomorrow", "the energy counter wrapped", EVENT_OTHER, NULL, 0},
-	{"an empty sentence", "gap", "", EVENT_OTHER, NULL, 0},
-	{"a number that is none", "lost", "many spans were lost: too many were open at the same time", EVENT_OTHER, NULL, 0},
+	{"unreadable sensor", "warning",
+		"dram-0 (powercap) is not in the total: permission denied; `wattle sensors` tells the remedy",
+		EVENT_WARNING_SENSOR, "dram-0", 0},
+	{"mark: the program's own text", "mark", "epoch 3: done", EVENT_MARK, NULL, 0},
+	{"unknown sentence: no fields", "warning", "something: happened", EVENT_OTHER, "something", 0},
+	{"event kind of a later version: no fields", "of tomorrow", "the energy counter wrapped", EVENT_OTHER, NULL, 0},
+	{"empty sentence: no fields", "gap", "", EVENT_OTHER, NULL, 0},
+	{"invalid number: no fields", "lost", "many spans were lost: too many were open at the same time", EVENT_OTHER,
+		NULL, 0},
 };
 
 static struct event read_back(const char *kind, const char *text, struct arena *arena)
@@ -74,7 +78,7 @@ static void check(void **state)
 	arena_free(arena);
 }
 
-// Every sentence of today, made with all of its fields, says the same again.
+// Every current sentence, made with all of its fields, is parsed back into them.
 static void sentences_come_back(void **state)
 {
 	struct arena *arena = arena_new();
@@ -103,7 +107,7 @@ static void sentences_come_back(void **state)
 	arena_free(arena);
 }
 
-// A text of any length leaves the fields unknown and breaks nothing.
+// A text of any length: the fields are unknown, no crash.
 static void long_texts(void **state)
 {
 	enum { LENGTH = 100000 };
@@ -119,7 +123,7 @@ int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
-	ROWS_ADD_ONE(&tests, "every sentence of today is read back", sentences_come_back);
-	ROWS_ADD_ONE(&tests, "a text of any length", long_texts);
+	ROWS_ADD_ONE(&tests, "every current sentence: parsed back", sentences_come_back);
+	ROWS_ADD_ONE(&tests, "text of any length: fields unknown", long_texts);
 	return rows_run(&tests, "events of older run files");
 }

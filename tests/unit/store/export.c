@@ -62,12 +62,12 @@ static void csv(void **state)
 	char *text = read_file(path);
 	assert_int_equal(count_lines(text), 4);
 	assert_non_null(strstr(text, "t_ns,timestamp,self_cpu_ns,"));
-	// Only what a device has ever given has a column.
+	// Only values that some device has reported get a column.
 	assert_non_null(strstr(text,
 		",processes,package-0.energy_uj,gpu-0.power_mw,gpu-0.utilization_percent,"
 		"gpu-0.memory_used_bytes,gpu-0.main_memory_bytes,gpu-0.target_memory_bytes\n"));
 	char *row = line_of(text, 4);
-	// The fixture's target started a nanosecond after the anchor: both clocks agree on that.
+	// The fixture's target started a nanosecond after the anchor: both clocks agree on it.
 	assert_ptr_equal(strstr(row, "1000200000000,1700000000.200000000,,5000600000000,"), row);
 	assert_non_null(strstr(row, ",4000000,300002,70,30000000000,5000000000,20000000000"));
 	free(text);
@@ -140,7 +140,7 @@ static void jsonl(void **state)
 	run_finish(&run);
 }
 
-// What was written while recording and what is exported afterwards are the same file, byte for byte.
+// The file written while recording and the one exported afterwards are equal, byte for byte.
 static void gpu_tracker(void **state)
 {
 	struct fixture *f = *state;
@@ -166,7 +166,7 @@ static void gpu_tracker_of_two_segments(void **state)
 	fixture_record(f, &store_run_file, &append, 3);
 	int64_t later_ns = 60 * NS_PER_S;
 	f->header.anchor_mono_ns += later_ns;
-	f->header.anchor_wall_ns += later_ns + 7 * NS_PER_S; // the wall clock was set meanwhile
+	f->header.anchor_wall_ns += later_ns + 7 * NS_PER_S; // the wall clock was set in between
 	void *store = fixture_open(&store_run_file, &append, &f->header);
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 3, later_ns), 0);
 	struct store_footer footer = fixture_footer(3);
@@ -179,7 +179,7 @@ static void gpu_tracker_of_two_segments(void **state)
 	fixture_load(f->path, &run);
 	export(&run, "gpu_tracker", output(f, "out.csv", path), false);
 	char *text = read_file(path);
-	// Counters began again: no row reaches from one recording into the other.
+	// Counters restarted: no row reaches from one recording into the other.
 	assert_int_equal(count_lines(text), 3 + 2 + 2);
 	assert_null(strstr(text, ",,"));
 	assert_non_null(strstr(text, ",37.5,1700000000.2\r\n"));
@@ -203,7 +203,7 @@ static void refusals(void **state)
 	assert_int_equal(export_run(&run, "csv", f->folder, true, &error), -EISDIR);
 	assert_int_equal(export_run(&run, "csv", output(f, "no/out.csv", path), false, &error), -ENOENT);
 	assert_int_equal(export_run(&run, "csv", "/dev/full", true, &error), -ENOSPC);
-	fixture_assert_only(f, "run.sqlite"); // nothing half-written
+	fixture_assert_only(f, "run.sqlite"); // no incomplete file
 	export(&run, "csv", output(f, "out.csv", path), false);
 	assert_int_equal(export_run(&run, "gpu_tracker", path, false, &error), -EEXIST);
 	export(&run, "jsonl", path, true);

@@ -1,4 +1,4 @@
-/* A small run, written through the store's own door: what the tests of this room have in common. */
+/* A small run, written through the store's own interface: shared by the tests of this folder. */
 #pragma once
 
 #include "base/util.h"
@@ -21,7 +21,7 @@
 
 enum { FIXTURE_DEVICES = 2 };
 
-// The clocks of the story: the recorder starts 1,000 s after boot, at a round second of November 2023.
+// The clocks of the run: the recorder starts 1,000 s after boot, at a round second of November 2023.
 static const int64_t fixture_mono_ns = 1000 * NS_PER_S;
 static const int64_t fixture_wall_ns = 1700000000 * NS_PER_S;
 
@@ -116,8 +116,8 @@ static inline int64_t fixture_t_ns(int64_t i)
 	return fixture_mono_ns + i * 100 * NS_PER_MS;
 }
 
-/* Sample i: the target uses half a core in its main process and one core in its descendants, of eight cores three are
- * busy; the package draws 20 W. */
+/* Sample i: the target uses half a core in its main process and one core in its descendants; three of eight cores
+ * are busy; the package draws 20 W. */
 static inline void fixture_add_sample(struct batch *batch, int64_t t_ns, int64_t i)
 {
 	struct record *r = batch_add(batch, METRIC_RUN, t_ns, 0, 0);
@@ -165,7 +165,7 @@ static inline struct store_footer fixture_footer(int64_t n)
 	};
 }
 
-// An opened store of its own; failure ends the test with the store's own sentence.
+// Opens a store; failure ends the test with the store's error.
 static inline void *fixture_open(const struct store_ops *ops, const struct store_open_options *options,
 	const struct store_header *header)
 {
@@ -209,7 +209,7 @@ static inline bool fixture_exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
-// Nothing else is in the folder, hidden files neither: `name` (NULL: nothing at all).
+// The folder has no other entries, hidden ones included, than `name` (NULL: none at all).
 static inline void fixture_assert_only(const struct fixture *f, const char *name)
 {
 	DIR *folder = opendir(f->folder);
@@ -233,7 +233,7 @@ static inline void fixture_load(const char *path, struct run *run)
 		fail_msg("%s", error.text);
 }
 
-// A test with a folder of its own among the rows.
+// A test with a folder of its own, as a row.
 static inline void fixture_add(struct rows *rows, const char *teaches, CMUnitTestFunction function)
 {
 	rows_add(rows, teaches, function, NULL);

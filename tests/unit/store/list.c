@@ -42,7 +42,7 @@ static void a_folder(void **state)
 {
 	struct fixture *f = *state;
 	record(f, "later.db", 3600, true);
-	record(f, "earlier", 60, true); // no ending needed
+	record(f, "earlier", 60, true); // no suffix needed
 	record(f, "dead.sqlite", 7200, false);
 	record(f, "newer.sqlite", 0, true);
 	patch(f, "newer.sqlite", 63, 9); // user_version
@@ -73,9 +73,9 @@ static void a_folder(void **state)
 	assert_string_equal(runs[1].id, "later.db");
 	assert_string_equal(runs[2].id, "dead.sqlite");
 	assert_false(runs[2].complete);
-	assert_true(fabs(runs[2].duration_s - 0.4) < 1e-9); // to its last sample
+	assert_true(fabs(runs[2].duration_s - 0.4) < 1e-9); // up to its last sample
 	assert_int_equal(runs[2].exit_code, VALUE_MISSING);
-	// What can't be read stands at the end and says why.
+	// Unreadable files are last, with the reason.
 	assert_non_null(strstr(runs[3].problem, "newer wattle (schema 9"));
 	assert_non_null(strstr(runs[4].path, "/torn.sqlite"));
 	assert_non_null(runs[4].problem);

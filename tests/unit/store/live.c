@@ -1,4 +1,4 @@
-/* Steps read out of a run file while it grows: spans that stay open, the spool, further segments, metrics. */
+/* Steps read from a run file while it grows: spans that stay open, the spool, further segments, metrics. */
 #include "fixture.h"
 
 #include "store/follow.h"
@@ -51,7 +51,7 @@ static void spill_ended(void *store, struct span_row row)
 	assert_int_equal(store_run_file.spill(store, &spans, NULL), 0);
 }
 
-// Ends of steps after the start, in order; each look tells of all that is known.
+// Ends of steps after the start, in order; each poll returns all that are known.
 static void has_steps(struct live *live, const int64_t *ends, size_t n)
 {
 	struct wattle_error error = {0};
@@ -87,10 +87,10 @@ static void spans_that_end_later(void **state)
 	struct span_row open = span_of(1, STEP, VALUE_MISSING), ended[] = {span_of(2, OTHER, 20), span_of(3, STEP, 30)};
 	write_spans(store, (struct store_spans){.open = &open, .n_open = 1, .ended = ended, .n_ended = 2});
 	HAS_STEPS(&live, 30);
-	HAS_STEPS(&live, 30); // once, however often one looks
+	HAS_STEPS(&live, 30); // once, whatever the number of polls
 	write_ended(store, span_of(4, STEP, 35));
 	HAS_STEPS(&live, 30, 35);
-	write_ended(store, span_of(1, STEP, 40)); // in the place of its open row, below what is known already
+	write_ended(store, span_of(1, STEP, 40)); // in place of its open row, below the known ones
 	HAS_STEPS(&live, 30, 35, 40);
 	struct span_row cut = span_of(5, STEP, 50);
 	cut.close = SPAN_UNWOUND;
@@ -112,15 +112,15 @@ static void steps_in_the_spool(void **state)
 	has_steps(&live, NULL, 0);
 	spill_ended(store, span_of(2, STEP, 20));
 	HAS_STEPS(&live, 20);
-	write_ended(store, span_of(3, STEP, 15)); // both ways at once, in order of time
+	write_ended(store, span_of(3, STEP, 15)); // both sources at once, in order of time
 	spill_ended(store, span_of(4, STEP, 40));
 	HAS_STEPS(&live, 15, 20, 40);
-	finish(store); // the spool becomes rows, which were told before
+	finish(store); // the spool becomes rows, which were reported before
 	HAS_STEPS(&live, 15, 20, 40);
 	live_finish(&live);
 }
 
-// What was told out of the first one's spool is rows when the second one begins.
+// Spans reported from the first recorder's spool are rows when the second one begins.
 static void further_segments(void **state)
 {
 	struct fixture *f = *state;
@@ -134,7 +134,7 @@ static void further_segments(void **state)
 	finish(store);
 	store = open_store(f, true);
 	live_init(&late, f->path, "step", false);
-	has_steps(&late, NULL, 0); // who comes later is not told of others' segments
+	has_steps(&late, NULL, 0); // a later reader gets no other segment's steps
 	write_ended(store, span_of(1, STEP, 50));
 	spill_ended(store, span_of(2, STEP, 60));
 	HAS_STEPS(&late, 50, 60);

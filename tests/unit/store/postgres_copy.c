@@ -1,4 +1,4 @@
-/* What goes to PostgreSQL, byte by byte: the binary format of COPY, sets of ids, URLs. No server. */
+/* Bytes sent to PostgreSQL: the binary format of COPY, sets of ids, URLs. No server needed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,19 +67,20 @@ static void before_epoch(struct copy *copy)
 
 #define BYTES(text) text, sizeof(text) - 1
 static const struct bytes_row rows[] = {
-	{"null is a size of -1", null, BYTES("\xff\xff\xff\xff")},
+	{"null: a size of -1", null, BYTES("\xff\xff\xff\xff")},
 	{"bigint", int8, BYTES("\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xfe")},
 	{"integer", int4, BYTES("\0\0\0\x04\0\0\x01\x02")},
-	{"what does not fit is unknown, not something else", too_large, BYTES("\xff\xff\xff\xff")},
-	{"a whole number in a column of doubles", as_float, BYTES("\0\0\0\x08\x3f\xf0\0\0\0\0\0\0")},
+	{"value out of the column's range: null", too_large, BYTES("\xff\xff\xff\xff")},
+	{"whole number in a column of doubles", as_float, BYTES("\0\0\0\x08\x3f\xf0\0\0\0\0\0\0")},
 	{"text", text,
 		BYTES("\0\0\0\x03"
 		      "a\xc3\xa9")},
-	{"what PostgreSQL would refuse is replaced: no UTF-8, and NUL", bad_text,
+	{"invalid UTF-8 and NUL, which PostgreSQL refuses: replaced", bad_text,
 		BYTES("\0\0\0\x08"
 		      "a\xef\xbf\xbd\xef\xbf\xbdz")},
-	{"times count from 2000, in whole microseconds", epoch, BYTES("\0\0\0\x08\0\0\0\0\0\0\0\x01")},
-	{"also those before 1970, towards the past", before_epoch, BYTES("\0\0\0\x08\xff\xfc\xa2\xfe\xc4\xc8\x1f\xff")},
+	{"times: whole microseconds since 2000", epoch, BYTES("\0\0\0\x08\0\0\0\0\0\0\0\x01")},
+	{"times before 1970: rounded towards the past", before_epoch,
+		BYTES("\0\0\0\x08\xff\xfc\xa2\xfe\xc4\xc8\x1f\xff")},
 };
 
 static void fields_are_as_documented(void **state)
@@ -140,7 +141,7 @@ static void numbers_become_ranges(void **state)
 	ranges_finish(&ranges);
 }
 
-// A damaged file may have any number for an id.
+// A damaged file may have any number as an id.
 static void the_largest_and_the_least_number(void **state)
 {
 	(void)state;
@@ -185,7 +186,7 @@ static void a_random_set_is_what_a_bitmap_says(void **state)
 	}
 	for (int i = 0; i < NUMBERS; i++)
 		assert_int_equal(ranges_have(&ranges, i), has[i]);
-	for (size_t i = 1; i < ranges.n; i++) // none touches the next
+	for (size_t i = 1; i < ranges.n; i++) // no two ranges overlap
 		assert_true(ranges.items[i - 1].to + 1 < ranges.items[i].from);
 	ranges_finish(&ranges);
 }

@@ -1,5 +1,5 @@
-/* A connection to PostgreSQL that goes wrong: who refuses, and for how long, and a server that falls silent. The server is a made one,
- * which says what each row has. */
+/* A connection to PostgreSQL that fails: refused permanently or for a while, and a server that falls silent. The
+ * server is simulated; each row has its answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,9 +36,9 @@ static void refuse(int client, const char *label, const char *state)
 	say(client, 'E', message, (size_t)n + 1);
 }
 
-enum { COPIES_OUT = 100 }; // and no more answers
+enum { COPIES_OUT = 100 }; // and no further answers
 
-// Takes us in, says yes to the first statement, and then as many times as it is to.
+// Accepts the connection, answers the first statement, then as many as the row states.
 static void serve(int client, int answers)
 {
 	bool copies_out = answers > COPIES_OUT;
@@ -75,7 +75,7 @@ static int listen_in(struct server *server)
 	return fd;
 }
 
-// answers < 0: it refuses.
+// answers < 0: refused
 static struct server start(int answers, const char *label, const char *state)
 {
 	struct server server = {0};
@@ -110,13 +110,14 @@ static const struct {
 	const char *teaches, *label, *state;
 	bool may_pass;
 } refusals[] = {
-	{"a wrong password stays wrong", "FATAL", "28P01", false},
-	{"in any language", "\320\222\320\220\320\226\320\235\320\236", "28P01", false},
-	{"a role that pg_hba.conf does not have", "FATAL", "28000", false},
-	{"no such database", "FATAL", "3D000", false},
-	{"no right to connect", "FATAL", "42501", false},
-	{"the server starts, or stops", "FATAL", "57P03", true},
-	{"its connections are all taken", "FATAL", "53300", true},
+	{"wrong password: permanent", "FATAL", "28P01", false},
+	{"wrong password, message in another language: permanent", "\320\222\320\220\320\226\320\235\320\236", "28P01",
+		false},
+	{"role missing in pg_hba.conf: permanent", "FATAL", "28000", false},
+	{"database does not exist: permanent", "FATAL", "3D000", false},
+	{"no right to connect: permanent", "FATAL", "42501", false},
+	{"server starts or stops: temporary", "FATAL", "57P03", true},
+	{"no free connection: temporary", "FATAL", "53300", true},
 };
 
 static void refused(void **state)
@@ -128,7 +129,7 @@ static void refused(void **state)
 		int r = pg_open(server.url, &pg, &error);
 		stop(&server);
 		if (r == -ENOSYS)
-			skip(); // no libpq here
+			skip(); // libpq is missing here
 		if (r >= 0 || pg_may_pass(r) != refusals[i].may_pass || strstr(error.text, "words of the server") == NULL)
 			fail_msg("%s: %d, %s", refusals[i].teaches, r, error.text);
 	}
@@ -166,7 +167,7 @@ static void check_silent(struct pg *pg, int r, const struct wattle_error *error)
 	assert_int_equal(r, -ENOTCONN);
 	assert_true(pg_may_pass(r));
 	assert_non_null(strstr(error->text, "no answer for 1 s"));
-	// Nothing more is waited for on such a connection: ROLLBACK fails at once.
+	// On such a connection nothing else is waited for: ROLLBACK fails at once.
 	assert_int_equal(pg_exec(pg, "ROLLBACK", NULL), -ENOTCONN);
 	pg_close(pg);
 }
@@ -189,7 +190,7 @@ static void silent_in_a_copy(void **state)
 	struct pg *pg = open_impatiently(&server);
 	assert_int_equal(pg_copy_begin(pg, "COPY t FROM STDIN", &error), 0);
 	int r = 0;
-	for (int i = 0; r == 0 && i < 64; i++) // more than any socket holds
+	for (int i = 0; r == 0 && i < 64; i++) // more than any socket buffer holds
 		r = pg_copy_data(pg, bytes, sizeof(bytes), &error);
 	check_silent(pg, r, &error);
 	stop(&server);
@@ -220,9 +221,9 @@ static void silent_in_what_is_read(void **state)
 	stop(&server);
 }
 
-/* ---- at work ---- */
+/* ---- busy ---- */
 
-// Silent for three times as long as it may be, and then done.
+// Silent for three times the limit, and then done.
 static void work(int fd)
 {
 	char ignored[4096];
@@ -243,7 +244,7 @@ static void work(int fd)
 	pause();
 }
 
-// A server that works for long answers whoever knocks, if only by a refusal: it is waited for, one that is stopped is not.
+// A busy server still answers new connections, if only with a refusal: it is waited for; a stopped one is not.
 static void works_for_long(void **state)
 {
 	struct wattle_error error = {0};

@@ -1,5 +1,5 @@
-/* What a run file survives: a kill at any moment, a full disk, a removed folder, readers, a dead recorder's leavings.
- * Children report through _exit: 0, or the line of the first thing that was not so. */
+/* Failures that a run file survives: a kill at any moment, a full disk, a removed folder, readers, files of a dead
+ * recorder. Children report through _exit: 0, or the line of the first failed check. */
 #include "fixture.h"
 
 #include <sched.h>
@@ -24,7 +24,7 @@ static void assert_child_succeeds(pid_t child)
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0); // else the line (modulo 256) of the MUST that failed
+	assert_int_equal(WEXITSTATUS(status), 0); // otherwise the line (modulo 256) of the MUST that failed
 }
 
 static void *open_in_child(struct fixture *f, const struct store_open_options *options)
@@ -44,7 +44,7 @@ static void write_for_ever(struct fixture *f, _Atomic int64_t *committed)
 	}
 }
 
-// Starts a recorder that writes without end and kills it after `after_us` of writing. Returns what it had committed.
+// Starts a recorder that writes endlessly and kills it after `after_us` of writing. Returns what it had committed.
 static int64_t record_and_kill(struct fixture *f, int64_t after_us)
 {
 	_Atomic int64_t *committed = mmap(NULL, sizeof(*committed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -69,8 +69,8 @@ static void assert_dead_run(const char *path, int64_t committed)
 	struct run run;
 	fixture_load(path, &run);
 	assert_string_equal(run_fact(&run, "complete"), "false");
-	assert_true((int64_t)run.n >= committed); // nothing that was committed is lost
-	assert_int_equal(run.n % BATCH, 0);       // and no batch is there by half
+	assert_true((int64_t)run.n >= committed); // no committed row is lost
+	assert_int_equal(run.n % BATCH, 0);       // and no batch is incomplete
 	assert_int_equal(run.devices[0].n, run.n);
 	for (size_t i = 0; i < run.n; i++)
 		assert_int_equal(run.t_ns[i], fixture_t_ns((int64_t)i));
@@ -89,7 +89,7 @@ static void a_kill_loses_nothing(void **state)
 		int64_t committed = record_and_kill(f, rand() % 20000);
 		assert_true(committed >= 0);
 		assert_dead_run(f->path, committed);
-		assert_dead_run(f->path, committed); // reading it changed nothing
+		assert_dead_run(f->path, committed); // reading changed nothing
 		nftw(f->folder, fixture_unlink, 8, FTW_DEPTH | FTW_PHYS);
 		assert_int_equal(mkdir(f->folder, 0700), 0);
 	}
@@ -119,14 +119,14 @@ static void a_dead_file_is_appended_to(void **state)
 	assert_false(run.segments[0].complete);
 	assert_int_equal(run.segments[0].end_ns, n > 0 ? fixture_t_ns(n - 1) : fixture_mono_ns);
 	assert_true(run.segments[1].complete);
-	assert_string_equal(run_fact(&run, "complete"), "false"); // one of its segments is not
+	assert_string_equal(run_fact(&run, "complete"), "false"); // one of its segments is incomplete
 	run_finish(&run);
 	fixture_assert_only(f, "run.sqlite");
 }
 
-/* A full disk */
+/* Full disk */
 
-// Writes until the disk is full, makes room, goes on: in a child, because the limits of a process stay lowered.
+// Writes until the disk is full, frees room, continues: in a child, because lowered resource limits are permanent.
 static void fill_then_go_on(struct fixture *f, void (*make_room)(void))
 {
 	void *store = open_in_child(f, &(struct store_open_options){.path = f->path});
@@ -139,7 +139,7 @@ static void fill_then_go_on(struct fixture *f, void (*make_room)(void))
 	MUST(r == -ENOSPC || r == -EFBIG);
 	MUST(error.code == r && strncmp(error.text, f->path, strlen(f->path)) == 0);
 	struct run run;
-	MUST(run_load(f->path, &run, NULL) == 0); // what was stored before is there and can be read now
+	MUST(run_load(f->path, &run, NULL) == 0); // everything stored before is readable now
 	MUST((int64_t)run.n == n);
 	run_finish(&run);
 	make_room();
@@ -189,7 +189,7 @@ static void a_full_disk(void **state)
 	if (child == 0) {
 		if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 			mount("none", "/mnt", "tmpfs", 0, "size=1m") != 0)
-			_exit(0); // only root may have a disk of its own; the limit above shows the same to others
+			_exit(0); // only root can mount a disk; for other users the limit above tests the same
 		snprintf(f->path, sizeof(f->path), "/mnt/run.sqlite");
 		fill_then_go_on(f, enlarge_disk);
 	}
@@ -221,7 +221,7 @@ static void a_disk_full_at_the_start(void **state)
 	fixture_assert_only(f, "run.sqlite");
 }
 
-/* Somebody takes the file away */
+/* File removed by another process */
 
 static void a_removed_folder_is_reported(void **state)
 {
@@ -331,7 +331,7 @@ static void a_reader_does_not_spoil_the_end(void **state)
 	}
 }
 
-/* Read-only folders, as somebody who is not root */
+/* Read-only folders, as an unprivileged user */
 
 static void load_without_rights(struct fixture *f, int64_t n)
 {
@@ -349,7 +349,7 @@ static void load_without_rights(struct fixture *f, int64_t n)
 	assert_child_succeeds(child);
 }
 
-// Many times, because SQLite's own way fails where the kill comes while the log's index is being changed.
+// Repeated, because SQLite's own recovery fails if the kill comes while the log's index is being changed.
 static void a_dead_file_is_read_without_rights(void **state)
 {
 	struct fixture *f = *state;
@@ -364,14 +364,14 @@ static void a_dead_file_is_read_without_rights(void **state)
 	}
 }
 
-// A recorder that lives, whose file another user reads in a folder that only the recorder may write to.
+// A running recorder, whose file another user reads in a folder that only the recorder can write to.
 static void a_growing_file_is_read_without_rights(void **state)
 {
 	struct fixture *f = *state;
 	assert_int_equal(chmod(f->folder, 0755), 0);
 	void *store = fixture_open(ops, &(struct store_open_options){.path = f->path}, &f->header);
 	assert_int_equal(fixture_write(f, ops, store, 0, 3, 0), 0);
-	if (geteuid() == 0) // else the folder is ours
+	if (geteuid() == 0) // otherwise the test has its own folder
 		load_without_rights(f, 3);
 	fixture_close(ops, store, false);
 }
@@ -380,7 +380,7 @@ static void a_copied_wal_file_is_read_without_rights(void **state)
 {
 	struct fixture *f = *state;
 	fixture_record(f, ops, &(struct store_open_options){.path = f->path}, 3);
-	sqlite3 *db; // in WAL mode, as a copy of a running file is, but with nothing beside it
+	sqlite3 *db; // in WAL mode, as a copy of a growing file is, without log and index
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);

@@ -18,7 +18,7 @@ static void write_text(const char *path, const char *text)
 	fclose(file);
 }
 
-/* What comes back is what went in */
+/* Read back unchanged */
 
 static void facts_come_back(void **state)
 {
@@ -55,7 +55,7 @@ static void facts_come_back(void **state)
 	fixture_load(f->path, &run);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_text(run_fact(&run, rows[i].key), rows[i].value);
-	assert_null(run_fact(&run, "carbon_intensity_g_per_kwh")); // none was given: no row, not 0
+	assert_null(run_fact(&run, "carbon_intensity_g_per_kwh")); // not given: no row, not 0
 	assert_true(isnan(run_fact_double(&run, "carbon_intensity_g_per_kwh")));
 	assert_int_equal(run_fact_i64(&run, "n_cores"), 8);
 	assert_int_equal(run_fact_i64(&run, "label"), VALUE_MISSING);
@@ -84,7 +84,8 @@ static void samples_come_back(void **state)
 	run_finish(&run);
 }
 
-/* As a sampling at 1 kHz has them: /proc is read with each tenth sample, and the devices now and then tell more than their energy. */
+/* As in sampling at 1 kHz: /proc is read with each tenth sample, and devices report more than their energy now and
+ * then. */
 static void fast_samples_come_back(void **state)
 {
 	enum { SAMPLES = 237, SLOWER = 10, WIDE = 37 };
@@ -185,7 +186,7 @@ static void processes_and_events_come_back(void **state)
 		.n_events = 1};
 	assert_int_equal(ops->write(store, &delivery, NULL), 0);
 	delivery = (struct store_delivery){.processes = processes, .n_processes = 2};
-	assert_int_equal(ops->write(store, &delivery, NULL), 0); // said twice, stands once
+	assert_int_equal(ops->write(store, &delivery, NULL), 0); // given twice, stored once
 	fixture_close(ops, store, false);
 	struct run run;
 	fixture_load(f->path, &run);
@@ -239,7 +240,7 @@ static void one_file_remains(void **state)
 	char log[160];
 	snprintf(log, sizeof(log), "%s-wal", f->path);
 	assert_int_equal(fixture_write(f, ops, store, 0, 3, 0), 0);
-	assert_true(fixture_exists(log)); // while it goes on
+	assert_true(fixture_exists(log)); // during the run
 	struct store_footer footer = fixture_footer(3);
 	assert_int_equal(ops->finish(store, &footer, NULL), 0);
 	fixture_close(ops, store, false);
@@ -265,7 +266,7 @@ static void the_file_explains_itself(void **state)
 	fixture_record(f, ops, &(struct store_open_options){.path = f->path}, 1);
 	assert_int_equal(query(f->path, "PRAGMA application_id"), 0x57544c31);
 	assert_int_equal(query(f->path, "PRAGMA user_version"), 1);
-	// Each column of each table has a row with a meaning in table metric.
+	// Each column of each table has a row with its meaning in table metric.
 	assert_int_equal(query(f->path,
 				 "SELECT count(*) FROM sqlite_master t JOIN pragma_table_info(t.name) c "
 				 "LEFT JOIN metric m ON m.table_name = t.name AND m.name = c.name "
@@ -277,24 +278,24 @@ static void the_file_explains_itself(void **state)
 		1);
 }
 
-/* Refusals: nothing is touched */
+/* Refusals: no file is changed */
 
 static const struct refusal {
 	const char *teaches;
 	const char *name; // below the folder
 	bool overwrite, append;
 	int code;
-	const char *says; // part of the sentence
+	const char *says; // part of the message
 } refusals[] = {
-	{"an existing file is not touched", "old.sqlite", false, false, -EEXIST,
+	{"existing file: not changed", "old.sqlite", false, false, -EEXIST,
 		"exists: use --overwrite to replace it or --append to add a segment"},
-	{"a missing folder is named", "nowhere/run.sqlite", false, false, -ENOENT, "nowhere does not exist"},
-	{"a file is no folder", "old.sqlite/run.sqlite", false, false, -ENOTDIR, "Not a directory"},
-	{"a folder is not replaced", "sub", true, false, -EISDIR, "is a folder"},
-	{"a pipe is not replaced", "pipe", true, false, -EINVAL, "not a regular file"},
-	{"only run files can be appended to", "old.sqlite", false, true, -EINVAL, "is not a wattle run file"},
-	{"replacing and appending exclude each other", "old.sqlite", true, true, -EINVAL, "exclude each other"},
-	{"an empty name is none", NULL, false, false, -EINVAL, "needs a name"},
+	{"missing folder: the error names it", "nowhere/run.sqlite", false, false, -ENOENT, "nowhere does not exist"},
+	{"file in place of a folder: refused", "old.sqlite/run.sqlite", false, false, -ENOTDIR, "Not a directory"},
+	{"folder: not replaced", "sub", true, false, -EISDIR, "is a folder"},
+	{"pipe: not replaced", "pipe", true, false, -EINVAL, "not a regular file"},
+	{"appending: run files only", "old.sqlite", false, true, -EINVAL, "is not a wattle run file"},
+	{"replacing and appending: mutually exclusive", "old.sqlite", true, true, -EINVAL, "exclude each other"},
+	{"empty name: refused", NULL, false, false, -EINVAL, "needs a name"},
 };
 
 static void check_refusal(void **state)
@@ -334,7 +335,7 @@ static void overwrite_replaces_any_file(void **state)
 	char log[160];
 	snprintf(log, sizeof(log), "%s-wal", f->path);
 	write_text(f->path, "a letter");
-	write_text(log, "rows of a database that is gone"); // must not be taken for ours
+	write_text(log, "rows of a database that is gone"); // must not be mistaken for one of wattle's
 	fixture_record(f, ops, &(struct store_open_options){.path = f->path, .overwrite = true}, 3);
 	struct run run;
 	fixture_load(f->path, &run);
@@ -406,7 +407,7 @@ static void append_adds_a_segment(void **state)
 	struct fixture *f = *state;
 	const struct store_open_options append = {.path = f->path, .append = true};
 	fixture_record(f, ops, &append, 3);
-	// A minute later on the same machine; the package is no longer readable, the GPU has become the first device.
+	// A minute later on the same machine; the package is no longer readable, the GPU is now the first device.
 	f->header.anchor_mono_ns += 60 * NS_PER_S;
 	f->header.anchor_wall_ns += 60 * NS_PER_S;
 	f->header.run_id = "another";
@@ -425,11 +426,11 @@ static void append_adds_a_segment(void **state)
 	struct run run;
 	fixture_load(f->path, &run);
 	assert_int_equal(run.n_segments, 2);
-	assert_int_equal(run.segments[1].start_ns, fixture_mono_ns + 60 * NS_PER_S + 1); // the clock went on by itself
+	assert_int_equal(run.segments[1].start_ns, fixture_mono_ns + 60 * NS_PER_S + 1); // the clock continued
 	assert_text(run_fact(&run, "complete"), "true");
-	assert_text(run_fact(&run, "id"), "0b3c9f1e-0000-4000-8000-000000000001"); // the file keeps its first
+	assert_text(run_fact(&run, "id"), "0b3c9f1e-0000-4000-8000-000000000001"); // the file keeps its first one
 	assert_int_equal(run.n_devices, 2);
-	assert_int_equal(run.devices[1].n, 4); // the GPU is the same device under its old number
+	assert_int_equal(run.devices[1].n, 4); // the GPU is the same device with its old number
 	assert_int_equal(device_value(&run.devices[1], DEVICE_POWER, 3), 123);
 	run_finish(&run);
 }
@@ -438,14 +439,14 @@ static const struct shift {
 	const char *teaches;
 	const char *boot_id, *host;
 	int64_t mono_s, wall_s; // the second recorder's anchor, after 1,000 s and the wall clock's zero
-	int64_t start_ns;       // where the first of its samples must lie after the first segment's anchor
+	int64_t start_ns;       // expected time of its first sample after the first segment's anchor
 } shifts[] = {
-	{"same boot: the monotonic clock goes on", "boot-1", "node-1", 1060, 59, 60 * NS_PER_S},
-	{"after a reboot the wall clock says how much later", "boot-2", "node-1", 5, 3600, 3600 * NS_PER_S},
-	{"on another host too", "boot-1", "node-2", 99999, 7200, 7200 * NS_PER_S},
-	{"unknown boots are different boots", "", "node-1", 1060, 61, 61 * NS_PER_S},
+	{"same boot: the monotonic clock continues", "boot-1", "node-1", 1060, 59, 60 * NS_PER_S},
+	{"after a reboot: the wall clock gives the distance", "boot-2", "node-1", 5, 3600, 3600 * NS_PER_S},
+	{"on another host: the wall clock gives the distance", "boot-1", "node-2", 99999, 7200, 7200 * NS_PER_S},
+	{"unknown boots: treated as different boots", "", "node-1", 1060, 61, 61 * NS_PER_S},
 	// The first segment ended 300 ms after its anchor.
-	{"a wall clock that was set back can't turn the order", "boot-2", "node-1", 5, -3600, 300 * NS_PER_MS + 1},
+	{"wall clock set back: segments stay in order", "boot-2", "node-1", 5, -3600, 300 * NS_PER_MS + 1},
 };
 
 static void check_shift(void **state)
@@ -516,12 +517,12 @@ static void an_older_file_gets_the_new_columns(void **state)
 		SQLITE_OK);
 	sqlite3_close(db);
 	struct run run;
-	fixture_load(f->path, &run); // it can be read as it is
+	fixture_load(f->path, &run); // it is readable as it is
 	assert_int_equal(run_value(&run, RUN_MAIN_THREADS, 2), VALUE_MISSING);
 	assert_int_equal(run_value(&run, RUN_DESCENDANTS_THREADS, 2), 5);
 	run_finish(&run);
 	f->header.anchor_mono_ns += NS_PER_S;
-	void *store = fixture_open(ops, &append, &f->header); // and written to
+	void *store = fixture_open(ops, &append, &f->header); // and writable
 	assert_int_equal(fixture_write(f, ops, store, 0, 1, NS_PER_S), 0);
 	fixture_close(ops, store, false);
 	fixture_load(f->path, &run);

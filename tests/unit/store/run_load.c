@@ -1,4 +1,4 @@
-/* Files that are no run files, or no longer. */
+/* Files that are not, or no longer, run files. */
 #include "fixture.h"
 
 #include <sqlite3.h>
@@ -17,9 +17,9 @@ static const struct content {
 	const char *teaches, *text;
 	size_t size;
 } contents[] = {
-	{"an empty file is no run file", "", 0},
-	{"a text is no run file", "main_ram,descendants_ram\r\n1,2\r\n", 28},
-	{"a magic number alone is no run file", "SQLite format 3", 16},
+	{"empty file: refused", "", 0},
+	{"text file: refused", "main_ram,descendants_ram\r\n1,2\r\n", 28},
+	{"magic number only: refused", "SQLite format 3", 16},
 };
 
 static void check_content(void **state)
@@ -73,19 +73,19 @@ static void a_lost_table(void **state)
 	expect_refusal(f->path, -EINVAL, "is damaged: no such table: device_sample");
 }
 
-/* The calibration of the fixture's GPU, 300.003 W at its fourth sample: what no working sensor can be off by corrects nothing. */
+/* The calibration of the fixture's GPU, 300.003 W at its fourth sample: implausible factors are not applied. */
 static const struct gain_row {
 	const char *teaches, *sql;
 	double gain; // NaN: not calibrated
 	int64_t power_mw;
 } gains[] = {
-	{"a GPU's calibration corrects its readings", "gain = 1.1, gain_error = 0.02", 1.1, 330003},
-	{"a factor too small to be true is none", "gain = 0.001, gain_error = 0.02", (double)NAN, 300003},
-	{"a factor too large to be true is none", "gain = 1e6, gain_error = 0.02", (double)NAN, 300003},
-	{"a negative factor is none", "gain = -1, gain_error = 0.02", (double)NAN, 300003},
-	{"a factor that is a text is none", "gain = 'many', gain_error = 0.02", (double)NAN, 300003},
-	{"a factor without an error is none", "gain = 1.1, gain_error = NULL", (double)NAN, 300003},
-	{"an error too large to be true makes the factor none", "gain = 1.1, gain_error = 9", (double)NAN, 300003},
+	{"GPU calibration: corrects the readings", "gain = 1.1, gain_error = 0.02", 1.1, 330003},
+	{"implausibly small factor: ignored", "gain = 0.001, gain_error = 0.02", (double)NAN, 300003},
+	{"implausibly large factor: ignored", "gain = 1e6, gain_error = 0.02", (double)NAN, 300003},
+	{"negative factor: ignored", "gain = -1, gain_error = 0.02", (double)NAN, 300003},
+	{"text as a factor: ignored", "gain = 'many', gain_error = 0.02", (double)NAN, 300003},
+	{"factor without an error: ignored", "gain = 1.1, gain_error = NULL", (double)NAN, 300003},
+	{"implausibly large error: the factor is ignored", "gain = 1.1, gain_error = 9", (double)NAN, 300003},
 };
 
 static void check_gain(void **state)
@@ -125,7 +125,7 @@ static void odd_values(void **state)
 	run_finish(&run);
 }
 
-// Loads what may be damaged: success or a sentence, never a crash or an endless loop.
+// Loads possibly damaged files: success or an error, never a crash or an endless loop.
 static bool survives(const char *path)
 {
 	struct run run;
@@ -168,7 +168,7 @@ static void bytes_gone_wrong(void **state)
 		assert_int_equal(pread(fd, &old, 1, at), 1);
 		assert_int_equal(pwrite(fd, &wrong, 1, at), 1);
 		refused += !survives(f->path);
-		if (i % 4 != 0) // let a quarter of them pile up
+		if (i % 4 != 0) // a quarter of the damage accumulates
 			assert_int_equal(pwrite(fd, &old, 1, at), 1);
 	}
 	close(fd);

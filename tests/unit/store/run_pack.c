@@ -1,4 +1,4 @@
-/* Columns of a loaded run, which are packed, against the values that went in. */
+/* Packed columns of a loaded run, compared with the original values. */
 #include "rows.h"
 #include "store/run_read.h"
 
@@ -32,7 +32,7 @@ static int64_t widest(size_t i) // no difference of two of them is a number
 	return values[i % (sizeof(values) / sizeof(values[0]))];
 }
 
-static int64_t edge(size_t i) // with a missing one 256 codes do not fit into a byte
+static int64_t edge(size_t i) // with a missing value 256 codes do not fit into a byte
 {
 	return i % VALUE_CHUNK == 0 ? 0 : i % VALUE_CHUNK == 1 ? 255 : i % VALUE_CHUNK == 2 ? VALUE_MISSING : 128;
 }
@@ -47,13 +47,13 @@ static const struct pack_row {
 	int64_t (*value)(size_t i);
 	double most_bytes; // a row, of a chunk
 } pack_rows[] = {
-	{"a counter that grows evenly takes no byte a row", even, 0},
-	{"a gauge takes as many bytes as its range", noisy, 2},
-	{"a metric that is read seldom has values where it was read only", sparse, 4},
-	{"a column that begins late is missing before", late, 1},
-	{"values as far apart as can be are kept as they are", widest, 8},
-	{"a missing value is none of the values", edge, 2},
-	{"a column without a value takes no memory", none, 0},
+	{"counter that grows evenly: no byte for a row", even, 0},
+	{"gauge: as many bytes as its range needs", noisy, 2},
+	{"metric that is read seldom: values only where it was read", sparse, 4},
+	{"column that begins late: missing before", late, 1},
+	{"values as far apart as possible: stored unchanged", widest, 8},
+	{"missing value: differs from every value", edge, 2},
+	{"column without a value: no memory", none, 0},
 };
 
 static void check_pack(void **state)
@@ -105,6 +105,6 @@ int main(void)
 {
 	struct rows rows = {0};
 	ROWS_ADD(&rows, pack_rows, check_pack);
-	ROWS_ADD_ONE(&rows, "a run's columns become plain ones", unpacks);
+	ROWS_ADD_ONE(&rows, "packed columns of a run: become plain ones", unpacks);
 	return rows_run(&rows, "packed columns");
 }

@@ -1,4 +1,4 @@
-/* Spans in the run file: straight into the tables, by way of the spool, and read back from both. */
+/* Spans in the run file: written directly into the tables and through the spool, and read back from both. */
 #include "fixture.h"
 
 #include "store/run_write.h"
@@ -240,7 +240,7 @@ static void the_spool_becomes_rows_at_the_end(void **state)
 	for (int64_t i = 0; i < 3; i++)
 		spill_spans(store, many(many_rows, MANY, i * MANY + 1));
 	assert_true(has_spool(f));
-	struct run run = load(f); // while the run goes on
+	struct run run = load(f); // during the run
 	check_many(&run, 3 * MANY);
 	run_finish(&run);
 	finish(store);
@@ -329,13 +329,13 @@ static void a_dead_recorders_spool_is_taken_in_by_the_next(void **state)
 static const struct tear {
 	const char *teaches;
 	int64_t cut;    // bytes off the end
-	int64_t noise;  // bytes of garbage at the end
-	bool all_there; // what was whole before
+	int64_t noise;  // garbage bytes at the end
+	bool all_there; // complete before
 } tears[] = {
-	{"a chunk without its end is not read", 100, 0, false},
-	{"nor one without its begin", 60000, 0, false},
-	{"what follows the last whole chunk is not read", 0, 5000, true},
-	{"nor a few bytes", 0, 3, true},
+	{"chunk without its end: not read", 100, 0, false},
+	{"chunk without its begin: not read", 60000, 0, false},
+	{"data after the last complete chunk: not read", 0, 5000, true},
+	{"a few bytes after the last complete chunk: not read", 0, 3, true},
 };
 
 static void check_tear(void **state)
@@ -379,14 +379,14 @@ static void the_spool_of_another_run_is_not_read(void **state)
 	struct run run = load(f);
 	assert_int_equal(run.n_spans, 0);
 	run_finish(&run);
-	spill_spans(store, many(many_rows, 20, 1)); // in its place
+	spill_spans(store, many(many_rows, 20, 1)); // at the same path
 	run = load(f);
 	check_many(&run, 20);
 	run_finish(&run);
 	finish(store);
 }
 
-// Half of it is in the tables already, as the number of bytes there says.
+// Half of it is in the tables already, as the stored number of bytes states.
 static void a_kill_while_the_spool_becomes_rows_doubles_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -408,7 +408,7 @@ static void a_kill_while_the_spool_becomes_rows_doubles_nothing(void **state)
 	snprintf(command, sizeof(command), "cp '%s' '%s'", path, copy);
 	assert_int_equal(system(command), 0);
 	finish(store);
-	assert_int_equal(rename(copy, path), 0); // as if the recorder had not lived to remove it
+	assert_int_equal(rename(copy, path), 0); // as if the recorder had died before removing it
 	sqlite3 *db;
 	assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
 	snprintf(command, sizeof(command), "DELETE FROM span WHERE id > 1000; UPDATE segment SET spool_bytes = %lld",

@@ -1,4 +1,4 @@
-/* Span files written by hand, block by block, and read back as a run. */
+/* Span files made block by block, and read back as a run. */
 #include "span/span_file_format.h"
 #include "store/sub_tracking.h"
 
@@ -99,7 +99,7 @@ static void streams_go_on_from_block_to_block(void **state)
 	put_name(&first, 0, "outer");
 	put(&first, RECORD_BEGIN, 1, 0, 0);
 	second.header.n_open = 1;
-	put_name(&second, 0, "inner"); // the table of names begins anew
+	put_name(&second, 0, "inner"); // the table of names starts again
 	put(&second, RECORD_BEGIN, 3, 0, 0);
 	put(&second, RECORD_END, 4, 0, 1);
 	put(&second, RECORD_END, 5, 0, 1);
@@ -135,8 +135,8 @@ static void a_killed_program_leaves_what_it_wrote(void **state)
 	put_number(&block, 7);
 	put(&block, RECORD_MARK, 9, 0, 0);
 	block.header.n_used += 100000; // more than a block holds
-	f.n_blocks++;                  // one that was claimed and never written
-	write_block(&f, &block, SPAN_BLOCK_HEADER_BYTES + 6 * 16 + 5); // torn
+	f.n_blocks++;                  // allocated and never written
+	write_block(&f, &block, SPAN_BLOCK_HEADER_BYTES + 6 * 16 + 5); // incomplete
 	struct run run = load(&f);
 	assert_int_equal(run.n_spans, 2);
 	for (size_t i = 0; i < 2; i++) {
@@ -181,7 +181,7 @@ static void a_block_that_is_missing_harms_itself_only(void **state)
 	put(&first, RECORD_BEGIN, 1, 0, 0);
 	put(&first, RECORD_BEGIN, 2, 0, 0);
 	put_name(&third, 0, "b");
-	third.header.n_open = 1; // in the second one of the two has ended
+	third.header.n_open = 1; // the thread has ended in the second of the two
 	put(&third, RECORD_BEGIN, 5, 0, 0);
 	put(&third, RECORD_END, 6, 0, 1);
 	put(&third, RECORD_END, 7, 0, 1);
@@ -244,11 +244,12 @@ static void other_files_are_refused(void **state)
 int main(void)
 {
 	struct rows tests = {0};
-	ROWS_ADD_ONE(&tests, "streams go on from block to block, in whatever order these stand", streams_go_on_from_block_to_block);
-	ROWS_ADD_ONE(&tests, "a killed program leaves what it wrote", a_killed_program_leaves_what_it_wrote);
-	ROWS_ADD_ONE(&tests, "runs of two starts of the machine share a clock", runs_of_two_starts_of_the_machine_share_a_clock);
-	ROWS_ADD_ONE(&tests, "a block that is missing harms itself only", a_block_that_is_missing_harms_itself_only);
-	ROWS_ADD_ONE(&tests, "noise is read without harm", noise_is_read_without_harm);
-	ROWS_ADD_ONE(&tests, "other files are refused", other_files_are_refused);
+	ROWS_ADD_ONE(&tests, "streams continue from block to block, in any order of blocks",
+		streams_go_on_from_block_to_block);
+	ROWS_ADD_ONE(&tests, "killed program: its written spans are read", a_killed_program_leaves_what_it_wrote);
+	ROWS_ADD_ONE(&tests, "runs of two boots share a clock", runs_of_two_starts_of_the_machine_share_a_clock);
+	ROWS_ADD_ONE(&tests, "missing block: only its own records are lost", a_block_that_is_missing_harms_itself_only);
+	ROWS_ADD_ONE(&tests, "noise: read without a crash", noise_is_read_without_harm);
+	ROWS_ADD_ONE(&tests, "other files: refused", other_files_are_refused);
 	return rows_run(&tests, "span_file_load");
 }

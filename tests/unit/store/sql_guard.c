@@ -34,7 +34,7 @@ static const struct setting_row {
 	{"triggers: off", SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
 	{"foreign keys: off", SQLITE_DBCONFIG_ENABLE_FKEY, 0},
 	{"extensions: off", SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
-	{"functions with effects in the schema: off", SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+	{"schema functions with side effects: off", SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
 	{"defensive mode: on", SQLITE_DBCONFIG_DEFENSIVE, 1},
 };
 
@@ -42,7 +42,7 @@ static sqlite3 *guarded(void)
 {
 	sqlite3 *db;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-	// The opposite of what is wanted, whatever this SQLite was built with.
+	// The opposite of the required settings, whatever this SQLite was built with.
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		sqlite3_db_config(db, settings[i].setting, !settings[i].expected, NULL);
 	assert_int_equal(sql_guard_set(db, "/nowhere/run.sqlite", NULL), 0);
@@ -89,8 +89,8 @@ static const struct integer_row {
 	{"largest integer within 2^62: read", "SELECT 4611686018427387903", INT64_C(4611686018427387903)},
 	{"2^62: unknown", "SELECT 4611686018427387904", VALUE_MISSING},
 	{"largest integer: unknown", "SELECT 9223372036854775807", VALUE_MISSING},
-	{"least integer within -2^62: read", "SELECT -4611686018427387903", INT64_C(-4611686018427387903)},
-	{"least integer: unknown", "SELECT -9223372036854775807 - 1", VALUE_MISSING},
+	{"smallest integer within -2^62: read", "SELECT -4611686018427387903", INT64_C(-4611686018427387903)},
+	{"smallest integer: unknown", "SELECT -9223372036854775807 - 1", VALUE_MISSING},
 	{"text: unknown", "SELECT '7'", VALUE_MISSING},
 };
 

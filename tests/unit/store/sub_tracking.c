@@ -4,45 +4,47 @@
 
 #include <sqlite3.h>
 
-/* Files as text, and the calls that come out: "pid name begin end", "-" for never stopped. */
+/* Files as text, and the resulting calls: "pid name begin end", "-" for never stopped. */
 #define COLUMNS "process_id,code_block_name,position,timestamp\n"
 static const struct row {
 	const char *teaches, *text, *calls;
 	size_t strays;
 } table[] = {
-	{"a start and a stop are a call", COLUMNS "7,load,0,10.5\n7,load,1,11.25\n", "7 load 10.5 11.25\n", 0},
-	{"as Python's csv module writes",
+	{"start and stop: one call", COLUMNS "7,load,0,10.5\n7,load,1,11.25\n", "7 load 10.5 11.25\n", 0},
+	{"file as written by Python's csv module",
 		"process_id,code_block_name,position,timestamp\r\n7,load,0,10.5\r\n7,load,1,11\r\n", "7 load 10.5 11\n",
 		0},
-	{"calls of one name nest last in, first out", COLUMNS "7,f,0,1\n7,f,0,2\n7,f,1,3\n7,f,1,4\n",
+	{"calls of one name nest: last in, first out", COLUMNS "7,f,0,1\n7,f,0,2\n7,f,1,3\n7,f,1,4\n",
 		"7 f 1 4\n7 f 2 3\n", 0},
-	{"different names don't", COLUMNS "7,a,0,1\n7,b,0,2\n7,a,1,3\n7,b,1,4\n", "7 a 1 3\n7 b 2 4\n", 0},
-	{"different processes don't", COLUMNS "8,a,0,1\n7,a,0,2\n8,a,1,3\n7,a,1,4\n", "7 a 2 4\n8 a 1 3\n", 0},
-	{"the file need not be in order", COLUMNS "7,a,1,3\n7,a,0,1\n", "7 a 1 3\n", 0},
-	{"called again in the same instant", COLUMNS "7,a,0,1\n7,a,1,2\n7,a,0,2\n7,a,1,3\n", "7 a 1 2\n7 a 2 3\n", 0},
-	{"no time at all", COLUMNS "7,a,0,1\n7,a,1,1\n", "7 a 1 1\n", 0},
-	{"no time at all, whatever the order", COLUMNS "7,a,1,1\n7,a,0,1\n", "7 a 1 1\n", 0},
-	{"other columns don't disturb", "timestamp,more,process_id,position,code_block_name\n1,x,7,0,a\n2,y,7,1,a\n",
+	{"calls of different names are independent", COLUMNS "7,a,0,1\n7,b,0,2\n7,a,1,3\n7,b,1,4\n",
+		"7 a 1 3\n7 b 2 4\n", 0},
+	{"calls of different processes are independent", COLUMNS "8,a,0,1\n7,a,0,2\n8,a,1,3\n7,a,1,4\n",
+		"7 a 2 4\n8 a 1 3\n", 0},
+	{"rows in any order", COLUMNS "7,a,1,3\n7,a,0,1\n", "7 a 1 3\n", 0},
+	{"called again at the same time", COLUMNS "7,a,0,1\n7,a,1,2\n7,a,0,2\n7,a,1,3\n", "7 a 1 2\n7 a 2 3\n", 0},
+	{"zero duration", COLUMNS "7,a,0,1\n7,a,1,1\n", "7 a 1 1\n", 0},
+	{"zero duration, rows in any order", COLUMNS "7,a,1,1\n7,a,0,1\n", "7 a 1 1\n", 0},
+	{"additional columns: ignored", "timestamp,more,process_id,position,code_block_name\n1,x,7,0,a\n2,y,7,1,a\n",
 		"7 a 1 2\n", 0},
-	{"a block that was never stopped", COLUMNS "7,a,0,1\n7,b,0,2\n7,b,1,3\n", "7 a 1 -\n7 b 2 3\n", 0},
-	{"a stop without a start is a stray", COLUMNS "7,a,1,1\n7,a,0,2\n7,a,1,3\n", "7 a 2 3\n", 1},
-	{"names may hold anything", COLUMNS "7,\"a, \"\"b\"\"\nc\",0,1\n7,\"a, \"\"b\"\"\nc\",1,2\n",
+	{"block that was never stopped", COLUMNS "7,a,0,1\n7,b,0,2\n7,b,1,3\n", "7 a 1 -\n7 b 2 3\n", 0},
+	{"stop without a start: counted as stray", COLUMNS "7,a,1,1\n7,a,0,2\n7,a,1,3\n", "7 a 2 3\n", 1},
+	{"names with any characters", COLUMNS "7,\"a, \"\"b\"\"\nc\",0,1\n7,\"a, \"\"b\"\"\nc\",1,2\n",
 		"7 a, \"b\"\nc 1 2\n", 0},
-	{"no rows, no calls", COLUMNS, "", 0},
+	{"no rows: no calls", COLUMNS, "", 0},
 };
 
 static const struct bad {
 	const char *teaches, *text, *says;
 } bads[] = {
-	{"an empty file", "", "line 1: the columns of a sub-tracking file are"},
+	{"empty file: refused", "", "line 1: the columns of a sub-tracking file are"},
 	{"other columns", "a,b,c,d\n1,2,3,4\n", "line 1: the columns of a sub-tracking file are"},
-	{"too few fields", COLUMNS "7,a,0,1\n7,a,1\n", "line 3: 3 fields instead of 4"},
-	{"too many fields", COLUMNS "7,a,0,1,9\n", "line 2: more than 4 fields"},
-	{"a process id that is none", COLUMNS "seven,a,0,1\n", "line 2: process_id 'seven' is no number"},
-	{"a position that is none", COLUMNS "7,a,2,1\n", "line 2: position '2' is neither 0 (start) nor 1 (stop)"},
-	{"a time that is none", COLUMNS "7,a,0,noon\n", "line 2: timestamp 'noon' is no number"},
-	{"a time that is not finite", COLUMNS "7,a,0,nan\n", "line 2: timestamp 'nan' is no number"},
-	{"an open quote", COLUMNS "7,\"a,0,1\n7,a,1,2\n", "line 2: a quote is opened and never closed"},
+	{"too few fields: refused", COLUMNS "7,a,0,1\n7,a,1\n", "line 3: 3 fields instead of 4"},
+	{"too many fields: refused", COLUMNS "7,a,0,1,9\n", "line 2: more than 4 fields"},
+	{"invalid process id: refused", COLUMNS "seven,a,0,1\n", "line 2: process_id 'seven' is no number"},
+	{"invalid position: refused", COLUMNS "7,a,2,1\n", "line 2: position '2' is neither 0 (start) nor 1 (stop)"},
+	{"invalid time: refused", COLUMNS "7,a,0,noon\n", "line 2: timestamp 'noon' is no number"},
+	{"infinite time: refused", COLUMNS "7,a,0,nan\n", "line 2: timestamp 'nan' is no number"},
+	{"open quote: refused", COLUMNS "7,\"a,0,1\n7,a,1,2\n", "line 2: a quote is opened and never closed"},
 };
 
 static void write_text(const char *path, const char *text)
@@ -137,14 +139,15 @@ static void from_sqlite(void **state)
 	arena_free(arena);
 }
 
-// As gpu_tracker's analyzer, which can't go on either: both times and processes of what would be a pair.
+// As gpu_tracker's analyzer, which refuses these as well: times and processes of the apparent pair.
 static const struct stray_row {
 	const char *teaches, *text, *says;
 } strays[] = {
-	{"a stop before its start", COLUMNS "7,a,1,9.25\n7,a,0,10.5\n", "pair (9.25, 10.5) of process ID 7"},
-	{"a stop and the start of another process", COLUMNS "7,a,0,1\n7,a,1,2\n7,a,1,13.5\n8,a,0,3.25\n8,a,1,4\n",
+	{"stop before its start: refused", COLUMNS "7,a,1,9.25\n7,a,0,10.5\n", "pair (9.25, 10.5) of process ID 7"},
+	{"stop and the start of another process: refused",
+		COLUMNS "7,a,0,1\n7,a,1,2\n7,a,1,13.5\n8,a,0,3.25\n8,a,1,4\n",
 		"pair (13.5, 3.25) with differing process IDs: 7 and 8"},
-	{"a stop and nothing after it", COLUMNS "7,a,1,2\n8,b,0,3\n",
+	{"stop without a following row: refused", COLUMNS "7,a,1,2\n8,b,0,3\n",
 		"'a' is stopped at 2 in process 7 without a start"},
 };
 
@@ -171,7 +174,7 @@ static void into_a_run(void **state)
 	struct fixture *f = *state;
 	char path[160];
 	snprintf(path, sizeof(path), "%s/sub.csv", f->folder);
-	// The run goes from 1700000000 (plus a nanosecond) to half a second later.
+	// The run lasts from 1700000000 (plus a nanosecond) to half a second later.
 	write_text(path,
 		COLUMNS "7,before,0,1699999999.5\n7,before,1,1700000000.1\n7,in,0,1700000000.125\n"
 			"7,in,1,1700000000.25\n7,open,0,1700000000.25\n7,after,0,1700000000.75\n"
@@ -193,10 +196,10 @@ static void into_a_run(void **state)
 	assert_int_equal(run.spans[0].end_ns, fixture_mono_ns + 250 * NS_PER_MS);
 	assert_string_equal(run.spans[1].name, "open");
 	assert_int_equal(run.spans[1].end_ns, VALUE_MISSING);
-	assert_string_equal(run.spans[2].name, "stopped never"); // at a time that no clock tells
+	assert_string_equal(run.spans[2].name, "stopped never"); // at an impossible time
 	assert_int_equal(run.spans[2].end_ns, VALUE_MISSING);
 	run_finish(&run);
-	assert_int_equal(sub_tracking_import(path, path, &n, NULL), -EINVAL); // no run file
+	assert_int_equal(sub_tracking_import(path, path, &n, NULL), -EINVAL); // not a run file
 }
 
 int main(void)

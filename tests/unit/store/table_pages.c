@@ -1,4 +1,4 @@
-/* Samples read from the pages of a file, against what SQL reads in it. */
+/* Samples read directly from the pages of a file, compared with SQL. */
 #include "fixture.h"
 #include "store/run_read.h"
 #include "store/sql.h"
@@ -70,27 +70,27 @@ static void expect_same(const struct run *a, const struct run *b)
 static const struct same_row {
 	const char *teaches, *sql;
 } same_rows[] = {
-	{"a file as recorded reads as by SQL", ""},
-	{"a file without samples reads as by SQL", "DELETE FROM sample; DELETE FROM device_sample"},
-	{"one row reads as by SQL",
+	{"file as recorded: equal to SQL", ""},
+	{"file without samples: equal to SQL", "DELETE FROM sample; DELETE FROM device_sample"},
+	{"one row: equal to SQL",
 		"DELETE FROM sample WHERE t_ns > 1000000000000; DELETE FROM device_sample WHERE t_ns > 1000000000000"},
-	{"integers of each size read as by SQL",
+	{"integers of each size: equal to SQL",
 		"UPDATE device_sample SET power_mw = (1 << (t_ns / 100000000 % 63)) - t_ns / 100000000 % 3, "
 		"energy_uj = -(1 << (t_ns / 100000000 % 63)), temperature_c = t_ns / 100000000 % 2"},
-	{"texts, reals and blobs are missing values as by SQL",
+	{"texts, reals and blobs as missing values: equal to SQL",
 		"UPDATE sample SET main_rss_bytes = 1.5, main_cpu_ns = 'many', main_threads = x'0102', "
 		"system_cpu_busy_ns = 1e300; UPDATE device_sample SET power_mw = 0.5 WHERE t_ns % 3 = 0"},
-	{"records that go on over other pages read as by SQL",
+	{"records with overflow pages: equal to SQL",
 		"UPDATE sample SET main_cpu_ns = hex(zeroblob(t_ns / 100000000 % 7 * 3000)); "
 		"UPDATE device_sample SET temperature_c = hex(zeroblob(t_ns / 100000000 % 5 * 900))"},
-	{"pages of 512 bytes read as by SQL",
+	{"pages of 512 bytes: equal to SQL",
 		"UPDATE sample SET main_cpu_ns = hex(zeroblob(t_ns / 100000000 % 7 * 90)); "
 		"UPDATE device_sample SET temperature_c = hex(zeroblob(t_ns / 100000000 % 5 * 90)); "
 		"PRAGMA page_size = 512; VACUUM"},
-	{"pages of 64 KiB read as by SQL", "PRAGMA page_size = 65536; VACUUM"},
-	{"a table without a column reads as by SQL",
+	{"pages of 64 KiB: equal to SQL", "PRAGMA page_size = 65536; VACUUM"},
+	{"table with a missing column: equal to SQL",
 		"ALTER TABLE sample DROP COLUMN main_cpu_ns; ALTER TABLE sample DROP COLUMN processes"},
-	{"a further column of integers reads as by SQL", "ALTER TABLE sample ADD COLUMN later_ns INTEGER"},
+	{"table with an additional column of integers: equal to SQL", "ALTER TABLE sample ADD COLUMN later_ns INTEGER"},
 };
 
 static void check_same(void **state)
@@ -108,7 +108,7 @@ static void check_same(void **state)
 	fixture_load(f->path, &by_pages);
 	assert_int_equal(by_pages.n, n);
 	assert_int_equal(by_pages.devices[0].n + by_pages.devices[1].n, n_devices);
-	execute(f->path, "PRAGMA journal_mode = WAL"); // which leaves the pages as they are
+	execute(f->path, "PRAGMA journal_mode = WAL"); // which does not change the pages
 	assert_int_equal(read_pages(f->path, METRIC_RUN, "t_ns", &n), TABLE_PAGES_OTHER);
 	fixture_load(f->path, &by_sql);
 	expect_same(&by_pages, &by_sql);
@@ -117,15 +117,16 @@ static void check_same(void **state)
 	fixture_teardown(&fixture);
 }
 
-// Where a record does not hold the values of a row as they are, or in another order, SQL reads them.
+// Where records do not contain a row's values unchanged and in order, SQL reads them.
 static const struct other_row {
 	const char *teaches, *sql;
 } other_rows[] = {
-	{"a default value is not in the records", "ALTER TABLE sample ADD COLUMN later_ns INTEGER DEFAULT 7"},
-	{"a column of another type is read by SQL", "ALTER TABLE sample ADD COLUMN later_ns TEXT"},
-	{"keys in another order are read by SQL",
+	{"default value, not stored in records: read by SQL",
+		"ALTER TABLE sample ADD COLUMN later_ns INTEGER DEFAULT 7"},
+	{"column of another type: read by SQL", "ALTER TABLE sample ADD COLUMN later_ns TEXT"},
+	{"keys in another order: read by SQL",
 		"DROP TABLE sample; CREATE TABLE sample (t_ns INTEGER PRIMARY KEY DESC, main_cpu_ns INTEGER)"},
-	{"a key that is no row number is read by SQL",
+	{"key that is not the row number: read by SQL",
 		"DROP TABLE sample; CREATE TABLE sample (t_ns INTEGER NOT NULL, main_cpu_ns INTEGER, PRIMARY KEY (t_ns))"},
 };
 
@@ -143,7 +144,7 @@ static void check_other(void **state)
 	fixture_teardown(&fixture);
 }
 
-/* ---- broken pages ---- */
+/* ---- damaged pages ---- */
 
 static long root_of(const char *path, const char *table, long *ret_page_size)
 {
@@ -157,7 +158,7 @@ static long root_of(const char *path, const char *table, long *ret_page_size)
 	return root;
 }
 
-// The page has all its cells where the first one is.
+// The page has all its cells at the position of the first one.
 static void repeat_cell(unsigned char *page, uint32_t number)
 {
 	(void)number;
@@ -195,11 +196,11 @@ static const struct broken_row {
 	const char *teaches;
 	void (*damage)(unsigned char *page, uint32_t number); // the root of table sample, an interior page
 } broken_rows[] = {
-	{"a page that leads to itself ends", lead_to_itself},
-	{"cells that lie over each other hand over no more than a page's worth", repeat_cell},
-	{"more cells than a page has room for are refused", count_too_many_cells},
-	{"a cell at the end of its page is refused", point_at_the_end},
-	{"a page of another kind of tree is refused", become_an_index},
+	{"page that links to itself: reading ends", lead_to_itself},
+	{"overlapping cells: at most a page's worth of rows", repeat_cell},
+	{"more cells than fit into a page: refused", count_too_many_cells},
+	{"cell at the end of its page: refused", point_at_the_end},
+	{"page of another kind of tree: refused", become_an_index},
 };
 
 static void check_broken(void **state)

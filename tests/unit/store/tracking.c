@@ -1,4 +1,4 @@
-/* The tracking file as a store: exact text, refusals, appending, trouble. */
+/* The tracking file as a store: exact text, refusals, appending, failures. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -77,7 +77,7 @@ static void unknown_is_an_empty_field(void **state)
 		HEAD "gigabytes,megabytes,hours,,,8,4,1,0\r\n" NAMES "0.5,,,,,,,,,,,,,,,,,,,,,1700000000.1\r\n");
 }
 
-// As from sampling every millisecond, where only sensors are read at each tick.
+// As in sampling every millisecond, where only sensors are read at each tick.
 static void samples_of_nothing_are_no_rows(void **state)
 {
 	struct fixture *f = *state;
@@ -95,7 +95,7 @@ static void samples_of_nothing_are_no_rows(void **state)
 	for (const char *at = text; *at != '\0'; at++)
 		lines += *at == '\n';
 	free(text);
-	assert_int_equal(lines, 3 + 2); // of three samples that say something the first gives none
+	assert_int_equal(lines, 3 + 2); // of three samples with values the first gives no row
 }
 
 static void batches_can_be_cut_anywhere(void **state)
@@ -104,7 +104,7 @@ static void batches_can_be_cut_anywhere(void **state)
 	void *store = fixture_open(ops, &(struct store_open_options){.path = csv_path(f)}, &f->header);
 	for (int64_t i = 0; i < 3; i++)
 		assert_int_equal(fixture_write(f, ops, store, i, 1, 0), 0);
-	char *text = read_file(f->path); // already there: a crash loses no batch
+	char *text = read_file(f->path); // already written: a crash loses no batch
 	assert_non_null(strstr(text, "1700000000.2\r\n"));
 	free(text);
 	struct store_footer footer = fixture_footer(3);
@@ -135,7 +135,7 @@ static void append_continues(void **state)
 	struct fixture *f = *state;
 	const struct store_open_options append = {.path = csv_path(f), .append = true};
 	fixture_record(f, ops, &append, 2);
-	FILE *file = fopen(f->path, "a"); // as a recorder that was killed while writing leaves it
+	FILE *file = fopen(f->path, "a"); // as left by a recorder killed while writing
 	fputs("1.0,2.0,3.", file);
 	fclose(file);
 	f->header.anchor_mono_ns += 60 * NS_PER_S;
@@ -195,7 +195,7 @@ static void a_batch_is_all_or_nothing(void **state)
 	struct fixture *f = *state;
 	csv_path(f);
 	pid_t child = fork();
-	if (child == 0) { // the limit can't be lifted again for the test program's own sake
+	if (child == 0) { // the limit cannot be raised again for the test program itself
 		signal(SIGXFSZ, SIG_IGN);
 		void *store = calloc(1, ops->state_size);
 		int failed = ops->open(store, &(struct store_open_options){.path = f->path}, &f->header, NULL) != 0;

@@ -53,7 +53,7 @@ static void clear(int64_t *values)
 		values[i] = VALUE_MISSING;
 }
 
-/* Memory: readings of two samples, and what the second row says. MB throughout. */
+/* Memory: readings of two samples and the second row. MB throughout. */
 static const struct memory {
 	const char *teaches;
 	struct {
@@ -62,20 +62,20 @@ static const struct memory {
 	} first, second;
 	double main, descendants, combined;
 } memories[] = {
-	{"private and shared memory add up; shared paths count once for all",
+	{"private and shared memory are added; shared paths count once for all processes",
 		{M(9), M(9), M(9), M(9), M(9), M(100), M(100)}, {M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, 15,
 		26, 37},
-	{"between two readings of smaps the last one holds", {M(10), M(5), M(20), M(6), M(7), M(100), M(100)},
+	{"between two readings of smaps: the last one is kept", {M(10), M(5), M(20), M(6), M(7), M(100), M(100)},
 		{NO, NO, NO, NO, NO, M(100), M(100)}, 15, 26, 37},
-	{"what was allocated since counts as private: a program that grows between two readings is not missed",
+	{"memory allocated since the reading: counted as private, so growth is not missed",
 		{M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, {NO, NO, NO, NO, NO, M(150), M(100)}, 65, 26, 87},
-	{"what was freed since is gone, private memory first", {M(10), M(5), M(20), M(6), M(7), M(100), M(100)},
-		{NO, NO, NO, NO, NO, M(97), M(0)}, 12, 0, 12},
-	{"but never above resident memory: it can't be more", {M(10), M(5), M(20), M(6), M(7), NO, NO},
+	{"memory freed since the reading: subtracted, private memory first",
+		{M(10), M(5), M(20), M(6), M(7), M(100), M(100)}, {NO, NO, NO, NO, NO, M(97), M(0)}, 12, 0, 12},
+	{"combined memory: at most resident memory", {M(10), M(5), M(20), M(6), M(7), NO, NO},
 		{NO, NO, NO, NO, NO, M(12), M(0)}, 12, 0, 12},
-	{"where smaps was never read resident memory stands in", {NO, NO, NO, NO, NO, M(1), M(1)},
+	{"smaps never read: resident memory is used", {NO, NO, NO, NO, NO, M(1), M(1)},
 		{NO, NO, NO, NO, NO, M(30), M(40)}, 30, 40, 70},
-	{"a reading alone is enough where resident memory is unknown", {NO, NO, NO, NO, NO, NO, NO},
+	{"resident memory unknown: the reading alone is used", {NO, NO, NO, NO, NO, NO, NO},
 		{M(10), M(5), M(20), M(6), M(7), NO, NO}, 15, 26, 37},
 	{"unknown stays unknown", {NO, NO, NO, NO, NO, NO, NO}, {NO, NO, NO, NO, NO, NO, M(3)}, UNKNOWN, 3, UNKNOWN},
 };
@@ -115,10 +115,10 @@ static const struct cpu {
 } cpus[] = {
 	{"half a core, one and a half cores, three of eight cores", {100, 200, 5000, 9000}, {350, 950, 6500, 11500}, 50,
 		150, 200, 300},
-	{"no work is 0, not unknown", {100, 200, 5000, 9000}, {100, 200, 5000, 13000}, 0, 0, 0, 0},
-	{"one unknown part makes the sum unknown", {100, NO, 5000, NO}, {350, NO, 6500, NO}, 50, UNKNOWN, UNKNOWN,
+	{"no CPU time: 0, not unknown", {100, 200, 5000, 9000}, {100, 200, 5000, 13000}, 0, 0, 0, 0},
+	{"one part unknown: the sum is unknown", {100, NO, 5000, NO}, {350, NO, 6500, NO}, 50, UNKNOWN, UNKNOWN,
 		UNKNOWN},
-	{"a counter that went back gives no percentage", {100, 200, 5000, 9000}, {50, 950, 6500, 11500}, UNKNOWN, 150,
+	{"counter decreased: no percentage", {100, 200, 5000, 9000}, {50, 950, 6500, 11500}, UNKNOWN, 150,
 		UNKNOWN, 300},
 };
 
@@ -189,11 +189,11 @@ static void samples_within_a_tick_of_the_kernel(void **state)
 	assert_true(next(&rows, 1000 * NS_PER_S + 10 * NS_PER_MS, values, &gpus, &out));
 	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 25);
 	assert_true(next(&rows, 1000 * NS_PER_S + 11 * NS_PER_MS, values, &gpus, &out));
-	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 25); // nothing new was counted: neither 0 nor unknown
+	assert_number(out.values[TRACKING_SYSTEM_HARDWARE], 25); // no new count: neither 0 nor unknown
 }
 
-/* A recording begins at 1000 s; samples `step_ms` apart, the machine's counters as the kernel shows them: in ticks of
- * 10 ms, the first of which comes after `tick_ms`. A core is busy with the target, another one idles. */
+/* A recording begins at 1000 s; samples are `step_ms` apart; the machine's counters change in the kernel's ticks of
+ * 10 ms, the first after `tick_ms`. One core is busy with the target, another one is idle. */
 static const struct beginning {
 	const char *teaches;
 	int64_t step_ms, tick_ms;
@@ -202,8 +202,8 @@ static const struct beginning {
 	{"every 1 ms: rows wait for the first percentages", 1, 9, 200},
 	{"every 10 ms: rows wait for the first percentages", 10, 4, 20},
 	{"every 25 ms: the first row waits for a difference of 50 ms", 25, 1, 9},
-	{"the second sample comes before the machine's counters moved: its row waits", 60, 70, 6},
-	{"a recording of 30 ms: rows show its means", 10, 1, 4},
+	{"second sample before the machine's counters change: its row waits", 60, 70, 6},
+	{"recording of 30 ms: rows have its means", 10, 1, 4},
 };
 
 static int64_t ticks_ms(int64_t since_ms, int64_t tick_ms)
@@ -245,7 +245,7 @@ static void counters_that_stand_still(void **state)
 	size_t n_rows = 0;
 	start(&rows, &facts);
 	for (int64_t i = 0; i < 40; i++) {
-		put_cpu(values, (const int64_t[]){i, 0, 5000, 9000}); // /proc/stat never moves
+		put_cpu(values, (const int64_t[]){i, 0, 5000, 9000}); // /proc/stat never changes
 		for (bool is = next(&rows, (1000 + i) * NS_PER_S, values, &gpus, &out); is;
 			is = tracking_rows_take(&rows, &out)) {
 			assert_number(out.values[TRACKING_SYSTEM_SUM], UNKNOWN);
@@ -308,7 +308,7 @@ static void two_samples_give_one_row(void **state)
 	assert_false(last(&rows, &out));
 }
 
-/* GPUs: what each of the measured ones says, in GB and percent. */
+/* GPUs: readings of the measured ones, in GB and percent. */
 static const struct gpu {
 	const char *teaches;
 	int64_t in_system, expected;
@@ -319,13 +319,13 @@ static const struct gpu {
 	double main, descendants, combined, system, sum, hardware;
 } gpus[] = {
 	{"two GPUs are summed; hardware is per GPU", 2, 2, 2, {{1, 3, 10, 50}, {2, 2, 20, 100}}, 3, 2, 5, 30, 150, 75},
-	{"one that can't say makes the sum unknown, that column only", 2, 2, 2, {{NO, 3, 10, 50}, {2, 2, 20, 100}},
+	{"one GPU without a value: that column's sum is unknown", 2, 2, 2, {{NO, 3, 10, 50}, {2, 2, 20, 100}},
 		UNKNOWN, UNKNOWN, 5, 30, 150, 75},
-	{"one that was not read at all makes all unknown", 2, 2, 1, {{1, 3, 10, 50}}, UNKNOWN, UNKNOWN, UNKNOWN,
+	{"one GPU not read at all: all sums are unknown", 2, 2, 1, {{1, 3, 10, 50}}, UNKNOWN, UNKNOWN, UNKNOWN,
 		UNKNOWN, UNKNOWN, UNKNOWN},
-	{"no GPU in the machine is 0, as gpu_tracker writes", 0, 0, 0, {{0}}, 0, 0, 0, 0, 0, 0},
-	{"a GPU that is not measured is unknown", 1, 0, 0, {{0}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
-	{"an unknown number of GPUs is unknown", NO, 0, 0, {{0}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
+	{"no GPU in the machine: 0, as gpu_tracker writes", 0, 0, 0, {{0}}, 0, 0, 0, 0, 0, 0},
+	{"GPU that is not measured: unknown", 1, 0, 0, {{0}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
+	{"unknown number of GPUs: unknown", NO, 0, 0, {{0}}, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
 };
 
 static int64_t giga(int64_t value)
@@ -392,17 +392,17 @@ int main(void)
 	ROWS_ADD(&rows, cpus, check_cpu);
 	ROWS_ADD(&rows, gpus, check_gpu);
 	ROWS_ADD(&rows, beginnings, check_beginning);
-	ROWS_ADD_ONE(&rows, "rows don't wait for ever for a machine whose counters stand still",
+	ROWS_ADD_ONE(&rows, "machine whose counters never change: rows do not wait for ever",
 		counters_that_stand_still);
-	ROWS_ADD_ONE(&rows, "samples before the start and after the end of the target complete its row",
+	ROWS_ADD_ONE(&rows, "samples before the start and after the end of the target: complete its row",
 		samples_without_the_target);
-	ROWS_ADD_ONE(&rows, "a difference reaches back to the last known value",
+	ROWS_ADD_ONE(&rows, "difference: reaches back to the last known value",
 		differences_reach_back_to_the_last_known_value);
-	ROWS_ADD_ONE(&rows, "between two ticks of the kernel the last share holds",
+	ROWS_ADD_ONE(&rows, "between two ticks of the kernel: the last share is kept",
 		samples_within_a_tick_of_the_kernel);
-	ROWS_ADD_ONE(&rows, "a single sample shows the mean since the start",
+	ROWS_ADD_ONE(&rows, "single sample: the mean since the start",
 		a_single_sample_shows_the_mean_since_the_start);
-	ROWS_ADD_ONE(&rows, "two samples give one row", two_samples_give_one_row);
-	ROWS_ADD_ONE(&rows, "threads add up where both are known", threads_add_up);
+	ROWS_ADD_ONE(&rows, "two samples: one row", two_samples_give_one_row);
+	ROWS_ADD_ONE(&rows, "threads: added if both are known", threads_add_up);
 	return rows_run(&rows, "tracking rows");
 }

@@ -12,24 +12,26 @@
 	"cpu_combined_sum_utilization_percent,cpu_combined_hardware_utilization_percent,timestamp\n"
 #define ZEROS ",0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,"
 
-/* main_ram in order of time, "-" unknown; or what the error says. */
+/* main_ram in order of time, "-" for unknown; or the error. */
 static const struct row {
 	const char *teaches, *text, *rams, *error;
 } table[] = {
-	{"rows as they stand", STATIC NAMES "1" ZEROS "10\n2" ZEROS "11\n", "1 2 ", NULL},
-	{"rows come in order of time", STATIC NAMES "1" ZEROS "11\n2" ZEROS "10\n", "2 1 ", NULL},
-	{"rows without a time come last", STATIC NAMES "1" ZEROS "\n2" ZEROS "10\n", "2 1 ", NULL},
-	{"an empty cell is unknown", STATIC NAMES ZEROS "10\n", "- ", NULL},
-	{"so is what pandas writes", STATIC NAMES "nan" ZEROS "10\nNaN" ZEROS "11\nNone" ZEROS "12\n", "- - - ", NULL},
-	{"no data", STATIC NAMES, NULL, "it has no timepoint"},
-	{"no names of columns", STATIC, NULL, "no column main_ram"},
-	{"no static data", "", NULL, "first two lines"},
-	{"other static data", "a,b\n1,2\n" NAMES, NULL, "first two lines"},
-	{"static values are missing", "ram_unit,time_unit\nbytes\n" NAMES, NULL, "first two lines"},
-	{"a word for a number", STATIC NAMES "one" ZEROS "10\n", NULL, "line 4: main_ram 'one' is no number"},
-	{"an endless number", STATIC NAMES "inf" ZEROS "10\n", NULL, "main_ram 'inf' is no number"},
-	{"half a row", STATIC NAMES "1,2\n", NULL, "line 4: 2 fields instead of 22"},
-	{"too long a row", STATIC NAMES "1" ZEROS "10,11\n", NULL, "line 4: more than 22 fields"},
+	{"rows in their order", STATIC NAMES "1" ZEROS "10\n2" ZEROS "11\n", "1 2 ", NULL},
+	{"rows are sorted by time", STATIC NAMES "1" ZEROS "11\n2" ZEROS "10\n", "2 1 ", NULL},
+	{"rows without a time are last", STATIC NAMES "1" ZEROS "\n2" ZEROS "10\n", "2 1 ", NULL},
+	{"empty cell: unknown", STATIC NAMES ZEROS "10\n", "- ", NULL},
+	{"pandas' missing value: unknown", STATIC NAMES "nan" ZEROS "10\nNaN" ZEROS "11\nNone" ZEROS "12\n", "- - - ",
+		NULL},
+	{"no rows: refused", STATIC NAMES, NULL, "it has no timepoint"},
+	{"no header: refused", STATIC, NULL, "no column main_ram"},
+	{"no static data: refused", "", NULL, "first two lines"},
+	{"different static data: refused", "a,b\n1,2\n" NAMES, NULL, "first two lines"},
+	{"static values missing: refused", "ram_unit,time_unit\nbytes\n" NAMES, NULL, "first two lines"},
+	{"word in place of a number: refused", STATIC NAMES "one" ZEROS "10\n", NULL,
+		"line 4: main_ram 'one' is no number"},
+	{"infinite number: refused", STATIC NAMES "inf" ZEROS "10\n", NULL, "main_ram 'inf' is no number"},
+	{"incomplete row: refused", STATIC NAMES "1,2\n", NULL, "line 4: 2 fields instead of 22"},
+	{"row too long: refused", STATIC NAMES "1" ZEROS "10,11\n", NULL, "line 4: more than 22 fields"},
 };
 
 static void check(void **state)

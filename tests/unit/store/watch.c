@@ -1,4 +1,5 @@
-/* The spans that run now, read out of a run file while it grows: ends in rows and in the spool, further segments, long names. */
+/* Spans that are open now, read from a run file while it grows: ends in rows and in the spool, further segments,
+ * long names. */
 #include "fixture.h"
 
 #include "store/follow.h"
@@ -62,7 +63,7 @@ static void spill_end(void *store, int64_t id, int64_t parent, uint32_t name)
 	assert_int_equal(store_run_file.spill(store, &spans, NULL), 0);
 }
 
-// Names of what runs now, in order of their begins.
+// Names of the open spans, in order of their begins.
 static void runs_now(struct watch *watch, const char *expected)
 {
 	struct wattle_error error = {0};
@@ -85,7 +86,7 @@ static void spans_begin_and_end(void **state)
 	void *store = open_store(f, false);
 	watch_init(&watch, f->path);
 	runs_now(&watch, "");
-	assert_int_equal(watch.segment.pid, 4711); // from the start, for those who look at its processes
+	assert_int_equal(watch.segment.pid, 4711); // from the start, for readers that follow its processes
 	assert_false(watch.segment.is_over);
 	begin_span(store, 1, VALUE_MISSING, TRAIN);
 	begin_span(store, 2, 1, STEP);
@@ -96,10 +97,10 @@ static void spans_begin_and_end(void **state)
 	begin_span(store, 3, 1, STEP);
 	begin_span(store, 4, 3, INNER);
 	runs_now(&watch, "train step inner");
-	end_span(store, 1, VALUE_MISSING, TRAIN); // the outermost, whose row stands far behind the others
+	end_span(store, 1, VALUE_MISSING, TRAIN); // the outermost, whose row is far behind the others
 	runs_now(&watch, "step inner");
 	finish(store);
-	runs_now(&watch, "step inner"); // nobody told of their ends
+	runs_now(&watch, "step inner"); // their ends were never reported
 	assert_true(watch.segment.is_over);
 	watch_finish(&watch);
 }
@@ -115,7 +116,7 @@ static void ends_in_the_spool(void **state)
 	begin_span(store, 2, 1, STEP);
 	runs_now(&early, "train step");
 	spill_end(store, 2, 1, STEP);
-	runs_now(&early, "train"); // its row still says that it runs
+	runs_now(&early, "train"); // its row still has no end
 	runs_now(&late, "train");
 	begin_span(store, 3, 1, INNER);
 	spill_end(store, 3, 1, INNER);
@@ -137,7 +138,7 @@ static void a_further_segment(void **state)
 	finish(store);
 	f->header.anchor_mono_ns += 60 * NS_PER_S;
 	store = open_store(f, true);
-	runs_now(&watch, ""); // what the first recording left open will never end
+	runs_now(&watch, ""); // spans left open by the first recording never end
 	assert_false(watch.segment.is_over);
 	struct span_row row = span_of(1, VALUE_MISSING, STEP, VALUE_MISSING);
 	row.begin_ns += 61 * NS_PER_S;
@@ -159,7 +160,7 @@ static void long_names_are_cut(void **state)
 	begin_span(store, 1, VALUE_MISSING, LONG);
 	assert_int_equal(watch_look(&watch, NULL), 0);
 	assert_int_equal(watch.n_spans, 1);
-	assert_int_equal(strlen(watch.spans[0].name), 255); // of which each character has three
+	assert_int_equal(strlen(watch.spans[0].name), 255); // each character takes three bytes
 	finish(store);
 	watch_finish(&watch);
 }
@@ -184,7 +185,7 @@ static void more_than_are_kept(void **state)
 		rows[i] = span_of(i + 1, VALUE_MISSING, STEP, 1000);
 	write_spans(store, (struct store_spans){.ended = rows, .n_ended = 30});
 	assert_int_equal(watch_look(&watch, NULL), 0);
-	assert_int_equal(watch.n_spans, WATCH_SPANS_MOST); // others have taken their room
+	assert_int_equal(watch.n_spans, WATCH_SPANS_MOST); // their slots are used by others
 	assert_int_equal(watch.spans[0].id, 31);
 	assert_int_equal(watch.more, 70);
 
