@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Optional
 
+from . import _show
+
 
 @dataclasses.dataclass
 class RSSValues:
@@ -121,6 +123,15 @@ class Energy:
     domains: dict[str, Optional[float]] = dataclasses.field(default_factory=dict)  #: J of package-0, dram-0, gpu-0 …
     calibration_error_j: Optional[float] = None  #: beside error_j: the gain of GPU power sensors; None: no GPU
     target_calibration_error_j: Optional[float] = None  #: the same of target_j
+
+    def __str__(self) -> str:
+        """Two lines: energy of the machine, and attributed energy with its share."""
+        provenance = f", {self.provenance}" if self.provenance else ""
+        share = ""
+        if self.total_j and self.target_j is not None:
+            share = f" ({100 * self.target_j / self.total_j:.1f} %)"
+        return (f"Energy: {_show.with_error(self.total_j, self.error_j, 'J')}{provenance}\n"
+                f"Attributed energy: {_show.with_error(self.target_j, self.target_error_j, 'J')}{share}")
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> Energy:
