@@ -130,8 +130,8 @@ class Energy:
         share = ""
         if self.total_j and self.target_j is not None:
             share = f" ({100 * self.target_j / self.total_j:.1f} %)"
-        return (f"Energy: {_show.with_error(self.total_j, self.error_j, 'J')}{provenance}\n"
-                f"Attributed energy: {_show.with_error(self.target_j, self.target_error_j, 'J')}{share}")
+        return (f"Energy: {_energy(self.total_j, self.error_j, self.calibration_error_j)}{provenance}\n"
+                f"Attributed energy: {_energy(self.target_j, self.target_error_j, self.target_calibration_error_j)}{share}")
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> Energy:
@@ -140,6 +140,11 @@ class Energy:
         return cls(energy["total_j"], energy["error_j"], energy["ledger"]["target_j"], energy["target_error_j"],
                    energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]},
                    energy.get("calibration_error_j"), energy.get("target_calibration_error_j"))
+
+
+def _energy(energy_j: Optional[float], error_j: Optional[float], calibration_error_j: Optional[float]) -> str:
+    calibration = f" ± {_show.quantity(calibration_error_j, 'J')} (GPU calibration)" if calibration_error_j else ""
+    return _show.with_error(energy_j, error_j, "J") + calibration
 
 
 _CLASSES = {c.__name__: c for c in (RSSValues, MaxRAM, MaxGPURAM, ProcessingUnitPercentages, CPUUtilization,

@@ -287,16 +287,16 @@ class Tracker:
                                "or call the stop() method first. Meanwhile begin_window() and end_window() give energies.")
 
     @property
-    def resource_usage(self) -> Optional[ResourceUsage]:
+    def resource_usage(self) -> ResourceUsage:
         """Time, CPU, memory and GPU use in gpu_tracker's fields. RuntimeError before stop."""
         self._done("resource_usage")
-        return self._resource_usage
+        return self._resource_usage  # type: ignore[return-value]  # None in gpu_tracker's class only
 
     @property
-    def energy(self) -> Optional[Energy]:
+    def energy(self) -> Energy:
         """Energy of the machine and of the tracked processes, J. RuntimeError before stop."""
         self._done("energy")
-        return self._energy
+        return self._energy  # type: ignore[return-value]  # likewise
 
     @property
     def report(self) -> Optional[Report]:

@@ -135,10 +135,11 @@ class Windows:
         self._check_process()
         if not isinstance(name, str) or not name:
             raise ValueError(f"{name!r} is not a valid window name. Must be a text that is not empty.")
+        meter = self._take_meter()
         with self._lock:
             if name in self._open:
+                self._idle.append(meter)
                 raise ValueError(f"Window {name!r} is open already. End it first, or use another name.")
-            meter = self._idle.pop() if self._idle else self._new_meter()
             self._open[name] = _Open(meter, name, self._in_report)
 
     def end(self, name: str) -> Window:
@@ -168,8 +169,11 @@ class Windows:
             self._idle.clear()
         return names
 
-    def _new_meter(self) -> Optional[Meter]:
-        try:
+    def _take_meter(self) -> Optional[Meter]:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        try:  # without the lock: a driver may take seconds, and windows of other threads end meanwhile
             return Meter(*self._options)
         except OSError:  # no sensor: the energy is unknown, the duration is not
             return None

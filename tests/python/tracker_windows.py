@@ -46,10 +46,11 @@ print(tracker.report["run"]["interval_s"], tracker.resource_usage.compute_time.u
 with gput.Tracker(disable_logs=True) as tracker:
     time.sleep(0.1)
 print(tracker.report["run"]["interval_s"], tracker.resource_usage.compute_time.unit)
-first = list(inspect.signature(gput.Tracker).parameters.values())[:4]
-print(*(parameter.default for parameter in first))
+parameters = [inspect.signature(kind).parameters for kind in (gput.Tracker, wattle.Tracker)]
+assert list(parameters[0]) == list(parameters[1])
+print(*(name for name in parameters[0] if parameters[0][name].default != parameters[1][name].default))
 """)
-    assert lines == ["0.1 seconds", "1 hours", "1.0 gigabytes gigabytes hours"], lines
+    assert lines == ["0.1 seconds", "1 hours", "sleep_time time_unit"], lines
 
 
 @test
@@ -138,6 +139,7 @@ for gpus in (None, {"GPU-two"}):
         time.sleep(1)
         window = tracker.end_window("step")
     energies = {name: energy_j / window.seconds for name, (energy_j, _) in window.domains.items() if name.startswith("gpu")}
+    assert " J (GPU calibration), " in str(tracker).splitlines()[0], str(tracker)
     print(*(f"{name}={power_w:.0f}" for name, power_w in sorted(energies.items())), f"{window.gpu_j / window.seconds:.0f}")
 """, env={"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"), "CUDA_VISIBLE_DEVICES": None})
     for line, expected in zip(lines, ((100, 50, 150), (50, 50)), strict=True):
