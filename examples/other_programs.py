@@ -38,7 +38,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sys.argv[1] if len(sys.argv) > 1 else made_file(folder)
         sizes = {}
-        with wattle.Tracker(sleep_time=0.1, time_unit="seconds") as tracker:
+        with wattle.Tracker() as tracker:
             for command in COMMANDS:
                 if shutil.which(command[0]) is None:
                     continue

@@ -166,6 +166,20 @@ WATTLE_API int wattle_meter_start(wattle_meter *meter);
 WATTLE_API int wattle_meter_read(wattle_meter *meter, struct wattle_reading *ret);
 /* The same, but the meter must be started again afterwards. */
 WATTLE_API int wattle_meter_stop(wattle_meter *meter, struct wattle_reading *ret);
+
+struct wattle_domain_reading {
+	size_t size;     /* sizeof(struct wattle_domain_reading), set by the caller: later versions may add members */
+	char domain[48]; /* "package-0", "gpu-1", as in reports; core-0 is inside package-0 */
+	double energy_j; /* of this domain; NaN: unknown, also for the next members */
+	double error_j;  /* half of a 95 % interval */
+	double calibration_error_j; /* additional error from the gain of a GPU's power sensor; NaN: none is stated */
+	int in_total;               /* 1: part of total_j */
+	int estimated;              /* 1: estimated by a model, not measured */
+};
+
+/* Energy of one domain at the latest read or stop; reads no counter. index counts from 0. -ENOENT: there are not so many
+ * domains. -EPERM: not read since start. */
+WATTLE_API int wattle_meter_domain(const wattle_meter *meter, size_t index, struct wattle_domain_reading *ret);
 WATTLE_API void wattle_meter_close(wattle_meter *meter); /* NULL allowed */
 
 /* ---- caps ----

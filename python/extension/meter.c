@@ -132,6 +132,27 @@ static PyObject *stop(PyObject *self, PyObject *unused)
 	return take_reading(self, wattle_meter_stop);
 }
 
+// A list of (name, energy_j, error_j) as of the latest reading. It reads no counter, so it keeps the GIL.
+static PyObject *domains(PyObject *self, PyObject *unused)
+{
+	if (!take(self))
+		return NULL;
+	struct wattle_domain_reading one = {.size = sizeof(one)};
+	PyObject *list = PyList_New(0);
+	int r = 0;
+	for (size_t i = 0; list != NULL && (r = wattle_meter_domain(as_meter(self)->meter, i, &one)) == 0; i++) {
+		PyObject *row = Py_BuildValue("(sdd)", one.domain, one.energy_j, one.error_j);
+		if (row == NULL || PyList_Append(list, row) < 0)
+			Py_CLEAR(list);
+		Py_XDECREF(row);
+	}
+	as_meter(self)->is_busy = false;
+	if (list == NULL || r == -ENOENT)
+		return list;
+	Py_DECREF(list);
+	return raise_state(r, r == -EPERM ? "the meter has not been read since start" : NULL);
+}
+
 static PyObject *close_meter(PyObject *self, PyObject *unused)
 {
 	if (as_meter(self)->is_busy) {
@@ -156,6 +177,7 @@ static PyMethodDef methods[] = {
 	{"start", start, METH_NOARGS, "Takes the readings that the next ones are compared with."},
 	{"read", read_meter, METH_NOARGS, "What was used since start; goes on."},
 	{"stop", stop, METH_NOARGS, "The same; must be started again."},
+	{"domains", domains, METH_NOARGS, "(name, energy_j, error_j) of each domain, as of the latest reading."},
 	{"close", close_meter, METH_NOARGS, "Gives the counters back."},
 	{NULL},
 };

@@ -37,9 +37,10 @@ from .job import Job, open_job
 from .meter import Meter, measure
 from .run import Run, open
 from .tracker import Tracker
+from .window import Window
 
-__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "cap", "combine", "compare", "export", "is_recording",
-           "mark", "measure", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
+__all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "Window", "cap", "combine", "compare", "export",
+           "is_recording", "mark", "measure", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
 
 # These need, or stand in for, packages that not everybody has.
 _PACKAGES = ("torch", "compat")  # not in dir(), or help(wattle) would import them

@@ -7,12 +7,15 @@ from __future__ import annotations
 import functools
 import inspect
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, Generator
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Callable, ContextManager, Generator
 
 from . import _wattle
 
 if TYPE_CHECKING:
     from ._wattle import Span
+
+Begin = Callable[[], Any]
+End = Callable[[Any], Any]
 
 # The ranges that a task has open by `async with`: (object, number), innermost last. A context is the task's own in
 # asyncio, trio and curio alike.
@@ -37,46 +40,52 @@ async def leave(span: Span) -> None:
 
 def decorate(span: Span, function: Any) -> Any:
     """The function, each of whose calls is a span: until it returns, or until its coroutine or generator is through."""
+    return wrap(function, "a span", span, lambda: _wattle.range_begin(span.name), _wattle.range_end)
+
+
+def wrap(function: Any, what: str, block: ContextManager[Any], begin: Begin, end: End) -> Any:
+    """The function, with `block` around each call. Coroutines and generators of one thread overlap: each has begin()
+    before it and end(result of begin) after it. `what` is the subject of the error message."""
     if isinstance(function, (staticmethod, classmethod)):
-        return type(function)(decorate(span, function.__func__))
+        return type(function)(wrap(function.__func__, what, block, begin, end))
     if not callable(function) or inspect.isclass(function):
-        raise TypeError(f"a span decorates functions and methods, not {function!r}")
+        raise TypeError(f"{what} decorates functions and methods, not {function!r}")
     for fits, make in _WRAPPERS:
         if fits(function):
-            return functools.wraps(function)(make(span, function))
-    return functools.wraps(function)(_plain(span, function))
+            return functools.wraps(function)(make(begin, end, function))
+    return functools.wraps(function)(_plain(block, function))
 
 
-def _plain(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _plain(block: ContextManager[Any], function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **keywords: Any) -> Any:
-        with span:
+        with block:
             return function(*arguments, **keywords)
     return call
 
 
-def _coroutine(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _coroutine(begin: Begin, end: End, function: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*arguments: Any, **keywords: Any) -> Any:
-        number = _wattle.range_begin(span.name)
+        number = begin()
         try:
             return await function(*arguments, **keywords)
         finally:
-            _wattle.range_end(number)
+            end(number)
     return call
 
 
-def _generator(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _generator(begin: Begin, end: End, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
-        number = _wattle.range_begin(span.name)
+        number = begin()
         try:
             return (yield from function(*arguments, **keywords))
         finally:
-            _wattle.range_end(number)
+            end(number)
     return call
 
 
-def _async_generator(span: Span, function: Callable[..., Any]) -> Callable[..., Any]:
+def _async_generator(begin: Begin, end: End, function: Callable[..., Any]) -> Callable[..., Any]:
     async def call(*arguments: Any, **keywords: Any) -> AsyncGenerator[Any, Any]:
-        number = _wattle.range_begin(span.name)
+        number = begin()
         inner = function(*arguments, **keywords)
         try:
             step = inner.__anext__()
@@ -95,7 +104,7 @@ def _async_generator(span: Span, function: Callable[..., Any]) -> Callable[..., 
                     step = inner.asend(sent)
         finally:
             await inner.aclose()
-            _wattle.range_end(number)
+            end(number)
     return call
 
 

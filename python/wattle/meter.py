@@ -31,6 +31,7 @@ class Meter:
     def __init__(self, gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> None:
         self._meter = _open(gpus, gpu_brand)
         self._reading: Optional[Reading] = None
+        self._domains: dict[str, tuple[float, float]] = {}
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -44,12 +45,14 @@ class Meter:
         """What was used since start; the meter goes on. RuntimeError: it has not been started."""
         with self._lock:
             self._reading = reading = self._meter.read()
+            self._domains = _by_name(self._meter)
         return reading
 
     def stop(self) -> Reading:
         """The same, and the meter must be started again."""
         with self._lock:
             self._reading = reading = self._meter.stop()
+            self._domains = _by_name(self._meter)
         _keeper.forget(self)
         return reading
 
@@ -128,6 +131,12 @@ class Meter:
         return self.reading.gpu_j
 
     @property
+    def domains(self) -> dict[str, tuple[float, float]]:
+        """{"package-0": (energy_j, error_j), "gpu-1": …}: each device; some contain others, as in a report."""
+        self.reading  # RuntimeError: nothing yet
+        return self._domains
+
+    @property
     def power_w(self) -> float:
         """Mean power."""
         reading = self.reading
@@ -144,6 +153,10 @@ class Meter:
         estimated = " (estimated)" if self.estimated else ""
         energy = _show.with_error(self.energy_j, self.error_j, "J")
         return f"<wattle meter: {energy}{estimated} in {_show.quantity(self.seconds, 's')}>"
+
+
+def _by_name(meter: _wattle.Meter) -> dict[str, tuple[float, float]]:
+    return {name: (energy_j, error_j) for name, energy_j, error_j in meter.domains()}
 
 
 def _open(gpus: Optional[str], gpu_brand: Optional[str]) -> _wattle.Meter:

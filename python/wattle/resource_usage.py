@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Mapping, Optional
 
+from . import _show
+
 
 @dataclasses.dataclass
 class RSSValues:
@@ -122,6 +124,15 @@ class Energy:
     calibration_error_j: Optional[float] = None  #: beside error_j: the gain of GPU power sensors; None: no GPU
     target_calibration_error_j: Optional[float] = None  #: the same of target_j
 
+    def __str__(self) -> str:
+        """Two lines: energy of the machine, and attributed energy with its share."""
+        provenance = f", {self.provenance}" if self.provenance else ""
+        share = ""
+        if self.total_j and self.target_j is not None:
+            share = f" ({100 * self.target_j / self.total_j:.1f} %)"
+        return (f"Energy: {_energy(self.total_j, self.error_j, self.calibration_error_j)}{provenance}\n"
+                f"Attributed energy: {_energy(self.target_j, self.target_error_j, self.target_calibration_error_j)}{share}")
+
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> Energy:
         """From a "wattle-report/1"."""
@@ -129,6 +140,11 @@ class Energy:
         return cls(energy["total_j"], energy["error_j"], energy["ledger"]["target_j"], energy["target_error_j"],
                    energy["provenance"], {domain["domain"]: domain["energy_j"] for domain in energy["domains"]},
                    energy.get("calibration_error_j"), energy.get("target_calibration_error_j"))
+
+
+def _energy(energy_j: Optional[float], error_j: Optional[float], calibration_error_j: Optional[float]) -> str:
+    calibration = f" ± {_show.quantity(calibration_error_j, 'J')} (GPU calibration)" if calibration_error_j else ""
+    return _show.with_error(energy_j, error_j, "J") + calibration
 
 
 _CLASSES = {c.__name__: c for c in (RSSValues, MaxRAM, MaxGPURAM, ProcessingUnitPercentages, CPUUtilization,

@@ -10,14 +10,16 @@ import numbers
 import os
 import threading
 import weakref
-from typing import Any, Collection, Optional, Self, Sequence, Union
+from typing import Any, Callable, Collection, Optional, Self, Sequence, TypeVar, Union
 
-from . import _wattle
+from . import _ranges, _show, _wattle
 from .resource_usage import (ComputeTime, CPUUtilization, Energy, GPUUtilization, MaxGPURAM, MaxRAM,
                              ProcessingUnitPercentages, ResourceUsage, text)
 from .run import Report
+from .window import Window, Windows
 
 PathLike = Union[str, "os.PathLike[str]"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 _log = logging.getLogger(__name__)
 _told: set[str] = set()  # warnings of recorders that have been logged
@@ -29,15 +31,24 @@ _SHORTEST_S, _LONGEST_S = 0.001, 3600.0
 
 
 class Tracker:
-    """Measures what this process (or another) and all it starts use until stop, in a recorder of its own.
+    """Records this process (or another one) and its descendants from start to stop, in a process of its own.
 
-        with wattle.Tracker(time_unit="seconds") as tracker:
+        with wattle.Tracker() as tracker:
+            tracker.begin_window("epoch")
             train()
+            print(tracker.end_window("epoch").total_j)
         print(tracker)
         print(tracker.energy.target_j)
 
-    A tracker records once. The attributes `resource_usage` (ResourceUsage), `energy` (Energy, J) and `report` (the
-    contract "wattle-report/1" as a dict) are None until it has stopped. In a forked child the tracker is its parent's.
+        @wattle.Tracker()
+        def train(): ...
+
+        train()
+        print(train.tracker)
+
+    A tracker records once; a decorated function records at each call. `resource_usage` (ResourceUsage), `energy`
+    (Energy, J) and `report` (the contract "wattle-report/1" as a dict; None under WATTLE_DISABLE) raise RuntimeError
+    until it has stopped; windows give energies before. In a forked child the tracker is its parent's.
     """
 
     class State(enum.Enum):
@@ -47,10 +58,11 @@ class Tracker:
         STARTED = 1
         STOPPED = 2
 
-    _warning_level = logging.WARNING  #: of what the recorder has to say
+    _warning_level = logging.WARNING  #: of the recorder's warnings
+    _early_is_error = True  #: whether results before stop are a RuntimeError, or None
 
-    def __init__(self, sleep_time: float = 1.0, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
-                 time_unit: str = "hours", n_expected_cores: Optional[int] = None,
+    def __init__(self, sleep_time: float = 0.1, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
+                 time_unit: str = "seconds", n_expected_cores: Optional[int] = None,
                  gpu_uuids: Optional[Collection[str]] = None,
                  disable_logs: bool = False, process_id: Optional[int] = None,
                  resource_usage_file: Optional[PathLike] = None,
@@ -79,6 +91,8 @@ class Tracker:
 
         ValueError lists what is valid; FileExistsError: tracking_file or output is there and overwrite is not set.
         """
+        if callable(sleep_time):
+            raise TypeError("Tracker takes no function. To decorate a function write @wattle.Tracker(), with parentheses.")
         _check_number("Sleep time", sleep_time, _SHORTEST_S, _LONGEST_S, " seconds")
         _check_choice("RAM unit", ram_unit, _MEMORY_UNITS)
         _check_choice("GPU RAM unit", gpu_ram_unit, _MEMORY_UNITS)
@@ -92,30 +106,39 @@ class Tracker:
             raise ValueError(f'"{gpu_brand}" is not a valid GPU brand. Supported values are {_listed(_BRANDS)}.')
         self.n_join_attempts = n_join_attempts
         self.join_timeout = join_timeout
-        self.state = Tracker.State.NEW
-        self.resource_usage: Optional[ResourceUsage] = None
-        self.energy: Optional[Energy] = None
-        self.report: Optional[Report] = None
+        self._resource_usage: Optional[ResourceUsage] = None
+        self._energy: Optional[Energy] = None
+        self._report: Optional[Report] = None
         self._disable_logs = disable_logs
         self._process_id = process_id
         self._units = ram_unit, gpu_ram_unit, time_unit
         self._n_expected_cores = n_expected_cores
         self._usage_file = os.path.abspath(resource_usage_file or f".gpu-tracker_{os.urandom(16).hex()}.pkl")
-        self._has_target = True
         self._lock = threading.Lock()
-        self._backup: Optional[str] = None  # a run file of ours that goes when the tracker has stopped
+        self._backup: Optional[str] = None  # a run file of ours that is removed when the tracker has stopped
         if output is None and resource_usage_file is not None:
             output = self._backup = f"{self._usage_file}.sqlite"
-        for path in (check_ending(tracking_file), output if self._backup is None else None):
-            if path is not None and not overwrite and os.path.exists(path):
-                raise FileExistsError(f"File {path} already exists. "
-                                      "Set overwrite to True to overwrite the existing file.")
-        self._recorder = _wattle.Tracker(
+        self._kept = [_absolute(check_ending(tracking_file)), _absolute(output) if self._backup is None else None]
+        self._options: dict[str, Any] = dict(
             interval_s=sleep_time, output=_absolute(output), overwrite=overwrite,
             tracking_file=_absolute(tracking_file), ram_unit=ram_unit, gpu_ram_unit=gpu_ram_unit,
             time_unit=time_unit, expected_cores=n_expected_cores or 0, gpus=_gpus(gpu_uuids, gpu_brand),
             gpu_brand=gpu_brand, label=label, pid=process_id or 0, quiet=True, arguments=arguments,
             stop_timeout_s=max(n_join_attempts * join_timeout, _SHORTEST_S))
+        self._renew()
+
+    def _renew(self) -> None:
+        """A recorder for the next recording. FileExistsError: it would replace a file."""
+        for path in self._kept:
+            if path is not None and not self._options["overwrite"] and os.path.exists(path):
+                raise FileExistsError(f"File {path} already exists. "
+                                      "Set overwrite to True to overwrite the existing file.")
+        self.state = Tracker.State.NEW
+        self._has_target = True
+        self._recorder = _wattle.Tracker(**self._options)
+        self._windows = Windows(self._recorder, self._options["interval_s"], self._options["gpus"],
+                                self._options["gpu_brand"], in_report=self._process_id in (None, os.getpid()))
+        self._resource_usage = self._energy = self._report = None
 
     # ---- start and stop ----
 
@@ -139,10 +162,12 @@ class Tracker:
                 raise RuntimeError("Cannot stop tracking when tracking has not started yet.")
             if self.state is Tracker.State.STOPPED:
                 raise RuntimeError("Cannot stop tracking when tracking has already stopped.")
+            for name in self._windows.close():
+                self._warn(f"Window {name!r} was not ended before the tracker stopped, and has no result.")
             report = self._end() if self._has_target else None
+            self._take(report)
             self.state = Tracker.State.STOPPED
             _started.pop(id(self), None)
-        self._take(report)
         for warning in (report or {}).get("warnings", ()):
             if not self._disable_logs and warning not in _told:  # what holds for the machine holds for every tracker
                 _told.add(warning)
@@ -155,6 +180,36 @@ class Tracker:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def __call__(self, function: F) -> F:
+        """As a decorator: each call of the function is a recording. It lasts until the function returns, or until its
+        coroutine or generator is finished. Calls that overlap (recursion, threads, tasks) share one recording, from
+        the first call to the end of the last. This tracker, also `function.tracker`, has the results of the latest
+        recording. TypeError: not a function or method."""
+        calls = _Calls(self)
+        decorated = _ranges.wrap(function, "a tracker", calls, calls.__enter__, calls.__exit__)
+        getattr(decorated, "__func__", decorated).tracker = self
+        result: F = decorated
+        return result
+
+    # ---- windows ----
+
+    def begin_window(self, name: str) -> None:
+        """Begins a window: a measurement with a name, which is a code block of the report, too. Windows may be nested,
+        overlap and be in several threads. ValueError: a window of that name is open. RuntimeError: not tracking."""
+        self._check_tracking("begin")
+        self._windows.begin(name)
+
+    def end_window(self, name: str) -> Window:
+        """Ends a window, and returns its energy at once. ValueError lists the open windows. RuntimeError: not
+        tracking."""
+        self._check_tracking("end")
+        return self._windows.end(name)
+
+    def _check_tracking(self, verb: str) -> None:
+        if self.state is not Tracker.State.STARTED:
+            reason = "has not started yet" if self.state is Tracker.State.NEW else "has already stopped"
+            raise RuntimeError(f"Cannot {verb} a window when tracking {reason}.")
 
     def _end(self) -> Optional[dict[str, Any]]:
         """The report; None: nothing was recorded (WATTLE_DISABLE)."""
@@ -176,9 +231,9 @@ class Tracker:
             raise RuntimeError(f"Tracking results cannot be obtained: {failure}") from failure
 
     def _take(self, report: Optional[dict[str, Any]]) -> None:
-        self.report = Report(report) if report else None
-        self.energy = Energy.from_report(report) if report else Energy(None, None, None, None, None)
-        self.resource_usage = ResourceUsage.from_json(report["resource_usage"]) if report else self._nothing()
+        self._report = Report(report) if report else None
+        self._energy = Energy.from_report(report) if report else Energy(None, None, None, None, None)
+        self._resource_usage = ResourceUsage.from_json(report["resource_usage"]) if report else self._nothing()
 
     def _adopt(self, report: dict[str, Any]) -> None:
         """Becomes the tracker of what somebody else has recorded."""
@@ -209,7 +264,7 @@ class Tracker:
             self.stop()
             import pickle
             with open(self._usage_file, "wb") as file:
-                pickle.dump(self.resource_usage, file)
+                pickle.dump(self._resource_usage, file)
         except (OSError, RuntimeError) as failure:
             self._warn(f"The program ended without stop, and its resource usage is lost: {failure}")
             return
@@ -225,35 +280,93 @@ class Tracker:
 
     # ---- results ----
 
+    def _done(self, attribute: str) -> None:
+        """RuntimeError before the results are there."""
+        if self._energy is None and self._early_is_error:
+            raise RuntimeError(f"Tracker.{attribute} is not known before tracking completes. Exit the context manager "
+                               "or call the stop() method first. Meanwhile begin_window() and end_window() give energies.")
+
+    @property
+    def resource_usage(self) -> ResourceUsage:
+        """Time, CPU, memory and GPU use in gpu_tracker's fields. RuntimeError before stop."""
+        self._done("resource_usage")
+        return self._resource_usage  # type: ignore[return-value]  # None in gpu_tracker's class only
+
+    @property
+    def energy(self) -> Energy:
+        """Energy of the machine and of the tracked processes, J. RuntimeError before stop."""
+        self._done("energy")
+        return self._energy  # type: ignore[return-value]  # likewise
+
+    @property
+    def report(self) -> Optional[Report]:
+        """The whole report; None: nothing was recorded (WATTLE_DISABLE). RuntimeError before stop."""
+        self._done("report")
+        return self._report
+
     @property
     def run_file(self) -> Optional[str]:
         """Path of the run file, for wattle.open(); None before start. A temporary one is removed with the tracker."""
         return self._recorder.run_file if self._recorder is not None else None
 
     def to_json(self) -> dict[str, Any]:
-        """The fields of resource_usage as dictionaries, and `energy`. RuntimeError before stop."""
-        if self.resource_usage is None or self.energy is None:
+        """`energy` and the fields of resource_usage as dictionaries. RuntimeError before stop."""
+        if self._resource_usage is None or self._energy is None:
             raise RuntimeError("Cannot display the tracker in string or JSON format before tracking completes. Exit "
                                "the context manager or call the stop() method before calling to_json() or str()")
-        return {**self.resource_usage.to_json(), "energy": vars(self.energy)}
+        return {"energy": vars(self._energy), **self._resource_usage.to_json()}
 
     def __str__(self) -> str:
-        return text(self.to_json())
+        values = self.to_json()
+        energy = Energy(**values.pop("energy"))
+        return f"{energy}\n{text(values)}"
 
     def __repr__(self) -> str:
         return f"State: {self.state.name}"
 
     def _repr_html_(self) -> str:
-        return self.report._repr_html_() if self.report is not None else repr(self)
+        return self._report._repr_html_() if self._report is not None else repr(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Results can be pickled, a recorder can't."""
         if self.state is Tracker.State.STARTED:
             raise RuntimeError("Cannot pickle a tracker before tracking completes.")
-        return {**self.__dict__, "_recorder": None, "_lock": None}
+        return {**self.__dict__, "_recorder": None, "_lock": None, "_windows": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
+
+
+class _Calls:
+    """The calls of a decorated function, around which its tracker records."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._n = 0
+        self._pid = os.getpid()
+
+    def __enter__(self) -> None:
+        if self._pid != os.getpid():  # the recording that a forked child was in is its parent's
+            self._forget()
+        with self._lock:
+            if self._n == 0:
+                if self._tracker.state is Tracker.State.STOPPED:
+                    self._tracker._renew()
+                self._tracker.start()
+            self._n += 1
+
+    def __exit__(self, *_: object) -> None:
+        if self._pid != os.getpid():
+            return
+        with self._lock:
+            if self._n > 0:
+                self._n -= 1
+                if self._n == 0:
+                    self._tracker.stop()
 
 
 # ---- checks of arguments ----

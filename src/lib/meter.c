@@ -9,6 +9,7 @@
 #include "process/machine.h"
 #include "sensor/gpu_roster.h"
 
+#include <assert.h>
 #include <errno.h>
 
 // Marks of the tracks: start of the meter, and latest reading.
@@ -30,8 +31,8 @@ struct wattle_meter {
 	bool is_disabled, env_is_open, sensors_are_open;
 	bool has_model;                // also reads the machine's load
 	bool is_missing[DOMAIN_KINDS]; // a domain of this kind has no energy reading: the sum of the kind is unknown
-	bool is_started;
-	int64_t start_ns, asleep_ns; // asleep: CLOCK_BOOTTIME minus CLOCK_MONOTONIC at the latest reading
+	bool is_started, has_reading;  // has_reading: since start
+	int64_t start_ns, asleep_ns;   // asleep: CLOCK_BOOTTIME minus CLOCK_MONOTONIC at the latest reading
 };
 
 /* ---- open ---- */
@@ -186,6 +187,7 @@ int wattle_meter_start(wattle_meter *meter)
 		return -EINVAL;
 	meter->start_ns = take_reading(meter, true);
 	meter->is_started = true;
+	meter->has_reading = false;
 	return 0;
 }
 
@@ -274,6 +276,7 @@ int wattle_meter_read(wattle_meter *meter, struct wattle_reading *ret)
 		return -EPERM;
 	int64_t t_ns = take_reading(meter, false);
 	struct sums sums = add_up(meter);
+	meter->has_reading = true;
 	bool is_known = !isnan(sums.total_j);
 	const struct wattle_reading reading = {
 		.size = ret->size,
@@ -296,4 +299,27 @@ int wattle_meter_stop(wattle_meter *meter, struct wattle_reading *ret)
 	if (r == 0)
 		meter->is_started = false;
 	return r;
+}
+
+int wattle_meter_domain(const wattle_meter *meter, size_t index, struct wattle_domain_reading *ret)
+{
+	if (meter == NULL || ret == NULL || ret->size < sizeof(ret->size))
+		return -EINVAL;
+	if (!meter->has_reading)
+		return -EPERM;
+	if (index >= meter->sensors.n_devices)
+		return -ENOENT;
+	const struct meter_domain *domain = &meter->domains[index];
+	struct wattle_domain_reading reading = {
+		.size = ret->size,
+		.energy_j = domain->amount.j,
+		.error_j = domain->amount.error_j,
+		.calibration_error_j = domain->amount.calibration_error_j,
+		.in_total = domain->in_total,
+		.estimated = domain->is_model,
+	};
+	static_assert(sizeof(reading.domain) == sizeof(domain->track.domain->name), "any name fits");
+	memcpy(reading.domain, domain->track.domain->name, sizeof(reading.domain));
+	memcpy(ret, &reading, reading.size < sizeof(reading) ? reading.size : sizeof(reading));
+	return 0;
 }

@@ -73,6 +73,20 @@ def known_power(room):
 
 
 @test
+def each_domain(room):
+    """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a code"""
+    acted = Simulated(room, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone", "package-0/dram=5"])
+    reading, = acted.readings
+    near(acted.said["package-0"], 1e3 * reading["cpu_j"], absolute=1)
+    near(acted.said["dram-0"], 1e3 * reading["dram_j"], absolute=1)
+    near(acted.said["core-0"], 20e3 * reading["seconds"], relative=0.1)
+    assert 0 < acted.said["error_mj"] < 5000 and {"n_in_total", "n_inside"} <= acted.said.keys(), acted.said
+    assert acted.said["domain_early"] == acted.said["domain_again"] == -errno.EPERM, acted.said
+    assert acted.said["past"] == -errno.ENOENT and acted.said["no_size"] == -errno.EINVAL, acted.said
+    assert acted.said["older"] == 0 and acted.said["untouched"] == -1, acted.said
+
+
+@test
 def again_and_again(room):
     """one meter started five times, read in between: every reading is within its error"""
     acted = Simulated(room, "often", 1, ["--zone", "package-0=50+30*sin@0.7"])

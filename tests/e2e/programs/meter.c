@@ -61,6 +61,37 @@ static void once(double seconds)
 	wattle_meter_close(NULL);
 }
 
+// The energy of each domain, in millijoules.
+static void domains(double seconds)
+{
+	struct wattle_reading reading = {.size = sizeof(reading)};
+	struct wattle_domain_reading domain = {.size = sizeof(domain)};
+	wattle_meter *meter = opened();
+	wattle_meter_start(meter);
+	say("domain_early", wattle_meter_domain(meter, 0, &domain));
+	long long from_ns = now_ns();
+	rest(seconds);
+	wattle_meter_stop(meter, &reading);
+	show("domains", from_ns, &reading);
+	size_t n = 0;
+	for (; wattle_meter_domain(meter, n, &domain) == 0; n++) {
+		say(domain.domain, (long long)(domain.energy_j * 1e3));
+		say(domain.in_total ? "n_in_total" : "n_inside", (long long)n);
+		say("error_mj", (long long)(domain.error_j * 1e3));
+	}
+	say("past", wattle_meter_domain(meter, n, &domain));
+	domain.size = offsetof(struct wattle_domain_reading, energy_j);
+	domain.energy_j = -1;
+	say("older", wattle_meter_domain(meter, 0, &domain));
+	say("untouched", (long long)domain.energy_j);
+	domain.size = 0;
+	say("no_size", wattle_meter_domain(meter, 0, &domain));
+	wattle_meter_start(meter);
+	domain.size = sizeof(domain);
+	say("domain_again", wattle_meter_domain(meter, 0, &domain));
+	wattle_meter_close(meter);
+}
+
 // The same meter repeatedly; earlier readings count as well.
 static void often(double seconds)
 {
@@ -149,6 +180,7 @@ static const struct {
 	void (*run)(double seconds);
 } acts[] = {
 	{"once", once},
+	{"domains", domains},
 	{"often", often},
 	{"forked", forked},
 	{"cost", cost},
