@@ -62,7 +62,7 @@ def prepare(room):
         (room.folder / name).write_text(f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
     for name in ("run.sqlite", "a.sqlite", "b.sqlite"):
         room.wattle("run", "-q", "-o", name, "--", SPANNER, "pulse", "0.3")
-    room.environment["PATH"] = f"{WATTLE.parent}:{room.environment['PATH']}"
+    room.environment["PATH"] = f"{WATTLE.parent}:{BUILD / 'src/helper'}:{room.environment['PATH']}"
 
 
 def surroundings(room):

@@ -54,6 +54,7 @@ def sandboxed(room):
         lines = (line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
         return {key: value.strip() for key, value in lines}
     for pid in (helper.pid, helper.process.pid):
+        wait_until(lambda pid=pid: state(pid)["Seccomp"] == "2", "the sandbox is complete: the guard does not wait for the server")
         status = state(pid)
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
         assert int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapBnd"], 16) in (0, 1 << 21), status
@@ -184,9 +185,11 @@ def usage_errors(room):
 def manual(room):
     """The manual has every option that the help has"""
     texts = [room.finish(room.start(word, program=WATTLED)).stdout for word in ("--help", "--manual")]
-    options = re.findall(r"^  (--\w+)", texts[0], re.MULTILINE)
-    assert len(options) == 9, options
-    assert all(f"\\fB\\-\\-{option[2:]}\\fR" in texts[1] for option in options), texts[1]
+    options = re.findall(r"^  (--[\w-]+)", texts[0], re.MULTILINE)
+    assert len(options) == 10, options
+    for option in options:
+        escaped = option.replace("-", "\\-")
+        assert f"\\fB{escaped}\\fR" in texts[1], (option, texts[1])
 
 
 @test

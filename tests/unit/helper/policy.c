@@ -1,6 +1,8 @@
 /* Who may do what: the rows of a policy file, and what follows from them. */
 #include "helper/policy.h"
 
+#include "base/buf.h"
+
 #include "rows.h"
 
 #include <math.h>
@@ -91,22 +93,26 @@ static const struct mistake {
 	const char *teaches;
 	const char *policy, *says;
 } mistakes[] = {
-	{"a verb that is not there", "others write", "line 1: who is followed by"},
-	{"the line is counted with comments and empty lines", "#\n\nothers\n", "line 3"},
-	{"a period without unit", "others read every 100", "is no time from 1ms to 1h"},
-	{"a period below a millisecond", "others read every 999us", "is no time"},
-	{"a period without its word", "others read 100ms", "after `read`"},
+	{"a verb that is not there", "others write", "policy:1: 'write' is not a permission"},
+	{"the line is counted with comments and empty lines", "#\n\nothers\n", "policy:3: the rule ends too early"},
+	{"a period without unit", "others read every 100", "is not a time from 1ms to 1h; write a number and a unit"},
+	{"a period below a millisecond", "others read every 999us", "is not a time"},
+	{"a period without its word", "others read 100ms", "'100ms' after `read`: only `every TIME`"},
 	{"a user that is not there", "user no-such-user-here read", "there is no user"},
 	{"a group that is not there", "group no-such-group-here read", "there is no group"},
 	{"a number beyond all users", "user 4294967295 read", "there is no user"},
-	{"a misspelt family", "others cap gpu", "after `cap` comes a device"},
-	{"a range upside down", "others cap any 300..200", "is no range"},
-	{"a range of nothing", "others cap any ..", "is no range"},
-	{"a negative range", "others cap any -5..5", "is no range"},
-	{"a range that is no number", "others cap any 1..nan", "is no range"},
-	{"a word too many", "others cap any 1..2 W", "'W' is too much"},
+	{"a misspelt family", "others cap gpu", "not 'gpu' (did you mean 'gpus'?)"},
+	{"a misspelt permission", "others raed", "(did you mean 'read'?)"},
+	{"a misspelt first word", "grop x read", "not with 'grop' (did you mean 'group'?)"},
+	{"a misspelt kind of limit", "others cap any clock", "(did you mean 'clocks'?)"},
+	{"a misspelt account of this machine", "user rooot read", "there is no user 'rooot' on this machine (did you mean 'root'?)"},
+	{"a range upside down", "others cap any 300..200", "is not a range"},
+	{"a range of nothing", "others cap any ..", "is not a range"},
+	{"a negative range", "others cap any -5..5", "is not a range"},
+	{"a range that is no number", "others cap any 1..nan", "is not a range"},
+	{"a word too many", "others cap any 1..2 W", "unexpected word 'W'"},
 	{"more words than any rule has", "a b c d e f g h i j", "more than 8 words"},
-	{"bytes that are no text", "others \x01 read", "no text"},
+	{"bytes that are no text", "others \x01 read", "is not text"},
 };
 
 static void check_mistake(void **state)
@@ -117,6 +123,46 @@ static void check_mistake(void **state)
 	assert_int_equal(parse(row->policy, &policy, &error), -22);
 	assert_non_null(strstr(error.text, row->says));
 	assert_int_equal(policy.n, 7); // untouched
+}
+
+static const struct description {
+	const char *teaches;
+	const char *policy, *expected;
+} descriptions[] = {
+	{"an empty policy permits root only", "",
+		"policy: valid, 0 rules. For each request the first matching rule decides.\n"
+		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
+		"No rule permits power limits or clock limits.\n"},
+	{"slow reading for everybody", "# x\nothers read\n",
+		"policy: valid, 1 rule. For each request the first matching rule decides.\n"
+		"  line 2: every user may read energy counters, each at most every 100 ms\n"
+		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
+		"No rule permits power limits or clock limits.\n"},
+	{"each kind of rule", "user 61001 nothing\ngroup 0 read\ngroup 61001 cap gpus 200..500\nuser 0 cap gpu-1 clocks ..1980\n"
+		"others cap packages 50..\nothers cap any\nothers read every 1.5s",
+		"policy: valid, 7 rules. For each request the first matching rule decides.\n"
+		"  line 1: user with uid 61001 may do nothing; later rules do not apply to them\n"
+		"  line 2: members of group root (gid 0) may read energy counters, each at most every 1 ms\n"
+		"  line 3: members of the group with gid 61001 may limit the power of any GPU to between 200 and 500 W\n"
+		"  line 4: user root (uid 0) may lock the clocks of gpu-1 to at most 1980 MHz\n"
+		"  line 5: every user may limit the power of any CPU package to at least 50 W\n"
+		"  line 6: every user may limit the power of any device within the device's own range\n"
+		"  line 7: every user may read energy counters, each at most every 1.5 s\n"
+		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
+		"Warning: readings faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit them only to users "
+		"who may know each other's secrets.\n"},
+};
+
+static void check_description(void **state)
+{
+	const struct description *row = *state;
+	struct policy policy;
+	struct buf out;
+	assert_int_equal(parse(row->policy, &policy, NULL), 0);
+	buf_init(&out, 1 << 16);
+	policy_describe(&policy, "policy", &out);
+	assert_string_equal(out.data, row->expected);
+	buf_finish(&out);
 }
 
 static void sixty_four(void **state)
@@ -158,6 +204,7 @@ int main(void)
 	ROWS_ADD(&tests, readings, check_reading);
 	ROWS_ADD(&tests, limits, check_limit);
 	ROWS_ADD(&tests, mistakes, check_mistake);
+	ROWS_ADD(&tests, descriptions, check_description);
 	ROWS_ADD_ONE(&tests, "64 rules are taken, 65 are not", sixty_four);
 	ROWS_ADD_ONE(&tests, "a damaged file is parsed or refused", damaged);
 	return rows_run(&tests, "policy");
