@@ -76,9 +76,14 @@ def install(build, destdir):
     inside(destdir, prefix / RECORD).parent.mkdir(parents=True, exist_ok=True)
     remove(destdir, {path: what for path, what in before.items() if path not in record})
     inside(destdir, prefix / RECORD).write_text("".join(f"{what}  {path}\n" for path, what in record.items()))
-    if not destdir and os.geteuid() == 0:
-        subprocess.run(["/sbin/ldconfig"], check=False)
+    update_loader_cache(prefix, destdir)
     explain(build, prefix, destdir, record)
+
+
+def update_loader_cache(prefix, destdir):
+    """Its cache has the libraries of its own folders only."""
+    if not destdir and str(prefix) in STANDARD and os.geteuid() == 0:
+        subprocess.run(["/sbin/ldconfig"], check=False)
 
 
 def remove(destdir, record):
@@ -110,8 +115,7 @@ def uninstall(prefix, destdir):
         sys.exit(f"install.py: there is no record {file}; give the PREFIX that was installed to: make uninstall PREFIX=DIR")
     file.unlink()
     kept = remove(destdir, record)
-    if not destdir and os.geteuid() == 0:
-        subprocess.run(["/sbin/ldconfig"], check=False)
+    update_loader_cache(prefix, destdir)
     print(f"Removed {sum(what != 'folder' for what in record.values()) - len(kept)} files from {inside(destdir, prefix)}.")
     for path in kept:
         print(f"Kept, changed since it was installed: {path}")
@@ -123,7 +127,7 @@ def uninstall(prefix, destdir):
 def explain(build, prefix, destdir, record):
     """The variables for a prefix outside of the standard ones."""
     top = inside(destdir, prefix)
-    print(f"wattle is installed in {top}.")
+    print(f"Installed wattle into {top}.")
     if str(top) in STANDARD:
         return
     library = top / option(build, "libdir")

@@ -6,7 +6,7 @@ import shlex
 import shutil
 
 from gpu_card import Card
-from harness import BUILD, TESTS, WATTLE, main, test
+from harness import BUILD, SHELL_BLOCK, TESTS, WATTLE, main, test
 
 SPANNER = BUILD / "tests/fakes/spanner"
 PROGRAMS = {  # what examples call
@@ -25,8 +25,7 @@ int main(void)
 }
 """
 TOP = TESTS.parent
-ELSEWHERE = {"tutorial.md"}  # tests/e2e/tutorial.py
-SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = {"tutorial.md", "helper.md", "prometheus.md", "slurm.md"}  # tests/e2e/tutorial.py, operators.py
 OTHER_BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$|((?:^ {4}[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\s*(?:\$ |sudo |wattle [a-z]|pip install)", re.MULTILINE)
 LEFT_OUT = {

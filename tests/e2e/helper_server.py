@@ -219,6 +219,22 @@ for i in range(hello["devices"]):
 
 
 @test
+def cluster_policy(room):
+    """The policy that is shipped for clusters: groups users and wattle read every 100 ms, nobody else does, and nobody sets a limit"""
+    (room.folder / "group").write_text(f"root:x:0:\nusers:x:{GROUP}:\nwattle:x:{GROUP + 1}:\n")
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
+        raise Skip("no mount namespaces here")
+    helper = Helper(room, policy=(TESTS.parent / "packaging/policy-cluster").read_text(),
+                    before=("unshare", "--mount", "sh", "-c", f'mount --bind "{room.folder}/group" /etc/group && exec "$0" "$@"'))
+    program = """
+hello = client.Client(sys.argv[2]).hello()
+print(hello["may_read"], hello["may_cap"], hello["period_us"])
+"""
+    for groups, expected in (([GROUP], "1 0 100000"), ([GROUP + 1], "1 0 100000"), ([NOBODY], "0 0 0")):
+        assert as_user(NOBODY, groups, program, helper.path) == expected, groups
+
+
+@test
 def unprivileged(room):
     """An ordinary user can run it too: it serves what that user may read, and says what it can't give away"""
     room.folder.chmod(0o777)
