@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import harness
-from harness import BUILD, Skip, test, wait_until
+from harness import BUILD, Skip, children_of, test, wait_until
 from helper_client import LEASE, SET, WATTLED, Client, Helper
 
 
@@ -47,7 +47,7 @@ def activated(room):
 @test
 def sandboxed(room):
     """Both processes run without new privileges and under a filter; of capabilities CAP_SYS_ADMIN alone is left, and
-    that only where there is an NVIDIA GPU"""
+    that only where there is an NVIDIA GPU; the process that reads the policy has none, and no descriptor of theirs"""
     helper = Helper(room)
 
     def state(pid):
@@ -58,6 +58,9 @@ def sandboxed(room):
         status = state(pid)
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
         assert int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapBnd"], 16) in (0, 1 << 21), status
+    reader, = children_of(helper.pid)
+    assert state(reader)["NoNewPrivs"] == "1" and int(state(reader)["CapPrm"], 16) == 0, state(reader)
+    assert len(os.listdir(f"/proc/{reader}/fd")) == 4, "standard files and its socket"
     helper.stop()
     (room.folder / "cards").write_text("")
     helper.log.unlink()
