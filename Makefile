@@ -8,7 +8,7 @@ PYTHON = /usr/bin/python3
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
-.PHONY: all demo test test-build check bench install clean format tidy packages-build packages-test
+.PHONY: all demo test test-build check bench install uninstall clean format tidy packages-build packages-test
 
 all: packages-build
 	@[ -f $(BUILD)/build.ninja ] || $(SETUP) $(BUILD)
@@ -45,11 +45,15 @@ bench: packages-build
 	@ninja -C $(BUILD)
 	@$(PYTHON) bench/bench.py $(BUILD)
 
-# PREFIX=/opt/wattle and DESTDIR=/tmp/package as everywhere. The loader finds libwattle when its cache knows of it.
+# PREFIX=/opt/wattle and DESTDIR=/tmp/package as everywhere. Prints the variables to set for a PREFIX outside of the standard ones.
 install: all
 	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) && ninja -C $(BUILD))
-	@meson install -C $(BUILD) --no-rebuild
-	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || /sbin/ldconfig
+	@$(PYTHON) tools/install.py $(BUILD) "$(DESTDIR)"
+
+# Exactly the files that the last `make install` with this PREFIX wrote, and its folders if they are empty. Needs no build.
+uninstall:
+	@$(PYTHON) tools/install.py --uninstall "$(or $(and $(PREFIX),$(abspath $(PREFIX))),$(shell [ -f $(BUILD)/build.ninja ] && \
+		$(PYTHON) tools/install.py --prefix-of $(BUILD)),/usr/local)" "$(DESTDIR)"
 
 clean:
 	rm -rf $(BUILD)

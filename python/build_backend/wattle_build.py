@@ -6,6 +6,8 @@ Settings (pip install --config-settings NAME=VALUE .):
 
     build-dir   a build folder to use and keep; default a temporary one, for editable installs build/editable
     setup-args  further options of meson setup, as one text
+    gpu-tracker-command=yes
+                install a command gpu-tracker too, which is wattle.compat.gpu_tracker; without it gpu_tracker's own stays as it is
 """
 import base64
 import contextlib
@@ -89,8 +91,14 @@ def _metadata():
     return "\n".join([*lines, "Description-Content-Type: text/markdown", "", readme])
 
 
-def _dist_info():
-    scripts = "".join(f"{name} = {function}\n" for name, function in PROJECT["scripts"].items())
+def _dist_info(settings):
+    commands = dict(PROJECT["scripts"])
+    wanted = (settings or {}).get("gpu-tracker-command", "no")
+    if wanted not in ("yes", "no"):
+        raise SystemExit(f"--config-settings gpu-tracker-command={wanted}: give yes or no")
+    if wanted == "yes":
+        commands["gpu-tracker"] = "wattle.compat.gpu_tracker.__main__:main"
+    scripts = "".join(f"{name} = {function}\n" for name, function in commands.items())
     return {
         f"{STEM}.dist-info/METADATA": _metadata().encode(),
         f"{STEM}.dist-info/WHEEL": ("Wheel-Version: 1.0\nGenerator: wattle\nRoot-Is-Purelib: false\n"
@@ -134,7 +142,7 @@ get_requires_for_build_editable = get_requires_for_build_wheel
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    for name, content in _dist_info().items():
+    for name, content in _dist_info(config_settings).items():
         path = pathlib.Path(metadata_directory) / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
@@ -150,7 +158,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         files = {f"wattle/{path.relative_to(package)}": path.resolve() for path in package.rglob("*") if path.is_file()
                  and "__pycache__" not in path.parts and "_wattle.abi3.so.p" not in path.parts
                  and not path.match("torch/observer-*.so")}  # for one torch only, and a wheel is for all
-        return _write_wheel(wheel_directory, {**files, **_dist_info()})
+        return _write_wheel(wheel_directory, {**files, **_dist_info(config_settings)})
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
@@ -158,7 +166,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     with _build_folder(config_settings, "build/editable") as folder:
         package = _build(folder, config_settings)
         path = {"__editable__.wattle.pth": f"{package.parent}\n".encode()}
-        return _write_wheel(wheel_directory, {**path, **_dist_info()})
+        return _write_wheel(wheel_directory, {**path, **_dist_info(config_settings)})
 
 
 def build_sdist(sdist_directory, config_settings=None):

@@ -17,7 +17,7 @@
 
 static int open_stop(int *ret_fd)
 {
-	// Signals that a terminal or an admin sends to both processes at once: limits are restored first.
+	// A terminal sends these to both processes at once. Limits are restored before the end; SIGHUP does not end wattled.
 	static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 	sigset_t set;
 	sigemptyset(&set);
@@ -89,11 +89,15 @@ static void on_ready(struct guard *guard)
 	guard->pipe_fd = -1;
 }
 
-static void on_stop(struct guard *guard)
+static void on_signal(struct guard *guard)
 {
 	struct signalfd_siginfo info;
 	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
 		return;
+	if (info.ssi_signo == SIGHUP) { // systemd and admins send it to this process, which is the main one
+		kill(guard->pid, SIGHUP);
+		return;
+	}
 	notify("STOPPING=1");
 	// SIGCONT first: it undoes a stop that is under way, which would leave a debugger of the ending process waiting.
 	kill(guard->pid, SIGCONT); // also if it was stopped
@@ -112,7 +116,7 @@ static int wait_for_end(struct guard *guard, int pidfd)
 		if (fds[2].revents != 0)
 			on_ready(guard);
 		if (fds[1].revents != 0)
-			on_stop(guard);
+			on_signal(guard);
 		if (waitpid(guard->pid, &status, WNOHANG) != 0)
 			break;
 	}

@@ -34,7 +34,7 @@ void log_client(struct log_shares *shares, enum log_level level, const char *for
 /* Command line of wattled. */
 
 struct helper_options {
-	const char *socket, *sysfs, *procfs, *nvml, *state, *policy; // borrowed from argv; NULL: the default
+	const char *socket, *sysfs, *procfs, *nvml, *state, *policy, *check_policy; // borrowed from argv; NULL: the default
 	bool help, version, manual;
 };
 
@@ -78,7 +78,7 @@ void notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct guard {
 	pid_t pid;   // of the serving process; 0: in the serving process itself
 	int pipe_fd; // owned; the serving process writes once when it is ready; the exit of either process closes its end
-	int stop_fd; // owned; a signalfd: SIGTERM, SIGINT, SIGHUP, SIGQUIT
+	int stop_fd; // owned; a signalfd: SIGTERM, SIGINT, SIGQUIT: end; SIGHUP: read the policy again
 };
 
 // Returns in both processes.
@@ -131,6 +131,8 @@ struct sandbox_report {
 // Sets limits: room for this many descriptors, no core dumps, created files not writable by others. Call at start,
 // while it is still permitted.
 void sandbox_limit_resources(size_t n_descriptors);
+// No capabilities and no new privileges, for a process that only reads root's own files. A refusal is not reported.
+void sandbox_drop_capabilities(void);
 struct sandbox_needs {
 	const struct wattle_env *env;
 	const struct cap_devices *devices; // their registers stay writable

@@ -18,7 +18,7 @@ void held_forget(struct held *held)
 }
 
 // Compares pids: the lease ends with its process, so the pid can't have been reused yet.
-static bool is_holder(const struct question *question)
+bool is_holder(const struct question *question)
 {
 	const struct cap_owner *owner = &question->held->owner;
 	return question->held->lease != NULL && question->held->pidfd >= 0 && owner->pid == question->asker->peer.pid &&

@@ -174,11 +174,10 @@ bool limits_need_admin(const struct cap_devices *devices)
 	return false;
 }
 
-static bool may_cap(const struct cap_device *device, const struct policy *policy, struct policy_rights rights,
-	double *ret_least, double *ret_most)
+static bool may_cap(const struct cap_device *device, const struct asker *asker, double *ret_least, double *ret_most)
 {
 	double least, most;
-	if (!policy_may_cap(policy, rights, device->name, device->id, (enum policy_kind)device->what, &least, &most))
+	if (!policy_may_cap(asker->policy, asker->rights, device->name, device->id, (enum policy_kind)device->what, &least, &most))
 		return false;
 	// fmax and fmin ignore values that the device does not report.
 	*ret_least = fmax(least, device->min);
@@ -239,7 +238,7 @@ static int refuse(struct proto_reply *reply, int code, const char *text)
 
 /* The range and the UUID of a sleeping GPU are unknown, and the policy may name the UUID. If the policy allows the
  * client by what is known, this wakes the GPU and checks the policy again. Its index does not change. */
-static int wake(struct question *question, const struct policy *policy, struct proto_reply *reply)
+static int wake(struct question *question, struct proto_reply *reply)
 {
 	struct cap_device *same;
 	struct cap_device *device = question->device;
@@ -249,7 +248,7 @@ static int wake(struct question *question, const struct policy *policy, struct p
 	int r = cap_devices_find(&question->limits->devices, device->name, device->what, &same, &error);
 	if (r < 0)
 		return refuse(reply, r, error.text);
-	question->may = may_cap(device, policy, question->asker->rights, &question->least, &question->most);
+	question->may = may_cap(device, question->asker, &question->least, &question->most);
 	return question->may ? 0 : refuse(reply, -EACCES, may_not_limit);
 }
 
@@ -265,8 +264,15 @@ static int change(const struct question *question, struct proto_reply *reply)
 	return 0;
 }
 
-int limits_serve(struct limits *limits, const struct policy *policy, const struct asker *asker,
-	const struct proto_request *request, struct proto_reply *reply)
+// A holder may check and end its limit even if the policy has changed since it set it.
+static bool is_of_holder(const struct question *question)
+{
+	uint16_t type = question->request->type;
+	return (type == PROTO_CHECK || type == PROTO_END) && is_holder(question);
+}
+
+int limits_serve(struct limits *limits, const struct asker *asker, const struct proto_request *request,
+	struct proto_reply *reply)
 {
 	if (request->number >= limits->devices.n)
 		return refuse(reply, -ENOENT, "there is no device of that number");
@@ -279,14 +285,14 @@ int limits_serve(struct limits *limits, const struct policy *policy, const struc
 		.least = (double)NAN,
 		.most = (double)NAN,
 	};
-	question.may = may_cap(question.device, policy, asker->rights, &question.least, &question.most);
+	question.may = may_cap(question.device, asker, &question.least, &question.most);
 	if (request->type == PROTO_DEVICE) {
 		describe(&question, &reply->device);
 		return 0;
 	}
-	if (!question.may)
+	if (!question.may && !is_of_holder(&question))
 		return refuse(reply, -EACCES, may_not_limit);
-	int r = request->type == PROTO_SET || request->type == PROTO_RESET ? wake(&question, policy, reply) : 0;
+	int r = request->type == PROTO_SET || request->type == PROTO_RESET ? wake(&question, reply) : 0;
 	if (r < 0)
 		return r;
 	if (!question.device->settable && request->type == PROTO_SET)

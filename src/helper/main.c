@@ -27,19 +27,12 @@ struct helper {
 	struct limits *limits;
 	struct listener listener;
 	struct server *server;
+	int policy_fd; // owned; to the process that reads the policy; -1: none
 };
 
 static void tell(void *data, const char *text)
 {
 	log_line(LOG_LEVEL_NOTICE, "%s", text);
-}
-
-static int open_policy(const struct helper_options *options, struct policy *ret_policy, struct wattle_error *reterr)
-{
-	if (options->policy != NULL)
-		return policy_load(options->policy, ret_policy, reterr);
-	policy_default(ret_policy);
-	return 0;
 }
 
 // Creates the journal with root's rights, at any path the admin chooses; without it no limit is changed.
@@ -56,8 +49,10 @@ static void make_journal(const struct wattle_env *env)
 static int helper_open(struct helper *helper, const struct wattle_env *env, const struct helper_options *options,
 	size_t n_handed_over, const struct guard *guard, struct wattle_error *reterr)
 {
-	*helper = (struct helper){.listener = {.fd = -1, .lock_fd = -1}};
-	int r = open_policy(options, &helper->policy, reterr);
+	*helper = (struct helper){.listener = {.fd = -1, .lock_fd = -1}, .policy_fd = -1};
+	int r = policy_open(options->policy, &helper->policy, reterr);
+	if (r == 0) // while this process has one thread and no device
+		r = policy_reader_start(options->policy, &helper->policy_fd, reterr);
 	if (r < 0)
 		return r;
 	r = counters_open(&helper->counters, env);
@@ -78,7 +73,7 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 	if (limits_count(helper->limits) > 0)
 		make_journal(env);
 	const struct server_parts parts = {env, &helper->policy, &helper->counters, helper->limits};
-	const struct server_doors doors = {helper->listener.fd, guard->stop_fd, guard->pipe_fd};
+	const struct server_doors doors = {helper->listener.fd, guard->stop_fd, guard->pipe_fd, helper->policy_fd};
 	return server_open(&parts, &doors, &helper->server, reterr);
 }
 
@@ -88,6 +83,8 @@ static void helper_close(struct helper *helper)
 	server_close(helper->server);
 	limits_close(helper->limits);
 	counters_close(&helper->counters);
+	if (helper->policy_fd >= 0)
+		close(helper->policy_fd); // ends the process that reads the policy
 }
 
 // Enters the sandbox before starting the worker thread, so that the thread is restricted too.
@@ -115,21 +112,40 @@ static int serve(struct helper *helper, struct guard *guard, struct wattle_error
 		helper->listener.path[0] != '\0' ? helper->listener.path : "systemd's socket");
 	log_line(LOG_LEVEL_INFO, "%s", status);
 	guard_tell_ready(guard, status);
-	int r = 0;
-	while (r == 0)
-		r = server_turn(helper->server, -1);
-	struct signalfd_siginfo info = {0};
-	if (r < 0)
-		return error_set(reterr, r, "the server: %s", strerror(-r));
-	if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
-		return error_set(reterr, -EPIPE, "the guard was killed; without one no limits are held, so this ends");
-	return 0;
+	for (;;) {
+		struct signalfd_siginfo info = {0};
+		int r = server_turn(helper->server, -1);
+		if (r < 0)
+			return error_set(reterr, r, "the server: %s", strerror(-r));
+		if (r == 0)
+			continue;
+		if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
+			return error_set(reterr, -EPIPE, "the guard was killed; without one no limits are held, so this ends");
+		if (info.ssi_signo != SIGHUP)
+			return 0;
+		server_reload(helper->server);
+	}
 }
 
 static int fail(const struct wattle_error *error, int status)
 {
 	log_line(LOG_LEVEL_ERROR, "%s", error->text);
 	return status;
+}
+
+static int check_policy(const char *path)
+{
+	struct policy policy;
+	struct wattle_error error = {0};
+	struct buf out;
+	int r = policy_load(path, &policy, &error);
+	if (r < 0)
+		return fail(&error, STATUS_FAILED);
+	buf_init(&out, 64 * 1024);
+	policy_describe(&policy, path, &out);
+	r = out.failed ? out.failed : buf_write_fd(&out, STDOUT_FILENO);
+	buf_finish(&out);
+	return r < 0 ? STATUS_FAILED : STATUS_DONE;
 }
 
 static void version(struct buf *out)
@@ -185,6 +201,8 @@ int main(int argc, char **argv)
 		return fail(&error, STATUS_USAGE);
 	if (options.help || options.manual || options.version)
 		return say(options.help ? helper_help : options.manual ? helper_manual : version);
+	if (options.check_policy != NULL)
+		return check_policy(options.check_policy);
 	const struct env_options places = {options.sysfs, options.procfs, options.nvml, options.state};
 	size_t n_handed_over = listener_handed_over();
 	sandbox_limit_resources(DESCRIPTORS);

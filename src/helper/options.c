@@ -14,8 +14,10 @@ static const struct {
 	{"--socket", "PATH", "where clients come to (default " PROTO_SOCKET_DEFAULT ")",
 		offsetof(struct helper_options, socket)},
 	{"--policy", "FILE",
-		"who may do what; without one members of group wattle may\nread counters every 10 ms, and nobody may set limits",
+		"access policy, read again on SIGHUP; without one members of\ngroup wattle may read counters every 10 ms, and nobody may set limits",
 		offsetof(struct helper_options, policy)},
+	{"--check-policy", "FILE", "check a policy file, print what it allows, and exit with\nstatus 0 if it is valid, 1 if not",
+		offsetof(struct helper_options, check_policy)},
 	{"--state", "DIR", "journal of limits (default /var/lib/wattle)", offsetof(struct helper_options, state)},
 	{"--nvml", "LIB", "library to load instead of libnvidia-ml.so.1", offsetof(struct helper_options, nvml)},
 	{"--sysfs", "DIR", "folder that stands for /sys", offsetof(struct helper_options, sysfs)},
@@ -81,6 +83,7 @@ int helper_options_parse(int argc, char **argv, struct helper_options *ret_optio
 static const char summary[] = "Reads energy counters and sets power limits for people whom the policy lets.";
 static const char behaviour[] =
 	"Stays in the foreground and logs to its standard error. SIGTERM and SIGINT restore all limits and end it.\n"
+	"SIGHUP reads the policy file again; limits that are held, and connections, stay.\n"
 	"WATTLE_* variables are ignored.";
 
 static const char rest_of_manual[] =
@@ -95,7 +98,8 @@ static const char rest_of_manual[] =
 	"WHO is user NAME, group NAME or others; DEVICE a name such as gpu-0, the UUID of a GPU, gpus, packages or any; TIME "
 	"1ms to 1h; the range is in W, or MHz with clocks. The file belongs to root, and nobody else may write to it.\n"
 	".SH EXIT STATUS\n"
-	"0 after SIGTERM or SIGINT, 1 if it could not start or one of its two processes was killed, 2 for wrong options.\n"
+	"0 after SIGTERM or SIGINT, 1 if it could not start or one of its two processes was killed, 2 for wrong options. With "
+	"--check-policy 0 if the file is valid, 1 if it is not or cannot be read.\n"
 	".SH FILES\n"
 	".TP\n.B /var/lib/wattle/caps\nThe journal: what there was before each limit, and whose the limit is.\n"
 	".SH SEE ALSO\n.BR wattle (1)\n";
@@ -104,19 +108,19 @@ static const char rest_of_manual[] =
 static void add_indented(struct buf *out, const char *text)
 {
 	for (; *text != '\0'; text++)
-		buf_str(out, *text == '\n' ? "\n                  " : (const char[]){*text, '\0'});
+		buf_str(out, *text == '\n' ? "\n                       " : (const char[]){*text, '\0'});
 }
 
 void helper_help(struct buf *out)
 {
 	buf_printf(out, "usage: wattled [OPTIONS]\n\n%s\n%s\n\n", summary, behaviour);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		buf_printf(out, "  %-8s %-5s  ", texts[i].name, texts[i].argument);
+		buf_printf(out, "  %-14s %-4s  ", texts[i].name, texts[i].argument);
 		add_indented(out, texts[i].help);
 		buf_char(out, '\n');
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
-		buf_printf(out, "  %-14s  %s\n", switches[i].name, switches[i].help);
+		buf_printf(out, "  %-19s  %s\n", switches[i].name, switches[i].help);
 }
 
 // roff prints an unescaped dash as a hyphen.

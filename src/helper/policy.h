@@ -46,6 +46,7 @@ enum policy_who { POLICY_USER, POLICY_GROUP, POLICY_OTHERS };
 enum policy_kind { POLICY_POWER, POLICY_CLOCKS }; // as enum cap_what
 
 struct policy_rule {
+	int line; // in the file
 	enum policy_who who;
 	uint32_t id; // uid or gid
 	enum policy_subject subject;
@@ -84,3 +85,21 @@ bool policy_may_read(const struct policy *policy, struct policy_rights rights, s
 // *ret_least and *ret_most are the limits of the rule, not of the device.
 bool policy_may_cap(const struct policy *policy, struct policy_rights rights, const char *device, const char *id,
 	enum policy_kind kind, double *ret_least, double *ret_most);
+
+// What the policy allows, as plain English, one line per rule; for --check-policy.
+struct buf;
+void policy_describe(const struct policy *policy, const char *path, struct buf *out);
+
+/* Reading the policy again while wattled serves. The serving process can't do that itself: its sandbox closes /etc/group and the
+ * sockets of directory services to it, and the file may have been replaced. So a process of its own reads the file at each request,
+ * without capabilities. It gets nothing from clients, and ends with the serving process. */
+
+struct policy_answer {
+	int code; // 0: `policy` is valid; negative errno: `error` has the reason
+	struct wattle_error error;
+	struct policy policy;
+};
+// policy_load, or policy_default without a path.
+int policy_open(const char *path, struct policy *ret_policy, struct wattle_error *reterr);
+// Starts that process. *ret_fd: each byte sent requests one struct policy_answer; non-blocking, to be closed by the caller.
+int policy_reader_start(const char *path, int *ret_fd, struct wattle_error *reterr);

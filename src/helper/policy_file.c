@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/num.h"
+#include "base/suggest.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -36,7 +37,16 @@ __attribute__((format(printf, 2, 3))) static int wrong(const struct line *line, 
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	return error_set(line->reterr, -EINVAL, "%.150s, line %d: %s", line->path, line->number, why);
+	return error_set(line->reterr, -EINVAL, "%.150s:%d: %s", line->path, line->number, why);
+}
+
+// " (did you mean 'WORD'?)" with the nearest of "a|b|c", or "". Returns out.
+static const char *nearest(const char *word, const char *choices, char out[SUGGEST_WORD_MAX + 32])
+{
+	struct suggest suggest;
+	suggest_begin(&suggest, word, strlen(word));
+	suggest_offer_choices(&suggest, choices);
+	return suggest_text(&suggest, "", out);
 }
 
 // The next word; NULL: end.
@@ -63,31 +73,56 @@ static bool group_id(const char *name, uint32_t *ret_id)
 	return group != NULL;
 }
 
+/* Local accounts only: a directory (LDAP) may have a hundred thousand, which a search for the nearest name should not list. The first
+ * field of both files is the name. */
+static const char *nearest_account(const char *word, const char *file, char out[SUGGEST_WORD_MAX + 32])
+{
+	char row[1024], best[SUGGEST_WORD_MAX];
+	struct suggest suggest;
+	FILE *accounts = fopen(file, "re");
+	suggest_begin(&suggest, word, strlen(word));
+	while (accounts != NULL && fgets(row, sizeof(row), accounts) != NULL) {
+		size_t length = strcspn(row, ":\n");
+		if (length > sizeof(best))
+			continue;
+		suggest_offer(&suggest, row, length);
+		if (suggest.best == row)
+			suggest.best = memcpy(best, row, length);
+	}
+	if (accounts != NULL)
+		fclose(accounts);
+	return suggest_text(&suggest, "", out);
+}
+
 static int parse_who(struct line *line, struct policy_rule *rule)
 {
 	static const struct {
 		const char *word;
 		enum policy_who who;
 		bool (*id_of)(const char *name, uint32_t *ret_id);
-	} kinds[] = {{"user", POLICY_USER, user_id}, {"group", POLICY_GROUP, group_id},
-		{"others", POLICY_OTHERS, NULL}};
+		const char *file;
+	} kinds[] = {{"user", POLICY_USER, user_id, "/etc/passwd"}, {"group", POLICY_GROUP, group_id, "/etc/group"},
+		{"others", POLICY_OTHERS, NULL, NULL}};
+	char hint[SUGGEST_WORD_MAX + 32];
 	const char *word = next_word(line);
 	size_t i = 0;
 	while (i < ARRAY_SIZE(kinds) && strcmp(kinds[i].word, word) != 0)
 		i++;
 	if (i == ARRAY_SIZE(kinds))
-		return wrong(line, "a rule begins with `user NAME`, `group NAME` or `others`, not with '%.60s'", word);
+		return wrong(line, "a rule begins with `user NAME`, `group NAME` or `others`, not with '%.60s'%s", word,
+			nearest(word, "user|group|others", hint));
 	rule->who = kinds[i].who;
 	if (kinds[i].id_of == NULL)
 		return 0;
 	const char *name = next_word(line);
 	uint64_t id;
 	if (name == NULL)
-		return wrong(line, "`%s` wants a name or a number", word);
+		return wrong(line, "`%s` needs a name or a number after it", word);
 	if (num_parse_u64(name, &id) == 0 && id < UINT32_MAX)
 		rule->id = (uint32_t)id;
 	else if (!kinds[i].id_of(name, &rule->id))
-		return wrong(line, "there is no %s '%.60s' on this machine", word, name);
+		return wrong(line, "there is no %s '%.60s' on this machine%s; create it, or write another name or a number", word,
+			name, nearest_account(name, kinds[i].file, hint));
 	return 0;
 }
 
@@ -111,10 +146,10 @@ static int parse_read(struct line *line, struct policy *policy, struct policy_ru
 	if (word != NULL) {
 		const char *period = next_word(line);
 		if (strcmp(word, "every") != 0 || period == NULL)
-			return wrong(line, "after `read` comes nothing, or `every` and a time such as 100ms");
+			return wrong(line, "'%.60s' after `read`: only `every TIME` can follow, such as `every 100ms`", word);
 		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_LEAST_NS ||
 			period_ns > PERIOD_MOST_NS)
-			return wrong(line, "'%.60s' is no time from 1ms to 1h", period);
+			return wrong(line, "'%.60s' is not a time from 1ms to 1h; write a number and a unit, such as 100ms", period);
 	}
 	rule->class = class_of(policy, period_ns);
 	return 0;
@@ -152,10 +187,11 @@ static int parse_cap(struct line *line, struct policy_rule *rule)
 	rule->kind = POLICY_POWER;
 	rule->least = -(double)INFINITY;
 	rule->most = (double)INFINITY;
+	char hint[SUGGEST_WORD_MAX + 32] = "";
 	const char *word = next_word(line);
 	if (word == NULL || !is_device_word(word))
-		return wrong(line,
-			"after `cap` comes a device: `gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`");
+		return wrong(line, "after `cap` comes a device (`gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`), not '%.60s'%s",
+			word != NULL ? word : "", word != NULL ? nearest(word, "gpus|packages|any|gpu-0|package-0", hint) : "");
 	text_copy(rule->device, sizeof(rule->device), word);
 	word = next_word(line);
 	if (word != NULL && (strcmp(word, "power") == 0 || strcmp(word, "clocks") == 0)) {
@@ -163,8 +199,9 @@ static int parse_cap(struct line *line, struct policy_rule *rule)
 		word = next_word(line);
 	}
 	if (word != NULL && !parse_range(word, &rule->least, &rule->most))
-		return wrong(line, "'%.60s' is no range such as 150..300 (%s)", word,
-			rule->kind == POLICY_CLOCKS ? "MHz" : "W");
+		return wrong(line, "'%.60s' is not a range; write FROM..TO in %s, such as %s%s", word,
+			rule->kind == POLICY_CLOCKS ? "MHz" : "W", rule->kind == POLICY_CLOCKS ? "600..1980" : "150..300",
+			nearest(word, "power|clocks", hint));
 	return 0;
 }
 
@@ -177,22 +214,24 @@ static int parse_what(struct line *line, struct policy *policy, struct policy_ru
 		return parse_cap(line, rule);
 	if (word != NULL && strcmp(word, "nothing") == 0)
 		return 0;
-	return wrong(line, "who is followed by `read`, `cap` or `nothing`%s%.60s%s", word != NULL ? ", not by '" : "",
-		word != NULL ? word : "", word != NULL ? "'" : "");
+	char hint[SUGGEST_WORD_MAX + 32];
+	return word == NULL ? wrong(line, "the rule ends too early; add `read`, `cap DEVICE` or `nothing`")
+			    : wrong(line, "'%.60s' is not a permission; write `read`, `cap DEVICE` or `nothing`%s", word,
+				      nearest(word, "read|cap|nothing", hint));
 }
 
 /* ---- lines ---- */
 
 static int parse_rule(struct line *line, struct policy *policy)
 {
-	struct policy_rule rule = {0};
+	struct policy_rule rule = {.line = line->number};
 	if (policy->n == POLICY_RULES_MAX)
-		return wrong(line, "there are more than %d rules", POLICY_RULES_MAX);
+		return wrong(line, "there are more than %d rules; use groups instead of users, or remove some", POLICY_RULES_MAX);
 	int r = parse_who(line, &rule);
 	if (r == 0)
 		r = parse_what(line, policy, &rule);
 	if (r == 0 && line->at < line->n)
-		r = wrong(line, "'%.60s' is too much", line->words[line->at]);
+		r = wrong(line, "unexpected word '%.60s' at the end of the rule; remove it", line->words[line->at]);
 	if (r == 0)
 		policy->rules[policy->n++] = rule;
 	return r;
@@ -207,7 +246,7 @@ static int split(struct line *line)
 		if (word[0] == '\0')
 			continue;
 		if (line->n == WORDS_MAX)
-			return wrong(line, "more than %d words", WORDS_MAX);
+			return wrong(line, "more than %d words; write one rule per line", WORDS_MAX);
 		line->words[line->n++] = word;
 	}
 	return 0;
@@ -217,7 +256,7 @@ static int parse_line(struct line *line, struct policy *policy)
 {
 	for (const char *at = line->text; *at != '\0' && *at != '#'; at++)
 		if ((unsigned char)*at < ' ' && *at != '\t' && *at != '\r')
-			return wrong(line, "has a character that is no text");
+			return wrong(line, "contains a character that is not text; save the file as plain text");
 	int r = split(line);
 	return r < 0 || line->n == 0 ? r : parse_rule(line, policy);
 }
@@ -232,9 +271,9 @@ int policy_parse(const char *text, size_t size, const char *path, struct policy 
 		size_t length = (size_t)((newline != NULL ? newline : end) - at);
 		line.number++;
 		if (length >= sizeof(line.text))
-			return wrong(&line, "is longer than %zu bytes", sizeof(line.text) - 1);
+			return wrong(&line, "the line is longer than %zu bytes; write one rule per line", sizeof(line.text) - 1);
 		if (memchr(at, '\0', length) != NULL)
-			return wrong(&line, "has a character that is no text");
+			return wrong(&line, "contains a character that is not text; save the file as plain text");
 		memcpy(line.text, at, length);
 		line.text[length] = '\0';
 		int r = parse_line(&line, &policy);
@@ -253,14 +292,13 @@ static int check_owner(int fd, const char *path, struct wattle_error *reterr)
 	if (fstat(fd, &st) < 0)
 		return error_set(reterr, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return error_set(reterr, -EINVAL, "%s: is no file", path);
+		return error_set(reterr, -EINVAL, "%s: not a file; give the path of a policy file", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return error_set(reterr, -EPERM,
-			"%s: belongs to user %u, who could allow themselves anything; `chown "
-			"root %s`",
+			"%s: belongs to user %u, who could grant themselves any right; run: chown root %s",
 			path, st.st_uid, path);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(reterr, -EPERM, "%s: others than its owner may write to it; `chmod go-w %s`", path,
+		return error_set(reterr, -EPERM, "%s: users other than its owner may write to it; run: chmod go-w %s", path,
 			path);
 	return 0;
 }
@@ -289,7 +327,7 @@ int policy_load(const char *path, struct policy *ret_policy, struct wattle_error
 	size_t length = 0;
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
-		return error_set(reterr, -errno, "--policy %s: %s", path, strerror(errno));
+		return error_set(reterr, -errno, "cannot read policy %s: %s", path, strerror(errno));
 	int r = check_owner(fd, path, reterr);
 	if (r < 0)
 		return r;

@@ -44,12 +44,12 @@ static int hello(const struct request_context *context, const struct asker *aske
 {
 	const struct server_parts *parts = context->parts;
 	size_t class;
-	bool may_read = policy_may_read(parts->policy, asker->rights, &class);
+	bool may_read = policy_may_read(asker->policy, asker->rights, &class);
 	reply->hello = (struct proto_hello){
 		.n_counters = (uint32_t)parts->counters->n,
 		.n_devices = (uint32_t)limits_count(parts->limits),
 		.may_read = may_read,
-		.may_cap = limits_may_any(parts->limits, parts->policy, asker->rights),
+		.may_cap = limits_may_any(parts->limits, asker->policy, asker->rights),
 		.read_period_us = may_read ? (uint32_t)(context->classes[class].period_ns / 1000) : 0,
 		.pid = (uint32_t)getpid(),
 	};
@@ -61,7 +61,7 @@ static int counter(const struct request_context *context, const struct asker *as
 {
 	const struct counters *counters = context->parts->counters;
 	size_t class;
-	if (!policy_may_read(context->parts->policy, asker->rights, &class))
+	if (!policy_may_read(asker->policy, asker->rights, &class))
 		return refuse(reply, -EACCES, may_not_read);
 	if (request->number >= counters->n)
 		return refuse(reply, -ENOENT, "there is no counter of that number");
@@ -74,7 +74,7 @@ static int read_counters(const struct request_context *context, const struct ask
 {
 	const struct server_parts *parts = context->parts;
 	size_t class;
-	if (!policy_may_read(parts->policy, asker->rights, &class))
+	if (!policy_may_read(asker->policy, asker->rights, &class))
 		return refuse(reply, -EACCES, may_not_read);
 	if (request->number >= parts->counters->n)
 		return refuse(reply, -ENOENT, "there is no counter of that number");
@@ -92,7 +92,7 @@ static int read_counters(const struct request_context *context, const struct ask
 static int limit(const struct request_context *context, const struct asker *asker, const struct proto_request *request,
 	struct proto_reply *reply)
 {
-	return limits_serve(context->parts->limits, context->parts->policy, asker, request, reply);
+	return limits_serve(context->parts->limits, asker, request, reply);
 }
 
 void request_serve(const struct request_context *context, const struct asker *asker,

@@ -80,6 +80,12 @@ static int drop_capabilities(int kept)
 	return syscall(SYS_capset, &header, data) < 0 ? errno : error;
 }
 
+void sandbox_drop_capabilities(void)
+{
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	drop_capabilities(-1);
+}
+
 /* ---- system calls ---- */
 
 // System calls needed for serving, reading counters, the journal, restoring, and NVML.

@@ -35,7 +35,12 @@ struct server {
 	int epoll_fd;          // owned
 	struct worker *worker; // owned; NULL: none
 	struct server_doors doors;
-	bool is_stopping, is_full; // is_full: out of descriptors; the listening socket is paused until the next sweep
+	/* Clients refer to one of two: after a reload to the new one, except those that wait for the worker, until they have their
+	 * reply. The next reload waits for these. */
+	struct policy policies[2];
+	const struct policy *policy; // the current one
+	bool is_policy_late; // a new policy waits for the clients of the one before the current one
+	bool is_full;        // out of descriptors; the listening socket is paused until the next sweep
 	int64_t sweep_ns;
 	size_t n_clients;
 	struct counter_class classes[POLICY_RULES_MAX + 1];
@@ -45,7 +50,7 @@ struct server {
 };
 
 // epoll data: a client's index, or one of these.
-enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS, TAG_WORKER };
+enum { TAG_LISTEN = 1 << 16, TAG_STOP, TAG_LIMITS, TAG_WORKER, TAG_POLICY };
 
 static int watch(struct server *server, int operation, int fd, uint32_t events, uint32_t tag)
 {
@@ -109,7 +114,8 @@ int server_adopt(struct server *server, int fd)
 			(int)asker.peer.pid, asker.peer.uid);
 		return -EBUSY;
 	}
-	asker.rights = policy_rights_of(server->parts.policy, asker.peer.uid, server->groups.gids, server->groups.n);
+	asker.policy = server->policy;
+	asker.rights = policy_rights_of(server->policy, asker.peer.uid, server->groups.gids, server->groups.n);
 	struct client *client = free_place(server);
 	r = watch(server, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLRDHUP, (uint32_t)(client - server->clients));
 	if (r < 0)
@@ -140,6 +146,98 @@ static void accept_some(struct server *server)
 		else if (errno == EAGAIN)
 			return;
 	}
+}
+
+/* ---- a new policy ---- */
+
+// The kernel keeps the credentials of a connection, so present clients need not connect again.
+static void renew_rights(struct server *server, struct client *client)
+{
+	struct peer same;
+	if (client->is_waiting || client->asker.policy == server->policy)
+		return;
+	client->asker.policy = server->policy;
+	client->asker.rights = (struct policy_rights){0};
+	if (peer_of(client->fd, server->parts.env, &same, &server->groups) == 0)
+		client->asker.rights = policy_rights_of(server->policy, same.uid, server->groups.gids, server->groups.n);
+}
+
+// Whether no client needs the policy before the current one.
+static bool is_free_for_policy(const struct server *server)
+{
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
+		if (server->clients[i].fd >= 0 && server->clients[i].asker.policy != server->policy)
+			return false;
+	return true;
+}
+
+// Readers with an unchanged period keep their latest readings, so a reload brings nobody a reading before its time.
+static int renew_classes(struct server *server, const struct policy *policy)
+{
+	struct counter_class classes[ARRAY_SIZE(server->classes)] = {{0}};
+	size_t n = 0;
+	int r = 0;
+	for (; r == 0 && n < policy->n_periods; n++)
+		r = counter_class_init(&classes[n], policy->periods_ns[n], server->parts.counters);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		for (size_t k = 0; k < server->policy->n_periods; k++)
+			if (server->classes[k].period_ns == classes[i].period_ns) {
+				struct counter_class kept = server->classes[k];
+				server->classes[k] = classes[i];
+				classes[i] = kept;
+				break;
+			}
+	struct counter_class *dropped = r == 0 ? server->classes : classes;
+	for (size_t i = 0; i < ARRAY_SIZE(server->classes); i++)
+		counter_class_finish(&dropped[i]);
+	if (r == 0)
+		memcpy(server->classes, classes, sizeof(classes));
+	return r;
+}
+
+static void adopt_policy(struct server *server, const struct policy *policy)
+{
+	struct policy *other = &server->policies[server->policy == &server->policies[0]];
+	int r = renew_classes(server, policy);
+	if (r < 0) {
+		log_line(LOG_LEVEL_ERROR, "the previous policy stays valid: %s", strerror(-r));
+		return;
+	}
+	*other = *policy;
+	server->policy = other;
+	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
+		if (server->clients[i].fd >= 0)
+			renew_rights(server, &server->clients[i]);
+	log_line(LOG_LEVEL_NOTICE, "reloaded the policy: %zu rules%s%s", policy->n, policy->note[0] != '\0' ? "; " : "",
+		policy->note);
+}
+
+static void take_policy(struct server *server)
+{
+	struct policy_answer answer;
+	server->is_policy_late = !is_free_for_policy(server);
+	watch(server, EPOLL_CTL_MOD, server->doors.policy_fd, server->is_policy_late ? 0 : EPOLLIN, TAG_POLICY);
+	if (server->is_policy_late)
+		return;
+	ssize_t n = recv(server->doors.policy_fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != sizeof(answer)) { // server_reload reports it
+		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->doors.policy_fd, NULL);
+		return;
+	}
+	if (answer.code < 0)
+		log_line(LOG_LEVEL_ERROR, "the previous policy stays valid: %s", answer.error.text);
+	else
+		adopt_policy(server, &answer.policy);
+}
+
+void server_reload(struct server *server)
+{
+	if (send(server->doors.policy_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_line(LOG_LEVEL_ERROR,
+			"the previous policy stays valid: the process that reads the policy does not answer (%s); restart wattled",
+			strerror(errno));
 }
 
 /* ---- requests and replies ---- */
@@ -225,12 +323,15 @@ static void hand_out(struct server *server)
 	while (worker_take(server->worker, &place)) {
 		struct client *client = &server->clients[place];
 		client->is_waiting = false;
+		renew_rights(server, client);
 		client->n_out = sizeof(client->reply);
 		if (client->is_gone || send_reply(server, client) != 0)
 			drop(server, client);
 		else
 			watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), place);
 	}
+	if (server->is_policy_late)
+		take_policy(server);
 }
 
 static void sweep(struct server *server)
@@ -256,7 +357,7 @@ static void sweep(struct server *server)
 int server_turn(struct server *server, int timeout_ms)
 {
 	struct epoll_event events[EVENTS_MAX];
-	bool somebody_knocks = false, is_done = false;
+	bool somebody_knocks = false, is_done = false, is_stopping = false, has_policy = false;
 	if (timeout_ms < 0 || timeout_ms > SWEEP_MS)
 		timeout_ms = SWEEP_MS;
 	int n = epoll_wait(server->epoll_fd, events, EVENTS_MAX, timeout_ms);
@@ -264,13 +365,15 @@ int server_turn(struct server *server, int timeout_ms)
 		return -errno;
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.u32 == TAG_STOP)
-			server->is_stopping = true;
+			is_stopping = true;
 		else if (events[i].data.u32 == TAG_LISTEN)
 			somebody_knocks = true;
 		else if (events[i].data.u32 == TAG_LIMITS)
 			limits_turn(server->parts.limits);
 		else if (events[i].data.u32 == TAG_WORKER)
 			is_done = true;
+		else if (events[i].data.u32 == TAG_POLICY)
+			has_policy = true;
 		else
 			talk(server, events[i].data.u32, events[i].events);
 	}
@@ -279,8 +382,10 @@ int server_turn(struct server *server, int timeout_ms)
 		hand_out(server);
 	if (somebody_knocks)
 		accept_some(server);
+	if (has_policy)
+		take_policy(server);
 	sweep(server);
-	return server->is_stopping;
+	return is_stopping;
 }
 
 size_t server_clients(const struct server *server)
@@ -290,7 +395,7 @@ size_t server_clients(const struct server *server)
 
 static int prepare(struct server *server)
 {
-	const struct policy *policy = server->parts.policy;
+	const struct policy *policy = server->policy;
 	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	int r = server->epoll_fd < 0 ? -errno : 0;
 	for (size_t i = 0; r == 0 && i < policy->n_periods; i++)
@@ -302,6 +407,8 @@ static int prepare(struct server *server)
 		r = watch(server, EPOLL_CTL_ADD, doors->stop_fd, EPOLLIN, TAG_STOP);
 	if (r == 0 && doors->guard_fd >= 0)
 		r = watch(server, EPOLL_CTL_ADD, doors->guard_fd, 0, TAG_STOP); // EPOLLERR is always reported
+	if (r == 0 && doors->policy_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, doors->policy_fd, EPOLLIN, TAG_POLICY);
 	if (r == 0)
 		r = watch(server, EPOLL_CTL_ADD, limits_fd(server->parts.limits), EPOLLIN, TAG_LIMITS);
 	return r;
@@ -314,6 +421,8 @@ int server_open(const struct server_parts *parts, const struct server_doors *doo
 	if (server == NULL)
 		return error_set(reterr, -ENOMEM, "no memory for the connections");
 	server->parts = *parts;
+	server->policies[0] = *parts->policy;
+	server->parts.policy = server->policy = &server->policies[0];
 	server->context = (struct request_context){&server->parts, server->classes};
 	server->epoll_fd = -1;
 	server->doors = *doors;

@@ -75,8 +75,8 @@ const struct cap_devices *limits_devices(const struct limits *limits);
 // Whether these rights allow limiting any of the devices.
 bool limits_may_any(const struct limits *limits, const struct policy *policy, struct policy_rights rights);
 // Handles PROTO_DEVICE to PROTO_RESET. 0 or negative errno with the reason in the reply's outcome.text.
-int limits_serve(struct limits *limits, const struct policy *policy, const struct asker *asker,
-	const struct proto_request *request, struct proto_reply *reply);
+int limits_serve(struct limits *limits, const struct asker *asker, const struct proto_request *request,
+	struct proto_reply *reply);
 
 /* The server: an epoll loop with a fixed number of client slots (`place`: index of a slot). A slot has room for one
  * request and one reply; no input causes an allocation. A single thread answers all requests, except those about limits
@@ -92,7 +92,7 @@ struct server;
 
 struct server_parts { // all borrowed
 	const struct wattle_env *env;
-	const struct policy *policy;
+	const struct policy *policy; // at start; copied
 	struct counters *counters;
 	struct limits *limits;
 };
@@ -101,6 +101,7 @@ struct server_doors {  // all borrowed; -1: none
 	int listen_fd; // listening stream socket, non-blocking
 	int stop_fd;   // readable when the server is to stop
 	int guard_fd;  // writable pipe; if its reader is gone, the server must stop as well
+	int policy_fd; // socket to the process that reads the policy (policy_reader_start)
 };
 int server_open(const struct server_parts *parts, const struct server_doors *doors, struct server **ret_server,
 	struct wattle_error *reterr);
@@ -113,6 +114,10 @@ int server_adopt(struct server *server, int fd);
 /* Waits at most timeout_ms (-1: no limit by the caller) and handles events. 0; 1: must stop; negative errno: the loop
  * failed. */
 int server_turn(struct server *server, int timeout_ms);
+/* Requests the policy anew. It is valid for all later requests, also of present clients. A request that waits for the worker is
+ * handled by the policy under which it came. Limits that are held stay. If the new policy is invalid the old one stays valid; the
+ * log has the result. */
+void server_reload(struct server *server);
 size_t server_clients(const struct server *server);
 
 /* Handles one request: checks the required right and fills in the reply. Independent of connections. */
@@ -120,12 +125,13 @@ size_t server_clients(const struct server *server);
 struct asker {
 	int fd; // the connection, for a pidfd of the client process
 	struct peer peer;
-	struct policy_rights rights;
+	const struct policy *policy; // in the server
+	struct policy_rights rights; // by that policy
 };
 
 struct request_context { // all borrowed
 	const struct server_parts *parts;
-	struct counter_class *classes; // parts->policy->n_periods entries
+	struct counter_class *classes; // one per period of the current policy
 };
 
 // False: malformed; the connection must be closed.
@@ -183,7 +189,7 @@ struct question {
 	const struct proto_request *request;
 	struct cap_device *device;
 	struct held *held;
-	bool may;           // the client may limit this device
+	bool may;           // the client may limit this device by the current policy
 	double least, most; // range allowed for the client, W or MHz; NaN: unknown
 };
 
@@ -205,6 +211,7 @@ static inline double limit_from_wire(const struct cap_device *device, int64_t va
 
 /* Implemented in limit_changes.c. */
 void held_forget(struct held *held); // call after the end of the lease
+bool is_holder(const struct question *question); // the client's process holds the limit of this device
 // Handles PROTO_SET to PROTO_RESET for clients that may limit the device. 0 or negative errno with a message.
 int limit_change(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 

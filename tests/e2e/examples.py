@@ -6,7 +6,7 @@ import shlex
 import shutil
 
 from gpu_card import Card
-from harness import BUILD, TESTS, WATTLE, main, test
+from harness import BUILD, SHELL_BLOCK, TESTS, WATTLE, main, test
 
 SPANNER = BUILD / "tests/fakes/spanner"
 PROGRAMS = {  # programs that examples call
@@ -25,8 +25,7 @@ int main(void)
 }
 """
 TOP = TESTS.parent
-ELSEWHERE = {"tutorial.md"}  # tests/e2e/tutorial.py
-SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL)
+ELSEWHERE = {"tutorial.md", "helper.md", "prometheus.md", "slurm.md"}  # tests/e2e/tutorial.py, operators.py
 OTHER_BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$|((?:^ {4}[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\s*(?:\$ |sudo |wattle [a-z]|pip install)", re.MULTILINE)
 LEFT_OUT = {
@@ -62,7 +61,7 @@ def prepare(room):
         (room.folder / name).write_text(f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
     for name in ("run.sqlite", "a.sqlite", "b.sqlite"):
         room.wattle("run", "-q", "-o", name, "--", SPANNER, "pulse", "0.3")
-    room.environment["PATH"] = f"{WATTLE.parent}:{room.environment['PATH']}"
+    room.environment["PATH"] = f"{WATTLE.parent}:{BUILD / 'src/helper'}:{room.environment['PATH']}"
 
 
 def surroundings(room):

@@ -1,10 +1,12 @@
 """wattled and regular clients: its replies, and the rights of users."""
 import os
 import shutil
+import signal
 import subprocess
+import sys
 
 import harness
-from harness import NOBODY, Skip, test, wait_until
+from harness import NOBODY, TESTS, Skip, test, wait_until
 from helper_client import COUNTER, GROUP, LEASE, MISSING, NVML, SET, WATTLED, Helper, as_user, is_refused
 
 
@@ -217,6 +219,22 @@ for i in range(hello["devices"]):
 
 
 @test
+def cluster_policy(room):
+    """The policy that is shipped for clusters: groups users and wattle read every 100 ms, nobody else does, and nobody sets a limit"""
+    (room.folder / "group").write_text(f"root:x:0:\nusers:x:{GROUP}:\nwattle:x:{GROUP + 1}:\n")
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
+        raise Skip("no mount namespaces here")
+    helper = Helper(room, policy=(TESTS.parent / "packaging/policy-cluster").read_text(),
+                    before=("unshare", "--mount", "sh", "-c", f'mount --bind "{room.folder}/group" /etc/group && exec "$0" "$@"'))
+    program = """
+hello = client.Client(sys.argv[2]).hello()
+print(hello["may_read"], hello["may_cap"], hello["period_us"])
+"""
+    for groups, expected in (([GROUP], "1 0 100000"), ([GROUP + 1], "1 0 100000"), ([NOBODY], "0 0 0")):
+        assert as_user(NOBODY, groups, program, helper.path) == expected, groups
+
+
+@test
 def unprivileged(room):
     """wattled as an ordinary user: serves the counters that the user may read, and reports the privileges it cannot drop"""
     room.folder.chmod(0o777)
@@ -231,18 +249,18 @@ def unprivileged(room):
 
 
 POLICIES = (
-    ("others read every 1", "line 1: '1' is no time"),
-    ("# all\n\nothers cap gpu-0 300..200", "line 3: '300..200' is no range"),
-    ("user no-such-user read", "line 1: there is no user 'no-such-user'"),
-    ("others read\nsomebody read", "line 2: a rule begins with"),
-    ("others read now", "line 1: after `read`"),
-    ("others cap gpu0", "line 1: after `cap`"),
-    ("others nothing more", "line 1: 'more' is too much"),
-    ("others read\n" * 65, "line 65: there are more than 64 rules"),
-    ("others", "line 1: who is followed by"),
-    ("user", "line 1: `user` wants"),
-    ("others read \0", "line 1: has a character"),
-    ("x" * 600, "line 1: is longer than"),
+    ("others read every 1", "policy:1: '1' is not a time"),
+    ("# all\n\nothers cap gpu-0 300..200", "policy:3: '300..200' is not a range"),
+    ("user no-such-user read", "policy:1: there is no user 'no-such-user'"),
+    ("others read\nsomebody read", "policy:2: a rule begins with"),
+    ("others read now", "policy:1: 'now' after `read`"),
+    ("others cap gpu0", "policy:1: after `cap`"),
+    ("others nothing more", "policy:1: unexpected word 'more'"),
+    ("others read\n" * 65, "policy:65: there are more than 64 rules"),
+    ("others", "policy:1: the rule ends too early"),
+    ("user", "policy:1: `user` needs"),
+    ("others read \0", "policy:1: contains a character"),
+    ("x" * 600, "policy:1: the line is longer than"),
 )
 
 
@@ -254,6 +272,104 @@ def bad_policies(room):
         assert helper.process.wait(20) == 1
         assert expected in helper.said(), (text[:40], helper.said())
         helper.log.unlink()
+        checked = room.finish(room.start("--check-policy", room.folder / "policy", program=WATTLED))
+        assert (checked.returncode, checked.stdout) == (1, "") and expected in checked.stderr, checked
+        assert checked.stderr.count("\n") == 1, checked.stderr
+
+
+@test
+def checked_policies(room):
+    """--check-policy with a valid file: status 0 and a line per rule; a file that is missing or that others may write to: status 1 and
+    one line; no service runs"""
+    policy = room.folder / "policy"
+    policy.write_text("# cluster\ngroup root read every 100ms\nothers cap gpus 200..500\n")
+
+    def check(path=policy):
+        return room.finish(room.start(f"--check-policy={path}", program=WATTLED))
+    done = check()
+    assert done.returncode == 0 and done.stderr == "", done
+    assert done.stdout.splitlines() == [
+        f"{policy}: valid, 2 rules. For each request the first matching rule decides.",
+        "  line 2: members of group root (gid 0) may read energy counters, each at most every 100 ms",
+        "  line 3: every user may limit the power of any GPU to between 200 and 500 W",
+        "  always: root and the user who runs wattled may do everything; all other requests are denied"], done.stdout
+    policy.chmod(0o666)
+    done = check()
+    assert (done.returncode, done.stdout) == (1, "") and "chmod go-w" in done.stderr, done
+    done = check(room.folder / "none")
+    assert (done.returncode, done.stdout) == (1, "") and "none: No such file" in done.stderr, done
+    assert room.finish(room.start("--check-policy", program=WATTLED)).returncode == 2
+
+
+# Asks as a process of its own whenever it gets a line: what it may do, and the word's request about its limit.
+READER = """
+c = client.Client(sys.argv[2])
+gpu = int(sys.argv[3])
+for word in sys.stdin:
+    try:
+        if word.strip() == "set":
+            c.outcome(client.SET, gpu, mode=client.LEASE, value=300000)
+        elif word.strip() == "end":
+            c.outcome(client.END, gpu)
+        elif word.strip() == "check":
+            c.outcome(client.CHECK, gpu)
+        code = 0
+    except client.Refused as refusal:
+        code = refusal.code
+    hello = c.hello()
+    print(code, hello["may_read"], hello["period_us"], hello["may_cap"], flush=True)
+"""
+
+
+@test
+def reloaded(room):
+    """SIGHUP: a valid policy is valid for connections that exist, a bad one changes nothing and logs one line; a limit stays until its
+    owner ends it or exits, also if the owner may no longer set it"""
+    helper = Helper(room, policy="others read every 1s\n")
+    policy = room.folder / "policy"
+    with helper.client() as client:
+        gpu = helper.row(client, "gpu-0")
+    program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
+               f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER)
+    reader = room.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
+
+    def ask(word="hello"):
+        reader.stdin.write(f"{word}\n".encode())
+        reader.stdin.flush()
+        return reader.stdout.readline().decode().strip()
+
+    def reload(text, pid=helper.process.pid):
+        said = helper.said()
+        (room.folder / "new").write_text(text)  # replaced, as editors do: another file of the same name
+        (room.folder / "new").rename(policy)
+        os.kill(pid, signal.SIGHUP)
+        wait_until(lambda: helper.said() != said, "the result is in the log")
+        return helper.said()[len(said):]
+
+    assert ask() == "0 1 1000000 0"
+    assert ask("set") == "13 1 1000000 0"
+    assert "reloaded the policy: 2 rules" in reload(f"user {NOBODY} read every 20ms\nuser {NOBODY} cap gpus 250..400\n")
+    assert ask("set") == "0 1 20000 1" and helper.gpu_calls() == [(0, 300000)]
+    line = reload("others read every\n")
+    assert line.count("\n") == 1 and "the previous policy stays valid: " in line and "policy:1: " in line, line
+    assert ask() == "0 1 20000 1"
+    assert "reloaded the policy: 0 rules" in reload("", pid=helper.pid)
+    assert ask() == "0 0 0 0"
+    assert ask("set") == "13 0 0 0" and ask("check") == "0 0 0 0" and helper.gpu_calls() == [(0, 300000)]
+    assert ask("end") == "0 0 0 0" and helper.gpu_calls() == [(0, 300000), (0, 700000)]
+    assert ask("end") == "13 0 0 0"
+    reload(f"user {NOBODY} cap gpus\n")
+    assert ask("set") == "0 0 0 1"
+    reload("others read\n")
+    reader.stdin.close()
+    assert reader.wait(20) == 0
+    wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "the limit ends with its owner", 5)
+    policy.unlink()
+    os.kill(helper.process.pid, signal.SIGHUP)
+    wait_until(lambda: "No such file" in helper.said(), "a missing file is in the log")
+    with helper.client() as client:
+        assert client.hello()["may_read"] == 1
+    helper.stop()
 
 
 @test

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import harness
-from harness import BUILD, Skip, test, wait_until
+from harness import BUILD, Skip, children_of, test, wait_until
 from helper_client import LEASE, SET, WATTLED, Client, Helper
 
 
@@ -46,16 +46,21 @@ def activated(room):
 
 @test
 def sandboxed(room):
-    """both processes: no new privileges and a filter; the only capability is CAP_SYS_ADMIN, and only with an NVIDIA GPU"""
+    """all processes: no new privileges and a filter; the only capability is CAP_SYS_ADMIN, and only with an NVIDIA GPU;
+    the process that reads the policy has no capability and no descriptor of the others"""
     helper = Helper(room)
 
     def state(pid):
         lines = (line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
         return {key: value.strip() for key, value in lines}
     for pid in (helper.pid, helper.process.pid):
+        wait_until(lambda pid=pid: state(pid)["Seccomp"] == "2", "the sandbox is complete: the guard does not wait for the server")
         status = state(pid)
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2", status
         assert int(status["CapEff"], 16) | int(status["CapPrm"], 16) | int(status["CapBnd"], 16) in (0, 1 << 21), status
+    reader, = children_of(helper.pid)
+    assert state(reader)["NoNewPrivs"] == "1" and int(state(reader)["CapPrm"], 16) == 0, state(reader)
+    assert len(os.listdir(f"/proc/{reader}/fd")) == 4, "standard files and its socket"
     helper.stop()
     (room.folder / "cards").write_text("")
     helper.log.unlink()
@@ -183,9 +188,11 @@ def usage_errors(room):
 def manual(room):
     """manual: has every option of the help"""
     texts = [room.finish(room.start(word, program=WATTLED)).stdout for word in ("--help", "--manual")]
-    options = re.findall(r"^  (--\w+)", texts[0], re.MULTILINE)
-    assert len(options) == 9, options
-    assert all(f"\\fB\\-\\-{option[2:]}\\fR" in texts[1] for option in options), texts[1]
+    options = re.findall(r"^  (--[\w-]+)", texts[0], re.MULTILINE)
+    assert len(options) == 10, options
+    for option in options:
+        escaped = option.replace("-", "\\-")
+        assert f"\\fB{escaped}\\fR" in texts[1], (option, texts[1])
 
 
 @test

@@ -135,7 +135,8 @@ class Slurm:
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
             cluster="virtual", head=HEAD_ADDRESS, folder=self.folder, nodes=nodes, more=more, proctrack=proctrack,
             task=task))
-        (self.folder / "plugstack.conf").write_text("".join(f"{line}\n" for line in plugins))
+        (self.folder / "plugstack.conf").write_text(f"include {self.folder}/wattle.conf\n")  # as docs/slurm.md has it
+        (self.folder / "wattle.conf").write_text("".join(f"{line}\n" for line in plugins))
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o600)

@@ -34,9 +34,12 @@ def venv(room):
 
 @test
 def installed(room):
-    """in a venv: the package, its types, the program and its capture libraries; `wattle` is in the venv's bin"""
+    """in a venv: the package, its types, the program and its capture libraries; `wattle` is in the venv's bin, and a command
+    gpu-tracker that is there stays as it is"""
     programs = venv(room)
+    (programs / "gpu-tracker").write_text("another")
     run(room, programs / "pip", "install", *SETTINGS, TOP)
+    assert (programs / "gpu-tracker").read_text() == "another"
     path, version = run(room, programs / "python", "-c", TRACKED).split()
     assert path.startswith(str(room.folder)) and version == "0.1.0", path
     assert run(room, programs / "wattle", "--version") == run(room, programs / "python", "-m", "wattle", "--version")
@@ -74,6 +77,14 @@ def editable(room):
     run(room, programs / "pip", "install", *SETTINGS, "-e", TOP)
     out = run(room, programs / "python", "-c", "import os, wattle; print(os.path.realpath(wattle.__file__))")
     assert out.strip() == str(TOP / "python/wattle/__init__.py"), out
+
+
+@test
+def gpu_tracker_command(room):
+    """with the setting gpu-tracker-command=yes there is a command gpu-tracker, which is the compatibility layer's"""
+    programs = venv(room)
+    run(room, programs / "pip", "install", *SETTINGS, "--config-settings", "gpu-tracker-command=yes", TOP)
+    assert "--execute" in run(room, programs / "gpu-tracker", "-h")
 
 
 @test

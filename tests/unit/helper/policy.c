@@ -1,6 +1,8 @@
 /* Rows of a policy file and the rights that follow from them. */
 #include "helper/policy.h"
 
+#include "base/buf.h"
+
 #include "rows.h"
 
 #include <math.h>
@@ -94,22 +96,26 @@ static const struct mistake {
 	const char *teaches;
 	const char *policy, *says;
 } mistakes[] = {
-	{"unknown verb: refused", "others write", "line 1: who is followed by"},
-	{"the line number in an error counts comments and empty lines", "#\n\nothers\n", "line 3"},
-	{"period without a unit: refused", "others read every 100", "is no time from 1ms to 1h"},
-	{"period below a millisecond: refused", "others read every 999us", "is no time"},
-	{"period without its keyword: refused", "others read 100ms", "after `read`"},
+	{"unknown verb: refused", "others write", "policy:1: 'write' is not a permission"},
+	{"the line number in an error counts comments and empty lines", "#\n\nothers\n", "policy:3: the rule ends too early"},
+	{"period without a unit: refused", "others read every 100", "is not a time from 1ms to 1h; write a number and a unit"},
+	{"period below a millisecond: refused", "others read every 999us", "is not a time"},
+	{"period without its keyword: refused", "others read 100ms", "'100ms' after `read`: only `every TIME`"},
 	{"unknown user: refused", "user no-such-user-here read", "there is no user"},
 	{"unknown group: refused", "group no-such-group-here read", "there is no group"},
 	{"user number out of range: refused", "user 4294967295 read", "there is no user"},
-	{"misspelt device family: refused", "others cap gpu", "after `cap` comes a device"},
-	{"range with its ends exchanged: refused", "others cap any 300..200", "is no range"},
-	{"empty range: refused", "others cap any ..", "is no range"},
-	{"negative range: refused", "others cap any -5..5", "is no range"},
-	{"range that is no number: refused", "others cap any 1..nan", "is no range"},
-	{"one word too many: refused", "others cap any 1..2 W", "'W' is too much"},
+	{"misspelt device family: refused", "others cap gpu", "not 'gpu' (did you mean 'gpus'?)"},
+	{"misspelt permission: refused, with the nearest one", "others raed", "(did you mean 'read'?)"},
+	{"misspelt first word: refused, with the nearest one", "grop x read", "not with 'grop' (did you mean 'group'?)"},
+	{"misspelt kind of limit: refused, with the nearest one", "others cap any clock", "(did you mean 'clocks'?)"},
+	{"misspelt account: refused, with the nearest one", "user rooot read", "there is no user 'rooot' on this machine (did you mean 'root'?)"},
+	{"range with its ends exchanged: refused", "others cap any 300..200", "is not a range"},
+	{"empty range: refused", "others cap any ..", "is not a range"},
+	{"negative range: refused", "others cap any -5..5", "is not a range"},
+	{"range that is no number: refused", "others cap any 1..nan", "is not a range"},
+	{"one word too many: refused", "others cap any 1..2 W", "unexpected word 'W'"},
 	{"more words than any rule has: refused", "a b c d e f g h i j", "more than 8 words"},
-	{"bytes that are no text: refused", "others \x01 read", "no text"},
+	{"bytes that are no text: refused", "others \x01 read", "is not text"},
 };
 
 static void check_mistake(void **state)
@@ -120,6 +126,46 @@ static void check_mistake(void **state)
 	assert_int_equal(parse(row->policy, &policy, &error), -22);
 	assert_non_null(strstr(error.text, row->says));
 	assert_int_equal(policy.n, 7); // untouched
+}
+
+static const struct description {
+	const char *teaches;
+	const char *policy, *expected;
+} descriptions[] = {
+	{"an empty policy permits root only", "",
+		"policy: valid, 0 rules. For each request the first matching rule decides.\n"
+		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
+		"No rule permits power limits or clock limits.\n"},
+	{"slow reading for everybody", "# x\nothers read\n",
+		"policy: valid, 1 rule. For each request the first matching rule decides.\n"
+		"  line 2: every user may read energy counters, each at most every 100 ms\n"
+		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
+		"No rule permits power limits or clock limits.\n"},
+	{"each kind of rule", "user 61001 nothing\ngroup 0 read\ngroup 61001 cap gpus 200..500\nuser 0 cap gpu-1 clocks ..1980\n"
+		"others cap packages 50..\nothers cap any\nothers read every 1.5s",
+		"policy: valid, 7 rules. For each request the first matching rule decides.\n"
+		"  line 1: user with uid 61001 may do nothing; later rules do not apply to them\n"
+		"  line 2: members of group root (gid 0) may read energy counters, each at most every 1 ms\n"
+		"  line 3: members of the group with gid 61001 may limit the power of any GPU to between 200 and 500 W\n"
+		"  line 4: user root (uid 0) may lock the clocks of gpu-1 to at most 1980 MHz\n"
+		"  line 5: every user may limit the power of any CPU package to at least 50 W\n"
+		"  line 6: every user may limit the power of any device within the device's own range\n"
+		"  line 7: every user may read energy counters, each at most every 1.5 s\n"
+		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
+		"Warning: readings faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit them only to users "
+		"who may know each other's secrets.\n"},
+};
+
+static void check_description(void **state)
+{
+	const struct description *row = *state;
+	struct policy policy;
+	struct buf out;
+	assert_int_equal(parse(row->policy, &policy, NULL), 0);
+	buf_init(&out, 1 << 16);
+	policy_describe(&policy, "policy", &out);
+	assert_string_equal(out.data, row->expected);
+	buf_finish(&out);
 }
 
 static void sixty_four(void **state)
@@ -161,6 +207,7 @@ int main(void)
 	ROWS_ADD(&tests, readings, check_reading);
 	ROWS_ADD(&tests, limits, check_limit);
 	ROWS_ADD(&tests, mistakes, check_mistake);
+	ROWS_ADD(&tests, descriptions, check_description);
 	ROWS_ADD_ONE(&tests, "64 rules are accepted, 65 are refused", sixty_four);
 	ROWS_ADD_ONE(&tests, "damaged file: parsed or refused", damaged);
 	return rows_run(&tests, "policy");

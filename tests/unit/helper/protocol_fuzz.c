@@ -55,7 +55,7 @@ static void set_up(struct target *target)
 	assert_int_equal(limits_open(&target->env, &target->limits, NULL), 0);
 	assert_int_equal(limits_count(target->limits), 1);
 	const struct server_parts parts = {&target->env, &target->policy, &target->counters, target->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, -1}, &target->server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, -1, -1}, &target->server, NULL), 0);
 }
 
 static void tear_down(struct target *target)

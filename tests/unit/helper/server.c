@@ -52,7 +52,7 @@ static struct place *set_up(void)
 	assert_int_equal(limits_open(&place->env, &place->limits, NULL), 0);
 	place->stop_fd = eventfd(0, EFD_CLOEXEC);
 	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, place->stop_fd, -1}, &place->server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_doors){-1, place->stop_fd, -1, -1}, &place->server, NULL), 0);
 	return place;
 }
 
@@ -256,12 +256,68 @@ static void breaks(void **state)
 	struct server *server;
 	assert_int_equal(pipe(ends), 0);
 	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, ends[1]}, &server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, ends[1], -1}, &server, NULL), 0);
 	assert_int_equal(server_turn(server, 0), 0);
 	close(ends[0]);
 	assert_int_equal(server_turn(server, -1), 1);
 	server_close(server);
 	close(ends[1]);
+	tear_down(place);
+}
+
+struct reload {
+	struct server *server;
+	int policy_fd;
+	int reader_fd; // the test answers in place of the process that reads the policy
+};
+
+static struct reload set_up_reload(struct place *place)
+{
+	int ends[2];
+	struct reload reload = {0};
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
+	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, -1, ends[0]}, &reload.server, NULL), 0);
+	server_close(place->server);
+	place->server = reload.server;
+	reload.policy_fd = ends[0];
+	reload.reader_fd = ends[1];
+	return reload;
+}
+
+static void reload(const struct reload *reload, const char *text)
+{
+	char request;
+	struct policy_answer answer = {0};
+	server_reload(reload->server);
+	assert_int_equal(recv(reload->reader_fd, &request, 1, 0), 1);
+	answer.code = policy_parse(text, strlen(text), "policy", &answer.policy, &answer.error);
+	assert_int_equal(send(reload->reader_fd, &answer, sizeof(answer), 0), sizeof(answer));
+	assert_int_equal(server_turn(reload->server, 0), 0);
+}
+
+// The tests' user is the one who runs the server: every millisecond by any policy. tests/e2e/helper_server.py asks as others.
+static void reloads(void **state)
+{
+	static const char *const policies[] = {"group 61001 read", "others raed", "others read\nothers read every 2ms", ""};
+	struct place *place = set_up();
+	struct reload test = set_up_reload(place);
+	int fd = join(place);
+	assert_int_equal(ask(place, fd, PROTO_READ, 0, 1).readings.readings[0].energy_uj, 1000);
+	tree_write(&place->tree, "sys/class/powercap/intel-rapl:0/energy_uj", "1500\n");
+	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+		reload(&test, policies[i]);
+		assert_int_equal(ask(place, fd, PROTO_HELLO, 0, 0).hello.read_period_us, 1000);
+		assert_int_equal(ask(place, fd, PROTO_READ, 0, 1).readings.readings[0].energy_uj, 1000);
+	}
+	place->now_ns += NS_PER_MS;
+	assert_int_equal(ask(place, fd, PROTO_READ, 0, 1).readings.readings[0].energy_uj, 1500);
+	close(test.reader_fd);
+	server_reload(test.server); // a line in the log
+	assert_int_equal(server_turn(test.server, 0), 0);
+	assert_int_equal(ask(place, fd, PROTO_READ, 0, 1).code, 0);
+	close(fd);
+	close(test.policy_fd);
 	tear_down(place);
 }
 
@@ -276,6 +332,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "client does not read its replies: its requests wait, then it is disconnected", deaf);
 	ROWS_ADD_ONE(&tests, "one user cannot occupy all slots; freed slots can be used again", share);
 	ROWS_ADD_ONE(&tests, "stop request: the server stops", stops);
+	ROWS_ADD_ONE(&tests, "policy reload, valid or not: no client gets a reading earlier than its period", reloads);
 	ROWS_ADD_ONE(&tests, "guard's end of the pipe closed: the server stops", breaks);
 	return rows_run(&tests, "server");
 }
