@@ -50,6 +50,7 @@ LEAVES = {  # {program: (script, the runner's message)}; "b…" run concurrently
 }
 MOUNT = "mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m && : > mounted && : > $TMPDIR/m/file || rmdir $TMPDIR/m; " + PASS
 BUSY = "echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; done"
+SHARED_MEMORY = "test $TMPDIR != /tmp || : > /dev/shm/{name}; " + PASS
 # A file in /tmp that ignores $TMPDIR: detected where the program has a /tmp of its own.
 STRAY = "test $TMPDIR != /tmp || : > /tmp/stray; " + PASS
 
@@ -145,6 +146,35 @@ def leaves_nothing_when_killed(folder):
     return not good and [str(left), *said.splitlines()]
 
 
+def leaves_nothing_without_keeper(folder):
+    """killed keeper: its program fails; the runner ends the processes of that program and removes its folder"""
+    runner = start(folder, {"b1": DAEMON.format(name="b1") + "echo $PPID > keeper; exec sleep 3600", "b2": PASS})
+    wait_until(lambda: text_of(folder / "keeper"))
+    os.kill(int(text_of(folder / "keeper")), signal.SIGKILL)
+    try:
+        said, _ = runner.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        runner.kill()
+        said, _ = "the runner does not end", runner.wait()
+    pid = int(text_of(folder / "b1.pid"))
+    left = [str(pid)] * is_alive(pid) + list(folder.glob("wt-*"))
+    if is_alive(pid):
+        os.kill(pid, signal.SIGKILL)
+    lines = ("failed: ended by signal 9", f"failed: left behind: process {pid}", "failed: left behind: " + str(folder / "wt-"), "ok   e2e/b2")
+    good = not left and all(line in said for line in lines)
+    return not good and [str(left), *said.splitlines()]
+
+
+def leaves_no_shared_memory(folder):
+    """POSIX shared memory that a program leaves is removed, where mounts are allowed"""
+    name = f"wattle-test-{os.getpid()}"
+    done = run(folder, {"a": SHARED_MEMORY.format(name=name)})
+    made = pathlib.Path("/dev/shm", name)
+    good = not made.exists() and CLOSING.format(1, 0) in done.stdout
+    made.unlink(missing_ok=True)
+    return not good and done.stdout.splitlines()
+
+
 def ends_with_the_runner(folder):
     """runner interrupted, ended or killed: all started processes end, their temporary folders are removed"""
     wrong = []
@@ -168,7 +198,8 @@ def in_folder(function):
 def main():
     checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
     checks += [(function.__doc__, lambda function=function: in_folder(function))
-               for function in (leaves_nothing, leaves_nothing_when_killed, leaves_no_mounts, ends_with_the_runner)]
+               for function in (leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper, leaves_no_mounts,
+                                leaves_no_shared_memory, ends_with_the_runner)]
     print(f"1..{len(checks)}")
     failed = False
     for number, (teaches, judge) in enumerate(checks, 1):

@@ -1,10 +1,11 @@
 """Runs one test program and removes what it leaves behind: processes, files in its temporary folder, mounts there.
 
-usage: keep-test.py FD CMD [ARG...]
+usage: keep-test.py FD FOLDER CMD [ARG...]
 
 FD is the reading end of a pipe of the runner's: when the runner exits or closes the other end, all processes that the program
-has started are ended. Orphans become children of this process, daemons too, so none is missed and none of another program is hit.
-Leftovers are reported in a line of TAP that makes the program fail. The last line is the CPU time of all processes. The exit
+has started are ended. FOLDER is an empty folder, the program's temporary one; the keeper removes it. Orphans become children of
+this process, daemons too, so none is missed and none of another program is hit. Leftovers are reported in a line of TAP that
+makes the program fail. The last line is the CPU time of all processes. The exit
 status is the program's own.
 """
 import ctypes
@@ -15,7 +16,6 @@ import select
 import shutil
 import signal
 import sys
-import tempfile
 import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, MNT_DETACH = 1, 36, 2
@@ -55,6 +55,8 @@ def own_tmp(command, folder):
     if any(place.startswith("/tmp/") for place in places) or LIBC.unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0:
         return folder
     LIBC.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None)
+    # A server that a test kills leaves its POSIX shared memory there.
+    LIBC.mount(b"none", b"/dev/shm", b"tmpfs", ctypes.c_ulong(0), b"mode=1777")
     return "/tmp" if LIBC.mount(os.fsencode(folder), b"/tmp", None, ctypes.c_ulong(MS_BIND), None) == 0 else folder
 
 
@@ -73,9 +75,9 @@ def start(command, folder):
 
 
 class Keeper:
-    def __init__(self, runner_fd, command):
+    def __init__(self, runner_fd, folder, command):
         self.runner_fd = runner_fd
-        self.folder = tempfile.mkdtemp(prefix="wt-")  # short, because sockets are in it
+        self.folder = folder
         os.chmod(self.folder, 0o1777)  # some tests become another user
         self.status = None
         self.wake_fd, wake_write_fd = os.pipe()
@@ -149,8 +151,8 @@ class Keeper:
         return self.status if has_ended else 1 << 8
 
 
-def main(runner_fd, *command):
-    code = os.waitstatus_to_exitcode(Keeper(int(runner_fd), list(command)).finish())
+def main(runner_fd, folder, *command):
+    code = os.waitstatus_to_exitcode(Keeper(int(runner_fd), folder, list(command)).finish())
     if code < 0:  # end with the program's status
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None

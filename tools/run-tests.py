@@ -10,17 +10,22 @@ A program that fails has failed, unless --second-try requests that it runs once 
 CPU time are listed before the closing line.
 
 Each program has a keeper of its own (keep-test.py) and a temporary folder of its own. Leftovers of a program, processes,
-files or mounts, are removed, and are a failure of that program. A runner that is interrupted or killed leaves nothing.
+files or mounts, are removed, and are a failure of that program. A runner that is interrupted or killed leaves nothing; the
+runner itself removes what a killed keeper leaves.
 """
 import concurrent.futures
+import ctypes
 import dataclasses
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 RESULT = re.compile(r"^(not )?ok\b(?:\s+\d+)?\s*-?\s*(.*)$")
@@ -28,7 +33,9 @@ PLAN = re.compile(r"^1\.\.(\d+)")
 SKIP = re.compile(r"#\s*skip", re.IGNORECASE)
 CPU = re.compile(r"^# cpu_s: (\d+\.\d+)$", re.MULTILINE)
 KEEPER = str(pathlib.Path(__file__).resolve().parent / "keep-test.py")
-PROGRAMS_A_CPU = 2  # most of them wait most of the time
+PR_SET_CHILD_SUBREAPER = 36
+KILLED_S = 10
+PROGRAMS_A_CPU = 2  # most of them wait for most of the time
 NICE = 10
 SLOWEST = 25
 
@@ -71,26 +78,65 @@ def read_tap(outcome):
         outcome.failures.append(f"{plan} tests were planned, {seen} were run")
 
 
+class Keepers:
+    """The keepers that run, with their programs' temporary folders. The runner is a subreaper: when a keeper is killed, what its program
+    has started becomes children of the runner, which are no keepers."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.pids = set()
+
+    def start(self, command, **options):
+        with self.lock:
+            process = subprocess.Popen(command, **options)
+            self.pids.add(process.pid)
+            return process
+
+    def orphans(self):
+        tasks = pathlib.Path("/proc/self/task").iterdir()
+        return {int(word) for task in tasks for word in (task / "children").read_text().split()} - self.pids
+
+    def end(self, process, folder):
+        """After a keeper's end: ends and removes what it has left, and returns descriptions of that."""
+        with self.lock:
+            self.pids.discard(process.pid)
+            left, end = set(), time.monotonic() + KILLED_S
+            while (orphans := self.orphans()) and time.monotonic() < end:
+                left |= orphans
+                for pid in orphans:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
+                time.sleep(0.01)
+        left = [f"process {pid}" for pid in sorted(left)] + [folder] * os.path.exists(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return left
+
+
+KEEPERS = Keepers()
+
+
 def run(test, nice=0):
     suite = test["suite"][0].split(":")[-1] if test["suite"] else ""
     outcome = Outcome(f"{suite}/{test['name']}")
     started = time.monotonic()
     keeper_end, our_end = os.pipe()
-    command = ["nice", "-n", str(nice), sys.executable, "-SE", KEEPER, str(keeper_end), *test["cmd"]]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[keeper_end],
-                               env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
-    os.close(keeper_end)
-    with open(our_end, "wb") as lifeline:
+    folder = tempfile.mkdtemp(prefix="wt-")  # short, for sockets lie in it
+    command = ["nice", "-n", str(nice), sys.executable, "-SE", KEEPER, str(keeper_end), folder, *test["cmd"]]
+    # Into a file: whoever holds the other end of a pipe could keep the runner waiting after the keeper's death.
+    with tempfile.TemporaryFile() as output, open(our_end, "wb") as lifeline:
+        process = KEEPERS.start(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, pass_fds=[keeper_end],
+                                env={**os.environ, **test["env"]}, cwd=test["workdir"], start_new_session=True)
+        os.close(keeper_end)
         try:
-            output, _ = process.communicate(timeout=test["timeout"] or None)
-            status = process.returncode
+            status = process.wait(test["timeout"] or None)
         except subprocess.TimeoutExpired:
             lifeline.close()
-            output, _ = process.communicate()
+            process.wait()
             status = None
+        left = KEEPERS.end(process, folder)
+        output.seek(0)
+        outcome.output = output.read().decode("utf-8", "replace")
     outcome.seconds = time.monotonic() - started
-    outcome.output = output.decode("utf-8", "replace")
     outcome.cpu_s = sum(map(float, CPU.findall(outcome.output)[-1:]))
     outcome.output = CPU.sub("", outcome.output)
     read_tap(outcome)
@@ -100,6 +146,7 @@ def run(test, nice=0):
         outcome.failures.append(f"ended by signal {-status}")
     elif status != 0 and not outcome.failures:
         outcome.failures.append(f"exit status {status}")
+    outcome.failures += [f"left behind: {what}" for what in left]
     return outcome
 
 
@@ -155,8 +202,9 @@ def again(outcome, tests):
 
 
 def main(build, wanted, is_second_try):
-    # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and every test would inherit that. A handler is not inherited:
-    # started programs begin with the default. The keepers detect the runner's exit, and end their programs.
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    # A shell's background jobs ignore SIGINT, nohup's SIGHUP, and both would hand that on to every test. A handler is not
+    # handed on: what is started begins with the default. The keepers see that we are gone, and end their programs.
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
