@@ -81,6 +81,9 @@ def lines_move(room):
         "a.py:7 -> a.py:9": {"A": 1.0, "B": 1.5}, "a.py:10 -> a.py:110": {"A": 2.0, "B": 2.5},
         "load": {"A": 3.0, "B": 3.0}}, actual
     assert warnings.count("warning") == 2 and '"a.py:9" of "A"' in warnings and '"a.py:7" of "B"' in warnings, warnings
+    for name, line in (("a", 9), ("b", 7)):
+        save(room, f"{name}.json", {f"\x1b[31m.py:{line}": 1.0})
+    assert "?[31m.py:7" in compare(room, "A=a.json", "B=b.json")[1]
 
 
 @test
