@@ -3,6 +3,7 @@
 #include "base/suggest.h"
 #include "base/util.h"
 #include "cli/help.h"
+#include "report/table.h"
 #include "store/place.h"
 
 #include <ctype.h>
@@ -41,9 +42,13 @@ int cli_usage(const struct command *command, int status, const char *format, ...
 	return status;
 }
 
+// Warnings contain names from files, which terminals must not interpret.
 void cli_warn(const char *text)
 {
-	fprintf(stderr, "wattle: warning: %s\n", text);
+	struct buf harmless = cli_buf();
+	text_add_harmless(&harmless, text, strlen(text));
+	fprintf(stderr, "wattle: warning: %s\n", harmless.data != NULL ? harmless.data : "");
+	buf_finish(&harmless);
 }
 
 static void add_examples(const struct command *command, struct buf *out)

@@ -12,16 +12,19 @@
 
 struct values {
 	const char *statistic, *format, *output, *url;
+	bool all;
 };
 
 static const struct option options[] = {
-	{"stat", 0, "STATISTIC", "min, max, mean or std (default mean)", OPTION_CHOICE,
+	{"all", 0, NULL, "show all blocks, the time per call and the use of the machine (text)", OPTION_FLAG,
+		.offset = offsetof(struct values, all)},
+	{"stat", 0, "STATISTIC", "of time per call and use: min, max, mean or std (default mean); implies --all", OPTION_CHOICE,
 		.offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
 	{"format", 0, "text|json|html", "the form (default text); html is a page that needs nothing but a browser",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
 	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
-	{"store", 0, "URL", "what follows each NAME= is the id of a job in this PostgreSQL: postgresql://HOST/DATABASE",
+	{"store", 0, "URL", "each FILE is the id of a job in this PostgreSQL: postgresql://HOST/DATABASE",
 		OPTION_TEXT, .offset = offsetof(struct values, url)},
 };
 
@@ -34,29 +37,93 @@ static const char *find_twin(const struct named_file *files, size_t n)
 	return NULL;
 }
 
+/* ---- names of files ---- */
+
+// The last `parts` parts of a path: "run.sqlite", "new/run.sqlite".
+static const char *end_of_path(const char *path, size_t parts)
+{
+	const char *at = path + strlen(path);
+	while (at > path && (at[-1] != '/' || --parts > 0))
+		at--;
+	return at;
+}
+
+static bool is_name_of_other(const struct named_file *files, size_t n, size_t i, const char *name, size_t parts)
+{
+	for (size_t k = 0; k < n; k++) {
+		const char *other = files[k].name != NULL ? files[k].name : end_of_path(files[k].file, parts);
+		if (k != i && strcmp(other, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+// The shortest end of its path that differs from the names of all others; the whole path if none does.
+static const char *name_of_file(const struct named_file *files, size_t n, size_t i)
+{
+	size_t parts = 1;
+	const char *name = end_of_path(files[i].file, parts);
+	while (name > files[i].file && is_name_of_other(files, n, i, name, parts))
+		name = end_of_path(files[i].file, ++parts);
+	return name;
+}
+
+static void name_files(struct named_file *files, size_t n)
+{
+	const char *names[OPTION_LIST_MAX];
+	for (size_t i = 0; i < n; i++)
+		names[i] = files[i].name != NULL ? files[i].name : name_of_file(files, n, i);
+	for (size_t i = 0; i < n; i++)
+		files[i].name = names[i];
+}
+
+// NULL: the word is a file without a name, perhaps one with "=" in its path.
+static const char *equals_in(const char *word)
+{
+	const char *equals = strchr(word, '=');
+	bool is_file = equals != NULL && access(word, F_OK) == 0 && access(equals + 1, F_OK) != 0;
+	return is_file ? NULL : equals;
+}
+
+// The folder of a job may end in slashes, which its name does not.
+static bool split_word(const char *word, struct arena *arena, struct named_file *file)
+{
+	const char *equals = equals_in(word);
+	char *text = arena_text(arena, word);
+	if (text == NULL)
+		return false;
+	if (equals != NULL) {
+		text[equals - word] = '\0';
+		*file = (struct named_file){text, equals + 1, file->store};
+		return true;
+	}
+	for (size_t n = strlen(text); n > 1 && text[n - 1] == '/'; n--)
+		text[n - 1] = '\0';
+	file->file = text;
+	return true;
+}
+
 // True if the operands are valid; otherwise prints the reason and sets *ret_status.
 static bool split(const struct command *command, const struct option_list *words, struct arena *arena, const char *url,
 	struct named_file *files, int *ret_status)
 {
 	for (size_t i = 0; i < words->n; i++) {
-		const char *equals = strchr(words->items[i], '=');
-		if (equals == NULL || equals == words->items[i] || equals[1] == '\0') {
-			*ret_status = cli_usage(command, EXIT_USAGE, "'%.200s' is not NAME=FILE", words->items[i]);
-			return false;
-		}
-		char *name = arena_text(arena, words->items[i]);
-		if (name == NULL) {
+		files[i] = (struct named_file){.store = url};
+		if (!split_word(words->items[i], arena, &files[i])) {
 			*ret_status = cli_no_memory();
 			return false;
 		}
-		name[equals - words->items[i]] = '\0';
-		files[i] = (struct named_file){name, equals + 1, url};
+		if (files[i].file[0] == '\0' || (files[i].name != NULL && files[i].name[0] == '\0')) {
+			*ret_status = cli_usage(command, EXIT_USAGE, "'%.200s' is neither FILE nor NAME=FILE", words->items[i]);
+			return false;
+		}
 	}
+	name_files(files, words->n);
 	const char *twin = find_twin(files, words->n);
 	if (twin != NULL)
-		*ret_status = cli_usage(command, EXIT_USAGE, "the name %.200s is given twice", twin);
+		*ret_status = cli_usage(command, EXIT_USAGE, "the name %.200s is given twice; give each file a name: NAME=FILE", twin);
 	else if (words->n < 2)
-		*ret_status = cli_usage(command, EXIT_USAGE, "at least two NAME=FILE are needed");
+		*ret_status = cli_usage(command, EXIT_USAGE, "at least two FILEs are needed");
 	return twin == NULL && words->n >= 2;
 }
 
@@ -73,7 +140,7 @@ static int print(const struct values *values, const struct comparison *compariso
 	if (strcmp(values->format, "json") == 0)
 		compare_json(comparison, &out);
 	else
-		compare_text(comparison, values->statistic, &out, cli_wants_colour(values->output));
+		compare_text(comparison, values->statistic, values->all, &out, cli_wants_colour(values->output));
 	return cli_finish(&out, values->output);
 }
 
@@ -132,11 +199,13 @@ static bool is_for_terminal(const struct values *values)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.statistic = "mean", .format = "text"};
+	struct values values = {.format = "text"};
 	struct option_list words;
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
+	values.all |= values.statistic != NULL;
+	values.statistic = values.statistic != NULL ? values.statistic : "mean";
 	if (is_page(&values) && is_for_terminal(&values))
 		return cli_usage(command, EXIT_USAGE,
 			"--format html writes a page, which a terminal can't show: give -o FILE");
@@ -154,11 +223,12 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_compare = {
 	.name = "compare",
-	.usage = "NAME=FILE NAME=FILE… [--store URL] [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
+	.usage = "[NAME=]FILE [NAME=]FILE… [--all] [--store URL] [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
 	.summary = "runs or saved results side by side",
 	.details =
-		"FILE is a run file, JSON that wattle blocks --format json wrote, or a folder with the run files of a job: all its "
-		"ranks count as one run then, every machine's energy once. Code blocks match by name; names that "
+		"Shows energy, time and mean power relative to the first FILE, and the code blocks whose energy differs by more than "
+		"the errors. FILE is a run file, JSON that wattle blocks --format json wrote, or a folder with the run files of a job: all its "
+		"ranks count as one run then, every machine's energy once. Without NAME= the name is the file's. Code blocks match by name; names that "
 		"differ only in the line number (train.py:12) match in order of the line.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

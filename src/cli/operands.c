@@ -22,7 +22,7 @@ static const struct {
 	{"FILE.onnx", WORD_ONNX},
 	{"DIR", WORD_FOLDER},
 	{"RUN", WORD_RUN},
-	{"NAME=FILE", WORD_NAMED_RUN},
+	{"NAME=]FILE", WORD_NAMED_RUN}, // "[NAME=]FILE": operands_of removes the first bracket
 	{"DEVICE", WORD_DEVICE},
 	{"PID", WORD_PID},
 	{"PID,", WORD_PID}, // "PID,…"
@@ -129,7 +129,9 @@ struct operands operands_of(const struct command *command)
 	for (char *word; (word = strsep(&rest, " ")) != NULL;) {
 		bool is_optional_dashes = strcmp(word, "[--]") == 0, ends_option = strchr(word, ']') != NULL;
 		word += strspn(word, "[");
-		word[strcspn(word, "]")] = '\0';
+		char *closing = strchr(word, ']');
+		if (closing != NULL && !isupper((unsigned char)closing[1])) // not the one of "[NAME=]FILE"
+			*closing = '\0';
 		if (word[0] == '\0' || word[0] == '|' || is_optional_dashes) {
 			usage.after_option = false;
 			continue;

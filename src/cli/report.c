@@ -3,6 +3,7 @@
 
 #include "analysis/chart/chart.h"
 #include "analysis/findings.h"
+#include "base/suggest.h"
 #include "base/util.h"
 #include "report/page/page.h"
 #include "report/picture/picture.h"
@@ -12,6 +13,7 @@
 #include "task/task.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +203,22 @@ static int write_job(const struct values *values, const struct job_findings *job
 	return cli_finish(&out, values->output);
 }
 
+// Warns of a pattern that no code block matches.
+static void check_pattern(const char *pattern, const struct job_findings *job)
+{
+	struct suggest suggest;
+	char meant[SUGGEST_WORD_MAX + 32], text[512];
+	suggest_begin(&suggest, pattern, strlen(pattern));
+	for (size_t i = 0; i < job->total.n_blocks; i++) {
+		const char *name = job->total.blocks[i].name;
+		if (fnmatch(pattern, name, FNM_CASEFOLD) == 0)
+			return;
+		suggest_offer(&suggest, name, strlen(name));
+	}
+	snprintf(text, sizeof(text), "--waiting: no code block matches '%.300s'%s", pattern, suggest_text(&suggest, "", meant));
+	cli_warn(text);
+}
+
 static int report_job(const struct values *values, const char *folder)
 {
 	const struct job_choice choice = {values->job_id, values->step, values->all_samples};
@@ -210,6 +228,8 @@ static int report_job(const struct values *values, const char *folder)
 	struct loaded_job job;
 	if (load_job(folder, values->url, &choice, &how, &job, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
+	for (size_t i = 0; i < values->waiting.n; i++)
+		check_pattern(values->waiting.items[i], &job.job);
 	int status = write_job(values, &job.job);
 	load_job_finish(&job);
 	return status;

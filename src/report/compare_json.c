@@ -95,6 +95,16 @@ static const void *energy(const struct object_at *at, size_t i)
 	return &comparison_of(at)->energy;
 }
 
+static const void *duration(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->duration;
+}
+
+static const void *power(const struct object_at *at, size_t i)
+{
+	return &comparison_of(at)->power;
+}
+
 static const void *block_energy(const struct object_at *at, size_t i)
 {
 	return &comparison_of(at)->block_energy[i];
@@ -120,6 +130,9 @@ static const struct field energy_fields[] = {
 	FIELD_FOUND("error_j", &errors_type, energy, "its errors", .known = true),
 	FIELD_OBJECT_MAP("blocks", &values_type, block_count, block_energy_name, block_energy, "energy by code block in joules"),
 	FIELD_OBJECT_MAP("block_errors", &errors_type, block_count, block_energy_name, block_energy, "its errors"),
+	FIELD_FOUND("mean_w", &values_type, power, "mean power while the sensors were read, in watts", .known = true),
+	FIELD_FOUND("mean_error_w", &errors_type, power, "its errors", .known = true),
+	FIELD_FOUND("duration_s", &values_type, duration, "measured time in seconds", .known = true),
 };
 static const struct object_type energy_type = OBJECT_TYPE("compared_energy", "Energy of the sessions.", energy_fields);
 

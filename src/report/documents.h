@@ -23,8 +23,10 @@ void tracking_blocks_text(const struct tracking_findings *findings, struct buf *
 
 extern const struct object_type compare_type;                            // struct comparison
 void compare_json(const struct comparison *comparison, struct buf *out); // keys: docs/compare.md
-// statistic: min, max, mean or std; appears in titles.
-void compare_text(const struct comparison *comparison, const char *statistic, struct buf *out, bool colour);
+// statistic: min, max, mean or std; appears in titles. Without `all`: the whole runs, and the blocks whose energy differs.
+void compare_text(const struct comparison *comparison, const char *statistic, bool all, struct buf *out, bool colour);
+void compare_signed_percent(struct buf *out, double percent, int decimals); // "−6.6 %"
+void compare_percent(struct buf *out, struct compare_change change);        // "−6.6 % ± 0.2"
 
 /* Output of `wattle model`. Pure: writes to a buffer. */
 

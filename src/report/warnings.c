@@ -2,6 +2,7 @@
 
 #include "analysis/facts.h"
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "base/util.h"
 #include "energy/slice.h"
 #include "report/report.h"
@@ -248,7 +249,12 @@ static void step_unseen(struct teller *t)
 	size_t n = 0;
 	if (step == NULL || step_block(f) != NULL || f->run->has_left_out_spans)
 		return;
-	buf_printf(&t->text, "--step: no call of a code block '%s' was seen; ", step);
+	struct suggest suggest;
+	char meant[SUGGEST_WORD_MAX + 32];
+	suggest_begin(&suggest, step, strlen(step));
+	for (size_t i = 0; i < f->n_blocks; i++)
+		suggest_offer(&suggest, f->blocks[i].name, strlen(f->blocks[i].name));
+	buf_printf(&t->text, "--step: no call of a code block '%s' was seen%s; ", step, suggest_text(&suggest, "", meant));
 	for (size_t i = 0; i < f->n_blocks && n < NAMES_MAX; i++)
 		if (!names_before(f, i))
 			buf_printf(&t->text, "%s%s", n++ > 0 ? ", " : "the code blocks seen are: ", f->blocks[i].name);

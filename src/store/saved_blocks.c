@@ -101,6 +101,8 @@ static int read_document(const struct reading *reading, json_t *document)
 	saved->has_energy = json_is_object(energy);
 	saved->total_j = number(energy, "total_j");
 	saved->error_j = number(energy, "error_j");
+	saved->mean_w = number(energy, "mean_w");
+	saved->duration_s = number(energy, "duration_s");
 	saved->ram_unit = arena_text(reading->arena, json_string_value(json_object_get(statics, "ram_unit")));
 	saved->gpu_ram_unit = arena_text(reading->arena, json_string_value(json_object_get(statics, "gpu_ram_unit")));
 	return r;

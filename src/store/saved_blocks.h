@@ -22,7 +22,7 @@ struct saved_blocks {         // unknown values are NaN
 	struct saved_block *blocks;
 	size_t n_blocks;
 	bool has_energy; // true for runs; gpu_tracker's files have no energy
-	double total_j, error_j;
+	double total_j, error_j, mean_w, duration_s;
 	const char *ram_unit, *gpu_ram_unit; // NULL unknown
 };
 

@@ -88,6 +88,8 @@ int load_blocks_of(const struct findings *findings, const char *path, const char
 		.has_energy = true,
 		.total_j = known(findings->total_j),
 		.error_j = known(findings->error_j),
+		.mean_w = known(findings_mean_power(findings).total_w),
+		.duration_s = known(findings->duration_s),
 		.ram_unit = arena_text(arena, run_unit(findings->run, FACT_RAM_UNIT)),
 		.gpu_ram_unit = arena_text(arena, run_unit(findings->run, FACT_GPU_RAM_UNIT)),
 	};
@@ -125,6 +127,7 @@ static int of_job(const char *folder, const char *url, const char *job_id, const
 	if (r < 0)
 		return r;
 	r = load_blocks_of(&job.job.total, folder != NULL ? folder : job_id, statistic, arena, ret_saved, reterr);
+	ret_saved->mean_w = job_mean_w(&job.job);
 	load_job_finish(&job);
 	return r;
 }

@@ -81,6 +81,9 @@ def lines_move(room):
         "a.py:7 -> a.py:9": {"A": 1.0, "B": 1.5}, "a.py:10 -> a.py:110": {"A": 2.0, "B": 2.5},
         "load": {"A": 3.0, "B": 3.0}}, actual
     assert warnings.count("warning") == 2 and '"a.py:9" of "A"' in warnings and '"a.py:7" of "B"' in warnings, warnings
+    for name, line in (("a", 9), ("b", 7)):
+        save(room, f"{name}.json", {f"\x1b[31m.py:{line}": 1.0})
+    assert "?[31m.py:7" in compare(room, "A=a.json", "B=b.json")[1]
 
 
 @test
@@ -124,8 +127,67 @@ def energy(room):
     energy_ = actual["energy"]
     assert energy_["total_j"] == {"A": 200.0, "B": 230.0} and energy_["error_j"] == {"A": 5.0, "B": 5.0}, energy_
     assert list(energy_["blocks"]["load"].items()) == [("B", 45.0), ("A", 50.0)], energy_
-    text = room.wattle("compare", "A=a.json", "B=b.json").stdout
+    text = room.wattle("compare", "A=a.json", "B=b.json", "--all").stdout
     assert text.count("no difference seen") == 1 and "× 1.200" in text and "± 4" in text, text
+
+
+def lines_of(room, *words):
+    done = room.wattle("compare", *words)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout.splitlines()
+
+
+@test
+def significant_differences(room):
+    """the text: whole runs, then blocks that differ by more than the errors, largest difference first; the rest is counted"""
+    alike = {f"alike{i}": (1.0, 10.0, 4.0) for i in range(12)}
+    save(room, "a.json", {**alike, "load": (1.0, 50.0, 1.0), "train": (1.0, 100.0, 1.0)}, energy=(200.0, 2.0))
+    save(room, "b.json", {**alike, "load": (1.0, 45.0, 1.0), "train": (1.0, 120.0, 1.0)}, energy=(230.0, 2.0))
+    lines = lines_of(room, "a.json", "b.json")
+    text = "\n".join(lines)
+    assert len(lines) <= 25 and all(len(line) <= 80 for line in lines), text
+    assert lines[1].split() == ["a.json", "b.json", "change"], lines[1]
+    assert lines[2].split() == "Energy 200 J ± 2.0 J 230 J ± 2.0 J +15 % ± 2 higher".split(), lines[2]
+    names = [line.split()[0] for line in lines if line.endswith(("higher", "lower"))]
+    assert names == ["Energy", "train", "load"] and "12 code blocks without a significant difference" in text, text
+    everything = "\n".join(lines_of(room, "a.json", "b.json", "--all"))
+    assert everything.startswith("\n".join(lines[:5])), everything
+    assert "alike7" in everything and "Time per call, mean" in everything and "main_ram" in everything, everything
+    assert "Time per call, max" in "\n".join(lines_of(room, "a.json", "b.json", "--stat", "max"))
+    many = lines_of(room, "a.json", "b.json", "c=a.json", "d=b.json")
+    assert len(many) <= 30 and sum("c" in line.split() for line in many) == 5, many  # three quantities and two blocks
+
+
+@test
+def no_significant_difference(room):
+    """where the errors overlap the change and its interval are shown with the verdict; 11 blocks that differ are 10 and a count"""
+    save(room, "a.json", {"load": (1.0, 50.0, 4.0)}, energy=(200.0, 10.0))
+    save(room, "b.json", {"load": (1.0, 51.0, 4.0)}, energy=(190.0, 10.0))
+    lines = lines_of(room, "a.json", "b.json")
+    assert lines[2].endswith("−5 % ± 7  no difference"), lines
+    assert not any("Code blocks whose" in line for line in lines) and "1 code block without" in "\n".join(lines), lines
+    for name, factor in (("a", 1), ("b", 2)):
+        save(room, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)}, energy=(200.0, 10.0))
+    text = "\n".join(lines_of(room, "a.json", "b.json"))
+    assert "1 more code block with a difference" in text and "block10" in text and "block0" not in text, text
+
+
+@test
+def names_of_files(room):
+    """without NAME= a file is named by the shortest end of its path that no other has"""
+    for folder in ("x/old", "y/old", "new"):
+        (room.folder / folder).mkdir(parents=True)
+    for path in ("x/old/run.json", "y/old/run.json", "new/run.json", "one.json", "rate=0.1.json"):
+        save(room, path, {})
+    for words, names in ((("one.json", "new/run.json"), ["one.json", "run.json"]),
+                         (("new/run.json", "x/old/run.json"), ["new/run.json", "old/run.json"]),
+                         (("y/old/run.json", "x/old/run.json", "one.json"), ["y/old/run.json", "x/old/run.json", "one.json"]),
+                         (("run.json=one.json", "new/run.json"), ["run.json", "new/run.json"]),
+                         (("rate=0.1.json", "one.json"), ["rate=0.1.json", "one.json"])):
+        actual, _ = compare(room, *words)
+        assert sorted(actual["overall_resource_usage"]["main_ram"]) == sorted(names), (words, actual)
+    line = refused(room, "one.json", "one.json", status=2)
+    assert "one.json is given twice" in line and "NAME=FILE" in line, line
 
 
 @test
@@ -156,9 +218,9 @@ def units_differ(room):
 
 @test
 def wrong_use(room):
-    """usage: two different names, each with a file"""
+    """usage: two files with different names"""
     save(room, "a.json", {})
-    for words in ([], ["A=a.json"], ["A=a.json", "a.json"], ["A=a.json", "A=a.json"], ["A=a.json", "=a.json"],
+    for words in ([], ["A=a.json"], ["a.json"], ["a.json", "a.json"], ["A=a.json", "A=a.json"], ["A=a.json", "=a.json"],
                   ["A=a.json", "B="], ["A=a.json", "B=a.json", "--stat", "median"]):
         refused(room, *words, status=2)
     for name, text in (("empty", ""), ("list", "[]"), ("other", '{"overall": 1}'), ("half", '{"overall": {'),

@@ -175,6 +175,7 @@ def tab_in_bash(room):
                             ("wattle report two.sqlite --format=js\t", "wattle report two.sqlite --format=json "),
                             ("wattle compare old=tw\t", "wattle compare old=two.sqlite "),
                             ("wattle compare old=co:\t", "wattle compare old=co:lon.sqlite "),
+                            ("wattle compare tw\t", "wattle compare two.sqlite "),
                             ("wattle report co:\t", "wattle report co:lon.sqlite "),
                             ("wattle report eq=u\t", "wattle report eq=ual.sqlite "),
                             ("wattle report -- -d\t", "wattle report -- -dash.sqlite "),

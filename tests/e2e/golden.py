@@ -180,6 +180,7 @@ def of_comparisons():
         yield Case(f"compare/{name}.json", f"compare {words} --format json")
         if name != "with_nulls":
             yield Case(f"compare/{name}.html", f"compare {words} --format html", as_text.page)
+    yield Case("compare/all.txt", f"compare {two} --all")
     for stat in ("min", "max", "std"):
         yield Case(f"compare/two_{stat}.json", f"compare {two} --stat {stat} --format json")
     yield Case("compare/no_match.txt", "compare active=active.sqlite third=third.sqlite")

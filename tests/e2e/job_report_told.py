@@ -51,6 +51,9 @@ def blocks_that_wait_are_what_the_user_says(room):
     near(document["imbalance"]["waiting_s"]["total"], 8 * 0.5, relative=1e-6)
     document = report(room, room.folder / "plain", "--waiting", "nothing")
     assert document["imbalance"]["waiting_s"]["mean"] is None
+    for pattern, told in (("setpu", "matches 'setpu' (did you mean 'setup'?)"), ("nothing", "matches 'nothing'")):
+        done = room.wattle("report", room.folder / "plain", "--waiting", "setup", "--waiting", pattern, "--format", "line")
+        assert done.returncode == 0 and done.stderr == f"wattle: warning: --waiting: no code block {told}\n", done
 
 
 @test

@@ -98,11 +98,12 @@ def no_file(room):
 
 @test
 def unseen_step(room):
-    """--step with a name that no code block has: the summary lists the recorded names"""
-    for program, told in ((SPANNER, "the code blocks seen are: inner, outer"), ("true", "the program marked no code block")):
+    """--step with a name that no code block has: the summary lists the names that were seen and suggests one"""
+    for program, told in ((SPANNER, " (did you mean 'inner'?); the code blocks seen are: inner, outer"),
+                          ("true", "; the program marked no code block")):
         done = room.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
         text = " ".join(done.stderr.split())
-        assert "--step: no call of a code block 'iner' was seen; " + told in text, done.stderr
+        assert "--step: no call of a code block 'iner' was seen" + told in text, done.stderr
 
 
 @test

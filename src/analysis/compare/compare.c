@@ -64,6 +64,20 @@ static struct compare_value energy(const struct saved_blocks *results, const str
 			     : (struct compare_value){.value = results->total_j, .error = results->error_j};
 }
 
+static struct compare_value duration(const struct saved_blocks *results, const struct saved_block *block,
+	const char *metric)
+{
+	return (struct compare_value){.value = results->duration_s, .error = (double)NAN};
+}
+
+// The relative error is that of the energy.
+static struct compare_value power(const struct saved_blocks *results, const struct saved_block *block,
+	const char *metric)
+{
+	double error_w = results->total_j > 0 ? results->error_j / results->total_j * results->mean_w : (double)NAN;
+	return (struct compare_value){.value = results->mean_w, .error = error_w};
+}
+
 enum { WHOLE = -1 };
 
 static int make_row(const struct work *work, const char *name, long block, const char *metric, figure *ask,
@@ -115,6 +129,10 @@ static int make_rows(const struct work *work, const struct saved_blocks *first)
 		c->has_energy |= work->sessions[s].results->has_energy;
 	if (r == 0)
 		r = make_row(work, "", WHOLE, NULL, energy, &c->energy);
+	if (r == 0)
+		r = make_row(work, "", WHOLE, NULL, duration, &c->duration);
+	if (r == 0)
+		r = make_row(work, "", WHOLE, NULL, power, &c->power);
 	return r < 0 ? r : make_block_rows(work, NULL, energy, c->block_energy);
 }
 
@@ -152,6 +170,11 @@ int compare_make(const struct compare_session *sessions, size_t n_sessions, stru
 	struct block_warnings warnings = {.arena = arena};
 	size_t first = first_by_name(sessions, n_sessions);
 	comparison.n_blocks = sessions[first].results->n_blocks;
+	comparison.sessions = arena_alloc(arena, n_sessions, sizeof(*comparison.sessions));
+	if (comparison.sessions == NULL)
+		return error_set(reterr, -ENOMEM, "out of memory");
+	for (size_t s = 0; s < n_sessions; s++)
+		comparison.sessions[s] = sessions[s].name;
 	int r = block_match(sessions, n_sessions, first, &work.blocks, &work.names, &warnings, reterr);
 	for (size_t s = 0; r == 0 && s < n_sessions; s++)
 		r = warn_of_units(&sessions[first], &sessions[s], &warnings);
@@ -162,4 +185,44 @@ int compare_make(const struct compare_session *sessions, size_t n_sessions, stru
 	if (r == 0)
 		*ret_comparison = comparison;
 	return r == -ENOMEM ? error_set(reterr, r, "out of memory") : r;
+}
+
+/* Changes */
+
+struct compare_figure compare_figure_of(const struct comparison *comparison, const struct compare_row *row,
+	const char *session)
+{
+	for (size_t i = 0; i < comparison->n_sessions; i++)
+		if (strcmp(row->values[i].session, session) == 0)
+			return (struct compare_figure){row->values[i].value, row->values[i].error};
+	return (struct compare_figure){(double)NAN, (double)NAN};
+}
+
+static double or_zero(double error)
+{
+	return isnan(error) ? 0 : error;
+}
+
+static enum compare_verdict verdict(struct compare_figure first, struct compare_figure other)
+{
+	if (isnan(first.value) || isnan(other.value))
+		return COMPARE_UNKNOWN;
+	if (isnan(first.error) || isnan(other.error))
+		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNTOLD;
+	if (fabs(other.value - first.value) <= first.error + other.error)
+		return COMPARE_NO_CHANGE;
+	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;
+}
+
+struct compare_change compare_change(struct compare_figure first, struct compare_figure other)
+{
+	struct compare_change change = {(double)NAN, (double)NAN, verdict(first, other)};
+	if (!(first.value > 0) || isnan(other.value))
+		return change;
+	double ratio = other.value / first.value;
+	change.percent = 100 * (ratio - 1);
+	if (!isnan(first.error) || !isnan(other.error))
+		change.error_percent = 100 *
+			hypot(or_zero(other.error) / first.value, ratio * or_zero(first.error) / first.value);
+	return change;
 }

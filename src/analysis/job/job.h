@@ -134,6 +134,8 @@ struct job_findings {
 // -ENOMEM only. `runs` must outlive *ret_job; it has device samples if the job's energy is joined.
 int job_make(const struct job_runs *runs, const struct job_options *options, struct job_findings *ret_job);
 void job_finish(struct job_findings *job);
+// Sum of the mean powers of the nodes, each over its measured time; NaN: unknown.
+double job_mean_w(const struct job_findings *job);
 // For a run (an index in runs): an instant in seconds since the job's start, by its machine's clock; and the index of
 // its rank.
 double job_time_s(const struct job_findings *job, size_t run, int64_t t_ns);

@@ -3,6 +3,7 @@
 #include "analysis/job/parts.h"
 
 #include "analysis/facts.h"
+#include "base/known.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -130,4 +131,13 @@ int nodes_make(struct job_work *work)
 			}
 	}
 	return 0;
+}
+
+double job_mean_w(const struct job_findings *job)
+{
+	double sum_w = (double)NAN;
+	for (size_t i = 0; i < job->n_nodes; i++)
+		if (job->nodes[i].same_machine_as < 0)
+			sum_w = add_known(sum_w, job->nodes[i].mean_w);
+	return sum_w;
 }

@@ -57,12 +57,8 @@ _wattle() {
 		json | onnx) _wattle_files "$kind" ;;
 		folders) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); compopt -o filenames 2>/dev/null ;;
 		named_runs)
-			if [[ $cur == *=* ]]; then
-				cur=${cur#*=}
-				_wattle_files sqlite json
-			else
-				compopt -o nospace 2>/dev/null # NAME= comes first, and only the user knows it
-			fi ;;
+			cur=${cur#*=}
+			_wattle_files sqlite json ;;
 		pids) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc 2>/dev/null && echo [0-9]*)" -- "$cur") ;;
 	esac
 	# Names are of all that was typed; bash replaces what it takes for the last word.

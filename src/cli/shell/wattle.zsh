@@ -22,12 +22,9 @@ _wattle() {
 	folders) _files -/ ;;
 	runs) _files -g '*.sqlite(-.)' ;;
 	json | onnx) _files -g "*.$kind(-.)" ;;
-	named_runs) # the name is the user's
-		if compset -P '*='; then
-			_files -g '*.(sqlite|json)(-.)'
-		else
-			_message -e names 'NAME=FILE'
-		fi
+	named_runs) # [NAME=]FILE
+		compset -P '*='
+		_files -g '*.(sqlite|json)(-.)'
 		;;
 	pids) _pids ;;
 	esac

@@ -263,6 +263,11 @@ static const void *block_item(const struct object_at *at, size_t i)
 	return &findings_of(at)->blocks[i];
 }
 
+static double run_mean_w(const struct object_at *at)
+{
+	return findings_mean_power(findings_of(at)).total_w;
+}
+
 #define F struct findings
 static const struct field run_energy_fields[] = {
 	FIELD(F, total_j, "J", "energy of all domains that do not overlap"),
@@ -270,10 +275,12 @@ static const struct field run_energy_fields[] = {
 	FIELD(F, calibration_error_j, "J", "error that the calibration of the sensors adds"),
 	FIELD_AS(F, "target_j", ledger.target_j, "J", "energy attributed to the measured program"),
 	FIELD(F, target_error_j, "J", "half of its 95 % interval"),
+	FIELD_NUMBER("mean_w", run_mean_w, "W", "mean power while the sensors were read"),
+	FIELD(F, duration_s, "s", "measured time"),
 };
 #undef F
 static const struct object_type run_energy_type =
-	OBJECT_TYPE("run_energy", "Energy of the run, so that saved documents compare as runs do.", run_energy_fields);
+	OBJECT_TYPE("run_energy", "Energy and duration of the run, so that saved documents compare as runs do.", run_energy_fields);
 
 static const struct field blocks_document_fields[] = {
 	FIELD_OBJECT_MAP("overall", &column_type, column_count, column_key, overall_column,

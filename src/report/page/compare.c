@@ -73,8 +73,8 @@ static void block_words(const struct compare_page *page, size_t run)
 	const struct comparison *c = page->comparison;
 	struct buf *out = page->out;
 	for (size_t b = 0; c->has_energy && b < c->n_blocks; b++)
-		counts[compare_change(compare_figure_of(page, &c->block_energy[b], 0),
-			compare_figure_of(page, &c->block_energy[b], run))
+		counts[compare_change(compare_figure_of(c, &c->block_energy[b], page->runs[0].name),
+			compare_figure_of(c, &c->block_energy[b], page->runs[run].name))
 				.verdict]++;
 	if (counts[COMPARE_LESS] + counts[COMPARE_MORE] + counts[COMPARE_NO_CHANGE] == 0)
 		return;

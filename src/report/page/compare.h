@@ -24,28 +24,6 @@ void compare_blocks(const struct compare_page *page);   // energy and time of th
 void compare_usage(const struct compare_page *page);    // all metrics, overall and while in a block
 void compare_notes(const struct compare_page *page);    // meaning of the intervals
 
-/* ---- values and changes ---- */
-
-struct compare_figure {
-	double value, error; // error: half of the 95 % interval; NaN: unknown
-};
-
-enum compare_verdict {
-	COMPARE_UNKNOWN,   // a value is unknown
-	COMPARE_UNTOLD,    // the values differ, but their errors are unknown
-	COMPARE_EQUAL,     // the values are equal, but their errors are unknown
-	COMPARE_NO_CHANGE, // the intervals overlap
-	COMPARE_LESS,
-	COMPARE_MORE
-};
-
-struct compare_change { // change relative to the first run
-	double percent, error_percent;
-	enum compare_verdict verdict;
-};
-struct compare_change compare_change(struct compare_figure first, struct compare_figure other);
-
-struct compare_figure compare_figure_of(const struct compare_page *page, const struct compare_row *row, size_t run);
 struct compare_figure compare_energy(const struct compare_page *page, size_t run); // energy of the whole run
 struct compare_figure compare_time(const struct compare_page *page, size_t run);   // duration
 

@@ -20,7 +20,7 @@ static void add_row(const struct compare_page *page, struct compare_table *table
 		return;
 	line->is_name = true;
 	for (size_t i = 0; i < page->n_runs; i++)
-		line->figures[i] = compare_figure_of(page, row, i);
+		line->figures[i] = compare_figure_of(page->comparison, row, page->runs[i].name);
 }
 
 static double first_value(const struct compare_line *line)

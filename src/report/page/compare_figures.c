@@ -9,14 +9,6 @@
 
 static const struct compare_figure unknown = {(double)NAN, (double)NAN};
 
-struct compare_figure compare_figure_of(const struct compare_page *page, const struct compare_row *row, size_t run)
-{
-	for (size_t i = 0; i < page->comparison->n_sessions; i++)
-		if (strcmp(row->values[i].session, page->runs[run].name) == 0)
-			return (struct compare_figure){row->values[i].value, row->values[i].error};
-	return unknown;
-}
-
 /* ---- figures of whole runs ---- */
 
 static const struct findings *findings_of(const struct compare_page *page, size_t run)
@@ -27,7 +19,8 @@ static const struct findings *findings_of(const struct compare_page *page, size_
 
 struct compare_figure compare_energy(const struct compare_page *page, size_t run)
 {
-	return page->comparison->has_energy ? compare_figure_of(page, &page->comparison->energy, run) : unknown;
+	const struct comparison *c = page->comparison;
+	return c->has_energy ? compare_figure_of(c, &c->energy, page->runs[run].name) : unknown;
 }
 
 static struct compare_figure energy(const struct findings *f)

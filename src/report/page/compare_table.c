@@ -2,43 +2,13 @@
 #include "report/page/compare.h"
 
 #include "base/util.h"
+#include "report/documents.h"
 #include "report/section/part.h"
 #include "report/palette.h"
 #include "report/report.h"
 
 #include <errno.h>
 #include <stdio.h>
-
-/* ---- change ---- */
-
-static double or_zero(double error)
-{
-	return isnan(error) ? 0 : error;
-}
-
-static enum compare_verdict verdict(struct compare_figure first, struct compare_figure other)
-{
-	if (isnan(first.value) || isnan(other.value))
-		return COMPARE_UNKNOWN;
-	if (isnan(first.error) || isnan(other.error))
-		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNTOLD;
-	if (fabs(other.value - first.value) <= first.error + other.error) // same criterion as the text report
-		return COMPARE_NO_CHANGE;
-	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;
-}
-
-struct compare_change compare_change(struct compare_figure first, struct compare_figure other)
-{
-	struct compare_change change = {(double)NAN, (double)NAN, verdict(first, other)};
-	if (!(first.value > 0) || isnan(other.value))
-		return change;
-	double ratio = other.value / first.value;
-	change.percent = 100 * (ratio - 1);
-	if (!isnan(first.error) || !isnan(other.error))
-		change.error_percent = 100 *
-			hypot(or_zero(other.error) / first.value, ratio * or_zero(first.error) / first.value);
-	return change;
-}
 
 /* ---- lines ---- */
 
@@ -139,13 +109,6 @@ static void svg_line(struct buf *out, const char *class, double x1, double y1, d
 	buf_str(out, "\"/>");
 }
 
-static void signed_percent(struct buf *out, double percent, int decimals)
-{
-	buf_str(out, percent < 0 ? "−" : percent > 0 ? "+" : "");
-	buf_fixed(out, fabs(percent), decimals);
-	buf_str(out, " %");
-}
-
 // Labels of the scale, in the column header.
 static void plot_head(const struct compare_page *page, const struct scale *scale)
 {
@@ -164,7 +127,7 @@ static void plot_head(const struct compare_page *page, const struct scale *scale
 		buf_fixed(out, i == 0 ? 0 : i == 2 ? scale->width : place(scale, 0), 1);
 		buf_str(out, "\">");
 		if (is_edge)
-			signed_percent(out, ticks[i], decimals);
+			compare_signed_percent(out, ticks[i], decimals);
 		else
 			buf_char(out, '0');
 		buf_str(out, "</text>");
@@ -236,12 +199,6 @@ static void print_figure(struct buf *out, const struct compare_line *line, struc
 	buf_str(out, "</span>");
 }
 
-static int decimals_of(double percent, double error_percent)
-{
-	double finest = isnan(error_percent) || error_percent == 0 ? fabs(percent) / 100 : error_percent;
-	return finest >= 1 ? 0 : finest >= 0.1 ? 1 : 2;
-}
-
 static void print_change(struct buf *out, struct compare_change change)
 {
 	static const char *const classes[] = {[COMPARE_UNKNOWN] = "faint",
@@ -263,12 +220,7 @@ static void print_change(struct buf *out, struct compare_change change)
 		buf_str(out, "× ");
 		human_number(out, 1 + change.percent / 100, 3);
 	} else {
-		int decimals = decimals_of(change.percent, change.error_percent);
-		signed_percent(out, change.percent, decimals);
-		if (!isnan(change.error_percent)) {
-			buf_str(out, " ± ");
-			buf_fixed(out, fmax(change.error_percent, 0.01), decimals); // at least 0.01: an error is never 0
-		}
+		compare_percent(out, change);
 	}
 	buf_str(out, "</span>");
 }

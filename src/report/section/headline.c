@@ -3,7 +3,6 @@
 
 #include "analysis/facts.h"
 #include "energy/slice.h"
-#include "base/known.h"
 #include "base/util.h"
 #include "report/html.h"
 #include "report/parts.h"
@@ -327,13 +326,9 @@ static void target_line(const struct part *part, const char *label)
 // In a job, the sum of the nodes' mean powers, each over its measured time.
 static double mean_w(const struct part *part)
 {
-	double sum_w = (double)NAN;
-	if (part->job == NULL)
-		return part->f->total_j >= 0 && part->f->duration_s > 0 ? findings_mean_power(part->f).total_w : sum_w;
-	for (size_t i = 0; i < part->job->n_nodes; i++)
-		if (part->job->nodes[i].same_machine_as < 0)
-			sum_w = add_known(sum_w, part->job->nodes[i].mean_w);
-	return sum_w;
+	if (part->job != NULL)
+		return job_mean_w(part->job);
+	return part->f->total_j >= 0 && part->f->duration_s > 0 ? findings_mean_power(part->f).total_w : (double)NAN;
 }
 
 static void power_line(const struct part *part, const char *label)
