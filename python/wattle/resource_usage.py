@@ -130,8 +130,9 @@ class Energy:
         share = ""
         if self.total_j and self.target_j is not None:
             share = f" ({100 * self.target_j / self.total_j:.1f} %)"
-        return (f"Energy: {_energy(self.total_j, self.error_j, self.calibration_error_j)}{provenance}\n"
-                f"Attributed energy: {_energy(self.target_j, self.target_error_j, self.target_calibration_error_j)}{share}")
+        machine = _energy(self.total_j, self.error_j, self.calibration_error_j)
+        target = _energy(self.target_j, self.target_error_j, self.target_calibration_error_j)
+        return f"Energy: {machine}{provenance}\nAttributed energy: {target}{share}"
 
     @classmethod
     def from_report(cls, report: Mapping[str, Any]) -> Energy:

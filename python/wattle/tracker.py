@@ -92,7 +92,8 @@ class Tracker:
         ValueError lists what is valid; FileExistsError: tracking_file or output is there and overwrite is not set.
         """
         if callable(sleep_time):
-            raise TypeError("Tracker takes no function. To decorate a function write @wattle.Tracker(), with parentheses.")
+            raise TypeError("Tracker takes no function. To decorate a function write @wattle.Tracker(), with "
+                            "parentheses.")
         _check_number("Sleep time", sleep_time, _SHORTEST_S, _LONGEST_S, " seconds")
         _check_choice("RAM unit", ram_unit, _MEMORY_UNITS)
         _check_choice("GPU RAM unit", gpu_ram_unit, _MEMORY_UNITS)
@@ -284,7 +285,8 @@ class Tracker:
         """RuntimeError before the results are there."""
         if self._energy is None and self._early_is_error:
             raise RuntimeError(f"Tracker.{attribute} is not known before tracking completes. Exit the context manager "
-                               "or call the stop() method first. Meanwhile begin_window() and end_window() give energies.")
+                               "or call the stop() method first. Meanwhile begin_window() and end_window() give "
+                               "energies.")
 
     @property
     def resource_usage(self) -> ResourceUsage:

@@ -80,8 +80,8 @@ class _Target:
         """Energy and its error; (NaN, NaN): not known yet, or not at all."""
         run = self._run() if self._energy is None else None
         if run is not None:
-            begin, end, column = array.array("q", [self._begin_ns]), array.array("q", [self._end_ns]), array.array("i", [1])
-            self._energy = run.divide(begin, end, column, 2)[1][1:]
+            begin, end = array.array("q", [self._begin_ns]), array.array("q", [self._end_ns])
+            self._energy = run.divide(begin, end, array.array("i", [1]), 2)[1][1:]
             self._recorder = None
         return self._energy or (NAN, NAN)
 
@@ -180,7 +180,8 @@ class Windows:
 
     def _check_process(self) -> None:
         if self._pid != os.getpid():
-            raise RuntimeError("This process was forked while tracking: the tracker and its windows belong to its parent.")
+            raise RuntimeError("This process was forked while tracking. The tracker and its windows belong to its "
+                               "parent.")
 
 
 def _unknown(begin_ns: int) -> _wattle.Reading:

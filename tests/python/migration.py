@@ -16,7 +16,7 @@ def blocks(name):
 
 @test
 def from_codecarbon(room):
-    """docs/migrate-codecarbon.md: energies are known, the row has CodeCarbon's columns, a carbon figure only where asked for"""
+    """docs/migrate-codecarbon.md: energies and the carbon figure are known, the row has CodeCarbon's columns"""
     ours, theirs = blocks("migrate-codecarbon")
     assert len(ours) == 8 and len(theirs) == 5 and all("wattle" not in block for block in theirs)
     python(room, "".join(ours) + """
@@ -36,7 +36,8 @@ def from_zeus(room):
     assert len(ours) == 5 and len(theirs) == 3
     machine = Machine(room)
     machine.python("".join(ours) + """
-assert window.gpu_j > 0 and window.domains["gpu-0"][0] > 0 and window.target_j > 0 and m.gpu_j > 0
+assert window.domains["gpu-0"][0] == window.gpu_j >= 0 and m.gpu_j >= 0  # 0: the counter was not updated meanwhile
+assert window.error_j > 0 and window.target_j >= 0 and window.total_j > 0
 """)
     machine.python(STEPS + "train_one_step = step\n" + tune.replace("seconds=10", "seconds=0.2, settle=0.01"))
     assert machine.limit_w() == 400 and len(set(machine.log())) >= 3, machine.log()

@@ -72,7 +72,7 @@ assert list(tracker.to_json())[0] == "energy"
 
 @test
 def results_before_stop(room):
-    """energy, resource_usage, report, to_json and str before stop: RuntimeError that names windows; gpu_tracker's are None"""
+    """energy, resource_usage, report, to_json, str before stop: RuntimeError that names windows; gpu_tracker's: None"""
     run(room, """
 import wattle.compat.gpu_tracker as gput
 tracker = wattle.Tracker(disable_logs=True)
@@ -138,12 +138,12 @@ for gpus in (None, {"GPU-two"}):
         tracker.begin_window("step")
         time.sleep(1)
         window = tracker.end_window("step")
-    energies = {name: energy_j / window.seconds for name, (energy_j, _) in window.domains.items() if name.startswith("gpu")}
+    energies = {name: energy_j / window.seconds for name, (energy_j, _) in window.domains.items() if "gpu" in name}
     assert " J (GPU calibration), " in str(tracker).splitlines()[0], str(tracker)
-    print(*(f"{name}={power_w:.0f}" for name, power_w in sorted(energies.items())), f"{window.gpu_j / window.seconds:.0f}")
+    print(*(f"{power_w:.0f}" for _, power_w in sorted(energies.items())), f"{window.gpu_j / window.seconds:.0f}")
 """, env={"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"), "CUDA_VISIBLE_DEVICES": None})
     for line, expected in zip(lines, ((100, 50, 150), (50, 50)), strict=True):
-        numbers = [float(word.rpartition("=")[2]) for word in line.split()]
+        numbers = [float(word) for word in line.split()]
         assert len(numbers) == len(expected), line
         for number, power_w in zip(numbers, expected):
             near(number, power_w, relative=0.15)
@@ -162,7 +162,7 @@ with tracker:
     tracker.begin_window("epoch")
     tracker.begin_window("validation")
     refused(ValueError, lambda: tracker.begin_window("epoch"), "'epoch' is open already")
-    refused(ValueError, lambda: tracker.end_window("epcoh"), "'epcoh'", "Did you mean 'epoch'?", "'epoch', 'validation'")
+    refused(ValueError, lambda: tracker.end_window("epcoh"), "'epcoh'", "mean 'epoch'?", "'epoch', 'validation'")
     refused(ValueError, lambda: tracker.end_window("zzz"), "Open windows: 'epoch', 'validation'.")
     refused(ValueError, lambda: tracker.begin_window(""), "not a valid window name")
     refused(ValueError, lambda: tracker.begin_window(7), "7 is not a valid window name")

@@ -14,7 +14,7 @@ __all__ = ["CPUUtilization", "ComputeTime", "GPUUtilization", "MaxGPURAM", "MaxR
 
 
 def _signature() -> inspect.Signature:
-    """wattle.Tracker's, with gpu_tracker's defaults: for help(), and for the command, which reads its options from it."""
+    """wattle.Tracker's, with gpu_tracker's defaults: for help(), and for the command, which reads the options' names."""
     defaults = {"sleep_time": 1.0, "time_unit": "hours"}
     signature = inspect.signature(_Tracker.__init__)
     return signature.replace(parameters=[parameter.replace(default=defaults.get(name, parameter.default))
