@@ -208,8 +208,8 @@ static void adopt_policy(struct server *server, const struct policy *policy)
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
 		if (server->clients[i].fd >= 0)
 			renew_rights(server, &server->clients[i]);
-	log_line(LOG_LEVEL_NOTICE, "reloaded the policy: %zu rules%s%s", policy->n, policy->note[0] != '\0' ? "; " : "",
-		policy->note);
+	log_line(LOG_LEVEL_NOTICE, "reloaded the policy: %zu rule%s%s%s", policy->n, policy->n == 1 ? "" : "s",
+		policy->note[0] != '\0' ? "; " : "", policy->note);
 }
 
 static void take_policy(struct server *server)

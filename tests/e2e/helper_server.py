@@ -1,13 +1,15 @@
 """wattled and regular clients: its replies, and the rights of users."""
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import harness
 from harness import NOBODY, TESTS, Skip, test, wait_until
-from helper_client import COUNTER, GROUP, LEASE, MISSING, NVML, SET, WATTLED, Helper, as_user, is_refused
+from helper_client import CARD, COUNTER, GROUP, LEASE, MISSING, NVML, SET, WATTLED, Helper, as_user, is_refused
 
 
 # ---- replies ----
@@ -369,6 +371,46 @@ def reloaded(room):
     wait_until(lambda: "No such file" in helper.said(), "a missing file is in the log")
     with helper.client() as client:
         assert client.hello()["may_read"] == 1
+    helper.stop()
+
+
+@test
+def reloaded_meanwhile(room):
+    """a limit that a slow driver sets during two reloads is answered by the policy at its request; readings do not wait, and the second
+    reload takes effect once the request has its answer"""
+    Helper.prepare(room, cards=CARD + "set_delay_ms 1000\n")
+    helper = Helper(room, policy=f"user {NOBODY} cap gpus\n")
+    with helper.client() as client:
+        gpu = helper.row(client, "gpu-0")
+    program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
+               f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER.replace("    try:", "    print('asks', flush=True)\n    try:"))
+    setter = room.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
+
+    def reload(text, n):
+        (room.folder / "policy").write_text(text)
+        os.kill(helper.process.pid, signal.SIGHUP)
+        wait_until(lambda: helper.said().count("reloaded the policy") == n, f"reload {n}")
+
+    setter.stdin.write(b"set\n")
+    setter.stdin.flush()
+    assert setter.stdout.readline() == b"asks\n"
+    wait_until(lambda: any((room.folder / "state/caps").glob("*.lease")), "the journal has it, then comes the driver")
+    reload("others read\n", 1)
+    os.kill(helper.process.pid, signal.SIGHUP)
+    with helper.client() as client:
+        assert client.read()[0][0] > 0
+    time.sleep(0.2)
+    said = helper.said()
+    assert select.select([setter.stdout], [], [], 0)[0] or said.count("reloaded the policy") == 1, said
+    answer = setter.stdout.readline().split()
+    assert answer[:2] == [b"0", b"1"], (answer, helper.said())
+    wait_until(lambda: helper.said().count("reloaded the policy") == 2, "the second reload")
+    setter.stdin.write(b"set\n")
+    setter.stdin.flush()
+    assert setter.stdout.readline() == b"asks\n" and setter.stdout.readline().split()[0] == b"13"
+    setter.stdin.close()
+    assert setter.wait(20) == 0
+    wait_until(lambda: helper.gpu_calls()[-1:] == [(0, 700000)], "the limit ends with its owner")
     helper.stop()
 
 

@@ -81,13 +81,14 @@ def pages(room):
     local = installed(room)
 
     machine = Machine(room, "prometheus", local)
-    assert machine.follow("prometheus.md") == 1  # the textfile collector, which does not end
+    assert machine.follow("prometheus.md") == 0
     assert machine.mode("etc/wattle/token") == 0o600 and machine.mode("etc/prometheus/wattle.token") == 0o600
     assert (machine.top / "etc/wattle/token").read_bytes() == (machine.top / "etc/prometheus/wattle.token").read_bytes() != b""
     assert (machine.top / "etc/prometheus/wattle.token").stat().st_uid == 61002
     assert (machine.top / "etc/prometheus/wattle-targets.yml").read_text().count("a1:9095") == 1
     assert "wattle:" in (machine.top / "etc/group").read_text() and (machine.top / "var/lib/wattle").is_dir()
-    assert {"wattled.socket", "wattle-serve.service"} <= machine.enabled(), machine.enabled()
+    assert {"wattled.socket", "wattle-serve.service", "wattle-textfile.service"} <= machine.enabled(), machine.enabled()
+    assert machine.mode("var/lib/prometheus/node-exporter") == 0o775
     done = machine.run("systemd-analyze verify --man=no wattle-serve.service wattled.service wattle-textfile.service")
     assert done.returncode == 0 and "wattle" not in done.stderr, done
 
