@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Writes the tables of docs/*.md that come from the tables of the program.
 
-usage: make-docs.py [--check] SOURCE
+usage: make-docs.py [--check] SOURCE BUILD
 
 A table is between <!-- table: KIND NAME --> and <!-- end of table -->. KIND and NAME: `families` and a heading of openmetrics.def
-(with those of metrics.def and blocks.def), or `metrics` and a scope of metrics.def. --check prints TAP and writes nothing.
+(with those of metrics.def and blocks.def), `metrics` and a scope of metrics.def, or `keys` and a JSON document whose schema is in BUILD
+(`cap-tune`; `blocks/block`: a definition in it). --check prints TAP and writes nothing.
 """
+import json
 import pathlib
 import re
 import sys
@@ -61,22 +63,60 @@ def metrics(source, scope):
                                                          for _, of, name, kind, _, where, meaning in found if of == scope])
 
 
-def made(source, page):
-    return PART.sub(lambda part: part[1] + {"families": families, "metrics": metrics}[part[2]](source, part[3]) + part[4], page)
+def values(schema):
+    """The permitted texts of a value: `power` or `clocks`."""
+    texts = [f"`{text}`" for text in schema.get("enum", []) if text is not None]
+    return f": {', '.join(texts[:-1])} or {texts[-1]}" if len(texts) > 1 else ""
+
+
+def keys_of(definitions, name, prefix, path):
+    """Rows of the keys of an object and of the objects in it, one level after the other. path: the definitions that contain it."""
+    rows, inner = [], []
+    for key, schema in definitions[name].get("properties", {}).items():
+        rows.append([f"`{prefix}{key}`", schema.get("description", "").rstrip(".") + values(schema)])
+        choices = [schema, *schema.get("anyOf", []), schema.get("items", {}), schema.get("additionalProperties", {})]
+        mark = "[]" if "items" in schema else ".*" if "additionalProperties" in schema else ""
+        for target in (choice["$ref"].rpartition("/")[2] for choice in choices if "$ref" in choice):
+            known = [other for other in inner if other[0] == target]
+            if known:
+                rows[-1][1] += f", as `{known[0][1]}`"
+            elif target not in path:
+                inner.append((target, f"{prefix}{key}{mark}"))
+    for target, at in inner:
+        rows += keys_of(definitions, target, f"{at}.", [*path, target])
+    return rows
+
+
+def keys(build, name):
+    document, _, definition = name.partition("/")
+    schema = json.loads((build / f"src/cli/{document}.json").read_text())
+    definition = definition or schema["$ref"].rpartition("/")[2]
+    return table(["key", "meaning"], keys_of(schema["$defs"], definition, "", [definition]))
+
+
+def made(source, build, page):
+    makers = {"families": (families, source), "metrics": (metrics, source), "keys": (keys, build)}
+
+    def part(found):
+        make, folder = makers[found[2]]
+        return found[1] + make(folder, found[3]) + found[4]
+    return PART.sub(part, page)
 
 
 def main(words):
-    is_check, source = "--check" in words, pathlib.Path(words[-1])
+    if len([word for word in words if word != "--check"]) != 2:
+        sys.exit(__doc__)
+    is_check, source, build = "--check" in words, *map(pathlib.Path, words[-2:])
     pages = [path for path in sorted((source / "docs").glob("*.md")) if PART.search(path.read_text())]
     is_wrong = False
     if is_check:
         print(f"1..{len(pages)}")
     for number, path in enumerate(pages, 1):
-        old, new = path.read_text(), made(source, path.read_text())
+        old, new = path.read_text(), made(source, build, path.read_text())
         if is_check:
             is_wrong |= old != new
             print(f"{'not ok' if old != new else 'ok'} {number} - docs/{path.name}: its tables are those of the program"
-                  + ("\n# run tools/make-docs.py" if old != new else ""))
+                  + ("\n# run tools/make-docs.py SOURCE BUILD" if old != new else ""))
         else:
             path.write_text(new)
     return is_wrong or not pages

@@ -140,31 +140,67 @@ static pid_t start(const struct bench_runner *runner, char *const *command, cons
 
 /* ---- results ---- */
 
-static double number_at(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-	return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
+struct reported_domain {
+	const char *name, *source, *kind;
+	double energy_j;
+};
+
+struct reported { // the part of a report that a run's values are made of
+	double time_s, total_j, error_j, target_j;
+	int64_t status;
+	const char *provenance;
+	struct reported_domain *domains;
+	size_t n_domains;
+};
+
+// clang-format off
+#define D struct reported_domain
+static const struct field domain_fields[] = {
+	FIELD_AS(D, "domain", name, NULL, "name"),
+	FIELD(D, source, NULL, "sensor"),
+	FIELD(D, kind, NULL, "kind of the domain"),
+	FIELD(D, energy_j, "J", "its energy"),
+};
+#undef D
+static const struct object_type domain_type = OBJECT_TYPE("domain", "A domain.", domain_fields);
+
+#define R struct reported
+static const struct field ledger_fields[] = {FIELD(R, target_j, "J", "energy attributed to the command")};
+static const struct object_type ledger_type = OBJECT_TYPE("ledger", "Energy by owner.", ledger_fields);
+static const struct field energy_fields[] = {
+	FIELD(R, total_j, "J", "energy of the machine"),
+	FIELD(R, error_j, "J", "its error"),
+	FIELD(R, provenance, NULL, "how the energy was obtained"),
+	FIELD_HERE("ledger", &ledger_type, "energy by owner"),
+	FIELD_ITEMS(R, "domains", domains, n_domains, &domain_type, "the domains"),
+};
+static const struct object_type energy_type = OBJECT_TYPE("energy", "Energy of the machine.", energy_fields);
+static const struct field run_fields[] = {
+	FIELD_AS(R, "duration_s", time_s, "s", "measured time"),
+	FIELD_AS(R, "exit_code", status, NULL, "status of the command"),
+};
+static const struct object_type run_type = OBJECT_TYPE("run", "The run.", run_fields);
+static const struct field report_fields[] = {
+	FIELD_HERE("run", &run_type, "the run"),
+	FIELD_HERE("energy", &energy_type, "its energy"),
+};
+#undef R
+static const struct object_type report_type = OBJECT_TYPE("report", "Report of a run.", report_fields);
+// clang-format on
 
 // Names of the meters included in the total: "package-0 (powercap), dram-0 (powercap)".
-static void name_meters(const json_t *domains, char *out, size_t size)
+static void name_meters(const struct reported *reported, char *out, size_t size)
 {
-	size_t i, used = 0;
-	const json_t *domain;
+	size_t used = 0;
 	out[0] = '\0';
-	json_array_foreach(domains, i, domain)
-	{
-		const char *name = json_string_value(json_object_get(domain, "domain"));
-		const char *source = json_string_value(json_object_get(domain, "source"));
-		const char *kind = json_string_value(json_object_get(domain, "kind"));
-		int number = kind != NULL ? domain_kind_from_name(kind) : -EINVAL;
-		if (name == NULL || source == NULL || number < 0 || !domain_kind_adds_up((enum domain_kind)number) ||
-			!json_is_number(json_object_get(domain, "energy_j")))
+	for (size_t i = 0; i < reported->n_domains && used < size; i++) {
+		const struct reported_domain *domain = &reported->domains[i];
+		int kind = domain->kind != NULL ? domain_kind_from_name(domain->kind) : -EINVAL;
+		if (domain->name == NULL || domain->source == NULL || isnan(domain->energy_j) || kind < 0 ||
+			!domain_kind_adds_up((enum domain_kind)kind))
 			continue;
-		int n = snprintf(out + used, size - used, "%s%s (%s)", used > 0 ? ", " : "", name, source);
+		int n = snprintf(out + used, size - used, "%s%s (%s)", used > 0 ? ", " : "", domain->name, domain->source);
 		used += n > 0 ? (size_t)n : 0;
-		if (used >= size)
-			return;
 	}
 }
 
@@ -179,26 +215,27 @@ static double without_last_digits(double value)
 static int read_report(const struct bench_runner *runner, struct bench_run *run)
 {
 	char path[PATH_SIZE];
+	struct reported reported = {0};
 	path_in(runner, "report.json", path);
 	json_t *report = json_load_file(path, 0, NULL);
-	const json_t *energy = json_object_get(report, "energy"), *about = json_object_get(report, "run");
-	const json_t *status = json_object_get(about, "exit_code");
-	double time_s = number_at(about, "duration_s"), total_j = number_at(energy, "total_j");
-	int r = json_is_integer(status) && time_s > 0 ? 0 : -EIO;
-	*run = (struct bench_run){
-		.values =
-			{
-				[BENCH_TIME] = time_s,
-				[BENCH_ENERGY] = total_j,
-				[BENCH_POWER] = without_last_digits(total_j / time_s),
-				[BENCH_TARGET_ENERGY] = number_at(json_object_get(energy, "ledger"), "target_j"),
-			},
-		.energy_error_j = number_at(energy, "error_j"),
-		.status = (int)json_integer_value(status),
-	};
-	const char *provenance = json_string_value(json_object_get(energy, "provenance"));
-	text_copy(run->provenance, sizeof(run->provenance), provenance != NULL && !isnan(total_j) ? provenance : "");
-	name_meters(json_object_get(energy, "domains"), run->meter, sizeof(run->meter));
+	struct arena *arena = arena_new();
+	int r = arena != NULL ? fields_read(report, &report_type, &reported, arena, NULL) : -ENOMEM;
+	if (r == 0 && (!(reported.time_s > 0) || !value_ok(reported.status)))
+		r = -EIO;
+	if (r == 0) {
+		*run = (struct bench_run){
+			.values = {[BENCH_TIME] = reported.time_s,
+				[BENCH_ENERGY] = reported.total_j,
+				[BENCH_POWER] = without_last_digits(reported.total_j / reported.time_s),
+				[BENCH_TARGET_ENERGY] = reported.target_j},
+			.energy_error_j = reported.error_j,
+			.status = (int)reported.status,
+		};
+		bool has_energy = reported.provenance != NULL && !isnan(reported.total_j);
+		text_copy(run->provenance, sizeof(run->provenance), has_energy ? reported.provenance : "");
+		name_meters(&reported, run->meter, sizeof(run->meter));
+	}
+	arena_free(arena);
 	json_decref(report);
 	return r;
 }

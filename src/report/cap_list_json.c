@@ -43,12 +43,12 @@ static const struct field name_fields[] = {
 static const struct object_type name_type = OBJECT_TYPE("cap_name", "Names of a device.", name_fields);
 
 static const struct field rights_fields[] = {
-	FIELD(D, lease, NULL, "who has a lease on it"),
+	FIELD(D, lease, NULL, "owner of the lease; null: none"),
 	FIELD(D, stands, NULL, "whether a persistent limit of wattle is set"),
 	FIELD(D, settable, NULL, "whether this process may change it"),
-	FIELD(D, why, NULL, "why not"),
+	FIELD(D, why, NULL, "reason why it may not"),
 	FIELD(D, remedy, NULL, "the command that allows it"),
-	FIELD(D, hint, NULL, "what to know before a change"),
+	FIELD(D, hint, NULL, "advice before a change"),
 };
 static const struct object_type rights_type = OBJECT_TYPE("cap_rights", "Whether a limit can be changed.", rights_fields);
 
@@ -57,8 +57,8 @@ static const struct field power_fields[] = {
 	FIELD_AS(D, "default_w", default_, "W", "limit that the device starts with"),
 	FIELD_AS(D, "min_w", min, "W", "lowest limit"),
 	FIELD_AS(D, "max_w", max, "W", "highest limit"),
-	FIELD_AS(D, "enforced_w", enforced, "W", "limit after all limiters"),
-	FIELD_AS(D, "previous_w", before, "W", "limit that cap reset restores"),
+	FIELD_AS(D, "enforced_w", enforced, "W", "limit in effect after all limiters"),
+	FIELD_AS(D, "previous_w", before, "W", "limit that `wattle cap reset` restores"),
 	FIELD_INLINE(&rights_type),
 };
 static const struct object_type power_type = OBJECT_TYPE("cap_power", "The power limit.", power_fields);
@@ -74,7 +74,7 @@ static const struct object_type clocks_type = OBJECT_TYPE("cap_clocks", "The lim
 static const struct field row_fields[] = {
 	FIELD_INLINE_FOUND(&name_type, named),
 	FIELD_INLINE_FOUND(&power_type, power),
-	FIELD_FOUND("clocks", &clocks_type, clocks, "the limit of the graphics clock; null: it has none"),
+	FIELD_FOUND("clocks", &clocks_type, clocks, "limit of the graphics clock; null: none"),
 };
 const struct object_type cap_row_type = OBJECT_TYPE("cap", "What can be limited of a device.", row_fields);
 

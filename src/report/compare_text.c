@@ -200,15 +200,16 @@ static void whole_runs(const struct page *page)
 	quantity_table(page, quantities, ARRAY_SIZE(quantities));
 }
 
-// The largest difference from the first session that exceeds the errors; 0: none does.
+// The largest difference from the first session that exceeds the errors; 0: none does; NaN: none is known.
 static double significant_difference(const struct page *page, const struct compare_row *row)
 {
 	struct compare_figure first = figure(page, row, 0);
-	double largest = 0;
+	double largest = (double)NAN;
 	for (size_t i = 1; i < page->n_sessions; i++) {
 		struct compare_figure other = figure(page, row, i);
-		if (compare_change(first, other).verdict >= COMPARE_LESS)
-			largest = fmax(largest, fabs(other.value - first.value));
+		enum compare_verdict verdict = compare_change(first, other).verdict;
+		if (verdict >= COMPARE_NO_CHANGE)
+			largest = fmax(largest, verdict == COMPARE_NO_CHANGE ? 0 : fabs(other.value - first.value));
 	}
 	return largest;
 }
@@ -225,12 +226,13 @@ static void count(struct buf *text, size_t n, const char *before, const char *af
 		buf_printf(text, "%zu %scode block%s %s. ", n, before, n == 1 ? "" : "s", after);
 }
 
-static void notes(const struct page *page, size_t n_hidden, size_t n_alike)
+static void notes(const struct page *page, size_t n_hidden, size_t n_alike, size_t n_unknown)
 {
 	struct buf text;
 	buf_init(&text, 4096);
 	count(&text, n_hidden, "more ", "with a difference");
 	count(&text, n_alike, "", "without a significant difference");
+	count(&text, n_unknown, "", "without energy to compare");
 	buf_str(&text, "--all shows everything. ± is half of a 95 % interval of the meters; repeated runs vary more, which "
 		       "`wattle bench` measures.");
 	buf_str(page->out, "\n  ");
@@ -243,10 +245,11 @@ static void blocks_that_differ(const struct page *page)
 {
 	const struct comparison *c = page->comparison;
 	struct quantity *found = calloc_array(c->n_blocks + 1, sizeof(*found));
-	size_t n = 0, shown = page->n_sessions == 2 ? BLOCKS_SHOWN : 1 + LINES_OF_BLOCKS / page->n_sessions;
+	size_t n = 0, n_unknown = 0, shown = page->n_sessions == 2 ? BLOCKS_SHOWN : 1 + LINES_OF_BLOCKS / page->n_sessions;
 	for (size_t b = 0; found != NULL && b < c->n_blocks; b++) {
 		const struct compare_row *row = &c->block_energy[b];
 		found[n] = (struct quantity){row->name, row, human_energy, significant_difference(page, row)};
+		n_unknown += isnan(found[n].difference);
 		n += found[n].difference > 0;
 	}
 	if (found == NULL) {
@@ -259,7 +262,7 @@ static void blocks_that_differ(const struct page *page)
 		title(page, "Code blocks whose energy differs, largest difference first", "");
 		quantity_table(page, found, shown);
 	}
-	notes(page, n - shown, c->n_blocks - n);
+	notes(page, n - shown, c->n_blocks - n - n_unknown, n_unknown);
 	free(found);
 }
 
@@ -343,7 +346,7 @@ void compare_text(const struct comparison *comparison, const char *statistic, bo
 	const struct page page = {out, style_for(colour), comparison, comparison->n_sessions};
 	if (comparison->has_energy)
 		whole_runs(&page);
-	if (all || !comparison->has_energy)
+	if (all || isnan(comparison->energy.values[0].value)) // unknown values are last: no session has energy
 		all_figures(&page, statistic);
 	else
 		blocks_that_differ(&page);

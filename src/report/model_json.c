@@ -27,7 +27,7 @@ static int64_t dimension(const struct object_at *at)
 	return shape(at->outer)->dims[at->index];
 }
 
-static const struct field dimension_field = FIELD_INTEGER("dimension", dimension, NULL, "size of a dimension; null: not known");
+static const struct field dimension_field = FIELD_INTEGER("dimension", dimension, NULL, "size of a dimension; null: unknown");
 #define SHAPE(key, struct_, member, meaning)                                                                           \
 	FIELD_VALUES(key, &dimension_field, rank, meaning, .offset = offsetof(struct_, member), .null_if = has_no_shape)
 
@@ -40,20 +40,20 @@ static bool is_unknown(const struct object_at *at)
 
 #define L struct model_layer
 static const struct field layer_fields[] = {
-	FIELD(L, name, NULL, "name of the node"),
+	FIELD(L, name, NULL, "name of the node; caller/node inside functions and subgraphs"),
 	FIELD(L, type, NULL, "its operator"),
 	FIELD(L, parameters, NULL, "parameters"),
 	FIELD(L, multiply_adds, NULL, "multiply-adds with a weight"),
 	FIELD(L, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input"),
-	SHAPE("output_shape", L, output, "dimensions of its first output; null: not known"),
-	FIELD_AS(L, "unknown", why, NULL, "why its multiply-adds are not known", .present = is_unknown),
+	SHAPE("output_shape", L, output, "dimensions of its first output; null: unknown"),
+	FIELD_AS(L, "unknown", why, NULL, "reason why its multiply-adds are unknown", .present = is_unknown),
 };
 #undef L
 static const struct object_type layer_type = OBJECT_TYPE("layer", "A node of the graph.", layer_fields);
 
 static const struct field input_fields[] = {
 	FIELD(struct model_input, name, NULL, "name of the input"),
-	SHAPE("shape", struct model_input, shape, "its dimensions; null: not known"),
+	SHAPE("shape", struct model_input, shape, "its dimensions; null: unknown"),
 };
 static const struct object_type input_type = OBJECT_TYPE("input", "An input of the model.", input_fields);
 
@@ -72,18 +72,18 @@ static const struct field model_fields[] = {
 	FIELD(F, ir_version, NULL, "version of ONNX"),
 	FIELD(F, opset, NULL, "version of its operators"),
 	FIELD(F, batch, NULL, "batch size of the figures"),
-	FIELD(F, parameters, NULL, "parameters"),
+	FIELD(F, parameters, NULL, "elements of stored floating-point tensors that nodes use, and of quantized weights; each tensor counts once"),
 	FIELD(F, parameter_bytes, "bytes", "their size as stored"),
-	FIELD(F, multiply_adds, NULL, "multiply-adds with a weight; null: not known of all layers"),
-	FIELD(F, known_multiply_adds, NULL, "the same of the layers where they are known"),
-	FIELD(F, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input; null: not known of all layers"),
-	FIELD(F, known_other_multiply_adds, NULL, "the same of the layers where they are known"),
-	FIELD(F, read_bytes, "bytes", "read from the file"),
+	FIELD(F, multiply_adds, NULL, "multiply-adds with a weight, one for each weight at each position where it is used; null: unknown for a layer"),
+	FIELD(F, known_multiply_adds, NULL, "sum over the layers where they are known"),
+	FIELD(F, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input, such as attention's; null: unknown for a layer"),
+	FIELD(F, known_other_multiply_adds, NULL, "sum over the layers where they are known"),
+	FIELD(F, read_bytes, "bytes", "read from the file, without the weights"),
 	FIELD_ITEMS(F, "inputs", inputs, n_inputs, &input_type, "inputs without the weights"),
-	FIELD_ITEMS(F, "layers", layers, n_layers, &layer_type, "nodes, in the order of the file"),
-	FIELD_ITEMS(F, "unknown_operators", unknown_operators, n_unknown_operators, &operator_type, "operators that are not known"),
+	FIELD_ITEMS(F, "layers", layers, n_layers, &layer_type, "nodes that compute, in the order of the file"),
+	FIELD_ITEMS(F, "unknown_operators", unknown_operators, n_unknown_operators, &operator_type, "unknown operators"),
 	FIELD_ITEM_VALUES(F, "open_dimensions", free_dims, n_free_dims, &text_item, "named dimensions without a size"),
-	FIELD_ITEM_VALUES(F, "warnings", warnings, n_warnings, &text_item, "what a reader of these figures must know"),
+	FIELD_ITEM_VALUES(F, "warnings", warnings, n_warnings, &text_item, "remarks on these figures"),
 };
 #undef F
 const struct object_type model_type = OBJECT_TYPE("model", "Parameters and multiply-adds of a model.", model_fields);

@@ -54,7 +54,7 @@ static const struct field domain_fields[] = {
 #define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) FIELD(D, member, unit, meaning),
 #include "metric/metrics.def"
 	FIELD(D, memory_total_bytes, "bytes", "memory"),
-	FIELD_TEXT("throttling", throttling, NULL, "reasons for which clocks are throttled; empty: none"),
+	FIELD_TEXT("throttling", throttling, NULL, "reasons of throttled clocks; empty: none"),
 	FIELD(D, wraps, NULL, "times that the counter started again at its range"),
 	FIELD(D, resets, NULL, "times that the counter was reset"),
 	FIELD(D, gaps, NULL, "times that the counter could not be read"),
@@ -92,7 +92,7 @@ static const struct field process_fields[] = {
 	FIELD(P, pid, NULL, "process id"),
 	FIELD(P, ppid, NULL, "process id of the parent"),
 	FIELD_INTEGER("uid", uid, NULL, "user id"),
-	FIELD(P, command, NULL, "command line, or the name of the program", .known = true),
+	FIELD(P, command, NULL, "command line, at most 255 bytes (a truncated one ends in …), or the name of the program", .known = true),
 	FIELD_TEXT("state", state, NULL, "state as in /proc/PID/stat", .known = true),
 	FIELD(P, is_target, NULL, "whether it belongs to the watched program"),
 	FIELD_AS(P, "is_wattle", is_own, NULL, "whether it is this server"),
@@ -134,7 +134,7 @@ static const struct field ledger_fields[] = {
 	FIELD_NUMBER("target_w", target_w, "W", "power attributed to the watched program; null: none is watched"),
 	FIELD_AS(N, "others_w", sum.others_w, "W", "power attributed to other programs"),
 	FIELD_AS(N, "wattle_w", sum.own_w, "W", "power attributed to this server"),
-	FIELD_AS(N, "idle_w", sum.idle_w, "W", "idle power; null where it is unknown"),
+	FIELD_AS(N, "idle_w", sum.idle_w, "W", "idle power; null: unknown, because every device is in use"),
 	FIELD_AS(N, "unattributed_w", sum.unattributed_w, "W", "power that could not be attributed"),
 };
 static const struct object_type ledger_type =
@@ -197,8 +197,8 @@ static const struct field now_fields[] = {
 	FIELD_TEXT("version", version, NULL, "version of wattle", .known = true),
 	FIELD_BY(D, view, "host", struct view, host, NULL, "name of the machine", .known = true),
 	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),
-	FIELD_TEXT("time", time_text, NULL, "when it was taken, RFC 3339", .known = true),
-	FIELD_NUMBER("unix_s", unix_s, "s", "the same as Unix time", .known = true),
+	FIELD_TEXT("time", time_text, NULL, "time of the sample, RFC 3339", .known = true),
+	FIELD_NUMBER("unix_s", unix_s, "s", "Unix time of the sample", .known = true),
 	NOW(dt_s, "s", "time since the sample before; null: this is the first"),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
 	FIELD_NUMBER("up_s", up_s, "s", "time since the first sample", .known = true),
@@ -215,8 +215,8 @@ static const struct field now_fields[] = {
 	NOW(threads_seen, NULL, "threads of the machine"),
 	FIELD_POINTER(D, "self", now, &self_type, "resources that the server uses"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
-	FIELD_LIST("processes", &process_type, process_count, process_item, "the processes with the most power"),
-	FIELD_HERE("trail", &trail_type, "the last samples, asked for with ?trail=1", .present = has_trail),
+	FIELD_LIST("processes", &process_type, process_count, process_item, "the 100 processes with the most power"),
+	FIELD_HERE("trail", &trail_type, "the last 600 samples; with /now.json?trail=1", .present = has_trail),
 };
 #undef NOW
 const struct object_type now_type = OBJECT_TYPE("now", "Live view of a machine.", now_fields);

@@ -26,6 +26,7 @@ const struct schema_figure *schema_figures(size_t *ret_count);
 // A column that is not a metric. unit is "" for columns without a unit.
 struct schema_column {
 	const char *table, *name, *type, *unit, *meaning;
+	const char *fact; // of table recording in PostgreSQL: key in table run of the value; NULL: none
 };
 const struct schema_column *schema_columns(size_t *ret_count);
 

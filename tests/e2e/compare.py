@@ -168,6 +168,9 @@ def no_significant_difference(room):
     assert not any("Code blocks whose" in line for line in lines) and "1 code block without" in "\n".join(lines), lines
     for name, factor in (("a", 1), ("b", 2)):
         save(room, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)}, energy=(200.0, 10.0))
+    save(room, "c.json", {f"block{i}": 1.0 for i in range(11)}, energy=(None, None))
+    assert "11 code blocks without energy to compare." in "\n".join(lines_of(room, "c.json", "a.json"))
+    assert "Time per call, mean" in "\n".join(lines_of(room, "c.json", "d=c.json"))
     text = "\n".join(lines_of(room, "a.json", "b.json"))
     assert "1 more code block with a difference" in text and "block10" in text and "block0" not in text, text
 

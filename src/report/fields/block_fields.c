@@ -188,7 +188,7 @@ static const struct field block_energy_fields[] = {
 #define BLOCK_ENERGY(member, column, RANKS, unit, title_, meaning) FIELD(B, member, unit, meaning, .title = title_),
 #define BLOCK_DERIVED(getter, unit, meaning) FIELD_NUMBER(#getter, getter, unit, meaning),
 #include "metric/blocks.def"
-	FIELD_TEXT("method", method, NULL, "how the energy was separated from what is around the block", .one_of = methods),
+	FIELD_TEXT("method", method, NULL, "how the energy was separated: interpolated linearly between two updates of the counter, or folded by least squares over many calls; null: no energy", .one_of = methods),
 	FIELD(B, resolved, NULL, "whether the energy is larger than its error"),
 	FIELD_MAP("domains", &domain_field, name_count, domain_name, "energy by domain"),
 	FIELD_MAP("nodes", &node_domains_field, measured_nodes, measured_node_name, "energy by node and domain",

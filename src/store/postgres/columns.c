@@ -17,28 +17,28 @@ static const struct pg_big_table big_tables[] = {
 };
 
 // clang-format off
-/* Columns of the store beyond the tables of the run file. Types are PostgreSQL's. */
+/* Columns of the store beyond the tables of the run file. Types are PostgreSQL's. Columns with a sixth text are facts of the run. */
 static const struct schema_column own_columns[] = {
 	{"recording", "sent_by", "name NOT NULL", "", "role of the server that began it, and alone may add to it"},
-	{"recording", "user_name", "text", "", "whose run it is, by the name that its host knows"},
-	{"recording", "host", "text", "", "name of the machine"},
-	{"recording", "machine", "text", "", "identity of the machine whose sensors were read: its start, and the tree they were read from"},
-	{"recording", "node", "text", "", "the scheduler's name of the node"},
-	{"recording", "job_id", "text", "", "the job; null outside of jobs"},
-	{"recording", "job_step", "text", "", "the step of a Slurm job"},
-	{"recording", "job_name", "text", "", "the job's name"},
-	{"recording", "job_cluster", "text", "", "the cluster's name"},
-	{"recording", "job_launcher", "text", "", "who gave the rank: slurm, openmpi, torchrun ..."},
-	{"recording", "rank", "bigint", "", "rank in the job, from 0"},
-	{"recording", "local_rank", "bigint", "", "rank on the node, from 0"},
-	{"recording", "world_size", "bigint", "", "ranks of the job"},
-	{"recording", "local_size", "bigint", "", "ranks on the node"},
-	{"recording", "n_nodes", "bigint", "", "nodes of the job"},
-	{"recording", "restart", "bigint", "", "how often the job or its workers were started again"},
-	{"recording", "label", "text", "", "--label of the run"},
+	{"recording", "user_name", "text", "", "whose run it is, by the name that its host knows", "user"},
+	{"recording", "host", "text", "", "name of the machine", "host"},
+	{"recording", "machine", "text", "", "identity of the machine whose sensors were read: its start, and the tree they were read from", "machine"},
+	{"recording", "node", "text", "", "the scheduler's name of the node", "node"},
+	{"recording", "job_id", "text", "", "the job; null outside of jobs", "job_id"},
+	{"recording", "job_step", "text", "", "the step of a Slurm job", "job_step"},
+	{"recording", "job_name", "text", "", "the job's name", "job_name"},
+	{"recording", "job_cluster", "text", "", "the cluster's name", "job_cluster"},
+	{"recording", "job_launcher", "text", "", "who gave the rank: slurm, openmpi, torchrun ...", "job_launcher"},
+	{"recording", "rank", "bigint", "", "rank in the job, from 0", "rank"},
+	{"recording", "local_rank", "bigint", "", "rank on the node, from 0", "local_rank"},
+	{"recording", "world_size", "bigint", "", "ranks of the job", "world_size"},
+	{"recording", "local_size", "bigint", "", "ranks on the node", "local_size"},
+	{"recording", "n_nodes", "bigint", "", "nodes of the job", "n_nodes"},
+	{"recording", "restart", "bigint", "", "how often the job or its workers were started again", "restart"},
+	{"recording", "label", "text", "", "--label of the run", "label"},
 	{"recording", "command", "text", "", "the command, a JSON array"},
-	{"recording", "wattle_version", "text", "", "of the recorder"},
-	{"recording", "interval_ns", "bigint", "ns", "sampling period"},
+	{"recording", "wattle_version", "text", "", "of the recorder", "wattle_version"},
+	{"recording", "interval_ns", "bigint", "ns", "sampling period", "interval_ns"},
 	{"recording", "started", "timestamptz", "", "when the target started, by its host's clock"},
 	{"recording", "ended", "timestamptz", "", "when it ended, by its host's clock; null: it runs, or nobody saw it end"},
 	{"recording", "duration_s", "double precision", "s", "sum over its segments"},
@@ -226,7 +226,7 @@ static void add_own(const char *table, struct columns *columns)
 			add(columns,
 				(struct pg_column){own_columns[i].name, own_columns[i].type, false,
 					strcmp(own_columns[i].unit, "J") == 0 ? "j" : own_columns[i].unit, // the last word of its name
-					own_columns[i].meaning});
+					own_columns[i].meaning, own_columns[i].fact});
 }
 
 static const struct pg_table *find_table(const char *name)

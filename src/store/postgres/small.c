@@ -75,42 +75,22 @@ static void put_time(struct jsonw *j, const char *key, int64_t unix_ns)
 
 /* ---- the recording ---- */
 
-// Facts with a column in table recording, with both names if they differ.
-static const struct {
-	const char *fact, *column;
-	bool is_number;
-} recorded[] = {
-	{"user", "user_name", false},
-	{"host", "host", false},
-	{"machine", "machine", false},
-	{"node", "node", false},
-	{"job_id", "job_id", false},
-	{"job_step", "job_step", false},
-	{"job_name", "job_name", false},
-	{"job_cluster", "job_cluster", false},
-	{"job_launcher", "job_launcher", false},
-	{"rank", "rank", true},
-	{"local_rank", "local_rank", true},
-	{"world_size", "world_size", true},
-	{"local_size", "local_size", true},
-	{"n_nodes", "n_nodes", true},
-	{"restart", "restart", true},
-	{"label", "label", false},
-	{"wattle_version", "wattle_version", false},
-	{"interval_ns", "interval_ns", true},
-};
-
+// The columns of table recording that are facts of the run.
 static int put_recorded(struct source *source, struct jsonw *j)
 {
 	sqlite3_stmt *s = NULL;
 	int r = sqlite3_prepare_v2(source->db, "SELECT value, CAST(value AS INTEGER) FROM run WHERE key = ?", -1, &s, NULL);
-	for (size_t i = 0; r == SQLITE_OK && i < ARRAY_SIZE(recorded); i++) {
+	struct pg_column columns[PG_COLUMNS_MAX];
+	size_t n = pg_columns("recording", columns);
+	for (size_t i = 0; r == SQLITE_OK && i < n; i++) {
+		if (columns[i].fact == NULL)
+			continue;
 		sqlite3_reset(s);
-		sql_bind_text(s, 1, recorded[i].fact);
+		sql_bind_text(s, 1, columns[i].fact);
 		if (sqlite3_step(s) != SQLITE_ROW)
 			continue;
-		jsonw_key(j, recorded[i].column);
-		put_value(j, s, recorded[i].is_number);
+		jsonw_key(j, columns[i].name);
+		put_value(j, s, strcmp(columns[i].type, "bigint") == 0);
 	}
 	sqlite3_finalize(s);
 	return r;

@@ -66,6 +66,7 @@ struct pg_column {
 	const char *name, *type; // "bigint", "integer", "smallint", "double precision", "text", "uuid", "timestamptz" …
 	bool not_null;
 	const char *unit, *meaning; // "" none
+	const char *fact;           // of table recording: key in table run of the value; NULL: none
 };
 enum { PG_COLUMNS_MAX = 80 };
 // The columns of a table in order of creation. Returns their number, 0: no such table.
