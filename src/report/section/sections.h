@@ -31,6 +31,19 @@ void part_heading(const struct part *part);  // command that was run
 void part_headline(const struct part *part); // time, energy, CPU, memory, GPUs, measurement overhead
 void part_warnings(const struct part *part);
 
+/* ---- a figure: label, value, errors, remark ---- */
+enum { VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14 };
+struct figure_line {
+	const struct part *part;
+	const char *label;
+	struct buf value, error, remark;
+};
+void line_begin(struct figure_line *line, const struct part *part, const char *label);
+// Returns the remark's buffer, with a comma appended if it has content.
+struct buf *line_also(struct figure_line *line);
+void line_end(struct figure_line *line); // writes and frees it
+void line_count(struct buf *out, int64_t n, const char *one, const char *plural); // "3 samples"
+
 /* ---- helpers ---- */
 enum { TEXT_ROWS_MAX = 12 }; // row limit of terminal tables whose length depends on the program
 static inline bool is_page(const struct part *part)
