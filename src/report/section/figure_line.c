@@ -1,11 +1,23 @@
 /* A figure with label, value, errors and remark: a line on a terminal, a tile on a page. */
 #include "report/section/sections.h"
 
+#include "base/utf8.h"
 #include "report/html.h"
 
 #include <string.h>
 
-enum { LABEL_COLUMN = 2 };
+enum { LABEL_COLUMN = 2, REMARK_COLUMNS = TEXT_WIDTH - REMARK_COLUMN, WORD_COLUMNS = 12 };
+
+// In the summary after a run a figure has two lines at most, if no word is longer than WORD_COLUMNS.
+static void add_remark(struct buf *out, const struct figure_line *line)
+{
+	size_t used = utf8_text_columns(out->data, out->size), first = used < REMARK_COLUMN ? REMARK_COLUMNS : TEXT_WIDTH - used;
+	struct buf fitted;
+	buf_init(&fitted, LINE_CEILING);
+	text_fit(&fitted, line->remark.data, first + REMARK_COLUMNS - WORD_COLUMNS, false);
+	text_wrap(out, 0, REMARK_COLUMN, line->part->is_summary && fitted.failed == 0 ? fitted.data : line->remark.data);
+	buf_finish(&fitted);
+}
 
 void line_begin(struct figure_line *line, const struct part *part, const char *label)
 {
@@ -37,7 +49,7 @@ static void text_line(const struct figure_line *line)
 	size_t remark_at = plain.size;
 	if (line->remark.size > 0) {
 		buf_str(&plain, "  "); // separator after a value wider than its column
-		text_wrap(&plain, 0, REMARK_COLUMN, line->remark.data);
+		add_remark(&plain, line);
 	}
 	if (plain.failed == 0) { // inserted after the layout, because escape sequences have no width
 		buf_printf(out, "%s%.*s%s", style->title, VALUE_COLUMN, plain.data, style->off);

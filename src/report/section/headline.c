@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COMMAND_CEILING = 1 << 22, COMMAND_SHOWN = 240 };
+enum { BRIEF_GPUS_MAX = 2, BRIEF_NAME_COLUMNS = 20, COMMAND_CEILING = 1 << 22, COMMAND_SHOWN = 240 };
 
 /* ---- command ---- */
 
@@ -283,6 +283,67 @@ static void power_line(const struct part *part, const char *label)
 	line_end(&line);
 }
 
+/* ---- lines of the summary after a run ---- */
+
+static void add_busy_cores(struct figure_line *line, const struct findings *f)
+{
+	double cores = f->target_cpu_s / f->duration_s;
+	if (!isfinite(cores) || !value_ok(f->usage.system_core_count))
+		return;
+	human_number(line_also(line), cores, 3);
+	buf_printf(&line->remark, " of %lld cores busy", (long long)f->usage.system_core_count);
+}
+
+static void time_and_power_line(const struct part *part, const char *label)
+{
+	struct figure_line line;
+	const struct mean_power power = findings_mean_power(part->f);
+	line_begin(&line, part, label);
+	human_time(&line.value, part->f->duration_s);
+	if (isfinite(power.total_w)) {
+		human_power(line_also(&line), power.total_w);
+		buf_str(&line.remark, power.of_part ? " while read" : " on average");
+	}
+	line_end(&line);
+}
+
+// The ledger in one line; parts that round to 0.0 % are left out, an unknown idle part is not.
+static void ledger_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct figure_line line;
+	if (!(f->total_j > 0))
+		return;
+	line_begin(&line, part, label);
+	human_energy(&line.value, f->ledger.target_j);
+	human_error_of(&line.error, f->ledger.target_j, f->target_error_j);
+	for (size_t i = 0; i < OWNERS; i++) {
+		double percent = owner_j(&f->ledger, i) / f->total_j * 100;
+		bool is_idle = owners[i].offset == offsetof(struct ledger, idle_j);
+		if (i > 0 && !(fabs(percent) >= 0.05) && !(is_idle && isnan(percent)))
+			continue;
+		buf_printf(line_also(&line), "%s%s", i > 0 ? owners[i].css : "", i > 0 ? " " : "");
+		human_percent(&line.remark, percent);
+	}
+	line_end(&line);
+}
+
+static void cpu_and_memory_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct figure_line line;
+	line_begin(&line, part, label);
+	human_time(&line.value, f->target_cpu_s);
+	add_busy_cores(&line, f);
+	if (!isnan(f->usage.combined.total_bytes)) {
+		human_bytes(line_also(&line), f->usage.combined.total_bytes);
+		buf_str(&line.remark, " peak memory");
+	}
+	line_end(&line);
+}
+
+/* ---- further figures ---- */
+
 // --step: use per call of the block that defines a step.
 static void step_line(const struct part *part, const char *label)
 {
@@ -294,14 +355,18 @@ static void step_line(const struct part *part, const char *label)
 	double calls = (double)step->calls;
 	line_begin(&line, part, label);
 	human_energy(&line.value, step->total_j / calls);
-	if (!isnan(step->total_j))
+	if (part->is_summary && !isnan(step->total_j))
+		human_error_of(&line.error, step->total_j / calls, step->error_j / calls);
+	else if (!isnan(step->total_j))
 		words_part_error(&line.error, step->total_j / calls, step->error_j / calls, findings_block_calibration_j(f, step) / calls);
 	buf_str(line_also(&line), "each of ");
 	line_count(&line.remark, step->calls, "call", "s");
 	buf_str(&line.remark, " of ");
-	text_fit_middle(&line.remark, step->name, REMARK_COLUMN);
-	human_time(line_also(&line), step->compute_time_s.mean);
-	buf_str(&line.remark, " on average");
+	text_fit_middle(&line.remark, step->name, part->is_summary ? BRIEF_NAME_COLUMNS : REMARK_COLUMN);
+	if (!part->is_summary) {
+		human_time(line_also(&line), step->compute_time_s.mean);
+		buf_str(&line.remark, " on average");
+	}
 	line_end(&line);
 }
 
@@ -311,11 +376,7 @@ static void cpu_line(const struct part *part, const char *label)
 	struct figure_line line;
 	line_begin(&line, part, label);
 	human_time(&line.value, f->target_cpu_s);
-	double cores = f->target_cpu_s / f->duration_s;
-	if (isfinite(cores) && value_ok(f->usage.system_core_count)) {
-		human_number(line_also(&line), cores, 3);
-		buf_printf(&line.remark, " of %lld cores busy", (long long)f->usage.system_core_count);
-	}
+	add_busy_cores(&line, f);
 	if (value_ok(f->processes_seen) && part->job == NULL)
 		line_count(line_also(&line), f->processes_seen, "process", "es");
 	if (value_ok(f->usage.combined_threads) && part->job == NULL)
@@ -394,8 +455,14 @@ static void gpu_line(const struct part *part, const struct gpu_finding *gpu)
 	line_end(&line);
 }
 
+static void gpus_line(const struct part *part, const char *label);
+
 static void gpu_lines(const struct part *part, const char *label)
 {
+	if (part->is_brief && part->f->n_gpus > BRIEF_GPUS_MAX) {
+		gpus_line(part, label);
+		return;
+	}
 	for (size_t i = 0; i < part->f->n_gpus; i++)
 		gpu_line(part, &part->f->gpus[i]);
 }
@@ -464,8 +531,7 @@ static void self_line(const struct part *part, const char *label)
 	line_end(&line);
 }
 
-// Whether a figure above has the mark of unresolved energies.
-static bool has_mark(const struct part *part)
+bool headline_is_marked(const struct part *part)
 {
 	const struct findings *f = part->f;
 	const struct block_finding *step = part->job == NULL ? step_block(f) : NULL;
@@ -483,13 +549,16 @@ void part_headline(const struct part *part)
 	} lines[] = {
 		{"Job", job_of_rank, ON_TEXT | OF_RUN},
 		{"Time", time_line, ON_TEXT},
+		{"Time", time_and_power_line, ON_SUMMARY},
 		{"Energy", energy_line, 0},
-		{"of it", target_line, ON_TEXT},
-		{"Of it", target_line, ON_PAGE},
+		{"Program", target_line, ON_TEXT},
+		{"Program", ledger_line, ON_SUMMARY},
+		{"This program", target_line, ON_PAGE},
 		{"Mean power", power_line, ON_PAGE},
 		{"Time", time_line, ON_PAGE},
 		{"Step", step_line, OF_RUN},
 		{"CPU", cpu_line, ON_TEXT},
+		{"CPU", cpu_and_memory_line, ON_SUMMARY},
 		{"CPU time", cpu_line, ON_PAGE},
 		{"Waiting", waiting_line, OF_JOB},
 		{"Memory", memory_line, ON_TEXT | OF_RUN},
@@ -501,11 +570,12 @@ void part_headline(const struct part *part)
 		{"wattle", self_line, ON_TEXT},
 		{"wattle itself", self_line, ON_PAGE},
 	};
+	const unsigned int surface = is_page(part) ? ON_PAGE : part->is_summary ? ON_SUMMARY : ON_TEXT;
 	buf_str(part->out, is_page(part) ? "<dl class=\"tiles\">\n" : "");
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		if (is_wanted(lines[i].only, is_page(part) ? ON_PAGE : ON_TEXT, part->job != NULL ? OF_JOB : OF_RUN))
+		if (is_wanted(lines[i].only, surface, part->job != NULL ? OF_JOB : OF_RUN))
 			lines[i].write(part, lines[i].label);
 	buf_str(part->out, is_page(part) ? "</dl>\n" : "");
-	if (has_mark(part))
+	if (!part->is_summary && headline_is_marked(part))
 		part_remark(part, unresolved_note);
 }
