@@ -40,7 +40,10 @@ static const struct option options[] = {
 	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"section", 0, "NAME",
-		"of the text, only this section, whole (repeatable); list prints the names",
+		"of the text, only this section, whole (repeatable): list (prints the names)"
+#define SECTION(id, name, ...) ", " name
+#include "report/section/sections.def"
+		,
 		OPTION_LIST, .offset = offsetof(struct values, sections), .choices = section_names},
 	{"all", 0, NULL, "of the text, all sections, with more rows", OPTION_FLAG, .offset = offsetof(struct values, all)},
 	{"store", 0, "URL", "read from PostgreSQL instead of a file: postgresql://HOST/DATABASE", OPTION_TEXT,
