@@ -146,7 +146,7 @@ class Run:
 
     @property
     def text(self) -> str:
-        """What `wattle report` prints."""
+        """What `wattle report --all` prints."""
         return self._loaded.report_text()
 
     # ---- what was stored ----

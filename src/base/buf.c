@@ -142,9 +142,7 @@ void buf_printf(struct buf *b, const char *format, ...)
 
 void buf_pad_to(struct buf *b, size_t line_start, size_t columns)
 {
-	size_t width = 0;
-	for (size_t i = line_start; i < b->size; i++)
-		width += ((unsigned char)b->data[i] & 0xc0) != 0x80; // continuation bytes have no width
+	size_t width = line_start < b->size ? utf8_text_columns(b->data + line_start, b->size - line_start) : 0;
 	for (; width < columns; width++)
 		buf_char(b, ' ');
 }

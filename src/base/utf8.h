@@ -16,3 +16,8 @@ uint32_t utf8_code(const char *bytes, size_t length);
 // Whether the character is visible: not a blank, not a control character, and not one that only affects the rendering of
 // others (Unicode's Default_Ignorable_Code_Point).
 bool utf8_is_seen(uint32_t code);
+
+// Length of the character at `bytes`, at least 1, and the columns of a terminal that it takes: 0 (combining, invisible), 1, or 2
+// (East Asian wide characters, emoji). An invalid byte is shown as one character.
+size_t utf8_character(const char *bytes, size_t *ret_columns);
+size_t utf8_text_columns(const char *text, size_t size);

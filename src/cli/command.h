@@ -36,7 +36,7 @@ struct option {
 	size_t offset;       // offset of the value in the caller's struct
 	double least, most;  // for NUMBER, INTEGER, and DURATION in nanoseconds; both 0: unbounded
 	const char *range;   // the bounds as text
-	const char *choices; // CHOICE: "a|b|c"
+	const char *choices; // CHOICE, and a LIST that has them: "a|b|c"
 };
 
 /* Parses options into `values`, which contains the defaults. Stops at the first word that is not an option, or after "--"; its

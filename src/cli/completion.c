@@ -167,7 +167,7 @@ static void add_kind(int kind, const char *before, struct buf *out)
 
 static void add_value(const struct option *option, const char *before, struct buf *out)
 {
-	if (option->kind != OPTION_CHOICE) {
+	if (option->choices == NULL) {
 		add_kind(word_kind_of(option->argument), before, out);
 		return;
 	}

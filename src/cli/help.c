@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include "base/utf8.h"
 #include "report/table.h"
 
 #include <stdbool.h>
@@ -30,9 +31,9 @@ static void begin_line(struct fill *fill)
 
 static void add_word(struct fill *fill, const char *word, size_t length)
 {
-	size_t used = text_columns(fill->out->data + fill->line_start, fill->out->size - fill->line_start);
+	size_t used = utf8_text_columns(fill->out->data + fill->line_start, fill->out->size - fill->line_start);
 	bool is_first = used <= fill->indent;
-	if (!is_first && used + 1 + text_columns(word, length) > fill->columns) {
+	if (!is_first && used + 1 + utf8_text_columns(word, length) > fill->columns) {
 		buf_char(fill->out, '\n');
 		begin_line(fill);
 	} else if (!is_first) {
@@ -106,7 +107,7 @@ static void add_option(const struct option *option, size_t columns, struct buf *
 	buf_printf(out, "--%s", option->name);
 	if (option->argument != NULL)
 		buf_printf(out, " %s", option->argument);
-	if (text_columns(out->data + start, out->size - start) >= OPTION_COLUMN - 1) {
+	if (utf8_text_columns(out->data + start, out->size - start) >= OPTION_COLUMN - 1) {
 		buf_char(out, '\n');
 		start = out->size;
 	}

@@ -1,5 +1,6 @@
 #include "cli/measure.h"
 
+#include "base/utf8.h"
 #include "report/table.h"
 
 #include <poll.h>
@@ -67,7 +68,7 @@ void last_row_draw(struct last_row *row, const char *text, size_t size)
 {
 	struct buf out;
 	int kept = row_to_keep(row);
-	size_t columns = text_columns(text, size);
+	size_t columns = utf8_text_columns(text, size);
 	buf_init(&out, CEILING);
 	if (kept != row->kept && row->kept > 0) // the terminal was resized
 		give_back(row, &out);

@@ -4,6 +4,7 @@
 #include "analysis/findings.h"
 #include "base/util.h"
 #include "report/report.h"
+#include "report/table.h"
 #include "store/job_runs.h"
 #include "store/run.h"
 #include "store/schema.h"
@@ -152,6 +153,17 @@ static int tell_findings(struct measure *measure, const struct recorder_result *
 	return status;
 }
 
+// Where the run is, at most 80 columns: the last line of the summary.
+static void print_last_line(const char *text)
+{
+	struct buf out = cli_buf();
+	buf_str(&out, "  ");
+	text_fit_middle(&out, text, TEXT_WIDTH - 2);
+	buf_char(&out, '\n');
+	buf_write_fd(&out, STDERR_FILENO);
+	buf_finish(&out);
+}
+
 int measure_conclude(struct measure *measure, const struct recorder_result *result)
 {
 	progress_free(measure->progress);
@@ -165,6 +177,6 @@ int measure_conclude(struct measure *measure, const struct recorder_result *resu
 	char line[sizeof(measure->path) + 512];
 	measure_store_conclude(measure, result->whole, line, sizeof(line));
 	if (!measure->options.quiet && (status == EXIT_DONE || measure->sender != NULL))
-		fprintf(stderr, "  %s\n", line);
+		print_last_line(line);
 	return status;
 }

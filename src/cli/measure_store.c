@@ -57,7 +57,12 @@ static void tell_rest(const struct measure *measure, const struct sender_result 
 
 void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_line, size_t size)
 {
-	snprintf(ret_line, size, "%s", measure->options.no_file ? "no run file was kept (--no-file)" : measure->path);
+	const char *const words[] = {"wattle", "report", measure->path, NULL};
+	wattle_cleanup_free char *command = command_line_text(words);
+	if (measure->options.no_file)
+		snprintf(ret_line, size, "no run file was kept (--no-file)");
+	else
+		snprintf(ret_line, size, "More: %s", command != NULL ? command : measure->path);
 	if (measure->sender == NULL)
 		return;
 	struct sender_result result;
@@ -65,7 +70,7 @@ void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_li
 	if (!result.is_done)
 		tell_rest(measure, &result);
 	else if (measure->options.output != NULL || !is_whole)
-		snprintf(ret_line, size, "%s, and run %s at %s", measure->path, result.run_id, result.where);
+		snprintf(ret_line, size, "%s, and run %.8s at %s", measure->path, result.run_id, result.where); // --run takes the begin of an id
 	else {
 		place_remove(measure->path);
 		snprintf(ret_line, size, "run %s at %s", result.run_id, result.where);

@@ -57,6 +57,8 @@ static int bad_choice(const struct parse *parse, const struct option *option, co
 static int set_list(const struct parse *parse, const struct option *option, const char *text)
 {
 	struct option_list *list = value_of(parse, option);
+	if (option->choices != NULL && !is_choice(option->choices, text))
+		return bad_choice(parse, option, text);
 	if (list->n == OPTION_LIST_MAX)
 		return error_set(parse->reterr, -EINVAL, "--%s: given more than %d times", option->name,
 			OPTION_LIST_MAX);

@@ -1,5 +1,6 @@
 #include "cli/measure.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 #include "report/report.h"
 #include "report/table.h"
@@ -133,7 +134,7 @@ void progress_line(const struct progress_figures *figures, size_t width, struct 
 	size_t start = out->size;
 	for (enum detail detail = EVERYTHING; detail < DETAILS; detail++) {
 		add_line(out, figures, detail);
-		if (out->failed != 0 || width == 0 || text_columns(out->data + start, out->size - start) <= width)
+		if (out->failed != 0 || width == 0 || utf8_text_columns(out->data + start, out->size - start) <= width)
 			return;
 		if (detail + 1 == DETAILS)
 			return; // the shortest form is still too wide

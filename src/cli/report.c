@@ -24,9 +24,15 @@
 struct values {
 	const char *format, *output;
 	const char *url, *run_id, *job_id, *step;
-	bool all_samples;
-	struct option_list waiting;
+	bool all_samples, all;
+	struct option_list waiting, sections;
 };
+
+#define LIST "list" // as a section: prints the names
+static const char section_names[] = LIST
+#define SECTION(id, name, ...) "|" name
+#include "report/section/sections.def"
+	;
 
 static const struct option options[] = {
 	{"format", 0, "text|json|html|svg|line",
@@ -35,6 +41,13 @@ static const struct option options[] = {
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
 	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
+	{"section", 0, "NAME",
+		"of the text, only this section, whole (repeatable): list (prints the names)"
+#define SECTION(id, name, ...) ", " name
+#include "report/section/sections.def"
+		,
+		OPTION_LIST, .offset = offsetof(struct values, sections), .choices = section_names},
+	{"all", 0, NULL, "of the text, all sections, with more rows", OPTION_FLAG, .offset = offsetof(struct values, all)},
 	{"store", 0, "URL", "read from PostgreSQL instead of a file: postgresql://HOST/DATABASE", OPTION_TEXT,
 		.offset = offsetof(struct values, url)},
 	{"run", 0, "ID", "of the store, the run whose id begins so", OPTION_TEXT,
@@ -138,6 +151,13 @@ static int report_pictures(const struct charts *charts, const char *folder)
 
 /* ---- a run ---- */
 
+static void write_text(const struct values *values, const struct findings *findings, const struct job_findings *job,
+	struct buf *out)
+{
+	const struct section_choice choice = {values->all, values->sections.items, values->sections.n};
+	report_text_sections(findings, job, &choice, out, cli_wants_colour(values->output));
+}
+
 static int write_findings(const struct values *values, const struct findings *findings)
 {
 	struct buf out = cli_buf();
@@ -146,7 +166,7 @@ static int write_findings(const struct values *values, const struct findings *fi
 	else if (is_format(values, "line"))
 		report_line(findings, &out);
 	else
-		report_text(findings, &out, cli_wants_colour(values->output));
+		write_text(values, findings, NULL, &out);
 	return cli_finish(&out, values->output);
 }
 
@@ -199,7 +219,7 @@ static int write_job(const struct values *values, const struct job_findings *job
 	else if (is_format(values, "line"))
 		job_report_line(job, &out);
 	else
-		job_report_text(job, &out, cli_wants_colour(values->output));
+		write_text(values, NULL, job, &out);
 	return cli_finish(&out, values->output);
 }
 
@@ -261,7 +281,27 @@ static const char *contradiction(const struct values *values, const struct optio
 		return "--job, --step, --waiting and --full are of jobs: give a folder of run files, or --store URL --job ID";
 	if (is_job && is_format(values, "svg"))
 		return "there are no pictures of a job: --format html has its charts";
+	if ((values->all || values->sections.n > 0) && !is_format(values, "text"))
+		return "--section and --all choose from the text: --format html and json have everything";
 	return wrong_output(values);
+}
+
+static bool lists_sections(const struct option_list *sections)
+{
+	for (size_t i = 0; i < sections->n; i++)
+		if (strcmp(sections->items[i], LIST) == 0)
+			return true;
+	return false;
+}
+
+static int list_sections(void)
+{
+	static const char names[] =
+#define SECTION(id, name, title, ...) name "\n"
+#include "report/section/sections.def"
+		;
+	fputs(names, stdout);
+	return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -271,6 +311,8 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
+	if (lists_sections(&values.sections))
+		return list_sections();
 	if (values.format == NULL)
 		values.format = format_of(values.output);
 	const char *wrong = contradiction(&values, &words);
@@ -284,9 +326,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_report = {
 	.name = "report",
 	.usage =
-		"RUN | DIR [--job ID] | --store URL --job ID | --store URL --run ID [--format text|json|html|svg|line] [-o FILE]",
+		"RUN | DIR [--job ID] | --store URL --job ID | --store URL --run ID [--section NAME | --all] [--format text|json|html|svg|line] [-o FILE]",
 	.summary = "the findings of a run, or of a job of many",
 	.details =
+		"The text has the sections that fit a screen or two; --all has all of them.\n\n"
 		"DIR is a folder of run files, as the ranks of a job leave them: every machine's energy counts once, whichever of its "
 		"ranks read its sensors. Where there are very many samples a job's report reads one in a second or so; energies stay "
 		"exact, for they are differences of counters.",

@@ -6,9 +6,18 @@
 #include "base/buf.h"
 
 void report_json(const struct findings *findings, struct buf *out); // schema wattle-report/1
-// The full text report, most important parts first. At most 80 columns.
+// Text reports of at most 80 columns, most important sections first: all of them, or those of readable length.
 void report_text(const struct findings *findings, struct buf *out, bool colour);
-// Only the summary and the warnings: printed by `wattle run` at the end of the command.
+void report_text_brief(const struct findings *findings, struct buf *out, bool colour);
+struct section_choice { // sections of section/sections.def
+	bool all; // else those of report_text_brief
+	const char *const *names; // n of them: only these, whole
+	size_t n;
+};
+// job: NULL for a run; else the findings are NULL.
+void report_text_sections(const struct findings *findings, const struct job_findings *job, const struct section_choice *choice,
+	struct buf *out, bool colour);
+// Printed by `wattle run` at the end of the command: at most 19 lines of 80 columns.
 void report_summary(const struct findings *findings, struct buf *out, bool colour);
 void report_line(const struct findings *findings, struct buf *out); // energy and time on one line
 
@@ -46,7 +55,6 @@ extern const char unresolved_note[];
 /* Reports of a job as text and JSON. Pure. */
 
 void job_report_json(const struct job_findings *job, struct buf *out); // wattle-report/1 and `job`, `nodes`, `ranks`, `imbalance`
-void job_report_text(const struct job_findings *job, struct buf *out, bool colour); // at most 80 columns
 void job_report_line(const struct job_findings *job, struct buf *out); // energy, time, ranks and nodes on one line
 
 /* Folded stacks for flame graphs: one line per stack, "process;outer;inner weight". The weight excludes inner blocks. */

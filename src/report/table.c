@@ -1,8 +1,11 @@
 #include "report/table.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { TABLE_CEILING = 1 << 28, TABLE_INDENT = 2, TABLE_GAP = 2, TABLE_COLUMN_LEAST = 8 };
 
@@ -11,19 +14,6 @@ const struct style *style_for(bool colour)
 	static const struct style plain = {"", "", "", "", "", ""};
 	static const struct style coloured = {"\033[1m", "\033[2m", "\033[32m", "\033[33m", "\033[31m", "\033[0m"};
 	return colour ? &coloured : &plain;
-}
-
-static bool starts_character(char c)
-{
-	return ((unsigned char)c & 0xc0) != 0x80;
-}
-
-size_t text_columns(const char *text, size_t size)
-{
-	size_t columns = 0;
-	for (size_t i = 0; i < size; i++)
-		columns += starts_character(text[i]);
-	return columns;
 }
 
 void text_add_harmless(struct buf *out, const char *text, size_t size)
@@ -35,49 +25,67 @@ void text_add_harmless(struct buf *out, const char *text, size_t size)
 	}
 }
 
+// Writes characters up to that many columns; returns those that follow.
+static const char *add_head(struct buf *out, const char *text, size_t columns)
+{
+	for (size_t at = 0, length, width; *text != '\0'; text += length, at += width) {
+		length = utf8_character(text, &width);
+		if (at + width > columns)
+			break;
+		text_add_harmless(out, text, length);
+	}
+	return text;
+}
+
+// Writes the last characters, at most that many columns.
+static void add_tail(struct buf *out, const char *text, size_t columns)
+{
+	for (size_t left = utf8_text_columns(text, strlen(text)), width; left > columns; left -= width)
+		text += utf8_character(text, &width);
+	text_add_harmless(out, text, strlen(text));
+}
+
 void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end)
 {
-	size_t size = strlen(text), width = text_columns(text, size);
-	if (width <= columns) {
-		text_add_harmless(out, text, size);
-		return;
-	}
-	size_t skip = keep_end ? width - columns + 1 : 0, at = 0;
-	if (keep_end)
+	if (utf8_text_columns(text, strlen(text)) <= columns) {
+		text_add_harmless(out, text, strlen(text));
+	} else if (keep_end) {
 		buf_str(out, "…");
-	for (size_t i = 0; i < size; i++) {
-		at += starts_character(text[i]);
-		if (at > skip && (keep_end || at < columns))
-			text_add_harmless(out, text + i, 1);
-	}
-	if (!keep_end)
+		add_tail(out, text, columns - 1);
+	} else {
+		add_head(out, text, columns - 1);
 		buf_str(out, "…");
+	}
 }
 
 void text_fit_middle(struct buf *out, const char *text, size_t columns)
 {
-	size_t width = text_columns(text, strlen(text)), head = columns / 2;
-	if (width <= columns || columns < 3) {
+	if (utf8_text_columns(text, strlen(text)) <= columns || columns < 3) {
 		text_fit(out, text, columns, true);
 		return;
 	}
-	size_t at = 0, tail = width - (columns - head - 1);
-	for (const char *c = text; *c != '\0'; c++) {
-		bool starts = starts_character(*c);
-		if (starts && at++ == head)
-			buf_str(out, "…");
-		if (at <= head || at > tail)
-			text_add_harmless(out, c, 1);
-	}
+	text = add_head(out, text, columns / 2);
+	buf_str(out, "…");
+	add_tail(out, text, columns - columns / 2 - 1);
+}
+
+static void add_word(struct buf *out, const char *word, size_t length, size_t columns)
+{
+	char *copy = utf8_text_columns(word, length) > columns ? strndup(word, length) : NULL;
+	if (copy != NULL)
+		text_fit_middle(out, copy, columns);
+	else
+		text_add_harmless(out, word, length);
+	free(copy);
 }
 
 void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *text)
 {
 	for (const char *word = text; *word != '\0';) {
 		size_t length = strcspn(word, " ");
-		size_t used = text_columns(out->data + line_start, out->size - line_start);
+		size_t used = utf8_text_columns(out->data + line_start, out->size - line_start);
 		bool first = used <= indent;
-		if (!first && used + 1 + text_columns(word, length) > TEXT_WIDTH) {
+		if (!first && used + 1 + utf8_text_columns(word, length) > TEXT_WIDTH) {
 			buf_char(out, '\n');
 			line_start = out->size;
 			first = true;
@@ -86,7 +94,7 @@ void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *te
 			buf_pad_to(out, line_start, indent);
 		else
 			buf_char(out, ' ');
-		text_add_harmless(out, word, length);
+		add_word(out, word, length, TEXT_WIDTH - indent);
 		word += length;
 		word += strspn(word, " ");
 	}
@@ -114,7 +122,7 @@ struct buf *table_cell(struct table *table, bool faint)
 
 static size_t columns_of(const char *text)
 {
-	return text_columns(text, strlen(text));
+	return utf8_text_columns(text, strlen(text));
 }
 
 // The widest of the columns that may be truncated; NULL: truncating gains nothing.

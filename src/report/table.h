@@ -13,13 +13,13 @@ struct style { // escape sequences; all "" without colour
 };
 const struct style *style_for(bool colour);
 
-size_t text_columns(const char *text, size_t size); // number of UTF-8 characters
 /* Names come from programs and machines, and terminals interpret control characters. Here and in the next two functions,
  * "?" replaces those, and a blank replaces a line break. */
 void text_add_harmless(struct buf *out, const char *text, size_t size);
 // Writes at most that many columns of a text; "…" marks truncation. keep_end: truncate at the begin, for paths.
 void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end);
-// Wraps words at TEXT_WIDTH; further lines begin at column `indent`. Writes no final newline.
+// Wraps words at TEXT_WIDTH; further lines begin at column `indent`. Words wider than
+// a line are truncated in the middle. Writes no final newline.
 void text_wrap(struct buf *out, size_t line_start, size_t indent, const char *text);
 
 // The same with "…" in the middle, for long names with distinctive ends.

@@ -130,10 +130,18 @@ def of_runs():
     """every stored run: report as text, line, JSON and page"""
     for run in RUNS:
         path = f"{run}.sqlite"
-        yield Case(f"{run}/report.txt", f"report {path}")
+        yield Case(f"{run}/report.txt", f"report {path} --all")
         yield Case(f"{run}/report.line", f"report {path} --format line")
         yield Case(f"{run}/report.json", f"report {path} --format json")
         yield Case(f"{run}/page.html", f"report {path} --format html", as_text.page_with_pictures if run == "short" else as_text.page)
+
+
+def of_sections():
+    """reports without --all, one section, no data"""
+    for run in ("full.sqlite", "hostile.sqlite", "plain_job"):
+        yield Case(f"{run.removesuffix('.sqlite')}/report_brief.txt", f"report {run}")
+    yield Case("full/report_sections.txt", "report full.sqlite --section custom-metrics --section ranks --section code-blocks")
+    yield Case("files/section_names.txt", "report --section list")
 
 
 def of_blocks():
@@ -147,7 +155,7 @@ def of_jobs():
     """every stored job: report as text, line, JSON and page"""
     for job in JOBS:
         words = f"report {job}" + (" --step 0" if job == "two_steps" else "")
-        yield Case(f"{job}/report.txt", words)
+        yield Case(f"{job}/report.txt", f"{words} --all")
         yield Case(f"{job}/report.json", f"{words} --format json")
         yield Case(f"{job}/page.html", f"{words} --format html", as_text.page)
 
@@ -237,7 +245,7 @@ def of_python():
     yield Rows("python/jobs.txt", tuple(f"job={job}" for job in ("takeover", "restart", "no_energy_job")))
 
 
-GROUPS = [of_runs, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store, of_python]
+GROUPS = [of_runs, of_sections, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store, of_python]
 
 
 # ---- comparison ----

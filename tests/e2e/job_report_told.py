@@ -10,11 +10,11 @@ from job_report_room import change, made, report, report_of
 def steps_in_the_text(room):
     """ranks of two steps: distinguished; a batch script's own recording: no rank"""
     folder, _ = made(room, "two_steps")
-    text = room.wattle("report", folder).stdout
+    text = room.wattle("report", folder, "--all").stdout
     assert "4 ranks in each of 2 steps on 2 nodes" in text and "step  rank  node" in text, text
     paths = sorted(folder.glob("*.sqlite"))
     change(paths[0], ("delete from run where key in ('rank', 'local_rank', 'job_step')",))
-    text = room.wattle("report", folder).stdout
+    text = room.wattle("report", folder, "--all").stdout
     assert "7 ranks in 2 steps together and 1 recording without a rank" in " ".join(text.split()), text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -39,7 +39,7 @@ def what_all_recorders_say_is_told_once(room):
     expected = ["all 8 ranks: this container is not shown the sensors",
                 "rank 0 on node-01 and 1 more of 8 ranks: the clock was set", "rank 3 on node-01: perf was refused"]
     assert sorted(report(room, folder)["warnings"]) == expected
-    text = room.wattle("report", folder).stdout
+    text = room.wattle("report", folder, "--all").stdout
     assert all(text.count(words) == 1 for words in ("all 8 ranks", "and 1 more of 8 ranks", "perf was refused")), text
 
 
@@ -64,7 +64,7 @@ def what_is_wrong_is_told(room):
         warnings = report_of(kind)[0]["warnings"]
         assert any(words in warning for warning in warnings), (kind, warnings)
     for kind, is_said in (("skewed", True), ("plain", False)):  # concurrent as well: they are included in it
-        said = " ".join(room.wattle("report", made(room, kind)[0]).stdout.split())
+        said = " ".join(room.wattle("report", made(room, kind)[0], "--all").stdout.split())
         assert ("up to 4.90 s of it may be nodes' clocks that are apart" in said) == is_said, said
 
 
@@ -168,7 +168,7 @@ def a_rank_that_stored_nothing_is_unknown(room):
     for key in ("energy_j", "error_j", "duration_s", "cpu_s"):
         assert rank[key] is None, (key, rank)
     assert set(rank["domains"].values()) <= {None} and rank["ended_early"]
-    text = room.wattle("report", folder).stdout
+    text = room.wattle("report", folder, "--all").stdout
     row = next(line for line in text.splitlines() if line.startswith("  1 "))
     assert "n/a" in row and "0 J" not in row, row
 

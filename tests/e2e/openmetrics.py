@@ -109,6 +109,35 @@ def joules_are_the_reports(room):
         near(of(found, "wattle_run_duration_seconds")[-1][1], report["run"]["duration_s"], relative=1e-9)
 
 
+# How each view of a run shows unknown idle energy; None: it has no value for it. OUT: a file or folder that the command writes.
+IDLE_VIEWS = (
+    ("report training.sqlite --section attributed-energy", r"(?m)^  idle +n/a +n/a$"),
+    ("report training.sqlite --format json", r'"idle_j": null'),
+    ("report training.sqlite --format html", r"\bidle n/a\b"),
+    ("report training.sqlite --format svg -o OUT", None),
+    ("compare a=training.sqlite b=training.sqlite --format html", r"\bidle n/a\b"),
+    ("export training.sqlite --format jsonl -o OUT", r'"idle_w": null'),
+    ("export training.sqlite --format csv -o OUT", None),
+    ("export training.sqlite --format openmetrics -o OUT", None),
+)
+IDLE_ZERO = r'\bidle(_[jw])?["}]?[ :=]*(0|0\.0+)( [JW%]|[,}\s])'
+
+
+@test
+def unknown_idle_energy_in_every_view(room):
+    """a run whose idle power is unknown: each view shows n/a, null or nothing, and none shows 0"""
+    make(room, "training")
+    for i, (words, shown) in enumerate(IDLE_VIEWS):
+        out = room.folder / f"view-{i}"
+        done = room.wattle(*(str(out) if word == "OUT" else word for word in words.split()))
+        files = sorted(out.iterdir()) if out.is_dir() else [out] if out.exists() else []
+        text = done.stdout + "".join(path.read_text() for path in files)
+        assert done.returncode == 0 and len(text) > 50, (words, done)
+        assert shown is None or re.search(shown, text), (words, text[:2000])
+        zero = re.search(IDLE_ZERO, text)
+        assert not zero, (words, text[zero.start() - 100:zero.end() + 100])
+
+
 @test
 def unknown_idle_energy(room):
     """unknown idle energy: null, n/a and no series, not 0; with a known idle power a number"""

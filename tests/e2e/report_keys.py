@@ -1,6 +1,7 @@
 """The JSON report against the contract, key by key, and the commands that read a stored run."""
 import csv
 import json
+import shlex
 import sqlite3
 
 from harness import BURNER, known_sum, main, near, test
@@ -117,7 +118,40 @@ def text_report(room):
     for word in ("CPU", "memory"):
         assert word.lower() in text.lower(), text
     assert "\x1b" not in text and "\x1b" not in done.stderr
-    assert max(len(line) for line in text.splitlines()) <= 120, text
+    assert max(len(line) for line in text.splitlines()) <= 80, text
+
+
+@test
+def summary_after_a_run(room):
+    """at most 20 lines of 80 columns, the last one with the command that shows more; paths are quoted, and cut if they are long"""
+    folder = room.folder / ("a folder with a long name " * 4).strip()
+    folder.mkdir()
+    for name in ("my run.sqlite", folder / "run.sqlite"):
+        lines = room.wattle("run", "-o", name, "--", BURNER, "cpu", "0.3").stderr.splitlines()
+        assert 4 < len(lines) <= 20 and max(map(len, lines)) <= 80, lines
+        assert lines[-1].startswith("  More: wattle report "), lines
+    words = room.wattle("run", "--overwrite", "-o", "my run.sqlite", "--", "true").stderr.splitlines()[-1].split("More: wattle ")[1]
+    assert room.wattle(*shlex.split(words)).returncode == 0, words
+
+
+@test
+def sections_of_the_text(room):
+    """--section shows the named sections alone, --all those that the default leaves out and names"""
+    room.wattle("run", "-o", "run.sqlite", "--", BURNER, "cpu", "0.2")
+    names = room.wattle("report", "--section", "list").stdout.split()
+    text = {name: room.wattle("report", "run.sqlite", "--section", name).stdout for name in names}
+    for name in names:
+        is_titled = name.replace("-", " ") in text[name].lower()
+        has_no_data = text[name] == f"  {name}: no data in this run\n"
+        assert is_titled or has_no_data or (name in ("summary", "warnings") and text[name].strip()), (name, text[name])
+    both = room.wattle("report", "run.sqlite", "--section", "warnings", "--section", "summary").stdout
+    assert both == text["summary"] + text["warnings"], both
+    assert text["ranks"] == "  ranks: no data in this run\n", text["ranks"]
+    everything = room.wattle("report", "run.sqlite", "--all").stdout
+    assert text["attributed-energy"] in everything and "Not shown" not in everything
+    for options, said in ((("--section", "gpu"), "did you mean 'gpus'"), (("--all", "--format", "json"), "--section and --all")):
+        done = room.wattle("report", "run.sqlite", *options)
+        assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1, done
 
 
 @test

@@ -78,7 +78,7 @@ def findings(room):
                       "kinds": run.events["kind"].tolist()}))
     """)
     report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
-    assert actual["report"] == report and actual["text"] == room.wattle("report", "run.sqlite").stdout
+    assert actual["report"] == report and actual["text"] == room.wattle("report", "run.sqlite", "--all").stdout
     assert actual["names"] == ["inner", "open", "outer <b>&"] and actual["calls"][0] == 3, actual["names"]
     assert actual["row"]["total_s"] == actual["total_s"][0] == report["blocks"][0]["compute_time"]["total"]
     near(actual["total_s"][0], 0.09, relative=0.3)

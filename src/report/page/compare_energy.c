@@ -85,7 +85,7 @@ void compare_ledgers(const struct compare_page *page)
 	if (!(largest_j > 0))
 		return;
 	struct buf *out = page->out;
-	buf_str(out, "<h2>Where the energy went</h2>\n<p class=\"small colours\">");
+	buf_str(out, "<h2>Attributed energy</h2>\n<p class=\"small colours\">");
 	for (size_t s = 0; s < ARRAY_SIZE(shares); s++)
 		buf_printf(out, "<span><span class=\"swatch c-%s\"></span>%s</span> ", palette[shares[s].colour].css,
 			shares[s].title);

@@ -25,7 +25,7 @@ static const struct kind kinds[PICTURE_KINDS] = {
 	[PICTURE_TEMPERATURE] = {"temperature", "Temperature", "temperature"},
 	[PICTURE_CLOCK] = {"clock", "Clocks", "clock"},
 	[PICTURE_SPANS] = {"spans", "Spans", NULL, spans_has, spans_height, spans_draw, spans_words},
-	[PICTURE_LEDGER] = {"ledger", "Where the energy went", NULL, ledger_has, ledger_height, ledger_draw,
+	[PICTURE_LEDGER] = {"ledger", "Attributed energy", NULL, ledger_has, ledger_height, ledger_draw,
 		ledger_words},
 	[PICTURE_FLAME] = {"flame", "Energy of this program, block inside block", NULL, flame_has, flame_height,
 		flame_draw, flame_words},

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LABEL_COLUMN = 2, VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14, COMMAND_CEILING = 1 << 22, COMMAND_SHOWN = 240 };
+enum { BRIEF_GPUS_MAX = 2, BRIEF_NAME_COLUMNS = 20, COMMAND_CEILING = 1 << 22, COMMAND_SHOWN = 240 };
 
 /* ---- command ---- */
 
@@ -145,80 +145,6 @@ void part_heading(const struct part *part)
 	(part->job != NULL ? job_heading : run_heading)(part);
 }
 
-/* ---- a figure: label, value, errors, remark ---- */
-
-struct line {
-	const struct part *part;
-	const char *label;
-	struct buf value, error, remark;
-};
-
-static void begin(struct line *line, const struct part *part, const char *label)
-{
-	*line = (struct line){.part = part, .label = label};
-	buf_init(&line->value, LINE_CEILING);
-	buf_init(&line->error, LINE_CEILING);
-	buf_init(&line->remark, LINE_CEILING);
-	buf_str(&line->value, "");
-	buf_str(&line->error, "");
-	buf_str(&line->remark, "");
-}
-
-// Returns the remark's buffer, with a comma appended if it has content.
-static struct buf *also(struct line *line)
-{
-	buf_str(&line->remark, line->remark.size > 0 ? ", " : "");
-	return &line->remark;
-}
-
-static void text_line(const struct line *line)
-{
-	const struct style *style = line->part->style;
-	struct buf *out = line->part->out;
-	struct buf plain;
-	buf_init(&plain, LINE_CEILING);
-	buf_pad_to(&plain, 0, LABEL_COLUMN);
-	buf_str(&plain, line->label);
-	buf_pad_to(&plain, 0, VALUE_COLUMN);
-	buf_printf(&plain, "%s%s%s", line->value.data, line->error.size > 0 ? " " : "", line->error.data);
-	size_t remark_at = plain.size;
-	if (line->remark.size > 0) {
-		buf_str(&plain, "  "); // separator after a value wider than its column
-		text_wrap(&plain, 0, REMARK_COLUMN, line->remark.data);
-	}
-	if (plain.failed == 0) { // inserted after the layout, because escape sequences have no width
-		buf_printf(out, "%s%.*s%s", style->title, VALUE_COLUMN, plain.data, style->off);
-		buf_add(out, plain.data + VALUE_COLUMN, remark_at - VALUE_COLUMN);
-		buf_printf(out, "%s%s%s\n", style->faint, plain.data + remark_at, style->off);
-	}
-	buf_finish(&plain);
-}
-
-static void page_tile(const struct line *line)
-{
-	struct part_tile tile;
-	part_tile_begin(&tile, line->label);
-	html_text(&tile.figure, line->value.data);
-	if (line->error.size > 0)
-		buf_printf(&tile.figure, " <span class=\"error\">%s</span>", line->error.data);
-	html_text(&tile.remark, line->remark.data);
-	part_tile_end(line->part, &tile);
-}
-
-static void end(struct line *line)
-{
-	if (line->value.failed == 0 && line->error.failed == 0 && line->remark.failed == 0)
-		(is_page(line->part) ? page_tile : text_line)(line);
-	buf_finish(&line->value);
-	buf_finish(&line->error);
-	buf_finish(&line->remark);
-}
-
-static void add_count(struct buf *out, int64_t n, const char *one, const char *plural)
-{
-	buf_printf(out, "%lld %s%s", (long long)n, one, n == 1 ? "" : plural);
-}
-
 /* ---- the figures ---- */
 
 static void job_of_rank(const struct part *part, const char *label)
@@ -226,39 +152,39 @@ static void job_of_rank(const struct part *part, const char *label)
 	if (!rank_in_job(part->run))
 		return;
 	const char *id = run_fact(part->run, FACT_JOB_ID), *name = run_fact(part->run, FACT_JOB_NAME);
-	struct line line;
+	struct figure_line line;
 	struct buf words;
-	begin(&line, part, label);
+	line_begin(&line, part, label);
 	buf_init(&words, LINE_CEILING);
 	rank_words(&words, part->run);
 	text_fit_middle(&line.value, id != NULL ? id : "n/a", REMARK_COLUMN - VALUE_COLUMN - 2);
 	if (words.failed == 0 && words.size > 0)
-		text_fit(also(&line), words.data, LINE_CEILING / 16, false);
+		text_fit(line_also(&line), words.data, LINE_CEILING / 16, false);
 	if (name != NULL)
-		text_fit(also(&line), name, REMARK_COLUMN, false);
+		text_fit(line_also(&line), name, REMARK_COLUMN, false);
 	buf_finish(&words);
-	end(&line);
+	line_end(&line);
 }
 
-static void samples_words(struct line *line, const struct findings *f)
+static void samples_words(struct figure_line *line, const struct findings *f)
 {
 	double interval_s = run_fact_double(f->run, FACT_INTERVAL) / 1e9;
 	if (value_ok(f->samples)) {
-		add_count(also(line), f->samples, "sample", "s");
+		line_count(line_also(line), f->samples, "sample", "s");
 		if (interval_s > 0) {
-			buf_str(also(line), "one every ");
+			buf_str(line_also(line), "one every ");
 			human_time(&line->remark, interval_s);
 		}
 	}
 	if (f->run->n_segments > 1)
-		buf_printf(also(line), "in %zu segments", f->run->n_segments);
+		buf_printf(line_also(line), "in %zu segments", f->run->n_segments);
 }
 
 static void time_line(const struct part *part, const char *label)
 {
 	const struct job_findings *job = part->job;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_time(&line.value, part->f->duration_s);
 	if (job == NULL) {
 		samples_words(&line, part->f);
@@ -267,11 +193,11 @@ static void time_line(const struct part *part, const char *label)
 		job_words_pauses(&line.remark, job);
 		job_words_clocks(&line.remark, job);
 		if (job->runs->every_ns > 0) {
-			buf_str(also(&line), "one sample read every ");
+			buf_str(line_also(&line), "one sample read every ");
 			human_time(&line.remark, (double)job->runs->every_ns / 1e9);
 		}
 	}
-	end(&line);
+	line_end(&line);
 }
 
 static const char *why_no_energy(const struct part *part)
@@ -286,41 +212,41 @@ static const char *why_no_energy(const struct part *part)
 static void energy_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_energy(&line.value, f->total_j);
 	if (isnan(f->total_j)) {
-		buf_str(also(&line), why_no_energy(part));
+		buf_str(line_also(&line), why_no_energy(part));
 	} else {
 		(is_page(part) ? words_part_error : words_energy_error)(&line.error, f->total_j, f->error_j, f->calibration_error_j);
-		words_sources(also(&line), f);
+		words_sources(line_also(&line), f);
 	}
 	if (!is_page(part) && !isnan(f->carbon_g)) {
-		human_grams(also(&line), f->carbon_g);
+		human_grams(line_also(&line), f->carbon_g);
 		buf_str(&line.remark, " CO2e");
 	}
 	if (is_page(part) && part->job != NULL && part->job->n_nodes_unknown > 0)
-		buf_printf(also(&line), "%zu not known", part->job->n_nodes_unknown);
-	end(&line);
+		buf_printf(line_also(&line), "%zu not known", part->job->n_nodes_unknown);
+	line_end(&line);
 }
 
 static void target_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
-	struct line line;
+	struct figure_line line;
 	if (!(f->total_j > 0))
 		return;
-	begin(&line, part, label);
+	line_begin(&line, part, label);
 	human_energy(&line.value, f->ledger.target_j);
 	words_part_error(&line.error, f->ledger.target_j, f->target_error_j, f->target_calibration_error_j);
-	buf_printf(also(&line), "by this %s: ", part->job != NULL ? "job's ranks" : "program");
+	buf_printf(line_also(&line), "by this %s: ", part->job != NULL ? "job's ranks" : "program");
 	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
 	if (part->job == NULL && f->target_cpu_s > 0 && f->duration_s > 0) {
 		struct mean_power power = findings_mean_power(f);
-		human_power(also(&line), power.target_w);
+		human_power(line_also(&line), power.target_w);
 		buf_str(&line.remark, power.of_part ? " while read" : " on average");
 	}
-	end(&line);
+	line_end(&line);
 }
 
 // In a job, the sum of the nodes' mean powers, each over its measured time.
@@ -334,23 +260,84 @@ static double mean_w(const struct part *part)
 static void power_line(const struct part *part, const char *label)
 {
 	const struct chart *power = charts_find(part->charts, "power");
-	struct line line;
+	struct figure_line line;
 	double peak_w = NAN;
 	if (isnan(mean_w(part)))
 		return;
 	for (size_t i = 0; power != NULL && i < power->n_series; i++)
 		if (power->series[i].line == CHART_WHOLE)
 			peak_w = power->series[i].highest;
-	begin(&line, part, label);
+	line_begin(&line, part, label);
 	human_power(&line.value, mean_w(part));
 	if (isfinite(peak_w)) {
-		buf_str(also(&line), "at most ");
+		buf_str(line_also(&line), "at most ");
 		human_power(&line.remark, peak_w);
 	}
 	if (part->job != NULL)
-		buf_str(also(&line), "the nodes' means added up, each while it was measured");
-	end(&line);
+		buf_str(line_also(&line), "the nodes' means added up, each while it was measured");
+	line_end(&line);
 }
+
+/* ---- lines of the summary after a run ---- */
+
+static void add_busy_cores(struct figure_line *line, const struct findings *f)
+{
+	double cores = f->target_cpu_s / f->duration_s;
+	if (!isfinite(cores) || !value_ok(f->usage.system_core_count))
+		return;
+	human_number(line_also(line), cores, 3);
+	buf_printf(&line->remark, " of %lld cores busy", (long long)f->usage.system_core_count);
+}
+
+static void time_and_power_line(const struct part *part, const char *label)
+{
+	struct figure_line line;
+	const struct mean_power power = findings_mean_power(part->f);
+	line_begin(&line, part, label);
+	human_time(&line.value, part->f->duration_s);
+	if (isfinite(power.total_w)) {
+		human_power(line_also(&line), power.total_w);
+		buf_str(&line.remark, power.of_part ? " while read" : " on average");
+	}
+	line_end(&line);
+}
+
+// The ledger in one line; parts that round to 0.0 % are left out, an unknown idle part is not.
+static void ledger_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct figure_line line;
+	if (!(f->total_j > 0))
+		return;
+	line_begin(&line, part, label);
+	human_energy(&line.value, f->ledger.target_j);
+	human_error_of(&line.error, f->ledger.target_j, f->target_error_j);
+	for (size_t i = 0; i < OWNERS; i++) {
+		double percent = owner_j(&f->ledger, i) / f->total_j * 100;
+		bool is_idle = owners[i].offset == offsetof(struct ledger, idle_j);
+		if (i > 0 && !(fabs(percent) >= 0.05) && !(is_idle && isnan(percent)))
+			continue;
+		buf_printf(line_also(&line), "%s%s", i > 0 ? owners[i].css : "", i > 0 ? " " : "");
+		human_percent(&line.remark, percent);
+	}
+	line_end(&line);
+}
+
+static void cpu_and_memory_line(const struct part *part, const char *label)
+{
+	const struct findings *f = part->f;
+	struct figure_line line;
+	line_begin(&line, part, label);
+	human_time(&line.value, f->target_cpu_s);
+	add_busy_cores(&line, f);
+	if (!isnan(f->usage.combined.total_bytes)) {
+		human_bytes(line_also(&line), f->usage.combined.total_bytes);
+		buf_str(&line.remark, " peak memory");
+	}
+	line_end(&line);
+}
+
+/* ---- further figures ---- */
 
 // --step: use per call of the block that defines a step.
 static void step_line(const struct part *part, const char *label)
@@ -359,57 +346,57 @@ static void step_line(const struct part *part, const char *label)
 	const struct block_finding *step = step_block(f);
 	if (step == NULL)
 		return;
-	struct line line;
+	struct figure_line line;
 	double calls = (double)step->calls;
-	begin(&line, part, label);
+	line_begin(&line, part, label);
 	human_energy(&line.value, step->total_j / calls);
-	if (!isnan(step->total_j))
+	if (part->is_summary && !isnan(step->total_j))
+		human_error_of(&line.error, step->total_j / calls, step->error_j / calls);
+	else if (!isnan(step->total_j))
 		words_part_error(&line.error, step->total_j / calls, step->error_j / calls, findings_block_calibration_j(f, step) / calls);
-	buf_str(also(&line), "each of ");
-	add_count(&line.remark, step->calls, "call", "s");
+	buf_str(line_also(&line), "each of ");
+	line_count(&line.remark, step->calls, "call", "s");
 	buf_str(&line.remark, " of ");
-	text_fit_middle(&line.remark, step->name, REMARK_COLUMN);
-	human_time(also(&line), step->compute_time_s.mean);
-	buf_str(&line.remark, " on average");
-	end(&line);
+	text_fit_middle(&line.remark, step->name, part->is_summary ? BRIEF_NAME_COLUMNS : REMARK_COLUMN);
+	if (!part->is_summary) {
+		human_time(line_also(&line), step->compute_time_s.mean);
+		buf_str(&line.remark, " on average");
+	}
+	line_end(&line);
 }
 
 static void cpu_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_time(&line.value, f->target_cpu_s);
-	double cores = f->target_cpu_s / f->duration_s;
-	if (isfinite(cores) && value_ok(f->usage.system_core_count)) {
-		human_number(also(&line), cores, 3);
-		buf_printf(&line.remark, " of %lld cores busy", (long long)f->usage.system_core_count);
-	}
+	add_busy_cores(&line, f);
 	if (value_ok(f->processes_seen) && part->job == NULL)
-		add_count(also(&line), f->processes_seen, "process", "es");
+		line_count(line_also(&line), f->processes_seen, "process", "es");
 	if (value_ok(f->usage.combined_threads) && part->job == NULL)
-		add_count(also(&line), f->usage.combined_threads, "thread", "s");
-	end(&line);
+		line_count(line_also(&line), f->usage.combined_threads, "thread", "s");
+	line_end(&line);
 }
 
 static void memory_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_bytes(&line.value, f->usage.combined.total_bytes);
 	buf_str(&line.value, isnan(f->usage.combined.total_bytes) || is_page(part) ? "" : " peak");
 	if (!isnan(f->usage.ram_capacity_bytes)) {
-		buf_str(also(&line), "of ");
+		buf_str(line_also(&line), "of ");
 		human_bytes(&line.remark, f->usage.ram_capacity_bytes);
 	}
 	// PSS is sampled rarely; shown only if it was read near the peak.
 	bool near_peak = (double)f->rss_at_max_pss_bytes * 1.25 >= (double)f->peak_rss_bytes;
 	if (value_ok(f->max_pss_bytes) && near_peak) {
-		human_bytes(also(&line), (double)f->max_pss_bytes);
+		human_bytes(line_also(&line), (double)f->max_pss_bytes);
 		buf_str(&line.remark, " as PSS");
 	}
-	end(&line);
+	line_end(&line);
 }
 
 static void waiting_line(const struct part *part, const char *label)
@@ -417,16 +404,16 @@ static void waiting_line(const struct part *part, const char *label)
 	const struct job_sums sums = job_sums(part->job);
 	if (isnan(sums.waiting_s))
 		return;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_time(&line.value, sums.waiting_s);
-	buf_str(also(&line), "of all ranks' time in ");
+	buf_str(line_also(&line), "of all ranks' time in ");
 	job_words_waiting_blocks(&line.remark, part->job);
 	buf_str(&line.remark, ": ");
 	human_percent(&line.remark, sums.waiting_s / sums.duration_s * 100);
 	if (!isnan(part->job->waiting_j))
-		human_energy(also(&line), part->job->waiting_j);
-	end(&line);
+		human_energy(line_also(&line), part->job->waiting_j);
+	line_end(&line);
 }
 
 static void io_line(const struct part *part, const char *label)
@@ -434,37 +421,43 @@ static void io_line(const struct part *part, const char *label)
 	const struct findings *f = part->f;
 	if (!(f->read_bytes > 0) && !(f->written_bytes > 0))
 		return;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_bytes(&line.value, value_to_double(f->read_bytes, 1));
 	buf_str(&line.value, " read");
-	human_bytes(also(&line), value_to_double(f->written_bytes, 1));
+	human_bytes(line_also(&line), value_to_double(f->written_bytes, 1));
 	buf_str(&line.remark, " written");
-	end(&line);
+	line_end(&line);
 }
 
 static void gpu_line(const struct part *part, const struct gpu_finding *gpu)
 {
-	struct line line;
+	struct figure_line line;
 	char label[24];
 	snprintf(label, sizeof(label), "GPU %d", gpu->device->index);
-	begin(&line, part, label);
+	line_begin(&line, part, label);
 	human_energy(&line.value, gpu->energy_j);
 	if (!isnan(gpu->mean_utilization_percent)) {
-		buf_str(also(&line), "busy ");
+		buf_str(line_also(&line), "busy ");
 		human_percent(&line.remark, gpu->mean_utilization_percent);
 	}
 	if (value_ok(gpu->target_max_memory_bytes)) {
-		human_bytes(also(&line), (double)gpu->target_max_memory_bytes);
+		human_bytes(line_also(&line), (double)gpu->target_max_memory_bytes);
 		buf_str(&line.remark, " used by this program");
 	}
 	if (gpu->device->device[0] != '\0')
-		buf_str(also(&line), gpu->device->device);
-	end(&line);
+		buf_str(line_also(&line), gpu->device->device);
+	line_end(&line);
 }
+
+static void gpus_line(const struct part *part, const char *label);
 
 static void gpu_lines(const struct part *part, const char *label)
 {
+	if (part->is_brief && part->f->n_gpus > BRIEF_GPUS_MAX) {
+		gpus_line(part, label);
+		return;
+	}
 	for (size_t i = 0; i < part->f->n_gpus; i++)
 		gpu_line(part, &part->f->gpus[i]);
 }
@@ -476,20 +469,20 @@ static void gpus_line(const struct part *part, const char *label)
 	const struct gpu_sums sums = gpu_sums(f);
 	if (f->n_gpus == 0)
 		return;
-	struct line line;
+	struct figure_line line;
 	char title[32];
 	snprintf(title, sizeof(title), f->n_gpus > 1 ? "%zu GPUs" : "GPU", f->n_gpus);
-	begin(&line, part, title);
+	line_begin(&line, part, title);
 	human_energy(&line.value, sums.energy_j);
 	if (isfinite(sums.busy_percent)) {
-		buf_str(also(&line), "busy ");
+		buf_str(line_also(&line), "busy ");
 		human_percent(&line.remark, sums.busy_percent);
 	}
 	if (isfinite(sums.target_bytes)) {
-		human_bytes(also(&line), sums.target_bytes);
+		human_bytes(line_also(&line), sums.target_bytes);
 		buf_str(&line.remark, f->n_gpus == 1 ? " used" : " used at most, added up");
 	}
-	end(&line);
+	line_end(&line);
 }
 
 static void carbon_line(const struct part *part, const char *label)
@@ -497,44 +490,43 @@ static void carbon_line(const struct part *part, const char *label)
 	const struct findings *f = part->f;
 	if (isnan(f->carbon_g))
 		return;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_grams(&line.value, f->carbon_g);
-	buf_str(also(&line), "CO2e");
+	buf_str(line_also(&line), "CO2e");
 	if (isfinite(f->pue) && f->pue != 1) {
-		buf_str(also(&line), "of ");
+		buf_str(line_also(&line), "of ");
 		human_energy(&line.remark, f->facility_j);
 		buf_str(&line.remark, " with a PUE of ");
 		human_number(&line.remark, f->pue, 3);
 	}
-	end(&line);
+	line_end(&line);
 }
 
 static void self_line(const struct part *part, const char *label)
 {
 	const struct findings *f = part->f;
-	struct line line;
-	begin(&line, part, label);
+	struct figure_line line;
+	line_begin(&line, part, label);
 	human_time(&line.value, f->self_cpu_s);
 	if (part->job != NULL) {
-		buf_str(also(&line), "of CPU for ");
-		add_count(&line.remark, (int64_t)part->job->runs->n, "recording", "s");
+		buf_str(line_also(&line), "of CPU for ");
+		line_count(&line.remark, (int64_t)part->job->runs->n, "recording", "s");
 	} else {
 		buf_str(&line.value, " CPU");
 		if (f->self_cpu_percent <= 100) { // otherwise the run was shorter than its preparation
-			human_number(also(&line), f->self_cpu_percent, 2);
+			human_number(line_also(&line), f->self_cpu_percent, 2);
 			buf_str(&line.remark, " % of one core");
 		}
 		if (value_ok(f->self_max_rss_bytes))
-			human_bytes(also(&line), (double)f->self_max_rss_bytes);
+			human_bytes(line_also(&line), (double)f->self_max_rss_bytes);
 	}
 	if (!isnan(f->self_energy_j))
-		human_energy(also(&line), f->self_energy_j);
-	end(&line);
+		human_energy(line_also(&line), f->self_energy_j);
+	line_end(&line);
 }
 
-// Whether a figure above has the mark of unresolved energies.
-static bool has_mark(const struct part *part)
+bool headline_is_marked(const struct part *part)
 {
 	const struct findings *f = part->f;
 	const struct block_finding *step = part->job == NULL ? step_block(f) : NULL;
@@ -552,13 +544,16 @@ void part_headline(const struct part *part)
 	} lines[] = {
 		{"Job", job_of_rank, ON_TEXT | OF_RUN},
 		{"Time", time_line, ON_TEXT},
+		{"Time", time_and_power_line, ON_SUMMARY},
 		{"Energy", energy_line, 0},
-		{"of it", target_line, ON_TEXT},
-		{"Of it", target_line, ON_PAGE},
+		{"Program", target_line, ON_TEXT},
+		{"Program", ledger_line, ON_SUMMARY},
+		{"This program", target_line, ON_PAGE},
 		{"Mean power", power_line, ON_PAGE},
 		{"Time", time_line, ON_PAGE},
 		{"Step", step_line, OF_RUN},
 		{"CPU", cpu_line, ON_TEXT},
+		{"CPU", cpu_and_memory_line, ON_SUMMARY},
 		{"CPU time", cpu_line, ON_PAGE},
 		{"Waiting", waiting_line, OF_JOB},
 		{"Memory", memory_line, ON_TEXT | OF_RUN},
@@ -570,11 +565,12 @@ void part_headline(const struct part *part)
 		{"wattle", self_line, ON_TEXT},
 		{"wattle itself", self_line, ON_PAGE},
 	};
+	const unsigned int surface = is_page(part) ? ON_PAGE : part->is_summary ? ON_SUMMARY : ON_TEXT;
 	buf_str(part->out, is_page(part) ? "<dl class=\"tiles\">\n" : "");
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
-		if (is_wanted(lines[i].only, is_page(part) ? ON_PAGE : ON_TEXT, part->job != NULL ? OF_JOB : OF_RUN))
+		if (is_wanted(lines[i].only, surface, part->job != NULL ? OF_JOB : OF_RUN))
 			lines[i].write(part, lines[i].label);
 	buf_str(part->out, is_page(part) ? "</dl>\n" : "");
-	if (has_mark(part))
+	if (!part->is_summary && headline_is_marked(part))
 		part_remark(part, unresolved_note);
 }

@@ -23,6 +23,9 @@ struct part {
 	const struct charts *charts;    // pages only
 	const struct job_charts *time;  // pages of jobs only
 	bool half;                      // printed side by side with another section
+	bool is_whole;                  // on a terminal: all rows
+	bool is_brief;                  // on a terminal: fewer rows and warnings
+	bool is_summary;                // on a terminal: the lines after `wattle run` (ON_SUMMARY)
 };
 
 /* ---- elements ---- */

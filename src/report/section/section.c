@@ -11,6 +11,15 @@
 
 enum { SENTENCE_CEILING = 1 << 16 };
 
+const char *title_of_section(enum section_id id)
+{
+	static const char *const titles[] = {
+#define SECTION(id, name, title, ...) [SECTION_##id] = title,
+#include "report/section/sections.def"
+	};
+	return titles[id];
+}
+
 void section_begin(const struct part *part, const char *id, const char *title)
 {
 	if (!is_page(part)) {
@@ -88,12 +97,16 @@ void part_mark_note(const struct part *part, const struct grid *grid, const stru
 void part_grid(const struct part *part, const struct grid *grid, struct rows *rows, struct limits limits)
 {
 	size_t most = is_page(part) ? limits.page : limits.text;
+	if (part->is_whole)
+		most = SIZE_MAX;
+	else if (part->is_brief && most > BRIEF_ROWS_MAX)
+		most = BRIEF_ROWS_MAX;
 	rows->shown = rows->n < most ? rows->n : most;
 	if (!is_page(part)) {
 		grid_text(grid, rows, part->out, part->style);
 		if (rows->n > rows->shown)
-			buf_printf(part->out, "  %s… and %zu more%s\n", part->style->faint, rows->n - rows->shown,
-				part->style->off);
+			buf_printf(part->out, "  %s… and %zu more%s%s\n", part->style->faint, rows->n - rows->shown,
+				part->is_brief ? " (--all)" : "", part->style->off);
 		part_mark_note(part, grid, rows);
 		return;
 	}
@@ -106,28 +119,94 @@ void part_grid(const struct part *part, const struct grid *grid, struct rows *ro
 
 /* ---- warnings ---- */
 
-static void text_warning(void *data, const char *warning)
+enum { WARNING_CEILING = 1 << 14 };
+
+static struct buf wrapped_warning(const char *warning)
 {
-	struct part_notes *notes = data;
 	struct buf plain;
-	buf_init(&plain, 1 << 14);
+	buf_init(&plain, WARNING_CEILING);
 	buf_str(&plain, "  ! ");
 	text_wrap(&plain, 0, 4, warning);
-	if (!notes->any)
-		buf_char(notes->out, '\n');
-	notes->any = true;
-	if (plain.failed == 0)
-		buf_printf(notes->out, "%s%s%s\n", notes->style->warning, plain.data, notes->style->off);
-	buf_finish(&plain);
+	buf_char(&plain, '\n');
+	return plain;
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t n = 0;
+	for (; *text != '\0'; text++)
+		n += *text == '\n';
+	return n;
+}
+
+// Writes the first lines of a text, the last one with "…" if the text goes on.
+static void add_lines(const struct part *part, const char *text, size_t lines)
+{
+	size_t size = 0;
+	for (size_t i = 0; i < lines && text[size] != '\0'; i++)
+		size += strcspn(text + size, "\n") + 1;
+	bool is_cut = text[size] != '\0';
+	buf_str(part->out, part->style->warning);
+	buf_add(part->out, text, is_cut ? size - 1 : size);
+	if (is_cut) { // a full line has no room for it
+		char *last = part->out->data + part->out->size;
+		while (last[-1] != ' ')
+			last--;
+		part->out->size = (size_t)(last - part->out->data);
+		buf_str(part->out, "…\n");
+	}
+	part->out->data[--part->out->size] = '\0';
+	buf_printf(part->out, "%s\n", part->style->off);
+}
+
+static void text_warnings(const struct part *part, size_t warnings_max, size_t lines)
+{
+	const size_t n = part->document->n_warnings;
+	size_t shown = 0;
+	for (; shown < n && shown < warnings_max; shown++) {
+		struct buf plain = wrapped_warning(part->document->warnings[shown]);
+		size_t wanted = plain.failed == 0 ? count_lines(plain.data) : 0;
+		size_t room = lines - (shown + 1 < n && lines > 0); // without the line that counts the others
+		bool fits = wanted <= room || (shown == 0 && room > 0);
+		if (fits && wanted > 0)
+			add_lines(part, plain.data, room);
+		buf_finish(&plain);
+		if (!fits)
+			break;
+		lines -= wanted < room ? wanted : room;
+	}
+	if (shown < n && lines > 0)
+		buf_printf(part->out, "  %s! %s%zu%s warning%s%s\n", part->style->warning, shown > 0 ? "… and " : "", n - shown,
+			shown > 0 ? " more" : "", n - shown == 1 ? "" : "s", part->style->off);
+}
+
+size_t warning_lines(const struct part *part)
+{
+	size_t lines = 0;
+	for (size_t i = 0; i < part->document->n_warnings; i++) {
+		struct buf plain = wrapped_warning(part->document->warnings[i]);
+		lines += plain.failed == 0 ? count_lines(plain.data) : 0;
+		buf_finish(&plain);
+	}
+	return lines;
+}
+
+void warnings_within(const struct part *part, size_t lines)
+{
+	text_warnings(part, SIZE_MAX, lines);
 }
 
 void part_warnings(const struct part *part)
 {
 	struct part_notes notes = {.out = part->out, .style = part->style};
+	if (!is_page(part)) {
+		buf_str(part->out, part->document->n_warnings > 0 ? "\n" : "");
+		text_warnings(part, part->is_brief ? BRIEF_WARNINGS_MAX : SIZE_MAX, SIZE_MAX);
+		return;
+	}
 	for (size_t i = 0; i < part->document->n_warnings; i++)
-		(is_page(part) ? part_note : text_warning)(&notes, part->document->warnings[i]);
-	if (is_page(part))
-		part_notes_end(&notes);
+		part_note(&notes, part->document->warnings[i]);
+	part_notes_end(&notes);
 }
 
 /* ---- bars ---- */

@@ -8,6 +8,8 @@
 #include "report/words.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 enum { NAME_COLUMNS = 27, PAGE_ROWS_MAX = 2000, UNIT_ROWS_MAX = 500 }; // row limits for manual scrolling
 
@@ -175,6 +177,12 @@ static const struct column energy_columns[] = {
 	NAME, {"energy_j", .error = "energy.error_j", .error_title = "error"}, {"own_j", .error = "energy.self_error_j"},
 	{"per_call_j", DERIVED}, {"power_w", DERIVED}, {"share_percent", DERIVED},
 };
+// Time and energy in one table, where there is little room.
+static const struct column brief_columns[] = {
+	NAME, {"num_calls"}, {"compute_time.total", "time"}, {"compute_time.mean", "per call"},
+	{"energy_j", .error = "energy.error_j", .error_title = "error"}, {"share_percent", DERIVED},
+};
+static const struct grid brief_grid = GRID("brief", brief_columns, .more = &more);
 static const struct grid energy_grid = GRID("energies", energy_columns, .more = &more);
 
 static const struct column job_columns[] = {
@@ -251,7 +259,7 @@ static size_t known_units(const struct block_finding *block)
 	return n;
 }
 
-// The page's block table has the first unit of each block; this table is for blocks with several units.
+// For blocks with several units on a page, where the block table has the first unit of each block.
 static void units(const struct part *part, const struct rows *blocks)
 {
 	size_t n = 0, most = 0;
@@ -274,7 +282,7 @@ static void units(const struct part *part, const struct rows *blocks)
 	if (is_page(part))
 		buf_str(part->out, "<h3 id=\"units\">Energy per unit of work</h3>\n");
 	else
-		section_begin(part, "units", "Energy per unit of work");
+		section_begin(part, "units", title_of_section(SECTION_UNITS));
 	part_grid(part, &unit_grid, &rows, (struct limits){SIZE_MAX, UNIT_ROWS_MAX, PAPER_UNITS});
 }
 
@@ -340,13 +348,14 @@ static struct block_finding outside_of(const struct findings *f)
 static void text_tables(const struct part *part, struct rows *rows, size_t rows_max, bool has_energy)
 {
 	const struct limits limits = {rows_max, 0, PAPER_NONE};
-	if (part->job != NULL) {
-		section_begin(part, "blocks", "Code blocks over all ranks");
-		part_grid(part, &job_grid, rows, limits);
-		early_remark(part);
+	const struct object_at *foot = rows->foot;
+	const bool is_short = part->is_brief && has_energy;
+	if (part->job != NULL || is_short) {
+		section_begin(part, "blocks", part->job != NULL ? "Code blocks over all ranks" : title_of_section(SECTION_BLOCKS));
+		part_grid(part, part->job != NULL ? &job_grid : &brief_grid, rows, limits);
+		(part->job != NULL ? early_remark : endings)(part);
 		return;
 	}
-	const struct object_at *foot = rows->foot;
 	section_begin(part, "blocks", "Code blocks: time");
 	rows->foot = NULL;
 	part_grid(part, &time_grid, rows, limits);
@@ -357,19 +366,50 @@ static void text_tables(const struct part *part, struct rows *rows, size_t rows_
 		grid_text(&energy_grid, rows, part->out, part->style);
 		part_mark_note(part, &energy_grid, rows);
 	}
-	units(part, rows);
+}
+
+static struct rows sorted_blocks(const struct part *part)
+{
+	struct rows rows = part_rows(part, "blocks");
+	rows_sort(&rows, "energy.total_j", "compute_time.total");
+	return rows;
+}
+
+void section_units(const struct part *part)
+{
+	struct rows rows = sorted_blocks(part);
+	rows.shown = rows.n < TEXT_ROWS_MAX || part->is_whole ? rows.n : TEXT_ROWS_MAX;
+	units(part, &rows);
+}
+
+bool section_largest_blocks(const struct part *part, size_t rows_max)
+{
+	const bool has_energy = !isnan(part->f->outside_j);
+	struct rows rows = sorted_blocks(part);
+	struct column columns[ARRAY_SIZE(brief_columns)];
+	char title[64] = "code blocks";
+	rows.shown = rows.n < rows_max ? rows.n : rows_max;
+	if (rows.shown == 0)
+		return false;
+	if (rows.n > rows.shown)
+		snprintf(title, sizeof(title), "%zu of %zu blocks", rows.shown, rows.n);
+	memcpy(columns, brief_columns, sizeof(columns));
+	columns[0].title = title;
+	const struct grid grid = GRID("largest", columns, .more = &more);
+	buf_char(part->out, '\n');
+	grid_text(has_energy ? &grid : &time_grid, &rows, part->out, part->style);
+	return has_energy && grid_is_marked(&grid, &rows, ON_TEXT);
 }
 
 static void write_blocks(const struct part *part, size_t rows_max)
 {
 	const struct findings *f = part->f;
 	struct block_finding outside = outside_of(f);
-	struct rows rows = part_rows(part, "blocks");
+	struct rows rows = sorted_blocks(part);
 	bool has_energy = !isnan(f->outside_j);
 	if (rows.n == 0)
 		return;
 	struct object_at foot = {rows.at[0].type, &outside, rows.at[0].outer, SIZE_MAX, NULL};
-	rows_sort(&rows, "energy.total_j", "compute_time.total");
 	rows.foot = has_energy && part->job == NULL ? &foot : NULL;
 	if (!is_page(part)) {
 		text_tables(part, &rows, rows_max, has_energy);
@@ -394,4 +434,6 @@ void section_blocks(const struct part *part)
 void section_all_blocks(const struct part *part)
 {
 	write_blocks(part, SIZE_MAX);
+	struct rows rows = sorted_blocks(part);
+	units(part, &rows);
 }

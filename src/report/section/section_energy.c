@@ -128,7 +128,7 @@ void section_domains(const struct part *part)
 		rows.is_fixed = true;
 		domain_tree(part->f, tree_row, &(struct tree){part->f, &rows, other.at});
 	}
-	section_begin(part, "domains", "Energy by domain");
+	section_begin(part, "domains", title_of_section(SECTION_DOMAINS));
 	part_grid(part, &domain_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PAPER_DOMAINS});
 	for (size_t i = 0; i < rows.n; i++)
 		any_beside |= is_beside(&rows.at[i]);
@@ -166,7 +166,7 @@ void section_gpus(const struct part *part)
 	struct rows rows = part_rows(part, "gpus");
 	if (rows.n == 0)
 		return;
-	section_begin(part, "gpus", "GPUs");
+	section_begin(part, "gpus", title_of_section(SECTION_GPUS));
 	part_grid(part, &gpu_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PAPER_GPUS});
 	section_end(part);
 }
@@ -240,7 +240,7 @@ void section_kinds(const struct part *part)
 			at[rows.n++] = (struct object_at){.type = &kind_type, .data = &kinds[k]};
 	if (rows.n == 0)
 		return;
-	section_begin(part, "kinds", "Energy by kind of domain, all nodes together");
+	section_begin(part, "kinds", title_of_section(SECTION_KINDS));
 	part_grid(part, &kind_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PAPER_NONE});
 	section_end(part);
 }
@@ -372,7 +372,7 @@ void section_nodes(const struct part *part)
 {
 	struct rows rows = part_rows(part, "nodes");
 	double largest_s = 0;
-	section_begin(part, "nodes", is_page(part) ? "Energy by node" : "Nodes");
+	section_begin(part, "nodes", title_of_section(SECTION_NODES));
 	if (is_page(part) && part->f->total_j > 0)
 		ledger_keys(part);
 	part_grid(part, &node_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PAPER_NODES});

@@ -122,10 +122,10 @@ void section_ranks(const struct part *part)
 {
 	struct rows rows = part_rows(part, "ranks");
 	// A terminal shows only the ranks that worked longest, if there are many; the others wait for them.
-	bool many = !is_page(part) && rows.n > TEXT_ROWS_MAX;
+	bool many = !is_page(part) && !part->is_whole && rows.n > TEXT_ROWS_MAX;
 	if (many)
 		rows_sort(&rows, "work_s", NULL);
-	section_begin(part, "ranks", many ? "Ranks that worked longest" : "Ranks");
+	section_begin(part, "ranks", many ? "Ranks that worked longest" : title_of_section(SECTION_RANKS));
 	if (is_page(part))
 		keys(part);
 	part_grid(part, &rank_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PAPER_RANKS});
@@ -284,12 +284,13 @@ void section_balance(const struct part *part)
 {
 	const struct job_findings *job = part->job;
 	struct rows rows = spreads(part);
-	char title[100] = "How even the ranks were";
+	char title[100];
 	bool is_one = job->duration_s.count < 2; // no rank is left to compare with, because others ended early
 	if (is_one && job->n_ended_early == 0)
 		return;
+	snprintf(title, sizeof(title), "%s", title_of_section(SECTION_BALANCE));
 	if (job->n_steps > 1 && !is_one)
-		snprintf(title, sizeof(title), "How even the ranks were (step %.40s)",
+		snprintf(title, sizeof(title), "%s (step %.40s)", title_of_section(SECTION_BALANCE),
 			job->compared_step != NULL ? job->compared_step : "without a name");
 	section_begin(part, "balance", title);
 	if (is_one) {

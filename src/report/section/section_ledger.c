@@ -209,7 +209,7 @@ void section_ledger(const struct part *part)
 		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN, energy_j / f->total_j * 100};
 		at[i] = (struct object_at){.type = &owned_type, .data = &owned[i]};
 	}
-	section_begin(part, "ledger", "Where the energy went");
+	section_begin(part, "ledger", title_of_section(SECTION_LEDGER));
 	if (is_page(part)) {
 		buf_str(part->out, "<div class=\"beside-each-other\">\n");
 		bars(part);

@@ -11,8 +11,11 @@
 void section_ledger(const struct part *part);    // energy by owner
 void section_domains(const struct part *part);   // energy by domain, with its source
 void section_gpus(const struct part *part);      // use of each GPU
-void section_blocks(const struct part *part);    // code blocks, and energy per unit of work
-void section_all_blocks(const struct part *part); // code blocks without a row limit
+void section_blocks(const struct part *part);    // code blocks; on a page with energy per unit of work
+void section_all_blocks(const struct part *part); // code blocks without a row limit, and energy per unit of work
+// The code blocks with most energy, at most that many, without a heading; returns whether a figure is marked as unresolved.
+bool section_largest_blocks(const struct part *part, size_t rows_max);
+void section_units(const struct part *part); // energy per unit of work, on a terminal
 void section_metrics(const struct part *part);   // custom metrics
 void section_processes(const struct part *part); // processes with most CPU time
 void section_events(const struct part *part);    // events during the run
@@ -29,10 +32,35 @@ void section_heat(const struct part *part);    // power of each node over time, 
 
 void part_heading(const struct part *part);  // command that was run
 void part_headline(const struct part *part); // time, energy, CPU, memory, GPUs, measurement overhead
+bool headline_is_marked(const struct part *part); // an energy in it is unresolved
 void part_warnings(const struct part *part);
+size_t warning_lines(const struct part *part); // lines of all warnings on a terminal
+void warnings_within(const struct part *part, size_t lines); // on a terminal; the last line counts those that do not fit
+
+/* ---- a figure: label, value, errors, remark ---- */
+enum { VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14 };
+struct figure_line {
+	const struct part *part;
+	const char *label;
+	struct buf value, error, remark;
+};
+void line_begin(struct figure_line *line, const struct part *part, const char *label);
+// Returns the remark's buffer, with a comma appended if it has content.
+struct buf *line_also(struct figure_line *line);
+void line_end(struct figure_line *line); // writes and frees it
+void line_count(struct buf *out, int64_t n, const char *one, const char *plural); // "3 samples"
+
+/* ---- sections of text reports: sections.def ---- */
+enum section_id {
+#define SECTION(id, ...) SECTION_##id,
+#include "report/section/sections.def"
+	SECTIONS
+};
+const char *title_of_section(enum section_id id);
 
 /* ---- helpers ---- */
-enum { TEXT_ROWS_MAX = 12 }; // row limit of terminal tables whose length depends on the program
+// Row limits of terminal tables whose length depends on the program; BRIEF: without --all.
+enum { TEXT_ROWS_MAX = 12, BRIEF_ROWS_MAX = 8, BRIEF_WARNINGS_MAX = 5 };
 static inline bool is_page(const struct part *part)
 {
 	return part->style == NULL;

@@ -1,6 +1,7 @@
 /* The text of --progress at each width. */
 #include "cli/measure.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 #include "report/table.h"
 
@@ -126,7 +127,7 @@ static void every_width(void **state)
 		struct buf out;
 		buf_init(&out, 4096);
 		progress_line(&middle, width, &out);
-		assert_true(text_columns(out.data, out.size) <= width);
+		assert_true(utf8_text_columns(out.data, out.size) <= width);
 		buf_finish(&out);
 	}
 }

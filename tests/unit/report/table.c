@@ -1,5 +1,6 @@
 #include "report/table.h"
 
+#include "base/utf8.h"
 #include "base/util.h"
 
 #include "rows.h"
@@ -15,6 +16,9 @@ static const struct fit_row {
 	{"path too long: its end is kept", "/a/b/train.py:12", 12, true, "…train.py:12"},
 	{"width counts characters, not bytes", "äöü", 3, false, "äöü"},
 	{"no character is cut in two", "äöüß", 3, true, "…üß"},
+	{"wide characters take two columns", "東京東京", 5, false, "東京…"},
+	{"half a wide character does not fit", "東京東京", 6, true, "…東京"},
+	{"combining characters take none", "e\u0301e\u0301e\u0301", 3, false, "e\u0301e\u0301e\u0301"},
 	{"control characters in a name: replaced", "a\033[31mb", 20, false, "a?[31mb"},
 	{"line break: a blank", "a\nb", 20, false, "a b"},
 };
@@ -53,6 +57,9 @@ static const struct wrap_row {
 	{"80 columns, then the next line at the same column", "L",
 		"twelve words of which the last ones do not fit into one line of this width any more", 4,
 		"L   twelve words of which the last ones do not fit into one line of this width\n    any more"},
+	{"a word wider than a line is truncated in the middle", "L",
+		"12345678901234567890123456789012345678901234567890123456789012345678901234567890 end", 4,
+		"L   12345678901234567890123456789012345678…4567890123456789012345678901234567890\n    end"},
 	{"label too long: one blank after it", "A long label", "text", 4, "A long label text"},
 };
 
@@ -100,7 +107,7 @@ static void first_column_gives_way(void **state)
 	buf_str(table_cell(&table, false), "1");
 	table_print(&table, &out, style_for(false));
 	const char *row = strchr(out.data, '\n') + 1;
-	assert_int_equal(text_columns(row, strlen(row) - 1), TEXT_WIDTH);
+	assert_int_equal(utf8_text_columns(row, strlen(row) - 1), TEXT_WIDTH);
 	assert_string_equal(row + strlen(row) - 8, "xend  1\n");
 	table_finish(&table);
 	buf_finish(&out);
