@@ -3,22 +3,22 @@
     for device in wattle.cap.list():
         print(device.device, device.current_w, device.min_w, device.max_w)
 
-    with wattle.cap.set("gpu-0", 250):      # what was there before comes back at the end of the block, and after any
+    with wattle.cap.set("gpu-0", 250):      # the previous limit is restored at the end of the block, and after any
         train()                             # other end: an exception, exit, kill -9
 
     result = wattle.cap.tune("gpu-0", lambda: train_step(next(batches)))
     with result.apply():                    # W with the least energy times time squared of a step
         train()
 
-device: "gpu-0", "package-1", a GPU's UUID or its beginning, several of these in a list or with commas, or "gpus": those
-visible to this program. A limit is a lease of this process, which no other process gets meanwhile; children do not have
-it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
+device: "gpu-0", "package-1", a GPU's UUID or a prefix of it, several of these in a list or with commas, or "gpus": those
+visible to this program. A limit is a lease of this process. No other process gets the device meanwhile; children do not
+hold the lease. Limits are in W, clocks (NVIDIA GPUs) in MHz; unknown values are NaN.
 
 ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it
-can't be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another
-process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has
-changed the limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal
-(WATTLE_STATE) failed. All have a sentence that says what would be right.
+cannot be limited. PermissionError: neither this program nor the helper wattled has permission. BlockingIOError: another
+process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: another program has
+changed the limit since (its limit stays), or a Limit is used twice. Other OSErrors: the device or the journal
+(WATTLE_STATE) failed. Every message states the correct form or the remedy.
 """
 from __future__ import annotations
 
@@ -415,23 +415,23 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
          caps: Optional[int] = None, from_percent: float = 30, seconds: float = 30, settle: Optional[float] = None,
          clocks: bool = False, seed: int = 0, sync: Optional[Callable[[], Any]] = None,
          progress: Optional[Callable[[Progress], Any]] = None) -> TuneResult:
-    """Searches for the limit that saves most: runs `step` again and again under limits in random order and measures
-    energy and time per step from the device's counters. What was there before is back when it returns or raises, and if
+    """Searches for the limit that saves most: runs `step` repeatedly under limits in random order and measures
+    energy and time per step from the device's counters. The previous limit is restored when it returns or raises, and if
     the program dies meanwhile.
 
     step: one unit of work as a function (StopIteration: there is no more), or an iterator of which next() does one.
     objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
-    of limits that are at most so much slower than the highest one.
-    caps: how many limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
-    beside the best one in the time that the others leave; seconds: of measuring for each, at most; settle: s under a
-    new limit before anything is measured (None: until the limit acts and power is steady).
-    clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
+    of limits that are at most that much slower than the highest one.
+    caps: number of limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
+    near the best one in the remaining time; seconds: maximum measuring time for each; settle: s under a
+    new limit before measuring (None: until the limit acts and power is steady).
+    clocks: searches the clock's upper bound instead of the power (NVIDIA GPUs).
     sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
     imported and uses CUDA. progress: called after each window.
 
     Several devices get the same limit, and their energies are added. RuntimeError: the work ended before there was
-    anything to compare, or somebody else changed the limit meanwhile (theirs stays).
-    """
+    anything to compare, or another program changed the limit meanwhile (its limit stays).
+"""
     goal, percent = _goal(objective, slowdown)
     call = _call(step)
     if progress is not None and not callable(progress):

@@ -25,7 +25,7 @@ _measuring: Optional["layers"] = None  # the session whose tracker runs
 
 
 class layers:
-    """Measures what each module of a model costs, forward and backward, while the model is used as always.
+    """Measures each module of a model, forward and backward, while the model is used as usual.
 
         with wattle.torch.layers(model) as measured:
             train()
@@ -39,16 +39,16 @@ class layers:
     output        run file to keep; by default a temporary one is read and removed
     gpus          UUIDs or indices (NVML's), comma separated; by default those visible to the program
     break_graphs  measure inside compiled modules as well, which breaks their graphs and makes them slower
-    observer      True: backward is seen by the observer in C++, False: by hooks in Python; None: by the observer where
+    observer      True: the C++ observer observes backward, False: hooks in Python; None: the observer if
                   it was built for this torch and the work is on CPUs. The rows are the same, the observer is cheaper
 
-    Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own;
-    what runs inside the modules in it is in theirs. A module that is used several times has one row, by its first
-    name. Energy is what the recorder attributes to this process, on all its threads; docs/torch.md tells how it is
-    divided.
+    Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has its own work;
+    work of inner modules is in their rows. A module that is used several times has one row, under its first
+    name. Energy is the energy that the recorder attributes to this process, on all its threads; docs/torch.md describes how
+    it is divided.
 
     RuntimeError: another layers() with a tracker is measuring; start() twice; results before stop().
-    """
+"""
 
     def __init__(self, model: modules.Model, *, tracker: bool = True, interval_s: float = 0.02,
                  output: Optional[PathLike] = None, overwrite: bool = False, gpus: Optional[str] = None,
