@@ -1,10 +1,10 @@
-# A thin door to Meson: `make demo` and `make test` work in an empty clone on Debian 12.
+# Shortcuts for Meson: `make demo` and `make test` work in a fresh clone on Debian 12.
 BUILD = build
 TEST_BUILD = build/test
 CLANG_BUILD = build/clang
 PYTHON = /usr/bin/python3
-# Debian's folder for libraries, lib/x86_64-linux-gnu, Meson finds with dpkg-dev only; elsewhere neither pkg-config nor the
-# loader would look. The compiler knows it always; where there is no such folder it says nothing.
+# Meson finds Debian's library folder, lib/x86_64-linux-gnu, with dpkg-dev only; neither pkg-config nor the loader searches
+# elsewhere. The compiler always knows it; where there is no such folder it prints nothing.
 MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
 SETUP = meson setup $(if $(MULTIARCH),-Dlibdir=lib/$(MULTIARCH))
 
@@ -20,10 +20,10 @@ demo: all
 	$(BUILD)/wattle run -q --overwrite -o $(BUILD)/demo.sqlite -- $(BUILD)/demo-workload
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite --format html -o $(BUILD)/demo.html
-	@echo "The same as a page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
+	@echo "Page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
 
-# The tests run under ASan and UBSan (lines are all that their reports need of -g). clang compiles the same sources and links nothing: it
-# has nothing to say either.
+# The tests run under ASan and UBSan (their reports need only line numbers, hence -g1). clang compiles the same sources without a warning
+# and links nothing.
 test-build: packages-build packages-test
 	@[ -f $(TEST_BUILD)/build.ninja ] || $(SETUP) $(TEST_BUILD) -Dtests=true -Dwerror=true \
 		-Db_sanitize=address,undefined -Dc_args=-g1
@@ -45,7 +45,7 @@ bench: packages-build
 	@ninja -C $(BUILD)
 	@$(PYTHON) bench/bench.py $(BUILD)
 
-# PREFIX=/opt/wattle and DESTDIR=/tmp/package as everywhere. Prints the variables to set for a PREFIX outside of the standard ones.
+# PREFIX=/opt/wattle and DESTDIR=/tmp/package as usual. Prints the variables to set for a PREFIX outside of the standard ones.
 install: all
 	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) && ninja -C $(BUILD))
 	@$(PYTHON) tools/install.py $(BUILD) "$(DESTDIR)"

@@ -1,8 +1,8 @@
-"""The figures that wattle is held to, as ratios to floors measured on this machine in the same minute.
+"""wattle's performance goals, as ratios to floors measured on this machine in the same minute.
 
 usage: bench.py BUILD [NAME...]
 
-BUILD is an optimised build folder with -Dbench=true. Each row: what, measured, floor or truth, ratio, goal. Figures
+BUILD is an optimised build folder with -Dbench=true. Each row: name, measured value, floor or true value, ratio, goal. Figures
 that a busy machine disturbs are medians or differences of a long and a short run, so that start and end cancel.
 """
 import json
@@ -24,7 +24,7 @@ PYTHON = "/usr/bin/python3"
 SIMULATOR = BUILD / "bench/powercap_sim"
 TESTS = pathlib.Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS / folder) for folder in ("fakes", "e2e")]
-os.environ.update(WATTLE_BUILD=str(BUILD), WATTLE_TESTS=str(TESTS))  # that the tests' modules ask for
+os.environ.update(WATTLE_BUILD=str(BUILD), WATTLE_TESTS=str(TESTS))  # required by the tests' modules
 MEASURED = ["-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "report.json"]
 
 benches = []
@@ -56,15 +56,15 @@ def floor(*arguments):
 
 
 def wattle(*arguments, env=None):
-    """A measured run; its report and what the command wrote."""
+    """A measured run; its report and the command's output."""
     done = subprocess.run([WATTLE, "run", *MEASURED, *map(str, arguments)], check=True, stdout=subprocess.PIPE,
                           env={**os.environ, **(env or {})})
     return json.loads(pathlib.Path("report.json").read_text()), done.stdout.decode()
 
 
 def marginal(short_s, long_s, *arguments, env=None):
-    """CPU seconds and samples between a short and a long run of the same, and what the long one lost; {seconds} in the
-    arguments is replaced."""
+    """CPU seconds and samples between a short and a long run of the same command, and lost samples of the long one; {seconds}
+    in the arguments is replaced."""
     own, samples = [], []
     for seconds in (short_s, long_s):
         report, _ = wattle(*[str(a).replace("{seconds}", str(seconds)) for a in arguments], env=env)
@@ -75,7 +75,8 @@ def marginal(short_s, long_s, *arguments, env=None):
 
 @bench
 def cpu_per_sample():
-    """one sample at 10 Hz without PSS, against the cheapest complete reading in the same seconds: medians of three rounds"""
+    """one sample at 10 Hz without PSS, compared with the cheapest complete reading in the same seconds: medians of three
+    rounds"""
     for descendants in (0, 10, 100):
         floors, own = [], []
         for _ in range(3):
@@ -108,7 +109,7 @@ def powercap_tree():
 
 @bench
 def thousand_hertz():
-    """two powercap zones at 1 kHz, against a bare timerfd loop before and after"""
+    """two powercap zones at 1 kHz, compared with a bare timerfd loop before and after"""
     env, seconds = powercap_tree(), 6
     bare = [floor("ticks", 1000, seconds)]
     cpu_s, samples, lost = marginal(1, seconds, "-i", "1ms", "--budget", "0", "--", "sleep", "{seconds}", env=env)
@@ -129,7 +130,7 @@ def milliseconds(command):
 
 @bench
 def start_to_end():
-    """wattle run true against true, alternating"""
+    """wattle run true compared with true, alternating"""
     plain, measured = [], []
     for _ in range(60):
         plain.append(milliseconds(["true"]))
@@ -141,7 +142,7 @@ def start_to_end():
 
 @bench
 def short_children():
-    """CPU time of 1,000 children of 2 ms, against the kernel's own sum"""
+    """CPU time of 1,000 children of 2 ms, compared with the kernel's own sum"""
     report, out = wattle("--", BURNER, "children", 1000, 2)
     truth = json.loads(out)
     kernel_s = truth["self_cpu_s"] + truth["children_cpu_s"]
@@ -151,7 +152,7 @@ def short_children():
 
 
 def simulated(seconds, *options):
-    """A run over a simulated package: its joules and error, and the integral of the power it was given."""
+    """A run over a simulated package: its energy and error, and the integral of the simulated power."""
     import truth
     simulator = subprocess.Popen([SIMULATOR, "sim", *options], stdout=subprocess.PIPE)
     try:
@@ -167,7 +168,7 @@ def simulated(seconds, *options):
 
 @bench
 def energy():
-    """a counter whose power is a sine, for 10 s, against the integral"""
+    """a counter with sinusoidal power, for 10 s, compared with the integral"""
     own_j, _, truth_j = simulated(10, "--zone", "package-0=50+20*sin@1.7")
     row("energy of a simulated counter over 10 s", f"{own_j:.2f} J", f"integral {truth_j:.2f} J",
         f"{own_j / truth_j:.4f}", "within 0.5 %", abs(own_j / truth_j - 1) <= 0.005)
@@ -175,7 +176,7 @@ def energy():
 
 @bench
 def steps():
-    """a load in steps on counters that are updated every 20 ms and every 100 ms, as GPUs' are, for 10 s"""
+    """a stepwise load on counters updated every 20 ms and every 100 ms, as GPUs' are, for 10 s"""
     for tick_ms, goal in ((20, 0.003), (100, 0.01)):
         own_j, error_j, truth_j = simulated(10, "--zone", "package-0=30+100*step@0.77", "--tick", str(tick_ms * 1000))
         row(f"steps of 100 W, {tick_ms} ms counter, 10 s", f"{own_j:.2f} J", f"integral {truth_j:.2f} J",
@@ -185,13 +186,13 @@ def steps():
 
 
 def own_cpu_s(calls):
-    """CPU time that the fake library spent itself, as it says."""
+    """CPU time of the fake library itself, as it reports it."""
     return int(dict(line.split() for line in pathlib.Path(calls).read_text().splitlines())["cpu_ns"]) * 1e-9
 
 
 @bench
 def eight_gpus():
-    """eight GPUs with 16 processes each at 10 Hz, less what the driver's library takes"""
+    """eight GPUs with 16 processes each at 10 Hz, without the time in the driver's library"""
     process = "".join(f"process {pid} C 5 100000000\n" for pid in range(1, 17))
     pathlib.Path("cards").write_text(("gpu\n" + process) * 8)
     env = {"WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"), "WATTLE_FAKE_NVML": "cards",
@@ -217,7 +218,7 @@ def cpu_and_rss(pid):
 
 
 def served(env, scrapes, looks=25):
-    """What a server took for so many looks and scrapes: CPU of a look's library and in all, memory, size of the text."""
+    """Cost of a number of polls and scrapes of a server: CPU of the library in a poll and in total, memory, size of the text."""
     words = ["--listen", "127.0.0.1:0", "-i", "200ms", "--jobs", "50", "--cgroups", "20", "--processes", "20"]
     # A namespace of its own: whatever else runs here, it sees 200 processes in ten jobs, and itself.
     crowd = "for job in 1 2 3 4 5 6 7 8 9 10; do for n in $(seq 20); do SLURM_JOB_ID=$job sleep 100 & done; done 2>&-; exec \"$0\" \"$@\""
@@ -242,8 +243,8 @@ def served(env, scrapes, looks=25):
 
 @bench
 def scrapes():
-    """wattle serve of a machine with 8 GPUs and 200 processes: what a scrape takes (document, state file, HTTP), and what the
-    look takes that it tells of, less what the driver's library takes; medians of three rounds of both"""
+    """wattle serve on a machine with 8 GPUs and 200 processes: cost of a scrape (document, state file, HTTP) and of its poll,
+    without the time in the driver's library; medians of three rounds of both"""
     process = "".join(f"process {pid} C 5 100000000\n" for pid in range(1, 17))
     pathlib.Path("cards").write_text(("gpu\n" + process) * 8)
     folder, looks = pathlib.Path.cwd(), 25
@@ -270,7 +271,7 @@ def scrapes():
 
 @bench
 def limits():
-    """a power limit around a command, and how soon it goes when wattle is killed, by the fake card's own log"""
+    """a power limit around a command, and the time until it is restored when wattle is killed, from the fake card's log"""
     pathlib.Path("cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n")
     env = {**os.environ, "WATTLE_NVML": str(BUILD / "bench/libnvml-fake.so"),
            "WATTLE_FAKE_NVML": str(pathlib.Path("cards").resolve()),
@@ -303,7 +304,7 @@ def limits():
 
 @bench
 def nvtx():
-    """push and pop of an unmodified NVTX program under capture, against the two looks at the clock that they need"""
+    """push and pop of an unmodified NVTX program under capture, compared with two clock readings"""
     subprocess.run([WATTLE, "run", *MEASURED, "--nvtx", "--", BUILD / "bench/nvtx_app", "cost"], check=True,
                    stdout=open("cost", "w"))
     cost = json.loads(pathlib.Path("cost").read_text())
@@ -326,7 +327,7 @@ def folding():
 
 
 def cost_of_blocks(calls, *inputs):
-    """Seconds and megabytes of wattle blocks on inputs with so many calls"""
+    """Seconds and megabytes of wattle blocks on inputs with this many calls"""
     command = [WATTLE, "blocks", *inputs, "--format", "json", "-o", "blocks.json"]
     seconds = statistics.median(milliseconds(command) for _ in range(3)) / 1e3
     process = subprocess.Popen(command)
@@ -337,7 +338,7 @@ def cost_of_blocks(calls, *inputs):
 
 
 def blocks_of_tracking(ending, calls):
-    """Seconds and megabytes that wattle blocks takes for so many calls against 10^5 timepoints"""
+    """Seconds and megabytes of wattle blocks for this many calls and 10^5 timepoints"""
     import tracking_files
     tracking, sub_tracking = f"tracking.{ending}", f"calls-{calls}.{ending}"
     if not pathlib.Path(tracking).exists():
@@ -348,7 +349,7 @@ def blocks_of_tracking(ending, calls):
 
 @bench
 def tracking_blocks():
-    """blocks of gpu_tracker's files: 10^6 calls against 10^5 timepoints, and how that grows from 10^4 calls"""
+    """blocks of gpu_tracker's files: 10^6 calls and 10^5 timepoints, and the growth from 10^4 calls"""
     for ending in ("csv", "sqlite"):
         few_s, few_mb = blocks_of_tracking(ending, 10000)
         many_s, many_mb = blocks_of_tracking(ending, 1000000)
@@ -359,7 +360,7 @@ def tracking_blocks():
 
 
 def blocks_of_run(calls, samples=100000):
-    """Seconds and megabytes of wattle blocks on a run file with so many spans"""
+    """Seconds and megabytes of wattle blocks on a run file with this many spans"""
     import made_run
     if not pathlib.Path("long.sqlite").exists():
         wattle("-i", "20ms", "--", "sleep", "0.3", env=powercap_tree())
@@ -372,7 +373,7 @@ def blocks_of_run(calls, samples=100000):
 
 @bench
 def blocks():
-    """blocks of a run: 10^4, 10^5 and 10^6 spans against 10^5 samples, and how that grows"""
+    """blocks of a run: 10^4, 10^5 and 10^6 spans and 10^5 samples, and the growth from 10^4 spans"""
     figures = {calls: blocks_of_run(calls) for calls in (10000, 100000, 1000000)}
     (few_s, few_mb), (some_s, _), (many_s, many_mb) = figures.values()
     row("blocks: 10^6 spans, 10^5 samples", f"{many_s:.2f} s", f"10^4: {few_s:.2f}, 10^5: {some_s:.2f} s",
@@ -390,7 +391,7 @@ def cpu_and_memory(command):
 
 
 def read_all_samples(path):
-    """CPU seconds in which the SQLite library alone decodes every value of the tables of samples"""
+    """CPU seconds in which the SQLite library only decodes every value of the tables of samples"""
     file = sqlite3.connect(path)
     start = time.process_time()
     for table in ("sample", "device_sample"):
@@ -418,7 +419,7 @@ def day():
 
 @bench
 def job_report():
-    """a job of 64 ranks, an hour at 10 Hz: from PostgreSQL and from the folder of its run files; least of five"""
+    """a job of 64 ranks, an hour at 10 Hz: from PostgreSQL and from the folder of its run files; minimum of five"""
     import made_jobs
     from postgres_server import Server
     truth = made_jobs.make(WATTLE, "large", "large")
@@ -439,8 +440,8 @@ def job_report():
 
 @bench
 def push_copy():
-    """rows of one recorder out of its run file into PostgreSQL, counted exactly once, and a plain libpq COPY of the same rows, encoded
-    beforehand; least of five of each"""
+    """rows of one recorder from its run file into PostgreSQL, exactly once, compared with a plain libpq COPY of the same rows,
+    encoded beforehand; minimum of five of each"""
     import dataclasses
     import made_runs
     from postgres_server import Server
@@ -455,7 +456,8 @@ def push_copy():
 
 @bench
 def spans():
-    """begin and end of a span in a C program: with a recorder against two looks at the clock, and without; least of rounds"""
+    """begin and end of a span in a C program: with a recorder compared with two clock readings, and without; minimum of all
+    rounds"""
     alone = json.loads(subprocess.run([BUILD / "bench/spans", "50"], check=True, capture_output=True).stdout)
     _, out = wattle("--", BUILD / "bench/spans", 200)
     cost = json.loads(out)
@@ -469,7 +471,7 @@ def spans():
 
 @bench
 def python_spans():
-    """a with block of a span in Python against the least that one of a C extension can be, two looks at the clock; least of rounds"""
+    """a with block of a span in Python compared with the minimum for a C extension, two clock readings; minimum of all rounds"""
     if not (BUILD / "python/wattle").exists():
         return
     path = {"PYTHONPATH": f"{BUILD / 'python'}:{BUILD / 'bench'}"}
@@ -488,7 +490,8 @@ def python_spans():
 
 @bench
 def torch_layers():
-    """a training step of ResNet-18 with and without wattle.torch.layers, in turns; median ratio of medians, CPU time of the thread"""
+    """a training step of ResNet-18 with and without wattle.torch.layers, alternating; median ratio of medians, CPU time of the
+    thread"""
     path = {"PYTHONPATH": str(BUILD / "python"), "OMP_NUM_THREADS": "1"}
     if not (BUILD / "python/wattle").exists() or subprocess.run([PYTHON, "-c", "import torchvision"], capture_output=True).returncode:
         return
@@ -503,7 +506,7 @@ def torch_layers():
 
 @bench
 def spans_throughput():
-    """spans of 8 threads, 10^6 a second in total for 10 s: what is lost, and what the recorder takes for it"""
+    """spans of 8 threads, 10^6 a second in total for 10 s: lost spans, and the recorder's cost"""
     seconds = 10
     report, told = wattle("--", BUILD / "bench/spanner", "flood", 8, 125000, seconds)
     told = json.loads(told)

@@ -1,11 +1,11 @@
-/* The floors that wattle is compared with, measured on the machine at hand and in the same minute.
+/* Floors for wattle's cost, measured on this machine in the same minute.
  *
  *	floor reading BURNER N HZ SECONDS   the cheapest complete reading of a process with N children: stat and children
- *	                                    files kept open, /proc/stat and /proc/meminfo kept open, figures taken
+ *	                                    files kept open, /proc/stat and /proc/meminfo kept open, figures parsed
  *	                                    from the texts, nothing stored
- *	floor ticks HZ SECONDS              a bare timerfd loop: what ticks the machine itself misses
+ *	floor ticks HZ SECONDS              a bare timerfd loop: ticks that the machine itself misses
  *
- * Prints one line of JSON. CPU time is that of the loop alone, without start and end. */
+ * Prints one line of JSON. CPU time is that of the loop only, without start and end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ struct process {
 	int stat_fd, children_fd;
 };
 
-struct reading { // what is taken from the texts, so that no compiler leaves the taking out
+struct reading { // result of parsing, so that no compiler removes it
 	uint64_t cpu_ticks, rss_pages, threads, children, busy_ticks, available_kib;
 };
 
@@ -123,7 +123,7 @@ static pid_t start_burner(const char *burner, const char *n, const char *seconds
 {
 	pid_t pid = fork();
 	if (pid == 0) {
-		setpgid(0, 0); // so that all of the tree can be ended at once
+		setpgid(0, 0); // so that the whole tree can be ended at once
 		execl(burner, "burner", "tree", n, seconds, (char *)NULL);
 		perror(burner);
 		_exit(127);

@@ -1,5 +1,6 @@
-/* folding SEEDS: simulated runs of 20 blocks of 0.2 to 5 ms in a loop, 60 s on a 100 ms counter, and what folding makes of
- * their powers: {"seeds", "blocks", "inside", "worst", "worst_of_seed": […]}, errors as parts of the true power. */
+/* folding SEEDS: simulated runs of 20 blocks of 0.2 to 5 ms in a loop, 60 s on a 100 ms counter, and their
+ * deconvolved powers: {"seeds", "blocks", "inside", "worst", "worst_of_seed": […]}, errors relative to the true
+ * power. */
 #include "loop.h"
 
 static const struct loop_kind kind = {.n_blocks = 20,

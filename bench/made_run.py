@@ -1,4 +1,4 @@
-"""Run files of any size, made of a short real one: 100 ms between samples, one package, spans in a loop."""
+"""Run files of any size, made from a short real one: 100 ms between samples, one package, spans in a loop."""
 import shutil
 import sqlite3
 
@@ -25,7 +25,7 @@ def lengthen(path, samples):
 
 
 def spans(path, samples, calls):
-    """So many spans over the whole run, nine inside a tenth."""
+    """This many spans over the whole run, nine inside a tenth."""
     file = sqlite3.connect(path)
     start, pid = file.execute("select start_ns, pid from segment").fetchone()
     length = (samples - 1) * STEP_NS * 10 // calls

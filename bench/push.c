@@ -1,7 +1,7 @@
-/* What it costs that rows come out of a run file and are counted: `wattle push` without its report against a plain libpq COPY of the same
- * rows, which lie encoded in memory, one COPY a table, one transaction. Into the same tables, which are emptied in between.
+/* Cost of reading rows from a run file and storing them exactly once: `wattle push` without its report compared with a plain libpq COPY of
+ * the same rows, encoded in memory, one COPY for each table, one transaction. Into the same tables, which are emptied in between.
  *
- *	push FILE URL ROUNDS		prints: rows, least seconds of the plain one, of the push, its CPU seconds */
+ *	push FILE URL ROUNDS		prints: rows, minimum seconds of the plain COPY, of the push, its CPU seconds */
 #include "store/postgres/pq.h"
 #include "store/postgres/send.h"
 #include "store/postgres/tables.h"
@@ -18,7 +18,7 @@ struct bytes {
 	size_t size;
 };
 
-struct plain { // all rows of a file, a buffer a table
+struct plain { // all rows of a file, a buffer for each table
 	struct bytes tables[LAYOUT_TABLES];
 	const char *sql[LAYOUT_TABLES];
 	struct source source;
@@ -40,7 +40,7 @@ static void check(int r, const struct wattle_error *error)
 	exit(1);
 }
 
-// The rows of one batch without what begins and ends the format.
+// The rows of one batch without the format's header and trailer.
 static void append(struct bytes *all, const struct copy *rows, size_t skip)
 {
 	const size_t end = 2;
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		return 2;
 	double least_plain = INFINITY, least_push = INFINITY, least_cpu = INFINITY;
 	check(pg_open(argv[2], &pg, &error), &error);
-	push(argv[1], argv[2], &error); // the store and its days are there
+	push(argv[1], argv[2], &error); // the store and its days exist
 	struct plain plain = {0};
 	read_all(&plain, argv[1], pg, &error);
 	for (int i = 0; i < atoi(argv[3]); i++) {

@@ -1,5 +1,5 @@
-/* The floor of a span in Python: the least that a context manager written in C can be that notes when its block began and
- * ended. Two looks at the clock, two stores into an array that nobody empties; no name, no thread, no check. */
+/* The floor of a span in Python: the simplest context manager in C that records when its block began and ended. Two
+ * clock readings, two stores into an array that nobody reads; no name, no thread, no check. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

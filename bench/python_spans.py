@@ -1,4 +1,4 @@
-"""What a span costs in Python: the least ns of a `with` block over all rounds, and of the floor's in the same rounds, as JSON.
+"""Cost of a span in Python: the minimum ns of a `with` block over all rounds, and of the floor in the same rounds, as JSON.
 
 usage: python_spans.py ROUNDS
 """
@@ -42,11 +42,11 @@ ACTS = {
 def main(rounds):
     least = dict.fromkeys(ACTS, float("inf"))
     for _ in range(rounds):
-        for name, (act, thing) in ACTS.items():  # one after the other, so that a machine that changes its speed changes all
+        for name, (act, thing) in ACTS.items():  # alternating, so that a machine that changes its speed changes all
             begin = time.perf_counter_ns()
             act(thing)
             least[name] = min(least[name], (time.perf_counter_ns() - begin) / PAIRS)
-        time.sleep(0.02)  # rings that nobody could empty would measure how spans are lost
+        time.sleep(0.02)  # full rings would measure lost spans
     costs = {f"{name}_ns": cost - least["empty"] for name, cost in least.items() if name != "empty"}
     print(json.dumps({**costs, "recording": wattle.is_recording()}))
 

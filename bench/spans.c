@@ -1,5 +1,5 @@
-/* What a span costs: `spans ROUNDS PAIRS` prints as JSON the least ns of a begin and an end over all rounds, and of two
- * clock_gettime calls in the same rounds. Under `wattle run` with a recorder, alone without. */
+/* Cost of a span: `spans ROUNDS PAIRS` prints as JSON the minimum ns of a begin and an end over all rounds, and of
+ * two clock_gettime calls in the same rounds. Under `wattle run` with a recorder, alone without. */
 #include "wattle.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static double spans(long pairs)
 	return (now_ns() - start) / (double)pairs;
 }
 
-// One after the other, so that a machine that changes its speed changes both.
+// Alternating, so that a machine that changes its speed changes both.
 int main(int argc, char **argv)
 {
 	long rounds = argc > 1 ? atol(argv[1]) : 200, pairs = argc > 2 ? atol(argv[2]) : 20000;
@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	for (long i = 0; i < rounds; i++) {
 		clock_ns = fmin(clock_ns, clocks(pairs));
 		span_ns = fmin(span_ns, spans(pairs));
-		// Rings that nobody could empty would measure how spans are lost.
+		// Full rings would measure lost spans.
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	}
 	printf("{\"clock_ns\": %.2f, \"span_ns\": %.2f, \"recording\": %d}\n", clock_ns, span_ns,

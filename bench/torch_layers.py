@@ -1,7 +1,7 @@
-"""A ResNet-18 training step with and without wattle.torch.layers, in turns: medians of the CPU time of the thread, and of
+"""A ResNet-18 training step with and without wattle.torch.layers, alternating: medians of the CPU time of the thread, and of
 the ratio over rounds, as JSON.
 
-usage: torch_layers.py BATCH SIZE STEPS ROUNDS [observer|hooks]     what sees backward; the default is that of layers()
+usage: torch_layers.py BATCH SIZE STEPS ROUNDS [observer|hooks]     the observer of backward; the default is that of layers()
 """
 import json
 import statistics
@@ -37,7 +37,7 @@ def main(batch, size, steps, rounds, by=None):
         before = some()
         with wattle.torch.layers(model, observer=by) as layers:
             measured = some()
-        plain.append((before + some()) / 2)  # a machine that changes its speed meanwhile changes both
+        plain.append((before + some()) / 2)  # a machine that changes its speed changes both
         ratios.append(measured / plain[-1])
     print(json.dumps({"by": layers.backward_by, "plain_s": statistics.median(plain), "ratio": statistics.median(ratios), "ratios": sorted(ratios)}))
 

@@ -1,4 +1,4 @@
-"""Tracking and sub-tracking files in gpu_tracker's layouts, as large as one likes, for benchmarks and tests."""
+"""Tracking and sub-tracking files in gpu_tracker's formats, of any size, for benchmarks and tests."""
 import csv
 import sqlite3
 
@@ -64,7 +64,7 @@ def timepoints(n, period_s):
 
 
 def calls(n, period_s, n_names=10):
-    """Blocks one after the other, each call with a smaller one inside it"""
+    """Blocks in succession, each call with a smaller one inside it"""
     for i in range(n // 2):
         begin_s, name = START_S + i * 2 * period_s, f"package/module.py:{i % n_names + 1}"
         yield 265016, name, 0, begin_s

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares two batch sizes: the same images through the same model, what does an image cost?
+"""Compares two batch sizes: the same images through the same model: time and energy per image.
 
-    python3 examples/batch_sizes.py              # batches of 4 and of 16, two rounds each, in turn
+    python3 examples/batch_sizes.py              # batches of 4 and of 16, two rounds each, alternating
     python3 examples/batch_sizes.py 8 64 --size 64 --images 2048 --rounds 5
 
-Rounds alternate, so that a machine that warms up or has visitors favours neither. How sure a difference is tells
-`wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order.
+Rounds alternate, so that a machine that warms up or runs other programs favours neither. For the significance of a difference
+use `wattle bench -- python3 … ::: python3 …`, which repeats whole programs in random order.
 """
 import argparse
 import os
@@ -32,7 +32,7 @@ def arguments() -> argparse.Namespace:
 
 
 def train(batch: int, images: int, size: int) -> None:
-    """Trains ResNet-18 on noise; `round` is the block that is compared, setting up is not in it."""
+    """Trains ResNet-18 on noise; `round` is the compared block, without the setup."""
     torch.manual_seed(0)
     model = torchvision.models.resnet18(num_classes=10)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -51,7 +51,7 @@ def record(path: str, batch: int, options: argparse.Namespace) -> None:
 
 
 def per_image(paths: list[str], images: int, figure: str) -> Optional[float]:
-    """The median round's seconds or joules an image; None where there is none."""
+    """The median round's seconds or joules per image; None if unknown."""
     blocks = [wattle.open(path).blocks.find("round") for path in paths]
     values = [block[figure] for block in blocks]
     return None if None in values else statistics.median(values) / images

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures programs that are not Python: what does it cost to compress a file, and what does each joule buy?
+"""Measures programs that are not Python: time and energy to compress a file.
 
 usage: other_programs.py [FILE]
 
-Each command is a code block of one recording, so that time, CPU and joules stand side by side. Without Python the same
-is `wattle run -- xz -9 FILE` for one command, and `wattle bench -- 'gzip FILE' ::: 'xz FILE'` to know how sure a
-difference is.
+Each command is a code block of one recording, so that time, CPU and joules are side by side. Without Python
+use `wattle run -- xz -9 FILE` for one command, and `wattle bench -- 'gzip FILE' ::: 'xz FILE'` for the significance of a
+difference.
 """
 import os
 import shutil
@@ -20,7 +20,7 @@ COMMANDS = (["gzip", "-1"], ["gzip", "-9"], ["bzip2", "-9"], ["xz", "-1"], ["xz"
 
 
 def made_file(folder: str) -> str:
-    """8 MB of text that compresses about as well as a log does."""
+    """8 MB of text that compresses about as well as a log."""
     path = os.path.join(folder, "made.log")
     with open(path, "w", encoding="ascii") as file:
         for number in range(125_000):
@@ -30,7 +30,7 @@ def made_file(folder: str) -> str:
 
 
 def figure(joules: Optional[float]) -> str:
-    """None is what could not be had."""
+    """None is unknown."""
     return "n/a" if joules is None else f"{joules:.2f}"
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trains ResNet-18 on made images and tells where the joules go: layers, steps, images, multiply-adds.
+"""Trains ResNet-18 on synthetic images and shows its energy by layers, steps, images, multiply-adds.
 
     python3 examples/train_resnet18.py                          # under a minute on one core
     python3 examples/train_resnet18.py --size 224 --batch 32 --steps 200 --device cuda
 
-The run file stays: `wattle report resnet18.sqlite`, `wattle blocks resnet18.sqlite`.
+The run file is kept: `wattle report resnet18.sqlite`, `wattle blocks resnet18.sqlite`.
 """
 import argparse
 from typing import Iterator

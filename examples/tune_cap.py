@@ -4,9 +4,9 @@
     python3 examples/tune_cap.py                         # gpu-0, energy times time squared of a step
     python3 examples/tune_cap.py gpus --objective slowdown=5 --seconds 10 --csv caps.csv --plot caps.png
 
-The work is a matrix product in PyTorch, on the GPU where there is one; put your own step in its place. Limits are set by
-root, or by the helper wattled for those whom it lets (docs/helper.md); `wattle cap list` says whether you may. What was
-there before is back at the end, whichever way this program ends.
+The work is a matrix product in PyTorch, on the GPU if there is one; replace it with your own step. Setting limits needs
+root, or a rule in the policy of the helper wattled (docs/helper.md); `wattle cap list` shows whether you may. The
+previous limit is restored at the end, whatever ends this program.
 """
 import argparse
 import sys
@@ -29,7 +29,7 @@ def arguments() -> argparse.Namespace:
 
 
 def make_step() -> Callable[[], None]:
-    """A step only starts its work on the GPU: wattle waits for it where it takes the time."""
+    """A step only starts its work on the GPU: wattle waits for it when it takes the time."""
     import torch
     device = "cuda" if torch.cuda.is_available() else "cpu"
     size = 4096 if device == "cuda" else 256

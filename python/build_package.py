@@ -1,10 +1,10 @@
-"""Makes packages in a build folder out of the sources: links, so that what is edited needs no copying.
+"""Makes packages in a build folder from the sources: links, so that edited files need no copying.
 
 usage: build_package.py SOURCE STAMP DEPFILE PACKAGE,EXTENSION... -- NAME=FILE...
 
 SOURCE is the folder of the package wattle. Each PACKAGE is a folder that gets its files, the EXTENSION as
 _wattle.abi3.so, and each FILE by its NAME (bin/wattle=…). The DEPFILE names the folders of SOURCE, so that new files
-are seen.
+are detected.
 """
 import os
 import pathlib
@@ -37,7 +37,7 @@ def link(path, target):
 
 
 def make(package, wanted):
-    """The folder has links of these names to these files, and none else."""
+    """Gives the folder exactly these links."""
     for old in list(package.rglob("*")) if package.exists() else ():
         if old.is_symlink() and old.relative_to(package) not in wanted:
             old.unlink()

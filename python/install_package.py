@@ -1,9 +1,9 @@
-"""What `meson install` does for the package: the files of SOURCE, the EXTENSION and the OBSERVER into FOLDER/wattle.
+"""Installs the package for `meson install`: the files of SOURCE, the EXTENSION and the OBSERVER into FOLDER/wattle.
 
 usage: install_package.py SOURCE EXTENSION [FOLDER [OBSERVER]]     run by meson install; DESTDIR is respected
 
-Without FOLDER it is where this Python looks for packages inside of the prefix; a prefix that it knows nothing of gets
-lib/pythonX.Y/site-packages, and PYTHONPATH has to name that.
+Without FOLDER it is this Python's package folder inside the prefix; a prefix that this Python does not use gets
+lib/pythonX.Y/site-packages, which PYTHONPATH must then name.
 """
 import os
 import pathlib
@@ -16,7 +16,7 @@ from build_package import EXTENSION, sources
 
 def folder_of(prefix):
     known = [path for path in map(pathlib.Path, site.getsitepackages()) if path.is_relative_to(prefix)]
-    # /usr/local is a prefix of its own, though it lies inside /usr.
+    # /usr/local is a prefix of its own, though it is inside /usr.
     own = [path for path in known if prefix.name == "local" or "local" not in path.relative_to(prefix).parts]
     return own[0] if own else prefix / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 

@@ -1,7 +1,7 @@
-/* A fleet in one process: so many hosts, each at a path of its own (/17/metrics), told by wattle serve's own encoder. For a real
+/* Many simulated hosts in one process, each at a path of its own (/17/metrics), encoded by wattle serve's own encoder. For a real
  * Prometheus to scrape: fleet.py.
  *
- *	fleet HOSTS		listens on a free port of 127.0.0.1 and says which */
+ *	fleet HOSTS		listens on a free port of 127.0.0.1 and prints it */
 #include "host.h"
 
 #include "base/util.h"
@@ -17,7 +17,7 @@
 enum { CONNECTIONS_MAX = 8192, REQUEST_ROOM = 4096, DOCUMENT_CEILING = 1 << 24 };
 
 struct connection {
-	char text[REQUEST_ROOM]; // of a request, as much as has come
+	char text[REQUEST_ROOM]; // the part of a request received so far
 	size_t size;
 };
 
@@ -43,7 +43,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 static void put_body(struct fleet *fleet, size_t number)
 {
@@ -63,7 +63,7 @@ static void write_all(int fd, const struct buf *buf)
 	for (size_t sent = 0; sent < buf->size;) {
 		ssize_t n = send(fd, buf->data + sent, buf->size - sent, MSG_NOSIGNAL);
 		if (n <= 0)
-			return; // it has gone; the next reading says so
+			return; // disconnected; the next read detects it
 		sent += (size_t)n;
 	}
 }

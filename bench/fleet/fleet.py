@@ -1,5 +1,5 @@
-"""1,000 hosts of 8 GPUs and 4 jobs each, told by wattle serve's own encoder in one process, scraped by one real Prometheus with the
-shipped configuration: what a scrape takes, and what Prometheus needs for it. The table is that of docs/scale.md.
+"""1,000 hosts with 8 GPUs and 4 jobs each, encoded by wattle serve's own encoder in one process, scraped by one real Prometheus with the
+shipped configuration: cost of a scrape, and resources of Prometheus. The table is that of docs/scale.md.
 
 usage: fleet.py BUILD [HOSTS [SECONDS]]     BUILD with -Dbench=true; default 1000 hosts, 300 s
 """
@@ -111,7 +111,7 @@ def main():
     try:
         write_config(folder, int(simulator.stdout.readline()), hosts)
         prometheus = Prometheus(folder)
-        time.sleep(40)  # until all are known and have been scraped once: what follows is how it goes on
+        time.sleep(40)  # until all are known and have been scraped once: the steady state follows
         before = used(prometheus.process.pid)[0], used(simulator.pid)[0]
         begin = time.monotonic()
         time.sleep(seconds)

@@ -78,7 +78,7 @@ void host_open(struct host *host, size_t number)
 	};
 }
 
-// From 0 to 1, its own for each host and domain, and its integral.
+// A number from 0 to 1 for each host and domain, and its integral.
 static double load(double seconds, double phase)
 {
 	return 0.5 + 0.4 * sin(seconds / 40 + phase);

@@ -1,4 +1,4 @@
-/* One simulated host: what wattle serve would have counted and seen there at a moment, as the shipped encoder takes it. */
+/* One simulated host: the counters and samples of wattle serve at a time, as input of the shipped encoder. */
 #pragma once
 
 #include "serve/view.h"
@@ -15,6 +15,6 @@ struct host {
 };
 
 void host_open(struct host *host, size_t number);
-// The figures of this moment: powers that differ from host to host and joules that follow from them.
+// The figures of this time: powers that differ from host to host and the resulting energies.
 void host_move(struct host *host, double seconds);
 void host_close(struct host *host);

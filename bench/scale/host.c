@@ -103,7 +103,7 @@ static int64_t energy_uj(const struct host *host, const struct fleet *fleet, int
 	return power_mw(host, device) * tick * (1000 / fleet->hz);
 }
 
-struct reading { // wanders by so much around the least
+struct reading { // variation around the minimum
 	int64_t least;
 	uint32_t swing;
 };
@@ -138,7 +138,7 @@ static int64_t device_value(const struct host *host, const struct fleet *fleet, 
 	switch (metric) {
 	case DEVICE_ENERGY:
 		return energy_uj(host, fleet, device, tick);
-	case DEVICE_ENERGY_RAW: // where counting begins
+	case DEVICE_ENERGY_RAW: // start of counting
 		return tick == 0 ? 0 : VALUE_MISSING;
 	case DEVICE_POWER:
 		return is_gpu(device) ? power_mw(host, device) : VALUE_MISSING;

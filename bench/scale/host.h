@@ -1,5 +1,5 @@
-/* A host that does not exist, and what its recorder would have sent: two packages with DRAM and eight GPUs that draw a constant power
- * each, so that every sum is known beforehand. */
+/* A simulated host, and the rows of its recorder: two packages with DRAM and eight GPUs of constant power each, so
+ * that every sum is known beforehand. */
 #pragma once
 
 #include "base/jsonw.h"
@@ -12,10 +12,10 @@ enum {
 	HOST_SOCKETS = 2,
 	HOST_GPUS = 8,
 	HOST_DEVICES = 2 * HOST_SOCKETS + HOST_GPUS, // packages, DRAM, GPUs
-	HOST_JOB_RANKS = 64,                         // a rank on each host, so many hosts a job
+	HOST_JOB_RANKS = 64,                         // a rank on each host, this many hosts in a job
 };
 
-struct fleet { // what all hosts have in common
+struct fleet { // shared by all hosts
 	int64_t hosts, hz, seconds;
 	int64_t wall_start_ns; // Unix time of all first samples
 };
@@ -28,13 +28,13 @@ struct host {
 };
 void host_init(struct host *host, int64_t number);
 
-/* The columns of a table of samples in the order in which they are sent, and what stands in each. */
+/* The columns of a table of samples in the order in which they are sent, and their contents. */
 struct host_table {
 	const char *name;
 	struct host_column {
 		const char *name;
 		enum pg_type type;
-		int source;    // a key, a metric, or nothing that we know
+		int source;    // a key, a metric, or unknown
 		size_t metric; // of the scope of its table
 	} columns[LAYOUT_FIELDS_MOST];
 	size_t n;
@@ -43,7 +43,7 @@ struct host_table {
 void host_table_init(struct host_table *table, enum layout_table which, const struct layout_server *server);
 void host_table_copy_sql(const struct host_table *table, struct buf *out);
 
-// Rows of the samples `from` to `to` (excluded); returns how many.
+// Rows of the samples `from` to `to` (excluded); returns their number.
 int64_t host_samples(const struct host *host, const struct fleet *fleet, const struct host_table *table, int64_t from,
 	int64_t to, struct copy *out);
 int64_t host_device_samples(const struct host *host, const struct fleet *fleet, const struct host_table *table,

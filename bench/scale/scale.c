@@ -1,10 +1,10 @@
-/* Many hosts at once into one PostgreSQL, through the encoder and the functions that wattle's sender uses.
+/* Many hosts at once into one PostgreSQL, through the encoder and the functions of wattle's uploader.
  *
  *	scale URL [hosts=1000] [seconds=600] [hz=10] [batch=2] [workers=2] [connections=0] [wait=0]
  *
- * seconds and batch (what a transaction holds) are of simulated time: the server is given as much as it takes. connections: of all
- * workers together, 0 for one each; as many as there are hosts is what a fleet has. wait=1: commits wait for the disk.
- * Prints what was sent, as JSON. */
+ * seconds and batch (the contents of a transaction) are in simulated time: the server gets as much as it accepts. connections: of all
+ * workers together, 0 for one each; a real fleet has one for each host. wait=1: commits wait for the disk.
+ * Prints the sent amounts, as JSON. */
 #include "base/num.h"
 #include "base/util.h"
 #include "host.h"
@@ -114,7 +114,7 @@ static void mark(struct worker *worker, struct pg *pg, const struct host *host, 
 	call(pg, PG_CALL_MARK, host->run, worker->json.data);
 }
 
-// One transaction, as a sender makes it.
+// One transaction, as an uploader makes it.
 static void copy_batch(struct worker *worker, const struct host *host, struct pg *pg, int64_t from, int64_t to)
 {
 	const struct fleet *fleet = &worker->plan->fleet;

@@ -1,10 +1,10 @@
-"""A fleet's samples into one PostgreSQL, and what a job's report then takes: the figures of docs/scale.md.
+"""A fleet's samples into one PostgreSQL, and the time of a job's report: the figures of docs/scale.md.
 
 usage: scale.py BUILD [--hosts N] [--seconds N] [--batch N] [--connections N] [--wait] [--reports N] [--json FILE]
 
-BUILD is an optimised build folder with -Dbench=true. The hosts do not exist (host.c): two packages with DRAM and eight GPUs
-each, at 10 Hz, 64 of them a job. A private server is made and goes with the program; 1,000 hosts for ten minutes need 20 GB
-in /tmp. Seconds are simulated ones: the server is given as much as it takes.
+BUILD is an optimised build folder with -Dbench=true. The hosts are simulated (host.c): two packages with DRAM and eight GPUs
+each, at 10 Hz, 64 of them in a job. A private server is created and removed by the program; 1,000 hosts for ten minutes need 20 GB
+in /tmp. Seconds are simulated: the server gets as much as it accepts.
 """
 import argparse
 import json
@@ -17,12 +17,12 @@ import time
 
 TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
 sys.path.insert(0, str(TESTS / "e2e"))
-os.environ.setdefault("WATTLE_BUILD", str(TESTS.parent / "build"))  # the tests' room wants one; it is not used here
+os.environ.setdefault("WATTLE_BUILD", str(TESTS.parent / "build"))  # required by the tests' Room; not used here
 os.environ.setdefault("WATTLE_TESTS", str(TESTS))
 from harness import children_of  # noqa: E402
 from postgres_server import Server  # noqa: E402
 
-# What a server of that much work is given; all else is as PostgreSQL brings it.
+# Settings for a server with this load; all others are PostgreSQL's defaults.
 SETTINGS = {"fsync": "on", "shared_buffers": "2GB", "max_wal_size": "4GB", "min_wal_size": "1GB", "wal_level": "replica",
             "wal_compression": "lz4", "checkpoint_timeout": "15min", "max_connections": "1100", "work_mem": "64MB",
             "maintenance_work_mem": "256MB", "autovacuum_naptime": "15s", "autovacuum_vacuum_cost_limit": "2000"}
@@ -32,7 +32,7 @@ TABLES = ("sample", "device_sample")
 
 
 def cpu_s(server: Server) -> float:
-    """CPU time of all its processes, those that have ended too."""
+    """CPU time of all its processes, ended ones included."""
     pid = server.process.pid
 
     def fields(of: int) -> list[int]:
@@ -46,7 +46,7 @@ def cpu_s(server: Server) -> float:
 
 
 def memory_mb(server: Server) -> float:
-    """Of all its processes, what they share counted once."""
+    """Memory of all its processes, shared pages counted once."""
     total_kb = 0
     for pid in [server.process.pid, *children_of(server.process.pid)]:
         try:
@@ -71,7 +71,7 @@ def sizes(server: Server) -> dict[str, dict[str, int]]:
 
 
 class Load:
-    """The program that sends, and what the server did meanwhile."""
+    """The sending program, and the server's activity meanwhile."""
 
     def __init__(self, build: pathlib.Path, server: Server, chosen: argparse.Namespace):
         self.server = server
@@ -113,7 +113,7 @@ def seconds_of(function, times: int) -> tuple[float, object]:
 
 
 def queries(build: pathlib.Path, server: Server, loaded: dict, times: int) -> dict[str, float]:
-    """Seconds of what people ask for."""
+    """Seconds of typical queries."""
     wattle, url = build / "src/cli/wattle", server.url()
 
     def ask(*words: str) -> bytes:

@@ -1,6 +1,6 @@
-"""Builds wheels of wattle: the hooks that pip calls (PEP 517, 660), of Python's standard library alone.
+"""Builds wheels of wattle: the hooks that pip calls (PEP 517, 660), with Python's standard library only.
 
-Meson and ninja build the package whole in BUILD/python/wattle, with the extension and the program; a wheel is that
+Meson and ninja build the complete package in BUILD/python/wattle, with the extension and the program; a wheel is that
 folder, packed.
 Settings (pip install --config-settings NAME=VALUE .):
 
@@ -28,19 +28,19 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
 STEM = f"{PROJECT['name']}-{PROJECT['version']}"
 TAG = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can tell: one source gives one wheel
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can store: one source gives one wheel
 
 
 # ---- building ----
 
 def _needed():
-    """What the program is built of, on Debian: the project's one list."""
+    """Build dependencies on Debian: the project's one list."""
     lines = (line.split() for line in (TOP / "packaging/packages.txt").read_text().splitlines())
     return "apt-get install " + " ".join(words[1] for words in lines if words[:1] == ["build"])
 
 
 def _environment():
-    """Meson is a program of another Python, to which pip's PYTHONPATH means nothing."""
+    """Meson runs with another Python, for which pip's PYTHONPATH is meaningless."""
     for environment in (os.environ, {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}):
         with contextlib.suppress(OSError):
             if subprocess.run(["meson", "--version"], env=environment, capture_output=True).returncode == 0:
@@ -77,7 +77,7 @@ def _run(command, environment):
         raise SystemExit(f"{' '.join(command)} failed with status {status}. What is needed, on Debian: {_needed()}")
 
 
-# ---- what wheels have besides the package ----
+# ---- further contents of wheels ----
 
 def _metadata():
     lines = ["Metadata-Version: 2.1", f"Name: {PROJECT['name']}", f"Version: {PROJECT['version']}",
@@ -133,7 +133,7 @@ def _write_wheel(folder, files):
 # ---- hooks ----
 
 def get_requires_for_build_wheel(config_settings=None):
-    """From the package index only what the machine lacks."""
+    """From the package index only packages that the machine lacks."""
     packages = {"meson": "meson>=1.0", "ninja": "ninja"}
     return [package for program, package in packages.items() if shutil.which(program) is None]
 
@@ -170,7 +170,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
 
 
 def build_sdist(sdist_directory, config_settings=None):
-    """What git knows of the sources; without git, what is no build folder."""
+    """Files tracked by git; without git, all files outside build folders."""
     listed = subprocess.run(["git", "-C", str(TOP), "ls-files", "-z"], capture_output=True)
     names = list(filter(None, listed.stdout.decode().split("\0"))) if listed.returncode == 0 else _files()
     with tempfile.TemporaryDirectory() as temporary:
@@ -185,7 +185,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def _files():
-    """What lies here, but for what was built."""
+    """All files here, except built ones."""
     paths = [path.relative_to(TOP) for path in sorted(TOP.rglob("*"))
              if path.is_file() or path.is_symlink()]
     return [str(path) for path in paths if path.parts[0] not in ("build", ".git") and "__pycache__" not in path.parts]

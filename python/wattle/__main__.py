@@ -1,4 +1,4 @@
-"""`wattle` and `python -m wattle` where pip installed the package: the program in it takes over the process."""
+"""`wattle` and `python -m wattle` where pip installed the package: the program wattle replaces the process."""
 import os
 import signal
 import sys
@@ -8,11 +8,11 @@ from . import _program
 
 
 def main() -> NoReturn:
-    """Becomes the program wattle, of the package or else of $PATH."""
+    """Executes the program wattle, of the package or else of $PATH."""
     program = _program.find()
     if program is None or os.path.realpath(program) == os.path.realpath(sys.argv[0]):
         sys.exit("wattle: the program is neither in the package nor in $PATH")
-    # Python ignores these for itself; what is measured shall not.
+    # Python ignores these for itself; measured programs must not.
     for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)
     os.execv(program, ["wattle", *sys.argv[1:]])

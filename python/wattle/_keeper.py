@@ -1,6 +1,6 @@
-"""Reads started meters now and then, so that no wrap of a counter is missed however long a stretch is.
+"""Reads started meters now and then, so that no wrap of a counter is missed in long measurements.
 
-One thread for all meters of the interpreter; it begins with the first that is started and is gone soon after the last.
+One thread for all meters of the interpreter; it begins with the first started meter and ends soon after the last.
 """
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Optional
 if TYPE_CHECKING:
     from .meter import Meter
 
-#: The quickest counters known, those of AMD's packages, wrap after 33 s of the most that such a device draws.
+# : The fastest counters known, those of AMD's packages, wrap after 33 s at the highest power of such a device.
 READ_EVERY_S = 10.0
 
 _started: weakref.WeakSet[Meter] = weakref.WeakSet()
 _thread: Optional[threading.Thread] = None
 _over = threading.Event()  # the interpreter ends
-_changes = threading.Lock()  # of the two above; held while the thread reads, so that no fork falls into that
+_changes = threading.Lock()  # of the two above; held while the thread reads, so that no fork happens meanwhile
 
 
 def watch(meter: Meter) -> None:
-    """From now on the meter is read."""
+    """Adds the meter to those that are read."""
     global _thread
     with _changes:
         _started.add(meter)
@@ -33,7 +33,7 @@ def watch(meter: Meter) -> None:
 
 
 def forget(meter: Meter) -> None:
-    """The meter is not read any more."""
+    """Removes the meter."""
     with _changes:
         _started.discard(meter)
 
@@ -51,14 +51,14 @@ def _run() -> None:
 
 @atexit.register
 def _end() -> None:
-    """A subinterpreter must be left by all of its threads, and waits for none that is a daemon."""
+    """All threads of a subinterpreter must end before it does, and it waits for no daemon thread."""
     _over.set()
     if _thread is not None:
         _thread.join(timeout=1.0)
 
 
 def _in_child() -> None:
-    """Threads do not survive a fork; what they held is free again."""
+    """Threads do not survive a fork; their locks are free again."""
     global _over, _thread
     _over, _thread = threading.Event(), None
     for meter in list(_started):

@@ -1,4 +1,4 @@
-"""Figures and tables for people: quantities with units, HTML for notebooks. Text from outside is escaped."""
+"""Figures and tables as text: quantities with units, HTML for notebooks. Text from outside is escaped."""
 from __future__ import annotations
 
 import math

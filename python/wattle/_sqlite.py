@@ -27,7 +27,7 @@ def _stored_bytes(path: str) -> int:
 
 def _authorize(action: int, first: Optional[str], second: Optional[str], database: Optional[str],
                source: Optional[str]) -> int:
-    """The source is the view or trigger that a step comes from."""
+    """The source is the view or trigger that an operation comes from."""
     return sqlite3.SQLITE_OK if source is None else sqlite3.SQLITE_DENY
 
 

@@ -1,5 +1,4 @@
-"""What the callbacks for training frameworks share: stretches of the run as blocks, and joules per step while it
-goes on."""
+"""Shared by the callbacks for training frameworks: blocks of the run, and energy per step during training."""
 from __future__ import annotations
 
 import math
@@ -7,23 +6,23 @@ from typing import Any, Callable, Mapping, Optional, Union
 
 from . import _wattle
 
-Count = Union[None, int, Callable[[Any], int]]  #: a number a step, or a function of the batch
+Count = Union[None, int, Callable[[Any], int]]  # : a number for each step, or a function of the batch
 
-NEVER = 1 << 62  #: steps between two figures: counters are read, and figures() is asked for by other events
+NEVER = 1 << 62  # : steps between two figures: counters are read then, and figures() is called on other events
 
 J_PER_STEP, J_PER_SAMPLE, J_PER_TOKEN = "wattle/j_per_step", "wattle/j_per_sample", "wattle/j_per_token"
 POWER = "wattle/power_w"
 
 
 class Training:
-    """Marks epochs, steps and validation for whoever records, and reads the machine's counters for figures.
+    """Marks epochs, steps and validation as blocks, and reads the machine's counters for figures.
 
-    Blocks are ranges: frameworks begin and end them in different calls. A block that an exception left open is
-    closed by the next call that is around it. Figures are of the whole machine and of training alone: what
-    validation uses in between is left out, loading data is not.
+    Blocks are ranges: frameworks begin and end them in different calls. A block left open by an exception is
+    closed by the next enclosing call. Figures are of the whole machine and of training only: energy of
+    validation is left out, that of loading data is included.
 
     every: steps between two figures; 0: none, and no counter is read.
-    """
+"""
 
     def __init__(self, every: int = 50) -> None:
         if every != int(every) or every < 0:
@@ -70,7 +69,7 @@ class Training:
             self._meter = None
 
     def stop(self) -> None:
-        """Training has ended, however: blocks that are open are closed, from the innermost."""
+        """Training has ended, for whatever reason: open blocks are closed, from the innermost."""
         for name in reversed(list(self._open)):
             self.end(name)
         if self._meter is not None:
@@ -89,8 +88,7 @@ class Training:
             self._from = self._meter.read()
 
     def step_ends(self, samples: Optional[int], tokens: Optional[int]) -> Optional[dict[str, float]]:
-        """The step's own numbers, and every so many steps the figures since the last ones (no figure that is not
-        known)."""
+        """The step's own numbers, and every so many steps the figures since the last ones (known ones only)."""
         if self.is_open("step"):
             for name, value in (("samples", samples), ("tokens", tokens)):
                 if value is not None:
@@ -104,7 +102,7 @@ class Training:
         return self.figures() if self._every and self._steps >= self._every else None
 
     def figures(self) -> Optional[dict[str, float]]:
-        """Joules per step, sample and token and mean power since the last call; None: nothing is known."""
+        """Joules per step, sample and token and mean power since the last call; None: unknown."""
         self._add_energy()
         energy_j, seconds = self._energy_j, self._seconds
         counts = {J_PER_STEP: self._steps, J_PER_SAMPLE: self._samples if self._all_samples_known else 0,
@@ -127,14 +125,14 @@ class Training:
 
 
 def count(how: Count, batch: Any, fallback: Optional[Callable[[Any], Optional[int]]] = None) -> Optional[int]:
-    """How many samples or tokens a batch has, by the user's number or function; None: not known."""
+    """Number of samples or tokens of a batch, by the user's number or function; None: unknown."""
     if how is None:
         return fallback(batch) if fallback is not None else None
     return int(how(batch)) if callable(how) else int(how)
 
 
 def samples_in(batch: Any) -> Optional[int]:
-    """The first length of the first array in a batch, as data loaders make them; None: there is none."""
+    """The first length of the first array in a batch, as data loaders make them; None: no array."""
     shape = getattr(batch, "shape", None)
     if shape is not None:
         return int(shape[0]) if len(shape) > 0 else None

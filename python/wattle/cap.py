@@ -3,22 +3,22 @@
     for device in wattle.cap.list():
         print(device.device, device.current_w, device.min_w, device.max_w)
 
-    with wattle.cap.set("gpu-0", 250):      # what was there before comes back at the end of the block, and after any
+    with wattle.cap.set("gpu-0", 250):      # the previous limit is restored at the end of the block, and after any
         train()                             # other end: an exception, exit, kill -9
 
     result = wattle.cap.tune("gpu-0", lambda: train_step(next(batches)))
     with result.apply():                    # W with the least energy times time squared of a step
         train()
 
-device: "gpu-0", "package-1", a GPU's UUID or its beginning, several of these in a list or with commas, or "gpus": those
-visible to this program. A limit is a lease of this process, which no other process gets meanwhile; children do not have
-it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
+device: "gpu-0", "package-1", a GPU's UUID or a prefix of it, several of these in a list or with commas, or "gpus": those
+visible to this program. A limit is a lease of this process. No other process gets the device meanwhile; children do not
+hold the lease. Limits are in W, clocks (NVIDIA GPUs) in MHz; unknown values are NaN.
 
 ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it
-can't be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another
-process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has
-changed the limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal
-(WATTLE_STATE) failed. All have a sentence that says what would be right.
+cannot be limited. PermissionError: neither this program nor the helper wattled has permission. BlockingIOError: another
+process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: another program has
+changed the limit since (its limit stays), or a Limit is used twice. Other OSErrors: the device or the journal
+(WATTLE_STATE) failed. Every message states the correct form or the remedy.
 """
 from __future__ import annotations
 
@@ -47,30 +47,30 @@ Step = Union[Callable[[], Any], Iterator[Any]]
 _NAN = float("nan")
 _J_PER_KWH = 3.6e6
 
-_wattle.cap_introduce(os.path.basename(getattr(sys, "argv", [""])[0]) or "python3")  # what people know it by
+_wattle.cap_introduce(os.path.basename(getattr(sys, "argv", [""])[0]) or "python3")  # the name that users know
 
 
 class Device(NamedTuple):
-    """What has a limit, as it was when it was asked for."""
+    """A device with a limit, as it was at the call."""
     device: str  #: "gpu-0", "package-0"
-    name: str  #: for people
-    id: str  #: the same after a reboot
+    name: str  # : label for display
+    id: str  # : stable across reboots
     current_w: float  #: the limit in force
-    default_w: float  #: what the device comes up with
-    min_w: float  #: where the device states none, wattle's own guard
+    default_w: float  # : the device's default
+    min_w: float  # : if the device states none, wattle's own minimum
     max_w: float
-    enforced_w: float  #: after all limiters, where the device tells
-    settable: bool  #: this program may set it, as far as can be told without doing it
-    why: str  #: if not
-    remedy: str  #: the command that mends it
-    lease: Optional[str]  #: who has one: "train.py, pid 4242, user alice"
-    min_mhz: float  #: bounds of the clock that `clock_mhz` takes
+    enforced_w: float  # : after all limiters, if the device reports it
+    settable: bool  # : this program may set it, as far as can be determined without trying
+    why: str  # : reason, if not
+    remedy: str  # : the command that fixes it
+    lease: Optional[str]  # : owner of the lease: "train.py, pid 4242, user alice"
+    min_mhz: float  # : range of the clock for `clock_mhz`
     max_mhz: float
     clocks_settable: bool
 
 
 def list() -> builtins.list[Device]:
-    """All devices that have a limit: GPUs by number, then packages."""
+    """All devices with a limit: GPUs by number, then packages."""
     return [Device(*row) for row in _tell(_wattle.cap_list())]
 
 
@@ -82,13 +82,13 @@ def get(device: str) -> Device:
 # ---- set ----
 
 class _Leases:
-    """This process's limits, as its threads and blocks have them. A device has a cell for the whole program and one for
-    each block inside another; the last one's value is in force."""
+    """This process's limits, by threads and blocks. A device has an entry for the whole program and one for each nested block;
+    the last one's value is in force."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.cells: dict[tuple[str, bool], builtins.list[builtins.list[Any]]] = {}  # [Limit or None, value or None]
-        self.limits: weakref.WeakSet[Limit] = weakref.WeakSet()  # one that nobody keeps can't be in another's way
+        self.limits: weakref.WeakSet[Limit] = weakref.WeakSet()  # one without an owner cannot conflict with another's
 
     def of(self, key: tuple[str, bool]) -> builtins.list[builtins.list[Any]]:
         return self.cells.setdefault(key, [[None, None]])
@@ -104,7 +104,7 @@ class _Leases:
                                               f"({limit._thread.name}): its block must end, or limit.reset(), first")
 
 
-if "_leases" not in globals():  # importlib.reload must not forget what is in force
+if "_leases" not in globals():  # importlib.reload must keep the limits in force
     _leases = _Leases()
 
 
@@ -117,8 +117,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Limit:
-    """A limit that set() made. As a context manager it ends with the block, and the limit around the block (or what was
-    there before any) is back; without `with` it lasts until reset() or the end of the process."""
+    """A limit made by set(). As a context manager it ends with the block, and the enclosing block's limit (or the previous
+    one) is restored; without `with` it lasts until reset() or the end of the process."""
 
     def __init__(self, names: Sequence[str], values: dict[bool, float], keep: bool) -> None:
         self.devices = tuple(names)
@@ -163,7 +163,7 @@ class Limit:
                 raise RuntimeError("this limit has had its block, or was reset: call wattle.cap.set again")
             for (name, clocks), before in self._before.items():
                 cells = leases.of((name, clocks))
-                cells[-1][1] = before  # the block around has its own value again
+                cells[-1][1] = before  # the enclosing block has its own value again
                 cells.append([self, self._values[clocks]])
             self._before = {}
         return self
@@ -173,7 +173,7 @@ class Limit:
         self.reset()
 
     def reset(self) -> None:
-        """What was there before is back. Of a limit that is over, or of the parent of a forked child: nothing."""
+        """Restores the previous limit. No effect on an ended limit, or on that of a forked child's parent."""
         leases = self._leases
         if leases is not _leases:
             return
@@ -183,7 +183,7 @@ class Limit:
             for key in self._keys if is_on else ():
                 try:
                     self._end(key)
-                except OSError as why:  # the other devices' limits must not stay for that
+                except OSError as why:  # the other devices' limits must still be restored
                     failure = failure or why
             self._before = {}
         if failure is not None:
@@ -194,7 +194,7 @@ class Limit:
         for i, cell in enumerate(cells):
             if cell[0] is self:
                 del cells[i]
-                if i == len(cells):  # blocks inside this one that are still open keep theirs
+                if i == len(cells):  # open blocks inside this one keep theirs
                     _back(*key, cells[-1][1])
                 return
         if key in self._before:
@@ -233,9 +233,9 @@ def set(device: Devices, power_w: Optional[float] = None, *, clock_mhz: Optional
 
 
 def reset(device: Devices, default: bool = False) -> None:
-    """Ends this program's limits of power and clock on the device, whichever thread made them. Where it has none, a
-    limit that stays (keep=True, `wattle cap set`) goes back to what was there before wattle's first change.
-    default=True: to what the device comes up with. Clocks that this program may not set are left."""
+    """Ends this program's limits of power and clock on the device, whichever thread made them. If it has none, a persistent
+    limit (keep=True, `wattle cap set`) is replaced by the limit from before wattle's first change. default=True: the device's
+    default is set. Clocks that this program may not set are left."""
     with _leases.lock:
         for name in _wattle.cap_names(_names(device), False):
             for clocks in (False, True):
@@ -249,22 +249,22 @@ def reset(device: Devices, default: bool = False) -> None:
 # ---- tune ----
 
 class Interval(NamedTuple):
-    """95 % lie between; NaN unknown."""
+    """95 % interval; NaN: unknown."""
     value: float
     low: float
     high: float
 
 
 class Progress(NamedTuple):
-    """What `progress` is called with after each window."""
+    """Argument of `progress` after each window."""
     done: float  #: 0 to 1
-    seconds_left: float  #: at most
+    seconds_left: float  # : upper estimate
     limit: float  #: in force, W or MHz
     steps: int  #: so far
 
 
 class Row(NamedTuple):
-    """What was measured under one limit. Sums over its windows; intervals have the drift taken off."""
+    """Measurements under one limit. Sums over its windows; intervals are corrected for drift."""
     cap_w: float  #: NaN for clocks
     clock_mhz: float  #: NaN for power
     windows: int
@@ -276,7 +276,7 @@ class Row(NamedTuple):
     energy_per_step_j: Interval
     time_per_step_s: Interval
     allowed: bool  #: False: slower than `slowdown` allows
-    added: bool  #: no candidate: looked at beside the best of them
+    added: bool  # : not a candidate: added near the best of them
 
     def to_dict(self) -> dict[str, Any]:
         """Under the names of `wattle cap tune --json`."""
@@ -291,25 +291,25 @@ class Row(NamedTuple):
 
 
 class TuneResult(NamedTuple):
-    """What the search found."""
+    """Result of the search."""
     device: str  #: names with commas
     objective: str  #: "ed2p", "edp", "energy", "slowdown"
     objective_unit: str
     chosen_w: float  #: NaN for clocks
     chosen_mhz: float  #: NaN for power
-    previous_w: float  #: in force before, and again
-    saving_percent: float  #: of energy per step, against the highest limit
+    previous_w: float  # : in force before, and restored
+    saving_percent: float  # : of energy per step, compared with the highest limit
     saving_interval: Interval
     slowdown_percent: float  #: of time per step
     slowdown_interval: Interval
-    chosen_range: Interval  #: where the optimum may lie as well
+    chosen_range: Interval  # : range in which the optimum may also be
     caps: builtins.list[Row]  #: descending
-    model: str  #: "exp+sigmoid", "convex", "spline" (of "slowdown"); "none": the best limit that was measured
+    model: str  # : "exp+sigmoid", "convex", "spline" (of "slowdown"); "none": the best measured limit
     parameters: builtins.list[float]  #: of the model; a spline has none
     residual_percent: float
     noise_percent: float
     drift_percent: float
-    note: str  #: what is to be known of it; "" nothing
+    note: str  # : remarks; "" none
     curve: builtins.list[tuple[float, float]]  #: the model: limit, objective
 
     @property
@@ -319,17 +319,17 @@ class TuneResult(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """Of limits: "W" or "MHz"."""
+        """Unit of limits: "W" or "MHz"."""
         return "MHz" if _show.is_known(self.chosen_mhz) else "W"
 
     def apply(self) -> Limit:
-        """Sets it: `with result.apply(): train()`. As set()."""
+        """Sets the chosen limit: `with result.apply(): train()`. As set()."""
         if self.unit == "MHz":
             return set(self.device, clock_mhz=self.chosen_mhz)
         return set(self.device, self.chosen_w)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, under the names of `wattle cap tune --json`; unknown is None."""
+        """All data, under the names of `wattle cap tune --json`; unknown is None."""
         by_clock = self.unit == "MHz"
         result: dict[str, Any] = _without_nan({
             "schema": "wattle-cap-tune/1", "device": self.device, "what": "clocks" if by_clock else "power",
@@ -348,7 +348,7 @@ class TuneResult(NamedTuple):
 
     @property
     def candidates(self) -> builtins.list[Row]:
-        """The caps without those that were added beside the best."""
+        """The caps without those added near the best one."""
         return [row for row in self.caps if not row.added]
 
     def to_json(self) -> str:
@@ -363,12 +363,12 @@ class TuneResult(NamedTuple):
             file.write("\n".join(lines) + "\n")
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The table, a row a limit."""
+        """The table, one row for each limit."""
         import pandas
         return pandas.DataFrame(self._table(), columns=self._columns())
 
     def plot(self, ax: Optional["matplotlib.axes.Axes"] = None) -> "matplotlib.axes.Axes":
-        """Objective over limit: what was measured with its intervals, the model, what was chosen."""
+        """Objective over limit: measurements with their intervals, the model, the chosen limit."""
         import matplotlib.pyplot
         if ax is None:
             ax = matplotlib.pyplot.subplots()[1]
@@ -415,23 +415,23 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
          caps: Optional[int] = None, from_percent: float = 30, seconds: float = 30, settle: Optional[float] = None,
          clocks: bool = False, seed: int = 0, sync: Optional[Callable[[], Any]] = None,
          progress: Optional[Callable[[Progress], Any]] = None) -> TuneResult:
-    """Searches for the limit that saves most: runs `step` again and again under limits in random order and measures
-    energy and time per step from the device's counters. What was there before is back when it returns or raises, and if
+    """Searches for the limit that saves most: runs `step` repeatedly under limits in random order and measures
+    energy and time per step from the device's counters. The previous limit is restored when it returns or raises, and if
     the program dies meanwhile.
 
     step: one unit of work as a function (StopIteration: there is no more), or an iterator of which next() does one.
     objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
-    of limits that are at most so much slower than the highest one.
-    caps: how many limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
-    beside the best one in the time that the others leave; seconds: of measuring for each, at most; settle: s under a
-    new limit before anything is measured (None: until the limit acts and power is steady).
-    clocks: searches the clock's upper bound instead of the power (NVIDIA's GPUs).
+    of limits that are at most that much slower than the highest one.
+    caps: number of limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
+    near the best one in the remaining time; seconds: maximum measuring time for each; settle: s under a
+    new limit before measuring (None: until the limit acts and power is steady).
+    clocks: searches the clock's upper bound instead of the power (NVIDIA GPUs).
     sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
     imported and uses CUDA. progress: called after each window.
 
     Several devices get the same limit, and their energies are added. RuntimeError: the work ended before there was
-    anything to compare, or somebody else changed the limit meanwhile (theirs stays).
-    """
+    anything to compare, or another program changed the limit meanwhile (its limit stays).
+"""
     goal, percent = _goal(objective, slowdown)
     call = _call(step)
     if progress is not None and not callable(progress):
@@ -519,7 +519,7 @@ def _limit(row: Row) -> float:
 
 
 def _number(value: float) -> str:
-    """For a CSV: all digits, nothing for what is not known."""
+    """For a CSV: all digits, empty for unknown values."""
     if not _show.is_known(value):
         return ""
     return str(int(value)) if value == int(value) else repr(value)
@@ -533,7 +533,7 @@ def _without_nan(value: Any) -> Any:
     return value if _show.is_known(value) else None
 
 
-# ---- what all share ----
+# ---- shared ----
 
 def _names(device: Devices) -> str:
     names: builtins.list[Any] = [*device] if isinstance(device, Iterable) and not isinstance(device, str) else [device]
@@ -544,7 +544,7 @@ def _names(device: Devices) -> str:
 
 
 def _tell(answer: tuple[Any, str]) -> Any:
-    """The answer without what is to be known of it, which becomes a warning."""
+    """The result without its notice, which becomes a warning."""
     value, notice = answer
     if notice:
         warnings.warn(notice, RuntimeWarning, stacklevel=4)

@@ -1,4 +1,4 @@
-"""The large tables of a run as arrays over the memory that the run was read into: nothing is copied."""
+"""The large tables of a run as arrays over the memory that the run was loaded into, without copies."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence
@@ -20,14 +20,14 @@ def _floats(array: Any) -> Any:
 
 
 class Columns(Mapping[str, "Masked"]):
-    """Columns by name, as masked arrays of int64 over the run's own memory (read-only): what is masked was not known.
+    """Columns by name, as masked arrays of int64 over the run's own memory (read-only): unknown values are masked.
 
         run.samples["main_rss_bytes"].max()
-        run.samples.unit["main_rss_bytes"]      # "bytes", as the name says
+        run.samples.unit["main_rss_bytes"]      # "bytes", as the name ends
         run.samples.buffer("t_ns")              # without numpy: a memoryview, missing values are wattle.MISSING
 
-    An array keeps the run in memory for as long as it lives. The values under the mask are wattle.MISSING.
-    """
+    An array keeps the run in memory as long as it exists. The values under the mask are wattle.MISSING.
+"""
 
     def __init__(self, columns: Sequence[_wattle.Column], clock: Optional[Clock] = None, what: str = "samples") -> None:
         self._columns = {column.name: column for column in columns}
@@ -95,12 +95,12 @@ class Columns(Mapping[str, "Masked"]):
 
 
 class Spans(Columns):
-    """Table span: id, parent, begin_ns, end_ns, cpu_ns, pid, tid, name_index, category_index, kind, close; and `name`,
-    made of name_index. `meaning` tells what the numbers of kind and close say."""
+    """Table span: id, parent, begin_ns, end_ns, cpu_ns, pid, tid, name_index, category_index, kind, close; and `name`, made
+    from name_index. `meaning` explains the numbers of kind and close."""
 
     def __init__(self, columns: Sequence[_wattle.Column], names: list[str], clock: Optional[Clock] = None) -> None:
         super().__init__(columns, clock, "spans")
-        self.names = names  #: what name_index and category_index count
+        self.names = names  # : the lists that name_index and category_index refer to
 
     def __getitem__(self, name: str) -> Masked:
         if name != "name":
@@ -115,7 +115,7 @@ class Spans(Columns):
         return numpy.array(self.names, dtype=object)[numpy.asarray(self._find("name_index").buffer)]
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a span, with its name first, its seconds (NaN: never ended) and, as index, when it began."""
+        """One row for each span, with its name first, its seconds (NaN: never ended) and its begin as index."""
         frame = super().to_pandas()
         frame.insert(0, "name", self.name)
         frame["seconds"] = _floats(self["end_ns"] - self["begin_ns"]) / 1e9

@@ -1,4 +1,4 @@
-"""Results in files: side by side, put together, in other layouts."""
+"""Results in files: comparing, combining, converting."""
 from __future__ import annotations
 
 import json
@@ -26,20 +26,20 @@ def combine(out: PathLike, inputs: Union[PathLike, Sequence[PathLike]]) -> None:
 
 def export(run: Union[PathLike, Run], format: str, out: PathLike, *, overwrite: bool = False,
            weight: Union[str, None] = None) -> None:
-    """A run in another layout, as `wattle export`: csv, jsonl, gpu_tracker, aipowermeter (a folder), folded …; weight
+    """A run in another format, as `wattle export`: csv, jsonl, gpu_tracker, aipowermeter (a folder), folded …; weight
     (of folded): energy or time.
 
-    ValueError: no such format; FileExistsError: `out` is there and overwrite is not set.
-    """
+    ValueError: no such format; FileExistsError: `out` exists and overwrite is not set.
+"""
     _wattle.export(_path(run), format, out, overwrite=overwrite, weight=weight)
 
 
 def compare(runs: Mapping[str, Union[PathLike, Run]], statistic: str = "mean") -> dict[str, Any]:
-    """Runs, or JSON that `wattle blocks --format json` saved, side by side: {name: run} to the document of `wattle
-    compare --format json`, where names stand in ascending order of value. statistic: min, max, mean or std.
+    """Runs, or JSON saved by `wattle blocks --format json`, side by side: {name: run} to the document of `wattle
+    compare --format json`, with names in ascending order of value. statistic: min, max, mean or std.
 
-    ValueError: fewer than two, or code blocks that don't match. What is compared with a caveat is a UserWarning.
-    """
+    ValueError: fewer than two, or code blocks that don't match. Reservations about the comparison are UserWarnings.
+"""
     if not isinstance(runs, Mapping):
         raise TypeError(f"what is compared must be {{name: run}}, not {type(runs).__name__}")
     paths = [(name, _path(run)) for name, run in runs.items()]

@@ -1,4 +1,4 @@
-"""wattle.open_job: what all ranks of a job used, as `wattle report` adds it up."""
+"""wattle.open_job: usage of all ranks of a job, as `wattle report` adds it up."""
 from __future__ import annotations
 
 import json
@@ -15,58 +15,58 @@ _NODES_SHOWN = ("name", "node", "n_ranks", "ranks", "energy_j", "error_j", "mean
 
 
 class Job:
-    """The runs of a job together. A machine's energy is in it once, however many of its ranks could read it.
+    """The combined runs of a job. A machine's energy is counted once, however many of its ranks could read it.
 
         job = wattle.open_job("runs/")
         job.report["energy"]["total_j"]
-        job.ranks["energy_j"]                          # a numpy array, one value a rank
+        job.ranks["energy_j"]                          # a numpy array, one value for each rank
         job.nodes.to_pandas()
         job.imbalance
-    """
+"""
 
     def __init__(self, report: dict[str, Any], source: str) -> None:
-        self.report = report  #: what `wattle report DIR --format json` prints; unknown figures are None
+        self.report = report  # : output of `wattle report DIR --format json`; unknown figures are None
         self.source = source
 
     @property
     def id(self) -> Optional[str]:
-        """Its scheduler's; None: nothing gave it one."""
+        """The scheduler's job id; None: none known."""
         found: Optional[str] = (self.report.get("job") or {}).get("id")
         return found
 
     @property
     def energy_j(self) -> Optional[float]:
-        """Of all machines while the job ran on them."""
+        """Energy of all machines while the job ran on them."""
         found: Optional[float] = self.report["energy"]["total_j"]
         return found
 
     @property
     def ranks(self) -> Table:
-        """A row a rank."""
+        """One row for each rank."""
         return _table(self.report.get("ranks") or (), _RANKS_SHOWN, "ranks")
 
     @property
     def nodes(self) -> Table:
-        """A row a node."""
+        """One row for each node."""
         return _table(self.report.get("nodes") or (), _NODES_SHOWN, "nodes")
 
     @property
     def blocks(self) -> Table:
-        """Code blocks by name, all ranks together."""
+        """Code blocks by name, all ranks combined."""
         return blocks_table(self.report.get("blocks") or ())
 
     @property
     def imbalance(self) -> dict[str, Any]:
-        """How evenly the ranks worked, what they waited, what the slowest one cost."""
+        """Load imbalance of the ranks: waiting times, and the cost of the slowest one."""
         return dict(self.report.get("imbalance") or {})
 
     @property
     def warnings(self) -> list[str]:
-        """What must be known of these figures: missing ranks, clocks, takeovers."""
+        """Warnings about these figures: missing ranks, clocks, takeovers."""
         return list(self.report.get("warnings") or ())
 
     def summary(self) -> dict[str, str]:
-        """The few first things, for people."""
+        """A short summary."""
         energy = self.report["energy"]
         return {
             "job": self.id or "n/a",
@@ -109,12 +109,12 @@ def _arguments(folder: Optional[PathLike], job: Optional[str], step: Optional[st
 def open_job(folder: Optional[PathLike] = None, *, job: Optional[str] = None, step: Optional[str] = None,
              store: Optional[str] = None, waiting: Sequence[str] = ()) -> Job:
     """Adds up the run files of a job's ranks in a folder, or its runs in a PostgreSQL store (`store`, a URL without a
-    password). `job`: its id, where there are several; `step`: one step of it; `waiting`: patterns of the names of code
-    blocks in which a rank waits for others, where they are not the usual ones.
+    password). `job`: its id, if there are several; `step`: one step of it; `waiting`: name patterns of code
+    blocks in which a rank waits for others, if they are unusual.
 
-    ValueError: no such job, several and none chosen, no run; FileNotFoundError: no such folder; OSError: the store can't
+    ValueError: no such job, several and none chosen, no run; FileNotFoundError: no such folder; OSError: the store cannot
     be reached, or the program wattle is not there.
-    """
+"""
     import subprocess
     arguments = _arguments(folder, job, step, store, waiting)
     if folder is not None and not os.path.exists(folder):

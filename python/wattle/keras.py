@@ -15,7 +15,7 @@ _PACKAGES = ("keras", "tf_keras", "tensorflow.keras")
 
 
 def _base() -> type:
-    """Callback of the Keras that the program uses already, else of one that is there."""
+    """Callback of the Keras that the program has imported, else of an installed one."""
     loaded = [name for name in _PACKAGES if sys.modules.get(name) is not None]
     for name in loaded or _PACKAGES:
         try:
@@ -27,14 +27,14 @@ def _base() -> type:
 
 
 class EnergyCallback(_base()):  # type: ignore[misc]
-    """Marks 'epoch', 'step', 'validation' and 'predict' as blocks of the run, tells the samples of each step, and
-    adds joules per step and per sample to the logs of each epoch, where History and later callbacks find them.
+    """Marks 'epoch', 'step', 'validation' and 'predict' as blocks of the run, reports the samples of each step, and
+    adds joules per step and per sample to the logs of each epoch, for History and later callbacks.
 
-    samples  of a step (the batch size), which Keras does not tell; None: no joules per sample
-    figures  False: blocks alone, and no counter is read
+    samples  of a step (the batch size), which Keras does not report; None: no joules per sample
+    figures  False: only blocks, and no counter is read
 
-    The figures (wattle/j_per_step, wattle/j_per_sample, wattle/power_w) are of the whole machine and of training alone.
-    """
+    The figures (wattle/j_per_step, wattle/j_per_sample, wattle/power_w) are of the whole machine and of training only.
+"""
 
     def __init__(self, samples: Optional[int] = None, figures: bool = True) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: unit of a chart: what stands at the axis, and what a value is divided by
+# : unit of a chart: label of the axis, and divisor of the values
 UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "w": ((1e6, "MW"), (1e3, "kW"), (1, "W"), (1e-3, "mW")),
     "j": ((1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1, "J"), (1e-3, "mJ")),
@@ -19,23 +19,23 @@ UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "cores": ((1, "cores"),), "percent": ((1, "%"),), "c": ((1, "°C"),), "processes": ((1, "processes"),),
 }
 NAME_LENGTH = 40
-LANES, BLOCKS = 40, 16  #: how many are drawn
+LANES, BLOCKS = 40, 16  # : maximum number drawn
 
 
 def unit_for(quantity: str, value: float) -> tuple[float, str]:
-    """The largest unit that the value has one of."""
+    """The largest unit in which the value is at least one."""
     rows = UNITS.get(quantity, ((1.0, ""),))
     return next((row for row in rows if abs(value) >= row[0]), rows[-1])
 
 
 def short(name: Optional[str]) -> str:
-    """A name on one line, without what matplotlib takes for formulas."""
+    """A name on one line, without matplotlib's formula syntax."""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name or "(unnamed)").replace("$", r"\$")
     return text if len(text) <= NAME_LENGTH else text[:NAME_LENGTH - 1] + "…"
 
 
 class Picture:
-    """What all kinds need."""
+    """Data shared by all kinds."""
 
     def __init__(self, report: Json, charts: Json, ax: Axes) -> None:
         self.report, self.charts, self.ax = report, charts, ax
@@ -45,11 +45,11 @@ class Picture:
         return str(self.charts["palette"][name]["light"])
 
     def block_colour(self, block: Optional[int]) -> str:
-        """Of a block by its number, the same in all pictures."""
+        """Colour of a block by its number, the same in all pictures."""
         return self.colour("idle" if block is None else self.charts["block_colours"][block])
 
     def edges(self) -> Any:
-        """Where buckets begin, and the end of the last one; in the unit of the axis."""
+        """Begins of buckets, and the end of the last one; in the unit of the axis."""
         import numpy
         axis = self.charts["axis"]
         return numpy.array([*axis["from_s"], *axis["to_s"][-1:]]) / self.time_size
@@ -63,7 +63,7 @@ class Picture:
 
 
 def _values(series: Json, which: str) -> Any:
-    """Numbers of a series, NaN where unknown; extremes that stand nowhere are the means."""
+    """Numbers of a series, NaN where unknown; missing extremes are the means."""
     import numpy
     return numpy.array(series.get(which) or series["mean"], dtype=float)
 
@@ -80,7 +80,7 @@ def _legend(picture: Picture) -> None:
 
 
 def _hatched(provenance: Optional[str]) -> Json:
-    """Estimates are told apart in every picture."""
+    """Estimates are marked in every picture."""
     return {"hatch": "///", "edgecolor": "white"} if provenance == "estimated" else {}
 
 
@@ -130,7 +130,7 @@ def _lines(picture: Picture, series: list[Json], size: float) -> None:
 
 
 def _reports(picture: Picture, one: Json) -> None:
-    """What a program told stands at instants, which a line joins."""
+    """Reported values are points, joined by a line."""
     import numpy
     edges, values = picture.edges(), _values(one, "mean")
     known = ~numpy.isnan(values)
@@ -151,7 +151,7 @@ def _chart(picture: Picture, chart: Json) -> None:
     ceiling = chart["ceiling"]
     if ceiling is not None and ceiling <= 1.25 * highest:
         ax.axhline(ceiling / size, color=picture.colour("faint"), linestyle="--", linewidth=0.8)
-    if chart["unit"] == "c":  # temperatures have no nothing to begin at
+    if chart["unit"] == "c":  # temperatures have no natural zero
         ax.set_ylim(min(s["lowest"] for s in series) - 3, highest + 3)
     elif chart["unit"]:
         ax.set_ylim(bottom=0)
@@ -219,7 +219,7 @@ def _ledger(picture: Picture, _: Any = None) -> None:
 
 
 def _kinds(report: Json, charts: Json) -> dict[str, tuple[Callable[[Picture, Any], None], Any]]:
-    """What this run has, in the order of importance."""
+    """Kinds available for this run, in order of importance."""
     kinds: dict[str, tuple[Callable[[Picture, Any], None], Any]] = {
         chart["id"]: (_chart, chart) for chart in charts["charts"]}
     if charts["lanes"]:

@@ -21,19 +21,19 @@ PathLike = Union[str, "os.PathLike[str]"]
 class Report(dict[str, Any]):
     """The contract "wattle-report/1" as a dict; unknown figures are None. In a notebook it shows as tables."""
 
-    _charts: Optional[Callable[[], dict[str, Any]]] = None  #: of the run that it is of
+    _charts: Optional[Callable[[], dict[str, Any]]] = None  # : of the run that it belongs to
 
     def plot(self, kind: Optional[str] = None, ax: Optional[Axes] = None) -> Axes:
         """A picture of the run by matplotlib, on `ax` or in a new figure: "power", "cpu", "memory", "gpu_utilization",
-        "gpu_memory", "temperature", "clock", "processes", "metric:NAME", "spans", "blocks" or "ledger"; without a kind
-        power, or the first one that there is. ValueError lists those that this run has."""
+        "gpu_memory", "temperature", "clock", "processes", "metric:NAME", "spans", "blocks" or "ledger"; default power, or the
+        first available one. ValueError lists those that this run has."""
         from . import plot
         if self._charts is None:
             raise ValueError("this report is of no run that is at hand: wattle.open(FILE).report has pictures")
         return plot.plot(self, self._charts(), kind, ax)
 
     def summary(self) -> dict[str, str]:
-        """The few first things, for people."""
+        """A short summary."""
         run, energy = self.get("run", {}), self.get("energy", {})
         estimated = " (estimated)" if energy.get("provenance") == "estimated" else ""
         return {
@@ -64,8 +64,8 @@ class Report(dict[str, Any]):
 
 
 class Device:
-    """An energy domain or GPU of a run: what table device has of it as attributes (name, kind, source, provenance,
-    uuid, inside …; None unknown), and its samples."""
+    """An energy domain or GPU of a run: its row of table device as attributes (name, kind, source, provenance, uuid, inside …;
+    None: unknown), and its samples."""
 
     def __init__(self, facts: dict[str, Any], samples: Columns) -> None:
         self.facts = facts
@@ -85,7 +85,7 @@ class Device:
 
 
 class Run:
-    """A stored run, read whole when it is opened. Arrays that it lends keep it in memory, also after close.
+    """A stored run, read completely when it is opened. Its arrays keep it in memory, also after close.
 
         with wattle.open("run.sqlite") as run:
             run.report["energy"]["total_j"]
@@ -94,8 +94,8 @@ class Run:
             run.blocks.find("forward")["total_j"]
             run.to_pandas()
 
-    Times of samples, spans and events are CLOCK_MONOTONIC in ns; wall_time() tells the date.
-    """
+    Times of samples, spans and events are CLOCK_MONOTONIC in ns; wall_time() converts them to dates.
+"""
 
     def __init__(self, path: PathLike) -> None:
         self._run: Optional[_wattle.Run] = _wattle.Run(path)
@@ -118,7 +118,7 @@ class Run:
 
     @property
     def report(self) -> Report:
-        """What `wattle report --format json` prints."""
+        """Output of `wattle report --format json`."""
         report: Report = self._once("report", self._make_report)
         return report
 
@@ -129,8 +129,8 @@ class Run:
 
     @property
     def charts(self) -> dict[str, Any]:
-        """What pictures of the run show, contract "wattle-charts/1" (docs/charts.md): few enough points to draw, with
-        mean, low and high, so that no peak is lost."""
+        """Data of the run's pictures, contract "wattle-charts/1" (docs/charts.md): few enough points to draw, with mean, low
+        and high, so that no peak is lost."""
         charts: dict[str, Any] = self._once("charts", lambda run: json.loads(run.charts_json()))
         return charts
 
@@ -146,20 +146,20 @@ class Run:
 
     @property
     def text(self) -> str:
-        """What `wattle report --all` prints."""
+        """Output of `wattle report --all`."""
         return self._loaded.report_text()
 
-    # ---- what was stored ----
+    # ---- stored data ----
 
     @property
     def samples(self) -> Columns:
-        """t_ns and the metrics of the run, a row a sample; `wattle run --help` and table metric tell what they are."""
+        """t_ns and the metrics of the run, one row for each sample; `wattle run --help` and table metric explain them."""
         samples: Columns = self._once("samples", lambda run: Columns(run.samples(), self._index))
         return samples
 
     @property
     def process_samples(self) -> Columns:
-        """A row a process and sample, if the run was recorded with --per-process."""
+        """One row for each process and sample, if the run was recorded with --per-process."""
         samples: Columns = self._once("process_samples",
                                       lambda run: Columns(run.process_samples(), self._index, "samples of processes"))
         return samples
@@ -175,30 +175,30 @@ class Run:
 
     @property
     def spans(self) -> Spans:
-        """Every single span, a row each."""
+        """Every single span, one row each."""
         spans: Spans = self._once("spans", lambda run: Spans(run.spans(), run.span_names(), self._index))
         return spans
 
     @property
     def events(self) -> Table:
-        """Marks, gaps, notes: t_ns, kind, text, and the fields that the text is made of, None where an event has none (docs/run-file.md)."""
+        """Marks, gaps, notes: t_ns, kind, text, and the fields of the text, None if an event has none (docs/run-file.md)."""
         return self._table("events", ("t_ns", "kind", "text", "device", "sensor", "pid", "rank", "count", "duration_ns",
                                       "old_value", "new_value", "detail"))
 
     @property
     def user_metrics(self) -> Table:
-        """What the program told by wattle.metric: t_ns, name, value, span (id of the innermost open one), pid, tid."""
+        """Values reported by wattle.metric: t_ns, name, value, span (id of the innermost open one), pid, tid."""
         return self._table("user_metrics", ("t_ns", "name", "value", "span", "pid", "tid"))
 
     @property
     def processes(self) -> Table:
-        """The processes of the target that were met."""
+        """The observed processes of the target."""
         return self._table("processes", ("pid", "ppid", "start_ns", "end_ns", "cpu_ns", "max_rss_bytes", "command",
                                          "is_main", "sampled"))
 
     @property
     def segments(self) -> Table:
-        """The recordings that were appended to each other; mostly one."""
+        """The segments of the run; usually one."""
         rows = self._loaded.segments()
         return self._table("segments", tuple(rows[0]) if rows else ("id",))
 
@@ -208,19 +208,19 @@ class Run:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Table run: what was known at the start, as text."""
+        """Table run: metadata from the start, as text."""
         facts: dict[str, str] = self._once("facts", lambda run: run.facts())
         return facts
 
     # ---- time ----
 
     def wall_time(self, t_ns: int) -> Optional[datetime.datetime]:
-        """When an instant of the run was, UTC; None if the file does not know."""
+        """UTC date of an instant of the run; None if unknown."""
         wall_ns = self._loaded.wall_ns(int(t_ns))
         return None if wall_ns is None else datetime.datetime.fromtimestamp(wall_ns / 1e9, datetime.timezone.utc)
 
     def _index(self, t_ns: Any) -> Any:
-        """A pandas index for instants: dates (UTC), of each segment by its own clocks; without them time since boot."""
+        """A pandas index for instants: dates (UTC), by each segment's own clocks; without them time since boot."""
         import numpy
         import pandas
         begins = [row["start_ns"] for row in self.segments if row["start_ns"] is not None]
@@ -250,7 +250,7 @@ class Run:
     # ---- an object among others ----
 
     def close(self) -> None:
-        """Lets go of the run; arrays that were taken from it stay good."""
+        """Releases the run; its arrays stay valid."""
         self._run = None
         self._cache.clear()
 
@@ -280,9 +280,9 @@ def _blocks(run: _wattle.Run) -> Table:
 
 
 def open(path: PathLike) -> Run:
-    """Reads a run file (of `wattle run`, `wattle attach` or a Tracker with `output`; one that is still growing, or
-    whose recorder died, too) or a span file of WATTLE_SPANS, which has spans and no samples.
+    """Reads a run file (of `wattle run`, `wattle attach` or a Tracker with `output`; also one that is still growing, or
+    whose recorder died) or a span file of WATTLE_SPANS, which has spans and no samples.
 
     FileNotFoundError, PermissionError; ValueError: it is neither, or damaged; OSError: made by a newer wattle.
-    """
+"""
     return Run(path)

@@ -1,4 +1,4 @@
-"""Rows with names: what a run has of code blocks, events, processes and the like."""
+"""Rows with names: code blocks, events, processes and the like of a run."""
 from __future__ import annotations
 
 import math
@@ -16,14 +16,14 @@ _SHOWN = 50  # rows of a repr
 
 
 class Table(Sequence["dict[str, Any]"]):
-    """A sequence of rows (dicts) whose columns can be had as arrays: table[3], table["total_j"], table.to_pandas().
+    """A sequence of rows (dicts) whose columns are also available as arrays: table[3], table["total_j"], table.to_pandas().
 
     Unknown values are None in rows, NaN in columns of numbers. Names of columns end in their units.
-    """
+"""
 
     def __init__(self, rows: Sequence[dict[str, Any]], columns: Sequence[str], *, shown: Sequence[str] = (),
                  title: str = "") -> None:
-        """shown: the columns that a repr has; all if empty."""
+        """shown: the columns of its repr; all if empty."""
         self._rows = list(rows)
         self.columns = tuple(columns)
         self._shown = tuple(shown) or self.columns
@@ -66,7 +66,7 @@ class Table(Sequence["dict[str, Any]"]):
 
     @property
     def names(self) -> list[str]:
-        """What the rows are called: column `name`. AttributeError where they have none."""
+        """Names of the rows: column `name`. AttributeError if they have none."""
         if "name" not in self.columns:
             raise AttributeError("the rows of this table have no names")
         return [row["name"] for row in self._rows]
@@ -102,9 +102,9 @@ _BLOCK_SHOWN = ("name", "num_calls", "total_s", "mean_s", "cpu_s", "total_j", "e
 
 
 def blocks_table(blocks: Sequence[Mapping[str, Any]]) -> Table:
-    """The code_block_results of `wattle blocks --format json`, each with its figures of time and energy as columns
-    besides: times in s (total_s adds up the calls, active_s counts no time twice), energies in J of the target while
-    the block ran, inner blocks included (self_j: without them)."""
+    """The code_block_results of `wattle blocks --format json`, with each block's figures of time and energy as further
+    columns: times in s (total_s adds up the calls, active_s counts no time twice), energies in J of the target while the block
+    ran, inner blocks included (self_j: without them)."""
     return Table([_block(block) for block in blocks], _BLOCK_COLUMNS, shown=_BLOCK_SHOWN, title="code blocks")
 
 

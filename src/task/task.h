@@ -87,7 +87,7 @@ int load_job(const char *folder, const char *url, const struct job_choice *choic
 	struct loaded_job *ret_job, struct wattle_error *reterr);
 void load_job_finish(struct loaded_job *job);
 
-/* Sending a run file to a PostgreSQL store, for `wattle push` and the sender of `run --store`. */
+/* Sending a run file to a PostgreSQL store, for `wattle push` and the uploader of `run --store`. */
 
 /* Sends the end of a run whose recorder has exited, after send_batch returned 0: values that need the complete run (processes,
  * the check that all rows arrived, energy and code blocks as the report computes them). Returns as send_batch. */

@@ -145,7 +145,7 @@ class Machine:
         return self._join([work.use, *users], lambda own, *all_: own / sum(all_) if sum(all_) else 0.0)
 
     def attributed(self, work, number):
-        """Its watts of it."""
+        """Its share of the power, in W."""
         return self._join([self.power[number], self.share(work, number)], lambda watts, share: watts * share)
 
     # ---- counters ----

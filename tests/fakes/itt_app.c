@@ -1,4 +1,4 @@
-/* A program with the static part of ITT in it, in our own words and with the few calls that it makes: itt_app. */
+/* A program with a re-implementation of ITT's static part and the few calls that it makes: itt_app. */
 #include "span/capture/itt_abi.h"
 
 #include <dlfcn.h>

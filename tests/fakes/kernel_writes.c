@@ -1,13 +1,13 @@
-/* Makes plain files below WATTLE_FAKE_KERNEL answer writes as the kernel's do; to be preloaded (LD_PRELOAD).
+/* Makes writes to plain files below WATTLE_FAKE_KERNEL behave as the kernel's; to be preloaded (LD_PRELOAD).
  *
- *	…/constraint_N_power_limit_uw   cut down to 1/8 W; ENODATA where a file `locked` lies beside it (by the firmware)
+ *	…/constraint_N_power_limit_uw   rounded down to 1/8 W; ENODATA if there is a file `locked` beside it (by the firmware)
  *	…/enabled                       0 or 1, else EINVAL; ENODATA likewise
  *	…/power1_cap                    amdgpu: whole watts; EINVAL outside power1_cap_min … power1_cap_max
- *	…/power1_max                    Intel's GPUs: cut down to 1/8 W; ENODEV where a file `gone` lies beside it
+ *	…/power1_max                    Intel GPUs: rounded down to 1/8 W; ENODEV if there is a file `gone` beside it
  *
- * No number: EINVAL. What is written replaces the value, at whatever offset, and reads back with a newline. Who may write is
- * the file's mode. Every write that was taken is a line of WATTLE_FAKE_KERNEL_LOG: "T_NS PID VALUE PATH" (CLOCK_MONOTONIC,
- * the path within the tree). With WATTLE_FAKE_KERNEL_DELAY_MS it takes so long, half before it counts, half after. */
+ * No number: EINVAL. A write replaces the value, at any offset, and reads back with a newline. The file's mode determines who
+ * may write. Every accepted write is a line of WATTLE_FAKE_KERNEL_LOG: "T_NS PID VALUE PATH" (CLOCK_MONOTONIC,
+ * the path within the tree). WATTLE_FAKE_KERNEL_DELAY_MS is its duration, half before it takes effect, half after. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct attribute {
-	const char *name; // how the path ends
+	const char *name; // suffix of the path
 	int64_t step;
 	const char *refused_by; // a file beside it
 	int refusal;
@@ -46,7 +46,7 @@ static const struct attribute *find(const char *path)
 	return NULL;
 }
 
-// Where the path within the tree begins; NULL: it is not in it.
+// Begin of the path within the tree; NULL: not in it.
 static const char *within_tree(const char *path)
 {
 	char real[PATH_MAX];
@@ -133,7 +133,7 @@ static ssize_t store(int fd, const struct attribute *attribute, const char *path
 		return -1;
 	}
 	wait_half();
-	// Cut only after: no reader finds it empty.
+	// Truncated only afterwards: no reader finds it empty.
 	int length = snprintf(text, sizeof(text), "%" PRId64 "\n", value);
 	ssize_t written = syscall(SYS_pwrite64, fd, text, (size_t)length, 0l);
 	if (written < 0 || ftruncate(fd, length) < 0)
@@ -169,7 +169,7 @@ static ssize_t write_at(int fd, const void *data, size_t size, off_t offset)
 				 : syscall(SYS_pwrite64, fd, data, size, offset);
 }
 
-// Both names that a C library has for it, whatever off_t this file is compiled for.
+// Both names of it in the C library, whatever off_t this file is compiled for.
 EXPORT ssize_t pwrite_named(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite");
 ssize_t pwrite_named(int fd, const void *data, size_t size, off_t offset)
 {

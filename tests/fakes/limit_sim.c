@@ -1,11 +1,11 @@
-/* Makes files of a /sys tree behave as a card of the fake NVML (`power_mw speed`) does: what is written into its limit is
+/* Makes files of a /sys tree behave as a card of the fake NVML (`power_mw speed`): a value written into its limit file is
  * the card's limit, and its counter and power follow. So gpu_worker works under the limits of a CPU package, or of a GPU
- * that has its limit in hwmon.
+ * with its limit in hwmon.
  *
  *	limit_sim --gpu N --limit FILE [--energy FILE] [--power FILE] [--range UJ]
  *
- * The card is number N of WATTLE_FAKE_NVML; its limit at the start is what FILE holds (µW). --energy: a counter in µJ, which
- * starts again at --range; --power: µW. All three every millisecond, until SIGTERM; "ready" when they are there. */
+ * The card is number N of WATTLE_FAKE_NVML; its limit at the start is the contents of FILE (µW). --energy: a counter in µJ, which
+ * wraps at --range; --power: µW. All three are written every millisecond, until SIGTERM; "ready" is printed when they exist. */
 #include "nvml/fake.h"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void follow_limit(struct simulation *sim)
 	fake_log_read(sim->cards, &sim->logs.of[FAKE_LIMITS]);
 }
 
-// In place and never shorter than the file: a reader finds no half of a number.
+// In place and never shorter than the file: a reader never finds an incomplete number.
 static void put(int fd, uint64_t value)
 {
 	char text[32];

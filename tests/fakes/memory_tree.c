@@ -1,4 +1,4 @@
-/* Processes whose memory is known, because they made it: forked workers that write to a part of what they inherited, shared
+/* Processes with known memory, because they allocated it: forked workers that write to a part of inherited memory, shared
  * segments, trees that grow and shrink. The last line on stdout is JSON with the bytes that main, descendants and all of
  * them together hold at the peak, without the program itself and its C library (1 to 2 MB a process, most of it shared).
  *
@@ -9,9 +9,9 @@
  *	memory_tree anonymous|memfd|file BYTES WORKERS SECONDS
  *		fills a shared mapping of BYTES, of which each of WORKERS reads every page
  *	memory_tree waves BYTES WORKERS SECONDS
- *		workers come one after the other and each fills BYTES, within half of SECONDS; they go in the same way
+ *		workers start one after the other and each fills BYTES, within half of SECONDS; they end in the same way
  *	memory_tree loop BYTES WORKERS SECONDS
- *		fills BYTES, forks WORKERS; each allocates, fills and frees 4 MB again and again */
+ *		fills BYTES, forks WORKERS; each allocates, fills and frees 4 MB repeatedly */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -58,7 +58,7 @@ static void fill(char *memory, size_t bytes)
 		memory[i] = 1;
 }
 
-// Each worker runs `act`, says that it is ready, and lives until the parent lets it go.
+// Each worker runs `act`, reports that it is ready, and lives until the parent releases it.
 static void with_workers(const struct work *work, void (*act)(const struct work *work), double hold_s)
 {
 	int ready[2], end[2];
@@ -92,7 +92,7 @@ static void tell(double main_bytes, double descendants_bytes, double combined_by
 		combined_bytes);
 }
 
-/* ---- what workers do ---- */
+/* ---- actions of workers ---- */
 
 static void write_first(const struct work *work)
 {

@@ -1,5 +1,6 @@
-/* A file system without locks, as some of clusters: to be preloaded (LD_PRELOAD). Only the recorder's own kind of lock is refused. */
-#undef _FILE_OFFSET_BITS // both names are made here
+/* A file system without locks, as some cluster file systems are: to be preloaded (LD_PRELOAD). Only the recorder's
+ * own kind of lock is refused. */
+#undef _FILE_OFFSET_BITS // both names are defined here
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* A program with NVTX in it, which knows nothing of wattle: nvtx_app ACT. With -DNVTX_HEADER=<nvtx3/nvToolsExt.h> it is built
- * with NVIDIA's header, else with our own words for it. Prints what it did, if a test wants to know. */
+/* An unmodified program with NVTX: nvtx_app ACT. With -DNVTX_HEADER=<nvtx3/nvToolsExt.h> it is built with NVIDIA's
+ * header, else with a re-implementation. Prints its actions, if a test needs them. */
 #ifdef NVTX_HEADER
 #include NVTX_HEADER
 #else
@@ -96,7 +96,7 @@ static int domains(void)
 	registered.message.registered = nvtxDomainRegisterStringA(two, "registered");
 	nvtxDomainRangePushEx(two, &registered);
 	spin_ms(5);
-	int level = nvtxDomainRangePop(one); // two's is open inside it, and goes on
+	int level = nvtxDomainRangePop(one); // two's is open inside it, and continues
 	spin_ms(5);
 	nvtxDomainRangePop(two);
 	nvtxDomainDestroy(one);
@@ -216,7 +216,7 @@ static int late(void)
 	return 0;
 }
 
-// Cost of a push and its pop, and of the two looks at the clock that they can't do without.
+// Cost of a push and its pop, and of two clock readings, which they need.
 static int cost(void)
 {
 	enum { PAIRS = 5000, ROUNDS = 40 };

@@ -44,7 +44,7 @@ static bool parse_term(const char **at, struct load_term *ret_term)
 	return parse_number(at, &ret_term->period_s) && ret_term->period_s > 0;
 }
 
-// The least power that the terms could add up to.
+// The lowest possible sum of the terms.
 static double floor_w(const struct load *load)
 {
 	double w = 0;

@@ -27,6 +27,6 @@ struct load {
 	size_t n;
 };
 
-// False if the text is no load, or if its power could become negative.
+// False if the text is invalid, or if its power could become negative.
 bool load_parse(const char *text, struct load *ret_load);
 double load_energy_j(const struct load *load, double t_s); // from the origin to t_s

@@ -2,22 +2,22 @@
  *
  *	powercap_sim DIR --zone package-0=50+20*sin@2 --zone package-0/dram=5 [OPTIONS]
  *
- * DIR stands for /sys (WATTLE_SYSFS=DIR). A zone is NAME or PARENT/NAME; its load is explained in powercap_load.h.
+ * DIR replaces /sys (WATTLE_SYSFS=DIR). A zone is NAME or PARENT/NAME; its load is explained in powercap_load.h.
  *
  *	--seconds S          end after S seconds; else at SIGTERM or SIGINT
  *	--tick US            the counters are written this often (1000)
- *	--manual-clock       the counters are written when a line of standard input says how many seconds it is since the
- *	                     origin, and "done" is printed then: time is the caller's, and no machine is too busy
+ *	--manual-clock       the counters are written when a line of standard input gives the seconds since the
+ *	                     origin, and "done" is printed then: the caller sets the time, so a busy machine does not matter
  *	--rename             each value is a new file, renamed over the old one; else it is written in place
  *	--range ZONE=UJ      max_energy_range_uj (262143328850)
  *	--start ZONE=UJ      first value (1000000); close below the range for an early wrap
  *	--quantum ZONE=UJ    step of the counter (61)
- *	--vanish ZONE=A:B    energy_uj is not there from second A to second B
- *	--garbage ZONE=A:B   energy_uj holds no number from A to B
- *	--stuck ZONE=A:B     energy_uj stands still from A to B, then shows all at once
- *	--reset ZONE=A       the counter starts again from 0 at second A
+ *	--vanish ZONE=A:B    energy_uj is missing from second A to second B
+ *	--garbage ZONE=A:B   energy_uj contains no number from A to B
+ *	--stuck ZONE=A:B     energy_uj does not change from A to B, then catches up at once
+ *	--reset ZONE=A       the counter restarts at 0 at second A
  *
- * Once the tree is complete, "ready" is printed, and DIR/truth.json says everything that is needed to compute the
+ * Once the tree is complete, "ready" is printed, and DIR/truth.json has everything needed to compute the
  * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/truth.py does); at the end its "end_ns" is filled. */
 
 #include "powercap_sim.h"
@@ -157,8 +157,8 @@ static void remove_counter(struct zone *zone)
 	zone->fd = -1;
 }
 
-/* Always of the same length, blanks after the number, in one pwrite: whoever reads finds a whole number, never a file
- * that is empty for a moment or has the tail of a longer one. */
+/* Always of the same length, blanks after the number, in one pwrite: readers find a complete number, never an empty
+ * file or the tail of a longer number. */
 static void write_counter(const struct sim *sim, struct zone *zone, const char *value)
 {
 	char text[32], path[PATH_SIZE];
@@ -188,7 +188,7 @@ static void update(const struct sim *sim, struct zone *zone, double t_s)
 	write_counter(sim, zone, is_garbage ? "garbage" : value);
 }
 
-// --- the truth ---
+// --- true values ---
 
 static void write_zone_truth(FILE *out, const struct zone *zone)
 {
@@ -258,7 +258,7 @@ static void run(struct sim *sim)
 		int64_t t_ns = now_ns();
 		if (sim->seconds > 0 && (double)(t_ns - sim->origin_ns) / 1e9 >= sim->seconds)
 			return;
-		if (t_ns > due_ns) // late: ticks that were missed stay missed
+		if (t_ns > due_ns) // late: missed ticks stay missed
 			due_ns = t_ns;
 		struct timespec until = {.tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	make_tree(&sim);
-	// No program keeps hardware from counting: this one goes before all others, where that is allowed.
+	// No program delays real hardware: this one gets a higher priority where that is allowed.
 	(void)sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	sim.origin_ns = now_ns();
 	write_truth(&sim, 0);

@@ -1,4 +1,4 @@
-/* What powercap_sim is asked to simulate. */
+/* Options of powercap_sim. */
 #pragma once
 
 #include "powercap_load.h"
@@ -20,7 +20,7 @@ struct zone {
 	uint64_t range_uj, start_uj, quantum_uj;
 	struct window vanish, garbage, stuck;
 	double reset_s;
-	int fd; // -1: energy_uj is not there
+	int fd; // -1: energy_uj is missing
 };
 
 struct sim {
@@ -28,10 +28,10 @@ struct sim {
 	struct zone zones[ZONES_MAX];
 	int n_zones, n_top;
 	double seconds, tick_s;
-	bool by_rename, has_manual_clock; // clock: standard input tells the time
+	bool by_rename, has_manual_clock; // clock: standard input sets the time
 	int64_t origin_ns;
 };
 
-// Fills *sim from the command line, or says what is wrong with it and ends the program.
+// Fills *sim from the command line, or prints the error and exits.
 void sim_parse_options(struct sim *sim, int argc, char **argv);
 __attribute__((noreturn, format(printf, 1, 2))) void sim_fail(const char *format, ...);

@@ -75,7 +75,7 @@ ROWS = [
     ("a linear layer on a vector", lambda: nn.Linear(7, 5), (7,), 7 * 5, {}),
     ("both inputs of a bilinear layer meet every weight", lambda: nn.Bilinear(3, 4, 5), [(6, 3), (6, 4)],
      6 * 5 * 3 * 4, {}),
-    ("a convolution: padding is multiplied as well", lambda: nn.Conv2d(3, 8, 3, padding=1), (2, 3, 10, 12),
+    ("convolution: products with padding count as well", lambda: nn.Conv2d(3, 8, 3, padding=1), (2, 3, 10, 12),
      2 * (10 * 12) * 8 * 3 * 3 * 3, {}),
     ("stride and dilation shrink the output: (20 - 2 (3 - 1) - 1) / 2 + 1 = 8", lambda:
      nn.Conv2d(4, 6, 3, stride=2, dilation=2), (1, 4, 20, 20), (8 * 8) * 6 * 4 * 9, {}),
@@ -85,7 +85,7 @@ ROWS = [
     ("one dimension", lambda: nn.Conv1d(3, 4, 5), (2, 3, 20), 2 * 16 * 4 * 3 * 5, {}),
     ("one dimension without a batch", lambda: nn.Conv1d(3, 4, 5), (3, 20), 16 * 4 * 3 * 5, {}),
     ("three dimensions", lambda: nn.Conv3d(2, 3, (1, 2, 3)), (1, 2, 4, 5, 6), (4 * 4 * 4) * 3 * 2 * (1 * 2 * 3), {}),
-    ("padding that mirrors", lambda: nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), (1, 2, 6, 6),
+    ("padding that mirrors the input", lambda: nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), (1, 2, 6, 6),
      36 * 3 * 2 * 9, {}),
     ("transposed: every weight at each of (5 - 1) 2 + 3 = 11 x 11 outputs", lambda:
      nn.ConvTranspose2d(4, 6, 3, stride=2), (2, 4, 5, 5), 2 * (11 * 11) * 4 * 6 * 9, {}),
@@ -95,9 +95,9 @@ ROWS = [
     ("transposed, one dimension", lambda: nn.ConvTranspose1d(3, 2, 5, stride=3), (1, 3, 7), 23 * 3 * 2 * 5, {}),
     ("transposed, three dimensions", lambda: nn.ConvTranspose3d(2, 3, 2, stride=2), (1, 2, 2, 3, 4),
      (4 * 6 * 8) * 2 * 3 * 8, {}),
-    ("an embedding looks up", lambda: nn.Embedding(100, 16), (4, 7), 0, LONG),
-    ("a bag of embeddings adds up", lambda: nn.EmbeddingBag(100, 16, mode="sum", max_norm=1.0), (4, 7), 0, LONG),
-    ("norms scale and sum no products", lambda: nn.Sequential(nn.BatchNorm2d(4), nn.GroupNorm(2, 4), nn.PReLU(4)),
+    ("embedding: a lookup, no products", lambda: nn.Embedding(100, 16), (4, 7), 0, LONG),
+    ("bag of embeddings: sums, no products", lambda: nn.EmbeddingBag(100, 16, mode="sum", max_norm=1.0), (4, 7), 0, LONG),
+    ("norms: scale, without sums of products", lambda: nn.Sequential(nn.BatchNorm2d(4), nn.GroupNorm(2, 4), nn.PReLU(4)),
      (2, 4, 5, 5), 0, {}),
     ("an RNN: input and hidden weights at each step", lambda: nn.RNN(6, 8), (5, 2, 6), 5 * 2 * 8 * (6 + 8), {}),
     ("a GRU of two layers: three gates", lambda: nn.GRU(6, 8, 2, batch_first=True), (2, 5, 6),
@@ -108,11 +108,11 @@ ROWS = [
      5 * 2 * 2 * ((4 * 8 * (6 + 5) + 8 * 5) + (4 * 8 * (2 * 5 + 5) + 8 * 5)), {}),
     ("cells called in a loop", lambda: Made(lambda m, x: [m.cell(step) for step in x], cell=nn.GRUCell(6, 8)),
      (5, 2, 6), 5 * 2 * 3 * 8 * (6 + 8), {}),
-    ("a transformer encoder: q, k, v and out, two linear layers, thrice", encoder, (2, 10, 16),
+    ("a transformer encoder: q, k, v and out, two linear layers, three times", encoder, (2, 10, 16),
      3 * 2 * 10 * (4 * 16 * 16 + 2 * 16 * 64), {}),
-    ("… that norms first", lambda: encoder(norm_first=True), (2, 10, 16),
+    ("a transformer encoder with the norm first", lambda: encoder(norm_first=True), (2, 10, 16),
      3 * 2 * 10 * (4 * 16 * 16 + 2 * 16 * 64), {}),
-    ("… that is frozen, which lets PyTorch fuse it", lambda: frozen(encoder()), (2, 10, 16),
+    ("a frozen transformer encoder, which lets PyTorch fuse it", lambda: frozen(encoder()), (2, 10, 16),
      3 * 2 * 10 * (4 * 16 * 16 + 2 * 16 * 64), {}),
     ("a transformer: the decoder attends twice; memory gives 6 keys and values", lambda:
      nn.Transformer(16, 4, 1, 1, 64, batch_first=True), [(2, 6, 16), (2, 5, 16)],
@@ -126,33 +126,33 @@ ROWS = [
      Made(rotary, frequencies=("buffer", 6), weight=(4, 6)), (2, 5, 6), 2 * 5 * 6 * 4, {}),
     ("a weight without a layer: F.linear", lambda: Made(lambda m, x: F.linear(x, m.w), w=(5, 7)), (3, 7),
      3 * 7 * 5, {}),
-    ("… matmul from the left", lambda: Made(lambda m, x: m.w @ x, w=(5, 7)), (2, 7, 4), 2 * 5 * 7 * 4, {}),
+    ("a weight without a layer: matmul from the left", lambda: Made(lambda m, x: m.w @ x, w=(5, 7)), (2, 7, 4), 2 * 5 * 7 * 4, {}),
     ("… einsum", lambda: Made(lambda m, x: torch.einsum("bihw,ior->bohw", x, m.w), w=(3, 5, 2)), (2, 3, 4, 4),
      2 * 16 * 3 * 5, {}),
     ("… F.conv2d", lambda: Made(lambda m, x: F.conv2d(x, m.w, padding="same"), w=(4, 3, 3, 3)), (1, 3, 8, 8),
      64 * 4 * 3 * 9, {}),
-    ("… an expert for each of 4 groups", lambda: Made(lambda m, x: torch.bmm(x, m.w), w=(4, 7, 5)), (4, 6, 7),
+    ("a weight without a layer: one expert for each of 4 groups", lambda: Made(lambda m, x: torch.bmm(x, m.w), w=(4, 7, 5)), (4, 6, 7),
      4 * 6 * 7 * 5, {}),
-    ("… a vector of scores", lambda: Made(lambda m, x: x @ m.w, w=(7,)), (2, 3, 7), 2 * 3 * 7, {}),
-    ("… one of low rank: merging 5 x 2 with 2 x 7 is work with weights too", lambda:
+    ("a weight without a layer: a vector of scores", lambda: Made(lambda m, x: x @ m.w, w=(7,)), (2, 3, 7), 2 * 3 * 7, {}),
+    ("a weight without a layer, low rank: merging 5 x 2 with 2 x 7 is work with weights too", lambda:
      Made(lambda m, x: F.linear(x, m.w + m.b @ m.a), w=(5, 7), b=(5, 2), a=(2, 7)), (3, 7), 3 * 7 * 5 + 5 * 2 * 7, {}),
-    ("… a part of it", lambda: Made(lambda m, x: x @ m.w[:, :2], w=(7, 5)), (3, 7), 3 * 7 * 2, {}),
-    ("… cast and cut in three", lambda: Made(lambda m, x: [x.double() @ w for w in m.w.double().chunk(3, dim=1)],
+    ("a weight without a layer: a part of it", lambda: Made(lambda m, x: x @ m.w[:, :2], w=(7, 5)), (3, 7), 3 * 7 * 2, {}),
+    ("a weight without a layer: cast and cut in three", lambda: Made(lambda m, x: [x.double() @ w for w in m.w.double().chunk(3, dim=1)],
                                              w=(4, 9)), (3, 4), 3 * 4 * 9, {}),
     ("products between activations are no weights", lambda: Made(lambda m, x: x @ x.transpose(1, 2)), (2, 3, 4), 0, {}),
-    ("shared: once a parameter, twice work", lambda: Made(lambda m, x: m.layer(m.layer(x)), layer=nn.Linear(6, 6)),
+    ("shared layer: parameters once, work twice", lambda: Made(lambda m, x: m.layer(m.layer(x)), layer=nn.Linear(6, 6)),
      (3, 6), 2 * 3 * 6 * 6, {}),
     ("tied to the embedding: 50 x 8 parameters in all", tied, (2, 3), 2 * 3 * 8 * 50, LONG),
-    ("never called: parameters, but no work", lambda: Made(lambda m, x: x, spare=nn.Linear(6, 6)), (3, 6), 0, {}),
-    ("weight_norm makes the weight from weights", lambda: nn.utils.weight_norm(nn.Conv2d(3, 8, 3)), (1, 3, 8, 8),
+    ("layer that is never called: parameters, but no work", lambda: Made(lambda m, x: x, spare=nn.Linear(6, 6)), (3, 6), 0, {}),
+    ("weight_norm: makes the weight from weights", lambda: nn.utils.weight_norm(nn.Conv2d(3, 8, 3)), (1, 3, 8, 8),
      36 * 8 * 3 * 9, {}),
-    ("… in a copy, which deepcopy() alone would refuse", lambda:
+    ("weight_norm in a copy, which deepcopy() alone would refuse", lambda:
      nn.Sequential(nn.utils.weight_norm(nn.Conv2d(3, 8, 3)), nn.LazyConv2d(2, 1)), (1, 3, 8, 8),
      36 * (8 * 3 * 9 + 8 * 2), {}),
     ("spectral_norm by a hook", lambda: nn.utils.spectral_norm(nn.Linear(6, 5)), (3, 6), 3 * 6 * 5, {}),
     ("spectral_norm by a parametrization", lambda: parametrizations.spectral_norm(nn.Linear(6, 5)), (3, 6),
      3 * 6 * 5, {}),
-    ("lazy layers take their shape from the input", lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(),
+    ("lazy layers: sizes from the input", lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(),
                                                                         nn.LazyLinear(5)), (1, 2, 6, 6),
      16 * 4 * 2 * 9 + (16 * 4) * 5, {}),
     ("lazy norms have lazy buffers", lambda: nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(),
@@ -163,10 +163,10 @@ ROWS = [
      6 * 3 * 2 * 3 + 3 * 6 * 5, {"dtypes": torch.complex64}),
     ("a scripted model", lambda: torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))), (3, 6),
      3 * (6 * 5 + 5 * 4), {}),
-    ("… frozen: its weights are constants and no parameters any more", lambda:
+    ("a frozen scripted model: its weights are constants and no parameters any more", lambda:
      torch.jit.freeze(torch.jit.script(nn.Sequential(nn.Linear(6, 5), nn.Conv1d(3, 2, 1))).eval()), (3, 6),
      3 * 6 * 5 + 5 * 3 * 2, {}),
-    ("on the device meta nothing is computed: 2^36 multiply-adds", lambda: nn.Linear(2**18, 2**18, device="meta"),
+    ("device meta: nothing is computed: 2^36 multiply-adds", lambda: nn.Linear(2**18, 2**18, device="meta"),
      (1, 2**18), 2**36, {}),
     ("a copy on the device meta", lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.LSTM(6, 4)), (3, 8, 8),
      8 * 3 * 9 * 36 + 8 * 6 * 4 * 4 * (6 + 4), {"device": "meta"}),
@@ -175,7 +175,7 @@ ROWS = [
 
 @test
 def architectures(room):
-    """each architecture has the multiply-adds of its formula, and rows that add up to the model"""
+    """each architecture: the multiply-adds of its formula, and rows that add up to the model"""
     for lesson, make, size, expected, options in ROWS:
         torch.manual_seed(1)
         model = make()
@@ -189,7 +189,7 @@ def architectures(room):
 
 @test
 def networks(room):
-    """ResNet-18 and ResNet-50 have the figures that everybody knows, and torchinfo's memory"""
+    """ResNet-18 and ResNet-50: the published figures, and torchinfo's memory"""
     from torchvision import models
     found = complexity(models.resnet18(), (1, 3, 224, 224))
     assert (found.parameters, found.multiply_adds) == (11_689_512, 1_814_073_344)

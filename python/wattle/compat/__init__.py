@@ -1,1 +1,1 @@
-"""Doors for programs written for other tools: their modules, names and shapes, with wattle's recorder behind them."""
+"""Compatibility layers for programs written for other tools: their modules, names and formats, with wattle's recorder."""

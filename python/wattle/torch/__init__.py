@@ -1,4 +1,4 @@
-"""Joules per layer and per step of PyTorch models, which stay as they are.
+"""Energy per layer and per step of PyTorch models, without changing them.
 
     with wattle.torch.layers(model) as measured:
         train()

@@ -1,6 +1,6 @@
-"""What an observer in C++ (observer.cpp) is built for and with: the torch that runs.
+"""Build environment of the C++ observer (observer.cpp): the installed torch.
 
-Meson asks this file as a program, so it imports nothing of wattle: a fact a line."""
+Meson runs this file as a program, so it imports nothing of wattle: one fact on each line."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ import torch
 
 
 def tag() -> str:
-    """Another torch has other C++ types, which need not show in its version."""
+    """Another torch has other C++ types, which its version may not show."""
     abi = int(torch._C._GLIBCXX_USE_CXX11_ABI)
     return f"{torch.__version__}-{str(torch.version.git_version)[:12]}-abi{abi}"
 
@@ -20,19 +20,19 @@ def file_stem() -> str:
 
 
 def cache_folder() -> pathlib.Path:
-    """Where build_observer puts what it made. RuntimeError: there is no home."""
+    """Output folder of build_observer. RuntimeError: there is no home."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (pathlib.Path(base) if os.path.isabs(base) else pathlib.Path.home() / ".cache") / "wattle"
 
 
 def standard() -> str:
-    """Of C++, as torch's headers want it."""
+    """C++ version required by torch's headers."""
     major, minor = re.match(r"(\d+)\.(\d+)", torch.__version__).groups()  # type: ignore[union-attr]
     return "gnu++14" if (int(major), int(minor)) < (2, 1) else "gnu++17"
 
 
 def headers() -> list[str]:
-    """torch.utils.cpp_extension knows them too, but has its say about CUDA."""
+    """torch.utils.cpp_extension has them too, but prints messages about CUDA."""
     top = pathlib.Path(torch.__file__).parent / "include"
     return [str(top), str(top / "torch/csrc/api/include")]
 

@@ -1,8 +1,8 @@
-"""One forward pass watched: which module runs, which operators it calls, what they multiply.
+"""Observation of one forward pass: which module runs, which operators it calls, what they multiply.
 
-Nothing is hooked into the model. `nn.Module.__call__` is replaced for the time of the pass, as torch.fx does, a
+Nothing is hooked into the model. `nn.Module.__call__` is replaced for the time of the pass, as in torch.fx; a
 TorchDispatchMode sees the operators, and a TorchFunctionMode keeps PyTorch from fusing whole layers into one
-operator (the "fast path" of nn.TransformerEncoderLayer in eval mode), which would hide the layers inside.
+operator (the "fast path" of nn.TransformerEncoderLayer in eval mode), which would hide the inner layers.
 """
 import contextlib
 import threading
@@ -18,10 +18,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ._origin import INPUT, Kind, Origin, Origins, combine, tensors_in
 from ._products import Product, is_sum_of_products, rule_of
 
-#: `nn.Module.__call__` is one for the process: one pass at a time
+# : `nn.Module.__call__` is shared by the process: one pass at a time
 _PASS = threading.RLock()
 
-#: functions whose first argument is data and whose result is therefore an activation, even if a parameter was the data
+# : functions whose first argument is data and whose result is therefore an activation, even if a parameter was passed
 _LAYER_FUNCTIONS = frozenset((
     "linear", "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "multi_head_attention_forward", "scaled_dot_product_attention", "lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell",
@@ -30,7 +30,7 @@ _LAYER_FUNCTIONS = frozenset((
 
 @dataclass
 class Work:
-    """What one module did itself, without the modules that it called."""
+    """One module's own work, without the modules that it called."""
     multiply_adds: int = 0
     other_multiply_adds: int = 0
     unknown: Counter[str] = field(default_factory=Counter)        #: operators that may have multiplied weights
@@ -41,7 +41,7 @@ class Work:
 
 
 class Places:
-    """Which module owns a parameter and who lies within whom, by names as in named_modules()."""
+    """Which module owns a parameter and which module contains which, by names as in named_modules()."""
 
     def __init__(self, model: nn.Module) -> None:
         self.name_of = {id(module): name for name, module in model.named_modules()}
@@ -52,8 +52,8 @@ class Places:
                     self._owners.setdefault(id(parameter), []).append(row_name(name))
 
     def of(self, running: str, weight: Optional[int]) -> str:
-        """Who a product counts for: the running module, or the part of it that owns the weight and is not called
-        itself, as `out_proj` of nn.MultiheadAttention."""
+        """The module that a product counts for: the running module, or its part that owns the weight and is not called itself,
+        as `out_proj` of nn.MultiheadAttention."""
         owners = self._owners.get(weight, ()) if weight is not None else ()
         if running in owners:
             return running
@@ -68,9 +68,9 @@ def row_name(name: str) -> str:
 
 
 class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
-    """Runs a model once; `work` has what each module did, by its name."""
+    """Runs a model once; `work` has each module's work, by its name."""
 
-    supports_higher_order_operators = True  # those of PyTorch 2: seen, and unknown
+    supports_higher_order_operators = True  # those of PyTorch 2: observed, and unknown
 
     def __init__(self, model: nn.Module, before_write: Callable[[torch.Tensor], None]) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         self._origins = Origins(model)
         self._running: list[str] = [""]
         self._preparing = 0  #: depth in code that makes weights from weights
-        self.parts = 1       #: products that PyTorch makes of one that is counted
+        self.parts = 1       # : products that PyTorch makes of one that is counted
         self._writes: dict[Any, tuple[tuple[int, str], ...]] = {}
         self._thread = threading.get_ident()
 
@@ -101,7 +101,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             name = self._places.name_of.get(id(module))
             if name is not None and threading.get_ident() != self._thread:
-                self.work[row_name(name)].unknown["a call in another thread"] += 1  # its operators are not seen
+                self.work[row_name(name)].unknown["a call in another thread"] += 1  # its operators are not visible
                 name = None
             if name is None:
                 return original(module, *args, **kwargs)
@@ -144,8 +144,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         return leave
 
     def _enter_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], undo: contextlib.ExitStack) -> None:
-        """Parameters that a module is given are data to it: attention between learned queries is no product of
-        weights."""
+        """Parameters passed to a module are data for it: attention between learned queries is no product of weights."""
         for tensor in tensors_in((args, kwargs)):
             origin = self._origins[tensor]
             if origin.kind == Kind.PARAMETER:
@@ -175,7 +174,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         name = func._schema.name if hasattr(func, "_schema") else f"higher_order::{func}"
         rule = rule_of(name)
         suspect = rule is None and is_sum_of_products(name)
-        if suspect and hasattr(func, "decompose"):  # composite operators arrive whole in inference mode
+        if suspect and hasattr(func, "decompose"):  # composite operators are dispatched as a whole in inference mode
             with self:
                 result = func.decompose(*args, **kwargs)
             if result is not NotImplemented:
@@ -195,7 +194,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         return out
 
     def _written(self, func: Any, args: Any, kwargs: Any) -> Iterator[torch.Tensor]:
-        """What the operator changes in place, as its schema tells."""
+        """The tensors that the operator changes in place, by its schema."""
         places = self._writes.get(func)
         if places is None:
             places = tuple((at, argument.name) for at, argument in enumerate(_arguments_of(func))
@@ -228,7 +227,7 @@ class ForwardPass(TorchDispatchMode):  # type: ignore[misc]
         self.work[self._places.of(running, weight)].multiply_adds += product.number // self.parts
 
     def _unknown(self, name: str, origins: list[Origin], args: Any) -> None:
-        """An operator without a rule: what it has of weights decides which figure is unknown."""
+        """An operator without a rule: whether it uses weights determines which figure is unknown."""
         kinds = {origin.kind for origin in origins}
         has_hidden_weights = any(isinstance(value, torch.ScriptObject) for value in args)
         if Kind.INPUT not in kinds and not has_hidden_weights:
@@ -243,8 +242,8 @@ def _arguments_of(func: Any) -> Sequence[Any]:
 
 
 class _LayerFunctions(TorchFunctionMode):  # type: ignore[misc]
-    """What torch.nn.functional.linear and its kin return is an activation. Its presence alone turns the fast paths
-    off. A convolution of complex numbers counts once, as a matrix product of these does: PyTorch makes three of it."""
+    """The result of torch.nn.functional.linear and similar is an activation. This mode alone disables the fast paths. A
+    convolution of complex numbers counts once, as a matrix product of these does: PyTorch makes three of it."""
 
     def __init__(self, forward: ForwardPass, origins: Origins) -> None:
         super().__init__()
@@ -268,7 +267,7 @@ class _LayerFunctions(TorchFunctionMode):  # type: ignore[misc]
 
 @contextlib.contextmanager
 def _eager() -> Iterator[None]:
-    """Compiled functions run uncompiled and fused attention layers apart, where this PyTorch can be told so."""
+    """Disables compiled functions and fused attention layers, where this PyTorch allows it."""
     with contextlib.ExitStack() as undo:
         set_stance = getattr(getattr(torch, "compiler", None), "set_stance", None)
         if set_stance is not None:

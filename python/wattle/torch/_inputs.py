@@ -1,4 +1,4 @@
-"""What a model is run with, made from sizes as torchinfo takes them, and where."""
+"""Inputs of a model, made from sizes in torchinfo's form, and their device."""
 import copy
 from numbers import Integral
 from typing import Any, Iterator, Mapping, Optional, Sequence, Union
@@ -21,7 +21,7 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def dtype_of(model: nn.Module) -> torch.dtype:
-    """That of the first parameter with a fraction: a model in half precision takes such input."""
+    """That of the first floating-point parameter: a model in half precision takes such input."""
     for parameter in model.parameters():
         if parameter.dtype.is_floating_point and parameter.dtype in (torch.float16, torch.bfloat16, torch.float64):
             return parameter.dtype
@@ -37,7 +37,7 @@ def is_size(value: Any) -> bool:
 
 def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_dim: Optional[int], device: torch.device,
                 default: torch.dtype) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments and keyword arguments of these sizes: fractions from 0 to 1, whole numbers 0 (a valid index)."""
+    """Arguments and keyword arguments of these sizes: floating-point ones random from 0 to 1, integers 0 (a valid index)."""
     if isinstance(sizes, Mapping):
         if not isinstance(dtypes, Mapping):
             dtypes = dict(zip(sizes, _listed(dtypes, len(sizes))))
@@ -75,7 +75,7 @@ def _make(size: Size, dtype: Optional[torch.dtype], batch_dim: Optional[int], de
 
 
 def given_inputs(data: Any, device: Optional[torch.device]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """`input_data` as torchinfo takes it: a tensor, a sequence of arguments or a dict of keyword arguments."""
+    """`input_data` in torchinfo's form: a tensor, a sequence of arguments or a dict of keyword arguments."""
     data = _moved(data, device)
     if isinstance(data, Mapping):
         return (), dict(data)
@@ -102,10 +102,10 @@ def input_bytes(args: Any, kwargs: Any) -> int:
 
 
 def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
-    """The model itself, or a copy where running it would change it: on another device, or with lazy parameters.
+    """The model itself, or a copy if running it would change it: on another device, or with lazy parameters.
 
     A copy for the device "meta" takes no memory for weights.
-    """
+"""
     tensors = {id(tensor): tensor for tensor in _tensors_of(model)}
     has_lazy = any(is_lazy(tensor) for tensor in tensors.values())
     is_elsewhere = device is not None and any(not _is_on(tensor, device) for tensor in tensors.values())
@@ -115,7 +115,7 @@ def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
               if not isinstance(tensor, nn.UninitializedParameter)}
     try:
         copied = copy.deepcopy(model, copies)
-        return copied.to(device) if is_elsewhere else copied  # what is lazy or lies in a script has not moved yet
+        return copied.to(device) if is_elsewhere else copied  # lazy or scripted parts have not been moved yet
     except Exception as error:
         why = "its parameters are lazy: run it once before" if has_lazy else f"it is not on {device}: leave device out"
         name = type(model).__name__

@@ -1,4 +1,4 @@
-"""What programs add to a run file that is complete."""
+"""Adding metadata to a complete run file."""
 import os
 from typing import Any
 
@@ -6,7 +6,7 @@ from .. import _sqlite
 
 
 def keep(run_file: Any, key: str, value: str) -> None:
-    """A fact of the run; replaces one of that key."""
+    """A metadata entry of the run; replaces one with that key."""
     if not os.path.isfile(run_file):
         raise FileNotFoundError(f"{os.fspath(run_file)}: there is no such run file")
     connection = _sqlite.connect(run_file, ("run",))

@@ -1,7 +1,7 @@
-"""Where a tensor comes from, which decides whether a product is one "of weights".
+"""Origin of a tensor, which determines whether a product is one "of weights".
 
-Shapes cannot tell x @ W from Q @ K. So each tensor of a forward pass carries its origin: an operator's result comes
-from its inputs unless all of them are weights; then it is still a weight, reshaped, cast, scaled, normalised or merged.
+Shapes cannot distinguish x @ W from Q @ K. So each tensor of a forward pass carries its origin: an operator's result has
+its inputs' origin unless all of them are weights; then it is still a weight, reshaped, cast, scaled, normalised or merged.
 """
 import enum
 import weakref
@@ -12,18 +12,18 @@ from torch.nn.parameter import is_lazy
 
 
 class Kind(enum.IntEnum):
-    """What a tensor was computed from; of several the last in this order tells."""
+    """What a tensor was computed from; the last in this order determines a result."""
     CONSTANT = 0   #: made in the forward pass from shapes alone, as torch.arange(n)
-    BUFFER = 1     #: kept with the model, registered or not, and no parameter
+    BUFFER = 1     # : stored in the model, registered or not, and no parameter
     PARAMETER = 2
-    INPUT = 3      #: depends on what the model was given
+    INPUT = 3      # : depends on the model's input
 
 
 class Origin(NamedTuple):
     kind: Kind
-    weight: Optional[int] = None    #: id() of the parameter, of a derived one the first
+    weight: Optional[int] = None    # : id() of the parameter, for a derived one the first
     is_product: bool = False        #: a sum over products of weights: an activation, as soon as it leaves its module
-    is_argument: bool = False       #: a parameter that a module was given to work on, as learned queries are
+    is_argument: bool = False       # : a parameter that a module got as its input, such as learned queries
 
 
 BUFFER = Origin(Kind.BUFFER)
@@ -62,7 +62,7 @@ def combine(origins: Iterable[Origin]) -> Origin:
 
 
 def storage_key(tensor: torch.Tensor) -> Optional[int]:
-    """Which memory a tensor looks at: views have that of their base, meta tensors too; None for sparse ones."""
+    """The memory of a tensor: views have that of their base, meta tensors too; None for sparse ones."""
     try:
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
         return int(storage._cdata)
@@ -71,8 +71,7 @@ def storage_key(tensor: torch.Tensor) -> Optional[int]:
 
 
 class Origins:
-    """The origin of every tensor that is alive: by its identity, and for new faces of weights (`.data`) by its
-    memory."""
+    """The origin of every living tensor: by its identity, and for other views of weights (`.data`) by its memory."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], Origin]] = {}
@@ -114,7 +113,7 @@ class Origins:
         return BUFFER  # not made in this pass: an attribute that is not registered, a constant of a frozen script
 
     def written(self, tensor: torch.Tensor, origin: Origin) -> None:
-        """An operator wrote into this tensor: a buffer that took an activation in is no weight any more."""
+        """An operator wrote into this tensor: a buffer that received an activation is no weight any more."""
         owner = self._in_memory(tensor)
         if owner is not None and owner.kind == Kind.PARAMETER:
             return

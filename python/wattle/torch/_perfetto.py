@@ -1,4 +1,4 @@
-"""Events of another program as packets of a Perfetto trace, behind those that `wattle export` wrote.
+"""Events of another program as packets of a Perfetto trace, appended to those of `wattle export`.
 
 The numbers of messages and fields are in src/report/trace/perfetto.h."""
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import BinaryIO, NamedTuple
 
-ROUNDING_NS = 2_000        #: whole microseconds: an inner event may end so much after the one around it
+ROUNDING_NS = 2_000        # : whole microseconds: an inner event may end this much after the enclosing one
 MONOTONIC = 3              # Perfetto's number of the clock
 SEQUENCE = 2               # wattle's own packets are sequence 1
 BEGIN, END = 1, 2
@@ -48,7 +48,7 @@ def _packet(*parts: bytes, flags: int = 2) -> bytes:
 class _Writer:
     def __init__(self, file: BinaryIO, offset_ns: int) -> None:
         self.file, self.offset_ns = file, offset_ns
-        self.last_uuid = int.from_bytes(os.urandom(5), "little") << 20  # apart from those of the run
+        self.last_uuid = int.from_bytes(os.urandom(5), "little") << 20  # separate from those of the run
         self.file.write(_packet(_uint(87, 1), _message(59, _uint(58, MONOTONIC)), flags=1))
 
     def track(self, name: str, parent: int = 0) -> int:
@@ -63,7 +63,7 @@ class _Writer:
 
 
 class _Lane:
-    """A track, and the ends of what is open on it."""
+    """A track, and the ends of its open events."""
 
     def __init__(self, writer: _Writer, track: int) -> None:
         self.writer, self.track = writer, track
@@ -84,7 +84,7 @@ class _Lane:
 
 def append(file: BinaryIO, label: str, events: list[Event], threads: dict[tuple[str, str], str],
            offset_ns: int) -> None:
-    """Events sorted by thread, begin and, of equal ones, length; those that cross others get a further track."""
+    """Events sorted by thread, begin and, if equal, length; crossing ones get a further track."""
     writer = _Writer(file, offset_ns)
     top = writer.track(label)
     lanes: list[_Lane] = []

@@ -1,8 +1,8 @@
-"""How many multiply-adds an operator of PyTorch does, from the shapes of its tensors.
+"""Number of multiply-adds of a PyTorch operator, from the shapes of its tensors.
 
-A multiply-add is one product that enters a sum over products. Matrix products, convolutions and what is made of them
-have such sums; additions, norms, activations, gathers (embeddings) and element-wise products have none and count 0.
-Operators are looked at below the autograd layer, where few are left: einsum arrives as bmm, nn.Linear as addmm,
+A multiply-add is one product that is added to a sum of products. Matrix products, convolutions and operators made from
+them have such sums; additions, norms, activations, gathers (embeddings) and element-wise products have none and count 0.
+Operators are observed below the autograd layer, where few are left: einsum appears as bmm, nn.Linear as addmm,
 nn.LSTM on a CPU as mm and addmm. Operators that look like a sum of products and are not in the table are unknown,
 never 0.
 """
@@ -24,7 +24,7 @@ Rule = Callable[[Sequence[Any], Any], Iterable[Product]]
 
 
 def _terms(left: torch.Tensor) -> int:
-    """Elements that take part: those that are stored, for sparse matrices."""
+    """Elements that take part: for sparse matrices the stored ones."""
     if left.layout == torch.strided:
         return int(left.numel())
     return int(left._nnz())
@@ -40,8 +40,8 @@ def _matrix_product(at: int) -> Rule:
 
 
 def _convolution(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
-    """Every weight at each position of the output, of transposed ones too, as everybody counts them (by arithmetic a
-    strided transposed one has its weights at the positions of the input)."""
+    """Every weight at each position of the output, for transposed ones too, as is common (mathematically a strided transposed
+    one has its weights at the positions of the input)."""
     image, weight = args[0], args[1]
     yield Product(weight.numel() * out.shape[0] * math.prod(out.shape[2:]), image, weight)
 
@@ -53,8 +53,7 @@ def _bilinear(args: Sequence[Any], out: torch.Tensor) -> Iterable[Product]:
 
 
 def _attention(args: Sequence[Any], out: Any) -> Iterable[Product]:
-    """softmax(Q K') V, all of it: a causal mask leaves out what is counted here, as the kernels without a mask do
-    not."""
+    """softmax(Q K') V, complete: a causal mask skips products that are counted here, as kernels without a mask do."""
     query, key, value = args[0], args[1], args[2]
     rows = query.numel() // query.shape[-1]
     yield Product(rows * key.shape[-2] * query.shape[-1], query, key)
@@ -62,7 +61,7 @@ def _attention(args: Sequence[Any], out: Any) -> Iterable[Product]:
 
 
 def _steps(sequence: torch.Tensor) -> int:
-    """Time steps times sequences; of a packed sequence (rows, features) those that are there."""
+    """Time steps times sequences; for a packed sequence (rows, features) the existing ones."""
     return int(sequence.numel() // sequence.shape[-1])
 
 
@@ -91,7 +90,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("aten::_cudnn_rnn", "aten::miopen_rnn"), _cudnn_rnn),
 }
 
-#: looks like a sum of products; the name of what sums nothing over a weight comes first
+# : looks like a sum of products; names of operators without such sums over a weight come first
 _NO_SUM = re.compile(r"^aten::(upsample_|_upsample_|_thnn_fused_|linalg_vector_norm|_pad_|_cudnn_init|_use_)")
 _SUM = re.compile(r"(^|_|:)(mm|mv|bmm|addmm|addmv|baddbmm|addbmm|ger|gemm|conv[a-z0-9]*|convolution|linear|matmul|rnn"
                   r"|lstm|gru|attention|encoder|bilinear|trilinear|dot|vdot|inner|einsum|tensordot|kron|linalg|solve"
@@ -109,7 +108,7 @@ def rule_of(name: str) -> Optional[Rule]:
 
 
 def is_sum_of_products(name: str) -> bool:
-    """May this operator without a rule hide multiply-adds?"""
+    """Whether an operator without a rule may hide multiply-adds."""
     namespace, _, _ = name.partition("::")
     if namespace in ("prim", "prims", "profiler", "debugprims"):
         return False

@@ -1,4 +1,4 @@
-"""What `complexity` found: figures of the model and a row for each layer, as text, HTML, JSON and data frame."""
+"""Result of `complexity`: figures of the model and a row for each layer, as text, HTML, JSON and data frame."""
 import json
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
@@ -27,20 +27,20 @@ class Readable:
 
 @dataclass
 class Layer(Readable):
-    """One module. Figures are its own: those of the modules in it stand in their own rows, so that columns add up."""
+    """One module. Figures are its own: those of inner modules are in their own rows, so that columns add up."""
     name: str                       #: as in named_modules(); "" is the model itself
     type: str                       #: name of its class
     depth: int                      #: 0 is the model
     parameters: int                 #: elements of parameters, each parameter in the first layer that has it
     trainable_parameters: int       #: … of those that require a gradient
-    shared_parameters: int          #: elements of parameters that an earlier row has already
-    multiply_adds: Optional[int]    #: with weights, one forward pass, all calls; None: not known
+    shared_parameters: int          # : elements of parameters that an earlier row already contains
+    multiply_adds: Optional[int]    # : with weights, one forward pass, all calls; None: unknown
     other_multiply_adds: Optional[int]  #: without weights: attention's Q K' and A V
     calls: Optional[int]            #: in one forward pass; None: none was made
     kernel: Optional[list[int]]     #: kernel_size of convolutions and pooling
-    output_shape: Optional[list[int]]   #: of the first tensor that its first call returned; None: it was not called
+    output_shape: Optional[list[int]]   # : of the first tensor that its first call returned; None: it was not called
     output_bytes: int               #: first tensors of all calls
-    is_leaf: bool = True            #: has no modules in it
+    is_leaf: bool = True            # : contains no modules
 
 
 @dataclass
@@ -60,10 +60,10 @@ class Complexity(Readable):
     """Parameters and multiply-adds of a model for one input.
 
     Attributes: parameters, trainable_parameters (elements; shared ones once), multiply_adds (products with weights
-    in one forward pass, whole batch, no biases; None: not known), known_multiply_adds (of the layers that are known),
-    other_multiply_adds (products between activations; None: not known), layers (rows that have something of their own),
+    in one forward pass, whole batch, no biases; None: unknown), known_multiply_adds (of the known layers),
+    other_multiply_adds (products between activations; None: unknown), layers (rows with figures of their own),
     modules (all rows, containers included), memory, unknown ({layer: {operator: calls}}).
-    """
+"""
     model: str
     parameters: int
     trainable_parameters: int
@@ -98,7 +98,7 @@ class Complexity(Readable):
                 "known_other_multiply_adds"]
 
     def to_dict(self) -> dict[str, Any]:
-        """The layout of `wattle model --format json`, with more keys."""
+        """The structure of `wattle model --format json`, with more keys."""
         return {
             "model": self.model, "parameters": self.parameters, "trainable_parameters": self.trainable_parameters,
             "multiply_adds": self.multiply_adds, "known_multiply_adds": self.known_multiply_adds,
@@ -118,28 +118,28 @@ class Complexity(Readable):
         return frame.astype({name: "Int64" for name in counts}) if len(frame) else frame
 
     def meta(self, layers: bool = False) -> str:
-        """The figures as `KEY=VALUE` for `wattle run --meta` and the trackers: `model_summary={…}`. `wattle export
-        --format aipowermeter` makes model_summary.json of it, so AIPowerMeter's names are in it as well."""
+        """The figures as `KEY=VALUE` for `wattle run --meta` and the trackers: `model_summary={…}`. `wattle export --format
+        aipowermeter` makes model_summary.json from it, so it contains AIPowerMeter's names as well."""
         facts = {**self.to_dict(), "total_params": self.parameters, "total_mult_adds": self.multiply_adds}
         if not layers:
             del facts["layers"]
         return "model_summary=" + json.dumps(facts, separators=(",", ":"))
 
     def keep(self, run_file: Any, layers: bool = True) -> None:
-        """Writes `meta(layers)` into a run file that is complete, as `wattle run --meta` would have done."""
+        """Writes `meta(layers)` into a complete run file, as `wattle run --meta` would have done."""
         key, _, value = self.meta(layers).partition("=")
         keep(run_file, "meta." + key, value)
 
     def join(self, measured: Any, *, scale: float = 1.0) -> "Joined":
         """The rows of wattle.torch.layers with their multiply-adds: joules per 10^9 multiply-adds and shares.
 
-        scale: how many times the input here a measured batch is: 32 for batches of 32 where one image was counted.
-        """
+        scale: size of a measured batch relative to the input here: 32 for batches of 32 if one image was counted.
+"""
         from ._joined import join
         return join(self, measured, scale)
 
     def text(self, depth: Optional[int] = None) -> str:
-        """The table; modules deeper than `depth` (0 is the model) are added up in those that have them."""
+        """The table; modules deeper than `depth` (0 is the model) are added to their containers."""
         rows = self.modules if depth is None else _folded(self.modules, depth)
         lines = _show.aligned([_HEAD, *(_cells(row) for row in rows)], _RIGHT)
         rule = "-" * max(map(len, lines))

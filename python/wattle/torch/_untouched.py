@@ -1,4 +1,4 @@
-"""A model is run and is afterwards what it was before: weights, buffers, modes, attributes, random numbers."""
+"""Runs a model and restores its state: weights, buffers, modes, attributes, random numbers."""
 import contextlib
 import random
 import sys
@@ -44,8 +44,8 @@ class Untouched:
         self._undo.close()
 
     def before_write(self, tensor: torch.Tensor) -> None:
-        """Called before an operator changes `tensor`: parameters and gradients are kept only when somebody does that,
-        as nn.Embedding(max_norm=…) does."""
+        """Called before an operator changes `tensor`: parameters and gradients are saved only then, as
+        nn.Embedding(max_norm=…) changes them."""
         for changed in self._written.pop(storage_key(tensor), ()):
             self._undo.callback(_write_back, changed, changed.detach().clone())
 
@@ -78,7 +78,7 @@ def _restore_parameter(parameter: nn.Parameter, requires_grad: bool, grad: Optio
 
 
 def _inside(module: nn.Module) -> list[tuple[Any, list[Any]]]:
-    """Attributes that are lists and dicts, and what is in them: parameters, hooks, a model's own caches."""
+    """Attributes that are lists and dicts, and their contents: parameters, hooks, a model's own caches."""
     return [(value, _contents(value)) for value in module.__dict__.values() if isinstance(value, (dict, list))]
 
 
@@ -88,8 +88,7 @@ def _contents(container: Any) -> list[Any]:
 
 def _restore(module: nn.Module, attributes: dict[str, Any], inside: list[tuple[Any, list[Any]]],
              training: Optional[bool]) -> None:
-    """Attributes by identity. ScriptModules keep theirs in C++: of these the mode is put back, which frozen ones
-    have not."""
+    """Attributes by identity. ScriptModules keep theirs in C++: only their mode is restored, which frozen ones do not have."""
     if training is not None and module.training != training:
         module.training = training
     if isinstance(module, torch.jit.ScriptModule):
@@ -104,7 +103,7 @@ def _restore(module: nn.Module, attributes: dict[str, Any], inside: list[tuple[A
 
 
 def _are_same(contents: list[Any], items: list[Any]) -> bool:
-    """By identity, of a dict's items too: tensors compare element by element."""
+    """By identity, for a dict's items too: tensors compare element by element."""
     return list(map(_identity, contents)) == list(map(_identity, items))
 
 
@@ -114,7 +113,7 @@ def _identity(item: Any) -> Any:
 
 @contextlib.contextmanager
 def _random_state() -> Iterator[None]:
-    """The generators of PyTorch, Python and, where it is loaded, NumPy."""
+    """The generators of PyTorch, Python and, if loaded, NumPy."""
     python = random.getstate()
     numpy = sys.modules.get("numpy")
     array = numpy.random.get_state() if numpy is not None else None

@@ -28,9 +28,10 @@ def command(output: pathlib.Path) -> list[str]:
 
 
 def build(output: pathlib.Path) -> None:
-    """OSError: the folder or the compiler can't be used. subprocess.CalledProcessError: the compiler told why not."""
+    """OSError: the folder or the compiler cannot be used. subprocess.CalledProcessError: the compiler failed, with its
+    message."""
     output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_name(f".{output.name}.{os.getpid()}")  # others may be loading the one that is there
+    unfinished = output.with_name(f".{output.name}.{os.getpid()}")  # others may be loading the existing one
     try:
         subprocess.run(command(unfinished), check=True)
         unfinished.replace(output)

@@ -1,6 +1,6 @@
 """Parameters and multiply-adds of a PyTorch model, layer by layer, without a list of known layers.
 
-The model runs once; every operator is looked at, and a product counts when one of its factors is a weight of the model.
+The model runs once; every operator is observed, and a product counts when one of its factors is a weight of the model.
 docs/complexity.md has the definitions and how they differ from torchinfo's.
 """
 from typing import Any, Iterator, Mapping, Optional, Union
@@ -27,20 +27,20 @@ def complexity(model: nn.Module, input_size: Union[None, Size, Mapping[str, Size
     """Counts parameters and multiply-adds of `model` in one forward pass.
 
     input_size  size of the input with its batch as (1, 3, 224, 224); a list of sizes for several inputs; a dict of
-                sizes by argument name. Inputs with fractions are random, whole numbers are 0.
+                sizes by argument name. Floating-point inputs are random, integers are 0.
     input_data  instead: a tensor, a list of arguments or a dict of keyword arguments. With neither, the model is not
                 run and only parameters are known.
-    batch_dim   the sizes have no batch: put one of 1 there.
+    batch_dim   the sizes have no batch: insert one of 1 there.
     dtypes      of the inputs: one, one for each, or by name; default the default of PyTorch or of a model in half
                 precision
-    device      where to run; default where the model is. Elsewhere a copy runs; "meta" computes nothing at all.
+    device      where to run; default the model's. Elsewhere a copy runs; "meta" computes nothing at all.
     mode        "same", "train" or "eval"
     arguments   further keyword arguments of forward
 
-    The model is afterwards what it was: weights, running statistics, modes, gradients, hooks, attributes; so are the
-    generators of random numbers. Raises ValueError or TypeError for arguments that make no sense, and RuntimeError,
+    The model is restored afterwards: weights, running statistics, modes, gradients, hooks, attributes; so are the
+    random number generators. Raises ValueError or TypeError for invalid arguments, and RuntimeError,
     with the model's own error as its cause, if the model cannot be run with this input.
-    """
+"""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: {type(model).__name__} is not a torch.nn.Module")
     if input_size is not None and input_data is not None:
@@ -59,7 +59,7 @@ def complexity(model: nn.Module, input_size: Union[None, Size, Mapping[str, Size
     runnable = model_to_run(model, chosen)
     with Untouched(runnable, mode) as untouched:
         try:
-            if any(map(is_lazy, runnable.buffers())):  # PyTorch 1.13 cannot make them while it is watched
+            if any(map(is_lazy, runnable.buffers())):  # PyTorch 1.13 cannot create them while it is observed
                 with torch.no_grad():
                     runnable(*args, **kwargs)
             forward = ForwardPass(runnable, untouched.before_write)
@@ -70,7 +70,7 @@ def complexity(model: nn.Module, input_size: Union[None, Size, Mapping[str, Size
 
 
 def _why(model: nn.Module, args: Any, kwargs: Any, error: Exception) -> str:
-    """One sentence; the model's own error is its cause."""
+    """One message; the model's own error is its cause."""
     shapes = ", ".join(str(list(getattr(value, "shape", ()))) for value in (*args, *kwargs.values()))
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     hint = ""
@@ -113,7 +113,7 @@ def _rows(model: nn.Module, work: Optional[dict[str, Work]]) -> Iterator[Layer]:
         fresh = [p for key, p in own.items() if key not in seen]
         seen.update(own)
         parameters = sum(counted[id(p)] for p in fresh)
-        done = work.get(name, Work()) if work is not None else None  # made by forward itself: part of who made it
+        done = work.get(name, Work()) if work is not None else None  # made by forward itself: part of its maker
         yield Layer(
             name=name, type=_type(module), depth=name.count(".") + 1 if name else 0,
             parameters=parameters, trainable_parameters=sum(counted[id(p)] for p in fresh if p.requires_grad),
@@ -127,8 +127,7 @@ def _rows(model: nn.Module, work: Optional[dict[str, Work]]) -> Iterator[Layer]:
 
 
 def _elements(model: nn.Module) -> Iterator[tuple[nn.Parameter, int]]:
-    """Each parameter once with the number of its elements; of a pruned one those that its mask keeps, as torchinfo
-    does."""
+    """Each parameter once with the number of its elements; for a pruned one those that its mask keeps, as in torchinfo."""
     seen = set()
     for module in model.modules():
         for name, parameter in module._parameters.items():

@@ -1,8 +1,8 @@
-"""When work really ran on a GPU.
+"""Actual execution times of work on a GPU.
 
-The host only launches it. So each change of layer leaves an event in the stream, and the GPU notes the time when it
-gets there. Events are read later, many at once, without waiting for the GPU; two anchors, at start and end, say what
-the GPU's clock reads in CLOCK_MONOTONIC.
+The host only launches the work. So each change of layer leaves an event in the stream, and the GPU records the time when
+it reaches it. Events are read later, many at once, without waiting for the GPU; two anchors, at start and end, relate
+the GPU's clock to CLOCK_MONOTONIC.
 """
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from array import array
 from collections import deque
 from typing import Any, Optional, Sequence
 
-PENDING_MOST = 4096  #: events that are not read yet, before those that are over are
+PENDING_MOST = 4096  # : unread events before those that are over are read
 ANCHORS = 5
 
 
 class TorchCuda:
-    """The few calls of torch.cuda that are needed; tests have another one."""
+    """The few required calls of torch.cuda; tests replace them."""
 
     def __init__(self) -> None:
         import torch
         self._cuda = torch.cuda
 
     def record(self, device: int, event: Optional[Any]) -> tuple[int, Any]:
-        """(stream, event): an event, a used one if one is given, in the device's current stream."""
+        """(stream, event): an event, reused if one is given, in the device's current stream."""
         stream = self._cuda.current_stream(device)
         event = event if event is not None else self._cuda.Event(enable_timing=True)
         event.record(stream)
@@ -43,7 +43,7 @@ class TorchCuda:
         self._cuda.synchronize(device)
 
     def is_capturing(self) -> bool:
-        """In a CUDA graph events are part of the graph, and tell no time."""
+        """In a CUDA graph events are part of the graph, and have no time."""
         return bool(self._cuda.is_current_stream_capturing())
 
     def monotonic_ns(self) -> int:
@@ -65,18 +65,17 @@ class Pieces:
 
 
 class Device:
-    """One GPU's events. Times are kept as ns since its first anchor, by its own clock, until the second one is
-    there."""
+    """One GPU's events. Times are ns since its first anchor, by its own clock, until the second one exists."""
 
     def __init__(self, cuda: Any, index: int) -> None:
         self.index = index
         self._cuda = cuda
         self._pool: list[Any] = []
         self._pending: deque[tuple[int, Any, int]] = deque()
-        self._now: dict[int, tuple[int, int]] = {}  #: of each stream: since when it works for which column
+        self._now: dict[int, tuple[int, int]] = {}  # : for each stream: since when it works for which column
         self._pieces = Pieces()
         self._anchor_ns, self._base = self._anchor()
-        self._base_ns = 0  #: the base event's time; it moves on, as single-precision milliseconds tell short times only
+        self._base_ns = 0  # : the base event's time; it advances, because single-precision milliseconds are accurate for short times only
         self.is_captured = False
         self._lock = threading.Lock()  # backward runs in a thread of its own
 
@@ -105,7 +104,7 @@ class Device:
                 self._read_some()
 
     def _read_some(self) -> None:
-        """The older half, as soon as the GPU is through with it. A GPU that is very far behind is waited for."""
+        """Reads the older half, once the GPU has executed them. A GPU that is very far behind is waited for."""
         last = self._pending[len(self._pending) // 2][1]
         if len(self._pending) > 8 * PENDING_MOST:
             self._cuda.wait(last)
@@ -116,7 +115,7 @@ class Device:
         last = None
         for _ in range(most):
             stream, event, column = self._pending[0]
-            if not self._cuda.is_over(event):  # of another stream than the one that was asked about
+            if not self._cuda.is_over(event):  # of another stream than the requested one
                 break
             self._pending.popleft()
             self._note(stream, self._time_ns(event), column)
@@ -140,7 +139,7 @@ class Device:
         self._now[stream] = t_ns, column
 
     def finish(self) -> Pieces:
-        """All pieces, in CLOCK_MONOTONIC; the device has nothing to do any more."""
+        """All intervals, in CLOCK_MONOTONIC; the device is idle now."""
         host_ns, last = self._anchor()
         self._read(len(self._pending))
         device_ns = self._time_ns(last)
@@ -157,7 +156,7 @@ class Device:
 
 
 class Timeline:
-    """All devices that a model lies on."""
+    """All devices used by a model."""
 
     def __init__(self, devices: Sequence[int], cuda: Optional[Any] = None) -> None:
         backend = cuda if cuda is not None else TorchCuda()
@@ -176,7 +175,7 @@ class Timeline:
 
 
 def domain_of(devices: Sequence[dict[str, Any]], index: int) -> Optional[str]:
-    """The run's domain ('gpu-0') of torch's device `index`, or None if that can't be told."""
+    """The run's domain ('gpu-0') of torch's device `index`, or None if unknown."""
     gpus = [device for device in devices if device["kind"] == "gpu"]
     uuid = _uuid(index)
     for gpu in gpus:
@@ -190,7 +189,7 @@ def _bare(uuid: Optional[str]) -> str:
 
 
 def _uuid(index: int) -> Optional[str]:
-    """Of torch's device; torch 2.x tells."""
+    """UUID of torch's device; torch 2.x reports it."""
     import torch
     try:
         uuid = getattr(torch.cuda.get_device_properties(index), "uuid", None)

@@ -1,5 +1,4 @@
-"""From what was recorded to rows: the energy of CPUs and memory by spans, that of GPUs by the events in their
-streams."""
+"""From the recording to rows: the energy of CPUs and memory by spans, that of GPUs by the events in their streams."""
 from __future__ import annotations
 
 import json
@@ -14,7 +13,7 @@ from .rows import OUTSIDE, Row, known
 
 @dataclass
 class Measured:
-    """A module that was looked at. Its columns of the timeline are 2 i + 1, forward, and 2 i + 2, backward."""
+    """A measured module. Its columns of the timeline are 2 i + 1, forward, and 2 i + 2, backward."""
 
     name: str
     type: str
@@ -24,7 +23,7 @@ class Measured:
 
 @dataclass
 class Result:
-    """What layers() tells after stop(); None is unknown."""
+    """Results of layers() after stop(); None is unknown."""
 
     rows: list[Row]
     error_j: Optional[float] = None
@@ -34,7 +33,7 @@ class Result:
 
 
 class Share(NamedTuple):
-    """Of a column, or of a module (all its columns): as Run.divide tells."""
+    """Energy of a column, or of a module (all its columns), from Run.divide."""
 
     time_s: float
     energy_j: float
@@ -51,7 +50,7 @@ class Divided:
 
 def make(measured: Sequence[Measured], numbers: dict[str, int], run: Optional[Any], pieces: dict[int, cuda.Pieces],
          notes: list[str]) -> Result:
-    """Rows of `measured`; `numbers`: column of each span name; `pieces`: of torch's devices."""
+    """Rows of `measured`; `numbers`: column of each span name; `pieces`: intervals of torch's devices."""
     if run is None:
         return Result(_unknown(measured))
     of = _columns_of_called(measured)
@@ -65,9 +64,8 @@ def make(measured: Sequence[Measured], numbers: dict[str, int], run: Optional[An
 
 
 def _columns_of_called(measured: Sequence[Measured]) -> list[int]:
-    """Where the time of each column is told. A module that was never called may have some all the same: others use its
-    parameters (MultiheadAttention those of out_proj), whose gradients come in there. It is that of the module around
-    it."""
+    """Which row reports the time of each column. A module that was never called may still have some: others use its parameters
+    (MultiheadAttention those of out_proj), whose gradients are computed there. It counts for the enclosing module."""
     places = {one.name: i for i, one in enumerate(measured) if one.calls > 0}
     columns = [0]
     for one in measured:
@@ -93,7 +91,7 @@ def _together(pieces: Iterable[cuda.Pieces]) -> cuda.Pieces:
 
 
 class _Maker:
-    """Divides a run, and makes rows of it. Times are the GPUs' where there are any, else the host's."""
+    """Divides a run, and makes rows of it. Times are the GPUs' if there are any, else the host's."""
 
     def __init__(self, measured: Sequence[Measured], numbers: dict[str, int], run: Any, pieces: dict[int, cuda.Pieces],
                  notes: list[str]) -> None:
@@ -111,7 +109,7 @@ class _Maker:
 
     @staticmethod
     def _domains(run: Any, pieces: dict[int, cuda.Pieces], notes: list[str]) -> dict[str, cuda.Pieces]:
-        """Pieces of the GPUs whose energy is in the run."""
+        """Intervals of the GPUs whose energy is in the run."""
         found: dict[str, cuda.Pieces] = {}
         for index, each in pieces.items():
             name = cuda.domain_of(run.devices(), index)
@@ -152,7 +150,7 @@ class _Maker:
         return row
 
     def _energy(self, pick: Any) -> Share:
-        """The sum over CPUs, memory and GPUs; what is unknown of one is missing, not the whole."""
+        """The sum over CPUs, memory and GPUs; an unknown part is missing, the sum is still known."""
         shares = [share for share in (pick(divided) for divided in (self._host, *self._device.values()))
                   if not math.isnan(share.energy_j)]
         if not shares:

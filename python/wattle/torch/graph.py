@@ -1,7 +1,7 @@
-"""Whose each node of the autograd graph is.
+"""Assigns each node of the autograd graph to its layer.
 
-Nothing is added to the graph: nodes that a module's forward made are found from its outputs, get the layer's label in
-their `metadata` (a dict that lives and dies with the node) and a pair of hooks that run just before and just after the
+Nothing is added to the graph: nodes made by a module's forward are found from its outputs, get the layer's label in
+their `metadata` (a dict that lives as long as the node) and a pair of hooks that run just before and just after the
 node does. `register_full_backward_hook` would put nodes of its own into the graph, which breaks models with in-place
 operations.
 """
@@ -26,7 +26,7 @@ def _accumulate_type() -> type:
 
 
 class Layer:
-    """What the graph needs of a layer: its backward, in a node of C++ or of Python."""
+    """Data of a layer for the graph: its backward, in a node of C++ or of Python."""
 
     __slots__ = ("backward", "hooks", "python_hooks")
 
@@ -40,7 +40,7 @@ Hooks = tuple[Callable[[Any], None], Callable[[Any, Any], None]]
 
 
 class Graph:
-    """Labels nodes and times them. Keeps no tensor alive, and no node but those of the parameters."""
+    """Labels nodes and times them. Keeps no tensor alive, and no node except those of the parameters."""
 
     def __init__(self, stacks: Stacks) -> None:
         self._stacks = stacks
@@ -53,10 +53,10 @@ class Graph:
         self._prune_at = HANDLES_LEAST
 
     def own(self, parameter: torch.nn.Parameter, layer: Layer) -> None:
-        """Whatever adds to the parameter's gradient is the layer's; of shared parameters the first one's.
+        """Accumulation of the parameter's gradient belongs to the layer; for shared parameters to the first one.
 
-        The node that does is made anew for each graph unless somebody keeps it, so on a CPU it is kept and hooked
-        once. On a GPU it would be bound to the stream that is current now, which need not be the one of the
+        The accumulating node is created for each graph unless it is kept alive, so on a CPU it is kept and hooked
+        once. On a GPU it would be bound to the current stream, which need not be the one of the
         training."""
         if id(parameter) in self.owners:
             return
@@ -73,7 +73,7 @@ class Graph:
         self._hook(node, layer.hooks)
 
     def hooks_of(self, layer: Layer, column: Column) -> Hooks:
-        # Run twice a node and step: what Stacks.begin and end do, without calling them.
+        # Runs twice for each node and step: the same as Stacks.begin and end, without calling them.
         stacks, label, mark, grad_enabled = self._stacks, self.label, self._stacks.mark, torch.is_grad_enabled
         enter, leave, number = column.enter, column.leave, column.number
 
@@ -87,7 +87,7 @@ class Graph:
                 mark(number)
 
         def end(grad_inputs: Any, grad_outputs: Any) -> None:
-            if grad_enabled():  # the gradient has a graph of its own, which is the layer's too
+            if grad_enabled():  # the gradient has a graph of its own, which also belongs to the layer
                 label(_nodes(grad_inputs), layer)
             open_ = stacks.open
             if mark is not None or not open_ or open_[-1] is not column:
@@ -99,15 +99,15 @@ class Graph:
         return begin, end
 
     def _check(self, open_: list[Column]) -> None:
-        """Before a node runs inside something: does that go on?"""
+        """Before a node runs inside another one: whether that one continues."""
         if open_[-1].is_backward and not open_[-1].may_nest:
-            self._stacks.cut(len(open_) - 1)  # nodes of C++ run one after the other: that one raised
+            self._stacks.cut(len(open_) - 1)  # nodes of C++ run in sequence: that one raised
         if open_:
             self._stacks.mend()
 
     def label(self, nodes: list[Any], layer: Optional[Layer]) -> None:
-        """Nodes and all before them, up to those that have a label, become the layer's; None: nobody's, and only the
-        nodes themselves."""
+        """Nodes and all before them, up to labelled ones, are assigned to the layer; None: to no layer, and only the nodes
+        themselves."""
         key = self._key
         while nodes:
             node = nodes.pop()
@@ -144,12 +144,12 @@ class Graph:
             self._prune()
 
     def _prune(self) -> None:
-        """Handles of nodes that are gone."""
+        """Drops handles of nodes that are gone."""
         self._handles = [handle for handle in self._handles if handle.hooks_dict_ref() is not None]
         self._prune_at = max(HANDLES_LEAST, 2 * len(self._handles))
 
     def close(self) -> None:
-        """Takes the hooks off nodes that are still there."""
+        """Removes the hooks from living nodes."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
@@ -166,7 +166,7 @@ def _nodes(tensors: Iterable[Any]) -> list[Any]:
             continue
         try:
             node = tensor.grad_fn
-        except RuntimeError:  # a view that was changed in a way that autograd refuses to look at
+        except RuntimeError:  # a view that was changed in a way that autograd cannot inspect
             continue
         if node is not None:
             nodes.append(node)

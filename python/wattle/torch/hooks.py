@@ -1,4 +1,4 @@
-"""Forward: who was called, and what of the graph came of it."""
+"""Forward: which module was called, and its nodes of the graph."""
 from __future__ import annotations
 
 import itertools
@@ -22,9 +22,9 @@ class Hooked:
     def __init__(self, forward: Column, layer: Layer, arguments: int) -> None:
         self.forward = forward
         self.layer = layer
-        self.arguments = arguments  #: of forward; with so many there are no keywords; -1: there may be any number
-        self.inside: frozenset[Column] = frozenset()  #: forward columns of the modules around it
-        self.count_call = itertools.count().__next__  #: returns the calls so far; of one instruction, for threads
+        self.arguments = arguments  # : positional parameters of forward; with exactly so many there are no keywords; -1: any number
+        self.inside: frozenset[Column] = frozenset()  # : forward columns of the enclosing modules
+        self.count_call = itertools.count().__next__  # : returns the calls so far; a single instruction, for thread safety
 
 
 def arguments_of(module: torch.nn.Module) -> int:
@@ -36,7 +36,7 @@ def arguments_of(module: torch.nn.Module) -> int:
 
 
 def compiling() -> Callable[[], bool]:
-    """torch.compiler.is_compiling, where torch has it: what torch.compile is looking at must not meet our hooks."""
+    """torch.compiler.is_compiling, if torch has it: torch.compile must not trace these hooks."""
     compiler = getattr(torch, "compiler", None)
     dynamo = sys.modules.get("torch._dynamo")
     return getattr(compiler, "is_compiling", None) or getattr(dynamo, "is_compiling", None) or (lambda: False)
@@ -45,14 +45,14 @@ def compiling() -> Callable[[], bool]:
 class ForwardHooks:
     """A pair of hooks around each measured module's forward.
 
-    They are torch's global ones: the modules stay as they are, so they can be copied and pickled meanwhile. Where
+    They are torch's global ones: the modules are unchanged, so they can be copied and pickled meanwhile. Where
     parts are compiled they are the modules' own instead, as a change of the global ones would have everything compiled
     again.
-    """
+"""
 
     def __init__(self, hooked: dict[torch.nn.Module, Hooked], stacks: Stacks, graph: Graph,
                  warn: Callable[[str], None], label: bool = True) -> None:
-        """label: nodes of the graph are found here, as nobody else sees backward."""
+        """label: nodes of the graph are labelled here, if nothing else observes backward."""
         self._hooked = hooked
         self._is_to_label: Callable[[], bool] = torch.is_grad_enabled if label else bool  # bool() is False
         self._by_column = {entry.forward: entry for entry in hooked.values()}
@@ -65,7 +65,7 @@ class ForwardHooks:
 
     def open(self, globally: bool, in_place: Sequence[torch.nn.Module] = (),
              wrap: Callable[[Any], Any] = lambda hook: hook) -> None:
-        """in_place: modules with a compiled call of their own. wrap: what is put around the hooks of modules."""
+        """in_place: modules with a compiled call of their own. wrap: applied to the hooks of modules."""
         if globally:
             self._handles = [nn_module.register_module_forward_pre_hook(self._before),
                              nn_module.register_module_forward_hook(self._after)]
@@ -91,7 +91,7 @@ class ForwardHooks:
         is_to_label = self._is_to_label
 
         def before(module: torch.nn.Module, args: Any) -> None:
-            if is_compiling():  # first of all: what follows is nothing to compile
+            if is_compiling():  # first: nothing after this may be compiled
                 return
             entry = hooked.get(module)
             if entry is None:
@@ -124,7 +124,7 @@ class ForwardHooks:
         return after
 
     def _label_inputs(self, args: Any, around: Optional[Column], arguments: int, frame: Any) -> None:
-        """What the module takes was made by the layer around it, or outside of all layers."""
+        """The module's inputs were made by the enclosing layer, or outside of all layers."""
         try:
             if arguments == len(args) == 1 and isinstance(args[0], torch.Tensor) and self._graph.is_known(args[0]):
                 return
@@ -151,12 +151,12 @@ class ForwardHooks:
             self._warn(f"the outputs of a module could not be followed: {error!r}; its backward time is missing")
 
 
-CALLERS = ("_call_impl", "inner", "call_compiled")  #: of hooks; 'inner' is a part of _call_impl in torch 2.x
+CALLERS = ("_call_impl", "inner", "call_compiled")  # : of hooks; 'inner' is a part of _call_impl in torch 2.x
 FRAMES_MOST = 6
 
 
 def _keywords(frame: Any) -> Any:
-    """Keyword arguments of the call that a hook belongs to: torch tells global hooks of the positional ones only."""
+    """Keyword arguments of the call that a hook belongs to: torch passes only positional ones to global hooks."""
     for _ in range(FRAMES_MOST):
         if frame is None:
             return None
@@ -167,7 +167,7 @@ def _keywords(frame: Any) -> Any:
 
 
 class Hook:
-    """A hook that copies and pickles of its module leave behind: they get one that does nothing."""
+    """A hook that has no effect in copies and pickles of its module."""
 
     def __init__(self, call: Optional[Callable[..., Any]] = None) -> None:
         self._call = call

@@ -16,18 +16,18 @@ except ImportError as error:
 
 
 class EnergyCallback(TrainerCallback):  # type: ignore[misc]
-    """Marks 'epoch', 'step' and 'validation' as blocks of the run, tells samples and tokens of each step, and adds
-    joules per step, sample and token to what the trainer logs.
+    """Marks 'epoch', 'step' and 'validation' as blocks of the run, reports samples and tokens of each step, and adds
+    joules per step, sample and token to the trainer's logs.
 
     samples  of a step of this process; None: per_device_train_batch_size x its GPUs x gradient_accumulation_steps,
-             which the last step of an epoch may not fill
+             which the last step of an epoch may not reach
     every    steps between two figures; None: as often as the trainer logs; 0: none
 
-    A step is an optimizer step, gradient accumulation included. Tokens are known where the trainer counts them
+    A step is an optimizer step, gradient accumulation included. Tokens are known if the trainer counts them
     (include_num_input_tokens_seen). Figures (wattle/j_per_step …) are of the whole machine; they are added to the
-    logs and the history at the next on_log: callbacks that come after this one see them. Evaluation begins where the
+    logs and the history at the next on_log, before later callbacks. Evaluation begins where the
     trainer decides on it.
-    """
+"""
 
     def __init__(self, samples: Optional[int] = None, every: Optional[int] = None) -> None:
         super().__init__()

@@ -15,8 +15,7 @@ _PACKAGES = ("lightning.pytorch", "pytorch_lightning")  # the same program under
 
 
 def _bases() -> list[type]:
-    """Callback of the packages that the program uses already, so that either Trainer knows ours; else of one that is
-    there."""
+    """Callback of the packages that the program has imported, so that either Trainer accepts it; else of an installed one."""
     loaded = [name for name in _PACKAGES if sys.modules.get(name) is not None]
     if loaded:
         return [sys.modules[name].Callback for name in loaded]
@@ -29,17 +28,17 @@ def _bases() -> list[type]:
 
 
 class _Hooks:
-    """Marks 'epoch', 'step' and 'validation' (also 'sanity check', 'test', 'predict') as blocks of the run, tells
+    """Marks 'epoch', 'step' and 'validation' (also 'sanity check', 'test', 'predict') as blocks of the run, reports
     samples and tokens of each step, and logs joules per step and per sample.
 
     samples  of a batch: a number, or a function of the batch; None: the first length of its first tensor
-    tokens   likewise; None: the size of `input_ids` where a batch has them
+    tokens   likewise; None: the size of `input_ids` if a batch has them
     every    steps between two figures in the log; 0: none
 
-    A step is a batch of training: what lies between on_train_batch_start and on_train_batch_end. The figures
+    A step is a batch of training: the time between on_train_batch_start and on_train_batch_end. The figures
     (wattle/j_per_step, wattle/j_per_sample, wattle/j_per_token, wattle/power_w) are of the whole machine, and logged
     by its global rank 0.
-    """
+"""
 
     def __init__(self, samples: Count = None, tokens: Count = None, every: int = 50) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The modules of a model that can be measured, and those that torch.compile has taken over."""
+"""The measurable modules of a model, and those replaced by torch.compile."""
 from __future__ import annotations
 
 import sys
@@ -17,7 +17,7 @@ class Part:
 
     name: str
     module: torch.nn.Module
-    inside: list[torch.nn.Module] = field(default_factory=list)  #: modules that have it in them, itself not
+    inside: list[torch.nn.Module] = field(default_factory=list)  # : enclosing modules
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Parts:
 
 
 def find(model: Model, inside_compiled: bool) -> Parts:
-    """Modules in the order of named_modules(); those inside a compiled module only where that is asked for."""
+    """Modules in the order of named_modules(); those inside a compiled module only on request."""
     found: dict[torch.nn.Module, Part] = {}
     compiled, in_place = [], []
     hidden: set[torch.nn.Module] = set()
@@ -71,7 +71,7 @@ def _is_wrapper(module: torch.nn.Module) -> bool:
 
 
 def count_parameters(parts: list[Part]) -> list[int]:
-    """Of each its own; tied ones are the first module's. Those of lazy modules are there once they were called."""
+    """Parameters by their module; tied ones belong to the first module. Those of lazy modules exist after their first call."""
     seen: set[int] = set()
     counts = []
     for part in parts:

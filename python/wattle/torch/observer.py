@@ -1,4 +1,4 @@
-"""The observer in C++ (observer.cpp), where one was built for the torch that runs: backward without Python."""
+"""The C++ observer (observer.cpp), if one was built for the installed torch: backward without Python."""
 from __future__ import annotations
 
 import contextlib
@@ -27,7 +27,7 @@ def _files() -> Iterator[pathlib.Path]:
 
 
 def load() -> Any:
-    """The module. ImportError: there is none for this torch, or it can't be loaded."""
+    """The module. ImportError: there is none for this torch, or it cannot be loaded."""
     global _loaded
     if _loaded is not None:
         return _loaded
@@ -54,19 +54,19 @@ class Observer:
         self._module.open(_wattle.span_calls, mend)
 
     def add(self, forward: str, backward: str) -> tuple[Callable[[], Any], Callable[..., Any]]:
-        """A layer, by the names of its spans: what is to be called when its forward begins and ends."""
+        """A layer, by the names of its spans: functions to call when its forward begins and ends."""
         both: tuple[Callable[[], Any], Callable[..., Any]] = self._module.add(forward, backward)
         return both
 
     def close(self) -> int:
-        """How many backward functions were nobody's, as they were too old."""
+        """How many backward functions were too old to be assigned."""
         return int(self._module.close())
 
 
 def take(wanted: Optional[bool], on_gpus: bool, mend: Callable[[], None]) -> Optional[Observer]:
-    """The observer; None: hooks. wanted: None takes it where it is there and serves as well as hooks do.
+    """The observer; None: hooks. wanted: None uses it if it is available and equivalent to hooks.
 
-    RuntimeError: it was wanted (True), and does not."""
+    RuntimeError: it was requested (True), and is not."""
     why_not = _why_not(on_gpus)
     if wanted is False or (why_not is not None and not wanted):
         return None

@@ -1,8 +1,8 @@
 """A run and a trace of torch.profiler in one file for Perfetto, on one clock.
 
-The profiler's trace is put on the clock of the run (CLOCK_MONOTONIC) by the wall clock, where its times are Unix times,
-as those of torch 2 are. Older ones begin with 0 where profiling began, and nothing tells when that was; those are
-brought there by spans that both have: `with wattle.span("step"), torch.profiler.record_function("step"):`.
+The profiler's trace is converted to the clock of the run (CLOCK_MONOTONIC) by the wall clock if its times are Unix times,
+as those of torch 2 are. Older ones begin with 0 at the start of profiling, at an unknown time; those are
+aligned by spans that both have: `with wattle.span("step"), torch.profiler.record_function("step"):`.
 """
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..run import Run
 from ._perfetto import Event, append
 
 PathLike = Union[str, "os.PathLike[str]"]
-NEAR_NS = 2_000_000        #: a span and an event of one name are one thing if they begin no further apart
+NEAR_NS = 2_000_000        # : a span and an event with the same name match if they begin no further apart
 SINCE_1970_US = 1e14       #: times above this are Unix times: 1973
 
 
 class Alignment(NamedTuple):
-    """How a profiler's trace came to the run's clock."""
+    """How a profiler's trace was aligned with the run's clock."""
     by: str            #: "wall clock" or "spans"
     offset_ns: int     #: added to its times
-    matched: int       #: spans that both have, by which it was done; by the wall clock those that are near
-    spread_us: float   #: of their begins: half of them lie within so much of the median; NaN: none matched
+    matched: int       # : spans that both have, used for the alignment; by the wall clock those that are near
+    spread_us: float   # : of their begins: half of them lie within this distance of the median; NaN: none matched
 
 
 def join_profile(run: Union[PathLike, Run], profile: PathLike, out: PathLike, *,
@@ -37,8 +37,8 @@ def join_profile(run: Union[PathLike, Run], profile: PathLike, out: PathLike, *,
     """Writes `out`, a Perfetto trace of the run, and beside it the events of a Chrome trace (`export_chrome_trace`, .gz
     too).
 
-    ValueError: the profile is no such trace, or nothing relates its times to the run's; FileExistsError.
-    """
+    ValueError: the profile is no such trace, or its times cannot be related to the run's; FileExistsError.
+"""
     document = _read(profile)
     events, threads = _events(document)
     if not events:
@@ -121,7 +121,7 @@ def _begins(run: _wattle.Run) -> dict[str, list[int]]:
 
 
 def _differences(offset_ns: int, events: list[Event], begins: dict[str, list[int]]) -> list[int]:
-    """Of each event that has a span of its name near it: how much later that begins."""
+    """For each event with a span of its name near it: how much later that begins."""
     found = []
     for event in events:
         times, at_ns = begins.get(event.name, []), event.begin_ns + offset_ns
@@ -140,7 +140,7 @@ def _judged(by: str, offset_ns: int, events: list[Event], begins: dict[str, list
 
 
 def _candidates(events: list[Event], begins: dict[str, list[int]]) -> list[int]:
-    """The first event of the rarest name that both have may be any span of that name."""
+    """The first event of the rarest name that both have may match any span of that name."""
     counts = Counter(event.name for event in events if event.name in begins)
     if not counts:
         return []

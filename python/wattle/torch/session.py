@@ -21,11 +21,11 @@ from .stacks import Column, Stacks
 PathLike = Union[str, "os.PathLike[str]"]
 
 _lock = threading.Lock()
-_measuring: Optional["layers"] = None  # whose tracker runs
+_measuring: Optional["layers"] = None  # the session whose tracker runs
 
 
 class layers:
-    """Measures what each module of a model costs, forward and backward, while the model is used as always.
+    """Measures each module of a model, forward and backward, while the model is used as usual.
 
         with wattle.torch.layers(model) as measured:
             train()
@@ -39,16 +39,16 @@ class layers:
     output        run file to keep; by default a temporary one is read and removed
     gpus          UUIDs or indices (NVML's), comma separated; by default those visible to the program
     break_graphs  measure inside compiled modules as well, which breaks their graphs and makes them slower
-    observer      True: backward is seen by the observer in C++, False: by hooks in Python; None: by the observer where
+    observer      True: the C++ observer observes backward, False: hooks in Python; None: the observer if
                   it was built for this torch and the work is on CPUs. The rows are the same, the observer is cheaper
 
-    Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has what is its own;
-    what runs inside the modules in it is in theirs. A module that is used several times has one row, by its first
-    name. Energy is what the recorder attributes to this process, on all its threads; docs/torch.md tells how it is
-    divided.
+    Neither the model nor its graph is changed: gradients are bitwise the same. A module's row has its own work;
+    work of inner modules is in their rows. A module that is used several times has one row, under its first
+    name. Energy is the energy that the recorder attributes to this process, on all its threads; docs/torch.md describes how
+    it is divided.
 
     RuntimeError: another layers() with a tracker is measuring; start() twice; results before stop().
-    """
+"""
 
     def __init__(self, model: modules.Model, *, tracker: bool = True, interval_s: float = 0.02,
                  output: Optional[PathLike] = None, overwrite: bool = False, gpus: Optional[str] = None,
@@ -57,14 +57,14 @@ class layers:
         self._break_graphs = break_graphs
         self._wants_observer = observer
         self._observer: Optional[Observer] = None
-        #: what sees backward, once started: "observer" (C++) or "hooks" (Python); see observer=
+        # : what observes backward, once started: "observer" (C++) or "hooks" (Python); see observer=
         self.backward_by: Optional[str] = None
         self._tracker: Optional[_wattle.Tracker] = _wattle.Tracker(
             interval_s=interval_s, output=output, overwrite=overwrite, gpus=gpus, quiet=True) if tracker else None
         self._keeps = output is not None
         self._state = "new"
         self._result: Optional[figures.Result] = None
-        self.notes: list[str] = []  #: what the figures do not tell of, and why
+        self.notes: list[str] = []  # : omissions of the figures, and the reason
         self._note_compiled()
 
     # ---- when ----
@@ -104,13 +104,13 @@ class layers:
             del self._parts
 
     def _keep_rows(self) -> None:
-        """The report of a run file that stays then tells the same figures as the rows here."""
+        """The report of a run file that is kept then shows the same figures as the rows here."""
         path = self._done().run_file
         if not self._keeps or path is None:
             return
         try:
             keep(path, "torch_layers", rows.kept(self.rows))
-        except sqlite3.Error as error:  # the rows are there all the same
+        except sqlite3.Error as error:  # the rows exist all the same
             self.notes.append(f"the rows could not be kept in {path}: {error}")
 
     def __enter__(self) -> "layers":
@@ -179,7 +179,7 @@ class layers:
         return name
 
     def _gpus(self) -> list[int]:
-        """torch's indices of the GPUs that the models lie on"""
+        """torch's indices of the GPUs that the models use"""
         found = set()
         for part in self._parts.parts:
             for tensor in (*part.module.parameters(recurse=False), *part.module.buffers(recurse=False)):
@@ -188,7 +188,7 @@ class layers:
         return sorted(found)
 
     def _cuda(self) -> Optional[Any]:
-        """Stands in for torch.cuda in tests."""
+        """Replaces torch.cuda in tests."""
         return None
 
     def _close(self) -> dict[int, cuda.Pieces]:
@@ -220,7 +220,7 @@ class layers:
             return None
         try:
             self._tracker.stop()
-        except OSError as error:  # the recorder died; what it had stored may still be there
+        except OSError as error:  # the recorder died; its stored data may still exist
             self.notes.append(f"the recorder ended early: {error}")
         path = self._tracker.run_file
         if path is None or not os.path.exists(path):
@@ -243,7 +243,7 @@ class layers:
         if note not in self.notes:
             self.notes.append(note)
 
-    # ---- what came of it ----
+    # ---- results ----
 
     def _done(self) -> figures.Result:
         if self._result is None:
@@ -252,17 +252,17 @@ class layers:
 
     @property
     def rows(self) -> list[rows.Row]:
-        """A row a module whose forward was called, in the order of named_modules(), and last 'outside layers'."""
+        """A row for each module whose forward was called, in the order of named_modules(), and last 'outside layers'."""
         return self._done().rows
 
     @property
     def total_s(self) -> Optional[float]:
-        """Sum of all rows' times: what was recorded, s."""
+        """Sum of all rows' times: the recorded time, s."""
         return rows.add_up([row.time_s for row in self.rows])
 
     @property
     def total_j(self) -> Optional[float]:
-        """Sum of all rows' energies: what the recorder attributed to this process, J."""
+        """Sum of all rows' energies: the energy attributed to this process, J."""
         return rows.add_up([row.energy_j for row in self.rows])
 
     @property
@@ -272,7 +272,7 @@ class layers:
 
     @property
     def estimated(self) -> Optional[bool]:
-        """Whether some of the energy is a model's estimate, as no counter could be read."""
+        """Whether some of the energy is a model's estimate, because no counter was readable."""
         return self._done().estimated
 
     @property
@@ -283,7 +283,7 @@ class layers:
 
     @property
     def run_file(self) -> Optional[str]:
-        """The run file that was asked for by output=."""
+        """The run file requested by output=."""
         result = self._done()
         return result.run_file if self._keeps else None
 
@@ -311,7 +311,7 @@ def _as_it_is(hook: Any) -> Any:
 
 
 def _breaking(hook: Any) -> Any:
-    """A hook that torch.compile does not look into: it breaks the graph there."""
+    """A hook that torch.compile does not trace: it breaks the graph there."""
     compiler = getattr(torch, "compiler", None)
     disable = getattr(compiler, "disable", None) or getattr(getattr(torch, "_dynamo", None), "disable", None)
     return hook if disable is None else disable(hook)

@@ -1,4 +1,4 @@
-"""Which layer each thread is in: begins and ends spans, and mends what exceptions left open."""
+"""The current layer of each thread: begins and ends spans, and closes those left open by exceptions."""
 from __future__ import annotations
 
 import sys
@@ -16,8 +16,7 @@ APPLY_CODE = getattr(torch.autograd.function.BackwardCFunction.apply, "__code__"
 
 def call_compiled(module: torch.nn.Module, compiled: Callable[..., Any], before: Callable[..., None],
                   after: Callable[..., None], args: Any, kwargs: Any) -> Any:
-    """Stands for the compiled call of a module that was compiled in place, whose own hooks would be compiled with
-    it."""
+    """Represents the compiled call of a module that was compiled in place, whose own hooks would be compiled with it."""
     before(module, args)
     output = compiled(*args, **kwargs)
     after(module, args, output)
@@ -28,8 +27,7 @@ COMPILED_CODE = call_compiled.__code__
 
 
 class Column:
-    """One of the two things that a layer does, forward or backward: a column of the timeline that energy is dealt out
-    by."""
+    """Forward or backward of a layer: a column of the timeline by which energy is divided."""
 
     __slots__ = ("number", "module", "is_backward", "may_nest", "enter", "leave")
 
@@ -38,22 +36,22 @@ class Column:
         self.number = number
         self.module = module
         self.is_backward = is_backward
-        self.may_nest = may_nest  #: a node of Python's own (checkpointing …): its backward may run others inside it
+        self.may_nest = may_nest  # : a node of Python's own (checkpointing …): its backward may run others inside it
         self.enter = enter
         self.leave = leave
 
 
 class Stacks(threading.local):
-    """What this thread has open, the outermost first.
+    """The open columns of this thread, the outermost first.
 
-    Forward hooks are not called when forward raises, nor are those behind a node of the graph that raises. What an
-    outer layer's end does not close is found here when the next thing begins: by the Python frames that are still
-    there.
-    """
+    Forward hooks are not called when forward raises, nor are those after a node of the graph that raises. Columns
+    that an outer layer's end does not close are found here when the next one begins: by the remaining Python
+    frames.
+"""
 
     def __init__(self, mark: Optional[Callable[[int], None]] = None) -> None:
         self.open: list[Column] = []
-        self.mark = mark  #: told the column after each change, for work that is timed where it runs
+        self.mark = mark  # : called with the column after each change, for work that is timed where it runs
 
     def begin(self, column: Column) -> None:
         self.open.append(column)
@@ -62,7 +60,7 @@ class Stacks(threading.local):
             self.mark(column.number)
 
     def end(self, column: Column) -> None:
-        """Ends the innermost of this column and all inside it; nothing where it is not open (any more)."""
+        """Ends the innermost of this column and all inside it; no effect if it is not open."""
         open_ = self.open
         if column not in open_:
             return
@@ -82,8 +80,8 @@ class Stacks(threading.local):
             self.mark(self.open[-1].number if self.open else 0)
 
     def mend(self, called: Optional[torch.nn.Module] = None) -> None:
-        """Ends what no frame of this thread stands for any more, and all inside that. `called`: the module whose call
-        is just beginning, and has a frame already."""
+        """Ends columns without a frame of this thread, and all inside them. `called`: the module whose call is just beginning,
+        and has a frame already."""
         frames = _Frames()
         frames.modules[id(called)] -= 1
         for depth, column in enumerate(self.open):
@@ -93,10 +91,10 @@ class Stacks(threading.local):
 
 
 class _Frames:
-    """What this thread is in the midst of, by its Python frames."""
+    """The active calls of this thread, by its Python frames."""
 
     def __init__(self) -> None:
-        # current_thread() would make one up
+        # current_thread() would create one
         known = threading._active.get(threading.get_ident())  # type: ignore[attr-defined]
         #: Python began this thread
         self.in_python = known is not None and not isinstance(known, threading._DummyThread)
@@ -125,5 +123,5 @@ class _Frames:
         if column.may_nest:
             self.functions -= 1
             return self.functions >= 0
-        # Recomputed forward runs inside the node that asked for it; threads of the engine have no frames of their own.
+        # Recomputed forward runs inside the node that requires it; threads of the engine have no frames of their own.
         return self.backwards > 0 or not self.in_python

@@ -12,25 +12,25 @@ NAME, SAMPLES = "step", "samples"
 
 
 class step:
-    """Marks training steps for whoever records: `wattle run`, a tracker, layers().
+    """Marks training steps for a recorder: `wattle run`, a tracker, layers().
 
         marked = wattle.torch.step(optimizer, samples=64)   # from now on each optimizer.step() ends a step
         for batch in data: ...
         marked.undo()                                       # or `with wattle.torch.step(optimizer, samples=64):`
 
-        with wattle.torch.step(samples=len(batch)):         # one step, where there is no optimizer to follow
+        with wattle.torch.step(samples=len(batch)):         # one step, if there is no optimizer to follow
             ...
 
     optimizer  a torch.optim.Optimizer, or anything with a step(). Its calls are counted and timed, nothing else:
-               closures, schedulers and GradScaler work as before. A step lasts from the end of the one before (the
+               closures, schedulers and GradScaler work as before. A step lasts from the end of the previous one (the
                first: from here).
-    samples    of a step: a whole number, or a function that is called at the end of each step and tells it; None: not
-               told
-    name       of the block: 'step' is what `wattle run --step step` and the progress line count
+    samples    of a step: a whole number, or a function called at the end of each step that returns it; None: not
+               reported
+    name       of the block: 'step' is the name for `wattle run --step step` and the progress line
 
     The block 'step' of the run has calls, times and joules; its units have joules per sample (docs/torch.md). Steps of
-    several optimizers, as in a GAN, overlap: give each its name, or mark one of them only.
-    """
+    several optimizers, as in a GAN, overlap: name each, or mark only one of them.
+"""
 
     def __init__(self, optimizer: Optional[Any] = None, *, samples: Union[None, int, Callable[[], int]] = None,
                  name: str = NAME) -> None:
@@ -66,11 +66,11 @@ class step:
         self._begin()
 
     def undo(self) -> None:
-        """No further steps are marked; the one that has begun is not one. Twice is once."""
+        """No further steps are marked; an unfinished one does not count. Safe to repeat."""
         optimizer, self._optimizer = self._optimizer, None
         self._range = None
         if optimizer is None or optimizer.__dict__.get("step") is not self._marked:
-            return  # somebody wrapped it again: what is inside only passes calls on from now on
+            return  # somebody wrapped it again: the inner one only passes calls on from now on
         if self._before is None:
             del optimizer.step
         else:
@@ -93,7 +93,7 @@ class step:
             self.count += 1
         self._span.__exit__(None, None, None)
 
-    # A range, as `with` blocks of the program may begin in one step and end in another.
+    # A range, because `with` blocks of the program may begin in one step and end in another.
     def _begin(self) -> None:
         self._range = _wattle.range_begin(self._name)
 

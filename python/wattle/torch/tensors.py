@@ -1,4 +1,4 @@
-"""Tensors inside whatever a module takes and gives."""
+"""Tensors inside a module's inputs and outputs."""
 from __future__ import annotations
 
 import dataclasses
@@ -9,16 +9,16 @@ from typing import Any, Iterable
 import torch
 
 DEPTH_MOST = 6
-ITEMS_MOST = 10_000  #: of one level; data in Python's own numbers and graphs of objects have no end
+ITEMS_MOST = 10_000  # : items of one level; data in Python's own numbers and object graphs may be unlimited
 _PLAIN = (int, float, bool, str, bytes, type(None))
 _CLOSED = (type, types.ModuleType, torch.nn.Module)
 
 
 def find(value: Any, found: list[torch.Tensor]) -> None:
-    """Appends the tensors in `value` to `found`: tuples, lists, dicts (Hugging Face's outputs are some), dataclasses,
-    and the attributes of other objects, some levels deep, the outermost first. Runs no code of theirs."""
+    """Appends the tensors in `value` to `found`: tuples, lists, dicts (including Hugging Face's outputs), dataclasses, and the
+    attributes of other objects, some levels deep, the outermost first. Runs no code of theirs."""
     level: list[Any] = [value]
-    seen: dict[int, Any] = {}  # by id, which is its own as long as the object is kept
+    seen: dict[int, Any] = {}  # by id, which is unique as long as the object is kept
     for _ in range(DEPTH_MOST):
         inner: list[Any] = []
         for one in level:

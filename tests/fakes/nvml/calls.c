@@ -32,7 +32,7 @@ static long long thread_cpu_ns(void)
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-// Reading that clock costs about as much as a cheap call, so it is done only for those who want to know.
+// Reading that clock costs about as much as a cheap call, so it is done only on request.
 void fake_begin(void)
 {
 	if (getenv("WATTLE_FAKE_NVML_CALLS") != NULL)

@@ -1,4 +1,4 @@
-/* Power limits: the calls that set them and that tell of them. */
+/* Power limits: the calls that set and return them. */
 #include "fake.h"
 
 #include "export.h"
@@ -56,7 +56,7 @@ static void wait_ms(int64_t ms)
 		continue;
 }
 
-// Half of the time before it counts and half after, so that a kill may fall on either side.
+// Half of the duration before it takes effect and half after, so that a kill may fall on either side.
 int fake_set(const struct fake_view *view, const struct fake_log *log, const char *words)
 {
 	const struct fake_config *config = view->config;

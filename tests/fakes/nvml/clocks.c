@@ -1,4 +1,4 @@
-/* Clocks: what they are, which there are, and a lock on them. */
+/* Clocks: current ones, supported ones, and locking them. */
 #include "fake.h"
 
 #include "export.h"
@@ -20,7 +20,7 @@ static unsigned int graphics_mhz(const struct fake_view *view)
 	return (unsigned int)lround(fake_clock(view->gpu, bound) * view->gpu->max_sm_clock_mhz);
 }
 
-// Those of the file, and that the power limit holds the card down.
+// The reasons in the file, and the power limit if it holds the card back.
 static uint64_t reasons(const struct fake_view *view)
 {
 	const uint64_t software_power_cap = 4;

@@ -1,4 +1,4 @@
-/* What the exported functions share: their codes, their wire structs, and two macros that keep each of them short. */
+/* Shared by the exported functions: their codes, their wire structs, and two macros that keep each of them short. */
 #pragma once
 
 #include "fake.h"
@@ -79,7 +79,7 @@ _Static_assert(sizeof(struct wire_memory_v2) == 40 && sizeof(struct wire_power_v
 	__attribute__((visibility("default"))) int name(__VA_ARGS__);                                                  \
 	int name(__VA_ARGS__)
 
-// Counts the call, applies the errors of the file, and gives `view`; returns from the function on any of them.
+// Counts the call, applies the errors of the file, and defines `view`; returns from the function on any of them.
 #define ENTER(device, parts_too)                                                                                       \
 	__attribute__((cleanup(fake_leave))) struct fake_view view;                                                    \
 	int enter_code_ = fake_enter(__func__, device, parts_too, &view);                                              \

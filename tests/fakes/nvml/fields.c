@@ -1,4 +1,4 @@
-/* Values by number (R535 and later), the buffer of power samples, and the accounts of processes that have ended. */
+/* Values by number (R535 and later), the buffer of power samples, and accounting data of ended processes. */
 #include "fake.h"
 
 #include "export.h"
@@ -39,7 +39,7 @@ static double updated_s(const struct fake_view *view)
 	return period_s > 0 ? floor(seconds(view) / period_s + 1e-9) * period_s : seconds(view);
 }
 
-// Power of the scopes that are not the GPU; negative: there is none.
+// Power of the scopes other than the GPU; negative: not supported.
 static double beside_mw(const struct fake_gpu *gpu, unsigned int scope)
 {
 	if (scope == SCOPE_MODULE)
@@ -58,7 +58,7 @@ static int refusal(const struct fake_gpu *gpu, const struct wire_field *field)
 	return field->scope == SCOPE_GPU ? SUCCESS : NOT_SUPPORTED;
 }
 
-// A board that does not count energy has no field for it either.
+// A board without an energy counter has no field for it either.
 static int put_energy(const struct fake_view *view, struct wire_field *field)
 {
 	int code = field->scope == SCOPE_GPU ? fake_energy_error(view) : SUCCESS;
@@ -99,7 +99,7 @@ static int put_field(const struct fake_view *view, struct wire_field *field)
 	return SUCCESS;
 }
 
-// As in the real library: success if any value could be had; each has a code of its own.
+// As in the real library: success if any value is available; each has a code of its own.
 API(nvmlDeviceGetFieldValues, const void *device, int n, struct wire_field *fields)
 {
 	GPU(device);
@@ -149,7 +149,7 @@ API(nvmlDeviceGetAccountingMode, const void *device, int *ret_mode)
 	return SUCCESS;
 }
 
-// One that ended leaves its account behind; the time stamp is when it began.
+// An ended process leaves its accounting data; the timestamp is its begin.
 static bool account(const struct fake_view *view, const struct fake_process *process, struct wire_accounting *ret)
 {
 	int64_t now_ms = view->t_ns / 1000000, until_ms = process->when.until_ms;

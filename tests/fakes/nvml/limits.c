@@ -1,4 +1,4 @@
-/* What holds a card down, and since when: limits and locked clocks in the order in which they took effect. */
+/* Limits and locked clocks of a card in the order in which they took effect. */
 #include "fake.h"
 
 #include <math.h>
@@ -28,13 +28,13 @@ static double clock_of(unsigned int mhz)
 	return mhz > 0 ? mhz : INFINITY;
 }
 
-/* What is in effect between two changes. A limit that is approached moves in steps of an eighth of the time constant, on a
- * grid that begins with its change: so whoever asks, for whatever stretch, gets the same. */
+/* The effective limit between two changes. A limit that is approached moves in steps of an eighth of the time
+ * constant, on a grid that begins with its change: so the result is the same for every caller and interval. */
 struct effect {
 	struct fake_bound bound;
 	double from_mw, to_mw, since_s, approach_s; // of the limit
 };
-static const double APPROACH_STEPS = 8, APPROACHED = 8; // steps in a time constant, time constants until it is there
+static const double APPROACH_STEPS = 8, APPROACHED = 8; // steps in a time constant, time constants until it is reached
 
 static double step_s(const struct effect *effect)
 {
@@ -59,7 +59,7 @@ static double limit_in_effect_mw(const struct effect *effect, double t_s)
 	return effect->to_mw + (effect->from_mw - effect->to_mw) * exp(-middle);
 }
 
-// The stretches between two changes.
+// The intervals between two changes.
 static void emit(const struct fake_gpu *gpu, struct effect *effect, double at_s, double until_s, fake_stretch *each,
 	void *data)
 {

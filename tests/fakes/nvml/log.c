@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Room is only reserved: pages that are never written cost nothing.
+// Memory is only reserved: pages that are never written cost nothing.
 enum { CHANGES_MAX = 1 << 20 };
 
 static bool has_room(struct fake_log *log)
@@ -23,7 +23,7 @@ static bool has_room(struct fake_log *log)
 	return log->changes != NULL && log->n < CHANGES_MAX;
 }
 
-// A line that a killed writer left unfinished has no pid and counts for nothing.
+// A line left incomplete by a killed writer has no pid and is ignored.
 static void take_line(const char *line, struct fake_log *log)
 {
 	struct fake_change change;
@@ -48,7 +48,7 @@ void fake_log_keep(const char *config_path, struct fake_log *log)
 	log->kept_fd = fd > 0 ? fd : 0;
 }
 
-// The kept file, if it is still the one of that name.
+// The open file, if it is still the one of that name.
 static int reopen(const char *path, const struct fake_log *log)
 {
 	struct stat kept, now;
@@ -57,7 +57,7 @@ static int reopen(const char *path, const struct fake_log *log)
 	return is_same ? fcntl(log->kept_fd, F_DUPFD_CLOEXEC, 0) : open_log(path);
 }
 
-// Only what was added since the last time; all of it when the file is another one, or was cut.
+// Only lines added since the last time; all of them if the file is another one, or was truncated.
 void fake_log_read(const char *config_path, struct fake_log *log)
 {
 	char path[600], line[128];
@@ -92,7 +92,7 @@ void fake_logs_read(const char *config_path, struct fake_logs *logs)
 		fake_log_read(config_path, &logs->of[i]);
 }
 
-// One that was killed within its write may have left half a line: it is closed, so that ours begins anew.
+// A writer killed within its write may have left an incomplete line: it is ended, so that this one starts a new line.
 static bool ends_in_line(int fd)
 {
 	char last = '\n';
@@ -100,7 +100,7 @@ static bool ends_in_line(int fd)
 	return size <= 0 || pread(fd, &last, 1, size - 1) != 1 || last == '\n';
 }
 
-/* Time is taken under the lock, so that lines stand in the order of their times. The lock is the kernel's: it goes with
+/* The time is read under the lock, so that lines are in the order of their times. It is a kernel lock: it ends with
  * the process. */
 bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned int index, const char *words)
 {
@@ -114,7 +114,7 @@ bool fake_log_add(const char *config_path, const struct fake_log *log, unsigned 
 	int length = snprintf(line, sizeof(line), "%s%" PRId64 " %u %s\n", ends_in_line(fd) ? "" : "\n", fake_now_ns(),
 		index, words);
 	bool written = write(fd, line, (size_t)length) == length;
-	flock(fd, LOCK_UN); // of a kept file, which has the lock with its copies
+	flock(fd, LOCK_UN); // of an open file, which shares the lock with its copies
 	close(fd);
 	return written;
 }

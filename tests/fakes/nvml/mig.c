@@ -1,4 +1,4 @@
-/* Instances of a card: their handles, sizes and accounts. */
+/* Instances of a card: their handles, sizes and accounting data. */
 #include "fake.h"
 
 #include "export.h"

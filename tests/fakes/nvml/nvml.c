@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The library is one process-wide thing, as the real one is; so its state is here, in file scope. */
+/* The library has process-wide state, as the real one, so it is in file scope here. */
 static struct {
 	struct fake_config config;
 	struct stat read_as; // the file as it was when it was read
@@ -39,7 +39,7 @@ __attribute__((constructor)) static void loaded(void)
 	library.wall_minus_monotonic_ns = clock_ns(CLOCK_REALTIME) - library.loaded_ns;
 }
 
-// For tests, by dlsym: from now on it is t_ns since the epoch, until the next call; negative: real time again.
+// For tests, by dlsym: from now on the time is t_ns since the epoch, until the next call; negative: real time again.
 __attribute__((visibility("default"))) void fake_nvml_freeze(int64_t t_ns);
 void fake_nvml_freeze(int64_t t_ns)
 {
@@ -54,13 +54,13 @@ int64_t fake_now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-// For tests too: the driver's time stamp of a moment after the epoch.
+// For tests too: the driver's timestamp of a time after the epoch.
 int64_t fake_wall_us(int64_t t_ns)
 {
 	return (library.config.epoch_ns + t_ns + library.wall_minus_monotonic_ns) / 1000;
 }
 
-// Reads the file again when it was changed, so that a test can move the world while the client runs.
+// Reads the file again when it was changed, so that a test can change the cards while the client runs.
 static bool refresh(void)
 {
 	const char *path = getenv("WATTLE_FAKE_NVML");
@@ -80,7 +80,7 @@ static bool refresh(void)
 	return fake_config_read(path, library.loaded_ns, &library.config);
 }
 
-// "nvmlX" in the file means nvmlX and nvmlX_v2 and so on; "nvmlX_v2" only that.
+// "nvmlX" in the file means nvmlX and nvmlX_v2 and so on; "nvmlX_v2" only that one.
 static bool names(const char *name, const char *function)
 {
 	size_t length = strlen(name);
@@ -234,7 +234,7 @@ API(nvmlDeviceGetHandleByIndex, unsigned int index, const void **ret_device)
 	return by_index(__func__, index, ret_device);
 }
 
-// A whole GPU or an instance, by all of its name.
+// A whole GPU or an instance, by its complete name.
 API(nvmlDeviceGetHandleByUUID, const char *uuid, const void **ret_device)
 {
 	int64_t t_ns;

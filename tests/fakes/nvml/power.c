@@ -31,13 +31,13 @@ static double step_energy_mj(const struct fake_power *power, double limit_mw, do
 		high_mw * fmax(0, rest_s - low_s);
 }
 
-/* Integral from phase 0 to `angle` (up to one turn) of what a sine of amplitude 1 has above `level`, in radians:
+/* Integral from phase 0 to `angle` (up to one turn) of the part of a sine of amplitude 1 above `level`, in radians:
  * between asin(level) and pi - asin(level) the sine is above it. */
 static double above(double level, double angle)
 {
 	double from = asin(level);
 	if (from < 0)
-		from = 0; // below the mean the first crossing lies at the end of the turn, see sine_energy_mj
+		from = 0; // below the mean the first crossing is at the end of the turn, see sine_energy_mj
 	double until = fmin(angle, M_PI - asin(level));
 	if (until <= from)
 		return 0;

@@ -13,7 +13,7 @@ struct wire_process {
 };
 _Static_assert(sizeof(struct wire_process) == 32, "layouts of the real library");
 
-// A card tells of all its processes, an instance of its own.
+// A card lists all its processes, an instance its own.
 static bool listed(const struct fake_process *process, char kind, const struct fake_view *view)
 {
 	if (view->instance >= 0 ? process->instance != view->instance
@@ -66,8 +66,8 @@ LIST(nvmlDeviceGetGraphicsRunningProcesses, 'G', 16)
 #if FAKE_GENERATION >= 470
 LIST(nvmlDeviceGetMPSComputeRunningProcesses, 'M', 16)
 
-/* The newest ticks of each process that was busy then, later than last_seen_us. As in real drivers, idle processes have
- * none. */
+/* The newest ticks of each process that was busy then, later than last_seen_us. As in real drivers, idle processes
+ * have none. */
 static unsigned int put_samples(const struct fake_view *view, const struct fake_process *process, int64_t tick,
 	unsigned long long last_seen_us, struct wire_sample *samples, unsigned int n, unsigned int room)
 {
@@ -85,7 +85,7 @@ static unsigned int put_samples(const struct fake_view *view, const struct fake_
 	return n;
 }
 
-// What clients of real drivers had to learn to leave out.
+// Invalid samples that clients of real drivers must leave out.
 static unsigned int put_garbage(struct wire_sample *samples, unsigned int n, unsigned int room)
 {
 	const struct wire_sample garbage[] = {
@@ -124,7 +124,7 @@ API(nvmlDeviceGetProcessUtilization, const void *device, struct wire_sample *sam
 #endif
 
 #if FAKE_GENERATION == 535
-// No real driver has these without _v2; here it makes the client tell the layouts apart.
+// No real driver has these without _v2; here it makes the client distinguish the struct versions.
 LIST(nvmlDeviceGetComputeRunningProcesses_v3, 'C', 32)
 LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, 'G', 32)
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, 'M', 32)

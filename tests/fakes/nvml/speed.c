@@ -1,10 +1,10 @@
-/* A card that works. Clocks are shares of the highest:
+/* A busy card. Clocks are fractions of the highest:
  *
  *	power(clock) = idle + (full - idle) * clock^exponent
  *	speed(clock) = 1 / ((1 - memory_share) / clock + memory_share)
  *
  * and the clock is the highest at which power stays within the limit, not above a locked clock, never below the card's
- * lowest. tests/e2e/gpu_card.py says the same in Python. */
+ * lowest. tests/e2e/gpu_card.py has the same formulas in Python. */
 #include "fake.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* A librocm_smi64.so of our own: cards of a text file named in WATTLE_FAKE_ROCM, whose power is constant and whose counter
- * is its integral since the library was initialised. README.md has the words. */
+/* A fake librocm_smi64.so: cards from a text file named in WATTLE_FAKE_ROCM, with constant power and a counter that
+ * is its integral since the library was initialised. README.md describes the file. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-// Declared and defined at once: there is no header that others would include.
+// Declared and defined at once: no other file includes a header of it.
 #define EXPORT(name, ...)                                                                                              \
 	__attribute__((visibility("default"))) int name(__VA_ARGS__);                                                  \
 	int name(__VA_ARGS__)
@@ -19,7 +19,7 @@ struct card {
 	unsigned int domain, bus, device, function;
 	char name[64];
 	unsigned long long unique_id, start_units, memory_total, memory_used;
-	double power_w, temperature_c, memory_temperature_c; // 0: it has none of the memory
+	double power_w, temperature_c, memory_temperature_c; // 0: no memory information
 	unsigned int busy_percent;
 };
 

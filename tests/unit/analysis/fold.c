@@ -39,7 +39,7 @@ static const struct row {
 	{"updates come up to 1 ms early or late: large errors", {.jitter_s = 1e-3}, 2, any, 0.9, {0.1, 2}},
 	{"updates come up to 5 ms early or late: little is resolved", {.jitter_s = 5e-3}, 2, any, 0.9, {0.3, 4}},
 	{"all of that at once", {.jitter_s = 1e-3, .vary_w = 0.1, .drift_w = 0.05}, 2, any, 0.9, {0.1, 4}},
-	{"no quick looks, period not known", {.samples_only = true, .length_s = 60}, 2, any, 0.9, {0, 0.2}},
+	{"no quick readings, period not known", {.samples_only = true, .length_s = 60}, 2, any, 0.9, {0, 0.2}},
 	{"1 ms counter: each reading is up to 1 ms old", {.period_s = 0.000976}, 2, any, 0.9, {0.01, 1}},
 	{"in phase with the counter: blocks cannot be distinguished", {.loop_s = 0.05, .vary_s = -1, .period_off = -1},
 		2, any, 0.93, {1, 5}},

@@ -367,7 +367,7 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "years of energy: the counter of the rest never decreases by rounding", years_of_joules);
 	ROWS_ADD_ONE(&tests, "two scrapers: an ended group is dropped when both have scraped it; a client that left "
 		"does not count", scrapers_of_a_pair);
-	ROWS_ADD_ONE(&tests, "two scrapers behind one address: told apart by their connections",
+	ROWS_ADD_ONE(&tests, "two scrapers behind one address: distinguished by their connections",
 		scrapers_behind_one_address);
 	ROWS_ADD_ONE(&tests, "restart: all earlier scrapers are waited for", scrapers_over_a_restart);
 	return rows_run(&tests, "told");

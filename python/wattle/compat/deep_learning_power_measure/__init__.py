@@ -8,7 +8,7 @@
     q.put(experiment.STOP_MESSAGE)
     experiment.ExpResults(driver).print()
 
-What is recorded, and what differs: docs/migrate-aipowermeter.md.
+Recorded data and differences: docs/migrate-aipowermeter.md.
 """
 from ._program import main
 

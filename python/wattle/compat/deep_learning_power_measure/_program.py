@@ -46,7 +46,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def record(arguments: argparse.Namespace) -> int:
-    """Runs the command under `wattle run`. Returns its status, or 125 with a sentence."""
+    """Runs the command under `wattle run`. Returns its status, or 125 with a message."""
     wattle = _program.find()
     if wattle is None:
         return _fail("the program wattle is not there: neither in the package nor in PATH")
@@ -64,7 +64,7 @@ def record(arguments: argparse.Namespace) -> int:
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """Prints the summary, and draws curves where they are asked for."""
+    """Prints the summary, and draws the requested curves."""
     if not os.path.isdir(arguments.output_folder):
         return _fail(f"there is no folder {arguments.output_folder}")
     try:

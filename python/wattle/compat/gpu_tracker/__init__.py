@@ -1,4 +1,4 @@
-"""gpu_tracker's interface over wattle: `import wattle.compat.gpu_tracker as gput` (docs/migrate-gpu-tracker.md)."""
+"""gpu_tracker's interface on wattle: `import wattle.compat.gpu_tracker as gput` (docs/migrate-gpu-tracker.md)."""
 from ..._wattle import VERSION as __version__
 from .sub_tracker import SubTracker, SubTrackingAnalyzer, TrackingComparison, sub_track
 from .tracker import Tracker

@@ -51,7 +51,7 @@ _TRACKER_ARGUMENTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "disable_logs": ("disable_logs", bool),
 }
 _OUTPUT = {"output", "format"}
-_MODES: dict[tuple[str, ...], tuple[set[str], set[str]]] = {  # words: (options that must be there, options that may)
+_MODES: dict[tuple[str, ...], tuple[set[str], set[str]]] = {  # words: (required options, optional ones)
     (): ({"execute"}, {"tconfig", *_OUTPUT, *_TRACKER_ARGUMENTS}),
     ("sub-track", "combine"): ({"stf", "p"}, set()),
     ("sub-track", "analyze"): ({"tf", "stf"}, _OUTPUT),
@@ -65,7 +65,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def fail(sentence: str) -> NoReturn:
-    """One line on stderr, status 1, which is gpu_tracker's for everything that goes wrong."""
+    """One line on stderr, status 1, which gpu_tracker uses for every error."""
     print(f"gpu-tracker: {sentence}", file=sys.stderr)
     sys.exit(1)
 
@@ -99,7 +99,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """Before anything runs for hours."""
+    """Checked before anything runs for hours."""
     if (options.format or "text") not in _FORMATS:
         fail(f'"{options.format}" is not a valid format. Valid values are "text", "json" or "pickle".')
     if options.output is None:
@@ -112,7 +112,7 @@ def _check_output(options: argparse.Namespace) -> None:
 
 
 def _put_out(results: Any, options: argparse.Namespace) -> None:
-    """Into the file as it is; on standard output text ends its last line."""
+    """Unchanged into a file; on standard output text ends with a newline."""
     shown = _FORMATS[options.format or "text"](results)
     if options.output is not None:
         with open(options.output, "wb") as file:

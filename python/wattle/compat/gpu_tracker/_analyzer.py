@@ -1,4 +1,4 @@
-"""SubTrackingAnalyzer: a tracking file and a sub-tracking file, of wattle or gpu_tracker, into results a code block."""
+"""SubTrackingAnalyzer: results for each code block from a tracking file and a sub-tracking file, of wattle or gpu_tracker."""
 from __future__ import annotations
 
 import contextlib
@@ -20,8 +20,8 @@ PathLike = Union[str, "os.PathLike[str]"]
 class SubTrackingAnalyzer:
     """Both files may be .csv or .sqlite. Without a tracking file (None) only calls and their times are known.
 
-    Starts and stops of a block in one process pair last in, first out, so that nested and recursive calls are right.
-    """
+    Starts and stops of a block in one process pair last in, first out, so that nested and recursive calls are correct.
+"""
 
     def __init__(self, tracking_file: Optional[PathLike], sub_tracking_file: PathLike) -> None:
         self._tracking_file = None if tracking_file is None else os.fspath(tracking_file)
@@ -93,8 +93,8 @@ class SubTrackingAnalyzer:
         return sorted(self._blocks())
 
     def load_timestamp_pairs(self, code_block_name: str) -> list[tuple[float, float]]:
-        """(start, stop) of each call in Unix seconds, ordered by process and start; a call that was never stopped is
-        left out. ValueError: a stop without a start, with both timestamps and processes."""
+        """(start, stop) of each call in Unix seconds, ordered by process and start; calls that were never stopped are left
+        out. ValueError: a stop without a start, with both timestamps and processes."""
         return list(self._blocks().get(code_block_name, ()))
 
     def combine_sub_tracking_files(self, files: Sequence[PathLike]) -> None:

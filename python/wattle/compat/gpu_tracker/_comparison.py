@@ -20,14 +20,14 @@ _log = logging.getLogger(__name__)
 
 
 class TrackingComparison:
-    """Sessions by name and the file each is in: pickled SubTrackingResults (gpu_tracker's own too; nothing in a pickle
-    is run), JSON that `to_json()` or `wattle blocks` gave (.json), or a run file of wattle's (.sqlite).
+    """Sessions by name and the file of each: pickled SubTrackingResults (gpu_tracker's own too; nothing in a pickle
+    is run), JSON from `to_json()` or `wattle blocks` (.json), or a run file of wattle (.sqlite).
 
-    Code blocks match by name. Names that differ only in the line number behind their last colon match in order of the
-    line, with a warning. ValueError: another number of code blocks, or one without a partner.
+    Code blocks match by name. Names that differ only in the line number after their last colon match in order of the
+    line, with a warning. ValueError: a different number of blocks, or one without a match.
 
     results_map: {session: SubTrackingResults}, the blocks of all in the same order.
-    """
+"""
 
     def __init__(self, file_path_map: Mapping[str, PathLike]) -> None:
         if not file_path_map:
@@ -57,7 +57,7 @@ class TrackingComparison:
                          "disambiguated.", *pair)
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
-        """Of usage and compute time: min, max, mean or std. Sessions ascend by value, unknown ones come last."""
+        """Of usage and compute time: min, max, mean or std. Sessions are in ascending order of value, unknown ones last."""
         if statistic not in STATISTICS:
             raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are {' '.join(STATISTICS)}.")
         first = self.results_map[self._first]
@@ -69,7 +69,7 @@ class TrackingComparison:
             self._of_blocks(lambda block: block.compute_time[statistic]))
 
     def _of_blocks(self, value_of: Callable[[CodeBlockResults], Any]) -> dict[str, pandas.Series]:
-        """A series a block; where its name differs between sessions, both are told."""
+        """A series for each block; if its name differs between sessions, both are shown."""
         rows = zip(*(results.code_block_results for results in self.results_map.values()))
         return {" -> ".join(sorted({block.name for block in row})):
                 _series(dict(zip(self.results_map, map(value_of, row)))) for row in rows}
@@ -90,7 +90,7 @@ def _sort_key(name: str) -> tuple[str, int]:
 
 
 def _differ_in_line(one: str, other: str) -> bool:
-    """Whether two names differ in the line number alone."""
+    """Whether two names differ only in the line number."""
     return None not in (_line_of(one), _line_of(other)) and _sort_key(one)[0] == _sort_key(other)[0]
 
 

@@ -1,4 +1,4 @@
-"""--execute: a command tracked from before its first instruction to its end, by `wattle run`."""
+"""--execute: tracks a command from before its first instruction to its end, by `wattle run`."""
 from __future__ import annotations
 
 import json
@@ -15,8 +15,8 @@ from .tracker import Tracker
 
 
 def execute(command: str, arguments: dict[str, Any]) -> tuple[Tracker, int]:
-    """The tracker, stopped, and the command's status (128+N: signal N ended it). `arguments` are those of Tracker.
-    ValueError and the like: nothing was started."""
+    """The tracker, stopped, and the command's status (128+N: ended by signal N). `arguments` are those of Tracker. ValueError
+    and the like: nothing was started."""
     words = shlex.split(command)
     if not words:
         raise ValueError("Empty command provided.")
@@ -46,7 +46,7 @@ _FLAGS = {"ram_unit": "--ram-unit", "gpu_ram_unit": "--gpu-ram-unit", "time_unit
 
 
 def _options(arguments: dict[str, Any], run_file: str) -> list[str]:
-    """Of `wattle run`, from Tracker's."""
+    """Options of `wattle run`, from Tracker's."""
     words = ["-o", os.fspath(arguments.get("output") or run_file), "-i",
              f"{round(arguments.get('sleep_time', 1.0) * 1e6)}us"]
     for name, flag in _FLAGS.items():

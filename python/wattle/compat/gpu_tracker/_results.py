@@ -1,4 +1,4 @@
-"""Results of sub-tracking as gpu_tracker has them: pandas inside, JSON and text outside."""
+"""Results of sub-tracking as in gpu_tracker: pandas inside, JSON and text outside."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,11 +12,11 @@ STATISTICS = ("min", "max", "mean", "std")
 
 @dataclasses.dataclass
 class CodeBlockResults:
-    """A code block: compute_time in seconds (min, max, mean, std, total), resource_usage with a row a metric and the
+    """A code block: compute_time in seconds (min, max, mean, std, total), resource_usage with a row for each metric and the
     columns min, max, mean, std (population) over the timepoints inside its calls, in the units of the tracking file."""
 
     name: str
-    num_timepoints: int  #: each counts once, however many calls it lies in
+    num_timepoints: int  # : each counts once, however many calls contain it
     num_calls: int
     num_non_empty_calls: int  #: with a timepoint inside
     compute_time: pandas.Series
@@ -44,7 +44,7 @@ class SubTrackingResults:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> SubTrackingResults:
-        """From to_json(), or from what `wattle blocks --format json` writes."""
+        """From to_json(), or from the output of `wattle blocks --format json`."""
         import pandas
         return cls(_frame(values["overall"]), pandas.Series(values["static_data"], dtype=object), [
             CodeBlockResults(block["name"], block["num_timepoints"], block["num_calls"], block["num_non_empty_calls"],
@@ -84,14 +84,14 @@ def _frame(rows: Mapping[str, Mapping[str, Any]]) -> pandas.DataFrame:
     return pandas.DataFrame.from_dict(rows, orient="index", columns=list(STATISTICS), dtype=float)
 
 
-# ---- text, to the letter as gpu_tracker writes it ----
+# ---- text, exactly as gpu_tracker writes it ----
 
 def _text(values: Mapping[str, Any], verbatim: Collection[str] = ()) -> str:
     return "".join(f"{line}\n" for line in _lines(values, "", verbatim))
 
 
 def _lines(values: Mapping[str, Any], indent: str, verbatim: Collection[str]) -> Iterator[str]:
-    """A line a value, a tab a level. Keys become titles, but for those that are names of code blocks."""
+    """One value on a line, one tab for each level. Keys become titles, except names of code blocks."""
     labels = {key: key if key in verbatim else key.replace("_", " ").title() for key in values}
     width = max(map(len, labels.values()), default=0)
     for key, value in values.items():

@@ -1,7 +1,7 @@
-"""gpu_tracker's sub-tracking files as they are written: a row at each start and stop of a code block.
+"""Writing gpu_tracker's sub-tracking files: a row at each start and stop of a code block.
 
 Rows of several threads and of forked children may go to one file: each is a single append (CSV) or transaction
-(SQLite). Nothing is kept back, because a worker of multiprocessing ends without any way to empty a buffer.
+(SQLite). Rows are not buffered, because a worker of multiprocessing ends without any way to flush a buffer.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _removed(path: str) -> FileNotFoundError:
 
 
 class CsvFile:
-    """Appends rows by one write each, which the kernel keeps whole."""
+    """Appends rows by one write each, which the kernel keeps together."""
 
     def __init__(self, path: str, overwrite: bool) -> None:
         self.path = path
@@ -52,7 +52,7 @@ class CsvFile:
 
 
 class SqliteFile:
-    """Table `data`, a transaction a row. A crash of the program loses nothing, one of the machine may (synchronous)."""
+    """Table `data`, a transaction for each row. A crash of the program loses nothing, one of the machine may (synchronous)."""
 
     def __init__(self, path: str, overwrite: bool) -> None:
         self.path = path
@@ -97,13 +97,13 @@ _generation = 0
 
 
 def fork_generation() -> int:
-    """How many forks lie between this process and the one that imported this first: tells children from parents."""
+    """Number of forks between this process and the one that imported this first: distinguishes children from parents."""
     return _generation
 
 
 def open_file(path: str, overwrite: bool) -> SubTrackingFile:
-    """The file of this name that this process (or the one it was forked from) writes, made when it is first asked for.
-    FileExistsError: somebody else's is there, and overwrite is not set."""
+    """The file of this name that this process (or its parent before the fork) writes, created on first use. FileExistsError:
+    another program's file exists, and overwrite is not set."""
     file = _files.get(path)
     if file is not None:
         return file

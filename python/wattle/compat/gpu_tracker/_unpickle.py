@@ -1,7 +1,7 @@
-"""Results that were pickled, by wattle or by gpu_tracker, without running anything that a pickle may ask for.
+"""Pickled results, of wattle or gpu_tracker, read without running anything that a pickle names.
 
-A pickle names the classes and functions it is made of. Only those below are there; all else is refused. Its BUILD
-instruction could also write into one of these classes themselves, so that is kept to objects.
+A pickle names the classes and functions it is made of. Only those below are available; all others are refused. Its BUILD
+instruction could also write into one of these classes themselves, so it is restricted to objects.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _find(module: str, name: str) -> Any:
         return _plain_text
     if (module, name) in (("builtins", "slice"), ("__builtin__", "slice")):
         return slice
-    if (module, name) == ("_codecs", "encode"):  # how protocol 2 writes bytes
+    if (module, name) == ("_codecs", "encode"):  # how protocol 2 stores bytes
         return _latin1_bytes
     if module == "numpy" and name in _NUMPY or name in _PANDAS.get(module, ()):
         return getattr(importlib.import_module(module), name)
@@ -60,7 +60,7 @@ def _latin1_bytes(text: str, encoding: str) -> bytes:
     return text.encode("latin1")
 
 
-_Base: Any = getattr(pickle, "_Unpickler")  # the one in Python: instructions of the one in C can't be replaced
+_Base: Any = getattr(pickle, "_Unpickler")  # the one in Python, because instructions of the one in C cannot be replaced
 
 
 class _Unpickler(_Base):  # type: ignore[misc]
@@ -78,12 +78,12 @@ class _Unpickler(_Base):  # type: ignore[misc]
 
 
 def load(path: Union[str, "os.PathLike[str]"]) -> _results.SubTrackingResults:
-    """SubTrackingResults from a pickle. ValueError: it is none, or holds something else."""
+    """SubTrackingResults from a pickle. ValueError: invalid, or it contains something else."""
     with open(path, "rb") as file:
         pickled = file.read()
     try:
         results = _Unpickler(io.BytesIO(pickled)).load()
-    except Exception as failure:  # whatever a damaged or hostile pickle makes numpy and pandas raise
+    except Exception as failure:  # any exception of numpy and pandas for a damaged or hostile pickle
         raise ValueError(f"{os.fspath(path)} holds no pickled sub-tracking results: {failure}") from failure
     if not _is_whole(results):
         raise ValueError(f"{os.fspath(path)} holds no pickled sub-tracking results")

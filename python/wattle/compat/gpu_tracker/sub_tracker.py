@@ -1,4 +1,4 @@
-"""Code blocks: marking them while a program runs (SubTracker, sub_track), and what they used."""
+"""Code blocks: marking them while a program runs (SubTracker, sub_track), and their usage."""
 from __future__ import annotations
 
 import functools
@@ -27,17 +27,17 @@ _START, _STOP = 0, 1
 
 
 class SubTracker:
-    """Marks a code block: a row in the sub-tracking file when it starts and when it stops, and a span for whoever
-    records (`wattle run`, a Tracker).
+    """Marks a code block: a row in the sub-tracking file when it starts and when it stops, and a span for a
+    recorder (`wattle run`, a Tracker).
 
-    code_block_name       None: "relative/path.py:LINE" of the caller; code_block_attribute takes the place of LINE
+    code_block_name       None: "relative/path.py:LINE" of the caller; code_block_attribute replaces LINE
     sub_tracking_file     .csv or .sqlite; None: "PID.csv". Threads and forked children share it; other processes need
                           their own
     overwrite             replace a file that another program left (the first time this process opens it)
 
-    The column process_id has the number of the thread, which is the process's for the main thread: so calls that
-    overlap in several threads find their own ends.
-    """
+    The column process_id has the number of the thread, which is the process's for the main thread, so that overlapping
+    calls in several threads are paired correctly.
+"""
 
     def __init__(self, code_block_name: Optional[str] = None, code_block_attribute: Optional[str] = None,
                  sub_tracking_file: Optional[PathLike] = None, overwrite: bool = False) -> None:
@@ -64,22 +64,22 @@ class SubTracker:
     def __exit__(self, *_: object) -> None:
         now_s = time.time()
         self._span.__exit__(None, None, None)
-        if self._file is not None and self._generation == fork_generation():  # else it is the parent's to end
+        if self._file is not None and self._generation == fork_generation():  # otherwise the parent ends it
             self._file.write(self._number(), self.code_block_name, _STOP, now_s)
 
     def _number(self) -> int:
-        """What stands in the column process_id."""
+        """Value of the column process_id."""
         is_main = threading.get_ident() == threading.main_thread().ident
         return self.process_id if is_main else threading.get_native_id()
 
 
 def sub_track(code_block_name: Optional[str] = None, code_block_attribute: Optional[str] = None,
               sub_tracking_file: Optional[PathLike] = None, overwrite: bool = False) -> Callable[[F], F]:
-    """Decorator: each call of the function is a code block, of a coroutine function from its first step to its last.
+    """Decorator: each call of the function is a code block, for a coroutine function from its first step to its last.
 
-    code_block_name None: "/absolute/path.py:FUNCTION" of where it is decorated, or ":ATTRIBUTE". The rest as
+    code_block_name None: "/absolute/path.py:FUNCTION" of the decorated function, or ":ATTRIBUTE". The rest as
     for SubTracker.
-    """
+"""
     def decorate(function: F) -> F:
         name = code_block_name
         if name is None:
@@ -98,7 +98,7 @@ def sub_track(code_block_name: Optional[str] = None, code_block_attribute: Optio
 
 
 def _around_coroutine(function: F, block: Callable[[], SubTracker]) -> F:
-    """Other tasks of the thread run meanwhile, so the recorder is told of a range, which may overlap others."""
+    """Other tasks of the thread run meanwhile, so the recorder gets a range, which may overlap others."""
     @functools.wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
         tracker = block()

@@ -10,7 +10,7 @@ from .rows import PathLike, RowFile
 
 
 class AsynchronousMeasurementTool:
-    """Records the machine every `interval` seconds, by a process of its own, while the program goes on.
+    """Records the machine every `interval` seconds, by a process of its own, while the program runs.
 
         tool = AsynchronousMeasurementTool(out_file="machine.csv", gpu_num=0)
         tool.start(1)
@@ -18,15 +18,15 @@ class AsynchronousMeasurementTool:
         tool.stop()
 
     Rows: `elapsed s,CPU kWh,CPU %,CPU °C,GPU kWh,GPU %,GPU °C,GPU W`, one for each reading after the first, and one at
-    stop(). Elapsed and both energies count from start(), CPU % is over the time since the row before; the others are
+    stop(). Elapsed and both energies count from start(), CPU % is over the time since the previous row; the others are
     as read at that moment. CPU is all packages (°C: the hottest), CPU % all cores: 100 is the whole machine. GPU is
-    the one of `gpu_num` (NVML's index or a UUID); a GPU without an energy counter has its power integrated.
+    that of `gpu_num` (NVML's index or a UUID); the power of a GPU without an energy counter is integrated.
 
     The file is written at stop(), or when the program ends without it; the first rows replace an older file. A tool
     may be started again after stop(): further rows follow, counting from that start.
 
-    ValueError: there are GPUs, but none of that number. OSError: `out_file` can't be written.
-    """
+    ValueError: there are GPUs, but none of that number. OSError: `out_file` cannot be written.
+"""
 
     def __init__(self, out_file: PathLike, gpu_num: GpuNumber = 0) -> None:
         self._file = RowFile(out_file)
@@ -35,16 +35,16 @@ class AsynchronousMeasurementTool:
         self._process = 0
 
     def start(self, interval: float = 1) -> None:
-        """Begins to record; returns when the first reading is taken.
+        """Starts recording; returns when the first reading is taken.
 
-        interval: seconds, 0.001 to 3600. ValueError: it is not. RuntimeError: it is started already. OSError: the
-        recorder can't be started (the program `wattle` was not found …).
-        """
+        interval: seconds, 0.001 to 3600, otherwise ValueError. RuntimeError: already started. OSError: the
+        recorder cannot be started (the program `wattle` was not found …).
+"""
         if self._is_started():
             raise RuntimeError("AsynchronousMeasurementTool.start(): it is started already; stop() it first")
         if not interval > 0:  # the library takes 0 as its own default
             raise ValueError(f"interval {interval!r}: seconds from 0.001 to 3600 are valid")
-        # No row needs what reading the program's memory map would tell, so don't hold its lock: --budget 0.
+        # No row needs data from the program's memory map, so its lock is not taken: --budget 0.
         tracker = _wattle.Tracker(interval_s=float(interval), gpus=self._gpus, arguments=("--budget", "0"))
         tracker.start()
         self._tracker, self._process = tracker, os.getpid()

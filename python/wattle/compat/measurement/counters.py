@@ -1,4 +1,4 @@
-"""The energy counters as the measurement tools need them: of one GPU, for as long as it takes, nan where unknown."""
+"""The energy counters for the measurement tools: of one GPU, for any duration, nan where unknown."""
 import math
 import time
 import warnings
@@ -13,15 +13,15 @@ GpuNumber = Union[int, str]
 
 @dataclass(frozen=True)
 class Energy:
-    """What a stretch took; nan where it could not be read."""
+    """Time and energy of an interval; nan where unreadable."""
     seconds: float
     cpu_j: float
     gpu_j: float
 
 
 def open_meter(gpu_num: GpuNumber) -> Optional[Meter]:
-    """A meter of the packages and of GPU `gpu_num`; of the packages alone where there is no GPU; None, with a
-    UserWarning, where nothing gives energy. ValueError: there are GPUs, but none of that number."""
+    """A meter of the packages and of GPU `gpu_num`; of the packages only if there is no GPU; None, with a UserWarning, if
+    there is no source of energy. ValueError: there are GPUs, but none of that number."""
     try:
         return Meter(gpus=gpu_option(gpu_num))
     except OSError as why:
@@ -31,7 +31,7 @@ def open_meter(gpu_num: GpuNumber) -> Optional[Meter]:
 
 
 def gpu_option(gpu_num: GpuNumber) -> Optional[str]:
-    """`gpu_num` as an option of meters and recorders; None where there is no GPU. ValueError as above."""
+    """`gpu_num` as an option of meters and recorders; None if there is no GPU. ValueError as above."""
     try:
         _wattle.check_gpus(str(gpu_num))
     except ValueError as why:
@@ -51,7 +51,7 @@ def _has_gpus() -> bool:
 
 
 class Counters:
-    """A meter for stretches of any length."""
+    """A meter for intervals of any length."""
 
     def __init__(self, gpu_num: GpuNumber) -> None:
         self._meter = open_meter(gpu_num)
@@ -59,13 +59,13 @@ class Counters:
         self._has_warned = False
 
     def start(self) -> None:
-        """Begins a stretch, or begins it anew."""
+        """Starts or restarts an interval."""
         self._begin_s = time.monotonic()
         if self._meter is not None:
             self._meter.start()
 
     def stop(self) -> Energy:
-        """What was used since start()."""
+        """Energy since start()."""
         if self._meter is None:
             return Energy(time.monotonic() - self._begin_s, math.nan, math.nan)
         reading = self._meter.stop()

@@ -1,4 +1,4 @@
-"""EnergyMeasurementTool: what stretches of a program cost."""
+"""EnergyMeasurementTool: energy of sections of a program."""
 import atexit
 
 from .counters import Counters, GpuNumber
@@ -6,7 +6,7 @@ from .rows import J_PER_KWH, PathLike, RowFile
 
 
 class EnergyMeasurementTool:
-    """Measures stretches of code: a row `elapsed s,CPU kWh,GPU kWh` for each start() and stop().
+    """Measures sections of code: a row `elapsed s,CPU kWh,GPU kWh` for each start() and stop().
 
         tool = EnergyMeasurementTool(out_file="energy.csv", gpu_num=0)
         for epoch in range(epochs):
@@ -14,13 +14,13 @@ class EnergyMeasurementTool:
             train()
             tool.stop()
 
-    CPU is all packages of the machine, GPU the one of `gpu_num` (NVML's index or a UUID), both from their energy
-    counters, whoever used them meanwhile. A row is in the file as soon as stop() returns, so nothing that may end the
-    program can take it away; the first row replaces an older file. A relative `out_file` is taken from the working
-    folder of now.
+    CPU is all packages of the machine, GPU that of `gpu_num` (NVML's index or a UUID), both from their energy
+    counters, including use by other programs. A row is in the file as soon as stop() returns, so that it survives
+    any end of the program; the first row replaces an older file. A relative `out_file` refers to the current working
+    folder.
 
-    ValueError: there are GPUs, but none of that number. OSError: `out_file` can't be written.
-    """
+    ValueError: there are GPUs, but none of that number. OSError: `out_file` cannot be written.
+"""
 
     def __init__(self, out_file: PathLike, gpu_num: GpuNumber = 0) -> None:
         self._file = RowFile(out_file)
@@ -30,13 +30,13 @@ class EnergyMeasurementTool:
         atexit.register(self.flush)
 
     def start(self) -> None:
-        """Begins a stretch. Called again before stop(), it begins anew."""
+        """Starts a section. Called again before stop(), it restarts it."""
         self._is_started = True
         self._counters.start()
 
     def stop(self) -> None:
-        """Ends the stretch and writes its row. RuntimeError: it was not started. OSError: it can't be written; the
-        next stop() and the end of the program try again."""
+        """Ends the section and writes its row. RuntimeError: it was not started. OSError: the row cannot be written; the next
+        stop() and the end of the program try again."""
         if not self._is_started:
             raise RuntimeError("EnergyMeasurementTool.stop() without start(): nothing is being measured")
         used = self._counters.stop()
@@ -45,6 +45,6 @@ class EnergyMeasurementTool:
         self.flush()
 
     def flush(self) -> None:
-        """Writes what could not be written when it was measured. Called by stop() and at the end of the program."""
+        """Writes rows that could not be written when they were measured. Called by stop() and at the end of the program."""
         self._file.extend(self._pending)
         self._pending.clear()

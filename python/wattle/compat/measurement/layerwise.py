@@ -23,14 +23,14 @@ class LayerwiseMeasurementTool:
             train()
         tool.stop()
 
-    Layers are the modules inside the model that have none inside themselves, and those of torch.nn that have (but for
-    mere containers), in the order of model.named_modules(). Joules are the program's, CPU and memory plus GPU, of a
-    forward call and its backward together; a layer's own, what layers inside it do is theirs. nan: the layer was not
-    called, or its energy could not be measured. `tool.layers` is the measurement itself, with all there is to know
+    Layers are the modules of the model that contain no others, and those of torch.nn that do (except
+    plain containers), in the order of model.named_modules(). Joules are the program's, CPU and memory plus GPU, of a
+    forward call and its backward together, without those of inner layers. nan: the layer was not
+    called, or its energy could not be measured. `tool.layers` is the measurement itself, with all details
     (wattle.torch.layers).
 
-    ValueError: there are GPUs, but none of that number. OSError: `out_file` can't be written.
-    """
+    ValueError: there are GPUs, but none of that number. OSError: `out_file` cannot be written.
+"""
 
     def __init__(self, out_file: PathLike, gpu_num: GpuNumber = 0) -> None:
         self._file = RowFile(out_file)
@@ -40,7 +40,7 @@ class LayerwiseMeasurementTool:
         self.layers: Any = None
 
     def start(self, model: Model) -> Model:
-        """Begins to measure and gives the model back, the same as before. RuntimeError: it is started already."""
+        """Starts measuring and returns the unchanged model. RuntimeError: already started."""
         from ...torch import layers
         if self._is_started():
             raise RuntimeError("LayerwiseMeasurementTool.start(): it is started already; stop() it first")

@@ -11,7 +11,7 @@ Row = list[float]
 
 
 class Curve:
-    """A quantity of one device at the moments at which it was read."""
+    """A quantity of one device at the times of its readings."""
 
     def __init__(self, t_ns: Sequence[int], values: Sequence[float]) -> None:
         known = [(t, value) for t, value in zip(t_ns, values) if not math.isnan(value)]
@@ -19,17 +19,17 @@ class Curve:
         self.values = [value for _, value in known]
 
     def at(self, t_ns: int) -> float:
-        """As read at that very moment; nan if it was not."""
+        """The reading at exactly that time; nan if there is none."""
         i = bisect.bisect_left(self.t_ns, t_ns)
         return self.values[i] if i < len(self.t_ns) and self.t_ns[i] == t_ns else math.nan
 
     def integral(self) -> "Curve":
-        """Joules since the first reading of watts, by trapezoids."""
+        """Joules since the first reading of watts, by the trapezoidal rule."""
         means = [(before + now) / 2 for before, now in zip(self.values, self.values[1:])]
         return Curve(self.t_ns, _summed(self.t_ns, means))
 
     def integral_of_means(self, from_ns: int) -> "Curve":
-        """Joules since `from_ns` of watts that are means over the time since the reading before."""
+        """Joules since `from_ns` from watts that are means over the time since the previous reading."""
         t_ns = [from_ns, *(t for t in self.t_ns if t > from_ns)]
         return Curve(t_ns, _summed(t_ns, self.values[len(self.t_ns) - len(t_ns) + 1:]))
 
@@ -54,7 +54,7 @@ class Device:
 
         self.power_w = curve("power_mw", 1e-3)
         self.energy_j = curve("energy_uj", 1e-6)
-        if not self.energy_j.t_ns:  # the load model tells means, of the time in which it watched the load
+        if not self.energy_j.t_ns:  # the load model reports means over its observation time
             are_means = device["source"] == "model" and len(t_ns) > 0
             self.energy_j = self.power_w.integral_of_means(t_ns[0]) if are_means else self.power_w.integral()
         self.utilization = curve("utilization_percent")
@@ -62,7 +62,7 @@ class Device:
 
 
 def readings(run: _wattle.Run) -> Iterator[Row]:
-    """elapsed s, CPU kWh, CPU %, CPU °C, GPU kWh, GPU %, GPU °C, GPU W: a row an interval, and one for what is left."""
+    """elapsed s, CPU kWh, CPU %, CPU °C, GPU kWh, GPU %, GPU °C, GPU W: a row for each interval, and one for the rest."""
     sample = _regular(run)
     t_ns = sample["t_ns"]
     load_percent = _load_percent(sample["system_cpu_busy_ns"], sample["system_cpu_idle_ns"])
@@ -80,8 +80,8 @@ def readings(run: _wattle.Run) -> Iterator[Row]:
 
 
 def _regular(run: _wattle.Run) -> dict[str, list[int]]:
-    """The samples, but for those that the next one follows within half an interval: the recorder's last one comes when
-    it is stopped, and what a microsecond's load is nobody knows."""
+    """The samples, without those followed by another within half an interval: the recorder's last one is taken when it is
+    stopped, and the load over a microsecond is meaningless."""
     columns = _columns(run.samples())
     t_ns, least_ns = columns["t_ns"], int(run.facts()["interval_ns"]) // 2
     kept = [i for i in range(len(t_ns)) if i in (0, len(t_ns) - 1) or t_ns[i + 1] - t_ns[i] >= least_ns]
@@ -98,7 +98,7 @@ def _known(value: int) -> float:
 
 
 def _sum(values: Any) -> float:
-    """nan if there are none: nothing is known of no device."""
+    """nan for an empty list of devices."""
     values = list(values)
     return math.fsum(values) if values else math.nan
 
@@ -112,7 +112,7 @@ def _used_kwh(devices: list[Device], from_ns: int, to_ns: int) -> float:
 
 
 def _load_percent(busy_ns: Sequence[int], idle_ns: Sequence[int]) -> Row:
-    """Of all cores, since the last sample at which it was known: /proc/stat is read every 10 ms at most."""
+    """Of all cores, since the last sample with a known value: /proc/stat is read every 10 ms at most."""
     percent, before = [], (math.nan, math.nan)
     for now in zip(map(_known, busy_ns), map(_known, idle_ns)):
         busy, idle = now[0] - before[0], now[1] - before[1]

@@ -1,4 +1,4 @@
-"""The CSV files of the measurement tools: no header, every row whole, `nan` where nothing is known."""
+"""The CSV files of the measurement tools: no header, every row complete, `nan` for unknown values."""
 import errno
 import os
 import pathlib
@@ -12,12 +12,12 @@ J_PER_KWH = 3.6e6
 
 
 class RowFile:
-    """A CSV that others may read at any time: it replaces an older one by rename, and grows by whole rows.
+    """A CSV that others may read at any time: it replaces an older one by rename, and grows by complete rows.
 
-    The path is taken from the working folder of now, so that a later os.chdir() moves nothing. Nothing is touched
-    before the first row. FileNotFoundError, NotADirectoryError, IsADirectoryError and PermissionError come at once,
+    The path refers to the current working folder, so that a later os.chdir() has no effect. Nothing is changed
+    before the first row. FileNotFoundError, NotADirectoryError, IsADirectoryError and PermissionError are raised at once,
     not after hours of measuring.
-    """
+"""
 
     def __init__(self, path: PathLike) -> None:
         self.path = pathlib.Path(os.path.abspath(os.fspath(path)))
@@ -39,7 +39,7 @@ class RowFile:
             self._write_instead(text)
 
     def replace(self, rows: Iterable[Sequence[Value]]) -> None:
-        """These rows and no others."""
+        """Writes exactly these rows."""
         self._write_instead("".join(_line(row) for row in rows))
 
     def _check(self) -> None:
@@ -54,7 +54,7 @@ class RowFile:
             raise PermissionError(f"out_file {self.path}: folder {folder} is not writable")
 
     def _write_at_end(self, text: str) -> None:
-        # By path, for the file may have been moved meanwhile; in one write, so that rows of two processes don't mix.
+        # By path, because the file may have been moved meanwhile; in one write, so that rows of two processes don't mix.
         data = text.encode()
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
@@ -83,6 +83,6 @@ def _line(row: Sequence[Value]) -> str:
 
 
 def _umask() -> int:
-    """Read from /proc, for os.umask() can only tell it by changing it, under the feet of other threads."""
+    """Read from /proc, because os.umask() can only be read by changing it, which affects other threads."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         return next((int(line.split()[1], 8) for line in status if line.startswith("Umask:")), 0o022)

@@ -8,8 +8,8 @@
     train()
     reset_power_cap(gpu_num=0)
 
-The model, the optimizer and all random numbers are afterwards, bit by bit, what they were. docs/migrate-defeo.md says
-what differs from the original.
+The model, the optimizer and all random numbers are restored bit by bit afterwards. docs/migrate-defeo.md lists
+the differences from the original.
 """
 from .caps import reset_power_cap, set_power_cap
 from .search import power_cap_profiler

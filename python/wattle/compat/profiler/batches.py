@@ -1,4 +1,4 @@
-"""One batch after another, on the device, without an end."""
+"""One batch after another, on the device, endlessly."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import torch
 
 
 def check(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: Any) -> None:
-    """What can be said before anything is done."""
+    """Checks before anything is done."""
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
     if isinstance(dataloader, Iterator) or not hasattr(dataloader, "__iter__") and not hasattr(dataloader, "__getitem__"):
@@ -26,7 +26,7 @@ def check(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: Any
 def _is_empty(dataloader: Any) -> bool:
     try:
         return len(dataloader) == 0
-    except TypeError:  # a DataLoader of a data set that does not know
+    except TypeError:  # a DataLoader of a data set without a length
         return False
 
 
@@ -51,7 +51,7 @@ def _train(model: Any, inputs: Any, labels: Any, loss_fn: Callable[..., Any], op
         loss.backward()
         return loss
 
-    if isinstance(optimizer, torch.optim.LBFGS):  # evaluates the model as often as it likes
+    if isinstance(optimizer, torch.optim.LBFGS):  # evaluates the model as often as it needs
         optimizer.step(forward_and_backward)
         return
     forward_and_backward()
@@ -69,7 +69,7 @@ def _cycle(dataloader: Iterable[Any]) -> Iterator[Any]:
 
 
 def _split(batch: Any, needs_labels: bool) -> tuple[Any, Any]:
-    """data and labels, as `for data, labels in dataloader` takes them; without training also what is data alone."""
+    """data and labels, as `for data, labels in dataloader` unpacks them; without training also data alone."""
     if isinstance(batch, (list, tuple)) and len(batch) >= 2:
         return batch[0], batch[1]
     if needs_labels:

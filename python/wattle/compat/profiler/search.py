@@ -20,20 +20,20 @@ def power_cap_profiler(model: torch.nn.Module, dataloader: Iterable[Any], gpu_nu
                        loss_fn: Optional[Callable[..., Any]] = None, optimizer: Optional[torch.optim.Optimizer] = None,
                        out_file: Optional[PathLike] = None, *, objective: str = "ed2p", seconds: float = 30,
                        settle: Optional[float] = None, seed: int = 0) -> float:
-    """Searches for the power cap that is best for this model: takes the batches of `dataloader`, again and again, through
+    """Searches for the best power cap for this model: takes the batches of `dataloader`, repeatedly, through
     training (train=True, which needs loss_fn and optimizer) or inference, under eight caps from 100 % to 30 % of the GPU's
     default, none below its minimum. Returns whole watts inside the GPU's range.
 
-    What it finds is printed and, with out_file, written: `cap W,batches,kWh,objective` a row, then
-    `Modeled Optimal Cap:,W`. What was there before is back when it returns or raises: the GPU's limit, and of model,
+    The results are printed and, with out_file, written: `cap W,batches,kWh,objective` for each cap, then
+    `Modeled Optimal Cap:,W`. When it returns or raises, everything is restored: the GPU's limit, and of model,
     optimizer, loss_fn and random generators every bit, the mode and the device of each module included.
 
     Work is done on the GPU if PyTorch has CUDA, else on the CPU. By the names of wattle.cap.tune: objective ("ed2p", "edp",
-    "energy", "slowdown=PERCENT"), seconds (of measuring for each cap, at most), settle, seed.
+    "energy", "slowdown=PERCENT"), seconds (maximum measuring time for each cap), settle, seed.
 
-    ValueError, TypeError: an argument is not valid. LookupError, PermissionError: the GPU can't be capped; nothing was
+    ValueError, TypeError: an argument is not valid. LookupError, PermissionError: the GPU cannot be capped; nothing was
     done then.
-    """
+"""
     batches.check(model, dataloader, train, loss_fn, optimizer)
     file = RowFile(out_file) if out_file is not None else None
     if os.environ.get("WATTLE_DISABLE") == "1":
@@ -68,7 +68,7 @@ def _search(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: A
 
 
 def _torch_device(gpu: caps.Device) -> torch.device:
-    """The same GPU by CUDA's count, which need not be NVML's."""
+    """The same GPU by CUDA's numbering, which may differ from NVML's."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     uuids = [str(getattr(torch.cuda.get_device_properties(i), "uuid", "")) for i in range(torch.cuda.device_count())]
@@ -77,7 +77,7 @@ def _torch_device(gpu: caps.Device) -> torch.device:
             return torch.device("cuda", i)
     if all(uuids):
         raise LookupError(f"{gpu.device} ({gpu.id}) is not visible to this program; CUDA_VISIBLE_DEVICES says which are")
-    number = gpu.device.removeprefix("gpu-")  # an older PyTorch, which does not tell
+    number = gpu.device.removeprefix("gpu-")  # an older PyTorch, which does not report it
     return torch.device("cuda", int(number) if number.isdecimal() else 0)
 
 

@@ -1,5 +1,5 @@
-"""What training changes, kept and put back: every tensor, number and random generator as it was, bit by bit, in the
-objects in which it was."""
+"""Saving and restoring everything that training changes: every tensor, number and random generator, bit by bit, in the same
+objects."""
 from __future__ import annotations
 
 import collections
@@ -22,12 +22,12 @@ class Kept:
         finally:
             kept.restore()
 
-    Followed are attributes of these, and in them dicts, lists, tuples, sets, deques, modules, tensors, arrays, generators.
+    Their attributes are followed, and in them dicts, lists, tuples, sets, deques, modules, tensors, arrays, generators.
     Copies of tensors are in the computer's memory, not the GPU's.
-    """
+"""
 
     def __init__(self, *objects: Any) -> None:
-        self._seen: dict[int, Any] = {}  # what is followed already, held so that its id is no other's
+        self._seen: dict[int, Any] = {}  # objects already visited, held so that their ids stay unique
         self._restores: list[Restore] = [*_global_generators()]
         try:
             for thing in objects:
@@ -39,7 +39,7 @@ class Kept:
             raise
 
     def restore(self) -> None:
-        """All of it, also if a part fails or somebody presses Ctrl-C; the first failure is raised in the end."""
+        """Restores everything, also if a part fails or somebody presses Ctrl-C; the first failure is raised in the end."""
         failure: BaseException | None = None
         left = list(self._restores)
         while left:
@@ -109,7 +109,7 @@ class Kept:
         self._keep_all(items)
 
     def _keep_script(self, module: Any) -> None:
-        """What TorchScript has in C++, not in the attributes of Python's object."""
+        """TorchScript's state in C++, which is not in the attributes of Python's object."""
         for part in module.modules():
             self._add(functools.partial(setattr, part, "training"), part.training)
         self._keep_all([*module.parameters(), *module.buffers()])
@@ -117,7 +117,7 @@ class Kept:
     def _keep_tensor(self, tensor: torch.Tensor) -> None:
         if torch.nn.parameter.is_lazy(tensor):
             raise ValueError("the model has parameters without a shape yet (lazy modules): call it once with a batch first")
-        home = tensor.data  # where it lies: another device may follow, under the same name
+        home = tensor.data  # its location: another device may follow, under the same name
         content = home.to("cpu", copy=True)
         needs_grad, gradient = tensor.requires_grad, tensor.grad if tensor.is_leaf else None
 
@@ -144,16 +144,16 @@ class Kept:
         self._add(restore, bits.state)
 
     def _keep_loader(self, loader: Any) -> None:
-        """Its own generators and numbers, those of its samplers; of its data set only these too, for that may be large."""
+        """Its own generators and numbers and those of its samplers; of its data set only these too, because it may be large."""
         attributes = vars(loader)
         for name in ("generator", "sampler", "batch_sampler"):
             self._keep_sampler(attributes.get(name))
         self._add(functools.partial(attributes.__setitem__, "_iterator"), attributes.get("_iterator"))
-        attributes["_iterator"] = None  # workers that stay, and what is half read, are not for others
+        attributes["_iterator"] = None  # persistent workers and half-read data are not shared
         self._keep_small(attributes.get("dataset"))
 
     def _keep_sampler(self, sampler: Any) -> None:
-        """Any object will do as one, and a batch sampler has another one inside."""
+        """Any object may be a sampler, and a batch sampler contains another one."""
         attributes = getattr(sampler, "__dict__", None)
         if attributes is None:
             self._keep(sampler)
@@ -162,7 +162,7 @@ class Kept:
             self._keep_sampler(attributes.get("sampler"))
 
     def _keep_small(self, thing: Any) -> None:
-        """Numbers and generators of data sets and of whatever wraps one of these; not what may be large."""
+        """Numbers and generators of data sets and their wrappers; no large data."""
         attributes: dict[str, Any] = getattr(thing, "__dict__", {})
         if id(attributes) in self._seen:
             return
@@ -191,7 +191,7 @@ def _can_be_written(tensor: torch.Tensor) -> bool:
 
 
 def _global_generators() -> Iterable[Restore]:
-    """Those of Python, NumPy, PyTorch and each CUDA device."""
+    """The generators of Python, NumPy, PyTorch and each CUDA device."""
     python, cpu = random.getstate(), torch.get_rng_state()
     yield lambda: random.setstate(python)
     yield lambda: torch.set_rng_state(cpu)

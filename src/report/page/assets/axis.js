@@ -1,4 +1,5 @@
-/* Time along all charts: which part of it is shown, its ticks, and the wall clock. Seconds of measured time; pauses take no room. */
+/* The time axis of all charts: the visible part, its ticks, and the wall clock. Seconds of measured time; pauses
+ * take no space. */
 const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 
 function niceStep(rough) {
@@ -10,7 +11,7 @@ function niceStep(rough) {
 	return ten * [1, 2, 5, 10].find((part) => part * ten >= rough * 0.999);
 }
 
-/* 5 min, 2 h, 1 h 30 min: when whole minutes tell the ticks apart. */
+/* 5 min, 2 h, 1 h 30 min: if whole minutes distinguish the ticks. */
 function minutesText(seconds) {
 	const minutes = Math.round(seconds / 60), hours = Math.floor(minutes / 60), rest = minutes % 60;
 	if (hours === 0)
@@ -18,7 +19,7 @@ function minutesText(seconds) {
 	return rest === 0 ? hours + " h" : `${hours} h ${String(rest).padStart(2, "0")} min`;
 }
 
-/* 0 s, 12.5 s, 3:20, 1:02:03: what the step needs to tell ticks apart, and no more. */
+/* 0 s, 12.5 s, 3:20, 1:02:03: as many digits as the step needs to distinguish ticks. */
 function clockText(seconds, step) {
 	if (step >= 60)
 		return seconds < 30 ? "0" : minutesText(seconds);
@@ -42,7 +43,7 @@ function timeTicks(from, to, width) {
 	return ticks;
 }
 
-/* 50 GB, not 50.0 GB: a tick is where it is. */
+/* 50 GB, not 50.0 GB: ticks are exact. */
 function tickText(value, unit) {
 	return quantity(value, unit).replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
 }
@@ -81,7 +82,7 @@ function segmentAt(axis, seconds) {
 	return found;
 }
 
-/* The clock of whoever looks: "Fri 14:03:22.123". */
+/* Local time of the viewer: "Fri 14:03:22.123". */
 function wallText(axis, seconds) {
 	const segment = segmentAt(axis, seconds);
 	if (!segment || segment.wall === null)
@@ -93,7 +94,8 @@ function wallText(axis, seconds) {
 	return axis.length > 43200 ? date.toLocaleDateString("en-GB", { weekday: "short" }) + " " + text : text;
 }
 
-/* What part of the time is shown, and where the cursor is; whoever draws is told of changes, once a frame. */
+/* The visible part of the time, and the position of the cursor; drawing code is notified of changes, once in each
+ * frame. */
 class TimeWindow {
 	constructor(axis) {
 		this.axis = axis;

@@ -1,5 +1,6 @@
-/* Charts under each other on one axis, by dygraphs: it lays out axes, ticks and grids, the painter above draws what is in them. */
-/* Its own legend puts style attributes into the page, which the policy forbids. */
+/* Charts below each other on one axis, by dygraphs: it draws axes, ticks and grids, the painter above draws their
+ * contents. */
+/* dygraphs' own legend uses style attributes, which the policy forbids. */
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
 const RANGES_MOST = 6, RANGES_WIDTH = 560; // lines, and pixels, of a chart whose legend has room for lowest and highest
@@ -18,7 +19,7 @@ function seriesColour(chart, series, index) {
 	return series.colour ?? NAMED_COLOURS[series.name] ?? "series-" + index % SERIES_COLOURS;
 }
 
-/* A device has its colour in all charts; other lines have theirs in their chart. */
+/* A device has its colour in all charts; other lines have a colour for each chart. */
 function giveColours(charts) {
 	for (const chart of charts)
 		chart.series.forEach((series, i) => {
@@ -51,7 +52,7 @@ class ChartView {
 		this.makeLegend();
 	}
 
-	/* What the strip above the values is. */
+	/* Label of the strip above the values. */
 	makeStripKey() {
 		const bands = bandsOf(this.chart, this.model, true);
 		this.chart.throttles = bands.length > 0;
@@ -65,7 +66,7 @@ class ChartView {
 		this.legend.append(entry);
 	}
 
-	/* Those that stand in the legend by themselves. */
+	/* Series with legend entries of their own. */
 	get told() {
 		return this.chart.series.filter((series) => series.value);
 	}
@@ -106,7 +107,7 @@ class ChartView {
 		this.update();
 	}
 
-	/* Lines that would hide what they are about when there are many: one switch for all of a kind. */
+	/* Lines that would hide the others if there are many: one switch for all of a kind. */
 	makeSwitch(words, colour, line, many) {
 		if (many.length <= 2)
 			return;
@@ -175,7 +176,7 @@ class ChartView {
 		return this.chart.series.length <= RANGES_MOST && this.head.clientWidth >= RANGES_WIDTH;
 	}
 
-	/* The values under the cursor: mean, and what it varied between where there is room to tell. */
+	/* The values under the cursor: mean, and the range if there is room. */
 	read(seconds) {
 		const axis = this.model.axis, bucket = seconds === null ? -1 : lastNotAbove(axis.from, seconds);
 		for (const series of this.told) {
@@ -186,7 +187,7 @@ class ChartView {
 		}
 	}
 
-	/* The legend as wide as it gets under the cursor; null: as it is without. */
+	/* The legend's width with the widest values under the cursor; null: without values. */
 	fillLegend(text) {
 		for (const series of this.told)
 			series.value.textContent = text === null ? "" : `${quantity(series.highest, this.chart.unit)} ${text}`;
@@ -198,7 +199,7 @@ class ChartView {
 	}
 }
 
-/* Values come and go under the cursor; what stands below them must stay where it is. All at once, so that the page is laid out once. */
+/* Values change under the cursor; the contents below must not move. All at once, so that the page is laid out once. */
 function reserveLegends(charts) {
 	const few = charts.filter((view) => view.chart.series.length <= RANGES_MOST);
 	for (const view of few) {

@@ -1,4 +1,4 @@
-/* The page of several runs: charts as in the page of one, with a series a run. */
+/* The page of several runs: charts as on the page of one, with a series for each run. */
 whenReady(() => {
 	const block = document.getElementById("charts"), box = document.getElementById("view");
 	if (!block || !box)

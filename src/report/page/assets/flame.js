@@ -1,5 +1,5 @@
-/* The flame graph as a picture that answers: as wide as there is room, letters as large as elsewhere, a click on a block shows what is
- * inside of it. Its boxes are those of the still picture. */
+/* The interactive flame graph: full width, normal letter size; a click on a block shows its contents. Its boxes are
+ * those of the static picture. */
 const FLAME_LETTER = 6.3, FLAME_LEAST = 30; // pixels: of a letter on average; of a box that has room for some
 
 class Flame {
@@ -40,7 +40,7 @@ class Flame {
 		return box;
 	}
 
-	/* A second click on what fills the picture shows all again. */
+	/* A second click on the block that fills the picture shows everything again. */
 	choose(box) {
 		this.shown = box === this.shown ? this.whole : box;
 		hideTip();
@@ -63,7 +63,7 @@ class Flame {
 			this.place(this.shown, width);
 	}
 
-	/* `shown` over the whole of the width: what is around it fills its row as well, what is beside it is gone. */
+	/* `shown` fills the width: its enclosing blocks fill their rows as well, others are hidden. */
 	place(shown, width) {
 		this.svg.setAttribute("viewBox", `0 0 ${width} ${this.height}`);
 		const scale = width / (shown === this.whole ? this.width : shown.w);

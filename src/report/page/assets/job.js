@@ -1,4 +1,4 @@
-/* The page of a job: power of its nodes, and a lane a rank. */
+/* The page of a job: power of its nodes, and a lane for each rank. */
 whenReady(() => {
 	const block = document.getElementById("charts"), box = document.getElementById("view");
 	if (!block || !box)

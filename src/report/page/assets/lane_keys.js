@@ -1,6 +1,7 @@
-/* Lanes by keys: the arrows go from item to item and from lane to lane. What the tip shows is read out as well. */
+/* Keyboard control of lanes: the arrows move from item to item and from lane to lane. The tooltip's text is
+ * announced to screen readers. */
 class LaneKeys {
-	/* `choose` is told the block on which Enter was pressed. */
+	/* `choose` gets the block on which Enter was pressed. */
 	constructor(view, title, choose) {
 		this.view = view;
 		this.choose = choose;
@@ -40,7 +41,7 @@ class LaneKeys {
 		calls[event.key]();
 	}
 
-	/* The first step goes to the first item of what is shown. */
+	/* The first step goes to the first visible item. */
 	along(direction) {
 		const at = this.view.marked;
 		if (!at)
@@ -58,7 +59,7 @@ class LaneKeys {
 		return row !== at.row && this.go(row, this.near(row.lane, at.row.lane.from[at.item]));
 	}
 
-	/* Of a lane, what goes on at that time, else what comes next. */
+	/* The item of a lane at that time, or the next one. */
 	near(lane, seconds) {
 		const i = lastNotAbove(lane.from, seconds);
 		return i < 0 || lane.to[i] < seconds && i + 1 < lane.n ? i + 1 : i;

@@ -1,5 +1,5 @@
-/* Lanes under the charts: spans by process and thread, nested; and what happened meanwhile. One canvas, of which only what is seen
- * is drawn. */
+/* Lanes below the charts: spans by process and thread, nested; and events. One canvas, of which only the visible
+ * part is drawn. */
 const LANE_HEIGHT = 18, LANE_HEAD = 19, LANES_MOST = 460;
 
 /* Rows from top to bottom: a heading for each thread, then its lanes. */
@@ -31,7 +31,7 @@ function laneHeading(lane) {
 }
 
 class LanesView {
-	/* `source` tells of items: name, colour, what a tooltip says. */
+	/* `source` provides an item's name, colour and tooltip. */
 	constructor(parent, lanes, source, time, label) {
 		this.source = source;
 		this.time = time;
@@ -164,7 +164,7 @@ class LanesView {
 			this.drawText(this.source.text(lane, i), left + 5, width - 8, y, fade);
 	}
 
-	/* It never ended, or nobody lived to see it. */
+	/* It never ended, or its end was not recorded. */
 	drawOpenEnd(x, y) {
 		this.pen.fillStyle = this.colours.warn;
 		for (let i = 0; i < 3; i++)
@@ -183,7 +183,7 @@ class LanesView {
 		pen.fillText(shown, x, y + LANE_HEIGHT / 2 + 0.5);
 	}
 
-	/* The item at a place on the page: one that is too thin to hit counts for a few pixels around. */
+	/* The item at a position: one that is too thin to hit extends a few pixels to both sides. */
 	find(event) {
 		const box = this.canvas.getBoundingClientRect();
 		const x = event.clientX - box.left, y = event.clientY - box.top + this.box.scrollTop;
@@ -215,7 +215,7 @@ class LanesView {
 	}
 }
 
-/* ---- what spans tell ---- */
+/* ---- texts of spans ---- */
 
 function spanSource(model) {
 	const name = (lane, i) => (lane.block[i] < 0 ? "several blocks" : model.blocks[lane.block[i]]);
@@ -236,7 +236,7 @@ function spanSource(model) {
 	};
 }
 
-/* ---- what happened meanwhile: throttling, gaps, events ---- */
+/* ---- throttling, gaps, events ---- */
 
 const BAND_WORDS = { throttle: "clocks held back", gap: "could not be read", suspend: "the machine slept" };
 

@@ -1,7 +1,7 @@
-/* The live page: fetches its own figures again and again, and puts them in place of the old ones node by node, so
- * that what is selected, focused or sorted stays so. */
+/* The live page: fetches new versions of itself repeatedly, and replaces the old contents node by node, so that
+ * selection, focus and sorting are kept. */
 
-/* ---- new figures for old ---- */
+/* ---- updating the contents ---- */
 
 function syncAttributes(old, fresh) {
 	for (const { name, value } of fresh.attributes)
@@ -12,7 +12,7 @@ function syncAttributes(old, fresh) {
 			old.removeAttribute(name);
 }
 
-/* Children with an id are known by it wherever they stand, the others by their place. */
+/* Children with an id are matched by it in any position, the others by their position. */
 function replaceChildren(old, fresh) {
 	const known = new Map();
 	for (const child of old.children)
@@ -77,12 +77,12 @@ function showFigures(page) {
 			makeSortable(table);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 const PATIENCE_MS = 10000;
 
-/* The limit on time is taken back when the answer is here; AbortSignal.timeout() would hold on to each answer until
- * then. */
+/* The timeout is cancelled when the response has arrived; AbortSignal.timeout() would keep each response in memory
+ * until then. */
 async function fetchText(path) {
 	const stop = new AbortController();
 	const limit = setTimeout(() => stop.abort(), PATIENCE_MS);
@@ -96,7 +96,7 @@ async function fetchText(path) {
 	}
 }
 
-/* ---- what was, for the charts ---- */
+/* ---- history for the charts ---- */
 
 const LOOKS = 600; // as many as the server keeps
 let trail = null;
@@ -124,7 +124,7 @@ function appendLook(fresh) {
 	trail.look = fresh.look;
 }
 
-/* After a pause (the page was hidden, the computer slept), or when another server answers, all of it is fetched
+/* After a pause (hidden page, suspended computer), or when another server answers, the whole history is fetched
  * again. */
 async function fetchTrail() {
 	const now = JSON.parse(await fetchText("now.json?trail=1"));
@@ -144,7 +144,7 @@ async function follow(newest) {
 	drawCharts(false);
 }
 
-/* ---- again and again ---- */
+/* ---- polling ---- */
 
 let failedSince = null;
 let timer = 0;
@@ -170,7 +170,8 @@ function again(delay_ms) {
 	timer = setTimeout(turn, delay_ms);
 }
 
-/* Asks a little more often than the server looks when it came too early, so that it soon asks right after a look. */
+/* After a request that was too early, requests are slightly more frequent than the server's polls, until one comes
+ * right after a poll. */
 async function turn() {
 	if (document.hidden)
 		return; // nobody sees it; visibilitychange starts again

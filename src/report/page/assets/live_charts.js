@@ -1,6 +1,6 @@
-/* The charts of the live page, drawn by dygraphs. The axis is the time until now, so that it stands still while lines
- * move. */
-/* Its own legend puts style attributes into the page, which the policy forbids. */
+/* The charts of the live page, drawn by dygraphs. The axis is the time until now, so it does not move while the
+ * lines do. */
+/* dygraphs' own legend uses style attributes, which the policy forbids. */
 Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
 
 const WHOSE = [
@@ -15,11 +15,12 @@ let windowLooks = 600;
 const drawn = new Map(); // chart id to what stands on the page
 let pointedAgo = null; // looks before the newest, where the cursor is; null: nowhere
 
-/* ---- which charts there are ---- */
+/* ---- available charts ---- */
 
 const COLOURS = { series: 16, host: 8 }; // as src/report/palette.h has them
 
-/* As in reports: GPUs have colours by their place among GPUs, others by theirs among the others; those in the sum come first. */
+/* As in reports: GPUs have colours by their position among GPUs, others by theirs among the others; those in the sum
+ * come first. */
 function domainColour(domain) {
 	const isGpu = (one) => one.kind === "gpu", kin = trail.domains.filter((one) => isGpu(one) === isGpu(domain));
 	const order = [...kin.filter((one) => one.in_total), ...kin.filter((one) => !one.in_total)];
@@ -38,7 +39,7 @@ function domainSeries(column, wanted) {
 		}));
 }
 
-/* Of every column in this unit: memory_temperature_c of gpu-0 is "gpu-0 memory". */
+/* For every column in this unit: memory_temperature_c of gpu-0 is "gpu-0 memory". */
 function unitSeries(base) {
 	const columns = new Set(trail.domains.flatMap(Object.keys).filter((key) => key.endsWith(base)));
 	return [...columns].flatMap((column) => domainSeries(column, () => true).map((series) =>
@@ -53,7 +54,7 @@ function whoseName(key, name) {
 	return key === "others_w" && trail.target_w ? "other programs" : name;
 }
 
-/* A sum is as good as the worst of its parts. */
+/* The provenance of a sum is that of its weakest part. */
 function whoseSeries() {
 	const isEstimated = trail.domains.some((domain) => domain.in_total && domain.provenance === "estimated");
 	return WHOSE.filter(({ key }) => trail[key] && trail[key].some((value) => value !== null))
@@ -106,7 +107,7 @@ function agoText(at) {
 	return at % 60 === 0 ? `−${-at / 60} min` : `−${-at} s`;
 }
 
-/* "5.00 W" is a reading, "5 W" a place on an axis. */
+/* "5.00 W" is a reading, "5 W" a tick of an axis. */
 function plain(text) {
 	return text.replace(/\.0+(?= |$)/, "").replace(/(\.\d*?)0+(?= |$)/, "$1");
 }
@@ -161,12 +162,12 @@ function drawCeiling(chart) {
 	};
 }
 
-/* More areas over each other make mud. */
+/* More areas on top of each other would be indistinguishable. */
 function isFilled(chart) {
 	return Boolean(chart.isStacked) || chart.series.length === 1;
 }
 
-/* Stretches of known values, from index to index: unknown ones end one. */
+/* Ranges of known values, from index to index: unknown ones end one. */
 function stretchesOf(points) {
 	const stretches = [];
 	for (let from = 0; from < points.length; from++) {
@@ -180,7 +181,7 @@ function stretchesOf(points) {
 	return stretches;
 }
 
-/* A value is of the time since the look before, as a bucket's in a report: so lines are steps. */
+/* A value covers the time since the previous poll, as a bucket in a report: so lines are steps. */
 function sinceX(points, i) {
 	return points[Math.max(0, i - 1)].canvasx;
 }
@@ -193,7 +194,7 @@ function traceSteps(pen, points, [from, to]) {
 	}
 }
 
-/* Between a series and the one that it stands on. */
+/* Between a series and the one below it in the stack. */
 function traceArea(pen, points, below, floor) {
 	const bottom = (i) => below && isFinite(below[i].canvasy) ? below[i].canvasy : floor;
 	for (const [from, to] of stretchesOf(points)) {
@@ -219,7 +220,7 @@ function strokeSteps({ drawingContext: pen, points, color, strokeWidth }, patter
 	pen.restore();
 }
 
-/* What is estimated is hatched, as in reports. dygraphs lays the last series lowest. */
+/* Estimated values are hatched, as in reports. dygraphs draws the last series lowest. */
 function fillSteps({ drawingContext: pen, seriesIndex, points, allSeriesPoints, dygraph }, chart, look) {
 	const series = chart.series[seriesIndex];
 	pen.save();
@@ -236,7 +237,7 @@ function fillSteps({ drawingContext: pen, seriesIndex, points, allSeriesPoints, 
 	pen.restore();
 }
 
-/* An area that is hatched is fainter, so that the hatching is seen; a line without one is dashed. */
+/* A hatched area is fainter, so that the hatching is visible; a line without an area is dashed. */
 function lookOf(chart, series) {
 	const filled = isFilled(chart);
 	return {
@@ -276,7 +277,7 @@ function lasting(chart) {
 	};
 }
 
-/* ---- what a chart says in words ---- */
+/* ---- text alternatives of charts ---- */
 
 function entry(series, value, unit) {
 	const line = element("span", "nowrap");
@@ -306,7 +307,7 @@ function describe(held) {
 	canvas.setAttribute("aria-label", `${chart.title}, now: ${words.join(", ")}`);
 }
 
-/* One cursor for all charts. It stands still while lines move, so it is kept as the time until now. */
+/* One cursor for all charts. It does not move while the lines do, so its position is the time until now. */
 function pointAt(from, row) {
 	pointedAgo = row >= 0 ? trail.unix_s.length - 1 - row : null;
 	for (const [id, held] of drawn) {
@@ -318,7 +319,7 @@ function pointAt(from, row) {
 	}
 }
 
-/* ---- on the page ---- */
+/* ---- page elements ---- */
 
 function windowButtons() {
 	const line = element("div", "spans-of-time");
@@ -349,7 +350,7 @@ function makeFrame(chart) {
 	return held;
 }
 
-/* All frames stand before the first chart is drawn, or that one would take the width of them all. */
+/* All frames are created before the first chart is drawn; otherwise that one would take the whole width. */
 function makeCharts(wanted) {
 	for (const held of drawn.values())
 		held.graph.destroy();

@@ -1,11 +1,11 @@
-/* What the page's block of JSON holds (docs/charts.md), as arrays that are quick to draw. Nothing is computed of it. */
+/* The contents of the page's JSON block (docs/charts.md), as arrays for fast drawing, without computations. */
 
-/* Numbers as they come, null for unknown, to NaN: those are quicker to draw. */
+/* Converts numbers, with null for unknown, to NaN: faster to draw. */
 function numbersOf(list) {
 	return Float64Array.from(list, (value) => (value === null ? NaN : value));
 }
 
-/* Buckets that do not begin where the one before ended: at the start of a segment. */
+/* Buckets that do not begin at the end of the previous one: at the start of a segment. */
 function breaksOf(from, to) {
 	const breaks = new Set();
 	for (let i = 1; i < from.length; i++)
@@ -39,7 +39,7 @@ function readSeries(json) {
 	};
 }
 
-/* What a device is called in full stands in the tables. */
+/* Full names of devices are in the tables. */
 function shortLabel(series) {
 	return series.device === null ? series.label : series.name.replace(/ target$/, ", this program");
 }

@@ -1,4 +1,4 @@
-/* Numbers as people read them: as report/human.c writes them. Unknown is "n/a". */
+/* Formatted numbers, as in report/human.c. Unknown is "n/a". */
 const PREFIXES = {
 	w: [[1e6, "MW"], [1e3, "kW"], [1, "W"], [1e-3, "mW"], [1e-6, "µW"]],
 	j: [[1e9, "GJ"], [1e6, "MJ"], [1e3, "kJ"], [1, "J"], [1e-3, "mJ"], [1e-6, "µJ"]],
@@ -35,7 +35,7 @@ function quantity(value, unit) {
 	return (significant(value, 3) + " " + (PLAIN[unit] ?? unit)).trim();
 }
 
-/* A stretch of time: 1.23 ms, 12.3 s, 3 min 12.4 s, 5 h 03 min. */
+/* A duration: 1.23 ms, 12.3 s, 3 min 12.4 s, 5 h 03 min. */
 function duration(seconds) {
 	if (seconds === null || Number.isNaN(seconds) || Math.abs(seconds) < 59.95)
 		return quantity(seconds, "s");

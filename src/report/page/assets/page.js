@@ -1,9 +1,10 @@
-/* Of all pages: light or dark, one tooltip. Everything below runs in one function of its own (tools/embed-assets.py). */
+/* For all pages: light or dark, one tooltip. Everything below runs in one function of its own
+ * (tools/embed-assets.py). */
 const root = document.documentElement;
 root.classList.add("js");
 
-/* Called for each part of a page when its body is there. What fails must not take the figures with it: without the class the
- * still pictures are shown, as in a browser that runs no script. */
+/* Called for each part of a page when its body exists. An error must not hide the figures: without the class the
+ * static pictures are shown, as in a browser without scripts. */
 function whenReady(start) {
 	document.addEventListener("DOMContentLoaded", () => {
 		try {
@@ -15,7 +16,7 @@ function whenReady(start) {
 	});
 }
 
-/* Told when colours change: pictures on canvas have to be drawn again. */
+/* Called when colours change: pictures on canvas must be drawn again. */
 const onColours = [];
 
 const colours = new Map();
@@ -27,7 +28,7 @@ function colourOf(name) {
 	return colours.get(name);
 }
 
-/* What fills an area that is estimated, in charts of all pages. */
+/* The fill of estimated areas in charts of all pages. */
 const hatches = new Map();
 onColours.push(() => hatches.clear());
 
@@ -55,7 +56,7 @@ function isDark() {
 	return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/* Storage is refused to pages of some browsers opened from a file: then the choice holds until the page is closed. */
+/* Some browsers deny storage to pages opened from a file: then the choice lasts until the page is closed. */
 function keepTheme(theme) {
 	try {
 		localStorage.setItem("wattle-theme", theme);
@@ -94,7 +95,7 @@ whenReady(() => {
 	showTheme(button);
 });
 
-/* An element with text in it. Names of programs come here as text and never as markup. */
+/* An element with text in it. Names of programs are inserted here as text and never as markup. */
 function element(tag, className, text) {
 	const made = document.createElement(tag);
 	if (className)
@@ -104,7 +105,7 @@ function element(tag, className, text) {
 	return made;
 }
 
-/* A name of which nothing is seen says what it is made of, as words_unseen in report/words.c has it. */
+/* The code points of an invisible name, as words_unseen in report/words.c. */
 function seenName(text) {
 	if (/[^\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text))
 		return text;
@@ -112,7 +113,7 @@ function seenName(text) {
 	return codes.length === 0 ? "(unnamed)" : `(${codes.slice(0, 4).join(" ")}${codes.length > 4 ? " …" : ""})`;
 }
 
-/* What a program called something: its direction of writing must not turn what stands around it. */
+/* A name given by a program: its direction of writing must not affect its surroundings. */
 function nameElement(name, limit = 300) {
 	const text = seenName(name);
 	return element("bdi", "", text.length > limit ? text.slice(0, limit) + "…" : text);

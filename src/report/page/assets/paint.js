@@ -1,7 +1,8 @@
-/* Charts on a canvas. What is measured is plain; what is estimated is hatched. Each bucket is a step: its mean over its time. */
+/* Charts on a canvas. Measured values are plain; estimated ones are hatched. Each bucket is a step: its mean over
+ * its time. */
 const SERIES_COLOURS = 16; // as src/report/palette.h has it
 
-/* First and one after the last bucket of what is shown. */
+/* First visible bucket, and one after the last. */
 function bucketRange(axis, shown) {
 	const first = Math.max(0, lastNotAbove(axis.from, shown[0]));
 	const last = Math.min(axis.from.length, lastNotAbove(axis.from, shown[1]) + 1);
@@ -11,7 +12,7 @@ function bucketRange(axis, shown) {
 const BIN_PIXELS = 2;
 const DENSE_PIXELS = 3; // steps narrower than this are a blot, if they are dark and go up and down
 
-/* The buckets that are shown, put together where there are several for a pixel: `first` has the index of each bin's first bucket. */
+/* The visible buckets, merged where several share a pixel: `first` has the index of each bin's first bucket. */
 function binAxis(axis, shown, width) {
 	const [first, last] = bucketRange(axis, shown), least = (shown[1] - shown[0]) / width * BIN_PIXELS;
 	const firsts = [], breaks = new Set();
@@ -51,7 +52,7 @@ function binSeries(series, axis, bins) {
 	return { series, mean, low, high };
 }
 
-/* What there is to draw of a chart: its visible series in bins, and the areas of a stack. */
+/* The drawn data of a chart: its visible series in bins, and the areas of a stack. */
 function drawnOf(chart, axis, shown, width) {
 	const bins = binAxis(axis, shown, Math.max(width, 50));
 	const series = chart.series.filter((one) => !one.hidden).map((one) => binSeries(one, axis, bins));
@@ -65,7 +66,7 @@ function drawnOf(chart, axis, shown, width) {
 	return drawn;
 }
 
-/* Stretches of buckets without a hole: unknown values and pauses between segments end one. */
+/* Ranges of buckets without a gap: unknown values and pauses between segments end one. */
 function* stretches(values, axis, first, last) {
 	let start = -1;
 	for (let i = first; i <= last; i++) {
@@ -79,7 +80,7 @@ function* stretches(values, axis, first, last) {
 	}
 }
 
-/* The steps of a stretch, there or back. */
+/* The steps of a range, forwards or backwards. */
 function traceSteps(place, axis, values, from, to, back) {
 	if (!back) {
 		for (let i = from; i < to; i++) {
@@ -130,8 +131,8 @@ function setLine(pen, colour, width, dash) {
 	pen.globalAlpha = 1;
 }
 
-/* Parts on top of each other: where one is unknown and others are not, it adds nothing. Those with a limit come first, so that the
- * limit of a single one is a level line. */
+/* Stacked parts: an unknown part adds nothing if others are known. Those with a limit come first, so that the limit
+ * of a single one is a level line. */
 function stackOf(drawn, n) {
 	const limited = new Set(drawn.filter((one) => one.series.line === "limit").map((one) => one.series.device));
 	const parts = drawn.filter((one) => one.series.line === "part");
@@ -170,7 +171,7 @@ function paintStack(place, drawn) {
 
 const FILLED_MOST = 4; // lines in a chart: more areas than that make mud
 
-/* How a line is drawn tells what it is; colour tells whose. */
+/* The style of a line shows its kind; its colour shows the owner. */
 const LINE_LOOKS = {
 	part: { width: 1.5, band: 0.2 },
 	whole: { width: 0.8, peak: true },
@@ -211,8 +212,8 @@ function paintLine(place, chart, drawn, one) {
 	strokeSteps(place, drawn.coarse, one.coarse.mean, [0, drawn.coarse.n]);
 }
 
-/* Of a sum the peaks are worth a line: its mean is the edge of the uppermost area. In a stack the limit of a device stands on what
- * its area stands on, so that the room below it is what the device may still take. */
+/* The peaks of a sum get a line: its mean is the edge of the uppermost area. In a stack a device's limit has the
+ * same base as its area, so that the space below it is what the device may still use. */
 function drawnValues(drawn, one) {
 	if (!drawn.stack)
 		return one.mean;
@@ -222,7 +223,7 @@ function drawnValues(drawn, one) {
 	return area && area.low ? one.mean.map((value, i) => value + area.low[i]) : one.mean;
 }
 
-/* What a program reports now and then: points, and a thin line to the next one. */
+/* Occasionally reported metrics: points, and a thin line to the next one. */
 function paintDots(place, axis, values, range, colour) {
 	const pen = place.pen, radius = range[1] - range[0] > 400 ? 1.3 : 2;
 	setLine(pen, colour, 0.8);
@@ -253,14 +254,14 @@ function paintCeiling(place, chart, area) {
 
 const NOT_HELD_BACK = new Set(["temperature", "gpu_memory"]); // whatever the clocks are
 
-/* Of a device only in charts that show it. */
+/* Events of a device only in charts that show it. */
 function bandsOf(chart, model, throttles) {
 	if (throttles && NOT_HELD_BACK.has(chart.id))
 		return [];
 	return model.bands.filter((band) => (band.kind === "throttle") === throttles && chartShows(chart, band));
 }
 
-/* Gaps behind the lines. */
+/* Gaps, behind the lines. */
 function paintGaps(place, chart, model, area) {
 	place.pen.globalAlpha = 0.5;
 	place.pen.fillStyle = hatchOf(place.pen, colourOf("idle"));
@@ -273,7 +274,7 @@ function paintGaps(place, chart, model, area) {
 
 const STRIP = 9, STRIP_ROOM = 12; // pixels of the strip for throttling above the values
 
-/* Throttling as a strip of its own above the values, as high as it held for much of the time. */
+/* Throttling as a strip of its own above the values; its height is the fraction of the time. */
 function paintThrottling(place, chart, model, area) {
 	if (!chart.throttles)
 		return;
@@ -339,12 +340,12 @@ function widened(range, values) {
 	return range;
 }
 
-/* A limit is worth room when what it limits comes near. */
+/* A limit is included in the range when the values come near it. */
 function withLimit(high, limit) {
 	return high > limit * 0.6 ? Math.max(high, limit) : high;
 }
 
-/* Lowest and highest of what is shown; charts of what can't be negative begin at zero. */
+/* Lowest and highest visible value; charts of quantities that cannot be negative begin at zero. */
 function valueRange(chart, drawn, height) {
 	const range = [Infinity, -Infinity];
 	for (const one of drawn.series)

@@ -1,4 +1,5 @@
-/* Tables that sort. Cells hold their value in data-value where their text is not it; unknown ones have none and come last. */
+/* Sortable tables. Cells have their value in data-value if it differs from their text; unknown ones have none and
+ * come last. */
 function cellValue(row, column) {
 	const cell = row.cells[column];
 	if (cell.dataset.value === undefined)
@@ -46,7 +47,7 @@ function makeSortable(table) {
 	});
 }
 
-/* What scrolls sideways is reached by Tab, for arrow keys scroll it then; what does not is no stop on the way. */
+/* Regions that scroll sideways are reached by Tab, because arrow keys scroll them then; others are no tab stops. */
 function watchScroller(box) {
 	const table = box.querySelector("table");
 	const heading = document.getElementById(table && table.getAttribute("aria-labelledby"));

@@ -104,7 +104,7 @@ class View {
 		return from + x / this.area.w * (to - from);
 	}
 
-	/* True: its width is another one than before. */
+	/* True: its width has changed. */
 	measure() {
 		const before = this.width;
 		this.width = this.stack.clientWidth;
@@ -144,7 +144,7 @@ class View {
 			this.cursor.style.transform = `translateX(${Math.round(this.x(at))}px)`;
 	}
 
-	/* What is shown, and where the cursor is. */
+	/* The visible part, and the position of the cursor. */
 	tell() {
 		const [from, to] = this.time.shown, at = this.time.cursor, step = Math.min(1, niceStep((to - from) / 1000));
 		const wall = at === null ? "" : wallText(this.model.axis, at);
@@ -219,7 +219,8 @@ class View {
 		this.range.hidden = true;
 	}
 
-	/* A click on a span stands its block out, here and in the table; a second one, or one beside spans, takes that back. */
+	/* A click on a span highlights its block, here and in the table; a second one, or one outside spans, removes
+	 * that. */
 	pick(event) {
 		for (const lanes of this.lanes) {
 			const box = lanes.canvas.getBoundingClientRect();

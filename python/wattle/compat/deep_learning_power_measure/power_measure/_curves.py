@@ -20,7 +20,7 @@ def joules_to_kwh(n: float) -> float:
 
 
 def humanize_bytes(num: Optional[float], suffix: str = "B") -> str:
-    """A number of bytes for people, in powers of 1024: 1536 is '1.5KiB'. Unknown is 'n/a'."""
+    """A number of bytes as text, in powers of 1024: 1536 is '1.5KiB'. Unknown is 'n/a'."""
     if num is None:
         return "n/a"
     for prefix in BINARY_PREFIXES[:-1]:
@@ -31,7 +31,7 @@ def humanize_bytes(num: Optional[float], suffix: str = "B") -> str:
 
 
 def time_to_sec(t: Union[datetime.datetime, float]) -> float:
-    """Unix seconds of a date; without a time zone it is local time. Numbers are seconds already."""
+    """Unix seconds of a date; without a time zone it is local time. Numbers are returned unchanged."""
     return t.timestamp() if isinstance(t, datetime.datetime) else float(t)
 
 
@@ -41,15 +41,15 @@ def cumsum(metric: Sequence[Point]) -> list[float]:
 
 
 def is_iou(s1: float, e1: float, s2: float, e2: float) -> bool:
-    """Whether the stretches from s1 to e1 and from s2 to e2 overlap."""
+    """Whether the intervals from s1 to e1 and from s2 to e2 overlap."""
     return s2 < e1 and s1 < e2
 
 
 # ---- parts of a segment ----
 
 def value_at(segment: Sequence[Point], date: float, dates: Optional[Sequence[float]] = None) -> Optional[float]:
-    """On the straight line between the two points around `date`; at the ends the first and the last value go on.
-    dates: those of the segment, for who asks often."""
+    """On the straight line between the two points around `date`; beyond the ends the first or last value. dates: those of the
+    segment, for repeated calls."""
     after = bisect.bisect_left(dates if dates is not None else [point["date"] for point in segment], date)
     if after == 0:
         return segment[0]["value"]
@@ -90,11 +90,11 @@ def integrate(metric: Segment, start: Optional[float] = None, end: Optional[floa
               allow_None: bool = False) -> Optional[list[Optional[float]]]:
     """Running integral over time of one segment, by the trapezoidal rule: watts become joules.
 
-    metric: one segment; start, end: Unix seconds that bound it, None: its own ends. Returns a list as long as the
-    points between the bounds (a cut between two points makes a point of its own), beginning with 0; [-1] is the whole.
-    A value of None makes the result None, or with allow_None just the entries that need it.
-    Raises ValueError where the bounds lie outside of the segment.
-    """
+    metric: one segment; start, end: bounds in Unix seconds, None: its own ends. Returns a list as long as the
+    points between the bounds (a cut between two points adds a point), beginning with 0; [-1] is the total.
+    A value of None makes the result None, or with allow_None only the entries that depend on it.
+    Raises ValueError if the bounds are outside the segment.
+"""
     points = clip(metric, start, end)
     if not points:
         reach = f"goes from {metric[0]['date']} to {metric[-1]['date']}" if metric else "is empty"
@@ -133,17 +133,17 @@ def _total_of_curve(curve: Curve, start: Optional[float], end: Optional[float]) 
             whole = integrate(segment, start, end)
             totals.append(whole[-1] if whole is not None else None)
         else:
-            totals.append(0.0)  # it was recorded, at another time
+            totals.append(0.0)  # recorded at another time
     known = [value for value in totals if value is not None]
     return float(sum(known)) if known else None
 
 
 def total(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
           end: Optional[float] = None) -> Figure:
-    """Integral over time of a whole curve: each segment by itself, the pauses between them count nothing.
+    """Integral over time of a whole curve: each segment separately, pauses between them count nothing.
 
-    A dict of curves (one a GPU) gives a dict of totals. None where nothing is known.
-    """
+    A dict of curves (one for each GPU) gives a dict of totals. None: unknown.
+"""
     return _of_each(_total_of_curve, metric, start, end)
 
 
@@ -165,7 +165,7 @@ def _average_of_curve(curve: Curve, start: Optional[float], end: Optional[float]
 
 def maximum(metric: Union[Curve, DeviceCurves, None], start: Optional[float] = None,
             end: Optional[float] = None) -> Figure:
-    """The largest value that was recorded from start to end."""
+    """The largest value recorded from start to end."""
     return _of_each(_maximum_of_curve, metric, start, end)
 
 
@@ -184,7 +184,7 @@ def _at(metric: Segment, dates: Sequence[float]) -> Segment:
 
 
 def interpolate(metric1: Segment, metric2: Segment) -> tuple[Segment, Segment]:
-    """Both with the dates of both, values on straight lines between their own; at the ends the last value goes on."""
+    """Both curves at the dates of both, interpolated linearly between their own; beyond the ends the last value."""
     if not metric1 or not metric2:
         raise ValueError("interpolate: one of the two has no point")
     dates = sorted({point["date"] for point in metric1} | {point["date"] for point in metric2})

@@ -25,7 +25,7 @@ def _import_psycopg2() -> Any:
 
 
 class Database:
-    """Connects at first use, and again after fork. Raises ValueError for a URL of another kind."""
+    """Connects on first use, and again after fork. Raises ValueError for a URL of another kind."""
 
     def __init__(self, url: str) -> None:
         self.is_postgresql = url.startswith(POSTGRESQL)
@@ -39,7 +39,7 @@ class Database:
         self._lock = threading.RLock()
 
     def folder_of_runs(self) -> pathlib.Path:
-        """Where run files lie until they are rows: beside a SQLite file, else in the user's folder of states."""
+        """Folder of run files until they are rows: beside a SQLite file, else in the user's state folder."""
         if not self.is_postgresql:
             return pathlib.Path(self.url).parent
         states = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
@@ -49,7 +49,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Run]:
-        """Gives a call run(statement, parameters); all of it is kept, or nothing."""
+        """Passes run(statement, parameters) to the block; commits everything, or nothing."""
         with self._lock:
             connection = self._connect()
             cursor = connection.cursor()
@@ -75,7 +75,7 @@ class Database:
                 connection.rollback()  # no transaction stays open between two calls
 
     def insert(self, run: Run, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Many rows, inside of a transaction."""
+        """Many rows, inside a transaction."""
         rows = list(rows)
         if not rows:
             return

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._results import ExpResults
 
 WITHOUT_SCREEN = "curves.png"
-# Of what has such a part in its name.
+# Units of metrics whose name contains this part.
 UNITS = {"power": "W", "draw": "W", "mem_use_abs": "bytes", "mem_use_uss": "bytes", "total_mem_use": "bytes"}
 
 
@@ -27,7 +27,7 @@ def _pyplot() -> Any:
 
 
 def _lines(results: "ExpResults", name: str) -> dict[str, "Curve"]:
-    """label -> curve; {} with a warning where there is no such metric."""
+    """label -> curve; {} with a warning if there is no such metric."""
     curve = results.get_curve(name)
     if curve is None:
         warnings.warn(results.missing(name), RuntimeWarning, stacklevel=4)
@@ -36,13 +36,13 @@ def _lines(results: "ExpResults", name: str) -> dict[str, "Curve"]:
 
 
 def _with_unit(label: str) -> str:
-    """What the curve's axis is: "intel_power (W)"; names of other metrics stay alone."""
+    """Label of the curve's axis: "intel_power (W)"; other metrics' names are unchanged."""
     unit = next((unit for part, unit in UNITS.items() if part in label), None)
     return label if unit is None else f"{label} ({unit})"
 
 
 def _draw(axes: Any, results: "ExpResults", lines: dict[str, "Curve"], colors: Iterator[str]) -> None:
-    """A line a label; between segments there is a gap."""
+    """One line for each label, with gaps between segments."""
     for label, segments in lines.items():
         color = next(colors)
         for number, segment in enumerate(segments):

@@ -1,8 +1,8 @@
-"""What Experiment and ExpResults ask of a driver, a place where recordings are kept.
+"""Interface of drivers, which store recordings, for Experiment and ExpResults.
 
-A driver of your own derives from Driver and has at least `run_file`, `erase`, `save_power_metrics` and `records`. The
-recording itself is wattle's, in a process of its own and in a run file; a driver says where that file lies, which
-options the recorder gets (`recorder_arguments`), and takes what was recorded when it ends (`take_run`).
+A custom driver derives from Driver and has at least `run_file`, `erase`, `save_power_metrics` and `records`. The
+recording itself is wattle's, in a process of its own and in a run file; a driver determines that file's path and the
+recorder's options (`recorder_arguments`), and takes over the recording when it ends (`take_run`).
 """
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 def export(run_file: PathLike, folder: PathLike) -> bool:
-    """`wattle export --format aipowermeter`: a run file, also of a run that goes on or was killed, as a folder.
-    False: it has no samples, or none yet, and there is no folder."""
+    """`wattle export --format aipowermeter`: a run file, also of a running or killed recording, as a folder. False: it has no
+    samples yet, and there is no folder."""
     from wattle import _wattle
     settle(run_file)
     try:
@@ -39,7 +39,7 @@ def export(run_file: PathLike, folder: PathLike) -> bool:
 
 
 def read_lines(path: pathlib.Path) -> Iterator[Item]:
-    """The lines of a power_metrics.json. The last may be cut: its writer was killed. Raises ValueError."""
+    """The lines of a power_metrics.json. The last may be truncated if its writer was killed. Raises ValueError."""
     with open(path, encoding="utf-8") as lines:
         pending: Optional[tuple[int, str]] = None
         for line, text in enumerate(lines, 1):
@@ -69,7 +69,7 @@ def _parse(path: pathlib.Path, number: int, text: str) -> Item:
 
 
 def read_run(run_file: PathLike) -> tuple[list[Item], dict[str, Any]]:
-    """What a run file holds, as records, and what the exporter says of it."""
+    """Contents of a run file as records, and the exporter's remarks."""
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         target = pathlib.Path(folder, "run")
         if not export(run_file, target):
@@ -78,7 +78,7 @@ def read_run(run_file: PathLike) -> tuple[list[Item], dict[str, Any]]:
 
 
 def records_of_run(run_file: PathLike) -> list[Item]:
-    """What a run file holds, as records."""
+    """Contents of a run file as records."""
     return read_run(run_file)[0]
 
 
@@ -92,7 +92,7 @@ class Driver:
     # ---- recording ----
 
     def run_file(self) -> pathlib.Path:
-        """Where the recorder is to write; a file that is there gets one more segment."""
+        """Path for the recorder; an existing file gets one more segment."""
         raise NotImplementedError
 
     def recorder_arguments(self) -> list[str]:
@@ -100,12 +100,12 @@ class Driver:
         return ["--wall-meter", os.path.abspath(self.wall_meter)] if self.wall_meter is not None else []
 
     def record(self, pids: Sequence[int], period_s: float) -> Beside:
-        """Starts what follows these processes and all that they start, 0: this one: wattle's recorder."""
+        """Starts wattle's recorder for these processes and their descendants, 0: this one."""
         from ._recording import Recording  # which needs this module
         return Recording(self, pids, period_s)
 
     def begin_run(self) -> None:
-        """A recording is about to begin; then run_file is asked."""
+        """A recording is about to begin; run_file is called next."""
 
     def take_run(self, run_file: pathlib.Path) -> None:
         """The recording in `run_file` has ended."""
@@ -116,7 +116,7 @@ class Driver:
                 self.save_power_metrics(item.metrics, date=item.date)
 
     def erase(self) -> None:
-        """Forgets what is there; a new experiment begins."""
+        """Erases the stored data; a new experiment begins."""
         raise NotImplementedError
 
     def save_power_metrics(self, metrics: dict[str, Any], date: Optional[datetime.datetime] = None) -> None:
@@ -124,19 +124,19 @@ class Driver:
         raise NotImplementedError
 
     def close_driver(self) -> None:
-        """Ends a segment: what comes next is integrated by itself."""
+        """Ends a segment: later records are integrated separately."""
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
         """Adds figures of the experiment as of now: {'accuracy': 0.9}."""
         raise NotImplementedError
 
     def save_model_card(self, model_card: dict[str, Any]) -> None:
-        """Keeps what model_complexity.get_summary gave."""
+        """Stores the result of model_complexity.get_summary."""
 
     # ---- reading ----
 
     def records(self) -> Iterable[Item]:
-        """All records in order of time, SEGMENT_END behind each segment."""
+        """All records in order of time, SEGMENT_END after each segment."""
         raise NotImplementedError
 
     def exp_records(self) -> Iterable[tuple[datetime.datetime, dict[str, Any]]]:
@@ -144,11 +144,11 @@ class Driver:
         return ()
 
     def get_model_card(self) -> Optional[dict[str, Any]]:
-        """The model's parameters and multiply-adds, None: not kept."""
+        """The model's parameters and multiply-adds, None: not stored."""
         return None
 
     def get_description(self) -> Optional[str]:
-        """What the user said about the experiment."""
+        """The user's description of the experiment."""
         return None
 
     def get_segments(self) -> list[datetime.datetime]:
@@ -156,7 +156,7 @@ class Driver:
         return gather(self.records()).segment_ends
 
     def load_cpu_metrics(self) -> Optional[Metrics]:
-        """CPU metrics, {name: {'dates': [datetime], 'values': […]}}; per process values are summed."""
+        """CPU metrics, {name: {'dates': [datetime], 'values': […]}}; values per process are summed."""
         return gather(self.records()).cpu
 
     def load_gpu_metrics(self) -> Optional[Metrics]:
@@ -178,23 +178,23 @@ class Driver:
         return _wall_meter.load(self.wattmeter_logfile)
 
     def load_metrics(self) -> tuple[Optional[Metrics], Optional[Metrics], Optional[Metrics], Optional[Metrics]]:
-        """CPU, GPU, experiment and wall meter, each None where there is nothing."""
+        """CPU, GPU, experiment and wall meter, each None if there is none."""
         recorded = gather(self.records())
         return recorded.cpu, recorded.gpu, self.load_exp_metrics(), self.load_wattmeter_metrics()
 
 
-# What the exporter says of a recording; provenance is {domain: measured, integrated or estimated}.
+# The exporter's description of a recording; provenance is {domain: measured, integrated or estimated}.
 EXPORTED = ("provenance", "host", "wattle_run")
 
 
 def exported_metadata(folder: pathlib.Path) -> dict[str, Any]:
-    """Of a folder that export made, what is kept beside the user's own words."""
+    """For a folder made by export: metadata besides the user's own."""
     metadata = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
     return {key: metadata[key] for key in EXPORTED if key in metadata}
 
 
 def describe(metadata: dict[str, Any]) -> Optional[str]:
-    """Metadata in words: the description, then what else is there, a line each, then what is no measurement."""
+    """Metadata as text: the description, then the other entries, one on a line, then values that are not measured."""
     lines = [str(metadata["description"])] if metadata.get("description") else []
     lines += [f"{key}: {value}" for key, value in metadata.items() if key not in ("description", "date", *EXPORTED)]
     provenance = metadata.get("provenance") or {}
@@ -205,7 +205,7 @@ def describe(metadata: dict[str, Any]) -> Optional[str]:
 
 
 def metadata_of(meta_data: Union[str, dict[str, Any]]) -> dict[str, Any]:
-    """What is kept about an experiment, from a text or a dict. Raises TypeError for anything else."""
+    """Metadata of an experiment, from a text or a dict. Raises TypeError for anything else."""
     if isinstance(meta_data, str):
         meta_data = {"description": meta_data}
     if not isinstance(meta_data, dict):

@@ -33,17 +33,17 @@ def _interval_s(period: float, measurement_period: Optional[float]) -> float:
 
 
 class Experiment:
-    """Records what a program uses, in a process of its own, while the program goes on.
+    """Records a program's use, in a process of its own, while the program runs.
 
         driver = parsers.JsonParser("folder")
         p, q = experiment.Experiment(driver).measure_yourself(period=2)
         train()
         q.put(experiment.STOP_MESSAGE)
 
-    driver: where recordings are kept; unless cont, what it holds is erased now. Each measurement adds a segment.
-    model, input_size: a torch module and (batch, …), kept as the model card (parameters, multiply-adds).
-    Raises ValueError for a model without input_size, TypeError for what is no driver.
-    """
+    driver: stores the recordings; unless cont, its contents are erased now. Each measurement adds a segment.
+    model, input_size: a torch module and (batch, …), stored as the model card (parameters, multiply-adds).
+    Raises ValueError for a model without input_size, TypeError for an invalid driver.
+"""
 
     def __init__(self, driver: Driver, model: Any = None, input_size: Optional[Sequence[int]] = None,
                  cont: bool = False) -> None:
@@ -66,23 +66,23 @@ class Experiment:
             self.save_model_card(model, input_size)
 
     def save_model_card(self, model: Any, input_size: Optional[Sequence[int]], device: Any = None) -> None:
-        """Counts the model's parameters and multiply-adds and keeps them with the recording."""
+        """Counts the model's parameters and multiply-adds and stores them with the recording."""
         if model is None or input_size is None:
             raise ValueError("a model card needs the model and its input_size, (batch, …)")
         self.db_driver.save_model_card(model_complexity.get_summary(model, input_size, device=device))
 
     def measure_yourself(self, period: float = 1, measurement_period: Optional[float] = None
                          ) -> tuple[Beside, ControlQueue]:
-        """Records this process and all that it starts. period: seconds between two records, 0.001 to 3600;
-        measurement_period, where given, counts instead. Returns (process, queue); queue.put(STOP_MESSAGE) ends it.
+        """Records this process and its descendants. period: seconds between two records, 0.001 to 3600;
+        measurement_period, if given, overrides it. Returns (process, queue); queue.put(STOP_MESSAGE) ends it.
 
-        Counters are read at both ends and in between as often as they need it: a long period loses no energy.
-        """
+        Counters are read at both ends and in between as often as necessary: a long period loses no energy.
+"""
         return self._record([0], _interval_s(period, measurement_period))
 
     def measure_from_pid_list(self, pid_list: Iterable[Any], period: float = 1) -> tuple[Beside, ControlQueue]:
-        """Records these processes (pids, or objects with .pid) and all that they start, until they have ended or
-        STOP_MESSAGE comes. Those that are gone already are left out. Raises ValueError where none is left."""
+        """Records these processes (pids, or objects with .pid) and their descendants, until they have ended or STOP_MESSAGE is
+        sent. Ended ones are left out. Raises ValueError if none is left."""
         wanted = list(dict.fromkeys(map(pid_of, pid_list)))
         interval_s = _interval_s(period, None)
         while True:
@@ -98,10 +98,10 @@ class Experiment:
 
     def monitor_machine(self, pid_args: Optional[Iterable[Any]] = None, parent_pid: int = 1, period: float = 1,
                         measurement_period: Optional[float] = None, *, duration_s: float = math.inf) -> None:
-        """Records all processes (parent_pid and what comes from it; or pid_args) until Ctrl-C, SIGTERM or duration_s.
+        """Records all processes (parent_pid and its descendants; or pid_args) until Ctrl-C, SIGTERM or duration_s.
 
-        Does not return before. The machine's own figures (intel_power, total_mem_use) are of the machine anyhow.
-        """
+        Returns only then. The machine's own figures (intel_power, total_mem_use) are of the machine in any case.
+"""
         followed = [parent_pid] if pid_args is None else list(map(pid_of, pid_args))
         recording, _ = self._record(followed, _interval_s(period, measurement_period))
         end = time.monotonic() + duration_s
@@ -135,7 +135,7 @@ class _Interruptible:
 
 
 def get_pid_list(current_pid: int, parent_pid: Optional[int] = None) -> list[int]:
-    """The pids of parent_pid (None: this process's parent) and all that comes from it, without current_pid's."""
+    """The pids of parent_pid (None: this process's parent) and its descendants, without current_pid's."""
     children: dict[int, list[int]] = {}
     for pid in all_pids():
         parent = parent_of(pid)

@@ -1,7 +1,7 @@
-"""The folder layout: metadata.json, power_metrics.json, results_exp.json, model_summary.json, omegawatt.csv, and beside
-them wattle.sqlite, the run file, from which power_metrics.json is made when a recording ends.
+"""The folder layout: metadata.json, power_metrics.json, results_exp.json, model_summary.json, omegawatt.csv, and
+wattle.sqlite, the run file, from which power_metrics.json is made when a recording ends.
 
-A program that is killed leaves the run file; power_metrics.json is then made by who reads the folder first.
+A killed program leaves the run file; the next reader of the folder makes power_metrics.json from it.
 """
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from ._recorder import settle
 from ._recording import end_recording
 from ._records import SEGMENT_END, Item, segments_of
 
-EXP_DATE = "end_training_epoch"  #: the key under which AIPowerMeter's reader looks for the date
+EXP_DATE = "end_training_epoch"  # : the key of the date in AIPowerMeter's reader
 
 ExpRecord = tuple[datetime.datetime, dict[str, Any]]
 
 
 class JsonParser(Driver):
-    """Keeps recordings in a folder.
+    """Stores recordings in a folder.
 
-    location: the folder, made where it is missing. meta_data: a text or a dict about the experiment. wall_meter: the
-    CSV that a wall meter is writing (OmegaWatt's layout): a further domain of the recording, and omegawatt.csv.
-    Raises TypeError for other meta_data, OSError where the folder can't be made.
-    """
+    location: the folder, created if missing. meta_data: a text or a dict about the experiment. wall_meter: the
+    CSV that a wall meter is writing (OmegaWatt's format): a further domain of the recording, and omegawatt.csv.
+    Raises TypeError for other meta_data, OSError if the folder cannot be created.
+"""
 
     def __init__(self, location: PathLike, meta_data: Union[str, dict[str, Any]] = "", *,
                  wall_meter: Optional[PathLike] = None) -> None:
         self.metadata = metadata_of(meta_data)
         self.folder = os.fspath(location)
         self.wall_meter = wall_meter
-        self._path = pathlib.Path(self.folder).absolute()  # the program may change its current folder
+        self._path = pathlib.Path(self.folder).absolute()  # the program may change its working directory
         self.metadata_filename = str(self._path / "metadata.json")
         self.power_metric_filename = str(self._path / "power_metrics.json")
         self.exp_metric_filename = str(self._path / "results_exp.json")
@@ -48,7 +48,7 @@ class JsonParser(Driver):
 
     @property
     def _kept(self) -> pathlib.Path:
-        """Lines that are in no run file: of AIPowerMeter itself, or saved by hand."""
+        """Lines that are in no run file: of AIPowerMeter itself, or saved manually."""
         return self._path / "power_metrics.kept.json"
 
     # ---- recording ----
@@ -57,7 +57,7 @@ class JsonParser(Driver):
         return self._path / "wattle.sqlite"
 
     def begin_run(self) -> None:
-        """What another program has recorded in this folder stays in front of what wattle records."""
+        """Recordings of another program in this folder stay before those of wattle."""
         power = pathlib.Path(self.power_metric_filename)
         if power.exists() and not self.run_file().exists() and not self._kept.exists():
             os.replace(power, self._kept)
@@ -66,7 +66,7 @@ class JsonParser(Driver):
         self._make_power_metrics()
 
     def erase(self) -> None:
-        """Removes the files of a recording, and no other: the folder may be anybody's. Raises OSError while another
+        """Removes the files of a recording, and no others: the folder may contain anything. Raises OSError while another
         program records there."""
         end_recording(self.run_file())
         names = (self.metadata_filename, self.power_metric_filename, self.exp_metric_filename, self.model_card_file,
@@ -85,7 +85,7 @@ class JsonParser(Driver):
         self._append(SEGMENT_END)
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
-        """Adds figures of the experiment as of now, in the form that load_exp_metrics reads."""
+        """Adds figures of the experiment as of now, in the format of load_exp_metrics."""
         self._add_exp_records([(datetime.datetime.now(), metrics)])
 
     def save_model_card(self, model_card: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ class JsonParser(Driver):
             self._write(path, {**before, **more})
 
     def _write(self, path: PathLike, content: Any) -> None:
-        """All or nothing: a reader never sees half of it."""
+        """All or nothing: a reader never sees an incomplete file."""
         partial = f"{os.fspath(path)}.{os.getpid()}.new"
         with open(partial, "w", encoding="utf-8") as file:
             json.dump(content, file)
@@ -142,7 +142,7 @@ class JsonParser(Driver):
         self._path.mkdir(parents=True, exist_ok=True)
         paths = [pathlib.Path(self.power_metric_filename)]
         if self.run_file().exists():
-            paths.append(self._kept)  # the other is made anew from the run file
+            paths.append(self._kept)  # the other is made again from the run file
         for path in paths:
             with open(path, "a", encoding="utf-8") as file:
                 file.write(text)
@@ -158,7 +158,7 @@ class JsonParser(Driver):
         return any(path.exists() and path.stat().st_mtime_ns > made_ns for path in (self.run_file(), journal))
 
     def _make_power_metrics(self) -> list[Item]:
-        """Exports the run file; returns all records. What can't be written (a read-only folder) is still read."""
+        """Exports the run file; returns all records. A read-only folder is still read."""
         run_file = self.run_file()
         if not run_file.exists():
             return []
@@ -180,13 +180,13 @@ class JsonParser(Driver):
                 _copy(made / "omegawatt.csv", self.wattmeter_logfile)
             if (made / "results_exp.json").exists():
                 self._add_exp_records(_read_exp_records(made / "results_exp.json"))
-            _copy(lines, self.power_metric_filename)  # last: it tells that all is as new as the run file
+            _copy(lines, self.power_metric_filename)  # last: it states that everything is as new as the run file
         except OSError as error:
             warnings.warn(f"{self.folder}: what was recorded is read from {self.run_file().name}, and not written into "
                           f"the folder: {error.strerror}", RuntimeWarning, stacklevel=2)
 
     def _add_exp_records(self, records: list[ExpRecord]) -> None:
-        """wattle.metric's figures are in the run file, others in results_exp.json alone: neither is lost or doubled."""
+        """wattle.metric's figures are in the run file, others in results_exp.json only: none is lost or doubled."""
         before = list(self.exp_records())
         new = [record for record in records if record not in before]
         merged = sorted(before + new, key=lambda record: record[0].timestamp())
@@ -212,7 +212,7 @@ def _join(first: pathlib.Path, second: pathlib.Path, target: pathlib.Path) -> pa
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """A list of objects, an object of objects, or an object a line as AIPowerMeter's save_exp_metrics leaves them."""
+    """A list of objects, an object of objects, or an object on each line as AIPowerMeter's save_exp_metrics writes them."""
     try:
         content = json.loads(text)
     except ValueError:

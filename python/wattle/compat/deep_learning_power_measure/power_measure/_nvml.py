@@ -1,4 +1,4 @@
-"""The few calls of NVIDIA's management library (or of WATTLE_NVML) that single readings need, by ctypes."""
+"""The few calls of NVIDIA's management library (or of WATTLE_NVML) needed for single readings, by ctypes."""
 from __future__ import annotations
 
 import ctypes
@@ -9,7 +9,7 @@ PerPid = dict[int, Optional[float]]
 
 
 class Gpu(NamedTuple):
-    """None: this GPU does not tell."""
+    """None: not supported by this GPU."""
     energy_j: Optional[float]  #: since the driver was loaded
     power_w: Optional[float]
     use_percent: Optional[float]
@@ -26,7 +26,7 @@ class _Memory(ctypes.Structure):
 
 
 class _Process(ctypes.Structure):
-    """Of the functions without a suffix: those with one have changed their layout over the years."""
+    """Only functions without a suffix: those with one have changed their data structures over the years."""
     _fields_ = [("pid", ctypes.c_uint), ("memory_bytes", ctypes.c_ulonglong)]
 
 
@@ -40,7 +40,7 @@ UNKNOWN_BYTES = 2**64 - 1
 
 
 class NvmlError(OSError):
-    """There is no library, no driver, or it does not answer."""
+    """No library, no driver, or no answer."""
 
 
 class Nvml:
@@ -83,7 +83,7 @@ class Nvml:
         return [self._read(index) for index in range(self.count())]
 
     def memory_per_pid(self, index: int) -> PerPid:
-        """Bytes of each process on a GPU, None: not told; pids as the driver tells them."""
+        """Bytes of each process on a GPU, None: unknown; pids as the driver reports them."""
         found: PerPid = {}
         for kind in ("Compute", "Graphics"):
             count, told = ctypes.c_uint(PROCESSES_MAX), (_Process * PROCESSES_MAX)()
@@ -93,13 +93,13 @@ class Nvml:
         return found
 
     def use_per_pid(self, index: int, since_us: int) -> dict[int, float]:
-        """The mean use of multiprocessors, 0 to 1, by each process that used them since then (Unix time)."""
+        """The mean multiprocessor utilization, 0 to 1, by each process that used them since then (Unix time)."""
         count, told = ctypes.c_uint(PROCESSES_MAX), (_ProcessUse * PROCESSES_MAX)()
         samples: dict[int, list[int]] = {}
         if self._call("nvmlDeviceGetProcessUtilization", self._handle(index), told, ctypes.byref(count),
                       ctypes.c_ulonglong(since_us)):
             for one in told[:count.value]:
-                if one.time_us > since_us and one.sm_percent <= 100:  # drivers give rubbish, too
+                if one.time_us > since_us and one.sm_percent <= 100:  # drivers also return invalid values
                     samples.setdefault(one.pid, []).append(one.sm_percent)
         return {pid: sum(percents) / len(percents) / 100 for pid, percents in samples.items()}
 

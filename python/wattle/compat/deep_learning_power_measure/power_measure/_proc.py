@@ -1,4 +1,4 @@
-"""Single readings of /proc: times and memory of processes and of the machine. None: not there, or not ours to read."""
+"""Single readings of /proc: times and memory of processes and of the machine. None: missing, or not readable."""
 from __future__ import annotations
 
 import numbers
@@ -8,7 +8,7 @@ from typing import Any, Iterable, NamedTuple, Optional
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-IDLE, IOWAIT, STEAL = 3, 4, 7  # columns of /proc/stat; guest time (8, 9) is in user already
+IDLE, IOWAIT, STEAL = 3, 4, 7  # columns of /proc/stat; user time includes guest time (8, 9)
 
 
 class ProcessTimes(NamedTuple):
@@ -18,7 +18,7 @@ class ProcessTimes(NamedTuple):
 
 
 class SystemTimes(NamedTuple):
-    """CPU seconds of all cores that were spent on something, interrupts included."""
+    """Busy CPU seconds of all cores, interrupts included."""
     busy_s: float
 
 
@@ -29,13 +29,13 @@ class Memory(NamedTuple):
 
 
 class MachineMemory(NamedTuple):
-    """Bytes; used: what is not available to a program that starts now."""
+    """Bytes; used: not available to a program that starts now."""
     total: int
     used: int
 
 
 class Process:
-    """A process by its number, where psutil is not installed."""
+    """A process by its pid, where psutil is not installed."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -49,7 +49,7 @@ def _procfs() -> pathlib.Path:
 
 
 def pid_of(process: Any) -> int:
-    """A pid, or the .pid of an object. Raises ValueError for what is neither."""
+    """A pid, or the .pid of an object. Raises ValueError otherwise."""
     pid = getattr(process, "pid", process)
     if isinstance(pid, bool) or not isinstance(pid, numbers.Integral) or pid < 1:
         raise ValueError(f"{process!r} is no process; give a pid or an object with one (psutil.Process)")
@@ -57,7 +57,7 @@ def pid_of(process: Any) -> int:
 
 
 def processes(pids: Iterable[Any]) -> list[Any]:
-    """psutil.Process where there is psutil, else Process; of those that live."""
+    """psutil.Process if psutil is installed, else Process; living ones only."""
     living = [pid for pid in map(pid_of, pids) if process_times(pid) is not None]
     try:
         import psutil
@@ -88,7 +88,7 @@ def parent_of(pid: int) -> Optional[int]:
 
 
 def all_pids() -> list[int]:
-    """Of all processes that are shown."""
+    """Of all visible processes."""
     return [int(entry.name) for entry in os.scandir(_procfs()) if entry.name.isdigit()]
 
 
@@ -107,7 +107,7 @@ def system_times() -> SystemTimes:
 
 
 def memory_of(pid: int) -> Memory:
-    """PSS and USS where smaps_rollup may be read, else RSS."""
+    """PSS and USS if smaps_rollup is readable, else RSS."""
     try:
         text = (_procfs() / str(pid) / "smaps_rollup").read_text(encoding="ascii")
     except OSError:

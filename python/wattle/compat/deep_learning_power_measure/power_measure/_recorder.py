@@ -1,4 +1,4 @@
-"""wattle's recorder as a process that others look at: who writes a run file, and when it has ended."""
+"""wattle's recorder as seen by other processes: which one writes a run file, and when it has ended."""
 from __future__ import annotations
 
 import os
@@ -7,7 +7,7 @@ import time
 from typing import Optional, Sequence
 
 POLL_S = 0.02
-SETTLE_S = 10.0  # a recorder whose program has ended is done in milliseconds, on a machine that is busy in seconds
+SETTLE_S = 10.0  # a recorder whose program has ended finishes in milliseconds, on a busy machine in seconds
 OUTPUT, ALSO = b"--output=", b"--also"
 FOLLOWS, RUNS = b"attach", b"run"  #: wattle's commands that write run files
 
@@ -18,7 +18,7 @@ def is_alive(pid: int) -> bool:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_bytes()
         return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
-        pass  # it is gone, or somebody else's and hidden (hidepid)
+        pass  # it is gone, or another user's and hidden (hidepid)
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -48,14 +48,14 @@ def _find(run_file: "str | os.PathLike[str]", *commands: bytes) -> Optional[tupl
 
 
 def recorder_pid(run_file: "str | os.PathLike[str]") -> Optional[int]:
-    """The process that writes a run file, None where /proc does not show it."""
+    """The process that writes a run file, None if /proc does not show it."""
     found = _find(run_file, FOLLOWS, RUNS)
     return found[0] if found is not None else None
 
 
 def wait_until_gone(pid: Optional[int]) -> None:
-    """The run file is whole a moment before the recorder that was told to stop has gone; who looks for recorders then
-    (settle, recorder_pid) would still find it."""
+    """The run file is complete a moment before a stopped recorder exits; a search for recorders (settle, recorder_pid) would
+    still find it."""
     until = time.monotonic() + SETTLE_S
     while pid is not None and is_alive(pid) and time.monotonic() < until:
         time.sleep(POLL_S / 4)
@@ -68,7 +68,7 @@ def _followed(words: Sequence[bytes]) -> list[int]:
 
 
 def settle(run_file: "str | os.PathLike[str]") -> None:
-    """If what was followed has ended and its recorder is still writing, waits until that is done."""
+    """If the recorded processes have ended and the recorder is still writing, waits until it has finished."""
     found = _find(run_file, FOLLOWS)
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""A recording as AIPowerMeter's callers hold it, a process and a queue. Behind both is wattle's recorder in C."""
+"""A recording as AIPowerMeter's callers use it, a process and a queue, with wattle's recorder in C."""
 from __future__ import annotations
 
 import atexit
@@ -18,11 +18,11 @@ from ._recorder import POLL_S, is_alive, recorder_pid, settle, wait_until_gone
 STOP_MESSAGE = "Stop"
 EXP_DONE = "Done"
 
-_running: set["Beside"] = set()  #: who drops p and q still records
+_running: set["Beside"] = set()  # : a caller that drops p and q still records
 
 
 def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arguments: Sequence[str]) -> Any:
-    """A recorder of these processes and what they start, 0: this one; it appends to the run file."""
+    """A recorder of these processes and their descendants, 0: this one; it appends to the run file."""
     from wattle import _wattle
     also = ["--also", ",".join(map(str, pids[1:]))] if pids[1:] else []
     return _wattle.Tracker(interval_s=period_s, output=run_file, pid=pids[0], quiet=True,
@@ -30,7 +30,7 @@ def tracker_of(run_file: pathlib.Path, pids: Sequence[int], period_s: float, arg
 
 
 def end_recording(run_file: pathlib.Path) -> None:
-    """Before a run file is removed: ends this program's recording in it. Raises OSError where another's goes on."""
+    """Before a run file is removed: ends this program's recording in it. Raises OSError while another program's is active."""
     if not run_file.exists():
         return
     for recording in [one for one in _running if one.run_file == run_file]:
@@ -43,10 +43,10 @@ def end_recording(run_file: pathlib.Path) -> None:
 
 
 class Beside:
-    """A process beside the program, from start to stop. Looks like a multiprocessing.Process that was started."""
+    """A process beside the program, from start to stop. Behaves like a started multiprocessing.Process."""
     name = "wattle"
     daemon = True
-    run_file: Optional[pathlib.Path] = None  #: where it writes
+    run_file: Optional[pathlib.Path] = None  # : its output
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class Beside:
 
     @property
     def pid(self) -> Optional[int]:
-        """Its number; None where /proc does not show it."""
+        """Its pid; None if /proc does not show it."""
         raise NotImplementedError
 
     @property
@@ -66,15 +66,15 @@ class Beside:
 
     @property
     def exitcode(self) -> Optional[int]:
-        """None while it goes on, then 0, or 1 if it failed."""
+        """None while it runs, then 0, or 1 if it failed."""
         return None if not self._ended else int(self._error is not None)
 
     def is_alive(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is running."""
         return not self._ended and (self.pid is None or is_alive(self.pid))
 
     def join(self, timeout: Optional[float] = None) -> None:
-        """Waits until it has ended, at most timeout seconds: by a stop, or because what it follows ended."""
+        """Waits until it has ended, at most timeout seconds: by a stop, or because the recorded processes ended."""
         until = None if timeout is None else time.monotonic() + timeout
         while self.is_alive() and (until is None or time.monotonic() < until):
             time.sleep(POLL_S)
@@ -82,8 +82,8 @@ class Beside:
             self.stop()
 
     def stop(self) -> None:
-        """Ends it. What fails is a warning: it must not end a training.
-        Once only; in a forked child it does nothing, the process is the parent's."""
+        """Ends it. Failures are warnings: they must not end a training. Repeated calls have no effect; in a forked child
+        neither, because the process is the parent's."""
         if self._owner != os.getpid():
             return
         with self._lock:
@@ -108,10 +108,10 @@ class Beside:
 
 
 class Recording(Beside):
-    """The process that records, from start to stop, when it hands the recording to the driver.
+    """The recording process, from start to stop, when it passes the recording to the driver.
 
-    pids: the processes to follow, with all that they start; [0] is this one.
-    """
+    pids: the processes to record, with their descendants; [0] is this one.
+"""
 
     def __init__(self, driver: Driver, pids: Sequence[int], period_s: float) -> None:
         super().__init__()
@@ -150,10 +150,10 @@ class Recording(Beside):
 
 
 class ControlQueue:
-    """The queue that measure_yourself returns: put(STOP_MESSAGE) ends the recording, and has when it returns.
+    """The queue that measure_yourself returns: put(STOP_MESSAGE) ends the recording, which has ended when it returns.
 
-    get gives (None, None) once after the end, (None, error) if it failed. Other messages are dropped.
-    """
+    get returns (None, None) once after the end, (None, error) if it failed. Other messages are dropped.
+"""
 
     def __init__(self, recording: Beside) -> None:
         self._recording = recording
@@ -170,7 +170,7 @@ class ControlQueue:
         self.put(obj, block=False)
 
     def get(self, block: bool = True, timeout: Optional[float] = None) -> Any:
-        """Raises queue.Empty where nothing comes in time."""
+        """Raises queue.Empty after the timeout."""
         if block and not self._answered:
             self._recording.join(timeout)
         if self._recording.exitcode is not None:
@@ -190,7 +190,7 @@ class ControlQueue:
         return self._answers.qsize()
 
     def close(self) -> None:
-        """Nothing to close; the recording goes on."""
+        """Nothing to close; the recording continues."""
 
     def cancel_join_thread(self) -> None:
         """There is no thread."""
@@ -211,5 +211,5 @@ def _end_all() -> None:
         beside.stop()
 
 
-# A program that ends without a stop, or in the middle of an exception, has its recording.
+# A program that ends without a stop, or by an exception, keeps its recording.
 atexit.register(_end_all)

@@ -1,4 +1,4 @@
-"""From recorded lines to metrics: what a driver keeps, in the shape in which ExpResults reads it."""
+"""From recorded lines to metrics: a driver's contents in the structure that ExpResults reads."""
 from __future__ import annotations
 
 import bisect
@@ -12,13 +12,13 @@ Metrics = dict[str, Any]  #: name -> {'dates': [datetime], 'values': […]}, or 
 
 
 class Record(NamedTuple):
-    """One line of power_metrics.json: what was used up to `date`."""
+    """One line of power_metrics.json: usage up to `date`."""
     date: datetime.datetime
     metrics: dict[str, dict[str, Any]]
 
 
 class Recorded(NamedTuple):
-    """All lines, gathered by metric. None where there is nothing of the kind."""
+    """All lines, grouped by metric. None if there is nothing of the kind."""
     cpu: Optional[Metrics]
     gpu: Optional[Metrics]
     segment_ends: list[datetime.datetime]  #: of all but the last
@@ -26,20 +26,19 @@ class Recorded(NamedTuple):
 
 Item = Union[Record, str]  #: a record, or SEGMENT_END
 
-# Names that AIPowerMeter gave to sums of what it recorded, until it began to ask NVML (2026).
+# Names that AIPowerMeter gave to sums of its data before it used NVML (2026).
 DERIVED = {"per_gpu_attributable_mem_use": "nvidia_mem_use", "per_gpu_absolute_percent_usage": "nvidia_sm_use"}
 
 
 def as_record(line: Any) -> Item:
-    """One parsed line. Raises ValueError, KeyError or TypeError for what is none."""
+    """One parsed line. Raises ValueError, KeyError or TypeError if it is invalid."""
     if line == SEGMENT_END:
         return SEGMENT_END
     return Record(datetime.datetime.fromisoformat(line["date"]), line["metrics"])
 
 
 def number(value: Any) -> Optional[float]:
-    """A value, or the sum of what is recorded per process; lists are of AIPowerMeter's first files. None: unknown, as
-    NaN is."""
+    """A value, or the sum of values per process; lists are from AIPowerMeter's first files. None: unknown, as is NaN."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -59,7 +58,7 @@ def _add_cpu(metrics: Metrics, record: Record) -> None:
     for name, recorded in record.metrics["cpu"].items():
         value = number(recorded)
         if name == "psys_power" and value is not None and value < 0:
-            continue  # AIPowerMeter's word for «this machine has none»
+            continue  # AIPowerMeter's value for «this machine has none»
         append(metrics, name, record.date, value)
 
 
@@ -129,7 +128,7 @@ def spans_of(dates: Iterable[float], ends: Iterable[float]) -> list[tuple[float,
 
 
 def split(points: list[dict[str, Any]], spans: list[tuple[float, float]]) -> Iterator[list[dict[str, Any]]]:
-    """The points of each segment, without segments that have none. What lies in a pause belongs to the one before."""
+    """The points of each segment, without segments that have none. Points in a pause belong to the segment before."""
     begins = [first for first, _ in spans[1:]]
     segments: list[list[dict[str, Any]]] = [[] for _ in spans] or [[]]
     for point in points:

@@ -1,4 +1,4 @@
-"""ExpResults: a recording read, in AIPowerMeter's names. Power is in W, totals of power in J, memory in bytes."""
+"""ExpResults: a recording with AIPowerMeter's names. Power is in W, totals of power in J, memory in bytes."""
 from __future__ import annotations
 
 import datetime
@@ -9,16 +9,16 @@ from ._curves import Curve, DeviceCurves, Figure, Segment, clip, length_s, time_
 from ._driver import Driver, PathLike
 from ._records import spans_of, split
 
-GPU_POWER = ("nvidia_draw_absolute", "nvidia_power")  #: the same of two generations
+GPU_POWER = ("nvidia_draw_absolute", "nvidia_power")  # : the same metric in two generations
 
 
 class ExpResults:
-    """Reads all that a driver holds. Raises ValueError where that is nothing.
+    """Reads all data of a driver. Raises ValueError if there are none.
 
-    How energy domains nest (powercap): psys_power, the platform, contains intel_power, the packages; a package contains
-    its cores (total_cpu_power) and its uncore (uncore_power) and more. total_dram_power is beside the packages. So
-    psys >= intel >= cores + uncore; adding them up counts the same joules again.
-    """
+    Nesting of energy domains (powercap): psys_power, the platform, contains intel_power, the packages; a package contains
+    its cores (total_cpu_power), its uncore (uncore_power) and more. total_dram_power is beside the packages. So
+    psys >= intel >= cores + uncore; adding them counts the same joules again.
+"""
 
     def __init__(self, db_driver: Driver) -> None:
         self.db_driver = db_driver
@@ -43,7 +43,7 @@ class ExpResults:
     # ---- metrics and curves ----
 
     def list_metrics(self) -> dict[str, list[str]]:
-        """Names of the metrics: {'CPU': […], 'GPU': […], 'Experiment': […]}, and 'wattmeter' where there is one."""
+        """Names of the metrics: {'CPU': […], 'GPU': […], 'Experiment': […]}, and 'wattmeter' if there is one."""
         groups = {"CPU": self.cpu_metrics, "GPU": self.gpu_metrics, "Experiment": self.exp_metrics}
         if self.wattmeter_metrics is not None:
             groups["wattmeter"] = self.wattmeter_metrics
@@ -58,8 +58,8 @@ class ExpResults:
     def get_curve(self, name: str) -> Union[Curve, DeviceCurves, None]:
         """The segments of a metric, each [{'date': Unix seconds, 'value': …}, …]; per_gpu_ metrics: {gpu: segments}.
 
-        Values that are not known are left out. None: no such metric, or nothing known.
-        """
+        Unknown values are left out. None: no such metric, or no known value.
+"""
         for group in (self.exp_metrics, self.gpu_metrics, self.cpu_metrics):
             if group is not None and name in group:
                 return self._curve(group[name])
@@ -78,12 +78,12 @@ class ExpResults:
         return list(split(curve, self._spans))
 
     def _while_recording(self, points: Segment) -> Curve:
-        """The meter runs on in the pauses."""
+        """The meter continues during pauses."""
         return [part for begin, end in self._spans if (part := clip(points, begin, end)) and length_s(part) > 0]
 
     def align(self, metric1: str, metric2: str) -> tuple[Segment, Segment]:
-        """Two metrics with the dates of both, such as energy and accuracy; see interpolate. Segments are put together.
-        Raises ValueError for a metric that is not there or is one per GPU."""
+        """Two metrics at the dates of both, such as energy and accuracy; see interpolate. Segments are joined. Raises
+        ValueError for a missing metric or one per GPU."""
         first, second = (self._one_line(name) for name in (metric1, metric2))
         return _curves.interpolate(first, second)
 
@@ -96,7 +96,7 @@ class ExpResults:
         return [point for segment in curve for point in segment]
 
     def missing(self, name: str) -> str:
-        """A sentence about a metric that is not there."""
+        """Message about a missing metric."""
         names = [known for group in self.list_metrics().values() for known in group]
         return f"no metric '{name}' in {self.db_driver.folder}; it has {', '.join(names)}"
 
@@ -104,7 +104,7 @@ class ExpResults:
 
     def get_duration_metric(self, metric_name: str, start: Optional[float] = None, end: Optional[float] = None
                             ) -> tuple[float, float, float]:
-        """(seconds, start, end) of the time in which a metric was recorded. Raises ValueError where there is none."""
+        """(seconds, start, end) of the time in which a metric was recorded. Raises ValueError if there is none."""
         curve = self.get_curve(metric_name)
         if curve is None:
             raise ValueError(self.missing(metric_name))
@@ -113,11 +113,11 @@ class ExpResults:
 
     def get_exp_duration(self, start: Optional[float] = None, end: Optional[float] = None
                          ) -> tuple[float, float, float]:
-        """(seconds, start, end) of the time in which anything was recorded, pauses between segments not counted."""
+        """(seconds, start, end) of the time in which anything was recorded, without pauses between segments."""
         return _duration(self._spans, start, end)
 
     def total_(self, metric_name: str, start: Optional[float] = None, end: Optional[float] = None) -> Figure:
-        """Integral over time: J for a power in W. A dict for per_gpu_ metrics. None: not known."""
+        """Integral over time: J for a power in W. A dict for per_gpu_ metrics. None: unknown."""
         return _curves.total(self.get_curve(metric_name), start=start, end=end)
 
     def average_(self, metric_name: str, start: Optional[float] = None, end: Optional[float] = None) -> Figure:
@@ -129,17 +129,17 @@ class ExpResults:
         return _curves.maximum(self.get_curve(metric_name), start=start, end=end)
 
     def gpu_energy_j(self, start: Optional[float] = None, end: Optional[float] = None) -> Optional[float]:
-        """All GPUs, in J; None: not known."""
+        """All GPUs, in J; None: unknown."""
         known = (self.total_(name, start, end) for name in GPU_POWER)
         return next((value for value in known if isinstance(value, float)), None)
 
     def total_power_draw(self, start: Optional[float] = None, end: Optional[float] = None) -> Optional[float]:
-        """CPU packages and GPUs of the whole machine, in J: what is known of both. None: neither is."""
+        """CPU packages and GPUs of the whole machine, in J: the sum of the known ones. None: both unknown."""
         parts = [self.total_("intel_power", start, end), self.gpu_energy_j(start, end)]
         known = [part for part in parts if isinstance(part, float)]
         return sum(known) if known else None
 
-    # ---- for people ----
+    # ---- text output ----
 
     def get_summary(self, start: Optional[float] = None, end: Optional[float] = None) -> dict[str, Any]:
         """All figures as a dict: duration (s), start, end, cpu, gpu."""
@@ -156,13 +156,13 @@ class ExpResults:
         return "\n".join([*words, "\n\ncall print() method to display power consumption"])
 
     def display_curves(self, metric_names: list[str], saveto: Optional[PathLike] = None) -> Optional[str]:
-        """Draws metrics over time (matplotlib), into a file or on the screen; without a screen into curves.png in the
-        current folder. Returns the file's name, None where it was shown. Metrics that are not there give a warning."""
+        """Draws metrics over time (matplotlib), into a file or on the screen; without a screen into curves.png in the working
+        directory. Returns the file's name, None if it was shown. Missing metrics give a warning."""
         return _display.curves(self, metric_names, saveto)
 
     def display_2_curves(self, metric_name1: str, metric_name2: str, saveto: Optional[PathLike] = None
                          ) -> Optional[str]:
-        """Draws two metrics over time, each with an axis of its own; else as display_curves."""
+        """Draws two metrics over time, each with its own axis; otherwise as display_curves."""
         return _display.two_curves(self, metric_name1, metric_name2, saveto)
 
     def dated(self, seconds: float) -> datetime.datetime:
@@ -180,7 +180,7 @@ def _duration(spans: list[tuple[float, float]], start: Optional[float], end: Opt
     first, last = min(begin for begin, _ in spans), max(end_ for _, end_ in spans)
     start = first if start is None else max(start, first)
     end = last if end is None else min(end, last)
-    # A metric per GPU has the same stretch once a GPU; time that overlaps counts once.
+    # A metric per GPU has the same interval once for each GPU; overlapping time counts once.
     seconds, reached = 0.0, start
     for begin, finish in sorted(spans):
         begin, finish = max(begin, reached), min(finish, end)

@@ -1,13 +1,13 @@
 """A database as a driver: SQLite by the standard library, PostgreSQL by psycopg2.
 
     aipm_experiment    experiment, metadata, model_card            (JSON texts)
-    aipm_recording     recording, experiment, host, program_pid, run_file: recordings whose run file is still to be read
+    aipm_recording     recording, experiment, host, program_pid, run_file: recordings whose run file is not read yet
     aipm_power_metric  experiment, recording, record, segment, date, unix_s, part, name, gpu, pid, value
     aipm_exp_metric    experiment, date, unix_s, name, value
 
 A row of aipm_power_metric is one figure: part is cpu or gpu, name AIPowerMeter's (power in W, memory in bytes), gpu and
-pid '' where it is of no single one. While a recording goes on it is in a run file on the machine that records; its rows
-come when it ends, or, if the program was killed, when the experiment is next read on that machine.
+pid are '' for sums. During a recording the data are in a run file on the recording machine; the rows are written
+when it ends, or, if the program was killed, when the experiment is next read on that machine.
 """
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Figure = tuple[str, str, str, str, Optional[float]]  #: part, name, gpu, pid, va
 
 
 class SqlParser(Driver):
-    """Keeps recordings in a database.
+    """Stores recordings in a database.
 
     database: "FILE.sqlite", "sqlite:///FILE" or "postgresql://USER@HOST/NAME". meta_data: a text or a dict about the
     experiment. experiment: its name; a database has many. wall_meter: as JsonParser's.
-    Raises ImportError without psycopg2, and the library's own errors where the database can't be reached.
-    """
+    Raises ImportError without psycopg2, and the library's own errors if the database cannot be reached.
+"""
 
     def __init__(self, database: PathLike, meta_data: Union[str, dict[str, Any]] = "", *,
                  experiment: str = "experiment", wall_meter: Optional[PathLike] = None) -> None:
@@ -71,7 +71,7 @@ class SqlParser(Driver):
         return self._database.folder_of_runs() / f"{RUN}{self._recording}.sqlite"
 
     def begin_run(self) -> None:
-        """A recording of its own, told to who reads before it ends."""
+        """A recording of its own, visible to readers before it ends."""
         self._recording = uuid.uuid4().hex
         with self._database.transaction() as run:
             run("INSERT INTO aipm_recording VALUES (?, ?, ?, ?, ?)",
@@ -81,7 +81,7 @@ class SqlParser(Driver):
         self._take(run_file.stem.removeprefix(RUN), run_file)  # not self._recording: another may have begun since
 
     def erase(self) -> None:
-        """Forgets this experiment, no other. Raises OSError while another program of this machine records it."""
+        """Erases only this experiment. Raises OSError while another program of this machine records it."""
         for _, _, name in self._pending():
             end_recording(pathlib.Path(name))
         files = [pathlib.Path(name) for _, _, name in self._pending()]
@@ -102,7 +102,7 @@ class SqlParser(Driver):
         self._segment += 1
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
-        """Adds figures of the experiment as of now. Raises ValueError for what is no number."""
+        """Adds figures of the experiment as of now. Raises ValueError for values that are no numbers."""
         now = datetime.datetime.now()
         rows = []
         for name, value in metrics.items():
@@ -147,7 +147,7 @@ class SqlParser(Driver):
         return describe(json.loads(metadata)) if metadata else None
 
     def close(self) -> None:
-        """Gives the connection back; it is opened anew when needed."""
+        """Closes the connection; it is opened again when needed."""
         self._database.close()
 
     # ---- tables ----
@@ -167,7 +167,7 @@ class SqlParser(Driver):
         return [(recording, program_pid, run_file) for recording, program_pid, run_file in rows]
 
     def _take(self, recording: str, run_file: pathlib.Path) -> None:
-        """Rows of a run file, all or none; then it goes."""
+        """Writes the rows of a run file, all or none; then removes it."""
         items, exported = read_run(run_file)
         numbered = ((number, segment, record) for segment, records in enumerate(segments_of(items))
                     for number, record in enumerate(records))
@@ -202,7 +202,7 @@ def _figures(record: Record) -> Iterator[Figure]:
 
 
 def _spread(part: str, name: str, value: Any) -> Iterator[Figure]:
-    """A number, one per process, one per GPU, or one per process of each GPU. What has no entry has no row."""
+    """A number, one per process, one per GPU, or one per process of each GPU. Missing entries have no row."""
     if not isinstance(value, dict):
         yield part, name, "", "", value
         return

@@ -1,4 +1,4 @@
-"""The figures of a recording, as a dict and as lines for people."""
+"""The figures of a recording, as a dict and as lines of text."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Iterator, Optional
@@ -60,7 +60,7 @@ def _joules(value: Figure) -> str:
 
 
 def lines(results: "ExpResults") -> Iterator[str]:
-    """What ExpResults.print prints."""
+    """Output of ExpResults.print."""
     figures = results.get_summary()
     yield TITLE
     description = results.db_driver.get_description()

@@ -1,4 +1,4 @@
-"""The CSV that OmegaWatt's reader writes: seconds since 1970, whether the frame is whole, volts, amperes, watts.
+"""The CSV of OmegaWatt's reader: seconds since 1970, whether the frame is complete, volts, amperes, watts.
 
     #timestamp,#frame_is_ok,#U1,#U2,#U3,#current1,#activepow1,…
     1671527189.314471465,true,232.3,0.0,0.0,0.1,20.9
@@ -17,7 +17,7 @@ TIMESTAMP, IS_OK = "#timestamp", "#frame_is_ok"
 
 
 def _rows(path: PathLike) -> Iterator[list[str]]:
-    """The header first; what its writer said before is left out."""
+    """The header first; earlier output of the writer is left out."""
     with open(path, encoding="utf-8", errors="replace", newline="") as lines:
         header: Optional[list[str]] = None
         for row in csv.reader(lines):
@@ -30,7 +30,7 @@ def _rows(path: PathLike) -> Iterator[list[str]]:
 
 
 def _frames(path: PathLike) -> Iterator[tuple[list[str], list[str], float]]:
-    """Header, row and time of every whole frame."""
+    """Header, row and time of every complete frame."""
     rows = _rows(path)
     header = next(rows, None)
     if header is None:
@@ -47,7 +47,7 @@ def _frames(path: PathLike) -> Iterator[tuple[list[str], list[str], float]]:
 
 
 def load(path: PathLike) -> Optional[dict[str, Any]]:
-    """Columns by their names, {'dates': [Unix seconds], 'values': […]}; frames that are not whole are left out."""
+    """Columns by their names, {'dates': [Unix seconds], 'values': […]}; incomplete frames are left out."""
     metrics: dict[str, Any] = {}
     for header, row, seconds in _frames(path):
         for name, text in zip(header, row):

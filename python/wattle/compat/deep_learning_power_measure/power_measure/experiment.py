@@ -1,4 +1,4 @@
-"""Experiment records, ExpResults reads. Both use a driver (parsers) that keeps the recordings.
+"""Experiment records, ExpResults reads. Both use a driver (parsers) that stores the recordings.
 
 As a program it shows a recording: python3 -m wattle.compat.deep_learning_power_measure.power_measure.experiment
 --output_folder F [--curve a,b]

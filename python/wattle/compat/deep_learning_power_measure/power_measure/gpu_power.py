@@ -1,4 +1,4 @@
-"""Single looks at NVIDIA GPUs. Power in W, memory in bytes, use of multiprocessors from 0 to 1 unless said."""
+"""Single samples of NVIDIA GPUs. Power in W, memory in bytes, multiprocessor utilization from 0 to 1 unless stated."""
 from __future__ import annotations
 
 import pathlib
@@ -11,16 +11,16 @@ from ._nvml import Nvml, NvmlError
 from ._proc import pid_of
 from ._records import Record
 
-# AIPowerMeter's two generations of names for the same.
+# AIPowerMeter's two generations of names.
 SAME = {"nvidia_draw_absolute": "nvidia_power", "per_gpu_power_draw": "per_gpu_nvidia_power"}
-LOOK_S = 1.0  # energy counters of GPUs move every 20 to 100 ms, so less would be inexact
+LOOK_S = 1.0  # energy counters of GPUs are updated every 20 to 100 ms, so less would be inaccurate
 USE, MEMORY = "per_gpu_per_pid_utilization_absolute", "per_gpu_attributable_mem_use"
-ALIKE = 0.05  # shares of two looks at the same
-ALL = 1  # what comes from it is every program of the machine, or of the container
+ALIKE = 0.05  # shares of two samples at the same time
+ALL = 1  # its descendants are all programs of the machine, or of the container
 
 
 def is_nvidia_compatible() -> tuple[bool, str]:
-    """Whether there is an NVIDIA GPU that tells its power, and a text."""
+    """Whether there is an NVIDIA GPU with power readings, and a text."""
     reason = "nvidia NOT available for energy consumption\n"
     try:
         with Nvml() as nvml:
@@ -38,9 +38,9 @@ def get_gpu_sample() -> dict[str, Any]:
     """A reading of all GPUs: time (Unix s), nvidia_power and per_gpu_nvidia_power (J since the driver was loaded),
     nvidia_memory and per_gpu_nvidia_memory (bytes), nvidia_use_rate and per_gpu_nvidia_use_rate (percent).
 
-    None where a GPU does not tell, and sums where one of them does not; the mean of use is of those that do. Raises
+    None if a GPU does not support it, also for sums; the mean utilization is of those that do. Raises
     NvmlError (an OSError) without a driver.
-    """
+"""
     with Nvml() as nvml:
         gpus = dict(enumerate(nvml.gpus()))
     energy_j = {index: gpu.energy_j for index, gpu in gpus.items()}
@@ -69,25 +69,25 @@ def get_diff_gpu_sample(s1: dict[str, Any], s2: dict[str, Any]) -> dict[str, Any
 
 
 def get_min_power() -> dict[int, Optional[float]]:
-    """The least power limit of each GPU, in W."""
+    """The minimum power limit of each GPU, in W."""
     with Nvml() as nvml:
         return {index: gpu.least_limit_w for index, gpu in enumerate(nvml.gpus())}
 
 
 def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int = 1) -> dict[str, Any]:
-    """Power and use of each GPU, and the part of the processes in pid_list (None: all) and of what they started.
+    """Power and utilization of each GPU, and the share of the processes in pid_list (None: all) and their descendants.
 
-    Records for nsample seconds with wattle's recorder, so that the processes' part is right in containers too; there,
-    and where a process in pid_list has others beneath it, what is per pid stands under the first. Returns
+    Records for nsample seconds with wattle's recorder, so that the processes' share is also correct in containers; there,
+    and if a process in pid_list has others below it, values per pid are under the first. Returns
         nvidia_draw_absolute (nvidia_power)          W, all GPUs
         per_gpu_power_draw (per_gpu_nvidia_power)    {gpu: W}
         per_gpu_attributable_mem_use                 {gpu: {pid: bytes}}
         per_gpu_per_pid_utilization_absolute         {gpu: {pid: 0 to 1}}
         per_gpu_absolute_percent_usage               {gpu: 0 to 1}, of these processes
-        per_gpu_estimated_attributable_utilization   {gpu: 0 to 1}, their part of what was in use
+        per_gpu_estimated_attributable_utilization   {gpu: 0 to 1}, their share of the utilization
         per_gpu_attributable_power                   {gpu: W, 'all': W}
-    without those that the GPUs do not tell. Raises NvmlError (an OSError) where there is no GPU.
-    """
+    without those that the GPUs do not support. Raises NvmlError (an OSError) if there is no GPU.
+"""
     available, reason = is_nvidia_compatible()
     if not available:
         raise NvmlError(reason.replace("\n", ": "))
@@ -104,7 +104,7 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
 
 
 def _split(metrics: dict[str, Any], pids: Optional[list[int]]) -> None:
-    """Between these pids (None: all) what the recorder told of them together, if the driver's figures add up to it."""
+    """Divides the recorder's value for these pids (None: all) among them, if the driver's figures add up to it."""
     together = metrics.get(USE, {})
     began_us = int((time.time() - LOOK_S) * 1e6)
     with Nvml() as nvml:
@@ -122,7 +122,7 @@ def _record(pids: list[int], seconds: float) -> dict[str, Any]:
     from ._recording import tracker_of
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         run_file = pathlib.Path(folder, "run.sqlite")
-        tracker = tracker_of(run_file, pids, 2 * seconds, [])  # so that one record is of all the time
+        tracker = tracker_of(run_file, pids, 2 * seconds, [])  # so that one record covers the whole time
         tracker.start()
         time.sleep(seconds)
         tracker.stop()
@@ -140,6 +140,6 @@ def _by_number(value: Any) -> Any:
 
 
 def _sum(values: Mapping[int, Optional[float]]) -> Optional[float]:
-    """None where one is unknown: a counter that is missing in one of two sums would look like energy."""
+    """None where one is unknown: a counter missing in one of two sums would look like energy."""
     known = [value for value in values.values() if value is not None]
     return sum(known) if known and len(known) == len(values) else None

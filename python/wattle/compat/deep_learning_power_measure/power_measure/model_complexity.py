@@ -1,4 +1,4 @@
-"""Parameters and multiply-adds of a model with torchinfo's definitions, from what wattle.torch.complexity saw it do."""
+"""Parameters and multiply-adds of a model with torchinfo's definitions, from the observations of wattle.torch.complexity."""
 from __future__ import annotations
 
 import math
@@ -7,21 +7,21 @@ from typing import Any, Iterable, Sequence
 
 
 def to_bytes(num: int) -> float:
-    """Megabytes of so many numbers of 4 bytes (the name is AIPowerMeter's)."""
+    """Megabytes of this many numbers of 4 bytes (the name is AIPowerMeter's)."""
     return num * 4 / 1e6
 
 
 def _positions(kind: str, parameter: str, output: Sequence[int]) -> int:
-    """How often torchinfo takes each element of a parameter to be used: a rule by the name of the layer's class."""
+    """How often torchinfo counts each element of a parameter: a rule by the layer's class name."""
     if parameter not in ("weight", "bias"):
-        return math.prod(output[:2])  # weight_ih_l0 of an LSTM and its kin: batch and time
+        return math.prod(output[:2])  # weight_ih_l0 of an LSTM and similar: batch and time
     if "Conv" in kind:
         return math.prod([*output[:1], *output[2:]])
     return math.prod(output[:-1]) if "Linear" in kind else output[0]
 
 
 def _multiply_adds(model: Any, rows: Iterable[Any]) -> int:
-    """torchinfo's total: layers without layers in them, biases and the parameters of norms included."""
+    """torchinfo's total: layers that contain no others, biases and the parameters of norms included."""
     modules = dict(model.named_modules())
     total = 0
     for row in rows:
@@ -34,12 +34,12 @@ def _multiply_adds(model: Any, rows: Iterable[Any]) -> int:
 
 
 def get_summary(model: Any, input_size: Sequence[int], device: Any = None) -> dict[str, Any]:
-    """total_params, trainable_params, total_mult_adds (torchinfo's), multiply_adds (wattle's, of weights alone; None is
-    not known), input_size, total_input (numbers in an input).
+    """total_params, trainable_params, total_mult_adds (torchinfo's), multiply_adds (wattle's, of weights only; None:
+    unknown), input_size, total_input (numbers in an input).
 
-    model: a torch module; input_size: (batch, …); device: where the input is made, None: where the model is.
-    For other models {} with a warning: torch's alone can be counted so, ONNX files by `wattle model`.
-    """
+    model: a torch module; input_size: (batch, …); device: where the input is made, None: the model's.
+    For other models {} with a warning: only torch models are supported here, ONNX files by `wattle model`.
+"""
     kinds = [f"{kind.__module__}.{kind.__name__}" for kind in type(model).__mro__]
     if "torch.nn.modules.module.Module" not in kinds:
         warnings.warn(f"{type(model).__name__} is no torch module: its parameters and multiply-adds are not counted; "

@@ -1,4 +1,4 @@
-"""Drivers: where recordings are kept and read from. A folder of JSON files, or a database."""
+"""Drivers, which store and read recordings: a folder of JSON files, or a database."""
 from ._driver import Driver
 from ._json_driver import JsonParser
 from ._records import SEGMENT_END

@@ -1,10 +1,10 @@
-"""A driver for Prometheus, which comes and asks: five gauges of now, and nothing is kept.
+"""A driver for Prometheus: five gauges of current values; nothing is stored.
 
     driver = prometheus_client.PrometheusClient(port=5001)
     experiment.Experiment(driver).monitor_machine(period=5)
 
-The gauges stand at http://localhost:5001/metrics while an experiment goes on, among wattle's own metrics; a live page
-is at /. Behind them is `wattle serve --seed-names`, a process that ends with the experiment, at the latest with the
+The gauges are at http://localhost:5001/metrics while an experiment runs, among wattle's own metrics; a live page
+is at /. They come from `wattle serve --seed-names`, a process that ends with the experiment, at the latest with the
 program.
 """
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ._records import Item
 __all__ = ["PrometheusClient"]
 
 PORT = 5001
-SHORTEST_S, LONGEST_S = 0.1, 60.0  # between two looks of `wattle serve`
-END_S = 10.0  # it ends in milliseconds, on a machine that is busy in seconds
+SHORTEST_S, LONGEST_S = 0.1, 60.0  # between two polls of `wattle serve`
+END_S = 10.0  # it ends in milliseconds, on a busy machine in seconds
 STARTED = "serving at "
 NEXT_TO_ALL = 1  # whose descendants all processes are
 
 
 class PrometheusClient(Driver):
-    """Serves power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu while an experiment goes on.
+    """Serves power_draw_cpu, intel_power, mem_used_cpu, mem_used_gpu and power_draw_gpu while an experiment runs.
 
-    port: where; 0 takes any free one, which `url` tells. host: an address of this machine. As readings of power tell
-    what others do, another than a loopback address needs a token_file: a file that only its owner may read, with one
-    line that who asks must send (`Authorization: Bearer`, Prometheus's `authorization: {credentials_file: …}`).
-    """
+    port: 0 uses any free one, see `url`. host: an address of this machine. Because power readings reveal what other
+    users do, addresses other than loopback need a token_file: a file that only its owner may read, with one
+    line that clients must send (`Authorization: Bearer`, Prometheus's `authorization: {credentials_file: …}`).
+"""
 
     def __init__(self, port: Optional[int] = None, *, host: str = "127.0.0.1",
                  token_file: Optional[PathLike] = None) -> None:
@@ -44,17 +44,17 @@ class PrometheusClient(Driver):
         self.port = port
         self.host = host
         self.token_file = token_file
-        self.url: Optional[str] = None  #: while an experiment goes on
+        self.url: Optional[str] = None  # : while an experiment runs
 
     def record(self, pids: Sequence[int], period_s: float) -> Beside:
-        """Starts the server. Raises ValueError for what it can't serve, RuntimeError where it does not start."""
+        """Starts the server. Raises ValueError for an address or file that it cannot use, RuntimeError if it does not start."""
         if len(pids) > 1:
             raise ValueError(f"PrometheusClient follows one process and all that it starts, not {len(pids)}; "
                              "monitor_machine() has all processes, and a driver that records has lists")
         return Serving(self, pids[0], period_s)
 
     def arguments(self, pid: int, period_s: float) -> list[str]:
-        """What `wattle serve` is told."""
+        """Arguments of `wattle serve`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         interval_s = min(max(period_s, SHORTEST_S), LONGEST_S)
         arguments = [f"--listen={host}:{self.port}", "--seed-names", f"--interval={interval_s:.3f}s",
@@ -66,10 +66,10 @@ class PrometheusClient(Driver):
         return arguments
 
     def erase(self) -> None:
-        """Nothing is kept here, and what Prometheus has taken is Prometheus's."""
+        """No effect: nothing is stored here, and Prometheus keeps its own data."""
 
     def records(self) -> Iterable[Item]:
-        """Raises ValueError: what was is in Prometheus."""
+        """Raises ValueError: earlier data are in Prometheus."""
         raise ValueError("PrometheusClient keeps no recording: ask Prometheus for what was; "
                          "parsers.JsonParser keeps one")
 
@@ -78,12 +78,12 @@ class PrometheusClient(Driver):
         raise NotImplementedError("PrometheusClient serves what it measures; parsers.JsonParser takes records")
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
-        """Raises NotImplementedError, as Prometheus takes no figures."""
+        """Raises NotImplementedError, as Prometheus accepts no figures."""
         raise NotImplementedError("PrometheusClient keeps no figures; parsers.JsonParser does")
 
 
 class Serving(Beside):
-    """`wattle serve`, from start to stop. pid: of the process that is told apart from the rest; 0: this one."""
+    """`wattle serve`, from start to stop. pid: the process reported separately; 0: this one."""
 
     def __init__(self, client: PrometheusClient, pid: int, period_s: float) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Serving(Beside):
         if program is None:
             raise RuntimeError("the program wattle is neither in the package nor in $PATH")
         self._client = client
-        # A session of its own: Ctrl-C is for the program, which says when this ends.
+        # A session of its own: Ctrl-C is for the program, which determines the end.
         self._process = subprocess.Popen([program, "serve", *client.arguments(pid, period_s)],
                                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                          start_new_session=True, text=True, encoding="utf-8", errors="replace")
@@ -122,7 +122,7 @@ class Serving(Beside):
         raise (ValueError if status == 2 else RuntimeError)(f"wattle serve: {why}")
 
     def _end(self) -> None:
-        if self._process.poll() is not None:  # before it was told to
+        if self._process.poll() is not None:  # before it was asked to
             self._fail("the server", RuntimeError(f"it had ended with status {self._process.returncode}"))
         self._process.terminate()
         try:

@@ -1,6 +1,6 @@
 """One reading of all energy counters under /sys/class/powercap, and the difference of two.
 
-For single looks. A recording does not use this: wattle's recorder reads them often enough for every wrap.
+For single samples. Recordings do not use this: wattle's recorder reads often enough to see every wrap.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RAPLDomain:
 
     @classmethod
     def construct(cls, id: str, path: "os.PathLike[str]") -> "RAPLDomain":
-        """Reads it. Raises PermissionError where only root may: `wattle sensors` tells what to do."""
+        """Reads it. Raises PermissionError if only root may: `wattle sensors` states the remedy."""
         folder = pathlib.Path(path)
         largest = folder / "max_energy_range_uj"
         return cls(_read(folder / "name"), id, int(_read(folder / "energy_uj")),
@@ -49,7 +49,7 @@ class RAPLDomain:
         return ":".join(self.id.split(":")[:2])
 
     def __sub__(self, other: "RAPLDomain") -> "RAPLDomain":
-        """What was used from other to self, over one wrap of the counter at most."""
+        """Energy from other to self, over at most one wrap of the counter."""
         if (self.name, self.id) != (other.name, other.id):
             raise ValueError(f"{self.id} ({self.name}) and {other.id} ({other.name}) are two domains")
         used_uj = self.values["energy_uj"] - other.values["energy_uj"]
@@ -77,7 +77,7 @@ class RAPLSample:
 
     @classmethod
     def take_sample(cls) -> "RAPLSample":
-        """Reads all. Raises ValueError where there is none."""
+        """Reads all. Raises ValueError if there is none."""
         domains = {path.name: RAPLDomain.construct(path.name, path) for path in zones()}
         if not domains:
             raise ValueError(f"no RAPL counters in {rapl_dir}")
@@ -98,14 +98,14 @@ class RAPLSample:
 
 
 class RAPLDifference(RAPLSample):
-    """What was used between two samples, duration seconds apart."""
+    """Energy between two samples, duration seconds apart."""
 
     def __init__(self, domains: dict[str, RAPLDomain], duration: float) -> None:
         super().__init__(domains)
         self.duration = duration
 
     def average_power(self, package: str, domain: Optional[str] = None, unit: int = JOULES) -> float:
-        """unit per second: W for JOULES. Raises ValueError where no time has passed."""
+        """unit per second: W for JOULES. Raises ValueError if no time has passed."""
         if self.duration <= 0:
             raise ValueError("no time between the two samples")
         return self.energy(package, domain, unit=unit) / self.duration

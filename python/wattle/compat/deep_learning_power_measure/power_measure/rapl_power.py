@@ -1,7 +1,7 @@
-"""Single looks at energy counters, CPU use and memory of processes.
+"""Single samples of energy counters, CPU use and memory of processes.
 
 For recordings see experiment: wattle's recorder does not use these. Domains nest: psys contains the packages
-(intel_power), a package contains its cores (total_cpu_power), its uncore and more; DRAM stands beside the packages.
+(intel_power), a package contains its cores (total_cpu_power), its uncore and more; DRAM is beside the packages.
 """
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ DOMAINS = {"RAM": ("dram", "ram"), "CPU core": ("core", "cpu"), "uncore": ("unco
 
 
 class _Pair(dict[int, Any]):
-    """The dict that AIPowerMeter's documentation promises (`get_cpu_uses(…)[pid]`), which unpacks into the two that its
-    code returns (`uses, seconds = get_cpu_uses(…)`). So its pids are `.keys()`, not what a loop over it gives."""
+    """The dict of AIPowerMeter's documentation (`get_cpu_uses(…)[pid]`), which unpacks into the two values that its code
+    returns (`uses, seconds = get_cpu_uses(…)`). So its pids are `.keys()`, not the items of a loop over it."""
 
     def __init__(self, first: dict[int, Any], second: dict[int, Any]) -> None:
         super().__init__(first)
@@ -43,7 +43,7 @@ class _Pair(dict[int, Any]):
 # ---- energy counters ----
 
 def is_rapl_compatible() -> tuple[bool, str]:
-    """Whether the counters under /sys/class/powercap can be read, and a text: which there are, or what to do."""
+    """Whether the counters under /sys/class/powercap are readable, and a text: their names, or the remedy."""
     folders = list(rapl.zones())
     if not folders:
         return False, f"there are no counters in {rapl.rapl_dir}"
@@ -60,8 +60,8 @@ def get_diff_power_draw(diff: rapl.RAPLDifference) -> dict[str, float]:
     """Mean power in W between two samples (`get_power(sample2 - sample1)`).
 
     intel_power: all packages; total_cpu_power, uncore_power: parts of them; total_dram_power: beside them; psys_power:
-    the platform, with all of it. What this machine does not have is no key.
-    """
+    the platform, with all of it. Domains that this machine lacks have no key.
+"""
     watts: dict[str, float] = {}
 
     def add(key: str, power_w: float) -> None:
@@ -84,14 +84,14 @@ get_power = get_diff_power_draw
 
 
 def get_rel_power(rel_uses: dict[int, Optional[float]], power: Optional[float]) -> dict[int, Optional[float]]:
-    """Each process's share (0 to 1) of a power in W. None where a share or the power is not known."""
+    """Each process's share (0 to 1) of a power in W. None if the share or the power is unknown."""
     return {pid: None if use is None or power is None else use * power for pid, use in rel_uses.items()}
 
 
 # ---- CPU use ----
 
 def get_processes(pid_list: Iterable[Any]) -> list[Any]:
-    """Objects with .pid for the processes that are there: psutil's where psutil is installed. Others are left out."""
+    """Objects with .pid for existing processes: psutil's if psutil is installed. Others are left out."""
     return processes(pid_list)
 
 
@@ -113,8 +113,8 @@ def get_percent_uses(infos1: Info, infos2: Info, zombies: Iterable[int], process
                      ) -> tuple[dict[int, Optional[float]], dict[int, float]]:
     """Between two get_info_time: ({pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}).
 
-    Busy is all but idle and iowait, interrupts too. The share is None where the machine was not busy for a tick.
-    """
+    Busy is all but idle and iowait, interrupts included. The share is None if the machine was busy for less than a tick.
+"""
     shares: dict[int, Optional[float]] = {}
     seconds: dict[int, float] = {}
     gone = set(zombies)
@@ -123,17 +123,17 @@ def get_percent_uses(infos1: Info, infos2: Info, zombies: Iterable[int], process
             continue
         (machine1, own1), (machine2, own2) = infos1[pid], infos2[pid]
         busy_s = machine2.busy_s - machine1.busy_s
-        # User and system apart: sums of such numbers would differ by rounding, and be less than 0.
+        # User and system separately: sums of such numbers would differ by rounding, and become negative.
         seconds[pid] = (own2.user - own1.user) + (own2.system - own1.system)
         shares[pid] = min(seconds[pid] / busy_s, 1.0) if busy_s > 0 else None
     return shares, seconds
 
 
 def get_cpu_uses(process_list: Iterable[Any], period: float = 2.0) -> _Pair:
-    """Looks twice, `period` seconds apart: {pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}.
+    """Samples twice, `period` seconds apart: {pid: share of the machine's busy CPU time, 0 to 1}, {pid: CPU seconds}.
 
-    process_list: pids or objects with .pid. The first, which unpacks into both.
-    """
+    process_list: pids or objects with .pid. The result is the first, which unpacks into both.
+"""
     process_list = list(process_list)
     infos1, zombies = get_info_time(process_list)
     time.sleep(period)
@@ -144,11 +144,11 @@ def get_cpu_uses(process_list: Iterable[Any], period: float = 2.0) -> _Pair:
 # ---- memory ----
 
 def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
-    """Memory of processes in bytes: {pid: PSS, or RSS where PSS may not be read}, {pid: USS} where it may.
+    """Memory of processes in bytes: {pid: PSS, or RSS if PSS is not readable}, {pid: USS} if it is.
 
-    PSS: pages that several processes share are divided evenly among them. USS: what would be free if the process ended.
-    process_list: pids or objects with .pid; those that ended are left out. The first, which unpacks into both.
-    """
+    PSS: pages shared by several processes are divided evenly among them. USS: memory freed if the process ended.
+    process_list: pids or objects with .pid; ended ones are left out. The result is the first, which unpacks into both.
+"""
     pss: dict[int, int] = {}
     uss: dict[int, int] = {}
     for pid in map(pid_of, process_list):
@@ -161,7 +161,7 @@ def get_mem_uses(process_list: Iterable[Any]) -> _Pair:
 
 
 def get_relative_mem_use(mem_info_per_process: dict[int, int]) -> dict[int, float]:
-    """Each process's share (0 to 1) of the memory that is in use."""
+    """Each process's share (0 to 1) of the memory in use."""
     used = machine_memory().used
     return {pid: memory / used for pid, memory in mem_info_per_process.items()}
 
