@@ -180,13 +180,13 @@ def leaves(name, flags, text, expected, library):
 
 TESTS = [("the symbol list equals the header's", list_and_header),
          ("libwattle.so exports exactly its list", shared_exports),
-         ("libwattle.a too", archive_exports),
+         ("libwattle.a exports exactly its list", archive_exports),
          ("libwattle.so has its soname and is never unloaded", shared_library_stays)]
-TESTS += [(f"the header is clean for {name} -std={standard}", lambda n=name, s=standard: dialect(n, s))
+TESTS += [(f"header with {name} -std={standard}: no warnings", lambda n=name, s=standard: dialect(n, s))
           for name, standard in DIALECTS]
-TESTS += [(f"every way out of WATTLE_SPAN in C, {library}",
+TESTS += [(f"WATTLE_SPAN in C, {library}: every way out ends the span",
            lambda l=library: leaves("gcc", ["-std=gnu11"], LEAVES_C, EXPECTED_C, l)) for library in ("static", "shared")]
-TESTS += [(f"exceptions out of WATTLE_SPAN, {name} {library}",
+TESTS += [(f"WATTLE_SPAN with {name}, {library}: exceptions end the span",
            lambda n=name, l=library: leaves(n, ["-std=c++11"], LEAVES_CXX, EXPECTED_CXX, l))
           for name, library in (("g++", "static"), ("clang++", "shared"))]
 

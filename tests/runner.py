@@ -124,8 +124,7 @@ def leaves_nothing(folder):
 
 
 def leaves_no_mounts(folder):
-    """mount in the temporary folder, and file in /tmp under a fixed name: removed and reported as failures, where mounts are
-    allowed"""
+    """mount in the temporary folder, and file in /tmp with a fixed name: removed and reported, where mounts are allowed"""
     done = run(folder, {"a": MOUNT, "b": STRAY})
     good = not list(folder.glob("wt-*")) and str(folder) not in text_of(pathlib.Path("/proc/self/mountinfo"))
     allowed = (folder / "mounted").exists()

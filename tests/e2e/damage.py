@@ -97,7 +97,7 @@ def check_machine(room, machine):
 for name in MACHINES:
     def one(room, machine=name):
         check_machine(room, machine)
-    one.__doc__ = f"{name}: damaged before and during the run, it is measured or said to be unknown"
+    one.__doc__ = f"{name}, damaged before and during the run: measured or reported as unknown"
     one.__name__ = name
     test(one)
 

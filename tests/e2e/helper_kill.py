@@ -103,8 +103,8 @@ def make(victims):
         for _ in range(ROUNDS):
             one_round(room, victims, dice)
     kills.__name__ = "_".join(victims)
-    kills.__doc__ = (f"kill -9 of {' and '.join(victims)} at {ROUNDS} random moments: all limits are back, "
-                     "nothing is left")
+    kills.__doc__ = (f"kill -9 of {' and '.join(victims)} at {ROUNDS} random moments: all limits are restored, "
+                     "the journal is empty")
     return kills
 
 

@@ -70,7 +70,7 @@ def each(kind):
         check_ledger(document)
         check_ranks(document, truth)
     run.__name__ = f"joules_and_seconds_of_{kind}"
-    run.__doc__ = made_jobs.KINDS[kind].what
+    run.__doc__ = f"{made_jobs.KINDS[kind].what}: energies and times of the report are the true ones"
     return test(run)
 
 
@@ -121,6 +121,7 @@ def errors_cover_what_is_not_known_and_no_more(room):
 
 @test
 def unknown_is_null(room):
+    """no sensors: energies are null, waiting and work are known"""
     document, _ = report_of("no_energy")
     assert document["energy"]["total_j"] is None and document["energy"]["error_j"] is None
     assert all(rank["energy_j"] is None for rank in document["ranks"])

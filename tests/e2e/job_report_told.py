@@ -21,6 +21,7 @@ def steps_in_the_text(room):
 
 @test
 def a_list_says_whose_runs_they_are(room):
+    """list: names user, node, job and rank of a run"""
     folder, _ = made(room, "one_rank")
     lines = room.wattle("list", folder).stdout.splitlines()
     assert len(lines) == 1 and "ada@node-01 job 4242 rank 0  " in lines[0], lines
@@ -28,6 +29,7 @@ def a_list_says_whose_runs_they_are(room):
 
 @test
 def what_all_recorders_say_is_told_once(room):
+    """same note from all or several ranks: printed once, with the number of ranks"""
     folder, _ = made(room, "plain")
     note = "insert into event (t_ns, kind, text) values (5005000000000, 'note', ?)"
     for number, path in enumerate(sorted(folder.glob("*.sqlite"))):
@@ -45,6 +47,7 @@ def what_all_recorders_say_is_told_once(room):
 
 @test
 def blocks_that_wait_are_what_the_user_says(room):
+    """--waiting PATTERN: selects the blocks that count as waiting; without a match waiting is unknown"""
     made(room, "plain")
     document = report(room, room.folder / "plain", "--waiting", "setu?")
     assert document["imbalance"]["waiting_blocks"] == ["setup"]
@@ -58,6 +61,7 @@ def blocks_that_wait_are_what_the_user_says(room):
 
 @test
 def what_is_wrong_is_told(room):
+    """jobs with a defect: the warning names it"""
     for kind, words in (("missing", "2 of 8 ranks left no run: 5 and 6"), ("takeover", "were not finished"),
                         ("skewed", "their clocks are apart"), ("virtual_nodes", "are one machine"),
                         ("unmeasured", "Nobody read the sensors of node-01"), ("nested", "wattle run around wattle run")):
@@ -70,7 +74,7 @@ def what_is_wrong_is_told(room):
 
 @test
 def what_nobody_may_read_any_more_is_told(room):
-    """Only rank 0 may read dram; later readers do not even list it."""
+    """dram readable by rank 0 only, which ends: a warning, and an error that covers the missing energy"""
     folder, truth = made(room, "takeover")
     for number in (1, 2, 3):
         change(folder / f"job-r00{number}.sqlite",
@@ -101,11 +105,13 @@ def numbers_that_no_machine_has_do_no_harm(room):
 
 @test
 def nothing_is_told_of_a_job_that_went_well(room):
+    """job without a defect: no warnings"""
     assert report_of("plain")[0]["warnings"] == []
 
 
 @test
 def ranks_of_the_report_stand_in_its_text(room):
+    """text of a job: names job, ranks, nodes and the slowest rank in at most 80 columns"""
     made(room, "imbalanced")
     result = room.wattle("report", room.folder / "imbalanced")
     assert result.returncode == 0, result.stderr
@@ -124,6 +130,7 @@ def names_of_strangers_do_no_harm(room):
 
 @test
 def jobs_side_by_side(room):
+    """compare of two jobs: the total energy of each"""
     a, truth_a = made(room, "plain")
     b, truth_b = made(room, "imbalanced")
     result = room.wattle("compare", f"a={a}", f"b={b}", "--format", "json")
@@ -135,6 +142,7 @@ def jobs_side_by_side(room):
 
 @test
 def refusals_say_what_would_be_right(room):
+    """wrong job, run or store: refused, and the message states the correct form"""
     made(room, "plain")
     for arguments, words in (((room.folder / "plain", "--job", "77"), "it has 4242"),
                              ((room.folder / "plain" / "job-r000.sqlite", "--job", "1"), "are of jobs"),

@@ -13,15 +13,15 @@ CONNECTIONS = 100  # more than there are slots
 SECONDS = 3        # of each attack
 LIMIT_S = 1.0
 KINDS = {
-    "never-reads": "clients that ask and never read the answer",
-    "one-byte-read": "clients that ask and read a byte a second of the answer",
+    "never-reads": "clients that never read the response",
+    "one-byte-read": "clients that read one byte of the response a second",
     "silent": "clients that send nothing",
     "half-request": "clients that send half a request",
     "byte-a-second": "clients that send a byte a second",
-    "idle-after-answer": "clients that keep their connection and ask for nothing more",
-    "many-requests": "clients that send requests without end on each connection",
-    "big-head": "clients whose head never ends",
-    "come-and-go": "clients that connect and hang up at once",
+    "idle-after-answer": "clients that keep their connection without further requests",
+    "many-requests": "clients that send endless requests on each connection",
+    "big-head": "clients with an endless header",
+    "come-and-go": "clients that connect and disconnect at once",
 }
 
 
@@ -67,7 +67,7 @@ def add(kind, who):
     def row(room):
         attack(room, kind, "127.0.0.9")
 
-    row.__doc__ = f"{who}: everybody else is answered within {LIMIT_S:g} s, from their address as well"
+    row.__doc__ = f"{who}: other clients are answered within {LIMIT_S:g} s, from the same address as well"
     test(row)
 
 
@@ -79,7 +79,7 @@ def add_many(kind, who):
     def row(room):
         attack(room, kind, "127.1.0.1+200", 500)
 
-    row.__doc__ = f"500 {who}, from 200 addresses of this machine: everybody else is answered within {LIMIT_S:g} s"
+    row.__doc__ = f"500 {who}, from 200 addresses of this machine: other clients are answered within {LIMIT_S:g} s"
     test(row)
 
 
