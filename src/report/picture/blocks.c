@@ -83,7 +83,11 @@ void blocks_draw(struct picture *p)
 	for (size_t i = 0; i < best.n; i++) // limits error bars: an extreme error would shrink all bars to nothing
 		most_j = fmax(most_j, best.blocks[i]->total_j + fmin(best.blocks[i]->error_j, best.blocks[0]->total_j));
 	double room = p->width - NAME_WIDTH - FIGURE_WIDTH, scale = most_j > 0 ? room / most_j : 0;
-	picture_heading(p, "Energy of code blocks, inner blocks included");
+	bool is_marked = false;
+	for (size_t i = 0; i < best.n; i++)
+		is_marked |= unresolved_mark(best.blocks[i]->total_j, best.blocks[i]->error_j)[0] != '\0';
+	picture_heading(p, is_marked ? "Energy of code blocks, inner blocks included (?: the error is as large as the value)"
+				     : "Energy of code blocks, inner blocks included");
 	for (size_t i = 0; i < best.n; i++)
 		row(p, best.blocks[i], TOP + ROW * (double)i, scale);
 	if (best.n_known == best.n)

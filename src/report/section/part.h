@@ -64,7 +64,6 @@ void part_strip(struct buf *out, const double *values, size_t n, const struct sp
 
 struct part_notes { // warnings and notes
 	struct buf *out;
-	const struct style *style;
 	bool any;
 };
 void part_note(void *data, const char *text); // callback of report_warnings; data: struct part_notes

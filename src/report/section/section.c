@@ -198,7 +198,7 @@ void warnings_within(const struct part *part, size_t lines)
 
 void part_warnings(const struct part *part)
 {
-	struct part_notes notes = {.out = part->out, .style = part->style};
+	struct part_notes notes = {.out = part->out};
 	if (!is_page(part)) {
 		buf_str(part->out, part->document->n_warnings > 0 ? "\n" : "");
 		text_warnings(part, part->is_brief ? BRIEF_WARNINGS_MAX : SIZE_MAX, SIZE_MAX);
