@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
@@ -32,9 +32,21 @@ def quantity(value: Optional[float], unit: str) -> str:
     return f"{number(value)} {unit}" if value == 0 else f"{value:.3g} {unit}"
 
 
+#: below tables that have the mark, as in reports of the program
+UNRESOLVED_NOTE = "?: the error is as large as the value."
+
+
+def unresolved_mark(value: Optional[float], error: Optional[float]) -> str:
+    """" ?" if the error is as large as the value, else ""."""
+    unresolved = value is not None and error is not None and error > 0 and error >= abs(value)  # False of NaN
+    return " ?" if unresolved else ""
+
+
 def with_error(value: Optional[float], error: Optional[float], unit: str) -> str:
-    """"1.23 kJ ± 45.0 J"."""
-    return quantity(value, unit) + (f" ± {quantity(error, unit)}" if is_known(value) and is_known(error) else "")
+    """"1.23 kJ ± 45.0 J", "1.23 J ± 2.00 J ?"."""
+    if not is_known(value) or not is_known(error):
+        return quantity(value, unit)
+    return f"{quantity(value, unit)} ± {quantity(error, unit)}{unresolved_mark(value, error)}"
 
 
 # Endings of names, the contract of wattle: a column is shown by its unit.
@@ -71,6 +83,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
 def html_of(head: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool], caption: str = "",
             more: int = 0) -> str:
     """The same as a table for notebooks; `more` says how many lines are not shown. Blanks before a cell indent it."""
+    lines = list(lines)
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f'<{tag} style="text-align:{"right" if r else "left"}">{indented(cell)}</{tag}>'
                                 for cell, r in zip(cells, right)) + "</tr>"
@@ -82,7 +95,14 @@ def html_of(head: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence
     rest = f'<tr><td colspan="{len(head)}">… and {more} more</td></tr>' if more else ""
     title = f'<caption style="text-align:left">{escape(caption)}</caption>' if caption else ""
     body = "".join(row(line, "td") for line in lines)
-    return f"<table>{title}<thead>{row(head, 'th')}</thead><tbody>{body}{rest}</tbody></table>"
+    note = "".join(f"<p>{line}</p>" for line in unresolved_note(lines))
+    return f"<table>{title}<thead>{row(head, 'th')}</thead><tbody>{body}{rest}</tbody></table>{note}"
+
+
+def unresolved_note(lines: Iterable[Sequence[str]]) -> list[str]:
+    """The explanation of the mark as a list, empty if no figure has it."""
+    marked = any(cell.endswith(" ?") and cell[0] in "-.0123456789" for line in lines for cell in line[1:])
+    return [UNRESOLVED_NOTE] if marked else []
 
 
 def html_table(caption: str, names: Sequence[str], rows: Sequence[Sequence[Any]], more: int = 0) -> str:
@@ -92,11 +112,21 @@ def html_table(caption: str, names: Sequence[str], rows: Sequence[Sequence[Any]]
 
 def text_table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """The same as text."""
-    return "\n".join(aligned([list(names), *_cells(names, rows)], _right(names, rows)))
+    cells = _cells(names, rows)
+    return "\n".join(aligned([list(names), *cells], _right(names, rows)) + unresolved_note(cells))
+
+
+#: columns that have the mark where error_j is as large as total_j or energy_j
+_MARKED = ("error_j", "mean_j", "j_per_gmac")
 
 
 def _cells(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    return [[cell(name, value) for name, value in zip(names, row)] for row in rows]
+    return [_row_cells(dict(zip(names, row))) for row in rows]
+
+
+def _row_cells(row: Mapping[str, Any]) -> list[str]:
+    mark = unresolved_mark(row.get("total_j", row.get("energy_j")), row.get("error_j"))
+    return [cell(name, value) + (mark if name in _MARKED and is_known(value) else "") for name, value in row.items()]
 
 
 def _right(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[bool]:

@@ -93,6 +93,12 @@ enum block_method {         // method that separates a block's energy from its s
 	BLOCK_NO_ENERGY
 };
 
+// Whether an energy can be distinguished from its surroundings. Reports mark those that can't: human_error_of.
+static inline bool is_resolved(double value, double error)
+{
+	return error < fabs(value);
+}
+
 struct block_finding { // one code block: all spans of one name
 	const char *name;
 /* One member per row of blocks.def. self_j: threads that overlap share it; the sum over all blocks and the time outside
@@ -104,7 +110,7 @@ struct block_finding { // one code block: all spans of one name
 	struct value_stats compute_time_s;
 	struct value_stats columns[TRACKING_METRICS]; // over the samples inside the block; NaN if no sample has a value
 	enum block_method method;
-	bool resolved;            // the error is smaller than the energy
+	bool resolved;            // is_resolved
 	double *domain_j;         // findings.n_domains of them
 	struct block_unit *units; // n_units of them, by name
 	size_t n_units;

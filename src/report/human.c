@@ -129,6 +129,19 @@ void human_error(struct buf *out, double error_j)
 	with_unit(out, error_j, "j", 2);
 }
 
+const char unresolved_note[] = "?: the error is as large as the value.";
+
+const char *unresolved_mark(double value, double error)
+{
+	return error > 0 && !isnan(value) && !is_resolved(value, error) ? " ?" : "";
+}
+
+void human_error_of(struct buf *out, double value, double error_j)
+{
+	human_error(out, error_j);
+	buf_str(out, unresolved_mark(value, error_j));
+}
+
 void human_power(struct buf *out, double power_w)
 {
 	with_unit(out, power_w, "w", 3);

@@ -37,6 +37,11 @@ void human_megahertz(struct buf *out, double value); // 1410 MHz
 void human_exact(struct buf *out, double value, double below);
 void human_cap(struct buf *out, double value, const char *unit); // "250 W", "250.5 W"; NaN gives "n/a"
 void human_error(struct buf *out, double error_j); // "± 1.2 J": two digits, because errors are not known more precisely
+// The same of a value, with unresolved_mark.
+void human_error_of(struct buf *out, double value, double error_j);
+// " ?" if the error is as large as the value, else "". A report that prints the mark explains it by unresolved_note.
+const char *unresolved_mark(double value, double error);
+extern const char unresolved_note[];
 
 /* Reports of a job as text and JSON. Pure. */
 

@@ -37,9 +37,9 @@ void words_sources(struct buf *out, const struct findings *f)
 	}
 }
 
-static void add_errors(struct buf *out, double error_j, const char *label, double calibration_j)
+static void add_errors(struct buf *out, double energy_j, double error_j, const char *label, double calibration_j)
 {
-	human_error(out, error_j);
+	human_error_of(out, energy_j, error_j);
 	if (!(calibration_j > 0))
 		return;
 	buf_str(out, label);
@@ -48,14 +48,14 @@ static void add_errors(struct buf *out, double error_j, const char *label, doubl
 	buf_str(out, " (GPU calibration)");
 }
 
-void words_energy_error(struct buf *out, double error_j, double calibration_j)
+void words_energy_error(struct buf *out, double energy_j, double error_j, double calibration_j)
 {
-	add_errors(out, error_j, " (reading)", calibration_j);
+	add_errors(out, energy_j, error_j, " (reading)", calibration_j);
 }
 
-void words_part_error(struct buf *out, double error_j, double calibration_j)
+void words_part_error(struct buf *out, double energy_j, double error_j, double calibration_j)
 {
-	add_errors(out, error_j, "", calibration_j);
+	add_errors(out, energy_j, error_j, "", calibration_j);
 }
 
 static void add_percent(struct buf *out, double relative)

@@ -11,10 +11,10 @@
 
 void words_ending(struct buf *out, const struct run_segment *segment); // "exit 0", "signal 9"; nothing if unknown
 void words_sources(struct buf *out, const struct findings *f);         // "measured by powercap and nvml"
-// "± 2 J", with the calibration error of GPUs "± 2 J (reading) ± 12 J (GPU calibration)"; calibration_j NaN or 0: none.
-void words_energy_error(struct buf *out, double error_j, double calibration_j);
+// "± 2 J" or "± 2 J ?" (human_error_of), with the calibration error of GPUs "± 2 J (reading) ± 12 J (GPU calibration)"; calibration_j NaN or 0: none.
+void words_energy_error(struct buf *out, double energy_j, double error_j, double calibration_j);
 // The same for a part of the energy, whose error is not the reading error alone: "± 2 J ± 12 J (GPU calibration)".
-void words_part_error(struct buf *out, double error_j, double calibration_j);
+void words_part_error(struct buf *out, double energy_j, double error_j, double calibration_j);
 bool words_has_calibration(const struct findings *f); // of any domain
 // One sentence with the calibration error of each GPU and its source; nothing if no GPU is measured.
 void words_calibration(struct buf *out, const struct findings *f);

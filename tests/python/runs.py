@@ -118,6 +118,21 @@ def notebooks(room):
 
 
 @test
+def unresolved_energies(room):
+    """tables show value and error of an unresolved block with the mark of the program's reports, and its explanation once"""
+    block = '{"name": name, "compute_time": {}, "energy": {"total_j": 1.2, "error_j": error, "mean_j": 0.6}}'
+    actual = told(recorded(room), f"""
+    from wattle.table import blocks_table
+    tables = [blocks_table([{block} for name, error in blocks]) for blocks in ([("a", 1.5), ("b", 0.5)], [("b", 0.5)])]
+    print(json.dumps([[repr(table), table._repr_html_()] for table in tables]))
+    """)
+    for text in actual[0]:
+        assert "1.20 J" in text and "1.50 J ?" in text and "600 mJ ?" in text and "500 mJ ?" not in text, text
+        assert text.count("?: the error is as large as the value.") == 1, text
+    assert "?" not in "".join(actual[1]), actual[1]
+
+
+@test
 def without_numpy(room):
     """report, blocks as rows, events and buffers need nothing but Python; numpy is asked for by name"""
     recorded(room)

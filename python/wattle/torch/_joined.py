@@ -24,7 +24,7 @@ class JoinedRow:
 
 
 COLUMNS = tuple(field.name for field in fields(JoinedRow))
-_SHOWN = ("name", "type", "calls", "energy_j", "share", "multiply_adds", "j_per_gmac")
+_SHOWN = ("name", "type", "calls", "energy_j", "error_j", "share", "multiply_adds", "j_per_gmac")
 
 
 class Joined:

@@ -88,10 +88,10 @@ def _figure(value: Optional[float], factor: float = 1, digits: int = 4) -> str:
 
 def _cells(row: Row, total_j: Optional[float]) -> list[str]:
     share = None if row.energy_j is None or not total_j else row.energy_j / total_j
-    outside = row.name == OUTSIDE
+    outside, mark = row.name == OUTSIDE, _show.unresolved_mark(row.energy_j, row.error_j)
     return [row.name if row.name else "(model)", row.type, "" if outside else str(row.calls),
             _figure(row.forward_s, 1e3), "" if outside else _figure(row.backward_s, 1e3),
-            _figure(row.energy_j), _figure(row.error_j, digits=2), "n/a" if share is None else f"{share:.1%}"]
+            _figure(row.energy_j), _figure(row.error_j, digits=2) + mark, "n/a" if share is None else f"{share:.1%}{mark}"]
 
 
 def _head(total_s: Optional[float], total_j: Optional[float], estimated: bool) -> str:
@@ -101,7 +101,8 @@ def _head(total_s: Optional[float], total_j: Optional[float], estimated: bool) -
 
 def text(rows: Sequence[Row], total_s: Optional[float], total_j: Optional[float], estimated: bool,
          notes: Sequence[str]) -> str:
-    lines = _show.aligned([_SHOWN, *(_cells(row, total_j) for row in rows)], _RIGHT)
+    cells = [_cells(row, total_j) for row in rows]
+    lines = _show.aligned([_SHOWN, *cells], _RIGHT) + _show.unresolved_note(cells)
     return "\n".join([_head(total_s, total_j, estimated), ""] + lines + [""] * bool(notes) + list(notes))
 
 

@@ -144,7 +144,7 @@ static void take_total(const struct fold *fold, const struct told *told, struct 
 		double j = fold_domain_energy_of(fold, d, told->inside, told->n_inside).j;
 		block->domain_j[d] = isnan(j) ? block->domain_j[d] : j;
 	}
-	block->resolved = block->error_j < fabs(block->total_j);
+	block->resolved = is_resolved(block->total_j, block->error_j);
 }
 
 // Whether folding gives smaller errors of the blocks' own energies, over all blocks, than linear interpolation.

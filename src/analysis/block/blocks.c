@@ -118,7 +118,7 @@ static int make(struct blocks_work *work, const struct metering *metering, struc
 	for (size_t k = 0; k < findings->n_blocks; k++) {
 		struct block_finding *block = &findings->blocks[k];
 		block->method = isnan(block->total_j) ? BLOCK_NO_ENERGY : BLOCK_INTERPOLATED;
-		block->resolved = block->error_j < fabs(block->total_j);
+		block->resolved = is_resolved(block->total_j, block->error_j);
 	}
 	if (shares_finish_outside(work, findings) < 0 || keep_stacks(work, findings) < 0 ||
 		dealing_finish(work, metering, findings) < 0)

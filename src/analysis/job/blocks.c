@@ -140,7 +140,7 @@ static void add_up(const struct entry *entries, size_t n, const struct sums *sum
 	total->compute_time_s = pooled_stats(&times);
 	if (isnan(total->total_j))
 		total->method = BLOCK_NO_ENERGY;
-	total->resolved = total->error_j < fabs(total->total_j);
+	total->resolved = is_resolved(total->total_j, total->error_j);
 }
 
 // Ranks that ended early are left out: they made fewer calls, which is no load imbalance.

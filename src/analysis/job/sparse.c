@@ -45,7 +45,7 @@ static void widen(struct block_finding *block, double part)
 {
 	block->error_j += part * fabs(block->total_j);
 	block->self_error_j += part * fabs(block->self_j);
-	block->resolved = block->error_j < fabs(block->total_j);
+	block->resolved = is_resolved(block->total_j, block->error_j);
 }
 
 static void doubt_blocks(struct findings *f, const struct call *calls, size_t n, double every_s)

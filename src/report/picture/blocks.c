@@ -59,7 +59,7 @@ static void row(struct picture *p, const struct block_finding *block, double y, 
 		&(struct draw_text){.x = NAME_WIDTH - 8, .y = middle + 4, .anchor = ANCHOR_END, .colour = COLOUR_INK});
 	draw_name(p->out, block->name, NAME_WIDTH - 10);
 	draw_text_end(p);
-	// Pale if the error exceeds the energy.
+	// Pale if the energy is not resolved.
 	draw_rect(p, &(struct draw_style){.colour = colour, .opacity = block->resolved ? 0.85 : 0.3}, NAME_WIDTH,
 		middle - BAR / 2.0, width, BAR);
 	if (p->f->provenance == PROVENANCE_ESTIMATED)
@@ -72,7 +72,7 @@ static void row(struct picture *p, const struct block_finding *block, double y, 
 		&(struct draw_text){.x = p->width, .y = middle + 4, .anchor = ANCHOR_END, .colour = COLOUR_INK});
 	human_energy(p->out, block->total_j);
 	buf_char(p->out, ' ');
-	human_error(p->out, block->error_j);
+	human_error_of(p->out, block->total_j, block->error_j);
 	draw_text_end(p);
 }
 
@@ -108,7 +108,7 @@ void blocks_words(const struct charts *charts, struct buf *out)
 		buf_char(out, ' ');
 		human_energy(out, best.blocks[i]->total_j);
 		buf_char(out, ' ');
-		human_error(out, best.blocks[i]->error_j);
+		human_error_of(out, best.blocks[i]->total_j, best.blocks[i]->error_j);
 		buf_char(out, ';');
 	}
 }

@@ -154,7 +154,7 @@ void ledger_draw(struct picture *p)
 	draw_text_begin(p, &(struct draw_text){.x = 0, .y = 13, .colour = COLOUR_INK, .is_bold = true});
 	human_energy(p->out, f->total_j);
 	buf_char(p->out, ' ');
-	words_energy_error(p->out, f->error_j, f->calibration_error_j);
+	words_energy_error(p->out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(p->out, "<tspan font-weight=\"400\"> %s: by whom, and by which part of the machine</tspan>",
 		provenance_name(f->provenance));
 	draw_text_end(p);
@@ -168,7 +168,7 @@ void ledger_words(const struct charts *charts, struct buf *out)
 	const struct findings *f = charts->findings;
 	human_energy(out, f->total_j);
 	buf_char(out, ' ');
-	words_energy_error(out, f->error_j, f->calibration_error_j);
+	words_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(out, ", %s.", provenance_name(f->provenance));
 	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
 		if (!(part_of(f, i) > 0))

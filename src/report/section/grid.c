@@ -191,25 +191,22 @@ static print *printer_of(const char *unit)
 
 struct figure {
 	double value, error;
+	const char *mark; // unresolved_mark
 	print *print;
 };
 
 static struct figure figure_of(const struct grid *grid, const struct column *column, const struct object_at *row)
 {
-	struct figure figure = {(double)NAN, (double)NAN, print_number};
+	struct figure figure = {(double)NAN, (double)NAN, "", print_number};
 	struct place place;
 	if (!find_in(&place, row, grid->more, column->key))
 		return figure;
 	figure.value = number_in(&place);
 	if (column->error != NULL)
 		figure.error = row_number(row, grid->more, column->error);
+	figure.mark = unresolved_mark(column->of != NULL ? row_number(row, grid->more, column->of) : figure.value, figure.error);
 	figure.print = column->print != NULL ? column->print : printer_of(unit_in(&place));
 	return figure;
-}
-
-static bool is_bound(struct figure figure)
-{
-	return figure.error > 0 && figure.error >= fabs(figure.value);
 }
 
 bool row_print(struct buf *out, const struct object_at *row, const char *key, bool is_page)
@@ -311,8 +308,8 @@ static void text_cells(const struct grid *grid, const struct column *column, con
 	}
 	struct figure figure = figure_of(grid, column, row);
 	if (!isnan(figure.value)) {
-		buf_str(out, is_bound(figure) ? "< " : "");
-		figure.print(out, is_bound(figure) ? fmax(figure.value, 0) + figure.error : figure.value);
+		figure.print(out, figure.value);
+		buf_str(out, column->error_title == NULL ? figure.mark : "");
 	} else if (!is_foot) {
 		buf_str(out, "n/a");
 	}
@@ -320,8 +317,21 @@ static void text_cells(const struct grid *grid, const struct column *column, con
 		return;
 	out = table_cell(table, faint);
 	bool is_nothing = figure.value == 0 && figure.error == 0;
-	if (!isnan(figure.value) && !isnan(figure.error) && !is_bound(figure) && !is_nothing)
-		human_error(out, figure.error);
+	if (!isnan(figure.value) && !isnan(figure.error) && !is_nothing)
+		human_error_of(out, figure.value, figure.error);
+}
+
+bool grid_is_marked(const struct grid *grid, const struct rows *rows, unsigned int on)
+{
+	const struct column *columns[COLUMNS_MAX];
+	size_t n = columns_of(grid, rows, on, columns);
+	for (size_t c = 0; c < n; c++)
+		for (size_t i = 0; i < rows->shown && columns[c]->error != NULL; i++) {
+			struct figure figure = figure_of(grid, columns[c], &rows->at[i]);
+			if (!isnan(figure.value) && figure.mark[0] != '\0')
+				return true;
+		}
+	return false;
 }
 
 void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out, const struct style *style)
@@ -401,11 +411,11 @@ static void page_cell(const struct grid *grid, const struct column *column, cons
 	if (is_foot && isnan(figure.value))
 		buf_str(out, "<td></td>");
 	else if (column->has_bar)
-		part_cell_share(out, figure.value / 100);
-	else if (column->error != NULL)
+		part_cell_share(out, figure.value / 100, figure.mark);
+	else if (column->error != NULL && column->of == NULL)
 		part_cell_energy(out, figure.value, figure.error);
 	else
-		part_cell(out, figure.value, figure.print);
+		part_cell_marked(out, figure.value, figure.print, figure.mark);
 }
 
 static void page_row(const struct grid *grid, const struct column *const columns[], size_t n,

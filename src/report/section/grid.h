@@ -29,7 +29,8 @@ struct column {
 	const char *title;     // NULL: title of the field
 	enum column_kind kind; // COLUMN_NAME: the row header
 	unsigned int only;
-	const char *error;       // key of half of the 95 % interval; if that is larger than the value, an upper limit is printed
+	const char *error;       // key of half of the 95 % interval; if that is as large as the value, the figure is marked
+	const char *of;          // key of the energy that has the error, of a figure derived from it: only the mark is printed
 	const char *error_title; // title of a separate error column on a terminal
 	void (*print)(struct buf *out, double value); // NULL: by unit
 	// Writes the whole cell, plain text on a terminal, HTML on a page; rows still sort by `key`, if set.
@@ -84,3 +85,5 @@ void grid_text(const struct grid *grid, const struct rows *rows, struct buf *out
 size_t grid_text_list(const struct grid *grid, const struct object_at *document, const char *list, struct buf *out,
 	const struct style *style);
 void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out);
+// Whether a printed row has an unresolved figure. on: ON_TEXT or ON_PAGE.
+bool grid_is_marked(const struct grid *grid, const struct rows *rows, unsigned int on);

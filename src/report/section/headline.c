@@ -292,7 +292,7 @@ static void energy_line(const struct part *part, const char *label)
 	if (isnan(f->total_j)) {
 		buf_str(also(&line), why_no_energy(part));
 	} else {
-		(is_page(part) ? words_part_error : words_energy_error)(&line.error, f->error_j, f->calibration_error_j);
+		(is_page(part) ? words_part_error : words_energy_error)(&line.error, f->total_j, f->error_j, f->calibration_error_j);
 		words_sources(also(&line), f);
 	}
 	if (!is_page(part) && !isnan(f->carbon_g)) {
@@ -312,7 +312,7 @@ static void target_line(const struct part *part, const char *label)
 		return;
 	begin(&line, part, label);
 	human_energy(&line.value, f->ledger.target_j);
-	words_part_error(&line.error, f->target_error_j, f->target_calibration_error_j);
+	words_part_error(&line.error, f->ledger.target_j, f->target_error_j, f->target_calibration_error_j);
 	buf_printf(also(&line), "by this %s: ", part->job != NULL ? "job's ranks" : "program");
 	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
 	if (part->job == NULL && f->target_cpu_s > 0 && f->duration_s > 0) {
@@ -362,9 +362,9 @@ static void step_line(const struct part *part, const char *label)
 	struct line line;
 	double calls = (double)step->calls;
 	begin(&line, part, label);
-	human_energy(&line.value, step->resolved ? step->total_j / calls : (double)NAN);
-	if (step->resolved)
-		words_part_error(&line.error, step->error_j / calls, findings_block_calibration_j(f, step) / calls);
+	human_energy(&line.value, step->total_j / calls);
+	if (!isnan(step->total_j))
+		words_part_error(&line.error, step->total_j / calls, step->error_j / calls, findings_block_calibration_j(f, step) / calls);
 	buf_str(also(&line), "each of ");
 	add_count(&line.remark, step->calls, "call", "s");
 	buf_str(&line.remark, " of ");
@@ -533,6 +533,16 @@ static void self_line(const struct part *part, const char *label)
 	end(&line);
 }
 
+// Whether a figure above has the mark of unresolved energies.
+static bool has_mark(const struct part *part)
+{
+	const struct findings *f = part->f;
+	const struct block_finding *step = part->job == NULL ? step_block(f) : NULL;
+	return unresolved_mark(f->total_j, f->error_j)[0] != '\0' ||
+		(f->total_j > 0 && unresolved_mark(f->ledger.target_j, f->target_error_j)[0] != '\0') ||
+		(step != NULL && unresolved_mark(step->total_j, step->error_j)[0] != '\0');
+}
+
 void part_headline(const struct part *part)
 {
 	static const struct {
@@ -565,4 +575,6 @@ void part_headline(const struct part *part)
 		if (is_wanted(lines[i].only, is_page(part) ? ON_PAGE : ON_TEXT, part->job != NULL ? OF_JOB : OF_RUN))
 			lines[i].write(part, lines[i].label);
 	buf_str(part->out, is_page(part) ? "</dl>\n" : "");
+	if (has_mark(part))
+		part_remark(part, unresolved_note);
 }

@@ -64,14 +64,19 @@ static void cell_begin(struct buf *out, double value)
 	buf_str(out, "\">");
 }
 
-void part_cell(struct buf *out, double value, void (*print)(struct buf *, double))
+void part_cell_marked(struct buf *out, double value, void (*print)(struct buf *, double), const char *mark)
 {
 	cell_begin(out, value);
 	if (isfinite(value))
 		print(out, value);
 	else
 		buf_str(out, "<span class=\"faint\">n/a</span>");
-	buf_str(out, "</td>");
+	buf_printf(out, "%s</td>", isfinite(value) ? mark : "");
+}
+
+void part_cell(struct buf *out, double value, void (*print)(struct buf *, double))
+{
+	part_cell_marked(out, value, print, "");
 }
 
 void part_cell_count(struct buf *out, int64_t value)
@@ -86,16 +91,11 @@ void part_cell_energy(struct buf *out, double energy_j, double error_j)
 
 void part_energy(struct buf *out, double energy_j, double error_j)
 {
-	if (error_j > 0 && error_j >= fabs(energy_j)) {
-		buf_str(out, "&lt; ");
-		human_energy(out, fmax(energy_j, 0) + error_j);
-		return;
-	}
 	human_energy(out, energy_j);
 	if (!isfinite(error_j))
 		return;
 	buf_str(out, " <span class=\"faint\">");
-	human_error(out, error_j);
+	human_error_of(out, energy_j, error_j);
 	buf_str(out, "</span>");
 }
 
@@ -175,7 +175,7 @@ void part_table_end(const struct part *part)
 	buf_str(part->out, "</table></div>\n");
 }
 
-void part_cell_share(struct buf *out, double share)
+void part_cell_share(struct buf *out, double share, const char *mark)
 {
 	buf_str(out, "<td data-value=\"");
 	if (isfinite(share))
@@ -185,7 +185,7 @@ void part_cell_share(struct buf *out, double share)
 		part_share(out, share);
 		buf_str(out, "<span class=\"percent\">");
 		part_percent(out, share * 100);
-		buf_str(out, "</span>");
+		buf_printf(out, "%s</span>", mark);
 	}
 	buf_str(out, "</td>");
 }

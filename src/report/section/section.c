@@ -79,6 +79,12 @@ struct rows part_rows(const struct part *part, const char *list)
 	return rows;
 }
 
+void part_mark_note(const struct part *part, const struct grid *grid, const struct rows *rows)
+{
+	if (grid_is_marked(grid, rows, is_page(part) ? ON_PAGE : ON_TEXT))
+		part_remark(part, unresolved_note);
+}
+
 void part_grid(const struct part *part, const struct grid *grid, struct rows *rows, struct limits limits)
 {
 	size_t most = is_page(part) ? limits.page : limits.text;
@@ -88,12 +94,14 @@ void part_grid(const struct part *part, const struct grid *grid, struct rows *ro
 		if (rows->n > rows->shown)
 			buf_printf(part->out, "  %s… and %zu more%s\n", part->style->faint, rows->n - rows->shown,
 				part->style->off);
+		part_mark_note(part, grid, rows);
 		return;
 	}
 	grid_page(grid, rows, part->out);
 	part_paper(part, limits.paper, rows->shown);
 	if (rows->n > rows->shown)
 		buf_printf(part->out, "<p class=\"faint small\">… and %zu more.</p>\n", rows->n - rows->shown);
+	part_mark_note(part, grid, rows);
 }
 
 /* ---- warnings ---- */

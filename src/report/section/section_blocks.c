@@ -54,11 +54,6 @@ static double known(const struct object_at *at, double value)
 	return block_of(at)->calls != 0 ? value : (double)NAN; // a block that was never called has no known values
 }
 
-static double resolved(const struct object_at *at, double value)
-{
-	return known(at, block_of(at)->resolved ? value : (double)NAN);
-}
-
 static double energy_j(const struct object_at *at)
 {
 	return known(at, block_of(at)->total_j);
@@ -72,19 +67,19 @@ static double own_j(const struct object_at *at)
 static double per_call_j(const struct object_at *at)
 {
 	int64_t calls = block_of(at)->calls;
-	return resolved(at, calls > 0 ? block_of(at)->total_j / (double)calls : (double)NAN);
+	return known(at, calls > 0 ? block_of(at)->total_j / (double)calls : (double)NAN);
 }
 
 static double power_w(const struct object_at *at)
 {
 	const struct block_finding *block = block_of(at);
-	return resolved(at, block->active_s > 0 ? block->total_j / block->active_s : (double)NAN);
+	return known(at, block->active_s > 0 ? block->total_j / block->active_s : (double)NAN);
 }
 
 static double share_percent(const struct object_at *at)
 {
 	double all_j = findings_of(at)->ledger.target_j;
-	return resolved(at, all_j > 0 ? block_of(at)->total_j / all_j * 100 : (double)NAN);
+	return known(at, all_j > 0 ? block_of(at)->total_j / all_j * 100 : (double)NAN);
 }
 
 static double cpu_s(const struct object_at *at)
@@ -175,9 +170,10 @@ static const struct column time_columns[] = {
 };
 static const struct grid time_grid = GRID("times", time_columns, .more = &more);
 
+#define DERIVED .of = "energy_j", .error = "energy.error_j"
 static const struct column energy_columns[] = {
 	NAME, {"energy_j", .error = "energy.error_j", .error_title = "error"}, {"own_j", .error = "energy.self_error_j"},
-	{"per_call_j"}, {"power_w"}, {"share_percent"},
+	{"per_call_j", DERIVED}, {"power_w", DERIVED}, {"share_percent", DERIVED},
 };
 static const struct grid energy_grid = GRID("energies", energy_columns, .more = &more);
 
@@ -191,10 +187,10 @@ static const struct grid job_grid = GRID("job-blocks", job_columns, .more = &mor
 static const struct column page_columns[] = {
 	{NULL, "block", COLUMN_NAME, .write = name},
 	{"energy_j", .error = "energy.error_j", .is_optional = true, .is_sorted = true},
-	{"share_percent", .has_bar = true, .is_optional = true},
+	{"share_percent", DERIVED, .has_bar = true, .is_optional = true},
 	{"own_j", "own energy", .only = OF_RUN, .error = "energy.self_error_j", .is_optional = true},
-	{"per_call_j", "J per call", .only = OF_RUN, .is_optional = true},
-	{"power_w", .only = OF_RUN, .is_optional = true},
+	{"per_call_j", "J per call", .only = OF_RUN, DERIVED, .is_optional = true},
+	{"power_w", .only = OF_RUN, DERIVED, .is_optional = true},
 	{"unit_j", .only = OF_RUN, .write = first_unit_j, .is_optional = true},
 	{"num_calls"},
 	{"compute_time.total", "time", .only = OF_RUN, .is_sorted = true},
@@ -300,15 +296,6 @@ static void endings(const struct part *part)
 			unwound, unwound == 1 ? " was" : "s were");
 }
 
-static void bounds(const struct part *part, const struct rows *rows)
-{
-	bool any = false;
-	for (size_t i = 0; i < rows->shown; i++)
-		any |= block_of(&rows->at[i])->error_j > 0 && !block_of(&rows->at[i])->resolved;
-	if (any)
-		part_remark(part, "<: the error is larger than the energy, which is not told from what is around it.");
-}
-
 static void early_remark(const struct part *part)
 {
 	for (size_t i = 0; part->job != NULL && i < part->job->n_ranks; i++)
@@ -318,7 +305,7 @@ static void early_remark(const struct part *part)
 		}
 }
 
-static void page_remarks(const struct part *part, const struct rows *rows, bool has_energy)
+static void page_remarks(const struct part *part, bool has_energy)
 {
 	if (part->job != NULL)
 		part_remark(part,
@@ -333,8 +320,6 @@ static void page_remarks(const struct part *part, const struct rows *rows, bool 
 		part_remark(part,
 			"There are too many spans to read them all: blocks of ranks that did not read the sensors have no energy. "
 			"`--full` reads them.");
-	if (has_energy)
-		bounds(part, rows);
 }
 
 /* ---- section ---- */
@@ -346,7 +331,7 @@ static struct block_finding outside_of(const struct findings *f)
 #define BLOCK_COUNT(member, ...) .member = VALUE_MISSING,
 #define BLOCK_FIGURE(member, ...) .member = (double)NAN,
 #include "metric/blocks.def"
-		.name = "outside of them", .resolved = f->outside_j == 0 || f->outside_error_j < fabs(f->outside_j)};
+		.name = "outside of them", .resolved = is_resolved(f->outside_j, f->outside_error_j)};
 	outside.total_j = f->outside_j;
 	outside.error_j = f->outside_error_j;
 	return outside;
@@ -370,7 +355,7 @@ static void text_tables(const struct part *part, struct rows *rows, size_t rows_
 		section_begin(part, "blocks", "Code blocks: energy");
 		rows->foot = foot;
 		grid_text(&energy_grid, rows, part->out, part->style);
-		bounds(part, rows);
+		part_mark_note(part, &energy_grid, rows);
 	}
 	units(part, rows);
 }
@@ -392,7 +377,7 @@ static void write_blocks(const struct part *part, size_t rows_max)
 	}
 	section_begin(part, "blocks", part->job != NULL ? "Code blocks over the ranks" : "Code blocks");
 	part_grid(part, &page_grid, &rows, (struct limits){0, rows_max, PAPER_BLOCKS});
-	page_remarks(part, &rows, has_energy);
+	page_remarks(part, has_energy);
 	early_remark(part);
 	if (part->job == NULL) {
 		endings(part);

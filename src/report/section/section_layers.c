@@ -171,14 +171,13 @@ static void row(const struct layers *layers, const json_t *json)
 	shape_cell(out, json_object_get(json, "output_shape"));
 	if (layers->has_costs) {
 		double all_j = layers->part->f->ledger.target_j;
-		bool resolved = layer.error_j < fabs(layer.energy_j);
+		const char *mark = unresolved_mark(layer.energy_j, layer.error_j);
 		part_cell(out, layer.time_s, human_short_time);
 		part_cell_energy(out, layer.energy_j, layer.error_j);
-		part_cell(out, resolved ? layer.energy_j / all_j * 100 : (double)NAN, part_percent);
-		part_cell(out,
-			resolved && layer.multiply_adds > 0 ? layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9
-							    : (double)NAN,
-			human_energy);
+		part_cell_marked(out, layer.energy_j / all_j * 100, part_percent, mark);
+		part_cell_marked(out,
+			layer.multiply_adds > 0 ? layer.energy_j / (layer.passes * layer.multiply_adds) * 1e9 : (double)NAN,
+			human_energy, mark);
 	}
 	buf_str(out, "</tr>\n");
 }
@@ -215,6 +214,19 @@ static void sort_rows(struct layers *layers)
 	layers->rows = sorted;
 }
 
+static bool any_marked(const struct layers *layers)
+{
+	size_t i;
+	json_t *row;
+	json_array_foreach(layers->rows, i, row)
+	{
+		struct layer layer = layer_of(layers, row);
+		if (unresolved_mark(layer.energy_j, layer.error_j)[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
 static void table(const struct layers *layers)
 {
 	static const struct part_column columns[] = {{"layer", "name"}, {"type", "text"}, {"parameters"},
@@ -234,6 +246,8 @@ static void table(const struct layers *layers)
 		buf_str(layers->part->out,
 			"<p class=\"faint small\">Time and energy: forward and backward together, without the layers inside; "
 			"multiply-adds are those of one forward pass, joules per multiply-add count each call.</p>\n");
+	if (any_marked(layers))
+		part_remark(layers->part, unresolved_note);
 }
 
 static void fact(struct buf *out, const char *name, double value)

@@ -104,7 +104,7 @@ static void bars(const struct part *part)
 	buf_str(out, "<div class=\"ledger\">\n<p><strong>");
 	human_energy(out, f->total_j);
 	buf_char(out, ' ');
-	words_energy_error(out, f->error_j, f->calibration_error_j);
+	words_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(out,
 		"</strong> %s: by whom, and by which part of the machine"
 		"<svg width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "

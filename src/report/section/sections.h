@@ -51,6 +51,7 @@ struct limits {
 	size_t text, page; // maximum number of rows
 	enum paper_table paper;
 };
+void part_mark_note(const struct part *part, const struct grid *grid, const struct rows *rows); // if a figure has the mark
 void part_grid(const struct part *part, const struct grid *grid, struct rows *rows, struct limits limits);
 
 void page_charts(struct buf *out, const struct charts *charts); // JSON data block for the script

@@ -79,10 +79,35 @@ static void check_number(void **state)
 	buf_finish(&out);
 }
 
+static const struct error_row {
+	const char *teaches;
+	double value, error;
+	const char *text;
+} error_rows[] = {
+	{"error below the value: no mark", 2, 1.5, "± 1.5 J"},
+	{"error equal to the value: marked", 1.5, 1.5, "± 1.5 J ?"},
+	{"error above the value: marked, and not replaced by an upper limit", 1.2, 1.5, "± 1.5 J ?"},
+	{"negative value: its amount counts", -2, 1.5, "± 1.5 J"},
+	{"nothing without an error is exact", 0, 0, "± 0 J"},
+	{"unknown error: no mark", 1, NAN, "± n/a"},
+	{"unknown value: no mark", NAN, 1, "± 1.0 J"},
+};
+
+static void check_error(void **state)
+{
+	const struct error_row *row = *state;
+	struct buf out;
+	buf_init(&out, 100);
+	human_error_of(&out, row->value, row->error);
+	assert_string_equal(out.data, row->text);
+	buf_finish(&out);
+}
+
 int main(void)
 {
 	struct rows tests = {0};
 	ROWS_ADD(&tests, rows, check);
 	ROWS_ADD(&tests, number_rows, check_number);
+	ROWS_ADD(&tests, error_rows, check_error);
 	return rows_run(&tests, "human");
 }

@@ -93,7 +93,8 @@ static const struct cell_row {
 } cells[] = {
 	{"energy with its error", 1234, 12, NULL,
 		"<td data-value=\"1234\">1.23 kJ <span class=\"faint\">± 12 J</span></td>"},
-	{"larger error than energy: what it is at most", 1, 3, NULL, "<td data-value=\"1\">&lt; 4.00 J</td>"},
+	{"error larger than the energy: both and a mark", 1, 3, NULL,
+		"<td data-value=\"1\">1.00 J <span class=\"faint\">± 3.0 J ?</span></td>"},
 	{"unknown is not 0, and has no value to sort by", NAN, NAN, NULL,
 		"<td data-value=\"\"><span class=\"faint\">n/a</span></td>"},
 	{"unknown error: none is claimed", 5, NAN, NULL, "<td data-value=\"5\">5.00 J</td>"},
