@@ -126,10 +126,11 @@ static void value_cell(struct table *table, struct compare_figure figure, void (
 		return;
 	buf_char(cell, ' ');
 	if (print == human_energy) {
-		human_error(cell, figure.error);
+		human_error_of(cell, figure.value, figure.error);
 	} else {
 		buf_str(cell, "± ");
 		print(cell, figure.error);
+		buf_str(cell, unresolved_mark(figure.value, figure.error));
 	}
 }
 
@@ -200,6 +201,14 @@ static void whole_runs(const struct page *page)
 	quantity_table(page, quantities, ARRAY_SIZE(quantities));
 }
 
+static bool is_marked(const struct page *page, const struct compare_row *row)
+{
+	for (size_t i = 0; i < page->n_sessions; i++)
+		if (unresolved_mark(row->values[i].value, row->values[i].error)[0] != '\0')
+			return true;
+	return false;
+}
+
 // The largest difference from the first session that exceeds the errors; 0: none does; NaN: none is known.
 static double significant_difference(const struct page *page, const struct compare_row *row)
 {
@@ -226,7 +235,7 @@ static void count(struct buf *text, size_t n, const char *before, const char *af
 		buf_printf(text, "%zu %scode block%s %s. ", n, before, n == 1 ? "" : "s", after);
 }
 
-static void notes(const struct page *page, size_t n_hidden, size_t n_alike, size_t n_unknown)
+static void notes(const struct page *page, size_t n_hidden, size_t n_alike, size_t n_unknown, bool any_marked)
 {
 	struct buf text;
 	buf_init(&text, 4096);
@@ -235,6 +244,8 @@ static void notes(const struct page *page, size_t n_hidden, size_t n_alike, size
 	count(&text, n_unknown, "", "without energy to compare");
 	buf_str(&text, "--all shows everything. ± is half of a 95 % interval of the meters; repeated runs vary more, which "
 		       "`wattle bench` measures.");
+	if (any_marked)
+		buf_printf(&text, " %s", unresolved_note);
 	buf_str(page->out, "\n  ");
 	text_wrap(page->out, page->out->size - 2, 2, text.data != NULL ? text.data : "");
 	buf_char(page->out, '\n');
@@ -258,11 +269,14 @@ static void blocks_that_differ(const struct page *page)
 	}
 	qsort(found, n, sizeof(*found), largest_first);
 	shown = n < shown ? n : shown;
+	bool any_marked = is_marked(page, &c->energy);
+	for (size_t i = 0; i < shown; i++)
+		any_marked |= is_marked(page, found[i].row);
 	if (n > 0) {
 		title(page, "Code blocks whose energy differs, largest difference first", "");
 		quantity_table(page, found, shown);
 	}
-	notes(page, n - shown, c->n_blocks - n - n_unknown, n_unknown);
+	notes(page, n - shown, c->n_blocks - n - n_unknown, n_unknown, any_marked);
 	free(found);
 }
 
@@ -285,7 +299,7 @@ static void energy_rows(struct table *table, const struct compare_row *row, size
 		human_energy(table_cell(table, false), row->values[i].value);
 		struct buf *error = table_cell(table, false);
 		if (!isnan(row->values[i].error))
-			human_error(error, row->values[i].error);
+			human_error_of(error, row->values[i].value, row->values[i].error);
 		ratio_cell(table, row, i);
 		buf_str(table_cell(table, false), verdict(row, i));
 	}
@@ -299,11 +313,16 @@ static void energy(const struct page *page, const struct comparison *c)
 	table_init(&table, columns, ARRAY_SIZE(columns));
 	struct compare_row whole = c->energy;
 	whole.name = "whole run";
+	bool any_marked = is_marked(page, &whole);
 	energy_rows(&table, &whole, c->n_sessions);
-	for (size_t b = 0; b < c->n_blocks; b++)
+	for (size_t b = 0; b < c->n_blocks; b++) {
 		energy_rows(&table, &c->block_energy[b], c->n_sessions);
+		any_marked |= is_marked(page, &c->block_energy[b]);
+	}
 	title(page, "Energy", "");
 	table_print(&table, page->out, page->style);
+	if (any_marked)
+		buf_printf(page->out, "  %s\n", unresolved_note);
 	table_finish(&table);
 }
 

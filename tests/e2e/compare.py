@@ -169,6 +169,12 @@ def no_significant_difference(room):
     for name, factor in (("a", 1), ("b", 2)):
         save(room, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)}, energy=(200.0, 10.0))
     save(room, "c.json", {f"block{i}": 1.0 for i in range(11)}, energy=(None, None))
+    text = "\n".join(lines_of(room, "a.json", "b.json"))
+    assert "?: the error" not in text, text
+    save(room, "e.json", {f"block{i}": (1.0, 1.0, 4.0) for i in range(11)}, energy=(1.0, 2.0))
+    for words in ((), ("--all",)):
+        text = " ".join(" ".join(lines_of(room, "a.json", "e.json", *words)).split())
+        assert "1.00 J ± 2.0 J ?" in text and text.count("?: the error is as large as the value.") == 1, text
     assert "11 code blocks without energy to compare." in "\n".join(lines_of(room, "c.json", "a.json"))
     assert "Time per call, mean" in "\n".join(lines_of(room, "c.json", "d=c.json"))
     text = "\n".join(lines_of(room, "a.json", "b.json"))

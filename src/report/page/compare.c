@@ -204,7 +204,8 @@ void compare_notes(const struct compare_page *page)
 		"<p class=\"faint small\">± is half of a 95 % interval, of meters and of the division among programs. It is not how "
 		"much runs of one program differ from each other: <code>wattle bench</code> repeats them, and tells whether "
 		"a difference is real. Of times, memory and use of the machine no interval is known; hollow dots stand for those. "
-		"An arrow stands for more than the scale holds.</p>\n");
+		"An arrow stands for more than the scale holds. ");
+	buf_printf(page->out, "%s</p>\n", unresolved_note);
 }
 
 /* ---- the page ---- */

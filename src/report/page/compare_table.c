@@ -191,10 +191,11 @@ static void print_figure(struct buf *out, const struct compare_line *line, struc
 		return;
 	buf_str(out, " <span class=\"faint\">");
 	if (line->print == human_energy) {
-		human_error(out, figure.error);
+		human_error_of(out, figure.value, figure.error);
 	} else {
 		buf_str(out, "± ");
 		line->print(out, figure.error);
+		buf_str(out, unresolved_mark(figure.value, figure.error));
 	}
 	buf_str(out, "</span>");
 }
