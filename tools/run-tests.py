@@ -208,6 +208,7 @@ def main(build, wanted, is_second_try):
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
+    os.environ.setdefault("ASAN_OPTIONS", "handle_sigill=1")  # UBSan stops programs with SIGILL: print the place
     listing = subprocess.run(["meson", "introspect", "--tests", build], check=True, capture_output=True)
     tests = json.loads(listing.stdout)
     tests = [test for test in tests if is_wanted(test, wanted)]
