@@ -92,13 +92,13 @@ static const struct list_row {
 	{"--gpus: a MIG instance is measured by its GPU", "MIG-6", "0100", NULL},
 	{"--gpus: MIG of drivers before R470", "MIG-GPU-aaaa1111/7/0", "1000", NULL},
 	{"--gpus: an unknown index", "4", NULL,
-		"--gpus 4: 4 is not a GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 ("},
-	{"--gpus: an unknown UUID after a good one", "0,GPU-zz", NULL, "GPU-zz is not a GPU of this machine"},
-	{"--gpus: an ambiguous beginning", "GPU-bb", NULL, "GPU-bb fits several GPUs"},
-	{"--gpus: an empty list", "", NULL, "an empty entry names no GPU"},
-	{"--gpus: a hole in the list", "0,,1", NULL, "an empty entry names no GPU"},
-	{"--gpus: a negative index", "-1", NULL, "-1 is not a GPU"},
-	{"--gpus: no half numbers here", "1x", NULL, "1x is not a GPU"},
+		"--gpus 4: 4 matches no GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 ("},
+	{"--gpus: an unknown UUID after a good one", "0,GPU-zz", NULL, "GPU-zz matches no GPU of this machine"},
+	{"--gpus: an ambiguous beginning", "GPU-bb", NULL, "GPU-bb matches several GPUs"},
+	{"--gpus: an empty list", "", NULL, "empty entry"},
+	{"--gpus: a hole in the list", "0,,1", NULL, "empty entry"},
+	{"--gpus: a negative index", "-1", NULL, "-1 matches no GPU"},
+	{"--gpus: no half numbers here", "1x", NULL, "1x matches no GPU"},
 };
 
 static struct gpu_list server_list(const char *text)

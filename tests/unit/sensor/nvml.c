@@ -255,7 +255,7 @@ static void an_unknown_gpu_is_refused(void **state)
 	fixture_init(&f, MODERN, "gpu\nuuid GPU-1234\n");
 	f.options = (struct sensor_options){.gpus = "GPU-9"};
 	assert_int_equal(fixture_try_open(&f), -EINVAL);
-	assert_string_equal(f.error.text, "--gpus GPU-9: GPU-9 is not a GPU of this machine; valid are: 0 (GPU-1234)");
+	assert_string_equal(f.error.text, "--gpus GPU-9: GPU-9 matches no GPU of this machine; valid are: 0 (GPU-1234)");
 	fixture_close(&f);
 }
 
@@ -283,14 +283,14 @@ static const struct absent_row {
 	{"absent: no driver likewise", NULL, "error nvmlInit 9\ngpu\n", 0, 1, "the NVIDIA driver is not loaded",
 		"modprobe"},
 	{"absent: library and kernel module differ after an upgrade", NULL, "error nvmlInit 18\ngpu\n", 1, 1,
-		"not the kernel module's version", "reboot"},
+		"have different versions", "reboot"},
 	{"absent: a library that is no NVML", "libm.so.6", "gpu\n", 1, 1, "libm.so.6 has no nvmlInit_v2", "newer"},
 	{"absent: a driver without a GPU", NULL, "", 0, 0, NULL, NULL},
 	{"absent: a GPU that we may not use", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 4\n", 1, 1, "no permission",
 		"usermod"},
 	{"absent: a GPU off the bus", NULL, "gpu\nlost_after_ms 0\n", 1, 1, "fell off the bus", "reboot"},
 	{"absent: a code that nobody knows", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 77\n", 1, 1,
-		"answers with an error", "nvidia-smi"},
+		"returns an error", "nvidia-smi"},
 };
 
 static void check_absent(void **state)

@@ -354,7 +354,7 @@ static const struct no_power {
 	const char *teaches, *cards, *why;
 } no_powers[] = {
 	{"sensors: a GPU of which only the module's power is told can't be read", "module_mw 600000\n",
-		"only that of module-0"},
+		"only for module-0"},
 	{"sensors: a GPU without any power reading can't be read", "", "neither energy nor power"},
 };
 
