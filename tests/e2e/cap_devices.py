@@ -71,7 +71,7 @@ def mistakes(room):
     machine = Machine(room)
     never = ["--", "touch", str(room.folder / "started")]
     for words, status, text in (
-            (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; 100 to 400 W can be set"),
+            (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; give 100 to 400 W"),
             (["gpu-0", "401"], 1, "100 to 400 W"), (["gpu-9", "200"], 1, "gpu-0, gpu-1, gpu-2, package-0"),
             (["gpu-0", "many"], 2, "WATTS: 'many' is not valid"), (["gpu-0"], 2, "no limit given"), ([], 2, "no device given"),
             (["gpu-0", "-5"], 2, "-5"), (["gpu-0,gpu-0", "200"], 1, "gpu-0 is named twice"),

@@ -90,7 +90,7 @@ def lost_card(room):
     done = room.finish(process)
     assert done.returncode == 1 and "gpu-0" in done.stderr and '"seconds": 3' in done.stdout, done
     (room.folder / "lost").unlink()
-    assert "back at 400 W" in room.wattle("cap", "list").stderr
+    assert "restored to 400 W" in room.wattle("cap", "list").stderr
     is_as_before(room)
 
 
@@ -120,7 +120,7 @@ def no_such_step(room):
     process = start(room, "--step", "stpe", "--patience", "500ms", "--", *WORK, "--seconds", 1.5)
     done = room.finish(process)
     assert done.returncode == 1 and '"seconds": 1.5' in done.stdout, done
-    assert "no step named stpe" in done.stderr and "names seen so far: step" in done.stderr, done.stderr
+    assert "no step named stpe" in done.stderr and "names recorded so far: step" in done.stderr, done.stderr
     is_as_before(room)
 
 

@@ -158,7 +158,7 @@ def both_killed(room):
     assert not is_back(helper) and helper.path.exists()
     helper.log.unlink()
     helper = Helper(room)
-    assert is_back(helper) and "gpu-0 is back at 700 W" in helper.said(), helper.said()
+    assert is_back(helper) and "gpu-0: restored to 700 W" in helper.said(), helper.said()
     with helper.client() as client:
         assert client.hello()["may_cap"] == 1
 
