@@ -137,7 +137,7 @@ static const struct field user_metric_fields[] = ROW("user_metric", run_user_met
 /* ---- lines ---- */
 
 const struct object_type export_lines[EXPORT_LINES] = {
-	[EXPORT_RUN] = OBJECT_TYPE("run_line", "Facts of the run.", run_fields),
+	[EXPORT_RUN] = OBJECT_TYPE("run_line", "Metadata of the run.", run_fields),
 	[EXPORT_SEGMENT] = OBJECT_TYPE("segment_line", "A recording.", segment_fields),
 	[EXPORT_DEVICE] = OBJECT_TYPE("device_line", "A measured device.", device_fields),
 	[EXPORT_SAMPLE] = OBJECT_TYPE("sample_line", "A sample of the run.", sample_fields),

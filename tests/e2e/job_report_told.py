@@ -149,7 +149,7 @@ def jobs_without_an_id(room):
     for path in other.glob("*.sqlite"):
         shutil.copy(path, folder / f"other-{path.name}")
     said = report(room, folder, status=1)
-    assert "choose one with --job" in said and "none (without an id)" in said, said
+    assert "choose one with --job" in said and "none (without an ID)" in said, said
     assert report(room, folder, "--job", "none")["job"]["id"] is None
     assert report(room, folder, "--job", "4242")["job"]["id"] == "4242"
     compared = room.wattle("compare", f"a={folder}", f"b={other}")  # which has no --job
@@ -180,7 +180,7 @@ def a_copy_of_a_file_is_no_second_run(room):
     document = report(room, folder)
     near(document["energy"]["ledger"]["target_j"], truth["ranks"]["0"]["energy_j"], relative=0.01)
     assert [rank["where"] for rank in document["ranks"]] == [str(folder / "job-r000.sqlite")]
-    assert len(document["warnings"]) == 1 and "counts once" in document["warnings"][0], document["warnings"]
+    assert len(document["warnings"]) == 1 and "is counted once" in document["warnings"][0], document["warnings"]
     change(folder / "job-r000.sqlite", ("update run set value = '7' where key = 'rank'",))
     assert any("beyond the 1 that" in words for words in report(room, folder)["warnings"])
 

@@ -293,7 +293,7 @@ static const struct refusal {
 	{"a folder is not replaced", "sub", true, false, -EISDIR, "is a folder"},
 	{"a pipe is not replaced", "pipe", true, false, -EINVAL, "not a regular file"},
 	{"only run files can be appended to", "old.sqlite", false, true, -EINVAL, "is not a wattle run file"},
-	{"replacing and appending exclude each other", "old.sqlite", true, true, -EINVAL, "exclude each other"},
+	{"replacing and appending can't be combined", "old.sqlite", true, true, -EINVAL, "can't be combined"},
 	{"an empty name is none", NULL, false, false, -EINVAL, "needs a name"},
 };
 

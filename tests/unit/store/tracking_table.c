@@ -26,8 +26,8 @@ static const struct row {
 	{"no static data", "", NULL, "first two lines"},
 	{"other static data", "a,b\n1,2\n" NAMES, NULL, "first two lines"},
 	{"static values are missing", "ram_unit,time_unit\nbytes\n" NAMES, NULL, "first two lines"},
-	{"a word for a number", STATIC NAMES "one" ZEROS "10\n", NULL, "line 4: main_ram 'one' is no number"},
-	{"an endless number", STATIC NAMES "inf" ZEROS "10\n", NULL, "main_ram 'inf' is no number"},
+	{"a word for a number", STATIC NAMES "one" ZEROS "10\n", NULL, "line 4: main_ram 'one' is not a number"},
+	{"an endless number", STATIC NAMES "inf" ZEROS "10\n", NULL, "main_ram 'inf' is not a number"},
 	{"half a row", STATIC NAMES "1,2\n", NULL, "line 4: 2 fields instead of 22"},
 	{"too long a row", STATIC NAMES "1" ZEROS "10,11\n", NULL, "line 4: more than 22 fields"},
 };
