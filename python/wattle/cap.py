@@ -14,7 +14,7 @@ device: "gpu-0", "package-1", a GPU's UUID or its beginning, several of these in
 visible to this program. A limit is a lease of this process, which no other process gets meanwhile; children do not have
 it. Limits are in W, clocks (NVIDIA's GPUs) in MHz; what is unknown is NaN.
 
-ValueError: outside of the device's range, or an argument is not valid. LookupError: there is no such device, or it
+ValueError: outside of the device's range, or an argument is invalid. LookupError: there is no such device, or it
 can't be limited. PermissionError: neither this program nor the helper wattled may do that. BlockingIOError: another
 process has a lease on it, or another thread of this one has a Limit or a search. RuntimeError: somebody else has
 changed the limit since (theirs stays), or a Limit is used twice. Other OSErrors: the device or the journal

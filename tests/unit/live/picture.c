@@ -202,7 +202,7 @@ static const struct picture_row {
 	{"what is estimated is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true,
 		false, false, {"Power ~10.8 W estimated", "~10.8 W [▒", "?[2J🔥 火<script>"}, {"\x1b"}},
 	{"the help tells of all keys", make_laptop, 80, 24, true, false, true,
-		{"sort by power", "as a tree", "are its share"}, {"package-0"}},
+		{"sort by power", "as a tree", "is its share"}, {"package-0"}},
 	{"one picture has no keys and no past", make_laptop, 80, 40, true, true, false, {"package-0", "python"},
 		{"q quit", "every", "⣿"}},
 };

@@ -24,7 +24,7 @@ static const struct row {
 	{"so does none", ":0", false, -EPERM, NULL, false, "--token-file"},
 	{"so does that of IPv6", "[::]:0", false, -EPERM, NULL, false, "--token-file"},
 	{"with a token it may be for all", "0.0.0.0:0", true, 0, "http://0.0.0.0:", false, NULL},
-	{"an address of somebody else", "192.0.2.1:0", true, -EADDRNOTAVAIL, NULL, false, "no address of this machine"},
+	{"an address of somebody else", "192.0.2.1:0", true, -EADDRNOTAVAIL, NULL, false, "not an address of this machine"},
 	{"no port", "127.0.0.1", false, -EINVAL, NULL, false, "HOST:PORT"},
 	{"only a port", "9095", false, -EINVAL, NULL, false, "HOST:PORT"},
 	{"a port that is none", "127.0.0.1:65536", false, -EINVAL, NULL, false, "65535"},
@@ -77,7 +77,7 @@ static void taken(void **state)
 	text_copy(again, sizeof(again), first.url + strlen("http://"));
 	*strchr(again, '/') = '\0';
 	assert_int_equal(address_open(&second, again, false, &error), -EADDRINUSE);
-	assert_non_null(strstr(error.text, "another program listens there"));
+	assert_non_null(strstr(error.text, "another program uses this port"));
 	address_close(&first);
 }
 

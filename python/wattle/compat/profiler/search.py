@@ -31,7 +31,7 @@ def power_cap_profiler(model: torch.nn.Module, dataloader: Iterable[Any], gpu_nu
     Work is done on the GPU if PyTorch has CUDA, else on the CPU. By the names of wattle.cap.tune: objective ("ed2p", "edp",
     "energy", "slowdown=PERCENT"), seconds (of measuring for each cap, at most), settle, seed.
 
-    ValueError, TypeError: an argument is not valid. LookupError, PermissionError: the GPU can't be capped; nothing was
+    ValueError, TypeError: an argument is invalid. LookupError, PermissionError: the GPU can't be capped; nothing was
     done then.
     """
     batches.check(model, dataloader, train, loss_fn, optimizer)
