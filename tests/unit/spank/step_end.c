@@ -50,11 +50,11 @@ static const struct row {
 	{"what the report says is told, and where the run files lie", "#!/bin/sh\necho $1 $2 $4 $6\n",
 		"report wattle-7 7 line, wattle-7\n", false},
 	{"a report that fails is told as its own words", "#!/bin/sh\necho no runs >&2\nexit 1\n",
-		"no sum of wattle-7: no runs\n", false},
+		"no total for wattle-7: no runs\n", false},
 	{"programs of a user see nothing that slurmstepd has open", "#!/bin/sh\ntest -e /proc/self/fd/57 && echo seen || echo unseen\n",
 		"unseen, wattle-7\n", false},
 	{"a user who is not known is told of, and nothing is run", "#!/bin/sh\necho ran\n",
-		"no sum: could not become the job's user: Invalid argument\n", true},
+		"no total: can't switch to the job's user: Invalid argument\n", true},
 };
 
 static void check(void **state)
