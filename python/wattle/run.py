@@ -187,7 +187,7 @@ class Run:
 
     @property
     def user_metrics(self) -> Table:
-        """What the program told by wattle.metric: t_ns, name, value, span (id of the innermost open one), pid, tid."""
+        """Custom metrics by wattle.metric: t_ns, name, value, span (id of the innermost open one), pid, tid."""
         return self._table("user_metrics", ("t_ns", "name", "value", "span", "pid", "tid"))
 
     @property

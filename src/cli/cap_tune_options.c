@@ -19,7 +19,7 @@ const struct option cap_tune_option_table[CAP_TUNE_OPTIONS] = {
 	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program", OPTION_FLAG, AT(itt)},
 	{"pid", 0, "PID", "tune a running program instead of CMD", OPTION_INTEGER, AT(pid), .least = 1, .most = INT32_MAX, .range = "a process id"},
 	{"spans", 0, "FILE", "with --pid: file that receives its spans, either the file of WATTLE_SPANS or\nthe run file of its recorder (default: read from its environment)", OPTION_TEXT, AT(spans)},
-	{"objective", 0, "WHAT", "quantity to minimise: ed2p (energy x time² per step, default), edp, energy,\nor slowdown=PCT: energy, with steps at most PCT percent longer", OPTION_TEXT, AT(objective)},
+	{"objective", 0, "WHAT", "quantity to minimise: ed2p (energy x time² per step, default), edp,\nenergy, or slowdown=PCT: energy, with steps at most PCT percent longer", OPTION_TEXT, AT(objective)},
 	{"caps", 0, "N", "number of limits to try (default 8, then more near the best one)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
 	{"from", 0, "PERCENT", "lowest limit to try, in percent of the default limit (default 30); never\nbelow the device's minimum", OPTION_NUMBER, AT(from_percent), .least = 1, .most = 99, .range = "a percentage from 1 to 99"},
 	{"seconds", 0, "S", "maximum measuring time for each limit (default 30)", OPTION_NUMBER, AT(seconds), .least = 0.01, .most = 86400, .range = "a number of seconds from 0.01 to 86400"},
@@ -90,7 +90,7 @@ static int check_source(const struct cap_tune_options *options, struct wattle_er
 	if (attaches && options->command != NULL)
 		return error_set(reterr, -EINVAL, "--pid: can't be combined with a command; give one of them");
 	if (!attaches && options->command == NULL)
-		return error_set(reterr, -EINVAL, "neither a command nor --pid given");
+		return error_set(reterr, -EINVAL, "no command and no --pid given");
 	if (attaches && counted == 0)
 		return error_set(reterr, -EINVAL,
 			"--pid: define a step with --step NAME, --metric NAME or --metric-total NAME");

@@ -370,8 +370,8 @@ static enum tune_event say_too_short(struct tune_search *search)
 	tune_steps_names(search->steps, names, sizeof(names));
 	text_copy(why, sizeof(why), search->error.text); // reason why a device's energy is missing, or none
 	error_set(&search->error, -ETIME,
-		"the command ended %d times before %d steps named %s could be measured; %s%swithout --step "
-		"whole runs are%s%s",
+		"the command ended %d times before %d steps named %s could be measured; %s%somit --step "
+		"to measure whole runs%s%s",
 		FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name, why, why[0] != '\0' ? "; " : "",
 		names[0] != '\0' ? "; names recorded: " : "", names);
 	return broken(search, -ETIME);

@@ -33,7 +33,7 @@ static const struct option options[] = {
 		OPTION_TEXT, .offset = offsetof(struct values, wall_meter)},
 	{"supply-efficiency", 0, "PERCENT±ERROR",
 		"with --calibrate-gpu: efficiency of the power supply behind the meter,\nsuch as 92±2 "
-		"(default 91±5); 100: the meter is in the card's own supply\nlines",
+		"(default 91±5); 100: the meter is in the card's own\nsupply lines",
 		OPTION_TEXT, .offset = offsetof(struct values, supply)},
 	{"seconds", 0, "S",
 		"with --calibrate-idle and --calibrate-gpu: duration of the idle time or\nof a phase (default 10)",

@@ -54,7 +54,7 @@ def stays_until_reset(room):
     machine = Machine(room)
     assert machine.cap("set", "gpu-0", "250").returncode == 0
     assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
-    assert "gpu-0: set to stay; `wattle cap reset gpu-0` goes back to 300 W" in machine.cap("list").stdout
+    assert "gpu-0: persistent; `wattle cap reset gpu-0` restores 300 W" in machine.cap("list").stdout
     rows = json.loads(machine.cap("list", "--json").stdout)
     assert [(row["stands"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
     assert machine.cap("reset", "gpu-0").returncode == 0

@@ -316,7 +316,7 @@ def for_some_time(room):
     for ending in ("reset", "TERM", "KILL"):
         assert machine.wattle("cap", "set", "gpu-0", "200", "--for", "600s").returncode == 0
         busy = machine.wattle("cap", "set", "gpu-0", "250")
-        assert busy.returncode == 1 and "`wattle cap reset gpu-0` ends that" in busy.stderr, busy.stderr
+        assert busy.returncode == 1 and "`wattle cap reset gpu-0` ends it" in busy.stderr, busy.stderr
         (lease,) = (machine.folder / "state/caps").glob("*.lease")
         owner = int(dict(line.split("=", 1) for line in lease.read_text().splitlines())["owner_pid"])
         if ending == "reset":

@@ -117,7 +117,7 @@ def nothing(room):
     env = {**environment(room), "WATTLE_NVML": "/nonexistent/libnvidia-ml.so.1"}
     assert json.loads(room.wattle("cap", "list", "--json", env=env).stdout) == []
     done = room.wattle("cap", "list", env=env)
-    assert done.returncode == 0 and done.stdout.startswith("Nothing here has a limit that could be set.\n"), done
+    assert done.returncode == 0 and done.stdout.startswith("This machine has no device with a settable limit.\n"), done
     assert "libnvidia-ml.so.1" in done.stdout and "CPU packages" in done.stdout.replace("\n", " "), done.stdout
 
 
@@ -144,7 +144,7 @@ def no_such_gpu(room):
     done = room.wattle("cap", "get", "gpu-0", env={**package, "WATTLE_NVML": "/nonexistent.so"})
     assert "valid are: package-0; NVIDIA: /nonexistent.so not found" in done.stderr, done
     done = room.wattle("cap", "get", "package-0", env={**empty, "WATTLE_NVML": None})
-    assert "'package-0'" in done.stderr and "CPU packages: the kernel shows none" in done.stderr, done
+    assert "'package-0'" in done.stderr and "CPU packages: the kernel lists none" in done.stderr, done
 
 
 @test

@@ -103,7 +103,7 @@ def limits_that_stay(room):
         log.write("1 0 180000 1\n")
     assert '"stands": false,\n  "settable"' in room.wattle("cap", "get", "gpu-0", "--json").stdout
     told = room.wattle("cap", "reset", "gpu-0")
-    assert "180 W and stays so" in told.stderr and calls(room)[-1] == (0, 180000) and journal(room) == []
+    assert "left at 180 W" in told.stderr and calls(room)[-1] == (0, 180000) and journal(room) == []
 
 
 @test
@@ -114,7 +114,7 @@ def near_limits(room):
     room.wattle("cap", "set", "gpu-0", "299.5")
     assert room.wattle("cap", "reset", "gpu-0").returncode == 0
     assert calls(room) == [(0, 299500), (0, 300000)]
-    for foreign_mw, says in ((200500, "200.5 W and stays so"), (299500, "299.5 W and stays so"),
+    for foreign_mw, says in ((200500, "left at 200.5 W"), (299500, "left at 299.5 W"),
                              (299500, "back to the previous 299.5 W")):
         told = room.wattle("cap", "set", "gpu-0", "200", "--", "sh", "-c", f"echo 1 0 {foreign_mw} 1 >> cards.limits")
         assert says in told.stderr, told

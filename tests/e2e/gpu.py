@@ -239,7 +239,7 @@ def mig(room):
     rows = json.loads(room.wattle("sensors", "--json", env=environment(room, cards)).stdout)["sensors"]
     parts = [row for row in rows if row["sensor"] == "nvml" and row["inside"] == "gpu-0"]
     assert [row["uuid"] for row in parts] == ["MIG-a", "MIG-b"], parts
-    assert "3 of 7 SM slices" in parts[0]["why"] and not parts[0]["used"], parts
+    assert "by SM slices, 3 of 7" in parts[0]["why"] and not parts[0]["used"], parts
 
 
 @test

@@ -142,7 +142,7 @@ def frozen_counter(room):
     found, truth_j = domains["gpu-0"], card.energy_j(end_s) - card.energy_j(start_s)
     assert found["provenance"] == "derived", found
     near(found["energy_j"], truth_j, relative=0.05)
-    assert any("sometimes stops" in text for text in events(room, "note")), events(room, "note")
+    assert any("does not change" in text for text in events(room, "note")), events(room, "note")
 
 
 @test
@@ -168,7 +168,7 @@ def pulled(room):
     assert done.returncode == 0, done
     found = next(d for d in json.loads(done.stdout)["energy"]["domains"] if d["domain"] == "gpu-0")
     assert 60 < found["energy_j"] < 400 and found["gaps"] >= 1, found
-    assert any("gone" in text for text in events(room, "note")), events(room, "note")
+    assert any("removed" in text for text in events(room, "note")), events(room, "note")
 
 
 @test

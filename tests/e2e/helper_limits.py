@@ -181,7 +181,7 @@ def no_socket_there(room):
     (room.folder / "run").mkdir()
     (room.folder / "run/wattled.sock").write_text("precious")
     helper = Helper(room, wait=False)
-    assert helper.process.wait(20) == 1 and "no socket" in helper.said(), helper.said()
+    assert helper.process.wait(20) == 1 and "not a socket" in helper.said(), helper.said()
     assert helper.path.read_text() == "precious"
 
 

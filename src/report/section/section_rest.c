@@ -20,7 +20,7 @@ void section_metrics(const struct part *part)
 		return;
 	rows.n = part->f->n_user_metrics; // custom metrics precede the recording's metrics
 	half.half = true;
-	section_begin(&half, "metrics", "What the program told");
+	section_begin(&half, "metrics", "Custom metrics");
 	part_grid(part, &metric_grid, &rows, (struct limits){TEXT_ROWS_MAX, METRICS_MAX, PAPER_HALF});
 	section_end(part);
 }
@@ -83,7 +83,7 @@ void section_processes(const struct part *part)
 		return;
 	half.half = true;
 	rows_sort(&rows, "cpu_s", NULL);
-	section_begin(&half, "processes", "Processes with most CPU time");
+	section_begin(&half, "processes", "Top processes by CPU time");
 	part_grid(part, &process_grid, &rows, (struct limits){TEXT_PROCESSES_MAX, PROCESSES_MAX, PAPER_HALF});
 	section_end(part);
 }
@@ -101,8 +101,9 @@ void section_events(const struct part *part)
 	if (rows.n == 0)
 		return;
 	buf_printf(part->out,
-		"<p class=\"faint small on-paper\">%zu event%s, which the page itself has.</p>\n<section class=\"no-print\">\n"
-		"<h2 id=\"events\">What happened meanwhile</h2>\n",
+		"<p class=\"faint small on-paper\">%zu event%s; the page lists them.</p>\n<section "
+		"class=\"no-print\">\n"
+		"<h2 id=\"events\">Events</h2>\n",
 		rows.n, rows.n == 1 ? "" : "s");
 	part_grid(part, &event_grid, &rows, (struct limits){0, EVENTS_MAX, PAPER_NONE});
 	section_end(part);
