@@ -48,12 +48,12 @@ def _check(connection: sqlite3.Connection, file: str, tables: Iterable[str], is_
     for table in tables:
         for of_writer, query, fault in FAULTS:
             if (is_writer or not of_writer) and connection.execute(query, (table,)).fetchone() is not None:
-                raise sqlite3.DatabaseError(f"{file}: table {table} {fault}: wattle has made no such file, and does not read it")
+                raise sqlite3.DatabaseError(f"{file}: table {table} {fault}: wattle does not write such files and refuses to read it")
 
 
 def connect(path: str | os.PathLike[str], tables: Iterable[str], *, read_only: bool = False, **options: Any) -> sqlite3.Connection:
     """tables: those the caller uses; they must be tables that compute nothing. Triggers, and views in a query, are refused ("not
-    authorized"). read_only: a query ends ("interrupted") after the CPU time that a file of this size can need."""
+    authorized"). read_only: a query ends ("interrupted") after the CPU time that a file of this size need."""
     file = os.fspath(path)
     if read_only:
         uri = pathlib.Path(file).absolute().as_uri()

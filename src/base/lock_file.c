@@ -17,7 +17,7 @@ static int refuse_foreign(int folder_fd, const char *path, struct wattle_error *
 	struct stat st;
 	char owner[40] = "belongs to another user";
 	if (fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode))
-		snprintf(owner, sizeof(owner), "is no regular file");
+		snprintf(owner, sizeof(owner), "is not a regular file");
 	else if (fstatat(folder_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		snprintf(owner, sizeof(owner), "belongs to user %u", (unsigned)st.st_uid);
 	return error_set(reterr, -EPERM, "%s: %s; remove it, or use a folder of your own", path, owner);
@@ -99,9 +99,8 @@ static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return error_set(reterr, -EBUSY,
 			others_can_lock
-				? "%s: another process holds this lock; it is an earlier version's, which others "
-				  "can hold too: remove it if no wattle uses it"
-				: "%s: another wattle holds this lock",
+				? "%s: another process holds this lock of an earlier version; remove it if no wattle process uses it"
+				: "%s: another wattle process holds this lock",
 			path);
 	if (!stands_there(folder_fd, path, &st))
 		return 1;

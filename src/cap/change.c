@@ -55,7 +55,7 @@ const char *change_amount(const struct cap_device *device, const struct cap_sett
 {
 	double value = cap_value_of(device, setting);
 	if (isnan(value)) {
-		text_copy(out, AMOUNT_SIZE, device->what == CAP_CLOCKS ? "no limit of its clocks" : "no limit");
+		text_copy(out, AMOUNT_SIZE, device->what == CAP_CLOCKS ? "no clock limit" : "no limit");
 		return out;
 	}
 	char number[24];
@@ -93,7 +93,7 @@ static int write_and_read(struct cap_device *device, const struct cap_setting *n
 		return r;
 	if (!holds(device, next, &found)) {
 		char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
-		return error_set(reterr, -EIO, "%s took a limit of %s without complaint, but has %s", device->name,
+		return error_set(reterr, -EIO, "%s accepted a limit of %s without error, but reads back %s", device->name,
 			change_amount(device, next, asked), change_amount(device, &found, has));
 	}
 	*ret_found = found;
@@ -116,13 +116,13 @@ static int put_back(struct cap_device *device, const struct cap_setting *before,
 	if (r == 0 && reads_back) {
 		r = cap_read(device, &found, &why);
 		if (r == 0 && !holds(device, before, &found))
-			r = error_set(&why, -EIO, "it has another value");
+			r = error_set(&why, -EIO, "it has a different value");
 	}
 	if (r == 0 || reterr == NULL)
 		return r;
 	char first[sizeof(reterr->text)];
 	text_copy(first, sizeof(first), reterr->text);
-	error_set(reterr, code, "%.280s; and what was there before could not be put back: %.280s", first, why.text);
+	error_set(reterr, code, "%.280s; the previous limit could not be restored: %.280s", first, why.text);
 	return r;
 }
 
@@ -209,7 +209,7 @@ static int undo_and_read(const struct journal_entry *entry, struct cap_device *d
 	if (holds(device, ours, found) && !has_stood_still(ours, &before, found))
 		return (int)ours->n;
 	char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
-	return error_set(reterr, -EIO, "%s: the limit is to be %s again, but the device has %s", device->name,
+	return error_set(reterr, -EIO, "%s: the limit was restored to %s, but the device reads back %s", device->name,
 		change_amount(device, &entry->previous, asked), change_amount(device, found, has));
 }
 
@@ -220,7 +220,7 @@ static void tell_foreign(const struct journal_entry *entry, const struct cap_dev
 	outcome->was_foreign = true;
 	outcome->foreign = cap_value_of(device, found);
 	snprintf(outcome->text, sizeof(outcome->text),
-		"%s: somebody else has changed the limit meanwhile, it is %s and stays so (%s was there before)",
+		"%s: another program changed the limit meanwhile; it is left at %s (previously %s)",
 		device->name, change_amount(device, found, has), change_amount(device, &entry->previous, had));
 }
 

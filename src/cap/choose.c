@@ -63,7 +63,7 @@ static int add_gpus(struct choice *choice)
 	if (r < 0 || choice->n > before)
 		return r;
 	const char *why = devices->absent_gpus;
-	return error_set(choice->reterr, -ENODEV, "no GPU that is visible to this program can be limited in %s%s%s",
+	return error_set(choice->reterr, -ENODEV, "no GPU that is visible to this program has a limit of %s%s%s",
 		cap_what_name(choice->what), why[0] != '\0' ? ": " : "; `wattle cap list` shows what can be limited", why);
 }
 
@@ -76,7 +76,7 @@ int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env
 		return error_set(reterr, -ENOMEM, "out of memory");
 	char *rest = list;
 	for (const char *name; (name = strsep(&rest, ",")) != NULL;) {
-		int r = name[0] == '\0' ? error_set(reterr, -EINVAL, "%s: an entry is empty; give names with one comma between", names)
+		int r = name[0] == '\0' ? error_set(reterr, -EINVAL, "%s: empty entry; give names separated by single commas", names)
 			: strcmp(name, "gpus") == 0 ? add_gpus(&choice)
 						    : add(&choice, name);
 		if (r < 0)

@@ -83,7 +83,7 @@ void cap_set_asleep(struct cap_device *device)
 	char remedy[sizeof(device->remedy)];
 	snprintf(remedy, sizeof(remedy), "wattle cap get %s", device->name); // naming a device wakes it
 	device->asleep = true;
-	cap_set_why(device, "asleep (runtime suspended), not woken", remedy);
+	cap_set_why(device, "suspended (runtime power management): not read, to avoid waking it", remedy);
 }
 
 void cap_set_id(struct cap_device *device, const char *prefix, const char *text)
@@ -148,7 +148,7 @@ int cap_devices_open(struct cap_devices *ret_devices, const struct wattle_env *e
 		r = back_ends[i]->open(&finder, &back_end->state);
 	}
 	make_ids_unique(ret_devices);
-	return r < 0 ? error_set(reterr, r, "no memory for the list of what can be limited") : 0;
+	return r < 0 ? error_set(reterr, r, "out of memory for the list of devices") : 0;
 }
 
 void cap_devices_close(struct cap_devices *devices)
@@ -227,9 +227,9 @@ static int fail_not_found(const struct cap_devices *devices, const char *name, e
 	const char *why = is_gpu ? devices->absent_gpus : list[0] == '\0' ? devices->absent : "";
 	if (list[0] == '\0')
 		return error_set(reterr, -ENODEV,
-			"no device '%s': nothing here has a limit of %s that could be set%s%s", name,
+			"no device '%s': this machine has no device with a settable limit of %s%s%s", name,
 			cap_what_name(what), why[0] != '\0' ? ": " : "", why);
-	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s%s; there are: %s%s%s", name,
+	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s%s; valid are: %s%s%s", name,
 		cap_what_name(what), meant_device(devices, name, what, meant), list, why[0] != '\0' ? "; " : "", why);
 }
 
@@ -286,13 +286,13 @@ static int fail_range(const struct cap_device *device, double value, struct rang
 {
 	char asked[32], min[32], max[32];
 	const char *unit = cap_what_unit(device->what);
-	const char *ours = device->min_is_ours ? " (the least is wattle's own: this device states none)" : "";
+	const char *ours = device->min_is_ours ? " (the minimum is wattle's own: this device reports none)" : "";
 	number(asked, value);
 	number(min, range.min);
 	number(max, range.max);
 	if (isnan(value) || isnan(range.min) || isnan(range.max))
-		return error_set(reterr, -ERANGE, "%s: %s %s is no limit that could be set", device->name, asked, unit);
-	return error_set(reterr, -ERANGE, "%s: %s %s is out of range; %s to %s %s can be set%s", device->name, asked,
+		return error_set(reterr, -ERANGE, "%s: %s %s is not a valid limit", device->name, asked, unit);
+	return error_set(reterr, -ERANGE, "%s: %s %s is out of range; give %s to %s %s%s", device->name, asked,
 		unit, min, max, unit, ours);
 }
 
@@ -325,7 +325,7 @@ int cap_default_setting(struct cap_device *device, const struct cap_setting *now
 	if (is_known && ops->default_setting == NULL)
 		ops->plan(device, now, device->default_, &setting);
 	if (!is_known)
-		return error_set(reterr, -ENODATA, "%s does not say what limit it comes up with", device->name);
+		return error_set(reterr, -ENODATA, "%s does not report its default limit", device->name);
 	*ret_setting = setting;
 	return 0;
 }

@@ -57,7 +57,7 @@ static int fail_read(const struct wattle_env *env, const struct cap_device *devi
 	struct wattle_error *reterr)
 {
 	if (code == -ENOENT || code == -ENOTDIR || code == -ENODEV)
-		return error_set(reterr, -ENODEV, "%s: %s/%s is gone", device->name, env->sysfs, path);
+		return error_set(reterr, -ENODEV, "%s: %s/%s no longer exists", device->name, env->sysfs, path);
 	return error_set(reterr, code, "%s: can't read %s/%s: %s", device->name, env->sysfs, path, strerror(-code));
 }
 
@@ -100,23 +100,23 @@ static int fail_write(const struct wattle_env *env, const struct cap_device *dev
 	switch (code) {
 	case -EACCES:
 	case -EPERM:
-		return error_set(reterr, -EACCES, "%s: only root may write %s/%s; use sudo, or the helper",
+		return error_set(reterr, -EACCES, "%s: only root can write %s/%s; use sudo or the helper",
 			device->name, env->sysfs, path);
 	case -EROFS:
-		return error_set(reterr, code, "%s: %s is mounted read-only, as in containers; set it outside",
+		return error_set(reterr, code, "%s: %s is mounted read-only, as in containers; set the limit outside the container",
 			device->name, env->sysfs);
 	case -ENODATA: // intel_rapl's answer for a register whose lock bit is set
 		return error_set(reterr, -EPERM,
-			"%s: the firmware has locked %s until the next boot; look for a setting of it there",
+			"%s: the firmware has locked %s until the next boot; change it in the firmware settings",
 			device->name, file);
 	case -EINVAL:
 	case -ERANGE:
-		return error_set(reterr, -ERANGE, "%s: the driver does not take %" PRId64 " for %s", device->name,
+		return error_set(reterr, -ERANGE, "%s: the driver rejects %" PRId64 " for %s", device->name,
 			value, file);
 	case -ENOENT:
 	case -ENOTDIR:
 	case -ENODEV:
-		return error_set(reterr, -ENODEV, "%s: %s/%s is gone", device->name, env->sysfs, path);
+		return error_set(reterr, -ENODEV, "%s: %s/%s no longer exists", device->name, env->sysfs, path);
 	default:
 		return error_set(reterr, code, "%s: can't write %s/%s: %s", device->name, env->sysfs, path,
 			strerror(-code));
@@ -169,10 +169,10 @@ void cap_files_ask_permission(const struct cap_files *files, const struct wattle
 		const char *file = file_name(files->files[i].path);
 		if (fd >= 0)
 			continue;
-		snprintf(why, sizeof(why), "only root may write %s", file);
+		snprintf(why, sizeof(why), "only root can write %s", file);
 		snprintf(remedy, sizeof(remedy), "sudo wattle cap set %s WATTS", device->name);
 		if (fd == -EROFS)
-			cap_set_why(device, "/sys is mounted read-only", "set it outside of the container");
+			cap_set_why(device, "/sys is mounted read-only", "set it outside the container");
 		else
 			cap_set_why(device, why, remedy);
 	}

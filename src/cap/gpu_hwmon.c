@@ -107,7 +107,7 @@ static int add_card(struct cap_finder *finder, struct gpu_caps *caps, const stru
 	if (is_asleep(caps->env, found)) {
 		cap_set_asleep(device);
 	} else if (!describe(device)) {
-		cap_finder_explain(finder, CAP_ABSENT_BOTH, "%s (%s) has no power limit that could be set",
+		cap_finder_explain(finder, CAP_ABSENT_BOTH, "%s (%s) has no settable power limit",
 			device->name, device->label);
 		finder->devices->n--;
 	}
@@ -175,7 +175,7 @@ static int read_card(struct cap_device *device, struct cap_setting *ret_setting,
 	const struct card *card = card_of(device);
 	device->current = (double)NAN;
 	if (card->limit < 0)
-		return error_set(reterr, -EOPNOTSUPP, "%s has no power limit that could be set", device->name);
+		return error_set(reterr, -EOPNOTSUPP, "%s has no settable power limit", device->name);
 	int r = cap_files_read(&card->files, caps->env, device, ret_setting, reterr);
 	if (r == 0)
 		device->current = limit_of(device, ret_setting);

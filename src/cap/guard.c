@@ -26,7 +26,7 @@ static int open_line(int fds[2], struct wattle_error *reterr)
 {
 	int pair[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return error_set(reterr, -errno, "can't make a socket for the limit's guard: %s", strerror(errno));
+		return error_set(reterr, -errno, "can't create a socket for the limit's guard: %s", strerror(errno));
 	// Above the descriptor it gets in the guard, and above stdio, which the program may have closed.
 	for (int i = 0; i < 2; i++) {
 		fds[i] = fcntl(pair[i], F_DUPFD_CLOEXEC, SPAWN_CONTROL_FD + 1);
@@ -46,7 +46,7 @@ static int send_order(int fd, const struct guard_order *order, const struct jour
 {
 	wattle_cleanup_close int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (pidfd < 0)
-		return error_set(reterr, -errno, "a limit's guard needs pidfd_open of Linux 5.3: %s", strerror(errno));
+		return error_set(reterr, -errno, "a limit's guard needs pidfd_open (Linux 5.3 or newer): %s", strerror(errno));
 	struct iovec part = {.iov_base = (void *)(uintptr_t)order, .iov_len = sizeof(*order)};
 	union {
 		struct cmsghdr header;
@@ -65,7 +65,7 @@ static int send_order(int fd, const struct guard_order *order, const struct jour
 	ssize_t n = sendmsg(fd, &message, MSG_NOSIGNAL);
 	return n == (ssize_t)sizeof(*order)
 		? 0
-		: error_set(reterr, -errno, "can't tell the limit's guard: %s", strerror(errno));
+		: error_set(reterr, -errno, "can't send to the limit's guard: %s", strerror(errno));
 }
 
 static int spawn(const struct cap_guard_program *program, int line_fd, struct wattle_error *reterr)
@@ -75,7 +75,7 @@ static int spawn(const struct cap_guard_program *program, int line_fd, struct wa
 	size_t n = 0;
 	for (; program->argv[n] != NULL; n++) {
 		if (n == WORDS_MAX)
-			return error_set(reterr, -E2BIG, "too many words in front of --cap-guard");
+			return error_set(reterr, -E2BIG, "too many arguments before --cap-guard");
 		argv[n] = (char *)(uintptr_t)program->argv[n];
 	}
 	snprintf(pid, sizeof(pid), "%d", (int)getpid()); // shown by `ps`
@@ -106,7 +106,8 @@ static int await_answer(int fd, struct guard_answer *answer, struct wattle_error
 			READY_MS / 1000);
 	if (n != (ssize_t)sizeof(*answer))
 		return error_set(reterr, -EPIPE,
-			"the limit's guard ended before it was ready; nothing was changed (another version?)");
+			"the limit's guard ended before it was ready; nothing was changed; check that it has "
+			"the same version");
 	if (answer->code < 0)
 		return error_set(reterr, answer->code, "%s", answer->text);
 	return 0;
@@ -174,7 +175,7 @@ int guard_hold_for(const struct cap_guard_program *program, const struct journal
 	struct guard_answer answer;
 	int fd;
 	if (program == NULL || program->argv == NULL)
-		return error_set(reterr, -EINVAL, "%s: a limit for some time needs a guard", device->name);
+		return error_set(reterr, -EINVAL, "%s: a limit with a duration needs a guard", device->name);
 	fill_order(&order, journal);
 	order.for_ns = for_ns;
 	order.value = value;

@@ -217,7 +217,7 @@ static int hold(struct guard *guard)
 	sigaddset(&asked_to_go, SIGTERM);
 	sigprocmask(SIG_BLOCK, &asked_to_go, NULL);
 	signal(SIGTERM, SIG_DFL); // an ignored signal would not arrive at the signalfd
-	int r = device != NULL ? 0 : error_set(&error, -ENODEV, "%s is not there any more", guard->order.id);
+	int r = device != NULL ? 0 : error_set(&error, -ENODEV, "%s no longer exists", guard->order.id);
 	if (r == 0)
 		r = lease_open_as(guard->env, device, &self, true, NULL, &lease, &error);
 	if (r < 0) {

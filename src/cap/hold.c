@@ -23,7 +23,7 @@ static int choose(const struct cap_holder *holder, const struct cap_device *devi
 		return 0;
 	}
 	return error_set(reterr, -EACCES, "%s can't be limited: %s%s%s", device->name,
-		device->why[0] != '\0' ? device->why : "it does not let itself be changed",
+		device->why[0] != '\0' ? device->why : "its limit can't be changed",
 		device->remedy[0] != '\0' ? "; " : "", device->remedy);
 }
 

@@ -70,7 +70,7 @@ static int find_row(struct proto_client *client, const struct proto_hello *hello
 		*ret_row = row;
 		return 0;
 	}
-	return error_set(reterr, -ENODEV, "the helper does not know %s, or can't limit its %s", device->name,
+	return error_set(reterr, -ENODEV, "the helper does not have %s, or can't limit its %s", device->name,
 		cap_what_name(device->what));
 }
 
@@ -148,7 +148,7 @@ static int put_value(const struct cap_device *device, double value, struct proto
 {
 	double scaled = value * scale(device);
 	if (!(scaled > 0 && scaled < 1e12))
-		return error_set(reterr, -ERANGE, "%s: %g %s is no limit", device->name, value,
+		return error_set(reterr, -ERANGE, "%s: %g %s is not a valid limit", device->name, value,
 			cap_what_unit(device->what));
 	request->value = llround(scaled);
 	return 0;
@@ -170,16 +170,16 @@ static void describe_row(struct cap_device *device, const struct proto_device *r
 	device->min = fmax(device->min, from_wire(device, row->least)); // NaN if neither knows
 	device->max = fmin(device->max, from_wire(device, row->most));
 	if (device->hint[0] == '\0')
-		text_copy(device->hint, sizeof(device->hint), "set through the helper");
+		text_copy(device->hint, sizeof(device->hint), "set by the helper");
 }
 
 // Names the helper as an alternative in the remedy of devices that are not settable but have a remedy.
 static void name_helper(struct cap_device *device, int code)
 {
-	static const char between[] = "; or, to do it as this user: ";
+	static const char between[] = "; or, as this user: ";
 	char remedy[sizeof(device->remedy)];
 	// Membership of group wattle allows reading only.
-	const char *helper = code == -EPERM ? "a `cap` rule in the policy file of wattled" : proto_client_remedy(code);
+	const char *helper = code == -EPERM ? "add a `cap` rule to the policy file of wattled" : proto_client_remedy(code);
 	if (device->settable || device->asleep || device->remedy[0] == '\0' || helper[0] == '\0')
 		return;
 	text_copy(remedy, sizeof(remedy), device->remedy);
@@ -243,7 +243,7 @@ static int check_free(const struct cap_device *device, const struct proto_device
 		return 0;
 	text_copy(owner.name, sizeof(owner.name), row->lease_name);
 	cap_owner_describe(&owner, text, sizeof(text));
-	return error_set(reterr, -EBUSY, "%s is limited by %s already", device->name, text);
+	return error_set(reterr, -EBUSY, "%s is already limited by %s", device->name, text);
 }
 
 static int open_helped(const struct cap_holder *holder, struct cap_device *device, void **ret_state,
@@ -304,8 +304,8 @@ static bool went_with_helper(const struct helped *helped, int code)
 static const char *how_it_went(const struct helped *helped)
 {
 	return proto_client_is_open(&helped->client)
-		? "the helper was started anew, which ended this limit"
-		: "the helper has gone, and with it this limit: its guard puts back what was there before";
+		? "the helper was restarted, which ended this limit"
+		: "the helper ended, and this limit with it; its guard restores the previous limit";
 }
 
 static int check(void *state, struct cap_outcome *ret_outcome)
@@ -346,7 +346,7 @@ static int finish(struct helped *helped, enum proto_type type, struct cap_outcom
 		r = error_set(reterr, -EPIPE, "%s: %s", helped->device->name, how_it_went(helped));
 	else if (r < 0)
 		error_set(reterr, r, "%s",
-			helped->has_lease ? error.text : "the limit had gone already, with the helper");
+			helped->has_lease ? error.text : "the limit had already ended with the helper");
 	return r;
 }
 
@@ -406,7 +406,7 @@ static int stand(const struct cap_holder *holder, struct cap_device *device, dou
 	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_STANDING};
 	int64_t for_s = (for_ns + NS_PER_S - 1) / NS_PER_S;
 	if (for_s > UINT32_MAX)
-		return error_set(reterr, -ERANGE, "%s: the helper holds no limit for so long", device->name);
+		return error_set(reterr, -ERANGE, "%s: the helper does not hold a limit for that long", device->name);
 	request.for_s = (uint32_t)for_s;
 	int r = put_value(device, value, &request, reterr);
 	return r < 0 ? r : once(holder, device, &request, ret_outcome, reterr);

@@ -105,7 +105,8 @@ int journal_read(const struct journal *journal, const char *stem, enum journal_k
 		return error_set(reterr, -errno, "%s/%s: %s", journal->path, name, strerror(errno));
 	if (fd < 0 || fstat(fd, &st) < 0 || !is_trusted(&st))
 		return error_set(reterr, -EBADMSG,
-			"%s/%s is not believed: it must belong to root or to this user, and others must not be able to write it",
+			"%s/%s is ignored: it must belong to root or to this user, and others must not be "
+			"able to write it",
 			journal->path, name);
 	ssize_t length = read_whole(fd, text, sizeof(text));
 	if (length < 0)
@@ -114,7 +115,7 @@ int journal_read(const struct journal *journal, const char *stem, enum journal_k
 		return error_set(reterr, -EBADMSG, "%s/%s %s", journal->path, name, why.text);
 	journal_stem(entry.id, entry.what, expected);
 	if (strcmp(stem, expected) != 0)
-		return error_set(reterr, -EBADMSG, "%s/%s speaks of another device, %s", journal->path, name, expected);
+		return error_set(reterr, -EBADMSG, "%s/%s is the journal of another device, %s", journal->path, name, expected);
 	*ret_entry = entry;
 	return 0;
 }
@@ -181,7 +182,7 @@ int journal_write(const struct journal *journal, enum journal_kind kind, const s
 	if (r == 0)
 		return 0;
 	unlinkat(journal->fd, beside, 0);
-	return error_set(reterr, r, "can't write %s/%s: %s; without a journal no limit is changed", journal->path, name,
+	return error_set(reterr, r, "can't write %s/%s: %s; wattle changes no limit without a journal", journal->path, name,
 		strerror(-r));
 }
 

@@ -214,21 +214,21 @@ int journal_entry_parse(const char *text, size_t size, struct journal_entry *ret
 		return error_set(reterr, -EBADMSG, "is longer than %d bytes", JOURNAL_TEXT_MAX - 1);
 	size_t checked = checked_size(text, size);
 	if (checked == 0)
-		return error_set(reterr, -EBADMSG, "is cut short or was edited");
+		return error_set(reterr, -EBADMSG, "is truncated or was edited");
 	memcpy(copy, text, checked);
 	copy[checked] = '\0';
 	if (strlen(copy) != checked)
-		return error_set(reterr, -EBADMSG, "is no text");
+		return error_set(reterr, -EBADMSG, "is not a text file");
 	int number = 1;
 	char *rest = copy;
 	for (char *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL; number++) {
 		bool good = number == 1 ? strcmp(line, first_line) == 0 : parse_line(&entry, &seen, line) == 0;
 		if (!good)
-			return error_set(reterr, -EBADMSG, "has a line %d that this version of wattle does not know",
+			return error_set(reterr, -EBADMSG, "has an unknown line %d for this version of wattle",
 				number);
 	}
 	if (!is_whole(&entry, seen))
-		return error_set(reterr, -EBADMSG, "lacks lines");
+		return error_set(reterr, -EBADMSG, "is incomplete");
 	*ret_entry = entry;
 	return 0;
 }

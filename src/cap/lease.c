@@ -166,7 +166,7 @@ static int refuse_foreign(const struct cap_lease *lease, const struct cap_settin
 		.foreign = cap_value_of(lease->device, now),
 	};
 	snprintf(ret_outcome->text, sizeof(ret_outcome->text),
-		"%s: somebody else has changed the limit meanwhile, to %s; it is left alone", lease->device->name,
+		"%s: another program changed the limit to %s meanwhile; it is left unchanged", lease->device->name,
 		change_amount(lease->device, now, has));
 	return error_set(reterr, -ESTALE, "%s", ret_outcome->text);
 }
@@ -257,7 +257,7 @@ static void tell_put_back(const struct cap_lease *lease, struct cap_outcome *out
 	outcome->was_foreign = true;
 	outcome->foreign = outcome->set;
 	snprintf(outcome->text, sizeof(outcome->text),
-		"%s: somebody else has changed the limit meanwhile, back to the %s that were there before",
+		"%s: another program changed the limit meanwhile, back to the previous %s",
 		lease->device->name, change_amount(lease->device, &entry->previous, has));
 }
 
@@ -271,7 +271,7 @@ int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, stru
 		int struck = strike(lease);
 		if (struck < 0)
 			snprintf(ret_outcome->text, sizeof(ret_outcome->text),
-				"%s has its limit back, but its entry in the journal can't be removed: %s",
+				"%s: its limit was restored, but its journal entry can't be removed: %s",
 				lease->device->name, strerror(-struck));
 	}
 	release(lease);

@@ -54,7 +54,7 @@ int lock_take(const struct journal *journal, const char *stem, enum lock_patienc
 		return error_set(reterr, r, "can't lock %s/%s", journal->path, why.text);
 	r = lock_retake(fd, patience);
 	if (r == -EBUSY)
-		return error_set(reterr, r, "another wattle is changing this limit just now (%s/%s); try again",
+		return error_set(reterr, r, "another wattle process is changing this limit (%s/%s); try again",
 			journal->path, name);
 	if (r < 0)
 		return error_set(reterr, r, "can't lock %s/%s: %s", journal->path, name, strerror(-r));

@@ -75,7 +75,7 @@ static int add_awake(struct cap_finder *finder, struct cap_nvml *nvml, size_t in
 	if (r < 0 || describe(device))
 		return r;
 	if (what == CAP_POWER)
-		cap_finder_explain(finder, CAP_ABSENT_BOTH, "%s (%s) has no power limit that could be set",
+		cap_finder_explain(finder, CAP_ABSENT_BOTH, "%s (%s) has no settable power limit",
 			device->name, device->label);
 	finder->devices->n--;
 	return 0;
@@ -130,7 +130,8 @@ static int open_gpus(struct cap_finder *finder, struct cap_nvml *nvml)
 	}
 	if (count == 0)
 		cap_finder_explain(finder, where_expected(finder, nvml, false),
-			"NVIDIA: the driver shows no GPU; start a container with --gpus all, ask the scheduler for a GPU");
+			"NVIDIA: the driver reports no GPU; start the container with --gpus all, or request "
+			"a GPU from the scheduler");
 	int r = make_room(nvml, count);
 	for (unsigned int i = 0; r == 0 && i < count; i++)
 		r = add_gpu(finder, nvml, i);
@@ -152,7 +153,7 @@ static void describe_woken(struct cap_device *device)
 	device->asleep = false;
 	cap_set_why(device, "", "");
 	if (cap_nvml_handle(device) == NULL)
-		cap_set_why(device, "the NVIDIA driver refuses it", "nvidia-smi");
+		cap_set_why(device, "the NVIDIA driver denies access", "nvidia-smi");
 	else if (!describe(device))
 		cap_set_why(device, kinds[device->what].absent, "");
 }

@@ -40,7 +40,7 @@ bool cap_nvml_clocks_describe(struct cap_device *device)
 	device->default_ = device->max; // clocks are unlocked after power-on
 	cap_nvml_ask_permission(device, api->lock_clocks_mhz != NULL && api->unlock_clocks != NULL);
 	text_copy(device->hint, sizeof(device->hint),
-		"the driver does not tell whether clocks are locked already; such a lock is gone afterwards");
+		"the driver does not report existing clock locks; such a lock is not restored afterwards");
 	return true;
 }
 

@@ -33,8 +33,8 @@ static void hint_persistence(struct cap_device *device, const struct nvml_api *a
 	device->forgets = api->persistence != NULL && api->persistence(handle, &on) == NVML_SUCCESS && on == 0;
 	if (device->forgets)
 		text_copy(device->hint, sizeof(device->hint),
-			"persistence mode is off: the driver forgets a limit when the last program leaves the GPU; "
-			"sudo nvidia-smi -pm 1");
+			"persistence mode is off: the driver resets the limit when the last program stops "
+			"using the GPU; sudo nvidia-smi -pm 1");
 }
 
 bool cap_nvml_power_describe(struct cap_device *device)

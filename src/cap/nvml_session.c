@@ -36,18 +36,18 @@ int cap_nvml_fail(const struct cap_device *device, const char *what, int code, s
 	struct nvml_failure failure = nvml_failure(code);
 	if (error == -EACCES && geteuid() == 0)
 		return error_set(reterr, error,
-			"%s: %s: the NVIDIA driver refuses it, to root too, as in containers and on shared or virtual GPUs; "
-			"set it on the host",
+			"%s: %s: the NVIDIA driver denies this even to root, as in containers and on shared "
+			"or virtual GPUs; set it on the host",
 			device->name, what);
 	if (error == -EACCES)
 		return error_set(reterr, error,
-			"%s: %s: the NVIDIA driver lets only root do that; use sudo, or the helper", device->name,
+			"%s: %s: the NVIDIA driver allows this only to root; use sudo or the helper", device->name,
 			what);
 	if (error == -ERANGE)
-		return error_set(reterr, error, "%s: %s: the NVIDIA driver does not take that value", device->name,
+		return error_set(reterr, error, "%s: %s: the NVIDIA driver rejects that value", device->name,
 			what);
 	if (error == -EOPNOTSUPP)
-		return error_set(reterr, error, "%s: %s: this GPU or its driver can't do that", device->name, what);
+		return error_set(reterr, error, "%s: %s: this GPU or its driver does not support this", device->name, what);
 	return error_set(reterr, error, "%s: %s: %s (error %d of NVML); %s", device->name, what, failure.why, code,
 		failure.remedy);
 }
@@ -68,13 +68,13 @@ void cap_nvml_ask_permission(struct cap_device *device, bool has_call)
 	device->settable = has_call && may_administrate();
 	if (device->settable)
 		return;
-	snprintf(why, sizeof(why), "only root may set its %s", device->what == CAP_POWER ? "power limit" : "clocks");
+	snprintf(why, sizeof(why), "only root can set its %s", device->what == CAP_POWER ? "power limit" : "clocks");
 	snprintf(remedy, sizeof(remedy), "sudo wattle cap set %s %s", device->name,
 		device->what == CAP_POWER ? "WATTS" : "--clocks MHZ");
 	if (has_call)
 		cap_set_why(device, why, remedy);
 	else
-		cap_set_why(device, "this NVIDIA driver has no call for it", "install a newer NVIDIA driver");
+		cap_set_why(device, "this NVIDIA driver does not support it", "install a newer NVIDIA driver");
 }
 
 /* ---- wake ---- */

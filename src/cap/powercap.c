@@ -179,8 +179,8 @@ static int open_powercap(struct cap_finder *finder, void **ret_state)
 		r = open_zones(finder, caps, &list);
 	if (r == 0 && caps->n == 0)
 		cap_finder_explain(finder, CAP_ABSENT, "CPU packages: %s",
-			list.n > 0 ? "this processor's driver offers no power limits"
-				   : "the kernel shows none in class/powercap (a virtual machine, or no intel_rapl)");
+			list.n > 0 ? "this CPU's driver has no power limits"
+				   : "the kernel lists none in class/powercap (a virtual machine, or intel_rapl is not loaded)");
 	zone_list_finish(&list);
 	return r;
 }

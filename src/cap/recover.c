@@ -52,9 +52,9 @@ static int put_aside(const struct recovery *recovery, const char *stem, enum jou
 {
 	int r = journal_put_aside(recovery->journal, stem, kind);
 	if (r == 0)
-		tell(recovery, "%s; it is kept aside as .broken; `wattle cap list` shows the limits in force", why);
+		tell(recovery, "%s; it was renamed to .broken; `wattle cap list` shows the limits in force", why);
 	else
-		tell(recovery, "%s; it can't be put aside: %s", why, strerror(-r));
+		tell(recovery, "%s; it can't be renamed: %s", why, strerror(-r));
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static void tell_failure(const struct recovery *recovery, const struct journal_e
 	if ((code == -EACCES || code == -EPERM) && geteuid() != 0)
 		snprintf(remedy, sizeof(remedy), "; `sudo wattle cap reset %s --default` sets the default",
 			lease->device);
-	tell(recovery, "%s still has the limit that a dead owner left (%s): %s%s", lease->device, owner, why, remedy);
+	tell(recovery, "%s still has the limit of an owner that died (%s): %s%s", lease->device, owner, why, remedy);
 }
 
 static void tell_restored(const struct recovery *recovery, const struct journal_entry *lease,
@@ -112,7 +112,7 @@ static void tell_restored(const struct recovery *recovery, const struct journal_
 	char owner[160], back[AMOUNT_SIZE], had[AMOUNT_SIZE];
 	const struct cap_setting *ours = lease->next.n > 0 ? &lease->next : &lease->set;
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
-	tell(recovery, "%s is back at %s; it had been left at %s by an owner who died (%s)", device->name,
+	tell(recovery, "%s: restored to %s from %s, which an owner that died had set (%s)", device->name,
 		change_amount(device, &lease->previous, back), change_amount(device, ours, had), owner);
 }
 
@@ -156,7 +156,7 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
 		else if (!is_of_this_boot(recovery->env, lease))
 			r = 0;
 		else
-			error_set(&why, r, "the device is not there");
+			error_set(&why, r, "the device does not exist");
 	}
 	if (r == 0)
 		r = journal_strike(recovery->journal, JOURNAL_LEASE, lease);
@@ -313,7 +313,7 @@ int recover_refuse(const struct journal_entry *lease, struct wattle_error *reter
 	char owner[160];
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
 	if (lease->timed)
-		return error_set(reterr, -EBUSY, "%s is limited for some time by %s; `wattle cap reset %s` ends that",
+		return error_set(reterr, -EBUSY, "%s has a limit with a duration, set by %s; `wattle cap reset %s` ends it",
 			lease->device, owner, lease->device);
 	return error_set(reterr, -EBUSY, "%s is limited by %s; the limit ends with it", lease->device, owner);
 }

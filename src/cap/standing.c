@@ -188,7 +188,7 @@ static int to_previous(const struct place *place, struct cap_device *device, con
 	if (r < 0)
 		return r;
 	if (!ret_outcome->was_foreign)
-		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: back at %s", device->name,
+		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: restored to %s", device->name,
 			change_amount(device, &standing->previous, back));
 	return journal_strike(&place->journal, JOURNAL_STANDING, standing);
 }
@@ -203,11 +203,11 @@ static void tell_nothing(struct cap_device *device, bool was_timed, struct cap_o
 		.foreign = (double)NAN,
 		.was_nothing = !was_timed};
 	if (was_timed)
-		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: back at %s", device->name,
+		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: restored to %s", device->name,
 			change_amount(device, &now, has));
 	else
 		snprintf(ret_outcome->text, sizeof(ret_outcome->text),
-			"%s: no limit of wattle's is on it, nothing to reset; --default sets what it comes up with",
+			"%s: wattle has set no limit on it, nothing to reset; --default sets its default limit",
 			device->name);
 }
 

@@ -39,7 +39,7 @@ static int parse_pid(const char *text, pid_t *ret_pid, struct wattle_error *rete
 {
 	int64_t pid;
 	if (num_parse_i64(text, &pid) < 0 || pid < 1 || pid > INT32_MAX)
-		return error_set(reterr, -EINVAL, "'%s' is no process id", text);
+		return error_set(reterr, -EINVAL, "'%s' is not a process ID", text);
 	*ret_pid = (pid_t)pid;
 	return 0;
 }
@@ -55,7 +55,7 @@ static int read_also(const struct measure_options *options, pid_t *pids, size_t 
 		char *rest = list;
 		for (const char *word; (word = strsep(&rest, ",")) != NULL;) {
 			if (*ret_n == ALSO_MAX)
-				return error_set(reterr, -EINVAL, "--also: more than %d processes", ALSO_MAX);
+				return error_set(reterr, -EINVAL, "--also: too many processes; at most %d can be given", ALSO_MAX);
 			int r = parse_pid(word, &pids[(*ret_n)++], reterr);
 			if (r < 0)
 				return r;
@@ -151,7 +151,7 @@ static int find_target(const struct measure_options *options, int argc, char **a
 	const char *capture = injection_option(options);
 	if (capture != NULL)
 		return error_set(reterr, -EINVAL,
-			"%s: a process that runs already can't be captured; start it with wattle run %s", capture,
+			"%s: a running process can't be captured; start it with wattle run %s", capture,
 			capture);
 	if (options->cgroup != NULL && argc > 0)
 		return error_set(reterr, -EINVAL, "'%s' and --cgroup: give one of them", argv[0]);
@@ -162,7 +162,7 @@ static int find_target(const struct measure_options *options, int argc, char **a
 		return r;
 	if (argc != 1)
 		return error_set(reterr, -EINVAL,
-			argc == 0 ? "no process given" : "more than one process given; --also takes the others");
+			argc == 0 ? "no process given" : "more than one process given; add the others with --also");
 	return parse_pid(argv[0], ret_pid, reterr);
 }
 
@@ -196,7 +196,7 @@ static int attach_under(const struct command *command, struct control *control, 
 	int r = options_parse(command->options, command->n_options, command->name, argc, argv, &options, &first,
 		&config, &error);
 	if (r == 0 && options.cgroup != NULL)
-		r = error_set(&error, -EINVAL, "--cgroup: a tracker follows a process");
+		r = error_set(&error, -EINVAL, "--cgroup: a tracker measures a process");
 	int n_operands = argc - first > 1 ? 1 : argc - first; // PID [CMD ARG…]
 	const char *const *held_for = argc - first > 1 ? (const char *const *)argv + first + 1 : NULL;
 	if (r == 0)
@@ -223,12 +223,12 @@ static int attach(const struct command *command, int argc, char **argv)
 const struct command command_attach = {
 	.name = "attach",
 	.usage = "[OPTIONS] PID | --cgroup PATH",
-	.summary = "measure a running process or a cgroup, until it ends or SIGINT or SIGTERM comes",
+	.summary = "measure a running process or a cgroup until it ends or wattle receives SIGINT or SIGTERM",
 	.details =
-		"With --cgroup the target is what runs in the cgroup and below it; its CPU time is the kernel's account\n"
-		"of the cgroup, which has the shortest-lived process too. The process that started first of those that\n"
-		"are there when measuring begins is shown as main. A cgroup ends when it is empty or removed; one that\n"
-		"is empty already is refused.",
+		"With --cgroup, wattle measures all processes in the cgroup and in the cgroups below it. CPU "
+		"time is the\nkernel's total for the cgroup, which includes short-lived processes. The "
+		"oldest process that exists when\nmeasuring begins is shown as main. The run ends when the "
+		"cgroup is empty or removed. An empty cgroup is\nrefused.",
 	.options = measure_option_table,
 	.n_options = ATTACH_OPTIONS,
 	.run = attach,

@@ -18,19 +18,19 @@
 
 // clang-format off
 static const struct option options_table[] = {
-	{"runs", 'n', "N", "measured runs of each command (default 10); with --until the least", OPTION_INTEGER, AT(runs), .least = 1, .most = 10000, .range = "a number of runs from 1 to 10000"},
-	{"warmup", 'w', "N", "runs of each command before that, not counted (default 1)", OPTION_INTEGER, AT(warmup), .least = 0, .most = 10000, .range = "a number of runs from 0 to 10000"},
-	{"until", 0, "PERCENT", "go on until half of each interval of the median energy (time, where\nenergy is not known) is below this part of it", OPTION_NUMBER, AT(until_percent), .least = 0.001, .most = 100, .range = "a percentage above 0, such as 2"},
-	{"max-runs", 0, "N", "with --until: no more than these (default 100)", OPTION_INTEGER, AT(max_runs), .least = BENCH_LEAST_RUNS, .most = 10000, .range = "a number of runs from 5 to 10000"},
-	{"settle", 0, "DUR", "before a run wait at most so long until the machine is as cool and\nquiet as at first; 0: never; auto: as long as the run before took,\nat most 10s (default)", OPTION_TEXT, AT(settle)},
-	{"compare", 0, "WHICH", "first: each command with the first (default); all: all pairs", OPTION_CHOICE, AT(compare), .choices = "first|all"},
-	{"seed", 0, "N", "of the order and of the intervals (default: random, and printed)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
+	{"runs", 'n', "N", "measured runs of each command (default 10); with --until the minimum", OPTION_INTEGER, AT(runs), .least = 1, .most = 10000, .range = "a number of runs from 1 to 10000"},
+	{"warmup", 'w', "N", "warm-up runs of each command, not counted (default 1)", OPTION_INTEGER, AT(warmup), .least = 0, .most = 10000, .range = "a number of runs from 0 to 10000"},
+	{"until", 0, "PERCENT", "repeat until the half-width of each confidence interval of the median\nenergy (of time, if energy is unknown) is below this percentage", OPTION_NUMBER, AT(until_percent), .least = 0.001, .most = 100, .range = "a percentage above 0, such as 2"},
+	{"max-runs", 0, "N", "with --until: maximum number of runs (default 100)", OPTION_INTEGER, AT(max_runs), .least = BENCH_LEAST_RUNS, .most = 10000, .range = "a number of runs from 5 to 10000"},
+	{"settle", 0, "DUR", "maximum wait before each run for the machine to become as cool and\nidle as at the start; 0: don't wait; auto: as long as the previous\nrun took, at most 10s (default)", OPTION_TEXT, AT(settle)},
+	{"compare", 0, "WHICH", "first: compare each command with the first (default); all: all pairs", OPTION_CHOICE, AT(compare), .choices = "first|all"},
+	{"seed", 0, "N", "random seed of the run order and of the intervals (default: random;\nthe result shows it)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
 	{"interval", 'i', "DUR", "sampling period of the runs, 1ms to 1h (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 3.6e12, .range = "a duration from 1ms to 1h, such as 100ms or 2s"},
-	{"ignore-failure", 0, NULL, "count runs that fail, too", OPTION_FLAG, AT(ignore_failure)},
-	{"show-output", 0, NULL, "let the commands print (else only a failing one's last lines are shown)", OPTION_FLAG, AT(show_output)},
+	{"ignore-failure", 0, NULL, "include failed runs in the result", OPTION_FLAG, AT(ignore_failure)},
+	{"show-output", 0, NULL, "show the output of the commands (default: only the last lines of a\ncommand that fails)", OPTION_FLAG, AT(show_output)},
 	{"json", 0, "FILE", "write the result as JSON; - is standard output, in place of the text", OPTION_TEXT, AT(json)},
-	{"output", 'o', "DIR", "keep the run files there: COMMAND-RUN.sqlite, counted from 1", OPTION_TEXT, AT(output)},
-	{"quiet", 'q', NULL, "print no table", OPTION_FLAG, AT(quiet)},
+	{"output", 'o', "DIR", "keep the run files in this folder, as COMMAND-RUN.sqlite, numbered from 1", OPTION_TEXT, AT(output)},
+	{"quiet", 'q', NULL, "don't print the table", OPTION_FLAG, AT(quiet)},
 };
 // clang-format on
 
@@ -48,7 +48,7 @@ static int split(const struct command *command, int argc, char **argv, char ***r
 		if (ends && i == first) {
 			free(firsts);
 			return cli_usage(command, EXIT_USAGE,
-				argc == 0 ? "no command given" : "a command is missing beside ':::'");
+				argc == 0 ? "no command given" : "a command is missing before or after ':::'");
 		}
 		if (!ends)
 			continue;
@@ -97,9 +97,9 @@ static int make_folder(const char *folder, struct wattle_error *reterr)
 	if (folder == NULL)
 		return 0;
 	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-		return error_set(reterr, -errno, "--output: can't make the folder %s: %s", folder, strerror(errno));
+		return error_set(reterr, -errno, "--output: can't create the folder %s: %s", folder, strerror(errno));
 	if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
-		return error_set(reterr, -ENOTDIR, "--output: %s is no folder; choose another name", folder);
+		return error_set(reterr, -ENOTDIR, "--output: %s is not a folder; choose another name", folder);
 	if (access(folder, W_OK | X_OK) != 0)
 		return error_set(reterr, -errno, "--output: can't write into %s: %s", folder, strerror(errno));
 	int length = snprintf(first, sizeof(first), "%s/1-001.sqlite", folder);
@@ -115,9 +115,9 @@ static int check_options(const struct bench_options *options, double *ret_settle
 		return r;
 	bool to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
 	if (to_stdout && options->show_output)
-		return error_set(reterr, -EINVAL, "--show-output: does not go with --json -; write the JSON to a file");
+		return error_set(reterr, -EINVAL, "--show-output: can't be combined with --json -; write the JSON to a file");
 	if (!isnan(options->until_percent) && value_ok(options->runs) && options->runs > options->max_runs)
-		return error_set(reterr, -EINVAL, "--runs: %lld is more than --max-runs, %lld; raise that",
+		return error_set(reterr, -EINVAL, "--runs: %lld is more than --max-runs, %lld; raise --max-runs",
 			(long long)options->runs, (long long)options->max_runs);
 	r = cli_check_writable("--json", options->json, reterr);
 	return r < 0 ? r : make_folder(options->output, reterr);
@@ -269,12 +269,13 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_bench = {
 	.name = "bench",
 	.usage = "[OPTIONS] [--] CMD [ARG…] [::: CMD [ARG…]]…",
-	.summary = "repeat commands in random order and tell what differs, and what does not",
+	.summary = "repeat commands in random order and test which differences are significant",
 	.details =
-		"Energy, time and power of each command: the median and a 95 % interval of it, and for each command after\n"
-		"the first whether it differs. Each run is measured as `wattle run` does, with nothing on standard input.\n"
-		"Ctrl-C ends the bench; complete rounds are still shown. The status is 0, 1 if a command or wattle failed\n"
-		"or a command can't be found or executed, 2 for wrong usage, 128+N after signal N.",
+		"Prints the median of energy, time and power of each command with a 95 % confidence "
+		"interval, and whether\neach command differs from the first. Each run is measured as by "
+		"`wattle run`, with an empty standard input.\nCtrl-C ends the measurement and prints the "
+		"complete rounds. The exit status is 0; 1 if a command or wattle\nfailed, or a command can't "
+		"be found or executed; 2 for wrong usage; 128+N after signal N.",
 	.options = options_table,
 	.n_options = ARRAY_SIZE(options_table),
 	.run = run,

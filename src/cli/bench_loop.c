@@ -67,7 +67,7 @@ static void show_progress(const struct bench_loop *loop, size_t command, bool wa
 		fprintf(stderr, "round %zu of %s%zu, command %zu", loop->result->rounds + 1,
 			isnan(loop->options->until_percent) ? "" : "at most ", loop->most_rounds, command + 1);
 	if (isfinite(loop->result->width_percent))
-		fprintf(stderr, "; half of the widest interval is %.2g %%", loop->result->width_percent);
+		fprintf(stderr, "; half-width of the widest interval: %.2g %%", loop->result->width_percent);
 	fflush(stderr);
 }
 
@@ -84,7 +84,7 @@ static void say_failure(const struct bench_loop *loop, size_t command, int statu
 	if (status > 128 && status < 128 + NSIG)
 		fprintf(stderr, " (as after signal %d, %s)", status - 128, strsignal(status - 128));
 	fprintf(stderr, " in %srun %zu; --ignore-failure goes on%s\n", warms_up ? "warm-up " : "", run + 1,
-		words.size > 0 ? "; it said:" : "");
+		words.size > 0 ? "; its last output:" : "");
 	if (words.size > 0)
 		fprintf(stderr, "%s\n", words.data);
 	buf_finish(&name);

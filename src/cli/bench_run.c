@@ -34,7 +34,7 @@ int bench_folder_make(const char *name, char *ret_folder, size_t size, struct wa
 		return 0;
 	int r = -errno;
 	ret_folder[0] = '\0';
-	return error_set(reterr, r, "can't make a folder in %s: %s; set TMPDIR", top, strerror(-r));
+	return error_set(reterr, r, "can't create a folder in %s: %s; set TMPDIR to a writable folder", top, strerror(-r));
 }
 
 void bench_folder_remove(char *folder)

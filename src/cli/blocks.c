@@ -22,17 +22,17 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json", "the form (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
+	{"format", 0, "text|json", "output format (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
 		.choices = "text|json"},
-	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+	{"output", 'o', "FILE", "output file (default: standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
-	{"tracking-file", 0, "F", "instead of a run: gpu_tracker's tracking file, .csv\nor .sqlite", OPTION_TEXT,
+	{"tracking-file", 0, "F", "read gpu_tracker's tracking file (.csv or .sqlite) instead\nof a run", OPTION_TEXT,
 		.offset = offsetof(struct values, tracking_file)},
 	{"sub-tracking-file", 0, "F",
-		"the starts and stops of its code blocks, .csv or\n.sqlite; with RUN: these blocks in that run; alone:\n"
-		"compute times only",
+		"gpu_tracker's sub-tracking file (.csv or .sqlite) with the\nstarts and stops of code "
+		"blocks; with RUN: evaluate these\nblocks in that run; alone: compute times only",
 		OPTION_TEXT, .offset = offsetof(struct values, sub_tracking_file)},
-	{"spans", 0, "FILE", "with RUN: a span file that the program left; repeatable", OPTION_LIST,
+	{"spans", 0, "FILE", "with RUN: a span file that the program wrote; repeatable", OPTION_LIST,
 		.offset = offsetof(struct values, span_files)},
 };
 
@@ -46,7 +46,7 @@ static bool wants_json(const struct values *values)
 static void warn_of_none(const char *path, size_t n)
 {
 	char text[512];
-	snprintf(text, sizeof(text), "%.400s: none of its spans began while the run was recorded", path);
+	snprintf(text, sizeof(text), "%.400s: no span in it began during the run", path);
 	if (n == 0)
 		cli_warn(text);
 }
@@ -86,7 +86,7 @@ static int blocks_of_run(const struct values *values, const char *path)
 	int r = load_run(path, &run, &error);
 	if (r == -EINVAL && !span_file_probe(path) && probe_run_file(path, NULL) == -EINVAL)
 		error_set(&error, r,
-			"%s is neither a run file nor a span file; gpu_tracker's files are given by "
+			"%s is neither a run file nor a span file; for gpu_tracker's files use "
 			"--tracking-file and --sub-tracking-file",
 			path);
 	if (r < 0)
@@ -166,8 +166,8 @@ const struct command command_blocks = {
 	.usage = "RUN | --tracking-file F --sub-tracking-file F [--format text|json] [-o FILE]",
 	.summary = "statistics per code block",
 	.details =
-		"RUN is a run file, or a span file that a program left without a recorder (WATTLE_SPANS); of the latter the "
-		"energy is unknown.",
+		"RUN is a run file, or a span file that a program wrote without a recorder (WATTLE_SPANS). "
+		"For a span file energy is unknown.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -54,8 +54,8 @@ int calibrate_gpu_supply(const char *text, struct gpu_supply *ret_supply, struct
 	}
 	if (!valid)
 		return error_set(reterr, -EINVAL,
-			"--supply-efficiency: '%.40s' is not valid; give PERCENT±ERROR, such as 92±2, or 100 for a meter in "
-			"the supply lines of the card alone",
+			"--supply-efficiency: '%.40s' is not valid; give PERCENT±ERROR, such as 92±2, or 100 "
+			"for a meter in the card's own supply lines",
 			text);
 	*ret_supply = supply;
 	return 0;
@@ -168,10 +168,10 @@ static int take_phase(struct session *s, size_t number, struct wattle_error *ret
 	struct idle_result wall, gpu;
 	*phase = (struct gpu_phase){0};
 	if (!idle_watch_result(&s->watches[s->wall], &wall))
-		return error_set(reterr, -ENODATA, "--wall-meter %s: no new readings for %.0f s; is the meter running?",
+		return error_set(reterr, -ENODATA, "--wall-meter %s: no new readings for %.0f s; check that the meter's reader is running",
 			s->how->wall_meter, s->how->seconds);
 	if (!idle_watch_result(&s->watches[s->gpu], &gpu))
-		return error_set(reterr, -ENODATA, "gpu-%d gives no power and no energy", s->how->index);
+		return error_set(reterr, -ENODATA, "gpu-%d reports neither power nor energy", s->how->index);
 	phase->wall_w = wall.idle_w;
 	phase->gpu_w = gpu.idle_w;
 	s->least_w[number] = wall.lowest_w;
@@ -205,8 +205,8 @@ static int check_steady(const struct session *s, struct wattle_error *reterr)
 	for (size_t i = 0; i < GPU_FIT_PHASES; i++)
 		if (s->most_w[i] - s->least_w[i] > STEADY_SHARE * fmax(delta_w, 20))
 			return error_set(reterr, -ERANGE,
-				"the wall meter read %.0f to %.0f W within one phase: the load is not steady, others use the "
-				"machine, or the meter lags by more than 2 s",
+				"the wall meter read %.0f to %.0f W within one phase: the load is unsteady, "
+				"other processes use the machine, or the meter lags by more than 2 s",
 				s->least_w[i], s->most_w[i]);
 	return 0;
 }
@@ -229,7 +229,7 @@ static int keep(const struct session *s, const struct gpu_fit *fit, struct wattl
 	       "offset %.1f %%\n",
 		GPU_FIT_CYCLES, fit->delta_w, 100 * fit->scatter, 100 * fit->efficiency, 100 * fit->others,
 		100 * fit->meter, 100 * fit->offset);
-	printf("Stored in %s; it is used from now on.\n", path);
+	printf("Stored in %s; later runs use it.\n", path);
 	return 0;
 }
 
@@ -269,17 +269,18 @@ static int find_devices(struct session *s, struct wattle_error *reterr)
 	}
 	if (!has_gpu)
 		return error_set(reterr, -ENODEV,
-			"--calibrate-gpu %d: no GPU of this index is measured; `wattle sensors` lists them",
+			"--calibrate-gpu %d: no measured GPU has this index; `wattle sensors` lists the GPUs",
 			s->how->index);
 	if (s->set.devices[s->gpu]->uuid[0] == '\0')
 		return error_set(reterr, -ENODEV,
-			"--calibrate-gpu %d: it has no UUID to keep a calibration for; use --gpu-gain", s->how->index);
+			"--calibrate-gpu %d: this GPU has no UUID, so its calibration can't be stored; use "
+			"--gpu-gain", s->how->index);
 	if (!has_wall)
 		return error_set(reterr, -ENODEV, "--calibrate-gpu: no wall meter is read; give --wall-meter FILE");
 	if (s->how->supply.error > 0 && !has_package(&s->set))
 		return error_set(reterr, -ENODEV,
-			"--calibrate-gpu: the power of the processors is not known, which the wall meter sees too; `wattle sensors` "
-			"says what would help");
+			"--calibrate-gpu: CPU power is unknown, but the wall meter includes it; `wattle "
+			"sensors` shows how to enable a CPU sensor");
 	return 0;
 }
 
@@ -304,6 +305,6 @@ int calibrate_gpu(const struct wattle_env *env, const struct calibrate_gpu *how)
 	sensor_set_close(&s.set);
 	if (r == 0)
 		return EXIT_DONE;
-	fprintf(stderr, "wattle: GPU %d was not calibrated and nothing was stored: %s\n", how->index, error.text);
+	fprintf(stderr, "wattle: can't calibrate GPU %d, nothing was stored: %s\n", how->index, error.text);
 	return EXIT_FAILED;
 }

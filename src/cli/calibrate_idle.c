@@ -69,7 +69,7 @@ static void blame_processes(struct calibration *c, double share)
 	buf_init(&names, 200);
 	busy_processes_look(&now, c->env);
 	busy_processes_name(&c->before, &now, &names);
-	snprintf(c->reason, sizeof(c->reason), "the processors were %.0f %% busy%s%s", share * 100,
+	snprintf(c->reason, sizeof(c->reason), "CPUs were %.0f %% busy%s%s", share * 100,
 		names.size > 0 ? ", mostly with " : "", names.size > 0 ? names.data : "");
 	busy_processes_finish(&now);
 	buf_finish(&names);
@@ -94,7 +94,7 @@ static bool gpu_is_idle(struct calibration *c, const struct domain *domain, cons
 		snprintf(c->reason, sizeof(c->reason), "%lld process%s on %s (%s)", (long long)processes,
 			processes == 1 ? " is" : "es are", domain->name, domain->device);
 	else if (!value_ok(utilization) && !value_ok(processes)) {
-		snprintf(c->reason, sizeof(c->reason), "%s (%s) does not say whether anybody uses it", domain->name,
+		snprintf(c->reason, sizeof(c->reason), "%s (%s) does not report whether a process uses it", domain->name,
 			domain->device);
 		c->is_hopeless = true;
 	} else {
@@ -135,7 +135,7 @@ static bool devices_are_idle(struct calibration *c)
 			return false;
 		if (idle_watch_is_steady(&c->watches[i], &result))
 			continue;
-		snprintf(c->reason, sizeof(c->reason), "the power of %s was not steady: between %.1f and %.1f W",
+		snprintf(c->reason, sizeof(c->reason), "power of %s was not steady: between %.1f and %.1f W",
 			domain->name, result.lowest_w, result.highest_w);
 		return false;
 	}
@@ -156,7 +156,7 @@ static bool window_is_idle(struct calibration *c, const struct load *began, stru
 	double share;
 	*last = now;
 	if (says_nothing(&before, &now)) {
-		snprintf(c->reason, sizeof(c->reason), "%s/stat does not say how busy the processors are",
+		snprintf(c->reason, sizeof(c->reason), "%s/stat does not report how busy the CPUs are",
 			c->env->procfs);
 		c->is_hopeless = true;
 		return false;
@@ -221,7 +221,7 @@ static size_t gather(const struct calibration *c, struct idle_entry *entries, st
 		if (!is_measured(domain))
 			continue;
 		if (!idle_watch_result(&c->watches[i], &result)) {
-			buf_printf(out, "  %s did not move: left out\n", domain->name);
+			buf_printf(out, "  %s did not change: not stored\n", domain->name);
 			continue;
 		}
 		struct idle_entry *entry = &entries[n++];
@@ -250,12 +250,12 @@ static int keep(const struct calibration *c)
 	buf_str(&out, "Idle power\n");
 	size_t n = entries != NULL ? gather(c, entries, &out) : 0;
 	int r = n > 0 ? idle_baseline_store(c->env, entries, n, &error)
-		      : error_set(&error, -ENODATA, "no counter moved: nothing was stored");
+		      : error_set(&error, -ENODATA, "no counter changed: nothing was stored");
 	free(entries);
 	int status = r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
 	if (r == 0) {
 		idle_baseline_path(c->env, path, sizeof(path));
-		buf_printf(&out, "Stored in %s; `wattle run --attribution active` takes it off first.\n", path);
+		buf_printf(&out, "Stored in %s; `wattle run --attribution active` subtracts it first.\n", path);
 		status = cli_write(&out, "-");
 	}
 	buf_finish(&out);
@@ -273,14 +273,13 @@ static bool measures_anything(const struct sensor_set *set)
 static int calibrate(struct calibration *c)
 {
 	if (!measures_anything(&c->set)) {
-		fputs("wattle: nothing on this machine measures energy, so there is no idle power to measure; "
-		      "`wattle sensors` says why\n",
+		fputs("wattle: can't measure idle power: this machine has no readable energy sensor; `wattle sensors` shows why\n",
 			stderr);
 		return EXIT_FAILED;
 	}
 	if (find_idleness(c))
 		return keep(c);
-	fprintf(stderr, "wattle: idle power was not measured and nothing was stored: %s\n", c->reason);
+	fprintf(stderr, "wattle: can't measure idle power, nothing was stored: %s\n", c->reason);
 	return EXIT_FAILED;
 }
 

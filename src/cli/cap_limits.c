@@ -43,7 +43,7 @@ int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what w
 		return error_set(reterr, -ENOMEM, "out of memory");
 	int r = cap_devices_choose(&limits->devices, &limits->env, names, what, false, chosen, &n, reterr);
 	if (r == 0 && n > CAP_LIMITS_MAX - limits->n)
-		r = error_set(reterr, -EINVAL, "%s: more than %d limits", names, CAP_LIMITS_MAX);
+		r = error_set(reterr, -EINVAL, "%s: too many limits; at most %d can be set", names, CAP_LIMITS_MAX);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		limits->at[limits->n++] = (struct cap_limit){.device = chosen[i], .value = value};
 	cap_holds_describe(&limits->holder, &limits->devices);
@@ -112,7 +112,7 @@ void cap_set_tell(const struct cap_set_options *values, const struct cap_limits 
 		buf_printf(&line, "%s%s: ", i > 0 ? ", " : "", device->name);
 		print_amount(&line, device, outcomes[i].set);
 		if (outcomes[i].was_rounded)
-			buf_str(&line, " (what the device makes of it)");
+			buf_str(&line, " (rounded by the device)");
 		buf_str(&line, ", before ");
 		print_amount(&line, device, outcomes[i].previous);
 	}

@@ -13,7 +13,7 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
+	{"json", 0, NULL, "print JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
 };
 
 struct caps {
@@ -40,7 +40,7 @@ static int make_rows(struct caps *caps, struct wattle_error *reterr)
 	cap_holds_describe(&holder, &caps->devices);
 	caps->rows = calloc_array(caps->devices.n, sizeof(*caps->rows));
 	if (caps->rows == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the list of what can be limited");
+		return error_set(reterr, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < caps->devices.n; i++) {
 		const struct cap_device *device = &caps->devices.devices[i];
 		struct cap_row *row = row_of(caps, device->name);
@@ -93,7 +93,7 @@ static int run_list(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 0)
-		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", words.items[0]);
+		return cli_usage(command, EXIT_USAGE, "unexpected argument '%s'", words.items[0]);
 	int r = open_caps(&caps, &error);
 	if (r == 0)
 		r = make_rows(&caps, &error);
@@ -128,7 +128,7 @@ static int run_get(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE, "one DEVICE is expected");
+		return cli_usage(command, EXIT_USAGE, "give one DEVICE");
 	status = open_caps(&caps, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
 					      : get_one(&caps, words.items[0], values.json);
 	close_caps(&caps);
@@ -138,10 +138,10 @@ static int run_get(const struct command *command, int argc, char **argv)
 const struct command command_cap_list = {
 	.name = "cap list",
 	.usage = "[--json]",
-	.summary = "what can be limited here, in which range, and who holds a limit",
+	.summary = "list devices whose power or clocks can be limited, with range and owner",
 	.details =
-		"Nothing is changed and no sleeping GPU is woken. `clocks` are those that `wattle cap set --clocks` and\n"
-		"`wattle cap tune --clocks` would take as an upper bound.",
+		"Changes nothing and wakes no suspended GPU. `clocks` is the range of upper bounds "
+		"that\n`wattle cap set --clocks` and `wattle cap tune --clocks` accept.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run_list,
@@ -150,7 +150,7 @@ const struct command command_cap_list = {
 const struct command command_cap_get = {
 	.name = "cap get",
 	.usage = "DEVICE [--json]",
-	.summary = "one device's limit, its range, and who holds it",
+	.summary = "print a device's limit, its range and its owner",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run_get,

@@ -13,12 +13,12 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"default", 0, NULL, "what the device comes up with, whoever has changed it", OPTION_FLAG,
+	{"default", 0, NULL, "set the device's default limit, even if another program changed it", OPTION_FLAG,
 		.offset = offsetof(struct values, to_default)},
 	{"clocks", 0, NULL,
-		"of the clocks only; without it, of power, and of clocks where `cap set --clocks` has limited them",
+		"reset the clock limit only; by default the power limit, and a clock\nlimit set by `cap set --clocks`",
 		OPTION_FLAG, .offset = offsetof(struct values, clocks)},
-	{"quiet", 'q', NULL, "say nothing unless something is wrong", OPTION_FLAG,
+	{"quiet", 'q', NULL, "print errors only", OPTION_FLAG,
 		.offset = offsetof(struct values, quiet)},
 };
 
@@ -27,7 +27,7 @@ static void tell(const struct values *values, const struct cap_device *device, c
 	if (outcome->text[0] != '\0' && (!values->quiet || outcome->was_foreign))
 		fprintf(stderr, "wattle: %s\n", outcome->text);
 	else if (!values->quiet)
-		fprintf(stderr, "wattle: %s: back at its default\n", device->name);
+		fprintf(stderr, "wattle: %s: reset to its default limit\n", device->name);
 }
 
 // Returns 1 if there was a limit to reset.
@@ -93,7 +93,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
-		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no device given" : "more than one word given");
+		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no device given" : "more than one device given");
 	int r = cap_limits_open(&limits, "wattle cap reset", &error);
 	if (r == 0)
 		r = reset(&values, &limits, words.items[0], &error);
@@ -104,10 +104,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_cap_reset = {
 	.name = "cap reset",
 	.usage = "DEVICE [--default]",
-	.summary = "put back the limit that was there before wattle's first change, or the default",
+	.summary = "restore the limit from before wattle's first change, or the default",
 	.details =
-		"DEVICE is as for `wattle cap set`. A limit that somebody else has set meanwhile is left alone, and\n"
-		"that is said; --default overrules it. Refused while a program holds a limit on the device.",
+		"DEVICE is as for `wattle cap set`. If another program has changed the limit meanwhile, "
+		"wattle leaves it\nunchanged and prints a message; --default overrides this. Refused while a "
+		"program holds a limit on the device.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

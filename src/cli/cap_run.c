@@ -83,7 +83,7 @@ static int run_held(const struct cap_set_options *values, struct cap_limits *lim
 	wattle_cleanup_close int signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signal_fd < 0) {
 		target_abandon(target);
-		error_set(&error, -errno, "can't listen to signals: %s", strerror(errno));
+		error_set(&error, -errno, "can't create a signal descriptor: %s", strerror(errno));
 		return cli_fail(EXIT_OWN_FAILURE, &error);
 	}
 	int r = target_release(target, values->command[0], "", &error);
@@ -106,7 +106,7 @@ static int run_limited(const struct cap_set_options *values, struct cap_limits *
 		target_abandon(target);
 		return cli_fail(EXIT_OWN_FAILURE, &error);
 	}
-	snprintf(rest, sizeof(rest), "; as long as %.100s runs", values->command[0]);
+	snprintf(rest, sizeof(rest), "; until %.100s ends", values->command[0]);
 	cap_set_tell(values, limits, outcomes, rest);
 	return run_held(values, limits, target);
 }

@@ -11,13 +11,13 @@
 #include <string.h>
 
 static const struct option options[] = {
-	{"for", 0, "DUR", "only for so long: 90s, 2h; the limit that was there before comes back by itself",
+	{"for", 0, "DUR", "how long the limit lasts, such as 90s or 2h; then the previous limit is\nrestored",
 		OPTION_DURATION, .offset = offsetof(struct cap_set_options, for_ns), .least = 1e9,
 		.most = 366.0 * 86400 * 1e9, .range = "a duration from 1s to 8784h, such as 90s or 2h"},
-	{"clocks", 0, "MHZ", "an upper bound of a GPU's graphics clock, beside WATTS or instead of them", OPTION_NUMBER,
+	{"clocks", 0, "MHZ", "upper bound of a GPU's graphics clock, with WATTS or instead of WATTS", OPTION_NUMBER,
 		.offset = offsetof(struct cap_set_options, clocks_mhz), .least = 1, .most = 100000,
 		.range = "a clock in MHz, such as 1200"},
-	{"quiet", 'q', NULL, "say nothing unless something is wrong", OPTION_FLAG,
+	{"quiet", 'q', NULL, "print errors only", OPTION_FLAG,
 		.offset = offsetof(struct cap_set_options, quiet)},
 };
 
@@ -121,14 +121,14 @@ static const char *read_words(const struct option_list *words, bool has_command,
 	if (words->n == 1 && !has_clocks)
 		return "no limit given: WATTS, or --clocks MHZ";
 	if (words->n > 2)
-		return has_command ? "more than a device and its limit in front of --"
-				   : "write -- in front of a command";
+		return has_command ? "too many arguments before --; give DEVICE and WATTS"
+				   : "write -- before the command";
 	if (words->n == 2 && parse_watts(words->items[1], &values->watts) < 0) {
 		snprintf(why, 128, "WATTS: '%.60s' is not valid; give a number of watts such as 250", words->items[1]);
 		return why;
 	}
 	if (has_command && values->for_ns > 0)
-		return "--for and a command exclude each other: the limit lives as long as the command";
+		return "--for can't be combined with a command: the limit lasts until the command ends";
 	return NULL;
 }
 
@@ -150,21 +150,22 @@ static int run(const struct command *command, int argc, char **argv)
 		return set(&values);
 	values.command = argv + n + 1;
 	if (values.command[0] == NULL)
-		return cli_usage(command, wrong, "no command after --");
+		return cli_usage(command, wrong, "no command given after --");
 	return cap_set_run(&values);
 }
 
 const struct command command_cap_set = {
 	.name = "cap set",
 	.usage = "DEVICE WATTS [--for DUR | -- CMD…]",
-	.summary = "set a limit: for as long as a command runs, for some time, or until it is reset",
+	.summary = "set a limit for the duration of a command, for a time, or until it is reset",
 	.details =
-		"DEVICE is as `wattle cap list` shows it, several with commas between them, or gpus for all of them.\n"
-		"Before anything is changed, what was there is written down, and a guard process waits: whatever ends\n"
-		"the command, or wattle (SIGKILL included), the previous limit comes back. Without a command the\n"
-		"limit stays, and `wattle cap reset DEVICE` puts back what was there before wattle's first change.\n"
-		"With a command the status is the command's own, 128+N if signal N ended it, 125 if wattle failed\n"
-		"before it started, 126 if it can't be executed, 127 if it was not found.",
+		"DEVICE is a name from `wattle cap list`, several names separated by commas, or gpus for all "
+		"GPUs.\nBefore a change wattle stores the previous limit and starts a guard process, which "
+		"restores that limit\nhowever the command or wattle ends (SIGKILL included). Without a "
+		"command the limit is persistent, and\n`wattle cap reset DEVICE` restores the limit from "
+		"before wattle's first change.\nWith a command the exit status is the command's own; 128+N "
+		"if signal N ended it; 125 if wattle failed\nbefore it started; 126 if it can't be executed; "
+		"127 if it was not found.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -104,7 +104,7 @@ static int prepare(struct tuning *t, const char *words, struct wattle_error *ret
 		return error_set(reterr, -ENOMEM, "out of memory");
 	t->signal_fd = signalfd(-1, &t->signals.taken, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (t->signal_fd < 0)
-		return error_set(reterr, -errno, "can't wait for signals: %s", strerror(errno));
+		return error_set(reterr, -errno, "can't create a signal descriptor: %s", strerror(errno));
 	int r = tune_recorder_open(&t->recorder, options, &t->signals, reterr);
 	if (r == 0)
 		r = tune_devices_open(&t->devices, words, options->clocks ? CAP_CLOCKS : CAP_POWER, reterr);
@@ -258,7 +258,7 @@ static enum tune_event search_all(struct tuning *t)
 	if (event != TUNE_GOES_ON && why[0] != '\0')
 		fprintf(stderr, "wattle: %s%s\n", why,
 			t->recorder.pid != 0 && t->options->command != NULL && event != TUNE_STOPPED
-				? "; the search is over, the command goes on"
+				? "; the search ended, the command continues"
 				: "");
 	for (size_t i = 0; i < t->n_done; i++)
 		t->reports[i].end = t->reports[i].is_whole ? NULL : arena_text(t->arena, why);
@@ -335,12 +335,14 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_cap_tune = {
 	.name = "cap tune",
 	.usage = "DEVICE [OPTIONS] -- CMD [ARG…] | DEVICE --pid PID --step NAME [OPTIONS]",
-	.summary = "find the power limit that saves most, while the program runs",
+	.summary = "find the most efficient power limit while the program runs",
 	.details =
-		"DEVICE is a name of `wattle cap list`, several with commas between, or gpus: all that CMD is shown. Limits are\n"
-		"tried in random order, each several times; energy and time of a step decide. A CMD that ends sooner is run\n"
-		"again. The limit is then as it was before, unless --apply was given, and CMD runs to its own end.\n"
-		"The status is CMD's own; 1 if no limit was found, 2 for wrong usage, 128+N after signal N.",
+		"DEVICE is a name from `wattle cap list`, several names separated by commas, or gpus: all "
+		"GPUs visible to CMD.\nLimits are tried several times each in random order and compared by "
+		"energy and time of a step. If CMD ends\nbefore the search, it is run again. After the "
+		"search the previous limit is restored, unless --apply was given,\nand CMD runs to its end. "
+		"The exit status is CMD's own; 1 if no limit was found; 2 for wrong usage; 128+N "
+		"after\nsignal N.",
 	.options = cap_tune_option_table,
 	.n_options = CAP_TUNE_OPTIONS,
 	.run = run,

@@ -37,14 +37,14 @@ static int find_meter(const struct tune_devices *devices, const struct cap_devic
 		}
 	const struct domain *domain = find_unused(devices, cap);
 	if (domain != NULL && domain->why[0] != '\0')
-		return error_set(reterr, -ENODATA, "%s: its energy can't be read: %s%s%s", cap->name, domain->why,
+		return error_set(reterr, -ENODATA, "%s: can't read its energy: %s%s%s", cap->name, domain->why,
 			domain->remedy[0] != '\0' ? "; " : "", domain->remedy);
 	if (strncmp(cap->name, "gpu-", 4) == 0)
 		return error_set(reterr, -ENODATA,
-			"%s is not among the GPUs that the program is shown; look at "
-			"CUDA_VISIBLE_DEVICES and its kin, and at `wattle sensors`",
+			"%s is not visible to the program; check CUDA_VISIBLE_DEVICES and similar variables, "
+			"and `wattle sensors`",
 			cap->name);
-	return error_set(reterr, -ENODATA, "%s: nothing here reads its energy; `wattle sensors` says why", cap->name);
+	return error_set(reterr, -ENODATA, "%s: no sensor reads its energy; `wattle sensors` shows why", cap->name);
 }
 
 const struct run_device *tune_device_of(const struct run *run, const struct domain *domain)
@@ -64,7 +64,7 @@ static int add(struct tune_devices *devices, struct cap_device *cap, struct watt
 {
 	size_t meter = 0;
 	if (devices->n == TUNE_DEVICES)
-		return error_set(reterr, -EINVAL, "more than %d devices", TUNE_DEVICES);
+		return error_set(reterr, -EINVAL, "too many devices; at most %d can be given", TUNE_DEVICES);
 	if (!cap->settable)
 		return error_set(reterr, -EACCES, "%s can't be limited: %s%s%s", cap->name, cap->why,
 			cap->remedy[0] != '\0' ? "; " : "", cap->remedy);
@@ -95,7 +95,7 @@ static int find_holder(struct tune_devices *devices, struct wattle_error *reterr
 	devices->holder = (struct cap_holder){.env = &devices->env,
 		.guard = {.program = "/proc/self/exe", .argv = guard_argv, .shared = &devices->guard}};
 	int r = cap_owner_self("wattle cap tune", &devices->holder.owner);
-	return r < 0 ? error_set(reterr, r, "can't tell this process from others: %s", strerror(-r)) : 0;
+	return r < 0 ? error_set(reterr, r, "can't read this process's start time: %s", strerror(-r)) : 0;
 }
 
 int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)
@@ -185,8 +185,7 @@ static int find_limits(struct tune_group *group, const struct cap_tune_options *
 	if (r == 0 && n >= 2)
 		return 0;
 	return error_set(reterr, -ERANGE,
-		"%s: its limits go from %g to %g %s and %g is its default: there is nothing to "
-		"choose from",
+		"%s: no limit to choose from: its range is %g to %g %s and its default %g",
 		group->name, group->min, group->max, cap_what_unit(device_at(group, 0)->cap->what), group->default_);
 }
 
@@ -268,7 +267,7 @@ int tune_group_check(struct tune_group *group, struct wattle_error *reterr)
 		if (r == 0)
 			continue;
 		const char *text = outcome.text[0] != '\0' ? outcome.text
-			: r > 0                            ? "somebody else has changed the limit; theirs stays"
+			: r > 0                            ? "another program changed the limit; it was left unchanged"
 							   : strerror(-r);
 		error_set(reterr, r > 0 ? -EBUSY : r, "%s%s%s", outcome.text[0] != '\0' ? "" : device->cap->name,
 			outcome.text[0] != '\0' ? "" : ": ", text);

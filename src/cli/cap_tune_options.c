@@ -12,29 +12,29 @@
 
 // clang-format off
 const struct option cap_tune_option_table[CAP_TUNE_OPTIONS] = {
-	{"step", 0, "NAME", "what a step is: calls of this code block (a span, an NVTX range);\nwithout it whole runs of CMD are measured", OPTION_TEXT, AT(step)},
-	{"metric", 0, "NAME", "work is counted by this metric of the program: the sum of what it reports", OPTION_TEXT, AT(metric)},
-	{"metric-total", 0, "NAME", "likewise by a metric that is a running total", OPTION_TEXT, AT(metric_total)},
+	{"step", 0, "NAME", "name of the code block (a span or an NVTX range) of which each call is a\nstep; default: each whole run of CMD is a step", OPTION_TEXT, AT(step)},
+	{"metric", 0, "NAME", "count steps by this custom metric of the program; its values are added up", OPTION_TEXT, AT(metric)},
+	{"metric-total", 0, "NAME", "count steps by this custom metric, whose values are a running total", OPTION_TEXT, AT(metric_total)},
 	{"nvtx", 0, NULL, "capture the NVTX ranges of an unmodified program", OPTION_FLAG, AT(nvtx)},
 	{"itt", 0, NULL, "capture the ITT tasks of an unmodified program", OPTION_FLAG, AT(itt)},
-	{"pid", 0, "PID", "tune a program that runs already, in place of CMD", OPTION_INTEGER, AT(pid), .least = 1, .most = INT32_MAX, .range = "a process id"},
-	{"spans", 0, "FILE", "with --pid: where its spans stand, a file of WATTLE_SPANS or the run file of\nits recorder (default: found out from its environment)", OPTION_TEXT, AT(spans)},
-	{"objective", 0, "WHAT", "to be made small: ed2p (energy x time² a step, default), edp, energy, or\nslowdown=PCT: least energy of steps at most PCT percent longer", OPTION_TEXT, AT(objective)},
-	{"caps", 0, "N", "how many limits are tried (default 8, then more beside the best one)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
-	{"from", 0, "PERCENT", "lowest limit, of the default one (default 30); never below the device's least", OPTION_NUMBER, AT(from_percent), .least = 1, .most = 99, .range = "a percentage from 1 to 99"},
-	{"seconds", 0, "S", "measure at most so long for each limit (default 30)", OPTION_NUMBER, AT(seconds), .least = 0.01, .most = 86400, .range = "a number of seconds from 0.01 to 86400"},
-	{"settle", 0, "S", "wait so long after each change of the limit (default: until it acts and power is steady)", OPTION_NUMBER, AT(settle_s), .least = 0, .most = 3600, .range = "a number of seconds from 0 to 3600"},
-	{"patience", 0, "DUR", "how long to wait for a step (default 2m, or ten times the longest one)", OPTION_DURATION, AT(patience_ns), .least = 1e8, .most = 8.64e13, .range = "a duration from 100ms to 24h, such as 10m"},
-	{"apply", 0, NULL, "leave the chosen limit in force; `wattle cap reset DEVICE` undoes it", OPTION_FLAG, AT(apply)},
-	{"each", 0, NULL, "several devices: one after the other, each its own limit (default: one\nlimit for all of them)", OPTION_FLAG, AT(each)},
+	{"pid", 0, "PID", "tune a running program instead of CMD", OPTION_INTEGER, AT(pid), .least = 1, .most = INT32_MAX, .range = "a process id"},
+	{"spans", 0, "FILE", "with --pid: file that receives its spans, either the file of WATTLE_SPANS or\nthe run file of its recorder (default: read from its environment)", OPTION_TEXT, AT(spans)},
+	{"objective", 0, "WHAT", "quantity to minimise: ed2p (energy x time² per step, default), edp,\nenergy, or slowdown=PCT: energy, with steps at most PCT percent longer", OPTION_TEXT, AT(objective)},
+	{"caps", 0, "N", "number of limits to try (default 8, then more near the best one)", OPTION_INTEGER, AT(n_limits), .least = 2, .most = TUNE_LIMITS, .range = "a number of limits from 2 to 64"},
+	{"from", 0, "PERCENT", "lowest limit to try, in percent of the default limit (default 30); never\nbelow the device's minimum", OPTION_NUMBER, AT(from_percent), .least = 1, .most = 99, .range = "a percentage from 1 to 99"},
+	{"seconds", 0, "S", "maximum measuring time for each limit (default 30)", OPTION_NUMBER, AT(seconds), .least = 0.01, .most = 86400, .range = "a number of seconds from 0.01 to 86400"},
+	{"settle", 0, "S", "wait after each change of the limit (default: until power is steady)", OPTION_NUMBER, AT(settle_s), .least = 0, .most = 3600, .range = "a number of seconds from 0 to 3600"},
+	{"patience", 0, "DUR", "maximum wait for a step (default 2m, or ten times the longest step)", OPTION_DURATION, AT(patience_ns), .least = 1e8, .most = 8.64e13, .range = "a duration from 100ms to 24h, such as 10m"},
+	{"apply", 0, NULL, "keep the chosen limit in force; `wattle cap reset DEVICE` undoes this", OPTION_FLAG, AT(apply)},
+	{"each", 0, NULL, "tune several devices one after the other, each with its own limit\n(default: one limit for all of them)", OPTION_FLAG, AT(each)},
 	{"clocks", 0, NULL, "tune the highest graphics clock in place of the power limit (NVIDIA)", OPTION_FLAG, AT(clocks)},
 	{"interval", 'i', "DUR", "sampling period, 1ms to 10s (default 100ms, less with short --seconds)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 1e10, .range = "a duration from 1ms to 10s, such as 100ms"},
-	{"seed", 0, "N", "of the order of limits and of the intervals (default 1)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
-	{"json", 0, "FILE", "write the result as JSON; - is standard output, when CMD has ended", OPTION_TEXT, AT(json)},
+	{"seed", 0, "N", "random seed of the order of limits and of the intervals (default 1)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
+	{"json", 0, "FILE", "write the result as JSON; -: to standard output, after CMD has ended", OPTION_TEXT, AT(json)},
 	{"csv", 0, "FILE", "write the table as CSV: cap, steps, kWh, objective", OPTION_TEXT, AT(csv)},
-	{"html", 0, "FILE", "write a page with a picture of it", OPTION_TEXT, AT(html)},
-	{"output", 'o', "FILE", "keep the run file of the search there", OPTION_TEXT, AT(output)},
-	{"quiet", 'q', NULL, "no progress and no table", OPTION_FLAG, AT(quiet)},
+	{"html", 0, "FILE", "write the result as an HTML page with a chart", OPTION_TEXT, AT(html)},
+	{"output", 'o', "FILE", "keep the run file of the search under this name", OPTION_TEXT, AT(output)},
+	{"quiet", 'q', NULL, "print no progress and no table", OPTION_FLAG, AT(quiet)},
 };
 // clang-format on
 
@@ -88,22 +88,21 @@ static int check_source(const struct cap_tune_options *options, struct wattle_er
 	if (counted > 1)
 		return error_set(reterr, -EINVAL, "--step, --metric and --metric-total: give one of them");
 	if (attaches && options->command != NULL)
-		return error_set(reterr, -EINVAL, "--pid: does not go with a command; give one of them");
+		return error_set(reterr, -EINVAL, "--pid: can't be combined with a command; give one of them");
 	if (!attaches && options->command == NULL)
-		return error_set(reterr, -EINVAL, "no command given, and no --pid");
+		return error_set(reterr, -EINVAL, "no command and no --pid given");
 	if (attaches && counted == 0)
 		return error_set(reterr, -EINVAL,
-			"--pid: say what a step is, with --step NAME, --metric NAME or --metric-total NAME");
+			"--pid: define a step with --step NAME, --metric NAME or --metric-total NAME");
 	if (attaches && (options->nvtx || options->itt))
 		return error_set(reterr, -EINVAL,
-			"--%s: a program that runs already can't be captured; let `wattle cap tune "
-			"… -- CMD` start it",
+			"--%s: a running program can't be captured; let `wattle cap tune … -- CMD` start it",
 			options->nvtx ? "nvtx" : "itt");
 	if ((options->nvtx || options->itt) && counted == 0)
-		return error_set(reterr, -EINVAL, "--%s: say which of the ranges is a step, with --step NAME",
+		return error_set(reterr, -EINVAL, "--%s: name the range that is a step with --step NAME",
 			options->nvtx ? "nvtx" : "itt");
 	if (options->spans != NULL && !attaches)
-		return error_set(reterr, -EINVAL, "--spans: goes with --pid only");
+		return error_set(reterr, -EINVAL, "--spans: needs --pid");
 	return 0;
 }
 

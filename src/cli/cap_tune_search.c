@@ -42,7 +42,7 @@ int tune_search_open(struct tune_search *search)
 	for (size_t i = 0; i < group->n; i++)
 		add_part(search, sensors->devices[group->devices->at[group->first + i].sensor]);
 	int r = tuner_new(&tune, group->limits, group->n_limits, &search->tuner);
-	return r < 0 ? error_set(&search->error, r, "the search can't begin: %s", strerror(-r)) : 0;
+	return r < 0 ? error_set(&search->error, r, "can't start the search: %s", strerror(-r)) : 0;
 }
 
 void tune_search_close(struct tune_search *search)
@@ -66,19 +66,19 @@ static void note_all(const struct tune_search *search)
 	struct cap_tune_report *report = search->report;
 	if (search->saw_thermal)
 		cap_tune_note(report,
-			"The device was throttled by heat or by its power supply in a window: such windows tell "
-			"less of the limit than of the cooling.");
+			"The device was throttled by heat or by its power supply in some windows; their "
+			"results depend on cooling rather than on the limit.");
 	if (search->n_unsettled > 0)
 		cap_tune_note(report,
-			"After %zu of %zu changes of the limit power was not steady within 10 s; --settle S "
-			"waits as long as you say.",
+			"After %zu of %zu changes of the limit, power was not steady within 10 s; set a "
+			"longer wait with --settle S.",
 			search->n_unsettled, search->n_settled);
 	if (search->from_power)
-		cap_tune_note(report, "%s: power readings were integrated, which tells less of short windows; %s",
+		cap_tune_note(report, "%s: power readings were integrated, which is less accurate for short windows; %s",
 			has_counters(search->group) ? "Windows were too short for the device's energy counter"
 						    : "The device has no energy counter",
-			search->steps->whole_runs ? "a command that takes longer is measured better."
-						  : "--seconds 60 is surer.");
+			search->steps->whole_runs ? "use a command that runs longer."
+						  : "use --seconds 60 for a more reliable result.");
 }
 
 static void conclude(struct tune_search *search, struct arena *arena)

@@ -89,7 +89,7 @@ static int find_steps_of(const struct cap_tune_options *options, char *out, size
 	size_t environment_size;
 	wattle_cleanup_free char *environment = proc_environ((pid_t)options->pid, &environment_size);
 	if (environment == NULL)
-		return error_set(reterr, -errno, "--pid: can't look at process %lld: %s", (long long)options->pid,
+		return error_set(reterr, -errno, "--pid: can't read process %lld: %s", (long long)options->pid,
 			strerror(errno));
 	const char *pattern = variable(environment, environment_size, "WATTLE_SPANS");
 	const char *ring = variable(environment, environment_size, "WATTLE_RING");
@@ -101,12 +101,11 @@ static int find_steps_of(const struct cap_tune_options *options, char *out, size
 	}
 	if (ring != NULL)
 		return error_set(reterr, -ENODATA,
-			"--pid: the spans of process %lld go to a recorder whose run file can't be "
-			"found; name it with --spans FILE",
+			"--pid: can't find the run file of the recorder of process %lld; name it with --spans FILE",
 			(long long)options->pid);
 	return error_set(reterr, -ENODATA,
-		"--pid: process %lld leaves its spans nowhere; start it with WATTLE_SPANS=FILE "
-		"in its environment, or under `wattle run` (--nvtx, --itt capture unmodified programs), or let "
+		"--pid: process %lld does not record its spans; start it with WATTLE_SPANS=FILE in its "
+		"environment, or under `wattle run` (--nvtx, --itt capture unmodified programs), or let "
 		"`wattle cap tune … -- CMD` start it",
 		(long long)options->pid);
 }

@@ -57,13 +57,13 @@ static int add_device(struct tune_search *search, const struct run *run, const s
 	const struct run_device *device = tune_device_of(run, domain);
 	struct energy_between energy;
 	if (device == NULL || (!is_last && !is_covered(device, stretch->to_ns)))
-		return error_set(&search->error, is_last ? -ENODATA : -EAGAIN, "%s was not measured meanwhile",
+		return error_set(&search->error, is_last ? -ENODATA : -EAGAIN, "%s was not measured during the window",
 			domain->name);
 	int r = energy_between(run, device, run_fact_i64(run, FACT_INTERVAL), stretch->from_ns, stretch->to_ns, &energy);
 	if (r < 0)
 		return error_set(&search->error, r, "out of memory");
 	if (isnan(energy.j))
-		return error_set(&search->error, -ENODATA, "%s: its energy could not be read", domain->name);
+		return error_set(&search->error, -ENODATA, "%s: can't read its energy", domain->name);
 	search->saw_thermal |= was_hot(device, stretch->from_ns, stretch->to_ns);
 	search->scale_error = fmax(search->scale_error, energy.scale_error);
 	search->from_power |= energy.from_power;
@@ -128,9 +128,9 @@ static enum tune_event say_no_step(struct tune_search *search, int64_t since_ns)
 	const struct tune_steps *steps = search->steps;
 	tune_steps_names(steps, names, sizeof(names));
 	const char *kind = steps->is_metric ? "metric" : "step";
-	error_set(&search->error, -ENODATA, "no %s named %s was seen in %.0f s; %s%s%s", kind, steps->live.name,
+	error_set(&search->error, -ENODATA, "no %s named %s was recorded within %.0f s; %s%s%s", kind, steps->live.name,
 		(double)(clock_now_ns() - since_ns) * 1e-9,
-		names[0] != '\0' ? "names seen so far: " : "the program has told of none so far", names,
+		names[0] != '\0' ? "names recorded so far: " : "the program has recorded none so far", names,
 		names[0] != '\0' || search->options->nvtx || search->options->itt
 			? ""
 			: " (--nvtx and --itt capture unmodified programs)");
@@ -179,7 +179,8 @@ static int measure_window(struct tune_search *search, const struct tune_stretch 
 {
 	if (!(stretch->steps > 0))
 		return error_set(&search->error, -EINVAL,
-			"metric %s: it tells of %g units of work in %.1f s; --metric adds values up, --metric-total is for running totals",
+			"metric %s: counted %g units of work in %.1f s, expected more than 0; --metric adds "
+			"values up, --metric-total expects a running total",
 			search->steps->live.name, stretch->steps, (double)(stretch->to_ns - stretch->from_ns) * 1e-9);
 	int r = measure_stretch(search, stretch, is_last, window);
 	if (r == 0)
@@ -276,7 +277,7 @@ static int measure_run(struct tune_search *search, struct tune_window *window)
 		return r;
 	if (run.n_segments == 0) {
 		run_finish(&run);
-		return error_set(&search->error, -ENODATA, "%s holds no run", recorder->path);
+		return error_set(&search->error, -ENODATA, "%s contains no run", recorder->path);
 	}
 	run.segments[0] = run.segments[run.n_segments - 1];
 	run.n_segments = 1;
@@ -371,10 +372,10 @@ static enum tune_event say_too_short(struct tune_search *search)
 	tune_steps_names(search->steps, names, sizeof(names));
 	text_copy(why, sizeof(why), search->error.text); // reason why a device's energy is missing, or none
 	error_set(&search->error, -ETIME,
-		"the command was over %d times before %d steps named %s could be measured; %s%s"
-		"without --step whole runs are%s%s",
+		"the command ended %d times before %d steps named %s could be measured; %s%somit --step "
+		"to measure whole runs%s%s",
 		FRUITLESS_RUNS, LEAST_STEPS, search->steps->live.name, why, why[0] != '\0' ? "; " : "",
-		names[0] != '\0' ? "; names seen: " : "", names);
+		names[0] != '\0' ? "; names recorded: " : "", names);
 	return broken(search, -ETIME);
 }
 

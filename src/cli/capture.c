@@ -108,18 +108,18 @@ static const char pci_status[] = "device/power/runtime_status", own_status[] = "
 
 // Every file that wattle's sensors read, and no file that identifies the machine, its user or connected devices.
 static const struct row sys_rows[] = {
-	{"zones of powercap", "class/powercap/*", NULL, NULL,
+	{"powercap zones", "class/powercap/*", NULL, NULL,
 		{"name", "enabled", "energy_uj", "max_energy_range_uj", "constraint_*_name", "constraint_*_uw",
 			"constraint_*_us"}},
-	{"zones of powercap", "devices/virtual/powercap/*/*", NULL, NULL, {"name", "energy_uj", "max_energy_range_uj"}},
-	{"perf events of power", "bus/event_source/devices/power*", NULL, NULL,
+	{"powercap zones", "devices/virtual/powercap/*/*", NULL, NULL, {"name", "energy_uj", "max_energy_range_uj"}},
+	{"perf power events", "bus/event_source/devices/power*", NULL, NULL,
 		{"type", "cpumask", "format/*", "events/*"}},
-	{"monitoring chips", "class/hwmon/hwmon*", NULL, NULL, {"device", "name"}},
-	{"monitoring chips", "class/hwmon/hwmon*", pci_status, NULL, {HWMON_FILES}},
-	{"monitoring chips", "class/hwmon/hwmon*/device", own_status, NULL,
+	{"hardware monitoring chips", "class/hwmon/hwmon*", NULL, NULL, {"device", "name"}},
+	{"hardware monitoring chips", "class/hwmon/hwmon*", pci_status, NULL, {HWMON_FILES}},
+	{"hardware monitoring chips", "class/hwmon/hwmon*/device", own_status, NULL,
 		{"name", "power*_*", "in*_input", "in*_label", "curr*_*"}},
-	{"monitoring chips", "bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", NULL, NULL, {"device", HWMON_FILES}},
-	{"monitoring chips", "bus/i2c/drivers/ina3221x/*-*/iio:device*", NULL, NULL,
+	{"hardware monitoring chips", "bus/i2c/drivers/ina3221/*-*/hwmon/hwmon*", NULL, NULL, {"device", HWMON_FILES}},
+	{"hardware monitoring chips", "bus/i2c/drivers/ina3221x/*-*/iio:device*", NULL, NULL,
 		{"name", "rail_name_*", "in_power*_input", "in_voltage*_input", "in_current*_input"}},
 	{"graphics cards", CARD, NULL, NULL,
 		{"device/vendor", "device/device", "device/class", "device/subsystem_vendor", "device/subsystem_device",
@@ -136,26 +136,26 @@ static const struct row sys_rows[] = {
 			"device/hwmon/hwmon*/in*_label", "device/hwmon/hwmon*/freq*_input"}},
 	{"graphics cards", "bus/pci/devices/*", NULL, NULL,
 		{"class", "vendor", "device", "uevent", "driver", "power/runtime_status", "power/control"}, is_gpu},
-	{"nodes of AMD's compute driver", "class/kfd/kfd/topology/nodes/*", NULL, NULL, {"gpu_id", "name"}},
-	{"nodes of AMD's compute driver", "class/kfd/kfd/topology/nodes/*", NULL, filter_properties, {"properties"}},
-	{"counters of Cray", "cray/pm_counters", NULL, NULL, {"*"}},
+	{"AMD compute driver nodes", "class/kfd/kfd/topology/nodes/*", NULL, NULL, {"gpu_id", "name"}},
+	{"AMD compute driver nodes", "class/kfd/kfd/topology/nodes/*", NULL, filter_properties, {"properties"}},
+	{"Cray counters", "cray/pm_counters", NULL, NULL, {"*"}},
 	{"batteries and mains", "class/power_supply/*", NULL, NULL,
 		{"type", "status", "scope", "present", "online", "technology", "power_now", "current_now",
 			"voltage_now", "voltage_min_design", "energy_now", "energy_full", "energy_full_design",
 			"charge_now", "charge_full", "charge_full_design", "capacity"}},
 	{"thermal zones", "class/thermal/thermal_zone*", NULL, NULL, {"type", "temp"}},
-	{"topology of the processors", "devices/system/node/node[0-9]*", NULL, NULL, {"cpulist"}},
-	{"topology of the processors", "devices/system/cpu", NULL, NULL, {"online", "possible", "present"}},
-	{"topology of the processors", "devices/system/cpu/cpu[0-9]*/topology", NULL, NULL,
+	{"CPU topology", "devices/system/node/node[0-9]*", NULL, NULL, {"cpulist"}},
+	{"CPU topology", "devices/system/cpu", NULL, NULL, {"online", "possible", "present"}},
+	{"CPU topology", "devices/system/cpu/cpu[0-9]*/topology", NULL, NULL,
 		{"physical_package_id", "die_id", "core_id", "cluster_id", "package_cpus_list", "die_cpus_list",
 			"core_cpus_list", "thread_siblings_list", "core_siblings_list"}},
 };
 
 static const struct row proc_rows[] = {
-	{"facts of /proc", ".", NULL, filter_cpuinfo, {"cpuinfo"}},
-	{"facts of /proc", ".", NULL, filter_stat, {"stat"}},
-	{"facts of /proc", ".", NULL, NULL, {"meminfo", "sys/kernel/osrelease", "sys/kernel/perf_event_paranoid"}},
-	{"facts of /proc", "1", NULL, filter_cgroup, {"cgroup"}},
+	{"files of /proc", ".", NULL, filter_cpuinfo, {"cpuinfo"}},
+	{"files of /proc", ".", NULL, filter_stat, {"stat"}},
+	{"files of /proc", ".", NULL, NULL, {"meminfo", "sys/kernel/osrelease", "sys/kernel/perf_event_paranoid"}},
+	{"files of /proc", "1", NULL, filter_cgroup, {"cgroup"}},
 };
 
 static size_t things_in(const struct capture_tree *tree)
@@ -192,13 +192,13 @@ static bool is_empty(int fd)
 static int open_folder(const char *path, struct wattle_error *reterr)
 {
 	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		return error_set(reterr, -errno, "--capture: can't make %s: %s", path, strerror(errno));
+		return error_set(reterr, -errno, "--capture: can't create %s: %s", path, strerror(errno));
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set(reterr, -errno, "--capture: %s: %s", path, strerror(errno));
 	if (!is_empty(fd))
 		return error_set(reterr, -ENOTEMPTY,
-			"--capture: %s is not empty; give a folder that is new or empty, nothing is overwritten", path);
+			"--capture: %s is not empty; give a new or empty folder", path);
 	return take_fd(&fd);
 }
 
@@ -261,9 +261,9 @@ static int say(struct capture *c, const char *folder)
 			c->sys.n_unreadable + c->proc.n_unreadable, folder);
 	buf_printf(&out, "%zu serial numbers, UUIDs and the like were replaced", c->pseudonyms.n);
 	if (c->sys.n_left_out > 0)
-		buf_printf(&out, ", %zu devices that are called after their address left out", c->sys.n_left_out);
-	buf_printf(&out, ".\nLook through it before you give it away:\n  grep -rI . %s | less\n", folder);
-	buf_printf(&out, "See it as wattle does:\n  WATTLE_SYSFS=%s/sys WATTLE_PROCFS=%s/proc wattle sensors\n", folder,
+		buf_printf(&out, ", %zu devices whose names contain their address were left out", c->sys.n_left_out);
+	buf_printf(&out, ".\nReview the files before you share them:\n  grep -rI . %s | less\n", folder);
+	buf_printf(&out, "To run wattle on this tree:\n  WATTLE_SYSFS=%s/sys WATTLE_PROCFS=%s/proc wattle sensors\n", folder,
 		folder);
 	return cli_finish(&out, "-");
 }

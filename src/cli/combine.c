@@ -20,9 +20,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_combine = {
 	.name = "combine",
 	.usage = "OUT IN…",
-	.summary = "many span files or sub-tracking files into one",
+	.summary = "merge span files or sub-tracking files into one file",
 	.details =
-		"OUT must not exist. Sub-tracking files keep their ending, .csv or .sqlite; span files (WATTLE_SPANS) become a "
-		"span file, or a sub-tracking file where OUT ends in .csv or .sqlite. One folder as IN means all in it.",
+		"OUT must not exist. For sub-tracking files OUT has the same suffix, .csv or .sqlite. Span "
+		"files (WATTLE_SPANS) are merged into a span file, or into a sub-tracking file if OUT ends "
+		"in .csv or .sqlite. If IN is one folder, all files in it are merged.",
 	.run = run,
 };

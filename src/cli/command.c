@@ -72,7 +72,7 @@ static int print_help(const struct command *command)
 		help_paragraphs(command->details, columns, &out);
 	}
 	if (command->n_parts > 0)
-		buf_printf(&out, "\nwattle %s WORD --help tells more of each:\n", command->name);
+		buf_printf(&out, "\nwattle %s SUBCOMMAND --help describes each subcommand:\n", command->name);
 	for (size_t i = 0; i < command->n_parts; i++)
 		buf_printf(&out, "  %-10s %s\n", command->parts[i]->name, command->parts[i]->summary);
 	if (command->n_options > 0)
@@ -114,7 +114,7 @@ bool cli_parse_words(const struct command *command, int argc, char **argv, void 
 		if (argc == 0)
 			return true;
 		if (words->n == OPTION_LIST_MAX) {
-			*ret_status = cli_usage(command, EXIT_USAGE, "more than %d words", OPTION_LIST_MAX);
+			*ret_status = cli_usage(command, EXIT_USAGE, "more than %d arguments", OPTION_LIST_MAX);
 			return false;
 		}
 		words->items[words->n++] = argv[0];
@@ -136,7 +136,7 @@ bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_
 		if (!cli_is_same_file(path, inputs[i]))
 			continue;
 		struct wattle_error error;
-		error_set(&error, -EEXIST, "--output: %s is read as well; choose another name", path);
+		error_set(&error, -EEXIST, "--output: %s is also an input; choose another name", path);
 		*ret_status = cli_fail(EXIT_FAILED, &error);
 		return false;
 	}
@@ -163,7 +163,7 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 	if (path == NULL || strcmp(path, "-") == 0)
 		return 0;
 	if (probe_measurements(path))
-		return error_set(reterr, -EEXIST, "%s: %s holds measurements; choose another name", option, path);
+		return error_set(reterr, -EEXIST, "%s: %s contains measurements; choose another name", option, path);
 	int r = try_to_write(path);
 	return r == 0 ? 0 : error_set(reterr, r, "%s: can't write %s: %s", option, path, strerror(-r));
 }
@@ -172,7 +172,7 @@ int cli_write(const struct buf *out, const char *path)
 {
 	const char *to = path != NULL ? path : "-";
 	if (strcmp(to, "-") != 0 && probe_measurements(to)) {
-		fprintf(stderr, "wattle: can't write %s: it holds measurements; choose another name\n", to);
+		fprintf(stderr, "wattle: can't write %s: it contains measurements; choose another name\n", to);
 		return EXIT_FAILED;
 	}
 	int r = buf_write_file(out, to);
@@ -207,7 +207,7 @@ int cli_run_part(const struct command *command, int argc, char **argv)
 	if (!cli_parse(command, argc, argv, NULL, &first, &config, EXIT_USAGE, &status)) // --help
 		return status;
 	if (argc == 0)
-		return cli_usage(command, EXIT_USAGE, "a word is missing");
+		return cli_usage(command, EXIT_USAGE, "a subcommand is missing");
 	struct suggest suggest;
 	char meant[SUGGEST_WORD_MAX + 32];
 	suggest_begin(&suggest, argv[0], strlen(argv[0]));

@@ -35,7 +35,7 @@ int control_open(struct control *control, const char *text, struct wattle_error 
 	int64_t fd;
 	*control = (struct control){.fd = -1, .peer_fd = -1, .watch_fd = -1};
 	if (num_parse_i64(text, &fd) < 0 || fd < 0 || fd > INT32_MAX || fcntl((int)fd, F_SETFD, FD_CLOEXEC) != 0)
-		return error_set(reterr, -EINVAL, "--control-fd: '%s' is no open descriptor", text);
+		return error_set(reterr, -EINVAL, "--control-fd: '%s' is not an open descriptor", text);
 	control->fd = (int)fd;
 	int r = control->peer_fd = open_peer(control->fd);
 	if (r >= 0)
@@ -47,7 +47,7 @@ int control_open(struct control *control, const char *text, struct wattle_error 
 	if (r >= 0)
 		return 0;
 	control_close(control);
-	return error_set(reterr, -EINVAL, "--control-fd: '%s' is no socket of a living process", text);
+	return error_set(reterr, -EINVAL, "--control-fd: '%s' is not a socket of a running process", text);
 }
 
 void control_close(struct control *control)

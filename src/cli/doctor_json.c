@@ -77,32 +77,32 @@ static const char *const last_units[] = {"J", "W", NULL};
 #define R struct doctor_row
 #define OF_DOMAIN(key, member, meaning, ...) FIELD_BY(R, domain, key, struct domain, member, NULL, meaning, ##__VA_ARGS__)
 static const struct field row_fields[] = {
-	FIELD(R, sensor, NULL, "sensor that meters it", .known = true),
+	FIELD(R, sensor, NULL, "sensor that measures the domain", .known = true),
 	OF_DOMAIN("domain", name, "name of the domain: package-0, dram-0, gpu-0 …"),
 	OF_DOMAIN("kind", kind, "kind of the domain", .one_of = domain_kind_names),
 	OF_DOMAIN("device", device, "name of the hardware"),
 	OF_DOMAIN("uuid", uuid, "UUID of a GPU"),
 	OF_DOMAIN("inside", inside, "domain that contains this one"),
-	OF_DOMAIN("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
+	OF_DOMAIN("provenance", provenance, "provenance of the energy: measured, derived or estimated", .one_of = provenance_names),
 	OF_DOMAIN("readable", readable, "whether it can be read now"),
 	OF_DOMAIN("used", used, "whether a run would sample it"),
-	FIELD_BOOLEAN("in_total", in_total, NULL, "whether it would be part of energy.total_j"),
-	FIELD_TEXT("why", why, NULL, "reason for which it is not used"),
+	FIELD_BOOLEAN("in_total", in_total, NULL, "whether it would be included in energy.total_j"),
+	FIELD_TEXT("why", why, NULL, "reason why it is not used"),
 	OF_DOMAIN("remedy", remedy, "command that makes it readable"),
-	FIELD_TEXT("lasting_remedy", lasting_remedy, NULL, "command that does so beyond the next boot; null: remedy does, or there is none"),
+	FIELD_TEXT("lasting_remedy", lasting_remedy, NULL, "command that makes it readable permanently; null: remedy does, or there is none"),
 	OF_DOMAIN("note", note, "further information"),
 	FIELD_NUMBER("update_period_s", update_period_s, "s", "median time between updates of the hardware's value"),
-	FIELD_NUMBER("update_jitter_s", update_jitter_s, "s", "half of the spread of this time"),
+	FIELD_NUMBER("update_jitter_s", update_jitter_s, "s", "half of the spread of the update period"),
 	FIELD_NUMBER("resolution_j", resolution_j, "J", "smallest step of the counter"),
-	FIELD_NUMBER("relative_error", relative_error, NULL, "error of a reading as a share of it"),
+	FIELD_NUMBER("relative_error", relative_error, NULL, "relative error of a reading"),
 	FIELD(R, last, NULL, "last reading"),
 	FIELD(R, last_unit, NULL, "unit of the last reading", .one_of = last_units),
 	FIELD_NUMBER("idle_w", idle_w, "W", "stored idle power"),
-	FIELD_TEXT("idle_date", idle_date, NULL, "when it was measured, RFC 3339"),
+	FIELD_TEXT("idle_date", idle_date, NULL, "when the idle power was measured, RFC 3339"),
 };
 #undef OF_DOMAIN
 #undef R
-static const struct object_type row_type = OBJECT_TYPE("sensor", "A domain that a sensor meters or could meter.", row_fields);
+static const struct object_type row_type = OBJECT_TYPE("sensor", "A domain that a sensor measures or could measure.", row_fields);
 
 /* ---- calibrations of the GPUs that a run would measure ---- */
 
@@ -149,7 +149,7 @@ static const struct field calibration_fields[] = {
 	FIELD_AS(struct domain, "domain", name, NULL, "domain of the GPU", .known = true),
 	FIELD_NUMBER("factor", factor, NULL, "factor by which readings are multiplied; null: not calibrated"),
 	FIELD_NUMBER("error_percent", error_percent, "%", "relative error of the calibration", .known = true),
-	FIELD_TEXT("source", source, NULL, "where the calibration is from", .known = true),
+	FIELD_TEXT("source", source, NULL, "source of the calibration", .known = true),
 };
 static const struct object_type calibration_type =
 	OBJECT_TYPE("calibration", "Calibration of a GPU's power sensor.", calibration_fields);
@@ -164,7 +164,7 @@ static bool measures(const struct object_at *at)
 #define D struct doctor
 static const struct field sensors_fields[] = {
 	FIELD_ITEMS(D, "sensors", rows, n_rows, &row_type, "all domains, also those that are not used or can't be read"),
-	FIELD_BOOLEAN("measures", measures, NULL, "whether a run would measure energy, rather than estimate it or have none"),
+	FIELD_BOOLEAN("measures", measures, NULL, "whether a run would measure energy, rather than estimate it or report none"),
 	FIELD_AS(D, "idle_note", baseline_note, NULL, "why the stored idle power is not used"),
 	FIELD_LIST("calibrations", &calibration_type, gpu_count, gpu_item, "calibrations of the GPUs that a run would measure"),
 	FIELD_AS(D, "calibration_note", set.gain_note, NULL, "why a stored calibration is not used"),

@@ -37,7 +37,7 @@ bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_do
 	if (container_hides_powercap(env, &why, &remedy)) {
 		// Has a remedy that may help even in a virtual machine, so it comes first.
 	} else if (cpu.is_virtual) {
-		why = "a virtual machine: its hypervisor hands on no energy counters";
+		why = "a virtual machine: its hypervisor passes no energy counters through";
 		remedy = "";
 	} else {
 		why = "no zone in /sys/class/powercap: the kernel's RAPL driver is not loaded";

@@ -120,8 +120,8 @@ static void put_used(const struct doctor *doctor, enum provenance provenance, st
 {
 	static const char *const titles[] = {
 		[PROVENANCE_MEASURED] = "Measured by energy counters",
-		[PROVENANCE_DERIVED] = "Derived: power readings, added up over time",
-		[PROVENANCE_ESTIMATED] = "Estimated from the load",
+		[PROVENANCE_DERIVED] = "Derived: integrated power readings",
+		[PROVENANCE_ESTIMATED] = "Estimated from load",
 	};
 	bool any = false;
 	for (size_t i = 0; i < doctor->n_rows; i++) {
@@ -158,7 +158,7 @@ static void put_left_out(const struct doctor *doctor, enum doctor_state state, c
 		buf_pad_to(out, start, LAST_AT);
 		char text[sizeof(row->domain->device) + sizeof(row->domain->why) + 2];
 		snprintf(text, sizeof(text), "%s%s%s", row->domain->device, row->domain->device[0] != '\0' ? ": " : "",
-			row->domain->why[0] != '\0' ? row->domain->why : "unknown why");
+			row->domain->why[0] != '\0' ? row->domain->why : "unknown reason");
 		put_wrapped(out, LAST_AT, text);
 	}
 	if (any)
@@ -220,13 +220,11 @@ static void put_helper(const struct doctor *doctor, struct buf *out)
 	bool refuses = any_remedy(doctor, proto_client_remedy(-EPERM));
 	if (is_missing)
 		buf_str(out,
-			"  wattle's helper, which reads for members of group wattle; with systemd:\n"
-			"    sudo systemctl enable --now wattled.socket\n"
-			"  without:\n"
-			"    sudo wattled\n");
+			"  start wattle's helper, which reads for members of group wattle; with systemd:\n   "
+			" sudo systemctl enable --now wattled.socket\n  without systemd:\n    sudo wattled\n");
 	if (is_missing || refuses)
-		buf_printf(out, "  to be %s:\n    %s\n",
-			is_missing ? "such a member" : "one of group wattle, whom the helper serves",
+		buf_printf(out, "  to become %s:\n    %s\n",
+			is_missing ? "a member of that group" : "a member of group wattle, which the helper serves",
 			proto_client_remedy(-EPERM));
 }
 
@@ -239,13 +237,13 @@ static void put_remedies(const struct doctor *doctor, struct buf *out)
 	}
 	if (!any)
 		return;
-	buf_str(out, "What would mend it\n");
+	buf_str(out, "How to enable them\n");
 	if (any_chmod) {
 		buf_str(out, "  until the next boot:\n");
 		const char *lasting = put_chmod(doctor, out);
 		if (lasting != NULL)
 			buf_printf(out,
-				"  for good (not on a machine shared with strangers: power traces can leak keys):\n    %s\n",
+				"  permanently (but power traces can leak keys to other users):\n    %s\n",
 				lasting);
 	}
 	put_helper(doctor, out);
@@ -276,9 +274,9 @@ void doctor_text(const struct doctor *doctor, struct buf *out)
 	for (enum provenance provenance = 0; provenance < PROVENANCE_KINDS; provenance++)
 		put_used(doctor, provenance, out);
 	put_left_out(doctor, DOCTOR_NOT_USED, "Readable, but not used", out);
-	put_left_out(doctor, DOCTOR_UNREADABLE, "Not to be had", out);
+	put_left_out(doctor, DOCTOR_UNREADABLE, "Unavailable", out);
 	put_remedies(doctor, out);
-	buf_str(out, "What a run on this machine will say\n");
+	buf_str(out, "What a run on this machine reports\n");
 	put_paragraph(doctor, doctor_verdict, out);
 	put_paragraph(doctor, doctor_idle_power, out);
 	put_paragraph(doctor, doctor_calibration, out);

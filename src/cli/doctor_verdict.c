@@ -84,19 +84,19 @@ void doctor_verdict(const struct doctor *doctor, struct buf *text)
 	if (!doctor_measures(doctor))
 		buf_str(text, "Nothing on this machine measures energy.");
 	put_sentence(doctor, PART_TOTAL, " is measured.", " are measured.", text);
-	put_sentence(doctor, PART_DERIVED, "'s power is added up over time.",
-		" are power readings, added up over time.", text);
-	put_sentence(doctor, PART_BESIDE, " is shown beside the total, not added.",
-		" are shown beside the total, not added.", text);
+	put_sentence(doctor, PART_DERIVED, " is derived from integrated power readings.",
+		" are derived from integrated power readings.", text);
+	put_sentence(doctor, PART_BESIDE, " is shown beside the total, not included in it.",
+		" are shown beside the total, not included in it.", text);
 	put_sentence(doctor, PART_ESTIMATED,
-		" is estimated from the load, with a wide error, and makes the total of a run `estimated`.",
-		" are estimated from the load, with a wide error, and make the total of a run `estimated`.", text);
+		" is estimated from load, with a large error, and makes a run's total `estimated`.",
+		" are estimated from load, with a large error, and make a run's total `estimated`.", text);
 	if (can_be_mended(doctor))
-		buf_str(text, " The command above would have it measured.");
+		buf_str(text, " Run the command above to measure it.");
 	put_sentence(doctor, PART_LACKING, " can't be read and is missing from the total.",
 		" can't be read and are missing from the total.", text);
 	if (doctor->set.n_devices == 0)
-		buf_str(text, " Nor is there a CPU to estimate from: runs will have no energy at all.");
+		buf_str(text, " The CPU's energy can't be estimated either: runs will have no energy.");
 }
 
 // With a no-break space.
@@ -136,7 +136,8 @@ void doctor_calibration(const struct doctor *doctor, struct buf *text)
 		buf_printf(text, "%s%s.", text->size > 0 ? " " : "", doctor->set.gain_note);
 	else if (uncalibrated != NULL)
 		buf_printf(text,
-			"%s%s is not calibrated (± 10 %%): `wattle sensors --calibrate-gpu %d` does it with a wall meter.",
+			"%s%s is not calibrated (± 10 %%): calibrate it with `wattle sensors --calibrate-gpu "
+			"%d` and a wall meter.",
 			text->size > 0 ? " " : "", uncalibrated->name, uncalibrated->index);
 }
 
@@ -158,5 +159,5 @@ void doctor_idle_power(const struct doctor *doctor, struct buf *text)
 	else if (doctor->baseline_note[0] != '\0')
 		buf_str(text, doctor->baseline_note);
 	else if (doctor_measures(doctor))
-		buf_str(text, "Idle power is not known: run `wattle sensors --calibrate-idle` when nothing else runs.");
+		buf_str(text, "Idle power is unknown: run `wattle sensors --calibrate-idle` while the machine is idle.");
 }

@@ -16,21 +16,21 @@ struct values {
 
 static const struct option options[] = {
 	{"format", 0, "FORMAT",
-		"csv: a row a sample; jsonl: an object a record;\ngpu_tracker: its tracking file, .csv or .sqlite;\n"
-		"aipowermeter: its folder of files;\n"
+		"csv: one row per sample; jsonl: one object per record;\ngpu_tracker: its tracking file, "
+		".csv or .sqlite;\naipowermeter: its folder of files;\n"
 		"folded: stacks of code blocks, for flame graphs;\n"
 		"perfetto: a trace for ui.perfetto.dev;\n"
-		"openmetrics: samples with their times, for Prometheus",
+		"openmetrics: samples with timestamps, for Prometheus",
 		OPTION_CHOICE, .offset = offsetof(struct values, format),
 		.choices = "csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto|openmetrics"},
-	{"weight", 0, "energy|time", "of folded stacks: joules, or seconds (default energy)", OPTION_CHOICE,
+	{"weight", 0, "energy|time", "weight of folded stacks: joules or seconds (default energy)", OPTION_CHOICE,
 		.offset = offsetof(struct values, weight), .choices = "energy|time"},
-	{"every", 0, "DUR", "of openmetrics: at most one sample of a series in so long\n(default all)", OPTION_DURATION,
+	{"every", 0, "DUR", "with openmetrics: minimum time between samples of a series\n(default: all samples)", OPTION_DURATION,
 		.offset = offsetof(struct values, every_ns), .least = 1e6, .most = 3.6e12,
 		.range = "a duration from 1ms to 1h, such as 1s"},
-	{"output", 'o', "PATH", "write there; - is standard output", OPTION_TEXT,
+	{"output", 'o', "PATH", "output file; - is standard output", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
-	{"overwrite", 0, NULL, "replace what is there already", OPTION_FLAG,
+	{"overwrite", 0, NULL, "replace an existing file", OPTION_FLAG,
 		.offset = offsetof(struct values, overwrite)},
 };
 
@@ -52,7 +52,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (values.every_ns != 0 && strcmp(values.format, "openmetrics") != 0)
 		return cli_usage(command, EXIT_USAGE, "--every is for --format openmetrics");
 	if (strcmp(values.format, "perfetto") == 0 && strcmp(values.output, "-") == 0 && isatty(STDOUT_FILENO))
-		return cli_usage(command, EXIT_USAGE, "--format perfetto is no text for a terminal: give -o FILE");
+		return cli_usage(command, EXIT_USAGE, "--format perfetto writes binary data, which a terminal can't show: give -o FILE");
 	struct wattle_error error = {0};
 	struct export_choice choice = {values.format, values.weight, values.output, values.overwrite, values.every_ns};
 	int r = export_file(words.items[0], &choice, &error);
@@ -62,7 +62,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_export = {
 	.name = "export",
 	.usage = "RUN --format csv|jsonl|gpu_tracker|aipowermeter|folded|perfetto|openmetrics -o PATH",
-	.summary = "a run in another layout",
+	.summary = "convert a run to another format",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

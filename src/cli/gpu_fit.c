@@ -48,17 +48,18 @@ static int judge(const struct gpu_fit *fit, struct wattle_error *reterr)
 	const struct {
 		double part;
 		const char *text;
-	} parts[] = {{fit->scatter, "the phases differ: other load, or a meter that lags; try a longer --seconds"},
+	} parts[] = {{fit->scatter, "the phases differ, because of other load or a meter that lags; try a longer --seconds"},
 		{fit->efficiency, "give --supply-efficiency, or measure behind the power supply"},
 		{fit->others,
-			"the processors' power is not measured well enough; `wattle sensors` says what would help"},
+			"CPU power is not measured accurately enough; `wattle sensors` shows how to enable a "
+			"CPU sensor"},
 		{fit->offset, "use a command that loads the GPU more"}, {fit->meter, "use a better meter"}};
 	size_t worst = 0;
 	for (size_t i = 1; i < ARRAY_SIZE(parts); i++)
 		worst = parts[i].part > parts[worst].part ? i : worst;
 	if (!(fit->factor >= GPU_GAIN_LEAST && fit->factor <= GPU_GAIN_MOST))
 		return error_set(reterr, -ERANGE,
-			"a factor of %lld %% is implausible: the meter may not be that of this machine",
+			"a factor of %lld %% is implausible: check that the meter measures this machine",
 			llround(100 * fit->factor));
 	if (!(fit->error < GPU_GAIN_ASSUMED_ERROR))
 		return error_set(reterr, -ERANGE,

@@ -68,9 +68,9 @@ static const struct field entry_fields[] = {
 	FIELD(E, uuid, NULL, "UUID of a GPU"),
 	FIELD(E, idle_w, "W", "idle power"),
 	FIELD(E, error_w, "W", "half of its 95 % interval"),
-	FIELD(E, seconds, "s", "how long it was measured"),
-	FIELD(E, temperature_c, "°C", "temperature then"),
-	FIELD(E, date, NULL, "when it was measured, RFC 3339"),
+	FIELD(E, seconds, "s", "duration of the measurement"),
+	FIELD(E, temperature_c, "°C", "temperature during the measurement"),
+	FIELD(E, date, NULL, "time of the measurement, RFC 3339"),
 };
 #undef E
 static const struct object_type entry_type = OBJECT_TYPE("idle", "Idle power of a domain.", entry_fields);
@@ -80,7 +80,7 @@ static const struct field baseline_fields[] = {
 	FIELD_SCHEMA(SCHEMA),
 	FIELD(B, host, NULL, "hash of the machine's identity"),
 	FIELD(B, date, NULL, "when the last calibration was, RFC 3339"),
-	FIELD(B, temperature_c, "°C", "temperature then"),
+	FIELD(B, temperature_c, "°C", "temperature during the measurement"),
 	FIELD_ITEMS(B, "domains", entries, n, &entry_type, "idle power of each domain"),
 };
 #undef B
@@ -125,7 +125,7 @@ int idle_baseline_load(const struct wattle_env *env, struct idle_baseline *ret_b
 	if (r < 0)
 		idle_baseline_finish(ret_baseline);
 	if (r < 0)
-		error_set(reterr, r, "%s is no baseline of idle power: remove it and calibrate again", path);
+		error_set(reterr, r, "%s does not contain idle power: remove it and calibrate again", path);
 	return r;
 }
 
@@ -202,7 +202,7 @@ static int make_folders(const char *path)
 int idle_baseline_folder(const struct wattle_env *env, struct wattle_error *reterr)
 {
 	int r = make_folders(env->state_dir);
-	return r < 0 ? error_set(reterr, r, "%s: %s; WATTLE_STATE names another folder", env->state_dir, strerror(-r))
+	return r < 0 ? error_set(reterr, r, "%s: %s; set WATTLE_STATE to another folder", env->state_dir, strerror(-r))
 		     : 0;
 }
 
@@ -212,7 +212,7 @@ int idle_baseline_store(const struct wattle_env *env, const struct idle_entry *e
 	char path[PATH_SIZE], host[sizeof(((struct idle_baseline *)NULL)->host)];
 	struct idle_baseline old, merged;
 	if (!idle_baseline_path(env, path, sizeof(path)))
-		return error_set(reterr, -ENAMETOOLONG, "%s: %s; WATTLE_STATE names another folder", env->state_dir,
+		return error_set(reterr, -ENAMETOOLONG, "%s: %s; set WATTLE_STATE to another folder", env->state_dir,
 			strerror(ENAMETOOLONG));
 	int r = idle_baseline_folder(env, reterr);
 	if (r < 0)
@@ -256,8 +256,8 @@ size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *s
 		text_copy(ret_note, size, error.text); // a missing file needs no note
 	} else if (strcmp(baseline.host, host) != 0) {
 		snprintf(ret_note, size,
-			"the stored idle power is another machine's and is not used; `wattle sensors "
-			"--calibrate-idle` measures this one's");
+			"the stored idle power is another machine's and is not used; measure this machine's "
+			"with `wattle sensors --calibrate-idle`");
 		baseline.n = 0;
 	}
 	for (size_t i = 0; i < set->n_devices; i++) {
@@ -267,8 +267,8 @@ size_t idle_baseline_of(const struct wattle_env *env, const struct sensor_set *s
 			continue;
 		if (days < 0 || days > IDLE_BASELINE_DAYS) {
 			snprintf(ret_note, size,
-				"the stored idle power of %s is of %.10s, more than %d days ago, and "
-				"is not used; `wattle sensors --calibrate-idle` measures it anew",
+				"the stored idle power of %s is not used: it was measured on %.10s, more "
+				"than %d days ago; measure it again with `wattle sensors --calibrate-idle`",
 				entry->domain, entry->date, IDLE_BASELINE_DAYS);
 			continue;
 		}

@@ -77,7 +77,7 @@ static int find_library(const struct injection *injection, char ret_path[PATH_MA
 			return 0;
 	}
 	return error_set(reterr, -ENOENT,
-		"%s: %s is missing; it is installed with wattle in %s (seen from the program)", injection->option,
+		"%s: %s is missing; wattle installs it in %s (path as the program sees it)", injection->option,
 		injection->library, library_folders[0]);
 }
 
@@ -87,7 +87,7 @@ static void warn_of_other(const struct injection *injection, const char *path)
 	if (other == NULL || other[0] == '\0' || strcmp(other, path) == 0)
 		return;
 	char text[PATH_MAX + 200];
-	snprintf(text, sizeof(text), "%s: %s was %s; a program can have one capture only, now it is wattle's",
+	snprintf(text, sizeof(text), "%s: %s was %s; a program can have only one capture library, so wattle replaced it",
 		injection->option, injection->variable, other);
 	cli_warn(text);
 }

@@ -27,14 +27,14 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
-	{"store", 0, "URL", "the runs in PostgreSQL, postgresql://user@host/database, instead of a folder's",
+	{"json", 0, NULL, "print JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
+	{"store", 0, "URL", "list the runs in PostgreSQL, postgresql://user@host/database, instead of a folder",
 		OPTION_TEXT, .offset = offsetof(struct values, store)},
-	{"user", 0, "NAME", "only this user's", OPTION_TEXT, .offset = offsetof(struct values, user)},
-	{"job", 0, "ID", "only those of this job", OPTION_TEXT, .offset = offsetof(struct values, job)},
-	{"since", 0, "TIME", "only those that started since: 2026-01-31, '2026-01-31 12:00', or so long ago: 7d",
+	{"user", 0, "NAME", "only runs of this user", OPTION_TEXT, .offset = offsetof(struct values, user)},
+	{"job", 0, "ID", "only runs of this job", OPTION_TEXT, .offset = offsetof(struct values, job)},
+	{"since", 0, "TIME", "only runs that started at or after TIME: 2026-01-31, '2026-01-31 12:00', or 7d\nfor seven days ago",
 		OPTION_TEXT, .offset = offsetof(struct values, since)},
-	{"until", 0, "TIME", "only those that started before", OPTION_TEXT, .offset = offsetof(struct values, until)},
+	{"until", 0, "TIME", "only runs that started before TIME", OPTION_TEXT, .offset = offsetof(struct values, until)},
 };
 
 /* ---- selection ---- */
@@ -58,8 +58,8 @@ static int parse_time(const char *option, const char *text, int64_t *ret_wall_ns
 		return 0;
 	}
 	return error_set(reterr, -EINVAL,
-		"--%s: '%s' is no time; give a day (2026-01-31), a day and a time ('2026-01-31 12:00'), or how "
-		"long ago (90m, 7d)",
+		"--%s: '%s' is not a time; give a date (2026-01-31), a date and time ('2026-01-31 12:00'), "
+		"or an age (90m, 7d)",
 		option, text);
 }
 
@@ -240,7 +240,7 @@ struct listed {
 #define L struct run_listing
 static const struct field listing_fields[] = {
 	FIELD(L, path, NULL, "run file; null: the run is in a store"),
-	FIELD(L, id, NULL, "identity of the run"),
+	FIELD(L, id, NULL, "ID of the run"),
 	FIELD(L, host, NULL, "name of the machine"),
 	FIELD(L, label, NULL, "value of --label"),
 	FIELD(L, user, NULL, "user who measured"),
@@ -250,13 +250,13 @@ static const struct field listing_fields[] = {
 	FIELD_AS(L, "start_unix_s", wall_start_ns, "s", "when the run started, Unix time", .scale = 1e-9),
 	FIELD(L, duration_s, "s", "duration, over all segments"),
 	FIELD(L, segments, NULL, "recordings in this run"),
-	FIELD(L, samples, NULL, "samples that were stored"),
-	FIELD(L, exit_code, NULL, "status that wattle returned; null: it was attached"),
-	FIELD(L, complete, NULL, "false: the recorder still runs, or died before the end"),
-	FIELD(L, energy_j, "J", "energy of all domains that do not overlap, of a run in a store"),
+	FIELD(L, samples, NULL, "stored samples"),
+	FIELD(L, exit_code, NULL, "exit status of wattle; null: wattle was attached"),
+	FIELD(L, complete, NULL, "false: the recorder is still running, or died before the end"),
+	FIELD(L, energy_j, "J", "energy of all domains that do not overlap; for runs in a store"),
 	FIELD(L, error_j, "J", "half of its 95 % interval"),
-	FIELD(L, provenance, NULL, "the weakest of its parts", .one_of = provenance_names),
-	FIELD(L, problem, NULL, "why the file could not be read"),
+	FIELD(L, provenance, NULL, "weakest provenance of its parts", .one_of = provenance_names),
+	FIELD(L, problem, NULL, "reason why the file could not be read"),
 };
 #undef L
 // clang-format on
@@ -315,7 +315,7 @@ static int print(const struct values *values, const char *folder, struct arena *
 	struct buf out = cli_buf();
 	if (n == 0 && !values->json)
 		fprintf(stderr, "wattle: no runs to list in %s; `wattle run` makes run files%s\n",
-			values->store != NULL ? "the store" : folder, is_filtered(values) ? ", and the options leave some out" : "");
+			values->store != NULL ? "the store" : folder, is_filtered(values) ? ", or the options exclude them" : "");
 	if (values->json)
 		document_json(&out, &list_type, &(struct listed){listings, n}, true);
 	else
@@ -333,7 +333,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "more than one folder given");
 	if (words.n == 1 && values.store != NULL)
-		return cli_usage(command, EXIT_USAGE, "a folder and --store given: one of them");
+		return cli_usage(command, EXIT_USAGE, "give either a folder or --store");
 	struct arena *arena = arena_new();
 	if (arena == NULL)
 		return cli_no_memory();
@@ -345,7 +345,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_list = {
 	.name = "list",
 	.usage = "[DIR | --store URL] [--user NAME] [--job ID] [--since TIME] [--until TIME] [--json]",
-	.summary = "the runs of a folder or of a store, one line each",
+	.summary = "list the runs of a folder or of a store, one line each",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

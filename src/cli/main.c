@@ -20,8 +20,8 @@ static void help(struct buf *out)
 {
 	buf_str(out,
 		"usage: wattle COMMAND …\n\n"
-		"Measures the energy and the resources that a program uses, and where in the program they go.\n\n"
-		"commands (wattle COMMAND --help tells more):\n");
+		"Measures the energy and resources that a program uses, and attributes them to its "
+		"code.\n\ncommands (`wattle COMMAND --help` describes each):\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		buf_printf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
 }

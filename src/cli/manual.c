@@ -163,20 +163,21 @@ static const struct {
 	const char *command, *text;
 } exit_statuses[] = {
 	{"run",
-		"The command's own, 128+N if signal N ended it, 125 if wattle itself failed before it started, 126 if it can't be "
-		"executed, 127 if it was not found.\n"},
+		"The command's own; 128+N if signal N ended it; 125 if wattle failed before it started; 126 "
+		"if it can't be executed; 127 if it was not found.\n"},
 	{"cap",
-		"Of list, get, reset, and of set without a command: 0, 1 if it failed, 2 for a wrong use.\n.PP\n"
-		"Of set with a command: the command's own, 128+N if signal N ended it, 125 if wattle itself failed before it "
-		"started, 126 if it can't be executed, 127 if it was not found.\n.PP\n"
-		"Of tune: the command's own, 1 if no limit was found, 2 for a wrong use, 128+N after signal N.\n"},
-	{"bench", "0, 1 if a command or wattle failed, 2 for a wrong use, 128+N after signal N.\n"},
-	{"sensors", "0, 1 if nothing is measured on this machine (all is estimated, or nothing can be had), 2 for a wrong use.\n"},
+		"list, get, reset, and set without a command: 0; 1 if it failed; 2 for wrong "
+		"usage.\n.PP\nset with a command: the command's own; 128+N if signal N ended it; 125 if "
+		"wattle failed before it started; 126 if it can't be executed; 127 if it was not "
+		"found.\n.PP\ntune: the command's own; 1 if no limit was found; 2 for wrong usage; 128+N "
+		"after signal N.\n"},
+	{"bench", "0; 1 if a command or wattle failed; 2 for wrong usage; 128+N after signal N.\n"},
+	{"sensors", "0; 1 if nothing is measured on this machine (energy is only estimated, or unavailable); 2 for wrong usage.\n"},
 };
 
 static void add_exit_status(struct buf *out, const char *command)
 {
-	const char *text = "0, 1 if it failed, 2 for a wrong use.\n";
+	const char *text = "0; 1 if it failed; 2 for wrong usage.\n";
 	for (size_t i = 0; i < ARRAY_SIZE(exit_statuses); i++)
 		if (strcmp(exit_statuses[i].command, command) == 0)
 			text = exit_statuses[i].text;
@@ -234,7 +235,7 @@ static void add_documents(struct buf *out)
 		buf_str(out, ".\n");
 		object_types_collect(&all, type);
 	}
-	buf_str(out, ".SH FIELDS\nEach object with its fields: unit, or type where there is no unit, and meaning. Unknown values are null.\n");
+	buf_str(out, ".SH FIELDS\nThe fields of each object, with unit (or type, if there is no unit) and meaning. Unknown values are null.\n");
 	for (size_t i = 0; i < all.n; i++) {
 		buf_str(out, ".SS ");
 		add_text(out, all.types[i]->name);
@@ -286,30 +287,31 @@ void manual_print_command(const struct command *command, struct buf *out)
 static const char description[] =
 	".SH SYNOPSIS\n.B wattle\n.I COMMAND\n[OPTIONS]\n"
 	".br\n.B wattle \\-\\-version\n|\n.B \\-\\-help\n"
-	".SH DESCRIPTION\nMeasures the energy and the resources that a program and all that it starts use, and where they go. "
-	"Each figure says whether it was measured, derived or estimated, and how wrong it may be. A run is one SQLite "
-	"file.\n";
+	".SH DESCRIPTION\nMeasures the energy and resources that a program and its child processes use, and "
+	"attributes them to its code. Each energy figure has an uncertainty and a provenance: measured, "
+	"derived or estimated. A run is stored in one SQLite file.\n";
 
 static const char environment[] =
 	".SH ENVIRONMENT\n"
-	".TP\n.B WATTLE_SYSFS\\fR, \\fBWATTLE_PROCFS\nFolders that stand for /sys and /proc.\n"
+	".TP\n.B WATTLE_SYSFS\\fR, \\fBWATTLE_PROCFS\nFolders to use instead of /sys and /proc.\n"
 	".TP\n.B WATTLE_NVML\\fR, \\fBWATTLE_ROCM_SMI\nLibraries to load instead of libnvidia\\-ml.so.1 and librocm_smi64.so.\n"
-	".TP\n.B WATTLE_HELPER\nSocket of the helper, wattled, that is asked where wattle itself is refused; "
-	"/run/wattle/wattled.sock, or off.\n"
-	".TP\n.B WATTLE_STATE\nFolder in which the journal of limits, the idle power that wattle sensors "
-	"\\-\\-calibrate\\-idle measured and the counters of wattle serve are kept; /var/lib/wattle for root, $XDG_STATE_HOME/wattle or "
-	"~/.local/state/wattle else.\n"
-	".TP\n.B WATTLE_SPANS\nFile in which a program that nobody records leaves its spans; %p is its process id.\n"
-	".TP\n.B WATTLE_DISABLE\n1: the calls of the library do nothing.\n"
-	".TP\n.B CUDA_VISIBLE_DEVICES\\fR, \\fBCUDA_DEVICE_ORDER\nThe GPUs that the command sees are the ones measured, "
-	"unless \\-\\-gpus says otherwise.\n"
-	".TP\n.B NO_COLOR\nNo colour on a terminal either.\n";
+	".TP\n.B WATTLE_HELPER\nSocket of the helper, wattled, which reads counters that wattle may not "
+	"read; default /run/wattle/wattled.sock; off: don't use the helper.\n"
+	".TP\n.B WATTLE_STATE\nFolder of the journal of limits, of the idle power measured by wattle sensors "
+	"\\-\\-calibrate\\-idle and of the counters of wattle serve; default /var/lib/wattle for root, "
+	"otherwise $XDG_STATE_HOME/wattle or ~/.local/state/wattle.\n"
+	".TP\n.B WATTLE_SPANS\nFile to which a program without a recorder writes its spans; %p is its process ID.\n"
+	".TP\n.B WATTLE_DISABLE\n1: library calls do nothing.\n"
+	".TP\n.B CUDA_VISIBLE_DEVICES\\fR, \\fBCUDA_DEVICE_ORDER\nwattle measures the GPUs visible to the "
+	"command, unless \\-\\-gpus selects others.\n"
+	".TP\n.B NO_COLOR\nIf set, no colours on a terminal.\n";
 
 static const char exit_status[] =
 	".SH EXIT STATUS\n"
-	"wattle run, and wattle cap set with a command, return the command's own status, 128+N if signal N ended it, 125 if wattle "
-	"itself failed before the command started, 126 if the command can't be executed, 127 if it was not found. All "
-	"others return 0, 1 if they failed, 2 for a wrong use; their pages say where there is more to it.\n";
+	"wattle run, and wattle cap set with a command, return the command's own status; 128+N if signal N "
+	"ended it; 125 if wattle failed before the command started; 126 if the command can't be executed; "
+	"127 if it was not found. All other commands return 0; 1 if they failed; 2 for wrong usage. Their "
+	"pages list further values.\n";
 
 static void add_page(const struct command *const *commands, size_t n_commands, struct buf *out)
 {

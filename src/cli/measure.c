@@ -31,7 +31,7 @@ static int check_meta(const struct measure_options *options, struct wattle_error
 			return error_set(reterr, -EINVAL, "--meta: '%s' is not valid; give KEY=VALUE",
 				options->meta.items[i]);
 		if (options->label != NULL && strncmp(options->meta.items[i], "label=", strlen("label=")) == 0)
-			return error_set(reterr, -EINVAL, "--meta: label is what --label gives; give one of them");
+			return error_set(reterr, -EINVAL, "--meta: the key label is set by --label; give one of them");
 	}
 	return 0;
 }
@@ -53,7 +53,7 @@ static int check_run_file(const struct measure_options *options, struct wattle_e
 		return error_set(reterr, -EINVAL,
 			"--output: a run file can't go to standard output; give FILE (--json - writes the report there)");
 	if (options->no_file && (options->output != NULL || options->append || options->store != NULL))
-		return error_set(reterr, -EINVAL, "--no-file: keeps nothing; give it without --output, --append and --store");
+		return error_set(reterr, -EINVAL, "--no-file: can't be combined with --output, --append or --store");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (options->output != NULL && files[i].path != NULL && strcmp(files[i].path, options->output) == 0)
 			return error_set(reterr, -EINVAL, "%s: %s is the run file; choose another name",
@@ -88,7 +88,7 @@ static int read_mode(const char *text, mode_t *ret_mode, struct wattle_error *re
 int measure_check(const struct measure_options *options, struct wattle_error *reterr)
 {
 	if (options->overwrite && options->append)
-		return error_set(reterr, -EINVAL, "--append: does not go with --overwrite; give one of them");
+		return error_set(reterr, -EINVAL, "--append: can't be combined with --overwrite; give one of them");
 	int r = check_run_file(options, reterr);
 	mode_t mode;
 	if (r == 0)
@@ -188,16 +188,16 @@ static int open_sink(struct measure *measure, const struct store_ops *ops, const
 static int refuse_collision(const struct measure *measure, struct wattle_error *reterr)
 {
 	return error_set(reterr, -EEXIST,
-		"%s exists, and this is one of %lld ranks: a file of its own has %%r (the rank) in --output, as in "
-		"-o run-%%r.sqlite",
+		"%s exists, and this is one of %lld ranks: give each rank its own file with %%r (the rank) "
+		"in --output, as in -o run-%%r.sqlite",
 		measure->path, (long long)measure->job.place.world_size);
 }
 
 static int refuse_step(const struct measure *measure, struct wattle_error *reterr)
 {
 	return error_set(reterr, -EEXIST,
-		"%s exists, and this is step %s of a job: where a job has several, %%s (the step) in --output gives each its "
-		"files, as in -o %%j.%%s-%%r.sqlite",
+		"%s exists, and this is step %s of a job: give each step its own files with %%s (the step) "
+		"in --output, as in -o %%j.%%s-%%r.sqlite",
 		measure->path, measure->job.place.step);
 }
 
@@ -275,7 +275,7 @@ static int make_temporary(struct measure *measure, struct wattle_error *reterr)
 	if (!fits || mkdtemp(measure->folder) == NULL) {
 		int error = fits ? errno : ENAMETOOLONG;
 		measure->folder[0] = '\0';
-		return error_set(reterr, -error, "--no-file: can't make a folder in %s: %s; set TMPDIR to one that can be written",
+		return error_set(reterr, -error, "--no-file: can't create a folder in %s: %s; set TMPDIR to a writable folder",
 			top != NULL ? top : "/tmp", strerror(error));
 	}
 	snprintf(measure->path, sizeof(measure->path), "%s/run.sqlite", measure->folder);
@@ -321,7 +321,7 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	if (r == 0 && options->progress)
 		measure->progress = progress_new(&measure->options);
 	if (r == 0 && value_ok(options->steps) && options->step == NULL && !options->disable_logs)
-		cli_warn("--steps counts nothing without --step NAME, which says what a step is");
+		cli_warn("--steps needs --step NAME, which defines a step");
 	return r;
 }
 

@@ -94,7 +94,7 @@ static void rescue(struct measure *measure, const struct recorder_result *result
 	// In a new folder: in a folder that others can write to, any name may be a planted symbolic link.
 	int length = snprintf(folder, sizeof(folder), "%s/wattle-saved-XXXXXX", top != NULL ? top : "/tmp");
 	if (length < 0 || (size_t)length >= sizeof(folder) || mkdtemp(folder) == NULL) {
-		cli_warn("the run can't be saved: no folder can be made in TMPDIR");
+		cli_warn("can't save the run: can't create a folder in TMPDIR");
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/%.*s", folder, NAME_MAX, slash != NULL ? slash + 1 : measure->path);
@@ -124,7 +124,7 @@ static int load(const char *path, const struct recorder_result *result, struct r
 		return run_load(path, ret_run, reterr);
 	char text[PATH_MAX + 200];
 	snprintf(text, sizeof(text),
-		"ended by a signal: %lld spans are left out of this summary; 'wattle report %s' shows them",
+		"ended by a signal: this summary excludes %lld spans; `wattle report %s` shows them",
 		(long long)result->spans_to_leave, path);
 	cli_warn(text);
 	return run_load_extent(path, &(struct run_extent){.no_spans = true}, ret_run, reterr);
@@ -146,7 +146,7 @@ static int tell_findings(struct measure *measure, const struct recorder_result *
 		status = write_json(measure, &findings);
 		findings_finish(&findings);
 	} else {
-		error_set(&error, r, "%s: no report could be made of it: %s", measure->path, strerror(-r));
+		error_set(&error, r, "%s: can't create a report from it: %s", measure->path, strerror(-r));
 		status = control_refuse(measure->options.control, EXIT_FAILED, &error);
 	}
 	run_finish(&run);

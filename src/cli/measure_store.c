@@ -49,7 +49,7 @@ static void tell_rest(const struct measure *measure, const struct sender_result 
 	char text[sizeof(result->why.text) + 4 * 4096];
 	const char *const words[] = {"wattle", "push", measure->path, measure->options.store, NULL};
 	wattle_cleanup_free char *command = command_line_text(words);
-	snprintf(text, sizeof(text), "%s; the run is in its file, send the rest with: %s", result->why.text,
+	snprintf(text, sizeof(text), "%s; the run file is complete; send the rest with: %s", result->why.text,
 		command != NULL ? command : "wattle push");
 	if (!measure->options.disable_logs)
 		cli_warn(text);

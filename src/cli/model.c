@@ -16,13 +16,13 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json", "the form (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
+	{"format", 0, "text|json", "output format (default text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
 		.choices = "text|json"},
-	{"batch", 0, "N", "size of the batch (default as stored; 1 where the file leaves it open)", OPTION_INTEGER,
+	{"batch", 0, "N", "batch size (default: as stored; 1 if the file leaves it open)", OPTION_INTEGER,
 		.offset = offsetof(struct values, batch), .least = 1, .most = INT32_MAX, .range = "1 or more"},
-	{"dim", 0, "NAME=SIZE", "size of an input's dimension that the file leaves open (repeatable)", OPTION_LIST,
+	{"dim", 0, "NAME=SIZE", "size of a dimension of an input that the file leaves open (repeatable)", OPTION_LIST,
 		.offset = offsetof(struct values, dims)},
-	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+	{"output", 'o', "FILE", "output file (default: standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 };
 
@@ -92,9 +92,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_model = {
 	.name = "model",
 	.usage = "FILE.onnx [--format text|json] [--batch N] [--dim NAME=SIZE]… [-o FILE]",
-	.summary = "parameters and multiply-adds of an ONNX model, per layer",
+	.summary = "count parameters and multiply-adds of an ONNX model per layer",
 	.details =
-		"Reads the graph alone: weights stay on disk, in the file or beside it. What can't be known is n/a (null), never 0.",
+		"Reads the graph without the weights, which may be in the file or in separate files. Unknown "
+		"values are n/a (null), never 0.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

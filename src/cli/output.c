@@ -76,14 +76,14 @@ static int add_field(struct naming *naming, char field, struct wattle_error *ret
 	case 'j':
 		if (place->id[0] == '\0')
 			return error_set(reterr, -EINVAL,
-				"--output: %%j needs a job id, and neither a scheduler (SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, "
-				"JOB_ID) nor mpirun, nor torchrun's --rdzv_id, gives one; --job ID does");
+				"--output: %%j needs a job ID, but no scheduler (SLURM_JOB_ID, PBS_JOBID, "
+				"LSB_JOBID, JOB_ID), mpirun or torchrun --rdzv_id sets one; give --job ID");
 		add_part(&naming->path, place->id);
 		return 0;
 	default:
 		return error_set(reterr, -EINVAL,
-			"--output: %%%c is not known; %%j is the job id, %%s the step, %%r the rank, %%h the host, %%p the pid, "
-			"%%%% a %%",
+			"--output: unknown %%%c; valid are %%j (job ID), %%s (step), %%r (rank), %%h (host), "
+			"%%p (process ID) and %%%% (a %%)",
 			field);
 	}
 }

@@ -15,20 +15,20 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"store", 0, "URL", "the store: postgresql://user@host/database", OPTION_TEXT,
+	{"store", 0, "URL", "URL of the store: postgresql://user@host/database", OPTION_TEXT,
 		.offset = offsetof(struct values, store)},
-	{"older", 0, "DUR", "days that lie so far back go: 90d, 12w, 2y", OPTION_DURATION,
+	{"older", 0, "DUR", "drop days older than this: 90d, 12w, 2y", OPTION_DURATION,
 		.offset = offsetof(struct values, older_ns), .least = 86400e9, .most = 9e18, .range = "1d to 280y"},
-	{"dry-run", 0, NULL, "only says what would go", OPTION_FLAG, .offset = offsetof(struct values, dry_run)},
+	{"dry-run", 0, NULL, "only print what would be dropped", OPTION_FLAG, .offset = offsetof(struct values, dry_run)},
 };
 
 static void add_result(const struct pg_prune *prune, bool dry, struct buf *out)
 {
 	buf_printf(out, "%s before %s (UTC): %lld day%s in %lld partitions, ",
-		dry ? "would drop what lies" : "dropped what lies", prune->before, (long long)prune->days,
+		dry ? "would drop data from" : "dropped data from", prune->before, (long long)prune->days,
 		prune->days == 1 ? "" : "s", (long long)prune->tables);
 	human_bytes(out, (double)prune->bytes);
-	buf_printf(out, "; %lld run%s that had ended\n", (long long)prune->runs, prune->runs == 1 ? "" : "s");
+	buf_printf(out, "; %lld completed run%s\n", (long long)prune->runs, prune->runs == 1 ? "" : "s");
 }
 
 static int prune(const struct values *values, struct buf *out, struct wattle_error *reterr)
@@ -53,9 +53,9 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse(command, argc, argv, &values, &first, &config, EXIT_USAGE, &status))
 		return status;
 	if (first < argc)
-		return cli_usage(command, EXIT_USAGE, "'%s' is not needed", argv[first]);
+		return cli_usage(command, EXIT_USAGE, "unexpected argument '%s'", argv[first]);
 	if (values.store == NULL || values.older_ns == 0)
-		return cli_usage(command, EXIT_USAGE, "--store URL and --older DUR are both needed");
+		return cli_usage(command, EXIT_USAGE, "give both --store URL and --older DUR");
 	if (pg_check_url(values.store, &error) < 0)
 		return cli_fail(EXIT_USAGE, &error);
 	struct buf out = cli_buf();
@@ -68,7 +68,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_prune = {
 	.name = "prune",
 	.usage = "--store URL --older DUR [--dry-run]",
-	.summary = "drops old days, and the runs that ended before, from a store",
+	.summary = "drop old days, and the runs that ended before them, from a store",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -15,20 +15,20 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"wait", 0, "DUR", "how long to wait for a server that is away (default 10s)", OPTION_DURATION,
+	{"wait", 0, "DUR", "maximum wait for an unreachable server (default 10s)", OPTION_DURATION,
 		.offset = offsetof(struct values, wait_ns), .least = 0, .most = 6.048e14,
 		.range = "a duration, such as 30s or 1h"},
-	{"quiet", 'q', NULL, "says nothing where all is well", OPTION_FLAG, .offset = offsetof(struct values, quiet)},
+	{"quiet", 'q', NULL, "print errors only", OPTION_FLAG, .offset = offsetof(struct values, quiet)},
 };
 
 static void tell(const char *path, const struct push_result *result)
 {
 	if (result->sent.rows == 0)
-		printf("%s: run %s is in the store already, nothing was missing\n", path, result->run_id);
+		printf("%s: run %s is already complete in the store\n", path, result->run_id);
 	else
 		printf("%s: %" PRId64 " rows of run %s sent\n", path, result->sent.rows, result->run_id);
 	if (result->is_live)
-		printf("%s: the run goes on; push it again when it has ended\n", path);
+		printf("%s: the run is in progress; push it again after its end\n", path);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -43,7 +43,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (words.n < 2)
 		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "the URL of the store is missing");
 	if (words.n > 2)
-		return cli_usage(command, EXIT_USAGE, "one run file and one URL are wanted");
+		return cli_usage(command, EXIT_USAGE, "give one run file and one URL");
 	if (pg_check_url(words.items[1], &error) < 0)
 		return cli_fail(EXIT_USAGE, &error);
 	if (push_file(words.items[0], words.items[1], values.wait_ns, &result, &error) < 0)
@@ -56,13 +56,13 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_push = {
 	.name = "push",
 	.usage = "[OPTIONS] RUN URL",
-	.summary = "send a run file to PostgreSQL; twice is once",
+	.summary = "send a run file to PostgreSQL; safe to repeat",
 	.details =
-		"URL is libpq's: postgresql://user@host/database. Passwords come from ~/.pgpass, a service file or PGPASSWORD.\n"
-		"Each row is sent exactly once, however often this is done and wherever it was cut off. A run that goes on\n"
-		"can be pushed as well: what is missing then is sent the next time.\n"
-		"A server that says nothing for a minute in the midst of a batch counts as away. A wrong password, role or database\n"
-		"is no matter of time and not waited for.",
+		"URL is a libpq URL: postgresql://user@host/database. Passwords come from ~/.pgpass, a "
+		"service file or\nPGPASSWORD. Each row is stored exactly once, even if a push is repeated or "
+		"interrupted. A run in progress can\nbe pushed too; the next push sends the rest. A server "
+		"that does not respond for a minute during a batch counts\nas unreachable. A wrong password, "
+		"role or database is reported at once.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

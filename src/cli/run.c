@@ -69,11 +69,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.usage = "[OPTIONS] [--] CMD [ARG…]",
-	.summary = "measure a command and all that it starts",
+	.summary = "measure a command and its child processes",
 	.details =
-		"Writes a run file and prints a summary on standard error. The status is the command's own, 128+N if\n"
-		"signal N ended it, 125 if wattle failed before it started, 126 if it can't be executed, 127 if it\n"
-		"was not found.",
+		"Writes a run file and prints a summary on standard error. The exit status is the command's "
+		"own; 128+N if\nsignal N ended it; 125 if wattle failed before it started; 126 if it can't "
+		"be executed; 127 if it was not\nfound.",
 	.options = measure_option_table,
 	.n_options = RUN_OPTIONS,
 	.run = run,

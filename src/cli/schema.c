@@ -20,7 +20,7 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+	{"output", 'o', "FILE", "output file (default: standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 };
 
@@ -60,7 +60,7 @@ static int unknown(const struct command *command, const char *name)
 	struct buf names;
 	buf_init(&names, 1 << 12);
 	add_names(&names, ", ");
-	int status = cli_usage(command, EXIT_USAGE, "'%.100s' is no document; there are %s", name, names.data);
+	int status = cli_usage(command, EXIT_USAGE, "unknown document '%.100s'; valid are %s", name, names.data);
 	buf_finish(&names);
 	return status;
 }
@@ -73,7 +73,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 1)
-		return cli_usage(command, EXIT_USAGE, "one NAME at most");
+		return cli_usage(command, EXIT_USAGE, "give at most one NAME");
 	const struct schema *schema = words.n == 1 ? schema_named(words.items[0]) : NULL;
 	if (words.n == 1 && schema == NULL)
 		return unknown(command, words.items[0]);
@@ -90,8 +90,8 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_schema = {
 	.name = "schema",
 	.usage = "[NAME] [-o FILE]",
-	.summary = "JSON Schema of the documents that wattle writes",
-	.details = "Without NAME: the names, one a line. The schemas are of draft 2020-12.",
+	.summary = "print the JSON Schema of a document that wattle writes",
+	.details = "Without NAME, prints the names, one per line. The schemas follow draft 2020-12.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

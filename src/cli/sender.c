@@ -123,7 +123,7 @@ int sender_start(const struct sender_options *options, struct sender **ret_sende
 		r = spawn(sender);
 	if (r < 0) {
 		sender_free(sender);
-		return error_set(reterr, r, "--store: can't start the sender: %s", strerror(-r));
+		return error_set(reterr, r, "--store: can't start the uploader: %s", strerror(-r));
 	}
 	*ret_sender = sender;
 	return 0;
@@ -142,7 +142,7 @@ int sender_ready(struct sender *sender, struct wattle_error *reterr)
 	if (n <= 0 || state != SENDER_LOADS) // not ready yet: the machine is very busy
 		return 0;
 	int code = sender->page->failed != 0 ? sender->page->failed : ECHILD;
-	return error_set(reterr, -code, "--store: can't start the sender, this program once more by /proc/self/exe: %s",
+	return error_set(reterr, -code, "--store: can't start the uploader (this program, by /proc/self/exe): %s",
 		strerror(code));
 }
 
@@ -176,7 +176,7 @@ static void pass_on_trouble(struct sender *sender)
 	struct wattle_error why = {0};
 	char text[sizeof(why.text) + 100];
 	read_trouble(sender, &why);
-	snprintf(text, sizeof(text), "%s; the run goes on, and what is not sent stays in its file until it can be",
+	snprintf(text, sizeof(text), "%s; the run continues, unsent rows stay in the run file and are sent later",
 		why.text);
 	sender->options.warn(sender->options.data, text);
 }
@@ -275,7 +275,7 @@ void sender_wait(struct sender *sender, struct sender_result *ret_result)
 		read_trouble(sender, &ret_result->why);
 	if (ret_result->why.text[0] == '\0')
 		error_set(&ret_result->why, -EAGAIN,
-			"the server did not take all of the run in the time of --store-wait");
+			"the server did not receive the whole run within --store-wait");
 }
 
 void sender_free(struct sender *sender)

@@ -138,7 +138,7 @@ static int send_some(struct loop *loop, struct wattle_error *reterr)
 	if (loop->send == NULL)
 		loop->send = send_new(loop->path, loop->page->url);
 	if (loop->send == NULL)
-		return error_set(reterr, -ENOMEM, "the sender is out of memory");
+		return error_set(reterr, -ENOMEM, "the uploader is out of memory");
 	if (loop->run == RUN_GOES_ON)
 		return send_batch(loop->send, true, reterr);
 	int r = settle(loop, reterr);

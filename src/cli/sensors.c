@@ -15,28 +15,28 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
+	{"json", 0, NULL, "print JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
 	{"capture", 0, "DIR",
-		"save the parts of /sys and /proc that the sensors read, without names\n"
-		"and serial numbers, as a tree for tests; DIR must be new or empty",
+		"save the parts of /sys and /proc that the sensors read to DIR, without\nnames and serial "
+		"numbers, for tests; DIR must be new or empty",
 		OPTION_TEXT, .offset = offsetof(struct values, capture)},
 	{"calibrate-idle", 0, NULL,
-		"measure and keep the idle power of each domain, for\n`wattle run --attribution active`; only when the "
-		"machine is idle",
+		"measure and store the idle power of each domain, for\n`wattle run --attribution active`; "
+		"the machine must be idle",
 		OPTION_FLAG, .offset = offsetof(struct values, calibrate_idle)},
 	{"calibrate-gpu", 0, "INDEX",
-		"measure the factor of this GPU's power sensor against --wall-meter and\nkeep it: CMD, which loads the GPU, is "
-		"started and ended four times,\nwith idle phases around",
+		"calibrate this GPU's power sensor against --wall-meter and store the\nfactor: CMD, which "
+		"loads the GPU, is started and ended four times, with\nidle phases between",
 		OPTION_INTEGER, .offset = offsetof(struct values, calibrate_gpu), .least = 0, .most = 1023,
 		.range = "the index of a GPU, 0 or more"},
-	{"wall-meter", 0, "FILE", "with --calibrate-gpu: CSV that a wall meter is writing\n(OmegaWatt layout)",
+	{"wall-meter", 0, "FILE", "with --calibrate-gpu: CSV file that a wall meter's reader writes\n(OmegaWatt layout)",
 		OPTION_TEXT, .offset = offsetof(struct values, wall_meter)},
 	{"supply-efficiency", 0, "PERCENT±ERROR",
-		"with --calibrate-gpu: of the power supply behind the meter, such as\n92±2 (default 91±5); 100: the meter "
-		"is in the supply lines of the\ncard alone",
+		"with --calibrate-gpu: efficiency of the power supply behind the meter,\nsuch as 92±2 "
+		"(default 91±5); 100: the meter is in the card's own\nsupply lines",
 		OPTION_TEXT, .offset = offsetof(struct values, supply)},
 	{"seconds", 0, "S",
-		"with --calibrate-idle and --calibrate-gpu: how long it has to be\nidle, or a phase lasts (default 10)",
+		"with --calibrate-idle and --calibrate-gpu: duration of the idle time or\nof a phase (default 10)",
 		OPTION_NUMBER, .offset = offsetof(struct values, seconds), .least = 1, .most = 3600,
 		.range = "a number of seconds from 1 to 3600"},
 };
@@ -68,17 +68,17 @@ static int check(const struct command *command, const struct values *values, con
 {
 	bool gpu = value_ok(values->calibrate_gpu);
 	if (word != NULL && !gpu)
-		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", word);
+		return cli_usage(command, EXIT_USAGE, "unexpected argument '%s'", word);
 	if (values->json + values->calibrate_idle + gpu + (values->capture != NULL) > 1)
 		return cli_usage(command, EXIT_USAGE,
-			"--json, --capture, --calibrate-idle and --calibrate-gpu do not go together");
+			"give only one of --json, --capture, --calibrate-idle and --calibrate-gpu");
 	if (!isnan(values->seconds) && !values->calibrate_idle && !gpu)
-		return cli_usage(command, EXIT_USAGE, "--seconds goes with --calibrate-idle and --calibrate-gpu only");
+		return cli_usage(command, EXIT_USAGE, "--seconds needs --calibrate-idle or --calibrate-gpu");
 	if ((values->wall_meter != NULL || values->supply != NULL) && !gpu)
 		return cli_usage(command, EXIT_USAGE,
-			"--wall-meter and --supply-efficiency go with --calibrate-gpu only");
+			"--wall-meter and --supply-efficiency need --calibrate-gpu");
 	if (gpu && values->wall_meter == NULL)
-		return cli_usage(command, EXIT_USAGE, "--calibrate-gpu needs a meter outside: give --wall-meter FILE");
+		return cli_usage(command, EXIT_USAGE, "--calibrate-gpu needs a wall meter: give --wall-meter FILE");
 	if (gpu && word == NULL)
 		return cli_usage(command, EXIT_USAGE,
 			"--calibrate-gpu needs a command that loads the GPU: give -- CMD");
@@ -127,12 +127,13 @@ const struct command command_sensors = {
 	.name = "sensors",
 	.usage =
 		"[--json | --capture DIR | --calibrate-idle [--seconds S] | --calibrate-gpu INDEX --wall-meter FILE -- CMD…]",
-	.summary = "what this machine can measure, and what would mend the rest",
+	.summary = "show what this machine can measure, and how to enable the rest",
 	.details =
-		"Lists every energy sensor: what a run would use, what loses to a better sensor, what can't be read, why,\n"
-		"and the command that mends it; with the measured time between two updates of each counter and its\n"
-		"smallest step. The status is 0 if anything is measured on this machine, 1 if all is estimated or\n"
-		"nothing can be had, 2 for a wrong use.",
+		"Lists all energy sensors: those that a run would use, those replaced by a better sensor, "
+		"and those that\ncan't be read, with the reason and the command that enables them. For each "
+		"counter it shows the measured\nupdate period and the resolution. The exit status is 0 if "
+		"this machine measures any energy; 1 if energy is only\nestimated or unavailable; 2 for "
+		"wrong usage.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -21,48 +21,44 @@ struct values {
 
 static const struct option options[] = {
 	{"listen", 0, "ADDRESS",
-		"HOST:PORT or unix:PATH (default 127.0.0.1:9095; port 0: any\n"
-		"free one); without a token only programs of this machine may\n"
-		"be let in",
+		"HOST:PORT or unix:PATH (default 127.0.0.1:9095; port 0: any\nfree port); other machines "
+		"need --token-file",
 		OPTION_TEXT, .offset = offsetof(struct values, listen)},
 	{"token-file", 0, "FILE",
-		"who asks must know the token on the one line of FILE: as\n"
-		"`Authorization: Bearer TOKEN`, or as the password of any user;\n"
-		"FILE must be readable by its owner only",
+		"require the token in FILE (one line) from clients: as\n`Authorization: Bearer TOKEN`, or as "
+		"the password of any user;\nFILE must be readable by its owner only",
 		OPTION_TEXT, .offset = offsetof(struct values, token_file)},
 	{"interval", 'i', "DUR",
-		"time between two looks at the machine (default 1s); all who\n"
-		"ask get what the last one saw",
+		"sampling interval (default 1s); all clients receive the last\nsample",
 		OPTION_DURATION, .offset = offsetof(struct values, interval_ns), .least = 1e8, .most = 6e10,
 		.range = "100ms to 1m"},
-	{"pid", 0, "PID", "tell of this process and what it starts apart from the rest", OPTION_INTEGER,
+	{"pid", 0, "PID", "show this process and its child processes as the target", OPTION_INTEGER,
 		.offset = offsetof(struct values, pid), .least = 1, .most = 4194304, .range = "a process id"},
 	{"processes", 0, "N",
-		"so many processes have metrics of their own, those with the\n"
-		"most power (default 0: each is a series that Prometheus keeps)",
+		"number of processes with their own metrics, those with the most\npower (default 0: each is "
+		"a series that Prometheus stores)",
 		OPTION_INTEGER, .offset = offsetof(struct values, processes), .least = 0, .most = 1000,
 		.range = "0 to 1000"},
 	{"jobs", 0, "N",
-		"so many jobs of a scheduler have metrics of their own (default\n"
-		"100), those beyond are summed up as \"other\"",
+		"number of scheduler jobs with their own metrics (default 100);\nfurther jobs are added up "
+		"as \"other\"",
 		OPTION_INTEGER, .offset = offsetof(struct values, jobs), .least = 0, .most = 1000,
 		.range = "0 to 1000"},
-	{"cgroups", 0, "N", "likewise cgroups: units of systemd, containers (default 0)", OPTION_INTEGER,
+	{"cgroups", 0, "N", "number of cgroups (systemd units, containers) with their own\nmetrics (default 0)", OPTION_INTEGER,
 		.offset = offsetof(struct values, cgroups), .least = 0, .most = 1000, .range = "0 to 1000"},
 	{"textfile", 0, "FILE",
-		"writes the metrics into FILE (*.prom) at each look, for\n"
-		"node_exporter's textfile collector; nothing is served then,\n"
-		"unless --listen is given too",
+		"write the metrics to FILE (*.prom) at each sample, for\nnode_exporter's textfile collector; "
+		"nothing is served unless\n--listen is given too",
 		OPTION_TEXT, .offset = offsetof(struct values, textfile)},
-	{"node", 0, "NAME", "what this machine is called in metrics (default: its host name)", OPTION_TEXT,
+	{"node", 0, "NAME", "name of this machine in metrics (default: its host name)", OPTION_TEXT,
 		.offset = offsetof(struct values, node)},
-	{"exit-with", 0, "PID", "end when this process does, however that ends", OPTION_INTEGER,
+	{"exit-with", 0, "PID", "exit when this process ends", OPTION_INTEGER,
 		.offset = offsetof(struct values, exit_with), .least = 1, .most = 4194304, .range = "a process id"},
 	{"hide-command", 0, NULL,
-		"of all processes the program's name alone, without arguments (default:\n"
-		"so of root's and other users' processes, unless there is a token)",
+		"show only program names without arguments, for all processes\n(default: for root's and "
+		"other users' processes, unless there\nis a token)",
 		OPTION_FLAG, .offset = offsetof(struct values, hide_command)},
-	{"seed-names", 0, NULL, "AIPowerMeter's gauges (power_draw_cpu, …) at /metrics as well", OPTION_FLAG,
+	{"seed-names", 0, NULL, "also serve AIPowerMeter's gauges (power_draw_cpu, …) at /metrics", OPTION_FLAG,
 		.offset = offsetof(struct values, seed_names)},
 };
 
@@ -104,7 +100,7 @@ static int open_stops(struct stops *stops, pid_t exit_with, struct wattle_error 
 	*stops = (struct stops){.fd = epoll_create1(EPOLL_CLOEXEC), .signals = open_signals(), .process = -1};
 	int r = stops->fd < 0 ? -errno : stops->signals < 0 ? stops->signals : watch(stops->fd, stops->signals);
 	if (r < 0)
-		return error_set(reterr, r, "signals can't be had: %s", strerror(-r));
+		return error_set(reterr, r, "can't create a signal descriptor: %s", strerror(-r));
 	if (exit_with == 0)
 		return 0;
 	stops->process = (int)syscall(SYS_pidfd_open, exit_with, 0);
@@ -122,7 +118,7 @@ static int fail(const struct command *command, int r, const struct wattle_error 
 static void tell(struct server *server, const struct server_options *wanted)
 {
 	if (server_token_is_short(server))
-		cli_warn("the token is short; one of 32 random characters can't be guessed");
+		cli_warn("the token is short and can be guessed; use 32 random characters");
 	const char *warning = server_warning(server);
 	if (warning != NULL)
 		cli_warn(warning);
@@ -162,7 +158,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 0)
-		return cli_usage(command, EXIT_USAGE, "'%s' is not expected", words.items[0]);
+		return cli_usage(command, EXIT_USAGE, "unexpected argument '%s'", words.items[0]);
 	if (env_open(&env, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	const struct server_options wanted = {
@@ -189,12 +185,12 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_serve = {
 	.name = "serve",
 	.usage = "[--listen ADDRESS] [--token-file FILE] [OPTIONS]",
-	.summary = "this machine's power as metrics for Prometheus and as a page that keeps itself up to date",
+	.summary = "serve this machine's power as metrics for Prometheus and as a live page",
 	.details =
-		"Serves a page at /, OpenMetrics at /metrics and the same as JSON at /now.json, until SIGINT or\n"
-		"SIGTERM. Nothing can be changed through it. Readings of power reveal secrets of programs on a machine:\n"
-		"think of who can reach it. Arguments of other users' programs are shown only where a token is asked for.\n"
-		"docs/serve.md has more.",
+		"Serves a page at /, OpenMetrics at /metrics and the same data as JSON at /now.json, until "
+		"SIGINT or\nSIGTERM. Access is read-only. Power readings can reveal secrets of programs on a "
+		"machine, so restrict who can\nconnect. Arguments of other users' programs are shown only if "
+		"a token is required. See docs/serve.md.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -16,11 +16,11 @@ struct init_values {
 };
 
 static const struct option init_options[] = {
-	{"writer", 0, "ROLE", "may add runs, and reads nothing; made when missing (repeatable)", OPTION_LIST,
+	{"writer", 0, "ROLE", "role that may add runs but not read; created if missing (repeatable)", OPTION_LIST,
 		.offset = offsetof(struct init_values, writers)},
-	{"reader", 0, "ROLE", "may read all runs; made when missing (repeatable)", OPTION_LIST,
+	{"reader", 0, "ROLE", "role that may read all runs; created if missing (repeatable)", OPTION_LIST,
 		.offset = offsetof(struct init_values, readers)},
-	{"print", 0, NULL, "only shows the SQL that makes the tables and functions", OPTION_FLAG,
+	{"print", 0, NULL, "only print the SQL that creates the tables and functions", OPTION_FLAG,
 		.offset = offsetof(struct init_values, print)},
 };
 
@@ -34,14 +34,14 @@ static int print_sql(void)
 static int grant(struct pg *pg, enum pg_right right, const struct option_list *roles, struct wattle_error *reterr)
 {
 	static const char *const may[] =
-		{[PG_WRITER] = "may add runs and read nothing", [PG_READER] = "may read all runs"};
+		{[PG_WRITER] = "may add runs but not read", [PG_READER] = "may read all runs"};
 	for (size_t i = 0; i < roles->n; i++) {
 		bool made = false;
 		int r = pg_store_grant(pg, right, roles->items[i], &made, reterr);
 		if (r < 0)
 			return r;
 		printf("role %s %s%s\n", roles->items[i], may[right],
-			made ? "; made without login: `GRANT` it to those who log in" : "");
+			made ? "; created without login: `GRANT` it to login roles" : "");
 	}
 	return 0;
 }
@@ -61,10 +61,10 @@ static int init(const char *url, const struct init_values *values, struct wattle
 	if (r == 0)
 		r = pg_store_look(pg, &store, reterr);
 	if (r == 0)
-		printf("%s, schema %s: store of version %lld, %s\n", pg_where(pg), store.schema,
+		printf("%s, schema %s: store version %lld, %s\n", pg_where(pg), store.schema,
 			(long long)store.version,
-			!changed            ? "as it should be"
-				: was_there ? "brought up to date"
+			!changed            ? "up to date"
+				: was_there ? "updated"
 					    : "made");
 	if (r == 0)
 		r = grant(pg, PG_WRITER, &values->writers, reterr);
@@ -97,10 +97,11 @@ static int run_init(const struct command *command, int argc, char **argv)
 const struct command command_store_init = {
 	.name = "store init",
 	.usage = "URL [--writer ROLE]… [--reader ROLE]…",
-	.summary = "makes a store in a database, or brings it up to date, and opens it to others",
+	.summary = "create or update a store in a database, and grant access to it",
 	.details =
-		"URL is libpq's: postgresql://user@host/database. Passwords come from ~/.pgpass, a service file or PGPASSWORD.\n"
-		"The tables stand in the connection's current schema. Twice is once; rows that are there stay.",
+		"URL is a libpq URL: postgresql://user@host/database. Passwords come from ~/.pgpass, a "
+		"service file or\nPGPASSWORD. The tables are created in the connection's current schema. "
+		"Safe to repeat: existing rows are kept.",
 	.options = init_options,
 	.n_options = ARRAY_SIZE(init_options),
 	.run = run_init,
@@ -113,7 +114,7 @@ static const struct command *const verbs[] = {&command_store_init, &command_stor
 const struct command command_store = {
 	.name = "store",
 	.usage = "init|status URL …",
-	.summary = "a store of runs in PostgreSQL: made, opened to others, looked at",
+	.summary = "create, grant access to and inspect a PostgreSQL store",
 	.parts = verbs,
 	.n_parts = ARRAY_SIZE(verbs),
 	.run = cli_run_part,

@@ -19,7 +19,7 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"json", 0, NULL, "as JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
+	{"json", 0, NULL, "print JSON", OPTION_FLAG, .offset = offsetof(struct values, json)},
 };
 
 /* ---- text ---- */
@@ -42,7 +42,7 @@ static void add_time(struct buf *out, int64_t wall_ns)
 static void add_roles(const struct pg_status *status, struct buf *out)
 {
 	label(out, "roles");
-	buf_printf(out, "%s owns it", status->owner);
+	buf_printf(out, "owned by %s", status->owner);
 	for (size_t i = 0; i < status->n_roles; i++) {
 		const struct pg_role_status *role = &status->roles[i];
 		buf_printf(out, "; %s %s", role->name,
@@ -75,7 +75,7 @@ static void print_text(const struct pg_status *status, const char *where, struct
 	buf_str(out, " to ");
 	add_time(out, status->last_wall_ns);
 	buf_str(out, "\n");
-	label(out, "last rows");
+	label(out, "last change");
 	add_time(out, status->last_batch_wall_ns);
 	buf_str(out, "\n");
 	label(out, "days");
@@ -105,17 +105,17 @@ static const struct object_type role_type = OBJECT_TYPE("role", "A role besides 
 #define T struct pg_table_status
 static const struct field table_fields[] = {
 	FIELD_AS(T, "table", name, NULL, "name of the table", .known = true),
-	FIELD_AS(T, "rows_about", rows, NULL, "number of rows as the server estimates it"),
-	FIELD(T, bytes, "bytes", "size with the indexes"),
+	FIELD_AS(T, "rows_about", rows, NULL, "number of rows, estimated by the server"),
+	FIELD(T, bytes, "bytes", "size including indexes"),
 };
 #undef T
-static const struct object_type table_type = OBJECT_TYPE("table", "A table that grows by the day.", table_fields);
+static const struct object_type table_type = OBJECT_TYPE("table", "A table partitioned by day.", table_fields);
 
 #define S struct pg_status
 static const struct field status_fields[] = {
 	FIELD_AS(S, "schema", store.schema, NULL, "schema of the database that holds the store", .known = true),
 	FIELD_AS(S, "version", store.version, NULL, "version of its tables"),
-	FIELD_AS(S, "compatible", store.compatible, NULL, "oldest version that can be read as this one"),
+	FIELD_AS(S, "compatible", store.compatible, NULL, "oldest version compatible with this one"),
 	FIELD_AS(S, "server_version", server, NULL, "version of PostgreSQL"),
 	FIELD(S, owner, NULL, "role that owns the store"),
 	FIELD_ITEMS(S, "roles", roles, n_roles, &role_type, "roles besides the owner"),
@@ -126,12 +126,12 @@ static const struct field status_fields[] = {
 	FIELD(S, users, NULL, "users"),
 	FIELD_AS(S, "first_start_unix_s", first_wall_ns, "s", "when the first run started, Unix time", .scale = 1e-9),
 	FIELD_AS(S, "last_start_unix_s", last_wall_ns, "s", "when the last run started, Unix time", .scale = 1e-9),
-	FIELD_AS(S, "last_rows_unix_s", last_batch_wall_ns, "s", "when rows were added last, Unix time", .scale = 1e-9),
-	FIELD(S, days, NULL, "days that have partitions"),
-	FIELD(S, first_day, NULL, "the first of them, UTC"),
-	FIELD(S, last_day, NULL, "the last of them, UTC"),
+	FIELD_AS(S, "last_rows_unix_s", last_batch_wall_ns, "s", "when rows were last added, Unix time", .scale = 1e-9),
+	FIELD(S, days, NULL, "number of days with partitions"),
+	FIELD(S, first_day, NULL, "first day, UTC"),
+	FIELD(S, last_day, NULL, "last day, UTC"),
 	FIELD(S, bytes, "bytes", "size of all tables and indexes"),
-	FIELD_ITEMS(S, "tables", tables, n_tables, &table_type, "tables that grow by the day"),
+	FIELD_ITEMS(S, "tables", tables, n_tables, &table_type, "tables partitioned by day"),
 };
 #undef S
 // clang-format on
@@ -181,7 +181,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_store_status = {
 	.name = "store status",
 	.usage = "URL [--json]",
-	.summary = "what a store holds: runs, days, sizes, and who may write and read",
+	.summary = "show a store's runs, days, sizes and access rights",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -27,24 +27,24 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"pid", 'p', "PID", "mark and sum up this process and all below it", OPTION_INTEGER,
+	{"pid", 'p', "PID", "show this process and its child processes as the target", OPTION_INTEGER,
 		.offset = offsetof(struct values, pid), .least = 1, .most = INT32_MAX, .range = "a process id"},
-	{"interval", 'i', "DUR", "time between two looks (default 1s)", OPTION_DURATION,
+	{"interval", 'i', "DUR", "sampling interval (default 1s)", OPTION_DURATION,
 		.offset = offsetof(struct values, interval_ns), .least = 1e8, .most = 3600e9, .range = "100ms to 1h"},
-	{"once", 0, NULL, "print one picture as plain text, after one interval; so without a terminal", OPTION_FLAG,
+	{"once", 0, NULL, "print one frame as plain text after one interval (default without a\nterminal)", OPTION_FLAG,
 		.offset = offsetof(struct values, once)},
-	{"sort", 0, "COLUMN", "order of processes: power (default), energy, cpu, memory, gpu, gpu-memory, pid",
+	{"sort", 0, "COLUMN", "sort processes by power (default), energy, cpu, memory, gpu, gpu-memory, pid",
 		OPTION_CHOICE, .offset = offsetof(struct values, sort),
 		.choices = "power|energy|cpu|memory|gpu|gpu-memory|pid"},
-	{"tree", 0, NULL, "processes as a tree", OPTION_FLAG, .offset = offsetof(struct values, tree)},
-	{"all", 'a', NULL, "all processes, not only those of the target", OPTION_FLAG,
+	{"tree", 0, NULL, "show processes as a tree", OPTION_FLAG, .offset = offsetof(struct values, tree)},
+	{"all", 'a', NULL, "show all processes, not only those of the target", OPTION_FLAG,
 		.offset = offsetof(struct values, all)},
-	{"filter", 0, "TEXT", "only processes whose command, user or pid has it", OPTION_TEXT,
+	{"filter", 0, "TEXT", "show only processes whose command, user or process ID contains this text", OPTION_TEXT,
 		.offset = offsetof(struct values, filter)},
 	{"graph", 0, "STYLE", "braille (default where the terminal has UTF-8), block, ascii", OPTION_CHOICE,
 		.offset = offsetof(struct values, graph), .choices = "braille|block|ascii"},
 	{"colours", 0, "WHICH",
-		"for a dark or a light ground, or none (default: as COLORFGBG and NO_COLOR say, else dark)",
+		"for a dark or a light background, or none (default: from COLORFGBG and NO_COLOR, else dark)",
 		OPTION_CHOICE, .offset = offsetof(struct values, colours), .choices = "dark|light|none"},
 };
 
@@ -185,7 +185,7 @@ static int watch_signals(struct loop *loop, struct wattle_error *reterr)
 	sigprocmask(SIG_SETMASK, &loop->drawing, NULL);
 	loop->end_fd = eventfd(0, EFD_CLOEXEC);
 	int code = loop->end_fd >= 0 ? pthread_create(&loop->watcher, NULL, watch_for_end, loop) : errno;
-	return code == 0 ? 0 : error_set(reterr, -code, "can't wait for signals: %s", strerror(code));
+	return code == 0 ? 0 : error_set(reterr, -code, "can't create a signal descriptor: %s", strerror(code));
 }
 
 static void draw(struct loop *loop)
@@ -324,7 +324,7 @@ static int top(const struct values *values, const char *path, const struct wattl
 	}
 	session_set_run(session, top_run_view(run));
 	if (!values->once && isatty(STDOUT_FILENO) && !is_terminal)
-		cli_warn("this kind of terminal can't place its cursor (TERM=vt100 or xterm can): one picture");
+		cli_warn("this terminal type can't position its cursor; printing one frame (set TERM=vt100 or xterm)");
 	int64_t first_ns = session_options.is_once || values->interval_ns < FIRST_NS ? values->interval_ns : FIRST_NS;
 	nap(first_ns);
 	session_look(session);
@@ -354,7 +354,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "more than one run file given");
 	if (words.n == 1 && values.pid != 0)
-		return cli_usage(command, EXIT_USAGE, "a run file and --pid: a run has a process of its own");
+		return cli_usage(command, EXIT_USAGE, "--pid: can't be combined with a run file, which has its own process");
 	struct wattle_env env;
 	struct wattle_error error = {0};
 	if (env_open(&env, &error) < 0)
@@ -367,11 +367,12 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_top = {
 	.name = "top",
 	.usage = "[RUN | --pid PID] [OPTIONS]",
-	.summary = "power, processes and running spans of this machine, live",
+	.summary = "show power, processes and open spans of this machine live",
 	.details =
-		"Without RUN and --pid: the whole machine. RUN is the file of a run in progress: its energy so far and the\n"
-		"spans that run now. Keys stand in the last line; ? tells of all. Where standard output is no terminal,\n"
-		"one picture is printed as text, COLUMNS wide (80).",
+		"Without RUN and --pid, shows the whole machine. RUN is the file of a run in progress; its "
+		"energy so far and\nits open spans are shown. The last line shows the main keys; ? lists all "
+		"keys. If standard output is not a\nterminal, wattle prints one frame as text, COLUMNS wide "
+		"(default 80).",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

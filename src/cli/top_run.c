@@ -191,10 +191,10 @@ static int check_place(const struct watch *watch, struct wattle_error *reterr)
 	gethostname(host, sizeof(host) - 1);
 	read_text_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
 	if (segment->host[0] != '\0' && host[0] != '\0' && strcmp(segment->host, host) != 0)
-		return error_set(reterr, -ESRCH, "%s: this run is on %s; look at it there", watch->path, segment->host);
+		return error_set(reterr, -ESRCH, "%s: this run is on host %s; run `wattle top` there", watch->path, segment->host);
 	if (segment->boot_id[0] != '\0' && boot_id[0] != '\0' && strcmp(segment->boot_id, boot_id) != 0)
 		return error_set(reterr, -ESRCH,
-			"%s: this run ended when the machine did; `wattle report %s` tells what is known of it",
+			"%s: the machine was shut down during this run; `wattle report %s` shows what was stored",
 			watch->path, watch->path);
 	return 0;
 }
@@ -202,7 +202,8 @@ static int check_place(const struct watch *watch, struct wattle_error *reterr)
 static int say_gone(const struct watch *watch, struct wattle_error *reterr)
 {
 	return error_set(reterr, -ESRCH,
-		"%s: the program of this run has ended and its recorder was killed; `wattle report %s` tells what was stored",
+		"%s: the program of this run has ended and its recorder was killed; `wattle report %s` shows "
+		"what was stored",
 		watch->path, watch->path);
 }
 
@@ -210,9 +211,9 @@ static int check(const struct watch *watch, struct wattle_error *reterr)
 {
 	const struct follow_segment *segment = &watch->segment;
 	if (segment->id == 0)
-		return error_set(reterr, -ESRCH, "%s: no run has begun in it yet", watch->path);
+		return error_set(reterr, -ESRCH, "%s: no run has started in this file yet", watch->path);
 	if (segment->is_over)
-		return error_set(reterr, -ESRCH, "%s: this run is over; `wattle report %s` tells what it has used",
+		return error_set(reterr, -ESRCH, "%s: this run has ended; `wattle report %s` shows its results",
 			watch->path, watch->path);
 	if (!value_ok(segment->pid) || segment->pid <= 0)
 		return error_set(reterr, -ESRCH,

@@ -122,7 +122,7 @@ static int wait_for_end(struct guard *guard, int pidfd)
 	}
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
-	log_line(LOG_LEVEL_ERROR, "the serving process was ended by signal %d; what it left behind is restored",
+	log_line(LOG_LEVEL_ERROR, "signal %d ended the server process; its limits are restored",
 		WTERMSIG(status));
 	return EXIT_FAILURE;
 }

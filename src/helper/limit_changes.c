@@ -81,7 +81,7 @@ static int lease_for_process(const struct question *question, struct cap_outcome
 	int pidfd = peer_pidfd(question->asker->fd, &question->asker->peer, question->limits->env);
 	if (pidfd < 0)
 		return error_set(reterr, pidfd,
-			"the process that connected can't be watched (%s), so it can't hold a limit", strerror(-pidfd));
+			"can't watch the connected process (%s), so it can't hold a limit", strerror(-pidfd));
 	int r = lease(question, pidfd, VALUE_MISSING, ret_outcome, reterr);
 	if (r < 0)
 		close(pidfd);
@@ -92,7 +92,7 @@ static int set_lease(const struct question *question, struct cap_outcome *ret_ou
 {
 	double value = limit_from_wire(question->device, question->request->value);
 	if (question->request->for_s != 0)
-		return error_set(reterr, -EINVAL, "a limit of a process has no time of its own");
+		return error_set(reterr, -EINVAL, "a limit held by a process can't have a duration");
 	int r = is_holder(question) ? cap_lease_set(question->held->lease, value, ret_outcome, reterr)
 				    : lease_for_process(question, ret_outcome, reterr);
 	if (r == 0)
@@ -129,7 +129,8 @@ static int at_pace(const struct question *question, change_fn change, struct cap
 		pace->free_ns = now_ns;
 	if (pace->free_ns - now_ns >= CHANGES_MAX * CHANGE_NS)
 		return error_set(reterr, -EAGAIN,
-			"%s is limited too often; the helper does it 20 times a second, or as often as its driver can",
+			"%s: too many changes of its limit; the helper allows 20 per second, or what the "
+			"driver supports",
 			question->device->name);
 	int r = change(question, ret_outcome, reterr);
 	if (r == -EBUSY || ret_outcome->was_nothing)
@@ -152,14 +153,14 @@ static int set(const struct question *question, struct cap_outcome *ret_outcome,
 		return at_pace(question, set_lease, ret_outcome, reterr);
 	if (question->request->mode == PROTO_STANDING)
 		return at_pace(question, set_standing, ret_outcome, reterr);
-	return error_set(reterr, -EINVAL, "there is no such way to set a limit");
+	return error_set(reterr, -EINVAL, "unknown way to set a limit");
 }
 
 static int check_mine(const struct question *question, struct wattle_error *reterr)
 {
 	if (is_holder(question))
 		return 0;
-	return error_set(reterr, -ENOENT, "%s: this process holds no limit of it", question->device->name);
+	return error_set(reterr, -ENOENT, "%s: this process holds no limit on it", question->device->name);
 }
 
 static int check(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
@@ -180,7 +181,7 @@ static int end(const struct question *question, struct cap_outcome *ret_outcome,
 	if (r < 0)
 		return r;
 	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // frees the lease in any case
-	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u is done with it", question->device->name,
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u released it", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
 	held_forget(question->held);
 	return r;
@@ -192,7 +193,7 @@ static int keep(const struct question *question, struct cap_outcome *ret_outcome
 	if (r < 0)
 		return r;
 	r = cap_lease_keep(question->held->lease, reterr);
-	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u leaves its limit to stay", question->device->name,
+	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u made its limit persistent", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
 	held_forget(question->held);
 	return r;
@@ -229,7 +230,7 @@ static int check_reset(const struct question *question, struct wattle_error *ret
 	uid_t uid = question->asker->peer.uid;
 	if (cap_lease_holder(question->limits->env, question->device, &owner, who, sizeof(who)) && uid != 0 &&
 		uid != owner.uid)
-		return error_set(reterr, -EBUSY, "%s is limited by %s, who alone may end that, or root",
+		return error_set(reterr, -EBUSY, "%s is limited by %s; only this owner or root can end the limit",
 			question->device->name, who);
 	double to = reset_to(question);
 	if (to < question->least || to > question->most)

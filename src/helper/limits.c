@@ -28,7 +28,7 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 {
 	struct limits *limits = calloc(1, sizeof(*limits));
 	if (limits == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the devices");
+		return error_set(reterr, -ENOMEM, "out of memory for the devices");
 	limits->env = env;
 	limits->epoll_fd = -1;
 	limits->recover_ns = env_now_ns(env) + NS_PER_S; // main has just done it
@@ -40,7 +40,7 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 	if (r == 0)
 		limits->known = calloc_array(limits->devices.n, sizeof(limits->known[0]));
 	if (r == 0 && (limits->held == NULL || limits->paces == NULL || limits->known == NULL))
-		r = error_set(reterr, -ENOMEM, "no memory for the devices");
+		r = error_set(reterr, -ENOMEM, "out of memory for the devices");
 	for (size_t i = 0; r == 0 && i < limits->devices.n; i++) {
 		limits->held[i] = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
 		know(&limits->known[i], &limits->devices.devices[i]);
@@ -83,7 +83,7 @@ static void end_unasked(struct limits *limits, size_t i, const char *why)
 	struct wattle_error error = {0};
 	int r = cap_lease_end(held->lease, &outcome, &error);
 	held_forget(held);
-	const char *told = r < 0 ? error.text : outcome.text[0] != '\0' ? outcome.text : "the limit before it is back";
+	const char *told = r < 0 ? error.text : outcome.text[0] != '\0' ? outcome.text : "the previous limit is restored";
 	log_line(r < 0 ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "%s: %s of pid %d, user %u, %s: %s",
 		limits->devices.devices[i].name, owner.name, (int)owner.pid, owner.uid, why, told);
 }
@@ -149,7 +149,7 @@ void limits_sweep(struct limits *limits, int64_t now_ns)
 	recover_again(limits, now_ns);
 	for (size_t i = 0; i < limits->devices.n; i++)
 		if (value_ok(limits->held[i].until_ns) && now_ns >= limits->held[i].until_ns)
-			end_unasked(limits, i, "its time is over");
+			end_unasked(limits, i, "its duration has ended");
 }
 
 size_t limits_count(const struct limits *limits)
@@ -228,7 +228,7 @@ static void describe(const struct question *question, struct proto_device *ret_r
 }
 
 static const char may_not_limit[] =
-	"the helper's policy does not let you limit this device; an admin can add a `cap` rule to it";
+	"the helper's policy does not let you limit this device; an administrator can add a `cap` rule";
 
 static int refuse(struct proto_reply *reply, int code, const char *text)
 {
@@ -275,7 +275,7 @@ int limits_serve(struct limits *limits, const struct asker *asker, const struct 
 	struct proto_reply *reply)
 {
 	if (request->number >= limits->devices.n)
-		return refuse(reply, -ENOENT, "there is no device of that number");
+		return refuse(reply, -ENOENT, "no device has this number");
 	struct question question = {
 		.limits = limits,
 		.asker = asker,

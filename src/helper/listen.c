@@ -43,8 +43,8 @@ static int take_over(struct listener *listener, struct wattle_error *reterr)
 	if (option_of(fd, SO_DOMAIN) != AF_UNIX || option_of(fd, SO_TYPE) != SOCK_STREAM ||
 		option_of(fd, SO_ACCEPTCONN) != 1)
 		return error_set(reterr, -EINVAL,
-			"LISTEN_FDS: descriptor 3 is no listening Unix stream socket; wattled.socket has to say "
-			"ListenStream= with a path, and Accept=no");
+			"LISTEN_FDS: descriptor 3 is not a listening Unix stream socket; wattled.socket "
+			"needs ListenStream= with a path, and Accept=no");
 	int r = set_flags(fd);
 	listener->fd = fd;
 	return r;
@@ -77,8 +77,7 @@ static int lock(struct listener *listener, struct wattle_error *reterr)
 	int r = lock_file_take(AT_FDCWD, path, &listener->lock_fd, &why);
 	if (r == -EBUSY)
 		return error_set(reterr, -EADDRINUSE,
-			"%s: another wattled serves it already; stop that one, or give "
-			"--socket another path",
+			"%s: another wattled already serves this socket; stop it, or give --socket another path",
 			listener->path);
 	if (r < 0)
 		return error_set(reterr, r,
@@ -129,14 +128,14 @@ static int make(struct listener *listener, const char *path, struct wattle_error
 	text_copy(listener->path, sizeof(listener->path), path);
 	int r = make_folder(path);
 	if (r < 0)
-		return error_set(reterr, r, "the folder of %s can't be made: %s", path, strerror(-r));
+		return error_set(reterr, r, "can't create the folder of %s: %s", path, strerror(-r));
 	r = lock(listener, reterr);
 	if (r < 0)
 		return r;
 	if (lstat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-		return error_set(reterr, -EEXIST, "%s: is there and no socket; give --socket another path", path);
+		return error_set(reterr, -EEXIST, "%s: exists but is not a socket; give --socket another path", path);
 	r = make_socket(listener);
-	return r < 0 ? error_set(reterr, r, "%s: the socket can't be made: %s", path, strerror(-r)) : 0;
+	return r < 0 ? error_set(reterr, r, "%s: can't create the socket: %s", path, strerror(-r)) : 0;
 }
 
 int listener_open(struct listener *ret_listener, size_t n_handed_over, const char *path, struct wattle_error *reterr)

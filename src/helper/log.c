@@ -65,7 +65,7 @@ static bool is_let_through(struct log_shares *shares, enum log_level level)
 		int left_out = share->left_out;
 		*share = (struct log_share){.period_s = now};
 		if (left_out > 0)
-			log_line(LOG_LEVEL_NOTICE, "%d more lines about clients were left out", left_out);
+			log_line(LOG_LEVEL_NOTICE, "%d more lines about clients were suppressed", left_out);
 	}
 	bool has_room = share->n < LINES_MAX;
 	*(has_room ? &share->n : &share->left_out) += 1;

@@ -43,7 +43,7 @@ static void make_journal(const struct wattle_env *env)
 	if (journal_open(env, true, &journal, &error) == 0)
 		journal_close(&journal);
 	else
-		log_line(LOG_LEVEL_WARNING, "%s (--state), so none can be set", error.text);
+		log_line(LOG_LEVEL_WARNING, "%s (--state), so limits can't be set", error.text);
 }
 
 static int helper_open(struct helper *helper, const struct wattle_env *env, const struct helper_options *options,
@@ -57,7 +57,7 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 		return r;
 	r = counters_open(&helper->counters, env);
 	if (r < 0)
-		return error_set(reterr, r, "no memory for the counters");
+		return error_set(reterr, r, "out of memory for the counters");
 	r = limits_open(env, &helper->limits, reterr);
 	if (r < 0)
 		return r;
@@ -99,7 +99,7 @@ static int shut_in(const struct helper *helper, const struct wattle_env *env, st
 	log_line(report.is_whole ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "%s", report.text);
 	r = limits_count(helper->limits) > 0 ? server_start_worker(helper->server) : 0;
 	if (r < 0)
-		log_line(LOG_LEVEL_WARNING, "no thread for limits (%s): readings wait for them", strerror(-r));
+		log_line(LOG_LEVEL_WARNING, "can't create the thread for limits (%s): reading counters waits while limits change", strerror(-r));
 	return 0;
 }
 
@@ -116,11 +116,11 @@ static int serve(struct helper *helper, struct guard *guard, struct wattle_error
 		struct signalfd_siginfo info = {0};
 		int r = server_turn(helper->server, -1);
 		if (r < 0)
-			return error_set(reterr, r, "the server: %s", strerror(-r));
+			return error_set(reterr, r, "server: %s", strerror(-r));
 		if (r == 0)
 			continue;
 		if (read(guard->stop_fd, &info, sizeof(info)) != sizeof(info))
-			return error_set(reterr, -EPIPE, "the guard was killed; without one no limits are held, so this ends");
+			return error_set(reterr, -EPIPE, "the guard was killed; limits can't be held without it, so wattled exits");
 		if (info.ssi_signo != SIGHUP)
 			return 0;
 		server_reload(helper->server);

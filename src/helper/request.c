@@ -37,7 +37,8 @@ static int refuse(struct proto_reply *reply, int code, const char *text)
 }
 
 static const char may_not_read[] =
-	"the helper's policy does not let you read energy counters; an admin can add you: usermod -aG wattle USER";
+	"the helper's policy does not let you read energy counters; an administrator can add you: usermod "
+	"-aG wattle USER";
 
 static int hello(const struct request_context *context, const struct asker *asker, const struct proto_request *request,
 	struct proto_reply *reply)
@@ -64,7 +65,7 @@ static int counter(const struct request_context *context, const struct asker *as
 	if (!policy_may_read(asker->policy, asker->rights, &class))
 		return refuse(reply, -EACCES, may_not_read);
 	if (request->number >= counters->n)
-		return refuse(reply, -ENOENT, "there is no counter of that number");
+		return refuse(reply, -ENOENT, "no counter has this number");
 	text_copy(reply->counter.name, sizeof(reply->counter.name), counters->rows[request->number].name);
 	return 0;
 }
@@ -77,9 +78,9 @@ static int read_counters(const struct request_context *context, const struct ask
 	if (!policy_may_read(asker->policy, asker->rights, &class))
 		return refuse(reply, -EACCES, may_not_read);
 	if (request->number >= parts->counters->n)
-		return refuse(reply, -ENOENT, "there is no counter of that number");
+		return refuse(reply, -ENOENT, "no counter has this number");
 	if (request->count == 0 || request->count > PROTO_COUNTERS_MAX)
-		return refuse(reply, -EINVAL, "1 to 16 counters can be read at a time");
+		return refuse(reply, -EINVAL, "give 1 to 16 counters per request");
 	size_t left = parts->counters->n - request->number;
 	size_t n = request->count < left ? request->count : left;
 	for (size_t i = 0; i < n; i++)

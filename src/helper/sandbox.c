@@ -229,30 +229,31 @@ int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_
 {
 	*ret_report = (struct sandbox_report){.is_whole = true};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		fails(ret_report, "new privileges can't be renounced", errno);
+		fails(ret_report, "can't set no_new_privs", errno);
 	// Protects against tracing by other processes of its user. The leak checker traces its own process.
 	if (!IS_SANITIZED && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		fails(ret_report, "it can be traced", errno);
+		fails(ret_report, "can't disable tracing of wattled", errno);
 	struct landlock landlock;
 	int restricted = restrict_files(needs, &landlock);
 	if (landlock.error != 0)
 		return error_set(reterr, -landlock.error,
-			"%s: Landlock accepts no rule for it (%s), so wattled could not restore limits reliably; let wattled call "
-			"landlock_add_rule, or deny it landlock_create_ruleset too",
+			"%s: Landlock accepts no rule for it (%s), so wattled could not restore limits "
+			"reliably; allow wattled to call landlock_add_rule, or also deny "
+			"landlock_create_ruleset",
 			landlock.failed_path, strerror(landlock.error));
 	bool has_landlock = restricted != ENOSYS && restricted != EOPNOTSUPP;
 	if (restricted != 0 && has_landlock)
-		fails(ret_report, "file access can't be restricted", restricted);
+		fails(ret_report, "can't restrict file access", restricted);
 	int error = drop_capabilities(needs->has_nvidia ? CAP_SYS_ADMIN : -1);
 	if (error != 0)
-		fails(ret_report, "capabilities can't be dropped", error);
+		fails(ret_report, "can't drop capabilities", error);
 	bool has_admin = has_capability(CAP_SYS_ADMIN);
 	error = filter_calls(); // also blocks capget and capset
 	if (error != 0)
-		fails(ret_report, "system calls can't be filtered", error);
+		fails(ret_report, "can't filter system calls", error);
 	if (ret_report->is_whole)
 		say(ret_report, "keeps %s; system calls are filtered",
-			has_admin ? "CAP_SYS_ADMIN alone, for the limits of NVIDIA GPUs" : "no capability");
+			has_admin ? "only CAP_SYS_ADMIN, for the limits of NVIDIA GPUs" : "no capability");
 	if (restricted == 0)
 		say(ret_report, "; file access is restricted (Landlock ABI %d)", landlock.abi);
 	else if (!has_landlock)

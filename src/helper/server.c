@@ -109,7 +109,7 @@ int server_adopt(struct server *server, int fd)
 	if (r < 0)
 		return r;
 	if (!may_come(server, asker.peer.uid)) {
-		send_away(fd, "wattled serves as many connections as it may; try again later");
+		send_away(fd, "wattled has reached its maximum number of connections; try again later");
 		log_client(&server->log, LOG_LEVEL_WARNING, "refused a connection of pid %d, user %u: too many connections",
 			(int)asker.peer.pid, asker.peer.uid);
 		return -EBUSY;
@@ -131,7 +131,7 @@ static void rest(struct server *server, bool is_full)
 		return;
 	server->is_full = is_full;
 	if (is_full)
-		log_client(&server->log, LOG_LEVEL_WARNING, "out of descriptors or memory: new connections wait");
+		log_client(&server->log, LOG_LEVEL_WARNING, "out of file descriptors or memory: new connections wait");
 	watch(server, EPOLL_CTL_MOD, server->doors.listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
 }
 
@@ -268,7 +268,7 @@ static int receive(struct server *server, struct client *client)
 	if (client->n_in < sizeof(client->request))
 		return 0;
 	if (!request_is_sound(&client->request)) {
-		log_client(&server->log, LOG_LEVEL_WARNING, "pid %d, user %u sent what is no request; hung up",
+		log_client(&server->log, LOG_LEVEL_WARNING, "pid %d, user %u sent an invalid request; connection closed",
 			(int)client->asker.peer.pid, client->asker.peer.uid);
 		return 1;
 	}
@@ -419,7 +419,7 @@ int server_open(const struct server_parts *parts, const struct server_doors *doo
 {
 	struct server *server = calloc(1, sizeof(*server));
 	if (server == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the connections");
+		return error_set(reterr, -ENOMEM, "out of memory for the connections");
 	server->parts = *parts;
 	server->policies[0] = *parts->policy;
 	server->parts.policy = server->policy = &server->policies[0];
@@ -432,7 +432,7 @@ int server_open(const struct server_parts *parts, const struct server_doors *doo
 	int r = prepare(server);
 	if (r < 0) {
 		server_close(server);
-		return error_set(reterr, r, "the server can't be set up: %s", strerror(-r));
+		return error_set(reterr, r, "can't start the server: %s", strerror(-r));
 	}
 	*ret_server = server;
 	return 0;

@@ -146,7 +146,7 @@ int wattle_cap_get(const char *device, struct wattle_cap_device *ret)
 			"device and ret must not be NULL, and ret->size be sizeof(struct wattle_cap_device)"));
 	if (strchr(device, ',') != NULL || strcmp(device, "gpus") == 0)
 		return cap_words_end(
-			error_set(error, -EINVAL, "%s: name one device; wattle_cap_list has them all", device));
+			error_set(error, -EINVAL, "%s: name one device; wattle_cap_list lists all devices", device));
 	struct wattle_cap_device row = unknown_device(device);
 	if (!is_disabled_by_environment()) {
 		struct cap_session *session;
@@ -250,11 +250,11 @@ int wattle_cap_set(const char *device, double value, unsigned flags)
 	struct wattle_error *error = cap_words_begin();
 	if (flags & ~(WATTLE_CAP_KEEP | WATTLE_CAP_CLOCKS))
 		return cap_words_end(error_set(error, -EINVAL,
-			"flags of set are WATTLE_CAP_KEEP and WATTLE_CAP_CLOCKS, not %#x", flags));
+			"flags %#x are not valid; set accepts WATTLE_CAP_KEEP and WATTLE_CAP_CLOCKS", flags));
 	if (is_disabled_by_environment())
 		return 0;
 	if (!isfinite(value) || value <= 0)
-		return cap_words_end(error_set(error, -EINVAL, "a limit is a number above 0, not %g", value));
+		return cap_words_end(error_set(error, -EINVAL, "a limit of %g is not valid; give a number above 0", value));
 	struct cap_session *session;
 	int r = enter(&session);
 	if (r < 0)
@@ -319,7 +319,7 @@ int wattle_cap_reset(const char *device, unsigned flags)
 	struct wattle_error *error = cap_words_begin();
 	if (flags & ~(WATTLE_CAP_CLOCKS | WATTLE_CAP_DEFAULT))
 		return cap_words_end(error_set(error, -EINVAL,
-			"flags of reset are WATTLE_CAP_CLOCKS and WATTLE_CAP_DEFAULT, not %#x", flags));
+			"flags %#x are not valid; reset accepts WATTLE_CAP_CLOCKS and WATTLE_CAP_DEFAULT", flags));
 	if (is_disabled_by_environment())
 		return 0;
 	struct cap_session *session;

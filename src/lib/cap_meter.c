@@ -100,7 +100,7 @@ static int no_energy(const struct cap_device *device, const struct domain *domai
 {
 	bool is_guess = domain != NULL && domain->readable;
 	return error_set(reterr, -ENOTSUP, "%s: its energy can't be measured%s%s%s%s%s", device->name,
-		is_guess ? ", only guessed from the load" : "",
+		is_guess ? ", only estimated from load" : "",
 		domain != NULL && !is_guess && domain->why[0] != '\0' ? ": " : "",
 		domain != NULL && !is_guess ? domain->why : "", domain != NULL && domain->remedy[0] != '\0' ? "; " : "",
 		domain != NULL ? domain->remedy : "");

@@ -156,7 +156,7 @@ static int check_all(struct cap_search *search, struct wattle_error *reterr)
 		struct cap_hold *hold = cap_session_entry(search->session, search->devices[i])->hold;
 		int r = cap_hold_check(hold, &outcome);
 		if (r > 0)
-			return error_set(reterr, -ECANCELED, "%s; the search is given up", outcome.text);
+			return error_set(reterr, -ECANCELED, "%s; the search was cancelled", outcome.text);
 		if (r < 0)
 			return error_set(reterr, r, "%s: %s", search->devices[i]->name,
 				outcome.text[0] != '\0' ? outcome.text : wattle_strerror(r));
@@ -214,7 +214,7 @@ static int count_unknown(struct cap_search *search, const struct tune_window *wi
 	if (!is_lost && search->n_unknown < UNKNOWN_MOST)
 		return 0;
 	return error_set(reterr, -EIO, "%s: its energy counter %s", search->devices[0]->name,
-		is_lost ? "was reset or can't be read any more" : "stands still");
+		is_lost ? "was reset or can no longer be read" : "does not change");
 }
 
 static int measure(struct cap_search *search, double seconds, struct wattle_error *reterr)

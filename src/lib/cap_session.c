@@ -178,15 +178,15 @@ int cap_session_hold(struct cap_session *session, struct cap_device *device, str
 {
 	struct cap_entry *entry = cap_session_entry(session, device);
 	if (entry->is_searched)
-		return error_set(reterr, -EBUSY, "%s: %s is searching for its best limit", device->name,
+		return error_set(reterr, -EBUSY, "%s: %s is already tuning its limit", device->name,
 			pthread_equal(entry->searcher, pthread_self()) ? "this thread"
 								       : "another thread of this program");
 	if (entry->hold != NULL)
 		return 0;
 	if (session->program_code < 0)
 		return error_set(reterr, -ENOENT,
-			"the program wattle, which guards limits, was not found beside this library or in $PATH; install it, "
-			"or add its folder to PATH");
+			"can't find the program wattle, which guards limits, next to this library or in "
+			"$PATH; install it, or add its folder to PATH");
 	return cap_hold_open(&session->holder, device, &entry->hold, reterr);
 }
 

@@ -15,21 +15,22 @@ static const double FROM_DEFAULT_PERCENT = 30, SECONDS_DEFAULT = 30, SECONDS_MOS
 static int check_options(const struct wattle_cap_tune_options *o, struct wattle_error *reterr)
 {
 	if (o->goal < WATTLE_CAP_ED2P || o->goal > WATTLE_CAP_SLOWDOWN)
-		return error_set(reterr, -EINVAL, "goal %d is none; valid are 0 to %d", o->goal, WATTLE_CAP_SLOWDOWN);
+		return error_set(reterr, -EINVAL, "goal %d is not valid; valid are 0 to %d", o->goal, WATTLE_CAP_SLOWDOWN);
 	if (!(o->slowdown_percent >= 0 && o->slowdown_percent <= 1000))
-		return error_set(reterr, -EINVAL, "a slowdown of %g %% is none; valid are 0 to 1000",
+		return error_set(reterr, -EINVAL, "a slowdown of %g %% is not valid; valid are 0 to 1000",
 			o->slowdown_percent);
 	if (o->n_limits != 0 && (o->n_limits < 2 || o->n_limits > SEARCH_LIMITS_MOST))
 		return error_set(reterr, -EINVAL, "%zu limits can't be compared; valid are 2 to %d", o->n_limits,
 			SEARCH_LIMITS_MOST);
 	if (!(o->from_percent > 0 && o->from_percent < 100))
 		return error_set(reterr, -EINVAL,
-			"limits can't begin at %g %% of the default; valid are above 0, below 100", o->from_percent);
+			"the lowest limit of %g %% of the default is not valid; valid are above 0 and below "
+			"100", o->from_percent);
 	if (!(o->seconds > 0 && o->seconds <= SECONDS_MOST))
-		return error_set(reterr, -EINVAL, "%g s a limit are too many or none; valid are up to %g", o->seconds,
+		return error_set(reterr, -EINVAL, "%g s for each limit is not valid; valid are above 0, up to %g", o->seconds,
 			SECONDS_MOST);
 	if (!(o->settle_s >= 0 && o->settle_s <= SECONDS_MOST))
-		return error_set(reterr, -EINVAL, "%g s to settle are too many or none; valid are up to %g",
+		return error_set(reterr, -EINVAL, "a settling time of %g s is not valid; valid are 0 to %g",
 			o->settle_s, SECONDS_MOST);
 	return 0;
 }
@@ -52,7 +53,7 @@ static int take_options(const struct wattle_cap_tune_options *options, struct wa
 	if (options != NULL) {
 		if (!is_of_our_time(options))
 			return error_set(reterr, -EINVAL,
-				"the options have no size, or are of a newer wattle than this");
+				"the size of the options is not set, or belongs to a newer wattle");
 		memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
 	}
 	own.size = sizeof(own);
@@ -85,7 +86,7 @@ static int find_limits(struct cap_search *search, struct wattle_error *reterr)
 		r = tune_candidates(min, max, default_, search->options.from_percent, n, search->limits,
 			&search->n_limits);
 	if (r == -ERANGE)
-		error_set(reterr, r, "%s: its range (%g to %g %s, default %g) leaves no two limits to compare",
+		error_set(reterr, r, "%s: its range (%g to %g %s, default %g) does not contain two limits to compare",
 			search->devices[0]->name, min, max, cap_what_unit(search->what), default_);
 	return r;
 }
@@ -225,7 +226,7 @@ static int tune(struct cap_search *search, const char *device, struct wattle_cap
 		return r;
 	r = cap_search_run(search, reterr);
 	if (getpid() != search->owner)
-		return error_set(reterr, -EBADF, "step returned in a forked child: the search is its parent's");
+		return error_set(reterr, -EBADF, "step returned in a forked child; only the parent can continue the search");
 	struct wattle_error back = {0};
 	int released = end(search, &back);
 	if (released < 0 && (r < 0 || search->ended_by != 0))

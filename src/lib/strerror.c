@@ -11,16 +11,16 @@ static const struct {
 	const char *text;
 } meanings[] = {
 	{0, "no error"},
-	{-EALREADY, "the tracker is started already"},
+	{-EALREADY, "the tracker is already started"},
 	{-EBADF, "the tracker belongs to the process that started it"},
-	{-EINVAL, "an argument is not valid"},
+	{-EINVAL, "invalid argument"},
 	{-EIO, "the recorder failed or died"},
 	{-EMSGSIZE, "too many spans are open in this thread"},
-	{-ENOBUFS, "no room left in the ring, the span is lost"},
-	{-ENODEV, "nothing that could be read gives energy"},
-	{-ENOENT, "there is no such thing: no open span, no range of that number, no program wattle, no folder"},
+	{-ENOBUFS, "the ring is full, the span is lost"},
+	{-ENODEV, "no readable sensor provides energy"},
+	{-ENOENT, "not found: no open span, no range with this number, no program wattle, or no folder"},
 	{-ENOMEM, "out of memory"},
-	{-EPERM, "not possible in this state: it has not been started, or has been stopped already"},
+	{-EPERM, "not possible in this state: not started, or already stopped"},
 };
 
 const char *wattle_strerror(int code)

@@ -131,7 +131,7 @@ static int report(wattle_tracker *tracker, char **ret)
 	const char *text = tracker->is_disabled ? "null" : tracker->recorder.report;
 	if (text == NULL)
 		return error_set(&tracker->error, -EIO,
-			"there is no report: the recorder died; `wattle report` reads the run file");
+			"no report: the recorder died; read the run file with `wattle report`");
 	char *copy = strdup(text);
 	if (copy == NULL)
 		return -ENOMEM;

@@ -30,7 +30,7 @@ static int make_folder(struct tracker_recorder *recorder, struct wattle_error *r
 	// The path must be absolute: the program may change its working directory before the folder is removed.
 	if (mkdtemp(folder) == NULL || realpath(folder, whole) == NULL)
 		return error_set(reterr, -errno,
-			"can't make a folder for the run file in %s: %s; name a file in `output`", place,
+			"can't create a folder for the run file in %s: %s; give a file name in `output`", place,
 			strerror(errno));
 	recorder->folder = strdup(whole);
 	return recorder->folder != NULL ? 0 : error_set(reterr, -ENOMEM, "out of memory");
@@ -162,7 +162,7 @@ static int spawn(struct tracker_recorder *recorder, const char *program, const s
 	int other = -1;
 	int r = open_line(recorder, &other);
 	if (r < 0)
-		return error_set(reterr, r, "can't make a socket: %s", strerror(-r));
+		return error_set(reterr, r, "can't create a socket: %s", strerror(-r));
 	const struct spawn spawn = {
 		.program = program,
 		.argv = command->words,
@@ -187,7 +187,7 @@ static int await_ready(struct tracker_recorder *recorder, struct wattle_error *r
 	}
 	if (r == -EPIPE || r == -EPROTO)
 		return error_set(reterr, -EIO,
-			"the recorder ended before it was ready; is it another program than wattle?");
+			"the recorder ended before it was ready; check that `program` is wattle");
 	if (r == -ENOMEM)
 		return error_set(reterr, r, "out of memory");
 	return r;
@@ -202,7 +202,7 @@ static int start(struct tracker_recorder *recorder, const struct wattle_tracker_
 		return error_set(reterr, r, "%s: %s", options->program, strerror(-r));
 	if (r < 0)
 		return error_set(reterr, -ENOENT,
-			"no program wattle beside this library or in $PATH; name it in `program`");
+			"can't find the program wattle next to this library or in $PATH; set its path in `program`");
 	if (options->output == NULL) {
 		r = make_folder(recorder, reterr);
 		if (r < 0)

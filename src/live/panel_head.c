@@ -44,11 +44,11 @@ void panel_head(const struct canvas *canvas)
 		line_printf(&line, pen_faint, "every %s", figure_span((double)view->ui->interval_ns * 1e-9).text);
 	}
 	char cost[2 * FIGURE_SIZE + 40];
-	snprintf(cost, sizeof(cost), "looking costs %s %% of a core, %s", figure_number(now->own_cpu_percent).text,
+	snprintf(cost, sizeof(cost), "overhead %s %% of a core, %s", figure_number(now->own_cpu_percent).text,
 		figure_memory(value_to_double(now->own_rss_bytes, 1)).text);
 	at_right(&line, pen_faint, cost);
 	char brief[64];
-	snprintf(brief, sizeof(brief), "cost %s %%", figure_number(now->own_cpu_percent).text);
+	snprintf(brief, sizeof(brief), "overhead %s %%", figure_number(now->own_cpu_percent).text);
 	if (line.x < line.end)
 		at_right(&line, pen_faint, brief);
 }
@@ -194,13 +194,13 @@ void panel_machine(const struct canvas *canvas)
 static const char *target_state(const struct live_view *view)
 {
 	if (view->run != NULL && view->run->is_over)
-		return "the run is over";
+		return "the run has ended";
 	if (view->now->target_is_gone)
 		return "has ended";
 	if (view->run != NULL && view->run->is_late)
 		return "no new samples";
 	if (view->run != NULL && view->run->is_adding_up)
-		return "adding up its past";
+		return "adding up earlier samples";
 	return NULL;
 }
 

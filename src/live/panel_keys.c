@@ -9,7 +9,7 @@ static void draw_filter(const struct canvas *canvas)
 	line_text(&line, pen_bold, "filter: ");
 	line_text(&line, pen_plain, canvas->view->ui->filter);
 	line_text(&line, pen_bold, "_");
-	line_text(&line, pen_faint, "   Enter keep  Esc drop");
+	line_text(&line, pen_faint, "   Enter apply  Esc cancel");
 }
 
 void panel_keys(const struct canvas *canvas)
@@ -39,10 +39,10 @@ void panel_keys(const struct canvas *canvas)
 
 static const char *const legend[] = {
 	"",
-	"Watts of a process are its share: of a package by CPU time, of DRAM by resident",
-	"memory, of a GPU by SM time, else by memory. `idle` is what nobody has caused.",
-	"~: estimated, and bars are hatched; solid: measured. J: since it was first seen",
-	"here. GPU -: on none, or its driver does not tell. CPU%: 100 is one core.",
+	"Power of a process is its share: of a package by CPU time, of DRAM by resident",
+	"memory, of a GPU by SM time, else by memory. `idle` belongs to no process.",
+	"~ and hatched bars: estimated; solid bars: measured. J: since it was first seen",
+	"here. GPU -: none, or its driver does not report it. CPU%: 100 is one core.",
 };
 
 void panel_help(const struct canvas *canvas)

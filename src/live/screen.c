@@ -96,10 +96,10 @@ static int refuse(struct screen *screen, struct wattle_error *reterr)
 	screen_close(screen);
 	if (!is_known)
 		return error_set(reterr, -ENOTTY,
-			"nothing is known here of terminals of type '%s'; TERM=xterm-256color fits most, --once prints one picture",
+			"unknown terminal type '%s'; set TERM=xterm-256color, or print one frame with --once",
 			name);
 	return error_set(reterr, -ENOTTY,
-		"a terminal of type '%s' can't place its cursor; TERM=vt100 or xterm can, --once prints one picture",
+		"terminal type '%s' can't position its cursor; set TERM=vt100 or xterm, or print one frame with --once",
 		name);
 }
 
@@ -115,7 +115,7 @@ int screen_open(FILE *in, FILE *out, enum screen_colours colours, struct screen 
 {
 	struct screen *screen = calloc(1, sizeof(*screen));
 	if (screen == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the screen");
+		return error_set(reterr, -ENOMEM, "out of memory for the screen");
 	struct curses *nc = &screen->curses;
 	int r = curses_open(nc, reterr);
 	if (r < 0) {

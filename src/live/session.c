@@ -79,7 +79,7 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	if (session == NULL || values == NULL) {
 		free(session);
 		free(values);
-		return error_set(reterr, -ENOMEM, "no memory to look at this machine");
+		return error_set(reterr, -ENOMEM, "out of memory");
 	}
 	session->options = *options;
 	session->ui = options->ui;

@@ -119,7 +119,7 @@ static bool turn(struct turning *t, bool is_silent)
 	const char *why = walk->unknown_runs;
 	bool done = body_open(&scope, t->op, t->op->scope) && bind(t, &scope);
 	if (!dims_multiply(runs, t->turns, &walk->runs)) {
-		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s' runs more often than 64 bits can count", walk->path,
+		walk_fail(walk, -EOVERFLOW, "%s: node '%.100s': the number of iterations exceeds 64 bits", walk->path,
 			node_name(t->op->node));
 		done = false;
 	}
@@ -201,7 +201,7 @@ void control_loop(struct op *op)
 		.given = given,
 		.n_given = 2,
 		.given_first = true,
-		.why = "how often the loop runs depends on the input"};
+		.why = "the number of iterations depends on the input"};
 	if (t.body == NULL) {
 		op_contradiction(op, "no body");
 		return;
@@ -257,7 +257,7 @@ void control_scan(struct op *op)
 	struct turning t = {.op = op,
 		.body = graph_of(op, "body"),
 		.turns = VALUE_MISSING,
-		.why = "how often the body runs is not known"};
+		.why = "the number of iterations is unknown"};
 	int64_t n_scanned = op_int(op, "num_scan_inputs", 0);
 	if (t.body == NULL || n_scanned < 1 || (size_t)n_scanned > op->n_in) {
 		op_contradiction(op, t.body == NULL ? "no body" : "num_scan_inputs is not the number of any inputs");

@@ -8,7 +8,7 @@
 static bool enter(const struct op *op)
 {
 	if (++op->walk->depth > WALK_DEPTH_MAX) {
-		walk_fail(op->walk, -EBADMSG, "%s: node '%.100s': graphs or functions in each other, deeper than %d",
+		walk_fail(op->walk, -EBADMSG, "%s: node '%.100s': graphs or functions are nested deeper than %d",
 			op->walk->path, node_name(op->node), WALK_DEPTH_MAX);
 		return false;
 	}
@@ -67,7 +67,7 @@ bool function_index(struct walk *walk)
 		if (number == (int64_t)i)
 			continue;
 		if (number == -ENOMEM)
-			walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+			walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 		else
 			walk_fail(walk, -EBADMSG, "%s: two functions have one name, or a name is too long", walk->path);
 		return false;

@@ -142,7 +142,7 @@ static bool *find_weights(struct walk *walk, const Onnx__GraphProto *graph)
 		judge(graph, &search, weights);
 	intern_finish(&search.wanted);
 	if (search.failed)
-		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 	return weights;
 }
 

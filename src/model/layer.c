@@ -33,7 +33,7 @@ void layer_add(struct walk *walk, const struct model_layer *layer)
 	struct model_layer *layers = array_with_room(walk->layers, walk->n_layers, &walk->layer_capacity,
 		sizeof(*layers), 64);
 	if (layers == NULL) {
-		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 		return;
 	}
 	walk->layers = layers;
@@ -52,7 +52,7 @@ static void note_unknown(struct walk *walk, const char *type)
 	if (unknown != NULL)
 		walk->unknown = unknown;
 	if (number < 0 || unknown == NULL) {
-		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 		return;
 	}
 	unknown[walk->n_unknown++] = (struct model_operator){type, 1};
@@ -84,7 +84,7 @@ static void count_layer(struct op *op, struct model_layer *layer)
 	if (op->what == NULL) {
 		layer->multiply_adds = VALUE_MISSING;
 		layer->other_multiply_adds = VALUE_MISSING;
-		layer->why = "the operator is not known";
+		layer->why = "the operator is unknown";
 		note_unknown(walk, layer->type);
 		return;
 	}
@@ -95,9 +95,9 @@ static void count_layer(struct op *op, struct model_layer *layer)
 	if (op->what->count == count_attention)
 		layer->other_multiply_adds = in_all_runs(walk, op, count_inside(op));
 	if (!value_ok(once))
-		layer->why = "a shape is not known";
+		layer->why = "a shape is unknown";
 	else if (!value_ok(layer->multiply_adds) || !value_ok(layer->other_multiply_adds))
-		layer->why = walk->unknown_runs != NULL ? walk->unknown_runs : "a shape is not known";
+		layer->why = walk->unknown_runs != NULL ? walk->unknown_runs : "a shape is unknown";
 }
 
 void layer_make(struct op *op)

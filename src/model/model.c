@@ -37,14 +37,15 @@ static void note_opset(struct walk *walk, const struct scope *scope)
 	int64_t opset = scope_opset(scope, "");
 	if (opset > 0 && opset < OPSET_FIRST)
 		walk_warn(walk,
-			"operator set %lld: from %d on operators are known as they are today, older ones may be misread",
+			"operator set %lld: wattle supports %d and newer; older operators may be misread",
 			(long long)opset, OPSET_FIRST);
 	else if (opset > OPSET_LAST)
-		walk_warn(walk, "operator set %lld: known are those up to %d; what is new in it is not",
+		walk_warn(walk, "operator set %lld: wattle supports up to %d; newer operators are unknown",
 			(long long)opset, OPSET_LAST);
 	if (walk->n_disagreements > 0)
 		walk_warn(walk,
-			"%zu sizes that the file states for its values are not what its nodes make; the nodes' count",
+			"%zu sizes stated in the file differ from those computed from its nodes; the "
+			"computed sizes are used",
 			walk->n_disagreements);
 }
 

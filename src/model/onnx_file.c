@@ -43,7 +43,7 @@ static int unpack(const struct buf *bytes, const char *path, struct arena *arena
 		return error_set(reterr, -EFBIG, "%s: its graph without the weights takes more than %d MB", path,
 			ONNX_MEMORY_MAX >> 20);
 	if (model == NULL)
-		return error_set(reterr, -EBADMSG, "%s is damaged or no ONNX model: its fields are not of ONNX's types",
+		return error_set(reterr, -EBADMSG, "%s is damaged or not an ONNX model: its fields do not have ONNX's types",
 			path);
 	*ret_model = model;
 	return 0;
@@ -66,7 +66,7 @@ static int check(const Onnx__ModelProto *model, const char *path, struct wattle_
 		: !model->has_ir_version         ? "IR version"
 						 : NULL;
 	if (lacks != NULL)
-		return error_set(reterr, -EBADMSG, "%s is damaged or no ONNX model: it names no %s", path, lacks);
+		return error_set(reterr, -EBADMSG, "%s is damaged or not an ONNX model: it has no %s", path, lacks);
 	if (has_many_sets(model))
 		return error_set(reterr, -EFBIG, "%s imports more than %d operator sets", path, OPSETS_MAX);
 	return 0;
@@ -78,7 +78,7 @@ static int open_regular(const char *path, struct stat *ret_stat, struct wattle_e
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return error_set(reterr, -errno, "can't open %s: %s", path, strerror(errno));
 	if (!S_ISREG(ret_stat->st_mode))
-		return error_set(reterr, -EINVAL, "%s is no regular file; wattle model reads an ONNX file", path);
+		return error_set(reterr, -EINVAL, "%s is not a regular file; wattle model reads an ONNX file", path);
 	if (ret_stat->st_size == 0)
 		return error_set(reterr, -EBADMSG, "%s is empty", path);
 	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM); // no read-ahead of skipped data

@@ -175,7 +175,7 @@ bool op_contradiction(const struct op *op, const char *format, ...)
 	va_end(arguments);
 	walk_fail(op->walk, -EBADMSG, "%s: node '%.100s' (%.60s): %s%s", op->walk->path, node_name(op->node),
 		op->node->op_type, text,
-		value_ok(op->walk->options->batch) ? "; the graph has its batch written into it, try without --batch"
+		value_ok(op->walk->options->batch) ? "; the graph has a fixed batch size, try without --batch"
 						   : "");
 	return false;
 }

@@ -50,7 +50,7 @@ struct value *scope_add(struct walk *walk, struct scope *scope, const char *name
 	if (values != NULL)
 		scope->values = values;
 	if (value == NULL) {
-		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 		return NULL;
 	}
 	if (like != NULL)

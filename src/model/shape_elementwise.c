@@ -30,7 +30,7 @@ static bool broadcast_into(const struct op *op, int64_t *dims, int *rank, const 
 		int64_t a = i < wide - *rank ? 1 : dims[i - (wide - *rank)];
 		int64_t b = i < wide - value->rank ? 1 : value->dims[i - (wide - value->rank)];
 		if (!broadcast_dim(a, b, &joined[i]))
-			return op_contradiction(op, "sizes %lld and %lld don't go together", (long long)a,
+			return op_contradiction(op, "sizes %lld and %lld don't match", (long long)a,
 				(long long)b);
 	}
 	memcpy(dims, joined, sizeof(joined[0]) * (size_t)wide);

@@ -27,7 +27,7 @@ static void matmul(struct op *op, const struct value *a, const struct value *b, 
 	int64_t inner_a = a->dims[a->rank - (a_turned && a->rank > 1 ? 2 : 1)];
 	int64_t inner_b = b->dims[b->rank - (b_turned || b->rank == 1 ? 1 : 2)];
 	if (!dims_unify(inner_a, inner_b, &inner)) {
-		op_contradiction(op, "sizes %lld and %lld don't go together", (long long)inner_a, (long long)inner_b);
+		op_contradiction(op, "sizes %lld and %lld don't match", (long long)inner_a, (long long)inner_b);
 		return;
 	}
 	if (a->rank > 1)

@@ -54,7 +54,7 @@ static bool read_window(const struct op *op, size_t i, size_t n_space, int64_t k
 static bool size_from(const struct op *op, __int128 size, int64_t *ret_size)
 {
 	if (size < 0 || size > INT64_MAX)
-		return op_contradiction(op, "the window is larger than what it slides over");
+		return op_contradiction(op, "the window is larger than its input");
 	*ret_size = (int64_t)size;
 	return true;
 }

@@ -30,7 +30,7 @@ struct tensor { // contents of one tensor while its message is read
 
 static int damaged(struct reader *r, const char *what)
 {
-	return error_set(r->reterr, -EBADMSG, "%s is damaged or no ONNX model: %s at byte %" PRIu64, r->source->name,
+	return error_set(r->reterr, -EBADMSG, "%s is damaged or not an ONNX model: %s at byte %" PRIu64, r->source->name,
 		what, r->at);
 }
 
@@ -58,7 +58,7 @@ static bool in_window(const struct reader *r)
 static int byte(struct reader *r, uint64_t end, unsigned char *ret_byte)
 {
 	if (r->at >= end)
-		return damaged(r, "a field goes beyond the end of what holds it");
+		return damaged(r, "a field extends beyond the end of its message");
 	int failed = in_window(r) ? 0 : fill(r);
 	if (failed < 0)
 		return failed;
@@ -150,7 +150,7 @@ static int delimited(struct reader *r, const ProtobufCMessageDescriptor *what, c
 		return damaged(r,
 			r->at + length > r->source->size_bytes || length > r->source->size_bytes
 				? "the file ends inside a field"
-				: "a field goes beyond the end of what holds it");
+				: "a field extends beyond the end of its message");
 	if (what == &onnx__tensor_proto__descriptor && field != NULL && field->id == FIELD_RAW_DATA) {
 		tensor->has_raw = true;
 		tensor->raw_bytes = length;
@@ -180,7 +180,7 @@ static int number(struct reader *r, const ProtobufCMessageDescriptor *what, cons
 	if ((tag & 7) == WIRE_VARINT)
 		failed = varint(r, end, &ignored);
 	else if (size > end - r->at)
-		failed = damaged(r, "a field goes beyond the end of what holds it");
+		failed = damaged(r, "a field extends beyond the end of its message");
 	else
 		r->at += size;
 	if (failed < 0 || field == NULL || !is_kept(tensor, what, field, r->at - start))
@@ -242,7 +242,7 @@ int slim(const struct slim_source *source, const ProtobufCMessageDescriptor *wha
 {
 	struct reader *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return error_set(reterr, -ENOMEM, "no memory to read %s", source->name);
+		return error_set(reterr, -ENOMEM, "out of memory reading %s", source->name);
 	r->source = source;
 	r->out = out;
 	r->reterr = reterr;

@@ -18,7 +18,7 @@ static struct stored *record(struct walk *walk, const void *identity)
 		walk->stored = all;
 	struct stored *stored = id >= 0 && all != NULL ? walk_alloc(walk, 1, sizeof(*stored)) : NULL;
 	if (stored == NULL) {
-		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 		return NULL;
 	}
 	walk->stored[walk->n_stored++] = stored;
@@ -281,7 +281,7 @@ int64_t stored_claim(const struct op *op)
 	}
 	free(claims.items);
 	if (!done)
-		walk_fail(op->walk, -ENOMEM, "no memory for the graph of %s", op->walk->path);
+		walk_fail(op->walk, -ENOMEM, "out of memory for the graph of %s", op->walk->path);
 	return claimed;
 }
 

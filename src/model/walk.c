@@ -105,8 +105,8 @@ static bool read_values(struct op *op, const struct value **in, struct value **o
 		// An optional input of a function that its caller omitted is a name without a value.
 		if (in[i] == NULL && op->scope->call == NULL) {
 			walk_fail(walk, -EBADMSG,
-				"%s: node '%.100s' (%.60s) reads '%.100s', which nothing before it makes: the nodes "
-				"are out of order or go in a circle",
+				"%s: node '%.100s' (%.60s) reads '%.100s', which no earlier node produces: "
+				"the nodes are out of order or form a cycle",
 				walk->path, node_name(node), node->op_type, node->input[i]);
 			return false;
 		}
@@ -202,7 +202,7 @@ static bool index_declared(struct walk *walk, const Onnx__GraphProto *graph, str
 			continue;
 		int64_t number = intern_number(names, info->name, strlen(info->name));
 		if (number < 0) {
-			walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+			walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 			return false;
 		}
 		infos[number] = info;

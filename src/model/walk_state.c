@@ -60,7 +60,7 @@ void *walk_alloc(struct walk *walk, size_t n, size_t size)
 	walk->taken_bytes += bytes;
 	void *start = arena_alloc(walk->arena, 1, bytes);
 	if (start == NULL)
-		walk_fail(walk, -ENOMEM, "no memory for the graph of %s", walk->path);
+		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 	return start;
 }
 

@@ -129,7 +129,7 @@ static void tell_problem(struct domain_table *table)
 			return;
 		}
 	text_copy(table->problem, sizeof(table->problem),
-		"this machine has no sensor of energy or power that wattle can read; `wattle sensors` tells of each");
+		"this machine has no energy or power sensor that wattle can read; `wattle sensors` shows why");
 }
 
 int domain_table_open(struct domain_table *table, const struct now_options *options, struct wattle_error *reterr)
@@ -149,13 +149,13 @@ int domain_table_open(struct domain_table *table, const struct now_options *opti
 	table->device_of = calloc_array(n, sizeof(*table->device_of));
 	if (table->rows == NULL || table->tracks == NULL || table->domains == NULL || table->limits == NULL ||
 		table->device_of == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for %zu domains", n);
+		return error_set(reterr, -ENOMEM, "out of memory for %zu domains", n);
 	table->n = n;
 	table->suspended_ns = env_boottime_ns(options->env) - env_now_ns(options->env);
 	put_in_order(table);
 	for (size_t i = 0; i < n; i++)
 		if (open_domain(table, i, options) < 0)
-			return error_set(reterr, -ENOMEM, "no memory for the history of %zu domains", n);
+			return error_set(reterr, -ENOMEM, "out of memory for the history of %zu domains", n);
 	tell_problem(table);
 	return 0;
 }

@@ -53,7 +53,7 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 {
 	struct now_state *state = calloc(1, sizeof(*state));
 	if (state == NULL)
-		return error_set(reterr, -ENOMEM, "no memory to look at this machine");
+		return error_set(reterr, -ENOMEM, "out of memory");
 	state->env = options->env;
 	state->options = *options;
 	state->options.sensors = NULL; // borrowed during open only
@@ -68,9 +68,9 @@ int now_open(const struct now_options *options, struct now_state **ret_state, st
 	if (r == 0)
 		r = domain_table_open(&state->domains, options, reterr);
 	if (r == 0 && group_table_open(&state->groups, options) < 0)
-		r = error_set(reterr, -ENOMEM, "no memory for jobs and cgroups");
+		r = error_set(reterr, -ENOMEM, "out of memory for jobs and cgroups");
 	if (r == 0 && open_histories(&state->now, options->history) < 0)
-		r = error_set(reterr, -ENOMEM, "no memory for the history");
+		r = error_set(reterr, -ENOMEM, "out of memory for the history");
 	if (r < 0) {
 		now_close(state);
 		return r;

@@ -73,7 +73,7 @@ int process_table_open(struct process_table *table, const struct now_options *op
 	};
 	buf_init(&table->shown, SHOWN_CEILING);
 	if (table->text == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the list of processes");
+		return error_set(reterr, -ENOMEM, "out of memory for the list of processes");
 	table->keeps_files = table->folder_fd >= 0 && is_real_proc(table->folder_fd);
 	if (options->pid <= 0)
 		return 0;

@@ -224,13 +224,13 @@ static int look(struct cgroup *cgroup, const struct wattle_env *env, struct watt
 {
 	if (proc_is_foreign(env->procfs_fd))
 		return error_set(reterr, -ENOTSUP,
-			"--cgroup: /proc is that of another pid namespace, so that processes can't be told apart; "
-			"mount one of this namespace (unshare --mount-proc)");
+			"--cgroup: /proc belongs to another PID namespace, so processes can't be identified; "
+			"mount /proc of this namespace (unshare --mount-proc)");
 	struct look look = {.cgroup = cgroup, .env = env, .units = process_units_get()};
 	int64_t n = cgroup_each_process(cgroup, look_at, &look);
 	if (n == -EOPNOTSUPP)
 		return error_set(reterr, (int)n,
-			"--cgroup: %s holds threads; give the cgroup above it that has the processes", cgroup->path);
+			"--cgroup: %s contains threads; give its parent cgroup that contains the processes", cgroup->path);
 	if (n < 0)
 		return error_set(reterr, (int)n, "--cgroup: can't read %s/cgroup.procs: %s", cgroup->folder,
 			strerror((int)-n));
@@ -238,10 +238,10 @@ static int look(struct cgroup *cgroup, const struct wattle_env *env, struct watt
 		return 0;
 	if (n > cgroup->has_self)
 		return error_set(reterr, -ESRCH,
-			"--cgroup: the processes of %s can't be seen from here; run wattle where they are visible "
+			"--cgroup: the processes of %s are not visible; run wattle where they are visible "
 			"(on the host, or with --pid=host)",
 			cgroup->path);
-	return error_set(reterr, -ESRCH, "--cgroup: %s is empty: there is no process in it or below it", cgroup->path);
+	return error_set(reterr, -ESRCH, "--cgroup: %s is empty: neither it nor a cgroup below it has a process", cgroup->path);
 }
 
 int cgroup_open(struct cgroup *cgroup, const struct wattle_env *env, const char *text, struct wattle_error *reterr)
@@ -259,7 +259,8 @@ int cgroup_open(struct cgroup *cgroup, const struct wattle_env *env, const char 
 	cgroup_find_mounts(mounts, env);
 	if (find(cgroup, env, mounts, text) < 0)
 		return error_set(reterr, -ENOENT,
-			"--cgroup: '%s' is no cgroup: neither a folder with cgroup.procs nor a path as /proc/PID/cgroup shows it",
+			"--cgroup: '%s' is not a cgroup: it is neither a folder with cgroup.procs nor a path "
+			"from /proc/PID/cgroup",
 			text);
 	name_it(cgroup, mounts);
 	int r = look(cgroup, env, reterr);

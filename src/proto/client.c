@@ -43,7 +43,7 @@ const char *proto_client_reason(int code)
 {
 	switch (code) {
 	case -ENODEV:
-		return "the helper is switched off (WATTLE_HELPER=off)";
+		return "the helper is disabled (WATTLE_HELPER=off)";
 	case -ENOENT:
 	case -ECONNREFUSED:
 		return "no helper is running";
@@ -51,13 +51,13 @@ const char *proto_client_reason(int code)
 	case -EPERM:
 		return "the helper does not serve this user";
 	case -EAGAIN:
-		return "the helper has too many to talk to";
+		return "the helper has too many connections";
 	case -ETIMEDOUT:
-		return "the helper does not answer";
+		return "the helper does not respond";
 	case -EPIPE:
-		return "the helper has gone";
+		return "the helper closed the connection";
 	case -EPROTO:
-		return "the helper is of another version";
+		return "the helper has another version";
 	default:
 		return strerror(-code);
 	}
@@ -232,7 +232,7 @@ int proto_client_ask(struct proto_client *client, struct proto_request *request,
 	if (!proto_client_is_open(client))
 		proto_client_close(client); // in a forked child: closes its copy only
 	if (client->fd < 0)
-		return error_set(reterr, -ENOTCONN, "there is no connection with the helper");
+		return error_set(reterr, -ENOTCONN, "no connection to the helper");
 	request->magic = PROTO_MAGIC;
 	int r = converse(client->fd, request, timeout_ms, &reply);
 	if (r < 0)

@@ -104,7 +104,7 @@ static void verdict(struct buf *out, const struct bench_comparison *c)
 	}
 	bool scatters = c->low < c->high;
 	if (isnan(c->smallest_effect_percent)) {
-		buf_str(out, scatters ? "too few runs to tell" : "no difference seen");
+		buf_str(out, scatters ? "too few runs" : "no difference seen");
 		return;
 	}
 	buf_str(out, "no difference seen (");
@@ -227,18 +227,18 @@ static void note_end(const struct bench_result *result, struct buf *text)
 	case BENCH_ALL_RUNS:
 		return;
 	case BENCH_NARROW_ENOUGH:
-		buf_str(text, "Stopped when half of each interval was below ");
+		buf_str(text, "Stopped when the half-width of each interval was below ");
 		break;
 	case BENCH_MOST_RUNS:
-		buf_str(text, "Stopped by --max-runs: half of the widest interval is ");
+		buf_str(text, "Stopped by --max-runs: the half-width of the widest interval is ");
 		human_number(text, result->width_percent, 2);
 		buf_str(text, " %, not below ");
 		break;
 	case BENCH_INTERRUPTED:
-		buf_printf(text, "Interrupted: these are the %zu rounds that were complete.", result->rounds);
+		buf_printf(text, "Interrupted: the result contains the %zu complete rounds.", result->rounds);
 		return;
 	case BENCH_FAILED:
-		buf_printf(text, "A command failed: these are the %zu rounds before that.", result->rounds);
+		buf_printf(text, "A command failed: the result contains the %zu rounds before it.", result->rounds);
 		return;
 	}
 	human_number(text, result->until_percent, 2);
@@ -250,8 +250,8 @@ static void note_confidence(const struct bench_result *result, struct buf *text)
 	double least = least_confidence(&result->findings);
 	if (least < NEARLY_95)
 		buf_printf(text,
-			"So few runs give no 95 %% interval: these hold the true median %.0f times in a hundred. "
-			"Six runs do.",
+			"So few runs give no 95 %% interval: these intervals contain the true median with "
+			"%.0f %% probability. Use at least six runs.",
 			100 * least);
 }
 
@@ -270,13 +270,13 @@ static double largest_error_j(const struct bench_result *result, bool *ret_doubt
 static void note_energy(const struct bench_result *result, struct buf *text)
 {
 	if (result->provenance == NULL) {
-		buf_str(text, "No energy could be had on this machine; `wattle sensors` says why.");
+		buf_str(text, "No energy is available on this machine; `wattle sensors` shows why.");
 		return;
 	}
 	bool doubtful;
 	double error_j = largest_error_j(result, &doubtful);
 	bool estimated = strcmp(result->provenance, provenance_name(PROVENANCE_ESTIMATED)) == 0;
-	buf_str(text, "Energy and power are the whole machine's while a command ran, idle power included, ");
+	buf_str(text, "Energy and power are those of the whole machine while a command ran, idle power included, ");
 	buf_printf(text, "%s by %s", estimated ? "ESTIMATED from the load" : result->provenance, result->meter);
 	if (!isnan(error_j)) {
 		buf_str(text, "; a run's error, ");
@@ -285,9 +285,9 @@ static void note_energy(const struct bench_result *result, struct buf *text)
 	}
 	buf_char(text, '.');
 	if (is_known(&result->findings, BENCH_TARGET_ENERGY))
-		buf_str(text, " Its share is what the command was attributed of it.");
+		buf_str(text, " The share is the energy attributed to the command.");
 	if (doubtful)
-		buf_str(text, " That is a large part of the energy: longer runs would be surer.");
+		buf_str(text, " This error is large compared with the energy; use longer runs.");
 }
 
 static void note_effect(const struct bench_result *result, struct buf *text)
@@ -296,8 +296,8 @@ static void note_effect(const struct bench_result *result, struct buf *text)
 		if (!result->findings.comparisons[i].different &&
 			!isnan(result->findings.comparisons[i].smallest_effect_percent)) {
 			buf_str(text,
-				"In brackets behind \"no difference seen\": the smallest difference that such runs "
-				"show four times in five.");
+				"In brackets after \"no difference seen\": the smallest difference that such "
+				"runs detect with 80 % probability.");
 			return;
 		}
 }
@@ -310,13 +310,13 @@ static void note_settling(const struct bench_result *result, struct buf *text)
 		return;
 	if (!s->possible) {
 		buf_str(text,
-			"No temperature and no power could be read, so the runs began without waiting for the "
-			"machine to settle.");
+			"Neither temperature nor power could be read, so the runs started without waiting "
+			"for the machine to settle.");
 	} else if (s->unsettled > 0) {
 		buf_printf(text, "Before %zu of %zu runs the machine was still warmer or busier than at first, after ",
 			s->unsettled, runs);
 		human_time(text, s->waited_s);
-		buf_str(text, " of waiting in all; --settle 30s waits longer.");
+		buf_str(text, " of waiting in total; wait longer with --settle 30s.");
 	}
 }
 

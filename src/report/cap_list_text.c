@@ -63,7 +63,7 @@ static void add_holder(const struct cap_device *device, const char *what, struct
 
 static void add_way_back(const struct cap_device *device, struct buf *out)
 {
-	buf_printf(out, "set to stay; `wattle cap reset %s` goes back to ", device->name);
+	buf_printf(out, "persistent; `wattle cap reset %s` restores ", device->name);
 	if (isnan(device->before))
 		buf_str(out, "no limit");
 	else
@@ -115,7 +115,7 @@ static void add_notes(const struct cap_row *rows, size_t n, const char *(*note)(
 static void add_absent(const char *absent, size_t n, struct buf *out)
 {
 	if (n == 0)
-		buf_str(out, "Nothing here has a limit that could be set.\n");
+		buf_str(out, "This machine has no device with a settable limit.\n");
 	if (absent[0] == '\0')
 		return;
 	size_t start = out->size;
@@ -175,7 +175,7 @@ static void add_power(const struct cap_device *power, struct buf *out)
 	add_value(out, power->default_, "W");
 	buf_str(out, "\n  range     ");
 	add_range(out, power);
-	buf_printf(out, "%s\n  lease     ", power->min_is_ours ? " (the least is wattle's own: it states none)" : "");
+	buf_printf(out, "%s\n  lease     ", power->min_is_ours ? " (the minimum is wattle's own: the device reports none)" : "");
 	const char *holder = power->lease[0] != '\0' ? power->lease : "none";
 	text_add_harmless(out, holder, strlen(holder));
 	buf_char(out, '\n');
@@ -186,7 +186,7 @@ static void add_clocks(const struct cap_device *clocks, struct buf *out)
 {
 	buf_str(out, "  clocks    ");
 	add_range(out, clocks);
-	buf_str(out, " can be the upper bound (--clocks)\n");
+	buf_str(out, " as upper bound (--clocks)\n");
 	if (clocks->lease[0] != '\0') {
 		buf_str(out, "            held by ");
 		text_add_harmless(out, clocks->lease, strlen(clocks->lease));

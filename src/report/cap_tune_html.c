@@ -55,7 +55,7 @@ static void answer(const struct cap_tune_report *report, struct buf *out)
 	limit(out, report, report->chosen);
 	buf_str(out, "</strong>");
 	if (cap_tune_is_chosen(report, result->limits[0].limit)) {
-		buf_str(out, " is best: no lower limit was seen to be better.</p>\n");
+		buf_str(out, " is best: no lower limit was better.</p>\n");
 		return;
 	}
 	buf_str(out, ": energy less by ");
@@ -79,16 +79,16 @@ static void details(const struct cap_tune_report *report, struct buf *out)
 	const struct tune_result *result = &report->result;
 	buf_str(out, "<p class=\"faint\">In brackets: 95 % intervals. ");
 	if (result->model != TUNE_NO_MODEL) {
-		buf_printf(out, "The curve is the model %s; it misses the measured limits by ",
+		buf_printf(out, "The curve is the model %s; its residual at the measured limits is ",
 			tune_model_name(result->model));
 		number(out, result->residual_percent, 2);
 		buf_str(out, " %. ");
 	}
-	buf_str(out, "Windows under one limit differ by ");
+	buf_str(out, "Windows with one limit differ by ");
 	number(out, result->noise_percent, 2);
 	buf_str(out, " %; drift of ");
 	number(out, fabs(result->drift_percent), 2);
-	buf_printf(out, " %% was taken off. %zu windows, ", report->n_windows);
+	buf_printf(out, " %% was subtracted. %zu windows, ", report->n_windows);
 	human_time(out, report->measured_s);
 	buf_str(out, " measured in ");
 	human_time(out, report->elapsed_s);

@@ -117,7 +117,7 @@ static void say_expected(const struct cap_tune_report *report, struct buf *text)
 	const struct tune_result *result = &report->result;
 	limit(text, report, report->chosen);
 	if (cap_tune_is_chosen(report, result->limits[0].limit)) {
-		buf_str(text, " is best: no lower limit was seen to be better.");
+		buf_str(text, " is best: no lower limit was better.");
 		return;
 	}
 	buf_str(text, ": expect ");
@@ -146,19 +146,19 @@ static void say_model(const struct cap_tune_report *report, struct buf *text)
 {
 	const struct tune_result *result = &report->result;
 	if (result->model != TUNE_NO_MODEL) {
-		buf_printf(text, "By the model %s, which misses the measured limits by ",
+		buf_printf(text, "Model %s, whose residual at the measured limits is ",
 			tune_model_name(result->model));
 		human_number(text, result->residual_percent, 2);
 		buf_str(text, " %; ");
 	}
-	buf_str(text, result->model != TUNE_NO_MODEL ? "windows under" : "Windows under");
+	buf_str(text, result->model != TUNE_NO_MODEL ? "windows with" : "Windows with");
 	buf_str(text, " one limit differ by ");
 	human_number(text, result->noise_percent, 2);
 	buf_str(text, " %");
 	if (fabs(result->drift_percent) >= 0.05) {
 		buf_str(text, "; the program drifted by ");
 		human_number(text, fabs(result->drift_percent), 2);
-		buf_str(text, " %, which was taken off");
+		buf_str(text, " %, which was subtracted");
 	}
 	buf_char(text, '.');
 }
@@ -173,9 +173,9 @@ static void say_source(const struct cap_tune_report *report, struct buf *text)
 	human_time(text, report->elapsed_s);
 	buf_printf(text, "; energy of %s by %s", report->device, report->source);
 	if (report->scale_error > 0) {
-		buf_str(text, ", which may be off by ");
+		buf_str(text, ", whose calibration may be off by ");
 		human_percent(text, 100 * report->scale_error);
-		buf_str(text, ", the same under each limit");
+		buf_str(text, ", equally for each limit");
 	}
 	buf_char(text, '.');
 }
@@ -189,7 +189,7 @@ static void say_next(const struct cap_tune_report *report, struct buf *text)
 		return;
 	if (report->is_applied) {
 		limit(text, report, report->chosen);
-		buf_printf(text, " is in force now and stays; `wattle cap reset %.*s` undoes it.", length, first);
+		buf_printf(text, " is now in force and persistent; `wattle cap reset %.*s` undoes this.", length, first);
 		return;
 	}
 	buf_printf(text, "Next: wattle cap set %.*s %s", length, first, option);
@@ -211,7 +211,7 @@ static void say_end(const struct cap_tune_report *report, struct buf *text)
 {
 	if (report->is_whole)
 		return;
-	buf_str(text, report->has_result ? "The search is not complete: " : "No limit can be told: ");
+	buf_str(text, report->has_result ? "The search is not complete: " : "No best limit found: ");
 	buf_str(text, report->end != NULL && report->end[0] != '\0' ? report->end : "too little was measured");
 	buf_char(text, '.');
 }

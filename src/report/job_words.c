@@ -102,7 +102,7 @@ void job_words_pauses(struct buf *out, const struct job_findings *job)
 		return;
 	buf_str(out, "; ");
 	human_time(out, longest_s);
-	buf_str(out, " between launches, when no rank ran, are in no sum");
+	buf_str(out, " between launches, when no rank ran, are not included in any sum");
 }
 
 void job_words_clocks(struct buf *out, const struct job_findings *job)
@@ -111,7 +111,7 @@ void job_words_clocks(struct buf *out, const struct job_findings *job)
 		return;
 	buf_str(out, "; up to ");
 	human_time(out, job->clocks_apart_s);
-	buf_str(out, " of it may be nodes' clocks that are apart");
+	buf_str(out, " of it may come from clock differences between nodes");
 }
 
 void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)
@@ -162,5 +162,6 @@ void job_words_slowest(struct buf *out, const struct job_findings *job)
 	}
 	if (job->waiting_s.count == 0)
 		buf_str(out,
-			" No block tells of waiting: a rank's time is all taken for work (--waiting PATTERN names such blocks).");
+			" No block names look like waits, so all time of a rank counts as work; name them "
+			"with --waiting PATTERN.");
 }

@@ -61,7 +61,7 @@ static void sum_line(const struct page *page, const char *title, int64_t sum, in
 	if (!value_ok(sum))
 		buf_str(page->out, "at least ");
 	add_grouped(page->out, value_ok(sum) ? sum : known);
-	buf_str(page->out, value_ok(sum) ? "\n" : "; the rest is not known\n");
+	buf_str(page->out, value_ok(sum) ? "\n" : "; the rest is unknown\n");
 }
 
 static void parameter_line(const struct page *page, const struct model_figures *f)
@@ -115,7 +115,7 @@ static void layer_table(const struct page *page, const struct model_figures *f)
 	table_print(&table, page->out, page->style);
 	table_finish(&table);
 	if (f->known_other_multiply_adds != 0 || !value_ok(f->other_multiply_adds))
-		buf_str(page->out, "  * of activations with activations; not in the sum of the weights'\n");
+		buf_str(page->out, "  * of activations with activations; not in the sum for weights\n");
 }
 
 static void note(const struct page *page, const char *text)
@@ -137,12 +137,12 @@ static void notes(const struct page *page, const struct model_figures *f)
 		buf_char(page->out, '\n');
 	for (size_t i = 0; i < f->n_unknown_operators; i++) {
 		snprintf(text, sizeof(text),
-			"%.200s is not known (%lld of them): what it computes and makes is not counted.",
+			"Operator %.200s is unknown (nodes: %lld): its multiply-adds and outputs are not counted.",
 			f->unknown_operators[i].type, (long long)f->unknown_operators[i].count);
 		note(page, text);
 	}
 	for (size_t i = 0; i < f->n_free_dims; i++) {
-		snprintf(text, sizeof(text), "The size '%.200s' of an input is open; --dim NAME=SIZE gives it one.",
+		snprintf(text, sizeof(text), "The size '%.200s' of an input is open; set it with --dim NAME=SIZE.",
 			f->free_dims[i]);
 		note(page, text);
 	}

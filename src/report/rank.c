@@ -43,7 +43,7 @@ static void where_to_look(struct buf *out, const struct run *run)
 	buf_str(out, " `wattle report DIR");
 	if (id != NULL)
 		buf_printf(out, " --job %s", id);
-	buf_str(out, "`, over the folder with the run files of all ranks, counts each machine once.");
+	buf_str(out, "`, for the folder with the run files of all ranks, counts each machine once.");
 }
 
 void rank_elsewhere_words(struct buf *out, const struct run *run, const struct event *event,
@@ -57,11 +57,11 @@ void rank_elsewhere_words(struct buf *out, const struct run *run, const struct e
 	event_reader(out, event);
 	buf_str(out, readers_are_several(run, event, device) ? " and others" : "");
 	if (takeover == NULL || run->n_segments == 0) {
-		buf_printf(out, ": %s energy is not in this report.", their);
+		buf_printf(out, ": %s energy is not included in this report.", their);
 	} else {
 		buf_str(out, " for the first ");
 		human_time(out, (double)(takeover->t_ns - run->segments[0].start_ns) / 1e9);
-		buf_printf(out, ": %s energy until then is not in this report.", their);
+		buf_printf(out, ": %s energy until then is not included in this report.", their);
 	}
 	where_to_look(out, run);
 }

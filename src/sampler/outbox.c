@@ -87,8 +87,8 @@ static void told_failure(struct outbox *outbox, struct outbox_sink *sink, const 
 	bool is_run_file = sink == &outbox->sinks[0];
 	sink->given_up = !is_run_file;
 	char text[sizeof(error->text) + 100];
-	snprintf(text, sizeof(text), "%s; the command goes on, %s", error->text,
-		is_run_file ? "and storing is tried again" : "without this file");
+	snprintf(text, sizeof(text), "%s; the command continues, %s", error->text,
+		is_run_file ? "and wattle tries again to store" : "without this file");
 	outbox->warn(outbox->warn_data, text);
 }
 
@@ -99,7 +99,7 @@ static void tell_spans(struct outbox *outbox)
 	if (!is_failing || is_told)
 		return;
 	char text[sizeof(outbox->spans.loss) + 100];
-	snprintf(text, sizeof(text), "%s; the command goes on, spans are lost", outbox->spans.loss);
+	snprintf(text, sizeof(text), "%s; the command continues, spans are lost", outbox->spans.loss);
 	outbox->warn(outbox->warn_data, text);
 }
 

@@ -319,7 +319,7 @@ int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struc
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	int r = recorder_open(recorder);
 	if (r < 0)
-		error_set(reterr, r, "can't set up the recording: %s", strerror(-r));
+		error_set(reterr, r, "can't start the recording: %s", strerror(-r));
 	else
 		r = start_command(recorder, command, reterr);
 	if (r == 0)
@@ -341,7 +341,7 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 	if (r == 0) {
 		r = recorder_open(recorder);
 		if (r < 0)
-			error_set(reterr, r, "can't follow process %d: %s", pid, strerror(-r));
+			error_set(reterr, r, "can't watch process %d: %s", pid, strerror(-r));
 	}
 	if (r < 0) {
 		recorder_close(recorder);

@@ -13,7 +13,7 @@ static int open_root(struct recorder_roots *roots, pid_t pid, struct wattle_erro
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
-		return error_set(reterr, -errno, "can't follow process %d: %s", pid, strerror(errno));
+		return error_set(reterr, -errno, "can't watch process %d: %s", pid, strerror(errno));
 	roots->fds[roots->n++] = fd;
 	roots->living++;
 	return 0;

@@ -68,7 +68,7 @@ int target_start(struct target *target, char *const *argv, char *const *environm
 	int hold[2], exec[2];
 	int r = open_pipes(hold, exec);
 	if (r < 0)
-		return error_set(reterr, r, "can't make a pipe: %s", strerror(-r));
+		return error_set(reterr, r, "can't create a pipe: %s", strerror(-r));
 	sigset_t taken;
 	target_signals(&taken);
 	sigprocmask(SIG_BLOCK, &taken, &target->original_mask);

@@ -138,7 +138,7 @@ static void describe(struct batteries *all, const struct wattle_env *env)
 	const char *status = read_statuses(all);
 	if (status != NULL) {
 		snprintf(d->why, sizeof(d->why),
-			"status is %s: a battery shows the machine's power only while it discharges", status);
+			"status is %s: a battery reports the machine's power only while it discharges", status);
 		text_copy(d->remedy, sizeof(d->remedy), "unplug the charger");
 		return;
 	}
@@ -160,7 +160,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	folder_finish(&names);
 	if (all->n > 0)
 		describe(all, env);
-	return r < 0 ? error_set(reterr, r, "no memory for the list of %s/%s", env->sysfs, folder) : 0;
+	return r < 0 ? error_set(reterr, r, "out of memory for the list of %s/%s", env->sysfs, folder) : 0;
 }
 
 static struct domain *domains(void *state, size_t *ret_count)

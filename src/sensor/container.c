@@ -48,7 +48,7 @@ bool container_hides_powercap(const struct wattle_env *env, const char **ret_why
 	enum container container = container_detect(env);
 	if (container == CONTAINER_NONE || has_zone(env->sysfs_fd))
 		return false;
-	*ret_why = "this container is not shown the host's /sys/class/powercap";
+	*ret_why = "the host's /sys/class/powercap is not visible in this container";
 	*ret_remedy = remedies[container].powercap;
 	return true;
 }

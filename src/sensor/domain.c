@@ -52,7 +52,7 @@ void domain_set_unreadable(struct domain *domain, const struct wattle_env *env, 
 		snprintf(domain->why, sizeof(domain->why), "%s is missing", file);
 	} else if (code == -EINVAL || code == -ERANGE) {
 		// The kernel also returns EINVAL when it can't read the register.
-		snprintf(domain->why, sizeof(domain->why), "%s holds no number, or the kernel can't read it", file);
+		snprintf(domain->why, sizeof(domain->why), "%s contains no number, or the kernel can't read it", file);
 	} else {
 		snprintf(domain->why, sizeof(domain->why), "%s: %s", file, strerror(-code));
 	}

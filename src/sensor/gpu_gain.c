@@ -156,13 +156,13 @@ static int load(const char *path, char *text, struct gpu_gains *gains, struct wa
 	if (r == -ENOENT || r == -ENOTDIR)
 		return -ENOENT;
 	if (r < 0)
-		return error_set(reterr, -EINVAL, "the calibration of GPUs in %s is not used: %s", path,
-			r == -EPERM ? "it is not a file of root's" : strerror(-r));
+		return error_set(reterr, -EINVAL, "the GPU calibration in %s is not used: %s", path,
+			r == -EPERM ? "the file is not owned by root" : strerror(-r));
 	if (parse_file(text, gains))
 		return 0;
 	gains->n = 0;
 	return error_set(reterr, -EINVAL,
-		"the calibration of GPUs in %s is not used: the file is damaged. Remove it and calibrate again", path);
+		"the GPU calibration in %s is not used: the file is damaged; remove it and calibrate again", path);
 }
 
 int gpu_gain_load(const struct wattle_env *env, struct gpu_gains *ret_gains, struct wattle_error *reterr)
@@ -205,10 +205,11 @@ static int write_gains(const char *path, const struct gpu_gains *old, const stru
 	int r = out.failed;
 	if (n > GPU_GAINS_MAX)
 		r = error_set(reterr, -ENOSPC,
-			"the calibration is not stored: %s has the most of %d GPUs. Remove lines of other cards", path,
+			"can't store the calibration: %s already has %d GPUs, the maximum; remove lines of "
+			"other cards", path,
 			GPU_GAINS_MAX);
 	else if (r < 0 || (r = buf_write_file(&out, path)) < 0)
-		error_set(reterr, r, "cannot write %s: %s", path, strerror(-r));
+		error_set(reterr, r, "can't write %s: %s", path, strerror(-r));
 	buf_finish(&out);
 	return r;
 }
@@ -219,9 +220,9 @@ int gpu_gain_store(const struct wattle_env *env, const struct gpu_gain *gain, st
 	struct gpu_gains old;
 	struct wattle_error error = {0};
 	if (!gpu_gain_path(env, path, sizeof(path)))
-		return error_set(reterr, -ENAMETOOLONG, "cannot write the calibration of GPUs: its path is too long");
+		return error_set(reterr, -ENAMETOOLONG, "can't write the GPU calibration: its path is too long");
 	int r = gpu_gain_load(env, &old, &error);
-	r = r < 0 && r != -ENOENT ? error_set(reterr, r, "the calibration is not stored: %s", error.text)
+	r = r < 0 && r != -ENOENT ? error_set(reterr, r, "can't store the calibration: %s", error.text)
 				  : write_gains(path, &old, gain, reterr);
 	gpu_gains_finish(&old);
 	return r;
@@ -273,9 +274,9 @@ static int refuse(const struct sensor_set *set, const char *option, struct wattl
 			snprintf(list + at, sizeof(list) - at, "%s%d", at > 0 ? ", " : "", set->devices[d]->index);
 	}
 	if (!has_gpu(set))
-		return error_set(reterr, -EINVAL, "--gpu-gain %.60s: no GPU is measured; `wattle sensors` says why",
+		return error_set(reterr, -EINVAL, "--gpu-gain %.60s: no GPU is measured; `wattle sensors` shows why",
 			option);
-	return error_set(reterr, -EINVAL, "--gpu-gain %.60s: this is no measured GPU; measured: %s", option, list);
+	return error_set(reterr, -EINVAL, "--gpu-gain %.60s: this GPU is not measured; measured GPUs: %s", option, list);
 }
 
 int gpu_gain_apply(struct sensor_set *set, const struct wattle_env *env, const char *const *options, char *ret_note,

@@ -13,7 +13,7 @@ int gpu_roster_open(struct gpu_roster *roster, const char *list, struct wattle_e
 	*roster = (struct gpu_roster){.list = list, .arena = arena_new()};
 	buf_init(&roster->absent, EXPLAIN_CEILING);
 	if (roster->arena == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the list of GPUs");
+		return error_set(reterr, -ENOMEM, "out of memory for the list of GPUs");
 	return list != NULL ? gpu_select_check_form(list, reterr) : 0;
 }
 

@@ -99,7 +99,7 @@ static int list_error(const struct gpu_list *list, const char *entry, const char
 			gpu->uuid[0] != '\0' ? gpu->uuid : "no UUID");
 	}
 	int r = error_set(reterr, -EINVAL, "--gpus %s: %s%s%s; valid are: %s%s%s", list->text, entry,
-		entry[0] != '\0' ? " " : "", what, valid.data != NULL ? valid.data : "none, this machine shows no GPU",
+		entry[0] != '\0' ? " " : "", what, valid.data != NULL ? valid.data : "none, no GPU is visible on this machine",
 		explained ? "; " : "", list->absent);
 	buf_finish(&valid);
 	return r;
@@ -120,7 +120,7 @@ int gpu_select_check_form(const char *list, struct wattle_error *reterr)
 	while (next_entry(&cursor, entry))
 		if (entry[0] == '\0')
 			return error_set(reterr, -EINVAL,
-				"--gpus %s: an empty entry names no GPU; give UUIDs or indices, separated by commas",
+				"--gpus %s: empty entry; give UUIDs or indices, separated by commas",
 				list);
 	return 0;
 }
@@ -145,9 +145,9 @@ int gpu_select_check(const struct gpu_list *list, struct wattle_error *reterr)
 		text_copy(shown, sizeof(shown), entry);
 		int found = find_listed(entry, list->candidates, list->n);
 		if (found == AMBIGUOUS)
-			return list_error(list, shown, "fits several GPUs", reterr);
+			return list_error(list, shown, "matches several GPUs", reterr);
 		if (found < 0)
-			return list_error(list, shown, "is not a GPU of this machine", reterr);
+			return list_error(list, shown, "matches no GPU of this machine", reterr);
 	}
 	return 0;
 }

@@ -184,7 +184,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 		families[i](hwmon, &chips);
 	hwmon_chips_finish(&chips);
 	return r < 0 || hwmon->no_memory
-		? error_set(reterr, -ENOMEM, "no memory for the chips of %s/class/hwmon", env->sysfs)
+		? error_set(reterr, -ENOMEM, "out of memory for the chips of %s/class/hwmon", env->sysfs)
 		: 0;
 }
 

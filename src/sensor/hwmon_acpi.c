@@ -134,12 +134,12 @@ static void add_boards(struct hwmon *hwmon, const struct hwmon_chips *chips)
 			continue;
 		if (hwmon_attribute_read(hwmon->env->sysfs_fd, chip, "power1_is_battery", battery, sizeof(battery)) &&
 			strcmp(battery, "1") == 0)
-			domain_leave_out(&hwmon->domains[at], "it meters a battery");
+			domain_leave_out(&hwmon->domains[at], "it measures a battery");
 		else if (text[0] != '\0')
-			domain_leave_out(&hwmon->domains[at], "what a meter labelled %.40s meters is not known", text);
+			domain_leave_out(&hwmon->domains[at], "unknown what the meter labelled %.40s measures", text);
 		else if (has_node)
 			domain_leave_out(&hwmon->domains[at],
-				"the first meter stands for the machine, and nothing tells what this one is");
+				"the first meter is used for the machine; unknown what this one measures");
 		else
 			has_node = true;
 	}

@@ -50,7 +50,7 @@ static void try_sockets(struct hwmon *hwmon, size_t begin)
 		int first = hwmon_find(hwmon, hwmon->domains[i].name);
 		hwmon_try(hwmon, (int)i);
 		if (first < (int)i && hwmon->domains[first].used)
-			domain_leave_out(&hwmon->domains[i], "%s shows the same counter of the whole socket",
+			domain_leave_out(&hwmon->domains[i], "%s reads the same counter of the whole socket",
 				hwmon->domains[first].device);
 	}
 }

@@ -111,7 +111,7 @@ static void add_channel(struct hwmon *hwmon, const struct channel *channel)
 		channel->factor[0] != '\0' ? HWMON_UW : HWMON_MW);
 	hwmon_try(hwmon, at);
 	if (!input && rail < 0)
-		domain_leave_out(&hwmon->domains[at], "rail %s feeds other parts of the board", channel->label);
+		domain_leave_out(&hwmon->domains[at], "rail %s supplies other parts of the board", channel->label);
 	if (hwmon_attribute_read(hwmon->env->sysfs_fd, channel->chip, "update_interval", text, sizeof(text)) &&
 		num_parse_u64(text, &interval_ms) == 0 && interval_ms < 3600000)
 		hwmon->domains[at].update_period_ns = (int64_t)interval_ms * NS_PER_MS;

@@ -210,14 +210,14 @@ static void explain_refusal(const struct wattle_env *env, struct domain *d)
 	bool known = length > 0 && num_parse_i64(text, &paranoid) == 0;
 	const char *sysctl = "sudo sysctl kernel.perf_event_paranoid=0";
 	if (known && paranoid <= 0) {
-		domain_leave_out(d, "perf_event_paranoid is %lld, yet perf_event_open is refused: a filter of system calls",
+		domain_leave_out(d, "perf_event_paranoid is %lld, but perf_event_open is refused: a system call filter (seccomp) blocks it",
 			(long long)paranoid);
 		text_copy(d->remedy, sizeof(d->remedy), container_perf_remedy(container_detect(env)));
 	} else if (paranoid >= 3) {
-		domain_leave_out(d, "perf_event_paranoid is %lld, which asks for CAP_SYS_ADMIN", (long long)paranoid);
+		domain_leave_out(d, "perf_event_paranoid is %lld, which requires CAP_SYS_ADMIN", (long long)paranoid);
 		text_copy(d->remedy, sizeof(d->remedy), sysctl);
 	} else {
-		domain_leave_out(d, "perf_event_paranoid is %lld, which asks for CAP_PERFMON", (long long)paranoid);
+		domain_leave_out(d, "perf_event_paranoid is %lld, which requires CAP_PERFMON", (long long)paranoid);
 		snprintf(d->remedy, sizeof(d->remedy), "sudo setcap cap_perfmon+ep $(command -v wattle) # or: %s",
 			sysctl);
 	}
@@ -240,7 +240,7 @@ static void open_event(const struct wattle_env *env, uint32_t type, const struct
 	if (errno == EACCES || errno == EPERM)
 		explain_refusal(env, d);
 	else if (errno == ENOSYS)
-		domain_leave_out(d, "this kernel, or a filter of system calls, has no perf_event_open");
+		domain_leave_out(d, "perf_event_open is not available: the kernel lacks it or a system call filter (seccomp) blocks it");
 	else
 		domain_leave_out(d, "perf_event_open on CPU %d: %s", cpu, strerror(errno));
 }
@@ -265,11 +265,11 @@ static void add_event(struct perf *perf, const struct wattle_env *env, uint32_t 
 	snprintf(d->device, sizeof(d->device), "power/%s/ on CPU %d", event->name, place->cpu);
 	struct perf_event_code code;
 	if (perf_pmu_encode(env->sysfs_fd, folder, terms, &code) < 0)
-		domain_leave_out(d, "events/%s is not understood", event->name);
+		domain_leave_out(d, "can't parse events/%s", event->name);
 	else if (perf_pmu_read_scale(env->sysfs_fd, folder, event->name, &counter->joules_per_count) < 0)
 		domain_leave_out(d, "events/%s has no scale in joules", event->name);
 	else if (place->twin >= 0)
-		domain_leave_out(d, "another CPU of the same package shows the same counter");
+		domain_leave_out(d, "another CPU of the same package reads the same counter");
 	else
 		open_event(env, type, &code, place->cpu, counter, d);
 }
@@ -300,7 +300,7 @@ static void doubt_in_guest(struct perf *perf, const struct wattle_env *env, bool
 		struct domain *d = &perf->domains[i];
 		if (!d->used)
 			continue;
-		domain_leave_out(d, "the counter stands still: the hypervisor shows none to this guest");
+		domain_leave_out(d, "the counter does not change: the hypervisor does not provide it to this guest");
 		d->readable = false;
 	}
 }
@@ -319,7 +319,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	perf->domains = calloc_array(n_places * ARRAY_SIZE(events), sizeof(perf->domains[0]));
 	perf->counters = calloc_array(n_places * ARRAY_SIZE(events), sizeof(perf->counters[0]));
 	if (perf->domains == NULL || perf->counters == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for the events of %s/%s", env->sysfs, folder);
+		return error_set(reterr, -ENOMEM, "out of memory for the events of %s/%s", env->sysfs, folder);
 	for (size_t i = 0; i < n_places; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(events); k++)
 			add_event(perf, env, (uint32_t)type, &events[k], &places[i]);

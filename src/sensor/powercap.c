@@ -82,7 +82,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 		r = open_zones(powercap, env, &list);
 	zone_list_finish(&list);
 	if (r < 0)
-		return error_set(reterr, r, "no memory for the zones of %s/class/powercap", env->sysfs);
+		return error_set(reterr, r, "out of memory for the zones of %s/class/powercap", env->sysfs);
 	powercap_measure_periods(powercap, env, options->calibrate_ns);
 	return 0;
 }

@@ -98,7 +98,7 @@ static void name_die(struct domain *domains, size_t i, const struct meaning *mea
 	if (first == NULL)
 		text_copy(d->name, sizeof(d->name), socket);
 	else
-		domain_leave_out(d, "%s shows the same counter of the whole socket", first->device);
+		domain_leave_out(d, "%s reads the same counter of the whole socket", first->device);
 }
 
 static void name_top(struct domain *domains, size_t i, const struct meaning *meaning, bool dies_share_counter)
@@ -124,7 +124,7 @@ static void name_part(struct domain *d, const struct domain *package, enum domai
 		text_copy(d->inside, sizeof(d->inside), package->name);
 	bool package_left_out = package->readable && !package->used;
 	if (package_left_out)
-		domain_leave_out(d, "part of %s, which is left out", package->device);
+		domain_leave_out(d, "part of %s, which is excluded", package->device);
 }
 
 static struct domain *find_named(struct domain *domains, size_t n, const char *name)
@@ -142,7 +142,7 @@ static void settle_name(const struct zone *zone, struct domain *domains, size_t 
 	if (strcmp(zone->type, mmio_type) != 0 || same == NULL)
 		make_unique(domains, i);
 	else if (same->used || !d->used) // else only the twin is readable
-		domain_leave_out(d, "shows the counter of %s a second time", same->device);
+		domain_leave_out(d, "duplicate of the counter of %s", same->device);
 }
 
 void powercap_name_domains(const struct zone *zones, struct domain *domains, size_t n, bool dies_share_counter)

@@ -202,7 +202,7 @@ void privileged_note(const struct privileged *set, size_t index, struct domain *
 	if (set->code != 0)
 		snprintf(domain->note, sizeof(domain->note), "not read now: %s", proto_client_reason(set->code));
 	else if (counter->number < 0)
-		snprintf(domain->note, sizeof(domain->note), "not read now: the helper does not know %s",
+		snprintf(domain->note, sizeof(domain->note), "not read now: the helper does not have %s",
 			counter->name);
 	else
 		snprintf(domain->note, sizeof(domain->note), "read through the helper, at most every %g ms",
@@ -217,7 +217,7 @@ static void describe_refused(const struct privileged *set, const struct privileg
 	if (set->code == -ENODEV) // the helper is disabled
 		return;
 	if (set->code == 0)
-		snprintf(domain->why + length, sizeof(domain->why) - length, ", and the helper does not know %s",
+		snprintf(domain->why + length, sizeof(domain->why) - length, ", and the helper does not have %s",
 			counter->name);
 	else
 		snprintf(domain->why + length, sizeof(domain->why) - length, "; %s", proto_client_reason(set->code));

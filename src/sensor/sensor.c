@@ -162,7 +162,7 @@ static void settle(struct sensor_set *set, struct sensor_slot *slot)
 		if (better == NULL)
 			continue;
 		d->used = false;
-		snprintf(d->why, sizeof(d->why), "%s meters %s already", sensor, better->name);
+		snprintf(d->why, sizeof(d->why), "%s already measures %s", sensor, better->name);
 	}
 }
 
@@ -172,7 +172,7 @@ static int open_slot(struct sensor_set *set, const struct sensor_ops *ops, const
 	struct sensor_slot *slot = &set->slots[set->n_slots];
 	*slot = (struct sensor_slot){.ops = ops, .state = calloc_array(1, ops->state_size)};
 	if (slot->state == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for sensor %s", ops->name);
+		return error_set(reterr, -ENOMEM, "out of memory for sensor %s", ops->name);
 	set->n_slots++; // from here on sensor_set_close releases it
 	int r = ops->open(slot->state, env, options, reterr);
 	if (r < 0)
@@ -190,7 +190,7 @@ static int list_devices(struct sensor_set *set, struct wattle_error *reterr)
 	set->rows = calloc_array(set->n_rows, sizeof(set->rows[0]));
 	set->calibrations = calloc_array(set->n_rows, sizeof(set->calibrations[0]));
 	if (set->devices == NULL || set->sources == NULL || set->rows == NULL || set->calibrations == NULL)
-		return error_set(reterr, -ENOMEM, "no memory for %zu domains", set->n_rows);
+		return error_set(reterr, -ENOMEM, "out of memory for %zu domains", set->n_rows);
 	for (size_t s = 0; s < set->n_slots; s++)
 		for (size_t i = 0; i < set->slots[s].n_domains; i++) {
 			struct domain *domain = &set->slots[s].domains[i];

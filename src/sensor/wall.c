@@ -209,13 +209,13 @@ static int open_file(struct wall *wall, const char *file, struct wattle_error *r
 		wall->fd = open_path(wall->path);
 	if (wall->fd < 0) {
 		int r = wall->fd == -ENOENT ? -ENOENT : -EINVAL;
-		return error_set(reterr, r, "--wall-meter %s: %s; give the CSV file that the meter's reader is writing",
+		return error_set(reterr, r, "--wall-meter %s: %s; give the CSV file that the meter's reader writes",
 			wall->path, strerror(-wall->fd));
 	}
 	if (fstat(wall->fd, &wall->identity) < 0 || !S_ISREG(wall->identity.st_mode))
-		return error_set(reterr, -EINVAL, "--wall-meter %s is no regular file", wall->path);
+		return error_set(reterr, -EINVAL, "--wall-meter %s is not a regular file", wall->path);
 	wall->buffer = malloc(CHUNK + 1);
-	return wall->buffer != NULL ? 0 : error_set(reterr, -ENOMEM, "no memory for --wall-meter");
+	return wall->buffer != NULL ? 0 : error_set(reterr, -ENOMEM, "out of memory for --wall-meter");
 }
 
 // Reads whole lines at `offset` and replaces newlines by NUL; returns the number of bytes, 0 if there is none.
@@ -410,7 +410,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	rows[0][DEVICE_POWER] = wall->last.power_mw;
 	if (wall->clock.foreign)
 		text_copy(wall->domain.note, sizeof(wall->domain.note),
-			"the meter's clock is not this machine's: its frames are placed by when they arrived");
+			"the meter's clock differs from this machine's: its frames are dated by their arrival");
 }
 
 static void close_sensor(void *state)

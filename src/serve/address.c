@@ -88,11 +88,11 @@ static const char *remedy(int r)
 {
 	switch (-r) {
 	case EADDRINUSE:
-		return "; another program listens there: give --listen another port (0: any free one)";
+		return "; another program uses this port: give --listen another port (0: any free one)";
 	case EADDRNOTAVAIL:
-		return "; it is no address of this machine";
+		return "; it is not an address of this machine";
 	case EACCES:
-		return "; ports below 1024 are root's: give --listen another one";
+		return "; ports below 1024 need root: give --listen another port";
 	default:
 		return "";
 	}
@@ -142,8 +142,8 @@ static void write_url(struct address *address)
 static int refuse_public(const char *listen, struct wattle_error *reterr)
 {
 	return error_set(reterr, -EPERM,
-		"--listen %.100s: other machines could reach it, and readings of power tell secrets: add --token-file "
-		"FILE, or listen on 127.0.0.1",
+		"--listen %.100s: other machines could reach it, and power readings can reveal secrets: add "
+		"--token-file FILE, or listen on 127.0.0.1",
 		listen);
 }
 
@@ -228,7 +228,7 @@ static int open_unix(struct address *address, const char *path, struct wattle_er
 		r = -errno;
 	if (r < 0)
 		return error_set(reterr, r, "--listen unix:%.100s: %s%s", path, strerror(-r),
-			r == -EADDRINUSE ? "; a file is there, or another server answers at it" : "");
+			r == -EADDRINUSE ? "; a file with this name exists, or another server uses it" : "");
 	address->st_dev = st.st_dev;
 	address->st_ino = st.st_ino;
 	snprintf(address->url, sizeof(address->url), "unix:%s", path);

@@ -18,21 +18,21 @@ static bool has_row(const struct object_at *at)
 }
 
 static const struct field row_fields[] = {
-	FIELD(struct group_row, name, NULL, "id of the job, path of the cgroup", .known = true),
+	FIELD(struct group_row, name, NULL, "ID of the job, path of the cgroup", .known = true),
 	FIELD(struct group_row, user, NULL, "user of the job", .known = true),
-	FIELD_BOOLEAN("told", has_row, NULL, "whether it has a row in the metrics"),
+	FIELD_BOOLEAN("told", has_row, NULL, "whether it has its own metrics"),
 	COUNTERS(struct group_row, energy_j, cpu_s),
 };
 static const struct object_type row_type = OBJECT_TYPE("group", "A job or a cgroup.", row_fields);
 
 #define T struct group_rows
 static const struct field other_fields[] = {COUNTERS(T, other_j, other_cpu_s)};
-static const struct object_type other_type = OBJECT_TYPE("other", "Groups without a row.", other_fields);
+static const struct object_type other_type = OBJECT_TYPE("other", "Groups without their own metrics.", other_fields);
 static const struct field rest_fields[] = {COUNTERS(T, rest_j, rest_cpu_s)};
 static const struct object_type rest_type = OBJECT_TYPE("rest", "Processes in no group.", rest_fields);
 
 static const struct field group_rows_fields[] = {
-	FIELD_HERE("other", &other_type, "groups without a row"),
+	FIELD_HERE("other", &other_type, "groups without their own metrics"),
 	FIELD_HERE("rest", &rest_type, "processes in no group"),
 	FIELD_ITEMS(T, "rows", items, n, &row_type, "groups"),
 };

@@ -36,7 +36,7 @@ static void notes(const struct view *view, struct buf *out)
 	if (now->problem != NULL)
 		note(out, now->problem);
 	if (now->target_is_gone)
-		note(out, "The process that was given with --pid has ended.");
+		note(out, "The process given by --pid has ended.");
 	for (size_t i = 0; i < now->n_domains; i++) {
 		const struct domain *domain = now->domains[i].domain;
 		if (domain->note[0] == '\0')
@@ -67,9 +67,9 @@ void page_heading(const struct view *view, struct buf *out)
 	buf_str(out,
 		"</h1>\n<p class=\"faint\"><span id=\"state\" class=\"beat\" role=\"status\">Live</span> · as of ");
 	clock_time(out, view->now->wall_ns);
-	buf_str(out, " · a look every ");
+	buf_str(out, " · sampled every ");
 	interval(out, view->interval_ns);
-	buf_str(out, " · watched for ");
+	buf_str(out, " · running for ");
 	human_time(out, (double)view->up_ns / 1e9);
 	buf_str(out, "</p>\n");
 	notes(view, out);
@@ -247,7 +247,7 @@ void page_ledger(const struct view *view, struct buf *out)
 		{"others", view->has_target ? "other programs" : "programs", sum->others_w},
 		{"wattle", "wattle itself", sum->own_w},
 		{"idle", "idle", sum->idle_w},
-		{"unattributed", "nobody’s, or unknown whose", sum->unattributed_w},
+		{"unattributed", "not attributed to any program", sum->unattributed_w},
 	};
 	double sum_w = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(shares); i++)
@@ -256,7 +256,7 @@ void page_ledger(const struct view *view, struct buf *out)
 	if (!(sum_w > 0))
 		return;
 	bool is_estimated = view->now->provenance == PROVENANCE_ESTIMATED;
-	buf_str(out, "<h2 id=\"ledger\">Whose power");
+	buf_str(out, "<h2 id=\"ledger\">Power by owner");
 	if (is_estimated) {
 		buf_char(out, ' ');
 		part_tag(out, view->now->provenance);

@@ -96,7 +96,7 @@ static void domain_name(const struct now_domain *domain, struct buf *out)
 	buf_str(out, "</bdi></span>");
 	throttle_words(domain->throttle_bits, words);
 	if (words[0] != '\0')
-		buf_printf(out, " <span class=\"tag warn\">held back: %s</span>", words);
+		buf_printf(out, " <span class=\"tag warn\">throttled: %s</span>", words);
 	buf_str(out, "</th>");
 }
 
@@ -111,7 +111,7 @@ static void domain_row(const struct figures *table, const struct now *now, const
 	buf_str(out, "<td class=\"text\">");
 	part_tag(out, domain->domain->provenance);
 	buf_printf(out, " <span class=\"faint\">%s%s</span></td></tr>\n", domain->source,
-		domain->in_total ? "" : ", not in the sum");
+		domain->in_total ? "" : ", not in the total");
 }
 
 void page_domains(const struct view *view, struct buf *out)
@@ -125,7 +125,7 @@ void page_domains(const struct view *view, struct buf *out)
 	for (size_t i = 0; i < now->n_domains; i++)
 		show_if_known(&table, &now->domains[i]);
 	size_t n = 1 + heads(&table, titles + 1);
-	titles[n++] = (struct part_column){"Where from", "text", NULL};
+	titles[n++] = (struct part_column){"Source", "text", NULL};
 	buf_str(out, "<h2 id=\"domains\">Domains</h2>\n");
 	part_table_begin(&part, "domain-table", NULL, titles, n, false);
 	for (size_t i = 0; i < now->n_domains; i++)
@@ -215,8 +215,8 @@ void page_processes(const struct view *view, struct buf *out)
 	n = n < ROWS_MAX ? n : ROWS_MAX;
 	buf_str(out, "<h2 id=\"processes\">Processes</h2>\n<p class=\"faint small\">");
 	buf_printf(out,
-		"%zu of %lld: those with the most power, then CPU time. Power and energy of a process are attributed, not "
-		"measured; 100 %% is one core, or one GPU.</p>\n",
+		"%zu of %lld processes, ordered by power, then by CPU time. Power and energy of a process "
+		"are attributed, not measured; 100 %% is one core, or one GPU.</p>\n",
 		n, (long long)view->now->processes_seen);
 	process_table(ranked, n, out);
 	free(ranked);
@@ -227,14 +227,14 @@ void page_processes(const struct view *view, struct buf *out)
 void page_about(const struct view *view, struct buf *out)
 {
 	const struct now *now = view->now;
-	buf_str(out, "<p class=\"faint small\">To look costs ");
+	buf_str(out, "<p class=\"faint small\">Measurement overhead: ");
 	if (isfinite(now->own_cpu_percent))
 		human_percent(out, now->own_cpu_percent);
 	else
-		buf_str(out, "an unknown part");
+		buf_str(out, "an unknown fraction");
 	buf_str(out, " of one core and ");
 	human_bytes(out, value_to_double(now->own_rss_bytes, 1));
 	buf_str(out,
-		" of memory. The same figures for programs: <a href=\"metrics\">/metrics</a>, "
+		" of memory. The same data for programs: <a href=\"metrics\">/metrics</a>, "
 		"<a href=\"now.json\">/now.json</a>.</p>\n");
 }

@@ -22,7 +22,7 @@ static const struct field row_fields[] = {
 	FIELD_AS(P, "command", now.command, NULL, "command line, or the name of the program", .known = true),
 	FIELD_INTEGER("uid", uid, NULL, "user id"),
 	FIELD_AS(P, "target", now.is_target, NULL, "whether it belongs to the watched program"),
-	FIELD_BOOLEAN("told", has_row, NULL, "whether it has a row in the metrics"),
+	FIELD_BOOLEAN("told", has_row, NULL, "whether it has its own metrics"),
 	FIELD_AS(P, "ended", now.is_gone, NULL, "whether it has ended"),
 	FIELD_AS(P, "energy_j", now.energy_j, "J", "energy attributed to it"),
 	FIELD_AS(P, "cpu_ns", now.cpu_ns, "ns", "CPU time"),

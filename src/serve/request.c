@@ -11,17 +11,16 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-	{400, "There has to be one Host header.\n"},
+	{400, "The request must have exactly one Host header.\n"},
 	{403,
-		"This address is served under localhost, its number, or the name given with --listen; not under "
-		"the name that was asked "
-		"for.\n"},
-	{403, "Other sites may not read this.\n"},
-	{401, "A token is needed: as `Authorization: Bearer TOKEN`, or as the password of any user.\n",
+		"The Host header is not served here: use localhost, the IP address, or the name given with "
+		"--listen.\n"},
+	{403, "Cross-site requests are refused.\n"},
+	{401, "A token is required: send `Authorization: Bearer TOKEN`, or use the token as the password of any user.\n",
 		"WWW-Authenticate", "Basic realm=\"wattle\", charset=\"UTF-8\""},
-	{405, "This server is read only: GET and HEAD.\n", "Allow", "GET, HEAD"},
-	{404, "There is / (the page), /metrics (OpenMetrics) and /now.json.\n"},
-	{500, "There is no memory.\n"},
+	{405, "This server is read-only: use GET or HEAD.\n", "Allow", "GET, HEAD"},
+	{404, "Not found. Available are / (the page), /metrics (OpenMetrics) and /now.json.\n"},
+	{500, "Out of memory.\n"},
 };
 enum { TWO_HOSTS, WRONG_HOST, ELSEWHERE, NO_TOKEN, READ_ONLY, NOT_FOUND, NO_MEMORY };
 

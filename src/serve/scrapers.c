@@ -90,7 +90,7 @@ struct scraped scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 // clang-format off
 static const struct field scraper_fields[] = {
 	FIELD(struct scraper, id, NULL, "hash of address and program"),
-	FIELD_AS(struct scraper, "came_ns", t_ns, "ns", "when it came last"),
+	FIELD_AS(struct scraper, "came_ns", t_ns, "ns", "time of its last request"),
 	FIELD(struct scraper, gap_ns, "ns", "time between its last two requests"),
 };
 // clang-format on

@@ -53,7 +53,7 @@ static void save(void *data)
 		false);
 	server->saved_ns = server->view.now->t_ns;
 	if (server->state_file.failed < 0 && !server->has_warned)
-		snprintf(server->warning, sizeof(server->warning), "%s/%s: %s; at the next start counters begin at 0",
+		snprintf(server->warning, sizeof(server->warning), "%s/%s: %s; counters start at 0 at the next start",
 			server->env->state_dir, server->state_file.name, strerror(-server->state_file.failed));
 }
 
@@ -64,7 +64,7 @@ static void write_textfile(struct server *server)
 	save(server);
 	textfile_write(&server->textfile, &server->view);
 	if (server->textfile.failed < 0 && !server->has_warned)
-		snprintf(server->warning, sizeof(server->warning), "%s: %s; tried again at each look",
+		snprintf(server->warning, sizeof(server->warning), "%s: %s; wattle tries again at each sample",
 			server->textfile.path, strerror(-server->textfile.failed));
 }
 
@@ -238,8 +238,8 @@ static int open_parts(struct server *server, const struct server_options *option
 		.arguments = arguments_shown(options),
 	};
 	if (options->node != NULL && strlen(options->node) >= sizeof(server->node))
-		return error_set(reterr, -EINVAL, "--node: a name of at most %zu bytes is wanted, not of %zu",
-			sizeof(server->node) - 1, strlen(options->node));
+		return error_set(reterr, -EINVAL, "--node: the name has %zu bytes; give at most %zu",
+			strlen(options->node), sizeof(server->node) - 1);
 	tally_init(&server->tally, &rows);
 	int r = textfile_open(&server->textfile, options->textfile, reterr);
 	if (r == 0 && options->listen != NULL)

@@ -48,24 +48,24 @@ static const struct field domain_fields[] = {
 	FIELD(K, uuid, NULL, "UUID of a GPU", .known = true),
 	FIELD(K, source, NULL, "sensor that is read", .known = true),
 	FIELD(K, energy_uj, "µJ", "energy since counting began"),
-	FIELD(K, wraps, NULL, "times that the counter started again at its range"),
-	FIELD(K, resets, NULL, "times that the counter was reset"),
-	FIELD(K, gaps, NULL, "times that the counter could not be read"),
+	FIELD(K, wraps, NULL, "number of wraps of the counter"),
+	FIELD(K, resets, NULL, "number of resets of the counter"),
+	FIELD(K, gaps, NULL, "number of gaps in the readings of the counter"),
 	FIELD_AS(K, "raw_uj", last_raw, "µJ", "last value of the counter", .present = has_raw),
-	FIELD_AS(K, "read_ns", last_t_ns, "ns", "when it was read", .present = has_raw),
-	FIELD_AS(K, "changed_ns", last_change_ns, "ns", "when it changed", .present = has_raw),
-	FIELD(K, mean_power_w, "W", "mean power of late", .present = has_raw),
-	FIELD(K, mean_span_s, "s", "over so long", .present = has_raw),
+	FIELD_AS(K, "read_ns", last_t_ns, "ns", "time of the last reading", .present = has_raw),
+	FIELD_AS(K, "changed_ns", last_change_ns, "ns", "time of the last change", .present = has_raw),
+	FIELD(K, mean_power_w, "W", "recent mean power", .present = has_raw),
+	FIELD(K, mean_span_s, "s", "duration of this mean", .present = has_raw),
 };
 #undef K
-static const struct object_type domain_type = OBJECT_TYPE("kept_domain", "How far a domain has been counted.", domain_fields);
+static const struct object_type domain_type = OBJECT_TYPE("kept_domain", "Counter state of a domain.", domain_fields);
 
 #define D struct document
 static const struct field state_fields[] = {
 	FIELD_SCHEMA(SCHEMA),
 	FIELD(D, node, NULL, "name of this machine", .known = true),
 	FIELD(D, boot, NULL, "identity of this boot and of the sensors", .known = true),
-	FIELD_AS(D, "ended_in_order", is_last, NULL, "whether this is the last state of a server that ended in order"),
+	FIELD_AS(D, "ended_in_order", is_last, NULL, "whether this is the last state of a server that ended normally"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "domains"),
 	FIELD_INLINE_OF(D, tally, &tally_type),
 };

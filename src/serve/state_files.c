@@ -157,7 +157,7 @@ static int open_folder(struct state *state, struct wattle_error *reterr)
 		state->folder_fd = open(state->env->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (state->folder_fd < 0)
 		return error_set(reterr, -errno,
-			"%s: %s; counters begin at 0 at each start (WATTLE_STATE names another folder)",
+			"%s: %s; counters start at 0 at each start; set WATTLE_STATE to another folder",
 			state->env->state_dir, strerror(errno));
 	return 0;
 }
@@ -171,11 +171,11 @@ static int take_lock(struct state *state, struct wattle_error *reterr)
 	int r = lock_file_take(state->folder_fd, name, &state->lock_fd, &why);
 	if (r == -EBUSY)
 		return error_set(reterr, r,
-			"%s/%s is kept by another wattle serve; this one's counters begin at 0 (%s)",
+			"%s/%s is used by another wattle serve; this server's counters start at 0 (%s)",
 			state->env->state_dir, state->name, why.text);
 	if (r < 0)
 		return error_set(reterr, r,
-			"%s/%s; counters begin at 0 at each start (WATTLE_STATE names another folder)",
+			"%s/%s; counters start at 0 at each start; set WATTLE_STATE to another folder",
 			state->env->state_dir, why.text);
 	return 0;
 }
@@ -188,7 +188,7 @@ int state_open(struct state *state, const struct wattle_env *env, const char *no
 	find_boot(env, state->boot, sizeof(state->boot));
 	text_copy(state->node, sizeof(state->node), node);
 	int r = put_name(state, node, key) ? open_folder(state, reterr)
-					   : error_set(reterr, -ENAMETOOLONG, "no name for a state file");
+					   : error_set(reterr, -ENAMETOOLONG, "no free name for a state file");
 	if (r == 0)
 		r = take_lock(state, reterr);
 	if (r < 0)

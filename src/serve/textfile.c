@@ -28,7 +28,7 @@ static int take_lock(struct textfile *file, const char *path, struct wattle_erro
 	int r = lock_file_take(AT_FDCWD, lock, &file->lock_fd, &why);
 	if (r == -EBUSY)
 		return error_set(reterr, r,
-			"--textfile %s: another wattle serve writes it; give one of them another file", path);
+			"--textfile %s: another wattle serve writes this file; give another file", path);
 	return r < 0 ? error_set(reterr, r, "--textfile %s", why.text) : 0;
 }
 
@@ -44,7 +44,7 @@ int textfile_open(struct textfile *file, const char *path, struct wattle_error *
 		return error_set(reterr, -EINVAL, "--textfile %s: node_exporter reads files whose names end in %s",
 			path, ending);
 	if (length >= PATH_SIZE - sizeof(".lock"))
-		return error_set(reterr, -EINVAL, "--textfile: a path of %zu bytes is too long", length);
+		return error_set(reterr, -EINVAL, "--textfile: the path is too long (%zu bytes)", length);
 	int r = take_lock(file, path, reterr);
 	if (r < 0)
 		return r;

@@ -26,13 +26,14 @@ static int check_is_secret(int fd, const char *path, struct wattle_error *reterr
 		return error_set(reterr, -errno, "--token-file %.200s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return error_set(reterr, -EINVAL,
-			"--token-file %.200s: is no file; give one that holds the token on one line", path);
+			"--token-file %.200s: not a regular file; give a file with the token on one line", path);
 	if (st.st_uid != geteuid() && st.st_uid != 0)
 		return error_set(reterr, -EACCES,
-			"--token-file %.200s: belongs to another user, who knows it; give one of your own", path);
+			"--token-file %.200s: belongs to another user, who can read the token; give a file "
+			"of your own", path);
 	if ((st.st_mode & others) != 0)
 		return error_set(reterr, -EACCES,
-			"--token-file %.200s: others may read or change it; `chmod 600 %.200s` mends that", path, path);
+			"--token-file %.200s: other users can read or change it; run `chmod 600 %.200s`", path, path);
 	return 0;
 }
 
@@ -79,7 +80,8 @@ int token_read(struct token *ret_token, const char *path, struct wattle_error *r
 		length--;
 	if (length == 0)
 		return error_set(reterr, -EINVAL,
-			"--token-file %.200s: is empty; `(umask 077; head -c 24 /dev/urandom | base64 > %.200s)` makes a token",
+			"--token-file %.200s: is empty; create a token with `(umask 077; head -c 24 "
+			"/dev/urandom | base64 > %.200s)`",
 			path, path);
 	if (length > TOKEN_MAX || !is_sendable(text, length))
 		return error_set(reterr, -EINVAL,

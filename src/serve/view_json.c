@@ -45,23 +45,23 @@ static const struct field domain_fields[] = {
 	OF_SENSOR("uuid", uuid, "UUID of a GPU"),
 	OF_SENSOR("inside", inside, "domain that contains this one"),
 	FIELD(D, source, NULL, "sensor that is read", .known = true),
-	OF_SENSOR("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
+	OF_SENSOR("provenance", provenance, "provenance: measured, derived or estimated", .one_of = provenance_names),
 	FIELD(D, in_total, NULL, "whether this domain is part of total_w and total_j"),
-	FIELD(D, power_w, "W", "power since the sample before; of a counter between two of its updates"),
-	FIELD_AS(D, "energy_j", energy_uj, "J", "energy since the server began to count", .scale = 1e-6),
+	FIELD(D, power_w, "W", "power since the previous sample; for counters, between two updates"),
+	FIELD_AS(D, "energy_j", energy_uj, "J", "energy since the server started counting", .scale = 1e-6),
 	FIELD(D, cap_w, "W", "power limit in force"),
 	FIELD_NUMBER("target_w", domain_target_w, "W", "power attributed to the watched program; null: none is watched"),
 #define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) FIELD(D, member, unit, meaning),
 #include "metric/metrics.def"
 	FIELD(D, memory_total_bytes, "bytes", "memory"),
-	FIELD_TEXT("throttling", throttling, NULL, "reasons of throttled clocks; empty: none"),
-	FIELD(D, wraps, NULL, "times that the counter started again at its range"),
-	FIELD(D, resets, NULL, "times that the counter was reset"),
-	FIELD(D, gaps, NULL, "times that the counter could not be read"),
+	FIELD_TEXT("throttling", throttling, NULL, "reasons why clocks are throttled; empty: none"),
+	FIELD(D, wraps, NULL, "number of wraps of the counter"),
+	FIELD(D, resets, NULL, "number of resets of the counter"),
+	FIELD(D, gaps, NULL, "number of gaps in the readings of the counter"),
 };
 #undef OF_SENSOR
 #undef D
-static const struct object_type domain_type = OBJECT_TYPE("now_domain", "One domain now.", domain_fields);
+static const struct object_type domain_type = OBJECT_TYPE("now_domain", "Current figures of a domain.", domain_fields);
 
 static size_t domain_count(const struct object_at *at)
 {
@@ -96,13 +96,13 @@ static const struct field process_fields[] = {
 	FIELD_TEXT("state", state, NULL, "state as in /proc/PID/stat", .known = true),
 	FIELD(P, is_target, NULL, "whether it belongs to the watched program"),
 	FIELD_AS(P, "is_wattle", is_own, NULL, "whether it is this server"),
-	FIELD_AS(P, "has_ended", is_gone, NULL, "whether it ended since the sample before"),
+	FIELD_AS(P, "has_ended", is_gone, NULL, "whether it ended since the previous sample"),
 	FIELD(P, power_w, "W", "power attributed to it"),
-	FIELD(P, cpu_w, "W", "of this, CPU packages"),
-	FIELD(P, dram_w, "W", "of this, DRAM"),
-	FIELD(P, gpu_w, "W", "of this, GPUs"),
+	FIELD(P, cpu_w, "W", "power of CPU packages attributed to it"),
+	FIELD(P, dram_w, "W", "power of DRAM attributed to it"),
+	FIELD(P, gpu_w, "W", "power of GPUs attributed to it"),
 	FIELD(P, energy_j, "J", "energy attributed to it since it was first seen"),
-	FIELD(P, cpu_cores, NULL, "cores that it keeps busy"),
+	FIELD(P, cpu_cores, NULL, "mean number of cores that it keeps busy"),
 	FIELD_AS(P, "cpu_s", cpu_ns, "s", "CPU time since it started", .scale = 1e-9),
 	FIELD(P, rss_bytes, "bytes", "resident memory"),
 	FIELD(P, threads, NULL, "threads"),
@@ -110,7 +110,7 @@ static const struct field process_fields[] = {
 	FIELD(P, gpu_memory_bytes, "bytes", "memory on GPUs"),
 };
 #undef P
-static const struct object_type process_type = OBJECT_TYPE("now_process", "One process now.", process_fields);
+static const struct object_type process_type = OBJECT_TYPE("now_process", "Current figures of a process.", process_fields);
 
 static size_t process_count(const struct object_at *at)
 {
@@ -202,16 +202,16 @@ static const struct field now_fields[] = {
 	NOW(dt_s, "s", "time since the sample before; null: this is the first"),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
 	FIELD_NUMBER("up_s", up_s, "s", "time since the first sample", .known = true),
-	NOW(problem, NULL, "why there is no energy at all; null: there is some"),
+	NOW(problem, NULL, "reason why no energy is known; null: energy is known"),
 	NOW(total_w, "W", "power of all domains that do not overlap"),
-	FIELD_BY(D, now, "total_j", N, total_energy_uj, "J", "their energy since the server began to count", .scale = 1e-6),
-	FIELD_TEXT("provenance", provenance, NULL, "the weakest of the total's parts", .one_of = provenance_names),
+	FIELD_BY(D, now, "total_j", N, total_energy_uj, "J", "energy of these domains since the server started counting", .scale = 1e-6),
+	FIELD_TEXT("provenance", provenance, NULL, "weakest provenance of the total's parts", .one_of = provenance_names),
 	FIELD_POINTER(D, "ledger", now, &ledger_type, "power by owner"),
 	NOW(cores, NULL, "cores of the machine"),
-	NOW(busy_cores, NULL, "cores that are busy"),
+	NOW(busy_cores, NULL, "mean number of busy cores"),
 	NOW(memory_total_bytes, "bytes", "memory of the machine"),
 	NOW(memory_used_bytes, "bytes", "memory in use"),
-	NOW(processes_seen, NULL, "processes of the machine, listed or not"),
+	NOW(processes_seen, NULL, "number of processes of the machine, listed or not"),
 	NOW(threads_seen, NULL, "threads of the machine"),
 	FIELD_POINTER(D, "self", now, &self_type, "resources that the server uses"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),

@@ -74,7 +74,7 @@ static const struct field domain_fields[] = {
 	OF_SENSOR("domain", name, "name of the domain: package-0, dram-0, gpu-0 …", .known = true),
 	OF_SENSOR("device", device, "name of the hardware", .known = true),
 	OF_SENSOR("kind", kind, "kind of the domain", .one_of = domain_kind_names),
-	OF_SENSOR("provenance", provenance, "how the energy is obtained", .one_of = provenance_names),
+	OF_SENSOR("provenance", provenance, "provenance: measured, derived or estimated", .one_of = provenance_names),
 	FIELD(D, in_total, NULL, "whether this domain is part of total_w"),
 	COLUMN("power_w", TRAIL_POWER_W, "W", "power"),
 #define DEVICE_LIVE(id, member, unit, format, tag, title, meaning) COLUMN(#member, TRAIL_##id, unit, meaning),
@@ -114,7 +114,7 @@ static const struct field trail_fields[] = {
 	COLUMN("unattributed_w", TRAIL_UNATTRIBUTED_W, "W", "power that could not be attributed"),
 	COLUMN("busy_cores", TRAIL_BUSY_CORES, NULL, "cores that were busy"),
 	COLUMN("memory_used_bytes", TRAIL_MEMORY_BYTES, "bytes", "memory in use"),
-	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "the same of each domain"),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "power of each domain"),
 };
 #undef COLUMN
 const struct object_type trail_type = OBJECT_TYPE("trail", "The last samples, a list for each figure, oldest first.", trail_fields);

@@ -114,7 +114,7 @@ static void hear_task(struct task_words *ret_words)
 	ret_words->environment = list_texts(&at, text + greeting.size, greeting.n_variables);
 	ret_words->command = list_texts(&at, text + greeting.size, greeting.n_words);
 	if (ret_words->environment == NULL || ret_words->command == NULL)
-		refuse(CONTROL_FD, -EPROTO, "its environment could not be read");
+		refuse(CONTROL_FD, -EPROTO, "can't read its environment");
 }
 
 /* ---- command line ---- */
@@ -147,7 +147,7 @@ static void make_folder(char *path)
 		*at = '/';
 	}
 	if (mkdir(path, 0777) != 0 && errno != EEXIST)
-		refuse(CONTROL_FD, -errno, "can't make the folder %s for run files: %s", path, strerror(errno));
+		refuse(CONTROL_FD, -errno, "can't create the folder %s for run files: %s", path, strerror(errno));
 }
 
 // For -o, where % starts a field: doubles it.
@@ -183,14 +183,14 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	struct words words = {.n = 0};
 	int r = become_owner(start->owner); // first, because it uses a descriptor that is closed below
 	if (r < 0)
-		refuse(start->control_fd, r, "a recorder could not become the job's user in the step's folder: %s",
+		refuse(start->control_fd, r, "the recorder can't switch to the job's user in the step's folder: %s",
 			strerror(-r));
 	prctl(PR_SET_PDEATHSIG, SIGKILL); // ends with the keeper; a change of user resets this
 	if (getppid() != start->keeper)   // the keeper was killed before
 		_exit(1);
 	r = arrange_descriptors(start);
 	if (r < 0)
-		refuse(start->control_fd, r, "a recorder can't have its descriptors: %s", strerror(-r));
+		refuse(start->control_fd, r, "can't pass descriptors to the recorder: %s", strerror(-r));
 	hear_task(&task);
 	make_pattern(start, task.environment, pattern, sizeof(pattern));
 	char **environment = recorder_environment(task.environment, environ);
@@ -211,6 +211,6 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	for (char **word = task.command; *word != NULL; word++)
 		add(&words, *word);
 	execve(start->settings->program, (char *const *)(uintptr_t)words.at, environment);
-	refuse(CONTROL_FD, -errno, "%s can't be executed: %s; wattle= in plugstack.conf says where it is",
+	refuse(CONTROL_FD, -errno, "can't execute %s: %s; set its path with wattle= in plugstack.conf",
 		start->settings->program, strerror(errno));
 }

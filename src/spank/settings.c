@@ -112,8 +112,8 @@ int settings_take_site(struct settings *settings, const char *argument, struct w
 	if (strcmp(key, "comment") == 0)
 		return take_yes(&s->comment, key, value, reterr);
 	return error_set(reterr, -EINVAL,
-		"plugstack.conf: '%s' is not known; there are default=, folder=, wattle=, scontrol=, option=, ready=, wait= "
-		"and comment=",
+		"plugstack.conf: unknown setting '%s'; valid are default=, folder=, wattle=, scontrol=, "
+		"option=, ready=, wait= and comment=",
 		argument);
 }
 
@@ -150,7 +150,7 @@ int settings_folder(const struct settings *settings, const char *job_id, char *r
 			at++;
 			if (*at != 'j' && *at != '%')
 				return error_set(reterr, -EINVAL,
-					"%s: only %%j, the job's id, and %%%% stand in a folder's name",
+					"%s: a folder name can only contain %%j (job ID) and %%%%",
 					settings->folder);
 			part = *at == 'j' ? job_id : "%";
 		}

@@ -94,7 +94,7 @@ static bool is_last(const struct step_end *end, const char *folder)
 	name_list(end, folder, path, sizeof(path));
 	wattle_cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		say("%s can't be written: %s", path, strerror(errno));
+		say("can't write %s: %s", path, strerror(errno));
 		return false;
 	}
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -130,22 +130,22 @@ static void write_comment(const struct step_end *end, const char *line)
 	name_job(end, id, sizeof(id));
 	const char *const show[] = {end->settings->scontrol, "show", "job", id, NULL};
 	if (run(show, shown, SHOWN_SIZE) != 0) {
-		say("the job's comment is not written: %s show job: %s", show[0], shown);
+		say("can't write the job's comment: %s show job: %s", show[0], shown);
 		return;
 	}
 	int r = comment_find(shown, old, sizeof(old));
 	if (r == 0)
 		r = comment_make(old, line, comment, sizeof(comment));
 	if (r < 0) { // keep the comment of others: the folder has the results anyway
-		say("the job's comment is left as it is: %s",
-			r == -EILSEQ ? "it has more than one line" : "it is too long to be added to");
+		say("the job's comment was not changed: %s",
+			r == -EILSEQ ? "it has more than one line" : "it is too long to extend");
 		return;
 	}
 	snprintf(assignment, sizeof(assignment), "JobId=%s", id);
 	snprintf(setting, sizeof(setting), "Comment=%s", comment);
 	const char *const update[] = {end->settings->scontrol, "update", assignment, setting, NULL};
 	if (run(update, refusal, sizeof(refusal)) != 0 && !comment_is_too_late(shown))
-		say("the job's comment is not written: %s update: %s", update[0], refusal);
+		say("can't write the job's comment: %s update: %s", update[0], refusal);
 }
 
 static void sum_up(const struct step_end *end)
@@ -163,7 +163,7 @@ static void sum_up(const struct step_end *end)
 	int status = run(report, line, sizeof(line));
 	line[strcspn(line, "\n")] = '\0';
 	if (status != 0) {
-		say("no sum of %s: %s", folder, line);
+		say("no total for %s: %s", folder, line);
 		return;
 	}
 	say("%s, %s", line, folder);
@@ -179,7 +179,7 @@ _Noreturn static void child(const struct step_end *end, int saying_fd)
 	int r = become_owner(end->owner); // first, because it uses a descriptor that is closed below
 	close_from(STDERR_FILENO + 1);    // the user's programs must not get root's open files
 	if (r < 0)
-		say("no sum: could not become the job's user: %s", strerror(-r));
+		say("no total: can't switch to the job's user: %s", strerror(-r));
 	else
 		sum_up(end);
 	_exit(0);
@@ -231,7 +231,7 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 		if (line[0] != '\0')
 			told(line);
 	if (!whole)
-		told("summing up took too long and was given up; wattle report on the folder does it at any time");
+		told("computing the total took too long and was cancelled; run `wattle report` on the folder");
 }
 
 /* ---- srun ---- */

@@ -159,9 +159,9 @@ static int hear_ready(int fd, int64_t deadline_ns, char *ret_ring, size_t size, 
 		struct tracker_word word;
 		int r = tracker_hear(fd, deadline_ns, TEXT_MOST, &word);
 		if (r == -ETIMEDOUT)
-			return error_set(reterr, r, "its recorder was not ready in time, and begins when it is");
+			return error_set(reterr, r, "its recorder was not ready in time and starts late");
 		if (r < 0)
-			return error_set(reterr, r, "its recorder ended at once");
+			return error_set(reterr, r, "its recorder ended immediately");
 		bool is_ready = tracker_message_is(&word.message, "ready");
 		if (is_ready)
 			text_copy(ret_ring, size, word.text);
@@ -185,10 +185,10 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 	}
 	int fd = lines[index].fd;
 	if (fd < 0)
-		return error_set(reterr, -ENOENT, "no recorder could be started for it");
+		return error_set(reterr, -ENOENT, "can't start a recorder for it");
 	int r = greet(fd, environment, command, ready_ns);
 	if (r < 0)
-		return error_set(reterr, r, "its recorder does not listen: %s", strerror(-r));
+		return error_set(reterr, r, "its recorder does not respond: %s", strerror(-r));
 	return hear_ready(fd, deadline_ns, ret_ring, size, reterr);
 }
 

@@ -58,9 +58,9 @@ static int take_option(int option, const char *value, int remote)
 }
 
 static const struct spank_option options[] = {
-	{"wattle", "INTERVAL", "measure energy and resources of the tasks, every INTERVAL (default 100ms); off: don't",
+	{"wattle", "INTERVAL", "measure energy and resources of the tasks, every INTERVAL (default 100ms); off: don't measure",
 		2, SETTINGS_INTERVAL, take_option},
-	{"wattle-folder", "DIR", "where --wattle puts its run files; %j is the job's id (default wattle-%j)", 1,
+	{"wattle-folder", "DIR", "folder for the run files of --wattle; %j is the job ID (default wattle-%j)", 1,
 		SETTINGS_FOLDER, take_option},
 	{"wattle-options", "WORDS", "further options of wattle attach, such as \"--per-process\"", 1, SETTINGS_WORDS,
 		take_option},
@@ -148,7 +148,7 @@ int slurm_spank_init(spank_t spank, int n, char **arguments)
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		struct spank_option option = options[i]; // Slurm makes a copy
 		if (spank_option_register(spank, &option) != ESPANK_SUCCESS)
-			slurm_error("wattle: --%s can't be registered", option.name);
+			slurm_error("wattle: can't register --%s", option.name);
 	}
 	return ESPANK_SUCCESS;
 }
@@ -164,7 +164,7 @@ int slurm_spank_user_init(spank_t spank, int n, char **arguments)
 	plugin.lines = calloc_array(plugin.n_tasks, sizeof(*plugin.lines));
 	for (uint32_t i = 0; plugin.lines != NULL && i < plugin.n_tasks; i++)
 		if (task_line_open(&plugin.lines[i]) < 0)
-			slurm_debug("wattle: no line to the recorder of task %u", i);
+			slurm_debug("wattle: can't connect to the recorder of task %u", i);
 	return ESPANK_SUCCESS;
 }
 
@@ -240,7 +240,7 @@ static void finish(spank_t spank)
 	free(plugin.lines);
 	plugin.lines = NULL;
 	if (n_late > 0) {
-		snprintf(text, sizeof(text), "%zu recorders of this node were not done in time and were ended", n_late);
+		snprintf(text, sizeof(text), "%zu recorders of this node did not finish in time and were ended", n_late);
 		tell(text);
 	}
 	struct task_owner owner;
@@ -296,7 +296,7 @@ int slurm_spank_exit(spank_t spank, int n, char **arguments)
 	};
 	if (step_end_is_apart(&end))
 		slurm_spank_log(
-			"wattle: the run files lie on the step's nodes: no sum, for %s is not one folder for all of them",
+			"wattle: no total: the run files are on the step's nodes, because %s is not a shared folder",
 			plugin.settings.folder);
 	return ESPANK_SUCCESS;
 }

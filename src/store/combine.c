@@ -109,9 +109,9 @@ static int expand_folder(struct inputs *inputs, const char *out, const char *fol
 	if (r == 0 && inputs->n == 0)
 		r = add_folder(inputs, folder, KIND_SPANS, reterr);
 	if (r == 0 && inputs->n == 0)
-		r = error_set(reterr, -ENOENT, "%s: there is no %s%sspan file in this folder", folder,
+		r = error_set(reterr, -ENOENT, "%s: no %s%sspan file in this folder", folder,
 			wanted != KIND_NONE ? sub_tracking_ending(out) : "",
-			wanted != KIND_NONE ? " file and no " : "");
+			wanted != KIND_NONE ? " file or " : "");
 	return r;
 }
 
@@ -165,7 +165,7 @@ static int check_inputs(const struct inputs *inputs, const struct stat *out, con
 		}
 		files[i] = (struct identity){st.st_dev, st.st_ino, inputs->paths[i]};
 		if (out != NULL && out->st_dev == st.st_dev && out->st_ino == st.st_ino)
-			return error_set(reterr, -EINVAL, "%s is the new file and an input: choose another name for it",
+			return error_set(reterr, -EINVAL, "%s is both the output and an input: choose another output name",
 				out_path);
 	}
 	qsort(files, inputs->n, sizeof(*files), by_identity);
@@ -184,7 +184,7 @@ static int check_kinds(const struct inputs *inputs, enum kind *ret_kind, struct 
 		if (other == KIND_NONE)
 			return error_set(reterr, -EINVAL, "%s is %s", inputs->paths[i], kind_name(other));
 		if (other != kind)
-			return error_set(reterr, -EINVAL, "%.200s is %s and %.200s is %s: combine one kind at a time",
+			return error_set(reterr, -EINVAL, "%.200s is %s and %.200s is %s: merge files of one kind at a time",
 				inputs->paths[0], kind_name(kind), inputs->paths[i], kind_name(other));
 	}
 	*ret_kind = kind;
@@ -208,7 +208,7 @@ static int combine_gathered(const char *out, const struct inputs *inputs, struct
 					   : combine_spans_into_calls(out, inputs->paths, inputs->n, reterr);
 	if (kind != wanted)
 		return error_set(reterr, -EINVAL,
-			"%.200s is %s: the new file's name must end in %s too, and %.200s does not", inputs->paths[0],
+			"%.200s is %s: the output's name must also end in %s, but %.200s does not", inputs->paths[0],
 			kind_name(kind), kind == KIND_CSV ? ".csv" : ".sqlite", out);
 	return combine_calls(out, inputs->paths, inputs->n, reterr);
 }

@@ -56,16 +56,16 @@ static int check(const char *path, const char *ending, const struct stat *databa
 		return 0;
 	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
 		return error_set(reterr, -EPERM,
-			"%s is %s, which would be written to as part of the database beside it: remove it", name,
+			"%s is %s, and SQLite would write to it as part of the database: remove it", name,
 			S_ISLNK(st.st_mode)           ? "a symbolic link"
-				: S_ISREG(st.st_mode) ? "a file with a second name"
-						      : "no regular file");
+				: S_ISREG(st.st_mode) ? "a hard link"
+						      : "not a regular file");
 	if (!companions_may_own(database, &st))
 		return error_set(reterr, -EPERM,
-			"%s belongs to user %u, who may not write to the database beside it: remove it or choose another folder",
+			"%s belongs to user %u, who may not write to the database: remove it or choose another folder",
 			name, (unsigned)st.st_uid);
 	if (strcmp(ending, "-journal") == 0 && names_another_file(name, st.st_size))
-		return error_set(reterr, -EPERM, "%s names another file, which no journal of wattle does: remove it",
+		return error_set(reterr, -EPERM, "%s refers to another file, which wattle's journals never do: remove it",
 			name);
 	return 0;
 }
@@ -95,7 +95,8 @@ int companions_check_log(const char *path, struct wattle_error *reterr)
 		snprintf(name, sizeof(name), "%s%s", real, endings[i]);
 		if (lstat(name, &st) != 0)
 			return error_set(reterr, -EPERM,
-				"%s: somebody removed it while the database beside it was opened: choose another folder",
+				"%s: another process removed it while wattle opened the database: choose "
+				"another folder",
 				name);
 	}
 	return 0;
@@ -109,8 +110,7 @@ int companions_clear(const char *path, struct wattle_error *reterr)
 		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
 		if (unlink(name) != 0 && errno != ENOENT)
 			return error_set(reterr, -EPERM,
-				"%s stands where a file of this recording belongs, and can't be removed (%s): choose another "
-				"name or folder",
+				"%s exists and can't be replaced (%s): choose another name or folder",
 				name, strerror(errno));
 	}
 	return 0;

@@ -121,7 +121,7 @@ static int fail(const struct csv_file *file, int code, struct wattle_error *rete
 {
 	const struct csv *csv = &file->csv;
 	if (code == -EILSEQ)
-		return error_set(reterr, -EINVAL, "%s has NUL bytes in it: it is no CSV file", csv->path);
+		return error_set(reterr, -EINVAL, "%s contains NUL bytes: it is not a CSV file", csv->path);
 	if (code == -EFBIG)
 		return error_set(reterr, -EINVAL, "%s, line %d: longer than %d MiB", csv->path, csv->next_line,
 			RECORD_MAX >> 20);

@@ -181,10 +181,12 @@ static bool matches(struct matching *m, const char *sentence, const char *text)
 	return *text == '\0';
 }
 
-static bool matches_any(struct matching *m, enum event_type type, const char *text)
+static bool matches_any(struct matching *m, enum event_type type, const char *sentences, const char *text)
 {
 	const struct event before = *m->event;
-	for (const char *at = event_type_sentence(type); at != NULL && *at != '\0'; at += *at == '|') {
+	if (event_type_kind(type) != m->event->kind)
+		return false;
+	for (const char *at = sentences; at != NULL && *at != '\0'; at += *at == '|') {
 		if (matches(m, at, text)) {
 			m->event->type = type;
 			return true;
@@ -195,7 +197,41 @@ static bool matches_any(struct matching *m, enum event_type type, const char *te
 	return false;
 }
 
-// Sentences of other versions are recognised by these words.
+// Sentences of earlier versions that events.def has reworded since. Never edit a row: stored files contain these texts.
+static const struct {
+	enum event_type type;
+	const char *sentence;
+} earlier[] = {
+	{EVENT_GAP_BEFORE, "{device}: nobody had read it before"},
+	{EVENT_GAP_AFTER, "{device}: nobody read it any more"},
+	{EVENT_WRAP_SEVERAL,
+		"{device}: the energy counter wrapped; it had time for more than once, and the power before tells how often"},
+	{EVENT_WRAP_UNREAD, "{device}: may have wrapped more than once while nobody read it"},
+	{EVENT_WRAP_HANDOVER, "{device}: the counter wrapped while one recorder took over from another"},
+	{EVENT_RESET_HANDOVER, "{device}: nothing tells what was used between two recorders' readings"},
+	{EVENT_SUSPEND, "the machine slept for {ms} ms"},
+	{EVENT_THROTTLE, "{device}: clocks held back: {throttle}"},
+	{EVENT_THROTTLE_END, "{device}: clocks are free again"},
+	{EVENT_NOTE_SPANS_UNWOUND,
+		"{count} spans were left without an end of their own; the end of an outer one closed them"},
+	{EVENT_NOTE_CGROUP_PEAK, "largest memory of the cgroup since it was made, page cache included: {new} bytes"},
+	{EVENT_WARNING_SENSOR,
+		"{device} ({sensor}) is not in the total: {detail}; `wattle sensors` tells the remedy"},
+	{EVENT_WARNING_CPU_LOST,
+		"rusage has lost {ms} ms of CPU time (children that nobody waited for); perf's task clock was taken"},
+	{EVENT_WARNING_NO_SPANS, "spans are not recorded: no socket could be made for them: {detail}"},
+	{EVENT_WARNING_BAD_RECORDS, "{count} records of spans made no sense and were left out"},
+	{EVENT_WARNING_BROKEN_RINGS, "{count} rings of spans were damaged by their program and not read further"},
+	{EVENT_WARNING_REFUSED_RINGS,
+		"{count} rings of spans were refused: not of the target, or more than there is room for"},
+	{EVENT_WARNING_NAMES, "spans had more than 65536 different names; the further ones have one name"},
+	{EVENT_LOST_SPANS,
+		"{count} spans, ranges, marks or metrics were lost: a ring was full, or none could be made, or too many were open"},
+	{EVENT_LOST_UNREAD,
+		"{count} records of spans were not read: the recording was ended by a signal while the rings were full"},
+};
+
+// Sentences of still other versions are recognised by these words.
 static const struct {
 	enum event_kind kind;
 	const char *words;
@@ -233,9 +269,10 @@ int event_of_text(struct event *event, const char *text, struct arena *arena)
 		event->type = EVENT_MARK;
 		take_detail(&m, text);
 	}
+	for (size_t i = 0; !known && strlen(text) < TEXT_MAX && i < ARRAY_SIZE(earlier); i++)
+		known = matches_any(&m, earlier[i].type, earlier[i].sentence, text);
 	for (size_t type = 0; !known && strlen(text) < TEXT_MAX && type < EVENT_OTHER; type++)
-		known = event_type_kind((enum event_type)type) == event->kind &&
-			matches_any(&m, (enum event_type)type, text);
+		known = matches_any(&m, (enum event_type)type, event_type_sentence((enum event_type)type), text);
 	if (!known && strlen(text) < TEXT_MAX)
 		take_begin(&m, text);
 	return m.no_memory ? -ENOMEM : 0;

@@ -39,5 +39,5 @@ int export_run(const struct run *run, const char *format, const char *path, bool
 			return export_text(run, &text_formats[i], path, overwrite, reterr);
 	if (strcmp(format, "gpu_tracker") == 0)
 		return export_gpu_tracker(run, path, overwrite, reterr);
-	return error_set(reterr, -EINVAL, "no export format '%s'; there are: %s", format, export_formats());
+	return error_set(reterr, -EINVAL, "unknown export format '%s'; valid are: %s", format, export_formats());
 }

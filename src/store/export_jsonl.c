@@ -137,14 +137,14 @@ static const struct field user_metric_fields[] = ROW("user_metric", run_user_met
 /* ---- lines ---- */
 
 const struct object_type export_lines[EXPORT_LINES] = {
-	[EXPORT_RUN] = OBJECT_TYPE("run_line", "Facts of the run.", run_fields),
+	[EXPORT_RUN] = OBJECT_TYPE("run_line", "Metadata of the run.", run_fields),
 	[EXPORT_SEGMENT] = OBJECT_TYPE("segment_line", "A recording.", segment_fields),
 	[EXPORT_DEVICE] = OBJECT_TYPE("device_line", "A measured device.", device_fields),
 	[EXPORT_SAMPLE] = OBJECT_TYPE("sample_line", "A sample of the run.", sample_fields),
 	[EXPORT_DEVICE_SAMPLE] = OBJECT_TYPE("device_sample_line", "A sample of a device.", device_sample_fields),
 	[EXPORT_PROCESS_SAMPLE] = OBJECT_TYPE("process_sample_line", "A sample of a process.", process_sample_fields),
 	[EXPORT_PROCESS] = OBJECT_TYPE("process_line", "A process of the program.", process_fields),
-	[EXPORT_EVENT] = OBJECT_TYPE("event_line", "What happened while the run was recorded.", event_fields),
+	[EXPORT_EVENT] = OBJECT_TYPE("event_line", "An event during the run.", event_fields),
 	[EXPORT_SPAN] = OBJECT_TYPE("span_line", "A call of a code block.", span_fields),
 	[EXPORT_USER_METRIC] = OBJECT_TYPE("user_metric_line", "A value that the program reported.", user_metric_fields),
 };

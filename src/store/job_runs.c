@@ -24,7 +24,7 @@ int64_t job_every_ns(const struct job_weight *weight, bool all_samples)
 static void add_name(struct buf *names, const char *id, size_t n)
 {
 	if (n < JOB_NAMES_MAX)
-		buf_printf(names, "%s%s", n > 0 ? ", " : "", id != NULL ? id : "none (without an id)");
+		buf_printf(names, "%s%s", n > 0 ? ", " : "", id != NULL ? id : "none (without an ID)");
 	else if (n == JOB_NAMES_MAX)
 		buf_str(names, ", …");
 }
@@ -83,7 +83,7 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 			"%s has no run of a job (run under srun, mpirun or torchrun, or with --job ID); `wattle list %s` lists its runs, `wattle report RUN` reports one",
 			where, where);
 	else if (choice->job_id != NULL && !found)
-		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has %s", where, choice->job_id, names.data);
+		r = error_set(reterr, -ENOENT, "%s has no run of job %s; it has jobs %s", where, choice->job_id, names.data);
 	else if (choice->job_id == NULL && n_jobs > 1)
 		r = error_set(reterr, -EINVAL, "%s has runs of several jobs, %s: %s", where,
 			choice->remedy != NULL ? choice->remedy : "choose one with --job", names.data);
@@ -220,7 +220,7 @@ static int leave_copy_out(struct job_runs *runs, struct job_run *other, struct j
 		*other = *now;
 		*now = swapped;
 	}
-	error_set(&error, 0, "%s is the same run as %s and counts once.", now->where, other->where);
+	error_set(&error, 0, "%s is the same run as %s and is counted once.", now->where, other->where);
 	run_finish(&now->run);
 	*now = (struct job_run){0};
 	return job_add_problem(runs, error.text);
@@ -270,7 +270,7 @@ static int load_files(const char *folder, const struct job_choice *choice, struc
 	if (runs->n == 0 && choice->step != NULL)
 		return job_fail_step(choice, folder, reterr);
 	return runs->n > 0 ? 0
-			   : error_set(reterr, -EINVAL, "%s: no run of the job can be read: %s", folder,
+			   : error_set(reterr, -EINVAL, "%s: can't read any run of the job: %s", folder,
 				     runs->n_problems > 0 ? runs->problems[runs->n_problems - 1] : "");
 }
 

@@ -78,8 +78,8 @@ static int refuse_folder(const struct place *place, int code, struct wattle_erro
 	text_copy(copy, sizeof(copy), place->path);
 	const char *folder = dirname(copy);
 	if (code == -ENOENT)
-		return error_set(reterr, code, "%s: the folder %s does not exist; make it first", place->path, folder);
-	return error_set(reterr, code, "%s: no file can be made in folder %s: %s", place->path, folder,
+		return error_set(reterr, code, "%s: the folder %s does not exist; create it first", place->path, folder);
+	return error_set(reterr, code, "%s: can't create a file in folder %s: %s", place->path, folder,
 		strerror(-code));
 }
 
@@ -94,7 +94,7 @@ static int take_lock(struct place *place, bool exists, struct wattle_error *rete
 	if (r < 0 && !exists && r != -EPERM)
 		return refuse_folder(place, r, reterr);
 	if (r < 0)
-		return error_set(reterr, r, "%s: can't be written to: %s", place->path, why.text);
+		return error_set(reterr, r, "%s: can't write to it: %s", place->path, why.text);
 	place->is_locked = true;
 	return 0;
 }
@@ -114,7 +114,7 @@ static int open_existing(struct place *place, struct wattle_error *reterr)
 	wattle_cleanup_close int fd = open(place->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0) {
 		int code = -errno;
-		return error_set(reterr, code, "%s: can't be written to: %s", place->path, strerror(-code));
+		return error_set(reterr, code, "%s: can't write to it: %s", place->path, strerror(-code));
 	}
 	int r = take_lock(place, true, reterr);
 	if (r < 0)
@@ -167,7 +167,7 @@ static int check_existing(const struct place *place, const struct stat *st, cons
 	struct wattle_error *reterr)
 {
 	if (S_ISDIR(st->st_mode))
-		return error_set(reterr, -EISDIR, "%s is a folder; the %s needs a name of its own", place->path,
+		return error_set(reterr, -EISDIR, "%s is a folder; give a file name for the %s", place->path,
 			place->what);
 	if (!S_ISREG(st->st_mode))
 		return error_set(reterr, -EINVAL, "%s is not a regular file; the %s must be one", place->path,
@@ -212,7 +212,7 @@ int place_open(struct place *place, const struct store_open_options *options, co
 {
 	*place = (struct place){.what = what, .fd = -1};
 	if (options->overwrite && options->append)
-		return error_set(reterr, -EINVAL, "--overwrite and --append exclude each other");
+		return error_set(reterr, -EINVAL, "--overwrite and --append can't be combined; give one of them");
 	// Space for the suffixes of hidden names and of SQLite's files.
 	if (options->path[0] == '\0' || strlen(options->path) >= PLACE_PATH_SIZE - 64)
 		return error_set(reterr, -EINVAL, "the %s needs a name of 1 to %d bytes", what, PLACE_PATH_SIZE - 65);
@@ -293,7 +293,7 @@ int place_settle(struct place *place, struct wattle_error *reterr)
 {
 	int r = place->replaces ? set_aside(place) : 0;
 	if (r < 0)
-		return error_set(reterr, r, "%s: can't be replaced: %s", place->path, strerror(-r));
+		return error_set(reterr, r, "%s: can't replace it: %s", place->path, strerror(-r));
 	r = companions_clear(place->path, reterr);
 	if (r < 0) {
 		bring_back(place);

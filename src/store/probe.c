@@ -29,7 +29,8 @@ static int check_header(const unsigned char *header, ssize_t size, const char *p
 	uint32_t version = big_endian(header + USER_VERSION_AT);
 	if (version > SCHEMA_VERSION)
 		return error_set(reterr, -ENOTSUP,
-			"%s was written by a newer wattle (schema %u, this program knows %d): update wattle to read it",
+			"%s was written by a newer wattle (schema %u, this wattle supports up to %d): update "
+			"wattle to read it",
 			path, (unsigned)version, SCHEMA_VERSION);
 	return 0;
 }

@@ -399,7 +399,7 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 	if (r < 0)
 		return r;
 	if (!place_is_ours(&s->place))
-		return error_set(reterr, -ENOENT, "%s was removed or replaced while the run went on", s->place.path);
+		return error_set(reterr, -ENOENT, "%s was removed or replaced during the run", s->place.path);
 	sql_fold(s->db);
 	return 0;
 }

@@ -14,7 +14,7 @@ struct reading {
 
 static int refuse(const struct reading *reading, const char *what)
 {
-	return error_set(reading->reterr, -EINVAL, "%s: not what `wattle blocks --format json` writes: %s",
+	return error_set(reading->reterr, -EINVAL, "%s: not JSON of `wattle blocks --format json`: %s",
 		reading->path, what);
 }
 
@@ -93,7 +93,7 @@ static int read_document(const struct reading *reading, json_t *document)
 {
 	struct saved_blocks *saved = reading->saved;
 	if (!json_is_object(document))
-		return refuse(reading, "it is no object");
+		return refuse(reading, "it is not an object");
 	int r = read_overall(reading, json_object_get(document, "overall"));
 	if (r == 0)
 		r = read_blocks(reading, json_object_get(document, "code_block_results"));

@@ -44,7 +44,7 @@ static int code_of(sqlite3 *db)
 const char *sql_reason(sqlite3 *db)
 {
 	if ((sqlite3_errcode(db) & 0xff) == SQLITE_INTERRUPT) // by sql_guard.c; no other code interrupts
-		return "reading it takes longer than a file of this size can need";
+		return "reading it takes longer than is plausible for a file of this size";
 	return sqlite3_errmsg(db);
 }
 
@@ -58,8 +58,8 @@ int sql_fail(sqlite3 *db, const char *path, struct wattle_error *reterr)
 		what = strerror(-code);
 	if (code == -EBUSY)
 		return error_set(reterr, code,
-			"%s: another program, maybe a reader, keeps it locked (`fuser %s` names it); end that one, or use a "
-			"copy of the file",
+			"%s: another program keeps it locked (`fuser %s` shows which); end that program, or "
+			"use a copy of the file",
 			path, path);
 	return error_set(reterr, code, "%s: %s", path, what);
 }

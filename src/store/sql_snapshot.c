@@ -72,8 +72,8 @@ static bool is_old_enough(const struct stamp *stamp)
 static int refuse_size(const char *path, struct wattle_error *reterr)
 {
 	return error_set(reterr, -EFBIG,
-		"%s: another user's recorder writes to it, and it is larger than %d MB: wait for the end of the run, or read a "
-		"copy of the file and its -wal",
+		"%s: another user's recorder is writing to it, and it is larger than %d MB: wait for the end "
+		"of the run, or read a copy of the file and of its -wal",
 		path, SQL_SNAPSHOT_BYTES_MOST >> 20);
 }
 
@@ -152,5 +152,6 @@ int sql_snapshot_open(const char *path, sql_snapshot_open_source *open_source, s
 		nanosleep(&pause_time, NULL);
 	}
 	return error_set(reterr, -EBUSY,
-		"%s: another user's recorder changes it faster than it can be read: wait for the end of the run", path);
+		"%s: another user's recorder changes it faster than wattle can read it: wait for the end of "
+		"the run", path);
 }

@@ -134,7 +134,7 @@ int sub_tracking_import(const char *run_path, const char *sub_tracking_path, siz
 	struct stat st;
 	if (stat(sub_tracking_path, &st) == 0 && !S_ISREG(st.st_mode))
 		return error_set(reterr, -EINVAL,
-			"%s is no regular file; give the file that the program leaves its blocks in", sub_tracking_path);
+			"%s is not a regular file; give the file to which the program writes its blocks", sub_tracking_path);
 	struct arena *arena = arena_new();
 	if (arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", sub_tracking_path);

@@ -29,13 +29,13 @@ static int parse_row(char *const fields[FIELDS], const struct csv *csv, struct s
 {
 	const char *position = fields[2];
 	if (num_parse_i64(fields[0], &row->pid) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%.80s' is no number", csv->path, csv->line,
+		return error_set(reterr, -EINVAL, "%s, line %d: process_id '%.80s' is not a number", csv->path, csv->line,
 			fields[0]);
 	if ((position[0] != '0' && position[0] != '1') || position[1] != '\0')
 		return error_set(reterr, -EINVAL, "%s, line %d: position '%.80s' is neither 0 (start) nor 1 (stop)",
 			csv->path, csv->line, position);
 	if (num_parse_double(fields[3], &row->time_s) < 0)
-		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%.80s' is no number", csv->path, csv->line,
+		return error_set(reterr, -EINVAL, "%s, line %d: timestamp '%.80s' is not a number", csv->path, csv->line,
 			fields[3]);
 	row->name = fields[1];
 	row->is_stop = position[0] == '1';
@@ -101,7 +101,7 @@ static int read_row(sqlite3_stmt *s, const char *path, int64_t number, struct su
 	*row = (struct sub_tracking_row){.pid = sql_i64(s, 0), .is_stop = position == 1, .time_s = sql_double(s, 3)};
 	if (!value_ok(row->pid) || !isfinite(row->time_s) || position < 0 || position > 1)
 		return error_set(reterr, -EINVAL,
-			"%s, row %lld of table data: not a process id, a position 0 or 1 and a time", path,
+			"%s, row %lld of table data: expected a process ID, a position 0 or 1 and a time", path,
 			(long long)number);
 	row->name = (const char *)sqlite3_column_text(s, 1);
 	return row->name != NULL
@@ -129,7 +129,7 @@ static int each_of_sqlite(const char *path, const struct take *take)
 			r = hand_over(take, &row, path);
 	}
 	if (r == 0 && result != SQLITE_DONE)
-		r = error_set(take->reterr, -EINVAL, "%s: no sub-tracking file: %s", path, sql_reason(db));
+		r = error_set(take->reterr, -EINVAL, "%s: not a sub-tracking file: %s", path, sql_reason(db));
 	sqlite3_finalize(s);
 	sqlite3_close(db);
 	return r;

@@ -218,7 +218,7 @@ static int tracking_file_finish(void *state, const struct store_footer *footer, 
 	struct state *s = state;
 	if (!place_is_ours(&s->writer.place))
 		return error_set(reterr, -ENOENT,
-			"%s was removed or replaced while the run went on: what was tracked is lost",
+			"%s was removed or replaced during the run: its data is lost",
 			s->writer.place.path);
 	int r = write_whole(s, NULL, true, reterr);
 	s->finished = r == 0;

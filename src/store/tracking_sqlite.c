@@ -123,11 +123,11 @@ static int check(struct tracking_writer *writer, const struct tracking_facts *fa
 		return r;
 	if (!has_columns(db))
 		r = error_set(reterr, -EINVAL,
-			"%s is not a tracking file of these columns: choose another or --overwrite it",
+			"%s is not a tracking file with these columns: choose another file or give --overwrite",
 			writer->place.path);
 	else if (!has_units(db, facts))
 		r = error_set(reterr, -EINVAL,
-			"%s has other units than %s, %s and %s: ask for the same to append to it", writer->place.path,
+			"%s has units other than %s, %s and %s: use the same units to append to it", writer->place.path,
 			facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
 	sqlite3_close(db);
 	return r;

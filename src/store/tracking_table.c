@@ -32,7 +32,7 @@ static int find_columns(struct reading *reading, const char *const *names, int n
 		while (at < n && strcmp(names[at], tracking_columns[c].name) != 0)
 			at++;
 		if (at == n)
-			return error_set(reading->reterr, -EINVAL, "%s: no tracking file: its data has no column %s",
+			return error_set(reading->reterr, -EINVAL, "%s: not a tracking file: its data has no column %s",
 				reading->path, tracking_columns[c].name);
 		reading->at[c] = at;
 	}
@@ -101,8 +101,8 @@ static int read_csv_statics(struct reading *reading, struct csv_file *file)
 		return n_values;
 	if (n == 0 || n_values != n || strcmp(names[0], "ram_unit") != 0)
 		return error_set(reading->reterr, -EINVAL,
-			"%s: no tracking file: its first two lines must be names and values of the static data "
-			"(ram_unit, gpu_ram_unit, time_unit, …)",
+			"%s: not a tracking file: its first two lines must be names and values of the static "
+			"data (ram_unit, gpu_ram_unit, time_unit, …)",
 			reading->path);
 	int r = make_statics(reading, n);
 	for (int i = 0; r == 0 && i < n; i++) {
@@ -119,7 +119,7 @@ static int parse_row(struct reading *reading, char *const *fields, int line, str
 		if (num_parse_double(text, &row->values[c]) == 0)
 			continue;
 		if (!is_unknown(text))
-			return error_set(reading->reterr, -EINVAL, "%s, line %d: %s '%.80s' is no number",
+			return error_set(reading->reterr, -EINVAL, "%s, line %d: %s '%.80s' is not a number",
 				reading->path, line, tracking_columns[c].name, text);
 		row->values[c] = (double)NAN;
 	}
@@ -179,7 +179,7 @@ static int fill_statics(struct reading *reading, sqlite3_stmt *s)
 
 static int fail_sql(const struct reading *reading, sqlite3 *db)
 {
-	return error_set(reading->reterr, -EINVAL, "%s: no tracking file: %s", reading->path, sql_reason(db));
+	return error_set(reading->reterr, -EINVAL, "%s: not a tracking file: %s", reading->path, sql_reason(db));
 }
 
 static int read_sqlite_statics(struct reading *reading, sqlite3 *db)
@@ -192,7 +192,7 @@ static int read_sqlite_statics(struct reading *reading, sqlite3 *db)
 	if (result == SQLITE_ROW)
 		r = fill_statics(reading, s);
 	else if (result == SQLITE_DONE)
-		r = error_set(reading->reterr, -EINVAL, "%s: no tracking file: table static_data is empty",
+		r = error_set(reading->reterr, -EINVAL, "%s: not a tracking file: table static_data is empty",
 			reading->path);
 	else
 		r = fail_sql(reading, db);
@@ -209,7 +209,7 @@ static int fill_row(struct reading *reading, sqlite3_stmt *s)
 		int type = sqlite3_column_type(s, reading->at[c]);
 		row->values[c] = sql_double(s, reading->at[c]);
 		if (type == SQLITE_TEXT || type == SQLITE_BLOB || isinf(row->values[c]))
-			return error_set(reading->reterr, -EINVAL, "%s, row %zu of table data: %s is no number",
+			return error_set(reading->reterr, -EINVAL, "%s, row %zu of table data: %s is not a number",
 				reading->path, reading->n, tracking_columns[c].name);
 	}
 	return 0;
@@ -308,7 +308,7 @@ int tracking_table_read(const char *path, struct arena *arena, struct tracking_t
 	else
 		r = error_set(reterr, -EINVAL, "%s: a tracking file ends in .csv or .sqlite", path);
 	if (r == 0 && reading.n == 0)
-		r = error_set(reterr, -EINVAL, "%s: no tracking file with data: it has no timepoint", path);
+		r = error_set(reterr, -EINVAL, "%s: not a usable tracking file: it has no timepoint", path);
 	if (r == 0)
 		r = to_columns(&reading);
 	free(reading.rows);

@@ -37,7 +37,7 @@ static bool is_empty(DIR *dir)
 static int open_folder(struct folder *folder, bool overwrite, struct wattle_error *reterr)
 {
 	if (strcmp(folder->path, "-") == 0)
-		return error_set(reterr, -EINVAL, "aipowermeter is a folder of files: -o needs its name");
+		return error_set(reterr, -EINVAL, "format aipowermeter writes several files: give a folder with -o");
 	if (mkdir(folder->path, 0777) == 0) {
 		folder->made = true;
 		return 0;
@@ -115,7 +115,7 @@ static int check_model(const struct aipowermeter *a, const char *run_path, struc
 	json_t *document = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	bool fits = json_is_object(document);
 	json_decref(document);
-	return fits ? 0 : error_set(reterr, -EINVAL, "%s: its model_summary is no JSON object", run_path);
+	return fits ? 0 : error_set(reterr, -EINVAL, "%s: its model_summary is not a JSON object", run_path);
 }
 
 static int write_folder(const struct aipowermeter *a, const struct export_choice *choice, struct wattle_error *reterr)

@@ -112,9 +112,9 @@ static int check_weight(const struct export_choice *choice, bool is_folded, stru
 	if (choice->weight == NULL)
 		return 0;
 	if (!is_folded)
-		return error_set(reterr, -EINVAL, "a weight is for format folded alone");
+		return error_set(reterr, -EINVAL, "a weight needs format folded");
 	if (strcmp(choice->weight, "energy") != 0 && strcmp(choice->weight, "time") != 0)
-		return error_set(reterr, -EINVAL, "no weight '%s'; there are: energy, time", choice->weight);
+		return error_set(reterr, -EINVAL, "unknown weight '%s'; valid are: energy, time", choice->weight);
 	return 0;
 }
 
@@ -124,7 +124,7 @@ static int check_spares_run(const char *run_path, const struct export_choice *ch
 	struct stat run, out;
 	bool is_run = stat(run_path, &run) == 0 && stat(choice->path, &out) == 0 && run.st_dev == out.st_dev &&
 		run.st_ino == out.st_ino;
-	return is_run ? error_set(reterr, -EEXIST, "%s is the run itself: choose another name", choice->path) : 0;
+	return is_run ? error_set(reterr, -EEXIST, "%s is the run file itself: choose another name", choice->path) : 0;
 }
 
 int export_file(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)

@@ -121,7 +121,7 @@ int load_findings(const char *path, struct run *ret_run, struct findings *ret_fi
 static int of_job(const char *folder, const char *url, const char *job_id, const char *statistic, struct arena *arena,
 	struct saved_blocks *ret_saved, struct wattle_error *reterr)
 {
-	const struct job_choice choice = {.job_id = job_id, .remedy = "put those of each in a folder of its own"};
+	const struct job_choice choice = {.job_id = job_id, .remedy = "use a separate folder for each job"};
 	struct loaded_job job;
 	int r = load_job(folder, url, &choice, NULL, &job, reterr);
 	if (r < 0)

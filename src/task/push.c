@@ -28,10 +28,10 @@ static const struct field recording_fields[] = {
 	FIELD(F, duration_s, "s", "duration of the run"),
 	FIELD(F, samples, NULL, "samples"),
 	FIELD_BY(F, run, "spans", struct run, n_spans, NULL, "spans"),
-	FIELD(F, complete, NULL, "whether the recorder ended in order"),
+	FIELD(F, complete, NULL, "whether the recorder ended normally"),
 	FIELD_AS(F, "energy_j", total_j, "J", "energy of all domains that do not overlap"),
 	FIELD(F, error_j, "J", "half of its 95 % interval"),
-	FIELD_TEXT("provenance", provenance, NULL, "the weakest of its parts", .one_of = provenance_names),
+	FIELD_TEXT("provenance", provenance, NULL, "weakest provenance of its parts", .one_of = provenance_names),
 };
 #undef F
 static const struct object_type recording_type = OBJECT_TYPE("recording", "Columns of table recording.", recording_fields);
@@ -68,7 +68,7 @@ static int make_report(const char *path, struct buf *out, struct wattle_error *r
 	run_finish(&run);
 	if (r == 0)
 		r = out->failed;
-	return r < 0 ? error_set(reterr, r, "%s: no report could be made of it: %s", path, strerror(-r)) : 0;
+	return r < 0 ? error_set(reterr, r, "%s: can't create a report from it: %s", path, strerror(-r)) : 0;
 }
 
 int push_end(struct send *send, const char *path, struct wattle_error *reterr)

@@ -58,8 +58,8 @@ def several_processes(room):
     report = json.loads(room.finish(process).stdout)
     assert report["run"]["pid"] == first.pid and report["cpu"]["processes_seen"] == 2, report
     between(report["cpu"]["target_cpu_s"], 1.5 - began_s, 1.8)
-    for words, status, text in ((["--also", "x", idle.pid], 2, "'x' is no process id"),
-                                (["--also", "999999999", idle.pid], 1, "can't follow process 999999999"),
+    for words, status, text in ((["--also", "x", idle.pid], 2, "'x' is not a process ID"),
+                                (["--also", "999999999", idle.pid], 1, "can't watch process 999999999"),
                                 (["--also", idle.pid, "--cgroup", "/"], 2, "--also and --cgroup")):
         done = room.wattle("attach", "-q", "-o", "wrong.sqlite", *words)
         assert done.returncode == status and text in done.stderr, done

@@ -134,7 +134,7 @@ def fails_later(room):
     script = "echo x >> count; test $(wc -l < count) -lt 4"
     result, done = bench(room, "--runs", "9", "--", "sh", "-c", script, status=1)
     assert result["end"] == "failed" and result["commands"][0]["runs"] == 2, result
-    assert "in run 3" in done.stderr and "before that" in done.stdout, done
+    assert "in run 3" in done.stderr and "2 rounds before it" in done.stdout, done
 
 
 @test
@@ -199,7 +199,7 @@ def interrupted(room):
     assert done.returncode == 130, done
     result = json.loads(path.read_text())
     assert result["end"] == "interrupted" and result["commands"][0]["runs"] == 2, result
-    assert "Interrupted: these are the 2 rounds" in done.stdout, done.stdout
+    assert "Interrupted: the result contains the 2 complete rounds" in done.stdout, done.stdout
     last = int(pids.read_text().split()[-1])
     wait_until(lambda: not os.path.exists(f"/proc/{last}"), "the end of the command")
 

@@ -55,7 +55,7 @@ def stays_until_reset(room):
     machine = Machine(room)
     assert machine.cap("set", "gpu-0", "250").returncode == 0
     assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
-    assert "gpu-0: set to stay; `wattle cap reset gpu-0` goes back to 300 W" in machine.cap("list").stdout
+    assert "gpu-0: persistent; `wattle cap reset gpu-0` restores 300 W" in machine.cap("list").stdout
     rows = json.loads(machine.cap("list", "--json").stdout)
     assert [(row["stands"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
     assert machine.cap("reset", "gpu-0").returncode == 0
@@ -72,7 +72,7 @@ def mistakes(room):
     machine = Machine(room)
     never = ["--", "touch", str(room.folder / "started")]
     for words, status, text in (
-            (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; 100 to 400 W can be set"),
+            (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; give 100 to 400 W"),
             (["gpu-0", "401"], 1, "100 to 400 W"), (["gpu-9", "200"], 1, "gpu-0, gpu-1, gpu-2, package-0"),
             (["gpu-0", "many"], 2, "WATTS: 'many' is not valid"), (["gpu-0"], 2, "no limit given"), ([], 2, "no device given"),
             (["gpu-0", "-5"], 2, "-5"), (["gpu-0,gpu-0", "200"], 1, "gpu-0 is named twice"),

@@ -146,7 +146,7 @@ def one_kill(folder, number, life):
         f"{story}: left at {machine.limit_w()} W, {machine.journal()}, status {process.returncode}: {error}"
     told = machine.wattle("cap", "get", "gpu-0")
     assert machine.limit_w() == PREVIOUS_W, f"{story}: not even the next start: {told.stderr}"
-    assert ("is back at 300 W" in told.stderr) == was_left, f"{story}: {told.stderr}"
+    assert ("restored to 300 W" in told.stderr) == was_left, f"{story}: {told.stderr}"
     assert machine.journal() == [], f"{story}: {machine.journal()}"
     machine.check_calls()
     shutil.rmtree(folder)
@@ -281,7 +281,7 @@ def leases_nest_in_standing_limits(room):
     end(process)
     assert machine.wattle("cap", "set", "gpu-0", "220").returncode == 0
     done = machine.wattle("cap", "reset", "gpu-0")
-    assert machine.limit_w() == PREVIOUS_W and "back at 300 W" in done.stderr, done.stderr
+    assert machine.limit_w() == PREVIOUS_W and "restored to 300 W" in done.stderr, done.stderr
     assert list((machine.folder / "state/caps").glob("*.standing")) == []
 
 
@@ -301,7 +301,7 @@ def foreign_limit_stays(room):
         _, error = end(process)
         told = machine.wattle("cap", "get", "gpu-0").stderr if killed else error.decode()
         assert machine.limit_w() == 150 and machine.journal() == [], machine.calls()
-        assert "somebody else has changed the limit meanwhile, it is 150 W and stays so" in told, told
+        assert "another program changed the limit meanwhile; it is left at 150 W" in told, told
 
 
 @test
@@ -316,7 +316,7 @@ def for_some_time(room):
     for ending in ("reset", "TERM", "KILL"):
         assert machine.wattle("cap", "set", "gpu-0", "200", "--for", "600s").returncode == 0
         busy = machine.wattle("cap", "set", "gpu-0", "250")
-        assert busy.returncode == 1 and "`wattle cap reset gpu-0` ends that" in busy.stderr, busy.stderr
+        assert busy.returncode == 1 and "`wattle cap reset gpu-0` ends it" in busy.stderr, busy.stderr
         (lease,) = (machine.folder / "state/caps").glob("*.lease")
         owner = int(dict(line.split("=", 1) for line in lease.read_text().splitlines())["owner_pid"])
         if ending == "reset":
@@ -326,7 +326,7 @@ def for_some_time(room):
             wait_until(lambda: not harness.is_alive(owner), "its end")
         if ending == "KILL":
             assert machine.limit_w() == LIMIT_W
-            assert "is back at 300 W" in machine.wattle("cap", "list").stderr
+            assert "restored to 300 W" in machine.wattle("cap", "list").stderr
         assert machine.limit_w() == PREVIOUS_W and machine.journal() == [], ending
         assert not harness.is_alive(owner)
     machine.check_calls()
@@ -368,7 +368,7 @@ def left_on_a_sleeper(room):
     for name, text in (("vendor", "0x10de\n"), ("class", "0x030000\n"), ("power/runtime_status", "suspended\n")):
         (device / name).write_text(text)
     told = machine.wattle("cap", "list").stderr
-    assert "is back at 300 W" in told and machine.limit_w() == PREVIOUS_W and machine.journal() == [], told
+    assert "restored to 300 W" in told and machine.limit_w() == PREVIOUS_W and machine.journal() == [], told
     assert machine.wattle("cap", "set", "gpu-0", "200").returncode == 0
     (proc / "boot_id").write_text("00000000-1111-2222-3333-444444444444\n")
     machine.environment.update(WATTLE_PROCFS=str(machine.folder / "proc"),
@@ -396,7 +396,7 @@ def after_a_restart(room):
             (machine.folder / "cards.limits").unlink()
         told = machine.wattle("cap", "get", "gpu-0").stderr
         assert machine.journal() == [] and machine.limit_w() == PREVIOUS_W
-        assert ("is back at 300 W" in told) == still_there, told
+        assert ("restored to 300 W" in told) == still_there, told
         assert still_there or told == "", told
 
 
@@ -431,7 +431,7 @@ def damaged_journal_is_kept_aside(room):
         end(process)
         path.write_text(damage(text))
         told = machine.wattle("cap", "get", "gpu-0")
-        assert told.returncode == 0 and "is kept aside as .broken" in told.stderr, (name, told.stderr)
+        assert told.returncode == 0 and "was renamed to .broken" in told.stderr, (name, told.stderr)
         assert [path.name + ".broken"] == [found.name for found in path.parent.glob("*.lease*")]
         assert machine.limit_w() == LIMIT_W
         assert machine.wattle("cap", "get", "gpu-0").stderr == ""

@@ -84,17 +84,17 @@ def as_nobody(room):
     assert row["current_w"] == 650 and row["settable"] is False, row
     assert row["why"] and "sudo wattle cap set gpu-0" in row["remedy"], row
     done = room.finish(room.start("cap", "list", program=wattle, env=env, user=NOBODY, group=NOBODY))
-    assert "gpu-0, gpu-1: only root may set its power limit" in done.stdout, done.stdout
+    assert "gpu-0, gpu-1: only root can set its power limit" in done.stdout, done.stdout
 
 
 @test
 def mistakes(room):
     """invalid word: usage error; invalid device: the message lists the valid ones"""
     env = environment(room)
-    for words, status, text in (([], 2, "a word is missing"), (["lst"], 2, "unknown subcommand 'lst' (did you mean 'list'?)"),
-                                (["list", "gpu-0"], 2, "'gpu-0' is not expected"),
-                                (["get"], 2, "one DEVICE is expected"), (["get", "a", "b"], 2, "one DEVICE is expected"),
-                                (["get", "gpu-2"], 1, "there are: gpu-0, gpu-1"), (["list", "--jsn"], 2, "--jsn")):
+    for words, status, text in (([], 2, "a subcommand is missing"), (["lst"], 2, "unknown subcommand 'lst' (did you mean 'list'?)"),
+                                (["list", "gpu-0"], 2, "unexpected argument 'gpu-0'"),
+                                (["get"], 2, "give one DEVICE"), (["get", "a", "b"], 2, "give one DEVICE"),
+                                (["get", "gpu-2"], 1, "valid are: gpu-0, gpu-1"), (["list", "--jsn"], 2, "--jsn")):
         done = room.wattle("cap", *words, env=env)
         assert done.returncode == status and text in done.stderr and done.stdout == "", (words, done)
         assert done.stderr.count("\n") == 1, done.stderr
@@ -117,7 +117,7 @@ def nothing(room):
     env = {**environment(room), "WATTLE_NVML": "/nonexistent/libnvidia-ml.so.1"}
     assert json.loads(room.wattle("cap", "list", "--json", env=env).stdout) == []
     done = room.wattle("cap", "list", env=env)
-    assert done.returncode == 0 and done.stdout.startswith("Nothing here has a limit that could be set.\n"), done
+    assert done.returncode == 0 and done.stdout.startswith("This machine has no device with a settable limit.\n"), done
     assert "libnvidia-ml.so.1" in done.stdout and "CPU packages" in done.stdout.replace("\n", " "), done.stdout
 
 
@@ -132,7 +132,7 @@ def no_such_gpu(room):
     no_cards = {"WATTLE_FAKE_NVML": str(room.folder / "no.cards")}
     for env, why in [({**empty, "WATTLE_NVML": None}, "libnvidia-ml.so.1 not found; install the NVIDIA driver"),
                      ({**package, "WATTLE_NVML": None}, "libnvidia-ml.so.1 not found; install the NVIDIA driver"),
-                     ({**empty, **no_cards}, "the driver shows no GPU; start a container with --gpus all"),
+                     ({**empty, **no_cards}, "the driver reports no GPU; start the container with --gpus all"),
                      ({**package, "WATTLE_FAKE_NVML": None}, "the NVIDIA driver is not loaded; sudo modprobe nvidia")]:
         for words in (["get", "gpu-0"], ["set", "gpu-0", "200"], ["reset", "gpu-0"], ["tune", "gpu-0", "--", "true"]):
             done = room.wattle("cap", *words, env=env)
@@ -142,9 +142,9 @@ def no_such_gpu(room):
             done = room.wattle("cap", *words, env=env)
             assert why in done.stderr and "CPU packages" not in done.stderr, (words, done)
     done = room.wattle("cap", "get", "gpu-0", env={**package, "WATTLE_NVML": "/nonexistent.so"})
-    assert "there are: package-0; NVIDIA: /nonexistent.so not found" in done.stderr, done
+    assert "valid are: package-0; NVIDIA: /nonexistent.so not found" in done.stderr, done
     done = room.wattle("cap", "get", "package-0", env={**empty, "WATTLE_NVML": None})
-    assert "'package-0'" in done.stderr and "CPU packages: the kernel shows none" in done.stderr, done
+    assert "'package-0'" in done.stderr and "CPU packages: the kernel lists none" in done.stderr, done
 
 
 @test

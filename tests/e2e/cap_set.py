@@ -60,7 +60,7 @@ def statuses(room):
 def wrong_words(room):
     """invalid arguments: refused before any change: 1 with the range, 2 for usage, one line each"""
     furnish(room)
-    for words, status, says in ((("gpu-0", "20"), 1, "100 to 400 W can be set"), (("gpu-0", "401"), 1, "100 to 400 W"),
+    for words, status, says in ((("gpu-0", "20"), 1, "give 100 to 400 W"), (("gpu-0", "401"), 1, "100 to 400 W"),
                                 (("gpu-0", "-5"), 2, "unknown option"), (("gpu-0", "much"), 2, "WATTS: 'much' is not valid"),
                                 (("gpu-0",), 2, "no limit given"), ((), 2, "no device given"),
                                 (("gpu-9", "200"), 1, "gpu-1"), (("gpu-0,gpu-0", "200"), 1, "named twice"),
@@ -103,25 +103,25 @@ def limits_that_stay(room):
         log.write("1 0 180000 1\n")
     assert '"stands": false,\n  "settable"' in room.wattle("cap", "get", "gpu-0", "--json").stdout
     told = room.wattle("cap", "reset", "gpu-0")
-    assert "180 W and stays so" in told.stderr and calls(room)[-1] == (0, 180000) and journal(room) == []
+    assert "left at 180 W" in told.stderr and calls(room)[-1] == (0, 180000) and journal(room) == []
 
 
 @test
 def near_limits(room):
-    """limits that differ by half a watt: wattle's is restored, another program's stays; cards with few limits round"""
+    """Half a watt is another limit: of wattle's it goes back, of another program's it stays; cards of few limits round"""
     furnish(room)
     (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\n")
     room.wattle("cap", "set", "gpu-0", "299.5")
     assert room.wattle("cap", "reset", "gpu-0").returncode == 0
     assert calls(room) == [(0, 299500), (0, 300000)]
-    for foreign_mw, says in ((200500, "200.5 W and stays so"), (299500, "299.5 W and stays so"),
-                             (299500, "back to the 299.5 W that were there before")):
+    for foreign_mw, says in ((200500, "left at 200.5 W"), (299500, "left at 299.5 W"),
+                             (299500, "back to the previous 299.5 W")):
         told = room.wattle("cap", "set", "gpu-0", "200", "--", "sh", "-c", f"echo 1 0 {foreign_mw} 1 >> cards.limits")
         assert says in told.stderr, told
         assert calls(room)[-1] == (0, foreign_mw)
     (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 5000\n")
     told = room.wattle("cap", "set", "gpu-0", "253", "--", "true")
-    assert told.returncode == 0 and "250 W (what the device makes of it)" in told.stderr, told
+    assert told.returncode == 0 and "250 W (rounded by the device)" in told.stderr, told
 
 
 @test
@@ -187,7 +187,7 @@ def packages(room):
     room.wattle("cap", "set", "package-0", "40")
     (tree / SHORT).write_text("50000000")  # by another program, this one only
     told = room.wattle("cap", "reset", "package-0")
-    assert registers() == [65000000, 50000000, 0] and "somebody else" in told.stderr, (registers(), told.stderr)
+    assert registers() == [65000000, 50000000, 0] and "another program" in told.stderr, (registers(), told.stderr)
 
 
 @test
@@ -267,7 +267,7 @@ def journal_cannot_be_written(room):
     (room.folder / "state").write_text("a file")
     for words in (("200",), ("200", "--", "touch", "ran"), ("200", "--for", "5s")):
         done = room.wattle("cap", "set", "gpu-0", *words)
-        assert done.returncode in (1, 125) and "without a journal no limit is changed" in done.stderr, done
+        assert done.returncode in (1, 125) and "wattle changes no limit without a journal" in done.stderr, done
     assert calls(room) == [] and not (room.folder / "ran").exists()
 
 
@@ -291,7 +291,7 @@ def lost_card(room):
     assert "gpu-0" in told and calls(room)[-1] == (0, 200000), told
     (room.folder / "lost").unlink()
     told = room.wattle("cap", "list").stderr
-    assert "gpu-0 is back at 300 W" in told and calls(room)[-1] == (0, 300000) and journal(room) == [], told
+    assert "gpu-0: restored to 300 W" in told and calls(room)[-1] == (0, 300000) and journal(room) == [], told
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def lost_card(room):
     done = room.finish(process)
     assert done.returncode == 1 and "gpu-0" in done.stderr and '"seconds": 3' in done.stdout, done
     (room.folder / "lost").unlink()
-    assert "back at 400 W" in room.wattle("cap", "list").stderr
+    assert "restored to 400 W" in room.wattle("cap", "list").stderr
     is_as_before(room)
 
 
@@ -108,7 +108,7 @@ def runs_of_nothing(room):
     """command that ends each time without a step: after three times a message with remedies"""
     put(room, CARD)
     _, done = tune(room, "--step", "step", "--", "sh", "-c", "echo ran >> runs", status=1)
-    assert "over 3 times" in done.stderr and "without --step" in done.stderr, done.stderr
+    assert "ended 3 times" in done.stderr and "omit --step" in done.stderr, done.stderr
     assert (room.folder / "runs").read_text() == "ran\n" * 3
     is_as_before(room)
 
@@ -120,7 +120,7 @@ def no_such_step(room):
     process = start(room, "--step", "stpe", "--patience", "500ms", "--", *WORK, "--seconds", 1.5)
     done = room.finish(process)
     assert done.returncode == 1 and '"seconds": 1.5' in done.stdout, done
-    assert "no step named stpe" in done.stderr and "names seen so far: step" in done.stderr, done.stderr
+    assert "no step named stpe" in done.stderr and "names recorded so far: step" in done.stderr, done.stderr
     is_as_before(room)
 
 
@@ -166,7 +166,7 @@ def not_allowed(room):
                                            "WATTLE_STATE": None}))
         assert done.returncode == 1 and "sudo" in done.stderr and done.stderr.count("\n") == 1, done
     done = room.wattle("cap", "tune", "gpus", "--", "touch", "it-ran", env={"WATTLE_NVML": "/nonexistent.so"})
-    assert done.returncode == 1 and "limited" in done.stderr, done
+    assert done.returncode == 1 and "has a limit of power" in done.stderr, done
     assert not (room.folder / "it-ran").exists() and calls(room) == []
 
 

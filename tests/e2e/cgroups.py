@@ -174,9 +174,9 @@ def removed(room):
 
 @test
 def wrong_paths(room):
-    """not a cgroup, or an empty one: one line, status 1, no file"""
+    """what is not a cgroup, or an empty one: one line that says so, status 1, no file"""
     (room.folder / "none").mkdir()
-    for path, words in (("/no/such.slice", "/no/such.slice"), (room.folder / "none", "is no cgroup")):
+    for path, words in (("/no/such.slice", "/no/such.slice"), (room.folder / "none", "is not a cgroup")):
         done = room.wattle("attach", "-o", "run.sqlite", "--cgroup", path)
         assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, done
     with cgroup(UNIFIED, "empty") as folder:

@@ -192,7 +192,7 @@ def old_run_files(room):
 def gains_that_are_refused(room):
     """--gpu-gain: an invalid factor, out of range or of no measured GPU, is refused before anything starts"""
     for gain, words in (("0", "give INDEX=FACTOR±PERCENT"), ("0=3±2", "FACTOR must be from 0.5 to 2"),
-                        ("0=1±0", "PERCENT from 0.1 to 50"), ("7=1.03±2", "no measured GPU; measured: 0, 1"),
+                        ("0=1±0", "PERCENT from 0.1 to 50"), ("7=1.03±2", "not measured; measured GPUs: 0, 1"),
                         ("0=nan", "is not valid")):
         done = room.wattle("run", "--gpu-gain", gain, "-o", "x.sqlite", "--", "touch", room.folder / "ran",
                            env=environment(room))
@@ -240,7 +240,7 @@ def mig(room):
     rows = json.loads(room.wattle("sensors", "--json", env=environment(room, cards)).stdout)["sensors"]
     parts = [row for row in rows if row["sensor"] == "nvml" and row["inside"] == "gpu-0"]
     assert [row["uuid"] for row in parts] == ["MIG-a", "MIG-b"], parts
-    assert "3 of 7 SM slices" in parts[0]["why"] and not parts[0]["used"], parts
+    assert "by SM slices, 3 of 7" in parts[0]["why"] and not parts[0]["used"], parts
 
 
 @test
@@ -387,10 +387,10 @@ def asleep(room):
                           f"{device}/power/runtime_status": "suspended\n"}))}
     report, _ = room.report("--", "sleep", "0.5", env=env)
     assert report["gpus"][0]["energy_j"] is None, report["gpus"]
-    assert any("asleep" in note for note in notes(room)), notes(room)
+    assert any("suspended" in note for note in notes(room)), notes(room)
     rows = json.loads(room.wattle("sensors", "--json", env=env).stdout)["sensors"]
     row = next(row for row in rows if row["sensor"] == "nvml")
-    assert "asleep" in row["why"] and not row["used"], row
+    assert "suspended" in row["why"] and not row["used"], row
     assert not (room.folder / "calls").exists()
 
 
@@ -421,7 +421,7 @@ def host_pids(room):
     near(domain["target_j"], domain["energy_j"], relative=0.01)
     assert "exclusiv" in domain["attribution"], domain
     assert report["gpus"][0]["target_max_memory_bytes"] is None, report["gpus"]
-    assert any("another pid namespace" in note and "exclusivity" in note for note in notes(room)), notes(room)
+    assert any("another PID namespace" in note and "exclusive use" in note for note in notes(room)), notes(room)
 
 
 @test
@@ -505,7 +505,7 @@ def oci_container(room):
     report = json.loads((room.folder / "report.json").read_text())
     domain = domain_of(report)
     near(domain["target_j"], domain["energy_j"], relative=0.01)
-    assert any("another pid namespace" in note for note in notes(room)), notes(room)
+    assert any("another PID namespace" in note for note in notes(room)), notes(room)
 
 
 @test

@@ -131,7 +131,7 @@ def others_leave_a_limit(room):
     wattle.wait()
     wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "wattled reads the journal")
     wait_until(lambda: not left_in_journal(room), "the journal is empty")
-    wait_until(lambda: "had been left at 300 W" in helper.said(), "wattled reports it")
+    wait_until(lambda: "from 300 W, which an owner that died had set" in helper.said(), "wattled reports it")
     helper.stop()
 
 

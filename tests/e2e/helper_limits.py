@@ -157,7 +157,7 @@ def both_killed(room):
     assert not is_back(helper) and helper.path.exists()
     helper.log.unlink()
     helper = Helper(room)
-    assert is_back(helper) and "gpu-0 is back at 700 W" in helper.said(), helper.said()
+    assert is_back(helper) and "gpu-0: restored to 700 W" in helper.said(), helper.said()
     with helper.client() as client:
         assert client.hello()["may_cap"] == 1
 
@@ -180,7 +180,7 @@ def no_socket_there(room):
     (room.folder / "run").mkdir()
     (room.folder / "run/wattled.sock").write_text("precious")
     helper = Helper(room, wait=False)
-    assert helper.process.wait(20) == 1 and "no socket" in helper.said(), helper.said()
+    assert helper.process.wait(20) == 1 and "not a socket" in helper.said(), helper.said()
     assert helper.path.read_text() == "precious"
 
 

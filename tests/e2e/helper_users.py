@@ -202,7 +202,7 @@ def helper_that_hangs(room):
     os.kill(helper.pid, signal.SIGSTOP)
     row = user.sensors()["package-0"]
     os.kill(helper.pid, signal.SIGCONT)
-    assert not row["readable"] and row["why"].endswith("the helper does not answer"), row
+    assert not row["readable"] and row["why"].endswith("the helper does not respond"), row
     helper.stop()
 
 
@@ -243,7 +243,7 @@ def limits_of_others(room):
     package(room.folder / "sys")
     helper = Helper(room, policy=POLICY)
     user = User(room, STRANGER)
-    for remedy in ("to do it as this user: a `cap` rule in the policy file of wattled", "to do it as this user: sudo"):
+    for remedy in ("as this user: add a `cap` rule to the policy file of wattled", "as this user: sudo"):
         row = user.caps()["package-0"]
         assert not row["settable"] and "sudo wattle cap set package-0" in row["remedy"] and remedy in row["remedy"], row
         done = user("cap", "set", "package-0", "90")

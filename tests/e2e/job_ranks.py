@@ -158,7 +158,7 @@ def taken_over_at_the_end(room):
     assert blocks and all(joules is None for joules in blocks), report["blocks"]
     job = json.loads(room.wattle("report", ".", "--format", "json").stdout)
     assert all(block["energy"]["total_j"] is not None for block in job["blocks"]), job["blocks"]
-    assert any("energy until then is not in this report" in words for words in report["warnings"]), report["warnings"]
+    assert any("energy until then is not included in this report" in words for words in report["warnings"]), report["warnings"]
 
 
 @test

@@ -399,9 +399,9 @@ def graphs_that_cannot_be(room):
     """circular graph, repeated name, sizes beyond 64 bits, recursive function: named, status 1"""
     relu = helper.make_node
     x, w = value("x", [2, 4]), weight("w", 4, 4)
-    assert "circle" in refused(room, saved(room, [relu("Add", ["x", "b"], ["a"]), relu("Relu", ["a"], ["b"])], [x]))
+    assert "cycle" in refused(room, saved(room, [relu("Add", ["x", "b"], ["a"]), relu("Relu", ["a"], ["b"])], [x]))
     assert "'a'" in refused(room, saved(room, [relu("Relu", ["x"], ["a"]), relu("Abs", ["x"], ["a"])], [x]))
-    assert "don't go together" in refused(room, saved(room, [relu("MatMul", ["x", "w"], ["y"])], [value("x", [2, 5])],
+    assert "don't match" in refused(room, saved(room, [relu("MatMul", ["x", "w"], ["y"])], [value("x", [2, 5])],
                                                       initializers=[w]))
     huge = [value("x", [1 << 40, 1 << 40, 4])]
     assert "64 bits" in refused(room, saved(room, [relu("MatMul", ["x", "w"], ["y"])], huge, initializers=[w]))

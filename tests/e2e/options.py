@@ -26,7 +26,7 @@ WRONG = [
     (["--carbon-intensity", "-5"], "--carbon-intensity"),
     (["--pue", "0.5"], "--pue"),
     (["--meta", "novalue"], "--meta"),
-    (["--meta", "label=a", "--label", "b"], "--meta: label"),
+    (["--meta", "label=a", "--label", "b"], "--meta: the key label"),
     (["--tracking-file", "track.txt"], "track.txt"),
     (["--config", "not-there.json"], "--config: unable to open not-there.json: No such file"),
     (["--store", "mysql://host/db"], "--store"),
@@ -143,7 +143,7 @@ def steps_of_a_job(room):
                            env={**slurm, "SLURM_STEP_ID": step})
         assert done.returncode == 125 and words in done.stderr and "%s" in done.stderr, done
     assert not (room.folder / "started").exists()
-    assert "%s the step" in room.wattle("run", "-o", "%x", "--", "true").stderr
+    assert "%s (step)" in room.wattle("run", "-o", "%x", "--", "true").stderr
 
 
 @test

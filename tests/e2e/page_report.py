@@ -61,7 +61,7 @@ def eight_gpus(room):
     assert len({one["colour"] for one in parts}) == len(parts) > 8, [one["colour"] for one in parts]
     keys = page.texts(".chart-power .key")
     assert any("8 power limits" in key for key in keys) and not any("gpu-3 limit" in key for key in keys), keys
-    assert any("clocks held back" in key for key in keys) and any("highest of total" in key for key in keys), keys
+    assert any("clocks throttled" in key for key in keys) and any("highest of total" in key for key in keys), keys
     page.hover(".chart-power .plot", 0.5)
     assert any("total" in text and "W" in text for text in page.texts(".chart-power .key .value")), "a true total"
     assert page.texts(".chart-gpu_utilization .key .value")

@@ -46,7 +46,7 @@ def all_is_drawn(room):
     server = Server(room, "--interval", "200ms", env=machine(room))
     page = browser.open(server.url)
     titles = page.texts(".live-chart figcaption strong")
-    assert titles == ["Power by domain", "Power by whose it is (attributed)", "GPU utilisation", "GPU memory", "CPU",
+    assert titles == ["Power by domain", "Power by owner (attributed)", "GPU utilisation", "GPU memory", "CPU",
                       "Memory", "Temperature"], titles
     server.wait_for_looks(15)
     is_quiet(page, server.url)
@@ -139,7 +139,7 @@ def server_goes_and_comes(room):
     page = browser.open(server.url)
     server.process.terminate()
     server.process.wait()
-    wait_until(lambda: "No answer since" in page.text("#state"), "the page reports that the server is gone")
+    wait_until(lambda: "No response since" in page.text("#state"), "the page reports that the server is gone")
     again = Server(room, "--interval", "200ms", listen=f"127.0.0.1:{server.port}", env=machine(room))
     wait_until(lambda: page.text("#state") == "Live", "the page is live again")
     near(page.js("return document.querySelectorAll('.live-chart').length"), 7)

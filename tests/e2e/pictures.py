@@ -81,7 +81,7 @@ def throttling(room):
     assert strip and len(panel) == 1, (strip, panel)
     top, bottom = float(panel[0].get("y")), float(panel[0].get("y")) + float(panel[0].get("height"))
     assert all(top - 0.1 <= float(bar.get("y")) and float(bar.get("y")) + float(bar.get("height")) <= bottom + 0.1 for bar in strip)
-    assert any("clocks held back" in "".join(text.itertext()) for text in found["power"].iter(SVG + "text"))
+    assert any("clocks throttled" in "".join(text.itertext()) for text in found["power"].iter(SVG + "text"))
     assert not any(colour(bar) == "c-throttle" for bar in found["temperature"].iter(SVG + "rect"))
 
 

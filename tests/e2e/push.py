@@ -41,7 +41,7 @@ def twice_is_once(room):
     with fresh() as server:
         made(room, "training")
         first, second = push(room, server), push(room, server)
-        assert " rows of run " in first.stdout and "nothing was missing" in second.stdout, (first, second)
+        assert " rows of run " in first.stdout and "is already complete" in second.stdout, (first, second)
         same_run(server, room.folder / "run.sqlite")
         assert server.value("SELECT count(*) FROM recording") == 1
 
@@ -185,7 +185,7 @@ def other_copies(room):
         assert server.rows("SELECT segments, samples, started, ended, complete FROM recording") == told
         same_run(server, room.folder / "run.sqlite")
         shutil.copy(room.folder / "run.sqlite", room.folder / "same.sqlite")
-        assert "nothing was missing" in push(room, server, "same.sqlite").stdout
+        assert "is already complete" in push(room, server, "same.sqlite").stdout
 
 
 @test
@@ -218,9 +218,9 @@ def no_locks(room):
         running = room.start("run", "-q", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sleep", "1.5")
         wait_until(lambda: (room.folder / "run.sqlite").exists(), "a run file")
         done = push(room, server, env=blind)
-        assert "the run goes on" in done.stdout and "preload" not in done.stderr, done
+        assert "the run is in progress" in done.stdout and "preload" not in done.stderr, done
         room.finish(running)
-        assert "the run goes on" not in push(room, server, env=blind).stdout
+        assert "the run is in progress" not in push(room, server, env=blind).stdout
         same_counts(server, room.folder / "run.sqlite")
 
 
@@ -234,7 +234,7 @@ def growing(room):
         seen = []
         while running.poll() is None:
             done = push(room, server)
-            assert running.poll() is not None or "the run goes on" in done.stdout, done.stdout
+            assert running.poll() is not None or "the run is in progress" in done.stdout, done.stdout
             seen.append(server.value("SELECT count(*) FROM sample"))
             time.sleep(0.1)
         room.finish(running)
@@ -272,7 +272,7 @@ def other_versions(room):
         push(room, server, made(room, "short", "other.sqlite"))
         server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text; "
                    "INSERT INTO sent (run_id, table_name, mark, n) SELECT run_id, 'of_the_future', 1, 1 FROM recording")
-        assert "nothing was missing" in push(room, server, "other.sqlite").stdout
+        assert "is already complete" in push(room, server, "other.sqlite").stdout
         made(room, "training")
         push(room, server)
         same_run(server, room.folder / "run.sqlite")

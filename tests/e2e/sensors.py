@@ -38,7 +38,7 @@ def text(room):
     for name in names:
         done = room.wattle("sensors", env=known_machine(name))
         assert_fits(done.stdout)
-        assert "\nWhat a run on this machine will say\n" in done.stdout, (name, done.stdout)
+        assert "\nWhat a run on this machine reports\n" in done.stdout, (name, done.stdout)
 
 
 @test
@@ -47,7 +47,7 @@ def verdict(room):
     done = room.wattle("sensors", env=known_machine("desktop-intel"))
     words = " ".join(done.stdout.split())
     assert "package-0 and dram-0 are measured." in words, done.stdout
-    assert "are shown beside the total, not added." in words, done.stdout
+    assert "are shown beside the total, not included in it." in words, done.stdout
     words = " ".join(room.wattle("sensors", env=known_machine("one-unreadable")).stdout.split())
     assert "package-1 can't be read and is missing from the total." in words, words
     words = " ".join(room.wattle("sensors", env=machine(room, "vm", cpuinfo=VM)).stdout.split())
@@ -82,7 +82,7 @@ def root_only(room):
     assert all("udev" in row["lasting_remedy"] for row in rows), rows
     text = room.finish(room.start("sensors", **who)).stdout
     assert f"    sudo chmod a+r {files[0]} {files[1]}\n" in text and text.count("/etc/udev/rules.d/") == 1, text
-    assert "The command above would have it measured." in " ".join(text.split()), text
+    assert "Run the command above to measure it." in " ".join(text.split()), text
     assert_fits(text)
     # Where the helper is possible, it is the better way.
     who["env"] = {**env, "WATTLE_HELPER": "/nonexistent/wattled.sock"}
@@ -202,15 +202,15 @@ def gpu_that_cannot_be_calibrated(room):
     assert not (room.folder / "state/gpu-gain").exists()
     for words, reason in ((["--calibrate-gpu", 0, "--", "true"], "give --wall-meter FILE"),
                           (["--calibrate-gpu", 0, "--wall-meter", "meter.csv"], "give -- CMD"),
-                          (["--wall-meter", "meter.csv"], "go with --calibrate-gpu only"),
-                          (["--calibrate-gpu", 0, "--json", "--wall-meter", "m", "--", "true"], "do not go together"),
+                          (["--wall-meter", "meter.csv"], "need --calibrate-gpu"),
+                          (["--calibrate-gpu", 0, "--json", "--wall-meter", "m", "--", "true"], "give only one of"),
                           (["--calibrate-gpu", 0, "--supply-efficiency", "120", "--wall-meter", "meter.csv", "--",
                             "true"], "PERCENT±ERROR")):
         done = room.wattle("sensors", *words)
         assert done.returncode == 2 and reason in done.stderr, (words, done)
     env = {**simulate(room, "again", "--zone", "package-0=40"), **cards_of(room.folder / "cards")}
     done = room.wattle("sensors", "--calibrate-gpu", 3, "--wall-meter", "meter.csv", "--", "true", env=env)
-    assert done.returncode == 1 and "no GPU of this index is measured" in done.stderr, done
+    assert done.returncode == 1 and "no measured GPU has this index" in done.stderr, done
 
 
 if __name__ == "__main__":

@@ -129,9 +129,9 @@ def not_for_a_moment(room):
 def not_unless_known(room):
     """load unknown, power not steady, no sensors: no idle power"""
     refusals = {
-        "does not say how busy": {**simulate(room, "sim", *IDLE_ZONES), "WATTLE_PROCFS": str(room.tree(
+        "does not report how busy": {**simulate(room, "sim", *IDLE_ZONES), "WATTLE_PROCFS": str(room.tree(
             "still", {"cpuinfo": METAL, "stat": "cpu  1 0 0 1 0 0 0 0\n"}))},
-        "nothing on this machine measures energy": machine(room, "vm", cpuinfo=VM),
+        "this machine has no readable energy sensor": machine(room, "vm", cpuinfo=VM),
     }
     with MovingStat(room) as proc:
         refusals["was not steady"] = {**simulate(room, "wild", "--zone", "package-0=20+15*step@4"),

@@ -79,7 +79,7 @@ def wrong_options(room):
         (["--listen", ":0"], 2, "--token-file"),
         (["--listen", "[::]:0"], 2, "--token-file"),
         (["--listen", "9095"], 2, "HOST:PORT"),
-        (["--listen", f"127.0.0.1:{taken.port}"], 1, "another program listens there"),
+        (["--listen", f"127.0.0.1:{taken.port}"], 1, "another program uses this port"),
         (["--listen", "0.0.0.0:0", "--token-file", open_file], 1, f"chmod 600 {open_file}"),
         (["--token-file", empty], 2, "is empty"),
         (["--token-file", room.folder / "none"], 1, "No such file"),

@@ -280,7 +280,7 @@ def two_of_one_name(room):
     assert done.returncode != 0 and path.exists(), "it removed a file that it did not write"
     (room.folder / "file").write_text("")
     third = Server(room, env={**environment, "WATTLE_STATE": str(room.folder / "file/below")})
-    assert b"counters begin at 0" in third.said and b"WATTLE_STATE" in third.said, third.said
+    assert b"counters start at 0" in third.said and b"WATTLE_STATE" in third.said, third.said
     assert total(scrape(third), "wattle_energy_joules_total") >= 0
 
 
@@ -302,7 +302,7 @@ def readers_locks(room):
     lock = state.with_name(state.name + ".lock")
     lock.touch(0o644)
     second = restart(room, first, signal.SIGKILL, env=environment)
-    assert b"counters begin" not in second.said, second.said
+    assert b"counters start" not in second.said, second.said
     assert lock.stat().st_mode & 0o777 == 0o600
 
 
@@ -362,7 +362,7 @@ def wrong_textfiles(room):
     path.unlink()
     (room.folder / "wattle.prom.tmp").mkdir()
     line = wait_until(lambda: next((l for l in iter(process.stderr.readline, b"") if b"warning" in l), None), "a warning")
-    assert b"wattle.prom" in line and b"tried again" in line, line
+    assert b"wattle.prom" in line and b"tries again" in line, line
     (room.folder / "wattle.prom.tmp").rmdir()
     wait_until(path.exists, "the file again")
     assert is_alive(process.pid)

@@ -109,7 +109,7 @@ def a_recorder_that_hangs(room):
     with Slurm(room, plugins=plugin(wattle=slow, ready="300ms", wait="300ms")) as slurm:
         done = slurm.run("srun", "-n2", "--wattle", "sh", "-c", "echo done; exit 4")
         assert done.returncode == 4 and done.stdout == "done\ndone\n", done
-        for words in ("not ready in time", "2 recorders of this node were not done in time", "summing up took too long"):
+        for words in ("not ready in time", "2 recorders of this node did not finish in time", "computing the total took too long"):
             assert words in done.stderr, (words, done.stderr)
         wait_until(lambda: slurm.on("vn0", "pgrep", "-x", "-f", "sleep 100").returncode == 1, "no process is left")
 
@@ -128,7 +128,7 @@ def nodes_without_a_common_folder(room):
     with Slurm(room, plugins=plugin()) as slurm:
         watts(slurm)
         done = slurm.run("srun", "-N2", "-n2", "--wattle", f"--wattle-folder={slurm.sysfs}/%j", "true")
-        assert done.returncode == 0 and "no sum" in done.stderr and f"{slurm.sysfs}/%j" in done.stderr, done
+        assert done.returncode == 0 and "no total" in done.stderr and f"{slurm.sysfs}/%j" in done.stderr, done
         for rank, name in enumerate(slurm.names):
             assert (slurm.tree(name) / f"1/1.0-r{rank}-{name}.sqlite").exists(), list(slurm.tree(name).iterdir())
 

@@ -170,7 +170,7 @@ def a_run(room):
     near(so_far_j / so_far_s, whole_j / whole_s, relative=0.5)
     assert so_far_j < whole_j, (so_far_j, whole_j)
     text = picture(room, "run.sqlite", status=1)
-    assert "this run is over; `wattle report run.sqlite`" in text, text
+    assert "this run has ended; `wattle report run.sqlite`" in text, text
 
 
 @test
@@ -448,7 +448,7 @@ def terminals_that_can_nothing(room):
     """terminal without cursor positioning: one picture and the reason; an unknown terminal is named"""
     terminal = Terminal(room, "-i", "100ms", kind="dumb")
     assert terminal.end() == 0
-    assert b"one picture" in terminal.shown and b"COMMAND" in terminal.shown and b"\x1b" not in terminal.shown
+    assert b"one frame" in terminal.shown and b"COMMAND" in terminal.shown and b"\x1b" not in terminal.shown
     # ncurses keeps memory for a terminal type that it rejects later.
     terminal = Terminal(room, "-i", "100ms", kind="no-such-terminal", env={"ASAN_OPTIONS": "detect_leaks=0"})
     assert terminal.end() == 1

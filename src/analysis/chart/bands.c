@@ -127,7 +127,7 @@ static int add_gap(struct gaps *gaps, int64_t from_ns, int64_t to_ns)
 		.to_s = chart_axis_s(&work->charts->axis, to_ns),
 		.device = gaps->device,
 		.kind = "gap",
-		.text = gaps->device != NULL ? "could not be read" : "nothing was sampled"};
+		.text = gaps->device != NULL ? "could not be read" : "no samples"};
 	band.covered_s = band.to_s - band.from_s;
 	if (!(band.covered_s > 0))
 		return 0;

@@ -97,7 +97,7 @@ static int tell(struct job_work *work, const struct group *group)
 static int tell_rest(struct job_work *work, size_t n)
 {
 	return add_warning(work->job,
-		arena_printf(work->arena, "… and %zu more of these in the run files, table event.", n));
+		arena_printf(work->arena, "… and %zu more in table event of the run files.", n));
 }
 
 int recorded_make(struct job_work *work, size_t room)

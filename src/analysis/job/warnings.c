@@ -56,7 +56,7 @@ static void missing(struct teller *t)
 	size_t n = 0, all = value_ok(t->job->missing_ranks) ? (size_t)t->job->missing_ranks : 0;
 	if (all == 0)
 		return;
-	buf_printf(&t->text, "%zu of %lld ranks left no run: ", all, (long long)t->job->world_size);
+	buf_printf(&t->text, "%zu of %lld ranks have no run: ", all, (long long)t->job->world_size);
 	for (int64_t rank = 0; rank < t->job->world_size && n < NAMED_MAX; rank++) {
 		if (is_there(t->job, rank))
 			continue;
@@ -65,8 +65,8 @@ static void missing(struct teller *t)
 	}
 	list_rest(&t->text, all);
 	buf_str(&t->text,
-		". What they used on the nodes that were measured is among other programs; nodes of theirs alone are not in the "
-		"sums.");
+		". Their energy on measured nodes counts as other programs; nodes with only such ranks are "
+		"not included in the sums.");
 	tell(t);
 }
 
@@ -78,7 +78,7 @@ static void beyond_world(struct teller *t)
 	if (n == 0)
 		return;
 	buf_printf(&t->text,
-		"%zu rank%s beyond the %lld that the launcher speaks of: runs of several launches may be together here.",
+		"%zu rank%s beyond the launcher's %lld: this folder may contain runs of several launches.",
 		n, n == 1 ? " is" : "s are", (long long)t->job->world_size);
 	tell(t);
 }
@@ -88,7 +88,7 @@ static void nodes_unseen(struct teller *t)
 	size_t seen = t->job->n_nodes;
 	if (!value_ok(t->job->n_nodes_said) || t->job->n_nodes_said <= (int64_t)seen || seen == 0)
 		return;
-	buf_printf(&t->text, "The launcher speaks of %lld nodes; runs came from %zu of them.",
+	buf_printf(&t->text, "The launcher reports %lld nodes, but only %zu of them have runs.",
 		(long long)t->job->n_nodes_said, seen);
 	tell(t);
 }
@@ -138,7 +138,7 @@ static void unfinished(struct teller *t)
 	buf_str(&t->text, all == 1 ? "The recording of " : "The recordings of ");
 	list_ranks(t, is_unfinished, all);
 	buf_printf(&t->text,
-		" %s not finished: still running, or wattle was killed. %s figures end with the last sample that was stored.",
+		" %s not finished: still running, or wattle was killed. %s figures end with the last stored sample.",
 		all == 1 ? "was" : "were", all == 1 ? "Its" : "Their");
 	tell(t);
 }
@@ -156,8 +156,8 @@ static void cut_off_before(struct teller *t)
 	buf_str(&t->text, "Before ");
 	list_ranks(t, was_cut_off, all);
 	buf_printf(&t->text,
-		" %s started again, a recording of %s was cut off: what came after its last stored sample is not in "
-		"%s figures.",
+		" %s restarted after a recording of %s was interrupted: the time after its last stored "
+		"sample is not included in %s figures.",
 		all == 1 ? "was" : "were", all == 1 ? "it" : "each", all == 1 ? "its" : "their");
 	tell(t);
 }
@@ -191,7 +191,7 @@ static void no_energy(struct teller *t)
 	size_t n = 0, all = t->job->n_nodes_unknown, machines = t->work->n_machines;
 	if (all == 0 || all == machines)
 		return; // without any energy the report says so elsewhere
-	buf_str(&t->text, "No energy is known of ");
+	buf_str(&t->text, "No energy is known for ");
 	for (size_t i = 0; i < t->job->n_nodes && n < NAMED_MAX; i++) {
 		const struct job_node *node = &t->job->nodes[i];
 		if (node->findings == NULL || !isnan(node->energy_j))
@@ -212,7 +212,8 @@ static void unmeasured(struct teller *t)
 		if (node->findings == NULL || isnan(node->energy_j) || node->unmeasured_s < told_from_s)
 			continue;
 		buf_printf(&t->text,
-			"Nobody read %s of %.60s for %.1f s while its ranks ran: what was used then is not in the figures.",
+			"No rank read %s of %.60s for %.1f s while its ranks ran: the energy of that time is "
+			"not included in the figures.",
 			node->unmeasured != NULL ? node->unmeasured : "the sensors", node->name, node->unmeasured_s);
 		tell(t);
 	}
@@ -226,9 +227,9 @@ static void nested(struct teller *t)
 	if (n == 0)
 		return;
 	buf_printf(&t->text,
-		"%zu recording%s measured processes that others of this job measured too (wattle run around wattle run). "
-		"What %s attributed counts once, with the others.",
-		n, n == 1 ? "" : "s", n == 1 ? "it was" : "they were");
+		"%zu recording%s measured processes that other recordings of this job also measured (nested "
+		"wattle run). The energy attributed to %s counts once, with the other recordings.",
+		n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
 	tell(t);
 }
 
@@ -240,7 +241,7 @@ static void several_times(struct teller *t)
 								    : strcmp(a->step, b->step) == 0;
 		if (a->nested || b->nested || !value_ok(a->rank) || a->rank != b->rank || !same_step)
 			continue;
-		buf_printf(&t->text, "Two runs say that they are rank %lld at one time: %.80s and %.80s.",
+		buf_printf(&t->text, "Two runs claim to be rank %lld at the same time: %.80s and %.80s.",
 			(long long)a->rank, a->run->where != NULL ? a->run->where : "?",
 			b->run->where != NULL ? b->run->where : "?");
 		tell(t);
@@ -260,8 +261,8 @@ static void several_launches(struct teller *t)
 			continue;
 		if (first != NULL && strcmp(first, group) != 0) {
 			buf_printf(&t->text,
-				"Runs of several launches are together here (%.60s, %.60s), and none has a job id: give each launch a "
-				"folder of its own, or --job ID when it is recorded.",
+				"This folder contains runs of several launches without a job ID (%.60s, "
+				"%.60s): use a separate folder for each launch, or record with --job ID.",
 				first, group);
 			tell(t);
 			return;
@@ -277,7 +278,7 @@ static void shared_machine(struct teller *t)
 		if (node->same_machine_as < 0)
 			continue;
 		buf_printf(&t->text,
-			"%.60s and %.60s are one machine: its energy counts once, on the row of the latter.",
+			"%.60s and %.60s are the same machine: its energy counts once, in the row of the latter.",
 			node->name, t->job->nodes[node->same_machine_as].name);
 		tell(t);
 	}
@@ -306,8 +307,9 @@ static void clocks(struct teller *t)
 		return;
 	t->job->clocks_apart_s = high_s - low_s;
 	buf_printf(&t->text,
-		"By their own clocks %.60s began %.1f s after %.60s. If a launcher started both at once, their clocks are apart: "
-		"times between nodes are wrong by as much, energies and times of each rank are not.",
+		"By their own clocks, %.60s started %.1f s after %.60s. If the launcher started both at "
+		"once, their clocks differ: times between nodes are wrong by this amount; energies and times "
+		"of each rank are correct.",
 		high->name, high_s - low_s, low->name);
 	tell(t);
 }
@@ -316,8 +318,8 @@ static void left_out(struct teller *t)
 {
 	if (t->job->block_energy_left_out)
 		buf_str(&t->text,
-			"There are more spans than are read at once: blocks of ranks that did not read their node's sensors have no "
-			"energy. --full reads all of them.");
+			"Not all spans were read: blocks of ranks that did not read their node's sensors "
+			"have no energy. Read all with --full.");
 	tell(t);
 }
 
@@ -329,7 +331,7 @@ static void problems(struct teller *t)
 		tell(t);
 	}
 	if (runs->n_problems > NAMED_MAX) {
-		buf_printf(&t->text, "%zu more files were left out.", runs->n_problems - NAMED_MAX);
+		buf_printf(&t->text, "%zu more files were skipped.", runs->n_problems - NAMED_MAX);
 		tell(t);
 	}
 }

@@ -14,14 +14,14 @@ static const double CROSS_VALIDATED =
 static const double FITTED = 2.5; // the same for limits used in the fit
 static const double SURE = 1.645; // one-sided 95 % quantile of the normal distribution
 
-static const char NOTHING[] = "no limit saves anything that could be measured: the reference stays";
+static const char NOTHING[] = "no limit saves a measurable amount: the reference is kept";
 
-static const char ALIKE[] = "the limits differ by no more than the measurements scatter: the reference stays";
+static const char ALIKE[] = "the limits differ by no more than the measurement noise: the reference is kept";
 
 static const char HARDLY[] =
-	"the limits hardly differ by more than the measurements scatter: longer windows would tell more";
+	"the limits hardly differ by more than the measurement noise: use longer windows";
 
-static const char BETTER[] = "smooth curves of energy and time know a better limit than the models: it is taken";
+static const char BETTER[] = "smooth curves of energy and time give a better limit than the models: that limit is used";
 
 static size_t best_measured(const struct figures *figures)
 {
@@ -129,10 +129,10 @@ static struct choice choose_by_objective(const struct figures *figures, struct a
 	struct model_points points = figures_points(figures);
 	struct choice choice = {.why = ""};
 	if (!best_model(&points, &choice.model))
-		return choose_measured(figures, "no model foretells a limit from the others: the best measured limit");
+		return choose_measured(figures, "no model predicts a limit from the others: the best measured limit is used");
 	if (model_loss(&choice.model, &points) > FITTED)
 		return choose_measured(figures,
-			"the models fit worse than the measurements scatter: the best measured limit");
+			"the models fit worse than the measurement noise: the best measured limit is used");
 	choice.at = least_of(figures, &choice);
 	struct choice smooth = {.model = {.kind = TUNE_SPLINE_MODEL}, .why = BETTER};
 	smooth.at = least_of(figures, &smooth);
@@ -157,10 +157,10 @@ struct choice choose(const struct figures *figures, struct arena *arena)
 	struct choice choice = {.model = {.kind = TUNE_SPLINE_MODEL}};
 	choice.residual = residual_of(figures, &choice);
 	choice.at = choose_within_bound(figures);
-	choice.why = "allowed is what the fitted curve of time says; its error is in the interval of the slowdown";
+	choice.why = "the bound applies to the fitted curve of time; its error is in the interval of the slowdown";
 	if (-figures_curve(figures, TUNE_E, choice.at) < EQUAL) {
 		choice.at = 0;
-		choice.why = "no limit within the bound saves anything that could be measured: the reference stays";
+		choice.why = "no limit within the bound saves a measurable amount: the reference is kept";
 	}
 	return choice;
 }

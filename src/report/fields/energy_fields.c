@@ -12,10 +12,10 @@ static const struct field ledger_fields[] = {
 	FIELD(struct ledger, target_j, "J", "energy attributed to the measured program"),
 	FIELD(struct ledger, others_j, "J", "energy attributed to other programs"),
 	FIELD(struct ledger, wattle_j, "J", "energy attributed to wattle itself"),
-	FIELD(struct ledger, idle_j, "J", "energy that nobody caused; null where it is unknown"),
+	FIELD(struct ledger, idle_j, "J", "idle energy; null where it is unknown"),
 	FIELD(struct ledger, unattributed_j, "J", "energy that could not be attributed"),
 };
-const struct object_type ledger_type = OBJECT_TYPE("ledger", "Whose energy it is: the known rows add up to the total.", ledger_fields);
+const struct object_type ledger_type = OBJECT_TYPE("ledger", "Energy by owner: the known rows add up to the total.", ledger_fields);
 
 /* ---- domains ---- */
 
@@ -65,13 +65,13 @@ static const struct field domain_fields[] = {
 	DEVICE("device", device, NULL, "name of the hardware"),
 	DEVICE("inside", inside, NULL, "domain that contains this one"),
 	DEVICE("source", source, NULL, "sensor that was read", .title = "source"),
-	FIELD(D, provenance, NULL, "how the energy was obtained", .one_of = provenance_names),
+	FIELD(D, provenance, NULL, "provenance: measured, derived or estimated", .one_of = provenance_names),
 	FIELD(D, energy_j, "J", "energy over the run", .title = "energy"),
 	FIELD(D, error_j, "J", "half of its 95 % interval, without the calibration of the sensor"),
 	FIELD(D, calibration_error_j, "J", "error that the calibration of the sensor adds; null: not stated", .title = "calibration"),
 	FIELD_NUMBER("calibration_factor", calibration_factor, NULL, "factor by which the readings were multiplied; null: not calibrated"),
 	FIELD_NUMBER("calibration_error_percent", calibration_error_percent, "%", "relative error of the calibration"),
-	FIELD_TEXT("calibration_source", calibration_source, NULL, "where the calibration is from"),
+	FIELD_TEXT("calibration_source", calibration_source, NULL, "source of the calibration"),
 	FIELD(D, mean_w, "W", "mean power", .title = "mean"),
 	FIELD(D, max_w, "W", "largest power between two readings", .title = "max"),
 	FIELD_AS(D, "target_j", ledger.target_j, "J", "energy attributed to the measured program", .title = "program"),
@@ -79,15 +79,15 @@ static const struct field domain_fields[] = {
 	FIELD(D, attribution, NULL, "how the energy was attributed", .title = "divided by"),
 	FIELD(D, integrated_j, "J", "energy by integrating the power readings, where a counter was read too"),
 	FIELD(D, integrated_error_j, "J", "half of its 95 % interval"),
-	FIELD(D, update_period_s, "s", "how often the hardware updates its value", .title = "updated every"),
+	FIELD(D, update_period_s, "s", "update period of the hardware's value", .title = "updated every"),
 	FIELD(D, update_jitter_s, "s", "half of the spread of the update period"),
-	FIELD(D, idle_w, "W", "idle power, taken off where the attribution says so"),
+	FIELD(D, idle_w, "W", "idle power, subtracted if the attribution states it"),
 #define DEVICE_MAX(id, member, unit, title, meaning) FIELD(D, member, unit, meaning),
 #include "metric/metrics.def"
-	FIELD(D, wraps, NULL, "times that the counter started again", .title = "wraps"),
-	FIELD(D, gaps, NULL, "times that the counter could not be read", .title = "gaps"),
+	FIELD(D, wraps, NULL, "number of wraps of the counter", .title = "wraps"),
+	FIELD(D, gaps, NULL, "number of gaps in the readings of the counter", .title = "gaps"),
 	FIELD(D, in_total, NULL, "whether this domain is part of energy.total_j"),
-	FIELD_OBJECT(D, "ledger", ledger, &ledger_type, "whose energy it is"),
+	FIELD_OBJECT(D, "ledger", ledger, &ledger_type, "energy by owner"),
 };
 #undef DEVICE
 #undef D
@@ -111,7 +111,7 @@ static int64_t gpu_index(const struct object_at *at)
 #define DEVICE(key, member, unit, meaning, ...) FIELD_BY(G, device, key, struct run_device, member, unit, meaning, ##__VA_ARGS__)
 static const struct field gpu_fields[] = {
 	FIELD_TEXT("node", gpu_node, NULL, "node of the job", .present = is_of_job, .title = "node"),
-	FIELD_INTEGER("index", gpu_index, NULL, "index by NVML, in PCI order"),
+	FIELD_INTEGER("index", gpu_index, NULL, "NVML index, in PCI order"),
 	DEVICE("uuid", uuid, NULL, "UUID"),
 	DEVICE("name", device, NULL, "name of the product"),
 	DEVICE("domain", name, NULL, "domain of its energy"),
@@ -146,11 +146,11 @@ static const struct field sum_fields[] = {
 	FIELD(F, total_j, "J", "energy of all domains that do not overlap"),
 	FIELD(F, error_j, "J", "half of its 95 % interval, without the calibration of the sensors"),
 	FIELD(F, calibration_error_j, "J", "error that the calibration of the sensors adds"),
-	FIELD_TEXT("provenance", total_provenance, NULL, "the weakest of its parts", .one_of = provenance_names),
-	FIELD_OBJECT(F, "ledger", ledger, &ledger_type, "whose energy it is"),
+	FIELD_TEXT("provenance", total_provenance, NULL, "weakest provenance of its parts", .one_of = provenance_names),
+	FIELD_OBJECT(F, "ledger", ledger, &ledger_type, "energy by owner"),
 	FIELD(F, target_error_j, "J", "half of the 95 % interval of ledger.target_j"),
 	FIELD(F, target_calibration_error_j, "J", "error that the calibration adds to ledger.target_j"),
-	FIELD(F, carbon_g, "g", "CO2 equivalent of the energy, with --carbon-intensity; null without"),
+	FIELD(F, carbon_g, "g", "CO2 equivalent of the energy; null without --carbon-intensity"),
 	FIELD(F, pue, NULL, "power usage effectiveness, --pue"),
 	FIELD(F, facility_j, "J", "total_j times pue"),
 	FIELD_AS(F, "outside_blocks_j", outside_j, "J", "energy of the program while no code block was open"),

@@ -119,7 +119,7 @@ static const struct field run_fields[] = {
 	FIELD_INTEGER("segments", segments, NULL, "recordings in this run file"),
 	FIELD_MAP("labels", &label_field, label_count, label_name, "values of --label and --meta"),
 };
-const struct object_type run_type = OBJECT_TYPE("run", "What was measured, where and for how long.", run_fields);
+const struct object_type run_type = OBJECT_TYPE("run", "What was measured, where and for duration of the event.", run_fields);
 
 /* ---- the job of a rank ---- */
 
@@ -135,8 +135,8 @@ static const struct field rank_job_fields[] = {
 	FIELD_TEXT("name", fact, NULL, "name of the job", .argument = FACT_JOB_NAME),
 	FIELD_TEXT("user", fact, NULL, "user of the job", .argument = FACT_JOB_USER),
 	FIELD_TEXT("cluster", fact, NULL, "name of the cluster", .argument = FACT_JOB_CLUSTER),
-	FIELD_TEXT("launcher", fact, NULL, "what started the rank", .argument = FACT_JOB_LAUNCHER),
-	FIELD_INTEGER("restart", fact_number, NULL, "how often the job was restarted before", .argument = FACT_RESTART),
+	FIELD_TEXT("launcher", fact, NULL, "launcher of the rank", .argument = FACT_JOB_LAUNCHER),
+	FIELD_INTEGER("restart", fact_number, NULL, "number of earlier restarts of the job", .argument = FACT_RESTART),
 	FIELD_TEXT("machine", fact, NULL, "identity of the machine whose sensors were read", .argument = FACT_MACHINE),
 };
 static const struct object_type rank_job_type = OBJECT_TYPE("rank_job", "The job that a run is a rank of.", rank_job_fields);
@@ -151,12 +151,12 @@ static const void *rank_job(const struct object_at *at, size_t i)
 #define F struct findings
 static const struct field cpu_fields[] = {
 	FIELD(F, target_cpu_s, "s", "CPU time of the measured program and all that it started"),
-	FIELD_AS(F, "method", cpu_method, NULL, "how it was measured"),
+	FIELD_AS(F, "method", cpu_method, NULL, "method of measurement"),
 	FIELD(F, main_cpu_s, "s", "CPU time of the root process"),
 	FIELD(F, descendants_cpu_s, "s", "CPU time of its descendants"),
 	FIELD(F, referee_cpu_s, "s", "CPU time by a second method (perf task-clock)"),
 	FIELD(F, processes_seen, NULL, "processes of the program"),
-	FIELD(F, processes_sampled, NULL, "of these, seen alive by a sample"),
+	FIELD(F, processes_sampled, NULL, "processes that were alive at one or more samples"),
 	FIELD(F, voluntary_switches, NULL, "context switches because a thread waited"),
 	FIELD(F, involuntary_switches, NULL, "context switches because a thread was preempted"),
 };
@@ -171,18 +171,18 @@ static const struct field memory_fields[] = {
 	FIELD(F, read_bytes, "bytes", "read from storage"),
 	FIELD(F, written_bytes, "bytes", "written to storage"),
 	FIELD(F, major_faults, NULL, "page faults that read from storage"),
-	FIELD(F, minor_faults, NULL, "page faults that did not"),
+	FIELD(F, minor_faults, NULL, "page faults that did not read from storage"),
 };
 const struct object_type memory_type = OBJECT_TYPE("memory", "Memory and I/O of the measured program.", memory_fields);
 
 static const struct field self_fields[] = {
 	FIELD_AS(F, "cpu_s", self_cpu_s, "s", "CPU time of wattle"),
-	FIELD_AS(F, "cpu_percent", self_cpu_percent, "%", "the same as a share of one core"),
+	FIELD_AS(F, "cpu_percent", self_cpu_percent, "%", "CPU time of wattle as a share of one core"),
 	FIELD_AS(F, "max_rss_bytes", self_max_rss_bytes, "bytes", "largest resident memory of wattle"),
 	FIELD_AS(F, "energy_j", self_energy_j, "J", "energy attributed to wattle"),
-	FIELD_AS(F, "wakeups", self_wakeups, NULL, "times that the recorder woke up"),
+	FIELD_AS(F, "wakeups", self_wakeups, NULL, "wakeups of the recorder"),
 };
-const struct object_type self_type = OBJECT_TYPE("self", "What measuring itself used.", self_fields);
+const struct object_type self_type = OBJECT_TYPE("self", "Resources used by wattle.", self_fields);
 #undef F
 
 /* ---- metrics: custom metrics first, then the recording's gauges by column name ---- */
@@ -229,7 +229,7 @@ static const char *metric_name(const struct object_at *at, struct buf *scratch)
 }
 
 static const struct field metric_fields[] = {
-	FIELD_TEXT("name", metric_name, NULL, "name that the program gave, or column of table sample"),
+	FIELD_TEXT("name", metric_name, NULL, "name set by the program, or column of table sample"),
 	FIELD(struct stats, last, NULL, "last value", .title = "last"),
 	FIELD(struct stats, min, NULL, "smallest value", .title = "min"),
 	FIELD(struct stats, max, NULL, "largest value", .title = "max"),
@@ -285,20 +285,20 @@ KNOWN(has_new_value, value_ok(event->new_value))
 
 #define E struct event
 static const struct field event_fields[] = {
-	FIELD_NUMBER("t_s", event_s, "s", "when it happened, since the start of the run", .title = "at"),
-	FIELD_AS(E, "kind", kind_name, NULL, "what kind of event", .title = "what"),
-	FIELD(E, text, NULL, "what happened, as a sentence"),
-	FIELD(E, device, NULL, "names of the domains that it is about, separated by blanks", .present = has_device),
-	FIELD(E, sensor, NULL, "sensor that was to read them", .present = has_sensor),
+	FIELD_NUMBER("t_s", event_s, "s", "time since the start of the run", .title = "at"),
+	FIELD_AS(E, "kind", kind_name, NULL, "kind of the event", .title = "what"),
+	FIELD(E, text, NULL, "description of the event"),
+	FIELD(E, device, NULL, "names of the affected domains, separated by blanks", .present = has_device),
+	FIELD(E, sensor, NULL, "sensor that should read them", .present = has_sensor),
 	FIELD(E, pid, NULL, "process id of another recorder of the job", .present = has_pid),
 	FIELD(E, rank, NULL, "rank of that recorder", .present = has_rank),
-	FIELD(E, count, NULL, "how many", .present = has_count),
-	FIELD_NUMBER("duration_s", event_duration_s, "s", "how long", .present = has_duration),
+	FIELD(E, count, NULL, "number of counted items", .present = has_count),
+	FIELD_NUMBER("duration_s", event_duration_s, "s", "duration of the event", .present = has_duration),
 	FIELD(E, old_value, NULL, "cap: the limit before, mW", .present = has_old_value),
 	FIELD(E, new_value, NULL, "cap: the limit now, mW; throttle: bits; cgroup-peak-memory: bytes", .present = has_new_value),
 };
 #undef E
-static const struct object_type event_type = OBJECT_TYPE("event", "What happened while the run was recorded.", event_fields);
+static const struct object_type event_type = OBJECT_TYPE("event", "An event during the run.", event_fields);
 
 /* ---- documents ---- */
 
@@ -356,17 +356,17 @@ static const void *rank_item(const struct object_at *at, size_t i)
 
 // Members common to run reports and job reports.
 #define SCHEMA FIELD_SCHEMA("wattle-report/1")
-#define RUN FIELD_HERE("run", &run_type, "what was measured")
-#define ENERGY FIELD_HERE("energy", &energy_type, "energy of the machine, and whose it is")
+#define RUN FIELD_HERE("run", &run_type, "the measured run")
+#define ENERGY FIELD_HERE("energy", &energy_type, "energy of the machine by owner")
 #define CPU FIELD_POINTER(struct document, "cpu", findings, &cpu_type, "CPU time")
 #define MEMORY FIELD_POINTER(struct document, "memory", findings, &memory_type, "memory and I/O")
 #define GPUS FIELD_LIST("gpus", &gpu_type, gpu_count, gpu_item, "the measured GPUs")
 #define USAGE FIELD_HERE("resource_usage", &resource_usage_type, "gpu_tracker's figures, in the units asked for")
 #define BLOCKS FIELD_LIST("blocks", &block_type, block_count, block_item, "code blocks, by name")
 #define METRICS FIELD_LIST("metrics", &metric_type, metric_count, metric_item, "metrics of the program and of the recording")
-#define SELF FIELD_POINTER(struct document, "self", findings, &self_type, "what measuring used")
-#define WARNINGS FIELD_VALUES("warnings", &warning_field, warning_count, "what a reader of these figures must know")
-#define EVENTS FIELD_LIST("events", &event_type, event_count, event_item, "what happened while the run was recorded")
+#define SELF FIELD_POINTER(struct document, "self", findings, &self_type, "resources used by wattle")
+#define WARNINGS FIELD_VALUES("warnings", &warning_field, warning_count, "warnings about these figures")
+#define EVENTS FIELD_LIST("events", &event_type, event_count, event_item, "events during the run")
 
 static const struct field report_fields[] = {
 	SCHEMA, RUN,
@@ -381,7 +381,7 @@ static const struct field job_report_fields[] = {
 	ENERGY,
 	FIELD_LIST("nodes", &node_type, node_count, node_item, "the nodes, in order of their first rank"),
 	FIELD_LIST("ranks", &rank_type, rank_count, rank_item, "the ranks, in order"),
-	FIELD_POINTER(struct document, "imbalance", job, &imbalance_type, "how evenly the ranks worked"),
+	FIELD_POINTER(struct document, "imbalance", job, &imbalance_type, "load imbalance of the ranks"),
 	CPU, MEMORY, GPUS, USAGE, BLOCKS, METRICS, SELF, WARNINGS, EVENTS,
 };
 const struct object_type job_report_type = OBJECT_TYPE("job_report", "Report of a job.", job_report_fields);

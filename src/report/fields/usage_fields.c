@@ -114,9 +114,9 @@ static const struct object_type max_gpu_ram_type = OBJECT_TYPE("max_gpu_ram", "L
 #define P struct unit_percentages
 static const struct field percentages_fields[] = {
 	FIELD_AS(P, "max_sum_percent", max_sum, "%", "largest sum over the units: 100 is one core or GPU"),
-	FIELD_AS(P, "max_hardware_percent", max_hardware, "%", "the same as a share of the expected hardware"),
+	FIELD_AS(P, "max_hardware_percent", max_hardware, "%", "as a share of the expected hardware"),
 	FIELD_AS(P, "mean_sum_percent", mean_sum, "%", "mean of the sum"),
-	FIELD_AS(P, "mean_hardware_percent", mean_hardware, "%", "the same as a share of the expected hardware"),
+	FIELD_AS(P, "mean_hardware_percent", mean_hardware, "%", "as a share of the expected hardware"),
 };
 #undef P
 static const struct object_type percentages_type = OBJECT_TYPE("percentages", "Utilization in percent.", percentages_fields);
@@ -195,4 +195,4 @@ static const struct field static_data_fields[] = {
 	FIELD_INTEGER("system_gpu_count", gpu_count, NULL, "GPUs of the machine"),
 	FIELD_INTEGER("n_expected_gpus", expected_gpus, NULL, "GPUs that are measured"),
 };
-const struct object_type static_data_type = OBJECT_TYPE("static_data", "What gpu_tracker calls static data.", static_data_fields);
+const struct object_type static_data_type = OBJECT_TYPE("static_data", "Static data as in gpu_tracker.", static_data_fields);

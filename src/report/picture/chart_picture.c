@@ -135,7 +135,7 @@ static bool is_shown(const struct chart *chart, const struct chart_band *band)
 static const struct {
 	const char *kind, *words;
 	enum colour colour;
-} band_looks[] = {{"throttle", "clocks held back", COLOUR_THROTTLE}, {"gap", "not read", COLOUR_FAINT}};
+} band_looks[] = {{"throttle", "clocks throttled", COLOUR_THROTTLE}, {"gap", "not read", COLOUR_FAINT}};
 
 static bool has_band(const struct chart_picture *c, const char *kind)
 {

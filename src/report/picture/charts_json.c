@@ -107,9 +107,9 @@ static const char *const lines[] = {
 #define S struct chart_series
 static const struct field series_fields[] = {
 	FIELD(S, name, NULL, "name, unique in the chart"),
-	FIELD(S, label, NULL, "its name for people"),
-	FIELD(S, line, NULL, "how it stands in the chart", .one_of = lines),
-	FIELD(S, provenance, NULL, "how the values are obtained", .one_of = provenance_names),
+	FIELD(S, label, NULL, "label of the series"),
+	FIELD(S, line, NULL, "how it is drawn: line or area", .one_of = lines),
+	FIELD(S, provenance, NULL, "provenance of the values", .one_of = provenance_names),
 	FIELD_BY(S, device, "device", struct run_device, name, NULL, "the domain"),
 	FIELD_TEXT("colour", series_colour, NULL, "its color, in the palette"),
 	ROUNDED(S, highest, NULL, "largest value"),
@@ -129,7 +129,7 @@ static const struct field chart_fields[] = {
 	FIELD(C, title, NULL, "its title"),
 	FIELD(C, unit, NULL, "unit of its values"),
 	FIELD(C, look, NULL, "areas on top of each other, or lines", .one_of = looks),
-	FIELD(C, ceiling, NULL, "what can't be exceeded"),
+	FIELD(C, ceiling, NULL, "upper bound of the values"),
 	FIELD_ITEMS(C, "series", series, n_series, &series_type, "its series"),
 };
 #undef C
@@ -141,20 +141,20 @@ static const struct object_type chart_type = OBJECT_TYPE("chart", "A chart.", ch
 static const struct field band_fields[] = {
 	INSTANT(B, from_s, "where it begins on the axis"),
 	INSTANT(B, to_s, "where it ends"),
-	INSTANT(B, covered_s, "for how long of it the state held"),
+	INSTANT(B, covered_s, "duration of the state within it"),
 	FIELD_BY(B, device, "device", struct run_device, name, NULL, "the domain; null: the run"),
 	FIELD(B, kind, NULL, "throttle or gap"),
-	FIELD(B, text, NULL, "what held"),
+	FIELD(B, text, NULL, "the state"),
 };
 #undef B
-static const struct object_type band_type = OBJECT_TYPE("band", "A stretch of time in which something held.", band_fields);
+static const struct object_type band_type = OBJECT_TYPE("band", "An interval with a state: throttled clocks or a gap.", band_fields);
 
 #define M struct chart_mark
 static const struct field mark_fields[] = {
 	INSTANT(M, at_s, "where it lies on the axis"),
 	FIELD(M, t_ns, "ns", "CLOCK_MONOTONIC of it"),
 	FIELD(M, kind, NULL, "kind of the event"),
-	FIELD(M, text, NULL, "what happened"),
+	FIELD(M, text, NULL, "description of the event"),
 };
 #undef M
 static const struct object_type mark_type = OBJECT_TYPE("mark", "An event of the run.", mark_fields);
@@ -228,7 +228,7 @@ static const struct field lane_fields[] = {
 	FIELD_AS(L, "heading", title, NULL, "of a job: its node", .present = has_title),
 	FIELD(L, label, NULL, "of a job: its rank", .present = has_label),
 	FIELD(L, is_range, NULL, "ranges, which may overlap"),
-	FIELD(L, n_spans, NULL, "spans that the items stand for"),
+	FIELD(L, n_spans, NULL, "number of spans that the items represent"),
 	FIELD_VALUES("items", &item_row, item_count, "spans, ascending"),
 };
 #undef L
@@ -264,8 +264,8 @@ static const char *rgb(const struct object_at *at, struct buf *scratch)
 }
 
 static const struct field colour_fields[] = {
-	FIELD_TEXT("light", rgb, NULL, "on a light ground", .offset = offsetof(struct colour_row, light)),
-	FIELD_TEXT("dark", rgb, NULL, "on a dark ground", .offset = offsetof(struct colour_row, dark)),
+	FIELD_TEXT("light", rgb, NULL, "on a light background", .offset = offsetof(struct colour_row, light)),
+	FIELD_TEXT("dark", rgb, NULL, "on a dark background", .offset = offsetof(struct colour_row, dark)),
 };
 static const struct object_type colour_type = OBJECT_TYPE("colour", "A color.", colour_fields);
 
@@ -292,7 +292,7 @@ static const struct field charts_fields[] = {
 	FIELD_OBJECT_MAP("palette", &colour_type, colour_count, colour_name, colour_item, "the colors"),
 	FIELD_OBJECT(C, "axis", axis, &axis_type, "measured time"),
 	FIELD_ITEMS(C, "charts", charts, n_charts, &chart_type, "the charts"),
-	FIELD_ITEMS(C, "bands", bands, n_bands, &band_type, "stretches of time in which something held"),
+	FIELD_ITEMS(C, "bands", bands, n_bands, &band_type, "intervals with a state"),
 	FIELD_ITEMS(C, "marks", marks, n_marks, &mark_type, "events of the run"),
 	FIELD_VALUES("blocks", &block_field, block_count, "names of the blocks"),
 	FIELD_VALUES("block_colours", &block_colour_field, block_count, "their colors, in the palette"),

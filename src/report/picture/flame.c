@@ -150,21 +150,21 @@ void flame_draw(struct picture *p)
 	struct flame flame = {.p = p, .f = p->f};
 	if (!prepare(&flame, p->charts->arena))
 		return;
-	picture_heading(p, "Energy of this program, block inside block");
+	picture_heading(p, "Energy of this program by nested blocks");
 	box(&flame, "this program", COLOUR_TARGET, 0, 0, flame.whole_j);
 	children(&flame, flame.first_root, 0, 1);
 	double outside = outside_j(p->f);
 	if (outside * flame.scale >= narrowest)
-		box(&flame, "outside of blocks", COLOUR_UNATTRIBUTED, p->width - outside * flame.scale, 1, outside);
+		box(&flame, "outside blocks", COLOUR_UNATTRIBUTED, p->width - outside * flame.scale, 1, outside);
 }
 
 void flame_words(const struct charts *charts, struct buf *out)
 {
 	const struct findings *f = charts->findings;
 	human_energy(out, f->ledger.target_j);
-	buf_printf(out, " of this program in %zu blocks inside each other.", f->n_blocks);
+	buf_printf(out, " of this program in %zu nested blocks.", f->n_blocks);
 	if (f->outside_j > 0) {
-		buf_str(out, " Outside of them: ");
+		buf_str(out, " Outside blocks: ");
 		human_energy(out, f->outside_j);
 		buf_char(out, '.');
 	}

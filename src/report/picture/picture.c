@@ -27,7 +27,7 @@ static const struct kind kinds[PICTURE_KINDS] = {
 	[PICTURE_SPANS] = {"spans", "Spans", NULL, spans_has, spans_height, spans_draw, spans_words},
 	[PICTURE_LEDGER] = {"ledger", "Attributed energy", NULL, ledger_has, ledger_height, ledger_draw,
 		ledger_words},
-	[PICTURE_FLAME] = {"flame", "Energy of this program, block inside block", NULL, flame_has, flame_height,
+	[PICTURE_FLAME] = {"flame", "Energy of this program by nested blocks", NULL, flame_has, flame_height,
 		flame_draw, flame_words},
 	[PICTURE_BLOCKS] = {"blocks", "Energy of code blocks", NULL, blocks_has, blocks_height, blocks_draw,
 		blocks_words},

@@ -60,7 +60,7 @@ static void bands_in_words(struct buf *out, const struct charts *charts, const s
 			gap_s += band->covered_s;
 	}
 	if (throttled_s > 0) {
-		buf_str(out, " Clocks were held back for ");
+		buf_str(out, " Clocks were throttled for ");
 		time_words(out, throttled_s);
 		buf_char(out, '.');
 	}

@@ -89,6 +89,6 @@ void part_paper(const struct part *part, enum paper_table table, size_t n)
 	for (size_t i = 0; i < ARRAY_SIZE(steps) && steps[i] <= room; i++)
 		printed = steps[i];
 	buf_printf(part->out,
-		"<p class=\"faint small on-paper paper-%zu\">… and %zu more, which the page itself has.</p>\n", printed,
+		"<p class=\"faint small on-paper paper-%zu\">… and %zu more; the page lists them.</p>\n", printed,
 		n - printed);
 }

@@ -35,7 +35,7 @@ static const struct {
 	{"minor faults", "memory.minor_faults", OF_RUN},
 	{"waits", "cpu.voluntary_switches", OF_RUN},
 	{"preemptions", "cpu.involuntary_switches", OF_RUN},
-	{"wattle woke up", "self.wakeups", OF_RUN},
+	{"wakeups of wattle", "self.wakeups", OF_RUN},
 	{"run", "run.id", OF_RUN},
 };
 
@@ -129,8 +129,8 @@ static void how_measured(const struct part *part)
 	buf_clear(&words);
 	if (mode != NULL)
 		buf_printf(&words, "%s: %s", mode,
-			strcmp(mode, "active") == 0 ? "idle power is taken off first"
-						    : "busy time shares all power, idle power included");
+			strcmp(mode, "active") == 0 ? "idle power is subtracted first"
+						    : "all power, idle power included, is divided by busy time");
 	fact(part->out, "attribution", words.data);
 	buf_finish(&words);
 }
@@ -155,7 +155,7 @@ static void recordings(const struct part *part)
 	const struct job_runs *runs = part->job->runs;
 	struct buf *out = part->out;
 	if (value_ok(part->job->n_nodes_said))
-		buf_printf(out, "<dt>nodes it asked for</dt><dd>%lld</dd>\n", (long long)part->job->n_nodes_said);
+		buf_printf(out, "<dt>requested nodes</dt><dd>%lld</dd>\n", (long long)part->job->n_nodes_said);
 	buf_printf(out, "<dt>recordings</dt><dd class=\"long\">%zu: ", runs->n);
 	for (size_t i = 0; i < runs->n && i < FILES_MAX; i++) {
 		buf_str(out, i > 0 ? ", " : "");

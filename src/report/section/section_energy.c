@@ -134,8 +134,8 @@ void section_domains(const struct part *part)
 		any_beside |= is_beside(&rows.at[i]);
 	if (any_beside)
 		part_remark(part,
-			is_page(part) ? "Grey rows are shown, not added: they overlap the others."
-				      : "core, uncore, psys and the like are shown, not added: they overlap the others.");
+			is_page(part) ? "Grey rows are not included in the total: they overlap the others."
+				      : "core, uncore, psys etc. are not in the total: they overlap other domains.");
 	if (!is_page(part))
 		part_words(part, words_calibration);
 	section_end(part);
@@ -380,7 +380,7 @@ void section_nodes(const struct part *part)
 		largest_s = fmax(largest_s, part->job->nodes[i].unmeasured_s);
 	if (is_page(part) && largest_s >= 0.05)
 		part_remark(part,
-			"Not read is time in which ranks ran on the node and none of them read its sensors; what was used then "
-			"is not in these figures.");
+			"Not read: time in which ranks ran on the node but none of them read its sensors; "
+			"the energy of that time is not included.");
 	section_end(part);
 }

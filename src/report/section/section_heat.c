@@ -65,7 +65,7 @@ static void legend(const struct part *part)
 		buf_printf(out, "<path class=\"heat-%d\" d=\"M%d 0h10v10h-10z\"/>", level, level * 10);
 	buf_str(out, "</svg> ");
 	human_power(out, part->time->highest_w);
-	buf_str(out, "; blank: not known</p>\n");
+	buf_str(out, "; blank: unknown</p>\n");
 }
 
 void section_heat(const struct part *part)

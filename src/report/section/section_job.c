@@ -110,7 +110,7 @@ static const struct grid rank_grid = GRID("ranks-table", rank_columns, .is_faint
 
 static void keys(const struct part *part)
 {
-	static const char *const all[][2] = {{"target", "working"}, {"others", "waiting in blocks, all of it put at the end"},
+	static const char *const all[][2] = {{"target", "working"}, {"others", "waiting in blocks, drawn at the end"},
 		{"unattributed", "ended before the last rank"}};
 	buf_str(part->out, "<ul class=\"keys small\">\n");
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -229,7 +229,7 @@ static void waiting_words(struct buf *out, const struct job_findings *job)
 	const struct job_sums sums = job_sums(job);
 	if (isnan(sums.waiting_s))
 		return;
-	buf_str(out, "In blocks that wait for other ranks all of them together spent ");
+	buf_str(out, "In blocks that wait for other ranks, the ranks spent a total of ");
 	human_time(out, sums.waiting_s);
 	if (sums.duration_s > 0) {
 		buf_str(out, ", ");
@@ -237,7 +237,7 @@ static void waiting_words(struct buf *out, const struct job_findings *job)
 		buf_str(out, " of their time");
 	}
 	if (isfinite(job->waiting_j)) {
-		buf_str(out, ", and took ");
+		buf_str(out, ", and used ");
 		human_energy(out, job->waiting_j);
 	}
 	buf_char(out, '.');
@@ -294,7 +294,7 @@ void section_balance(const struct part *part)
 			job->compared_step != NULL ? job->compared_step : "without a name");
 	section_begin(part, "balance", title);
 	if (is_one) {
-		part_remarkf(part, "%zu rank%s that ended early %s not compared: there is nothing to compare the rest with.",
+		part_remarkf(part, "%zu rank%s that ended early %s not compared: no other rank is left to compare with.",
 			job->n_ended_early, job->n_ended_early == 1 ? "" : "s", job->n_ended_early == 1 ? "is" : "are");
 		section_end(part);
 		return;
@@ -304,8 +304,9 @@ void section_balance(const struct part *part)
 	part_grid(part, &balance_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PAPER_NONE});
 	if (is_page(part))
 		part_remark(part,
-			"Imbalance is (most − mean) / most: the part of the longest rank's time that would be saved if all were as "
-			"the mean. The grey line is the mean, the orange one the rank that has most.");
+			"Imbalance is (max − mean) / max: the part of the longest rank's time that would be "
+			"saved if all ranks took the mean time. The grey line is the mean, the orange line "
+			"the rank with the maximum.");
 	else
 		sentences(part);
 	section_end(part);

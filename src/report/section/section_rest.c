@@ -101,7 +101,8 @@ void section_events(const struct part *part)
 	if (rows.n == 0)
 		return;
 	buf_printf(part->out,
-		"<p class=\"faint small on-paper\">%zu event%s, which the page itself has.</p>\n<section class=\"no-print\">\n"
+		"<p class=\"faint small on-paper\">%zu event%s; the page lists them.</p>\n<section "
+		"class=\"no-print\">\n"
 		"<h2 id=\"events\">Events</h2>\n",
 		rows.n, rows.n == 1 ? "" : "s");
 	part_grid(part, &event_grid, &rows, (struct limits){0, EVENTS_MAX, PAPER_NONE});

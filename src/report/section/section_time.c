@@ -56,13 +56,13 @@ void section_time(const struct part *part)
 {
 	section_begin(part, "time", "Over time");
 	if (part->job != NULL)
-		part_remark(part, "By the hosts' own clocks, from the job's start. A lane shows the innermost code block of a rank.");
+		part_remark(part, "Times by the hosts' own clocks, from the job's start. A lane shows the innermost code block of a rank.");
 	if (has_time(part->charts)) {
 		buf_str(part->out, "<div id=\"view\" class=\"live\"></div>\n");
 		write_stills(part);
 		page_charts(part->out, part->charts);
 	} else {
-		buf_str(part->out, "<p class=\"faint\">Nothing was read often enough to be drawn.</p>\n");
+		buf_str(part->out, "<p class=\"faint\">Too few readings to draw a chart.</p>\n");
 	}
 	if (part->time != NULL && part->time->lanes_left_out > 0)
 		part_remarkf(part, "%zu more ranks have no lane here.", part->time->lanes_left_out);
@@ -79,7 +79,7 @@ void section_flame(const struct part *part)
 	picture_svg(part->charts, PICTURE_FLAME, &look, part->out);
 	buf_str(part->out, "</div>\n");
 	part_remark(part,
-		"Each bar is a block inside the one above it; its width is the energy that this program took while it ran, what is "
-		"inside included.");
+		"Each bar is a block nested in the block above it; its width is the program's energy while "
+		"it ran, nested blocks included.");
 	section_end(part);
 }

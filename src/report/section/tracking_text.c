@@ -55,7 +55,7 @@ static const struct grid metrics_grid = GRID(NULL, metric_columns, .is_shown = i
 static void metrics_table(const struct page *page, const struct object_at *object, const char *key)
 {
 	if (grid_text_list(&metrics_grid, object, key, page->out, page->style) == 0)
-		buf_printf(page->out, "  %sno timepoint tells of anything but 0%s\n", page->style->faint,
+		buf_printf(page->out, "  %sall values are 0%s\n", page->style->faint,
 			page->style->off);
 }
 
@@ -74,7 +74,7 @@ static void units_line(const struct page *page)
 	text_add_harmless(page->out, ram, strlen(ram));
 	buf_str(page->out, ", GPU RAM in ");
 	text_add_harmless(page->out, gpu_ram, strlen(gpu_ram));
-	buf_printf(page->out, "; what is 0 throughout is left out%s\n", page->style->off);
+	buf_printf(page->out, "; metrics that are always 0 are omitted%s\n", page->style->off);
 }
 
 void tracking_blocks_text(const struct tracking_findings *findings, struct buf *out, bool colour)

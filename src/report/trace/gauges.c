@@ -180,9 +180,9 @@ static const struct cpu_use {
 	const char *name, *description;
 	double (*ns)(const struct window *window);
 } cpu_uses[] = {
-	{"CPU of the machine", "cores busy with anything", busy_ns},
-	{"CPU of the target", "cores busy with the measured program and all that it started", target_ns},
-	{"CPU of wattle", "cores busy with measuring", wattle_ns},
+	{"CPU of the machine", "busy cores of the machine", busy_ns},
+	{"CPU of the target", "cores kept busy by the measured program and its child processes", target_ns},
+	{"CPU of wattle", "cores kept busy by wattle", wattle_ns},
 };
 
 // /proc counts in ticks of 10 ms: precise enough for windows of 100 ms, but noise for samples of 1 ms.

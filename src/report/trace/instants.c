@@ -176,7 +176,7 @@ static void put_end(struct instants *instants, const struct run_segment *segment
 {
 	struct trace *trace = instants->trace;
 	struct trace_event instant = trace_instant(trace, track(instants, TRACK_SEGMENTS), segment->end_ns);
-	trace_event_name(trace, segment->complete ? "end" : "end of what was recorded", "segment");
+	trace_event_name(trace, segment->complete ? "end" : "end of the recording", "segment");
 	trace_argument_int(trace, "exit_code", segment->exit_code);
 	trace_argument_int(trace, "samples", segment->samples);
 	trace_argument_int(trace, "lost_samples", segment->lost_samples);

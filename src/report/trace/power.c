@@ -155,9 +155,9 @@ static void total(struct power *power)
 	const char *estimated = trace->findings->provenance == PROVENANCE_ESTIMATED ? " (estimated)" : "";
 	struct curve_walk *walks = arena_alloc(trace->arena, n, sizeof(*walks));
 	struct trace_counter all = new_counter(power, trace_words(trace, "total power%s", estimated), "total",
-		"all domains that are in the total, about every 100 ms");
+		"all domains included in the total, about every 100 ms");
 	struct trace_counter target = new_counter(power, trace_words(trace, "target power%s", estimated), "total",
-		"what of it is attributed to the measured program");
+		"power attributed to the measured program");
 	if (walks == NULL)
 		return;
 	for (size_t d = 0; d < n; d++)

@@ -78,7 +78,7 @@ static uint64_t new_track(struct work *work, const struct lane_row *row)
 			.process = &trace->processes[row->process],
 			.tid = row->tid};
 	else
-		track.name = trace_words(trace, "spans of thread %d that cross others", (int)row->tid);
+		track.name = trace_words(trace, "overlapping spans of thread %d", (int)row->tid);
 	return trace_track(trace, &track);
 }
 

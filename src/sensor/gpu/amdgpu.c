@@ -11,8 +11,8 @@
 /* AMD GPUs through the amdgpu driver's files in /sys. No AMD library is required. ROCm SMI, if present, supplies energy or
  * power where the files lack them. */
 
-static const char standing[] = "its energy counter stands still at times while it draws power; power fills the gaps";
-static const char frozen[] = "its energy counter stands still while it draws power; power is integrated instead";
+static const char standing[] = "its energy counter sometimes stops while it draws power; the gaps are filled from power readings";
+static const char frozen[] = "its energy counter does not change while it draws power; power is integrated instead";
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
 /* The firmware updates its counter every millisecond. A counter that does not move for this long while the board draws power
@@ -235,7 +235,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 		r = choose(amdgpu, options);
 	if (r == 0 && amdgpu->n > 0 && options->calibrate_ns > 0)
 		r = check_counters(amdgpu);
-	return r < 0 ? error_set(reterr, r, "no memory for the AMD GPUs") : 0;
+	return r < 0 ? error_set(reterr, r, "out of memory for the AMD GPUs") : 0;
 }
 
 static struct domain *domains(void *state, size_t *ret_count)

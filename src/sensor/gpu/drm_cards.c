@@ -192,8 +192,8 @@ bool drm_is_gone(int code)
 
 static const char *const notes[] = {
 	[DRM_AWAKE] = "",
-	[DRM_ASLEEP] = "asleep (suspended at run time): not read, so that it is not woken",
-	[DRM_GONE] = "gone from the machine; looked for once a second",
+	[DRM_ASLEEP] = "suspended (runtime power management): not read, to avoid waking it",
+	[DRM_GONE] = "removed from the machine; wattle checks for it once a second",
 };
 
 void drm_power_open(struct drm_power *power, const struct wattle_env *env, const char *device)

@@ -107,7 +107,7 @@ static void describe_missing(struct domain *domain, const struct wattle_env *env
 	snprintf(path, sizeof(path), "%s/energy1_input", card->hwmon);
 	domain_set_unreadable(domain, env, path, code);
 	if (card->hwmon[0] == '\0') {
-		text_copy(domain->why, sizeof(domain->why), "its driver offers no energy counter");
+		text_copy(domain->why, sizeof(domain->why), "its driver has no energy counter");
 		text_copy(domain->remedy, sizeof(domain->remedy),
 			"boot Linux 6.2 or newer (driver i915), 6.5 or newer (xe)");
 	}
@@ -188,11 +188,11 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 	for (size_t i = 0; i < intel->n_cards; i++)
 		if (intel->cards[i].has_part)
 			add_shown(intel, &intel->cards[i].found, DOMAIN_GPU, intel->domains[i].name, "GPU package",
-				"energy2_input is a part of what energy1_input meters");
+				"energy2_input is part of energy1_input");
 	for (size_t i = 0; i < found->n; i++)
 		if (drm_card_is_integrated(&found->cards[i]))
 			add_shown(intel, &found->cards[i], DOMAIN_UNCORE, "uncore-0", "integrated GPU",
-				"a part of the CPU: RAPL meters it, as uncore-0");
+				"part of the CPU: RAPL measures it, as uncore-0");
 	for (size_t i = 0; i < intel->n_cards; i++)
 		intel->pci[i] = intel->cards[i].found.pci;
 	intel->clients = drm_clients_new(intel->env, intel->pci, intel->n_cards);
@@ -217,7 +217,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	if (r == 0 && cards.n > 0)
 		r = open_cards(intel, env, &cards, options);
 	drm_cards_finish(&cards);
-	return r < 0 ? error_set(reterr, r, "no memory for the Intel GPUs") : 0;
+	return r < 0 ? error_set(reterr, r, "out of memory for the Intel GPUs") : 0;
 }
 
 static struct domain *domains(void *state, size_t *ret_count)

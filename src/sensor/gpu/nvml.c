@@ -87,7 +87,7 @@ struct nvml_state {
 	struct pid_match match;
 };
 
-static const char asleep[] = "asleep (runtime suspended), not woken";
+static const char asleep[] = "suspended (runtime power management): not read, to avoid waking it";
 
 static void set_unreadable(struct domain *domain, const char *why, const char *remedy)
 {
@@ -285,11 +285,11 @@ static void add_instance(struct nvml_state *nvml, const struct nvml_gpu *gpu, si
 	text_copy(domain->device, sizeof(domain->device), instance->name);
 	text_copy(domain->uuid, sizeof(domain->uuid), instance->uuid);
 	if (instance->slices > 0)
-		snprintf(domain->why, sizeof(domain->why), "shares the energy of %s, by its %u of %u SM slices",
+		snprintf(domain->why, sizeof(domain->why), "part of %s: its energy is divided by SM slices, %u of %u here",
 			gpu->domain->name, instance->slices, gpu->mig.total_slices);
 	else
 		snprintf(domain->why, sizeof(domain->why),
-			"shares the energy of %s, by its part of the memory (%.0f %%)", gpu->domain->name,
+			"part of %s: its energy is divided by memory, %.0f %% here", gpu->domain->name,
 			instance->share * 100);
 }
 
@@ -351,7 +351,7 @@ static void describe_sleeper(struct nvml_state *nvml, size_t index, int first, b
 	snprintf(domain->device, sizeof(domain->device), "NVIDIA GPU %s", nvml->bus.gpus[index].address);
 	text_copy(domain->note, sizeof(domain->note), asleep);
 	if (describe_only)
-		set_unreadable(domain, asleep, "start a program that uses the GPU, then look again");
+		set_unreadable(domain, asleep, "start a program that uses the GPU, then run wattle again");
 }
 
 static int open_asleep(struct nvml_state *nvml, const struct sensor_options *options)
@@ -429,7 +429,7 @@ static bool sleeps(struct nvml_state *nvml, struct nvml_gpu *gpu)
 	bool slept = strcmp(note, asleep) == 0;
 	bool is_asleep = gpu->on_bus >= 0 && nvml_bus_is_asleep(&nvml->bus, (size_t)gpu->on_bus);
 	if (is_asleep != slept)
-		text_copy(note, sizeof(gpu->domain->note), is_asleep ? asleep : "awake again");
+		text_copy(note, sizeof(gpu->domain->note), is_asleep ? asleep : "no longer suspended");
 	return is_asleep;
 }
 

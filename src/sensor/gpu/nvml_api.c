@@ -81,13 +81,13 @@ static const struct {
 		{"no permission to use this GPU", "sudo usermod -aG video,render $USER, then log in again"}},
 	{NVML_INSUFFICIENT_POWER, {"its power cables are not connected", "connect the power cables of the GPU"}},
 	{NVML_DRIVER_NOT_LOADED, {"the NVIDIA driver is not loaded", "sudo modprobe nvidia"}},
-	{NVML_IRQ_ISSUE, {"the kernel found an interrupt problem with it", "sudo dmesg | grep -i nvrm"}},
-	{NVML_GPU_IS_LOST, {"it fell off the bus", "reboot the machine"}},
-	{NVML_RESET_REQUIRED, {"it needs a reset", "sudo nvidia-smi --gpu-reset"}},
+	{NVML_IRQ_ISSUE, {"the kernel reports an interrupt problem of this GPU", "sudo dmesg | grep -i nvrm"}},
+	{NVML_GPU_IS_LOST, {"the GPU fell off the bus", "reboot the machine"}},
+	{NVML_RESET_REQUIRED, {"the GPU needs a reset", "sudo nvidia-smi --gpu-reset"}},
 	{NVML_OPERATING_SYSTEM,
-		{"the operating system blocks it (cgroup or device node)", "give the container or the job this GPU"}},
+		{"the operating system denies access to it (cgroup or device node)", "give the container or the job this GPU"}},
 	{NVML_VERSION_MISMATCH,
-		{"the NVIDIA library is not the kernel module's version",
+		{"the NVIDIA library and the kernel module have different versions",
 			"reboot, or reload the nvidia kernel modules"}},
 };
 
@@ -97,5 +97,5 @@ struct nvml_failure nvml_failure(int code)
 		if (failures[i].code == code)
 			return failures[i].failure;
 	}
-	return (struct nvml_failure){"the NVIDIA driver answers with an error", "nvidia-smi"};
+	return (struct nvml_failure){"the NVIDIA driver returns an error", "nvidia-smi"};
 }

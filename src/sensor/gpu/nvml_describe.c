@@ -62,7 +62,7 @@ static const struct {
 	const char *note, *uuid_suffix;
 } scopes[NVML_SCOPES] = {
 	[NVML_SCOPE_GPU] = {DOMAIN_GPU, "", ""},
-	[NVML_SCOPE_MODULE] = {DOMAIN_MODULE, "the whole module: CPU, GPU and memory; shown, not added to the total",
+	[NVML_SCOPE_MODULE] = {DOMAIN_MODULE, "the whole module: CPU, GPU and memory; shown, not included in the total",
 		"/module"},
 	[NVML_SCOPE_MEMORY] = {DOMAIN_GPU_MEMORY, "", "/memory"},
 };
@@ -104,10 +104,10 @@ void nvml_gpu_explain_no_power(struct nvml_gpu *gpu, char *ret_why, size_t size,
 	bool module_only = gpu->energy.scope == NVML_SCOPE_MODULE;
 	if (module_only)
 		snprintf(ret_why, size,
-			"the driver gives no power of the GPU alone, only that of %s, which has the CPU in it",
+			"the driver reports no power for the GPU alone, only for %s, which includes the CPU",
 			gpu->domain->inside);
 	else
-		snprintf(ret_why, size, "the driver gives neither energy nor power of this GPU");
+		snprintf(ret_why, size, "the driver reports neither energy nor power of this GPU");
 	*ret_remedy = "update the NVIDIA driver; `nvidia-smi -q -d POWER` shows what it can read";
 }
 

@@ -360,7 +360,7 @@ static void read_the_rest(struct nvml_gpu *gpu, struct nvml_scratch *scratch, st
 
 static void tell_lost(struct nvml_gpu *gpu, int64_t t_ns)
 {
-	static const char note[] = "fell off the bus; its energy up to then stands";
+	static const char note[] = "fell off the bus; its energy up to then is kept";
 	gpu->retry_ns = t_ns + retry_ns;
 	text_copy(gpu->domain->note, sizeof(gpu->domain->note), note);
 	forget(gpu);

@@ -14,14 +14,14 @@ static const int64_t foreign_ns = 10 * NS_PER_S;
 
 static const char *const notes[] = {
 	[PID_BY_EQUALITY] = "",
-	[PID_BY_NSPID] = "process ids are of another pid namespace; matched by NSpid in /proc",
-	[PID_BY_CGROUP] = "process ids are of another pid namespace; matched by cgroup",
-	[PID_BY_DESCRIPTORS] = "process ids are of another pid namespace; matched by open /dev/nvidia descriptors",
+	[PID_BY_NSPID] = "process IDs belong to another PID namespace; matched by NSpid in /proc",
+	[PID_BY_CGROUP] = "process IDs belong to another PID namespace; matched by cgroup",
+	[PID_BY_DESCRIPTORS] = "process IDs belong to another PID namespace; matched by open /dev/nvidia descriptors",
 	[PID_BY_EXCLUSIVITY] =
-		("process ids are of another pid namespace; nobody else here uses the GPU, so they count as "
-		 "the target's (exclusivity)"),
+		("process IDs belong to another PID namespace; no other process here uses the GPU, so they count as the target's (exclusive use)"),
 	[PID_UNMATCHED] =
-		"process ids are of another pid namespace and could not be matched; who used the GPU is unknown",
+		"process IDs belong to another PID namespace and could not be matched; the users of the GPU "
+		"are unknown",
 };
 static_assert(ARRAY_SIZE(notes) == PID_UNMATCHED + 1, "a note for every method");
 

@@ -233,7 +233,7 @@ static int check_header(int fd, const char *path, struct wattle_error *reterr)
 		return error_set(reterr, -EINVAL, "%s is not a span file", path);
 	if (header.version != SPAN_FILE_VERSION || header.block_bytes != SPAN_BLOCK_BYTES)
 		return error_set(reterr, -ENOTSUP,
-			"%s is a span file of version %u, this program knows %d: use the wattle that it came from",
+			"%s has span file version %u, this wattle supports %d: use the wattle that wrote it",
 			path, (unsigned)header.version, SPAN_FILE_VERSION);
 	return 0;
 }

@@ -19,16 +19,16 @@ static const struct pg_big_table big_tables[] = {
 // clang-format off
 /* Columns of the store beyond the tables of the run file. Types are PostgreSQL's. Columns with a sixth text are facts of the run. */
 static const struct schema_column own_columns[] = {
-	{"recording", "sent_by", "name NOT NULL", "", "role of the server that began it, and alone may add to it"},
-	{"recording", "user_name", "text", "", "whose run it is, by the name that its host knows", "user"},
+	{"recording", "sent_by", "name NOT NULL", "", "database role that started the run; only this role can add rows"},
+	{"recording", "user_name", "text", "", "user name on the run's host", "user"},
 	{"recording", "host", "text", "", "name of the machine", "host"},
-	{"recording", "machine", "text", "", "identity of the machine whose sensors were read: its start, and the tree they were read from", "machine"},
+	{"recording", "machine", "text", "", "identity of the machine whose sensors were read: its boot, and the root of the sensor files", "machine"},
 	{"recording", "node", "text", "", "the scheduler's name of the node", "node"},
 	{"recording", "job_id", "text", "", "the job; null outside of jobs", "job_id"},
 	{"recording", "job_step", "text", "", "the step of a Slurm job", "job_step"},
 	{"recording", "job_name", "text", "", "the job's name", "job_name"},
 	{"recording", "job_cluster", "text", "", "the cluster's name", "job_cluster"},
-	{"recording", "job_launcher", "text", "", "who gave the rank: slurm, openmpi, torchrun ...", "job_launcher"},
+	{"recording", "job_launcher", "text", "", "launcher that set the rank: slurm, openmpi, torchrun ...", "job_launcher"},
 	{"recording", "rank", "bigint", "", "rank in the job, from 0", "rank"},
 	{"recording", "local_rank", "bigint", "", "rank on the node, from 0", "local_rank"},
 	{"recording", "world_size", "bigint", "", "ranks of the job", "world_size"},
@@ -37,20 +37,20 @@ static const struct schema_column own_columns[] = {
 	{"recording", "restart", "bigint", "", "how often the job or its workers were started again", "restart"},
 	{"recording", "label", "text", "", "--label of the run", "label"},
 	{"recording", "command", "text", "", "the command, a JSON array"},
-	{"recording", "wattle_version", "text", "", "of the recorder", "wattle_version"},
+	{"recording", "wattle_version", "text", "", "version of the recorder", "wattle_version"},
 	{"recording", "interval_ns", "bigint", "ns", "sampling period", "interval_ns"},
 	{"recording", "started", "timestamptz", "", "when the target started, by its host's clock"},
-	{"recording", "ended", "timestamptz", "", "when it ended, by its host's clock; null: it runs, or nobody saw it end"},
+	{"recording", "ended", "timestamptz", "", "when it ended, by its host's clock; null: still running, or its end was not recorded"},
 	{"recording", "duration_s", "double precision", "s", "sum over its segments"},
 	{"recording", "segments", "bigint", "", "recordings in it"},
 	{"recording", "samples", "bigint", "", "samples taken"},
 	{"recording", "spans", "bigint", "", "spans in it"},
-	{"recording", "exit_code", "bigint", "", "of the last segment, as wattle returned it"},
-	{"recording", "complete", "boolean", "", "false: it runs, or its recorder died"},
+	{"recording", "exit_code", "bigint", "", "exit status of the last segment, as returned by wattle"},
+	{"recording", "complete", "boolean", "", "false: still running, or its recorder died"},
 	{"recording", "energy_j", "double precision", "j", "total of its report; null where another rank read the sensors"},
 	{"recording", "error_j", "double precision", "j", "error of energy_j"},
-	{"recording", "provenance", "text", "", "of energy_j: measured, derived or estimated"},
-	{"recording", "clock_offset_s", "double precision", "s", "the server's clock less the host's, when the sender last said; with the way there in it"},
+	{"recording", "provenance", "text", "", "provenance of energy_j: measured, derived or estimated"},
+	{"recording", "clock_offset_s", "double precision", "s", "the server's clock minus the host's at the last upload, network delay included"},
 
 	{"process", "time", "timestamptz", "", "start_ns by the wall clock of its host"},
 
@@ -59,19 +59,19 @@ static const struct schema_column own_columns[] = {
 #define BLOCK_FIGURE(member, column, RANKS, unit, title, meaning) {"block", #column, "double precision", unit, meaning},
 #include "metric/blocks.def"
 
-	{"sent", "table_name", "text NOT NULL", "", "a table that rows are sent of"},
-	{"sent", "mark", "bigint", "", "how far it has come: time, or number, of its last row; nothing up to there is sent again"},
-	{"sent", "n", "bigint", "", "rows that were sent of it"},
-	{"sent", "ids", "int8multirange", "", "of spans: the numbers of those that were sent"},
-	{"sent", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when rows came last, by the server's clock"},
+	{"sent", "table_name", "text NOT NULL", "", "table whose rows are sent"},
+	{"sent", "mark", "bigint", "", "position reached: time or number of the last row; earlier rows are not sent again"},
+	{"sent", "n", "bigint", "", "rows of the table that were sent"},
+	{"sent", "ids", "int8multirange", "", "for spans: the numbers of the spans that were sent"},
+	{"sent", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when rows last arrived, by the server's clock"},
 
 	{"wattle_schema", "version", "integer NOT NULL", "", "version of these tables and functions"},
-	{"wattle_schema", "compatible", "integer NOT NULL", "", "oldest version whose programs may go on using them"},
-	{"wattle_schema", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when they became that"},
+	{"wattle_schema", "compatible", "integer NOT NULL", "", "oldest version whose programs can still use them"},
+	{"wattle_schema", "changed", "timestamptz NOT NULL DEFAULT now()", "", "when they were updated to this version"},
 
-	{"wattle_big", "name", "text NOT NULL PRIMARY KEY", "", "a table with a partition a day"},
-	{"wattle_big", "has_level", "boolean NOT NULL", "", "its days are divided by level"},
-	{"wattle_big", "indexes", "text NOT NULL", "", "columns of the btree of a partition; level 2 has none"},
+	{"wattle_big", "name", "text NOT NULL PRIMARY KEY", "", "table with one partition per day"},
+	{"wattle_big", "has_level", "boolean NOT NULL", "", "whether its days are subdivided by level"},
+	{"wattle_big", "indexes", "text NOT NULL", "", "columns of a partition's B-tree index; level 2 has none"},
 };
 
 static const struct pg_table tables[] = {
@@ -206,13 +206,14 @@ static void by_width(struct pg_column *columns, size_t n)
 
 static void add_big(const struct pg_big_table *big, struct columns *columns)
 {
-	add(columns, (struct pg_column){"time", "timestamptz", true, "", "wall clock of the row, by its host"});
+	add(columns, (struct pg_column){"time", "timestamptz", true, "", "wall-clock time of the row, by its host"});
 	size_t from = columns->n;
 	add_of_run_file(big->name, true, columns);
 	if (big->has_level)
 		add(columns,
 			(struct pg_column){"level", "smallint", true, "",
-				"0: first sample of a minute, 1: of a second, 2: all others; 0 too where counting begins"});
+				"0: first sample of a minute, 1: of a second, 2: all others; also 0 where "
+				"counting begins"});
 	by_width(columns->rows + from, columns->n - from);
 	from = columns->n;
 	add_metrics(big->name, columns);

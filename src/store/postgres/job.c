@@ -34,7 +34,8 @@ static int check_cluster(const struct pg_rows *rows, const char *where, struct w
 			continue;
 		if (first != NULL && strcmp(first, cluster) != 0)
 			return error_set(reterr, -EINVAL,
-				"%s has runs of a job %s of several clusters: choose one with --job %s@%s or --job %s@%s",
+				"%s has runs of job %s from several clusters: choose one with --job %s@%s or "
+				"--job %s@%s",
 				where, pg_text(rows, i, JOB), pg_text(rows, i, JOB), first, pg_text(rows, i, JOB),
 				cluster);
 		first = cluster;

@@ -340,18 +340,18 @@ static bool is_beginning(const char *text)
 int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], struct wattle_error *reterr)
 {
 	if (!is_beginning(prefix))
-		return error_set(reterr, -EINVAL, "'%.60s' is no id of a run: `wattle list --store URL` shows them",
+		return error_set(reterr, -EINVAL, "'%.60s' is not a run ID; `wattle list --store URL` shows the IDs",
 			prefix);
 	struct pg_rows rows = {0};
 	int r = pg_query(pg,
 		"SELECT run_id::text FROM recording WHERE run_id::text LIKE lower($1) || '%' ORDER BY 1 LIMIT 2",
 		&prefix, 1, &rows, reterr);
 	if (r == 0 && rows.n == 0)
-		r = error_set(reterr, -ENOENT, "the store at %s has no run whose id begins with %s", pg_where(pg),
+		r = error_set(reterr, -ENOENT, "the store at %s has no run whose ID begins with %s", pg_where(pg),
 			prefix);
 	if (r == 0 && rows.n > 1)
 		r = error_set(reterr, -EINVAL,
-			"the store at %s has several runs whose ids begin with %s (%s and %s): give more of it",
+			"the store at %s has several runs whose IDs begin with %s (%s and %s): give more characters",
 			pg_where(pg), prefix, pg_text(&rows, 0, 0), pg_text(&rows, 1, 0));
 	if (r == 0)
 		snprintf(ret_id, PG_RUN_ID_SIZE, "%s", pg_text(&rows, 0, 0));

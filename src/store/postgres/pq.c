@@ -74,7 +74,7 @@ int pg__lost(struct pg *pg, struct wattle_error *reterr)
 {
 	char why[400];
 	if (pg->is_silent)
-		return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: no answer for %d s", pg->where, pg->patience_s);
+		return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: no response for %d s", pg->where, pg->patience_s);
 	copy_line(deciding_line(pg->pq.error(pg->connection)), why, sizeof(why));
 	return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: %s", pg->where,
 		why[0] != '\0' ? why : "connection lost");
@@ -93,7 +93,7 @@ int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr)
 	// The server lacks a column: the store has not been brought up to date.
 	bool is_older = strcmp(state, "42703") == 0;
 	return error_set(reterr, pg__meaning_of(state), "PostgreSQL at %s: %s%s", pg->where, why,
-		is_older ? "; the store is of another version of wattle: let its owner run `wattle store init URL`"
+		is_older ? "; the store belongs to another version of wattle: its owner must run `wattle store init URL`"
 			 : "");
 }
 

@@ -138,6 +138,6 @@ int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct 
 	}
 	free(out.fields);
 	if (r == 0 && taken == -EINVAL)
-		error_set(reterr, taken, "PostgreSQL at %s: rows came that are damaged", pg->where);
+		error_set(reterr, taken, "PostgreSQL at %s: received damaged rows", pg->where);
 	return r < 0 ? r : taken;
 }

@@ -77,11 +77,11 @@ static int fail_missing(struct pg *pg, const struct pg_store *store, struct watt
 {
 	if (store->schema[0] == '\0')
 		return error_set(reterr, -ENOENT,
-			"PostgreSQL at %s has no schema to look in: the search path of role %s names none that exists",
+			"PostgreSQL at %s: the search path of role %s names no existing schema",
 			pg_where(pg), store->role);
 	return error_set(reterr, -ENOENT,
-		"PostgreSQL at %s has no store of wattle in its schema %s, and role %s may not make one: let the owner run "
-		"`wattle store init URL`",
+		"PostgreSQL at %s has no store of wattle in its schema %s, and role %s may not create one: "
+		"its owner must run `wattle store init URL`",
 		pg_where(pg), store->schema, store->role);
 }
 
@@ -89,7 +89,7 @@ static int fail_right(struct pg *pg, const struct pg_store *store, const char *w
 	struct wattle_error *reterr)
 {
 	return error_set(reterr, -EACCES,
-		"role %s may not %s the store at %s: let its owner run `wattle store init URL %s %s`", store->role,
+		"role %s may not %s the store at %s: its owner must run `wattle store init URL %s %s`", store->role,
 		what, pg_where(pg), option, store->role);
 }
 
@@ -97,7 +97,8 @@ static int check_version(struct pg *pg, const struct pg_store *store, struct wat
 {
 	if (store->compatible > PG_SCHEMA_VERSION)
 		return error_set(reterr, -ENOTSUP,
-			"the store at %s is of a newer wattle (schema %lld; this one knows %d): install that one",
+			"the store at %s was made by a newer wattle (schema %lld; this wattle supports up to "
+			"%d): update wattle",
 			pg_where(pg), (long long)store->version, PG_SCHEMA_VERSION);
 	return 0;
 }
@@ -110,8 +111,8 @@ int pg_store_check(struct pg *pg, struct wattle_error *reterr)
 		return r;
 	if (!store.is_there)
 		return error_set(reterr, -ENOENT,
-			"PostgreSQL at %s has no store of wattle in the schemas that role %s looks in: is it the right database? "
-			"(`wattle store init URL` makes one)",
+			"PostgreSQL at %s has no store of wattle in the search path of role %s: check the "
+			"database name, or create a store with `wattle store init URL`",
 			pg_where(pg), store.role);
 	if (!store.may_read || !store.may_ask)
 		return fail_right(pg, &store, "read", "--reader", reterr);
@@ -259,8 +260,9 @@ static int check_creator(struct pg *pg, const char *role, struct wattle_error *r
 	if (r == 0 && rows.n > 0) {
 		const char *schema = pg_text(&rows, 0, 0);
 		r = error_set(reterr, -EACCES,
-			"role %s may create functions in schema %s, and could have the store run them with its owner's rights: "
-			"`REVOKE CREATE ON SCHEMA %s FROM %s` first, or keep the store in a schema of its own",
+			"role %s may create functions in schema %s, and could make the store run them with "
+			"its owner's rights: run `REVOKE CREATE ON SCHEMA %s FROM %s` first, or use a "
+			"separate schema for the store",
 			role, schema, schema, pg_i64(&rows, 0, 1) == 1 ? "PUBLIC" : role);
 	}
 	pg_rows_finish(&rows);
@@ -287,7 +289,7 @@ int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *r
 	struct pg_store store;
 	int r = pg_store_look(pg, &store, reterr);
 	if (r == 0 && !store.is_ours) // a GRANT by a role that is not the owner silently does nothing
-		r = error_set(reterr, -EACCES, "the store at %s is not role %s's: only its owner can open it to others",
+		r = error_set(reterr, -EACCES, "only the owner of the store at %s can grant access; role %s is not its owner",
 			pg_where(pg), store.role);
 	if (r == 0)
 		r = pg_exec(pg, "BEGIN", reterr);

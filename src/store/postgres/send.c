@@ -164,7 +164,7 @@ static int make_day(struct send *send, int32_t day, struct wattle_error *reterr)
 	time_t seconds = (time_t)day * 86400;
 	struct tm tm;
 	if (gmtime_r(&seconds, &tm) == NULL || strftime(text, sizeof(text), "%Y-%m-%d", &tm) == 0)
-		return error_set(reterr, -EINVAL, "%s has rows of a time that no calendar knows", send->source.path);
+		return error_set(reterr, -EINVAL, "%s has rows whose time is out of range", send->source.path);
 	const char *const days[] = {text, text};
 	int r = pg_query(send->pg, PG_CALL_DAYS, days, 2, NULL, reterr);
 	if (r < 0)

@@ -79,7 +79,7 @@ int source_open(struct source *source, bool is_live, struct wattle_error *reterr
 	if (sql_exec(source->db, "PRAGMA temp_store=MEMORY; BEGIN") != SQLITE_OK)
 		r = sql_fail(source->db, source->path, reterr);
 	else if (!read_id(source))
-		r = error_set(reterr, -EINVAL, "%s: the run has no id, so nobody can tell whether it was sent already",
+		r = error_set(reterr, -EINVAL, "%s: the run has no ID, so wattle can't check whether it was already sent",
 			source->path);
 	else if (source_read_clocks(source) != SQLITE_OK)
 		r = sql_fail(source->db, source->path, reterr);
@@ -135,9 +135,9 @@ int source_check(struct source *source, const struct source_marks *marks, struct
 		int64_t n = count_sent(source, i, mark->mark, mark->n);
 		if (n != mark->n)
 			return error_set(reterr, -EPROTO,
-				"%s is not the file that the store has this run from: %" PRId64
-				" rows of %s were sent, and up to there "
-				"it has %" PRId64 "; is it an older copy, or one that was recorded further elsewhere?",
+				"%s is not the file that was sent to the store before: %" PRId64
+				" rows of %s were sent, but this file has %" PRId64
+				" of them; send the original file, not an older copy or one extended elsewhere",
 				source->path, mark->n, layout_names[i].name, n);
 	}
 	return 0;
@@ -242,7 +242,7 @@ static int take_row(struct reading *reading)
 			layout_names[reading->which].name);
 	if (key == INT64_MAX)
 		return error_set(reading->reterr, -EINVAL,
-			"%s is damaged: a row of %s has a number that no recorder gives", source->path,
+			"%s is damaged: a row of %s has an invalid number", source->path,
 			layout_names[reading->which].name);
 	if (is_enough(reading, key) || !note_day(source, wall_ns)) {
 		reading->is_full = true;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define REMEDY                                                                                                         \
-	"everybody on this machine can read it in `ps`; leave it out and put it into ~/.pgpass, a service file, or PGPASSWORD"
+	"all users of this machine can read it in `ps`; remove it and use ~/.pgpass, a service file, or PGPASSWORD"
 
 // The position after the scheme; NULL: another scheme.
 static const char *after_scheme(const char *url)
@@ -77,9 +77,10 @@ int pg_check_url(const char *url, struct wattle_error *reterr)
 	if (rest == NULL)
 		return error_set(reterr, -EINVAL, "a store is a URL like postgresql://user@host/database");
 	if (has_password_before_host(rest) || has_password_for_port(rest) || any_parameter(rest, is_password))
-		return error_set(reterr, -EINVAL, "the URL of the store has a password in it: " REMEDY);
+		return error_set(reterr, -EINVAL, "the URL of the store contains a password: " REMEDY);
 	if (any_parameter(rest, is_key_in_module))
 		return error_set(reterr, -EINVAL,
-			"the URL of the store has sslkey=ENGINE:KEY, which loads a module: give the path of a key file, without a colon");
+			"the URL of the store contains sslkey=ENGINE:KEY, which loads a module: give the "
+			"path of a key file, without a colon");
 	return 0;
 }

@@ -217,7 +217,8 @@ static void out_of_range(void **state)
 			fail_msg("%s", ranges[i].teaches);
 	assert_int_equal(cap_plan(device, &before, 8, &planned, &machine.error), -ERANGE);
 	assert_string_equal(machine.error.text,
-		"package-0: 8 W is out of range; 9.5 to 110 W can be set (the least is wattle's own: this device states none)");
+		"package-0: 8 W is out of range; give 9.5 to 110 W (the minimum is wattle's own: this device "
+		"reports none)");
 	close_machine(&machine);
 }
 
@@ -238,7 +239,7 @@ static void range_of_before(void **state)
 	assert_number(device->current, 50);
 	assert_int_equal(cap_plan(device, &before, 200, &planned, NULL), 0);
 	assert_int_equal(cap_plan(device, &before, 19, &planned, &machine.error), -ERANGE);
-	assert_non_null(strstr(machine.error.text, "20 to 200 W can be set"));
+	assert_non_null(strstr(machine.error.text, "give 20 to 200 W"));
 	close_machine(&machine);
 }
 
@@ -334,7 +335,7 @@ static void defaults(void **state)
 	assert_number(cap_value_of(gpu, &setting), 303);
 	assert_int_equal(cap_read(package, &now, NULL), 0);
 	assert_int_equal(cap_default_setting(package, &now, &setting, &machine.error), -ENODATA);
-	assert_string_equal(machine.error.text, "package-0 does not say what limit it comes up with");
+	assert_string_equal(machine.error.text, "package-0 does not report its default limit");
 	close_machine(&machine);
 }
 
@@ -348,7 +349,7 @@ static void gone(void **state)
 	assert_int_equal(cap_read(device, &before, NULL), 0);
 	tree_remove(&machine.tree, HWMON "power1_cap");
 	assert_int_equal(cap_write(device, &before, &machine.error), -ENODEV);
-	assert_non_null(strstr(machine.error.text, "power1_cap is gone"));
+	assert_non_null(strstr(machine.error.text, "power1_cap no longer exists"));
 	assert_int_equal(cap_read(device, &before, &machine.error), -ENODEV);
 	assert_number(device->current, UNKNOWN);
 	close_machine(&machine);
@@ -382,10 +383,10 @@ static void nothing(void **state)
 	open_machine(&machine, files);
 	assert_int_equal(machine.devices.n, 0);
 	assert_int_equal(cap_devices_find(&machine.devices, "gpu-0", CAP_POWER, &device, &machine.error), -ENODEV);
-	assert_non_null(strstr(machine.error.text, "gpu-0 (AMD GPU 1002:744c at 0000:03:00.0) has no power limit"));
+	assert_non_null(strstr(machine.error.text, "gpu-0 (AMD GPU 1002:744c at 0000:03:00.0) has no settable power limit"));
 	assert_null(strstr(machine.error.text, "CPU packages"));
 	assert_int_equal(cap_devices_find(&machine.devices, "package-0", CAP_POWER, &device, &machine.error), -ENODEV);
-	assert_non_null(strstr(machine.error.text, "CPU packages: this processor's driver offers no power limits"));
+	assert_non_null(strstr(machine.error.text, "CPU packages: this CPU's driver has no power limits"));
 	close_machine(&machine);
 }
 
@@ -405,7 +406,7 @@ static void two_packages(void **state)
 	assert_number(find(&machine, "package-1")->current, 205);
 	assert_int_equal(cap_devices_find(&machine.devices, "package-2", CAP_POWER, &device, &machine.error), -ENODEV);
 	assert_string_equal(machine.error.text,
-		"no device 'package-2' with a limit of power; there are: package-0, package-1");
+		"no device 'package-2' with a limit of power; valid are: package-0, package-1");
 	close_machine(&machine);
 }
 

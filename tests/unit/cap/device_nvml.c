@@ -133,14 +133,14 @@ static void numbers(void **state)
 	assert_int_equal(cap_devices_find(&machine.devices, "gpu-1", CAP_POWER, &device, &machine.error), -ENODEV);
 	assert_int_equal(
 		strncmp(machine.error.text,
-			"no device 'gpu-1' with a limit of power; there are: gpu-0, gpu-2; gpu-1 (Fake GPU) has no "
-			"power limit",
-			100),
+			"no device 'gpu-1' with a limit of power; valid are: gpu-0, gpu-2; gpu-1 (Fake GPU) has no "
+			"settable power limit",
+			108),
 		0);
 	assert_int_equal(cap_devices_find(&machine.devices, "GPU-", CAP_POWER, &device, &machine.error), -ENODEV);
-	assert_non_null(strstr(machine.devices.absent, "gpu-1 (Fake GPU) has no power limit that could be set"));
+	assert_non_null(strstr(machine.devices.absent, "gpu-1 (Fake GPU) has no settable power limit"));
 	assert_non_null(strstr(machine.devices.absent, "gpu-3: no permission to use this GPU"));
-	assert_non_null(strstr(machine.devices.absent, "gpu-4 (Fake GPU) has no power limit that could be set"));
+	assert_non_null(strstr(machine.devices.absent, "gpu-4 (Fake GPU) has no settable power limit"));
 	close_machine(&machine);
 }
 
@@ -177,19 +177,19 @@ static const struct {
 	{"whole milliwatts", "gpu\n", 250.1234, 0, "", 250.123, 1},
 	{"the least", "gpu\n", 100, 0, "", 100, 1},
 	{"limit that is already set: not written again", "gpu\n", 400, 0, "", 400, 0},
-	{"limit below the range: refused", "gpu\n", 99.9, -ERANGE,
-		"gpu-0: 99.9 W is out of range; 100 to 400 W can be set", 400, 0},
+	{"limit below the range: refused", "gpu\n", 99.9, -ERANGE, "gpu-0: 99.9 W is out of range; give 100 to 400 W",
+		400, 0},
 	{"above it", "gpu\n", 401, -ERANGE, "100 to 400 W", 400, 0},
 	{"board that accepts whole watts only", "gpu\nlimit_step_mw 1000\n", 250.5, 0, "", 250, 1},
 	{"board that accepts few limits only", "gpu\nlimit_step_mw 5000\n", 252.5, 0, "", 250, 1},
 	{"driver refuses permission: error", "gpu\nerror nvmlDeviceSetPowerManagementLimit 4\n", 250, -EACCES,
 		"gpu-0: can't set its power limit: the NVIDIA driver ", 400, 1},
 	{"driver refuses a limit within its range: its range is reported",
-		"gpu\nerror nvmlDeviceSetPowerManagementLimit 2\n", 250, -ERANGE, "does not take that value", 400, 1},
-	{"GPU lost: error", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV, "it fell off the bus",
-		400, 0},
+		"gpu\nerror nvmlDeviceSetPowerManagementLimit 2\n", 250, -ERANGE, "rejects that value", 400, 1},
+	{"the GPU fell off the bus", "gpu\nerror nvmlDeviceGetPowerManagementLimit 15 1\n", 250, -ENODEV,
+		"the GPU fell off the bus", 400, 0},
 	{"function not supported by this board: error", "gpu\nerror nvmlDeviceSetPowerManagementLimit 3\n", 250,
-		-EOPNOTSUPP, "can't do that", 400, 1},
+		-EOPNOTSUPP, "does not support this", 400, 1},
 };
 
 static void set_power(void **state)
@@ -256,7 +256,7 @@ static void clocks(void **state)
 	assert_int_equal(cap_read(device, &before, NULL), 0);
 	assert_number(cap_value_of(device, &before), (double)NAN); // no locked clocks
 	assert_int_equal(cap_plan(device, &before, 300, &planned, &machine.error), -ERANGE);
-	assert_string_equal(machine.error.text, "gpu-0: 300 MHz is out of range; 345 to 1980 MHz can be set");
+	assert_string_equal(machine.error.text, "gpu-0: 300 MHz is out of range; give 345 to 1980 MHz");
 	assert_int_equal(cap_plan(device, &before, 1200, &planned, NULL), 0);
 	assert_number(cap_value_of(device, &planned), 1200);
 	assert_false(cap_setting_bound(device, &planned) || cap_setting_bound(device, &before));
@@ -278,7 +278,7 @@ static void no_clocks(void **state)
 	open_machine(&machine, MODERN, "gpu\nerror nvmlDeviceGetSupportedMemoryClocks 3\n");
 	find(&machine, "gpu-0", CAP_POWER);
 	assert_int_equal(cap_devices_find(&machine.devices, "gpu-0", CAP_CLOCKS, &device, &machine.error), -ENODEV);
-	assert_non_null(strstr(machine.error.text, "nothing here has a limit of clocks that could be set"));
+	assert_non_null(strstr(machine.error.text, "this machine has no device with a settable limit of clocks"));
 	close_machine(&machine);
 }
 
@@ -309,7 +309,7 @@ static void asleep(void **state)
 	assert_int_equal(machine.devices.n, 2);
 	const struct cap_device *sleeper = &machine.devices.devices[0];
 	assert_string_equal(sleeper->name, "gpu-0");
-	assert_string_equal(sleeper->why, "asleep (runtime suspended), not woken");
+	assert_string_equal(sleeper->why, "suspended (runtime power management): not read, to avoid waking it");
 	assert_number(sleeper->current, (double)NAN);
 	struct cap_device *other;
 	assert_int_equal(cap_devices_find(&machine.devices, "package-0", CAP_POWER, &other, NULL), -ENODEV);

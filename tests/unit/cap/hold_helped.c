@@ -32,7 +32,7 @@ static void make(struct fixture *f)
 	f->device = (struct cap_device){.what = CAP_POWER, .min = 100, .max = 400};
 	text_copy(f->device.name, sizeof(f->device.name), "gpu-0");
 	text_copy(f->device.id, sizeof(f->device.id), "GPU-1");
-	text_copy(f->device.why, sizeof(f->device.why), "only root may set it");
+	text_copy(f->device.why, sizeof(f->device.why), "only root can set it");
 	text_copy(f->device.remedy, sizeof(f->device.remedy), "sudo wattle cap set gpu-0 WATTS");
 	f->devices = (struct cap_devices){.devices = &f->device, .n = 1};
 	f->holder.env = &f->env;
@@ -67,7 +67,7 @@ static void described(void **state)
 	struct cap_hold *hold;
 	struct wattle_error error;
 	assert_int_equal(cap_hold_open(&f.holder, &f.device, &hold, &error), -EBUSY);
-	assert_string_equal(error.text, "gpu-0 is limited by somebody's, pid 1, user root already");
+	assert_string_equal(error.text, "gpu-0 is already limited by somebody's, pid 1, user root");
 	finish(&f);
 }
 
@@ -79,7 +79,7 @@ static void not_for_us(void **state)
 	cap_holds_describe(&f.holder, &f.devices);
 	assert_false(f.device.settable || f.device.helped);
 	assert_string_equal(f.device.remedy,
-		"sudo wattle cap set gpu-0 WATTS; or, to do it as this user: a `cap` rule in the policy file of wattled");
+		"sudo wattle cap set gpu-0 WATTS; or, as this user: add a `cap` rule to the policy file of wattled");
 	struct cap_hold *hold;
 	assert_int_equal(cap_hold_open(&f.holder, &f.device, &hold, NULL), -EACCES);
 	finish(&f);
@@ -154,7 +154,7 @@ static void helper_dies(void **state)
 	assert_int_equal(poll(&watched, 1, 5000), 1);
 	assert_int_equal(cap_hold_check(hold, &outcome), -EPIPE);
 	assert_string_equal(outcome.text,
-		"gpu-0: the helper has gone, and with it this limit: its guard puts back what was there before");
+		"gpu-0: the helper ended, and this limit with it; its guard restores the previous limit");
 	assert_int_equal(cap_hold_fd(hold), -1);
 	assert_int_equal(cap_hold_check(hold, &outcome), -EPIPE);
 	assert_string_equal(outcome.text, ""); // told to stop
@@ -178,7 +178,7 @@ static void helper_was_started_anew(void **state)
 	fake_start(&f.helper);
 	f.helper.table->outcome.code = -ENOENT; // reply of wattled for a lease that it does not have
 	assert_int_equal(cap_hold_check(hold, &outcome), -EPIPE);
-	assert_string_equal(outcome.text, "gpu-0: the helper was started anew, which ended this limit");
+	assert_string_equal(outcome.text, "gpu-0: the helper was restarted, which ended this limit");
 	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
 	finish(&f);
 }
@@ -246,7 +246,7 @@ static void no_helper(void **state)
 	assert_string_equal(f.device.remedy, "sudo wattle cap set gpu-0 WATTS");
 	assert_int_equal(cap_hold_open(&f.holder, &f.device, &hold, &error), -EACCES);
 	assert_string_equal(error.text,
-		"gpu-0 can't be limited: only root may set it; sudo wattle cap set gpu-0 WATTS");
+		"gpu-0 can't be limited: only root can set it; sudo wattle cap set gpu-0 WATTS");
 	assert_int_equal(f.helper.table->n_connections, 0);
 	finish(&f);
 }

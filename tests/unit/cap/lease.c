@@ -207,7 +207,7 @@ static void out_of_range(void **state)
 	assert_int_equal(cap_recover(&machine.env, tell, told), 1);
 	assert_int_equal(limit_uw(&machine), 6500000);
 	assert_non_null(strstr(told, "out of the device's range"));
-	assert_non_null(strstr(told, "package-0 is back at 6.5 W"));
+	assert_non_null(strstr(told, "package-0: restored to 6.5 W"));
 	close_machine(&machine);
 
 	open_machine(&machine);
@@ -263,7 +263,7 @@ static void anothers_journal(void **state)
 	assert_int_equal(chown(path, 0, 0), 0);
 	assert_int_equal(cap_recover(&machine.env, tell, told), 0); // now only the file belongs to another user
 	assert_int_equal(limit_uw(&machine), LIMIT_W * 1000000);
-	assert_non_null(strstr(told, "it is kept aside as .broken"));
+	assert_non_null(strstr(told, "it was renamed to .broken"));
 	close_machine(&machine);
 }
 

@@ -119,7 +119,7 @@ static const struct row {
 			.others_load_w = 220,
 			.others_off = 1,
 			.linear = 0.08},
-		&known_supply, 0, 0, "the processors' power is not measured well enough"},
+		&known_supply, 0, 0, "CPU power is not measured accurately enough"},
 	{"phases that differ: refused", {.factor = 1, .idle_w = 30, .load_w = 130, .others_off = 1, .noise_w = 40},
 		&on_card, 0, 0, "the phases differ"},
 };

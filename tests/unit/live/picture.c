@@ -202,7 +202,7 @@ static const struct picture_row {
 	{"estimated power is marked and hatched; hostile names stay in their cells", make_estimate, 80, 24, true,
 		false, false, {"Power ~10.8 W estimated", "~10.8 W [▒", "?[2J🔥 火<script>"}, {"\x1b"}},
 	{"help lists all keys", make_laptop, 80, 24, true, false, true,
-		{"sort by power", "as a tree", "are its share"}, {"package-0"}},
+		{"sort by power", "as a tree", "is its share"}, {"package-0"}},
 	{"single picture: no keys, no history", make_laptop, 80, 40, true, true, false, {"package-0", "python"},
 		{"q quit", "every", "⣿"}},
 };

@@ -66,7 +66,7 @@ static const struct row {
 	{"complete run: all sections", rich_build,
 		{"id=\"ledger\"", "id=\"time\"", "id=\"blocks\"", "id=\"flame\"", "id=\"layers\"", "id=\"tune\"",
 			"id=\"domains\"", "id=\"gpus\"", "id=\"metrics\"", "id=\"processes\"", "id=\"about\"",
-			"wattle woke up", "&lt;conv1&gt;"},
+			"wakeups of wattle", "&lt;conv1&gt;"},
 		{"<img", "<script>alert", "onclick='", "<conv1>"}},
 	{"rows of wattle.torch.layers: shown unchanged; joules per multiply-add count each pass once", measured_build,
 		{"(the model itself)", "35.5 J", "3.55 J", "7.25 J", "outside of them", "1.25 s"}, {NULL}},

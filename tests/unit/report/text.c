@@ -30,7 +30,7 @@ static void estimated_build(struct run *run)
 	for (size_t i = 40; i < 70; i++)
 		device->values[DEVICE_POWER][i] = VALUE_MISSING;
 	build_event(run, 4, "gap", "package-0: the power can't be read");
-	build_event(run, 5, "suspend", "the machine slept for 12000 ms");
+	build_event(run, 5, "suspend", "the machine was suspended for 12000 ms");
 }
 
 /* Two cards: the counter of one reports half of its power, that of the other stops after 4 s. And a counter that

@@ -29,7 +29,7 @@ static const struct row {
 		{{10, 90, 500, NAN}}, 1},
 	{"use of no listed process: an invisible user's", {{10, 30, 100, NAN}}, 1, {{0}}, 0, 90,
 		{{10, 30, 100, NAN}, {0, 60, NONE, NAN}}, 2},
-	{"GPU without utilization", {{30, 20, 7, NAN}}, 1, {{10, 500, NONE}}, 1, NONE,
+	{"a GPU that does not report how busy it is", {{30, 20, 7, NAN}}, 1, {{10, 500, NONE}}, 1, NONE,
 		{{30, 20, 7, NAN}, {10, NAN, 500, NAN}}, 2},
 	// clang-format on
 };

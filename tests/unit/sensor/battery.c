@@ -30,9 +30,9 @@ static const struct row rows[] = {
 		BAT(1, "Discharging"), {P "BAT1/power_now", "2000000\n"}}, "battery - yes - 2000\n"},
 	{"one charges from the other: the machine's power is unknown", {BAT(0, "Charging"),
 		{P "BAT0/power_now", "8000000\n"}, BAT(1, "Discharging"), {P "BAT1/power_now", "9000000\n"}},
-		"battery - no (status is Charging: a battery shows the machine's power only while it discharges)\n"},
+		"battery - no (status is Charging: a battery reports the machine's power only while it discharges)\n"},
 	{"charger connected: no power", {BAT(0, "Full"), {P "BAT0/power_now", "0\n"}},
-		"battery - no (status is Full: a battery shows the machine's power only while it discharges)\n"},
+		"battery - no (status is Full: a battery reports the machine's power only while it discharges)\n"},
 	{"0 W while discharging: missing", {BAT(0, "Discharging"), {P "BAT0/power_now", "0\n"}},
 		"battery - no (power_now: No data available)\n"},
 	{"neither power nor current: missing", {BAT(0, "Discharging")}, "battery - no (power_now is missing)\n"},
@@ -40,7 +40,7 @@ static const struct row rows[] = {
 		{P "hid/type", "Battery\n"}, {P "hid/scope", "Device\n"}, {P "hid/status", "Discharging\n"},
 		{P "hid/power_now", "1\n"}, BAT(2, "Discharging"), {P "BAT2/present", "0\n"}, {P "ups/type", "UPS\n"}}, ""},
 	{"status unknown: missing", {BAT(0, ""), {P "BAT0/power_now", "8000000\n"}},
-		"battery - no (status is Unknown: a battery shows the machine's power only while it discharges)\n"},
+		"battery - no (status is Unknown: a battery reports the machine's power only while it discharges)\n"},
 };
 // clang-format on
 

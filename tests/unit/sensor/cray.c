@@ -30,10 +30,10 @@ static const struct row rows[] = {
 	{"wrong unit, no unit, too large, empty: refused", {
 		{PM "energy", "5 W 5 us\n"}, {PM "cpu_energy", "5\n"},
 		{PM "memory_energy", "99999999999999 J 5 us\n"}, {PM "accel0_energy", ""},
-	}, "node - no (energy holds no number, or the kernel can't read it)\n"
-	   "package-0 node no (cpu_energy holds no number, or the kernel can't read it)\n"
-	   "dram-0 node no (memory_energy holds no number, or the kernel can't read it)\n"
-	   "gpu-0 node no (accel0_energy holds no number, or the kernel can't read it)\n"},
+	}, "node - no (energy contains no number, or the kernel can't read it)\n"
+	   "package-0 node no (cpu_energy contains no number, or the kernel can't read it)\n"
+	   "dram-0 node no (memory_energy contains no number, or the kernel can't read it)\n"
+	   "gpu-0 node no (accel0_energy contains no number, or the kernel can't read it)\n"},
 };
 // clang-format on
 

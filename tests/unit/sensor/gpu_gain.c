@@ -122,7 +122,7 @@ static void option_wins(void **state)
 	assert_true(w.calibrations[2].gain == 0.9);
 	assert_string_equal(w.calibrations[2].source, "--gpu-gain");
 	assert_int_equal(apply(&w, "7=0.9±5", &error), -EINVAL);
-	assert_non_null(strstr(error.text, "no measured GPU; measured: 0, 1"));
+	assert_non_null(strstr(error.text, "not measured; measured GPUs: 0, 1"));
 	w.set.n_devices = 1;
 	assert_int_equal(apply(&w, "0=0.9±5", &error), -EINVAL);
 	assert_non_null(strstr(error.text, "no GPU is measured"));
@@ -152,7 +152,7 @@ static void damaged(void **state)
 	struct gpu_gain gain = {.uuid = "GPU-b", .date = "2026", .factor = 1.04, .error = 0.02};
 	struct wattle_error error = {0};
 	assert_int_equal(gpu_gain_store(&w.env, &gain, &error), -EINVAL);
-	assert_non_null(strstr(error.text, "the calibration is not stored"));
+	assert_non_null(strstr(error.text, "can't store the calibration"));
 	w.note[0] = '\0';
 	assert_int_equal(apply(&w, NULL, NULL), 0);
 	assert_non_null(strstr(w.note, "the file is damaged")); // it still exists
@@ -173,7 +173,7 @@ static void full(void **state)
 		store(&w, uuid, 1.04, 0.02);
 	}
 	assert_int_equal(gpu_gain_store(&w.env, &gain, &error), -ENOSPC);
-	assert_non_null(strstr(error.text, "has the most of 512 GPUs"));
+	assert_non_null(strstr(error.text, "already has 512 GPUs"));
 	store(&w, "GPU-00000007-0123-4567-89ab-0123456789ab", 1.1, 0.02);
 	assert_int_equal(gpu_gain_load(&w.env, &stored, NULL), 0);
 	assert_int_equal(stored.n, GPU_GAINS_MAX);

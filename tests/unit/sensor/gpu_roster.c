@@ -26,13 +26,13 @@ static const struct row {
 	{"UUIDs and abbreviated UUIDs", "GPU-bb,GPU-aa553333", "01", "10", NULL},
 	{"abbreviation of one GPU among all brands", "GPU-aaa", "10", "00", NULL},
 	{"abbreviation of GPUs of two brands: refused", "GPU-aa", NULL, NULL,
-		"GPU-aa fits several GPUs; valid are: 0 (GPU-a"},
+		"GPU-aa matches several GPUs; valid are: 0 (GPU-a"},
 	{"MIG instance: its GPU is measured", "MIG-7777", "01", "00", NULL},
 	{"number beyond the last: refused", "0,4", NULL, NULL,
-		"--gpus 0,4: 4 is not a GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 (GPU-bbbb2222), "
+		"--gpus 0,4: 4 matches no GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 (GPU-bbbb2222), "
 		"2 (GPU-aa553333), 3 (no UUID)"},
-	{"empty entry in the list: refused", "0,,1", NULL, NULL, "an empty entry names no GPU"},
-	{"empty list: refused", "", NULL, NULL, "an empty entry names no GPU"},
+	{"empty entry in the list: refused", "0,,1", NULL, NULL, "empty entry"},
+	{"empty list: refused", "", NULL, NULL, "empty entry"},
 };
 
 static void assert_told(const bool *selected, const char *expected)
@@ -106,7 +106,7 @@ static void a_driver_that_fails(void **state)
 	assert_int_equal(gpu_roster_add(&roster, amd, 1, selected), 0); // number 2, so 0 is still unassigned
 	assert_int_equal(gpu_roster_check(&roster, &error), -EINVAL);
 	assert_string_equal(error.text,
-		"--gpus 0: 0 is not a GPU of this machine; valid are: 2 (GPU-aa553333); "
+		"--gpus 0: 0 matches no GPU of this machine; valid are: 2 (GPU-aa553333); "
 		"no NVIDIA GPU can be used: the driver is not loaded");
 	gpu_roster_close(&roster);
 }

@@ -92,14 +92,14 @@ static const struct list_row {
 	{"--gpus: MIG instance: its GPU is measured", "MIG-6", "0100", NULL},
 	{"--gpus: MIG UUID of drivers before R470", "MIG-GPU-aaaa1111/7/0", "1000", NULL},
 	{"--gpus: an unknown index is refused", "4", NULL,
-		"--gpus 4: 4 is not a GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 ("},
+		"--gpus 4: 4 matches no GPU of this machine; valid are: 0 (GPU-aaaa1111), 1 ("},
 	{"--gpus: an unknown UUID after a valid one is refused", "0,GPU-zz", NULL,
-		"GPU-zz is not a GPU of this machine"},
-	{"--gpus: an ambiguous UUID is refused", "GPU-bb", NULL, "GPU-bb fits several GPUs"},
-	{"--gpus: an empty list is refused", "", NULL, "an empty entry names no GPU"},
-	{"--gpus: an empty entry is refused", "0,,1", NULL, "an empty entry names no GPU"},
-	{"--gpus: a negative index is refused", "-1", NULL, "-1 is not a GPU"},
-	{"--gpus: an index with trailing text is refused", "1x", NULL, "1x is not a GPU"},
+		"GPU-zz matches no GPU of this machine"},
+	{"--gpus: an ambiguous UUID is refused", "GPU-bb", NULL, "GPU-bb matches several GPUs"},
+	{"--gpus: an empty list is refused", "", NULL, "empty entry"},
+	{"--gpus: an empty entry is refused", "0,,1", NULL, "empty entry"},
+	{"--gpus: a negative index is refused", "-1", NULL, "-1 matches no GPU"},
+	{"--gpus: an index with trailing text is refused", "1x", NULL, "1x matches no GPU"},
 };
 
 static struct gpu_list server_list(const char *text)

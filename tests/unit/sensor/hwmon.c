@@ -26,15 +26,15 @@ static const struct row rows[] = {
 	{"ACPI meter with an unknown label: listed, not added", {
 		{H(0) "name", "power_meter\n"}, {H(0) "power1_average", "1000000\n"}, {H(0) "power1_oem_info", "PSU 1\n"},
 		{H(1) "name", "power_meter\n"}, {H(1) "power1_average", "9000000\n"},
-	}, "node - no (what a meter labelled PSU 1 meters is not known)\nnode - yes - 9000\n"},
+	}, "node - no (unknown what the meter labelled PSU 1 measures)\nnode - yes - 9000\n"},
 	{"meter without an answer, empty, and with words", {
 		{H(0) "name", "power_meter\n"}, {H(0) "power1_average", "DIR"},
 		{H(1) "name", "power_meter\n"}, {H(1) "power1_average", ""},
 		{H(2) "name", "power_meter\n"}, {H(2) "power1_average", "many\n"},
 		{H(3) "name", "power_meter\n"},
 	}, "node - no (power1_average: Is a directory)\n"
-	   "node - no (power1_average holds no number, or the kernel can't read it)\n"
-	   "node - no (power1_average holds no number, or the kernel can't read it)\n"
+	   "node - no (power1_average contains no number, or the kernel can't read it)\n"
+	   "node - no (power1_average contains no number, or the kernel can't read it)\n"
 	   "node - no (power1_average is missing)\n"},
 	{"Grace without a module meter: the CPU's meter is the package", {
 		{H(0) "name", "power_meter\n"}, {H(0) "power1_oem_info", "SysIO Power Socket 0\n"}, {H(0) "power1_average", "30000000\n"},

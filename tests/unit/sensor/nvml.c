@@ -256,7 +256,7 @@ static void an_unknown_gpu_is_refused(void **state)
 	fixture_init(&f, MODERN, "gpu\nuuid GPU-1234\n");
 	f.options = (struct sensor_options){.gpus = "GPU-9"};
 	assert_int_equal(fixture_try_open(&f), -EINVAL);
-	assert_string_equal(f.error.text, "--gpus GPU-9: GPU-9 is not a GPU of this machine; valid are: 0 (GPU-1234)");
+	assert_string_equal(f.error.text, "--gpus GPU-9: GPU-9 matches no GPU of this machine; valid are: 0 (GPU-1234)");
 	fixture_close(&f);
 }
 
@@ -284,14 +284,14 @@ static const struct absent_row {
 	{"no driver: no message in a run, a message in `sensors`", NULL, "error nvmlInit 9\ngpu\n", 0, 1,
 		"the NVIDIA driver is not loaded", "modprobe"},
 	{"library and kernel module differ after an upgrade: message", NULL, "error nvmlInit 18\ngpu\n", 1, 1,
-		"not the kernel module's version", "reboot"},
+		"have different versions", "reboot"},
 	{"library that is not NVML: message", "libm.so.6", "gpu\n", 1, 1, "libm.so.6 has no nvmlInit_v2", "newer"},
 	{"driver without a GPU: message", NULL, "", 0, 0, NULL, NULL},
 	{"GPU without permission: message", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 4\n", 1, 1, "no permission",
 		"usermod"},
 	{"GPU lost from the bus: message", NULL, "gpu\nlost_after_ms 0\n", 1, 1, "fell off the bus", "reboot"},
-	{"unknown error code: message", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 77\n", 1, 1,
-		"answers with an error", "nvidia-smi"},
+	{"unknown error code: message", NULL, "gpu\nerror nvmlDeviceGetHandleByIndex 77\n", 1, 1, "returns an error",
+		"nvidia-smi"},
 };
 
 static void check_absent(void **state)

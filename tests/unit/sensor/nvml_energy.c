@@ -355,7 +355,7 @@ static const struct no_power {
 	const char *teaches, *cards, *why;
 } no_powers[] = {
 	{"sensors: a GPU with only the module's power is unreadable", "module_mw 600000\n",
-		"only that of module-0"},
+		"only for module-0"},
 	{"sensors: a GPU without power readings is unreadable", "", "neither energy nor power"},
 };
 

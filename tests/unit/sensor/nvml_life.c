@@ -55,7 +55,7 @@ static void not_woken_to_be_described(void **state)
 	assert_int_equal(l.f.n, 1);
 	assert_string_equal(l.f.domains[0].name, "gpu-0");
 	assert_string_equal(l.f.domains[0].device, "NVIDIA GPU 0000:01:00.0");
-	assert_string_equal(l.f.domains[0].why, "asleep (runtime suspended), not woken");
+	assert_string_equal(l.f.domains[0].why, "suspended (runtime power management): not read, to avoid waking it");
 	assert_false(l.f.domains[0].readable || l.f.domains[0].used);
 	fixture_read(&l.f, 0);
 	assert_int_equal(l.f.calls(NULL), 0);
@@ -68,7 +68,7 @@ static void read_once_it_wakes(void **state)
 	laptop_init(&l, "gpu\npower_mw constant 30000\n");
 	assert_int_equal(fixture_try_open(&l.f), 0);
 	assert_true(l.f.domains[0].used && !l.f.domains[0].has_energy);
-	assert_string_equal(l.f.domains[0].note, "asleep (runtime suspended), not woken");
+	assert_string_equal(l.f.domains[0].note, "suspended (runtime power management): not read, to avoid waking it");
 	for (int64_t t_ms = 0; t_ms < 500; t_ms += 100)
 		fixture_read(&l.f, t_ms);
 	assert_int_equal(l.f.calls(NULL), 0);
@@ -76,7 +76,7 @@ static void read_once_it_wakes(void **state)
 	put_gpu(&l, "0000:01:00.0", "active\n");
 	fixture_read(&l.f, 600);
 	assert_int_equal(l.f.rows[0][DEVICE_POWER], 30000);
-	assert_string_equal(l.f.domains[0].note, "awake again");
+	assert_string_equal(l.f.domains[0].note, "no longer suspended");
 	laptop_close(&l);
 }
 
@@ -121,7 +121,7 @@ static void one_of_two_sleeps(void **state)
 	fixture_read(&l.f, 0);
 	assert_true(l.f.rows[0][DEVICE_POWER] == MISSING);
 	assert_int_equal(l.f.rows[1][DEVICE_POWER], 5000);
-	assert_string_equal(l.f.domains[0].note, "asleep (runtime suspended), not woken");
+	assert_string_equal(l.f.domains[0].note, "suspended (runtime power management): not read, to avoid waking it");
 	put_gpu(&l, "0000:01:00.0", "active\n");
 	put_gpu(&l, "0000:02:00.0", "suspended\n");
 	fixture_read(&l.f, 100);

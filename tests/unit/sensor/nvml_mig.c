@@ -91,7 +91,7 @@ static void instances_are_described(void **state)
 	assert_string_equal(domain->name, "gpu-1-mig-1");
 	assert_string_equal(domain->inside, "gpu-1");
 	assert_string_equal(domain->uuid, "MIG-b");
-	assert_string_equal(domain->why, "shares the energy of gpu-1, by its 2 of 7 SM slices");
+	assert_string_equal(domain->why, "part of gpu-1: its energy is divided by SM slices, 2 of 7 here");
 	assert_false(domain->readable || domain->used);
 	assert_int_equal(domain->index, -1);
 	fixture_read(&f, 0); // rows of instances stay empty

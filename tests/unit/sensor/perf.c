@@ -122,7 +122,7 @@ static const struct row rows[] = {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "0-1\n"}, {PMU "/format/event", "config:0-7\n"},
 		{"cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD\n"},
 		PLACE("0", "0\n", "0\n"), PLACE("1", "0\n", "1\n"), EVENT("energy-pkg", "event=0x00\n"),
-	}, "package-0 - package yes\npackage-0 - package no (another CPU of the same package shows the same counter)\n"},
+	}, "package-0 - package yes\npackage-0 - package no (another CPU of the same package reads the same counter)\n"},
 	{"no topology: one CPU in the mask for each package", {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "0,1\n"}, {PMU "/format/event", "config:0-7\n"}, EVENT("energy-pkg", "event=0x00\n"),
 	}, "package-0 - package yes\npackage-1 - package yes\n"},
@@ -131,7 +131,7 @@ static const struct row rows[] = {
 		{PMU "/events/energy-ram", "event=0x00\n"}, {PMU "/events/energy-ram.unit", "Watts\n"},
 		{PMU "/events/energy-ram.scale", SCALE}, EVENT("energy-cores", "event=0x1ff\n"),
 	}, "package-0 - package no (events/energy-pkg has no scale in joules)\n"
-	   "core-0 package-0 core no (events/energy-cores is not understood)\n"
+	   "core-0 package-0 core no (can't parse events/energy-cores)\n"
 	   "dram-0 - dram no (events/energy-ram has no scale in joules)\n"},
 	{"CPU that does not exist", {
 		{PMU "/type", "1\n"}, {PMU "/cpumask", "9999\n"}, {PMU "/format/event", "config:0-7\n"}, EVENT("energy-pkg", "event=0x00\n"),
@@ -198,12 +198,14 @@ static const struct refusal {
 	const char *teaches, *paranoid, *why, *remedy;
 } refusals[] = {
 	{"perf_event_paranoid 2, the default: CAP_PERFMON is enough", "2\n",
-		"perf_event_paranoid is 2, which asks for CAP_PERFMON",
+		"perf_event_paranoid is 2, which requires CAP_PERFMON",
 		"sudo setcap cap_perfmon+ep $(command -v wattle) # or: sudo sysctl kernel.perf_event_paranoid=0"},
 	{"perf_event_paranoid 4, in some distributions: CAP_PERFMON is not enough", "4\n",
-		"perf_event_paranoid is 4, which asks for CAP_SYS_ADMIN", "sudo sysctl kernel.perf_event_paranoid=0"},
+		"perf_event_paranoid is 4, which requires CAP_SYS_ADMIN", "sudo sysctl kernel.perf_event_paranoid=0"},
 	{"perf_event_paranoid -1, and still refused", "-1\n",
-		"perf_event_paranoid is -1, yet perf_event_open is refused: a filter of system calls", ""},
+		"perf_event_paranoid is -1, but perf_event_open is refused: a system call filter (seccomp) "
+		"blocks it",
+		""},
 };
 
 static void refused(void **state)
@@ -239,10 +241,10 @@ static void refused(void **state)
 static const struct pair {
 	const char *teaches, *energy_uj, *powercap_name, *used_by, *why;
 } pairs[] = {
-	{"powercap first", "100\n", "package-0\n", "powercap", "powercap meters package-0 already"},
+	{"powercap first", "100\n", "package-0\n", "powercap", "powercap already measures package-0"},
 	{"powercap unreadable: perf is used", "bad\n", "package-0\n", "perf", "powercap"},
 	{"powercap counts a die, perf the socket: counted once", "100\n", "package-0-die-0\n", "powercap",
-		"powercap meters package-0-die-0 already"},
+		"powercap already measures package-0-die-0"},
 };
 
 static void one_of_two(void **state)

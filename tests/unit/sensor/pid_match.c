@@ -227,7 +227,7 @@ static void every_method_has_its_note(void **state)
 {
 	assert_string_equal(pid_method_note(PID_BY_EQUALITY), "");
 	for (enum pid_method method = PID_BY_NSPID; method <= PID_UNMATCHED; method++) {
-		assert_non_null(strstr(pid_method_note(method), "another pid namespace"));
+		assert_non_null(strstr(pid_method_note(method), "another PID namespace"));
 		assert_true(strlen(pid_method_note(method)) < sizeof(((struct domain *)NULL)->note));
 	}
 }

@@ -158,7 +158,7 @@ static void not_in_table(void **state)
 	one_read(&f.one);
 	expect(&f,
 		"package-0 - yes 100 -\ndram-0 - yes 200 -\npackage-1 - no "
-		"(energy_uj is readable by root only, and the helper does not know intel-rapl:1)\n");
+		"(energy_uj is readable by root only, and the helper does not have intel-rapl:1)\n");
 	finish(&f);
 }
 
@@ -192,7 +192,7 @@ static const struct refusal {
 	{"helper that does not serve this user: the remedy is its group", NULL, 0, FAKE_HONEST,
 		"energy_uj is readable by root only; the helper does not serve this user",
 		"sudo usermod -aG wattle \"$USER\" && newgrp wattle"},
-	{"helper that hangs", NULL, 1, FAKE_SILENT, "energy_uj is readable by root only; the helper does not answer",
+	{"helper that hangs", NULL, 1, FAKE_SILENT, "energy_uj is readable by root only; the helper does not respond",
 		""},
 	{"helper switched off: the remedy is for the file", "off", 1, FAKE_HONEST, "energy_uj is readable by root only",
 		"sudo chmod a+r /"},
@@ -229,7 +229,7 @@ static void hangs_and_is_asked_seldom(void **state)
 		one_read(&f.one);
 		expect(&f, none_now);
 	}
-	assert_string_equal(f.one.domains[0].note, "not read now: the helper does not answer");
+	assert_string_equal(f.one.domains[0].note, "not read now: the helper does not respond");
 	// At open, then after 1 s and 2 s more.
 	assert_in_range(f.helper.table->n_connections, 2, 4);
 	assert_int_equal(f.helper.table->n_asked[PROTO_READ], 2);

@@ -78,7 +78,7 @@ static const struct refusal {
 	const char *says; // part of the message
 } refusals[] = {
 	{"missing file", NULL, "", -ENOENT, "No such file or directory; give the CSV file"},
-	{"a folder", "DIR", "", -EINVAL, "is no regular file"},
+	{"a folder", "DIR", "", -EINVAL, "is not a regular file"},
 	{"empty file", "", "", -EINVAL, "no header with #timestamp and #frame_is_ok"},
 	{"another CSV", "time,watts\n1,2\n", "", -EINVAL, "no header with #timestamp and #frame_is_ok"},
 	{"file without power", "#timestamp,#frame_is_ok,#U1\n", "", -EINVAL, "no column #activepow of any channel"},

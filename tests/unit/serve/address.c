@@ -25,7 +25,7 @@ static const struct row {
 	{"all IPv6 addresses without a token: refused", "[::]:0", false, -EPERM, NULL, false, "--token-file"},
 	{"all addresses with a token: accepted", "0.0.0.0:0", true, 0, "http://0.0.0.0:", false, NULL},
 	{"address of another machine: refused", "192.0.2.1:0", true, -EADDRNOTAVAIL, NULL, false,
-		"no address of this machine"},
+		"not an address of this machine"},
 	{"no port", "127.0.0.1", false, -EINVAL, NULL, false, "HOST:PORT"},
 	{"port only: refused", "9095", false, -EINVAL, NULL, false, "HOST:PORT"},
 	{"port out of range: refused", "127.0.0.1:65536", false, -EINVAL, NULL, false, "65535"},
@@ -80,7 +80,7 @@ static void taken(void **state)
 	text_copy(again, sizeof(again), first.url + strlen("http://"));
 	*strchr(again, '/') = '\0';
 	assert_int_equal(address_open(&second, again, false, &error), -EADDRINUSE);
-	assert_non_null(strstr(error.text, "another program listens there"));
+	assert_non_null(strstr(error.text, "another program uses this port"));
 	address_close(&first);
 }
 

@@ -50,11 +50,11 @@ static const struct row {
 	{"end of a step: the report's line and the folder of the run files are printed",
 		"#!/bin/sh\necho $1 $2 $4 $6\n", "report wattle-7 7 line, wattle-7\n", false},
 	{"failing report: its own message is printed", "#!/bin/sh\necho no runs >&2\nexit 1\n",
-		"no sum of wattle-7: no runs\n", false},
+		"no total for wattle-7: no runs\n", false},
 	{"user's programs: no descriptor of slurmstepd is open in them",
 		"#!/bin/sh\ntest -e /proc/self/fd/57 && echo seen || echo unseen\n", "unseen, wattle-7\n", false},
 	{"unknown user: a message, and nothing is run", "#!/bin/sh\necho ran\n",
-		"no sum: could not become the job's user: Invalid argument\n", true},
+		"no total: can't switch to the job's user: Invalid argument\n", true},
 };
 
 static void check(void **state)

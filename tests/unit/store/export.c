@@ -196,7 +196,7 @@ static void refusals(void **state)
 	char path[160];
 	make_run(f, 1, &run);
 	assert_int_equal(export_run(&run, "xml", output(f, "out", path), false, &error), -EINVAL);
-	assert_string_equal(error.text, "no export format 'xml'; there are: csv, jsonl, gpu_tracker");
+	assert_string_equal(error.text, "unknown export format 'xml'; valid are: csv, jsonl, gpu_tracker");
 	assert_int_equal(export_run(&run, "gpu_tracker", path, false, &error), -EINVAL);
 	assert_non_null(strstr(error.text, "ends in .csv or .sqlite"));
 	assert_int_equal(export_run(&run, "csv", f->path, false, &error), -EEXIST);

@@ -166,7 +166,7 @@ static void check_silent(struct pg *pg, int r, const struct wattle_error *error)
 {
 	assert_int_equal(r, -ENOTCONN);
 	assert_true(pg_may_pass(r));
-	assert_non_null(strstr(error->text, "no answer for 1 s"));
+	assert_non_null(strstr(error->text, "no response for 1 s"));
 	// On such a connection nothing else is waited for: ROLLBACK fails at once.
 	assert_int_equal(pg_exec(pg, "ROLLBACK", NULL), -ENOTCONN);
 	pg_close(pg);

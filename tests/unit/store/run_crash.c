@@ -233,7 +233,7 @@ static void a_removed_folder_is_reported(void **state)
 	struct store_footer footer = fixture_footer(6);
 	struct wattle_error error = {0};
 	assert_int_equal(ops->finish(store, &footer, &error), -ENOENT);
-	assert_non_null(strstr(error.text, "run.sqlite was removed or replaced while the run went on"));
+	assert_non_null(strstr(error.text, "run.sqlite was removed or replaced during the run"));
 	fixture_close(ops, store, false);
 	assert_false(fixture_exists(f->folder));
 }

@@ -294,7 +294,7 @@ static const struct refusal {
 	{"folder: not replaced", "sub", true, false, -EISDIR, "is a folder"},
 	{"pipe: not replaced", "pipe", true, false, -EINVAL, "not a regular file"},
 	{"appending: run files only", "old.sqlite", false, true, -EINVAL, "is not a wattle run file"},
-	{"replacing and appending: mutually exclusive", "old.sqlite", true, true, -EINVAL, "exclude each other"},
+	{"replacing and appending can't be combined", "old.sqlite", true, true, -EINVAL, "can't be combined"},
 	{"empty name: refused", NULL, false, false, -EINVAL, "needs a name"},
 };
 

@@ -62,7 +62,7 @@ static void a_newer_schema(void **state)
 	struct fixture *f = *state;
 	fixture_record(f, &store_run_file, &(struct store_open_options){.path = f->path}, 1);
 	execute(f->path, "PRAGMA user_version = 2");
-	expect_refusal(f->path, -ENOTSUP, "newer wattle (schema 2, this program knows 1)");
+	expect_refusal(f->path, -ENOTSUP, "newer wattle (schema 2, this wattle supports up to 1)");
 }
 
 static void a_lost_table(void **state)

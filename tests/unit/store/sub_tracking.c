@@ -40,10 +40,10 @@ static const struct bad {
 	{"other columns", "a,b,c,d\n1,2,3,4\n", "line 1: the columns of a sub-tracking file are"},
 	{"too few fields: refused", COLUMNS "7,a,0,1\n7,a,1\n", "line 3: 3 fields instead of 4"},
 	{"too many fields: refused", COLUMNS "7,a,0,1,9\n", "line 2: more than 4 fields"},
-	{"invalid process id: refused", COLUMNS "seven,a,0,1\n", "line 2: process_id 'seven' is no number"},
+	{"invalid process id: refused", COLUMNS "seven,a,0,1\n", "line 2: process_id 'seven' is not a number"},
 	{"invalid position: refused", COLUMNS "7,a,2,1\n", "line 2: position '2' is neither 0 (start) nor 1 (stop)"},
-	{"invalid time: refused", COLUMNS "7,a,0,noon\n", "line 2: timestamp 'noon' is no number"},
-	{"infinite time: refused", COLUMNS "7,a,0,nan\n", "line 2: timestamp 'nan' is no number"},
+	{"invalid time: refused", COLUMNS "7,a,0,noon\n", "line 2: timestamp 'noon' is not a number"},
+	{"infinite time: refused", COLUMNS "7,a,0,nan\n", "line 2: timestamp 'nan' is not a number"},
 	{"open quote: refused", COLUMNS "7,\"a,0,1\n7,a,1,2\n", "line 2: a quote is opened and never closed"},
 };
 

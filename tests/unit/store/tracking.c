@@ -168,12 +168,12 @@ static void refusals(void **state)
 	expect_refusal(f, &(struct store_open_options){.path = f->path}, -EEXIST, "exists: use --overwrite");
 	f->header.ram_unit = "bytes";
 	expect_refusal(f, &(struct store_open_options){.path = f->path, .append = true}, -EINVAL,
-		"has other units than bytes");
+		"has units other than bytes");
 	FILE *file = fopen(f->path, "w");
 	fputs("a,b\r\n1,2\r\n", file);
 	fclose(file);
 	expect_refusal(f, &(struct store_open_options){.path = f->path, .append = true}, -EINVAL,
-		"is not a tracking file of these columns");
+		"is not a tracking file with these columns");
 	fixture_record(f, ops, &(struct store_open_options){.path = f->path, .overwrite = true}, 2);
 	fixture_assert_only(f, "track.csv");
 }
@@ -284,7 +284,7 @@ static void append_continues_sqlite(void **state)
 		sizeof(answer));
 	assert_string_equal(answer, "3 1");
 	f->header.time_unit = "days";
-	expect_refusal(f, &append, -EINVAL, "has other units");
+	expect_refusal(f, &append, -EINVAL, "has units other than");
 	fixture_record(f, &store_run_file, &(struct store_open_options){.path = f->path, .overwrite = true}, 1);
 	expect_refusal(f, &append, -EINVAL, "is not a tracking file");
 }

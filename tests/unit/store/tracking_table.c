@@ -28,8 +28,8 @@ static const struct row {
 	{"different static data: refused", "a,b\n1,2\n" NAMES, NULL, "first two lines"},
 	{"static values missing: refused", "ram_unit,time_unit\nbytes\n" NAMES, NULL, "first two lines"},
 	{"word in place of a number: refused", STATIC NAMES "one" ZEROS "10\n", NULL,
-		"line 4: main_ram 'one' is no number"},
-	{"infinite number: refused", STATIC NAMES "inf" ZEROS "10\n", NULL, "main_ram 'inf' is no number"},
+		"line 4: main_ram 'one' is not a number"},
+	{"infinite number: refused", STATIC NAMES "inf" ZEROS "10\n", NULL, "main_ram 'inf' is not a number"},
 	{"incomplete row: refused", STATIC NAMES "1,2\n", NULL, "line 4: 2 fields instead of 22"},
 	{"row too long: refused", STATIC NAMES "1" ZEROS "10,11\n", NULL, "line 4: more than 22 fields"},
 };

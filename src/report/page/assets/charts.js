@@ -59,10 +59,10 @@ class ChartView {
 		if (!this.chart.throttles)
 			return;
 		const entry = element("span", "key strip"), devices = new Set(bands.map((band) => band.device));
-		entry.append(element("span", "swatch c-throttle"), "clocks held back");
+		entry.append(element("span", "swatch c-throttle"), "clocks throttled");
 		if (devices.size === 1)
 			entry.append(" " + duration(bands.reduce((sum, band) => sum + band.covered_s, 0)));
-		entry.title = "The strip above the values, as high as the clocks were held back for much of the time";
+		entry.title = "Strip above the values: its height is the fraction of time in which clocks were throttled";
 		this.legend.append(entry);
 	}
 

@@ -11,7 +11,7 @@ class Flame {
 		this.shown = this.whole;
 		svg.setAttribute("role", "group");
 		svg.parentElement.classList.add("flame");
-		svg.parentElement.nextElementSibling.append(" A click on a bar, or Enter, shows what is inside of it; Escape shows all.");
+		svg.parentElement.nextElementSibling.append(" Click a bar or press Enter to zoom into it; press Escape to show all.");
 		this.fit();
 		new ResizeObserver(() => this.fit()).observe(svg.parentElement);
 		addEventListener("beforeprint", () => this.place(this.whole, this.width));

@@ -12,7 +12,7 @@ class LaneKeys {
 		view.box.tabIndex = 0;
 		view.box.setAttribute("role", "group");
 		view.box.setAttribute("aria-label", `${title}. Left and right go from one to the next, `
-			+ "up and down from lane to lane, Enter stands a block out.");
+			+ "up and down from lane to lane, Enter highlights a block.");
 		view.box.addEventListener("keydown", (event) => this.key(event));
 		view.box.addEventListener("blur", () => this.leave());
 	}

@@ -225,9 +225,9 @@ function spanSource(model) {
 		colour: (lane, i) => colourOf(lane.block[i] < 0 ? "idle" : model.blockColours[lane.block[i]]),
 		tip(lane, i) {
 			const length = lane.to[i] - lane.from[i], several = lane.count[i] > 1;
-			const lines = [`${duration(length)}${lane.open[i] ? ", and never ended" : ""}, from ${clockText(lane.from[i], Math.min(1, length / 100) || 1e-6)}`];
+			const lines = [`${duration(length)}${lane.open[i] ? ", no end recorded" : ""}, from ${clockText(lane.from[i], Math.min(1, length / 100) || 1e-6)}`];
 			if (!Number.isNaN(lane.energy[i]))
-				lines.push(`${quantity(lane.energy[i], "j")} of this program meanwhile` + (length > 0 ? `, ${quantity(lane.energy[i] / length, "w")}` : ""));
+				lines.push(`${quantity(lane.energy[i], "j")} of this program during it` + (length > 0 ? `, ${quantity(lane.energy[i] / length, "w")}` : ""));
 			if (several)
 				lines.push(`${lane.count[i]} calls, too short to be drawn apart`);
 			lines.push(laneHeading(lane));
@@ -238,7 +238,7 @@ function spanSource(model) {
 
 /* ---- throttling, gaps, events ---- */
 
-const BAND_WORDS = { throttle: "clocks held back", gap: "could not be read", suspend: "the machine slept" };
+const BAND_WORDS = { throttle: "clocks throttled", gap: "could not be read", suspend: "the machine was suspended" };
 
 function bandLane(heading, label, bands) {
 	const lane = { heading, label, n: bands.length, bands, from: new Float64Array(bands.length), to: new Float64Array(bands.length) };
@@ -259,7 +259,7 @@ function eventLanes(model) {
 	lanes.sort((a, b) => (a.heading > b.heading) - (a.heading < b.heading));
 	const pauses = model.axis.segments.slice(1).map((segment) => ({
 		kind: "pause", from: segment.from, to: segment.from,
-		text: segment.pause === null ? "a pause" : `a pause of ${duration(segment.pause)}, which takes no room here`,
+		text: segment.pause === null ? "a pause" : `a pause of ${duration(segment.pause)}, not shown to scale`,
 	}));
 	if (pauses.length > 0)
 		lanes.push(bandLane("pauses between segments", "", pauses));

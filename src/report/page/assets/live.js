@@ -89,7 +89,7 @@ async function fetchText(path) {
 	try {
 		const answer = await fetch(path, { cache: "no-store", signal: stop.signal });
 		if (!answer.ok)
-			throw new Error(`the server says ${answer.status}`);
+			throw new Error(`the server responds ${answer.status}`);
 		return await answer.text();
 	} finally {
 		clearTimeout(limit);
@@ -184,7 +184,7 @@ async function turn() {
 	} catch (error) {
 		failedSince = failedSince || new Date();
 		const since = failedSince.toLocaleTimeString();
-		showState(`No answer since ${since} (${error.message}), trying again`, "is-lost");
+		showState(`No response since ${since} (${error.message}), trying again`, "is-lost");
 		again(Math.max(2000, interval_ms));
 	}
 }

@@ -67,7 +67,7 @@ function charts() {
 	const all = [
 		{ id: "power", title: "Power by domain", unit: "w", isStacked: true,
 			series: domainSeries("power_w", (domain) => domain.in_total) },
-		{ id: "whose", title: "Power by whose it is (attributed)", unit: "w", isStacked: true,
+		{ id: "whose", title: "Power by owner (attributed)", unit: "w", isStacked: true,
 			series: whoseSeries() },
 		{ id: "gpu", title: "GPU utilisation", unit: "percent", ceiling: 100,
 			series: domainSeries("utilization_percent", isGpu) },
@@ -79,7 +79,7 @@ function charts() {
 			series: wholeSeries("memory_used_bytes", "in use", "series-2") },
 		{ id: "temperature", title: "Temperature", unit: "c",
 			series: unitSeries("temperature_c") },
-		{ id: "beside", title: "Power not in the sum (parts and wholes of the above)", unit: "w",
+		{ id: "beside", title: "Power not included in the total (overlapping domains)", unit: "w",
 			series: domainSeries("power_w", (domain) => !domain.in_total) },
 	];
 	return all.filter((chart) => chart.series.some((series) => series.values.some((value) => value !== null)));
