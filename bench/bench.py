@@ -361,13 +361,13 @@ def tracking_blocks():
 
 def blocks_of_run(calls, samples=100000):
     """Seconds and megabytes of wattle blocks on a run file with this many spans"""
-    import made_run
+    import synthetic_run
     if not pathlib.Path("long.sqlite").exists():
         wattle("-i", "20ms", "--", "sleep", "0.3", env=powercap_tree())
-        made_run.lengthen("run.sqlite", samples)
+        synthetic_run.lengthen("run.sqlite", samples)
         os.rename("run.sqlite", "long.sqlite")
-    path = made_run.copy("long.sqlite", f"spans-{calls}.sqlite")
-    made_run.spans(path, samples, calls)
+    path = synthetic_run.copy("long.sqlite", f"spans-{calls}.sqlite")
+    synthetic_run.spans(path, samples, calls)
     return cost_of_blocks(calls, path)
 
 
@@ -405,8 +405,8 @@ def read_all_samples(path):
 @bench
 def day():
     """a report and a page of a day at 10 Hz: 864,000 samples of three devices, 102,000 spans"""
-    import made_runs
-    made_runs.make(WATTLE, "day.sqlite", "day")
+    import synthetic_runs
+    synthetic_runs.make(WATTLE, "day.sqlite", "day")
     least_s = min(read_all_samples("day.sqlite") for _ in range(3))
     text_s, text_mb = cpu_and_memory([WATTLE, "report", "day.sqlite", "-o", "day.txt"])
     page_s, _ = cpu_and_memory([WATTLE, "report", "day.sqlite", "--format", "html", "-o", "day.html"])
@@ -420,9 +420,9 @@ def day():
 @bench
 def job_report():
     """a job of 64 ranks, an hour at 10 Hz: from PostgreSQL and from the folder of its run files; minimum of five"""
-    import made_jobs
+    import synthetic_jobs
     from postgres_server import Server
-    truth = made_jobs.make(WATTLE, "large", "large")
+    truth = synthetic_jobs.make(WATTLE, "large", "large")
     with Server(shared_buffers="512MB", max_wal_size="4GB", min_wal_size="256MB", wal_segment_mb=16) as server:
         url = server.url()
         for path in sorted(pathlib.Path("large").glob("*.sqlite")):
@@ -443,9 +443,9 @@ def push_copy():
     """rows of one recorder from its run file into PostgreSQL, exactly once, compared with a plain libpq COPY of the same rows,
     encoded beforehand; minimum of five of each"""
     import dataclasses
-    import made_runs
+    import synthetic_runs
     from postgres_server import Server
-    made_runs.make(WATTLE, "pushed.sqlite", dataclasses.replace(made_runs.KINDS["eight_gpus"], times=30))
+    synthetic_runs.make(WATTLE, "pushed.sqlite", dataclasses.replace(synthetic_runs.KINDS["eight_gpus"], times=30))
     with Server(shared_buffers="256MB", max_wal_size="2GB", min_wal_size="256MB") as server:
         told = subprocess.run([BUILD / "bench/push", "pushed.sqlite", server.url(), "5"], check=True, capture_output=True, text=True)
     rows, plain_s, push_s, cpu_s = map(float, told.stdout.split())

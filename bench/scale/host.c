@@ -1,6 +1,6 @@
 #include "host.h"
 
-#include "base/dice.h"
+#include "base/rng.h"
 #include "metric/metric.h"
 #include "store/postgres/tables.h"
 

@@ -1,6 +1,6 @@
 #include "analysis/column.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 #include "energy/slice.h"
 

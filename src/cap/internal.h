@@ -168,7 +168,7 @@ int standing_end_timed(const struct wattle_env *env, const struct cap_device *de
 int lease_open_as(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner, bool timed,
 	const struct cap_guard_program *guard, struct cap_lease **ret_lease, struct wattle_error *reterr);
 
-/* Methods of holding a limit: hold_own.c (this process writes) and hold_helped.c (the helper writes). hold.c takes the
+/* Methods of holding a limit: local_limit.c (this process writes) and remote_limit.c (the helper writes). hold.c takes the
  * first one that may change the device. */
 
 struct hold_ops {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/redact.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "sampler/target.h"
 
 #include <errno.h>

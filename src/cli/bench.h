@@ -1,11 +1,11 @@
 /* The modules of wattle bench: bench.c has the options and the output, bench_loop.c the order of the runs, bench_run.c one run,
- * bench_settle.c the wait before a run, bench_signals.c the signals. docs/bench.md describes the method. */
+ * bench_wait_stable.c the wait before a run, bench_signals.c the signals. docs/bench.md describes the method. */
 #pragma once
 
 #include "base/env.h"
 #include "cli/command.h"
-#include "report/bench.h"
 #include "energy/track.h"
+#include "report/bench.h"
 #include "sensor/sensor.h"
 
 #include <signal.h>
@@ -71,7 +71,7 @@ void bench_last_words(const struct bench_runner *runner, struct buf *out);
 // 0, EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE: the result that execvp would have.
 int bench_find_command(const char *command);
 
-/* ---- bench_settle.c ---- */
+/* ---- bench_wait_stable.c ---- */
 struct bench_settle {
 	struct wattle_env env;
 	struct sensor_set sensors;

@@ -4,7 +4,7 @@
 
 #include "analysis/bench/order.h"
 #include "base/cleanup.h"
-#include "base/dice.h"
+#include "base/rng.h"
 #include "base/util.h"
 #include "report/table.h"
 #include "sampler/target.h"

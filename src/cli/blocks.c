@@ -4,9 +4,9 @@
 #include "analysis/findings.h"
 #include "base/util.h"
 #include "report/documents.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "span/reader/reader.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/sub_tracking.h"
 #include "task/task.h"
 

@@ -5,9 +5,9 @@
 #include "base/num.h"
 #include "base/redact.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "sampler/target.h"
-#include "store/place.h"
+#include "store/output_file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The modules of wattle cap tune: cap_tune.c has the control flow, cap_tune_options.c the options, cap_tune_devices.c the
- * limited devices, cap_tune_recorder.c the child that measures, cap_tune_steps.c the amount of work done, cap_tune_settle.c the
+ * limited devices, cap_tune_recorder.c the child that measures, cap_tune_steps.c the amount of work done, cap_tune_wait_stable.c the
  * wait for steady power, cap_tune_window.c one window, cap_tune_search.c all windows, cap_tune_output.c the messages.
  * docs/caps.md. */
 #pragma once
@@ -165,7 +165,7 @@ enum tune_event tune_search_run(struct tune_search *search, struct arena *arena)
 // Sleeps until a time of CLOCK_MONOTONIC, or until another event occurs.
 enum tune_event tune_wait(struct tune_search *search, int64_t until_ns);
 
-/* ---- cap_tune_settle.c ---- */
+/* ---- cap_tune_wait_stable.c ---- */
 // Waits until the limit is in effect and power is steady, or for the time of --settle.
 enum tune_event tune_settle(struct tune_search *search);
 /* Whether a whole run began before the limit was in effect, so that it must be repeated: its device drew more than the limit at

@@ -8,7 +8,7 @@
 #include "base/proc.h"
 #include "base/util.h"
 #include "span/reader/reader.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/sub_tracking.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
  * command; with the energy of the limited devices in that interval. */
 #include "cli/cap_tune.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/clock.h"
 #include "base/util.h"
 #include "energy/curve.h"

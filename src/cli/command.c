@@ -4,7 +4,7 @@
 #include "base/util.h"
 #include "cli/help.h"
 #include "report/table.h"
-#include "store/place.h"
+#include "store/output_file.h"
 
 #include <ctype.h>
 #include <errno.h>

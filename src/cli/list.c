@@ -5,7 +5,7 @@
 #include "base/fields.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "sensor/sensor.h"

@@ -8,7 +8,7 @@
 #include "process/machine.h"
 #include "sensor/gpu_gain.h"
 #include "sensor/gpu_roster.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/sub_tracking.h"
 
 #include <errno.h>

@@ -102,7 +102,7 @@ struct sender_result {
 void sender_wait(struct sender *sender, struct sender_result *ret_result);
 void sender_free(struct sender *sender); // kills the process if it is still running; may be NULL
 
-/* sender_process.c, sender_loop.c: the process itself. Internal except for sender_main. */
+/* uploader_process.c, uploader_loop.c: the process itself. Internal except for sender_main. */
 enum sender_state {
 	SENDER_LOADS,
 	SENDER_LACKS_LIBRARY,

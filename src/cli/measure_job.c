@@ -1,6 +1,6 @@
 #include "cli/measure.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/redact.h"

@@ -2,8 +2,8 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "report/parts.h"
-#include "store/place.h"
+#include "report/format_helpers.h"
+#include "store/output_file.h"
 #include "store/postgres/pq.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "base/env.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "metric/metric.h"
 #include "energy/counter.h"
+#include "metric/metric.h"
 #include "sensor/sensor.h"
 #include "store/store.h"
 
@@ -54,17 +54,17 @@ bool doctor_measures(const struct doctor *doctor);
  * is permanent, or there is none. */
 const char *doctor_lasting_remedy(const struct doctor_row *row);
 
-// doctor_verdict.c: sentences without line breaks; doctor_idle_power may write nothing.
+// sensors_report_verdict.c: sentences without line breaks; doctor_idle_power may write nothing.
 void doctor_verdict(const struct doctor *doctor, struct buf *text);
 void doctor_idle_power(const struct doctor *doctor, struct buf *text);
 void doctor_calibration(const struct doctor *doctor, struct buf *text); // about GPUs; nothing if none is measured
 
-// doctor_json.c, doctor_text.c
+// sensors_report_json.c, sensors_report_text.c
 extern const struct object_type sensors_type; // data: struct doctor
 void doctor_json(const struct doctor *doctor, struct buf *out);
 void doctor_text(const struct doctor *doctor, struct buf *out);
 
-/* doctor_missing.c: why a machine has no powercap zone. False: the CPU has no such counters, so there is nothing to explain. */
+/* sensors_report_missing.c: why a machine has no powercap zone. False: the CPU has no such counters, so there is nothing to explain. */
 bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_domain);
 
 /* The idle power of each domain, measured while the machine was verifiably idle and stored in the state folder as idle.json:

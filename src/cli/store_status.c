@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "base/fields.h"
 #include "base/util.h"
-#include "report/section/grid.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "report/report.h"
+#include "report/section/grid.h"
 #include "store/postgres/pq.h"
 #include "store/postgres/tables.h"
 

@@ -4,7 +4,7 @@
 #include "analysis/findings.h"
 #include "base/clock.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "store/follow.h"
 #include "store/run.h"
 

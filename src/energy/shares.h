@@ -1,4 +1,4 @@
-/* Attribution of a device's energy, for reports (analysis/energy/attribute.h) and live views (now/divide.c).
+/* Attribution of a device's energy, for reports (analysis/energy/attribute.h) and live views (monitor/attribution.c).
  *
  *   CPU packages and memory   by share of the used resource: CPU time, memory
  *   GPUs                      by MIG slices if the GPU is partitioned; else by share of SM time, else of device memory,

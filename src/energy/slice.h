@@ -31,7 +31,7 @@ struct slice slice_samples(const struct run *run, size_t segment);
 double segment_duration_s(const struct run_segment *segment);
 double run_duration_s(const struct run *run); // sum over segments, without the pauses between them
 
-/* Which recorder of a job has read a device, from the events of kind `sensors` (sampler/claims.c). */
+/* Which recorder of a job has read a device, from the events of kind `sensors` (sampler/sensor_lock.c). */
 
 // Returns the first event that names another recorder as reader; NULL: this recorder read the device from the start.
 const struct event *readers_elsewhere(const struct run *run, const struct run_device *device);

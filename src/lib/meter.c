@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/env.h"
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 #include "energy/track.h"
 #include "lib/tracker.h"

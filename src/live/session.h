@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "now/now.h"
+#include "monitor/monitor.h"
 #include "report/palette.h"
 #include "sensor/sensor.h"
 

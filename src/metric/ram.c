@@ -1,6 +1,6 @@
 #include "metric/ram.h"
 
-#include "base/sums.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
 
 void ram_init(struct ram_tracker *tracker)

@@ -1,7 +1,7 @@
 #include "process/memory.h"
 
+#include "base/checked_arith.h"
 #include "base/clock.h"
-#include "base/sums.h"
 #include "base/util.h"
 #include "metric/metric.h"
 

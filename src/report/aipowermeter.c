@@ -1,8 +1,8 @@
-#include "report/aipowermeter_parts.h"
+#include "report/aipowermeter_internal.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "report/aipowermeter_parts.h"
+#include "report/aipowermeter_internal.h"
 
 #include "base/util.h"
 

@@ -1,4 +1,4 @@
-#include "report/words.h"
+#include "report/phrases.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "report/report.h"
 
 #include "base/util.h"
-#include "report/words.h"
+#include "report/phrases.h"
 
 static void add_energy(struct buf *out, const struct findings *findings)
 {

@@ -1,6 +1,6 @@
-#include "report/words.h"
+#include "report/phrases.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/buf.h"
 #include "base/suggest.h"
 #include "base/util.h"

@@ -298,7 +298,7 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 /* footer.c: the sums at the end, from tree, exits and sampler. */
 void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);
 
-/* recorder_claims.c: sensors that this recorder shares with others. */
+/* recorder_sensor_lock.c: sensors that this recorder shares with others. */
 int recorder_claims_open(struct recorder *recorder); // -ENOMEM; after the outbox and the loop
 // fd hung up; -1: at each tick. True: sensors became this recorder's, and were read.
 bool recorder_claims_turn(struct recorder *recorder, int fd);

@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "serve/tally.h"
+#include "serve/totals.h"
 #include "serve/view.h"
 
 #include <microhttpd.h>

@@ -1,6 +1,6 @@
 #include "serve/view.h"
 
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 
 static bool counts(const struct now_process *process, const struct metrics_options *options)

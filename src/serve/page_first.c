@@ -2,10 +2,10 @@
 #include "serve/view.h"
 
 #include "base/util.h"
+#include "report/format_helpers.h"
 #include "report/html.h"
-#include "report/section/part.h"
-#include "report/parts.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 enum { CLOCK_CEILING = 64 };
 

@@ -4,8 +4,8 @@
 #include "base/util.h"
 #include "metric/metric.h"
 #include "report/html.h"
-#include "report/section/part.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 #include "base/redact.h"
 #include "base/util.h"

@@ -1,4 +1,4 @@
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 static const double NEW_PARTS = 2;                 // new series per minute, multiple of `most`; at least SERIES_NEW_LEAST
 static const int64_t SWAP_NS = 60 * NS_PER_S;      // minimum time between reassignments of rows

@@ -1,9 +1,9 @@
 #include "serve/server.h"
 
 #include "base/util.h"
-#include "now/now.h"
+#include "monitor/monitor.h"
 #include "serve/http.h"
-#include "serve/tally.h"
+#include "serve/totals.h"
 #include "serve/view.h"
 
 #include <errno.h>

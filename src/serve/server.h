@@ -4,7 +4,7 @@
 
 #include "base/env.h"
 #include "base/error.h"
-#include "now/now.h"
+#include "monitor/monitor.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 #include "base/cleanup.h"
 #include "base/fields.h"

@@ -1,5 +1,5 @@
 // Location and locking of the state file of `wattle serve`.
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 #include "base/cleanup.h"
 #include "base/lock_file.h"

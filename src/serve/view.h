@@ -4,9 +4,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "now/now.h"
+#include "monitor/monitor.h"
 #include "report/openmetrics.h"
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 #include <stdbool.h>
 #include <stddef.h>

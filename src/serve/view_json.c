@@ -4,7 +4,7 @@
 #include "base/fields.h"
 #include "base/util.h"
 #include "metric/metric.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 
 // clang-format off
 

@@ -69,7 +69,7 @@ static void add(struct list *list, char *text)
 	list->texts[list->n++] = text;
 }
 
-// Adds each variable that job_place_find reads, so that only job/place.c has to know the launchers.
+// Adds each variable that job_place_find reads, so that only job/launcher_env.c has to know the launchers.
 static const char *ask_and_add(const char *name, void *data)
 {
 	struct list *list = data;

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/util.h"
 #include "span/span_file_format.h"
-#include "store/place.h"
+#include "store/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/fields.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/run.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "store/follow.h"
 
 #include "base/util.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/sql.h"
 
 #include <errno.h>

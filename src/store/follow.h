@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/store.h"
 
 #include <sqlite3.h>
@@ -123,7 +123,7 @@ bool settle_may_grow(const char *path);
 int settle_run_file(const char *path, struct wattle_error *reterr);
 
 /* Shared by all readers of a growing run file: one read in one transaction, the last segment, and the spool. Used by
- * store/live.c (steps) and store/watch.c (open spans). */
+ * store/step_tail.c (steps) and store/span_tail.c (open spans). */
 
 struct follow_segment {
 	int64_t id;                  // 0: no segment yet

@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/num.h"
 #include "base/util.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/sql.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 #include "store/store.h"
 
 #include "base/buf.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/run_write.h"
 #include "store/schema.h"
 #include "store/sql.h"

@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "store/job_runs.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/run_read.h"
 #include "store/sql.h"
 

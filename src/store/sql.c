@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

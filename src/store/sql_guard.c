@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/util.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/schema.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/util.h"
-#include "store/place.h"
+#include "store/output_file.h"
 
 #include <assert.h>
 #include <errno.h>

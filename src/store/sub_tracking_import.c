@@ -1,7 +1,7 @@
 #include "store/sub_tracking.h"
 
 #include "base/util.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/run.h"
 #include "store/sql.h"
 

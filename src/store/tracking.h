@@ -9,7 +9,7 @@
 #include "metric/ram.h"
 #include "metric/tracking_column.h"
 #include "sensor/sensor.h"
-#include "store/place.h"
+#include "store/output_file.h"
 #include "store/sql.h"
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
 #include "task/task.h"
 
 #include "base/util.h"
-#include "store/place.h"
+#include "store/output_file.h"
 
 #include <errno.h>
 #include <string.h>

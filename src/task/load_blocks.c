@@ -1,10 +1,10 @@
 #include "task/task.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/buf.h"
 #include "base/util.h"
-#include "report/parts.h"
-#include "store/place.h"
+#include "report/format_helpers.h"
+#include "store/output_file.h"
 #include "store/sub_tracking.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@ import json
 import sqlite3
 
 import c_programs
-import tracking_truth as made
+import tracking_accuracy as made
 from harness import main, near, test
 
 ENDINGS = ("csv", "sqlite")

@@ -8,7 +8,7 @@ import time
 
 from gpu_card import Card
 from harness import BUILD, is_alive, main, near, test, wait_until
-from tune_room import CARD, NEARLY, WORK, WORKER, calls, is_as_before, is_good, is_true, program, put, tune
+from tune_fixture import CARD, NEARLY, WORK, WORKER, calls, is_as_before, is_good, is_true, program, put, tune
 
 
 @test

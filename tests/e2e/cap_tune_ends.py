@@ -8,7 +8,7 @@ import time
 
 from gpu_card import Card
 from harness import NOBODY, is_alive, main, test, wait_until
-from tune_room import (CARD, LIBRARY, SHARP, WORK, WORKER, calls, is_as_before, leases, limit_w, program, put, start,
+from tune_fixture import (CARD, LIBRARY, SHARP, WORK, WORKER, calls, is_as_before, leases, limit_w, program, put, start,
                        tune)
 
 

@@ -4,7 +4,7 @@ import os
 import time
 
 import c_programs
-import tracking_truth as made
+import tracking_accuracy as made
 from harness import main, near, test
 
 ENDINGS = ("csv", "sqlite")

@@ -3,7 +3,7 @@ import contextlib
 import json
 import sqlite3
 
-import tracking_truth as made
+import tracking_accuracy as made
 from harness import main, test
 
 

@@ -8,7 +8,7 @@ import time
 from c_programs import build
 from harness import TESTS, main, near, test
 from serving import NVML, Server, powercap
-from tune_room import WORK, Card, tune
+from tune_fixture import WORK, Card, tune
 
 sys.path.insert(0, str(TESTS / "fakes"))
 import truth

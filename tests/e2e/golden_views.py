@@ -13,7 +13,7 @@ import sys
 
 from gpu_card import Card
 from harness import BUILD, TESTS, is_alive, wait_until
-from tune_room import is_written
+from tune_fixture import is_written
 
 MACHINE = TESTS / "machines/nvidia-server"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"

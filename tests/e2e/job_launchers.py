@@ -3,7 +3,7 @@ import os
 import shutil
 
 from harness import WATTLE, Skip, main, test, wait_until
-from job_room import Machine, assert_one_after_the_other, facts, finish_all, has_energy, rows_of, sensor_events
+from job_fixture import Machine, assert_one_after_the_other, facts, finish_all, has_energy, rows_of, sensor_events
 
 
 @test

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 from harness import BUILD, NOBODY, WATTLE, Skip, main, near, test, wait_until
-from job_room import (RANGE_UJ, Machine, assert_one_after_the_other, facts, finish_all, has_energy, joined, rows_of,
+from job_fixture import (RANGE_UJ, Machine, assert_one_after_the_other, facts, finish_all, has_energy, joined, rows_of,
                       sensor_events)
 
 SPANNER = BUILD / "tests/fakes/spanner"

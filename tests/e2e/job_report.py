@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`wattle report DIR` compared with the true values of synthetic jobs (made_jobs.py): energy of machines, domains and ranks, seconds.
+"""`wattle report DIR` compared with the true values of synthetic jobs (synthetic_jobs.py): energy of machines, domains and ranks, seconds.
 
 Every row is a job with one failure known from practice: readers that die, counters that wrap between readers,
 two readers at once, restarts, missing ranks, clocks seconds apart, equal pids on all nodes, two nodes on one machine.
@@ -9,9 +9,9 @@ import dataclasses
 import resource
 import sqlite3
 
-import made_jobs
+import synthetic_jobs
 from harness import WATTLE, known_sum, main, near, test
-from job_report_room import made, report, report_of
+from job_report_fixture import made, report, report_of
 
 PAIRS = {  # kind: relative deviation of a machine's energy caused by the first and last reading
     "plain": 0.003, "takeover": 0.003, "wraps": 0.003, "many_wraps": 0.003, "overlap": 0.003, "all_read": 0.001,
@@ -70,7 +70,7 @@ def each(kind):
         check_ledger(document)
         check_ranks(document, truth)
     run.__name__ = f"joules_and_seconds_of_{kind}"
-    run.__doc__ = f"{made_jobs.KINDS[kind].what}: energies and times of the report are the true ones"
+    run.__doc__ = f"{synthetic_jobs.KINDS[kind].what}: energies and times of the report are the true ones"
     return test(run)
 
 
@@ -91,8 +91,8 @@ def a_pause_takes_nothing_from_a_ranks_ends(room):
 @test
 def who_is_started_again_at_once_is_not_beside_himself(room):
     """next launch of a rank on the same GPU, 20 ms after the end: not another process"""
-    job = dataclasses.replace(made_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5, steps=6)
-    truth = made_jobs.make(WATTLE, room.folder / "job", job)
+    job = dataclasses.replace(synthetic_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5, steps=6)
+    truth = synthetic_jobs.make(WATTLE, room.folder / "job", job)
     document = report(room, room.folder / "job")
     for rank, true in truth["ranks"].items():
         own = [row["energy_j"] for row in ranks_of(document) if row["rank"] == rank]
@@ -228,7 +228,7 @@ def cost_s(room, path):
 def ranks_share_what_one_found_out_about_a_counter(room):
     """report of 16 ranks on one machine: a few times the time of one rank, not 16 times"""
     folder = room.folder / "sixteen"
-    made_jobs.make(WATTLE, folder, made_jobs.Job("one node", nodes=1, per_node=16, gpus=1, steps=100))
+    synthetic_jobs.make(WATTLE, folder, synthetic_jobs.Job("one node", nodes=1, per_node=16, gpus=1, steps=100))
     assert cost_s(room, folder) < 8 * cost_s(room, folder / "job-r000.sqlite")
 
 
@@ -236,7 +236,7 @@ def ranks_share_what_one_found_out_about_a_counter(room):
 def units_of_work_of_all_ranks_add_up(room):
     """100 tokens for each rank in `setup`: energy per token is that of the block by the tokens of all"""
     folder = room.folder / "units"
-    made_jobs.make(WATTLE, folder, "plain")
+    synthetic_jobs.make(WATTLE, folder, "plain")
     for path in folder.glob("*.sqlite"):
         with contextlib.closing(sqlite3.connect(path)) as file:
             file.execute("INSERT INTO user_metric SELECT begin_ns + 1000, 'tokens', 100, id, pid, tid FROM span "
@@ -263,9 +263,9 @@ def blocks_shorter_than_a_sample(room):
 @test
 def a_long_job_that_is_read_thinly(room):
     """one sample in a second: the same sums as with all samples, with an error for uncertain values"""
-    job = made_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,
+    job = synthetic_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,
                         slow={1: 1.2})
-    truth = made_jobs.make(WATTLE, room.folder / "long", job)
+    truth = synthetic_jobs.make(WATTLE, room.folder / "long", job)
     thin, full = report(room, room.folder / "long"), report(room, room.folder / "long", "--full")
     assert thin["job"]["read_every_s"] == 1 and full["job"]["read_every_s"] is None
     assert thin["run"]["samples"] == full["run"]["samples"] > 150_000

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 
-import made_runs
+import synthetic_runs
 from harness import WATTLE, Skip, main, near, test
 
 try:
@@ -19,10 +19,10 @@ except ImportError:
 
 def make(room, kind, most=200):
     """A synthetic run of a kind, as short as possible."""
-    plan = made_runs.KINDS[kind]
+    plan = synthetic_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, most), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
-    made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
+    synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
 
 
 def export(room, kind, *options):
@@ -178,7 +178,7 @@ def samples_are_the_files(room):
         assert len(points) == len(rows), f"{name}: {len(points)} of {len(rows)}"
         for (t, value), row in zip(points, rows):
             near(value, row[at] * scale, relative=1e-12)
-            assert abs(t - (row[0] - made_runs.BOOTED_NS + made_runs.WALL_NS) / 1e9) < 1e-3, f"{name} at {row[0]}"
+            assert abs(t - (row[0] - synthetic_runs.BOOTED_NS + synthetic_runs.WALL_NS) / 1e9) < 1e-3, f"{name} at {row[0]}"
 
 
 @test

@@ -7,14 +7,14 @@ import os
 import re
 
 import browser
-import made_runs
+import synthetic_runs
 from harness import WATTLE, main, test
-from page_room import contrasts, has_text_for_pictures, is_quiet
+from page_fixture import contrasts, has_text_for_pictures, is_quiet
 
 
 def make_runs(room, **kinds):
     for name, kind in kinds.items():
-        made_runs.make(WATTLE, room.folder / f"{name}.sqlite", kind)
+        synthetic_runs.make(WATTLE, room.folder / f"{name}.sqlite", kind)
 
 
 def compare(room, *words, status=0, options=()):
@@ -98,11 +98,11 @@ def of_any_kind(room):
     """eight runs of any kind and saved results, with hostile names: no error, unknown is n/a"""
     kinds = ["training", "eight_gpus", "segments", "killed", "no_energy", "empty", "short", "holes"]
     for kind in kinds:
-        plan = made_runs.KINDS[kind]
-        made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", dataclasses.replace(plan, steps=min(plan.steps, 6)))
+        plan = synthetic_runs.KINDS[kind]
+        synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", dataclasses.replace(plan, steps=min(plan.steps, 6)))
     saved = room.wattle("blocks", "training.sqlite", "--format", "json", "-o", "saved.json")
     assert saved.returncode == 0, saved.stderr
-    names = [name for name in made_runs.HOSTILE if isinstance(name, str) and name.strip() and "=" not in name]
+    names = [name for name in synthetic_runs.HOSTILE if isinstance(name, str) and name.strip() and "=" not in name]
     words = [f"{names[i]}={kind}.sqlite" for i, kind in enumerate(kinds)]
     path, done = compare(room, *words, "saved=saved.json")
     assert "code blocks are left out" in done.stderr, done.stderr

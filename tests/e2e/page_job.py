@@ -4,9 +4,9 @@ import dataclasses
 import json
 
 import browser
-import made_jobs
+import synthetic_jobs
 from harness import WATTLE, main, near, test
-from page_room import contrasts, has_text_for_pictures, is_quiet
+from page_fixture import contrasts, has_text_for_pictures, is_quiet
 
 KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy", "no_id", "one_rank", "two_steps", "nested",
          "missing", "wide"]
@@ -15,7 +15,7 @@ KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy
 def make_page(room, kind):
     """Writes the page of a synthetic job; (path, its JSON report, its true values)."""
     name = kind if isinstance(kind, str) else "made"
-    truth = made_jobs.make(WATTLE, room.folder / name, kind)
+    truth = synthetic_jobs.make(WATTLE, room.folder / name, kind)
     path = room.folder / f"{name}.html"
     done = room.wattle("report", room.folder / name, "--format", "html", "-o", path)
     assert done.returncode == 0 and not done.stderr, done.stderr
@@ -98,7 +98,7 @@ def lanes_are_ranks(room):
     wait = charts["blocks"].index("MPI_Allreduce")
     for rank, lane in enumerate(lanes):
         starts = [item[0] for item in lane["items"]]
-        assert starts == sorted(starts) and starts[0] < 1 and starts[-1] > made_jobs.KINDS["restart"].restart_s + 5
+        assert starts == sorted(starts) and starts[0] < 1 and starts[-1] > synthetic_jobs.KINDS["restart"].restart_s + 5
         near(sum(item[1] - item[0] for item in lane["items"] if item[2] == wait), truth["ranks"][rank]["waiting_s"], relative=0.01)
 
 
@@ -167,7 +167,7 @@ def on_paper(room):
 @test
 def without_script(room):
     """browser without scripts: every figure, and static pictures"""
-    path, _, _ = make_page(room, dataclasses.replace(made_jobs.KINDS["imbalanced"], steps=6))
+    path, _, _ = make_page(room, dataclasses.replace(synthetic_jobs.KINDS["imbalanced"], steps=6))
     figures = browser.open(path).texts(".figure")
     without = browser.page().scripts(False).open(path, wait=False)
     assert without.texts(".figure") == figures and figures

@@ -5,7 +5,7 @@ import re
 
 import browser
 from harness import TESTS, main, near, test
-from page_room import contrasts, has_text_for_pictures, is_quiet, open_page
+from page_fixture import contrasts, has_text_for_pictures, is_quiet, open_page
 
 KINDS = ["eight_gpus", "segments", "killed", "holes", "no_gpu", "no_energy", "laptop", "short", "one_sample", "empty",
          "many_threads"]

@@ -5,7 +5,7 @@ import json
 import browser
 import harness
 from harness import main, near, test
-from page_room import is_quiet, make_page
+from page_fixture import is_quiet, make_page
 
 OPENS_WITHIN_MS = 1_000  # the required time
 harness.TIMEOUT_S = 180  # a machine with other load, and sanitizers: only opening is required

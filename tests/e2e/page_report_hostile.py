@@ -4,9 +4,9 @@ import json
 import sqlite3
 
 import browser
-import made_runs
+import synthetic_runs
 from harness import WATTLE, main, test
-from page_room import is_quiet, make_page
+from page_fixture import is_quiet, make_page
 
 MARKUP = "<b marked>\"' marked='`</script></title></style>"
 
@@ -33,7 +33,7 @@ def names_are_text(room):
 @test
 def every_text(room):
     """markup in every text of a run file, a sensor's and a metric's too: none becomes an element of the page"""
-    made_runs.make(WATTLE, room.folder / "run.sqlite", "training")
+    synthetic_runs.make(WATTLE, room.folder / "run.sqlite", "training")
     file = sqlite3.connect(room.folder / "run.sqlite")
     words = {("device", "provenance"), ("device", "kind"), ("span", "kind"), ("span", "close")}  # one of a few
     for table, in file.execute("select name from sqlite_master where type = 'table'").fetchall():
@@ -59,7 +59,7 @@ def names_are_seen(room):
     path, _ = make_page(room, "hostile")
     page = browser.open(path)
     shown = page.texts("bdi")
-    for name in made_runs.HOSTILE:
+    for name in synthetic_runs.HOSTILE:
         if isinstance(name, str) and 3 < len(name) < 60 and name.isprintable() and name.strip() == name:
             assert name in shown, name
     assert any(text.startswith("nnnn") and "…" in text and len(text) < 400 for text in shown)

@@ -2,7 +2,7 @@
 import json
 import xml.etree.ElementTree as ElementTree
 
-import made_runs
+import synthetic_runs
 from harness import WATTLE, main, test
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -10,7 +10,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def pictures(room, kind):
     """The pictures of a synthetic run, by name, parsed."""
-    made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", made_runs.KINDS[kind])
+    synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", synthetic_runs.KINDS[kind])
     done = room.wattle("report", f"{kind}.sqlite", "--format", "svg", "-o", kind)
     assert done.returncode == 0, done.stderr
     files = sorted((room.folder / kind).iterdir())
@@ -88,7 +88,7 @@ def throttling(room):
 @test
 def nothing_to_show(room):
     """empty run: no picture, no failure"""
-    made_runs.make(WATTLE, room.folder / "empty.sqlite", made_runs.KINDS["empty"])
+    synthetic_runs.make(WATTLE, room.folder / "empty.sqlite", synthetic_runs.KINDS["empty"])
     done = room.wattle("report", "empty.sqlite", "--format", "svg", "-o", "none")
     assert done.returncode == 0 and "no picture" in done.stderr, done
     assert list((room.folder / "none").iterdir()) == []
@@ -106,7 +106,7 @@ def estimated(room):
 @test
 def refusals(room):
     """missing folder, or a file in its place: one line with the remedy"""
-    made_runs.make(WATTLE, room.folder / "run.sqlite", made_runs.KINDS["short"])
+    synthetic_runs.make(WATTLE, room.folder / "run.sqlite", synthetic_runs.KINDS["short"])
     done = room.wattle("report", "run.sqlite", "--format", "svg")
     assert done.returncode == 2 and "-o DIR" in done.stderr, done
     (room.folder / "file").write_text("mine")

@@ -9,7 +9,7 @@ import urllib.parse
 
 from harness import BUILD, TESTS, WATTLE, Skip, main, near, test, wait_until
 from serving import Server, free_port, get, gpus, job, names_of, powercap, restart, samples, textfile, total
-from slurm_room import Slurm, needs_slurm
+from slurm_fixture import Slurm, needs_slurm
 
 ZONES = ["package-0=40", "package-0/dram=5"]
 SHIPPED = TESTS.parent / "packaging/prometheus"

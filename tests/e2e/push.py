@@ -7,14 +7,14 @@ import shutil
 import sqlite3
 import time
 
-import made_runs
+import synthetic_runs
 from harness import BUILD, main, near, test, wait_until
 from postgres_server import Server, fresh
-from store_room import columns_of, made, same_counts, same_run
+from store_fixture import columns_of, made, same_counts, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
 NO_LOCKS = BUILD / "tests/fakes/libno_locks.so"
-LONG = dataclasses.replace(made_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too rare to be deconvolved
+LONG = dataclasses.replace(synthetic_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too rare to be deconvolved
 
 
 def push(room, server, path="run.sqlite", *options, status=0, **how):

@@ -9,7 +9,7 @@ import time
 
 from harness import BUILD, WATTLE, Skip, children_of, is_alive, main, test, wait_until
 from postgres_server import Server, fresh
-from store_room import run_id, same_run
+from store_fixture import run_id, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
 

@@ -7,10 +7,10 @@ import json
 import re
 import subprocess
 
-import made_jobs
-import made_runs
-import tracking_truth
-import tune_room
+import synthetic_jobs
+import synthetic_runs
+import tracking_accuracy
+import tune_fixture
 from harness import BUILD, BURNER, TESTS, WATTLE, Skip, children_of, command_of, end_process, main, test, wait_until
 from postgres_server import fresh
 from serving import Server
@@ -73,7 +73,7 @@ def machine(room, name):
 
 def made_run(room, kind):
     path = room.folder / f"{kind}.sqlite"
-    made_runs.make(WATTLE, path, kind)
+    synthetic_runs.make(WATTLE, path, kind)
     return path
 
 
@@ -142,7 +142,7 @@ def stored_jobs(room):
     """reports of synthetic jobs of several ranks, and of one rank"""
     for kind in JOBS:
         folder = room.folder / kind
-        made_jobs.make(WATTLE, folder, kind)
+        synthetic_jobs.make(WATTLE, folder, kind)
         job = document(room, "job", "report", folder, "--format", "json")
         assert len(job["ranks"]) > 1, kind
     rank = document(room, "report", "report", sorted((room.folder / "plain").glob("*.sqlite"))[0], "--format", "json")
@@ -175,9 +175,9 @@ def comparisons(room):
     a, b, c = (made_run(room, kind) for kind in ("training", "slower", "no_energy"))
     document(room, "compare", "compare", f"a={a}", f"b={b}", "--format", "json")
     document(room, "compare", "compare", f"a={a}", f"b={b}", f"c={c}", "--stat", "max", "--format", "json")
-    chance = tracking_truth.seeded(7)
-    tracking_truth.write_tracking(room.folder / "t.csv", tracking_truth.made_timepoints(chance, 60))
-    tracking_truth.write_calls(room.folder / "s.csv", tracking_truth.made_rows(chance, 200))
+    chance = tracking_accuracy.seeded(7)
+    tracking_accuracy.write_tracking(room.folder / "t.csv", tracking_accuracy.made_timepoints(chance, 60))
+    tracking_accuracy.write_calls(room.folder / "s.csv", tracking_accuracy.made_rows(chance, 200))
     words = ("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json")
     for name in ("x.json", "y.json"):
         (room.folder / name).write_text(json.dumps(document(room, "tracking", *words)))
@@ -201,17 +201,17 @@ def limits(room):
     assert document(room, "cap-list", "cap", "list", "--json", env=nothing) == []
     for name in ("nvidia-server", "desktop-intel", "mi300-server"):
         document(room, "cap-list", "cap", "list", "--json", env=machine(room, name))
-    tune_room.put(room, tune_room.CARD)
+    tune_fixture.put(room, tune_fixture.CARD)
     document(room, "cap-get", "cap", "get", "gpu-0", "--json")
-    found, _ = tune_room.tune(room, "--step", "step", "--", *tune_room.WORK)
+    found, _ = tune_fixture.tune(room, "--step", "step", "--", *tune_fixture.WORK)
     check("cap-tune", json.dumps(found))
 
 
 @test
 def a_limit_for_each(room):
     """a search for the best limit of each of two GPUs"""
-    tune_room.put(room, tune_room.CARD, tune_room.CARD)
-    found, _ = tune_room.tune(room, "--each", "--caps", 3, "--step", "step", "--", *tune_room.WORK, "--gpus", "0,1",
+    tune_fixture.put(room, tune_fixture.CARD, tune_fixture.CARD)
+    found, _ = tune_fixture.tune(room, "--each", "--caps", 3, "--step", "step", "--", *tune_fixture.WORK, "--gpus", "0,1",
                               device="gpus")
     check("cap-tune-list", json.dumps(found))
 
@@ -233,7 +233,7 @@ def lists(room):
     """lists of runs: none, of a job, one whose file is damaged"""
     (room.folder / "empty").mkdir()
     assert document(room, "list", "list", "empty", "--json") == []
-    made_jobs.make(WATTLE, room.folder / "job", "plain")
+    synthetic_jobs.make(WATTLE, room.folder / "job", "plain")
     path = next((room.folder / "job").glob("*.sqlite"))
     (room.folder / "job/damaged.sqlite").write_bytes(path.read_bytes()[:3000])
     rows = document(room, "list", "list", "job", "--json")

@@ -5,7 +5,7 @@ import sqlite3
 
 from harness import BURNER, WATTLE, main, near, test, wait_until
 from postgres_server import Server
-from slurm_room import Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
+from slurm_fixture import Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
 
 
 def stored(server, table):

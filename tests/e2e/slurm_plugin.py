@@ -7,7 +7,7 @@ import subprocess
 
 from harness import BUILD, BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
 from postgres_server import Server
-from slurm_room import Cgroup, Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
+from slurm_fixture import Cgroup, Slurm, asked, check_nodes, facts, job_report, runs, true_j, watts
 
 PLUGIN = BUILD / "src/spank/wattle_spank.so"
 SPANNER = BUILD / "tests/fakes/spanner"

@@ -7,8 +7,8 @@ import re
 import sqlite3
 import uuid
 
-import made_jobs
-import made_runs
+import synthetic_jobs
+import synthetic_runs
 from harness import TESTS, WATTLE, main, near, test
 from postgres_server import Server
 
@@ -25,7 +25,7 @@ def wattle(room, *arguments, status=0):
 def made_job(room, server, job="plain", name=None):
     """The files of a job, and all of them in the store."""
     folder = room.folder / (name or job)
-    truth = made_jobs.make(WATTLE, folder, job)
+    truth = synthetic_jobs.make(WATTLE, folder, job)
     for path in sorted(folder.glob("*.sqlite")):
         wattle(room, "push", "-q", path, server.url())
     return truth
@@ -33,7 +33,7 @@ def made_job(room, server, job="plain", name=None):
 
 def made_run(room, server, kind, user="owner"):
     path, run = room.folder / f"{kind}.sqlite", str(uuid.uuid4())
-    made_runs.make(WATTLE, path, made_runs.KINDS[kind])
+    synthetic_runs.make(WATTLE, path, synthetic_runs.KINDS[kind])
     with contextlib.closing(sqlite3.connect(path)) as file, file:
         file.execute("UPDATE run SET value = ? WHERE key = 'id'", (run,))
     wattle(room, "push", "-q", path, server.url(user))
@@ -84,7 +84,7 @@ def first_contact(room):
     the owner"""
     with Server() as server:
         server.run("CREATE ROLE stranger LOGIN")
-        made_jobs.make(WATTLE, room.folder / "job", "plain")
+        synthetic_jobs.make(WATTLE, room.folder / "job", "plain")
         paths = sorted((room.folder / "job").glob("*.sqlite"))
         done = wattle(room, "push", paths[0], server.url("stranger"), status=1)
         assert "`wattle store init URL`" in done.stderr and done.stderr.count("\n") == 1, done.stderr
@@ -424,7 +424,7 @@ STATISTICS = ("p95_s", "active_s", "self_time_s", "cpu_s")
 def thinned(room):
     """long job: a part of the samples is read; its energy stays within the stated errors, from the store and from files"""
     with Server() as server:
-        job = dataclasses.replace(made_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, is_even=True)  # over 100,000 spans
+        job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, is_even=True)  # over 100,000 spans
         truth = made_job(room, server, job, "long")
         stored = ("--store", server.url(), "--job", truth["job_id"])
         whole, part, here = report(room, *stored, "--full"), report(room, *stored), report(room, "long")

@@ -4,7 +4,7 @@ import subprocess
 
 from harness import BUILD, main, test, wait_until
 from postgres_server import Server, fresh
-from store_room import made, same_run
+from store_fixture import made, same_run
 
 SPANNER = BUILD / "tests/fakes/spanner"
 

@@ -8,7 +8,7 @@ import resource
 import shutil
 import sqlite3
 
-import made_runs
+import synthetic_runs
 from harness import BUILD, WATTLE, main, near, test
 from perfetto_reader import BOOTTIME, MONOTONIC, REALTIME, Trace, integral
 from trace_processor import COMPLAINTS, TraceProcessor
@@ -24,10 +24,10 @@ def export(room, run="run.sqlite"):
 
 def made(room, kind):
     """A synthetic run of a kind, as short as possible; its report and its trace."""
-    plan = made_runs.KINDS[kind]
+    plan = synthetic_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, 150), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
-    made_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
+    synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
     report = room.wattle("report", f"{kind}.sqlite", "--format", "json")
     assert report.returncode == 0, report.stderr
     return sqlite3.connect(room.folder / f"{kind}.sqlite"), json.loads(report.stdout), export(room, f"{kind}.sqlite")

@@ -1,7 +1,7 @@
 """wattle.open_job: a job in Python equals the program's report; unreadable jobs are an error."""
 import json
 
-import made_jobs
+import synthetic_jobs
 from harness import WATTLE, main, near, test
 from package import python
 
@@ -9,7 +9,7 @@ from package import python
 @test
 def the_same_figures(room):
     """energies and times of ranks, nodes and blocks: those of `wattle report DIR --format json`"""
-    truth = made_jobs.make(WATTLE, room.folder / "runs", "imbalanced")
+    truth = synthetic_jobs.make(WATTLE, room.folder / "runs", "imbalanced")
     lines, _ = python(room, """
         import json, wattle
         job = wattle.open_job("runs")
@@ -31,7 +31,7 @@ def the_same_figures(room):
 @test
 def unknown_stays_unknown(room):
     """no sensor: energies are None in rows and NaN in columns, never 0"""
-    made_jobs.make(WATTLE, room.folder / "runs", "no_energy")
+    synthetic_jobs.make(WATTLE, room.folder / "runs", "no_energy")
     lines, _ = python(room, """
         import json, math, wattle
         job = wattle.open_job("runs")
@@ -43,7 +43,7 @@ def unknown_stays_unknown(room):
 @test
 def what_is_wrong_is_told(room):
     """no folder, no run in it, several jobs, a wrong id, a folder and a store: an exception with the reason"""
-    made_jobs.make(WATTLE, room.folder / "runs", "clutter")
+    synthetic_jobs.make(WATTLE, room.folder / "runs", "clutter")
     (room.folder / "empty").mkdir()
     lines, _ = python(room, """
         import wattle

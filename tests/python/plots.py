@@ -1,7 +1,7 @@
 """run.plot(): every kind that a run has, by matplotlib, on given or new axes; refusals."""
 import json
 
-import made_runs
+import synthetic_runs
 from harness import WATTLE, main, near, test
 from package import python
 
@@ -36,7 +36,7 @@ DRAW = """
 
 
 def drawn(room, kind):
-    made_runs.make(WATTLE, room.folder / "run.sqlite", made_runs.KINDS[kind])
+    synthetic_runs.make(WATTLE, room.folder / "run.sqlite", synthetic_runs.KINDS[kind])
     lines, _ = python(room, DRAW)
     return json.loads(lines[-1])
 

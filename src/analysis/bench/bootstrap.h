@@ -5,7 +5,7 @@
  * level. */
 #pragma once
 
-#include "base/dice.h"
+#include "base/rng.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  *   block_calls.c   per block: calls, time, and figures of the time in which at least one call is open
  *   block_shares.c  per block and stack: self time and energy
  *   block_units.c   per block: units of work reported inside it
- *   block_fold.c    shares of the target's energy over time, for blocks shorter than a counter's update period
+ *   block_deconvolve.c    shares of the target's energy over time, for blocks shorter than a counter's update period
  *
  * Rules:
  *   - The innermost span of a thread is the open one that began last, whichever ends first.
@@ -15,10 +15,10 @@
  *   - At one instant begins come first, then samples and metrics, then ends: both ends belong to a call. */
 #pragma once
 
-#include "analysis/block/fold.h"
-#include "analysis/energy/moments.h"
+#include "analysis/block/deconvolve.h"
 #include "analysis/block/paths.h"
 #include "analysis/column.h"
+#include "analysis/energy/checkpoints.h"
 #include "analysis/names.h"
 #include "analysis/stats.h"
 
@@ -159,7 +159,7 @@ void shares_end(struct blocks_work *work); // at the end of the run
 void shares_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 int shares_finish_outside(const struct blocks_work *work, struct findings *findings); // -ENOMEM
 
-// block_fold.c
+// block_deconvolve.c
 void dealing_begin(struct blocks_work *work, const struct metering *metering); // decides whether folding is worth its cost
 void dealing_pass(struct blocks_work *work);                                   // call before shares_pass
 // Stores folded energies in the blocks, the stacks and outside_j. -ENOMEM.

@@ -1,6 +1,6 @@
 #include "analysis/block/divide.h"
 
-#include "analysis/block/fold.h"
+#include "analysis/block/deconvolve.h"
 #include "analysis/findings.h"
 #include "base/util.h"
 

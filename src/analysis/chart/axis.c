@@ -1,5 +1,5 @@
 // The axis of measured time: consecutive segments, divided into buckets.
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 // Bands (intervals with throttling or without readings) and marks (events).
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

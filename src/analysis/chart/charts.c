@@ -1,6 +1,6 @@
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // Device metrics other than energy: utilization, memory, temperature, clocks, of GPUs and, for temperature, of
 // packages.
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 
 #include "base/util.h"
 

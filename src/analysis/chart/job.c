@@ -2,7 +2,7 @@
  * mean is the node's energy in it divided by its length, so that the area stays the energy. */
 #include "analysis/chart/job.h"
 
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 
 #include <errno.h>

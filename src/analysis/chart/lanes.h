@@ -1,7 +1,7 @@
 /* Shared by lanes.c and lanes_merge.c. */
 #pragma once
 
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 #include "analysis/keys.h"
 
 enum { LANE_RANGES = UINT32_MAX - 1 }; // pseudo thread of a process's ranges

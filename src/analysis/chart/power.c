@@ -4,7 +4,7 @@
  *
  * The total in a bucket is the sum over the known domains that enter energy.total_j: domains that could not be read are
  * missing there as in the total, and a band shows it. */
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 
 #include "analysis/stats.h"
 #include "base/util.h"

@@ -1,7 +1,7 @@
 // CPU, memory and processes of the program and the machine, and the program's custom metrics.
-#include "analysis/chart/make.h"
+#include "analysis/chart/builder.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

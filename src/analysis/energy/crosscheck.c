@@ -5,7 +5,7 @@
  * Few readings, or a run that is short compared with a device's averaging time, are no evidence against a counter. */
 #include "analysis/energy/domains.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

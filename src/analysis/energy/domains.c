@@ -1,6 +1,6 @@
 #include "analysis/energy/domains.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "analysis/stats.h"
 #include "base/util.h"
 

@@ -1,6 +1,6 @@
 #include "analysis/energy/domains.h"
 
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 
 struct ledger ledger_unknown(void)

@@ -1,6 +1,6 @@
 #include "analysis/energy/attribute.h"
 
-#include "base/sums.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
 
 // Main process plus descendants; VALUE_MISSING if either is missing.

@@ -1,6 +1,6 @@
 #include "analysis/energy/timeline.h"
 
-#include "analysis/energy/moments.h"
+#include "analysis/energy/checkpoints.h"
 #include "analysis/stats.h"
 #include "base/util.h"
 

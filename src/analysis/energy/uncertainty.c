@@ -24,7 +24,7 @@
  * Of the target's part: its share of the domain's error, and the error of the attribution (attribute.c). */
 #include "analysis/energy/domains.h"
 
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 #include "sensor/gpu_gain.h"
 

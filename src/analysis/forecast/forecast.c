@@ -1,4 +1,4 @@
-#include "analysis/forecast/parts.h"
+#include "analysis/forecast/internal.h"
 
 #include "base/util.h"
 

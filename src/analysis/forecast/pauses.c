@@ -1,7 +1,7 @@
 /* Regular pauses: a validation after each epoch or a checkpoint every 1000 steps adds other work between two steps,
  * every so many steps. A pause takes far longer than the scatter of the steps, and in contrast to a single outlier it
  * recurs regularly. */
-#include "analysis/forecast/parts.h"
+#include "analysis/forecast/internal.h"
 
 #include "base/util.h"
 

@@ -5,7 +5,7 @@
  * forecast is made for each pair of strengths in a list, and the forecasts are mixed by the likelihood of the groups
  * under each (restricted likelihood), as in cap/tune. Steady steps then get a narrow interval, and a barely visible
  * drift gets a wide one. */
-#include "analysis/forecast/parts.h"
+#include "analysis/forecast/internal.h"
 
 #include "base/cholesky.h"
 #include "base/util.h"

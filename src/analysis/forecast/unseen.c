@@ -2,7 +2,7 @@
  * that the first validation is still to come, or that the program is still warming up. Both therefore have a prior
  * probability. It falls with every step in which they could have appeared, and is negligible by half time. The figures
  * are judgement; the simulation (tests/unit/analysis/forecast.c) shows their effect. */
-#include "analysis/forecast/parts.h"
+#include "analysis/forecast/internal.h"
 
 #include "base/util.h"
 

@@ -1,5 +1,5 @@
 /* Code blocks over all ranks: the combined figures of each name, and their spread over ranks. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
 #include "analysis/names.h"
 #include "base/util.h"

@@ -1,5 +1,5 @@
 /* Load imbalance of the ranks, and the cost of waiting for the slowest one. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
 #include "analysis/job/job.h"
 
-#include "analysis/facts.h"
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -7,9 +7,9 @@
  * there, and a reset among the domain's events widens its error. */
 #include "analysis/job/join.h"
 
-#include "energy/curve.h"
-#include "base/sums.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
+#include "energy/curve.h"
 
 #include <errno.h>
 #include <stdio.h>

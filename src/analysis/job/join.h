@@ -1,7 +1,7 @@
 /* Shared by join.c and join_link.c, which build a domain's curve. */
 #pragma once
 
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
 struct piece { // one recorder's readings, without a long pause
 	size_t member, device;

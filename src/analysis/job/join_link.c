@@ -1,7 +1,7 @@
 /* Energy between the last reading of one recorder and the first reading of the next. */
 #include "analysis/job/join.h"
 
-#include "base/sums.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
 
 #include <errno.h>

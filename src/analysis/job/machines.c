@@ -1,7 +1,7 @@
 /* Finds the recordings of each machine, and the offset of its clock from those of the others. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* Each recording, and all recordings of a machine as one, with the machine's sensors in place of their own. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
-#include "energy/curve.h"
-#include "analysis/facts.h"
-#include "base/sums.h"
+#include "analysis/metadata_keys.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
+#include "energy/curve.h"
 
 #include <errno.h>
 

@@ -1,9 +1,9 @@
 /* Rows by node. A node is the scheduler's node, else a host. Several nodes can share one machine; its energy is then in
  * the row of the first one. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
-#include "analysis/facts.h"
-#include "base/known.h"
+#include "analysis/metadata_keys.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 
 #include <errno.h>

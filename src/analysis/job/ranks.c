@@ -1,8 +1,8 @@
 /* Rows by rank. Successive recordings of one rank and step are restarts in one row; simultaneous recordings have rows
  * of their own. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

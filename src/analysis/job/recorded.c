@@ -1,5 +1,5 @@
 // The recorders' own warnings, each one once for all ranks that have it.
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
 #include "base/util.h"
 

@@ -1,12 +1,12 @@
 /* The job as one run: the figures of all machines as one target, on the job's clock. Energies are those of the
  * machines. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
 #include "analysis/energy/domains.h"
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "analysis/names.h"
 #include "analysis/stats.h"
-#include "base/sums.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
 
 #include <errno.h>

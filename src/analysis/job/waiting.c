@@ -1,5 +1,5 @@
 /* Time in which a rank waits for others: while a waiting block is open, in any thread. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
 #include "base/util.h"
 

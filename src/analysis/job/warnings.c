@@ -1,7 +1,7 @@
 /* Warnings for the reader of a job's figures, in sentences, the most important first. */
-#include "analysis/job/parts.h"
+#include "analysis/job/internal.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/buf.h"
 #include "base/util.h"
 

@@ -2,10 +2,10 @@
 
 #include "analysis/block/blocks.h"
 #include "analysis/energy/domains.h"
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "analysis/run/internal.h"
 #include "analysis/stats.h"
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/search.h"
 #include "base/util.h"
 

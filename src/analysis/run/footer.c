@@ -1,8 +1,8 @@
 
 #include "analysis/run/internal.h"
-#include "energy/slice.h"
-#include "base/sums.h"
+#include "base/checked_arith.h"
 #include "base/util.h"
+#include "energy/slice.h"
 
 // Substitute for a missing footer value, from the samples of a segment; VALUE_MISSING if there is none.
 typedef int64_t (*stand_in)(const struct run *run, struct slice samples);

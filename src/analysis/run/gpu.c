@@ -1,10 +1,10 @@
 
+#include "analysis/metadata_keys.h"
 #include "analysis/run/internal.h"
-#include "energy/curve.h"
-#include "analysis/facts.h"
-#include "energy/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
+#include "energy/curve.h"
+#include "energy/slice.h"
 #include "metric/metric.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 
+#include "analysis/metadata_keys.h"
 #include "analysis/run/internal.h"
-#include "analysis/facts.h"
-#include "energy/slice.h"
 #include "analysis/stats.h"
 #include "base/util.h"
+#include "energy/slice.h"
 
 static struct unit_percentages percentages(const struct value_stats *sum, const struct value_stats *hardware)
 {

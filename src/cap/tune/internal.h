@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/dice.h"
+#include "base/rng.h"
 #include "cap/tune/tune.h"
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* Fields of code blocks, and the document of `wattle blocks`. */
 #include "report/fields/document.h"
 
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 
 // clang-format off
 

@@ -1,12 +1,12 @@
 #include "report/fields/document.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/fields.h"
 #include "base/util.h"
 #include "report/documents.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <errno.h>
 

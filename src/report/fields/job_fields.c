@@ -1,9 +1,9 @@
 /* Fields specific to job reports: job, nodes, ranks, load imbalance. */
 #include "report/fields/document.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 
 // clang-format off
 

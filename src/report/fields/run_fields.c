@@ -1,10 +1,10 @@
 /* Fields of run reports, also used by job reports where they are equal. */
 #include "report/fields/document.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
-#include "report/parts.h"
-#include "report/words.h"
+#include "report/format_helpers.h"
+#include "report/phrases.h"
 
 // clang-format off
 

@@ -1,7 +1,7 @@
 /* gpu_tracker's ResourceUsage and the static data of its tracking file, in the configured units. */
 #include "report/fields/document.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/units.h"
 #include "base/util.h"
 

@@ -1,9 +1,9 @@
 #include "report/openmetrics.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
-#include "report/openmetrics/run_parts.h"
-#include "report/words.h"
+#include "report/openmetrics/internal.h"
+#include "report/phrases.h"
 
 #include <errno.h>
 

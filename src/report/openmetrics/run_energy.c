@@ -1,7 +1,7 @@
 // Energy and power at the instants of the timeline's grid.
-#include "report/openmetrics/run_parts.h"
+#include "report/openmetrics/internal.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // Stored readings of devices and of the run, at each sample.
-#include "report/openmetrics/run_parts.h"
+#include "report/openmetrics/internal.h"
 
 #include "base/util.h"
 

@@ -1,7 +1,7 @@
 // Series of timestamped samples with a minimum distance.
-#include "report/openmetrics/run_parts.h"
+#include "report/openmetrics/internal.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 
 static void write(struct om_run *w, int64_t wall_ms, double value)

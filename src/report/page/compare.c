@@ -1,13 +1,13 @@
 /* The page that compares runs: order of its sections, verdicts in words, and the table of runs. */
 #include "report/page/compare.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
+#include "report/format_helpers.h"
 #include "report/html.h"
-#include "report/section/part.h"
-#include "report/parts.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
+#include "report/section/html_section.h"
 
 enum { TITLE_CEILING = 1 << 16, COMMAND_CEILING = 1 << 22, NAMES_IN_TITLE = 4 };
 

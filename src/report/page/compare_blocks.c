@@ -2,8 +2,8 @@
 #include "report/page/compare.h"
 
 #include "base/util.h"
-#include "report/section/part.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 #include <stdio.h>
 

@@ -2,9 +2,9 @@
 #include "report/page/compare.h"
 
 #include "base/util.h"
-#include "report/section/part.h"
 #include "report/palette.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 #include <string.h>
 

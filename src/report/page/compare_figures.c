@@ -2,8 +2,8 @@
 #include "report/page/compare.h"
 
 #include "base/util.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <string.h>
 

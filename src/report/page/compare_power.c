@@ -2,7 +2,7 @@
  * pages and browsers without scripts get static pictures. */
 #include "report/page/compare.h"
 
-#include "analysis/chart/together.h"
+#include "analysis/chart/merge_runs.h"
 #include "base/util.h"
 #include "report/picture/charts_json.h"
 #include "report/picture/picture.h"

@@ -3,9 +3,9 @@
 
 #include "base/util.h"
 #include "report/documents.h"
-#include "report/section/part.h"
 #include "report/palette.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 #include <errno.h>
 #include <stdio.h>

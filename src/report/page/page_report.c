@@ -1,9 +1,9 @@
 /* HTML reports of a run and of a job. */
 #include "report/page/page.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "report/section/sections.h"
 
 #include <errno.h>

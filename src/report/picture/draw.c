@@ -4,8 +4,8 @@
 #include "base/utf8.h"
 #include "base/util.h"
 #include "report/html.h"
+#include "report/phrases.h"
 #include "report/picture/picture.h"
-#include "report/words.h"
 
 enum { NAME_MOST = 200 }; // maximum number of characters if no width is given
 

@@ -100,7 +100,7 @@ void value_words(struct buf *out, const char *unit, double value);
 // "3 h 12 min", for text.
 void time_words(struct buf *out, double seconds);
 
-/* Charts as pictures: frame and legend (chart_picture.c), series (chart_series.c), text description (words.c). */
+/* Charts as pictures: frame and legend (chart_picture.c), series (chart_series.c), text description (description.c). */
 
 enum { COLUMNS_MAX = 1600 };
 
@@ -139,7 +139,7 @@ void series_draw(struct chart_picture *c);
 void picture_chart(struct picture *p, const struct chart *chart);
 double picture_chart_height(const struct picture *p, const struct chart *chart);
 
-// words.c: describes the chart for readers who cannot see it.
+// description.c: describes the chart for readers who cannot see it.
 void chart_words(struct buf *out, const struct charts *charts, const struct chart *chart);
 
 /* Pictures other than charts, one file each. Drawing needs their heights first. */

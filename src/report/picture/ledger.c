@@ -2,8 +2,8 @@
 #include "report/picture/internal.h"
 
 #include "base/util.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 enum {
 	BAR_TOP = 24,

@@ -1,8 +1,8 @@
 #include "report/section/grid.h"
 
 #include "base/util.h"
-#include "report/section/part.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* Command and headline figures: lines on a terminal, tiles on a page. */
 #include "report/section/sections.h"
 
-#include "analysis/facts.h"
-#include "energy/slice.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
+#include "energy/slice.h"
+#include "report/format_helpers.h"
 #include "report/html.h"
-#include "report/parts.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <stdio.h>
 #include <string.h>

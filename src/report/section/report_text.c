@@ -2,7 +2,7 @@
 #include "report/report.h"
 
 #include "base/util.h"
-#include "report/parts.h"
+#include "report/format_helpers.h"
 #include "report/section/sections.h"
 
 #include <assert.h>

@@ -1,12 +1,12 @@
 /* Machine, command, labels and measurement overhead of a run or a job. */
 #include "report/section/sections.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
+#include "report/format_helpers.h"
 #include "report/html.h"
-#include "report/parts.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
 
 #include "base/util.h"
 #include "report/palette.h"
+#include "report/phrases.h"
 #include "report/picture/picture.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <errno.h>
 #include <stdio.h>

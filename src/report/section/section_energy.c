@@ -1,11 +1,11 @@
 /* Energy by domain, GPU and node. */
 #include "report/section/sections.h"
 
-#include "base/known.h"
+#include "base/nan_sum.h"
 #include "base/util.h"
 #include "report/html.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 
 #include "base/util.h"
 #include "report/html.h"
+#include "report/phrases.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * program's own output. Otherwise, the use is that of the spans with these names. */
 #include "report/section/sections.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 #include "report/html.h"
 #include "report/report.h"

@@ -1,12 +1,12 @@
 /* Attributed energy: the ledger as a table and as bars. */
 #include "report/section/sections.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/util.h"
 #include "report/palette.h"
+#include "report/phrases.h"
 #include "report/picture/picture.h"
 #include "report/report.h"
-#include "report/words.h"
 
 #include <string.h>
 

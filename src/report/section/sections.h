@@ -3,9 +3,9 @@
 
 #include "analysis/chart/job.h"
 #include "report/fields/document.h"
-#include "report/section/part.h"
+#include "report/phrases.h"
 #include "report/section/grid.h"
-#include "report/words.h"
+#include "report/section/html_section.h"
 
 /* ---- sections of both reports, then of jobs, then of pages ---- */
 void section_ledger(const struct part *part);    // energy by owner

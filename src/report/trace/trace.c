@@ -1,9 +1,9 @@
 #include "report/trace/trace.h"
 
-#include "energy/curve.h"
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "base/fnv.h"
 #include "base/util.h"
+#include "energy/curve.h"
 #include "report/trace/internal.h"
 
 #include <errno.h>

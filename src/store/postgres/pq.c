@@ -1,4 +1,4 @@
-#include "store/postgres/pq_inside.h"
+#include "store/postgres/pq_internal.h"
 
 #include "base/util.h"
 #include "metric/metric.h"

@@ -1,5 +1,5 @@
 /* Connecting to a server, and the reasons of a refusal. */
-#include "store/postgres/pq_inside.h"
+#include "store/postgres/pq_internal.h"
 
 #include "base/clock.h"
 #include "base/dl.h"

@@ -1,4 +1,4 @@
-#include "store/postgres/pq_inside.h"
+#include "store/postgres/pq_internal.h"
 
 #include <errno.h>
 #include <poll.h>

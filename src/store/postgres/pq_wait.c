@@ -1,6 +1,6 @@
 /* Waits for the server with a time limit. libpq's own calls wait forever: over a Unix socket a stopped server stays connected,
  * and over TCP its kernel continues to acknowledge. */
-#include "store/postgres/pq_inside.h"
+#include "store/postgres/pq_internal.h"
 
 #include "base/util.h"
 

@@ -292,7 +292,7 @@ bool send_is_new(const struct send *send, size_t table); // the batch has rows o
 int send_mark_rows(struct send *send, char **ret_ids, struct wattle_error *reterr);
 int send_mark_one(struct send *send, const char *name, const struct source_mark *mark, struct wattle_error *reterr);
 
-/* send_ahead.c: reads the next batch ahead. begin: inside a transaction of rows, if the file has more; end: after that
+/* pipeline.c: reads the next batch ahead. begin: inside a transaction of rows, if the file has more; end: after that
  * transaction, with its result; take: makes the batch that was read ahead the current one of `source` and returns its number of
  * rows, or 0. The batch is valid only if the transaction succeeded. */
 void send_ahead_begin(struct send *send);

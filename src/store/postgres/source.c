@@ -1,6 +1,6 @@
 #include "store/postgres/send.h"
 
-#include "store/place.h"
+#include "store/output_file.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Accuracy of the bench: runs are drawn from known distributions, compared, and judged by the true values. */
 #include "analysis/bench/bench.h"
-#include "base/dice.h"
+#include "base/rng.h"
 
 #include "rows.h"
 

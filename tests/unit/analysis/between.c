@@ -2,7 +2,7 @@
  * gaps. */
 #include "energy/curve.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 
 #include "builder.h"
 

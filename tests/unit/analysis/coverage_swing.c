@@ -5,7 +5,7 @@
  * the stated errors, relative to the 95 % quantile of the actual errors; at most 3. */
 #include "machine.h"
 
-#include "analysis/facts.h"
+#include "analysis/metadata_keys.h"
 #include "energy/curve.h"
 
 enum { RUNS = 1000, READINGS_MAX = 4096, PATTERN_MAX = 256 };

@@ -3,7 +3,7 @@
  * really continued. The 95 % interval must contain the true value about that often, and must not be much wider than
  * needed. */
 #include "analysis/forecast/forecast.h"
-#include "base/dice.h"
+#include "base/rng.h"
 #include "base/util.h"
 
 #include "rows.h"

@@ -5,7 +5,7 @@
 
 #include "machine.h"
 
-#include "analysis/block/fold.h"
+#include "analysis/block/deconvolve.h"
 #include "analysis/energy/attribute.h"
 
 enum { LOOP_BLOCKS_MAX = 32 };

@@ -2,7 +2,7 @@
  * optimum is known. Windows have noise, drift and whole steps. */
 #pragma once
 
-#include "base/dice.h"
+#include "base/rng.h"
 #include "cap/tune/tune.h"
 
 #include <math.h>

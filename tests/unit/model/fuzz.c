@@ -1,6 +1,6 @@
 /* Damaged models: bytes changed, truncated, doubled and moved, and noise. Each gives figures or an error of one
  * line; counts are never negative. The seeds are fixed, so failures repeat. */
-#include "made.h"
+#include "model_builder.h"
 
 enum { CHANGES = 6000, NOISE = 500, NOISE_SIZE = 400 };
 

@@ -4,7 +4,7 @@
  *
  * INPUT is a shape (2x3, `scalar`), [1,-1] integers stored in the file, `-` an omitted input; attribute=1,2, is a list,
  * attribute=1 a number, attribute=text a text. `?` is an unknown size; `error` is an invalid graph. */
-#include "made.h"
+#include "model_builder.h"
 
 #include "base/buf.h"
 

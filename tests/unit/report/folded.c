@@ -1,6 +1,6 @@
 #include "report/report.h"
 
-#include "story.h"
+#include "fixture.h"
 
 struct lines {
 	size_t n;

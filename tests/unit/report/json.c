@@ -1,7 +1,7 @@
 #include "report/report.h"
 
-#include "report/parts.h"
-#include "story.h"
+#include "fixture.h"
+#include "report/format_helpers.h"
 
 #include <jansson.h>
 #include <time.h>

@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "report/cap_report.h"
-#include "report/section/part.h"
 #include "report/report.h"
+#include "report/section/html_section.h"
 
 #include "rows.h"
 

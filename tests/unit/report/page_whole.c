@@ -1,7 +1,7 @@
 /* Whole pages of synthetic runs: their sections, and nothing in them that the policy would have to block. */
 #include "report/page/page.h"
 
-#include "story.h"
+#include "fixture.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "report/words.h"
-#include "story.h"
+#include "fixture.h"
+#include "report/phrases.h"
 
 #include <fcntl.h>
 #include <stdio.h>

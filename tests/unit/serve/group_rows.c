@@ -1,5 +1,5 @@
 /* Which groups have series, and that no energy is lost or counted twice as groups start and end. */
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 #include "base/fields.h"
 #include "base/util.h"

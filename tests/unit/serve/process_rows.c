@@ -1,5 +1,5 @@
 /* Which processes have series of their own, and that their counters never decrease as processes start and end. */
-#include "serve/tally.h"
+#include "serve/totals.h"
 
 #include "base/fields.h"
 #include "base/util.h"

@@ -1,12 +1,12 @@
 /* The ITT capture, driven by a list of calls as the static part of a program makes them, with a writer that only
  * logs. */
+#include "span/capture/domain_stack.c"
 #include "span/capture/itt.c"
 #include "span/capture/itt_numbers.c"
 #include "span/capture/itt_overlap.c"
 #include "span/capture/itt_ranges.c"
 #include "span/capture/itt_tasks.c"
-#include "span/capture/nest.c"
-#include "span/capture/texts.c"
+#include "span/capture/string_table.c"
 
 #include "rows.h"
 #include "writer_double.h"

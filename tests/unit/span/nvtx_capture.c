@@ -1,8 +1,8 @@
 /* The NVTX capture, driven through its export table as header-only NVTX does, with a writer that only logs. */
-#include "span/capture/nest.c"
+#include "span/capture/domain_stack.c"
 #include "span/capture/nvtx.c"
 #include "span/capture/nvtx_names.c"
-#include "span/capture/texts.c"
+#include "span/capture/string_table.c"
 
 #include "rows.h"
 #include "writer_double.h"

@@ -105,7 +105,7 @@ function element(tag, className, text) {
 	return made;
 }
 
-/* The code points of an invisible name, as words_unseen in report/words.c. */
+/* The code points of an invisible name, as words_unseen in report/phrases.c. */
 function seenName(text) {
 	if (/[^\p{Cc}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text))
 		return text;

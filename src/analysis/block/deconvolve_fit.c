@@ -1,0 +1,379 @@
+#include "analysis/block/deconvolve_internal.h"
+
+#include "base/cholesky.h"
+#include "base/util.h"
+
+#include <errno.h>
+
+// Standard deviations of the priors, relative to the mean power, in the update times, and in the interval's energy.
+static const double drift_prior = 0.05, shift_prior_s = 1e-3, spread_prior_s = 2e-4;
+static const double time_known_s = 2e-5; // lower limit for the error of update times
+static const double left_out_cost =
+	8; // 2 log of (deviation of an interval's energy from the mean because of blocks / noise_guess)
+static const double steady = 2e-4; // lower limit for the relative noise of an interval
+enum { NOISE_ROWS_MAX = 4000, NOISE_ROUNDS = 4 };
+
+static double square(double x)
+{
+	return x * x;
+}
+
+int fold_model_init(struct fold_model *model, struct arena *arena)
+{
+	size_t p = model->n_columns, s = model->slots.n;
+	model->power_w = arena_alloc(arena, s, sizeof(double));
+	model->row = arena_alloc(arena, p, sizeof(double));
+	model->white = arena_alloc(arena, p, sizeof(double));
+	model->rows_room = arena_alloc(arena, fold_rows_room(s), sizeof(double));
+	model->normal = arena_alloc(arena, p * p, sizeof(double));
+	model->right = arena_alloc(arena, FOLD_ENERGIES * p, sizeof(double));
+	model->solution = arena_alloc(arena, p, sizeof(double));
+	bool all = model->power_w != NULL && model->row != NULL && model->white != NULL && model->rows_room != NULL &&
+		model->normal != NULL && model->right != NULL && model->solution != NULL;
+	return all ? 0 : -ENOMEM;
+}
+
+/* ---- the equations in order, decorrelated ---- */
+
+struct walk {
+	struct fold_model *model;
+	struct fold_rows rows;
+	size_t segment, n; // n: number of equations so far
+	bool begun;
+	double variance_j2;          // of the previous equation, decorrelated
+	double length_s, residual_j; // of the current equation
+	double white_j
+		[FOLD_ENERGIES]; // its decorrelated residuals: of the explained energy, or of each of `energies`
+	double *const *energies; // NULL: the energy that the segments explain
+};
+
+static void walk_begin(struct walk *walk, struct fold_model *model, double *const *energies)
+{
+	*walk = (struct walk){.model = model, .energies = energies};
+	walk->rows = (struct fold_rows){.run_s = model->run_s,
+		.n_slots = model->slots.n,
+		.n_columns = model->n_columns,
+		.power_w = model->solved ? model->power_w : NULL};
+}
+
+static bool next_row(struct walk *walk, double *ret_j)
+{
+	const struct fold_model *model = walk->model;
+	for (; walk->segment < model->n_segments; walk->segment++, walk->begun = false) {
+		if (model->segments[walk->segment].updates.n < 2)
+			continue;
+		if (!walk->begun) {
+			fold_rows_begin(&walk->rows, &model->segments[walk->segment], model->timeline, &model->slots,
+				model->rows_room);
+			walk->variance_j2 = INFINITY;
+			walk->begun = true;
+		}
+		if (fold_rows_next(&walk->rows, model->row, ret_j))
+			return true;
+	}
+	return false;
+}
+
+static void make_independent(struct walk *walk, size_t energy, double residual_j, double theta)
+{
+	walk->white_j[energy] = residual_j - theta * (walk->n > 0 ? walk->white_j[energy] : 0);
+}
+
+/* The error of a misplaced update is in the interval before it and, with the opposite sign, in the one after it.
+ * Subtracting the part predicted from the previous equation (innovations of a moving average) gives independent
+ * equations. */
+static bool walk_next(struct walk *walk)
+{
+	struct fold_model *model = walk->model;
+	double j, length_s = 0;
+	if (!next_row(walk, &j))
+		return false;
+	for (size_t i = 0; i < model->slots.n; i++)
+		length_s += model->row[i];
+	double variance_j2 = model->noise.white_j2_s * fmax(length_s, 1e-6) + 2 * model->noise.update_j2;
+	double theta = -model->noise.update_j2 / walk->variance_j2; // 0 for the first equation of a segment
+	variance_j2 -= square(model->noise.update_j2) / walk->variance_j2;
+	walk->residual_j = j - model->mean_w * length_s;
+	if (walk->energies == NULL)
+		make_independent(walk, 0, walk->residual_j, theta);
+	for (size_t e = 0; walk->energies != NULL && e < FOLD_ENERGIES; e++) {
+		const double *j_since = walk->energies[e];
+		if (j_since != NULL)
+			make_independent(walk, e,
+				j_since[walk->rows.now] - j_since[walk->rows.before_now] - model->mean_w * length_s,
+				theta);
+	}
+	for (size_t i = 0; i < model->n_columns; i++)
+		model->white[i] = model->row[i] - theta * (walk->n > 0 ? model->white[i] : 0);
+	walk->variance_j2 = variance_j2;
+	walk->length_s = length_s;
+	walk->n++;
+	return true;
+}
+
+// Adds the current equation to the normal equations of each energy.
+static void accumulate(const struct walk *walk, double *normal, double *right)
+{
+	const struct fold_model *model = walk->model;
+	size_t p = model->n_columns;
+	double weight = 1 / walk->variance_j2;
+	for (size_t i = 0; i < p; i++) {
+		double x = weight * model->white[i];
+		if (x != 0)
+			fold_add(normal + i * p, x, model->white, i + 1);
+	}
+	for (size_t e = 0; e < FOLD_ENERGIES; e++)
+		if (walk->white_j[e] != 0) // 0 for a missing energy
+			fold_add(right + e * p, weight * walk->white_j[e], model->white, p);
+}
+
+// Prior precision (1 / variance) of an unknown.
+static double prior(const struct fold_model *model, size_t column)
+{
+	size_t s = model->slots.n;
+	if (column < s)
+		return 1 / square(model->mean_w);
+	if (column < s + FOLD_DRIFTS)
+		return square((double)(column - s + 1) / (drift_prior * model->mean_w));
+	return 1 / square((column - s - FOLD_DRIFTS) % FOLD_NUISANCES == 2 ? spread_prior_s : shift_prior_s);
+}
+
+static void solve_for(struct fold_model *model, const double *normal, const double *right)
+{
+	memcpy(model->solution, right, model->n_columns * sizeof(double));
+	cholesky_solve(normal, model->n_columns, model->solution);
+}
+
+static bool factor(const struct fold_model *model, double *normal)
+{
+	size_t p = model->n_columns;
+	for (size_t i = 0; i < p; i++)
+		normal[i * p + i] += prior(model, i);
+	return cholesky_factor(normal, p);
+}
+
+static bool solve(struct fold_model *model, double *normal, const double *right)
+{
+	if (!factor(model, normal))
+		return false;
+	solve_for(model, normal, right);
+	return true;
+}
+
+static void clear(struct fold_model *model)
+{
+	memset(model->normal, 0, model->n_columns * model->n_columns * sizeof(double));
+	memset(model->right, 0, FOLD_ENERGIES * model->n_columns * sizeof(double));
+}
+
+// Log determinant of the information gained relative to the prior.
+static double knowledge(const struct fold_model *model)
+{
+	double sum = 0;
+	for (size_t i = 0; i < model->n_columns; i++)
+		sum += log(square(model->normal[i * model->n_columns + i]) / prior(model, i));
+	return sum;
+}
+
+// Squared residuals of an energy at the best powers, which become the solution.
+static double left_of(struct fold_model *model, size_t energy, double squares)
+{
+	const double *right = model->right + energy * model->n_columns;
+	solve_for(model, model->normal, right);
+	for (size_t i = 0; i < model->n_columns; i++)
+		squares -= right[i] * model->solution[i];
+	return fmax(squares, 1e-12);
+}
+
+double fold_misfit(struct fold_model *model, size_t rows_max, enum fold_energy_kind *ret_energy)
+{
+	double *const *energies = model->segments[0].updates.energies;
+	struct walk walk;
+	double squares[FOLD_ENERGIES] = {0}, least = INFINITY;
+	clear(model);
+	walk_begin(&walk, model, energies);
+	size_t last = 0, left_out = 0;
+	while (last < rows_max && walk_next(&walk)) {
+		left_out += walk.rows.now - walk.rows.before_now - 1;
+		last = walk.rows.now;
+		accumulate(&walk, model->normal, model->right);
+		for (size_t e = 0; e < FOLD_ENERGIES; e++)
+			squares[e] += square(walk.white_j[e]) / walk.variance_j2;
+	}
+	*ret_energy = FOLD_OF_TARGET;
+	if (walk.n == 0 || !factor(model, model->normal))
+		return INFINITY;
+	for (size_t e = 0; e < FOLD_ENERGIES; e++) {
+		double left = energies[e] != NULL ? left_of(model, e, squares[e]) : INFINITY;
+		if (left < least)
+			*ret_energy = (enum fold_energy_kind)e;
+		least = fmin(left, least);
+	}
+	solve_for(model, model->normal, model->right + *ret_energy * model->n_columns);
+	/* The energy at a left-out update is one more unknown, with the error of an interval's energy as its prior. */
+	return (double)(walk.n + left_out) * log(least) + knowledge(model) + (double)left_out * left_out_cost;
+}
+
+void fold_take_powers(struct fold_model *model)
+{
+	for (size_t i = 0; i < model->slots.n; i++)
+		model->power_w[i] = model->mean_w + model->solution[i];
+	model->solved = true;
+}
+
+/* ---- noise ---- */
+
+static double fitted_j(const struct fold_model *model, const double *row)
+{
+	double j = 0;
+	for (size_t i = 0; i < model->n_columns; i++)
+		j += row[i] * model->solution[i];
+	return j;
+}
+
+// Estimates the noise from the residuals, by the covariance of neighbours.
+static void measure_noise(struct fold_model *model)
+{
+	struct walk walk;
+	double squares = 0, neighbours = 0, length_s = 0, before_j = 0;
+	walk_begin(&walk, model, NULL);
+	while (walk.n < NOISE_ROWS_MAX && walk_next(&walk)) {
+		double left_j = walk.residual_j - fitted_j(model, model->row);
+		squares += square(left_j);
+		neighbours += left_j * before_j;
+		length_s += walk.length_s;
+		before_j = left_j;
+	}
+	double n = (double)walk.n, free_n = fmax(n - (double)model->n_columns, n / 4);
+	squares /= free_n;
+	neighbours /= free_n;
+	double update_j2 = fmin(fmax(-neighbours, 0), 0.499 * squares);
+	double least_j2 = square(model->quantum_j) / 12 + square(model->mean_w * time_known_s);
+	model->noise.update_j2 = fmax(update_j2, least_j2);
+	model->noise.misplaced_j2 = fmax(update_j2 - least_j2 - 2 * squares / sqrt(n), 0);
+	double white_j2 = fmax(squares - 2 * update_j2, 0.002 * squares);
+	model->noise.white_j2_s = fmax(white_j2 * n / length_s, square(model->mean_w * steady) * length_s / n);
+}
+
+static bool settle(struct fold_model *model)
+{
+	struct walk walk;
+	clear(model);
+	walk_begin(&walk, model, NULL);
+	while (walk.n < NOISE_ROWS_MAX && walk_next(&walk))
+		accumulate(&walk, model->normal, model->right);
+	if (walk.n == 0 || !solve(model, model->normal, model->right))
+		return false;
+	fold_take_powers(model);
+	return true;
+}
+
+/* ---- the solution and its errors ---- */
+
+struct batches {
+	double *normal, *right, *score; // FOLD_BATCHES each
+};
+
+static size_t batch_of(const struct fold_model *model, size_t row)
+{
+	return row * FOLD_BATCHES / model->n_rows;
+}
+
+static int allocate(struct batches *batches, struct fold_model *model, struct arena *arena)
+{
+	size_t p = model->n_columns, s = model->slots.n;
+	batches->normal = arena_alloc(arena, FOLD_BATCHES * p, p * sizeof(double));
+	batches->right = arena_alloc(arena, FOLD_BATCHES * p, sizeof(double));
+	batches->score = arena_alloc(arena, FOLD_BATCHES * p, sizeof(double));
+	model->batches = arena_alloc(arena, FOLD_BATCHES * s, sizeof(double));
+	model->unknown = arena_alloc(arena, s * s, sizeof(double));
+	bool all = batches->normal != NULL && batches->right != NULL && batches->score != NULL &&
+		model->batches != NULL && model->unknown != NULL;
+	return all ? 0 : -ENOMEM;
+}
+
+static void add_batches(struct fold_model *model, struct batches *batches)
+{
+	size_t p = model->n_columns;
+	struct walk walk;
+	walk_begin(&walk, model, NULL);
+	for (size_t row = 0; walk_next(&walk); row++) {
+		size_t batch = batch_of(model, row);
+		accumulate(&walk, batches->normal + batch * p * p, batches->right + batch * p);
+	}
+	clear(model);
+	for (size_t b = 0; b < FOLD_BATCHES; b++) {
+		for (size_t i = 0; i < p * p; i++)
+			model->normal[i] += batches->normal[b * p * p + i];
+		for (size_t i = 0; i < p; i++)
+			model->right[i] += batches->right[b * p + i];
+	}
+}
+
+// Residual of each batch's normal equations at the solution: right - normal × solution.
+static void score(const struct fold_model *model, const double *normal, const double *right, double *ret_score)
+{
+	size_t p = model->n_columns;
+	for (size_t i = 0; i < p; i++) {
+		double sum = right[i];
+		for (size_t j = 0; j < p; j++)
+			sum -= (j <= i ? normal[i * p + j] : normal[j * p + i]) * model->solution[j];
+		ret_score[i] = sum;
+	}
+}
+
+/* Change of the powers when a batch is left out. Its variance is valid for any noise, also if the noise is correlated
+ * between intervals or varies over time (delete-one jackknife). */
+static bool leave_out(struct fold_model *model, const struct batches *batches, const double *all, double *work,
+	size_t batch)
+{
+	size_t p = model->n_columns;
+	const double *normal = batches->normal + batch * p * p;
+	double *change = batches->score + batch * p;
+	score(model, normal, batches->right + batch * p, change);
+	for (size_t i = 0; i < p * p; i++)
+		work[i] = all[i] - normal[i];
+	for (size_t i = 0; i < p; i++)
+		work[i * p + i] += prior(model, i);
+	if (!cholesky_factor(work, p))
+		return false;
+	cholesky_solve(work, p, change);
+	memcpy(model->batches + batch * model->slots.n, change, model->slots.n * sizeof(double));
+	return true;
+}
+
+/* The prior determines what the equations do not, with the error of the prior: A⁻¹ Λ A⁻¹, with the prior Λ and the
+ * normal equations A. */
+static void leave_open(struct fold_model *model, const double *factor, double *inverse)
+{
+	size_t p = model->n_columns, s = model->slots.n;
+	cholesky_inverse(factor, p, inverse);
+	for (size_t i = 0; i < s; i++)
+		for (size_t j = 0; j < s; j++)
+			for (size_t k = 0; k < p; k++)
+				model->unknown[i * s + j] += inverse[i * p + k] * prior(model, k) * inverse[j * p + k];
+}
+
+int fold_solve(struct fold_model *model, struct arena *arena)
+{
+	struct batches batches;
+	size_t p = model->n_columns;
+	double *all = arena_alloc(arena, p * p, sizeof(double)), *work = arena_alloc(arena, p * p, sizeof(double));
+	if (all == NULL || work == NULL || allocate(&batches, model, arena) < 0)
+		return -ENOMEM;
+	for (int i = 0; i < NOISE_ROUNDS; i++) {
+		if (!settle(model))
+			return 0;
+		measure_noise(model);
+	}
+	add_batches(model, &batches);
+	memcpy(all, model->normal, p * p * sizeof(double));
+	if (!solve(model, model->normal, model->right))
+		return 0;
+	fold_take_powers(model);
+	for (size_t b = 0; b < FOLD_BATCHES; b++)
+		if (!leave_out(model, &batches, all, work, b))
+			return 0;
+	leave_open(model, model->normal, work);
+	return 0;
+}

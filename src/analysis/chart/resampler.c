@@ -1,0 +1,236 @@
+// Resamples intervals with values to buckets.
+#include "analysis/chart/builder.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+
+bool chart_begin(struct chart_work *work, struct chart *chart, size_t most_series)
+{
+	chart->series = arena_alloc(work->arena, most_series, sizeof(*chart->series));
+	chart->n_series = 0;
+	return chart->series != NULL;
+}
+
+struct chart_series *chart_add(struct chart_work *work, struct chart *chart, const struct chart_series *like)
+{
+	size_t n = work->charts->axis.n;
+	struct chart_series *series = &chart->series[chart->n_series];
+	*series = *like;
+	series->mean = arena_alloc(work->arena, n, sizeof(double));
+	series->low = arena_alloc(work->arena, n, sizeof(double));
+	series->high = arena_alloc(work->arena, n, sizeof(double));
+	if (series->mean == NULL || series->low == NULL || series->high == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		series->mean[i] = series->low[i] = series->high[i] = (double)NAN;
+	series->highest = series->lowest = (double)NAN;
+	chart->n_series++;
+	return series;
+}
+
+static double larger(double a, double b)
+{
+	return b > a || isnan(a) ? b : a;
+}
+
+static double smaller(double a, double b)
+{
+	return b < a || isnan(a) ? b : a;
+}
+
+static bool is_known(const struct chart_work *work, struct chart_series *series)
+{
+	for (size_t i = 0; i < work->charts->axis.n; i++) {
+		series->highest = larger(series->highest, series->high[i]);
+		series->lowest = smaller(series->lowest, series->low[i]);
+	}
+	return !isnan(series->highest);
+}
+
+int chart_end(struct chart_work *work, struct chart *chart)
+{
+	struct charts *charts = work->charts;
+	size_t n = 0;
+	for (size_t i = 0; i < chart->n_series; i++)
+		if (is_known(work, &chart->series[i]))
+			chart->series[n++] = chart->series[i];
+	chart->n_series = n;
+	if (n == 0)
+		return 0;
+	if (charts->n_charts == work->charts_room) {
+		size_t room = work->charts_room > 0 ? 2 * work->charts_room : 16;
+		struct chart *more = arena_alloc(work->arena, room, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		if (charts->n_charts > 0)
+			memcpy(more, charts->charts, charts->n_charts * sizeof(*more));
+		charts->charts = more;
+		work->charts_room = room;
+	}
+	charts->charts[charts->n_charts++] = *chart;
+	return 0;
+}
+
+/* ---- resampler ---- */
+
+int pen_begin(struct chart_pen *pen, const struct chart_work *work, struct chart_series *series)
+{
+	size_t n = work->charts->axis.n;
+	*pen = (struct chart_pen){.work = work, .series = series};
+	pen->weight_s = arena_alloc(work->scratch, n, sizeof(double));
+	return pen->weight_s != NULL ? 0 : -ENOMEM;
+}
+
+static void widen(struct chart_series *series, size_t bucket, double value)
+{
+	series->high[bucket] = larger(series->high[bucket], value);
+	series->low[bucket] = smaller(series->low[bucket], value);
+}
+
+static void weigh(struct chart_pen *pen, size_t bucket, double seconds, double value)
+{
+	double *sum = &pen->series->mean[bucket];
+	*sum = (isnan(*sum) ? 0 : *sum) + value * seconds;
+	pen->weight_s[bucket] += seconds;
+}
+
+// An instant belongs to the bucket that contains it or ends with it.
+static bool touches(const struct chart_work *work, size_t bucket, int64_t from_ns, int64_t to_ns)
+{
+	int64_t begin_ns = work->from_ns[bucket], end_ns = work->to_ns[bucket];
+	if (from_ns == to_ns)
+		return begin_ns < to_ns && to_ns <= end_ns;
+	return from_ns < end_ns && to_ns > begin_ns;
+}
+
+static void lay(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value, bool weighs)
+{
+	const struct chart_work *work = pen->work;
+	size_t n = work->charts->axis.n;
+	if (isnan(value) || to_ns < from_ns)
+		return;
+	while (pen->bucket < n && work->to_ns[pen->bucket] < from_ns)
+		pen->bucket++;
+	for (size_t i = pen->bucket; i < n && work->from_ns[i] <= to_ns; i++) {
+		if (!touches(work, i, from_ns, to_ns))
+			continue;
+		widen(pen->series, i, value);
+		int64_t begin_ns = from_ns > work->from_ns[i] ? from_ns : work->from_ns[i];
+		int64_t end_ns = to_ns < work->to_ns[i] ? to_ns : work->to_ns[i];
+		if (weighs && end_ns > begin_ns)
+			weigh(pen, i, (double)(end_ns - begin_ns) / 1e9, value);
+	}
+}
+
+void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value)
+{
+	lay(pen, from_ns, to_ns, value, true);
+}
+
+void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value)
+{
+	lay(pen, from_ns, to_ns, value, false);
+}
+
+void pen_dot(struct chart_pen *pen, int64_t t_ns, double value)
+{
+	const struct chart_work *work = pen->work;
+	size_t n = work->charts->axis.n;
+	while (pen->bucket + 1 < n && work->to_ns[pen->bucket] < t_ns)
+		pen->bucket++;
+	if (n == 0 || isnan(value))
+		return;
+	widen(pen->series, pen->bucket, value);
+	weigh(pen, pen->bucket, 1, value);
+}
+
+void pen_end(struct chart_pen *pen)
+{
+	struct chart_series *series = pen->series;
+	for (size_t i = 0; i < pen->work->charts->axis.n; i++) {
+		if (pen->weight_s[i] > 0)
+			series->mean[i] /= pen->weight_s[i];
+		else // only instants, or no value
+			series->mean[i] = (series->low[i] + series->high[i]) / 2;
+		series->mean[i] = fmin(fmax(series->mean[i], series->low[i]), series->high[i]); // rounding error
+	}
+}
+
+/* ---- gauges ---- */
+
+static bool counts(const struct chart_gauge *gauge, size_t i)
+{
+	if (value_ok(values_at(gauge->values, i)))
+		return true;
+	return gauge->device == NULL || !slice_is_look(gauge->device, i); // a sample without a value is a hole
+}
+
+static double value_of(const struct chart_gauge *gauge, size_t i)
+{
+	return value_to_double(values_at(gauge->values, i), gauge->scale);
+}
+
+struct gauge_walk {
+	struct chart_pen *pen;
+	const struct chart_gauge *gauge;
+	int64_t start_ns, end_ns, hole_ns; // of the segment
+	int64_t before_ns;
+	double before; // NaN: none
+	bool any;      // there is a previous reading
+};
+
+// A reading before the start is ignored, unless it is the only one.
+static void first_reading(struct gauge_walk *walk, int64_t t_ns, double value)
+{
+	if (t_ns <= walk->start_ns)
+		return;
+	if (t_ns - walk->start_ns <= walk->hole_ns)
+		pen_hold(walk->pen, walk->start_ns, t_ns, value);
+	else
+		pen_touch(walk->pen, t_ns, t_ns, value);
+}
+
+static void reading(struct gauge_walk *walk, size_t i)
+{
+	int64_t t_ns = walk->gauge->t_ns[i];
+	double value = value_of(walk->gauge, i);
+	if (!walk->any)
+		first_reading(walk, t_ns, value);
+	else if (t_ns - walk->before_ns <= walk->hole_ns)
+		pen_hold(walk->pen, walk->before_ns, t_ns, value);
+	else
+		pen_touch(walk->pen, t_ns, t_ns, value);
+	walk->any = true;
+	walk->before_ns = t_ns;
+	walk->before = value;
+}
+
+static void gauge_segment(struct gauge_walk *walk, struct slice rows)
+{
+	for (size_t i = rows.begin; i < rows.end; i++)
+		if (counts(walk->gauge, i))
+			reading(walk, i);
+	bool soon = walk->end_ns - walk->before_ns <= walk->hole_ns;
+	if (walk->any && soon && walk->end_ns > walk->before_ns)
+		pen_hold(walk->pen, walk->before_ns, walk->end_ns, walk->before);
+}
+
+int pen_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge)
+{
+	struct chart_pen pen;
+	if (pen_begin(&pen, work, series) < 0)
+		return -ENOMEM;
+	for (size_t s = 0; s < work->run->n_segments; s++) {
+		const struct run_segment *segment = &work->run->segments[s];
+		struct gauge_walk walk = {.pen = &pen,
+			.gauge = gauge,
+			.start_ns = segment->start_ns,
+			.end_ns = segment->end_ns,
+			.hole_ns = work->hole_ns,
+			.before = (double)NAN};
+		gauge_segment(&walk, slice_of(work->run, s, gauge->t_ns, gauge->n));
+	}
+	pen_end(&pen);
+	return 0;
+}

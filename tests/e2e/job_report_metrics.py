@@ -1,0 +1,221 @@
+"""Texts of `wattle report DIR` for synthetic jobs: warnings, refusals, owners of runs, runs without a rank."""
+import json
+import shutil
+
+from harness import main, near, test
+from job_report_fixture import change, made, report, report_of
+
+
+@test
+def steps_in_the_text(room):
+    """ranks of two steps: distinguished; a batch script's own recording: no rank"""
+    folder, _ = made(room, "two_steps")
+    text = room.wattle("report", folder, "--all").stdout
+    assert "4 ranks in each of 2 steps on 2 nodes" in text and "step  rank  node" in text, text
+    paths = sorted(folder.glob("*.sqlite"))
+    change(paths[0], ("this container is not shown the sensors",))
+    text = room.wattle("report", folder, "--all").stdout
+    assert "7 ranks in 2 steps together and 1 recording without a rank" in " ".join(text.split()), text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@test
+def a_list_says_whose_runs_they_are(room):
+    """list: names user, node, job and rank of a run"""
+    folder, _ = made(room, "one_rank")
+    lines = room.wattle("list", folder).stdout.splitlines()
+    assert len(lines) == 1 and "ada@node-01 job 4242 rank 0  " in lines[0], lines
+
+
+@test
+def what_all_recorders_say_is_told_once(room):
+    """same note from all or several ranks: printed once, with the number of ranks"""
+    folder, _ = made(room, "plain")
+    note = "insert into event (t_ns, kind, text) values (5005000000000, 'note', ?)"
+    for number, path in enumerate(sorted(folder.glob("*.sqlite"))):
+        change(path, (note, ("the clock was set",)))
+        if number % 4 == 0:
+            change(path, (note, ("perf was refused",)))
+        if number == 3:
+            change(path, (note, ("all 8 ranks: this container is not shown the sensors",)), (note.replace("note", "mark"), ("a very long mark " * 1000,)))
+    expected = ["all 8 ranks",
+                "rank 0 on node-01 and 1 more of 8 ranks: the clock was set", "rank 3 on node-01: perf was refused"]
+    assert sorted(report(room, folder)["warnings"]) == expected
+    text = room.wattle("report", folder, "--all").stdout
+    assert all(text.count(words) == 1 for words in ("perf was refused", "and 1 more of 8 ranks", "--waiting")), text
+
+
+@test
+def blocks_that_wait_are_what_the_user_says(room):
+    """--waiting PATTERN: selects the blocks that count as waiting; without a match waiting is unknown"""
+    made(room, "plain")
+    document = report(room, room.folder / "plain", "setu?", "setup")
+    assert document["imbalance"]["waiting_blocks"] == ["--waiting"]
+    near(document["imbalance"]["waiting_s"]["total"], 8 * 0.5, relative=1e-6)
+    document = report(room, room.folder / "plain", "nothing", "nothing")
+    assert document["imbalance"]["waiting_s"]["mean"] is None
+    for pattern, told in (("setpu", "matches 'setpu' (did you mean 'setup'?)"), ("nothing", "matches 'nothing'")):
+        done = room.wattle("report", room.folder / "plain", "--waiting", "setup", "--waiting", pattern, "--format", "line")
+        assert done.returncode == 0 and done.stderr == f"wattle: warning: --waiting: no code block {told}\n", done
+
+
+@test
+def what_is_wrong_is_told(room):
+    for kind, words in (("missing", "2 of 8 ranks have no run: 5 and 6"), ("takeover", "were not finished"),
+                        ("skewed", "their clocks differ"), ("virtual_nodes", "are the same machine"),
+                        ("unmeasured", "Nobody read the sensors of node-01"), ("nested", "nested wattle run")):
+        warnings = report_of(kind)[0]["warnings"]
+        assert any(words in warning for warning in warnings), (kind, warnings)
+    for kind, is_said in (("skewed", True), ("plain", False)):  # concurrent as well: they are included in it
+        said = " ".join(room.wattle("report", made(room, kind)[0]).stdout.split())
+        assert ("up to 4.90 s of it may come from clock differences between nodes" in said) == is_said, said
+
+
+@test
+def what_nobody_may_read_any_more_is_told(room):
+    """dram readable by rank 0 only, which ends: a warning, and an error that covers the missing energy"""
+    folder, truth = made(room, "takeover")
+    for number in (1, 2, 3):
+        change(folder / f"job-r00{number}.sqlite",
+               ("delete from device_sample where device in (select id from device where kind = 'dram')",),
+               ("delete from device where kind = 'dram'",), ("delete from event where text like '%dram%'",))
+    document = report(room, folder)
+    dram = next(d for d in document["energy"]["domains"] if d["kind"] == "dram" and d["node"] == "node-01")
+    missing_j = truth["nodes"]["node-01"]["domains"]["dram-0"]["energy_j"] - dram["energy_j"]
+    assert dram["gaps"] == 1 and dram["energy_j"] < missing_j < dram["error_j"], (dram, missing_j)
+    assert any("Nobody read dram-0 of node-01 for 7.4 s" in text for text in document["warnings"]), document["warnings"]
+
+
+@test
+def numbers_that_no_machine_has_do_no_harm(room):
+    """times and counters at the limits of 64 bits: a report, or one line; sanitizers check the rest"""
+    folder, _ = made(room, "takeover")
+    most = 2**63 - 1
+    for number, value in ((1, most), (5, 1 - most)):
+        change(folder / f"job-r00{number}.sqlite",
+               ("update sample set t_ns = ? where t_ns = (select max(t_ns) from sample)", (value,)),
+               ("update sample set main_rss_bytes = ?, main_cpu_ns = ?", (value, value)),
+               ("update segment set wall_start_ns = ?", (value,)), ("update event set t_ns = ?", (value,)),
+               ("update device set update_period_ns = ?, energy_range_uj = ?", (value, value)),
+               ("update run set value = ? where key in ('interval_ns', 'n_cores', 'expected_cores')", (str(value),)))
+    result = room.wattle("report", folder)
+    assert result.returncode == 0 or len(result.stderr.splitlines()) == 1, result.stderr
+
+
+@test
+def nothing_is_told_of_a_job_that_went_well(room):
+    """job without a defect: no warnings"""
+    assert report_of("plain")[0]["warnings"] == []
+
+
+@test
+def ranks_of_the_report_stand_in_its_text(room):
+    """text of a job: names job, ranks, nodes and the slowest rank in at most 80 columns"""
+    made(room, "imbalanced")
+    result = room.wattle("report", room.folder / "imbalanced")
+    assert result.returncode == 0, result.stderr
+    assert "Job 4242" in result.stdout and "8 ranks on 4 nodes" in result.stdout
+    assert "Slowest: rank 5 on node-03" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@test
+def names_of_strangers_do_no_harm(room):
+    """control characters in names of nodes, jobs and blocks: never reach a terminal"""
+    made(room, "hostile")
+    result = room.wattle("report", room.folder / "hostile")
+    assert result.returncode == 0 and not any(ord(c) < 32 and c != "\n" for c in result.stdout)
+
+
+@test
+def jobs_side_by_side(room):
+    """compare of two jobs: the total energy of each"""
+    a, truth_a = made(room, "plain")
+    b, truth_b = made(room, "imbalanced")
+    result = room.wattle("compare", f"a={a}", f"b={b}", "--format", "json")
+    assert result.returncode == 0, result.stderr
+    total = json.loads(result.stdout)["energy"]["total_j"]
+    near(total["a"], truth_a["total_j"], relative=0.003)
+    near(total["b"], truth_b["total_j"], relative=0.003)
+
+
+@test
+def refusals_say_what_would_be_right(room):
+    """wrong job, run or store: refused, and the message states the correct form"""
+    made(room, "plain")
+    for arguments, words in (((room.folder / "plain", "--job", "77"), "it has 4242"),
+                             ((room.folder / "plain" / "job-r000.sqlite", "--job", "1"), "are of jobs"),
+                             (("--store", "postgresql:///x"), "--job ID or --run ID"),
+                             ((room.folder / "plain", "--run", "1"), "--store URL")):
+        result = room.wattle("report", *arguments)
+        assert result.returncode in (1, 2) and words in result.stderr, (arguments, result.stderr)
+
+
+@test
+def jobs_without_an_id(room):
+    """job without an id beside one with an id: `--job none` selects it"""
+    folder, _ = made(room, "one_rank")
+    other, _ = made(room, "no_id")
+    for path in other.glob("*.sqlite"):
+        shutil.copy(path, folder / f"other-{path.name}")
+    said = report(room, folder, status=1)
+    assert "choose one with --job" in said and "none (without an ID)" in said, said
+    assert report(room, folder, "--job", "none")["job"]["id"] is None
+    assert report(room, folder, "--job", "4242")["job"]["id"] == "4242"
+    compared = room.wattle("compare", f"a={folder}", f"b={other}")  # a run without --job
+    assert compared.returncode == 1 and "a folder of its own: " in compared.stderr and "--job" not in compared.stderr, compared
+
+
+@test
+def a_rank_that_stored_nothing_is_unknown(room):
+    """run killed before its first flush: its energy is n/a, not 0 J"""
+    folder, _ = made(room, "dead")
+    change(folder / "job-r001.sqlite", *((f"delete from {table}",) for table in ("sample", "device_sample", "span")))
+    rank = report(room, folder)["ranks"][1]
+    for key in ("energy_j", "error_j", "duration_s", "cpu_s"):
+        assert rank[key] is None, (key, rank)
+    assert set(rank["domains"].values()) <= {None} and rank["ended_early"]
+    text = room.wattle("report", folder, "--all").stdout
+    row = next(line for line in text.splitlines() if line.startswith("  1 "))
+    assert "n/a" in row and "0 J" not in row, row
+
+
+@test
+def a_copy_of_a_file_is_no_second_run(room):
+    """two files of one run: the longer one counts; a rank beyond its world size is reported"""
+    folder, truth = made(room, "one_rank")
+    copy = folder / "a-copy.sqlite"
+    shutil.copy(folder / "job-r000.sqlite", copy)
+    change(copy, ("delete from sample where t_ns > (select avg(t_ns) from sample)",))
+    document = report(room, folder)
+    near(document["energy"]["ledger"]["target_j"], truth["ranks"]["0"]["energy_j"], relative=0.01)
+    assert [rank["where"] for rank in document["ranks"]] == [str(folder / "job-r000.sqlite")]
+    assert len(document["warnings"]) == 1 and "is counted once" in document["warnings"][0], document["warnings"]
+    change(folder / "job-r000.sqlite", ("update run set value = '7' where key = 'rank'",))
+    assert any("beyond the 1 that" in words for words in report(room, folder)["warnings"])
+
+
+@test
+def a_batch_script_that_was_requeued_is_one_row(room):
+    """runs without a rank: two commands of one script stay two rows"""
+    folder, _ = made(room, "one_rank")
+    first = folder / "job-r000.sqlite"
+    again, other = folder / "again.sqlite", folder / "other.sqlite"
+    no_rank = ("delete from run where key in ('rank', 'local_rank', 'world_size', 'local_size')",)
+    change(first, no_rank)
+    for path in (again, other):
+        shutil.copy(first, path)
+        change(path, ("update run set value = replace(value, '7e57ab1e', ?) where key = 'id'",
+                      (path.name[0].encode().hex() * 4,)))
+    minute = 60 * 10**9
+    change(again, ("insert into run values ('restart', '1')",), (f"update segment set start_ns = start_ns + {minute}, "
+           f"end_ns = end_ns + {minute}, wall_start_ns = wall_start_ns + {minute}",),
+           *((f"update {table} set t_ns = t_ns + {minute}",) for table in ("sample", "device_sample")))
+    change(other, ("update segment set command = '[\"./post\"]'",))
+    document = report(room, folder)
+    rows = sorted((rank["runs"], rank["restart"]) for rank in document["ranks"])
+    assert rows == [(1, None), (2, 1)], rows
+
+
+if __name__ == "__main__":
+    main()
