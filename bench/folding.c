@@ -4,8 +4,8 @@
 #include "loop.h"
 
 static const struct loop_kind kind = {.n_blocks = 20,
-	.least_s = 2e-4,
-	.most_s = 5e-3,
+	.min_s = 2e-4,
+	.max_s = 5e-3,
 	.vary_s = 0.1,
 	.length_s = 60,
 	.period_s = 0.1,
@@ -13,12 +13,12 @@ static const struct loop_kind kind = {.n_blocks = 20,
 	.quantum_j = 1e-3,
 	.late_s = 2e-4};
 
-struct tally {
+struct totals {
 	size_t blocks, inside;
 	double worst;
 };
 
-static double note(const struct loop *loop, struct tally *tally)
+static double note(const struct loop *loop, struct totals *tally)
 {
 	double worst = 0;
 	for (size_t c = 1; c < loop->n_columns; c++) {
@@ -35,7 +35,7 @@ static double note(const struct loop *loop, struct tally *tally)
 int main(int argc, char **argv)
 {
 	static struct loop loop;
-	struct tally tally = {0};
+	struct totals tally = {0};
 	int seeds = argc > 1 ? atoi(argv[1]) : 20;
 	printf("{\"worst_of_seed\": [");
 	for (int seed = 1; seed <= seeds; seed++) {

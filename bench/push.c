@@ -61,7 +61,7 @@ static void read_all(struct plain *plain, const char *path, struct pg *pg, struc
 	struct source_marks marks = {0};
 	for (enum layout_table i = 0; i < LAYOUT_TABLES; i++) {
 		marks.tables[i].mark = VALUE_MISSING;
-		check(layout_ask(pg, i, &servers[i], error), error);
+		check(layout_query(pg, i, &servers[i], error), error);
 	}
 	source_init(&plain->source, path);
 	check(source_open(&plain->source, false, error), error);
@@ -118,20 +118,20 @@ int main(int argc, char **argv)
 	struct pg *pg = NULL;
 	if (argc != 4)
 		return 2;
-	double least_plain = INFINITY, least_push = INFINITY, least_cpu = INFINITY;
+	double min_plain = INFINITY, min_push = INFINITY, min_cpu = INFINITY;
 	check(pg_open(argv[2], &pg, &error), &error);
 	push(argv[1], argv[2], &error); // the store and its days exist
 	struct plain plain = {0};
 	read_all(&plain, argv[1], pg, &error);
 	for (int i = 0; i < atoi(argv[3]); i++) {
 		check(pg_exec(pg, clear, &error), &error);
-		least_plain = fmin(least_plain, copy_plain(&plain, pg, &error));
+		min_plain = fmin(min_plain, copy_plain(&plain, pg, &error));
 		check(pg_exec(pg, clear, &error), &error);
 		double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-		least_push = fmin(least_push, push(argv[1], argv[2], &error));
-		least_cpu = fmin(least_cpu, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+		min_push = fmin(min_push, push(argv[1], argv[2], &error));
+		min_cpu = fmin(min_cpu, seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
 	}
-	printf("%lld %.4f %.4f %.4f\n", (long long)plain.rows, least_plain, least_push, least_cpu);
+	printf("%lld %.4f %.4f %.4f\n", (long long)plain.rows, min_plain, min_push, min_cpu);
 	pg_close(pg);
 	return 0;
 }

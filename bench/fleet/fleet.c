@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 8192, REQUEST_ROOM = 4096, DOCUMENT_CEILING = 1 << 24 };
+enum { CONNECTIONS_MAX = 8192, REQUEST_CAPACITY = 4096, DOCUMENT_CEILING = 1 << 24 };
 
 struct connection {
-	char text[REQUEST_ROOM]; // the part of a request received so far
+	char text[REQUEST_CAPACITY]; // the part of a request received so far
 	size_t size;
 };
 
@@ -51,11 +51,11 @@ static void put_body(struct fleet *fleet, size_t number)
 	const struct metrics_options options = {
 		.format = OM_OPENMETRICS,
 		.node = host->name,
-		.opened_wall_ns = host->tally.since_wall_ns,
+		.opened_wall_ns = host->totals.since_wall_ns,
 	};
 	host_move(host, now_s() - fleet->begun_s + 3600);
 	buf_clear(&fleet->body);
-	metrics_write(&host->now, &host->tally, &options, &fleet->body);
+	metrics_write(&host->now, &host->totals, &options, &fleet->body);
 }
 
 static void write_all(int fd, const struct buf *buf)

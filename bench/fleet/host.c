@@ -24,7 +24,7 @@ static void open_domain(struct host *host, size_t i, enum domain_kind kind, int 
 		snprintf(domain->uuid, sizeof(domain->uuid), "GPU-%08zx-0000-0000-0000-%012d", host->number, index);
 	snprintf(domain->device, sizeof(domain->device), kind == DOMAIN_GPU ? "NVIDIA H100 80GB HBM3" : "intel-rapl:%d",
 		index);
-	host->rows[i] = (struct now_domain){
+	host->rows[i] = (struct monitor_domain){
 		.domain = domain,
 		.source = kind == DOMAIN_GPU ? "nvml" : "powercap",
 		.in_total = true,
@@ -39,12 +39,12 @@ static void open_domain(struct host *host, size_t i, enum domain_kind kind, int 
 
 static void open_jobs(struct host *host)
 {
-	const struct tally_options rows = {.most = {[NOW_JOBS] = 100}};
-	tally_init(&host->tally, &rows);
+	const struct totals_options rows = {.most = {[MONITOR_JOBS] = 100}};
+	totals_init(&host->totals, &rows);
 	for (size_t i = 0; i < HOST_JOBS; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "%zu", 100000 + host->number / 16 * HOST_JOBS + i); // a job has 16 hosts
-		struct told_row *row = told_add(&host->tally.groups[NOW_JOBS], name);
+		struct told_row *row = told_add(&host->totals.groups[MONITOR_JOBS], name);
 		if (row == NULL)
 			abort();
 		snprintf(row->user, sizeof(row->user), "user%zu", (host->number / 16 + i) % 50);
@@ -64,7 +64,7 @@ void host_open(struct host *host, size_t number)
 	for (int i = 0; i < HOST_GPUS; i++)
 		open_domain(host, (size_t)i + 4, DOMAIN_GPU, i);
 	open_jobs(host);
-	host->now = (struct now){
+	host->now = (struct monitor_sample){
 		.dt_s = 1,
 		.cores = 128,
 		.memory_total_bytes = INT64_C(1) << 40,
@@ -91,7 +91,7 @@ static double load_integral(double seconds, double phase)
 
 static void move_domain(struct host *host, size_t i, double seconds)
 {
-	struct now_domain *row = &host->rows[i];
+	struct monitor_domain *row = &host->rows[i];
 	enum domain_kind kind = row->domain->kind;
 	double phase = (double)(host->number * 7 + i * 3), part = load(seconds, phase);
 	row->power_w = idle_w[kind] + part * busy_w[kind];
@@ -106,11 +106,11 @@ static void move_domain(struct host *host, size_t i, double seconds)
 
 static void move_jobs(struct host *host, const double *energy_j, double power_w, double seconds)
 {
-	struct told_table *table = &host->tally.groups[NOW_JOBS];
+	struct told_table *table = &host->totals.groups[MONITOR_JOBS];
 	for (size_t i = 0; i < table->n; i++) {
 		struct told_row *row = &table->items[i];
 		row->cpu_s = seconds * 20;
-		for (int r = 0; r < NOW_RESOURCES; r++)
+		for (int r = 0; r < MONITOR_RESOURCES; r++)
 			row->energy_j[r] = energy_j[r] / HOST_JOBS * 0.8;
 		row->now.power_w = power_w / HOST_JOBS * 0.8;
 		row->now.cpu_cores = 20;
@@ -119,36 +119,38 @@ static void move_jobs(struct host *host, const double *energy_j, double power_w,
 		row->now.gpu_percent = 120;
 		row->now.gpu_memory_bytes = INT64_C(100) << 30;
 	}
-	for (int r = 0; r < NOW_RESOURCES; r++)
+	for (int r = 0; r < MONITOR_RESOURCES; r++)
 		table->rest_j[r] = energy_j[r] * 0.05;
 }
 
 void host_move(struct host *host, double seconds)
 {
-	struct now *now = &host->now;
-	double energy_j[NOW_RESOURCES] = {0}, power_w = 0;
+	struct monitor_sample *now = &host->now;
+	double energy_j[MONITOR_RESOURCES] = {0}, power_w = 0;
 	struct timespec wall;
 	clock_gettime(CLOCK_REALTIME, &wall);
 	now->wall_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec;
-	if (host->tally.since_wall_ns <= 0)
-		host->tally.since_wall_ns = now->wall_ns - (int64_t)(seconds * 1e9);
+	if (host->totals.since_wall_ns <= 0)
+		host->totals.since_wall_ns = now->wall_ns - (int64_t)(seconds * 1e9);
 	now->total_energy_uj = 0;
 	for (size_t i = 0; i < HOST_DOMAINS; i++) {
 		move_domain(host, i, seconds);
 		now->total_energy_uj += host->rows[i].energy_uj;
 		power_w += host->rows[i].power_w;
-		energy_j[i < 2 ? NOW_CPU : i < 4 ? NOW_DRAM : NOW_GPU] += (double)host->rows[i].energy_uj / 1e6;
+		energy_j[i < 2          ? MONITOR_CPU
+				: i < 4 ? MONITOR_DRAM
+					: MONITOR_GPU] += (double)host->rows[i].energy_uj / 1e6;
 	}
 	now->total_w = power_w;
 	now->busy_cores = 128 * load(seconds, (double)host->number);
-	now->sum = (struct now_sum){(double)NAN, power_w * 0.85, 0.02, power_w * 0.15 - 0.02, 0};
+	now->sum = (struct monitor_sum){(double)NAN, power_w * 0.85, 0.02, power_w * 0.15 - 0.02, 0};
 	now->own_cpu_s = seconds * 0.003;
-	for (int r = 0; r < NOW_RESOURCES; r++)
-		host->tally.sums[r] = (struct now_added){energy_j[r], 0, 0, energy_j[r] * 0.15, 0};
+	for (int r = 0; r < MONITOR_RESOURCES; r++)
+		host->totals.sums[r] = (struct monitor_added){energy_j[r], 0, 0, energy_j[r] * 0.15, 0};
 	move_jobs(host, energy_j, power_w, seconds);
 }
 
 void host_close(struct host *host)
 {
-	tally_finish(&host->tally);
+	totals_finish(&host->totals);
 }

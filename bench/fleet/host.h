@@ -9,9 +9,9 @@ struct host {
 	char name[32];
 	size_t number;
 	struct domain domains[HOST_DOMAINS];
-	struct now_domain rows[HOST_DOMAINS];
-	struct now now;
-	struct tally tally;
+	struct monitor_domain rows[HOST_DOMAINS];
+	struct monitor_sample now;
+	struct totals totals;
 };
 
 void host_open(struct host *host, size_t number);

@@ -16,9 +16,9 @@ enum { RUN_ID, TIME, T_NS, DEVICE, LEVEL, METRIC, NOTHING };
 void host_init(struct host *host, int64_t number)
 {
 	*host = (struct host){.number = number, .mono_ns = 1000 * NS_PER_S + number * INT64_C(7654321987)};
-	struct dice dice = dice_make(8, (uint64_t)number);
+	struct rng rng = rng_init(8, (uint64_t)number);
 	for (size_t i = 0; i < sizeof(host->run_id); i++)
-		host->run_id[i] = (unsigned char)dice_roll(&dice);
+		host->run_id[i] = (unsigned char)rng_next(&rng);
 	char *at = host->run;
 	for (size_t i = 0; i < sizeof(host->run_id); i++)
 		at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", host->run_id[i]);
@@ -126,14 +126,14 @@ static const struct reading gpu_readings[DEVICE_COUNT] = {
 	[DEVICE_THROTTLE_REASONS] = {0, 8},
 };
 
-static int64_t gpu_value(size_t metric, struct dice *dice)
+static int64_t gpu_value(size_t metric, struct rng *rng)
 {
 	const struct reading *reading = &gpu_readings[metric];
-	return reading->swing == 0 ? VALUE_MISSING : reading->least + dice_below(dice, reading->swing);
+	return reading->swing == 0 ? VALUE_MISSING : reading->least + rng_below(rng, reading->swing);
 }
 
 static int64_t device_value(const struct host *host, const struct fleet *fleet, int64_t device, int64_t tick,
-	size_t metric, struct dice *dice)
+	size_t metric, struct rng *rng)
 {
 	switch (metric) {
 	case DEVICE_ENERGY:
@@ -143,18 +143,18 @@ static int64_t device_value(const struct host *host, const struct fleet *fleet, 
 	case DEVICE_POWER:
 		return is_gpu(device) ? power_mw(host, device) : VALUE_MISSING;
 	case DEVICE_TEMPERATURE:
-		return 50 + dice_below(dice, 30);
+		return 50 + rng_below(rng, 30);
 	default:
-		return is_gpu(device) ? gpu_value(metric, dice) : VALUE_MISSING;
+		return is_gpu(device) ? gpu_value(metric, rng) : VALUE_MISSING;
 	}
 }
 
 static int64_t run_value(const struct host *host, const struct fleet *fleet, int64_t tick, size_t metric,
-	struct dice *dice)
+	struct rng *rng)
 {
 	size_t n;
 	if (metric_table(METRIC_RUN, &n)[metric].kind == METRIC_GAUGE)
-		return INT64_C(1000000) * (int64_t)(metric + 1) + dice_below(dice, 1 << 20);
+		return INT64_C(1000000) * (int64_t)(metric + 1) + rng_below(rng, 1 << 20);
 	return host->number + tick * (NS_PER_S / fleet->hz) * (int64_t)(metric + 1) / 4;
 }
 
@@ -195,12 +195,12 @@ static void add_metric(enum pg_type type, int64_t value, struct copy *out)
 int64_t host_samples(const struct host *host, const struct fleet *fleet, const struct host_table *table, int64_t from,
 	int64_t to, struct copy *out)
 {
-	struct dice dice = dice_make((uint64_t)host->number, (uint64_t)from);
+	struct rng rng = rng_init((uint64_t)host->number, (uint64_t)from);
 	for (int64_t tick = from; tick < to; tick++) {
 		copy_row(out, table->n);
 		for (const struct host_column *c = table->columns; c < table->columns + table->n; c++)
 			if (c->source == METRIC)
-				add_metric(c->type, run_value(host, fleet, tick, c->metric, &dice), out);
+				add_metric(c->type, run_value(host, fleet, tick, c->metric, &rng), out);
 			else
 				add_key(host, fleet, c, tick, 0, out);
 	}
@@ -210,13 +210,13 @@ int64_t host_samples(const struct host *host, const struct fleet *fleet, const s
 int64_t host_device_samples(const struct host *host, const struct fleet *fleet, const struct host_table *table,
 	int64_t from, int64_t to, struct copy *out)
 {
-	struct dice dice = dice_make((uint64_t)host->number, ~(uint64_t)from);
+	struct rng rng = rng_init((uint64_t)host->number, ~(uint64_t)from);
 	for (int64_t tick = from; tick < to; tick++)
 		for (int64_t device = 0; device < HOST_DEVICES; device++) {
 			copy_row(out, table->n);
 			for (const struct host_column *c = table->columns; c < table->columns + table->n; c++)
 				if (c->source == METRIC)
-					add_metric(c->type, device_value(host, fleet, device, tick, c->metric, &dice),
+					add_metric(c->type, device_value(host, fleet, device, tick, c->metric, &rng),
 						out);
 				else
 					add_key(host, fleet, c, tick, device, out);

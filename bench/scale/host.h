@@ -36,7 +36,7 @@ struct host_table {
 		enum pg_type type;
 		int source;    // a key, a metric, or unknown
 		size_t metric; // of the scope of its table
-	} columns[LAYOUT_FIELDS_MOST];
+	} columns[LAYOUT_FIELDS_MAX];
 	size_t n;
 };
 // `server` is borrowed.

@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WORKERS_MOST = 64, SQL_CEILING = 1 << 16, JSON_CEILING = 1 << 20 };
+enum { WORKERS_MAX = 64, SQL_CEILING = 1 << 16, JSON_CEILING = 1 << 20 };
 
 struct sent { // by one worker
 	int64_t rows, bytes, transactions;
@@ -148,7 +148,7 @@ static void open_connections(struct worker *worker)
 		check(pg_open(plan->url, &worker->connections[i], &error), &error);
 	static struct layout_server servers[2]; // the tables keep their names
 	for (int table = LAYOUT_SAMPLE; table <= LAYOUT_DEVICE_SAMPLE; table++) {
-		check(layout_ask(worker->connections[0], (enum layout_table)table, &servers[table], &error), &error);
+		check(layout_query(worker->connections[0], (enum layout_table)table, &servers[table], &error), &error);
 		host_table_init(&worker->tables[table], (enum layout_table)table, &servers[table]);
 		buf_init(&worker->copy_sql[table], SQL_CEILING);
 		host_table_copy_sql(&worker->tables[table], &worker->copy_sql[table]);
@@ -238,7 +238,7 @@ static int parse(int argc, char **argv, struct plan *plan)
 		int64_t *value, least, most;
 	} options[] = {{"hosts", &plan->fleet.hosts, 1, 1000000}, {"seconds", &plan->fleet.seconds, 1, 86400},
 		{"hz", &plan->fleet.hz, 1, 1000}, {"batch", &plan->batch_s, 1, 3600},
-		{"workers", &plan->workers, 1, WORKERS_MOST}, {"connections", &plan->connections, 0, 100000},
+		{"workers", &plan->workers, 1, WORKERS_MAX}, {"connections", &plan->connections, 0, 100000},
 		{"wait", &plan->wait, 0, 1}};
 	for (int i = 2; i < argc; i++) {
 		char *equals = strchr(argv[i], '=');
@@ -267,8 +267,8 @@ int main(int argc, char **argv)
 	}
 	plan.url = argv[1];
 	plan.fleet.wall_start_ns = (time(NULL) - plan.fleet.seconds) * NS_PER_S;
-	plan.sent = mmap(NULL, WORKERS_MOST * sizeof(*plan.sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		-1, 0);
+	plan.sent = mmap(NULL, WORKERS_MAX * sizeof(*plan.sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		0);
 	if (plan.sent == MAP_FAILED)
 		return 1;
 	make_tables(&plan);

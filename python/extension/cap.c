@@ -24,7 +24,7 @@ PyObject *raise_cap(int code)
 		raise_text(type, wattle_cap_error());
 		return NULL;
 	}
-	PyObject *text = text_for_people(wattle_cap_error());
+	PyObject *text = text_for_display(wattle_cap_error());
 	PyObject *arguments = text != NULL ? Py_BuildValue("(iN)", -code, text) : NULL;
 	if (arguments != NULL)
 		PyErr_SetObject(PyExc_BlockingIOError, arguments);
@@ -34,7 +34,7 @@ PyObject *raise_cap(int code)
 
 PyObject *with_notice(PyObject *value, const char *notice)
 {
-	PyObject *text = value != NULL ? text_for_people(notice != NULL ? notice : wattle_cap_notice()) : NULL;
+	PyObject *text = value != NULL ? text_for_display(notice != NULL ? notice : wattle_cap_notice()) : NULL;
 	if (text == NULL) {
 		Py_XDECREF(value);
 		return NULL;
@@ -46,8 +46,8 @@ PyObject *with_notice(PyObject *value, const char *notice)
 
 static PyObject *row(const struct wattle_cap_device *device)
 {
-	PyObject *lease = device->lease[0] != '\0' ? text_for_people(device->lease) : Py_NewRef(Py_None);
-	PyObject *name = text_for_people(device->name), *why = text_for_people(device->why);
+	PyObject *lease = device->lease[0] != '\0' ? text_for_display(device->lease) : Py_NewRef(Py_None);
+	PyObject *name = text_for_display(device->name), *why = text_for_display(device->why);
 	if (lease == NULL || name == NULL || why == NULL) {
 		Py_XDECREF(lease);
 		Py_XDECREF(name);
@@ -111,7 +111,7 @@ static PyObject *choose_names(PyObject *module, PyObject *arguments)
 	}
 	if (r < 0)
 		return raise_code(r, error.text);
-	PyObject *all = text_for_people(names);
+	PyObject *all = text_for_display(names);
 	PyObject *list = all != NULL ? PyObject_CallMethod(all, "split", "s", ",") : NULL;
 	Py_XDECREF(all);
 	return list;
@@ -163,13 +163,13 @@ static PyObject *reset_limit(PyObject *module, PyObject *arguments)
 	return with_notice(Py_NewRef(Py_None), notice);
 }
 
-static PyObject *introduce(PyObject *module, PyObject *argument)
+static PyObject *configure_session(PyObject *module, PyObject *argument)
 {
 	const char *name = text_of(argument, "name");
 	if (name == NULL)
 		return NULL;
 	PyObject *program = program_of_package(module);
-	cap_session_introduce(program != NULL ? PyBytes_AsString(program) : NULL, name);
+	cap_session_configure(program != NULL ? PyBytes_AsString(program) : NULL, name);
 	Py_XDECREF(program);
 	Py_RETURN_NONE;
 }
@@ -183,7 +183,7 @@ static PyMethodDef functions[] = {
 		"Puts back what was there before: device, clocks or None, to the default."},
 	{"cap_tune", (PyCFunction)(void (*)(void))cap_tune, METH_VARARGS | METH_KEYWORDS,
 		"Searches for the best limit."},
-	{"cap_introduce", introduce, METH_O, "What owners of leases are called."},
+	{"cap_introduce", configure_session, METH_O, "What owners of leases are called."},
 	{NULL},
 };
 

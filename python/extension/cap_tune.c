@@ -100,7 +100,7 @@ static PyObject *point(const void *data, size_t i)
 
 static PyObject *result_of(const struct wattle_cap_tune_result *r)
 {
-	PyObject *note = text_for_people(r->note);
+	PyObject *note = text_for_display(r->note);
 	if (note == NULL)
 		return NULL;
 	return Py_BuildValue("{s:d,s:d,s:N,s:N,s:N,s:s,s:s,s:s,s:d,s:d,s:d,s:N,s:N,s:N,s:N}", "chosen", r->chosen,

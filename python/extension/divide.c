@@ -8,31 +8,31 @@
 
 enum { WITHOUT_MAX = 64 };
 
-struct wish { // parsed arguments: energy selection and columns
+struct divide_request { // parsed arguments: energy selection and columns
 	Py_ssize_t n_columns;
 	const char *domain;
-	PyObject *without;  // a sequence, or NULL; after read_wish an owned tuple
+	PyObject *without;  // a sequence, or NULL; after read_request an owned tuple
 	PyObject *groups;   // group of each column, a sequence, or NULL
 	uint32_t *group_of; // owned
 	const char *names[WITHOUT_MAX];
 	struct divide_of of;
 };
 
-static int read_groups(struct wish *wish)
+static int read_groups(struct divide_request *request)
 {
-	if (wish->groups == NULL || wish->groups == Py_None)
+	if (request->groups == NULL || request->groups == Py_None)
 		return 0;
-	Py_ssize_t n = PySequence_Size(wish->groups);
-	if (n != wish->n_columns) {
+	Py_ssize_t n = PySequence_Size(request->groups);
+	if (n != request->n_columns) {
 		if (n >= 0)
-			PyErr_Format(PyExc_ValueError, "groups has %zd items for %zd columns", n, wish->n_columns);
+			PyErr_Format(PyExc_ValueError, "groups has %zd items for %zd columns", n, request->n_columns);
 		return -1;
 	}
-	wish->group_of = calloc_array((size_t)n, sizeof(*wish->group_of));
-	if (wish->group_of == NULL)
+	request->group_of = calloc_array((size_t)n, sizeof(*request->group_of));
+	if (request->group_of == NULL)
 		return (void)PyErr_NoMemory(), -1;
 	for (Py_ssize_t i = 0; i < n; i++) {
-		PyObject *item = PySequence_GetItem(wish->groups, i);
+		PyObject *item = PySequence_GetItem(request->groups, i);
 		Py_ssize_t group = item != NULL ? PyLong_AsSsize_t(item) : -1;
 		Py_XDECREF(item);
 		if (group < 0 || group >= n) {
@@ -41,43 +41,43 @@ static int read_groups(struct wish *wish)
 					n - 1);
 			return -1;
 		}
-		wish->group_of[i] = (uint32_t)group;
-		if ((size_t)group >= wish->of.n_groups)
-			wish->of.n_groups = (size_t)group + 1;
+		request->group_of[i] = (uint32_t)group;
+		if ((size_t)group >= request->of.n_groups)
+			request->of.n_groups = (size_t)group + 1;
 	}
-	wish->of.group_of = wish->group_of;
+	request->of.group_of = request->group_of;
 	return 0;
 }
 
-static int read_wish(struct wish *wish)
+static int read_request(struct divide_request *request)
 {
 	// Converts to a tuple: names are borrowed from it, and another thread may change a list.
-	wish->without = wish->without != NULL ? PySequence_Tuple(wish->without) : PyTuple_New(0);
-	if (wish->without == NULL)
+	request->without = request->without != NULL ? PySequence_Tuple(request->without) : PyTuple_New(0);
+	if (request->without == NULL)
 		return -1;
-	wish->of = (struct divide_of){.domain = wish->domain, .without = wish->names};
-	if (wish->n_columns < 1 || wish->n_columns > UINT32_MAX) {
-		PyErr_Format(PyExc_ValueError, "n_columns must be at least 1, not %zd", wish->n_columns);
+	request->of = (struct divide_of){.domain = request->domain, .without = request->names};
+	if (request->n_columns < 1 || request->n_columns > UINT32_MAX) {
+		PyErr_Format(PyExc_ValueError, "n_columns must be at least 1, not %zd", request->n_columns);
 		return -1;
 	}
-	Py_ssize_t n = PyTuple_Size(wish->without);
+	Py_ssize_t n = PyTuple_Size(request->without);
 	if (n > WITHOUT_MAX) {
 		PyErr_Format(PyExc_ValueError, "at most %d domains can be left out, not %zd", WITHOUT_MAX, n);
 		return -1;
 	}
 	for (Py_ssize_t i = 0; i < n; i++) {
-		wish->names[i] = text_of(PyTuple_GetItem(wish->without, i), "a domain to leave out");
-		if (wish->names[i] == NULL)
+		request->names[i] = text_of(PyTuple_GetItem(request->without, i), "a domain to leave out");
+		if (request->names[i] == NULL)
 			return -1;
 	}
-	wish->of.n_without = (size_t)n;
-	return read_groups(wish);
+	request->of.n_without = (size_t)n;
+	return read_groups(request);
 }
 
-static void finish_wish(struct wish *wish)
+static void finish_request(struct divide_request *request)
 {
-	free(wish->group_of);
-	Py_XDECREF(wish->without);
+	free(request->group_of);
+	Py_XDECREF(request->without);
 }
 
 static PyObject *result(const struct divided *divided, size_t n)
@@ -92,21 +92,22 @@ static PyObject *result(const struct divided *divided, size_t n)
 }
 
 // Releases the GIL, because this may take a second.
-static PyObject *deal(const struct run *run, struct divide_piece *pieces, size_t n, const struct wish *wish)
+static PyObject *distribute(const struct run *run, struct divide_interval *pieces, size_t n,
+	const struct divide_request *request)
 {
-	size_t n_results = (size_t)wish->n_columns + wish->of.n_groups;
+	size_t n_results = (size_t)request->n_columns + request->of.n_groups;
 	struct divided *divided = calloc_array(n_results, sizeof(*divided));
 	int r = -ENOMEM;
 	if (divided != NULL) {
 		Py_BEGIN_ALLOW_THREADS;
-		r = divide_pieces(run, pieces, n, (size_t)wish->n_columns, &wish->of, divided);
+		r = divide_intervals(run, pieces, n, (size_t)request->n_columns, &request->of, divided);
 		Py_END_ALLOW_THREADS;
 	}
 	PyObject *list = NULL;
 	if (r == 0)
 		list = result(divided, n_results);
 	else if (r == -ENOENT)
-		PyErr_Format(PyExc_ValueError, "the run has no domain '%s'", wish->domain);
+		PyErr_Format(PyExc_ValueError, "the run has no domain '%s'", request->domain);
 	else
 		raise_code(r, NULL);
 	free(divided);
@@ -134,11 +135,11 @@ static int get_array(PyObject *object, size_t which, Py_buffer *view)
 	return -1;
 }
 
-static struct divide_piece *read_pieces(const Py_buffer *views, size_t n, Py_ssize_t n_columns)
+static struct divide_interval *read_intervals(const Py_buffer *views, size_t n, Py_ssize_t n_columns)
 {
 	const int64_t *begin_ns = views[BEGIN].buf, *end_ns = views[END].buf;
 	const int32_t *column = views[COLUMN].buf;
-	struct divide_piece *pieces = calloc_array(n, sizeof(*pieces));
+	struct divide_interval *pieces = calloc_array(n, sizeof(*pieces));
 	if (pieces == NULL)
 		return (void)PyErr_NoMemory(), NULL;
 	for (size_t i = 0; i < n; i++) {
@@ -149,20 +150,20 @@ static struct divide_piece *read_pieces(const Py_buffer *views, size_t n, Py_ssi
 			free(pieces);
 			return NULL;
 		}
-		pieces[i] = (struct divide_piece){begin_ns[i], end_ns[i], (uint32_t)column[i]};
+		pieces[i] = (struct divide_interval){begin_ns[i], end_ns[i], (uint32_t)column[i]};
 	}
 	return pieces;
 }
 
-static PyObject *divide(const struct run *run, const Py_buffer *views, const struct wish *wish)
+static PyObject *divide(const struct run *run, const Py_buffer *views, const struct divide_request *request)
 {
 	size_t n = (size_t)views[BEGIN].len / item_sizes[BEGIN];
 	for (size_t i = 0; i < ARRAYS; i++)
 		if ((size_t)views[i].len / item_sizes[i] != n)
 			return PyErr_Format(PyExc_ValueError, "begin_ns has %zu items and %s has %zu", n,
 				array_names[i], (size_t)views[i].len / item_sizes[i]);
-	struct divide_piece *pieces = read_pieces(views, n, wish->n_columns);
-	PyObject *list = pieces != NULL ? deal(run, pieces, n, wish) : NULL;
+	struct divide_interval *pieces = read_intervals(views, n, request->n_columns);
+	PyObject *list = pieces != NULL ? distribute(run, pieces, n, request) : NULL;
 	free(pieces);
 	return list;
 }
@@ -170,22 +171,22 @@ static PyObject *divide(const struct run *run, const Py_buffer *views, const str
 PyObject *run_divide(const struct run *run, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {"begin_ns", "end_ns", "column", "n_columns", "domain", "without", "groups", NULL};
-	struct wish wish = {0};
+	struct divide_request request = {0};
 	PyObject *objects[ARRAYS];
 	Py_buffer views[ARRAYS];
 	size_t n = 0;
 	PyObject *list = NULL;
 	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OOOn|zOO:divide", names, &objects[BEGIN], &objects[END],
-		    &objects[COLUMN], &wish.n_columns, &wish.domain, &wish.without, &wish.groups))
+		    &objects[COLUMN], &request.n_columns, &request.domain, &request.without, &request.groups))
 		return NULL;
-	bool read = read_wish(&wish) == 0;
+	bool read = read_request(&request) == 0;
 	while (n < ARRAYS && read && get_array(objects[n], n, &views[n]) == 0)
 		n++;
 	if (n == ARRAYS)
-		list = divide(run, views, &wish);
+		list = divide(run, views, &request);
 	while (n > 0)
 		PyBuffer_Release(&views[--n]);
-	finish_wish(&wish);
+	finish_request(&request);
 	return list;
 }
 
@@ -228,9 +229,9 @@ static int read_columns(PyObject *dict, Py_ssize_t n_columns, struct columns *co
 }
 
 static PyObject *divide_named(const struct run *run, long long pid, const struct columns *columns,
-	const struct wish *wish)
+	const struct divide_request *request)
 {
-	struct divide_piece *pieces;
+	struct divide_interval *pieces;
 	size_t n;
 	int r;
 	Py_BEGIN_ALLOW_THREADS;
@@ -238,7 +239,7 @@ static PyObject *divide_named(const struct run *run, long long pid, const struct
 	Py_END_ALLOW_THREADS;
 	if (r < 0)
 		return raise_code(r, NULL);
-	PyObject *list = deal(run, pieces, n, wish);
+	PyObject *list = distribute(run, pieces, n, request);
 	free(pieces);
 	return list;
 }
@@ -246,18 +247,18 @@ static PyObject *divide_named(const struct run *run, long long pid, const struct
 PyObject *run_divide_spans(const struct run *run, PyObject *arguments, PyObject *keywords)
 {
 	static char *names[] = {"columns", "n_columns", "domain", "without", "groups", "pid", NULL};
-	struct wish wish = {0};
+	struct divide_request request = {0};
 	struct columns columns = {0};
 	long long pid = getpid();
 	PyObject *dict, *list = NULL;
 	if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!n|zOOL:divide_spans", names, &PyDict_Type, &dict,
-		    &wish.n_columns, &wish.domain, &wish.without, &wish.groups, &pid))
+		    &request.n_columns, &request.domain, &request.without, &request.groups, &pid))
 		return NULL;
 	dict = PyDict_Copy(dict);
-	if (read_wish(&wish) == 0 && dict != NULL && read_columns(dict, wish.n_columns, &columns) == 0)
-		list = divide_named(run, pid, &columns, &wish);
+	if (read_request(&request) == 0 && dict != NULL && read_columns(dict, request.n_columns, &columns) == 0)
+		list = divide_named(run, pid, &columns, &request);
 	Py_XDECREF(dict);
-	finish_wish(&wish);
+	finish_request(&request);
 	free(columns.names);
 	free(columns.of);
 	return list;

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-PyObject *text_for_people(const char *sentence)
+PyObject *text_for_display(const char *sentence)
 {
 	return PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "backslashreplace");
 }
 
 void raise_text(PyObject *type, const char *sentence)
 {
-	PyObject *text = text_for_people(sentence);
+	PyObject *text = text_for_display(sentence);
 	if (text != NULL)
 		PyErr_SetObject(type, text);
 	Py_XDECREF(text);
@@ -20,7 +20,7 @@ void raise_text(PyObject *type, const char *sentence)
 
 static void raise_os(int code, const char *sentence)
 {
-	PyObject *text = text_for_people(sentence);
+	PyObject *text = text_for_display(sentence);
 	PyObject *arguments = text != NULL ? Py_BuildValue("(iN)", -code, text) : NULL;
 	if (arguments != NULL)
 		PyErr_SetObject(PyExc_OSError, arguments); // OSError selects a subclass by the code, such as FileNotFoundError

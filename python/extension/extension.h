@@ -44,7 +44,7 @@ PyObject *raise_code(int code, const char *sentence);
 PyObject *raise_state(int code, const char *sentence);
 
 // Decodes a message to str. Messages quote file names and contents of damaged files, which may be any bytes.
-PyObject *text_for_people(const char *sentence);
+PyObject *text_for_display(const char *sentence);
 void raise_text(PyObject *type, const char *sentence);
 
 /* ---- tracker.c ---- */

@@ -11,7 +11,7 @@ struct choice {
 };
 
 // Opens the sensors like the recorder, so that errors are the same; ignores GPU visibility limits of the target.
-static int look(struct choice *choice)
+static int update(struct choice *choice)
 {
 	const struct sensor_options options = {.gpus = choice->gpus, .gpu_brand = choice->brand, .describe_only = true};
 	struct wattle_env env;
@@ -40,7 +40,7 @@ static PyObject *check_gpus(PyObject *module, PyObject *const *arguments, Py_ssi
 		return NULL;
 	int r;
 	Py_BEGIN_ALLOW_THREADS
-	r = look(&choice);
+	r = update(&choice);
 	Py_END_ALLOW_THREADS
 	if (r < 0)
 		return raise_code(r, choice.error.text);

@@ -19,7 +19,7 @@ static __thread struct open_spans *own __attribute__((tls_model("initial-exec"))
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void forget(void *data)
+static void remove_span(void *data)
 {
 	struct open_spans *open = data;
 	own = NULL;
@@ -29,7 +29,7 @@ static void forget(void *data)
 
 static void make_key(void)
 {
-	(void)pthread_key_create(&at_thread_end, forget);
+	(void)pthread_key_create(&at_thread_end, remove_span);
 }
 
 static struct open_spans *make(void)

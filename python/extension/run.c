@@ -179,7 +179,7 @@ static PyMethodDef methods[] = {
 	{"blocks_json", get_blocks_json, METH_NOARGS, "As `wattle blocks --format json`."},
 	{"charts_json", (PyCFunction)(void (*)(void))get_charts_json, METH_VARARGS | METH_KEYWORDS,
 		"What pictures show, contract wattle-charts/1."},
-	{"facts", run_facts, METH_NOARGS, "Table run."},
+	{"facts", run_metadata_dict, METH_NOARGS, "Table run."},
 	{"samples", run_samples, METH_NOARGS, "t_ns, and a column a metric."},
 	{"process_samples", run_process_samples, METH_NOARGS, "t_ns, pid, start_ns, and a column a metric."},
 	{"devices", run_devices, METH_NOARGS, "A dict a device, with its samples."},

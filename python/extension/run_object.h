@@ -37,7 +37,7 @@ PyObject *run_process_samples(PyObject *self, PyObject *unused);
 PyObject *run_devices(PyObject *self, PyObject *unused);
 PyObject *run_spans(PyObject *self, PyObject *unused);
 PyObject *run_span_names(PyObject *self, PyObject *unused);
-PyObject *run_facts(PyObject *self, PyObject *unused);
+PyObject *run_metadata_dict(PyObject *self, PyObject *unused);
 PyObject *run_user_metrics(PyObject *self, PyObject *unused);
 PyObject *run_events(PyObject *self, PyObject *unused);
 PyObject *run_processes(PyObject *self, PyObject *unused);

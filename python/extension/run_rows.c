@@ -5,11 +5,11 @@
 
 #define ROW(struct_, member_, ...) FIELD(struct_, member_, NULL, NULL, ##__VA_ARGS__)
 
-PyObject *run_facts(PyObject *self, PyObject *unused)
+PyObject *run_metadata_dict(PyObject *self, PyObject *unused)
 {
 	const struct run *run = &as_run(self)->run;
 	PyObject *dict = PyDict_New();
-	for (size_t i = 0; dict != NULL && i < run->n_facts; i++) {
+	for (size_t i = 0; dict != NULL && i < run->n_metadata; i++) {
 		const char *value = run->facts[i].value;
 		PyObject *text = PyUnicode_DecodeUTF8(value, (Py_ssize_t)strlen(value), "replace");
 		if (text == NULL || PyDict_SetItemString(dict, run->facts[i].key, text) < 0)

@@ -19,31 +19,31 @@ static void keep_larger(double *max, double value)
 }
 
 // The samples since the last RAM reading. Their RAM is final once the next reading is known.
-struct ram_stretch {
+struct ram_interval {
 	struct ram_tracker tracker;
 	size_t begin;
 	double private_max_bytes[RAM_GROUPS];
 };
 
-static void begin_stretch(struct ram_stretch *stretch, size_t begin)
+static void begin_interval(struct ram_interval *interval, size_t begin)
 {
-	stretch->begin = begin;
+	interval->begin = begin;
 	for (size_t g = 0; g < RAM_GROUPS; g++)
-		stretch->private_max_bytes[g] = (double)NAN;
+		interval->private_max_bytes[g] = (double)NAN;
 }
 
-static void end_stretch(const struct ram_stretch *stretch, size_t end, const double above_bytes[RAM_GROUPS],
+static void end_interval(const struct ram_interval *interval, size_t end, const double above_bytes[RAM_GROUPS],
 	struct columns *columns)
 {
 	bool is_above = false;
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		is_above |= above_bytes[g] > 0;
-		double private_bytes = stretch->private_max_bytes[g] - above_bytes[g];
+		double private_bytes = interval->private_max_bytes[g] - above_bytes[g];
 		if (private_bytes < 0)
 			private_bytes = 0;
 		keep_larger(&columns->private_max_bytes[g], private_bytes);
 	}
-	for (size_t i = stretch->begin; is_above && i < end; i++) {
+	for (size_t i = interval->begin; is_above && i < end; i++) {
 		double totals[RAM_GROUPS];
 		for (size_t g = 0; g < RAM_GROUPS; g++)
 			totals[g] = columns->ram[g][i];
@@ -53,23 +53,23 @@ static void end_stretch(const struct ram_stretch *stretch, size_t end, const dou
 	}
 }
 
-static void memory(const struct run *run, size_t i, struct ram_stretch *stretch, struct columns *columns)
+static void memory(const struct run *run, size_t i, struct ram_interval *interval, struct columns *columns)
 {
 	int64_t sample[RUN_COUNT];
 	for (size_t m = 0; m < RUN_COUNT; m++)
 		sample[m] = ram_needs((enum run_metric)m) ? run_value(run, m, i) : VALUE_MISSING;
 	struct ram_values values[RAM_GROUPS];
-	if (ram_next(&stretch->tracker, sample, values)) {
+	if (ram_next(&interval->tracker, sample, values)) {
 		double above_bytes[RAM_GROUPS];
 		for (size_t g = 0; g < RAM_GROUPS; g++)
 			above_bytes[g] = values[g].above_bytes;
-		end_stretch(stretch, i, above_bytes, columns);
-		begin_stretch(stretch, i + 1);
+		end_interval(interval, i, above_bytes, columns);
+		begin_interval(interval, i + 1);
 	}
-	bool is_read = stretch->begin > i;
+	bool is_read = interval->begin > i;
 	for (size_t g = 0; g < RAM_GROUPS; g++) {
 		columns->ram[g][i] = values[g].total_bytes;
-		keep_larger(is_read ? &columns->private_max_bytes[g] : &stretch->private_max_bytes[g],
+		keep_larger(is_read ? &columns->private_max_bytes[g] : &interval->private_max_bytes[g],
 			values[g].private_bytes);
 		keep_larger(&columns->shared_max_bytes[g], values[g].shared_bytes);
 	}
@@ -78,18 +78,18 @@ static void memory(const struct run *run, size_t i, struct ram_stretch *stretch,
 static void memories(const struct run *run, struct columns *columns)
 {
 	static const double nothing_above[RAM_GROUPS] = {0};
-	struct ram_stretch stretch;
-	begin_stretch(&stretch, 0);
-	ram_init(&stretch.tracker);
+	struct ram_interval interval;
+	begin_interval(&interval, 0);
+	ram_init(&interval.tracker);
 	for (size_t i = 0, segment = 0; i < run->n; i++) {
 		for (; segment < run->n_segments && slice_samples(run, segment).begin <= i; segment++) {
-			end_stretch(&stretch, i, nothing_above, columns); // other processes: no value carries over
-			begin_stretch(&stretch, i);
-			ram_init(&stretch.tracker);
+			end_interval(&interval, i, nothing_above, columns); // other processes: no value carries over
+			begin_interval(&interval, i);
+			ram_init(&interval.tracker);
 		}
-		memory(run, i, &stretch, columns);
+		memory(run, i, &interval, columns);
 	}
-	end_stretch(&stretch, run->n, nothing_above, columns);
+	end_interval(&interval, run->n, nothing_above, columns);
 }
 
 static size_t next_known(struct run_values values, size_t from, size_t end)
@@ -187,7 +187,7 @@ static size_t next_sample(const struct run_device *device, size_t row)
 {
 	do
 		row++;
-	while (row < device->n && slice_is_look(device, row));
+	while (row < device->n && slice_is_poll(device, row));
 	return row;
 }
 
@@ -195,7 +195,7 @@ static size_t next_sample(const struct run_device *device, size_t row)
 static bool has_same_times(const struct run *run, const struct run_device *device)
 {
 	for (size_t i = 0; i < run->n && device->n == run->n; i++)
-		if (device->t_ns[i] != run->t_ns[i] || slice_is_look(device, i) ||
+		if (device->t_ns[i] != run->t_ns[i] || slice_is_poll(device, i) ||
 			(i > 0 && run->t_ns[i - 1] == run->t_ns[i]))
 			return false;
 	return device->n == run->n;
@@ -269,8 +269,8 @@ static bool allocate(const struct run *run, struct arena *arena, struct columns 
 int columns_make(const struct run *run, struct arena *arena, struct columns *ret_columns)
 {
 	struct columns columns = {.run = run,
-		.cores = run_fact_double(run, FACT_CORES),
-		.expected_cores = run_fact_double(run, FACT_EXPECTED_CORES)};
+		.cores = run_metadata_double(run, META_KEY_CORES),
+		.expected_cores = run_metadata_double(run, META_KEY_EXPECTED_CORES)};
 	if (!allocate(run, arena, &columns))
 		return -ENOMEM;
 	memories(run, &columns);

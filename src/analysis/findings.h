@@ -128,7 +128,7 @@ struct stack_finding {              // a block and its enclosing blocks; the out
 
 /* Update times of a counter, inferred from the code blocks of one run. Other runs that read the same counter reuse them
  * instead of searching again. */
-struct counter_rhythm {
+struct counter_update_phase {
 	int searches;      // number of runs that searched for the update times
 	bool known;
 	bool regular;      // updates lie on a regular grid …
@@ -139,7 +139,8 @@ struct counter_rhythm {
 
 struct findings {
 	const struct run *run;
-	struct counter_rhythm *const *rhythms; // one per device in run->devices; NULL: no other run read these counters
+	struct counter_update_phase *const
+		*update_phases; // one per device in run->devices; NULL: no other run read these counters
 	bool quick; // made by findings_make_quick
 	double duration_s; // sum over segments
 	bool complete;
@@ -181,7 +182,7 @@ struct findings {
 	int64_t self_max_rss_bytes, self_wakeups;
 
 	/* Energies over time, which charts, traces and spans reuse: about 100 bytes per window of 0.1 s, and as many
-	 * again per domain. findings_forget_times frees them before the rest. */
+	 * again per domain. findings_drop_times frees them before the rest. */
 	const struct windows *windows;
 	const struct metering *metering; // same index as domains
 	struct arena *times_arena;       // owns both
@@ -195,9 +196,10 @@ int findings_make(const struct run *run, struct findings *ret_findings);
  * linearly between readings, however short the blocks are; none is folded. */
 int findings_make_quick(const struct run *run, struct findings *ret_findings);
 // As findings_make, for one of several runs on one machine: the update times of counters are shared among them.
-int findings_make_one_of(const struct run *run, struct counter_rhythm *const *rhythms, struct findings *ret_findings);
+int findings_make_one_of(const struct run *run, struct counter_update_phase *const *update_phases,
+	struct findings *ret_findings);
 // Frees the energies over time. Charts, traces and energies of single spans can't be made afterwards; all figures stay.
-void findings_forget_times(struct findings *findings);
+void findings_drop_times(struct findings *findings);
 void findings_finish(struct findings *findings);
 /* Mean power while the sensors were read. That can be less than the run's duration, for example if a rank takes over
  * the sensors from another rank or a meter is unavailable for a while; energy divided by the run's duration would then

@@ -2,7 +2,7 @@
 
 #include "base/util.h"
 
-static size_t place(const struct keys *keys, uint64_t key)
+static size_t slot_of(const struct keys *keys, uint64_t key)
 {
 	size_t i = (size_t)keyed_hash_u64(&keys->hash_key, key) & (keys->size - 1);
 	while (keys->slots[i].number != 0 && keys->slots[i].key != key)
@@ -20,7 +20,7 @@ static bool grow(struct keys *keys)
 		return false;
 	for (size_t i = 0; i < keys->size; i++)
 		if (keys->slots[i].number != 0)
-			larger.slots[place(&larger, keys->slots[i].key)] = keys->slots[i];
+			larger.slots[slot_of(&larger, keys->slots[i].key)] = keys->slots[i];
 	free(keys->slots);
 	*keys = larger;
 	return true;
@@ -30,7 +30,7 @@ uint32_t keys_number(struct keys *keys, uint64_t key)
 {
 	if ((size_t)keys->n * 2 >= keys->size && !grow(keys))
 		return KEYS_NONE;
-	struct keys_slot *slot = &keys->slots[place(keys, key)];
+	struct keys_slot *slot = &keys->slots[slot_of(keys, key)];
 	if (slot->number == 0)
 		*slot = (struct keys_slot){.key = key, .number = ++keys->n};
 	return slot->number - 1;
@@ -38,7 +38,7 @@ uint32_t keys_number(struct keys *keys, uint64_t key)
 
 uint32_t keys_find(const struct keys *keys, uint64_t key)
 {
-	return keys->size > 0 ? keys->slots[place(keys, key)].number - 1 : KEYS_NONE;
+	return keys->size > 0 ? keys->slots[slot_of(keys, key)].number - 1 : KEYS_NONE;
 }
 
 void keys_finish(struct keys *keys)

@@ -47,7 +47,7 @@ struct recent {
 };
 enum { RECENT_SIZE = 256 };
 
-static struct recent *recall(struct recent *recent, const char *text)
+static struct recent *find_recent(struct recent *recent, const char *text)
 {
 	uintptr_t bits = (uintptr_t)text;
 	return &recent[(bits >> 3 ^ bits >> 11) % RECENT_SIZE];
@@ -107,7 +107,7 @@ int names_make(const char *const *first, size_t stride, size_t n_rows, struct ar
 	int64_t number = names.of != NULL ? 0 : -ENOMEM;
 	for (size_t i = 0; i < n_rows && number >= 0; i++) {
 		const char *text = *(const char *const *)(const void *)((const char *)first + i * stride);
-		struct recent *known = recall(recent, text);
+		struct recent *known = find_recent(recent, text);
 		number = known->text == text ? known->number : number_of(&table, text);
 		if (number >= 0)
 			*known = (struct recent){text, (uint32_t)number};

@@ -44,15 +44,15 @@ void *arena_alloc(struct arena *arena, size_t n, size_t size)
 	rounded &= ~(size_t)(ALIGNMENT - 1);
 	struct block *block = arena->blocks;
 	if (block == NULL || block->size - block->used < rounded) {
-		size_t room = rounded > BLOCK_SIZE ? rounded : BLOCK_SIZE;
+		size_t capacity = rounded > BLOCK_SIZE ? rounded : BLOCK_SIZE;
 		size_t whole;
-		if (__builtin_add_overflow(room, sizeof(*block), &whole))
+		if (__builtin_add_overflow(capacity, sizeof(*block), &whole))
 			return NULL;
 		block = calloc(1, whole); // large allocations come zeroed from the kernel
 		if (block == NULL)
 			return NULL;
 		block->next = arena->blocks;
-		block->size = room;
+		block->size = capacity;
 		arena->blocks = block;
 		arena->bytes += whole;
 	}

@@ -17,7 +17,7 @@ static inline int64_t value_difference(int64_t a, int64_t b)
 }
 
 // `all` minus a part of it, at least 0.
-static inline int64_t value_rest(int64_t all, int64_t part)
+static inline int64_t value_minus_parts(int64_t all, int64_t part)
 {
 	int64_t rest = value_difference(all, part);
 	return rest > 0 || !value_ok(rest) ? rest : 0;

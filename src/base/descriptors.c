@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { DESCRIPTORS_MOST = 1 << 20 };
+enum { DESCRIPTORS_MAX = 1 << 20 };
 
 void close_from(int first)
 {
@@ -12,7 +12,7 @@ void close_from(int first)
 		return;
 	struct rlimit limit = {0}; // Linux before 5.9, and sandboxes
 	getrlimit(RLIMIT_NOFILE, &limit);
-	int end = limit.rlim_cur < DESCRIPTORS_MOST ? (int)limit.rlim_cur : DESCRIPTORS_MOST;
+	int end = limit.rlim_cur < DESCRIPTORS_MAX ? (int)limit.rlim_cur : DESCRIPTORS_MAX;
 	for (int fd = first; fd < end; fd++)
 		close(fd);
 }

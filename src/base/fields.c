@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const char *place(const struct field *field, const struct object_at *at)
+static const char *address_of(const struct field *field, const struct object_at *at)
 {
 	const char *data = at->data;
 	if (field->by_pointer)
@@ -117,7 +117,7 @@ struct field_value field_value(const struct field *field, const struct object_at
 	if (field_is_null(field, at))
 		return (struct field_value){.type = field_value_type(field)};
 	if (field->get.number == NULL)
-		return scaled(field, stored(field, place(field, at)));
+		return scaled(field, stored(field, address_of(field, at)));
 	struct object_at asked = *at;
 	asked.field = field;
 	if (field->type == FIELD_IS_NUMBER)
@@ -139,7 +139,7 @@ const void *field_object(const struct field *field, const struct object_at *at)
 	asked.field = field;
 	if (field_is_null(field, at))
 		return NULL;
-	return field->item != NULL ? field->item(&asked, 0) : place(field, at);
+	return field->item != NULL ? field->item(&asked, 0) : address_of(field, at);
 }
 
 size_t field_count(const struct field *field, const struct object_at *at)

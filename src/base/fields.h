@@ -165,16 +165,16 @@ struct object_type {
 #define FIELD_SCHEMA(name_)                                                                                            \
 	FIELD_TEXT("schema", field_argument, NULL, "name and version of this document", .argument = (name_), .known = true)
 // An object of the same data, of a member, or from .item.
-#define FIELD_HERE(key_, type_, meaning_, ...)                                                                         \
+#define FIELD_SELF(key_, type_, meaning_, ...)                                                                         \
 	{                                                                                                              \
 		.key = (key_), .type = FIELD_IS_OBJECT, .object = (type_), .meaning = (meaning_), ##__VA_ARGS__        \
 	}
 #define FIELD_OBJECT(struct_, key_, member_, type_, meaning_, ...)                                                     \
-	FIELD_HERE(key_, type_, meaning_, .offset = offsetof(struct_, member_), ##__VA_ARGS__)
+	FIELD_SELF(key_, type_, meaning_, .offset = offsetof(struct_, member_), ##__VA_ARGS__)
 // The object that a pointer of the struct leads to.
 #define FIELD_POINTER(struct_, key_, pointer_, type_, meaning_, ...)                                                   \
-	FIELD_HERE(key_, type_, meaning_, .by_pointer = true, .pointer = offsetof(struct_, pointer_), ##__VA_ARGS__)
-#define FIELD_FOUND(key_, type_, item_, meaning_, ...) FIELD_HERE(key_, type_, meaning_, .item = (item_), ##__VA_ARGS__)
+	FIELD_SELF(key_, type_, meaning_, .by_pointer = true, .pointer = offsetof(struct_, pointer_), ##__VA_ARGS__)
+#define FIELD_FOUND(key_, type_, item_, meaning_, ...) FIELD_SELF(key_, type_, meaning_, .item = (item_), ##__VA_ARGS__)
 #define FIELD_INLINE(type_)                                                                                            \
 	{                                                                                                              \
 		.type = FIELD_IS_INLINE, .object = (type_)                                                             \

@@ -163,7 +163,7 @@ static bool is_plain(const struct field *field)
 }
 
 // Whether the value is stored in the struct, so that it can be read.
-static bool lies_there(const struct field *field)
+static bool is_inside_object(const struct field *field)
 {
 	if (field->by_pointer || field->item != NULL)
 		return false;
@@ -176,7 +176,7 @@ static void clear(const struct object_type *type, char *data)
 {
 	for (size_t i = 0; i < type->n_fields; i++) {
 		const struct field *field = &type->fields[i];
-		if (!lies_there(field))
+		if (!is_inside_object(field))
 			continue;
 		if (field->type == FIELD_IS_LIST) {
 			*(void **)(data + field->offset) = NULL;
@@ -247,7 +247,7 @@ static int read_object(struct reader *r, const json_t *object, const struct obje
 	int result = 0;
 	r->type = type;
 	for (size_t i = 0; i < type->n_fields && result == 0; i++)
-		if (lies_there(&type->fields[i]))
+		if (is_inside_object(&type->fields[i]))
 			result = read_field(r, &type->fields[i], object, data);
 	r->type = outer;
 	return result;

@@ -24,7 +24,7 @@ static int add(struct folder *folder, const char *name)
 {
 	if (strlen(name) >= FOLDER_NAME_SIZE || folder->n == NAMES_MAX)
 		return 0;
-	void *larger = array_with_room(folder->names, folder->n, &folder->capacity, FOLDER_NAME_SIZE, 16);
+	void *larger = array_reserve(folder->names, folder->n, &folder->capacity, FOLDER_NAME_SIZE, 16);
 	if (larger == NULL)
 		return -ENOMEM;
 	folder->names = larger;

@@ -59,7 +59,7 @@ static int grow(struct intern *intern)
 
 static int64_t add(struct intern *intern, const void *bytes, size_t size, uint32_t hash)
 {
-	struct intern_key *keys = array_with_room(intern->keys, intern->n, &intern->capacity, sizeof(*keys), 64);
+	struct intern_key *keys = array_reserve(intern->keys, intern->n, &intern->capacity, sizeof(*keys), 64);
 	if (keys == NULL)
 		return -ENOMEM;
 	intern->keys = keys;

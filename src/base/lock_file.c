@@ -23,7 +23,7 @@ static int refuse_foreign(int folder_fd, const char *path, struct wattle_error *
 	return error_set(reterr, -EPERM, "%s: %s; remove it, or use a folder of your own", path, owner);
 }
 
-static bool stands_there(int folder_fd, const char *path, const struct stat *ours)
+static bool exists_as_file(int folder_fd, const char *path, const struct stat *ours)
 {
 	struct stat there;
 	return fstatat(folder_fd, path, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_dev == ours->st_dev &&
@@ -102,7 +102,7 @@ static int try(int folder_fd, const char *path, int *ret_fd, struct wattle_error
 				? "%s: another process holds this lock of an earlier version; remove it if no wattle process uses it"
 				: "%s: another wattle process holds this lock",
 			path);
-	if (!stands_there(folder_fd, path, &st))
+	if (!exists_as_file(folder_fd, path, &st))
 		return 1;
 	if (others_can_lock) { // another user may have it open and would hold the lock after us
 		unlinkat(folder_fd, path, 0);
@@ -125,7 +125,7 @@ int lock_file_take(int folder_fd, const char *path, int *ret_fd, struct wattle_e
 void lock_file_drop(int folder_fd, const char *path, int fd)
 {
 	struct stat st;
-	if (fstat(fd, &st) == 0 && stands_there(folder_fd, path, &st))
+	if (fstat(fd, &st) == 0 && exists_as_file(folder_fd, path, &st))
 		unlinkat(folder_fd, path, 0);
 	close(fd);
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 
 // Sum of the known values: NaN only if all are unknown.
-static inline double add_known(double sum, double part)
+static inline double nan_sum(double sum, double part)
 {
 	if (isnan(part))
 		return sum;

@@ -270,9 +270,9 @@ static const int64_t tens[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 1000000
 size_t num_format_decimals(char *out, size_t size, double value, int decimals)
 {
 	enum { ROOM = 32 };
-	static const double exact_most = 9007199254740992.0; // 2^53: all integers up to it are exact doubles
+	static const double exact_max = 9007199254740992.0; // 2^53: all integers up to it are exact doubles
 	double scaled = value * (double)tens[decimals];
-	if (size < ROOM || !(fabs(scaled) < exact_most))
+	if (size < ROOM || !(fabs(scaled) < exact_max))
 		return num_format_double(out, size, value);
 	return write_decimal(out, llround(scaled), decimals);
 }

@@ -268,7 +268,7 @@ static struct word_part behind_letter(struct word_part name)
 }
 
 // "PRIVATE-TOKEN", "X-Api-Key"
-static bool looks_like_header(struct word_part name)
+static bool resembles_header(struct word_part name)
 {
 	struct word_part behind = behind_letter(name);
 	return behind.n > 0 && isupper((unsigned char)behind.at[0]) && memchr(behind.at, '-', behind.n) != NULL;
@@ -290,8 +290,8 @@ static const char *put_field(const struct cursor *c, const char *at, struct buf 
 	const char *value = at + 1;
 	bool is_quoted = name_end < at, has_space = value < c->end && is_blank(*value);
 	bool is_strict = redact_kind_of(of) == REDACT_KIND_WEAK && !is_quoted && !has_space && value < c->end;
-	bool is_named = looks_like_header(of) ? !redact_is_path(word_part(value, c->token_end))
-					      : redact_is_listed((const char *const[]){"pass", "token"}, 2, of);
+	bool is_named = resembles_header(of) ? !redact_is_path(word_part(value, c->token_end))
+					     : redact_is_listed((const char *const[]){"pass", "token"}, 2, of);
 	if (name == name_end || !is_header(of) || (is_strict && !is_named)) {
 		buf_char(out, ':');
 		return at + 1;

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /* From clone to exec the two processes run in the program's memory. They only make system calls and write to their stacks and
- * to struct journey. Interposed library functions (for example sigaction of a Java VM) are avoided where it matters. */
+ * to struct spawn_setup. Interposed library functions (for example sigaction of a Java VM) are avoided where it matters. */
 enum { STACK_BYTES = 64 * 1024, KERNEL_SIGNALS = 64 };
 
-struct journey {
+struct spawn_setup {
 	const struct spawn *spawn;
 	sigset_t unblocked;
 	char *inner_stack; // upper end of the stack
@@ -40,7 +40,7 @@ static void reset_signals(const sigset_t *unblocked)
 	sigprocmask(SIG_SETMASK, unblocked, NULL);
 }
 
-static void settle_descriptors(const struct spawn *spawn)
+static void set_up_descriptors(const struct spawn *spawn)
 {
 	dup2(spawn->control_fd, SPAWN_CONTROL_FD); // the copy is not close-on-exec
 	int nowhere = open("/dev/null", O_RDWR);
@@ -55,33 +55,33 @@ static void settle_descriptors(const struct spawn *spawn)
 __attribute__((no_sanitize("address")))
 static int become_program(void *data)
 {
-	struct journey *journey = data;
-	const struct spawn *spawn = journey->spawn;
+	struct spawn_setup *setup = data;
+	const struct spawn *spawn = setup->spawn;
 	setsid();
-	settle_descriptors(spawn);
-	reset_signals(&journey->unblocked);
+	set_up_descriptors(spawn);
+	reset_signals(&setup->unblocked);
 	execve(spawn->program, spawn->argv, spawn->environment);
-	journey->code = -errno;
+	setup->code = -errno;
 	return 1; // clone exits by a system call; _exit would make sanitizers inspect an unknown stack
 }
 
 static int pass_through(void *data)
 {
-	struct journey *journey = data;
-	pid_t inner = clone(become_program, journey->inner_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, journey);
+	struct spawn_setup *setup = data;
+	pid_t inner = clone(become_program, setup->inner_stack, CLONE_VM | CLONE_VFORK | SIGCHLD, setup);
 	if (inner > 0)
-		journey->pid = inner;
+		setup->pid = inner;
 	else
-		journey->code = -errno;
+		setup->code = -errno;
 	return 0;
 }
 
-static void travel(struct journey *journey, char *stack)
+static void run_child(struct spawn_setup *setup, char *stack)
 {
 	// CLONE_VFORK: returns when the intermediate process has ended, which in turn waits for the exec of the new one.
-	pid_t between = clone(pass_through, stack, CLONE_VM | CLONE_VFORK, journey);
+	pid_t between = clone(pass_through, stack, CLONE_VM | CLONE_VFORK, setup);
 	if (between < 0) {
-		journey->code = -errno;
+		setup->code = -errno;
 		return;
 	}
 	while (waitpid(between, NULL, __WALL) < 0 && errno == EINTR)
@@ -94,13 +94,13 @@ pid_t spawn_detached(const struct spawn *spawn)
 	char *stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stacks == MAP_FAILED)
 		return -errno;
-	struct journey journey = {.spawn = spawn, .inner_stack = stacks + size};
+	struct spawn_setup setup = {.spawn = spawn, .inner_stack = stacks + size};
 	sigset_t all, before;
 	sigfillset(&all);
-	sigemptyset(&journey.unblocked);
+	sigemptyset(&setup.unblocked);
 	pthread_sigmask(SIG_SETMASK, &all, &before); // no handler of the program may run in the other processes
-	travel(&journey, stacks + STACK_BYTES);
+	run_child(&setup, stacks + STACK_BYTES);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	munmap(stacks, size);
-	return journey.code < 0 ? journey.code : journey.pid;
+	return setup.code < 0 ? setup.code : setup.pid;
 }

@@ -68,7 +68,7 @@ static inline void *realloc_array(void *old, size_t n, size_t size)
 
 // Returns `old` with room for another item: unchanged, or doubled (`first` items at first). NULL: no memory; old is
 // unchanged.
-static inline void *array_with_room(void *old, size_t n, size_t *capacity, size_t size, size_t first)
+static inline void *array_reserve(void *old, size_t n, size_t *capacity, size_t size, size_t first)
 {
 	if (n < *capacity)
 		return old;

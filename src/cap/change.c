@@ -60,7 +60,7 @@ const char *change_amount(const struct cap_device *device, const struct cap_sett
 	}
 	char number[24];
 	num_format_double(number, sizeof(number), round(value * 1000) / 1000);
-	snprintf(out, AMOUNT_SIZE, "%s %s", number, cap_what_unit(device->what));
+	snprintf(out, AMOUNT_SIZE, "%s %s", number, cap_kind_unit(device->what));
 	return out;
 }
 
@@ -175,7 +175,8 @@ static void sort_registers(const struct journal_entry *entry, const struct cap_d
 }
 
 // Locked clocks can't be read back, so the limit counts as unchanged since it was set.
-static int undo_blindly(const struct journal_entry *entry, struct cap_device *device, struct wattle_error *reterr)
+static int undo_without_reading(const struct journal_entry *entry, struct cap_device *device,
+	struct wattle_error *reterr)
 {
 	if (entry->set.n == 0 && entry->next.n == 0)
 		return 0;
@@ -184,7 +185,7 @@ static int undo_blindly(const struct journal_entry *entry, struct cap_device *de
 }
 
 // True if a register still has its exact value from before the write, even if that is within rounding.
-static bool has_stood_still(const struct cap_setting *ours, const struct cap_setting *before,
+static bool is_unchanged(const struct cap_setting *ours, const struct cap_setting *before,
 	const struct cap_setting *after)
 {
 	for (size_t i = 0; i < ours->n; i++) {
@@ -206,14 +207,14 @@ static int undo_and_read(const struct journal_entry *entry, struct cap_device *d
 		r = cap_read(device, found, reterr);
 	if (r < 0)
 		return r;
-	if (holds(device, ours, found) && !has_stood_still(ours, &before, found))
+	if (holds(device, ours, found) && !is_unchanged(ours, &before, found))
 		return (int)ours->n;
 	char asked[AMOUNT_SIZE], has[AMOUNT_SIZE];
 	return error_set(reterr, -EIO, "%s: the limit was restored to %s, but the device reads back %s", device->name,
 		change_amount(device, &entry->previous, asked), change_amount(device, found, has));
 }
 
-static void tell_foreign(const struct journal_entry *entry, const struct cap_device *device,
+static void describe_foreign(const struct journal_entry *entry, const struct cap_device *device,
 	const struct cap_setting *found, struct cap_outcome *outcome)
 {
 	char has[AMOUNT_SIZE], had[AMOUNT_SIZE];
@@ -232,7 +233,7 @@ int change_undo(const struct journal_entry *entry, struct cap_device *device, st
 	bool is_foreign = false;
 	int r;
 	if (!cap_reads_back(device)) {
-		r = undo_blindly(entry, device, reterr);
+		r = undo_without_reading(entry, device, reterr);
 	} else {
 		r = cap_read(device, &found, reterr);
 		if (r < 0)
@@ -244,7 +245,7 @@ int change_undo(const struct journal_entry *entry, struct cap_device *device, st
 		return r;
 	outcome.set = cap_value_of(device, &found);
 	if (is_foreign)
-		tell_foreign(entry, device, &found, &outcome);
+		describe_foreign(entry, device, &found, &outcome);
 	*ret_outcome = outcome;
 	return r;
 }

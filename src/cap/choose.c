@@ -11,7 +11,7 @@
 struct choice {
 	struct cap_devices *devices;
 	const struct wattle_env *env;
-	enum cap_what what;
+	enum cap_kind what;
 	bool allow_repeats;
 	struct cap_device **chosen;
 	size_t n;
@@ -64,10 +64,11 @@ static int add_gpus(struct choice *choice)
 		return r;
 	const char *why = devices->absent_gpus;
 	return error_set(choice->reterr, -ENODEV, "no GPU that is visible to this program has a limit of %s%s%s",
-		cap_what_name(choice->what), why[0] != '\0' ? ": " : "; `wattle cap list` shows what can be limited", why);
+		cap_kind_name(choice->what), why[0] != '\0' ? ": " : "; `wattle cap list` shows what can be limited",
+		why);
 }
 
-int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env, const char *names, enum cap_what what,
+int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env, const char *names, enum cap_kind what,
 	bool allow_repeats, struct cap_device **ret_chosen, size_t *ret_n, struct wattle_error *reterr)
 {
 	struct choice choice = {devices, env, what, allow_repeats, ret_chosen, 0, reterr};

@@ -15,18 +15,18 @@ static const struct cap_ops *const back_ends[] = {&cap_nvml, &cap_amdgpu, &cap_i
 
 /* Under a limit of a few watts a processor is too slow to accept the command that lifts the limit. Some hardware has no
  * minimum and takes any number, so wattle sets its own. */
-static const double least_share = 0.1, least_w = 5;
+static const double min_share = 0.1, min_w = 5;
 // Limits below 1 W are not plausible for any device. RAPL registers hold 15 bits of 1/8 W; larger values wrap around.
-static const double believable_least_w = 1, believable_most_w = 4095.875;
+static const double plausible_min_w = 1, plausible_max_w = 4095.875;
 
-const char *const cap_what_names[] = {[CAP_POWER] = "power", [CAP_CLOCKS] = "clocks", NULL};
+const char *const cap_kind_names[] = {[CAP_POWER] = "power", [CAP_CLOCKS] = "clocks", NULL};
 
-const char *cap_what_name(enum cap_what what)
+const char *cap_kind_name(enum cap_kind what)
 {
-	return cap_what_names[what];
+	return cap_kind_names[what];
 }
 
-const char *cap_what_unit(enum cap_what what)
+const char *cap_kind_unit(enum cap_kind what)
 {
 	return what == CAP_POWER ? "W" : "MHz";
 }
@@ -112,7 +112,7 @@ const struct cap_field *cap_setting_find(const struct cap_setting *setting, cons
 // fmax ignores NaN: 5 W if nothing is known.
 static double least(const struct cap_device *device, double before)
 {
-	return fmax(least_w, least_share * (isnan(device->default_) ? before : device->default_));
+	return fmax(min_w, min_share * (isnan(device->default_) ? before : device->default_));
 }
 
 void cap_guard_range(struct cap_device *device)
@@ -170,7 +170,7 @@ static bool begins(const struct cap_device *device, const char *name)
 	return strncasecmp(name, "GPU-", 4) == 0 && name[4] != '\0' && strncasecmp(device->id, name, strlen(name)) == 0;
 }
 
-static struct cap_device *find(const struct cap_devices *devices, const char *name, enum cap_what what)
+static struct cap_device *find(const struct cap_devices *devices, const char *name, enum cap_kind what)
 {
 	struct cap_device *found = NULL;
 	for (size_t i = 0; i < devices->n; i++) {
@@ -202,7 +202,7 @@ static bool differs_in_number(const char *name, const char *other)
 	return length == strcspn(other, "0123456789") && strncmp(name, other, length) == 0;
 }
 
-static const char *meant_device(const struct cap_devices *devices, const char *name, enum cap_what what,
+static const char *meant_device(const struct cap_devices *devices, const char *name, enum cap_kind what,
 	char out[SUGGEST_WORD_MAX + 32])
 {
 	struct suggest suggest;
@@ -213,7 +213,7 @@ static const char *meant_device(const struct cap_devices *devices, const char *n
 	return suggest_text(&suggest, "", out);
 }
 
-static int fail_not_found(const struct cap_devices *devices, const char *name, enum cap_what what,
+static int fail_not_found(const struct cap_devices *devices, const char *name, enum cap_kind what,
 	struct wattle_error *reterr)
 {
 	char list[300] = "";
@@ -228,19 +228,19 @@ static int fail_not_found(const struct cap_devices *devices, const char *name, e
 	if (list[0] == '\0')
 		return error_set(reterr, -ENODEV,
 			"no device '%s': this machine has no device with a settable limit of %s%s%s", name,
-			cap_what_name(what), why[0] != '\0' ? ": " : "", why);
+			cap_kind_name(what), why[0] != '\0' ? ": " : "", why);
 	return error_set(reterr, -ENODEV, "no device '%s' with a limit of %s%s; valid are: %s%s%s", name,
-		cap_what_name(what), meant_device(devices, name, what, meant), list, why[0] != '\0' ? "; " : "", why);
+		cap_kind_name(what), meant_device(devices, name, what, meant), list, why[0] != '\0' ? "; " : "", why);
 }
 
-int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
+int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_kind what, struct cap_device **ret_device,
 	struct wattle_error *reterr)
 {
 	struct cap_device *device = find(devices, name, what);
 	// The UUID of a sleeping GPU is unknown, so it may be the named one.
-	struct cap_device *sleeper = device != NULL ? device : first_asleep(devices);
-	if (sleeper != NULL && sleeper->asleep && (device != NULL || strncasecmp(name, "GPU-", 4) == 0)) {
-		int r = sleeper->ops->wake(sleeper, devices, reterr);
+	struct cap_device *asleep_device = device != NULL ? device : first_asleep(devices);
+	if (asleep_device != NULL && asleep_device->asleep && (device != NULL || strncasecmp(name, "GPU-", 4) == 0)) {
+		int r = asleep_device->ops->wake(asleep_device, devices, reterr);
 		if (r < 0)
 			return r;
 		device = find(devices, name, what);
@@ -285,7 +285,7 @@ static struct range find_range(const struct cap_device *device, const struct cap
 static int fail_range(const struct cap_device *device, double value, struct range range, struct wattle_error *reterr)
 {
 	char asked[32], min[32], max[32];
-	const char *unit = cap_what_unit(device->what);
+	const char *unit = cap_kind_unit(device->what);
 	const char *ours = device->min_is_ours ? " (the minimum is wattle's own: this device reports none)" : "";
 	number(asked, value);
 	number(min, range.min);
@@ -350,9 +350,9 @@ static int64_t bound(const struct cap_device *device, const struct cap_field *fi
 	if (field->value == 0 && device->ops->zero_is_none)
 		return 0;
 	bool is_stated = !device->min_is_ours && !isnan(device->min) && !isnan(device->max);
-	double min = isnan(device->min) ? least_w : device->min;
-	double max = is_stated ? device->max : believable_most_w;
-	if (value < (is_stated ? min : believable_least_w))
+	double min = isnan(device->min) ? min_w : device->min;
+	double max = is_stated ? device->max : plausible_max_w;
+	if (value < (is_stated ? min : plausible_min_w))
 		return llround(min / scale);
 	return value > max ? llround(max / scale) : field->value;
 }
@@ -381,5 +381,5 @@ bool cap_field_matches(const struct cap_device *device, const char *field, int64
 
 bool cap_reads_back(const struct cap_device *device)
 {
-	return !device->ops->is_blind;
+	return !device->ops->is_write_only;
 }

@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum cap_what {
+enum cap_kind {
 	CAP_POWER, // W
 	CAP_CLOCKS // upper bound of the graphics clock, MHz
 };
-extern const char *const cap_what_names[];    // NULL-terminated
-const char *cap_what_name(enum cap_what what); // "power" or "clocks", for the journal and messages
-const char *cap_what_unit(enum cap_what what); // "W", "MHz"
+extern const char *const cap_kind_names[];     // NULL-terminated
+const char *cap_kind_name(enum cap_kind what); // "power" or "clocks", for the journal and messages
+const char *cap_kind_unit(enum cap_kind what); // "W", "MHz"
 
 enum { CAP_FIELDS_MAX = 8, CAP_FIELD_NAME_SIZE = 96, CAP_ID_SIZE = 96 };
 
@@ -42,14 +42,14 @@ struct cap_device {
 	char name[48];        // "gpu-0", "package-0", "package-0-die-1": same names as the domains of sensor/sensor.h
 	char label[96];       // display name: "NVIDIA H100 80GB HBM3", "intel-rapl:0"
 	char id[CAP_ID_SIZE]; // stable across reboots and renumbering: "GPU-8f2c…", "pci-0000:43:00.0", "package-0"
-	enum cap_what what;
+	enum cap_kind what;
 	/* In W or MHz; NaN: unknown. current: limit in this device's own register (NVML can't read clock limits back:
 	 * NaN). default: limit after power-on, if the device reports it. enforced: the limit in force after all
 	 * limiters, if reported. */
 	double current, default_, min, max, enforced;
 	bool min_is_ours; // the device reports no minimum: `min` is wattle's own (see device.c)
 	bool settable;    // this process may change the limit, as far as can be known without trying
-	bool helped; // settable through the helper; set by cap_holds_describe, which then narrows min and max
+	bool is_remote;   // settable through the helper; set by cap_holds_describe, which then narrows min and max
 	char why[160];    // reason if not settable
 	char remedy[200]; // command that makes it settable; "" none
 	char hint[200];   // warning for a settable device, such as persistence mode being off; "" none
@@ -82,13 +82,13 @@ int cap_devices_open(struct cap_devices *ret_devices, const struct wattle_env *e
 void cap_devices_close(struct cap_devices *devices);
 // Finds a device by name ("gpu-0"), id or an unambiguous prefix of a GPU's UUID. -ENODEV with a message that lists the
 // available devices.
-int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_what what, struct cap_device **ret_device,
+int cap_devices_find(struct cap_devices *devices, const char *name, enum cap_kind what, struct cap_device **ret_device,
 	struct wattle_error *reterr);
 
 /* Implemented in choose.c. Selects devices by a list such as "gpu-0", "GPU-8f2c", "gpu-0,package-1" or "gpus" (all GPUs
  * with such a limit that are visible to this program). In the order of the list, each device once; ret_chosen has room
  * for all. -ENODEV, -EINVAL (also for a repeated name, unless allow_repeats) with a message. */
-int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env, const char *names, enum cap_what what,
+int cap_devices_choose(struct cap_devices *devices, const struct wattle_env *env, const char *names, enum cap_kind what,
 	bool allow_repeats, struct cap_device **ret_chosen, size_t *ret_n, struct wattle_error *reterr);
 
 /* Reads the registers and updates current and enforced of `device`. -ENODEV: the device is gone; -EACCES, -EIO …; with

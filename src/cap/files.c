@@ -160,7 +160,7 @@ int cap_files_write(const struct cap_files *files, const struct wattle_env *env,
 	return 0;
 }
 
-void cap_files_ask_permission(const struct cap_files *files, const struct wattle_env *env, struct cap_device *device)
+void cap_files_check_permission(const struct cap_files *files, const struct wattle_env *env, struct cap_device *device)
 {
 	char why[sizeof(device->why)], remedy[sizeof(device->remedy)];
 	device->settable = true;

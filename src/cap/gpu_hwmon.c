@@ -90,7 +90,7 @@ static bool describe(struct cap_device *device)
 	device->max = read_w(caps->env, card, caps->brand->max);
 	if (isnan(device->min))
 		cap_guard_range(device);
-	cap_files_ask_permission(&card->files, caps->env, device);
+	cap_files_check_permission(&card->files, caps->env, device);
 	return true;
 }
 

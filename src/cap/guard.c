@@ -50,12 +50,12 @@ static int send_order(int fd, const struct guard_order *order, const struct jour
 	struct iovec part = {.iov_base = (void *)(uintptr_t)order, .iov_len = sizeof(*order)};
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
+		char buffer[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
 	} control = {0};
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room)};
+		.msg_control = control.buffer,
+		.msg_controllen = sizeof(control.buffer)};
 	struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
 	*rights = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
 		.cmsg_type = SCM_RIGHTS,
@@ -197,7 +197,7 @@ int guard_fd(const struct cap_guard *guard)
 	return guard->fd;
 }
 
-void guard_tell(const struct cap_guard *guard, const struct journal_entry *lease)
+void guard_send(const struct cap_guard *guard, const struct journal_entry *lease)
 {
 	if (guard != NULL)
 		(void)send(guard->fd, lease, sizeof(*lease), MSG_NOSIGNAL | MSG_DONTWAIT);

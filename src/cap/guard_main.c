@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { GUARD_OK = 0, GUARD_FAILED = 1, GUARD_USAGE = 2 };
-enum { DYING_MS = 1000 }; // maximum time from the close of the owner's descriptors to the end of its last thread
+enum { EXITING_MS = 1000 }; // maximum time from the close of the owner's descriptors to the end of its last thread
 
 struct guard {
 	const struct wattle_env *env; // borrowed
@@ -28,8 +28,8 @@ struct guard {
 	struct journal journal;
 	int line_fd, owner_fd; // owner_fd: pidfd of the owner
 	struct cap_devices devices;
-	struct journal_entry *told; // owned: latest journal entry sent by the owner, per lease
-	size_t n_told;
+	struct journal_entry *entries; // owned: latest journal entry sent by the owner, per lease
+	size_t n_entries;
 };
 
 /* ---- process setup ---- */
@@ -39,12 +39,12 @@ static int receive(struct guard *guard, int line_fd)
 	struct iovec part = {.iov_base = &guard->order, .iov_len = sizeof(guard->order)};
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
+		char buffer[CMSG_SPACE(sizeof(int[GUARD_FDS]))];
 	} control;
 	struct msghdr message = {.msg_iov = &part,
 		.msg_iovlen = 1,
-		.msg_control = control.room,
-		.msg_controllen = sizeof(control.room)};
+		.msg_control = control.buffer,
+		.msg_controllen = sizeof(control.buffer)};
 	ssize_t n = recvmsg(line_fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	const struct cmsghdr *rights = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	if (n != (ssize_t)sizeof(guard->order) || guard->order.size != sizeof(guard->order) || rights == NULL ||
@@ -66,7 +66,7 @@ static void ignore_signals(void)
 }
 
 // Asks the OOM killer for the lowest score this user may set: other processes hold more memory.
-static void ask_to_be_spared(void)
+static void lower_oom_score(void)
 {
 	static const char *const adjustments[] = {"-1000", "-500", "0"};
 	wattle_cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -96,14 +96,14 @@ static size_t recover(struct guard *guard, bool is_dead)
 		.is_open = true,
 		.of = &guard->order.keeper,
 		.is_dead = is_dead,
-		.patience = LOCK_SLEEP,
+		.wait_mode = LOCK_SLEEP,
 	};
 	recover_all(&recovery);
-	recover_told(&recovery, guard->told, guard->n_told);
+	recover_entries(&recovery, guard->entries, guard->n_entries);
 	return recovery.n_left;
 }
 
-static bool has_died(const struct guard *guard, int timeout_ms)
+static bool has_exited(const struct guard *guard, int timeout_ms)
 {
 	struct pollfd owner = {.fd = guard->owner_fd, .events = POLLIN};
 	return poll(&owner, 1, timeout_ms) > 0;
@@ -112,16 +112,17 @@ static bool has_died(const struct guard *guard, int timeout_ms)
 static void remember(struct guard *guard, const struct journal_entry *lease)
 {
 	size_t i = 0;
-	while (i < guard->n_told && (guard->told[i].what != lease->what || strcmp(guard->told[i].id, lease->id) != 0))
+	while (i < guard->n_entries &&
+		(guard->entries[i].what != lease->what || strcmp(guard->entries[i].id, lease->id) != 0))
 		i++;
-	if (i == guard->n_told) {
-		struct journal_entry *larger = realloc_array(guard->told, i + 1, sizeof(*larger));
+	if (i == guard->n_entries) {
+		struct journal_entry *larger = realloc_array(guard->entries, i + 1, sizeof(*larger));
 		if (larger == NULL)
 			return;
-		guard->told = larger;
-		guard->n_told++;
+		guard->entries = larger;
+		guard->n_entries++;
 	}
-	guard->told[i] = *lease;
+	guard->entries[i] = *lease;
 }
 
 // True: nothing is left to guard.
@@ -143,7 +144,7 @@ static bool on_line(struct guard *guard)
 	/* The owner is dying, or it closed the socket by an exec and lives on. In both cases its locks are gone. */
 	close(guard->line_fd);
 	guard->line_fd = -1;
-	if (has_died(guard, DYING_MS))
+	if (has_exited(guard, EXITING_MS))
 		return false;
 	return recover(guard, false) == 0;
 }
@@ -166,7 +167,7 @@ static int watch(struct guard *guard)
 		if (fds[1].revents != 0) { // process pending messages first
 			if (on_line(guard))
 				return GUARD_OK;
-		} else if (has_died(guard, 0))
+		} else if (has_exited(guard, 0))
 			return recover(guard, true) == 0 ? GUARD_OK : GUARD_FAILED;
 	}
 }
@@ -184,10 +185,10 @@ static struct cap_device *find(struct guard *guard)
 }
 
 // On CLOCK_BOOTTIME, so that time in suspend counts.
-static int wait_for_the_hour(int64_t for_ns, const sigset_t *asked_to_go)
+static int wait_for_the_hour(int64_t for_ns, const sigset_t *must_exit)
 {
 	wattle_cleanup_close int timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-	wattle_cleanup_close int signal_fd = signalfd(-1, asked_to_go, SFD_CLOEXEC);
+	wattle_cleanup_close int signal_fd = signalfd(-1, must_exit, SFD_CLOEXEC);
 	const struct itimerspec hour = {.it_value = {.tv_sec = for_ns / NS_PER_S, .tv_nsec = for_ns % NS_PER_S}};
 	if (timer_fd < 0 || signal_fd < 0 || timerfd_settime(timer_fd, 0, &hour, NULL) < 0)
 		return -errno;
@@ -211,11 +212,11 @@ static int hold(struct guard *guard)
 	struct cap_lease *lease;
 	struct cap_device *device = find(guard);
 	struct cap_owner self; // the requester will have exited before anyone reads the owner
-	sigset_t asked_to_go;
+	sigset_t must_exit;
 	cap_owner_self(guard->order.owner.name, &self);
-	sigemptyset(&asked_to_go);
-	sigaddset(&asked_to_go, SIGTERM);
-	sigprocmask(SIG_BLOCK, &asked_to_go, NULL);
+	sigemptyset(&must_exit);
+	sigaddset(&must_exit, SIGTERM);
+	sigprocmask(SIG_BLOCK, &must_exit, NULL);
 	signal(SIGTERM, SIG_DFL); // an ignored signal would not arrive at the signalfd
 	int r = device != NULL ? 0 : error_set(&error, -ENODEV, "%s no longer exists", guard->order.id);
 	if (r == 0)
@@ -230,7 +231,7 @@ static int hold(struct guard *guard)
 	close(guard->line_fd);
 	close(guard->owner_fd);
 	if (r == 0 && is_heard)
-		wait_for_the_hour(guard->order.for_ns, &asked_to_go);
+		wait_for_the_hour(guard->order.for_ns, &must_exit);
 	return cap_lease_end(lease, &outcome, NULL) == 0 && r == 0 ? GUARD_OK : GUARD_FAILED;
 }
 
@@ -241,7 +242,7 @@ int cap_guard_main(const struct wattle_env *env, int argc, char **argv)
 	if (receive(&guard, SPAWN_CONTROL_FD) < 0)
 		return GUARD_USAGE; // started by hand or by another version
 	ignore_signals();
-	ask_to_be_spared();
+	lower_oom_score();
 	prctl(PR_SET_NAME, "wattle-guard");
 	int r = cap_devices_open(&guard.devices, env, &error);
 	malloc_trim(0);
@@ -252,6 +253,6 @@ int cap_guard_main(const struct wattle_env *env, int argc, char **argv)
 		status = guard.order.for_ns > 0 ? hold(&guard) : watch(&guard);
 	cap_devices_close(&guard.devices);
 	journal_close(&guard.journal);
-	free(guard.told);
+	free(guard.entries);
 	return status;
 }

@@ -5,19 +5,19 @@
 
 #include <errno.h>
 
-static const struct hold_ops *const ways[] = {&hold_own, &hold_helped};
+static const struct limit_ops *const ways[] = {&local_limit_ops, &remote_limit_ops};
 
 struct cap_hold {
-	const struct hold_ops *way;
+	const struct limit_ops *way;
 	void *state; // private to the method
 };
 
 // -EACCES with the reason and a remedy, before starting anything that would fail.
-static int choose(const struct cap_holder *holder, const struct cap_device *device, const struct hold_ops **ret_way,
+static int choose(const struct cap_holder *holder, const struct cap_device *device, const struct limit_ops **ret_way,
 	struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		if (!ways[i]->would(holder, device))
+		if (!ways[i]->can_set(holder, device))
 			continue;
 		*ret_way = ways[i];
 		return 0;
@@ -34,7 +34,7 @@ void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *dev
 		struct cap_device *device = &devices->devices[i];
 		if (!cap_lease_holder(holder->env, device, &owner, device->lease, sizeof(device->lease)))
 			device->lease[0] = '\0';
-		device->stands = cap_stands_still(holder->env, device, &device->before);
+		device->stands = cap_persistent_is_current(holder->env, device, &device->before);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
 		if (ways[i]->describe != NULL)
@@ -44,7 +44,7 @@ void cap_holds_describe(const struct cap_holder *holder, struct cap_devices *dev
 int cap_hold_open(const struct cap_holder *holder, struct cap_device *device, struct cap_hold **ret_hold,
 	struct wattle_error *reterr)
 {
-	const struct hold_ops *way = NULL;
+	const struct limit_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
 	if (r < 0)
 		return r;
@@ -97,22 +97,22 @@ int cap_hold_keep(struct cap_hold *hold, struct wattle_error *reterr)
 	return r;
 }
 
-bool cap_hold_is_helped(const struct cap_hold *hold)
+bool cap_hold_is_remote(const struct cap_hold *hold)
 {
-	return hold->way != &hold_own;
+	return hold->way != &local_limit_ops;
 }
 
-int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+int cap_hold_set_persistent(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	const struct hold_ops *way = NULL;
+	const struct limit_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
-	return r < 0 ? r : way->stand(holder, device, value, for_ns, ret_outcome, reterr);
+	return r < 0 ? r : way->set_persistent(holder, device, value, for_ns, ret_outcome, reterr);
 }
 
 int cap_hold_end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr)
 {
-	const struct hold_ops *way = NULL;
+	const struct limit_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
 	return r < 0 ? r : way->end_timed(holder, device, reterr);
 }
@@ -120,13 +120,14 @@ int cap_hold_end_timed(const struct cap_holder *holder, struct cap_device *devic
 int cap_hold_reset(const struct cap_holder *holder, struct cap_device *device, bool to_default,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	const struct hold_ops *way = NULL;
+	const struct limit_ops *way = NULL;
 	int r = choose(holder, device, &way, reterr);
 	if (r < 0)
 		return r;
 	r = way->reset(holder, device, to_default, ret_outcome, reterr);
 	// Only the helper can end a timed limit that it holds.
-	if (r == -EBUSY && way == &hold_own && hold_helped.reset(holder, device, to_default, ret_outcome, NULL) == 0)
+	if (r == -EBUSY && way == &local_limit_ops &&
+		remote_limit_ops.reset(holder, device, to_default, ret_outcome, NULL) == 0)
 		r = 0;
 	return r;
 }

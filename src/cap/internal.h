@@ -25,7 +25,7 @@ int cap_files_read(const struct cap_files *files, const struct wattle_env *env, 
 int cap_files_write(const struct cap_files *files, const struct wattle_env *env, const struct cap_device *device,
 	const struct cap_setting *setting, struct wattle_error *reterr);
 // Fills in settable, why and remedy by checking whether this process may write all registers.
-void cap_files_ask_permission(const struct cap_files *files, const struct wattle_env *env, struct cap_device *device);
+void cap_files_check_permission(const struct cap_files *files, const struct wattle_env *env, struct cap_device *device);
 
 /* Interface of a back end of cap/device.h: one kind of hardware with limits. Implemented by the files of this folder
  * that end in a `const struct cap_ops`; called by device.c only. */
@@ -38,7 +38,7 @@ struct cap_finder {
 };
 
 struct cap_ops {
-	bool is_blind; // written values can't be read back
+	bool is_write_only; // written values can't be read back
 	/* Adds devices with cap_finder_add, numbers GPUs from finder->n_gpus and reports with cap_finder_explain why
 	 * devices are missing. -ENOMEM only; *ret_state is closed after a failure too. Unset in the ops of single
 	 * devices. */
@@ -117,7 +117,7 @@ int guard_start(const struct cap_guard_program *program, const struct journal *j
 int guard_fd(const struct cap_guard *guard); // readable when the guard died
 /* Sends the guard the journal entry of a lease, or its end (neither set nor next). The guard uses its copy if the
  * journal's folder has been removed. NULL allowed. */
-void guard_tell(const struct cap_guard *guard, const struct journal_entry *lease);
+void guard_send(const struct cap_guard *guard, const struct journal_entry *lease);
 bool guard_is_dead(const struct cap_guard *guard);
 // Detaches one lease. After the last one, tells the guard to exit without restoring anything. NULL allowed.
 void guard_end(const struct cap_guard_program *program, struct cap_guard *guard);
@@ -137,7 +137,7 @@ enum { GUARD_DONE = 'd' };
 
 struct guard_order {
 	uint32_t size;
-	enum cap_what what;
+	enum cap_kind what;
 	struct cap_keeper keeper; // process to wait for
 	int64_t for_ns;           // 0: wait for the keeper's death; otherwise set `value` on the device `id` for this long
 	double value;
@@ -156,11 +156,11 @@ struct guard_answer {
 
 /* Copies the original value and its owner from the present standing entry into a new one. `now`: registers before the
  * new limit. *ret_set: values set by the old entry; empty: none that is valid. */
-int standing_inherit(const struct journal *journal, const char *stem, const struct cap_device *device,
+int persistent_inherit(const struct journal *journal, const char *stem, const struct cap_device *device,
 	const struct cap_setting *now, struct journal_entry *entry, struct cap_setting *ret_set,
 	struct wattle_error *reterr);
 // Ends a timed limit early and leaves other limits alone. 1: ended; 0: there was none.
-int standing_end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr);
+int persistent_end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr);
 
 /* The lease of a guard that owns a timed limit. */
 
@@ -171,12 +171,12 @@ int lease_open_as(const struct wattle_env *env, struct cap_device *device, const
 /* Methods of holding a limit: local_limit.c (this process writes) and remote_limit.c (the helper writes). hold.c takes the
  * first one that may change the device. */
 
-struct hold_ops {
+struct limit_ops {
 	/* For devices that are not settable so far: fills in whether this method could set them, or the remedy. Also
 	 * fills in `lease` for leases that are not in this process's journal. NULL: nothing to add. */
 	void (*describe)(const struct cap_holder *holder, struct cap_devices *devices);
 	// Whether this method may change the device, as far as can be known without trying.
-	bool (*would)(const struct cap_holder *holder, const struct cap_device *device);
+	bool (*can_set)(const struct cap_holder *holder, const struct cap_device *device);
 	// As the cap_hold functions. `state` is private to the method.
 	int (*open)(const struct cap_holder *holder, struct cap_device *device, void **ret_state,
 		struct wattle_error *reterr);
@@ -186,7 +186,7 @@ struct hold_ops {
 	int (*end)(void *state, struct cap_outcome *ret_outcome, struct wattle_error *reterr); // frees state
 	int (*keep)(void *state, struct wattle_error *reterr);                                 // frees state
 	void (*disown)(void *state);                                                           // frees state
-	int (*stand)(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+	int (*set_persistent)(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 		struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 	// Ends a timed limit early; a persistent limit below it stays.
 	int (*end_timed)(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr);
@@ -194,4 +194,4 @@ struct hold_ops {
 		struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 };
 
-extern const struct hold_ops hold_own, hold_helped;
+extern const struct limit_ops local_limit_ops, remote_limit_ops;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *const endings[] = {[JOURNAL_LEASE] = ".lease", [JOURNAL_STANDING] = ".standing"};
+static const char *const endings[] = {[JOURNAL_LEASE] = ".lease", [JOURNAL_PERSISTENT] = ".standing"};
 
 enum { FILE_NAME_SIZE = JOURNAL_NAME_SIZE + 24 };
 
@@ -21,7 +21,7 @@ static void file_name(const char *stem, enum journal_kind kind, const char *befo
 	snprintf(out, FILE_NAME_SIZE, "%s%.*s%s%s", before, JOURNAL_NAME_SIZE - 1, stem, endings[kind], after);
 }
 
-void journal_stem(const char *id, enum cap_what what, char out[JOURNAL_NAME_SIZE])
+void journal_stem(const char *id, enum cap_kind what, char out[JOURNAL_NAME_SIZE])
 {
 	snprintf(out, JOURNAL_NAME_SIZE, "%s%s", id, what == CAP_CLOCKS ? "+clocks" : "");
 }
@@ -186,7 +186,7 @@ int journal_write(const struct journal *journal, enum journal_kind kind, const s
 		strerror(-r));
 }
 
-int journal_strike(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry)
+int journal_remove(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry)
 {
 	char stem[JOURNAL_NAME_SIZE], name[FILE_NAME_SIZE];
 	journal_stem(entry->id, entry->what, stem);

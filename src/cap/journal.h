@@ -21,7 +21,7 @@ bool cap_keeper_is(const struct cap_keeper *a, const struct cap_keeper *b);
  * without exec: the child has a copy of the lock and may outlive it. */
 bool cap_keeper_is_gone(const struct cap_keeper *keeper);
 // Killed or exiting, but not gone yet: its lock is about to be released.
-bool cap_keeper_is_dying(const struct cap_keeper *keeper);
+bool cap_keeper_is_exiting(const struct cap_keeper *keeper);
 
 // "wattle cap set, pid 4242, user alice"
 void cap_owner_describe(const struct cap_owner *owner, char *out, size_t size);
@@ -34,13 +34,13 @@ void cap_boot_id(const struct wattle_env *env, char out[BOOT_ID_SIZE]);
  * either the old or the new file exists. Its last line is a checksum of the rest. A file with a wrong checksum or an
  * untrusted owner is ignored but not deleted: it is renamed. */
 
-enum journal_kind { JOURNAL_LEASE, JOURNAL_STANDING };
+enum journal_kind { JOURNAL_LEASE, JOURNAL_PERSISTENT };
 enum { JOURNAL_TEXT_MAX = 8192, JOURNAL_NAME_SIZE = CAP_ID_SIZE + 32 };
 
 struct journal_entry {
 	char device[48]; // for messages; devices are matched by id
 	char id[CAP_ID_SIZE];
-	enum cap_what what;
+	enum cap_kind what;
 	char boot_id[BOOT_ID_SIZE];
 	int64_t since_unix_s;
 	/* Lease: index of the byte of the lock file that the keeper has locked. Standing limit: token of the lease that
@@ -66,13 +66,13 @@ int journal_open_fd(int fd, const char *path, struct journal *ret_journal); // t
 void journal_close(struct journal *journal);
 
 // "ID" or "ID+clocks": base of the file names
-void journal_stem(const char *id, enum cap_what what, char out[JOURNAL_NAME_SIZE]);
+void journal_stem(const char *id, enum cap_kind what, char out[JOURNAL_NAME_SIZE]);
 // -ENOENT: no such entry; -EBADMSG with a message: the entry is invalid.
 int journal_read(const struct journal *journal, const char *stem, enum journal_kind kind,
 	struct journal_entry *ret_entry, struct wattle_error *reterr);
 int journal_write(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry,
 	struct wattle_error *reterr);
-int journal_strike(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry);
+int journal_remove(const struct journal *journal, enum journal_kind kind, const struct journal_entry *entry);
 // Renames STEM.lease to STEM.lease.broken, replacing an older one.
 int journal_put_aside(const struct journal *journal, const char *stem, enum journal_kind kind);
 // Calls `call` with the stem of each file of that kind. Stops at a result other than 0 and returns it.
@@ -90,16 +90,16 @@ int journal_entry_parse(const char *text, size_t size, struct journal_entry *ret
  * life of a lease. Each lease has its own byte, because a child forked without exec shares its parent's locks and may
  * outlive it: its lock then does not affect the next lease. */
 
-enum lock_patience {
+enum lock_wait_mode {
 	LOCK_TRY,   // do not wait
 	LOCK_WAIT,  // wait some seconds: the lock is held while hardware is accessed
 	LOCK_SLEEP, // wait until free: for the guard, which has nothing else to do
 };
 
 // Opens STEM.lock and locks byte 0. The caller owns *ret_fd. -EBUSY with a message.
-int lock_take(const struct journal *journal, const char *stem, enum lock_patience patience, int *ret_fd,
+int lock_take(const struct journal *journal, const char *stem, enum lock_wait_mode wait_mode, int *ret_fd,
 	struct wattle_error *reterr);
-int lock_retake(int fd, enum lock_patience patience); // locks byte 0 again, on a descriptor of lock_take
+int lock_retake(int fd, enum lock_wait_mode wait_mode); // locks byte 0 again, on a descriptor of lock_take
 void lock_drop(int fd); // unlocks byte 0; the descriptor stays open
 // Locks the byte of a new lease, on a descriptor of lock_take.
 int lock_keep(int fd, int64_t *ret_token);
@@ -120,8 +120,8 @@ struct recovery {
 	bool is_open;
 	const struct cap_keeper *of; // entries of this keeper only; NULL: of all
 	bool is_dead;                // the keeper is known to be dead; otherwise its lock is checked
-	enum lock_patience patience;
-	void (*tell)(void *data, const char *text); // NULL allowed
+	enum lock_wait_mode wait_mode;
+	void (*report)(void *data, const char *text); // NULL allowed
 	void *data;
 	size_t n_restored, n_left; // n_left: entries of `of` that could not be restored
 };
@@ -129,7 +129,7 @@ struct recovery {
 // Processes all entries of the journal.
 int recover_all(struct recovery *recovery);
 // Processes these entries if the journal's folder has been removed together with them; otherwise does nothing.
-void recover_told(struct recovery *recovery, const struct journal_entry *leases, size_t n);
+void recover_entries(struct recovery *recovery, const struct journal_entry *leases, size_t n);
 /* Recovers one device; the caller holds byte 0 of its lock. 0: no lease is left. -EBUSY with a message that names the
  * living owner; other errors: the limit of a dead owner can't be restored. */
 int recover_device(const struct journal *journal, const char *stem, struct cap_device *device,

@@ -96,7 +96,7 @@ void journal_entry_print(const struct journal_entry *entry, struct buf *out)
 	buf_printf(out, "%s\n", first_line);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		print_key(entry, &keys[i], out);
-	buf_printf(out, "%s=%s\n", what_key, cap_what_name(entry->what));
+	buf_printf(out, "%s=%s\n", what_key, cap_kind_name(entry->what));
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		const struct cap_setting *setting = (const void *)((const char *)entry + settings[i].offset);
 		for (size_t f = 0; f < setting->n; f++)
@@ -141,8 +141,8 @@ static int parse_value(struct journal_entry *entry, const struct key *key, const
 
 static int parse_what(struct journal_entry *entry, const char *text)
 {
-	for (enum cap_what what = CAP_POWER; what <= CAP_CLOCKS; what++) {
-		if (strcmp(text, cap_what_name(what)) != 0)
+	for (enum cap_kind what = CAP_POWER; what <= CAP_CLOCKS; what++) {
+		if (strcmp(text, cap_kind_name(what)) != 0)
 			continue;
 		entry->what = what;
 		return 0;

@@ -50,11 +50,11 @@ struct cap_lease {
 // A value that can't be read is assumed to be that of wattle's standing limit, if there is one.
 static int find_previous(struct cap_lease *lease, struct wattle_error *reterr)
 {
-	struct journal_entry standing;
+	struct journal_entry persistent;
 	if (!cap_reads_back(lease->device) &&
-		journal_read(&lease->journal, lease->stem, JOURNAL_STANDING, &standing, NULL) == 0 &&
-		standing.set.n > 0 && strcmp(standing.boot_id, lease->entry.boot_id) == 0) {
-		lease->entry.previous = standing.set;
+		journal_read(&lease->journal, lease->stem, JOURNAL_PERSISTENT, &persistent, NULL) == 0 &&
+		persistent.set.n > 0 && strcmp(persistent.boot_id, lease->entry.boot_id) == 0) {
+		lease->entry.previous = persistent.set;
 		cap_setting_bound(lease->device, &lease->entry.previous);
 		return 0;
 	}
@@ -114,7 +114,7 @@ static int begin(struct cap_lease *lease, struct wattle_error *reterr)
 		return r;
 	r = guard_start(&lease->program, &lease->journal, &lease->guard, reterr);
 	if (r < 0)
-		journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
+		journal_remove(&lease->journal, JOURNAL_LEASE, &lease->entry);
 	return r;
 }
 
@@ -151,7 +151,7 @@ static int renew_guard(struct cap_lease *lease, struct wattle_error *reterr)
 	guard_end(&lease->program, lease->guard);
 	lease->guard = NULL;
 	int r = guard_start(&lease->program, &lease->journal, &lease->guard, reterr);
-	guard_tell(lease->guard, &lease->entry);
+	guard_send(lease->guard, &lease->entry);
 	return r;
 }
 
@@ -171,7 +171,7 @@ static int refuse_foreign(const struct cap_lease *lease, const struct cap_settin
 	return error_set(reterr, -ESTALE, "%s", ret_outcome->text);
 }
 
-static const struct cap_setting *blind_now(const struct journal_entry *entry)
+static const struct cap_setting *no_setting(const struct journal_entry *entry)
 {
 	return entry->set.n > 0 ? &entry->set : &entry->previous;
 }
@@ -179,7 +179,7 @@ static const struct cap_setting *blind_now(const struct journal_entry *entry)
 int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	struct journal_entry *entry = &lease->entry;
-	struct cap_setting now = *blind_now(entry), next;
+	struct cap_setting now = *no_setting(entry), next;
 	int r = renew_guard(lease, reterr);
 	if (r == 0 && cap_reads_back(lease->device))
 		r = cap_read(lease->device, &now, reterr);
@@ -194,16 +194,16 @@ int cap_lease_set(struct cap_lease *lease, double value, struct cap_outcome *ret
 	if (r < 0)
 		return r;
 	entry->next = next;
-	guard_tell(lease->guard, entry);
+	guard_send(lease->guard, entry);
 	r = change_apply(&lease->journal, JOURNAL_LEASE, entry, lease->device, &now, &next, ret_outcome, reterr);
-	guard_tell(lease->guard, entry);
+	guard_send(lease->guard, entry);
 	return r;
 }
 
 int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome)
 {
 	const struct journal_entry *entry = &lease->entry;
-	struct cap_setting now = *blind_now(entry);
+	struct cap_setting now = *no_setting(entry);
 	struct wattle_error error = {0};
 	struct cap_outcome outcome = {.previous = cap_value_of(lease->device, &entry->previous),
 		.foreign = (double)NAN};
@@ -213,7 +213,7 @@ int cap_lease_check(struct cap_lease *lease, struct cap_outcome *ret_outcome)
 		r = cap_read(lease->device, &now, &error);
 	outcome.set = cap_value_of(lease->device, &now);
 	text_copy(outcome.text, sizeof(outcome.text), error.text);
-	if (r == 0 && !change_is_same(blind_now(entry), &now)) {
+	if (r == 0 && !change_is_same(no_setting(entry), &now)) {
 		refuse_foreign(lease, &now, &outcome, NULL);
 		r = 1;
 	}
@@ -238,21 +238,21 @@ void cap_lease_disown(struct cap_lease *lease)
 
 /* ---- ending the lease ---- */
 
-static int strike(struct cap_lease *lease)
+static int remove_entry(struct cap_lease *lease)
 {
 	lease->entry.set.n = lease->entry.next.n = 0;
-	guard_tell(lease->guard, &lease->entry);
-	return journal_strike(&lease->journal, JOURNAL_LEASE, &lease->entry);
+	guard_send(lease->guard, &lease->entry);
+	return journal_remove(&lease->journal, JOURNAL_LEASE, &lease->entry);
 }
 
 // Reports that another process has already restored the previous value: for a dead owner's lease this may have been a
 // guard.
-static void tell_put_back(const struct cap_lease *lease, struct cap_outcome *outcome)
+static void describe_restored(const struct cap_lease *lease, struct cap_outcome *outcome)
 {
 	const struct journal_entry *entry = &lease->entry;
 	char has[AMOUNT_SIZE];
 	if (!cap_reads_back(lease->device) || outcome->was_foreign ||
-		change_is_same(blind_now(entry), &entry->previous))
+		change_is_same(no_setting(entry), &entry->previous))
 		return;
 	outcome->was_foreign = true;
 	outcome->foreign = outcome->set;
@@ -265,10 +265,10 @@ int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, stru
 {
 	int r = change_undo(&lease->entry, lease->device, ret_outcome, reterr);
 	if (r == 0)
-		tell_put_back(lease, ret_outcome);
+		describe_restored(lease, ret_outcome);
 	if (r >= 0) {
 		r = 0;
-		int struck = strike(lease);
+		int struck = remove_entry(lease);
 		if (struck < 0)
 			snprintf(ret_outcome->text, sizeof(ret_outcome->text),
 				"%s: its limit was restored, but its journal entry can't be removed: %s",
@@ -282,13 +282,13 @@ int cap_lease_end(struct cap_lease *lease, struct cap_outcome *ret_outcome, stru
  * token that the limit was to be kept and removes only the lease entry. */
 static int keep(struct cap_lease *lease, struct wattle_error *reterr)
 {
-	struct journal_entry standing = lease->entry;
-	struct cap_setting stood;
+	struct journal_entry persistent = lease->entry;
+	struct cap_setting earlier;
 	if (lease->entry.set.n == 0)
 		return 0; // nothing was set: nothing to keep
-	int r = standing_inherit(&lease->journal, lease->stem, lease->device, &lease->entry.previous, &standing, &stood,
-		reterr);
-	return r < 0 ? r : journal_write(&lease->journal, JOURNAL_STANDING, &standing, reterr);
+	int r = persistent_inherit(&lease->journal, lease->stem, lease->device, &lease->entry.previous, &persistent,
+		&earlier, reterr);
+	return r < 0 ? r : journal_write(&lease->journal, JOURNAL_PERSISTENT, &persistent, reterr);
 }
 
 int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr)
@@ -304,7 +304,7 @@ int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr)
 		cap_lease_end(lease, &outcome, NULL);
 		return r;
 	}
-	strike(lease);
+	remove_entry(lease);
 	release(lease);
 	return 0;
 }

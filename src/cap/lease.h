@@ -80,15 +80,15 @@ void cap_lease_disown(struct cap_lease *lease);
 int cap_lease_keep(struct cap_lease *lease, struct wattle_error *reterr);
 
 /* Sets a persistent limit, as `cap set DEVICE WATTS`. for_ns > 0: for this time only, with the guard as owner. */
-int cap_stand(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner, double value,
-	int64_t for_ns, const struct cap_guard_program *guard, struct cap_outcome *ret_outcome,
+int cap_set_persistent(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner,
+	double value, int64_t for_ns, const struct cap_guard_program *guard, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr);
 // Whether the device has a persistent limit; the value before it (NaN: unknown) and its first owner, or root.
-bool cap_stands(const struct wattle_env *env, const struct cap_device *device, double *ret_before,
+bool cap_has_persistent(const struct wattle_env *env, const struct cap_device *device, double *ret_before,
 	struct cap_owner *ret_owner);
 // Same check against device->current and lease: false if another program has changed the limit or the driver has lost
 // it.
-bool cap_stands_still(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
+bool cap_persistent_is_current(const struct wattle_env *env, const struct cap_device *device, double *ret_before);
 /* Restores the value from before wattle's first change, or the device's default (to_default or if the former is
  * unknown). Without a persistent limit and without to_default it does nothing, and the outcome says so. -EBUSY while
  * the device has a lease. */
@@ -102,7 +102,7 @@ bool cap_lease_holder(const struct wattle_env *env, const struct cap_device *dev
 /* Restores limits that dead owners left. Costs one system call if there is no journal. `tell` (may be NULL) is called
  * once per device with a message: restored, changed by another program, or why it can't be restored (with the remedy).
  * Returns the number of limits restored, or negative errno. */
-int cap_recover(const struct wattle_env *env, void (*tell)(void *data, const char *text), void *data);
+int cap_recover(const struct wattle_env *env, void (*report)(void *data, const char *text), void *data);
 
 // Main function of the guard, with argv as passed by cap_lease_open. Returns an exit status.
 int cap_guard_main(const struct wattle_env *env, int argc, char **argv);
@@ -131,10 +131,10 @@ int cap_hold_fd(const struct cap_hold *hold); // readable when cap_hold_check sh
 int cap_hold_end(struct cap_hold *hold, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 void cap_hold_disown(struct cap_hold *hold); // for a forked child, as cap_lease_disown; NULL allowed
 int cap_hold_keep(struct cap_hold *hold, struct wattle_error *reterr);
-bool cap_hold_is_helped(const struct cap_hold *hold);
+bool cap_hold_is_remote(const struct cap_hold *hold);
 
 // Persistent limits, set by this process or by the helper.
-int cap_hold_stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+int cap_hold_set_persistent(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr);
 // Ends a timed limit that this process has just set, and no other limit.
 int cap_hold_end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr);

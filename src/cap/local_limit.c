@@ -1,9 +1,9 @@
 /* Limits set directly: a lease of this process. */
 #include "cap/internal.h"
 
-static bool would(const struct cap_holder *holder, const struct cap_device *device)
+static bool can_set(const struct cap_holder *holder, const struct cap_device *device)
 {
-	return device->settable && !device->helped;
+	return device->settable && !device->is_remote;
 }
 
 static int open_own(const struct cap_holder *holder, struct cap_device *device, void **ret_state,
@@ -46,15 +46,16 @@ static void disown(void *state)
 	cap_lease_disown(state);
 }
 
-static int stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+static int set_persistent(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	return cap_stand(holder->env, device, &holder->owner, value, for_ns, &holder->guard, ret_outcome, reterr);
+	return cap_set_persistent(holder->env, device, &holder->owner, value, for_ns, &holder->guard, ret_outcome,
+		reterr);
 }
 
 static int end_timed(const struct cap_holder *holder, struct cap_device *device, struct wattle_error *reterr)
 {
-	int r = standing_end_timed(holder->env, device, reterr);
+	int r = persistent_end_timed(holder->env, device, reterr);
 	return r < 0 ? r : 0;
 }
 
@@ -64,8 +65,8 @@ static int reset(const struct cap_holder *holder, struct cap_device *device, boo
 	return cap_reset(holder->env, device, to_default, ret_outcome, reterr);
 }
 
-const struct hold_ops hold_own = {
-	.would = would,
+const struct limit_ops local_limit_ops = {
+	.can_set = can_set,
 	.open = open_own,
 	.set = set,
 	.check = check,
@@ -73,7 +74,7 @@ const struct hold_ops hold_own = {
 	.end = end,
 	.keep = keep,
 	.disown = disown,
-	.stand = stand,
+	.set_persistent = set_persistent,
 	.end_timed = end_timed,
 	.reset = reset,
 };

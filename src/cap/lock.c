@@ -20,12 +20,12 @@ static struct flock of_byte(short type, int64_t at)
 	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
 }
 
-int lock_retake(int fd, enum lock_patience patience)
+int lock_retake(int fd, enum lock_wait_mode wait_mode)
 {
 	struct flock lock = of_byte(F_WRLCK, 0);
-	int tries = patience == LOCK_WAIT ? TRIES_MAX : 1;
+	int tries = wait_mode == LOCK_WAIT ? TRIES_MAX : 1;
 	for (;;) {
-		if (fcntl(fd, patience == LOCK_SLEEP ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0)
+		if (fcntl(fd, wait_mode == LOCK_SLEEP ? F_OFD_SETLKW : F_OFD_SETLK, &lock) == 0)
 			return 0;
 		if (errno == EINTR)
 			continue;
@@ -42,7 +42,7 @@ static void lock_name(const char *stem, char out[LOCK_NAME_SIZE])
 	snprintf(out, LOCK_NAME_SIZE, "%.*s.lock", JOURNAL_NAME_SIZE - 1, stem);
 }
 
-int lock_take(const struct journal *journal, const char *stem, enum lock_patience patience, int *ret_fd,
+int lock_take(const struct journal *journal, const char *stem, enum lock_wait_mode wait_mode, int *ret_fd,
 	struct wattle_error *reterr)
 {
 	char name[LOCK_NAME_SIZE];
@@ -52,7 +52,7 @@ int lock_take(const struct journal *journal, const char *stem, enum lock_patienc
 	int r = lock_file_open(journal->fd, name, &fd, &why);
 	if (r < 0)
 		return error_set(reterr, r, "can't lock %s/%s", journal->path, why.text);
-	r = lock_retake(fd, patience);
+	r = lock_retake(fd, wait_mode);
 	if (r == -EBUSY)
 		return error_set(reterr, r, "another wattle process is changing this limit (%s/%s); try again",
 			journal->path, name);

@@ -59,7 +59,7 @@ static bool describe(struct cap_device *device)
 
 /* ---- open ---- */
 
-static int add_device(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_what what,
+static int add_device(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_kind what,
 	struct cap_device **ret_device)
 {
 	struct cap_device like = {.what = what, .ops = kinds[what].ops, .state = nvml, .index = index};
@@ -68,7 +68,7 @@ static int add_device(struct cap_finder *finder, struct cap_nvml *nvml, size_t i
 	return *ret_device != NULL ? 0 : -ENOMEM;
 }
 
-static int add_awake(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_what what)
+static int add_awake(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_kind what)
 {
 	struct cap_device *device;
 	int r = add_device(finder, nvml, index, what, &device);
@@ -81,7 +81,7 @@ static int add_awake(struct cap_finder *finder, struct cap_nvml *nvml, size_t in
 	return 0;
 }
 
-static int add_asleep(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_what what)
+static int add_asleep(struct cap_finder *finder, struct cap_nvml *nvml, size_t index, enum cap_kind what)
 {
 	struct cap_device *device;
 	int r = add_device(finder, nvml, index, what, &device);
@@ -99,7 +99,7 @@ static int add_gpu(struct cap_finder *finder, struct cap_nvml *nvml, unsigned in
 		nvml->handles[index] = NULL;
 		cap_finder_explain(finder, CAP_ABSENT_BOTH, "gpu-%zu: %s", finder->n_gpus, nvml_failure(code).why);
 	}
-	for (enum cap_what what = CAP_POWER; r == 0 && code == NVML_SUCCESS && what <= CAP_CLOCKS; what++)
+	for (enum cap_kind what = CAP_POWER; r == 0 && code == NVML_SUCCESS && what <= CAP_CLOCKS; what++)
 		r = add_awake(finder, nvml, index, what);
 	finder->n_gpus++;
 	return r;
@@ -143,7 +143,7 @@ static int open_asleep(struct cap_finder *finder, struct cap_nvml *nvml)
 {
 	int r = make_room(nvml, nvml->bus.n);
 	for (size_t i = 0; r == 0 && i < nvml->n; i++, finder->n_gpus++)
-		for (enum cap_what what = CAP_POWER; r == 0 && what <= CAP_CLOCKS; what++)
+		for (enum cap_kind what = CAP_POWER; r == 0 && what <= CAP_CLOCKS; what++)
 			r = add_asleep(finder, nvml, i, what);
 	return r;
 }

@@ -26,7 +26,7 @@ int cap_nvml_start(struct cap_nvml *nvml, unsigned int *ret_count); // an NVML r
 int cap_nvml_fail(const struct cap_device *device, const char *what, int code, struct wattle_error *reterr);
 // Fills in settable, why and remedy: whether the driver lets this process change the limit. has_call: the library has
 // the function.
-void cap_nvml_ask_permission(struct cap_device *device, bool has_call);
+void cap_nvml_check_permission(struct cap_device *device, bool has_call);
 // cap_ops::wake for both kinds of limits.
 int cap_nvml_wake(struct cap_device *device, struct cap_devices *devices, struct wattle_error *reterr);
 

@@ -38,7 +38,7 @@ bool cap_nvml_clocks_describe(struct cap_device *device)
 	if (!read_supported(api, cap_nvml_handle(device), device))
 		return false;
 	device->default_ = device->max; // clocks are unlocked after power-on
-	cap_nvml_ask_permission(device, api->lock_clocks_mhz != NULL && api->unlock_clocks != NULL);
+	cap_nvml_check_permission(device, api->lock_clocks_mhz != NULL && api->unlock_clocks != NULL);
 	text_copy(device->hint, sizeof(device->hint),
 		"the driver does not report existing clock locks; such a lock is not restored afterwards");
 	return true;
@@ -98,7 +98,7 @@ static double clock_of(const struct cap_device *device, const struct cap_setting
 }
 
 const struct cap_ops cap_nvml_clocks = {
-	.is_blind = true,
+	.is_write_only = true,
 	.wake = cap_nvml_wake,
 	.read = read_clocks,
 	.plan = plan_clocks,

@@ -49,7 +49,7 @@ bool cap_nvml_power_describe(struct cap_device *device)
 	if (device->max <= 0) // some laptops without a limit return this
 		return false;
 	hint_persistence(device, api, handle);
-	cap_nvml_ask_permission(device, api->set_limit_mw != NULL || api->set_limit_v2 != NULL);
+	cap_nvml_check_permission(device, api->set_limit_mw != NULL || api->set_limit_v2 != NULL);
 	return true;
 }
 

@@ -62,7 +62,7 @@ static bool may_administrate(void)
 	return syscall(SYS_capget, &header, data) == 0 && (data[0].effective & UINT32_C(1) << CAP_SYS_ADMIN) != 0;
 }
 
-void cap_nvml_ask_permission(struct cap_device *device, bool has_call)
+void cap_nvml_check_permission(struct cap_device *device, bool has_call)
 {
 	char why[sizeof(device->why)], remedy[sizeof(device->remedy)];
 	device->settable = has_call && may_administrate();

@@ -19,7 +19,7 @@ enum { FLAG_EXITING = 0x4 }; // PF_EXITING of the kernel
 
 struct stat_line {
 	uint64_t start_ticks;
-	bool is_dead, is_dying;
+	bool is_dead, is_exiting;
 };
 
 static uint64_t number_at(const char *at)
@@ -54,7 +54,8 @@ static int read_stat(const char *who, struct stat_line *ret_line)
 		.start_ticks = number_at(fields[STAT_START_TICKS]),
 		// The first thread may have ended before the others.
 		.is_dead = (state == 'Z' || state == 'X') && number_at(fields[STAT_THREADS]) <= 1,
-		.is_dying = (number_at(fields[STAT_FLAGS]) & FLAG_EXITING) != 0 || (pending >> (SIGKILL - 1) & 1) != 0,
+		.is_exiting = (number_at(fields[STAT_FLAGS]) & FLAG_EXITING) != 0 ||
+			(pending >> (SIGKILL - 1) & 1) != 0,
 	};
 	return 0;
 }
@@ -107,14 +108,14 @@ bool cap_keeper_is_self(const struct cap_keeper *keeper)
 	return cap_keeper_is(keeper, &self);
 }
 
-static bool can_be_looked_at(const struct cap_keeper *keeper)
+static bool is_visible(const struct cap_keeper *keeper)
 {
 	return keeper->pid > 0 && keeper->pid_ns != 0 && keeper->pid_ns == own_pid_ns();
 }
 
 bool cap_keeper_is_gone(const struct cap_keeper *keeper)
 {
-	if (!can_be_looked_at(keeper))
+	if (!is_visible(keeper))
 		return false;
 	if (kill(keeper->pid, 0) < 0 && errno == ESRCH)
 		return true;
@@ -126,21 +127,21 @@ bool cap_keeper_is_gone(const struct cap_keeper *keeper)
 	return line.start_ticks != keeper->start_ticks || line.is_dead;
 }
 
-bool cap_keeper_is_dying(const struct cap_keeper *keeper)
+bool cap_keeper_is_exiting(const struct cap_keeper *keeper)
 {
 	char who[16];
 	struct stat_line line;
 	snprintf(who, sizeof(who), "%d", (int)keeper->pid);
-	if (!can_be_looked_at(keeper) || !proc_is_ours() || read_stat(who, &line) < 0)
+	if (!is_visible(keeper) || !proc_is_ours() || read_stat(who, &line) < 0)
 		return false;
-	return line.is_dying;
+	return line.is_exiting;
 }
 
 void cap_owner_describe(const struct cap_owner *owner, char *out, size_t size)
 {
-	char room[1024];
+	char buffer[1024];
 	struct passwd entry, *found = NULL;
-	if (getpwuid_r(owner->uid, &entry, room, sizeof(room), &found) == 0 && found != NULL)
+	if (getpwuid_r(owner->uid, &entry, buffer, sizeof(buffer), &found) == 0 && found != NULL)
 		snprintf(out, size, "%s, pid %d, user %s", owner->name, (int)owner->pid, found->pw_name);
 	else
 		snprintf(out, size, "%s, pid %d, uid %u", owner->name, (int)owner->pid, (unsigned)owner->uid);

@@ -16,33 +16,33 @@
 
 enum { GOING_MS = 10000 }; // restoring takes milliseconds, but seconds if NVML sleeps
 
-struct place { // a device's journal entry, with byte 0 of its lock held
+struct locked_entry { // a device's journal entry, with byte 0 of its lock held
 	struct journal journal;
 	char stem[JOURNAL_NAME_SIZE];
 	int lock_fd;
 };
 
-static void leave(struct place *place)
+static void leave(struct locked_entry *locked_entry)
 {
-	if (place->lock_fd >= 0) {
-		lock_drop(place->lock_fd);
-		close(place->lock_fd);
+	if (locked_entry->lock_fd >= 0) {
+		lock_drop(locked_entry->lock_fd);
+		close(locked_entry->lock_fd);
 	}
-	journal_close(&place->journal);
+	journal_close(&locked_entry->journal);
 }
 
-static int enter(struct place *place, const struct wattle_env *env, struct cap_device *device,
+static int enter(struct locked_entry *locked_entry, const struct wattle_env *env, struct cap_device *device,
 	struct wattle_error *reterr)
 {
-	*place = (struct place){.journal = {.fd = -1}, .lock_fd = -1};
-	journal_stem(device->id, device->what, place->stem);
-	int r = recover_refuse_roots(env, place->stem, reterr);
+	*locked_entry = (struct locked_entry){.journal = {.fd = -1}, .lock_fd = -1};
+	journal_stem(device->id, device->what, locked_entry->stem);
+	int r = recover_refuse_roots(env, locked_entry->stem, reterr);
 	if (r == 0)
-		r = journal_open(env, true, &place->journal, reterr);
+		r = journal_open(env, true, &locked_entry->journal, reterr);
 	if (r == 0)
-		r = lock_take(&place->journal, place->stem, LOCK_WAIT, &place->lock_fd, reterr);
+		r = lock_take(&locked_entry->journal, locked_entry->stem, LOCK_WAIT, &locked_entry->lock_fd, reterr);
 	if (r == 0)
-		r = recover_device(&place->journal, place->stem, device, reterr);
+		r = recover_device(&locked_entry->journal, locked_entry->stem, device, reterr);
 	return r;
 }
 
@@ -63,15 +63,15 @@ static void describe(const struct wattle_env *env, const struct cap_device *devi
 
 /* The value before wattle's first change: taken from the standing entry, unless that is from another boot or another
  * program has set a limit since, which then is the previous value. */
-int standing_inherit(const struct journal *journal, const char *stem, const struct cap_device *device,
+int persistent_inherit(const struct journal *journal, const char *stem, const struct cap_device *device,
 	const struct cap_setting *now, struct journal_entry *entry, struct cap_setting *ret_set,
 	struct wattle_error *reterr)
 {
 	struct journal_entry before;
 	*ret_set = (struct cap_setting){0};
-	int r = journal_read(journal, stem, JOURNAL_STANDING, &before, reterr);
+	int r = journal_read(journal, stem, JOURNAL_PERSISTENT, &before, reterr);
 	if (r == -EBADMSG)
-		r = journal_put_aside(journal, stem, JOURNAL_STANDING) < 0 ? r : -ENOENT;
+		r = journal_put_aside(journal, stem, JOURNAL_PERSISTENT) < 0 ? r : -ENOENT;
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
@@ -86,8 +86,9 @@ int standing_inherit(const struct journal *journal, const char *stem, const stru
 	return 0;
 }
 
-static int stand(const struct wattle_env *env, const struct place *place, struct cap_device *device,
-	const struct cap_owner *owner, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+static int write_persistent(const struct wattle_env *env, const struct locked_entry *locked_entry,
+	struct cap_device *device, const struct cap_owner *owner, double value, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
 {
 	struct journal_entry entry;
 	struct cap_setting now, next;
@@ -95,25 +96,26 @@ static int stand(const struct wattle_env *env, const struct place *place, struct
 	if (r < 0)
 		return r;
 	describe(env, device, owner, &now, &entry);
-	r = standing_inherit(&place->journal, place->stem, device, &now, &entry, &entry.set, reterr);
+	r = persistent_inherit(&locked_entry->journal, locked_entry->stem, device, &now, &entry, &entry.set, reterr);
 	if (!cap_reads_back(device) && entry.set.n > 0)
 		now = entry.set;
 	if (r == 0)
 		r = cap_plan(device, &entry.previous, value, &next, reterr);
 	if (r == 0)
-		r = change_apply(&place->journal, JOURNAL_STANDING, &entry, device, &now, &next, ret_outcome, reterr);
+		r = change_apply(&locked_entry->journal, JOURNAL_PERSISTENT, &entry, device, &now, &next, ret_outcome,
+			reterr);
 	bool is_as_before = entry.next.n == 0 &&
 		(entry.set.n == 0 || (cap_reads_back(device) && change_is_same(&entry.previous, &entry.set)));
 	if (is_as_before) // a reset would change nothing
-		journal_strike(&place->journal, JOURNAL_STANDING, &entry);
+		journal_remove(&locked_entry->journal, JOURNAL_PERSISTENT, &entry);
 	return r;
 }
 
-int cap_stand(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner, double value,
-	int64_t for_ns, const struct cap_guard_program *guard, struct cap_outcome *ret_outcome,
+int cap_set_persistent(const struct wattle_env *env, struct cap_device *device, const struct cap_owner *owner,
+	double value, int64_t for_ns, const struct cap_guard_program *guard, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
-	struct place place;
+	struct locked_entry locked_entry;
 	int r;
 	if (for_ns > 0) {
 		struct journal journal;
@@ -124,10 +126,10 @@ int cap_stand(const struct wattle_env *env, struct cap_device *device, const str
 		journal_close(&journal);
 		return r;
 	}
-	r = enter(&place, env, device, reterr);
+	r = enter(&locked_entry, env, device, reterr);
 	if (r == 0)
-		r = stand(env, &place, device, owner, value, ret_outcome, reterr);
-	leave(&place);
+		r = write_persistent(env, &locked_entry, device, owner, value, ret_outcome, reterr);
+	leave(&locked_entry);
 	return r;
 }
 
@@ -135,7 +137,7 @@ int cap_stand(const struct wattle_env *env, struct cap_device *device, const str
 
 /* Asks a guard that only waits for the end of its time to exit, which restores the previous limit. The pidfd is opened
  * before the identity is compared, so the signal reaches the guard named in the journal or no process. */
-int standing_end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr)
+int persistent_end_timed(const struct wattle_env *env, const struct cap_device *device, struct wattle_error *reterr)
 {
 	struct journal journal;
 	struct journal_entry lease;
@@ -160,8 +162,9 @@ int standing_end_timed(const struct wattle_env *env, const struct cap_device *de
 	return 1;
 }
 
-static int to_default_setting(const struct place *place, struct cap_device *device, struct journal_entry *standing,
-	bool is_standing, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+static int to_default_setting(const struct locked_entry *locked_entry, struct cap_device *device,
+	struct journal_entry *persistent, bool is_persistent, struct cap_outcome *ret_outcome,
+	struct wattle_error *reterr)
 {
 	struct cap_setting now, usual;
 	int r = cap_read(device, &now, reterr);
@@ -169,31 +172,32 @@ static int to_default_setting(const struct place *place, struct cap_device *devi
 		r = cap_default_setting(device, &now, &usual, reterr);
 	if (r < 0)
 		return r;
-	if (!is_standing)
-		standing->previous = now;
-	r = change_apply(&place->journal, JOURNAL_STANDING, standing, device, &now, &usual, ret_outcome, reterr);
-	if (r < 0 && !is_standing && standing->next.n == 0)
-		journal_strike(&place->journal, JOURNAL_STANDING, standing); // nothing was changed
+	if (!is_persistent)
+		persistent->previous = now;
+	r = change_apply(&locked_entry->journal, JOURNAL_PERSISTENT, persistent, device, &now, &usual, ret_outcome,
+		reterr);
+	if (r < 0 && !is_persistent && persistent->next.n == 0)
+		journal_remove(&locked_entry->journal, JOURNAL_PERSISTENT, persistent); // nothing was changed
 	if (r < 0)
 		return r;
 	ret_outcome->previous = cap_value_of(device, &now);
-	return journal_strike(&place->journal, JOURNAL_STANDING, standing);
+	return journal_remove(&locked_entry->journal, JOURNAL_PERSISTENT, persistent);
 }
 
-static int to_previous(const struct place *place, struct cap_device *device, const struct journal_entry *standing,
-	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+static int to_previous(const struct locked_entry *locked_entry, struct cap_device *device,
+	const struct journal_entry *persistent, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	char back[AMOUNT_SIZE];
-	int r = change_undo(standing, device, ret_outcome, reterr);
+	int r = change_undo(persistent, device, ret_outcome, reterr);
 	if (r < 0)
 		return r;
 	if (!ret_outcome->was_foreign)
 		snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: restored to %s", device->name,
-			change_amount(device, &standing->previous, back));
-	return journal_strike(&place->journal, JOURNAL_STANDING, standing);
+			change_amount(device, &persistent->previous, back));
+	return journal_remove(&locked_entry->journal, JOURNAL_PERSISTENT, persistent);
 }
 
-static void tell_nothing(struct cap_device *device, bool was_timed, struct cap_outcome *ret_outcome)
+static void ignore_message(struct cap_device *device, bool was_timed, struct cap_outcome *ret_outcome)
 {
 	struct cap_setting now = {0};
 	char has[AMOUNT_SIZE];
@@ -211,39 +215,39 @@ static void tell_nothing(struct cap_device *device, bool was_timed, struct cap_o
 			device->name);
 }
 
-static int reset(const struct wattle_env *env, const struct place *place, struct cap_device *device, bool to_default,
-	bool was_timed, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+static int reset(const struct wattle_env *env, const struct locked_entry *locked_entry, struct cap_device *device,
+	bool to_default, bool was_timed, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	struct journal_entry standing;
+	struct journal_entry persistent;
 	struct cap_owner self;
-	int r = journal_read(&place->journal, place->stem, JOURNAL_STANDING, &standing, reterr);
-	bool is_standing = r == 0;
+	int r = journal_read(&locked_entry->journal, locked_entry->stem, JOURNAL_PERSISTENT, &persistent, reterr);
+	bool is_persistent = r == 0;
 	if (r < 0 && r != -ENOENT && !to_default)
 		return r;
-	if (to_default && !is_standing) {
+	if (to_default && !is_persistent) {
 		cap_owner_self("wattle cap reset", &self);
-		describe(env, device, &self, &(struct cap_setting){0}, &standing);
+		describe(env, device, &self, &(struct cap_setting){0}, &persistent);
 	}
 	if (to_default)
-		return to_default_setting(place, device, &standing, is_standing, ret_outcome, reterr);
-	if (is_standing)
-		cap_setting_bound(device, &standing.previous);
-	if (is_standing)
-		return to_previous(place, device, &standing, ret_outcome, reterr);
-	tell_nothing(device, was_timed, ret_outcome);
+		return to_default_setting(locked_entry, device, &persistent, is_persistent, ret_outcome, reterr);
+	if (is_persistent)
+		cap_setting_bound(device, &persistent.previous);
+	if (is_persistent)
+		return to_previous(locked_entry, device, &persistent, ret_outcome, reterr);
+	ignore_message(device, was_timed, ret_outcome);
 	return 0;
 }
 
 int cap_reset(const struct wattle_env *env, struct cap_device *device, bool to_default, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
-	struct place place;
-	int was_timed = standing_end_timed(env, device, reterr);
+	struct locked_entry locked_entry;
+	int was_timed = persistent_end_timed(env, device, reterr);
 	if (was_timed < 0)
 		return was_timed;
-	int r = enter(&place, env, device, reterr);
+	int r = enter(&locked_entry, env, device, reterr);
 	if (r == 0)
-		r = reset(env, &place, device, to_default, was_timed > 0, ret_outcome, reterr);
-	leave(&place);
+		r = reset(env, &locked_entry, device, to_default, was_timed > 0, ret_outcome, reterr);
+	leave(&locked_entry);
 	return r;
 }

@@ -93,7 +93,7 @@ static double rated_w(const struct wattle_env *env, const struct zone *zone)
 static void describe(struct cap_device *device, const struct wattle_env *env, const struct zone *zone)
 {
 	struct cap_setting now = {0};
-	cap_files_ask_permission(&package_of(device)->files, env, device);
+	cap_files_check_permission(&package_of(device)->files, env, device);
 	device->default_ = rated_w(env, zone);
 	(void)cap_read(device, &now, NULL); // updates `current`; errors are reported when the device is used
 	cap_guard_range(device);
@@ -139,11 +139,11 @@ static int add_packages(struct cap_finder *finder, struct powercap_caps *caps, c
 		const struct zone *zone = &list->zones[i];
 		if (domains[i].kind != DOMAIN_PACKAGE)
 			continue;
-		struct cap_device *twin = find_added(finder, caps, domains[i].name);
-		if (twin == NULL)
+		struct cap_device *same_package = find_added(finder, caps, domains[i].name);
+		if (same_package == NULL)
 			r = add_package(finder, caps, zone, &domains[i]);
-		else if (strcmp(zone->type, mmio_type) == 0 && caps->packages[twin->index].n_zones < ZONES)
-			add_zone(&caps->packages[twin->index], finder->env, zone);
+		else if (strcmp(zone->type, mmio_type) == 0 && caps->packages[same_package->index].n_zones < ZONES)
+			add_zone(&caps->packages[same_package->index], finder->env, zone);
 	}
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		struct cap_device *device = find_added(finder, caps, domains[i].name);

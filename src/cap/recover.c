@@ -11,20 +11,20 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { DYING_MS = 1000, DYING_LOOK_MS = 5 };
+enum { EXITING_MS = 1000, EXITING_POLL_MS = 5 };
 
-static void tell(const struct recovery *recovery, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void report(const struct recovery *recovery, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void tell(const struct recovery *recovery, const char *format, ...)
+static void report(const struct recovery *recovery, const char *format, ...)
 {
-	if (recovery->tell == NULL)
+	if (recovery->report == NULL)
 		return;
 	char text[900];
 	va_list args;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	recovery->tell(recovery->data, text);
+	recovery->report(recovery->data, text);
 }
 
 /* ---- one lease of a dead owner ---- */
@@ -32,8 +32,9 @@ static void tell(const struct recovery *recovery, const char *format, ...)
 // A standing limit with the lease's token: the lease was made persistent, and its owner died before removing its entry.
 static bool was_kept(const struct journal *journal, const char *stem, const struct journal_entry *lease)
 {
-	struct journal_entry standing;
-	return journal_read(journal, stem, JOURNAL_STANDING, &standing, NULL) == 0 && standing.token == lease->token;
+	struct journal_entry persistent;
+	return journal_read(journal, stem, JOURNAL_PERSISTENT, &persistent, NULL) == 0 &&
+		persistent.token == lease->token;
 }
 
 static bool has_changed_nothing(const struct journal_entry *lease)
@@ -52,9 +53,9 @@ static int put_aside(const struct recovery *recovery, const char *stem, enum jou
 {
 	int r = journal_put_aside(recovery->journal, stem, kind);
 	if (r == 0)
-		tell(recovery, "%s; it was renamed to .broken; `wattle cap list` shows the limits in force", why);
+		report(recovery, "%s; it was renamed to .broken; `wattle cap list` shows the limits in force", why);
 	else
-		tell(recovery, "%s; it can't be renamed: %s", why, strerror(-r));
+		report(recovery, "%s; it can't be renamed: %s", why, strerror(-r));
 	return 0;
 }
 
@@ -96,23 +97,24 @@ static int find_awake(struct recovery *recovery, const struct journal_entry *lea
 	return find_device(recovery, lease, ret_device);
 }
 
-static void tell_failure(const struct recovery *recovery, const struct journal_entry *lease, int code, const char *why)
+static void report_failure(const struct recovery *recovery, const struct journal_entry *lease, int code,
+	const char *why)
 {
 	char owner[160], remedy[800] = "";
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
 	if ((code == -EACCES || code == -EPERM) && geteuid() != 0)
 		snprintf(remedy, sizeof(remedy), "; `sudo wattle cap reset %s --default` sets the default",
 			lease->device);
-	tell(recovery, "%s still has the limit of an owner that died (%s): %s%s", lease->device, owner, why, remedy);
+	report(recovery, "%s still has the limit of an owner that died (%s): %s%s", lease->device, owner, why, remedy);
 }
 
-static void tell_restored(const struct recovery *recovery, const struct journal_entry *lease,
+static void report_restored(const struct recovery *recovery, const struct journal_entry *lease,
 	const struct cap_device *device)
 {
 	char owner[160], back[AMOUNT_SIZE], had[AMOUNT_SIZE];
 	const struct cap_setting *ours = lease->next.n > 0 ? &lease->next : &lease->set;
 	cap_owner_describe(&lease->owner, owner, sizeof(owner));
-	tell(recovery, "%s: restored to %s from %s, which an owner that died had set (%s)", device->name,
+	report(recovery, "%s: restored to %s from %s, which an owner that died had set (%s)", device->name,
 		change_amount(device, &lease->previous, back), change_amount(device, ours, had), owner);
 }
 
@@ -132,15 +134,15 @@ static int undo(struct recovery *recovery, const struct journal_entry *written, 
 	if (r < 0)
 		return r;
 	if (r > 0 && is_out_of_range)
-		tell(recovery,
+		report(recovery,
 			"%s: the previous limit in the journal is out of the device's range; setting the nearest valid one",
 			device->name);
 	if (r > 0) {
 		recovery->n_restored++;
-		tell_restored(recovery, lease, device);
+		report_restored(recovery, lease, device);
 	}
 	if (same_boot && outcome.was_foreign)
-		tell(recovery, "%s", outcome.text);
+		report(recovery, "%s", outcome.text);
 	return 0;
 }
 
@@ -159,9 +161,9 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
 			error_set(&why, r, "the device does not exist");
 	}
 	if (r == 0)
-		r = journal_strike(recovery->journal, JOURNAL_LEASE, lease);
+		r = journal_remove(recovery->journal, JOURNAL_LEASE, lease);
 	if (r < 0)
-		tell_failure(recovery, lease, r, why.text[0] != '\0' ? why.text : strerror(-r));
+		report_failure(recovery, lease, r, why.text[0] != '\0' ? why.text : strerror(-r));
 	return r;
 }
 
@@ -171,13 +173,13 @@ static int undo_lease(struct recovery *recovery, const char *stem, const struct 
  * its limit would stay until the next start. */
 static bool is_dead(const struct journal *journal, const char *stem, const struct journal_entry *lease)
 {
-	static const struct timespec between_looks = {.tv_nsec = DYING_LOOK_MS * NS_PER_MS};
+	static const struct timespec poll_interval = {.tv_nsec = EXITING_POLL_MS * NS_PER_MS};
 	int n_signs = 1; // between the signal and the exit, one check may show neither
-	for (int waited_ms = 0; lock_is_kept(journal, stem, lease); waited_ms += DYING_LOOK_MS) {
-		n_signs -= !cap_keeper_is_dying(&lease->keeper);
-		if (waited_ms >= DYING_MS || n_signs < 0)
+	for (int waited_ms = 0; lock_is_kept(journal, stem, lease); waited_ms += EXITING_POLL_MS) {
+		n_signs -= !cap_keeper_is_exiting(&lease->keeper);
+		if (waited_ms >= EXITING_MS || n_signs < 0)
 			return !lock_is_kept(journal, stem, lease); // it may have ended between the two checks
-		nanosleep(&between_looks, NULL);
+		nanosleep(&poll_interval, NULL);
 	}
 	return true;
 }
@@ -213,14 +215,14 @@ static int recover_lease(void *data, const char *stem)
 	if (r == -ENOENT || (r == 0 && !concerns(recovery, stem, &lease)) || (r < 0 && recovery->of != NULL))
 		return 0;
 	wattle_cleanup_close int lock_fd = -1;
-	int taken = lock_take(recovery->journal, stem, recovery->patience, &lock_fd, r == 0 ? &why : NULL);
+	int taken = lock_take(recovery->journal, stem, recovery->wait_mode, &lock_fd, r == 0 ? &why : NULL);
 	if (taken == 0) {
 		recover_lease_locked(recovery, stem);
 		lock_drop(lock_fd);
 	} else if (r == 0 && taken != -EBUSY && !has_changed_nothing(&lease)) {
-		tell_failure(recovery, &lease, taken, why.text);
+		report_failure(recovery, &lease, taken, why.text);
 	} else if (r != 0 && taken != -EBUSY) {
-		tell(recovery, "%s", why.text);
+		report(recovery, "%s", why.text);
 	}
 	return 0;
 }
@@ -229,30 +231,30 @@ static int recover_lease(void *data, const char *stem)
 static int forget_locked(struct recovery *recovery, const char *stem)
 {
 	struct wattle_error why = {0};
-	struct journal_entry standing;
+	struct journal_entry persistent;
 	struct cap_setting now;
 	struct cap_device *device;
-	int r = journal_read(recovery->journal, stem, JOURNAL_STANDING, &standing, &why);
+	int r = journal_read(recovery->journal, stem, JOURNAL_PERSISTENT, &persistent, &why);
 	if (r == -EBADMSG)
-		return put_aside(recovery, stem, JOURNAL_STANDING, why.text);
-	if (r < 0 || is_of_this_boot(recovery->env, &standing))
+		return put_aside(recovery, stem, JOURNAL_PERSISTENT, why.text);
+	if (r < 0 || is_of_this_boot(recovery->env, &persistent))
 		return 0;
-	r = find_device(recovery, &standing, &device);
+	r = find_device(recovery, &persistent, &device);
 	if (r == 0 && cap_reads_back(device) && cap_read(device, &now, NULL) == 0 &&
-		change_is_same(&standing.set, &now) && !change_is_same(&standing.previous, &now)) {
+		change_is_same(&persistent.set, &now) && !change_is_same(&persistent.previous, &now)) {
 		// The limit survived the restart: keep the entry for `cap reset`.
-		cap_boot_id(recovery->env, standing.boot_id);
-		return journal_write(recovery->journal, JOURNAL_STANDING, &standing, NULL);
+		cap_boot_id(recovery->env, persistent.boot_id);
+		return journal_write(recovery->journal, JOURNAL_PERSISTENT, &persistent, NULL);
 	}
-	return journal_strike(recovery->journal, JOURNAL_STANDING, &standing);
+	return journal_remove(recovery->journal, JOURNAL_PERSISTENT, &persistent);
 }
 
-static int forget_standing(void *data, const char *stem)
+static int remove_persistent(void *data, const char *stem)
 {
 	struct recovery *recovery = data;
-	struct journal_entry standing;
-	int r = journal_read(recovery->journal, stem, JOURNAL_STANDING, &standing, NULL);
-	if (r != -EBADMSG && (r < 0 || is_of_this_boot(recovery->env, &standing)))
+	struct journal_entry persistent;
+	int r = journal_read(recovery->journal, stem, JOURNAL_PERSISTENT, &persistent, NULL);
+	if (r != -EBADMSG && (r < 0 || is_of_this_boot(recovery->env, &persistent)))
 		return 0;
 	wattle_cleanup_close int lock_fd = -1;
 	if (lock_take(recovery->journal, stem, LOCK_TRY, &lock_fd, NULL) < 0)
@@ -266,11 +268,11 @@ int recover_all(struct recovery *recovery)
 {
 	int r = journal_each(recovery->journal, JOURNAL_LEASE, recover_lease, recovery);
 	if (r == 0 && recovery->of == NULL)
-		r = journal_each(recovery->journal, JOURNAL_STANDING, forget_standing, recovery);
+		r = journal_each(recovery->journal, JOURNAL_PERSISTENT, remove_persistent, recovery);
 	return r;
 }
 
-void recover_told(struct recovery *recovery, const struct journal_entry *leases, size_t n)
+void recover_entries(struct recovery *recovery, const struct journal_entry *leases, size_t n)
 {
 	struct stat folder;
 	if (fstat(recovery->journal->fd, &folder) < 0 || folder.st_nlink > 0)
@@ -283,21 +285,21 @@ void recover_told(struct recovery *recovery, const struct journal_entry *leases,
 	}
 }
 
-int cap_recover(const struct wattle_env *env, void (*tell_person)(void *data, const char *text), void *data)
+int cap_recover(const struct wattle_env *env, void (*report_to_user)(void *data, const char *text), void *data)
 {
 	struct wattle_error error = {0};
 	struct journal journal;
 	int r = journal_open(env, false, &journal, &error);
-	if (r == -EPERM && tell_person != NULL)
-		tell_person(data, error.text);
+	if (r == -EPERM && report_to_user != NULL)
+		report_to_user(data, error.text);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	struct cap_devices devices;
 	struct recovery recovery = {.env = env,
 		.journal = &journal,
 		.devices = &devices,
-		.patience = LOCK_WAIT,
-		.tell = tell_person,
+		.wait_mode = LOCK_WAIT,
+		.report = report_to_user,
 		.data = data};
 	r = recover_all(&recovery);
 	if (recovery.is_open)
@@ -348,5 +350,5 @@ int recover_device(const struct journal *journal, const char *stem, struct cap_d
 	cap_setting_bound(device, &lease.previous);
 	if (!has_changed_nothing(&lease) && !was_kept(journal, stem, &lease))
 		r = change_undo(&lease, device, &outcome, reterr);
-	return r < 0 ? r : journal_strike(journal, JOURNAL_LEASE, &lease);
+	return r < 0 ? r : journal_remove(journal, JOURNAL_LEASE, &lease);
 }

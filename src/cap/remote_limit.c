@@ -14,7 +14,7 @@
 // A change may wake a GPU, which takes NVML seconds, and requests queue behind the changes of others.
 enum { CHANGE_MS = 20000 };
 
-struct helped {
+struct is_remote {
 	struct proto_client client;
 	const struct wattle_env *env;    // borrowed
 	const struct cap_device *device; // borrowed
@@ -22,7 +22,7 @@ struct helped {
 	uint32_t number; // index of the device in the device table of the connected helper
 	bool has_lease;  // as far as known
 	bool is_lost;    // the lease ended with its helper, and the caller was informed
-	bool is_unsure;  // has_lease, but no answer arrived
+	bool is_uncertain; // has_lease, but no answer arrived
 };
 
 /* ---- device table of the helper ---- */
@@ -45,12 +45,12 @@ static bool is_row_of(const struct proto_device *row, const struct cap_device *d
 	return strcmp(has_ids ? row->id : row->name, has_ids ? device->id : device->name) == 0;
 }
 
-static int ask_row(struct proto_client *client, uint32_t number, struct proto_device *ret_row,
+static int request_row(struct proto_client *client, uint32_t number, struct proto_device *ret_row,
 	struct wattle_error *reterr)
 {
 	struct proto_request request = {.type = PROTO_DEVICE, .number = number};
 	struct proto_reply reply;
-	int r = proto_client_ask(client, &request, CHANGE_MS, &reply, reterr);
+	int r = proto_client_request(client, &request, CHANGE_MS, &reply, reterr);
 	if (r == 0)
 		*ret_row = reply.device;
 	return r;
@@ -61,7 +61,7 @@ static int find_row(struct proto_client *client, const struct proto_hello *hello
 {
 	for (uint32_t i = 0; i < hello->n_devices; i++) {
 		struct proto_device row;
-		int r = ask_row(client, i, &row, reterr);
+		int r = request_row(client, i, &row, reterr);
 		if (r < 0)
 			return r;
 		if (!is_row_of(&row, device))
@@ -71,19 +71,19 @@ static int find_row(struct proto_client *client, const struct proto_hello *hello
 		return 0;
 	}
 	return error_set(reterr, -ENODEV, "the helper does not have %s, or can't limit its %s", device->name,
-		cap_what_name(device->what));
+		cap_kind_name(device->what));
 }
 
 // (Re)connects and finds the device's index.
-static int connect_helped(struct helped *helped, struct proto_device *ret_row, struct wattle_error *reterr)
+static int connect_helper(struct is_remote *is_remote, struct proto_device *ret_row, struct wattle_error *reterr)
 {
 	struct proto_hello hello;
-	proto_client_close(&helped->client);
-	int r = proto_client_open(&helped->client, helped->env, &hello, reterr);
+	proto_client_close(&is_remote->client);
+	int r = proto_client_open(&is_remote->client, is_remote->env, &hello, reterr);
 	if (r == 0)
-		r = find_row(&helped->client, &hello, helped->device, &helped->number, ret_row, reterr);
+		r = find_row(&is_remote->client, &hello, is_remote->device, &is_remote->number, ret_row, reterr);
 	if (r < 0)
-		proto_client_close(&helped->client);
+		proto_client_close(&is_remote->client);
 	return r;
 }
 
@@ -97,28 +97,28 @@ static void take_name(const char *name, char out[24])
 			*at = '?';
 }
 
-static void init(struct helped *helped, const struct cap_holder *holder, const struct cap_device *device)
+static void init(struct is_remote *is_remote, const struct cap_holder *holder, const struct cap_device *device)
 {
-	*helped = (struct helped){.client.fd = -1, .env = holder->env, .device = device};
-	take_name(holder->owner.name, helped->owner);
+	*is_remote = (struct is_remote){.client.fd = -1, .env = holder->env, .device = device};
+	take_name(holder->owner.name, is_remote->owner);
 }
 
 /* The helper closes idle connections. If the connection is closed, this reconnects and repeats the request, which is
  * idempotent: the lease belongs to the process, not to the connection. */
-static int ask(struct helped *helped, struct proto_request *request, struct proto_reply *ret_reply,
+static int send_request(struct is_remote *is_remote, struct proto_request *request, struct proto_reply *ret_reply,
 	struct wattle_error *reterr)
 {
 	struct proto_device row;
-	memcpy(request->name, helped->owner, sizeof(request->name));
-	request->number = helped->number;
-	int r = proto_client_ask(&helped->client, request, CHANGE_MS, ret_reply, reterr);
-	if ((r != -EPIPE && r != -ENOTCONN) || proto_client_is_open(&helped->client))
+	memcpy(request->name, is_remote->owner, sizeof(request->name));
+	request->number = is_remote->number;
+	int r = proto_client_request(&is_remote->client, request, CHANGE_MS, ret_reply, reterr);
+	if ((r != -EPIPE && r != -ENOTCONN) || proto_client_is_open(&is_remote->client))
 		return r;
-	r = connect_helped(helped, &row, reterr);
+	r = connect_helper(is_remote, &row, reterr);
 	if (r < 0)
 		return r;
-	request->number = helped->number;
-	return proto_client_ask(&helped->client, request, CHANGE_MS, ret_reply, reterr);
+	request->number = is_remote->number;
+	return proto_client_request(&is_remote->client, request, CHANGE_MS, ret_reply, reterr);
 }
 
 static void take_outcome(const struct cap_device *device, const struct proto_outcome *from, struct cap_outcome *to)
@@ -133,13 +133,13 @@ static void take_outcome(const struct cap_device *device, const struct proto_out
 	text_copy(to->text, sizeof(to->text), from->text);
 }
 
-static int change(struct helped *helped, struct proto_request *request, struct cap_outcome *ret_outcome,
+static int change(struct is_remote *is_remote, struct proto_request *request, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
 	struct proto_reply reply;
-	int r = ask(helped, request, &reply, reterr);
+	int r = send_request(is_remote, request, &reply, reterr);
 	if (r == 0)
-		take_outcome(helped->device, &reply.outcome, ret_outcome);
+		take_outcome(is_remote->device, &reply.outcome, ret_outcome);
 	return r;
 }
 
@@ -149,7 +149,7 @@ static int put_value(const struct cap_device *device, double value, struct proto
 	double scaled = value * scale(device);
 	if (!(scaled > 0 && scaled < 1e12))
 		return error_set(reterr, -ERANGE, "%s: %g %s is not a valid limit", device->name, value,
-			cap_what_unit(device->what));
+			cap_kind_unit(device->what));
 	request->value = llround(scaled);
 	return 0;
 }
@@ -165,7 +165,7 @@ static void describe_row(struct cap_device *device, const struct proto_device *r
 	}
 	if (device->settable || row->may_set == 0)
 		return;
-	device->settable = device->helped = true;
+	device->settable = device->is_remote = true;
 	device->why[0] = device->remedy[0] = '\0';
 	device->min = fmax(device->min, from_wire(device, row->least)); // NaN if neither knows
 	device->max = fmin(device->max, from_wire(device, row->most));
@@ -193,7 +193,7 @@ static int describe_all(struct proto_client *client, const struct proto_hello *h
 {
 	for (uint32_t number = 0; number < hello->n_devices; number++) {
 		struct proto_device row;
-		int r = ask_row(client, number, &row, NULL);
+		int r = request_row(client, number, &row, NULL);
 		if (r < 0)
 			return r;
 		for (size_t i = 0; i < devices->n; i++)
@@ -221,15 +221,15 @@ static void describe(const struct cap_holder *holder, struct cap_devices *device
 }
 
 // Describes again a GPU that was asleep when first described: more is known now.
-static bool would(const struct cap_holder *holder, const struct cap_device *device)
+static bool can_set(const struct cap_holder *holder, const struct cap_device *device)
 {
-	struct helped helped;
+	struct is_remote is_remote;
 	struct proto_device row;
-	if (device->settable || device->helped)
-		return device->helped;
-	init(&helped, holder, device);
-	bool yes = connect_helped(&helped, &row, NULL) == 0 && row.may_set != 0;
-	proto_client_close(&helped.client);
+	if (device->settable || device->is_remote)
+		return device->is_remote;
+	init(&is_remote, holder, device);
+	bool yes = connect_helper(&is_remote, &row, NULL) == 0 && row.may_set != 0;
+	proto_client_close(&is_remote.client);
 	return yes;
 }
 
@@ -246,48 +246,48 @@ static int check_free(const struct cap_device *device, const struct proto_device
 	return error_set(reterr, -EBUSY, "%s is already limited by %s", device->name, text);
 }
 
-static int open_helped(const struct cap_holder *holder, struct cap_device *device, void **ret_state,
+static int open_remote(const struct cap_holder *holder, struct cap_device *device, void **ret_state,
 	struct wattle_error *reterr)
 {
 	struct proto_device row;
-	struct helped *helped = calloc(1, sizeof(*helped));
-	if (helped == NULL)
+	struct is_remote *is_remote = calloc(1, sizeof(*is_remote));
+	if (is_remote == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
-	init(helped, holder, device);
-	int r = connect_helped(helped, &row, reterr);
+	init(is_remote, holder, device);
+	int r = connect_helper(is_remote, &row, reterr);
 	if (r == 0)
 		r = check_free(device, &row, reterr);
 	if (r < 0) {
-		proto_client_close(&helped->client);
-		free(helped);
+		proto_client_close(&is_remote->client);
+		free(is_remote);
 		return r;
 	}
-	*ret_state = helped;
+	*ret_state = is_remote;
 	return 0;
 }
 
 static int set(void *state, double value, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	struct helped *helped = state;
+	struct is_remote *is_remote = state;
 	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_LEASE};
-	int r = put_value(helped->device, value, &request, reterr);
+	int r = put_value(is_remote->device, value, &request, reterr);
 	if (r < 0)
 		return r;
-	r = change(helped, &request, ret_outcome, reterr);
+	r = change(is_remote, &request, ret_outcome, reterr);
 	bool is_unheard = r == -ETIMEDOUT || r == -EPIPE; // the limit may be set nevertheless; end() then ends the lease
 	if (r < 0 && !is_unheard)
 		return r;
-	helped->is_unsure = r < 0 && (helped->is_unsure || !helped->has_lease);
-	helped->has_lease = true;
-	helped->is_lost = false;
+	is_remote->is_uncertain = r < 0 && (is_remote->is_uncertain || !is_remote->has_lease);
+	is_remote->has_lease = true;
+	is_remote->is_lost = false;
 	return r;
 }
 
 /* Whether a failed request means that the lease ended with its helper. A helper that hangs, is full or returns an error
  * still has it; so does one that this process can't reach for lack of descriptors or memory. */
-static bool went_with_helper(const struct helped *helped, int code)
+static bool ended_with_helper(const struct is_remote *is_remote, int code)
 {
-	bool answers = proto_client_is_open(&helped->client);
+	bool answers = proto_client_is_open(&is_remote->client);
 	switch (code) {
 	case -ENOENT: // no socket, or a helper without such a lease
 		return true;
@@ -301,82 +301,85 @@ static bool went_with_helper(const struct helped *helped, int code)
 	}
 }
 
-static const char *how_it_went(const struct helped *helped)
+static const char *result_of_reply(const struct is_remote *is_remote)
 {
-	return proto_client_is_open(&helped->client)
+	return proto_client_is_open(&is_remote->client)
 		? "the helper was restarted, which ended this limit"
 		: "the helper ended, and this limit with it; its guard restores the previous limit";
 }
 
 static int check(void *state, struct cap_outcome *ret_outcome)
 {
-	struct helped *helped = state;
+	struct is_remote *is_remote = state;
 	struct proto_request request = {.type = PROTO_CHECK};
 	struct wattle_error error = {0};
 	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = (double)NAN, .foreign = (double)NAN};
-	if (!helped->has_lease)
-		return helped->is_lost ? -EPIPE : 0;
-	int r = change(helped, &request, ret_outcome, &error);
+	if (!is_remote->has_lease)
+		return is_remote->is_lost ? -EPIPE : 0;
+	int r = change(is_remote, &request, ret_outcome, &error);
 	if (r == 0)
 		return ret_outcome->was_foreign;
-	if (!went_with_helper(helped, r)) {
+	if (!ended_with_helper(is_remote, r)) {
 		text_copy(ret_outcome->text, sizeof(ret_outcome->text), error.text);
 		return r;
 	}
-	helped->has_lease = false;
-	helped->is_lost = true;
-	snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: %s", helped->device->name, how_it_went(helped));
+	is_remote->has_lease = false;
+	is_remote->is_lost = true;
+	snprintf(ret_outcome->text, sizeof(ret_outcome->text), "%s: %s", is_remote->device->name,
+		result_of_reply(is_remote));
 	return -EPIPE;
 }
 
 // Readable when the helper closed the connection: it died, or it dropped an idle connection.
 static int fd(const void *state)
 {
-	const struct helped *helped = state;
-	return helped->has_lease && proto_client_is_open(&helped->client) ? helped->client.fd : -1;
+	const struct is_remote *is_remote = state;
+	return is_remote->has_lease && proto_client_is_open(&is_remote->client) ? is_remote->client.fd : -1;
 }
 
-static int finish(struct helped *helped, enum proto_type type, struct cap_outcome *ret_outcome,
+static int finish(struct is_remote *is_remote, enum proto_type type, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
 	struct proto_request request = {.type = (uint16_t)type};
 	struct wattle_error error = {0};
-	int r = helped->has_lease ? change(helped, &request, ret_outcome, &error) : helped->is_lost ? -EPIPE : 0;
-	if (r < 0 && helped->has_lease && went_with_helper(helped, r))
-		r = error_set(reterr, -EPIPE, "%s: %s", helped->device->name, how_it_went(helped));
+	int r = is_remote->has_lease ? change(is_remote, &request, ret_outcome, &error)
+		: is_remote->is_lost ? -EPIPE
+				     : 0;
+	if (r < 0 && is_remote->has_lease && ended_with_helper(is_remote, r))
+		r = error_set(reterr, -EPIPE, "%s: %s", is_remote->device->name, result_of_reply(is_remote));
 	else if (r < 0)
 		error_set(reterr, r, "%s",
-			helped->has_lease ? error.text : "the limit had already ended with the helper");
+			is_remote->has_lease ? error.text : "the limit had already ended with the helper");
 	return r;
 }
 
-static void forget(struct helped *helped)
+static void forget(struct is_remote *is_remote)
 {
-	proto_client_close(&helped->client);
-	free(helped);
+	proto_client_close(&is_remote->client);
+	free(is_remote);
 }
 
 static int end(void *state, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	struct helped *helped = state;
+	struct is_remote *is_remote = state;
 	struct wattle_error error = {0};
 	*ret_outcome = (struct cap_outcome){.previous = (double)NAN, .set = (double)NAN, .foreign = (double)NAN};
-	int r = finish(helped, PROTO_END, ret_outcome, &error);
+	int r = finish(is_remote, PROTO_END, ret_outcome, &error);
 	// The lease is over, as requested. Report once that it ended with the helper.
-	if (r == -EPIPE && !helped->is_lost && !helped->is_unsure)
+	if (r == -EPIPE && !is_remote->is_lost && !is_remote->is_uncertain)
 		text_copy(ret_outcome->text, sizeof(ret_outcome->text), error.text);
 	else if (r < 0 && r != -EPIPE)
 		error_set(reterr, r, "%s", error.text);
-	forget(helped);
+	forget(is_remote);
 	return r == -EPIPE ? 0 : r;
 }
 
 static int keep(void *state, struct wattle_error *reterr)
 {
-	struct helped *helped = state;
+	struct is_remote *is_remote = state;
 	struct cap_outcome outcome;
-	int r = finish(helped, PROTO_KEEP, &outcome, reterr);
-	forget(helped);
+	int r = finish(is_remote, PROTO_KEEP, &outcome, reterr);
+	forget(is_remote);
 	return r;
 }
 
@@ -390,20 +393,20 @@ static void disown(void *state)
 static int once(const struct cap_holder *holder, struct cap_device *device, struct proto_request *request,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	struct helped helped;
+	struct is_remote is_remote;
 	struct proto_device row;
-	init(&helped, holder, device);
-	int r = connect_helped(&helped, &row, reterr);
+	init(&is_remote, holder, device);
+	int r = connect_helper(&is_remote, &row, reterr);
 	if (r == 0)
-		r = change(&helped, request, ret_outcome, reterr);
-	proto_client_close(&helped.client);
+		r = change(&is_remote, request, ret_outcome, reterr);
+	proto_client_close(&is_remote.client);
 	return r;
 }
 
-static int stand(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
+static int set_persistent(const struct cap_holder *holder, struct cap_device *device, double value, int64_t for_ns,
 	struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_STANDING};
+	struct proto_request request = {.type = PROTO_SET, .mode = PROTO_PERSISTENT};
 	int64_t for_s = (for_ns + NS_PER_S - 1) / NS_PER_S;
 	if (for_s > UINT32_MAX)
 		return error_set(reterr, -ERANGE, "%s: the helper does not hold a limit for that long", device->name);
@@ -426,17 +429,17 @@ static int end_timed(const struct cap_holder *holder, struct cap_device *device,
 	return reset(holder, device, false, &outcome, reterr);
 }
 
-const struct hold_ops hold_helped = {
+const struct limit_ops remote_limit_ops = {
 	.describe = describe,
-	.would = would,
-	.open = open_helped,
+	.can_set = can_set,
+	.open = open_remote,
 	.set = set,
 	.check = check,
 	.fd = fd,
 	.end = end,
 	.keep = keep,
 	.disown = disown,
-	.stand = stand,
+	.set_persistent = set_persistent,
 	.end_timed = end_timed,
 	.reset = reset,
 };

@@ -5,18 +5,18 @@
 #include <ctype.h>
 #include <string.h>
 
-void pseudonyms_init(struct pseudonyms *pseudonyms, const char *host)
+void anonymizer_init(struct anonymizer *anonymizer, const char *host)
 {
-	*pseudonyms = (struct pseudonyms){0};
-	text_copy(pseudonyms->host, sizeof(pseudonyms->host), host);
+	*anonymizer = (struct anonymizer){0};
+	text_copy(anonymizer->host, sizeof(anonymizer->host), host);
 }
 
-void pseudonyms_finish(struct pseudonyms *pseudonyms)
+void anonymizer_finish(struct anonymizer *anonymizer)
 {
-	for (size_t i = 0; i < pseudonyms->n; i++)
-		free(pseudonyms->all[i].original);
-	free(pseudonyms->all);
-	*pseudonyms = (struct pseudonyms){0};
+	for (size_t i = 0; i < anonymizer->n; i++)
+		free(anonymizer->all[i].original);
+	free(anonymizer->all);
+	*anonymizer = (struct anonymizer){0};
 }
 
 /* ---- recognition ---- */
@@ -60,15 +60,15 @@ static bool is_word(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-static size_t host_length(const struct pseudonyms *pseudonyms, const char *text, size_t size)
+static size_t host_length(const struct anonymizer *anonymizer, const char *text, size_t size)
 {
-	size_t length = strlen(pseudonyms->host);
-	if (length < 2 || length > size || memcmp(text, pseudonyms->host, length) != 0)
+	size_t length = strlen(anonymizer->host);
+	if (length < 2 || length > size || memcmp(text, anonymizer->host, length) != 0)
 		return 0;
 	return length < size && is_word(text[length]) ? 0 : length;
 }
 
-bool pseudonym_has_mac(const char *text)
+bool anonymize_has_mac(const char *text)
 {
 	for (; *text != '\0'; text++)
 		if (mac_length(text, strlen(text)) > 0)
@@ -78,33 +78,33 @@ bool pseudonym_has_mac(const char *text)
 
 /* ---- replacement ---- */
 
-static unsigned number_of(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length)
+static unsigned number_of(struct anonymizer *anonymizer, enum anonymize_kind kind, const char *word, size_t length)
 {
 	unsigned number = 1;
-	for (size_t i = 0; i < pseudonyms->n; i++) {
-		const struct pseudonym *known = &pseudonyms->all[i];
+	for (size_t i = 0; i < anonymizer->n; i++) {
+		const struct pseudonym *known = &anonymizer->all[i];
 		if (known->kind != kind)
 			continue;
 		if (strlen(known->original) == length && memcmp(known->original, word, length) == 0)
 			return known->number;
 		number++;
 	}
-	struct pseudonym *larger = array_with_room(pseudonyms->all, pseudonyms->n, &pseudonyms->capacity,
-		sizeof(*larger), 16);
+	struct pseudonym *larger = array_reserve(anonymizer->all, anonymizer->n, &anonymizer->capacity, sizeof(*larger),
+		16);
 	if (larger == NULL)
 		return 0; // out of memory: all further words share one number, which reveals nothing
-	pseudonyms->all = larger;
+	anonymizer->all = larger;
 	char *original = strndup(word, length);
 	if (original == NULL)
 		return 0;
-	pseudonyms->all[pseudonyms->n++] = (struct pseudonym){kind, number, original};
+	anonymizer->all[anonymizer->n++] = (struct pseudonym){kind, number, original};
 	return number;
 }
 
-void pseudonym_put(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length,
+void anonymize_put(struct anonymizer *anonymizer, enum anonymize_kind kind, const char *word, size_t length,
 	struct buf *out)
 {
-	unsigned number = number_of(pseudonyms, kind, word, length);
+	unsigned number = number_of(anonymizer, kind, word, length);
 	switch (kind) {
 	case PSEUDONYM_HOST:
 		buf_str(out, "host");
@@ -123,22 +123,22 @@ void pseudonym_put(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, cons
 	}
 }
 
-void pseudonym_scrub(struct pseudonyms *pseudonyms, const char *text, size_t size, bool with_host, struct buf *out)
+void anonymize_scrub(struct anonymizer *anonymizer, const char *text, size_t size, bool with_host, struct buf *out)
 {
 	bool at_start = true; // the previous byte is not part of a word
 	for (size_t at = 0; at < size;) {
 		size_t left = size - at, length = 0;
-		enum pseudonym_kind kind = PSEUDONYM_KINDS;
+		enum anonymize_kind kind = PSEUDONYM_KINDS;
 		// "GPU-" may precede a UUID, so a dash is a valid boundary.
 		bool after_hex = at > 0 && isxdigit((unsigned char)text[at - 1]);
 		if (!after_hex && (length = uuid_length(text + at, left)) > 0)
 			kind = PSEUDONYM_UUID;
 		else if (at_start && (length = mac_length(text + at, left)) > 0)
 			kind = PSEUDONYM_MAC;
-		else if (at_start && with_host && (length = host_length(pseudonyms, text + at, left)) > 0)
+		else if (at_start && with_host && (length = host_length(anonymizer, text + at, left)) > 0)
 			kind = PSEUDONYM_HOST;
 		if (length > 0) {
-			pseudonym_put(pseudonyms, kind, text + at, length, out);
+			anonymize_put(anonymizer, kind, text + at, length, out);
 			at += length;
 			at_start = false;
 			continue;

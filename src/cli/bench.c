@@ -21,8 +21,8 @@ static const struct option options_table[] = {
 	{"runs", 'n', "N", "measured runs of each command (default 10); with --until the minimum", OPTION_INTEGER, AT(runs), .least = 1, .most = 10000, .range = "a number of runs from 1 to 10000"},
 	{"warmup", 'w', "N", "warm-up runs of each command, not counted (default 1)", OPTION_INTEGER, AT(warmup), .least = 0, .most = 10000, .range = "a number of runs from 0 to 10000"},
 	{"until", 0, "PERCENT", "repeat until the half-width of each confidence interval of the median\nenergy (of time, if energy is unknown) is below this percentage", OPTION_NUMBER, AT(until_percent), .least = 0.001, .most = 100, .range = "a percentage above 0, such as 2"},
-	{"max-runs", 0, "N", "with --until: maximum number of runs (default 100)", OPTION_INTEGER, AT(max_runs), .least = BENCH_LEAST_RUNS, .most = 10000, .range = "a number of runs from 5 to 10000"},
-	{"settle", 0, "DUR", "maximum wait before each run for the machine to become as cool and\nidle as at the start; 0: don't wait; auto: as long as the previous\nrun took, at most 10s (default)", OPTION_TEXT, AT(settle)},
+	{"max-runs", 0, "N", "with --until: maximum number of runs (default 100)", OPTION_INTEGER, AT(max_runs), .least = BENCH_MIN_RUNS, .most = 10000, .range = "a number of runs from 5 to 10000"},
+	{"settle", 0, "DUR", "maximum wait before each run for the machine to become as cool and\nidle as at the start; 0: don't wait; auto: as long as the previous\nrun took, at most 10s (default)", OPTION_TEXT, AT(stable_wait)},
 	{"compare", 0, "WHICH", "first: compare each command with the first (default); all: all pairs", OPTION_CHOICE, AT(compare), .choices = "first|all"},
 	{"seed", 0, "N", "random seed of the run order and of the intervals (default: random;\nthe result shows it)", OPTION_INTEGER, AT(seed), .least = 0, .most = 1e15, .range = "a whole number, 0 or more"},
 	{"interval", 'i', "DUR", "sampling period of the runs, 1ms to 1h (default 100ms)", OPTION_DURATION, AT(interval_ns), .least = 1e6, .most = 3.6e12, .range = "a duration from 1ms to 1h, such as 100ms or 2s"},
@@ -108,9 +108,9 @@ static int make_folder(const char *folder, struct wattle_error *reterr)
 	return 0;
 }
 
-static int check_options(const struct bench_options *options, double *ret_settle_s, struct wattle_error *reterr)
+static int check_options(const struct bench_options *options, double *ret_wait_s, struct wattle_error *reterr)
 {
-	int r = bench_settle_parse(options->settle, ret_settle_s, reterr);
+	int r = bench_stable_parse(options->stable_wait, ret_wait_s, reterr);
 	if (r < 0)
 		return r;
 	bool to_stdout = options->json != NULL && strcmp(options->json, "-") == 0;
@@ -141,7 +141,7 @@ static int print(const struct bench_result *result, const struct bench_options *
 	int status = EXIT_DONE;
 	struct buf out = cli_buf();
 	if (!options->quiet && !to_stdout) {
-		bench_text(result, &out, cli_wants_colour(NULL));
+		bench_text(result, &out, cli_use_colour(NULL));
 		status = cli_write(&out, "-");
 	}
 	buf_clear(&out);
@@ -158,7 +158,7 @@ static int conclude(struct bench_loop *loop, int status)
 {
 	struct bench_result *result = loop->result;
 	size_t n = result->findings.n_commands;
-	result->settling = loop->settle->figures;
+	result->stability = loop->stable_wait->figures;
 	if (result->rounds == 0) {
 		if (result->end == BENCH_INTERRUPTED)
 			fputs("wattle: interrupted before the first round was complete\n", stderr);
@@ -177,12 +177,12 @@ static int bench(const struct bench_options *options, double settle_s, struct be
 {
 	struct bench_signals signals;
 	struct bench_runner runner;
-	struct bench_settle settle = {0};
+	struct bench_stable_wait stable_wait = {0};
 	struct bench_loop loop = {
 		.options = options,
 		.runner = &runner,
 		.signals = &signals,
-		.settle = &settle,
+		.stable_wait = &stable_wait,
 		.result = result,
 		.shows_progress = !options->quiet && isatty(STDERR_FILENO),
 	};
@@ -190,7 +190,7 @@ static int bench(const struct bench_options *options, double settle_s, struct be
 	bench_signals_take(&signals);
 	int r = bench_runner_open(&runner, options, &signals, &error);
 	if (r == 0)
-		r = bench_settle_open(&settle, settle_s, &signals, &error);
+		r = bench_stable_open(&stable_wait, settle_s, &signals, &error);
 	if (r == 0)
 		r = bench_loop_open(&loop, &error);
 	int64_t start_ns = clock_now_ns();
@@ -199,7 +199,7 @@ static int bench(const struct bench_options *options, double settle_s, struct be
 	if (r == 0)
 		status = conclude(&loop, status);
 	bench_loop_close(&loop);
-	bench_settle_close(&settle);
+	bench_stable_close(&stable_wait);
 	bench_runner_close(&runner);
 	bench_signals_restore(&signals);
 	return status;
@@ -237,7 +237,7 @@ static int bench_commands(const struct bench_options *options, double settle_s, 
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct bench_options options = {
-		.settle = "auto",
+		.stable_wait = "auto",
 		.compare = "first",
 		.runs = VALUE_MISSING,
 		.seed = VALUE_MISSING,

@@ -11,10 +11,10 @@
 #include <signal.h>
 #include <sys/types.h>
 
-enum { BENCH_LEAST_RUNS = 5 }; // minimum before --until may stop: fewer runs give no useful interval
+enum { BENCH_MIN_RUNS = 5 }; // minimum before --until may stop: fewer runs give no useful interval
 
 struct bench_options {
-	const char *json, *output, *settle, *compare;
+	const char *json, *output, *stable_wait, *compare;
 	int64_t runs, warmup, max_runs, seed, interval_ns; // runs and seed: VALUE_MISSING if not given
 	double until_percent;                              // NaN: not given
 	bool show_output, ignore_failure, quiet;
@@ -67,39 +67,39 @@ void bench_runner_close(struct bench_runner *runner);
 enum bench_outcome bench_run(const struct bench_runner *runner, char *const *argv, const char *keep,
 	struct bench_run *ret_run, struct wattle_error *reterr);
 // The last output of the last run on standard error; "" if none was captured.
-void bench_last_words(const struct bench_runner *runner, struct buf *out);
+void bench_last_output(const struct bench_runner *runner, struct buf *out);
 // 0, EXIT_NOT_FOUND or EXIT_NOT_EXECUTABLE: the result that execvp would have.
 int bench_find_command(const char *command);
 
 /* ---- bench_wait_stable.c ---- */
-struct bench_settle {
+struct bench_stable_wait {
 	struct wattle_env env;
 	struct sensor_set sensors;
 	bool env_is_open, sensors_are_open;
 	struct energy_track *tracks;   // owned; one per device
 	int64_t (*rows)[DEVICE_COUNT]; // owned
 	int64_t window_ns;             // time over which mean power is measured
-	struct bench_settling figures;
+	struct bench_stability figures;
 };
 // text: "auto", "0" or a duration. -EINVAL with a message.
-int bench_settle_parse(const char *text, double *ret_limit_s, struct wattle_error *reterr);
-int bench_settle_open(struct bench_settle *settle, double limit_s, struct bench_signals *signals,
+int bench_stable_parse(const char *text, double *ret_limit_s, struct wattle_error *reterr);
+int bench_stable_open(struct bench_stable_wait *stable_wait, double limit_s, struct bench_signals *signals,
 	struct wattle_error *reterr);
-void bench_settle_close(struct bench_settle *settle);
+void bench_stable_close(struct bench_stable_wait *stable_wait);
 // Waits until temperature and power are close to their initial values, within limits. last_run_s: duration of the previous run.
-void bench_settle_wait(struct bench_settle *settle, struct bench_signals *signals, double last_run_s);
+void bench_wait_until_stable(struct bench_stable_wait *stable_wait, struct bench_signals *signals, double last_run_s);
 
 /* ---- bench_loop.c ---- */
 struct bench_loop {
-	const struct bench_options *options; // borrowed
-	const struct bench_runner *runner;   // borrowed
-	struct bench_signals *signals;       // borrowed
-	struct bench_settle *settle;         // borrowed
-	struct bench_result *result;         // borrowed; receives rounds, end, series, width, meter …
-	double *values;                      // owned: [command][quantity][round]
-	double *errors_j;                    // owned: [command][round]
-	uint32_t *order;                     // owned: order of the commands in this round
-	size_t least_rounds, most_rounds;
+	const struct bench_options *options;   // borrowed
+	const struct bench_runner *runner;     // borrowed
+	struct bench_signals *signals;         // borrowed
+	struct bench_stable_wait *stable_wait; // borrowed
+	struct bench_result *result;           // borrowed; receives rounds, end, series, width, meter …
+	double *values;                        // owned: [command][quantity][round]
+	double *errors_j;                      // owned: [command][round]
+	uint32_t *order;                       // owned: order of the commands in this round
+	size_t min_rounds, max_rounds;
 	double last_run_s;
 	char provenance[16], meter[200]; // from the first run with energy
 	bool shows_progress;

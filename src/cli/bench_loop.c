@@ -15,9 +15,9 @@
 
 enum { NAME_COLUMNS = 50 }; // width of a command in a message
 
-static double *place_of(const struct bench_loop *loop, size_t command, enum bench_quantity quantity)
+static double *value_of(const struct bench_loop *loop, size_t command, enum bench_quantity quantity)
 {
-	return loop->values + (command * BENCH_QUANTITIES + quantity) * loop->most_rounds;
+	return loop->values + (command * BENCH_QUANTITIES + quantity) * loop->max_rounds;
 }
 
 int bench_loop_open(struct bench_loop *loop, struct wattle_error *reterr)
@@ -25,18 +25,18 @@ int bench_loop_open(struct bench_loop *loop, struct wattle_error *reterr)
 	const struct bench_options *options = loop->options;
 	size_t n = loop->result->findings.n_commands;
 	bool until = !isnan(options->until_percent);
-	size_t runs = value_ok(options->runs) ? (size_t)options->runs : until ? BENCH_LEAST_RUNS : 10;
-	loop->most_rounds = until ? (size_t)options->max_runs : runs;
-	loop->least_rounds = until && runs < BENCH_LEAST_RUNS ? BENCH_LEAST_RUNS : runs;
-	loop->values = calloc_array(n * BENCH_QUANTITIES * loop->most_rounds, sizeof(*loop->values));
-	loop->errors_j = calloc_array(n * loop->most_rounds, sizeof(*loop->errors_j));
+	size_t runs = value_ok(options->runs) ? (size_t)options->runs : until ? BENCH_MIN_RUNS : 10;
+	loop->max_rounds = until ? (size_t)options->max_runs : runs;
+	loop->min_rounds = until && runs < BENCH_MIN_RUNS ? BENCH_MIN_RUNS : runs;
+	loop->values = calloc_array(n * BENCH_QUANTITIES * loop->max_rounds, sizeof(*loop->values));
+	loop->errors_j = calloc_array(n * loop->max_rounds, sizeof(*loop->errors_j));
 	loop->order = calloc_array(n, sizeof(*loop->order));
 	if (loop->values == NULL || loop->errors_j == NULL || loop->order == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
 	for (size_t c = 0; c < n; c++) {
 		loop->order[c] = (uint32_t)c;
 		for (size_t q = 0; q < BENCH_QUANTITIES; q++)
-			loop->result->series[c].values[q] = place_of(loop, c, (enum bench_quantity)q);
+			loop->result->series[c].values[q] = value_of(loop, c, (enum bench_quantity)q);
 	}
 	return 0;
 }
@@ -65,18 +65,18 @@ static void show_progress(const struct bench_loop *loop, size_t command, bool wa
 		fprintf(stderr, "warming up, command %zu", command + 1);
 	else
 		fprintf(stderr, "round %zu of %s%zu, command %zu", loop->result->rounds + 1,
-			isnan(loop->options->until_percent) ? "" : "at most ", loop->most_rounds, command + 1);
+			isnan(loop->options->until_percent) ? "" : "at most ", loop->max_rounds, command + 1);
 	if (isfinite(loop->result->width_percent))
 		fprintf(stderr, "; half-width of the widest interval: %.2g %%", loop->result->width_percent);
 	fflush(stderr);
 }
 
-static void say_failure(const struct bench_loop *loop, size_t command, int status, size_t run, bool warms_up)
+static void print_failure(const struct bench_loop *loop, size_t command, int status, size_t run, bool warms_up)
 {
 	struct buf words, name;
 	buf_init(&words, 4096);
 	buf_init(&name, 4096);
-	bench_last_words(loop->runner, &words);
+	bench_last_output(loop->runner, &words);
 	text_fit_middle(&name, loop->result->commands[command].text, NAME_COLUMNS);
 	clear_progress(loop);
 	fprintf(stderr, "wattle: command %zu (%s) ", command + 1, name.data != NULL ? name.data : "");
@@ -135,7 +135,7 @@ static int run_one(struct bench_loop *loop, size_t command, bool warms_up, size_
 	if (ret_run->status == 0 || loop->options->ignore_failure)
 		return EXIT_DONE;
 	result->end = BENCH_FAILED;
-	say_failure(loop, command, ret_run->status, number, warms_up);
+	print_failure(loop, command, ret_run->status, number, warms_up);
 	return EXIT_FAILED;
 }
 
@@ -143,13 +143,13 @@ static int run_measured(struct bench_loop *loop, size_t command)
 {
 	size_t round = loop->result->rounds;
 	struct bench_run run;
-	bench_settle_wait(loop->settle, loop->signals, loop->last_run_s);
+	bench_wait_until_stable(loop->stable_wait, loop->signals, loop->last_run_s);
 	int status = run_one(loop, command, false, round, &run);
 	if (status != EXIT_DONE)
 		return status;
 	for (size_t q = 0; q < BENCH_QUANTITIES; q++)
-		place_of(loop, command, (enum bench_quantity)q)[round] = run.values[q];
-	loop->errors_j[command * loop->most_rounds + round] = run.energy_error_j;
+		value_of(loop, command, (enum bench_quantity)q)[round] = run.values[q];
+	loop->errors_j[command * loop->max_rounds + round] = run.energy_error_j;
 	loop->result->commands[command].failures += run.status != 0;
 	return EXIT_DONE;
 }
@@ -168,10 +168,10 @@ static int warm_up(struct bench_loop *loop)
 	return EXIT_DONE;
 }
 
-static int run_round(struct bench_loop *loop, struct dice *dice)
+static int run_round(struct bench_loop *loop, struct rng *rng)
 {
 	size_t n = loop->result->findings.n_commands;
-	dice_shuffle(dice, loop->order, (uint32_t)n);
+	rng_shuffle(rng, loop->order, (uint32_t)n);
 	for (size_t i = 0; i < n; i++) {
 		int status = run_measured(loop, loop->order[i]);
 		if (status != EXIT_DONE)
@@ -187,28 +187,28 @@ static bool is_narrow_enough(struct bench_loop *loop)
 {
 	struct bench_result *result = loop->result;
 	// Resampling many rounds takes long, so beyond a hundred rounds the criterion is not checked in every round.
-	bool looks = result->rounds % (1 + result->rounds / 100) == 0 || result->rounds == loop->most_rounds;
-	if (isnan(result->until_percent) || result->rounds < 2 || !looks)
+	bool is_check_due = result->rounds % (1 + result->rounds / 100) == 0 || result->rounds == loop->max_rounds;
+	if (isnan(result->until_percent) || result->rounds < 2 || !is_check_due)
 		return false;
 	if (bench_width_percent(result->series, result->findings.n_commands, result->seed, &result->width_percent) < 0)
 		return false;
-	return result->rounds >= loop->least_rounds && result->width_percent < result->until_percent;
+	return result->rounds >= loop->min_rounds && result->width_percent < result->until_percent;
 }
 
 int bench_loop_run(struct bench_loop *loop)
 {
 	struct bench_result *result = loop->result;
-	struct dice dice = dice_make(result->seed, 1);
+	struct rng rng = rng_init(result->seed, 1);
 	int status = warm_up(loop);
-	while (status == EXIT_DONE && result->rounds < loop->most_rounds) {
-		status = run_round(loop, &dice);
+	while (status == EXIT_DONE && result->rounds < loop->max_rounds) {
+		status = run_round(loop, &rng);
 		if (status == EXIT_DONE && is_narrow_enough(loop)) {
 			result->end = BENCH_NARROW_ENOUGH;
 			break;
 		}
 	}
 	if (status == EXIT_DONE && !isnan(result->until_percent) && result->end != BENCH_NARROW_ENOUGH)
-		result->end = BENCH_MOST_RUNS;
+		result->end = BENCH_MAX_RUNS;
 	clear_progress(loop);
 	return status;
 }
@@ -216,7 +216,7 @@ int bench_loop_run(struct bench_loop *loop)
 double bench_loop_error_j(const struct bench_loop *loop, size_t command)
 {
 	size_t known = 0;
-	const double *errors_j = loop->errors_j + command * loop->most_rounds;
+	const double *errors_j = loop->errors_j + command * loop->max_rounds;
 	wattle_cleanup_free double *sorted = calloc_array(loop->result->rounds, sizeof(*sorted));
 	for (size_t i = 0; sorted != NULL && i < loop->result->rounds; i++)
 		if (!isnan(errors_j[i]))

@@ -171,7 +171,7 @@ static const struct field energy_fields[] = {
 	FIELD(R, total_j, "J", "energy of the machine"),
 	FIELD(R, error_j, "J", "its error"),
 	FIELD(R, provenance, NULL, "how the energy was obtained"),
-	FIELD_HERE("ledger", &ledger_type, "energy by owner"),
+	FIELD_SELF("ledger", &ledger_type, "energy by owner"),
 	FIELD_ITEMS(R, "domains", domains, n_domains, &domain_type, "the domains"),
 };
 static const struct object_type energy_type = OBJECT_TYPE("energy", "Energy of the machine.", energy_fields);
@@ -181,8 +181,8 @@ static const struct field run_fields[] = {
 };
 static const struct object_type run_type = OBJECT_TYPE("run", "The run.", run_fields);
 static const struct field report_fields[] = {
-	FIELD_HERE("run", &run_type, "the run"),
-	FIELD_HERE("energy", &energy_type, "its energy"),
+	FIELD_SELF("run", &run_type, "the run"),
+	FIELD_SELF("energy", &energy_type, "its energy"),
 };
 #undef R
 static const struct object_type report_type = OBJECT_TYPE("report", "Report of a run.", report_fields);
@@ -244,7 +244,7 @@ static int broken(const struct bench_runner *runner, int wait_status, struct wat
 {
 	struct buf words;
 	buf_init(&words, 4096);
-	bench_last_words(runner, &words);
+	bench_last_output(runner, &words);
 	int r = error_set(reterr, -EIO, "measuring failed (status %d)%s%.400s",
 		WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status),
 		words.size > 0 ? ": " : "", words.size > 0 ? words.data : "");
@@ -287,7 +287,7 @@ enum bench_outcome bench_run(const struct bench_runner *runner, char *const *arg
 
 /* ---- messages about commands ---- */
 
-void bench_last_words(const struct bench_runner *runner, struct buf *out)
+void bench_last_output(const struct bench_runner *runner, struct buf *out)
 {
 	enum { LINES = 5, BYTES = 2000 };
 	char path[PATH_SIZE], text[BYTES + 1];
@@ -309,7 +309,7 @@ void bench_last_words(const struct bench_runner *runner, struct buf *out)
 		buf_char(out, text[i] == '\n' || text[i] == '\t' || (unsigned char)text[i] >= 0x20 ? text[i] : '?');
 }
 
-static int look_at(const char *path)
+static int read_result(const char *path)
 {
 	struct stat st;
 	if (stat(path, &st) != 0)
@@ -320,14 +320,14 @@ static int look_at(const char *path)
 int bench_find_command(const char *command)
 {
 	if (strchr(command, '/') != NULL)
-		return look_at(command);
+		return read_result(command);
 	const char *path = getenv("PATH");
 	int best = EXIT_NOT_FOUND;
 	for (const char *at = path != NULL ? path : "/bin:/usr/bin"; command[0] != '\0';) {
 		size_t length = strcspn(at, ":");
 		char file[PATH_SIZE];
 		int n = snprintf(file, sizeof(file), "%.*s%s%s", (int)length, at, length > 0 ? "/" : "", command);
-		int found = n > 0 && (size_t)n < sizeof(file) ? look_at(file) : EXIT_NOT_FOUND;
+		int found = n > 0 && (size_t)n < sizeof(file) ? read_result(file) : EXIT_NOT_FOUND;
 		if (found == 0)
 			return 0;
 		best = found < best ? found : best;

@@ -75,7 +75,7 @@ static int write_blocks(const struct values *values, const struct findings *find
 	if (wants_json(values))
 		blocks_document(findings, &out);
 	else
-		blocks_text(findings, &out, cli_wants_colour(values->output));
+		blocks_text(findings, &out, cli_use_colour(values->output));
 	return cli_finish(&out, values->output);
 }
 
@@ -84,7 +84,7 @@ static int blocks_of_run(const struct values *values, const char *path)
 	struct wattle_error error = {0};
 	struct run run;
 	int r = load_run(path, &run, &error);
-	if (r == -EINVAL && !span_file_probe(path) && probe_run_file(path, NULL) == -EINVAL)
+	if (r == -EINVAL && !span_file_probe(path) && file_type_check_run(path, NULL) == -EINVAL)
 		error_set(&error, r,
 			"%s is neither a run file nor a span file; for gpu_tracker's files use "
 			"--tracking-file and --sub-tracking-file",
@@ -114,7 +114,7 @@ static int write_findings(const struct values *values, const struct tracking_fin
 	if (wants_json(values))
 		tracking_blocks_json(findings, &out);
 	else
-		tracking_blocks_text(findings, &out, cli_wants_colour(values->output));
+		tracking_blocks_text(findings, &out, cli_use_colour(values->output));
 	return cli_finish(&out, values->output);
 }
 
@@ -136,7 +136,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {.format = "text"};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	bool alone = values.tracking_file != NULL || (values.sub_tracking_file != NULL && words.n == 0);
 	if (values.tracking_file != NULL && words.n > 0)
@@ -156,7 +156,7 @@ static int run(const struct command *command, int argc, char **argv)
 	const char *inputs[OPTION_LIST_MAX + 3] = {values.tracking_file, values.sub_tracking_file,
 		words.n > 0 ? words.items[0] : NULL};
 	memcpy(inputs + 3, values.span_files.items, values.span_files.n * sizeof(*inputs));
-	if (!cli_spares(values.output, inputs, 3 + values.span_files.n, &status))
+	if (!cli_check_not_input(values.output, inputs, 3 + values.span_files.n, &status))
 		return status;
 	return alone ? blocks_of_tracking(&values) : blocks_of_run(&values, words.items[0]);
 }

@@ -13,15 +13,15 @@
 
 static void add(struct busy_processes *processes, const struct busy_process *process)
 {
-	struct busy_process *larger = array_with_room(processes->all, processes->n, &processes->capacity,
-		sizeof(*larger), 256);
+	struct busy_process *larger = array_reserve(processes->all, processes->n, &processes->capacity, sizeof(*larger),
+		256);
 	if (larger == NULL)
 		return;
 	processes->all = larger;
 	processes->all[processes->n++] = *process;
 }
 
-static void look_at(struct busy_processes *processes, int procfs_fd, const char *name,
+static void read_process(struct busy_processes *processes, int procfs_fd, const char *name,
 	const struct process_units *units)
 {
 	char path[64], text[1024];
@@ -44,7 +44,7 @@ static int by_pid(const void *left, const void *right)
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-void busy_processes_look(struct busy_processes *processes, const struct wattle_env *env)
+void busy_processes_read(struct busy_processes *processes, const struct wattle_env *env)
 {
 	*processes = (struct busy_processes){0};
 	const struct process_units units = process_units_get();
@@ -54,7 +54,7 @@ void busy_processes_look(struct busy_processes *processes, const struct wattle_e
 	char text[FOLDER_TEXT_SIZE] __attribute__((aligned(8)));
 	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
 	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;)
-		look_at(processes, env->procfs_fd, name, &units);
+		read_process(processes, env->procfs_fd, name, &units);
 	if (processes->n > 0)
 		qsort(processes->all, processes->n, sizeof(processes->all[0]), by_pid);
 }
@@ -77,10 +77,11 @@ static int64_t used_since(const struct busy_processes *before, const struct busy
 void busy_processes_name(const struct busy_processes *before, const struct busy_processes *after, struct buf *out)
 {
 	enum { MOST = 3 };
-	int64_t limit_ns = INT64_MAX, most_ns = 0; // CPU time of the process named last; ties end the list, which is harmless
+	int64_t limit_ns = INT64_MAX,
+		max_ns = 0; // CPU time of the process named last; ties end the list, which is harmless
 	for (int named = 0; named < MOST; named++) {
 		const struct busy_process *next = NULL;
-		int64_t next_ns = most_ns / 10;
+		int64_t next_ns = max_ns / 10;
 		for (size_t i = 0; i < after->n; i++) {
 			int64_t used_ns = used_since(before, &after->all[i]);
 			if (used_ns > next_ns && used_ns < limit_ns) {
@@ -92,6 +93,6 @@ void busy_processes_name(const struct busy_processes *before, const struct busy_
 			return;
 		buf_printf(out, "%s%s (%d)", named > 0 ? ", " : "", next->name, (int)next->pid);
 		limit_ns = next_ns;
-		most_ns = named == 0 ? next_ns : most_ns;
+		max_ns = named == 0 ? next_ns : max_ns;
 	}
 }

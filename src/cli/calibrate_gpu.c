@@ -17,11 +17,11 @@
 
 /* The first seconds after each load change are ignored: GPUs report a mean over one second, updated up to 0.1 s later; power
  * supplies and wall meters lag slightly. */
-static const int64_t SETTLE_NS = 2 * NS_PER_S;
-static const useconds_t LOOK_PAUSE_US = 25000;
+static const int64_t IGNORED_NS = 2 * NS_PER_S;
+static const useconds_t POLL_PAUSE_US = 25000;
 static const int64_t STOP_NS = 5 * NS_PER_S; // from SIGTERM to SIGKILL
 static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
-enum { LOOKS_PER_POWER = 4, WINDOWS = 4 };
+enum { POLLS_PER_POWER = 4, WINDOWS = 4 };
 static const double COUNTED_ERROR = 0.1; // relative error of the additional power that package counters and other GPUs report
 static const double STEADY_SHARE = 0.1;  // limit of the spread of the windows of a phase, relative to the difference
 static const double EFFICIENCY = 0.91, EFFICIENCY_ERROR = 0.05; // for 80 PLUS supplies from Bronze to Titanium
@@ -31,11 +31,11 @@ struct session {
 	const struct calibrate_gpu *how;
 	struct sensor_set set;
 	struct machine machine;
-	struct idle_watch *watches;      // owned; one per device of the set
+	struct idle_monitor *watches;    // owned; one per device of the set
 	int64_t (*values)[DEVICE_COUNT]; // owned
 	size_t wall, gpu;                // indexes of devices in the set
 	struct gpu_phase phases[GPU_FIT_PHASES];
-	double least_w[GPU_FIT_PHASES], most_w[GPU_FIT_PHASES]; // over the wall meter's windows
+	double min_w[GPU_FIT_PHASES], max_w[GPU_FIT_PHASES];    // over the wall meter's windows
 	pid_t pid;                                              // pid of the command; 0: not running
 };
 
@@ -96,7 +96,7 @@ static void stop_command(struct session *s)
 		return;
 	kill(-s->pid, SIGTERM);
 	while (!command_has_ended(s)) {
-		usleep(LOOK_PAUSE_US);
+		usleep(POLL_PAUSE_US);
 		if (env_now_ns(s->env) > until_ns)
 			kill(-s->pid, SIGKILL);
 	}
@@ -104,7 +104,7 @@ static void stop_command(struct session *s)
 
 /* ---- a phase ---- */
 
-static void look(struct session *s, bool energy_only, bool counts)
+static void poll_once(struct session *s, bool energy_only, bool counts)
 {
 	struct machine_reading load = {.cpu_busy_ns = VALUE_MISSING, .cpu_idle_ns = VALUE_MISSING};
 	if (!energy_only)
@@ -119,32 +119,32 @@ static void look(struct session *s, bool energy_only, bool counts)
 	sensor_set_read(&s->set, &context, s->values);
 	for (size_t i = 0; counts && i < s->set.n_devices; i++) {
 		int64_t updated_ns = s->values[i][DEVICE_ENERGY_TIME]; // a wall meter's frames may arrive late
-		idle_watch_feed(&s->watches[i], value_ok(updated_ns) ? updated_ns : context.t_ns, s->values[i]);
+		idle_monitor_feed(&s->watches[i], value_ok(updated_ns) ? updated_ns : context.t_ns, s->values[i]);
 	}
 }
 
 // Returns false if the command ended before end_ns.
-static bool look_until(struct session *s, int64_t end_ns, bool counts)
+static bool poll_until(struct session *s, int64_t end_ns, bool counts)
 {
-	for (unsigned looks = 1; env_now_ns(s->env) < end_ns; looks++) {
-		look(s, looks % LOOKS_PER_POWER != 0, counts);
-		usleep(LOOK_PAUSE_US);
+	for (unsigned n_polls = 1; env_now_ns(s->env) < end_ns; n_polls++) {
+		poll_once(s, n_polls % POLLS_PER_POWER != 0, counts);
+		usleep(POLL_PAUSE_US);
 		if (s->pid != 0 && command_has_ended(s))
 			return false;
 	}
 	return true;
 }
 
-static bool watch_phase(struct session *s)
+static bool measure_phase(struct session *s)
 {
 	int64_t begin_ns = env_now_ns(s->env), window_ns = (int64_t)(s->how->seconds * 1e9 / WINDOWS);
 	for (size_t i = 0; i < s->set.n_devices; i++)
-		idle_watch_init(&s->watches[i], s->set.devices[i], begin_ns);
+		idle_monitor_init(&s->watches[i], s->set.devices[i], begin_ns);
 	for (int64_t w = 1; w <= WINDOWS; w++) {
-		if (!look_until(s, begin_ns + w * window_ns, true))
+		if (!poll_until(s, begin_ns + w * window_ns, true))
 			return false;
 		for (size_t i = 0; i < s->set.n_devices; i++)
-			idle_watch_end_window(&s->watches[i]);
+			idle_monitor_end_window(&s->watches[i]);
 	}
 	return true;
 }
@@ -155,27 +155,27 @@ static void add_others(const struct session *s, size_t device, struct gpu_phase 
 	const struct domain *domain = s->set.devices[device];
 	struct idle_result result;
 	if (device == s->gpu || !sensor_set_adds_up(&s->set, domain) ||
-		!idle_watch_result(&s->watches[device], &result))
+		!idle_monitor_result(&s->watches[device], &result))
 		return;
 	bool counted = domain->provenance != PROVENANCE_ESTIMATED;
 	phase->others_w += result.idle_w;
 	phase->others_error = fmax(phase->others_error, counted ? COUNTED_ERROR : domain->relative_error);
 }
 
-static int take_phase(struct session *s, size_t number, struct wattle_error *reterr)
+static int measure_load_phase(struct session *s, size_t number, struct wattle_error *reterr)
 {
 	struct gpu_phase *phase = &s->phases[number];
 	struct idle_result wall, gpu;
 	*phase = (struct gpu_phase){0};
-	if (!idle_watch_result(&s->watches[s->wall], &wall))
+	if (!idle_monitor_result(&s->watches[s->wall], &wall))
 		return error_set(reterr, -ENODATA, "--wall-meter %s: no new readings for %.0f s; check that the meter's reader is running",
 			s->how->wall_meter, s->how->seconds);
-	if (!idle_watch_result(&s->watches[s->gpu], &gpu))
+	if (!idle_monitor_result(&s->watches[s->gpu], &gpu))
 		return error_set(reterr, -ENODATA, "gpu-%d reports neither power nor energy", s->how->index);
 	phase->wall_w = wall.idle_w;
 	phase->gpu_w = gpu.idle_w;
-	s->least_w[number] = wall.lowest_w;
-	s->most_w[number] = wall.highest_w;
+	s->min_w[number] = wall.lowest_w;
+	s->max_w[number] = wall.highest_w;
 	for (size_t i = 0; i < s->set.n_devices; i++)
 		add_others(s, i, phase);
 	return 0;
@@ -188,12 +188,12 @@ static int run_phase(struct session *s, size_t number, struct wattle_error *rete
 	int r = loaded ? start_command(s, reterr) : 0;
 	if (r < 0)
 		return r;
-	bool whole = look_until(s, env_now_ns(s->env) + SETTLE_NS, false) && watch_phase(s);
+	bool whole = poll_until(s, env_now_ns(s->env) + IGNORED_NS, false) && measure_phase(s);
 	stop_command(s);
 	if (!whole)
 		return error_set(reterr, -ENODATA, "%s ended too early: it must load the GPU for %.0f s or more",
 			s->how->argv[0], s->how->seconds + 3);
-	return take_phase(s, number, reterr);
+	return measure_load_phase(s, number, reterr);
 }
 
 /* ---- the result ---- */
@@ -203,11 +203,11 @@ static int check_steady(const struct session *s, struct wattle_error *reterr)
 {
 	double delta_w = s->phases[1].wall_w - s->phases[0].wall_w;
 	for (size_t i = 0; i < GPU_FIT_PHASES; i++)
-		if (s->most_w[i] - s->least_w[i] > STEADY_SHARE * fmax(delta_w, 20))
+		if (s->max_w[i] - s->min_w[i] > STEADY_SHARE * fmax(delta_w, 20))
 			return error_set(reterr, -ERANGE,
 				"the wall meter read %.0f to %.0f W within one phase: the load is unsteady, "
 				"other processes use the machine, or the meter lags by more than 2 s",
-				s->least_w[i], s->most_w[i]);
+				s->min_w[i], s->max_w[i]);
 	return 0;
 }
 

@@ -16,10 +16,10 @@
 static const double BUSY_SHARE = 0.02; // of all cores, excluding wattle's own CPU time
 static const int64_t TICK_NS = 10 *
 	NS_PER_MS; // tick of /proc/stat: a window may appear busier by one tick
-static const useconds_t LOOK_PAUSE_US = 25000;
+static const useconds_t POLL_PAUSE_US = 25000;
 static const int64_t CALIBRATE_NS = 250 * NS_PER_MS;
-enum { LOOKS_PER_POWER = 4 }; // power is read ten times per second, counters more often
-enum { PATIENCE = 3 };        // time limit as a multiple of the requested seconds
+enum { POLLS_PER_POWER = 4 }; // power is read ten times per second, counters more often
+enum { TRIES_MAX = 3 };       // time limit as a multiple of the requested seconds
 
 struct load {
 	int64_t busy_ns, idle_ns, own_ns;
@@ -30,12 +30,12 @@ struct calibration {
 	const struct wattle_env *env;
 	struct sensor_set set;
 	struct machine machine;
-	struct idle_watch *watches;      // owned; one per device of the set
+	struct idle_monitor *watches;    // owned; one per device of the set
 	int64_t (*values)[DEVICE_COUNT]; // owned
 	struct busy_processes before;
 	int64_t wanted_ns, window_ns;
 	char reason[1024]; // why the last attempt failed
-	bool is_hopeless;  // another attempt would fail for the same reason
+	bool has_failed;   // another attempt would fail for the same reason
 };
 
 /* ---- the machine ---- */
@@ -57,17 +57,17 @@ static bool is_busy(const struct load *from, const struct load *to, int64_t allo
 	return (double)(busy_ns - allowance_ns) > BUSY_SHARE * (double)all_ns;
 }
 
-static bool says_nothing(const struct load *from, const struct load *to)
+static bool has_no_result(const struct load *from, const struct load *to)
 {
 	return !from->known || !to->known || (to->busy_ns == from->busy_ns && to->idle_ns == from->idle_ns);
 }
 
-static void blame_processes(struct calibration *c, double share)
+static void name_busy_processes(struct calibration *c, double share)
 {
 	struct busy_processes now;
 	struct buf names;
 	buf_init(&names, 200);
-	busy_processes_look(&now, c->env);
+	busy_processes_read(&now, c->env);
 	busy_processes_name(&c->before, &now, &names);
 	snprintf(c->reason, sizeof(c->reason), "CPUs were %.0f %% busy%s%s", share * 100,
 		names.size > 0 ? ", mostly with " : "", names.size > 0 ? names.data : "");
@@ -78,7 +78,7 @@ static void blame_processes(struct calibration *c, double share)
 /* ---- the GPUs ---- */
 
 // Whether the GPU is suspended or has fallen off the bus: it shows no activity, and nothing of it is measured.
-static bool gives_nothing(const int64_t *values)
+static bool has_no_power(const int64_t *values)
 {
 	return !value_ok(values[DEVICE_ENERGY_RAW]) && !value_ok(values[DEVICE_POWER]);
 }
@@ -96,7 +96,7 @@ static bool gpu_is_idle(struct calibration *c, const struct domain *domain, cons
 	else if (!value_ok(utilization) && !value_ok(processes)) {
 		snprintf(c->reason, sizeof(c->reason), "%s (%s) does not report whether a process uses it", domain->name,
 			domain->device);
-		c->is_hopeless = true;
+		c->has_failed = true;
 	} else {
 		return true;
 	}
@@ -110,7 +110,7 @@ static bool is_measured(const struct domain *domain)
 	return domain->provenance != PROVENANCE_ESTIMATED;
 }
 
-static void look(struct calibration *c, bool energy_only)
+static void poll_once(struct calibration *c, bool energy_only)
 {
 	const struct sensor_context context = {
 		.t_ns = env_now_ns(c->env),
@@ -121,7 +121,7 @@ static void look(struct calibration *c, bool energy_only)
 	};
 	sensor_set_read(&c->set, &context, c->values);
 	for (size_t i = 0; i < c->set.n_devices; i++)
-		idle_watch_feed(&c->watches[i], context.t_ns, c->values[i]);
+		idle_monitor_feed(&c->watches[i], context.t_ns, c->values[i]);
 }
 
 static bool devices_are_idle(struct calibration *c)
@@ -131,9 +131,9 @@ static bool devices_are_idle(struct calibration *c)
 		struct idle_result result;
 		if (!is_measured(domain))
 			continue;
-		if (domain->kind == DOMAIN_GPU && !gives_nothing(c->values[i]) && !gpu_is_idle(c, domain, c->values[i]))
+		if (domain->kind == DOMAIN_GPU && !has_no_power(c->values[i]) && !gpu_is_idle(c, domain, c->values[i]))
 			return false;
-		if (idle_watch_is_steady(&c->watches[i], &result))
+		if (idle_monitor_is_steady(&c->watches[i], &result))
 			continue;
 		snprintf(c->reason, sizeof(c->reason), "power of %s was not steady: between %.1f and %.1f W",
 			domain->name, result.lowest_w, result.highest_w);
@@ -145,24 +145,24 @@ static bool devices_are_idle(struct calibration *c)
 static bool window_is_idle(struct calibration *c, const struct load *began, struct load *last)
 {
 	int64_t end_ns = env_now_ns(c->env) + c->window_ns;
-	for (unsigned looks = 1; env_now_ns(c->env) < end_ns; looks++) {
-		look(c, looks % LOOKS_PER_POWER != 0);
-		usleep(LOOK_PAUSE_US);
+	for (unsigned n_polls = 1; env_now_ns(c->env) < end_ns; n_polls++) {
+		poll_once(c, n_polls % POLLS_PER_POWER != 0);
+		usleep(POLL_PAUSE_US);
 	}
-	look(c, false);
+	poll_once(c, false);
 	for (size_t i = 0; i < c->set.n_devices; i++)
-		idle_watch_end_window(&c->watches[i]);
+		idle_monitor_end_window(&c->watches[i]);
 	struct load now = read_load(c), before = *last;
 	double share;
 	*last = now;
-	if (says_nothing(&before, &now)) {
+	if (has_no_result(&before, &now)) {
 		snprintf(c->reason, sizeof(c->reason), "%s/stat does not report how busy the CPUs are",
 			c->env->procfs);
-		c->is_hopeless = true;
+		c->has_failed = true;
 		return false;
 	}
 	if (is_busy(&before, &now, TICK_NS, &share) || is_busy(began, &now, TICK_NS, &share)) {
-		blame_processes(c, share);
+		name_busy_processes(c, share);
 		return false;
 	}
 	return devices_are_idle(c);
@@ -173,7 +173,7 @@ static bool attempt(struct calibration *c)
 	int64_t began_ns = env_now_ns(c->env);
 	struct load began = read_load(c), last = began;
 	for (size_t i = 0; i < c->set.n_devices; i++)
-		idle_watch_init(&c->watches[i], c->set.devices[i], began_ns);
+		idle_monitor_init(&c->watches[i], c->set.devices[i], began_ns);
 	while (env_now_ns(c->env) - began_ns < c->wanted_ns)
 		if (!window_is_idle(c, &began, &last))
 			return false;
@@ -182,18 +182,18 @@ static bool attempt(struct calibration *c)
 
 static bool find_idleness(struct calibration *c)
 {
-	int64_t until_ns = env_now_ns(c->env) + PATIENCE * c->wanted_ns;
-	busy_processes_look(&c->before, c->env);
+	int64_t until_ns = env_now_ns(c->env) + TRIES_MAX * c->wanted_ns;
+	busy_processes_read(&c->before, c->env);
 	do
 		if (attempt(c))
 			return true;
-	while (!c->is_hopeless && env_now_ns(c->env) + c->wanted_ns <= until_ns);
+	while (!c->has_failed && env_now_ns(c->env) + c->wanted_ns <= until_ns);
 	return false;
 }
 
 /* ---- result ---- */
 
-static void say(const struct idle_entry *entry, struct buf *out)
+static void print_result(const struct idle_entry *entry, struct buf *out)
 {
 	size_t start = out->size;
 	buf_pad_to(out, start, 2);
@@ -220,7 +220,7 @@ static size_t gather(const struct calibration *c, struct idle_entry *entries, st
 		struct idle_result result;
 		if (!is_measured(domain))
 			continue;
-		if (!idle_watch_result(&c->watches[i], &result)) {
+		if (!idle_monitor_result(&c->watches[i], &result)) {
 			buf_printf(out, "  %s did not change: not stored\n", domain->name);
 			continue;
 		}
@@ -236,7 +236,7 @@ static size_t gather(const struct calibration *c, struct idle_entry *entries, st
 		text_copy(entry->device, sizeof(entry->device), domain->device);
 		text_copy(entry->uuid, sizeof(entry->uuid), domain->uuid);
 		idle_baseline_date(env_wall_ns(c->env), entry->date, sizeof(entry->date));
-		say(entry, out);
+		print_result(entry, out);
 	}
 	return n;
 }

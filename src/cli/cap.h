@@ -25,11 +25,11 @@ struct cap_limits {
 int cap_limits_open(struct cap_limits *limits, const char *owner, struct wattle_error *reterr);
 void cap_limits_close(struct cap_limits *limits);
 // Adds devices: "gpu-0", "gpu-0,gpu-1", "gpus" (those visible to this program); each device once. Errors have a message.
-int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what what, double value,
+int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_kind what, double value,
 	struct wattle_error *reterr);
 
 // Sets all limits or none. *ret_outcomes has space for limits->n.
-int cap_limits_hold(struct cap_limits *limits, struct cap_outcome *ret_outcomes, struct wattle_error *reterr);
+int cap_limits_acquire(struct cap_limits *limits, struct cap_outcome *ret_outcomes, struct wattle_error *reterr);
 // Ends the holds. Messages for the user go to stderr.
 void cap_limits_end(struct cap_limits *limits);
 
@@ -48,6 +48,6 @@ struct cap_set_options {
 // Adds the devices and values of the options to open limits.
 int cap_set_choose(const struct cap_set_options *options, struct cap_limits *limits, struct wattle_error *reterr);
 // Prints one line on stderr: the limits that were set, the previous limits, and `rest`.
-void cap_set_tell(const struct cap_set_options *options, const struct cap_limits *limits,
+void cap_set_print(const struct cap_set_options *options, const struct cap_limits *limits,
 	const struct cap_outcome *outcomes, const char *rest);
 int cap_set_run(const struct cap_set_options *options); // returns the command's status, as `wattle run` does

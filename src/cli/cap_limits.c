@@ -34,7 +34,7 @@ void cap_limits_close(struct cap_limits *limits)
 
 /* ---- names ---- */
 
-int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_what what, double value,
+int cap_limits_add(struct cap_limits *limits, const char *names, enum cap_kind what, double value,
 	struct wattle_error *reterr)
 {
 	size_t n = 0;
@@ -62,7 +62,7 @@ int cap_set_choose(const struct cap_set_options *values, struct cap_limits *limi
 
 /* ---- hold ---- */
 
-int cap_limits_hold(struct cap_limits *limits, struct cap_outcome *ret_outcomes, struct wattle_error *reterr)
+int cap_limits_acquire(struct cap_limits *limits, struct cap_outcome *ret_outcomes, struct wattle_error *reterr)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < limits->n; i++)
@@ -99,10 +99,10 @@ static void print_amount(struct buf *out, const struct cap_device *device, doubl
 	if (isnan(value))
 		buf_str(out, "no limit");
 	else
-		buf_printf(out, "%s %s", number, cap_what_unit(device->what));
+		buf_printf(out, "%s %s", number, cap_kind_unit(device->what));
 }
 
-void cap_set_tell(const struct cap_set_options *values, const struct cap_limits *limits,
+void cap_set_print(const struct cap_set_options *values, const struct cap_limits *limits,
 	const struct cap_outcome *outcomes, const char *rest)
 {
 	struct buf line;

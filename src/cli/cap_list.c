@@ -69,7 +69,7 @@ static int print_list(const struct caps *caps, bool as_json)
 	if (as_json)
 		cap_list_json(caps->rows, caps->n, &out);
 	else
-		cap_list_text(caps->rows, caps->n, caps->devices.absent, cli_wants_colour(NULL), &out);
+		cap_list_text(caps->rows, caps->n, caps->devices.absent, cli_use_colour(NULL), &out);
 	return cli_finish(&out, "-");
 }
 
@@ -90,7 +90,7 @@ static int run_list(const struct command *command, int argc, char **argv)
 	struct option_list words;
 	struct caps caps;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 0)
 		return cli_usage(command, EXIT_USAGE, "unexpected argument '%s'", words.items[0]);
@@ -125,7 +125,7 @@ static int run_get(const struct command *command, int argc, char **argv)
 	struct option_list words;
 	struct caps caps;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
 		return cli_usage(command, EXIT_USAGE, "give one DEVICE");

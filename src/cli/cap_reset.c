@@ -22,7 +22,8 @@ static const struct option options[] = {
 		.offset = offsetof(struct values, quiet)},
 };
 
-static void tell(const struct values *values, const struct cap_device *device, const struct cap_outcome *outcome)
+static void print_outcome(const struct values *values, const struct cap_device *device,
+	const struct cap_outcome *outcome)
 {
 	if (outcome->text[0] != '\0' && (!values->quiet || outcome->was_foreign))
 		fprintf(stderr, "wattle: %s\n", outcome->text);
@@ -32,14 +33,14 @@ static void tell(const struct values *values, const struct cap_device *device, c
 
 // Returns 1 if there was a limit to reset.
 static int reset_one(const struct values *values, const struct cap_limits *limits, struct cap_device *device,
-	bool to_default, bool tell_nothing, struct wattle_error *reterr)
+	bool to_default, bool is_quiet, struct wattle_error *reterr)
 {
 	struct cap_outcome outcome;
 	int r = cap_hold_reset(&limits->holder, device, to_default, &outcome, reterr);
 	if (r < 0)
 		return r;
-	if (tell_nothing || !outcome.was_nothing)
-		tell(values, device, &outcome);
+	if (is_quiet || !outcome.was_nothing)
+		print_outcome(values, device, &outcome);
 	return !outcome.was_nothing;
 }
 
@@ -65,7 +66,7 @@ static int reset_device(const struct values *values, struct cap_limits *limits, 
 
 static int reset(const struct values *values, struct cap_limits *limits, const char *names, struct wattle_error *reterr)
 {
-	enum cap_what what = values->clocks ? CAP_CLOCKS : CAP_POWER;
+	enum cap_kind what = values->clocks ? CAP_CLOCKS : CAP_POWER;
 	int r = cap_limits_add(limits, names, what, (double)NAN, reterr);
 	if (r < 0)
 		return r;
@@ -90,7 +91,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct option_list words;
 	struct cap_limits limits;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
 		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no device given" : "more than one device given");

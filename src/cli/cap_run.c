@@ -24,7 +24,7 @@ static void pass_on(int signal_fd, pid_t pid)
 }
 
 // Restarts a guard that was killed. A limit changed by another process is reported at the end, and that process's limit stays.
-static void look_after(const struct cap_limits *limits)
+static void maintain(const struct cap_limits *limits)
 {
 	for (size_t i = 0; i < limits->n; i++) {
 		struct cap_outcome outcome;
@@ -35,7 +35,7 @@ static void look_after(const struct cap_limits *limits)
 }
 
 // A descriptor that stays readable would cause a busy loop: it is polled once more, and then no longer.
-static size_t watch_holds(const struct cap_limits *limits, struct pollfd *fds)
+static size_t check_holds(const struct cap_limits *limits, struct pollfd *fds)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < limits->n; i++) {
@@ -57,7 +57,7 @@ static bool any_readable(struct pollfd *fds, size_t n)
 static int wait_for(struct cap_limits *limits, pid_t pid, int signal_fd)
 {
 	struct pollfd fds[1 + CAP_LIMITS_MAX] = {{.fd = signal_fd, .events = POLLIN}};
-	size_t n = watch_holds(limits, fds + 1);
+	size_t n = check_holds(limits, fds + 1);
 	for (;;) {
 		int status;
 		if (waitpid(pid, &status, WNOHANG) == pid)
@@ -67,8 +67,8 @@ static int wait_for(struct cap_limits *limits, pid_t pid, int signal_fd)
 		pass_on(signal_fd, pid);
 		if (!any_readable(fds + 1, n))
 			continue;
-		look_after(limits);
-		n = watch_holds(limits, fds + 1);
+		maintain(limits);
+		n = check_holds(limits, fds + 1);
 		if (any_readable(fds + 1, n))
 			n = 0; // the guard could not be restarted, which has been reported
 	}
@@ -101,13 +101,13 @@ static int run_limited(const struct cap_set_options *values, struct cap_limits *
 	if (r == 0)
 		r = cap_set_choose(values, limits, &error);
 	if (r == 0)
-		r = cap_limits_hold(limits, outcomes, &error);
+		r = cap_limits_acquire(limits, outcomes, &error);
 	if (r < 0) {
 		target_abandon(target);
 		return cli_fail(EXIT_OWN_FAILURE, &error);
 	}
 	snprintf(rest, sizeof(rest), "; until %.100s ends", values->command[0]);
-	cap_set_tell(values, limits, outcomes, rest);
+	cap_set_print(values, limits, outcomes, rest);
 	return run_held(values, limits, target);
 }
 

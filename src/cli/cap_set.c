@@ -23,7 +23,7 @@ static const struct option options[] = {
 
 /* ---- messages ---- */
 
-static void tell_stays(const struct cap_set_options *values, const struct cap_limits *limits,
+static void print_persistent(const struct cap_set_options *values, const struct cap_limits *limits,
 	const struct cap_outcome *outcomes)
 {
 	char rest[256], number[32];
@@ -33,9 +33,9 @@ static void tell_stays(const struct cap_set_options *values, const struct cap_li
 	else
 		snprintf(rest, sizeof(rest), "; until `wattle cap reset %.100s`%s", values->devices,
 			isnan(values->watts) ? " or a restart" : "");
-	cap_set_tell(values, limits, outcomes, rest);
+	cap_set_print(values, limits, outcomes, rest);
 	for (size_t i = 0; values->for_ns == 0 && i < limits->n; i++)
-		if (limits->at[i].device->forgets && !limits->at[i].device->helped) {
+		if (limits->at[i].device->forgets && !limits->at[i].device->is_remote) {
 			snprintf(rest, sizeof(rest), "%s: %s", limits->at[i].device->name, limits->at[i].device->hint);
 			cli_warn(rest);
 		}
@@ -45,7 +45,7 @@ static void tell_stays(const struct cap_set_options *values, const struct cap_li
 
 static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, struct wattle_error *reterr)
 {
-	int r = cap_limits_hold(limits, outcomes, reterr);
+	int r = cap_limits_acquire(limits, outcomes, reterr);
 	for (size_t i = 0; r == 0 && i < limits->n; i++) {
 		r = cap_hold_keep(limits->at[i].hold, reterr);
 		limits->at[i].hold = NULL;
@@ -53,12 +53,13 @@ static int keep_all(struct cap_limits *limits, struct cap_outcome *outcomes, str
 	return r;
 }
 
-static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes,
+static int set_persistent(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes,
 	struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < limits->n; i++) {
 		struct cap_limit *limit = &limits->at[i];
-		int r = cap_hold_stand(&limits->holder, limit->device, limit->value, for_ns, &outcomes[i], reterr);
+		int r = cap_hold_set_persistent(&limits->holder, limit->device, limit->value, for_ns, &outcomes[i],
+			reterr);
 		for (size_t j = i; r < 0 && j-- > 0;)
 			cap_hold_end_timed(&limits->holder, limits->at[j].device, NULL);
 		if (r < 0)
@@ -68,9 +69,10 @@ static int stand_for(struct cap_limits *limits, int64_t for_ns, struct cap_outco
 }
 
 // Sets several limits, all or none: first as leases, which can be undone, then persistently.
-static int stand(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes, struct wattle_error *reterr)
+static int set_all_persistent(struct cap_limits *limits, int64_t for_ns, struct cap_outcome *outcomes,
+	struct wattle_error *reterr)
 {
-	return for_ns > 0 || limits->n == 1 ? stand_for(limits, for_ns, outcomes, reterr)
+	return for_ns > 0 || limits->n == 1 ? set_persistent(limits, for_ns, outcomes, reterr)
 					    : keep_all(limits, outcomes, reterr);
 }
 
@@ -83,9 +85,9 @@ static int set(const struct cap_set_options *values)
 	if (r == 0)
 		r = cap_set_choose(values, &limits, &error);
 	if (r == 0)
-		r = stand(&limits, values->for_ns, outcomes, &error);
+		r = set_all_persistent(&limits, values->for_ns, outcomes, &error);
 	if (r == 0)
-		tell_stays(values, &limits, outcomes);
+		print_persistent(values, &limits, outcomes);
 	cap_limits_close(&limits);
 	return r < 0 ? cli_fail(EXIT_FAILED, &error) : EXIT_DONE;
 }
@@ -139,7 +141,7 @@ static int run(const struct command *command, int argc, char **argv)
 	int status;
 	size_t n = words_before_command(argc, argv);
 	bool has_command = n < (size_t)argc;
-	if (!cli_parse_words(command, (int)n, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, (int)n, argv, &values, &words, &status))
 		return status == EXIT_USAGE && has_command ? EXIT_OWN_FAILURE : status;
 	int wrong = has_command ? EXIT_OWN_FAILURE : EXIT_USAGE;
 	char why[128];

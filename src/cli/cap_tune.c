@@ -76,12 +76,12 @@ static int make_groups(struct tuning *t, struct wattle_error *reterr)
 // Takes the leases of a group. A group that waits for its turn (--each) keeps its previous limit.
 static int hold(struct tune_group *group, bool waits, struct wattle_error *reterr)
 {
-	int r = tune_group_hold(group, reterr);
+	int r = tune_group_acquire(group, reterr);
 	if (r == 0)
 		r = tune_group_try(group, reterr);
 	if (r == 0 && waits)
 		r = tune_group_end(group, false, reterr);
-	return r < 0 || !waits ? r : tune_group_hold(group, reterr);
+	return r < 0 || !waits ? r : tune_group_acquire(group, reterr);
 }
 
 static int hold_all(struct tuning *t, struct wattle_error *reterr)
@@ -175,7 +175,7 @@ static void keep_in_run_file(const struct tuning *t)
 		return;
 	struct buf out = cli_buf();
 	cap_tune_json_line(t->reports, t->n_done, &out);
-	if (out.failed == 0 && run_keep_fact(t->recorder.path, RUN_FILE_KEY, out.data, &error) < 0)
+	if (out.failed == 0 && run_set_metadata(t->recorder.path, RUN_FILE_KEY, out.data, &error) < 0)
 		cli_warn(error.text);
 	buf_finish(&out);
 }
@@ -266,7 +266,7 @@ static enum tune_event search_all(struct tuning *t)
 }
 
 // Waits for a command to end by itself; does not touch a program that was running before.
-static void let_it_end(struct tuning *t, enum tune_event event)
+static void wait_for_end(struct tuning *t, enum tune_event event)
 {
 	if (t->recorder.pid == 0)
 		return;
@@ -301,7 +301,7 @@ static int tune(const struct cap_tune_options *options, const char *words)
 		int stopped_by = t.signals.stopped_by;
 		print(&t);
 		int written = write_files(&t, false);
-		let_it_end(&t, event);
+		wait_for_end(&t, event);
 		int written_last = write_files(&t, true);
 		keep_in_run_file(&t);
 		status = status_of(&t, event, stopped_by);

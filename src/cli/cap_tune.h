@@ -18,7 +18,7 @@ enum { TUNE_DEVICES = 32, TUNE_LIMITS = 64 };
 
 struct cap_tune_options {
 	const char *objective, *step, *metric, *metric_total, *spans, *json, *csv, *html, *output;
-	int64_t n_limits, pid, seed, interval_ns, patience_ns; // pid, seed: VALUE_MISSING if not given
+	int64_t n_limits, pid, seed, interval_ns, timeout_ns;  // pid, seed: VALUE_MISSING if not given
 	double from_percent, seconds, settle_s;                // settle_s: NaN: wait until power is steady
 	bool apply, nvtx, itt, each, clocks, quiet;
 	enum tune_goal goal; // parsed from `objective`
@@ -52,7 +52,7 @@ struct tune_devices {
 	size_t n;
 };
 // Opens all devices in `words`: "gpu-0", "gpu-0,gpu-1", "gpus". Changes nothing. Errors have a message.
-int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr);
+int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_kind what, struct wattle_error *reterr);
 void tune_devices_close(struct tune_devices *devices); // restores limits that are still held
 
 const struct run_device *tune_device_of(const struct run *run, const struct domain *domain); // NULL: not measured
@@ -70,10 +70,10 @@ struct tune_group {
 // -ERANGE with a message: there is no choice of limits.
 int tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n,
 	const struct cap_tune_options *options, struct wattle_error *reterr);
-int tune_group_hold(struct tune_group *group, struct wattle_error *reterr); // takes all leases or none
+int tune_group_acquire(struct tune_group *group, struct wattle_error *reterr); // takes all leases or none
 // Sets a trial limit that differs from the current one, to learn before a program starts whether the devices accept limits.
 int tune_group_try(struct tune_group *group, struct wattle_error *reterr);
-double tune_group_taken(const struct tune_group *group, double value); // the value to which the devices round it
+double tune_group_rounded(const struct tune_group *group, double value); // the value to which the devices round it
 int tune_group_set(struct tune_group *group, double value, struct wattle_error *reterr);
 // 0, 1: another process has changed a limit, -ENODEV: a device is gone; with a message. Also restarts guards.
 int tune_group_check(struct tune_group *group, struct wattle_error *reterr);
@@ -102,7 +102,7 @@ void tune_recorder_wait(struct tune_recorder *recorder);
 
 /* ---- cap_tune_steps.c ---- */
 struct tune_steps {
-	struct live live;
+	struct step_tail tail;
 	char path[4096]; // file with the steps
 	bool is_span_file, is_metric, is_total, whole_runs;
 };
@@ -111,17 +111,17 @@ int tune_steps_open(struct tune_steps *steps, const struct cap_tune_options *opt
 	const struct tune_recorder *recorder, struct wattle_error *reterr);
 void tune_steps_close(struct tune_steps *steps);
 void tune_steps_begin(struct tune_steps *steps);                            // call when the recorder is started again
-int tune_steps_look(struct tune_steps *steps, struct wattle_error *reterr); // -ENOENT: no file yet
+int tune_steps_poll(struct tune_steps *steps, struct wattle_error *reterr); // -ENOENT: no file yet
 
-struct tune_stretch { // from the end of one step to the end of a later step
+struct tune_step_interval { // from the end of one step to the end of a later step
 	int64_t from_ns, to_ns;
 	double steps; // number of steps; for a metric, the sum that it reported
 	size_t ends;  // number of step ends, without the first one
 };
 /* The longest interval from the first step end at or after since_ns to the last step end within length_ns, or to the `least`-th
  * step end if that is later. False: no step yet. */
-bool tune_steps_stretch(const struct tune_steps *steps, int64_t since_ns, int64_t length_ns, size_t least,
-	struct tune_stretch *ret_stretch);
+bool tune_steps_interval(const struct tune_steps *steps, int64_t since_ns, int64_t length_ns, size_t least,
+	struct tune_step_interval *ret_interval);
 void tune_steps_names(const struct tune_steps *steps, char *out, size_t size);
 
 /* ---- cap_tune_search.c ---- */
@@ -148,11 +148,11 @@ struct tune_search {
 	int64_t set_ns;                   // time of the last change of the limit
 	struct tune_steady steady;        // learned response time of the devices to a new limit
 	bool exceeds;                     // devices exceed the limit at the start of runs although it has long been in effect
-	double longest_step_s, settled_s; // over all windows so far
-	size_t n_windows, n_settled, n_unsettled, fruitless_runs;
+	double longest_step_s, waited_s;  // over all windows so far
+	size_t n_windows, n_stable, n_unstable, runs_without_window;
 	double measured_s, scale_error;
 	bool from_power;
-	bool shows_progress, line_stands, saw_thermal,
+	bool shows_progress, is_line_shown, saw_thermal,
 		is_from_terminal; // origin of the signal that stopped wattle: the terminal sends it to the command, too
 	struct wattle_error error;
 };
@@ -167,10 +167,10 @@ enum tune_event tune_wait(struct tune_search *search, int64_t until_ns);
 
 /* ---- cap_tune_wait_stable.c ---- */
 // Waits until the limit is in effect and power is steady, or for the time of --settle.
-enum tune_event tune_settle(struct tune_search *search);
+enum tune_event tune_wait_until_stable(struct tune_search *search);
 /* Whether a whole run began before the limit was in effect, so that it must be repeated: its device drew more than the limit at
  * first. For a device that idles between runs this cannot be detected earlier. */
-bool tune_began_early(struct tune_search *search, const struct run *run, const struct tune_stretch *stretch);
+bool tune_began_early(struct tune_search *search, const struct run *run, const struct tune_step_interval *interval);
 
 /* ---- cap_tune_window.c ---- */
 enum tune_event tune_measure(struct tune_search *search, size_t limit, double seconds, struct tune_window *ret_window);
@@ -178,4 +178,4 @@ enum tune_event tune_measure(struct tune_search *search, size_t limit, double se
 /* ---- cap_tune_output.c ---- */
 void tune_show_progress(struct tune_search *search, const char *doing);
 void tune_clear_progress(struct tune_search *search);
-void tune_tell_window(struct tune_search *search, const struct tune_window *window);
+void tune_print_window(struct tune_search *search, const struct tune_window *window);

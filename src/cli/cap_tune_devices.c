@@ -75,7 +75,7 @@ static int add(struct tune_devices *devices, struct cap_device *cap, struct watt
 	return 0;
 }
 
-static int add_all(struct tune_devices *devices, const char *names, enum cap_what what, struct wattle_error *reterr)
+static int add_all(struct tune_devices *devices, const char *names, enum cap_kind what, struct wattle_error *reterr)
 {
 	size_t n = 0;
 	wattle_cleanup_free struct cap_device **chosen = calloc_array(devices->caps.n + 1, sizeof(*chosen));
@@ -98,7 +98,7 @@ static int find_holder(struct tune_devices *devices, struct wattle_error *reterr
 	return r < 0 ? error_set(reterr, r, "can't read this process's start time: %s", strerror(-r)) : 0;
 }
 
-int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_what what, struct wattle_error *reterr)
+int tune_devices_open(struct tune_devices *devices, const char *words, enum cap_kind what, struct wattle_error *reterr)
 {
 	struct sensor_options options = {.calibrate_ns = 5 * NS_PER_MS};
 	*devices = (struct tune_devices){0};
@@ -159,7 +159,7 @@ static double rounded(const struct tune_group *group, double value)
 }
 
 // Rounds to the clock steps of the devices.
-double tune_group_taken(const struct tune_group *group, double value)
+double tune_group_rounded(const struct tune_group *group, double value)
 {
 	struct cap_device *device = device_at(group, 0)->cap;
 	struct cap_setting now, next;
@@ -177,16 +177,15 @@ static int find_limits(struct tune_group *group, const struct cap_tune_options *
 	int r = tune_candidates(group->min, group->max, group->default_, options->from_percent, wanted, limits,
 		&group->n_limits);
 	for (size_t i = 0; r == 0 && i < group->n_limits; i++) {
-		double value = tune_group_taken(group, limits[i]);
+		double value = tune_group_rounded(group, limits[i]);
 		if (n == 0 || value < limits[n - 1])
 			limits[n++] = value;
 	}
 	group->n_limits = n;
 	if (r == 0 && n >= 2)
 		return 0;
-	return error_set(reterr, -ERANGE,
-		"%s: no limit to choose from: its range is %g to %g %s and its default %g",
-		group->name, group->min, group->max, cap_what_unit(device_at(group, 0)->cap->what), group->default_);
+	return error_set(reterr, -ERANGE, "%s: no limit to choose from: its range is %g to %g %s and its default %g",
+		group->name, group->min, group->max, cap_kind_unit(device_at(group, 0)->cap->what), group->default_);
 }
 
 int tune_group_make(struct tune_group *group, struct tune_devices *devices, size_t first, size_t n,
@@ -221,7 +220,7 @@ static double trial(const struct tune_group *group)
 	return group->limits[group->n_limits - 1];
 }
 
-int tune_group_hold(struct tune_group *group, struct wattle_error *reterr)
+int tune_group_acquire(struct tune_group *group, struct wattle_error *reterr)
 {
 	for (size_t i = 0; i < group->n; i++) {
 		struct tune_device *device = device_at(group, i);

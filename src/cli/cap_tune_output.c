@@ -12,14 +12,14 @@ enum { LINE_CEILING = 4096 };
 
 void tune_clear_progress(struct tune_search *search)
 {
-	if (search->line_stands)
+	if (search->is_line_shown)
 		fputs("\r\033[K", stderr);
-	search->line_stands = false;
+	search->is_line_shown = false;
 }
 
 static void add_limit(struct buf *line, const struct tune_search *search, double value)
 {
-	human_cap(line, value, cap_what_unit(search->report->what));
+	human_cap(line, value, cap_kind_unit(search->report->what));
 }
 
 // The tuner estimates measuring time only; the ratio of elapsed to measured time so far adds the settling time.
@@ -54,11 +54,11 @@ void tune_show_progress(struct tune_search *search, const char *doing)
 		fputs(line.data, stderr);
 	fflush(stderr);
 	buf_finish(&line);
-	search->line_stands = true;
+	search->is_line_shown = true;
 }
 
 // Without a terminal: one line per window.
-void tune_tell_window(struct tune_search *search, const struct tune_window *window)
+void tune_print_window(struct tune_search *search, const struct tune_window *window)
 {
 	struct buf line;
 	if (search->options->quiet || search->shows_progress)

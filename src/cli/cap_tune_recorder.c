@@ -27,9 +27,9 @@ int tune_recorder_open(struct tune_recorder *recorder, const struct cap_tune_opt
 		snprintf(recorder->path, sizeof(recorder->path), "%s/run.sqlite", recorder->folder);
 		return made;
 	}
-	struct job_place place;
-	job_place_find(job_from_environment, NULL, &place);
-	const struct output_naming naming = {.pattern = options->output, .pid = getpid(), .place = &place};
+	struct job_env job_env;
+	job_env_find(job_from_environment, NULL, &job_env);
+	const struct output_naming naming = {.pattern = options->output, .pid = getpid(), .job_env = &job_env};
 	int r = output_path(&naming, recorder->path, sizeof(recorder->path), reterr);
 	if (r < 0)
 		return r;

@@ -10,7 +10,7 @@
 
 static double taken(void *group, double value)
 {
-	return tune_group_taken(group, value);
+	return tune_group_rounded(group, value);
 }
 
 static void add_part(struct tune_search *search, const struct domain *domain)
@@ -68,11 +68,11 @@ static void note_all(const struct tune_search *search)
 		cap_tune_note(report,
 			"The device was throttled by heat or by its power supply in some windows; their "
 			"results depend on cooling rather than on the limit.");
-	if (search->n_unsettled > 0)
+	if (search->n_unstable > 0)
 		cap_tune_note(report,
 			"After %zu of %zu changes of the limit, power was not steady within 10 s; set a "
 			"longer wait with --settle S.",
-			search->n_unsettled, search->n_settled);
+			search->n_unstable, search->n_stable);
 	if (search->from_power)
 		cap_tune_note(report, "%s: power readings were integrated, which is less accurate for short windows; %s",
 			has_counters(search->group) ? "Windows were too short for the device's energy counter"
@@ -86,7 +86,7 @@ static void conclude(struct tune_search *search, struct arena *arena)
 	struct cap_tune_report *report = search->report;
 	int r = search->tuner != NULL ? tuner_conclude(search->tuner, arena, &report->result) : -ENODATA;
 	report->has_result = r == 0;
-	report->chosen = r == 0 ? tune_group_taken(search->group, report->result.chosen) : (double)NAN;
+	report->chosen = r == 0 ? tune_group_rounded(search->group, report->result.chosen) : (double)NAN;
 	report->n_windows = search->n_windows;
 	report->measured_s = search->measured_s;
 	report->elapsed_s = (double)(clock_now_ns() - search->start_ns) * 1e-9;
@@ -108,7 +108,7 @@ enum tune_event tune_search_run(struct tune_search *search, struct arena *arena)
 		tuner_add(search->tuner, &window);
 		search->n_windows++;
 		search->measured_s += window.time_s;
-		tune_tell_window(search, &window);
+		tune_print_window(search, &window);
 	}
 	tune_clear_progress(search);
 	conclude(search, arena);

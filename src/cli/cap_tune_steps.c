@@ -60,7 +60,7 @@ static bool find_run_file(int64_t pid, char *out, size_t size)
 		if (n <= 0 || out[0] != '/')
 			continue;
 		out[n] = '\0';
-		if (probe_run_file(out, NULL) == 0)
+		if (file_type_check_run(out, NULL) == 0)
 			return true;
 	}
 	return false;
@@ -130,21 +130,21 @@ int tune_steps_open(struct tune_steps *steps, const struct cap_tune_options *opt
 		return r;
 	steps->is_span_file = span_file_probe(steps->path);
 	bool is_ours = strcmp(steps->path, recorder->path) == 0;
-	if (!is_ours && !steps->is_span_file && (r = probe_run_file(steps->path, reterr)) < 0)
+	if (!is_ours && !steps->is_span_file && (r = file_type_check_run(steps->path, reterr)) < 0)
 		return r;
-	live_init(&steps->live, steps->path, metric != NULL ? metric : options->step, metric != NULL);
+	step_tail_init(&steps->tail, steps->path, metric != NULL ? metric : options->step, metric != NULL);
 	return 0;
 }
 
 void tune_steps_close(struct tune_steps *steps)
 {
-	live_finish(&steps->live);
+	step_tail_finish(&steps->tail);
 }
 
 void tune_steps_begin(struct tune_steps *steps)
 {
-	steps->live.is_over = false;
-	steps->live.stored_ns = VALUE_MISSING;
+	steps->tail.is_over = false;
+	steps->tail.stored_ns = VALUE_MISSING;
 }
 
 /* ---- reading ---- */
@@ -157,79 +157,79 @@ static int64_t clock_shift_ns(const struct run *run)
 	return llabs(shift_ns) < NS_PER_S ? 0 : shift_ns; // a smaller shift is an adjustment of the wall clock
 }
 
-static int add_step(struct live *live, int64_t t_ns, double value)
+static int add_step(struct step_tail *tail, int64_t t_ns, double value)
 {
-	struct live_step *larger = array_with_room(live->steps, live->n_steps, &live->steps_room, sizeof(*larger),
+	struct tail_step *larger = array_reserve(tail->steps, tail->n_steps, &tail->steps_capacity, sizeof(*larger),
 		1024);
 	if (larger == NULL)
 		return -ENOMEM;
-	live->steps = larger;
-	larger[live->n_steps++] = (struct live_step){t_ns, value};
+	tail->steps = larger;
+	larger[tail->n_steps++] = (struct tail_step){t_ns, value};
 	return 0;
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct live_step *x = a, *y = b;
+	const struct tail_step *x = a, *y = b;
 	return (x->t_ns > y->t_ns) - (x->t_ns < y->t_ns);
 }
 
-static int take_steps(struct live *live, const struct run *run)
+static int take_steps(struct step_tail *tail, const struct run *run)
 {
 	int64_t shift_ns = clock_shift_ns(run);
 	int r = 0;
-	live->n_steps = 0;
-	for (size_t i = 0; r == 0 && live->is_metric && i < run->n_user_metrics; i++)
-		if (strcmp(run->user_metrics[i].name, live->name) == 0)
-			r = add_step(live, run->user_metrics[i].t_ns + shift_ns, run->user_metrics[i].value);
-	for (size_t i = 0; r == 0 && !live->is_metric && i < run->n_spans; i++)
-		if (run->spans[i].close == SPAN_ENDED && strcmp(run->spans[i].name, live->name) == 0)
-			r = add_step(live, run->spans[i].end_ns + shift_ns, 1);
-	if (live->n_steps > 1)
-		qsort(live->steps, live->n_steps, sizeof(*live->steps), by_time);
+	tail->n_steps = 0;
+	for (size_t i = 0; r == 0 && tail->is_metric && i < run->n_user_metrics; i++)
+		if (strcmp(run->user_metrics[i].name, tail->name) == 0)
+			r = add_step(tail, run->user_metrics[i].t_ns + shift_ns, run->user_metrics[i].value);
+	for (size_t i = 0; r == 0 && !tail->is_metric && i < run->n_spans; i++)
+		if (run->spans[i].close == SPAN_ENDED && strcmp(run->spans[i].name, tail->name) == 0)
+			r = add_step(tail, run->spans[i].end_ns + shift_ns, 1);
+	if (tail->n_steps > 1)
+		qsort(tail->steps, tail->n_steps, sizeof(*tail->steps), by_time);
 	return r;
 }
 
 // Programs write the file as they run, so its content is complete up to now.
-static int look_at_span_file(struct tune_steps *steps, struct wattle_error *reterr)
+static int poll_span_file(struct tune_steps *steps, struct wattle_error *reterr)
 {
 	struct run run;
 	int64_t now_ns = clock_now_ns();
 	int r = span_file_load(steps->path, &run, reterr);
 	if (r < 0)
 		return r;
-	r = take_steps(&steps->live, &run);
+	r = take_steps(&steps->tail, &run);
 	run_finish(&run);
-	steps->live.stored_ns = now_ns;
+	steps->tail.stored_ns = now_ns;
 	return r < 0 ? error_set(reterr, r, "out of memory") : 0;
 }
 
-int tune_steps_look(struct tune_steps *steps, struct wattle_error *reterr)
+int tune_steps_poll(struct tune_steps *steps, struct wattle_error *reterr)
 {
-	return steps->is_span_file ? look_at_span_file(steps, reterr) : live_look(&steps->live, reterr);
+	return steps->is_span_file ? poll_span_file(steps, reterr) : step_tail_poll(&steps->tail, reterr);
 }
 
-bool tune_steps_stretch(const struct tune_steps *steps, int64_t since_ns, int64_t length_ns, size_t least,
-	struct tune_stretch *ret_stretch)
+bool tune_steps_interval(const struct tune_steps *steps, int64_t since_ns, int64_t length_ns, size_t least,
+	struct tune_step_interval *ret_interval)
 {
-	const struct live_step *at = steps->live.steps;
-	size_t n = steps->live.n_steps, first = 0, last;
+	const struct tail_step *at = steps->tail.steps;
+	size_t n = steps->tail.n_steps, first = 0, last;
 	while (first < n && at[first].t_ns < since_ns)
 		first++;
 	if (first == n)
 		return false;
-	struct tune_stretch stretch = {.from_ns = at[first].t_ns, .to_ns = at[first].t_ns};
+	struct tune_step_interval interval = {.from_ns = at[first].t_ns, .to_ns = at[first].t_ns};
 	for (last = first; last + 1 < n; last++) {
-		bool fits = at[last + 1].t_ns <= stretch.from_ns + length_ns;
+		bool fits = at[last + 1].t_ns <= interval.from_ns + length_ns;
 		if (!fits && last - first >= least)
 			break;
-		stretch.to_ns = at[last + 1].t_ns;
-		stretch.steps += at[last + 1].value;
+		interval.to_ns = at[last + 1].t_ns;
+		interval.steps += at[last + 1].value;
 	}
-	stretch.ends = last - first;
+	interval.ends = last - first;
 	if (steps->is_total)
-		stretch.steps = at[last].value - at[first].value;
-	*ret_stretch = stretch;
+		interval.steps = at[last].value - at[first].value;
+	*ret_interval = interval;
 	return true;
 }
 
@@ -237,7 +237,7 @@ void tune_steps_names(const struct tune_steps *steps, char *out, size_t size)
 {
 	struct run run;
 	if (!steps->is_span_file) {
-		live_names(steps->path, steps->is_metric, out, size);
+		step_tail_names(steps->path, steps->is_metric, out, size);
 		return;
 	}
 	out[0] = '\0';

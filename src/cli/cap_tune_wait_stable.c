@@ -9,7 +9,7 @@
 
 /* Power is measured over intervals until two in a row agree. Each interval is longer than the previous one, so that power
  * variations within the program's steps average out. */
-static const int64_t FIRST_STRETCH_NS = 200 * NS_PER_MS, MOST_NS = 10 * NS_PER_S;
+static const int64_t FIRST_INTERVAL_NS = 200 * NS_PER_MS, MAX_NS = 10 * NS_PER_S;
 static const double LONGER = 1.25, AGREES = 0.02;
 // An interval ends when each counter has been updated once more, or after this time without an update.
 static const int64_t NO_UPDATE_NS = 200 * NS_PER_MS;
@@ -30,32 +30,33 @@ static enum tune_event watch(struct tune_search *search, int64_t until_ns)
 {
 	enum tune_event event = TUNE_GOES_ON;
 	while (event == TUNE_GOES_ON && clock_now_ns() < until_ns) {
-		tune_meter_look(&search->meter);
-		int64_t next_ns = clock_now_ns() + TUNE_LOOK_NS;
+		tune_meter_poll(&search->meter);
+		int64_t next_ns = clock_now_ns() + TUNE_POLL_NS;
 		event = tune_wait(search, next_ns < until_ns ? next_ns : until_ns);
 	}
 	return event;
 }
 
 // Measures power over an interval that begins now; NaN: the devices report no power.
-static enum tune_event measure_power(struct tune_search *search, int64_t stretch_ns, struct tune_stretch_power *ret_power)
+static enum tune_event measure_power(struct tune_search *search, int64_t interval_ns,
+	struct tune_interval_power *ret_power)
 {
 	const double none = (double)NAN;
-	struct tune_span span = {.energy_j = none, .most_j = none, .seconds = 1};
+	struct tune_span span = {.energy_j = none, .max_j = none, .seconds = 1};
 	tune_meter_mark(&search->meter, FROM, clock_now_ns());
-	enum tune_event event = watch(search, clock_now_ns() + stretch_ns);
+	enum tune_event event = watch(search, clock_now_ns() + interval_ns);
 	int64_t end_ns = clock_now_ns();
 	tune_meter_mark(&search->meter, TO, end_ns);
 	bool is_known = false;
 	while (event == TUNE_GOES_ON && !is_known && clock_now_ns() < end_ns + NO_UPDATE_NS) {
-		event = watch(search, clock_now_ns() + TUNE_LOOK_NS);
+		event = watch(search, clock_now_ns() + TUNE_POLL_NS);
 		is_known = tune_meter_between(&search->meter, FROM, TO, false, &span);
 	}
 	if (!is_known)
 		(void)tune_meter_between(&search->meter, FROM, TO, true, &span);
-	*ret_power = (struct tune_stretch_power){.limit_w = limit_w(search->group),
+	*ret_power = (struct tune_interval_power){.limit_w = limit_w(search->group),
 		.sum_w = span.energy_j / span.seconds,
-		.most_w = span.most_j / span.seconds,
+		.max_w = span.max_j / span.seconds,
 		.until_s = since_set_s(search, end_ns)};
 	return event;
 }
@@ -64,7 +65,7 @@ static enum tune_event measure_power(struct tune_search *search, int64_t stretch
 static int64_t longest_wait_ns(const struct tune_search *search)
 {
 	bool is_short = search->steps->whole_runs && search->steady.above_s == 0;
-	return is_short ? (int64_t)(TUNE_SLOWEST_S * 1e9) : MOST_NS;
+	return is_short ? (int64_t)(TUNE_SLOWEST_S * 1e9) : MAX_NS;
 }
 
 static enum tune_event until_steady(struct tune_search *search)
@@ -73,59 +74,60 @@ static enum tune_event until_steady(struct tune_search *search)
 	// Waits for the response time learned so far: after an increase of the limit, power does not show that the increase is
 	// still pending.
 	enum tune_event event = watch(search, search->set_ns + (int64_t)(search->steady.delay_s * 1e9));
-	int64_t stretch_ns = FIRST_STRETCH_NS, start_ns = clock_now_ns();
+	int64_t interval_ns = FIRST_INTERVAL_NS, start_ns = clock_now_ns();
 	if (event == TUNE_GOES_ON)
 		event = watch(search, clock_now_ns() + NO_UPDATE_NS); // a counter's value is unknown before its first update
-	while (event == TUNE_GOES_ON && clock_now_ns() - start_ns + stretch_ns <= longest_wait_ns(search)) {
-		struct tune_stretch_power power;
-		event = measure_power(search, stretch_ns, &power);
+	while (event == TUNE_GOES_ON && clock_now_ns() - start_ns + interval_ns <= longest_wait_ns(search)) {
+		struct tune_interval_power power;
+		event = measure_power(search, interval_ns, &power);
 		if (event != TUNE_GOES_ON)
 			return event;
 		if (tune_steady_add(&search->steady, &power, AGREES))
 			return TUNE_GOES_ON;
-		if (isnan(power.sum_w) && stretch_ns > FIRST_STRETCH_NS)
+		if (isnan(power.sum_w) && interval_ns > FIRST_INTERVAL_NS)
 			break; // the devices report no power, so there is nothing to wait for
-		stretch_ns = (int64_t)((double)stretch_ns * LONGER);
+		interval_ns = (int64_t)((double)interval_ns * LONGER);
 	}
-	search->n_unsettled += !search->steps->whole_runs;
+	search->n_unstable += !search->steps->whole_runs;
 	return event;
 }
 
-enum tune_event tune_settle(struct tune_search *search)
+enum tune_event tune_wait_until_stable(struct tune_search *search)
 {
 	int64_t start_ns = clock_now_ns();
 	double fixed_s = search->options->settle_s;
 	enum tune_event event = isnan(fixed_s) ? until_steady(search)
 					       : tune_wait(search, start_ns + (int64_t)(fixed_s * 1e9));
-	search->settled_s += (double)(clock_now_ns() - start_ns) * 1e-9;
-	search->n_settled++;
+	search->waited_s += (double)(clock_now_ns() - start_ns) * 1e-9;
+	search->n_stable++;
 	return event;
 }
 
 /* ---- whole runs ---- */
 
-static const int64_t PIECE_NS = 200 * NS_PER_MS; // mean power of a run is computed for pieces of this length
+static const int64_t SLEEP_NS = 200 * NS_PER_MS; // mean power of a run is computed for pieces of this length
 
 // The end of the last piece, within the first seconds of a run, in which the device drew more than its limit; 0: none.
 static int64_t above_until_ns(const struct tune_search *search, const struct run *run, const struct run_device *device,
-	const struct tune_stretch *stretch)
+	const struct tune_step_interval *interval)
 {
 	const int64_t slowest_ns = (int64_t)(TUNE_SLOWEST_S * 1e9);
-	int64_t end_ns = stretch->from_ns + slowest_ns < stretch->to_ns ? stretch->from_ns + slowest_ns
-									: stretch->to_ns;
+	int64_t end_ns = interval->from_ns + slowest_ns < interval->to_ns ? interval->from_ns + slowest_ns
+									  : interval->to_ns;
 	int64_t until_ns = 0;
-	for (int64_t t_ns = stretch->from_ns; t_ns + PIECE_NS <= end_ns; t_ns += PIECE_NS) {
+	for (int64_t t_ns = interval->from_ns; t_ns + SLEEP_NS <= end_ns; t_ns += SLEEP_NS) {
 		struct energy_between energy;
-		if (energy_between(run, device, run_fact_i64(run, FACT_INTERVAL), t_ns, t_ns + PIECE_NS, &energy) < 0)
+		if (energy_between(run, device, run_metadata_i64(run, META_KEY_INTERVAL), t_ns, t_ns + SLEEP_NS,
+			    &energy) < 0)
 			continue;
-		double w = (energy.j - energy.error_j) / ((double)PIECE_NS * 1e-9);
+		double w = (energy.j - energy.error_j) / ((double)SLEEP_NS * 1e-9);
 		if (tune_steady_is_above(&search->steady, limit_w(search->group), w))
-			until_ns = t_ns + PIECE_NS;
+			until_ns = t_ns + SLEEP_NS;
 	}
 	return until_ns;
 }
 
-bool tune_began_early(struct tune_search *search, const struct run *run, const struct tune_stretch *stretch)
+bool tune_began_early(struct tune_search *search, const struct run *run, const struct tune_step_interval *interval)
 {
 	const struct tune_group *group = search->group;
 	int64_t until_ns = 0;
@@ -133,17 +135,17 @@ bool tune_began_early(struct tune_search *search, const struct run *run, const s
 		const struct tune_devices *devices = group->devices;
 		const struct domain *domain = devices->sensors.devices[devices->at[group->first + i].sensor];
 		const struct run_device *device = tune_device_of(run, domain);
-		int64_t above_ns = device != NULL ? above_until_ns(search, run, device, stretch) : 0;
+		int64_t above_ns = device != NULL ? above_until_ns(search, run, device, interval) : 0;
 		until_ns = above_ns > until_ns ? above_ns : until_ns;
 	}
 	struct tune_steady *steady = &search->steady;
-	bool is_above = until_ns > 0, is_early = since_set_s(search, stretch->from_ns) < TUNE_SLOWEST_S;
+	bool is_above = until_ns > 0, is_early = since_set_s(search, interval->from_ns) < TUNE_SLOWEST_S;
 	if (is_above && is_early && isnan(search->options->settle_s)) {
 		steady->above_s = since_set_s(search, until_ns);
 		return true;
 	}
 	search->exceeds |= is_above; // the device starts like that, whenever the limit was set
 	if (!is_above)
-		tune_steady_learn(steady, steady->above_s);
+		tune_steady_record(steady, steady->above_s);
 	return false;
 }

@@ -35,21 +35,21 @@ static void keep_lines(const char *text, const char *const *keys, struct buf *ou
 }
 
 // Keeps the CPU model and drops its identity: ARM boards have a Serial line. Empty lines separate the CPUs.
-static void filter_cpuinfo(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
+static void filter_cpuinfo(struct anonymizer *anonymizer, const char *text, size_t size, struct buf *out)
 {
 	static const char *const keys[] = {"processor", "vendor_id", "cpu family", "model", "stepping", "physical id",
 		"siblings", "core id", "cpu cores", "apicid", "flags", "Features", "CPU ", NULL};
 	keep_lines(text, keys, out);
 }
 
-static void filter_stat(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
+static void filter_stat(struct anonymizer *anonymizer, const char *text, size_t size, struct buf *out)
 {
 	static const char *const keys[] = {"cpu", NULL};
 	keep_lines(text, keys, out);
 }
 
 // topology/nodes/N/properties of AMD's compute driver contains a line "unique_id 1234".
-static void filter_properties(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
+static void filter_properties(struct anonymizer *anonymizer, const char *text, size_t size, struct buf *out)
 {
 	static const char key[] = "unique_id ";
 	const char *found = strstr(text, key);
@@ -60,18 +60,18 @@ static void filter_properties(struct pseudonyms *pseudonyms, const char *text, s
 	const char *id = found + strlen(key);
 	size_t length = strspn(id, "0123456789");
 	buf_add(out, text, (size_t)(id - text));
-	pseudonym_put(pseudonyms, PSEUDONYM_SERIAL, id, length, out);
+	anonymize_put(anonymizer, PSEUDONYM_SERIAL, id, length, out);
 	buf_str(out, id + length);
 }
 
 // cgroup paths show a container and its engine; the long hexadecimal names in them identify the container.
-static void filter_cgroup(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out)
+static void filter_cgroup(struct anonymizer *anonymizer, const char *text, size_t size, struct buf *out)
 {
 	enum { ID_LENGTH = 12 };
 	while (*text != '\0') {
 		size_t length = strspn(text, "0123456789abcdef");
 		if (length >= ID_LENGTH)
-			pseudonym_put(pseudonyms, PSEUDONYM_SERIAL, text, length, out);
+			anonymize_put(anonymizer, PSEUDONYM_SERIAL, text, length, out);
 		else
 			buf_add(out, text, length > 0 ? length : 1);
 		text += length > 0 ? length : 1;
@@ -84,7 +84,7 @@ enum { FILES_PER_ROW = 26 };
 
 struct row {
 	const char *title, *folder;
-	const char *sleeper; // this member and the next two: see sensors.h
+	const char *power_status_file; // this member and the next two: see sensors.h
 	capture_filter filter;
 	const char *files[FILES_PER_ROW];
 	bool (*wanted)(int root_fd, const char *folder);
@@ -158,25 +158,25 @@ static const struct row proc_rows[] = {
 	{"files of /proc", "1", NULL, filter_cgroup, {"cgroup"}},
 };
 
-static size_t things_in(const struct capture_tree *tree)
+static size_t entries_in(const struct capture_tree *tree)
 {
 	return tree->n_files + tree->n_links;
 }
 
-static void add_rows(struct capture_tree *tree, const struct row *rows, size_t n, struct buf *said)
+static void add_rows(struct capture_tree *tree, const struct row *rows, size_t n, struct buf *listed)
 {
-	size_t before = things_in(tree);
+	size_t before = entries_in(tree);
 	for (size_t i = 0; i < n; i++) {
 		for (const char *const *file = rows[i].files; *file != NULL; file++) {
-			const struct capture_request request = {rows[i].folder, *file, rows[i].sleeper, rows[i].filter,
-				rows[i].wanted};
+			const struct capture_request request = {rows[i].folder, *file, rows[i].power_status_file,
+				rows[i].filter, rows[i].wanted};
 			capture_tree_add(tree, &request);
 		}
 		bool is_last = i + 1 == n || strcmp(rows[i].title, rows[i + 1].title) != 0;
-		if (!is_last || things_in(tree) == before)
+		if (!is_last || entries_in(tree) == before)
 			continue;
-		buf_printf(said, "  %-34s %zu\n", rows[i].title, things_in(tree) - before);
-		before = things_in(tree);
+		buf_printf(listed, "  %-34s %zu\n", rows[i].title, entries_in(tree) - before);
+		before = entries_in(tree);
 	}
 }
 
@@ -219,9 +219,9 @@ static int write_below(int folder_fd, const char *name, const struct buf *conten
 
 struct capture {
 	int folder_fd;
-	struct pseudonyms pseudonyms;
+	struct anonymizer anonymizer;
 	struct capture_tree sys, proc;
-	struct buf unreadable, said;
+	struct buf unreadable, listed;
 };
 
 static int save(struct capture *c, const struct wattle_env *env)
@@ -234,32 +234,32 @@ static int save(struct capture *c, const struct wattle_env *env)
 		.out_fd = open_below(c->folder_fd, "proc")};
 	if (c->sys.out_fd < 0 || c->proc.out_fd < 0)
 		return -errno;
-	c->sys.pseudonyms = c->proc.pseudonyms = &c->pseudonyms;
+	c->sys.anonymizer = c->proc.anonymizer = &c->anonymizer;
 	c->sys.unreadable = c->proc.unreadable = &c->unreadable;
-	add_rows(&c->sys, sys_rows, ARRAY_SIZE(sys_rows), &c->said);
-	add_rows(&c->proc, proc_rows, ARRAY_SIZE(proc_rows), &c->said);
+	add_rows(&c->sys, sys_rows, ARRAY_SIZE(sys_rows), &c->listed);
+	add_rows(&c->proc, proc_rows, ARRAY_SIZE(proc_rows), &c->listed);
 	struct buf cards;
 	buf_init(&cards, 1 << 20);
-	size_t n_gpus = capture_nvml(env, &c->pseudonyms, &cards);
+	size_t n_gpus = capture_nvml(env, &c->anonymizer, &cards);
 	int r = n_gpus > 0 ? write_below(c->folder_fd, "nvml.cards", &cards) : 0;
 	if (n_gpus > 0)
-		buf_printf(&c->said, "  %-34s %zu in nvml.cards\n", "NVIDIA GPUs", n_gpus);
+		buf_printf(&c->listed, "  %-34s %zu in nvml.cards\n", "NVIDIA GPUs", n_gpus);
 	buf_finish(&cards);
 	if (r == 0 && c->unreadable.size > 0)
 		r = write_below(c->folder_fd, "unreadable", &c->unreadable);
 	return r;
 }
 
-static int say(struct capture *c, const char *folder)
+static int print_summary(struct capture *c, const char *folder)
 {
 	struct buf out = cli_buf();
 	buf_printf(&out, "Saved in %s: %zu files, ", folder, c->sys.n_files + c->proc.n_files);
 	human_bytes(&out, (double)(c->sys.n_bytes + c->proc.n_bytes));
-	buf_printf(&out, "\n%s", c->said.data != NULL ? c->said.data : "");
+	buf_printf(&out, "\n%s", c->listed.data != NULL ? c->listed.data : "");
 	if (c->sys.n_unreadable + c->proc.n_unreadable > 0)
 		buf_printf(&out, "%zu files could not be read and are empty; %s/unreadable says why.\n",
 			c->sys.n_unreadable + c->proc.n_unreadable, folder);
-	buf_printf(&out, "%zu serial numbers, UUIDs and the like were replaced", c->pseudonyms.n);
+	buf_printf(&out, "%zu serial numbers, UUIDs and the like were replaced", c->anonymizer.n);
 	if (c->sys.n_left_out > 0)
 		buf_printf(&out, ", %zu devices whose names contain their address were left out", c->sys.n_left_out);
 	buf_printf(&out, ".\nReview the files before you share them:\n  grep -rI . %s | less\n", folder);
@@ -276,18 +276,18 @@ int capture_machine(const struct wattle_env *env, const char *folder)
 	if (c.folder_fd < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	gethostname(host, sizeof(host) - 1);
-	pseudonyms_init(&c.pseudonyms, host);
+	anonymizer_init(&c.anonymizer, host);
 	buf_init(&c.unreadable, 1 << 22);
-	buf_init(&c.said, 1 << 16);
+	buf_init(&c.listed, 1 << 16);
 	int r = save(&c, env);
 	int status = EXIT_FAILED;
 	if (r < 0)
 		fprintf(stderr, "wattle: --capture: can't write to %s: %s\n", folder, strerror(-r));
 	else
-		status = say(&c, folder);
-	buf_finish(&c.said);
+		status = print_summary(&c, folder);
+	buf_finish(&c.listed);
 	buf_finish(&c.unreadable);
-	pseudonyms_finish(&c.pseudonyms);
+	anonymizer_finish(&c.anonymizer);
 	if (c.sys.out_fd >= 0)
 		close(c.sys.out_fd);
 	if (c.proc.out_fd >= 0)

@@ -75,18 +75,18 @@ static bool is_there(const struct domain *domain)
 	return domain->readable || (domain->index >= 0 && domain->memory_total_bytes > 0);
 }
 
-static void put_gpu(const struct domain *domain, const int64_t *values, struct pseudonyms *pseudonyms, struct buf *out)
+static void put_gpu(const struct domain *domain, const int64_t *values, struct anonymizer *anonymizer, struct buf *out)
 {
 	buf_str(out, "\ngpu\n");
 	put_text("name", domain->device, out);
 	if (domain->uuid[0] != '\0') {
 		buf_str(out, "uuid ");
-		pseudonym_scrub(pseudonyms, domain->uuid, strlen(domain->uuid), false, out);
+		anonymize_scrub(anonymizer, domain->uuid, strlen(domain->uuid), false, out);
 		buf_char(out, '\n');
 	}
 	if (domain->note[0] != '\0') { // MIG instances have a text description only
 		buf_str(out, "# ");
-		pseudonym_scrub(pseudonyms, domain->note, strlen(domain->note), true, out);
+		anonymize_scrub(anonymizer, domain->note, strlen(domain->note), true, out);
 		buf_char(out, '\n');
 	}
 	if (domain->memory_total_bytes > 0)
@@ -105,7 +105,7 @@ static bool is_gpu(const struct sensor_slot *slot, const struct domain *domain)
 		(domain->readable || domain->uuid[0] != '\0' || slot->n_domains > 1);
 }
 
-size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms, struct buf *out)
+size_t capture_nvml(const struct wattle_env *env, struct anonymizer *anonymizer, struct buf *out)
 {
 	const struct sensor_options options = {.describe_only = true};
 	struct sensor_set set;
@@ -128,7 +128,7 @@ size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms,
 		for (size_t i = 0; i < set.slots[s].n_domains; i++) {
 			if (!is_gpu(&set.slots[s], &set.slots[s].domains[i]))
 				continue;
-			put_gpu(&set.slots[s].domains[i], rows[i], pseudonyms, out);
+			put_gpu(&set.slots[s].domains[i], rows[i], anonymizer, out);
 			put_beside(&set.slots[s], rows, &set.slots[s].domains[i], out);
 			n++;
 		}

@@ -133,10 +133,10 @@ static void scrub(struct capture_tree *tree, const char *path, const char *text,
 	if (memchr(text, '\0', size) != NULL) { // binary content: gpu_metrics
 		buf_add(out, text, size);
 	} else if (is_serial && length > 0) {
-		pseudonym_put(tree->pseudonyms, PSEUDONYM_SERIAL, text, length, out);
+		anonymize_put(tree->anonymizer, PSEUDONYM_SERIAL, text, length, out);
 		buf_str(out, text + length);
 	} else {
-		pseudonym_scrub(tree->pseudonyms, text, size, with_host, out);
+		anonymize_scrub(tree->anonymizer, text, size, with_host, out);
 	}
 }
 
@@ -166,7 +166,7 @@ static void save(struct capture_tree *tree, const char *path, bool asleep, captu
 	struct buf contents;
 	buf_init(&contents, 2 * FILE_MAX);
 	if (filter != NULL)
-		filter(tree->pseudonyms, text, size, &contents);
+		filter(tree->anonymizer, text, size, &contents);
 	else
 		scrub(tree, path, text, size, &contents);
 	put_file(tree, real, &contents, st.st_mode);
@@ -197,7 +197,7 @@ static size_t list(struct capture_tree *tree, const char *folder, const char *pa
 	for (struct dirent *entry; n < NAMES_MAX && (entry = readdir(dir)) != NULL;) {
 		if (fnmatch(pattern, entry->d_name, FNM_PERIOD | FNM_EXTMATCH) != 0)
 			continue;
-		if (pseudonym_has_mac(entry->d_name))
+		if (anonymize_has_mac(entry->d_name))
 			tree->n_left_out++;
 		else if ((names[n] = strdup(entry->d_name)) != NULL)
 			n++;
@@ -246,24 +246,24 @@ static void note_asleep(struct capture_tree *tree, const char *path, const struc
 }
 
 // "suspended", "suspending", "resuming"; a device without power management reports "unsupported".
-static bool is_asleep(const struct capture_tree *tree, const char *folder, const char *sleeper)
+static bool is_asleep(const struct capture_tree *tree, const char *folder, const char *power_status_file)
 {
 	char path[PATH_SIZE], status[32];
-	int length = snprintf(path, sizeof(path), "%s/%s", folder, sleeper);
+	int length = snprintf(path, sizeof(path), "%s/%s", folder, power_status_file);
 	return length > 0 && (size_t)length < sizeof(path) &&
 		file_read_line_in(tree->root_fd, path, status, sizeof(status)) > 0 && strcmp(status, "active") != 0 &&
 		strcmp(status, "unsupported") != 0;
 }
 
-static void look_into(struct capture_tree *tree, const char *folder, const struct capture_request *request)
+static void read_folder(struct capture_tree *tree, const char *folder, const struct capture_request *request)
 {
 	if (request->wanted != NULL && !request->wanted(tree->root_fd, folder))
 		return;
-	bool asleep = request->sleeper != NULL && is_asleep(tree, folder, request->sleeper);
+	bool asleep = request->power_status_file != NULL && is_asleep(tree, folder, request->power_status_file);
 	expand(tree, folder, request->file, asleep ? note_asleep : save_matched, request);
 }
 
 void capture_tree_add(struct capture_tree *tree, const struct capture_request *request)
 {
-	expand(tree, "", request->folder, look_into, request);
+	expand(tree, "", request->folder, read_folder, request);
 }

@@ -26,7 +26,7 @@ int cli_no_memory(void)
 	return cli_fail(EXIT_FAILED, &(struct wattle_error){.text = "out of memory"});
 }
 
-bool cli_wants_colour(const char *output)
+bool cli_use_colour(const char *output)
 {
 	return output == NULL && isatty(STDOUT_FILENO) && getenv("NO_COLOR") == NULL;
 }
@@ -46,7 +46,7 @@ int cli_usage(const struct command *command, int status, const char *format, ...
 void cli_warn(const char *text)
 {
 	struct buf harmless = cli_buf();
-	text_add_harmless(&harmless, text, strlen(text));
+	text_add_printable(&harmless, text, strlen(text));
 	fprintf(stderr, "wattle: warning: %s\n", harmless.data != NULL ? harmless.data : "");
 	buf_finish(&harmless);
 }
@@ -86,7 +86,7 @@ bool cli_parse(const struct command *command, int argc, char **argv, void *value
 	int usage_status, int *ret_status)
 {
 	*ret_config = NULL;
-	if (options_ask_help(command->options, command->n_options, argc, argv)) {
+	if (options_request_help(command->options, command->n_options, argc, argv)) {
 		*ret_status = print_help(command);
 		return false;
 	}
@@ -100,7 +100,7 @@ bool cli_parse(const struct command *command, int argc, char **argv, void *value
 	return false;
 }
 
-bool cli_parse_words(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
+bool cli_parse_operands(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
 	int *ret_status)
 {
 	*words = (struct option_list){0};
@@ -130,7 +130,7 @@ bool cli_is_same_file(const char *a, const char *b)
 		x.st_ino == y.st_ino;
 }
 
-bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_status)
+bool cli_check_not_input(const char *path, const char *const *inputs, size_t n, int *ret_status)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!cli_is_same_file(path, inputs[i]))
@@ -162,7 +162,7 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 {
 	if (path == NULL || strcmp(path, "-") == 0)
 		return 0;
-	if (probe_measurements(path))
+	if (file_type_is_measurements(path))
 		return error_set(reterr, -EEXIST, "%s: %s contains measurements; choose another name", option, path);
 	int r = try_to_write(path);
 	return r == 0 ? 0 : error_set(reterr, r, "%s: can't write %s: %s", option, path, strerror(-r));
@@ -171,7 +171,7 @@ int cli_check_writable(const char *option, const char *path, struct wattle_error
 int cli_write(const struct buf *out, const char *path)
 {
 	const char *to = path != NULL ? path : "-";
-	if (strcmp(to, "-") != 0 && probe_measurements(to)) {
+	if (strcmp(to, "-") != 0 && file_type_is_measurements(to)) {
 		fprintf(stderr, "wattle: can't write %s: it contains measurements; choose another name\n", to);
 		return EXIT_FAILED;
 	}

@@ -47,7 +47,7 @@ int options_parse(const struct option *options, size_t n_options, const char *co
 	void *values, int *ret_first, void **ret_config, struct wattle_error *reterr);
 void option_config_free(void *config);
 // Whether --help or -h is among the options, other than as the value of an option or an argument of the command after them.
-bool options_ask_help(const struct option *options, size_t n_options, int argc, char **argv);
+bool options_request_help(const struct option *options, size_t n_options, int argc, char **argv);
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -72,21 +72,21 @@ extern const struct command command_store_init, command_store_status;
 // Prints "wattle: TEXT" on stderr; returns status.
 int cli_fail(int status, const struct wattle_error *error);
 int cli_no_memory(void); // prints a message; returns EXIT_FAILED
-bool cli_wants_colour(const char *output); // NULL: standard output; needs a terminal, and no NO_COLOR
+bool cli_use_colour(const char *output); // NULL: standard output; needs a terminal, and no NO_COLOR
 int cli_usage(const struct command *command, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void cli_warn(const char *text); // prints "wattle: warning: TEXT" on stderr
 // Parses the options. For --help, and on an error, prints the text and returns false with *ret_status.
 bool cli_parse(const struct command *command, int argc, char **argv, void *values, int *ret_first, void **ret_config,
 	int usage_status, int *ret_status);
 // For commands whose operands may be before, between or after the options: `words` receives all operands.
-bool cli_parse_words(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
+bool cli_parse_operands(const struct command *command, int argc, char **argv, void *values, struct option_list *words,
 	int *ret_status);
 // `run` of a command with subcommands: runs the subcommand named by argv[0], or prints --help.
 int cli_run_part(const struct command *command, int argc, char **argv);
 // Whether both paths exist and are the same file; NULL and "-" never are.
 bool cli_is_same_file(const char *a, const char *b);
 // Fails with "can't write PATH" if the output is one of the input files; false and *ret_status then.
-bool cli_spares(const char *path, const char *const *inputs, size_t n, int *ret_status);
+bool cli_check_not_input(const char *path, const char *const *inputs, size_t n, int *ret_status);
 // Checks before the measurement that its output can be written, so that no measurement is lost: tests the file or its folder.
 // path: NULL and "-" always succeed. The message begins with the option.
 int cli_check_writable(const char *option, const char *path, struct wattle_error *reterr);

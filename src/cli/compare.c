@@ -28,7 +28,7 @@ static const struct option options[] = {
 		OPTION_TEXT, .offset = offsetof(struct values, url)},
 };
 
-static const char *find_twin(const struct named_file *files, size_t n)
+static const char *find_same_name(const struct named_file *files, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = i + 1; k < n; k++)
@@ -119,12 +119,13 @@ static bool split(const struct command *command, const struct option_list *words
 		}
 	}
 	name_files(files, words->n);
-	const char *twin = find_twin(files, words->n);
-	if (twin != NULL)
-		*ret_status = cli_usage(command, EXIT_USAGE, "the name %.200s is given twice; give each file a name: NAME=FILE", twin);
+	const char *same_name = find_same_name(files, words->n);
+	if (same_name != NULL)
+		*ret_status = cli_usage(command, EXIT_USAGE,
+			"the name %.200s is given twice; give each file a name: NAME=FILE", same_name);
 	else if (words->n < 2)
 		*ret_status = cli_usage(command, EXIT_USAGE, "at least two FILEs are needed");
-	return twin == NULL && words->n >= 2;
+	return same_name == NULL && words->n >= 2;
 }
 
 static void warn(const struct comparison *comparison)
@@ -140,7 +141,7 @@ static int print(const struct values *values, const struct comparison *compariso
 	if (strcmp(values->format, "json") == 0)
 		compare_json(comparison, &out);
 	else
-		compare_text(comparison, values->statistic, values->all, &out, cli_wants_colour(values->output));
+		compare_text(comparison, values->statistic, values->all, &out, cli_use_colour(values->output));
 	return cli_finish(&out, values->output);
 }
 
@@ -179,12 +180,12 @@ static int compare_page(const struct values *values, const struct named_file *fi
 	return status;
 }
 
-static bool spares_all(const char *output, const struct named_file *files, size_t n, int *ret_status)
+static bool check_not_inputs(const char *output, const struct named_file *files, size_t n, int *ret_status)
 {
 	const char *inputs[OPTION_LIST_MAX];
 	for (size_t i = 0; i < n; i++)
 		inputs[i] = files[i].file;
-	return cli_spares(output, inputs, n, ret_status);
+	return cli_check_not_input(output, inputs, n, ret_status);
 }
 
 static bool is_page(const struct values *values)
@@ -202,7 +203,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {.format = "text"};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	values.all |= values.statistic != NULL;
 	values.statistic = values.statistic != NULL ? values.statistic : "mean";
@@ -214,7 +215,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (arena == NULL)
 		return cli_no_memory();
 	if (split(command, &words, arena, values.url, files, &status) &&
-		(values.url != NULL || spares_all(values.output, files, words.n, &status)))
+		(values.url != NULL || check_not_inputs(values.output, files, words.n, &status)))
 		status = is_page(&values) ? compare_page(&values, files, words.n, arena)
 					  : compare(&values, files, words.n, arena);
 	arena_free(arena);

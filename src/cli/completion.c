@@ -150,7 +150,7 @@ static void add_devices(const char *before, struct buf *out)
 static void add_kind(int kind, const char *before, struct buf *out)
 {
 	static const char *const kinds[] = {
-		[WORD_ANYTHING] = "anything",
+		[WORD_ANY] = "anything",
 		[WORD_FILE] = "files",
 		[WORD_FOLDER] = "folders",
 		[WORD_RUN] = "runs",
@@ -184,7 +184,7 @@ static void add_operand(const struct cursor *at, struct buf *out)
 	const struct operands *takes = &at->takes;
 	size_t i = at->operands < takes->n ? at->operands : takes->n - 1;
 	bool is_one = at->operands < takes->n || (takes->n > 0 && takes->repeats);
-	add_kind(is_one ? (int)takes->at[i].kind : WORD_ANYTHING, "", out);
+	add_kind(is_one ? (int)takes->at[i].kind : WORD_ANY, "", out);
 }
 
 void completion_at(const struct command *const *commands, size_t n, int n_words, char **words, struct buf *out)

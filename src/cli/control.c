@@ -94,7 +94,7 @@ bool control_read(struct control *control)
 
 /* The library may take any time until it reads. A forked child may keep the other end open after the library's process has died,
  * so the process is watched as well. */
-static bool wait_for_room(const struct control *control)
+static bool wait_writable(const struct control *control)
 {
 	struct pollfd fds[] = {{.fd = control->fd, .events = POLLOUT}, {.fd = control->peer_fd, .events = POLLIN}};
 	while (poll(fds, 2, -1) < 0)
@@ -111,14 +111,14 @@ static bool send_all(const struct control *control, const void *bytes, size_t si
 		if (n >= 0) {
 			at += n;
 			size -= (size_t)n;
-		} else if (errno != EINTR && (errno != EAGAIN || !wait_for_room(control))) {
+		} else if (errno != EINTR && (errno != EAGAIN || !wait_writable(control))) {
 			return false;
 		}
 	}
 	return true;
 }
 
-void control_say(const struct control *control, const char *word, int code, const char *bytes, size_t size)
+void control_send(const struct control *control, const char *word, int code, const char *bytes, size_t size)
 {
 	struct tracker_message message = tracker_message(word, code, size);
 	if (send_all(control, &message, sizeof(message)))
@@ -129,6 +129,6 @@ int control_refuse(const struct control *control, int status, const struct wattl
 {
 	if (control == NULL)
 		return cli_fail(status, error);
-	control_say(control, "error", error->code, error->text, strlen(error->text));
+	control_send(control, "error", error->code, error->text, strlen(error->text));
 	return status;
 }

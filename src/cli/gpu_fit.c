@@ -9,7 +9,7 @@
 
 static const double student_95 = 3.182; // three degrees of freedom
 static_assert(GPU_FIT_CYCLES == 4, "student_95 is for four cycles");
-static const double delta_least_w = 30; // below it, other parts of the machine weigh too much
+static const double delta_min_w = 30; // below it, other parts of the machine weigh too much
 static const double meter_error = 0.01, offset_w = 3;
 
 struct rise { // increase of a loaded phase over the idle phases around it
@@ -43,7 +43,7 @@ static double deviation(const double *values, size_t n, double mean)
 	return sqrt(squares / (double)(n - 1));
 }
 
-static int judge(const struct gpu_fit *fit, struct wattle_error *reterr)
+static int check_fit(const struct gpu_fit *fit, struct wattle_error *reterr)
 {
 	const struct {
 		double part;
@@ -57,7 +57,7 @@ static int judge(const struct gpu_fit *fit, struct wattle_error *reterr)
 	size_t worst = 0;
 	for (size_t i = 1; i < ARRAY_SIZE(parts); i++)
 		worst = parts[i].part > parts[worst].part ? i : worst;
-	if (!(fit->factor >= GPU_GAIN_LEAST && fit->factor <= GPU_GAIN_MOST))
+	if (!(fit->factor >= GPU_GAIN_MIN && fit->factor <= GPU_GAIN_MAX))
 		return error_set(reterr, -ERANGE,
 			"a factor of %lld %% is implausible: check that the meter measures this machine",
 			llround(100 * fit->factor));
@@ -77,10 +77,10 @@ int gpu_fit_make(const struct gpu_phase phases[GPU_FIT_PHASES], const struct gpu
 	double others_error_w = 0;
 	for (size_t i = 0; i < GPU_FIT_CYCLES; i++) {
 		struct rise rise = rise_of(&phases[2 * i + 1]);
-		if (!(rise.gpu_w >= delta_least_w))
+		if (!(rise.gpu_w >= delta_min_w))
 			return error_set(reterr, -ERANGE,
 				"the command changes the GPU's power by %lld W; at least %lld W are needed",
-				llround(rise.gpu_w), llround(delta_least_w));
+				llround(rise.gpu_w), llround(delta_min_w));
 		factors[i] = factor_of(&rise, supply);
 		fit.factor += factors[i] / GPU_FIT_CYCLES;
 		sum = (struct rise){sum.wall_w + rise.wall_w, sum.gpu_w + rise.gpu_w, sum.others_w + rise.others_w};
@@ -97,7 +97,7 @@ int gpu_fit_make(const struct gpu_phase phases[GPU_FIT_PHASES], const struct gpu
 	double squares = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		squares += parts[i] * parts[i];
-	fit.error = fmax(sqrt(squares), GPU_GAIN_ERROR_LEAST);
+	fit.error = fmax(sqrt(squares), GPU_GAIN_ERROR_MIN);
 	*ret_fit = fit;
-	return judge(&fit, reterr);
+	return check_fit(&fit, reterr);
 }

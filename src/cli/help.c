@@ -8,14 +8,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { COLUMNS_MOST = 100, COLUMNS_LEAST = 50, OPTION_COLUMN = 30 };
+enum { COLUMNS_MAX = 100, COLUMNS_MIN = 50, OPTION_COLUMN = 30 };
 
 size_t help_columns(void)
 {
 	struct winsize size;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 || size.ws_col > COLUMNS_MOST)
-		return COLUMNS_MOST;
-	return size.ws_col < COLUMNS_LEAST ? COLUMNS_LEAST : size.ws_col;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 || size.ws_col > COLUMNS_MAX)
+		return COLUMNS_MAX;
+	return size.ws_col < COLUMNS_MIN ? COLUMNS_MIN : size.ws_col;
 }
 
 struct fill {

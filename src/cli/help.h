@@ -28,7 +28,7 @@ const struct example *example_next(const char *command, bool of_parts, size_t *a
  * operands of a usage ("DEVICE WATTS [-- CMD…]"). The completions of all shells use them. */
 
 enum word_kind {
-	WORD_ANYTHING,
+	WORD_ANY,
 	WORD_FILE,
 	WORD_FOLDER,
 	WORD_RUN,
@@ -39,12 +39,12 @@ enum word_kind {
 	WORD_PID
 };
 
-enum { OPERANDS_MOST = 4 };
+enum { OPERANDS_MAX = 4 };
 struct operands {
 	struct operand {
 		char name[32];
 		enum word_kind kind;
-	} at[OPERANDS_MOST];
+	} at[OPERANDS_MAX];
 	size_t n;
 	bool repeats;                                                                 // the last operand may be repeated
 	enum { TAKES_NO_COMMAND, TAKES_COMMAND, TAKES_COMMAND_AFTER_DASHES } command; // CMD follows the operands

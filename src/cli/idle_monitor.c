@@ -5,17 +5,17 @@
 // Random variation of an idle machine's power from second to second: about a tenth; a few tenths of a watt for small domains.
 static const double SPREAD_RELATIVE = 0.1, SPREAD_W = 0.5;
 
-void idle_watch_init(struct idle_watch *watch, const struct domain *domain, int64_t t_ns)
+void idle_monitor_init(struct idle_monitor *watch, const struct domain *domain, int64_t t_ns)
 {
-	*watch = (struct idle_watch){.domain = domain, .last_look_ns = t_ns};
+	*watch = (struct idle_monitor){.domain = domain, .last_poll_ns = t_ns};
 	counter_init(&watch->counter, domain->energy_range_uj, domain->max_power_w);
 }
 
 /* The counter changed between the previous reading and this one. If the counter is known to be updated more often than it is
  * read, its value is at most one update period old. */
-static void note_edge(struct idle_watch *watch, int64_t t_ns)
+static void note_edge(struct idle_monitor *watch, int64_t t_ns)
 {
-	int64_t period_ns = watch->domain->update_period_ns, blur_ns = t_ns - watch->last_look_ns;
+	int64_t period_ns = watch->domain->update_period_ns, blur_ns = t_ns - watch->last_poll_ns;
 	if (period_ns > 0 && period_ns < blur_ns)
 		blur_ns = period_ns;
 	const struct idle_edge edge = {t_ns, (double)watch->counter.total * 1e-6, (double)blur_ns * 1e-9};
@@ -25,7 +25,7 @@ static void note_edge(struct idle_watch *watch, int64_t t_ns)
 	watch->has_edge = true;
 }
 
-static void feed_energy(struct idle_watch *watch, int64_t t_ns, int64_t raw_uj)
+static void feed_energy(struct idle_monitor *watch, int64_t t_ns, int64_t raw_uj)
 {
 	switch (counter_feed(&watch->counter, t_ns, raw_uj, false)) {
 	case COUNTER_OK:
@@ -42,10 +42,10 @@ static void feed_energy(struct idle_watch *watch, int64_t t_ns, int64_t raw_uj)
 	case COUNTER_GAP:
 		break;
 	}
-	watch->last_look_ns = t_ns;
+	watch->last_poll_ns = t_ns;
 }
 
-void idle_watch_feed(struct idle_watch *watch, int64_t t_ns, const int64_t values[DEVICE_COUNT])
+void idle_monitor_feed(struct idle_monitor *watch, int64_t t_ns, const int64_t values[DEVICE_COUNT])
 {
 	if (watch->domain->has_energy) {
 		feed_energy(watch, t_ns, values[DEVICE_ENERGY_RAW]);
@@ -67,7 +67,7 @@ static double mean_power_w(const struct idle_edge *from, const struct idle_edge 
 				     : (double)NAN;
 }
 
-void idle_watch_end_window(struct idle_watch *watch)
+void idle_monitor_end_window(struct idle_monitor *watch)
 {
 	double power_w = (double)NAN;
 	if (watch->domain->has_energy)
@@ -86,7 +86,7 @@ struct spread {
 	double mean_w, deviation_w, lowest_w, highest_w;
 };
 
-static struct spread spread_of(const struct idle_watch *watch)
+static struct spread spread_of(const struct idle_monitor *watch)
 {
 	struct spread s = {.lowest_w = (double)INFINITY, .highest_w = -(double)INFINITY};
 	double squares = 0;
@@ -106,7 +106,7 @@ static struct spread spread_of(const struct idle_watch *watch)
 
 /* Combines the error of the two edges (docs/accuracy.md: an update within `blur`, a step within the resolution) and the random
  * variation of the power. */
-static double error_w(const struct idle_watch *watch, const struct spread *spread, double power_w, double seconds)
+static double error_w(const struct idle_monitor *watch, const struct spread *spread, double power_w, double seconds)
 {
 	double step_w = (double)watch->domain->resolution_uj * 1e-6 / seconds;
 	double first_w = power_w * watch->first.blur_s / seconds, last_w = power_w * watch->last.blur_s / seconds;
@@ -114,7 +114,7 @@ static double error_w(const struct idle_watch *watch, const struct spread *sprea
 	return 2 * sqrt((2 * step_w * step_w + first_w * first_w + last_w * last_w) / 12 + wander_w2);
 }
 
-bool idle_watch_result(const struct idle_watch *watch, struct idle_result *ret_result)
+bool idle_monitor_result(const struct idle_monitor *watch, struct idle_result *ret_result)
 {
 	struct spread spread = spread_of(watch);
 	double seconds = (double)(watch->last.t_ns - watch->first.t_ns) * 1e-9;
@@ -133,10 +133,10 @@ bool idle_watch_result(const struct idle_watch *watch, struct idle_result *ret_r
 	return true;
 }
 
-bool idle_watch_is_steady(const struct idle_watch *watch, struct idle_result *ret_result)
+bool idle_monitor_is_steady(const struct idle_monitor *watch, struct idle_result *ret_result)
 {
 	struct idle_result result;
-	if (!idle_watch_result(watch, &result))
+	if (!idle_monitor_result(watch, &result))
 		return true; // a domain without changes is steady
 	double window_s = result.seconds / (double)watch->n_windows;
 	double step_w = (double)watch->domain->resolution_uj * 1e-6 / window_s;

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { COMMAND_WIDTH = 60, ID_LEAST = 8, ID_SIZE = 37 };
+enum { COMMAND_WIDTH = 60, ID_MIN = 8, ID_SIZE = 37 };
 
 struct values {
 	bool json;
@@ -119,9 +119,9 @@ static void add_command(const struct run_listing *listing, struct buf *out)
 }
 
 // Removes control characters: texts written by others must not control the terminal.
-static void add_harmless(struct buf *out, const char *text)
+static void add_printable(struct buf *out, const char *text)
 {
-	text_add_harmless(out, text, strlen(text));
+	text_add_printable(out, text, strlen(text));
 }
 
 // The columns that both kinds of lines have after the first ones.
@@ -129,7 +129,7 @@ static void add_what(const struct run_listing *listing, struct buf *out)
 {
 	if (listing->label != NULL) {
 		buf_char(out, '[');
-		add_harmless(out, listing->label);
+		add_printable(out, listing->label);
 		buf_str(out, "] ");
 	}
 	add_command(listing, out);
@@ -138,12 +138,12 @@ static void add_what(const struct run_listing *listing, struct buf *out)
 
 static void add_owner(const struct run_listing *listing, struct buf *out)
 {
-	add_harmless(out, listing->user != NULL ? listing->user : "?");
+	add_printable(out, listing->user != NULL ? listing->user : "?");
 	buf_char(out, '@');
-	add_harmless(out, listing->host != NULL ? listing->host : "?");
+	add_printable(out, listing->host != NULL ? listing->host : "?");
 	if (listing->job_id != NULL) {
 		buf_str(out, " job ");
-		add_harmless(out, listing->job_id);
+		add_printable(out, listing->job_id);
 	}
 	if (value_ok(listing->rank))
 		buf_printf(out, " rank %lld", (long long)listing->rank);
@@ -186,7 +186,7 @@ static size_t common(const char *a, const char *b)
 // The shortest id prefix length that distinguishes these runs.
 static size_t id_length(const struct run_listing *listings, size_t n, struct arena *arena)
 {
-	size_t length = ID_LEAST;
+	size_t length = ID_MIN;
 	const char **ids = arena_alloc(arena, n, sizeof(*ids));
 	if (ids == NULL)
 		return ID_SIZE - 1;
@@ -276,7 +276,7 @@ static int list_folder(const char *folder, const struct list_choice *choice, str
 	size_t n, wanted = 0;
 	int r = list_runs(folder, arena, &listings, &n, reterr);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		if (list_wants(choice, &listings[i]))
+		if (list_accepts(choice, &listings[i]))
 			listings[wanted++] = listings[i];
 	*ret_listings = listings;
 	*ret_n = wanted;
@@ -328,7 +328,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {0};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "more than one folder given");

@@ -75,7 +75,7 @@ static int completion(const char *shell)
 	return EXIT_USAGE;
 }
 
-static void tell_recovered(void *data, const char *text)
+static void print_recovered(void *data, const char *text)
 {
 	fprintf(stderr, "wattle: %s\n", text);
 }
@@ -87,7 +87,7 @@ static void recover_caps(void)
 	struct wattle_env env;
 	if (env_open(&env, NULL) < 0)
 		return;
-	cap_recover(&env, tell_recovered, NULL);
+	cap_recover(&env, print_recovered, NULL);
 	env_close(&env);
 }
 
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--cap-guard") == 0) // started by the holder of a limit, cap/lease.h
 		return guard(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--sender") == 0) // started by a recorder, measure.h
-		return sender_main();
+		return uploader_main();
 	if (strcmp(argv[1], "help") == 0 && argc > 2)
 		return help_of(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {

@@ -162,8 +162,8 @@ static int open_sensors(struct measure *measure, struct wattle_error *reterr)
 	gpu_environment(&options);
 	int r = sensor_set_open(&measure->sensors, &measure->env, &options, reterr);
 	measure->sensors_are_open = r == 0;
-	if (r == 0 && measure->sensors.gain_note[0] != '\0' && !measure->options.disable_logs)
-		cli_warn(measure->sensors.gain_note);
+	if (r == 0 && measure->sensors.gain_message[0] != '\0' && !measure->options.disable_logs)
+		cli_warn(measure->sensors.gain_message);
 	if (r == 0 && strcmp(measure->options.attribution, "active") == 0)
 		r = read_idle_baseline(measure, reterr);
 	return r;
@@ -175,7 +175,7 @@ static int open_sink(struct measure *measure, const struct store_ops *ops, const
 	void *state = calloc(1, ops->state_size);
 	if (state == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
-	measure->sinks[measure->n_sinks++] = (struct outbox_sink){.ops = ops, .state = state};
+	measure->sinks[measure->n_sinks++] = (struct write_queue_sink){.ops = ops, .state = state};
 	const struct store_open_options options = {
 		.path = path,
 		.overwrite = measure->options.overwrite,
@@ -190,7 +190,7 @@ static int refuse_collision(const struct measure *measure, struct wattle_error *
 	return error_set(reterr, -EEXIST,
 		"%s exists, and this is one of %lld ranks: give each rank its own file with %%r (the rank) "
 		"in --output, as in -o run-%%r.sqlite",
-		measure->path, (long long)measure->job.place.world_size);
+		measure->path, (long long)measure->job.job_env.world_size);
 }
 
 static int refuse_step(const struct measure *measure, struct wattle_error *reterr)
@@ -198,7 +198,7 @@ static int refuse_step(const struct measure *measure, struct wattle_error *reter
 	return error_set(reterr, -EEXIST,
 		"%s exists, and this is step %s of a job: give each step its own files with %%s (the step) "
 		"in --output, as in -o %%j.%%s-%%r.sqlite",
-		measure->path, measure->job.place.step);
+		measure->path, measure->job.job_env.step);
 }
 
 static int open_stores(struct measure *measure, pid_t pid, const char *const *command, bool attached,
@@ -212,7 +212,7 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 	char run_id[UUID_SIZE], boot_id[64] = "", host[256] = "";
 	make_uuid(run_id);
 	gethostname(host, sizeof(host) - 1);
-	measure_job_facts(&measure->job, env, host, options->alone, options->hide_command);
+	measure_job_metadata(&measure->job, env, host, options->alone, options->hide_command);
 	if (file_read_line_in(env->procfs_fd, "sys/kernel/random/boot_id", boot_id, sizeof(boot_id)) < 0)
 		boot_id[0] = '\0';
 	struct machine machine;
@@ -253,13 +253,13 @@ static int open_stores(struct measure *measure, pid_t pid, const char *const *co
 		.label = options->label,
 		.step = options->step,
 		.facts = measure->job.facts,
-		.n_facts = measure->job.n_facts,
+		.n_metadata = measure->job.n_metadata,
 	};
 	int r = open_sink(measure, &store_run_file, measure->path, &header, reterr);
 	bool is_taken = r == -EEXIST || r == -EBUSY; // busy: with --overwrite or --append, another rank is writing the file
-	if (is_taken && output_may_collide(options->output, &measure->job.place))
+	if (is_taken && output_may_collide(options->output, &measure->job.job_env))
 		r = refuse_collision(measure, reterr);
-	else if (r == -EEXIST && output_may_meet_step(options->output, &measure->job.place))
+	else if (r == -EEXIST && output_may_meet_step(options->output, &measure->job.job_env))
 		r = refuse_step(measure, reterr);
 	if (r == 0 && options->tracking_file != NULL)
 		r = open_sink(measure, &store_tracking_file, options->tracking_file, &header, reterr);
@@ -292,12 +292,12 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	*measure = (struct measure){.options = *options};
 	if (read_mode(options->mode, &measure->file_mode, reterr) < 0)
 		return -EINVAL;
-	measure_job_place(&measure->job, options->job);
+	measure_job_env(&measure->job, options->job);
 	measure->job.attached = attached;
 	const struct output_naming naming = {
 		.pattern = options->output,
 		.pid = pid,
-		.place = &measure->job.place,
+		.job_env = &measure->job.job_env,
 		.append = options->append,
 	};
 	int r = cli_check_writable("--json", options->json, reterr);
@@ -310,12 +310,12 @@ int measure_open(struct measure *measure, const struct measure_options *options,
 	if (r == 0)
 		r = env_open(&measure->env, reterr);
 	measure->env_is_open = r == 0;
-	if (r == 0 && measure->sender != NULL)
-		measure->env.companion = sender_companion(measure->sender);
+	if (r == 0 && measure->uploader != NULL)
+		measure->env.companion = uploader_companion(measure->uploader);
 	if (r == 0)
 		r = open_sensors(measure, reterr);
-	if (r == 0 && measure->sender != NULL)
-		r = sender_ready(measure->sender, reterr);
+	if (r == 0 && measure->uploader != NULL)
+		r = uploader_ready(measure->uploader, reterr);
 	if (r == 0)
 		r = open_stores(measure, pid, command, attached, reterr);
 	if (r == 0 && options->progress)
@@ -340,16 +340,16 @@ static void on_progress(void *data, const struct recorder_progress *figures)
 	progress_show(measure->progress, figures);
 }
 
-void measure_tell_file(const struct measure *measure)
+void measure_send_file(const struct measure *measure)
 {
-	control_say(measure->options.control, "file", 0, measure->path, strlen(measure->path));
+	control_send(measure->options.control, "file", 0, measure->path, strlen(measure->path));
 }
 
 static void on_ready(void *data, const char *ring)
 {
 	const struct measure *measure = data;
-	measure_tell_file(measure);
-	control_say(measure->options.control, "ready", 0, ring, strlen(ring));
+	measure_send_file(measure);
+	control_send(measure->options.control, "ready", 0, ring, strlen(ring));
 }
 
 static bool on_control(void *data)
@@ -396,14 +396,14 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 				.per_process = measure->options.per_process,
 			},
 		.shares_with = measure->job.group,
-		.rank = measure->job.place.rank,
+		.rank = measure->job.job_env.rank,
 		.wait_all = measure->options.wait_all,
 		.span_cpu = measure->options.span_cpu,
 		.flush_ns = measure->options.flush_ns,
 		.step = measure->progress != NULL ? measure->options.step : NULL,
 		.warn = on_warning,
 		.progress = measure->progress != NULL ? on_progress : NULL,
-		.tend = measure->sender != NULL ? measure_store_tend : NULL,
+		.maintain = measure->uploader != NULL ? measure_store_maintain : NULL,
 		.data = measure,
 	};
 	if (measure->options.control == NULL)
@@ -429,9 +429,9 @@ void measure_close(struct measure *measure, bool discard)
 {
 	progress_free(measure->progress);
 	measure_close_stores(measure, discard);
-	sender_free(measure->sender);
+	uploader_free(measure->uploader);
 	if (measure->folder[0] != '\0') {
-		place_remove(measure->path);
+		output_file_remove(measure->path);
 		rmdir(measure->folder);
 	}
 	if (measure->sensors_are_open)

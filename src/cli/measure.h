@@ -19,17 +19,17 @@
 /* A status line in the last row of a terminal: output of the command scrolls in the rows above, as for apt. On terminals
  * without scroll regions (TERM=dumb, fewer than four rows, unknown size) the text is written at the cursor. */
 
-struct last_row {
+struct status_line {
 	int fd;
 	int kept;     // the reserved row, counted from 1; 0: none
 	size_t shown; // width in columns of the displayed text
 };
 
 // Maximum width of a text: the last column stays free, because some terminals wrap there.
-size_t last_row_columns(const struct last_row *row);
+size_t status_line_columns(const struct status_line *row);
 // Draws the text. Skipped if the terminal does not accept output: never blocks.
-void last_row_draw(struct last_row *row, const char *text, size_t size);
-void last_row_finish(struct last_row *row); // clears and releases the row
+void status_line_draw(struct status_line *row, const char *text, size_t size);
+void status_line_finish(struct status_line *row); // clears and releases the row
 
 /* The line of --progress, as a pure function of its values. */
 
@@ -64,7 +64,7 @@ void control_close(struct control *control);
 // Returns true if the recording must end.
 bool control_read(struct control *control);
 // Sends a message; does nothing if the other end is closed.
-void control_say(const struct control *control, const char *word, int code, const char *bytes, size_t size);
+void control_send(const struct control *control, const char *word, int code, const char *bytes, size_t size);
 // Sends the error to the library, or to stderr if control is NULL. Returns status.
 int control_refuse(const struct control *control, int status, const struct wattle_error *error);
 
@@ -74,87 +74,86 @@ int control_refuse(const struct control *control, int status, const struct wattl
  * one second (then two, four … 30), and the replacement continues from the server's marks. When the recorder is killed, the
  * uploader sends what is stored and exits. */
 
-struct sender;
+struct uploader;
 
-struct sender_options {
-	const char *url, *path;                     // path: the run file. Used by sender_start only
+struct uploader_options {
+	const char *url, *path;                     // path: the run file. Used by uploader_start only
 	int64_t wait_ns;                            // --store-wait
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void *data;
 };
 
 // Starts the process. It does not open the file yet, and loads its libraries while the recorder continues.
-int sender_start(const struct sender_options *options, struct sender **ret_sender, struct wattle_error *reterr);
+int uploader_start(const struct uploader_options *options, struct uploader **ret_sender, struct wattle_error *reterr);
 /* Waits some milliseconds until libpq is loaded. -ENOSYS with a message that names the package; other errors: the process
  * cannot be started. */
-int sender_ready(struct sender *sender, struct wattle_error *reterr);
-struct companion *sender_companion(struct sender *sender);
+int uploader_ready(struct uploader *uploader, struct wattle_error *reterr);
+struct companion *uploader_companion(struct uploader *uploader);
 // Call about once per second: tells the process that the file exists, restarts it if it was killed, and prints its warnings.
-void sender_tend(struct sender *sender);
+void uploader_maintain(struct uploader *uploader);
 // The run is over and its closed file is at `path`: the rest can be sent. Does not wait.
-void sender_over(struct sender *sender, const char *path);
-struct sender_result {
+void uploader_run_ended(struct uploader *uploader, const char *path);
+struct uploader_result {
 	bool is_done; // everything is on the server
 	char run_id[40], where[256];
 	struct wattle_error why; // reason if not
 };
-// After sender_over: waits until everything is on the server, for --store-wait at most, or until SIGINT or SIGTERM.
-void sender_wait(struct sender *sender, struct sender_result *ret_result);
-void sender_free(struct sender *sender); // kills the process if it is still running; may be NULL
+// After uploader_run_ended: waits until everything is on the server, for --store-wait at most, or until SIGINT or SIGTERM.
+void uploader_wait(struct uploader *uploader, struct uploader_result *ret_result);
+void uploader_free(struct uploader *uploader); // kills the process if it is still running; may be NULL
 
-/* uploader_process.c, uploader_loop.c: the process itself. Internal except for sender_main. */
-enum sender_state {
-	SENDER_LOADS,
-	SENDER_LACKS_LIBRARY,
-	SENDER_IS_READY,
-	SENDER_SENDS,
-	SENDER_WAITS,
-	SENDER_GAVE_UP,
-	SENDER_IS_DONE
+/* uploader_process.c, uploader_loop.c: the process itself. Internal except for uploader_main. */
+enum uploader_state {
+	UPLOADER_LOADS,
+	UPLOADER_NO_LIBRARY,
+	UPLOADER_IS_READY,
+	UPLOADER_SENDS,
+	UPLOADER_WAITS,
+	UPLOADER_GAVE_UP,
+	UPLOADER_IS_DONE
 };
 
-struct sender_page { // memory shared by both processes
+struct uploader_page { // memory shared by both processes
 	struct companion companion;
 	char url[4096], path[4096];    // parameters
 	int64_t wait_ns;               // retry time after the recorder has exited
 	_Atomic bool has_begun;        // the file exists; also announced on the socket
 	_Atomic int failed;            // errno: the process could not be started
 	_Atomic int64_t cpu_before_ns; // CPU time of its predecessors
-	_Atomic int state;             // enum sender_state
+	_Atomic int state;             // enum uploader_state
 	_Atomic uint32_t n_good;       // number of successful iterations
 	_Atomic uint32_t n_told;       // sequence counter; odd while text is written
 	char text[600];                // error message, as in a wattle_error
 	char run_id[40], where[256];   // set when done
 };
 
-enum { SENDER_SAYS_GO = 'g', SENDER_SAYS_OVER = 'o' }; // SENDER_SAYS_OVER is followed by the path
+enum { UPLOADER_COMMAND_START = 'g', UPLOADER_COMMAND_END = 'o' }; // UPLOADER_COMMAND_END is followed by the path
 
-int sender_page_new(struct sender_page **ret_page);                    // returns the descriptor to pass on, or -errno
-pid_t sender_fork(struct sender_page *page, int page_fd, int line_fd); // returns the pid or -errno
-int sender_main(
-	void); // internal command `wattle --sender`: the socket and the page are its descriptors
-void sender_loop(struct sender_page *page, int line_fd) __attribute__((noreturn));
+int uploader_page_new(struct uploader_page **ret_page); // returns the descriptor to pass on, or -errno
+pid_t uploader_fork(struct uploader_page *page, int page_fd, int line_fd); // returns the pid or -errno
+int uploader_main(void); // internal command `wattle --sender`: the socket and the page are its descriptors
+void uploader_loop(struct uploader_page *page, int line_fd) __attribute__((noreturn));
 
 /* The job of a recording: facts for table run, and the key by which ranks share sensors. */
 
-enum { JOB_FACTS_MAX = 20, JOB_NUMBER_SIZE = 24 };
+enum { JOB_METADATA_MAX = 20, JOB_NUMBER_SIZE = 24 };
 
 struct measure_job {
-	struct job_place place;
+	struct job_env job_env;
 	bool attached;                // beside its target, which a recorder of the job may have started
 	char name[2 * JOB_TEXT_SIZE]; // without secrets: LSF uses the command line as the default
 	char user[JOB_TEXT_SIZE];     // user name, or the uid if it has none
 	char machine[200];            // the same for all recorders that read the same sensors
 	char node[256];               // node name of the scheduler, or else the host name
 	char group[1024]; // recorders with the same group share one reader per sensor; "": not shared
-	char numbers[JOB_FACTS_MAX][JOB_NUMBER_SIZE];
-	struct store_fact facts[JOB_FACTS_MAX];
-	size_t n_facts;
+	char numbers[JOB_METADATA_MAX][JOB_NUMBER_SIZE];
+	struct store_metadata facts[JOB_METADATA_MAX];
+	size_t n_metadata;
 };
 
 // id: argument of --job, which takes precedence; NULL: none.
-void measure_job_place(struct measure_job *job, const char *id);
-void measure_job_facts(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone,
+void measure_job_env(struct measure_job *job, const char *id);
+void measure_job_metadata(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone,
 	bool hide_command);
 
 struct measure_options {
@@ -188,11 +187,11 @@ struct measure {
 	char path[4096];  // path of the run file
 	char folder[512]; // --no-file: temporary folder, removed with the run file; "": none
 	mode_t file_mode; // mode of the run file and the tracking file
-	struct outbox_sink sinks[2];
+	struct write_queue_sink sinks[2];
 	size_t n_sinks;
 	bool env_is_open, sensors_are_open;
 	struct measure_progress *progress; // owned; NULL: no --progress
-	struct sender *sender;             // owned; NULL: no --store
+	struct uploader *uploader;         // owned; NULL: no --store
 };
 
 // pid: the root process of the target; command: its argv.
@@ -204,20 +203,20 @@ void measure_recorder_options(struct measure *measure, struct recorder_options *
 int measure_conclude(struct measure *measure, const struct recorder_result *result);
 void measure_close(struct measure *measure, bool discard);
 void measure_close_stores(struct measure *measure, bool discard);
-void measure_tell_file(const struct measure *measure); // sends the path to the tracker that spawned this process
+void measure_send_file(const struct measure *measure); // sends the path to the tracker that spawned this process
 
 /* output.c: the name of the run file. */
 struct output_naming {
 	const char *pattern; // --output, which may contain %j %s %r %h %p; NULL: the default
 	pid_t pid;           // pid of the command
-	const struct job_place *place;
+	const struct job_env *job_env;
 	bool append; // --append: a restarted rank appends to the file of its predecessor
 };
 int output_path(const struct output_naming *how, char *ret_path, size_t size, struct wattle_error *reterr);
 // Whether several ranks of a job may get the same file name.
-bool output_may_collide(const char *pattern, const struct job_place *place);
+bool output_may_collide(const char *pattern, const struct job_env *job_env);
 // Whether another step of the job may get the same file name.
-bool output_may_meet_step(const char *pattern, const struct job_place *place);
+bool output_may_meet_step(const char *pattern, const struct job_env *job_env);
 /* progress.c */
 struct measure_progress;
 struct measure_progress *progress_new(const struct measure_options *options);
@@ -228,7 +227,7 @@ void progress_show(struct measure_progress *progress, const struct recorder_prog
 
 // Starts the uploader if --store was given. Call it before the run file is created.
 int measure_store_open(struct measure *measure, struct wattle_error *reterr);
-void measure_store_tend(void *data); // data: struct measure
+void measure_store_maintain(void *data); // data: struct measure
 /* The run file is closed and final: the uploader may send the rest. */
 void measure_store_over(struct measure *measure);
 /* Waits until the rest is sent and prints the result. Writes the last line of the summary to ret_line: where the run is stored

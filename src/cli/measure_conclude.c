@@ -44,8 +44,8 @@ static int write_json(const struct measure *measure, const struct findings *find
 	report_json(findings, &out);
 	int status = measure->options.json != NULL ? cli_write(&out, measure->options.json) : EXIT_DONE;
 	if (control != NULL && out.failed == 0) {
-		measure_tell_file(measure); // the file may have been saved at another path
-		control_say(control, "report", 0, out.data, out.size);
+		measure_send_file(measure); // the file may have been saved at another path
+		control_send(control, "report", 0, out.data, out.size);
 	}
 	buf_finish(&out);
 	return status;
@@ -130,7 +130,7 @@ static int load(const char *path, const struct recorder_result *result, struct r
 	return run_load_extent(path, &(struct run_extent){.no_spans = true}, ret_run, reterr);
 }
 
-static int tell_findings(struct measure *measure, const struct recorder_result *result)
+static int print_findings(struct measure *measure, const struct recorder_result *result)
 {
 	if (result->whole && !wants_findings(measure))
 		return EXIT_DONE;
@@ -173,10 +173,10 @@ int measure_conclude(struct measure *measure, const struct recorder_result *resu
 	measure_close_stores(measure, false);
 	import_spans(measure);
 	measure_store_over(measure);
-	int status = tell_findings(measure, result);
+	int status = print_findings(measure, result);
 	char line[sizeof(measure->path) + 512];
 	measure_store_conclude(measure, result->whole, line, sizeof(line));
-	if (!measure->options.quiet && (status == EXIT_DONE || measure->sender != NULL))
+	if (!measure->options.quiet && (status == EXIT_DONE || measure->uploader != NULL))
 		print_last_line(line);
 	return status;
 }

@@ -15,14 +15,14 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-void measure_job_place(struct measure_job *job, const char *id)
+void measure_job_env(struct measure_job *job, const char *id)
 {
 	*job = (struct measure_job){0};
-	job_place_find(job_from_environment, NULL, &job->place);
+	job_env_find(job_from_environment, NULL, &job->job_env);
 	if (id == NULL)
 		return;
-	text_copy(job->place.id, sizeof(job->place.id), id);
-	job->place.in_job = true;
+	text_copy(job->job_env.id, sizeof(job->job_env.id), id);
+	job->job_env.in_job = true;
 }
 
 /* ---- user and host ---- */
@@ -40,11 +40,11 @@ static void find_user(struct measure_job *job)
 // In some schedulers (LSF) the default name of a job is its command line.
 static void find_name(struct measure_job *job, bool hide_command)
 {
-	const char *name = job->place.name;
+	const char *name = job->job_env.name;
 	size_t length = strlen(name);
-	struct redactor redactor = {.is_cut = length >= sizeof(job->place.name) - 1};
+	struct redactor redactor = {.is_cut = length >= sizeof(job->job_env.name) - 1};
 	struct buf shown;
-	buf_init(&shown, 16 * sizeof(job->place.name));
+	buf_init(&shown, 16 * sizeof(job->job_env.name));
 	if (hide_command)
 		redact_to_name(name, length, &shown);
 	else
@@ -88,15 +88,15 @@ static void find_machine(struct measure_job *job, const struct wattle_env *env, 
  * the ranks (srun --wattle of a whole site): their run files are in other places, and both need the energy. */
 static void find_group(struct measure_job *job, bool alone)
 {
-	const struct job_place *place = &job->place;
-	if (alone || !job_place_is_shared(place))
+	const struct job_env *job_env = &job->job_env;
+	if (alone || !job_env_is_shared(job_env))
 		return;
 	char session[JOB_NUMBER_SIZE] = "";
-	bool has_name = place->id[0] != '\0' || place->group[0] != '\0';
+	bool has_name = job_env->id[0] != '\0' || job_env->group[0] != '\0';
 	if (!has_name)
 		snprintf(session, sizeof(session), "%d", getsid(0));
-	snprintf(job->group, sizeof(job->group), "%s|%s|%s|%s|%s|%s|%s", job->attached ? "beside" : "", place->launcher,
-		place->id, place->step, place->group, session, job->machine);
+	snprintf(job->group, sizeof(job->group), "%s|%s|%s|%s|%s|%s|%s", job->attached ? "beside" : "",
+		job_env->launcher, job_env->id, job_env->step, job_env->group, session, job->machine);
 }
 
 /* ---- facts ---- */
@@ -104,48 +104,48 @@ static void find_group(struct measure_job *job, bool alone)
 static void add_text(struct measure_job *job, const char *key, const char *value)
 {
 	if (value[0] != '\0')
-		job->facts[job->n_facts++] = (struct store_fact){key, value};
+		job->facts[job->n_metadata++] = (struct store_metadata){key, value};
 }
 
 static void add_number(struct measure_job *job, const char *key, int64_t value)
 {
 	if (!value_ok(value))
 		return;
-	char *text = job->numbers[job->n_facts];
+	char *text = job->numbers[job->n_metadata];
 	snprintf(text, JOB_NUMBER_SIZE, "%lld", (long long)value);
 	add_text(job, key, text);
 }
 
-static void add_place(struct measure_job *job)
+static void add_job_env(struct measure_job *job)
 {
-	const struct job_place *place = &job->place;
-	add_text(job, FACT_JOB_ID, place->id);
-	add_text(job, FACT_JOB_STEP, place->step);
-	if (place->id[0] == '\0')
-		add_text(job, FACT_JOB_GROUP, place->group);
-	add_text(job, FACT_JOB_NAME, job->name);
-	add_text(job, FACT_JOB_USER, place->user);
-	add_text(job, FACT_JOB_CLUSTER, place->cluster);
-	add_text(job, FACT_JOB_LAUNCHER, place->launcher);
-	add_text(job, FACT_NODE, job->node);
-	add_number(job, FACT_RANK, place->rank);
-	add_number(job, FACT_LOCAL_RANK, place->local_rank);
-	add_number(job, FACT_WORLD_SIZE, place->world_size);
-	add_number(job, FACT_LOCAL_SIZE, place->local_size);
-	add_number(job, FACT_N_NODES, place->n_nodes);
-	add_number(job, FACT_RESTART, place->restart);
+	const struct job_env *job_env = &job->job_env;
+	add_text(job, META_KEY_JOB_ID, job_env->id);
+	add_text(job, META_KEY_JOB_STEP, job_env->step);
+	if (job_env->id[0] == '\0')
+		add_text(job, META_KEY_JOB_GROUP, job_env->group);
+	add_text(job, META_KEY_JOB_NAME, job->name);
+	add_text(job, META_KEY_JOB_USER, job_env->user);
+	add_text(job, META_KEY_JOB_CLUSTER, job_env->cluster);
+	add_text(job, META_KEY_JOB_LAUNCHER, job_env->launcher);
+	add_text(job, META_KEY_NODE, job->node);
+	add_number(job, META_KEY_RANK, job_env->rank);
+	add_number(job, META_KEY_LOCAL_RANK, job_env->local_rank);
+	add_number(job, META_KEY_WORLD_SIZE, job_env->world_size);
+	add_number(job, META_KEY_LOCAL_SIZE, job_env->local_size);
+	add_number(job, META_KEY_N_NODES, job_env->n_nodes);
+	add_number(job, META_KEY_RESTART, job_env->restart);
 }
 
-void measure_job_facts(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone,
+void measure_job_metadata(struct measure_job *job, const struct wattle_env *env, const char *host, bool alone,
 	bool hide_command)
 {
 	find_user(job);
 	find_name(job, hide_command);
 	find_machine(job, env, host);
-	text_copy(job->node, sizeof(job->node), job->place.node[0] != '\0' ? job->place.node : host);
+	text_copy(job->node, sizeof(job->node), job->job_env.node[0] != '\0' ? job->job_env.node : host);
 	find_group(job, alone);
-	add_text(job, FACT_USER, job->user);
-	add_text(job, FACT_MACHINE, job->machine);
-	if (job->place.in_job)
-		add_place(job);
+	add_text(job, META_KEY_USER, job->user);
+	add_text(job, META_KEY_MACHINE, job->machine);
+	if (job->job_env.in_job)
+		add_job_env(job);
 }

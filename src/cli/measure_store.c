@@ -22,29 +22,29 @@ int measure_store_open(struct measure *measure, struct wattle_error *reterr)
 		return 0;
 	if (pg_check_url(measure->options.store, &why) < 0)
 		return error_set(reterr, why.code, "--store: %s", why.text);
-	const struct sender_options options = {
+	const struct uploader_options options = {
 		.url = measure->options.store,
 		.path = measure->path,
 		.wait_ns = measure->options.store_wait_ns,
 		.warn = on_warning,
 		.data = measure,
 	};
-	return sender_start(&options, &measure->sender, reterr);
+	return uploader_start(&options, &measure->uploader, reterr);
 }
 
-void measure_store_tend(void *data)
+void measure_store_maintain(void *data)
 {
 	const struct measure *measure = data;
-	sender_tend(measure->sender);
+	uploader_maintain(measure->uploader);
 }
 
 void measure_store_over(struct measure *measure)
 {
-	if (measure->sender != NULL)
-		sender_over(measure->sender, measure->path);
+	if (measure->uploader != NULL)
+		uploader_run_ended(measure->uploader, measure->path);
 }
 
-static void tell_rest(const struct measure *measure, const struct sender_result *result)
+static void report_remaining(const struct measure *measure, const struct uploader_result *result)
 {
 	char text[sizeof(result->why.text) + 4 * 4096];
 	const char *const words[] = {"wattle", "push", measure->path, measure->options.store, NULL};
@@ -63,16 +63,16 @@ void measure_store_conclude(struct measure *measure, bool is_whole, char *ret_li
 		snprintf(ret_line, size, "no run file was kept (--no-file)");
 	else
 		snprintf(ret_line, size, "More: %s", command != NULL ? command : measure->path);
-	if (measure->sender == NULL)
+	if (measure->uploader == NULL)
 		return;
-	struct sender_result result;
-	sender_wait(measure->sender, &result);
+	struct uploader_result result;
+	uploader_wait(measure->uploader, &result);
 	if (!result.is_done)
-		tell_rest(measure, &result);
+		report_remaining(measure, &result);
 	else if (measure->options.output != NULL || !is_whole)
 		snprintf(ret_line, size, "%s, and run %.8s at %s", measure->path, result.run_id, result.where); // --run takes the begin of an id
 	else {
-		place_remove(measure->path);
+		output_file_remove(measure->path);
 		snprintf(ret_line, size, "run %s at %s", result.run_id, result.where);
 	}
 }

@@ -54,7 +54,7 @@ static int print(const struct values *values, const char *file, const struct mod
 	if (strcmp(values->format, "json") == 0)
 		model_json(figures, &out);
 	else
-		model_text(figures, file, &out, cli_wants_colour(values->output));
+		model_text(figures, file, &out, cli_use_colour(values->output));
 	return cli_finish(&out, values->output);
 }
 
@@ -77,11 +77,11 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {.format = "text", .batch = VALUE_MISSING};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
 		return cli_usage(command, EXIT_USAGE, "one FILE.onnx is needed");
-	if (!cli_spares(values.output, words.items, 1, &status))
+	if (!cli_check_not_input(values.output, words.items, 1, &status))
 		return status;
 	struct arena *arena = arena_new();
 	status = arena != NULL ? model(command, &values, words.items[0], arena) : cli_no_memory();

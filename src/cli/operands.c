@@ -26,39 +26,39 @@ static const struct {
 	{"DEVICE", WORD_DEVICE},
 	{"PID", WORD_PID},
 	{"PID,", WORD_PID}, // "PID,…"
-	{"ADDRESS", WORD_ANYTHING},
-	{"BRAND", WORD_ANYTHING},
-	{"COLUMN", WORD_ANYTHING},
-	{"DUR", WORD_ANYTHING},
-	{"FORMAT", WORD_ANYTHING},
-	{"G", WORD_ANYTHING},
-	{"ID", WORD_ANYTHING},
-	{"KEY=VALUE", WORD_ANYTHING},
-	{"LIST", WORD_ANYTHING},
-	{"METHOD", WORD_ANYTHING},
-	{"MHZ", WORD_ANYTHING},
-	{"N", WORD_ANYTHING},
-	{"NAME", WORD_ANYTHING},
-	{"NAME=SIZE", WORD_ANYTHING},
-	{"OCTAL", WORD_ANYTHING},
-	{"PATTERN", WORD_ANYTHING},
-	{"PERCENT", WORD_ANYTHING},
-	{"PERCENT±ERROR", WORD_ANYTHING},
-	{"INDEX", WORD_ANYTHING},
-	{"INDEX=FACTOR±PERCENT", WORD_ANYTHING},
-	{"ROLE", WORD_ANYTHING},
-	{"S", WORD_ANYTHING},
-	{"STATISTIC", WORD_ANYTHING},
-	{"STEP", WORD_ANYTHING},
-	{"STYLE", WORD_ANYTHING},
-	{"TEXT", WORD_ANYTHING},
-	{"TIME", WORD_ANYTHING},
-	{"UNIT", WORD_ANYTHING},
-	{"URL", WORD_ANYTHING},
-	{"WATTS", WORD_ANYTHING},
-	{"WHAT", WORD_ANYTHING},
-	{"WHICH", WORD_ANYTHING},
-	{"X", WORD_ANYTHING},
+	{"ADDRESS", WORD_ANY},
+	{"BRAND", WORD_ANY},
+	{"COLUMN", WORD_ANY},
+	{"DUR", WORD_ANY},
+	{"FORMAT", WORD_ANY},
+	{"G", WORD_ANY},
+	{"ID", WORD_ANY},
+	{"KEY=VALUE", WORD_ANY},
+	{"LIST", WORD_ANY},
+	{"METHOD", WORD_ANY},
+	{"MHZ", WORD_ANY},
+	{"N", WORD_ANY},
+	{"NAME", WORD_ANY},
+	{"NAME=SIZE", WORD_ANY},
+	{"OCTAL", WORD_ANY},
+	{"PATTERN", WORD_ANY},
+	{"PERCENT", WORD_ANY},
+	{"PERCENT±ERROR", WORD_ANY},
+	{"INDEX", WORD_ANY},
+	{"INDEX=FACTOR±PERCENT", WORD_ANY},
+	{"ROLE", WORD_ANY},
+	{"S", WORD_ANY},
+	{"STATISTIC", WORD_ANY},
+	{"STEP", WORD_ANY},
+	{"STYLE", WORD_ANY},
+	{"TEXT", WORD_ANY},
+	{"TIME", WORD_ANY},
+	{"UNIT", WORD_ANY},
+	{"URL", WORD_ANY},
+	{"WATTS", WORD_ANY},
+	{"WHAT", WORD_ANY},
+	{"WHICH", WORD_ANY},
+	{"X", WORD_ANY},
 };
 
 // "FILE…" is a list of FILE.
@@ -72,7 +72,7 @@ int word_kind_of(const char *name)
 {
 	size_t length = length_of(name);
 	if (strchr(name, '|') != NULL)
-		return WORD_ANYTHING; // a choice between fixed words
+		return WORD_ANY; // a choice between fixed words
 	for (size_t i = 0; i < ARRAY_SIZE(vocabulary); i++)
 		if (strlen(vocabulary[i].name) == length && memcmp(vocabulary[i].name, name, length) == 0)
 			return (int)vocabulary[i].kind;
@@ -89,9 +89,9 @@ struct usage {
 
 static void take_operand(struct operands *operands, const char *word)
 {
-	struct operand operand = {.kind = WORD_ANYTHING};
+	struct operand operand = {.kind = WORD_ANY};
 	int kind = word_kind_of(word);
-	if (kind < 0 || operands->n == OPERANDS_MOST)
+	if (kind < 0 || operands->n == OPERANDS_MAX)
 		return;
 	size_t length = length_of(word);
 	operands->repeats = word[length] != '\0';

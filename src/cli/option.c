@@ -306,7 +306,7 @@ static bool is_option(int argc, char **argv, int i)
 	return i < argc && argv[i][0] == '-' && argv[i][1] != '\0' && strcmp(argv[i], "--") != 0;
 }
 
-bool options_ask_help(const struct option *options, size_t n_options, int argc, char **argv)
+bool options_request_help(const struct option *options, size_t n_options, int argc, char **argv)
 {
 	struct parse parse = {.options = options, .n_options = n_options};
 	for (int i = 0; is_option(argc, argv, i); i += 1 + words_after(&parse, argv[i]))

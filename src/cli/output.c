@@ -11,7 +11,7 @@
 struct naming {
 	struct buf path;
 	pid_t pid;
-	const struct job_place *place;
+	const struct job_env *job_env;
 };
 
 // A job id or host name becomes part of a file name: it must not create folders or contain control characters.
@@ -34,20 +34,20 @@ static void add_host(struct buf *path)
  * parts. */
 static void add_default(struct naming *naming)
 {
-	const struct job_place *place = naming->place;
+	const struct job_env *job_env = naming->job_env;
 	time_t now = time(NULL);
 	struct tm local;
 	localtime_r(&now, &local);
 	char stamp[32];
 	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
 	buf_printf(&naming->path, "wattle-%s-%d", stamp, naming->pid);
-	if (place->in_job) {
-		if (place->id[0] != '\0') {
+	if (job_env->in_job) {
+		if (job_env->id[0] != '\0') {
 			buf_char(&naming->path, '-');
-			add_part(&naming->path, place->id);
+			add_part(&naming->path, job_env->id);
 		}
-		if (value_ok(place->rank))
-			buf_printf(&naming->path, "-r%lld", (long long)place->rank);
+		if (value_ok(job_env->rank))
+			buf_printf(&naming->path, "-r%lld", (long long)job_env->rank);
 		buf_char(&naming->path, '-');
 		add_host(&naming->path);
 	}
@@ -56,7 +56,7 @@ static void add_default(struct naming *naming)
 
 static int add_field(struct naming *naming, char field, struct wattle_error *reterr)
 {
-	const struct job_place *place = naming->place;
+	const struct job_env *job_env = naming->job_env;
 	switch (field) {
 	case '%':
 		buf_char(&naming->path, '%');
@@ -68,17 +68,17 @@ static int add_field(struct naming *naming, char field, struct wattle_error *ret
 		add_host(&naming->path);
 		return 0;
 	case 'r': // a program that was not launched as ranks is alone
-		buf_i64(&naming->path, value_ok(place->rank) ? place->rank : 0);
+		buf_i64(&naming->path, value_ok(job_env->rank) ? job_env->rank : 0);
 		return 0;
 	case 's': // a job without steps has one launch
-		add_part(&naming->path, place->step[0] != '\0' ? place->step : "0");
+		add_part(&naming->path, job_env->step[0] != '\0' ? job_env->step : "0");
 		return 0;
 	case 'j':
-		if (place->id[0] == '\0')
+		if (job_env->id[0] == '\0')
 			return error_set(reterr, -EINVAL,
 				"--output: %%j needs a job ID, but no scheduler (SLURM_JOB_ID, PBS_JOBID, "
 				"LSB_JOBID, JOB_ID), mpirun or torchrun --rdzv_id sets one; give --job ID");
-		add_part(&naming->path, place->id);
+		add_part(&naming->path, job_env->id);
 		return 0;
 	default:
 		return error_set(reterr, -EINVAL,
@@ -126,10 +126,10 @@ static int make_path(struct naming *naming, const char *pattern, bool may_meet, 
 	int r = pattern != NULL ? add_pattern(naming, pattern, reterr) : 0;
 	if (r < 0)
 		return r;
-	bool is_again = naming->place->restart_text[0] != '\0' && !may_meet && pattern != NULL &&
+	bool is_again = naming->job_env->restart_text[0] != '\0' && !may_meet && pattern != NULL &&
 		(has_field(pattern, 'r') || has_field(pattern, 'j'));
 	if (naming->path.failed == 0 && is_again)
-		put_with_restart(out, naming->path.data, naming->place->restart_text);
+		put_with_restart(out, naming->path.data, naming->job_env->restart_text);
 	else if (naming->path.failed == 0)
 		buf_str(out, naming->path.data);
 	return naming->path.failed != 0 ? naming->path.failed : out->failed;
@@ -137,7 +137,7 @@ static int make_path(struct naming *naming, const char *pattern, bool may_meet, 
 
 int output_path(const struct output_naming *how, char *ret_path, size_t size, struct wattle_error *reterr)
 {
-	struct naming naming = {.pid = how->pid, .place = how->place};
+	struct naming naming = {.pid = how->pid, .job_env = how->job_env};
 	struct buf out;
 	buf_init(&naming.path, size - 1);
 	buf_init(&out, size - 1);
@@ -154,16 +154,16 @@ int output_path(const struct output_naming *how, char *ret_path, size_t size, st
 	return r;
 }
 
-bool output_may_collide(const char *pattern, const struct job_place *place)
+bool output_may_collide(const char *pattern, const struct job_env *job_env)
 {
-	bool is_one_of_many = value_ok(place->world_size) && place->world_size > 1;
+	bool is_one_of_many = value_ok(job_env->world_size) && job_env->world_size > 1;
 	if (pattern == NULL || !is_one_of_many || has_field(pattern, 'r') || has_field(pattern, 'p'))
 		return false;
-	bool alone_here = place->local_size == 1;
+	bool alone_here = job_env->local_size == 1;
 	return !alone_here || !has_field(pattern, 'h');
 }
 
-bool output_may_meet_step(const char *pattern, const struct job_place *place)
+bool output_may_meet_step(const char *pattern, const struct job_env *job_env)
 {
-	return pattern != NULL && place->step[0] != '\0' && !has_field(pattern, 's') && !has_field(pattern, 'p');
+	return pattern != NULL && job_env->step[0] != '\0' && !has_field(pattern, 's') && !has_field(pattern, 'p');
 }

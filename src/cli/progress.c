@@ -29,7 +29,7 @@ struct file_steps { // steps in the sub-tracking file
 struct measure_progress {
 	const struct measure_options *options; // borrowed
 	bool is_terminal;
-	struct last_row row;
+	struct status_line row;
 	double shown_s; // without a terminal: time of the last written line
 	char *waiting;  // without a terminal: the latest unwritten line, so that the last line of a run is never omitted
 	struct file_steps file;
@@ -54,8 +54,8 @@ struct measure_progress *progress_new(const struct measure_options *options)
 // A reader that is too slow must not block the recorder: the line is dropped.
 static void put(const char *text, size_t size)
 {
-	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
-	if (poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, size) < 0)
+	struct pollfd capacity = {.fd = STDERR_FILENO, .events = POLLOUT};
+	if (poll(&capacity, 1, 0) == 1 && (capacity.revents & POLLOUT) != 0 && write(STDERR_FILENO, text, size) < 0)
 		return; // an error cannot be reported
 }
 
@@ -71,9 +71,9 @@ static void draw(struct measure_progress *progress, const struct progress_figure
 {
 	struct buf out;
 	buf_init(&out, LINE_SIZE);
-	progress_line(figures, last_row_columns(&progress->row), &out);
+	progress_line(figures, status_line_columns(&progress->row), &out);
 	if (out.failed == 0)
-		last_row_draw(&progress->row, out.data, out.size);
+		status_line_draw(&progress->row, out.data, out.size);
 	buf_finish(&out);
 }
 
@@ -102,7 +102,7 @@ void progress_free(struct measure_progress *progress)
 	if (progress == NULL)
 		return;
 	if (progress->is_terminal)
-		last_row_finish(&progress->row);
+		status_line_finish(&progress->row);
 	put_waiting(progress);
 	free(progress);
 }
@@ -171,8 +171,8 @@ static void read_file(struct measure_progress *progress)
 static int64_t newest_of_file_ns(const struct measure_progress *progress, const struct recorder_progress *figures)
 {
 	double ago_s = (double)clock_wall_ns() * 1e-9 - progress->file.wall_s;
-	double most_s = (double)(figures->t_ns - progress->before_ns) * 1e-9;
-	return figures->t_ns - (int64_t)(fmin(fmax(ago_s, 0), most_s) * 1e9);
+	double max_s = (double)(figures->t_ns - progress->before_ns) * 1e-9;
+	return figures->t_ns - (int64_t)(fmin(fmax(ago_s, 0), max_s) * 1e9);
 }
 
 /* ---- all steps ---- */

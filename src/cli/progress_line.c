@@ -11,7 +11,7 @@ enum detail { EVERYTHING, PLUS_MINUS, NO_STEPS, NO_ERRORS, NO_FORECAST, LEAST, D
 enum { NO_STEP_AFTER_S = 10, NAME_COLUMNS = 32 };
 
 // Rounds a remaining time: when it is minutes, tenths of a second are not known.
-static void rough_time(struct buf *out, double seconds)
+static void rounded_time(struct buf *out, double seconds)
 {
 	long long whole = llround(seconds);
 	if (isnan(seconds) || seconds < 9.95 || seconds >= 3570)
@@ -49,7 +49,7 @@ static void time_error(struct buf *out, double error_s)
 {
 	buf_str(out, "± ");
 	if (error_s >= 9.5) {
-		rough_time(out, error_s);
+		rounded_time(out, error_s);
 		return;
 	}
 	human_number(out, error_s, 2);
@@ -81,7 +81,7 @@ static void add_forecast(struct buf *out, const struct progress_figures *figures
 	if (isnan(forecast->time_s.left))
 		return;
 	buf_str(out, ", to go ");
-	add_figure(out, &forecast->time_s, rough_time, time_error, detail);
+	add_figure(out, &forecast->time_s, rounded_time, time_error, detail);
 	if (isnan(forecast->energy_j.left))
 		return;
 	buf_str(out, detail == EVERYTHING ? " and " : ", ");
@@ -104,7 +104,7 @@ static void add_steps(struct buf *out, const struct progress_figures *figures)
 		buf_printf(out, "/%lld", (long long)figures->all_steps);
 }
 
-static void add_known(struct buf *out, const struct progress_figures *figures, double value, write_figure *write)
+static void nan_sum(struct buf *out, const struct progress_figures *figures, double value, write_figure *write)
 {
 	buf_str(out, figures->is_estimated && !isnan(value) ? "~" : "");
 	write(out, value);
@@ -116,13 +116,13 @@ static void add_line(struct buf *out, const struct progress_figures *figures, en
 	if (detail == EVERYTHING)
 		human_time(out, figures->elapsed_s);
 	else
-		rough_time(out, figures->elapsed_s);
+		rounded_time(out, figures->elapsed_s);
 	buf_str(out, ", ");
-	add_known(out, figures, figures->energy_j, human_energy);
+	nan_sum(out, figures, figures->energy_j, human_energy);
 	if (detail == LEAST)
 		return;
 	buf_str(out, ", ");
-	add_known(out, figures, figures->power_w, human_power);
+	nan_sum(out, figures, figures->power_w, human_power);
 	if (detail != NO_STEPS)
 		add_steps(out, figures);
 	if (detail < NO_FORECAST)

@@ -21,7 +21,7 @@ static const struct option options[] = {
 	{"quiet", 'q', NULL, "print errors only", OPTION_FLAG, .offset = offsetof(struct values, quiet)},
 };
 
-static void tell(const char *path, const struct push_result *result)
+static void print_result(const char *path, const struct push_result *result)
 {
 	if (result->sent.rows == 0)
 		printf("%s: run %s is already complete in the store\n", path, result->run_id);
@@ -38,7 +38,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct wattle_error error = {0};
 	struct push_result result;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n < 2)
 		return cli_usage(command, EXIT_USAGE, words.n == 0 ? "no run file given" : "the URL of the store is missing");
@@ -49,7 +49,7 @@ static int run(const struct command *command, int argc, char **argv)
 	if (push_file(words.items[0], words.items[1], values.wait_ns, &result, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
 	if (!values.quiet)
-		tell(words.items[0], &result);
+		print_result(words.items[0], &result);
 	return EXIT_DONE;
 }
 

@@ -123,7 +123,7 @@ static int write_picture(const struct charts *charts, enum picture_kind kind, co
 	if (length < 0 || (size_t)length >= sizeof(path))
 		return fail_pictures(folder, ENAMETOOLONG);
 	struct buf out = cli_buf();
-	picture_svg(charts, kind, &(struct picture_look){.is_file = true}, &out);
+	picture_svg(charts, kind, &(struct picture_style){.is_file = true}, &out);
 	int status = out.failed == 0 ? cli_write(&out, path) : fail_pictures(path, -out.failed);
 	buf_finish(&out);
 	return status;
@@ -155,7 +155,7 @@ static void write_text(const struct values *values, const struct findings *findi
 	struct buf *out)
 {
 	const struct section_choice choice = {values->all, values->sections.items, values->sections.n};
-	report_text_sections(findings, job, &choice, out, cli_wants_colour(values->output));
+	report_text_sections(findings, job, &choice, out, cli_use_colour(values->output));
 }
 
 static int write_findings(const struct values *values, const struct findings *findings)
@@ -309,7 +309,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {.format = NULL};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (lists_sections(&values.sections))
 		return list_sections();

@@ -70,7 +70,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {0};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "give at most one NAME");

@@ -41,26 +41,26 @@ static const struct option options[] = {
 		.range = "a number of seconds from 1 to 3600"},
 };
 
-static int print(const struct doctor *doctor, bool as_json)
+static int print(const struct sensors_report *report, bool as_json)
 {
 	struct buf out = cli_buf();
 	if (as_json)
-		doctor_json(doctor, &out);
+		sensors_report_json(report, &out);
 	else
-		doctor_text(doctor, &out);
+		sensors_report_text(report, &out);
 	return cli_finish(&out, "-");
 }
 
 static int diagnose(const struct wattle_env *env, bool as_json)
 {
 	struct wattle_error error = {0};
-	struct doctor doctor;
-	if (doctor_open(&doctor, env, &error) < 0)
+	struct sensors_report report;
+	if (sensors_report_open(&report, env, &error) < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	int status = print(&doctor, as_json);
-	if (status == EXIT_DONE && !doctor_measures(&doctor))
+	int status = print(&report, as_json);
+	if (status == EXIT_DONE && !sensors_report_measures(&report))
 		status = EXIT_FAILED;
-	doctor_close(&doctor);
+	sensors_report_close(&report);
 	return status;
 }
 

@@ -19,7 +19,7 @@
 /* The data of `wattle sensors`: a row for every domain, whether used, superseded, hidden or missing, and their meaning for a
  * run on this machine. */
 
-struct doctor_row {
+struct sensors_report_row {
 	const char *sensor;
 	const struct domain *domain; // owned by the sensor set, or doctor.missing
 	const struct idle_power *idle; // stored baseline; NULL: none
@@ -28,44 +28,45 @@ struct doctor_row {
 	const char *last_unit;         // "J" or "W"; NULL: none
 };
 
-enum doctor_state { DOCTOR_USED, DOCTOR_NOT_USED, DOCTOR_UNREADABLE };
+enum sensors_report_state { SENSORS_REPORT_USED, SENSORS_REPORT_NOT_USED, SENSORS_REPORT_UNREADABLE };
 
-struct doctor {
+struct sensors_report {
 	struct sensor_set set;
 	struct update_period *periods; // owned, per device
 	struct idle_power *idle;       // owned, per device
 	struct domain missing;   // powercap row, if the sensor itself has none
-	struct doctor_row *rows; // owned
+	struct sensors_report_row *rows; // owned
 	size_t n_rows;
 	char baseline_note[200]; // why a stored baseline is not used; "": it is used, or there is none
 	bool is_open;
 };
 
 // Opens all sensors as `wattle run` would in this environment, and observes their counters for up to about 1.5 s.
-int doctor_open(struct doctor *doctor, const struct wattle_env *env, struct wattle_error *reterr);
-void doctor_close(struct doctor *doctor);
+int sensors_report_open(struct sensors_report *report, const struct wattle_env *env, struct wattle_error *reterr);
+void sensors_report_close(struct sensors_report *report);
 
-enum doctor_state doctor_state(const struct domain *domain);
+enum sensors_report_state doctor_state(const struct domain *domain);
 // Whether the total of a run includes this domain.
-bool doctor_in_total(const struct doctor *doctor, const struct domain *domain);
+bool sensors_report_in_total(const struct sensors_report *report, const struct domain *domain);
 // Whether any sampled domain is better than an estimate and has returned a reading.
-bool doctor_measures(const struct doctor *doctor);
+bool sensors_report_measures(const struct sensors_report *report);
 /* A command that makes an unreadable sensor readable permanently, if `remedy` holds until the next boot only; NULL: the remedy
  * is permanent, or there is none. */
-const char *doctor_lasting_remedy(const struct doctor_row *row);
+const char *sensors_report_permanent_remedy(const struct sensors_report_row *row);
 
-// sensors_report_verdict.c: sentences without line breaks; doctor_idle_power may write nothing.
-void doctor_verdict(const struct doctor *doctor, struct buf *text);
-void doctor_idle_power(const struct doctor *doctor, struct buf *text);
-void doctor_calibration(const struct doctor *doctor, struct buf *text); // about GPUs; nothing if none is measured
+// sensors_report_verdict.c: sentences without line breaks; sensors_report_idle_power may write nothing.
+void sensors_report_verdict(const struct sensors_report *report, struct buf *text);
+void sensors_report_idle_power(const struct sensors_report *report, struct buf *text);
+void sensors_report_calibration(const struct sensors_report *report,
+	struct buf *text); // about GPUs; nothing if none is measured
 
 // sensors_report_json.c, sensors_report_text.c
-extern const struct object_type sensors_type; // data: struct doctor
-void doctor_json(const struct doctor *doctor, struct buf *out);
-void doctor_text(const struct doctor *doctor, struct buf *out);
+extern const struct object_type sensors_type; // data: struct sensors_report
+void sensors_report_json(const struct sensors_report *report, struct buf *out);
+void sensors_report_text(const struct sensors_report *report, struct buf *out);
 
 /* sensors_report_missing.c: why a machine has no powercap zone. False: the CPU has no such counters, so there is nothing to explain. */
-bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_domain);
+bool sensors_report_explain_powercap(const struct wattle_env *env, struct domain *ret_domain);
 
 /* The idle power of each domain, measured while the machine was verifiably idle and stored in the state folder as idle.json:
  *
@@ -126,12 +127,12 @@ struct idle_edge { // an update of the counter
 	double blur_s; // the update happened within this time before t_ns
 };
 
-struct idle_watch {
+struct idle_monitor {
 	const struct domain *domain; // borrowed
 	struct counter counter;
 	bool has_edge;
 	struct idle_edge first, last, window_start;
-	int64_t last_look_ns;
+	int64_t last_poll_ns;
 	double power_sum_w, temperature_sum_c; // sums over the current window, and over all windows
 	size_t n_powers, n_temperatures;
 	double windows_w[IDLE_WINDOWS_MAX]; // mean power per window; NaN: no update in the window
@@ -146,14 +147,14 @@ struct idle_result {
 	double lowest_w, highest_w; // extremes over the windows
 };
 
-void idle_watch_init(struct idle_watch *watch, const struct domain *domain, int64_t t_ns);
+void idle_monitor_init(struct idle_monitor *watch, const struct domain *domain, int64_t t_ns);
 // values: a row of the set; power and temperature are used if available.
-void idle_watch_feed(struct idle_watch *watch, int64_t t_ns, const int64_t values[DEVICE_COUNT]);
-void idle_watch_end_window(struct idle_watch *watch);
+void idle_monitor_feed(struct idle_monitor *watch, int64_t t_ns, const int64_t values[DEVICE_COUNT]);
+void idle_monitor_end_window(struct idle_monitor *watch);
 // False if the counter never changed, so that there is no result.
-bool idle_watch_result(const struct idle_watch *watch, struct idle_result *ret_result);
+bool idle_monitor_result(const struct idle_monitor *watch, struct idle_result *ret_result);
 // Whether the power of the windows so far varied no more than an idle domain's does.
-bool idle_watch_is_steady(const struct idle_watch *watch, struct idle_result *ret_result);
+bool idle_monitor_is_steady(const struct idle_monitor *watch, struct idle_result *ret_result);
 
 /* Processes that used the CPU during an interval: the difference of two readings of /proc. */
 
@@ -170,7 +171,7 @@ struct busy_processes {
 };
 
 // Unreadable processes are skipped; never fails.
-void busy_processes_look(struct busy_processes *processes, const struct wattle_env *env);
+void busy_processes_read(struct busy_processes *processes, const struct wattle_env *env);
 void busy_processes_finish(struct busy_processes *processes);
 // Writes "cc1plus (4711), python3 (99)": the processes with the highest CPU time between the two readings, at most three, each
 // with at least a tenth of the first one's; without wattle itself. Nothing if none used CPU time.
@@ -240,11 +241,11 @@ int calibrate_gpu(const struct wattle_env *env, const struct calibrate_gpu *how)
 /* Replaces identifiers of a machine or its parts (serial numbers, UUIDs, MAC addresses, host name) by numbers in order of
  * appearance: the same number for the same identifier within a capture, and not reversible. */
 
-enum pseudonym_kind { PSEUDONYM_HOST, PSEUDONYM_UUID, PSEUDONYM_MAC, PSEUDONYM_SERIAL, PSEUDONYM_KINDS };
+enum anonymize_kind { PSEUDONYM_HOST, PSEUDONYM_UUID, PSEUDONYM_MAC, PSEUDONYM_SERIAL, PSEUDONYM_KINDS };
 
-struct pseudonyms {
+struct anonymizer {
 	struct pseudonym {
-		enum pseudonym_kind kind;
+		enum anonymize_kind kind;
 		unsigned number; // from 1, per kind
 		char *original;  // owned
 	} * all;                 // owned
@@ -252,15 +253,15 @@ struct pseudonyms {
 	char host[256]; // "" none
 };
 
-void pseudonyms_init(struct pseudonyms *pseudonyms, const char *host);
-void pseudonyms_finish(struct pseudonyms *pseudonyms);
+void anonymizer_init(struct anonymizer *anonymizer, const char *host);
+void anonymizer_finish(struct anonymizer *anonymizer);
 // Writes the pseudonym of a whole word; for SERIAL it has as many digits as the word has characters.
-void pseudonym_put(struct pseudonyms *pseudonyms, enum pseudonym_kind kind, const char *word, size_t length,
+void anonymize_put(struct anonymizer *anonymizer, enum anonymize_kind kind, const char *word, size_t length,
 	struct buf *out);
 // Copies the text with UUIDs and MAC addresses replaced; with_host: also the host name where it is a separate word.
-void pseudonym_scrub(struct pseudonyms *pseudonyms, const char *text, size_t size, bool with_host, struct buf *out);
+void anonymize_scrub(struct anonymizer *anonymizer, const char *text, size_t size, bool with_host, struct buf *out);
 // Whether the text contains a MAC address: device names with one are omitted.
-bool pseudonym_has_mac(const char *text);
+bool anonymize_has_mac(const char *text);
 
 /* Copies selected files of one root (/sys or /proc) to a folder of the same structure: a symbolic link on the way to a file is
  * copied as a link, and its target as a folder. Nothing outside of the root is followed or read. */
@@ -269,19 +270,19 @@ struct capture_tree {
 	const char *name; // "sys": name of the folder
 	int root_fd;      // borrowed
 	int out_fd;       // owned: output folder
-	struct pseudonyms *pseudonyms;
+	struct anonymizer *anonymizer;
 	struct buf *unreadable; // one line per file: "sys/path<TAB>mode<TAB>reason"
 	size_t n_files, n_bytes, n_links, n_unreadable, n_left_out;
 };
 
 // Changes the contents of a file before it is saved.
-typedef void (*capture_filter)(struct pseudonyms *pseudonyms, const char *text, size_t size, struct buf *out);
+typedef void (*capture_filter)(struct anonymizer *anonymizer, const char *text, size_t size, struct buf *out);
 
 /* Selects all files that match `folder`/`file`, both shell patterns. `sleeper`: file below `folder` with the runtime power
  * status of a device that a read would wake; NULL: none. `filter` NULL: identifiers of the machine are replaced. `wanted` NULL:
  * all folders. */
 struct capture_request {
-	const char *folder, *file, *sleeper;
+	const char *folder, *file, *power_status_file;
 	capture_filter filter;
 	bool (*wanted)(int root_fd, const char *folder);
 };
@@ -290,7 +291,7 @@ void capture_tree_add(struct capture_tree *tree, const struct capture_request *r
 /* The NVML values of this machine's GPUs, as a card file for the fake library (tests/fakes/nvml/README.md). */
 
 // Returns the number of GPUs described; 0 without library, driver or GPU.
-size_t capture_nvml(const struct wattle_env *env, struct pseudonyms *pseudonyms, struct buf *out);
+size_t capture_nvml(const struct wattle_env *env, struct anonymizer *anonymizer, struct buf *out);
 
 /* wattle sensors --capture DIR: saves this machine as a tree for tests, without identifiers. */
 

@@ -13,7 +13,7 @@ static double known(double value, double parts)
 	return value > 0 ? value / parts : (double)NAN;
 }
 
-static const struct doctor *doctor_of(const struct object_at *at)
+static const struct sensors_report *sensors_report_of(const struct object_at *at)
 {
 	return object_document(at);
 }
@@ -22,12 +22,12 @@ static const struct doctor *doctor_of(const struct object_at *at)
 
 static const struct domain *domain_of(const struct object_at *at)
 {
-	return ((const struct doctor_row *)at->data)->domain;
+	return ((const struct sensors_report_row *)at->data)->domain;
 }
 
 static bool in_total(const struct object_at *at)
 {
-	return doctor_in_total(doctor_of(at), domain_of(at));
+	return sensors_report_in_total(sensors_report_of(at), domain_of(at));
 }
 
 static const char *why(const struct object_at *at, struct buf *scratch)
@@ -35,19 +35,19 @@ static const char *why(const struct object_at *at, struct buf *scratch)
 	return domain_of(at)->used ? NULL : text_or_null(domain_of(at)->why);
 }
 
-static const char *lasting_remedy(const struct object_at *at, struct buf *scratch)
+static const char *permanent_remedy(const struct object_at *at, struct buf *scratch)
 {
-	return doctor_lasting_remedy(at->data);
+	return sensors_report_permanent_remedy(at->data);
 }
 
 static double update_period_s(const struct object_at *at)
 {
-	return known((double)((const struct doctor_row *)at->data)->period.period_ns, 1e9);
+	return known((double)((const struct sensors_report_row *)at->data)->period.period_ns, 1e9);
 }
 
 static double update_jitter_s(const struct object_at *at)
 {
-	return known((double)((const struct doctor_row *)at->data)->period.jitter_ns, 1e9);
+	return known((double)((const struct sensors_report_row *)at->data)->period.jitter_ns, 1e9);
 }
 
 static double resolution_j(const struct object_at *at)
@@ -62,19 +62,19 @@ static double relative_error(const struct object_at *at)
 
 static double idle_w(const struct object_at *at)
 {
-	const struct idle_power *idle = ((const struct doctor_row *)at->data)->idle;
+	const struct idle_power *idle = ((const struct sensors_report_row *)at->data)->idle;
 	return idle != NULL ? idle->power_w : (double)NAN;
 }
 
 static const char *idle_date(const struct object_at *at, struct buf *scratch)
 {
-	const struct idle_power *idle = ((const struct doctor_row *)at->data)->idle;
+	const struct idle_power *idle = ((const struct sensors_report_row *)at->data)->idle;
 	return idle != NULL ? idle->date : NULL;
 }
 
 static const char *const last_units[] = {"J", "W", NULL};
 
-#define R struct doctor_row
+#define R struct sensors_report_row
 #define OF_DOMAIN(key, member, meaning, ...) FIELD_BY(R, domain, key, struct domain, member, NULL, meaning, ##__VA_ARGS__)
 static const struct field row_fields[] = {
 	FIELD(R, sensor, NULL, "sensor that measures the domain", .known = true),
@@ -89,7 +89,7 @@ static const struct field row_fields[] = {
 	FIELD_BOOLEAN("in_total", in_total, NULL, "whether it would be included in energy.total_j"),
 	FIELD_TEXT("why", why, NULL, "reason why it is not used"),
 	OF_DOMAIN("remedy", remedy, "command that makes it readable"),
-	FIELD_TEXT("lasting_remedy", lasting_remedy, NULL, "command that makes it readable permanently; null: remedy does, or there is none"),
+	FIELD_TEXT("lasting_remedy", permanent_remedy, NULL, "command that makes it readable permanently; null: remedy does, or there is none"),
 	OF_DOMAIN("note", note, "further information"),
 	FIELD_NUMBER("update_period_s", update_period_s, "s", "median time between updates of the hardware's value"),
 	FIELD_NUMBER("update_jitter_s", update_jitter_s, "s", "half of the spread of the update period"),
@@ -107,25 +107,25 @@ static const struct object_type row_type = OBJECT_TYPE("sensor", "A domain that 
 /* ---- calibrations of the GPUs that a run would measure ---- */
 
 // The i-th GPU; NULL: out of range.
-static const struct domain *gpu(const struct doctor *doctor, size_t i)
+static const struct domain *gpu(const struct sensors_report *report, size_t i)
 {
-	for (size_t d = 0; d < doctor->set.n_devices; d++)
-		if (doctor->set.devices[d]->kind == DOMAIN_GPU && i-- == 0)
-			return doctor->set.devices[d];
+	for (size_t d = 0; d < report->set.n_devices; d++)
+		if (report->set.devices[d]->kind == DOMAIN_GPU && i-- == 0)
+			return report->set.devices[d];
 	return NULL;
 }
 
 static size_t gpu_count(const struct object_at *at)
 {
 	size_t n = 0;
-	while (gpu(doctor_of(at), n) != NULL)
+	while (gpu(sensors_report_of(at), n) != NULL)
 		n++;
 	return n;
 }
 
 static const void *gpu_item(const struct object_at *at, size_t i)
 {
-	return gpu(doctor_of(at), i);
+	return gpu(sensors_report_of(at), i);
 }
 
 static double factor(const struct object_at *at)
@@ -158,23 +158,23 @@ static const struct object_type calibration_type =
 
 static bool measures(const struct object_at *at)
 {
-	return doctor_measures(at->data);
+	return sensors_report_measures(at->data);
 }
 
-#define D struct doctor
+#define D struct sensors_report
 static const struct field sensors_fields[] = {
 	FIELD_ITEMS(D, "sensors", rows, n_rows, &row_type, "all domains, also those that are not used or can't be read"),
 	FIELD_BOOLEAN("measures", measures, NULL, "whether a run would measure energy, rather than estimate it or report none"),
 	FIELD_AS(D, "idle_note", baseline_note, NULL, "why the stored idle power is not used"),
 	FIELD_LIST("calibrations", &calibration_type, gpu_count, gpu_item, "calibrations of the GPUs that a run would measure"),
-	FIELD_AS(D, "calibration_note", set.gain_note, NULL, "why a stored calibration is not used"),
+	FIELD_AS(D, "calibration_note", set.gain_message, NULL, "why a stored calibration is not used"),
 };
 #undef D
 const struct object_type sensors_type = OBJECT_TYPE("sensors", "Sensors of this machine.", sensors_fields);
 
 // clang-format on
 
-void doctor_json(const struct doctor *doctor, struct buf *out)
+void sensors_report_json(const struct sensors_report *report, struct buf *out)
 {
-	document_json(out, &sensors_type, doctor, true);
+	document_json(out, &sensors_type, report, true);
 }

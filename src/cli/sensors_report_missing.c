@@ -8,28 +8,28 @@
 
 /* If no powercap zone exists, the reason follows from the kind of machine. */
 
-struct cpu_facts {
+struct cpu_info {
 	bool is_x86, is_virtual;
 };
 
-static struct cpu_facts read_cpu(const struct wattle_env *env)
+static struct cpu_info read_cpu(const struct wattle_env *env)
 {
 	char text[8192]; // the lines of the first CPU
 	if (file_read_in(env->procfs_fd, "cpuinfo", text, sizeof(text)) < 0)
-		return (struct cpu_facts){0};
+		return (struct cpu_info){0};
 	const char *flags = strstr(text, "\nflags");
 	size_t length = flags != NULL ? strcspn(flags + 1, "\n") + 1 : 0;
 	const char *hypervisor = flags != NULL ? strstr(flags, " hypervisor") : NULL;
-	return (struct cpu_facts){
+	return (struct cpu_info){
 		.is_x86 = strstr(text, "GenuineIntel") != NULL || strstr(text, "AuthenticAMD") != NULL ||
 			strstr(text, "HygonGenuine") != NULL,
 		.is_virtual = hypervisor != NULL && hypervisor < flags + length,
 	};
 }
 
-bool doctor_explain_powercap(const struct wattle_env *env, struct domain *ret_domain)
+bool sensors_report_explain_powercap(const struct wattle_env *env, struct domain *ret_domain)
 {
-	struct cpu_facts cpu = read_cpu(env);
+	struct cpu_info cpu = read_cpu(env);
 	if (!cpu.is_x86)
 		return false;
 	struct domain domain = {.name = "package-0", .kind = DOMAIN_PACKAGE, .provenance = PROVENANCE_MEASURED};

@@ -40,7 +40,7 @@ static void put_wrapped(struct buf *out, size_t at, const char *text)
 	buf_char(out, '\n');
 }
 
-static void put_names(const struct doctor_row *row, size_t start, struct buf *out)
+static void put_names(const struct sensors_report_row *row, size_t start, struct buf *out)
 {
 	buf_pad_to(out, start, DOMAIN_AT);
 	buf_str(out, row->domain->name);
@@ -65,7 +65,7 @@ static void put_period(struct update_period period, struct buf *out)
 	buf_str(out, " ms");
 }
 
-static void put_last(const struct doctor_row *row, struct buf *out)
+static void put_last(const struct sensors_report_row *row, struct buf *out)
 {
 	if (row->last_unit == NULL)
 		buf_str(out, "-");
@@ -76,17 +76,17 @@ static void put_last(const struct doctor_row *row, struct buf *out)
 }
 
 // A note of a run may repeat why a better sensor is missing, which has its own row here.
-static bool is_said_elsewhere(const struct doctor *doctor, const char *note)
+static bool is_mentioned_elsewhere(const struct sensors_report *report, const char *note)
 {
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const char *why = doctor->rows[i].domain->why;
+	for (size_t i = 0; i < report->n_rows; i++) {
+		const char *why = report->rows[i].domain->why;
 		if (why[0] != '\0' && strncmp(note, why, strlen(why)) == 0)
 			return true;
 	}
 	return false;
 }
 
-static void put_used_row(const struct doctor *doctor, const struct doctor_row *row, struct buf *out)
+static void put_used_row(const struct sensors_report *report, const struct sensors_report_row *row, struct buf *out)
 {
 	const struct domain *domain = row->domain;
 	size_t start = out->size;
@@ -109,14 +109,14 @@ static void put_used_row(const struct doctor *doctor, const struct doctor_row *r
 	}
 	buf_str(out, domain->device);
 	buf_char(out, '\n');
-	if (domain->note[0] != '\0' && !is_said_elsewhere(doctor, domain->note)) {
+	if (domain->note[0] != '\0' && !is_mentioned_elsewhere(report, domain->note)) {
 		start = out->size;
 		buf_pad_to(out, start, SENSOR_AT);
 		put_wrapped(out, SENSOR_AT, domain->note);
 	}
 }
 
-static void put_used(const struct doctor *doctor, enum provenance provenance, struct buf *out)
+static void put_used(const struct sensors_report *report, enum provenance provenance, struct buf *out)
 {
 	static const char *const titles[] = {
 		[PROVENANCE_MEASURED] = "Measured by energy counters",
@@ -124,8 +124,8 @@ static void put_used(const struct doctor *doctor, enum provenance provenance, st
 		[PROVENANCE_ESTIMATED] = "Estimated from load",
 	};
 	bool any = false;
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const struct domain *domain = doctor->rows[i].domain;
+	for (size_t i = 0; i < report->n_rows; i++) {
+		const struct domain *domain = report->rows[i].domain;
 		if (!domain->used || domain->provenance != provenance)
 			continue;
 		if (!any) {
@@ -135,7 +135,7 @@ static void put_used(const struct doctor *doctor, enum provenance provenance, st
 			buf_str(out, "domain           sensor     last      update       step     device\n");
 		}
 		any = true;
-		put_used_row(doctor, &doctor->rows[i], out);
+		put_used_row(report, &report->rows[i], out);
 	}
 	if (any)
 		buf_char(out, '\n');
@@ -143,11 +143,12 @@ static void put_used(const struct doctor *doctor, enum provenance provenance, st
 
 /* ---- sensors not in use or unreadable ---- */
 
-static void put_left_out(const struct doctor *doctor, enum doctor_state state, const char *title, struct buf *out)
+static void put_left_out(const struct sensors_report *report, enum sensors_report_state state, const char *title,
+	struct buf *out)
 {
 	bool any = false;
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const struct doctor_row *row = &doctor->rows[i];
+	for (size_t i = 0; i < report->n_rows; i++) {
+		const struct sensors_report_row *row = &report->rows[i];
 		if (doctor_state(row->domain) != state)
 			continue;
 		if (!any)
@@ -174,25 +175,25 @@ static bool is_chmod(const char *remedy)
 	return strncmp(remedy, chmod_prefix, strlen(chmod_prefix)) == 0;
 }
 
-static bool is_repeated(const struct doctor *doctor, size_t row)
+static bool is_repeated(const struct sensors_report *report, size_t row)
 {
 	for (size_t i = 0; i < row; i++)
-		if (strcmp(doctor->rows[i].domain->remedy, doctor->rows[row].domain->remedy) == 0)
+		if (strcmp(report->rows[i].domain->remedy, report->rows[row].domain->remedy) == 0)
 			return true;
 	return false;
 }
 
 // One command for all files that are unreadable only because of their mode.
-static const char *put_chmod(const struct doctor *doctor, struct buf *out)
+static const char *put_chmod(const struct sensors_report *report, struct buf *out)
 {
 	const char *lasting = NULL;
 	bool any = false;
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const char *remedy = doctor->rows[i].domain->remedy;
-		if (!is_chmod(remedy) || is_repeated(doctor, i))
+	for (size_t i = 0; i < report->n_rows; i++) {
+		const char *remedy = report->rows[i].domain->remedy;
+		if (!is_chmod(remedy) || is_repeated(report, i))
 			continue;
 		buf_printf(out, any ? " %s" : "    sudo chmod a+r %s", remedy + strlen(chmod_prefix));
-		lasting = lasting != NULL ? lasting : doctor_lasting_remedy(&doctor->rows[i]);
+		lasting = lasting != NULL ? lasting : sensors_report_permanent_remedy(&report->rows[i]);
 		any = true;
 	}
 	if (any)
@@ -200,10 +201,10 @@ static const char *put_chmod(const struct doctor *doctor, struct buf *out)
 	return lasting;
 }
 
-static bool any_remedy(const struct doctor *doctor, const char *remedy)
+static bool any_remedy(const struct sensors_report *report, const char *remedy)
 {
-	for (size_t i = 0; i < doctor->n_rows; i++)
-		if (strcmp(doctor->rows[i].domain->remedy, remedy) == 0)
+	for (size_t i = 0; i < report->n_rows; i++)
+		if (strcmp(report->rows[i].domain->remedy, remedy) == 0)
 			return true;
 	return false;
 }
@@ -214,10 +215,10 @@ static bool is_helper(const char *remedy)
 }
 
 // Shows both ways to start the helper, whatever this machine has: the reader may be about to install it.
-static void put_helper(const struct doctor *doctor, struct buf *out)
+static void put_helper(const struct sensors_report *report, struct buf *out)
 {
-	bool is_missing = any_remedy(doctor, proto_client_remedy(-ENOENT));
-	bool refuses = any_remedy(doctor, proto_client_remedy(-EPERM));
+	bool is_missing = any_remedy(report, proto_client_remedy(-ENOENT));
+	bool refuses = any_remedy(report, proto_client_remedy(-EPERM));
 	if (is_missing)
 		buf_str(out,
 			"  start wattle's helper, which reads for members of group wattle; with systemd:\n   "
@@ -228,40 +229,40 @@ static void put_helper(const struct doctor *doctor, struct buf *out)
 			proto_client_remedy(-EPERM));
 }
 
-static void put_remedies(const struct doctor *doctor, struct buf *out)
+static void put_remedies(const struct sensors_report *report, struct buf *out)
 {
 	bool any = false, any_chmod = false;
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		any = any || doctor->rows[i].domain->remedy[0] != '\0';
-		any_chmod = any_chmod || is_chmod(doctor->rows[i].domain->remedy);
+	for (size_t i = 0; i < report->n_rows; i++) {
+		any = any || report->rows[i].domain->remedy[0] != '\0';
+		any_chmod = any_chmod || is_chmod(report->rows[i].domain->remedy);
 	}
 	if (!any)
 		return;
 	buf_str(out, "How to enable them\n");
 	if (any_chmod) {
 		buf_str(out, "  until the next boot:\n");
-		const char *lasting = put_chmod(doctor, out);
+		const char *lasting = put_chmod(report, out);
 		if (lasting != NULL)
 			buf_printf(out,
 				"  permanently (but power traces can leak keys to other users):\n    %s\n",
 				lasting);
 	}
-	put_helper(doctor, out);
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const struct domain *domain = doctor->rows[i].domain;
-		bool is_said = is_chmod(domain->remedy) || is_helper(domain->remedy) || is_repeated(doctor, i);
-		if (domain->remedy[0] != '\0' && !is_said)
-			buf_printf(out, "  %s by %s:\n    %s\n", domain->name, doctor->rows[i].sensor, domain->remedy);
+	put_helper(report, out);
+	for (size_t i = 0; i < report->n_rows; i++) {
+		const struct domain *domain = report->rows[i].domain;
+		bool is_mentioned = is_chmod(domain->remedy) || is_helper(domain->remedy) || is_repeated(report, i);
+		if (domain->remedy[0] != '\0' && !is_mentioned)
+			buf_printf(out, "  %s by %s:\n    %s\n", domain->name, report->rows[i].sensor, domain->remedy);
 	}
 	buf_char(out, '\n');
 }
 
-static void put_paragraph(const struct doctor *doctor, void (*say)(const struct doctor *, struct buf *),
-	struct buf *out)
+static void put_paragraph(const struct sensors_report *report,
+	void (*print)(const struct sensors_report *, struct buf *), struct buf *out)
 {
 	struct buf text;
 	buf_init(&text, 1 << 16);
-	say(doctor, &text);
+	print(report, &text);
 	if (text.size > 0) {
 		buf_printf(out, "%*s", DOMAIN_AT, "");
 		put_wrapped(out, DOMAIN_AT, text.data);
@@ -269,15 +270,15 @@ static void put_paragraph(const struct doctor *doctor, void (*say)(const struct 
 	buf_finish(&text);
 }
 
-void doctor_text(const struct doctor *doctor, struct buf *out)
+void sensors_report_text(const struct sensors_report *report, struct buf *out)
 {
 	for (enum provenance provenance = 0; provenance < PROVENANCE_KINDS; provenance++)
-		put_used(doctor, provenance, out);
-	put_left_out(doctor, DOCTOR_NOT_USED, "Readable, but not used", out);
-	put_left_out(doctor, DOCTOR_UNREADABLE, "Unavailable", out);
-	put_remedies(doctor, out);
+		put_used(report, provenance, out);
+	put_left_out(report, SENSORS_REPORT_NOT_USED, "Readable, but not used", out);
+	put_left_out(report, SENSORS_REPORT_UNREADABLE, "Unavailable", out);
+	put_remedies(report, out);
 	buf_str(out, "What a run on this machine reports\n");
-	put_paragraph(doctor, doctor_verdict, out);
-	put_paragraph(doctor, doctor_idle_power, out);
-	put_paragraph(doctor, doctor_calibration, out);
+	put_paragraph(report, sensors_report_verdict, out);
+	put_paragraph(report, sensors_report_idle_power, out);
+	put_paragraph(report, sensors_report_calibration, out);
 }

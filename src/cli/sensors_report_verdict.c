@@ -8,20 +8,20 @@
 enum part { PART_TOTAL, PART_BESIDE, PART_DERIVED, PART_ESTIMATED, PART_LACKING, PARTS };
 
 // Whether the domain exists, would be in the total, and cannot be read. (For a GPU without a driver not even that is known.)
-static bool is_lacking(const struct doctor *doctor, const struct domain *domain)
+static bool is_lacking(const struct sensors_report *report, const struct domain *domain)
 {
 	if (domain->readable || !domain_kind_adds_up(domain->kind) || domain->device[0] == '\0' ||
 		(domain->kind == DOMAIN_GPU && domain->uuid[0] == '\0'))
 		return false;
-	for (size_t i = 0; i < doctor->set.n_devices; i++)
-		if (strcmp(doctor->set.devices[i]->name, domain->name) == 0)
+	for (size_t i = 0; i < report->set.n_devices; i++)
+		if (strcmp(report->set.devices[i]->name, domain->name) == 0)
 			return false;
 	return true;
 }
 
-static bool belongs(const struct doctor *doctor, const struct domain *domain, enum part part)
+static bool belongs(const struct sensors_report *report, const struct domain *domain, enum part part)
 {
-	bool in_total = doctor_in_total(doctor, domain);
+	bool in_total = sensors_report_in_total(report, domain);
 	switch (part) {
 	case PART_TOTAL:
 		return in_total && domain->provenance == PROVENANCE_MEASURED;
@@ -32,34 +32,34 @@ static bool belongs(const struct doctor *doctor, const struct domain *domain, en
 	case PART_BESIDE:
 		return domain->used && !in_total && domain->provenance != PROVENANCE_ESTIMATED;
 	case PART_LACKING:
-		return is_lacking(doctor, domain);
+		return is_lacking(report, domain);
 	case PARTS:
 		break;
 	}
 	return false;
 }
 
-static size_t count(const struct doctor *doctor, enum part part)
+static size_t count(const struct sensors_report *report, enum part part)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < doctor->n_rows; i++)
-		n += belongs(doctor, doctor->rows[i].domain, part);
+	for (size_t i = 0; i < report->n_rows; i++)
+		n += belongs(report, report->rows[i].domain, part);
 	return n;
 }
 
 // Writes "a, b and c" followed by the text for one or for several domains; nothing if there are none.
-static void put_sentence(const struct doctor *doctor, enum part part, const char *one, const char *several,
+static void put_sentence(const struct sensors_report *report, enum part part, const char *one, const char *several,
 	struct buf *out)
 {
-	size_t n = count(doctor, part), at = 0;
+	size_t n = count(report, part), at = 0;
 	if (n > 0 && out->size > 0)
 		buf_char(out, ' ');
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		if (!belongs(doctor, doctor->rows[i].domain, part))
+	for (size_t i = 0; i < report->n_rows; i++) {
+		if (!belongs(report, report->rows[i].domain, part))
 			continue;
 		if (at > 0)
 			buf_str(out, at + 1 == n ? " and " : ", ");
-		buf_str(out, doctor->rows[i].domain->name);
+		buf_str(out, report->rows[i].domain->name);
 		at++;
 	}
 	if (n > 0)
@@ -67,35 +67,35 @@ static void put_sentence(const struct doctor *doctor, enum part part, const char
 }
 
 // Whether one of the commands above would make an estimated package measured.
-static bool can_be_mended(const struct doctor *doctor)
+static bool can_be_enabled(const struct sensors_report *report)
 {
 	bool guessed = false, mendable = false;
-	for (size_t i = 0; i < doctor->n_rows; i++) {
-		const struct domain *domain = doctor->rows[i].domain;
+	for (size_t i = 0; i < report->n_rows; i++) {
+		const struct domain *domain = report->rows[i].domain;
 		bool is_package = domain->kind == DOMAIN_PACKAGE;
-		guessed = guessed || (is_package && belongs(doctor, domain, PART_ESTIMATED));
+		guessed = guessed || (is_package && belongs(report, domain, PART_ESTIMATED));
 		mendable = mendable || (is_package && !domain->readable && domain->remedy[0] != '\0');
 	}
 	return guessed && mendable;
 }
 
-void doctor_verdict(const struct doctor *doctor, struct buf *text)
+void sensors_report_verdict(const struct sensors_report *report, struct buf *text)
 {
-	if (!doctor_measures(doctor))
+	if (!sensors_report_measures(report))
 		buf_str(text, "Nothing on this machine measures energy.");
-	put_sentence(doctor, PART_TOTAL, " is measured.", " are measured.", text);
-	put_sentence(doctor, PART_DERIVED, " is derived from integrated power readings.",
+	put_sentence(report, PART_TOTAL, " is measured.", " are measured.", text);
+	put_sentence(report, PART_DERIVED, " is derived from integrated power readings.",
 		" are derived from integrated power readings.", text);
-	put_sentence(doctor, PART_BESIDE, " is shown beside the total, not included in it.",
+	put_sentence(report, PART_BESIDE, " is shown beside the total, not included in it.",
 		" are shown beside the total, not included in it.", text);
-	put_sentence(doctor, PART_ESTIMATED,
+	put_sentence(report, PART_ESTIMATED,
 		" is estimated from load, with a large error, and makes a run's total `estimated`.",
 		" are estimated from load, with a large error, and make a run's total `estimated`.", text);
-	if (can_be_mended(doctor))
+	if (can_be_enabled(report))
 		buf_str(text, " Run the command above to measure it.");
-	put_sentence(doctor, PART_LACKING, " can't be read and is missing from the total.",
+	put_sentence(report, PART_LACKING, " can't be read and is missing from the total.",
 		" can't be read and are missing from the total.", text);
-	if (doctor->set.n_devices == 0)
+	if (report->set.n_devices == 0)
 		buf_str(text, " The CPU's energy can't be estimated either: runs will have no energy.");
 }
 
@@ -113,11 +113,11 @@ static void put_power(double power_w, struct buf *out)
 	buf_finish(&text);
 }
 
-void doctor_calibration(const struct doctor *doctor, struct buf *text)
+void sensors_report_calibration(const struct sensors_report *report, struct buf *text)
 {
 	const struct domain *uncalibrated = NULL;
-	for (size_t i = 0; i < doctor->set.n_devices; i++) {
-		const struct domain *domain = doctor->set.devices[i];
+	for (size_t i = 0; i < report->set.n_devices; i++) {
+		const struct domain *domain = report->set.devices[i];
 		if (domain->kind != DOMAIN_GPU)
 			continue;
 		if (!domain_is_calibrated(domain)) {
@@ -132,8 +132,8 @@ void doctor_calibration(const struct doctor *doctor, struct buf *text)
 	}
 	if (text->size > 0)
 		buf_char(text, '.');
-	if (doctor->set.gain_note[0] != '\0')
-		buf_printf(text, "%s%s.", text->size > 0 ? " " : "", doctor->set.gain_note);
+	if (report->set.gain_message[0] != '\0')
+		buf_printf(text, "%s%s.", text->size > 0 ? " " : "", report->set.gain_message);
 	else if (uncalibrated != NULL)
 		buf_printf(text,
 			"%s%s is not calibrated (± 10 %%): calibrate it with `wattle sensors --calibrate-gpu "
@@ -141,11 +141,11 @@ void doctor_calibration(const struct doctor *doctor, struct buf *text)
 			text->size > 0 ? " " : "", uncalibrated->name, uncalibrated->index);
 }
 
-void doctor_idle_power(const struct doctor *doctor, struct buf *text)
+void sensors_report_idle_power(const struct sensors_report *report, struct buf *text)
 {
-	for (size_t i = 0; i < doctor->set.n_devices; i++) {
-		const struct domain *domain = doctor->set.devices[i];
-		const struct idle_power *idle = &doctor->idle[i];
+	for (size_t i = 0; i < report->set.n_devices; i++) {
+		const struct domain *domain = report->set.devices[i];
+		const struct idle_power *idle = &report->idle[i];
 		if (!(idle->power_w > 0))
 			continue;
 		if (text->size == 0)
@@ -156,8 +156,8 @@ void doctor_idle_power(const struct doctor *doctor, struct buf *text)
 	}
 	if (text->size > 0)
 		buf_char(text, '.');
-	else if (doctor->baseline_note[0] != '\0')
-		buf_str(text, doctor->baseline_note);
-	else if (doctor_measures(doctor))
+	else if (report->baseline_note[0] != '\0')
+		buf_str(text, report->baseline_note);
+	else if (sensors_report_measures(report))
 		buf_str(text, "Idle power is unknown: run `wattle sensors --calibrate-idle` while the machine is idle.");
 }

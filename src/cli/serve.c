@@ -155,7 +155,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct wattle_error error = {0};
 	struct wattle_env env;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 0)
 		return cli_usage(command, EXIT_USAGE, "unexpected argument '%s'", words.items[0]);
@@ -166,13 +166,13 @@ static int run(const struct command *command, int argc, char **argv)
 		.listen = values.listen != NULL || values.textfile != NULL ? values.listen : "127.0.0.1:9095",
 		.textfile = values.textfile,
 		.node = values.node,
-		.most = {[NOW_JOBS] = (size_t)values.jobs, [NOW_CGROUPS] = (size_t)values.cgroups},
+		.most = {[MONITOR_JOBS] = (size_t)values.jobs, [MONITOR_CGROUPS] = (size_t)values.cgroups},
 		.token_file = values.token_file,
 		.seed_names = values.seed_names,
 		.hide_command = values.hide_command,
 		.interval_ns = values.interval_ns,
 		.pid = (pid_t)values.pid,
-		.most_processes = (size_t)values.processes,
+		.max_processes = (size_t)values.processes,
 	};
 	struct stops stops;
 	status = open_stops(&stops, (pid_t)values.exit_with, &error) < 0 ? cli_fail(EXIT_FAILED, &error)

@@ -9,9 +9,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { CEILING = 8192, COLUMNS_DEFAULT = 80, ROWS_LEAST = 4 };
+enum { CEILING = 8192, COLUMNS_DEFAULT = 80, ROWS_MIN = 4 };
 
-static struct winsize size_of(const struct last_row *row)
+static struct winsize size_of(const struct status_line *row)
 {
 	struct winsize size = {0};
 	if (ioctl(row->fd, TIOCGWINSZ, &size) != 0)
@@ -19,26 +19,26 @@ static struct winsize size_of(const struct last_row *row)
 	return size;
 }
 
-size_t last_row_columns(const struct last_row *row)
+size_t status_line_columns(const struct status_line *row)
 {
 	struct winsize size = size_of(row);
 	return (size.ws_col > 1 ? size.ws_col : COLUMNS_DEFAULT) - 1;
 }
 
-static int row_to_keep(const struct last_row *row)
+static int row_to_keep(const struct status_line *row)
 {
 	const char *type = getenv("TERM");
 	int rows = size_of(row).ws_row;
 	if (type == NULL || type[0] == '\0' || strcmp(type, "dumb") == 0 || strcmp(type, "unknown") == 0)
 		return 0;
-	return rows >= ROWS_LEAST ? rows : 0;
+	return rows >= ROWS_MIN ? rows : 0;
 }
 
 // Writes all or nothing: a partial escape sequence would be shown as text.
-static bool put(const struct last_row *row, const struct buf *out)
+static bool put(const struct status_line *row, const struct buf *out)
 {
-	struct pollfd room = {.fd = row->fd, .events = POLLOUT};
-	bool takes = out->failed == 0 && poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0;
+	struct pollfd capacity = {.fd = row->fd, .events = POLLOUT};
+	bool takes = out->failed == 0 && poll(&capacity, 1, 0) == 1 && (capacity.revents & POLLOUT) != 0;
 	return takes && write(row->fd, out->data, out->size) == (ssize_t)out->size;
 }
 
@@ -50,7 +50,7 @@ static void keep(struct buf *out, int rows)
 }
 
 // Resets the scroll region. If the terminal was resized, the position of the text is unknown, and the text stays.
-static void give_back(const struct last_row *row, struct buf *out)
+static void give_back(const struct status_line *row, struct buf *out)
 {
 	buf_str(out, "\0337\033[r");
 	if (row->kept == size_of(row).ws_row)
@@ -64,7 +64,7 @@ static void add_blanks(struct buf *out, size_t from, size_t to)
 		buf_char(out, ' ');
 }
 
-void last_row_draw(struct last_row *row, const char *text, size_t size)
+void status_line_draw(struct status_line *row, const char *text, size_t size)
 {
 	struct buf out;
 	int kept = row_to_keep(row);
@@ -82,7 +82,8 @@ void last_row_draw(struct last_row *row, const char *text, size_t size)
 	if (kept > 0)
 		buf_str(&out, "\033[K\0338");
 	else
-		add_blanks(&out, columns, row->shown < last_row_columns(row) ? row->shown : last_row_columns(row));
+		add_blanks(&out, columns,
+			row->shown < status_line_columns(row) ? row->shown : status_line_columns(row));
 	if (put(row, &out)) {
 		row->kept = kept;
 		row->shown = columns;
@@ -90,7 +91,7 @@ void last_row_draw(struct last_row *row, const char *text, size_t size)
 	buf_finish(&out);
 }
 
-void last_row_finish(struct last_row *row)
+void status_line_finish(struct status_line *row)
 {
 	struct buf out;
 	buf_init(&out, CEILING);

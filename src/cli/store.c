@@ -53,13 +53,13 @@ static int init(const char *url, const struct init_values *values, struct wattle
 	bool changed = false, was_there = false;
 	int r = pg_open(url, &pg, reterr);
 	if (r == 0)
-		r = pg_store_look(pg, &store, reterr);
+		r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0) {
-		was_there = store.is_there;
+		was_there = store.exists;
 		r = pg_store_ensure(pg, &changed, reterr);
 	}
 	if (r == 0)
-		r = pg_store_look(pg, &store, reterr);
+		r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0)
 		printf("%s, schema %s: store version %lld, %s\n", pg_where(pg), store.schema,
 			(long long)store.version,
@@ -80,7 +80,7 @@ static int run_init(const struct command *command, int argc, char **argv)
 	struct option_list words;
 	struct wattle_error error = {0};
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (values.print && words.n == 0)
 		return print_sql();

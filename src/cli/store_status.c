@@ -54,7 +54,7 @@ static void add_roles(const struct pg_status *status, struct buf *out)
 }
 
 static const struct column columns[] = {
-	{"table", "TABLE", .kind = COLUMN_WORDS},
+	{"table", "TABLE", .kind = COLUMN_TEXT},
 	{"rows_about", "ROWS, ABOUT", .print = human_whole},
 	{"bytes", "SIZE"},
 };
@@ -139,7 +139,7 @@ const struct object_type store_status_type = OBJECT_TYPE("store_status", "Conten
 
 /* ---- the command ---- */
 
-static int look(const char *url, bool as_json, struct arena *arena, struct buf *out, struct wattle_error *reterr)
+static int poll_once(const char *url, bool as_json, struct arena *arena, struct buf *out, struct wattle_error *reterr)
 {
 	struct pg *pg = NULL;
 	struct pg_status status;
@@ -160,7 +160,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct option_list words;
 	struct wattle_error error = {0};
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n != 1)
 		return cli_usage(command, EXIT_USAGE,
@@ -171,8 +171,8 @@ static int run(const struct command *command, int argc, char **argv)
 	if (arena == NULL)
 		return cli_no_memory();
 	struct buf out = cli_buf();
-	status = look(words.items[0], values.json, arena, &out, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
-									    : cli_write(&out, "-");
+	status = poll_once(words.items[0], values.json, arena, &out, &error) < 0 ? cli_fail(EXIT_FAILED, &error)
+										 : cli_write(&out, "-");
 	buf_finish(&out);
 	arena_free(arena);
 	return status;

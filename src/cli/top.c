@@ -116,7 +116,7 @@ static void size_of_text(int *ret_columns, int *ret_rows)
 	*ret_rows = rows;
 }
 
-static void nap(int64_t ns)
+static void sleep_ns(int64_t ns)
 {
 	struct timespec left = {ns / NS_PER_S, ns % NS_PER_S};
 	while (nanosleep(&left, &left) != 0 && errno == EINTR)
@@ -126,7 +126,7 @@ static void nap(int64_t ns)
 static int print_once(struct session *session, struct top_run *run, bool utf8)
 {
 	int columns, rows;
-	top_run_look(run, session_now(session)->t_ns, true);
+	top_run_update(run, session_now(session)->t_ns, true);
 	size_of_text(&columns, &rows);
 	const struct frame *frame = session_frame(session, columns, rows, utf8);
 	if (frame == NULL)
@@ -145,7 +145,7 @@ struct loop {
 	struct screen *screen;
 	struct top_run *run;
 	int in_fd;
-	bool utf8, anew;
+	bool utf8, redraw_all;
 	_Atomic bool is_drawing;
 	struct termios found_modes; // modes of the terminal before the start
 	sigset_t ends;              // signals that end the program
@@ -198,9 +198,9 @@ static void draw(struct loop *loop)
 	if (frame == NULL)
 		return;
 	loop->is_drawing = true;
-	screen_draw(loop->screen, frame, loop->anew);
+	screen_draw(loop->screen, frame, loop->redraw_all);
 	loop->is_drawing = false;
-	loop->anew = false;
+	loop->redraw_all = false;
 }
 
 // Waits for a key or the next update; false: the terminal is gone, or a signal requests the end.
@@ -220,17 +220,17 @@ static bool take_keys(struct loop *loop, bool *ret_draw)
 		if (action == ACTION_QUIT)
 			return false;
 		*ret_draw |= action != ACTION_NONE;
-		loop->anew |= action == ACTION_REDRAW;
+		loop->redraw_all |= action == ACTION_REDRAW;
 	}
 	return true;
 }
 
-static void look(struct loop *loop)
+static void poll_once(struct loop *loop)
 {
 	if (session_ui(loop->session)->paused)
 		return;
-	session_look(loop->session);
-	top_run_look(loop->run, session_now(loop->session)->t_ns, false);
+	session_sample(loop->session);
+	top_run_update(loop->run, session_now(loop->session)->t_ns, false);
 }
 
 static void follow(struct loop *loop, const struct wattle_env *env)
@@ -249,7 +249,7 @@ static void follow(struct loop *loop, const struct wattle_env *env)
 			next_ns = next_ns < now_ns + step_ns ? next_ns : now_ns + step_ns;
 		}
 		if (now_ns >= next_ns) {
-			look(loop);
+			poll_once(loop);
 			next_ns = next_ns + interval_ns > now_ns ? next_ns + interval_ns : now_ns + interval_ns;
 			is_changed = true;
 		}
@@ -326,15 +326,15 @@ static int top(const struct values *values, const char *path, const struct wattl
 	if (!values->once && isatty(STDOUT_FILENO) && !is_terminal)
 		cli_warn("this terminal type can't position its cursor; printing one frame (set TERM=vt100 or xterm)");
 	int64_t first_ns = session_options.is_once || values->interval_ns < FIRST_NS ? values->interval_ns : FIRST_NS;
-	nap(first_ns);
-	session_look(session);
+	sleep_ns(first_ns);
+	session_sample(session);
 	if (top_run_check(run, session_now(session), &error) < 0) {
 		session_close(session);
 		top_run_close(run);
 		return cli_fail(EXIT_FAILED, &error);
 	}
 	if (!session_options.is_once)
-		top_run_look(run, session_now(session)->t_ns, false);
+		top_run_update(run, session_now(session)->t_ns, false);
 	if (session_options.is_once)
 		status = print_once(session, run, utf8);
 	else
@@ -349,7 +349,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct values values = {.interval_ns = NS_PER_S, .sort = "power"};
 	struct option_list words;
 	int status;
-	if (!cli_parse_words(command, argc, argv, &values, &words, &status))
+	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
 	if (words.n > 1)
 		return cli_usage(command, EXIT_USAGE, "more than one run file given");

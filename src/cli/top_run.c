@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The energy so far is computed as in the report, in parts: samples up to `settled_ns` once, later samples again at each
+/* The energy so far is computed as in the report, in parts: samples up to `complete_until_ns` once, later samples again at each
  * update. So an update costs the same in the first minute and after a day. */
-enum { PART_SAMPLES = 20000, SETTLE_SAMPLES = 600 };
+enum { PART_SAMPLES = 20000, WARM_UP_SAMPLES = 600 };
 static const int64_t WORK_NS = 150 * NS_PER_MS;  // limit per update, until the history has been processed
 static const int64_t AGAIN_NS = 900 * NS_PER_MS; // samples are stored once per second; computing the energy takes milliseconds
 
@@ -24,15 +24,15 @@ struct sum {
 };
 
 struct top_run {
-	struct watch watch;
+	struct span_tail tail;
 	struct live_run view;
 	char *command;      // owned
-	int64_t settled_ns; // in times of the file; VALUE_MISSING: none yet
-	struct sum settled;
+	int64_t complete_until_ns; // in times of the file; VALUE_MISSING: none yet
+	struct sum has_caught_up;
 	double interval_s;
 	int64_t added_ns;        // time of the last energy computation
 	struct live_span *spans; // owned
-	size_t spans_room;
+	size_t spans_capacity;
 };
 
 /* ---- energy ---- */
@@ -65,24 +65,25 @@ static int add_energy_in(const char *path, int64_t from_ns, int64_t to_ns, struc
 }
 
 // Adds samples that are old enough to be final. 1: more remain than fit into one update.
-static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
+static int update_complete_until(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 {
 	int64_t begun_ns = clock_now_ns();
 	for (;;) {
-		int64_t to_ns = watch_nth_sample(&run->watch, run->settled_ns, PART_SAMPLES);
-		int64_t tail_ns = stored_ns - (int64_t)(SETTLE_SAMPLES / 2 * run->interval_s * 1e9);
-		if (to_ns >= tail_ns && watch_nth_sample(&run->watch, run->settled_ns, SETTLE_SAMPLES) >= stored_ns)
+		int64_t to_ns = span_tail_nth_sample(&run->tail, run->complete_until_ns, PART_SAMPLES);
+		int64_t tail_ns = stored_ns - (int64_t)(WARM_UP_SAMPLES / 2 * run->interval_s * 1e9);
+		if (to_ns >= tail_ns &&
+			span_tail_nth_sample(&run->tail, run->complete_until_ns, WARM_UP_SAMPLES) >= stored_ns)
 			return 0;
 		if (to_ns > tail_ns)
 			to_ns = tail_ns;
 		// Adjacent parts share a sample, as the end of one and the start of the next.
-		int64_t next_ns = watch_nth_sample(&run->watch, to_ns - 1, 1);
-		if (next_ns <= run->settled_ns)
+		int64_t next_ns = span_tail_nth_sample(&run->tail, to_ns - 1, 1);
+		if (next_ns <= run->complete_until_ns)
 			return 0;
-		int r = add_energy_in(run->watch.path, run->settled_ns, next_ns, &run->settled);
+		int r = add_energy_in(run->tail.path, run->complete_until_ns, next_ns, &run->has_caught_up);
 		if (r < 0)
 			return r;
-		run->settled_ns = next_ns;
+		run->complete_until_ns = next_ns;
 		if (clock_now_ns() - begun_ns > limit_ns)
 			return 1;
 	}
@@ -91,22 +92,22 @@ static int settle(struct top_run *run, int64_t stored_ns, int64_t limit_ns)
 // Negative errno: a read failed; the next update may succeed.
 static int add_energy(struct top_run *run, int64_t limit_ns)
 {
-	const struct follow_segment *segment = &run->watch.segment;
-	if (!value_ok(run->watch.stored_ns))
+	const struct follow_segment *segment = &run->tail.segment;
+	if (!value_ok(run->tail.stored_ns))
 		return 0;
-	int64_t stored_ns = run->watch.stored_ns + segment->shift_ns;
-	if (!value_ok(run->settled_ns)) {
-		run->settled_ns = watch_nth_sample(&run->watch, segment->start_ns + segment->shift_ns - 1, 1);
-		run->settled = (struct sum){0};
+	int64_t stored_ns = run->tail.stored_ns + segment->shift_ns;
+	if (!value_ok(run->complete_until_ns)) {
+		run->complete_until_ns = span_tail_nth_sample(&run->tail, segment->start_ns + segment->shift_ns - 1, 1);
+		run->has_caught_up = (struct sum){0};
 	}
-	int r = settle(run, stored_ns, limit_ns);
+	int r = update_complete_until(run, stored_ns, limit_ns);
 	run->view.is_adding_up = r == 1;
 	if (r == 1)
 		run->view.target_j = run->view.total_j = (double)NAN;
 	if (r != 0)
 		return r;
-	struct sum sum = run->settled;
-	r = add_energy_in(run->watch.path, run->settled_ns, stored_ns, &sum);
+	struct sum sum = run->has_caught_up;
+	r = add_energy_in(run->tail.path, run->complete_until_ns, stored_ns, &sum);
 	if (r < 0)
 		return r;
 	run->view.target_j = sum.target_j;
@@ -130,13 +131,13 @@ static int by_thread(const void *left, const void *right)
 }
 
 // Parents have smaller ids, so they come first.
-static int depth_of(const struct watch *watch, size_t at)
+static int depth_of(const struct span_tail *tail, size_t at)
 {
 	int depth = 0;
-	int64_t parent = watch->spans[at].parent;
+	int64_t parent = tail->spans[at].parent;
 	for (size_t i = at; i-- > 0 && value_ok(parent);)
-		if (watch->spans[i].id == parent) {
-			parent = watch->spans[i].parent;
+		if (tail->spans[i].id == parent) {
+			parent = tail->spans[i].parent;
 			depth++;
 		}
 	return depth;
@@ -145,29 +146,29 @@ static int depth_of(const struct watch *watch, size_t at)
 static void add_spans(struct top_run *run)
 {
 	enum { MOST = 512 }; // more do not fit on a screen
-	const struct watch *watch = &run->watch;
-	size_t n = watch->n_spans < MOST ? watch->n_spans : MOST;
-	if (n > run->spans_room) {
+	const struct span_tail *tail = &run->tail;
+	size_t n = tail->n_spans < MOST ? tail->n_spans : MOST;
+	if (n > run->spans_capacity) {
 		struct live_span *larger = realloc_array(run->spans, n, sizeof(*larger));
 		if (larger == NULL)
 			return;
 		run->spans = larger;
-		run->spans_room = n;
+		run->spans_capacity = n;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct watch_span *from = &watch->spans[i];
+		const struct tail_span *from = &tail->spans[i];
 		struct live_span *span = &run->spans[i];
 		*span = (struct live_span){.begin_ns = from->begin_ns,
 			.pid = from->pid,
 			.tid = from->tid,
-			.depth = depth_of(watch, i)};
+			.depth = depth_of(tail, i)};
 		text_copy(span->name, sizeof(span->name), from->name);
 	}
 	if (n > 0) // the array is NULL before the first span
 		qsort(run->spans, n, sizeof(*run->spans), by_thread);
 	run->view.spans = run->spans;
 	run->view.n_spans = n;
-	run->view.spans_open = (int64_t)watch->n_spans + watch->more;
+	run->view.spans_open = (int64_t)tail->n_spans + tail->more;
 }
 
 /* ---- open ---- */
@@ -184,64 +185,65 @@ static void read_text_file(const char *path, char *out, size_t size)
 }
 
 // Checks that the pid is valid here: same machine and same boot.
-static int check_place(const struct watch *watch, struct wattle_error *reterr)
+static int check_segment(const struct span_tail *tail, struct wattle_error *reterr)
 {
 	char host[256] = "", boot_id[40];
-	const struct follow_segment *segment = &watch->segment;
+	const struct follow_segment *segment = &tail->segment;
 	gethostname(host, sizeof(host) - 1);
 	read_text_file("/proc/sys/kernel/random/boot_id", boot_id, sizeof(boot_id));
 	if (segment->host[0] != '\0' && host[0] != '\0' && strcmp(segment->host, host) != 0)
-		return error_set(reterr, -ESRCH, "%s: this run is on host %s; run `wattle top` there", watch->path, segment->host);
+		return error_set(reterr, -ESRCH, "%s: this run is on host %s; run `wattle top` there", tail->path,
+			segment->host);
 	if (segment->boot_id[0] != '\0' && boot_id[0] != '\0' && strcmp(segment->boot_id, boot_id) != 0)
 		return error_set(reterr, -ESRCH,
 			"%s: the machine was shut down during this run; `wattle report %s` shows what was stored",
-			watch->path, watch->path);
+			tail->path, tail->path);
 	return 0;
 }
 
-static int say_gone(const struct watch *watch, struct wattle_error *reterr)
+static int report_ended(const struct span_tail *tail, struct wattle_error *reterr)
 {
 	return error_set(reterr, -ESRCH,
 		"%s: the program of this run has ended and its recorder was killed; `wattle report %s` shows "
 		"what was stored",
-		watch->path, watch->path);
+		tail->path, tail->path);
 }
 
-static int check(const struct watch *watch, struct wattle_error *reterr)
+static int check(const struct span_tail *tail, struct wattle_error *reterr)
 {
-	const struct follow_segment *segment = &watch->segment;
+	const struct follow_segment *segment = &tail->segment;
 	if (segment->id == 0)
-		return error_set(reterr, -ESRCH, "%s: no run has started in this file yet", watch->path);
+		return error_set(reterr, -ESRCH, "%s: no run has started in this file yet", tail->path);
 	if (segment->is_over)
 		return error_set(reterr, -ESRCH, "%s: this run has ended; `wattle report %s` shows its results",
-			watch->path, watch->path);
+			tail->path, tail->path);
 	if (!value_ok(segment->pid) || segment->pid <= 0)
 		return error_set(reterr, -ESRCH,
 			"%s: this run has no root process (a cgroup); `wattle top` shows the whole machine",
-			watch->path);
-	int r = check_place(watch, reterr);
+			tail->path);
+	int r = check_segment(tail, reterr);
 	if (r == 0 && kill((pid_t)segment->pid, 0) != 0 && errno == ESRCH)
-		r = say_gone(watch, reterr);
+		r = report_ended(tail, reterr);
 	return r;
 }
 
-int top_run_check(const struct top_run *run, const struct now *now, struct wattle_error *reterr)
+int top_run_check(const struct top_run *run, const struct monitor_sample *now, struct wattle_error *reterr)
 {
 	for (size_t i = 0; run != NULL && i < now->n_processes; i++) {
-		const struct now_process *process = &now->processes[i];
-		if (process->pid == run->watch.segment.pid && value_ok(process->start_ns) &&
-			process->start_ns > run->watch.segment.start_ns + NS_PER_S)
-			return say_gone(&run->watch, reterr);
+		const struct monitor_process *process = &now->processes[i];
+		if (process->pid == run->tail.segment.pid && value_ok(process->start_ns) &&
+			process->start_ns > run->tail.segment.start_ns + NS_PER_S)
+			return report_ended(&run->tail, reterr);
 	}
 	return 0;
 }
 
-static void read_facts(struct top_run *run)
+static void read_metadata(struct top_run *run)
 {
 	struct run facts;
-	if (run_load_devices(run->watch.path, INT64_MAX, INT64_MAX, &facts, NULL) < 0)
+	if (run_load_devices(run->tail.path, INT64_MAX, INT64_MAX, &facts, NULL) < 0)
 		return;
-	run->interval_s = value_to_double(run_fact_i64(&facts, "interval_ns"), 1e-9);
+	run->interval_s = value_to_double(run_metadata_i64(&facts, "interval_ns"), 1e-9);
 	if (facts.n_segments > 0) {
 		struct buf line;
 		buf_init(&line, 1 << 22);
@@ -257,24 +259,24 @@ int top_run_open(const char *path, struct top_run **ret_run, struct wattle_error
 	struct top_run *run = calloc(1, sizeof(*run));
 	if (run == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory");
-	watch_init(&run->watch, path);
-	run->settled_ns = VALUE_MISSING;
-	int r = watch_look(&run->watch, reterr);
+	span_tail_init(&run->tail, path);
+	run->complete_until_ns = VALUE_MISSING;
+	int r = span_tail_poll(&run->tail, reterr);
 	if (r == 0)
-		r = check(&run->watch, reterr);
+		r = check(&run->tail, reterr);
 	if (r < 0) {
 		top_run_close(run);
 		return r;
 	}
-	read_facts(run);
+	read_metadata(run);
 	if (!(run->interval_s > 0))
 		run->interval_s = 0.1;
 	run->view = (struct live_run){.path = path,
 		.command = run->command,
 		.target_j = (double)NAN,
 		.total_j = (double)NAN,
-		.start_ns = run->watch.segment.start_ns,
-		.stored_ns = run->watch.stored_ns};
+		.start_ns = run->tail.segment.start_ns,
+		.stored_ns = run->tail.stored_ns};
 	*ret_run = run;
 	return 0;
 }
@@ -283,22 +285,22 @@ void top_run_close(struct top_run *run)
 {
 	if (run == NULL)
 		return;
-	watch_finish(&run->watch);
+	span_tail_finish(&run->tail);
 	free(run->command);
 	free(run->spans);
 	free(run);
 }
 
-void top_run_look(struct top_run *run, int64_t now_ns, bool to_the_end)
+void top_run_update(struct top_run *run, int64_t now_ns, bool to_the_end)
 {
 	const double LATE_S = 3, LATE_INTERVALS = 5;
 	if (run == NULL || run->view.is_over)
 		return;
-	if (watch_look(&run->watch, NULL) < 0)
+	if (span_tail_poll(&run->tail, NULL) < 0)
 		return;
 	struct live_run *view = &run->view;
-	view->stored_ns = run->watch.stored_ns;
-	view->is_over = run->watch.segment.is_over;
+	view->stored_ns = run->tail.stored_ns;
+	view->is_over = run->tail.segment.is_over;
 	int64_t newest_ns = value_ok(view->stored_ns) ? view->stored_ns : view->start_ns;
 	view->is_late = (double)(now_ns - newest_ns) * 1e-9 > LATE_S + LATE_INTERVALS * run->interval_s;
 	add_spans(run);
@@ -315,5 +317,5 @@ const struct live_run *top_run_view(const struct top_run *run)
 
 pid_t top_run_pid(const struct top_run *run)
 {
-	return (pid_t)run->watch.segment.pid;
+	return (pid_t)run->tail.segment.pid;
 }

@@ -23,19 +23,19 @@
  * CPU than a transaction per two seconds (docs/scale.md). */
 static const int64_t period_ns = 2 * NS_PER_S;
 // Errors that do not disappear by themselves (a missing right or store) are retried, too: an administrator may fix the cause.
-static const int64_t hopeless_period_ns = 15 * NS_PER_S;
+static const int64_t no_progress_period_ns = 15 * NS_PER_S;
 
 enum run_state { RUN_NOT_BEGUN, RUN_GOES_ON, RUN_IS_OVER };
 
 struct loop {
-	struct sender_page *page;
+	struct uploader_page *page;
 	int line_fd; // -1: the recorder is gone
 	enum run_state run;
-	char path[PLACE_PATH_SIZE];
+	char path[OUTPUT_FILE_PATH_SIZE];
 	struct send *send;           // owned
 	int64_t next_ns, give_up_ns; // CLOCK_MONOTONIC; give_up_ns INT64_MAX: until the recorder decides
 	int n_failed;
-	bool is_settled; // the spool of a dead recorder has been merged
+	bool is_finished; // the spool of a dead recorder has been merged
 };
 
 /* ---- resource use and messages ---- */
@@ -56,7 +56,7 @@ static int64_t own_bytes(void)
 	return kb * 1024;
 }
 
-static void tell_cost(struct loop *loop)
+static void report_cost(struct loop *loop)
 {
 	struct companion *companion = &loop->page->companion;
 	companion->cpu_ns = loop->page->cpu_before_ns + clock_cpu_ns();
@@ -66,7 +66,7 @@ static void tell_cost(struct loop *loop)
 		companion->max_rss_bytes = bytes;
 }
 
-static void tell_trouble(struct sender_page *page, const struct wattle_error *error)
+static void report_warning(struct uploader_page *page, const struct wattle_error *error)
 {
 	page->n_told++;
 	text_copy(page->text, sizeof(page->text), error->text);
@@ -88,9 +88,9 @@ static void begin_end(struct loop *loop, const char *path, int64_t give_up_ns)
 	loop->n_failed = 0;
 }
 
-static void hear(struct loop *loop)
+static void receive(struct loop *loop)
 {
-	char message[PLACE_PATH_SIZE + 1];
+	char message[OUTPUT_FILE_PATH_SIZE + 1];
 	ssize_t n = recv(loop->line_fd, message, sizeof(message) - 1, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -104,7 +104,7 @@ static void hear(struct loop *loop)
 		return;
 	}
 	message[n] = '\0';
-	if (message[0] == SENDER_SAYS_OVER)
+	if (message[0] == UPLOADER_COMMAND_END)
 		begin_end(loop, message + 1, INT64_MAX);
 	else if (loop->run == RUN_NOT_BEGUN)
 		loop->run = RUN_GOES_ON;
@@ -119,17 +119,17 @@ static void wait_for_next(struct loop *loop)
 	const struct timespec time = {.tv_sec = wait_ns / NS_PER_S, .tv_nsec = wait_ns % NS_PER_S};
 	struct pollfd line = {.fd = loop->line_fd, .events = POLLIN}; // -1: poll ignores the descriptor and only waits
 	if (ppoll(&line, 1, waits ? NULL : &time, NULL) > 0)
-		hear(loop);
+		receive(loop);
 }
 
 /* ---- sending ---- */
 
-static int settle(struct loop *loop, struct wattle_error *reterr)
+static int merge_leftover_spool(struct loop *loop, struct wattle_error *reterr)
 {
-	if (loop->is_settled)
+	if (loop->is_finished)
 		return 0;
-	int r = settle_run_file(loop->path, reterr);
-	loop->is_settled = r == 0;
+	int r = spool_merge_run_file(loop->path, reterr);
+	loop->is_finished = r == 0;
 	return r;
 }
 
@@ -141,7 +141,7 @@ static int send_some(struct loop *loop, struct wattle_error *reterr)
 		return error_set(reterr, -ENOMEM, "the uploader is out of memory");
 	if (loop->run == RUN_GOES_ON)
 		return send_batch(loop->send, true, reterr);
-	int r = settle(loop, reterr);
+	int r = merge_leftover_spool(loop, reterr);
 	if (r == 0)
 		r = send_batch(loop->send, false, reterr);
 	return r == 0 ? push_end(loop->send, loop->path, reterr) : r;
@@ -150,37 +150,37 @@ static int send_some(struct loop *loop, struct wattle_error *reterr)
 static void fail(struct loop *loop, int r, const struct wattle_error *error)
 {
 	bool may_pass = r == -EBUSY || pg_may_pass(r);
-	tell_trouble(loop->page, error);
-	loop->page->state = SENDER_WAITS;
+	report_warning(loop->page, error);
+	loop->page->state = UPLOADER_WAITS;
 	if (loop->run == RUN_IS_OVER && (!may_pass || clock_now_ns() >= loop->give_up_ns)) {
-		loop->page->state = SENDER_GAVE_UP;
+		loop->page->state = UPLOADER_GAVE_UP;
 		_exit(1);
 	}
-	loop->next_ns = clock_now_ns() + (may_pass ? push_backoff_ns(++loop->n_failed) : hopeless_period_ns);
+	loop->next_ns = clock_now_ns() + (may_pass ? push_backoff_ns(++loop->n_failed) : no_progress_period_ns);
 }
 
 static void turn(struct loop *loop)
 {
 	struct wattle_error error = {0};
 	int r = send_some(loop, &error);
-	tell_cost(loop);
+	report_cost(loop);
 	if (r < 0) {
 		fail(loop, r, &error);
 		return;
 	}
 	loop->n_failed = 0;
 	loop->page->n_good++;
-	loop->page->state = SENDER_SENDS;
+	loop->page->state = UPLOADER_SENDS;
 	loop->next_ns = r == 1 ? 0 : clock_now_ns() + period_ns;
 	if (r == 0 && loop->run == RUN_IS_OVER) {
 		text_copy(loop->page->run_id, sizeof(loop->page->run_id), send_run_id(loop->send));
 		text_copy(loop->page->where, sizeof(loop->page->where), send_where(loop->send));
-		loop->page->state = SENDER_IS_DONE;
+		loop->page->state = UPLOADER_IS_DONE;
 		_exit(0);
 	}
 }
 
-void sender_loop(struct sender_page *page, int line_fd)
+void uploader_loop(struct uploader_page *page, int line_fd)
 {
 	struct wattle_error error = {0};
 	struct loop loop = {.page = page, .line_fd = line_fd, .give_up_ns = INT64_MAX};
@@ -188,15 +188,15 @@ void sender_loop(struct sender_page *page, int line_fd)
 	loop.run = page->has_begun ? RUN_GOES_ON : RUN_NOT_BEGUN;
 	page->n_told += page->n_told % 2; // the predecessor was killed while it wrote a message
 	if (pg_library(&error) < 0) {
-		tell_trouble(page, &error);
-		page->state = SENDER_LACKS_LIBRARY;
+		report_warning(page, &error);
+		page->state = UPLOADER_NO_LIBRARY;
 		_exit(1);
 	}
-	page->state = SENDER_IS_READY;
+	page->state = UPLOADER_IS_READY;
 	char word = 'r';
 	if (send(line_fd, &word, 1, MSG_NOSIGNAL) != 1)
 		_exit(1);
-	tell_cost(&loop);
+	report_cost(&loop);
 	for (;;) {
 		wait_for_next(&loop);
 		if (loop.run != RUN_NOT_BEGUN && clock_now_ns() >= loop.next_ns)

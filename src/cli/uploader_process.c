@@ -16,18 +16,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LINE = STDERR_FILENO + 1, PAGE, FIRST_CLOSED, NICENESS = 10 };
+enum { LINE = STDERR_FILENO + 1, PAGE, FIRST_CLOSED, NICE_LEVEL = 10 };
 
-int sender_page_new(struct sender_page **ret_page)
+int uploader_page_new(struct uploader_page **ret_page)
 {
 	int fd = memfd_create("wattle-sender", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
 	void *page = MAP_FAILED;
 	// Seals the size, so that no process can truncate the memory while it is mapped.
-	if (ftruncate(fd, sizeof(struct sender_page)) == 0 &&
+	if (ftruncate(fd, sizeof(struct uploader_page)) == 0 &&
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		page = mmap(NULL, sizeof(struct sender_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		page = mmap(NULL, sizeof(struct uploader_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		int code = -errno;
 		close(fd);
@@ -41,7 +41,7 @@ int sender_page_new(struct sender_page **ret_page)
 
 /* Resets signals: those from the terminal and those that stop the recorder do not apply to the uploader, which ends on the
  * recorder's message or exit. Signal masks and handlers of the recorder do not apply either. */
-static void settle_signals(void)
+static void set_up_signals(void)
 {
 	static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ};
 	sigset_t none;
@@ -54,7 +54,7 @@ static void settle_signals(void)
 
 /* Keeps only the socket and the page. Otherwise the recorder's file lock, pipes to the held command, and stderr would stay open
  * after the recorder's exit. */
-static bool settle_descriptors(int page_fd, int line_fd)
+static bool set_up_descriptors(int page_fd, int line_fd)
 {
 	int page = fcntl(page_fd, F_DUPFD, FIRST_CLOSED), line = fcntl(line_fd, F_DUPFD, FIRST_CLOSED);
 	int nowhere = open("/dev/null", O_RDWR);
@@ -66,42 +66,42 @@ static bool settle_descriptors(int page_fd, int line_fd)
 	return true;
 }
 
-static void become_sender(struct sender_page *page, int page_fd, int line_fd)
+static void become_uploader(struct uploader_page *page, int page_fd, int line_fd)
 {
 	char *const argv[] = {(char[]){"wattle"}, (char[]){"--sender"}, NULL};
 	setpgid(0, 0); // Ctrl-C is meant for the command and its recorder
-	settle_signals();
+	set_up_signals();
 	// The recorder may have a real-time priority; the uploader gets a low one.
 	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-	setpriority(PRIO_PROCESS, 0, NICENESS);
-	if (settle_descriptors(page_fd, line_fd))
+	setpriority(PRIO_PROCESS, 0, NICE_LEVEL);
+	if (set_up_descriptors(page_fd, line_fd))
 		execv("/proc/self/exe", argv);
 	page->failed = errno;
 	_exit(1);
 }
 
-pid_t sender_fork(struct sender_page *page, int page_fd, int line_fd)
+pid_t uploader_fork(struct uploader_page *page, int page_fd, int line_fd)
 {
 	pid_t pid = fork();
 	if (pid == 0)
-		become_sender(page, page_fd, line_fd);
+		become_uploader(page, page_fd, line_fd);
 	return pid < 0 ? -errno : pid;
 }
 
 /* ---- the new program ---- */
 
-int sender_main(void)
+int uploader_main(void)
 {
 	struct stat st;
 	int seals = fcntl(PAGE, F_GET_SEALS);
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(PAGE, &st) != 0 ||
-		st.st_size != sizeof(struct sender_page))
+		st.st_size != sizeof(struct uploader_page))
 		return EXIT_USAGE; // started by hand
-	struct sender_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, PAGE, 0);
+	struct uploader_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, PAGE, 0);
 	if (page == MAP_FAILED)
 		return EXIT_FAILED;
 	close(PAGE);
 	fcntl(LINE, F_SETFD, FD_CLOEXEC);
 	prctl(PR_SET_NAME, "wattle-sender");
-	sender_loop(page, LINE);
+	uploader_loop(page, LINE);
 }

@@ -37,15 +37,15 @@ static bool has_hole(const struct curve *curve, const struct curve_segment *segm
 	return false;
 }
 
-double between_error_j(const struct curve *curve, struct edge_doubt doubt, double seconds)
+double between_error_j(const struct curve *curve, struct edge_uncertainty uncertainty, double seconds)
 {
 	double quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;
-	double variance_j2 = doubt.variance_j2 + 2 * quantum_j * quantum_j / 12;
+	double variance_j2 = uncertainty.variance_j2 + 2 * quantum_j * quantum_j / 12;
 	// The error of the trapezoid rule is known for the whole curve; it is scaled by duration.
 	double curve_s = (double)(curve->t_ns[curve->n - 1] - curve->t_ns[0]) / 1e9;
 	if (curve->from_power && curve_s > 0)
 		variance_j2 += curve->rounding_j2 * seconds / curve_s;
-	return sqrt(4 * variance_j2 + doubt.linear_j * doubt.linear_j);
+	return sqrt(4 * variance_j2 + uncertainty.linear_j * uncertainty.linear_j);
 }
 
 int energy_between(const struct run *run, const struct run_device *device, int64_t interval_ns, int64_t from_ns,
@@ -66,8 +66,8 @@ int energy_between(const struct run *run, const struct run_device *device, int64
 	ret->from_power = curve.from_power;
 	if (curve.known && segment != NULL && !has_hole(&curve, segment, from_ns, to_ns)) {
 		ret->j = curve_at(&curve, index, to_ns) - curve_at(&curve, index, from_ns);
-		struct edge_doubt doubt = edge_between(&curve, index, from_ns, to_ns);
-		ret->error_j = between_error_j(&curve, doubt, (double)(to_ns - from_ns) / 1e9);
+		struct edge_uncertainty uncertainty = edge_between(&curve, index, from_ns, to_ns);
+		ret->error_j = between_error_j(&curve, uncertainty, (double)(to_ns - from_ns) / 1e9);
 	}
 	arena_free(scratch);
 	return 0;

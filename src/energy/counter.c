@@ -40,11 +40,11 @@ static enum counter_event miss(struct counter *counter)
 // Makes the value the base of further counting.
 static void rebase(struct counter *counter, int64_t t_ns, uint64_t raw)
 {
-	if (!counter->primed || raw != counter->last_raw)
+	if (!counter->has_value || raw != counter->last_raw)
 		counter->last_change_ns = t_ns;
 	counter->last_raw = raw;
 	counter->last_t_ns = t_ns;
-	counter->primed = true;
+	counter->has_value = true;
 	counter->in_gap = false;
 }
 
@@ -115,7 +115,7 @@ enum counter_event counter_feed(struct counter *counter, int64_t t_ns, int64_t r
 	if (raw_uj < 0 || (counter->range > 0 && (uint64_t)raw_uj > counter->range))
 		return miss(counter);
 	uint64_t raw = (uint64_t)raw_uj;
-	if (!counter->primed) {
+	if (!counter->has_value) {
 		rebase(counter, t_ns, raw);
 		return COUNTER_FIRST;
 	}

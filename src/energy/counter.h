@@ -22,7 +22,7 @@ struct counter {
 	uint64_t total;         // extended value; 0 at the first reading
 	double mean_power_w;    // mean over recent differences, used to count unseen wraps
 	double mean_span_s;     // duration covered by that mean
-	bool primed;            // last_raw is valid
+	bool has_value;         // last_raw is valid
 	bool in_gap;
 	uint32_t wraps, resets, gaps, ambiguous;
 };
@@ -50,28 +50,28 @@ enum counter_event counter_feed(struct counter *counter, int64_t t_ns, int64_t r
  * that are located within a small part of the period determine the period. Readings that are far apart (the normal ticks)
  * neither help nor harm. */
 
-enum { EDGE_INTERVALS = 15, EDGE_INTERVALS_WANTED = 3 };
+enum { UPDATE_INTERVALS = 15, UPDATE_INTERVALS_NEEDED = 3 };
 
-struct edge_watch {
-	bool primed;
+struct update_detector {
+	bool has_value;
 	uint64_t last_raw;
-	int64_t last_look_ns;   // time of the last reading
-	int64_t widest_look_ns; // longest time between readings since the last change
+	int64_t last_poll_ns;   // time of the last reading
+	int64_t widest_poll_ns; // longest time between readings since the last change
 	int64_t last_edge_ns;   // midpoint of the readings around the last change; VALUE_MISSING: none yet
 	int64_t last_edge_width_ns;
 	int64_t last_change_ns; // time of the reading that showed the last change
 	size_t n_fast;          // consecutive changes too fast to be separated by these readings …
 	int64_t fast_ns;        // … and the longest time between two of them
 	uint64_t smallest_step; // smallest increase at a change; 0 before the first
-	int64_t intervals_ns[EDGE_INTERVALS]; // latest intervals, a ring buffer
+	int64_t intervals_ns[UPDATE_INTERVALS]; // latest intervals, a ring buffer
 	size_t n_intervals;                   // total number of intervals
 	size_t n_edges;                       // total number of changes
 };
 
-void edge_watch_init(struct edge_watch *watch);
+void update_detector_init(struct update_detector *watch);
 // Takes one reading; returns true if the value differs from the last one.
-bool edge_watch_feed(struct edge_watch *watch, int64_t t_ns, uint64_t raw);
+bool update_detector_feed(struct update_detector *watch, int64_t t_ns, uint64_t raw);
 /* Returns the mean of the latest intervals, without outliers, and half their spread. For a counter too fast for the readings
  * it returns the longest observed time without a change, which exceeds the period. Returns false, leaving the results
  * unchanged, while neither is known. */
-bool edge_watch_period(const struct edge_watch *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns);
+bool update_detector_period(const struct update_detector *watch, int64_t *ret_period_ns, int64_t *ret_jitter_ns);

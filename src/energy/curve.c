@@ -186,7 +186,8 @@ static void set_life(struct curve_builder *b, size_t index, struct curve_segment
 	segment->end_ns = s->end_ns > s->start_ns ? s->end_ns : s->start_ns;
 	double whole_s = seconds_between(segment->start_ns, segment->end_ns);
 	int64_t start_ns = segment->start_ns, end_ns = segment->end_ns;
-	int64_t seen_from_ns = seen_ns != NULL ? seen_ns[2 * index] : readers_ours_from_ns(b->run, b->device, index);
+	int64_t seen_from_ns = seen_ns != NULL ? seen_ns[2 * index]
+					       : sensor_owner_own_from_ns(b->run, b->device, index);
 	segment->start_ns = within(seen_from_ns, start_ns, end_ns);
 	segment->end_ns = within(seen_ns != NULL ? seen_ns[2 * index + 1] : end_ns, segment->start_ns, end_ns);
 	b->curve->outside_s += whole_s - seconds_between(segment->start_ns, segment->end_ns);
@@ -281,11 +282,11 @@ static int prepare(struct curve_builder *b, int64_t interval_ns, const struct up
 	enum device_metric power = has_power(device, DEVICE_POWER) ? DEVICE_POWER : DEVICE_POWER_AVERAGE;
 	b->power_mw = device_column(device, power);
 	b->hole_ns = curve_hole_ns(interval_ns);
-	size_t room = device->n + 2 * b->run->n_segments; // the ends of each segment may become points
+	size_t capacity = device->n + 2 * b->run->n_segments; // the ends of each segment may become points
 	*b->curve = (struct curve){
-		.t_ns = arena_alloc(arena, room, sizeof(int64_t)),
-		.j = arena_alloc(arena, room, sizeof(double)),
-		.within_s = arena_alloc(arena, room, sizeof(double)),
+		.t_ns = arena_alloc(arena, capacity, sizeof(int64_t)),
+		.j = arena_alloc(arena, capacity, sizeof(double)),
+		.within_s = arena_alloc(arena, capacity, sizeof(double)),
 		.segments = arena_alloc(arena, b->run->n_segments, sizeof(struct curve_segment)),
 		.max_power_w = max_power_w(device, b->power_mw),
 	};
@@ -333,13 +334,13 @@ int curve_make_from_power(const struct run *run, const struct run_device *device
 	return make(&b);
 }
 
-static const double silence_watched_min = 0.5; // fraction of the run
+static const double stuck_checked_min = 0.5; // fraction of the run
 
 /* Handles a counter that never changed. An integrated GPU may be switched off for long. A package always uses energy, so its
  * counter is stuck. If the run is too short to decide, the energy was less than one update. */
-static void judge_silence(struct curve *curve, const struct run_device *device, double run_s)
+static void check_stuck(struct curve *curve, const struct run_device *device, double run_s)
 {
-	bool watched = curve->silent_s > silence_watched_min * run_s; // only a silence over most of the run is evidence
+	bool watched = curve->silent_s > stuck_checked_min * run_s; // only a silence over most of the run is evidence
 	if (!watched || (curve->stalled_s > 0 && device->kind != DOMAIN_UNCORE))
 		return;
 	bool too_short = curve->stalled_s == 0;
@@ -360,9 +361,9 @@ static int make_from_counter(const struct run *run, const struct run_device *dev
 		.mw = b.power_mw};
 	if (power_readings_index(&ret_curve->readings, arena) < 0 || make(&b) < 0)
 		return -ENOMEM;
-	ret_curve->known = curve_counter_speaks(run, device);
+	ret_curve->known = curve_counter_changes(run, device);
 	if (!ret_curve->known)
-		judge_silence(ret_curve, device, run_duration_s(run));
+		check_stuck(ret_curve, device, run_duration_s(run));
 	return 0;
 }
 

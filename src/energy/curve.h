@@ -31,7 +31,7 @@ int updates_make(const struct run *run, const struct run_device *device, int64_t
  * both ends usually lie between two points. Otherwise the line is extended briefly with the last slope. */
 
 struct curve_end {      // a start or end of the target between two updates: curve_ends.c
-	double doubt_j; // half of a 95 % interval: the power may or may not have changed at the end; same at both ends
+	double uncertainty_j; // half of a 95 % interval: the power may or may not have changed at the end; same at both ends
 	double bent_j;  // possible distance of the energy from the bent line, in either direction; 0: the line is straight
 };
 
@@ -117,7 +117,7 @@ double curve_total_j(const struct curve *curve);
 /* Possible variation of power between two points of a counter, which show only the mean. The rules are in power_swing.c. */
 
 struct power_range {
-	double least_w, most_w;
+	double min_w, max_w;
 };
 
 struct power_swing { // deviation from the mean power of a stretch
@@ -150,50 +150,50 @@ void power_range_add(struct power_range *range, double w); // ignores NaN
 /* Uncertainty of the energy at one instant: the contribution of the ends of a run and of its code blocks to an error. The
  * rules are at the top of edge.c, the measurements in docs/accuracy.md. */
 
-struct edge_doubt {
+struct edge_uncertainty {
 	double variance_j2;
 	double linear_j; // half of a 95 % interval of a possibly systematic part, which adds linearly
 };
 
 // Uncertainty of the energy between two instants of a segment.
-struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns);
+struct edge_uncertainty edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns);
 
 /* The same for many instants in ascending order. */
 
-struct edge_stretch { // interval between two points, and its surroundings
+struct edge_interval { // interval between two points, and its surroundings
 	int64_t from_ns, to_ns;
 	bool inside;                 // there are points on both sides; else the line extends beyond the last one
 	size_t before;               // index of the preceding point; of the nearest one if !inside
 	double length_s;             // time between the points; else of the last stretch
 	double w, before_w, after_w; // NaN: unknown there
-	double most_w;               // largest of the three
+	double max_w;                // largest of the three
 	double step_w;               // assumed change of power at this point
 	struct power_swing swing;    // range of power within the stretch
 };
 
-enum { EDGE_LOOKS = 8 }; // on each side
+enum { EDGE_POWER_POINTS = 8 }; // on each side
 
-struct edge_look { // power around an instant, within the averaging time of the device
+struct edge_power { // power around an instant, within the averaging time of the device
 	const struct curve *curve;
 	const struct curve_segment *segment;
 	int64_t origin_ns, step_ns; // grid of evaluations; step 0: the device does not average
 	int64_t first;              // grid index of w[0]
 	bool any;
-	double w[2 * EDGE_LOOKS + 1];
-	double least_w, most_w;
+	double w[2 * EDGE_POWER_POINTS + 1];
+	double min_w, max_w;
 };
-void edge_look_init(struct edge_look *look, const struct curve *curve, const struct curve_segment *segment,
+void edge_power_init(struct edge_power *near_power, const struct curve *curve, const struct curve_segment *segment,
 	int64_t t_ns);
-void edge_look_at(struct edge_look *look, int64_t t_ns);
+void edge_power_at(struct edge_power *near_power, int64_t t_ns);
 
 struct edge_walk { // initialise with {.curve = curve}
 	const struct curve *curve;
 	bool any;
 	size_t segment, after;       // location of the stretch
-	struct edge_stretch stretch; // stretch around the latest instant …
+	struct edge_interval interval; // stretch around the latest instant …
 	double since_s;              // … and the distance of that instant from the preceding or nearest point
 	double within_s;             // of the points there
-	struct edge_look look;
+	struct edge_power near_power;
 };
 
 struct edge_point { // data kept for an instant
@@ -201,13 +201,14 @@ struct edge_point { // data kept for an instant
 	bool inside;
 	int64_t t_ns;
 	double line_j, within_s;
-	struct edge_doubt doubt; // of this end only
-	double least_w, most_w;
+	struct edge_uncertainty uncertainty; // of this end only
+	double min_w, max_w;
 };
 
 struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *at);
 // Uncertainty of the energy between an earlier instant and the latest one.
-struct edge_doubt edge_walked(const struct edge_walk *walk, const struct edge_point *from, const struct edge_point *to);
+struct edge_uncertainty edge_walked(const struct edge_walk *walk, const struct edge_point *from,
+	const struct edge_point *to);
 
 /* The energy of one device between two instants, from any part of a run with readings around them, for example between two
  * steps of a running program. */

@@ -57,8 +57,8 @@ static int64_t stamp_at(const struct counter_walk *walk, size_t sample)
 	int64_t t_ns = walk->b->device->t_ns[sample],
 		stamp_ns = device_value(walk->b->device, DEVICE_ENERGY_TIME, sample);
 	double age_max_s = fmax(stamp_age_min_s, stamp_age_periods * (double)walk->longest_ns / 1e9);
-	int64_t most_ns = walk->stamp_lag_ns > 0 ? t_ns + READ_STAMP_LATE_NS : t_ns;
-	bool late = value_ok(stamp_ns) && stamp_ns <= most_ns && (double)(t_ns - stamp_ns) <= age_max_s * 1e9;
+	int64_t max_ns = walk->stamp_lag_ns > 0 ? t_ns + READ_STAMP_LATE_NS : t_ns;
+	bool late = value_ok(stamp_ns) && stamp_ns <= max_ns && (double)(t_ns - stamp_ns) <= age_max_s * 1e9;
 	bool after = walk->n == 0 || stamp_ns > walk->at[walk->n - 1].high_ns;
 	return late && after ? stamp_ns : VALUE_MISSING;
 }
@@ -109,14 +109,14 @@ static void walk_readings(struct counter_walk *walk, struct slice samples)
 // Two updates that are one period apart, within the jitter: each bracket bounds the other.
 static void narrow(const struct counter_walk *walk, struct curve_bracket *before, struct curve_bracket *after)
 {
-	int64_t least_ns = walk->period_ns - walk->jitter_ns, most_ns = walk->period_ns + walk->jitter_ns;
-	bool neighbours = after->next || after->high_ns - before->low_ns < 2 * least_ns;
+	int64_t min_ns = walk->period_ns - walk->jitter_ns, max_ns = walk->period_ns + walk->jitter_ns;
+	bool neighbours = after->next || after->high_ns - before->low_ns < 2 * min_ns;
 	if (!neighbours || (before->stamped && after->stamped)) // stamps are more exact than the period
 		return;
-	int64_t after_low_ns = later(after->low_ns, before->low_ns + least_ns);
-	int64_t after_high_ns = earlier(after->high_ns, before->high_ns + most_ns);
-	int64_t before_low_ns = later(before->low_ns, after->low_ns - most_ns);
-	int64_t before_high_ns = earlier(before->high_ns, after->high_ns - least_ns);
+	int64_t after_low_ns = later(after->low_ns, before->low_ns + min_ns);
+	int64_t after_high_ns = earlier(after->high_ns, before->high_ns + max_ns);
+	int64_t before_low_ns = later(before->low_ns, after->low_ns - max_ns);
+	int64_t before_high_ns = earlier(before->high_ns, after->high_ns - min_ns);
 	if (after_low_ns > after_high_ns || before_low_ns > before_high_ns)
 		return;
 	after->low_ns = after_low_ns;
@@ -155,7 +155,7 @@ static double slope_w(const struct curve *curve, size_t from, size_t to)
 
 /* Maximum plausible time without a change of value at this power: one update must come, and one step must fill. The result is
  * doubled because early detection is not needed. */
-static int64_t patience_ns(const struct counter_walk *walk, double power_w)
+static int64_t timeout_ns(const struct counter_walk *walk, double power_w)
 {
 	double fill_s = power_w > 0 ? walk->b->curve->updates.quantum_j / power_w : 0;
 	static const double for_ever_s = 1e9; // values of a damaged file may exceed the range of nanoseconds
@@ -165,12 +165,12 @@ static int64_t patience_ns(const struct counter_walk *walk, double power_w)
 /* Time before the first reading or after the last one. Of ranks that start together one reads, possibly not the first; a rank
  * that takes over is late on a busy node. If the time is not long enough for a gap, the adjacent power is assumed for it, and
  * all of its energy is uncertain. */
-static bool take_unread(const struct counter_walk *walk, int64_t unread_ns, int64_t patience)
+static bool take_unread(const struct counter_walk *walk, int64_t unread_ns, int64_t timeout)
 {
 	double s = (double)unread_ns / 1e9;
-	if (unread_ns > patience && unread_ns <= walk->b->hole_ns)
+	if (unread_ns > timeout && unread_ns <= walk->b->hole_ns)
 		walk->b->curve->hole_squares_s2 += s * s;
-	return unread_ns <= later(patience, walk->b->hole_ns);
+	return unread_ns <= later(timeout, walk->b->hole_ns);
 }
 
 static void begin_line(const struct counter_walk *walk, struct curve_segment *segment)
@@ -179,7 +179,7 @@ static void begin_line(const struct counter_walk *walk, struct curve_segment *se
 	size_t first = segment->points.begin;
 	segment->first_w = slope_w(curve, first, first + 1);
 	segment->first_ns = curve->t_ns[first];
-	if (!take_unread(walk, segment->first_ns - segment->start_ns, patience_ns(walk, segment->first_w)))
+	if (!take_unread(walk, segment->first_ns - segment->start_ns, timeout_ns(walk, segment->first_w)))
 		curve_add_hole(walk->b->curve, segment->start_ns, segment->first_ns);
 	else
 		segment->first_ns = earlier(segment->start_ns, segment->first_ns);
@@ -191,14 +191,14 @@ static void end_line(const struct counter_walk *walk, struct curve_segment *segm
 {
 	struct curve *curve = walk->b->curve;
 	size_t last = segment->points.end - 1;
-	int64_t patience = patience_ns(walk, slope_w(curve, last - 1, last));
+	int64_t timeout = timeout_ns(walk, slope_w(curve, last - 1, last));
 	segment->last_w = slope_w(curve, last - 1, last);
 	segment->last_ns = later(curve->t_ns[last], earlier(walk->last_t_ns, segment->end_ns));
-	if (earlier(walk->last_t_ns, segment->end_ns) - walk->change_t_ns > patience) {
+	if (earlier(walk->last_t_ns, segment->end_ns) - walk->change_t_ns > timeout) {
 		segment->last_w = 0;
 		segment->last_ns = curve->t_ns[last];
 		curve->stalled_s += (double)(segment->end_ns - segment->last_ns) / 1e9;
-	} else if (take_unread(walk, segment->end_ns - walk->last_t_ns, patience)) {
+	} else if (take_unread(walk, segment->end_ns - walk->last_t_ns, timeout)) {
 		segment->last_ns = later(segment->end_ns, segment->last_ns);
 	}
 	curve_add_hole(curve, segment->last_ns, segment->end_ns);
@@ -223,8 +223,7 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 		curve_add_hole(curve, segment->start_ns, segment->end_ns);
 		curve->silent_s += (double)(walk.last_t_ns - walk.change_t_ns) / 1e9;
 		if (walk.n == 1 &&
-			walk.last_t_ns - walk.change_t_ns >
-				later(patience_ns(&walk, 0), CURVE_STUCK_MIN_MS * NS_PER_MS))
+			walk.last_t_ns - walk.change_t_ns > later(timeout_ns(&walk, 0), CURVE_STUCK_MIN_MS * NS_PER_MS))
 			curve->stalled_s += (double)(segment->end_ns - segment->start_ns) / 1e9;
 		return;
 	}
@@ -233,7 +232,7 @@ void curve_counter_segment(struct curve_builder *b, size_t index, struct slice s
 	curve_bend_ends(b, segment, samples);
 }
 
-bool curve_counter_speaks(const struct run *run, const struct run_device *device)
+bool curve_counter_changes(const struct run *run, const struct run_device *device)
 {
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);

@@ -47,7 +47,7 @@ static double power_w(const struct curve *curve, size_t point)
 }
 
 // Finds the stretch that contains an instant, ends excluded.
-static bool find_stretch(const struct curve *curve, struct slice points, int64_t t_ns, size_t *ret_before)
+static bool find_interval(const struct curve *curve, struct slice points, int64_t t_ns, size_t *ret_before)
 {
 	size_t after = points.begin + slice_lower_bound(curve->t_ns + points.begin, points.end - points.begin, t_ns);
 	if (after == points.begin || after == points.end || curve->t_ns[after] == t_ns)
@@ -69,14 +69,14 @@ static void insert(struct curve *curve, struct curve_segment *segment, const str
 	segment->points.end++;
 }
 
-static struct power_range powers_beside(const struct curve *curve, struct slice points, size_t stretch)
+static struct power_range powers_beside(const struct curve *curve, struct slice points, size_t interval)
 {
-	double w = power_w(curve, stretch);
+	double w = power_w(curve, interval);
 	struct power_range range = {w, w};
-	if (stretch > points.begin)
-		power_range_add(&range, power_w(curve, stretch - 1));
-	if (stretch + 2 < points.end)
-		power_range_add(&range, power_w(curve, stretch + 1));
+	if (interval > points.begin)
+		power_range_add(&range, power_w(curve, interval - 1));
+	if (interval + 2 < points.end)
+		power_range_add(&range, power_w(curve, interval + 1));
 	return range;
 }
 
@@ -96,22 +96,22 @@ static struct bend bend_from(const struct curve *curve, struct slice points, siz
 		.t_ns = t_ns,
 		.j = j,
 		.within_s = curve->within_s[from],
-		.end = {.doubt_j = fabs(j - straight_j),
+		.end = {.uncertainty_j = fabs(j - straight_j),
 			.bent_j = power_swing_j(swing, since_s, length_s(curve, before))}};
 }
 
 // Both ends in one stretch: the energy above the adjacent power belongs to the program.
-static void bend_both(struct curve *curve, struct curve_segment *segment, size_t stretch)
+static void bend_both(struct curve *curve, struct curve_segment *segment, size_t interval)
 {
 	double beside_w = INFINITY;
-	if (stretch > segment->points.begin)
-		beside_w = power_w(curve, stretch - 1);
-	if (stretch + 2 < segment->points.end)
-		beside_w = fmin(beside_w, power_w(curve, stretch + 1));
-	if (!(beside_w < power_w(curve, stretch)))
+	if (interval > segment->points.begin)
+		beside_w = power_w(curve, interval - 1);
+	if (interval + 2 < segment->points.end)
+		beside_w = fmin(beside_w, power_w(curve, interval + 1));
+	if (!(beside_w < power_w(curve, interval)))
 		return;
-	struct bend start = bend_from(curve, segment->points, stretch, segment->start_ns, true, beside_w);
-	struct bend end = bend_from(curve, segment->points, stretch, segment->end_ns, false, beside_w);
+	struct bend start = bend_from(curve, segment->points, interval, segment->start_ns, true, beside_w);
+	struct bend end = bend_from(curve, segment->points, interval, segment->end_ns, false, beside_w);
 	segment->start = start.end;
 	segment->end = end.end;
 	insert(curve, segment, &end);
@@ -184,28 +184,29 @@ static struct end_readings read_end(const struct ends *ends, bool is_end, double
 /* ---- one end ---- */
 
 // `beside`: adjacent stretch on the program's side. known: that stretch is completely in the run.
-static struct curve_end bend_one(const struct ends *ends, bool is_end, size_t stretch, size_t beside, bool known)
+static struct curve_end bend_one(const struct ends *ends, bool is_end, size_t interval, size_t beside, bool known)
 {
 	struct curve *curve = ends->b->curve;
 	struct curve_segment *segment = ends->segment;
 	int64_t t_ns = is_end ? segment->end_ns : segment->start_ns;
-	int64_t outside_ns = curve->t_ns[is_end ? stretch + 1 : stretch];
-	double w = power_w(curve, stretch), inside_w = known ? power_w(curve, beside) : w;
-	bool near = length_s(curve, stretch) <= neighbours_max * curve->updates.longest_s;
-	double outside_s = fabs(seconds_between(outside_ns, t_ns)), inside_s = length_s(curve, stretch) - outside_s;
+	int64_t outside_ns = curve->t_ns[is_end ? interval + 1 : interval];
+	double w = power_w(curve, interval), inside_w = known ? power_w(curve, beside) : w;
+	bool near = length_s(curve, interval) <= neighbours_max * curve->updates.longest_s;
+	double outside_s = fabs(seconds_between(outside_ns, t_ns)), inside_s = length_s(curve, interval) - outside_s;
 	if (known && !near) // a reading long after the run's last one gives little information about the time in between
-		return (struct curve_end){.doubt_j = fmin(w * outside_s, highest_w(curve, segment->points) * inside_s)};
+		return (struct curve_end){
+			.uncertainty_j = fmin(w * outside_s, highest_w(curve, segment->points) * inside_s)};
 	if (!known)
-		return (struct curve_end){.doubt_j = w * outside_s};
+		return (struct curve_end){.uncertainty_j = w * outside_s};
 	struct end_readings readings = read_end(ends, is_end, w, inside_w);
-	bool falls = readings.outside_w < (1 - same_power) * readings.inside.least_w;
+	bool falls = readings.outside_w < (1 - same_power) * readings.inside.min_w;
 	if (inside_w <= w || (readings.known && !falls))
 		return (struct curve_end){0};
-	struct bend bend = bend_from(curve, segment->points, stretch, t_ns, is_end, inside_w);
+	struct bend bend = bend_from(curve, segment->points, interval, t_ns, is_end, inside_w);
 	if (readings.known) {
 		power_range_add(&readings.inside, (1 - same_after) * inside_w);
 		power_range_add(&readings.inside, (1 + same_after) * inside_w);
-		double off_w = fmax(readings.inside.most_w - inside_w, inside_w - readings.inside.least_w);
+		double off_w = fmax(readings.inside.max_w - inside_w, inside_w - readings.inside.min_w);
 		bend.end.bent_j = fmin(bend.end.bent_j, off_w * inside_s);
 	}
 	insert(curve, segment, &bend);
@@ -221,8 +222,8 @@ void curve_bend_ends(struct curve_builder *b, struct curve_segment *segment, str
 		.samples = samples,
 		.from_ns = segment->start_ns,
 		.to_ns = segment->end_ns};
-	ends.begins = find_stretch(curve, segment->points, segment->start_ns, &ends.first);
-	ends.ends = find_stretch(curve, segment->points, segment->end_ns, &ends.last);
+	ends.begins = find_interval(curve, segment->points, segment->start_ns, &ends.first);
+	ends.ends = find_interval(curve, segment->points, segment->end_ns, &ends.last);
 	size_t first = ends.first, last = ends.last;
 	if (ends.begins && ends.ends && first == last) {
 		bend_both(curve, segment, first);

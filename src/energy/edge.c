@@ -52,7 +52,7 @@ static double mean_w(const struct curve *curve, const struct curve_segment *segm
 		seconds_between(from_ns, to_ns);
 }
 
-static struct edge_stretch beyond(const struct curve *curve, const struct curve_segment *segment, bool early)
+static struct edge_interval beyond(const struct curve *curve, const struct curve_segment *segment, bool early)
 {
 	size_t nearest = early ? segment->points.begin : segment->points.end - 1;
 	int64_t point_ns = curve->t_ns[nearest], other_ns = point_ns;
@@ -62,7 +62,7 @@ static struct edge_stretch beyond(const struct curve *curve, const struct curve_
 	int64_t far_ns = 2 * other_ns - point_ns; // equal time beyond the stretch at the end
 	double neighbour_w = early ? mean_w(curve, segment, other_ns, far_ns, nearest)
 				   : mean_w(curve, segment, far_ns, other_ns, nearest);
-	return (struct edge_stretch){.from_ns = early ? point_ns : other_ns,
+	return (struct edge_interval){.from_ns = early ? point_ns : other_ns,
 		.to_ns = early ? other_ns : point_ns,
 		.before = nearest,
 		.length_s = fabs(seconds_between(point_ns, other_ns)),
@@ -72,13 +72,14 @@ static struct edge_stretch beyond(const struct curve *curve, const struct curve_
 }
 
 // `after`: the first point not before the instant.
-static struct edge_stretch stretch_before(const struct curve *curve, const struct curve_segment *segment, size_t after)
+static struct edge_interval interval_before(const struct curve *curve, const struct curve_segment *segment,
+	size_t after)
 {
 	struct slice points = segment->points;
 	if (after == points.begin || after == points.end)
 		return beyond(curve, segment, after == points.begin);
 	int64_t a_ns = curve->t_ns[after - 1], b_ns = curve->t_ns[after], length_ns = b_ns - a_ns;
-	return (struct edge_stretch){.from_ns = a_ns,
+	return (struct edge_interval){.from_ns = a_ns,
 		.to_ns = b_ns,
 		.inside = true,
 		.before = after - 1,
@@ -94,12 +95,12 @@ static double larger(double a, double b)
 	return a > b || isnan(b) ? a : b;
 }
 
-static void judge(const struct curve *curve, struct edge_stretch *s)
+static void set_range(const struct curve *curve, struct edge_interval *s)
 {
 	double step_w = larger(fabs(s->w - s->before_w), fabs(s->after_w - s->w));
 	step_w = larger(step_w, fabs(s->after_w - s->before_w));
 	s->step_w = larger(step_w, larger(curve->step_w, step_min * s->w));
-	s->most_w = larger(s->w, larger(s->before_w, s->after_w));
+	s->max_w = larger(s->w, larger(s->before_w, s->after_w));
 	struct power_range beside = {s->w, s->w};
 	power_range_add(&beside, s->before_w);
 	power_range_add(&beside, s->after_w);
@@ -107,9 +108,9 @@ static void judge(const struct curve *curve, struct edge_stretch *s)
 }
 
 // Sets the position of the instant within its stretch.
-static void stand_at(struct edge_walk *walk, int64_t t_ns)
+static void move_to(struct edge_walk *walk, int64_t t_ns)
 {
-	const struct edge_stretch *s = &walk->stretch;
+	const struct edge_interval *s = &walk->interval;
 	const double *within_s = walk->curve->within_s + s->before;
 	walk->since_s = fabs(seconds_between(walk->curve->t_ns[s->before], t_ns));
 	walk->within_s = within_s[0];
@@ -121,7 +122,7 @@ static double averaging_j2(const struct curve *curve, const struct edge_point *f
 {
 	if (!(curve->average_s > 0))
 		return 0;
-	double change_w = fmax(from->most_w, to->most_w) - fmin(from->least_w, to->least_w);
+	double change_w = fmax(from->max_w, to->max_w) - fmin(from->min_w, to->min_w);
 	change_w = fmax(change_w, 0);
 	double time_s = seconds_between(from->t_ns, to->t_ns);
 	if (time_s < updates_seen_min * curve->held_s)
@@ -133,8 +134,8 @@ static double averaging_j2(const struct curve *curve, const struct edge_point *f
 // Variance at an instant that is not an end of the run.
 static double variance_j2(const struct edge_walk *walk)
 {
-	const struct edge_stretch *s = &walk->stretch;
-	double since_s = walk->since_s, placing_j = s->most_w * walk->within_s;
+	const struct edge_interval *s = &walk->interval;
+	double since_s = walk->since_s, placing_j = s->max_w * walk->within_s;
 	if (s->inside) {
 		double bending_j = s->step_w * since_s * (s->length_s - since_s) / s->length_s;
 		bending_j = fmax(bending_j, power_swing_j(s->swing, since_s, s->length_s));
@@ -146,27 +147,28 @@ static double variance_j2(const struct edge_walk *walk)
 	return square(placing_j) / 3 + fmax(square(bending_j < all_j ? bending_j : all_j), square(swing_j) / 3);
 }
 
-static struct edge_doubt doubt_at(const struct edge_walk *walk, const struct curve_segment *segment, int64_t t_ns)
+static struct edge_uncertainty uncertainty_at(const struct edge_walk *walk, const struct curve_segment *segment,
+	int64_t t_ns)
 {
-	struct edge_doubt doubt = {.variance_j2 = variance_j2(walk)};
+	struct edge_uncertainty uncertainty = {.variance_j2 = variance_j2(walk)};
 	if (t_ns != segment->start_ns && t_ns != segment->end_ns)
-		return doubt;
+		return uncertainty;
 	const struct curve_end *end = t_ns == segment->start_ns ? &segment->start : &segment->end;
-	doubt.variance_j2 += square(end->bent_j) / 3;
-	doubt.linear_j = end->doubt_j;
-	return doubt;
+	uncertainty.variance_j2 += square(end->bent_j) / 3;
+	uncertainty.linear_j = end->uncertainty_j;
+	return uncertainty;
 }
 
 // Both instants are between the same two points, time_s apart; the first is known to within_s.
-static struct edge_doubt inside_one(const struct edge_stretch *s, double time_s, double within_s)
+static struct edge_uncertainty inside_one(const struct edge_interval *s, double time_s, double within_s)
 {
 	double change_w = larger(larger(fabs(s->w - s->before_w), fabs(s->w - s->after_w)), 0);
 	double beside_w = s->after_w < s->before_w || isnan(s->before_w) ? s->after_w : s->before_w;
 	double above_w = isnan(beside_w) ? s->w : fabs(s->w - beside_w);
-	double moved_j = above_w * (s->length_s - time_s), most_j = 2 * s->most_w * time_s;
+	double moved_j = above_w * (s->length_s - time_s), max_j = 2 * s->max_w * time_s;
 	double shifted_j = change_w * (within_s < time_s ? within_s : time_s);
-	return (struct edge_doubt){
-		.variance_j2 = (square(moved_j < most_j ? moved_j : most_j) + square(shifted_j)) / 3,
+	return (struct edge_uncertainty){
+		.variance_j2 = (square(moved_j < max_j ? moved_j : max_j) + square(shifted_j)) / 3,
 		.linear_j = unresolved_part * s->w * time_s * (1 - time_s / s->length_s),
 	};
 }
@@ -179,41 +181,43 @@ struct edge_point edge_walk_to(struct edge_walk *walk, const struct curve_walk *
 		return (struct edge_point){.segment = at->segment, .t_ns = at->t_ns};
 	bool other_segment = !walk->any || walk->segment != at->segment;
 	if (other_segment || walk->after != at->after) {
-		walk->stretch = stretch_before(curve, segment, at->after);
-		judge(curve, &walk->stretch);
+		walk->interval = interval_before(curve, segment, at->after);
+		set_range(curve, &walk->interval);
 	}
 	if (other_segment)
-		edge_look_init(&walk->look, curve, segment, at->t_ns);
+		edge_power_init(&walk->near_power, curve, segment, at->t_ns);
 	walk->any = true;
 	walk->segment = at->segment;
 	walk->after = at->after;
-	stand_at(walk, at->t_ns);
-	edge_look_at(&walk->look, at->t_ns);
+	move_to(walk, at->t_ns);
+	edge_power_at(&walk->near_power, at->t_ns);
 	return (struct edge_point){.segment = at->segment,
-		.inside = walk->stretch.inside,
-		.before = walk->stretch.before,
+		.inside = walk->interval.inside,
+		.before = walk->interval.before,
 		.t_ns = at->t_ns,
 		.line_j = at->line_j,
 		.within_s = walk->within_s,
-		.doubt = doubt_at(walk, segment, at->t_ns),
-		.least_w = walk->look.least_w,
-		.most_w = walk->look.most_w};
+		.uncertainty = uncertainty_at(walk, segment, at->t_ns),
+		.min_w = walk->near_power.min_w,
+		.max_w = walk->near_power.max_w};
 }
 
-struct edge_doubt edge_walked(const struct edge_walk *walk, const struct edge_point *from, const struct edge_point *to)
+struct edge_uncertainty edge_walked(const struct edge_walk *walk, const struct edge_point *from,
+	const struct edge_point *to)
 {
 	const struct curve *curve = walk->curve;
 	if (to->t_ns <= from->t_ns)
-		return (struct edge_doubt){0};
+		return (struct edge_uncertainty){0};
 	if (from->inside && to->inside && from->before == to->before)
-		return inside_one(&walk->stretch, seconds_between(from->t_ns, to->t_ns), from->within_s);
-	return (struct edge_doubt){
-		.variance_j2 = from->doubt.variance_j2 + to->doubt.variance_j2 + averaging_j2(curve, from, to),
-		.linear_j = from->doubt.linear_j + to->doubt.linear_j,
+		return inside_one(&walk->interval, seconds_between(from->t_ns, to->t_ns), from->within_s);
+	return (struct edge_uncertainty){
+		.variance_j2 = from->uncertainty.variance_j2 + to->uncertainty.variance_j2 +
+			averaging_j2(curve, from, to),
+		.linear_j = from->uncertainty.linear_j + to->uncertainty.linear_j,
 	};
 }
 
-struct edge_doubt edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns)
+struct edge_uncertainty edge_between(const struct curve *curve, size_t index, int64_t from_ns, int64_t to_ns)
 {
 	struct curve_walk at = {.curve = curve};
 	struct edge_walk walk = {.curve = curve};

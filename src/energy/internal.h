@@ -33,6 +33,6 @@ void curve_bend_ends(struct curve_builder *b, struct curve_segment *segment, str
 // Whether the sensor was read in full, not by a quick counter read.
 bool curve_was_sampled(const struct run *run, int64_t t_ns);
 // Whether the counter has two different values in one segment: one value gives no difference.
-bool curve_counter_speaks(const struct run *run, const struct run_device *device);
+bool curve_counter_changes(const struct run *run, const struct run_device *device);
 // Half of a 95 % interval of the energy between two instants `seconds` apart, without the meter's systematic error.
-double between_error_j(const struct curve *curve, struct edge_doubt doubt, double seconds);
+double between_error_j(const struct curve *curve, struct edge_uncertainty uncertainty, double seconds);

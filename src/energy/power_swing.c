@@ -22,14 +22,14 @@ enum { NEAREST = 10 };
 static const double reach_lengths = 2;
 enum { ROWS_MAX = 1000 }; // device rows searched on each side; most may lack a power reading
 
-static const double long_stretch_periods = 2; // a longer stretch contains several updates
-static const double long_stretch_share = 0.5; // fraction of the range of readings
-static const double unseen_most = 2.1;        // multiple of the mean power
+static const double long_interval_periods = 2; // a longer stretch contains several updates
+static const double long_interval_share = 0.5; // fraction of the range of readings
+static const double unseen_max = 2.1;          // multiple of the mean power
 
 void power_range_add(struct power_range *range, double w)
 {
-	range->least_w = w < range->least_w ? w : range->least_w;
-	range->most_w = w > range->most_w ? w : range->most_w;
+	range->min_w = w < range->min_w ? w : range->min_w;
+	range->max_w = w > range->max_w ? w : range->max_w;
 }
 
 /* ---- rows with a reading ---- */
@@ -124,8 +124,8 @@ static void range_around(const struct power_readings *readings, int64_t from_ns,
 static struct power_swing swing(double w, struct power_range range, double part)
 {
 	return (struct power_swing){
-		.above_w = part * (range.most_w - w),
-		.below_w = part * (w - range.least_w),
+		.above_w = part * (range.max_w - w),
+		.below_w = part * (w - range.min_w),
 	};
 }
 
@@ -136,11 +136,11 @@ struct power_swing power_swing_within(const struct curve *curve, int64_t from_ns
 	if (curve->from_power)
 		return (struct power_swing){0};
 	range_around(&curve->readings, from_ns, to_ns, &range);
-	if (seconds_between(from_ns, to_ns) > long_stretch_periods * curve->updates.longest_s)
-		return swing(w, range, long_stretch_share);
-	power_range_add(&range, beside.least_w);
-	power_range_add(&range, beside.most_w);
+	if (seconds_between(from_ns, to_ns) > long_interval_periods * curve->updates.longest_s)
+		return swing(w, range, long_interval_share);
+	power_range_add(&range, beside.min_w);
+	power_range_add(&range, beside.max_w);
 	power_range_add(&range, 0);
-	power_range_add(&range, unseen_most * w);
+	power_range_add(&range, unseen_max * w);
 	return swing(w, range, 1);
 }

@@ -9,22 +9,22 @@ static const struct event *find(const struct run *run, const struct event *from,
 	return NULL;
 }
 
-const struct event *readers_elsewhere(const struct run *run, const struct run_device *device)
+const struct event *sensor_owner_first_other(const struct run *run, const struct run_device *device)
 {
 	return find(run, run->events, EVENT_SENSORS_ELSEWHERE, device);
 }
 
-bool readers_are_several(const struct run *run, const struct event *first, const struct run_device *device)
+bool sensor_owner_has_changed(const struct run *run, const struct event *first, const struct run_device *device)
 {
 	return find(run, first + 1, EVENT_SENSORS_ELSEWHERE, device) != NULL;
 }
 
-const struct event *readers_takeover(const struct run *run, const struct run_device *device)
+const struct event *sensor_owner_takeover(const struct run *run, const struct run_device *device)
 {
 	return find(run, run->events, EVENT_SENSORS_TAKEN, device);
 }
 
-int64_t readers_ours_from_ns(const struct run *run, const struct run_device *device, size_t segment)
+int64_t sensor_owner_own_from_ns(const struct run *run, const struct run_device *device, size_t segment)
 {
 	int64_t start_ns = run->segments[segment].start_ns, end_ns = run->segments[segment].end_ns;
 	int64_t from_ns = start_ns; // ascending; for equal times each recorder's own event comes first

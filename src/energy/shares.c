@@ -23,7 +23,7 @@ static bool share_of(double target, double others, enum method method, struct sh
 	return true;
 }
 
-static bool by_presence(double target_processes, double others_processes, struct shares *ret_shares)
+static bool by_process_presence(double target_processes, double others_processes, struct shares *ret_shares)
 {
 	bool alone = target_processes > 0 && others_processes == 0,
 	     absent = others_processes > 0 && target_processes == 0;
@@ -61,7 +61,7 @@ struct shares shares_of_gpu(const struct gpu_use *use)
 	if (by_slices(target->slices, others->slices, &shares) ||
 		share_of(target->busy, others->busy, METHOD_SM_TIME, &shares) ||
 		share_of(target->memory, others->memory, METHOD_GPU_MEMORY, &shares) ||
-		by_presence(target->processes, others->processes, &shares))
+		by_process_presence(target->processes, others->processes, &shares))
 		return shares;
 	return nothing_known;
 }

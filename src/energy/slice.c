@@ -62,7 +62,7 @@ struct slice slice_of(const struct run *run, size_t segment, const int64_t *time
 	};
 }
 
-bool slice_is_look(const struct run_device *device, size_t row)
+bool slice_is_poll(const struct run_device *device, size_t row)
 {
 	for (size_t m = 0; m < DEVICE_COUNT; m++)
 		if (m != DEVICE_ENERGY && m != DEVICE_ENERGY_TIME && m != DEVICE_ENERGY_RAW &&

@@ -24,7 +24,7 @@ int64_t slice_to_ns(const struct run *run, size_t segment);
 struct slice slice_of(const struct run *run, size_t segment, const int64_t *times_ns, size_t n);
 /* Whether a row of a device is a quick counter read between two samples. Such a row has no other data, not even that other
  * metrics could not be read: readers of other metrics must skip it. */
-bool slice_is_look(const struct run_device *device, size_t row);
+bool slice_is_poll(const struct run_device *device, size_t row);
 // Samples of the run in a segment.
 struct slice slice_samples(const struct run *run, size_t segment);
 
@@ -34,11 +34,11 @@ double run_duration_s(const struct run *run); // sum over segments, without the 
 /* Which recorder of a job has read a device, from the events of kind `sensors` (sampler/sensor_lock.c). */
 
 // Returns the first event that names another recorder as reader; NULL: this recorder read the device from the start.
-const struct event *readers_elsewhere(const struct run *run, const struct run_device *device);
+const struct event *sensor_owner_first_other(const struct run *run, const struct run_device *device);
 // Whether a later event names a further recorder.
-bool readers_are_several(const struct run *run, const struct event *first, const struct run_device *device);
+bool sensor_owner_has_changed(const struct run *run, const struct event *first, const struct run_device *device);
 // Returns the event of the takeover by this recorder; NULL: none.
-const struct event *readers_takeover(const struct run *run, const struct run_device *device);
+const struct event *sensor_owner_takeover(const struct run *run, const struct run_device *device);
 /* Time from which this recorder read the device, in a segment that began under another reader. Earlier energy is in the other
  * recording. It is the segment's start if the device was always ours, and its end if it never was. */
-int64_t readers_ours_from_ns(const struct run *run, const struct run_device *device, size_t segment);
+int64_t sensor_owner_own_from_ns(const struct run *run, const struct run_device *device, size_t segment);

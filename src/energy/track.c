@@ -11,7 +11,7 @@ enum { PERIODS_WANTED = 10, POWER_READINGS = 24 };
 static const int64_t STILL_PERIODS = 10, STILL_NS = 3 * NS_PER_S;
 // … unless that is less than this multiple of its last rest: a slow counter of whole joules changes every 200 ms at 5 W.
 static const int64_t STILL_RESTS = 3;
-static const int64_t JOIN_MOST_NS = 60 * NS_PER_S;
+static const int64_t JOIN_MAX_NS = 60 * NS_PER_S;
 // Between two marks, a counter without a change for this long and this many periods is stuck: idle hardware uses energy too.
 static const double STUCK_S = 1, STUCK_PERIODS = 5;
 static const double PERIOD_UNKNOWN_S = 0.1; // no counter except wall meters is known to be slower
@@ -33,15 +33,15 @@ void energy_track_init(struct energy_track *track, const struct domain *domain, 
 		.source = source,
 		.period = {domain->update_period_ns, domain->update_jitter_ns},
 		.is_extended = is_extended,
-		.join_most_ns = JOIN_MOST_NS,
+		.join_max_ns = JOIN_MAX_NS,
 		.last_power_mw = VALUE_MISSING,
 		.power_w = (double)NAN};
 	counter_init(&track->counter, is_extended ? 0 : domain->energy_range_uj, is_extended ? 0 : domain->max_power_w);
 }
 
-void energy_track_set_join(struct energy_track *track, int64_t join_most_ns)
+void energy_track_set_join(struct energy_track *track, int64_t join_max_ns)
 {
-	track->join_most_ns = join_most_ns > JOIN_MOST_NS ? join_most_ns : JOIN_MOST_NS;
+	track->join_max_ns = join_max_ns > JOIN_MAX_NS ? join_max_ns : JOIN_MAX_NS;
 }
 
 /* ---- the curve through the readings ---- */
@@ -123,7 +123,7 @@ static bool view_open(struct energy_track *track, size_t first, int64_t from_ns,
 	view->segment.end_ns = to_ns > last_ns ? to_ns : last_ns;
 	view->device = describe(track, first, view->missing);
 	view->run = (struct run){.segments = &view->segment, .n_segments = 1, .t_ns = view->device.t_ns, .n = view->device.n};
-	const int64_t interval_ns = track->join_most_ns / 5;
+	const int64_t interval_ns = track->join_max_ns / 5;
 	int r = curve_make(&view->run, &view->device, interval_ns, view->arena, &view->curve);
 	bool is_stamped = value_ok(track->stamp_ns[track->n - 1]) || view->curve.from_power;
 	if (r == 0 && isnan(view->curve.updates.period_s) && !is_stamped)
@@ -166,7 +166,7 @@ static void keep_marks(struct energy_track *track, int64_t to_ns)
 	}
 }
 
-static void forget_half(struct energy_track *track)
+static void drop_half(struct energy_track *track)
 {
 	enum { HALF = TRACK_READINGS / 2, BESIDE = 8 }; // a mark needs the readings on both sides
 	int64_t *columns[] = {track->t_ns, track->uj, track->stamp_ns, track->power_mw};
@@ -194,7 +194,7 @@ static void keep(struct energy_track *track, int64_t t_ns, int64_t uj, int64_t s
 	if (is_repeated(track, uj, power_mw))
 		track->n--;
 	else if (track->n == TRACK_READINGS)
-		forget_half(track);
+		drop_half(track);
 	size_t at = track->n++;
 	track->t_ns[at] = t_ns;
 	track->uj[at] = uj;
@@ -213,7 +213,7 @@ static void note_update(struct energy_track *track, int64_t t_ns, int64_t stamp_
 }
 
 // Restarts counting at a value that is unrelated to earlier ones.
-static void begin_anew(struct energy_track *track, int64_t t_ns)
+static void restart(struct energy_track *track, int64_t t_ns)
 {
 	keep_marks(track, t_ns);
 	track->n = 0;
@@ -227,7 +227,7 @@ static void feed_counter(struct energy_track *track, int64_t t_ns, const int64_t
 	int64_t read_uj = row[track->is_extended ? DEVICE_ENERGY : DEVICE_ENERGY_RAW];
 	enum counter_event event = counter_feed(&track->counter, t_ns, read_uj, suspended);
 	if (event == COUNTER_RESET)
-		begin_anew(track, t_ns);
+		restart(track, t_ns);
 	if (event == COUNTER_GAP) {
 		keep(track, t_ns, VALUE_MISSING, VALUE_MISSING, row[DEVICE_POWER]);
 		return;
@@ -249,7 +249,7 @@ static void feed_power(struct energy_track *track, int64_t t_ns, int64_t power_m
 	double power_w = domain_gain(domain) * value_to_double(power_mw, 1e-3);
 	bool had_power = track->power_ns != 0, is_mean = is_model(domain) || !had_power;
 	int64_t since_ns = had_power ? track->power_ns : track->last_ns;
-	bool joined = since_ns > 0 && (is_model(domain) || t_ns - since_ns <= track->join_most_ns);
+	bool joined = since_ns > 0 && (is_model(domain) || t_ns - since_ns <= track->join_max_ns);
 	double mean_w = is_mean ? power_w : (power_w + track->power_w) / 2;
 	track->n_unread += had_power && isnan(power_w);
 	track->last_ns = t_ns;
@@ -288,7 +288,7 @@ void energy_track_mark(struct energy_track *track, size_t mark, int64_t t_ns)
 		.energy_uj = track->energy_uj,
 		.n_lost = energy_track_losses(track),
 		.is_set = true,
-		.was_readable = track->counter.primed || track->power_ns != 0};
+		.was_readable = track->counter.has_value || track->power_ns != 0};
 }
 
 uint32_t energy_track_losses(const struct energy_track *track)
@@ -332,12 +332,12 @@ static struct energy_amount unseen(struct energy_track *track, double seconds)
 			: (struct energy_amount){0, domain->max_power_w * longest_s(&track->period), 0 * calibration_error(&device)};
 }
 
-static struct energy_amount amount_of(const struct view *view, const struct edge_point *from, const struct edge_point *to,
-	struct edge_doubt doubt)
+static struct energy_amount amount_of(const struct view *view, const struct edge_point *from,
+	const struct edge_point *to, struct edge_uncertainty uncertainty)
 {
 	const struct curve *curve = &view->curve;
 	double j = fmax(to->line_j - from->line_j, 0), quantum_j = curve->from_power ? 0 : curve->updates.quantum_j;
-	double error_j = between_error_j(curve, doubt, seconds_between(from->t_ns, to->t_ns));
+	double error_j = between_error_j(curve, uncertainty, seconds_between(from->t_ns, to->t_ns));
 	return (struct energy_amount){.j = j,
 		.error_j = fmax(hypot(relative_error(&view->device) * j, error_j), quantum_j),
 		.calibration_error_j = calibration_error(&view->device) * j};
@@ -360,8 +360,8 @@ struct energy_amount energy_track_between(struct energy_track *track, size_t fro
 	struct edge_walk edge = {.curve = &view.curve};
 	struct edge_point first = a->is_kept ? a->point : point_at(&view, &edge, &at, a->t_ns);
 	struct edge_point last = b->is_kept ? b->point : point_at(&view, &edge, &at, b->t_ns);
-	struct edge_doubt doubt = edge_walked(&edge, &first, &last);
-	struct energy_amount amount = amount_of(&view, &first, &last, doubt);
+	struct edge_uncertainty uncertainty = edge_walked(&edge, &first, &last);
+	struct energy_amount amount = amount_of(&view, &first, &last, uncertainty);
 	arena_free(view.arena);
 	return amount;
 }

@@ -32,7 +32,7 @@ struct energy_track {
 	struct update_period period; // as stated by its sensor; update it when counter observation finds another
 	bool is_extended;
 	struct counter counter;
-	int64_t join_most_ns;            // maximum time between joined power readings; power in a longer pause is unknown
+	int64_t join_max_ns; // maximum time between joined power readings; power in a longer pause is unknown
 	int64_t energy_uj;               // since the start of counting, times the sensor's gain; never decreases
 	int64_t added_uj;                // energy added by the last reading
 	int64_t last_ns, last_power_mw;  // the last reading; 0: none
@@ -50,7 +50,7 @@ struct energy_track {
 // is_extended: rows have DEVICE_ENERGY, already extended to 64 bits; else DEVICE_ENERGY_RAW.
 void energy_track_init(struct energy_track *track, const struct domain *domain, const char *source, bool is_extended);
 // Maximum time between power readings that are joined; at least a minute.
-void energy_track_set_join(struct energy_track *track, int64_t join_most_ns);
+void energy_track_set_join(struct energy_track *track, int64_t join_max_ns);
 // Takes one reading: the domain's row. suspended: the machine slept since the previous reading.
 void energy_track_feed(struct energy_track *track, int64_t t_ns, const int64_t row[DEVICE_COUNT], bool suspended);
 // Overwrites the mark's earlier state.

@@ -15,11 +15,11 @@ static const double unknown_period_slack = 1.25, unknown_period_max_s = 0.1;
 static const double unknown_jitter = 0.1, jitter_slack = 0.01;
 // UPDATES_MIN: fewer updates don't determine a period. CROWD: this many consecutive readings with new values give an upper
 // bound.
-enum { UPDATES_MIN = 3, CROWD = 8 };
+enum { UPDATES_MIN = 3, BURST = 8 };
 
 struct spacing {        // two consecutive observed updates
 	double seen_s;  // between the readings that showed them
-	double least_s; // lower bound of the time between them
+	double min_s;   // lower bound of the time between them
 	double gap_s;   // longest time without a reading, from before the first to the second
 };
 
@@ -28,38 +28,38 @@ struct scan { // results over all readings of a counter
 	size_t n_spacings;
 	size_t n_changes;
 	double energy_j, time_s;
-	double crowd_s; // shortest time of CROWD consecutive readings with new values; INFINITY: none
+	double burst_s; // shortest time of CROWD consecutive readings with new values; INFINITY: none
 };
 
 static void note_update(const int64_t *t_ns, size_t change, size_t last, size_t now, double gap_s, struct scan *scan)
 {
 	scan->spacings[scan->n_spacings++] = (struct spacing){
 		.seen_s = (double)(t_ns[now] - t_ns[change]) / 1e9,
-		.least_s = (double)(t_ns[last] - t_ns[change]) / 1e9,
+		.min_s = (double)(t_ns[last] - t_ns[change]) / 1e9,
 		.gap_s = gap_s,
 	};
 }
 
-struct crowd { // the latest consecutive readings with new values, and the one before them
-	int64_t t_ns[CROWD + 1];
+struct burst { // the latest consecutive readings with new values, and the one before them
+	int64_t t_ns[BURST + 1];
 	size_t n;
 };
 
-static void note_reading(struct crowd *crowd, int64_t t_ns, bool is_new, struct scan *scan)
+static void note_reading(struct burst *burst, int64_t t_ns, bool is_new, struct scan *scan)
 {
 	if (!is_new)
-		crowd->n = 0;
-	crowd->t_ns[crowd->n++ % ARRAY_SIZE(crowd->t_ns)] = t_ns;
-	if (crowd->n > CROWD)
-		scan->crowd_s = fmin(scan->crowd_s,
-			(double)(t_ns - crowd->t_ns[crowd->n % ARRAY_SIZE(crowd->t_ns)]) / 1e9);
+		burst->n = 0;
+	burst->t_ns[burst->n++ % ARRAY_SIZE(burst->t_ns)] = t_ns;
+	if (burst->n > BURST)
+		scan->burst_s = fmin(scan->burst_s,
+			(double)(t_ns - burst->t_ns[burst->n % ARRAY_SIZE(burst->t_ns)]) / 1e9);
 }
 
 static void scan_segment(const struct run_device *device, struct slice samples, struct scan *scan)
 {
 	const int64_t *t_ns = device->t_ns;
 	size_t first = samples.end, last = samples.end, change = samples.end;
-	struct crowd crowd = {.n = 0};
+	struct burst burst = {.n = 0};
 	double gap_s = 0;
 	int64_t last_uj = VALUE_MISSING; // smaller than any value
 	for (size_t i = samples.begin; i < samples.end; i++) {
@@ -68,7 +68,7 @@ static void scan_segment(const struct run_device *device, struct slice samples, 
 			continue;
 		double dt_s = last < samples.end ? (double)(t_ns[i] - t_ns[last]) / 1e9 : 0;
 		gap_s = dt_s > gap_s ? dt_s : gap_s;
-		note_reading(&crowd, t_ns[i], last < samples.end && uj > last_uj, scan);
+		note_reading(&burst, t_ns[i], last < samples.end && uj > last_uj, scan);
 		if (last < samples.end && uj > last_uj) {
 			scan->energy_j += (double)(uj - last_uj) / 1e6;
 			scan->n_changes++;
@@ -93,15 +93,15 @@ static double watched_period_s(const struct scan *scan, double *scratch)
 {
 	size_t n = 0, used = 0;
 	for (size_t i = 0; i < scan->n_spacings; i++)
-		if (scan->spacings[i].least_s > 0)
-			scratch[n++] = scan->spacings[i].least_s;
+		if (scan->spacings[i].min_s > 0)
+			scratch[n++] = scan->spacings[i].min_s;
 	if (n < UPDATES_MIN)
 		return (double)NAN;
 	qsort(scratch, n, sizeof(*scratch), compare_doubles);
-	double least_s = scratch[n / 2], sum_s = 0;
+	double min_s = scratch[n / 2], sum_s = 0;
 	for (size_t i = 0; i < scan->n_spacings; i++) {
 		const struct spacing *s = &scan->spacings[i];
-		bool complete = s->gap_s <= 1.05 * least_s && s->seen_s < 3 * least_s;
+		bool complete = s->gap_s <= 1.05 * min_s && s->seen_s < 3 * min_s;
 		sum_s += complete ? s->seen_s : 0;
 		used += complete;
 	}
@@ -113,7 +113,7 @@ static bool is_slower_than(const struct scan *scan, double period_s)
 {
 	size_t late = 0;
 	for (size_t i = 0; i < scan->n_spacings; i++)
-		late += scan->spacings[i].least_s > 1.5 * period_s;
+		late += scan->spacings[i].min_s > 1.5 * period_s;
 	return scan->n_spacings >= UPDATES_MIN && 2 * late > scan->n_spacings;
 }
 
@@ -126,16 +126,16 @@ static bool steps_are_coarse(const struct scan *scan, double quantum_j, double p
 /* In a crowd, each reading shows an update, so the period is shorter than the crowd's duration divided by its number of
  * intervals. A recorder on a busy machine may never see a reading without an update; closely spaced readings then give the
  * same bound. */
-static double guess_s(int64_t interval_ns, const struct scan *scan)
+static double estimate_s(int64_t interval_ns, const struct scan *scan)
 {
 	double interval_s = value_to_double(interval_ns, 1e-9);
 	double seen_s = scan->n_changes > 0 ? scan->time_s / (double)scan->n_changes : 0;
 	double longest_s = fmax(unknown_period_slack * seen_s, isnan(interval_s) ? 0 : interval_s);
-	longest_s = fmin(longest_s, unknown_period_slack * scan->crowd_s / (CROWD - 1));
+	longest_s = fmin(longest_s, unknown_period_slack * scan->burst_s / (BURST - 1));
 	return fmin(longest_s, unknown_period_max_s);
 }
 
-static void settle_period(const struct run_device *device, int64_t interval_ns, const struct scan *scan,
+static void choose_period(const struct run_device *device, int64_t interval_ns, const struct scan *scan,
 	double *scratch, struct updates *updates)
 {
 	double stated_s = device->update_period_s, stated_jitter_s = device->update_jitter_s;
@@ -145,7 +145,7 @@ static void settle_period(const struct run_device *device, int64_t interval_ns, 
 			seen_s > stated_s);
 	updates->period_s = stated ? stated_s : seen_s;
 	if (isnan(updates->period_s)) {
-		updates->longest_s = guess_s(interval_ns, scan);
+		updates->longest_s = estimate_s(interval_ns, scan);
 		return;
 	}
 	bool measured = stated && stated_jitter_s > 0;
@@ -158,12 +158,12 @@ int updates_make(const struct run *run, const struct run_device *device, int64_t
 {
 	wattle_cleanup_free struct spacing *spacings = calloc_array(device->n, sizeof(*spacings));
 	wattle_cleanup_free double *scratch = calloc_array(device->n, sizeof(*scratch));
-	struct scan scan = {.spacings = spacings, .crowd_s = INFINITY};
+	struct scan scan = {.spacings = spacings, .burst_s = INFINITY};
 	if (spacings == NULL || scratch == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < run->n_segments; s++)
 		scan_segment(device, slice_of(run, s, device->t_ns, device->n), &scan);
 	*ret_updates = (struct updates){.quantum_j = device->resolution_j > 0 ? device->resolution_j : 0};
-	settle_period(device, interval_ns, &scan, scratch, ret_updates);
+	choose_period(device, interval_ns, &scan, scratch, ret_updates);
 	return 0;
 }

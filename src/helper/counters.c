@@ -78,33 +78,33 @@ void counters_close(struct counters *counters)
 int counter_class_init(struct counter_class *class, int64_t period_ns, const struct counters *counters)
 {
 	*class = (struct counter_class){.period_ns = period_ns};
-	class->told = calloc_array(counters->n, sizeof(class->told[0]));
-	if (class->told == NULL)
+	class->reported = calloc_array(counters->n, sizeof(class->reported[0]));
+	if (class->reported == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < counters->n; i++)
-		class->told[i].last = (struct proto_reading){VALUE_MISSING, VALUE_MISSING};
+		class->reported[i].last = (struct proto_reading){VALUE_MISSING, VALUE_MISSING};
 	return 0;
 }
 
 void counter_class_finish(struct counter_class *class)
 {
-	free(class->told);
+	free(class->reported);
 	*class = (struct counter_class){0};
 }
 
 struct proto_reading counters_read(struct counters *counters, struct counter_class *class, size_t number,
 	int64_t now_ns)
 {
-	struct counter_told *told = &class->told[number];
-	struct proto_reading *last = &told->last;
-	if (value_ok(last->t_ns) && now_ns < told->due_ns)
+	struct counter_state *reported = &class->reported[number];
+	struct proto_reading *last = &reported->last;
+	if (value_ok(last->t_ns) && now_ns < reported->due_ns)
 		return *last;
 	/* Requests sent once per period arrive slightly early or late, and clients would get only every second reading.
 	 * So the lateness of one reading shortens the wait for the next, by at most a twentieth of the period: the
 	 * average rate stays one per period, and constant polling gains nothing. */
-	int64_t late_ns = value_ok(last->t_ns) ? now_ns - told->due_ns : 0;
-	int64_t most_ns = class->period_ns / 20;
-	told->due_ns = now_ns + class->period_ns - (late_ns < most_ns ? late_ns : most_ns);
+	int64_t late_ns = value_ok(last->t_ns) ? now_ns - reported->due_ns : 0;
+	int64_t max_ns = class->period_ns / 20;
+	reported->due_ns = now_ns + class->period_ns - (late_ns < max_ns ? late_ns : max_ns);
 	uint64_t energy_uj;
 	int r = file_kept_read_u64(&counters->rows[number].file, &energy_uj);
 	last->energy_uj = r == 0 && energy_uj <= INT64_MAX ? (int64_t)energy_uj : VALUE_MISSING;

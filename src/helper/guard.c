@@ -62,7 +62,7 @@ void guard_close(struct guard *guard)
 	guard->pipe_fd = guard->stop_fd = -1;
 }
 
-void guard_tell_ready(struct guard *guard, const char *status)
+void guard_send_ready(struct guard *guard, const char *status)
 {
 	ssize_t written = write(guard->pipe_fd, status, strlen(status));
 	(void)written; // the pipe also shows that the guard has exited
@@ -70,7 +70,7 @@ void guard_tell_ready(struct guard *guard, const char *status)
 
 /* ---- guard process ---- */
 
-static void tell(void *data, const char *text)
+static void log_message(void *data, const char *text)
 {
 	log_line(LOG_LEVEL_NOTICE, "%s", text);
 }
@@ -143,7 +143,7 @@ int guard_wait(struct guard *guard, const struct wattle_env *env)
 	if (sandbox_enter(&needs, &report, NULL) < 0)
 		kill(guard->pid, SIGTERM);
 	int status = wait_for_end(guard, pidfd);
-	cap_recover(env, tell, NULL);
+	cap_recover(env, log_message, NULL);
 	cap_devices_close(&devices);
 	if (pidfd >= 0)
 		close(pidfd);

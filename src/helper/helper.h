@@ -84,7 +84,7 @@ struct guard {
 // Returns in both processes.
 int guard_split(struct guard *ret_guard, struct wattle_error *reterr);
 // Call in the serving process. `status` is shown by systemd.
-void guard_tell_ready(struct guard *guard, const char *status);
+void guard_send_ready(struct guard *guard, const char *status);
 // Call in the guard: waits for the end of the serving process, restores limits and returns the exit status of both.
 int guard_wait(struct guard *guard, const struct wattle_env *env);
 void guard_close(struct guard *guard);

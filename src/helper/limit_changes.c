@@ -10,7 +10,7 @@
 enum { CHANGES_MAX = 100 }; // in a burst; then one per CHANGE_NS
 static const int64_t CHANGE_NS = 50 * NS_PER_MS;
 
-void held_forget(struct held *held)
+void held_remove(struct held *held)
 {
 	if (held->pidfd >= 0)
 		close(held->pidfd); // this also removes it from the epoll set
@@ -21,13 +21,13 @@ void held_forget(struct held *held)
 bool is_holder(const struct question *question)
 {
 	const struct cap_owner *owner = &question->held->owner;
-	return question->held->lease != NULL && question->held->pidfd >= 0 && owner->pid == question->asker->peer.pid &&
-		owner->uid == question->asker->peer.uid;
+	return question->held->lease != NULL && question->held->pidfd >= 0 &&
+		owner->pid == question->identity->peer.pid && owner->uid == question->identity->peer.uid;
 }
 
 static struct cap_owner owner_of(const struct question *question)
 {
-	const struct peer *peer = &question->asker->peer;
+	const struct peer *peer = &question->identity->peer;
 	struct cap_owner owner = {.pid = peer->pid, .uid = peer->uid};
 	owner.start_ticks = peer_start_ticks(question->limits->env, peer->pid);
 	text_copy(owner.name, sizeof(owner.name),
@@ -37,15 +37,15 @@ static struct cap_owner owner_of(const struct question *question)
 
 static void log_set(const struct question *question, const struct cap_outcome *outcome, const char *how)
 {
-	const struct peer *peer = &question->asker->peer;
-	const char *unit = cap_what_unit(question->device->what);
+	const struct peer *peer = &question->identity->peer;
+	const char *unit = cap_kind_unit(question->device->what);
 	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %.6g %s (before: %.6g) %s by %s, pid %d, user %u", question->device->name,
 		outcome->set, unit, outcome->previous, how, question->request->name, (int)peer->pid, peer->uid);
 }
 
 static int out_of_range(const struct question *question, double value, struct wattle_error *reterr)
 {
-	const char *unit = cap_what_unit(question->device->what);
+	const char *unit = cap_kind_unit(question->device->what);
 	return error_set(reterr, -ERANGE, "%s: %.6g %s is not within %.6g to %.6g %s, which the helper lets you set",
 		question->device->name, value, unit, question->least, question->most, unit);
 }
@@ -78,7 +78,7 @@ static int lease(const struct question *question, int pidfd, int64_t until_ns, s
 static int lease_for_process(const struct question *question, struct cap_outcome *ret_outcome,
 	struct wattle_error *reterr)
 {
-	int pidfd = peer_pidfd(question->asker->fd, &question->asker->peer, question->limits->env);
+	int pidfd = peer_pidfd(question->identity->fd, &question->identity->peer, question->limits->env);
 	if (pidfd < 0)
 		return error_set(reterr, pidfd,
 			"can't watch the connected process (%s), so it can't hold a limit", strerror(-pidfd));
@@ -100,7 +100,7 @@ static int set_lease(const struct question *question, struct cap_outcome *ret_ou
 	return r;
 }
 
-static int set_standing(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
+static int set_persistent(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
 	const struct wattle_env *env = question->limits->env;
 	struct cap_owner owner = owner_of(question);
@@ -109,7 +109,7 @@ static int set_standing(const struct question *question, struct cap_outcome *ret
 	if (for_s > 0)
 		r = lease(question, -1, env_now_ns(env) + for_s * NS_PER_S, ret_outcome, reterr);
 	else
-		r = cap_stand(env, question->device, &owner,
+		r = cap_set_persistent(env, question->device, &owner,
 			limit_from_wire(question->device, question->request->value), 0, NULL, ret_outcome, reterr);
 	if (r == 0)
 		log_set(question, ret_outcome, for_s > 0 ? "for a time" : "to stay");
@@ -151,12 +151,12 @@ static int set(const struct question *question, struct cap_outcome *ret_outcome,
 		return out_of_range(question, value, reterr);
 	if (question->request->mode == PROTO_LEASE)
 		return at_pace(question, set_lease, ret_outcome, reterr);
-	if (question->request->mode == PROTO_STANDING)
-		return at_pace(question, set_standing, ret_outcome, reterr);
+	if (question->request->mode == PROTO_PERSISTENT)
+		return at_pace(question, set_persistent, ret_outcome, reterr);
 	return error_set(reterr, -EINVAL, "unknown way to set a limit");
 }
 
-static int check_mine(const struct question *question, struct wattle_error *reterr)
+static int check_own_limits(const struct question *question, struct wattle_error *reterr)
 {
 	if (is_holder(question))
 		return 0;
@@ -165,7 +165,7 @@ static int check_mine(const struct question *question, struct wattle_error *rete
 
 static int check(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	int r = check_mine(question, reterr);
+	int r = check_own_limits(question, reterr);
 	if (r < 0)
 		return r;
 	r = cap_lease_check(question->held->lease, ret_outcome);
@@ -177,32 +177,32 @@ static int check(const struct question *question, struct cap_outcome *ret_outcom
 
 static int end(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	int r = check_mine(question, reterr);
+	int r = check_own_limits(question, reterr);
 	if (r < 0)
 		return r;
 	r = cap_lease_end(question->held->lease, ret_outcome, reterr); // frees the lease in any case
 	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u released it", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
-	held_forget(question->held);
+	held_remove(question->held);
 	return r;
 }
 
 static int keep(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	int r = check_mine(question, reterr);
+	int r = check_own_limits(question, reterr);
 	if (r < 0)
 		return r;
 	r = cap_lease_keep(question->held->lease, reterr);
 	log_client(&question->limits->log, LOG_LEVEL_INFO, "%s: %s, pid %d, user %u made its limit persistent", question->device->name,
 		question->held->owner.name, (int)question->held->owner.pid, question->held->owner.uid);
-	held_forget(question->held);
+	held_remove(question->held);
 	return r;
 }
 
 // A timed limit does not depend on a process: the user who set it, or root, may end it early.
 static bool may_cut_short(const struct question *question)
 {
-	uid_t uid = question->asker->peer.uid;
+	uid_t uid = question->identity->peer.uid;
 	return value_ok(question->held->until_ns) && (uid == 0 || uid == question->held->owner.uid);
 }
 
@@ -212,9 +212,9 @@ static double reset_to(const struct question *question)
 	const struct cap_device *device = question->device;
 	double before = (double)NAN;
 	struct cap_owner first;
-	bool stands = cap_stands(question->limits->env, device, &before, &first);
+	bool stands = cap_has_persistent(question->limits->env, device, &before, &first);
 	bool to_default = question->request->mode == 1;
-	if (stands && !to_default && first.uid == question->asker->peer.uid)
+	if (stands && !to_default && first.uid == question->identity->peer.uid)
 		return (double)NAN;
 	if (device->what == CAP_CLOCKS && (stands || to_default))
 		return isnan(device->max) ? (double)INFINITY : device->max; // no clock lock
@@ -227,7 +227,7 @@ static int check_reset(const struct question *question, struct wattle_error *ret
 {
 	struct cap_owner owner;
 	char who[160];
-	uid_t uid = question->asker->peer.uid;
+	uid_t uid = question->identity->peer.uid;
 	if (cap_lease_holder(question->limits->env, question->device, &owner, who, sizeof(who)) && uid != 0 &&
 		uid != owner.uid)
 		return error_set(reterr, -EBUSY, "%s is limited by %s; only this owner or root can end the limit",
@@ -240,10 +240,10 @@ static int check_reset(const struct question *question, struct wattle_error *ret
 
 static int reset_now(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr)
 {
-	const struct peer *peer = &question->asker->peer;
+	const struct peer *peer = &question->identity->peer;
 	if (may_cut_short(question)) {
 		int r = cap_lease_end(question->held->lease, ret_outcome, reterr);
-		held_forget(question->held);
+		held_remove(question->held);
 		if (r < 0 || question->request->mode != 1)
 			return r;
 	}

@@ -16,7 +16,7 @@ enum { RECOVER_S = 10 };
 
 /* ---- restoring and ending ---- */
 
-static void know(struct known *known, const struct cap_device *device)
+static void add_message(struct known *known, const struct cap_device *device)
 {
 	text_copy(known->name, sizeof(known->name), device->name);
 	text_copy(known->id, sizeof(known->id), device->id);
@@ -43,7 +43,7 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 		r = error_set(reterr, -ENOMEM, "out of memory for the devices");
 	for (size_t i = 0; r == 0 && i < limits->devices.n; i++) {
 		limits->held[i] = (struct held){.pidfd = -1, .until_ns = VALUE_MISSING};
-		know(&limits->known[i], &limits->devices.devices[i]);
+		add_message(&limits->known[i], &limits->devices.devices[i]);
 	}
 	if (r == 0 && (limits->epoll_fd = epoll_create1(EPOLL_CLOEXEC)) < 0)
 		r = error_set(reterr, -errno, "epoll: %s", strerror(errno));
@@ -55,37 +55,39 @@ int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct
 	return 0;
 }
 
-static bool was_told(const struct told *told, uint64_t hash)
+static bool was_reported(const struct reported_messages *reported, uint64_t hash)
 {
-	for (size_t i = 0; i < told->n; i++)
-		if (told->hashes[i] == hash)
+	for (size_t i = 0; i < reported->n; i++)
+		if (reported->hashes[i] == hash)
 			return true;
 	return false;
 }
 
 // A limit that can't be restored is found again by each check, but logged only once.
-static void tell(void *data, const char *text)
+static void report(void *data, const char *text)
 {
 	struct limits *limits = data;
 	uint64_t hash = fnv_u64(FNV_START_U64, text);
-	if (limits->told.n < TOLD_MAX)
-		limits->told.hashes[limits->told.n++] = hash;
-	if (!was_told(&limits->told_before, hash))
+	if (limits->reported.n < REPORTED_MAX)
+		limits->reported.hashes[limits->reported.n++] = hash;
+	if (!was_reported(&limits->reported_before, hash))
 		log_client(&limits->log, LOG_LEVEL_NOTICE, "%s", text);
 }
 
 // Ends a lease without a client to reply to: the result is logged.
-static void end_unasked(struct limits *limits, size_t i, const char *why)
+static void end_orphaned(struct limits *limits, size_t i, const char *why)
 {
 	struct held *held = &limits->held[i];
 	struct cap_owner owner = held->owner;
 	struct cap_outcome outcome = {0};
 	struct wattle_error error = {0};
 	int r = cap_lease_end(held->lease, &outcome, &error);
-	held_forget(held);
-	const char *told = r < 0 ? error.text : outcome.text[0] != '\0' ? outcome.text : "the previous limit is restored";
+	held_remove(held);
+	const char *reported = r < 0      ? error.text
+		: outcome.text[0] != '\0' ? outcome.text
+					  : "the previous limit is restored";
 	log_line(r < 0 ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "%s: %s of pid %d, user %u, %s: %s",
-		limits->devices.devices[i].name, owner.name, (int)owner.pid, owner.uid, why, told);
+		limits->devices.devices[i].name, owner.name, (int)owner.pid, owner.uid, why, reported);
 }
 
 void limits_close(struct limits *limits)
@@ -94,7 +96,7 @@ void limits_close(struct limits *limits)
 		return;
 	for (size_t i = 0; limits->held != NULL && i < limits->devices.n; i++)
 		if (limits->held[i].lease != NULL)
-			end_unasked(limits, i, "wattled ends");
+			end_orphaned(limits, i, "wattled ends");
 	if (limits->epoll_fd >= 0)
 		close(limits->epoll_fd);
 	free(limits->held);
@@ -115,7 +117,7 @@ void limits_turn(struct limits *limits)
 	int n = epoll_wait(limits->epoll_fd, events, ARRAY_SIZE(events), 0);
 	for (int i = 0; i < n; i++)
 		if (limits->held[events[i].data.u32].lease != NULL)
-			end_unasked(limits, events[i].data.u32, "which has ended");
+			end_orphaned(limits, events[i].data.u32, "which has ended");
 }
 
 /* Restores limits of others that died while wattled runs: a wattle run by root and killed together with its guard, an
@@ -134,12 +136,12 @@ static void recover_again(struct limits *limits, int64_t now_ns)
 		.journal = &journal,
 		.devices = &limits->devices,
 		.is_open = true,
-		.patience = LOCK_TRY,
-		.tell = tell,
+		.wait_mode = LOCK_TRY,
+		.report = report,
 		.data = limits,
 	};
-	limits->told_before = limits->told;
-	limits->told.n = 0;
+	limits->reported_before = limits->reported;
+	limits->reported.n = 0;
 	recover_all(&recovery);
 	journal_close(&journal);
 }
@@ -149,7 +151,7 @@ void limits_sweep(struct limits *limits, int64_t now_ns)
 	recover_again(limits, now_ns);
 	for (size_t i = 0; i < limits->devices.n; i++)
 		if (value_ok(limits->held[i].until_ns) && now_ns >= limits->held[i].until_ns)
-			end_unasked(limits, i, "its duration has ended");
+			end_orphaned(limits, i, "its duration has ended");
 }
 
 size_t limits_count(const struct limits *limits)
@@ -174,14 +176,16 @@ bool limits_need_admin(const struct cap_devices *devices)
 	return false;
 }
 
-static bool may_cap(const struct cap_device *device, const struct asker *asker, double *ret_least, double *ret_most)
+static bool may_cap(const struct cap_device *device, const struct client_identity *identity, double *ret_min,
+	double *ret_max)
 {
 	double least, most;
-	if (!policy_may_cap(asker->policy, asker->rights, device->name, device->id, (enum policy_kind)device->what, &least, &most))
+	if (!policy_may_cap(identity->policy, identity->rights, device->name, device->id,
+		    (enum policy_kind)device->what, &least, &most))
 		return false;
 	// fmax and fmin ignore values that the device does not report.
-	*ret_least = fmax(least, device->min);
-	*ret_most = fmin(most, device->max);
+	*ret_min = fmax(least, device->min);
+	*ret_max = fmin(most, device->max);
 	return true;
 }
 
@@ -248,7 +252,7 @@ static int wake(struct question *question, struct proto_reply *reply)
 	int r = cap_devices_find(&question->limits->devices, device->name, device->what, &same, &error);
 	if (r < 0)
 		return refuse(reply, r, error.text);
-	question->may = may_cap(device, question->asker, &question->least, &question->most);
+	question->may = may_cap(device, question->identity, &question->least, &question->most);
 	return question->may ? 0 : refuse(reply, -EACCES, may_not_limit);
 }
 
@@ -271,21 +275,21 @@ static bool is_of_holder(const struct question *question)
 	return (type == PROTO_CHECK || type == PROTO_END) && is_holder(question);
 }
 
-int limits_serve(struct limits *limits, const struct asker *asker, const struct proto_request *request,
+int limits_serve(struct limits *limits, const struct client_identity *identity, const struct proto_request *request,
 	struct proto_reply *reply)
 {
 	if (request->number >= limits->devices.n)
 		return refuse(reply, -ENOENT, "no device has this number");
 	struct question question = {
 		.limits = limits,
-		.asker = asker,
+		.identity = identity,
 		.request = request,
 		.device = &limits->devices.devices[request->number],
 		.held = &limits->held[request->number],
 		.least = (double)NAN,
 		.most = (double)NAN,
 	};
-	question.may = may_cap(question.device, asker, &question.least, &question.most);
+	question.may = may_cap(question.device, identity, &question.least, &question.most);
 	if (request->type == PROTO_DEVICE) {
 		describe(&question, &reply->device);
 		return 0;

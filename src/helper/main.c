@@ -30,7 +30,7 @@ struct helper {
 	int policy_fd; // owned; to the process that reads the policy; -1: none
 };
 
-static void tell(void *data, const char *text)
+static void log_message(void *data, const char *text)
 {
 	log_line(LOG_LEVEL_NOTICE, "%s", text);
 }
@@ -69,12 +69,12 @@ static int helper_open(struct helper *helper, const struct wattle_env *env, cons
 		return r;
 	if (helper->policy.note[0] != '\0')
 		log_line(LOG_LEVEL_WARNING, "%s", helper->policy.note);
-	cap_recover(env, tell, NULL);
+	cap_recover(env, log_message, NULL);
 	if (limits_count(helper->limits) > 0)
 		make_journal(env);
 	const struct server_parts parts = {env, &helper->policy, &helper->counters, helper->limits};
-	const struct server_doors doors = {helper->listener.fd, guard->stop_fd, guard->pipe_fd, helper->policy_fd};
-	return server_open(&parts, &doors, &helper->server, reterr);
+	const struct server_sockets sockets = {helper->listener.fd, guard->stop_fd, guard->pipe_fd, helper->policy_fd};
+	return server_open(&parts, &sockets, &helper->server, reterr);
 }
 
 static void helper_close(struct helper *helper)
@@ -88,7 +88,7 @@ static void helper_close(struct helper *helper)
 }
 
 // Enters the sandbox before starting the worker thread, so that the thread is restricted too.
-static int shut_in(const struct helper *helper, const struct wattle_env *env, struct wattle_error *reterr)
+static int enter_sandbox(const struct helper *helper, const struct wattle_env *env, struct wattle_error *reterr)
 {
 	struct sandbox_report report;
 	const struct cap_devices *devices = limits_devices(helper->limits);
@@ -111,7 +111,7 @@ static int serve(struct helper *helper, struct guard *guard, struct wattle_error
 		limits_count(helper->limits),
 		helper->listener.path[0] != '\0' ? helper->listener.path : "systemd's socket");
 	log_line(LOG_LEVEL_INFO, "%s", status);
-	guard_tell_ready(guard, status);
+	guard_send_ready(guard, status);
 	for (;;) {
 		struct signalfd_siginfo info = {0};
 		int r = server_turn(helper->server, -1);
@@ -153,11 +153,11 @@ static void version(struct buf *out)
 	buf_str(out, "wattled " WATTLE_VERSION "\n");
 }
 
-static int say(void (*tell_it)(struct buf *out))
+static int print_all(void (*print_log)(struct buf *out))
 {
 	struct buf out;
 	buf_init(&out, 64 * 1024);
-	tell_it(&out);
+	print_log(&out);
 	int r = out.failed ? -ENOMEM : buf_write_fd(&out, STDOUT_FILENO);
 	buf_finish(&out);
 	return r < 0 ? STATUS_FAILED : STATUS_DONE;
@@ -170,7 +170,7 @@ static int run_server(struct guard *guard, const struct wattle_env *env, const s
 	struct wattle_error error = {0};
 	int r = helper_open(&helper, env, options, n_handed_over, guard, &error);
 	if (r == 0)
-		r = shut_in(&helper, env, &error);
+		r = enter_sandbox(&helper, env, &error);
 	if (r == 0)
 		r = serve(&helper, guard, &error);
 	helper_close(&helper);
@@ -200,13 +200,13 @@ int main(int argc, char **argv)
 	if (helper_options_parse(argc, argv, &options, &error) < 0)
 		return fail(&error, STATUS_USAGE);
 	if (options.help || options.manual || options.version)
-		return say(options.help ? helper_help : options.manual ? helper_manual : version);
+		return print_all(options.help ? helper_help : options.manual ? helper_manual : version);
 	if (options.check_policy != NULL)
 		return check_policy(options.check_policy);
-	const struct env_options places = {options.sysfs, options.procfs, options.nvml, options.state};
+	const struct env_options root_options = {options.sysfs, options.procfs, options.nvml, options.state};
 	size_t n_handed_over = listener_handed_over();
 	sandbox_limit_resources(DESCRIPTORS);
-	if (env_open_with(&env, &places, &error) < 0 || guard_split(&guard, &error) < 0)
+	if (env_open_with(&env, &root_options, &error) < 0 || guard_split(&guard, &error) < 0)
 		return fail(&error, STATUS_FAILED);
 	int status = guard.pid == 0 ? run_server(&guard, &env, &options, n_handed_over) : guard_wait(&guard, &env);
 	guard_close(&guard);

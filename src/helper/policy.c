@@ -75,10 +75,10 @@ static bool means(const char *text, const char *device, const char *id)
 }
 
 bool policy_may_cap(const struct policy *policy, struct policy_rights rights, const char *device, const char *id,
-	enum policy_kind kind, double *ret_least, double *ret_most)
+	enum policy_kind kind, double *ret_min, double *ret_max)
 {
-	*ret_least = -(double)INFINITY;
-	*ret_most = (double)INFINITY;
+	*ret_min = -(double)INFINITY;
+	*ret_max = (double)INFINITY;
 	if (rights.all)
 		return true;
 	for (size_t i = 0; i < policy->n; i++) {
@@ -89,8 +89,8 @@ bool policy_may_cap(const struct policy *policy, struct policy_rights rights, co
 			return false;
 		if (rule->kind != kind || !means(rule->device, device, id))
 			continue;
-		*ret_least = rule->least;
-		*ret_most = rule->most;
+		*ret_min = rule->least;
+		*ret_max = rule->most;
 		return true;
 	}
 	return false;

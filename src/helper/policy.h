@@ -43,7 +43,7 @@ enum { POLICY_RULES_MAX = 64, POLICY_FILE_MAX = 64 * 1024 };
 // Subject of a rule. POLICY_NOTHING matches every question and denies it.
 enum policy_subject { POLICY_NOTHING, POLICY_READ, POLICY_CAP };
 enum policy_who { POLICY_USER, POLICY_GROUP, POLICY_OTHERS };
-enum policy_kind { POLICY_POWER, POLICY_CLOCKS }; // as enum cap_what
+enum policy_kind { POLICY_POWER, POLICY_CLOCKS }; // as enum cap_kind
 
 struct policy_rule {
 	int line; // in the file
@@ -82,9 +82,9 @@ int policy_parse(const char *text, size_t size, const char *path, struct policy 
 
 struct policy_rights policy_rights_of(const struct policy *policy, uid_t uid, const gid_t *groups, size_t n_groups);
 bool policy_may_read(const struct policy *policy, struct policy_rights rights, size_t *ret_class);
-// *ret_least and *ret_most are the limits of the rule, not of the device.
+// *ret_min and *ret_max are the limits of the rule, not of the device.
 bool policy_may_cap(const struct policy *policy, struct policy_rights rights, const char *device, const char *id,
-	enum policy_kind kind, double *ret_least, double *ret_most);
+	enum policy_kind kind, double *ret_min, double *ret_max);
 
 // What the policy allows, as plain English, one line per rule; for --check-policy.
 struct buf;

@@ -17,7 +17,7 @@
  * error with its line number: a skipped rule might be one that denies access. */
 
 enum { WORDS_MAX = 8, LINE_SIZE = 512 };
-static const int64_t PERIOD_LEAST_NS = NS_PER_MS, PERIOD_MOST_NS = 3600 * NS_PER_S;
+static const int64_t PERIOD_MIN_NS = NS_PER_MS, PERIOD_MAX_NS = 3600 * NS_PER_S;
 static const int64_t OTHERS_PERIOD_NS = 100 * NS_PER_MS;
 
 struct line {
@@ -140,15 +140,15 @@ static size_t class_of(struct policy *policy, int64_t period_ns)
 
 static int parse_read(struct line *line, struct policy *policy, struct policy_rule *rule)
 {
-	int64_t period_ns = rule->who == POLICY_OTHERS ? OTHERS_PERIOD_NS : PERIOD_LEAST_NS;
+	int64_t period_ns = rule->who == POLICY_OTHERS ? OTHERS_PERIOD_NS : PERIOD_MIN_NS;
 	const char *word = next_word(line);
 	rule->subject = POLICY_READ;
 	if (word != NULL) {
 		const char *period = next_word(line);
 		if (strcmp(word, "every") != 0 || period == NULL)
 			return wrong(line, "'%.60s' after `read`: only `every TIME` can follow, such as `every 100ms`", word);
-		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_LEAST_NS ||
-			period_ns > PERIOD_MOST_NS)
+		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_MIN_NS ||
+			period_ns > PERIOD_MAX_NS)
 			return wrong(line, "'%.60s' is not a time from 1ms to 1h; write a number and a unit, such as 100ms", period);
 	}
 	rule->class = class_of(policy, period_ns);
@@ -156,7 +156,7 @@ static int parse_read(struct line *line, struct policy *policy, struct policy_ru
 }
 
 // "150..300", "150..", "..300"
-static bool parse_range(const char *word, double *ret_least, double *ret_most)
+static bool parse_range(const char *word, double *ret_min, double *ret_max)
 {
 	char least[32];
 	const char *dots = strstr(word, "..");
@@ -164,11 +164,11 @@ static bool parse_range(const char *word, double *ret_least, double *ret_most)
 		return false;
 	memcpy(least, word, (size_t)(dots - word));
 	least[dots - word] = '\0';
-	if (least[0] != '\0' && (num_parse_double(least, ret_least) < 0 || *ret_least < 0))
+	if (least[0] != '\0' && (num_parse_double(least, ret_min) < 0 || *ret_min < 0))
 		return false;
-	if (dots[2] != '\0' && (num_parse_double(dots + 2, ret_most) < 0 || *ret_most < 0))
+	if (dots[2] != '\0' && (num_parse_double(dots + 2, ret_max) < 0 || *ret_max < 0))
 		return false;
-	return *ret_least <= *ret_most;
+	return *ret_min <= *ret_max;
 }
 
 static bool is_device_word(const char *word)
@@ -264,7 +264,7 @@ static int parse_line(struct line *line, struct policy *policy)
 int policy_parse(const char *text, size_t size, const char *path, struct policy *ret_policy,
 	struct wattle_error *reterr)
 {
-	struct policy policy = {.periods_ns = {PERIOD_LEAST_NS}, .n_periods = 1};
+	struct policy policy = {.periods_ns = {PERIOD_MIN_NS}, .n_periods = 1};
 	struct line line = {.path = path, .reterr = reterr};
 	for (const char *at = text, *end = text + size; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));

@@ -40,29 +40,29 @@ static const char may_not_read[] =
 	"the helper's policy does not let you read energy counters; an administrator can add you: usermod "
 	"-aG wattle USER";
 
-static int hello(const struct request_context *context, const struct asker *asker, const struct proto_request *request,
-	struct proto_reply *reply)
+static int hello(const struct request_context *context, const struct client_identity *identity,
+	const struct proto_request *request, struct proto_reply *reply)
 {
 	const struct server_parts *parts = context->parts;
 	size_t class;
-	bool may_read = policy_may_read(asker->policy, asker->rights, &class);
+	bool may_read = policy_may_read(identity->policy, identity->rights, &class);
 	reply->hello = (struct proto_hello){
 		.n_counters = (uint32_t)parts->counters->n,
 		.n_devices = (uint32_t)limits_count(parts->limits),
 		.may_read = may_read,
-		.may_cap = limits_may_any(parts->limits, asker->policy, asker->rights),
+		.may_cap = limits_may_any(parts->limits, identity->policy, identity->rights),
 		.read_period_us = may_read ? (uint32_t)(context->classes[class].period_ns / 1000) : 0,
 		.pid = (uint32_t)getpid(),
 	};
 	return 0;
 }
 
-static int counter(const struct request_context *context, const struct asker *asker,
+static int counter(const struct request_context *context, const struct client_identity *identity,
 	const struct proto_request *request, struct proto_reply *reply)
 {
 	const struct counters *counters = context->parts->counters;
 	size_t class;
-	if (!policy_may_read(asker->policy, asker->rights, &class))
+	if (!policy_may_read(identity->policy, identity->rights, &class))
 		return refuse(reply, -EACCES, may_not_read);
 	if (request->number >= counters->n)
 		return refuse(reply, -ENOENT, "no counter has this number");
@@ -70,12 +70,12 @@ static int counter(const struct request_context *context, const struct asker *as
 	return 0;
 }
 
-static int read_counters(const struct request_context *context, const struct asker *asker,
+static int read_counters(const struct request_context *context, const struct client_identity *identity,
 	const struct proto_request *request, struct proto_reply *reply)
 {
 	const struct server_parts *parts = context->parts;
 	size_t class;
-	if (!policy_may_read(asker->policy, asker->rights, &class))
+	if (!policy_may_read(identity->policy, identity->rights, &class))
 		return refuse(reply, -EACCES, may_not_read);
 	if (request->number >= parts->counters->n)
 		return refuse(reply, -ENOENT, "no counter has this number");
@@ -90,17 +90,17 @@ static int read_counters(const struct request_context *context, const struct ask
 	return 0;
 }
 
-static int limit(const struct request_context *context, const struct asker *asker, const struct proto_request *request,
-	struct proto_reply *reply)
+static int limit(const struct request_context *context, const struct client_identity *identity,
+	const struct proto_request *request, struct proto_reply *reply)
 {
-	return limits_serve(context->parts->limits, asker, request, reply);
+	return limits_serve(context->parts->limits, identity, request, reply);
 }
 
-void request_serve(const struct request_context *context, const struct asker *asker,
+void request_serve(const struct request_context *context, const struct client_identity *identity,
 	const struct proto_request *request, struct proto_reply *ret_reply)
 {
-	static int (*const kinds[])(const struct request_context *, const struct asker *, const struct proto_request *,
-		struct proto_reply *) = {
+	static int (*const kinds[])(const struct request_context *, const struct client_identity *,
+		const struct proto_request *, struct proto_reply *) = {
 		[PROTO_HELLO] = hello,
 		[PROTO_COUNTER] = counter,
 		[PROTO_READ] = read_counters,
@@ -114,5 +114,5 @@ void request_serve(const struct request_context *context, const struct asker *as
 	memset(ret_reply, 0, sizeof(*ret_reply)); // the whole struct is sent: it must not contain other memory of this process
 	ret_reply->magic = PROTO_MAGIC;
 	ret_reply->type = request->type;
-	ret_reply->code = kinds[request->type](context, asker, request, ret_reply);
+	ret_reply->code = kinds[request->type](context, identity, request, ret_reply);
 }

@@ -32,7 +32,7 @@ void sandbox_limit_resources(size_t n_descriptors)
 	umask(022); // the journal is public: `wattle cap list` of any user reads the owners of limits from it
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct sandbox_report *report, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_reason(struct sandbox_report *report, const char *format, ...)
 {
 	size_t length = strlen(report->text);
 	va_list args;
@@ -44,7 +44,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct sandbox_report *rep
 static void fails(struct sandbox_report *report, const char *what, int error)
 {
 	report->is_whole = false;
-	say(report, "%s%s (%s)", report->text[0] != '\0' ? "; " : "", what, strerror(error));
+	add_reason(report, "%s%s (%s)", report->text[0] != '\0' ? "; " : "", what, strerror(error));
 }
 
 /* ---- capabilities ---- */
@@ -104,10 +104,11 @@ static const char *const allowed[] = {"accept4", "access", "brk", "chmod", "cloc
 	"sigaltstack", "signalfd4", "stat", "statfs", "statx", "sysinfo", "tgkill", "time", "umask", "uname", "unlink",
 	"unlinkat", "wait4", "waitid", "write", "writev"};
 // System calls that wattled never uses: an attempt indicates an attack. All others are refused with EPERM.
-static const char *const deadly[] = {"add_key", "bpf", "chroot", "delete_module", "execve", "execveat", "finit_module",
-	"init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount",
-	"open_by_handle_at", "open_tree", "perf_event_open", "pivot_root", "process_vm_readv", "process_vm_writev",
-	"ptrace", "reboot", "request_key", "setns", "settimeofday", "swapon", "umount2", "unshare", "userfaultfd"};
+static const char *const fatal_calls[] = {"add_key", "bpf", "chroot", "delete_module", "execve", "execveat",
+	"finit_module", "init_module", "ioperm", "iopl", "kexec_file_load", "kexec_load", "keyctl", "mount",
+	"move_mount", "open_by_handle_at", "open_tree", "perf_event_open", "pivot_root", "process_vm_readv",
+	"process_vm_writev", "ptrace", "reboot", "request_key", "setns", "settimeofday", "swapon", "umount2", "unshare",
+	"userfaultfd"};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -137,7 +138,7 @@ static int add_rules(scmp_filter_ctx filter, uint32_t action, const char *const 
  * services behind stream sockets grant rights to uid 0 (/run/systemd/private, D-Bus, Docker). */
 enum { SOCKET_TYPE_MASK = 0xf }; // without SOCK_CLOEXEC and SOCK_NONBLOCK
 
-static int add_careful_rules(scmp_filter_ctx filter)
+static int add_file_rules(scmp_filter_ctx filter)
 {
 	int r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 	if (r == 0 && !IS_SANITIZED)
@@ -160,9 +161,9 @@ static int filter_calls(void)
 	if (r == 0 && IS_SANITIZED)
 		r = add_rules(filter, SCMP_ACT_ALLOW, for_sanitizers, ARRAY_SIZE(for_sanitizers));
 	if (r == 0 && !IS_SANITIZED)
-		r = add_rules(filter, SCMP_ACT_KILL_PROCESS, deadly, ARRAY_SIZE(deadly));
+		r = add_rules(filter, SCMP_ACT_KILL_PROCESS, fatal_calls, ARRAY_SIZE(fatal_calls));
 	if (r == 0)
-		r = add_careful_rules(filter);
+		r = add_file_rules(filter);
 	if (r == 0)
 		r = seccomp_load(filter);
 	seccomp_release(filter);
@@ -252,11 +253,11 @@ int sandbox_enter(const struct sandbox_needs *needs, struct sandbox_report *ret_
 	if (error != 0)
 		fails(ret_report, "can't filter system calls", error);
 	if (ret_report->is_whole)
-		say(ret_report, "keeps %s; system calls are filtered",
+		add_reason(ret_report, "keeps %s; system calls are filtered",
 			has_admin ? "only CAP_SYS_ADMIN, for the limits of NVIDIA GPUs" : "no capability");
 	if (restricted == 0)
-		say(ret_report, "; file access is restricted (Landlock ABI %d)", landlock.abi);
+		add_reason(ret_report, "; file access is restricted (Landlock ABI %d)", landlock.abi);
 	else if (!has_landlock)
-		say(ret_report, "; file access is not restricted: this kernel has no Landlock");
+		add_reason(ret_report, "; file access is not restricted: this kernel has no Landlock");
 	return 0;
 }

@@ -15,11 +15,11 @@
 static const int64_t STUCK_NS = 5 * NS_PER_S; // timeout within a request or its reply
 static const int64_t IDLE_NS = 60 * NS_PER_S;
 static const int SWEEP_MS = 1000;
-enum { EVENTS_MAX = 64, ACCEPTS_MAX = 64, PLACES_FEW = 16 };
+enum { EVENTS_MAX = 64, ACCEPTS_MAX = 64, SLOTS_LOW = 16 };
 
 struct client {
 	int fd; // owned; -1: the slot is free
-	struct asker asker;
+	struct client_identity identity;
 	int64_t progress_ns;
 	size_t n_in;     // received bytes of the request
 	size_t n_out;    // bytes of the reply still to send
@@ -34,7 +34,7 @@ struct server {
 	struct request_context context;
 	int epoll_fd;          // owned
 	struct worker *worker; // owned; NULL: none
-	struct server_doors doors;
+	struct server_sockets sockets;
 	/* Clients refer to one of two: after a reload to the new one, except those that wait for the worker, until they have their
 	 * reply. The next reload waits for these. */
 	struct policy policies[2];
@@ -67,11 +67,11 @@ static void drop(struct server *server, struct client *client)
 
 /* ---- accepting ---- */
 
-static size_t places_of(const struct server *server, uid_t uid)
+static size_t slots_of(const struct server *server, uid_t uid)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
-		n += server->clients[i].fd >= 0 && server->clients[i].asker.peer.uid == uid;
+		n += server->clients[i].fd >= 0 && server->clients[i].identity.peer.uid == uid;
 	return n;
 }
 
@@ -79,12 +79,12 @@ static size_t places_of(const struct server *server, uid_t uid)
  * always room for other users. A few slots are guaranteed for everyone. */
 static bool may_come(const struct server *server, uid_t uid)
 {
-	size_t free_places = SERVER_CLIENTS_MAX - server->n_clients;
-	size_t taken = places_of(server, uid);
-	return free_places > 0 && (taken < PLACES_FEW || taken < free_places / 2);
+	size_t free_slots = SERVER_CLIENTS_MAX - server->n_clients;
+	size_t taken = slots_of(server, uid);
+	return free_slots > 0 && (taken < SLOTS_LOW || taken < free_slots / 2);
 }
 
-static struct client *free_place(struct server *server)
+static struct client *free_slot(struct server *server)
 {
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
 		if (server->clients[i].fd < 0)
@@ -93,7 +93,7 @@ static struct client *free_place(struct server *server)
 }
 
 // Sends a reply in advance, which the client reads after its first request.
-static void send_away(int fd, const char *text)
+static void refuse_client(int fd, const char *text)
 {
 	struct proto_reply reply = {.magic = PROTO_MAGIC, .type = PROTO_HELLO, .code = -EAGAIN};
 	text_copy(reply.outcome.text, sizeof(reply.outcome.text), text);
@@ -104,23 +104,26 @@ static void send_away(int fd, const char *text)
 int server_adopt(struct server *server, int fd)
 {
 	wattle_cleanup_close int owned = fd;
-	struct asker asker = {.fd = fd};
-	int r = peer_of(fd, server->parts.env, &asker.peer, &server->groups);
+	struct client_identity identity = {.fd = fd};
+	int r = peer_of(fd, server->parts.env, &identity.peer, &server->groups);
 	if (r < 0)
 		return r;
-	if (!may_come(server, asker.peer.uid)) {
-		send_away(fd, "wattled has reached its maximum number of connections; try again later");
-		log_client(&server->log, LOG_LEVEL_WARNING, "refused a connection of pid %d, user %u: too many connections",
-			(int)asker.peer.pid, asker.peer.uid);
+	if (!may_come(server, identity.peer.uid)) {
+		refuse_client(fd, "wattled has reached its maximum number of connections; try again later");
+		log_client(&server->log, LOG_LEVEL_WARNING,
+			"refused a connection of pid %d, user %u: too many connections", (int)identity.peer.pid,
+			identity.peer.uid);
 		return -EBUSY;
 	}
-	asker.policy = server->policy;
-	asker.rights = policy_rights_of(server->policy, asker.peer.uid, server->groups.gids, server->groups.n);
-	struct client *client = free_place(server);
+	identity.policy = server->policy;
+	identity.rights = policy_rights_of(server->policy, identity.peer.uid, server->groups.gids, server->groups.n);
+	struct client *client = free_slot(server);
 	r = watch(server, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLRDHUP, (uint32_t)(client - server->clients));
 	if (r < 0)
 		return r;
-	*client = (struct client){.fd = take_fd(&owned), .asker = asker, .progress_ns = env_now_ns(server->parts.env)};
+	*client = (struct client){.fd = take_fd(&owned),
+		.identity = identity,
+		.progress_ns = env_now_ns(server->parts.env)};
 	server->n_clients++;
 	return 0;
 }
@@ -132,13 +135,13 @@ static void rest(struct server *server, bool is_full)
 	server->is_full = is_full;
 	if (is_full)
 		log_client(&server->log, LOG_LEVEL_WARNING, "out of file descriptors or memory: new connections wait");
-	watch(server, EPOLL_CTL_MOD, server->doors.listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
+	watch(server, EPOLL_CTL_MOD, server->sockets.listen_fd, is_full ? 0 : EPOLLIN, TAG_LISTEN);
 }
 
 static void accept_some(struct server *server)
 {
 	for (int i = 0; i < ACCEPTS_MAX; i++) {
-		int fd = accept4(server->doors.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(server->sockets.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
 			server_adopt(server, fd);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -154,19 +157,20 @@ static void accept_some(struct server *server)
 static void renew_rights(struct server *server, struct client *client)
 {
 	struct peer same;
-	if (client->is_waiting || client->asker.policy == server->policy)
+	if (client->is_waiting || client->identity.policy == server->policy)
 		return;
-	client->asker.policy = server->policy;
-	client->asker.rights = (struct policy_rights){0};
+	client->identity.policy = server->policy;
+	client->identity.rights = (struct policy_rights){0};
 	if (peer_of(client->fd, server->parts.env, &same, &server->groups) == 0)
-		client->asker.rights = policy_rights_of(server->policy, same.uid, server->groups.gids, server->groups.n);
+		client->identity.rights = policy_rights_of(server->policy, same.uid, server->groups.gids,
+			server->groups.n);
 }
 
 // Whether no client needs the policy before the current one.
 static bool is_free_for_policy(const struct server *server)
 {
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
-		if (server->clients[i].fd >= 0 && server->clients[i].asker.policy != server->policy)
+		if (server->clients[i].fd >= 0 && server->clients[i].identity.policy != server->policy)
 			return false;
 	return true;
 }
@@ -216,14 +220,14 @@ static void take_policy(struct server *server)
 {
 	struct policy_answer answer;
 	server->is_policy_late = !is_free_for_policy(server);
-	watch(server, EPOLL_CTL_MOD, server->doors.policy_fd, server->is_policy_late ? 0 : EPOLLIN, TAG_POLICY);
+	watch(server, EPOLL_CTL_MOD, server->sockets.policy_fd, server->is_policy_late ? 0 : EPOLLIN, TAG_POLICY);
 	if (server->is_policy_late)
 		return;
-	ssize_t n = recv(server->doors.policy_fd, &answer, sizeof(answer), MSG_DONTWAIT);
+	ssize_t n = recv(server->sockets.policy_fd, &answer, sizeof(answer), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n != sizeof(answer)) { // server_reload reports it
-		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->doors.policy_fd, NULL);
+		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->sockets.policy_fd, NULL);
 		return;
 	}
 	if (answer.code < 0)
@@ -234,7 +238,7 @@ static void take_policy(struct server *server)
 
 void server_reload(struct server *server)
 {
-	if (send(server->doors.policy_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (send(server->sockets.policy_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		log_line(LOG_LEVEL_ERROR,
 			"the previous policy stays valid: the process that reads the policy does not answer (%s); restart wattled",
 			strerror(errno));
@@ -268,8 +272,9 @@ static int receive(struct server *server, struct client *client)
 	if (client->n_in < sizeof(client->request))
 		return 0;
 	if (!request_is_sound(&client->request)) {
-		log_client(&server->log, LOG_LEVEL_WARNING, "pid %d, user %u sent an invalid request; connection closed",
-			(int)client->asker.peer.pid, client->asker.peer.uid);
+		log_client(&server->log, LOG_LEVEL_WARNING,
+			"pid %d, user %u sent an invalid request; connection closed", (int)client->identity.peer.pid,
+			client->identity.peer.uid);
 		return 1;
 	}
 	client->n_in = 0;
@@ -278,7 +283,7 @@ static int receive(struct server *server, struct client *client)
 		worker_give(server->worker, (uint32_t)(client - server->clients));
 		return 0;
 	}
-	request_serve(&server->context, &client->asker, &client->request, &client->reply);
+	request_serve(&server->context, &client->identity, &client->request, &client->reply);
 	client->n_out = sizeof(client->reply);
 	return send_reply(server, client);
 }
@@ -288,9 +293,9 @@ static uint32_t wanted(const struct client *client)
 	return client->is_waiting ? 0 : client->n_out > 0 ? EPOLLOUT : EPOLLIN | EPOLLRDHUP;
 }
 
-static void talk(struct server *server, uint32_t place, uint32_t events)
+static void serve_client(struct server *server, uint32_t index, uint32_t events)
 {
-	struct client *client = &server->clients[place];
+	struct client *client = &server->clients[index];
 	if (client->is_waiting) { // only a hang-up is reported then; the slot is freed when the worker has finished
 		client->is_gone = true;
 		epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, client->fd, NULL);
@@ -301,34 +306,34 @@ static void talk(struct server *server, uint32_t place, uint32_t events)
 	if (ends != 0 || ((events & (EPOLLERR | EPOLLHUP)) != 0 && !(events & EPOLLIN)))
 		drop(server, client);
 	else if (wanted(client) != wanted_before)
-		watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), place);
+		watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), index);
 }
 
 // Runs in the worker's thread.
-static void serve_limit(void *data, uint32_t place)
+static void serve_limit(void *data, uint32_t index)
 {
 	struct server *server = data;
-	struct client *client = &server->clients[place];
+	struct client *client = &server->clients[index];
 	struct pollfd other_end = {.fd = client->fd}; // stays open until hand_out
 	bool is_change = client->request.type == PROTO_SET || client->request.type == PROTO_RESET;
 	// A client that disconnected while waiting must not have its limit set.
 	if (is_change && poll(&other_end, 1, 0) > 0)
 		return;
-	request_serve(&server->context, &client->asker, &client->request, &client->reply);
+	request_serve(&server->context, &client->identity, &client->request, &client->reply);
 }
 
 static void hand_out(struct server *server)
 {
-	uint32_t place;
-	while (worker_take(server->worker, &place)) {
-		struct client *client = &server->clients[place];
+	uint32_t index;
+	while (worker_take(server->worker, &index)) {
+		struct client *client = &server->clients[index];
 		client->is_waiting = false;
 		renew_rights(server, client);
 		client->n_out = sizeof(client->reply);
 		if (client->is_gone || send_reply(server, client) != 0)
 			drop(server, client);
 		else
-			watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), place);
+			watch(server, EPOLL_CTL_MOD, client->fd, wanted(client), index);
 	}
 	if (server->is_policy_late)
 		take_policy(server);
@@ -375,7 +380,7 @@ int server_turn(struct server *server, int timeout_ms)
 		else if (events[i].data.u32 == TAG_POLICY)
 			has_policy = true;
 		else
-			talk(server, events[i].data.u32, events[i].events);
+			serve_client(server, events[i].data.u32, events[i].events);
 	}
 	// Last: a slot freed in this turn must not be reused while events of its former client are pending.
 	if (is_done)
@@ -400,21 +405,21 @@ static int prepare(struct server *server)
 	int r = server->epoll_fd < 0 ? -errno : 0;
 	for (size_t i = 0; r == 0 && i < policy->n_periods; i++)
 		r = counter_class_init(&server->classes[i], policy->periods_ns[i], server->parts.counters);
-	const struct server_doors *doors = &server->doors;
-	if (r == 0 && doors->listen_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, doors->listen_fd, EPOLLIN, TAG_LISTEN);
-	if (r == 0 && doors->stop_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, doors->stop_fd, EPOLLIN, TAG_STOP);
-	if (r == 0 && doors->guard_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, doors->guard_fd, 0, TAG_STOP); // EPOLLERR is always reported
-	if (r == 0 && doors->policy_fd >= 0)
-		r = watch(server, EPOLL_CTL_ADD, doors->policy_fd, EPOLLIN, TAG_POLICY);
+	const struct server_sockets *sockets = &server->sockets;
+	if (r == 0 && sockets->listen_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, sockets->listen_fd, EPOLLIN, TAG_LISTEN);
+	if (r == 0 && sockets->stop_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, sockets->stop_fd, EPOLLIN, TAG_STOP);
+	if (r == 0 && sockets->guard_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, sockets->guard_fd, 0, TAG_STOP); // EPOLLERR is always reported
+	if (r == 0 && sockets->policy_fd >= 0)
+		r = watch(server, EPOLL_CTL_ADD, sockets->policy_fd, EPOLLIN, TAG_POLICY);
 	if (r == 0)
 		r = watch(server, EPOLL_CTL_ADD, limits_fd(server->parts.limits), EPOLLIN, TAG_LIMITS);
 	return r;
 }
 
-int server_open(const struct server_parts *parts, const struct server_doors *doors, struct server **ret_server,
+int server_open(const struct server_parts *parts, const struct server_sockets *sockets, struct server **ret_server,
 	struct wattle_error *reterr)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -425,7 +430,7 @@ int server_open(const struct server_parts *parts, const struct server_doors *doo
 	server->parts.policy = server->policy = &server->policies[0];
 	server->context = (struct request_context){&server->parts, server->classes};
 	server->epoll_fd = -1;
-	server->doors = *doors;
+	server->sockets = *sockets;
 	server->sweep_ns = env_now_ns(parts->env);
 	for (size_t i = 0; i < SERVER_CLIENTS_MAX; i++)
 		server->clients[i].fd = -1;

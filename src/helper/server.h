@@ -28,7 +28,7 @@ struct counters {
 	size_t n;
 };
 
-struct counter_told {
+struct counter_state {
 	struct proto_reading last; // t_ns VALUE_MISSING: no reading yet
 	int64_t due_ns;            // time from which the next reading is allowed
 };
@@ -37,7 +37,7 @@ struct counter_told {
  * keys of other users, so a reading for clients with a period of 1 ms must not reach those with 100 ms. */
 struct counter_class {
 	int64_t period_ns;
-	struct counter_told *told; // owned; one per counter
+	struct counter_state *reported; // owned; one per counter
 };
 
 // Having no counters is normal. -ENOMEM only; *ret_counters is valid in any case.
@@ -55,7 +55,7 @@ struct proto_reading counters_read(struct counters *counters, struct counter_cla
  * connections. wattled itself holds the lock and writes the device (cap/lease.h); its guard restores if wattled dies. */
 
 struct limits;
-struct asker;
+struct client_identity;
 
 // Finds the devices. Having none is normal.
 int limits_open(const struct wattle_env *env, struct limits **ret_limits, struct wattle_error *reterr);
@@ -75,7 +75,7 @@ const struct cap_devices *limits_devices(const struct limits *limits);
 // Whether these rights allow limiting any of the devices.
 bool limits_may_any(const struct limits *limits, const struct policy *policy, struct policy_rights rights);
 // Handles PROTO_DEVICE to PROTO_RESET. 0 or negative errno with the reason in the reply's outcome.text.
-int limits_serve(struct limits *limits, const struct asker *asker, const struct proto_request *request,
+int limits_serve(struct limits *limits, const struct client_identity *identity, const struct proto_request *request,
 	struct proto_reply *reply);
 
 /* The server: an epoll loop with a fixed number of client slots (`place`: index of a slot). A slot has room for one
@@ -97,13 +97,13 @@ struct server_parts { // all borrowed
 	struct limits *limits;
 };
 
-struct server_doors {  // all borrowed; -1: none
+struct server_sockets { // all borrowed; -1: none
 	int listen_fd; // listening stream socket, non-blocking
 	int stop_fd;   // readable when the server is to stop
 	int guard_fd;  // writable pipe; if its reader is gone, the server must stop as well
 	int policy_fd; // socket to the process that reads the policy (policy_reader_start)
 };
-int server_open(const struct server_parts *parts, const struct server_doors *doors, struct server **ret_server,
+int server_open(const struct server_parts *parts, const struct server_sockets *sockets, struct server **ret_server,
 	struct wattle_error *reterr);
 // Without a worker the server's thread also handles limits. Call after sandbox_enter.
 int server_start_worker(struct server *server);
@@ -122,7 +122,7 @@ size_t server_clients(const struct server *server);
 
 /* Handles one request: checks the required right and fills in the reply. Independent of connections. */
 
-struct asker {
+struct client_identity {
 	int fd; // the connection, for a pidfd of the client process
 	struct peer peer;
 	const struct policy *policy; // in the server
@@ -137,7 +137,7 @@ struct request_context { // all borrowed
 // False: malformed; the connection must be closed.
 bool request_is_sound(const struct proto_request *request);
 // Fills in all of *ret_reply.
-void request_serve(const struct request_context *context, const struct asker *asker,
+void request_serve(const struct request_context *context, const struct client_identity *identity,
 	const struct proto_request *request, struct proto_reply *ret_reply);
 
 /* Shared by the two files for limits: the table of devices, the limits held by clients, and a request in progress. */
@@ -164,9 +164,9 @@ struct known {
 	bool can_be_set;
 };
 
-enum { TOLD_MAX = 32 };
-struct told { // hashes of the messages of one check of the journal
-	uint64_t hashes[TOLD_MAX];
+enum { REPORTED_MAX = 32 };
+struct reported_messages { // hashes of the messages of one check of the journal
+	uint64_t hashes[REPORTED_MAX];
 	size_t n;
 };
 
@@ -178,14 +178,14 @@ struct limits {
 	struct known *known;           // owned; one per device
 	int epoll_fd;                  // owned; waits for the pidfds
 	int64_t recover_ns;            // time of the next check of the journal
-	struct told told, told_before; // of the last check and the one before
+	struct reported_messages reported, reported_before; // of the last check and the one before
 	struct log_shares log;
 };
 
 // A request about one device.
 struct question {
 	struct limits *limits;
-	const struct asker *asker;
+	const struct client_identity *identity;
 	const struct proto_request *request;
 	struct cap_device *device;
 	struct held *held;
@@ -210,7 +210,7 @@ static inline double limit_from_wire(const struct cap_device *device, int64_t va
 }
 
 /* Implemented in limit_changes.c. */
-void held_forget(struct held *held); // call after the end of the lease
+void held_remove(struct held *held);             // call after the end of the lease
 bool is_holder(const struct question *question); // the client's process holds the limit of this device
 // Handles PROTO_SET to PROTO_RESET for clients that may limit the device. 0 or negative errno with a message.
 int limit_change(const struct question *question, struct cap_outcome *ret_outcome, struct wattle_error *reterr);
@@ -223,15 +223,15 @@ int limit_change(const struct question *question, struct cap_outcome *ret_outcom
 
 struct worker;
 
-typedef void (*worker_serve_fn)(void *data, uint32_t place);
+typedef void (*worker_serve_fn)(void *data, uint32_t index);
 
-/* Start after sandbox_enter, which applies to threads created later. Everything is borrowed; `n_places`: maximum number
+/* Start after sandbox_enter, which applies to threads created later. Everything is borrowed; `n_slots`: maximum number
  * of requests at a time. */
-int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve,
-	void *data, struct worker **ret_worker);
+int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_slots, worker_serve_fn serve, void *data,
+	struct worker **ret_worker);
 // Waits for the present request; queued ones are not answered. NULL allowed.
 void worker_stop(struct worker *worker);
 
 int worker_fd(const struct worker *worker); // readable when worker_take has a result
-void worker_give(struct worker *worker, uint32_t place);
+void worker_give(struct worker *worker, uint32_t index);
 bool worker_take(struct worker *worker, uint32_t *ret_place);

@@ -15,7 +15,7 @@ enum { SWEEP_MS = 1000 };
 struct queue {
 	int fd; // owned eventfd that counts the entries
 	pthread_mutex_t mutex;
-	uint32_t *places; // owned
+	uint32_t *indices; // owned
 	size_t capacity, first, n;
 };
 
@@ -36,15 +36,15 @@ static int queue_init(struct queue *queue, size_t capacity)
 {
 	*queue = (struct queue){.mutex = PTHREAD_MUTEX_INITIALIZER, .capacity = capacity};
 	queue->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-	queue->places = calloc_array(capacity, sizeof(queue->places[0]));
-	return queue->fd < 0 ? -errno : queue->places == NULL ? -ENOMEM : 0;
+	queue->indices = calloc_array(capacity, sizeof(queue->indices[0]));
+	return queue->fd < 0 ? -errno : queue->indices == NULL ? -ENOMEM : 0;
 }
 
 static void queue_finish(struct queue *queue)
 {
 	if (queue->fd >= 0)
 		close(queue->fd);
-	free(queue->places);
+	free(queue->indices);
 	pthread_mutex_destroy(&queue->mutex);
 }
 
@@ -54,10 +54,10 @@ static void count_one(struct queue *queue)
 	(void)written; // can't overflow: it counts far beyond the number of slots
 }
 
-static void put(struct queue *queue, uint32_t place)
+static void put(struct queue *queue, uint32_t index)
 {
 	pthread_mutex_lock(&queue->mutex);
-	queue->places[(queue->first + queue->n++) % queue->capacity] = place;
+	queue->indices[(queue->first + queue->n++) % queue->capacity] = index;
 	pthread_mutex_unlock(&queue->mutex);
 	count_one(queue);
 }
@@ -70,7 +70,7 @@ static bool take(struct queue *queue, uint32_t *ret_place)
 	pthread_mutex_lock(&queue->mutex);
 	bool is_there = queue->n > 0;
 	if (is_there) {
-		*ret_place = queue->places[queue->first];
+		*ret_place = queue->indices[queue->first];
 		queue->first = (queue->first + 1) % queue->capacity;
 		queue->n--;
 	}
@@ -88,22 +88,22 @@ static void *work(void *data)
 	struct pollfd wanted[] = {{.fd = worker->asked.fd, .events = POLLIN},
 		{.fd = limits_fd(worker->limits), .events = POLLIN}};
 	while (!atomic_load(&worker->is_stopping)) {
-		uint32_t place;
+		uint32_t index;
 		poll(wanted, ARRAY_SIZE(wanted), SWEEP_MS);
 		limits_turn(worker->limits);
 		limits_sweep(worker->limits, env_now_ns(worker->env));
-		if (atomic_load(&worker->is_stopping) || !take(&worker->asked, &place))
+		if (atomic_load(&worker->is_stopping) || !take(&worker->asked, &index))
 			continue;
-		worker->serve(worker->data, place);
-		put(&worker->done, place);
+		worker->serve(worker->data, index);
+		put(&worker->done, index);
 	}
 	return NULL;
 }
 
 /* ---- interface for the owner ---- */
 
-int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_places, worker_serve_fn serve,
-	void *data, struct worker **ret_worker)
+int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_slots, worker_serve_fn serve, void *data,
+	struct worker **ret_worker)
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
 	if (worker == NULL)
@@ -112,8 +112,8 @@ int worker_start(struct limits *limits, const struct wattle_env *env, size_t n_p
 	worker->env = env;
 	worker->serve = serve;
 	worker->data = data;
-	int r = queue_init(&worker->asked, n_places);
-	int r_done = queue_init(&worker->done, n_places);
+	int r = queue_init(&worker->asked, n_slots);
+	int r_done = queue_init(&worker->done, n_slots);
 	r = r < 0 ? r : r_done;
 	if (r == 0)
 		r = -pthread_create(&worker->thread, NULL, work, worker);
@@ -145,9 +145,9 @@ int worker_fd(const struct worker *worker)
 	return worker->done.fd;
 }
 
-void worker_give(struct worker *worker, uint32_t place)
+void worker_give(struct worker *worker, uint32_t index)
 {
-	put(&worker->asked, place);
+	put(&worker->asked, index);
 }
 
 bool worker_take(struct worker *worker, uint32_t *ret_place)

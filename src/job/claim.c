@@ -15,7 +15,7 @@
  * socket that never listens is not a recorder's. The first attempt waits about 50 ms, because a sensor without a reader
  * until a later tick would lose data. */
 enum { TRIES = 10, TRIES_AT_FIRST = 400, REFUSALS_MAX = 20, BACKLOG = 4096 };
-static const struct timespec moment = {.tv_nsec = 100000};
+static const struct timespec retry_pause = {.tv_nsec = 100000};
 
 static socklen_t make_address(const struct claim *claim, struct sockaddr_un *ret_address)
 {
@@ -73,18 +73,18 @@ static int try_once(struct claim *claim)
 	return r;
 }
 
-static void settle(struct claim *claim, int tries)
+static void resolve(struct claim *claim, int tries)
 {
 	int r = -ECONNREFUSED;
 	for (int i = 0; i < tries && r == -ECONNREFUSED; i++) {
 		if (i > 0)
-			nanosleep(&moment, NULL);
+			nanosleep(&retry_pause, NULL);
 		r = try_once(claim);
 	}
 	if (r == 0)
 		claim->refusals = 0;
 	else if ((r != -ECONNREFUSED && r != -EAGAIN) || claim->refusals >= REFUSALS_MAX)
-		claim_go_alone(claim);
+		claim_hold_alone(claim);
 	else if (r == -ECONNREFUSED)
 		claim->refusals++;
 }
@@ -94,9 +94,9 @@ void claim_open(struct claim *claim, const char *key)
 	*claim = (struct claim){.fd = -1, .owner_pid = VALUE_MISSING};
 	snprintf(claim->name, sizeof(claim->name), "wattle-claim-%u-%016llx%016llx", (unsigned)geteuid(),
 		(unsigned long long)fnv_u64(FNV_START_U64, key), (unsigned long long)fnv_u64(88172645463325252u, key));
-	settle(claim, TRIES_AT_FIRST);
+	resolve(claim, TRIES_AT_FIRST);
 	if (!claim->held && claim->refusals > 0)
-		claim_go_alone(claim);
+		claim_hold_alone(claim);
 }
 
 static bool is_hung_up(int fd)
@@ -112,11 +112,11 @@ bool claim_turn(struct claim *claim)
 		return false;
 	int fd = claim->fd;
 	claim_close(claim);
-	settle(claim, TRIES);
+	resolve(claim, TRIES);
 	return claim->held || claim->fd != -1 || fd != -1;
 }
 
-void claim_go_alone(struct claim *claim)
+void claim_hold_alone(struct claim *claim)
 {
 	claim_close(claim);
 	claim->held = true;

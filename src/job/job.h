@@ -15,7 +15,7 @@
 
 enum { JOB_TEXT_SIZE = 128 };
 
-struct job_place {
+struct job_env {
 	bool in_job;       // there is a job id or a rank; false: all members below are unknown
 	char launcher[24]; // source of the rank: "slurm", "openmpi", "mpich", "torchrun", "environment" …; "" no rank
 	char id[JOB_TEXT_SIZE];      // job id, the same for all ranks of a job: "4242", "4242_7" (array); "" unknown
@@ -36,19 +36,19 @@ struct job_place {
 };
 
 typedef const char *job_variable(const char *name, void *data); // value of a variable; NULL: not set
-// For the usual call job_place_find(job_from_environment, NULL, …).
+// For the usual call job_env_find(job_from_environment, NULL, …).
 const char *job_from_environment(const char *name, void *data);
 struct job_environ { // environment of another process, as read by base/proc.h
 	const char *text;
 	size_t size;
 };
 const char *job_from_environ(const char *name, void *data); // data: a struct job_environ
-void job_place_find(job_variable *variable, void *data, struct job_place *ret_place);
+void job_env_find(job_variable *variable, void *data, struct job_env *ret_env);
 /* Iterates over the variables of all schedulers that hold a number unique to a job or array task, starting with *at =
  * 0; NULL: end. Grid Engine's JOB_ID is excluded: other programs may use the name. */
 const char *job_id_variable(size_t *at);
 // Whether several recorders may measure the job side by side: there is an id, or more than one rank.
-bool job_place_is_shared(const struct job_place *place);
+bool job_env_is_shared(const struct job_env *env);
 
 /* Selects which of the recorders of one job on one machine reads a sensor (the CPU sensors, or one GPU), so that it is
  * read once. There is no lock file: the recorder that has bound an abstract socket named after job, user, machine and
@@ -81,7 +81,7 @@ void claim_open(struct claim *claim, const char *key);
 // changed.
 bool claim_turn(struct claim *claim);
 // Holds the claim for this process alone, even if another process has it.
-void claim_go_alone(struct claim *claim);
+void claim_hold_alone(struct claim *claim);
 void claim_close(struct claim *claim); // idempotent; another recorder takes over
 
 /* Properties of the recorder that holds a claim, read from /proc, so that no message is needed. */
@@ -91,4 +91,4 @@ int64_t job_owner_rank(pid_t owner);
 /* Whether it measures the same processes as this recorder: it is an ancestor (wattle inside of a program measured by
  * wattle), or was started by our target (two trackers of one program). Such recorders are not two ranks, and each reads
  * for itself. */
-bool job_owner_is_kin(pid_t owner, pid_t target);
+bool job_owner_is_related(pid_t owner, pid_t target);

@@ -94,7 +94,7 @@ static const int64_t SLURM_STEPS_END = 0xfffffff0;
 struct finder {
 	job_variable *variable;
 	void *data;
-	struct job_place *place;
+	struct job_env *env;
 };
 
 static const char *get(const struct finder *f, const char *name)
@@ -193,19 +193,19 @@ static int64_t count_slurm_tasks(const struct finder *f)
 
 static void take_rank(const struct finder *f, const struct launcher *launcher)
 {
-	struct job_place *place = f->place;
-	text_copy(place->launcher, sizeof(place->launcher), launcher->name);
-	place->rank = number_of(f, launcher->rank, 0);
-	place->local_rank = number_of(f, launcher->local_rank, 0);
-	place->world_size = number_of(f, launcher->size, 1);
-	place->local_size = number_of(f, launcher->local_size, 1);
-	place->n_nodes = number_of(f, launcher->n_nodes, 1);
+	struct job_env *env = f->env;
+	text_copy(env->launcher, sizeof(env->launcher), launcher->name);
+	env->rank = number_of(f, launcher->rank, 0);
+	env->local_rank = number_of(f, launcher->local_rank, 0);
+	env->world_size = number_of(f, launcher->size, 1);
+	env->local_size = number_of(f, launcher->local_size, 1);
+	env->n_nodes = number_of(f, launcher->n_nodes, 1);
 	if (strcmp(launcher->name, "slurm") == 0)
-		place->local_size = count_slurm_tasks(f);
-	if (place->world_size <= place->rank) // inconsistent: one of the two is not from this launcher
-		place->world_size = VALUE_MISSING;
-	if (place->local_size <= place->local_rank)
-		place->local_size = VALUE_MISSING;
+		env->local_size = count_slurm_tasks(f);
+	if (env->world_size <= env->rank) // inconsistent: one of the two is not from this launcher
+		env->world_size = VALUE_MISSING;
+	if (env->local_size <= env->local_rank)
+		env->local_size = VALUE_MISSING;
 }
 
 /* ---- job ---- */
@@ -217,24 +217,24 @@ static void take_id(const struct finder *f, const struct scheduler *scheduler)
 	if (index != NULL && scheduler->no_index != NULL && strcmp(index, scheduler->no_index) == 0)
 		index = NULL;
 	if (index == NULL)
-		copy(f->place->id, id);
+		copy(f->env->id, id);
 	else
-		snprintf(f->place->id, JOB_TEXT_SIZE, "%s%s%s%s", array != NULL ? array : id, scheduler->before_index,
+		snprintf(f->env->id, JOB_TEXT_SIZE, "%s%s%s%s", array != NULL ? array : id, scheduler->before_index,
 			index, scheduler->after_index);
 }
 
 static void take_job(const struct finder *f, const struct scheduler *scheduler)
 {
-	struct job_place *place = f->place;
+	struct job_env *env = f->env;
 	take_id(f, scheduler);
-	copy(place->name, first_of(f, scheduler->name));
-	copy(place->user, first_of(f, scheduler->user));
-	copy(place->cluster, first_of(f, scheduler->cluster));
-	copy(place->node, first_of(f, scheduler->node));
+	copy(env->name, first_of(f, scheduler->name));
+	copy(env->user, first_of(f, scheduler->user));
+	copy(env->cluster, first_of(f, scheduler->cluster));
+	copy(env->node, first_of(f, scheduler->node));
 	if (scheduler->step[0] != NULL && slurm_runs_a_step(f))
-		copy(place->step, first_of(f, scheduler->step));
-	if (!value_ok(place->n_nodes))
-		place->n_nodes = number_of(f, scheduler->n_nodes, 1);
+		copy(env->step, first_of(f, scheduler->step));
+	if (!value_ok(env->n_nodes))
+		env->n_nodes = number_of(f, scheduler->n_nodes, 1);
 }
 
 static bool find_scheduler(const struct finder *f)
@@ -251,57 +251,57 @@ static bool find_scheduler(const struct finder *f)
  * So for all of them the launch by mpirun counts as the step. */
 static void take_launch(const struct finder *f, const struct launcher *launcher, bool has_scheduler)
 {
-	struct job_place *place = f->place;
+	struct job_env *env = f->env;
 	const char *apart = first_of(f, launcher->apart);
 	const char *run_id = get(f, "TORCHELASTIC_RUN_ID");
-	if (apart != NULL && strcmp(apart, place->id) != 0)
-		copy(has_scheduler ? place->step : place->id, apart);
+	if (apart != NULL && strcmp(apart, env->id) != 0)
+		copy(has_scheduler ? env->step : env->id, apart);
 	bool is_torchrun = strcmp(launcher->name, "torchrun") == 0;
 	if (!has_scheduler && is_torchrun && run_id != NULL && strcmp(run_id, "none") != 0) // "none" is the default of all jobs
-		copy(place->id, run_id);
+		copy(env->id, run_id);
 	const char *address = get(f, "MASTER_ADDR"), *port = get(f, "MASTER_PORT");
 	if (address != NULL && port != NULL)
-		snprintf(place->group, sizeof(place->group), "%.100s:%.20s", address, port);
+		snprintf(env->group, sizeof(env->group), "%.100s:%.20s", address, port);
 }
 
 /* ---- restarts ---- */
 
 static void take_restarts(const struct finder *f)
 {
-	struct job_place *place = f->place;
+	struct job_env *env = f->env;
 	int64_t requeued = number_of(f, (names){"SLURM_RESTART_COUNT"}, 1);
-	bool is_elastic = strcmp(place->launcher, "torchrun") == 0;
+	bool is_elastic = strcmp(env->launcher, "torchrun") == 0;
 	int64_t again = is_elastic ? number_of(f, (names){"TORCHELASTIC_RESTART_COUNT"}, 0) : VALUE_MISSING;
 	int64_t both = (value_ok(requeued) ? requeued : 0) + (value_ok(again) ? again : 0);
 	if (both <= 0)
 		return;
-	place->restart = both;
+	env->restart = both;
 	// The workers of a requeued job count from 0 again, so names contain both counts.
 	if (value_ok(requeued) && value_ok(again))
-		snprintf(place->restart_text, sizeof(place->restart_text), "%lld.%lld", (long long)requeued,
+		snprintf(env->restart_text, sizeof(env->restart_text), "%lld.%lld", (long long)requeued,
 			(long long)again);
 	else
-		snprintf(place->restart_text, sizeof(place->restart_text), "%lld", (long long)both);
+		snprintf(env->restart_text, sizeof(env->restart_text), "%lld", (long long)both);
 }
 
-void job_place_find(job_variable *variable, void *data, struct job_place *ret_place)
+void job_env_find(job_variable *variable, void *data, struct job_env *ret_env)
 {
-	*ret_place = (struct job_place){
+	*ret_env = (struct job_env){
 		.rank = VALUE_MISSING,
 		.local_rank = VALUE_MISSING,
 		.world_size = VALUE_MISSING,
 		.local_size = VALUE_MISSING,
 		.n_nodes = VALUE_MISSING,
 	};
-	const struct finder f = {variable, data, ret_place};
+	const struct finder f = {variable, data, ret_env};
 	const struct launcher *launcher = find_launcher(&f);
 	if (launcher != NULL)
 		take_rank(&f, launcher);
 	bool has_scheduler = find_scheduler(&f);
 	if (launcher != NULL)
 		take_launch(&f, launcher, has_scheduler);
-	ret_place->in_job = ret_place->id[0] != '\0' || value_ok(ret_place->rank);
-	if (ret_place->in_job)
+	ret_env->in_job = ret_env->id[0] != '\0' || value_ok(ret_env->rank);
+	if (ret_env->in_job)
 		take_restarts(&f);
 }
 
@@ -326,7 +326,7 @@ const char *job_id_variable(size_t *at)
 	return NULL;
 }
 
-bool job_place_is_shared(const struct job_place *place)
+bool job_env_is_shared(const struct job_env *env)
 {
-	return place->id[0] != '\0' || (value_ok(place->world_size) && place->world_size > 1);
+	return env->id[0] != '\0' || (value_ok(env->world_size) && env->world_size > 1);
 }

@@ -15,12 +15,12 @@ int64_t job_owner_rank(pid_t owner)
 	if (text == NULL)
 		return VALUE_MISSING;
 	environment.text = text;
-	struct job_place place;
-	job_place_find(job_from_environ, &environment, &place);
-	return place.rank;
+	struct job_env env;
+	job_env_find(job_from_environ, &environment, &env);
+	return env.rank;
 }
 
-bool job_owner_is_kin(pid_t owner, pid_t target)
+bool job_owner_is_related(pid_t owner, pid_t target)
 {
 	if (proc_parent(owner) == target)
 		return true;

@@ -12,10 +12,10 @@ enum { SIZE_MOST = 65536 };
 // State of one call between enter and leave: the session is locked and `error` belongs to this call.
 static int enter(struct cap_session **ret_session)
 {
-	int r = cap_session_enter(ret_session, cap_words_begin());
+	int r = cap_session_enter(ret_session, cap_message_begin());
 	if (r < 0)
-		return cap_words_end(r);
-	cap_words_notice((*ret_session)->recovered);
+		return cap_message_end(r);
+	cap_message_notice((*ret_session)->recovered);
 	(*ret_session)->recovered[0] = '\0';
 	return 0;
 }
@@ -23,7 +23,7 @@ static int enter(struct cap_session **ret_session)
 static int leave(int code)
 {
 	cap_session_leave();
-	return cap_words_end(code);
+	return cap_message_end(code);
 }
 
 /* ---- list, get ---- */
@@ -94,9 +94,9 @@ static size_t describe_all(struct cap_session *session, struct wattle_cap_device
 int wattle_cap_list(struct wattle_cap_device **ret)
 {
 	struct cap_session *session;
-	struct wattle_error *error = cap_words_begin();
+	struct wattle_error *error = cap_message_begin();
 	if (ret == NULL)
-		return cap_words_end(error_set(error, -EINVAL, "ret must not be NULL"));
+		return cap_message_end(error_set(error, -EINVAL, "ret must not be NULL"));
 	if (is_disabled_by_environment()) {
 		*ret = NULL;
 		return 0;
@@ -109,7 +109,7 @@ int wattle_cap_list(struct wattle_cap_device **ret)
 		return leave(-ENOMEM);
 	cap_holds_describe(&session->holder, &session->devices);
 	if (describe_all(session, rows) == 0) {
-		cap_words_notice(session->devices.absent);
+		cap_message_notice(session->devices.absent);
 		free(rows);
 		rows = NULL;
 	}
@@ -124,7 +124,7 @@ void wattle_cap_list_free(struct wattle_cap_device *list)
 
 static int find_one(struct cap_session *session, const char *name, struct wattle_cap_device *ret_device)
 {
-	struct wattle_error *error = cap_words_error();
+	struct wattle_error *error = cap_message_error();
 	struct cap_device *found;
 	int r = cap_devices_find(&session->devices, name, CAP_POWER, &found, error);
 	if (r < 0)
@@ -140,12 +140,12 @@ static int find_one(struct cap_session *session, const char *name, struct wattle
 
 int wattle_cap_get(const char *device, struct wattle_cap_device *ret)
 {
-	struct wattle_error *error = cap_words_begin();
+	struct wattle_error *error = cap_message_begin();
 	if (device == NULL || ret == NULL || ret->size < sizeof(ret->size) || ret->size > SIZE_MOST)
-		return cap_words_end(error_set(error, -EINVAL,
+		return cap_message_end(error_set(error, -EINVAL,
 			"device and ret must not be NULL, and ret->size be sizeof(struct wattle_cap_device)"));
 	if (strchr(device, ',') != NULL || strcmp(device, "gpus") == 0)
-		return cap_words_end(
+		return cap_message_end(
 			error_set(error, -EINVAL, "%s: name one device; wattle_cap_list lists all devices", device));
 	struct wattle_cap_device row = unknown_device(device);
 	if (!is_disabled_by_environment()) {
@@ -186,7 +186,7 @@ static int set_lease(struct change *change, double value, struct wattle_error *r
 		return r;
 	}
 	entry->value = value;
-	cap_words_notice(outcome.text);
+	cap_message_notice(outcome.text);
 	return 0;
 }
 
@@ -210,9 +210,9 @@ static int keep(struct change *change, double value, struct wattle_error *reterr
 	struct cap_outcome outcome = {0};
 	change->before = (double)NAN;
 	if (entry->hold == NULL) {
-		int r = cap_hold_stand(&session->holder, change->device, value, 0, &outcome, reterr);
+		int r = cap_hold_set_persistent(&session->holder, change->device, value, 0, &outcome, reterr);
 		if (r == 0)
-			cap_words_notice(outcome.text);
+			cap_message_notice(outcome.text);
 		return r;
 	}
 	int r = set_lease(change, value, reterr);
@@ -227,8 +227,8 @@ static int keep(struct change *change, double value, struct wattle_error *reterr
 static int set_all(struct cap_session *session, struct change *changes, struct cap_device **devices, const char *text,
 	double value, unsigned flags)
 {
-	struct wattle_error *error = cap_words_error();
-	enum cap_what what = flags & WATTLE_CAP_CLOCKS ? CAP_CLOCKS : CAP_POWER;
+	struct wattle_error *error = cap_message_error();
+	enum cap_kind what = flags & WATTLE_CAP_CLOCKS ? CAP_CLOCKS : CAP_POWER;
 	size_t n = 0;
 	int r = cap_choose(session, text, what, devices, &n, error);
 	if (r < 0)
@@ -247,14 +247,15 @@ static int set_all(struct cap_session *session, struct change *changes, struct c
 
 int wattle_cap_set(const char *device, double value, unsigned flags)
 {
-	struct wattle_error *error = cap_words_begin();
+	struct wattle_error *error = cap_message_begin();
 	if (flags & ~(WATTLE_CAP_KEEP | WATTLE_CAP_CLOCKS))
-		return cap_words_end(error_set(error, -EINVAL,
+		return cap_message_end(error_set(error, -EINVAL,
 			"flags %#x are not valid; set accepts WATTLE_CAP_KEEP and WATTLE_CAP_CLOCKS", flags));
 	if (is_disabled_by_environment())
 		return 0;
 	if (!isfinite(value) || value <= 0)
-		return cap_words_end(error_set(error, -EINVAL, "a limit of %g is not valid; give a number above 0", value));
+		return cap_message_end(
+			error_set(error, -EINVAL, "a limit of %g is not valid; give a number above 0", value));
 	struct cap_session *session;
 	int r = enter(&session);
 	if (r < 0)
@@ -279,12 +280,12 @@ static int reset_one(struct cap_session *session, struct cap_device *device, boo
 	bool was_ours = entry->hold != NULL;
 	int r = was_ours ? cap_session_release(session, device, &outcome, reterr) : 0;
 	if (r == 0 && (!was_ours || to_default)) {
-		cap_words_notice(was_ours ? outcome.text : "");
+		cap_message_notice(was_ours ? outcome.text : "");
 		r = cap_hold_reset(&session->holder, device, to_default, &outcome, reterr);
 	}
 	// Having nothing to restore is success: the device is in the requested state.
 	if (r == 0 && (was_ours || outcome.was_foreign))
-		cap_words_notice(outcome.text);
+		cap_message_notice(outcome.text);
 	return r;
 }
 
@@ -300,7 +301,7 @@ static int reset_ours(struct cap_session *session, bool to_default, struct wattl
 	return first;
 }
 
-static int reset_named(struct cap_session *session, const char *text, enum cap_what what, bool to_default,
+static int reset_named(struct cap_session *session, const char *text, enum cap_kind what, bool to_default,
 	struct wattle_error *reterr)
 {
 	struct cap_device **devices = calloc_array(session->devices.n, sizeof(struct cap_device *));
@@ -316,9 +317,9 @@ static int reset_named(struct cap_session *session, const char *text, enum cap_w
 
 int wattle_cap_reset(const char *device, unsigned flags)
 {
-	struct wattle_error *error = cap_words_begin();
+	struct wattle_error *error = cap_message_begin();
 	if (flags & ~(WATTLE_CAP_CLOCKS | WATTLE_CAP_DEFAULT))
-		return cap_words_end(error_set(error, -EINVAL,
+		return cap_message_end(error_set(error, -EINVAL,
 			"flags %#x are not valid; reset accepts WATTLE_CAP_CLOCKS and WATTLE_CAP_DEFAULT", flags));
 	if (is_disabled_by_environment())
 		return 0;

@@ -49,27 +49,27 @@ int cap_session_release(struct cap_session *session, struct cap_device *device, 
 
 /* Settings of the Python extension, made before its first call: path of the package's wattle program (NULL: default
  * search) and the name recorded as owner of leases. Both are copied. */
-void cap_session_introduce(const char *program, const char *name);
+void cap_session_configure(const char *program, const char *name);
 
 /* Messages of wattle_cap calls, kept per thread. */
 
 // Starts a call: clears the thread's error and notices. Returns the error to fill in; NULL: out of memory.
-struct wattle_error *cap_words_begin(void);
-struct wattle_error *cap_words_error(void); // error of the current call
+struct wattle_error *cap_message_begin(void);
+struct wattle_error *cap_message_error(void); // error of the current call
 // Ends the call and returns `code`. A negative code gets a default message if none was set.
-int cap_words_end(int code);
-void cap_words_notice(const char *text); // appended to earlier notices; "" is ignored
+int cap_message_end(int code);
+void cap_message_notice(const char *text); // appended to earlier notices; "" is ignored
 
 /* Device selection by the caller's text: "gpu-0", "GPU-8f2c", "gpu-0,package-1", "gpus". */
 
 // ret_devices has room for all devices of the session. Each device is listed once, in the order of the text. -EINVAL or
 // -ENODEV with a message.
-int cap_choose(struct cap_session *session, const char *text, enum cap_what what, struct cap_device **ret_devices,
+int cap_choose(struct cap_session *session, const char *text, enum cap_kind what, struct cap_device **ret_devices,
 	size_t *ret_n, struct wattle_error *reterr);
 
 // As cap_choose, but returns comma-separated names, which the Python extension stores. With WATTLE_DISABLE=1 returns
 // the text unchanged.
-int cap_choose_names(const char *text, enum cap_what what, char *ret_names, size_t size, struct wattle_error *reterr);
+int cap_choose_names(const char *text, enum cap_kind what, char *ret_names, size_t size, struct wattle_error *reterr);
 
 /* Energy of the searched devices between two instants. A separate thread reads the counters often enough to catch every
  * update while the program's thread works. */
@@ -92,20 +92,20 @@ bool cap_meter_is_lost(struct cap_meter *meter); // a counter was reset: the ene
 
 /* State of a running search for the best limit: the caller's steps, the candidate limits and the measured energy. */
 
-enum { SEARCH_LIMITS_MOST = 64 };
+enum { SEARCH_LIMITS_MAX = 64 };
 
 struct cap_search {
 	struct cap_session *session; // must be entered for every device access
 	struct cap_device **devices; // owned array
 	double *before;              // owned array: previous lease value of each device; NaN: none
 	size_t n_devices, n_held;    // held: leading devices that have a hold
-	enum cap_what what;
+	enum cap_kind what;
 	struct wattle_cap_tune_options options; // with defaults filled in
 	int (*step)(void *data);
 	void *data;
 	struct cap_meter *meter;
 	struct tuner *tuner;
-	double limits[SEARCH_LIMITS_MOST]; // descending
+	double limits[SEARCH_LIMITS_MAX];  // descending
 	size_t n_limits, limit;            // limit: index of the limit in force; SIZE_MAX: none yet
 	pid_t owner;
 	int64_t start_ns, set_ns, step_ns; // set: when the limit was set; step: duration of the last step

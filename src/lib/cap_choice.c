@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-int cap_choose(struct cap_session *session, const char *text, enum cap_what what, struct cap_device **ret_devices,
+int cap_choose(struct cap_session *session, const char *text, enum cap_kind what, struct cap_device **ret_devices,
 	size_t *ret_n, struct wattle_error *reterr)
 {
 	if (text == NULL || text[0] == '\0')
@@ -14,7 +14,7 @@ int cap_choose(struct cap_session *session, const char *text, enum cap_what what
 	return cap_devices_choose(&session->devices, &session->env, text, what, true, ret_devices, ret_n, reterr);
 }
 
-static int names_of(struct cap_session *session, const char *text, enum cap_what what, char *ret_names, size_t size,
+static int names_of(struct cap_session *session, const char *text, enum cap_kind what, char *ret_names, size_t size,
 	struct wattle_error *reterr)
 {
 	struct cap_device **devices = calloc_array(session->devices.n, sizeof(struct cap_device *));
@@ -29,7 +29,7 @@ static int names_of(struct cap_session *session, const char *text, enum cap_what
 	return r;
 }
 
-int cap_choose_names(const char *text, enum cap_what what, char *ret_names, size_t size, struct wattle_error *reterr)
+int cap_choose_names(const char *text, enum cap_kind what, char *ret_names, size_t size, struct wattle_error *reterr)
 {
 	if (is_disabled_by_environment())
 		return text_copy(ret_names, size, text) ? 0

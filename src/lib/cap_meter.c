@@ -25,7 +25,7 @@ struct cap_meter {
 
 /* ---- reader thread ---- */
 
-static void look(struct cap_meter *meter)
+static void poll_sensors(struct cap_meter *meter)
 {
 	int64_t t_ns;
 	for (size_t p = 0; p < meter->meter.n_parts; p++) {
@@ -43,9 +43,10 @@ static void *watch(void *data)
 	bool ending = false;
 	while (!ending) {
 		int64_t before_ns = env_now_ns(meter->env);
-		look(meter);
+		poll_sensors(meter);
 		int64_t took_ns = env_now_ns(meter->env) - before_ns;
-		int64_t rest_ns = took_ns * REST_OVER_READING > TUNE_LOOK_NS ? took_ns * REST_OVER_READING : TUNE_LOOK_NS;
+		int64_t rest_ns = took_ns * REST_OVER_READING > TUNE_POLL_NS ? took_ns * REST_OVER_READING
+									     : TUNE_POLL_NS;
 		struct timespec until;
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		int64_t until_ns = until.tv_nsec + rest_ns;

@@ -9,21 +9,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WINDOW_BEGIN, WINDOW_END, SETTLE_BEGIN, SETTLE_END }; // marks of the meter
-static_assert((int)SETTLE_END < (int)TRACK_MARKS, "a mark for each");
+enum { WINDOW_BEGIN, WINDOW_END, WAIT_BEGIN, WAIT_END }; // marks of the meter
+static_assert((int)WAIT_END < (int)TRACK_MARKS, "a mark for each");
 
 /* Power is steady when two consecutive stretches, each with a minimum number of counter updates, differ by no more than
  * this fraction. Drivers need about 100 ms to apply a limit, so no stretch is shorter; steady.c detects slower ones. */
 static const double STEADY = 0.03;
-static const int64_t STRETCH_NS = NS_PER_S / 2, SETTLE_MOST_NS = 6 * NS_PER_S;
-enum { STRETCH_UPDATES = 3 };
+static const int64_t INTERVAL_NS = NS_PER_S / 2, WAIT_MAX_NS = 6 * NS_PER_S;
+enum { INTERVAL_UPDATES = 3 };
 // Counters with a longer update interval are not worth reading.
-static const int64_t UPDATE_MOST_NS = 2 * NS_PER_S;
+static const int64_t UPDATE_MAX_NS = 2 * NS_PER_S;
 /* At the end of a window, steps continue until the counter's next update, so that the measured power is that of the
  * work. If a step takes longer than this, the search waits for the update idle: that costs less and the error is
  * negligible. */
 static const int64_t STEP_SHORT_NS = NS_PER_S / 2;
-enum { UNKNOWN_MOST = 3 };
+enum { UNKNOWN_MAX = 3 };
 
 /* ---- steps ---- */
 
@@ -63,9 +63,9 @@ static int64_t mark(const struct cap_search *search, size_t number)
 
 // Runs steps or waits until the counters have covered both marks. False: the counters do not update, or the search is
 // over.
-static bool learn(struct cap_search *search, size_t from, size_t to, struct tune_span *ret_span)
+static bool record_energy(struct cap_search *search, size_t from, size_t to, struct tune_span *ret_span)
 {
-	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;
+	int64_t end_ns = clock_now_ns() + UPDATE_MAX_NS;
 	while (!cap_meter_between(search->meter, from, to, ret_span)) {
 		if (search->ended_by != 0 || clock_now_ns() > end_ns || cap_meter_is_lost(search->meter))
 			return false;
@@ -85,25 +85,25 @@ static double since_set_s(const struct cap_search *search)
 }
 
 // Mean power over a stretch of steps. False: the search is over, or the counters do not update.
-static bool measure_stretch(struct cap_search *search, struct tune_stretch_power *ret_power)
+static bool measure_interval(struct cap_search *search, struct tune_interval_power *ret_power)
 {
-	int64_t begin_ns = mark(search, SETTLE_BEGIN);
+	int64_t begin_ns = mark(search, WAIT_BEGIN);
 	uint64_t updates = cap_meter_updates(search->meter);
 	do {
 		if (!do_step(search))
 			return false;
-	} while (clock_now_ns() - begin_ns < STRETCH_NS ||
-		(cap_meter_updates(search->meter) < updates + STRETCH_UPDATES &&
-			clock_now_ns() - begin_ns < UPDATE_MOST_NS));
+	} while (clock_now_ns() - begin_ns < INTERVAL_NS ||
+		(cap_meter_updates(search->meter) < updates + INTERVAL_UPDATES &&
+			clock_now_ns() - begin_ns < UPDATE_MAX_NS));
 	struct tune_span span;
-	(void)mark(search, SETTLE_END);
+	(void)mark(search, WAIT_END);
 	double until_s = since_set_s(search);
-	if (!learn(search, SETTLE_BEGIN, SETTLE_END, &span))
+	if (!record_energy(search, WAIT_BEGIN, WAIT_END, &span))
 		return false;
-	*ret_power = (struct tune_stretch_power){
+	*ret_power = (struct tune_interval_power){
 		.limit_w = search->what == CAP_POWER ? tuner_limit(search->tuner, search->limit) : (double)NAN,
 		.sum_w = span.energy_j / span.seconds,
-		.most_w = span.most_j / span.seconds,
+		.max_w = span.max_j / span.seconds,
 		.until_s = until_s,
 	};
 	return true;
@@ -118,9 +118,9 @@ static bool work_until(struct cap_search *search, double since_set)
 	return true;
 }
 
-static void settle(struct cap_search *search)
+static void wait_until_stable(struct cap_search *search)
 {
-	struct tune_stretch_power power;
+	struct tune_interval_power power;
 	if (search->options.settle_s > 0) {
 		(void)(do_step(search) && work_until(search, search->options.settle_s));
 		return;
@@ -129,8 +129,8 @@ static void settle(struct cap_search *search)
 	// Wait at least the response delay seen so far: after a raised limit the power may look steady before it rises.
 	(void)work_until(search, search->steady.delay_s);
 	int64_t begin_ns = clock_now_ns();
-	while (!is_over(search) && clock_now_ns() - begin_ns < SETTLE_MOST_NS)
-		if (measure_stretch(search, &power) && tune_steady_add(&search->steady, &power, STEADY))
+	while (!is_over(search) && clock_now_ns() - begin_ns < WAIT_MAX_NS)
+		if (measure_interval(search, &power) && tune_steady_add(&search->steady, &power, STEADY))
 			return;
 }
 
@@ -201,7 +201,7 @@ static int take_limit(struct cap_search *search, size_t limit, struct wattle_err
 		return r;
 	search->limit = limit;
 	search->set_ns = clock_now_ns();
-	settle(search);
+	wait_until_stable(search);
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static int count_unknown(struct cap_search *search, const struct tune_window *wi
 {
 	search->n_unknown = isnan(window->energy_j) ? search->n_unknown + 1 : 0;
 	bool is_lost = cap_meter_is_lost(search->meter);
-	if (!is_lost && search->n_unknown < UNKNOWN_MOST)
+	if (!is_lost && search->n_unknown < UNKNOWN_MAX)
 		return 0;
 	return error_set(reterr, -EIO, "%s: its energy counter %s", search->devices[0]->name,
 		is_lost ? "was reset or can no longer be read" : "does not change");
@@ -231,7 +231,7 @@ static int measure(struct cap_search *search, double seconds, struct wattle_erro
 	int64_t end_ns = mark(search, WINDOW_END);
 	window.time_s = (double)(end_ns - begin_ns) / 1e9;
 	window.at_s = (double)(begin_ns / 2 + end_ns / 2 - search->start_ns) / 1e9;
-	if (learn(search, WINDOW_BEGIN, WINDOW_END, &span)) {
+	if (record_energy(search, WINDOW_BEGIN, WINDOW_END, &span)) {
 		window.energy_j = span.energy_j;
 		window.energy_error_j = span.error_j;
 	}
@@ -242,7 +242,7 @@ static int measure(struct cap_search *search, double seconds, struct wattle_erro
 	return count_unknown(search, &window, reterr);
 }
 
-static void tell_progress(struct cap_search *search)
+static void report_progress(struct cap_search *search)
 {
 	if (search->options.progress == NULL || search->ended_by != 0)
 		return;
@@ -266,7 +266,7 @@ static void tell_progress(struct cap_search *search)
 // The energy before a counter's first update is unknown.
 static void wait_for_update(const struct cap_search *search)
 {
-	int64_t end_ns = clock_now_ns() + UPDATE_MOST_NS;
+	int64_t end_ns = clock_now_ns() + UPDATE_MAX_NS;
 	while (cap_meter_updates(search->meter) == 0 && clock_now_ns() < end_ns)
 		nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
 }
@@ -288,7 +288,7 @@ int cap_search_run(struct cap_search *search, struct wattle_error *reterr)
 			r = with_session(search, check_now, 0, reterr);
 		if (r < 0)
 			return r;
-		tell_progress(search);
+		report_progress(search);
 	}
 	return 0;
 }

@@ -14,7 +14,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_once_t once;
 	pthread_key_t words; // struct words, one per thread
-	bool has_words, is_open, has_exit_handler;
+	bool has_messages, is_open, has_exit_handler;
 	struct cap_session session;
 	struct cap_devices left_behind;
 	char program[PATH_MAX], name[64];
@@ -34,7 +34,7 @@ static void unlock_in_parent(void)
 
 /* The child must not touch the leases of its parent. NVML handles are invalid in a child and closing them could hang
  * it, so they are leaked on purpose, but kept reachable for leak checkers. */
-static void begin_anew_in_child(void)
+static void reset_in_child(void)
 {
 	pthread_mutex_init(&state.lock, NULL);
 	if (!state.is_open)
@@ -69,7 +69,7 @@ static void release_at_exit(void)
 
 /* ---- open ---- */
 
-void cap_session_introduce(const char *program, const char *name)
+void cap_session_configure(const char *program, const char *name)
 {
 	pthread_mutex_lock(&state.lock);
 	(void)text_copy(state.program, sizeof(state.program), program != NULL ? program : "");
@@ -128,14 +128,14 @@ static int open_session(struct wattle_error *reterr)
 
 static void set_up(void)
 {
-	state.has_words = pthread_key_create(&state.words, free) == 0;
+	state.has_messages = pthread_key_create(&state.words, free) == 0;
 	fork_lock_init();
-	(void)pthread_atfork(lock_for_fork, unlock_in_parent, begin_anew_in_child);
+	(void)pthread_atfork(lock_for_fork, unlock_in_parent, reset_in_child);
 }
 
 /* Restarts a guard that was killed; several leases may share one. This is only checked in a call: if the guard and then
  * the program are killed between two calls, the next start of wattle restores the limit. */
-static void tend(struct cap_session *session)
+static void restart_guard(struct cap_session *session)
 {
 	for (size_t i = 0; i < session->devices.n; i++) {
 		struct cap_entry *entry = &session->entries[i];
@@ -154,7 +154,7 @@ int cap_session_enter(struct cap_session **ret_session, struct wattle_error *ret
 	pthread_mutex_lock(&state.lock);
 	int r = state.is_open ? 0 : open_session(reterr);
 	if (r == 0)
-		tend(&state.session);
+		restart_guard(&state.session);
 	if (r < 0)
 		pthread_mutex_unlock(&state.lock);
 	else
@@ -210,11 +210,11 @@ struct words {
 };
 
 // NULL: out of memory; the message is dropped.
-static struct words *words_here(void)
+static struct words *thread_messages(void)
 {
 	pthread_once(&state.once, set_up);
-	struct words *words = state.has_words ? pthread_getspecific(state.words) : NULL;
-	if (words != NULL || !state.has_words)
+	struct words *words = state.has_messages ? pthread_getspecific(state.words) : NULL;
+	if (words != NULL || !state.has_messages)
 		return words;
 	words = calloc(1, sizeof(*words));
 	if (words != NULL && pthread_setspecific(state.words, words) != 0) {
@@ -224,9 +224,9 @@ static struct words *words_here(void)
 	return words;
 }
 
-struct wattle_error *cap_words_begin(void)
+struct wattle_error *cap_message_begin(void)
 {
-	struct words *words = words_here();
+	struct words *words = thread_messages();
 	if (words == NULL)
 		return NULL;
 	words->error = (struct wattle_error){0};
@@ -234,23 +234,23 @@ struct wattle_error *cap_words_begin(void)
 	return &words->error;
 }
 
-struct wattle_error *cap_words_error(void)
+struct wattle_error *cap_message_error(void)
 {
-	struct words *words = words_here();
+	struct words *words = thread_messages();
 	return words != NULL ? &words->error : NULL;
 }
 
-int cap_words_end(int code)
+int cap_message_end(int code)
 {
-	struct words *words = words_here();
+	struct words *words = thread_messages();
 	if (code < 0 && words != NULL && words->error.text[0] == '\0')
 		error_set(&words->error, code, "%s", wattle_strerror(code));
 	return code;
 }
 
-void cap_words_notice(const char *text)
+void cap_message_notice(const char *text)
 {
-	struct words *words = words_here();
+	struct words *words = thread_messages();
 	size_t used = words != NULL ? strlen(words->notice) : 0;
 	if (words != NULL && text[0] != '\0')
 		snprintf(words->notice + used, sizeof(words->notice) - used, "%s%s", used > 0 ? "; " : "", text);
@@ -258,12 +258,12 @@ void cap_words_notice(const char *text)
 
 const char *wattle_cap_error(void)
 {
-	struct words *words = words_here();
+	struct words *words = thread_messages();
 	return words != NULL ? words->error.text : "";
 }
 
 const char *wattle_cap_notice(void)
 {
-	struct words *words = words_here();
+	struct words *words = thread_messages();
 	return words != NULL ? words->notice : "";
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum { SIZE_MOST = 65536, LIMITS_DEFAULT = 8 };
-static const double FROM_DEFAULT_PERCENT = 30, SECONDS_DEFAULT = 30, SECONDS_MOST = 86400;
+static const double FROM_DEFAULT_PERCENT = 30, SECONDS_DEFAULT = 30, SECONDS_MAX = 86400;
 
 /* ---- options ---- */
 
@@ -19,19 +19,19 @@ static int check_options(const struct wattle_cap_tune_options *o, struct wattle_
 	if (!(o->slowdown_percent >= 0 && o->slowdown_percent <= 1000))
 		return error_set(reterr, -EINVAL, "a slowdown of %g %% is not valid; valid are 0 to 1000",
 			o->slowdown_percent);
-	if (o->n_limits != 0 && (o->n_limits < 2 || o->n_limits > SEARCH_LIMITS_MOST))
+	if (o->n_limits != 0 && (o->n_limits < 2 || o->n_limits > SEARCH_LIMITS_MAX))
 		return error_set(reterr, -EINVAL, "%zu limits can't be compared; valid are 2 to %d", o->n_limits,
-			SEARCH_LIMITS_MOST);
+			SEARCH_LIMITS_MAX);
 	if (!(o->from_percent > 0 && o->from_percent < 100))
 		return error_set(reterr, -EINVAL,
 			"the lowest limit of %g %% of the default is not valid; valid are above 0 and below "
 			"100", o->from_percent);
-	if (!(o->seconds > 0 && o->seconds <= SECONDS_MOST))
-		return error_set(reterr, -EINVAL, "%g s for each limit is not valid; valid are above 0, up to %g", o->seconds,
-			SECONDS_MOST);
-	if (!(o->settle_s >= 0 && o->settle_s <= SECONDS_MOST))
+	if (!(o->seconds > 0 && o->seconds <= SECONDS_MAX))
+		return error_set(reterr, -EINVAL, "%g s for each limit is not valid; valid are above 0, up to %g",
+			o->seconds, SECONDS_MAX);
+	if (!(o->settle_s >= 0 && o->settle_s <= SECONDS_MAX))
 		return error_set(reterr, -EINVAL, "a settling time of %g s is not valid; valid are 0 to %g",
-			o->settle_s, SECONDS_MOST);
+			o->settle_s, SECONDS_MAX);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static int find_limits(struct cap_search *search, struct wattle_error *reterr)
 			&search->n_limits);
 	if (r == -ERANGE)
 		error_set(reterr, r, "%s: its range (%g to %g %s, default %g) does not contain two limits to compare",
-			search->devices[0]->name, min, max, cap_what_unit(search->what), default_);
+			search->devices[0]->name, min, max, cap_kind_unit(search->what), default_);
 	return r;
 }
 
@@ -121,7 +121,7 @@ static int release_all(struct cap_search *search, struct wattle_error *reterr)
 		if (was_ours)
 			entry->value = search->before[i];
 		if (outcome.was_foreign)
-			cap_words_notice(outcome.text);
+			cap_message_notice(outcome.text);
 		first = first < 0 ? first : r;
 	}
 	search->n_held = 0;
@@ -195,7 +195,7 @@ static int begin(struct cap_search *search, const char *device, double *ret_prev
 	int r = cap_session_enter(&search->session, reterr);
 	if (r < 0)
 		return r;
-	cap_words_notice(search->session->recovered);
+	cap_message_notice(search->session->recovered);
 	search->session->recovered[0] = '\0';
 	r = prepare(search, device, reterr);
 	if (r == 0)
@@ -230,7 +230,7 @@ static int tune(struct cap_search *search, const char *device, struct wattle_cap
 	struct wattle_error back = {0};
 	int released = end(search, &back);
 	if (released < 0 && (r < 0 || search->ended_by != 0))
-		cap_words_notice(back.text);
+		cap_message_notice(back.text);
 	if (search->ended_by < 0)
 		return error_set(reterr, search->ended_by, "step or progress ended the search with %d",
 			search->ended_by);
@@ -261,14 +261,14 @@ static struct wattle_cap_tune_result unknown_result(size_t size)
 int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *options, int (*step)(void *data),
 	void *data, struct wattle_cap_tune_result *ret)
 {
-	struct wattle_error *error = cap_words_begin();
+	struct wattle_error *error = cap_message_begin();
 	if (device == NULL || step == NULL || ret == NULL || ret->size < sizeof(*ret) || ret->size > SIZE_MOST)
-		return cap_words_end(error_set(error, -EINVAL,
+		return cap_message_end(error_set(error, -EINVAL,
 			"device, step and ret must not be NULL, and ret->size be sizeof(struct wattle_cap_tune_result)"));
 	struct cap_search search = {.step = step, .data = data, .owner = getpid()};
 	int r = take_options(options, &search.options, error);
 	if (r < 0)
-		return cap_words_end(r);
+		return cap_message_end(r);
 	if (is_disabled_by_environment()) {
 		struct wattle_cap_tune_result unknown = unknown_result(ret->size);
 		memcpy(ret, &unknown, sizeof(unknown));
@@ -282,5 +282,5 @@ int wattle_cap_tune(const char *device, const struct wattle_cap_tune_options *op
 	forget(&search);
 	if (r < 0 && error != NULL)
 		*error = own;
-	return r < 0 ? cap_words_end(r) : r;
+	return r < 0 ? cap_message_end(r) : r;
 }

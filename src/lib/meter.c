@@ -249,7 +249,7 @@ static void add_total(const wattle_meter *meter, struct sums *sums)
 			continue;
 		const struct energy_amount amount = domain->amount;
 		add(&sums->total_j, amount.j);
-		sums->calibration_error_j = add_known(sums->calibration_error_j, amount.calibration_error_j);
+		sums->calibration_error_j = nan_sum(sums->calibration_error_j, amount.calibration_error_j);
 		sums->is_estimated |= domain->is_model;
 		if (domain->is_model) // errors of the model are fully correlated
 			sums->model_error_j += amount.error_j;

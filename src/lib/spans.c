@@ -2,7 +2,7 @@
 
 #include "span/writer/common.h"
 
-__attribute__((constructor)) static void look_for_a_recorder(void)
+__attribute__((constructor)) static void find_recorder(void)
 {
 	span_writer_init();
 }

@@ -166,8 +166,8 @@ void wattle_tracker_free(wattle_tracker *tracker)
 			(void)wattle_tracker_stop(tracker);
 		tracker_remove_files(&tracker->recorder);
 	}
-	tracker_ring_forget(&tracker->ring);
-	tracker_forget(&tracker->recorder);
+	tracker_ring_free(&tracker->ring);
+	tracker_free(&tracker->recorder);
 	tracker_options_finish(&tracker->options);
 	pthread_mutex_destroy(&tracker->lock);
 	free(tracker);

@@ -64,7 +64,7 @@ void tracker_ring_enter(struct tracker_ring *own, const char *ring, bool keep_en
 // Leaves as if the tracker had never been entered. Trackers may leave in any order.
 void tracker_ring_leave(struct tracker_ring *own);
 // For a forked child: only frees the memory.
-void tracker_ring_forget(struct tracker_ring *own);
+void tracker_ring_free(struct tracker_ring *own);
 
 /* One recorder process of a tracker, from start to report. */
 
@@ -88,4 +88,4 @@ int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct watt
 // Removes a temporary run file, unless a recorder that could not be stopped still writes to it.
 void tracker_remove_files(struct tracker_recorder *recorder);
 // Closes the socket and frees the memory; a running recorder continues.
-void tracker_forget(struct tracker_recorder *recorder);
+void tracker_free(struct tracker_recorder *recorder);

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-int tracker_say(int fd, const char *word)
+int tracker_send(int fd, const char *word)
 {
 	struct tracker_message message = tracker_message(word, 0, 0);
 	ssize_t n; // 24 bytes into an empty socket are sent completely or not at all
@@ -60,13 +60,13 @@ static int drop(int fd, int64_t deadline_ns, size_t size)
 	return r;
 }
 
-int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *ret_word)
+int tracker_receive(int fd, int64_t deadline_ns, size_t most, struct tracker_reply *ret_word)
 {
 	struct tracker_message message;
 	int r = receive(fd, deadline_ns, (char *)&message, sizeof(message));
 	if (r < 0)
 		return r;
-	if (message.size > TRACKER_TEXT_MOST)
+	if (message.size > TRACKER_TEXT_MAX)
 		return -EPROTO;
 	if (message.size > most) {
 		r = drop(fd, deadline_ns, message.size);
@@ -83,6 +83,6 @@ int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *
 		return r;
 	}
 	text[message.size] = '\0';
-	*ret_word = (struct tracker_word){message, text};
+	*ret_word = (struct tracker_reply){message, text};
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { SIZE_MOST = 4096, ARGUMENTS_MOST = 256 };
+enum { SIZE_MOST = 4096, ARGUMENTS_MAX = 256 };
 
 /* ---- texts: one row for everything about them ---- */
 
@@ -76,9 +76,9 @@ static bool numbers_are_valid(const struct wattle_tracker_options *options)
 static bool arguments_are_valid(const struct wattle_tracker_options *options)
 {
 	size_t n = 0;
-	while (options->arguments != NULL && options->arguments[n] != NULL && n <= ARGUMENTS_MOST)
+	while (options->arguments != NULL && options->arguments[n] != NULL && n <= ARGUMENTS_MAX)
 		n++;
-	return n <= ARGUMENTS_MOST;
+	return n <= ARGUMENTS_MAX;
 }
 
 // Rejects options of a newer program that this version would ignore: members beyond the known size must be 0.
@@ -169,7 +169,7 @@ void tracker_options_finish(struct wattle_tracker_options *copy)
 
 __attribute__((format(printf, 2, 3))) static void add(struct tracker_command *command, const char *format, ...)
 {
-	char **words = array_with_room(command->words, command->n + 1, &command->capacity, sizeof(*words), 32);
+	char **words = array_reserve(command->words, command->n + 1, &command->capacity, sizeof(*words), 32);
 	if (words != NULL)
 		command->words = words;
 	va_list args;

@@ -24,13 +24,13 @@ static const int64_t READY_NS = 60 * NS_PER_S, REPORT_NS = 600 * NS_PER_S;
 static int make_folder(struct tracker_recorder *recorder, struct wattle_error *reterr)
 {
 	const char *given = secure_getenv("TMPDIR");
-	const char *place = given != NULL && given[0] != '\0' ? given : "/tmp";
+	const char *parent_folder = given != NULL && given[0] != '\0' ? given : "/tmp";
 	char folder[PATH_MAX], whole[PATH_MAX];
-	snprintf(folder, sizeof(folder), "%s/wattle-XXXXXX", place);
+	snprintf(folder, sizeof(folder), "%s/wattle-XXXXXX", parent_folder);
 	// The path must be absolute: the program may change its working directory before the folder is removed.
 	if (mkdtemp(folder) == NULL || realpath(folder, whole) == NULL)
 		return error_set(reterr, -errno,
-			"can't create a folder for the run file in %s: %s; give a file name in `output`", place,
+			"can't create a folder for the run file in %s: %s; give a file name in `output`", parent_folder,
 			strerror(errno));
 	recorder->folder = strdup(whole);
 	return recorder->folder != NULL ? 0 : error_set(reterr, -ENOMEM, "out of memory");
@@ -107,8 +107,8 @@ static void reap(const struct tracker_recorder *recorder)
 
 static void await_end(const struct tracker_recorder *recorder)
 {
-	struct tracker_word word;
-	int r = tracker_hear(recorder->fd, clock_now_ns() + NS_PER_S, TRACKER_TEXT_MOST, &word);
+	struct tracker_reply word;
+	int r = tracker_receive(recorder->fd, clock_now_ns() + NS_PER_S, TRACKER_TEXT_MAX, &word);
 	if (r == 0)
 		free(word.text);
 	else if (r == -EPIPE)
@@ -117,13 +117,13 @@ static void await_end(const struct tracker_recorder *recorder)
 
 /* ---- messages from the recorder ---- */
 
-static int refused(const struct tracker_word *word, struct wattle_error *reterr)
+static int refused(const struct tracker_reply *word, struct wattle_error *reterr)
 {
 	int code = word->message.code < 0 ? word->message.code : -EIO;
 	return error_set(reterr, code, "%.*s", (int)sizeof(reterr->text) - 1, word->text);
 }
 
-static void keep(char **slot, struct tracker_word *word)
+static void keep(char **slot, struct tracker_reply *word)
 {
 	free(*slot);
 	*slot = word->text;
@@ -131,13 +131,13 @@ static void keep(char **slot, struct tracker_word *word)
 }
 
 // Reads messages until `awaited` arrives and stores its text in *slot.
-static int hear_until(struct tracker_recorder *recorder, const char *awaited, char **slot, int64_t timeout_ns,
+static int receive_until(struct tracker_recorder *recorder, const char *awaited, char **slot, int64_t timeout_ns,
 	struct wattle_error *reterr)
 {
 	int64_t deadline_ns = clock_now_ns() + timeout_ns;
 	for (;;) {
-		struct tracker_word word;
-		int r = tracker_hear(recorder->fd, deadline_ns, TRACKER_TEXT_MOST, &word);
+		struct tracker_reply word;
+		int r = tracker_receive(recorder->fd, deadline_ns, TRACKER_TEXT_MAX, &word);
 		if (r < 0)
 			return r;
 		bool done = tracker_message_is(&word.message, awaited);
@@ -179,7 +179,7 @@ static int spawn(struct tracker_recorder *recorder, const char *program, const s
 
 static int await_ready(struct tracker_recorder *recorder, struct wattle_error *reterr)
 {
-	int r = hear_until(recorder, "ready", &recorder->ring, READY_NS, reterr);
+	int r = receive_until(recorder, "ready", &recorder->ring, READY_NS, reterr);
 	if (r == -ETIMEDOUT) {
 		kill_recorder(recorder);
 		return error_set(reterr, r, "the recorder was not ready within %lld s",
@@ -229,7 +229,7 @@ int tracker_spawn(struct tracker_recorder *recorder, const struct wattle_tracker
 	if (recorder->fd >= 0 && recorder->pid >= 0)
 		await_end(recorder);
 	tracker_remove_files(recorder);
-	tracker_forget(recorder);
+	tracker_free(recorder);
 	return r;
 }
 
@@ -245,8 +245,8 @@ int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct watt
 		return error_set(reterr, -EIO,
 			"the program has closed the tracker's descriptor: the recording ends with the program");
 	}
-	tracker_say(recorder->fd, "stop"); // if the recorder is gone, its earlier messages can still be read
-	int r = hear_until(recorder, "report", &recorder->report, wait_ns, reterr);
+	tracker_send(recorder->fd, "stop"); // if the recorder is gone, its earlier messages can still be read
+	int r = receive_until(recorder, "report", &recorder->report, wait_ns, reterr);
 	if (r == 0 || reterr->code != 0)
 		await_end(recorder);
 	else if (r == -ETIMEDOUT)
@@ -259,7 +259,7 @@ int tracker_end(struct tracker_recorder *recorder, double timeout_s, struct watt
 	return -EIO;
 }
 
-void tracker_forget(struct tracker_recorder *recorder)
+void tracker_free(struct tracker_recorder *recorder)
 {
 	close_line(recorder);
 	free(recorder->folder);

@@ -78,7 +78,7 @@ void tracker_ring_enter(struct tracker_ring *own, const char *ring, bool keep_en
 		.is_in_environment = !keep_environment,
 	};
 	if (own->ring == NULL || span_writer_connect(ring) < 0) {
-		tracker_ring_forget(own);
+		tracker_ring_free(own);
 	} else {
 		process.top = own;
 		if (!keep_environment)
@@ -127,10 +127,10 @@ void tracker_ring_leave(struct tracker_ring *own)
 	else
 		leave_middle(own);
 	fork_lock_release();
-	tracker_ring_forget(own);
+	tracker_ring_free(own);
 }
 
-void tracker_ring_forget(struct tracker_ring *own)
+void tracker_ring_free(struct tracker_ring *own)
 {
 	free(own->ring);
 	free(own->ring_before);

@@ -49,14 +49,14 @@ static inline int tracker_message_is(const struct tracker_message *message, cons
 
 /* The library's end of the socket to its recorder: lib/tracker_wire.h. */
 
-struct tracker_word {
+struct tracker_reply {
 	struct tracker_message message;
-	char *text; // owned by the caller of tracker_hear: message.size bytes and a NUL
+	char *text; // owned by the caller of tracker_receive: message.size bytes and a NUL
 };
 
 // 0; -EPIPE: the recorder is gone.
-int tracker_say(int fd, const char *word);
-enum { TRACKER_TEXT_MOST = 1 << 30 };
+int tracker_send(int fd, const char *word);
+enum { TRACKER_TEXT_MAX = 1 << 30 };
 /* Waits for the next message. A text longer than `most` is read and dropped: ret_word->text is "" then. 0; -EPIPE: the
  * recorder is gone; -ETIMEDOUT; -EPROTO: protocol mismatch; -ENOMEM. */
-int tracker_hear(int fd, int64_t deadline_ns, size_t most, struct tracker_word *ret_word);
+int tracker_receive(int fd, int64_t deadline_ns, size_t most, struct tracker_reply *ret_word);

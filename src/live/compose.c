@@ -1,9 +1,10 @@
 #include "live/internal.h"
 
-const struct pen pen_plain = {.colour = COLOUR_INK}, pen_faint = {.colour = COLOUR_FAINT, .looks = LOOK_FAINT},
-		 pen_bold = {.colour = COLOUR_INK, .looks = LOOK_BOLD},
-		 pen_warn = {.colour = COLOUR_WARN, .looks = LOOK_BOLD},
-		 pen_title = {.colour = COLOUR_INK, .looks = LOOK_REVERSE};
+const struct pen pen_plain = {.colour = COLOUR_INK},
+		 pen_faint = {.colour = COLOUR_FAINT, .cell_attributes = ATTRIBUTE_FAINT},
+		 pen_bold = {.colour = COLOUR_INK, .cell_attributes = ATTRIBUTE_BOLD},
+		 pen_warn = {.colour = COLOUR_WARN, .cell_attributes = ATTRIBUTE_BOLD},
+		 pen_title = {.colour = COLOUR_INK, .cell_attributes = ATTRIBUTE_REVERSE};
 
 static void (*const panels[PANELS])(const struct canvas *canvas) = {
 	[PANEL_HEAD] = panel_head,

@@ -68,7 +68,7 @@ static void put(struct frame *frame, int x, int y, wchar_t rune, int width, stru
 		*cell = (struct cell){.runes = {i == 0 ? rune : 0},
 			.width = (uint8_t)(i == 0 ? width : 0),
 			.colour = (uint8_t)pen.colour,
-			.looks = (uint8_t)pen.looks};
+			.cell_attributes = (uint8_t)pen.cell_attributes};
 	}
 }
 
@@ -77,13 +77,13 @@ void frame_rune(struct frame *frame, int x, int y, wchar_t rune, struct pen pen)
 	put(frame, x, y, rune, 1, pen);
 }
 
-void frame_look(struct frame *frame, struct area area, unsigned int looks)
+void frame_set_attributes(struct frame *frame, struct area area, unsigned int cell_attributes)
 {
 	for (int y = area.y; y < area.y + area.height; y++)
 		for (int x = area.x; x < area.x + area.width; x++) {
 			struct cell *cell = cell_at(frame, x, y);
 			if (cell != NULL)
-				cell->looks |= (uint8_t)looks;
+				cell->cell_attributes |= (uint8_t)cell_attributes;
 		}
 }
 
@@ -172,7 +172,7 @@ const char *sign(const struct frame *frame, enum sign which)
 		[SIGN_UP] = {"^", "▲"},
 		[SIGN_BRANCH] = {"|-", "├─"},
 		[SIGN_LAST] = {"`-", "└─"},
-		[SIGN_TRUNK] = {"| ", "│ "},
+		[SIGN_TREE_LINE] = {"| ", "│ "},
 		[SIGN_DEGREE] = {" C", " °C"},
 	};
 	return signs[which][frame->utf8];
@@ -198,9 +198,9 @@ static void cut(struct line *line, struct pen pen)
 }
 
 // True if the text, including its combining marks, fits into `room` cells.
-static bool fits(const struct frame *frame, const unsigned char *text, int room)
+static bool fits(const struct frame *frame, const unsigned char *text, int capacity)
 {
-	return text_width(frame, (const char *)text) <= room;
+	return text_width(frame, (const char *)text) <= capacity;
 }
 
 void line_text(struct line *line, struct pen pen, const char *text)
@@ -248,9 +248,9 @@ void line_column(struct line *line, struct pen pen, const char *text, int width,
 {
 	int end = line->x + width < line->end ? line->x + width : line->end;
 	struct line column = {.frame = line->frame, .x = line->x, .y = line->y, .end = end};
-	int room = end - line->x, used = text_width(line->frame, text);
-	if (to_right && used < room)
-		column.x += room - used;
+	int capacity = end - line->x, used = text_width(line->frame, text);
+	if (to_right && used < capacity)
+		column.x += capacity - used;
 	line_text(&column, pen, text);
 	line->x = end;
 }

@@ -21,7 +21,7 @@ static const struct {
 	int across, steps; // values and height steps per cell
 } cells_of[GRAPH_STYLES] = {[GRAPH_BRAILLE] = {2, 4}, [GRAPH_BLOCK] = {1, 8}, [GRAPH_ASCII] = {1, 3}};
 
-size_t graph_room(enum graph_style style, int width)
+size_t graph_capacity(enum graph_style style, int width)
 {
 	return width > 0 ? (size_t)width * (size_t)cells_of[style].across : 0;
 }

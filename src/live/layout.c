@@ -28,9 +28,9 @@ static const struct step {
 	{PANEL_GRAPH, 4},
 };
 // Minimum useful rows: a title and one span; four rows of graph.
-static const int panel_least[PANELS] = {[PANEL_SPANS] = 2, [PANEL_GRAPH] = 4};
+static const int panel_min[PANELS] = {[PANEL_SPANS] = 2, [PANEL_GRAPH] = 4};
 
-enum { GRAPH_MOST = 10, GRAPH_LEAST_COLUMNS = 30 };
+enum { GRAPH_MAX = 10, GRAPH_MIN_COLUMNS = 30 };
 
 static int least(int a, int b)
 {
@@ -51,24 +51,24 @@ static void wanted(const struct live_need *need, int columns, int screen, bool i
 	// With few domains, the graph beside them would have few rows.
 	rows[PANEL_DOMAINS] = is_wide ? most(need->domains, screen / 5) : need->domains;
 	rows[PANEL_SPANS] = need->spans > 0 && !is_wide ? need->spans + 1 : 0;
-	rows[PANEL_GRAPH] = columns < GRAPH_LEAST_COLUMNS || is_wide || !need->past || !need->energy ? 0 : GRAPH_MOST;
+	rows[PANEL_GRAPH] = columns < GRAPH_MIN_COLUMNS || is_wide || !need->past || !need->energy ? 0 : GRAPH_MAX;
 	rows[PANEL_PROCESSES] = need->processes + 1;
 }
 
 // Two fifths of the screen, limited by need. A screen of one row shows the total instead.
-static int processes_least(int wanted_rows, int rows)
+static int processes_min(int wanted_rows, int rows)
 {
 	return rows < 2 ? 0 : least(wanted_rows, most(rows * 2 / 5, least(rows - 1, 2)));
 }
 
 static void share(const int *want, int rows, int *given)
 {
-	given[PANEL_PROCESSES] = processes_least(want[PANEL_PROCESSES], rows);
+	given[PANEL_PROCESSES] = processes_min(want[PANEL_PROCESSES], rows);
 	int left = rows - given[PANEL_PROCESSES];
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		const struct step *step = &steps[i];
 		int n = least(least(step->rows, left), want[step->panel] - given[step->panel]);
-		if (n < 1 || given[step->panel] + n < panel_least[step->panel])
+		if (n < 1 || given[step->panel] + n < panel_min[step->panel])
 			continue;
 		given[step->panel] += n;
 		left -= n;

@@ -6,25 +6,17 @@
 
 #include <stdio.h>
 
-enum {
-	NAME_WIDTH = 11,
-	POWER_WIDTH = 9,
-	LIMIT_WIDTH = 8,
-	BAR_LEAST = 8,
-	BAR_MOST = 40,
-	PAST_LEAST = 8,
-	PAST_MOST = 60
-};
+enum { NAME_WIDTH = 11, POWER_WIDTH = 9, LIMIT_WIDTH = 8, BAR_MIN = 8, BAR_MAX = 40, PAST_MIN = 8, PAST_MAX = 60 };
 
 /* Additional columns, most important first; each is shown only if some domain has the value. */
 struct extra {
 	int width;
-	bool (*has)(const struct now_domain *domain);
-	void (*write)(struct line *line, const struct now_domain *domain, int width);
+	bool (*has)(const struct monitor_domain *domain);
+	void (*write)(struct line *line, const struct monitor_domain *domain, int width);
 };
 
 // Numbers the domains in the total, so that domains with the same colour are far apart. Parts of a domain share its colour.
-static enum colour domain_colour(const struct now *now, size_t domain)
+static enum colour domain_colour(const struct monitor_sample *now, size_t domain)
 {
 	const char *inside = now->domains[domain].domain->inside;
 	unsigned int number = 0;
@@ -65,23 +57,23 @@ static const char *unit_megahertz(const struct line *line)
 #define GAUGE_megahertz GAUGE
 #define GAUGE_bytes(...)
 #define GAUGE(member, format, tag)                                                                                     \
-	static bool has_##member(const struct now_domain *domain)                                                      \
+	static bool has_##member(const struct monitor_domain *domain)                                                  \
 	{                                                                                                              \
 		return !isnan(domain->member);                                                                         \
 	}                                                                                                              \
-	static void write_##member(struct line *line, const struct now_domain *domain, int width)                      \
+	static void write_##member(struct line *line, const struct monitor_domain *domain, int width)                  \
 	{                                                                                                              \
 		write_unit(line, domain->member, tag, unit_##format(line), width);                                     \
 	}
 #define DEVICE_LIVE(id, member, unit, format, tag, ...) GAUGE_##format(member, format, tag)
 #include "metric/metrics.def"
 
-static bool has_memory(const struct now_domain *domain)
+static bool has_memory(const struct monitor_domain *domain)
 {
 	return !isnan(domain->memory_used_bytes);
 }
 
-static void write_memory(struct line *line, const struct now_domain *domain, int width)
+static void write_memory(struct line *line, const struct monitor_domain *domain, int width)
 {
 	char text[2 * FIGURE_SIZE + 2] = "";
 	if (has_memory(domain))
@@ -90,39 +82,39 @@ static void write_memory(struct line *line, const struct now_domain *domain, int
 	line_column(line, pen_plain, text, width - 1, true);
 }
 
-static bool is_throttled(const struct now_domain *domain)
+static bool is_throttled(const struct monitor_domain *domain)
 {
 	return throttle_held_back(domain->throttle_bits) != 0;
 }
 
-static void write_throttling(struct line *line, const struct now_domain *domain, int width)
+static void write_throttling(struct line *line, const struct monitor_domain *domain, int width)
 {
 	line_column(line, pen_warn, is_throttled(domain) ? "throttled" : "", width - 1, false);
 }
 
-static bool has_provenance(const struct now_domain *domain)
+static bool has_provenance(const struct monitor_domain *domain)
 {
 	return true;
 }
 
-static void write_provenance(struct line *line, const struct now_domain *domain, int width)
+static void write_provenance(struct line *line, const struct monitor_domain *domain, int width)
 {
 	enum provenance provenance = domain->domain->provenance;
 	line_column(line, provenance == PROVENANCE_MEASURED ? pen_faint : pen_warn, provenance_name(provenance),
 		width - 1, false);
 }
 
-static void write_source(struct line *line, const struct now_domain *domain, int width)
+static void write_source(struct line *line, const struct monitor_domain *domain, int width)
 {
 	line_column(line, pen_faint, domain->source, width - 1, false);
 }
 
-static bool has_device(const struct now_domain *domain)
+static bool has_device(const struct monitor_domain *domain)
 {
 	return domain->domain->kind == DOMAIN_GPU;
 }
 
-static void write_device(struct line *line, const struct now_domain *domain, int width)
+static void write_device(struct line *line, const struct monitor_domain *domain, int width)
 {
 	line_column(line, pen_faint, domain->domain->device, width - 1, false);
 }
@@ -154,7 +146,7 @@ struct plan { // columns of this panel
 	bool limit, extras[ARRAY_SIZE(extras)];
 };
 
-static bool any_has(const struct now *now, bool (*has)(const struct now_domain *domain))
+static bool any_has(const struct monitor_sample *now, bool (*has)(const struct monitor_domain *domain))
 {
 	for (size_t i = 0; i < now->n_domains; i++)
 		if (has(&now->domains[i]))
@@ -162,51 +154,51 @@ static bool any_has(const struct now *now, bool (*has)(const struct now_domain *
 	return false;
 }
 
-static bool has_limit(const struct now_domain *domain)
+static bool has_limit(const struct monitor_domain *domain)
 {
 	return !isnan(domain->cap_w);
 }
 
-static struct plan plan_for(const struct now *now, int width, bool has_past)
+static struct plan plan_for(const struct monitor_sample *now, int width, bool has_past)
 {
 	struct plan plan = {.name = width < 40 ? 10 : NAME_WIDTH + 2};
 	int left = width - plan.name - POWER_WIDTH;
-	plan.limit = any_has(now, has_limit) && left >= LIMIT_WIDTH + BAR_LEAST + 2;
+	plan.limit = any_has(now, has_limit) && left >= LIMIT_WIDTH + BAR_MIN + 2;
 	left -= plan.limit ? LIMIT_WIDTH : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(extras); i++) {
 		// Leaves room for a bar and a history. On narrow screens, numbers are preferred to graphics.
-		int keep = width < 60 ? 0 : BAR_LEAST + 2 + PAST_LEAST;
+		int keep = width < 60 ? 0 : BAR_MIN + 2 + PAST_MIN;
 		plan.extras[i] = any_has(now, extras[i].has) && left - extras[i].width >= keep;
 		left -= plan.extras[i] ? extras[i].width : 0;
 	}
-	if (has_past && left >= BAR_LEAST + 3 + PAST_LEAST) {
-		plan.past = left / 2 < PAST_MOST ? left / 2 : PAST_MOST;
+	if (has_past && left >= BAR_MIN + 3 + PAST_MIN) {
+		plan.past = left / 2 < PAST_MAX ? left / 2 : PAST_MAX;
 		left -= plan.past + 1;
 	}
 	left -= plan.limit ? 2 : 3;
-	plan.bar = left < BAR_LEAST ? 0 : left < BAR_MOST ? left : BAR_MOST;
+	plan.bar = left < BAR_MIN ? 0 : left < BAR_MAX ? left : BAR_MAX;
 	return plan;
 }
 
 /* ---- one row ---- */
 
-static double largest(const struct now_domain *domain)
+static double largest(const struct monitor_domain *domain)
 {
 	double most = domain->power_w;
-	for (size_t i = 0; i < NOW_HISTORY && i < domain->power_history_w.n; i++)
-		most = fmax(most, now_history_at(&domain->power_history_w, i));
+	for (size_t i = 0; i < MONITOR_HISTORY && i < domain->power_history_w.n; i++)
+		most = fmax(most, monitor_history_at(&domain->power_history_w, i));
 	return most;
 }
 
 // The limit if known; else a round number above all shown values.
-static double scale_of(const struct now_domain *domain)
+static double scale_of(const struct monitor_domain *domain)
 {
 	return domain->cap_w > 0 ? fmax(domain->cap_w, 1) : graph_top(largest(domain), 1);
 }
 
 static void draw_bar(const struct canvas *canvas, struct line *line, size_t number, const struct plan *plan)
 {
-	const struct now_domain *domain = &canvas->view->now->domains[number];
+	const struct monitor_domain *domain = &canvas->view->now->domains[number];
 	double scale_w = scale_of(domain),
 	       target_w = canvas->view->pid != 0 && domain->target_w > 0 ? domain->target_w : 0;
 	enum fill fill = fill_of(domain->domain->provenance);
@@ -225,15 +217,15 @@ static void draw_bar(const struct canvas *canvas, struct line *line, size_t numb
 
 static void draw_past(const struct canvas *canvas, struct line *line, size_t number, int width)
 {
-	const struct now_domain *domain = &canvas->view->now->domains[number];
+	const struct monitor_domain *domain = &canvas->view->now->domains[number];
 	// Blocks resolve eight heights in one row, dots only four.
 	enum graph_style style = !canvas->frame->utf8 || canvas->view->ui->style == GRAPH_ASCII ? GRAPH_ASCII
 												: GRAPH_BLOCK;
-	double values[NOW_HISTORY];
-	size_t n = graph_room(style, width);
-	n = n < NOW_HISTORY ? n : NOW_HISTORY;
+	double values[MONITOR_HISTORY];
+	size_t n = graph_capacity(style, width);
+	n = n < MONITOR_HISTORY ? n : MONITOR_HISTORY;
 	for (size_t i = 0; i < n; i++)
-		values[i] = now_history_at(&domain->power_history_w, n - 1 - i);
+		values[i] = monitor_history_at(&domain->power_history_w, n - 1 - i);
 	const struct graph graph = {.style = style,
 		.values = values,
 		.n = n,
@@ -243,7 +235,7 @@ static void draw_past(const struct canvas *canvas, struct line *line, size_t num
 	line_blank(line, width + 1);
 }
 
-static void draw_name(struct line *line, const struct now_domain *domain, int width)
+static void draw_name(struct line *line, const struct monitor_domain *domain, int width)
 {
 	char text[64];
 	const char *name = domain->domain->name;
@@ -255,7 +247,7 @@ static void draw_name(struct line *line, const struct now_domain *domain, int wi
 
 static void draw_row(const struct canvas *canvas, size_t number, int row, const struct plan *plan)
 {
-	const struct now_domain *domain = &canvas->view->now->domains[number];
+	const struct monitor_domain *domain = &canvas->view->now->domains[number];
 	struct line line = line_in(canvas->frame, canvas->area, row);
 	char text[FIGURE_SIZE + 8];
 	draw_name(&line, domain, plan->name);
@@ -284,11 +276,11 @@ static void draw_row(const struct canvas *canvas, size_t number, int row, const 
 // Summarises the domains that do not fit in one row.
 static void draw_rest(const struct canvas *canvas, const size_t *rest, size_t n, int row)
 {
-	const struct now *now = canvas->view->now;
+	const struct monitor_sample *now = canvas->view->now;
 	struct line line = line_in(canvas->frame, canvas->area, row);
 	double sum_w = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct now_domain *domain = &now->domains[rest[i]];
+		const struct monitor_domain *domain = &now->domains[rest[i]];
 		if (domain->in_total && !isnan(domain->power_w))
 			sum_w += domain->power_w;
 	}
@@ -297,14 +289,14 @@ static void draw_rest(const struct canvas *canvas, const size_t *rest, size_t n,
 
 /* ---- all rows ---- */
 
-enum { ORDERED_MOST = 256 };
+enum { ORDERED_MAX = 256 };
 
-static bool lies_in(const struct now *now, size_t part, size_t whole)
+static bool lies_in(const struct monitor_sample *now, size_t part, size_t whole)
 {
 	return part != whole && strcmp(now->domains[part].domain->inside, now->domains[whole].domain->name) == 0;
 }
 
-static bool is_outermost(const struct now *now, size_t number)
+static bool is_outermost(const struct monitor_sample *now, size_t number)
 {
 	for (size_t i = 0; i < now->n_domains; i++)
 		if (lies_in(now, number, i))
@@ -313,16 +305,16 @@ static bool is_outermost(const struct now *now, size_t number)
 }
 
 // Puts parts below their parent domain; parts of parts follow after the direct parts.
-static size_t order_domains(const struct now *now, size_t *order)
+static size_t order_domains(const struct monitor_sample *now, size_t *order)
 {
 	size_t n = 0;
-	for (size_t i = 0; i < now->n_domains && n < ORDERED_MOST; i++) {
+	for (size_t i = 0; i < now->n_domains && n < ORDERED_MAX; i++) {
 		if (!is_outermost(now, i))
 			continue;
 		size_t first = n;
 		order[n++] = i;
 		for (size_t at = first; at < n; at++)
-			for (size_t part = 0; part < now->n_domains && n < ORDERED_MOST; part++)
+			for (size_t part = 0; part < now->n_domains && n < ORDERED_MAX; part++)
 				if (lies_in(now, part, order[at]))
 					order[n++] = part;
 	}
@@ -331,8 +323,8 @@ static size_t order_domains(const struct now *now, size_t *order)
 
 void panel_domains(const struct canvas *canvas)
 {
-	const struct now *now = canvas->view->now;
-	size_t order[ORDERED_MOST];
+	const struct monitor_sample *now = canvas->view->now;
+	size_t order[ORDERED_MAX];
 	size_t n = order_domains(now, order);
 	const struct plan plan = plan_for(now, canvas->area.width, !canvas->view->is_once);
 	size_t height = (size_t)canvas->area.height;

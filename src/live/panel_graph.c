@@ -6,21 +6,21 @@
 #include <stdio.h>
 
 struct past {
-	double values[NOW_HISTORY], parts[NOW_HISTORY];
+	double values[MONITOR_HISTORY], parts[MONITOR_HISTORY];
 	size_t n;
 	double most, seconds;
 };
 
 static void take(const struct live_view *view, size_t n, struct past *past)
 {
-	const struct now *now = view->now;
-	n = n < NOW_HISTORY ? n : NOW_HISTORY;
+	const struct monitor_sample *now = view->now;
+	n = n < MONITOR_HISTORY ? n : MONITOR_HISTORY;
 	*past = (struct past){.n = n};
 	for (size_t i = 0; i < n; i++) {
-		past->values[i] = now_history_at(&now->total_history_w, n - 1 - i);
-		past->parts[i] = now_history_at(&now->target_history_w, n - 1 - i);
+		past->values[i] = monitor_history_at(&now->total_history_w, n - 1 - i);
+		past->parts[i] = monitor_history_at(&now->target_history_w, n - 1 - i);
 		past->most = fmax(past->most, past->values[i]);
-		double dt_s = now_history_at(view->dt_history_s, i);
+		double dt_s = monitor_history_at(view->dt_history_s, i);
 		past->seconds += isnan(dt_s) ? 0 : dt_s;
 	}
 }
@@ -53,8 +53,8 @@ void panel_graph(const struct canvas *canvas)
 	if (plot.width < 8)
 		return;
 	struct past past;
-	size_t room = graph_room(canvas->frame->utf8 ? view->ui->style : GRAPH_ASCII, plot.width);
-	take(view, room, &past);
+	size_t capacity = graph_capacity(canvas->frame->utf8 ? view->ui->style : GRAPH_ASCII, plot.width);
+	take(view, capacity, &past);
 	double top = graph_top(past.most, 0);
 	const struct graph graph = {.style = view->ui->style,
 		.values = past.values,

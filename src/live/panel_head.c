@@ -29,7 +29,7 @@ static void at_right(struct line *line, struct pen pen, const char *text)
 void panel_head(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	struct line line = line_in(canvas->frame, canvas->area, 0);
 	line_text(&line, pen_bold, "wattle top");
 	dot(&line);
@@ -62,7 +62,7 @@ static const char *guess(enum provenance provenance)
 void panel_total(const struct canvas *canvas)
 {
 	const struct live_view *view = canvas->view;
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	struct line line = line_in(canvas->frame, canvas->area, 0);
 	if (now->problem != NULL) {
 		line_text(&line, pen_warn, now->problem);
@@ -96,7 +96,7 @@ struct ledger_row {
 
 static void ledger_of(const struct live_view *view, struct ledger_row rows[LEDGER_ROWS])
 {
-	const struct now_sum *sum = &view->now->sum;
+	const struct monitor_sum *sum = &view->now->sum;
 	const struct ledger_row all[LEDGER_ROWS] = {
 		{"target", "target", FILL_SOLID, COLOUR_TARGET, sum->target_w, view->pid != 0},
 		{view->pid != 0 ? "others" : "programs", view->pid != 0 ? "others" : "programs", FILL_DENSE,
@@ -168,7 +168,7 @@ static void gauge(const struct canvas *canvas, struct line *line, const char *na
 
 void panel_machine(const struct canvas *canvas)
 {
-	const struct now *now = canvas->view->now;
+	const struct monitor_sample *now = canvas->view->now;
 	struct line line = line_in(canvas->frame, canvas->area, 0);
 	double used = value_to_double(now->memory_used_bytes, 1), all = value_to_double(now->memory_total_bytes, 1);
 	double cores = value_to_double(now->cores, 1);
@@ -227,7 +227,7 @@ void panel_target(const struct canvas *canvas)
 	const struct live_view *view = canvas->view;
 	struct line line = line_in(canvas->frame, canvas->area, 0);
 	const char *state = target_state(view);
-	line_text(&line, (struct pen){.colour = COLOUR_TARGET, .looks = LOOK_BOLD},
+	line_text(&line, (struct pen){.colour = COLOUR_TARGET, .cell_attributes = ATTRIBUTE_BOLD},
 		view->run != NULL ? "Run " : "Target ");
 	line_text(&line, pen_bold, figure_power(view->now->sum.target_w).text);
 	dot(&line);

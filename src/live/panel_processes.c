@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { COMMAND_LEAST = 18, COMMAND_PART = 5 }; // minimum columns; 1/5 of the list if that is more
+enum { COMMAND_MIN = 18, COMMAND_PART = 5 }; // minimum columns; 1/5 of the list if that is more
 
 /* Columns from left to right. On narrow screens, columns with the highest rank are dropped first. */
 struct column {
@@ -13,15 +13,15 @@ struct column {
 	int width, rank;
 	bool to_right, of_gpus, of_parts;
 	enum live_sort sort; // SORTS: none
-	struct figure (*text)(const struct live_view *view, const struct now_process *process);
+	struct figure (*text)(const struct live_view *view, const struct monitor_process *process);
 };
 
-static struct figure pid_text(const struct live_view *view, const struct now_process *process)
+static struct figure pid_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return figure_count(process->pid);
 }
 
-static struct figure user_text(const struct live_view *view, const struct now_process *process)
+static struct figure user_text(const struct live_view *view, const struct monitor_process *process)
 {
 	const char *name = view->users != NULL ? view->users->name_of(view->users->data, process->uid) : NULL;
 	struct figure figure = figure_count(process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING);
@@ -30,17 +30,17 @@ static struct figure user_text(const struct live_view *view, const struct now_pr
 	return figure;
 }
 
-static struct figure power_text(const struct live_view *view, const struct now_process *process)
+static struct figure power_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return figure_in_column(process->power_w);
 }
 
-static struct figure cpu_power_text(const struct live_view *view, const struct now_process *process)
+static struct figure cpu_power_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return figure_in_column(process->cpu_w);
 }
 
-static struct figure dram_power_text(const struct live_view *view, const struct now_process *process)
+static struct figure dram_power_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return figure_in_column(process->dram_w);
 }
@@ -50,12 +50,12 @@ static struct figure nothing(void)
 	return (struct figure){"-"};
 }
 
-static struct figure gpu_power_text(const struct live_view *view, const struct now_process *process)
+static struct figure gpu_power_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return isnan(process->gpu_w) ? nothing() : figure_in_column(process->gpu_w);
 }
 
-static struct figure energy_text(const struct live_view *view, const struct now_process *process)
+static struct figure energy_text(const struct live_view *view, const struct monitor_process *process)
 {
 	struct figure figure = figure_in_column(process->energy_j);
 	if (process->energy_j >= 99950)
@@ -63,7 +63,7 @@ static struct figure energy_text(const struct live_view *view, const struct now_
 	return figure;
 }
 
-static struct figure cpu_text(const struct live_view *view, const struct now_process *process)
+static struct figure cpu_text(const struct live_view *view, const struct monitor_process *process)
 {
 	struct figure figure = {"n/a"};
 	if (!isnan(process->cpu_cores))
@@ -72,12 +72,12 @@ static struct figure cpu_text(const struct live_view *view, const struct now_pro
 	return figure;
 }
 
-static struct figure memory_text(const struct live_view *view, const struct now_process *process)
+static struct figure memory_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return figure_bytes(value_to_double(process->rss_bytes, 1));
 }
 
-static struct figure gpu_text(const struct live_view *view, const struct now_process *process)
+static struct figure gpu_text(const struct live_view *view, const struct monitor_process *process)
 {
 	struct figure figure = nothing();
 	if (!isnan(process->gpu_percent))
@@ -85,17 +85,17 @@ static struct figure gpu_text(const struct live_view *view, const struct now_pro
 	return figure;
 }
 
-static struct figure gpu_memory_text(const struct live_view *view, const struct now_process *process)
+static struct figure gpu_memory_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return value_ok(process->gpu_memory_bytes) ? figure_bytes((double)process->gpu_memory_bytes) : nothing();
 }
 
-static struct figure threads_text(const struct live_view *view, const struct now_process *process)
+static struct figure threads_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return figure_count(process->threads);
 }
 
-static struct figure state_text(const struct live_view *view, const struct now_process *process)
+static struct figure state_text(const struct live_view *view, const struct monitor_process *process)
 {
 	return (struct figure){{process->is_gone ? '-' : process->state}};
 }
@@ -116,7 +116,7 @@ static const struct column columns[] = {
 	{"GMEM", 5, 4, true, .of_gpus = true, .sort = SORT_GPU_MEMORY, .text = gpu_memory_text},
 };
 
-static bool has_gpus(const struct now *now)
+static bool has_gpus(const struct monitor_sample *now)
 {
 	for (size_t i = 0; i < now->n_domains; i++)
 		if (now->domains[i].domain->kind == DOMAIN_GPU)
@@ -129,7 +129,7 @@ static void choose(const struct canvas *canvas, bool *shown)
 {
 	bool gpus = has_gpus(canvas->view->now);
 	int command = canvas->area.width / COMMAND_PART;
-	command = command > COMMAND_LEAST ? command : COMMAND_LEAST;
+	command = command > COMMAND_MIN ? command : COMMAND_MIN;
 	for (int rank = 10; rank >= 0; rank--) {
 		int width = 0;
 		for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
@@ -163,13 +163,14 @@ static void draw_title(const struct canvas *canvas, const bool *shown)
 	if (is_part || is_filtered)
 		line_printf(&line, pen_plain, " (%s%s%s)", is_part ? "of the target" : "",
 			is_part && is_filtered ? ", " : "", ui->filter);
-	frame_look(canvas->frame, (struct area){canvas->area.x, canvas->area.y, canvas->area.width, 1}, LOOK_REVERSE);
+	frame_set_attributes(canvas->frame, (struct area){canvas->area.x, canvas->area.y, canvas->area.width, 1},
+		ATTRIBUTE_REVERSE);
 }
 
 static void draw_branches(struct line *line, const struct live_row *row)
 {
 	for (int depth = 1; depth < row->depth; depth++)
-		line_text(line, pen_faint, row->trunks & 1U << depth ? sign(line->frame, SIGN_TRUNK) : "  ");
+		line_text(line, pen_faint, row->branch_bits & 1U << depth ? sign(line->frame, SIGN_TREE_LINE) : "  ");
 	if (row->depth > 0) {
 		line_text(line, pen_faint, sign(line->frame, row->is_last ? SIGN_LAST : SIGN_BRANCH));
 		line_blank(line, 1);
@@ -192,7 +193,7 @@ static const char *shifted(const struct frame *frame, const char *text, int shif
 static void draw_row(const struct canvas *canvas, const struct live_row *row, int at, const bool *shown)
 {
 	const struct live_view *view = canvas->view;
-	const struct now_process *process = row->process;
+	const struct monitor_process *process = row->process;
 	struct line line = line_in(canvas->frame, canvas->area, at);
 	struct pen pen = pen_plain;
 	if (process->is_gone)
@@ -230,7 +231,8 @@ void panel_processes(const struct canvas *canvas)
 			return;
 		draw_row(canvas, &view->rows->rows[number], i, shown);
 		if ((int)number == view->selected && !view->is_once)
-			frame_look(canvas->frame,
-				(struct area){canvas->area.x, canvas->area.y + i, canvas->area.width, 1}, LOOK_REVERSE);
+			frame_set_attributes(canvas->frame,
+				(struct area){canvas->area.x, canvas->area.y + i, canvas->area.width, 1},
+				ATTRIBUTE_REVERSE);
 	}
 }

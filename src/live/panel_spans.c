@@ -17,7 +17,8 @@ static void draw_title(const struct canvas *canvas)
 		line_printf(&line, pen_plain, ", %s ago",
 			figure_span((double)(canvas->view->now->t_ns - run->stored_ns) * 1e-9).text);
 	line_text(&line, pen_plain, ")");
-	frame_look(canvas->frame, (struct area){canvas->area.x, canvas->area.y, canvas->area.width, 1}, LOOK_REVERSE);
+	frame_set_attributes(canvas->frame, (struct area){canvas->area.x, canvas->area.y, canvas->area.width, 1},
+		ATTRIBUTE_REVERSE);
 }
 
 static void draw_span(const struct canvas *canvas, const struct live_span *span, int row)
@@ -39,10 +40,10 @@ void panel_spans(const struct canvas *canvas)
 	if (run == NULL)
 		return;
 	draw_title(canvas);
-	size_t room = (size_t)canvas->area.height - 1;
+	size_t capacity = (size_t)canvas->area.height - 1;
 	// A row for the remaining spans is useful if several rows fit; the title shows the total anyway.
-	bool has_rest = (size_t)run->spans_open > room && room > 2;
-	size_t shown = room - has_rest < run->n_spans ? room - has_rest : run->n_spans;
+	bool has_rest = (size_t)run->spans_open > capacity && capacity > 2;
+	size_t shown = capacity - has_rest < run->n_spans ? capacity - has_rest : run->n_spans;
 	for (size_t i = 0; i < shown; i++)
 		draw_span(canvas, &run->spans[i], (int)i + 1);
 	if (has_rest) {

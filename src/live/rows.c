@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 struct row_node {
-	const struct now_process *process;
+	const struct monitor_process *process;
 	double value;  // sort key
 	size_t parent; // index of a node, or NO_NODE
 	size_t first_child, next_sibling;
@@ -22,7 +22,7 @@ void live_rows_finish(struct live_rows *rows)
 	*rows = (struct live_rows){0};
 }
 
-double live_sort_value(const struct now_process *process, enum live_sort sort)
+double live_sort_value(const struct monitor_process *process, enum live_sort sort)
 {
 	switch (sort) {
 	case SORT_ENERGY:
@@ -51,7 +51,7 @@ static bool contains(const char *text, const char *part)
 	return text != NULL && strcasestr(text, part) != NULL;
 }
 
-static bool is_wanted(const struct now_process *process, const struct live_ui *ui, const struct user_names *users)
+static bool is_wanted(const struct monitor_process *process, const struct live_ui *ui, const struct user_names *users)
 {
 	if (ui->only_target && ui->has_target && !process->is_target)
 		return false;
@@ -77,7 +77,7 @@ static int compare_values(double a, double b, const struct live_ui *ui)
 
 // Most processes are idle most of the time. Orders equal ones by CPU time, then memory, then pid, which keeps the order
 // stable.
-static int compare_equals(const struct now_process *a, const struct now_process *b)
+static int compare_equals(const struct monitor_process *a, const struct monitor_process *b)
 {
 	if (a->cpu_ns != b->cpu_ns)
 		return a->cpu_ns > b->cpu_ns ? -1 : 1;
@@ -121,9 +121,9 @@ static void link_parents(struct row_node *nodes, size_t n)
 	// Reused pids can form a cycle of parents within one sample. Processes without a path to a root become roots.
 	for (size_t i = 0; i < n; i++) {
 		size_t steps = 0;
-		for (size_t at = nodes[i].parent; at != NO_NODE && steps <= TREE_DEPTH_MOST * 64; at = nodes[at].parent)
+		for (size_t at = nodes[i].parent; at != NO_NODE && steps <= TREE_DEPTH_MAX * 64; at = nodes[at].parent)
 			steps++;
-		if (steps > TREE_DEPTH_MOST * 64)
+		if (steps > TREE_DEPTH_MAX * 64)
 			nodes[i].parent = NO_NODE;
 	}
 }
@@ -167,17 +167,17 @@ static void flatten(struct live_rows *rows, size_t first)
 {
 	struct row_node *nodes = rows->nodes;
 	size_t depth = 0;
-	uint32_t trunks = 0;
+	uint32_t branch_bits = 0;
 	for (size_t at = first; at != NO_NODE;) {
 		bool is_last = nodes[at].next_sibling == NO_NODE;
-		uint8_t drawn = (uint8_t)(depth < TREE_DEPTH_MOST ? depth : TREE_DEPTH_MOST);
+		uint8_t drawn = (uint8_t)(depth < TREE_DEPTH_MAX ? depth : TREE_DEPTH_MAX);
 		rows->rows[rows->n++] = (struct live_row){.process = nodes[at].process,
-			.trunks = trunks,
+			.branch_bits = branch_bits,
 			.depth = drawn,
 			.is_last = is_last};
 		if (nodes[at].first_child != NO_NODE) {
-			if (depth < TREE_DEPTH_MOST)
-				trunks = is_last ? trunks & ~(1U << depth) : trunks | 1U << depth;
+			if (depth < TREE_DEPTH_MAX)
+				branch_bits = is_last ? branch_bits & ~(1U << depth) : branch_bits | 1U << depth;
 			depth++;
 			at = nodes[at].first_child;
 			continue;
@@ -221,7 +221,7 @@ static int make_tree(struct live_rows *rows, size_t n, const struct live_ui *ui)
 
 static int reserve(struct live_rows *rows, size_t n)
 {
-	if (n <= rows->room)
+	if (n <= rows->capacity)
 		return 0;
 	live_rows_finish(rows);
 	rows->rows = calloc_array(n, sizeof(*rows->rows));
@@ -230,11 +230,11 @@ static int reserve(struct live_rows *rows, size_t n)
 		live_rows_finish(rows);
 		return -ENOMEM;
 	}
-	rows->room = n;
+	rows->capacity = n;
 	return 0;
 }
 
-int live_rows_make(struct live_rows *rows, const struct now *now, const struct live_ui *ui,
+int live_rows_make(struct live_rows *rows, const struct monitor_sample *now, const struct live_ui *ui,
 	const struct user_names *users)
 {
 	rows->n = 0;
@@ -242,7 +242,7 @@ int live_rows_make(struct live_rows *rows, const struct now *now, const struct l
 		return -ENOMEM;
 	size_t n = 0;
 	for (size_t i = 0; i < now->n_processes; i++) {
-		const struct now_process *process = &now->processes[i];
+		const struct monitor_process *process = &now->processes[i];
 		if (is_wanted(process, ui, users))
 			rows->nodes[n++] = (struct row_node){.process = process,
 				.value = live_sort_value(process, ui->sort)};

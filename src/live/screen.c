@@ -146,7 +146,7 @@ static bool takes_output(const struct screen *screen, int timeout_ms)
 }
 
 // ncurses waits until its final output is accepted; a dead connection never accepts it.
-enum { LAST_WORD_MS = 500 };
+enum { LAST_KEY_MS = 500 };
 
 void screen_close(struct screen *screen)
 {
@@ -156,7 +156,7 @@ void screen_close(struct screen *screen)
 		// Resumes output stopped by Ctrl-S. Linux resumes only output that TCOOFF has stopped too.
 		tcflow(screen->out_fd, TCOOFF);
 		tcflow(screen->out_fd, TCOON);
-		if (takes_output(screen, LAST_WORD_MS))
+		if (takes_output(screen, LAST_KEY_MS))
 			screen->curses.endwin();
 		screen->curses.delscreen(screen->terminal);
 	}
@@ -183,19 +183,20 @@ static attr_t attributes_of(const struct screen *screen, const struct cell *cell
 {
 	attr_t attributes = 0;
 	bool has_own_colour = screen->has_colours && cell->colour != COLOUR_INK;
-	if (cell->looks & LOOK_BOLD)
+	if (cell->cell_attributes & ATTRIBUTE_BOLD)
 		attributes |= A_BOLD;
-	if (cell->looks & LOOK_REVERSE)
+	if (cell->cell_attributes & ATTRIBUTE_REVERSE)
 		attributes |= A_REVERSE;
 	// With 256 colours, faint text has a colour of its own, which is easier to read than the terminal's "dim".
-	if ((cell->looks & LOOK_FAINT) && screen->can_faint && !(has_own_colour && *screen->curses.COLORS >= 256))
+	if ((cell->cell_attributes & ATTRIBUTE_FAINT) && screen->can_faint &&
+		!(has_own_colour && *screen->curses.COLORS >= 256))
 		attributes |= A_DIM;
 	return attributes;
 }
 
-static bool looks_alike(const struct cell *a, const struct cell *b)
+static bool is_same_style(const struct cell *a, const struct cell *b)
 {
-	return a->colour == b->colour && a->looks == b->looks;
+	return a->colour == b->colour && a->cell_attributes == b->cell_attributes;
 }
 
 static void draw_row(const struct screen *screen, const struct frame *frame, int y, int columns)
@@ -208,7 +209,7 @@ static void draw_row(const struct screen *screen, const struct frame *frame, int
 		size_t n = 0;
 		int start = x;
 		for (; x < columns && n + CELL_RUNES < ARRAY_SIZE(text) &&
-			looks_alike(first, cell = frame_cell(frame, x, y));
+			is_same_style(first, cell = frame_cell(frame, x, y));
 			x++)
 			for (size_t i = 0; i < CELL_RUNES && cell->runes[i] != 0; i++)
 				text[n++] = cell->runes[i];

@@ -16,17 +16,17 @@ struct user { // looked up once: a directory service may be slow
 struct session {
 	struct session_options options;
 	struct live_ui ui;
-	struct now_state *state; // owned
-	const struct now *now;
+	struct monitor *state; // owned
+	const struct monitor_sample *now;
 	const struct live_run *run;
 	struct live_rows rows;
 	struct frame frame;
-	struct now_history dt_s; // owned values
+	struct monitor_history dt_s; // owned values
 	int64_t first_ns;
 	double target_j;
 	char host[256];
 	struct user *users; // owned
-	size_t n_users, users_room;
+	size_t n_users, users_capacity;
 };
 
 /* ---- users ---- */
@@ -44,7 +44,7 @@ static const char *user_name(void *data, uid_t uid)
 	struct session *session = data;
 	struct user *user = find_user(session, uid);
 	if (user == NULL) {
-		struct user *larger = array_with_room(session->users, session->n_users, &session->users_room,
+		struct user *larger = array_reserve(session->users, session->n_users, &session->users_capacity,
 			sizeof(*larger), 16);
 		if (larger == NULL)
 			return NULL;
@@ -64,7 +64,7 @@ void session_close(struct session *session)
 {
 	if (session == NULL)
 		return;
-	now_close(session->state);
+	monitor_close(session->state);
 	live_rows_finish(&session->rows);
 	frame_finish(&session->frame);
 	free(session->dt_s.values);
@@ -75,7 +75,7 @@ void session_close(struct session *session)
 int session_open(const struct session_options *options, struct session **ret_session, struct wattle_error *reterr)
 {
 	struct session *session = calloc(1, sizeof(*session));
-	float *values = calloc_array(NOW_HISTORY, sizeof(*values));
+	float *values = calloc_array(MONITOR_HISTORY, sizeof(*values));
 	if (session == NULL || values == NULL) {
 		free(session);
 		free(values);
@@ -84,12 +84,12 @@ int session_open(const struct session_options *options, struct session **ret_ses
 	session->options = *options;
 	session->ui = options->ui;
 	session->ui.has_target = options->pid != 0;
-	session->dt_s = (struct now_history){.values = values, .room = NOW_HISTORY};
+	session->dt_s = (struct monitor_history){.values = values, .capacity = MONITOR_HISTORY};
 	session->target_j = (double)NAN;
 	if (gethostname(session->host, sizeof(session->host) - 1) != 0)
 		text_copy(session->host, sizeof(session->host), "this machine");
-	const struct now_options now = {.env = options->env, .pid = options->pid, .history = NOW_HISTORY};
-	int r = now_open(&now, &session->state, reterr);
+	const struct monitor_options now = {.env = options->env, .pid = options->pid, .history = MONITOR_HISTORY};
+	int r = monitor_open(&now, &session->state, reterr);
 	if (r < 0) {
 		session_close(session);
 		return r;
@@ -102,17 +102,17 @@ int session_open(const struct session_options *options, struct session **ret_ses
 /* ---- sampling ---- */
 
 // Appends to a ring buffer as in now.h.
-static void add_dt(struct now_history *history, double dt_s)
+static void add_dt(struct monitor_history *history, double dt_s)
 {
 	history->values[history->next] = (float)dt_s;
-	history->next = (history->next + 1) % history->room;
-	history->n += history->n < history->room;
+	history->next = (history->next + 1) % history->capacity;
+	history->n += history->n < history->capacity;
 }
 
-void session_look(struct session *session)
+void session_sample(struct session *session)
 {
-	now_set_interval(session->state, session->ui.interval_ns); // the interval can change by key
-	const struct now *now = session->now = now_look(session->state);
+	monitor_set_interval(session->state, session->ui.interval_ns); // the interval can change by key
+	const struct monitor_sample *now = session->now = monitor_take_sample(session->state);
 	add_dt(&session->dt_s, now->dt_s);
 	double step_j = now->sum.target_w * now->dt_s;
 	if (!isnan(step_j))
@@ -124,7 +124,7 @@ struct live_ui *session_ui(struct session *session)
 	return &session->ui;
 }
 
-const struct now *session_now(const struct session *session)
+const struct monitor_sample *session_now(const struct session *session)
 {
 	return session->now;
 }
@@ -136,7 +136,7 @@ void session_set_run(struct session *session, const struct live_run *run)
 
 /* ---- frames ---- */
 
-static void tell_time(int64_t wall_ns, char *out, size_t size)
+static void set_clock(int64_t wall_ns, char *out, size_t size)
 {
 	time_t seconds = (time_t)(wall_ns / NS_PER_S);
 	struct tm local;
@@ -160,7 +160,7 @@ const struct frame *session_frame(struct session *session, int columns, int rows
 		live_rows_make(&session->rows, session->now, &session->ui, &users) < 0)
 		return NULL;
 	char clock[16];
-	tell_time(session->now->wall_ns, clock, sizeof(clock));
+	set_clock(session->now->wall_ns, clock, sizeof(clock));
 	struct live_view view = {
 		.now = session->now,
 		.run = session->run,

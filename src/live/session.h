@@ -20,18 +20,18 @@
 
 enum { CELL_RUNES = 3 }; // a base character, then combining characters
 
-enum look { LOOK_BOLD = 1, LOOK_FAINT = 2, LOOK_REVERSE = 4 };
+enum cell_attribute { ATTRIBUTE_BOLD = 1, ATTRIBUTE_FAINT = 2, ATTRIBUTE_REVERSE = 4 };
 
 struct pen {
 	enum colour colour; // COLOUR_INK: the terminal's default colour
-	unsigned int looks;
+	unsigned int cell_attributes;
 };
 
 struct cell {
 	wchar_t runes[CELL_RUNES]; // unused entries are 0
 	uint8_t width;             // columns; 2: a wide character, whose second cell has width 0
 	uint8_t colour;            // enum colour
-	uint8_t looks;
+	uint8_t cell_attributes;
 };
 
 struct area { // empty if width or height is 0
@@ -51,12 +51,13 @@ const struct cell *frame_cell(const struct frame *frame, int x, int y);
 
 // Writes one character; ignores positions outside the frame.
 void frame_rune(struct frame *frame, int x, int y, wchar_t rune, struct pen pen);
-void frame_look(struct frame *frame, struct area area, unsigned int looks); // adds attributes to all cells of the area
+void frame_set_attributes(struct frame *frame, struct area area,
+	unsigned int cell_attributes); // adds attributes to all cells of the area
 // Writes the frame as plain text, without trailing blanks.
 void frame_text(const struct frame *frame, struct buf *out);
 
 /* Symbols with a UTF-8 and an ASCII form. */
-enum sign { SIGN_MORE, SIGN_DOT, SIGN_DOWN, SIGN_UP, SIGN_BRANCH, SIGN_LAST, SIGN_TRUNK, SIGN_DEGREE, SIGNS };
+enum sign { SIGN_MORE, SIGN_DOT, SIGN_DOWN, SIGN_UP, SIGN_BRANCH, SIGN_LAST, SIGN_TREE_LINE, SIGN_DEGREE, SIGNS };
 const char *sign(const struct frame *frame, enum sign which);
 
 /* A text cursor that writes from left to right within one row. Text that does not fit is truncated with a mark. */
@@ -92,7 +93,7 @@ struct graph {
 	double top; // value at the upper edge
 	struct pen pen, part_pen;
 };
-size_t graph_room(enum graph_style style, int width); // number of values that fit into `width` cells
+size_t graph_capacity(enum graph_style style, int width); // number of values that fit into `width` cells
 // A known 0 is drawn as the lowest dot, to distinguish it from unknown values.
 void graph_draw(struct frame *frame, struct area area, const struct graph *graph);
 // Returns the smallest of 1, 2, 5 times a power of ten that is at least `value` and `least`. The scale therefore stays
@@ -197,18 +198,18 @@ void live_layout(const struct live_need *need, int columns, int rows, struct liv
 
 /* Selection and order of the processes in the list. Pure. */
 
-enum { TREE_DEPTH_MOST = 24 }; // of the drawn branches; deeper processes are shown at that depth
+enum { TREE_DEPTH_MAX = 24 }; // of the drawn branches; deeper processes are shown at that depth
 
 struct live_row {
-	const struct now_process *process;
-	uint32_t trunks; // bit d: at depth d, a sibling follows this branch
+	const struct monitor_process *process;
+	uint32_t branch_bits; // bit d: at depth d, a sibling follows this branch
 	uint8_t depth;   // 0: a root, or no tree view
 	bool is_last;    // last of its siblings
 };
 
 struct live_rows {
 	struct live_row *rows; // owned
-	size_t n, room;
+	size_t n, capacity;
 	struct row_node *nodes; // owned; scratch
 };
 
@@ -220,12 +221,12 @@ struct user_names {
 
 void live_rows_finish(struct live_rows *rows);
 // Filters and sorts. -ENOMEM: the old rows are lost. Unknown values come last, in reverse order too.
-int live_rows_make(struct live_rows *rows, const struct now *now, const struct live_ui *ui,
+int live_rows_make(struct live_rows *rows, const struct monitor_sample *now, const struct live_ui *ui,
 	const struct user_names *users);
 // Applies the pending moves of the selection and scrolls to make it visible; the list has `height` rows. Returns the selected
 // row, or -1.
 int live_rows_select(const struct live_rows *rows, struct live_ui *ui, int height);
-double live_sort_value(const struct now_process *process, enum live_sort sort); // NaN: unknown
+double live_sort_value(const struct monitor_process *process, enum live_sort sort); // NaN: unknown
 
 /* All data of one frame, and its composition. Pure: no clock, no terminal; unknown values are shown as such. */
 
@@ -252,12 +253,12 @@ struct live_run { // a run in progress, read from its file
 };
 
 struct live_view {
-	const struct now *now;
+	const struct monitor_sample *now;
 	const struct live_run *run;             // NULL: none
 	pid_t pid;                              // root of the target process tree; 0: none
 	double target_j;                        // energy of the target since monitoring began; NaN: unknown
 	double since_s;                         // time since monitoring began
-	const struct now_history *dt_history_s; // durations of the last sampling intervals
+	const struct monitor_history *dt_history_s; // durations of the last sampling intervals
 	const char *host;
 	const char *clock; // time of day, as text
 	const struct live_rows *rows;
@@ -286,9 +287,9 @@ struct session;
 // Opens the sensors and takes the first sample, which has no power values. A frame needs a second sample some time later.
 int session_open(const struct session_options *options, struct session **ret_session, struct wattle_error *reterr);
 void session_close(struct session *session); // NULL allowed
-void session_look(struct session *session);
+void session_sample(struct session *session);
 struct live_ui *session_ui(struct session *session);
-const struct now *session_now(const struct session *session); // NULL before session_look
+const struct monitor_sample *session_now(const struct session *session); // NULL before session_sample
 // Sets the run to show; borrowed until the next call. NULL: none.
 void session_set_run(struct session *session, const struct live_run *run);
 // Composes a frame of that size; borrowed until the next call. NULL: no memory.

@@ -119,7 +119,7 @@ static enum live_action edit(struct live_ui *ui, uint32_t key)
 
 static bool move(struct live_ui *ui, uint32_t key)
 {
-	enum { SHIFT = 8, SHIFT_MOST = 1024, FAR = 1 << 24 };
+	enum { SHIFT = 8, SHIFT_MAX = 1024, FAR = 1 << 24 };
 	switch (key) {
 	case KEY_CODE_UP:
 	case 'k':
@@ -146,7 +146,7 @@ static bool move(struct live_ui *ui, uint32_t key)
 		ui->shift = ui->shift > SHIFT ? ui->shift - SHIFT : 0;
 		return true;
 	case KEY_CODE_RIGHT:
-		ui->shift += ui->shift < SHIFT_MOST ? SHIFT : 0;
+		ui->shift += ui->shift < SHIFT_MAX ? SHIFT : 0;
 		return true;
 	default:
 		return false;

@@ -184,10 +184,10 @@ static bool put_new_w(struct buf *out, const struct event *event)
 
 static bool put_throttle(struct buf *out, const struct event *event)
 {
-	char words[THROTTLE_WORDS_SIZE];
+	char words[THROTTLE_PHRASE_SIZE];
 	if (!value_ok(event->new_value))
 		return false;
-	throttle_words(event->new_value, words);
+	throttle_phrase(event->new_value, words);
 	buf_str(out, words);
 	return true;
 }

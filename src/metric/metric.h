@@ -95,6 +95,6 @@ extern const struct throttle_reason throttle_reasons[THROTTLE_REASONS];
 
 // Returns the bits that limit a busy GPU; 0: none, or unknown.
 int64_t throttle_held_back(int64_t bits);
-enum { THROTTLE_WORDS_SIZE = 160 };
-void throttle_words(int64_t bits,
-	char words[THROTTLE_WORDS_SIZE]); // "power limit, thermal slowdown"; "" if there is no limit
+enum { THROTTLE_PHRASE_SIZE = 160 };
+void throttle_phrase(int64_t bits,
+	char words[THROTTLE_PHRASE_SIZE]); // "power limit, thermal slowdown"; "" if there is no limit

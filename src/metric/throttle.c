@@ -19,15 +19,15 @@ int64_t throttle_held_back(int64_t bits)
 	return value_ok(bits) ? bits & ~harmless_bits : 0;
 }
 
-void throttle_words(int64_t bits, char words[THROTTLE_WORDS_SIZE])
+void throttle_phrase(int64_t bits, char words[THROTTLE_PHRASE_SIZE])
 {
 	size_t n = 0;
 	words[0] = '\0';
 	bits = throttle_held_back(bits);
 	for (size_t i = 0; i < THROTTLE_REASONS; i++)
 		if ((bits & throttle_reasons[i].bit) != 0)
-			n += (size_t)snprintf(words + n, THROTTLE_WORDS_SIZE - n, "%s%s", n > 0 ? ", " : "",
+			n += (size_t)snprintf(words + n, THROTTLE_PHRASE_SIZE - n, "%s%s", n > 0 ? ", " : "",
 				throttle_reasons[i].words);
 	if (bits != 0 && n == 0) // from a later driver
-		snprintf(words, THROTTLE_WORDS_SIZE, "other reasons");
+		snprintf(words, THROTTLE_PHRASE_SIZE, "other reasons");
 }

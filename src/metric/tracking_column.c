@@ -4,14 +4,14 @@
 
 // Column names of gpu_tracker's tracking files, as its analyzer expects them.
 const struct tracking_column tracking_columns[TRACKING_COLUMNS] = {
-	[TRACKING_MAIN_RAM] = {"main_ram", .unit_fact = "ram_unit"},
-	[TRACKING_DESCENDANTS_RAM] = {"descendants_ram", .unit_fact = "ram_unit"},
-	[TRACKING_COMBINED_RAM] = {"combined_ram", .unit_fact = "ram_unit"},
-	[TRACKING_SYSTEM_RAM] = {"system_ram", .unit_fact = "ram_unit"},
-	[TRACKING_MAIN_GPU_RAM] = {"main_gpu_ram", .unit_fact = "gpu_ram_unit"},
-	[TRACKING_DESCENDANTS_GPU_RAM] = {"descendants_gpu_ram", .unit_fact = "gpu_ram_unit"},
-	[TRACKING_COMBINED_GPU_RAM] = {"combined_gpu_ram", .unit_fact = "gpu_ram_unit"},
-	[TRACKING_SYSTEM_GPU_RAM] = {"system_gpu_ram", .unit_fact = "gpu_ram_unit"},
+	[TRACKING_MAIN_RAM] = {"main_ram", .unit_metadata = "ram_unit"},
+	[TRACKING_DESCENDANTS_RAM] = {"descendants_ram", .unit_metadata = "ram_unit"},
+	[TRACKING_COMBINED_RAM] = {"combined_ram", .unit_metadata = "ram_unit"},
+	[TRACKING_SYSTEM_RAM] = {"system_ram", .unit_metadata = "ram_unit"},
+	[TRACKING_MAIN_GPU_RAM] = {"main_gpu_ram", .unit_metadata = "gpu_ram_unit"},
+	[TRACKING_DESCENDANTS_GPU_RAM] = {"descendants_gpu_ram", .unit_metadata = "gpu_ram_unit"},
+	[TRACKING_COMBINED_GPU_RAM] = {"combined_gpu_ram", .unit_metadata = "gpu_ram_unit"},
+	[TRACKING_SYSTEM_GPU_RAM] = {"system_gpu_ram", .unit_metadata = "gpu_ram_unit"},
 	[TRACKING_GPU_SUM] = {"gpu_sum_utilization_percent"},
 	[TRACKING_GPU_HARDWARE] = {"gpu_hardware_utilization_percent"},
 	[TRACKING_MAIN_THREADS] = {"main_n_threads", .is_integer = true},

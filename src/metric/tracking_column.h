@@ -33,6 +33,7 @@ enum tracking_column_id {
 struct tracking_column {
 	const char *name;
 	bool is_integer;
-	const char *unit_fact; // metadata of a run: the requested unit; the figure itself is in bytes. NULL: no other unit
+	const char *
+		unit_metadata; // metadata of a run: the requested unit; the figure itself is in bytes. NULL: no other unit
 };
 extern const struct tracking_column tracking_columns[TRACKING_COLUMNS];

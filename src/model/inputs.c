@@ -116,7 +116,7 @@ static bool stores_weights(const Onnx__GraphProto *graph)
 	return graph->n_sparse_initializer > 0;
 }
 
-static void judge(const Onnx__GraphProto *graph, const struct search *search, bool *weights)
+static void decide(const Onnx__GraphProto *graph, const struct search *search, bool *weights)
 {
 	bool stored = stores_weights(graph), behind = false;
 	for (size_t i = 0; i < graph->n_input; i++) {
@@ -139,7 +139,7 @@ static bool *find_weights(struct walk *walk, const Onnx__GraphProto *graph)
 	search_nodes(&search, graph);
 	bool *weights = walk_alloc(walk, graph->n_input + 1, sizeof(*weights));
 	if (weights != NULL)
-		judge(graph, &search, weights);
+		decide(graph, &search, weights);
 	intern_finish(&search.wanted);
 	if (search.failed)
 		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);

@@ -30,8 +30,8 @@ static const char *layer_name(const struct op *op)
 
 void layer_add(struct walk *walk, const struct model_layer *layer)
 {
-	struct model_layer *layers = array_with_room(walk->layers, walk->n_layers, &walk->layer_capacity,
-		sizeof(*layers), 64);
+	struct model_layer *layers = array_reserve(walk->layers, walk->n_layers, &walk->layer_capacity, sizeof(*layers),
+		64);
 	if (layers == NULL) {
 		walk_fail(walk, -ENOMEM, "out of memory for the graph of %s", walk->path);
 		return;
@@ -47,7 +47,7 @@ static void note_unknown(struct walk *walk, const char *type)
 		walk->unknown[number].count++;
 		return;
 	}
-	struct model_operator *unknown = array_with_room(walk->unknown, walk->n_unknown, &walk->unknown_capacity,
+	struct model_operator *unknown = array_reserve(walk->unknown, walk->n_unknown, &walk->unknown_capacity,
 		sizeof(*unknown), 8);
 	if (unknown != NULL)
 		walk->unknown = unknown;

@@ -47,20 +47,20 @@ enum { ONNX_LOCATION_EXTERNAL = 1 };
  * before anything is unpacked. */
 
 enum {
-	SLIM_CONTENTS_MAX = 8192, // bytes of a tensor's contents: 1024 64-bit numbers
-	SLIM_TEXT_MAX = 65536,    // longer attributes are blobs of a runtime
-	SLIM_DEPTH_MAX = 100,     // nesting of messages; a graph inside a graph takes three levels
-	SLIM_CEILING = 256 << 20  // retained bytes
+	SKIP_WEIGHTS_CONTENTS_MAX = 8192, // bytes of a tensor's contents: 1024 64-bit numbers
+	SKIP_WEIGHTS_TEXT_MAX = 65536,    // longer attributes are blobs of a runtime
+	SKIP_WEIGHTS_DEPTH_MAX = 100,     // nesting of messages; a graph inside a graph takes three levels
+	SKIP_WEIGHTS_CEILING = 256 << 20  // retained bytes
 };
 
-struct slim_source {
+struct skip_weights_source {
 	int fd;              // borrowed; a regular file
 	uint64_t size_bytes; // of the file
 	const char *name;    // for messages
 };
 
 // Appends to `out`, whose size limit must be set. *ret_read_bytes: bytes read from the file.
-int slim(const struct slim_source *source, const ProtobufCMessageDescriptor *what, struct buf *out,
+int skip_weights(const struct skip_weights_source *source, const ProtobufCMessageDescriptor *what, struct buf *out,
 	uint64_t *ret_read_bytes, struct wattle_error *reterr);
 
 /* Reads an ONNX file: its graph in memory, without its weights. */

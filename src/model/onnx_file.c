@@ -92,10 +92,10 @@ int onnx_file_read(const char *path, struct arena *arena, const Onnx__ModelProto
 	wattle_cleanup_close int fd = open_regular(path, &stat, reterr);
 	if (fd < 0)
 		return fd;
-	const struct slim_source source = {fd, (uint64_t)stat.st_size, path};
+	const struct skip_weights_source source = {fd, (uint64_t)stat.st_size, path};
 	struct buf bytes;
-	buf_init(&bytes, SLIM_CEILING);
-	int r = slim(&source, &onnx__model_proto__descriptor, &bytes, ret_read_bytes, reterr);
+	buf_init(&bytes, SKIP_WEIGHTS_CEILING);
+	int r = skip_weights(&source, &onnx__model_proto__descriptor, &bytes, ret_read_bytes, reterr);
 	if (r == 0)
 		r = unpack(&bytes, path, arena, ret_model, reterr);
 	buf_finish(&bytes);

@@ -45,7 +45,7 @@ struct value *scope_add(struct walk *walk, struct scope *scope, const char *name
 	int64_t number = intern_number(&scope->names, name, strlen(name));
 	struct value **values = number < 0
 		? NULL
-		: array_with_room(scope->values, (size_t)number, &scope->n_values, sizeof(struct value *), 16);
+		: array_reserve(scope->values, (size_t)number, &scope->n_values, sizeof(struct value *), 16);
 	struct value *value = values != NULL ? walk_alloc(walk, 1, sizeof(*value)) : NULL;
 	if (values != NULL)
 		scope->values = values;

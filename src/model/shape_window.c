@@ -75,10 +75,10 @@ static bool slide(const struct op *op, const struct window *w, int64_t in, bool 
 		return size_from(op, ((__int128)in + w->stride - 1) / w->stride, ret_out);
 	if (!value_ok(w->kernel))
 		return true;
-	__int128 room = (__int128)in + w->pad_begin + w->pad_end - reach(w);
-	if (room < 0)
+	__int128 capacity = (__int128)in + w->pad_begin + w->pad_end - reach(w);
+	if (capacity < 0)
 		return size_from(op, -1, ret_out);
-	__int128 out = (ceiling ? room + w->stride - 1 : room) / w->stride + 1;
+	__int128 out = (ceiling ? capacity + w->stride - 1 : capacity) / w->stride + 1;
 	// As in PyTorch, a last window that would begin after the input and its left padding is omitted.
 	if (ceiling && (out - 1) * w->stride >= (__int128)in + w->pad_begin)
 		out--;

@@ -12,7 +12,7 @@ enum wire_type { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 enum { FIELD_RAW_DATA = 9, FIELD_RAW_BYTES = 1000 };
 
 struct reader {
-	const struct slim_source *source;
+	const struct skip_weights_source *source;
 	struct buf *out;
 	struct wattle_error *reterr;
 	uint64_t at;           // offset in the file of the next byte
@@ -129,9 +129,9 @@ static bool is_kept(struct tensor *tensor, const ProtobufCMessageDescriptor *wha
 	const ProtobufCFieldDescriptor *field, uint64_t length)
 {
 	if (!is_contents(what, field))
-		return length <= SLIM_TEXT_MAX ||
+		return length <= SKIP_WEIGHTS_TEXT_MAX ||
 			(field->type != PROTOBUF_C_TYPE_BYTES && field->type != PROTOBUF_C_TYPE_STRING);
-	if (length > SLIM_CONTENTS_MAX - tensor->kept_bytes)
+	if (length > SKIP_WEIGHTS_CONTENTS_MAX - tensor->kept_bytes)
 		return false;
 	tensor->kept_bytes += (size_t)length;
 	return true;
@@ -217,9 +217,9 @@ static int one_field(struct reader *r, const ProtobufCMessageDescriptor *what, u
 
 static int message(struct reader *r, const ProtobufCMessageDescriptor *what, uint64_t end, int depth)
 {
-	if (depth > SLIM_DEPTH_MAX)
+	if (depth > SKIP_WEIGHTS_DEPTH_MAX)
 		return error_set(r->reterr, -EBADMSG, "%s nests graphs in graphs deeper than %d messages",
-			r->source->name, SLIM_DEPTH_MAX);
+			r->source->name, SKIP_WEIGHTS_DEPTH_MAX);
 	struct tensor tensor = {0};
 	while (r->at < end) {
 		int failed = one_field(r, what, end, depth, &tensor);
@@ -237,7 +237,7 @@ static int message(struct reader *r, const ProtobufCMessageDescriptor *what, uin
 	return 0;
 }
 
-int slim(const struct slim_source *source, const ProtobufCMessageDescriptor *what, struct buf *out,
+int skip_weights(const struct skip_weights_source *source, const ProtobufCMessageDescriptor *what, struct buf *out,
 	uint64_t *ret_read_bytes, struct wattle_error *reterr)
 {
 	struct reader *r = calloc(1, sizeof(*r));

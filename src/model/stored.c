@@ -12,7 +12,7 @@ static struct stored *record(struct walk *walk, const void *identity)
 	int64_t id = intern_number(&walk->stored_ids, &identity, sizeof(identity));
 	if (id >= 0 && (size_t)id < walk->n_stored)
 		return walk->stored[id];
-	struct stored **all = array_with_room(walk->stored, walk->n_stored, &walk->stored_capacity,
+	struct stored **all = array_reserve(walk->stored, walk->n_stored, &walk->stored_capacity,
 		sizeof(struct stored *), 64);
 	if (all != NULL)
 		walk->stored = all;
@@ -229,7 +229,7 @@ static int64_t claim_one(struct stored *stored, enum use use)
 	return stored->elements;
 }
 
-struct claims { // values whose sources are still to be followed
+struct sensor_locks { // values whose sources are still to be followed
 	struct {
 		const struct value *value;
 		enum use use;
@@ -237,11 +237,11 @@ struct claims { // values whose sources are still to be followed
 	size_t n, capacity;
 };
 
-static bool push(struct claims *claims, const struct value *value, enum use use)
+static bool push(struct sensor_locks *claims, const struct value *value, enum use use)
 {
 	if (value == NULL || !value->fixed || (value->stored == NULL && value->maker == NULL))
 		return true;
-	void *items = array_with_room(claims->items, claims->n, &claims->capacity, sizeof(*claims->items), 16);
+	void *items = array_reserve(claims->items, claims->n, &claims->capacity, sizeof(*claims->items), 16);
 	if (items == NULL)
 		return false;
 	claims->items = items;
@@ -250,8 +250,8 @@ static bool push(struct claims *claims, const struct value *value, enum use use)
 	return true;
 }
 
-static bool push_inputs(struct claims *claims, const struct operator_row *what, const struct value *const *in, size_t n,
-	enum use usual)
+static bool push_inputs(struct sensor_locks *claims, const struct operator_row *what, const struct value *const *in,
+	size_t n, enum use usual)
 {
 	bool done = true;
 	for (size_t i = 0; i < n; i++)
@@ -261,7 +261,7 @@ static bool push_inputs(struct claims *claims, const struct operator_row *what, 
 
 int64_t stored_claim(const struct op *op)
 {
-	struct claims claims = {0};
+	struct sensor_locks claims = {0};
 	int64_t claimed = 0;
 	bool done = push_inputs(&claims, op->what, op->in, op->n_in, USE_FLOAT);
 	while (done && claims.n > 0) {

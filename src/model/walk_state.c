@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 // Names come from the file: control characters must not break lines or reach the terminal.
-static void make_harmless(char *text)
+static void make_printable(char *text)
 {
 	for (; *text != '\0'; text++)
 		if ((unsigned char)*text < 0x20 || *text == 0x7f)
@@ -21,7 +21,7 @@ static __attribute__((format(printf, 1, 0))) struct sentence sentence_of(const c
 {
 	struct sentence sentence;
 	vsnprintf(sentence.text, sizeof(sentence.text), format, arguments);
-	make_harmless(sentence.text);
+	make_printable(sentence.text);
 	return sentence;
 }
 

@@ -21,13 +21,13 @@ static double memory_use(const struct process_row *row)
 
 /* The whole is the machine's value, or the sum over processes if that is larger: CPU ticks are rounded, and the RSS of
  * each process includes shared pages. */
-static struct divisor divisor_make(const struct process_table *processes, int64_t machine_says,
+static struct divisor divisor_make(const struct process_table *processes, int64_t is_machine_known,
 	double (*use)(const struct process_row *))
 {
 	double sum = 0;
 	for (size_t i = 0; i < processes->n; i++)
 		sum += use(&processes->rows[i]);
-	return (struct divisor){value_ok(machine_says) ? fmax((double)machine_says, sum) : (double)NAN, use};
+	return (struct divisor){value_ok(is_machine_known) ? fmax((double)is_machine_known, sum) : (double)NAN, use};
 }
 
 static double part_of(const struct divisor *divisor, const struct process_row *row)
@@ -50,8 +50,8 @@ static struct shares shares_by(const struct divisor *divisor, const struct proce
 
 /* ---- processes ---- */
 
-// Resources divided by shares; GPUs are divided one by one (divide_gpu).
-enum { SHARED = NOW_GPU };
+// Resources divided by shares; GPUs are divided one by one (attribute_gpu).
+enum { SHARED = MONITOR_GPU };
 
 // Total supply of a resource over its domains, as far as known.
 struct supply {
@@ -60,10 +60,10 @@ struct supply {
 	double added_j; // added by this sample
 };
 
-static void supply_add(struct supply *supply, const struct now_domain *domain, const struct energy_track *track)
+static void supply_add(struct supply *supply, const struct monitor_domain *domain, const struct energy_track *track)
 {
 	supply->exists = true;
-	supply->power_w = add_known(supply->power_w, domain->power_w);
+	supply->power_w = nan_sum(supply->power_w, domain->power_w);
 	supply->added_j += (double)track->added_uj * 1e-6;
 }
 
@@ -71,32 +71,32 @@ static void give(struct process_row *row, const struct supply *supplies, const s
 {
 	double watts[SHARED];
 	for (int r = 0; r < SHARED; r++) {
-		bool known = !isnan(divisors[r].whole) && (r != NOW_CPU || value_ok(row->used_ns));
+		bool known = !isnan(divisors[r].whole) && (r != MONITOR_CPU || value_ok(row->used_ns));
 		double part = known ? part_of(&divisors[r], row) : (double)NAN;
 		watts[r] = part * supplies[r].power_w;
 		row->added_j[r] = supplies[r].exists && known ? part * supplies[r].added_j : 0;
 		if (supplies[r].exists)
-			row->now.energy_j = add_known(row->now.energy_j, row->added_j[r]);
+			row->now.energy_j = nan_sum(row->now.energy_j, row->added_j[r]);
 	}
-	row->now.cpu_w = watts[NOW_CPU];
-	row->now.dram_w = watts[NOW_DRAM];
-	row->now.power_w = add_known(add_known(row->now.cpu_w, row->now.dram_w), row->now.gpu_w);
+	row->now.cpu_w = watts[MONITOR_CPU];
+	row->now.dram_w = watts[MONITOR_DRAM];
+	row->now.power_w = nan_sum(nan_sum(row->now.cpu_w, row->now.dram_w), row->now.gpu_w);
 }
 
 /* ---- machine ---- */
 
-enum now_resource divide_resource(enum domain_kind kind)
+enum monitor_resource attribution_resource(enum domain_kind kind)
 {
 	if (kind == DOMAIN_GPU)
-		return NOW_GPU;
-	return kind == DOMAIN_DRAM ? NOW_DRAM : NOW_CPU;
+		return MONITOR_GPU;
+	return kind == DOMAIN_DRAM ? MONITOR_DRAM : MONITOR_CPU;
 }
 
 static struct shares shares_for(struct domain_table *domains, size_t i, struct process_table *processes,
 	const struct shares *shared)
 {
-	enum now_resource resource = divide_resource(domains->domains[i].domain->kind);
-	return resource == NOW_GPU ? divide_gpu(domains, i, processes) : shared[resource];
+	enum monitor_resource resource = attribution_resource(domains->domains[i].domain->kind);
+	return resource == MONITOR_GPU ? attribute_gpu(domains, i, processes) : shared[resource];
 }
 
 // Ignores rounding residue: shares that add up to 1 can leave a difference of an ulp or two.
@@ -106,19 +106,19 @@ static double others_of(const struct shares *shares)
 	return rest > 1e-12 ? rest : 0;
 }
 
-static void sum_add(struct now_sum *sum, const struct shares *shares, double power_w)
+static void sum_add(struct monitor_sum *sum, const struct shares *shares, double power_w)
 {
 	if (isnan(power_w))
 		return;
-	sum->target_w = add_known(sum->target_w, shares->target * power_w);
-	sum->own_w = add_known(sum->own_w, shares->wattle * power_w);
+	sum->target_w = nan_sum(sum->target_w, shares->target * power_w);
+	sum->own_w = nan_sum(sum->own_w, shares->wattle * power_w);
 	if (shares->idle > 0) // else idle power is unknown here and attributed to the computing processes
-		sum->idle_w = add_known(sum->idle_w, shares->idle * power_w);
-	sum->unattributed_w = add_known(sum->unattributed_w, shares->unattributed * power_w);
-	sum->others_w = add_known(sum->others_w, others_of(shares) * power_w);
+		sum->idle_w = nan_sum(sum->idle_w, shares->idle * power_w);
+	sum->unattributed_w = nan_sum(sum->unattributed_w, shares->unattributed * power_w);
+	sum->others_w = nan_sum(sum->others_w, others_of(shares) * power_w);
 }
 
-static void energy_add(struct now_added *added, const struct shares *shares, double energy_j)
+static void energy_add(struct monitor_added *added, const struct shares *shares, double energy_j)
 {
 	added->total_j += energy_j;
 	added->target_j += shares->target * energy_j;
@@ -128,37 +128,37 @@ static void energy_add(struct now_added *added, const struct shares *shares, dou
 	added->unattributed_j += shares->unattributed * energy_j;
 }
 
-void divide_watts(struct domain_table *domains, struct process_table *processes, const struct divide_machine *machine,
-	struct divided *ret_divided)
+void attribute_power(struct domain_table *domains, struct process_table *processes,
+	const struct attribution_machine *machine, struct attributed_energy *ret_divided)
 {
 	const struct divisor divisors[SHARED] = {
-		[NOW_CPU] = divisor_make(processes, machine->busy_ns, cpu_use),
-		[NOW_DRAM] = divisor_make(processes, machine->memory_used_bytes, memory_use),
+		[MONITOR_CPU] = divisor_make(processes, machine->busy_ns, cpu_use),
+		[MONITOR_DRAM] = divisor_make(processes, machine->memory_used_bytes, memory_use),
 	};
 	const struct shares shared[SHARED] = {
-		shares_by(&divisors[NOW_CPU], processes, METHOD_CPU_TIME),
-		shares_by(&divisors[NOW_DRAM], processes, METHOD_RSS),
+		shares_by(&divisors[MONITOR_CPU], processes, METHOD_CPU_TIME),
+		shares_by(&divisors[MONITOR_DRAM], processes, METHOD_RSS),
 	};
 	const double none = (double)NAN;
 	struct supply supplies[SHARED] = {{.power_w = none}, {.power_w = none}};
-	struct divided divided = {.sum = {none, none, none, none, none}};
-	divide_gpu_begin(processes);
+	struct attributed_energy divided = {.sum = {none, none, none, none, none}};
+	attribute_gpu_begin(processes);
 	for (size_t i = 0; i < domains->n; i++) {
-		struct now_domain *domain = &domains->domains[i];
+		struct monitor_domain *domain = &domains->domains[i];
 		const size_t device = domains->device_of[i];
 		struct shares shares = shares_for(domains, i, processes, shared);
 		bool is_divided = processes->target_pid != 0 && domain->domain->kind != DOMAIN_GPU_MEMORY;
 		domain->target_w = is_divided ? shares.target * domain->power_w : (double)NAN;
 		if (!domain->in_total)
 			continue;
-		const enum now_resource resource = divide_resource(domain->domain->kind);
+		const enum monitor_resource resource = attribution_resource(domain->domain->kind);
 		sum_add(&divided.sum, &shares, domain->power_w);
 		energy_add(&divided.added[resource], &shares, (double)domains->tracks[device].added_uj * 1e-6);
 		divided.exists[resource] = true;
 		if (domain->domain->kind == DOMAIN_PACKAGE)
-			supply_add(&supplies[NOW_CPU], domain, &domains->tracks[device]);
+			supply_add(&supplies[MONITOR_CPU], domain, &domains->tracks[device]);
 		else if (domain->domain->kind == DOMAIN_DRAM)
-			supply_add(&supplies[NOW_DRAM], domain, &domains->tracks[device]);
+			supply_add(&supplies[MONITOR_DRAM], domain, &domains->tracks[device]);
 	}
 	for (size_t i = 0; i < processes->n; i++)
 		give(&processes->rows[i], supplies, divisors);

@@ -1,4 +1,4 @@
-// GPU part of divide_watts: shares as in reports, and the shares of single processes by the same measure.
+// GPU part of attribute_power: shares as in reports, and the shares of single processes by the same measure.
 #include "monitor/internal.h"
 
 #include "base/nan_sum.h"
@@ -88,8 +88,8 @@ struct keys {
  * share too. The sums are of whole numbers, so differences of up to 1 are ignored. */
 static struct keys keys_by(double (*of)(const struct device_user *), const struct users *users, double target, double others)
 {
-	double sum = sum_of(users, of, false), told = target + others;
-	return (struct keys){of, told > sum + 1 ? told : sum};
+	double sum = sum_of(users, of, false), reported = target + others;
+	return (struct keys){of, reported > sum + 1 ? reported : sum};
 }
 
 static struct keys keys_of(const struct shares *shares, const struct gpu_use *use, const struct users *users)
@@ -111,16 +111,17 @@ static struct keys keys_of(const struct shares *shares, const struct gpu_use *us
 	}
 }
 
-static void use_device(struct now_process *process, const struct device_user *user)
+static void use_device(struct monitor_process *process, const struct device_user *user)
 {
-	process->gpu_percent = add_known(process->gpu_percent, user->busy_percent);
+	process->gpu_percent = nan_sum(process->gpu_percent, user->busy_percent);
 	if (!value_ok(user->memory_bytes))
 		return;
 	int64_t held = value_ok(process->gpu_memory_bytes) ? process->gpu_memory_bytes : 0;
 	process->gpu_memory_bytes = held + user->memory_bytes;
 }
 
-static void give(const struct users *users, const struct keys *keys, const struct now_domain *domain, double added_j)
+static void give(const struct users *users, const struct keys *keys, const struct monitor_domain *domain,
+	double added_j)
 {
 	for (size_t i = 0; i < users->n; i++) {
 		struct process_row *row = row_of(users, i);
@@ -130,25 +131,25 @@ static void give(const struct users *users, const struct keys *keys, const struc
 		double part = keys->of != NULL ? keys->of(&users->at[i]) / keys->whole : (double)NAN;
 		if (isnan(part) || !domain->in_total)
 			continue;
-		row->now.gpu_w = add_known(row->now.gpu_w, part * domain->power_w);
-		row->now.energy_j = add_known(row->now.energy_j, part * added_j);
-		row->added_j[NOW_GPU] += part * added_j;
+		row->now.gpu_w = nan_sum(row->now.gpu_w, part * domain->power_w);
+		row->now.energy_j = nan_sum(row->now.energy_j, part * added_j);
+		row->added_j[MONITOR_GPU] += part * added_j;
 	}
 }
 
 /* ---- a GPU ---- */
 
-void divide_gpu_begin(struct process_table *processes)
+void attribute_gpu_begin(struct process_table *processes)
 {
 	for (size_t i = 0; i < processes->n; i++) {
-		struct now_process *process = &processes->rows[i].now;
+		struct monitor_process *process = &processes->rows[i].now;
 		process->gpu_percent = process->gpu_w = (double)NAN;
 		process->gpu_memory_bytes = VALUE_MISSING;
-		processes->rows[i].added_j[NOW_GPU] = 0;
+		processes->rows[i].added_j[MONITOR_GPU] = 0;
 	}
 }
 
-struct shares divide_gpu(struct domain_table *domains, size_t i, struct process_table *processes)
+struct shares attribute_gpu(struct domain_table *domains, size_t i, struct process_table *processes)
 {
 	const size_t device = domains->device_of[i];
 	struct users users = {.processes = processes};

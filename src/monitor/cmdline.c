@@ -43,7 +43,7 @@ static size_t copy_clean(const char *text, size_t size, char *out, size_t out_si
 	return used;
 }
 
-bool process_words_join(const char *words, size_t size, char *out, size_t out_size)
+bool cmdline_join(const char *words, size_t size, char *out, size_t out_size)
 {
 	while (size > 0 && words[size - 1] == '\0')
 		size--;
@@ -72,29 +72,29 @@ static uid_t uid_in(const char *status)
 	return known ? (uid_t)uid : (uid_t)-1;
 }
 
-bool now_shows_arguments(enum now_arguments which, uid_t uid)
+bool monitor_shows_arguments(enum monitor_arguments which, uid_t uid)
 {
 	bool is_own = uid != (uid_t)-1 && uid == geteuid() && uid != 0;
-	return which == NOW_ARGUMENTS_ALL || (which == NOW_ARGUMENTS_OWN && is_own);
+	return which == MONITOR_ARGUMENTS_ALL || (which == MONITOR_ARGUMENTS_OWN && is_own);
 }
 
 // False: the process has no arguments.
 static bool put_command(struct process_table *table, const char *words, size_t size, bool is_cut,
-	struct now_process *process)
+	struct monitor_process *process)
 {
 	struct buf *shown = &table->shown;
 	buf_clear(shown);
-	if (now_shows_arguments(table->arguments, process->uid))
+	if (monitor_shows_arguments(table->arguments, process->uid))
 		redact_words(words, size, is_cut, shown);
 	else
 		redact_to_name(words, size, shown);
 	return shown->failed == 0 && shown->data != NULL &&
-		process_words_join(shown->data, shown->size, process->command, sizeof(process->command));
+		cmdline_join(shown->data, shown->size, process->command, sizeof(process->command));
 }
 
 /* Reads the user after the arguments. A process changes its user before it executes that user's program, so arguments are
  * never shown under the previous user. */
-void process_words_read(struct process_table *table, const char *comm, struct now_process *process)
+void cmdline_read(struct process_table *table, const char *comm, struct monitor_process *process)
 {
 	char path[32], words[4096], status[1024];
 	snprintf(path, sizeof(path), "%d/cmdline", (int)process->pid);

@@ -36,7 +36,7 @@ static void put_in_order(struct domain_table *table)
 }
 
 /* Continues from an earlier track of the same domain. The hardware counter continues too unless the machine has rebooted. */
-static void track_resume(struct energy_track *track, const struct now_kept *kept, bool same_counter)
+static void track_resume(struct energy_track *track, const struct monitor_kept *kept, bool same_counter)
 {
 	struct counter *counter = &track->counter;
 	track->energy_uj = kept->energy_uj;
@@ -46,7 +46,7 @@ static void track_resume(struct energy_track *track, const struct now_kept *kept
 	counter->gaps = kept->gaps;
 	if (!same_counter || !kept->has_raw)
 		return;
-	counter->primed = true;
+	counter->has_value = true;
 	counter->last_raw = kept->last_raw;
 	counter->last_t_ns = kept->last_t_ns;
 	counter->last_change_ns = kept->last_change_ns;
@@ -55,11 +55,11 @@ static void track_resume(struct energy_track *track, const struct now_kept *kept
 }
 
 // The counter continues if its source is the same; otherwise only the energy does.
-static void resume(struct domain_table *table, size_t i, const struct now_options *options)
+static void resume(struct domain_table *table, size_t i, const struct monitor_options *options)
 {
 	const struct domain *domain = table->domains[i].domain;
 	for (size_t k = 0; k < options->n_kept; k++) {
-		const struct now_kept *kept = &options->kept[k];
+		const struct monitor_kept *kept = &options->kept[k];
 		if (strcmp(kept->name, domain->name) != 0 || strcmp(kept->uuid, domain->uuid) != 0)
 			continue;
 		bool same_counter = options->same_boot && strcmp(kept->source, table->domains[i].source) == 0;
@@ -67,17 +67,17 @@ static void resume(struct domain_table *table, size_t i, const struct now_option
 	}
 }
 
-void domain_table_keep(const struct domain_table *table, size_t i, struct now_kept *ret_kept)
+void domain_table_keep(const struct domain_table *table, size_t i, struct monitor_kept *ret_kept)
 {
 	const struct domain *domain = table->domains[i].domain;
 	const struct energy_track *track = &table->tracks[table->device_of[i]];
 	const struct counter *counter = &track->counter;
-	*ret_kept = (struct now_kept){
+	*ret_kept = (struct monitor_kept){
 		.energy_uj = track->energy_uj,
 		.wraps = counter->wraps,
 		.resets = counter->resets,
 		.gaps = counter->gaps,
-		.has_raw = domain->has_energy && counter->primed,
+		.has_raw = domain->has_energy && counter->has_value,
 		.last_raw = counter->last_raw,
 		.last_t_ns = counter->last_t_ns,
 		.last_change_ns = counter->last_change_ns,
@@ -89,14 +89,14 @@ void domain_table_keep(const struct domain_table *table, size_t i, struct now_ke
 	text_copy(ret_kept->source, sizeof(ret_kept->source), table->domains[i].source);
 }
 
-static int open_domain(struct domain_table *table, size_t i, const struct now_options *options)
+static int open_domain(struct domain_table *table, size_t i, const struct monitor_options *options)
 {
 	const double none = (double)NAN;
 	const size_t device = table->device_of[i];
 	const struct domain *domain = table->sensors.devices[device];
 	energy_track_init(&table->tracks[device], domain, table->sensors.sources[device], false);
 	package_limit_open(&table->limits[i], options->env, domain, table->sensors.sources[device]);
-	table->domains[i] = (struct now_domain){
+	table->domains[i] = (struct monitor_domain){
 		.domain = domain,
 		.source = table->sensors.sources[device],
 		.in_total = sensor_set_adds_up(&table->sensors, domain),
@@ -109,12 +109,12 @@ static int open_domain(struct domain_table *table, size_t i, const struct now_op
 		.throttle_bits = VALUE_MISSING,
 	};
 	resume(table, i, options);
-	int r = now_history_open(&table->domains[i].power_history_w, options->history);
-	return r == 0 ? now_history_open(&table->domains[i].utilization_history_percent, options->history) : r;
+	int r = monitor_history_open(&table->domains[i].power_history_w, options->history);
+	return r == 0 ? monitor_history_open(&table->domains[i].utilization_history_percent, options->history) : r;
 }
 
 // Sets the message for users without power readings: which sensors this machine could use, and how to enable them.
-static void tell_problem(struct domain_table *table)
+static void set_problem(struct domain_table *table)
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (table->domains[i].in_total)
@@ -132,13 +132,13 @@ static void tell_problem(struct domain_table *table)
 		"this machine has no energy or power sensor that wattle can read; `wattle sensors` shows why");
 }
 
-int domain_table_open(struct domain_table *table, const struct now_options *options, struct wattle_error *reterr)
+int domain_table_open(struct domain_table *table, const struct monitor_options *options, struct wattle_error *reterr)
 {
 	const struct sensor_options all = {.calibrate_ns = calibrate_ns};
-	struct sensor_options asked = options->sensors != NULL ? *options->sensors : all;
-	asked.list_users = true;
+	struct sensor_options n_lookups = options->sensors != NULL ? *options->sensors : all;
+	n_lookups.list_users = true;
 	*table = (struct domain_table){0};
-	int r = sensor_set_open(&table->sensors, options->env, &asked, reterr);
+	int r = sensor_set_open(&table->sensors, options->env, &n_lookups, reterr);
 	if (r < 0)
 		return r;
 	size_t n = table->sensors.n_devices;
@@ -156,7 +156,7 @@ int domain_table_open(struct domain_table *table, const struct now_options *opti
 	for (size_t i = 0; i < n; i++)
 		if (open_domain(table, i, options) < 0)
 			return error_set(reterr, -ENOMEM, "out of memory for the history of %zu domains", n);
-	tell_problem(table);
+	set_problem(table);
 	return 0;
 }
 
@@ -164,8 +164,8 @@ void domain_table_close(struct domain_table *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		package_limit_close(&table->limits[i]);
-		now_history_close(&table->domains[i].power_history_w);
-		now_history_close(&table->domains[i].utilization_history_percent);
+		monitor_history_close(&table->domains[i].power_history_w);
+		monitor_history_close(&table->domains[i].utilization_history_percent);
 	}
 	sensor_set_close(&table->sensors);
 	free(table->rows);
@@ -186,7 +186,7 @@ static bool was_suspended(struct domain_table *table, const struct wattle_env *e
 	return slept_ns >= suspend_min_ns;
 }
 
-static void fill(struct now_domain *domain, struct energy_track *track, const int64_t *row)
+static void fill(struct monitor_domain *domain, struct energy_track *track, const int64_t *row)
 {
 	domain->energy_uj = track->energy_uj;
 	domain->power_w = energy_track_power_w(track);
@@ -199,7 +199,7 @@ static void fill(struct now_domain *domain, struct energy_track *track, const in
 	domain->throttle_bits = row[DEVICE_THROTTLE_REASONS];
 }
 
-void domain_table_look(struct domain_table *table, const struct wattle_env *env, const struct sensor_context *context)
+void domain_table_sample(struct domain_table *table, const struct wattle_env *env, const struct sensor_context *context)
 {
 	bool suspended = was_suspended(table, env);
 	sensor_set_read(&table->sensors, context, table->rows);

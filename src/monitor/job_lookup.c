@@ -11,14 +11,14 @@
 /* ---- jobs in cgroup paths ---- */
 
 // Takes the leading digits as the job id; false: there are none.
-static bool take_digits(const char *text, size_t length, struct belonging *ret)
+static bool take_digits(const char *text, size_t length, struct job_lookup_result *ret)
 {
 	size_t digits = strspn(text, "0123456789");
 	digits = digits < length ? digits : length;
-	if (digits == 0 || digits >= NOW_GROUP_SIZE)
+	if (digits == 0 || digits >= MONITOR_GROUP_SIZE)
 		return false;
-	memcpy(ret->names[NOW_JOBS], text, digits);
-	ret->names[NOW_JOBS][digits] = '\0';
+	memcpy(ret->names[MONITOR_JOBS], text, digits);
+	ret->names[MONITOR_JOBS][digits] = '\0';
 	return true;
 }
 
@@ -32,19 +32,20 @@ static bool is_taken(const char *text, size_t length)
 	return false;
 }
 
-static bool take_all(const char *text, size_t length, struct belonging *ret)
+static bool take_all(const char *text, size_t length, struct job_lookup_result *ret)
 {
-	if (length == 0 || length >= NOW_GROUP_SIZE || is_taken(text, length))
+	if (length == 0 || length >= MONITOR_GROUP_SIZE || is_taken(text, length))
 		return false;
-	memcpy(ret->names[NOW_JOBS], text, length);
-	ret->names[NOW_JOBS][length] = '\0';
+	memcpy(ret->names[MONITOR_JOBS], text, length);
+	ret->names[MONITOR_JOBS][length] = '\0';
 	return true;
 }
 
 /* Cgroup layouts of schedulers: a path component that begins with `prefix`, anywhere below one that begins with `above`. */
 static const struct {
 	const char *above, *prefix;
-	bool (*take)(const char *text, size_t length, struct belonging *ret); // parses the text after the prefix
+	bool (*take)(const char *text, size_t length,
+		struct job_lookup_result *ret); // parses the text after the prefix
 } schedulers[] = {
 	{"slurm", "job_", take_digits},           // v1 /slurm[_HOST]/uid_U/job_J, v2 …/slurmstepd.scope/job_J
 	{"pbs_jobs.service", "jobid/", take_all}, // /pbs_jobs.service/jobid/J
@@ -63,7 +64,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-static void find_uid(const char *path, struct belonging *ret)
+static void find_uid(const char *path, struct job_lookup_result *ret)
 {
 	const char *found = strstr(path, "/uid_");
 	uint64_t uid;
@@ -74,50 +75,50 @@ static void find_uid(const char *path, struct belonging *ret)
 		ret->job_uid = (uid_t)uid;
 }
 
-static void find_job_in(const char *path, size_t s, struct belonging *ret)
+static void find_job_in(const char *path, size_t s, struct job_lookup_result *ret)
 {
 	bool is_below = false;
-	for (const char *part = path; part != NULL && ret->names[NOW_JOBS][0] == '\0'; part = next_part(part)) {
+	for (const char *part = path; part != NULL && ret->names[MONITOR_JOBS][0] == '\0'; part = next_part(part)) {
 		if (is_below && begins(part, schedulers[s].prefix)) {
 			const char *text = part + strlen(schedulers[s].prefix);
 			schedulers[s].take(text, strcspn(text, "/"), ret);
 		}
 		is_below = is_below || begins(part, schedulers[s].above);
 	}
-	if (ret->names[NOW_JOBS][0] != '\0')
+	if (ret->names[MONITOR_JOBS][0] != '\0')
 		find_uid(path, ret);
 }
 
 /* ---- lines of /proc/PID/cgroup ---- */
 
 // Keeps the end of a long path, which is its distinctive part.
-static void take_path(const char *path, struct belonging *ret)
+static void take_path(const char *path, struct job_lookup_result *ret)
 {
 	static const char mark[] = "…";
-	char *name = ret->names[NOW_CGROUPS];
-	size_t length = strlen(path), room = NOW_GROUP_SIZE - sizeof(mark);
-	if (length < NOW_GROUP_SIZE)
+	char *name = ret->names[MONITOR_CGROUPS];
+	size_t length = strlen(path), capacity = MONITOR_GROUP_SIZE - sizeof(mark);
+	if (length < MONITOR_GROUP_SIZE)
 		memcpy(name, path, length + 1);
 	else
-		snprintf(name, NOW_GROUP_SIZE, "%s%s", mark, path + length - room);
+		snprintf(name, MONITOR_GROUP_SIZE, "%s%s", mark, path + length - capacity);
 }
 
 /* With several hierarchies (cgroup v1, or both), takes the v2 path, which comes last, or else the first path that is not
  * the root. */
-static void read_line(char *line, struct belonging *ret)
+static void read_line(char *line, struct job_lookup_result *ret)
 {
 	char *controllers = strchr(line, ':'), *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
 	if (path == NULL || *++path != '/')
 		return;
 	bool is_unified = begins(controllers, "::");
-	if (ret->names[NOW_CGROUPS][0] == '\0' || strcmp(ret->names[NOW_CGROUPS], "/") == 0 ||
+	if (ret->names[MONITOR_CGROUPS][0] == '\0' || strcmp(ret->names[MONITOR_CGROUPS], "/") == 0 ||
 		(is_unified && path[1] != '\0'))
 		take_path(path, ret);
-	for (size_t s = 0; s < ARRAY_SIZE(schedulers) && ret->names[NOW_JOBS][0] == '\0'; s++)
+	for (size_t s = 0; s < ARRAY_SIZE(schedulers) && ret->names[MONITOR_JOBS][0] == '\0'; s++)
 		find_job_in(path + 1, s, ret);
 }
 
-void belong_read_cgroups(char *text, struct belonging *ret)
+void job_lookup_read_cgroups(char *text, struct job_lookup_result *ret)
 {
 	char *rest = NULL;
 	for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
@@ -127,35 +128,37 @@ void belong_read_cgroups(char *text, struct belonging *ret)
 /* ---- jobs in environment variables ---- */
 
 // For schedulers that don't use cgroups here. The first variable that is set counts.
-void belong_read_environment(const char *text, size_t size, struct belonging *ret)
+void job_lookup_read_environment(const char *text, size_t size, struct job_lookup_result *ret)
 {
 	uint64_t uid;
 	const char *name;
-	for (size_t at = 0; ret->names[NOW_JOBS][0] == '\0' && (name = job_id_variable(&at)) != NULL;) {
+	for (size_t at = 0; ret->names[MONITOR_JOBS][0] == '\0' && (name = job_id_variable(&at)) != NULL;) {
 		const char *id = proc_environ_find(text, size, name);
 		if (id != NULL)
 			take_all(id, strlen(id), ret);
 	}
-	const char *told = ret->names[NOW_JOBS][0] != '\0' ? proc_environ_find(text, size, "SLURM_JOB_UID") : NULL;
-	if (told != NULL && num_parse_u64(told, &uid) == 0 && uid < UINT32_MAX)
+	const char *user_text = ret->names[MONITOR_JOBS][0] != '\0' ? proc_environ_find(text, size, "SLURM_JOB_UID")
+								    : NULL;
+	if (user_text != NULL && num_parse_u64(user_text, &uid) == 0 && uid < UINT32_MAX)
 		ret->job_uid = (uid_t)uid;
 }
 
 /* ---- lookup of a process ---- */
 
-bool belong_find(const struct wattle_env *env, pid_t pid, bool wants_job, char *scratch, struct belonging *ret)
+bool job_lookup_find(const struct wattle_env *env, pid_t pid, bool wants_job, char *scratch,
+	struct job_lookup_result *ret)
 {
 	char path[32];
-	*ret = (struct belonging){.job_uid = (uid_t)-1};
+	*ret = (struct job_lookup_result){.job_uid = (uid_t)-1};
 	snprintf(path, sizeof(path), "%d/cgroup", (int)pid);
-	bool is_read = file_read_in(env->procfs_fd, path, scratch, BELONG_SCRATCH) > 0;
+	bool is_read = file_read_in(env->procfs_fd, path, scratch, JOB_LOOKUP_SCRATCH) > 0;
 	if (is_read)
-		belong_read_cgroups(scratch, ret);
-	if (!wants_job || ret->names[NOW_JOBS][0] != '\0')
+		job_lookup_read_cgroups(scratch, ret);
+	if (!wants_job || ret->names[MONITOR_JOBS][0] != '\0')
 		return is_read;
 	snprintf(path, sizeof(path), "%d/environ", (int)pid);
-	ssize_t length = file_read_in(env->procfs_fd, path, scratch, BELONG_SCRATCH);
+	ssize_t length = file_read_in(env->procfs_fd, path, scratch, JOB_LOOKUP_SCRATCH);
 	if (length > 0)
-		belong_read_environment(scratch, (size_t)length, ret);
+		job_lookup_read_environment(scratch, (size_t)length, ret);
 	return is_read || length > 0;
 }

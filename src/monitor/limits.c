@@ -4,13 +4,13 @@
 
 #include <stdio.h>
 
-enum { CONSTRAINTS_MOST = 8 };
+enum { CONSTRAINTS_MAX = 8 };
 
 // Finds the index of the long-term constraint. It varies, because absent constraints are skipped. -1: none.
 static int find_long_term(const struct wattle_env *env, const char *zone)
 {
 	char path[200], name[32];
-	for (int i = 0; i < CONSTRAINTS_MOST; i++) {
+	for (int i = 0; i < CONSTRAINTS_MAX; i++) {
 		snprintf(path, sizeof(path), "class/powercap/%s/constraint_%d_name", zone, i);
 		if (file_read_line_in(env->sysfs_fd, path, name, sizeof(name)) > 0 && strcmp(name, "long_term") == 0)
 			return i;

@@ -4,7 +4,7 @@
 #include "base/search.h"
 #include "base/util.h"
 
-enum { ANCESTORS_MOST = 256 }; // loop limit: parents read during changes can form a cycle
+enum { ANCESTORS_MAX = 256 }; // loop limit: parents read during changes can form a cycle
 
 static bool is_row_before(const void *item, const void *key)
 {
@@ -25,13 +25,13 @@ struct process_row *process_table_find(const struct process_table *table, pid_t 
 /* ---- children that ended ---- */
 
 // Finds the process that waited for an ended one: its parent, or that parent's heir if the parent has ended too.
-static struct process_row *find_heir(struct process_table *table, const struct process_row *gone)
+static struct process_row *find_reaper(struct process_table *table, const struct process_row *ended)
 {
-	pid_t parent = gone->now.ppid;
-	for (int i = 0; i < ANCESTORS_MOST && parent > 0; i++) {
-		struct process_row *heir = process_rows_find(table->rows, table->n, parent);
-		if (heir != NULL && !heir->is_new)
-			return heir;
+	pid_t parent = ended->now.ppid;
+	for (int i = 0; i < ANCESTORS_MAX && parent > 0; i++) {
+		struct process_row *reaper = process_rows_find(table->rows, table->n, parent);
+		if (reaper != NULL && !reaper->is_new)
+			return reaper;
 		const struct process_row *before = process_rows_find(table->old, table->n_old, parent);
 		if (before == NULL)
 			return NULL;
@@ -40,12 +40,12 @@ static struct process_row *find_heir(struct process_table *table, const struct p
 	return NULL;
 }
 
-static void count_gone(struct process_table *table)
+static void count_ended(struct process_table *table)
 {
-	for (size_t i = 0; i < table->n_gone; i++) {
-		struct process_row *heir = find_heir(table, &table->gone[i]);
-		if (heir != NULL)
-			heir->counted_ns += table->gone[i].own_ns + table->gone[i].children_ns;
+	for (size_t i = 0; i < table->n_ended; i++) {
+		struct process_row *reaper = find_reaper(table, &table->ended[i]);
+		if (reaper != NULL)
+			reaper->counted_ns += table->ended[i].own_ns + table->ended[i].children_ns;
 	}
 }
 
@@ -76,9 +76,9 @@ static void count_late(struct process_table *table, int64_t busy_ns)
 	}
 }
 
-void process_kin_count(struct process_table *table, int64_t busy_ns)
+void process_tree_count(struct process_table *table, int64_t busy_ns)
 {
-	count_gone(table);
+	count_ended(table);
 	count_late(table, busy_ns);
 }
 
@@ -92,12 +92,12 @@ static bool has_ended(const struct process_row *row)
 // Membership is permanent: an orphaned process stays in the target.
 static bool descends_from_target(const struct process_table *table, const struct process_row *row)
 {
-	for (int i = 0; i < ANCESTORS_MOST && row != NULL && !row->now.is_target; i++)
+	for (int i = 0; i < ANCESTORS_MAX && row != NULL && !row->now.is_target; i++)
 		row = row->now.ppid > 0 ? process_table_find(table, row->now.ppid) : NULL;
 	return row != NULL && row->now.is_target;
 }
 
-void process_kin_mark_target(struct process_table *table)
+void process_tree_mark_target(struct process_table *table)
 {
 	if (table->target_pid == 0)
 		return;

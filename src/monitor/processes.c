@@ -19,9 +19,9 @@
 
 enum {
 	SHOWN_CEILING = 1 << 14,
-	FOLDER_TEXT = 32768, // bytes; 1,300 processes per system call
-	FILES_SPARED = 128,  // open files left to the caller
-	FILES_MOST = 16384,
+	FOLDER_TEXT = 32768,  // bytes; 1,300 processes per system call
+	FILES_RESERVED = 128, // open files left to the caller
+	FILES_MAX = 16384,
 };
 
 /* ---- open and close ---- */
@@ -35,10 +35,10 @@ static bool is_real_proc(int fd)
 static size_t files_allowed(void)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= FILES_SPARED)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur <= FILES_RESERVED)
 		return 0;
-	rlim_t most = limit.rlim_cur == RLIM_INFINITY ? FILES_MOST : (limit.rlim_cur - FILES_SPARED);
-	return most < FILES_MOST ? (size_t)most : FILES_MOST;
+	rlim_t most = limit.rlim_cur == RLIM_INFINITY ? FILES_MAX : (limit.rlim_cur - FILES_RESERVED);
+	return most < FILES_MAX ? (size_t)most : FILES_MAX;
 }
 
 // The pid of this process as that /proc numbers it; 0: not found.
@@ -55,7 +55,7 @@ static bool exists(const struct wattle_env *env, pid_t pid)
 	return pid > 0 && file_read_in(env->procfs_fd, path, text, sizeof(text)) > 0;
 }
 
-int process_table_open(struct process_table *table, const struct now_options *options, struct wattle_error *reterr)
+int process_table_open(struct process_table *table, const struct monitor_options *options, struct wattle_error *reterr)
 {
 	const struct wattle_env *env = options->env;
 	*table = (struct process_table){
@@ -65,7 +65,7 @@ int process_table_open(struct process_table *table, const struct now_options *op
 		.units = process_units_get(),
 		.folder_fd = file_open_in(env->procfs_fd, ".", O_RDONLY | O_DIRECTORY),
 		.own_pid = number_in_proc(env, getpid()),
-		.most_files = files_allowed(),
+		.max_files = files_allowed(),
 		.kept = options->kept_processes,
 		.n_kept = options->n_kept_processes,
 		.last_t_ns = VALUE_MISSING,
@@ -100,7 +100,7 @@ void process_table_close(struct process_table *table)
 		close(table->folder_fd);
 	free(table->rows);
 	free(table->old);
-	free(table->gone);
+	free(table->ended);
 	free(table->text);
 	buf_finish(&table->shown);
 	*table = (struct process_table){.folder_fd = -1};
@@ -114,9 +114,9 @@ static int by_pid(const void *left, const void *right)
 	return (a->now.pid > b->now.pid) - (a->now.pid < b->now.pid);
 }
 
-static struct process_row *add_row(struct process_row **rows, size_t *n, size_t *room)
+static struct process_row *add_row(struct process_row **rows, size_t *n, size_t *capacity)
 {
-	struct process_row *larger = array_with_room(*rows, *n, room, sizeof(**rows), 256);
+	struct process_row *larger = array_reserve(*rows, *n, capacity, sizeof(**rows), 256);
 	if (larger == NULL)
 		return NULL;
 	*rows = larger;
@@ -161,7 +161,7 @@ static void list_numbers(struct process_table *table)
 		uint64_t pid;
 		if (name[0] < '1' || name[0] > '9' || num_parse_u64(name, &pid) < 0 || pid > INT32_MAX)
 			continue;
-		struct process_row *row = add_row(&table->rows, &table->n, &table->room);
+		struct process_row *row = add_row(&table->rows, &table->n, &table->capacity);
 		if (row == NULL)
 			return;
 		row->now.pid = (pid_t)pid; // the rest is set later: most rows continue from the previous sample
@@ -185,7 +185,7 @@ static ssize_t read_stat(struct process_table *table, struct process_row *row, c
 	}
 	ssize_t length = pread(row->stat_fd, text, size - 1, 0);
 	int code = errno;
-	if (length <= 0 || !table->keeps_files || table->n_files > table->most_files)
+	if (length <= 0 || !table->keeps_files || table->n_files > table->max_files)
 		close_file(table, row);
 	text[length > 0 ? length : 0] = '\0';
 	return length < 0 ? -code : length;
@@ -199,14 +199,14 @@ static int64_t start_ns(const struct process_table *table, uint64_t start_ticks)
 
 static int by_kept_pid(const void *pid, const void *kept)
 {
-	pid_t a = *(const pid_t *)pid, b = ((const struct now_kept_process *)kept)->pid;
+	pid_t a = *(const pid_t *)pid, b = ((const struct monitor_kept_process *)kept)->pid;
 	return (a > b) - (a < b);
 }
 
 // Energy attributed before this server started; NaN: not recorded.
 static double kept_energy_j(const struct process_table *table, pid_t pid, uint64_t start_ticks)
 {
-	const struct now_kept_process *kept = table->kept == NULL
+	const struct monitor_kept_process *kept = table->kept == NULL
 		? NULL
 		: bsearch(&pid, table->kept, table->n_kept, sizeof(*kept), by_kept_pid);
 	return kept != NULL && kept->start_ticks == start_ticks ? kept->energy_j : (double)NAN;
@@ -214,7 +214,7 @@ static double kept_energy_j(const struct process_table *table, pid_t pid, uint64
 
 static void take_over(struct process_table *table, const struct process_stat *stat, struct process_row *row)
 {
-	struct now_process *now = &row->now;
+	struct monitor_process *now = &row->now;
 	bool renamed = strcmp(row->comm, stat->name) != 0;
 	now->ppid = stat->ppid;
 	now->state = stat->state;
@@ -231,10 +231,10 @@ static void take_over(struct process_table *table, const struct process_stat *st
 	}
 	// Between fork and exec a process has its parent's arguments and possibly its user, so the second sample reads them
 	// again.
-	if (row->is_new || !row->words_known || renamed) {
+	if (row->is_new || !row->is_cmdline_known || renamed) {
 		memcpy(row->comm, stat->name, sizeof(row->comm));
-		process_words_read(table, row->comm, now);
-		row->words_known = !row->is_new;
+		cmdline_read(table, row->comm, now);
+		row->is_cmdline_known = !row->is_new;
 	}
 }
 
@@ -268,17 +268,18 @@ static bool read_row(struct process_table *table, struct process_row *row, const
 	return true;
 }
 
-static void mark_gone(struct process_table *table, struct process_row *row)
+static void mark_ended(struct process_table *table, struct process_row *row)
 {
 	close_file(table, row);
-	struct process_row *gone = add_row(&table->gone, &table->n_gone, &table->gone_room);
-	if (gone == NULL)
+	struct process_row *ended = add_row(&table->ended, &table->n_ended, &table->ended_capacity);
+	if (ended == NULL)
 		return;
-	*gone = *row;
-	gone->now.is_gone = true;
-	gone->now.cpu_cores = gone->now.power_w = gone->now.cpu_w = gone->now.dram_w = gone->now.gpu_w = (double)NAN;
-	gone->now.gpu_percent = (double)NAN;
-	gone->now.rss_bytes = gone->now.gpu_memory_bytes = VALUE_MISSING;
+	*ended = *row;
+	ended->now.is_gone = true;
+	ended->now.cpu_cores = ended->now.power_w = ended->now.cpu_w = ended->now.dram_w = ended->now.gpu_w = (double)
+		NAN;
+	ended->now.gpu_percent = (double)NAN;
+	ended->now.rss_bytes = ended->now.gpu_memory_bytes = VALUE_MISSING;
 }
 
 // Continues the old row if it is the same process; otherwise marks it as ended and starts a new row for the pid.
@@ -290,7 +291,7 @@ static bool follow(struct process_table *table, pid_t pid, struct process_row *r
 		if (read_row(table, row, old))
 			return true;
 		old->stat_fd = row->stat_fd;
-		mark_gone(table, old);
+		mark_ended(table, old);
 	}
 	*row = blank_row(pid);
 	return read_row(table, row, NULL);
@@ -303,14 +304,14 @@ static void read_all(struct process_table *table)
 	for (size_t i = 0; i < table->n; i++) {
 		const pid_t pid = table->rows[i].now.pid;
 		while (at < table->n_old && table->old[at].now.pid < pid)
-			mark_gone(table, &table->old[at++]);
+			mark_ended(table, &table->old[at++]);
 		bool known = at < table->n_old && table->old[at].now.pid == pid;
 		kept += follow(table, pid, &table->rows[kept],
 			known ? &table->old[at] : NULL); // rows[i] is not needed any more
 		at += known;
 	}
 	while (at < table->n_old)
-		mark_gone(table, &table->old[at++]);
+		mark_ended(table, &table->old[at++]);
 	table->n = kept;
 }
 
@@ -319,35 +320,35 @@ static void read_all(struct process_table *table)
 static void swap_lists(struct process_table *table)
 {
 	struct process_row *rows = table->rows;
-	size_t room = table->room;
+	size_t capacity = table->capacity;
 	table->rows = table->old;
-	table->room = table->old_room;
+	table->capacity = table->old_capacity;
 	table->old = rows;
-	table->old_room = room;
+	table->old_capacity = capacity;
 	table->n_old = table->n;
-	table->n = table->n_gone = 0;
+	table->n = table->n_ended = 0;
 }
 
 static void sum_up(struct process_table *table, int64_t t_ns)
 {
 	double dt_ns = value_ok(table->last_t_ns) ? (double)(t_ns - table->last_t_ns) : 0;
-	table->threads = table->own_sum_ns = 0;
+	table->threads = table->own_total_ns = 0;
 	for (size_t i = 0; i < table->n; i++) {
 		struct process_row *row = &table->rows[i];
 		bool known = value_ok(row->used_ns) && dt_ns > 0;
 		row->now.cpu_cores = known ? (double)row->used_ns / dt_ns : (double)NAN;
 		table->threads += value_ok(row->now.threads) ? row->now.threads : 0;
-		table->own_sum_ns += known ? row->used_ns : 0;
+		table->own_total_ns += known ? row->used_ns : 0;
 	}
 }
 
-void process_table_look(struct process_table *table, int64_t t_ns, int64_t busy_ns)
+void process_table_sample(struct process_table *table, int64_t t_ns, int64_t busy_ns)
 {
 	swap_lists(table);
 	list_numbers(table);
 	read_all(table);
-	process_kin_count(table, busy_ns);
-	process_kin_mark_target(table);
+	process_tree_count(table, busy_ns);
+	process_tree_mark_target(table);
 	sum_up(table, t_ns);
 	table->n_old = 0;
 	table->last_t_ns = t_ns;

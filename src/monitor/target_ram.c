@@ -34,7 +34,7 @@ void target_ram_close(struct target_ram *ram)
 	free(ram);
 }
 
-double target_ram_look(struct target_ram *ram, int64_t t_ns)
+double target_ram_sample(struct target_ram *ram, int64_t t_ns)
 {
 	if (ram == NULL)
 		return (double)NAN;

@@ -192,7 +192,7 @@ static void find_account(struct cgroup *cgroup, const struct cgroup_mounts *moun
 
 /* ---- initial state ---- */
 
-struct look {
+struct search {
 	struct cgroup *cgroup;
 	const struct wattle_env *env;
 	struct process_units units;
@@ -200,41 +200,41 @@ struct look {
 	int64_t n;
 };
 
-static void look_at(void *data, pid_t pid)
+static void check_process(void *data, pid_t pid)
 {
-	struct look *look = data;
+	struct search *search = data;
 	char path[32], text[1024];
 	struct process_stat stat;
-	if (!look->env->procfs_replaced && pid == getpid()) {
-		look->cgroup->has_self = true;
+	if (!search->env->procfs_replaced && pid == getpid()) {
+		search->cgroup->has_self = true;
 		return;
 	}
 	snprintf(path, sizeof(path), "%d/stat", pid);
-	ssize_t n = file_read_in(look->env->procfs_fd, path, text, sizeof(text));
-	if (n <= 0 || process_stat_parse(text, (size_t)n, &look->units, &stat) < 0)
+	ssize_t n = file_read_in(search->env->procfs_fd, path, text, sizeof(text));
+	if (n <= 0 || process_stat_parse(text, (size_t)n, &search->units, &stat) < 0)
 		return;
-	look->n++;
-	if (look->cgroup->main_pid != 0 && stat.start_ticks >= look->first_ticks)
+	search->n++;
+	if (search->cgroup->main_pid != 0 && stat.start_ticks >= search->first_ticks)
 		return;
-	look->cgroup->main_pid = pid;
-	look->first_ticks = stat.start_ticks;
+	search->cgroup->main_pid = pid;
+	search->first_ticks = stat.start_ticks;
 }
 
-static int look(struct cgroup *cgroup, const struct wattle_env *env, struct wattle_error *reterr)
+static int search(struct cgroup *cgroup, const struct wattle_env *env, struct wattle_error *reterr)
 {
 	if (proc_is_foreign(env->procfs_fd))
 		return error_set(reterr, -ENOTSUP,
 			"--cgroup: /proc belongs to another PID namespace, so processes can't be identified; "
 			"mount /proc of this namespace (unshare --mount-proc)");
-	struct look look = {.cgroup = cgroup, .env = env, .units = process_units_get()};
-	int64_t n = cgroup_each_process(cgroup, look_at, &look);
+	struct search search = {.cgroup = cgroup, .env = env, .units = process_units_get()};
+	int64_t n = cgroup_each_process(cgroup, check_process, &search);
 	if (n == -EOPNOTSUPP)
 		return error_set(reterr, (int)n,
 			"--cgroup: %s contains threads; give its parent cgroup that contains the processes", cgroup->path);
 	if (n < 0)
 		return error_set(reterr, (int)n, "--cgroup: can't read %s/cgroup.procs: %s", cgroup->folder,
 			strerror((int)-n));
-	if (look.n > 0)
+	if (search.n > 0)
 		return 0;
 	if (n > cgroup->has_self)
 		return error_set(reterr, -ESRCH,
@@ -263,7 +263,7 @@ int cgroup_open(struct cgroup *cgroup, const struct wattle_env *env, const char 
 			"from /proc/PID/cgroup",
 			text);
 	name_it(cgroup, mounts);
-	int r = look(cgroup, env, reterr);
+	int r = search(cgroup, env, reterr);
 	if (r < 0)
 		return r;
 	find_account(cgroup, mounts);

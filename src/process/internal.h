@@ -62,4 +62,5 @@ void tree_discover_by_scan(struct tree *tree);
 /* tree_cgroup.c */
 void tree_begin_cgroup(struct tree *tree); // starts the CPU account and adds the first members
 void tree_discover_cgroup(struct tree *tree);
-void tree_settle_cgroup(struct tree *tree, int64_t t_ns); // after a round: ends members that left, and reads the account
+void tree_finish_cgroup(struct tree *tree,
+	int64_t t_ns); // after a round: ends members that left, and reads the account

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 // Timer ticks jitter, so the limits are nine tenths of 100 ms and of 1 s.
-enum { PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_CALM_MS = 900 };
+enum { PATHS_AT_FIRST = 1024, PERIOD_MIN_MS = 90, PERIOD_STABLE_MS = 900 };
 
 static const double target_share_max = 0.005;          // maximum time share the target may lose because its memory-map
                                                        // lock is held
@@ -47,8 +47,9 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 	if (reader->share <= 0)
 		return 0;
 	int r = page_sample_open(&reader->pages);
-	reader->unsure_bytes = array_with_room(NULL, 0, &reader->unsure_capacity, sizeof(*reader->unsure_bytes), 256);
-	if (r < 0 || reader->unsure_bytes == NULL)
+	reader->unreliable_bytes = array_reserve(NULL, 0, &reader->unreliable_capacity,
+		sizeof(*reader->unreliable_bytes), 256);
+	if (r < 0 || reader->unreliable_bytes == NULL)
 		return -ENOMEM;
 	reader->paths_size = PATHS_AT_FIRST;
 	reader->paths = calloc_array(reader->paths_size, sizeof(*reader->paths));
@@ -59,7 +60,7 @@ int memory_reader_open(struct memory_reader *reader, double budget_percent, int6
 void memory_reader_close(struct memory_reader *reader)
 {
 	page_sample_close(&reader->pages);
-	free(reader->unsure_bytes);
+	free(reader->unreliable_bytes);
 	free(reader->paths);
 	free(reader->text);
 	*reader = (struct memory_reader){0};
@@ -88,13 +89,13 @@ bool memory_reader_due(struct memory_reader *reader, int64_t t_ns, int64_t rss_b
 	if (!value_ok(reader->last_read_t_ns))
 		return true;
 	int64_t cost_ns = expected_cost_ns(reader, rss_bytes, processes);
-	int64_t most_ns = cost_ns > credit_max_ns ? cost_ns : credit_max_ns;
-	if (reader->credit_ns > most_ns)
-		reader->credit_ns = most_ns;
+	int64_t max_ns = cost_ns > credit_max_ns ? cost_ns : credit_max_ns;
+	if (reader->credit_ns > max_ns)
+		reader->credit_ns = max_ns;
 	if (reader->credit_ns < cost_ns)
 		return false;
 	int64_t since_ns = t_ns - reader->last_read_t_ns;
-	return since_ns >= (is_new ? PERIOD_MIN_MS : PERIOD_CALM_MS) * NS_PER_MS;
+	return since_ns >= (is_new ? PERIOD_MIN_MS : PERIOD_STABLE_MS) * NS_PER_MS;
 }
 
 /* ---- paths ---- */
@@ -264,7 +265,7 @@ static void group_add(struct memory_group *group, const struct smaps_state *stat
 
 /* Updates the cost estimates. The excess over the expected cost goes to the larger of the two cost terms: a small
  * process shows the cost per file, but nothing about the cost per byte. */
-static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss_bytes, int64_t processes)
+static void update_cost(struct memory_reader *reader, double cost_ns, int64_t rss_bytes, int64_t processes)
 {
 	double of_bytes = reader->cost_ns_per_byte * (double)rss_bytes;
 	double of_processes = reader->cost_ns_per_process * (double)processes;
@@ -282,8 +283,8 @@ static void learn_cost(struct memory_reader *reader, double cost_ns, int64_t rss
 void memory_reader_charge(struct memory_reader *reader, int64_t cost_ns, int64_t t_ns, int64_t rss_bytes,
 	int64_t processes)
 {
-	double most_ns = MEMORY_EXCESS_MAX * (double)expected_cost_ns(reader, rss_bytes, processes);
-	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns;
+	double max_ns = MEMORY_EXCESS_MAX * (double)expected_cost_ns(reader, rss_bytes, processes);
+	double believed_ns = (double)cost_ns < max_ns ? (double)cost_ns : max_ns;
 	reader->spent_ns += cost_ns;
 	reader->credit_ns -= (int64_t)believed_ns;
 	reader->all_credit_ns -= (int64_t)believed_ns;
@@ -291,7 +292,7 @@ void memory_reader_charge(struct memory_reader *reader, int64_t cost_ns, int64_t
 	reader->last_read_t_ns = t_ns;
 	if (rss_bytes > reader->max_rss_bytes)
 		reader->max_rss_bytes = rss_bytes;
-	learn_cost(reader, believed_ns, rss_bytes, processes);
+	update_cost(reader, believed_ns, rss_bytes, processes);
 }
 
 struct memory_shared memory_reader_shared(const struct memory_reader *reader)

@@ -112,8 +112,8 @@ struct memory_reader {
 	int64_t all_credit_ns, all_credit_t_ns;
 	double sample_ns_per_process;                          // measured
 	int64_t sample_t_ns, sample_wait_ns, sample_processes; // of the last sample; VALUE_MISSING: none yet
-	int64_t *unsure_bytes;                                 // owned scratch for sampling some of the members
-	size_t unsure_capacity;
+	int64_t *unreliable_bytes;                             // owned scratch for sampling some of the members
+	size_t unreliable_capacity;
 	struct memory_path *paths; // owned: hash table with open addressing
 	size_t n_paths, paths_size;
 	uint32_t n_files;  // number of processes started so far
@@ -178,7 +178,7 @@ struct memory_estimate {
 	struct memory_shared shared;       // at the last reading; 0 before the first
 	struct memory_shared largest_file; // maximum of file and shared memory of one process, at the last reading
 	double private_per_fault_byte;     // of forked children, as read; 0 before the first
-	int64_t most_private_bytes;        // maximum over forked children
+	int64_t max_private_bytes;         // maximum over forked children
 	int64_t page_bytes;
 
 	/* Since the last reading. */
@@ -199,7 +199,7 @@ void memory_estimate_add_unread(const struct memory_estimate *estimate, const st
 // Present estimate of a member's private memory.
 int64_t memory_estimate_private(const struct memory_estimate *estimate, const struct tree_member *member);
 // Memory of a member that may have changed since it was read; 0 if its page map can't be read.
-int64_t memory_estimate_unsure(const struct tree_member *member, int64_t page_bytes);
+int64_t memory_estimate_unreliable(const struct tree_member *member, int64_t page_bytes);
 
 /* Readings of private and shared memory from a sample of pages, for targets with several processes. Their shared memory
  * changes with every fork and every later write, and smaps is too slow to follow. A sample costs 0.1 ms for a small

@@ -61,7 +61,7 @@ static int64_t copied_bytes(const struct memory_estimate *estimate, const struct
 		return 0;
 	double faults = (double)larger(0, member->stat.minor_faults);
 	double bytes = faults * estimate->private_per_fault_byte * (double)estimate->page_bytes;
-	return smaller((int64_t)bytes, estimate->most_private_bytes);
+	return smaller((int64_t)bytes, estimate->max_private_bytes);
 }
 
 int64_t memory_estimate_private(const struct memory_estimate *estimate, const struct tree_member *member)
@@ -76,7 +76,7 @@ int64_t memory_estimate_private(const struct memory_estimate *estimate, const st
 	return larger(0, smaller(gained, member->stat.rss_bytes));
 }
 
-int64_t memory_estimate_unsure(const struct tree_member *member, int64_t page_bytes)
+int64_t memory_estimate_unreliable(const struct tree_member *member, int64_t page_bytes)
 {
 	const struct tree_member_memory *memory = &member->memory;
 	if (memory->is_denied)
@@ -110,8 +110,8 @@ static void add(struct sums *sums, const struct tree_member *member, int64_t pri
 static int64_t total_of(const struct sums *sums, int64_t shared_bytes, int64_t largest_file_bytes)
 {
 	int64_t grown_bytes = larger(0, sums->largest_file_bytes - largest_file_bytes);
-	int64_t most_bytes = larger(0, sums->rss_bytes - sums->private_bytes);
-	return sums->private_bytes + smaller(shared_bytes + grown_bytes, most_bytes);
+	int64_t max_bytes = larger(0, sums->rss_bytes - sums->private_bytes);
+	return sums->private_bytes + smaller(shared_bytes + grown_bytes, max_bytes);
 }
 
 struct group_sums {
@@ -143,7 +143,7 @@ static struct memory_totals totals_of(const struct memory_estimate *estimate, co
 void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
 {
 	struct group_sums sums = {0};
-	int64_t unsure_bytes = 0;
+	int64_t unreliable_bytes = 0;
 	estimate->page_bytes = tree->units.page_bytes;
 	for (size_t i = 0; i < tree->n_members; i++) {
 		struct tree_member *member = &tree->members[i];
@@ -151,12 +151,12 @@ void memory_estimate_update(struct memory_estimate *estimate, struct tree *tree)
 			continue;
 		update_fork_state(tree, member);
 		add_to_groups(&sums, estimate, member);
-		unsure_bytes += memory_estimate_unsure(member, tree->units.page_bytes);
+		unreliable_bytes += memory_estimate_unreliable(member, tree->units.page_bytes);
 	}
 	estimate->rss_bytes = sums.all.rss_bytes;
 	estimate->processes = sums.all.processes;
 	estimate->last_changed_bytes = estimate->changed_bytes;
-	estimate->changed_bytes = unsure_bytes;
+	estimate->changed_bytes = unreliable_bytes;
 	estimate->carried = totals_of(estimate, &sums);
 }
 
@@ -198,14 +198,14 @@ static struct memory_shared largest_files(const struct tree *tree)
 static void update_private_per_fault(struct memory_estimate *estimate, const struct tree *tree)
 {
 	double private_bytes = 0, faults = 0;
-	estimate->most_private_bytes = 0;
+	estimate->max_private_bytes = 0;
 	for (size_t i = 0; i < tree->n_members; i++) {
 		const struct tree_member *member = &tree->members[i];
 		if (!tree_member_has_memory(member) || !member->memory.is_read || !member->memory.has_forked)
 			continue;
 		private_bytes += (double)member->memory.private_bytes;
 		faults += (double)member->memory.minor_faults;
-		estimate->most_private_bytes = larger(estimate->most_private_bytes, member->memory.private_bytes);
+		estimate->max_private_bytes = larger(estimate->max_private_bytes, member->memory.private_bytes);
 	}
 	double share = faults > 0 ? private_bytes / (faults * (double)tree->units.page_bytes) : 0;
 	estimate->private_per_fault_byte = share < 1 ? share : 1;
@@ -218,9 +218,9 @@ void memory_estimate_apply_reading(struct memory_estimate *estimate, const struc
 	estimate->shared = *shared;
 	if (!is_whole) { // the root is always read
 		int64_t of_descendants = larger(before.descendants_bytes, shared->descendants_bytes);
-		int64_t most_bytes = smaller(before.combined_bytes, shared->main_bytes + of_descendants);
+		int64_t max_bytes = smaller(before.combined_bytes, shared->main_bytes + of_descendants);
 		estimate->shared.descendants_bytes = of_descendants;
-		estimate->shared.combined_bytes = larger(shared->combined_bytes, most_bytes);
+		estimate->shared.combined_bytes = larger(shared->combined_bytes, max_bytes);
 	}
 	estimate->largest_file = largest_files(tree);
 	update_private_per_fault(estimate, tree);

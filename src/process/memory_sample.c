@@ -9,15 +9,15 @@
 
 enum { RUNS_MIN = 16, RUNS_MAX = 64, RUNS_OF_ALL = 1024, MEMBERS_MIN = 4 };
 
-static const int64_t sample_most_ns = 10 * NS_PER_MS; // maximum duration of a sample: the sensors wait for it
+static const int64_t sample_max_ns = 10 * NS_PER_MS; // maximum duration of a sample: the sensors wait for it
 static const int64_t all_credit_max_ns = 50 * NS_PER_MS;
 static const int64_t few_bytes = 1 << 20; // smaller amounts are negligible
 static const double changed_share = 0.25; // share of the target's memory whose change justifies using up the budget
-static const double least_share = 0.005;  // smaller changes are ignored
+static const double min_share = 0.005;    // smaller changes are ignored
 /* A program that allocates and frees constantly appears to change all the time. If a sample agrees with the estimate,
  * the next one waits twice as long. Timer ticks jitter, so the limits are nine tenths of 100 ms and of 0.8 s. */
 static const double difference_share = 0.02;
-static const int64_t wait_least_ns = 90 * NS_PER_MS, wait_most_ns = 720 * NS_PER_MS;
+static const int64_t wait_min_ns = 90 * NS_PER_MS, wait_max_ns = 720 * NS_PER_MS;
 
 /* ---- when to sample ---- */
 
@@ -32,7 +32,7 @@ static void add_credit(struct memory_reader *reader, int64_t t_ns)
 static int64_t cost_of_all(const struct memory_reader *reader, int64_t processes)
 {
 	double cost_ns = reader->sample_ns_per_process * (double)processes;
-	return cost_ns < (double)sample_most_ns ? (int64_t)cost_ns : sample_most_ns;
+	return cost_ns < (double)sample_max_ns ? (int64_t)cost_ns : sample_max_ns;
 }
 
 bool memory_sample_due(struct memory_reader *reader, const struct memory_estimate *estimate, int64_t t_ns)
@@ -50,9 +50,9 @@ bool memory_sample_due(struct memory_reader *reader, const struct memory_estimat
 		return false;
 	double all_bytes = (double)estimate->rss_bytes;
 	double changed = (double)estimate->changed_bytes / all_bytes;
-	bool is_steady = (double)(estimate->changed_bytes - estimate->last_changed_bytes) < least_share * all_bytes;
+	bool is_steady = (double)(estimate->changed_bytes - estimate->last_changed_bytes) < min_share * all_bytes;
 	return changed >= changed_share ||
-		(changed >= least_share && (is_steady || reader->all_credit_ns >= 2 * cost_ns));
+		(changed >= min_share && (is_steady || reader->all_credit_ns >= 2 * cost_ns));
 }
 
 /* ---- which members to read ---- */
@@ -68,24 +68,25 @@ static bool may_be_read(const struct tree_member *member)
 	return tree_member_has_memory(member) && !member->memory.is_denied;
 }
 
-/* Minimum changed memory of a member to be read, so that at most n_most members are read (or more if equal); 0: all
+/* Minimum changed memory of a member to be read, so that at most n_max members are read (or more if equal); 0: all
  * members, or out of memory. */
-static int64_t least_unsure(struct memory_reader *reader, const struct tree *tree, size_t n_most)
+static int64_t min_unreliable(struct memory_reader *reader, const struct tree *tree, size_t n_max)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < tree->n_members; i++) {
 		if (!may_be_read(&tree->members[i]))
 			continue;
-		int64_t *room = array_with_room(reader->unsure_bytes, n, &reader->unsure_capacity, sizeof(*room), 256);
+		int64_t *room = array_reserve(reader->unreliable_bytes, n, &reader->unreliable_capacity, sizeof(*room),
+			256);
 		if (room == NULL)
 			return 0;
-		reader->unsure_bytes = room;
-		reader->unsure_bytes[n++] = memory_estimate_unsure(&tree->members[i], tree->units.page_bytes);
+		reader->unreliable_bytes = room;
+		reader->unreliable_bytes[n++] = memory_estimate_unreliable(&tree->members[i], tree->units.page_bytes);
 	}
-	if (n <= n_most)
+	if (n <= n_max)
 		return 0;
-	qsort(reader->unsure_bytes, n, sizeof(*reader->unsure_bytes), compare_descending);
-	return reader->unsure_bytes[n_most - 1];
+	qsort(reader->unreliable_bytes, n, sizeof(*reader->unreliable_bytes), compare_descending);
+	return reader->unreliable_bytes[n_max - 1];
 }
 
 /* ---- reading ---- */
@@ -132,8 +133,8 @@ static void read_root_again(struct memory_reader *reader, struct tree *tree, siz
 
 static void charge(struct memory_reader *reader, int64_t cost_ns, size_t n_tried)
 {
-	double n = (double)(n_tried > 0 ? n_tried : 1), most_ns = MEMORY_EXCESS_MAX * reader->sample_ns_per_process * n;
-	double believed_ns = (double)cost_ns < most_ns ? (double)cost_ns : most_ns, per_process_ns = believed_ns / n;
+	double n = (double)(n_tried > 0 ? n_tried : 1), max_ns = MEMORY_EXCESS_MAX * reader->sample_ns_per_process * n;
+	double believed_ns = (double)cost_ns < max_ns ? (double)cost_ns : max_ns, per_process_ns = believed_ns / n;
 	double excess_ns = per_process_ns - reader->sample_ns_per_process;
 	reader->sample_ns_per_process += excess_ns > 0 ? excess_ns : excess_ns / 4;
 	reader->all_credit_ns -= (int64_t)believed_ns;
@@ -184,10 +185,8 @@ static bool differs_from_carried(const struct memory_reading *reading, int64_t c
 static void set_wait(struct memory_reader *reader, const struct memory_estimate *estimate, bool is_different,
 	int64_t t_ns)
 {
-	int64_t wait_ns = is_different ? wait_least_ns : 2 * reader->sample_wait_ns;
-	reader->sample_wait_ns = wait_ns < wait_least_ns ? wait_least_ns
-		: wait_ns > wait_most_ns                 ? wait_most_ns
-							 : wait_ns;
+	int64_t wait_ns = is_different ? wait_min_ns : 2 * reader->sample_wait_ns;
+	reader->sample_wait_ns = wait_ns < wait_min_ns ? wait_min_ns : wait_ns > wait_max_ns ? wait_max_ns : wait_ns;
 	reader->sample_processes = estimate->processes;
 	reader->sample_t_ns = t_ns;
 }
@@ -196,18 +195,18 @@ bool memory_sample_read(struct memory_reader *reader, struct memory_estimate *es
 	struct memory_reading *ret_reading)
 {
 	int64_t before_ns = clock_cpu_ns();
-	size_t n_most = (size_t)((double)sample_most_ns / reader->sample_ns_per_process), n_tried = 0, n_read = 0,
+	size_t n_max = (size_t)((double)sample_max_ns / reader->sample_ns_per_process), n_tried = 0, n_read = 0,
 	       n_left = 0;
 	size_t n_runs = runs_for(estimate->processes);
-	int64_t least_bytes = least_unsure(reader, tree, n_most > MEMBERS_MIN ? n_most : MEMBERS_MIN);
+	int64_t min_bytes = min_unreliable(reader, tree, n_max > MEMBERS_MIN ? n_max : MEMBERS_MIN);
 	memory_reader_begin(reader);
 	for (size_t i = 0; i < tree->n_members; i++) {
 		struct tree_member *member = &tree->members[i];
 		if (!may_be_read(member))
 			continue;
-		bool has_time = n_tried < MEMBERS_MIN || clock_cpu_ns() - before_ns < sample_most_ns;
+		bool has_time = n_tried < MEMBERS_MIN || clock_cpu_ns() - before_ns < sample_max_ns;
 		bool is_chosen = member->is_main ||
-			(has_time && memory_estimate_unsure(member, tree->units.page_bytes) >= least_bytes);
+			(has_time && memory_estimate_unreliable(member, tree->units.page_bytes) >= min_bytes);
 		n_tried += is_chosen;
 		n_read += is_chosen && read_member(reader, tree, member, n_runs);
 		n_left += !is_chosen;

@@ -23,7 +23,7 @@ int page_sample_open(struct page_sample *sample)
 {
 	*sample = (struct page_sample){.random = 88172645463325252u, .path_key = hash_key_new(), .pagemap_fd = -1};
 	sample->window = calloc_array(WINDOW_PAGES, sizeof(*sample->window));
-	sample->areas = array_with_room(NULL, 0, &sample->capacity, sizeof(*sample->areas), AREAS_AT_FIRST);
+	sample->areas = array_reserve(NULL, 0, &sample->capacity, sizeof(*sample->areas), AREAS_AT_FIRST);
 	return sample->window != NULL && sample->areas != NULL ? 0 : -ENOMEM;
 }
 
@@ -195,7 +195,7 @@ static int read_area(struct page_sample *sample, const char *line, size_t size, 
 	double weight = is_small ? weight_of_small(sample) : 1;
 	if (weight <= 0)
 		return 0;
-	struct page_area *areas = array_with_room(sample->areas, sample->n_areas, &sample->capacity, sizeof(*areas),
+	struct page_area *areas = array_reserve(sample->areas, sample->n_areas, &sample->capacity, sizeof(*areas),
 		AREAS_AT_FIRST);
 	if (areas == NULL)
 		return -ENOMEM;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PAGE_MOST = 1 << 20 }; // upper limit of the page size, bytes
+enum { PAGE_MAX = 1 << 20 }; // upper limit of the page size, bytes
 
 int64_t self_rss_bytes(void)
 {
@@ -22,5 +22,5 @@ int64_t self_rss_bytes(void)
 	uint64_t pages;
 	if (resident == NULL || num_parse_sysfs_u64(resident + 1, strcspn(resident + 1, " "), &pages) < 0)
 		return VALUE_MISSING;
-	return pages < INT64_MAX / PAGE_MOST ? (int64_t)pages * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
+	return pages < INT64_MAX / PAGE_MAX ? (int64_t)pages * sysconf(_SC_PAGESIZE) : VALUE_MISSING;
 }

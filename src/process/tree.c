@@ -118,7 +118,7 @@ void tree_update(struct tree *tree, int64_t t_ns, struct tree_totals *ret_totals
 		if (tree->members[i].alive)
 			update_member(tree, i, t_ns);
 	if (tree->cgroup != NULL)
-		tree_settle_cgroup(tree, t_ns);
+		tree_finish_cgroup(tree, t_ns);
 	tree->round_t_ns = t_ns;
 	list_pids(tree);
 	*ret_totals = add_up(tree);

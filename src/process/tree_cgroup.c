@@ -53,7 +53,7 @@ void tree_read_account(struct tree *tree)
 		tree->cgroup_cpu_ns = used_ns;
 }
 
-void tree_settle_cgroup(struct tree *tree, int64_t t_ns)
+void tree_finish_cgroup(struct tree *tree, int64_t t_ns)
 {
 	for (size_t i = 0; i < tree->n_members; i++) {
 		struct tree_member *member = &tree->members[i];

@@ -58,14 +58,14 @@ void tree_member_end(struct tree *tree, struct tree_member *member, int64_t t_ns
 	member->end_ns = t_ns;
 	tree->changed = true;
 	tree_member_release(member);
-	struct tree_member *heir = living_ancestor(tree, member);
-	if (heir == NULL) {
+	struct tree_member *living_parent = living_ancestor(tree, member);
+	if (living_parent == NULL) {
 		tree->orphan_ns += cpu_ns;
 		return;
 	}
-	heir->gone_children_ns += cpu_ns;
+	living_parent->gone_children_ns += cpu_ns;
 	// The heir's children time grows by all of its time, including the part from before the recorder started.
-	heir->base_children_ns += member->base_own_ns + member->base_children_ns;
+	living_parent->base_children_ns += member->base_own_ns + member->base_children_ns;
 }
 
 static void add_usage(struct rusage *sum, const struct rusage *usage)

@@ -140,8 +140,8 @@ static void candidate_found(struct tree *tree, pid_t pid, void *data)
 {
 	if (tree_find(tree, pid) != NULL)
 		return;
-	struct tree_candidate *larger = array_with_room(tree->candidates, tree->n_candidates,
-		&tree->candidates_capacity, sizeof(*larger), 256);
+	struct tree_candidate *larger = array_reserve(tree->candidates, tree->n_candidates, &tree->candidates_capacity,
+		sizeof(*larger), 256);
 	if (larger == NULL)
 		return;
 	tree->candidates = larger;

@@ -100,7 +100,7 @@ static int keep(const struct tree *tree, int fd)
 
 int tree_member_add_thread(struct tree *tree, struct tree_member *member, pid_t tid)
 {
-	struct tree_thread *threads = array_with_room(member->threads, member->n_threads, &member->threads_capacity,
+	struct tree_thread *threads = array_reserve(member->threads, member->n_threads, &member->threads_capacity,
 		sizeof(*threads), 1);
 	if (threads == NULL)
 		return -ENOMEM;
@@ -208,7 +208,7 @@ int tree_member_read(const struct tree *tree, struct tree_member *member)
 
 struct tree_member *tree_member_add(struct tree *tree, pid_t pid)
 {
-	struct tree_member *members = array_with_room(tree->members, tree->n_members, &tree->capacity, sizeof(*members),
+	struct tree_member *members = array_reserve(tree->members, tree->n_members, &tree->capacity, sizeof(*members),
 		64);
 	if (members == NULL)
 		return NULL;

@@ -173,7 +173,7 @@ int proto_client_open_within(struct proto_client *client, const struct wattle_en
 	int r = connect_within(client, timeout_ms);
 	if (r < 0)
 		return no_helper(client, r, reterr);
-	r = proto_client_ask(client, &request, timeout_ms, &reply, reterr);
+	r = proto_client_request(client, &request, timeout_ms, &reply, reterr);
 	if (r < 0)
 		proto_client_close(client);
 	else
@@ -225,7 +225,7 @@ static int lost(struct proto_client *client, int code, struct wattle_error *rete
 	return no_helper(client, code == -ETIMEDOUT || code == -EPROTO ? code : -EPIPE, reterr);
 }
 
-int proto_client_ask(struct proto_client *client, struct proto_request *request, int timeout_ms,
+int proto_client_request(struct proto_client *client, struct proto_request *request, int timeout_ms,
 	struct proto_reply *ret_reply, struct wattle_error *reterr)
 {
 	struct proto_reply reply;

@@ -28,7 +28,7 @@ bool proto_client_is_open(const struct proto_client *client);
 /* Fills in the magic, sends, and waits up to timeout_ms. Returns 0 with *ret_reply (code 0), or the reply's code with its
  * text in reterr. -EPIPE, -ETIMEDOUT, -EPROTO: the connection is lost. -ENOTCONN: it was lost before; open it again. Texts in
  * the reply are NUL-terminated. Does not allocate. */
-int proto_client_ask(struct proto_client *client, struct proto_request *request, int timeout_ms,
+int proto_client_request(struct proto_client *client, struct proto_request *request, int timeout_ms,
 	struct proto_reply *ret_reply, struct wattle_error *reterr);
 
 // Returns the path of the helper's socket, or "off".

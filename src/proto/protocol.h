@@ -25,9 +25,9 @@ enum proto_type {          // on the wire as u16
 	PROTO_RESET = 9,   // number, mode 1: to the default -> proto_outcome
 };
 
-enum proto_mode {           // for PROTO_SET; u16
-	PROTO_LEASE = 1,    // until PROTO_END or the client's death (its pidfd), whatever happens to the connection
-	PROTO_STANDING = 2, // permanent; for_s > 0: for that many seconds
+enum proto_mode {             // for PROTO_SET; u16
+	PROTO_LEASE = 1,      // until PROTO_END or the client's death (its pidfd), whatever happens to the connection
+	PROTO_PERSISTENT = 2, // permanent; for_s > 0: for that many seconds
 };
 
 struct proto_request {
@@ -88,7 +88,7 @@ struct proto_reply {
 		struct proto_readings readings;
 		struct proto_device device;
 		struct proto_outcome outcome;
-		uint8_t room[304];
+		uint8_t buffer[304];
 	};
 };
 static_assert(sizeof(struct proto_reply) == 320, "a reply on the wire");

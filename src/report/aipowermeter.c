@@ -76,9 +76,9 @@ struct aipowermeter *aipowermeter_new(const struct run *run, struct arena *arena
 bool aipowermeter_has_rows(const struct aipowermeter *a)
 {
 	for (size_t s = 0; s < a->run->n_segments; s++) {
-		struct slice stretch = a->timeline.stretches[s];
-		if (stretch.end > stretch.begin)
-			return value_ok(run_wall_ns(a->run, a->timeline.t_ns[stretch.begin]));
+		struct slice interval = a->timeline.intervals[s];
+		if (interval.end > interval.begin)
+			return value_ok(run_wall_ns(a->run, a->timeline.t_ns[interval.begin]));
 	}
 	return false;
 }
@@ -95,7 +95,7 @@ bool aipowermeter_has_wall(const struct aipowermeter *a)
 
 const char *aipowermeter_model(const struct aipowermeter *a)
 {
-	return run_fact(a->run, FACT_META_PREFIX "model_summary");
+	return run_metadata(a->run, META_KEY_META_PREFIX "model_summary");
 }
 
 /* ---- dates ---- */
@@ -124,7 +124,7 @@ void aipm_key_date(struct jsonw *j, const char *key, int64_t wall_ns)
 
 static void describe(struct jsonw *j, const struct run *run)
 {
-	const char *label = run_fact(run, FACT_LABEL);
+	const char *label = run_metadata(run, META_KEY_LABEL);
 	struct buf words;
 	buf_init(&words, 1 << 20);
 	if (label != NULL)
@@ -156,8 +156,8 @@ void aipowermeter_metadata(const struct aipowermeter *a, struct buf *out)
 	describe(&j, run);
 	if (run->n_segments > 0)
 		aipm_key_date(&j, "date", run_wall_ns(run, run->segments[0].start_ns));
-	jsonw_key_string(&j, "host", run_fact(run, FACT_HOST));
-	jsonw_key_string(&j, "wattle_run", run_fact(run, FACT_RUN_ID));
+	jsonw_key_string(&j, "host", run_metadata(run, META_KEY_HOST));
+	jsonw_key_string(&j, "wattle_run", run_metadata(run, META_KEY_RUN_ID));
 	provenances(&j, &a->timeline.findings);
 	jsonw_end_object(&j);
 	buf_char(out, '\n');
@@ -168,15 +168,15 @@ void aipowermeter_metadata(const struct aipowermeter *a, struct buf *out)
 static struct aipm_row row_at(const struct aipowermeter *a, size_t segment, size_t instant)
 {
 	const struct timeline *timeline = &a->timeline;
-	struct slice stretch = timeline->stretches[segment];
-	size_t to = instant > stretch.begin ? instant : instant + 1; // the first row uses the first window too
+	struct slice interval = timeline->intervals[segment];
+	size_t to = instant > interval.begin ? instant : instant + 1; // the first row uses the first window too
 	struct aipm_row row = {
 		.segment = segment,
 		.instant = instant,
-		.stretch = stretch,
+		.interval = interval,
 		.from_ns = timeline->t_ns[to - 1],
 		.t_ns = timeline->t_ns[to],
-		.at_end = instant == stretch.begin || instant + 1 == stretch.end,
+		.at_end = instant == interval.begin || instant + 1 == interval.end,
 	};
 	row.window = windows_at(&timeline->windows,
 		windows_find(&timeline->windows, row.from_ns + (row.t_ns - row.from_ns) / 2));
@@ -201,13 +201,13 @@ static void write_row(struct buf *out, const struct aipowermeter *a, const struc
 void aipowermeter_power(const struct aipowermeter *a, struct buf *out, void (*more)(void *data), void *data)
 {
 	for (size_t s = 0; s < a->run->n_segments; s++) {
-		struct slice stretch = a->timeline.stretches[s];
-		for (size_t i = stretch.begin; i < stretch.end; i++) {
+		struct slice interval = a->timeline.intervals[s];
+		for (size_t i = interval.begin; i < interval.end; i++) {
 			struct aipm_row row = row_at(a, s, i);
 			write_row(out, a, &row);
 			more(data);
 		}
-		if (stretch.end > stretch.begin)
+		if (interval.end > interval.begin)
 			buf_str(out, segment_end);
 	}
 }
@@ -246,7 +246,7 @@ void aipowermeter_wall(const struct aipowermeter *a, struct buf *out, void (*mor
 	size_t last = SIZE_MAX;
 	buf_str(out, "# power at the wall, written by wattle\n#timestamp,#frame_is_ok,#activepow1\n");
 	for (size_t s = 0; s < a->run->n_segments; s++)
-		for (size_t i = a->timeline.stretches[s].begin; i < a->timeline.stretches[s].end; i++) {
+		for (size_t i = a->timeline.intervals[s].begin; i < a->timeline.intervals[s].end; i++) {
 			if (isnan(a->kinds[DOMAIN_WALL].powers.all_w[i]))
 				continue;
 			wall_line(a, i, out);

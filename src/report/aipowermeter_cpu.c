@@ -56,8 +56,8 @@ static struct cpu_use cpu_use(const struct aipowermeter *a, const struct aipm_ro
 {
 	struct cpu_use use = {0};
 	int64_t at_ns = a->timeline.t_ns[row->instant];
-	int64_t before_ns = timeline_before_ns(&a->timeline, row->stretch, row->instant);
-	int64_t after_ns = timeline_after_ns(&a->timeline, row->stretch, row->instant);
+	int64_t before_ns = timeline_before_ns(&a->timeline, row->interval, row->instant);
+	int64_t after_ns = timeline_after_ns(&a->timeline, row->interval, row->instant);
 	if (before_ns < at_ns)
 		add_window(a, before_ns, at_ns, &use);
 	if (after_ns > at_ns)

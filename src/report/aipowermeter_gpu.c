@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static const int64_t stale_ns = 2500 * NS_PER_MS; // maximum age of a reading, except at the end of a segment
+static const int64_t outdated_ns = 2500 * NS_PER_MS; // maximum age of a reading, except at the end of a segment
 
 /* The last reading of a metric at or before the row. The start of a segment uses the first reading, because AIPowerMeter
  * splits a curve into segments where a point lies exactly at a segment's end. */
@@ -15,7 +15,7 @@ static double gauge(const struct aipowermeter *a, const struct aipm_row *row, co
 	int64_t at_ns = a->timeline.t_ns[row->instant];
 	size_t first_after = slice_lower_bound(device->t_ns, device->n, at_ns + 1);
 	for (size_t i = first_after; i > samples.begin; i--) {
-		if (!row->at_end && at_ns - device->t_ns[i - 1] > stale_ns)
+		if (!row->at_end && at_ns - device->t_ns[i - 1] > outdated_ns)
 			break;
 		if (value_ok(device_value(device, metric, i - 1)))
 			return (double)device_value(device, metric, i - 1);

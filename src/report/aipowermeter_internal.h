@@ -7,7 +7,7 @@
 // A row of power_metrics.json: an instant of the time grid, and the window before it, which CPU times refer to.
 struct aipm_row {
 	size_t segment, instant;
-	struct slice stretch;
+	struct slice interval;
 	int64_t from_ns, t_ns; // begin and end of the window
 	struct window window;
 	bool at_end; // first or last row of its segment, where each curve of the segment has a point

@@ -59,7 +59,7 @@ int aipm_pids_make(const struct run *run, struct arena *arena, struct aipm_pids 
 static struct slice samples_of(const struct aipowermeter *a, const struct aipm_row *row)
 {
 	const struct run_process_samples *samples = a->pids.samples;
-	bool is_last = row->instant + 1 == row->stretch.end;
+	bool is_last = row->instant + 1 == row->interval.end;
 	int64_t to_ns = is_last ? slice_to_ns(a->run, row->segment) : row->t_ns;
 	return slice_after(samples->t_ns, samples->n, row->from_ns, to_ns);
 }

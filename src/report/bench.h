@@ -14,7 +14,7 @@ struct bench_command {
 	size_t failures;
 };
 
-struct bench_settling {
+struct bench_stability {
 	bool possible;      // a temperature or a power is readable
 	double limit_s;     // maximum wait per run; NaN: the duration of the previous run, at most 10 s
 	double reference_w; // before the first run; NaN: unknown
@@ -23,7 +23,7 @@ struct bench_settling {
 	size_t unsettled;   // runs started although the machine was still warmer or busier than before
 };
 
-enum bench_end { BENCH_ALL_RUNS, BENCH_NARROW_ENOUGH, BENCH_MOST_RUNS, BENCH_INTERRUPTED, BENCH_FAILED };
+enum bench_end { BENCH_ALL_RUNS, BENCH_NARROW_ENOUGH, BENCH_MAX_RUNS, BENCH_INTERRUPTED, BENCH_FAILED };
 
 struct bench_result {
 	struct bench_findings findings;
@@ -37,7 +37,7 @@ struct bench_result {
 	bool all_pairs;
 	const char *provenance; // of the energy; NULL: unknown
 	const char *meter;      // "package-0 (powercap), gpu-0 (nvml)"
-	struct bench_settling settling;
+	struct bench_stability stability;
 };
 
 extern const struct object_type bench_type; // struct bench_result

@@ -134,8 +134,8 @@ static const struct object_type comparison_type = OBJECT_TYPE("comparison", "Two
 
 /* ---- document ---- */
 
-#define S struct bench_settling
-static const struct field settling_fields[] = {
+#define S struct bench_stability
+static const struct field stability_fields[] = {
 	FIELD(S, possible, NULL, "whether a temperature or a power could be read"),
 	FIELD(S, limit_s, "s", "longest wait before a run; null: as long as the run before took, at most 10 s"),
 	FIELD(S, reference_w, "W", "power before the first run"),
@@ -144,12 +144,12 @@ static const struct field settling_fields[] = {
 	FIELD(S, unsettled, NULL, "runs that began although the machine was warmer or busier than at first"),
 };
 #undef S
-static const struct object_type settling_type = OBJECT_TYPE("settling", "Waits for the machine to cool down.", settling_fields);
+static const struct object_type stability_type = OBJECT_TYPE("settling", "Waits for the machine to cool down.", stability_fields);
 
 static const char *const ends[] = {
 	[BENCH_ALL_RUNS] = "all runs",
 	[BENCH_NARROW_ENOUGH] = "narrow enough",
-	[BENCH_MOST_RUNS] = "most runs",
+	[BENCH_MAX_RUNS] = "most runs",
 	[BENCH_INTERRUPTED] = "interrupted",
 	[BENCH_FAILED] = "failed",
 	NULL,
@@ -166,7 +166,7 @@ static const struct field result_fields[] = {
 	FIELD(R, elapsed_s, "s", "time of the whole measurement"),
 	FIELD(R, provenance, NULL, "how the energy was obtained"),
 	FIELD(R, meter, NULL, "the sensors"),
-	FIELD_OBJECT(R, "settling", settling, &settling_type, "waits for the machine to cool down"),
+	FIELD_OBJECT(R, "settling", stability, &stability_type, "waits for the machine to cool down"),
 	FIELD_ITEMS(R, "commands", commands, findings.n_commands, &command_type, "the commands, in the order given"),
 	FIELD_ITEMS(R, "comparisons", findings.comparisons, findings.n_comparisons, &comparison_type, "pairs of commands by quantity"),
 };

@@ -152,7 +152,7 @@ static void row(struct table *table, const struct bench_findings *findings, size
 }
 
 // NaN for a single run, which has no interval.
-static double least_confidence(const struct bench_findings *findings)
+static double min_confidence(const struct bench_findings *findings)
 {
 	double least = 0.95;
 	for (size_t c = 0; c < findings->n_commands; c++)
@@ -176,7 +176,7 @@ static void estimates(const struct bench_findings *findings, struct buf *out, co
 		columns[n++] = (struct table_column){.title = "", .right = true};
 	columns[n++] = (struct table_column){.title = "median", .right = true};
 	columns[n++] = (struct table_column){
-		.title = interval_title(least_confidence(findings)),
+		.title = interval_title(min_confidence(findings)),
 		.right = true,
 	};
 	if (several)
@@ -229,7 +229,7 @@ static void note_end(const struct bench_result *result, struct buf *text)
 	case BENCH_NARROW_ENOUGH:
 		buf_str(text, "Stopped when the half-width of each interval was below ");
 		break;
-	case BENCH_MOST_RUNS:
+	case BENCH_MAX_RUNS:
 		buf_str(text, "Stopped by --max-runs: the half-width of the widest interval is ");
 		human_number(text, result->width_percent, 2);
 		buf_str(text, " %, not below ");
@@ -247,7 +247,7 @@ static void note_end(const struct bench_result *result, struct buf *text)
 
 static void note_confidence(const struct bench_result *result, struct buf *text)
 {
-	double least = least_confidence(&result->findings);
+	double least = min_confidence(&result->findings);
 	if (least < NEARLY_95)
 		buf_printf(text,
 			"So few runs give no 95 %% interval: these intervals contain the true median with "
@@ -255,14 +255,14 @@ static void note_confidence(const struct bench_result *result, struct buf *text)
 			100 * least);
 }
 
-static double largest_error_j(const struct bench_result *result, bool *ret_doubtful)
+static double largest_error_j(const struct bench_result *result, bool *ret_uncertain)
 {
 	double largest = (double)NAN;
-	*ret_doubtful = false;
+	*ret_uncertain = false;
 	for (size_t c = 0; c < result->findings.n_commands; c++) {
 		double error_j = result->commands[c].error_j;
 		largest = fmax(largest, error_j);
-		*ret_doubtful |= error_j > DOUBTFUL * result->findings.estimates[c][BENCH_ENERGY].median;
+		*ret_uncertain |= error_j > DOUBTFUL * result->findings.estimates[c][BENCH_ENERGY].median;
 	}
 	return largest;
 }
@@ -273,8 +273,8 @@ static void note_energy(const struct bench_result *result, struct buf *text)
 		buf_str(text, "No energy is available on this machine; `wattle sensors` shows why.");
 		return;
 	}
-	bool doubtful;
-	double error_j = largest_error_j(result, &doubtful);
+	bool uncertain;
+	double error_j = largest_error_j(result, &uncertain);
 	bool estimated = strcmp(result->provenance, provenance_name(PROVENANCE_ESTIMATED)) == 0;
 	buf_str(text, "Energy and power are those of the whole machine while a command ran, idle power included, ");
 	buf_printf(text, "%s by %s", estimated ? "ESTIMATED from the load" : result->provenance, result->meter);
@@ -286,7 +286,7 @@ static void note_energy(const struct bench_result *result, struct buf *text)
 	buf_char(text, '.');
 	if (is_known(&result->findings, BENCH_TARGET_ENERGY))
 		buf_str(text, " The share is the energy attributed to the command.");
-	if (doubtful)
+	if (uncertain)
 		buf_str(text, " This error is large compared with the energy; use longer runs.");
 }
 
@@ -302,9 +302,9 @@ static void note_effect(const struct bench_result *result, struct buf *text)
 		}
 }
 
-static void note_settling(const struct bench_result *result, struct buf *text)
+static void note_stability(const struct bench_result *result, struct buf *text)
 {
-	const struct bench_settling *s = &result->settling;
+	const struct bench_stability *s = &result->stability;
 	size_t runs = result->rounds * result->findings.n_commands;
 	if (s->limit_s == 0)
 		return;
@@ -331,7 +331,7 @@ static void note_failures(const struct bench_result *result, struct buf *text)
 void bench_text(const struct bench_result *result, struct buf *out, bool colour)
 {
 	static void (*const notes[])(const struct bench_result *result, struct buf *text) = {note_end, note_failures,
-		note_confidence, note_effect, note_energy, note_settling};
+		note_confidence, note_effect, note_energy, note_stability};
 	const struct style *style = style_for(colour);
 	headline(result, out, style);
 	estimates(&result->findings, out, style);

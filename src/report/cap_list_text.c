@@ -27,7 +27,7 @@ static void add_range(struct buf *out, const struct cap_device *device)
 	}
 	add_number(out, device->min);
 	buf_str(out, " to ");
-	add_value(out, device->max, cap_what_unit(device->what));
+	add_value(out, device->max, cap_kind_unit(device->what));
 }
 
 static const struct cap_device *named(const struct cap_row *row)
@@ -49,7 +49,7 @@ static void add_row(const struct cap_row *row, struct table *table)
 	add_value(table_cell(table, faint), power != NULL ? power->default_ : (double)NAN, "W");
 	add_range(table_cell(table, faint), power);
 	add_range(table_cell(table, faint), row->clocks);
-	text_add_harmless(table_cell(table, faint), named(row)->label, strlen(named(row)->label));
+	text_add_printable(table_cell(table, faint), named(row)->label, strlen(named(row)->label));
 }
 
 static void add_holder(const struct cap_device *device, const char *what, struct buf *out)
@@ -57,7 +57,7 @@ static void add_holder(const struct cap_device *device, const char *what, struct
 	if (device == NULL || device->lease[0] == '\0')
 		return;
 	buf_printf(out, "%s%s: held by ", device->name, what);
-	text_add_harmless(out, device->lease, strlen(device->lease));
+	text_add_printable(out, device->lease, strlen(device->lease));
 	buf_char(out, '\n');
 }
 
@@ -67,11 +67,11 @@ static void add_way_back(const struct cap_device *device, struct buf *out)
 	if (isnan(device->before))
 		buf_str(out, "no limit");
 	else
-		add_value(out, device->before, cap_what_unit(device->what));
+		add_value(out, device->before, cap_kind_unit(device->what));
 	buf_char(out, '\n');
 }
 
-static void add_standing(const struct cap_device *device, const char *what, struct buf *out)
+static void add_persistent(const struct cap_device *device, const char *what, struct buf *out)
 {
 	if (device == NULL || !device->stands)
 		return;
@@ -95,10 +95,10 @@ static void add_notes(const struct cap_row *rows, size_t n, const char *(*note)(
 {
 	for (size_t i = 0; i < n; i++) {
 		const char *text = note(&rows[i]);
-		bool said = text[0] == '\0';
-		for (size_t before = 0; before < i && !said; before++)
-			said = strcmp(note(&rows[before]), text) == 0;
-		if (said)
+		bool is_written = text[0] == '\0';
+		for (size_t before = 0; before < i && !is_written; before++)
+			is_written = strcmp(note(&rows[before]), text) == 0;
+		if (is_written)
 			continue;
 		size_t start = out->size;
 		for (size_t k = i; k < n; k++)
@@ -133,8 +133,8 @@ void cap_list_text(const struct cap_row *rows, size_t n, const char *absent, boo
 		table_print(&table, out, style_for(colour));
 	table_finish(&table);
 	for (size_t i = 0; i < n; i++) {
-		add_standing(rows[i].power, "", out);
-		add_standing(rows[i].clocks, "'s clocks", out);
+		add_persistent(rows[i].power, "", out);
+		add_persistent(rows[i].clocks, "'s clocks", out);
 		add_holder(rows[i].power, "", out);
 		add_holder(rows[i].clocks, "'s clocks", out);
 	}
@@ -177,7 +177,7 @@ static void add_power(const struct cap_device *power, struct buf *out)
 	add_range(out, power);
 	buf_printf(out, "%s\n  lease     ", power->min_is_ours ? " (the minimum is wattle's own: the device reports none)" : "");
 	const char *holder = power->lease[0] != '\0' ? power->lease : "none";
-	text_add_harmless(out, holder, strlen(holder));
+	text_add_printable(out, holder, strlen(holder));
 	buf_char(out, '\n');
 	add_rights(power, out);
 }
@@ -189,7 +189,7 @@ static void add_clocks(const struct cap_device *clocks, struct buf *out)
 	buf_str(out, " as upper bound (--clocks)\n");
 	if (clocks->lease[0] != '\0') {
 		buf_str(out, "            held by ");
-		text_add_harmless(out, clocks->lease, strlen(clocks->lease));
+		text_add_printable(out, clocks->lease, strlen(clocks->lease));
 		buf_char(out, '\n');
 	}
 	add_rights(clocks, out);
@@ -199,7 +199,7 @@ void cap_get_text(const struct cap_row *row, struct buf *out)
 {
 	const struct cap_device *device = named(row);
 	buf_printf(out, "%s  ", device->name);
-	text_add_harmless(out, device->label, strlen(device->label));
+	text_add_printable(out, device->label, strlen(device->label));
 	if (device->id[0] != '\0' && strcmp(device->id, device->name) != 0)
 		buf_printf(out, "  %s", device->id);
 	buf_char(out, '\n');

@@ -16,7 +16,7 @@ struct cap_tune_report {
 	const char *command; // quoted for a shell; NULL: a running process
 	const char *step;    // step definition: name of a code block or of a metric; NULL: one run of the command
 	bool is_metric;      // step names a metric; one step is one unit of its value
-	enum cap_what what;
+	enum cap_kind what;
 	double previous; // W or MHz: the limit before the search; NaN: unknown (clocks)
 	double min, max; // allowed range of the device
 	double chosen;   // result.chosen in units that the device accepts

@@ -30,7 +30,7 @@ static const char HEAD[] =
 
 static void limit(struct buf *out, const struct cap_tune_report *report, double value)
 {
-	human_cap(out, value, cap_what_unit(report->what));
+	human_cap(out, value, cap_kind_unit(report->what));
 }
 
 static void number(struct buf *out, double value, int decimals)

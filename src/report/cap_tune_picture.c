@@ -18,7 +18,7 @@ struct picture {
 	double reference;
 };
 
-static double place(const struct axis *axis, double value)
+static double scale_x(const struct axis *axis, double value)
 {
 	return axis->from + (value - axis->low) / (axis->high - axis->low) * (axis->to - axis->from);
 }
@@ -34,7 +34,7 @@ static void widen(struct axis *axis, double value)
 // 1, 2 or 5 times a power of ten that gives about TICKS ticks.
 static double tick_distance(const struct axis *axis)
 {
-	double rough = (axis->high - axis->low) / TICKS, ten = pow(10, floor(log10(rough))), part = rough / ten;
+	double rounded = (axis->high - axis->low) / TICKS, ten = pow(10, floor(log10(rounded))), part = rounded / ten;
 	return ten * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
@@ -79,19 +79,19 @@ static void axes(const struct picture *p)
 	struct buf *out = p->out;
 	double step = tick_distance(&p->y);
 	for (double v = ceil(p->y.low / step) * step; v <= p->y.high; v += step) {
-		line(out, "grid", LEFT, place(&p->y, v), WIDTH - RIGHT, place(&p->y, v));
-		begin_label(out, "faint", "end", LEFT - 8, place(&p->y, v) + 4);
+		line(out, "grid", LEFT, scale_x(&p->y, v), WIDTH - RIGHT, scale_x(&p->y, v));
+		begin_label(out, "faint", "end", LEFT - 8, scale_x(&p->y, v) + 4);
 		value_label(out, v, step);
 	}
 	step = tick_distance(&p->x);
 	for (double v = ceil(p->x.low / step) * step; v <= p->x.high; v += step) {
-		line(out, "grid", place(&p->x, v), TOP, place(&p->x, v), HEIGHT - BOTTOM);
-		begin_label(out, "faint", "middle", place(&p->x, v), HEIGHT - BOTTOM + 20);
+		line(out, "grid", scale_x(&p->x, v), TOP, scale_x(&p->x, v), HEIGHT - BOTTOM);
+		begin_label(out, "faint", "middle", scale_x(&p->x, v), HEIGHT - BOTTOM + 20);
 		value_label(out, v, step);
 	}
 	begin_label(out, "", "middle", (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10);
 	buf_printf(out, "%s in %s</text>\n", p->report->what == CAP_CLOCKS ? "highest clock" : "power limit",
-		cap_what_unit(p->report->what));
+		cap_kind_unit(p->report->what));
 	begin_label(out, "", "start", 8, 16);
 	buf_printf(out, "%s a step, %% of that at the highest limit</text>\n", tune_goal_title(p->report->result.goal));
 }
@@ -103,9 +103,9 @@ static void curve(const struct picture *p)
 		return;
 	buf_str(p->out, "<polyline class=\"curve\" points=\"");
 	for (size_t i = 0; i < result->n_curve; i++) {
-		buf_fixed(p->out, place(&p->x, result->curve_x[i]), 1);
+		buf_fixed(p->out, scale_x(&p->x, result->curve_x[i]), 1);
 		buf_char(p->out, ',');
-		buf_fixed(p->out, place(&p->y, percent(p, result->curve_y[i])), 1);
+		buf_fixed(p->out, scale_x(&p->y, percent(p, result->curve_y[i])), 1);
 		buf_char(p->out, ' ');
 	}
 	buf_str(p->out, "\"/>\n");
@@ -113,31 +113,31 @@ static void curve(const struct picture *p)
 
 static void point(const struct picture *p, const struct tune_limit_result *row)
 {
-	double x = place(&p->x, row->limit);
+	double x = scale_x(&p->x, row->limit);
 	if (!isfinite(row->objective.value))
 		return;
 	buf_printf(p->out, "<g%s>", row->is_allowed ? "" : " class=\"refused\"");
 	if (isfinite(row->objective.low) && isfinite(row->objective.high)) {
-		double low = place(&p->y, percent(p, row->objective.low)),
-		       high = place(&p->y, percent(p, row->objective.high));
+		double low = scale_x(&p->y, percent(p, row->objective.low)),
+		       high = scale_x(&p->y, percent(p, row->objective.high));
 		line(p->out, "bar", x, low, x, high);
 		line(p->out, "bar", x - 4, low, x + 4, low);
 		line(p->out, "bar", x - 4, high, x + 4, high);
 	}
 	buf_str(p->out, "<circle class=\"dot\" r=\"4\"");
 	at(p->out, "cx", x);
-	at(p->out, "cy", place(&p->y, percent(p, row->objective.value)));
+	at(p->out, "cy", scale_x(&p->y, percent(p, row->objective.value)));
 	buf_str(p->out, "/></g>\n");
 }
 
 static void chosen(const struct picture *p)
 {
-	double x = place(&p->x, p->report->chosen);
+	double x = scale_x(&p->x, p->report->chosen);
 	bool is_right = x > (LEFT + WIDTH) / 2.0;
 	line(p->out, "chosen", x, TOP, x, HEIGHT - BOTTOM);
 	begin_label(p->out, "", is_right ? "end" : "start", x + (is_right ? -6 : 6), TOP + 14);
 	buf_fixed(p->out, p->report->chosen, 0);
-	buf_printf(p->out, " %s chosen</text>\n", cap_what_unit(p->report->what));
+	buf_printf(p->out, " %s chosen</text>\n", cap_kind_unit(p->report->what));
 }
 
 static void words(const struct picture *p, size_t number)
@@ -151,13 +151,13 @@ static void words(const struct picture *p, size_t number)
 		if (!isfinite(row->objective.value))
 			continue;
 		buf_fixed(p->out, row->limit, 0);
-		buf_printf(p->out, " %s: ", cap_what_unit(p->report->what));
+		buf_printf(p->out, " %s: ", cap_kind_unit(p->report->what));
 		buf_fixed(p->out, percent(p, row->objective.value), 1);
 		buf_str(p->out, " %; ");
 	}
 	buf_str(p->out, "chosen: ");
 	buf_fixed(p->out, p->report->chosen, 0);
-	buf_printf(p->out, " %s.</desc>\n", cap_what_unit(p->report->what));
+	buf_printf(p->out, " %s.</desc>\n", cap_kind_unit(p->report->what));
 }
 
 static void scale(struct picture *p)

@@ -11,7 +11,7 @@
 enum { REPORTS_MAX = 64, LIMITS_MAX = 1000, CURVE_MAX = 1000 };
 
 // Bounds of drawable values; no search produces values far outside them.
-static const double largest_limit = 1e6, furthest_from_reference = 1e3;
+static const double largest_limit = 1e6, max_distance_from_reference = 1e3;
 
 static bool is_drawable(const struct tune_limit_result *row)
 {
@@ -21,7 +21,8 @@ static bool is_drawable(const struct tune_limit_result *row)
 
 static bool is_near(double objective, double reference)
 {
-	return objective > reference / furthest_from_reference && objective < reference * furthest_from_reference;
+	return objective > reference / max_distance_from_reference &&
+		objective < reference * max_distance_from_reference;
 }
 
 static int descending(const void *a, const void *b)

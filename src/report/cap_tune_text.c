@@ -23,10 +23,10 @@ void cap_tune_note(struct cap_tune_report *report, const char *format, ...)
 
 static void limit(struct buf *out, const struct cap_tune_report *report, double value)
 {
-	human_cap(out, value, cap_what_unit(report->what));
+	human_cap(out, value, cap_kind_unit(report->what));
 }
 
-static const char *objective_in_words(enum tune_goal goal)
+static const char *objective_text(enum tune_goal goal)
 {
 	static const char *const words[] = {
 		[TUNE_ED2P] = "energy × time²",
@@ -76,14 +76,14 @@ static void headline(const struct cap_tune_report *report, struct buf *out, cons
 	const struct tune_result *result = &report->result;
 	buf_char(out, '\n');
 	buf_str(out, style->title);
-	text_add_harmless(out, report->device, strlen(report->device));
+	text_add_printable(out, report->device, strlen(report->device));
 	buf_str(out, style->off);
 	if (report->label != NULL && report->label[0] != '\0') {
 		buf_str(out, ", ");
 		text_fit(out, report->label, 40, false);
 	}
 	if (report->has_result) {
-		buf_printf(out, ": least %s of ", objective_in_words(result->goal));
+		buf_printf(out, ": least %s of ", objective_text(result->goal));
 		a_step(out, report);
 		if (result->goal == TUNE_SLOWDOWN) {
 			buf_str(out, ", at most ");
@@ -112,7 +112,7 @@ static void flush(struct buf *out, struct buf *text)
 	buf_clear(text);
 }
 
-static void say_expected(const struct cap_tune_report *report, struct buf *text)
+static void write_expected(const struct cap_tune_report *report, struct buf *text)
 {
 	const struct tune_result *result = &report->result;
 	limit(text, report, report->chosen);
@@ -130,7 +130,7 @@ static void say_expected(const struct cap_tune_report *report, struct buf *text)
 	buf_char(text, '.');
 }
 
-static void say_range(const struct cap_tune_report *report, struct buf *text)
+static void write_range(const struct cap_tune_report *report, struct buf *text)
 {
 	const struct tune_interval *range = &report->result.chosen_range;
 	if (isnan(range->low) || isnan(range->high) || range->high - range->low < 1)
@@ -142,7 +142,7 @@ static void say_range(const struct cap_tune_report *report, struct buf *text)
 	buf_str(text, " (95 %).");
 }
 
-static void say_model(const struct cap_tune_report *report, struct buf *text)
+static void write_model(const struct cap_tune_report *report, struct buf *text)
 {
 	const struct tune_result *result = &report->result;
 	if (result->model != TUNE_NO_MODEL) {
@@ -163,7 +163,7 @@ static void say_model(const struct cap_tune_report *report, struct buf *text)
 	buf_char(text, '.');
 }
 
-static void say_source(const struct cap_tune_report *report, struct buf *text)
+static void write_source(const struct cap_tune_report *report, struct buf *text)
 {
 	if (report->source == NULL)
 		return;
@@ -180,7 +180,7 @@ static void say_source(const struct cap_tune_report *report, struct buf *text)
 	buf_char(text, '.');
 }
 
-static void say_next(const struct cap_tune_report *report, struct buf *text)
+static void write_next(const struct cap_tune_report *report, struct buf *text)
 {
 	const char *option = report->what == CAP_CLOCKS ? "--clocks " : "";
 	const char *first = report->device;
@@ -207,7 +207,7 @@ static void sentence(struct buf *text, const char *phrase)
 		buf_char(text, '.');
 }
 
-static void say_end(const struct cap_tune_report *report, struct buf *text)
+static void write_end(const struct cap_tune_report *report, struct buf *text)
 {
 	if (report->is_whole)
 		return;
@@ -218,8 +218,8 @@ static void say_end(const struct cap_tune_report *report, struct buf *text)
 
 void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool colour)
 {
-	static void (*const sentences[])(const struct cap_tune_report *, struct buf *) = {say_expected, say_range,
-		say_model, say_source, say_next};
+	static void (*const sentences[])(const struct cap_tune_report *, struct buf *) = {write_expected, write_range,
+		write_model, write_source, write_next};
 	const struct style *style = style_for(colour);
 	struct buf text;
 	buf_init(&text, CELL_CEILING);
@@ -228,7 +228,7 @@ void cap_tune_text(const struct cap_tune_report *report, struct buf *out, bool c
 		cap_tune_table(report, out, style);
 		buf_char(out, '\n');
 	}
-	say_end(report, &text);
+	write_end(report, &text);
 	flush(out, &text);
 	for (size_t i = 0; report->has_result && i < ARRAY_SIZE(sentences); i++) {
 		sentences[i](report, &text);

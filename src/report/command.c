@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <string.h>
 
-int command_words(const char *json, struct buf *out)
+int command_quoted(const char *json, struct buf *out)
 {
 	json_t *words = json_loads(json, 0, NULL), *word;
 	size_t i;

@@ -141,7 +141,7 @@ static const struct field compare_fields[] = {
 	FIELD_MAP("code_block_resource_usage", &usage_field, used_metric_count, metric_name, "values by metric and code block"),
 	FIELD_OBJECT_MAP("code_block_compute_time", &values_type, block_count, compute_time_name, compute_time,
 		"time of the calls by code block"),
-	FIELD_HERE("energy", &energy_type, "energy, where a session is a run", .present = has_energy),
+	FIELD_SELF("energy", &energy_type, "energy, where a session is a run", .present = has_energy),
 };
 const struct object_type compare_type = OBJECT_TYPE("compare", "Several sessions compared.", compare_fields);
 

@@ -46,7 +46,7 @@ void compare_percent(struct buf *out, struct compare_change change)
 static void title(const struct page *page, const char *what, const char *name)
 {
 	buf_printf(page->out, "\n  %s%s", page->style->title, what);
-	text_add_harmless(page->out, name, strlen(name));
+	text_add_printable(page->out, name, strlen(name));
 	buf_printf(page->out, "%s\n", page->style->off);
 }
 
@@ -139,7 +139,7 @@ static void change_cells(struct table *table, struct compare_change change, bool
 {
 	static const char *const verdicts[] = {
 		[COMPARE_UNKNOWN] = "",
-		[COMPARE_UNTOLD] = "",
+		[COMPARE_UNDECIDED] = "",
 		[COMPARE_EQUAL] = "equal",
 		[COMPARE_NO_CHANGE] = "no difference",
 		[COMPARE_LESS] = "lower",

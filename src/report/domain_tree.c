@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { DEPTH_MOST = 3 }; // depth supported by the page's styles
+enum { DEPTH_MAX = 3 }; // depth supported by the page's styles
 
 struct walk {
 	const struct findings *findings;
@@ -22,7 +22,7 @@ static const struct domain_finding *outer_of(const struct findings *f, const str
 static void walk(const struct walk *w, const struct domain_finding *outer, int depth)
 {
 	const struct findings *f = w->findings;
-	for (size_t i = 0; i < f->n_domains && depth <= DEPTH_MOST; i++) {
+	for (size_t i = 0; i < f->n_domains && depth <= DEPTH_MAX; i++) {
 		if (outer_of(f, &f->domains[i]) != outer)
 			continue;
 		w->row(w->data, &f->domains[i], depth);
@@ -38,7 +38,7 @@ void domain_tree(const struct findings *findings, domain_tree_row *row, void *da
 int domain_depth(const struct findings *findings, const struct domain_finding *domain)
 {
 	int depth = 0;
-	while (depth < DEPTH_MOST && (domain = outer_of(findings, domain)) != NULL)
+	while (depth < DEPTH_MAX && (domain = outer_of(findings, domain)) != NULL)
 		depth++;
 	return depth;
 }

@@ -33,14 +33,14 @@ static void stack(struct buf *out, const struct findings *f, uint32_t innermost)
 	}
 }
 
-static void weigh(struct buf *out, double weight)
+static void write_weight(struct buf *out, double weight)
 {
 	buf_char(out, ' ');
 	buf_fixed(out, weight, DECIMALS); // no exponents: flame graph tools read decimals only
 	buf_char(out, '\n');
 }
 
-static bool weighs(double weight)
+static bool has_weight(double weight)
 {
 	return weight >= 0.5e-9; // smaller weights would be written as 0
 }
@@ -50,15 +50,15 @@ void folded_text(const struct findings *f, enum folded_weight weight, struct buf
 {
 	for (uint32_t i = 0; i < f->n_stacks; i++) {
 		double own = weight == FOLDED_ENERGY ? f->stacks[i].self_j : f->stacks[i].self_time_s;
-		if (!weighs(own))
+		if (!has_weight(own))
 			continue;
 		stack(out, f, i);
-		weigh(out, own);
+		write_weight(out, own);
 		more(data);
 	}
-	if (weight != FOLDED_ENERGY || !weighs(f->outside_j))
+	if (weight != FOLDED_ENERGY || !has_weight(f->outside_j))
 		return;
 	buf_str(out, "[outside]");
-	weigh(out, f->outside_j);
+	write_weight(out, f->outside_j);
 	more(data);
 }

@@ -20,7 +20,7 @@ static void each_word(const struct run_segment *segment, void (*call)(void *data
 {
 	struct buf words;
 	buf_init(&words, WORDS_CEILING);
-	if (segment != NULL && segment->command_json != NULL && command_words(segment->command_json, &words) == 0)
+	if (segment != NULL && segment->command_json != NULL && command_quoted(segment->command_json, &words) == 0)
 		for (const char *word = words.data; word < words.data + words.size; word += strlen(word) + 1)
 			call(data, word);
 	buf_finish(&words);
@@ -45,7 +45,7 @@ static void shell_word(void *data, const char *word)
 		if (*c == '\'')
 			buf_str(out, "'\\''");
 		else
-			text_add_harmless(out, c, 1);
+			text_add_printable(out, c, 1);
 	}
 	if (quotes)
 		buf_char(out, '\'');
@@ -83,7 +83,7 @@ void start_time_text(struct buf *out, int64_t wall_ns)
 
 double column_factor(const struct run *run, enum tracking_column_id column)
 {
-	const char *fact = tracking_columns[column].unit_fact;
+	const char *fact = tracking_columns[column].unit_metadata;
 	return fact != NULL ? 1 / unit_size(UNIT_MEMORY, run_unit(run, fact)) : 1;
 }
 

@@ -5,8 +5,7 @@
 #include "report/format_helpers.h"
 #include "report/report.h"
 
-
-void job_words_title(struct buf *out, const struct job_findings *job)
+void job_phrase_title(struct buf *out, const struct job_findings *job)
 {
 	if (job->id != NULL)
 		buf_printf(out, "Job %s", job->id);
@@ -18,7 +17,7 @@ void job_words_title(struct buf *out, const struct job_findings *job)
 		buf_printf(out, ", %s", job->name);
 }
 
-void job_words_place(struct buf *out, const struct job_findings *job)
+void job_phrase_node(struct buf *out, const struct job_findings *job)
 {
 	const char *separator = "";
 	if (job->user != NULL) {
@@ -47,8 +46,8 @@ struct job_sums job_sums(const struct job_findings *job)
 			continue;
 		sums.n += value_ok(job->ranks[i].rank);
 		sums.n_scripts += !value_ok(job->ranks[i].rank);
-		sums.duration_s = add_known(sums.duration_s, job->ranks[i].duration_s);
-		sums.waiting_s = add_known(sums.waiting_s, job->ranks[i].waiting_s);
+		sums.duration_s = nan_sum(sums.duration_s, job->ranks[i].duration_s);
+		sums.waiting_s = nan_sum(sums.waiting_s, job->ranks[i].waiting_s);
 	}
 	return sums;
 }
@@ -73,7 +72,7 @@ static void add_number(struct buf *out, size_t n, const char *what)
 	buf_printf(out, "%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
-void job_words_ranks(struct buf *out, const struct job_findings *job)
+void job_phrase_ranks(struct buf *out, const struct job_findings *job)
 {
 	const struct job_sums sums = job_sums(job);
 	size_t each = job->n_steps > 1 ? each_step(job, sums.n) : 0;
@@ -92,7 +91,7 @@ void job_words_ranks(struct buf *out, const struct job_findings *job)
 	add_number(out, job->n_nodes, "node");
 }
 
-void job_words_pauses(struct buf *out, const struct job_findings *job)
+void job_phrase_pauses(struct buf *out, const struct job_findings *job)
 {
 	static const double shown_s = 1; // usual gaps between the srun calls of a script are shorter
 	double longest_s = 0;
@@ -105,7 +104,7 @@ void job_words_pauses(struct buf *out, const struct job_findings *job)
 	buf_str(out, " between launches, when no rank ran, are not included in any sum");
 }
 
-void job_words_clocks(struct buf *out, const struct job_findings *job)
+void job_phrase_clocks(struct buf *out, const struct job_findings *job)
 {
 	if (!(job->clocks_apart_s > 0))
 		return;
@@ -114,7 +113,7 @@ void job_words_clocks(struct buf *out, const struct job_findings *job)
 	buf_str(out, " of it may come from clock differences between nodes");
 }
 
-void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)
+void job_phrase_waiting_blocks(struct buf *out, const struct job_findings *job)
 {
 	const char *first = NULL;
 	size_t more = 0;
@@ -129,7 +128,7 @@ void job_words_waiting_blocks(struct buf *out, const struct job_findings *job)
 		buf_printf(out, " and %zu more", more);
 }
 
-void job_words_slowest(struct buf *out, const struct job_findings *job)
+void job_phrase_slowest(struct buf *out, const struct job_findings *job)
 {
 	const struct slowest *s = &job->slowest;
 	static const double even_percent = 1;

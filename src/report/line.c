@@ -13,7 +13,7 @@ static void add_energy(struct buf *out, const struct findings *findings)
 	human_energy(out, findings->total_j);
 	if (!isnan(findings->error_j)) {
 		buf_char(out, ' ');
-		words_energy_error(out, findings->total_j, findings->error_j, findings->calibration_error_j);
+		phrase_energy_error(out, findings->total_j, findings->error_j, findings->calibration_error_j);
 	}
 	buf_printf(out, " %s", provenance_name(findings->provenance));
 }

@@ -124,7 +124,7 @@ static void note(const struct page *page, const char *text)
 	buf_printf(page->out, "  %s", page->style->warning);
 	struct buf clean;
 	buf_init(&clean, 4096);
-	text_add_harmless(&clean, text, strlen(text));
+	text_add_printable(&clean, text, strlen(text));
 	text_wrap(page->out, start, 2, clean.data != NULL ? clean.data : "");
 	buf_finish(&clean);
 	buf_printf(page->out, "%s\n", page->style->off);
@@ -155,11 +155,11 @@ void model_text(const struct model_figures *figures, const char *file, struct bu
 	const struct model_figures *f = figures;
 	const struct page page = {out, style_for(colour)};
 	buf_printf(out, "\n  %s", page.style->title);
-	text_add_harmless(out, file, strlen(file));
+	text_add_printable(out, file, strlen(file));
 	buf_printf(out, "%s   operator set %lld", page.style->off, (long long)f->opset);
 	if (f->producer != NULL && f->producer[0] != '\0') {
 		buf_str(out, ", by ");
-		text_add_harmless(out, f->producer, strlen(f->producer));
+		text_add_printable(out, f->producer, strlen(f->producer));
 	}
 	buf_str(out, "\n\n");
 	parameter_line(&page, f);

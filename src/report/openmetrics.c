@@ -139,7 +139,7 @@ static void put_number(struct om *om, double value)
 		buf_double(out, value);
 }
 
-static bool can_be_told(const struct om *om, double value)
+static bool can_be_exported(const struct om *om, double value)
 {
 	return !isnan(value) && (om->family.type != OM_COUNTER || value >= 0);
 }
@@ -157,7 +157,7 @@ static void put_sample(struct om *om, const struct om_label *labels, size_t n_la
 
 void om_value(struct om *om, const struct om_label *labels, size_t n_labels, double value)
 {
-	if (!can_be_told(om, value))
+	if (!can_be_exported(om, value))
 		return;
 	put_sample(om, labels, n_labels, value);
 	buf_char(om->out, '\n');
@@ -171,7 +171,7 @@ void om_value_or_nan(struct om *om, const struct om_label *labels, size_t n_labe
 
 void om_value_at(struct om *om, const struct om_label *labels, size_t n_labels, double value, int64_t wall_ms)
 {
-	if (!can_be_told(om, value))
+	if (!can_be_exported(om, value))
 		return;
 	put_sample(om, labels, n_labels, value);
 	/* The classic format uses ms, OpenMetrics seconds. Seconds are written with "e-3" instead of a decimal point: the

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-void words_ending(struct buf *out, const struct run_segment *segment)
+void phrase_ending(struct buf *out, const struct run_segment *segment)
 {
 	if (segment == NULL || !value_ok(segment->exit_code))
 		return;
@@ -18,7 +18,7 @@ void words_ending(struct buf *out, const struct run_segment *segment)
 		buf_printf(out, "exit %lld", (long long)segment->exit_code);
 }
 
-void words_sources(struct buf *out, const struct findings *f)
+void phrase_sources(struct buf *out, const struct findings *f)
 {
 	const char *seen[8];
 	size_t n = 0;
@@ -48,12 +48,12 @@ static void add_errors(struct buf *out, double energy_j, double error_j, const c
 	buf_str(out, " (GPU calibration)");
 }
 
-void words_energy_error(struct buf *out, double energy_j, double error_j, double calibration_j)
+void phrase_energy_error(struct buf *out, double energy_j, double error_j, double calibration_j)
 {
 	add_errors(out, energy_j, error_j, " (reading)", calibration_j);
 }
 
-void words_part_error(struct buf *out, double energy_j, double error_j, double calibration_j)
+void phrase_part_error(struct buf *out, double energy_j, double error_j, double calibration_j)
 {
 	add_errors(out, energy_j, error_j, "", calibration_j);
 }
@@ -70,7 +70,7 @@ static bool is_calibrated(const struct domain_finding *d)
 	return d->device->gain_error > 0;
 }
 
-bool words_has_calibration(const struct findings *f)
+bool phrase_has_calibration(const struct findings *f)
 {
 	for (size_t i = 0; i < f->n_domains; i++)
 		if (!isnan(f->domains[i].calibration_error_j))
@@ -78,7 +78,7 @@ bool words_has_calibration(const struct findings *f)
 	return false;
 }
 
-void words_calibration(struct buf *out, const struct findings *f)
+void phrase_calibration(struct buf *out, const struct findings *f)
 {
 	bool any = false;
 	double assumed = (double)NAN;
@@ -105,17 +105,17 @@ void words_calibration(struct buf *out, const struct findings *f)
 }
 
 // Lists each method once, in the order of the domains.
-void words_method(struct buf *out, const char *attribution)
+void phrase_method(struct buf *out, const char *attribution)
 {
 	static const struct {
-		const char *method, *said;
+		const char *method, *text;
 	} methods[] = {{"cpu time", "CPU time"}, {"sm time", "SM time"}, {"pss", "memory (PSS)"},
 		{"rss", "memory (RSS)"}, {"mig slices", "MIG slices"}, {"gpu memory", "GPU memory"}};
 	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
 		size_t length = strlen(methods[i].method);
 		if (strncmp(attribution, methods[i].method, length) != 0)
 			continue;
-		buf_str(out, methods[i].said);
+		buf_str(out, methods[i].text);
 		attribution += length;
 		break;
 	}
@@ -127,17 +127,17 @@ static bool is_divided_alike(const struct domain_finding *a, const struct domain
 	return a->in_total && !isnan(a->energy_j) && strcmp(a->attribution, b->attribution) == 0;
 }
 
-void words_attribution(struct buf *out, const struct findings *f)
+void phrase_attribution(struct buf *out, const struct findings *f)
 {
 	for (size_t i = 0; i < f->n_domains; i++) {
 		const struct domain_finding *d = &f->domains[i];
-		bool told = !d->in_total || isnan(d->energy_j);
-		for (size_t k = 0; k < i && !told; k++)
-			told = f->domains[k].in_total && strcmp(f->domains[k].attribution, d->attribution) == 0;
-		if (told)
+		bool is_explained = !d->in_total || isnan(d->energy_j);
+		for (size_t k = 0; k < i && !is_explained; k++)
+			is_explained = f->domains[k].in_total && strcmp(f->domains[k].attribution, d->attribution) == 0;
+		if (is_explained)
 			continue;
 		buf_str(out, out->size > 0 ? "; " : "Divided by ");
-		words_method(out, d->attribution);
+		phrase_method(out, d->attribution);
 		buf_str(out, " for ");
 		const char *separator = "";
 		for (size_t k = i; k < f->n_domains; k++) {
@@ -158,7 +158,7 @@ void words_attribution(struct buf *out, const struct findings *f)
 		buf_char(out, '.');
 }
 
-size_t words_one_of(const char *name)
+size_t phrase_one_of(const char *name)
 {
 	size_t length = strlen(name);
 	bool plural = length > 2 && name[length - 1] == 's' && name[length - 2] != 's';
@@ -167,7 +167,7 @@ size_t words_one_of(const char *name)
 
 const struct block_finding *step_block(const struct findings *f)
 {
-	const char *name = run_fact(f->run, FACT_STEP);
+	const char *name = run_metadata(f->run, META_KEY_STEP);
 	uint32_t index = name != NULL ? findings_block(f, name) : UINT32_MAX;
 	return index != UINT32_MAX && f->blocks[index].calls > 0 ? &f->blocks[index] : NULL;
 }
@@ -193,7 +193,7 @@ static bool is_seen(const char *name)
 	return false;
 }
 
-bool words_unseen(struct buf *out, const char *name)
+bool phrase_unseen(struct buf *out, const char *name)
 {
 	enum { TOLD_MAX = 4 };
 	if (name == NULL || name[0] == '\0') {
@@ -203,8 +203,8 @@ bool words_unseen(struct buf *out, const char *name)
 	if (is_seen(name))
 		return false;
 	const char *separator = "(";
-	size_t told = 0;
-	for (size_t n; *name != '\0' && told < TOLD_MAX; name += n, told++) {
+	size_t is_explained = 0;
+	for (size_t n; *name != '\0' && is_explained < TOLD_MAX; name += n, is_explained++) {
 		n = utf8_length(name);
 		buf_printf(out, "%sU+%04X", separator, utf8_code(name, n));
 		separator = " ";

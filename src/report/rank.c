@@ -8,14 +8,14 @@
 
 bool rank_in_job(const struct run *run)
 {
-	return run_fact(run, FACT_JOB_ID) != NULL || run_fact(run, FACT_RANK) != NULL;
+	return run_metadata(run, META_KEY_JOB_ID) != NULL || run_metadata(run, META_KEY_RANK) != NULL;
 }
 
-void rank_words(struct buf *out, const struct run *run)
+void rank_phrase(struct buf *out, const struct run *run)
 {
-	int64_t rank = run_fact_i64(run, FACT_RANK), size = run_fact_i64(run, FACT_WORLD_SIZE);
-	int64_t restart = run_fact_i64(run, FACT_RESTART);
-	const char *node = run_fact(run, FACT_NODE), *step = run_fact(run, FACT_JOB_STEP);
+	int64_t rank = run_metadata_i64(run, META_KEY_RANK), size = run_metadata_i64(run, META_KEY_WORLD_SIZE);
+	int64_t restart = run_metadata_i64(run, META_KEY_RESTART);
+	const char *node = run_metadata(run, META_KEY_NODE), *step = run_metadata(run, META_KEY_JOB_STEP);
 	const char *separator = "";
 	if (value_ok(rank)) {
 		buf_printf(out, "rank %lld", (long long)rank);
@@ -39,23 +39,23 @@ void rank_words(struct buf *out, const struct run *run)
 
 static void where_to_look(struct buf *out, const struct run *run)
 {
-	const char *id = run_fact(run, FACT_JOB_ID);
+	const char *id = run_metadata(run, META_KEY_JOB_ID);
 	buf_str(out, " `wattle report DIR");
 	if (id != NULL)
 		buf_printf(out, " --job %s", id);
 	buf_str(out, "`, for the folder with the run files of all ranks, counts each machine once.");
 }
 
-void rank_elsewhere_words(struct buf *out, const struct run *run, const struct event *event,
+void rank_elsewhere_phrase(struct buf *out, const struct run *run, const struct event *event,
 	const struct run_device *device)
 {
-	const struct event *takeover = readers_takeover(run, device);
+	const struct event *takeover = sensor_owner_takeover(run, device);
 	bool is_one = strchr(event->device, ' ') == NULL;
 	const char *their = is_one ? "its" : "their";
 	event_device_names(out, event);
 	buf_printf(out, " %s read by ", is_one ? "was" : "were");
 	event_reader(out, event);
-	buf_str(out, readers_are_several(run, event, device) ? " and others" : "");
+	buf_str(out, sensor_owner_has_changed(run, event, device) ? " and others" : "");
 	if (takeover == NULL || run->n_segments == 0) {
 		buf_printf(out, ": %s energy is not included in this report.", their);
 	} else {

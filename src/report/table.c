@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TABLE_CEILING = 1 << 28, TABLE_INDENT = 2, TABLE_GAP = 2, TABLE_COLUMN_LEAST = 8 };
+enum { TABLE_CEILING = 1 << 28, TABLE_INDENT = 2, TABLE_GAP = 2, TABLE_COLUMN_MIN = 8 };
 
 const struct style *style_for(bool colour)
 {
@@ -16,7 +16,7 @@ const struct style *style_for(bool colour)
 	return colour ? &coloured : &plain;
 }
 
-void text_add_harmless(struct buf *out, const char *text, size_t size)
+void text_add_printable(struct buf *out, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		bool obeyed = (unsigned char)text[i] < 0x20 || text[i] == 0x7f;
@@ -32,7 +32,7 @@ static const char *add_head(struct buf *out, const char *text, size_t columns)
 		length = utf8_character(text, &width);
 		if (at + width > columns)
 			break;
-		text_add_harmless(out, text, length);
+		text_add_printable(out, text, length);
 	}
 	return text;
 }
@@ -42,13 +42,13 @@ static void add_tail(struct buf *out, const char *text, size_t columns)
 {
 	for (size_t left = utf8_text_columns(text, strlen(text)), width; left > columns; left -= width)
 		text += utf8_character(text, &width);
-	text_add_harmless(out, text, strlen(text));
+	text_add_printable(out, text, strlen(text));
 }
 
 void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end)
 {
 	if (utf8_text_columns(text, strlen(text)) <= columns) {
-		text_add_harmless(out, text, strlen(text));
+		text_add_printable(out, text, strlen(text));
 	} else if (keep_end) {
 		buf_str(out, "…");
 		add_tail(out, text, columns - 1);
@@ -75,7 +75,7 @@ static void add_word(struct buf *out, const char *word, size_t length, size_t co
 	if (copy != NULL)
 		text_fit_middle(out, copy, columns);
 	else
-		text_add_harmless(out, word, length);
+		text_add_printable(out, word, length);
 	free(copy);
 }
 
@@ -131,7 +131,7 @@ static size_t *widest(const struct table *table, size_t *widths)
 	size_t *found = NULL;
 	for (size_t c = 0; c < table->n_columns; c++) {
 		size_t least = columns_of(table->columns[c].title);
-		least = least > TABLE_COLUMN_LEAST ? least : TABLE_COLUMN_LEAST;
+		least = least > TABLE_COLUMN_MIN ? least : TABLE_COLUMN_MIN;
 		bool yields = (c == 0 || table->columns[c].middle) && widths[c] > least;
 		if (yields && (found == NULL || widths[c] > *found))
 			found = &widths[c];
@@ -165,16 +165,16 @@ static void blanks(struct buf *out, size_t n)
 static void print_cell(const struct table *table, const size_t *widths, size_t c, const char *text, struct buf *out)
 {
 	size_t width = columns_of(text);
-	size_t room = widths[c] > width ? widths[c] - width : 0;
+	size_t capacity = widths[c] > width ? widths[c] - width : 0;
 	blanks(out, c == 0 ? TABLE_INDENT : TABLE_GAP);
 	if (table->columns[c].right)
-		blanks(out, room);
+		blanks(out, capacity);
 	if (table->columns[c].middle)
 		text_fit_middle(out, text, widths[c]);
 	else
 		text_fit(out, text, widths[c], true);
 	if (!table->columns[c].right)
-		blanks(out, room);
+		blanks(out, capacity);
 }
 
 // Removes trailing blanks, also those of empty cells.

@@ -15,7 +15,7 @@ const struct style *style_for(bool colour);
 
 /* Names come from programs and machines, and terminals interpret control characters. Here and in the next two functions,
  * "?" replaces those, and a blank replaces a line break. */
-void text_add_harmless(struct buf *out, const char *text, size_t size);
+void text_add_printable(struct buf *out, const char *text, size_t size);
 // Writes at most that many columns of a text; "…" marks truncation. keep_end: truncate at the begin, for paths.
 void text_fit(struct buf *out, const char *text, size_t columns, bool keep_end);
 // Wraps words at TEXT_WIDTH; further lines begin at column `indent`. Words wider than

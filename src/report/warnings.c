@@ -7,42 +7,42 @@
 #include "energy/slice.h"
 #include "report/report.h"
 
-enum { WARNING_CEILING = 4096, EVENTS_TOLD_MAX = 5 };
+enum { WARNING_CEILING = 4096, EVENTS_LISTED_MAX = 5 };
 
 static const double short_run_s = 0.1; // s; update interval of some sensors
 
-struct teller {
+struct warning_writer {
 	const struct findings *findings;
-	tell_warning tell;
+	warning_writer write;
 	void *data;
 	struct buf text; // scratch
 };
 
-static void tell(struct teller *t)
+static void write(struct warning_writer *t)
 {
 	if (t->text.failed == 0 && t->text.size > 0)
-		t->tell(t->data, t->text.data);
+		t->write(t->data, t->text.data);
 	buf_clear(&t->text);
 }
 
-static void tell_text(struct teller *t, const char *text)
+static void write_text(struct warning_writer *t, const char *text)
 {
 	buf_str(&t->text, text);
-	tell(t);
+	write(t);
 }
 
-static void incomplete(struct teller *t)
+static void incomplete(struct warning_writer *t)
 {
 	if (!t->findings->complete)
-		tell_text(t,
+		write_text(t,
 			"The recording was not finished: it is still running, or wattle was killed. "
 			"The figures end with the last sample that was stored.");
 }
 
-static void no_energy(struct teller *t)
+static void no_energy(struct warning_writer *t)
 {
 	if (t->findings->n_domains == 0)
-		tell_text(t,
+		write_text(t,
 			"No energy: nothing on this machine that meters it could be read. "
 			"`wattle sensors` says what there is and how to make it readable.");
 }
@@ -62,7 +62,7 @@ static bool was_named(const struct findings *f, size_t domain)
 	return false;
 }
 
-static void estimated(struct teller *t)
+static void estimated(struct warning_writer *t)
 {
 	if (isnan(t->findings->total_j) || t->findings->provenance != PROVENANCE_ESTIMATED)
 		return;
@@ -78,20 +78,20 @@ static void estimated(struct teller *t)
 	buf_str(&t->text,
 		" could not be read, so a model guesses the power from the load. "
 		"`wattle sensors` says how to make it readable.");
-	tell(t);
+	write(t);
 }
 
-static void lost_samples(struct teller *t)
+static void lost_samples(struct warning_writer *t)
 {
 	int64_t lost = t->findings->lost_samples;
 	if (!value_ok(lost) || lost <= 0)
 		return;
 	double all = (double)lost + (value_ok(t->findings->samples) ? (double)t->findings->samples : 0);
 	buf_printf(&t->text, "%lld of %.0f samples were missed or could not be stored.", (long long)lost, all);
-	tell(t);
+	write(t);
 }
 
-static void pruned(struct teller *t)
+static void pruned(struct warning_writer *t)
 {
 	const struct run *run = t->findings->run;
 	if (run == NULL || run->n_gone <= 0)
@@ -99,13 +99,13 @@ static void pruned(struct teller *t)
 	buf_printf(&t->text,
 		"%lld of %lld samples are no longer in the store, whose older days were pruned: energy and blocks are of the rest.",
 		(long long)run->n_gone, (long long)run->n_gone + (long long)run->n);
-	tell(t);
+	write(t);
 }
 
 static const double stalled_min_s = 1; // s; shorter stalls can be normal for slow counters
 
 // A stalled counter is worse than an unreadable one, because its values look valid.
-static bool stalled(struct teller *t, const struct domain_finding *d)
+static bool stalled(struct warning_writer *t, const struct domain_finding *d)
 {
 	if (!(d->stalled_s >= stalled_min_s))
 		return false;
@@ -120,11 +120,11 @@ static bool stalled(struct teller *t, const struct domain_finding *d)
 	else
 		buf_str(&t->text,
 			", to the end: what was used then is not in the total, and the error is wider for it.");
-	tell(t);
+	write(t);
 	return true;
 }
 
-static void disagrees(struct teller *t, const struct domain_finding *d)
+static void disagrees(struct warning_writer *t, const struct domain_finding *d)
 {
 	if (!d->disagrees)
 		return;
@@ -137,19 +137,19 @@ static void disagrees(struct teller *t, const struct domain_finding *d)
 	buf_char(&t->text, ' ');
 	human_error(&t->text, d->integrated_error_j);
 	buf_str(&t->text, ". The counter's figure is used.");
-	tell(t);
+	write(t);
 }
 
-static void too_short(struct teller *t, const struct domain_finding *d)
+static void too_short(struct warning_writer *t, const struct domain_finding *d)
 {
 	if (!d->unseen)
 		return;
 	buf_printf(&t->text, "The energy counter of %s (%s) never moved in this run, which was too short for it.",
 		d->device->name, d->device->source);
-	tell(t);
+	write(t);
 }
 
-static void gaps(struct teller *t)
+static void gaps(struct warning_writer *t)
 {
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
@@ -157,46 +157,46 @@ static void gaps(struct teller *t)
 		too_short(t, d);
 		if (stalled(t, d))
 			continue;
-		if (isnan(d->energy_j) && readers_elsewhere(t->findings->run, d->device) != NULL)
+		if (isnan(d->energy_j) && sensor_owner_first_other(t->findings->run, d->device) != NULL)
 			continue; // reported once for all domains
 		if (isnan(d->energy_j)) {
 			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
 				d->device->source,
 				t->findings->duration_s < short_run_s ? ", which was very short" : "");
-			tell(t);
+			write(t);
 		} else if (d->gaps > 0) {
 			buf_printf(&t->text,
 				"%s could not be read for a while, %lld time%s; its error is wider for it.",
 				d->device->name, (long long)d->gaps, d->gaps == 1 ? "" : "s");
-			tell(t);
+			write(t);
 		}
 	}
 }
 
 // Sensors read by another rank of this job, throughout or until this rank took over.
-static void elsewhere(struct teller *t)
+static void elsewhere(struct warning_writer *t)
 {
 	const struct run *run = t->findings->run;
-	const struct event *told = NULL;
+	const struct event *latest = NULL;
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct run_device *device = t->findings->domains[i].device;
-		const struct event *event = readers_elsewhere(run, device);
-		if (event == NULL || event == told)
+		const struct event *event = sensor_owner_first_other(run, device);
+		if (event == NULL || event == latest)
 			continue;
-		told = event;
-		rank_elsewhere_words(&t->text, run, event, device);
-		tell(t);
+		latest = event;
+		rank_elsewhere_phrase(&t->text, run, event, device);
+		write(t);
 	}
 }
 
-static void unattributed(struct teller *t)
+static void unattributed(struct warning_writer *t)
 {
 	const struct findings *f = t->findings;
 	if (!(f->ledger.unattributed_j > 0.01 * f->total_j))
 		return;
 	human_energy(&t->text, f->ledger.unattributed_j);
 	buf_str(&t->text, " could not be divided among programs: nothing said who used it.");
-	tell(t);
+	write(t);
 }
 
 // True if an earlier event has the same text: a sensor that disconnects repeatedly reports the same each time.
@@ -210,10 +210,10 @@ static bool was_told(const struct run *run, size_t event)
 }
 
 // Warnings of the recorder. Wraps, gaps and resets are reported with the domains.
-static void recorded(struct teller *t)
+static void recorded(struct warning_writer *t)
 {
 	static const enum event_kind kinds[] = {EVENT_KIND_WARNING, EVENT_KIND_LOST, EVENT_KIND_SUSPEND, EVENT_KIND_NOTE};
-	size_t told = 0, left = 0;
+	size_t latest = 0, left = 0;
 	for (size_t i = 0; i < t->findings->run->n_events; i++) {
 		const struct event *event = &t->findings->run->events[i];
 		bool wanted = false;
@@ -221,15 +221,15 @@ static void recorded(struct teller *t)
 			wanted |= event->kind == kinds[k];
 		if (!wanted || event->text == NULL || was_told(t->findings->run, i))
 			continue;
-		if (told++ < EVENTS_TOLD_MAX)
-			tell_text(t, event->text);
+		if (latest++ < EVENTS_LISTED_MAX)
+			write_text(t, event->text);
 		else
 			left++;
 	}
 	if (left == 0)
 		return;
 	buf_printf(&t->text, "… and %zu more of these in the run file, table event.", left);
-	tell(t);
+	write(t);
 }
 
 static bool names_before(const struct findings *f, size_t block)
@@ -241,11 +241,11 @@ static bool names_before(const struct findings *f, size_t block)
 }
 
 // --step names a code block without calls: a mistyped name, or a program that marks no blocks.
-static void step_unseen(struct teller *t)
+static void step_unseen(struct warning_writer *t)
 {
 	enum { NAMES_MAX = 12 };
 	const struct findings *f = t->findings;
-	const char *step = run_fact(f->run, FACT_STEP);
+	const char *step = run_metadata(f->run, META_KEY_STEP);
 	size_t n = 0;
 	if (step == NULL || step_block(f) != NULL || f->run->has_left_out_spans)
 		return;
@@ -260,29 +260,30 @@ static void step_unseen(struct teller *t)
 			buf_printf(&t->text, "%s%s", n++ > 0 ? ", " : "the code blocks seen are: ", f->blocks[i].name);
 	if (n == 0)
 		buf_str(&t->text, "the program marked no code block (wattle.h, NVTX or the Python package mark them)");
-	tell(t);
+	write(t);
 }
 
-typedef void (*part)(struct teller *);
+typedef void (*part)(struct warning_writer *);
 
-static void tell_parts(const part *parts, size_t n, const struct findings *findings, tell_warning tell_one, void *data)
+static void write_parts(const part *parts, size_t n, const struct findings *findings, warning_writer write_one,
+	void *data)
 {
-	struct teller t = {.findings = findings, .tell = tell_one, .data = data};
+	struct warning_writer t = {.findings = findings, .write = write_one, .data = data};
 	buf_init(&t.text, WARNING_CEILING);
 	for (size_t i = 0; i < n; i++)
 		parts[i](&t);
 	buf_finish(&t.text);
 }
 
-void report_warnings(const struct findings *findings, tell_warning tell_one, void *data)
+void report_warnings(const struct findings *findings, warning_writer write_one, void *data)
 {
 	static const part parts[] = {incomplete, pruned, no_energy, elsewhere, estimated, lost_samples, gaps,
 		unattributed, step_unseen, recorded};
-	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
+	write_parts(parts, ARRAY_SIZE(parts), findings, write_one, data);
 }
 
-void report_warnings_of_sums(const struct findings *findings, tell_warning tell_one, void *data)
+void report_warnings_of_totals(const struct findings *findings, warning_writer write_one, void *data)
 {
 	static const part parts[] = {no_energy, estimated, lost_samples, unattributed};
-	tell_parts(parts, ARRAY_SIZE(parts), findings, tell_one, data);
+	write_parts(parts, ARRAY_SIZE(parts), findings, write_one, data);
 }

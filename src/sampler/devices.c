@@ -7,16 +7,16 @@
 
 /* ---- counter events ---- */
 
-static void tell(struct sampler *sampler, enum event_type type, int64_t t_ns, const char *device)
+static void report_event(struct sampler *sampler, enum event_type type, int64_t t_ns, const char *device)
 {
 	struct event event = event_make(type, t_ns);
 	event.device = device;
 	sampler_event(sampler, &event);
 }
 
-static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char *name, enum counter_event event)
+static void report_counter_event(struct sampler *sampler, int64_t t_ns, const char *name, enum counter_event event)
 {
-	static const enum event_type told[] = {
+	static const enum event_type reported[] = {
 		[COUNTER_OK] = EVENT_OTHER, // no event
 		[COUNTER_FIRST] = EVENT_OTHER,
 		[COUNTER_STALLED] = EVENT_OTHER,
@@ -26,16 +26,17 @@ static void tell_counter_event(struct sampler *sampler, int64_t t_ns, const char
 		[COUNTER_GAP] = EVENT_GAP,
 		[COUNTER_GAP_ENDED] = EVENT_GAP_END,
 	};
-	if (told[event] != EVENT_OTHER)
-		tell(sampler, told[event], t_ns, name);
+	if (reported[event] != EVENT_OTHER)
+		report_event(sampler, reported[event], t_ns, name);
 }
 
 /* The period is updated as long as the run lasts. A stated period is not replaced by a longer observed one that only
  * results from coarse steps: at 5 W a counter of whole joules changes every 200 ms, however often it is updated. */
-static void keep_period_up(const struct domain *domain, const struct edge_watch *watch, struct update_period *period)
+static void keep_period_up(const struct domain *domain, const struct update_detector *watch,
+	struct update_period *period)
 {
 	struct update_period seen;
-	if (!edge_watch_period(watch, &seen.period_ns, &seen.jitter_ns))
+	if (!update_detector_period(watch, &seen.period_ns, &seen.jitter_ns))
 		return;
 	bool coarse = domain->resolution_uj > 0 && watch->smallest_step <= 2 * domain->resolution_uj;
 	if (!coarse || period->period_ns <= 0 || period->period_ns >= seen.period_ns)
@@ -59,27 +60,27 @@ static bool extend_energy(struct sampler *sampler, size_t device, int64_t t_ns, 
 	bool was_in_gap = counter->in_gap;
 	enum counter_event event = counter_feed(counter, t_ns, raw_uj, suspended);
 	if (event != COUNTER_GAP || !was_in_gap) // a gap is reported once
-		tell_counter_event(sampler, t_ns, domain->name, event);
+		report_counter_event(sampler, t_ns, domain->name, event);
 	if (!value_ok(raw_uj))
 		return false;
 	row[DEVICE_ENERGY] = (int64_t)counter->total;
 	if (!is_beginning(event))
 		row[DEVICE_ENERGY_RAW] = VALUE_MISSING; // it follows from the one stored at the beginning
-	bool moved = edge_watch_feed(&sampler->watches[device], t_ns, (uint64_t)raw_uj);
+	bool moved = update_detector_feed(&sampler->detectors[device], t_ns, (uint64_t)raw_uj);
 	if (moved)
-		keep_period_up(domain, &sampler->watches[device], &sampler->periods[device]);
+		keep_period_up(domain, &sampler->detectors[device], &sampler->periods[device]);
 	return moved;
 }
 
 /* ---- other device events ---- */
 
-static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns)
+static void report_throttling(struct sampler *sampler, size_t device, int64_t t_ns)
 {
-	int64_t *told_bits = &sampler->told[device].throttle_bits;
+	int64_t *reported_bits = &sampler->reported[device].throttle_bits;
 	int64_t bits = sampler->rows[device][DEVICE_THROTTLE_REASONS], held_back = throttle_held_back(bits);
-	if (!value_ok(bits) || held_back == *told_bits)
+	if (!value_ok(bits) || held_back == *reported_bits)
 		return;
-	*told_bits = held_back;
+	*reported_bits = held_back;
 	struct event event = event_make(held_back == 0 ? EVENT_THROTTLE_END : EVENT_THROTTLE, t_ns);
 	event.device = sampler->sensors->devices[device]->name;
 	event.new_value = held_back;
@@ -87,29 +88,29 @@ static void tell_throttling(struct sampler *sampler, size_t device, int64_t t_ns
 }
 
 // It is unknown who changed it: this program, `wattle cap`, nvidia-smi or the driver.
-static void tell_cap(struct sampler *sampler, size_t device, int64_t t_ns)
+static void report_cap(struct sampler *sampler, size_t device, int64_t t_ns)
 {
-	int64_t *told_mw = &sampler->told[device].cap_mw;
+	int64_t *reported_mw = &sampler->reported[device].cap_mw;
 	int64_t cap_mw = sampler->rows[device][DEVICE_POWER_CAP];
-	if (!value_ok(cap_mw) || cap_mw < 0 || cap_mw == *told_mw)
+	if (!value_ok(cap_mw) || cap_mw < 0 || cap_mw == *reported_mw)
 		return;
 	struct event event = event_make(EVENT_CAP, t_ns);
 	event.device = sampler->sensors->devices[device]->name;
-	event.old_value = *told_mw;
+	event.old_value = *reported_mw;
 	event.new_value = cap_mw;
-	if (*told_mw != 0) // the first limit seen is no change
+	if (*reported_mw != 0) // the first limit seen is no change
 		sampler_event(sampler, &event);
-	*told_mw = cap_mw;
+	*reported_mw = cap_mw;
 }
 
-static void tell_note(struct sampler *sampler, size_t device, int64_t t_ns)
+static void report_note(struct sampler *sampler, size_t device, int64_t t_ns)
 {
 	const struct domain *domain = sampler->sensors->devices[device];
-	char *told = sampler->told[device].note;
-	if (strcmp(domain->note, told) == 0)
+	char *reported = sampler->reported[device].note;
+	if (strcmp(domain->note, reported) == 0)
 		return;
-	memcpy(told, domain->note, sizeof(domain->note));
-	if (told[0] == '\0')
+	memcpy(reported, domain->note, sizeof(domain->note));
+	if (reported[0] == '\0')
 		return;
 	struct event event = event_make(EVENT_NOTE_SENSOR, t_ns);
 	event.device = domain->name;
@@ -137,7 +138,7 @@ static void remember(struct sampler *sampler, size_t device, int64_t t_ns, bool 
 {
 	int64_t energy_uj = sampler->rows[device][DEVICE_ENERGY];
 	if (value_ok(energy_uj))
-		sampler->looks[device] = (struct device_look){t_ns, energy_uj, stored};
+		sampler->polls[device] = (struct device_poll){t_ns, energy_uj, stored};
 }
 
 /* Readings of another recorder of this job are stored by that recorder: the sum over ranks is the machine's energy.
@@ -164,9 +165,9 @@ static void sample_device(struct sampler *sampler, size_t device, int64_t t_ns, 
 		extend_energy(sampler, device, t_ns, suspended);
 	else
 		leave_to_others(sampler->rows[device]);
-	tell_throttling(sampler, device, t_ns);
-	tell_cap(sampler, device, t_ns);
-	tell_note(sampler, device, t_ns);
+	report_throttling(sampler, device, t_ns);
+	report_cap(sampler, device, t_ns);
+	report_note(sampler, device, t_ns);
 	remember(sampler, device, t_ns, true);
 }
 
@@ -185,12 +186,12 @@ void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struc
 
 /* ---- quick reading ---- */
 
-static struct record *store_look(struct batch *batch, size_t device, const struct device_look *look, const int64_t *row)
+static struct record *store_poll(struct batch *batch, size_t device, const struct device_poll *poll, const int64_t *row)
 {
-	struct record *record = batch_add(batch, METRIC_DEVICE, look->t_ns, (int64_t)device, 0);
+	struct record *record = batch_add(batch, METRIC_DEVICE, poll->t_ns, (int64_t)device, 0);
 	if (record == NULL)
 		return NULL;
-	record->values[DEVICE_ENERGY] = look->energy_uj;
+	record->values[DEVICE_ENERGY] = poll->energy_uj;
 	if (row == NULL)
 		return record;
 	record->values[DEVICE_ENERGY_TIME] = row[DEVICE_ENERGY_TIME];
@@ -198,19 +199,19 @@ static struct record *store_look(struct batch *batch, size_t device, const struc
 	return record;
 }
 
-static void look_at(struct sampler *sampler, size_t device, int64_t t_ns, struct batch *batch)
+static void poll_device(struct sampler *sampler, size_t device, int64_t t_ns, struct batch *batch)
 {
 	const int64_t *row = sampler->rows[device];
 	if (!sampler_reads(sampler, device) || !value_ok(row[DEVICE_ENERGY_RAW]))
 		return; // ticks handle gaps
-	const struct device_look before = sampler->looks[device];
+	const struct device_poll before = sampler->polls[device];
 	bool moved = extend_energy(sampler, device, t_ns, false);
 	bool is_told = moved || value_ok(row[DEVICE_ENERGY_RAW]);
 	if (moved && before.t_ns != 0 && !before.stored)
-		store_look(batch, device, &before, NULL);
+		store_poll(batch, device, &before, NULL);
 	remember(sampler, device, t_ns, is_told);
 	if (is_told)
-		store_look(batch, device, &sampler->looks[device], row);
+		store_poll(batch, device, &sampler->polls[device], row);
 }
 
 static void read_between(struct sampler *sampler, int64_t t_ns, bool energy_only)
@@ -226,11 +227,11 @@ static void read_between(struct sampler *sampler, int64_t t_ns, bool energy_only
 	sensor_set_read(sampler->sensors, &context, sampler->rows);
 }
 
-void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch)
+void devices_poll(struct sampler *sampler, int64_t t_ns, struct batch *batch)
 {
 	read_between(sampler, t_ns, true);
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++)
-		look_at(sampler, i, t_ns, batch);
+		poll_device(sampler, i, t_ns, batch);
 }
 
 void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *batch)
@@ -243,7 +244,7 @@ void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *bat
 			continue;
 		extend_energy(sampler, i, t_ns, false);
 		remember(sampler, i, t_ns, true);
-		struct record *record = store_look(batch, i, &sampler->looks[i], row);
+		struct record *record = store_poll(batch, i, &sampler->polls[i], row);
 		if (record == NULL)
 			continue;
 		record->values[DEVICE_POWER] = row[DEVICE_POWER];

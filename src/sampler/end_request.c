@@ -17,10 +17,10 @@ void end_request_finish(struct end_request *request, int64_t now_ns)
 		request->asked_ns = 0;
 }
 
-bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t patience_ns)
+bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t timeout_ns)
 {
 	if (request->asked_ns == 0)
 		return false;
 	int64_t since_ns = request->asked_ns > request->finishing_ns ? request->asked_ns : request->finishing_ns;
-	return now_ns - since_ns >= patience_ns;
+	return now_ns - since_ns >= timeout_ns;
 }

@@ -26,7 +26,7 @@ static const char *cpu_method(const struct recorder *recorder)
 	return value_ok(recorder->tree.cgroup_cpu_ns) ? cgroup_cpu_method(recorder->tree.cgroup) : "proc";
 }
 
-static void settle_cpu(struct recorder *recorder, struct store_footer *footer)
+static void finish_cpu(struct recorder *recorder, struct store_footer *footer)
 {
 	tree_cpu(&recorder->tree, &footer->main_cpu_ns, &footer->descendants_cpu_ns);
 	footer->cpu_method = cpu_method(recorder);
@@ -55,7 +55,7 @@ static int64_t usage_peak(const struct recorder *recorder, const struct rusage *
 }
 
 // The kernel's peak of the cgroup does not belong to this run: it begins with the cgroup and includes the page cache.
-static void tell_cgroup_peak(struct recorder *recorder)
+static void report_cgroup_peak(struct recorder *recorder)
 {
 	const struct cgroup *cgroup = recorder->tree.cgroup;
 	int64_t peak_bytes = cgroup != NULL ? cgroup_memory_peak_bytes(cgroup) : VALUE_MISSING;
@@ -65,9 +65,9 @@ static void tell_cgroup_peak(struct recorder *recorder)
 		sampler_event(&recorder->sampler, &event);
 }
 
-static void settle_peaks(struct recorder *recorder, struct store_footer *footer)
+static void finish_peaks(struct recorder *recorder, struct store_footer *footer)
 {
-	tell_cgroup_peak(recorder);
+	report_cgroup_peak(recorder);
 	int64_t main_peak = larger(recorder->sampler.main_peak_rss_bytes, recorder->exits.main_peak_bytes);
 	if (recorder->main_ended && recorder->main_childless)
 		main_peak = larger(main_peak, usage_peak(recorder, &recorder->main_usage));
@@ -85,7 +85,7 @@ static void add_io(const struct process_io *io, const struct process_io *base, s
 }
 
 // Living processes have not been waited for yet. False if one of them is unreadable (another user's).
-static bool add_living(const struct recorder *recorder, struct store_footer *footer)
+static bool add_running(const struct recorder *recorder, struct store_footer *footer)
 {
 	const struct tree *tree = &recorder->tree;
 	bool io_known = true;
@@ -115,10 +115,10 @@ static bool root_is_there(const struct tree *tree)
 
 /* A sum with an unknown part is unknown. A process that ends while attached adds its faults and bytes to a living
  * member that waits for it, but its context switches to none; and the root's are not available here. */
-static void settle_living(const struct recorder *recorder, struct store_footer *footer)
+static void finish_running(const struct recorder *recorder, struct store_footer *footer)
 {
 	const struct tree *tree = &recorder->tree;
-	bool io_known = add_living(recorder, footer);
+	bool io_known = add_running(recorder, footer);
 	bool attached = !is_waited_for(recorder);
 	bool root_is_gone = attached && !root_is_there(tree);
 	// Processes of a cgroup are often waited for outside of it.
@@ -141,7 +141,7 @@ static int64_t own_peak_bytes(const struct recorder *recorder)
 	return line != NULL ? strtoll(line + 7, NULL, 10) * 1024 : VALUE_MISSING;
 }
 
-static void settle_self(const struct recorder *recorder, struct store_footer *footer)
+static void finish_self(const struct recorder *recorder, struct store_footer *footer)
 {
 	footer->self_cpu_ns = clock_cpu_ns();
 	footer->self_max_rss_bytes = own_peak_bytes(recorder);
@@ -182,10 +182,10 @@ void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_fo
 		.voluntary_switches = reaped->ru_nvcsw,
 		.involuntary_switches = reaped->ru_nivcsw,
 	};
-	settle_cpu(recorder, &footer);
-	settle_peaks(recorder, &footer);
-	settle_living(recorder, &footer);
-	settle_self(recorder, &footer);
+	finish_cpu(recorder, &footer);
+	finish_peaks(recorder, &footer);
+	finish_running(recorder, &footer);
+	finish_self(recorder, &footer);
 	recorder_count_spans(recorder, &footer);
 	*ret_footer = footer;
 }

@@ -11,8 +11,8 @@ static double power_since_w(const struct recorder *recorder, double energy_j, do
 	bool is_first = recorder->progress_t_ns == recorder->start_ns;
 	bool is_short = dt_s * NS_PER_S < (double)recorder->options->sampler.interval_ns;
 	bool had_pace = is_first || recorder->progress_had_pace;
-	bool is_joined = !is_first && recorder->so_far.n_known != recorder->progress_n_known;
-	if (is_short || is_joined || !had_pace || !recorder->so_far.has_pace)
+	bool is_joined = !is_first && recorder->running.n_known != recorder->progress_n_known;
+	if (is_short || is_joined || !had_pace || !recorder->running.has_pace)
 		return (double)NAN;
 	double before_j = isnan(recorder->progress_energy_j)
 		? 0
@@ -20,32 +20,32 @@ static double power_since_w(const struct recorder *recorder, double energy_j, do
 	return (energy_j - before_j) / dt_s;
 }
 
-void recorder_tell_progress(struct recorder *recorder)
+void recorder_report_progress(struct recorder *recorder)
 {
 	const struct sampler *sampler = &recorder->sampler;
-	struct so_far *so_far = &recorder->so_far;
-	so_far_add_up(so_far, sampler);
+	struct running_energy *running = &recorder->running;
+	running_energy_add_up(running, sampler);
 	int64_t cpu_ns = recorder->tree.last_main_ns + recorder->tree.last_descendants_ns;
 	double dt_s = (double)(sampler->last_t_ns - recorder->progress_t_ns) / NS_PER_S;
-	double energy_j = so_far_energy_j(so_far);
+	double energy_j = running_energy_j(running);
 	const struct recorder_progress progress = {
 		.start_ns = recorder->start_ns,
 		.t_ns = sampler->last_t_ns,
 		.energy_j = energy_j,
-		.provenance = so_far->provenance,
+		.provenance = running->provenance,
 		.power_w = power_since_w(recorder, energy_j, dt_s),
 		.cpu_cores = dt_s > 0 ? (double)(cpu_ns - recorder->progress_cpu_ns) / NS_PER_S / dt_s : (double)NAN,
 		.rss_bytes = sampler->last_rss_bytes,
 		.processes = (int64_t)recorder->tree.n_pids,
-		.steps = so_far->steps,
-		.points = so_far->points,
-		.n_points = so_far->n_points,
+		.steps = running->steps,
+		.points = running->points,
+		.n_points = running->n_points,
 	};
 	recorder->progress_t_ns = sampler->last_t_ns;
 	recorder->progress_cpu_ns = cpu_ns;
 	recorder->progress_energy_j = energy_j;
-	recorder->progress_n_known = so_far->n_known;
-	recorder->progress_had_pace = so_far->has_pace;
+	recorder->progress_n_known = running->n_known;
+	recorder->progress_had_pace = running->has_pace;
 	recorder->options->progress(recorder->options->data, &progress);
-	so_far_forget_points(so_far);
+	running_energy_clear_points(running);
 }

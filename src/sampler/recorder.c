@@ -15,60 +15,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int64_t judge_period_ns = NS_PER_S - NS_PER_S / 100; // a second, less the jitter of ticks
-static const int64_t settle_period_ns = NS_PER_S / 4;
+static const int64_t spill_check_period_ns = NS_PER_S - NS_PER_S / 100; // a second, less the jitter of ticks
+static const int64_t end_check_period_ns = NS_PER_S / 4;
 // After a signal, or after the end of the command that the signal requested, spans become rows for at most this long.
-static const int64_t GATHER_PATIENCE_NS = 400 * NS_PER_MS;
-enum { HURRIED_SPANS_MOST = 500000 }; // about 0.3 s of CPU time for a summary
+static const int64_t MERGE_TIMEOUT_NS = 400 * NS_PER_MS;
+enum { DEADLINE_SPANS_MAX = 500000 }; // about 0.3 s of CPU time for a summary
 
 /* ---- ticks ---- */
 
 static void on_exit_record(void *data, const struct exit_record *record)
 {
 	struct recorder *recorder = data;
-	outbox_add_exit(&recorder->outbox, record);
+	write_queue_add_exit(&recorder->queue, record);
 }
 
 /* Adds exit records, and then removes ended processes from the tree. In this order, and after reading the tree:
  * processes in the tree are not new, and a record needs the parents of its process. */
-static void settle_ended(struct recorder *recorder)
+static void check_ended(struct recorder *recorder)
 {
 	int64_t t_ns = recorder->sampler.last_t_ns;
 	exits_read(&recorder->exits, &recorder->tree, t_ns);
-	outbox_take_ended(&recorder->outbox, &recorder->tree);
-	recorder->settled_ns = t_ns;
+	write_queue_take_ended(&recorder->queue, &recorder->tree);
+	recorder->end_checked_ns = t_ns;
 }
 
 static void take_sample(struct recorder *recorder)
 {
-	sampler_tick(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
-	so_far_tick(&recorder->so_far, &recorder->sampler, recorder->start_ns);
+	sampler_tick(&recorder->sampler, env_now_ns(recorder->env), &recorder->queue.batch);
+	running_energy_tick(&recorder->running, &recorder->sampler, recorder->start_ns);
 	recorder->stop |= recorder->tree.cgroup != NULL && recorder->tree.listed == 0;
-	bool crowded = recorder->tree.n_members > 2 * recorder->tree.n_pids + OUTBOX_PROCESSES / 4;
-	if (crowded || recorder->sampler.last_t_ns - recorder->settled_ns >= settle_period_ns)
-		settle_ended(recorder);
+	bool crowded = recorder->tree.n_members > 2 * recorder->tree.n_pids + WRITE_QUEUE_PROCESSES / 4;
+	if (crowded || recorder->sampler.last_t_ns - recorder->end_checked_ns >= end_check_period_ns)
+		check_ended(recorder);
 }
 
 static void flush(struct recorder *recorder)
 {
 	int64_t t_ns = recorder->sampler.last_t_ns;
 	bool due = t_ns - recorder->flushed_ns >= recorder->options->flush_ns;
-	if (!due && !outbox_is_crowded(&recorder->outbox))
+	if (!due && !write_queue_is_nearly_full(&recorder->queue))
 		return;
-	settle_ended(recorder);
+	check_ended(recorder);
 	recorder_collect_spans(recorder);
-	outbox_flush(&recorder->outbox);
+	write_queue_flush(&recorder->queue);
 	if (!due)
 		return;
 	recorder->flushed_ns = t_ns;
-	if (t_ns - recorder->judged_ns < judge_period_ns)
+	if (t_ns - recorder->spill_checked_ns < spill_check_period_ns)
 		return;
-	recorder->judged_ns = t_ns;
-	if (recorder->options->tend != NULL)
-		recorder->options->tend(recorder->options->data);
-	outbox_spans_judge(&recorder->outbox.spans);
+	recorder->spill_checked_ns = t_ns;
+	if (recorder->options->maintain != NULL)
+		recorder->options->maintain(recorder->options->data);
+	write_queue_spans_update_spilling(&recorder->queue.spans);
 	if (recorder->options->progress != NULL)
-		recorder_tell_progress(recorder);
+		recorder_report_progress(recorder);
 }
 
 /* ---- readings between ticks ---- */
@@ -78,27 +78,27 @@ static struct timespec timespec_of(int64_t t_ns)
 	return (struct timespec){.tv_sec = t_ns / NS_PER_S, .tv_nsec = t_ns % NS_PER_S};
 }
 
-static void set_probe_timer(struct recorder *recorder)
+static void set_poll_timer(struct recorder *recorder)
 {
-	int64_t next_ns = probe_next_ns(&recorder->probe, env_now_ns(recorder->env));
+	int64_t next_ns = poll_schedule_next_ns(&recorder->schedule, env_now_ns(recorder->env));
 	const struct itimerspec spec = {.it_value = value_ok(next_ns) ? timespec_of(next_ns) : (struct timespec){0}};
-	timerfd_settime(recorder->probe_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+	timerfd_settime(recorder->poll_fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-static void on_probe(struct recorder *recorder)
+static void on_poll(struct recorder *recorder)
 {
 	uint64_t expirations;
-	if (read(recorder->probe_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
+	if (read(recorder->poll_fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
 		return;
-	devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
-	set_probe_timer(recorder);
+	devices_poll(&recorder->sampler, env_now_ns(recorder->env), &recorder->queue.batch);
+	set_poll_timer(recorder);
 }
 
 // With fd -1: unresolved ones are tried again.
 static void on_claim(struct recorder *recorder, int fd)
 {
-	if (recorder_claims_turn(recorder, fd))
-		set_probe_timer(recorder);
+	if (recorder_sensor_locks_turn(recorder, fd))
+		set_poll_timer(recorder);
 }
 
 static void on_timer(struct recorder *recorder)
@@ -115,20 +115,20 @@ static void on_timer(struct recorder *recorder)
 /* A slow counter's value at the end is up to one period old. Its next update, a moment later, includes the energy up
  * to the end; signals wait meanwhile. A power reading afterwards shows whether power fell at the end, within that
  * period. */
-static void look_past_the_end(struct recorder *recorder)
+static void poll_past_the_end(struct recorder *recorder)
 {
-	probe_finish(&recorder->probe, recorder->start_ns, env_now_ns(recorder->env));
+	poll_schedule_finish(&recorder->schedule, recorder->start_ns, env_now_ns(recorder->env));
 	for (bool any = false;; any = true) {
-		int64_t next_ns = probe_last_ns(&recorder->probe, env_now_ns(recorder->env));
+		int64_t next_ns = poll_schedule_last_ns(&recorder->schedule, env_now_ns(recorder->env));
 		if (!value_ok(next_ns)) {
 			if (any)
 				devices_read_power(&recorder->sampler, env_now_ns(recorder->env),
-					&recorder->outbox.batch);
+					&recorder->queue.batch);
 			return;
 		}
 		const struct timespec at = timespec_of(next_ns);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-		devices_look(&recorder->sampler, env_now_ns(recorder->env), &recorder->outbox.batch);
+		devices_poll(&recorder->sampler, env_now_ns(recorder->env), &recorder->queue.batch);
 	}
 }
 
@@ -233,14 +233,14 @@ static void loop(struct recorder *recorder)
 				recorder->stop = true;
 			else if (is_control(recorder, events[i].data.fd))
 				recorder->stop |= recorder->options->control(recorder->options->data);
-			else if (events[i].data.fd == recorder->intake.epoll_fd)
+			else if (events[i].data.fd == recorder->collector.epoll_fd)
 				recorder_serve_spans(recorder);
 			else if (events[i].data.fd == recorder->drain_fd)
 				recorder_drain_spans(recorder);
-			else if (claims_has(&recorder->claims, events[i].data.fd))
+			else if (sensor_locks_has(&recorder->sensor_locks, events[i].data.fd))
 				on_claim(recorder, events[i].data.fd);
-			else if (!recorder->stop && events[i].data.fd == recorder->probe_fd)
-				on_probe(recorder);
+			else if (!recorder->stop && events[i].data.fd == recorder->poll_fd)
+				on_poll(recorder);
 			else if (!recorder->stop)
 				on_timer(recorder);
 		}
@@ -249,41 +249,41 @@ static void loop(struct recorder *recorder)
 
 /* ---- a recording ---- */
 
-static bool is_hurried(void *data)
+static bool must_hurry(void *data)
 {
-	return recorder_is_hurried(data, GATHER_PATIENCE_NS);
+	return recorder_must_hurry(data, MERGE_TIMEOUT_NS);
 }
 
 static void record(struct recorder *recorder, struct recorder_result *result)
 {
-	recorder->flushed_ns = recorder->judged_ns = recorder->progress_t_ns = recorder->start_ns;
-	recorder->progress_energy_j = so_far_energy_j(&recorder->so_far);
-	recorder->progress_n_known = recorder->so_far.n_known;
+	recorder->flushed_ns = recorder->spill_checked_ns = recorder->progress_t_ns = recorder->start_ns;
+	recorder->progress_energy_j = running_energy_j(&recorder->running);
+	recorder->progress_n_known = recorder->running.n_known;
 	start_timer(recorder);
-	set_probe_timer(recorder);
+	set_poll_timer(recorder);
 	loop(recorder);
 	if (recorder->end_ns == 0)
 		recorder->end_ns = env_now_ns(recorder->env);
-	recorder_learn_outcome(recorder);
+	recorder_read_outcome(recorder);
 	recorder->sampler.read_all = true; // analysis divides energy between two readings of the machine
 	take_sample(recorder);
-	settle_ended(recorder);
-	look_past_the_end(recorder);
-	claims_let_go(&recorder->claims);
+	check_ended(recorder);
+	poll_past_the_end(recorder);
+	sensor_locks_release(&recorder->sensor_locks);
 	end_request_finish(&recorder->end_request, env_now_ns(recorder->env));
 	recorder_finish_spans(recorder);
 	if (recorder->options->progress != NULL)
-		recorder_tell_progress(recorder); // final state
+		recorder_report_progress(recorder); // final state
 	recorder_make_footer(recorder, &result->footer);
-	result->footer.is_hurried = is_hurried;
-	result->footer.hurry_data = recorder;
-	outbox_add_living(&recorder->outbox, &recorder->tree);
+	result->footer.must_hurry = must_hurry;
+	result->footer.must_hurry_data = recorder;
+	write_queue_add_running(&recorder->queue, &recorder->tree);
 	result->status = value_ok(result->footer.exit_code) ? (int)result->footer.exit_code : 0;
-	result->whole = outbox_finish(&recorder->outbox, &result->footer);
-	result->footer.is_hurried = NULL; // the recorder has ended
-	int64_t n_spans = recorder->intake.recording.last_id;
-	result->spans_to_leave = recorder->end_request.asked_ns != 0 && n_spans > HURRIED_SPANS_MOST ? n_spans : 0;
-	text_copy(result->loss, sizeof(result->loss), recorder->outbox.loss);
+	result->whole = write_queue_finish(&recorder->queue, &result->footer);
+	result->footer.must_hurry = NULL; // the recorder has ended
+	int64_t n_spans = recorder->collector.recording.last_id;
+	result->spans_to_leave = recorder->end_request.asked_ns != 0 && n_spans > DEADLINE_SPANS_MAX ? n_spans : 0;
+	text_copy(result->loss, sizeof(result->loss), recorder->queue.loss);
 }
 
 static int start_command(struct recorder *recorder, const char *command, struct wattle_error *reterr)
@@ -304,7 +304,7 @@ static int start_command(struct recorder *recorder, const char *command, struct 
 }
 
 int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struct target *target, const char *command,
-	struct outbox_sink *sinks, size_t n_sinks, const struct recorder_options *options,
+	struct write_queue_sink *sinks, size_t n_sinks, const struct recorder_options *options,
 	struct recorder_result *ret_result, struct wattle_error *reterr)
 {
 	*ret_result = (struct recorder_result){0};
@@ -328,7 +328,7 @@ int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struc
 	return r;
 }
 
-int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
+int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct write_queue_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
 	struct wattle_error *reterr)
 {

@@ -22,30 +22,31 @@
  * machine as a whole, one for each GPU, so that ranks with different visible GPUs each read theirs. The event
  * `sensors` in the run file states who reads what from when. */
 
-struct claims {
+struct sensor_locks {
 	struct sampler *sampler; // borrowed
 	int64_t rank;            // this recorder's; VALUE_MISSING: unknown
-	struct claimed {
+	struct sensor_lock {
 		struct claim claim;
 		const struct domain *first; // of its devices: names the claim
-		pid_t told_owner;           // reader in the last event; 0: none, or unknown
-	} * things;                         // owned
+		pid_t reported_owner;       // reader in the last event; 0: none, or unknown
+	} * locks;                          // owned
 	size_t n;
-	size_t *thing_of; // owned: one for each device
+	size_t *lock_of; // owned: one for each device
 };
 
 /* group: the same text for all recorders that share (job, machine); NULL or "": no sharing, all sensors are this
  * recorder's. target: the measured pid. -ENOMEM. */
-int claims_open(struct claims *claims, struct sampler *sampler, const char *group, int64_t rank, pid_t target);
+int sensor_locks_open(struct sensor_locks *sensor_locks, struct sampler *sampler, const char *group, int64_t rank,
+	pid_t target);
 // Descriptors to watch for EPOLLIN | EPOLLRDHUP, which change with each turn; -1: none.
-int claims_fd(const struct claims *claims, size_t thing);
+int sensor_locks_fd(const struct sensor_locks *sensor_locks, size_t lock);
 /* A descriptor hung up, or fd is -1 (at each tick): takes over free claims. True if a descriptor changed and must be
  * watched; *ret_took: sensors became this recorder's. */
-bool claims_turn(struct claims *claims, int fd, int64_t t_ns, bool *ret_took);
-bool claims_has(const struct claims *claims, int fd);
+bool sensor_locks_turn(struct sensor_locks *sensor_locks, int fd, int64_t t_ns, bool *ret_took);
+bool sensor_locks_has(const struct sensor_locks *sensor_locks, int fd);
 // After the last reading: the others need not wait while this recorder stores it.
-void claims_let_go(struct claims *claims);
-void claims_close(struct claims *claims);
+void sensor_locks_release(struct sensor_locks *sensor_locks);
+void sensor_locks_close(struct sensor_locks *sensor_locks);
 
 /* Signals that request the end of a recording (SIGINT, SIGTERM, SIGHUP), and the time that finishing may take after
  * them. The command gets them too, and may continue: a daemon that reloads on SIGHUP, an interpreter that survives
@@ -63,56 +64,56 @@ void end_request_signal(struct end_request *request, int64_t now_ns);
 void end_request_finish(struct end_request *request, int64_t now_ns);
 
 // Whether finishing has used its time, counted from the signal or the start of finishing, whichever is later.
-bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t patience_ns);
+bool end_request_is_overdue(const struct end_request *request, int64_t now_ns, int64_t timeout_ns);
 
 /* Spans, metrics and marks on their way to the run file. They wait for the next flush; if too many arrive until
  * then, they are spilled at once, and so are later ones until a second brings only half as many. */
 
 enum {
-	OUTBOX_SPANS = 20000,
-	OUTBOX_METRICS = 8000,
-	OUTBOX_MARKS = 4000,
-	OUTBOX_OPEN_SPANS = 1024,
-	OUTBOX_SPILL = 4096
+	WRITE_QUEUE_SPANS = 20000,
+	WRITE_QUEUE_METRICS = 8000,
+	WRITE_QUEUE_MARKS = 4000,
+	WRITE_QUEUE_OPEN_SPANS = 1024,
+	WRITE_QUEUE_SPILL = 4096
 };
 
-struct outbox_sink;
+struct write_queue_sink;
 
-struct outbox_spans {
+struct write_queue_spans {
 	struct span_row *open, *ended;   // owned
 	struct span_metric_row *metrics; // owned
 	struct span_mark_row *marks;     // owned
 	size_t n_open, n_ended, n_metrics, n_marks;
 	bool is_spilling;
-	size_t n_since_judged; // rows of all kinds
+	size_t n_since_spill_check; // rows of all kinds
 	int64_t n_lost;        // no room here or on the disk
 	// Borrowed: the run file; the recording's names, which move when they grow.
-	struct outbox_sink *sink;
+	struct write_queue_sink *sink;
 	const char *const *const *names;
 	const uint32_t *n_names;
-	bool loss_is_told;
+	bool is_loss_reported;
 	char loss[600]; // why the last spill failed; "": it did not
 };
 
-int outbox_spans_open(struct outbox_spans *spans); // -ENOMEM
-void outbox_spans_close(struct outbox_spans *spans);
-void outbox_add_span(struct outbox_spans *spans, const struct span_row *row);
-void outbox_add_metric(struct outbox_spans *spans, const struct span_metric_row *row);
-void outbox_add_mark(struct outbox_spans *spans, const struct span_mark_row *row);
+int write_queue_spans_open(struct write_queue_spans *spans); // -ENOMEM
+void write_queue_spans_close(struct write_queue_spans *spans);
+void write_queue_add_span(struct write_queue_spans *spans, const struct span_row *row);
+void write_queue_add_metric(struct write_queue_spans *spans, const struct span_metric_row *row);
+void write_queue_add_mark(struct write_queue_spans *spans, const struct span_mark_row *row);
 // For `write`. When spilling, all but the open ones have been spilled before.
-struct store_spans outbox_spans_delivery(struct outbox_spans *spans);
-void outbox_spans_delivered(struct outbox_spans *spans);
+struct store_spans write_queue_spans_delivery(struct write_queue_spans *spans);
+void write_queue_spans_delivered(struct write_queue_spans *spans);
 // Once a second: whether to continue spilling.
-void outbox_spans_judge(struct outbox_spans *spans);
+void write_queue_spans_update_spilling(struct write_queue_spans *spans);
 
 /* Rows waiting for the stores: records, ended processes, events, spans. Each store gets the rows that it does not
  * have yet; rows that the run file cannot take (disk full) wait for the next try, until the buffer is full. */
 
 struct exit_record;
 
-enum { OUTBOX_PROCESSES = 512 };
+enum { WRITE_QUEUE_PROCESSES = 512 };
 
-struct outbox_sink { // a store in use; the first one is the run file
+struct write_queue_sink { // a store in use; the first one is the run file
 	const struct store_ops *ops;
 	void *state; // owned by the caller
 	// The outbox's own: how many of the waiting rows this store has already.
@@ -121,13 +122,13 @@ struct outbox_sink { // a store in use; the first one is the run file
 	bool given_up; // a second file that failed: it stays unchanged
 };
 
-struct outbox {
+struct write_queue {
 	struct batch batch;
-	struct store_process processes[OUTBOX_PROCESSES];
+	struct store_process processes[WRITE_QUEUE_PROCESSES];
 	size_t n_processes, n_processes_lost;
-	struct outbox_spans spans; // for the run file only
+	struct write_queue_spans spans; // for the run file only
 	struct sampler *sampler;   // borrowed: holds the events
-	struct outbox_sink *sinks; // borrowed
+	struct write_queue_sink *sinks; // borrowed
 	size_t n_sinks;
 	int64_t n_lost; // samples without room
 	char loss[600]; // why the last write failed
@@ -135,39 +136,39 @@ struct outbox {
 	void *warn_data;
 };
 
-int outbox_open(struct outbox *outbox, size_t batch_capacity); // -ENOMEM
-void outbox_close(struct outbox *outbox);
+int write_queue_open(struct write_queue *queue, size_t batch_capacity); // -ENOMEM
+void write_queue_close(struct write_queue *queue);
 // Takes ended members out of the tree, and (living: at the end of the run) the others too.
-void outbox_take_ended(struct outbox *outbox, struct tree *tree);
-void outbox_add_living(struct outbox *outbox, struct tree *tree);
-void outbox_add_exit(struct outbox *outbox, const struct exit_record *record);
+void write_queue_take_ended(struct write_queue *queue, struct tree *tree);
+void write_queue_add_running(struct write_queue *queue, struct tree *tree);
+void write_queue_add_exit(struct write_queue *queue, const struct exit_record *record);
 // True when the run file has everything.
-bool outbox_flush(struct outbox *outbox);
-bool outbox_is_crowded(const struct outbox *outbox); // should be flushed early
+bool write_queue_flush(struct write_queue *queue);
+bool write_queue_is_nearly_full(const struct write_queue *queue); // should be flushed early
 // Finishes all stores; true when the run file is complete.
-bool outbox_finish(struct outbox *outbox, struct store_footer *footer);
+bool write_queue_finish(struct write_queue *queue, struct store_footer *footer);
 
 /* Additional data for options->progress: the energy so far, and where in it steps ended. */
 
-enum { STEP_POINTS = 128, SO_FAR_TICKS = 16 };
+enum { STEP_POINTS = 128, RUNNING_ENERGY_TICKS = 16 };
 
 struct step_point { // steps that had ended, the last of them now
 	int64_t steps, t_ns;
 	double energy_j; // since the start; NaN: unknown
 };
 
-struct so_far_device {
+struct running_energy_device {
 	struct energy_track track;
 	bool in_total;
 };
 
-struct so_far {
-	struct so_far_device *devices; // owned, one for each device; NULL: not requested
+struct running_energy {
+	struct running_energy_device *devices; // owned, one for each device; NULL: not requested
 	int64_t start_ns;
-	struct so_far_tick {
+	struct running_energy_tick {
 		int64_t t_ns;
 		double energy_j;
-	} ticks[SO_FAR_TICKS];      // a ring
+	} ticks[RUNNING_ENERGY_TICKS]; // a ring
 	size_t n_ticks;             // in total
 	bool has_pace;              // the update period of each is known, so that power is known
 	enum provenance provenance; // of them, the weakest
@@ -177,14 +178,14 @@ struct so_far {
 	size_t n_points;
 };
 
-int so_far_open(struct so_far *so_far, const struct sampler *sampler); // -ENOMEM
-void so_far_close(struct so_far *so_far);
-void so_far_add_up(struct so_far *so_far, const struct sampler *sampler); // up to the last sample
+int running_energy_open(struct running_energy *running, const struct sampler *sampler); // -ENOMEM
+void running_energy_close(struct running_energy *running);
+void running_energy_add_up(struct running_energy *running, const struct sampler *sampler); // up to the last sample
 // After each sample; start_ns: of the recording, 0 until it begins.
-void so_far_tick(struct so_far *so_far, const struct sampler *sampler, int64_t start_ns);
-void so_far_step(struct so_far *so_far, int64_t end_ns);
-double so_far_energy_j(const struct so_far *so_far); // at the last tick; NaN: unknown
-void so_far_forget_points(struct so_far *so_far);
+void running_energy_tick(struct running_energy *running, const struct sampler *sampler, int64_t start_ns);
+void running_energy_step(struct running_energy *running, int64_t end_ns);
+double running_energy_j(const struct running_energy *running); // at the last tick; NaN: unknown
+void running_energy_clear_points(struct running_energy *running);
 
 struct recorder_progress {
 	int64_t start_ns, t_ns;          // of the recording; of the last sample
@@ -208,7 +209,7 @@ struct recorder_options {
 	const pid_t *also;     // recorder_attach: further processes of the target, n_also of them. Borrowed
 	size_t n_also;
 	bool held; // recorder_attach: the process waits before its exec for `ready`: until then it is a copy of its parent
-	const char *shares_with;                    // group of claims_open; NULL or "": all sensors are this recorder's
+	const char *shares_with; // group of sensor_locks_open; NULL or "": all sensors are this recorder's
 	int64_t rank;                               // with it: this recorder's; VALUE_MISSING: unknown
 	bool wait_all;                              // --wait-all
 	bool span_cpu;                              // --span-cpu
@@ -216,8 +217,7 @@ struct recorder_options {
 	const char *step;                           // --step, counted for `progress`; NULL: none
 	void (*warn)(void *data, const char *text); // one line, no newline
 	void (*progress)(void *data, const struct recorder_progress *progress); // about once a second; NULL: none
-	void (*tend)(
-		void *data); // about once a second: work beside the recording; NULL: none
+	void (*maintain)(void *data); // about once a second: work beside the recording; NULL: none
 	// Attached, and the first sample is taken; ring: the value of WATTLE_RING, "" if there is none. NULL: not
 	// requested
 	void (*ready)(void *data, const char *ring);
@@ -237,20 +237,20 @@ struct recorder {
 	struct tree tree;
 	struct sampler sampler;
 	struct exits exits;
-	struct outbox outbox;
-	struct probe probe;
-	struct claims claims;
-	struct span_intake intake; // listener.fd is -1: spans are not recorded
+	struct write_queue queue;
+	struct poll_schedule schedule;
+	struct sensor_locks sensor_locks;
+	struct span_collector collector; // listener.fd is -1: spans are not recorded
 	int drain_fd;              // owned: timer for reading the rings; -1: not open
 	bool drain_is_set;
 	char ring_address[RING_ADDRESS_TEXT];        // for WATTLE_RING; "": there is none
-	int epoll_fd, timer_fd, probe_fd, signal_fd; // owned; -1 not open
+	int epoll_fd, timer_fd, poll_fd, signal_fd;  // owned; -1 not open
 	struct recorder_roots {
 		int *fds; // owned: pidfds, -1: ended
-		size_t n, living;
+		size_t n, running;
 	} roots;       // attach: the recording ends with the last of these processes
 	int cgroup_fd; // borrowed: events of options->cgroup; -1: none
-	int64_t start_ns, end_ns, flushed_ns, judged_ns, settled_ns;
+	int64_t start_ns, end_ns, flushed_ns, spill_checked_ns, end_checked_ns;
 	struct end_request end_request;
 	int64_t n_missed; // ticks that were too late to be taken
 	int64_t n_wakeups;
@@ -260,7 +260,7 @@ struct recorder {
 	bool main_childless; // it never waited for a child: its rusage is its own only
 	bool main_ended, stop;
 	bool has_outcome;     // attached: wait_status and the tree's rusage are still known
-	struct so_far so_far; // for options->progress, as are these
+	struct running_energy running; // for options->progress, as are these
 	int64_t progress_t_ns, progress_cpu_ns;
 	double progress_energy_j;
 	size_t progress_n_known;
@@ -285,13 +285,13 @@ struct recorder_result {
  * or EXIT_NOT_FOUND / EXIT_NOT_EXECUTABLE when the command never ran, or negative errno when recording cannot begin
  * (the command is then still held); with a message in all these cases but 0. */
 int recorder_run(const struct wattle_env *env, struct sensor_set *sensors, struct target *target, const char *command,
-	struct outbox_sink *sinks, size_t n_sinks, const struct recorder_options *options,
+	struct write_queue_sink *sinks, size_t n_sinks, const struct recorder_options *options,
 	struct recorder_result *ret_result, struct wattle_error *reterr);
 
 /* Records a running process until it ends or SIGINT, SIGTERM or SIGHUP arrives. Negative errno with a message if
  * there is no such process. With options->also: until the last of them has ended. With options->cgroup: until that
  * is empty or gone; pid is its main_pid then. */
-int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct outbox_sink *sinks,
+int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pid_t pid, struct write_queue_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options, struct recorder_result *ret_result,
 	struct wattle_error *reterr);
 
@@ -299,17 +299,17 @@ int recorder_attach(const struct wattle_env *env, struct sensor_set *sensors, pi
 void recorder_make_footer(struct recorder *recorder, struct store_footer *ret_footer);
 
 /* recorder_sensor_lock.c: sensors that this recorder shares with others. */
-int recorder_claims_open(struct recorder *recorder); // -ENOMEM; after the outbox and the loop
+int recorder_sensor_locks_open(struct recorder *recorder); // -ENOMEM; after the outbox and the loop
 // fd hung up; -1: at each tick. True: sensors became this recorder's, and were read.
-bool recorder_claims_turn(struct recorder *recorder, int fd);
+bool recorder_sensor_locks_turn(struct recorder *recorder, int fd);
 
 // progress.c: calls options->progress.
-void recorder_tell_progress(struct recorder *recorder);
+void recorder_report_progress(struct recorder *recorder);
 
 // recorder.c: a signal requested the end, and finishing has taken its time since. Reads the pending signals, and notes
 // those that request the end.
 void recorder_read_signals(struct recorder *recorder);
-bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns);
+bool recorder_must_hurry(struct recorder *recorder, int64_t timeout_ns);
 
 /* recorder_roots.c: pid and options->also. Negative errno with a message if one of them does not exist. */
 int recorder_roots_open(struct recorder *recorder, pid_t pid, struct wattle_error *reterr);
@@ -327,10 +327,10 @@ void recorder_finish_spans(struct recorder *recorder);  // before the last flush
 void recorder_count_spans(const struct recorder *recorder, struct store_footer *footer);
 
 // recorder_outcome.c: waits a moment for options->outcome.
-void recorder_learn_outcome(struct recorder *recorder);
+void recorder_read_outcome(struct recorder *recorder);
 
 // recorder_open.c. recorder_close frees what recorder_new made, whether recorder_open failed or not; NULL: no memory.
-struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,
+struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct write_queue_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options);
 int recorder_open(struct recorder *recorder);
 void recorder_close(struct recorder *recorder);

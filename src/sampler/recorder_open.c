@@ -15,7 +15,7 @@
 
 enum { BATCH_SECONDS = 4, BATCH_MIN = 256 * 1024, BATCH_MAX = 16 * 1024 * 1024, PROCESSES_GUESSED = 128 };
 
-struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct outbox_sink *sinks,
+struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *sensors, struct write_queue_sink *sinks,
 	size_t n_sinks, const struct recorder_options *options)
 {
 	struct recorder *recorder = calloc(1, sizeof(*recorder));
@@ -27,16 +27,16 @@ struct recorder *recorder_new(const struct wattle_env *env, struct sensor_set *s
 		.sensors = sensors,
 		.epoll_fd = -1,
 		.timer_fd = -1,
-		.probe_fd = -1,
+		.poll_fd = -1,
 		.signal_fd = -1,
 		.drain_fd = -1,
-		.intake = {.epoll_fd = -1, .door.fd = -1},
+		.collector = {.epoll_fd = -1, .listener.fd = -1},
 		.cgroup_fd = options->cgroup != NULL ? options->cgroup->events_fd : -1,
 		.sampler = {.referee_fd = -1, .machine = {.stat.fd = -1, .meminfo.fd = -1}},
 		.tree.procfs_fd = -1,
 		.exits.fd = -1,
 		.exits.main_peak_bytes = VALUE_MISSING,
-		.outbox = {.sinks = sinks,
+		.queue = {.sinks = sinks,
 			.n_sinks = n_sinks,
 			.sampler = &recorder->sampler,
 			.warn = options->warn,
@@ -91,7 +91,7 @@ static void hurry(void)
 /* ---- open ---- */
 
 // A domain that exists but is unreadable is missing from the total: the run must report it.
-static void tell_unread(struct recorder *recorder)
+static void report_unread(struct recorder *recorder)
 {
 	for (size_t s = 0; s < recorder->sensors->n_slots; s++) {
 		const struct sensor_slot *slot = &recorder->sensors->slots[s];
@@ -126,13 +126,13 @@ static int open_loop(struct recorder *recorder)
 	sigprocmask(SIG_BLOCK, &taken, NULL);
 	recorder->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	recorder->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	recorder->probe_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	recorder->poll_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	recorder->signal_fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recorder->epoll_fd < 0 || recorder->timer_fd < 0 || recorder->probe_fd < 0 || recorder->signal_fd < 0)
+	if (recorder->epoll_fd < 0 || recorder->timer_fd < 0 || recorder->poll_fd < 0 || recorder->signal_fd < 0)
 		return -errno;
 	int r = watch(recorder, recorder->timer_fd);
 	if (r == 0)
-		r = watch(recorder, recorder->probe_fd);
+		r = watch(recorder, recorder->poll_fd);
 	if (r == 0)
 		r = watch(recorder, recorder->signal_fd);
 	if (r == 0)
@@ -158,25 +158,25 @@ int recorder_open(struct recorder *recorder)
 		r = sampler_open(&recorder->sampler, recorder->env, recorder->sensors, &recorder->tree,
 			&recorder->options->sampler);
 	if (r == 0)
-		r = outbox_open(&recorder->outbox, batch_capacity(recorder));
+		r = write_queue_open(&recorder->queue, batch_capacity(recorder));
 	if (r == 0)
-		r = probe_open(&recorder->probe, &recorder->sampler, env_now_ns(recorder->env));
+		r = poll_schedule_open(&recorder->schedule, &recorder->sampler, env_now_ns(recorder->env));
 	if (r == 0)
 		r = open_loop(recorder);
 	if (r == 0)
-		r = recorder_claims_open(recorder);
+		r = recorder_sensor_locks_open(recorder);
 	if (r == 0 && recorder->options->progress != NULL)
-		r = so_far_open(&recorder->so_far, &recorder->sampler);
+		r = running_energy_open(&recorder->running, &recorder->sampler);
 	if (r == 0)
 		recorder_spans_open(recorder);
 	if (r == 0)
-		tell_unread(recorder);
+		report_unread(recorder);
 	return r;
 }
 
 void recorder_close(struct recorder *recorder)
 {
-	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->probe_fd, recorder->signal_fd,
+	const int fds[] = {recorder->epoll_fd, recorder->timer_fd, recorder->poll_fd, recorder->signal_fd,
 		recorder->sampler.referee_fd};
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
@@ -184,11 +184,11 @@ void recorder_close(struct recorder *recorder)
 	recorder_roots_close(recorder);
 	recorder_spans_close(recorder);
 	exits_close(&recorder->exits);
-	claims_close(&recorder->claims);
-	probe_close(&recorder->probe);
-	so_far_close(&recorder->so_far);
+	sensor_locks_close(&recorder->sensor_locks);
+	poll_schedule_close(&recorder->schedule);
+	running_energy_close(&recorder->running);
 	sampler_close(&recorder->sampler);
 	tree_close(&recorder->tree);
-	outbox_close(&recorder->outbox);
+	write_queue_close(&recorder->queue);
 	free(recorder);
 }

@@ -15,7 +15,7 @@ static int open_root(struct recorder_roots *roots, pid_t pid, struct wattle_erro
 	if (fd < 0)
 		return error_set(reterr, -errno, "can't watch process %d: %s", pid, strerror(errno));
 	roots->fds[roots->n++] = fd;
-	roots->living++;
+	roots->running++;
 	return 0;
 }
 
@@ -51,7 +51,7 @@ bool recorder_roots_ended(struct recorder *recorder, int fd)
 			continue;
 		close(fd); // which also removes it from epoll
 		roots->fds[i] = -1;
-		return --roots->living == 0;
+		return --roots->running == 0;
 	}
 	return false;
 }

@@ -28,8 +28,8 @@ void recorder_read_signals(struct recorder *recorder)
 	}
 }
 
-bool recorder_is_hurried(struct recorder *recorder, int64_t patience_ns)
+bool recorder_must_hurry(struct recorder *recorder, int64_t timeout_ns)
 {
 	recorder_read_signals(recorder);
-	return end_request_is_overdue(&recorder->end_request, env_now_ns(recorder->env), patience_ns);
+	return end_request_is_overdue(&recorder->end_request, env_now_ns(recorder->env), timeout_ns);
 }

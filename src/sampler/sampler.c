@@ -22,7 +22,7 @@ static void counters_init(struct sampler *sampler)
 	for (size_t i = 0; i < sampler->sensors->n_devices; i++) {
 		const struct domain *domain = sampler->sensors->devices[i];
 		counter_init(&sampler->counters[i], domain->energy_range_uj, domain->max_power_w);
-		edge_watch_init(&sampler->watches[i]);
+		update_detector_init(&sampler->detectors[i]);
 		sampler->periods[i] = (struct update_period){domain->update_period_ns, domain->update_jitter_ns};
 	}
 }
@@ -38,10 +38,10 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 		.options = *options,
 		.counters = calloc_array(n, sizeof(*sampler->counters)),
 		.rows = calloc_array(n, sizeof(*sampler->rows)),
-		.watches = calloc_array(n, sizeof(*sampler->watches)),
+		.detectors = calloc_array(n, sizeof(*sampler->detectors)),
 		.periods = calloc_array(n, sizeof(*sampler->periods)),
-		.looks = calloc_array(n, sizeof(*sampler->looks)),
-		.told = calloc_array(n, sizeof(*sampler->told)),
+		.polls = calloc_array(n, sizeof(*sampler->polls)),
+		.reported = calloc_array(n, sizeof(*sampler->reported)),
 		.left = calloc_array(n, sizeof(*sampler->left)),
 		.self_pid = getpid(),
 		.proc_t_ns = VALUE_MISSING,
@@ -55,8 +55,9 @@ int sampler_open(struct sampler *sampler, const struct wattle_env *env, struct s
 	machine_open(&sampler->machine, env);
 	if (memory_reader_open(&sampler->memory, options->budget_percent, env_now_ns(env)) < 0)
 		return -ENOMEM;
-	if (sampler->counters == NULL || sampler->rows == NULL || sampler->watches == NULL ||
-		sampler->periods == NULL || sampler->looks == NULL || sampler->told == NULL || sampler->left == NULL)
+	if (sampler->counters == NULL || sampler->rows == NULL || sampler->detectors == NULL ||
+		sampler->periods == NULL || sampler->polls == NULL || sampler->reported == NULL ||
+		sampler->left == NULL)
 		return -ENOMEM;
 	counters_init(sampler);
 	return 0;
@@ -68,10 +69,10 @@ void sampler_close(struct sampler *sampler)
 	memory_reader_close(&sampler->memory);
 	free(sampler->counters);
 	free(sampler->rows);
-	free(sampler->watches);
+	free(sampler->detectors);
 	free(sampler->periods);
-	free(sampler->looks);
-	free(sampler->told);
+	free(sampler->polls);
+	free(sampler->reported);
 	free(sampler->left);
 	*sampler = (struct sampler){0};
 }

@@ -22,12 +22,12 @@ struct sampler_options {
 	bool per_process;      // --per-process
 };
 
-struct device_look {
+struct device_poll {
 	int64_t t_ns, energy_uj; // extended; VALUE_MISSING: none
 	bool stored;
 };
 
-struct device_told {
+struct device_reported {
 	int64_t throttle_bits;
 	int64_t cap_mw; // 0: none seen yet
 	char note[160];
@@ -43,10 +43,10 @@ struct sampler {
 	struct memory_estimate estimate;
 	struct counter *counters;      // owned: one a device
 	int64_t (*rows)[DEVICE_COUNT]; // owned: one a device
-	struct edge_watch *watches;    // owned: one for each device, when its counter is updated
+	struct update_detector *detectors; // owned: one for each device, when its counter is updated
 	struct update_period *periods; // owned: one for each device: as its sensor states it, then as observed
-	struct device_look *looks;     // owned: one for each device, the last reading, which may not be stored
-	struct device_told *told;      // owned: one for each device, the state that events have reported
+	struct device_poll *polls;     // owned: one for each device, the last reading, which may not be stored
+	struct device_reported *reported; // owned: one for each device, the state that events have reported
 	bool *left; // owned: one for each device, whether another recorder reads it (struct claims); initially none
 	pid_t self_pid;
 	int64_t proc_t_ns; // last reading of /proc: the machine, the tree
@@ -87,7 +87,7 @@ void devices_sample(struct sampler *sampler, int64_t t_ns, bool suspended, struc
 
 /* Reads only the counters. Only a change is stored, and with it the reading just before if no record has it yet: the
  * hardware's update was between the two. */
-void devices_look(struct sampler *sampler, int64_t t_ns, struct batch *batch);
+void devices_poll(struct sampler *sampler, int64_t t_ns, struct batch *batch);
 
 /* Adds a record with energy and power for each device that has a counter and power readings. Such a reading after
  * the target's end shows whether power fell there. */
@@ -102,21 +102,22 @@ void devices_read_power(struct sampler *sampler, int64_t t_ns, struct batch *bat
  * Wraps, however rare the samples are: a counter is read at least four times in the time that the
  * highest plausible power needs to fill it. */
 
-struct probe {
+struct poll_schedule {
 	struct sampler *sampler; // borrowed
-	size_t *edges_wanted;    // owned: one for each device, number of edges at which this round is done with it
+	size_t *updates_wanted;  // owned: one for each device, number of edges at which this round is done with it
 	int64_t began_ns;        // this round
 	int64_t next_round_ns;
 	bool is_first, active;
 };
 
-int probe_open(struct probe *probe, struct sampler *sampler, int64_t now_ns); // -ENOMEM
-void probe_close(struct probe *probe);
-void probe_again(struct probe *probe, int64_t now_ns); // as at the start: counters became this recorder's
+int poll_schedule_open(struct poll_schedule *schedule, struct sampler *sampler, int64_t now_ns); // -ENOMEM
+void poll_schedule_close(struct poll_schedule *schedule);
+void poll_schedule_restart(struct poll_schedule *schedule,
+	int64_t now_ns); // as at the start: counters became this recorder's
 // The time of the next reading or, between two rounds, of the next round's first; VALUE_MISSING: never again.
-int64_t probe_next_ns(struct probe *probe, int64_t now_ns);
+int64_t poll_schedule_next_ns(struct poll_schedule *schedule, int64_t now_ns);
 
-/* After the last tick. Begins the last round; probe_last_ns then gives times until every slow counter has been
+/* After the last tick. Begins the last round; poll_schedule_last_ns then gives times until every slow counter has been
  * updated since, or could have been. VALUE_MISSING: done. */
-void probe_finish(struct probe *probe, int64_t start_ns, int64_t end_ns);
-int64_t probe_last_ns(struct probe *probe, int64_t now_ns);
+void poll_schedule_finish(struct poll_schedule *schedule, int64_t start_ns, int64_t end_ns);
+int64_t poll_schedule_last_ns(struct poll_schedule *schedule, int64_t now_ns);

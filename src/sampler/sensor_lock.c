@@ -18,7 +18,7 @@ static bool is_its_own(const struct domain *domain)
 	return domain->kind == DOMAIN_GPU || domain->kind == DOMAIN_WALL || domain->uuid[0] != '\0';
 }
 
-static const char *thing_name(const struct domain *domain)
+static const char *lock_name(const struct domain *domain)
 {
 	if (!is_its_own(domain))
 		return "machine";
@@ -38,36 +38,36 @@ static void put_sensors(const struct sensor_set *set, char *out, size_t size)
 
 static void make_key(char key[KEY_SIZE], const char *group, const struct sensor_set *set, const struct domain *domain)
 {
-	int length = snprintf(key, KEY_SIZE, "%s|%s", group, thing_name(domain));
+	int length = snprintf(key, KEY_SIZE, "%s|%s", group, lock_name(domain));
 	if (!is_its_own(domain) && length < KEY_SIZE)
 		put_sensors(set, key + length, KEY_SIZE - (size_t)length);
 }
 
-static bool is_same_thing(const struct domain *a, const struct domain *b)
+static bool is_same_lock(const struct domain *a, const struct domain *b)
 {
-	return is_its_own(a) == is_its_own(b) && strcmp(thing_name(a), thing_name(b)) == 0;
+	return is_its_own(a) == is_its_own(b) && strcmp(lock_name(a), lock_name(b)) == 0;
 }
 
-static size_t find_thing(struct claims *claims, const struct domain *domain)
+static size_t find_lock(struct sensor_locks *sensor_locks, const struct domain *domain)
 {
 	size_t i = 0;
-	while (i < claims->n && !is_same_thing(claims->things[i].first, domain))
+	while (i < sensor_locks->n && !is_same_lock(sensor_locks->locks[i].first, domain))
 		i++;
-	if (i == claims->n)
-		claims->things[claims->n++] = (struct claimed){.claim.fd = -1, .first = domain};
+	if (i == sensor_locks->n)
+		sensor_locks->locks[sensor_locks->n++] = (struct sensor_lock){.claim.fd = -1, .first = domain};
 	return i;
 }
 
 /* ---- the event `sensors` ---- */
 
 // "package-0 dram-0"; the first ones if there are very many.
-static void put_names(const struct claims *claims, size_t thing, char *out, size_t size)
+static void put_names(const struct sensor_locks *sensor_locks, size_t lock, char *out, size_t size)
 {
-	const struct sensor_set *set = claims->sampler->sensors;
+	const struct sensor_set *set = sensor_locks->sampler->sensors;
 	size_t length = 0;
 	out[0] = '\0';
 	for (size_t i = 0; i < set->n_devices; i++) {
-		if (claims->thing_of[i] != thing)
+		if (sensor_locks->lock_of[i] != lock)
 			continue;
 		const char *name = set->devices[i]->name;
 		bool has_room = length + strlen(name) + 8 < size;
@@ -79,130 +79,132 @@ static void put_names(const struct claims *claims, size_t thing, char *out, size
 }
 
 // Of the other recorder; 0: none, or unknown.
-static void tell(struct claims *claims, enum event_type type, size_t thing, int64_t t_ns, pid_t other)
+static void report_event(struct sensor_locks *sensor_locks, enum event_type type, size_t lock, int64_t t_ns,
+	pid_t other)
 {
 	char names[EVENT_DEVICE_SIZE - 4];
 	struct event event = event_make(type, t_ns);
-	put_names(claims, thing, names, sizeof(names));
+	put_names(sensor_locks, lock, names, sizeof(names));
 	event.device = names;
 	event.pid = other > 0 ? other : VALUE_MISSING;
 	event.rank = other > 0 ? job_owner_rank(other) : VALUE_MISSING;
-	sampler_event(claims->sampler, &event);
+	sampler_event(sensor_locks->sampler, &event);
 }
 
-static pid_t owner_of(const struct claimed *claimed)
+static pid_t owner_of(const struct sensor_lock *claimed)
 {
 	return value_ok(claimed->claim.owner_pid) ? (pid_t)claimed->claim.owner_pid : 0;
 }
 
-static void tell_reader(struct claims *claims, size_t thing, int64_t t_ns)
+static void report_reader(struct sensor_locks *sensor_locks, size_t lock, int64_t t_ns)
 {
-	struct claimed *claimed = &claims->things[thing];
+	struct sensor_lock *claimed = &sensor_locks->locks[lock];
 	if (claimed->claim.held) {
-		tell(claims, EVENT_SENSORS_HERE, thing, t_ns, 0);
+		report_event(sensor_locks, EVENT_SENSORS_HERE, lock, t_ns, 0);
 		return;
 	}
-	claimed->told_owner = owner_of(claimed);
-	tell(claims, EVENT_SENSORS_ELSEWHERE, thing, t_ns, claimed->told_owner);
+	claimed->reported_owner = owner_of(claimed);
+	report_event(sensor_locks, EVENT_SENSORS_ELSEWHERE, lock, t_ns, claimed->reported_owner);
 }
 
-static void tell_taken(struct claims *claims, size_t thing, int64_t t_ns)
+static void report_takeover(struct sensor_locks *sensor_locks, size_t lock, int64_t t_ns)
 {
-	tell(claims, EVENT_SENSORS_TAKEN, thing, t_ns, claims->things[thing].told_owner);
+	report_event(sensor_locks, EVENT_SENSORS_TAKEN, lock, t_ns, sensor_locks->locks[lock].reported_owner);
 }
 
 /* ---- open ---- */
 
-static void give_to_sampler(struct claims *claims)
+static void pass_to_sampler(struct sensor_locks *sensor_locks)
 {
-	for (size_t i = 0; i < claims->sampler->sensors->n_devices; i++)
-		claims->sampler->left[i] = !claims->things[claims->thing_of[i]].claim.held;
-	sampler_choose_sensors(claims->sampler);
+	for (size_t i = 0; i < sensor_locks->sampler->sensors->n_devices; i++)
+		sensor_locks->sampler->left[i] = !sensor_locks->locks[sensor_locks->lock_of[i]].claim.held;
+	sampler_choose_sensors(sensor_locks->sampler);
 }
 
 /* Two recorders of one rank are not two ranks: a tracker in a program that `wattle run` measures, or a new worker
  * beside the last moments of the old one. The report tells their readings apart; without readings the inner one
  * could report no energy. */
-static void settle_with_kin(struct claims *claims, struct claim *claim, pid_t target)
+static void resolve_related_recorders(struct sensor_locks *sensor_locks, struct claim *claim, pid_t target)
 {
 	if (claim->held || !value_ok(claim->owner_pid))
 		return;
 	pid_t owner = (pid_t)claim->owner_pid;
-	bool is_same_rank = value_ok(claims->rank) && job_owner_rank(owner) == claims->rank;
-	if (is_same_rank || job_owner_is_kin(owner, target))
-		claim_go_alone(claim);
+	bool is_same_rank = value_ok(sensor_locks->rank) && job_owner_rank(owner) == sensor_locks->rank;
+	if (is_same_rank || job_owner_is_related(owner, target))
+		claim_hold_alone(claim);
 }
 
-int claims_open(struct claims *claims, struct sampler *sampler, const char *group, int64_t rank, pid_t target)
+int sensor_locks_open(struct sensor_locks *sensor_locks, struct sampler *sampler, const char *group, int64_t rank,
+	pid_t target)
 {
 	const struct sensor_set *set = sampler->sensors;
-	*claims = (struct claims){.sampler = sampler, .rank = rank};
+	*sensor_locks = (struct sensor_locks){.sampler = sampler, .rank = rank};
 	if (group == NULL || group[0] == '\0' || set->n_devices == 0)
 		return 0;
-	claims->things = calloc_array(set->n_devices, sizeof(*claims->things));
-	claims->thing_of = calloc_array(set->n_devices, sizeof(*claims->thing_of));
-	if (claims->things == NULL || claims->thing_of == NULL)
+	sensor_locks->locks = calloc_array(set->n_devices, sizeof(*sensor_locks->locks));
+	sensor_locks->lock_of = calloc_array(set->n_devices, sizeof(*sensor_locks->lock_of));
+	if (sensor_locks->locks == NULL || sensor_locks->lock_of == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < set->n_devices; i++)
-		claims->thing_of[i] = find_thing(claims, set->devices[i]);
-	for (size_t i = 0; i < claims->n; i++) {
+		sensor_locks->lock_of[i] = find_lock(sensor_locks, set->devices[i]);
+	for (size_t i = 0; i < sensor_locks->n; i++) {
 		char key[KEY_SIZE];
-		make_key(key, group, set, claims->things[i].first);
-		claim_open(&claims->things[i].claim, key);
-		settle_with_kin(claims, &claims->things[i].claim, target);
-		tell_reader(claims, i, env_now_ns(sampler->env));
+		make_key(key, group, set, sensor_locks->locks[i].first);
+		claim_open(&sensor_locks->locks[i].claim, key);
+		resolve_related_recorders(sensor_locks, &sensor_locks->locks[i].claim, target);
+		report_reader(sensor_locks, i, env_now_ns(sampler->env));
 	}
-	give_to_sampler(claims);
+	pass_to_sampler(sensor_locks);
 	return 0;
 }
 
-void claims_let_go(struct claims *claims)
+void sensor_locks_release(struct sensor_locks *sensor_locks)
 {
-	for (size_t i = 0; i < claims->n; i++)
-		claim_close(&claims->things[i].claim);
-	claims->n = 0;
+	for (size_t i = 0; i < sensor_locks->n; i++)
+		claim_close(&sensor_locks->locks[i].claim);
+	sensor_locks->n = 0;
 }
 
-void claims_close(struct claims *claims)
+void sensor_locks_close(struct sensor_locks *sensor_locks)
 {
-	claims_let_go(claims);
-	free(claims->things);
-	free(claims->thing_of);
-	*claims = (struct claims){0};
+	sensor_locks_release(sensor_locks);
+	free(sensor_locks->locks);
+	free(sensor_locks->lock_of);
+	*sensor_locks = (struct sensor_locks){0};
 }
 
 /* ---- turns ---- */
 
-int claims_fd(const struct claims *claims, size_t thing)
+int sensor_locks_fd(const struct sensor_locks *sensor_locks, size_t lock)
 {
-	const struct claim *claim = &claims->things[thing].claim;
+	const struct claim *claim = &sensor_locks->locks[lock].claim;
 	return claim->held ? -1 : claim->fd;
 }
 
-bool claims_has(const struct claims *claims, int fd)
+bool sensor_locks_has(const struct sensor_locks *sensor_locks, int fd)
 {
-	for (size_t i = 0; i < claims->n; i++)
-		if (fd >= 0 && claims_fd(claims, i) == fd)
+	for (size_t i = 0; i < sensor_locks->n; i++)
+		if (fd >= 0 && sensor_locks_fd(sensor_locks, i) == fd)
 			return true;
 	return false;
 }
 
-bool claims_turn(struct claims *claims, int fd, int64_t t_ns, bool *ret_took)
+bool sensor_locks_turn(struct sensor_locks *sensor_locks, int fd, int64_t t_ns, bool *ret_took)
 {
 	bool changed = false;
 	*ret_took = false;
-	for (size_t i = 0; i < claims->n; i++) {
-		struct claimed *claimed = &claims->things[i];
+	for (size_t i = 0; i < sensor_locks->n; i++) {
+		struct sensor_lock *claimed = &sensor_locks->locks[i];
 		if (claimed->claim.held || claimed->claim.fd != fd || !claim_turn(&claimed->claim))
 			continue;
 		changed = true;
 		if (claimed->claim.held)
-			tell_taken(claims, i, t_ns);
-		else if (owner_of(claimed) != 0 && owner_of(claimed) != claimed->told_owner)
-			tell_reader(claims, i, t_ns);
+			report_takeover(sensor_locks, i, t_ns);
+		else if (owner_of(claimed) != 0 && owner_of(claimed) != claimed->reported_owner)
+			report_reader(sensor_locks, i, t_ns);
 		*ret_took |= claimed->claim.held;
 	}
 	if (*ret_took)
-		give_to_sampler(claims);
+		pass_to_sampler(sensor_locks);
 	return changed;
 }

@@ -7,33 +7,33 @@
 
 enum { FLUSH_SAMPLES = 100 };
 
-int outbox_open(struct outbox *outbox, size_t batch_capacity)
+int write_queue_open(struct write_queue *queue, size_t batch_capacity)
 {
-	outbox->spans.sink = &outbox->sinks[0];
-	int r = outbox_spans_open(&outbox->spans);
-	return r < 0 ? r : batch_init(&outbox->batch, batch_capacity);
+	queue->spans.sink = &queue->sinks[0];
+	int r = write_queue_spans_open(&queue->spans);
+	return r < 0 ? r : batch_init(&queue->batch, batch_capacity);
 }
 
-void outbox_close(struct outbox *outbox)
+void write_queue_close(struct write_queue *queue)
 {
-	batch_finish(&outbox->batch);
-	outbox_spans_close(&outbox->spans);
+	batch_finish(&queue->batch);
+	write_queue_spans_close(&queue->spans);
 }
 
 /* ---- processes ---- */
 
-static void add_process(struct outbox *outbox, const struct store_process *process, const char *command)
+static void add_process(struct write_queue *queue, const struct store_process *process, const char *command)
 {
-	if (outbox->n_processes == OUTBOX_PROCESSES) {
-		outbox->n_processes_lost++;
+	if (queue->n_processes == WRITE_QUEUE_PROCESSES) {
+		queue->n_processes_lost++;
 		return;
 	}
-	struct store_process *added = &outbox->processes[outbox->n_processes++];
+	struct store_process *added = &queue->processes[queue->n_processes++];
 	*added = *process;
 	text_copy(added->command, sizeof(added->command), command);
 }
 
-static void add_member(struct outbox *outbox, const struct tree *tree, const struct tree_member *member)
+static void add_member(struct write_queue *queue, const struct tree *tree, const struct tree_member *member)
 {
 	struct store_process process = {
 		.pid = member->pid,
@@ -45,25 +45,25 @@ static void add_member(struct outbox *outbox, const struct tree *tree, const str
 		.is_main = member->is_main,
 		.sampled = member->sampled,
 	};
-	add_process(outbox, &process, member->stat.name);
+	add_process(queue, &process, member->stat.name);
 }
 
-void outbox_take_ended(struct outbox *outbox, struct tree *tree)
+void write_queue_take_ended(struct write_queue *queue, struct tree *tree)
 {
 	for (size_t i = 0; i < tree->n_members; i++)
 		if (!tree->members[i].alive)
-			add_member(outbox, tree, &tree->members[i]);
+			add_member(queue, tree, &tree->members[i]);
 	tree_forget_ended(tree);
 }
 
-void outbox_add_living(struct outbox *outbox, struct tree *tree)
+void write_queue_add_running(struct write_queue *queue, struct tree *tree)
 {
 	for (size_t i = 0; i < tree->n_members; i++)
 		if (tree->members[i].alive && !tree->members[i].is_reaper)
-			add_member(outbox, tree, &tree->members[i]);
+			add_member(queue, tree, &tree->members[i]);
 }
 
-void outbox_add_exit(struct outbox *outbox, const struct exit_record *record)
+void write_queue_add_exit(struct write_queue *queue, const struct exit_record *record)
 {
 	struct store_process process = {
 		.pid = record->pid,
@@ -73,112 +73,112 @@ void outbox_add_exit(struct outbox *outbox, const struct exit_record *record)
 		.cpu_ns = record->cpu_ns,
 		.max_rss_bytes = record->max_rss_bytes,
 	};
-	add_process(outbox, &process, record->command);
+	add_process(queue, &process, record->command);
 }
 
 /* ---- stores ---- */
 
-static void told_failure(struct outbox *outbox, struct outbox_sink *sink, const struct wattle_error *error)
+static void report_failure(struct write_queue *queue, struct write_queue_sink *sink, const struct wattle_error *error)
 {
-	text_copy(outbox->loss, sizeof(outbox->loss), error->text);
+	text_copy(queue->loss, sizeof(queue->loss), error->text);
 	if (sink->failing)
 		return;
 	sink->failing = true;
-	bool is_run_file = sink == &outbox->sinks[0];
+	bool is_run_file = sink == &queue->sinks[0];
 	sink->given_up = !is_run_file;
 	char text[sizeof(error->text) + 100];
 	snprintf(text, sizeof(text), "%s; the command continues, %s", error->text,
 		is_run_file ? "and wattle tries again to store" : "without this file");
-	outbox->warn(outbox->warn_data, text);
+	queue->warn(queue->warn_data, text);
 }
 
-static void tell_spans(struct outbox *outbox)
+static void report_lost_spans(struct write_queue *queue)
 {
-	bool is_failing = outbox->spans.loss[0] != '\0', is_told = outbox->spans.loss_is_told;
-	outbox->spans.loss_is_told = is_failing;
+	bool is_failing = queue->spans.loss[0] != '\0', is_told = queue->spans.is_loss_reported;
+	queue->spans.is_loss_reported = is_failing;
 	if (!is_failing || is_told)
 		return;
-	char text[sizeof(outbox->spans.loss) + 100];
-	snprintf(text, sizeof(text), "%s; the command continues, spans are lost", outbox->spans.loss);
-	outbox->warn(outbox->warn_data, text);
+	char text[sizeof(queue->spans.loss) + 100];
+	snprintf(text, sizeof(text), "%s; the command continues, spans are lost", queue->spans.loss);
+	queue->warn(queue->warn_data, text);
 }
 
-static int flush_sink(struct outbox *outbox, struct outbox_sink *sink)
+static int flush_sink(struct write_queue *queue, struct write_queue_sink *sink)
 {
-	struct batch rest = outbox->batch;
+	struct batch rest = queue->batch;
 	rest.bytes += sink->batch_bytes;
 	rest.size -= sink->batch_bytes;
-	const struct sampler *sampler = outbox->sampler;
+	const struct sampler *sampler = queue->sampler;
 	struct store_delivery delivery = {
 		.batch = &rest,
-		.processes = outbox->processes + sink->n_processes,
-		.n_processes = outbox->n_processes - sink->n_processes,
+		.processes = queue->processes + sink->n_processes,
+		.n_processes = queue->n_processes - sink->n_processes,
 		.events = sampler->events + sink->n_events,
 		.n_events = sampler->n_events - sink->n_events,
 	};
-	bool is_run_file = sink == &outbox->sinks[0];
+	bool is_run_file = sink == &queue->sinks[0];
 	if (is_run_file)
-		delivery.spans = outbox_spans_delivery(&outbox->spans);
+		delivery.spans = write_queue_spans_delivery(&queue->spans);
 	struct wattle_error error = {0};
 	int r = sink->ops->write(sink->state, &delivery, &error);
 	if (r < 0) {
-		told_failure(outbox, sink, &error);
+		report_failure(queue, sink, &error);
 		return r;
 	}
 	sink->failing = false;
-	sink->batch_bytes = outbox->batch.size;
-	sink->n_processes = outbox->n_processes;
+	sink->batch_bytes = queue->batch.size;
+	sink->n_processes = queue->n_processes;
 	sink->n_events = sampler->n_events;
 	if (is_run_file)
-		outbox_spans_delivered(&outbox->spans);
+		write_queue_spans_delivered(&queue->spans);
 	return 0;
 }
 
-static void forget_flushed(struct outbox *outbox)
+static void forget_flushed(struct write_queue *queue)
 {
-	outbox->n_lost += (int64_t)outbox->batch.n_lost;
-	batch_clear(&outbox->batch);
-	outbox->n_processes = 0;
-	sampler_forget_events(outbox->sampler);
-	for (size_t i = 0; i < outbox->n_sinks; i++)
-		outbox->sinks[i].batch_bytes = outbox->sinks[i].n_processes = outbox->sinks[i].n_events = 0;
+	queue->n_lost += (int64_t)queue->batch.n_lost;
+	batch_clear(&queue->batch);
+	queue->n_processes = 0;
+	sampler_forget_events(queue->sampler);
+	for (size_t i = 0; i < queue->n_sinks; i++)
+		queue->sinks[i].batch_bytes = queue->sinks[i].n_processes = queue->sinks[i].n_events = 0;
 }
 
-bool outbox_flush(struct outbox *outbox)
+bool write_queue_flush(struct write_queue *queue)
 {
 	bool done = true;
-	for (size_t i = 0; i < outbox->n_sinks; i++)
-		if (!outbox->sinks[i].given_up && flush_sink(outbox, &outbox->sinks[i]) < 0 && i == 0)
+	for (size_t i = 0; i < queue->n_sinks; i++)
+		if (!queue->sinks[i].given_up && flush_sink(queue, &queue->sinks[i]) < 0 && i == 0)
 			done = false;
-	tell_spans(outbox);
+	report_lost_spans(queue);
 	if (done)
-		forget_flushed(outbox);
+		forget_flushed(queue);
 	return done;
 }
 
-bool outbox_is_crowded(const struct outbox *outbox)
+bool write_queue_is_nearly_full(const struct write_queue *queue)
 {
 	// One second of a fast sampling would take longer to store than a tick lasts.
-	return outbox->batch.n_samples >= FLUSH_SAMPLES || outbox->n_processes > OUTBOX_PROCESSES / 2 ||
-		outbox->batch.size > outbox->batch.capacity / 2;
+	return queue->batch.n_samples >= FLUSH_SAMPLES || queue->n_processes > WRITE_QUEUE_PROCESSES / 2 ||
+		queue->batch.size > queue->batch.capacity / 2;
 }
 
-bool outbox_finish(struct outbox *outbox, struct store_footer *footer)
+bool write_queue_finish(struct write_queue *queue, struct store_footer *footer)
 {
-	int64_t taken = (int64_t)(outbox->batch.n_samples + outbox->batch.n_lost);
-	bool is_flushed = outbox_flush(outbox);
-	bool whole = is_flushed && outbox->spans.loss[0] == '\0';
-	if (outbox->spans.loss[0] != '\0')
-		text_copy(outbox->loss, sizeof(outbox->loss), outbox->spans.loss);
-	int64_t unstored = outbox->n_lost + (is_flushed ? 0 : taken);
+	int64_t taken = (int64_t)(queue->batch.n_samples + queue->batch.n_lost);
+	bool is_flushed = write_queue_flush(queue);
+	bool whole = is_flushed && queue->spans.loss[0] == '\0';
+	if (queue->spans.loss[0] != '\0')
+		text_copy(queue->loss, sizeof(queue->loss), queue->spans.loss);
+	int64_t unstored = queue->n_lost + (is_flushed ? 0 : taken);
 	footer->n_samples -= unstored;
 	footer->n_lost += unstored;
-	for (size_t i = 0; i < outbox->n_sinks; i++) {
-		struct outbox_sink *sink = &outbox->sinks[i];
+	for (size_t i = 0; i < queue->n_sinks; i++) {
+		struct write_queue_sink *sink = &queue->sinks[i];
 		struct wattle_error error = {0};
 		if (sink->given_up || sink->ops->finish(sink->state, footer, &error) == 0)
 			continue;
-		text_copy(outbox->loss, sizeof(outbox->loss), error.text);
+		text_copy(queue->loss, sizeof(queue->loss), error.text);
 		whole = whole && i > 0;
 	}
 	return whole;

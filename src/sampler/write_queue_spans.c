@@ -4,26 +4,26 @@
 
 #include <errno.h>
 
-int outbox_spans_open(struct outbox_spans *spans)
+int write_queue_spans_open(struct write_queue_spans *spans)
 {
-	spans->open = calloc_array(OUTBOX_OPEN_SPANS, sizeof(*spans->open));
-	spans->ended = calloc_array(OUTBOX_SPANS, sizeof(*spans->ended));
-	spans->metrics = calloc_array(OUTBOX_METRICS, sizeof(*spans->metrics));
-	spans->marks = calloc_array(OUTBOX_MARKS, sizeof(*spans->marks));
+	spans->open = calloc_array(WRITE_QUEUE_OPEN_SPANS, sizeof(*spans->open));
+	spans->ended = calloc_array(WRITE_QUEUE_SPANS, sizeof(*spans->ended));
+	spans->metrics = calloc_array(WRITE_QUEUE_METRICS, sizeof(*spans->metrics));
+	spans->marks = calloc_array(WRITE_QUEUE_MARKS, sizeof(*spans->marks));
 	bool is_whole = spans->open != NULL && spans->ended != NULL && spans->metrics != NULL && spans->marks != NULL;
 	return is_whole ? 0 : -ENOMEM;
 }
 
-void outbox_spans_close(struct outbox_spans *spans)
+void write_queue_spans_close(struct write_queue_spans *spans)
 {
 	free(spans->open);
 	free(spans->ended);
 	free(spans->metrics);
 	free(spans->marks);
-	*spans = (struct outbox_spans){0};
+	*spans = (struct write_queue_spans){0};
 }
 
-static struct store_spans all(const struct outbox_spans *spans)
+static struct store_spans all(const struct write_queue_spans *spans)
 {
 	return (struct store_spans){
 		.names = spans->names != NULL ? *spans->names : NULL,
@@ -39,13 +39,13 @@ static struct store_spans all(const struct outbox_spans *spans)
 	};
 }
 
-static void forget_ended(struct outbox_spans *spans)
+static void forget_ended(struct write_queue_spans *spans)
 {
 	spans->n_ended = spans->n_metrics = spans->n_marks = 0;
 }
 
 // Rows that cannot be spilled are lost: there is no room for them to wait.
-static void spill(struct outbox_spans *spans)
+static void spill(struct write_queue_spans *spans)
 {
 	struct store_spans rows = all(spans);
 	rows.n_open = 0;
@@ -59,49 +59,49 @@ static void spill(struct outbox_spans *spans)
 }
 
 // Reserves room for one more; `most` is the limit.
-static void reserve(struct outbox_spans *spans, size_t n, size_t most)
+static void reserve(struct write_queue_spans *spans, size_t n, size_t most)
 {
-	spans->n_since_judged++;
-	if (n < most && !(spans->is_spilling && n >= OUTBOX_SPILL))
+	spans->n_since_spill_check++;
+	if (n < most && !(spans->is_spilling && n >= WRITE_QUEUE_SPILL))
 		return;
 	spans->is_spilling = true;
 	spill(spans);
 }
 
-void outbox_add_span(struct outbox_spans *spans, const struct span_row *row)
+void write_queue_add_span(struct write_queue_spans *spans, const struct span_row *row)
 {
-	reserve(spans, spans->n_ended, OUTBOX_SPANS);
+	reserve(spans, spans->n_ended, WRITE_QUEUE_SPANS);
 	spans->ended[spans->n_ended++] = *row;
 }
 
-void outbox_add_metric(struct outbox_spans *spans, const struct span_metric_row *row)
+void write_queue_add_metric(struct write_queue_spans *spans, const struct span_metric_row *row)
 {
-	reserve(spans, spans->n_metrics, OUTBOX_METRICS);
+	reserve(spans, spans->n_metrics, WRITE_QUEUE_METRICS);
 	spans->metrics[spans->n_metrics++] = *row;
 }
 
-void outbox_add_mark(struct outbox_spans *spans, const struct span_mark_row *row)
+void write_queue_add_mark(struct write_queue_spans *spans, const struct span_mark_row *row)
 {
-	reserve(spans, spans->n_marks, OUTBOX_MARKS);
+	reserve(spans, spans->n_marks, WRITE_QUEUE_MARKS);
 	spans->marks[spans->n_marks++] = *row;
 }
 
-struct store_spans outbox_spans_delivery(struct outbox_spans *spans)
+struct store_spans write_queue_spans_delivery(struct write_queue_spans *spans)
 {
 	if (spans->is_spilling)
 		spill(spans);
 	return all(spans);
 }
 
-void outbox_spans_delivered(struct outbox_spans *spans)
+void write_queue_spans_delivered(struct write_queue_spans *spans)
 {
 	spans->n_open = 0;
 	forget_ended(spans);
 }
 
-void outbox_spans_judge(struct outbox_spans *spans)
+void write_queue_spans_update_spilling(struct write_queue_spans *spans)
 {
-	if (spans->n_since_judged < OUTBOX_SPANS / 2)
+	if (spans->n_since_spill_check < WRITE_QUEUE_SPANS / 2)
 		spans->is_spilling = false;
-	spans->n_since_judged = 0;
+	spans->n_since_spill_check = 0;
 }

@@ -26,7 +26,7 @@ struct batteries {
 	struct domain domain; // covers all batteries
 };
 
-static bool file_says(int root_fd, const char *name, const char *file, const char *text)
+static bool file_equals(int root_fd, const char *name, const char *file, const char *text)
 {
 	char path[160], found[32];
 	snprintf(path, sizeof(path), "%s/%s/%s", folder, name, file);
@@ -36,8 +36,8 @@ static bool file_says(int root_fd, const char *name, const char *file, const cha
 // Excludes the batteries of mice and headsets (scope "Device") and empty bays (a battery that is not present).
 static bool feeds_machine(int root_fd, const char *name)
 {
-	return file_says(root_fd, name, "type", "Battery") && !file_says(root_fd, name, "scope", "Device") &&
-		!file_says(root_fd, name, "present", "0");
+	return file_equals(root_fd, name, "type", "Battery") && !file_equals(root_fd, name, "scope", "Device") &&
+		!file_equals(root_fd, name, "present", "0");
 }
 
 static void keep(struct file_kept *kept, int root_fd, const char *name, const char *file)

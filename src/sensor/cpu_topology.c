@@ -18,9 +18,9 @@ static int read_id(int sysfs_fd, int cpu, const char *name)
 	return file_read_u64_in(sysfs_fd, path, &id) == 0 && id < 65535 ? (int)id : -1;
 }
 
-struct cpu_place cpu_place_read(int sysfs_fd, int cpu)
+struct cpu_location cpu_location_read(int sysfs_fd, int cpu)
 {
-	return (struct cpu_place){
+	return (struct cpu_location){
 		.package = read_id(sysfs_fd, cpu, "physical_package_id"),
 		.die = read_id(sysfs_fd, cpu, "die_id"),
 	};

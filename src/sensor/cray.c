@@ -160,7 +160,7 @@ static struct domain *domains(void *state, size_t *ret_count)
 	return cray->domains;
 }
 
-static void look_for_restart(struct cray *cray)
+static void detect_restart(struct cray *cray)
 {
 	uint64_t startup;
 	if (file_kept_read_u64(&cray->startup, &startup) < 0)
@@ -171,7 +171,7 @@ static void look_for_restart(struct cray *cray)
 	cray->startup_known = true;
 }
 
-static void tell_energy(struct cray *cray, size_t i, const struct line *line, int64_t t_ns, int64_t *row)
+static void report_energy(struct cray *cray, size_t i, const struct line *line, int64_t t_ns, int64_t *row)
 {
 	struct meter *meter = &cray->meters[i];
 	int64_t raw_uj = line->value * 1000000;
@@ -191,7 +191,7 @@ static void read_all(struct cray *cray, const struct sensor_context *context, in
 		if (!cray->domains[i].used)
 			continue;
 		if (cray->domains[i].has_energy && read_line(&cray->meters[i].energy, 'J', &line) == 0)
-			tell_energy(cray, i, &line, context->t_ns, rows[i]);
+			report_energy(cray, i, &line, context->t_ns, rows[i]);
 		if (!context->energy_only && read_line(&cray->meters[i].power, 'W', &line) == 0)
 			rows[i][DEVICE_POWER] = line.value * 1000;
 	}
@@ -206,7 +206,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 		return;
 	if (!value_ok(cray->first_t_ns))
 		cray->first_t_ns = context->t_ns;
-	look_for_restart(cray);
+	detect_restart(cray);
 	for (int i = 0; i < TRIES_MAX; i++) {
 		bool known = file_kept_read_u64(&cray->freshness, &before) == 0;
 		read_all(cray, context, rows);

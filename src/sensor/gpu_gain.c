@@ -17,8 +17,8 @@ enum { FILE_CEILING = 1 << 17, PATH_SIZE = 600 }; // 512 lines of at most 150 by
 
 static bool is_plausible(const struct gpu_gain *gain)
 {
-	return gain->factor >= GPU_GAIN_LEAST && gain->factor <= GPU_GAIN_MOST && gain->error >= GPU_GAIN_ERROR_LEAST &&
-		gain->error <= GPU_GAIN_ERROR_MOST;
+	return gain->factor >= GPU_GAIN_MIN && gain->factor <= GPU_GAIN_MAX && gain->error >= GPU_GAIN_ERROR_MIN &&
+		gain->error <= GPU_GAIN_ERROR_MAX;
 }
 
 /* ---- options ---- */

@@ -21,10 +21,10 @@
 #include <stddef.h>
 
 #define GPU_GAIN_ASSUMED_ERROR 0.10
-#define GPU_GAIN_LEAST 0.5 // factors of a working sensor lie between these limits
-#define GPU_GAIN_MOST 2.0
-#define GPU_GAIN_ERROR_LEAST 0.001
-#define GPU_GAIN_ERROR_MOST 0.5
+#define GPU_GAIN_MIN 0.5 // factors of a working sensor lie between these limits
+#define GPU_GAIN_MAX 2.0
+#define GPU_GAIN_ERROR_MIN 0.001
+#define GPU_GAIN_ERROR_MAX 0.5
 
 struct gpu_gain {
 	char uuid[96], date[32]; // for a stored calibration; date RFC 3339, UTC

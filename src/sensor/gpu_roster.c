@@ -125,7 +125,7 @@ struct gpu_candidate *gpu_choice_candidates(const struct domain *domains, size_t
 	return candidates;
 }
 
-int gpu_choice_settle(struct domain *domains, const struct gpu_candidate *candidates, size_t n,
+int gpu_choice_resolve(struct domain *domains, const struct gpu_candidate *candidates, size_t n,
 	gpu_visibility *visibility, const struct sensor_options *options)
 {
 	const char *why = "";

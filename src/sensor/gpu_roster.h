@@ -83,13 +83,13 @@ int gpu_roster_check(const struct gpu_roster *roster, struct wattle_error *reter
 typedef const char *gpu_visibility(const struct sensor_options *options, const struct gpu_candidate *candidates,
 	size_t n, bool *ret_wanted);
 
-// Names and numbers the domains gpu-N in order. Call before gpu_choice_settle.
+// Names and numbers the domains gpu-N in order. Call before gpu_choice_resolve.
 void gpu_choice_name(struct domain *domains, size_t n, const struct sensor_options *options);
 // Creates candidates for the n domains, all usable; the caller adjusts and frees them. Returns NULL without memory.
 struct gpu_candidate *gpu_choice_candidates(const struct domain *domains, size_t n);
 /* Adds the candidates to options->roster and sets `unwanted` and `used` of each domain, and `why` of the excluded ones.
  * visibility NULL: all are visible. Returns -ENOMEM on failure, also if candidates is NULL. */
-int gpu_choice_settle(struct domain *domains, const struct gpu_candidate *candidates, size_t n,
+int gpu_choice_resolve(struct domain *domains, const struct gpu_candidate *candidates, size_t n,
 	gpu_visibility *visibility, const struct sensor_options *options);
 
 /* Environment variables that restrict the visible GPUs, as CUDA and ROCm read them. */

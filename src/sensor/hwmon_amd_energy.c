@@ -22,7 +22,7 @@ static int package_of_node(int sysfs_fd, int node)
 	snprintf(path, sizeof(path), "devices/system/node/node%d/cpulist", node);
 	if (file_read_line_in(sysfs_fd, path, text, sizeof(text)) <= 0 || cpu_list_parse(text, &cpu, 1) == 0)
 		return node;
-	int package = cpu_place_read(sysfs_fd, cpu).package;
+	int package = cpu_location_read(sysfs_fd, cpu).package;
 	return package >= 0 ? package : node;
 }
 

@@ -62,7 +62,7 @@ static bool is_known(const struct hwmon_chips *chips, const struct stat *st)
 
 static int append(struct hwmon_chips *chips, const struct hwmon_chip *chip)
 {
-	struct hwmon_chip *larger = array_with_room(chips->chips, chips->n, &chips->capacity, sizeof(*larger), 16);
+	struct hwmon_chip *larger = array_reserve(chips->chips, chips->n, &chips->capacity, sizeof(*larger), 16);
 	if (larger == NULL)
 		return -ENOMEM;
 	chips->chips = larger;

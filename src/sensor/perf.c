@@ -128,7 +128,7 @@ int perf_pmu_read_scale(int root_fd, const char *folder, const char *event, doub
 
 static const char folder[] = "bus/event_source/devices/power";
 
-enum { PLACES_MAX = 256 };
+enum { LOCATIONS_MAX = 256 };
 
 static const struct event {
 	const char *name;
@@ -141,10 +141,10 @@ static const struct event {
 	{"energy-psys", DOMAIN_PSYS},
 };
 
-struct place { // a CPU of the cpumask, representing its package or die
+struct counter_location { // a CPU of the cpumask, representing its package or die
 	int cpu, package, die;
 	bool shares_package; // together with other CPUs of the mask
-	int twin;            // index of an earlier place with the same counter; -1: none
+	int same_package;    // index of an earlier place with the same counter; -1: none
 };
 
 struct counter {
@@ -159,39 +159,41 @@ struct perf {
 	size_t n;
 };
 
-static size_t find_places(const struct wattle_env *env, struct place *places)
+static size_t find_locations(const struct wattle_env *env, struct counter_location *locations)
 {
 	char path[96], text[4096];
-	int cpus[PLACES_MAX];
+	int cpus[LOCATIONS_MAX];
 	snprintf(path, sizeof(path), "%s/cpumask", folder);
 	ssize_t length = file_read_line_in(env->sysfs_fd, path, text, sizeof(text));
-	size_t n = length > 0 ? cpu_list_parse(text, cpus, PLACES_MAX) : 0;
+	size_t n = length > 0 ? cpu_list_parse(text, cpus, LOCATIONS_MAX) : 0;
 	bool dies_share = cpu_dies_share_counter(env);
 	for (size_t i = 0; i < n; i++) {
-		struct cpu_place at = cpu_place_read(env->sysfs_fd, cpus[i]);
-		struct place *place = &places[i];
+		struct cpu_location at = cpu_location_read(env->sysfs_fd, cpus[i]);
+		struct counter_location *location = &locations[i];
 		// If the kernel does not report packages, the mask has one CPU per package, in order.
-		*place = (struct place){cpus[i], at.package >= 0 ? at.package : (int)i, at.die, false, -1};
+		*location = (struct counter_location){cpus[i], at.package >= 0 ? at.package : (int)i, at.die, false,
+			-1};
 		int die = 0;
 		for (size_t k = 0; k < i; k++) {
-			if (places[k].package != place->package)
+			if (locations[k].package != location->package)
 				continue;
-			places[k].shares_package = place->shares_package = !dies_share;
-			place->twin = dies_share && place->twin < 0 ? (int)k : place->twin;
+			locations[k].shares_package = location->shares_package = !dies_share;
+			location->same_package = dies_share && location->same_package < 0 ? (int)k
+											  : location->same_package;
 			die++;
 		}
-		place->die = place->die >= 0 ? place->die : die;
+		location->die = location->die >= 0 ? location->die : die;
 	}
 	return n;
 }
 
-static void name_domain(const struct place *place, struct domain *d, bool first_psys)
+static void name_domain(const struct counter_location *location, struct domain *d, bool first_psys)
 {
 	char at[32];
-	if (place->shares_package)
-		snprintf(at, sizeof(at), "%d-die-%d", place->package, place->die);
+	if (location->shares_package)
+		snprintf(at, sizeof(at), "%d-die-%d", location->package, location->die);
 	else
-		snprintf(at, sizeof(at), "%d", place->package);
+		snprintf(at, sizeof(at), "%d", location->package);
 	if (d->kind == DOMAIN_PSYS && first_psys)
 		text_copy(d->name, sizeof(d->name), "psys");
 	else
@@ -246,7 +248,7 @@ static void open_event(const struct wattle_env *env, uint32_t type, const struct
 }
 
 static void add_event(struct perf *perf, const struct wattle_env *env, uint32_t type, const struct event *event,
-	const struct place *place)
+	const struct counter_location *location)
 {
 	char path[128], terms[256];
 	snprintf(path, sizeof(path), "%s/events/%s", folder, event->name);
@@ -257,21 +259,21 @@ static void add_event(struct perf *perf, const struct wattle_env *env, uint32_t 
 	*counter = (struct counter){.fd = -1};
 	*d = (struct domain){
 		.kind = event->kind,
-		.index = place->package,
+		.index = location->package,
 		.provenance = PROVENANCE_MEASURED,
 		.has_energy = true,
 	};
-	name_domain(place, d, domain_find_used(perf->domains, perf->n - 1, "psys") == NULL);
-	snprintf(d->device, sizeof(d->device), "power/%s/ on CPU %d", event->name, place->cpu);
+	name_domain(location, d, domain_find_used(perf->domains, perf->n - 1, "psys") == NULL);
+	snprintf(d->device, sizeof(d->device), "power/%s/ on CPU %d", event->name, location->cpu);
 	struct perf_event_code code;
 	if (perf_pmu_encode(env->sysfs_fd, folder, terms, &code) < 0)
 		domain_leave_out(d, "can't parse events/%s", event->name);
 	else if (perf_pmu_read_scale(env->sysfs_fd, folder, event->name, &counter->joules_per_count) < 0)
 		domain_leave_out(d, "events/%s has no scale in joules", event->name);
-	else if (place->twin >= 0)
+	else if (location->same_package >= 0)
 		domain_leave_out(d, "another CPU of the same package reads the same counter");
 	else
-		open_event(env, type, &code, place->cpu, counter, d);
+		open_event(env, type, &code, location->cpu, counter, d);
 }
 
 static uint64_t read_count(const struct counter *counter)
@@ -283,7 +285,7 @@ static uint64_t read_count(const struct counter *counter)
 /* A guest kernel offers the PMU if the hypervisor exposes the register, and most hypervisors return a constant 0. A real
  * counter changes every millisecond; on physical hardware no check is needed. (psys of servers counts whole joules and may
  * take longer: `wattle sensors` waits for it, a run does not.) */
-static void doubt_in_guest(struct perf *perf, const struct wattle_env *env, bool describe_only)
+static void warn_in_guest(struct perf *perf, const struct wattle_env *env, bool describe_only)
 {
 	const int rounds = describe_only ? 30 : 3;
 	const struct timespec pause = {.tv_nsec = NS_PER_MS};
@@ -309,21 +311,21 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	struct wattle_error *reterr)
 {
 	struct perf *perf = state;
-	struct place places[PLACES_MAX];
+	struct counter_location locations[LOCATIONS_MAX];
 	char path[96];
 	uint64_t type;
 	snprintf(path, sizeof(path), "%s/type", folder);
 	if (file_read_u64_in(env->sysfs_fd, path, &type) < 0 || type > UINT32_MAX)
 		return 0;
-	size_t n_places = find_places(env, places);
-	perf->domains = calloc_array(n_places * ARRAY_SIZE(events), sizeof(perf->domains[0]));
-	perf->counters = calloc_array(n_places * ARRAY_SIZE(events), sizeof(perf->counters[0]));
+	size_t n_locations = find_locations(env, locations);
+	perf->domains = calloc_array(n_locations * ARRAY_SIZE(events), sizeof(perf->domains[0]));
+	perf->counters = calloc_array(n_locations * ARRAY_SIZE(events), sizeof(perf->counters[0]));
 	if (perf->domains == NULL || perf->counters == NULL)
 		return error_set(reterr, -ENOMEM, "out of memory for the events of %s/%s", env->sysfs, folder);
-	for (size_t i = 0; i < n_places; i++)
+	for (size_t i = 0; i < n_locations; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(events); k++)
-			add_event(perf, env, (uint32_t)type, &events[k], &places[i]);
-	doubt_in_guest(perf, env, options->describe_only);
+			add_event(perf, env, (uint32_t)type, &events[k], &locations[i]);
+	warn_in_guest(perf, env, options->describe_only);
 	domains_put_packages_inside_psys(perf->domains, perf->n);
 	return 0;
 }

@@ -145,7 +145,7 @@ static bool has_enough(const struct watch *watch)
 	return watch->n_changes > INTERVALS_WANTED;
 }
 
-static void look(struct watch *watch, struct privileged *counters, size_t index, const struct wattle_env *env)
+static void read_zone(struct watch *watch, struct privileged *counters, size_t index, const struct wattle_env *env)
 {
 	uint64_t energy_uj;
 	int64_t t_ns;
@@ -160,19 +160,19 @@ static void look(struct watch *watch, struct privileged *counters, size_t index,
 }
 
 // Polls all unfinished counters once; returns false when all are finished.
-static bool look_at_all(struct powercap *powercap, struct watch *watches, const struct wattle_env *env,
-	bool out_of_patience)
+static bool read_all_zones(struct powercap *powercap, struct watch *watches, const struct wattle_env *env,
+	bool has_timed_out)
 {
 	bool more = false;
 	privileged_refresh(&powercap->counters);
 	for (size_t i = 0; i < powercap->n; i++) {
 		struct watch *watch = &watches[i];
-		bool is_silent = watch->n_changes == 0 && out_of_patience;
+		bool is_silent = watch->n_changes == 0 && has_timed_out;
 		// A known period is that of the helper, which polling cannot shorten.
 		bool is_known = powercap->domains[i].update_period_ns > 0;
 		if (!powercap->domains[i].used || is_known || has_enough(watch) || is_silent)
 			continue;
-		look(watch, &powercap->counters, i, env);
+		read_zone(watch, &powercap->counters, i, env);
 		more = true;
 	}
 	return more;
@@ -201,7 +201,7 @@ void powercap_measure_periods(struct powercap *powercap, const struct wattle_env
 
 	int64_t start_ns = env_now_ns(env), passed_ns = 0;
 	for (size_t round = 0; round < ROUNDS_MAX && passed_ns < limit_ns; round++) {
-		if (!look_at_all(powercap, watches, env, passed_ns > PATIENCE_NS))
+		if (!read_all_zones(powercap, watches, env, passed_ns > PATIENCE_NS))
 			break;
 		passed_ns = env_now_ns(env) - start_ns;
 	}

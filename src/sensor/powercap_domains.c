@@ -135,7 +135,7 @@ static struct domain *find_named(struct domain *domains, size_t n, const char *n
 	return NULL;
 }
 
-static void settle_name(const struct zone *zone, struct domain *domains, size_t i)
+static void make_name_unique(const struct zone *zone, struct domain *domains, size_t i)
 {
 	struct domain *d = &domains[i];
 	const struct domain *same = find_named(domains, i, d->name);
@@ -160,7 +160,7 @@ void powercap_name_domains(const struct zone *zones, struct domain *domains, siz
 			name_part(d, parent, meaning.kind);
 		else
 			name_top(domains, i, &meaning, dies_share_counter);
-		settle_name(&zones[i], domains, i);
+		make_name_unique(&zones[i], domains, i);
 	}
 	domains_put_packages_inside_psys(domains, n);
 }

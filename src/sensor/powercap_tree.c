@@ -62,7 +62,7 @@ static struct zone *find(const struct zone_list *list, const char *id)
 
 static int add(struct zone_list *list, const struct zone *zone)
 {
-	struct zone *larger = array_with_room(list->zones, list->n, &list->capacity, sizeof(*larger), 16);
+	struct zone *larger = array_reserve(list->zones, list->n, &list->capacity, sizeof(*larger), 16);
 	if (larger == NULL)
 		return -ENOMEM;
 	list->zones = larger;

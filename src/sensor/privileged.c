@@ -35,7 +35,7 @@ void privileged_close(struct privileged *set)
 
 int privileged_add(struct privileged *set, const char *path, const char *name)
 {
-	struct privileged_counter *counters = array_with_room(set->counters, set->n, &set->capacity, sizeof(*counters),
+	struct privileged_counter *counters = array_reserve(set->counters, set->n, &set->capacity, sizeof(*counters),
 		8);
 	if (counters == NULL)
 		return -ENOMEM;
@@ -78,7 +78,7 @@ static int find_numbers(struct privileged *set, int64_t deadline_ns)
 	for (uint32_t number = 0; number < set->hello.n_counters; number++) {
 		struct proto_request request = {.type = PROTO_COUNTER, .number = number};
 		struct proto_reply reply;
-		int r = proto_client_ask(&set->client, &request, left_ms(set, deadline_ns), &reply, NULL);
+		int r = proto_client_request(&set->client, &request, left_ms(set, deadline_ns), &reply, NULL);
 		if (r < 0)
 			return r;
 		for (size_t i = 0; i < set->n; i++)
@@ -105,7 +105,7 @@ static int read_some(struct privileged *set, uint32_t first, uint32_t count, int
 {
 	struct proto_request request = {.type = PROTO_READ, .number = first, .count = count};
 	struct proto_reply reply;
-	int r = proto_client_ask(&set->client, &request, left_ms(set, deadline_ns), &reply, NULL);
+	int r = proto_client_request(&set->client, &request, left_ms(set, deadline_ns), &reply, NULL);
 	for (size_t i = 0; r == 0 && i < set->n; i++) {
 		struct privileged_counter *counter = &set->counters[i];
 		if (counter->number >= (int)first && counter->number < (int)(first + reply.readings.count))

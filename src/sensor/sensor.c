@@ -73,12 +73,12 @@ bool domain_kind_adds_up(enum domain_kind kind)
 	return kind < DOMAIN_KINDS && kinds[kind].adds_up;
 }
 
-bool domain_adds_up(struct domain_place place, domain_find *find, const void *domains)
+bool domain_adds_up(struct domain_location location, domain_find *find, const void *domains)
 {
-	enum { NESTED_MOST = 16 }; // limit against cyclic `inside` names
-	bool adds_up = domain_kind_adds_up(place.kind);
-	for (int depth = 0; adds_up && depth < NESTED_MOST && find(domains, place.inside, &place); depth++)
-		adds_up = !domain_kind_adds_up(place.kind);
+	enum { NESTED_MAX = 16 }; // limit against cyclic `inside` names
+	bool adds_up = domain_kind_adds_up(location.kind);
+	for (int depth = 0; adds_up && depth < NESTED_MAX && find(domains, location.inside, &location); depth++)
+		adds_up = !domain_kind_adds_up(location.kind);
 	return adds_up;
 }
 
@@ -150,7 +150,7 @@ static const struct domain *find_better(const struct sensor_set *set, const stru
 }
 
 // On entry `used` means that the sensor offers the domain; afterwards it means that the domain is sampled.
-static void settle(struct sensor_set *set, struct sensor_slot *slot)
+static void finish_slot(struct sensor_set *set, struct sensor_slot *slot)
 {
 	for (size_t i = 0; i < slot->n_domains; i++) {
 		struct domain *d = &slot->domains[i];
@@ -179,7 +179,7 @@ static int open_slot(struct sensor_set *set, const struct sensor_ops *ops, const
 		return r;
 	slot->domains = ops->domains(slot->state, &slot->n_domains);
 	set->n_rows += slot->n_domains;
-	settle(set, slot);
+	finish_slot(set, slot);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ int sensor_set_open(struct sensor_set *set, const struct wattle_env *env, const 
 	if (r == 0)
 		r = list_devices(set, reterr);
 	if (r == 0)
-		r = gpu_gain_apply(set, env, options->gpu_gains, set->gain_note, sizeof(set->gain_note), reterr);
+		r = gpu_gain_apply(set, env, options->gpu_gains, set->gain_message, sizeof(set->gain_message), reterr);
 	if (r < 0)
 		sensor_set_close(set);
 	else
@@ -274,17 +274,17 @@ const struct domain *sensor_set_find(const struct sensor_set *set, const char *n
 	return NULL;
 }
 
-static bool find_place(const void *set, const char *name, struct domain_place *ret_place)
+static bool find_location(const void *set, const char *name, struct domain_location *ret_location)
 {
 	const struct domain *domain = sensor_set_find(set, name);
 	if (domain != NULL)
-		*ret_place = (struct domain_place){domain->kind, domain->inside};
+		*ret_location = (struct domain_location){domain->kind, domain->inside};
 	return domain != NULL;
 }
 
 bool sensor_set_adds_up(const struct sensor_set *set, const struct domain *domain)
 {
-	return domain_adds_up((struct domain_place){domain->kind, domain->inside}, find_place, set);
+	return domain_adds_up((struct domain_location){domain->kind, domain->inside}, find_location, set);
 }
 
 void sensor_set_read(struct sensor_set *set, const struct sensor_context *context, int64_t (*ret_rows)[DEVICE_COUNT])

@@ -41,12 +41,12 @@ int domain_kind_from_name(const char *name);         // enum domain_kind or -EIN
 bool domain_kind_adds_up(enum domain_kind kind);
 /* Whether one domain adds to the total, for any list of domains: `find` returns the domain of a name (NULL for "" and unknown
  * names). */
-struct domain_place {
+struct domain_location {
 	enum domain_kind kind;
 	const char *inside; // as in struct domain
 };
-typedef bool domain_find(const void *domains, const char *name, struct domain_place *ret_place);
-bool domain_adds_up(struct domain_place place, domain_find *find, const void *domains);
+typedef bool domain_find(const void *domains, const char *name, struct domain_location *ret_location);
+bool domain_adds_up(struct domain_location location, domain_find *find, const void *domains);
 // Upper limit, with a wide margin, of the power of a domain of this kind; the default of domain.max_power_w.
 double domain_kind_max_power_w(enum domain_kind kind);
 
@@ -213,7 +213,7 @@ struct sensor_set {
 	struct cpu_temperature *temperature; // owned: fills DEVICE_TEMPERATURE of packages; NULL: nothing to read
 	int64_t (*rows)[DEVICE_COUNT];       // owned scratch buffer: n_domains rows of all sensors
 	size_t n_rows;
-	char gain_note[400]; // why the stored GPU calibration is not used; "" if it is, or if there is none
+	char gain_message[400]; // why the stored GPU calibration is not used; "" if it is, or if there is none
 };
 
 // Opens every sensor of the registry and decides which domains are used. If two sensors meter one domain, the earlier in the

@@ -30,11 +30,11 @@ __attribute__((format(printf, 2, 3))) void domain_leave_out(struct domain *domai
 
 /* Socket and die of each CPU, and the kind of CPU; read once, at open. */
 
-struct cpu_place {
+struct cpu_location {
 	int package, die; // kernel numbers; -1: not reported
 };
 
-struct cpu_place cpu_place_read(int sysfs_fd, int cpu);
+struct cpu_location cpu_location_read(int sysfs_fd, int cpu);
 // Parses a kernel CPU list such as "0,16" or "0-1,64" into at most `size` numbers; returns how many were stored.
 size_t cpu_list_parse(const char *text, int *ret_cpus, size_t size);
 // Number of sockets according to cpuinfo, at least 1.

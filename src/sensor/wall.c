@@ -146,7 +146,7 @@ enum { CHUNK = 65536, READ_MAX = 4 * CHUNK, INTERVALS_MAX = 101 };
 
 static const int64_t GAP_MIN_NS = NS_PER_S;
 static const int GAP_PERIODS = 5;
-static const int64_t ROTATION_LOOK_NS = NS_PER_S;
+static const int64_t ROTATION_CHECK_NS = NS_PER_S;
 
 struct wall {
 	const struct wattle_env *env; // borrowed
@@ -163,7 +163,7 @@ struct wall {
 	struct wall_frame last; // stamp_ns VALUE_MISSING: no frame to continue from
 	int64_t last_seen_ns;   // time at which it was read
 	double energy_uj;
-	int64_t first_t_ns, looked_ns;
+	int64_t first_t_ns, checked_ns;
 	char *buffer; // owned; CHUNK + 1 bytes
 };
 
@@ -268,7 +268,7 @@ static int by_value(const void *a, const void *b)
 }
 
 // Determines the period from existing frames, and continues the integral from the last frame if it is recent.
-static void look_back(struct wall *wall)
+static void read_earlier(struct wall *wall)
 {
 	off_t end = wall->identity.st_size;
 	off_t start = end > CHUNK ? end - CHUNK : 0;
@@ -322,7 +322,7 @@ static int open_sensor(void *state, const struct wattle_env *env, const struct s
 	if (r < 0)
 		return r;
 	describe(wall);
-	look_back(wall);
+	read_earlier(wall);
 	return 0;
 }
 
@@ -362,9 +362,9 @@ static void follow(struct wall *wall, int64_t t_ns)
 	struct stat now, there;
 	if (fstat(wall->fd, &now) == 0 && now.st_size < wall->offset)
 		wall->offset = 0;
-	if (t_ns - wall->looked_ns < ROTATION_LOOK_NS)
+	if (t_ns - wall->checked_ns < ROTATION_CHECK_NS)
 		return;
-	wall->looked_ns = t_ns;
+	wall->checked_ns = t_ns;
 	if (stat(wall->path, &there) < 0 || !S_ISREG(there.st_mode) ||
 		(there.st_ino == wall->identity.st_ino && there.st_dev == wall->identity.st_dev))
 		return;
@@ -398,7 +398,7 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 	if (wall->n_domains == 0)
 		return;
 	if (!value_ok(wall->first_t_ns)) {
-		wall->first_t_ns = wall->looked_ns = context->t_ns;
+		wall->first_t_ns = wall->checked_ns = context->t_ns;
 		wall->last_seen_ns = VALUE_MISSING;
 	}
 	read_new_lines(wall, context->t_ns);

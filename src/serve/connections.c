@@ -4,10 +4,11 @@
 
 #include <netinet/in.h>
 
-void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env, struct scrapers *scrapers)
+void connections_init(struct connections *connections, const struct mhd *mhd, const struct wattle_env *env,
+	struct scrapers *scrapers)
 {
-	*guests = (struct guests){.mhd = mhd, .env = env, .scrapers = scrapers};
-	visits_init(&guests->visits);
+	*connections = (struct connections){.mhd = mhd, .env = env, .scrapers = scrapers};
+	connection_table_init(&connections->table);
 }
 
 static uint64_t origin_of_ipv4(struct in_addr address)
@@ -43,72 +44,73 @@ static uint64_t origin_of(const struct sockaddr *address, int fd)
 	return origin;
 }
 
-static const struct sockaddr *address_of(const struct guests *guests, struct MHD_Connection *connection)
+static const struct sockaddr *address_of(const struct connections *connections, struct MHD_Connection *connection)
 {
-	const union MHD_ConnectionInfo *client = guests->mhd->connection_info(connection,
+	const union MHD_ConnectionInfo *client = connections->mhd->connection_info(connection,
 		MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	return client != NULL ? client->client_addr : NULL;
 }
 
-void guests_connection(struct guests *guests, struct MHD_Connection *connection, void **visit,
+void connections_notify(struct connections *connections, struct MHD_Connection *connection, void **entry,
 	enum MHD_ConnectionNotificationCode what)
 {
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (*visit != NULL)
-			scrapers_hang_up(guests->scrapers, ((struct visit *)*visit)->line);
-		visits_end(&guests->visits, *visit);
+		if (*entry != NULL)
+			scrapers_hang_up(connections->scrapers, ((struct connection *)*entry)->line);
+		connection_table_remove(&connections->table, *entry);
 		return;
 	}
-	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection,
+	const union MHD_ConnectionInfo *info = connections->mhd->connection_info(connection,
 		MHD_CONNECTION_INFO_CONNECTION_FD);
 	if (info == NULL)
 		return;
 	int fd = info->connect_fd;
-	*visit = visits_begin(&guests->visits, fd, origin_of(address_of(guests, connection), fd),
-		env_now_ns(guests->env));
+	*entry = connection_table_add(&connections->table, fd, origin_of(address_of(connections, connection), fd),
+		env_now_ns(connections->env));
 }
 
 // NULL: the connection table was full.
-static struct visit *visit_of(const struct guests *guests, struct MHD_Connection *connection)
+static struct connection *entry_of(const struct connections *connections, struct MHD_Connection *connection)
 {
-	const union MHD_ConnectionInfo *info = guests->mhd->connection_info(connection,
+	const union MHD_ConnectionInfo *info = connections->mhd->connection_info(connection,
 		MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	return info != NULL ? info->socket_context : NULL;
 }
 
-void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64_t look)
+void connections_request(struct connections *connections, struct MHD_Connection *connection, uint64_t sample)
 {
-	struct visit *visit = visit_of(guests, connection);
-	visit_is_asked(visit, env_now_ns(guests->env));
-	if (visit == NULL || look == 0)
+	struct connection *entry = entry_of(connections, connection);
+	connection_start_response(entry, env_now_ns(connections->env));
+	if (entry == NULL || sample == 0)
 		return;
-	visit->scraped_look = look;
-	visit->scraper = scraper_id(address_of(guests, connection),
-		guests->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));
+	entry->scraped_sample = sample;
+	entry->scraper = scraper_id(address_of(connections, connection),
+		connections->mhd->value(connection, MHD_HEADER_KIND, "User-Agent"));
 }
 
 // A client that opens a connection for each scrape must not count as two clients. The close of its previous connection may
 // still be unnoticed.
-static void note_who_hung_up(struct guests *guests, const struct visit *newcomer)
+static void note_who_hung_up(struct connections *connections, const struct connection *newcomer)
 {
-	for (size_t i = 0; i < VISITS_MAX && !newcomer->has_scraped; i++) {
-		const struct visit *visit = &guests->visits.items[i];
-		if (visit->fd >= 0 && visit->has_scraped && visit_has_hung_up(visit))
-			scrapers_hang_up(guests->scrapers, visit->line);
+	for (size_t i = 0; i < CONNECTION_TABLE_MAX && !newcomer->has_scraped; i++) {
+		const struct connection *entry = &connections->table.items[i];
+		if (entry->fd >= 0 && entry->has_scraped && connection_has_hung_up(entry))
+			scrapers_hang_up(connections->scrapers, entry->line);
 	}
 }
 
-void guests_answered(struct guests *guests, struct MHD_Connection *connection, enum MHD_RequestTerminationCode how)
+void connections_completed(struct connections *connections, struct MHD_Connection *connection,
+	enum MHD_RequestTerminationCode how)
 {
-	struct visit *visit = visit_of(guests, connection);
-	visits_answered(&guests->visits, visit, env_now_ns(guests->env));
-	if (visit == NULL || visit->scraped_look == 0)
+	struct connection *entry = entry_of(connections, connection);
+	connection_table_response_sent(&connections->table, entry, env_now_ns(connections->env));
+	if (entry == NULL || entry->scraped_sample == 0)
 		return;
 	if (how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
-		note_who_hung_up(guests, visit);
-		scrapers_note(guests->scrapers, visit->scraper, visit->line, visit->scraped_look,
-			env_now_ns(guests->env));
-		visit->has_scraped = true;
+		note_who_hung_up(connections, entry);
+		scrapers_note(connections->scrapers, entry->scraper, entry->line, entry->scraped_sample,
+			env_now_ns(connections->env));
+		entry->has_scraped = true;
 	}
-	visit->scraped_look = 0;
+	entry->scraped_sample = 0;
 }

@@ -6,12 +6,12 @@
 #include <pwd.h>
 
 enum {
-	SPARE = 4,       // `most` times this many absent groups are remembered, in case they return
-	OWNER_LOOKS = 3, // samples after which a job whose processes all belong to root counts as root's
-	RECENT_S = 60    // time constant of recent use, s
+	SPARE = 4,         // `most` times this many absent groups are remembered, in case they return
+	OWNER_SAMPLES = 3, // samples after which a job whose processes all belong to root counts as root's
+	RECENT_S = 60      // time constant of recent use, s
 };
 
-void group_rows_init(struct group_rows *table, enum now_grouping grouping, size_t most)
+void group_rows_init(struct group_rows *table, enum monitor_grouping grouping, size_t most)
 {
 	*table = (struct group_rows){.grouping = grouping, .bounds = {.most = most}};
 }
@@ -45,7 +45,7 @@ static void drop_oldest(struct group_rows *table)
 		const struct group_row *row = &table->items[i];
 		if (row->is_here || row->series.state != SERIES_NONE)
 			continue;
-		if (oldest == table->n || row->last_look < table->items[oldest].last_look)
+		if (oldest == table->n || row->last_sample < table->items[oldest].last_sample)
 			oldest = i;
 	}
 	if (oldest < table->n)
@@ -60,7 +60,7 @@ struct group_row *group_rows_add(struct group_rows *table, const char *name)
 		return row;
 	if (table->n >= table->bounds.most * SPARE)
 		drop_oldest(table);
-	struct group_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	struct group_row *larger = array_reserve(table->items, table->n, &table->capacity, sizeof(*larger), 16);
 	if (larger == NULL)
 		return NULL;
 	table->items = larger;
@@ -85,9 +85,9 @@ static void find_user(struct group_row *row, uid_t uid)
 
 static void take_user(const struct group_rows *table, struct group_row *row)
 {
-	if (table->grouping != NOW_JOBS || row->user[0] != '\0' || row->now.uid == (uid_t)-1)
+	if (table->grouping != MONITOR_JOBS || row->user[0] != '\0' || row->now.uid == (uid_t)-1)
 		return;
-	if (row->now.uid != 0 || row->looks >= OWNER_LOOKS)
+	if (row->now.uid != 0 || row->n_samples >= OWNER_SAMPLES)
 		find_user(row, row->now.uid);
 }
 
@@ -96,7 +96,7 @@ bool group_row_is_shown(const struct group_rows *table, const struct group_row *
 	if (row->series.state == SERIES_NONE)
 		return false;
 	// A job that ended before its user was known is exported without a user.
-	return table->grouping != NOW_JOBS || row->user[0] != '\0' || row->looks >= OWNER_LOOKS ||
+	return table->grouping != MONITOR_JOBS || row->user[0] != '\0' || row->n_samples >= OWNER_SAMPLES ||
 		row->series.state == SERIES_LEAVING;
 }
 
@@ -114,11 +114,11 @@ static struct group_row *strongest_without(struct group_rows *table)
 	return strongest;
 }
 
-static void give_rows(struct group_rows *table, uint64_t look, int64_t t_ns)
+static void give_rows(struct group_rows *table, uint64_t sample, int64_t t_ns)
 {
 	struct group_row *row;
 	while ((row = strongest_without(table)) != NULL && table->bounds.new_left >= 1 &&
-		series_make_room(&table->bounds, SERIES_OF(table), row->series.recent, look, t_ns)) {
+		series_make_room(&table->bounds, SERIES_OF(table), row->series.recent, sample, t_ns)) {
 		series_take_new(&table->bounds);
 		row->series.state = SERIES_SHOWN;
 	}
@@ -126,20 +126,20 @@ static void give_rows(struct group_rows *table, uint64_t look, int64_t t_ns)
 
 /* ---- sampling ---- */
 
-static double use_of(const struct now *now, const struct now_group *group)
+static double use_of(const struct monitor_sample *now, const struct monitor_group *group)
 {
 	double use_j = 0;
 	bool is_metered = false;
-	for (int r = 0; r < NOW_RESOURCES; r++) {
+	for (int r = 0; r < MONITOR_RESOURCES; r++) {
 		use_j += group->added_j[r];
 		is_metered = is_metered || now->exists[r];
 	}
 	return is_metered ? use_j : group->added_cpu_s;
 }
 
-static void arrive(struct group_rows *table, const struct now *now, uint64_t look)
+static void add_group(struct group_rows *table, const struct monitor_sample *now, uint64_t sample)
 {
-	const struct now_group *groups = now->groups[table->grouping];
+	const struct monitor_group *groups = now->groups[table->grouping];
 	double fade = now->dt_s > 0 ? exp(-now->dt_s / RECENT_S) : 1;
 	for (size_t i = 0; i < table->n; i++)
 		table->items[i].series.recent *= fade;
@@ -148,42 +148,43 @@ static void arrive(struct group_rows *table, const struct now *now, uint64_t loo
 		if (row == NULL)
 			continue;
 		row->is_here = true;
-		row->last_look = look;
-		row->looks++;
+		row->last_sample = sample;
+		row->n_samples++;
 		row->now = groups[i];
 		row->series.recent += use_of(now, &groups[i]);
 		take_user(table, row);
 	}
 }
 
-static void depart(struct group_rows *table, uint64_t look, int64_t t_ns)
+static void remove_group(struct group_rows *table, uint64_t sample, int64_t t_ns)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		struct group_row *row = &table->items[i];
-		row->is_here = row->last_look == look;
-		bool left_unseen = row->series.state == SERIES_LEAVING && row->series.left_look == 0; // before a restart
+		row->is_here = row->last_sample == sample;
+		bool left_unseen = row->series.state == SERIES_LEAVING &&
+			row->series.left_sample == 0; // before a restart
 		if (!row->is_here && (row->series.state == SERIES_SHOWN || left_unseen))
-			series_leave(&row->series, look, t_ns);
+			series_leave(&row->series, sample, t_ns);
 	}
 }
 
-static void count_energy(struct group_rows *table, const struct now *now)
+static void count_energy(struct group_rows *table, const struct monitor_sample *now)
 {
-	double inside_j[NOW_RESOURCES] = {0}, inside_cpu_s = 0;
+	double inside_j[MONITOR_RESOURCES] = {0}, inside_cpu_s = 0;
 	for (size_t i = 0; i < table->n; i++) {
 		struct group_row *row = &table->items[i];
 		if (!row->is_here)
 			continue;
 		bool is_told = row->series.state == SERIES_SHOWN;
-		for (int r = 0; r < NOW_RESOURCES; r++) {
+		for (int r = 0; r < MONITOR_RESOURCES; r++) {
 			*(is_told ? &row->energy_j[r] : &table->other_j[r]) += row->now.added_j[r];
 			inside_j[r] += row->now.added_j[r];
 		}
 		*(is_told ? &row->cpu_s : &table->other_cpu_s) += row->now.added_cpu_s;
 		inside_cpu_s += row->now.added_cpu_s;
 	}
-	for (int r = 0; r < NOW_RESOURCES; r++) {
-		const struct now_added *added = &now->added[r];
+	for (int r = 0; r < MONITOR_RESOURCES; r++) {
+		const struct monitor_added *added = &now->added[r];
 		table->rest_j[r] += fmax(added->total_j - added->idle_j - added->unattributed_j - inside_j[r], 0);
 	}
 	double busy_s = now->busy_cores * now->dt_s;
@@ -197,9 +198,9 @@ static void fold(struct group_rows *table)
 	struct group_row *first = NULL;
 	for (size_t i = 0; i < table->n; i++)
 		if (table->items[i].series.state == SERIES_LEAVING &&
-			(first == NULL || table->items[i].series.left_look < first->series.left_look))
+			(first == NULL || table->items[i].series.left_sample < first->series.left_sample))
 			first = &table->items[i];
-	for (int r = 0; r < NOW_RESOURCES; r++)
+	for (int r = 0; r < MONITOR_RESOURCES; r++)
 		table->other_j[r] += first->energy_j[r];
 	table->other_cpu_s += first->cpu_s;
 	memset(first->energy_j, 0, sizeof(first->energy_j));
@@ -207,24 +208,25 @@ static void fold(struct group_rows *table)
 	first->series.state = SERIES_NONE;
 }
 
-void group_rows_look(struct group_rows *table, const struct now *now, uint64_t look)
+void group_rows_update(struct group_rows *table, const struct monitor_sample *now, uint64_t sample)
 {
 	if (table->bounds.most == 0)
 		return;
-	series_begin_look(&table->bounds, now->t_ns);
-	arrive(table, now, look);
-	depart(table, look, now->t_ns);
-	give_rows(table, look, now->t_ns);
+	series_begin_sample(&table->bounds, now->t_ns);
+	add_group(table, now, sample);
+	remove_group(table, sample, now->t_ns);
+	give_rows(table, sample, now->t_ns);
 	for (size_t n = series_count(SERIES_OF(table), SERIES_LEAVING); n > table->bounds.most; n--)
 		fold(table);
 	count_energy(table, now);
 }
 
-void group_rows_forget(struct group_rows *table, const struct scraped *seen)
+void group_rows_drop_scraped(struct group_rows *table, const struct scraped *seen)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		struct group_row *row = &table->items[i];
-		if (row->series.state == SERIES_LEAVING && was_scraped(seen, row->series.left_look, row->series.left_ns))
+		if (row->series.state == SERIES_LEAVING &&
+			was_scraped(seen, row->series.left_sample, row->series.left_ns))
 			row->series.state = SERIES_NONE;
 	}
 }

@@ -3,13 +3,14 @@
 #include "base/util.h"
 
 // Keys as in docs and metrics.
-static const char *const keys[NOW_RESOURCES] = {[NOW_CPU] = "cpu_j", [NOW_DRAM] = "dram_j", [NOW_GPU] = "gpu_j"};
+static const char *const keys[MONITOR_RESOURCES] =
+	{[MONITOR_CPU] = "cpu_j", [MONITOR_DRAM] = "dram_j", [MONITOR_GPU] = "gpu_j"};
 
 // clang-format off
 #define COUNTERS(struct_, energy_j_, cpu_s_)                                                                           \
-	FIELD_AS(struct_, "cpu_j", energy_j_[NOW_CPU], "J", "energy of CPU packages"),                                 \
-	FIELD_AS(struct_, "dram_j", energy_j_[NOW_DRAM], "J", "energy of DRAM"),                                       \
-	FIELD_AS(struct_, "gpu_j", energy_j_[NOW_GPU], "J", "energy of GPUs"),                                         \
+	FIELD_AS(struct_, "cpu_j", energy_j_[MONITOR_CPU], "J", "energy of CPU packages"),                                 \
+	FIELD_AS(struct_, "dram_j", energy_j_[MONITOR_DRAM], "J", "energy of DRAM"),                                       \
+	FIELD_AS(struct_, "gpu_j", energy_j_[MONITOR_GPU], "J", "energy of GPUs"),                                         \
 	FIELD_AS(struct_, "cpu_s", cpu_s_, "s", "CPU time")
 
 static bool has_row(const struct object_at *at)
@@ -32,8 +33,8 @@ static const struct field rest_fields[] = {COUNTERS(T, rest_j, rest_cpu_s)};
 static const struct object_type rest_type = OBJECT_TYPE("rest", "Processes in no group.", rest_fields);
 
 static const struct field group_rows_fields[] = {
-	FIELD_HERE("other", &other_type, "groups without their own metrics"),
-	FIELD_HERE("rest", &rest_type, "processes in no group"),
+	FIELD_SELF("other", &other_type, "groups without their own metrics"),
+	FIELD_SELF("rest", &rest_type, "processes in no group"),
 	FIELD_ITEMS(T, "rows", items, n, &row_type, "groups"),
 };
 #undef T
@@ -51,7 +52,7 @@ static double take_number(const json_t *object, const char *key)
 
 static void read_counters(const json_t *object, double *energy_j, double *cpu_s)
 {
-	for (int r = 0; r < NOW_RESOURCES; r++)
+	for (int r = 0; r < MONITOR_RESOURCES; r++)
 		energy_j[r] = take_number(object, keys[r]);
 	*cpu_s = take_number(object, "cpu_s");
 }
@@ -59,42 +60,42 @@ static void read_counters(const json_t *object, double *energy_j, double *cpu_s)
 // Adds the row to "other": the table was larger when the file was written, or the file was edited.
 static void add_to_other(struct group_rows *table, const json_t *object)
 {
-	double energy_j[NOW_RESOURCES], cpu_s;
+	double energy_j[MONITOR_RESOURCES], cpu_s;
 	read_counters(object, energy_j, &cpu_s);
-	for (int r = 0; r < NOW_RESOURCES; r++)
+	for (int r = 0; r < MONITOR_RESOURCES; r++)
 		table->other_j[r] += energy_j[r];
 	table->other_cpu_s += cpu_s;
 }
 
 /* An exported row that is absent after the restart stays exported until it is scraped or its group is seen again. The
  * state does not record which scrapers have read it. */
-static void read_row(struct group_rows *table, const json_t *object, size_t *room)
+static void read_row(struct group_rows *table, const json_t *object, size_t *capacity)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
 	const char *user = json_string_value(json_object_get(object, "user"));
-	bool was_told = json_is_true(json_object_get(object, "told"));
-	if (name == NULL || user == NULL || name[0] == '\0' || strlen(name) >= NOW_GROUP_SIZE)
+	bool was_shown = json_is_true(json_object_get(object, "told"));
+	if (name == NULL || user == NULL || name[0] == '\0' || strlen(name) >= MONITOR_GROUP_SIZE)
 		return;
-	if (was_told && *room == 0) {
+	if (was_shown && *capacity == 0) {
 		add_to_other(table, object);
 		return;
 	}
-	*room -= was_told;
+	*capacity -= was_shown;
 	struct group_row *row = group_rows_add(table, name);
 	if (row == NULL)
 		return;
 	read_counters(object, row->energy_j, &row->cpu_s);
 	text_copy(row->user, sizeof(row->user), user);
-	row->series.state = was_told ? SERIES_LEAVING : SERIES_NONE;
+	row->series.state = was_shown ? SERIES_LEAVING : SERIES_NONE;
 }
 
 void group_rows_read(struct group_rows *table, const json_t *object)
 {
-	size_t i, room = 2 * table->bounds.most; // for present and leaving groups
+	size_t i, capacity = 2 * table->bounds.most; // for present and leaving groups
 	const json_t *row;
 	if (table->bounds.most == 0)
 		return;
 	read_counters(json_object_get(object, "other"), table->other_j, &table->other_cpu_s);
 	read_counters(json_object_get(object, "rest"), table->rest_j, &table->rest_cpu_s);
-	json_array_foreach(json_object_get(object, "rows"), i, row) read_row(table, row, &room);
+	json_array_foreach(json_object_get(object, "rows"), i, row) read_row(table, row, &capacity);
 }

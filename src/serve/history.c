@@ -2,50 +2,50 @@
 
 #include <errno.h>
 
-int trail_init(struct trail *trail, size_t n_domains)
+int history_init(struct history *history, size_t n_domains)
 {
-	*trail = (struct trail){.n_domains = n_domains};
-	trail->domains = calloc_array(n_domains, sizeof(*trail->domains));
-	return trail->domains != NULL ? 0 : -ENOMEM;
+	*history = (struct history){.n_domains = n_domains};
+	history->domains = calloc_array(n_domains, sizeof(*history->domains));
+	return history->domains != NULL ? 0 : -ENOMEM;
 }
 
-void trail_finish(struct trail *trail)
+void history_finish(struct history *history)
 {
-	free(trail->domains);
-	*trail = (struct trail){0};
+	free(history->domains);
+	*history = (struct history){0};
 }
 
-static void add_domain(float (*columns)[TRAIL_LOOKS], size_t at, const struct now_domain *domain)
+static void add_domain(float (*columns)[HISTORY_SAMPLES], size_t at, const struct monitor_domain *domain)
 {
-	columns[TRAIL_POWER_W][at] = (float)domain->power_w;
-#define DEVICE_LIVE(id, member, ...) columns[TRAIL_##id][at] = (float)domain->member;
+	columns[HISTORY_POWER_W][at] = (float)domain->power_w;
+#define DEVICE_LIVE(id, member, ...) columns[HISTORY_##id][at] = (float)domain->member;
 #include "metric/metrics.def"
 }
 
-void trail_add(struct trail *trail, const struct now *now)
+void history_add(struct history *history, const struct monitor_sample *now)
 {
-	size_t at = trail->next;
-	const double values[TRAIL_COLUMNS] = {
-		[TRAIL_TOTAL_W] = now->total_w,
-		[TRAIL_TARGET_W] = now->sum.target_w,
-		[TRAIL_OTHERS_W] = now->sum.others_w,
-		[TRAIL_OWN_W] = now->sum.own_w,
-		[TRAIL_IDLE_W] = now->sum.idle_w,
-		[TRAIL_UNATTRIBUTED_W] = now->sum.unattributed_w,
-		[TRAIL_BUSY_CORES] = now->busy_cores,
-		[TRAIL_MEMORY_BYTES] = value_to_double(now->memory_used_bytes, 1),
+	size_t at = history->next;
+	const double values[HISTORY_COLUMNS] = {
+		[HISTORY_TOTAL_W] = now->total_w,
+		[HISTORY_TARGET_W] = now->sum.target_w,
+		[HISTORY_OTHERS_W] = now->sum.others_w,
+		[HISTORY_OWN_W] = now->sum.own_w,
+		[HISTORY_IDLE_W] = now->sum.idle_w,
+		[HISTORY_UNATTRIBUTED_W] = now->sum.unattributed_w,
+		[HISTORY_BUSY_CORES] = now->busy_cores,
+		[HISTORY_MEMORY_BYTES] = value_to_double(now->memory_used_bytes, 1),
 	};
-	trail->t_ns[at] = now->t_ns;
-	for (size_t i = 0; i < TRAIL_COLUMNS; i++)
-		trail->columns[i][at] = (float)values[i];
-	for (size_t i = 0; i < trail->n_domains; i++)
-		add_domain(trail->domains[i], at, &now->domains[i]);
-	trail->next = (at + 1) % TRAIL_LOOKS;
-	if (trail->n < TRAIL_LOOKS)
-		trail->n++;
+	history->t_ns[at] = now->t_ns;
+	for (size_t i = 0; i < HISTORY_COLUMNS; i++)
+		history->columns[i][at] = (float)values[i];
+	for (size_t i = 0; i < history->n_domains; i++)
+		add_domain(history->domains[i], at, &now->domains[i]);
+	history->next = (at + 1) % HISTORY_SAMPLES;
+	if (history->n < HISTORY_SAMPLES)
+		history->n++;
 }
 
-size_t trail_place(const struct trail *trail, size_t i)
+size_t history_index(const struct history *history, size_t i)
 {
-	return (trail->next + TRAIL_LOOKS - trail->n + i) % TRAIL_LOOKS;
+	return (history->next + HISTORY_SAMPLES - history->n + i) % HISTORY_SAMPLES;
 }

@@ -61,14 +61,14 @@ bool token_matches(const struct token *token, const char *authorization);
 /* True if the Host header value `host` rules out DNS rebinding. In that attack, a name that the attacker owns resolves to
  * 127.0.0.1 after the attacker's page has loaded, and the page's script reads this server as its own origin. Only names
  * that an attacker cannot redirect are accepted, and `name`, the host of --listen ("": none). */
-bool ask_host_is_ours(const char *host, const char *name);
+bool request_host_is_ours(const char *host, const char *name);
 
 /* True if a page of another site sent the request, by the Sec-Fetch-Site and Sec-Fetch-Mode headers (NULL: absent). Links
  * from other sites to this server are allowed. */
-bool ask_is_from_elsewhere(const char *site, const char *mode);
+bool request_is_cross_site(const char *site, const char *mode);
 
 /* True if the Accept header (NULL: absent) ranks OpenMetrics at least as high as the classic text format. */
-bool ask_wants_openmetrics(const char *accept);
+bool request_wants_openmetrics(const char *accept);
 
 /* The listening address: opens a socket from the text of --listen. Forms: "127.0.0.1:9095", "[::1]:9095", "localhost:0",
  * ":9095" (all addresses), "unix:/run/wattle/serve.sock". Port 0 selects any free port. */
@@ -91,29 +91,38 @@ void address_close(struct address *address);
 /* The documents of one sample as libmicrohttpd responses. Each document is generated on its first request and cached until
  * the next sample, so each is generated at most once per sample. */
 
-enum answer { ANSWER_PAGE, ANSWER_FIGURES, ANSWER_NOW, ANSWER_TRAIL, ANSWER_TEXT, ANSWER_OPENMETRICS, ANSWERS };
+enum response_kind {
+	RESPONSE_PAGE,
+	RESPONSE_FIGURES,
+	RESPONSE_NOW,
+	RESPONSE_HISTORY,
+	RESPONSE_TEXT,
+	RESPONSE_OPENMETRICS,
+	RESPONSES
+};
 
-struct answers {
+struct response_cache {
 	const struct mhd *mhd;
-	void (*telling)(void *data); // called before metrics are generated
+	void (*before_metrics)(void *data); // called before metrics are generated
 	void *data;
-	struct MHD_Response *responses[ANSWERS]; // owned; NULL: not requested since the last sample
+	struct MHD_Response *responses[RESPONSES]; // owned; NULL: not requested since the last sample
 };
 
 // NULL: no memory. The result is borrowed until the next sample.
-struct MHD_Response *answers_get(struct answers *answers, enum answer which, const struct view *view);
-void answers_forget(struct answers *answers);
+struct MHD_Response *response_cache_get(struct response_cache *responses_cached, enum response_kind which,
+	const struct view *view);
+void response_cache_clear(struct response_cache *responses_cached);
 // Creates a response with a short error text. NULL: no memory; the caller drops it.
-struct MHD_Response *answer_text(const struct mhd *mhd, const char *text);
+struct MHD_Response *response_text(const struct mhd *mhd, const char *text);
 
 /* Connections, and the rule that selects which one to close when there are too many. Clients that send nothing, send one
  * byte at a time or never read the response must not keep others out. (libmicrohttpd restarts its own timeout with each
  * byte, and its limit per address would block every client behind a proxy.) The module reads no clock. It uses
  * shutdown(2), poll(2) and the kernel's byte counts on the sockets.
  *
- * From VISITS_ROOMY connections on, each new connection closes one: of the origin with the most connections, the one with
- * the least progress. A client is late if it has been in its state for longer than VISIT_GRACE_S plus the time to read its
- * response at VISIT_LEAST_RATE. An origin can therefore fill only the places that no other origin needs. Among the clients
+ * From CONNECTION_TABLE_CROWDED connections on, each new connection closes one: of the origin with the most connections, the one with
+ * the least progress. A client is late if it has been in its state for longer than CONNECTION_GRACE_S plus the time to read its
+ * response at CONNECTION_MIN_RATE. An origin can therefore fill only the places that no other origin needs. Among the clients
  * of one origin, late clients are closed first, answered or not; then clients that wait for no response, the oldest first.
  *
  * The library reads a connection in the run after the run that accepted it. Until then its progress is unknown, and it is
@@ -122,65 +131,68 @@ struct MHD_Response *answer_text(const struct mhd *mhd, const char *text);
  * use all of them. */
 
 enum {
-	VISITS_MAX = 64,   // concurrent connections
-	VISITS_ROOMY = 56, // connections from which on each new one closes another
-	VISIT_GRACE_S = 1,
-	VISIT_LEAST_RATE = 16 << 10, // bytes/s; clients that read more slowly are late
-	VISIT_PATIENCE_S = 30,       // timeout of receiving a complete request and of sending its response
-	VISIT_SCRAPER_S = 300,       // timeout of the next request of a scraper, which its connection identifies
+	CONNECTION_TABLE_MAX = 64,     // concurrent connections
+	CONNECTION_TABLE_CROWDED = 56, // connections from which on each new one closes another
+	CONNECTION_GRACE_S = 1,
+	CONNECTION_MIN_RATE = 16 << 10, // bytes/s; clients that read more slowly are late
+	CONNECTION_TIMEOUT_S = 30,      // timeout of receiving a complete request and of sending its response
+	CONNECTION_SCRAPER_S = 300,     // timeout of the next request of a scraper, which its connection identifies
 };
 
-struct visit {
+struct connection {
 	int fd;           // of the connection, borrowed; -1: free entry
 	uint64_t line;    // unique connection number
 	uint64_t origin;  // client origin; connections of one origin share a part of the places
 	uint64_t run;     // number of the library run that accepted it
 	int64_t since_ns; // start of the current state
 	uint64_t bytes;   // response bytes acknowledged at since_ns
-	bool is_answered; // true: a complete request has arrived and its response is being sent; false: waiting for a request
+	bool is_responding; // true: a complete request has arrived and its response is being sent; false: waiting for a request
 	bool is_over;     // already shut down
 	uint32_t scraper; // id of the scraper that receives this response
 	bool has_scraped;
-	uint64_t scraped_look; // sample number of the last scrape; 0: the request was not a scrape
+	uint64_t scraped_sample; // sample number of the last scrape; 0: the request was not a scrape
 };
 
-struct visits {
-	struct visit items[VISITS_MAX];
+struct connection_table {
+	struct connection items[CONNECTION_TABLE_MAX];
 	size_t n;
 	uint64_t last_line;
 	uint64_t run;     // number of the current library run; incremented before each run
 	uint64_t n_ended; // connections closed or shut down
 };
 
-void visits_init(struct visits *visits);
-struct visit *visits_begin(struct visits *visits, int fd, uint64_t origin, int64_t t_ns); // NULL: table full
+void connection_table_init(struct connection_table *table);
+struct connection *connection_table_add(struct connection_table *table, int fd, uint64_t origin,
+	int64_t t_ns); // NULL: table full
 // True if the peer has closed the connection; the library may not have noticed yet.
-bool visit_has_hung_up(const struct visit *visit);
-void visits_end(struct visits *visits, struct visit *visit);
+bool connection_has_hung_up(const struct connection *entry);
+void connection_table_remove(struct connection_table *table, struct connection *entry);
 // A complete request has arrived; its response follows.
-void visit_is_asked(struct visit *visit, int64_t t_ns);
+void connection_start_response(struct connection *entry, int64_t t_ns);
 // The response has been sent. When places are short, the connection is closed so that waiting clients are accepted in turn.
-void visits_answered(struct visits *visits, struct visit *visit, int64_t t_ns);
+void connection_table_response_sent(struct connection_table *table, struct connection *entry, int64_t t_ns);
 // Shuts down connections that exceed their timeout.
-void visits_sweep(struct visits *visits, int64_t t_ns);
+void connection_table_expire(struct connection_table *table, int64_t t_ns);
 
 /* Connection tracking for libmicrohttpd callbacks: timeouts (visits) and the samples that scrapers have received
  * (scrapers). */
 
-struct guests {
+struct connections {
 	const struct mhd *mhd;        // borrowed
 	const struct wattle_env *env; // borrowed
-	struct visits visits;
+	struct connection_table table;
 	struct scrapers *scrapers; // borrowed
 };
 
-void guests_init(struct guests *guests, const struct mhd *mhd, const struct wattle_env *env, struct scrapers *scrapers);
-void guests_connection(struct guests *guests, struct MHD_Connection *connection, void **visit,
+void connections_init(struct connections *connections, const struct mhd *mhd, const struct wattle_env *env,
+	struct scrapers *scrapers);
+void connections_notify(struct connections *connections, struct MHD_Connection *connection, void **entry,
 	enum MHD_ConnectionNotificationCode what);
 // A complete request has arrived. look: number of the sample whose metrics it receives; 0: not a scrape.
-void guests_ask(struct guests *guests, struct MHD_Connection *connection, uint64_t look);
+void connections_request(struct connections *connections, struct MHD_Connection *connection, uint64_t sample);
 // The response has been sent, or the connection failed.
-void guests_answered(struct guests *guests, struct MHD_Connection *connection, enum MHD_RequestTerminationCode how);
+void connections_completed(struct connections *connections, struct MHD_Connection *connection,
+	enum MHD_RequestTerminationCode how);
 
 /* Authorisation and routing of requests. */
 
@@ -193,5 +205,6 @@ struct request_rules {
 
 bool request_is_reading(const char *method); // GET, HEAD
 // Queues the response. MHD_NO: close the connection. *ret_is_scrape: an authorised client receives metrics.
-enum MHD_Result request_answer(const struct request_rules *rules, struct answers *answers, const struct view *view,
-	struct MHD_Connection *connection, const char *path, const char *method, bool *ret_is_scrape);
+enum MHD_Result request_answer(const struct request_rules *rules, struct response_cache *responses_cached,
+	const struct view *view, struct MHD_Connection *connection, const char *path, const char *method,
+	bool *ret_is_scrape);

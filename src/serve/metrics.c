@@ -7,56 +7,56 @@
 
 /* ---- domains ---- */
 
-static double energy_j(const struct now_domain *domain)
+static double energy_j(const struct monitor_domain *domain)
 {
 	return (double)domain->energy_uj / 1e6;
 }
 
-static double power_w(const struct now_domain *domain)
+static double power_w(const struct monitor_domain *domain)
 {
 	return domain->power_w;
 }
 
-static double target_w(const struct now_domain *domain)
+static double target_w(const struct monitor_domain *domain)
 {
 	return domain->target_w;
 }
 
-static double cap_w(const struct now_domain *domain)
+static double cap_w(const struct monitor_domain *domain)
 {
 	return domain->cap_w;
 }
 
-static double memory_size_bytes(const struct now_domain *domain)
+static double memory_size_bytes(const struct monitor_domain *domain)
 {
 	return domain->memory_total_bytes;
 }
 
 // Defined for metrics with a family.
 #define DEVICE_LIVE(id, member, ...)                                                                                   \
-	static double family_##member(const struct now_domain *domain)                                                 \
+	static double family_##member(const struct monitor_domain *domain)                                             \
 	{                                                                                                              \
 		size_t n;                                                                                              \
 		return domain->member * metric_table(METRIC_DEVICE, &n)[DEVICE_##id].family.scale;                     \
 	}
 #include "metric/metrics.def"
 
-static double has_counter(const struct now_domain *domain, double value)
+static double has_counter(const struct monitor_domain *domain, double value)
 {
 	return domain->domain->has_energy ? value : (double)NAN;
 }
 
-static double wraps(const struct now_domain *domain)
+static double wraps(const struct monitor_domain *domain)
 {
 	return has_counter(domain, domain->wraps);
 }
 
-static double resets(const struct now_domain *domain)
+static double resets(const struct monitor_domain *domain)
 {
 	return has_counter(domain, domain->resets);
 }
 
-static double gaps(const struct now_domain *domain)
+static double gaps(const struct monitor_domain *domain)
 {
 	return has_counter(domain, domain->gaps);
 }
@@ -64,7 +64,7 @@ static double gaps(const struct now_domain *domain)
 // clang-format off
 static const struct domain_row {
 	enum om_id family; // OM_FAMILIES: the family of the metric
-	double (*of)(const struct now_domain *);
+	double (*of)(const struct monitor_domain *);
 	enum device_metric metric;
 } domain_rows[] = {
 	{FAMILY_DOMAIN_ENERGY, energy_j},
@@ -98,11 +98,11 @@ static const char *gpu_label(const struct domain *domain, char *out, size_t size
 	return out;
 }
 
-static void write_domain_infos(const struct now *now, struct om *om)
+static void write_domain_infos(const struct monitor_sample *now, struct om *om)
 {
 	om_family(om, &om_families[FAMILY_DOMAIN]);
 	for (size_t i = 0; i < now->n_domains; i++) {
-		const struct now_domain *row = &now->domains[i];
+		const struct monitor_domain *row = &now->domains[i];
 		const struct domain *domain = row->domain;
 		char gpu[16];
 		const struct om_label labels[] = {
@@ -120,7 +120,7 @@ static void write_domain_infos(const struct now *now, struct om *om)
 	}
 }
 
-static void write_domains(const struct now *now, struct om *om)
+static void write_domains(const struct monitor_sample *now, struct om *om)
 {
 	write_domain_infos(now, om);
 	for (size_t k = 0; k < ARRAY_SIZE(domain_rows); k++) {
@@ -138,7 +138,7 @@ static void write_domains(const struct now *now, struct om *om)
 	}
 }
 
-static void write_throttling(const struct now *now, struct om *om)
+static void write_throttling(const struct monitor_sample *now, struct om *om)
 {
 	om_family(om, &om_families[FAMILY_DOMAIN_THROTTLED]);
 	for (size_t i = 0; i < now->n_domains; i++) {
@@ -164,16 +164,16 @@ static void write_one(struct om *om, enum om_id family, double value)
 	om_value(om, NULL, 0, value);
 }
 
-static void write_energy(const struct now *now, const struct tally *tally, struct om *om)
+static void write_energy(const struct monitor_sample *now, const struct totals *totals, struct om *om)
 {
 	const struct om_label label = {"provenance", provenance_name(now->provenance)};
 	om_family(om, &om_families[FAMILY_ENERGY]);
-	om_value(om, &label, 1, value_ok(now->total_energy_uj) ? tally_sum(tally).total_j : (double)NAN);
+	om_value(om, &label, 1, value_ok(now->total_energy_uj) ? totals_sum(totals).total_j : (double)NAN);
 	om_family(om, &om_families[FAMILY_POWER]);
 	om_value(om, &label, 1, now->total_w);
 }
 
-static void write_attribution(const struct now *now, const struct metrics_options *options, struct om *om)
+static void write_attribution(const struct monitor_sample *now, const struct metrics_options *options, struct om *om)
 {
 	const double none = (double)NAN;
 	const struct {
@@ -193,10 +193,10 @@ static void write_attribution(const struct now *now, const struct metrics_option
 		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].watts);
 }
 
-static void write_attributed_energy(const struct now *now, const struct tally *tally,
+static void write_attributed_energy(const struct monitor_sample *now, const struct totals *totals,
 	const struct metrics_options *options, struct om *om)
 {
-	const struct now_added sum = tally_sum(tally);
+	const struct monitor_added sum = totals_sum(totals);
 	const double none = (double)NAN;
 	const struct {
 		const char *to;
@@ -215,7 +215,7 @@ static void write_attributed_energy(const struct now *now, const struct tally *t
 		om_value(om, &(struct om_label){"to", rows[i].to}, 1, rows[i].joules);
 }
 
-static void write_machine(const struct now *now, struct om *om)
+static void write_machine(const struct monitor_sample *now, struct om *om)
 {
 	write_one(om, FAMILY_CPU_BUSY_CORES, now->busy_cores);
 	write_one(om, FAMILY_CPU_CORES, of_i64(now->cores));
@@ -223,21 +223,21 @@ static void write_machine(const struct now *now, struct om *om)
 	write_one(om, FAMILY_MEMORY_SIZE, of_i64(now->memory_total_bytes));
 	write_one(om, FAMILY_PROCESSES, of_i64(now->processes_seen));
 	write_one(om, FAMILY_THREADS, of_i64(now->threads_seen));
-	write_one(om, FAMILY_LOOK_TIME, (double)(now->wall_ns / NS_PER_MS) / 1e3);
+	write_one(om, FAMILY_SAMPLE_TIME, (double)(now->wall_ns / NS_PER_MS) / 1e3);
 }
 
 /* ---- the exporter ---- */
 
-static void write_counting(const struct tally *tally, struct om *om)
+static void write_counting(const struct totals *totals, struct om *om)
 {
-	write_one(om, FAMILY_COUNTING_SINCE, value_to_double(tally->since_wall_ns, 1e-9));
+	write_one(om, FAMILY_COUNTING_SINCE, value_to_double(totals->since_wall_ns, 1e-9));
 	om_family(om, &om_families[FAMILY_BUILD]);
 	om_value(om, &(struct om_label){"version", WATTLE_VERSION}, 1, 1);
 }
 
 // Standard process metrics have the same names in every exporter. In a textfile they would be node_exporter's, so wattle's
 // own names are used there.
-static void write_own(const struct now *now, const struct metrics_options *options, struct om *om)
+static void write_own(const struct monitor_sample *now, const struct metrics_options *options, struct om *om)
 {
 	const bool ours = options->is_textfile;
 	write_one(om, ours ? FAMILY_SELF_CPU : FAMILY_OWN_CPU, now->own_cpu_s);
@@ -245,22 +245,22 @@ static void write_own(const struct now *now, const struct metrics_options *optio
 	write_one(om, ours ? FAMILY_SELF_START : FAMILY_OWN_START, value_to_double(options->opened_wall_ns, 1e-9));
 }
 
-void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options,
+void metrics_write(const struct monitor_sample *now, const struct totals *totals, const struct metrics_options *options,
 	struct buf *out)
 {
 	struct om om;
 	om_begin(&om, out, options->format);
 	om.common = (struct om_label){"node", options->node};
 	om.is_rounded = true;
-	write_energy(now, tally, &om);
+	write_energy(now, totals, &om);
 	write_attribution(now, options, &om);
-	write_attributed_energy(now, tally, options, &om);
+	write_attributed_energy(now, totals, options, &om);
 	write_domains(now, &om);
 	write_throttling(now, &om);
 	write_machine(now, &om);
-	metrics_write_groups(now, tally, &om);
-	metrics_write_processes(&tally->processes, options, &om);
-	write_counting(tally, &om);
+	metrics_write_groups(now, totals, &om);
+	metrics_write_processes(&totals->processes, options, &om);
+	write_counting(totals, &om);
 	om.common = (struct om_label){0};
 	write_own(now, options, &om);
 	metrics_write_seed(now, options, &om);

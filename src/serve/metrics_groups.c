@@ -7,36 +7,37 @@
 /* Jobs and cgroups. Energy attributed to processes is counted in exactly one row: the job's own, "other" (jobs without a
  * row) or "none" (processes outside all jobs; no such processes exist for cgroups). */
 
-enum { LABELS_MOST = 4 };
+enum { LABELS_MAX = 4 };
 
-static const char *const resources[NOW_RESOURCES] = {[NOW_CPU] = "cpu", [NOW_DRAM] = "dram", [NOW_GPU] = "gpu"};
+static const char *const resources[MONITOR_RESOURCES] =
+	{[MONITOR_CPU] = "cpu", [MONITOR_DRAM] = "dram", [MONITOR_GPU] = "gpu"};
 
-static double power_w(const struct now_group *group)
+static double power_w(const struct monitor_group *group)
 {
 	return group->power_w;
 }
 
-static double cpu_cores(const struct now_group *group)
+static double cpu_cores(const struct monitor_group *group)
 {
 	return group->cpu_cores;
 }
 
-static double processes(const struct now_group *group)
+static double processes(const struct monitor_group *group)
 {
 	return (double)group->processes;
 }
 
-static double rss_bytes(const struct now_group *group)
+static double rss_bytes(const struct monitor_group *group)
 {
 	return value_to_double(group->rss_bytes, 1);
 }
 
-static double gpu_use(const struct now_group *group)
+static double gpu_use(const struct monitor_group *group)
 {
 	return group->gpu_percent / 100;
 }
 
-static double gpu_memory_bytes(const struct now_group *group)
+static double gpu_memory_bytes(const struct monitor_group *group)
 {
 	return value_to_double(group->gpu_memory_bytes, 1);
 }
@@ -44,14 +45,14 @@ static double gpu_memory_bytes(const struct now_group *group)
 static const struct {
 	const char *label;
 	enum om_id energy, cpu;
-} families[NOW_GROUPINGS] = {
-	[NOW_JOBS] = {"jobid", FAMILY_JOB_ENERGY, FAMILY_JOB_CPU},
-	[NOW_CGROUPS] = {"cgroup", FAMILY_CGROUP_ENERGY, FAMILY_CGROUP_CPU},
+} families[MONITOR_GROUPINGS] = {
+	[MONITOR_JOBS] = {"jobid", FAMILY_JOB_ENERGY, FAMILY_JOB_CPU},
+	[MONITOR_CGROUPS] = {"cgroup", FAMILY_CGROUP_ENERGY, FAMILY_CGROUP_CPU},
 };
 
 static const struct {
-	enum om_id families[NOW_GROUPINGS];
-	double (*of)(const struct now_group *);
+	enum om_id families[MONITOR_GROUPINGS];
+	double (*of)(const struct monitor_group *);
 } gauges[] = {
 	{{FAMILY_JOB_POWER, FAMILY_CGROUP_POWER}, power_w},
 	{{FAMILY_JOB_CPU_BUSY_CORES, FAMILY_CGROUP_CPU_BUSY_CORES}, cpu_cores},
@@ -60,7 +61,7 @@ static const struct {
 	{{FAMILY_JOB_GPU, FAMILY_CGROUP_GPU}, gpu_use},
 	{{FAMILY_JOB_GPU_MEMORY, FAMILY_CGROUP_GPU_MEMORY}, gpu_memory_bytes},
 };
-static_assert(NOW_JOBS == 0 && NOW_CGROUPS == 1, "families of a gauge in this order");
+static_assert(MONITOR_JOBS == 0 && MONITOR_CGROUPS == 1, "families of a gauge in this order");
 
 static size_t put_labels(const struct group_rows *table, const struct group_row *row, struct om_label *labels)
 {
@@ -69,32 +70,32 @@ static size_t put_labels(const struct group_rows *table, const struct group_row 
 	return 2;
 }
 
-static bool uses(const struct now *now, const double *energy_j, int resource)
+static bool uses(const struct monitor_sample *now, const double *energy_j, int resource)
 {
-	return now->exists[resource] && (resource != NOW_GPU || energy_j[resource] > 0);
+	return now->exists[resource] && (resource != MONITOR_GPU || energy_j[resource] > 0);
 }
 
-static void write_energy_of(const struct now *now, struct om *om, struct om_label *labels, size_t n,
+static void write_energy_of(const struct monitor_sample *now, struct om *om, struct om_label *labels, size_t n,
 	const double *energy_j)
 {
-	for (int r = 0; r < NOW_RESOURCES; r++) {
+	for (int r = 0; r < MONITOR_RESOURCES; r++) {
 		labels[n] = (struct om_label){"resource", resources[r]};
 		if (uses(now, energy_j, r)) // skip zero rows: most jobs use no GPU
 			om_value(om, labels, n + 1, energy_j[r]);
 	}
 }
 
-static void write_energy(const struct now *now, const struct group_rows *table, struct om *om)
+static void write_energy(const struct monitor_sample *now, const struct group_rows *table, struct om *om)
 {
-	struct om_label labels[LABELS_MOST] = {{.name = families[table->grouping].label}};
-	double other_j[NOW_RESOURCES];
-	bool is_jobs = table->grouping == NOW_JOBS;
+	struct om_label labels[LABELS_MAX] = {{.name = families[table->grouping].label}};
+	double other_j[MONITOR_RESOURCES];
+	bool is_jobs = table->grouping == MONITOR_JOBS;
 	om_family(om, &om_families[families[table->grouping].energy]);
 	for (size_t i = 0; i < table->n; i++)
 		if (group_row_is_shown(table, &table->items[i]))
 			write_energy_of(now, om, labels, put_labels(table, &table->items[i], labels),
 				table->items[i].energy_j);
-	for (int r = 0; r < NOW_RESOURCES; r++)
+	for (int r = 0; r < MONITOR_RESOURCES; r++)
 		other_j[r] = table->other_j[r] + (is_jobs ? 0 : table->rest_j[r]);
 	labels[0].value = "other";
 	write_energy_of(now, om, labels, 1, other_j);
@@ -105,8 +106,8 @@ static void write_energy(const struct now *now, const struct group_rows *table, 
 
 static void write_cpu(const struct group_rows *table, struct om *om)
 {
-	struct om_label labels[LABELS_MOST] = {{.name = families[table->grouping].label}};
-	bool is_jobs = table->grouping == NOW_JOBS;
+	struct om_label labels[LABELS_MAX] = {{.name = families[table->grouping].label}};
+	bool is_jobs = table->grouping == MONITOR_JOBS;
 	om_family(om, &om_families[families[table->grouping].cpu]);
 	for (size_t i = 0; i < table->n; i++)
 		if (group_row_is_shown(table, &table->items[i]))
@@ -120,7 +121,7 @@ static void write_cpu(const struct group_rows *table, struct om *om)
 
 static void write_gauge(const struct group_rows *table, size_t g, struct om *om)
 {
-	struct om_label labels[LABELS_MOST];
+	struct om_label labels[LABELS_MAX];
 	om_family(om, &om_families[gauges[g].families[table->grouping]]);
 	for (size_t i = 0; i < table->n; i++) {
 		const struct group_row *row = &table->items[i];
@@ -129,10 +130,10 @@ static void write_gauge(const struct group_rows *table, size_t g, struct om *om)
 	}
 }
 
-void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om)
+void metrics_write_groups(const struct monitor_sample *now, const struct totals *totals, struct om *om)
 {
-	for (int k = 0; k < NOW_GROUPINGS; k++) {
-		const struct group_rows *table = &tally->groups[k];
+	for (int k = 0; k < MONITOR_GROUPINGS; k++) {
+		const struct group_rows *table = &totals->groups[k];
 		if (table->bounds.most == 0)
 			continue;
 		write_energy(now, table, om);

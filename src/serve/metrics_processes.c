@@ -4,44 +4,44 @@
 
 #include <stdio.h>
 
-static double power_w(const struct now_process *process)
+static double power_w(const struct monitor_process *process)
 {
 	return process->power_w;
 }
 
-static double cpu_s(const struct now_process *process)
+static double cpu_s(const struct monitor_process *process)
 {
 	return value_to_double(process->cpu_ns, 1e-9);
 }
 
-static double cpu_cores(const struct now_process *process)
+static double cpu_cores(const struct monitor_process *process)
 {
 	return process->cpu_cores;
 }
 
-static double rss_bytes(const struct now_process *process)
+static double rss_bytes(const struct monitor_process *process)
 {
 	return value_to_double(process->rss_bytes, 1);
 }
 
-static double gpu_use(const struct now_process *process)
+static double gpu_use(const struct monitor_process *process)
 {
 	return process->gpu_percent / 100;
 }
 
-static double gpu_memory_bytes(const struct now_process *process)
+static double gpu_memory_bytes(const struct monitor_process *process)
 {
 	return value_to_double(process->gpu_memory_bytes, 1);
 }
 
-static double energy_j(const struct now_process *process)
+static double energy_j(const struct monitor_process *process)
 {
 	return process->energy_j;
 }
 
 static const struct {
 	enum om_id family;
-	double (*of)(const struct now_process *);
+	double (*of)(const struct monitor_process *);
 } rows[] = {
 	{FAMILY_PROCESS_POWER, power_w},
 	{FAMILY_PROCESS_ENERGY, energy_j},
@@ -63,7 +63,7 @@ void metrics_write_processes(const struct process_rows *processes, const struct 
 	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
 		om_family(om, &om_families[rows[r].family]);
 		for (size_t i = 0; i < processes->n; i++) {
-			const struct now_process *process = &processes->items[i].now;
+			const struct monitor_process *process = &processes->items[i].now;
 			char pid[16];
 			snprintf(pid, sizeof(pid), "%d", (int)process->pid);
 			const struct om_label labels[] = {{"pid", pid}, {"command", process->command},

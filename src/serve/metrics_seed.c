@@ -3,50 +3,50 @@
 #include "base/nan_sum.h"
 #include "base/util.h"
 
-static bool counts(const struct now_process *process, const struct metrics_options *options)
+static bool counts(const struct monitor_process *process, const struct metrics_options *options)
 {
 	return !process->is_gone && (!options->has_target || process->is_target);
 }
 
-static double of_processes(const struct now *now, const struct metrics_options *options,
-	double (*figure)(const struct now_process *))
+static double of_processes(const struct monitor_sample *now, const struct metrics_options *options,
+	double (*figure)(const struct monitor_process *))
 {
 	double sum = (double)NAN;
 	for (size_t i = 0; i < now->n_processes; i++)
 		if (counts(&now->processes[i], options))
-			sum = add_known(sum, figure(&now->processes[i]));
+			sum = nan_sum(sum, figure(&now->processes[i]));
 	return sum;
 }
 
-static double of_domains(const struct now *now, enum domain_kind first, enum domain_kind second)
+static double of_domains(const struct monitor_sample *now, enum domain_kind first, enum domain_kind second)
 {
 	double sum = (double)NAN;
 	for (size_t i = 0; i < now->n_domains; i++) {
 		enum domain_kind kind = now->domains[i].domain->kind;
 		if (now->domains[i].in_total && (kind == first || kind == second))
-			sum = add_known(sum, now->domains[i].power_w);
+			sum = nan_sum(sum, now->domains[i].power_w);
 	}
 	return sum;
 }
 
-static double cpu_w(const struct now_process *process)
+static double cpu_w(const struct monitor_process *process)
 {
-	return add_known(process->cpu_w, process->dram_w);
+	return nan_sum(process->cpu_w, process->dram_w);
 }
 
-static double rss_bytes(const struct now_process *process)
+static double rss_bytes(const struct monitor_process *process)
 {
 	return value_to_double(process->rss_bytes, 1);
 }
 
-static double gpu_memory_bytes(const struct now_process *process)
+static double gpu_memory_bytes(const struct monitor_process *process)
 {
 	return value_to_double(process->gpu_memory_bytes, 1);
 }
 
 /* AIPowerMeter's gauges with its own names and no labels, so that its dashboards keep working. All five are always
  * present, as in AIPowerMeter; unknown values are NaN. */
-void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om)
+void metrics_write_seed(const struct monitor_sample *now, const struct metrics_options *options, struct om *om)
 {
 	const struct {
 		enum om_id family;

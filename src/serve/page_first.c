@@ -31,7 +31,7 @@ static void note(struct buf *out, const char *text)
 
 static void notes(const struct view *view, struct buf *out)
 {
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	buf_str(out, "<ul class=\"notes\">\n");
 	if (now->problem != NULL)
 		note(out, now->problem);
@@ -94,7 +94,7 @@ static void end_tile(struct buf *out)
 
 static void power_tiles(const struct view *view, struct buf *out)
 {
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	begin_tile(out, "Power now");
 	human_power(out, now->total_w);
 	begin_remark(out);
@@ -124,7 +124,7 @@ static void power_tiles(const struct view *view, struct buf *out)
 
 static void machine_tiles(const struct view *view, struct buf *out)
 {
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	begin_tile(out, "CPU");
 	if (isfinite(now->busy_cores))
 		buf_fixed(out, now->busy_cores, 1);
@@ -149,11 +149,11 @@ struct gpus {
 	double power_w, utilization_percent;
 };
 
-static struct gpus sum_gpus(const struct now *now)
+static struct gpus sum_gpus(const struct monitor_sample *now)
 {
 	struct gpus gpus = {0};
 	for (size_t i = 0; i < now->n_domains; i++) {
-		const struct now_domain *domain = &now->domains[i];
+		const struct monitor_domain *domain = &now->domains[i];
 		if (domain->domain->kind != DOMAIN_GPU)
 			continue;
 		gpus.n++;
@@ -241,7 +241,7 @@ static void legend(const struct share *shares, size_t n, double sum_w, struct bu
 
 void page_ledger(const struct view *view, struct buf *out)
 {
-	const struct now_sum *sum = &view->now->sum;
+	const struct monitor_sum *sum = &view->now->sum;
 	const struct share shares[] = {
 		{"target", "the target", view->has_target ? sum->target_w : (double)NAN, .is_optional = true},
 		{"others", view->has_target ? "other programs" : "programs", sum->others_w},

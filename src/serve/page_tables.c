@@ -51,7 +51,7 @@ static void cells(const struct figures *table, const void *row, struct buf *out)
 #define DOMAIN_VALUE(name, expression)                                                                                 \
 	static double name(const void *row)                                                                            \
 	{                                                                                                              \
-		const struct now_domain *d = row;                                                                      \
+		const struct monitor_domain *d = row;                                                                  \
 		return expression;                                                                                     \
 	}
 DOMAIN_VALUE(domain_power, d->power_w)
@@ -71,7 +71,7 @@ static const struct figure domain_columns[] = {
 #include "metric/metrics.def"
 };
 
-static unsigned int depth_of(const struct now *now, const struct now_domain *domain)
+static unsigned int depth_of(const struct monitor_sample *now, const struct monitor_domain *domain)
 {
 	unsigned int depth = 0;
 	const char *inside = domain->domain->inside;
@@ -85,23 +85,23 @@ static unsigned int depth_of(const struct now *now, const struct now_domain *dom
 	return depth;
 }
 
-static void domain_name(const struct now_domain *domain, struct buf *out)
+static void domain_name(const struct monitor_domain *domain, struct buf *out)
 {
-	char words[THROTTLE_WORDS_SIZE];
+	char words[THROTTLE_PHRASE_SIZE];
 	buf_str(out, "<th scope=\"row\" class=\"name\"><bdi>");
 	html_text(out, domain->domain->name);
 	buf_str(out, "</bdi> <span class=\"faint\"><bdi>");
 	if (strcmp(domain->domain->device, domain->domain->name) != 0)
 		html_text(out, domain->domain->device);
 	buf_str(out, "</bdi></span>");
-	throttle_words(domain->throttle_bits, words);
+	throttle_phrase(domain->throttle_bits, words);
 	if (words[0] != '\0')
 		buf_printf(out, " <span class=\"tag warn\">throttled: %s</span>", words);
 	buf_str(out, "</th>");
 }
 
-static void domain_row(const struct figures *table, const struct now *now, const struct now_domain *domain,
-	struct buf *out)
+static void domain_row(const struct figures *table, const struct monitor_sample *now,
+	const struct monitor_domain *domain, struct buf *out)
 {
 	buf_str(out, "<tr id=\"domain-");
 	html_text(out, domain->domain->name);
@@ -116,7 +116,7 @@ static void domain_row(const struct figures *table, const struct now *now, const
 
 void page_domains(const struct view *view, struct buf *out)
 {
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	struct part part = {.out = out};
 	struct figures table = {.columns = domain_columns, .n_columns = ARRAY_SIZE(domain_columns), .shown = {true}};
 	struct part_column titles[COLUMNS_MAX + 2] = {{"Domain", "name", NULL}};
@@ -145,7 +145,7 @@ static void cores(struct buf *out, double value)
 #define PROCESS_VALUE(name, expression)                                                                                \
 	static double name(const void *row)                                                                            \
 	{                                                                                                              \
-		const struct now_process *p = row;                                                                     \
+		const struct monitor_process *p = row;                                                                 \
 		return expression;                                                                                     \
 	}
 PROCESS_VALUE(process_pid, p->pid)
@@ -169,7 +169,7 @@ static const struct figure process_columns[] = {
 	{"Energy", NULL, process_energy, human_energy},
 };
 
-static void process_name(const struct now_process *process, struct buf *out)
+static void process_name(const struct monitor_process *process, struct buf *out)
 {
 	buf_str(out, "<th scope=\"row\" class=\"name\">");
 	part_name(out, process->command);
@@ -182,7 +182,7 @@ static void process_name(const struct now_process *process, struct buf *out)
 	buf_str(out, "</th>");
 }
 
-static void process_row(const struct figures *table, const struct now_process *process, struct buf *out)
+static void process_row(const struct figures *table, const struct monitor_process *process, struct buf *out)
 {
 	// pids are reused; pid and start time are unique.
 	buf_printf(out, "<tr id=\"process-%d-%lld\">", (int)process->pid, (long long)process->start_ns);
@@ -191,7 +191,7 @@ static void process_row(const struct figures *table, const struct now_process *p
 	buf_str(out, "</tr>\n");
 }
 
-static void process_table(const struct now_process *const *ranked, size_t n, struct buf *out)
+static void process_table(const struct monitor_process *const *ranked, size_t n, struct buf *out)
 {
 	struct part part = {.out = out};
 	struct figures table = {.columns = process_columns, .n_columns = ARRAY_SIZE(process_columns)};
@@ -207,7 +207,7 @@ static void process_table(const struct now_process *const *ranked, size_t n, str
 void page_processes(const struct view *view, struct buf *out)
 {
 	size_t n = 0;
-	const struct now_process **ranked = view_ranked(view->now, &n);
+	const struct monitor_process **ranked = view_ranked(view->now, &n);
 	if (ranked == NULL || n == 0) {
 		free(ranked);
 		return;
@@ -226,7 +226,7 @@ void page_processes(const struct view *view, struct buf *out)
 
 void page_about(const struct view *view, struct buf *out)
 {
-	const struct now *now = view->now;
+	const struct monitor_sample *now = view->now;
 	buf_str(out, "<p class=\"faint small\">Measurement overhead: ");
 	if (isfinite(now->own_cpu_percent))
 		human_percent(out, now->own_cpu_percent);

@@ -9,7 +9,7 @@ enum {
 	RECENT_S = 60,  // averaging time of recent use, s
 };
 
-void process_rows_init(struct process_rows *table, size_t most, enum now_arguments arguments)
+void process_rows_init(struct process_rows *table, size_t most, enum monitor_arguments arguments)
 {
 	*table = (struct process_rows){.bounds = {.most = most}, .arguments = arguments};
 }
@@ -27,20 +27,20 @@ static void drop(struct process_rows *table, size_t i)
 
 /* ---- use of a process ---- */
 
-static bool works(const struct now_process *process)
+static bool works(const struct monitor_process *process)
 {
 	return process->power_w > 0 || process->cpu_cores > 0 || process->gpu_percent > 0 ||
 		process->gpu_memory_bytes > 0;
 }
 
-static double use_of(const struct now_process *process)
+static double use_of(const struct monitor_process *process)
 {
 	double use = isnan(process->power_w) ? process->cpu_cores : process->power_w;
 	return use > 0 ? use : 0;
 }
 
 // Compares lifetime use: energy, or CPU time if no energy is measured.
-static bool used_less(const struct now_process *left, const struct now_process *right)
+static bool used_less(const struct monitor_process *left, const struct monitor_process *right)
 {
 	double l = isnan(left->energy_j) ? -1 : left->energy_j, r = isnan(right->energy_j) ? -1 : right->energy_j;
 	return l != r ? l < r : left->cpu_ns < right->cpu_ns;
@@ -67,11 +67,11 @@ bool process_rows_is_taken(const struct process_rows *table, const struct proces
 	return false;
 }
 
-static struct process_row *add_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
+static struct process_row *add_row(struct process_rows *table, const struct monitor_process *process, int64_t t_ns)
 {
 	if (process_rows_is_taken(table, NULL, process->pid, process->command))
 		return NULL;
-	struct process_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	struct process_row *larger = array_reserve(table->items, table->n, &table->capacity, sizeof(*larger), 16);
 	if (larger == NULL)
 		return NULL;
 	table->items = larger;
@@ -80,7 +80,8 @@ static struct process_row *add_row(struct process_rows *table, const struct now_
 	return row;
 }
 
-static void keep_name(const struct process_rows *table, struct process_row *row, struct now_process *seen, int64_t t_ns)
+static void keep_name(const struct process_rows *table, struct process_row *row, struct monitor_process *seen,
+	int64_t t_ns)
 {
 	if (row->series.state == SERIES_NONE || strcmp(row->now.command, seen->command) == 0)
 		return;
@@ -91,10 +92,10 @@ static void keep_name(const struct process_rows *table, struct process_row *row,
 		row->named_ns = t_ns;
 }
 
-static void refresh(const struct process_rows *table, struct process_row *row, const struct now_process *process,
-	const struct now *now)
+static void refresh(const struct process_rows *table, struct process_row *row, const struct monitor_process *process,
+	const struct monitor_sample *now)
 {
-	struct now_process seen = *process;
+	struct monitor_process seen = *process;
 	double part = now->dt_s > 0 ? 1 - exp(-now->dt_s / RECENT_S) : 1;
 	keep_name(table, row, &seen, now->t_ns);
 	row->now = seen;
@@ -105,38 +106,38 @@ static void refresh(const struct process_rows *table, struct process_row *row, c
 
 /* ---- sampling: live processes ---- */
 
-struct crowd {                           // the live or the ended processes of a sample
-	const struct now_process *items; // ascending by pid
+struct process_list {                        // the live or the ended processes of a sample
+	const struct monitor_process *items; // ascending by pid
 	bool *has_row;                   // parallel to items
 	size_t n;
 };
 
 static bool is_process_before(const void *item, const void *key)
 {
-	return ((const struct now_process *)item)->pid < *(const pid_t *)key;
+	return ((const struct monitor_process *)item)->pid < *(const pid_t *)key;
 }
 
-static const struct now_process *find(const struct crowd *crowd, const struct now_process *wanted)
+static const struct monitor_process *find(const struct process_list *list, const struct monitor_process *wanted)
 {
-	size_t at = search_first(crowd->items, crowd->n, sizeof(*wanted), &wanted->pid, is_process_before);
-	bool is_it = at < crowd->n && crowd->items[at].pid == wanted->pid &&
-		crowd->items[at].start_ticks == wanted->start_ticks;
-	return is_it ? &crowd->items[at] : NULL;
+	size_t at = search_first(list->items, list->n, sizeof(*wanted), &wanted->pid, is_process_before);
+	bool is_it = at < list->n && list->items[at].pid == wanted->pid &&
+		list->items[at].start_ticks == wanted->start_ticks;
+	return is_it ? &list->items[at] : NULL;
 }
 
-static void follow(struct process_rows *table, struct process_row *row, struct crowd *living, struct crowd *gone,
-	const struct now *now, uint64_t look)
+static void follow(struct process_rows *table, struct process_row *row, struct process_list *living,
+	struct process_list *gone, const struct monitor_sample *now, uint64_t sample)
 {
-	const struct now_process *process = row->now.is_gone ? NULL : find(living, &row->now);
-	bool was_told_before_us = row->series.state == SERIES_LEAVING && row->series.left_look == 0;
+	const struct monitor_process *process = row->now.is_gone ? NULL : find(living, &row->now);
+	bool was_shown_earlier = row->series.state == SERIES_LEAVING && row->series.left_sample == 0;
 	if (process != NULL) {
 		refresh(table, row, process, now);
-		if (was_told_before_us)
+		if (was_shown_earlier)
 			row->series.state = SERIES_SHOWN;
 		living->has_row[process - living->items] = row->series.state != SERIES_NONE;
 		return;
 	}
-	if (row->now.is_gone && !was_told_before_us)
+	if (row->now.is_gone && !was_shown_earlier)
 		return;
 	process = find(gone, &row->now);
 	if (process != NULL) {
@@ -144,65 +145,67 @@ static void follow(struct process_rows *table, struct process_row *row, struct c
 		gone->has_row[process - gone->items] = true;
 	}
 	row->now.is_gone = true;
-	series_leave(&row->series, look, now->t_ns);
+	series_leave(&row->series, sample, now->t_ns);
 }
 
 /* ---- sampling: row assignment ---- */
 
 static int by_use(const void *left, const void *right)
 {
-	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
+	return monitor_compare_use(*(const struct monitor_process *const *)left,
+		*(const struct monitor_process *const *)right);
 }
 
 static int by_used(const void *left, const void *right)
 {
-	const struct now_process *l = *(const struct now_process *const *)left,
-				 *r = *(const struct now_process *const *)right;
+	const struct monitor_process *l = *(const struct monitor_process *const *)left,
+				     *r = *(const struct monitor_process *const *)right;
 	return used_less(l, r) - used_less(r, l);
 }
 
-static bool used_any(const struct now_process *process)
+static bool used_any(const struct monitor_process *process)
 {
 	return process->energy_j > 0 || process->cpu_ns > 0; // also false for a missing value
 }
 
 // Processes without a row that are worth one, sorted by `order`. NULL: no memory. The caller frees the array.
-static const struct now_process **rank(const struct crowd *crowd, bool (*is_worth)(const struct now_process *),
-	int (*order)(const void *, const void *), size_t *ret_n)
+static const struct monitor_process **rank(const struct process_list *list,
+	bool (*is_worth)(const struct monitor_process *), int (*order)(const void *, const void *), size_t *ret_n)
 {
-	const struct now_process **ranked = calloc_array(crowd->n, sizeof(*ranked));
+	const struct monitor_process **ranked = calloc_array(list->n, sizeof(*ranked));
 	size_t n = 0;
-	for (size_t i = 0; ranked != NULL && i < crowd->n; i++)
-		if (!crowd->has_row[i] && is_worth(&crowd->items[i]))
-			ranked[n++] = &crowd->items[i];
+	for (size_t i = 0; ranked != NULL && i < list->n; i++)
+		if (!list->has_row[i] && is_worth(&list->items[i]))
+			ranked[n++] = &list->items[i];
 	if (n > 1)
 		qsort(ranked, n, sizeof(*ranked), order);
 	*ret_n = n;
 	return ranked;
 }
 
-static void take_ended(struct process_rows *table, const struct crowd *gone, const struct now *now, uint64_t look)
+static void take_ended(struct process_rows *table, const struct process_list *gone, const struct monitor_sample *now,
+	uint64_t sample)
 {
 	size_t n;
-	const struct now_process **ranked = rank(gone, used_any, by_used, &n);
+	const struct monitor_process **ranked = rank(gone, used_any, by_used, &n);
 	for (size_t i = 0; i < n && i < table->bounds.most && series_take_new(&table->bounds); i++) {
 		struct process_row *row = add_row(table, ranked[i], now->t_ns);
 		if (row != NULL)
-			series_leave(&row->series, look, now->t_ns);
+			series_leave(&row->series, sample, now->t_ns);
 	}
 	free(ranked);
 }
 
-static void send_resting_away(struct process_rows *table, uint64_t look, int64_t t_ns)
+static void drop_inactive(struct process_rows *table, uint64_t sample, int64_t t_ns)
 {
 	for (size_t i = 0; i < table->n; i++) {
 		struct process_row *row = &table->items[i];
 		if (row->series.state == SERIES_SHOWN && t_ns - row->worked_ns > REST_S * NS_PER_S)
-			series_leave(&row->series, look, t_ns);
+			series_leave(&row->series, sample, t_ns);
 	}
 }
 
-static struct process_row *remembered(struct process_rows *table, const struct now_process *process)
+static struct process_row *remembered(struct process_rows *table, const struct monitor_process *process)
 {
 	for (size_t i = 0; i < table->n; i++)
 		if (table->items[i].series.state == SERIES_NONE && table->items[i].now.pid == process->pid &&
@@ -212,7 +215,7 @@ static struct process_row *remembered(struct process_rows *table, const struct n
 }
 
 // False: no new series left in this minute.
-static bool give_row(struct process_rows *table, const struct now_process *process, int64_t t_ns)
+static bool give_row(struct process_rows *table, const struct monitor_process *process, int64_t t_ns)
 {
 	struct process_row *row = remembered(table, process);
 	if (row != NULL && process_rows_is_taken(table, row, process->pid, process->command))
@@ -226,11 +229,13 @@ static bool give_row(struct process_rows *table, const struct now_process *proce
 	return true;
 }
 
-static void give_rows(struct process_rows *table, const struct crowd *living, const struct now *now, uint64_t look)
+static void give_rows(struct process_rows *table, const struct process_list *living, const struct monitor_sample *now,
+	uint64_t sample)
 {
 	size_t n;
-	const struct now_process **ranked = rank(living, works, by_use, &n);
-	for (size_t i = 0; i < n && series_make_room(&table->bounds, SERIES_OF(table), use_of(ranked[i]), look, now->t_ns); i++)
+	const struct monitor_process **ranked = rank(living, works, by_use, &n);
+	for (size_t i = 0;
+		i < n && series_make_room(&table->bounds, SERIES_OF(table), use_of(ranked[i]), sample, now->t_ns); i++)
 		if (!give_row(table, ranked[i], now->t_ns))
 			break;
 	free(ranked);
@@ -245,7 +250,7 @@ static void bound(struct process_rows *table, enum series_state state, size_t mo
 		drop(table, (size_t)(least_used(table, state) - table->items));
 }
 
-void process_rows_look(struct process_rows *table, const struct now *now, uint64_t look)
+void process_rows_update(struct process_rows *table, const struct monitor_sample *now, uint64_t sample)
 {
 	if (table->bounds.most == 0)
 		return;
@@ -255,25 +260,26 @@ void process_rows_look(struct process_rows *table, const struct now *now, uint64
 	size_t n_living = now->n_processes;
 	while (n_living > 0 && now->processes[n_living - 1].is_gone)
 		n_living--;
-	struct crowd living = {now->processes, marks, n_living},
-		     gone = {now->processes + n_living, marks + n_living, now->n_processes - n_living};
-	series_begin_look(&table->bounds, now->t_ns);
+	struct process_list living = {now->processes, marks, n_living},
+			    gone = {now->processes + n_living, marks + n_living, now->n_processes - n_living};
+	series_begin_sample(&table->bounds, now->t_ns);
 	for (size_t i = 0; i < table->n; i++)
-		follow(table, &table->items[i], &living, &gone, now, look);
-	send_resting_away(table, look, now->t_ns);
-	give_rows(table, &living, now, look);
-	take_ended(table, &gone, now, look);
+		follow(table, &table->items[i], &living, &gone, now, sample);
+	drop_inactive(table, sample, now->t_ns);
+	give_rows(table, &living, now, sample);
+	take_ended(table, &gone, now, sample);
 	bound(table, SERIES_SHOWN, table->bounds.most);
 	bound(table, SERIES_LEAVING, table->bounds.most);
-	bound(table, SERIES_NONE, table->bounds.most * PROCESS_ROWS_SPARE);
+	bound(table, SERIES_NONE, table->bounds.most * PROCESS_ROWS_REMEMBERED);
 	free(marks);
 }
 
-void process_rows_forget(struct process_rows *table, const struct scraped *seen)
+void process_rows_drop_scraped(struct process_rows *table, const struct scraped *seen)
 {
 	for (size_t i = table->n; i-- > 0;) {
 		struct process_row *row = &table->items[i];
-		if (row->series.state != SERIES_LEAVING || !was_scraped(seen, row->series.left_look, row->series.left_ns))
+		if (row->series.state != SERIES_LEAVING ||
+			!was_scraped(seen, row->series.left_sample, row->series.left_ns))
 			continue;
 		row->series.state = SERIES_NONE;
 		if (row->now.is_gone)

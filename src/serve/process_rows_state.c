@@ -52,7 +52,7 @@ static int64_t take_count(const json_t *object, const char *key, int64_t most)
 
 /* Applies the command-line detail of this server; the previous one may have shown more (a token, an earlier version). A
  * kernel thread has a bracketed name and no arguments to hide. */
-static bool take_command(const struct process_rows *table, const json_t *object, struct now_process *process)
+static bool take_command(const struct process_rows *table, const json_t *object, struct monitor_process *process)
 {
 	const char *command = json_string_value(json_object_get(object, "command"));
 	struct redactor redactor = {0};
@@ -62,7 +62,7 @@ static bool take_command(const struct process_rows *table, const json_t *object,
 	buf_init(&shown, sizeof(process->command) - 1);
 	if (command[0] == '[')
 		buf_str(&shown, command);
-	else if (now_shows_arguments(table->arguments, process->uid))
+	else if (monitor_shows_arguments(table->arguments, process->uid))
 		redact_word(&redactor, command, strlen(command), &shown);
 	else
 		redact_to_name(command, strlen(command), &shown);
@@ -101,7 +101,7 @@ static void read_row(struct process_rows *table, const json_t *object, bool same
 	if (pid <= 0 || !value_ok(pid) || !value_ok(start_ticks) || !take_command(table, object, &row.now) ||
 		(row.now.is_gone && row.series.state == SERIES_NONE) || process_rows_is_taken(table, NULL, row.now.pid, row.now.command))
 		return;
-	struct process_row *larger = array_with_room(table->items, table->n, &table->room, sizeof(*larger), 16);
+	struct process_row *larger = array_reserve(table->items, table->n, &table->capacity, sizeof(*larger), 16);
 	if (larger == NULL)
 		return;
 	table->items = larger;
@@ -112,7 +112,7 @@ void process_rows_read(struct process_rows *table, const json_t *array, bool sam
 {
 	size_t i;
 	const json_t *row;
-	json_array_foreach(array, i, row) if (table->n < table->bounds.most * (PROCESS_ROWS_SPARE + 2))
+	json_array_foreach(array, i, row) if (table->n < table->bounds.most * (PROCESS_ROWS_REMEMBERED + 2))
 		read_row(table, row, same_boot);
 }
 
@@ -120,18 +120,18 @@ void process_rows_read(struct process_rows *table, const json_t *array, bool sam
 
 static int by_pid(const void *left, const void *right)
 {
-	const struct now_kept_process *a = left, *b = right;
+	const struct monitor_kept_process *a = left, *b = right;
 	return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
-struct now_kept_process *process_rows_kept(const struct process_rows *table, size_t *ret_n)
+struct monitor_kept_process *process_rows_kept(const struct process_rows *table, size_t *ret_n)
 {
-	struct now_kept_process *kept = calloc_array(table->n, sizeof(*kept));
+	struct monitor_kept_process *kept = calloc_array(table->n, sizeof(*kept));
 	size_t n = 0;
 	for (size_t i = 0; kept != NULL && i < table->n; i++) {
-		const struct now_process *now = &table->items[i].now;
+		const struct monitor_process *now = &table->items[i].now;
 		if (!now->is_gone && !isnan(now->energy_j))
-			kept[n++] = (struct now_kept_process){now->pid, now->start_ticks, now->energy_j};
+			kept[n++] = (struct monitor_kept_process){now->pid, now->start_ticks, now->energy_j};
 	}
 	if (n > 1)
 		qsort(kept, n, sizeof(*kept), by_pid);

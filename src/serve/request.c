@@ -27,7 +27,7 @@ enum { TWO_HOSTS, WRONG_HOST, ELSEWHERE, NO_TOKEN, READ_ONLY, NOT_FOUND, NO_MEMO
 static enum MHD_Result refuse(const struct mhd *mhd, struct MHD_Connection *connection, size_t which)
 {
 	const struct refusal *refusal = &refusals[which];
-	struct MHD_Response *response = answer_text(mhd, refusal->text);
+	struct MHD_Response *response = response_text(mhd, refusal->text);
 	if (response == NULL)
 		return MHD_NO;
 	if (refusal->header != NULL)
@@ -64,7 +64,7 @@ static int check_host(const struct request_rules *rules, struct MHD_Connection *
 		return TWO_HOSTS;
 	if (!rules->checks_host || hosts.n == 0)
 		return -1;
-	return hosts.first != NULL && ask_host_is_ours(hosts.first, rules->name) ? -1 : WRONG_HOST;
+	return hosts.first != NULL && request_host_is_ours(hosts.first, rules->name) ? -1 : WRONG_HOST;
 }
 
 bool request_is_reading(const char *method)
@@ -79,7 +79,7 @@ static int check(const struct request_rules *rules, struct MHD_Connection *conne
 	int wrong = check_host(rules, connection);
 	if (wrong >= 0)
 		return wrong;
-	if (ask_is_from_elsewhere(header_of(mhd, connection, "Sec-Fetch-Site"),
+	if (request_is_cross_site(header_of(mhd, connection, "Sec-Fetch-Site"),
 		    header_of(mhd, connection, "Sec-Fetch-Mode")))
 		return ELSEWHERE;
 	if (rules->token->length > 0 && !token_matches(rules->token, header_of(mhd, connection, "Authorization")))
@@ -101,18 +101,20 @@ static int find(const struct mhd *mhd, struct MHD_Connection *connection, const 
 {
 	const char *path = without_origin(url);
 	if (strcmp(path, "/") == 0)
-		return ANSWER_PAGE;
+		return RESPONSE_PAGE;
 	if (strcmp(path, "/figures") == 0) // fetched by the page's script
-		return ANSWER_FIGURES;
+		return RESPONSE_FIGURES;
 	if (strcmp(path, "/metrics") == 0)
-		return ask_wants_openmetrics(header_of(mhd, connection, "Accept")) ? ANSWER_OPENMETRICS : ANSWER_TEXT;
+		return request_wants_openmetrics(header_of(mhd, connection, "Accept")) ? RESPONSE_OPENMETRICS
+										       : RESPONSE_TEXT;
 	if (strcmp(path, "/now.json") == 0)
-		return mhd->value(connection, MHD_GET_ARGUMENT_KIND, "trail") != NULL ? ANSWER_TRAIL : ANSWER_NOW;
+		return mhd->value(connection, MHD_GET_ARGUMENT_KIND, "trail") != NULL ? RESPONSE_HISTORY : RESPONSE_NOW;
 	return -1;
 }
 
-enum MHD_Result request_answer(const struct request_rules *rules, struct answers *answers, const struct view *view,
-	struct MHD_Connection *connection, const char *path, const char *method, bool *ret_is_scrape)
+enum MHD_Result request_answer(const struct request_rules *rules, struct response_cache *responses_cached,
+	const struct view *view, struct MHD_Connection *connection, const char *path, const char *method,
+	bool *ret_is_scrape)
 {
 	const struct mhd *mhd = rules->mhd;
 	int wrong = check(rules, connection, method);
@@ -122,7 +124,7 @@ enum MHD_Result request_answer(const struct request_rules *rules, struct answers
 	int which = find(mhd, connection, path);
 	if (which < 0)
 		return refuse(mhd, connection, NOT_FOUND);
-	*ret_is_scrape = (which == ANSWER_TEXT || which == ANSWER_OPENMETRICS) && strcmp(method, "GET") == 0;
-	struct MHD_Response *response = answers_get(answers, (enum answer)which, view);
+	*ret_is_scrape = (which == RESPONSE_TEXT || which == RESPONSE_OPENMETRICS) && strcmp(method, "GET") == 0;
+	struct MHD_Response *response = response_cache_get(responses_cached, (enum response_kind)which, view);
 	return response != NULL ? mhd->queue(connection, MHD_HTTP_OK, response) : refuse(mhd, connection, NO_MEMORY);
 }

@@ -41,7 +41,7 @@ static bool is_address(const char *name)
 	return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
 }
 
-bool ask_host_is_ours(const char *host, const char *name)
+bool request_host_is_ours(const char *host, const char *name)
 {
 	char asked[256];
 	if (!name_of(host, asked, sizeof(asked)))
@@ -50,7 +50,7 @@ bool ask_host_is_ours(const char *host, const char *name)
 		(name[0] != '\0' && strcasecmp(asked, name) == 0);
 }
 
-bool ask_is_from_elsewhere(const char *site, const char *mode)
+bool request_is_cross_site(const char *site, const char *mode)
 {
 	if (site == NULL || strcasecmp(site, "same-origin") == 0 || strcasecmp(site, "none") == 0)
 		return false;
@@ -78,7 +78,7 @@ static bool is_media(const char *text, size_t length, const char *media)
 	return length == strlen(media) && strncasecmp(text, media, length) == 0;
 }
 
-bool ask_wants_openmetrics(const char *accept)
+bool request_wants_openmetrics(const char *accept)
 {
 	double openmetrics = 0, text = 0;
 	while (accept != NULL && *accept != '\0') {

@@ -11,7 +11,7 @@ static void write_now(const struct view *view, struct buf *out)
 {
 	view_json(view, false, out);
 }
-static void write_trail(const struct view *view, struct buf *out)
+static void write_history(const struct view *view, struct buf *out)
 {
 	view_json(view, true, out);
 }
@@ -27,13 +27,13 @@ static void write_openmetrics(const struct view *view, struct buf *out)
 static const struct {
 	const char *type;
 	void (*write)(const struct view *view, struct buf *out);
-} documents[ANSWERS] = {
-	[ANSWER_PAGE] = {"text/html; charset=utf-8", view_page},
-	[ANSWER_FIGURES] = {"text/html; charset=utf-8", view_figures},
-	[ANSWER_NOW] = {"application/json", write_now},
-	[ANSWER_TRAIL] = {"application/json", write_trail},
-	[ANSWER_TEXT] = {"text/plain; version=0.0.4; charset=utf-8", write_text},
-	[ANSWER_OPENMETRICS] = {"application/openmetrics-text; version=1.0.0; charset=utf-8", write_openmetrics},
+} documents[RESPONSES] = {
+	[RESPONSE_PAGE] = {"text/html; charset=utf-8", view_page},
+	[RESPONSE_FIGURES] = {"text/html; charset=utf-8", view_figures},
+	[RESPONSE_NOW] = {"application/json", write_now},
+	[RESPONSE_HISTORY] = {"application/json", write_history},
+	[RESPONSE_TEXT] = {"text/plain; version=0.0.4; charset=utf-8", write_text},
+	[RESPONSE_OPENMETRICS] = {"application/openmetrics-text; version=1.0.0; charset=utf-8", write_openmetrics},
 };
 
 /* Headers that forbid other sites to frame the response, and browsers to guess its type or to cache it. */
@@ -74,43 +74,45 @@ static struct MHD_Response *respond(const struct mhd *mhd, struct buf *body, con
 	return NULL;
 }
 
-static void write_policy(enum answer which, struct buf *out)
+static void write_policy(enum response_kind which, struct buf *out)
 {
-	if (which == ANSWER_PAGE)
+	if (which == RESPONSE_PAGE)
 		page_policy(out, PAGE_SCRIPT_LIVE, true);
 	else
 		buf_str(out, "default-src 'none'");
 	buf_str(out, "; frame-ancestors 'none'");
 }
 
-struct MHD_Response *answers_get(struct answers *answers, enum answer which, const struct view *view)
+struct MHD_Response *response_cache_get(struct response_cache *responses_cached, enum response_kind which,
+	const struct view *view)
 {
-	if (answers->responses[which] != NULL)
-		return answers->responses[which];
+	if (responses_cached->responses[which] != NULL)
+		return responses_cached->responses[which];
 	struct buf body, policy;
-	if (which == ANSWER_TEXT || which == ANSWER_OPENMETRICS)
-		answers->telling(answers->data);
+	if (which == RESPONSE_TEXT || which == RESPONSE_OPENMETRICS)
+		responses_cached->before_metrics(responses_cached->data);
 	buf_init(&body, DOCUMENT_CEILING);
 	buf_init(&policy, 1 << 12);
 	documents[which].write(view, &body);
 	write_policy(which, &policy);
 	if (!policy.failed)
-		answers->responses[which] = respond(answers->mhd, &body, documents[which].type, policy.data);
+		responses_cached->responses[which] = respond(responses_cached->mhd, &body, documents[which].type,
+			policy.data);
 	buf_finish(&policy);
 	buf_finish(&body);
-	return answers->responses[which];
+	return responses_cached->responses[which];
 }
 
-void answers_forget(struct answers *answers)
+void response_cache_clear(struct response_cache *responses_cached)
 {
-	for (size_t i = 0; i < ANSWERS; i++) {
-		if (answers->responses[i] != NULL) // clients that still read it hold their own reference
-			answers->mhd->drop(answers->responses[i]);
-		answers->responses[i] = NULL;
+	for (size_t i = 0; i < RESPONSES; i++) {
+		if (responses_cached->responses[i] != NULL) // clients that still read it hold their own reference
+			responses_cached->mhd->drop(responses_cached->responses[i]);
+		responses_cached->responses[i] = NULL;
 	}
 }
 
-struct MHD_Response *answer_text(const struct mhd *mhd, const char *text)
+struct MHD_Response *response_text(const struct mhd *mhd, const char *text)
 {
 	struct buf body;
 	buf_init(&body, 1 << 12);

@@ -35,7 +35,7 @@ static size_t find(const struct scrapers *scrapers, uint32_t id, uint64_t line)
 }
 
 // Entry of a new scraper; replaces the one that was inactive longest.
-static size_t new_place(struct scrapers *scrapers)
+static size_t new_index(struct scrapers *scrapers)
 {
 	size_t oldest = 0;
 	for (size_t i = 1; i < scrapers->n; i++)
@@ -44,16 +44,16 @@ static size_t new_place(struct scrapers *scrapers)
 	return scrapers->n < SCRAPERS_MAX ? scrapers->n++ : oldest;
 }
 
-void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t line, uint64_t look, int64_t t_ns)
+void scrapers_note(struct scrapers *scrapers, uint32_t id, uint64_t line, uint64_t sample, int64_t t_ns)
 {
 	size_t i = find(scrapers, id, line);
 	bool is_new = i == SCRAPERS_MAX;
 	if (is_new)
-		i = new_place(scrapers);
+		i = new_index(scrapers);
 	scrapers->items[i].gap_ns = is_new ? 0 : t_ns - scrapers->items[i].t_ns;
 	scrapers->items[i].id = id;
 	scrapers->items[i].line = line;
-	scrapers->items[i].look = look;
+	scrapers->items[i].sample = sample;
 	scrapers->items[i].t_ns = t_ns;
 }
 
@@ -64,22 +64,22 @@ void scrapers_hang_up(struct scrapers *scrapers, uint64_t line)
 			scrapers->items[i].line = 0;
 }
 
-static int64_t patience_ns(int64_t gap_ns)
+static int64_t timeout_ns(int64_t gap_ns)
 {
-	int64_t most_ns = SCRAPER_RHYTHM_S * NS_PER_S, least_ns = SCRAPER_PATIENCE_S * NS_PER_S;
-	int64_t own_ns = (gap_ns < most_ns ? gap_ns : most_ns) * SCRAPER_RHYTHMS;
-	return own_ns > least_ns ? own_ns : least_ns;
+	int64_t max_ns = SCRAPER_INTERVAL_MAX_S * NS_PER_S, min_ns = SCRAPER_TIMEOUT_S * NS_PER_S;
+	int64_t own_ns = (gap_ns < max_ns ? gap_ns : max_ns) * SCRAPER_INTERVALS;
+	return own_ns > min_ns ? own_ns : min_ns;
 }
 
 struct scraped scrapers_seen(const struct scrapers *scrapers, int64_t t_ns)
 {
-	struct scraped seen = {.look = 0, .t_ns = INT64_MAX};
+	struct scraped seen = {.sample = 0, .t_ns = INT64_MAX};
 	bool any = false;
 	for (size_t i = 0; i < scrapers->n; i++) {
-		if (t_ns - scrapers->items[i].t_ns > patience_ns(scrapers->items[i].gap_ns))
+		if (t_ns - scrapers->items[i].t_ns > timeout_ns(scrapers->items[i].gap_ns))
 			continue;
-		if (!any || scrapers->items[i].look < seen.look)
-			seen.look = scrapers->items[i].look;
+		if (!any || scrapers->items[i].sample < seen.sample)
+			seen.sample = scrapers->items[i].sample;
 		any = true;
 	}
 	return seen;
@@ -102,10 +102,10 @@ static const struct field scrapers_fields[] = {FIELD_LIST(NULL, &scraper_type, s
 const struct object_type scrapers_type = OBJECT_TYPE("scrapers", "Clients.", scrapers_fields);
 
 // Values out of range become 0 (long ago).
-static int64_t take_number(const json_t *object, const char *key, int64_t most_ns)
+static int64_t take_number(const json_t *object, const char *key, int64_t max_ns)
 {
 	json_int_t value = json_integer_value(json_object_get(object, key));
-	return value >= 0 && value <= most_ns ? value : 0;
+	return value >= 0 && value <= max_ns ? value : 0;
 }
 
 void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boot, int64_t t_ns)
@@ -119,6 +119,6 @@ void scrapers_read(struct scrapers *scrapers, const json_t *array, bool same_boo
 		size_t at = scrapers->n++;
 		scrapers->items[at].id = (uint32_t)take_number(object, "id", UINT32_MAX);
 		scrapers->items[at].t_ns = same_boot ? take_number(object, "came_ns", t_ns) : t_ns;
-		scrapers->items[at].gap_ns = take_number(object, "gap_ns", SCRAPER_RHYTHM_S * NS_PER_S);
+		scrapers->items[at].gap_ns = take_number(object, "gap_ns", SCRAPER_INTERVAL_MAX_S * NS_PER_S);
 	}
 }

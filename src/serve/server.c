@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 enum {
-	REQUEST_ROOM = 16 << 10, // memory per connection, bytes, including request headers; longer headers are refused (431)
+	REQUEST_CAPACITY = 16
+		<< 10, // memory per connection, bytes, including request headers; longer headers are refused (431)
 	SWEEP_MS = 1000,
-	FIRST_LOOK_MS = 200,
+	FIRST_SAMPLE_MS = 200,
 	SAVE_S = 60,      // maximum time between saves of the counters
 	TEXTFILE_S = 300, // reads of a file are not observable, so ended series stay in it for this time
 };
@@ -24,24 +25,24 @@ enum {
 struct server {
 	struct address address;
 	struct token token;
-	struct now_state *state; // owned
+	struct monitor *state; // owned
 	struct mhd mhd;
 	struct MHD_Daemon *daemon; // owned
 	int epoll_fd;              // the daemon's
 	int timer_fd;              // owned
 	const struct wattle_env *env;
 	char host[256], node[256];
-	struct tally tally;
+	struct totals totals;
 	struct state state_file;
 	struct textfile textfile;
 	int64_t saved_ns;
 	char warning[1024]; // "": none
 	bool has_warned;
 	struct view view;
-	struct trail trail;
-	struct answers answers;
+	struct history history;
+	struct response_cache responses_cached;
 	struct request_rules rules;
-	struct guests guests;
+	struct connections connections;
 	uint64_t n_ended; // ended connections before the last library run
 	int64_t first_ns;
 };
@@ -49,8 +50,8 @@ struct server {
 static void save(void *data)
 {
 	struct server *server = data;
-	state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally, server->view.look,
-		false);
+	state_write(&server->state_file, server->state, server->view.now->n_domains, &server->totals,
+		server->view.sample, false);
 	server->saved_ns = server->view.now->t_ns;
 	if (server->state_file.failed < 0 && !server->has_warned)
 		snprintf(server->warning, sizeof(server->warning), "%s/%s: %s; counters start at 0 at the next start",
@@ -71,25 +72,25 @@ static void write_textfile(struct server *server)
 // Drops ended series that every active scraper has received.
 static void forget(struct server *server, int64_t t_ns)
 {
-	struct scraped seen = {.look = UINT64_MAX, .t_ns = INT64_MAX};
+	struct scraped seen = {.sample = UINT64_MAX, .t_ns = INT64_MAX};
 	if (server->daemon != NULL)
-		seen = scrapers_seen(&server->tally.scrapers, t_ns);
+		seen = scrapers_seen(&server->totals.scrapers, t_ns);
 	if (server->textfile.path != NULL)
 		seen.t_ns = t_ns - TEXTFILE_S * NS_PER_S;
-	tally_forget(&server->tally, &seen);
+	totals_drop_scraped(&server->totals, &seen);
 }
 
-static void look(struct server *server)
+static void sample(struct server *server)
 {
-	const struct now *now = now_look(server->state);
+	const struct monitor_sample *now = monitor_take_sample(server->state);
 	server->view.now = now;
 	forget(server, now->t_ns);
-	tally_look(&server->tally, now, ++server->view.look);
+	totals_update(&server->totals, now, ++server->view.sample);
 	server->view.up_ns = now->t_ns - server->first_ns;
-	if (server->trail.domains == NULL && trail_init(&server->trail, now->n_domains) < 0)
+	if (server->history.domains == NULL && history_init(&server->history, now->n_domains) < 0)
 		return;
-	trail_add(&server->trail, now);
-	answers_forget(&server->answers);
+	history_add(&server->history, now);
+	response_cache_clear(&server->responses_cached);
 	write_textfile(server);
 	if (now->t_ns - server->saved_ns >= SAVE_S * NS_PER_S)
 		save(server);
@@ -97,10 +98,10 @@ static void look(struct server *server)
 
 /* ---- callbacks of the library's `run` ---- */
 
-static void on_connection(void *data, struct MHD_Connection *connection, void **visit,
+static void on_connection(void *data, struct MHD_Connection *connection, void **entry,
 	enum MHD_ConnectionNotificationCode what)
 {
-	guests_connection(&((struct server *)data)->guests, connection, visit, what);
+	connections_notify(&((struct server *)data)->connections, connection, entry, what);
 }
 
 /* Called when the headers have arrived and again when the request is complete. Answering in the first call would cost the
@@ -118,16 +119,16 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 	if (is_whole && *upload_size > 0)
 		return MHD_NO;
 	bool is_scrape;
-	enum MHD_Result r = request_answer(&server->rules, &server->answers, &server->view, connection, path, method,
-		&is_scrape);
-	guests_ask(&server->guests, connection, is_scrape ? server->view.look : 0);
+	enum MHD_Result r = request_answer(&server->rules, &server->responses_cached, &server->view, connection, path,
+		method, &is_scrape);
+	connections_request(&server->connections, connection, is_scrape ? server->view.sample : 0);
 	return r;
 }
 
 static void on_answered(void *data, struct MHD_Connection *connection, void **request,
 	enum MHD_RequestTerminationCode how)
 {
-	guests_answered(&((struct server *)data)->guests, connection, how);
+	connections_completed(&((struct server *)data)->connections, connection, how);
 }
 
 /* ---- opening ---- */
@@ -136,8 +137,8 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 {
 	server->daemon = server->mhd.start(MHD_USE_EPOLL, 0, NULL, NULL, on_request, server, // external event loop
 		MHD_OPTION_LISTEN_SOCKET, server->address.fd,                                //
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)VISITS_MAX,                       //
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_ROOM,                    //
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTION_TABLE_MAX,             //
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_CAPACITY,                //
 		MHD_OPTION_STRICT_FOR_CLIENT, 1,                                             //
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,                         //
 		MHD_OPTION_NOTIFY_COMPLETED, on_answered, server,                            //
@@ -152,21 +153,21 @@ static int start_daemon(struct server *server, struct wattle_error *reterr)
 }
 
 // Shows command lines of other users only if every reader has the token. Textfile readers don't need one.
-static enum now_arguments arguments_shown(const struct server_options *options)
+static enum monitor_arguments arguments_shown(const struct server_options *options)
 {
 	if (options->hide_command)
-		return NOW_ARGUMENTS_NONE;
-	return options->token_file != NULL && options->textfile == NULL ? NOW_ARGUMENTS_ALL : NOW_ARGUMENTS_OWN;
+		return MONITOR_ARGUMENTS_NONE;
+	return options->token_file != NULL && options->textfile == NULL ? MONITOR_ARGUMENTS_ALL : MONITOR_ARGUMENTS_OWN;
 }
 
 /* Power is known from the second sample on, and an interval of almost zero would be noise. The first published sample is
  * therefore taken a moment after opening. */
-static int open_look(struct server *server, const struct server_options *options, struct wattle_error *reterr)
+static int open_and_sample(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
-	static const struct timespec moment = {.tv_nsec = FIRST_LOOK_MS * NS_PER_MS};
+	static const struct timespec first_interval = {.tv_nsec = FIRST_SAMPLE_MS * NS_PER_MS};
 	struct state_read kept;
 	state_read(&server->state_file, &kept);
-	struct now_options now = {
+	struct monitor_options now = {
 		.env = options->env,
 		.pid = options->pid,
 		.kept = kept.domains,
@@ -174,22 +175,22 @@ static int open_look(struct server *server, const struct server_options *options
 		.same_boot = kept.same_boot,
 		.arguments = arguments_shown(options),
 	};
-	for (int k = 0; k < NOW_GROUPINGS; k++)
+	for (int k = 0; k < MONITOR_GROUPINGS; k++)
 		now.groups[k] = options->most[k] > 0;
-	tally_read(&server->tally, kept.object, kept.same_boot, env_now_ns(server->env));
-	struct now_kept_process *processes = process_rows_kept(&server->tally.processes, &now.n_kept_processes);
+	totals_read(&server->totals, kept.object, kept.same_boot, env_now_ns(server->env));
+	struct monitor_kept_process *processes = process_rows_kept(&server->totals.processes, &now.n_kept_processes);
 	now.kept_processes = processes;
-	int r = now_open(&now, &server->state, reterr);
+	int r = monitor_open(&now, &server->state, reterr);
 	free(processes);
 	state_read_finish(&kept);
 	if (r < 0)
 		return r;
-	now_set_interval(server->state, server->view.interval_ns);
+	monitor_set_interval(server->state, server->view.interval_ns);
 	server->first_ns = env_now_ns(server->env);
-	nanosleep(&moment, NULL);
-	look(server);
+	nanosleep(&first_interval, NULL);
+	sample(server);
 	server->view.opened_wall_ns = server->view.now->wall_ns - server->view.up_ns;
-	return server->trail.domains != NULL ? 0 : error_set(reterr, -ENOMEM, "%s", strerror(ENOMEM));
+	return server->history.domains != NULL ? 0 : error_set(reterr, -ENOMEM, "%s", strerror(ENOMEM));
 }
 
 static int start_timer(struct server *server, int64_t interval_ns, struct wattle_error *reterr)
@@ -232,22 +233,23 @@ static void open_state(struct server *server, const struct server_options *optio
 
 static int open_parts(struct server *server, const struct server_options *options, struct wattle_error *reterr)
 {
-	const struct tally_options rows = {
-		.most = {[NOW_JOBS] = options->most[NOW_JOBS], [NOW_CGROUPS] = options->most[NOW_CGROUPS]},
-		.most_processes = options->most_processes,
+	const struct totals_options rows = {
+		.most = {[MONITOR_JOBS] = options->most[MONITOR_JOBS],
+			[MONITOR_CGROUPS] = options->most[MONITOR_CGROUPS]},
+		.max_processes = options->max_processes,
 		.arguments = arguments_shown(options),
 	};
 	if (options->node != NULL && strlen(options->node) >= sizeof(server->node))
 		return error_set(reterr, -EINVAL, "--node: the name has %zu bytes; give at most %zu",
 			strlen(options->node), sizeof(server->node) - 1);
-	tally_init(&server->tally, &rows);
+	totals_init(&server->totals, &rows);
 	int r = textfile_open(&server->textfile, options->textfile, reterr);
 	if (r == 0 && options->listen != NULL)
 		r = open_door(server, options, reterr);
 	if (r < 0)
 		return r;
 	open_state(server, options);
-	r = open_look(server, options, reterr);
+	r = open_and_sample(server, options, reterr);
 	if (r == 0 && server->textfile.failed < 0)
 		r = error_set(reterr, server->textfile.failed, "--textfile %s: %s", options->textfile,
 			strerror(-server->textfile.failed));
@@ -265,23 +267,23 @@ static void set_up(struct server *server, const struct server_options *options)
 		server->host[0] = '\0';
 	text_copy(server->node, sizeof(server->node), options->node != NULL ? options->node : server->host);
 	server->view = (struct view){
-		.trail = &server->trail,
-		.tally = &server->tally,
+		.history = &server->history,
+		.totals = &server->totals,
 		.node = server->node,
 		.host = server->host,
 		.interval_ns = options->interval_ns,
 		.has_target = options->pid != 0,
 		.seed_names = options->seed_names,
 	};
-	server->answers.mhd = &server->mhd;
-	server->answers.telling = save;
-	server->answers.data = server;
+	server->responses_cached.mhd = &server->mhd;
+	server->responses_cached.before_metrics = save;
+	server->responses_cached.data = server;
 	server->rules = (struct request_rules){
 		.mhd = &server->mhd,
 		.name = server->address.host,
 		.token = &server->token,
 	};
-	guests_init(&server->guests, &server->mhd, server->env, &server->tally.scrapers);
+	connections_init(&server->connections, &server->mhd, server->env, &server->totals.scrapers);
 }
 
 int serve_open(const struct server_options *options, struct server **ret_server, struct wattle_error *reterr)
@@ -303,20 +305,20 @@ void serve_close(struct server *server)
 	if (server == NULL)
 		return;
 	if (server->daemon != NULL) {
-		answers_forget(&server->answers);
+		response_cache_clear(&server->responses_cached);
 		server->mhd.stop(server->daemon);
 		server->address.fd = -1; // the daemon has closed it
 	}
 	if (server->timer_fd >= 0)
 		close(server->timer_fd);
 	if (server->view.now != NULL)
-		state_write(&server->state_file, server->state, server->view.now->n_domains, &server->tally,
-			server->view.look, true);
+		state_write(&server->state_file, server->state, server->view.now->n_domains, &server->totals,
+			server->view.sample, true);
 	state_close(&server->state_file);
 	textfile_close(&server->textfile);
-	now_close(server->state);
-	tally_finish(&server->tally);
-	trail_finish(&server->trail);
+	monitor_close(server->state);
+	totals_finish(&server->totals);
+	history_finish(&server->history);
 	address_close(&server->address);
 	mhd_close(&server->mhd);
 	free(server);
@@ -350,11 +352,11 @@ bool server_token_is_short(const struct server *server)
 static int timeout_ms(struct server *server)
 {
 	MHD_UNSIGNED_LONG_LONG wanted_ms;
-	int ms = server->guests.visits.n > 0 ? SWEEP_MS : -1;
+	int ms = server->connections.table.n > 0 ? SWEEP_MS : -1;
 	if (server->daemon == NULL)
 		return -1;
 	// The library closes connections and resumes listening only when it runs, and nothing wakes it for that.
-	if (server->guests.visits.n_ended != server->n_ended)
+	if (server->connections.table.n_ended != server->n_ended)
 		return 0;
 	if (server->mhd.timeout(server->daemon, &wanted_ms) == MHD_YES && (ms < 0 || wanted_ms < (unsigned int)ms))
 		ms = wanted_ms < SWEEP_MS ? (int)wanted_ms : SWEEP_MS;
@@ -362,11 +364,11 @@ static int timeout_ms(struct server *server)
 }
 
 // Takes one sample however late the timer is: its energy covers the missed intervals.
-static void look_if_due(struct server *server)
+static void sample_if_due(struct server *server)
 {
 	uint64_t ticks;
 	if (read(server->timer_fd, &ticks, sizeof(ticks)) == (ssize_t)sizeof(ticks))
-		look(server);
+		sample(server);
 }
 
 static void pass_on(struct server *server, void (*warn)(const char *text))
@@ -388,12 +390,12 @@ int server_run(struct server *server, int stop_fd, void (*warn)(const char *text
 			return -errno;
 		if ((fds[0].revents & POLLIN) != 0)
 			return 0;
-		look_if_due(server);
+		sample_if_due(server);
 		pass_on(server, warn);
-		server->n_ended = server->guests.visits.n_ended;
-		server->guests.visits.run++;
+		server->n_ended = server->connections.table.n_ended;
+		server->connections.table.run++;
 		if (server->daemon != NULL && server->mhd.run(server->daemon) != MHD_YES)
 			return -EIO;
-		visits_sweep(&server->guests.visits, env_now_ns(server->env));
+		connection_table_expire(&server->connections.table, env_now_ns(server->env));
 	}
 }

@@ -11,17 +11,17 @@
 #include <sys/types.h>
 
 struct server_options {
-	const struct wattle_env *env; // borrowed until close
-	const char *listen;           // serve/address.c; NULL: no socket, textfile only
-	const char *textfile;         // serve/textfile.c; NULL: none
-	const char *node;             // label of this machine in metrics; NULL: host name
-	const char *token_file;       // NULL: no token
-	bool hide_command;            // show the program name only, without arguments
-	bool seed_names;              // also export AIPowerMeter's gauges
-	size_t most_processes;        // number of processes with their own series
-	size_t most[NOW_GROUPINGS];   // number of jobs and of cgroups with their own series
-	int64_t interval_ns;          // sampling interval
-	pid_t pid;                    // root of the target process tree; 0: none
+	const struct wattle_env *env;   // borrowed until close
+	const char *listen;             // serve/address.c; NULL: no socket, textfile only
+	const char *textfile;           // serve/textfile.c; NULL: none
+	const char *node;               // label of this machine in metrics; NULL: host name
+	const char *token_file;         // NULL: no token
+	bool hide_command;              // show the program name only, without arguments
+	bool seed_names;                // also export AIPowerMeter's gauges
+	size_t max_processes;           // number of processes with their own series
+	size_t most[MONITOR_GROUPINGS]; // number of jobs and of cgroups with their own series
+	int64_t interval_ns;            // sampling interval
+	pid_t pid;                      // root of the target process tree; 0: none
 };
 
 struct server;

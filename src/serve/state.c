@@ -18,10 +18,10 @@
 struct document {
 	const char *node, *boot;
 	bool is_last;
-	const struct now_state *now;
+	const struct monitor *now;
 	size_t n_domains;
-	struct now_kept *kept; // the domain being written
-	const struct tally *tally;
+	struct monitor_kept *kept; // the domain being written
+	const struct totals *totals;
 };
 
 static size_t domain_count(const struct object_at *at)
@@ -32,17 +32,17 @@ static size_t domain_count(const struct object_at *at)
 static const void *domain_item(const struct object_at *at, size_t i)
 {
 	const struct document *document = at->data;
-	now_keep(document->now, i, document->kept);
+	monitor_keep(document->now, i, document->kept);
 	return document->kept;
 }
 
 static bool has_raw(const struct object_at *at)
 {
-	return ((const struct now_kept *)at->data)->has_raw;
+	return ((const struct monitor_kept *)at->data)->has_raw;
 }
 
 // clang-format off
-#define K struct now_kept
+#define K struct monitor_kept
 static const struct field domain_fields[] = {
 	FIELD_AS(K, "domain", name, NULL, "name of the domain", .known = true),
 	FIELD(K, uuid, NULL, "UUID of a GPU", .known = true),
@@ -67,17 +67,17 @@ static const struct field state_fields[] = {
 	FIELD(D, boot, NULL, "identity of this boot and of the sensors", .known = true),
 	FIELD_AS(D, "ended_in_order", is_last, NULL, "whether this is the last state of a server that ended normally"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "domains"),
-	FIELD_INLINE_OF(D, tally, &tally_type),
+	FIELD_INLINE_OF(D, totals, &serve_totals_type),
 };
 #undef D
 static const struct object_type state_type = OBJECT_TYPE("state", "Counters of a server.", state_fields);
 // clang-format on
 
-static void make_text(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
+static void make_text(struct state *state, const struct monitor *now, size_t n_domains, const struct totals *totals,
 	bool is_last)
 {
-	struct now_kept kept;
-	const struct document document = {state->node, state->boot, is_last, now, n_domains, &kept, tally};
+	struct monitor_kept kept;
+	const struct document document = {state->node, state->boot, is_last, now, n_domains, &kept, totals};
 	buf_clear(&state->text);
 	document_json(&state->text, &state_type, &document, false);
 	buf_char(&state->text, '\n');
@@ -86,7 +86,7 @@ static void make_text(struct state *state, const struct now_state *now, size_t n
 /* Exchanging two files costs a third of replacing one at each scrape: the file system need not create, allocate, flush and
  * delete one. A file that must reach the disk is new, and the previous one is deleted, so a power failure cannot restore
  * old values. */
-static int take_place(const struct state *state, const char *temporary, bool on_disk)
+static int rename_file(const struct state *state, const char *temporary, bool on_disk)
 {
 	if (!on_disk && renameat2(state->folder_fd, temporary, state->folder_fd, state->name, RENAME_EXCHANGE) == 0)
 		return 0;
@@ -112,7 +112,7 @@ static int replace(const struct state *state, bool on_disk)
 	if (r == 0 && on_disk && fsync(fd) < 0)
 		r = -errno;
 	if (r == 0)
-		r = take_place(state, temporary, on_disk);
+		r = rename_file(state, temporary, on_disk);
 	if (r < 0)
 		unlinkat(state->folder_fd, temporary, 0);
 	return r;
@@ -129,16 +129,16 @@ static void drop(const struct state *state)
 	(void)fd;
 }
 
-void state_write(struct state *state, const struct now_state *now, size_t n_domains, const struct tally *tally,
-	uint64_t look, bool is_last)
+void state_write(struct state *state, const struct monitor *now, size_t n_domains, const struct totals *totals,
+	uint64_t sample, bool is_last)
 {
-	if (state->folder_fd < 0 || (state->written_look == look && !is_last))
+	if (state->folder_fd < 0 || (state->written_sample == sample && !is_last))
 		return;
 	/* The final state must be on disk to count after a reboot. So must the first state after a start, or a power
 	 * failure would restore the final state of the previous boot as if it were current. */
-	bool on_disk = is_last || state->written_look == 0;
-	state->written_look = look;
-	make_text(state, now, n_domains, tally, is_last);
+	bool on_disk = is_last || state->written_sample == 0;
+	state->written_sample = sample;
+	make_text(state, now, n_domains, totals, is_last);
 	state->failed = replace(state, on_disk);
 	if (on_disk)
 		fsync(state->folder_fd);
@@ -160,9 +160,9 @@ static int64_t take_count(const json_t *object, const char *key)
 	return value > 0 && value < INT64_MAX / 2 ? value : 0; // leaves headroom for the sum to grow
 }
 
-static bool take_domain(const json_t *object, struct now_kept *ret_kept)
+static bool take_domain(const json_t *object, struct monitor_kept *ret_kept)
 {
-	struct now_kept kept = {
+	struct monitor_kept kept = {
 		.energy_uj = take_count(object, "energy_uj"),
 		.wraps = (uint32_t)take_count(object, "wraps"),
 		.resets = (uint32_t)take_count(object, "resets"),

@@ -44,10 +44,10 @@ static bool make_folders(const char *folder)
 // "127.0.0.1:9095" -> "127.0.0.1_9095". Long words keep their end, which distinguishes them.
 static void put_word(struct buf *out, const char *word)
 {
-	enum { WORD_MOST = 80 };
+	enum { WORD_MAX = 80 };
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-";
 	size_t length = strlen(word);
-	for (const char *at = word + (length > WORD_MOST ? length - WORD_MOST : 0); *at != '\0'; at++)
+	for (const char *at = word + (length > WORD_MAX ? length - WORD_MAX : 0); *at != '\0'; at++)
 		buf_char(out, strchr(plain, *at) != NULL ? *at : '_');
 }
 
@@ -72,7 +72,7 @@ static void put_lock_name(char *out, size_t size, const char *name)
 
 /* ---- taking over the file of an ended server ---- */
 
-struct heritage {
+struct earlier_state {
 	char name[sizeof(((struct state *)0)->name)]; // "": none
 	struct timespec written;
 	int lock_fd; // owned; -1: none
@@ -100,7 +100,7 @@ static void drop_lock_of(const struct state *state, const char *name, int fd)
 		lock_file_drop(state->folder_fd, lock, fd);
 }
 
-static void consider(const struct state *state, const char *name, struct heritage *best)
+static void consider(const struct state *state, const char *name, struct earlier_state *best)
 {
 	struct stat st;
 	if (fstatat(state->folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
@@ -127,7 +127,7 @@ static bool is_state_name(const char *name, const char *prefix)
  * ended server of this machine and takes over its file. Files of running servers are left alone. */
 static void inherit(const struct state *state)
 {
-	struct heritage best = {.lock_fd = -1};
+	struct earlier_state best = {.lock_fd = -1};
 	wattle_cleanup_dir DIR *folder = fdopendir(openat(state->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (folder == NULL || faccessat(state->folder_fd, state->name, F_OK, 0) == 0)
 		return;

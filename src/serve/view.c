@@ -6,12 +6,13 @@
 
 static int by_rank(const void *left, const void *right)
 {
-	return now_compare_use(*(const struct now_process *const *)left, *(const struct now_process *const *)right);
+	return monitor_compare_use(*(const struct monitor_process *const *)left,
+		*(const struct monitor_process *const *)right);
 }
 
-const struct now_process **view_ranked(const struct now *now, size_t *ret_n)
+const struct monitor_process **view_ranked(const struct monitor_sample *now, size_t *ret_n)
 {
-	const struct now_process **ranked = calloc_array(now->n_processes, sizeof(const struct now_process *));
+	const struct monitor_process **ranked = calloc_array(now->n_processes, sizeof(const struct monitor_process *));
 	if (ranked == NULL)
 		return NULL;
 	for (size_t i = 0; i < now->n_processes; i++)

@@ -1,4 +1,4 @@
-/* Chart history for pages that are opened later: the values of the last TRAIL_LOOKS samples. Allocated once. */
+/* Chart history for pages that are opened later: the values of the last HISTORY_SAMPLES samples. Allocated once. */
 #pragma once
 
 #include "base/buf.h"
@@ -12,46 +12,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TRAIL_LOOKS = 600 };
+enum { HISTORY_SAMPLES = 600 };
 
-enum trail_column {
-	TRAIL_TOTAL_W,
-	TRAIL_TARGET_W,
-	TRAIL_OTHERS_W,
-	TRAIL_OWN_W,
-	TRAIL_IDLE_W,
-	TRAIL_UNATTRIBUTED_W,
-	TRAIL_BUSY_CORES,
-	TRAIL_MEMORY_BYTES,
-	TRAIL_COLUMNS
+enum history_column {
+	HISTORY_TOTAL_W,
+	HISTORY_TARGET_W,
+	HISTORY_OTHERS_W,
+	HISTORY_OWN_W,
+	HISTORY_IDLE_W,
+	HISTORY_UNATTRIBUTED_W,
+	HISTORY_BUSY_CORES,
+	HISTORY_MEMORY_BYTES,
+	HISTORY_COLUMNS
 };
-enum trail_domain_column {
-	TRAIL_POWER_W,
-#define DEVICE_LIVE(id, ...) TRAIL_##id,
+enum history_domain_column {
+	HISTORY_POWER_W,
+#define DEVICE_LIVE(id, ...) HISTORY_##id,
 #include "metric/metrics.def"
-	TRAIL_DOMAIN_COLUMNS
+	HISTORY_DOMAIN_COLUMNS
 };
 
-struct trail {
-	int64_t t_ns[TRAIL_LOOKS];
-	float columns[TRAIL_COLUMNS][TRAIL_LOOKS];           // NaN: unknown
-	float (*domains)[TRAIL_DOMAIN_COLUMNS][TRAIL_LOOKS]; // owned: n_domains entries
+struct history {
+	int64_t t_ns[HISTORY_SAMPLES];
+	float columns[HISTORY_COLUMNS][HISTORY_SAMPLES];           // NaN: unknown
+	float (*domains)[HISTORY_DOMAIN_COLUMNS][HISTORY_SAMPLES]; // owned: n_domains entries
 	size_t n_domains, n, next;
 };
 
-int trail_init(struct trail *trail, size_t n_domains); // -ENOMEM
-void trail_finish(struct trail *trail);
-void trail_add(struct trail *trail, const struct now *now);
-size_t trail_place(const struct trail *trail, size_t i); // array index of the i-th oldest sample, i < n
+int history_init(struct history *history, size_t n_domains); // -ENOMEM
+void history_finish(struct history *history);
+void history_add(struct history *history, const struct monitor_sample *now);
+size_t history_index(const struct history *history, size_t i); // array index of the i-th oldest sample, i < n
 
 /* The data of one sample, and the documents made from it. Pure: each document depends on this struct only. */
 
 struct view {
-	const struct now *now;
-	const struct trail *trail;
-	const struct tally *tally;
+	const struct monitor_sample *now;
+	const struct history *history;
+	const struct totals *totals;
 	const char *node;       // label of this machine in metrics; NULL: none
-	uint64_t look;          // number of samples so far, including this one
+	uint64_t sample;        // number of samples so far, including this one
 	int64_t interval_ns;    // sampling interval
 	int64_t up_ns;          // time since the first sample
 	const char *host;       // name of this machine
@@ -64,14 +64,14 @@ enum { VIEW_PROCESSES = 100 }; // processes listed, those with the highest power
 
 void view_page(const struct view *view, struct buf *out);             // complete HTML document
 void view_figures(const struct view *view, struct buf *out);          // the parts that change: HTML fragments
-void view_json(const struct view *view, bool trail, struct buf *out); // "wattle-now/1", docs/serve.md
+void view_json(const struct view *view, bool history, struct buf *out); // "wattle-now/1", docs/serve.md
 void view_metrics(const struct view *view, bool openmetrics, struct buf *out);
 void view_textfile(const struct view *view, struct buf *out); // for node_exporter's textfile collector
 
 /* ---- pieces ---- */
 
 /* Processes to list, by power, then CPU time, then memory. NULL: no memory. The caller frees the array. */
-const struct now_process **view_ranked(const struct now *now, size_t *ret_n);
+const struct monitor_process **view_ranked(const struct monitor_sample *now, size_t *ret_n);
 // Chart data of the page as JSON: columns from sample `first` on (0: the oldest stored).
 void view_charts(const struct view *view, size_t first, struct buf *out);
 
@@ -79,15 +79,15 @@ void view_charts(const struct view *view, size_t first, struct buf *out);
 
 struct view_document {
 	const struct view *view;
-	const struct now *now;             // of view
-	const struct trail *trail;         // of view
+	const struct monitor_sample *now;  // of view
+	const struct history *history;     // of view
 	size_t first;                      // first sample of the trail to write
-	const struct now_process **ranked; // n_ranked entries
+	const struct monitor_process **ranked; // n_ranked entries
 	size_t n_ranked;
-	bool has_trail; // include the trail in wattle-now/1
+	bool has_history; // include the trail in wattle-now/1
 };
 // Data: struct view_document.
-extern const struct object_type now_type, trail_type;
+extern const struct object_type now_type, history_type;
 
 /* One sample as Prometheus metrics. docs/metrics.md lists all families. Pure. */
 
@@ -100,15 +100,15 @@ struct metrics_options {
 	bool is_textfile;       // part of another exporter's output: omit standard process metrics
 };
 
-void metrics_write(const struct now *now, const struct tally *tally, const struct metrics_options *options,
+void metrics_write(const struct monitor_sample *now, const struct totals *totals, const struct metrics_options *options,
 	struct buf *out);
 
 // metrics_seed.c
-void metrics_write_seed(const struct now *now, const struct metrics_options *options, struct om *om);
+void metrics_write_seed(const struct monitor_sample *now, const struct metrics_options *options, struct om *om);
 // metrics_processes.c
 void metrics_write_processes(const struct process_rows *processes, const struct metrics_options *options, struct om *om);
 // metrics_groups.c
-void metrics_write_groups(const struct now *now, const struct tally *tally, struct om *om);
+void metrics_write_groups(const struct monitor_sample *now, const struct totals *totals, struct om *om);
 
 /* Sections of the live page. */
 

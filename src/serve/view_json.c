@@ -22,21 +22,21 @@ static double if_target(const struct object_at *at, double target_w)
 
 static double domain_target_w(const struct object_at *at)
 {
-	return if_target(at, ((const struct now_domain *)at->data)->target_w);
+	return if_target(at, ((const struct monitor_domain *)at->data)->target_w);
 }
 
 static const char *throttling(const struct object_at *at, struct buf *scratch)
 {
-	const struct now_domain *domain = at->data;
-	char words[THROTTLE_WORDS_SIZE];
+	const struct monitor_domain *domain = at->data;
+	char words[THROTTLE_PHRASE_SIZE];
 	if (!value_ok(domain->throttle_bits))
 		return NULL;
-	throttle_words(domain->throttle_bits, words);
+	throttle_phrase(domain->throttle_bits, words);
 	buf_str(scratch, words);
 	return scratch->data;
 }
 
-#define D struct now_domain
+#define D struct monitor_domain
 #define OF_SENSOR(key, member, meaning, ...) FIELD_BY(D, domain, key, struct domain, member, NULL, meaning, ##__VA_ARGS__)
 static const struct field domain_fields[] = {
 	OF_SENSOR("domain", name, "name of the domain: package-0, dram-0, gpu-0 …", .known = true),
@@ -77,17 +77,17 @@ static const void *domain_item(const struct object_at *at, size_t i)
 
 static int64_t uid(const struct object_at *at)
 {
-	const struct now_process *process = at->data;
+	const struct monitor_process *process = at->data;
 	return process->uid != (uid_t)-1 ? (int64_t)process->uid : VALUE_MISSING;
 }
 
 static const char *state(const struct object_at *at, struct buf *scratch)
 {
-	buf_add(scratch, &((const struct now_process *)at->data)->state, 1);
+	buf_add(scratch, &((const struct monitor_process *)at->data)->state, 1);
 	return scratch->data;
 }
 
-#define P struct now_process
+#define P struct monitor_process
 static const struct field process_fields[] = {
 	FIELD(P, pid, NULL, "process id"),
 	FIELD(P, ppid, NULL, "process id of the parent"),
@@ -124,10 +124,10 @@ static const void *process_item(const struct object_at *at, size_t i)
 
 /* ---- the machine ---- */
 
-#define N struct now
+#define N struct monitor_sample
 static double target_w(const struct object_at *at)
 {
-	return if_target(at, ((const struct now *)at->data)->sum.target_w);
+	return if_target(at, ((const struct monitor_sample *)at->data)->sum.target_w);
 }
 
 static const struct field ledger_fields[] = {
@@ -164,9 +164,9 @@ static double unix_s(const struct object_at *at)
 	return (double)(document_of(at)->now->wall_ns / NS_PER_MS) / 1e3;
 }
 
-static uint64_t look(const struct object_at *at)
+static uint64_t sample(const struct object_at *at)
 {
-	return document_of(at)->view->look;
+	return document_of(at)->view->sample;
 }
 
 static double interval_s(const struct object_at *at)
@@ -181,13 +181,13 @@ static double up_s(const struct object_at *at)
 
 static const char *provenance(const struct object_at *at, struct buf *scratch)
 {
-	const struct now *now = document_of(at)->now;
+	const struct monitor_sample *now = document_of(at)->now;
 	return now->problem == NULL ? provenance_name(now->provenance) : NULL;
 }
 
-static bool has_trail(const struct object_at *at)
+static bool has_history(const struct object_at *at)
 {
-	return document_of(at)->has_trail;
+	return document_of(at)->has_history;
 }
 
 #define D struct view_document
@@ -196,7 +196,7 @@ static const struct field now_fields[] = {
 	FIELD_SCHEMA("wattle-now/1"),
 	FIELD_TEXT("version", version, NULL, "version of wattle", .known = true),
 	FIELD_BY(D, view, "host", struct view, host, NULL, "name of the machine", .known = true),
-	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),
+	FIELD_UNSIGNED("look", sample, NULL, "number of this sample, from 1"),
 	FIELD_TEXT("time", time_text, NULL, "time of the sample, RFC 3339", .known = true),
 	FIELD_NUMBER("unix_s", unix_s, "s", "Unix time of the sample", .known = true),
 	NOW(dt_s, "s", "time since the sample before; null: this is the first"),
@@ -216,17 +216,17 @@ static const struct field now_fields[] = {
 	FIELD_POINTER(D, "self", now, &self_type, "resources that the server uses"),
 	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
 	FIELD_LIST("processes", &process_type, process_count, process_item, "the 100 processes with the most power"),
-	FIELD_HERE("trail", &trail_type, "the last 600 samples; with /now.json?trail=1", .present = has_trail),
+	FIELD_SELF("trail", &history_type, "the last 600 samples; with /now.json?trail=1", .present = has_history),
 };
 #undef NOW
 const struct object_type now_type = OBJECT_TYPE("now", "Live view of a machine.", now_fields);
 
 static const struct field newest_fields[] = {
-	FIELD_UNSIGNED("look", look, NULL, "number of this sample, from 1"),
+	FIELD_UNSIGNED("look", sample, NULL, "number of this sample, from 1"),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
 	FIELD_BY(D, now, "cores", N, cores, NULL, "cores of the machine", .scale = 1),
 	FIELD_BY(D, now, "memory_total_bytes", N, memory_total_bytes, "bytes", "memory of the machine", .scale = 1),
-	FIELD_INLINE(&trail_type),
+	FIELD_INLINE(&history_type),
 };
 static const struct object_type newest_type = OBJECT_TYPE("charts", "Data of the live page's charts.", newest_fields);
 #undef D
@@ -236,14 +236,20 @@ static const struct object_type newest_type = OBJECT_TYPE("charts", "Data of the
 
 void view_charts(const struct view *view, size_t first, struct buf *out)
 {
-	const struct view_document document = {.view = view, .now = view->now, .trail = view->trail, .first = first};
+	const struct view_document document = {.view = view,
+		.now = view->now,
+		.history = view->history,
+		.first = first};
 	document_json(out, &newest_type, &document, false);
 }
 
-void view_json(const struct view *view, bool trail, struct buf *out)
+void view_json(const struct view *view, bool history, struct buf *out)
 {
-	struct view_document document = {.view = view, .now = view->now, .trail = view->trail, .has_trail = trail};
-	const struct now_process **ranked = view_ranked(view->now, &document.n_ranked);
+	struct view_document document = {.view = view,
+		.now = view->now,
+		.history = view->history,
+		.has_history = history};
+	const struct monitor_process **ranked = view_ranked(view->now, &document.n_ranked);
 	document.ranked = ranked;
 	document_json(out, &now_type, &document, false);
 	buf_char(out, '\n');

@@ -10,7 +10,7 @@ static void write(const struct view *view, enum om_format format, bool is_textfi
 		.node = view->node,
 		.is_textfile = is_textfile,
 	};
-	metrics_write(view->now, view->tally, &options, out);
+	metrics_write(view->now, view->totals, &options, out);
 }
 
 void view_metrics(const struct view *view, bool openmetrics, struct buf *out)

@@ -41,7 +41,7 @@ void view_figures(const struct view *view, struct buf *out)
 {
 	first_figures(view, out);
 	other_figures(view, out);
-	data(view, "newest", view->trail->n > 0 ? view->trail->n - 1 : 0, out);
+	data(view, "newest", view->history->n > 0 ? view->history->n - 1 : 0, out);
 }
 
 static void begin(const struct view *view, struct buf *out)

@@ -22,8 +22,8 @@ enum {
 	RING_MAGIC = 0x52544157,       // "WATR"
 	RING_VERSION = 1,              // version of everything in this file
 	RING_RECORDS_DEFAULT = 131072, // 2 MiB: half a second of 131,072 spans/s
-	RING_RECORDS_LEAST = 1024,
-	RING_RECORDS_MOST = 1 << 22,
+	RING_RECORDS_MIN = 1024,
+	RING_RECORDS_MAX = 1 << 22,
 	RING_HEADER_BYTES = 4096,
 
 	SPAN_NAME_SLOTS = 1024,     // names that a ring holds at a time; slots may be redefined

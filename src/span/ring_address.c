@@ -43,9 +43,9 @@ int ring_address_parse(const char *text, struct ring_address *ret_address)
 		return -EINVAL;
 	if ((text = field(text, 10, UINT32_MAX, &flags)) == NULL)
 		return -EINVAL;
-	if ((text = field(text, 10, RING_RECORDS_MOST, &n_records)) == NULL)
+	if ((text = field(text, 10, RING_RECORDS_MAX, &n_records)) == NULL)
 		return -EINVAL;
-	if (n_records < RING_RECORDS_LEAST || !is_power_of_two(n_records))
+	if (n_records < RING_RECORDS_MIN || !is_power_of_two(n_records))
 		return -EINVAL;
 	if ((text = field(text, 16, UINT64_MAX, &token)) == NULL)
 		return -EINVAL;

@@ -20,7 +20,7 @@
 
 enum { LINE_FD = 3, CGROUP_FD, CHILD_FD };
 enum { ROUNDS_WITHOUT_PAUSE = 10000, REMOVE_TRIES = 1000 };
-static const struct timespec a_moment = {.tv_nsec = 1000000};
+static const struct timespec retry_pause = {.tv_nsec = 1000000};
 
 /* ---- killing descendants ---- */
 
@@ -81,11 +81,11 @@ static void end_all(struct own_cgroup *cgroup)
 			break;
 		kill_children();
 		if (round > ROUNDS_WITHOUT_PAUSE)
-			nanosleep(&a_moment, NULL);
+			nanosleep(&retry_pause, NULL);
 	}
 	for (int i = 0; own_cgroup_remove(cgroup) < 0 && i < REMOVE_TRIES; i++) {
 		own_cgroup_kill(cgroup);
-		nanosleep(&a_moment, NULL);
+		nanosleep(&retry_pause, NULL);
 	}
 }
 

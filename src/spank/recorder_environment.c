@@ -69,8 +69,8 @@ static void add(struct list *list, char *text)
 	list->texts[list->n++] = text;
 }
 
-// Adds each variable that job_place_find reads, so that only job/launcher_env.c has to know the launchers.
-static const char *ask_and_add(const char *name, void *data)
+// Adds each variable that job_env_find reads, so that only job/launcher_env.c has to know the launchers.
+static const char *query_and_add(const char *name, void *data)
 {
 	struct list *list = data;
 	char **at = environment_find(name, list->job);
@@ -90,14 +90,14 @@ static size_t count(char **texts)
 
 char **recorder_environment(char **job, char **site)
 {
-	struct job_place place;
+	struct job_env job_env;
 	struct list list = {.job = job};
-	list.texts = calloc_array(count(job) + count(site) + 3 + VISIBLE_ROOM, sizeof(*list.texts));
+	list.texts = calloc_array(count(job) + count(site) + 3 + VISIBLE_CAPACITY, sizeof(*list.texts));
 	if (list.texts == NULL)
 		return NULL;
 	add(&list, (char *)(uintptr_t)fixed_path);
 	add(&list, (char *)(uintptr_t)no_services);
-	job_place_find(ask_and_add, &list, &place);
+	job_env_find(query_and_add, &list, &job_env);
 	for (char **at = job; *at != NULL; at++) {
 		bool is_locale = is_in(locales, ARRAY_SIZE(locales), *at) && strchr(*at, '/') == NULL;
 		if (is_locale || is_in(of_the_job, ARRAY_SIZE(of_the_job), *at))

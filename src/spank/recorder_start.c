@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CONTROL_FD = 3, TEXTS_MOST = 16 << 20, WORDS_MOST = 512 };
+enum { CONTROL_FD = 3, TEXTS_MAX = 16 << 20, WORDS_MAX = 512 };
 
 /* ---- errors ---- */
 
@@ -36,7 +36,7 @@ __attribute__((noreturn, format(printf, 3, 4))) static void refuse(int control_f
 
 /* ---- descriptors ---- */
 
-static int stand_at(int fd, int at)
+static int move_descriptor(int fd, int at)
 {
 	return dup2(fd, at) == at ? 0 : -errno;
 }
@@ -50,13 +50,13 @@ static int arrange_descriptors(const struct recorder_start *start)
 	int nothing_fd = open("/dev/null", O_RDWR);
 	if (control_fd < 0 || error_fd < 0 || nothing_fd < 0)
 		return -errno;
-	int r = stand_at(control_fd, CONTROL_FD);
+	int r = move_descriptor(control_fd, CONTROL_FD);
 	if (r == 0)
-		r = stand_at(error_fd, STDERR_FILENO);
+		r = move_descriptor(error_fd, STDERR_FILENO);
 	if (r == 0)
-		r = stand_at(nothing_fd, STDOUT_FILENO);
+		r = move_descriptor(nothing_fd, STDOUT_FILENO);
 	if (r == 0)
-		r = stand_at(nothing_fd, STDIN_FILENO);
+		r = move_descriptor(nothing_fd, STDIN_FILENO);
 	close_from(CONTROL_FD + 1);
 	return r;
 }
@@ -96,13 +96,13 @@ static char **list_texts(char **at, const char *end, size_t n)
 }
 
 // Exits if the task ends before it has sent anything: it will not be measured.
-static void hear_task(struct task_words *ret_words)
+static void receive_task(struct task_words *ret_words)
 {
 	struct task_greeting greeting;
 	if (!read_all(&greeting, sizeof(greeting)))
 		_exit(0);
-	if (greeting.size > TEXTS_MOST)
-		refuse(CONTROL_FD, -E2BIG, "its environment is larger than %d MiB", TEXTS_MOST >> 20);
+	if (greeting.size > TEXTS_MAX)
+		refuse(CONTROL_FD, -E2BIG, "its environment is larger than %d MiB", TEXTS_MAX >> 20);
 	char *text = malloc(greeting.size + 1);
 	if (text == NULL)
 		refuse(CONTROL_FD, -ENOMEM, "out of memory");
@@ -120,13 +120,13 @@ static void hear_task(struct task_words *ret_words)
 /* ---- command line ---- */
 
 struct words {
-	const char *at[WORDS_MOST + 1];
+	const char *at[WORDS_MAX + 1];
 	size_t n;
 };
 
 static void add(struct words *words, const char *word)
 {
-	if (words->n < WORDS_MOST)
+	if (words->n < WORDS_MAX)
 		words->at[words->n++] = word;
 }
 
@@ -165,10 +165,10 @@ static void quote(char *out, size_t size, const char *text)
 static void make_pattern(const struct recorder_start *start, char **environment, char *out, size_t size)
 {
 	struct wattle_error error = {0};
-	struct job_place place;
+	struct job_env job_env;
 	char folder[SETTING_SIZE], quoted[2 * SETTING_SIZE];
-	job_place_find(environment_variable, environment, &place);
-	if (settings_folder(start->settings, place.id, folder, sizeof(folder), &error) < 0)
+	job_env_find(environment_variable, environment, &job_env);
+	if (settings_folder(start->settings, job_env.id, folder, sizeof(folder), &error) < 0)
 		refuse(CONTROL_FD, error.code, "%s", error.text);
 	make_folder(folder);
 	quote(quoted, sizeof(quoted), folder);
@@ -191,7 +191,7 @@ _Noreturn void recorder_start(const struct recorder_start *start)
 	r = arrange_descriptors(start);
 	if (r < 0)
 		refuse(start->control_fd, r, "can't pass descriptors to the recorder: %s", strerror(-r));
-	hear_task(&task);
+	receive_task(&task);
 	make_pattern(start, task.environment, pattern, sizeof(pattern));
 	char **environment = recorder_environment(task.environment, environ);
 	if (environment == NULL)

@@ -54,7 +54,7 @@ int settings_folder(const struct settings *settings, const char *job_id, char *r
  * own, these are more than one task's. That is harmless: each GPU is read once, and the processes on it show which task
  * uses it. */
 
-enum { VISIBLE_ROOM = 2 }; // maximum number of added variables
+enum { VISIBLE_CAPACITY = 2 }; // maximum number of added variables
 
 /* Rewrites the variables in a NULL-terminated environment that has room. GPUs named by UUID stay, because UUIDs are
  * unambiguous. New texts are not freed: an exec follows. */
@@ -66,7 +66,7 @@ void visible_of_node(char **environment);
  * library. */
 
 /* job: environment of the task; site: of slurmd. Both and the result are NULL-terminated. The strings are borrowed; the
- * list is allocated with malloc and has VISIBLE_ROOM. Returns NULL if out of memory. */
+ * list is allocated with malloc and has VISIBLE_CAPACITY. Returns NULL if out of memory. */
 char **recorder_environment(char **job, char **site);
 
 /* A control group (cgroup v2) below that of this process. The kernel kills all its members at once, however fast they
@@ -101,7 +101,7 @@ int own_cgroup_remove(struct own_cgroup *cgroup);
 struct task_line {
 	int fd;                 // owned: the end of the task and slurmstepd; -1: this task is not measured
 	int recorder_fd;        // owned: the recorder's end; -1: passed on
-	int said_fd, saying_fd; // owned: pipe connected to the recorder's standard error; -1: closed
+	int keeper_socket_fd, task_socket_fd; // owned: pipe connected to the recorder's standard error; -1: closed
 	int keeper_fd;  // owned: socket to the keeper, closed when the keeper exits; closing our end tells the keeper to exit
 	int keeping_fd; // owned: the keeper's end; -1: passed on
 };
@@ -131,7 +131,7 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 void task_line_ended(struct task_line *line, const struct tracker_ended *ended);
 /* Waits until all recorders have ended, at most wait_ns, and kills those that have not. told: receives a recorder's
  * messages, one line at a time. Returns the number of killed recorders; all lines are closed. */
-size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*told)(const char *text));
+size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, void (*on_message)(const char *text));
 
 /* The recorder of a task, from its fork in slurmstepd to its exec as the job's user. */
 
@@ -189,7 +189,7 @@ struct step_end {
 };
 
 // told: receives one line for the user, or an error.
-void step_end(const struct step_end *end, void (*told)(const char *text));
+void step_end(const struct step_end *end, void (*on_message)(const char *text));
 /* For srun, after the step: whether some of its nodes did not meet the others in the folder. Uses settings, job_id,
  * step and restart only. */
 bool step_end_is_apart(const struct step_end *end);

@@ -21,7 +21,7 @@ enum { SHOWN_SIZE = 64 << 10, LINE_SIZE = 512, COMMENT_SIZE = 4096 };
 /* ---- separate process ---- */
 
 // Writes to standard output, which slurmstepd passes on.
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void print_message(const char *format, ...)
 {
 	char text[2048];
 	va_list arguments;
@@ -94,7 +94,7 @@ static bool is_last(const struct step_end *end, const char *folder)
 	name_list(end, folder, path, sizeof(path));
 	wattle_cleanup_close int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0) {
-		say("can't write %s: %s", path, strerror(errno));
+		print_message("can't write %s: %s", path, strerror(errno));
 		return false;
 	}
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -130,14 +130,14 @@ static void write_comment(const struct step_end *end, const char *line)
 	name_job(end, id, sizeof(id));
 	const char *const show[] = {end->settings->scontrol, "show", "job", id, NULL};
 	if (run(show, shown, SHOWN_SIZE) != 0) {
-		say("can't write the job's comment: %s show job: %s", show[0], shown);
+		print_message("can't write the job's comment: %s show job: %s", show[0], shown);
 		return;
 	}
 	int r = comment_find(shown, old, sizeof(old));
 	if (r == 0)
 		r = comment_make(old, line, comment, sizeof(comment));
 	if (r < 0) { // keep the comment of others: the folder has the results anyway
-		say("the job's comment was not changed: %s",
+		print_message("the job's comment was not changed: %s",
 			r == -EILSEQ ? "it has more than one line" : "it is too long to extend");
 		return;
 	}
@@ -145,7 +145,7 @@ static void write_comment(const struct step_end *end, const char *line)
 	snprintf(setting, sizeof(setting), "Comment=%s", comment);
 	const char *const update[] = {end->settings->scontrol, "update", assignment, setting, NULL};
 	if (run(update, refusal, sizeof(refusal)) != 0 && !comment_is_too_late(shown))
-		say("can't write the job's comment: %s update: %s", update[0], refusal);
+		print_message("can't write the job's comment: %s update: %s", update[0], refusal);
 }
 
 static void sum_up(const struct step_end *end)
@@ -153,7 +153,7 @@ static void sum_up(const struct step_end *end)
 	struct wattle_error error = {0};
 	char folder[SETTING_SIZE], line[LINE_SIZE];
 	if (settings_folder(end->settings, end->job_id, folder, sizeof(folder), &error) < 0) {
-		say("%s", error.text);
+		print_message("%s", error.text);
 		return;
 	}
 	if (!is_last(end, folder))
@@ -163,23 +163,23 @@ static void sum_up(const struct step_end *end)
 	int status = run(report, line, sizeof(line));
 	line[strcspn(line, "\n")] = '\0';
 	if (status != 0) {
-		say("no total for %s: %s", folder, line);
+		print_message("no total for %s: %s", folder, line);
 		return;
 	}
-	say("%s, %s", line, folder);
+	print_message("%s, %s", line, folder);
 	if (end->settings->comment)
 		write_comment(end, line);
 }
 
-_Noreturn static void child(const struct step_end *end, int saying_fd)
+_Noreturn static void child(const struct step_end *end, int task_socket_fd)
 {
 	int nothing_fd = open("/dev/null", O_RDWR);
-	if (dup2(saying_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
+	if (dup2(task_socket_fd, STDOUT_FILENO) < 0 || dup2(nothing_fd, STDIN_FILENO) < 0)
 		_exit(1);
 	int r = become_owner(end->owner); // first, because it uses a descriptor that is closed below
 	close_from(STDERR_FILENO + 1);    // the user's programs must not get root's open files
 	if (r < 0)
-		say("no total: can't switch to the job's user: %s", strerror(-r));
+		print_message("no total: can't switch to the job's user: %s", strerror(-r));
 	else
 		sum_up(end);
 	_exit(0);
@@ -188,7 +188,7 @@ _Noreturn static void child(const struct step_end *end, int saying_fd)
 /* ---- slurmstepd ---- */
 
 // Reads the output until the process has ended or time is up. False: it has not ended.
-static bool hear(int fd, int64_t deadline_ns, char *out, size_t size)
+static bool read_line(int fd, int64_t deadline_ns, char *out, size_t size)
 {
 	size_t n = 0;
 	out[0] = '\0';
@@ -209,7 +209,7 @@ static bool hear(int fd, int64_t deadline_ns, char *out, size_t size)
 	}
 }
 
-void step_end(const struct step_end *end, void (*told)(const char *text))
+void step_end(const struct step_end *end, void (*on_message)(const char *text))
 {
 	int fds[2];
 	char text[4096], *rest = text;
@@ -219,7 +219,7 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 	if (pid == 0)
 		child(end, fds[1]);
 	close(fds[1]);
-	bool whole = pid < 0 || hear(fds[0], clock_now_ns() + end->settings->wait_ns, text, sizeof(text));
+	bool whole = pid < 0 || read_line(fds[0], clock_now_ns() + end->settings->wait_ns, text, sizeof(text));
 	close(fds[0]);
 	if (!whole) {
 		kill(pid, SIGKILL);  // in case it has not created its session yet
@@ -229,9 +229,9 @@ void step_end(const struct step_end *end, void (*told)(const char *text))
 		;
 	for (const char *line; pid > 0 && (line = strsep(&rest, "\n")) != NULL;)
 		if (line[0] != '\0')
-			told(line);
+			on_message(line);
 	if (!whole)
-		told("computing the total took too long and was cancelled; run `wattle report` on the folder");
+		on_message("computing the total took too long and was cancelled; run `wattle report` on the folder");
 }
 
 /* ---- srun ---- */

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const int64_t KEEPERS_END_NS = 5 * NS_PER_S; // killing takes milliseconds
-enum { TEXT_MOST = 64 << 10 }; // maximum text from a recorder: the job's user controls it, and slurmstepd is root
+enum { TEXT_MAX = 64 << 10 }; // maximum text from a recorder: the job's user controls it, and slurmstepd is root
 
 /* ---- connection ---- */
 
@@ -49,8 +49,8 @@ int task_line_open(struct task_line *line)
 		task_line_close(line);
 		return code;
 	}
-	line->said_fd = said[0];
-	line->saying_fd = said[1];
+	line->keeper_socket_fd = said[0];
+	line->task_socket_fd = said[1];
 	return 0;
 }
 
@@ -58,8 +58,8 @@ void task_line_close(struct task_line *line)
 {
 	close_one(&line->fd);
 	close_one(&line->recorder_fd);
-	close_one(&line->said_fd);
-	close_one(&line->saying_fd);
+	close_one(&line->keeper_socket_fd);
+	close_one(&line->task_socket_fd);
 	close_one(&line->keeper_fd);
 	close_one(&line->keeping_fd);
 }
@@ -83,7 +83,7 @@ static int fork_away(struct task_line *line, const struct recorder_start *start)
 	if (pid < 0)
 		return code;
 	close_one(&line->recorder_fd);
-	close_one(&line->saying_fd);
+	close_one(&line->task_socket_fd);
 	close_one(&line->keeping_fd);
 	return status == 0 ? 0 : -EAGAIN;
 }
@@ -97,7 +97,7 @@ int task_line_start(struct task_line *line, const struct settings *settings, con
 		.task = task,
 		.step = step,
 		.control_fd = line->recorder_fd,
-		.error_fd = line->saying_fd,
+		.error_fd = line->task_socket_fd,
 	};
 	int r = fork_away(line, &start);
 	if (r == 0)
@@ -141,7 +141,7 @@ static struct task_greeting greeting_of(char **environment, char **command)
 	return greeting;
 }
 
-static int greet(int fd, char **environment, char **command, int64_t ready_ns)
+static int send_greeting(int fd, char **environment, char **command, int64_t ready_ns)
 {
 	const struct timeval limit = {.tv_sec = ready_ns / NS_PER_S, .tv_usec = ready_ns % NS_PER_S / 1000 + 1};
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
@@ -153,11 +153,11 @@ static int greet(int fd, char **environment, char **command, int64_t ready_ns)
 }
 
 // "file" comes first, then "ready" or "error".
-static int hear_ready(int fd, int64_t deadline_ns, char *ret_ring, size_t size, struct wattle_error *reterr)
+static int receive_ready(int fd, int64_t deadline_ns, char *ret_ring, size_t size, struct wattle_error *reterr)
 {
 	for (;;) {
-		struct tracker_word word;
-		int r = tracker_hear(fd, deadline_ns, TEXT_MOST, &word);
+		struct tracker_reply word;
+		int r = tracker_receive(fd, deadline_ns, TEXT_MAX, &word);
 		if (r == -ETIMEDOUT)
 			return error_set(reterr, r, "its recorder was not ready in time and starts late");
 		if (r < 0)
@@ -179,17 +179,17 @@ int task_line_join(struct task_line *lines, size_t n, size_t index, char **envir
 	int64_t deadline_ns = clock_now_ns() + ready_ns;
 	for (size_t i = 0; i < n; i++) { // otherwise the death of a recorder would go unnoticed
 		close_one(&lines[i].recorder_fd);
-		close_one(&lines[i].saying_fd);
+		close_one(&lines[i].task_socket_fd);
 		close_one(&lines[i].keeper_fd);
 		close_one(&lines[i].keeping_fd);
 	}
 	int fd = lines[index].fd;
 	if (fd < 0)
 		return error_set(reterr, -ENOENT, "can't start a recorder for it");
-	int r = greet(fd, environment, command, ready_ns);
+	int r = send_greeting(fd, environment, command, ready_ns);
 	if (r < 0)
 		return error_set(reterr, r, "its recorder does not respond: %s", strerror(-r));
-	return hear_ready(fd, deadline_ns, ret_ring, size, reterr);
+	return receive_ready(fd, deadline_ns, ret_ring, size, reterr);
 }
 
 /* ---- slurmstepd: end ---- */
@@ -210,7 +210,7 @@ void task_line_ended(struct task_line *line, const struct tracker_ended *ended)
 }
 
 // Passes on the recorder's standard error, one line at a time.
-static void tell_said(int fd, void (*told)(const char *text))
+static void forward_message(int fd, void (*told)(const char *text))
 {
 	char text[4096];
 	ssize_t n = read(fd, text, sizeof(text) - 1);
@@ -224,9 +224,9 @@ static void tell_said(int fd, void (*told)(const char *text))
 // Reads to the end of the stream and discards the report, which would otherwise block the recorder. False: time is up.
 static bool wait_for_end(int fd, int64_t deadline_ns, void (*told)(const char *text))
 {
-	struct tracker_word word;
+	struct tracker_reply word;
 	int r;
-	while ((r = tracker_hear(fd, deadline_ns, TEXT_MOST, &word)) == 0) {
+	while ((r = tracker_receive(fd, deadline_ns, TEXT_MAX, &word)) == 0) {
 		if (tracker_message_is(&word.message, "error"))
 			told(word.text);
 		free(word.text);
@@ -265,7 +265,7 @@ size_t task_lines_finish(struct task_line *lines, size_t n, int64_t wait_ns, voi
 		task_line_ended(&lines[i], NULL);
 		n_late += !wait_for_end(lines[i].fd, deadline_ns, told);
 		end_kept(&lines[i]);
-		tell_said(lines[i].said_fd, told);
+		forward_message(lines[i].keeper_socket_fd, told);
 	}
 	deadline_ns = clock_now_ns() + KEEPERS_END_NS;
 	for (size_t i = 0; i < n; i++) {

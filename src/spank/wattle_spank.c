@@ -35,11 +35,11 @@ static struct {
 	int folder_fd;        // owned: working folder of the step; -1: unknown
 	struct rusage before; // sum over all children that slurmstepd had waited for when the last task ended
 	char step[16];        // in srun: id of the started step; "" none
-	bool told;            // an error of a recorder was reported; one per node is enough
+	bool is_error_reported; // an error of a recorder was reported; one per node is enough
 } plugin = {.folder_fd = -1};
 
 // Messages from wattle itself already have this prefix.
-static void tell(const char *text)
+static void print_warning(const char *text)
 {
 	static const char prefix[] = "wattle: ";
 	bool has_it = strncmp(text, prefix, sizeof(prefix) - 1) == 0;
@@ -206,7 +206,7 @@ int slurm_spank_task_init(spank_t spank, int n, char **arguments)
 
 /* Slurm does not pass on the kernel's accounting of a task. But it waits for the tasks one by one and calls this after
  * each: the growth of the children's usage since the last call is the usage of that task. */
-static struct tracker_ended look_at_end(spank_t spank)
+static struct tracker_ended read_step_end(spank_t spank)
 {
 	struct rusage now, before = plugin.before;
 	int status = 0;
@@ -226,40 +226,40 @@ static struct tracker_ended look_at_end(spank_t spank)
 	};
 }
 
-static void tell_once(const char *text)
+static void print_once(const char *text)
 {
-	if (!plugin.told)
-		tell(text);
-	plugin.told = true;
+	if (!plugin.is_error_reported)
+		print_warning(text);
+	plugin.is_error_reported = true;
 }
 
 static void finish(spank_t spank)
 {
 	char step[16], text[100];
-	size_t n_late = task_lines_finish(plugin.lines, plugin.n_tasks, plugin.settings.wait_ns, tell_once);
+	size_t n_late = task_lines_finish(plugin.lines, plugin.n_tasks, plugin.settings.wait_ns, print_once);
 	free(plugin.lines);
 	plugin.lines = NULL;
 	if (n_late > 0) {
 		snprintf(text, sizeof(text), "%zu recorders of this node did not finish in time and were ended", n_late);
-		tell(text);
+		print_warning(text);
 	}
 	struct task_owner owner;
-	struct job_place place;
+	struct job_env job_env;
 	char **environment = NULL;
 	find_owner(spank, &owner);
 	spank_get_item(spank, S_JOB_ENV, &environment);
-	job_place_find(environment_variable, environment, &place);
+	job_env_find(environment_variable, environment, &job_env);
 	const struct step_end end = {
 		.settings = &plugin.settings,
 		.owner = &owner,
-		.job_id = place.id,
+		.job_id = job_env.id,
 		.slurm_job = number_of(spank, S_JOB_ID),
 		.step = name_step(spank, step, sizeof(step)),
 		.restart = number_of(spank, S_SLURM_RESTART_COUNT),
 		.node = number_of(spank, S_JOB_NODEID),
 		.n_nodes = count_nodes(spank, environment),
 	};
-	step_end(&end, tell);
+	step_end(&end, print_warning);
 }
 
 int slurm_spank_task_exit(spank_t spank, int n, char **arguments)
@@ -267,7 +267,7 @@ int slurm_spank_task_exit(spank_t spank, int n, char **arguments)
 	int task = plugin.lines != NULL ? task_of(spank) : -1;
 	if (task < 0)
 		return ESPANK_SUCCESS;
-	const struct tracker_ended ended = look_at_end(spank);
+	const struct tracker_ended ended = read_step_end(spank);
 	task_line_ended(&plugin.lines[task], &ended);
 	if (++plugin.n_ended == plugin.n_tasks)
 		finish(spank);
@@ -286,13 +286,13 @@ int slurm_spank_exit(spank_t spank, int n, char **arguments)
 {
 	if (spank_context() != S_CTX_LOCAL || plugin.step[0] == '\0')
 		return ESPANK_SUCCESS;
-	struct job_place place;
-	job_place_find(job_from_environment, NULL, &place);
+	struct job_env job_env;
+	job_env_find(job_from_environment, NULL, &job_env);
 	const struct step_end end = {
 		.settings = &plugin.settings,
-		.job_id = place.id,
+		.job_id = job_env.id,
 		.step = plugin.step,
-		.restart = value_ok(place.restart) ? (uint32_t)place.restart : 0,
+		.restart = value_ok(job_env.restart) ? (uint32_t)job_env.restart : 0,
 	};
 	if (step_end_is_apart(&end))
 		slurm_spank_log(

@@ -16,9 +16,10 @@ static int fail_sql(const struct calls_writer *writer, struct wattle_error *rete
 // Types as SQLAlchemy names them for int, str and float: gpu_tracker reads the columns by type.
 static int open_sqlite(struct calls_writer *writer, struct wattle_error *reterr)
 {
-	int r = place_open(&writer->place, &(struct store_open_options){.path = writer->path}, "combined file", reterr);
+	int r = output_file_open(&writer->output, &(struct store_open_options){.path = writer->path}, "combined file",
+		reterr);
 	if (r == 0)
-		r = sql_open_maker(writer->place.making, &writer->db, reterr);
+		r = sql_open_builder(writer->output.temporary_path, &writer->db, reterr);
 	if (r < 0)
 		return r;
 	int result = sql_exec(writer->db,
@@ -31,7 +32,7 @@ static int open_sqlite(struct calls_writer *writer, struct wattle_error *reterr)
 
 int calls_writer_open(struct calls_writer *writer, const char *path, struct wattle_error *reterr)
 {
-	*writer = (struct calls_writer){.path = path, .text.fd = -1, .text.place.fd = -1, .place.fd = -1};
+	*writer = (struct calls_writer){.path = path, .text.fd = -1, .text.output.fd = -1, .output.fd = -1};
 	const char *ending = sub_tracking_ending(path);
 	writer->is_csv = ending != NULL && strcmp(ending, ".csv") == 0;
 	if (!writer->is_csv)
@@ -78,8 +79,8 @@ static int close_sqlite(struct calls_writer *writer, int r, struct wattle_error 
 		r = fail_sql(writer, reterr);
 	sqlite3_close(writer->db);
 	if (r == 0)
-		r = place_settle(&writer->place, reterr);
-	place_close(&writer->place, r < 0);
+		r = output_file_publish(&writer->output, reterr);
+	output_file_close(&writer->output, r < 0);
 	return r;
 }
 

@@ -59,7 +59,7 @@ struct inputs {
 
 static int add_input(struct inputs *inputs, const char *path)
 {
-	const char **larger = array_with_room(inputs->paths, inputs->n, &inputs->capacity, sizeof(*larger), 64);
+	const char **larger = array_reserve(inputs->paths, inputs->n, &inputs->capacity, sizeof(*larger), 64);
 	if (larger == NULL || path == NULL)
 		return -ENOMEM;
 	inputs->paths = larger;

@@ -82,30 +82,30 @@ static int write_header(int fd, unsigned char *block, uint64_t n_blocks)
 	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : write_all(fd, block, SPAN_BLOCK_BYTES);
 }
 
-static int copy_all(const struct place *place, const char *const *inputs, size_t n, struct wattle_error *reterr)
+static int copy_all(const struct output_file *output, const char *const *inputs, size_t n, struct wattle_error *reterr)
 {
 	wattle_cleanup_free unsigned char *block = calloc_array(SPAN_BLOCK_BYTES, 1);
 	if (block == NULL)
 		return -ENOMEM;
 	uint64_t n_blocks = 0;
-	int r = write_header(place->fd, block, 0); // placeholder for the header
+	int r = write_header(output->fd, block, 0); // placeholder for the header
 	for (size_t i = 0; r == 0 && i < n; i++)
-		if ((r = copy_blocks(inputs[i], place->fd, block, &n_blocks, place->path, reterr)) < 0)
+		if ((r = copy_blocks(inputs[i], output->fd, block, &n_blocks, output->path, reterr)) < 0)
 			return r;
 	if (r == 0)
-		r = write_header(place->fd, block, n_blocks);
-	return r < 0 ? fail(place->path, r, reterr) : 0;
+		r = write_header(output->fd, block, n_blocks);
+	return r < 0 ? fail(output->path, r, reterr) : 0;
 }
 
 int combine_spans(const char *out, const char *const *inputs, size_t n, struct wattle_error *reterr)
 {
-	struct place place;
-	int r = place_open(&place, &(struct store_open_options){.path = out}, "combined file", reterr);
+	struct output_file output;
+	int r = output_file_open(&output, &(struct store_open_options){.path = out}, "combined file", reterr);
 	if (r == 0)
-		r = copy_all(&place, inputs, n, reterr);
+		r = copy_all(&output, inputs, n, reterr);
 	if (r == 0)
-		r = place_settle(&place, reterr);
-	place_close(&place, r < 0);
+		r = output_file_publish(&output, reterr);
+	output_file_close(&output, r < 0);
 	return r;
 }
 

@@ -106,7 +106,7 @@ int companions_clear(const char *path, struct wattle_error *reterr)
 {
 	static const char *const endings[] = {"-wal", "-shm", "-journal", "-spans"};
 	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
-		char name[PLACE_PATH_SIZE + 16];
+		char name[OUTPUT_FILE_PATH_SIZE + 16];
 		snprintf(name, sizeof(name), "%s%s", path, endings[i]);
 		if (unlink(name) != 0 && errno != ENOENT)
 			return error_set(reterr, -EPERM,

@@ -22,7 +22,7 @@ int export_run(const struct run *run, const char *format, const char *path, bool
 
 struct export_out {
 	struct buf text; // append here, then call export_out_more
-	struct place place;
+	struct output_file output;
 	int fd; // borrowed from place, stdout, or owned
 	bool owned;
 	int failed; // negative errno, sticky

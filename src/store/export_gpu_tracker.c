@@ -14,18 +14,18 @@ struct replay {
 	size_t *at;            // index of the next sample of each device; owned
 };
 
-static struct tracking_facts facts_of(const struct run *run)
+static struct tracking_metadata metadata_of(const struct run *run)
 {
-	struct tracking_facts facts = {
+	struct tracking_metadata facts = {
 		.ram_unit = run_unit(run, "ram_unit"),
 		.gpu_ram_unit = run_unit(run, "gpu_ram_unit"),
 		.time_unit = run_unit(run, "time_unit"),
-		.system_core_count = run_fact_i64(run, "n_cores"),
-		.n_expected_cores = run_fact_i64(run, "expected_cores"),
-		.system_gpu_count = run_fact_i64(run, "n_gpus_system"),
+		.system_core_count = run_metadata_i64(run, "n_cores"),
+		.n_expected_cores = run_metadata_i64(run, "expected_cores"),
+		.system_gpu_count = run_metadata_i64(run, "n_gpus_system"),
 		.n_expected_gpus = run_count_gpus(run),
 	};
-	tracking_facts_capacity(&facts, run_fact_double(run, "memory_total_bytes"), run_gpu_capacity_bytes(run));
+	tracking_metadata_capacity(&facts, run_metadata_double(run, "memory_total_bytes"), run_gpu_capacity_bytes(run));
 	return facts;
 }
 
@@ -97,7 +97,7 @@ static int replay(struct replay *p, const char *path, struct wattle_error *reter
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	for (size_t i = 0; i < run->n_devices; i++)
 		kinds[i] = run->devices[i].kind;
-	struct tracking_facts facts = facts_of(run);
+	struct tracking_metadata facts = metadata_of(run);
 	const struct store_open_options options = {.path = path, .overwrite = true};
 	int r = tracking_open(&p->writer, &options, &facts, kinds, run->n_devices, reterr);
 	free(kinds);

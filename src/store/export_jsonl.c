@@ -26,25 +26,25 @@ struct sample_line {
 
 /* ---- run ---- */
 
-static size_t fact_count(const struct object_at *at)
+static size_t metadata_count(const struct object_at *at)
 {
-	return ((const struct run *)at->data)->n_facts;
+	return ((const struct run *)at->data)->n_metadata;
 }
 
-static const char *fact_name(const struct object_at *at, size_t i)
+static const char *metadata_name(const struct object_at *at, size_t i)
 {
 	return ((const struct run *)at->data)->facts[i].key;
 }
 
-static const char *fact_value(const struct object_at *at, struct buf *scratch)
+static const char *metadata_value(const struct object_at *at, struct buf *scratch)
 {
 	return ((const struct run *)at->data)->facts[at->index].value;
 }
 
-static const struct field fact_field = FIELD_TEXT("value", fact_value, NULL, NULL);
+static const struct field metadata_field = FIELD_TEXT("value", metadata_value, NULL, NULL);
 static const struct field run_fields[] = {
 	TYPE("run"),
-	FIELD_MAP(NULL, &fact_field, fact_count, fact_name, NULL),
+	FIELD_MAP(NULL, &metadata_field, metadata_count, metadata_name, NULL),
 };
 
 /* ---- segment ---- */

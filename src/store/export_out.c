@@ -26,7 +26,7 @@ int export_check_free(const char *path, bool overwrite, struct wattle_error *ret
 
 int export_out_open(struct export_out *out, const char *path, bool overwrite, struct wattle_error *reterr)
 {
-	*out = (struct export_out){.fd = -1, .place.fd = -1};
+	*out = (struct export_out){.fd = -1, .output.fd = -1};
 	buf_init(&out->text, CEILING);
 	if (strcmp(path, "-") == 0) {
 		out->fd = STDOUT_FILENO;
@@ -40,8 +40,9 @@ int export_out_open(struct export_out *out, const char *path, bool overwrite, st
 		out->owned = true;
 		return out->fd < 0 ? error_set(reterr, -errno, "%s: %s", path, strerror(errno)) : 0;
 	}
-	r = place_open(&out->place, &(struct store_open_options){.path = path, .overwrite = true}, "export", reterr);
-	out->fd = out->place.fd;
+	r = output_file_open(&out->output, &(struct store_open_options){.path = path, .overwrite = true}, "export",
+		reterr);
+	out->fd = out->output.fd;
 	return r;
 }
 
@@ -64,9 +65,9 @@ int export_out_close(struct export_out *out, const char *path, struct wattle_err
 	int r = out->failed;
 	if (r < 0)
 		error_set(reterr, r, "%s: %s", strcmp(path, "-") == 0 ? "stdout" : path, strerror(-r));
-	if (r == 0 && out->place.fd >= 0)
-		r = place_settle(&out->place, reterr);
-	place_close(&out->place, false);
+	if (r == 0 && out->output.fd >= 0)
+		r = output_file_publish(&out->output, reterr);
+	output_file_close(&out->output, false);
 	if (out->owned && out->fd >= 0)
 		close(out->fd);
 	buf_finish(&out->text);

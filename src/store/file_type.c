@@ -35,7 +35,7 @@ static int check_header(const unsigned char *header, ssize_t size, const char *p
 	return 0;
 }
 
-int probe_run_file(const char *path, struct wattle_error *reterr)
+int file_type_check_run(const char *path, struct wattle_error *reterr)
 {
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -57,7 +57,7 @@ static bool probe_database(const char *path)
 	return file_head(path, head, sizeof(head)) == (ssize_t)sizeof(head) && memcmp(head, magic, sizeof(head)) == 0;
 }
 
-bool probe_measurements(const char *path)
+bool file_type_is_measurements(const char *path)
 {
 	return probe_database(path) || span_file_probe(path);
 }

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-int follow_look(const char *path, follow_reader *read, void *data, struct wattle_error *reterr)
+int follow_read(const char *path, follow_reader *read, void *data, struct wattle_error *reterr)
 {
 	sqlite3 *db;
-	int r = probe_run_file(path, reterr);
+	int r = file_type_check_run(path, reterr);
 	if (r < 0)
 		return r;
 	r = sql_open_reader(path, &db, reterr);
@@ -52,7 +52,7 @@ int follow_last_segment(sqlite3 *db, struct follow_segment *ret_segment)
 	return SQLITE_OK;
 }
 
-int follow_spool(const char *path, sqlite3 *db, int64_t segment, int64_t *at, const struct spool_visitor *visitor)
+int follow_spool(const char *path, sqlite3 *db, int64_t segment, int64_t *at, const struct spool_callbacks *callbacks)
 {
 	char run_id[40];
 	struct spool_header header;
@@ -60,7 +60,7 @@ int follow_spool(const char *path, sqlite3 *db, int64_t segment, int64_t *at, co
 	int fd = spool_open_reader(path, run_id, &header);
 	if (fd < 0)
 		return SQLITE_OK;
-	int r = header.segment == segment ? spool_read_on(fd, at, visitor) : 0;
+	int r = header.segment == segment ? spool_read_on(fd, at, callbacks) : 0;
 	close(fd);
 	return r == -ENOMEM ? SQLITE_NOMEM : r < 0 ? SQLITE_IOERR : SQLITE_OK;
 }

@@ -93,7 +93,7 @@ int job_choose(const struct job_choice *choice, const struct job_entry *entries,
 	return r;
 }
 
-bool job_wants(const struct job_choice *choice, const char *id, const struct job_entry *entry)
+bool job_accepts(const struct job_choice *choice, const char *id, const struct job_entry *entry)
 {
 	if (!entry->in_job || !text_is_same(id, entry->job_id))
 		return false;
@@ -133,14 +133,14 @@ static int compare_i64(int64_t a, int64_t b)
 
 static int64_t restart_of(const struct run *run)
 {
-	int64_t restart = run_fact_i64(run, "restart");
+	int64_t restart = run_metadata_i64(run, "restart");
 	return value_ok(restart) ? restart : 0;
 }
 
 static int by_rank(const void *left, const void *right)
 {
 	const struct job_run *a = left, *b = right;
-	int order = compare_i64(run_fact_i64(&a->run, "rank"), run_fact_i64(&b->run, "rank"));
+	int order = compare_i64(run_metadata_i64(&a->run, "rank"), run_metadata_i64(&b->run, "rank"));
 	if (order == 0)
 		order = compare_i64(restart_of(&a->run), restart_of(&b->run));
 	if (order == 0)
@@ -183,7 +183,7 @@ static struct job_entry *entries_of(const struct run_listing *listings, size_t n
 	return entries;
 }
 
-static int tell_problems(struct job_runs *runs, const struct run_listing *listings, size_t n)
+static int report_problems(struct job_runs *runs, const struct run_listing *listings, size_t n)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++)
@@ -193,7 +193,7 @@ static int tell_problems(struct job_runs *runs, const struct run_listing *listin
 }
 
 // For a run that is still recording, the number of samples is estimated from its duration.
-static void weigh(const struct run_listing *listing, struct job_weight *weight)
+static void job_weight_add(const struct run_listing *listing, struct job_weight *weight)
 {
 	double duration_s = isfinite(listing->duration_s) ? listing->duration_s : 0;
 	weight->duration_s += duration_s;
@@ -206,7 +206,7 @@ static void weigh(const struct run_listing *listing, struct job_weight *weight)
 static struct job_run *find_run(struct job_runs *runs, const char *id)
 {
 	for (size_t i = 0; id != NULL && i < runs->n; i++)
-		if (text_is_same(id, run_fact(&runs->runs[i].run, "id")))
+		if (text_is_same(id, run_metadata(&runs->runs[i].run, "id")))
 			return &runs->runs[i];
 	return NULL;
 }
@@ -235,7 +235,7 @@ static int load_file(struct job_runs *runs, const char *path)
 	if (r < 0)
 		return r == -ENOMEM ? r : job_add_problem(runs, error.text);
 	run->where = path;
-	struct job_run *other = find_run(runs, run_fact(&run->run, "id"));
+	struct job_run *other = find_run(runs, run_metadata(&run->run, "id"));
 	if (other != NULL)
 		return leave_copy_out(runs, other, run);
 	runs->n++;
@@ -253,17 +253,17 @@ static int load_files(const char *folder, const struct job_choice *choice, struc
 		return r;
 	struct job_entry *entries = entries_of(listings, n, runs->arena);
 	runs->runs = arena_alloc(runs->arena, n, sizeof(*runs->runs));
-	if (entries == NULL || runs->runs == NULL || tell_problems(runs, listings, n) < 0)
+	if (entries == NULL || runs->runs == NULL || report_problems(runs, listings, n) < 0)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", folder);
 	r = job_choose(choice, entries, n, folder, &runs->job_id, reterr);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		if (job_wants(choice, runs->job_id, &entries[i]))
-			weigh(&listings[i], &weight);
+		if (job_accepts(choice, runs->job_id, &entries[i]))
+			job_weight_add(&listings[i], &weight);
 	runs->every_ns = job_every_ns(&weight, choice->all_samples);
 	for (size_t i = 0; r == 0 && i < n; i++)
-		if (job_wants(choice, runs->job_id, &entries[i]))
+		if (job_accepts(choice, runs->job_id, &entries[i]))
 			r = load_file(runs, listings[i].path);
 	if (r < 0)
 		return error_set(reterr, r, "%s: out of memory", folder);

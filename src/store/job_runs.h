@@ -82,7 +82,7 @@ struct job_entry {                 // a run that is not loaded yet
 /* Returns the id of the selected job; NULL: runs without a job id. `where` begins the message. */
 int job_choose(const struct job_choice *choice, const struct job_entry *entries, size_t n, const char *where,
 	const char **ret_id, struct wattle_error *reterr);
-bool job_wants(const struct job_choice *choice, const char *id, const struct job_entry *entry);
+bool job_accepts(const struct job_choice *choice, const char *id, const struct job_entry *entry);
 int job_fail_step(const struct job_choice *choice, const char *where, struct wattle_error *reterr);
 
 int job_add_problem(struct job_runs *runs, const char *text); // -ENOMEM

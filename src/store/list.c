@@ -26,7 +26,7 @@ static int64_t number(const char *text)
 	return text != NULL && num_parse_i64(text, &value) == 0 ? value : VALUE_MISSING;
 }
 
-static int read_facts(sqlite3 *db, struct arena *arena, struct run_listing *listing)
+static int read_metadata(sqlite3 *db, struct arena *arena, struct run_listing *listing)
 {
 	sqlite3_stmt *facts = NULL;
 	int r = sqlite3_prepare_v2(db, "SELECT value FROM run WHERE key = ?", -1, &facts, NULL);
@@ -77,7 +77,7 @@ static void read_listing(struct arena *arena, struct run_listing *listing)
 	sqlite3 *db = NULL;
 	struct wattle_error error = {0};
 	if (sql_open_reader(listing->path, &db, &error) == 0 &&
-		(read_facts(db, arena, listing) != SQLITE_OK || read_segments(db, listing) != SQLITE_OK))
+		(read_metadata(db, arena, listing) != SQLITE_OK || read_segments(db, listing) != SQLITE_OK))
 		sql_fail(db, listing->path, &error);
 	sqlite3_close(db);
 	listing->problem = error.code != 0 ? arena_text(arena, error.text) : NULL;
@@ -94,7 +94,7 @@ static int add_name(struct names *names, char *path)
 {
 	if (path == NULL)
 		return -ENOMEM;
-	char **larger = array_with_room(names->paths, names->n, &names->capacity, sizeof(*larger), 64);
+	char **larger = array_reserve(names->paths, names->n, &names->capacity, sizeof(*larger), 64);
 	if (larger == NULL)
 		return -ENOMEM;
 	names->paths = larger;
@@ -107,7 +107,7 @@ static bool is_run_file(const char *path, const char **ret_problem, struct arena
 {
 	struct wattle_error error = {0};
 	*ret_problem = NULL;
-	int r = probe_run_file(path, &error);
+	int r = file_type_check_run(path, &error);
 	if (r == -ENOTSUP)
 		*ret_problem = arena_text(arena, error.text);
 	return r == 0 || r == -ENOTSUP;
@@ -190,7 +190,7 @@ static bool is_text(const char *wanted, const char *text)
 	return wanted == NULL || (text != NULL && strcmp(wanted, text) == 0);
 }
 
-bool list_wants(const struct list_choice *choice, const struct run_listing *listing)
+bool list_accepts(const struct list_choice *choice, const struct run_listing *listing)
 {
 	bool any_time = !value_ok(choice->since_wall_ns) && !value_ok(choice->until_wall_ns);
 	if (!is_text(choice->user, listing->user) || !is_text(choice->job_id, listing->job_id))

@@ -27,7 +27,7 @@ struct list_choice {                          // filter
 	const char *user, *job_id;            // NULL: all
 	int64_t since_wall_ns, until_wall_ns; // start time from (inclusive) and until (exclusive); VALUE_MISSING: unlimited
 };
-bool list_wants(const struct list_choice *choice, const struct run_listing *listing);
+bool list_accepts(const struct list_choice *choice, const struct run_listing *listing);
 
 /* Recognises run files by their first bytes, not by their names. Sorted by start; unreadable files last. The arena owns the
  * result. -ENOENT, -ENOTDIR, -EACCES with a message; an unreadable file is a row with a `problem`. */

@@ -2,11 +2,11 @@
 
 #include "store/sql.h"
 
-int run_keep_fact(const char *path, const char *key, const char *value, struct wattle_error *reterr)
+int run_set_metadata(const char *path, const char *key, const char *value, struct wattle_error *reterr)
 {
 	sqlite3 *db;
 	sqlite3_stmt *s = NULL;
-	int r = probe_run_file(path, reterr);
+	int r = file_type_check_run(path, reterr);
 	if (r == 0)
 		r = sql_open_writer(path, &db, reterr);
 	if (r < 0)
@@ -20,7 +20,7 @@ int run_keep_fact(const char *path, const char *key, const char *value, struct w
 	sqlite3_finalize(s);
 	r = result == SQLITE_OK ? 0 : sql_fail(db, path, reterr);
 	if (r == 0)
-		sql_fold(db);
+		sql_merge_log(db);
 	sqlite3_close(db);
 	return r;
 }

@@ -13,26 +13,26 @@ void run_finish(struct run *run)
 	*run = (struct run){0};
 }
 
-const char *run_fact(const struct run *run, const char *key)
+const char *run_metadata(const struct run *run, const char *key)
 {
-	for (size_t i = 0; i < run->n_facts; i++)
+	for (size_t i = 0; i < run->n_metadata; i++)
 		if (strcmp(run->facts[i].key, key) == 0)
 			return run->facts[i].value;
 	return NULL;
 }
 
-double run_fact_double(const struct run *run, const char *key)
+double run_metadata_double(const struct run *run, const char *key)
 {
-	const char *text = run_fact(run, key);
+	const char *text = run_metadata(run, key);
 	double value = (double)NAN;
 	if (text != NULL && num_parse_double(text, &value) < 0)
 		return (double)NAN;
 	return value;
 }
 
-int64_t run_fact_i64(const struct run *run, const char *key)
+int64_t run_metadata_i64(const struct run *run, const char *key)
 {
-	const char *text = run_fact(run, key);
+	const char *text = run_metadata(run, key);
 	int64_t value = VALUE_MISSING;
 	if (text != NULL && num_parse_i64(text, &value) < 0)
 		return VALUE_MISSING;
@@ -42,7 +42,7 @@ int64_t run_fact_i64(const struct run *run, const char *key)
 const char *run_unit(const struct run *run, const char *fact)
 {
 	bool is_time = strcmp(fact, "time_unit") == 0;
-	const char *name = run_fact(run, fact);
+	const char *name = run_metadata(run, fact);
 	if (!isnan(unit_size(is_time ? UNIT_TIME : UNIT_MEMORY, name)))
 		return name;
 	return is_time ? "hours" : "gigabytes";
@@ -59,9 +59,9 @@ int64_t run_count_gpus(const struct run *run)
 // Run files of older versions record the memory of measured GPUs only. That suffices if all GPUs of the machine are measured.
 double run_gpu_capacity_bytes(const struct run *run)
 {
-	if (run_fact(run, "gpu_memory_total_bytes") != NULL)
-		return run_fact_double(run, "gpu_memory_total_bytes");
-	int64_t in_system = run_fact_i64(run, "n_gpus_system");
+	if (run_metadata(run, "gpu_memory_total_bytes") != NULL)
+		return run_metadata_double(run, "gpu_memory_total_bytes");
+	int64_t in_system = run_metadata_i64(run, "n_gpus_system");
 	if (!value_ok(in_system) || run_count_gpus(run) < in_system)
 		return (double)NAN;
 	double bytes = 0;

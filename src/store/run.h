@@ -46,7 +46,7 @@ static inline int64_t values_at(struct run_values values, size_t row)
 				      : (int64_t)((uint64_t)chunk->base + (uint64_t)chunk->slope * at + code);
 }
 
-struct run_fact { // a row of table run
+struct run_metadata { // a row of table run
 	const char *key, *value;
 };
 
@@ -129,8 +129,8 @@ struct run_process_samples { // table process_sample, with --per-process; ascend
 
 // Columns are read-only: a device that was read at every sample of the run shares the run's array of times.
 struct run {
-	struct run_fact *facts;
-	size_t n_facts;
+	struct run_metadata *facts;
+	size_t n_metadata;
 	struct run_segment *segments;
 	size_t n_segments;
 	size_t n; // number of samples
@@ -191,9 +191,9 @@ int run_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
 int run_load_devices(const char *path, int64_t from_ns, int64_t to_ns, struct run *ret_run, struct wattle_error *reterr);
 void run_finish(struct run *run);
 // Value of a key in table run, or NULL.
-const char *run_fact(const struct run *run, const char *key);
-double run_fact_double(const struct run *run, const char *key); // NaN if absent
-int64_t run_fact_i64(const struct run *run, const char *key);   // VALUE_MISSING if absent
+const char *run_metadata(const struct run *run, const char *key);
+double run_metadata_double(const struct run *run, const char *key); // NaN if absent
+int64_t run_metadata_i64(const struct run *run, const char *key);   // VALUE_MISSING if absent
 // Memory of all GPUs of the machine, measured or not: 0 without a GPU, NaN if the memory of any GPU is unknown.
 double run_gpu_capacity_bytes(const struct run *run);
 // The unit that the run was recorded with, by its fact: "ram_unit", "gpu_ram_unit" or "time_unit"; gpu_tracker's default if the

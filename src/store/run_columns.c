@@ -128,7 +128,7 @@ static int take_sample(void *data, const struct cells *cells)
 {
 	struct sample_rows *rows = data;
 	struct run *run = rows->run;
-	if (run->n == rows->packers->room)
+	if (run->n == rows->packers->capacity)
 		return 0;
 	take_keys(rows, cells);
 	run->t_ns[run->n] = rows->keys[0];
@@ -145,7 +145,7 @@ int run_read_samples(struct run_reader *reader, struct run *run)
 		return r;
 	if (!new_columns(reader->arena, n, &run->t_ns, 1))
 		return SQLITE_NOMEM;
-	struct value_packer packer = {.arena = reader->arena, .room = n};
+	struct value_packer packer = {.arena = reader->arena, .capacity = n};
 	struct sample_rows rows = {.reader = reader, .run = run, .packers = &packer};
 	r = read_samples(&rows, METRIC_RUN, take_sample);
 	return pack_rest(&rows, &packer, run->packed, run->n, r);
@@ -164,18 +164,19 @@ static int take_count(void *data, const struct cells *cells)
 	const struct sample_rows *rows = data;
 	const struct run_device *device = find_device(rows->run, cells_i64(cells, 0));
 	if (device != NULL)
-		rows->packers[device - rows->run->devices].room += (size_t)cells_i64(cells, 1);
+		rows->packers[device - rows->run->devices].capacity += (size_t)cells_i64(cells, 1);
 	return 0;
 }
 
 // Most devices are read exactly at the times of the run's samples; then they share the run's column of times.
-static bool put_time(struct arena *arena, const struct run *run, struct run_device *device, size_t room, int64_t t_ns)
+static bool put_time(struct arena *arena, const struct run *run, struct run_device *device, size_t capacity,
+	int64_t t_ns)
 {
 	bool is_shared = device->t_ns == run->t_ns;
 	if (is_shared && device->n < run->n && run->t_ns[device->n] == t_ns)
 		return true;
 	if (is_shared) {
-		device->t_ns = arena_alloc(arena, room, sizeof(*device->t_ns));
+		device->t_ns = arena_alloc(arena, capacity, sizeof(*device->t_ns));
 		if (device->t_ns == NULL)
 			return false;
 		memcpy(device->t_ns, run->t_ns, device->n * sizeof(*device->t_ns));
@@ -201,10 +202,10 @@ static int take_device_sample(void *data, const struct cells *cells)
 	take_keys(rows, cells);
 	struct run_device *device = find_device(rows->run, rows->keys[1]);
 	struct value_packer *packer = device != NULL ? &rows->packers[device - rows->run->devices] : NULL;
-	if (device == NULL || device->n == packer->room)
+	if (device == NULL || device->n == packer->capacity)
 		return 0; // skip a row of an unknown device, keep the others
 	int64_t *values = take_values(rows, cells, packer, device->n);
-	if (values == NULL || !put_time(packer->arena, rows->run, device, packer->room, rows->keys[0]))
+	if (values == NULL || !put_time(packer->arena, rows->run, device, packer->capacity, rows->keys[0]))
 		return SQLITE_NOMEM;
 	if (!isnan(device->gain))
 		apply_gain(rows, device, values);
@@ -235,7 +236,7 @@ static int take_process_sample(void *data, const struct cells *cells)
 {
 	struct sample_rows *rows = data;
 	struct run_process_samples *samples = &rows->run->process_samples;
-	if (samples->n == rows->packers->room)
+	if (samples->n == rows->packers->capacity)
 		return 0;
 	take_keys(rows, cells);
 	int64_t *const keys_of[KEYS_MAX] = {samples->t_ns, samples->pid, samples->start_ns};
@@ -259,7 +260,7 @@ int run_read_process_samples(struct run_reader *reader, struct run *run)
 	samples->t_ns = keys_of[0];
 	samples->pid = keys_of[1];
 	samples->start_ns = keys_of[2];
-	struct value_packer packer = {.arena = reader->arena, .room = n};
+	struct value_packer packer = {.arena = reader->arena, .capacity = n};
 	struct sample_rows rows = {.reader = reader, .run = run, .packers = &packer};
 	r = read_samples(&rows, METRIC_PROCESS, take_process_sample);
 	return pack_rest(&rows, &packer, samples->packed, samples->n, r);

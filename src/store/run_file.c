@@ -29,7 +29,7 @@ struct short_rows {
 };
 
 struct state {
-	struct place place;
+	struct output_file output;
 	sqlite3 *db;
 	sqlite3_stmt *statements[STATEMENTS]; // compiled once
 	struct short_rows short_rows[METRIC_SCOPES];
@@ -43,7 +43,7 @@ struct state {
 
 static int fail(const struct state *s, struct wattle_error *reterr)
 {
-	return sql_fail(s->db, s->place.path, reterr);
+	return sql_fail(s->db, s->output.path, reterr);
 }
 
 static int64_t shifted(const struct state *s, int64_t t_ns)
@@ -57,7 +57,7 @@ static int write_header(struct state *s, sqlite3 *db, const struct store_header 
 {
 	int r = sql_exec(db, "BEGIN IMMEDIATE");
 	if (r == SQLITE_OK)
-		r = s->place.is_new ? run_header_create(db, header) : run_header_continue(db, header, &s->shift_ns);
+		r = s->output.is_new ? run_header_create(db, header) : run_header_continue(db, header, &s->shift_ns);
 	if (r == SQLITE_OK)
 		r = run_header_devices(db, header, s->device_ids);
 	if (r == SQLITE_OK)
@@ -69,13 +69,13 @@ static int write_header(struct state *s, sqlite3 *db, const struct store_header 
 static int make_file(struct state *s, const struct store_header *header, struct wattle_error *reterr)
 {
 	sqlite3 *db;
-	int r = sql_open_maker(s->place.making, &db, reterr);
+	int r = sql_open_builder(s->output.temporary_path, &db, reterr);
 	if (r < 0)
 		return r;
 	if (write_header(s, db, header) != SQLITE_OK)
-		r = sql_fail(db, s->place.path, reterr);
+		r = sql_fail(db, s->output.path, reterr);
 	sqlite3_close(db);
-	return r < 0 ? r : place_settle(&s->place, reterr);
+	return r < 0 ? r : output_file_publish(&s->output, reterr);
 }
 
 static int prepare(struct state *s, enum statement which, const char *sql)
@@ -120,20 +120,20 @@ static int prepare_all(struct state *s)
 
 static int open_file(struct state *s, const struct store_header *header, struct wattle_error *reterr)
 {
-	int r = s->place.is_new ? make_file(s, header, reterr) : probe_run_file(s->place.path, reterr);
+	int r = s->output.is_new ? make_file(s, header, reterr) : file_type_check_run(s->output.path, reterr);
 	if (r < 0)
 		return r;
-	r = sql_open_writer(s->place.path, &s->db, reterr);
+	r = sql_open_writer(s->output.path, &s->db, reterr);
 	if (r < 0)
 		return r;
-	if (!s->place.is_new && write_header(s, s->db, header) != SQLITE_OK) {
+	if (!s->output.is_new && write_header(s, s->db, header) != SQLITE_OK) {
 		r = fail(s, reterr);
 		sql_rollback(s->db);
 		return r;
 	}
 	r = prepare_all(s);
 	if (r == SQLITE_OK)
-		r = run_spans_open(&s->spans, s->db, s->place.path, s->segment, s->shift_ns);
+		r = run_spans_open(&s->spans, s->db, s->output.path, s->segment, s->shift_ns);
 	if (r != SQLITE_OK)
 		return fail(s, reterr);
 	sql_guard_lift_limit(s->db);
@@ -145,11 +145,11 @@ static int run_file_open(void *state, const struct store_open_options *options, 
 {
 	struct state *s = state;
 	*s = (struct state){.n_devices = header->n_devices};
-	s->place.fd = s->spans.spool.fd = -1;
+	s->output.fd = s->spans.spool.fd = -1;
 	s->device_ids = calloc_array(header->n_devices, sizeof(*s->device_ids));
 	if (s->device_ids == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", options->path);
-	int r = place_open(&s->place, options, "run file", reterr);
+	int r = output_file_open(&s->output, options, "run file", reterr);
 	return r < 0 ? r : open_file(s, header, reterr);
 }
 
@@ -298,7 +298,7 @@ static int write_rows(struct state *s, const struct store_delivery *delivery)
 static int run_file_write(void *state, const struct store_delivery *delivery, struct wattle_error *reterr)
 {
 	struct state *s = state;
-	place_keep(&s->place);
+	output_file_discard_old(&s->output);
 	if (write_rows(s, delivery) == SQLITE_OK)
 		return 0;
 	int r = fail(s, reterr);
@@ -310,7 +310,7 @@ static int run_file_spill(void *state, const struct store_spans *spans, struct w
 {
 	struct state *s = state;
 	int r = run_spans_spill(&s->spans, spans);
-	return r < 0 ? error_set(reterr, r, "%s-spans: %s", s->place.path, strerror(-r)) : 0;
+	return r < 0 ? error_set(reterr, r, "%s-spans: %s", s->output.path, strerror(-r)) : 0;
 }
 
 /* The end */
@@ -367,7 +367,7 @@ static int write_end(struct state *s, const struct store_footer *footer)
 	if (r == SQLITE_OK)
 		r = run_header_periods(s->db, footer, s->device_ids);
 	if (r == SQLITE_OK)
-		r = run_header_settle_complete(s->db);
+		r = run_header_update_complete(s->db);
 	return r == SQLITE_OK ? sql_run(s->statements[STATEMENT_COMMIT]) : r;
 }
 
@@ -384,7 +384,7 @@ static void release_statements(struct state *s)
 static int run_file_finish(void *state, const struct store_footer *footer, struct wattle_error *reterr)
 {
 	struct state *s = state;
-	place_keep(&s->place);
+	output_file_discard_old(&s->output);
 	if (write_end(s, footer) != SQLITE_OK) {
 		int r = fail(s, reterr);
 		sql_rollback(s->db);
@@ -392,23 +392,23 @@ static int run_file_finish(void *state, const struct store_footer *footer, struc
 	}
 	s->finished = true;
 	// If that fails the spool is kept, and is read as well.
-	int gathered = run_spans_gather(&s->spans, footer);
+	int gathered = run_spans_merge_spool(&s->spans, footer);
 	int r = gathered == SQLITE_OK ? 0 : fail(s, reterr);
 	run_spans_close(&s->spans);
 	release_statements(s);
 	if (r < 0)
 		return r;
-	if (!place_is_ours(&s->place))
-		return error_set(reterr, -ENOENT, "%s was removed or replaced during the run", s->place.path);
-	sql_fold(s->db);
+	if (!output_file_is_ours(&s->output))
+		return error_set(reterr, -ENOENT, "%s was removed or replaced during the run", s->output.path);
+	sql_merge_log(s->db);
 	return 0;
 }
 
 // A file without a name is still readable through the open database.
-static int run_file_rescue(void *state, const char *path, struct wattle_error *reterr)
+static int run_file_save_partial(void *state, const char *path, struct wattle_error *reterr)
 {
 	struct state *s = state;
-	if (place_is_ours(&s->place))
+	if (output_file_is_ours(&s->output))
 		return 0;
 	sqlite3_stmt *copy = NULL;
 	int r = sqlite3_prepare_v2(s->db, "VACUUM INTO ?1", -1, &copy, NULL);
@@ -418,7 +418,7 @@ static int run_file_rescue(void *state, const char *path, struct wattle_error *r
 	}
 	sqlite3_finalize(copy);
 	struct stat ours; // SQLite creates the copy with the umask's mode
-	if (r == SQLITE_OK && fstat(s->place.fd, &ours) == 0)
+	if (r == SQLITE_OK && fstat(s->output.fd, &ours) == 0)
 		chmod(path, ours.st_mode & 0666);
 	return r == SQLITE_OK ? 1 : sql_fail(s->db, path, reterr);
 }
@@ -436,12 +436,12 @@ static void take_back_segment(struct state *s)
 	}
 	sqlite3_finalize(statement);
 	if (r == SQLITE_OK)
-		r = run_header_settle_complete(s->db);
+		r = run_header_update_complete(s->db);
 	if (r == SQLITE_OK)
 		r = sql_exec(s->db, "COMMIT");
 	sql_rollback(s->db);
 	if (r == SQLITE_OK)
-		sql_fold(s->db);
+		sql_merge_log(s->db);
 }
 
 static void run_file_close(void *state, bool discard)
@@ -449,11 +449,11 @@ static void run_file_close(void *state, bool discard)
 	struct state *s = state;
 	run_spans_close(&s->spans);
 	release_statements(s);
-	if (discard && s->db != NULL && s->segment != 0 && !s->place.is_new && !s->finished)
+	if (discard && s->db != NULL && s->segment != 0 && !s->output.is_new && !s->finished)
 		take_back_segment(s);
 	sqlite3_close(s->db);
 	s->db = NULL;
-	place_close(&s->place, discard);
+	output_file_close(&s->output, discard);
 	free(s->device_ids);
 	s->device_ids = NULL;
 }
@@ -465,6 +465,6 @@ const struct store_ops store_run_file = {
 	.write = run_file_write,
 	.spill = run_file_spill,
 	.finish = run_file_finish,
-	.rescue = run_file_rescue,
+	.rescue = run_file_save_partial,
 	.close = run_file_close,
 };

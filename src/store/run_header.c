@@ -9,13 +9,13 @@
 
 /* Facts */
 
-struct fact_writer {
+struct metadata_writer {
 	sqlite3_stmt *insert;
 	struct buf text; // scratch
 	int failed;      // first SQLite failure
 };
 
-static void put(struct fact_writer *w, const char *key, const char *value)
+static void put(struct metadata_writer *w, const char *key, const char *value)
 {
 	if (w->failed != SQLITE_OK || value == NULL)
 		return;
@@ -24,7 +24,7 @@ static void put(struct fact_writer *w, const char *key, const char *value)
 	w->failed = sql_run(w->insert);
 }
 
-static void put_i64(struct fact_writer *w, const char *key, int64_t value)
+static void put_i64(struct metadata_writer *w, const char *key, int64_t value)
 {
 	if (!value_ok(value))
 		return;
@@ -33,7 +33,7 @@ static void put_i64(struct fact_writer *w, const char *key, int64_t value)
 	put(w, key, w->text.data);
 }
 
-static void put_double(struct fact_writer *w, const char *key, double value)
+static void put_double(struct metadata_writer *w, const char *key, double value)
 {
 	if (isnan(value))
 		return;
@@ -43,7 +43,7 @@ static void put_double(struct fact_writer *w, const char *key, double value)
 }
 
 // "KEY=VALUE" becomes key "meta.KEY".
-static void put_meta(struct fact_writer *w, const char *pair)
+static void put_meta(struct metadata_writer *w, const char *pair)
 {
 	const char *equals = strchr(pair, '=');
 	if (equals == NULL)
@@ -55,7 +55,7 @@ static void put_meta(struct fact_writer *w, const char *pair)
 }
 
 // The user's own texts, which a further segment may add or change.
-static void put_words(struct fact_writer *w, const struct store_header *header)
+static void put_text_list(struct metadata_writer *w, const struct store_header *header)
 {
 	put(w, "label", header->label);
 	put(w, "step", header->step);
@@ -63,7 +63,7 @@ static void put_words(struct fact_writer *w, const struct store_header *header)
 		put_meta(w, header->meta[i]);
 }
 
-static void put_facts(struct fact_writer *w, const struct store_header *header)
+static void put_metadata(struct metadata_writer *w, const struct store_header *header)
 {
 	const struct {
 		const char *key, *value;
@@ -98,20 +98,20 @@ static void put_facts(struct fact_writer *w, const struct store_header *header)
 		put(w, texts[i].key, texts[i].value);
 	for (size_t i = 0; i < ARRAY_SIZE(integers); i++)
 		put_i64(w, integers[i].key, integers[i].value);
-	for (size_t i = 0; i < header->n_facts; i++)
+	for (size_t i = 0; i < header->n_metadata; i++)
 		put(w, header->facts[i].key, header->facts[i].value);
 	put_double(w, "carbon_intensity_g_per_kwh", header->carbon_intensity_g_per_kwh);
 	put_double(w, "pue", header->pue);
 	buf_clear(&w->text);
 	run_header_command(&w->text, header->command);
 	put(w, "command", w->text.data);
-	put_words(w, header);
+	put_text_list(w, header);
 }
 
-static int write_facts(sqlite3 *db, const struct store_header *header,
-	void (*facts)(struct fact_writer *, const struct store_header *))
+static int write_metadata(sqlite3 *db, const struct store_header *header,
+	void (*facts)(struct metadata_writer *, const struct store_header *))
 {
-	struct fact_writer w = {0};
+	struct metadata_writer w = {0};
 	int r = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO run (key, value) VALUES (?, ?)", -1, &w.insert, NULL);
 	if (r != SQLITE_OK)
 		return r;
@@ -164,7 +164,7 @@ int run_header_create(sqlite3 *db, const struct store_header *header)
 	buf_finish(&sql);
 	if (r == SQLITE_OK)
 		r = write_metrics(db);
-	return r == SQLITE_OK ? write_facts(db, header, put_facts) : r;
+	return r == SQLITE_OK ? write_metadata(db, header, put_metadata) : r;
 }
 
 /* A further segment */
@@ -210,7 +210,7 @@ int run_header_continue(sqlite3 *db, const struct store_header *header, int64_t 
 			"UPDATE segment SET end_ns = "
 			"max(start_ns, coalesce((SELECT max(t_ns) FROM sample), start_ns)) WHERE end_ns IS NULL");
 	if (r == SQLITE_OK)
-		r = write_facts(db, header, put_words);
+		r = write_metadata(db, header, put_text_list);
 	if (r == SQLITE_OK)
 		r = sql_exec(db, "UPDATE run SET value = 'false' WHERE key = 'complete'");
 	*ret_shift_ns = r == SQLITE_OK ? run_header_shift_ns(db, header) : 0;

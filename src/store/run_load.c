@@ -13,13 +13,13 @@
 typedef int read_table(struct run_reader *reader, struct run *run);
 
 // clang-format off
-static read_table *const all_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+static read_table *const all_tables[] = {run_read_metadata, run_read_devices, run_read_samples, run_read_device_samples,
 	run_read_process_samples, run_read_segments, run_read_processes, run_read_events, run_read_spans, NULL};
-static read_table *const device_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+static read_table *const device_tables[] = {run_read_metadata, run_read_devices, run_read_samples, run_read_device_samples,
 	run_read_segments, run_read_events, NULL};
-static read_table *const thin_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+static read_table *const thin_tables[] = {run_read_metadata, run_read_devices, run_read_samples, run_read_device_samples,
 	run_read_segments, run_read_processes, run_read_events, run_read_spans, NULL};
-static read_table *const no_spans_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+static read_table *const no_spans_tables[] = {run_read_metadata, run_read_devices, run_read_samples, run_read_device_samples,
 	run_read_segments, run_read_processes, run_read_events, NULL};
 // clang-format on
 
@@ -42,7 +42,7 @@ static int read_tables(struct run_reader *reader, const struct part *part, struc
 
 static int fail(const struct run_reader *reader, int result, const char *path, struct wattle_error *reterr)
 {
-	if (result == SQLITE_NOMEM && arena_bytes(reader->arena) > reader->most_bytes)
+	if (result == SQLITE_NOMEM && arena_bytes(reader->arena) > reader->max_bytes)
 		return error_set(reterr, -EINVAL, "%s: its rows need more memory than a file of this size can hold",
 			path);
 	if (result == SQLITE_NOMEM)
@@ -68,7 +68,7 @@ static void open_spool(struct run_reader *reader, const char *path)
 
 /* Worst case per row: 64 bytes in a file of 60 columns without a value, and 480 bytes here, thus 8 bytes per file byte. Arrays
  * that double leave the smaller ones in the arena: up to 4 times that. The constant part is for files of a few pages. */
-static size_t most_bytes(const struct run_reader *reader, const char *path)
+static size_t max_bytes(const struct run_reader *reader, const char *path)
 {
 	enum { BASE = 64 << 20, PER_BYTE = 32 };
 	struct stat st;
@@ -80,7 +80,7 @@ static size_t most_bytes(const struct run_reader *reader, const char *path)
 
 static int load(const char *path, const struct part *part, struct run *ret_run, struct wattle_error *reterr)
 {
-	int r = probe_run_file(path, reterr);
+	int r = file_type_check_run(path, reterr);
 	if (r < 0)
 		return r;
 	struct run_reader reader = {.source = &run_source_file,
@@ -94,7 +94,7 @@ static int load(const char *path, const struct part *part, struct run *ret_run, 
 	r = sql_open_reader(path, &reader.db, reterr);
 	if (r == 0) {
 		open_spool(&reader, path);
-		reader.most_bytes = most_bytes(&reader, path);
+		reader.max_bytes = max_bytes(&reader, path);
 		int result = read_tables(&reader, part, &run);
 		r = result == SQLITE_OK ? 0 : fail(&reader, result, path, reterr);
 	}
@@ -105,8 +105,8 @@ static int load(const char *path, const struct part *part, struct run *ret_run, 
 		run_finish(&run);
 		return r;
 	}
-	run.anchor_mono_ns = run_fact_i64(&run, "anchor_mono_ns");
-	run.anchor_wall_ns = run_fact_i64(&run, "anchor_wall_ns");
+	run.anchor_mono_ns = run_metadata_i64(&run, "anchor_mono_ns");
+	run.anchor_wall_ns = run_metadata_i64(&run, "anchor_wall_ns");
 	*ret_run = run;
 	return 0;
 }

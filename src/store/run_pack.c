@@ -28,7 +28,7 @@ static uint64_t slope_of(const int64_t *values, size_t n)
 	return (uint64_t)(rise / (int64_t)(last - first));
 }
 
-static void find_range(const int64_t *values, size_t n, uint64_t slope, int64_t *ret_least, int64_t *ret_most,
+static void find_range(const int64_t *values, size_t n, uint64_t slope, int64_t *ret_min, int64_t *ret_max,
 	bool *ret_any_missing)
 {
 	int64_t least = INT64_MAX, most = INT64_MIN;
@@ -40,8 +40,8 @@ static void find_range(const int64_t *values, size_t n, uint64_t slope, int64_t 
 		least = is_known && rest < least ? rest : least;
 		most = is_known && rest > most ? rest : most;
 	}
-	*ret_least = least;
-	*ret_most = most;
+	*ret_min = least;
+	*ret_max = most;
 	*ret_any_missing = any_missing;
 }
 
@@ -92,7 +92,7 @@ bool value_packer_flush(struct value_packer *packer, const size_t *columns, cons
 		if (!any)
 			continue;
 		if (*column == NULL)
-			*column = arena_alloc(packer->arena, packer->room / VALUE_CHUNK + 1, sizeof(**column));
+			*column = arena_alloc(packer->arena, packer->capacity / VALUE_CHUNK + 1, sizeof(**column));
 		if (*column == NULL || ((*column)[at] = pack(packer->arena, values, n_rows)) == NULL)
 			return false;
 	}

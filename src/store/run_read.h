@@ -64,7 +64,7 @@ struct run_source {
 	bool (*has_column)(struct run_reader *reader, const char *table, const char *column);
 	// Passes every row to `take`. A return value of `take` other than 0 ends the reading and is returned.
 	int (*read)(struct run_reader *reader, const struct run_question *question, run_take *take, void *data);
-	int (*most_spans)(struct run_reader *reader, size_t *ret_n); // upper limit of the number of spans
+	int (*max_spans)(struct run_reader *reader, size_t *ret_n);  // upper limit of the number of spans
 	struct run_question sample_count, device_counts;             // one row, or several to be added: n; device, n
 };
 extern const struct run_source run_source_file;
@@ -82,7 +82,7 @@ struct run_reader {
 
 	// run file
 	sqlite3 *db;       // inside one read transaction: one snapshot of the file while a writer continues
-	size_t most_bytes; // limit of the arena: more than any file of this size needs, unless its pages are visited repeatedly
+	size_t max_bytes; // limit of the arena: more than any file of this size needs, unless its pages are visited repeatedly
 	int spool_fd; // opened before the transaction; segment.spool_bytes: converted bytes; -1: none
 	struct spool_header spool;
 
@@ -90,7 +90,7 @@ struct run_reader {
 };
 
 // All return 0, SQLITE_NOMEM, or the error of the source.
-int run_read_facts(struct run_reader *reader, struct run *run);
+int run_read_metadata(struct run_reader *reader, struct run *run);
 int run_read_segments(struct run_reader *reader, struct run *run); // call after the samples
 int run_read_devices(struct run_reader *reader, struct run *run);  // without samples
 int run_read_processes(struct run_reader *reader, struct run *run);
@@ -104,7 +104,7 @@ int run_read_process_samples(struct run_reader *reader, struct run *run);
 /* Collects the values of successive rows into packed chunks of columns. */
 struct value_packer {
 	struct arena *arena;
-	size_t room, n_values; // rows that the columns have space for; values per row
+	size_t capacity, n_values; // rows that the columns have space for; values per row
 	int64_t *rows;         // rows of the current chunk; owned
 };
 // Returns the array for the values of row n. NULL: out of memory.

@@ -13,7 +13,7 @@ struct reading {
 	struct run_reader *reader;
 	struct run *run;
 	struct intern names;
-	size_t spans_room, metrics_room, events_room;
+	size_t spans_capacity, metrics_capacity, events_capacity;
 	const char **spool_names; // owned; indexed by name number in the spool
 	bool is_out_of_memory;
 };
@@ -55,7 +55,7 @@ enum { ID, PARENT, PID, TID, BEGIN, END, NAME, CPU, CATEGORY, KIND, CLOSE };
 static int fill_span(void *data, const struct cells *s)
 {
 	struct reading *r = data;
-	if (r->run->n_spans == r->spans_room)
+	if (r->run->n_spans == r->spans_capacity)
 		return 0;
 	struct run_span *span = &r->run->spans[r->run->n_spans];
 	const char *name = column_name(r, s, NAME);
@@ -80,7 +80,7 @@ static int fill_span(void *data, const struct cells *s)
 static int fill_metric(void *data, const struct cells *s)
 {
 	struct reading *r = data;
-	if (r->run->n_user_metrics == r->metrics_room)
+	if (r->run->n_user_metrics == r->metrics_capacity)
 		return 0;
 	const char *name = column_name(r, s, 1);
 	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){
@@ -114,7 +114,8 @@ static int take_span(void *data, const struct spool_span *row)
 {
 	struct reading *r = data;
 	const char *name = spool_name(r, row->name);
-	if (name == NULL || row->kind >= SPAN_KINDS || row->close >= SPAN_CLOSES || r->run->n_spans == r->spans_room)
+	if (name == NULL || row->kind >= SPAN_KINDS || row->close >= SPAN_CLOSES ||
+		r->run->n_spans == r->spans_capacity)
 		return 0;
 	r->run->spans[r->run->n_spans++] = (struct run_span){
 		.id = row->id,
@@ -136,7 +137,7 @@ static int take_metric(void *data, const struct spool_metric *row)
 {
 	struct reading *r = data;
 	const char *name = spool_name(r, row->name);
-	if (name == NULL || r->run->n_user_metrics == r->metrics_room)
+	if (name == NULL || r->run->n_user_metrics == r->metrics_capacity)
 		return 0;
 	r->run->user_metrics[r->run->n_user_metrics++] = (struct run_user_metric){.t_ns = row->t_ns,
 		.name = name,
@@ -151,7 +152,7 @@ static int take_mark(void *data, const struct spool_mark *row)
 {
 	struct reading *r = data;
 	const char *name = spool_name(r, row->name);
-	if (name == NULL || r->run->n_events == r->events_room)
+	if (name == NULL || r->run->n_events == r->events_capacity)
 		return 0;
 	r->run->events[r->run->n_events++] = event_mark(row->t_ns, name);
 	return 0;
@@ -180,8 +181,8 @@ static int read_spool(struct reading *r, int64_t from)
 	r->spool_names = calloc_array(SPOOL_NAMES, sizeof(*r->spool_names));
 	if (r->spool_names == NULL)
 		return SQLITE_NOMEM;
-	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, NULL, r};
-	int code = spool_read(r->reader->spool_fd, from, &visitor);
+	const struct spool_callbacks callbacks = {take_name, take_span, take_metric, take_mark, NULL, r};
+	int code = spool_read(r->reader->spool_fd, from, &callbacks);
 	return code == -ENOMEM ? SQLITE_NOMEM : code < 0 ? SQLITE_IOERR : SQLITE_OK;
 }
 
@@ -192,19 +193,19 @@ static int make_room(struct reading *r, int64_t spool_bytes)
 	static const struct run_question metrics = {"user_metric", "count(1)"}; // count(*) is one step: sql_guard.h
 	struct run *run = r->run;
 	size_t bytes = (size_t)spool_bytes;
-	int result = r->reader->source->most_spans(r->reader, &r->spans_room);
+	int result = r->reader->source->max_spans(r->reader, &r->spans_capacity);
 	if (result == 0)
-		result = r->reader->source->read(r->reader, &metrics, run_take_sum, &r->metrics_room);
+		result = r->reader->source->read(r->reader, &metrics, run_take_sum, &r->metrics_capacity);
 	if (result != 0)
 		return result;
-	r->spans_room += bytes / sizeof(struct spool_span);
-	r->metrics_room += bytes / sizeof(struct spool_metric);
-	r->events_room = run->n_events + bytes / sizeof(struct spool_mark);
+	r->spans_capacity += bytes / sizeof(struct spool_span);
+	r->metrics_capacity += bytes / sizeof(struct spool_metric);
+	r->events_capacity = run->n_events + bytes / sizeof(struct spool_mark);
 	struct event *events = run->events;
-	run->spans = arena_alloc(r->reader->arena, r->spans_room, sizeof(*run->spans));
-	run->user_metrics = arena_alloc(r->reader->arena, r->metrics_room, sizeof(*run->user_metrics));
+	run->spans = arena_alloc(r->reader->arena, r->spans_capacity, sizeof(*run->spans));
+	run->user_metrics = arena_alloc(r->reader->arena, r->metrics_capacity, sizeof(*run->user_metrics));
 	if (bytes > 0) {
-		run->events = arena_alloc(r->reader->arena, r->events_room, sizeof(*run->events));
+		run->events = arena_alloc(r->reader->arena, r->events_capacity, sizeof(*run->events));
 		if (run->events != NULL && run->n_events > 0)
 			memcpy(run->events, events, run->n_events * sizeof(*events));
 	}

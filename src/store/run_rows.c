@@ -41,13 +41,13 @@ struct growing {
 	const struct rows *rows;
 	struct arena *arena;
 	unsigned char *array; // owned
-	size_t n, room;
+	size_t n, capacity;
 };
 
 static int take_row(void *data, const struct cells *cells)
 {
 	struct growing *growing = data;
-	void *larger = array_with_room(growing->array, growing->n, &growing->room, growing->rows->row_size, 64);
+	void *larger = array_reserve(growing->array, growing->n, &growing->capacity, growing->rows->row_size, 64);
 	if (larger == NULL)
 		return SQLITE_NOMEM;
 	growing->array = larger;
@@ -81,18 +81,18 @@ static const char *text_or_empty(const struct cells *s, int column, struct arena
 	return text != NULL ? text : "";
 }
 
-static void fill_fact(const struct cells *s, struct arena *arena, void *row)
+static void fill_metadata(const struct cells *s, struct arena *arena, void *row)
 {
-	struct run_fact *fact = row;
+	struct run_metadata *fact = row;
 	fact->key = text_or_empty(s, 0, arena);
 	fact->value = text_or_empty(s, 1, arena);
 }
 
-int run_read_facts(struct run_reader *reader, struct run *run)
+int run_read_metadata(struct run_reader *reader, struct run *run)
 {
-	static const struct rows rows = {{"run", "key, value"}, sizeof(struct run_fact), fill_fact};
+	static const struct rows rows = {{"run", "key, value"}, sizeof(struct run_metadata), fill_metadata};
 	void *facts = NULL;
-	int r = read_rows(reader, &rows, &facts, &run->n_facts);
+	int r = read_rows(reader, &rows, &facts, &run->n_metadata);
 	run->facts = facts;
 	return r;
 }
@@ -107,8 +107,8 @@ static double period_s(int64_t ns)
  * produce invalid values. */
 static void apply_gain(struct run_device *device)
 {
-	if (!(device->gain >= GPU_GAIN_LEAST && device->gain <= GPU_GAIN_MOST && device->gain_error > 0 &&
-		    device->gain_error <= GPU_GAIN_ERROR_MOST)) {
+	if (!(device->gain >= GPU_GAIN_MIN && device->gain <= GPU_GAIN_MAX && device->gain_error > 0 &&
+		    device->gain_error <= GPU_GAIN_ERROR_MAX)) {
 		device->gain = device->gain_error = (double)NAN;
 		device->gain_source[0] = '\0';
 		return;

@@ -4,7 +4,7 @@
 
 #include "base/jsonw.h"
 
-static bool fact_is(sqlite3 *db, const char *key, const char *value)
+static bool metadata_is(sqlite3 *db, const char *key, const char *value)
 {
 	sqlite3_stmt *statement = NULL;
 	bool is = false;
@@ -22,8 +22,8 @@ static bool fact_is(sqlite3 *db, const char *key, const char *value)
 int64_t run_header_shift_ns(sqlite3 *db, const struct store_header *header)
 {
 	int64_t shift_ns = 0;
-	bool same_clock = header->boot_id[0] != '\0' && fact_is(db, "boot_id", header->boot_id) &&
-		fact_is(db, "host", header->host);
+	bool same_clock = header->boot_id[0] != '\0' && metadata_is(db, "boot_id", header->boot_id) &&
+		metadata_is(db, "host", header->host);
 	if (!same_clock) {
 		int64_t mono_ns = sql_read_i64(db,
 			"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'", 0);
@@ -101,7 +101,7 @@ int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t s
 	return r;
 }
 
-int run_header_settle_complete(sqlite3 *db)
+int run_header_update_complete(sqlite3 *db)
 {
 	return sql_exec(db,
 		"UPDATE run SET value = CASE WHEN (SELECT min(complete) FROM segment) = 1 "

@@ -66,7 +66,7 @@ static int take_rows(const struct run_reader *reader, sqlite3_stmt *s, run_take 
 	const struct cells cells = {&ops, s};
 	int r;
 	while ((r = sqlite3_step(s)) == SQLITE_ROW) {
-		if (arena_bytes(reader->arena) > reader->most_bytes)
+		if (arena_bytes(reader->arena) > reader->max_bytes)
 			return SQLITE_NOMEM;
 		if ((r = take(data, &cells)) != 0)
 			return r;
@@ -110,8 +110,8 @@ static int take_numbers(void *data, const int64_t *values)
 	static const struct cells_ops ops_of_numbers = {number_i64, number_real, number_bytes, number_i64s};
 	const struct pages_taker *taker = data;
 	const struct cells cells = {&ops_of_numbers, values};
-	return arena_bytes(taker->reader->arena) <= taker->reader->most_bytes ? taker->take(taker->data, &cells)
-									      : SQLITE_NOMEM;
+	return arena_bytes(taker->reader->arena) <= taker->reader->max_bytes ? taker->take(taker->data, &cells)
+									     : SQLITE_NOMEM;
 }
 
 static int read_pages(struct run_reader *reader, const struct run_question *question, run_take *take, void *data)
@@ -147,7 +147,7 @@ static int read_rows(struct run_reader *reader, const struct run_question *quest
 
 /* Upper limit of the number of spans: ids are row ids, so their range gives it without reading all rows, unless the range
  * exceeds what a file of this size can hold. */
-static int most_spans(struct run_reader *reader, size_t *ret_n)
+static int max_spans(struct run_reader *reader, size_t *ret_n)
 {
 	int64_t range = sql_read_i64(reader->db, "SELECT (SELECT max(id) FROM span) - (SELECT min(id) FROM span)", -1);
 	int64_t pages = sql_read_i64(reader->db, "PRAGMA page_count", 0);
@@ -162,7 +162,7 @@ static int most_spans(struct run_reader *reader, size_t *ret_n)
 const struct run_source run_source_file = {
 	.has_column = has_column,
 	.read = read_rows,
-	.most_spans = most_spans,
+	.max_spans = max_spans,
 	.sample_count = {"sample", "count(*)", .in_time = true},
 	.device_counts = {"device_sample", "device, 1",
 		.in_time = true}, // added up here, because SQLite would sort the rows by device

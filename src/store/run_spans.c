@@ -119,7 +119,7 @@ int run_spans_spill(struct run_spans *spans, const struct store_spans *rows)
 
 /* ---- from the spool ---- */
 
-struct gathering {
+struct merging {
 	struct run_spans *spans;
 	char **names; // owned, as is each name
 	int64_t segment;
@@ -130,16 +130,16 @@ struct gathering {
 	bool is_cut;
 };
 
-enum { GATHER_BYTES = 8 << 20 }; // bytes per transaction
+enum { MERGE_BYTES = 8 << 20 }; // bytes per transaction
 
-static const char *gathered_name(const struct gathering *g, uint32_t name)
+static const char *gathered_name(const struct merging *g, uint32_t name)
 {
 	return name < SPOOL_NAMES ? g->names[name] : NULL;
 }
 
 static int take_name(void *data, uint32_t name, const char *bytes, size_t length)
 {
-	struct gathering *g = data;
+	struct merging *g = data;
 	if (name >= SPOOL_NAMES)
 		return 0;
 	free(g->names[name]);
@@ -147,7 +147,7 @@ static int take_name(void *data, uint32_t name, const char *bytes, size_t length
 	return g->names[name] != NULL ? 0 : -ENOMEM;
 }
 
-static int keep(struct gathering *g, int result)
+static int keep(struct merging *g, int result)
 {
 	g->result = result;
 	return result != SQLITE_OK;
@@ -155,7 +155,7 @@ static int keep(struct gathering *g, int result)
 
 static int take_span(void *data, const struct spool_span *row)
 {
-	struct gathering *g = data;
+	struct merging *g = data;
 	const char *name = gathered_name(g, row->name);
 	if (name == NULL || row->kind >= SPAN_KINDS || row->close >= SPAN_CLOSES)
 		return 0; // damaged
@@ -164,20 +164,20 @@ static int take_span(void *data, const struct spool_span *row)
 
 static int take_metric(void *data, const struct spool_metric *row)
 {
-	struct gathering *g = data;
+	struct merging *g = data;
 	const char *name = gathered_name(g, row->name);
 	return name != NULL ? keep(g, insert_metric(g->spans, row, name)) : 0;
 }
 
 static int take_mark(void *data, const struct spool_mark *row)
 {
-	struct gathering *g = data;
+	struct merging *g = data;
 	const char *name = gathered_name(g, row->name);
 	return name != NULL ? keep(g, insert_mark(g->spans, row->t_ns, name)) : 0;
 }
 
 // The number of spool bytes done is stored in the same transaction: a kill at any moment neither loses nor duplicates rows.
-static int commit(struct gathering *g)
+static int commit(struct merging *g)
 {
 	sqlite3_stmt *done = g->spans->statements[RUN_SPANS_DONE];
 	sqlite3_bind_int64(done, 1, g->segment);
@@ -191,12 +191,12 @@ static int commit(struct gathering *g)
 
 static int take_chunk(void *data, int64_t offset)
 {
-	struct gathering *g = data;
+	struct merging *g = data;
 	g->reached = offset;
 	g->is_cut = g->is_enough != NULL && g->is_enough(g->data);
 	if (g->is_cut)
 		return -ECANCELED; // the rest stays in the spool
-	if (g->reached - g->committed < GATHER_BYTES)
+	if (g->reached - g->committed < MERGE_BYTES)
 		return 0;
 	int r = commit(g);
 	return r != 0 ? r : keep(g, sql_exec(g->spans->db, "BEGIN IMMEDIATE"));
@@ -218,20 +218,20 @@ static int64_t bytes_done(const struct run_spans *spans, int64_t segment, int fd
 
 static int gather(struct run_spans *spans, int fd, int64_t segment, const struct store_footer *footer, bool *ret_is_cut)
 {
-	struct gathering g = {.spans = spans, .segment = segment, .committed = bytes_done(spans, segment, fd)};
+	struct merging g = {.spans = spans, .segment = segment, .committed = bytes_done(spans, segment, fd)};
 	g.reached = g.committed;
 	if (footer != NULL) {
-		g.is_enough = footer->is_hurried;
-		g.data = footer->hurry_data;
+		g.is_enough = footer->must_hurry;
+		g.data = footer->must_hurry_data;
 	}
 	g.names = calloc_array(SPOOL_NAMES, sizeof(*g.names));
 	if (g.names == NULL)
 		return SQLITE_NOMEM;
-	const struct spool_visitor visitor = {take_name, take_span, take_metric, take_mark, take_chunk, &g};
+	const struct spool_callbacks callbacks = {take_name, take_span, take_metric, take_mark, take_chunk, &g};
 	sql_exec(spans->db, more_cache);
 	g.result = sql_exec(spans->db, "BEGIN IMMEDIATE");
 	if (g.result == SQLITE_OK) {
-		int r = spool_read(fd, g.committed, &visitor);
+		int r = spool_read(fd, g.committed, &callbacks);
 		if (r < 0 && !g.is_cut)
 			g.result = r == -ENOMEM ? SQLITE_NOMEM : SQLITE_IOERR;
 		if (g.result == SQLITE_OK)
@@ -246,7 +246,7 @@ static int gather(struct run_spans *spans, int fd, int64_t segment, const struct
 	return g.result;
 }
 
-int run_spans_gather(struct run_spans *spans, const struct store_footer *footer)
+int run_spans_merge_spool(struct run_spans *spans, const struct store_footer *footer)
 {
 	if (spans->spool.fd < 0)
 		return SQLITE_OK;
@@ -258,7 +258,7 @@ int run_spans_gather(struct run_spans *spans, const struct store_footer *footer)
 }
 
 // Merges the spool that a dead recorder left.
-static int gather_leftover(struct run_spans *spans)
+static int merge_leftover(struct run_spans *spans)
 {
 	struct spool_header header;
 	int fd = spool_open_reader(spans->run_path, spans->run_id, &header);
@@ -267,7 +267,7 @@ static int gather_leftover(struct run_spans *spans)
 	bool is_cut;
 	int r = gather(spans, fd, header.segment, NULL, &is_cut);
 	close(fd);
-	char path[PLACE_PATH_SIZE + 8];
+	char path[OUTPUT_FILE_PATH_SIZE + 8];
 	spool_path(spans->run_path, path, sizeof(path));
 	if (r == SQLITE_OK)
 		unlink(path);
@@ -288,7 +288,7 @@ int run_spans_open(struct run_spans *spans, sqlite3 *db, const char *run_path, i
 	for (size_t i = 0; r == SQLITE_OK && i < RUN_SPANS_STATEMENTS; i++)
 		r = sqlite3_prepare_v3(db, sources[i], -1, SQLITE_PREPARE_PERSISTENT, &spans->statements[i], NULL);
 	if (r == SQLITE_OK)
-		r = gather_leftover(spans);
+		r = merge_leftover(spans);
 	spans->id_offset = sql_read_i64(db, "SELECT max(id) FROM span", 0);
 	return r;
 }

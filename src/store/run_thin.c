@@ -20,7 +20,7 @@ static int64_t ask(sqlite3_stmt *s, int64_t t_ns)
 
 static int add(struct thinning *thin, int64_t from_ns, int64_t to_ns)
 {
-	struct run_range *larger = array_with_room(thin->ranges, thin->n, &thin->capacity, sizeof(*larger), 256);
+	struct run_range *larger = array_reserve(thin->ranges, thin->n, &thin->capacity, sizeof(*larger), 256);
 	if (larger == NULL)
 		return SQLITE_NOMEM;
 	thin->ranges = larger;

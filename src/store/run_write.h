@@ -25,7 +25,7 @@ int64_t run_header_shift_ns(sqlite3 *db, const struct store_header *header);
 void run_header_command(struct buf *out, const char *const *command); // as a JSON array; command NULL: an empty array
 int run_header_segment(sqlite3 *db, const struct store_header *header, int64_t shift_ns, int64_t *ret_id);
 // Sets 'complete' in table run: true only if every segment is complete.
-int run_header_settle_complete(sqlite3 *db);
+int run_header_update_complete(sqlite3 *db);
 
 /* Writes tables span and user_metric of a run file, and the marks in table event. Internal to src/store.
  *
@@ -50,5 +50,5 @@ int run_spans_write(struct run_spans *spans, const struct store_spans *rows); //
 int run_spans_spill(struct run_spans *spans, const struct store_spans *rows); // -errno
 // Converts the spool to rows, in several transactions, until footer->is_hurried returns true. Removes the spool, or leaves the
 // remaining entries in it.
-int run_spans_gather(struct run_spans *spans, const struct store_footer *footer);
+int run_spans_merge_spool(struct run_spans *spans, const struct store_footer *footer);
 void run_spans_close(struct run_spans *spans);

@@ -13,7 +13,7 @@ struct collected {
 	struct span_metric_row *metrics;  // owned
 	struct span_mark_row *marks;      // owned
 	size_t n_spans, n_metrics, n_marks;
-	size_t spans_room, metrics_room, marks_room;
+	size_t spans_capacity, metrics_capacity, marks_capacity;
 	bool is_out_of_memory;
 };
 
@@ -22,7 +22,7 @@ struct collected {
 static void on_span(void *data, const struct span_row *row)
 {
 	struct collected *c = data;
-	struct span_row *larger = array_with_room(c->spans, c->n_spans, &c->spans_room, sizeof(*larger), 1024);
+	struct span_row *larger = array_reserve(c->spans, c->n_spans, &c->spans_capacity, sizeof(*larger), 1024);
 	if (larger == NULL) {
 		c->is_out_of_memory = true;
 		return;
@@ -34,8 +34,8 @@ static void on_span(void *data, const struct span_row *row)
 static void on_metric(void *data, const struct span_metric_row *row)
 {
 	struct collected *c = data;
-	struct span_metric_row *larger =
-		array_with_room(c->metrics, c->n_metrics, &c->metrics_room, sizeof(*larger), 256);
+	struct span_metric_row *larger = array_reserve(c->metrics, c->n_metrics, &c->metrics_capacity, sizeof(*larger),
+		256);
 	if (larger == NULL) {
 		c->is_out_of_memory = true;
 		return;
@@ -47,7 +47,7 @@ static void on_metric(void *data, const struct span_metric_row *row)
 static void on_mark(void *data, const struct span_mark_row *row)
 {
 	struct collected *c = data;
-	struct span_mark_row *larger = array_with_room(c->marks, c->n_marks, &c->marks_room, sizeof(*larger), 256);
+	struct span_mark_row *larger = array_reserve(c->marks, c->n_marks, &c->marks_capacity, sizeof(*larger), 256);
 	if (larger == NULL) {
 		c->is_out_of_memory = true;
 		return;
@@ -65,20 +65,20 @@ static void release(struct collected *c)
 
 /* ---- conversion to a run ---- */
 
-struct making {
+struct temporary_path {
 	const struct collected *collected;
 	const struct span_recording *recording;
-	const struct span_file_facts *facts;
+	const struct span_file_info *facts;
 	const char **names; // in the run's arena, by number
 	struct run *run;
 };
 
-static const char *name_of(const struct making *m, uint32_t name)
+static const char *name_of(const struct temporary_path *m, uint32_t name)
 {
 	return name < m->recording->names.n ? m->names[name] : NULL;
 }
 
-static int copy_names(struct making *m)
+static int copy_names(struct temporary_path *m)
 {
 	uint32_t n = m->recording->names.n;
 	m->names = arena_alloc(m->run->arena, n, sizeof(*m->names));
@@ -88,7 +88,7 @@ static int copy_names(struct making *m)
 	return m->names != NULL ? 0 : -ENOMEM;
 }
 
-static int make_spans(struct making *m)
+static int make_spans(struct temporary_path *m)
 {
 	const struct collected *c = m->collected;
 	struct run_span *spans = arena_alloc(m->run->arena, c->n_spans, sizeof(*spans));
@@ -115,7 +115,7 @@ static int make_spans(struct making *m)
 	return sort_rows(spans, sizeof(*spans), c->n_spans, offsetof(struct run_span, begin_ns), offsetof(struct run_span, id));
 }
 
-static int make_metrics(struct making *m)
+static int make_metrics(struct temporary_path *m)
 {
 	const struct collected *c = m->collected;
 	struct run_user_metric *metrics = arena_alloc(m->run->arena, c->n_metrics, sizeof(*metrics));
@@ -137,7 +137,7 @@ static int make_metrics(struct making *m)
 	return sort_rows(metrics, sizeof(*metrics), c->n_metrics, offsetof(struct run_user_metric, t_ns), SORT_NO_ID);
 }
 
-static int make_events(struct making *m)
+static int make_events(struct temporary_path *m)
 {
 	const struct collected *c = m->collected;
 	struct event *events = arena_alloc(m->run->arena, c->n_marks, sizeof(*events));
@@ -165,7 +165,7 @@ static void forget_figures(struct run_segment *segment)
 }
 
 // The segment covers the time from the first to the last recorded instant.
-static int make_segment(struct making *m)
+static int make_segment(struct temporary_path *m)
 {
 	const struct run *run = m->run;
 	struct run_segment *segment = arena_alloc(run->arena, 1, sizeof(*segment));
@@ -200,10 +200,10 @@ static const char *number(struct arena *arena, int64_t value)
 	return arena_printf(arena, "%" PRId64, value);
 }
 
-static int make_facts(struct making *m)
+static int make_facts(struct temporary_path *m)
 {
 	struct arena *arena = m->run->arena;
-	const struct run_fact facts[] = {
+	const struct run_metadata facts[] = {
 		{"schema", "wattle-spans"},
 		{"complete", "true"},
 		{"anchor_mono_ns", number(arena, m->facts->anchor_mono_ns)},
@@ -213,13 +213,13 @@ static int make_facts(struct making *m)
 	if (m->run->facts == NULL || facts[2].value == NULL || facts[3].value == NULL)
 		return -ENOMEM;
 	memcpy(m->run->facts, facts, sizeof(facts));
-	m->run->n_facts = ARRAY_SIZE(facts);
+	m->run->n_metadata = ARRAY_SIZE(facts);
 	m->run->anchor_mono_ns = m->facts->anchor_mono_ns;
 	m->run->anchor_wall_ns = m->facts->anchor_wall_ns;
 	return 0;
 }
 
-static int make_run(struct making *m)
+static int make_run(struct temporary_path *m)
 {
 	int r = m->run->arena != NULL && !m->collected->is_out_of_memory ? copy_names(m) : -ENOMEM;
 	if (r == 0)
@@ -238,7 +238,7 @@ static int make_run(struct making *m)
 int span_file_load(const char *path, struct run *ret_run, struct wattle_error *reterr)
 {
 	struct collected collected = {0};
-	struct span_file_facts facts;
+	struct span_file_info facts;
 	struct span_recording recording;
 	const struct span_sink sink = {on_span, on_metric, on_mark, &collected};
 	if (span_recording_init(&recording, &sink) < 0)
@@ -246,8 +246,8 @@ int span_file_load(const char *path, struct run *ret_run, struct wattle_error *r
 	int r = span_file_read(path, &recording, &facts, reterr);
 	if (r == 0) {
 		struct run run = {.arena = arena_new()};
-		struct making making = {&collected, &recording, &facts, NULL, &run};
-		r = make_run(&making);
+		struct temporary_path temporary_path = {&collected, &recording, &facts, NULL, &run};
+		r = make_run(&temporary_path);
 		if (r == 0)
 			*ret_run = run;
 		else

@@ -5,15 +5,15 @@
 #include "base/util.h"
 #include "store/sql.h"
 
-void watch_init(struct watch *watch, const char *path)
+void span_tail_init(struct span_tail *tail, const char *path)
 {
-	*watch = (struct watch){.path = path, .stored_ns = VALUE_MISSING};
+	*tail = (struct span_tail){.path = path, .stored_ns = VALUE_MISSING};
 }
 
-void watch_finish(struct watch *watch)
+void span_tail_finish(struct span_tail *tail)
 {
-	free(watch->spans);
-	*watch = (struct watch){0};
+	free(tail->spans);
+	*tail = (struct span_tail){0};
 }
 
 /* ---- spans ---- */
@@ -34,38 +34,38 @@ static void copy_name(sqlite3_stmt *s, int column, char *out, size_t size)
 }
 
 // Removes the spans that have ended since the previous update. A row is replaced when its span ends.
-static int drop_ended(struct watch *watch, sqlite3 *db)
+static int drop_ended(struct span_tail *tail, sqlite3 *db)
 {
 	sqlite3_stmt *s = NULL;
 	size_t n = 0;
 	int r = sqlite3_prepare_v2(db, "SELECT end_ns IS NULL FROM span WHERE id = ?", -1, &s, NULL);
-	for (size_t i = 0; r == SQLITE_OK && i < watch->n_spans; i++) {
-		sqlite3_bind_int64(s, 1, watch->spans[i].id);
+	for (size_t i = 0; r == SQLITE_OK && i < tail->n_spans; i++) {
+		sqlite3_bind_int64(s, 1, tail->spans[i].id);
 		bool runs = sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int(s, 0) != 0;
 		if (runs && n != i)
-			watch->spans[n] = watch->spans[i];
+			tail->spans[n] = tail->spans[i];
 		n += runs;
 		sqlite3_reset(s);
 	}
 	sqlite3_finalize(s);
 	if (r == SQLITE_OK)
-		watch->n_spans = n;
+		tail->n_spans = n;
 	return r;
 }
 
-static int add_span(struct watch *watch, sqlite3_stmt *s)
+static int add_span(struct span_tail *tail, sqlite3_stmt *s)
 {
-	struct watch_span *spans = array_with_room(watch->spans, watch->n_spans, &watch->room, sizeof(*spans), 64);
+	struct tail_span *spans = array_reserve(tail->spans, tail->n_spans, &tail->capacity, sizeof(*spans), 64);
 	if (spans == NULL)
 		return SQLITE_NOMEM;
-	watch->spans = spans;
-	struct watch_span *span = &spans[watch->n_spans++];
-	*span = (struct watch_span){
+	tail->spans = spans;
+	struct tail_span *span = &spans[tail->n_spans++];
+	*span = (struct tail_span){
 		.id = sql_i64(s, 0),
 		.parent = sql_i64(s, 1),
 		.pid = sql_i64(s, 2),
 		.tid = sql_i64(s, 3),
-		.begin_ns = sql_i64(s, 4) - watch->segment.shift_ns,
+		.begin_ns = sql_i64(s, 4) - tail->segment.shift_ns,
 	};
 	copy_name(s, 5, span->name, sizeof(span->name));
 	return SQLITE_OK;
@@ -73,33 +73,33 @@ static int add_span(struct watch *watch, sqlite3_stmt *s)
 
 /* Adds the spans that began since. Ids are assigned when spans begin, and open spans are stored at each flush: new spans have
  * larger ids than all before. Spans beyond the capacity are read again at each update, until others end. */
-static int add_begun(struct watch *watch, sqlite3 *db)
+static int add_begun(struct span_tail *tail, sqlite3 *db)
 {
 	static const char select[] = "SELECT id, parent, pid, tid, begin_ns, name FROM span "
 				     "WHERE id > ?1 AND end_ns IS NULL AND begin_ns >= ?2 ORDER BY id";
 	sqlite3_stmt *s = NULL;
 	int64_t last_id = sql_read_i64(db, "SELECT max(id) FROM span", 0);
 	int64_t more = 0;
-	size_t n_before = watch->n_spans;
+	size_t n_before = tail->n_spans;
 	int r = sqlite3_prepare_v2(db, select, -1, &s, NULL);
 	if (r == SQLITE_OK) {
-		sqlite3_bind_int64(s, 1, watch->last_id);
-		sqlite3_bind_int64(s, 2, watch->segment.start_ns + watch->segment.shift_ns);
+		sqlite3_bind_int64(s, 1, tail->last_id);
+		sqlite3_bind_int64(s, 2, tail->segment.start_ns + tail->segment.shift_ns);
 	}
 	while (r == SQLITE_OK && (r = sqlite3_step(s)) == SQLITE_ROW) {
-		bool is_full = watch->n_spans == WATCH_SPANS_MOST;
-		r = is_full ? SQLITE_OK : add_span(watch, s);
+		bool is_full = tail->n_spans == SPAN_TAIL_SPANS_MAX;
+		r = is_full ? SQLITE_OK : add_span(tail, s);
 		more += is_full;
 	}
 	sqlite3_finalize(s);
 	if (r != SQLITE_DONE) {
-		watch->n_spans = n_before; // these spans are read again at the next update
+		tail->n_spans = n_before; // these spans are read again at the next update
 		return r;
 	}
-	if (watch->more > 0)
-		watch->spool_at = 0; // the spool may hold ends of the spans that were not kept
-	watch->more = more;
-	watch->last_id = more > 0 ? watch->spans[watch->n_spans - 1].id : last_id;
+	if (tail->more > 0)
+		tail->spool_at = 0; // the spool may hold ends of the spans that were not kept
+	tail->more = more;
+	tail->last_id = more > 0 ? tail->spans[tail->n_spans - 1].id : last_id;
 	return SQLITE_OK;
 }
 
@@ -107,60 +107,60 @@ static int add_begun(struct watch *watch, sqlite3 *db)
 
 static bool is_span_before(const void *item, const void *key)
 {
-	return ((const struct watch_span *)item)->id < *(const int64_t *)key;
+	return ((const struct tail_span *)item)->id < *(const int64_t *)key;
 }
 
 static int take_span(void *data, const struct spool_span *row)
 {
-	struct watch *watch = data;
-	size_t at = search_first(watch->spans, watch->n_spans, sizeof(*watch->spans), &row->id, is_span_before);
-	if (at == watch->n_spans || watch->spans[at].id != row->id || !value_ok(row->end_ns))
+	struct span_tail *tail = data;
+	size_t at = search_first(tail->spans, tail->n_spans, sizeof(*tail->spans), &row->id, is_span_before);
+	if (at == tail->n_spans || tail->spans[at].id != row->id || !value_ok(row->end_ns))
 		return 0;
-	memmove(&watch->spans[at], &watch->spans[at + 1], (watch->n_spans - at - 1) * sizeof(*watch->spans));
-	watch->n_spans--;
+	memmove(&tail->spans[at], &tail->spans[at + 1], (tail->n_spans - at - 1) * sizeof(*tail->spans));
+	tail->n_spans--;
 	return 0;
 }
 
 /* ---- update ---- */
 
-static int look(void *data, sqlite3 *db)
+static int read_rows(void *data, sqlite3 *db)
 {
-	struct watch *watch = data;
+	struct span_tail *tail = data;
 	struct follow_segment segment;
 	int r = follow_last_segment(db, &segment);
 	if (r != SQLITE_OK)
 		return r;
-	if (segment.id != watch->segment.id) { // spans left open in an earlier segment never end
-		watch->n_spans = 0;
-		watch->more = 0;
-		watch->spool_at = 0;
+	if (segment.id != tail->segment.id) { // spans left open in an earlier segment never end
+		tail->n_spans = 0;
+		tail->more = 0;
+		tail->spool_at = 0;
 	}
-	watch->segment = segment;
+	tail->segment = segment;
 	if (segment.id == 0)
 		return SQLITE_OK;
 	int64_t stored_ns = sql_read_i64(db, "SELECT max(t_ns) FROM sample", VALUE_MISSING);
 	bool is_of_it = value_ok(stored_ns) && stored_ns - segment.shift_ns >= segment.start_ns;
-	watch->stored_ns = is_of_it ? stored_ns - segment.shift_ns : VALUE_MISSING;
-	r = drop_ended(watch, db);
+	tail->stored_ns = is_of_it ? stored_ns - segment.shift_ns : VALUE_MISSING;
+	r = drop_ended(tail, db);
 	if (r == SQLITE_OK)
-		r = add_begun(watch, db);
-	const struct spool_visitor visitor = {.span = take_span, .data = watch};
+		r = add_begun(tail, db);
+	const struct spool_callbacks callbacks = {.span = take_span, .data = tail};
 	if (r == SQLITE_OK) // ignore an unreadable spool
-		(void)follow_spool(watch->path, db, watch->segment.id, &watch->spool_at, &visitor);
+		(void)follow_spool(tail->path, db, tail->segment.id, &tail->spool_at, &callbacks);
 	return r;
 }
 
-int watch_look(struct watch *watch, struct wattle_error *reterr)
+int span_tail_poll(struct span_tail *tail, struct wattle_error *reterr)
 {
-	return follow_look(watch->path, look, watch, reterr);
+	return follow_read(tail->path, read_rows, tail, reterr);
 }
 
-int64_t watch_nth_sample(const struct watch *watch, int64_t t_ns, int64_t n)
+int64_t span_tail_nth_sample(const struct span_tail *tail, int64_t t_ns, int64_t n)
 {
 	sqlite3 *db;
 	sqlite3_stmt *s = NULL;
 	int64_t found_ns = VALUE_MISSING;
-	if (sql_open_reader(watch->path, &db, NULL) == 0 &&
+	if (sql_open_reader(tail->path, &db, NULL) == 0 &&
 		sqlite3_prepare_v2(db,
 			"SELECT max(t_ns) FROM (SELECT t_ns FROM sample WHERE t_ns > ?1 ORDER BY t_ns LIMIT ?2)", -1,
 			&s, NULL) == SQLITE_OK) {

@@ -260,7 +260,7 @@ static size_t entry_size(const unsigned char *at, size_t left)
 	return size <= left ? size : 0;
 }
 
-static int visit(const unsigned char *at, bool is_wanted, const struct spool_visitor *visitor)
+static int visit(const unsigned char *at, bool is_wanted, const struct spool_callbacks *callbacks)
 {
 	union {
 		struct spool_name name;
@@ -268,42 +268,43 @@ static int visit(const unsigned char *at, bool is_wanted, const struct spool_vis
 		struct spool_metric metric;
 		struct spool_mark mark;
 	} entry;
-	if (at[0] == SPOOL_NAME && visitor->name != NULL) {
+	if (at[0] == SPOOL_NAME && callbacks->name != NULL) {
 		memcpy(&entry.name, at, sizeof(entry.name));
-		return visitor->name(visitor->data, entry.name.name, (const char *)at + sizeof(entry.name),
+		return callbacks->name(callbacks->data, entry.name.name, (const char *)at + sizeof(entry.name),
 			entry.name.length);
 	}
 	if (!is_wanted)
 		return 0;
-	if (at[0] == SPOOL_SPAN && visitor->span != NULL) {
+	if (at[0] == SPOOL_SPAN && callbacks->span != NULL) {
 		memcpy(&entry.span, at, sizeof(entry.span));
-		return visitor->span(visitor->data, &entry.span);
+		return callbacks->span(callbacks->data, &entry.span);
 	}
-	if (at[0] == SPOOL_METRIC && visitor->metric != NULL) {
+	if (at[0] == SPOOL_METRIC && callbacks->metric != NULL) {
 		memcpy(&entry.metric, at, sizeof(entry.metric));
-		return visitor->metric(visitor->data, &entry.metric);
+		return callbacks->metric(callbacks->data, &entry.metric);
 	}
-	if (at[0] == SPOOL_MARK && visitor->mark != NULL) {
+	if (at[0] == SPOOL_MARK && callbacks->mark != NULL) {
 		memcpy(&entry.mark, at, sizeof(entry.mark));
-		return visitor->mark(visitor->data, &entry.mark);
+		return callbacks->mark(callbacks->data, &entry.mark);
 	}
 	return 0;
 }
 
-static int visit_chunk(const unsigned char *bytes, size_t n, bool is_wanted, const struct spool_visitor *visitor)
+static int handle_chunk(const unsigned char *bytes, size_t n, bool is_wanted, const struct spool_callbacks *callbacks)
 {
 	int r = 0;
 	for (size_t at = 0, size; r == 0 && n - at >= sizeof(uint64_t); at += size) {
 		size = entry_size(bytes + at, n - at);
 		if (size == 0)
 			return 0; // damaged: the next entry cannot be located
-		r = visit(bytes + at, is_wanted, visitor);
+		r = visit(bytes + at, is_wanted, callbacks);
 	}
 	return r;
 }
 
 // Reads one chunk. 1; 0 at the end of the complete chunks; or the visitor's return value. *at advances past the chunk.
-static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted, const struct spool_visitor *visitor)
+static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted,
+	const struct spool_callbacks *callbacks)
 {
 	struct spool_chunk chunk;
 	ssize_t n = pread(fd, &chunk, sizeof(chunk), *at);
@@ -313,30 +314,30 @@ static int read_chunk(int fd, unsigned char *bytes, int64_t *at, bool is_wanted,
 	n = pread(fd, bytes, chunk.bytes, *at + (int64_t)sizeof(chunk));
 	if (n != (ssize_t)chunk.bytes)
 		return 0; // incomplete chunk
-	int r = visit_chunk(bytes, chunk.bytes, is_wanted, visitor);
+	int r = handle_chunk(bytes, chunk.bytes, is_wanted, callbacks);
 	*at += (int64_t)sizeof(chunk) + chunk.bytes;
-	if (r == 0 && is_wanted && visitor->chunk != NULL)
-		r = visitor->chunk(visitor->data, *at);
+	if (r == 0 && is_wanted && callbacks->chunk != NULL)
+		r = callbacks->chunk(callbacks->data, *at);
 	return r == 0 ? 1 : r;
 }
 
-int spool_read(int fd, int64_t from, const struct spool_visitor *visitor)
+int spool_read(int fd, int64_t from, const struct spool_callbacks *callbacks)
 {
 	unsigned char *bytes = malloc(SPOOL_CHUNK_BYTES);
 	int r = bytes != NULL ? 1 : -ENOMEM;
 	for (int64_t at = sizeof(struct spool_header); r == 1;)
-		r = read_chunk(fd, bytes, &at, at >= from, visitor);
+		r = read_chunk(fd, bytes, &at, at >= from, callbacks);
 	free(bytes);
 	return r;
 }
 
-int spool_read_on(int fd, int64_t *at, const struct spool_visitor *visitor)
+int spool_read_on(int fd, int64_t *at, const struct spool_callbacks *callbacks)
 {
 	unsigned char *bytes = malloc(SPOOL_CHUNK_BYTES);
 	int r = bytes != NULL ? 1 : -ENOMEM;
 	*at = *at > (int64_t)sizeof(struct spool_header) ? *at : (int64_t)sizeof(struct spool_header);
 	while (r == 1)
-		r = read_chunk(fd, bytes, at, true, visitor);
+		r = read_chunk(fd, bytes, at, true, callbacks);
 	free(bytes);
 	return r;
 }

@@ -9,12 +9,12 @@
 
 static bool has_spool(const char *path)
 {
-	char spool[PLACE_PATH_SIZE + 8];
+	char spool[OUTPUT_FILE_PATH_SIZE + 8];
 	spool_path(path, spool, sizeof(spool));
 	return access(spool, F_OK) == 0;
 }
 
-static bool says_complete(const char *path)
+static bool is_marked_complete(const char *path)
 {
 	sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
@@ -29,10 +29,11 @@ static bool says_complete(const char *path)
 	return complete;
 }
 
-bool settle_may_grow(const char *path)
+bool spool_merge_is_writer_alive(const char *path)
 {
-	enum place_recorder recorder = place_recorder(path);
-	return recorder == PLACE_RECORDER_LIVES || (recorder == PLACE_RECORDER_UNKNOWN && !says_complete(path));
+	enum output_file_recorder recorder = output_file_recorder(path);
+	return recorder == OUTPUT_FILE_RECORDER_LIVES ||
+		(recorder == OUTPUT_FILE_RECORDER_UNKNOWN && !is_marked_complete(path));
 }
 
 // This process writes no rows of its own: segment 0 does not exist.
@@ -47,23 +48,23 @@ static int gather(const char *path, struct wattle_error *reterr)
 		r = sql_fail(db, path, reterr);
 	run_spans_close(&spans);
 	if (r == 0)
-		sql_fold(db);
+		sql_merge_log(db);
 	sqlite3_close(db);
 	return r;
 }
 
-int settle_run_file(const char *path, struct wattle_error *reterr)
+int spool_merge_run_file(const char *path, struct wattle_error *reterr)
 {
 	if (!has_spool(path))
 		return 0;
-	int r = probe_run_file(path, reterr);
+	int r = file_type_check_run(path, reterr);
 	if (r < 0)
 		return r;
-	struct place place;
+	struct output_file output;
 	const struct store_open_options options = {.path = path, .append = true};
-	r = place_open(&place, &options, "run file", reterr);
+	r = output_file_open(&output, &options, "run file", reterr);
 	if (r == 0)
-		r = gather(place.path, reterr);
-	place_close(&place, false);
+		r = gather(output.path, reterr);
+	output_file_close(&output, false);
 	return r;
 }

@@ -38,11 +38,11 @@ const char *sql_reason(sqlite3 *db);
  * journal; small cache; safe against a kill at any moment. */
 int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);
 /* Opens a database file under construction: no journal and no flush, because its final name does not exist yet. */
-int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);
+int sql_open_builder(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);
 /* Opens for reading only: also during writing, after a writer was killed, and from read-only media. */
 int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);
 // Moves all content from the log to the database file and deletes the log, unless a reader still needs it.
-void sql_fold(sqlite3 *db);
+void sql_merge_log(sqlite3 *db);
 
 /* Times, counters and sizes are far below 2^62 (Unix time in ns is below 2^61 until 2043). A larger value in a damaged or
  * forged file is missing, because differences of two such values would overflow. */
@@ -98,12 +98,12 @@ int64_t sql_guard_file_bytes(const char *path);
  * at once. The copy is valid if neither the database nor the first frame of its log changed during the copy: the recorder
  * otherwise only appends to the log, and only a checkpoint or a restart of the log overwrites a page. */
 
-enum { SQL_SNAPSHOT_BYTES_MOST = 256 << 20 };
+enum { SQL_SNAPSHOT_BYTES_MAX = 256 << 20 };
 
 // Opens the file without locks and without a shared index.
 typedef int sql_snapshot_open_source(const char *path, sqlite3 **ret_db, struct wattle_error *reterr);
 
-/* -EFBIG: larger than SQL_SNAPSHOT_BYTES_MOST; -EBUSY: the file changed during every attempt; otherwise as sql_fail; with a
+/* -EFBIG: larger than SQL_SNAPSHOT_BYTES_MAX; -EBUSY: the file changed during every attempt; otherwise as sql_fail; with a
  * message. Read-only. */
 int sql_snapshot_open(const char *path, sql_snapshot_open_source *open_source, sqlite3 **ret_db,
 	struct wattle_error *reterr);

@@ -11,15 +11,15 @@
 #include <sys/stat.h>
 
 // Steps between two clock reads. The longest step copies one value.
-enum { STEPS_A_LOOK = 400 };
-static const int64_t CPU_LOOK_NS = 10 * NS_PER_MS; // reading CPU time is a system call
-enum { LENGTH_LEAST = 16 << 20, LENGTH_MOST = 1 << 30 };
+enum { STEPS_PER_CHECK = 400 };
+static const int64_t CPU_CHECK_NS = 10 * NS_PER_MS; // reading CPU time is a system call
+enum { LENGTH_MIN = 16 << 20, LENGTH_MAX = 1 << 30 };
 
 struct guard {                 // owned by the connection
 	int64_t opened_cpu_ns; // CPU time of the thread
-	int64_t look_ns;       // time of the next CPU time check, CLOCK_MONOTONIC
+	int64_t checked_ns;    // time of the next CPU time check, CLOCK_MONOTONIC
 	int64_t bytes;
-	char path[PLACE_PATH_SIZE];
+	char path[OUTPUT_FILE_PATH_SIZE];
 };
 
 int64_t sql_guard_stored_bytes(const struct stat *st)
@@ -33,7 +33,7 @@ int64_t sql_guard_stored_bytes(const struct stat *st)
 
 int64_t sql_guard_file_bytes(const char *path)
 {
-	char log[PLACE_PATH_SIZE + 8];
+	char log[OUTPUT_FILE_PATH_SIZE + 8];
 	struct stat st;
 	snprintf(log, sizeof(log), "%s-wal", path);
 	// Uses stat: opening and closing the database would drop SQLite's locks.
@@ -51,9 +51,9 @@ static int on_progress(void *data)
 {
 	struct guard *guard = data;
 	int64_t now_ns = clock_now_ns();
-	if (now_ns < guard->look_ns)
+	if (now_ns < guard->checked_ns)
 		return 0;
-	guard->look_ns = now_ns + CPU_LOOK_NS;
+	guard->checked_ns = now_ns + CPU_CHECK_NS;
 	int64_t used_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID) - guard->opened_cpu_ns;
 	if (has_time(guard, used_ns))
 		return 0;
@@ -79,7 +79,7 @@ static struct guard *new_guard(sqlite3 *db, const char *path)
 		.opened_cpu_ns = clock_of_ns(CLOCK_THREAD_CPUTIME_ID),
 		.bytes = sql_guard_file_bytes(path),
 	};
-	guard->look_ns = clock_now_ns() + NS_PER_S;
+	guard->checked_ns = clock_now_ns() + NS_PER_S;
 	text_copy(guard->path, sizeof(guard->path), path);
 	// On failure SQLite also calls the destructor.
 	return sqlite3_create_function_v2(db, "wattle_guard", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, guard, nothing, NULL,
@@ -106,11 +106,11 @@ int sql_guard_set(sqlite3 *db, const char *path, struct wattle_error *reterr)
 	struct guard *guard = new_guard(db, path);
 	if (guard == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	int64_t longest = guard->bytes < LENGTH_LEAST ? LENGTH_LEAST
-		: guard->bytes < LENGTH_MOST          ? guard->bytes
-						      : LENGTH_MOST;
+	int64_t longest = guard->bytes < LENGTH_MIN ? LENGTH_MIN
+		: guard->bytes < LENGTH_MAX         ? guard->bytes
+						    : LENGTH_MAX;
 	sqlite3_limit(db, SQLITE_LIMIT_LENGTH, (int)longest);
-	sqlite3_progress_handler(db, STEPS_A_LOOK, on_progress, guard);
+	sqlite3_progress_handler(db, STEPS_PER_CHECK, on_progress, guard);
 	return 0;
 }
 

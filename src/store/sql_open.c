@@ -56,7 +56,7 @@ static bool set_journal(sqlite3 *db, const char *sql, const char *wanted)
 static int open_database(const char *path, const char *file, int flags, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	sqlite3 *db = NULL;
-	char plain[PLACE_PATH_SIZE + 4];
+	char plain[OUTPUT_FILE_PATH_SIZE + 4];
 	// SQLite treats ":memory:" and "file:…" specially; the prefix "./" makes them plain file names.
 	if ((flags & SQLITE_OPEN_URI) == 0 && (path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
 		snprintf(plain, sizeof(plain), "./%s", path);
@@ -116,7 +116,7 @@ int sql_open_writer(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	return check_opened(path, true, has_wal, ret_db, reterr);
 }
 
-int sql_open_maker(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
+int sql_open_builder(const char *path, sqlite3 **ret_db, struct wattle_error *reterr)
 {
 	int r = open_database(path, NULL, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ret_db, reterr);
 	if (r < 0)
@@ -148,7 +148,7 @@ static int open_uri(const char *path, const char *parameters, sqlite3 **ret_db, 
 
 static bool has_log(const char *path)
 {
-	char name[PLACE_PATH_SIZE + 16];
+	char name[OUTPUT_FILE_PATH_SIZE + 16];
 	struct stat st;
 	snprintf(name, sizeof(name), "%s-wal", path);
 	return stat(name, &st) == 0 && st.st_size > 0;
@@ -165,7 +165,7 @@ static bool is_in_wal_mode(const char *path)
 // Whether this process can write or create the index of the log, which every reader updates.
 static bool can_index_log(const char *path)
 {
-	char name[PLACE_PATH_SIZE + 16];
+	char name[OUTPUT_FILE_PATH_SIZE + 16];
 	snprintf(name, sizeof(name), "%s-shm", path);
 	if (faccessat(AT_FDCWD, name, W_OK, AT_EACCESS) == 0)
 		return true;
@@ -191,7 +191,7 @@ static int open_for_reading(const char *path, sqlite3 **ret_db, struct wattle_er
 	bool is_foreign = companions_can_be_cut(path);
 	bool wants_own_index = is_foreign ? has_log(path) || is_in_wal_mode(path)
 					  : has_log(path) && !can_index_log(path);
-	bool has_recorder = wants_own_index && place_recorder(path) != PLACE_RECORDER_NONE;
+	bool has_recorder = wants_own_index && output_file_recorder(path) != OUTPUT_FILE_RECORDER_NONE;
 	if (is_foreign && has_recorder)
 		return sql_snapshot_open(path, open_orphan, ret_db, reterr);
 	int r = wants_own_index && !has_recorder ? open_orphan(path, ret_db, reterr)
@@ -218,7 +218,7 @@ int sql_open_reader(const char *path, sqlite3 **ret_db, struct wattle_error *ret
 	return r == 0 ? check_opened(path, false, false, ret_db, reterr) : r;
 }
 
-void sql_fold(sqlite3 *db)
+void sql_merge_log(sqlite3 *db)
 {
 	// Column 1 is 1 if another connection prevents the checkpoint; the log then stays until the last connection closes.
 	if (sql_read_i64(db, "PRAGMA wal_checkpoint(TRUNCATE)", 1) != 0)

@@ -30,7 +30,7 @@ static_assert(sizeof(struct stamp) == 64, "stamps are compared as bytes");
 
 static int64_t size_beside(const char *path, const char *ending)
 {
-	char name[PLACE_PATH_SIZE + 16];
+	char name[OUTPUT_FILE_PATH_SIZE + 16];
 	struct stat st;
 	snprintf(name, sizeof(name), "%s%s", path, ending);
 	return stat(name, &st) == 0 ? st.st_size : 0;
@@ -38,7 +38,7 @@ static int64_t size_beside(const char *path, const char *ending)
 
 static void read_log_header(const char *path, unsigned char out[32])
 {
-	char name[PLACE_PATH_SIZE + 16];
+	char name[OUTPUT_FILE_PATH_SIZE + 16];
 	snprintf(name, sizeof(name), "%s-wal", path);
 	wattle_cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
 	if (fd < 0 || pread(fd, out, 32, 0) != 32)
@@ -74,7 +74,7 @@ static int refuse_size(const char *path, struct wattle_error *reterr)
 	return error_set(reterr, -EFBIG,
 		"%s: another user's recorder is writing to it, and it is larger than %d MB: wait for the end "
 		"of the run, or read a copy of the file and of its -wal",
-		path, SQL_SNAPSHOT_BYTES_MOST >> 20);
+		path, SQL_SNAPSHOT_BYTES_MAX >> 20);
 }
 
 // Copied in steps, because the page count stated by the file may change.
@@ -88,7 +88,7 @@ static int copy_pages(sqlite3 *source, const char *path, sqlite3 *copy, struct w
 	int r = SQLITE_OK;
 	while (r == SQLITE_OK && !is_too_large) {
 		r = sqlite3_backup_step(backup, sqlite3_backup_pagecount(backup) > 0 ? PAGES_A_STEP : 1);
-		is_too_large = sqlite3_backup_pagecount(backup) > SQL_SNAPSHOT_BYTES_MOST / page_size;
+		is_too_large = sqlite3_backup_pagecount(backup) > SQL_SNAPSHOT_BYTES_MAX / page_size;
 	}
 	sqlite3_backup_finish(backup);
 	if (is_too_large)
@@ -123,7 +123,7 @@ static int try(const char *path, sql_snapshot_open_source *open_source, sqlite3 
 	sqlite3 *source = NULL, *copy = NULL;
 	if (!is_old_enough(&before))
 		return 1;
-	if (before.size > SQL_SNAPSHOT_BYTES_MOST)
+	if (before.size > SQL_SNAPSHOT_BYTES_MAX)
 		return refuse_size(path, reterr);
 	int r = open_source(path, &source, reterr);
 	if (r == 0)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct store_fact { // a row of table run
+struct store_metadata { // a row of table run
 	const char *key, *value;
 };
 
@@ -55,8 +55,8 @@ struct store_header {
 	const char *const *meta;                         // "KEY=VALUE" …, NULL-terminated; may be NULL
 	const char *label;                               // NULL: none
 	const char *step;                                // name of the block that counts as a step; NULL: none
-	const struct store_fact *facts;                  // n_facts rows about user, machine and job
-	size_t n_facts;
+	const struct store_metadata *facts;              // n_metadata rows about user, machine and job
+	size_t n_metadata;
 };
 
 /* A process observed by the recorder. Ended processes are delivered once, with their final values; running ones at the end of
@@ -127,8 +127,8 @@ struct store_footer {
 	size_t n_devices;
 	/* Whether finishing is urgent, so that work which can be done later (rows from a spool) is skipped. Called repeatedly.
 	 * NULL: never urgent. */
-	bool (*is_hurried)(void *data);
-	void *hurry_data;
+	bool (*must_hurry)(void *data);
+	void *must_hurry_data;
 };
 
 struct store_open_options {

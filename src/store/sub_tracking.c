@@ -56,7 +56,7 @@ static int64_t group_of(struct marks *marks, const struct sub_tracking_row *row)
 static int add_mark(void *data, const struct sub_tracking_row *row, struct wattle_error *reterr)
 {
 	struct marks *marks = data;
-	struct mark *larger = array_with_room(marks->rows, marks->n, &marks->capacity, sizeof(*larger), 1024);
+	struct mark *larger = array_reserve(marks->rows, marks->n, &marks->capacity, sizeof(*larger), 1024);
 	if (larger == NULL || marks->n == UINT32_MAX)
 		return -ENOMEM;
 	marks->rows = larger;
@@ -94,13 +94,13 @@ static struct group *make_groups(const struct marks *marks)
 // Distributes the marks to their groups in file order: order[first .. first + n) per group.
 static int deal(struct marks *marks, struct group *groups, uint32_t *order)
 {
-	wattle_cleanup_free uint32_t *place = calloc_array(marks->groups.n, sizeof(*place)); // next index, by group
-	if (place == NULL)
+	wattle_cleanup_free uint32_t *output = calloc_array(marks->groups.n, sizeof(*output)); // next index, by group
+	if (output == NULL)
 		return -ENOMEM;
 	for (size_t g = 0; g < marks->groups.n; g++)
-		place[groups[g].first] = (uint32_t)g;
+		output[groups[g].first] = (uint32_t)g;
 	for (size_t i = 0; i < marks->n; i++)
-		groups[place[marks->rows[i].group]].n++;
+		groups[output[marks->rows[i].group]].n++;
 	uint32_t first = 0;
 	for (size_t g = 0; g < marks->groups.n; g++) {
 		groups[g].first = first;
@@ -108,7 +108,7 @@ static int deal(struct marks *marks, struct group *groups, uint32_t *order)
 		groups[g].n = 0;
 	}
 	for (size_t i = 0; i < marks->n; i++) {
-		struct group *group = &groups[place[marks->rows[i].group]];
+		struct group *group = &groups[output[marks->rows[i].group]];
 		order[group->first + group->n++] = (uint32_t)i;
 	}
 	return 0;
@@ -142,15 +142,15 @@ struct pairing {
 	uint32_t *order;
 	struct sub_tracking_call *calls;
 	uint32_t *below; // per call: the next open call of the stack
-	size_t n, n_strays;
-	size_t stray_group, stray; // the first stray mark: order[stray]
+	size_t n, n_orphans;
+	size_t orphan_group, orphan; // the first stray mark: order[stray]
 };
 
 enum { NONE = UINT32_MAX };
 
 /* A stop without a start may precede the start of the same instant if the rows of a zero-length call were written in the other
  * order: swaps them. */
-static bool bring_start_forward(const struct pairing *p, size_t at, size_t end)
+static bool move_start_earlier(const struct pairing *p, size_t at, size_t end)
 {
 	const struct mark *rows = p->marks->rows;
 	for (size_t i = at + 1; i < end && rows[p->order[i]].time_s <= rows[p->order[at]].time_s; i++) {
@@ -171,10 +171,10 @@ static void pair(struct pairing *p, size_t g)
 	size_t end = (size_t)group->first + group->n;
 	uint32_t top = NONE;
 	for (size_t i = group->first; i < end; i++) {
-		if (p->marks->rows[p->order[i]].is_stop && top == NONE && !bring_start_forward(p, i, end)) {
-			if (p->n_strays++ == 0) {
-				p->stray_group = g;
-				p->stray = i;
+		if (p->marks->rows[p->order[i]].is_stop && top == NONE && !move_start_earlier(p, i, end)) {
+			if (p->n_orphans++ == 0) {
+				p->orphan_group = g;
+				p->orphan = i;
 			}
 			continue;
 		}
@@ -191,18 +191,18 @@ static void pair(struct pairing *p, size_t g)
 }
 
 // The message shows the pair that gpu_tracker's analyzer would show, in the time order of each process.
-static int refuse_stray(const struct pairing *p, const char *path, struct wattle_error *reterr)
+static int refuse_orphan(const struct pairing *p, const char *path, struct wattle_error *reterr)
 {
-	const struct group *group = &p->groups[p->stray_group];
+	const struct group *group = &p->groups[p->orphan_group];
 	char stop[40], next[40] = "";
-	num_format_double(stop, sizeof(stop), p->marks->rows[p->order[p->stray]].time_s);
-	bool last = p->stray + 1 == (size_t)group->first + group->n;
+	num_format_double(stop, sizeof(stop), p->marks->rows[p->order[p->orphan]].time_s);
+	bool last = p->orphan + 1 == (size_t)group->first + group->n;
 	const struct group *other = last ? group + 1 : group;
-	bool has_next = !last || (p->stray_group + 1 < p->marks->groups.n && other->name == group->name);
+	bool has_next = !last || (p->orphan_group + 1 < p->marks->groups.n && other->name == group->name);
 	if (!has_next)
 		return error_set(reterr, -EINVAL, "%s: block '%.80s' is stopped at %s in process %lld without a start",
 			path, group->name, stop, (long long)group->pid);
-	num_format_double(next, sizeof(next), p->marks->rows[p->order[p->stray + 1]].time_s);
+	num_format_double(next, sizeof(next), p->marks->rows[p->order[p->orphan + 1]].time_s);
 	if (last)
 		return error_set(reterr, -EINVAL,
 			"%s: block '%.80s': timestamp pair (%s, %s) with differing process IDs: %lld and %lld: a stop "
@@ -243,12 +243,12 @@ static int make_calls(struct marks *marks, struct arena *arena, const char *path
 	if (groups == NULL || order == NULL || deal(marks, groups, order) < 0 ||
 		pair_all(marks, arena, groups, order, &p) < 0)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	if (p.n_strays > 0 && ret_n_strays == NULL)
-		return refuse_stray(&p, path, reterr);
+	if (p.n_orphans > 0 && ret_n_strays == NULL)
+		return refuse_orphan(&p, path, reterr);
 	*ret_calls = p.calls;
 	*ret_n = p.n;
 	if (ret_n_strays != NULL)
-		*ret_n_strays = p.n_strays;
+		*ret_n_strays = p.n_orphans;
 	return 0;
 }
 

@@ -58,8 +58,8 @@ const char *sub_tracking_ending(const char *path);
 struct calls_writer {
 	const char *path; // borrowed
 	bool is_csv;
-	struct export_out text; // CSV
-	struct place place;     // SQLite
+	struct export_out text;    // CSV
+	struct output_file output; // SQLite
 	sqlite3 *db;
 	sqlite3_stmt *insert;
 };

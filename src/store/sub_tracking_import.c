@@ -119,7 +119,7 @@ static int import(const char *run_path, const struct sub_tracking_call *calls, s
 		sql_rollback(db);
 	}
 	sql_exec(db, "DROP TABLE IF EXISTS temp.known");
-	sql_fold(db);
+	sql_merge_log(db);
 	sqlite3_close(db);
 	return r;
 }
@@ -127,7 +127,7 @@ static int import(const char *run_path, const struct sub_tracking_call *calls, s
 int sub_tracking_import(const char *run_path, const char *sub_tracking_path, size_t *ret_n_spans,
 	struct wattle_error *reterr)
 {
-	int r = probe_run_file(run_path, reterr);
+	int r = file_type_check_run(run_path, reterr);
 	if (r < 0)
 		return r;
 	// Opening a pipe would block forever if no process writes to it.
@@ -139,9 +139,9 @@ int sub_tracking_import(const char *run_path, const char *sub_tracking_path, siz
 	if (arena == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", sub_tracking_path);
 	struct sub_tracking_call *calls;
-	size_t n, n_strays;
+	size_t n, n_orphans;
 	int64_t n_spans = 0;
-	r = sub_tracking_read(sub_tracking_path, arena, &calls, &n, &n_strays, reterr);
+	r = sub_tracking_read(sub_tracking_path, arena, &calls, &n, &n_orphans, reterr);
 	if (r == 0)
 		r = import(run_path, calls, n, &n_spans, reterr);
 	arena_free(arena);

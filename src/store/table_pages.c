@@ -9,9 +9,9 @@
 
 enum {
 	FILE_HEADER = 100,
-	PAGE_LEAST = 512,
-	SLACK = 8,       // after a page and a payload: an integer of any size is read as 8 bytes
-	DEPTH_MOST = 20, // SQLite's own limit
+	PAGE_MIN = 512,
+	SLACK = 8,      // after a page and a payload: an integer of any size is read as 8 bytes
+	DEPTH_MAX = 20, // SQLite's own limit
 	INDEX_INTERIOR = 0x02,
 	TABLE_INTERIOR = 0x05,
 	INDEX_LEAF = 0x0a,
@@ -22,7 +22,7 @@ struct walk {
 	sqlite3_file *file;
 	size_t page_size, usable;
 	int64_t pages_left;               // page visits left, which bounds cycles; a page with two parents is visited twice
-	unsigned char *pages[DEPTH_MOST]; // owned; pages on the path from the root
+	unsigned char *pages[DEPTH_MAX];  // owned; pages on the path from the root
 	unsigned char *payload;           // owned; payload of a record that continues on overflow pages
 	int slots[SCHEMA_STORED_COLUMNS]; // by table column: index among the requested columns, -1 none
 	size_t n_columns, n_wanted;       // n_columns: up to the last requested one; n_wanted: requested
@@ -209,7 +209,7 @@ static int walk_cells(struct walk *w, const unsigned char *page, size_t depth)
 
 static int walk_page(struct walk *w, uint32_t number, size_t depth)
 {
-	if (depth >= DEPTH_MOST)
+	if (depth >= DEPTH_MAX)
 		return SQLITE_CORRUPT;
 	if (w->pages[depth] == NULL)
 		w->pages[depth] = malloc(w->page_size + SLACK);
@@ -238,15 +238,15 @@ static bool choose_columns(struct walk *w, const struct schema_stored *stored, c
 		w->slots[i] = -1;
 	for (const char *at = columns; *at != '\0'; w->n_wanted++) {
 		size_t length = strcspn(at, ",");
-		int place = place_of(stored->names, stored->n, at, length);
+		int output = place_of(stored->names, stored->n, at, length);
 		bool is_one = length == 1 && *at == '1';
-		if (w->n_wanted == SCHEMA_STORED_COLUMNS || (place < 0 && !is_one))
+		if (w->n_wanted == SCHEMA_STORED_COLUMNS || (output < 0 && !is_one))
 			return false;
 		w->preset[w->n_wanted] = is_one ? 1 : VALUE_MISSING;
-		if (place >= 0)
-			w->slots[place] = (int)w->n_wanted;
-		if (place >= (int)w->n_columns)
-			w->n_columns = (size_t)place + 1;
+		if (output >= 0)
+			w->slots[output] = (int)w->n_wanted;
+		if (output >= (int)w->n_columns)
+			w->n_columns = (size_t)output + 1;
 		at += length + strspn(at + length, ", ");
 	}
 	return true;
@@ -262,7 +262,7 @@ static bool is_without_log(struct walk *w)
 	w->page_size = be16(header + 16) == 1 ? 65536 : be16(header + 16);
 	w->usable = w->page_size - header[20];
 	return memcmp(header, "SQLite format 3", 16) == 0 && header[18] == 1 && header[19] == 1 &&
-		w->page_size >= PAGE_LEAST && w->usable >= PAGE_LEAST - 32;
+		w->page_size >= PAGE_MIN && w->usable >= PAGE_MIN - 32;
 }
 
 static bool open_table(struct walk *w, sqlite3 *db, enum metric_scope scope, const char *columns, uint32_t *ret_root)
@@ -292,7 +292,7 @@ int table_pages_read(sqlite3 *db, enum metric_scope scope, const char *columns, 
 		return TABLE_PAGES_OTHER;
 	w.pages_left = sql_guard_file_bytes(path) / (int64_t)w.page_size + 1;
 	int r = walk_page(&w, root, 0);
-	for (size_t i = 0; i < DEPTH_MOST; i++)
+	for (size_t i = 0; i < DEPTH_MAX; i++)
 		free(w.pages[i]);
 	free(w.payload);
 	return r;

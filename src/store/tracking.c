@@ -19,21 +19,22 @@ static const struct tracking_layout *layout_of(const char *path)
 	return NULL;
 }
 
-static int open_layout(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+static int open_layout(struct tracking_writer *writer, const struct tracking_metadata *facts,
+	struct wattle_error *reterr)
 {
 	const struct tracking_layout *layout = writer->layout;
-	int r = writer->place.is_new ? layout->make(writer, facts, reterr) : layout->check(writer, facts, reterr);
-	if (r == 0 && writer->place.is_new)
-		r = place_settle(&writer->place, reterr);
+	int r = writer->output.is_new ? layout->make(writer, facts, reterr) : layout->check(writer, facts, reterr);
+	if (r == 0 && writer->output.is_new)
+		r = output_file_publish(&writer->output, reterr);
 	return r < 0 ? r : layout->resume(writer, reterr);
 }
 
 int tracking_open(struct tracking_writer *writer, const struct store_open_options *options,
-	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices,
+	const struct tracking_metadata *facts, const enum domain_kind *kinds, size_t n_devices,
 	struct wattle_error *reterr)
 {
 	*writer = (struct tracking_writer){.n_devices = n_devices};
-	writer->place.fd = -1;
+	writer->output.fd = -1;
 	tracking_rows_init(&writer->rows, facts);
 	const struct tracking_layout *layout = layout_of(options->path);
 	if (layout == NULL)
@@ -44,7 +45,7 @@ int tracking_open(struct tracking_writer *writer, const struct store_open_option
 	for (size_t i = 0; i < n_devices; i++)
 		writer->is_gpu[i] = kinds[i] == DOMAIN_GPU;
 	writer->layout = layout;
-	int r = place_open(&writer->place, options, "tracking file", reterr);
+	int r = output_file_open(&writer->output, options, "tracking file", reterr);
 	return r < 0 ? r : open_layout(writer, facts, reterr);
 }
 
@@ -61,7 +62,7 @@ int tracking_begin(struct tracking_writer *writer, struct wattle_error *reterr)
 }
 
 // When sampling is faster than the update rate of /proc, most samples have no values of machine and target and give no row.
-static bool says_something(const int64_t *run_values)
+static bool has_content(const int64_t *run_values)
 {
 	for (size_t i = 0; i < RUN_COUNT; i++)
 		if (value_ok(run_values[i]))
@@ -81,7 +82,7 @@ static int write_ready(struct tracking_writer *writer, struct wattle_error *rete
 int tracking_flush(struct tracking_writer *writer, struct wattle_error *reterr)
 {
 	bool target_is_gone = writer->run_values[RUN_PROCESSES] == 0; // before the target's start, or after its end
-	if (writer->has_run && says_something(writer->run_values))
+	if (writer->has_run && has_content(writer->run_values))
 		tracking_rows_feed(&writer->rows, writer->t_ns, writer->run_values, &writer->gpus, !target_is_gone);
 	writer->has_run = false;
 	writer->gpus = (struct tracking_gpus){0};
@@ -127,7 +128,7 @@ void tracking_close(struct tracking_writer *writer, bool finished, bool discard)
 		writer->layout->end(writer);
 	if (writer->layout != NULL)
 		writer->layout->close(writer);
-	place_close(&writer->place, discard);
+	output_file_close(&writer->output, discard);
 	free(writer->is_gpu);
 	writer->is_gpu = NULL;
 	writer->layout = NULL;
@@ -148,9 +149,9 @@ static int64_t count_gpus(const struct store_header *header)
 	return n;
 }
 
-static struct tracking_facts facts_of(const struct store_header *header)
+static struct tracking_metadata metadata_of(const struct store_header *header)
 {
-	struct tracking_facts facts = {
+	struct tracking_metadata facts = {
 		.ram_unit = header->ram_unit,
 		.gpu_ram_unit = header->gpu_ram_unit,
 		.time_unit = header->time_unit,
@@ -159,7 +160,7 @@ static struct tracking_facts facts_of(const struct store_header *header)
 		.system_gpu_count = header->n_gpus_system,
 		.n_expected_gpus = count_gpus(header),
 	};
-	tracking_facts_capacity(&facts, value_to_double(header->memory_total_bytes, 1),
+	tracking_metadata_capacity(&facts, value_to_double(header->memory_total_bytes, 1),
 		value_to_double(header->gpu_memory_total_bytes, 1));
 	return facts;
 }
@@ -168,13 +169,13 @@ static int tracking_file_open(void *state, const struct store_open_options *opti
 	struct wattle_error *reterr)
 {
 	struct state *s = state;
-	*s = (struct state){.writer.place.fd = -1};
+	*s = (struct state){.writer.output.fd = -1};
 	enum domain_kind *kinds = calloc_array(header->n_devices, sizeof(*kinds));
 	if (kinds == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", options->path);
 	for (size_t i = 0; i < header->n_devices; i++)
 		kinds[i] = header->devices[i]->kind;
-	struct tracking_facts facts = facts_of(header);
+	struct tracking_metadata facts = metadata_of(header);
 	int r = tracking_open(&s->writer, options, &facts, kinds, header->n_devices, reterr);
 	free(kinds);
 	tracking_start(&s->writer, header->anchor_mono_ns, header->anchor_wall_ns);
@@ -197,7 +198,7 @@ static int write_batch(struct tracking_writer *writer, const struct batch *batch
 static int write_whole(struct state *s, const struct batch *batch, bool is_last, struct wattle_error *reterr)
 {
 	struct tracking_rows before = s->writer.rows;
-	place_keep(&s->writer.place);
+	output_file_discard_old(&s->writer.output);
 	int r = write_batch(&s->writer, batch, is_last, reterr);
 	if (r < 0) {
 		tracking_rollback(&s->writer);
@@ -216,10 +217,9 @@ static int tracking_file_write(void *state, const struct store_delivery *deliver
 static int tracking_file_finish(void *state, const struct store_footer *footer, struct wattle_error *reterr)
 {
 	struct state *s = state;
-	if (!place_is_ours(&s->writer.place))
-		return error_set(reterr, -ENOENT,
-			"%s was removed or replaced during the run: its data is lost",
-			s->writer.place.path);
+	if (!output_file_is_ours(&s->writer.output))
+		return error_set(reterr, -ENOENT, "%s was removed or replaced during the run: its data is lost",
+			s->writer.output.path);
 	int r = write_whole(s, NULL, true, reterr);
 	s->finished = r == 0;
 	return r;

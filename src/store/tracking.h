@@ -60,7 +60,7 @@ void csv_file_close(struct csv_file *file);
  * - Unavailable values are NaN. Without a GPU in the machine the GPU columns are 0, as gpu_tracker writes. */
 
 // Static data of the file, in the file's units.
-struct tracking_facts {
+struct tracking_metadata {
 	const char *ram_unit, *gpu_ram_unit, *time_unit; // unit names known to base/units; borrowed
 	double ram_system_capacity, gpu_ram_system_capacity;
 	int64_t system_core_count, n_expected_cores, system_gpu_count, n_expected_gpus; // VALUE_MISSING unknown
@@ -73,9 +73,9 @@ struct tracking_field { // a field of the static data
 	bool is_integer;
 };
 // Sets the capacities, in the units named by the facts.
-void tracking_facts_capacity(struct tracking_facts *facts, double ram_bytes, double gpu_ram_bytes);
+void tracking_metadata_capacity(struct tracking_metadata *facts, double ram_bytes, double gpu_ram_bytes);
 enum { TRACKING_STATICS = 9 };
-void tracking_statics(const struct tracking_facts *facts, struct tracking_field ret_fields[TRACKING_STATICS]);
+void tracking_statics(const struct tracking_metadata *facts, struct tracking_field ret_fields[TRACKING_STATICS]);
 
 struct tracking_row {
 	double values[TRACKING_COLUMNS];
@@ -112,7 +112,7 @@ struct tracking_rows {
 	int64_t last_ns, last_main_ns, last_descendants_ns; // the last sample's time and CPU counters
 };
 
-void tracking_rows_init(struct tracking_rows *rows, const struct tracking_facts *facts);
+void tracking_rows_init(struct tracking_rows *rows, const struct tracking_metadata *facts);
 // Starts a recording: counters from 0. The anchor is an instant at its start, on both clocks.
 void tracking_rows_start(struct tracking_rows *rows, int64_t anchor_mono_ns, int64_t anchor_wall_ns);
 /* Adds the next sample. is_row: false for a sample before the start or after the end of the target, which is used for
@@ -146,9 +146,10 @@ struct tracking_writer;
 struct tracking_layout {
 	const char *ending;
 	// Creates a file at place->making with the static data; not renamed yet.
-	int (*make)(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr);
+	int (*make)(struct tracking_writer *writer, const struct tracking_metadata *facts, struct wattle_error *reterr);
 	// Checks an existing file: refused unless columns and units are the same.
-	int (*check)(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr);
+	int (*check)(struct tracking_writer *writer, const struct tracking_metadata *facts,
+		struct wattle_error *reterr);
 	// Prepares the file for rows; it has its final name.
 	int (*resume)(struct tracking_writer *writer, struct wattle_error *reterr);
 	int (*begin)(struct tracking_writer *writer, struct wattle_error *reterr);
@@ -162,7 +163,7 @@ extern const struct tracking_layout tracking_csv, tracking_sqlite;
 
 struct tracking_writer {
 	const struct tracking_layout *layout; // NULL: not open
-	struct place place;
+	struct output_file output;
 	struct tracking_rows rows;
 	bool *is_gpu; // by device; owned
 	size_t n_devices;
@@ -179,9 +180,9 @@ struct tracking_writer {
 	sqlite3_stmt *insert;
 };
 
-// kinds[i] is the kind of device i. -EINVAL for an ending other than .csv and .sqlite; otherwise as place_open.
+// kinds[i] is the kind of device i. -EINVAL for an ending other than .csv and .sqlite; otherwise as output_file_open.
 int tracking_open(struct tracking_writer *writer, const struct store_open_options *options,
-	const struct tracking_facts *facts, const enum domain_kind *kinds, size_t n_devices,
+	const struct tracking_metadata *facts, const enum domain_kind *kinds, size_t n_devices,
 	struct wattle_error *reterr);
 // Starts a recording (a run file may hold several): sets its clocks; counters from 0.
 void tracking_start(struct tracking_writer *writer, int64_t anchor_mono_ns, int64_t anchor_wall_ns);

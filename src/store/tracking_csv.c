@@ -35,7 +35,7 @@ static void put_names(struct buf *out)
 	buf_str(out, LINE_END);
 }
 
-static void put_static(struct buf *out, const struct tracking_facts *facts)
+static void put_static(struct buf *out, const struct tracking_metadata *facts)
 {
 	struct tracking_field fields[TRACKING_STATICS];
 	tracking_statics(facts, fields);
@@ -70,16 +70,16 @@ static int write_at(int fd, const struct buf *text, off_t at)
 
 static int fail(const struct tracking_writer *writer, int code, struct wattle_error *reterr)
 {
-	return error_set(reterr, code, "%s: %s", writer->place.path, strerror(-code));
+	return error_set(reterr, code, "%s: %s", writer->output.path, strerror(-code));
 }
 
-static int make(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+static int make(struct tracking_writer *writer, const struct tracking_metadata *facts, struct wattle_error *reterr)
 {
 	struct buf head;
 	buf_init(&head, BATCH_CEILING);
 	put_static(&head, facts);
 	put_names(&head);
-	int r = head.failed != 0 ? head.failed : write_at(writer->place.fd, &head, 0);
+	int r = head.failed != 0 ? head.failed : write_at(writer->output.fd, &head, 0);
 	buf_finish(&head);
 	return r < 0 ? fail(writer, r, reterr) : 0;
 }
@@ -97,7 +97,7 @@ static char *line_of(char *text, int n)
 }
 
 // The units come first in the static data: "gigabytes,gigabytes,hours,…".
-static bool same_units(const char *line, const struct tracking_facts *facts)
+static bool same_units(const char *line, const struct tracking_metadata *facts)
 {
 	const char *const units[] = {facts->ram_unit, facts->gpu_ram_unit, facts->time_unit};
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
@@ -109,10 +109,10 @@ static bool same_units(const char *line, const struct tracking_facts *facts)
 	return true;
 }
 
-static int check(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+static int check(struct tracking_writer *writer, const struct tracking_metadata *facts, struct wattle_error *reterr)
 {
 	char head[HEAD_SIZE + 1];
-	ssize_t size = pread(writer->place.fd, head, HEAD_SIZE, 0);
+	ssize_t size = pread(writer->output.fd, head, HEAD_SIZE, 0);
 	if (size < 0)
 		return fail(writer, -errno, reterr);
 	head[size] = '\0';
@@ -126,12 +126,12 @@ static int check(struct tracking_writer *writer, const struct tracking_facts *fa
 	if (!same_columns)
 		return error_set(reterr, -EINVAL,
 			"%s is not a tracking file with these columns: choose another file or give --overwrite",
-			writer->place.path);
+			writer->output.path);
 	const char *second = line_of(head, 1);
 	if (second == NULL || !same_units(second, facts))
 		return error_set(reterr, -EINVAL,
-			"%s has units other than %s, %s and %s: use the same units to append to it", writer->place.path,
-			facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
+			"%s has units other than %s, %s and %s: use the same units to append to it",
+			writer->output.path, facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ static int find_end(int fd, off_t *ret_end)
 static int resume(struct tracking_writer *writer, struct wattle_error *reterr)
 {
 	buf_init(&writer->text, BATCH_CEILING);
-	int r = find_end(writer->place.fd, &writer->end);
+	int r = find_end(writer->output.fd, &writer->end);
 	return r < 0 ? fail(writer, r, reterr) : 0;
 }
 
@@ -169,7 +169,8 @@ static int begin(struct tracking_writer *writer, struct wattle_error *reterr)
 
 static int flush_text(struct tracking_writer *writer, struct wattle_error *reterr)
 {
-	int r = writer->text.failed != 0 ? writer->text.failed : write_at(writer->place.fd, &writer->text, writer->end);
+	int r = writer->text.failed != 0 ? writer->text.failed
+					 : write_at(writer->output.fd, &writer->text, writer->end);
 	return r < 0 ? fail(writer, r, reterr) : 0;
 }
 
@@ -191,7 +192,7 @@ static void rollback(struct tracking_writer *writer)
 {
 	buf_clear(&writer->text);
 	// Removes the written part of the batch. If that fails too, the next batch overwrites it.
-	int ignored = ftruncate(writer->place.fd, writer->end);
+	int ignored = ftruncate(writer->output.fd, writer->end);
 	(void)ignored;
 }
 

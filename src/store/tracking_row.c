@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-void tracking_facts_capacity(struct tracking_facts *facts, double ram_bytes, double gpu_ram_bytes)
+void tracking_metadata_capacity(struct tracking_metadata *facts, double ram_bytes, double gpu_ram_bytes)
 {
 	facts->ram_system_capacity = ram_bytes / unit_size(UNIT_MEMORY, facts->ram_unit);
 	facts->gpu_ram_system_capacity = gpu_ram_bytes / unit_size(UNIT_MEMORY, facts->gpu_ram_unit);
@@ -16,7 +16,7 @@ static struct tracking_field integer(const char *name, int64_t value)
 	return (struct tracking_field){.name = name, .number = value_to_double(value, 1), .is_integer = true};
 }
 
-void tracking_statics(const struct tracking_facts *facts, struct tracking_field ret_fields[TRACKING_STATICS])
+void tracking_statics(const struct tracking_metadata *facts, struct tracking_field ret_fields[TRACKING_STATICS])
 {
 	const struct tracking_field fields[TRACKING_STATICS] = {
 		{.name = "ram_unit", .text = facts->ram_unit},
@@ -41,7 +41,7 @@ void tracking_gpus_add(struct tracking_gpus *gpus, const int64_t *device_values)
 	gpus->utilization_percent += value_to_double(device_values[DEVICE_UTILIZATION], 1);
 }
 
-void tracking_rows_init(struct tracking_rows *rows, const struct tracking_facts *facts)
+void tracking_rows_init(struct tracking_rows *rows, const struct tracking_metadata *facts)
 {
 	*rows = (struct tracking_rows){
 		.ram_unit_bytes = unit_size(UNIT_MEMORY, facts->ram_unit),

@@ -8,7 +8,7 @@ enum { SQL_CEILING = 65536 };
 
 static int fail(const struct tracking_writer *writer, sqlite3 *db, struct wattle_error *reterr)
 {
-	return sql_fail(db, writer->place.path, reterr);
+	return sql_fail(db, writer->output.path, reterr);
 }
 
 // Types as SQLAlchemy names them for str, int and float: gpu_tracker reads the columns by type.
@@ -63,10 +63,10 @@ static int insert_static(sqlite3 *db, const struct tracking_field *fields)
 	return r;
 }
 
-static int make(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+static int make(struct tracking_writer *writer, const struct tracking_metadata *facts, struct wattle_error *reterr)
 {
 	sqlite3 *db;
-	int r = sql_open_maker(writer->place.making, &db, reterr);
+	int r = sql_open_builder(writer->output.temporary_path, &db, reterr);
 	if (r < 0)
 		return r;
 	struct tracking_field fields[TRACKING_STATICS];
@@ -99,7 +99,7 @@ static bool has_columns(sqlite3 *db)
 	return same;
 }
 
-static bool has_units(sqlite3 *db, const struct tracking_facts *facts)
+static bool has_units(sqlite3 *db, const struct tracking_metadata *facts)
 {
 	sqlite3_stmt *s = NULL;
 	bool same = false;
@@ -115,27 +115,27 @@ static bool has_units(sqlite3 *db, const struct tracking_facts *facts)
 	return same;
 }
 
-static int check(struct tracking_writer *writer, const struct tracking_facts *facts, struct wattle_error *reterr)
+static int check(struct tracking_writer *writer, const struct tracking_metadata *facts, struct wattle_error *reterr)
 {
 	sqlite3 *db;
-	int r = sql_open_reader(writer->place.path, &db, reterr);
+	int r = sql_open_reader(writer->output.path, &db, reterr);
 	if (r < 0)
 		return r;
 	if (!has_columns(db))
 		r = error_set(reterr, -EINVAL,
 			"%s is not a tracking file with these columns: choose another file or give --overwrite",
-			writer->place.path);
+			writer->output.path);
 	else if (!has_units(db, facts))
 		r = error_set(reterr, -EINVAL,
-			"%s has units other than %s, %s and %s: use the same units to append to it", writer->place.path,
-			facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
+			"%s has units other than %s, %s and %s: use the same units to append to it",
+			writer->output.path, facts->ram_unit, facts->gpu_ram_unit, facts->time_unit);
 	sqlite3_close(db);
 	return r;
 }
 
 static int resume(struct tracking_writer *writer, struct wattle_error *reterr)
 {
-	int r = sql_open_writer(writer->place.path, &writer->db, reterr);
+	int r = sql_open_writer(writer->output.path, &writer->db, reterr);
 	if (r < 0)
 		return r;
 	struct buf sql;
@@ -177,8 +177,8 @@ static void end(struct tracking_writer *writer)
 {
 	sqlite3_finalize(writer->insert);
 	writer->insert = NULL;
-	if (place_is_ours(&writer->place))
-		sql_fold(writer->db);
+	if (output_file_is_ours(&writer->output))
+		sql_merge_log(writer->db);
 }
 
 static void close_database(struct tracking_writer *writer)

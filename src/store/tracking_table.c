@@ -41,7 +41,7 @@ static int find_columns(struct reading *reading, const char *const *names, int n
 
 static struct tracking_row *add_row(struct reading *reading)
 {
-	struct tracking_row *larger = array_with_room(reading->rows, reading->n, &reading->capacity, sizeof(*larger),
+	struct tracking_row *larger = array_reserve(reading->rows, reading->n, &reading->capacity, sizeof(*larger),
 		256);
 	if (larger == NULL)
 		return NULL;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 // Total for all runs: a page of many runs must still open quickly.
-enum { BUCKETS_OF_ALL = 6000, BUCKETS_LEAST = 300, BUCKETS_MOST = 2000 };
+enum { BUCKETS_OF_ALL = 6000, BUCKETS_MIN = 300, BUCKETS_MAX = 2000 };
 
 static int load(const struct named_file *file, const char *statistic, struct arena *arena,
 	struct saved_blocks *ret_results, struct wattle_error *reterr)
@@ -37,7 +37,7 @@ int compare_files(const struct named_file *files, size_t n, const char *statisti
 static size_t buckets_each(size_t n)
 {
 	size_t each = BUCKETS_OF_ALL / n;
-	return each < BUCKETS_LEAST ? BUCKETS_LEAST : each > BUCKETS_MOST ? BUCKETS_MOST : each;
+	return each < BUCKETS_MIN ? BUCKETS_MIN : each > BUCKETS_MAX ? BUCKETS_MAX : each;
 }
 
 static int open_run(const struct named_file *file, const char *statistic, size_t buckets, struct arena *arena,
@@ -45,14 +45,14 @@ static int open_run(const struct named_file *file, const char *statistic, size_t
 {
 	// The page of a comparison has no lanes.
 	const struct chart_limits limits = {.buckets = buckets, .items = 1, .lanes = 1};
-	if (file->store != NULL || !probe_measurements(file->file)) // jobs have their own page
+	if (file->store != NULL || !file_type_is_measurements(file->file)) // jobs have their own page
 		return load(file, statistic, arena, ret_results, reterr);
 	int r = load_findings(file->file, &run->run, &run->findings, reterr);
 	if (r < 0)
 		return r;
 	run->is_run = true;
 	r = charts_make(&run->findings, &limits, &run->charts);
-	findings_forget_times(&run->findings); // many runs may be compared
+	findings_drop_times(&run->findings); // many runs may be compared
 	if (r < 0)
 		return error_set(reterr, r, "%s: %s", file->file, strerror(-r));
 	return load_blocks_of(&run->findings, file->file, statistic, arena, ret_results, reterr);

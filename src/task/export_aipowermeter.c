@@ -19,7 +19,7 @@ static const char *const names[FILES] = {"metadata.json", "power_metrics.json", 
 struct folder {
 	const char *path;
 	bool made; // created by this export
-	char paths[FILES][PLACE_PATH_SIZE];
+	char paths[FILES][OUTPUT_FILE_PATH_SIZE];
 	struct export_out outs[FILES];
 	bool open[FILES];
 };

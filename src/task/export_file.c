@@ -119,7 +119,7 @@ static int check_weight(const struct export_choice *choice, bool is_folded, stru
 }
 
 // The run file itself is never replaced, not even with --overwrite.
-static int check_spares_run(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)
+static int check_not_run(const char *run_path, const struct export_choice *choice, struct wattle_error *reterr)
 {
 	struct stat run, out;
 	bool is_run = stat(run_path, &run) == 0 && stat(choice->path, &out) == 0 && run.st_dev == out.st_dev &&
@@ -133,7 +133,7 @@ int export_file(const char *run_path, const struct export_choice *choice, struct
 	struct run run;
 	int r = check_weight(choice, strcmp(choice->format, "folded") == 0, reterr);
 	if (r == 0)
-		r = check_spares_run(run_path, choice, reterr);
+		r = check_not_run(run_path, choice, reterr);
 	if (r == 0)
 		r = run_load(run_path, &run, reterr);
 	if (r < 0)

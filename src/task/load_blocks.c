@@ -90,8 +90,8 @@ int load_blocks_of(const struct findings *findings, const char *path, const char
 		.error_j = known(findings->error_j),
 		.mean_w = known(findings_mean_power(findings).total_w),
 		.duration_s = known(findings->duration_s),
-		.ram_unit = arena_text(arena, run_unit(findings->run, FACT_RAM_UNIT)),
-		.gpu_ram_unit = arena_text(arena, run_unit(findings->run, FACT_GPU_RAM_UNIT)),
+		.ram_unit = arena_text(arena, run_unit(findings->run, META_KEY_RAM_UNIT)),
+		.gpu_ram_unit = arena_text(arena, run_unit(findings->run, META_KEY_GPU_RAM_UNIT)),
 	};
 	for (size_t c = 0; ret_saved->metrics != NULL && c < TRACKING_METRICS; c++)
 		ret_saved->metrics[c] = tracking_columns[c].name;
@@ -143,7 +143,7 @@ int load_blocks(const char *path, const char *statistic, struct arena *arena, st
 {
 	if (load_is_folder(path))
 		return of_job(path, NULL, NULL, statistic, arena, ret_saved, reterr);
-	if (!probe_measurements(path))
+	if (!file_type_is_measurements(path))
 		return saved_blocks_load(path, statistic, arena, ret_saved, reterr);
 	struct run run;
 	struct findings findings;

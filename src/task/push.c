@@ -47,7 +47,7 @@ static const struct field block_fields[] = {
 static const struct object_type block_type = OBJECT_TYPE("block", "Columns of table block.", block_fields);
 
 static const struct field figures_fields[] = {
-	FIELD_HERE("recording", &recording_type, "the run"),
+	FIELD_SELF("recording", &recording_type, "the run"),
 	FIELD_ITEMS(struct findings, "block", blocks, n_blocks, &block_type, "its code blocks"),
 };
 static const struct object_type figures_type = OBJECT_TYPE("figures", "Figures computed from a whole run.", figures_fields);
@@ -73,7 +73,7 @@ static int make_report(const char *path, struct buf *out, struct wattle_error *r
 
 int push_end(struct send *send, const char *path, struct wattle_error *reterr)
 {
-	int r = send_rest(send, reterr);
+	int r = send_remaining(send, reterr);
 	if (r < 0 || !send_wants_report(send))
 		return r;
 	struct buf json;
@@ -89,12 +89,12 @@ int push_end(struct send *send, const char *path, struct wattle_error *reterr)
 
 int64_t push_backoff_ns(int n)
 {
-	static const int64_t first_ns = 200 * NS_PER_MS, most_ns = 20 * NS_PER_S;
-	int64_t wait_ns = n < 8 ? first_ns << (n > 0 ? n - 1 : 0) : most_ns;
+	static const int64_t first_ns = 200 * NS_PER_MS, max_ns = 20 * NS_PER_S;
+	int64_t wait_ns = n < 8 ? first_ns << (n > 0 ? n - 1 : 0) : max_ns;
 	uint32_t chance = 0;
 	if (getrandom(&chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
 		chance = 0;
-	wait_ns = wait_ns < most_ns ? wait_ns : most_ns;
+	wait_ns = wait_ns < max_ns ? wait_ns : max_ns;
 	return wait_ns / 2 + wait_ns * (int64_t)(chance % 1024) / 1024;
 }
 
@@ -136,8 +136,8 @@ int push_file(const char *path, const char *url, int64_t wait_ns, struct push_re
 	struct send *send = send_new(path, url);
 	if (send == NULL)
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
-	bool is_live = settle_may_grow(path);
-	int r = is_live ? 0 : settle_run_file(path, reterr);
+	bool is_live = spool_merge_is_writer_alive(path);
+	int r = is_live ? 0 : spool_merge_run_file(path, reterr);
 	if (r == 0)
 		r = push_all(send, path, is_live, wait_ns, reterr);
 	if (r == 0) {

@@ -25,26 +25,26 @@ error nvmlDeviceGetTotalEnergyConsumption 3
 """
 
 
-def simulate(room, *zones):
-    simulator = room.start(room.folder / "sim", *zones, program=SIMULATOR)
+def simulate(workdir, *zones):
+    simulator = workdir.start(workdir.folder / "sim", *zones, program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
-    return {"WATTLE_SYSFS": str(room.folder / "sim")}
+    return {"WATTLE_SYSFS": str(workdir.folder / "sim")}
 
 
-def record(room, *words, append=False, options=(), env=None):
-    done = room.wattle("run", "-q", *(["--append"] if append else []), "-o", "run.sqlite", *options, "--", *words, env=env or {})
+def record(workdir, *words, append=False, options=(), env=None):
+    done = workdir.wattle("run", "-q", *(["--append"] if append else []), "-o", "run.sqlite", *options, "--", *words, env=env or {})
     assert done.returncode == 0, done
-    report = room.wattle("report", "run.sqlite", "--format", "json")
+    report = workdir.wattle("report", "run.sqlite", "--format", "json")
     return json.loads(report.stdout)
 
 
 class Folder:
     """The reader's result: segments of rows, and the curves of a key: [[(seconds, value)]], those of several pids added."""
 
-    def __init__(self, room, *options, name="out"):
-        done = room.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", name, *options)
+    def __init__(self, workdir, *options, name="out"):
+        done = workdir.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", name, *options)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
-        self.path = room.folder / name
+        self.path = workdir.folder / name
         self.segments = [[]]
         for line in (self.path / "power_metrics.json").read_text().splitlines():
             row = json.loads(line)
@@ -88,43 +88,43 @@ KINDS = [("package", "intel_power", "rel_intel_power"), ("core", "total_cpu_powe
 
 
 @test
-def energies_of_two_segments(room):
+def energies_of_two_segments(workdir):
     """two segments, a counter of 30 ms: the trapezoidal rule over the rows gives wattle's energies, the target's too; none in
     the pause"""
-    env = simulate(room, "--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/core=20", "--zone", "package-0/dram=5",
+    env = simulate(workdir, "--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/core=20", "--zone", "package-0/dram=5",
                    "--zone", "psys=80", "--tick", "30000")
-    record(room, BURNER, "cpu", "1", env=env)
-    report = record(room, BURNER, "cpu", "0.6", append=True, env=env)
-    folder = Folder(room)
+    record(workdir, BURNER, "cpu", "1", env=env)
+    report = record(workdir, BURNER, "cpu", "0.6", append=True, env=env)
+    folder = Folder(workdir)
     assert len(folder.segments) == report["run"]["segments"] == 2, report["run"]
     check_cpu_powers(folder, report, KINDS)
     times = [[time for time, _ in segment] for segment in folder.curve("cpu", "intel_power")]
     near(sum(segment[-1] - segment[0] for segment in times), report["run"]["duration_s"], absolute=1e-4)
     near(folder.total("cpu", "absolute_cpu_time_per_pid"), report["cpu"]["target_cpu_s"], absolute=0.05)
     assert all(0 <= value <= 1.001 for segment in folder.curve("cpu", "per_process_cpu_uses") for _, value in segment)
-    for segment, (pid,) in zip(folder.segments, room.rows("select pid from segment order by id")):
+    for segment, (pid,) in zip(folder.segments, workdir.rows("select pid from segment order by id")):
         assert {*segment[0]["metrics"]["cpu"]["rel_intel_power"]} == {str(pid)}, (pid, segment[0])
     assert "gpu" not in folder.rows[0]["metrics"] and "uncore_power" not in folder.keys("cpu"), folder.rows[0]
 
 
 @test
-def a_counter_of_a_second(room):
+def a_counter_of_a_second(workdir):
     """counter updated once a second, sampled every 20 ms: the same energy, in rows at least a tenth of a second apart"""
-    env = simulate(room, "--zone", "package-0=50", "--tick", "1000000")
-    report = record(room, "sleep", "3.3", options=["-i", "20ms"], env=env)
-    folder = Folder(room)
+    env = simulate(workdir, "--zone", "package-0=50", "--tick", "1000000")
+    report = record(workdir, "sleep", "3.3", options=["-i", "20ms"], env=env)
+    folder = Folder(workdir)
     check_cpu_powers(folder, report, KINDS[:1])
     times = [time for time, _ in folder.curve("cpu", "intel_power")[0]]
     assert all(b - a > 0.09 for a, b in zip(times[:-2], times[1:-1])), times
 
 
 @test
-def a_row_per_process(room):
+def a_row_per_process(workdir):
     """--per-process: each pid gets its share by CPU time, the shares add up to the target's, and memory is its own"""
-    env = simulate(room, "--zone", "package-0=50")
+    env = simulate(workdir, "--zone", "package-0=50")
     script = f"'{BURNER}' cpu 0.9 & '{BURNER}' cpu 0.3 & '{BURNER}' memory 60000000 1.5; wait"
-    report = record(room, "sh", "-c", script, options=["--per-process"], env=env)
-    folder = Folder(room)
+    report = record(workdir, "sh", "-c", script, options=["--per-process"], env=env)
+    folder = Folder(workdir)
     check_cpu_powers(folder, report, KINDS[:1])
     pids = {pid for row in folder.rows for pid in row["metrics"]["cpu"]["absolute_cpu_time_per_pid"]}
     assert len(pids) >= 4, pids
@@ -136,10 +136,10 @@ def a_row_per_process(room):
 
 
 @test
-def memory_of_the_target(room):
+def memory_of_the_target(workdir):
     """no --per-process: the root stands for all processes: PSS and USS once they were read, and shares of the memory in use"""
-    record(room, BURNER, "memory", "80000000", "1.5")
-    row = Folder(room).segments[0][-2]["metrics"]["cpu"]
+    record(workdir, BURNER, "memory", "80000000", "1.5")
+    row = Folder(workdir).segments[0][-2]["metrics"]["cpu"]
     pid, = row["per_process_mem_use_abs"]
     near(row["per_process_mem_use_abs"][pid], 80e6, absolute=3e6)
     near(row["per_process_mem_use_uss"][pid], 80e6, absolute=3e6)
@@ -147,12 +147,12 @@ def memory_of_the_target(room):
 
 
 @test
-def gpus(room):
+def gpus(workdir):
     """keys of both generations, for each GPU and in sum; all current keys are in every row, as the reader requires"""
-    (room.folder / "cards").write_text(CARDS)
-    report = record(room, "sleep", "2", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                                             "WATTLE_SYSFS": str(room.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
-    folder = Folder(room)
+    (workdir.folder / "cards").write_text(CARDS)
+    report = record(workdir, "sleep", "2", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                                             "WATTLE_SYSFS": str(workdir.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
+    folder = Folder(workdir)
     energy_j = {gpu["index"]: gpu["energy_j"] for gpu in report["gpus"]}
     for whole, each in (("nvidia_power", "per_gpu_nvidia_power"), ("nvidia_draw_absolute", "per_gpu_power_draw")):
         near(folder.total("gpu", whole), sum(energy_j.values()), relative=1e-4)
@@ -172,31 +172,31 @@ def gpus(room):
 
 
 @test
-def gpu_of_unknown_users(room):
+def gpu_of_unknown_users(workdir):
     """GPU without per-process use: its power, and no share, not even 0"""
-    (room.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 90 40\n" + "".join(
+    (workdir.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 90 40\n" + "".join(
         f"error nvmlDeviceGet{what} 3\n" for what in ("ProcessUtilization", "ComputeRunningProcesses",
                                                       "GraphicsRunningProcesses", "MPSComputeRunningProcesses")))
-    report = record(room, "sleep", "1", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                                             "WATTLE_SYSFS": str(room.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
+    report = record(workdir, "sleep", "1", env={"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                                             "WATTLE_SYSFS": str(workdir.tree("empty", {})), "CUDA_VISIBLE_DEVICES": None})
     assert [one["attribution"] for one in report["energy"]["domains"] if one["kind"] == "gpu"] == ["none"], report
-    for row in Folder(room).rows:
+    for row in Folder(workdir).rows:
         gpu = row["metrics"]["gpu"]
         assert gpu["per_gpu_attributable_power"] == {} and gpu["per_gpu_power_draw"]["0"] > 250, gpu
 
 
 @test
-def a_wall_meter(room):
+def a_wall_meter(workdir):
     """wall meter: its energy as wall_power and as omegawatt.csv, of which the reader skips the first line and drops the last
     one"""
     meter = ("import math, time\nprint('#timestamp,#frame_is_ok,#U1,#current1,#activepow1', flush=True)\n"
              "while True:\n t = time.time()\n print(f'{t:.9f},true,230,0.4,{90 + 20 * math.sin(t):.3f}', flush=True)\n"
              " time.sleep(0.04)\n")
-    with open(room.folder / "meter.csv", "wb") as file:
-        room.start("-c", meter, program=sys.executable, stdout=file, preexec_fn=run_first)
-        wait_until(lambda: (room.folder / "meter.csv").read_text().count("\n") > 3, "the meter")
-        report = record(room, "sleep", "2", options=["--wall-meter", "meter.csv"])
-    folder = Folder(room)
+    with open(workdir.folder / "meter.csv", "wb") as file:
+        workdir.start("-c", meter, program=sys.executable, stdout=file, preexec_fn=run_first)
+        wait_until(lambda: (workdir.folder / "meter.csv").read_text().count("\n") > 3, "the meter")
+        report = record(workdir, "sleep", "2", options=["--wall-meter", "meter.csv"])
+    folder = Folder(workdir)
     near(folder.total("cpu", "wall_power"), energies(report, "wall"), relative=1e-4)
     lines = list(csv.reader((folder.path / "omegawatt.csv").read_text().splitlines()[1:]))
     assert lines[0] == ["#timestamp", "#frame_is_ok", "#activepow1"] and lines[-1] == lines[-2], lines[-2:]
@@ -205,47 +205,47 @@ def a_wall_meter(room):
 
 
 @test
-def the_other_files(room):
+def the_other_files(workdir):
     """metadata.json; results_exp.json with the program's metrics; model_summary.json as stored with the run"""
     spanner = BUILD / "tests/fakes/spanner"
-    record(room, spanner, "nested", options=["--label", "my run", "--meta", 'model_summary={"total_params": 7}'])
-    folder = Folder(room)
+    record(workdir, spanner, "nested", options=["--label", "my run", "--meta", 'model_summary={"total_params": 7}'])
+    folder = Folder(workdir)
     metadata = json.loads((folder.path / "metadata.json").read_text())
     assert metadata["description"] == "my run" and datetime.datetime.fromisoformat(metadata["date"]), metadata
     result, = json.loads((folder.path / "results_exp.json").read_text())
     assert result.pop("end_training_epoch") and result == {"tokens": 128}, result
     assert json.loads((folder.path / "model_summary.json").read_text()) == {"total_params": 7}
-    record(room, "true", options=["--overwrite"])
-    assert {path.name for path in Folder(room, "--overwrite").path.iterdir()} == {"metadata.json", "power_metrics.json"}
+    record(workdir, "true", options=["--overwrite"])
+    assert {path.name for path in Folder(workdir, "--overwrite").path.iterdir()} == {"metadata.json", "power_metrics.json"}
 
 
 @test
-def dates_are_local(room):
+def dates_are_local(workdir):
     """dates: local time without an offset, with microseconds, as Python's str(datetime)"""
-    record(room, "true")
-    room.environment["TZ"] = "UTC-5:30"
-    east = Folder(room, name="east").rows[0]["date"]
-    room.environment["TZ"] = "UTC0"
-    utc = Folder(room, name="utc").rows[0]["date"]
+    record(workdir, "true")
+    workdir.environment["TZ"] = "UTC-5:30"
+    east = Folder(workdir, name="east").rows[0]["date"]
+    workdir.environment["TZ"] = "UTC0"
+    utc = Folder(workdir, name="utc").rows[0]["date"]
     assert len(utc) == len("2026-01-31 12:34:56.123456"), utc
     ahead = datetime.datetime.fromisoformat(east) - datetime.datetime.fromisoformat(utc)
     assert ahead == datetime.timedelta(hours=5, minutes=30), (east, utc)
 
 
 @test
-def refusals(room):
+def refusals(workdir):
     """non-empty folder, file, standard output, invalid model summary: refused with one line, and nothing is changed"""
-    record(room, "true")
-    (room.folder / "full").mkdir()
-    (room.folder / "full/power_metrics.json").write_text("mine")
-    (room.folder / "empty").mkdir()
+    record(workdir, "true")
+    (workdir.folder / "full").mkdir()
+    (workdir.folder / "full/power_metrics.json").write_text("mine")
+    (workdir.folder / "empty").mkdir()
     for out, words in (("full", "not empty"), ("run.sqlite", "run.sqlite"), ("no/such/folder", "no/such/folder"),
                        ("-", "folder"), ("empty", "model_summary")):
         if out == "empty":
-            record(room, "true", options=["--overwrite", "--meta", "model_summary=no JSON"])
-        done = room.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", out)
+            record(workdir, "true", options=["--overwrite", "--meta", "model_summary=no JSON"])
+        done = workdir.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", out)
         assert done.returncode == 1 and words in done.stderr and len(done.stderr.splitlines()) == 1, (out, done)
-    assert (room.folder / "full/power_metrics.json").read_text() == "mine" and not list((room.folder / "empty").iterdir())
+    assert (workdir.folder / "full/power_metrics.json").read_text() == "mine" and not list((workdir.folder / "empty").iterdir())
 
 
 if __name__ == "__main__":

@@ -11,19 +11,19 @@ SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 QUANTITIES = ("time_s", "energy_j", "power_w")
 
 
-def bench(room, *arguments, status=0, **options):
-    path = room.folder / "bench.json"
+def bench(workdir, *arguments, status=0, **options):
+    path = workdir.folder / "bench.json"
     path.unlink(missing_ok=True)
-    done = room.wattle("bench", "--json", path, "--settle", "0", *arguments, **options)
+    done = workdir.wattle("bench", "--json", path, "--settle", "0", *arguments, **options)
     assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
-    assert not list(room.folder.glob("wattle-bench-*")), "the temporary folder was not removed"
+    assert not list(workdir.folder.glob("wattle-bench-*")), "the temporary folder was not removed"
     return json.loads(path.read_text()) if path.exists() else None, done
 
 
-def simulated(room, *zones):
+def simulated(workdir, *zones):
     """A machine with counters: the environment that selects it."""
-    top = room.folder / f"sim{len(room.started)}"
-    simulator = room.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
+    top = workdir.folder / f"sim{len(workdir.started)}"
+    simulator = workdir.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
     return {"WATTLE_SYSFS": str(top)}
 
@@ -33,10 +33,10 @@ def comparison(result, quantity, b=1):
 
 
 @test
-def a_fifth_longer(room):
+def a_fifth_longer(workdir):
     """sleep that takes a fifth longer: time and energy at constant power differ by a fifth, power does not"""
-    result, done = bench(room, "--runs", "6", "--seed", "1", "--", "sleep", "0.5", ":::", "sleep", "0.6",
-                         env=simulated(room, "package-0=50", "package-0/dram=5"))
+    result, done = bench(workdir, "--runs", "6", "--seed", "1", "--", "sleep", "0.5", ":::", "sleep", "0.6",
+                         env=simulated(workdir, "package-0=50", "package-0/dram=5"))
     assert result["schema"] == "wattle-bench/1" and result["seed"] == 1, result
     first, second = result["commands"]
     assert first["command"] == "sleep 0.5" and first["argv"] == ["sleep", "0.5"], first
@@ -58,10 +58,10 @@ def a_fifth_longer(room):
 
 
 @test
-def the_same_twice(room):
+def the_same_twice(workdir):
     """command compared with itself: no difference; the detectable difference is reported"""
-    result, done = bench(room, "--runs", "5", "--", "sleep", "0.2", ":::", "sleep", "0.2",
-                         env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""}))})
+    result, done = bench(workdir, "--runs", "5", "--", "sleep", "0.2", ":::", "sleep", "0.2",
+                         env={"WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""}))})
     found = comparison(result, "time_s")
     assert (found["low"] <= 1 <= found["high"]) or found["p"] >= 0.01, found  # one false positive in a hundred is expected
     if not found["different"]:
@@ -69,19 +69,19 @@ def the_same_twice(room):
 
 
 @test
-def work_that_differs(room):
+def work_that_differs(workdir):
     """two burners, one with three times the work: time and energy differ"""
-    result, _ = bench(room, "--runs", "6", "--", BURNER, "cpu", "0.2", ":::", BURNER, "cpu", "0.6")
+    result, _ = bench(workdir, "--runs", "6", "--", BURNER, "cpu", "0.2", ":::", BURNER, "cpu", "0.6")
     found = comparison(result, "time_s")
     assert found["ratio"] > 1.5, found
 
 
 @test
-def without_energy(room):
+def without_energy(workdir):
     """no energy: null in JSON, n/a in the text, not compared; time is"""
-    result, done = bench(room, "--runs", "5", "--warmup", "0", "--", "true", ":::", "sleep", "0.1",
-                         env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""})),
-                              "WATTLE_PROCFS": str(room.tree("proc", {"keep": ""}))})
+    result, done = bench(workdir, "--runs", "5", "--warmup", "0", "--", "true", ":::", "sleep", "0.1",
+                         env={"WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""})),
+                              "WATTLE_PROCFS": str(workdir.tree("proc", {"keep": ""}))})
     for command in result["commands"]:
         assert command["energy_j"]["median"] is None and command["power_w"]["low"] is None, command
         assert command["time_s"]["median"] > 0, command
@@ -90,13 +90,13 @@ def without_energy(room):
 
 
 @test
-def order(room):
+def order(workdir):
     """same seed: same order; each round has each command once, after the warm-up"""
     def run(seed):
-        log = room.folder / "log"
+        log = workdir.folder / "log"
         log.unlink(missing_ok=True)
         words = [word for name in "abc" for word in (":::", "sh", "-c", f"echo {name} >> {log}")][1:]
-        bench(room, "--runs", "4", "--warmup", "2", "--seed", seed, "--quiet", "--", *words)
+        bench(workdir, "--runs", "4", "--warmup", "2", "--seed", seed, "--quiet", "--", *words)
         return log.read_text().split()
     first = run(7)
     assert first[:6] == list("abcabc"), first
@@ -107,95 +107,95 @@ def order(room):
 
 
 @test
-def all_pairs(room):
+def all_pairs(workdir):
     """three commands: two comparisons for each quantity, three with --compare all"""
     words = ["--runs", "2", "--", "true", ":::", "true", ":::", "true"]
     pairs = lambda result: [(c["a_index"], c["b_index"]) for c in result["comparisons"] if c["quantity"] == "time_s"]
-    result, _ = bench(room, *words)
+    result, _ = bench(workdir, *words)
     assert pairs(result) == [(0, 1), (0, 2)], result
-    result, done = bench(room, "--compare", "all", *words)
+    result, done = bench(workdir, "--compare", "all", *words)
     assert pairs(result) == [(0, 1), (0, 2), (1, 2)] and "3 against 2" in done.stdout, result
 
 
 @test
-def a_failing_command(room):
+def a_failing_command(workdir):
     """failing command: the bench ends with one line that states which, how and when, and the command's last output"""
-    result, done = bench(room, "--", "true", ":::", "sh", "-c", "echo no such luck >&2; exit 7", status=1)
+    result, done = bench(workdir, "--", "true", ":::", "sh", "-c", "echo no such luck >&2; exit 7", status=1)
     first, words = done.stderr.splitlines()
     assert "command 2 (sh -c " in first and "status 7" in first and "warm-up run 1" in first, first
     assert words == "no such luck" and done.stdout == "" and result is None, done
-    counted, done = bench(room, "--ignore-failure", "--runs", "2", "--", "false")
+    counted, done = bench(workdir, "--ignore-failure", "--runs", "2", "--", "false")
     assert counted["commands"][0]["failures"] == 2 and "failed in 2 of 2 runs" in done.stdout, counted
 
 
 @test
-def fails_later(room):
+def fails_later(workdir):
     """command that fails in a later round: the earlier rounds are shown, and the status reports the failure"""
     script = "echo x >> count; test $(wc -l < count) -lt 4"
-    result, done = bench(room, "--runs", "9", "--", "sh", "-c", script, status=1)
+    result, done = bench(workdir, "--runs", "9", "--", "sh", "-c", script, status=1)
     assert result["end"] == "failed" and result["commands"][0]["runs"] == 2, result
     assert "in run 3" in done.stderr and "2 rounds before it" in done.stdout, done
 
 
 @test
-def not_found(room):
+def not_found(workdir):
     """missing or non-executable command: nothing runs, status 1"""
-    (room.folder / "data").write_text("no program\n")
+    (workdir.folder / "data").write_text("no program\n")
     for command in ("wattle-no-such-program", "./data"):
-        done = room.wattle("bench", "--", "touch", "started", ":::", command)
+        done = workdir.wattle("bench", "--", "touch", "started", ":::", command)
         assert done.returncode == 1 and command in done.stderr, done
-        assert len(done.stderr.splitlines()) == 1 and not (room.folder / "started").exists(), done
+        assert len(done.stderr.splitlines()) == 1 and not (workdir.folder / "started").exists(), done
 
 
 @test
-def wrong_usage(room):
+def wrong_usage(workdir):
     """invalid values and missing commands: status 2, one line that names the value, nothing runs"""
     rows = ((["--runs", "0"], "--runs"), (["--until", "0"], "--until"), (["--warmup", "-1"], "--warmup"),
             (["--max-runs", "1"], "--max-runs"), (["--settle", "soon"], "--settle"), (["--compare", "x"], "--compare"),
             (["--json", "/no/such/folder/x.json"], "--json"), (["--nonsense"], "--nonsense"))
     for arguments, named in rows:
-        done = room.wattle("bench", *arguments, "--", "touch", "started")
+        done = workdir.wattle("bench", *arguments, "--", "touch", "started")
         assert done.returncode == 2 and named in done.stderr, (arguments, done)
         assert len(done.stderr.splitlines()) == 1 and done.stdout == "", done
     for words in ([], ["--"], ["--", ":::"], ["--", ":::", "true"], ["--", "true", ":::"], ["a", ":::", ":::", "b"]):
-        done = room.wattle("bench", *words)
+        done = workdir.wattle("bench", *words)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, (words, done)
-    assert not (room.folder / "started").exists()
+    assert not (workdir.folder / "started").exists()
 
 
 @test
-def json_on_stdout(room):
+def json_on_stdout(workdir):
     """--json -: prints JSON only; the commands' output is discarded"""
-    done = room.wattle("bench", "--runs", "2", "--json", "-", "--", "echo", "noise")
+    done = workdir.wattle("bench", "--runs", "2", "--json", "-", "--", "echo", "noise")
     assert done.returncode == 0 and done.stderr == "", done
     assert json.loads(done.stdout)["commands"][0]["command"] == "echo noise"
-    done = room.wattle("bench", "--runs", "2", "--warmup", "0", "--show-output", "--", "echo", "noise")
+    done = workdir.wattle("bench", "--runs", "2", "--warmup", "0", "--show-output", "--", "echo", "noise")
     assert done.stdout.splitlines().count("noise") == 2, done.stdout
 
 
 @test
-def until_it_is_narrow(room):
+def until_it_is_narrow(workdir):
     """--until: continues until the interval is narrow, at most --max-runs; both outcomes are reported"""
-    environment = simulated(room, "package-0=50")
-    result, done = bench(room, "--until", "20", "--", "sleep", "0.2", env=environment)
+    environment = simulated(workdir, "package-0=50")
+    result, done = bench(workdir, "--until", "20", "--", "sleep", "0.2", env=environment)
     assert result["end"] == "narrow enough" and result["width_percent"] < 20, result
     assert 5 <= result["commands"][0]["runs"] < 100 and "Stopped when" in done.stdout, result
-    result, done = bench(room, "--until", "0.001", "--max-runs", "6", "--", "sleep", "0.1", env=environment)
+    result, done = bench(workdir, "--until", "0.001", "--max-runs", "6", "--", "sleep", "0.1", env=environment)
     assert result["end"] == "most runs" and result["commands"][0]["runs"] == 6, result
     assert "Stopped by --max-runs" in done.stdout, done.stdout
 
 
 @test
-def interrupted(room):
+def interrupted(workdir):
     """SIGINT: ends the running command; complete rounds are shown, status 130, no process remains"""
-    path = room.folder / "bench.json"
+    path = workdir.folder / "bench.json"
     script = "echo $$ >> pids; test $(wc -l < pids) -lt 4 || exec sleep 60"
-    process = room.start("bench", "--json", path, "--", "sh", "-c", script, env={"WATTLE_SYSFS": "/var/empty"}
+    process = workdir.start("bench", "--json", path, "--", "sh", "-c", script, env={"WATTLE_SYSFS": "/var/empty"}
                          if os.path.isdir("/var/empty") else {})
-    pids = room.folder / "pids"
+    pids = workdir.folder / "pids"
     wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 4, "the fourth run")
     process.send_signal(signal.SIGINT)
-    done = room.finish(process)
+    done = workdir.finish(process)
     assert done.returncode == 130, done
     result = json.loads(path.read_text())
     assert result["end"] == "interrupted" and result["commands"][0]["runs"] == 2, result
@@ -205,23 +205,23 @@ def interrupted(room):
 
 
 @test
-def interrupted_at_once(room):
+def interrupted_at_once(workdir):
     """interrupted before the first complete round: a message instead of results"""
-    process = room.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60")
-    wait_until((room.folder / "begun").exists, "the first run")
+    process = workdir.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60")
+    wait_until((workdir.folder / "begun").exists, "the first run")
     process.send_signal(signal.SIGTERM)
-    done = room.finish(process)
+    done = workdir.finish(process)
     assert done.returncode == 143 and done.stdout == "" and "interrupted" in done.stderr, done
 
 
 @test
-def at_a_terminal(room):
+def at_a_terminal(workdir):
     """Ctrl-C on a terminal: reaches wattle and the command; a progress line is drawn and erased"""
     leader, follower = pty.openpty()
-    process = room.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60", stdin=follower, stderr=follower,
+    process = workdir.start("bench", "--", "sh", "-c", "echo > begun; exec sleep 60", stdin=follower, stderr=follower,
                          preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, 0x540E, 0)))
     os.close(follower)
-    wait_until((room.folder / "begun").exists, "the first run")
+    wait_until((workdir.folder / "begun").exists, "the first run")
     os.write(leader, b"\x03")
     process.wait(20)
     said = os.read(leader, 4096).decode()
@@ -231,24 +231,24 @@ def at_a_terminal(room):
 
 
 @test
-def run_files_are_kept(room):
+def run_files_are_kept(workdir):
     """--output: keeps each measured run as a run file that wattle report reads; existing files are not overwritten"""
-    bench(room, "--runs", "2", "--output", "kept 100%", "--", "true", ":::", "true")
-    names = sorted(path.name for path in (room.folder / "kept 100%").iterdir())
+    bench(workdir, "--runs", "2", "--output", "kept 100%", "--", "true", ":::", "true")
+    names = sorted(path.name for path in (workdir.folder / "kept 100%").iterdir())
     assert names == ["1-001.sqlite", "1-002.sqlite", "2-001.sqlite", "2-002.sqlite"], names
-    assert room.wattle("report", "kept 100%/1-001.sqlite").returncode == 0
+    assert workdir.wattle("report", "kept 100%/1-001.sqlite").returncode == 0
     for folder in ("kept 100%", "kept 100%/1-001.sqlite"):
-        _, done = bench(room, "--runs", "2", "--output", folder, "--", "touch", "started", status=2)
+        _, done = bench(workdir, "--runs", "2", "--output", folder, "--", "touch", "started", status=2)
         assert "1-001.sqlite" in done.stderr and len(done.stderr.splitlines()) == 1, done
-        assert "choose another" in done.stderr and not (room.folder / "started").exists(), done
+        assert "choose another" in done.stderr and not (workdir.folder / "started").exists(), done
 
 
 @test
-def constant_power_is_no_difference(room):
+def constant_power_is_no_difference(workdir):
     """constant power without scatter: no difference and no detectable difference, though energy and time differ"""
-    path = room.folder / "bench.json"
-    done = room.wattle("bench", "--runs", "6", "--settle", "0", "--json", path, "--", "sleep", "0.1", ":::", "sleep", "0.15",
-                       env={"WATTLE_SYSFS": str(room.tree("none", {"keep": ""}))})
+    path = workdir.folder / "bench.json"
+    done = workdir.wattle("bench", "--runs", "6", "--settle", "0", "--json", path, "--", "sleep", "0.1", ":::", "sleep", "0.15",
+                       env={"WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""}))})
     assert done.returncode == 0, done
     document = json.loads(path.read_text())
     if document["meter"] != "package-0 (model)":
@@ -260,13 +260,13 @@ def constant_power_is_no_difference(room):
 
 
 @test
-def settling(room):
+def settling(workdir):
     """before each run: waits until power is as at first: one reading if it is, up to --settle if not"""
-    path = room.folder / "bench.json"
+    path = workdir.folder / "bench.json"
 
     def settle(load):
-        done = room.wattle("bench", "--runs", "3", "--settle", "1s", "--json", path, "--", "sleep", "0.8",
-                           env=simulated(room, f"package-0={load}"))
+        done = workdir.wattle("bench", "--runs", "3", "--settle", "1s", "--json", path, "--", "sleep", "0.8",
+                           env=simulated(workdir, f"package-0={load}"))
         assert done.returncode == 0, done
         return json.loads(path.read_text())["settling"], done.stdout
     found, text = settle("50")

@@ -6,9 +6,9 @@ from harness import BUILD, TESTS
 LIBRARY = BUILD / "src"
 
 
-def build(room, name):
+def build(workdir, name):
     """programs/NAME.c as the executable `program` in the test's folder."""
-    program = room.folder / "program"
+    program = workdir.folder / "program"
     subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror",
                     "-I", TESTS.parent / "include", TESTS / f"e2e/programs/{name}.c", "-o", program,
                     "-L", LIBRARY, f"-Wl,-rpath,{LIBRARY}", "-lwattle", "-lm", "-pthread"], check=True)

@@ -28,16 +28,16 @@ CHANGING = (f"{RAPL}/enabled", f"{RAPL}/constraint_0_power_limit_uw", f"{RAPL}/c
 class Machine:
     """Two NVIDIA cards (gpu-0, gpu-1), one AMD card (gpu-2), a package."""
 
-    def __init__(self, room, cards=CARDS):
-        self.room, self.cards = room, room.folder / "cards"
-        self.sysfs = room.tree("sys", FILES)
+    def __init__(self, workdir, cards=CARDS):
+        self.workdir, self.cards = workdir, workdir.folder / "cards"
+        self.sysfs = workdir.tree("sys", FILES)
         self.cards.write_text(cards)
-        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(room.folder / "state"), "WATTLE_HELPER": "off",
+        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_HELPER": "off",
                     "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_ROCM_SMI": "/nonexistent",
                     "CUDA_VISIBLE_DEVICES": None, "HIP_VISIBLE_DEVICES": None, "ROCR_VISIBLE_DEVICES": None}
 
     def cap(self, *words, env=None, **options):
-        return self.room.wattle("cap", *words, env={**self.env, **(env or {})}, **options)
+        return self.workdir.wattle("cap", *words, env={**self.env, **(env or {})}, **options)
 
     def set_calls(self, of="limits"):
         """Limits that were set, in order: (GPU index, mW or MHz)."""
@@ -50,9 +50,9 @@ class Machine:
 
 
 @test
-def stays_until_reset(room):
+def stays_until_reset(workdir):
     """limit without a command: stays; reset restores the limit from before the first one, --default the default"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     assert machine.cap("set", "gpu-0", "250").returncode == 0
     assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
     assert "gpu-0: persistent; `wattle cap reset gpu-0` restores 300 W" in machine.cap("list").stdout
@@ -67,10 +67,10 @@ def stays_until_reset(room):
 
 
 @test
-def mistakes(room):
+def mistakes(workdir):
     """invalid arguments: one line, nothing is set, and a command is not started"""
-    machine = Machine(room)
-    never = ["--", "touch", str(room.folder / "started")]
+    machine = Machine(workdir)
+    never = ["--", "touch", str(workdir.folder / "started")]
     for words, status, text in (
             (["gpu-0", "99"], 1, "gpu-0: 99 W is out of range; give 100 to 400 W"),
             (["gpu-0", "401"], 1, "100 to 400 W"), (["gpu-9", "200"], 1, "gpu-0, gpu-1, gpu-2, package-0"),
@@ -82,13 +82,13 @@ def mistakes(room):
             expected = 125 if command else status
             assert done.returncode == expected and text in done.stderr, (words, command, done)
             assert done.stderr.count("\n") == 1, done.stderr
-    assert machine.set_calls() == [] and not (room.folder / "started").exists()
+    assert machine.set_calls() == [] and not (workdir.folder / "started").exists()
 
 
 @test
-def those_shown(room):
+def those_shown(workdir):
     """GPUs: those visible through CUDA_VISIBLE_DEVICES, as others may belong to other jobs"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     done = machine.cap("set", "gpus", "280", "--", "true", env={"CUDA_VISIBLE_DEVICES": "1", "HIP_VISIBLE_DEVICES": "-1"})
     assert done.returncode == 0, done
     assert machine.set_calls() == [(1, 280000), (1, 350000)] and machine.files()[3] == 303000000, machine.set_calls()
@@ -99,9 +99,9 @@ def those_shown(room):
 
 
 @test
-def package(room):
+def package(workdir):
     """package: long-term and short-term limits are lowered and enabled, and all three registers are restored"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     before = machine.files()
     shown = "cat " + " ".join(str(machine.sysfs / path) for path in CHANGING[:3])
     done = machine.cap("set", "package-0", "60.5", "--", "sh", "-c", shown)
@@ -111,9 +111,9 @@ def package(room):
 
 
 @test
-def amd(room):
+def amd(workdir):
     """amdgpu: within its stated range; --default restores power1_cap_default"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     assert machine.cap("set", "gpu-2", "280").returncode == 0 and machine.files()[3] == 280000000
     done = machine.cap("set", "gpu-2", "200")
     assert done.returncode == 1 and "272 to 348 W" in done.stderr, done
@@ -121,9 +121,9 @@ def amd(room):
 
 
 @test
-def clocks(room):
+def clocks(workdir):
     """clocks: an upper bound, not locked afterwards; power limits are unchanged"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     done = machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true")
     assert done.returncode == 0, done
     assert machine.set_calls("clocks") == [(0, 1200), (0, 0)], machine.set_calls("clocks")
@@ -135,9 +135,9 @@ def clocks(room):
 
 
 @test
-def clocks_under_clocks(room):
+def clocks_under_clocks(workdir):
     """locked clocks, which cannot be read back: after a command wattle restores the persistent limit that it set before"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     assert machine.cap("set", "gpu-0", "--clocks", "1350").returncode == 0
     assert machine.cap("set", "gpu-0", "--clocks", "1200", "--", "true").returncode == 0
     assert machine.set_calls("clocks") == [(0, 1350), (0, 1200), (0, 1350)], machine.set_calls("clocks")
@@ -146,32 +146,32 @@ def clocks_under_clocks(room):
 
 
 @test
-def as_nobody(room):
+def as_nobody(workdir):
     """user without permission: the message states the remedy, and the command does not run"""
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
-    machine = Machine(room, CARDS.replace("gpu\n", "gpu\nset_uid 0\n"))
-    wattle, library = room.for_everybody()[0], shutil.copy2(FAKE_NVML, room.folder)
-    env = {**machine.env, "WATTLE_NVML": str(library), "WATTLE_STATE": str(room.folder / "own")}
+    machine = Machine(workdir, CARDS.replace("gpu\n", "gpu\nset_uid 0\n"))
+    wattle, library = workdir.for_everybody()[0], shutil.copy2(FAKE_NVML, workdir.folder)
+    env = {**machine.env, "WATTLE_NVML": str(library), "WATTLE_STATE": str(workdir.folder / "own")}
     for device in ("gpu-0", "package-0"):
-        done = room.finish(room.start("cap", "set", device, "80" if device == "package-0" else "250", "--", "touch",
-                                      str(room.folder / "started"), program=wattle, env=env, user=NOBODY, group=NOBODY))
+        done = workdir.finish(workdir.start("cap", "set", device, "80" if device == "package-0" else "250", "--", "touch",
+                                      str(workdir.folder / "started"), program=wattle, env=env, user=NOBODY, group=NOBODY))
         assert done.returncode == 125 and "root" in done.stderr and "sudo wattle cap set" in done.stderr, done
         assert done.stderr.count("\n") == 1, done.stderr
-    assert machine.set_calls() == [] and not (room.folder / "started").exists()
+    assert machine.set_calls() == [] and not (workdir.folder / "started").exists()
 
 
 @test
-def owner_in_the_list(room):
+def owner_in_the_list(workdir):
     """command running: the list names the limit's owner, and others are refused with that name"""
-    machine = Machine(room)
-    process = room.start("cap", "set", "-q", "gpu-0", "250", "--", "sleep", "1000", env=machine.env)
+    machine = Machine(workdir)
+    process = workdir.start("cap", "set", "-q", "gpu-0", "250", "--", "sleep", "1000", env=machine.env)
     wait_until(lambda: (0, 250000) in machine.set_calls(), "the limit")
     assert f"gpu-0: held by wattle cap set, pid {process.pid}" in machine.cap("list").stdout
     done = machine.cap("set", "gpu-0", "200")
     assert done.returncode == 1 and f"pid {process.pid}" in done.stderr, done
     process.send_signal(signal.SIGTERM)
-    assert room.finish(process).returncode == 128 + signal.SIGTERM
+    assert workdir.finish(process).returncode == 128 + signal.SIGTERM
     assert machine.set_calls() == [(0, 250000), (0, 300000)], machine.set_calls()
 
 

@@ -125,13 +125,13 @@ def one_kill(folder, number, life):
     else:
         sleep_until(moment)
     guards = strike(who, process)
-    story = f"trial {number}: {who} killed after {1000 * (time.monotonic() - began):.1f} ms of {1000 * life_s:.0f}"
+    data = f"trial {number}: {who} killed after {1000 * (time.monotonic() - began):.1f} ms of {1000 * life_s:.0f}"
     if "wattle" in who:
         process.wait()
         if "guard" not in who:  # the command continues, because its standard input is still open
             killed = time.monotonic()
             wait_until(lambda: machine.limit_w() == PREVIOUS_W and not any(map(harness.is_alive, guards)),
-                       f"{story}: back", PROMISE_S * BUSY_MACHINE)
+                       f"{data}: back", PROMISE_S * BUSY_MACHINE)
             took_s = time.monotonic() - killed
         else:
             took_s = 0.0
@@ -140,25 +140,25 @@ def one_kill(folder, number, life):
     if ends_first:
         process.stdin = None
     _, error = process.communicate(timeout=harness.TIMEOUT_S)
-    wait_until(lambda: not guards_of(process.pid), f"{story}: the end of its guard")
+    wait_until(lambda: not guards_of(process.pid), f"{data}: the end of its guard")
     was_left = machine.limit_w() != PREVIOUS_W
     assert not was_left or who == "wattle and guard", \
-        f"{story}: left at {machine.limit_w()} W, {machine.journal()}, status {process.returncode}: {error}"
+        f"{data}: left at {machine.limit_w()} W, {machine.journal()}, status {process.returncode}: {error}"
     told = machine.wattle("cap", "get", "gpu-0")
-    assert machine.limit_w() == PREVIOUS_W, f"{story}: not even the next start: {told.stderr}"
-    assert ("restored to 300 W" in told.stderr) == was_left, f"{story}: {told.stderr}"
-    assert machine.journal() == [], f"{story}: {machine.journal()}"
+    assert machine.limit_w() == PREVIOUS_W, f"{data}: not even the next start: {told.stderr}"
+    assert ("restored to 300 W" in told.stderr) == was_left, f"{data}: {told.stderr}"
+    assert machine.journal() == [], f"{data}: {machine.journal()}"
     machine.check_calls()
     shutil.rmtree(folder)
     return who, was_left, took_s
 
 
 @test
-def two_hundred_kills(room):
+def two_hundred_kills(workdir):
     """200 kills of wattle, the guard, the command, or two of them: the limit is restored each time, without needless calls"""
-    life = live_once(Machine(room.folder / "undisturbed"))
+    life = live_once(Machine(workdir.folder / "undisturbed"))
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        trials = [pool.submit(one_kill, room.folder / f"trial-{number}", number, life) for number in range(200)]
+        trials = [pool.submit(one_kill, workdir.folder / f"trial-{number}", number, life) for number in range(200)]
         outcomes = [trial.result() for trial in trials]
     left = sum(was_left for _, was_left, _ in outcomes)
     slowest_s = max(took_s for _, _, took_s in outcomes)
@@ -182,9 +182,9 @@ def end(process):
 
 
 @test
-def within_the_promise(room):
+def within_the_time_limit(workdir):
     """SIGKILL of wattle alone: the limit is restored within 1 s, though the command continues"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     took_s = []
     for _ in range(3):  # a stall of the whole machine does not occur three times
         process = hold(machine, "cat")
@@ -198,9 +198,9 @@ def within_the_promise(room):
 
 
 @test
-def guard_is_renewed(room):
+def guard_is_renewed(workdir):
     """killed guard: started again, with the same effect as the first"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     process = hold(machine, "cat")
     first = wait_until(lambda: guards_of(process.pid), "a guard")
     kill(first[0])
@@ -213,9 +213,9 @@ def guard_is_renewed(room):
 
 
 @test
-def guard_is_alone(room):
+def guard_is_alone(workdir):
     """guard: leads a session of its own, runs in /, has no descriptor of its owner, and ignores common signals"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     process = hold(machine, "cat")
     (guard,) = wait_until(lambda: guards_of(process.pid), "a guard")
     assert os.getsid(guard) == guard
@@ -230,9 +230,9 @@ def guard_is_alone(room):
 
 
 @test
-def journal_is_removed(room):
+def journal_is_removed(workdir):
     """journal's folder removed: guard and wattle still restore the limit"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     process = hold(machine, "cat")
     shutil.rmtree(machine.folder / "state")
     process.kill()
@@ -244,9 +244,9 @@ def journal_is_removed(room):
 
 
 @test
-def pipes_close(room):
+def pipes_close(workdir):
     """pipe from the command's output: closed when the command ends"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     process = hold(machine, "sh", "-c", "read line; echo $line")
     out, _ = process.communicate(b"text\n", timeout=harness.TIMEOUT_S)
     assert out == b"text\n" and process.returncode == 0
@@ -254,9 +254,9 @@ def pipes_close(room):
 
 
 @test
-def second_is_refused(room):
+def second_is_refused(workdir):
     """device with a lease: set, reset and a second lease are refused with the owner's name"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     process = hold(machine, "cat")
     for words in (("set", "gpu-0", "250"), ("reset", "gpu-0"), ("reset", "gpu-0", "--default"),
                   ("set", "gpu-0", "250", "--for", "5s"), ("set", "gpu-0", "250", "--", "true")):
@@ -269,9 +269,9 @@ def second_is_refused(room):
 
 
 @test
-def leases_nest_in_standing_limits(room):
+def leases_nest_in_persistent_limits(workdir):
     """end of a lease, normal or by a kill: restores the earlier limit; reset restores the one from before all of them"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "250").returncode == 0
     assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
     assert machine.limit_w() == 250
@@ -286,10 +286,10 @@ def leases_nest_in_standing_limits(room):
 
 
 @test
-def foreign_limit_stays(room):
+def foreign_limit_stays(workdir):
     """limit changed by another program: left unchanged and reported, at the end and after a kill"""
     for killed in (False, True):
-        machine = Machine(room.folder / f"machine-{killed}")
+        machine = Machine(workdir.folder / f"machine-{killed}")
         process = hold(machine, "cat")
         with (machine.folder / "cards.limits").open("a") as log:
             log.write("1 0 150000 1\n")
@@ -305,9 +305,9 @@ def foreign_limit_stays(room):
 
 
 @test
-def for_some_time(room):
+def for_some_time(workdir):
     """--for: returns at once; the limit ends by itself, by reset, by SIGTERM, and after a SIGKILL at the next start"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "200", "--for", "1s").returncode == 0
     assert machine.limit_w() == LIMIT_W
     wait_until(lambda: machine.limit_w() == PREVIOUS_W, "back")
@@ -333,9 +333,9 @@ def for_some_time(room):
 
 
 @test
-def nobody_waits(room):
+def process_is_not_waited_for(workdir):
     """--for: requester killed before the limit is set: it is not set"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     assert machine.wattle("cap", "set", "gpu-0", "200", "--", "true").returncode == 0
     before = machine.calls()
     (path,) = (machine.folder / "state/caps").glob("*.lock")
@@ -351,9 +351,9 @@ def nobody_waits(room):
 
 
 @test
-def left_on_a_sleeper(room):
+def left_on_a_sleeper(workdir):
     """GPU suspended under a dead owner's limit: woken to restore it; not woken where nothing is to restore"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     proc = machine.folder / "proc/sys/kernel/random"
     proc.mkdir(parents=True)
     process = hold(machine, "cat")
@@ -378,10 +378,10 @@ def left_on_a_sleeper(room):
 
 
 @test
-def after_a_restart(room):
+def after_a_restart(workdir):
     """lease of an earlier boot: limits still in force are restored, lost ones are dropped silently"""
     for still_there in (True, False):
-        machine = Machine(room.folder / f"machine-{still_there}")
+        machine = Machine(workdir.folder / f"machine-{still_there}")
         process = hold(machine, "cat")
         for pid in guards_of(process.pid) + [process.pid]:
             os.kill(pid, signal.SIGSTOP)
@@ -401,9 +401,9 @@ def after_a_restart(room):
 
 
 @test
-def standing_limit_is_forgotten_with_the_boot(room):
+def persistent_limit_ends_with_the_boot(workdir):
     """persistent limit after a reboot: gone, its entry is removed silently; reset has no effect then"""
-    machine = Machine(room.folder / "machine")
+    machine = Machine(workdir.folder / "machine")
     machine.wattle("cap", "set", "gpu-0", "200")
     (machine.folder / "cards.limits").unlink()
     (machine.folder / "proc/sys/kernel/random").mkdir(parents=True)
@@ -415,12 +415,12 @@ def standing_limit_is_forgotten_with_the_boot(room):
 
 
 @test
-def damaged_journal_is_kept_aside(room):
+def damaged_journal_is_kept_aside(workdir):
     """journal file truncated, edited or of another user: set aside and reported once, and no limit is set because of it"""
     damages = {"cut": lambda text: text[:len(text) // 2], "edited": lambda text: text.replace("=300000", "=400000"),
                "empty": lambda text: "", "bytes": lambda text: "\0\xff" * 5000}
     for name, damage in damages.items():
-        machine = Machine(room.folder / name)
+        machine = Machine(workdir.folder / name)
         process = hold(machine, "cat")
         (path,) = (machine.folder / "state/caps").glob("*.lease")
         text = path.read_text()

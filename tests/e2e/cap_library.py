@@ -14,31 +14,31 @@ LIBRARY = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
 
 class Machine:
-    def __init__(self, room, card=Card()):
-        self.room, self.card = room, card
-        self.program = build(room, "caps")
-        (room.folder / "cards").write_text(card.text())
-        (room.folder / "sys").mkdir()
-        self.environment = {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                            "WATTLE_STATE": str(room.folder / "state"), "WATTLE_SYSFS": str(room.folder / "sys"),
+    def __init__(self, workdir, card=Card()):
+        self.workdir, self.card = workdir, card
+        self.program = build(workdir, "caps")
+        (workdir.folder / "cards").write_text(card.text())
+        (workdir.folder / "sys").mkdir()
+        self.environment = {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                            "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_SYSFS": str(workdir.folder / "sys"),
                             "WATTLE_HELPER": "off"}
 
     def start(self, act, *words, **environment):
-        return self.room.start(act, *words, program=self.program, env={**self.environment, **environment})
+        return self.workdir.start(act, *words, program=self.program, env={**self.environment, **environment})
 
     def act(self, act, *words, status=0, **environment):
         """Its output: [[word, …], …]"""
-        done = self.room.finish(self.start(act, *words, **environment))
+        done = self.workdir.finish(self.start(act, *words, **environment))
         assert done.returncode == status and not done.stderr, done
         return [line.split() for line in done.stdout.splitlines()]
 
     def log(self, name="limits"):
-        path = self.room.folder / f"cards.{name}"
+        path = self.workdir.folder / f"cards.{name}"
         return [int(line.split()[2]) for line in path.read_text().splitlines()] if path.exists() else []
 
     def is_back(self, mw=400000):
         wait_until(lambda: self.log()[-1] == mw, "the limit is back", 5)
-        wait_until(lambda: not list((self.room.folder / "state/caps").glob("*.lease")), "no lease is left", 5)
+        wait_until(lambda: not list((self.workdir.folder / "state/caps").glob("*.lease")), "no lease is left", 5)
         return True
 
 
@@ -61,9 +61,9 @@ def limits(said):
 
 
 @test
-def what_there_is(room):
+def list_of_devices(workdir):
     """card: range and clocks; machine without devices: an empty list with the reason"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     assert machine.act("list")[1] == "device gpu-0 400 400 100 400 210 1410".split()
     said = machine.act("list", WATTLE_NVML="/nowhere")
     assert one(said, "list")[0] == 0 and len(one(said, "list")[1]) > 10 and len(said) == 1, said
@@ -72,9 +72,9 @@ def what_there_is(room):
 
 
 @test
-def set_and_reset(room):
+def set_and_reset(workdir):
     """set: changes this process's lease any number of times; reset ends it; KEEP stays; every refusal has a code and a message"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     said = machine.act("set")
     assert limits(said) == [200, 200, 400, 160, 160, 400], said
     for name, code, part in [("out of range", errno.ERANGE, "100 to 400 W"), ("unknown", errno.ENODEV, "gpu-0"),
@@ -88,9 +88,9 @@ def set_and_reset(room):
 
 
 @test
-def every_end(room):
+def every_end(workdir):
     """exit: the limit is restored before the process is gone; kill -9 and exec: within a second"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.act("leave", status=3)
     assert machine.log() == [200000, 400000], machine.log()
     for signal_number in (signal.SIGKILL, signal.SIGTERM):
@@ -105,9 +105,9 @@ def every_end(room):
 
 
 @test
-def children(room):
+def children(workdir):
     """forked child: no part in its parent's lease: refused with the parent's name, its exit changes nothing"""
-    said = Machine(room).act("fork")
+    said = Machine(workdir).act("fork")
     code, text = one(said, "child set")
     assert code == -errno.EBUSY and "program, pid" in text, said
     assert one(said, "child reset")[0] == -errno.EBUSY and one(said, "child reset all")[0] == 0, said
@@ -115,9 +115,9 @@ def children(room):
 
 
 @test
-def one_owner(room):
+def one_owner(workdir):
     """another process: refused while the owner lives, accepted afterwards"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     process = machine.start("hold")
     process.stdout.readline()
     code, text = one(machine.act("set"), "set")
@@ -127,17 +127,17 @@ def one_owner(room):
 
 
 @test
-def threads_and_forks(room):
+def threads_and_forks(workdir):
     """threads that set limits at once, each with its own error, while the program forks: no hang, no limit left"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     assert one(machine.act("threads"), "threads")[0] == 0
     assert machine.is_back()
 
 
 @test
-def tune(room):
+def tune(workdir):
     """search: calls its step in this thread, reports progress, restores the limit, and returns the step's error"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     said = machine.act("tune")
     assert one(said, "energy")[0] == 0, said
     result = next(words for words in said if words[:2] == ["result", "energy"])
@@ -160,19 +160,19 @@ def tune(room):
 
 
 @test
-def the_journal_can_not_be_written(room):
+def the_journal_can_not_be_written(workdir):
     """state folder that is a file: refused with a message, and nothing is set"""
-    machine = Machine(room)
-    (room.folder / "state").write_text("")
+    machine = Machine(workdir)
+    (workdir.folder / "state").write_text("")
     code, text = one(machine.act("set"), "set")
     assert code < 0 and "state" in text and not machine.log(), (code, text)
 
 
 @test
-def no_guard(room):
+def no_guard(workdir):
     """program wattle missing, so no guard is possible: -ENOENT with a message, and no lease"""
-    machine = Machine(room)
-    lonely = room.folder / "lonely"
+    machine = Machine(workdir)
+    lonely = workdir.folder / "lonely"
     lonely.mkdir()
     (lonely / "libwattle.so.0").write_bytes((BUILD / "src/libwattle.so.0").resolve().read_bytes())
     said = machine.act("set", LD_LIBRARY_PATH=str(lonely), PATH=os.devnull)
@@ -184,7 +184,7 @@ def no_guard(room):
 
 
 @test
-def the_manual(room):
+def the_manual(workdir):
     """the example of docs/caps.md compiles in C and in C++"""
     text = (TESTS.parent / "docs/caps.md").read_text(encoding="utf-8")
     example, = re.findall(r"^```c\n(.*?)^```", text, re.DOTALL | re.MULTILINE)

@@ -12,16 +12,16 @@ from tune_fixture import CARD, NEARLY, WORK, WORKER, calls, is_as_before, is_goo
 
 
 @test
-def steps(room):
+def steps(workdir):
     """steps from spans: the best limit, figures as in the card's formula, previous limit restored; CSV in gpu_tracker's
     layout, a page that loads nothing; no secret of the command in any output"""
-    put(room, CARD)
-    result, done = tune(room, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", "env", "API_TOKEN=s3cret", *WORK)
+    put(workdir, CARD)
+    result, done = tune(workdir, "--step", "step", "--csv", "tune.csv", "--html", "tune.html", "--", "env", "API_TOKEN=s3cret", *WORK)
     is_good(result)
-    is_as_before(room)
+    is_as_before(workdir)
     is_true(result)
     assert [row["cap_w"] for row in result["caps"]] == [400, 330, 260, 190, 120], result["caps"]
-    assert {watts for _, watts in calls(room)} <= {400, 330, 260, 190, 120}, calls(room)
+    assert {watts for _, watts in calls(workdir)} <= {400, 330, 260, 190, 120}, calls(workdir)
     (reference_j, reference_s), (energy_j, time_s) = CARD.step(400, 0.002), CARD.step(result["chosen_w"], 0.002)
     near(result["saving_percent"], 100 * (1 - energy_j / reference_j), absolute=6 + result["noise_percent"])
     near(result["slowdown_percent"], 100 * (time_s / reference_s - 1), absolute=6 + result["noise_percent"])
@@ -29,11 +29,11 @@ def steps(room):
     assert result["previous_w"] == 400 and result["device"] == "gpu-0" and result["objective"] == "edp", result
     assert f"wattle cap set gpu-0 {result['chosen_w']:.0f} -- CMD" in done.stderr, done.stderr
     assert '"steps"' in done.stdout, "the command's own output is on stdout"
-    is_as_the_seed_has_it((room.folder / "tune.csv").read_text(), result)
-    text = (room.folder / "tune.json").read_text()
+    is_as_the_seed_has_it((workdir.folder / "tune.csv").read_text(), result)
+    text = (workdir.folder / "tune.json").read_text()
     assert text.endswith("}\n") and not text.endswith("\n\n") and text.count("\n") < 250 and len(result["curve"]) <= 60
     assert "  EDP" in done.stderr and "-0.0" not in done.stderr, done.stderr
-    page = (room.folder / "tune.html").read_text()
+    page = (workdir.folder / "tune.html").read_text()
     assert page.count("<circle") == 5 and "default-src 'none'" in page, page
     assert "<script" not in page and "-0.0" not in page, page
     assert "http" not in page.replace("http-equiv", ""), "no resource is loaded"
@@ -51,77 +51,77 @@ def is_as_the_seed_has_it(text, result):
 
 
 @test
-def nvtx(room):
+def nvtx(workdir):
     """NVTX ranges of an unmodified program, and least energy within a bound on time"""
-    put(room, CARD)
-    result, _ = tune(room, "--nvtx", "--step", "step", "--objective", "slowdown=10", "--", *WORK, "--as", "nvtx")
+    put(workdir, CARD)
+    result, _ = tune(workdir, "--nvtx", "--step", "step", "--objective", "slowdown=10", "--", *WORK, "--as", "nvtx")
     near(result["chosen_w"], CARD.best_w("energy", slowdown_percent=10), absolute=25)
     assert [row["allowed"] for row in result["caps"]][0::4] == [True, False], result["caps"]
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def metric(room):
+def metric(workdir):
     """work counted by reported metrics; a program that ends before the search is started again"""
-    put(room, CARD)
-    result, done = tune(room, "--metric", "step", "--", *WORK, "--as", "metric", "--seconds", 2)
+    put(workdir, CARD)
+    result, done = tune(workdir, "--metric", "step", "--", *WORK, "--as", "metric", "--seconds", 2)
     is_good(result)
     assert done.stdout.count('"steps"') >= 2, done.stdout
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def metric_total(room):
+def metric_total(workdir):
     """metric that is a running total: the work is its increase"""
-    put(room, CARD)
-    result, _ = tune(room, "--caps", 3, "--metric-total", "step", "--", *WORK, "--as", "total")
+    put(workdir, CARD)
+    result, _ = tune(workdir, "--caps", 3, "--metric-total", "step", "--", *WORK, "--as", "total")
     is_true(result)
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def readings_later_than_steps(room):
+def readings_later_than_steps(workdir):
     """the recorder's first reading under a new limit is later than the window's first step (interval 0.7 s, window 0.3 s, as
     on a busy machine): the window is measured again, and the search ends"""
-    put(room, CARD)
+    put(workdir, CARD)
     started = time.monotonic()
-    result, _ = tune(room, "--caps", 3, "--interval", "700ms", "--step", "step", "--", *WORK)
+    result, _ = tune(workdir, "--caps", 3, "--interval", "700ms", "--step", "step", "--", *WORK)
     assert result["complete"] and time.monotonic() - started < 60, result
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def itt(room):
+def itt(workdir):
     """ITT tasks of an unmodified program"""
-    put(room, CARD)
-    result, _ = tune(room, "--itt", "--caps", 2, "--seconds", 0.2, "--step", "app/batch", "--",
+    put(workdir, CARD)
+    result, _ = tune(workdir, "--itt", "--caps", 2, "--seconds", 0.2, "--step", "app/batch", "--",
                      BUILD / "tests/fakes/itt_app", 200)
     assert result["complete"] and len(result["caps"]) == 2, result
     for row in result["caps"]:
         assert row["steps"] >= 2 and 0.02 <= row["time_per_step_s"] < 0.2, row
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def many_short_steps(room):
+def many_short_steps(workdir):
     """ten thousand steps a second: all are counted"""
-    put(room, CARD)
-    result, done = tune(room, "--caps", 3, "--step", "step", "--", *WORK[:-1], "0.1", "--seconds", 9)
+    put(workdir, CARD)
+    result, done = tune(workdir, "--caps", 3, "--step", "step", "--", *WORK[:-1], "0.1", "--seconds", 9)
     assert result["complete"] and sum(row["steps"] for row in result["caps"]) > 2000, result
     is_true(result, step_s=1e-4)
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def whole_runs(room):
+def whole_runs(workdir):
     """no --step: whole runs of the command are measured, one for each window"""
-    put(room, CARD)
-    result, done = tune(room, "--", *WORK, "--as", "nothing", "--steps", 100)
+    put(workdir, CARD)
+    result, done = tune(workdir, "--", *WORK, "--as", "nothing", "--steps", 100)
     worse = CARD.worse_percent("edp", result["chosen_w"], from_w=120)
     assert worse < 2 * NEARLY + result["noise_percent"], result["chosen_w"]
     assert all(row["steps"] == row["windows"] for row in result["caps"]), result["caps"]
     assert done.stdout.count('"steps": 100') == result["windows"], done.stdout
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 # Delay until a limit acts, time constant (ms), and whether the card is idle between programs.
@@ -129,31 +129,31 @@ LATE = ((1000, 300, False), (2000, 0, False), (2000, 0, True))
 
 
 @test
-def whole_runs_on_late_cards(room):
+def whole_runs_on_late_cards(workdir):
     """cards on which a limit acts after 1 to 2 s, also one that is idle between runs: each counted run begins after its limit
     acts"""
     cards = [Card(idle_w=80, full_w=680, min_w=200, max_w=700, default_w=700,
                   more=(f"limit_delay_ms {delay_ms}", f"limit_approach_ms {approach_ms}", *["rests"] * rests,
                         "energy_period_ms 20", "field_times")) for delay_ms, approach_ms, rests in LATE]
-    put(room, *cards)
-    searches = [room.start("cap", "tune", f"gpu-{i}", "--objective", "slowdown=10", "--caps", 4, "--from", 40, "--seconds", 1,
+    put(workdir, *cards)
+    searches = [workdir.start("cap", "tune", f"gpu-{i}", "--objective", "slowdown=10", "--caps", 4, "--from", 40, "--seconds", 1,
                            "--seed", 1, "--json", f"{i}.json", "--", WORKER, "--prompt", "--gpus", i, "--step-ms", 5,
                            "--as", "nothing", "--steps", 200) for i in range(len(cards))]
     for i, search in enumerate(searches):
-        done = room.finish(search)
+        done = workdir.finish(search)
         assert done.returncode == 0, done.stderr
-        result = json.loads((room.folder / f"{i}.json").read_text())
-        first_s, *later_s = measured_runs_s(room, i)  # the first one still has the previous limit
+        result = json.loads((workdir.folder / f"{i}.json").read_text())
+        first_s, *later_s = measured_runs_s(workdir, i)  # the first one still has the previous limit
         assert len(later_s) + 1 == result["windows"], (LATE[i], first_s, later_s, result)
         for since_s in later_s:
-            assert since_s >= sum(LATE[i][:2]) / 1000 - 0.1, (LATE[i], first_s, later_s, calls(room))
+            assert since_s >= sum(LATE[i][:2]) / 1000 - 0.1, (LATE[i], first_s, later_s, calls(workdir))
 
 
-def measured_runs_s(room, gpu):
+def measured_runs_s(workdir, gpu):
     """Time from setting the limit to the beginning of each run; for several runs with one limit the last one, as the others
     were repeated."""
     lines = [(int(words[0]), name, words[2]) for name in ("limits", "work")
-             for words in map(str.split, (room.folder / f"cards.{name}").read_text().splitlines()) if int(words[1]) == gpu]
+             for words in map(str.split, (workdir.folder / f"cards.{name}").read_text().splitlines()) if int(words[1]) == gpu]
     since_s, set_ns = {}, None
     for t_ns, name, value in sorted(lines):
         if name == "limits":
@@ -164,41 +164,41 @@ def measured_runs_s(room, gpu):
 
 
 @test
-def running_program(room):
+def running_program(workdir):
     """--pid: a program that writes its spans to a file: it is not changed, and continues"""
-    put(room, CARD)
-    worker = room.start("--step-ms", 2, program=WORKER, env={"WATTLE_SPANS": "%p.spans"})
-    wait_until(lambda: (room.folder / f"{worker.pid}.spans").exists(), "the first span")
-    result, _ = tune(room, "--pid", worker.pid, "--step", "step")
+    put(workdir, CARD)
+    worker = workdir.start("--step-ms", 2, program=WORKER, env={"WATTLE_SPANS": "%p.spans"})
+    wait_until(lambda: (workdir.folder / f"{worker.pid}.spans").exists(), "the first span")
+    result, _ = tune(workdir, "--pid", worker.pid, "--step", "step")
     is_good(result)
     assert worker.poll() is None
-    is_as_before(room)
+    is_as_before(workdir)
 
 
 @test
-def program_under_a_recorder(room):
+def program_under_a_recorder(workdir):
     """--pid: a program under `wattle run`: its steps are read from that run file"""
-    put(room, CARD)
-    recorder = room.start("run", "-q", "--flush", "200ms", "-o", "own.sqlite", "--", *WORK)
-    wait_until(lambda: (room.folder / "pid").exists() and room.rows("select 1 from span", "own.sqlite"),
+    put(workdir, CARD)
+    recorder = workdir.start("run", "-q", "--flush", "200ms", "-o", "own.sqlite", "--", *WORK)
+    wait_until(lambda: (workdir.folder / "pid").exists() and workdir.rows("select 1 from span", "own.sqlite"),
                "the first span")
-    pid = program(room)
-    (room.folder / "pid").unlink()
-    result, _ = tune(room, "--caps", 3, "--pid", pid, "--step", "step")
+    pid = program(workdir)
+    (workdir.folder / "pid").unlink()
+    result, _ = tune(workdir, "--caps", 3, "--pid", pid, "--step", "step")
     assert result["complete"] and is_alive(pid), result
-    is_as_before(room)
+    is_as_before(workdir)
     os.kill(pid, signal.SIGTERM)
-    room.finish(recorder)
+    workdir.finish(recorder)
 
 
 @test
-def program_without_spans(room):
+def program_without_spans(workdir):
     """--pid: a program that writes no spans: the message states what to do, and nothing is changed"""
-    put(room, CARD)
-    worker = room.start("--step-ms", 2, program=WORKER)
-    _, done = tune(room, "--pid", worker.pid, "--step", "step", status=1)
+    put(workdir, CARD)
+    worker = workdir.start("--step-ms", 2, program=WORKER)
+    _, done = tune(workdir, "--pid", worker.pid, "--step", "step", status=1)
     assert "WATTLE_SPANS=FILE" in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    assert calls(room) == [] and worker.poll() is None
+    assert calls(workdir) == [] and worker.poll() is None
 
 
 main()

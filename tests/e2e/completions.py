@@ -35,18 +35,18 @@ LINES = [
 ]
 
 
-def prepare(room):
+def prepare(workdir):
     """A folder with files to complete, the program in PATH, and two GPUs."""
-    folder = room.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "", "co:lon.sqlite": "",
+    folder = workdir.tree("here", {"two.sqlite": "", "ten.txt": "", "net.onnx": "", "new.txt": "", "a b.sqlite": "", "co:lon.sqlite": "",
                                 "eq=ual.sqlite": "", "-dash.sqlite": "",
                                 "folder/in.sqlite": ""})
-    (room.folder / "cards").write_text("gpu\npower_mw constant 100000\nlimits_mw 100000 400000 400000 400000\n" * 2)
+    (workdir.folder / "cards").write_text("gpu\npower_mw constant 100000\nlimits_mw 100000 400000 400000 400000\n" * 2)
     for shell in ("bash", "zsh", "fish"):
-        (room.folder / f"completion.{shell}").write_text(room.wattle("--completion", shell).stdout)
-    room.environment.update({
+        (workdir.folder / f"completion.{shell}").write_text(workdir.wattle("--completion", shell).stdout)
+    workdir.environment.update({
         "PATH": f"{WATTLE.parent}:{os.environ['PATH']}", "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
-        "WATTLE_FAKE_NVML": str(room.folder / "cards"), "HOME": str(room.folder), "XDG_CONFIG_HOME": str(room.folder / "config"),
-        "XDG_DATA_HOME": str(room.folder / "data"), "TERM": "xterm", "PS1": "> "})
+        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"), "HOME": str(workdir.folder), "XDG_CONFIG_HOME": str(workdir.folder / "config"),
+        "XDG_DATA_HOME": str(workdir.folder / "data"), "TERM": "xterm", "PS1": "> "})
     return folder
 
 
@@ -77,30 +77,30 @@ printf '%%s\n' "${COMPREPLY[@]}"
 
 
 @test
-def in_bash(room):
+def in_bash(workdir):
     """bash, with and without bash-completion: offers the words of the tables"""
-    folder = prepare(room)
+    folder = prepare(workdir)
     for library in ("source /usr/share/bash-completion/bash_completion", ""):
         def offered(line):
-            done = room.finish(room.start("-c", BASH % library, "bash", room.folder / "completion.bash", line,
+            done = workdir.finish(workdir.start("-c", BASH % library, "bash", workdir.folder / "completion.bash", line,
                                           program=shell("bash"), cwd=folder))
             return {word.rstrip("/ ") for word in done.stdout.splitlines()}
         check(offered)
 
 
 @test
-def in_fish(room):
+def in_fish(workdir):
     """fish: offers the words of the tables, each with a description"""
-    folder = prepare(room)
+    folder = prepare(workdir)
     script = 'source $argv[1]; complete -C "$argv[2]"'
 
     def offered(line):
-        done = room.finish(room.start("--no-config", "-c", script, room.folder / "completion.fish", line,
+        done = workdir.finish(workdir.start("--no-config", "-c", script, workdir.folder / "completion.fish", line,
                                       program=shell("fish"), cwd=folder))
         assert not done.stderr, (line, done.stderr)
         return {row.split("\t")[0].rstrip("/") for row in done.stdout.splitlines()}
     check(offered)
-    done = room.finish(room.start("--no-config", "-c", script, room.folder / "completion.fish", "wattle at",
+    done = workdir.finish(workdir.start("--no-config", "-c", script, workdir.folder / "completion.fish", "wattle at",
                                   program=shell("fish"), cwd=folder))
     assert "attach\tmeasure a running process" in done.stdout, done.stdout
 
@@ -120,11 +120,11 @@ ESCAPE = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[=>])")
 class Terminal:
     """An interactive shell on a terminal of its own, and its output."""
 
-    def __init__(self, room, folder, program, *arguments):
+    def __init__(self, workdir, folder, program, *arguments):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(folder)
-            os.execve(program, [program, *map(str, arguments)], room.environment)
+            os.execve(program, [program, *map(str, arguments)], workdir.environment)
         self.shown = b""
 
     def until(self, mark, seconds=15):
@@ -146,11 +146,11 @@ class Terminal:
 
 
 @test
-def in_zsh(room):
+def in_zsh(workdir):
     """zsh, on a terminal: Tab inserts the words of the tables"""
-    folder = prepare(room)
-    (room.folder / ".zshrc").write_text(ZSH % (room.folder / "completion.zsh"))
-    terminal = Terminal(room, folder, shell("zsh"), "-i")
+    folder = prepare(workdir)
+    (workdir.folder / ".zshrc").write_text(ZSH % (workdir.folder / "completion.zsh"))
+    terminal = Terminal(workdir, folder, shell("zsh"), "-i")
     try:
         terminal.until(b"READY> ")
 
@@ -165,11 +165,11 @@ def in_zsh(room):
 
 
 @test
-def tab_in_bash(room):
+def tab_in_bash(workdir):
     """Tab on a terminal: a name with a blank is quoted, --format= is completed after the ="""
-    folder = prepare(room)
-    (room.folder / "rc").write_text(f"source {room.folder}/completion.bash\nPS1='READY> '\nbind 'set bell-style none'\n")
-    terminal = Terminal(room, folder, shell("bash"), "--rcfile", room.folder / "rc", "-i")
+    folder = prepare(workdir)
+    (workdir.folder / "rc").write_text(f"source {workdir.folder}/completion.bash\nPS1='READY> '\nbind 'set bell-style none'\n")
+    terminal = Terminal(workdir, folder, shell("bash"), "--rcfile", workdir.folder / "rc", "-i")
     try:
         for typed, line in (("wattle report a\t", "wattle report a\\ b.sqlite "),
                             ("wattle report two.sqlite --format=js\t", "wattle report two.sqlite --format=json "),
@@ -189,22 +189,22 @@ def tab_in_bash(room):
 
 
 @test
-def vocabulary(room):
+def vocabulary(workdir):
     """every option with a value: its placeholder is in the vocabulary, so that each has a completion"""
-    commands = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
+    commands = re.findall(r"^  (\w+) +", workdir.wattle("--help").stdout, re.MULTILINE)
     for command in commands:
-        parts = re.findall(rf"^  {command} (\w+) +", room.wattle(command, "--help").stdout, re.MULTILINE)
+        parts = re.findall(rf"^  {command} (\w+) +", workdir.wattle(command, "--help").stdout, re.MULTILINE)
         for name in [[command, part] for part in parts] or [[command]]:
-            for option in re.findall(r"^  (?:-\w, )?--([\w-]+) \S", room.wattle(*name, "--help").stdout, re.MULTILINE):
-                kind = room.wattle("--complete", *name, f"--{option}", "").stdout.partition("\n")[0]
+            for option in re.findall(r"^  (?:-\w, )?--([\w-]+) \S", workdir.wattle(*name, "--help").stdout, re.MULTILINE):
+                kind = workdir.wattle("--complete", *name, f"--{option}", "").stdout.partition("\n")[0]
                 assert kind and kind != "unknown" and not kind.startswith("target"), (name, option, kind)
 
 
 @test
-def wrong_shell(room):
+def wrong_shell(workdir):
     """shell without a completion: one line that lists the supported ones"""
     for words in (["--completion"], ["--completion", "tcsh"]):
-        done = room.wattle(*words)
+        done = workdir.wattle(*words)
         assert done.returncode == 2 and done.stderr == "wattle: --completion: give one of bash, zsh, fish\n", done
 
 

@@ -16,18 +16,18 @@ VERSION_2 = "mount -t cgroup2 none /sys/fs/cgroup && exec \"$@\""
 BOUND = ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache")
 
 
-def need(room, *command):
+def need(workdir, *command):
     """Skips where the machine does not allow this."""
     if shutil.which(command[0]) is None:
         raise Skip(f"{command[0]} is not installed")
-    done = room.finish(room.start(*command[1:], "true", program=command[0]))
+    done = workdir.finish(workdir.start(*command[1:], "true", program=command[0]))
     if done.returncode != 0:
         raise Skip(f"{' '.join(map(str, command[:-1]))} does not work here: {done.stderr.strip()}")
 
 
-def bundle(room, *command):
+def bundle(workdir, *command):
     """An OCI bundle with this machine's programs, the build at its own path, and the test's folder as /room."""
-    top = room.folder / "bundle"
+    top = workdir.folder / "bundle"
     (top / "rootfs").mkdir(parents=True, exist_ok=True)
     subprocess.run(["crun", "spec", "-f", top / "config.json"], cwd=top, check=True)
     config = json.loads((top / "config.json").read_text())
@@ -38,20 +38,20 @@ def bundle(room, *command):
     config["root"]["readonly"] = False
     config["linux"]["cgroupsPath"] = f"/wattle-{os.getpid()}/container"
     bound = {path: path for path in BOUND if os.path.exists(path)}
-    bound |= {str(program.parent): str(program.parent) for program in (WATTLE, BURNER)} | {str(room.folder): "/room"}
+    bound |= {str(program.parent): str(program.parent) for program in (WATTLE, BURNER)} | {str(workdir.folder): "/room"}
     config["mounts"] += [{"type": "bind", "source": source, "destination": target, "options": ["rbind", "rw"]}
                          for source, target in bound.items()]
     (top / "config.json").write_text(json.dumps(config))
     return top
 
 
-def container(room, *command):
+def container(workdir, *command):
     """The words that run a command in a container."""
     if shutil.which("crun") is None:
         raise Skip("crun is not installed")
-    need(room, "unshare", "--mount", "sh", "-c", VERSION_2, "sh")
-    return ["unshare", "--mount", "sh", "-c", VERSION_2, "sh", "crun", "--root", room.folder / "state",
-            "--cgroup-manager=cgroupfs", "run", "--bundle", bundle(room, *command), f"wattle-{os.getpid()}"]
+    need(workdir, "unshare", "--mount", "sh", "-c", VERSION_2, "sh")
+    return ["unshare", "--mount", "sh", "-c", VERSION_2, "sh", "crun", "--root", workdir.folder / "state",
+            "--cgroup-manager=cgroupfs", "run", "--bundle", bundle(workdir, *command), f"wattle-{os.getpid()}"]
 
 
 def tidy():
@@ -61,9 +61,9 @@ def tidy():
             folder.rmdir()
 
 
-def check_inside(room, wrap, where):
+def check_inside(workdir, wrap, where):
     """Runs `wrap(wattle run burner, then status 7)`: the run agrees with the burner's own figures."""
-    done = room.finish(room.start(*wrap[1:], program=wrap[0]))
+    done = workdir.finish(workdir.start(*wrap[1:], program=wrap[0]))
     assert done.returncode == 7, done
     said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     report = json.loads((where / "report.json").read_text())
@@ -80,61 +80,61 @@ def measured(top, programs=(WATTLE, BURNER)):
 
 
 @test
-def pid_namespace(room):
+def pid_namespace(workdir):
     """in a pid namespace with its own /proc, as its first process"""
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
-    need(room, *prefix)
-    check_inside(room, prefix + measured(room.folder), room.folder)
+    need(workdir, *prefix)
+    check_inside(workdir, prefix + measured(workdir.folder), workdir.folder)
 
 
 @test
-def a_stranger_s_proc(room):
+def a_stranger_s_proc(workdir):
     """in a pid namespace that still has the machine's /proc, where pids belong to others: no wrong figure"""
     prefix = ["unshare", "--pid", "--fork"]
-    need(room, *prefix)
-    done = room.finish(room.start(*prefix[1:], *measured(room.folder), program=prefix[0]))
+    need(workdir, *prefix)
+    done = workdir.finish(workdir.start(*prefix[1:], *measured(workdir.folder), program=prefix[0]))
     assert done.returncode == 7, done
     said = json.loads(done.stdout.splitlines()[0])
-    report = json.loads((room.folder / "report.json").read_text())
+    report = json.loads((workdir.folder / "report.json").read_text())
     near(report["cpu"]["target_cpu_s"], said["self_cpu_s"], relative=0.02, absolute=0.03)
     assert report["memory"]["peak_rss_bytes"] < 3e7 and report["cpu"]["processes_sampled"] == 2, report
 
 
 @test
-def user_namespace(room):
+def user_namespace(workdir):
     """an unprivileged user who is root in a user namespace"""
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "unshare", "--user", "--map-root-user",
               "--pid", "--fork", "--mount-proc"]
-    need(room, *prefix)
-    check_inside(room, prefix + measured(room.folder, room.for_everybody()), room.folder)
+    need(workdir, *prefix)
+    check_inside(workdir, prefix + measured(workdir.folder, workdir.for_everybody()), workdir.folder)
 
 
 @test
-def bubblewrap(room):
+def bubblewrap(workdir):
     """in bubblewrap, as Flatpak and others use it: a read-only machine, only the test's folder writable"""
-    prefix = ["bwrap", "--ro-bind", "/", "/", "--bind", room.folder, room.folder, "--proc", "/proc", "--dev", "/dev",
+    prefix = ["bwrap", "--ro-bind", "/", "/", "--bind", workdir.folder, workdir.folder, "--proc", "/proc", "--dev", "/dev",
               "--unshare-pid", "--die-with-parent"]
-    need(room, *prefix)
-    check_inside(room, prefix + measured(room.folder), room.folder)
+    need(workdir, *prefix)
+    check_inside(workdir, prefix + measured(workdir.folder), workdir.folder)
 
 
 @test
-def inside_a_container(room):
+def inside_a_container(workdir):
     """in an OCI container"""
     try:
-        check_inside(room, container(room, *measured("/room")), room.folder)
+        check_inside(workdir, container(workdir, *measured("/room")), workdir.folder)
     finally:
         tidy()
 
 
 @test
-def a_container_s_cgroup(room):
+def a_container_s_cgroup(workdir):
     """attach --cgroup to a container from outside: only its processes count"""
     try:
-        words = container(room, "sh", "-c", f"read line; for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; '{BURNER}' cpu 1")
-        inside = room.start(*words[1:], program=words[0], stdin=subprocess.PIPE)
+        words = container(workdir, "sh", "-c", f"read line; for i in 1 2 3 4 5 6 7 8 9; do /bin/true; done; '{BURNER}' cpu 1")
+        inside = workdir.start(*words[1:], program=words[0], stdin=subprocess.PIPE)
         folder = UNIFIED / f"wattle-{os.getpid()}" / "container"
         procs = folder / "cgroup.procs"
         try:
@@ -142,11 +142,11 @@ def a_container_s_cgroup(room):
         except AssertionError:
             inside.kill()
             raise AssertionError(inside.communicate())
-        process = room.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
-        wait_until(lambda: (room.folder / "run.sqlite").exists() and room.rows("select count(*) from sample")[0][0] > 0,
+        process = workdir.start("attach", "-q", "-o", "run.sqlite", "--json", "-", "--cgroup", folder)
+        wait_until(lambda: (workdir.folder / "run.sqlite").exists() and workdir.rows("select count(*) from sample")[0][0] > 0,
                    "the first sample")
         out, _ = inside.communicate(b"go\n")
-        report = json.loads(room.finish(process).stdout)
+        report = json.loads(workdir.finish(process).stdout)
     finally:
         tidy()
     said = json.loads(next(line for line in out.splitlines() if line.startswith(b"{")))
@@ -155,36 +155,36 @@ def a_container_s_cgroup(room):
     assert report["cpu"]["method"] == "cgroup cpu.stat", report["cpu"]
 
 
-def check_before(room, *command):
+def check_before(workdir, *command):
     """`wattle run -- namespace or container -- burner`: the CPU time of the processes inside is in the run's."""
-    report, done = room.report("--", *command)
+    report, done = workdir.report("--", *command)
     said = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
     assert said["self_cpu_s"] * 0.99 <= report["cpu"]["target_cpu_s"] <= said["self_cpu_s"] + 0.6, (said, report["cpu"])
     return report
 
 
 @test
-def before_a_pid_namespace(room):
+def before_a_pid_namespace(workdir):
     """wattle run -- unshare --pid: the processes inside are found and counted"""
-    need(room, "unshare", "--pid", "--fork", "--mount-proc")
-    report = check_before(room, "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", f"'{BURNER}' cpu 1; true")
+    need(workdir, "unshare", "--pid", "--fork", "--mount-proc")
+    report = check_before(workdir, "unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", f"'{BURNER}' cpu 1; true")
     assert report["cpu"]["processes_sampled"] >= 3, report["cpu"]
 
 
 @test
-def orphans_of_a_pid_namespace(room):
+def orphans_of_a_pid_namespace(workdir):
     """orphan inside a namespace: reaped by the namespace's init, not by wattle, and still counted"""
     prefix = ["unshare", "--pid", "--fork", "--mount-proc"]
-    need(room, *prefix)
-    check_before(room, *prefix, "sh", "-c",
+    need(workdir, *prefix)
+    check_before(workdir, *prefix, "sh", "-c",
                  f"(setsid '{BURNER}' cpu 1 >said &); until [ -s said ]; do sleep 0.05; done; cat said")
 
 
 @test
-def before_a_container(room):
+def before_a_container(workdir):
     """wattle run -- crun run: the processes in the container are found and counted"""
     try:
-        check_before(room, *container(room, BURNER, "cpu", "1"))
+        check_before(workdir, *container(workdir, BURNER, "cpu", "1"))
     finally:
         tidy()
 

@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 
-from harness import TESTS, known_sum, main, test
+from harness import TESTS, sum_without_none, main, test
 
 MACHINES = sorted(folder.name for folder in (TESTS / "machines").iterdir() if (folder / "sys").is_dir())
 SEEDS = int(os.environ.get("DAMAGE_SEEDS", "2"))
@@ -56,7 +56,7 @@ def check_energy(energy, what):
         if domain["energy_j"] is not None:  # no machine here draws more than 50 kW
             assert domain["energy_j"] < 50000 * 60, (what, domain)
     if total_j is not None:
-        rows = known_sum(energy["ledger"])
+        rows = sum_without_none(energy["ledger"])
         assert abs(rows - total_j) <= 1e-9 * max(1, total_j), (what, energy["ledger"], total_j)
 
 
@@ -65,38 +65,38 @@ def strict(text):
     return json.loads(text, parse_constant=lambda name: 1 / 0)
 
 
-def check_run(room, top, what):
-    process = room.start("run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "-", "-i", "20ms",
+def check_run(workdir, top, what):
+    process = workdir.start("run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--json", "-", "-i", "20ms",
                          "--", "sh", "-c", "echo ready >&2; sleep 0.15", env={"WATTLE_SYSFS": str(top / "sys")})
     assert process.stderr.readline() == b"ready\n", what
     spoil(top / "sys", random.Random(f"{what} later"), 0.05)
-    done = room.finish(process)
+    done = workdir.finish(process)
     assert done.returncode == 0, (what, done.stderr)
     check_energy(strict(done.stdout)["energy"], what)
 
 
-def check_sensors(room, top, what):
-    done = room.wattle("sensors", "--json", env={"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc")})
+def check_sensors(workdir, top, what):
+    done = workdir.wattle("sensors", "--json", env={"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc")})
     assert done.returncode in (0, 1), (what, done.stderr)
     names = [row["domain"] for row in strict(done.stdout)["sensors"] if row["used"]]
     assert len(names) == len(set(names)), (what, names)
 
 
-def check_machine(room, machine):
+def check_machine(workdir, machine):
     for seed in range(SEEDS):
         what = f"{machine} {seed}"
-        top = room.folder / what.replace(" ", "-")
+        top = workdir.folder / what.replace(" ", "-")
         shutil.copytree(TESTS / "machines" / machine, top, symlinks=True)
         spoil(top / "sys", random.Random(what), 0.1 * (seed + 1))
         spoil(top / "proc", random.Random(what), 0.1)
-        check_run(room, top, what)
-        check_sensors(room, top, what)
+        check_run(workdir, top, what)
+        check_sensors(workdir, top, what)
         shutil.rmtree(top)
 
 
 for name in MACHINES:
-    def one(room, machine=name):
-        check_machine(room, machine)
+    def one(workdir, machine=name):
+        check_machine(workdir, machine)
     one.__doc__ = f"{name}, damaged before and during the run: measured or reported as unknown"
     one.__name__ = name
     test(one)

@@ -5,10 +5,10 @@ import shutil
 import sys
 import time
 
-from harness import BUILD, BURNER, NOBODY, TESTS, Skip, known_sum, main, near, test
+from harness import BUILD, BURNER, NOBODY, TESTS, Skip, sum_without_none, main, near, test
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth
+import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 RANGE_UJ = 262143328850
@@ -19,9 +19,9 @@ def zone(name, energy_uj=0, range_uj=RANGE_UJ):
     return {"name": f"{name}\n", "energy_uj": f"{energy_uj}\n", "max_energy_range_uj": f"{range_uj}\n"}
 
 
-def sysfs(room, zones):
+def sysfs(workdir, zones):
     """A static /sys with a powercap class of {id: {file: text}}."""
-    return room.tree("sys", {f"class/powercap/{name}/{file}": text for name, files in zones.items()
+    return workdir.tree("sys", {f"class/powercap/{name}/{file}": text for name, files in zones.items()
                              for file, text in files.items()})
 
 
@@ -32,124 +32,124 @@ def domains(report):
 class Measured:
     """A run over moving counters, and each zone's true energy between its start and its end."""
 
-    def __init__(self, room, simulator_options, command, options=()):
-        self.top = room.folder / "sim"
+    def __init__(self, workdir, simulator_options, command, options=()):
+        self.top = workdir.folder / "sim"
         shutil.rmtree(self.top, ignore_errors=True)
-        simulator = room.start(self.top, *simulator_options, program=SIMULATOR)
+        simulator = workdir.start(self.top, *simulator_options, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
-        self.report, _ = room.report(*options, "--", *command, env={"WATTLE_SYSFS": str(self.top)})
+        self.report, _ = workdir.report(*options, "--", *command, env={"WATTLE_SYSFS": str(self.top)})
         simulator.terminate()
         simulator.wait()
-        self.start_ns, self.end_ns = room.rows("select start_ns, end_ns from segment")[0]
+        self.start_ns, self.end_ns = workdir.rows("select start_ns, end_ns from segment")[0]
         self.domains = domains(self.report)
         self.total_j, self.seconds = self.report["energy"]["total_j"], self.report["run"]["duration_s"]
 
-    def truth_j(self, name):
-        return truth.energy_j(truth.load(self.top), name, self.start_ns, self.end_ns)
+    def expected_j(self, name):
+        return expected_values.energy_j(expected_values.load(self.top), name, self.start_ns, self.end_ns)
 
     def check(self, domain, name, relative=0.005):
         found = self.domains[domain]
-        near(found["energy_j"], self.truth_j(name), relative=relative)
-        assert abs(found["energy_j"] - self.truth_j(name)) <= found["error_j"] * 1.5 + 0.05, (found, self.truth_j(name))
+        near(found["energy_j"], self.expected_j(name), relative=relative)
+        assert abs(found["energy_j"] - self.expected_j(name)) <= found["error_j"] * 1.5 + 0.05, (found, self.expected_j(name))
 
 
 @test
-def known_power(room):
+def known_power(workdir):
     """a sine of 50 ± 20 W in the package, 5 W of DRAM: both within 0.5 % of the integral, measured, the total is their sum"""
-    run = Measured(room, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"], ["sleep", "4"])
+    run = Measured(workdir, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"], ["sleep", "4"])
     run.check("package-0", "package-0")
     run.check("dram-0", "package-0/dram")
     near(run.total_j, run.domains["package-0"]["energy_j"] + run.domains["dram-0"]["energy_j"], relative=1e-12)
     assert run.domains["package-0"]["provenance"] == run.report["energy"]["provenance"] == "measured"
     assert run.domains["package-0"]["source"] == "powercap" and run.domains["dram-0"]["kind"] == "dram"
-    near(run.domains["package-0"]["mean_w"], run.truth_j("package-0") / run.seconds, relative=0.01)
+    near(run.domains["package-0"]["mean_w"], run.expected_j("package-0") / run.seconds, relative=0.01)
 
 
 @test
-def wraps(room):
+def wraps(workdir):
     """counter with a range of 60 J at 50 W wraps three or four times in 4 s: no energy is lost"""
-    run = Measured(room, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
+    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
                    ["sleep", "4"])
     run.check("package-0", "package-0")
     assert run.domains["package-0"]["wraps"] in (3, 4), run.domains
 
 
 @test
-def wraps_between_samples(room):
+def wraps_between_samples(workdir):
     """sampled every 5 s, counter wraps every 1.2 s: extra readings in between, no energy is lost"""
-    run = Measured(room, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
+    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
                    ["sleep", "4"], ["-i", "5s"])
     run.check("package-0", "package-0")
     assert run.domains["package-0"]["wraps"] in (3, 4), run.domains
 
 
 @test
-def core_lies_in_the_package(room):
+def core_lies_in_the_package(workdir):
     """core and psys: listed; the total is the package alone"""
-    run = Measured(room, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"], ["sleep", "2"])
+    run = Measured(workdir, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"], ["sleep", "2"])
     assert run.domains["core-0"]["inside"] == "package-0", run.domains
     run.check("psys", "psys", relative=0.01)
     near(run.total_j, run.domains["package-0"]["energy_j"], relative=1e-12)
 
 
 @test
-def two_packages(room):
+def two_packages(workdir):
     """two packages with cores and DRAM of their own: the total is packages and DRAM"""
     zones = [word for package in (0, 1) for part in ("=20", "/core=10", "/dram=3")
              for word in ("--zone", f"package-{package}{part}")]
-    run = Measured(room, zones, ["sleep", "2"])
+    run = Measured(workdir, zones, ["sleep", "2"])
     assert {"package-0", "package-1", "core-0", "core-1", "dram-0", "dram-1"} <= set(run.domains), run.domains
     near(run.total_j, 46 * run.seconds, relative=0.01)
 
 
 @test
-def ledger(room):
+def ledger(workdir):
     """each joule is in one row, and a busy target gets more than an idle one"""
     shares = {}
     for name, command in (("busy", [BURNER, "cpu", "2"]), ("idle", ["sleep", "2"])):
-        energy = Measured(room, ["--zone", "package-0=50"], command).report["energy"]
-        near(known_sum(energy["ledger"]), energy["total_j"], relative=1e-9)
+        energy = Measured(workdir, ["--zone", "package-0=50"], command).report["energy"]
+        near(sum_without_none(energy["ledger"]), energy["total_j"], relative=1e-9)
         assert all(row is None or row >= 0 for row in energy["ledger"].values()), energy
         shares[name] = energy["ledger"]["target_j"] / energy["total_j"]
     assert shares["busy"] > 0.1 and shares["busy"] > 5 * shares["idle"], shares
 
 
 @test
-def a_gap(room):
+def a_gap(workdir):
     """counter missing for a second: the energy is complete, and the gap is counted"""
-    run = Measured(room, ["--zone", "package-0=50", "--vanish", "package-0=1:2"], ["sleep", "3"])
+    run = Measured(workdir, ["--zone", "package-0=50", "--vanish", "package-0=1:2"], ["sleep", "3"])
     run.check("package-0", "package-0", relative=0.02)
     assert run.domains["package-0"]["gaps"] >= 1, run.domains
 
 
 @test
-def no_number_for_a_while(room):
+def no_number_for_a_while(workdir):
     """counter file with garbage for a second: the energy is complete, and the gap is counted"""
-    run = Measured(room, ["--zone", "package-0=50", "--garbage", "package-0=1:1.5"], ["sleep", "3"])
+    run = Measured(workdir, ["--zone", "package-0=50", "--garbage", "package-0=1:1.5"], ["sleep", "3"])
     run.check("package-0", "package-0", relative=0.02)
 
 
 @test
-def a_reset(room):
+def a_reset(workdir):
     """counter that restarts at 0: at most the energy around it is unknown, none is added"""
-    run = Measured(room, ["--zone", "package-0=50", "--reset", "package-0=1.5"], ["sleep", "3"])
+    run = Measured(workdir, ["--zone", "package-0=50", "--reset", "package-0=1.5"], ["sleep", "3"])
     found = run.domains["package-0"]["energy_j"]
-    assert 0.9 * run.truth_j("package-0") < found <= 1.005 * run.truth_j("package-0"), (found, run.truth_j("package-0"))
+    assert 0.9 * run.expected_j("package-0") < found <= 1.005 * run.expected_j("package-0"), (found, run.expected_j("package-0"))
 
 
 @test
-def a_slow_counter(room):
+def a_slow_counter(workdir):
     """counter updated every 100 ms, sampled every 20 ms: energy within its error, the period is measured"""
-    run = Measured(room, ["--zone", "package-0=50+30*sin@2", "--tick", "100000"], ["sleep", "3"], ["-i", "20ms"])
+    run = Measured(workdir, ["--zone", "package-0=50+30*sin@2", "--tick", "100000"], ["sleep", "3"], ["-i", "20ms"])
     run.check("package-0", "package-0", relative=0.02)
     near(run.domains["package-0"]["update_period_s"], 0.1, relative=0.3)
 
 
 @test
-def no_sensor_at_all(room):
+def no_sensor_at_all(workdir):
     """empty /sys: the package is estimated and marked, or unknown; never measured, never 0"""
-    top = room.tree("empty", {})
-    report, _ = room.burn("cpu", "1", env={"WATTLE_SYSFS": str(top)})
+    top = workdir.tree("empty", {})
+    report, _ = workdir.burn("cpu", "1", env={"WATTLE_SYSFS": str(top)})
     energy = report["energy"]
     assert energy["total_j"] is None or energy["total_j"] > 0, energy
     for domain in energy["domains"]:
@@ -175,9 +175,9 @@ GARBAGE = {
 
 
 @test
-def shorter_than_its_interval(room):
+def shorter_than_its_interval(workdir):
     """0.3 s at an interval of 10 s: one reading of the model, over that time, gives its energy"""
-    report, _ = room.burn("cpu", "0.3", options=["-i", "10s"], env={"WATTLE_SYSFS": sysfs(room, {})})
+    report, _ = workdir.burn("cpu", "0.3", options=["-i", "10s"], env={"WATTLE_SYSFS": sysfs(workdir, {})})
     energy = report["energy"]
     assert energy["provenance"] in ("estimated", None), energy
     if energy["provenance"]:
@@ -187,23 +187,23 @@ def shorter_than_its_interval(room):
 
 
 @test
-def garbage(room):
+def garbage(workdir):
     """zones with garbage: the run continues, the report is valid, no energy is added"""
     for what, files in GARBAGE.items():
-        top = sysfs(room, {PACKAGE: files, "intel-rapl:1": zone("package-1", 1000)})
-        report, done = room.report("--", "sleep", "0.2", env={"WATTLE_SYSFS": str(top)})
+        top = sysfs(workdir, {PACKAGE: files, "intel-rapl:1": zone("package-1", 1000)})
+        report, done = workdir.report("--", "sleep", "0.2", env={"WATTLE_SYSFS": str(top)})
         for domain in report["energy"]["domains"]:
             energy_j = domain["energy_j"]
             assert energy_j is None or 0 <= energy_j < 1e6, (what, domain)
         assert "package-1" in domains(report), (what, report["energy"])
-        assert room.wattle("sensors", "--json", env={"WATTLE_SYSFS": str(top)}).returncode == 0, what
+        assert workdir.wattle("sensors", "--json", env={"WATTLE_SYSFS": str(top)}).returncode == 0, what
         shutil.rmtree(top)
 
 
 @test
-def odd_shapes(room):
+def odd_shapes(workdir):
     """folders in place of files, loops of symlinks, fifos: no crash, no hang"""
-    top = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n"})
+    top = workdir.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n"})
     base = top / "class/powercap"
     (base / "intel-rapl:0/energy_uj").mkdir()
     (base / "intel-rapl:0/loop").symlink_to("..")
@@ -215,32 +215,32 @@ def odd_shapes(room):
     (base / "intel-rapl:4").symlink_to("/etc")
     (base / "intel-rapl:5").write_text("a file")
     started = time.monotonic()
-    report, _ = room.report("--", "sleep", "0.2", env={"WATTLE_SYSFS": str(top)})
+    report, _ = workdir.report("--", "sleep", "0.2", env={"WATTLE_SYSFS": str(top)})
     assert time.monotonic() - started < 5
     assert all(domain["provenance"] == "estimated" for domain in report["energy"]["domains"]), report["energy"]
 
 
 @test
-def a_tree_that_vanishes(room):
+def a_tree_that_vanishes(workdir):
     """whole tree disappears during the run and returns: the run completes, energy is never negative"""
-    top = sysfs(room, {PACKAGE: zone("package-0", 1000), DRAM: zone("dram", 5)})
-    process = room.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sleep", "2",
+    top = sysfs(workdir, {PACKAGE: zone("package-0", 1000), DRAM: zone("dram", 5)})
+    process = workdir.start("run", "-q", "-i", "20ms", "-o", "run.sqlite", "--json", "-", "--", "sleep", "2",
                          env={"WATTLE_SYSFS": str(top)})
     time.sleep(0.7)
     shutil.rmtree(top)
     time.sleep(0.6)
-    sysfs(room, {PACKAGE: zone("package-0", 2000), DRAM: zone("dram", 5)})
-    done = room.finish(process)
+    sysfs(workdir, {PACKAGE: zone("package-0", 2000), DRAM: zone("dram", 5)})
+    done = workdir.finish(process)
     assert done.returncode == 0, done
     for domain in json.loads(done.stdout)["energy"]["domains"]:
         assert domain["energy_j"] is None or 0 <= domain["energy_j"] < 1, domain
 
 
 @test
-def an_unreadable_package(room):
+def an_unreadable_package(workdir):
     """one of two packages unreadable: the other is measured, and the run reports what its total lacks"""
     top = TESTS / "machines/one-unreadable/sys"
-    report = json.loads(room.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "0.2",
+    report = json.loads(workdir.wattle("run", "-q", "-o", "run.sqlite", "--json", "-", "--", "sleep", "0.2",
                                     env={"WATTLE_SYSFS": top}).stdout)
     assert "package-0" in domains(report) and "package-1" not in domains(report), domains(report)
     assert report["energy"]["provenance"] == "measured", report["energy"]
@@ -248,22 +248,22 @@ def an_unreadable_package(room):
 
 
 @test
-def a_wrong_root(room):
+def a_wrong_root(workdir):
     """WATTLE_SYSFS that names no folder: refused with the name"""
-    done = room.wattle("run", "-o", "run.sqlite", "--", "touch", "started", env={"WATTLE_SYSFS": "/not/there"})
+    done = workdir.wattle("run", "-o", "run.sqlite", "--", "touch", "started", env={"WATTLE_SYSFS": "/not/there"})
     assert done.returncode == 125 and "WATTLE_SYSFS" in done.stderr, done
-    assert not (room.folder / "started").exists()
+    assert not (workdir.folder / "started").exists()
 
 
 @test
-def unreadable_for_others(room):
+def unreadable_for_others(workdir):
     """counter readable by root only: sensors reports the reason and the remedy"""
     if os.geteuid() != 0:
         raise Skip("only root can be refused as somebody else")
-    top = sysfs(room, {PACKAGE: zone("package-0", 1000)})
+    top = sysfs(workdir, {PACKAGE: zone("package-0", 1000)})
     (top / "class/powercap" / PACKAGE / "energy_uj").chmod(0o400)
-    wattle, _ = room.for_everybody()
-    done = room.finish(room.start("sensors", "--json", program=wattle, env={"WATTLE_SYSFS": str(top)}, user=NOBODY,
+    wattle, _ = workdir.for_everybody()
+    done = workdir.finish(workdir.start("sensors", "--json", program=wattle, env={"WATTLE_SYSFS": str(top)}, user=NOBODY,
                                   group=NOBODY))
     rows = [row for row in json.loads(done.stdout)["sensors"] if row["sensor"] == "powercap"]
     assert len(rows) == 1 and not rows[0]["readable"] and not rows[0]["used"], rows

@@ -11,7 +11,7 @@ from serving import NVML, Server, powercap
 from tune_fixture import WORK, Card, tune
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth
+import expected_values
 
 ZONES = ("package-0=50+20*sin@1.3", "package-0/dram=5")
 CARD = Card(more=("limit_delay_ms 20", "energy_period_ms 20", "field_times"))
@@ -20,16 +20,16 @@ CARD = Card(more=("limit_delay_ms 20", "energy_period_ms 20", "field_times"))
 class Machine:
     """Counters of a package and its memory that move along known functions, and a card of constant power."""
 
-    def __init__(self, room, card=CARD):
-        environment, folder = powercap(room, *ZONES)
-        (room.folder / "cards").write_text(card.text())
-        room.environment |= environment | {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                             "WATTLE_STATE": str(room.folder / "state")}
-        self.truth = truth.load(folder)
+    def __init__(self, workdir, card=CARD):
+        environment, folder = powercap(workdir, *ZONES)
+        (workdir.folder / "cards").write_text(card.text())
+        workdir.environment |= environment | {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                             "WATTLE_STATE": str(workdir.folder / "state")}
+        self.expected_values = expected_values.load(folder)
         self.gpu_w = card.power_w(card.default_w)
 
     def used_j(self, from_ns, to_ns):
-        zones = sum(truth.energy_j(self.truth, zone.split("=")[0], from_ns, to_ns) for zone in ZONES)
+        zones = sum(expected_values.energy_j(self.expected_values, zone.split("=")[0], from_ns, to_ns) for zone in ZONES)
         return zones + self.gpu_w * (to_ns - from_ns) / 1e9
 
 
@@ -49,18 +49,18 @@ def shown(pattern, text):
 
 
 @test
-def at_once(room):
+def at_once(workdir):
     """report, progress line, serve, top and the library's meter: the same energy within their errors"""
-    machine = Machine(room)
-    server = Server(room, "--interval", "100ms")
-    server.wait_for_looks(10)
+    machine = Machine(workdir)
+    server = Server(workdir, "--interval", "100ms")
+    server.wait_for_samples(10)
     first_j, first_ns = served(server)
-    run = room.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--progress", "--", build(room, "meter"), "once", "2.3")
-    done = room.finish(run)
-    top = room.wattle("top", "--once", "-i", "1s", env={"COLUMNS": "100", "LINES": "60"}).stdout
+    run = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--progress", "--", build(workdir, "meter"), "once", "2.3")
+    done = workdir.finish(run)
+    top = workdir.wattle("top", "--once", "-i", "1s", env={"COLUMNS": "100", "LINES": "60"}).stdout
     last_j, last_ns = served(server)
-    energy = json.loads((room.folder / "report.json").read_text())["energy"]
-    (start_ns, end_ns), = room.rows("SELECT start_ns, end_ns FROM segment")
+    energy = json.loads((workdir.folder / "report.json").read_text())["energy"]
+    (start_ns, end_ns), = workdir.rows("SELECT start_ns, end_ns FROM segment")
     run_j = machine.used_j(start_ns, end_ns)
     # The report.
     near(energy["total_j"], run_j, absolute=energy["error_j"])
@@ -84,10 +84,10 @@ def at_once(room):
 
 
 @test
-def a_window(room):
+def a_window(workdir):
     """window of cap tune: the power under each limit is the card's, within the stated error"""
-    Machine(room)
-    result, _ = tune(room, "--step", "step", "--", *WORK)
+    Machine(workdir)
+    result, _ = tune(workdir, "--step", "step", "--", *WORK)
     for row in result["caps"]:
         near(row["energy_j"] / row["time_s"], CARD.power_w(row["cap_w"]), relative=0.05)
 

@@ -38,37 +38,37 @@ LEFT_OUT = {
 }
 
 
-def commands(room):
-    for command in re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE):
+def commands(workdir):
+    for command in re.findall(r"^  (\w+) +", workdir.wattle("--help").stdout, re.MULTILINE):
         yield command
-        for part in re.findall(rf"^  {command} (\w+) +", room.wattle(command, "--help").stdout, re.MULTILINE):
+        for part in re.findall(rf"^  {command} (\w+) +", workdir.wattle(command, "--help").stdout, re.MULTILINE):
             yield f"{command} {part}"
 
 
-def examples(room):
-    for command in commands(room):
-        text = room.wattle(*command.split(), "--help").stdout.partition("\nexamples:\n")[2]
+def examples(workdir):
+    for command in commands(workdir):
+        text = workdir.wattle(*command.split(), "--help").stdout.partition("\nexamples:\n")[2]
         for line in re.findall(r"^  (wattle .*)$", text, re.MULTILINE):
             yield command, line
 
 
-def prepare(room):
+def prepare(workdir):
     for name, text in PROGRAMS.items():
-        path = room.folder / name
+        path = workdir.folder / name
         path.write_text(text)
         path.chmod(0o755)
     for number, name in enumerate(SPAN_FILES):
-        (room.folder / name).write_text(f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
+        (workdir.folder / name).write_text(f"process_id,code_block_name,position,timestamp\n{number},a,0,1.0\n{number},a,1,2.0\n")
     for name in ("run.sqlite", "a.sqlite", "b.sqlite"):
-        room.wattle("run", "-q", "-o", name, "--", SPANNER, "pulse", "0.3")
-    room.environment["PATH"] = f"{WATTLE.parent}:{BUILD / 'src/helper'}:{room.environment['PATH']}"
+        workdir.wattle("run", "-q", "-o", name, "--", SPANNER, "pulse", "0.3")
+    workdir.environment["PATH"] = f"{WATTLE.parent}:{BUILD / 'src/helper'}:{workdir.environment['PATH']}"
 
 
-def surroundings(room):
+def surroundings(workdir):
     """A machine with one GPU of a fake NVML."""
-    (room.folder / "cards").write_text(Card().text())
-    return {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-            "WATTLE_STATE": str(room.folder / "state")}
+    (workdir.folder / "cards").write_text(Card().text())
+    return {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+            "WATTLE_STATE": str(workdir.folder / "state")}
 
 
 def documents():
@@ -76,26 +76,26 @@ def documents():
 
 
 @test
-def all_of_them(room):
+def all_of_them(workdir):
     """each example: status 0"""
-    prepare(room)
-    env = surroundings(room)
-    found = list(examples(room))
+    prepare(workdir)
+    env = surroundings(workdir)
+    found = list(examples(workdir))
     assert len(found) > 15 and {"run", "cap set", "report"} <= {command for command, _ in found}, found
     for command, line in found:
         if command in LEFT_OUT and command != "attach":
             continue
         script = f"sleep 2 & sleep 0.2; {line}" if command == "attach" else line
-        done = room.finish(room.start("-c", script, program="/bin/sh", env=env))
+        done = workdir.finish(workdir.start("-c", script, program="/bin/sh", env=env))
         assert done.returncode == 0 or command == "sensors", (line, done.stdout[-500:], done.stderr[-500:])
         assert "unknown option" not in done.stderr, (line, done.stderr)
 
 
 @test
-def options_that_exist(room):
+def options_that_exist(workdir):
     """examples that are not run here: name options that their command has"""
-    for command, line in examples(room):
-        known = room.wattle(*command.split(), "--help").stdout
+    for command, line in examples(workdir):
+        known = workdir.wattle(*command.split(), "--help").stdout
         words = shlex.split(line.partition(" -- ")[0])[1:]
         for word in words:
             if word.startswith("--"):
@@ -103,30 +103,30 @@ def options_that_exist(room):
 
 
 @test
-def shell_blocks(room):
+def shell_blocks(workdir):
     """each shell block of each document: status 0, or a comment before it with the reason why it is not run"""
-    prepare(room)
-    (room.folder / "program.c").write_text(PROGRAM_C)
-    env = {**surroundings(room), "LD_LIBRARY_PATH": str(BUILD / "src"), "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"),
+    prepare(workdir)
+    (workdir.folder / "program.c").write_text(PROGRAM_C)
+    env = {**surroundings(workdir), "LD_LIBRARY_PATH": str(BUILD / "src"), "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"),
            "ASAN_OPTIONS": "detect_leaks=0"}
     n_run = 0
     for page in documents():
-        here = room.folder / f"of-{page.stem}"
+        here = workdir.folder / f"of-{page.stem}"
         for reason, _, block in SHELL_BLOCK.findall(page.read_text()) if page.name not in ELSEWHERE else []:
             if reason:
                 continue
             if not here.exists():
                 here.mkdir()
                 for name in (*PROGRAMS, *SPAN_FILES, "program.c", "run.sqlite", "a.sqlite", "b.sqlite"):
-                    shutil.copy2(room.folder / name, here / name)
-            done = room.finish(room.start("-ec", block, program="/bin/sh", env=env, cwd=here))
+                    shutil.copy2(workdir.folder / name, here / name)
+            done = workdir.finish(workdir.start("-ec", block, program="/bin/sh", env=env, cwd=here))
             assert done.returncode == 0, (page.name, block, done.stdout[-500:], done.stderr[-1500:])
             n_run += 1
     assert n_run > 15, n_run
 
 
 @test
-def no_hidden_commands(room):
+def no_hidden_commands(workdir):
     """commands in documents are in blocks marked as shell, which the test above reads"""
     for page in documents():
         rest = SHELL_BLOCK.sub("", page.read_text())

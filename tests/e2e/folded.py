@@ -8,10 +8,10 @@ from harness import main, near, test
 LINE = re.compile(r"^(.+) (\d+\.\d+)$")  # the format of flame graphs: frames, a blank, a decimal number without an exponent
 
 
-def measured(room):
+def measured(workdir):
     """A run with spans of two threads, a range and an interrupted call, written into its file."""
-    room.burn("cpu", "0.6", options=["-i", "20ms"])
-    file = sqlite3.connect(room.folder / "run.sqlite")
+    workdir.burn("cpu", "0.6", options=["-i", "20ms"])
+    file = sqlite3.connect(workdir.folder / "run.sqlite")
     start, pid = file.execute("select start_ns, pid from segment").fetchone()
     rows = [(1, None, 1, "epoch;1", 0.05, 0.50, "nested", "ended"), (2, 1, 1, "step", 0.10, 0.20, "nested", "ended"),
             (3, 1, 1, "step", 0.25, 0.40, "nested", "unwound"), (4, None, 2, "loader", 0.15, 0.55, "nested", "death"),
@@ -24,7 +24,7 @@ def measured(room):
     file.executemany("insert into user_metric (t_ns, name, value, span, pid, tid) values (?, ?, ?, ?, ?, ?)",
                      [(start + int(0.15e9), "images", 32, 2, pid, 1), (start + int(0.30e9), "images", 32, 3, pid, 1)])
     file.commit()
-    report = room.wattle("report", "run.sqlite", "--format", "json")
+    report = workdir.wattle("report", "run.sqlite", "--format", "json")
     assert report.returncode == 0, report.stderr
     return json.loads(report.stdout)
 
@@ -38,9 +38,9 @@ def stacks(text):
 
 
 @test
-def blocks_add_up(room):
+def blocks_add_up(workdir):
     """exclusive energies of blocks and the energy outside add up to the target's energy"""
-    report = measured(room)
+    report = measured(workdir)
     blocks = {block["name"]: block for block in report["blocks"]}
     own = sum(block["energy"]["self_j"] for block in blocks.values())
     near(own + report["energy"]["outside_blocks_j"], report["energy"]["ledger"]["target_j"], relative=1e-9)
@@ -55,10 +55,10 @@ def blocks_add_up(room):
 
 
 @test
-def folded(room):
+def folded(workdir):
     """export --format folded: a line for each stack; together they are the target's energy"""
-    report = measured(room)
-    done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "-")
+    report = measured(workdir)
+    done = workdir.wattle("export", "run.sqlite", "--format", "folded", "-o", "-")
     assert done.returncode == 0, done.stderr
     joules = stacks(done.stdout)
     near(sum(joules.values()), report["energy"]["ledger"]["target_j"], relative=1e-7)
@@ -68,11 +68,11 @@ def folded(room):
 
 
 @test
-def folded_time(room):
+def folded_time(workdir):
     """--weight time: seconds of each stack"""
-    measured(room)
-    assert room.wattle("export", "run.sqlite", "--format", "folded", "--weight", "time", "-o", "out").returncode == 0
-    seconds = {stack.split(";", 1)[1]: value for stack, value in stacks((room.folder / "out").read_text()).items()}
+    measured(workdir)
+    assert workdir.wattle("export", "run.sqlite", "--format", "folded", "--weight", "time", "-o", "out").returncode == 0
+    seconds = {stack.split(";", 1)[1]: value for stack, value in stacks((workdir.folder / "out").read_text()).items()}
     expected = {"epoch\\x3b1": 0.20, "epoch\\x3b1;step": 0.25, "loader": 0.40, "range": 0.08}
     assert seconds.keys() == expected.keys(), seconds
     for stack, value in expected.items():
@@ -80,18 +80,18 @@ def folded_time(room):
 
 
 @test
-def refused(room):
+def refused(workdir):
     """no spans, option of another format, existing file: one line each"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    done = workdir.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
     assert done.returncode == 1 and "no code blocks" in done.stderr, done
-    assert not (room.folder / "out").exists()
-    done = room.wattle("export", "run.sqlite", "--format", "csv", "--weight", "time", "-o", "out")
+    assert not (workdir.folder / "out").exists()
+    done = workdir.wattle("export", "run.sqlite", "--format", "csv", "--weight", "time", "-o", "out")
     assert done.returncode == 2 and "--weight" in done.stderr, done
-    measured(room)
-    (room.folder / "out").write_text("mine")
-    done = room.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
-    assert done.returncode == 1 and (room.folder / "out").read_text() == "mine", done
+    measured(workdir)
+    (workdir.folder / "out").write_text("mine")
+    done = workdir.wattle("export", "run.sqlite", "--format", "folded", "-o", "out")
+    assert done.returncode == 1 and (workdir.folder / "out").read_text() == "mine", done
 
 
 if __name__ == "__main__":

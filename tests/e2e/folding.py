@@ -16,29 +16,29 @@ SHARE_LEAST = 0.8   # of the energy that is the program's: others move the count
 LATE_S = 3e-4  # a simulated counter delayed more than this shows jitter that no machine has
 
 
-def powercap(room):
-    top = room.tree("sys", {f"{ZONE}/name": "package-0\n", f"{ZONE}/max_energy_range_uj": "262143328850\n",
+def powercap(workdir):
+    top = workdir.tree("sys", {f"{ZONE}/name": "package-0\n", f"{ZONE}/max_energy_range_uj": "262143328850\n",
                             f"{ZONE}/enabled": "0\n", f"{ZONE}/energy_uj": f"{1000000:<22}\n"})
     (top / "class/powercap").mkdir(parents=True)
     (top / "class/powercap/intel-rapl:0").symlink_to(f"../../{ZONE}")
     return top
 
 
-def deviations(room, program, top):
+def deviations(workdir, program, top):
     """{block: (joules, relative error of its power, stated error)}, the last two relative to the true power"""
-    report, done = room.report("--", program, top / ZONE / "energy_uj", SECONDS, PERIOD_MS, BLOCKS,
+    report, done = workdir.report("--", program, top / ZONE / "energy_uj", SECONDS, PERIOD_MS, BLOCKS,
                                env={"WATTLE_SYSFS": str(top)})
-    truth = json.loads(done.stdout)
-    if truth["late_s"] > LATE_S:
-        raise Skip(f"the simulated counter was late by {truth['late_s'] * 1e3:.1f} ms, root mean square")
-    if truth["waited_s"] > WAITED_MOST * SECONDS:
-        raise Skip(f"the program waited {truth['waited_s']:.1f} s for a CPU")
+    expected_values = json.loads(done.stdout)
+    if expected_values["late_s"] > LATE_S:
+        raise Skip(f"the simulated counter was late by {expected_values['late_s'] * 1e3:.1f} ms, root mean square")
+    if expected_values["waited_s"] > WAITED_MOST * SECONDS:
+        raise Skip(f"the program waited {expected_values['waited_s']:.1f} s for a CPU")
     share = report["energy"]["ledger"]["target_j"] / report["energy"]["total_j"]
     if share < SHARE_LEAST:
         raise Skip(f"other programs used {1 - share:.0%} of the energy")
     found = {block["name"]: block for block in report["blocks"]}
     result = {}
-    for name, true in truth["blocks"].items():
+    for name, true in expected_values["blocks"].items():
         block, true_j = found[name], true["energy_j"] * share
         assert block["num_calls"] == true["calls"] and block["energy"]["method"] in ("folded", "interpolated"), block
         off = block["energy"]["self_j"] / block["self_time_s"] * true["time_s"] / true_j - 1
@@ -51,10 +51,10 @@ def by_energy(result, value):
 
 
 @test
-def known_powers(room):
+def known_powers(workdir):
     """blocks of 0.2 to 5 ms, 47 ms counter: powers within the stated errors, and errors small enough to be useful"""
-    top, program = powercap(room), c_programs.build(room, "block_loop")
-    result = deviations(room, program, top)
+    top, program = powercap(workdir), c_programs.build(workdir, "block_loop")
+    result = deviations(workdir, program, top)
     outside = sum(abs(off) > error for _, off, error in result.values())
     assert outside <= OUTSIDE_MOST and by_energy(result, 1) < OFF_MOST and by_energy(result, 2) < ERROR_MOST, result
 

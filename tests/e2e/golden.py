@@ -28,11 +28,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 os.environ.setdefault("WATTLE_TESTS", str(HERE.parent))
 os.environ.setdefault("WATTLE_BUILD", str(HERE.parent.parent / "build/test"))
 
-import golden_room as as_text  # noqa: E402
+import golden_workdir as as_text  # noqa: E402
 import golden_store as store  # noqa: E402
 import golden_views as live  # noqa: E402
-from golden_room import EXPECTED  # noqa: E402
-from harness import BUILD, WATTLE, Room, Skip, main, test  # noqa: E402
+from golden_workdir import EXPECTED  # noqa: E402
+from harness import BUILD, WATTLE, WorkDir, Skip, main, test  # noqa: E402
 
 DIFF_LINES = 30  # of a failure
 WORKERS = 3
@@ -52,20 +52,20 @@ class Case:
     def names(self):
         return [self.name]
 
-    def run(self, room):
-        return {self.name: self.output(room)}
+    def run(self, workdir):
+        return {self.name: self.output(workdir)}
 
-    def output(self, room):
-        out = room.folder / "out" / self.name
+    def output(self, workdir):
+        out = workdir.folder / "out" / self.name
         out.parent.mkdir(parents=True, exist_ok=True)
         words = [str(out) if word == "OUT" else word for word in self.words.split()]
-        done = room.wattle(*words, env=ENVIRONMENT)
+        done = workdir.wattle(*words, env=ENVIRONMENT)
         printed = done.stdout
         if "OUT" in self.words.split():
             printed += self.how(out) if out.exists() else ""
         elif printed:
             printed = self.how(printed)
-        return normal(printed + said(done), room.folder)
+        return normal(printed + said(done), workdir.folder)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,12 +76,12 @@ class Live:
     def names(self):
         return self.outputs
 
-    def run(self, room):
-        own = Room(room.folder / self.function.__name__)
+    def run(self, workdir):
+        own = WorkDir(workdir.folder / self.function.__name__)
         own.folder.mkdir()
-        own.environment |= {"TMPDIR": room.environment["TMPDIR"]}
+        own.environment |= {"TMPDIR": workdir.environment["TMPDIR"]}
         try:
-            words = (own,) if self.function is not store.stored else (own, room, ENVIRONMENT)
+            words = (own,) if self.function is not store.stored else (own, workdir, ENVIRONMENT)
             return {name: normal(text, own.folder) for name, text in self.function(*words).items()}
         finally:
             own.stop_all()
@@ -95,10 +95,10 @@ class Rows:
     def names(self):
         return [self.name]
 
-    def run(self, room):
+    def run(self, workdir):
         if not (BUILD / "python/wattle").exists():
             raise Skip("the package for Python is not built")
-        return {self.name: normal(live.rows(room, self.words, ENVIRONMENT), room.folder)}
+        return {self.name: normal(live.rows(workdir, self.words, ENVIRONMENT), workdir.folder)}
 
 
 def said(done):
@@ -250,16 +250,16 @@ GROUPS = [of_runs, of_sections, of_blocks, of_jobs, of_exports, of_comparisons, 
 
 # ---- comparison ----
 
-def all_of(room, group, prefixes=()):
+def all_of(workdir, group, prefixes=()):
     """{name: text} of a group; (name, words) of all its cases as well."""
     cases = [case for case in group() if not prefixes or any(name.startswith(tuple(prefixes)) for name in case.names())]
     if not cases:
         return {}
-    as_text.load_all(room.folder)
-    room.environment.update(WATTLE_STATE=str(room.folder / "state"))
+    as_text.load_all(workdir.folder)
+    workdir.environment.update(WATTLE_STATE=str(workdir.folder / "state"))
     found = {}
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        for outputs in pool.map(lambda case: case.run(room), cases):
+        for outputs in pool.map(lambda case: case.run(workdir), cases):
             found.update(outputs)
     return found
 
@@ -288,8 +288,8 @@ def difference(name, actual, tolerance=TOLERANCE):
 
 
 def add_test(group):
-    def compare(room):
-        found = {name: lines for name, text in all_of(room, group).items() if (lines := difference(name, text))}
+    def compare(workdir):
+        found = {name: lines for name, text in all_of(workdir, group).items() if (lines := difference(name, text))}
         shown = [line[:300] for lines in found.values() for line in lines[:DIFF_LINES // min(len(found), 3)]][:DIFF_LINES]
         names = ", ".join(found)
         hint = (f"\n{len(found)} outputs differ: {names[:400]}\nall of it: WATTLE_BUILD={BUILD} {sys.executable} tests/e2e/golden.py "
@@ -300,7 +300,7 @@ def add_test(group):
     test(compare)
 
 
-def no_leftovers(room):
+def no_leftovers(workdir):
     """every file in tests/golden/expected/ has a case, and every case a file"""
     names, found = {name for group in GROUPS for case in group() for name in case.names()}, as_text.names_of_expected()
     assert names == found, f"missing: {sorted(names - found)}; nobody's: {sorted(found - names)}"
@@ -308,20 +308,20 @@ def no_leftovers(room):
 
 # ---- as a tool ----
 
-def in_a_room(do):
+def in_a_workdir(do):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-", dir=os.environ.get("TMPDIR")))
-    room = Room(folder)
+    workdir = WorkDir(folder)
     try:
-        return do(room)
+        return do(workdir)
     finally:
-        room.stop_all()
+        workdir.stop_all()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def now(prefixes):
     for group in GROUPS:
         try:
-            yield from in_a_room(lambda room, group=group: all_of(room, group, prefixes)).items()
+            yield from in_a_workdir(lambda workdir, group=group: all_of(workdir, group, prefixes)).items()
         except Skip as reason:
             print(f"left out: {group.__doc__}: {reason}")
 

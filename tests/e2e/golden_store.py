@@ -34,11 +34,11 @@ def without_times(value):
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def stored(room, room_of_runs, environment):
+def stored(workdir, workdir_of_runs, environment):
     """All outputs, from one server; `room_of_runs` has the run files."""
     with Server() as server:
         def wattle(*words):
-            done = room.wattle(*words, env={**environment, "PGTZ": "UTC"}, cwd=room_of_runs.folder)
+            done = workdir.wattle(*words, env={**environment, "PGTZ": "UTC"}, cwd=workdir_of_runs.folder)
             assert done.returncode == 0, (words, done.stderr)
             return re.sub(r"postgresql://\S+", "URL", done.stdout.replace(str(server.folder), "SOCKET"))
         wattle("store", "init", server.url())

@@ -73,12 +73,12 @@ def procfs():
     return files
 
 
-def machine(room, cards=CARDS):
+def machine(workdir, cards=CARDS):
     """The environment that selects the simulated machine."""
-    (room.folder / "machine.cards").write_text(cards)
-    return {"WATTLE_SYSFS": str(MACHINE / "sys"), "WATTLE_PROCFS": str(room.tree("machine", procfs())),
-            "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "machine.cards"),
-            "WATTLE_ROCM_SMI": "/nonexistent/librocm_smi64.so", "WATTLE_STATE": str(room.folder / "state"),
+    (workdir.folder / "machine.cards").write_text(cards)
+    return {"WATTLE_SYSFS": str(MACHINE / "sys"), "WATTLE_PROCFS": str(workdir.tree("machine", procfs())),
+            "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "machine.cards"),
+            "WATTLE_ROCM_SMI": "/nonexistent/librocm_smi64.so", "WATTLE_STATE": str(workdir.folder / "state"),
             "CUDA_VISIBLE_DEVICES": None}
 
 
@@ -150,11 +150,11 @@ def ask(path, what, headers=()):
         connection.close()
 
 
-def served(room):
+def served(workdir):
     """/metrics in both formats and /now.json, after two intervals."""
-    socket_path = room.folder / "serve.sock"
-    server = room.start("serve", "--listen", f"unix:{socket_path}", "--node", "golden", "--pid", 60, "--processes", 3, "--jobs", 3,
-                        "--cgroups", 3, "--seed-names", "-i", "100ms", env={**machine(room), "LC_ALL": "C.UTF-8"})
+    socket_path = workdir.folder / "serve.sock"
+    server = workdir.start("serve", "--listen", f"unix:{socket_path}", "--node", "golden", "--pid", 60, "--processes", 3, "--jobs", 3,
+                        "--cgroups", 3, "--seed-names", "-i", "100ms", env={**machine(workdir), "LC_ALL": "C.UTF-8"})
     while b"serving" not in (line := server.stderr.readline()):
         assert line, "it did not start"
     wait_until(lambda: json.loads(ask(socket_path, "/now.json"))["look"] >= 3, "three looks")
@@ -167,51 +167,51 @@ def served(room):
     metrics = series(ask(socket_path, "/metrics"))
     typed = series(ask(socket_path, "/metrics", [("Accept", "application/openmetrics-text; version=1.0.0")]))
     server.terminate()
-    room.finish(server)
+    workdir.finish(server)
     return {"live/now.json": json.dumps(moving(now), indent=1) + "\n", "live/metrics.txt": metrics, "live/openmetrics.txt": typed}
 
 
-def top(room):
-    done = room.wattle("top", "--once", "-i", "100ms", "--pid", 60, env={**machine(room), "LC_ALL": "C.UTF-8", "COLUMNS": "120", "LINES": "40"})
+def top(workdir):
+    done = workdir.wattle("top", "--once", "-i", "100ms", "--pid", 60, env={**machine(workdir), "LC_ALL": "C.UTF-8", "COLUMNS": "120", "LINES": "40"})
     assert done.returncode == 0, done.stderr
     user = re.compile(r"^( *\d+) \S+", re.MULTILINE)
     first = re.sub(r"(wattle top · )\S+", r"\1HOST", done.stdout)
     return {"live/top.txt": picture(user.sub(r"\1 USER", first))}
 
 
-def sensors(room):
+def sensors(workdir):
     """As text; the JSON of all made machines is in tests/machines."""
     found = {}
     for name in SENSORS:
         folder = TESTS / "machines" / name
         cards = folder / "nvml.cards"
-        env = {**machine(room), "WATTLE_SYSFS": str(folder / "sys"), "WATTLE_PROCFS": str(folder / "proc"), "LC_ALL": "C.UTF-8",
+        env = {**machine(workdir), "WATTLE_SYSFS": str(folder / "sys"), "WATTLE_PROCFS": str(folder / "proc"), "LC_ALL": "C.UTF-8",
                "COLUMNS": "80", "WATTLE_NVML": str(NVML) if cards.exists() else "/nonexistent/libnvidia-ml.so.1", "WATTLE_FAKE_NVML": str(cards)}
-        done = room.wattle("sensors", env=env)
+        done = workdir.wattle("sensors", env=env)
         text = done.stdout.replace(str(folder), "MACHINE")
         found[f"live/sensors_{name}.txt"] = picture(text) if cards.exists() else text
     return found
 
 
-def caps(room):
-    env = {**machine(room), "LC_ALL": "C.UTF-8", "COLUMNS": "80"}
+def caps(workdir):
+    env = {**machine(workdir), "LC_ALL": "C.UTF-8", "COLUMNS": "80"}
     words = {"cap_list.txt": ("list",), "cap_list.json": ("list", "--json"), "cap_get.txt": ("get", "gpu-0")}
-    return {f"live/{name}": room.wattle("cap", *each, env=env).stdout for name, each in words.items()}
+    return {f"live/{name}": workdir.wattle("cap", *each, env=env).stdout for name, each in words.items()}
 
 
-def bench(room):
-    done = room.wattle("bench", "-n", 3, "-w", 0, "--seed", 1, "--settle", 0, "-i", "20ms", "--json", "-", "--", "sleep", "0.1", ":::",
-                       "sleep", "0.11", env=machine(room))
+def bench(workdir):
+    done = workdir.wattle("bench", "-n", 3, "-w", 0, "--seed", 1, "--settle", 0, "-i", "20ms", "--json", "-", "--", "sleep", "0.1", ":::",
+                       "sleep", "0.11", env=machine(workdir))
     assert done.returncode == 0, done.stderr
     return {"live/bench.json": shape_of(done.stdout)}
 
 
-def tune(room, *options, name="tune"):
+def tune(workdir, *options, name="tune"):
     """A search over two limits; the program is asked to end when the result exists."""
     card = Card(more=("limit_delay_ms 5", "energy_period_ms 5", "field_times"))
-    env = {**machine(room, card.text()), "WATTLE_SYSFS": str(room.tree("empty", {"keep": ""}))}
-    result, program = room.folder / "tune.json", room.folder / "pid"
-    search = room.start("cap", "tune", "gpu-0", "--caps", 2, "--seconds", 0.1, "--settle", 0.02, "--step", "step", "--seed", 1,
+    env = {**machine(workdir, card.text()), "WATTLE_SYSFS": str(workdir.tree("empty", {"keep": ""}))}
+    result, program = workdir.folder / "tune.json", workdir.folder / "pid"
+    search = workdir.start("cap", "tune", "gpu-0", "--caps", 2, "--seconds", 0.1, "--settle", 0.02, "--step", "step", "--seed", 1,
                         *(options or ("--objective", "edp")), "--json", result, "--csv", "tune.csv", "--",
                         "sh", "-c", 'echo $$ > pid; exec "$0" "$@"', WORKER, "--prompt", "--step-ms", 2, env=env)
     try:
@@ -219,19 +219,19 @@ def tune(room, *options, name="tune"):
     finally:
         if program.exists() and is_alive(pid := int(program.read_text())):
             os.kill(pid, signal.SIGTERM)
-    done = room.finish(search)
+    done = workdir.finish(search)
     assert done.returncode == 0, done.stderr
-    lines = [NUMBER.sub("#", line) for line in (room.folder / "tune.csv").read_text().splitlines()]
+    lines = [NUMBER.sub("#", line) for line in (workdir.folder / "tune.csv").read_text().splitlines()]
     return {f"live/{name}.json": shape_of(result.read_text()), f"live/{name}.csv": "\n".join([lines[0], lines[-1]]) + "\n"}
 
 
-def tune_clocks(room):
-    return tune(room, "--clocks", "--objective", "slowdown=20", name="tune_clocks")
+def tune_clocks(workdir):
+    return tune(workdir, "--clocks", "--objective", "slowdown=20", name="tune_clocks")
 
 
-def rows(room, names, environment):
+def rows(workdir, names, environment):
     """Output of the package for Python for stored runs."""
     env = {**environment, "PYTHONPATH": str(BUILD / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = room.finish(room.start(TESTS / "e2e/golden_rows.py", *names, program=sys.executable, env=env))
+    done = workdir.finish(workdir.start(TESTS / "e2e/golden_rows.py", *names, program=sys.executable, env=env))
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -12,59 +12,59 @@ SIMULATOR = BUILD / "tests/fakes/limit_sim"
 PYTHON = "/usr/bin/python3"  # accessible to any user
 
 
-def put(room, *cards):
+def put(workdir, *cards):
     """The file of cards, and the environment that selects it."""
-    path = room.folder / "cards"
+    path = workdir.folder / "cards"
     path.write_text("".join(card.text() for card in cards))
     return {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(path)}
 
 
-def limit(room, watts, gpu=0, log="limits"):
+def limit(workdir, watts, gpu=0, log="limits"):
     """Another program sets a limit (or, of "clocks", MHz)."""
-    with open(room.folder / f"cards.{log}", "a") as file:
+    with open(workdir.folder / f"cards.{log}", "a") as file:
         file.write(f"{time.monotonic_ns()} {gpu} {watts * (1000 if log == 'limits' else 1)} 1\n")
 
 
-def work(room, *options, **keywords):
-    return json.loads(room.finish(room.start(*options, program=WORKER, **keywords)).stdout)
+def work(workdir, *options, **keywords):
+    return json.loads(workdir.finish(workdir.start(*options, program=WORKER, **keywords)).stdout)
 
 
 @test
-def steps_take_as_long_as_the_limit_lets_them(room):
+def steps_take_as_long_as_the_limit_lets_them(workdir):
     """program's steps: take the formula's time for the limit, the locked clock, the slower of two cards"""
     card, slow = Card(), Card(memory_share=0, exponent=1.5)
-    environment = put(room, card, slow)
+    environment = put(workdir, card, slow)
     for watts, mhz, gpus, expected_s in [
             (400, None, "0", card.step(400)[1]), (200, None, "0", card.step(200)[1]),
             (400, 705, "0", card.step(400, locked_mhz=705)[1]), (150, None, "0,1", slow.step(150)[1])]:
-        limit(room, watts)
-        limit(room, watts, 1)
-        limit(room, mhz or 0, log="clocks")
-        done = work(room, "--steps", 40, "--gpus", gpus, env=environment)
+        limit(workdir, watts)
+        limit(workdir, watts, 1)
+        limit(workdir, mhz or 0, log="clocks")
+        done = work(workdir, "--steps", 40, "--gpus", gpus, env=environment)
         near(done["seconds"] / done["steps"], expected_s, 1e-6)
 
 
 @test
-def a_limit_changes_the_step_that_is_under_way(room):
+def a_limit_changes_the_step_that_is_under_way(workdir):
     """limit set during a step: slows the rest of that step, from when it takes effect"""
     card = Card(memory_share=0, exponent=1, clock_min_mhz=1, idle_w=0, full_w=400, more=("limit_delay_ms 300",))
     start_s = time.monotonic()
-    worker = room.start("--steps", 1, "--step-ms", 1000, program=WORKER, env=put(room, card))
+    worker = workdir.start("--steps", 1, "--step-ms", 1000, program=WORKER, env=put(workdir, card))
     time.sleep(0.2)
-    limit(room, 200)
+    limit(workdir, 200)
     set_s = time.monotonic()
-    seconds = json.loads(room.finish(worker).stdout)["seconds"]
+    seconds = json.loads(workdir.finish(worker).stdout)["seconds"]
     fast_s = seconds - 2 * (seconds - 1)  # at full speed; the rest of the second at half of it
     assert 0.3 <= fast_s <= set_s - start_s + 0.3, seconds
 
 
 @test
-def spans_and_energy_of_a_step(room):
+def spans_and_energy_of_a_step(workdir):
     """wattle's figures for a step: equal to the formula's: time, energy, count"""
     card = Card(more=("energy_period_ms 1",))
-    environment = put(room, card)
-    limit(room, 180)
-    report, _ = room.report("--", WORKER, "--steps", 200, "--step-ms", 5, env=environment)
+    environment = put(workdir, card)
+    limit(workdir, 180)
+    report, _ = workdir.report("--", WORKER, "--steps", 200, "--step-ms", 5, env=environment)
     energy_j, time_s = card.step(180)
     block = next(block for block in report["blocks"] if block["name"] == "step")
     assert block["num_calls"] == 200, block
@@ -73,18 +73,18 @@ def spans_and_energy_of_a_step(room):
 
 
 @test
-def a_package_that_obeys_its_limit(room):
+def a_package_that_obeys_its_limit(workdir):
     """files of powercap as a card: the counter gains what the limit allows, and a program's steps take their time"""
-    card, limit_uw = Card(), room.folder / "limit_uw"
-    environment = put(room, card)
+    card, limit_uw = Card(), workdir.folder / "limit_uw"
+    environment = put(workdir, card)
     limit_uw.write_text("400000000\n")
-    simulator = room.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR, env=environment)
+    simulator = workdir.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR, env=environment)
     assert simulator.stdout.readline() == b"ready\n"
     limit_uw.write_text("160000000\n")
     time.sleep(0.1)
-    from_uj, from_s = int((room.folder / "energy_uj").read_text()), time.monotonic()
-    done = work(room, "--steps", 100, env=environment)
-    watts = (int((room.folder / "energy_uj").read_text()) - from_uj) / 1e6 / (time.monotonic() - from_s)
+    from_uj, from_s = int((workdir.folder / "energy_uj").read_text()), time.monotonic()
+    done = work(workdir, "--steps", 100, env=environment)
+    watts = (int((workdir.folder / "energy_uj").read_text()) - from_uj) / 1e6 / (time.monotonic() - from_s)
     near(watts, card.power_w(160), 0.05)
     near(done["seconds"] / done["steps"], card.step(160)[1], 1e-6)
 
@@ -107,21 +107,21 @@ assert nvml.nvmlDeviceGetHandleByUUID(b"GPU-00000000-0000-0000-0000-000000000000
 """
 
 
-def call(room, card, program, user=None):
+def call(workdir, card, program, user=None):
     """Runs lines of Python with the library's calls available, optionally as another user."""
-    environment = put(room, card)
-    room.folder.chmod(0o755)
+    environment = put(workdir, card)
+    workdir.folder.chmod(0o755)
     as_user = {"user": user} if user is not None else {}
-    done = room.finish(room.start("-c", CALLS + program, program=PYTHON, env=environment, **as_user))
+    done = workdir.finish(workdir.start("-c", CALLS + program, program=PYTHON, env=environment, **as_user))
     assert done.returncode == 0, done.stderr
 
 
 @test
-def the_calls_answer_as_those_of_real_cards(room):
+def the_calls_answer_as_those_of_real_cards(workdir):
     """default differs from current limit, whole watts, another limiter, persistence mode, clocks from a list, a lost card"""
     card = Card(default_w=350, now_w=300, more=("limit_step_mw 1000", "enforced_mw 250000", "persistence_off",
                                                 "lost_when_file gone"))
-    call(room, card, """
+    call(workdir, card, """
 assert ask("PowerManagementLimit") == 300000 and ask("PowerManagementDefaultLimit") == 350000
 assert ask("EnforcedPowerLimit") == 250000 and ask("PersistenceMode") == 0
 assert give("SetPowerManagementLimit", 99999) == 2 and give("SetPowerManagementLimit", 400001) == 2
@@ -137,28 +137,28 @@ assert give("ResetGpuLockedClocks") == 0 and ask("ClockInfo", 1) > 600
 open("gone", "w")
 assert ask("PowerUsage") == -15
 """)
-    last = (room.folder / "cards.limits").read_text().split()
+    last = (workdir.folder / "cards.limits").read_text().split()
     assert last[1:3] == ["0", "200000"] and len(last) == 4, last
 
 
 @test
-def a_user_who_may_not(room):
+def a_user_who_may_not(workdir):
     """limits and clocks for one user only: NO_PERMISSION for others, and nothing is stored"""
     if os.geteuid() != 0:
         raise Skip("only root can become another user")
-    call(room, Card(more=("set_uid 0",)), """
+    call(workdir, Card(more=("set_uid 0",)), """
 assert give("SetPowerManagementLimit", 200000) == 4 and give("SetGpuLockedClocks", 210, 600) == 4
 assert ask("PowerManagementLimit") == 400000
 """, user=NOBODY)
-    assert not (room.folder / "cards.limits").exists()
+    assert not (workdir.folder / "cards.limits").exists()
 
 
 @test
-def what_is_set_outlives_a_kill(room):
+def persistent_limit_survives_a_kill(workdir):
     """writer that dies within its line: the incomplete line is ignored, and the next line is complete"""
-    environment = put(room, Card())
-    (room.folder / "cards.limits").write_text(f"{time.monotonic_ns()} 0 200000 1\n{time.monotonic_ns()} 0 15")
-    done = work(room, "--steps", 20, env=environment)
+    environment = put(workdir, Card())
+    (workdir.folder / "cards.limits").write_text(f"{time.monotonic_ns()} 0 200000 1\n{time.monotonic_ns()} 0 15")
+    done = work(workdir, "--steps", 20, env=environment)
     near(done["seconds"] / done["steps"], Card().step(200)[1], 1e-6)
 
 

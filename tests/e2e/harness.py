@@ -62,7 +62,7 @@ def test(function):
     return function
 
 
-def known_sum(ledger):
+def sum_without_none(ledger):
     """The sum of a ledger's rows. Idle energy may be unknown; the other rows contain it then."""
     return math.fsum(value for value in ledger.values() if value is not None)
 
@@ -149,7 +149,7 @@ def in_processes_of_its_own():
         os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
 
 
-class Room:
+class WorkDir:
     def __init__(self, folder):
         self.folder = folder
         # A helper that serves this machine must not affect a test.
@@ -254,14 +254,14 @@ class Room:
 
 def run_one(function):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-", dir=os.environ.get("TMPDIR")))
-    room = Room(folder)
+    workdir = WorkDir(folder)
     grace_s = 0
     try:
-        function(room)
+        function(workdir)
         grace_s = ORPHANS_END_S
     finally:
-        room.stop_all()
-        room.stop_orphans(grace_s)
+        workdir.stop_all()
+        workdir.stop_orphans(grace_s)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -27,9 +27,9 @@ def does_not_grow(helper, before):
 # ---- attackers ----
 
 @test
-def malformed(room):
+def malformed(workdir):
     """invalid request: ends the connection without a reply"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     before = usage(helper.pid)
     for data in (request(HELLO, magic=0), request(0), request(10), request(HELLO, reserved=b"x"), os.urandom(64),
                  request(SET, name=b"x" * 24), request(HELLO, name=b"\n"), request(HELLO, name=b"\xff")):
@@ -44,9 +44,9 @@ def malformed(room):
 
 
 @test
-def flood(room):
+def flood(workdir):
     """10^5 requests whose replies are not read: others are served meanwhile, memory and descriptors stay constant"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as friend:
         friend.read(0, 4)
         before = usage(helper.pid)
@@ -58,7 +58,7 @@ def flood(room):
                    "data = client.request(client.READ, 0, 16) * 1000\n"
                    "[c.send(data) for _ in range(int(sys.argv[3]) // 1000)]\n"
                    "t.join()\n")
-        enemy = room.start("-c", program, pathlib.Path(__file__).parent, helper.path, FLOOD, program=sys.executable)
+        enemy = workdir.start("-c", program, pathlib.Path(__file__).parent, helper.path, FLOOD, program=sys.executable)
         waits = []
         while enemy.poll() is None:
             begin = time.monotonic()
@@ -70,11 +70,11 @@ def flood(room):
 
 
 @test
-def slow_driver(room):
+def slow_driver(workdir):
     """slow driver call for a limit: readings are answered meanwhile; a limit that waits behind it is not set if its requester
     has disconnected, while a reset is still carried out"""
-    Helper.prepare(room, cards=CARD + "set_delay_ms 1500\n")
-    helper = Helper(room)
+    Helper.prepare(workdir, cards=CARD + "set_delay_ms 1500\n")
+    helper = Helper(workdir)
     with helper.client() as reader, helper.client() as setter:
         gpu = helper.row(reader, "gpu-0")
         setter.send(request(SET, gpu, mode=LEASE, value=300000))
@@ -93,9 +93,9 @@ def slow_driver(room):
 
 
 @test
-def deaf(room):
+def deaf(workdir):
     """client that sends and never reads: disconnected, and uses only its slot until then"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     before = usage(helper.pid)
     with helper.client() as enemy, helper.client() as friend:
         enemy.socket.settimeout(0.2)
@@ -112,9 +112,9 @@ def deaf(room):
 
 
 @test
-def half_messages(room):
+def half_messages(workdir):
     """request in pieces: answered; client that stops within a request: disconnected after seconds, others are served meanwhile"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     before = usage(helper.pid)
     with helper.client() as slow, many(helper.path, 20) as enemies, helper.client() as friend:
         for byte in request(HELLO):
@@ -132,10 +132,10 @@ def half_messages(room):
 
 
 @test
-def many_connections(room):
+def many_connections(workdir):
     """1,000 connections of one user: some are served, the others are refused with the reason; another user is served
     meanwhile, and so is the first one afterwards"""
-    helper = Helper(room, policy="others read\n")
+    helper = Helper(workdir, policy="others read\n")
     before = usage(helper.pid)
     program = """
 print("x" if client.Client(sys.argv[2]).read(0, 4) else "")

@@ -14,7 +14,7 @@ WATTLED = BUILD / "src/helper/wattled"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 MAGIC = 0x314C5457
 HELLO, COUNTER, READ, DEVICE, SET, CHECK, END, KEEP, RESET = range(1, 10)
-LEASE, STANDING = 1, 2
+LEASE, PERSISTENT = 1, 2
 MISSING = -2 ** 63
 REQUEST = struct.Struct("<IHHIIqI12s24s")
 REPLY_SIZE = 320
@@ -126,27 +126,27 @@ def is_refused(code, function, *arguments, **keywords):
 class Helper:
     """wattled on a copy of a test machine and on a fake card, in the test's folder."""
     @staticmethod
-    def prepare(room, cards=CARD, machine="xeon-2s"):
+    def prepare(workdir, cards=CARD, machine="xeon-2s"):
         """The machine and the card, once for each folder."""
-        if not (room.folder / "sys").exists():
-            shutil.copytree(TESTS / "machines" / machine / "sys", room.folder / "sys", symlinks=True)
-            (room.folder / "cards").write_text(cards)
+        if not (workdir.folder / "sys").exists():
+            shutil.copytree(TESTS / "machines" / machine / "sys", workdir.folder / "sys", symlinks=True)
+            (workdir.folder / "cards").write_text(cards)
 
-    def __init__(self, room, *options, policy=None, wait=True, before=(), program=WATTLED, **keywords):
-        self.room = room
-        room.folder.chmod(room.folder.stat().st_mode & 0o7777 | 0o755)
-        self.path = room.folder / "run" / "wattled.sock"
-        self.sysfs = room.folder / "sys"
-        self.cards = room.folder / "cards"
-        self.prepare(room)
+    def __init__(self, workdir, *options, policy=None, wait=True, before=(), program=WATTLED, **keywords):
+        self.workdir = workdir
+        workdir.folder.chmod(workdir.folder.stat().st_mode & 0o7777 | 0o755)
+        self.path = workdir.folder / "run" / "wattled.sock"
+        self.sysfs = workdir.folder / "sys"
+        self.cards = workdir.folder / "cards"
+        self.prepare(workdir)
         if policy is not None:
-            (room.folder / "policy").write_text(policy)
-            options += ("--policy", room.folder / "policy")
-        self.log = room.folder / "log"
+            (workdir.folder / "policy").write_text(policy)
+            options += ("--policy", workdir.folder / "policy")
+        self.log = workdir.folder / "log"
         with self.log.open("a") as log:
             words = [*before, program, "--socket", self.path, "--sysfs", self.sysfs, "--nvml", NVML, "--state",
-                     room.folder / "state", *options]
-            self.process = room.start(*words[1:], program=words[0], stderr=log,
+                     workdir.folder / "state", *options]
+            self.process = workdir.start(*words[1:], program=words[0], stderr=log,
                                       env={"WATTLE_FAKE_NVML": str(self.cards), **keywords.pop("env", {})}, **keywords)
         if wait:
             self.wait()
@@ -192,7 +192,7 @@ class Helper:
 def holder(helper, number, value_mw, *words):
     """A process that holds a limit."""
     program = "import sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n" + HOLDER
-    process = helper.room.start("-c", program, pathlib.Path(__file__).parent, helper.path, number, value_mw, *words,
+    process = helper.workdir.start("-c", program, pathlib.Path(__file__).parent, helper.path, number, value_mw, *words,
                                 program=sys.executable, stdin=subprocess.PIPE)
     line = process.stdout.readline()
     assert line == f"{value_mw}\n".encode(), line + process.stderr.read()

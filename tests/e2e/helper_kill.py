@@ -43,9 +43,9 @@ def start_client(helper, dice):
     return pid
 
 
-def left_in_journal(room):
+def left_in_journal(workdir):
     """Entries; one that was being written when its writer died (.ID.lease.new) does not count."""
-    return [path.name for path in (room.folder / "state/caps").glob("[!.]*") if path.suffix != ".lock"]
+    return [path.name for path in (workdir.folder / "state/caps").glob("[!.]*") if path.suffix != ".lock"]
 
 
 def is_back(helper):
@@ -65,8 +65,8 @@ def wait_for_death(pid):
     wait_until(lambda: not is_alive(pid) and n_threads(pid) <= 1, "the process has ended")
 
 
-def one_round(room, victims, dice):
-    helper = Helper(room)
+def one_round(workdir, victims, dice):
+    helper = Helper(workdir)
     client = start_client(helper, random.Random(dice.random()))
     pids = {"server": helper.pid, "guard": helper.process.pid, "client": client}
     time.sleep(dice.random() * 0.03)
@@ -78,11 +78,11 @@ def one_round(room, victims, dice):
             wait_for_death(helper.pid)
             helper.process.wait(20)
             helper.log.unlink()
-            helper = Helper(room)
+            helper = Helper(workdir)
         try:
-            wait_until(lambda: is_back(helper) and not left_in_journal(room), f"{victims}: all is back", 5)
+            wait_until(lambda: is_back(helper) and not left_in_journal(workdir), f"{victims}: all is back", 5)
         except AssertionError as error:
-            raise AssertionError(f"{error}: {left_in_journal(room)}, {helper.gpu_calls()[-1:]}, {helper.package_uw()}, "
+            raise AssertionError(f"{error}: {left_in_journal(workdir)}, {helper.gpu_calls()[-1:]}, {helper.package_uw()}, "
                                  f"{helper.said()}") from None
         assert time.monotonic() - when < 2, victims
     finally:
@@ -93,15 +93,15 @@ def one_round(room, victims, dice):
             helper.stop()
         helper.process.wait(20)
         wait_for_death(helper.pid)
-    assert is_back(helper) and not left_in_journal(room), (victims, helper.said())
+    assert is_back(helper) and not left_in_journal(workdir), (victims, helper.said())
     helper.log.unlink()
 
 
 def make(victims):
-    def kills(room):
+    def kills(workdir):
         dice = random.Random(repr(victims))
         for _ in range(ROUNDS):
-            one_round(room, victims, dice)
+            one_round(workdir, victims, dice)
     kills.__name__ = "_".join(victims)
     kills.__doc__ = (f"kill -9 of {' and '.join(victims)} at {ROUNDS} random moments: all limits are restored, "
                      "the journal is empty")
@@ -109,20 +109,20 @@ def make(victims):
 
 
 @test
-def slow_card(room):
+def slow_card(workdir):
     """card that takes 300 ms for a change, wattled killed during it: its limit is restored all the same"""
-    Helper.prepare(room, cards=CARD + "set_delay_ms 300\n")
+    Helper.prepare(workdir, cards=CARD + "set_delay_ms 300\n")
     dice = random.Random(1)
     for victims in (("server",), ("guard",), ("client",), ("server", "guard")):
-        one_round(room, victims, dice)
+        one_round(workdir, victims, dice)
 
 
 @test
-def others_leave_a_limit(room):
+def others_leave_a_limit(workdir):
     """limits of root's own wattle and its guard, both killed: restored by a running wattled"""
-    helper = Helper(room)
-    places = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(helper.cards)}
-    wattle = room.start("cap", "set", "-q", "gpu-0", "300", "--", "sleep", "60", env=places)
+    helper = Helper(workdir)
+    places = {"WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(helper.cards)}
+    wattle = workdir.start("cap", "set", "-q", "gpu-0", "300", "--", "sleep", "60", env=places)
     wait_until(lambda: helper.gpu_calls()[-1:] == [(0, 300000)], "the limit")
     [guard] = guards_of(wattle.pid)
     os.kill(guard, signal.SIGSTOP)  # otherwise it may be faster than the test
@@ -130,7 +130,7 @@ def others_leave_a_limit(room):
         os.kill(pid, signal.SIGKILL)
     wattle.wait()
     wait_until(lambda: helper.gpu_calls()[-1] == (0, 700000), "wattled reads the journal")
-    wait_until(lambda: not left_in_journal(room), "the journal is empty")
+    wait_until(lambda: not left_in_journal(workdir), "the journal is empty")
     wait_until(lambda: "from 300 W, which an owner that died had set" in helper.said(), "wattled reports it")
     helper.stop()
 

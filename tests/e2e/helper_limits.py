@@ -5,22 +5,22 @@ import time
 
 import harness
 from harness import is_alive, test, wait_until
-from helper_client import CHECK, END, KEEP, LEASE, NVML, RESET, SET, STANDING, Helper, holder, is_refused
+from helper_client import CHECK, END, KEEP, LEASE, NVML, RESET, SET, PERSISTENT, Helper, holder, is_refused
 
 
 # ---- limits ----
 
 @test
-def lease_ends_with_its_process(room):
+def lease_ends_with_its_process(workdir):
     """kill -9 of the process with a limit: the limit ends within a second; no other user can end it or use the device"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
         process = holder(helper, gpu, 300000)
         row = client.device(gpu)
         assert (row["lease_pid"], row["lease"]) == (process.pid, "test"), row
         assert str(process.pid) in is_refused(16, client.outcome, SET, gpu, mode=LEASE, value=400000)
-        is_refused(16, client.outcome, SET, gpu, mode=STANDING, value=400000)
+        is_refused(16, client.outcome, SET, gpu, mode=PERSISTENT, value=400000)
         is_refused(16, client.outcome, RESET, gpu)
         for kind in (CHECK, END, KEEP):
             is_refused(2, client.outcome, kind, gpu)
@@ -32,9 +32,9 @@ def lease_ends_with_its_process(room):
 
 
 @test
-def lease_outlives_its_connection(room):
+def lease_outlives_its_connection(workdir):
     """connection closed: the limit stays and belongs to the process's next connection; it ends with the process"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
     with helper.client() as client:
@@ -53,9 +53,9 @@ def lease_outlives_its_connection(room):
 
 
 @test
-def foreign_change(room):
+def foreign_change(workdir):
     """limit changed by another program: stays, and the client is informed"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         package = helper.row(client, "package-0")
         client.outcome(SET, package, mode=LEASE, value=100000)
@@ -68,18 +68,18 @@ def foreign_change(room):
 
 
 @test
-def standing(room):
+def standing(workdir):
     """persistent limit: outlives its client and wattled; reset restores the limit from before the first one"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         package = helper.row(client, "package-0")
-        client.outcome(SET, package, mode=STANDING, value=100000)
+        client.outcome(SET, package, mode=PERSISTENT, value=100000)
         client.outcome(SET, package, mode=LEASE, value=90000)
         client.outcome(KEEP, package)
     helper.stop()
     assert helper.package_uw() == 90_000_000
     helper.log.unlink()
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         assert helper.package_uw() == 90_000_000
         client.outcome(RESET, package)
@@ -87,29 +87,29 @@ def standing(room):
 
 
 @test
-def for_a_time(room):
+def for_a_time(workdir):
     """limit for a time: ends when the time is over, or by a reset of its user, wherever that process runs"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         package = helper.row(client, "package-0")
-        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1)
+        client.outcome(SET, package, mode=PERSISTENT, value=100000, for_s=1)
         assert helper.package_uw() == 100_000_000
         is_refused(16, client.outcome, SET, package, mode=LEASE, value=90000)
         wait_until(lambda: helper.package_uw() == 205_000_000, "the time is over")
-        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1000)
+        client.outcome(SET, package, mode=PERSISTENT, value=100000, for_s=1000)
         client.outcome(RESET, package)
         assert helper.package_uw() == 205_000_000
-        client.outcome(SET, package, mode=STANDING, value=100000, for_s=1000)
-    told = room.wattle("cap", "reset", "package-0", env={
-        "WATTLE_HELPER": str(helper.path), "WATTLE_STATE": str(room.folder / "state"),
+        client.outcome(SET, package, mode=PERSISTENT, value=100000, for_s=1000)
+    told = workdir.wattle("cap", "reset", "package-0", env={
+        "WATTLE_HELPER": str(helper.path), "WATTLE_STATE": str(workdir.folder / "state"),
         "WATTLE_SYSFS": str(helper.sysfs), "WATTLE_NVML": NVML, "WATTLE_FAKE_NVML": str(helper.cards)})
     assert told.returncode == 0 and helper.package_uw() == 205_000_000, told  # root could write it, but not end the time
 
 
 # ---- after the end ----
 
-def held(room):
-    helper = Helper(room)
+def held(workdir):
+    helper = Helper(workdir)
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
         client.outcome(SET, helper.row(client, "package-0"), mode=LEASE, value=100000)
@@ -122,21 +122,21 @@ def is_back(helper):
 
 
 @test
-def terminated(room):
+def terminated(workdir):
     """SIGTERM: restores all limits, removes the socket and is no failure; a limit for a time ends too"""
-    helper = held(room)
+    helper = held(workdir)
     with helper.client() as client:
-        client.outcome(SET, helper.row(client, "package-1"), mode=STANDING, value=100000, for_s=1000)
+        client.outcome(SET, helper.row(client, "package-1"), mode=PERSISTENT, value=100000, for_s=1000)
     helper.stop()
     assert is_back(helper) and helper.package_uw(1) == 205_000_000
     assert not helper.path.exists() and not is_alive(helper.pid)
 
 
 @test
-def killed(room):
+def killed(workdir):
     """kill -9 of the serving process or of its guard: the limits are restored within a second, and both end"""
     for which in ("server", "guard"):
-        helper = held(room)
+        helper = held(workdir)
         when = time.monotonic()
         os.kill(helper.pid if which == "server" else helper.process.pid, signal.SIGKILL)
         wait_until(lambda: is_back(helper), "the limits are back", 5)
@@ -147,26 +147,26 @@ def killed(room):
 
 
 @test
-def both_killed(room):
+def both_killed(workdir):
     """kill -9 of both: the next start finds their limits, restores and reports them, and serves at the same socket"""
-    helper = held(room)
+    helper = held(workdir)
     helper.process.send_signal(signal.SIGSTOP)
     os.kill(helper.pid, signal.SIGKILL)
     helper.process.kill()
     helper.process.wait(20)
     assert not is_back(helper) and helper.path.exists()
     helper.log.unlink()
-    helper = Helper(room)
+    helper = Helper(workdir)
     assert is_back(helper) and "gpu-0: restored to 700 W" in helper.said(), helper.said()
     with helper.client() as client:
         assert client.hello()["may_cap"] == 1
 
 
 @test
-def second(room):
+def second(workdir):
     """second wattled at the same socket: refused, and the first is not disturbed"""
-    helper = held(room)
-    late = Helper(room, wait=False)
+    helper = held(workdir)
+    late = Helper(workdir, wait=False)
     assert late.process.wait(20) == 1
     assert "another wattled" in late.said(), late.said()
     assert helper.package_uw() == 100_000_000
@@ -175,11 +175,11 @@ def second(room):
 
 
 @test
-def no_socket_there(room):
+def no_socket_there(workdir):
     """file that is no socket: not replaced"""
-    (room.folder / "run").mkdir()
-    (room.folder / "run/wattled.sock").write_text("precious")
-    helper = Helper(room, wait=False)
+    (workdir.folder / "run").mkdir()
+    (workdir.folder / "run/wattled.sock").write_text("precious")
+    helper = Helper(workdir, wait=False)
     assert helper.process.wait(20) == 1 and "not a socket" in helper.said(), helper.said()
     assert helper.path.read_text() == "precious"
 

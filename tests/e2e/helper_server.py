@@ -15,9 +15,9 @@ from helper_client import CARD, COUNTER, GROUP, LEASE, MISSING, NVML, SET, WATTL
 # ---- replies ----
 
 @test
-def counters(room):
+def counters(workdir):
     """counters: the zones' names and the figures of their files; beyond the table's end an error"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         hello = client.hello()
         assert hello["counters"] == 4 and hello["may_read"] == 1 and hello["period_us"] == 1000, hello
@@ -34,9 +34,9 @@ def counters(room):
 
 
 @test
-def vanished(room):
+def vanished(workdir):
     """missing counter: unknown, not 0, and available again when it returns"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     zone = helper.sysfs / "devices/virtual/powercap/intel-rapl/intel-rapl:0"
     with helper.client() as client:
         before = client.read()[0][0]
@@ -49,9 +49,9 @@ def vanished(room):
 
 
 @test
-def rate(room):
+def rate(workdir):
     """user with a period of 100 ms: gets the earlier reading with its time, though others read every millisecond"""
-    helper = Helper(room, policy=f"user {NOBODY} read\nothers read every 100ms\n")
+    helper = Helper(workdir, policy=f"user {NOBODY} read\nothers read every 100ms\n")
     energy = helper.sysfs / "class/powercap/intel-rapl:0/energy_uj"
     slow = as_user(NOBODY - 1, [], """
 import time
@@ -78,9 +78,9 @@ print(len(times))
 # ---- rights ----
 
 @test
-def nobody_without_policy(room):
+def denied_without_policy(workdir):
     """no policy, user outside group wattle: may neither read nor limit, and the message states whom to ask"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     said = as_user(NOBODY, [], """
 c = client.Client(sys.argv[2])
 hello = c.hello()
@@ -94,9 +94,9 @@ print(client.is_refused(2, c.ask, client.END, 99))
 
 
 @test
-def groups(room):
+def groups(workdir):
     """group rule: holds for its members, by their supplementary groups too, and for nobody else"""
-    helper = Helper(room, policy=f"group {GROUP} read\ngroup {GROUP} cap gpus 250..400\n")
+    helper = Helper(workdir, policy=f"group {GROUP} read\ngroup {GROUP} cap gpus 250..400\n")
     program = """
 hello = client.Client(sys.argv[2]).hello()
 print(hello["may_read"], hello["may_cap"])
@@ -106,9 +106,9 @@ print(hello["may_read"], hello["may_cap"])
 
 
 @test
-def ranges(room):
+def ranges(workdir):
     """limit outside the policy's range or the device's: refused with the range, and nothing is written"""
-    helper = Helper(room, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0 ..1000\n")
+    helper = Helper(workdir, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0 ..1000\n")
     said = as_user(NOBODY, [], """
 c = client.Client(sys.argv[2])
 rows = {(r["name"], r["what"]): i for i, r in ((i, c.device(i)) for i in range(c.hello()["devices"]))}
@@ -129,10 +129,10 @@ client.is_refused(22, c.outcome, client.SET, gpu, mode=7, value=300000)
 
 
 @test
-def resets_within_ranges(room):
+def resets_within_ranges(workdir):
     """user with a range: can reset their own changes; not to a default outside of it, not a limit set by root"""
-    helper = Helper(room, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0\n")
-    environment = {"WATTLE_STATE": str(room.folder / "state"), "WATTLE_FAKE_NVML": str(helper.cards),
+    helper = Helper(workdir, policy=f"user {NOBODY} cap gpu-0 250..400\nuser {NOBODY} cap package-0\n")
+    environment = {"WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_FAKE_NVML": str(helper.cards),
                    "WATTLE_NVML": str(NVML), "WATTLE_SYSFS": str(helper.sysfs)}
     begin = """
 c = client.Client(sys.argv[2])
@@ -147,8 +147,8 @@ assert c.outcome(client.RESET, package)["set"] > 100000
 assert c.outcome(client.RESET, gpu)["set"] == 700000
 """, helper.path)
     assert "700 W is not within 250 to 400 W" in said and helper.gpu_calls() == [(0, 300000), (0, 700000)], said
-    room.wattle("cap", "set", "gpu-0", "350", env=environment)
-    room.wattle("cap", "set", "package-0", "90", "--for", "1h", env=environment)
+    workdir.wattle("cap", "set", "gpu-0", "350", env=environment)
+    workdir.wattle("cap", "set", "package-0", "90", "--for", "1h", env=environment)
     said = as_user(NOBODY, [], begin + """
 c.outcome(client.SET, gpu, mode=client.STANDING, value=300000)
 print(client.is_refused(34, c.outcome, client.RESET, gpu))
@@ -156,24 +156,24 @@ print(client.is_refused(16, c.outcome, client.RESET, package))
 """, helper.path)
     assert "700 W is not within 250 to 400 W" in said and "wattle cap set" in said, said
     assert helper.gpu_calls()[-1] == (0, 300000) and helper.package_uw() == 90000000
-    room.wattle("cap", "reset", "package-0", env=environment)
+    workdir.wattle("cap", "reset", "package-0", env=environment)
 
 
 @test
-def readers_of_the_journal(room):
+def readers_of_the_journal(workdir):
     """journal file: other users cannot lock it, which would block setting and restoring limits"""
-    helper = Helper(room)
+    helper = Helper(workdir)
     with helper.client() as client:
         client.outcome(SET, helper.row(client, "gpu-0"), mode=LEASE, value=300000)
-    locks = list((room.folder / "state" / "caps").glob("*.lock"))
+    locks = list((workdir.folder / "state" / "caps").glob("*.lock"))
     assert locks and all(path.stat().st_mode & 0o077 == 0 for path in locks), locks
 
 
 @test
-def flood_of_refusals(room):
+def flood_of_refusals(workdir):
     """request refused because the device is in use: does not count against its owner's rate, and garbage cannot displace log
     entries"""
-    helper = Helper(room, policy=f"user {NOBODY} cap any\n")
+    helper = Helper(workdir, policy=f"user {NOBODY} cap any\n")
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
         client.outcome(SET, gpu, mode=LEASE, value=300000)
@@ -192,13 +192,13 @@ for _ in range(40):
 
 
 @test
-def group_wattle(room):
+def group_wattle(workdir):
     """no policy: members of group wattle may read each counter every 10 ms, and limit nothing"""
-    (room.folder / "group").write_text(f"root:x:0:\nwattle:x:{GROUP}:\n")
+    (workdir.folder / "group").write_text(f"root:x:0:\nwattle:x:{GROUP}:\n")
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
         raise Skip("no mount namespaces here")
-    helper = Helper(room, before=("unshare", "--mount", "sh", "-c",
-                                  f'mount --bind "{room.folder}/group" /etc/group && exec "$0" "$@"'))
+    helper = Helper(workdir, before=("unshare", "--mount", "sh", "-c",
+                                  f'mount --bind "{workdir.folder}/group" /etc/group && exec "$0" "$@"'))
     said = as_user(NOBODY, [NOBODY, GROUP], """
 import time
 c = client.Client(sys.argv[2])
@@ -221,13 +221,13 @@ for i in range(hello["devices"]):
 
 
 @test
-def cluster_policy(room):
+def cluster_policy(workdir):
     """The policy that is shipped for clusters: groups users and wattle read every 100 ms, nobody else does, and nobody sets a limit"""
-    (room.folder / "group").write_text(f"root:x:0:\nusers:x:{GROUP}:\nwattle:x:{GROUP + 1}:\n")
+    (workdir.folder / "group").write_text(f"root:x:0:\nusers:x:{GROUP}:\nwattle:x:{GROUP + 1}:\n")
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode != 0:
         raise Skip("no mount namespaces here")
-    helper = Helper(room, policy=(TESTS.parent / "packaging/policy-cluster").read_text(),
-                    before=("unshare", "--mount", "sh", "-c", f'mount --bind "{room.folder}/group" /etc/group && exec "$0" "$@"'))
+    helper = Helper(workdir, policy=(TESTS.parent / "packaging/policy-cluster").read_text(),
+                    before=("unshare", "--mount", "sh", "-c", f'mount --bind "{workdir.folder}/group" /etc/group && exec "$0" "$@"'))
     program = """
 hello = client.Client(sys.argv[2]).hello()
 print(hello["may_read"], hello["may_cap"], hello["period_us"])
@@ -237,14 +237,14 @@ print(hello["may_read"], hello["may_cap"], hello["period_us"])
 
 
 @test
-def unprivileged(room):
+def unprivileged(workdir):
     """wattled as an ordinary user: serves the counters that the user may read, and reports the privileges it cannot drop"""
-    room.folder.chmod(0o777)
-    shutil.copy(WATTLED, room.folder / "wattled")
-    shutil.copy(NVML, room.folder / "nvml.so")
-    Helper.prepare(room)
-    subprocess.run(["chmod", "-R", "a+rX", room.folder], check=True)
-    helper = Helper(room, "--nvml", room.folder / "nvml.so", program=room.folder / "wattled", user=NOBODY, group=NOBODY,
+    workdir.folder.chmod(0o777)
+    shutil.copy(WATTLED, workdir.folder / "wattled")
+    shutil.copy(NVML, workdir.folder / "nvml.so")
+    Helper.prepare(workdir)
+    subprocess.run(["chmod", "-R", "a+rX", workdir.folder], check=True)
+    helper = Helper(workdir, "--nvml", workdir.folder / "nvml.so", program=workdir.folder / "wattled", user=NOBODY, group=NOBODY,
                     extra_groups=[])
     assert as_user(NOBODY, [], "print(client.Client(sys.argv[2]).read()[0][0] > 0)", helper.path) == "True"
     helper.stop()
@@ -267,27 +267,27 @@ POLICIES = (
 
 
 @test
-def bad_policies(room):
+def bad_policies(workdir):
     """invalid policy: wattled does not start; the message names the line and the correct form"""
     for text, expected in POLICIES:
-        helper = Helper(room, policy=text, wait=False)
+        helper = Helper(workdir, policy=text, wait=False)
         assert helper.process.wait(20) == 1
         assert expected in helper.said(), (text[:40], helper.said())
         helper.log.unlink()
-        checked = room.finish(room.start("--check-policy", room.folder / "policy", program=WATTLED))
+        checked = workdir.finish(workdir.start("--check-policy", workdir.folder / "policy", program=WATTLED))
         assert (checked.returncode, checked.stdout) == (1, "") and expected in checked.stderr, checked
         assert checked.stderr.count("\n") == 1, checked.stderr
 
 
 @test
-def checked_policies(room):
+def checked_policies(workdir):
     """--check-policy with a valid file: status 0 and a line per rule; a file that is missing or that others may write to: status 1 and
     one line; no service runs"""
-    policy = room.folder / "policy"
+    policy = workdir.folder / "policy"
     policy.write_text("# cluster\ngroup root read every 100ms\nothers cap gpus 200..500\n")
 
     def check(path=policy):
-        return room.finish(room.start(f"--check-policy={path}", program=WATTLED))
+        return workdir.finish(workdir.start(f"--check-policy={path}", program=WATTLED))
     done = check()
     assert done.returncode == 0 and done.stderr == "", done
     assert done.stdout.splitlines() == [
@@ -298,9 +298,9 @@ def checked_policies(room):
     policy.chmod(0o666)
     done = check()
     assert (done.returncode, done.stdout) == (1, "") and "chmod go-w" in done.stderr, done
-    done = check(room.folder / "none")
+    done = check(workdir.folder / "none")
     assert (done.returncode, done.stdout) == (1, "") and "none: No such file" in done.stderr, done
-    assert room.finish(room.start("--check-policy", program=WATTLED)).returncode == 2
+    assert workdir.finish(workdir.start("--check-policy", program=WATTLED)).returncode == 2
 
 
 # Asks as a process of its own whenever it gets a line: what it may do, and the word's request about its limit.
@@ -324,16 +324,16 @@ for word in sys.stdin:
 
 
 @test
-def reloaded(room):
+def reloaded(workdir):
     """SIGHUP: a valid policy is valid for connections that exist, a bad one changes nothing and logs one line; a limit stays until its
     owner ends it or exits, also if the owner may no longer set it"""
-    helper = Helper(room, policy="others read every 1s\n")
-    policy = room.folder / "policy"
+    helper = Helper(workdir, policy="others read every 1s\n")
+    policy = workdir.folder / "policy"
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
     program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
                f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER)
-    reader = room.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
+    reader = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
 
     def ask(word="hello"):
         reader.stdin.write(f"{word}\n".encode())
@@ -342,8 +342,8 @@ def reloaded(room):
 
     def reload(text, pid=helper.process.pid):
         said = helper.said()
-        (room.folder / "new").write_text(text)  # replaced, as editors do: another file of the same name
-        (room.folder / "new").rename(policy)
+        (workdir.folder / "new").write_text(text)  # replaced, as editors do: another file of the same name
+        (workdir.folder / "new").rename(policy)
         os.kill(pid, signal.SIGHUP)
         wait_until(lambda: helper.said() != said, "the result is in the log")
         return helper.said()[len(said):]
@@ -375,26 +375,26 @@ def reloaded(room):
 
 
 @test
-def reloaded_meanwhile(room):
+def reloaded_meanwhile(workdir):
     """a limit that a slow driver sets during two reloads is answered by the policy at its request; readings do not wait, and the second
     reload takes effect once the request has its answer"""
-    Helper.prepare(room, cards=CARD + "set_delay_ms 1000\n")
-    helper = Helper(room, policy=f"user {NOBODY} cap gpus\n")
+    Helper.prepare(workdir, cards=CARD + "set_delay_ms 1000\n")
+    helper = Helper(workdir, policy=f"user {NOBODY} cap gpus\n")
     with helper.client() as client:
         gpu = helper.row(client, "gpu-0")
     program = ("import os, sys; sys.path.insert(0, sys.argv[1]); import helper_client as client\n"
                f"os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n" + READER.replace("    try:", "    print('asks', flush=True)\n    try:"))
-    setter = room.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
+    setter = workdir.start("-c", program, TESTS / "e2e", helper.path, gpu, program=sys.executable, stdin=subprocess.PIPE)
 
     def reload(text, n):
-        (room.folder / "policy").write_text(text)
+        (workdir.folder / "policy").write_text(text)
         os.kill(helper.process.pid, signal.SIGHUP)
         wait_until(lambda: helper.said().count("reloaded the policy") == n, f"reload {n}")
 
     setter.stdin.write(b"set\n")
     setter.stdin.flush()
     assert setter.stdout.readline() == b"asks\n"
-    wait_until(lambda: any((room.folder / "state/caps").glob("*.lease")), "the journal has it, then comes the driver")
+    wait_until(lambda: any((workdir.folder / "state/caps").glob("*.lease")), "the journal has it, then comes the driver")
     reload("others read\n", 1)
     os.kill(helper.process.pid, signal.SIGHUP)
     with helper.client() as client:
@@ -415,14 +415,14 @@ def reloaded_meanwhile(room):
 
 
 @test
-def policy_owner(room):
+def policy_owner(workdir):
     """policy writable or owned by others: refused"""
-    Helper(room, policy="others read", wait=True).stop()
+    Helper(workdir, policy="others read", wait=True).stop()
     for change, expected in ((lambda path: path.chmod(0o664), "chmod go-w"),
                              (lambda path: os.chown(path, NOBODY, 0), "chown")):
-        change(room.folder / "policy")
-        (room.folder / "log").unlink()
-        helper = Helper(room, "--policy", room.folder / "policy", wait=False)
+        change(workdir.folder / "policy")
+        (workdir.folder / "log").unlink()
+        helper = Helper(workdir, "--policy", workdir.folder / "policy", wait=False)
         assert helper.process.wait(20) == 1 and expected in helper.said(), helper.said()
 
 

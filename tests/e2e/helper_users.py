@@ -16,7 +16,7 @@ from harness import BUILD, NOBODY, TESTS, Skip, children_of, test, wait_until
 from helper_client import LEASE, NVML, SET, Helper
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth  # noqa: E402
+import expected_values  # noqa: E402
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 GROUP = 54321  # a uid without a user on any machine
@@ -30,14 +30,14 @@ def needs_root():
         raise Skip("only root can run as another user")
 
 
-def simulate(room, load="50+20*sin@2"):
+def simulate(workdir, load="50+20*sin@2"):
     """Moving counters, readable by root only."""
-    top = room.folder / "sys"
-    assert room.start(top, "--zone", f"package-0={load}", "--zone", "package-0/dram=5",
+    top = workdir.folder / "sys"
+    assert workdir.start(top, "--zone", f"package-0={load}", "--zone", "package-0/dram=5",
                       program=SIMULATOR).stdout.readline() == b"ready\n"
     for file in top.rglob("energy_uj"):
         file.chmod(0o400)
-    return truth.load(top)
+    return expected_values.load(top)
 
 
 def package(top, previous_w=125, number=0):
@@ -55,20 +55,20 @@ def package(top, previous_w=125, number=0):
 class User:
     """wattle as another user, in a folder with a helper."""
 
-    def __init__(self, room, who, **environment):
-        self.room, self.who = room, who
-        self.wattle = room.folder / "wattle"
+    def __init__(self, workdir, who, **environment):
+        self.workdir, self.who = workdir, who
+        self.wattle = workdir.folder / "wattle"
         if not self.wattle.exists():
-            room.for_everybody()
-        self.environment = {"WATTLE_SYSFS": str(room.folder / "sys"), "WATTLE_NVML": "/nonexistent",
-                            "WATTLE_HELPER": str(room.folder / "run/wattled.sock"),
-                            "WATTLE_STATE": str(room.folder / "state-of-users"), **environment}
+            workdir.for_everybody()
+        self.environment = {"WATTLE_SYSFS": str(workdir.folder / "sys"), "WATTLE_NVML": "/nonexistent",
+                            "WATTLE_HELPER": str(workdir.folder / "run/wattled.sock"),
+                            "WATTLE_STATE": str(workdir.folder / "state-of-users"), **environment}
 
     def start(self, *words, **options):
-        return self.room.start(*words, program=self.wattle, env=self.environment, **self.who, **options)
+        return self.workdir.start(*words, program=self.wattle, env=self.environment, **self.who, **options)
 
     def __call__(self, *words):
-        return self.room.finish(self.start(*words))
+        return self.workdir.finish(self.start(*words))
 
     def sensors(self):
         rows = json.loads(self("sensors", "--json").stdout)["sensors"]
@@ -78,62 +78,62 @@ class User:
         return {row["device"]: row for row in json.loads(self("cap", "list", "--json").stdout)}
 
 
-def limit_w(room, number=0):
-    return int((room.folder / f"sys/class/powercap/intel-rapl:{number}/constraint_0_power_limit_uw").read_text()) / 1e6
+def limit_w(workdir, number=0):
+    return int((workdir.folder / f"sys/class/powercap/intel-rapl:{number}/constraint_0_power_limit_uw").read_text()) / 1e6
 
 
 # ---- reading ----
 
 @test
-def who_may_read(room):
+def who_may_read(workdir):
     """members, others, root, and a refused user: readable or not, period, reason and remedy"""
     needs_root()
-    simulate(room)
-    helper = Helper(room, policy=f"group {GROUP} read\nuser 65533 read every 20ms\n")
-    member = User(room, MEMBER).sensors()
+    simulate(workdir)
+    helper = Helper(workdir, policy=f"group {GROUP} read\nuser 65533 read every 20ms\n")
+    member = User(workdir, MEMBER).sensors()
     for row in member.values():
         assert row["readable"] and row["used"] and "through the helper" in row["note"], member
     assert set(member) == {"package-0", "dram-0"} and member["package-0"]["update_period_s"] < 0.02, member
-    slow = User(room, {"user": 65533, "group": 65533, "extra_groups": []}).sensors()["package-0"]
+    slow = User(workdir, {"user": 65533, "group": 65533, "extra_groups": []}).sensors()["package-0"]
     assert slow["readable"] and 0.019 < slow["update_period_s"] < 0.06 and "every 20 ms" in slow["note"], slow
-    stranger = User(room, STRANGER)
+    stranger = User(workdir, STRANGER)
     row = stranger.sensors()["package-0"]
     assert not row["readable"] and row["why"].endswith("the helper does not serve this user"), row
     assert row["remedy"] == 'sudo usermod -aG wattle "$USER" && newgrp wattle', row
-    root = User(room, {}).sensors()["package-0"]
+    root = User(workdir, {}).sensors()["package-0"]
     assert root["readable"] and root["note"] is None, root  # root reads the file itself and needs no helper
     helper.stop()
     row = stranger.sensors()["package-0"]
     assert not row["readable"] and row["why"].endswith("no helper is running"), row
 
 
-def run_energy(room, user, seconds):
+def run_energy(workdir, user, seconds):
     """(J, error J, true J) of each domain of a run, by powercap."""
-    report = room.folder / "out" / "report.json"
-    run = room.folder / "out" / "run.sqlite"
+    report = workdir.folder / "out" / "report.json"
+    run = workdir.folder / "out" / "run.sqlite"
     done = user("run", "-q", "--overwrite", "-o", run, "--json", report, "--", "sleep", seconds)
     assert done.returncode == 0, done
-    ((start_ns, end_ns),) = room.rows("SELECT start_ns, end_ns FROM segment", path="out/run.sqlite")
+    ((start_ns, end_ns),) = workdir.rows("SELECT start_ns, end_ns FROM segment", path="out/run.sqlite")
     zones = {"package-0": "package-0", "dram-0": "package-0/dram"}
     domains = {d["domain"]: d for d in json.loads(report.read_text())["energy"]["domains"] if d["source"] == "powercap"}
     assert set(domains) == set(zones), domains
-    known = truth.load(room.folder / "sys")
-    return [(domains[name]["energy_j"], domains[name]["error_j"], truth.energy_j(known, zone, start_ns, end_ns))
+    known = expected_values.load(workdir.folder / "sys")
+    return [(domains[name]["energy_j"], domains[name]["error_j"], expected_values.energy_j(known, zone, start_ns, end_ns))
             for name, zone in zones.items()]
 
 
 @test
-def energy_within_its_error(room):
+def energy_within_its_error(workdir):
     """runs of members (new readings) and of others (of up to 100 ms ago): the true energy lies within the stated error"""
     needs_root()
-    simulate(room)
-    out = room.folder / "out"
+    simulate(workdir)
+    out = workdir.folder / "out"
     out.mkdir()
     out.chmod(0o777)
-    helper = Helper(room, policy=f"group {GROUP} read\nothers read\n")
+    helper = Helper(workdir, policy=f"group {GROUP} read\nothers read\n")
     for who in (MEMBER, STRANGER):
-        user = User(room, who)
-        found = [figures for seconds in (0.3, 0.5, 0.7) for figures in run_energy(room, user, seconds)]
+        user = User(workdir, who)
+        found = [figures for seconds in (0.3, 0.5, 0.7) for figures in run_energy(workdir, user, seconds)]
         outside = [figures for figures in found if not abs(figures[0] - figures[2]) <= figures[1]]
         assert len(outside) <= 1, outside  # one in twenty may be outside
         for energy_j, error_j, true_j in found:
@@ -145,57 +145,57 @@ def energy_within_its_error(room):
 
 
 @test
-def helper_dies_and_comes_back(room):
+def helper_dies_and_comes_back(workdir):
     """killed helper: a gap with its reason; restarted helper: used again, and no energy is lost"""
     needs_root()
-    simulate(room, "40")
-    (room.folder / "out").mkdir()
-    (room.folder / "out").chmod(0o777)
-    helper = Helper(room, policy=POLICY)
-    run = room.folder / "out" / "run.sqlite"
-    process = User(room, MEMBER).start("run", "-q", "-o", run, "--json", room.folder / "out/report.json", "--", "cat",
+    simulate(workdir, "40")
+    (workdir.folder / "out").mkdir()
+    (workdir.folder / "out").chmod(0o777)
+    helper = Helper(workdir, policy=POLICY)
+    run = workdir.folder / "out" / "run.sqlite"
+    process = User(workdir, MEMBER).start("run", "-q", "-o", run, "--json", workdir.folder / "out/report.json", "--", "cat",
                                        stdin=subprocess.PIPE)
-    told = lambda kind, words: [text for (text,) in room.rows(f"SELECT text FROM event WHERE kind = '{kind}'", run)
+    told = lambda kind, words: [text for (text,) in workdir.rows(f"SELECT text FROM event WHERE kind = '{kind}'", run)
                                 if words in text]
-    wait_until(lambda: run.exists() and room.rows("SELECT count(*) FROM device_sample", run)[0][0] > 5, "samples")
+    wait_until(lambda: run.exists() and workdir.rows("SELECT count(*) FROM device_sample", run)[0][0] > 5, "samples")
     for pid in (helper.pid, helper.process.pid):
         os.kill(pid, signal.SIGKILL)
     helper.process.wait()
     wait_until(lambda: told("note", "not read now: ") and told("gap", "can't be read"), "the gap is reported")
     helper.log.unlink()
-    helper = Helper(room, policy=POLICY)
+    helper = Helper(workdir, policy=POLICY)
     wait_until(lambda: told("gap-end", "can be read again"), "the end of the gap is reported")
     time.sleep(0.3)
     process.stdin.close()
     process.stdin = None
-    assert room.finish(process).returncode == 0
-    report = json.loads((room.folder / "out/report.json").read_text())
-    ((start_ns, end_ns),) = room.rows("SELECT start_ns, end_ns FROM segment", run)
+    assert workdir.finish(process).returncode == 0
+    report = json.loads((workdir.folder / "out/report.json").read_text())
+    ((start_ns, end_ns),) = workdir.rows("SELECT start_ns, end_ns FROM segment", run)
     found = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
-    harness.near(found["energy_j"], truth.energy_j(truth.load(room.folder / "sys"), "package-0", start_ns, end_ns),
+    harness.near(found["energy_j"], expected_values.energy_j(expected_values.load(workdir.folder / "sys"), "package-0", start_ns, end_ns),
                  relative=0.02, absolute=found["error_j"])
     helper.stop()
 
 
 @test
-def helper_that_hangs(room):
+def helper_that_hangs(workdir):
     """helper that hangs: delays neither the command nor the samples by more than a moment"""
     needs_root()
-    simulate(room, "40")
-    (room.folder / "out").mkdir()
-    (room.folder / "out").chmod(0o777)
-    helper = Helper(room, policy=POLICY)
-    user = User(room, MEMBER)
-    run = room.folder / "out" / "run.sqlite"
+    simulate(workdir, "40")
+    (workdir.folder / "out").mkdir()
+    (workdir.folder / "out").chmod(0o777)
+    helper = Helper(workdir, policy=POLICY)
+    user = User(workdir, MEMBER)
+    run = workdir.folder / "out" / "run.sqlite"
     process = user.start("run", "-q", "-i", "20ms", "-o", run, "--", "cat", stdin=subprocess.PIPE)
-    wait_until(lambda: run.exists() and room.rows("SELECT count(*) FROM sample", run)[0][0] > 5, "samples")
+    wait_until(lambda: run.exists() and workdir.rows("SELECT count(*) FROM sample", run)[0][0] > 5, "samples")
     os.kill(helper.pid, signal.SIGSTOP)
     time.sleep(1.0)
     os.kill(helper.pid, signal.SIGCONT)
     process.stdin.close()
     process.stdin = None
-    assert room.finish(process).returncode == 0
-    times = [t_ns for (t_ns,) in room.rows("SELECT t_ns FROM sample ORDER BY t_ns", run)]
+    assert workdir.finish(process).returncode == 0
+    times = [t_ns for (t_ns,) in workdir.rows("SELECT t_ns FROM sample ORDER BY t_ns", run)]
     late = [b - a for a, b in zip(times, times[1:]) if b - a > 35e6]
     assert len(times) > 30 and len(late) < len(times) / 3, late
     # And at the start: a helper that does not answer is given up.
@@ -209,20 +209,20 @@ def helper_that_hangs(room):
 # ---- limiting ----
 
 @test
-def limits_of_a_member(room):
+def limits_of_a_member(workdir):
     """cap list, set, reset, set -- CMD, --for as nobody with a group in the policy: as for root, within the policy's range"""
     needs_root()
-    package(room.folder / "sys")
-    helper = Helper(room, policy=POLICY)
-    user = User(room, MEMBER)
+    package(workdir.folder / "sys")
+    helper = Helper(workdir, policy=POLICY)
+    user = User(workdir, MEMBER)
     row = user.caps()["package-0"]
     assert row["settable"] and (row["min_w"], row["max_w"]) == (80, 120) and row["lease"] is None, row
     done = user("cap", "set", "package-0", "130")
-    assert done.returncode == 1 and "80 to 120 W" in done.stderr and limit_w(room) == 125, done.stderr
-    assert user("cap", "set", "package-0", "90").returncode == 0 and limit_w(room) == 90
-    assert user("cap", "reset", "package-0").returncode == 0 and limit_w(room) == 125
+    assert done.returncode == 1 and "80 to 120 W" in done.stderr and limit_w(workdir) == 125, done.stderr
+    assert user("cap", "set", "package-0", "90").returncode == 0 and limit_w(workdir) == 90
+    assert user("cap", "reset", "package-0").returncode == 0 and limit_w(workdir) == 125
     process = user.start("cap", "set", "package-0", "100", "--", "cat", stdin=subprocess.PIPE)
-    wait_until(lambda: limit_w(room) == 100, "the limit")
+    wait_until(lambda: limit_w(workdir) == 100, "the limit")
     owner = f"wattle cap set, pid {process.pid}, user nobody"
     assert user.caps()["package-0"]["lease"] == owner
     for words in (("set", "package-0", "90"), ("reset", "package-0")):
@@ -230,19 +230,19 @@ def limits_of_a_member(room):
         assert done.returncode == 1 and owner in done.stderr, done.stderr
     process.stdin.close()
     process.stdin = None
-    assert room.finish(process).returncode == 0 and limit_w(room) == 125
-    assert user("cap", "set", "package-0", "90", "--for", "1s").returncode == 0 and limit_w(room) == 90
-    wait_until(lambda: limit_w(room) == 125, "restored after its time")
+    assert workdir.finish(process).returncode == 0 and limit_w(workdir) == 125
+    assert user("cap", "set", "package-0", "90", "--for", "1s").returncode == 0 and limit_w(workdir) == 90
+    wait_until(lambda: limit_w(workdir) == 125, "restored after its time")
     helper.stop()
 
 
 @test
-def limits_of_others(room):
+def limits_of_others(workdir):
     """user outside the policy, and user without a helper: refused, with both remedies; nothing is changed"""
     needs_root()
-    package(room.folder / "sys")
-    helper = Helper(room, policy=POLICY)
-    user = User(room, STRANGER)
+    package(workdir.folder / "sys")
+    helper = Helper(workdir, policy=POLICY)
+    user = User(workdir, STRANGER)
     for remedy in ("as this user: add a `cap` rule to the policy file of wattled", "as this user: sudo"):
         row = user.caps()["package-0"]
         assert not row["settable"] and "sudo wattle cap set package-0" in row["remedy"] and remedy in row["remedy"], row
@@ -250,28 +250,28 @@ def limits_of_others(room):
         assert done.returncode == 1 and remedy in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
         if helper.process.poll() is None:
             helper.stop()
-    assert limit_w(room) == 125
+    assert limit_w(workdir) == 125
 
 
 @test
-def tune_of_a_member(room):
+def tune_of_a_member(workdir):
     """cap tune as nobody: sets its limits through the helper and restores the previous one"""
     needs_root()
     card = Card(more=("limit_delay_ms 20", "set_uid 0"))
-    (room.folder / "cards").write_text(card.text())
-    (room.folder / "sys").mkdir()
-    helper = Helper(room, policy=POLICY)
-    (room.folder / "out").mkdir()
-    (room.folder / "out").chmod(0o777)
-    worker, library, _ = (shutil.copy2(path, room.folder) for path in (BUILD / "tests/fakes/gpu_worker", NVML,
+    (workdir.folder / "cards").write_text(card.text())
+    (workdir.folder / "sys").mkdir()
+    helper = Helper(workdir, policy=POLICY)
+    (workdir.folder / "out").mkdir()
+    (workdir.folder / "out").chmod(0o777)
+    worker, library, _ = (shutil.copy2(path, workdir.folder) for path in (BUILD / "tests/fakes/gpu_worker", NVML,
                                                                        BUILD / "src/libwattle.so.0"))
-    user = User(room, MEMBER, WATTLE_NVML=str(library), WATTLE_FAKE_NVML=str(room.folder / "cards"),
-                LD_LIBRARY_PATH=str(room.folder))
-    result = room.folder / "out/tune.json"
+    user = User(workdir, MEMBER, WATTLE_NVML=str(library), WATTLE_FAKE_NVML=str(workdir.folder / "cards"),
+                LD_LIBRARY_PATH=str(workdir.folder))
+    result = workdir.folder / "out/tune.json"
     work = [worker, "--step-ms", "2", "--seconds", "6"]
-    done = room.finish(user.start("cap", "tune", "gpu-0", "--caps", "4", "--seconds", "0.3", "--settle", "0.06",
+    done = workdir.finish(user.start("cap", "tune", "gpu-0", "--caps", "4", "--seconds", "0.3", "--settle", "0.06",
                                   "--objective", "edp", "--json", result, "--step", "step", "--", *work,
-                                  cwd=room.folder / "out"))
+                                  cwd=workdir.folder / "out"))
     assert done.returncode == 0, done.stderr
     found = json.loads(result.read_text())
     assert len(found["caps"]) >= 3 and found["previous_w"] == card.default_w, found
@@ -293,20 +293,20 @@ TRIALS, SIDE_BY_SIDE = 60, 4
 class Place:
     """Parts of a room that Helper and User need, for concurrent trials."""
 
-    def __init__(self, room, folder):
-        self.room, self.folder = room, folder
+    def __init__(self, workdir, folder):
+        self.workdir, self.folder = workdir, folder
         folder.mkdir()
         folder.chmod(0o755)
         for name in ("wattle", "burner"):
-            os.link(room.folder / name, folder / name)
+            os.link(workdir.folder / name, folder / name)
         for number in range(2):
             package(folder / "sys", number=number)
 
     def start(self, *words, **options):
-        return self.room.start(*words, **{"cwd": "/", **options})
+        return self.workdir.start(*words, **{"cwd": "/", **options})
 
     def finish(self, process):
-        return self.room.finish(process)
+        return self.workdir.finish(process)
 
 
 def helper_of(place, before=None):
@@ -352,7 +352,7 @@ def one_kill(place, number, helper):
     kill_all(pid for name, pids in victims.items() if name in who for pid in pids)
     if "wattle" not in who:
         os.kill(process.pid, signal.SIGCONT)
-    story = f"trial {number}: {who} killed"
+    data = f"trial {number}: {who} killed"
     killed = time.monotonic()
     is_back = lambda: limit_w(place) == 125
     if "server" in who and "guard" in who:
@@ -361,15 +361,15 @@ def one_kill(place, number, helper):
         # A wattle that had not requested its limit before the kill requests it from the new helper.
         owner = f"wattle cap set, pid {process.pid}, user nobody"
         wait_until(lambda: is_back() or User(place, MEMBER).caps()["package-0"]["lease"] == owner,
-                   f"{story}: back after the next start")
+                   f"{data}: back after the next start")
     elif "server" in who or "guard" in who:
         helper.process.wait(harness.TIMEOUT_S)
-        wait_until(is_back, f"{story}: back by the other one", PROMISE_S * BUSY_MACHINE)
+        wait_until(is_back, f"{data}: back by the other one", PROMISE_S * BUSY_MACHINE)
     elif "wattle" in who:
-        wait_until(is_back, f"{story}: back", PROMISE_S * BUSY_MACHINE)
+        wait_until(is_back, f"{data}: back", PROMISE_S * BUSY_MACHINE)
     took_s = time.monotonic() - killed
     end_of(process)
-    wait_until(is_back, f"{story}: back at the end of all")
+    wait_until(is_back, f"{data}: back at the end of all")
     helper_died = "server" in who or "guard" in who
     if helper_died and helper.process.poll() is not None:
         helper = helper_of(place, helper)
@@ -400,11 +400,11 @@ def many_kills(place, numbers):
 
 
 @test
-def sixty_kills(room):
+def sixty_kills(workdir):
     """60 kills of wattle, its command, the helper's two processes, pairs: the limit is restored, another client's is unchanged"""
     needs_root()
-    room.for_everybody()
-    places = [Place(room, room.folder / f"place-{i}") for i in range(SIDE_BY_SIDE)]
+    workdir.for_everybody()
+    places = [Place(workdir, workdir.folder / f"place-{i}") for i in range(SIDE_BY_SIDE)]
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         took_s = sum(pool.map(lambda i: many_kills(places[i], range(i, TRIALS, SIDE_BY_SIDE)), range(SIDE_BY_SIDE)), [])
     print(f"# the slowest restore took {1000 * max(took_s):.0f} ms")

@@ -33,67 +33,67 @@ def option(name):
     return next((row["value"] for row in rows if row["name"] == name), None)
 
 
-def tool(room, *words, status=0):
-    done = room.finish(room.start(TOP / "tools/install.py", *words, program="/usr/bin/python3"))
+def tool(workdir, *words, status=0):
+    done = workdir.finish(workdir.start(TOP / "tools/install.py", *words, program="/usr/bin/python3"))
     assert done.returncode == status, done
     return done.stdout if status == 0 else done.stderr
 
 
-def install(room):
+def install(workdir):
     if not option("pkgconfig.relocatable"):
         raise Skip("this build folder is older than -Dpkgconfig.relocatable=true in meson.build: meson setup --wipe")
-    return tool(room, BUILD, room.folder / "dest")
+    return tool(workdir, BUILD, workdir.folder / "dest")
 
 
-def shell(room, lines, script):
+def shell(workdir, lines, script):
     """A shell with nothing in its environment but what a login has, and these lines."""
-    words = ["env", "-i", "PATH=/usr/bin:/bin", f"HOME={room.folder}", f"TMPDIR={room.folder}", "sh", "-ec", lines + script]
-    done = room.finish(room.start(*words[1:], program="/usr/bin/env"))
+    words = ["env", "-i", "PATH=/usr/bin:/bin", f"HOME={workdir.folder}", f"TMPDIR={workdir.folder}", "sh", "-ec", lines + script]
+    done = workdir.finish(workdir.start(*words[1:], program="/usr/bin/env"))
     assert done.returncode == 0, (script, done.stdout[-500:], done.stderr[-1500:])
     return done.stdout
 
 
 @test
-def variables(room):
+def variables(workdir):
     """with exactly the variables that are printed: wattle and its manual, a C program by pkg-config, and Python's package"""
-    text = install(room)
+    text = install(workdir)
     lines = "".join(re.findall(r"^export .*\n", text, re.MULTILINE))
     assert re.findall(r"^export (\w+)=", lines, re.MULTILINE) == ["PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH"], text
-    (room.folder / "program.c").write_text(PROGRAM)
-    assert shell(room, lines, "command -v wattle; wattle --version").startswith(f"{room.folder}/dest/usr/local/bin/wattle\nwattle ")
-    shell(room, lines, "cc program.c $(pkg-config --cflags --libs wattle) -o program\nwattle run -q -o run.sqlite -- ./program")
-    assert room.rows("SELECT name FROM span") == [("installed",)]
-    assert shell(room, lines, f"python3 -c '{TRACKED}'").startswith(f"{room.folder}/dest/usr/local/lib/python3"), text
-    assert shell(room, lines, "man -w wattle-run").strip() == f"{room.folder}/dest/usr/local/share/man/man1/wattle-run.1"
+    (workdir.folder / "program.c").write_text(PROGRAM)
+    assert shell(workdir, lines, "command -v wattle; wattle --version").startswith(f"{workdir.folder}/dest/usr/local/bin/wattle\nwattle ")
+    shell(workdir, lines, "cc program.c $(pkg-config --cflags --libs wattle) -o program\nwattle run -q -o run.sqlite -- ./program")
+    assert workdir.rows("SELECT name FROM span") == [("installed",)]
+    assert shell(workdir, lines, f"python3 -c '{TRACKED}'").startswith(f"{workdir.folder}/dest/usr/local/lib/python3"), text
+    assert shell(workdir, lines, "man -w wattle-run").strip() == f"{workdir.folder}/dest/usr/local/share/man/man1/wattle-run.1"
 
 
 @test
-def without_a_trace(room):
+def without_a_trace(workdir):
     """after two installations uninstall removes all that was written, and Python's cache of it, and nothing else; what has changed stays
     and is named; the second installation removes files that only the first one had"""
-    (room.folder / "dest/usr/local/bin").mkdir(parents=True)
-    mine = room.folder / "dest/usr/local/bin/mine"
+    (workdir.folder / "dest/usr/local/bin").mkdir(parents=True)
+    mine = workdir.folder / "dest/usr/local/bin/mine"
     mine.write_text("mine")
-    before = sorted(room.folder.joinpath("dest").rglob("*"))
-    install(room)
-    record = room.folder / "dest/usr/local/share/wattle/installed.txt"
-    old = room.folder / "dest/usr/local/bin/wattle-of-before"
+    before = sorted(workdir.folder.joinpath("dest").rglob("*"))
+    install(workdir)
+    record = workdir.folder / "dest/usr/local/share/wattle/installed.txt"
+    old = workdir.folder / "dest/usr/local/bin/wattle-of-before"
     old.write_text("")
     with record.open("a") as file:
         file.write(f"{hashlib.sha256(b'').hexdigest()}  /usr/local/bin/wattle-of-before\n")
-    lines = "".join(re.findall(r"^export .*\n", install(room), re.MULTILINE))
+    lines = "".join(re.findall(r"^export .*\n", install(workdir), re.MULTILINE))
     assert not old.exists() and "wattle-of-before" not in record.read_text()
-    policy = room.folder / "dest/etc/wattle/policy"
+    policy = workdir.folder / "dest/etc/wattle/policy"
     policy.parent.mkdir(parents=True)
     policy.write_text("others read\n")
-    shell(room, lines, "python3 -c 'import wattle'")
-    changed = room.folder / "dest/usr/local/share/wattle/prometheus/wattle-targets.yml"
+    shell(workdir, lines, "python3 -c 'import wattle'")
+    changed = workdir.folder / "dest/usr/local/share/wattle/prometheus/wattle-targets.yml"
     changed.write_text("- targets: [node1:9095]\n")
     if os.geteuid() == 0:  # a record of somebody else's could name files of root's
         os.chown(record, NOBODY, -1)
-        assert f"belongs to user {NOBODY}" in tool(room, "--uninstall", "/usr/local", room.folder / "dest", status=1)
+        assert f"belongs to user {NOBODY}" in tool(workdir, "--uninstall", "/usr/local", workdir.folder / "dest", status=1)
         os.chown(record, 0, -1)
-    makefile = ["make", "-s", "-C", str(TOP), "uninstall", "PREFIX=/usr/local", f"DESTDIR={room.folder}/dest"]
+    makefile = ["make", "-s", "-C", str(TOP), "uninstall", "PREFIX=/usr/local", f"DESTDIR={workdir.folder}/dest"]
     done = subprocess.run(makefile, capture_output=True, text=True, check=True)
     assert f"Kept, changed since it was installed: {changed}" in done.stdout, done
     assert f"Kept, not written by the installation: {policy.parent}" in done.stdout, done
@@ -101,7 +101,7 @@ def without_a_trace(room):
     policy.unlink()
     for folder in [*changed.parents][:3] + [policy.parent, policy.parent.parent]:
         folder.rmdir()
-    assert sorted(room.folder.joinpath("dest").rglob("*")) == before, sorted(room.folder.joinpath("dest").rglob("*"))
+    assert sorted(workdir.folder.joinpath("dest").rglob("*")) == before, sorted(workdir.folder.joinpath("dest").rglob("*"))
     again = subprocess.run(makefile, capture_output=True, text=True, check=False)
     assert again.returncode != 0 and "there is no record" in again.stderr, again
 

@@ -15,36 +15,36 @@ print(sum(1 for module in model.modules() if isinstance(module, torch.nn.Conv2d)
 """
 
 
-def capture(room, *command, **options):
-    done = room.wattle("run", "-q", "--itt", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", *command,
+def capture(workdir, *command, **options):
+    done = workdir.wattle("run", "-q", "--itt", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", *command,
                        **options)
     assert done.returncode == 0, done
     return done
 
 
 @test
-def a_program(room):
+def a_program(workdir):
     """tasks nest, overlapped ones end by their id, metadata with a number is work, paused tasks are not recorded"""
-    done = capture(room, APP)
+    done = capture(workdir, APP)
     assert done.stdout == "", done
-    spans = room.rows("select span.name, around.name, span.kind, span.close, (span.end_ns - span.begin_ns) / 1e6 "
+    spans = workdir.rows("select span.name, around.name, span.kind, span.close, (span.end_ns - span.begin_ns) / 1e6 "
                       "from span left join span around on around.id = span.parent order by span.begin_ns, span.id")
     assert [s[:4] for s in spans] == [("app/first", None, "range", "ended"), ("app/second", None, "range", "ended"),
                                       *[("app/batch", None, "nested", "ended"),
                                         ("app/layer", "app/batch", "nested", "ended")] * 3], spans
     assert all(s[4] >= 20 for s in spans), spans
-    assert room.rows("select user_metric.name, value, span.name from user_metric join span on span.id = span") == [
+    assert workdir.rows("select user_metric.name, value, span.name from user_metric join span on span.id = span") == [
         ("images", 8.0, "app/batch")] * 3
-    assert room.rows("select text from event where kind = 'mark'") == [("app/end",)]
-    blocks = json.loads((room.folder / "report.json").read_text())["blocks"]
+    assert workdir.rows("select text from event where kind = 'mark'") == [("app/end",)]
+    blocks = json.loads((workdir.folder / "report.json").read_text())["blocks"]
     batch, = [b for b in blocks if b["name"] == "app/batch"]
     assert batch["num_calls"] == 3 and batch["units"][0]["sum"] == 24, batch
 
 
 @test
-def without_asking(room):
+def without_asking(workdir):
     """no --itt: the program finds no collector"""
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "--", APP)
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--", APP)
     assert done.stdout == "nobody listens\n", done
 
 
@@ -55,17 +55,17 @@ def debian_s_torch():
 
 
 @test
-def an_unmodified_resnet(room):
+def an_unmodified_resnet(workdir):
     """forward and backward of an unmodified PyTorch ResNet-18: its oneDNN primitives are code blocks"""
     debian_s_torch()
-    (room.folder / "resnet.py").write_text(RESNET)
-    done = capture(room, "/usr/bin/python3", "resnet.py", env={"OMP_NUM_THREADS": "1"})
+    (workdir.folder / "resnet.py").write_text(RESNET)
+    done = capture(workdir, "/usr/bin/python3", "resnet.py", env={"OMP_NUM_THREADS": "1"})
     layers = int(done.stdout)
-    rows = dict(room.rows("select name, count(*) from span where close = 'ended' group by name"))
+    rows = dict(workdir.rows("select name, count(*) from span where close = 'ended' group by name"))
     assert set(rows) == {"dnnl::primitive::execute/convolution", "dnnl::primitive::execute/reorder"}, rows
     # Each convolution forward, by its weights, and by its input, which the first layer does not need.
     assert rows["dnnl::primitive::execute/convolution"] == 3 * layers - 1, (rows, layers)
-    blocks = {b["name"]: b for b in json.loads((room.folder / "report.json").read_text())["blocks"]}
+    blocks = {b["name"]: b for b in json.loads((workdir.folder / "report.json").read_text())["blocks"]}
     convolution = blocks["dnnl::primitive::execute/convolution"]
     assert convolution["num_calls"] == 3 * layers - 1 and convolution["compute_time"]["total"] > 0, convolution
 

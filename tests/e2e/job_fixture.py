@@ -5,7 +5,7 @@ import sys
 from harness import BUILD, TESTS
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth
+import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 RANGE_UJ = 60_000_000
@@ -18,29 +18,29 @@ NO_JOB = {name: None for name in os.environ if name.startswith(PREFIXES) or name
 class Machine:
     """A machine with counters, on which ranks run."""
 
-    def __init__(self, room, *zones):
-        self.room, self.top = room, room.folder / "sim"
+    def __init__(self, workdir, *zones):
+        self.workdir, self.top = workdir, workdir.folder / "sim"
         zones = zones or ("--zone", "package-0=50", "--zone", "package-0/dram=5")
-        self.simulator = room.start(self.top, *zones, "--range", f"package-0={RANGE_UJ}", program=SIMULATOR)
+        self.simulator = workdir.start(self.top, *zones, "--range", f"package-0={RANGE_UJ}", program=SIMULATOR)
         assert self.simulator.stdout.readline() == b"ready\n"
         self.environment = {**NO_JOB, "WATTLE_SYSFS": str(self.top)}
 
     def start(self, rank, size, *command, options=(), name="run-%r.sqlite", **more):
         environment = {**self.environment, "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank),
                        "LOCAL_WORLD_SIZE": str(size), **more}
-        return self.room.start("run", "-q", "-i", "50ms", *options, "-o", name, "--", *command, env=environment)
+        return self.workdir.start("run", "-q", "-i", "50ms", *options, "-o", name, "--", *command, env=environment)
 
     def joules(self, zone, from_ns, to_ns):
-        return truth.energy_j(truth.load(self.top), zone, from_ns, to_ns)
+        return expected_values.energy_j(expected_values.load(self.top), zone, from_ns, to_ns)
 
 
-def facts(room, path):
-    return dict(room.rows("select key, value from run", path))
+def facts(workdir, path):
+    return dict(workdir.rows("select key, value from run", path))
 
 
-def finish_all(room, processes):
+def finish_all(workdir, processes):
     for process in processes:
-        done = room.finish(process)
+        done = workdir.finish(process)
         assert done.returncode == 0, done
 
 
@@ -48,13 +48,13 @@ READINGS = ("select t_ns, energy_uj, energy_raw_uj from device_sample join devic
             "where device.name = '{}' and energy_uj is not null order by t_ns")
 
 
-def rows_of(room, path, device):
+def rows_of(workdir, path, device):
     """Readings of a device's counter: (t_ns, energy_uj, energy_raw_uj)."""
-    return room.rows(READINGS.format(device), path)
+    return workdir.rows(READINGS.format(device), path)
 
 
-def has_energy(room, path, device="package-0"):
-    return bool(rows_of(room, path, device))
+def has_energy(workdir, path, device="package-0"):
+    return bool(rows_of(workdir, path, device))
 
 
 def assert_one_after_the_other(pieces):
@@ -63,8 +63,8 @@ def assert_one_after_the_other(pieces):
     assert spans and all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), spans
 
 
-def sensor_events(room, path):
-    return [text for text, in room.rows("select text from event where kind = 'sensors' order by t_ns", path)]
+def sensor_events(workdir, path):
+    return [text for text, in workdir.rows("select text from event where kind = 'sensors' order by t_ns", path)]
 
 
 def joined(pieces, range_uj):

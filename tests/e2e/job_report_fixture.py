@@ -8,25 +8,25 @@ import sqlite3
 import tempfile
 
 import synthetic_jobs
-from harness import WATTLE, Room
+from harness import WATTLE, WorkDir
 
 
 @functools.cache
 def _kept(kind):
     """(folder that must not be changed, true values of the job)"""
     kept = tempfile.TemporaryDirectory(prefix="wattle-job-")
-    truth = synthetic_jobs.make(WATTLE, kept.name, kind)
-    return kept, json.loads(json.dumps(truth))  # keys are texts, as in a report
+    expected_values = synthetic_jobs.make(WATTLE, kept.name, kind)
+    return kept, json.loads(json.dumps(expected_values))  # keys are texts, as in a report
 
 
-def made(room, kind):
+def made(workdir, kind):
     """A folder of the test with the runs of a job; (folder, true values of the job)."""
-    kept, truth = _kept(kind)
-    return shutil.copytree(kept.name, room.folder / kind, dirs_exist_ok=True), truth
+    kept, expected_values = _kept(kind)
+    return shutil.copytree(kept.name, workdir.folder / kind, dirs_exist_ok=True), expected_values
 
 
-def report(room, *arguments, status=0):
-    result = room.wattle("report", *arguments, "--format", "json")
+def report(workdir, *arguments, status=0):
+    result = workdir.wattle("report", *arguments, "--format", "json")
     assert result.returncode == status, result.stderr
     return json.loads(result.stdout) if status == 0 else result.stderr
 
@@ -34,12 +34,12 @@ def report(room, *arguments, status=0):
 @functools.cache
 def report_of(kind):
     """(report of an unchanged job, true values of it)"""
-    kept, truth = _kept(kind)
-    room = Room(pathlib.Path(kept.name))
+    kept, expected_values = _kept(kind)
+    workdir = WorkDir(pathlib.Path(kept.name))
     try:
-        return report(room, "."), truth
+        return report(workdir, "."), expected_values
     finally:
-        room.stop_all()
+        workdir.stop_all()
 
 
 def change(path, *statements):

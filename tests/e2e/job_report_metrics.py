@@ -7,30 +7,30 @@ from job_report_fixture import change, made, report, report_of
 
 
 @test
-def steps_in_the_text(room):
+def steps_in_the_text(workdir):
     """ranks of two steps: distinguished; a batch script's own recording: no rank"""
-    folder, _ = made(room, "two_steps")
-    text = room.wattle("report", folder, "--all").stdout
+    folder, _ = made(workdir, "two_steps")
+    text = workdir.wattle("report", folder, "--all").stdout
     assert "4 ranks in each of 2 steps on 2 nodes" in text and "step  rank  node" in text, text
     paths = sorted(folder.glob("*.sqlite"))
     change(paths[0], ("this container is not shown the sensors",))
-    text = room.wattle("report", folder, "--all").stdout
+    text = workdir.wattle("report", folder, "--all").stdout
     assert "7 ranks in 2 steps together and 1 recording without a rank" in " ".join(text.split()), text
     assert max(map(len, text.splitlines())) <= 80
 
 
 @test
-def a_list_says_whose_runs_they_are(room):
+def list_shows_run_owners(workdir):
     """list: names user, node, job and rank of a run"""
-    folder, _ = made(room, "one_rank")
-    lines = room.wattle("list", folder).stdout.splitlines()
+    folder, _ = made(workdir, "one_rank")
+    lines = workdir.wattle("list", folder).stdout.splitlines()
     assert len(lines) == 1 and "ada@node-01 job 4242 rank 0  " in lines[0], lines
 
 
 @test
-def what_all_recorders_say_is_told_once(room):
+def common_warning_is_listed_once(workdir):
     """same note from all or several ranks: printed once, with the number of ranks"""
-    folder, _ = made(room, "plain")
+    folder, _ = made(workdir, "plain")
     note = "insert into event (t_ns, kind, text) values (5005000000000, 'note', ?)"
     for number, path in enumerate(sorted(folder.glob("*.sqlite"))):
         change(path, (note, ("the clock was set",)))
@@ -40,56 +40,56 @@ def what_all_recorders_say_is_told_once(room):
             change(path, (note, ("all 8 ranks: this container is not shown the sensors",)), (note.replace("note", "mark"), ("a very long mark " * 1000,)))
     expected = ["all 8 ranks",
                 "rank 0 on node-01 and 1 more of 8 ranks: the clock was set", "rank 3 on node-01: perf was refused"]
-    assert sorted(report(room, folder)["warnings"]) == expected
-    text = room.wattle("report", folder, "--all").stdout
+    assert sorted(report(workdir, folder)["warnings"]) == expected
+    text = workdir.wattle("report", folder, "--all").stdout
     assert all(text.count(words) == 1 for words in ("perf was refused", "and 1 more of 8 ranks", "--waiting")), text
 
 
 @test
-def blocks_that_wait_are_what_the_user_says(room):
+def waiting_blocks_by_option(workdir):
     """--waiting PATTERN: selects the blocks that count as waiting; without a match waiting is unknown"""
-    made(room, "plain")
-    document = report(room, room.folder / "plain", "setu?", "setup")
+    made(workdir, "plain")
+    document = report(workdir, workdir.folder / "plain", "setu?", "setup")
     assert document["imbalance"]["waiting_blocks"] == ["--waiting"]
     near(document["imbalance"]["waiting_s"]["total"], 8 * 0.5, relative=1e-6)
-    document = report(room, room.folder / "plain", "nothing", "nothing")
+    document = report(workdir, workdir.folder / "plain", "nothing", "nothing")
     assert document["imbalance"]["waiting_s"]["mean"] is None
     for pattern, told in (("setpu", "matches 'setpu' (did you mean 'setup'?)"), ("nothing", "matches 'nothing'")):
-        done = room.wattle("report", room.folder / "plain", "--waiting", "setup", "--waiting", pattern, "--format", "line")
+        done = workdir.wattle("report", workdir.folder / "plain", "--waiting", "setup", "--waiting", pattern, "--format", "line")
         assert done.returncode == 0 and done.stderr == f"wattle: warning: --waiting: no code block {told}\n", done
 
 
 @test
-def what_is_wrong_is_told(room):
+def problems_are_reported(workdir):
     for kind, words in (("missing", "2 of 8 ranks have no run: 5 and 6"), ("takeover", "were not finished"),
                         ("skewed", "their clocks differ"), ("virtual_nodes", "are the same machine"),
                         ("unmeasured", "Nobody read the sensors of node-01"), ("nested", "nested wattle run")):
         warnings = report_of(kind)[0]["warnings"]
         assert any(words in warning for warning in warnings), (kind, warnings)
-    for kind, is_said in (("skewed", True), ("plain", False)):  # concurrent as well: they are included in it
-        said = " ".join(room.wattle("report", made(room, kind)[0]).stdout.split())
-        assert ("up to 4.90 s of it may come from clock differences between nodes" in said) == is_said, said
+    for kind, is_reported in (("skewed", True), ("plain", False)):  # concurrent as well: they are included in it
+        said = " ".join(workdir.wattle("report", made(workdir, kind)[0]).stdout.split())
+        assert ("up to 4.90 s of it may come from clock differences between nodes" in said) == is_reported, said
 
 
 @test
-def what_nobody_may_read_any_more_is_told(room):
+def unreadable_counter_is_reported(workdir):
     """dram readable by rank 0 only, which ends: a warning, and an error that covers the missing energy"""
-    folder, truth = made(room, "takeover")
+    folder, expected_values = made(workdir, "takeover")
     for number in (1, 2, 3):
         change(folder / f"job-r00{number}.sqlite",
                ("delete from device_sample where device in (select id from device where kind = 'dram')",),
                ("delete from device where kind = 'dram'",), ("delete from event where text like '%dram%'",))
-    document = report(room, folder)
+    document = report(workdir, folder)
     dram = next(d for d in document["energy"]["domains"] if d["kind"] == "dram" and d["node"] == "node-01")
-    missing_j = truth["nodes"]["node-01"]["domains"]["dram-0"]["energy_j"] - dram["energy_j"]
+    missing_j = expected_values["nodes"]["node-01"]["domains"]["dram-0"]["energy_j"] - dram["energy_j"]
     assert dram["gaps"] == 1 and dram["energy_j"] < missing_j < dram["error_j"], (dram, missing_j)
     assert any("Nobody read dram-0 of node-01 for 7.4 s" in text for text in document["warnings"]), document["warnings"]
 
 
 @test
-def numbers_that_no_machine_has_do_no_harm(room):
+def numbers_that_no_machine_has_do_no_harm(workdir):
     """times and counters at the limits of 64 bits: a report, or one line; sanitizers check the rest"""
-    folder, _ = made(room, "takeover")
+    folder, _ = made(workdir, "takeover")
     most = 2**63 - 1
     for number, value in ((1, most), (5, 1 - most)):
         change(folder / f"job-r00{number}.sqlite",
@@ -98,21 +98,21 @@ def numbers_that_no_machine_has_do_no_harm(room):
                ("update segment set wall_start_ns = ?", (value,)), ("update event set t_ns = ?", (value,)),
                ("update device set update_period_ns = ?, energy_range_uj = ?", (value, value)),
                ("update run set value = ? where key in ('interval_ns', 'n_cores', 'expected_cores')", (str(value),)))
-    result = room.wattle("report", folder)
+    result = workdir.wattle("report", folder)
     assert result.returncode == 0 or len(result.stderr.splitlines()) == 1, result.stderr
 
 
 @test
-def nothing_is_told_of_a_job_that_went_well(room):
+def complete_job_has_no_warning(workdir):
     """job without a defect: no warnings"""
     assert report_of("plain")[0]["warnings"] == []
 
 
 @test
-def ranks_of_the_report_stand_in_its_text(room):
+def text_lists_all_ranks(workdir):
     """text of a job: names job, ranks, nodes and the slowest rank in at most 80 columns"""
-    made(room, "imbalanced")
-    result = room.wattle("report", room.folder / "imbalanced")
+    made(workdir, "imbalanced")
+    result = workdir.wattle("report", workdir.folder / "imbalanced")
     assert result.returncode == 0, result.stderr
     assert "Job 4242" in result.stdout and "8 ranks on 4 nodes" in result.stdout
     assert "Slowest: rank 5 on node-03" in result.stdout
@@ -120,85 +120,85 @@ def ranks_of_the_report_stand_in_its_text(room):
 
 
 @test
-def names_of_strangers_do_no_harm(room):
+def names_of_strangers_do_no_harm(workdir):
     """control characters in names of nodes, jobs and blocks: never reach a terminal"""
-    made(room, "hostile")
-    result = room.wattle("report", room.folder / "hostile")
+    made(workdir, "hostile")
+    result = workdir.wattle("report", workdir.folder / "hostile")
     assert result.returncode == 0 and not any(ord(c) < 32 and c != "\n" for c in result.stdout)
 
 
 @test
-def jobs_side_by_side(room):
+def jobs_side_by_side(workdir):
     """compare of two jobs: the total energy of each"""
-    a, truth_a = made(room, "plain")
-    b, truth_b = made(room, "imbalanced")
-    result = room.wattle("compare", f"a={a}", f"b={b}", "--format", "json")
+    a, expected_a = made(workdir, "plain")
+    b, expected_b = made(workdir, "imbalanced")
+    result = workdir.wattle("compare", f"a={a}", f"b={b}", "--format", "json")
     assert result.returncode == 0, result.stderr
     total = json.loads(result.stdout)["energy"]["total_j"]
-    near(total["a"], truth_a["total_j"], relative=0.003)
-    near(total["b"], truth_b["total_j"], relative=0.003)
+    near(total["a"], expected_a["total_j"], relative=0.003)
+    near(total["b"], expected_b["total_j"], relative=0.003)
 
 
 @test
-def refusals_say_what_would_be_right(room):
+def refusals_suggest_valid_values(workdir):
     """wrong job, run or store: refused, and the message states the correct form"""
-    made(room, "plain")
-    for arguments, words in (((room.folder / "plain", "--job", "77"), "it has 4242"),
-                             ((room.folder / "plain" / "job-r000.sqlite", "--job", "1"), "are of jobs"),
+    made(workdir, "plain")
+    for arguments, words in (((workdir.folder / "plain", "--job", "77"), "it has 4242"),
+                             ((workdir.folder / "plain" / "job-r000.sqlite", "--job", "1"), "are of jobs"),
                              (("--store", "postgresql:///x"), "--job ID or --run ID"),
-                             ((room.folder / "plain", "--run", "1"), "--store URL")):
-        result = room.wattle("report", *arguments)
+                             ((workdir.folder / "plain", "--run", "1"), "--store URL")):
+        result = workdir.wattle("report", *arguments)
         assert result.returncode in (1, 2) and words in result.stderr, (arguments, result.stderr)
 
 
 @test
-def jobs_without_an_id(room):
+def jobs_without_an_id(workdir):
     """job without an id beside one with an id: `--job none` selects it"""
-    folder, _ = made(room, "one_rank")
-    other, _ = made(room, "no_id")
+    folder, _ = made(workdir, "one_rank")
+    other, _ = made(workdir, "no_id")
     for path in other.glob("*.sqlite"):
         shutil.copy(path, folder / f"other-{path.name}")
-    said = report(room, folder, status=1)
+    said = report(workdir, folder, status=1)
     assert "choose one with --job" in said and "none (without an ID)" in said, said
-    assert report(room, folder, "--job", "none")["job"]["id"] is None
-    assert report(room, folder, "--job", "4242")["job"]["id"] == "4242"
-    compared = room.wattle("compare", f"a={folder}", f"b={other}")  # a run without --job
+    assert report(workdir, folder, "--job", "none")["job"]["id"] is None
+    assert report(workdir, folder, "--job", "4242")["job"]["id"] == "4242"
+    compared = workdir.wattle("compare", f"a={folder}", f"b={other}")  # a run without --job
     assert compared.returncode == 1 and "a folder of its own: " in compared.stderr and "--job" not in compared.stderr, compared
 
 
 @test
-def a_rank_that_stored_nothing_is_unknown(room):
+def rank_without_samples_is_unknown(workdir):
     """run killed before its first flush: its energy is n/a, not 0 J"""
-    folder, _ = made(room, "dead")
+    folder, _ = made(workdir, "dead")
     change(folder / "job-r001.sqlite", *((f"delete from {table}",) for table in ("sample", "device_sample", "span")))
-    rank = report(room, folder)["ranks"][1]
+    rank = report(workdir, folder)["ranks"][1]
     for key in ("energy_j", "error_j", "duration_s", "cpu_s"):
         assert rank[key] is None, (key, rank)
     assert set(rank["domains"].values()) <= {None} and rank["ended_early"]
-    text = room.wattle("report", folder, "--all").stdout
+    text = workdir.wattle("report", folder, "--all").stdout
     row = next(line for line in text.splitlines() if line.startswith("  1 "))
     assert "n/a" in row and "0 J" not in row, row
 
 
 @test
-def a_copy_of_a_file_is_no_second_run(room):
+def a_copy_of_a_file_is_no_second_run(workdir):
     """two files of one run: the longer one counts; a rank beyond its world size is reported"""
-    folder, truth = made(room, "one_rank")
+    folder, expected_values = made(workdir, "one_rank")
     copy = folder / "a-copy.sqlite"
     shutil.copy(folder / "job-r000.sqlite", copy)
     change(copy, ("delete from sample where t_ns > (select avg(t_ns) from sample)",))
-    document = report(room, folder)
-    near(document["energy"]["ledger"]["target_j"], truth["ranks"]["0"]["energy_j"], relative=0.01)
+    document = report(workdir, folder)
+    near(document["energy"]["ledger"]["target_j"], expected_values["ranks"]["0"]["energy_j"], relative=0.01)
     assert [rank["where"] for rank in document["ranks"]] == [str(folder / "job-r000.sqlite")]
     assert len(document["warnings"]) == 1 and "is counted once" in document["warnings"][0], document["warnings"]
     change(folder / "job-r000.sqlite", ("update run set value = '7' where key = 'rank'",))
-    assert any("beyond the 1 that" in words for words in report(room, folder)["warnings"])
+    assert any("beyond the 1 that" in words for words in report(workdir, folder)["warnings"])
 
 
 @test
-def a_batch_script_that_was_requeued_is_one_row(room):
+def a_batch_script_that_was_requeued_is_one_row(workdir):
     """runs without a rank: two commands of one script stay two rows"""
-    folder, _ = made(room, "one_rank")
+    folder, _ = made(workdir, "one_rank")
     first = folder / "job-r000.sqlite"
     again, other = folder / "again.sqlite", folder / "other.sqlite"
     no_rank = ("delete from run where key in ('rank', 'local_rank', 'world_size', 'local_size')",)
@@ -212,7 +212,7 @@ def a_batch_script_that_was_requeued_is_one_row(room):
            f"end_ns = end_ns + {minute}, wall_start_ns = wall_start_ns + {minute}",),
            *((f"update {table} set t_ns = t_ns + {minute}",) for table in ("sample", "device_sample")))
     change(other, ("update segment set command = '[\"./post\"]'",))
-    document = report(room, folder)
+    document = report(workdir, folder)
     rows = sorted((rank["runs"], rank["restart"]) for rank in document["ranks"])
     assert rows == [(1, None), (2, 1)], rows
 

@@ -14,7 +14,7 @@ import shutil
 import sys
 import tempfile
 
-from harness import BUILD, TESTS, Room, Skip, main, test
+from harness import BUILD, TESTS, WorkDir, Skip, main, test
 
 MACHINES = TESTS / "machines"
 FAKE_NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
@@ -26,17 +26,17 @@ def machines():
     return sorted(path for path in MACHINES.iterdir() if (path / "sys").is_dir())
 
 
-def environment(room, machine):
+def environment(workdir, machine):
     cards = machine / "nvml.cards"
     return {"WATTLE_SYSFS": str(machine / "sys"), "WATTLE_PROCFS": str(machine / "proc"),
-            "WATTLE_STATE": str(room.folder / "state"), "WATTLE_ROCM_SMI": "/nonexistent/librocm_smi64.so",
+            "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_ROCM_SMI": "/nonexistent/librocm_smi64.so",
             "WATTLE_NVML": str(FAKE_NVML) if cards.exists() else "/nonexistent/libnvidia-ml.so.1",
             "WATTLE_FAKE_NVML": str(cards), **{name: None for name in VISIBLE}}
 
 
-def look(room, machine):
+def look(workdir, machine):
     """The program's output, without parts that depend on time and path, and whether its status fits."""
-    done = room.wattle("sensors", "--json", env=environment(room, machine))
+    done = workdir.wattle("sensors", "--json", env=environment(workdir, machine))
     listing = json.loads(done.stdout.replace(str(machine), "MACHINE"))
     for row in listing["sensors"]:
         if row["sensor"] in ("nvml", "perf"):
@@ -46,10 +46,10 @@ def look(room, machine):
 
 
 def add_test(machine):
-    def compare(room):
+    def compare(workdir):
         path = machine / "sensors.json"
         assert path.exists(), f"{path} is missing: write it with `machines.py --write {machine.name}`, and read it"
-        expected, actual = path.read_text(), look(room, machine)
+        expected, actual = path.read_text(), look(workdir, machine)
         if "perf_event_" in actual and "perf_event_" not in expected:
             raise Skip("perf events are refused here")
         difference = difflib.unified_diff(expected.splitlines(), actual.splitlines(), "expected", "actual", lineterm="")
@@ -65,7 +65,7 @@ def write(names):
             continue
         folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-", dir=os.environ.get("TMPDIR")))
         try:
-            (machine / "sensors.json").write_text(look(Room(folder), machine))
+            (machine / "sensors.json").write_text(look(WorkDir(folder), machine))
         finally:
             shutil.rmtree(folder)
 

@@ -8,7 +8,7 @@ from c_programs import build
 from harness import BUILD, TESTS, main, near, test
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth
+import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 FIELDS = ("from_ns", "to_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", "error_j", "estimated")
@@ -17,8 +17,8 @@ FIELDS = ("from_ns", "to_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", 
 class Acted:
     """Output of an act over a /sys: single numbers, and readings as {field: value}."""
 
-    def __init__(self, room, act, seconds, sysfs, status=0, env=None):
-        self.done = room.finish(room.start(act, seconds, program=build(room, "meter"),
+    def __init__(self, workdir, act, seconds, sysfs, status=0, env=None):
+        self.done = workdir.finish(workdir.start(act, seconds, program=build(workdir, "meter"),
                                            env={"WATTLE_SYSFS": str(sysfs), "WATTLE_NVML": "/nowhere", **(env or {})}))
         assert self.done.returncode == status and not self.done.stderr, self.done
         lines = [line.split() for line in self.done.stdout.splitlines()]
@@ -29,17 +29,17 @@ class Acted:
 class Simulated(Acted):
     """The same with moving zones."""
 
-    def __init__(self, room, act, seconds, options):
-        self.top = room.folder / "sim"
-        simulator = room.start(self.top, *options, program=SIMULATOR)
+    def __init__(self, workdir, act, seconds, options):
+        self.top = workdir.folder / "sim"
+        simulator = workdir.start(self.top, *options, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
-        super().__init__(room, act, seconds, self.top)
-        self.truth = truth.load(self.top)
+        super().__init__(workdir, act, seconds, self.top)
+        self.expected_values = expected_values.load(self.top)
         simulator.terminate()
         simulator.wait()
 
     def true_j(self, reading, *zones):
-        return sum(truth.energy_j(self.truth, zone, int(reading["from_ns"]), int(reading["to_ns"])) for zone in zones)
+        return sum(expected_values.energy_j(self.expected_values, zone, int(reading["from_ns"]), int(reading["to_ns"])) for zone in zones)
 
     def check(self, reading, field, *zones):
         true_j = self.true_j(reading, *zones)
@@ -58,11 +58,11 @@ def check_known_power(acted):
 
 
 @test
-def known_power(room):
+def known_power(workdir):
     """a sine of 50 ± 20 W and 5 W of DRAM: each within its error, which is small; the total is the sum"""
     errors = []
     for _ in range(3):  # a machine that delays the reader makes the stated error larger
-        acted = Simulated(room, "once", 2, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"])
+        acted = Simulated(workdir, "once", 2, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"])
         check_known_power(acted)
         reading, = acted.readings
         errors.append(reading["error_j"] / reading["total_j"])
@@ -73,9 +73,9 @@ def known_power(room):
 
 
 @test
-def each_domain(room):
+def each_domain(workdir):
     """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a code"""
-    acted = Simulated(room, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone", "package-0/dram=5"])
+    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone", "package-0/dram=5"])
     reading, = acted.readings
     near(acted.said["package-0"], 1e3 * reading["cpu_j"], absolute=1)
     near(acted.said["dram-0"], 1e3 * reading["dram_j"], absolute=1)
@@ -87,35 +87,35 @@ def each_domain(room):
 
 
 @test
-def again_and_again(room):
+def again_and_again(workdir):
     """one meter started five times, read in between: every reading is within its error"""
-    acted = Simulated(room, "often", 1, ["--zone", "package-0=50+30*sin@0.7"])
+    acted = Simulated(workdir, "often", 1, ["--zone", "package-0=50+30*sin@0.7"])
     assert len(acted.readings) == 10, acted.done
     for reading in acted.readings:
         acted.check(reading, "cpu_j", "package-0")
 
 
 @test
-def a_slow_counter(room):
+def a_slow_counter(workdir):
     """updates every 100 ms: an interval of 30 ms has a large stated error"""
-    acted = Simulated(room, "often", 0.15, ["--zone", "package-0=50", "--tick", "100000"])
+    acted = Simulated(workdir, "often", 0.15, ["--zone", "package-0=50", "--tick", "100000"])
     for reading in acted.readings:
         acted.check(reading, "cpu_j", "package-0")
         assert reading["error_j"] > reading["seconds"] * 25, reading
 
 
 @test
-def one_wrap(room):
+def one_wrap(workdir):
     """counter that wraps in between: no energy is lost"""
-    acted = Simulated(room, "once", 1, ["--zone", "package-0=50", "--range", "package-0=6000000000", "--start",
+    acted = Simulated(workdir, "once", 1, ["--zone", "package-0=50", "--range", "package-0=6000000000", "--start",
                                         "package-0=5980000000"])
     acted.check(acted.readings[0], "cpu_j", "package-0")
 
 
 @test
-def perhaps_two_wraps(room):
+def perhaps_two_wraps(workdir):
     """counter that may have wrapped twice: unknown, and so is the total; other domains are known"""
-    acted = Simulated(room, "once", 1, ["--zone", "package-0=50", "--zone", "package-0/dram=5", "--range",
+    acted = Simulated(workdir, "once", 1, ["--zone", "package-0=50", "--zone", "package-0/dram=5", "--range",
                                         "package-0=60000000"])
     reading, = acted.readings
     assert math.isnan(reading["cpu_j"]) and math.isnan(reading["total_j"]), reading
@@ -123,35 +123,35 @@ def perhaps_two_wraps(room):
 
 
 @test
-def a_reset(room):
+def a_reset(workdir):
     """counter that restarts: unknown"""
-    acted = Simulated(room, "once", 1.5, ["--zone", "package-0=50", "--reset", "package-0=1", "--start",
+    acted = Simulated(workdir, "once", 1.5, ["--zone", "package-0=50", "--reset", "package-0=1", "--start",
                                           "package-0=200000000000"])
     assert math.isnan(acted.readings[0]["total_j"]) and math.isnan(acted.readings[0]["error_j"]), acted.readings
 
 
 @test
-def two_packages(room):
+def two_packages(workdir):
     """total: the sum of the packages, without core and psys"""
-    acted = Simulated(room, "once", 1, ["--zone", "package-0=20", "--zone", "package-0/core=10", "--zone",
+    acted = Simulated(workdir, "once", 1, ["--zone", "package-0=20", "--zone", "package-0/core=10", "--zone",
                                         "package-1=30", "--zone", "psys=80"])
     acted.check(acted.readings[0], "cpu_j", "package-0", "package-1")
     acted.check(acted.readings[0], "total_j", "package-0", "package-1")
 
 
 @test
-def in_a_forked_child(room):
+def in_a_forked_child(workdir):
     """meter opened before fork: works in both processes"""
-    acted = Simulated(room, "forked", 0.5, ["--zone", "package-0=50"])
+    acted = Simulated(workdir, "forked", 0.5, ["--zone", "package-0=50"])
     assert acted.said["child"] == acted.said["parent"] == 0, acted.said
     for reading in acted.readings:
         acted.check(reading, "cpu_j", "package-0")
 
 
 @test
-def one_package_unreadable(room):
+def one_package_unreadable(workdir):
     """one of two packages unreadable: the total is unknown, not half of it"""
-    acted = Acted(room, "once", 0.1, TESTS / "machines/one-unreadable/sys")
+    acted = Acted(workdir, "once", 0.1, TESTS / "machines/one-unreadable/sys")
     assert math.isnan(acted.readings[0]["cpu_j"]), acted.readings
 
 
@@ -159,66 +159,66 @@ CARD = "gpu\npower_mw constant 300000\n"
 NO_COUNTER = "error nvmlDeviceGetTotalEnergyConsumption 3\n"
 
 
-def read_gpus(room, cards):
-    (room.folder / "cards").write_text(cards)
-    acted = Acted(room, "once", 1, room.tree("empty", {}), env={
-        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
+def read_gpus(workdir, cards):
+    (workdir.folder / "cards").write_text(cards)
+    acted = Acted(workdir, "once", 1, workdir.tree("empty", {}), env={
+        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
         "CUDA_VISIBLE_DEVICES": None})
     return acted.readings[0]
 
 
 @test
-def gpus(room):
+def gpus(workdir):
     """two GPUs with counters: summed; one with power only: the sum is unknown"""
-    both = read_gpus(room, CARD * 2)
+    both = read_gpus(workdir, CARD * 2)
     near(both["gpu_j"], 600 * both["seconds"], relative=0.2)
     near(both["total_j"], both["cpu_j"] + both["gpu_j"], relative=1e-8)
-    assert math.isnan(read_gpus(room, CARD + CARD + NO_COUNTER)["gpu_j"])
+    assert math.isnan(read_gpus(workdir, CARD + CARD + NO_COUNTER)["gpu_j"])
 
 
 @test
-def no_sensor(room):
+def no_sensor(workdir):
     """empty /sys: the load model estimates, and the reading is marked; or open fails with the reason"""
-    acted = Acted(room, "once", 0.5, room.tree("empty", {}))
+    acted = Acted(workdir, "once", 0.5, workdir.tree("empty", {}))
     reading, = acted.readings
     assert reading["estimated"] == 1 and reading["error_j"] > 0.3 * reading["total_j"] > 0, reading
 
 
 @test
-def no_sensor_and_no_cpu(room):
+def no_sensor_and_no_cpu(workdir):
     """no sensors and no model: open fails"""
-    room.environment["WATTLE_PROCFS"] = str(room.tree("proc", {"stat": "cpu 1 2 3 4\n"}))
-    acted = Acted(room, "once", 0.1, room.tree("empty", {}), status=1)
+    workdir.environment["WATTLE_PROCFS"] = str(workdir.tree("proc", {"stat": "cpu 1 2 3 4\n"}))
+    acted = Acted(workdir, "once", 0.1, workdir.tree("empty", {}), status=1)
     assert acted.said["open"] == -errno.ENODEV, acted.said
 
 
 @test
-def sizes(room):
+def sizes(workdir):
     """structs of older programs: filled up to their size; without a size refused"""
-    acted = Simulated(room, "sizes", 0, ["--zone", "package-0=50"])
+    acted = Simulated(workdir, "sizes", 0, ["--zone", "package-0=50"])
     assert acted.said == {"no_size": -errno.EINVAL, "untouched": 1, "open": 0, "older": 0, "total": -1,
                           "reading_size": -errno.EINVAL}, acted.said
 
 
 @test
-def wrong_options(room):
+def wrong_options(workdir):
     """unknown GPU brand, and GPU that does not exist: refused"""
-    acted = Simulated(room, "wrong_options", 0, ["--zone", "package-0=50"])
+    acted = Simulated(workdir, "wrong_options", 0, ["--zone", "package-0=50"])
     assert acted.said == {"brand": -errno.EINVAL, "gpus": -errno.EINVAL, "untouched": 1}, acted.said
 
 
 @test
-def disabled(room):
+def disabled(workdir):
     """WATTLE_DISABLE=1: opens, time passes, energy is unknown"""
-    room.environment["WATTLE_DISABLE"] = "1"
-    acted = Acted(room, "once", 0.1, room.tree("empty", {}))
+    workdir.environment["WATTLE_DISABLE"] = "1"
+    acted = Acted(workdir, "once", 0.1, workdir.tree("empty", {}))
     assert acted.readings[0]["seconds"] > 0.09 and math.isnan(acted.readings[0]["total_j"]), acted.readings
 
 
 @test
-def cost(room):
+def cost(workdir):
     """start and stop: cost microseconds beside reading two zones"""
-    acted = Simulated(room, "cost", 0, ["--zone", "package-0=50", "--zone", "package-0/dram=5"])
+    acted = Simulated(workdir, "cost", 0, ["--zone", "package-0=50", "--zone", "package-0/dram=5"])
     assert acted.said["pair_ns"] < 1_000_000, acted.said
 
 

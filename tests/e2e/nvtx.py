@@ -26,27 +26,27 @@ def toolkit():
     return None
 
 
-def app_with_nvidia_s_headers(room):
+def app_with_nvidia_s_headers(workdir):
     """The same program, compiled with the header that CUDA programs use."""
     include, compiler = toolkit(), shutil.which("cc")
     if include is None or compiler is None:
         raise Skip("no CUDA toolkit with nvtx3 on this machine" if compiler else "no compiler")
     flags = ["-std=gnu17", "-D_GNU_SOURCE", "-DNVTX_HEADER=<nvtx3/nvToolsExt.h>", f"-I{include}"]
-    part, app = room.folder / "libnvtx_part.so", room.folder / "nvtx_app"
+    part, app = workdir.folder / "libnvtx_part.so", workdir.folder / "nvtx_app"
     sources = TESTS / "fakes"
     subprocess.run([compiler, *flags, "-fPIC", "-shared", sources / "nvtx_part.c", "-o", part, "-ldl"], check=True)
-    subprocess.run([compiler, *flags, sources / "nvtx_app.c", part, f"-Wl,-rpath,{room.folder}", "-o", app, "-ldl",
+    subprocess.run([compiler, *flags, sources / "nvtx_app.c", part, f"-Wl,-rpath,{workdir.folder}", "-o", app, "-ldl",
                     "-lpthread"], check=True)
     return app
 
 
 def both(function):
     """Two tests from one: with the re-implementation and with NVIDIA's headers."""
-    def own(room):
-        function(room, APP)
+    def own(workdir):
+        function(workdir, APP)
 
-    def nvidia(room):
-        function(room, app_with_nvidia_s_headers(room))
+    def nvidia(workdir):
+        function(workdir, app_with_nvidia_s_headers(workdir))
 
     own.__name__, own.__doc__ = function.__name__, function.__doc__
     nvidia.__name__, nvidia.__doc__ = f"{function.__name__}_nvidia", f"{function.__doc__}; with NVIDIA's headers"
@@ -55,8 +55,8 @@ def both(function):
     return function
 
 
-def capture(room, app, act, *options):
-    done = room.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--json", "report.json", *options, "--", app,
+def capture(workdir, app, act, *options):
+    done = workdir.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--json", "report.json", *options, "--", app,
                        act)
     assert done.returncode == 0, done
     return done
@@ -67,31 +67,31 @@ SPANS = ("select span.name, around.name, span.category, span.kind, span.close, (
 
 
 @both
-def push_and_pop(room, app):
+def push_and_pop(workdir, app):
     """push and pop: calls, nesting, lengths, a wide name; the program gets the levels that NVTX documents"""
-    capture(room, app, "nested")
-    spans = room.rows(SPANS)
+    capture(workdir, app, "nested")
+    spans = workdir.rows(SPANS)
     assert [s[:5] for s in spans] == [("step", None, None, "nested", "ended"),
                                       ("caf\u00e9", "step", None, "nested", "ended")] * 3, spans
     assert all(s[5] >= (30 if s[0] == "step" else 20) for s in spans), spans
 
 
 @both
-def start_and_end(room, app):
+def start_and_end(workdir, app):
     """start and end: may overlap, and end in another thread; a payload is a metric"""
-    capture(room, app, "ranges")
-    spans = room.rows(SPANS)
+    capture(workdir, app, "ranges")
+    spans = workdir.rows(SPANS)
     assert [s[:5] for s in spans] == [("outer", None, None, "range", "ended"), ("across", None, None, "range", "ended"),
                                       ("dom/range", None, None, "range", "ended")], spans
     assert spans[1][5] >= 20, spans
-    assert room.rows("select name, value from user_metric") == [("dom/range", 5.0)]
+    assert workdir.rows("select name, value from user_metric") == [("dom/range", 5.0)]
 
 
 @both
-def domains(room, app):
+def domains(workdir, app):
     """domains: named and nested independently, stacks may cross, handles outlive them; strings, categories"""
-    capture(room, app, "domains")
-    spans = room.rows(SPANS)
+    capture(workdir, app, "domains")
+    spans = workdir.rows(SPANS)
     assert [s[:3] for s in spans] == [("message", None, "plain category"), ("one/message", "message", "category of one"),
                                       ("two/registered", "one/message", None),
                                       ("one/message", "message", "category of one")], spans
@@ -100,16 +100,16 @@ def domains(room, app):
 
 
 @both
-def tokens(room, app):
+def tokens(workdir, app):
     """numeric payload of a range: work, in joules per unit of its block; of a mark: a metric of the run"""
-    capture(room, app, "tokens", "-i", "20ms")
-    rows = room.rows("select user_metric.name, value, span.name from user_metric left join span on span.id = span "
+    capture(workdir, app, "tokens", "-i", "20ms")
+    rows = workdir.rows("select user_metric.name, value, span.name from user_metric left join span on span.id = span "
                      "order by t_ns")
     assert rows == [("decode", 100.0, "decode"), ("decode", 101.0, "decode"), ("decode", 102.0, "decode"),
                     ("decode", 103.0, "decode"), ("loss", 0.125, None)], rows
-    marks = room.rows("select text from event where kind = 'mark' order by t_ns")
+    marks = workdir.rows("select text from event where kind = 'mark' order by t_ns")
     assert marks == [("loss",), ("done",)], marks
-    done = room.wattle("blocks", "run.sqlite", "--format", "json")
+    done = workdir.wattle("blocks", "run.sqlite", "--format", "json")
     block, = json.loads(done.stdout)["code_block_results"]
     unit, = [u for u in block["units"] if u["name"] == "decode"]
     assert block["num_calls"] == 4 and unit["sum"] == 406 and unit["count"] == 4, block
@@ -118,10 +118,10 @@ def tokens(room, app):
 
 
 @both
-def threads(room, app):
+def threads(workdir, app):
     """four threads at once: every span in its own thread, none lost"""
-    capture(room, app, "threads")
-    spans = room.rows(SPANS)
+    capture(workdir, app, "threads")
+    spans = workdir.rows(SPANS)
     assert len(spans) == 800, len(spans)
     for number in range(4):
         own = [s for s in spans if s[0] == f"thread {number}"]
@@ -131,129 +131,129 @@ def threads(room, app):
 
 
 @both
-def a_forked_child(room, app):
+def a_forked_child(workdir, app):
     """forked child: its ranges are its own, and it does not close the parent's"""
-    done = capture(room, app, "fork")
+    done = capture(workdir, app, "fork")
     parent, child = map(int, done.stdout.split())
-    spans = room.rows(SPANS)
+    spans = workdir.rows(SPANS)
     assert [(s[0], s[1], s[4], s[6]) for s in spans] == [("parent", None, "ended", parent),
                                                          ("child", None, "ended", child)], spans
 
 
 @both
-def a_library_of_its_own(room, app):
+def a_library_of_its_own(workdir, app):
     """shared library with NVTX of its own: captured too, in the same stack"""
-    capture(room, app, "library")
-    assert [s[:2] for s in room.rows(SPANS)] == [("in the program", None), ("in the library", "in the program")]
-    assert room.rows("select text from event where kind = 'mark'") == [("library's mark",)]
+    capture(workdir, app, "library")
+    assert [s[:2] for s in workdir.rows(SPANS)] == [("in the program", None), ("in the library", "in the program")]
+    assert workdir.rows("select text from event where kind = 'mark'") == [("library's mark",)]
 
 
 @both
-def late_calls(room, app):
+def late_calls(workdir, app):
     """ranges from thread destructors and exit handlers; ranges left open end with their thread"""
-    capture(room, app, "late")
-    spans = {s[0]: s[4] for s in room.rows(SPANS)}
+    capture(workdir, app, "late")
+    spans = {s[0]: s[4] for s in workdir.rows(SPANS)}
     assert spans == {"left open": "thread end", "at the thread's end": "ended", "at exit": "ended"}, spans
 
 
 @both
-def killed_in_mid_range(room, app):
+def killed_in_mid_range(workdir, app):
     """kill -9 during a range: open ranges end at the death, and are marked"""
-    process = room.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--json", "report.json", "--", app, "killed")
+    process = workdir.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--json", "report.json", "--", app, "killed")
     assert process.stdout.readline() == b"ready\n"
     pid = wait_until(lambda: [int(child) for child in
                               pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()],
                      "the command's start")[0]
     os.kill(pid, signal.SIGKILL)
-    assert room.finish(process).returncode == 128 + signal.SIGKILL
-    spans = {s[0]: (s[3], s[4]) for s in room.rows(SPANS)}
+    assert workdir.finish(process).returncode == 128 + signal.SIGKILL
+    spans = {s[0]: (s[3], s[4]) for s in workdir.rows(SPANS)}
     assert spans == {"whole": ("nested", "ended"), "doomed": ("nested", "death"),
                      "doomed range": ("range", "death")}, spans
 
 
 @test
-def a_late_recorder(room):
+def a_late_recorder(workdir):
     """threads and processes that end before the recorder reads them: nothing is lost or cut short"""
     late = '(sleep 0.5; kill -CONT $PPID) & kill -STOP $PPID; "$0" threads; exec "$0" ranges'
-    done = room.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", "sh", "-c", late, APP)
+    done = workdir.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", "sh", "-c", late, APP)
     assert done.returncode == 0, done
-    ranges = room.rows("select name, close from span where kind = 'range' order by id")
+    ranges = workdir.rows("select name, close from span where kind = 'range' order by id")
     assert ranges == [("outer", "ended"), ("across", "ended"), ("dom/range", "ended")], ranges
-    assert room.rows("select count(*), min(close), max(close) from span where kind = 'nested'") == [
+    assert workdir.rows("select count(*), min(close), max(close) from span where kind = 'nested'") == [
         (800, "ended", "ended")]
-    assert room.rows("select text from event where text like '%no begin%'") == []
+    assert workdir.rows("select text from event where text like '%no begin%'") == []
 
 
 @test
-def without_asking(room):
+def without_asking(workdir):
     """no --nvtx: nothing is captured, and the program runs unchanged"""
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "--", APP, "library")
-    assert done.returncode == 0 and room.rows("select count(*) from span") == [(0,)], done
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--", APP, "library")
+    assert done.returncode == 0 and workdir.rows("select count(*) from span") == [(0,)], done
 
 
 @test
-def without_a_recorder(room):
+def without_a_recorder(workdir):
     """captured program without a recorder: writes its spans to WATTLE_SPANS, and none without that"""
     library = {"NVTX_INJECTION64_PATH": str(LIBRARIES / "libwattle-nvtx.so")}
-    done = room.finish(room.start("library", program=APP, env=library))
-    assert done.returncode == 0 and not list(room.folder.iterdir()), done
-    done = room.finish(room.start("library", program=APP, env={**library, "WATTLE_SPANS": "spans-%p"}))
+    done = workdir.finish(workdir.start("library", program=APP, env=library))
+    assert done.returncode == 0 and not list(workdir.folder.iterdir()), done
+    done = workdir.finish(workdir.start("library", program=APP, env={**library, "WATTLE_SPANS": "spans-%p"}))
     assert done.returncode == 0, done
-    file, = room.folder.iterdir()
-    blocks = json.loads(room.wattle("blocks", file, "--format", "json").stdout)["code_block_results"]
+    file, = workdir.folder.iterdir()
+    blocks = json.loads(workdir.wattle("blocks", file, "--format", "json").stdout)["code_block_results"]
     assert [b["name"] for b in blocks] == ["in the library", "in the program"], blocks
 
 
 @test
-def somebody_else_s_injector(room):
+def another_users_injector(workdir):
     """injector named by the user's environment: replaced, with a message"""
-    done = room.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library",
+    done = workdir.wattle("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library",
                        env={"NVTX_INJECTION64_PATH": "/opt/nsys/libToolsInjection64.so"})
     assert done.returncode == 0 and "/opt/nsys/libToolsInjection64.so" in done.stderr, done
-    assert room.rows("select count(*) from span") == [(2,)]
-    done = room.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--", APP, "library",
+    assert workdir.rows("select count(*) from span") == [(2,)]
+    done = workdir.wattle("run", "-q", "--nvtx", "--overwrite", "-o", "run.sqlite", "--", APP, "library",
                        env={"NVTX_INJECTION64_PATH": str((LIBRARIES / "libwattle-nvtx.so").resolve())})
     assert done.stderr == "", done
 
 
 @test
-def attach_is_refused(room):
+def attach_is_refused(workdir):
     """attach: refuses --nvtx and --itt, because only a new process can be captured"""
     for option in ("--nvtx", "--itt"):
-        done = room.wattle("attach", option, os.getpid())
+        done = workdir.wattle("attach", option, os.getpid())
         assert done.returncode == 2 and option in done.stderr and "wattle run" in done.stderr, done
         assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
-def copied_program(room, place):
-    folder = room.folder / place
+def copied_program(workdir, place):
+    folder = workdir.folder / place
     folder.mkdir(parents=True)
     return shutil.copy2(WATTLE, folder / "wattle")
 
 
 @test
-def a_missing_library(room):
+def a_missing_library(workdir):
     """missing capture library: refused before anything runs: 125, one line that names it"""
-    program = copied_program(room, "alone/bin")
-    done = room.finish(room.start("run", "--nvtx", "--", "touch", "started", program=program))
+    program = copied_program(workdir, "alone/bin")
+    done = workdir.finish(workdir.start("run", "--nvtx", "--", "touch", "started", program=program))
     assert done.returncode == 125 and "libwattle-nvtx.so" in done.stderr, done
-    assert len(done.stderr.splitlines()) == 1 and not (room.folder / "started").exists(), done
+    assert len(done.stderr.splitlines()) == 1 and not (workdir.folder / "started").exists(), done
 
 
 @test
-def an_installed_tree(room):
+def an_installed_tree(workdir):
     """installed program: finds its capture libraries, wherever the whole tree was moved to"""
     if shutil.which("meson") is None:
         raise Skip("no meson on the PATH")
-    installed, moved = room.folder / "installed", room.folder / "moved somewhere"
+    installed, moved = workdir.folder / "installed", workdir.folder / "moved somewhere"
     done = subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", installed], capture_output=True,
                           text=True)
     assert done.returncode == 0, done.stderr
     installed.rename(moved)
     program, = [p for p in moved.rglob("bin/wattle")]
     assert list(moved.rglob("wattle/libwattle-nvtx.so")), list(moved.rglob("*.so"))
-    done = room.finish(room.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library", program=program))
-    assert done.returncode == 0 and room.rows("select count(*) from span") == [(2,)], done
+    done = workdir.finish(workdir.start("run", "-q", "--nvtx", "-o", "run.sqlite", "--", APP, "library", program=program))
+    assert done.returncode == 0 and workdir.rows("select count(*) from span") == [(2,)], done
 
 
 if __name__ == "__main__":

@@ -17,24 +17,24 @@ except ImportError:
     text_string_to_metric_families = None
 
 
-def make(room, kind, most=200):
+def make(workdir, kind, most=200):
     """A synthetic run of a kind, as short as possible."""
     plan = synthetic_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, most), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
-    synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
+    synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", plan)
 
 
-def export(room, kind, *options):
-    done = room.wattle("export", f"{kind}.sqlite", "--format", "openmetrics", "-o", f"{kind}.om", "--overwrite",
+def export(workdir, kind, *options):
+    done = workdir.wattle("export", f"{kind}.sqlite", "--format", "openmetrics", "-o", f"{kind}.om", "--overwrite",
                        *options)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
-    return (room.folder / f"{kind}.om").read_bytes().decode()
+    return (workdir.folder / f"{kind}.om").read_bytes().decode()
 
 
-def promtool(room, kind):
+def promtool(workdir, kind):
     return subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", f"{kind}.om", f"{kind}.db"],
-                          cwd=room.folder, capture_output=True, text=True, timeout=60)
+                          cwd=workdir.folder, capture_output=True, text=True, timeout=60)
 
 
 def series(text):
@@ -60,8 +60,8 @@ def all_of(found, sample, /, **labels):
     return [points for (name, has), points in found.items() if name == sample and set(labels.items()) <= has]
 
 
-def report_of(room, kind):
-    done = room.wattle("report", f"{kind}.sqlite", "--format", "json")
+def report_of(workdir, kind):
+    done = workdir.wattle("report", f"{kind}.sqlite", "--format", "json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -71,12 +71,12 @@ def trapezoid(points):
 
 
 @test
-def every_kind_is_read(room):
+def every_kind_is_read(workdir):
     """any run: the strict parser accepts it, each series is ascending in time, no counter decreases, no value is NaN"""
     for kind in ("training", "no_gpu", "no_energy", "eight_gpus", "laptop", "segments", "killed", "holes", "short",
                  "one_sample", "empty"):
-        make(room, kind, 60)
-        text = export(room, kind)
+        make(workdir, kind, 60)
+        text = export(workdir, kind)
         assert text.endswith("\n# EOF\n"), kind
         for (name, labels), points in series(text).items():
             assert not any(math.isnan(value) for _, value in points), f"{kind}: {name}"
@@ -86,11 +86,11 @@ def every_kind_is_read(room):
 
 
 @test
-def joules_are_the_reports(room):
+def joules_are_the_reports(workdir):
     """counters: begin at 0 and end at the report's energies, total and target; powers integrate to them"""
     for kind in ("training", "laptop", "no_gpu", "segments"):
-        make(room, kind)
-        report, found = report_of(room, kind), series(export(room, kind))
+        make(workdir, kind)
+        report, found = report_of(workdir, kind), series(export(workdir, kind))
         for domain in report["energy"]["domains"]:
             labels = {"domain": domain["domain"], "kind": domain["kind"]}
             points = of(found, "wattle_domain_energy_joules_total", **labels)
@@ -124,12 +124,12 @@ IDLE_ZERO = r'\bidle(_[jw])?["}]?[ :=]*(0|0\.0+)( [JW%]|[,}\s])'
 
 
 @test
-def unknown_idle_energy_in_every_view(room):
+def unknown_idle_energy_in_every_view(workdir):
     """a run whose idle power is unknown: each view shows n/a, null or nothing, and none shows 0"""
-    make(room, "training")
+    make(workdir, "training")
     for i, (words, shown) in enumerate(IDLE_VIEWS):
-        out = room.folder / f"view-{i}"
-        done = room.wattle(*(str(out) if word == "OUT" else word for word in words.split()))
+        out = workdir.folder / f"view-{i}"
+        done = workdir.wattle(*(str(out) if word == "OUT" else word for word in words.split()))
         files = sorted(out.iterdir()) if out.is_dir() else [out] if out.exists() else []
         text = done.stdout + "".join(path.read_text() for path in files)
         assert done.returncode == 0 and len(text) > 50, (words, done)
@@ -139,36 +139,36 @@ def unknown_idle_energy_in_every_view(room):
 
 
 @test
-def unknown_idle_energy(room):
+def unknown_idle_energy(workdir):
     """unknown idle energy: null, n/a and no series, not 0; with a known idle power a number"""
-    make(room, "training")
-    ledger = report_of(room, "training")["energy"]["ledger"]
+    make(workdir, "training")
+    ledger = report_of(workdir, "training")["energy"]["ledger"]
     assert ledger["idle_j"] is None, ledger
-    total_j = report_of(room, "training")["energy"]["total_j"]
+    total_j = report_of(workdir, "training")["energy"]["total_j"]
     near(sum(value or 0 for value in ledger.values()), total_j, relative=1e-9)
-    text = room.wattle("report", "training.sqlite").stdout
+    text = workdir.wattle("report", "training.sqlite").stdout
     assert [line.split() for line in text.splitlines() if line.startswith("  idle ")] == [["idle", "n/a", "n/a"]], text
-    assert not all_of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")
-    assert room.wattle("report", "training.sqlite", "--format", "html", "-o", "page.html").returncode == 0
-    row = re.search(r"<tr>(?:(?!</tr>).)*c-idle.*?</tr>", (room.folder / "page.html").read_text(), re.DOTALL)[0]
+    assert not all_of(series(export(workdir, "training")), "wattle_run_energy_joules", to="idle")
+    assert workdir.wattle("report", "training.sqlite", "--format", "html", "-o", "page.html").returncode == 0
+    row = re.search(r"<tr>(?:(?!</tr>).)*c-idle.*?</tr>", (workdir.folder / "page.html").read_text(), re.DOTALL)[0]
     assert "not told apart (attribution: busy)" in row and " J" not in row, row
-    with sqlite3.connect(room.folder / "training.sqlite") as file:
+    with sqlite3.connect(workdir.folder / "training.sqlite") as file:
         file.execute("update run set value = 'active' where key = 'attribution'")
         file.execute("update device set idle_w = 1, idle_error_w = 0.1")
     file.close()
-    report = report_of(room, "training")
+    report = report_of(workdir, "training")
     idle_j = report["energy"]["ledger"]["idle_j"]
     in_total = sum(domain["in_total"] for domain in report["energy"]["domains"])
     near(idle_j, in_total * report["run"]["duration_s"], relative=0.05)
-    near(of(series(export(room, "training")), "wattle_run_energy_joules", to="idle")[-1][1], idle_j, relative=1e-9)
+    near(of(series(export(workdir, "training")), "wattle_run_energy_joules", to="idle")[-1][1], idle_j, relative=1e-9)
 
 
 @test
-def samples_are_the_files(room):
+def samples_are_the_files(workdir):
     """gauges: the stored samples in base units, at their times of day to the millisecond"""
-    make(room, "training")
-    found = series(export(room, "training"))
-    rows = sqlite3.connect(room.folder / "training.sqlite").execute(
+    make(workdir, "training")
+    found = series(export(workdir, "training"))
+    rows = sqlite3.connect(workdir.folder / "training.sqlite").execute(
         "select s.t_ns, temperature_c, sm_clock_mhz, memory_used_bytes, utilization_percent from device_sample s "
         "join device d on d.id = s.device where d.name = 'gpu-0' and temperature_c is not null "
         "order by s.t_ns").fetchall()
@@ -182,10 +182,10 @@ def samples_are_the_files(room):
 
 
 @test
-def code_blocks_and_metrics(room):
+def code_blocks_and_metrics(workdir):
     """code blocks: at the end with their energies; reported metrics at their own times"""
-    make(room, "training")
-    report, found = report_of(room, "training"), series(export(room, "training"))
+    make(workdir, "training")
+    report, found = report_of(workdir, "training"), series(export(workdir, "training"))
     assert report["blocks"]
     for block in report["blocks"]:
         points = of(found, "wattle_block_energy_joules_total", block=block["name"])
@@ -206,35 +206,35 @@ def as_label(name):
 
 
 @test
-def hostile_names(room):
+def hostile_names(workdir):
     """names with quotes, emoji, control characters and invalid UTF-8: read back, and different ones stay different"""
-    make(room, "hostile")
-    file = sqlite3.connect(room.folder / "hostile.sqlite")
+    make(workdir, "hostile")
+    file = sqlite3.connect(workdir.folder / "hostile.sqlite")
     like = [b"like \xff", b"like \xfe", b"like \x01", b"like \x02", b"like \xef\xbf\xbd", b"like \xef\xbf\xbdff"]
     for name in like:
         file.execute("update span set name = cast(? as text) where id = (select min(id) from span "
                      "where name not like 'like%')", (name,))
     file.commit()
-    text = export(room, "hostile")
+    text = export(workdir, "hostile")
     file.text_factory = bytes
     names = {as_label(name) for name, in file.execute("select distinct name from span")}
     blocks = {dict(labels).get("block", "") for name, labels in series(text) if name == "wattle_block_calls_total"}
     assert len(names) >= 5 + len(like) and names == blocks, names ^ blocks
     assert all(c >= " " or c == "\n" for c in text), "control characters"
     if shutil.which("promtool") is not None:
-        done = promtool(room, "hostile")
+        done = promtool(workdir, "hostile")
         assert done.returncode == 0, done.stdout + done.stderr
 
 
 @test
-def prometheus_takes_it(room):
+def prometheus_takes_it(workdir):
     """promtool: makes blocks of it, with every sample, pauses between segments too"""
     if shutil.which("promtool") is None:
         raise Skip("promtool is not installed")
     for kind in ("training", "segments", "short"):
-        make(room, kind)
-        text = export(room, kind)
-        done = promtool(room, kind)
+        make(workdir, kind)
+        text = export(workdir, kind)
+        done = promtool(workdir, kind)
         assert done.returncode == 0, done.stdout + done.stderr
         rows = [line.split() for line in done.stdout.splitlines() if line.startswith("01")]
         samples = [line for line in text.split("\n") if line and not line.startswith("#")]
@@ -242,10 +242,10 @@ def prometheus_takes_it(room):
 
 
 @test
-def thinned(room):
+def thinned(workdir):
     """--every: at most one sample of a series in that time, and the last one, so that counters end at their final value"""
-    make(room, "training")
-    all_of_it, thin = series(export(room, "training")), series(export(room, "training", "--every", "2s"))
+    make(workdir, "training")
+    all_of_it, thin = series(export(workdir, "training")), series(export(workdir, "training", "--every", "2s"))
     assert set(all_of_it) == set(thin)
     name = "wattle_domain_energy_joules_total"
     whole, part = of(all_of_it, name, domain="gpu-0"), of(thin, name, domain="gpu-0")
@@ -255,17 +255,17 @@ def thinned(room):
 
 
 @test
-def refused(room):
+def refused(workdir):
     """run of unknown time of day: refused with one line; so is --every with another format"""
-    make(room, "short")
-    file = sqlite3.connect(room.folder / "short.sqlite")
+    make(workdir, "short")
+    file = sqlite3.connect(workdir.folder / "short.sqlite")
     file.execute("delete from segment")
     file.execute("delete from run where key like 'anchor%'")
     file.commit()
-    done = room.wattle("export", "short.sqlite", "--format", "openmetrics", "-o", "out.om")
+    done = workdir.wattle("export", "short.sqlite", "--format", "openmetrics", "-o", "out.om")
     assert done.returncode == 1 and "time of day" in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    assert not (room.folder / "out.om").exists()
-    done = room.wattle("export", "short.sqlite", "--format", "csv", "--every", "1s", "-o", "out.csv")
+    assert not (workdir.folder / "out.om").exists()
+    done = workdir.wattle("export", "short.sqlite", "--format", "csv", "--every", "1s", "-o", "out.csv")
     assert done.returncode == 2 and "--every" in done.stderr, done.stderr
 
 

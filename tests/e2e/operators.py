@@ -21,20 +21,20 @@ ACCOUNTS = {"passwd": "alice:x:61001:61001::/home/alice:/bin/sh\nprometheus:x:61
             "group": "alice:x:61001:\nprometheus:x:61002:\n"}
 
 
-def installed(room):
+def installed(workdir):
     """The build folder, installed once for all pages."""
     if os.geteuid() != 0:
         raise Skip("only root can be root of another machine with its users")
     if shutil.which("bwrap") is None or subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], check=False).returncode != 0:
         raise Skip("bubblewrap can't make another root here")
-    done = room.finish(room.start(TOP / "tools/install.py", BUILD, room.folder / "dest", program="/usr/bin/python3"))
+    done = workdir.finish(workdir.start(TOP / "tools/install.py", BUILD, workdir.folder / "dest", program="/usr/bin/python3"))
     assert done.returncode == 0, done
-    return room.folder / "dest/usr/local"
+    return workdir.folder / "dest/usr/local"
 
 
 class Machine:
-    def __init__(self, room, name, local):
-        self.room, self.top, self.local = room, room.folder / name, local
+    def __init__(self, workdir, name, local):
+        self.workdir, self.top, self.local = workdir, workdir.folder / name, local
         shutil.copytree("/etc", self.top / "etc", symlinks=True, ignore=shutil.ignore_patterns("wattle*", "prometheus", "slurm*"))
         for name, lines in ACCOUNTS.items():
             path = self.top / "etc" / name
@@ -49,7 +49,7 @@ class Machine:
 
     def run(self, script):
         places = [word for here, there in (("etc", "/etc"), ("run", "/run"), ("var", "/var")) for word in ("--bind", self.top / here, there)]
-        return self.room.finish(self.room.start(
+        return self.workdir.finish(self.workdir.start(
             "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--tmpfs", "/root", *places, "--bind", self.local, "/usr/local", "--bind", self.top, self.top, "--proc", "/proc",
             "--dev", "/dev", "--unshare-pid", "--die-with-parent", "--clearenv", "--setenv", "SYSTEMD_OFFLINE", "1",
             "--setenv", "WATTLE_SYSFS", TESTS / "machines/xeon-2s/sys", "--setenv", "ASAN_OPTIONS", "detect_leaks=0", "--setenv", "PATH",
@@ -75,12 +75,12 @@ class Machine:
 
 
 @test
-def pages(room):
+def pages(workdir):
     """docs/prometheus.md, slurm.md and helper.md, followed literally: all folders and files are where the pages say, units are enabled and
     valid, the policies are valid, promtool accepts the configuration"""
-    local = installed(room)
+    local = installed(workdir)
 
-    machine = Machine(room, "prometheus", local)
+    machine = Machine(workdir, "prometheus", local)
     assert machine.follow("prometheus.md") == 0
     assert machine.mode("etc/wattle/token") == 0o600 and machine.mode("etc/prometheus/wattle.token") == 0o600
     assert (machine.top / "etc/wattle/token").read_bytes() == (machine.top / "etc/prometheus/wattle.token").read_bytes() != b""
@@ -92,7 +92,7 @@ def pages(room):
     done = machine.run("systemd-analyze verify --man=no wattle-serve.service wattled.service wattle-textfile.service")
     assert done.returncode == 0 and "wattle" not in done.stderr, done
 
-    machine = Machine(room, "slurm", local)
+    machine = Machine(workdir, "slurm", local)
     assert machine.follow("slurm.md") == 1  # srun, which tests/e2e/slurm_plugin.py does
     assert (machine.top / "etc/slurm/plugstack.conf").read_text() == "include /etc/slurm/wattle.conf\n"
     lines = (machine.top / "etc/slurm/wattle.conf").read_text().splitlines()
@@ -103,7 +103,7 @@ def pages(room):
     done = machine.run("wattled --check-policy /etc/wattle/policy")
     assert done.stdout.count("each at most every 100 ms") == 2 and "No rule permits power limits" in done.stdout, done
 
-    machine = Machine(room, "helper", local)
+    machine = Machine(workdir, "helper", local)
     assert machine.follow("helper.md") == 1  # wattled in the foreground, which does not end
     assert "alice" in machine.run("getent group wattle").stdout
 

@@ -43,13 +43,13 @@ WRONG = [
 
 
 @test
-def wrong_values(room):
+def wrong_values(workdir):
     """each invalid option or value: 125, one line that names it, nothing started and no file created"""
     for options, named in WRONG:
-        done = room.wattle("run", *options, "--", "touch", "started")
+        done = workdir.wattle("run", *options, "--", "touch", "started")
         assert done.returncode == 125, (options, done)
         assert len(done.stderr.splitlines()) == 1 and named in done.stderr, (options, done.stderr)
-        assert not list(room.folder.iterdir()), (options, list(room.folder.iterdir()))
+        assert not list(workdir.folder.iterdir()), (options, list(workdir.folder.iterdir()))
 
 
 # the arguments, the exit status, parts of the one line on stderr
@@ -67,107 +67,107 @@ MISTYPED = [
 
 
 @test
-def mistyped(room):
+def mistyped(workdir):
     """mistyped command, option or value: one line with the nearest valid one, or with what to do instead"""
-    (room.folder / "empty").mkdir()
+    (workdir.folder / "empty").mkdir()
     for words, status, named in MISTYPED:
-        done = room.wattle(*words)
+        done = workdir.wattle(*words)
         assert done.returncode == status, (words, done)
         assert len(done.stderr.splitlines()) == 1 and named in done.stderr, (words, done.stderr)
 
 
 @test
-def help_and_version(room):
+def help_and_version(workdir):
     """`wattle help COMMAND` equals `wattle COMMAND --help`, also with two words; -V equals --version"""
-    assert room.wattle("help").stdout == room.wattle("--help").stdout
-    assert room.wattle("help", "run").stdout == room.wattle("run", "--help").stdout
-    assert room.wattle("help", "cap", "set").stdout == room.wattle("cap", "set", "--help").stdout
-    assert room.wattle("-V").stdout == room.wattle("--version").stdout
+    assert workdir.wattle("help").stdout == workdir.wattle("--help").stdout
+    assert workdir.wattle("help", "run").stdout == workdir.wattle("run", "--help").stdout
+    assert workdir.wattle("help", "cap", "set").stdout == workdir.wattle("cap", "set", "--help").stdout
+    assert workdir.wattle("-V").stdout == workdir.wattle("--version").stdout
 
 
 @test
-def no_file(room):
+def no_file(workdir):
     """--no-file: the usual summary and JSON report, and no file remains, also if the command fails"""
-    (room.folder / "tmp").mkdir()
+    (workdir.folder / "tmp").mkdir()
     for command, status in (("true", 0), ("false", 1), ("no-such-command", 127)):
-        done = room.wattle("run", "--no-file", "--json", "-", "--", command, env={"TMPDIR": str(room.folder / "tmp")})
+        done = workdir.wattle("run", "--no-file", "--json", "-", "--", command, env={"TMPDIR": str(workdir.folder / "tmp")})
         assert done.returncode == status, done
         assert status == 127 or ("energy" in json.loads(done.stdout) and "no run file was kept" in done.stderr), done
-        assert [path.name for path in room.folder.rglob("*")] == ["tmp"], list(room.folder.rglob("*"))
+        assert [path.name for path in workdir.folder.rglob("*")] == ["tmp"], list(workdir.folder.rglob("*"))
 
 
 @test
-def unseen_step(room):
+def unseen_step(workdir):
     """--step with a name that no code block has: the summary lists the names that were seen and suggests one"""
     for program, told in ((SPANNER, " (did you mean 'inner'?); the code blocks seen are: inner, outer"),
                           ("true", "; the program marked no code block")):
-        done = room.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
+        done = workdir.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
         text = " ".join(done.stderr.split())
         assert "--step: no call of a code block 'iner' was seen" + told in text, done.stderr
 
 
 @test
-def format_by_suffix(room):
+def format_by_suffix(workdir):
     """report -o FILE: the suffix selects the format; --format takes precedence"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
     for name, options, begins in (("a.html", (), "<!"), ("a.json", (), "{"), ("a.txt", (), ""), ("b.html", ("--format", "json"), "{")):
-        assert room.wattle("report", "run.sqlite", *options, "-o", name).returncode == 0, name
-        assert (room.folder / name).read_text().startswith(begins), name
+        assert workdir.wattle("report", "run.sqlite", *options, "-o", name).returncode == 0, name
+        assert (workdir.folder / name).read_text().startswith(begins), name
 
 
 @test
-def default_name(room):
+def default_name(workdir):
     """no -o: the run file is wattle-YYYYmmdd-HHMMSS-PID.sqlite in the working directory, one file"""
-    room.wattle("run", "-q", "--", "true")
-    names = [path.name for path in room.folder.iterdir()]
+    workdir.wattle("run", "-q", "--", "true")
+    names = [path.name for path in workdir.folder.iterdir()]
     assert len(names) == 1 and re.fullmatch(r"wattle-\d{8}-\d{6}-\d+\.sqlite", names[0]), names
 
 
 @test
-def name_patterns(room):
+def name_patterns(workdir):
     """-o: %h is the host, %p the pid, %j the job id, %r the rank"""
-    room.wattle("run", "-q", "-o", "a-%j-%r-%p.sqlite", "--", "true", env={"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"})
-    names = [path.name for path in room.folder.iterdir()]
+    workdir.wattle("run", "-q", "-o", "a-%j-%r-%p.sqlite", "--", "true", env={"SLURM_JOB_ID": "77", "SLURM_PROCID": "3"})
+    names = [path.name for path in workdir.folder.iterdir()]
     assert len(names) == 1 and re.fullmatch(r"a-77-3-\d+\.sqlite", names[0]), names
 
 
 @test
-def steps_of_a_job(room):
+def steps_of_a_job(workdir):
     """-o: %s is the step, 0 without one; a second srun that finds the first one's file gets a message"""
     slurm = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "4", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_NPROCS": "1"}
-    assert room.wattle("run", "-q", "-o", "%j.%s-%r.sqlite", "--", "true", env=slurm).returncode == 0
-    assert room.wattle("run", "-q", "-o", "%s.sqlite", "--", "true").returncode == 0
-    assert {path.name for path in room.folder.iterdir()} == {"77.4-0.sqlite", "0.sqlite"}
+    assert workdir.wattle("run", "-q", "-o", "%j.%s-%r.sqlite", "--", "true", env=slurm).returncode == 0
+    assert workdir.wattle("run", "-q", "-o", "%s.sqlite", "--", "true").returncode == 0
+    assert {path.name for path in workdir.folder.iterdir()} == {"77.4-0.sqlite", "0.sqlite"}
     for step, words in (("4", "step 4 of a job"), ("5", "step 5 of a job")):
-        done = room.wattle("run", "-q", "-o", "77.4-%r.sqlite", "--", "touch", "started",
+        done = workdir.wattle("run", "-q", "-o", "77.4-%r.sqlite", "--", "touch", "started",
                            env={**slurm, "SLURM_STEP_ID": step})
         assert done.returncode == 125 and words in done.stderr and "%s" in done.stderr, done
-    assert not (room.folder / "started").exists()
-    assert "%s (step)" in room.wattle("run", "-o", "%x", "--", "true").stderr
+    assert not (workdir.folder / "started").exists()
+    assert "%s (step)" in workdir.wattle("run", "-o", "%x", "--", "true").stderr
 
 
 @test
-def an_existing_file_is_kept(room):
+def an_existing_file_is_kept(workdir):
     """existing file: an error that names it and the remedy; nothing is started, the file is unchanged"""
     for option, name in (("-o", "run.sqlite"), ("--tracking-file", "track.csv"), ("--tracking-file", "track.sqlite")):
-        (room.folder / name).write_text("precious")
-        done = room.wattle("run", option, name, "--", "touch", "started")
+        (workdir.folder / name).write_text("precious")
+        done = workdir.wattle("run", option, name, "--", "touch", "started")
         assert done.returncode == 125, done
         assert name in done.stderr and "--overwrite" in done.stderr, done.stderr
-        assert (room.folder / name).read_text() == "precious"
-        assert not (room.folder / "started").exists()
-        assert {p.name for p in room.folder.iterdir()} == {name}
-        (room.folder / name).unlink()
+        assert (workdir.folder / name).read_text() == "precious"
+        assert not (workdir.folder / "started").exists()
+        assert {p.name for p in workdir.folder.iterdir()} == {name}
+        (workdir.folder / name).unlink()
 
 
 @test
-def a_report_replaces_no_measurement(room):
+def a_report_replaces_no_measurement(workdir):
     """-o and --json that name a run, a database, a span file or an input: one line, the file is unchanged"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sleep", "0.1")
-    room.wattle("blocks", "run.sqlite", "--format", "json", "-o", "saved.json")
-    room.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
-    room.tree(".", {"s.csv": "process_id,code_block_name,position,timestamp\n1,a,0,1.0\n1,a,1,2.0\n"})
-    before = {path.name: path.read_bytes() for path in room.folder.iterdir()}
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sleep", "0.1")
+    workdir.wattle("blocks", "run.sqlite", "--format", "json", "-o", "saved.json")
+    workdir.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
+    workdir.tree(".", {"s.csv": "process_id,code_block_name,position,timestamp\n1,a,0,1.0\n1,a,1,2.0\n"})
+    before = {path.name: path.read_bytes() for path in workdir.folder.iterdir()}
     for status, *words in ((1, "report", "run.sqlite", "-o", "run.sqlite"),
                            (1, "report", "run.sqlite", "--format", "json", "-o", "./other.sqlite"),
                            (1, "blocks", "run.sqlite", "-o", "run.sqlite"),
@@ -178,137 +178,137 @@ def a_report_replaces_no_measurement(room):
                            (1, "export", "run.sqlite", "--format", "gpu_tracker", "-o", "run.sqlite", "--overwrite"),
                            (125, "run", "-o", "new.sqlite", "--json", "run.sqlite", "--", "touch", "started"),
                            (2, "bench", "--json", "run.sqlite", "--", "touch", "started")):
-        done = room.wattle(*words)
+        done = workdir.wattle(*words)
         assert done.returncode == status, (words, done)
         assert len(done.stderr.splitlines()) == 1 and "choose another name" in done.stderr, (words, done.stderr)
-        assert {path.name: path.read_bytes() for path in room.folder.iterdir()} == before, words
-    assert room.wattle("report", "run.sqlite", "-o", "report.json").returncode == 0, "a report may be overwritten"
+        assert {path.name: path.read_bytes() for path in workdir.folder.iterdir()} == before, words
+    assert workdir.wattle("report", "run.sqlite", "-o", "report.json").returncode == 0, "a report may be overwritten"
 
 
 @test
-def help_fits(room):
+def help_fits(workdir):
     """--help, before or after other options: lines of at most 100 columns; status 0"""
-    commands = re.findall(r"^  (\w+) +", room.wattle("--help").stdout, re.MULTILINE)
-    parts = re.findall(r"^  (cap \w+) +", room.wattle("cap", "--help").stdout, re.MULTILINE)
+    commands = re.findall(r"^  (\w+) +", workdir.wattle("--help").stdout, re.MULTILINE)
+    parts = re.findall(r"^  (cap \w+) +", workdir.wattle("cap", "--help").stdout, re.MULTILINE)
     assert len(commands) >= 14 and len(parts) == 5, (commands, parts)
     for name in commands + parts:
-        done = room.wattle(*name.split(), "--help")
+        done = workdir.wattle(*name.split(), "--help")
         long = [line for line in done.stdout.splitlines() if len(line) > 100 and not line.startswith("usage:")]
         assert done.returncode == 0 and not long and "\n\n\n" not in done.stdout, (name, long)
-    assert room.wattle("run", "-i", "1s", "--help").stdout == room.wattle("run", "-h").stdout
-    assert room.wattle("report", "x.sqlite", "--help").stdout == room.wattle("report", "--help").stdout
-    assert room.wattle("run", "-q", "--label", "--help", "-o", "run.sqlite", "--", "echo", "-h").stdout == "-h\n"
+    assert workdir.wattle("run", "-i", "1s", "--help").stdout == workdir.wattle("run", "-h").stdout
+    assert workdir.wattle("report", "x.sqlite", "--help").stdout == workdir.wattle("report", "--help").stdout
+    assert workdir.wattle("run", "-q", "--label", "--help", "-o", "run.sqlite", "--", "echo", "-h").stdout == "-h\n"
 
 
 @test
-def overwrite_begins_anew(room):
+def overwrite_starts_a_new_file(workdir):
     """--overwrite: replaces a run by a new one with an id of its own"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    first = dict(room.rows("select key, value from run"))
-    done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "false")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    first = dict(workdir.rows("select key, value from run"))
+    done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "false")
     assert done.returncode == 1
-    assert dict(room.rows("select key, value from run")) != first
-    report = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    assert dict(workdir.rows("select key, value from run")) != first
+    report = json.loads(workdir.wattle("report", "--format", "json", "run.sqlite").stdout)
     assert report["run"]["command"] == ["false"] and report["run"]["segments"] == 1
 
 
 @test
-def overwrite_of_a_command_that_never_runs(room):
+def overwrite_of_a_command_that_never_runs(workdir):
     """--overwrite and a command that does not exist: the old run is kept"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    before = (room.folder / "run.sqlite").read_bytes()
-    assert room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "./no-such").returncode == 127
-    assert (room.folder / "run.sqlite").read_bytes() == before
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    before = (workdir.folder / "run.sqlite").read_bytes()
+    assert workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--", "./no-such").returncode == 127
+    assert (workdir.folder / "run.sqlite").read_bytes() == before
 
 
 @test
-def append_adds_a_segment(room):
+def append_adds_a_segment(workdir):
     """--append: a further segment of the same run; durations and CPU times are sums"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", BURNER, "cpu", "0.3")
-    first = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
-    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", BURNER, "cpu", "0.2")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", BURNER, "cpu", "0.3")
+    first = json.loads(workdir.wattle("report", "--format", "json", "run.sqlite").stdout)
+    done = workdir.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", BURNER, "cpu", "0.2")
     assert done.returncode == 0, done
-    both = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    both = json.loads(workdir.wattle("report", "--format", "json", "run.sqlite").stdout)
     assert both["run"]["segments"] == 2 and first["run"]["segments"] == 1
     assert both["run"]["id"] == first["run"]["id"]
     gained = both["cpu"]["target_cpu_s"] - first["cpu"]["target_cpu_s"]
     assert 0.19 < gained < 0.3, (first["cpu"], both["cpu"])
-    second_s = room.rows("select (end_ns - start_ns) * 1e-9 from segment order by id")[1][0]
+    second_s = workdir.rows("select (end_ns - start_ns) * 1e-9 from segment order by id")[1][0]
     near(both["run"]["duration_s"], first["run"]["duration_s"] + second_s, absolute=1e-6)
 
 
 @test
-def append_to_what_is_no_run(room):
+def append_to_other_file_is_refused(workdir):
     """--append to a file that is not a run: refused, the file is unchanged"""
-    (room.folder / "run.sqlite").write_text("a letter")
-    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
+    (workdir.folder / "run.sqlite").write_text("a letter")
+    done = workdir.wattle("run", "-q", "--append", "-o", "run.sqlite", "--", "touch", "started")
     assert done.returncode == 125 and "run.sqlite" in done.stderr, done
-    assert (room.folder / "run.sqlite").read_text() == "a letter"
-    assert not (room.folder / "started").exists()
+    assert (workdir.folder / "run.sqlite").read_text() == "a letter"
+    assert not (workdir.folder / "started").exists()
 
 
 @test
-def config(room):
+def config(workdir):
     """--config: sets options by name; the command line takes precedence"""
-    (room.folder / "c.json").write_text(json.dumps({"interval": "50ms", "time-unit": "seconds", "quiet": True,
+    (workdir.folder / "c.json").write_text(json.dumps({"interval": "50ms", "time-unit": "seconds", "quiet": True,
                                                     "meta": ["a=1", "b=2"], "output": "from-config.sqlite"}))
-    done = room.wattle("run", "--config", "c.json", "--json", "-", "-i", "20ms", "--", "true")
+    done = workdir.wattle("run", "--config", "c.json", "--json", "-", "-i", "20ms", "--", "true")
     assert done.returncode == 0 and done.stderr == "", done
     report = json.loads(done.stdout)
     assert report["run"]["interval_s"] == 0.02, report["run"]
     assert report["run"]["labels"]["a"] == "1" and report["run"]["labels"]["b"] == "2", report["run"]
-    assert (room.folder / "from-config.sqlite").exists()
+    assert (workdir.folder / "from-config.sqlite").exists()
 
 
 @test
-def wrong_configs(room):
+def wrong_configs(workdir):
     """config that is not JSON, not an object, or has an unknown name or an invalid value: named with its file"""
     for text, named in (("{", "c.json"), ("[]", "c.json"), ('{"intervall": "1s"}', "intervall"),
                         ('{"interval": 7}', "interval"), ('{"quiet": "yes"}', "quiet"), ('{"interval": "x"}', "interval")):
-        (room.folder / "c.json").write_text(text)
-        done = room.wattle("run", "--config", "c.json", "--", "touch", "started")
+        (workdir.folder / "c.json").write_text(text)
+        done = workdir.wattle("run", "--config", "c.json", "--", "touch", "started")
         assert done.returncode == 125 and named in done.stderr, (text, done)
-        assert not (room.folder / "started").exists()
+        assert not (workdir.folder / "started").exists()
 
 
 @test
-def interval(room):
+def interval(workdir):
     """--interval: determines the number of samples"""
-    report, _ = room.report("-i", "20ms", "--", "sleep", "1")
+    report, _ = workdir.report("-i", "20ms", "--", "sleep", "1")
     assert report["run"]["interval_s"] == 0.02
     assert 45 <= report["run"]["samples"] + report["run"]["lost_samples"] <= 56, report["run"]
 
 
 @test
-def meta_and_label(room):
+def meta_and_label(workdir):
     """--meta and --label: stored with the run"""
-    report, _ = room.report("--meta", "model=resnet", "--meta", "note=a=b, \"c\"", "--label", "first try", "--", "true")
+    report, _ = workdir.report("--meta", "model=resnet", "--meta", "note=a=b, \"c\"", "--label", "first try", "--", "true")
     assert report["run"]["labels"]["model"] == "resnet"
     assert report["run"]["labels"]["note"] == 'a=b, "c"'
     assert "first try" in report["run"]["labels"].values(), report["run"]
-    done = room.wattle("run", "-q", "--append", "-o", "run.sqlite", "--meta", "label=second", "--", "true")
+    done = workdir.wattle("run", "-q", "--append", "-o", "run.sqlite", "--meta", "label=second", "--", "true")
     assert done.returncode == 0, done
-    text = room.wattle("report", "run.sqlite", "--format", "json").stdout
+    text = workdir.wattle("report", "run.sqlite", "--format", "json").stdout
     assert text.count('"label"') == 1 and "first try" in text, text  # a key of an object occurs once
 
 
 @test
-def carbon(room):
+def carbon(workdir):
     """--carbon-intensity and --pue: grams per kWh of all energy; null without an intensity"""
-    report, _ = room.report("--", "sleep", "0.3")
+    report, _ = workdir.report("--", "sleep", "0.3")
     assert report["energy"]["carbon_g"] is None
-    report, _ = room.report("--carbon-intensity", "400", "--pue", "1.5", "--", "sleep", "0.3")
+    report, _ = workdir.report("--carbon-intensity", "400", "--pue", "1.5", "--", "sleep", "0.3")
     total_j, carbon_g = report["energy"]["total_j"], report["energy"]["carbon_g"]
     if total_j is not None:
         assert abs(carbon_g - total_j / 3.6e6 * 400 * 1.5) <= 1e-9 * carbon_g, report["energy"]
 
 
 @test
-def a_command_with_options_of_its_own(room):
+def a_command_with_options_of_its_own(workdir):
     """the first word that is no option begins the command; -- is needed only before a dash"""
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "echo", "-q", "--", "-o", "x")
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "echo", "-q", "--", "-o", "x")
     assert done.stdout == "-q -- -o x\n", done
-    assert not pathlib.Path(room.folder / "x").exists()
+    assert not pathlib.Path(workdir.folder / "x").exists()
 
 
 if __name__ == "__main__":

@@ -12,20 +12,20 @@ from harness import WATTLE, main, test
 from page_fixture import contrasts, has_text_for_pictures, is_quiet
 
 
-def make_runs(room, **kinds):
+def make_runs(workdir, **kinds):
     for name, kind in kinds.items():
-        synthetic_runs.make(WATTLE, room.folder / f"{name}.sqlite", kind)
+        synthetic_runs.make(WATTLE, workdir.folder / f"{name}.sqlite", kind)
 
 
-def compare(room, *words, status=0, options=()):
-    path = room.folder / "compare.html"
-    done = room.wattle("compare", *words, "--format", "html", "-o", path, *options)
+def compare(workdir, *words, status=0, options=()):
+    path = workdir.folder / "compare.html"
+    done = workdir.wattle("compare", *words, "--format", "html", "-o", path, *options)
     assert done.returncode == status, done.stderr
     return path, done
 
 
-def open_compare(room, *words):
-    return browser.open(compare(room, *words)[0])
+def open_compare(workdir, *words):
+    return browser.open(compare(workdir, *words)[0])
 
 
 def cells(page, table, row, column):
@@ -35,14 +35,14 @@ def cells(page, table, row, column):
 
 
 @test
-def side_by_side(room):
+def side_by_side(workdir):
     """figures beside those of the first run, with intervals; significant differences in words, as in the JSON"""
-    make_runs(room, plain="training", capped="slower")
-    path, done = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
+    make_runs(workdir, plain="training", capped="slower")
+    path, done = compare(workdir, "plain=plain.sqlite", "capped=capped.sqlite")
     assert not done.stderr, done.stderr
     page = browser.open(path)
-    truth = json.loads(room.wattle("compare", "plain=plain.sqlite", "capped=capped.sqlite", "--format", "json").stdout)
-    change = 100 * (truth["energy"]["total_j"]["capped"] / truth["energy"]["total_j"]["plain"] - 1)
+    expected_values = json.loads(workdir.wattle("compare", "plain=plain.sqlite", "capped=capped.sqlite", "--format", "json").stdout)
+    change = 100 * (expected_values["energy"]["total_j"]["capped"] / expected_values["energy"]["total_j"]["plain"] - 1)
     cell = cells(page, "figures", "Energy", 2)
     assert "±" in cell and f"−{abs(change):.2f} %" in cell, (cell, change)
     words = page.text(".differences")
@@ -50,7 +50,7 @@ def side_by_side(room):
     assert cells(page, "block-energy", "forward", 2) is not None
     assert cells(page, "figures", "GPU memory, at most", 2).endswith("equal")
     # The samples of the slower run are at other points of the same memory curve, and miss a little of its peak.
-    plain, capped = (json.loads(room.wattle("report", f"{name}.sqlite", "--format", "json").stdout)["memory"]["peak_ram_bytes"]
+    plain, capped = (json.loads(workdir.wattle("report", f"{name}.sqlite", "--format", "json").stdout)["memory"]["peak_ram_bytes"]
                      for name in ("plain", "capped"))
     assert plain > capped, (plain, capped)
     cell = cells(page, "figures", "Peak memory", 2)
@@ -65,10 +65,10 @@ def side_by_side(room):
 
 
 @test
-def zoom_and_sort(room):
+def zoom_and_sort(workdir):
     """one cursor and one zoom for all charts, and tables that can be sorted"""
-    make_runs(room, plain="training", capped="slower")
-    page = open_compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
+    make_runs(workdir, plain="training", capped="slower")
+    page = open_compare(workdir, "plain=plain.sqlite", "capped=capped.sqlite")
     whole = page.text("#view .shown")
     page.drag(".chart-power .plot", 0.4, 0.5)
     assert page.text("#view .shown") != whole
@@ -84,27 +84,27 @@ def zoom_and_sort(room):
 
 
 @test
-def equal_runs(room):
+def equal_runs(workdir):
     """run compared with itself: no difference"""
-    make_runs(room, one="training")
-    page = open_compare(room, "a=one.sqlite", "b=one.sqlite")
+    make_runs(workdir, one="training")
+    page = open_compare(workdir, "a=one.sqlite", "b=one.sqlite")
     assert "no difference of energy is seen" in page.text(".differences")
     assert page.count(".less, .more") == 0
     is_quiet(page)
 
 
 @test
-def of_any_kind(room):
+def of_any_kind(workdir):
     """eight runs of any kind and saved results, with hostile names: no error, unknown is n/a"""
     kinds = ["training", "eight_gpus", "segments", "killed", "no_energy", "empty", "short", "holes"]
     for kind in kinds:
         plan = synthetic_runs.KINDS[kind]
-        synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", dataclasses.replace(plan, steps=min(plan.steps, 6)))
-    saved = room.wattle("blocks", "training.sqlite", "--format", "json", "-o", "saved.json")
+        synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", dataclasses.replace(plan, steps=min(plan.steps, 6)))
+    saved = workdir.wattle("blocks", "training.sqlite", "--format", "json", "-o", "saved.json")
     assert saved.returncode == 0, saved.stderr
     names = [name for name in synthetic_runs.HOSTILE if isinstance(name, str) and name.strip() and "=" not in name]
     words = [f"{names[i]}={kind}.sqlite" for i, kind in enumerate(kinds)]
-    path, done = compare(room, *words, "saved=saved.json")
+    path, done = compare(workdir, *words, "saved=saved.json")
     assert "code blocks are left out" in done.stderr, done.stderr
     page = browser.open(path)
     is_quiet(page)
@@ -119,28 +119,28 @@ def of_any_kind(room):
 
 
 @test
-def paper_and_no_script(room):
+def paper_and_no_script(workdir):
     """two runs: at most two pages of paper; without scripts a static picture of their power"""
-    make_runs(room, plain="training", capped="slower")
-    path, _ = compare(room, "plain=plain.sqlite", "capped=capped.sqlite")
+    make_runs(workdir, plain="training", capped="slower")
+    path, _ = compare(workdir, "plain=plain.sqlite", "capped=capped.sqlite")
     page = browser.open(path)
-    assert page.print_to(room.folder / "page.pdf") <= 2
+    assert page.print_to(workdir.folder / "page.pdf") <= 2
     page = browser.page().scripts(False).open(path, wait=False)
     assert page.shown(".still svg") == 1 and page.shown("#view") == 0
     assert cells(page, "figures", "Energy", 1)
 
 
 @test
-def refusals(room):
+def refusals(workdir):
     """incomparable inputs: refused with one line; a page is not written to a terminal"""
-    make_runs(room, plain="training")
+    make_runs(workdir, plain="training")
     for words, said in ((["a=plain.sqlite"], "at least two"), (["a=plain.sqlite", "a=plain.sqlite"], "twice"),
                         (["a=plain.sqlite", "b=nowhere.sqlite"], "nowhere.sqlite")):
-        done = room.wattle("compare", *words, "--format", "html", "-o", "refused.html")
+        done = workdir.wattle("compare", *words, "--format", "html", "-o", "refused.html")
         assert done.returncode != 0 and said in done.stderr, done.stderr
-        assert not (room.folder / "refused.html").exists()
+        assert not (workdir.folder / "refused.html").exists()
     ours, theirs = os.openpty()
-    done = room.finish(room.start("compare", "a=plain.sqlite", "b=plain.sqlite", "--format", "html", stdout=theirs))
+    done = workdir.finish(workdir.start("compare", "a=plain.sqlite", "b=plain.sqlite", "--format", "html", stdout=theirs))
     assert done.returncode == 2 and "-o FILE" in done.stderr, done.stderr
     os.close(ours)
     os.close(theirs)

@@ -19,24 +19,24 @@ def _made(kind):
     """Equal plans make equal files, so one page of a kind is enough for all tests of a program: eight GPUs take 13 s with
     sanitizers."""
     kept = tempfile.TemporaryDirectory(prefix="wattle-pages-")
-    room = harness.Room(pathlib.Path(kept.name))
-    truth = synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", kind)
-    done = room.wattle("report", f"{kind}.sqlite", "--format", "html", "-o", f"{kind}.html")
+    workdir = harness.WorkDir(pathlib.Path(kept.name))
+    expected_values = synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", kind)
+    done = workdir.wattle("report", f"{kind}.sqlite", "--format", "html", "-o", f"{kind}.html")
     assert done.returncode == 0 and not done.stderr, done.stderr
-    room.stop_all()
-    return kept, truth
+    workdir.stop_all()
+    return kept, expected_values
 
 
-def make_page(room, kind):
+def make_page(workdir, kind):
     """A synthetic run and its page, KIND.sqlite and KIND.html in the test's folder; (path of the page, true values of the
     run)."""
-    kept, truth = _made(kind)
-    shutil.copytree(kept.name, room.folder, dirs_exist_ok=True)
-    return room.folder / f"{kind}.html", truth
+    kept, expected_values = _made(kind)
+    shutil.copytree(kept.name, workdir.folder, dirs_exist_ok=True)
+    return workdir.folder / f"{kind}.html", expected_values
 
 
-def open_page(room, kind, **options):
-    path, _ = make_page(room, kind)
+def open_page(workdir, kind, **options):
+    path, _ = make_page(workdir, kind)
     return browser.open(path, **options)
 
 

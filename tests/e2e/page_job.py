@@ -12,15 +12,15 @@ KINDS = ["plain", "restart", "unmeasured", "virtual_nodes", "no_gpu", "no_energy
          "missing", "wide"]
 
 
-def make_page(room, kind):
+def make_page(workdir, kind):
     """Writes the page of a synthetic job; (path, its JSON report, its true values)."""
     name = kind if isinstance(kind, str) else "made"
-    truth = synthetic_jobs.make(WATTLE, room.folder / name, kind)
-    path = room.folder / f"{name}.html"
-    done = room.wattle("report", room.folder / name, "--format", "html", "-o", path)
+    expected_values = synthetic_jobs.make(WATTLE, workdir.folder / name, kind)
+    path = workdir.folder / f"{name}.html"
+    done = workdir.wattle("report", workdir.folder / name, "--format", "html", "-o", path)
     assert done.returncode == 0 and not done.stderr, done.stderr
-    done = room.wattle("report", room.folder / name, "--format", "json")
-    return path, json.loads(done.stdout), truth
+    done = workdir.wattle("report", workdir.folder / name, "--format", "json")
+    return path, json.loads(done.stdout), expected_values
 
 
 def charts_of(page):
@@ -37,9 +37,9 @@ def column(page, table, title):
 
 
 @test
-def all_is_drawn(room):
+def all_is_drawn(workdir):
     """power and lanes are drawn, every picture has a text alternative, no error and no request"""
-    path, _, _ = make_page(room, "imbalanced")
+    path, _, _ = make_page(workdir, "imbalanced")
     page = browser.open(path)
     assert min(page.inked(".chart-power canvas")[:1]) > 0.01
     lanes = page.inked(".lanes canvas")
@@ -52,10 +52,10 @@ def all_is_drawn(room):
 
 
 @test
-def areas_are_energies(room):
+def areas_are_energies(workdir):
     """the area of each node's power is its energy, and the total area is the job's: also over a restart and a takeover"""
     for kind in ("imbalanced", "restart", "takeover"):
-        path, report, _ = make_page(room, kind)
+        path, report, _ = make_page(workdir, kind)
         charts = charts_of(browser.open(path))
         axis, (power,) = charts["axis"], charts["charts"]
         lengths = [to - start for start, to in zip(axis["from_s"], axis["to_s"])]
@@ -68,9 +68,9 @@ def areas_are_energies(room):
 
 
 @test
-def tables_are_the_report(room):
+def tables_are_the_report(workdir):
     """nodes, ranks and blocks on the page equal the JSON report; the first sentence names the slowest rank"""
-    path, report, truth = make_page(room, "imbalanced")
+    path, report, expected_values = make_page(workdir, "imbalanced")
     page = browser.open(path)
     pairs = [("nodes-table", "energy", "nodes", "energy_j"), ("nodes-table", "CPU", "nodes", "cpu_s"),
              ("ranks-table", "energy", "ranks", "energy_j"), ("ranks-table", "waiting", "ranks", "waiting_s"),
@@ -81,16 +81,16 @@ def tables_are_the_report(room):
     blocks = sorted((block["energy"]["total_j"] for block in report["blocks"]), reverse=True)
     for shown, told in zip(column(page, "blocks-table", "energy"), blocks, strict=True):
         near(shown, told, relative=1e-9)
-    work_s = {rank: row["duration_s"] - row["waiting_s"] for rank, row in truth["ranks"].items()}
+    work_s = {rank: row["duration_s"] - row["waiting_s"] for rank, row in expected_values["ranks"].items()}
     slowest = max(work_s, key=work_s.get)
     assert page.text(".balance li").startswith(f"Slowest: rank {slowest} on node-03 worked"), page.text(".balance li")
     assert page.text(".tag-waits") == "waits"
 
 
 @test
-def lanes_are_ranks(room):
+def lanes_are_ranks(workdir):
     """one lane for each rank under its node, from its first launch to its last; waiting is where the program waited"""
-    path, _, truth = make_page(room, "restart")
+    path, _, expected_values = make_page(workdir, "restart")
     charts = charts_of(browser.open(path))
     lanes = charts["lanes"]
     assert [lane["label"] for lane in lanes] == [f"rank {i}" for i in range(8)], [lane["label"] for lane in lanes]
@@ -99,13 +99,13 @@ def lanes_are_ranks(room):
     for rank, lane in enumerate(lanes):
         starts = [item[0] for item in lane["items"]]
         assert starts == sorted(starts) and starts[0] < 1 and starts[-1] > synthetic_jobs.KINDS["restart"].restart_s + 5
-        near(sum(item[1] - item[0] for item in lane["items"] if item[2] == wait), truth["ranks"][rank]["waiting_s"], relative=0.01)
+        near(sum(item[1] - item[0] for item in lane["items"] if item[2] == wait), expected_values["ranks"][rank]["waiting_s"], relative=0.01)
 
 
 @test
-def many_nodes(room):
+def many_nodes(workdir):
     """sixteen nodes: seven have a colour of their own, nine share one, each has a row in the picture below"""
-    path, report, _ = make_page(room, "wide")
+    path, report, _ = make_page(workdir, "wide")
     page = browser.open(path)
     (power,) = charts_of(page)["charts"]
     labels = [one["label"] for one in power["series"]]
@@ -117,9 +117,9 @@ def many_nodes(room):
 
 
 @test
-def one_machine(room):
+def one_machine(workdir):
     """two nodes on one machine: the energy is in one row, the other refers to it"""
-    path, report, _ = make_page(room, "virtual_nodes")
+    path, report, _ = make_page(workdir, "virtual_nodes")
     page = browser.open(path)
     energies = column(page, "nodes-table", "energy")
     near(energies[0], report["energy"]["total_j"], relative=1e-9)
@@ -128,9 +128,9 @@ def one_machine(room):
 
 
 @test
-def names_are_text(room):
+def names_are_text(workdir):
     """names of jobs, users, nodes and blocks: shown as text: no script runs, no resource is loaded"""
-    path, report, _ = make_page(room, "hostile")
+    path, report, _ = make_page(workdir, "hostile")
     text = path.read_text(encoding="utf-8", errors="replace")
     for sign in ("<img", "onerror=alert(1)>", "<svg onload", "</script><script>alert"):
         assert sign not in text, sign
@@ -141,10 +141,10 @@ def names_are_text(room):
 
 
 @test
-def every_kind(room):
+def every_kind(workdir):
     """every kind of job, wide and narrow, light and dark: no error, nothing wider than the window, readable text"""
     for kind in KINDS:
-        path, _, _ = make_page(room, kind)
+        path, _, _ = make_page(workdir, kind)
         for width, scheme in ((1280, "light"), (400, "dark")):
             page = browser.page().size(width).colours(scheme).open(path)
             is_quiet(page, f"{kind} at {width}")
@@ -153,11 +153,11 @@ def every_kind(room):
 
 
 @test
-def on_paper(room):
+def on_paper(workdir):
     """64 ranks: a few pages of paper, which state what is left out; static pictures replace the drawn ones"""
-    path, _, _ = make_page(room, "wide")
+    path, _, _ = make_page(workdir, "wide")
     page = browser.open(path)
-    assert page.print_to(room.folder / "page.pdf") <= 4
+    assert page.print_to(workdir.folder / "page.pdf") <= 4
     page.colours(media="print")
     assert page.shown(".still svg") == 2 and page.shown(".live") == 0
     told = page.texts(".on-paper")
@@ -165,9 +165,9 @@ def on_paper(room):
 
 
 @test
-def without_script(room):
+def without_script(workdir):
     """browser without scripts: every figure, and static pictures"""
-    path, _, _ = make_page(room, dataclasses.replace(synthetic_jobs.KINDS["imbalanced"], steps=6))
+    path, _, _ = make_page(workdir, dataclasses.replace(synthetic_jobs.KINDS["imbalanced"], steps=6))
     figures = browser.open(path).texts(".figure")
     without = browser.page().scripts(False).open(path, wait=False)
     assert without.texts(".figure") == figures and figures

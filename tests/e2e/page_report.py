@@ -20,9 +20,9 @@ def shown_time(page):
 
 
 @test
-def all_is_drawn(room):
+def all_is_drawn(workdir):
     """every chart of the data and the lanes of spans are drawn; no error, no request"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     charts = [chart["id"] for chart in data_of(page)["charts"]]
     assert {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock"} <= set(charts), charts
     for chart in charts:
@@ -37,9 +37,9 @@ def all_is_drawn(room):
 
 
 @test
-def one_cursor(room):
+def one_cursor(workdir):
     """one cursor for all charts: their legends show the values of its bucket, mean and range"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     page.hover(".chart-power .plot", 0.5)
     told = page.texts(".key .value")
     assert all(told), told
@@ -51,9 +51,9 @@ def one_cursor(room):
 
 
 @test
-def eight_gpus(room):
+def eight_gpus(workdir):
     """eight GPUs: their mean beside thin lines, limits behind one switch, throttling as a labelled strip, no error"""
-    page = open_page(room, "eight_gpus")
+    page = open_page(workdir, "eight_gpus")
     charts = {chart["id"]: chart for chart in data_of(page)["charts"]}
     means = [one for one in charts["gpu_utilization"]["series"] if one["line"] == "mean"]
     assert len(means) == 1 and means[0]["label"] == "mean of 8 GPUs", means
@@ -69,9 +69,9 @@ def eight_gpus(room):
 
 
 @test
-def one_zoom(room):
+def one_zoom(workdir):
     """drag: zooms all charts, with Shift pans; Escape, a double click and Home show everything again"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     whole = shown_time(page)
     axis = page.texts(".chart-cpu .dygraph-axis-label-x")
     page.drag(".chart-power .plot", 0.4, 0.5)
@@ -91,9 +91,9 @@ def one_zoom(room):
 
 
 @test
-def by_keys(room):
+def by_keys(workdir):
     """keyboard: the view is reached by Tab; + and − zoom, arrows move; the wheel zooms with Ctrl and scrolls without"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     whole, seen = shown_time(page), []
     for _ in range(12):
         page.keys("TAB")
@@ -127,9 +127,9 @@ def by_keys(room):
 
 
 @test
-def blocks_sort(room):
+def blocks_sort(workdir):
     """table of blocks: sorts by click and by key, figures from the largest, names from the first"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     heads = page.texts("#blocks-table thead th")
     for column, head in enumerate(heads):
         page.click(f"#blocks-table thead th:nth-child({column + 1})", height_part=0.5)
@@ -149,9 +149,9 @@ def blocks_sort(room):
 
 
 @test
-def flame(room):
+def flame(workdir):
     """click on a block of the flame graph: its contents fill the width; Escape and paper show everything"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     bars = """return Array.from(document.querySelectorAll(".flame g:not([hidden])"), (g) => [
         g.getAttribute("aria-label").split(":")[0], g.querySelector("rect").getBoundingClientRect().width,
         g.querySelector("text").textContent])"""
@@ -167,7 +167,7 @@ def flame(room):
     near(zoomed["step"], width["this program"], relative=0.01)
     near(zoomed["load"] / width["load"], width["this program"] / width["step"], relative=0.05)
     assert joules == page.js(labels)
-    page.print_to(room.folder / "page.pdf")
+    page.print_to(workdir.folder / "page.pdf")
     page.keys("ESCAPE", on=".flame g:nth-of-type(1)")
     assert page.js(bars) == whole
     page.keys("ENTER", on=f".flame g:nth-of-type({[name for name, _, _ in whole].index('step') + 1})")
@@ -193,7 +193,7 @@ def lab(colour, sight):
 
 
 @test
-def colours_differ(room):
+def colours_differ(workdir):
     """colours of series: distinguishable with any colour vision, with a contrast of 3:1 to the background"""
     text = (TESTS.parent / "src/report/palette.def").read_text()
     rows = {name: pair for name, *pair in re.findall(r"^COLOUR\((\w+),.*?0x(\w{6}), 0x(\w{6})", text, re.M)}
@@ -211,9 +211,9 @@ def colours_differ(room):
 
 
 @test
-def light_and_dark(room):
+def light_and_dark(workdir):
     """light and dark: from the system setting, switched by a button; all text has enough contrast in both"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     grounds = {}
     for scheme in ("light", "dark"):
         page.colours(scheme)
@@ -230,13 +230,13 @@ def light_and_dark(room):
 
 
 @test
-def on_paper(room):
+def on_paper(workdir):
     """printed run: at most two A4 pages, with static pictures and without buttons"""
     for kind in ("training", "eight_gpus", "killed", "no_energy", "empty"):
-        page = open_page(room, kind)
-        pages = page.print_to(room.folder / "page.pdf")
+        page = open_page(workdir, kind)
+        pages = page.print_to(workdir.folder / "page.pdf")
         assert 1 <= pages <= 2, f"{kind}: {pages} pages"
-    page.open(room.folder / "training.html").colours(media="print")
+    page.open(workdir.folder / "training.html").colours(media="print")
     assert page.shown("button:not(th button)") == 0 and page.shown(".still svg") >= 3 and page.shown(".live") == 0
     repeated = page.js("return ['thead', 'tfoot'].map((e) => getComputedStyle(document.querySelector(e)).display)")
     assert repeated == ["table-header-group", "table-row-group"], "table headers are on every page, a sum at the end"
@@ -245,7 +245,7 @@ def on_paper(room):
 
 
 @test
-def paper_says_what_it_leaves_out(room):
+def print_states_omitted_rows(workdir):
     """print: all rows where there is room; otherwise the number of omitted rows, also after sorting"""
     printed = """return Array.from(document.querySelectorAll("main tbody"), (body) => {
         const seen = Array.from(body.rows).filter((row) => row.getClientRects().length > 0).length;
@@ -253,27 +253,27 @@ def paper_says_what_it_leaves_out(room):
         const told = note && note.matches(".on-paper") ? note.textContent.match(/and (\\d+) more/) : null;
         return [body.closest("table").id, body.rows.length, seen, told ? Number(told[1]) : 0];
     }).filter((table) => table[0] !== "events-table")"""
-    open_page(room, "training").colours(media="print")
+    open_page(workdir, "training").colours(media="print")
     page = browser.page()
     assert all(rows == seen and more == 0 for _, rows, seen, more in page.js(printed)), page.js(printed)
     page.colours()
-    open_page(room, "hostile").click("#blocks-table thead th:nth-child(2)")
+    open_page(workdir, "hostile").click("#blocks-table thead th:nth-child(2)")
     page.colours(media="print")
     tables = page.js(printed)
     assert any(more > 0 for *_, more in tables), tables
     assert all(rows == seen + more for _, rows, seen, more in tables), tables
-    page.size(703).open(room.folder / "hostile.html").colours(media="print")  # A4 less its margins
+    page.size(703).open(workdir.folder / "hostile.html").colours(media="print")  # A4 less its margins
     widths = page.js("return Array.from(document.querySelectorAll('table'), (e) => e.getBoundingClientRect().right)")
     assert max(widths) <= 703 * 4 / 3, f"Chromium shrinks pages by a quarter at most; more is cut off: {widths}"
     assert "events, which the page itself has" in page.text("main") or page.count("#events-table") == 0
 
 
 @test
-def without_script(room):
+def without_script(workdir):
     """no scripts: all figures and tables, and static pictures in place of the charts"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     figures = page.texts(".figure")
-    without = browser.page().scripts(False).open(room.folder / "training.html", wait=False)
+    without = browser.page().scripts(False).open(workdir.folder / "training.html", wait=False)
     assert without.texts(".figure") == figures and figures
     assert without.shown(".still svg") >= 3 and without.shown(".live") == 0 and without.shown("button") == 0
     assert without.count("#blocks-table tbody tr") >= 9
@@ -290,33 +290,33 @@ def without_script(room):
 
 
 @test
-def every_kind(room):
+def every_kind(workdir):
     """runs that are empty, short, killed, in segments, without GPU, with eight: no error, no invalid figure"""
     for kind in KINDS:
-        page = open_page(room, kind)
+        page = open_page(workdir, kind)
         is_quiet(page, kind)
         has_text_for_pictures(page, kind)
         drawn = page.inked(".plot canvas")
         assert not drawn or max(drawn) > 0.01, kind
-    assert "n/a" in open_page(room, "no_energy").text(".tiles")
+    assert "n/a" in open_page(workdir, "no_energy").text(".tiles")
 
 
 @test
-def every_width(room):
+def every_width(workdir):
     """at 1400, 700, 400 and 320 px: only wide tables scroll sideways, and the charts fill the width"""
-    page = open_page(room, "eight_gpus")
+    page = open_page(workdir, "eight_gpus")
     for width in (1400, 700, 400, 320):
-        page.size(width).open(room.folder / "eight_gpus.html")
+        page.size(width).open(workdir.folder / "eight_gpus.html")
         is_quiet(page, width)
         plot = page.js("return document.querySelector('.chart-power .plot').getBoundingClientRect().width")
         near(plot, min(width, 1280), relative=0.15)
 
 
 @test
-def small_screen(room):
+def small_screen(workdir):
     """at 400 px: the whole ledger is visible, energy is next to a block's name, and the name stays when scrolled"""
-    page = open_page(room, "eight_gpus")
-    page.size(400).open(room.folder / "eight_gpus.html")
+    page = open_page(workdir, "eight_gpus")
+    page.size(400).open(workdir.folder / "eight_gpus.html")
     right = page.js("""return Math.max(...Array.from(document.querySelectorAll(
         "section:has(#ledger) :is(rect, li, td, th, p, strong)"), (e) => e.getBoundingClientRect().right))""")
     assert right <= 400, f"something of the ledger ends at {right} px"
@@ -344,9 +344,9 @@ def small_screen(room):
 
 
 @test
-def little_and_nothing(room):
+def few_and_no_samples(workdir):
     """unresolved, small and zero values are displayed differently"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     shares = dict(page.js("""return Array.from(document.querySelectorAll("#ledger-table tbody tr"), (row) =>
         [row.cells[0].textContent.split(" ")[0], row.cells[row.cells.length - 1].textContent])"""))
     assert shares["wattle"] == "< 0.1 %" and shares["unattributed"] == "0 %", shares
@@ -357,9 +357,9 @@ def little_and_nothing(room):
 
 
 @test
-def lanes_by_keys(room):
+def lanes_by_keys(workdir):
     """arrows step through spans and lanes and announce their values, Enter highlights the block; blocks have buttons"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     spans = ".chart-lanes:last-of-type .lanes"
     said = "return document.querySelector('.chart-lanes:last-of-type [role=status]').textContent"
     whole = shown_time(page)
@@ -384,13 +384,13 @@ def lanes_by_keys(room):
 
 
 @test
-def scrollers(room):
+def scrollers(workdir):
     """regions that scroll sideways: reached by Tab and named; others are no tab stops"""
-    page = open_page(room, "training")
+    page = open_page(workdir, "training")
     wide = """return Array.from(document.querySelectorAll(".wide"), (box) =>
         [box.scrollWidth > box.clientWidth + 1, box.tabIndex === 0 && !!box.getAttribute("aria-label")])"""
     for width in (1400, 400):
-        page.size(width).open(room.folder / "training.html")
+        page.size(width).open(workdir.folder / "training.html")
         boxes = page.js(wide)
         assert all(scrolls == named for scrolls, named in boxes), (width, boxes)
     assert any(scrolls for scrolls, _ in boxes), boxes

@@ -12,10 +12,10 @@ harness.TIMEOUT_S = 180  # a machine with other load, and sanitizers: only openi
 
 
 @test
-def a_day(room):
+def a_day(workdir):
     """864,000 samples and 100,000 spans: open within a second, in a small file; peaks of one sample are visible"""
-    path, truth = make_page(room, "day")
-    assert truth["n_samples"] == 864_000 and truth["n_spans"] > 100_000
+    path, expected_values = make_page(workdir, "day")
+    assert expected_values["n_samples"] == 864_000 and expected_values["n_spans"] > 100_000
     assert path.stat().st_size < 12e6, f"{path.stat().st_size / 1e6:.1f} MB"
     opened = []
     for _ in range(4):  # other load of this machine is left out
@@ -31,7 +31,7 @@ def a_day(room):
     charts = {chart["id"]: chart for chart in json.loads(page.text("#charts"))["charts"]}
     for series in charts["power"]["series"]:
         if series["name"] in ("gpu-0", "package-0"):  # an eighth, and a quarter, above all other samples
-            near(series["highest"], truth["peak_w"][series["name"]], relative=0.03)
+            near(series["highest"], expected_values["peak_w"][series["name"]], relative=0.03)
     zoom_in_and_out(page)
 
 

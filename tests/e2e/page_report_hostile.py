@@ -12,9 +12,9 @@ MARKUP = "<b marked>\"' marked='`</script></title></style>"
 
 
 @test
-def names_are_text(room):
+def names_are_text(workdir):
     """no name becomes markup or script: nothing runs, no resource is loaded, only wattle's elements exist"""
-    path, _ = make_page(room, "hostile")
+    path, _ = make_page(workdir, "hostile")
     text = path.read_text(encoding="utf-8", errors="replace")
     for sign in ("<img", "onerror=alert(1)>", "<svg onload", "</script><script>alert"):
         assert sign not in text, sign
@@ -31,10 +31,10 @@ def names_are_text(room):
 
 
 @test
-def every_text(room):
+def every_text(workdir):
     """markup in every text of a run file, a sensor's and a metric's too: none becomes an element of the page"""
-    synthetic_runs.make(WATTLE, room.folder / "run.sqlite", "training")
-    file = sqlite3.connect(room.folder / "run.sqlite")
+    synthetic_runs.make(WATTLE, workdir.folder / "run.sqlite", "training")
+    file = sqlite3.connect(workdir.folder / "run.sqlite")
     words = {("device", "provenance"), ("device", "kind"), ("span", "kind"), ("span", "close")}  # one of a few
     for table, in file.execute("select name from sqlite_master where type = 'table'").fetchall():
         for _, column, kind, *_ in file.execute(f"pragma table_info({table})").fetchall():
@@ -47,16 +47,16 @@ def every_text(room):
     file.commit()
     file.close()
     for command in (("report", "run.sqlite"), ("compare", "a=run.sqlite", "<b marked>=run.sqlite")):
-        done = room.wattle(*command, "--format", "html")
+        done = workdir.wattle(*command, "--format", "html")
         assert done.returncode == 0 and done.stdout.count("&lt;b marked&gt;") > 5, done.stderr
         at = done.stdout.find("<b marked")
         assert at < 0, done.stdout[at - 200:at + 50]
 
 
 @test
-def names_are_seen(room):
+def names_are_seen(workdir):
     """names: shown unchanged; their direction of writing affects nothing else; long ones are shortened"""
-    path, _ = make_page(room, "hostile")
+    path, _ = make_page(workdir, "hostile")
     page = browser.open(path)
     shown = page.texts("bdi")
     for name in synthetic_runs.HOSTILE:
@@ -74,13 +74,13 @@ def names_are_seen(room):
 
 
 @test
-def the_way_out(room):
+def the_way_out(workdir):
     """the same names in a page without a script, on a small screen and on paper"""
-    path, _ = make_page(room, "hostile")
+    path, _ = make_page(workdir, "hostile")
     page = browser.page().scripts(False).size(400).open(path, wait=False)
     assert page.overflow_px() <= 0, page.overflow_px()
     assert not page.requests() and page.count("img") == 0
-    assert page.print_to(room.folder / "page.pdf") <= 3
+    assert page.print_to(workdir.folder / "page.pdf") <= 3
 
 
 main()

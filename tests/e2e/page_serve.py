@@ -18,9 +18,9 @@ MISSING = 40  # … which begins with so many less
 HOSTILE = ["<script>window.hit=1</script>", "\"'><img src=x onerror=window.hit=1>", "\u202egnp.exe", "emoji 🔋 ok"]
 
 
-def machine(room):
-    environment, _ = powercap(room, *ZONES)
-    return {**environment, **gpus(room, CARDS)}
+def machine(workdir):
+    environment, _ = powercap(workdir, *ZONES)
+    return {**environment, **gpus(workdir, CARDS)}
 
 
 def script(name):
@@ -41,14 +41,14 @@ def is_quiet(page, url):
 
 
 @test
-def all_is_drawn(room):
+def all_is_drawn(workdir):
     """machine with ten GPUs: charts, tables and bars, distinct colours, light and dark, wide and narrow; no error"""
-    server = Server(room, "--interval", "200ms", env=machine(room))
+    server = Server(workdir, "--interval", "200ms", env=machine(workdir))
     page = browser.open(server.url)
     titles = page.texts(".live-chart figcaption strong")
     assert titles == ["Power by domain", "Power by owner (attributed)", "GPU utilisation", "GPU memory", "CPU",
                       "Memory", "Temperature"], titles
-    server.wait_for_looks(15)
+    server.wait_for_samples(15)
     is_quiet(page, server.url)
     colours = page.js("return Array.from(document.querySelectorAll('#chart-power .swatch'), (swatch) => getComputedStyle(swatch).backgroundColor)")
     assert len(set(colours)) == len(colours) == 12, colours
@@ -67,9 +67,9 @@ def all_is_drawn(room):
 
 
 @test
-def keeps_up(room):
+def keeps_up(workdir):
     """new samples appear by themselves, rows keep their element, and sorting and focus stay"""
-    server = Server(room, "--interval", "200ms", env=machine(room))
+    server = Server(workdir, "--interval", "200ms", env=machine(workdir))
     page = browser.open(server.url)
     page.js("document.querySelector('#domain-gpu-0').marked = true;"
             "document.querySelector('#process-table thead th:nth-child(2) button').focus()")
@@ -88,26 +88,26 @@ def keeps_up(room):
 
 
 @test
-def one_cursor(room):
+def one_cursor(workdir):
     """cursor in one chart: shows the same moment in all of them, and the time of day"""
-    server = Server(room, "--interval", "300ms", env=machine(room))
+    server = Server(workdir, "--interval", "300ms", env=machine(workdir))
     page = browser.open(server.url)
     near(float(page.texts("#chart-power figcaption .nowrap")[0].split()[-2]), 50, absolute=45)  # a meter may be late
     page.hover("#chart-cpu .canvas", 0.99)
     assert re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption")), page.text("#chart-power figcaption")
-    server.wait_for_looks(server.looks() + 2)  # the mouse does not move, and neither does the cursor
+    server.wait_for_samples(server.looks() + 2)  # the mouse does not move, and neither does the cursor
     assert re.search(r"\d:\d\d:\d\d", page.text("#chart-memory figcaption")), page.text("#chart-memory figcaption")
     page.hover("h1")
     assert not re.search(r"\d:\d\d:\d\d", page.text("#chart-power figcaption"))
 
 
 @test
-def estimates_are_hatched(room):
+def estimates_are_hatched(workdir):
     """no counter, all power estimated: areas are hatched and labelled; measured ones are not"""
-    (room.folder / "sys").mkdir()
-    for environment, is_hatched in (({"WATTLE_SYSFS": str(room.folder / "sys")}, True), (machine(room), False)):
-        server = Server(room, "--interval", "200ms", env=environment)
-        server.wait_for_looks(3)
+    (workdir.folder / "sys").mkdir()
+    for environment, is_hatched in (({"WATTLE_SYSFS": str(workdir.folder / "sys")}, True), (machine(workdir), False)):
+        server = Server(workdir, "--interval", "200ms", env=environment)
+        server.wait_for_samples(3)
         page = browser.open(server.url)
         assert page.count(".ledger-frame.is-estimated") == page.count("#ledger .tag-estimated") == is_hatched
         for chart in ("power", "whose"):
@@ -120,11 +120,11 @@ def estimates_are_hatched(room):
 
 
 @test
-def hostile_commands(room):
+def hostile_commands(workdir):
     """commands that look like markup or change the direction of writing: text, in the page and after each update"""
-    server = Server(room, "--interval", "200ms", env=machine(room))
+    server = Server(workdir, "--interval", "200ms", env=machine(workdir))
     for name in HOSTILE:  # busy, so that they are listed
-        room.start("-c", 'exec -a "$0" /bin/sh -c "while :; do :; done"', name, program="/bin/bash")
+        workdir.start("-c", 'exec -a "$0" /bin/sh -c "while :; do :; done"', name, program="/bin/bash")
     page = browser.open(server.url)
     wait_until(lambda: sum("onerror" in row or "script>" in row for row in page.texts("#process-table .name bdi")) >= 2,
                "the commands in the table")
@@ -133,23 +133,23 @@ def hostile_commands(room):
 
 
 @test
-def server_goes_and_comes(room):
+def page_survives_server_restart(workdir):
     """server gone: the page shows since when, and continues with the next server by itself"""
-    server = Server(room, "--interval", "200ms", env=machine(room))
+    server = Server(workdir, "--interval", "200ms", env=machine(workdir))
     page = browser.open(server.url)
     server.process.terminate()
     server.process.wait()
     wait_until(lambda: "No response since" in page.text("#state"), "the page reports that the server is gone")
-    again = Server(room, "--interval", "200ms", listen=f"127.0.0.1:{server.port}", env=machine(room))
+    again = Server(workdir, "--interval", "200ms", listen=f"127.0.0.1:{server.port}", env=machine(workdir))
     wait_until(lambda: page.text("#state") == "Live", "the page is live again")
     near(page.js("return document.querySelectorAll('.live-chart').length"), 7)
     assert again.looks() > 0
 
 
 @test
-def without_script(room):
+def without_script(workdir):
     """browser without scripts: the figures, and no empty frames of charts"""
-    server = Server(room, env=machine(room))
+    server = Server(workdir, env=machine(workdir))
     page = browser.page().scripts(False)
     try:
         page.open(server.url, wait=False)
@@ -206,7 +206,7 @@ class FastServer(http.server.ThreadingHTTPServer):
 
 
 @test
-def one_way_to_write_figures(room):
+def one_way_to_write_figures(workdir):
     """numbers: the script formats as the server's C code, for values of all sizes, on both sides of each rounding"""
     digits = (0, 1, 1.234, 5.556, 9.994, 9.996, 9.9996)
     values = [digit * 10.0 ** power for power in range(-8, 13) for digit in digits]
@@ -217,8 +217,8 @@ def one_way_to_write_figures(room):
     asked += [("duration", value) for value in (*values[:7 * 9], *times)]
     lines = "".join(f"{unit} {value!r}\n" for unit, value in asked)
     done = subprocess.run([BUILD / "tests/fakes/figures"], input=lines, capture_output=True, text=True, check=True)
-    environment, _ = powercap(room, *ZONES)
-    page = browser.open(Server(room, "--interval", "60s", env=environment).url)
+    environment, _ = powercap(workdir, *ZONES)
+    page = browser.open(Server(workdir, "--interval", "60s", env=environment).url)
     shown = page.js(script("numbers.js") + "return arguments[0].map(([unit, value]) =>"
                     "unit === 'duration' ? duration(value) : quantity(value, unit))", asked)
     pairs = zip(asked, done.stdout.splitlines(), shown, strict=True)
@@ -227,10 +227,10 @@ def one_way_to_write_figures(room):
 
 
 @test
-def the_oldest_looks_go(room):
+def oldest_samples_are_dropped(workdir):
     """1500 updates: the last 600 are kept, in order, in all columns; a column that begins later is unknown before"""
-    environment, _ = powercap(room, *ZONES)
-    page = browser.open(Server(room, "--interval", "60s", env=environment).url)
+    environment, _ = powercap(workdir, *ZONES)
+    page = browser.open(Server(workdir, "--interval", "60s", env=environment).url)
     kept = page.js("const whenReady = () => {};" + script("live.js") + """
         trail = { unix_s: [], busy_cores: [], domains: [{ power_w: [] }], look: 0 };
         for (let i = 1; i <= 1500; i++)
@@ -244,10 +244,10 @@ def the_oldest_looks_go(room):
 
 
 @test
-def no_growth(room):
+def no_growth(workdir):
     """hundreds of updates with full charts: memory and number of elements stay constant"""
-    environment, _ = powercap(room, *ZONES)
-    fast = FastServer(Server(room, "--interval", "60s", env=environment))
+    environment, _ = powercap(workdir, *ZONES)
+    fast = FastServer(Server(workdir, "--interval", "60s", env=environment))
     thread = threading.Thread(target=fast.serve_forever, daemon=True)
     thread.start()
     try:

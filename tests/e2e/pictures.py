@@ -8,20 +8,20 @@ from harness import WATTLE, main, test
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def pictures(room, kind):
+def pictures(workdir, kind):
     """The pictures of a synthetic run, by name, parsed."""
-    synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", synthetic_runs.KINDS[kind])
-    done = room.wattle("report", f"{kind}.sqlite", "--format", "svg", "-o", kind)
+    synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", synthetic_runs.KINDS[kind])
+    done = workdir.wattle("report", f"{kind}.sqlite", "--format", "svg", "-o", kind)
     assert done.returncode == 0, done.stderr
-    files = sorted((room.folder / kind).iterdir())
+    files = sorted((workdir.folder / kind).iterdir())
     assert all(path.name in done.stderr for path in files), done.stderr
     return {path.stem: ElementTree.fromstring(path.read_bytes()) for path in files}
 
 
 @test
-def every_kind(room):
+def every_kind(workdir):
     """run with a GPU and spans: all pictures, each with a title and a description; no style attribute, no link"""
-    found = pictures(room, "training")
+    found = pictures(workdir, "training")
     assert set(found) == {"power", "cpu", "memory", "gpu_utilization", "gpu_memory", "temperature", "clock", "spans",
                           "ledger", "flame", "blocks"}, set(found)
     for name, root in found.items():
@@ -33,10 +33,10 @@ def every_kind(room):
 
 
 @test
-def all_runs(room):
+def all_runs(workdir):
     """runs without energy, of 50 ms, killed, in segments, with gaps and hostile names: available pictures as valid XML"""
     for kind in ("no_energy", "short", "killed", "segments", "holes", "hostile", "eight_gpus"):
-        found = pictures(room, kind)
+        found = pictures(workdir, kind)
         assert ("power" in found) == (kind != "no_energy"), (kind, set(found))
         assert "cpu" in found and "spans" in found, (kind, set(found))
         assert all(element.tag != SVG + "script" for root in found.values() for element in root.iter()), kind
@@ -47,10 +47,10 @@ def colour(element):
 
 
 @test
-def colours(room):
+def colours(workdir):
     """one meaning for each colour: owners and domains of the ledger, domains of the power, nested blocks"""
     for kind in ("training", "eight_gpus", "laptop"):
-        found = pictures(room, kind)
+        found = pictures(workdir, kind)
         bars = [element for element in found["ledger"].iter(SVG + "rect") if colour(element)]
         rows = {}
         for bar in bars:
@@ -70,10 +70,10 @@ def colours(room):
 
 
 @test
-def throttling(room):
+def throttling(workdir):
     """throttling: a strip above the plot without lines, and its duration in words, as in the report"""
-    found = pictures(room, "training")
-    done = room.wattle("report", "training.sqlite", "--format", "json")
+    found = pictures(workdir, "training")
+    done = workdir.wattle("report", "training.sqlite", "--format", "json")
     throttled_s = next(gpu["throttled_s"] for gpu in json.loads(done.stdout)["gpus"])
     assert f"{1000 * throttled_s:.0f} ms" in found["power"].find(SVG + "desc").text, throttled_s
     strip = [bar for bar in found["power"].iter(SVG + "rect") if colour(bar) == "c-throttle"]
@@ -86,32 +86,32 @@ def throttling(room):
 
 
 @test
-def nothing_to_show(room):
+def pictures_without_data(workdir):
     """empty run: no picture, no failure"""
-    synthetic_runs.make(WATTLE, room.folder / "empty.sqlite", synthetic_runs.KINDS["empty"])
-    done = room.wattle("report", "empty.sqlite", "--format", "svg", "-o", "none")
+    synthetic_runs.make(WATTLE, workdir.folder / "empty.sqlite", synthetic_runs.KINDS["empty"])
+    done = workdir.wattle("report", "empty.sqlite", "--format", "svg", "-o", "none")
     assert done.returncode == 0 and "no picture" in done.stderr, done
-    assert list((room.folder / "none").iterdir()) == []
+    assert list((workdir.folder / "none").iterdir()) == []
 
 
 @test
-def estimated(room):
+def estimated(workdir):
     """estimated values: hatched and labelled"""
-    found = pictures(room, "no_gpu")
+    found = pictures(workdir, "no_gpu")
     for name in ("power", "ledger", "blocks"):
         assert any(element.get("fill", "").startswith("url(#") for element in found[name].iter()), name
     assert "estimated" in found["power"].find(SVG + "desc").text
 
 
 @test
-def refusals(room):
+def refusals(workdir):
     """missing folder, or a file in its place: one line with the remedy"""
-    synthetic_runs.make(WATTLE, room.folder / "run.sqlite", synthetic_runs.KINDS["short"])
-    done = room.wattle("report", "run.sqlite", "--format", "svg")
+    synthetic_runs.make(WATTLE, workdir.folder / "run.sqlite", synthetic_runs.KINDS["short"])
+    done = workdir.wattle("report", "run.sqlite", "--format", "svg")
     assert done.returncode == 2 and "-o DIR" in done.stderr, done
-    (room.folder / "file").write_text("mine")
-    done = room.wattle("report", "run.sqlite", "--format", "svg", "-o", "file")
-    assert done.returncode == 1 and "file" in done.stderr and (room.folder / "file").read_text() == "mine", done
+    (workdir.folder / "file").write_text("mine")
+    done = workdir.wattle("report", "run.sqlite", "--format", "svg", "-o", "file")
+    assert done.returncode == 1 and "file" in done.stderr and (workdir.folder / "file").read_text() == "mine", done
 
 
 if __name__ == "__main__":

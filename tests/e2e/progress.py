@@ -47,18 +47,18 @@ def lines_of(text):
 
 
 @test
-def energy_so_far(room):
+def energy_so_far(workdir):
     """energy of the last line: energy.total_j of the report, within its error: fast counters, slow ones, a wrap"""
     for options in (["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"],
                     ["--zone", "package-0=80", "--tick", "200000"],
                     ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"]):
-        simulator = room.start(room.folder / "sim", *options, program=SIMULATOR)
+        simulator = workdir.start(workdir.folder / "sim", *options, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
-        done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--progress", "--",
-                           "sleep", "2.35", env={"WATTLE_SYSFS": str(room.folder / "sim")})
+        done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--progress", "--",
+                           "sleep", "2.35", env={"WATTLE_SYSFS": str(workdir.folder / "sim")})
         simulator.terminate()
         simulator.wait()
-        energy = json.loads((room.folder / "report.json").read_text())["energy"]
+        energy = json.loads((workdir.folder / "report.json").read_text())["energy"]
         last = lines_of(done.stderr)[-1]
         shown_j = figure(last["energy"])
         rounding_j = 0.005 * energy["total_j"]  # three digits
@@ -70,12 +70,12 @@ def energy_so_far(room):
 
 
 @test
-def a_slow_counter(room):
+def a_slow_counter(workdir):
     """counter updated every 0.7 s: power is shown after two updates; n/a until then, never 0 W"""
-    simulator = room.start(room.folder / "sim", "--zone", "package-0=50", "--tick", "700000", program=SIMULATOR)
+    simulator = workdir.start(workdir.folder / "sim", "--zone", "package-0=50", "--tick", "700000", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "4.4",
-                       env={"WATTLE_SYSFS": str(room.folder / "sim")})
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "4.4",
+                       env={"WATTLE_SYSFS": str(workdir.folder / "sim")})
     simulator.terminate()
     simulator.wait()
     powers = [line["power"] for line in lines_of(done.stderr)]
@@ -85,48 +85,48 @@ def a_slow_counter(room):
 
 
 @test
-def no_energy(room):
+def no_energy(workdir):
     """no energy: n/a, not 0"""
-    done = room.wattle("run", "-q", "--progress", "--", "true")
+    done = workdir.wattle("run", "-q", "--progress", "--", "true")
     assert lines_of(done.stderr)[-1]["energy"] in ("n/a", "0 J") or figure(lines_of(done.stderr)[-1]["energy"]) > 0
-    (room.folder / "proc").mkdir()
-    done = room.wattle("run", "-q", "--progress", "--", "sleep", "0.3",
-                       env={"WATTLE_SYSFS": str(room.tree("sys", {"x": ""})), "WATTLE_PROCFS": str(room.folder / "proc")})
+    (workdir.folder / "proc").mkdir()
+    done = workdir.wattle("run", "-q", "--progress", "--", "sleep", "0.3",
+                       env={"WATTLE_SYSFS": str(workdir.tree("sys", {"x": ""})), "WATTLE_PROCFS": str(workdir.folder / "proc")})
     assert " n/a, n/a" in done.stderr, done.stderr
 
 
 @test
-def forecast(room):
+def forecast(workdir):
     """steps with a known total: remaining time and energy with intervals, and none when all are done"""
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--step", "inner", "--steps", "600", "--", SPANNER,
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--progress", "--step", "inner", "--steps", "600", "--", SPANNER,
                        "pulse", "3.3")
     lines = lines_of(done.stderr)
     steps = [int(line["steps"]) for line in lines]
     assert steps == sorted(steps) and steps[0] > 20 and {line["all"] for line in lines} == {"600"}, done.stderr
-    assert steps[-1] == room.rows("SELECT count(*) FROM span WHERE name = 'inner'")[0][0], done.stderr
+    assert steps[-1] == workdir.rows("SELECT count(*) FROM span WHERE name = 'inner'")[0][0], done.stderr
     for line, n in list(zip(lines, steps))[:3]:
         left_s, elapsed_s = figure(line["time"]), figure(line["elapsed"])
         low_s, high_s = ends(line["times"]) if line["times"] else (left_s, left_s)
         assert low_s <= left_s <= high_s, line[0]
         assert low_s * 0.8 < elapsed_s / n * (600 - n) < high_s * 1.25, line[0]
         assert line["more"], f"energy to go is missing: {line[0]}"
-    enough = room.wattle("run", "-q", "-o", "enough.sqlite", "--progress", "--step", "inner", "--steps", "5", "--", SPANNER,
+    enough = workdir.wattle("run", "-q", "-o", "enough.sqlite", "--progress", "--step", "inner", "--steps", "5", "--", SPANNER,
                          "pulse", "1.2")
     assert "to go" not in enough.stderr and not lines_of(enough.stderr)[0]["time"], enough.stderr
 
 
 @test
-def steps_of_what(room):
+def steps_of_what(workdir):
     """--steps without --step: a warning that names what is missing, and the run is measured"""
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "--steps", "5", "--", "true")
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--steps", "5", "--", "true")
     assert done.returncode == 0 and done.stderr.count("\n") == 1 and "--step NAME" in done.stderr, done
-    assert not room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--disable-logs", "--steps", "5", "--", "true").stderr
+    assert not workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--disable-logs", "--steps", "5", "--", "true").stderr
 
 
 @test
-def steps_of_a_file(room):
+def steps_of_a_file(workdir):
     """steps in gpu_tracker's file: forecast as well"""
-    done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
+    done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
                        "run.sqlite", "--", "/usr/bin/python3", "-c", FILE_STEPS, "55", "0.1")
     forecasts = [line for line in lines_of(done.stderr) if line["time"]]
     assert forecasts, done.stderr
@@ -136,22 +136,22 @@ def steps_of_a_file(room):
 
 
 @test
-def steps_of_a_fifo(room):
+def steps_of_a_fifo(workdir):
     """FIFO without a writer in place of gpu_tracker's file: does not block"""
-    os.mkfifo(room.folder / "s.csv")
-    done = room.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
+    os.mkfifo(workdir.folder / "s.csv")
+    done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
                        "run.sqlite", "--", "sleep", "1.2")
     assert done.returncode == 0 and "s.csv is no regular file" in done.stderr, done
     assert "step 0/100" in done.stderr, done
 
 
-def on_terminal(room, columns, *arguments, kind="xterm"):
+def on_terminal(workdir, columns, *arguments, kind="xterm"):
     """All output to a terminal of that width."""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(room.folder)
+        os.chdir(workdir.folder)
         fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.execve(WATTLE, [str(WATTLE), *map(str, arguments)], {**room.environment, "TERM": kind})
+        os.execve(WATTLE, [str(WATTLE), *map(str, arguments)], {**workdir.environment, "TERM": kind})
     shown = b""
     try:
         while chunk := os.read(terminal, 65536):
@@ -167,10 +167,10 @@ LAST_ROW = re.compile(r"\x1b7\x1b\[24;1H([^\x1b]*)\x1b\[K\x1b8")
 
 
 @test
-def on_terminals(room):
+def on_terminals(workdir):
     """terminal: the line is in the last row, fits into each width, and is erased at the end"""
     for columns in (200, 80, 40, 20):
-        shown = on_terminal(room, columns, "run", "-q", "--overwrite", "-o", "run.sqlite", "--progress", "--step",
+        shown = on_terminal(workdir, columns, "run", "-q", "--overwrite", "-o", "run.sqlite", "--progress", "--step",
                             "inner", "--steps", "900", "--", SPANNER, "pulse", "2.2")
         drawn = LAST_ROW.findall(shown)
         assert len(drawn) >= 2 and all(line and len(line) < columns for line in drawn), (columns, shown)
@@ -179,21 +179,21 @@ def on_terminals(room):
 
 
 @test
-def on_simple_terminals(room):
+def on_simple_terminals(workdir):
     """terminal without a free last row: the line is at the cursor, and is overwritten by blanks"""
-    shown = on_terminal(room, 80, "run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "2.2", kind="dumb")
+    shown = on_terminal(workdir, 80, "run", "-q", "-o", "run.sqlite", "--progress", "--", "sleep", "2.2", kind="dumb")
     drawn = shown.split("\r")
     assert "\x1b" not in shown and "\n" not in shown and all(len(line) < 80 for line in drawn), drawn
     assert len(drawn) >= 4 and not drawn[-1].strip() and not drawn[-2].strip(), drawn
 
 
 @test
-def beside_output(room):
+def beside_output(workdir):
     """the program's output stays complete before, while and after the screen is full"""
     words = ["tmux", "-L", f"wattle-progress-{os.getpid()}", "-f", "/dev/null"]
-    environment = {**room.environment, "TMUX_TMPDIR": str(room.folder), "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    environment = {**workdir.environment, "TMUX_TMPDIR": str(workdir.folder), "LC_ALL": "C.UTF-8", "TERM": "xterm"}
     environment.pop("TMUX", None)
-    call = lambda *more: subprocess.run([*words, *more], env=environment, cwd=room.folder, check=True,
+    call = lambda *more: subprocess.run([*words, *more], env=environment, cwd=workdir.folder, check=True,
                                         capture_output=True, text=True).stdout
     script = "for i in $(seq 1 30); do echo epoch $i; sleep 0.1; done; printf open; sleep 1.1"
     try:
@@ -208,7 +208,7 @@ def beside_output(room):
         rows = wait_until(lambda: (seen := look())[-1].startswith("wattle: ") and "epoch 1" not in seen and seen,
                           "a full screen with the line below")
         assert len(rows) == 12 and all(row.startswith("epoch ") for row in rows[:10]), rows
-        wait_until(lambda: (room.folder / "done").exists(), "the end")
+        wait_until(lambda: (workdir.folder / "done").exists(), "the end")
         rows = call("capture-pane", "-p", "-S", "-100").strip().split("\n")
         # On a busy machine a warning of lost samples is added.
         assert rows[:30] == [f"epoch {i}" for i in range(1, 31)] and re.match("open(wattle: warning|$)", rows[30]), rows
@@ -218,7 +218,7 @@ def beside_output(room):
 
 
 @test
-def nobody_reads(room):
+def progress_without_reader(workdir):
     """full or closed pipe: does not block: sampling continues, the status is the command's"""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
@@ -228,12 +228,12 @@ def nobody_reads(room):
     except BlockingIOError:
         pass
     os.set_blocking(write_end, True)
-    process = room.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--progress", "--", "sh", "-c", "exec 2>&-; sleep 2.2; exit 7",
+    process = workdir.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--progress", "--", "sh", "-c", "exec 2>&-; sleep 2.2; exit 7",
                          stderr=write_end)
     assert process.wait(timeout=20) == 7
     os.close(write_end)
     os.close(read_end)
-    times = [row[0] for row in room.rows("SELECT t_ns FROM sample ORDER BY t_ns")]
+    times = [row[0] for row in workdir.rows("SELECT t_ns FROM sample ORDER BY t_ns")]
     assert max(b - a for a, b in zip(times, times[1:])) < 1.5e9, "the recorder was blocked"
 
 

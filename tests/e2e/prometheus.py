@@ -16,15 +16,15 @@ SHIPPED = TESTS.parent / "packaging/prometheus"
 
 
 @test
-def node_exporter(room):
+def node_exporter(workdir):
     """node_exporter: accepts the file unchanged, besides its own figures"""
     exporter = shutil.which("prometheus-node-exporter")
     if exporter is None:
         raise Skip("prometheus-node-exporter is not installed")
-    environment, _ = powercap(room, *ZONES)
-    _, path = textfile(room, "--cgroups", 5, env=environment)
+    environment, _ = powercap(workdir, *ZONES)
+    _, path = textfile(workdir, "--cgroups", 5, env=environment)
     port = free_port()
-    room.start("--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={room.folder}",
+    workdir.start("--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={workdir.folder}",
                f"--web.listen-address=127.0.0.1:{port}", program=exporter, stderr=subprocess.DEVNULL)
     text = wait_until(lambda: get(port, "/metrics"), "node_exporter's figures").decode()
     assert "node_textfile_scrape_error 0" in text and "wattle_energy_joules_total{" in text, text[-2000:]
@@ -32,20 +32,20 @@ def node_exporter(room):
 
 
 class Prometheus:
-    def __init__(self, room, *targets, every="500ms"):
+    def __init__(self, workdir, *targets, every="500ms"):
         if shutil.which("prometheus") is None:
             raise Skip("prometheus is not installed")
         self.port = free_port()
         for name in ("wattle-rules.yml", "wattle-alerts.yml"):
-            shutil.copy(SHIPPED / name, room.folder)
-        (room.folder / "targets.yml").write_text(json.dumps([{"targets": targets, "labels": {"cluster": "here"}}]))
+            shutil.copy(SHIPPED / name, workdir.folder)
+        (workdir.folder / "targets.yml").write_text(json.dumps([{"targets": targets, "labels": {"cluster": "here"}}]))
         config = (SHIPPED / "prometheus.yml").read_text()
         for old, new in (("scrape_interval: 15s", f"scrape_interval: {every}"), ("evaluation_interval: 1m", "evaluation_interval: 1s"),
                          ("wattle-targets.yml", "targets.yml")):
             assert old in config
             config = config.replace(old, new)
-        (room.folder / "prometheus.yml").write_text(config)
-        room.start(f"--config.file={room.folder}/prometheus.yml", f"--storage.tsdb.path={room.folder}/data",
+        (workdir.folder / "prometheus.yml").write_text(config)
+        workdir.start(f"--config.file={workdir.folder}/prometheus.yml", f"--storage.tsdb.path={workdir.folder}/data",
                    f"--web.listen-address=127.0.0.1:{self.port}", program=shutil.which("prometheus"),
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -82,18 +82,18 @@ def expressions():
 
 
 @test
-def the_real_one(room):
+def the_real_one(workdir):
     """Prometheus with the shipped configuration: after a kill -9 the increase equals the hardware's energy; every dashboard
     query has a result"""
-    environment, top = powercap(room, *ZONES)
+    environment, top = powercap(workdir, *ZONES)
     raw = top / "class/powercap/intel-rapl:0/energy_uj"
-    environment.update(gpus(room, "gpu\nname A\npower_mw constant 100000\nutilization_percent 50 10\ntemperature_c 55\n"
+    environment.update(gpus(workdir, "gpu\nname A\npower_mw constant 100000\nutilization_percent 50 10\ntemperature_c 55\n"
                                   "memory_total_bytes 8000000000\nmemory_used_bytes 1000\nthrottle_bits 4\n"
                                   "gpu\nname B\npower_mw constant 30000\nutilization_percent 0 0\n"))
-    job(room, 5)
+    job(workdir, 5)
     options = ("--cgroups", 5, "--interval", "200ms")
-    server = Server(room, *options, env=environment)
-    prometheus = Prometheus(room, f"{server.host}:{server.port}")
+    server = Server(workdir, *options, env=environment)
+    prometheus = Prometheus(workdir, f"{server.host}:{server.port}")
     domain = 'wattle_domain_energy_joules_total{domain="package-0"}'
     wait_until(lambda: (prometheus.value(f"count_over_time({domain}[1m])") or 0) >= 2, "the first scrapes", 30)
     # Prometheus' first value, and the hardware's at that time.
@@ -101,8 +101,8 @@ def the_real_one(room):
     begin_raw_j = int(raw.read_text()) / 1e6 - (prometheus.value(domain) - begin_j)
     used_j = lambda: prometheus.value(f"max_over_time({domain}[1m])") - begin_j
     wait_until(lambda: used_j() > 40, "a scrape of the energy used since")
-    server = restart(room, server, signal.SIGKILL, *options, env=environment)
-    server.wait_for_looks(6)
+    server = restart(workdir, server, signal.SIGKILL, *options, env=environment)
+    server.wait_for_samples(6)
     before_j = used_j()
     wait_until(lambda: used_j() > max(before_j, 40 * 3), "a scrape of the restarted server")
     last_j, raw_j = prometheus.value(f"max_over_time({domain}[1m])"), int(raw.read_text()) / 1e6
@@ -124,7 +124,7 @@ def the_real_one(room):
 
 
 @test
-def shipped_rules(room):
+def shipped_rules(workdir):
     """promtool: the configuration, the rules, the alerts and their own tests are valid"""
     if shutil.which("promtool") is None:
         raise Skip("promtool is not installed")
@@ -135,35 +135,35 @@ def shipped_rules(room):
 
 
 @test
-def shipped_units(room):
+def shipped_units(workdir):
     """systemd: accepts every setting of the units, and the programs they start exist"""
     if shutil.which("systemd-analyze") is None:
         raise Skip("systemd-analyze is not installed")
     programs = {"wattle": WATTLE, "wattled": BUILD / "src/helper/wattled"}
     for made in (BUILD / "packaging").glob("*.service"):
         text = re.sub(r"^ExecStart=\S*/(wattled?) ", lambda found: f"ExecStart={programs[found[1]]} ", made.read_text(), flags=re.M)
-        (room.folder / made.name).write_text(text)
-    shutil.copy(SHIPPED.parent / "systemd/wattled.socket", room.folder)
-    units = sorted(room.folder.glob("wattle*"))
+        (workdir.folder / made.name).write_text(text)
+    shutil.copy(SHIPPED.parent / "systemd/wattled.socket", workdir.folder)
+    units = sorted(workdir.folder.glob("wattle*"))
     assert len(units) == 4, units
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "nown" not in done.stderr, done.stderr
-    helper = (room.folder / "wattled.service").read_text()
+    helper = (workdir.folder / "wattled.service").read_text()
     for line in ("ReadOnlyPaths=/proc/sys", "InaccessiblePaths=-/run/systemd/private -/run/dbus"):
         assert f"\n{line}\n" in helper, f"{line}: user 0 could get the machine's rights back there"
 
 
 @test
-def a_real_slurm(room):
+def a_real_slurm(workdir):
     """job on two nodes of a real Slurm: each node reports it by its number, with energies of its own"""
     needs_slurm()
-    room.folder.chmod(0o777)
-    with Slurm(room) as slurm:
+    workdir.folder.chmod(0o777)
+    with Slurm(workdir) as slurm:
         for node, zone in (("vn0", "package-0=50"), ("vn1", "package-0=80")):
             slurm.power(node, zone)
             slurm.start_on(node, WATTLE, "serve", "--textfile", f"{node}.prom", "--interval", "200ms",
-                           env={"WATTLE_STATE": str(room.folder / "state")})
-        wait_until(lambda: all((room.folder / f"{node}.prom").exists() for node in slurm.names), "both files")
+                           env={"WATTLE_STATE": str(workdir.folder / "state")})
+        wait_until(lambda: all((workdir.folder / f"{node}.prom").exists() for node in slurm.names), "both files")
         script = "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done; echo $SLURM_JOB_ID"
         done = slurm.run("srun", "-N2", "-n2", *slurm.as_user(65534, "sh", "-c", script))
         ids = set(done.stdout.split())
@@ -171,7 +171,7 @@ def a_real_slurm(room):
         number = ids.pop()
 
         def told(node):
-            text = (room.folder / f"{node}.prom").read_text()
+            text = (workdir.folder / f"{node}.prom").read_text()
             assert f'node="{node}"' in text
             return samples(text)
 

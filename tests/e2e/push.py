@@ -17,42 +17,42 @@ NO_LOCKS = BUILD / "tests/fakes/libno_locks.so"
 LONG = dataclasses.replace(synthetic_runs.KINDS["eight_gpus"], times=3, steps=30)  # 44,000 rows; blocks too rare to be deconvolved
 
 
-def push(room, server, path="run.sqlite", *options, status=0, **how):
-    done = room.wattle("push", *options, path, server.url(), **how)
+def push(workdir, server, path="run.sqlite", *options, status=0, **how):
+    done = workdir.wattle("push", *options, path, server.url(), **how)
     assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
     return done
 
 
 @test
-def every_value(room):
+def every_value(workdir):
     """each value of each row arrives: a run with a GPU, spans and metrics, one of hostile names, and empty runs"""
     with fresh() as server:
         for kind in ("training", "hostile", "empty", "one_sample"):
-            made(room, kind)
-            push(room, server)
-            rows = same_run(server, room.folder / "run.sqlite")
+            made(workdir, kind)
+            push(workdir, server)
+            rows = same_run(server, workdir.folder / "run.sqlite")
             assert rows["run"] > 10 and rows["segment"] >= 1, (kind, rows)
-            (room.folder / "run.sqlite").unlink()
+            (workdir.folder / "run.sqlite").unlink()
 
 
 @test
-def twice_is_once(room):
+def twice_is_once(workdir):
     """rows that exist already: not sent again, and reported"""
     with fresh() as server:
-        made(room, "training")
-        first, second = push(room, server), push(room, server)
+        made(workdir, "training")
+        first, second = push(workdir, server), push(workdir, server)
         assert " rows of run " in first.stdout and "is already complete" in second.stdout, (first, second)
-        same_run(server, room.folder / "run.sqlite")
+        same_run(server, workdir.folder / "run.sqlite")
         assert server.value("SELECT count(*) FROM recording") == 1
 
 
 @test
-def recording_and_blocks(room):
+def recording_and_blocks(workdir):
     """rows of the run and of its code blocks: equal to the report"""
     with fresh() as server:
-        made(room, "training")
-        push(room, server)
-        report = room.wattle("report", "run.sqlite", "--format", "json")
+        made(workdir, "training")
+        push(workdir, server)
+        report = workdir.wattle("report", "run.sqlite", "--format", "json")
         assert report.returncode == 0, report.stderr
         said = json.loads(report.stdout)
         energy, error, provenance, duration, complete, started = server.rows(
@@ -72,13 +72,13 @@ def recording_and_blocks(room):
 
 
 @test
-def levels(room):
+def levels(workdir):
     """level 0 is the first sample of each minute, 1 of each second, for each device; rows where counting begins or ends have
     level 0"""
     with fresh() as server:
-        made(room, "segments")
-        push(room, server)
-        starts = [start for start, in room.rows("SELECT start_ns FROM segment ORDER BY id")]
+        made(workdir, "segments")
+        push(workdir, server)
+        starts = [start for start, in workdir.rows("SELECT start_ns FROM segment ORDER BY id")]
         for table, device in (("sample", "0"), ("device_sample", "device")):
             before = {}
             rows = server.rows(f"SELECT {device}, t_ns, level FROM {table} ORDER BY t_ns")
@@ -94,12 +94,12 @@ def levels(room):
 
 
 @test
-def wall_clock(room):
+def wall_clock(workdir):
     """`time`: the wall clock of the row, after long pauses too, and in its day's partition"""
     with fresh() as server:
-        made(room, "segments")
-        push(room, server)
-        for start_ns, wall_ns in room.rows("SELECT start_ns, wall_start_ns FROM segment"):
+        made(workdir, "segments")
+        push(workdir, server)
+        for start_ns, wall_ns in workdir.rows("SELECT start_ns, wall_start_ns FROM segment"):
             there = server.value(f"SELECT extract(epoch FROM min(time)) * 1000000 FROM sample WHERE t_ns >= {start_ns}")
             near(float(there), wall_ns / 1000, absolute=1_000_000)
         assert server.value("SELECT count(*) FROM sample WHERE tableoid::regclass::text NOT LIKE 'sample_' || "
@@ -107,95 +107,95 @@ def wall_clock(room):
 
 
 @test
-def wrong_clock(room):
+def wrong_clock(workdir):
     """run of a host whose clock is decades off: refused with one line, and the store is unchanged"""
     with fresh() as server:
-        push(room, server, made(room, "short", "other.sqlite"))
-        made(room, "training")
-        with contextlib.closing(sqlite3.connect(room.folder / "run.sqlite")) as file, file:
+        push(workdir, server, made(workdir, "short", "other.sqlite"))
+        made(workdir, "training")
+        with contextlib.closing(sqlite3.connect(workdir.folder / "run.sqlite")) as file, file:
             file.execute("UPDATE segment SET wall_start_ns = 4000000000000000000")
-        done = push(room, server, status=1)
+        done = push(workdir, server, status=1)
         assert len(done.stderr.splitlines()) == 1 and "is the clock of the host right?" in done.stderr, done
         assert server.value("SELECT count(*) FROM recording") == 1
 
 
 @test
-def server_killed(room):
+def server_killed(workdir):
     """-9 of the server repeatedly during a push: it waits, and no row is lost or doubled"""
     with fresh() as server:
-        made(room, LONG)
-        pushing = room.start("push", "--wait", "60s", "run.sqlite", server.url())
+        made(workdir, LONG)
+        pushing = workdir.start("push", "--wait", "60s", "run.sqlite", server.url())
         kills = 0
         while pushing.poll() is None and kills < 4:
             time.sleep(random.uniform(0.02, 0.35))
             server.kill()
             kills += 1
             server.start()
-        done = room.finish(pushing)
+        done = workdir.finish(pushing)
         assert done.returncode == 0, (done.stdout, done.stderr)
         assert kills >= 2, kills
         print(f"# {kills} kills")
-        same_counts(server, room.folder / "run.sqlite")
+        same_counts(server, workdir.folder / "run.sqlite")
 
 
 @test
-def push_killed(room):
+def push_killed(workdir):
     """-9 of the push: the next one continues at the server's last row"""
     with fresh() as server:
-        made(room, LONG)
+        made(workdir, LONG)
         for _ in range(3):
-            pushing = room.start("push", "run.sqlite", server.url())
+            pushing = workdir.start("push", "run.sqlite", server.url())
             time.sleep(random.uniform(0.05, 0.3))
             pushing.kill()
             pushing.wait()
-        push(room, server)
-        same_counts(server, room.folder / "run.sqlite")
+        push(workdir, server)
+        same_counts(server, workdir.folder / "run.sqlite")
 
 
 @test
-def two_at_once(room):
+def two_at_once(workdir):
     """four pushes of the same run at the same time: sent once"""
     with fresh() as server:
-        made(room, LONG)
-        push(room, server, made(room, "short", "other.sqlite"))  # the store exists
-        pushing = [room.start("push", "--wait", "30s", "run.sqlite", server.url()) for _ in range(4)]
+        made(workdir, LONG)
+        push(workdir, server, made(workdir, "short", "other.sqlite"))  # the store exists
+        pushing = [workdir.start("push", "--wait", "30s", "run.sqlite", server.url()) for _ in range(4)]
         for one in pushing:
-            done = room.finish(one)
+            done = workdir.finish(one)
             assert done.returncode == 0, (done.stdout, done.stderr)
-        same_counts(server, room.folder / "run.sqlite")
-        same_run(server, room.folder / "other.sqlite")
+        same_counts(server, workdir.folder / "run.sqlite")
+        same_run(server, workdir.folder / "other.sqlite")
 
 
 @test
-def other_copies(room):
+def other_copies(workdir):
     """older copy of a run, and one that was continued elsewhere: the store's rows are unchanged"""
     with fresh() as server:
         def record(name, *options):
-            assert room.wattle("run", *options, "-o", name, "--", SPANNER, "nested").returncode == 0
+            assert workdir.wattle("run", *options, "-o", name, "--", SPANNER, "nested").returncode == 0
         record("run.sqlite")
-        push(room, server)
+        push(workdir, server)
         for copy in ("older.sqlite", "fork.sqlite"):
-            shutil.copy(room.folder / "run.sqlite", room.folder / copy)
+            shutil.copy(workdir.folder / "run.sqlite", workdir.folder / copy)
         record("run.sqlite", "--append")
-        push(room, server)
+        push(workdir, server)
         told = server.rows("SELECT segments, samples, started, ended, complete FROM recording")
         record("fork.sqlite", "--append")
         for copy in ("older.sqlite", "fork.sqlite"):
-            assert "older copy" in push(room, server, copy, status=1).stderr
+            assert "older copy" in push(workdir, server, copy, status=1).stderr
         assert server.rows("SELECT segments, samples, started, ended, complete FROM recording") == told
-        same_run(server, room.folder / "run.sqlite")
-        shutil.copy(room.folder / "run.sqlite", room.folder / "same.sqlite")
-        assert "is already complete" in push(room, server, "same.sqlite").stdout
+        same_run(server, workdir.folder / "run.sqlite")
+        shutil.copy(workdir.folder / "run.sqlite", workdir.folder / "same.sqlite")
+        assert "is already complete" in push(workdir, server, "same.sqlite").stdout
 
 
 @test
-def disk_full(room):
+def disk_full(workdir):
     """server whose disk is full: accepts nothing, loses nothing, reported in one line; with space again all arrives"""
     with Server(disk_mb=130) as server:
-        made(room, LONG)
-        push(room, server, made(room, "short", "other.sqlite"))
+        made(workdir, LONG)
+        push(workdir, server, made(workdir, "short", "other.sqlite"))
         server.fill(leave_mb=4)
-        done = push(room, server, "run.sqlite", "--wait", "500ms", status=1)
+        done = push(workdir, server, "run.sqlite", "--wait", "500ms", status=1)
         assert len(done.stderr.splitlines()) == 1, done.stderr
         server.free()
 
@@ -206,85 +206,85 @@ def disk_full(room):
                 return server._answers()
 
         wait_until(is_back, "the server is back", 30)
-        push(room, server, "run.sqlite", "--wait", "30s")
-        same_counts(server, room.folder / "run.sqlite")
+        push(workdir, server, "run.sqlite", "--wait", "30s")
+        same_counts(server, workdir.folder / "run.sqlite")
 
 
 @test
-def no_locks(room):
+def no_locks(workdir):
     """recorder of unknown state: an incomplete run may continue, and its spans are not final"""
     blind = {"LD_PRELOAD": str(NO_LOCKS), "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
     with fresh() as server:
-        running = room.start("run", "-q", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sleep", "1.5")
-        wait_until(lambda: (room.folder / "run.sqlite").exists(), "a run file")
-        done = push(room, server, env=blind)
+        running = workdir.start("run", "-q", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sleep", "1.5")
+        wait_until(lambda: (workdir.folder / "run.sqlite").exists(), "a run file")
+        done = push(workdir, server, env=blind)
         assert "the run is in progress" in done.stdout and "preload" not in done.stderr, done
-        room.finish(running)
-        assert "the run is in progress" not in push(room, server, env=blind).stdout
-        same_counts(server, room.folder / "run.sqlite")
+        workdir.finish(running)
+        assert "the run is in progress" not in push(workdir, server, env=blind).stdout
+        same_counts(server, workdir.folder / "run.sqlite")
 
 
 @test
-def growing(room):
+def growing(workdir):
     """run pushed repeatedly while it grows: stored rows are final, and at the end each is there once"""
     with fresh() as server:
-        running = room.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sh", "-c",
+        running = workdir.start("run", "-q", "--per-process", "--flush", "100ms", "-i", "20ms", "-o", "run.sqlite", "--", "sh", "-c",
                              f"for i in 1 2 3 4; do {SPANNER} nested; {SPANNER} flood 2 2000 0.5 >s; sleep 0.2; done")
-        wait_until(lambda: (room.folder / "run.sqlite").exists(), "a run file")
+        wait_until(lambda: (workdir.folder / "run.sqlite").exists(), "a run file")
         seen = []
         while running.poll() is None:
-            done = push(room, server)
+            done = push(workdir, server)
             assert running.poll() is not None or "the run is in progress" in done.stdout, done.stdout
             seen.append(server.value("SELECT count(*) FROM sample"))
             time.sleep(0.1)
-        room.finish(running)
-        push(room, server)
-        rows = same_run(server, room.folder / "run.sqlite")
+        workdir.finish(running)
+        push(workdir, server)
+        rows = same_run(server, workdir.folder / "run.sqlite")
         assert len(set(seen)) > 3 and rows["span"] > 5000 and rows["process_sample"] > 50, (seen, rows)
 
 
 @test
-def recorder_died(room):
+def recorder_died(workdir):
     """run of a killed recorder with its spool: pushed completely; later segments are added"""
     with fresh() as server:
-        recording = room.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000, 20)
-        spool = room.folder / "run.sqlite-spans"
+        recording = workdir.start("run", "-q", "--disable-logs", "-o", "run.sqlite", "--", SPANNER, "flood", 4, 30000, 20)
+        spool = workdir.folder / "run.sqlite-spans"
         wait_until(lambda: spool.exists() and spool.stat().st_size > 4_000_000, "a spool")
-        push(room, server)
+        push(workdir, server)
         recording.kill()
         recording.wait()
-        push(room, server)
+        push(workdir, server)
         assert not spool.exists()
-        same_counts(server, room.folder / "run.sqlite")
+        same_counts(server, workdir.folder / "run.sqlite")
         assert server.value("SELECT complete FROM recording") is False
-        done = room.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
+        done = workdir.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
         assert done.returncode == 0, done.stderr
-        push(room, server)
-        same_counts(server, room.folder / "run.sqlite")
+        push(workdir, server)
+        same_counts(server, workdir.folder / "run.sqlite")
         assert server.value("SELECT segments FROM recording") == 2
         assert server.value("SELECT count(*) FROM block WHERE name = 'outer'") == 1
 
 
 @test
-def other_versions(room):
+def other_versions(workdir):
     """server with one column or table more or fewer: the common ones are sent"""
     with fresh() as server:
-        push(room, server, made(room, "short", "other.sqlite"))
+        push(workdir, server, made(workdir, "short", "other.sqlite"))
         server.run("ALTER TABLE device_sample ADD COLUMN of_the_future bigint; ALTER TABLE sample ADD COLUMN another text; "
                    "INSERT INTO sent (run_id, table_name, mark, n) SELECT run_id, 'of_the_future', 1, 1 FROM recording")
-        assert "is already complete" in push(room, server, "other.sqlite").stdout
-        made(room, "training")
-        push(room, server)
-        same_run(server, room.folder / "run.sqlite")
-        file = room.folder / "run.sqlite"
+        assert "is already complete" in push(workdir, server, "other.sqlite").stdout
+        made(workdir, "training")
+        push(workdir, server)
+        same_run(server, workdir.folder / "run.sqlite")
+        file = workdir.folder / "run.sqlite"
         file.unlink()
-        made(room, "training")
+        made(workdir, "training")
         with sqlite3.connect(file) as old:
             old.execute("ALTER TABLE sample DROP COLUMN main_pss_bytes" if "main_pss_bytes" in columns_of(server, "sample")
                         else "ALTER TABLE event DROP COLUMN slept_ns")
             old.execute("UPDATE run SET value = '11111111-2222-4333-8444-555555555555' WHERE key = 'id'")
         old.close()
-        push(room, server)
+        push(workdir, server)
         same_run(server, file)
 
 

@@ -4,7 +4,7 @@ import json
 import shlex
 import sqlite3
 
-from harness import BURNER, known_sum, main, near, test
+from harness import BURNER, sum_without_none, main, near, test
 
 TEXT, COUNT, NUMBER, BOOL = "text", "count", "number", "bool"
 TYPES = {TEXT: str, COUNT: int, NUMBER: (int, float), BOOL: bool}
@@ -81,9 +81,9 @@ def check(value, shape, where):
 
 
 @test
-def every_key(room):
+def every_key(workdir):
     """every key of the contract exists with its type"""
-    report, _ = room.burn("children", "20", "20")
+    report, _ = workdir.burn("children", "20", "20")
     check(report, REPORT, "report")
     assert report["schema"] == "wattle-report/1"
     assert report["run"]["command"] == [str(BURNER), "children", "20", "20"]
@@ -91,30 +91,30 @@ def every_key(room):
 
 
 @test
-def sums_agree(room):
+def sums_agree(workdir):
     """target = main + descendants; the ledger and the domains add up to the total"""
-    report, _ = room.burn("children", "20", "30")
+    report, _ = workdir.burn("children", "20", "30")
     cpu, energy = report["cpu"], report["energy"]
     near(cpu["main_cpu_s"] + cpu["descendants_cpu_s"], cpu["target_cpu_s"], absolute=1e-9)
     if energy["total_j"] is not None:
-        near(known_sum(energy["ledger"]), energy["total_j"], relative=1e-9)
+        near(sum_without_none(energy["ledger"]), energy["total_j"], relative=1e-9)
 
 
 @test
-def stored_report_is_the_same(room):
+def stored_report_is_the_same(workdir):
     """wattle report of the stored run is the report that run wrote"""
-    report, _ = room.burn("cpu", "0.3")
-    again = json.loads(room.wattle("report", "--format", "json", "run.sqlite").stdout)
+    report, _ = workdir.burn("cpu", "0.3")
+    again = json.loads(workdir.wattle("report", "--format", "json", "run.sqlite").stdout)
     assert again == report
-    done = room.wattle("report", "run.sqlite", "--format", "json", "-o", "again.json")
-    assert done.returncode == 0 and json.loads((room.folder / "again.json").read_text()) == report
+    done = workdir.wattle("report", "run.sqlite", "--format", "json", "-o", "again.json")
+    assert done.returncode == 0 and json.loads((workdir.folder / "again.json").read_text()) == report
 
 
 @test
-def text_report(room):
+def text_report(workdir):
     """text: time, energy, CPU and memory, and no colour without a terminal"""
-    done = room.wattle("run", "-o", "run.sqlite", "--", BURNER, "cpu", "0.3")
-    text = room.wattle("report", "run.sqlite").stdout
+    done = workdir.wattle("run", "-o", "run.sqlite", "--", BURNER, "cpu", "0.3")
+    text = workdir.wattle("report", "run.sqlite").stdout
     for word in ("CPU", "memory"):
         assert word.lower() in text.lower(), text
     assert "\x1b" not in text and "\x1b" not in done.stderr
@@ -122,99 +122,99 @@ def text_report(room):
 
 
 @test
-def summary_after_a_run(room):
+def summary_after_a_run(workdir):
     """at most 20 lines of 80 columns, the last one with the command that shows more; paths are quoted, and cut if they are long"""
-    folder = room.folder / ("a folder with a long name " * 4).strip()
+    folder = workdir.folder / ("a folder with a long name " * 4).strip()
     folder.mkdir()
     for name in ("my run.sqlite", folder / "run.sqlite"):
-        lines = room.wattle("run", "-o", name, "--", BURNER, "cpu", "0.3").stderr.splitlines()
+        lines = workdir.wattle("run", "-o", name, "--", BURNER, "cpu", "0.3").stderr.splitlines()
         assert 4 < len(lines) <= 20 and max(map(len, lines)) <= 80, lines
         assert lines[-1].startswith("  More: wattle report "), lines
-    words = room.wattle("run", "--overwrite", "-o", "my run.sqlite", "--", "true").stderr.splitlines()[-1].split("More: wattle ")[1]
-    assert room.wattle(*shlex.split(words)).returncode == 0, words
+    words = workdir.wattle("run", "--overwrite", "-o", "my run.sqlite", "--", "true").stderr.splitlines()[-1].split("More: wattle ")[1]
+    assert workdir.wattle(*shlex.split(words)).returncode == 0, words
 
 
 @test
-def sections_of_the_text(room):
+def sections_of_the_text(workdir):
     """--section shows the named sections alone, --all those that the default leaves out and names"""
-    room.wattle("run", "-o", "run.sqlite", "--", BURNER, "cpu", "0.2")
-    names = room.wattle("report", "--section", "list").stdout.split()
-    text = {name: room.wattle("report", "run.sqlite", "--section", name).stdout for name in names}
+    workdir.wattle("run", "-o", "run.sqlite", "--", BURNER, "cpu", "0.2")
+    names = workdir.wattle("report", "--section", "list").stdout.split()
+    text = {name: workdir.wattle("report", "run.sqlite", "--section", name).stdout for name in names}
     for name in names:
         is_titled = name.replace("-", " ") in text[name].lower()
         has_no_data = text[name] == f"  {name}: no data in this run\n"
         assert is_titled or has_no_data or (name in ("summary", "warnings") and text[name].strip()), (name, text[name])
-    both = room.wattle("report", "run.sqlite", "--section", "warnings", "--section", "summary").stdout
+    both = workdir.wattle("report", "run.sqlite", "--section", "warnings", "--section", "summary").stdout
     assert both == text["summary"] + text["warnings"], both
     assert text["ranks"] == "  ranks: no data in this run\n", text["ranks"]
-    everything = room.wattle("report", "run.sqlite", "--all").stdout
+    everything = workdir.wattle("report", "run.sqlite", "--all").stdout
     assert text["attributed-energy"] in everything and "Not shown" not in everything
     for options, said in ((("--section", "gpu"), "did you mean 'gpus'"), (("--all", "--format", "json"), "--section and --all")):
-        done = room.wattle("report", "run.sqlite", *options)
+        done = workdir.wattle("report", "run.sqlite", *options)
         assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1, done
 
 
 @test
-def reports_of_strange_files(room):
+def reports_of_strange_files(workdir):
     """empty file, text, other database, truncated run file: status 1 and one line that names it"""
-    room.wattle("run", "-q", "-o", "good.sqlite", "--", "true")
-    good = (room.folder / "good.sqlite").read_bytes()
-    (room.folder / "empty").write_bytes(b"")
-    (room.folder / "text").write_text("hello\n" * 1000)
-    (room.folder / "cut").write_bytes(good[:len(good) // 3])
-    (room.folder / "scrambled").write_bytes(good[:4096] + bytes(b ^ 0x5a for b in good[4096:]))
-    connection = sqlite3.connect(room.folder / "other")
+    workdir.wattle("run", "-q", "-o", "good.sqlite", "--", "true")
+    good = (workdir.folder / "good.sqlite").read_bytes()
+    (workdir.folder / "empty").write_bytes(b"")
+    (workdir.folder / "text").write_text("hello\n" * 1000)
+    (workdir.folder / "cut").write_bytes(good[:len(good) // 3])
+    (workdir.folder / "scrambled").write_bytes(good[:4096] + bytes(b ^ 0x5a for b in good[4096:]))
+    connection = sqlite3.connect(workdir.folder / "other")
     connection.execute("create table sample(x)")
     connection.commit()
     connection.close()
     for name in ("empty", "text", "other", "cut", "scrambled", "."):
-        done = room.wattle("report", name)
+        done = workdir.wattle("report", name)
         assert done.returncode == 1 and done.stdout == "", (name, done)
         assert name in done.stderr and len(done.stderr.splitlines()) == 1, (name, done.stderr)
 
 
 @test
-def hostile_words(room):
+def hostile_words(workdir):
     """quotes, newlines and invalid UTF-8 in the command: valid JSON"""
     words = ["a\"b", "c\\d", "e\nf", "µ€", "'; drop table run; --", ""]
-    report, _ = room.report("--", "true", *words)
+    report, _ = workdir.report("--", "true", *words)
     assert report["run"]["command"] == ["true", *words]
-    process = room.start("run", "-q", "-o", "2.sqlite", "--json", "2.json", "--", "true", "caf\udce9")
-    assert room.finish(process).returncode == 0
-    assert json.loads((room.folder / "2.json").read_text())["run"]["command"][1] == "caf\ufffd"
+    process = workdir.start("run", "-q", "-o", "2.sqlite", "--json", "2.json", "--", "true", "caf\udce9")
+    assert workdir.finish(process).returncode == 0
+    assert json.loads((workdir.folder / "2.json").read_text())["run"]["command"][1] == "caf\ufffd"
 
 
 @test
-def run_file_is_documented(room):
+def run_file_is_documented(workdir):
     """run file: identifies itself and its columns: application_id, user_version, table metric"""
-    room.burn("cpu", "0.2")
-    assert room.rows("pragma application_id") == [(0x57544C31,)]
-    assert room.rows("pragma user_version")[0][0] >= 1
-    assert room.rows("pragma integrity_check") == [("ok",)]
-    described = {row[0] for row in room.rows("select name from metric")}
+    workdir.burn("cpu", "0.2")
+    assert workdir.rows("pragma application_id") == [(0x57544C31,)]
+    assert workdir.rows("pragma user_version")[0][0] >= 1
+    assert workdir.rows("pragma integrity_check") == [("ok",)]
+    described = {row[0] for row in workdir.rows("select name from metric")}
     for table in ("sample", "device_sample", "process_sample"):
-        for _, column, *_ in room.rows(f"pragma table_info({table})"):
+        for _, column, *_ in workdir.rows(f"pragma table_info({table})"):
             assert column in described or column in ("t_ns", "device", "pid", "start_ns", "segment"), (table, column)
     for table in ("run", "device", "process", "span", "user_metric", "event"):
-        room.rows(f"select * from {table}")
+        workdir.rows(f"select * from {table}")
 
 
 @test
-def no_side_files(room):
+def no_side_files(workdir):
     """after a run there is one file: no -wal, no -shm, no journal"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    assert [p.name for p in room.folder.iterdir()] == ["run.sqlite"]
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    assert [p.name for p in workdir.folder.iterdir()] == ["run.sqlite"]
 
 
 @test
-def list_of_runs(room):
+def list_of_runs(workdir):
     """wattle list: one line for each run, an incomplete one marked by its name, other files skipped"""
     for number in range(3):
-        room.wattle("run", "-q", "-o", f"{number}.sqlite", "--label", f"run{number}", "--", "sleep", "0.1")
-    (room.folder / "notes.txt").write_text("no run")
-    (room.folder / "bad.sqlite").write_text("no run either")
-    (room.folder / "cut.sqlite").write_bytes((room.folder / "0.sqlite").read_bytes()[:4096])
-    done = room.wattle("list", ".")
+        workdir.wattle("run", "-q", "-o", f"{number}.sqlite", "--label", f"run{number}", "--", "sleep", "0.1")
+    (workdir.folder / "notes.txt").write_text("no run")
+    (workdir.folder / "bad.sqlite").write_text("no run either")
+    (workdir.folder / "cut.sqlite").write_bytes((workdir.folder / "0.sqlite").read_bytes()[:4096])
+    done = workdir.wattle("list", ".")
     assert done.returncode == 0 and done.stdout.count("cut.sqlite") == 1, done
     for number in range(3):
         assert sum(f"{number}.sqlite" in line for line in done.stdout.splitlines()) == 1, done.stdout
@@ -222,10 +222,10 @@ def list_of_runs(room):
 
 
 @test
-def sensors(room):
+def sensors(workdir):
     """wattle sensors: text for people, JSON with every key of the contract"""
-    assert room.wattle("sensors").stdout.strip()
-    done = room.wattle("sensors", "--json")
+    assert workdir.wattle("sensors").stdout.strip()
+    done = workdir.wattle("sensors", "--json")
     shape = {"sensors": [{"sensor": TEXT, "domain": maybe(TEXT), "kind": maybe(TEXT), "device": maybe(TEXT),
                           "readable": BOOL, "used": BOOL, "why": maybe(TEXT), "remedy": maybe(TEXT),
                           "update_period_s": maybe(NUMBER), "resolution_j": maybe(NUMBER), "last": maybe(NUMBER)}]}
@@ -239,35 +239,35 @@ def sensors(room):
 
 
 @test
-def export_csv(room):
+def export_csv(workdir):
     """export --format csv: a header of metric names and a line for each sample, as in table sample"""
-    room.burn("cpu", "0.5", options=["-i", "50ms"])
-    assert room.wattle("export", "run.sqlite", "--format", "csv", "-o", "out.csv").returncode == 0
-    with open(room.folder / "out.csv", newline="") as file:
+    workdir.burn("cpu", "0.5", options=["-i", "50ms"])
+    assert workdir.wattle("export", "run.sqlite", "--format", "csv", "-o", "out.csv").returncode == 0
+    with open(workdir.folder / "out.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    stored = room.rows("select t_ns, main_rss_bytes from sample order by t_ns")
+    stored = workdir.rows("select t_ns, main_rss_bytes from sample order by t_ns")
     assert len(rows) == len(stored) > 5
     for row, (t_ns, rss) in zip(rows, stored):
         assert int(row["t_ns"]) == t_ns and (int(row["main_rss_bytes"]) if rss is not None else None) == rss
 
 
 @test
-def export_jsonl(room):
+def export_jsonl(workdir):
     """export --format jsonl: an object on each line"""
-    room.burn("cpu", "0.3", options=["-i", "50ms"])
-    done = room.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "-")
+    workdir.burn("cpu", "0.3", options=["-i", "50ms"])
+    done = workdir.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "-")
     assert done.returncode == 0, done
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(rows) >= 5 and all(isinstance(row, dict) for row in rows)
 
 
 @test
-def export_to_wrong_places(room):
+def export_to_wrong_places(workdir):
     """export: an unknown format is a usage error, a missing folder a failure"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    assert room.wattle("export", "run.sqlite", "--format", "xml", "-o", "x").returncode == 2
-    assert room.wattle("export", "run.sqlite", "--format", "csv", "-o", "no/such/x").returncode == 1
-    assert room.wattle("export", "not-there", "--format", "csv", "-o", "x").returncode == 1
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
+    assert workdir.wattle("export", "run.sqlite", "--format", "xml", "-o", "x").returncode == 2
+    assert workdir.wattle("export", "run.sqlite", "--format", "csv", "-o", "no/such/x").returncode == 1
+    assert workdir.wattle("export", "not-there", "--format", "csv", "-o", "x").returncode == 1
 
 
 if __name__ == "__main__":

@@ -14,12 +14,12 @@ def zone(name, energy_uj=1000):
     return {"name": f"{name}\n", "energy_uj": f"{energy_uj}\n", "max_energy_range_uj": "262143328850\n"}
 
 
-def machine(room, name, zones=(), cpuinfo=METAL, more=()):
+def machine(workdir, name, zones=(), cpuinfo=METAL, more=()):
     """Folders for /sys and /proc, and the environment in which wattle uses them."""
     sys_files = {f"class/powercap/intel-rapl:{i}/{file}": text for i, what in enumerate(zones)
                  for file, text in zone(what).items()}
-    sys = room.tree(f"{name}-sys", {"kernel/.keep": "", **sys_files, **dict(more)})
-    proc = room.tree(f"{name}-proc", {"cpuinfo": cpuinfo})
+    sys = workdir.tree(f"{name}-sys", {"kernel/.keep": "", **sys_files, **dict(more)})
+    proc = workdir.tree(f"{name}-proc", {"cpuinfo": cpuinfo})
     return {"WATTLE_SYSFS": str(sys), "WATTLE_PROCFS": str(proc), **NO_NVML}
 
 
@@ -29,8 +29,8 @@ def known_machine(name):
     return {"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc"), **nvml}
 
 
-def doctor(room, env, *options):
-    done = room.wattle("sensors", "--json", *options, env=env)
+def doctor(workdir, env, *options):
+    done = workdir.wattle("sensors", "--json", *options, env=env)
     return json.loads(done.stdout)["sensors"], done
 
 
@@ -40,15 +40,15 @@ def row_of(rows, sensor, domain):
     return found[0]
 
 
-def simulate(room, name, *options):
+def simulate(workdir, name, *options):
     """A /sys whose counters move, until the end of the test."""
-    top = room.folder / name
-    assert room.start(top, *options, program=SIMULATOR).stdout.readline() == b"ready\n"
+    top = workdir.folder / name
+    assert workdir.start(top, *options, program=SIMULATOR).stdout.readline() == b"ready\n"
     return {"WATTLE_SYSFS": str(top), **NO_NVML}
 
 
-def cards(room, text, name="cards"):
-    path = room.folder / name
+def cards(workdir, text, name="cards"):
+    path = workdir.folder / name
     path.write_text(text)
     return cards_of(path)
 

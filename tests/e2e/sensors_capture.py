@@ -9,18 +9,18 @@ from harness import NOBODY, TESTS, Skip, main, test
 from sensor_machines import METAL, NO_NVML, TWO_CARDS, cards, cards_of, known_machine, machine
 
 
-def capture(room, env, name="captured"):
-    done = room.wattle("sensors", "--capture", room.folder / name, env=env)
+def capture(workdir, env, name="captured"):
+    done = workdir.wattle("sensors", "--capture", workdir.folder / name, env=env)
     assert done.returncode == 0, done
-    top = room.folder / name
+    top = workdir.folder / name
     cards = top / "nvml.cards"
     return top, {"WATTLE_SYSFS": str(top / "sys"), "WATTLE_PROCFS": str(top / "proc"),
                  **(cards_of(cards) if cards.exists() else NO_NVML)}, done
 
 
-def seen(room, env):
+def seen(workdir, env):
     """Output of sensors, without the paths of its tree."""
-    text = room.wattle("sensors", "--json", env=env).stdout
+    text = workdir.wattle("sensors", "--json", env=env).stdout
     for variable in ("WATTLE_SYSFS", "WATTLE_PROCFS"):
         text = text.replace(env[variable], variable)
     rows = json.loads(text)["sensors"]
@@ -31,14 +31,14 @@ def seen(room, env):
 
 
 @test
-def round_trip(room):
+def round_trip(workdir):
     """each test machine, captured: the same sensors; its links stay links"""
     for top in sorted((TESTS / "machines").iterdir()):
         if not (top / "sys").is_dir():
             continue
         env = known_machine(top.name)
-        copy, as_captured, _ = capture(room, env, top.name)
-        before, after = seen(room, env), seen(room, as_captured)
+        copy, as_captured, _ = capture(workdir, env, top.name)
+        before, after = seen(workdir, env), seen(workdir, as_captured)
         for row in before + after:
             row["uuid"] = row["uuid"] and re.sub("[0-9a-fA-F]", "x", row["uuid"])  # a pseudonym
         assert after == before, top.name
@@ -70,10 +70,10 @@ NAMED = {
 
 
 @test
-def anonymous(room):
+def anonymous(workdir):
     """names of a machine: replaced by the same pseudonym each time; files that no sensor reads are left out"""
     cpuinfo = METAL + "Serial\t\t: 10000000abcdef01\n"
-    top, _, done = capture(room, machine(room, "named", ["package-0"], cpuinfo, NAMED))
+    top, _, done = capture(workdir, machine(workdir, "named", ["package-0"], cpuinfo, NAMED))
     text = "".join(path.read_text() for path in top.rglob("*") if path.is_file() and not path.is_symlink())
     names = "".join(str(path) for path in top.rglob("*"))
     for secret in ("00:1a:2b", "89ab-cdef", "a1b2c3d4", "SN-4711", "SN-0815", "DP-1", "987654321987", "abcdef01", "Serial"):
@@ -90,12 +90,12 @@ def anonymous(room):
 
 
 @test
-def careful(room):
+def careful(workdir):
     """suspended device: not woken; fifo: not read; link out of the root: leads nowhere"""
-    secret = room.folder / "secret"
+    secret = workdir.folder / "secret"
     secret.mkdir()
     (secret / "name").write_text("stolen\n")
-    env = machine(room, "odd", ["package-0"], more={
+    env = machine(workdir, "odd", ["package-0"], more={
         "class/drm/card0/device/vendor": "0x1002\n",
         "class/drm/card0/device/power/runtime_status": "suspended\n",
         "class/drm/card0/device/gpu_busy_percent": "7\n",
@@ -109,7 +109,7 @@ def careful(room):
     (base / "class/hwmon/hwmon2").symlink_to("hwmon2")
     (base / "class/thermal/thermal_zone0").mkdir(parents=True)
     os.mkfifo(base / "class/thermal/thermal_zone0/type")
-    top, _, done = capture(room, env)
+    top, _, done = capture(workdir, env)
     assert "stolen" not in "".join(p.read_text() for p in top.rglob("*") if p.is_file() and not p.is_symlink())
     drm = top / "sys/class/drm"
     assert (drm / "card0/device/gpu_busy_percent").read_text() == "" and \
@@ -120,58 +120,58 @@ def careful(room):
 
 
 @test
-def refused_files(room):
+def refused_files(workdir):
     """unreadable file: listed with its mode, empty in the copy"""
     if os.geteuid() != 0:
         raise Skip("only root can be refused as somebody else")
-    env = machine(room, "metal", ["package-0"])
+    env = machine(workdir, "metal", ["package-0"])
     counter = "class/powercap/intel-rapl:0/energy_uj"
     pathlib.Path(env["WATTLE_SYSFS"], counter).chmod(0o400)
-    wattle, _ = room.for_everybody()
-    done = room.finish(room.start("sensors", "--capture", "copy", program=wattle, env=env, user=NOBODY, group=NOBODY))
+    wattle, _ = workdir.for_everybody()
+    done = workdir.finish(workdir.start("sensors", "--capture", "copy", program=wattle, env=env, user=NOBODY, group=NOBODY))
     assert done.returncode == 0, done
-    copy = room.folder / "copy"
+    copy = workdir.folder / "copy"
     assert (copy / "unreadable").read_text() == f"sys/{counter}\t0400\tPermission denied\n"
     assert (copy / "sys" / counter).stat().st_size == 0 and (copy / "sys" / counter).stat().st_mode & 0o777 == 0o400
 
 
 @test
-def never_overwrites(room):
+def never_overwrites(workdir):
     """non-empty folder: refused and unchanged; an empty one is accepted"""
-    env = machine(room, "metal", ["package-0"])
-    full = room.tree("full", {"mine": "x"})
-    done = room.wattle("sensors", "--capture", full, env=env)
+    env = machine(workdir, "metal", ["package-0"])
+    full = workdir.tree("full", {"mine": "x"})
+    done = workdir.wattle("sensors", "--capture", full, env=env)
     assert done.returncode == 1 and "not empty" in done.stderr and str(full) in done.stderr, done
     assert [path.name for path in full.iterdir()] == ["mine"]
-    empty = room.folder / "empty"
+    empty = workdir.folder / "empty"
     empty.mkdir()
-    assert room.wattle("sensors", "--capture", empty, env=env).returncode == 0
+    assert workdir.wattle("sensors", "--capture", empty, env=env).returncode == 0
     assert (empty / "sys").is_dir()
-    done = room.wattle("sensors", "--capture", room.folder / "not/there", env=env)
+    done = workdir.wattle("sensors", "--capture", workdir.folder / "not/there", env=env)
     assert done.returncode == 1 and "not/there" in done.stderr, done
 
 
 @test
-def captured_modules(room):
+def captured_modules(workdir):
     """power of modules and of GPU memory: captured, also for a GPU without its own"""
     only = ("gpu\nerror nvmlDeviceGetTotalEnergyConsumption 3\nerror nvmlDeviceGetPowerUsage 3\n"
             "field_error 185 0 3\nfield_error 186 0 3\n")
     power_only = "field_error 191 1 3\nfield_error 191 2 3\nmodule_mw 467000\nmemory_mw 38000\n"
-    env = {**machine(room, "metal", ["package-0"]), **cards(room, f"gpu\n{power_only}{only}{power_only}")}
-    _, as_captured, _ = capture(room, env)
-    before, after = ([(row["domain"], row["inside"], row["readable"]) for row in seen(room, each)
+    env = {**machine(workdir, "metal", ["package-0"]), **cards(workdir, f"gpu\n{power_only}{only}{power_only}")}
+    _, as_captured, _ = capture(workdir, env)
+    before, after = ([(row["domain"], row["inside"], row["readable"]) for row in seen(workdir, each)
                       if row["sensor"] == "nvml"] for each in (env, as_captured))
     assert before == after and ("gpu-1", "module-1", False) in after and len(after) == 6, (before, after)
 
 
 @test
-def captured_gpus(room):
+def captured_gpus(workdir):
     """NVML's answers: saved in the fake library's format, with other UUIDs, and replayed by the fixture"""
-    env = {**machine(room, "metal", ["package-0"]), **cards(room, TWO_CARDS)}
-    top, as_captured, _ = capture(room, env)
+    env = {**machine(workdir, "metal", ["package-0"]), **cards(workdir, TWO_CARDS)}
+    top, as_captured, _ = capture(workdir, env)
     saved = (top / "nvml.cards").read_text()
     assert "12345678-1234" not in saved and "GPU-00000000-0000-4000-8000-000000000001" in saved, saved
-    before, after = ([row for row in seen(room, each) if row["sensor"] == "nvml"] for each in (env, as_captured))
+    before, after = ([row for row in seen(workdir, each) if row["sensor"] == "nvml"] for each in (env, as_captured))
     for a, b in zip(before, after, strict=True):
         for moving in ("uuid", "last", "update_period_s", "update_jitter_s"):
             a.pop(moving), b.pop(moving)

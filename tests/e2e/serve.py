@@ -31,8 +31,8 @@ limits_mw 200000 700000 700000 650000
 """
 
 
-def token_file(room, text=TOKEN + "\n", mode=0o600):
-    path = room.folder / "token"
+def token_file(workdir, text=TOKEN + "\n", mode=0o600):
+    path = workdir.folder / "token"
     path.write_text(text)
     path.chmod(mode)
     return path
@@ -43,37 +43,37 @@ def basic(name, password):
 
 
 @test
-def start_and_stop(room):
+def start_and_stop(workdir):
     """start: prints its address, serves a page, metrics and JSON there, and ends with status 0 on SIGTERM and SIGINT"""
     for number in (signal.SIGTERM, signal.SIGINT):
-        server = Server(room)
+        server = Server(workdir)
         status, headers, page = server.ask("/")
         assert status == 200 and headers["Content-Type"].startswith("text/html"), headers
         assert b"<!DOCTYPE html>" in page and b"Power now" in page
         assert server.ask("/metrics")[0] == 200
         assert server.now()["schema"] == "wattle-now/1"
         server.process.send_signal(number)
-        done = room.finish(server.process)
+        done = workdir.finish(server.process)
         assert done.returncode == 0 and done.stdout == "" and done.stderr == "", done
 
 
 @test
-def ends_with_another(room):
+def ends_with_another(workdir):
     """--exit-with: when that process is killed, the server ends as on a signal"""
-    other = room.start("60", program="sleep")
-    server = Server(room, "--exit-with", str(other.pid))
+    other = workdir.start("60", program="sleep")
+    server = Server(workdir, "--exit-with", str(other.pid))
     assert server.ask("/metrics")[0] == 200
     other.kill()
-    done = room.finish(server.process)
+    done = workdir.finish(server.process)
     assert done.returncode == 0 and done.stderr == "", done
 
 
 @test
-def wrong_options(room):
+def wrong_options(workdir):
     """invalid address, interval, token file or process: one line that names the option, and nothing is served"""
-    open_file, empty = token_file(room, mode=0o644), room.folder / "empty"
+    open_file, empty = token_file(workdir, mode=0o644), workdir.folder / "empty"
     empty.touch(mode=0o600)
-    taken = Server(room)
+    taken = Server(workdir)
     rows = [
         (["--listen", "0.0.0.0:0"], 2, "--token-file"),
         (["--listen", ":0"], 2, "--token-file"),
@@ -82,7 +82,7 @@ def wrong_options(room):
         (["--listen", f"127.0.0.1:{taken.port}"], 1, "another program uses this port"),
         (["--listen", "0.0.0.0:0", "--token-file", open_file], 1, f"chmod 600 {open_file}"),
         (["--token-file", empty], 2, "is empty"),
-        (["--token-file", room.folder / "none"], 1, "No such file"),
+        (["--token-file", workdir.folder / "none"], 1, "No such file"),
         (["--interval", "1ms"], 2, "100ms to 1m"),
         (["--pid", "0"], 2, "--pid"),
         (["--pid", "4194303"], 1, "4194303"),
@@ -90,15 +90,15 @@ def wrong_options(room):
         (["somebody"], 2, "'somebody'"),
     ]
     for options, status, says in rows:
-        done = room.wattle("serve", *options)
+        done = workdir.wattle("serve", *options)
         assert done.returncode == status and says in done.stderr, (options, done)
         assert done.stderr.count("\n") == 1 and "serving" not in done.stderr, done.stderr
 
 
 @test
-def who_may_ask(room):
+def who_may_ask(workdir):
     """names that others can make resolve here, other sites' scripts and other methods: refused, each with a reason"""
-    server = Server(room)
+    server = Server(workdir)
     here = f"{server.host}:{server.port}"
     rows = [
         ("GET", "/", {}, 200),
@@ -132,9 +132,9 @@ def who_may_ask(room):
 
 
 @test
-def tokens(room):
+def tokens(workdir):
     """token: other addresses are served; without it 401, for any path and name"""
-    server = Server(room, "--token-file", token_file(room), listen="0.0.0.0:0")
+    server = Server(workdir, "--token-file", token_file(workdir), listen="0.0.0.0:0")
     server.host = "127.0.0.1"
     rows = [
         (None, 401),
@@ -159,10 +159,10 @@ def tokens(room):
 
 
 @test
-def unix_socket(room):
+def unix_socket(workdir):
     """Unix socket: accessible to its owner only, removed with the server"""
-    path = room.folder / "serve.sock"
-    server = Server(room, listen=f"unix:{path}")
+    path = workdir.folder / "serve.sock"
+    server = Server(workdir, listen=f"unix:{path}")
     assert path.stat().st_mode & 0o777 == 0o600
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
@@ -172,17 +172,17 @@ def unix_socket(room):
             answer += chunk
     assert b"200 OK" in answer and b"wattle_cpu_busy_cores" in answer
     server.process.terminate()
-    assert room.finish(server.process).returncode == 0
+    assert workdir.finish(server.process).returncode == 0
     assert not path.exists()
 
 
 @test
-def figures(room):
+def figures(workdir):
     """energy between two polls: equal to the hardware's; page, JSON and metrics show the same poll"""
-    environment, top = powercap(room, *ZONES)
-    server = Server(room, "--interval", "100ms", env={**environment, **gpus(room, CARDS)})
+    environment, top = powercap(workdir, *ZONES)
+    server = Server(workdir, "--interval", "100ms", env={**environment, **gpus(workdir, CARDS)})
     first = server.now()
-    server.wait_for_looks(first["look"] + 25)
+    server.wait_for_samples(first["look"] + 25)
     last = server.now()
     moved = {domain["domain"]: domain["energy_j"] - before["energy_j"]
              for domain, before in zip(last["domains"], first["domains"])}
@@ -198,11 +198,11 @@ def figures(room):
 
 
 @test
-def unknown_idle_energy(room):
+def unknown_idle_energy(workdir):
     """unknown idle power: idle energy has no series, and is null in JSON"""
-    environment, _ = powercap(room, *ZONES)
-    server = Server(room, "--interval", "100ms", env=environment)
-    server.wait_for_looks(server.now()["look"] + 5)
+    environment, _ = powercap(workdir, *ZONES)
+    server = Server(workdir, "--interval", "100ms", env=environment)
+    server.wait_for_samples(server.now()["look"] + 5)
     body = server.ask("/metrics")[2].decode()
     owners = set(re.findall(r'^wattle_attributed_energy_joules_total\{to="(\w+)"', body, re.MULTILINE))
     assert {"others", "wattle"} <= owners and "idle" not in owners, body
@@ -210,9 +210,9 @@ def unknown_idle_energy(room):
 
 
 @test
-def same_look(room):
+def same_look(workdir):
     """requests between two polls: the same figures, however many there are"""
-    server = Server(room, "--interval", "60s")
+    server = Server(workdir, "--interval", "60s")
     assert len({server.ask("/now.json")[2] for _ in range(50)}) == 1
     assert len({server.ask("/metrics")[2] for _ in range(50)}) == 1
 
@@ -226,10 +226,10 @@ def strict_families(text):
 
 
 @test
-def metrics_formats(room):
+def metrics_formats(workdir):
     """OpenMetrics on request, checked by the strict parser; otherwise the classic format, by promtool; gpu_tracker-style names"""
-    environment, _ = powercap(room, *ZONES)
-    server = Server(room, "--seed-names", "--processes", "5", env={**environment, **gpus(room, CARDS)})
+    environment, _ = powercap(workdir, *ZONES)
+    server = Server(workdir, "--seed-names", "--processes", "5", env={**environment, **gpus(workdir, CARDS)})
     status, headers, body = server.ask("/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0"})
     assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     families = strict_families(body.decode())
@@ -250,19 +250,19 @@ def metrics_formats(room):
 
 
 @test
-def no_seed_names(room):
+def no_seed_names(workdir):
     """no --seed-names: every name begins with wattle_, except those of the process itself"""
-    names = {line.split("{")[0].split()[0] for line in Server(room).ask("/metrics")[2].decode().splitlines()
+    names = {line.split("{")[0].split()[0] for line in Server(workdir).ask("/metrics")[2].decode().splitlines()
              if not line.startswith("#")}
     assert names and not [name for name in names if not name.startswith(("wattle_", "process_"))], names
 
 
 @test
-def the_target(room):
+def the_target(workdir):
     """--pid: reports a process and its descendants separately, and when it has ended"""
-    environment, _ = powercap(room, *ZONES)
-    busy = room.start("-c", "while :; do :; done", program="/bin/sh")
-    server = Server(room, "--pid", busy.pid, "--interval", "200ms", env=environment)
+    environment, _ = powercap(workdir, *ZONES)
+    busy = workdir.start("-c", "while :; do :; done", program="/bin/sh")
+    server = Server(workdir, "--pid", busy.pid, "--interval", "200ms", env=environment)
     now = wait_until(lambda: (n := server.now())["ledger"]["target_w"] and n["ledger"]["target_w"] > 1 and n,
                      "power of the target")
     mine = [process for process in now["processes"] if process["is_target"]]
@@ -274,9 +274,9 @@ def the_target(room):
 
 
 @test
-def no_energy(room):
+def no_energy(workdir):
     """machine without sensors: serves what exists, states why there is no energy, and no figure is nan"""
-    server = Server(room, env={"WATTLE_SYSFS": str(room.tree("empty", {}))})
+    server = Server(workdir, env={"WATTLE_SYSFS": str(workdir.tree("empty", {}))})
     page = server.ask("/")[2]
     assert b">nan" not in page
     for line in server.ask("/metrics")[2].decode().splitlines():
@@ -286,9 +286,9 @@ def no_energy(room):
 
 
 @test
-def hostile_requests(room):
+def hostile_requests(workdir):
     """garbage, endless headers and bodies, half a request: others are served"""
-    server = Server(room)
+    server = Server(workdir)
     here = f"Host: {server.host}:{server.port}\r\n".encode()
     rows = [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + os.urandom(400) + b"\r\n\r\n",
@@ -311,14 +311,14 @@ def hostile_requests(room):
                 pass
         assert server.ask("/metrics")[0] == 200, row[:60]
     server.process.terminate()
-    done = room.finish(server.process)
+    done = workdir.finish(server.process)
     assert done.returncode == 0 and done.stderr == "", done.stderr
 
 
 @test
-def crowd(room):
+def crowd(workdir):
     """hundreds of silent connections and dozens of clients that never read: other clients are served"""
-    server = Server(room, "--interval", "100ms")
+    server = Server(workdir, "--interval", "100ms")
     before = server.rss_bytes()
     ask = f"GET / HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n\r\n".encode()
     with contextlib.ExitStack() as stack:
@@ -329,27 +329,27 @@ def crowd(room):
                     connection.sendall(ask * 20)
             if i % 25 == 0:
                 assert server.ask("/metrics")[0] == 200, i
-        server.wait_for_looks(server.looks() + 3)
+        server.wait_for_samples(server.looks() + 3)
         assert server.ask("/")[0] == 200
     # 64 connections with one page each that is being sent, and no more.
     assert server.rss_bytes() - before < 64 << 20, server.rss_bytes() - before
 
 
 @test
-def pipelined(room):
+def pipelined(workdir):
     """pipelined requests on one connection: answered in order"""
-    server = Server(room)
+    server = Server(workdir)
     ask = f"GET /now.json HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n".encode()
     answer = raw(server, (ask + b"\r\n") * 199 + ask + b"Connection: close\r\n\r\n")
     assert answer.count(b"HTTP/1.1 200 OK") == 200, answer.count(b"HTTP/1.1 200 OK")
 
 
 @test
-def no_growth(room):
+def no_growth(workdir):
     """thousands of responses on persistent connections over many polls: constant memory"""
     # In a build with sanitizers freed memory is kept for a while, which is no growth of the program.
     asan = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
-    server = Server(room, "--interval", "100ms", env={"ASAN_OPTIONS": asan})
+    server = Server(workdir, "--interval", "100ms", env={"ASAN_OPTIONS": asan})
     connection = http.client.HTTPConnection(server.host, server.port, timeout=10)
     paths = ["/", "/figures", "/now.json", "/now.json?trail=1", "/metrics", "/nothing"]
 
@@ -374,7 +374,7 @@ def no_growth(room):
 
 
 @test
-def allowed_by_its_unit(room):
+def allowed_by_its_unit(workdir):
     """system-call filter of the unit: allows everything from start to end, perf's counters too"""
     tools = [shutil.which(name) for name in ("strace", "systemd-analyze")]
     if None in tools:
@@ -398,38 +398,38 @@ def allowed_by_its_unit(room):
             allowed -= set().union(*map(calls, names[1:].split()))
         elif key == "SystemCallFilter":
             allowed |= set().union(*map(calls, names.split()))
-    traced = room.start("-f", "-o", room.folder / "calls", WATTLE, "serve", "--listen", "127.0.0.1:0",
+    traced = workdir.start("-f", "-o", workdir.folder / "calls", WATTLE, "serve", "--listen", "127.0.0.1:0",
                         "--interval", "100ms", program=strace,
                         env={"WATTLE_SYSFS": str(TESTS / "machines/perf-only/sys"), "ASAN_OPTIONS": "detect_leaks=0"})
     url = next(line for line in traced.stderr if b"serving at " in line).decode().split("serving at ")[1].split()[0]
     for _ in range(3):
         with urllib.request.urlopen(url + "metrics", timeout=20) as answer:
             assert answer.status == 200
-    os.kill(int((room.folder / "calls").read_text().split(maxsplit=1)[0]), signal.SIGTERM)
-    room.finish(traced)
-    done = set(re.findall(r"^\d+ +(\w+)\(", (room.folder / "calls").read_text(), re.M))
+    os.kill(int((workdir.folder / "calls").read_text().split(maxsplit=1)[0]), signal.SIGTERM)
+    workdir.finish(traced)
+    done = set(re.findall(r"^\d+ +(\w+)\(", (workdir.folder / "calls").read_text(), re.M))
     # The filter is not yet active while a program is started.
     assert "perf_event_open" in done and done - {"execve"} <= allowed, done - allowed
 
 
 @test
-def real_prometheus(room):
+def real_prometheus(workdir):
     """Prometheus: scrapes with the token as its password file, and knows names, types and units"""
     if shutil.which("prometheus") is None:
         raise Skip("prometheus is not installed")
-    environment, _ = powercap(room, *ZONES)
-    server = Server(room, "--token-file", token_file(room), env=environment)
+    environment, _ = powercap(workdir, *ZONES)
+    server = Server(workdir, "--token-file", token_file(workdir), env=environment)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    (room.folder / "prometheus.yml").write_text(f"""
+    (workdir.folder / "prometheus.yml").write_text(f"""
 scrape_configs:
   - job_name: wattle
     scrape_interval: 1s
-    authorization: {{credentials_file: {room.folder}/token}}
+    authorization: {{credentials_file: {workdir.folder}/token}}
     static_configs: [{{targets: ["{server.host}:{server.port}"]}}]
 """)
-    room.start(f"--config.file={room.folder}/prometheus.yml", f"--storage.tsdb.path={room.folder}/data",
+    workdir.start(f"--config.file={workdir.folder}/prometheus.yml", f"--storage.tsdb.path={workdir.folder}/data",
                f"--web.listen-address=127.0.0.1:{port}", program=shutil.which("prometheus"), stderr=subprocess.DEVNULL)
 
     def query(path):

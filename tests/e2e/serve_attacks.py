@@ -41,19 +41,19 @@ def scrape(server, source, held_up_s=0):
     return time.monotonic() - begin
 
 
-def attacked(room, kind, source, connections):
+def attacked(workdir, kind, source, connections):
     """A server under attack, and one without."""
-    env, _ = powercap(room, "package-0=50")
-    servers = [Server(room, "--interval", "100ms", "--processes", "1000", env={**env, "WATTLE_STATE": str(room.folder / state)})
+    env, _ = powercap(workdir, "package-0=50")
+    servers = [Server(workdir, "--interval", "100ms", "--processes", "1000", env={**env, "WATTLE_STATE": str(workdir.folder / state)})
                for state in ("attacked", "left-alone")]
-    attacker = room.start(ATTACKER, kind, servers[0].host, str(servers[0].port), source, str(connections), program=sys.executable)
+    attacker = workdir.start(ATTACKER, kind, servers[0].host, str(servers[0].port), source, str(connections), program=sys.executable)
     assert attacker.stdout.readline() == b"ready\n"
     return servers
 
 
-def attack(room, kind, source, connections=CONNECTIONS):
+def attack(workdir, kind, source, connections=CONNECTIONS):
     """scrapes from another address and from the attackers': answered in time"""
-    server, left_alone = attacked(room, kind, source, connections)
+    server, left_alone = attacked(workdir, kind, source, connections)
     longest = {"127.0.0.1": 0.0, source.partition("+")[0]: 0.0}
     usual_s, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end:
@@ -64,8 +64,8 @@ def attack(room, kind, source, connections=CONNECTIONS):
 
 
 def add(kind, who):
-    def row(room):
-        attack(room, kind, "127.0.0.9")
+    def row(workdir):
+        attack(workdir, kind, "127.0.0.9")
 
     row.__doc__ = f"{who}: other clients are answered within {LIMIT_S:g} s, from the same address as well"
     test(row)
@@ -76,8 +76,8 @@ for kind, who in KINDS.items():
 
 
 def add_many(kind, who):
-    def row(room):
-        attack(room, kind, "127.1.0.1+200", 500)
+    def row(workdir):
+        attack(workdir, kind, "127.1.0.1+200", 500)
 
     row.__doc__ = f"500 {who}, from 200 addresses of this machine: other clients are answered within {LIMIT_S:g} s"
     test(row)
@@ -88,10 +88,10 @@ for kind in ("never-reads", "silent", "many-requests"):
 
 
 @test
-def held_up_before_the_request(room):
+def connection_idle_before_request(workdir):
     """client on a busy machine that sends its request 0.2 s after connecting, beside 500 with half requests: answered within 1
     s"""
-    server, left_alone = attacked(room, "half-request", "127.0.0.9", 500)
+    server, left_alone = attacked(workdir, "half-request", "127.0.0.9", 500)
     longest, usual_s = (max(scrape(one, "127.0.0.1", held_up_s=0.2) for _ in range(10)) for one in (server, left_alone))
     assert longest < LIMIT_S + usual_s, (longest, usual_s)
 

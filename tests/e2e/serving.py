@@ -24,10 +24,10 @@ ADDRESS = re.compile(rb"serving at (http://\S+/|unix:\S+)")
 class Server:
     """A running server: `url`, `host`, `port`; its stderr until then."""
 
-    def __init__(self, room, *options, listen="127.0.0.1:0", env=None, **keywords):
+    def __init__(self, workdir, *options, listen="127.0.0.1:0", env=None, **keywords):
         # State continued from an earlier start belongs to this test only.
-        state = {"WATTLE_STATE": str(room.folder / "state")}
-        self.process = room.start("serve", "--listen", listen, *options, env={**state, **(env or {})}, **keywords)
+        state = {"WATTLE_STATE": str(workdir.folder / "state")}
+        self.process = workdir.start("serve", "--listen", listen, *options, env={**state, **(env or {})}, **keywords)
         self.said = b""
         while not (found := ADDRESS.search(self.said)):
             line = self.process.stderr.readline()
@@ -60,7 +60,7 @@ class Server:
     def looks(self):
         return self.now()["look"]
 
-    def wait_for_looks(self, n, seconds=20):
+    def wait_for_samples(self, n, seconds=20):
         wait_until(lambda: self.looks() >= n, f"look {n}", seconds)
 
 
@@ -76,17 +76,17 @@ def raw(server, data, until_closed=True):
         return answer
 
 
-def powercap(room, *zones):
+def powercap(workdir, *zones):
     """A simulated machine of moving counters; the environment that selects it, and its folder."""
-    top = room.folder / "sim"
-    simulator = room.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
+    top = workdir.folder / "sim"
+    simulator = workdir.start(top, *(word for zone in zones for word in ("--zone", zone)), program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
     return {"WATTLE_SYSFS": str(top)}, top
 
 
-def gpus(room, cards):
-    (room.folder / "cards").write_text(cards)
-    return {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards")}
+def gpus(workdir, cards):
+    (workdir.folder / "cards").write_text(cards)
+    return {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards")}
 
 
 def samples(text):
@@ -120,9 +120,9 @@ def names_of(found, name, label):
     return {value for labels in rows(found, name) for key, value in labels if key == label}
 
 
-def job(room, number, words=BUSY):
+def job(workdir, number, words=BUSY):
     """A process as a scheduler without cgroups would start it."""
-    return room.start("-c", words, program="/bin/sh", env={"SLURM_JOB_ID": str(number), "SLURM_JOB_UID": "65534"})
+    return workdir.start("-c", words, program="/bin/sh", env={"SLURM_JOB_ID": str(number), "SLURM_JOB_UID": "65534"})
 
 
 def stop(process, how=signal.SIGKILL):
@@ -130,16 +130,16 @@ def stop(process, how=signal.SIGKILL):
     process.wait()
 
 
-def restart(room, server, how, *options, **keywords):
+def restart(workdir, server, how, *options, **keywords):
     stop(server.process, how)
-    return Server(room, *options, listen=f"{server.host}:{server.port}", **keywords)
+    return Server(workdir, *options, listen=f"{server.host}:{server.port}", **keywords)
 
 
-def textfile(room, *options, env=None, name="wattle.prom"):
+def textfile(workdir, *options, env=None, name="wattle.prom"):
     """wattle serve --textfile, once the file is there."""
-    path = room.folder / name
-    process = room.start("serve", "--textfile", path, "--interval", "100ms", *options,
-                         env={"WATTLE_STATE": str(room.folder / "state"), **(env or {})}, umask=0o077)
+    path = workdir.folder / name
+    process = workdir.start("serve", "--textfile", path, "--interval", "100ms", *options,
+                         env={"WATTLE_STATE": str(workdir.folder / "state"), **(env or {})}, umask=0o077)
     process.said = b""
     while b"writing" not in process.said:
         line = process.stderr.readline()

@@ -23,7 +23,7 @@ import time
 from harness import BUILD, TESTS, Skip, near, wait_until
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth  # noqa: E402
+import expected_values  # noqa: E402
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "ip", "nsenter", "unshare", "mount")
@@ -121,15 +121,15 @@ class Slurm:
     """names: of the nodes. plugins: lines of plugstack.conf. more: further lines of slurm.conf. cpus: what each node reports,
     whatever this machine has. cgroup: a Cgroup for the slurmds; None: nodes see no cgroups."""
 
-    def __init__(self, room, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none", cgroup=None):
+    def __init__(self, workdir, names=("vn0", "vn1"), plugins=(), more="", cpus=8, proctrack="pgid", task="none", cgroup=None):
         needs_slurm()
         self.cgroup = cgroup
-        self.room, self.names = room, tuple(names)
-        self.folder = room.folder / "slurm"
-        self.sysfs = room.folder / "sys"  # seen from a node
+        self.workdir, self.names = workdir, tuple(names)
+        self.folder = workdir.folder / "slurm"
+        self.sysfs = workdir.folder / "sys"  # seen from a node
         for path in (self.folder, self.folder / "state", self.sysfs, *map(self.tree, self.names)):
             path.mkdir()
-        room.folder.chmod(0o777)  # jobs of other users have their files here
+        workdir.folder.chmod(0o777)  # jobs of other users have their files here
         addresses = {name: f"10.99.1.{number + 10}" for number, name in enumerate(self.names)}
         nodes = "\n".join(NODE.format(name=name, address=at, cpus=cpus) for name, at in addresses.items())
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
@@ -146,7 +146,7 @@ class Slurm:
 
     def tree(self, node):
         """A node's WATTLE_SYSFS, seen from outside."""
-        return self.room.folder / f"sys-{node}"
+        return self.workdir.folder / f"sys-{node}"
 
     # ---- start and stop ----
 
@@ -197,7 +197,7 @@ class Slurm:
         words = ["unshare", *kinds, "sh", "-c", inside]
         if name != "head":
             words = [*self._enter("head"), *words]
-        process = self.room.start(*words[1:], program=words[0], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = self.workdir.start(*words[1:], program=words[0], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.holders = (*self.holders, process)
         self.inits[name] = wait_until(lambda: self._find_init(process.pid), f"{name} has its namespaces")
 
@@ -230,10 +230,10 @@ class Slurm:
 
     def _enter(self, name):
         kinds = ("--net", "--uts", "--mount", "--pid")
-        return ["nsenter", f"--target={self.inits[name]}", *kinds, f"--wdns={self.room.folder}", "--"]
+        return ["nsenter", f"--target={self.inits[name]}", *kinds, f"--wdns={self.workdir.folder}", "--"]
 
     def _environment(self, **more):
-        paths = f"{self.room.environment.get('PATH', '')}:/usr/sbin:/sbin"
+        paths = f"{self.workdir.environment.get('PATH', '')}:/usr/sbin:/sbin"
         return {"SLURM_CONF": str(self.folder / "slurm.conf"), "WATTLE_SYSFS": str(self.sysfs), "PATH": paths, **more}
 
     def _daemon(self, host, *words, log=None):
@@ -258,12 +258,12 @@ class Slurm:
         """Starts a program on a node, or on the head, and returns at once."""
         entered = self._enter(host)
         options["env"] = self._environment(**options.get("env", {}))
-        return self.room.start(*entered[1:], *words, program=entered[0], **options)
+        return self.workdir.start(*entered[1:], *words, program=entered[0], **options)
 
     def on(self, host, *words, check=False, input=None, **options):
         if input is not None:
             options["stdin"] = subprocess.PIPE
-        done = self.room.finish(self.start_on(host, *words, **options), input)
+        done = self.workdir.finish(self.start_on(host, *words, **options), input)
         assert not check or done.returncode == 0, f"{words} on {host}: {done.stderr}"
         return done
 
@@ -284,9 +284,9 @@ class Slurm:
 
     def batch(self, *lines, options=()):
         """Runs a batch script to its end; its output is in slurm-JOB.out of the test's folder. Returns the job's id."""
-        script = self.room.folder / "script.sh"
+        script = self.workdir.folder / "script.sh"
         script.write_text("\n".join(("#!/bin/sh", *map(str, lines), "")))
-        done = self.run("sbatch", "--parsable", f"--output={self.room.folder}/slurm-%j.out", *options, script)
+        done = self.run("sbatch", "--parsable", f"--output={self.workdir.folder}/slurm-%j.out", *options, script)
         assert done.stdout.strip(), f"{done.stderr}\n{self.logs()}"
         job = int(done.stdout.split(";")[0].split()[0])
         over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
@@ -296,10 +296,10 @@ class Slurm:
 
     def power(self, node, *zones, options=()):
         """Gives a node counters: NAME=LOAD as powercap_sim reads it. Their true energy: self.truths[node]."""
-        simulator = self.room.start(self.tree(node), *(w for zone in zones for w in ("--zone", zone)), *options,
+        simulator = self.workdir.start(self.tree(node), *(w for zone in zones for w in ("--zone", zone)), *options,
                                     program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
-        self.simulators[node], self.truths[node] = simulator, truth.load(self.tree(node))
+        self.simulators[node], self.truths[node] = simulator, expected_values.load(self.tree(node))
 
 
 # ---- results ----
@@ -322,13 +322,13 @@ def facts(path):
     return dict(asked(path, "select key, value from run"))
 
 
-def runs(room, folder):
+def runs(workdir, folder):
     """The run files of a folder by rank: {rank: path}."""
-    return {int(facts(path)["rank"]): path for path in (room.folder / folder).glob("*.sqlite")}
+    return {int(facts(path)["rank"]): path for path in (workdir.folder / folder).glob("*.sqlite")}
 
 
-def job_report(room, folder, *options):
-    done = room.wattle("report", room.folder / folder, "--format", "json", *options)
+def job_report(workdir, folder, *options):
+    done = workdir.wattle("report", workdir.folder / folder, "--format", "json", *options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -337,12 +337,12 @@ def true_j(slurm, node, paths):
     """Energy of a node's package and memory from the first start to the last end of the runs in those files."""
     spans = [row for path in paths for row in asked(path, "select start_ns, end_ns from segment")]
     begin, end = min(begin for begin, _ in spans), max(end for _, end in spans)
-    return sum(truth.energy_j(slurm.truths[node], zone, begin, end) for zone in ("package-0", "package-0/dram"))
+    return sum(expected_values.energy_j(slurm.truths[node], zone, begin, end) for zone in ("package-0", "package-0/dram"))
 
 
-def check_nodes(room, slurm, report, folder, relative=0.02):
+def check_nodes(workdir, slurm, report, folder, relative=0.02):
     """Each node's energy equals its counters', once, however many ranks it has, and the total is their sum."""
-    files = runs(room, folder)
+    files = runs(workdir, folder)
     nodes = {node["node"]: node for node in report["nodes"]}
     assert set(nodes) == {facts(path)["node"] for path in files.values()}, (nodes, files)
     for name, node in nodes.items():

@@ -11,196 +11,196 @@ SPANNER = BUILD / "tests/fakes/spanner"
 FILE = ["run", "-q", "--disable-logs", "--overwrite", "-o", "run.sqlite", "--"]
 
 
-def record(room, *act, options=()):
-    done = room.wattle(*FILE[:-1], *options, "--", SPANNER, *act)
+def record(workdir, *act, options=()):
+    done = workdir.wattle(*FILE[:-1], *options, "--", SPANNER, *act)
     assert done.returncode == 0, (done.returncode, done.stderr)
     return done
 
 
-def counted(room, path="run.sqlite"):
-    return dict(room.rows("SELECT name || ' ' || close, count(*) FROM span GROUP BY 1", path))
+def counted(workdir, path="run.sqlite"):
+    return dict(workdir.rows("SELECT name || ' ' || close, count(*) FROM span GROUP BY 1", path))
 
 
 @test
-def nested(room):
+def nested(workdir):
     """spans nest: parents, times, the metric and the mark that were inside"""
-    record(room, "nested")
-    outer, first, second = room.rows("SELECT id, parent, name, begin_ns, end_ns, kind, pid, tid FROM span ORDER BY id")
+    record(workdir, "nested")
+    outer, first, second = workdir.rows("SELECT id, parent, name, begin_ns, end_ns, kind, pid, tid FROM span ORDER BY id")
     assert (outer[2], first[2], second[2]) == ("outer", "inner", "inner")
     assert outer[1] is None and first[1] == second[1] == outer[0]
     assert outer[3] <= first[3] < first[4] <= second[3] < second[4] <= outer[4]
     assert (second[4] - second[3]) / 1e9 > 0.015, second
-    pid, = room.rows("SELECT pid FROM segment")[0]
+    pid, = workdir.rows("SELECT pid FROM segment")[0]
     assert outer[6] == outer[7] == pid
-    assert room.rows("SELECT name, value, span, pid FROM user_metric") == [("tokens", 128.0, outer[0], pid)]
-    assert room.rows("SELECT text FROM event WHERE kind = 'mark'") == [("here",)]
-    start, end = room.rows("SELECT start_ns, end_ns FROM segment")[0]
+    assert workdir.rows("SELECT name, value, span, pid FROM user_metric") == [("tokens", 128.0, outer[0], pid)]
+    assert workdir.rows("SELECT text FROM event WHERE kind = 'mark'") == [("here",)]
+    start, end = workdir.rows("SELECT start_ns, end_ns FROM segment")[0]
     assert start <= outer[3] and outer[4] <= end
-    assert room.rows("SELECT lost_spans, unwound_spans FROM segment") == [(0, 0)]
+    assert workdir.rows("SELECT lost_spans, unwound_spans FROM segment") == [(0, 0)]
 
 
 @test
-def steps_of_the_progress(room):
+def steps_of_the_progress(workdir):
     """--progress: counts the spans that --step names as they end, in all processes"""
     program = f"{SPANNER} nested; {SPANNER} nested; sleep 1.2"
-    done = room.wattle(*FILE[:-1], "--progress", "--step", "inner", "--steps", "8", "--", "sh", "-c", program)
+    done = workdir.wattle(*FILE[:-1], "--progress", "--step", "inner", "--steps", "8", "--", "sh", "-c", program)
     assert ", step 4/8\n" in done.stderr, done.stderr  # four spans that end almost at once give no forecast
     rows = """printf 'process_id,code_block_name,position,timestamp\\r\\n1,"a ""b"", c",1,2.5\\r\\n' > s.csv; sleep 1.2"""
-    done = room.wattle(*FILE[:-1], "--progress", "--step", 'a "b", c', "--sub-tracking-file", "s.csv", "--", "sh", "-c", rows)
+    done = workdir.wattle(*FILE[:-1], "--progress", "--step", 'a "b", c', "--sub-tracking-file", "s.csv", "--", "sh", "-c", rows)
     assert ", step 1\n" in done.stderr, done.stderr
-    done = room.wattle(*FILE[:-1], "--progress", "--step", "no such span", "--", "sh", "-c", program)
+    done = workdir.wattle(*FILE[:-1], "--progress", "--step", "no such span", "--", "sh", "-c", program)
     assert "wattle: 1.0" in done.stderr and ", step 0\n" in done.stderr, done.stderr
 
 
 @test
-def threads(room):
+def threads(workdir):
     """each thread has spans of its own"""
-    record(room, "threads", 5, 300)
-    assert room.rows("SELECT count(*), count(DISTINCT tid), count(parent) FROM span") == [(1500, 5, 0)]
+    record(workdir, "threads", 5, 300)
+    assert workdir.rows("SELECT count(*), count(DISTINCT tid), count(parent) FROM span") == [(1500, 5, 0)]
 
 
 @test
-def forked(room):
+def forked(workdir):
     """children of a millisecond: leave their spans"""
-    record(room, "forks", 60)
-    assert counted(room) == {"inner ended": 60, "outer ended": 1}
-    assert room.rows("SELECT count(DISTINCT pid) FROM span") == [(61,)]
+    record(workdir, "forks", 60)
+    assert counted(workdir) == {"inner ended": 60, "outer ended": 1}
+    assert workdir.rows("SELECT count(DISTINCT pid) FROM span") == [(61,)]
 
 
 @test
-def replaced(room):
+def replaced(workdir):
     """exec: closes open spans, and the new program has spans of its own"""
-    record(room, "exec")
-    assert counted(room) == {"outer exec": 1, "outer ended": 1, "inner ended": 2}
-    length, = room.rows("SELECT end_ns - begin_ns FROM span WHERE close = 'exec'")[0]
+    record(workdir, "exec")
+    assert counted(workdir) == {"outer exec": 1, "outer ended": 1, "inner ended": 2}
+    length, = workdir.rows("SELECT end_ns - begin_ns FROM span WHERE close = 'exec'")[0]
     assert length / 1e9 > 0.01, length
 
 
 @test
-def ranges(room):
+def ranges(workdir):
     """range: begins in one thread and ends in another"""
-    record(room, "range")
-    assert room.rows("SELECT name, kind, close, parent FROM span WHERE kind = 'range'") == [("inner", "range", "ended", 1)]
+    record(workdir, "range")
+    assert workdir.rows("SELECT name, kind, close, parent FROM span WHERE kind = 'range'") == [("inner", "range", "ended", 1)]
 
 
 @test
-def killed(room):
+def killed(workdir):
     """killed program: its spans end with it, and are marked"""
-    process = room.start(*FILE, SPANNER, "wait")
+    process = workdir.start(*FILE, SPANNER, "wait")
     pid = int(process.stdout.readline())
     time.sleep(0.3)
     os.kill(pid, signal.SIGKILL)
-    done = room.finish(process)
+    done = workdir.finish(process)
     assert done.returncode == 128 + signal.SIGKILL
-    assert counted(room) == {"outer death": 1, "inner death": 1}
-    end, = room.rows("SELECT end_ns FROM segment")[0]
-    for died, in room.rows("SELECT end_ns FROM span"):
+    assert counted(workdir) == {"outer death": 1, "inner death": 1}
+    end, = workdir.rows("SELECT end_ns FROM segment")[0]
+    for died, in workdir.rows("SELECT end_ns FROM span"):
         near(died / 1e9, end / 1e9, absolute=1)
 
 
 @test
-def a_child_is_killed(room):
+def a_child_is_killed(workdir):
     """killed child: its spans end long before the run does"""
-    process = room.start(*FILE, "sh", "-c", f"{SPANNER} wait & echo $!; wait $!; sleep 1.5")
+    process = workdir.start(*FILE, "sh", "-c", f"{SPANNER} wait & echo $!; wait $!; sleep 1.5")
     pid = int(process.stdout.readline())
     process.stdout.readline()
     time.sleep(0.2)
     os.kill(pid, signal.SIGKILL)
-    room.finish(process)
-    before = room.rows("SELECT (SELECT end_ns FROM segment) - max(end_ns) FROM span WHERE close = 'death'")[0][0]
+    workdir.finish(process)
+    before = workdir.rows("SELECT (SELECT end_ns FROM segment) - max(end_ns) FROM span WHERE close = 'death'")[0][0]
     assert before / 1e9 > 0.7, before
 
 
 @test
-def recorder_killed(room):
+def recorder_killed(workdir):
     """kill of the recorder: loses at most the last second, and no span that was open for long"""
-    process = room.start(*FILE, SPANNER, "pulse", 20)
+    process = workdir.start(*FILE, SPANNER, "pulse", 20)
     time.sleep(3.2)
     process.kill()
     process.wait()
-    n, last = room.rows("SELECT count(*), (max(end_ns) - min(begin_ns)) / 1e9 FROM span WHERE name = 'inner'")[0]
+    n, last = workdir.rows("SELECT count(*), (max(end_ns) - min(begin_ns)) / 1e9 FROM span WHERE name = 'inner'")[0]
     assert n > 30 and last > 1, (n, last)
-    assert room.rows("SELECT close, end_ns FROM span WHERE name = 'outer'") == [("open", None)]
-    done = room.wattle("report", "run.sqlite", "--format", "json")
+    assert workdir.rows("SELECT close, end_ns FROM span WHERE name = 'outer'") == [("open", None)]
+    done = workdir.wattle("report", "run.sqlite", "--format", "json")
     assert done.returncode == 0, done.stderr
 
 
 @test
-def read_while_running(room):
+def read_while_running(workdir):
     """run in progress: readable by others, with open spans"""
-    process = room.start(*FILE, SPANNER, "pulse", 6)
+    process = workdir.start(*FILE, SPANNER, "pulse", 6)
 
     def stored():
         try:
-            return room.rows("SELECT count(*) FROM span")[0][0] > 30
+            return workdir.rows("SELECT count(*) FROM span")[0][0] > 30
         except sqlite3.Error:
             return False
     wait_until(stored, "spans in the file")
-    assert room.rows("SELECT close FROM span WHERE name = 'outer'") == [("open",)]
+    assert workdir.rows("SELECT close FROM span WHERE name = 'outer'") == [("open",)]
     assert process.poll() is None
-    room.finish(process)
-    assert room.rows("SELECT close FROM span WHERE name = 'outer'") == [("ended",)]
-    assert room.rows("SELECT count(*) FROM span WHERE name = 'outer'") == [(1,)]
+    workdir.finish(process)
+    assert workdir.rows("SELECT close FROM span WHERE name = 'outer'") == [("ended",)]
+    assert workdir.rows("SELECT count(*) FROM span WHERE name = 'outer'") == [(1,)]
 
 
 @test
-def fast(room):
+def fast(workdir):
     """more spans than SQLite can take live: a spool is used and removed; spans that did not fit into the rings are reported"""
-    done = record(room, "flood", 8, 30000, 2)
+    done = record(workdir, "flood", 8, 30000, 2)
     told = json.loads(done.stdout)
-    n, least = room.rows("SELECT count(*), min(end_ns >= begin_ns) FROM span")[0]
+    n, least = workdir.rows("SELECT count(*), min(end_ns >= begin_ns) FROM span")[0]
     assert (n, least) == (told["begun"], 1) and n > 50_000, (n, least, told)
-    assert room.rows("SELECT lost_spans FROM segment") == [(told["lost"],)], told
-    assert room.rows("SELECT count(*) FROM span WHERE name <> 'inner' OR close <> 'ended'") == [(0,)]
-    assert not (room.folder / "run.sqlite-spans").exists()
+    assert workdir.rows("SELECT lost_spans FROM segment") == [(told["lost"],)], told
+    assert workdir.rows("SELECT count(*) FROM span WHERE name <> 'inner' OR close <> 'ended'") == [(0,)]
+    assert not (workdir.folder / "run.sqlite-spans").exists()
 
 
 @test
-def fast_recorder_killed(room):
+def fast_recorder_killed(workdir):
     """spool of a killed recorder: read by the report, and merged by the next --append"""
-    process = room.start(*FILE, SPANNER, "flood", 8, 30000, 20)
-    spool = room.folder / "run.sqlite-spans"
+    process = workdir.start(*FILE, SPANNER, "flood", 8, 30000, 20)
+    spool = workdir.folder / "run.sqlite-spans"
     wait_until(lambda: spool.exists() and spool.stat().st_size > 20_000_000, "a spool")
     process.kill()
     process.wait()
-    live = room.rows("SELECT count(*) FROM span")[0][0]
+    live = workdir.rows("SELECT count(*) FROM span")[0][0]
     with spool.open("r+b") as torn:  # in the middle of a chunk
         torn.truncate(spool.stat().st_size - 1000)
-    jsonl = room.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "run.jsonl")
+    jsonl = workdir.wattle("export", "run.sqlite", "--format", "jsonl", "-o", "run.jsonl")
     assert jsonl.returncode == 0, jsonl.stderr
-    ids = [json.loads(line)["id"] for line in (room.folder / "run.jsonl").open() if line.startswith('{"type": "span"')]
+    ids = [json.loads(line)["id"] for line in (workdir.folder / "run.jsonl").open() if line.startswith('{"type": "span"')]
     assert len(ids) == len(set(ids)) > live + 200_000, (len(ids), live)
-    done = room.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
+    done = workdir.wattle("run", "-q", "--disable-logs", "--append", "-o", "run.sqlite", "--", SPANNER, "nested")
     assert done.returncode == 0, done.stderr
     assert not spool.exists()
-    assert room.rows("SELECT count(*) FROM span") == [(len(ids) + 3,)]
-    again = {r[0] for r in room.rows("SELECT id FROM span")}
+    assert workdir.rows("SELECT count(*) FROM span") == [(len(ids) + 3,)]
+    again = {r[0] for r in workdir.rows("SELECT id FROM span")}
     assert set(ids) < again
-    assert room.rows("SELECT count(*) FROM span a JOIN span b ON a.parent = b.id "
+    assert workdir.rows("SELECT count(*) FROM span a JOIN span b ON a.parent = b.id "
                      "WHERE b.name = 'outer'") == [(2,)]
 
 
 @test
-def replaced_file(room):
+def replaced_file(workdir):
     """spool of an overwritten run: not part of the new run"""
-    process = room.start(*FILE, SPANNER, "flood", 4, 30000, 20)
-    spool = room.folder / "run.sqlite-spans"
+    process = workdir.start(*FILE, SPANNER, "flood", 4, 30000, 20)
+    spool = workdir.folder / "run.sqlite-spans"
     wait_until(lambda: spool.exists() and spool.stat().st_size > 1_000_000, "a spool")
     process.kill()
     process.wait()
-    record(room, "nested")
+    record(workdir, "nested")
     assert not spool.exists()
-    assert counted(room) == {"outer ended": 1, "inner ended": 2}
+    assert counted(workdir) == {"outer ended": 1, "inner ended": 2}
 
 
 @test
-def attached_other(room):
+def attached_other(workdir):
     """running program: has no ring for a later recorder; one run inside another has its own"""
-    done = room.wattle(*FILE, BUILD / "src/cli/wattle", "run", "-q", "--disable-logs", "-o", "inner.sqlite", "--", SPANNER,
+    done = workdir.wattle(*FILE, BUILD / "src/cli/wattle", "run", "-q", "--disable-logs", "-o", "inner.sqlite", "--", SPANNER,
                        "nested")
     assert done.returncode == 0, done.stderr
-    assert room.rows("SELECT count(*) FROM span") == [(0,)]
-    assert room.rows("SELECT count(*) FROM span", "inner.sqlite") == [(3,)]
+    assert workdir.rows("SELECT count(*) FROM span") == [(0,)]
+    assert workdir.rows("SELECT count(*) FROM span", "inner.sqlite") == [(3,)]
 
 
 main()

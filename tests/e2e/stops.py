@@ -9,7 +9,7 @@ import time
 from harness import BUILD, BURNER, TESTS, WATTLE, main, near, test, wait_until
 
 sys.path.insert(0, str(TESTS / "fakes"))
-import truth
+import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 COMMAND = ["run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", BURNER, "cpu", "1.5"]
@@ -33,8 +33,8 @@ def burns(pid):
         return b"(burner)" in stat.read()
 
 
-def check(room, stopped_s):
-    report = json.loads((room.folder / "report.json").read_text())
+def check(workdir, stopped_s):
+    report = json.loads((workdir.folder / "report.json").read_text())
     near(report["cpu"]["target_cpu_s"], 1.5, absolute=0.05)
     assert report["run"]["complete"] is True and report["run"]["exit_code"] == 0, report["run"]
     assert report["run"]["duration_s"] > 1.5 + stopped_s * 0.9, report["run"]
@@ -50,39 +50,39 @@ def stop_and_go(send, pids, seconds=1.5):
 
 
 @test
-def a_stopped_group(room):
+def a_stopped_group(workdir):
     """kill -STOP and -CONT of wattle's group: no energy and no CPU time is lost, missing samples are counted as lost"""
-    top = room.folder / "sim"
-    simulator = room.start(top, "--zone", "package-0=50", "--range", "package-0=40000000", program=SIMULATOR)
+    top = workdir.folder / "sim"
+    simulator = workdir.start(top, "--zone", "package-0=50", "--range", "package-0=40000000", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
-    process = room.start(*COMMAND, env={"WATTLE_SYSFS": str(top)}, start_new_session=True)
+    process = workdir.start(*COMMAND, env={"WATTLE_SYSFS": str(top)}, start_new_session=True)
     command = child_of(process.pid)
     wait_until(lambda: burns(command), "the burner")
     time.sleep(0.4)
     stop_and_go(lambda number: os.killpg(process.pid, number), [process.pid, command])
-    assert room.finish(process).returncode == 0
-    report = check(room, 1.5)
+    assert workdir.finish(process).returncode == 0
+    report = check(workdir, 1.5)
     simulator.terminate()
     simulator.wait()
-    start_ns, end_ns = room.rows("select start_ns, end_ns from segment")[0]
-    near(report["energy"]["total_j"], truth.energy_j(truth.load(top), "package-0", start_ns, end_ns), relative=0.02)
+    start_ns, end_ns = workdir.rows("select start_ns, end_ns from segment")[0]
+    near(report["energy"]["total_j"], expected_values.energy_j(expected_values.load(top), "package-0", start_ns, end_ns), relative=0.02)
     assert report["run"]["lost_samples"] >= 10, report["run"]
 
 
 @test
-def a_killed_recorder(room):
+def a_killed_recorder(workdir):
     """kill -9 of wattle: the report has wattle's own figures from its samples, and null for the others"""
-    process = room.start(*COMMAND[:-1], "60")
+    process = workdir.start(*COMMAND[:-1], "60")
     command = child_of(process.pid)
     try:
-        wait_until(lambda: (room.folder / "run.sqlite").exists() and
-                   room.rows("select count(*) from sample where self_rss_bytes is not null")[0][0] >= 2, "samples")
+        wait_until(lambda: (workdir.folder / "run.sqlite").exists() and
+                   workdir.rows("select count(*) from sample where self_rss_bytes is not null")[0][0] >= 2, "samples")
         process.kill()
         process.wait()
     finally:
         os.kill(command, signal.SIGKILL)
-    cpu_ns, rss_bytes = room.rows("select max(self_cpu_ns), max(self_rss_bytes) from sample")[0]
-    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    cpu_ns, rss_bytes = workdir.rows("select max(self_cpu_ns), max(self_rss_bytes) from sample")[0]
+    report = json.loads(workdir.wattle("report", "run.sqlite", "--format", "json").stdout)
     assert report["run"]["complete"] is False, report["run"]
     assert report["self"]["max_rss_bytes"] == rss_bytes > 1e6 and report["self"]["wakeups"] is None, report["self"]
     near(report["self"]["cpu_s"], cpu_ns / 1e9, relative=1e-9)
@@ -90,52 +90,52 @@ def a_killed_recorder(room):
 
 
 @test
-def a_stopped_command(room):
+def a_stopped_command(workdir):
     """only the command is stopped: wattle continues sampling"""
-    process = room.start(*COMMAND)
+    process = workdir.start(*COMMAND)
     command = child_of(process.pid)
     wait_until(lambda: burns(command), "the burner")
     stop_and_go(lambda number: os.kill(command, number), [command])
-    assert room.finish(process).returncode == 0
-    report = check(room, 1.5)
+    assert workdir.finish(process).returncode == 0
+    report = check(workdir, 1.5)
     assert report["run"]["samples"] > 20 and report["run"]["lost_samples"] < report["run"]["samples"] / 2, report["run"]
 
 
 @test
-def stopped_before_it_ends(room):
+def stopped_before_it_ends(workdir):
     """only wattle is stopped while its command ends: the end is detected afterwards, the status is the command's"""
-    process = room.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sh", "-c", "sleep 0.5; exit 9")
+    process = workdir.start("run", "-q", "-o", "run.sqlite", "--json", "report.json", "--", "sh", "-c", "sleep 0.5; exit 9")
     command = child_of(process.pid)
     wait_until(lambda: b"(sh)" in open(f"/proc/{command}/stat", "rb").read(), "the shell")
     process.send_signal(signal.SIGSTOP)
     wait_until(lambda: state_of(command) == "Z", "the end of the command")
     process.send_signal(signal.SIGCONT)
-    assert room.finish(process).returncode == 9
-    assert json.loads((room.folder / "report.json").read_text())["run"]["complete"] is True
+    assert workdir.finish(process).returncode == 9
+    assert json.loads((workdir.folder / "report.json").read_text())["run"]["complete"] is True
 
 
 @test
-def a_signal_to_the_group(room):
+def a_signal_to_the_group(workdir):
     """SIGTERM and SIGINT to the whole group, as `timeout` and `kill -- -PID` send them: the run ends and is complete"""
     for number in (signal.SIGTERM, signal.SIGINT):
-        process = room.start("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", BURNER, "cpu",
+        process = workdir.start("run", "-q", "--overwrite", "-o", "run.sqlite", "--json", "report.json", "--", BURNER, "cpu",
                              "20", start_new_session=True)
         command = child_of(process.pid)
         wait_until(lambda: burns(command), "the burner")
         time.sleep(0.3)
         os.killpg(process.pid, number)
-        assert room.finish(process).returncode == 128 + number
-        report = json.loads((room.folder / "report.json").read_text())
+        assert workdir.finish(process).returncode == 128 + number
+        report = json.loads((workdir.folder / "report.json").read_text())
         assert report["run"]["complete"] is True and report["run"]["exit_code"] == 128 + number, report["run"]
 
 
 @test
-def the_stop_key(room):
+def the_stop_key(workdir):
     """Ctrl-Z in a shell with job control: stops wattle and its command, and fg continues both"""
     pid, terminal = pty.fork()
     if pid == 0:
-        os.chdir(room.folder)
-        os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], {**room.environment, "TERM": "dumb", "PS1": "$ "})
+        os.chdir(workdir.folder)
+        os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], {**workdir.environment, "TERM": "dumb", "PS1": "$ "})
     shown = b""
 
     def see(words, typed=None):
@@ -159,13 +159,13 @@ def the_stop_key(room):
         wait_until(lambda: state_of(wattle) == state_of(command) == "T", "the stop of both")
         time.sleep(1)
         see(b"self_cpu_s", b"fg\n")
-        wait_until((room.folder / "report.json").exists, "the report")
+        wait_until((workdir.folder / "report.json").exists, "the report")
         see(b"$ ", b"\n")
         os.write(terminal, b"exit\n")
     finally:
         os.close(terminal)
         os.waitpid(pid, 0)
-    check(room, 1)
+    check(workdir, 1)
 
 
 if __name__ == "__main__":

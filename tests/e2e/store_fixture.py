@@ -89,7 +89,7 @@ def same_counts(server, path):
 kept = {}  # for each plan the file made from it, in a folder that is removed with the program
 
 
-def made(room, kind, name="run.sqlite", **changes):
+def made(workdir, kind, name="run.sqlite", **changes):
     """A synthetic run with an id of its own."""
     plan = dataclasses.replace(synthetic_runs.KINDS[kind] if isinstance(kind, str) else kind, **changes)
     key = repr(plan)
@@ -98,7 +98,7 @@ def made(room, kind, name="run.sqlite", **changes):
             kept["folder"] = tempfile.TemporaryDirectory(prefix="wattle-made-")
         kept[key] = pathlib.Path(kept["folder"].name) / f"{len(kept)}.sqlite"
         synthetic_runs.make(WATTLE, kept[key], plan)
-    shutil.copyfile(kept[key], room.folder / name)
-    with contextlib.closing(sqlite3.connect(room.folder / name)) as file, file:
+    shutil.copyfile(kept[key], workdir.folder / name)
+    with contextlib.closing(sqlite3.connect(workdir.folder / name)) as file, file:
         file.execute("UPDATE run SET value = ? WHERE key = 'id'", (str(uuid.uuid4()),))
-    return room.folder / name
+    return workdir.folder / name

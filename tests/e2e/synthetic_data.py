@@ -79,7 +79,7 @@ class Plan:
         return self.name(BLOCKS[block], block)
 
 
-class Story:
+class SyntheticData:
     def __init__(self, plan, booted_ns, wall_ns):
         self.plan = plan
         self.booted_ns = booted_ns
@@ -87,15 +87,15 @@ class Story:
         self.step_s = plan.length_s * (1 - SETUP) * TRAIN / plan.steps if plan.steps else math.inf
         self.epoch_s = plan.length_s * (1 - SETUP) / EPOCHS or 1.0
         self.peak = int(plan.n_samples * 0.618)  # a single sample that every picture must show
-        self.truth = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s,
+        self.expected_values = {"n_samples": plan.n_samples, "n_spans": 0, "length_s": plan.length_s,
                       "peak_w": {}, "energy_j": {}}
         self.changes, self.states = [], {}  # events that follow from the samples of devices
 
-    def truth_of_all(self):
-        times, truth = self.plan.times, self.truth
-        return {**truth, "n_samples": truth["n_samples"] * times, "n_spans": truth["n_spans"] * times,
-                "length_s": truth["length_s"] + (times - 1) * self.plan.n_samples * self.plan.interval_ns / 1e9,
-                "energy_j": {name: energy_j * times for name, energy_j in truth["energy_j"].items()}}
+    def expected_of_all(self):
+        times, expected_values = self.plan.times, self.expected_values
+        return {**expected_values, "n_samples": expected_values["n_samples"] * times, "n_spans": expected_values["n_spans"] * times,
+                "length_s": expected_values["length_s"] + (times - 1) * self.plan.n_samples * self.plan.interval_ns / 1e9,
+                "energy_j": {name: energy_j * times for name, energy_j in expected_values["energy_j"].items()}}
 
     # ---- time ----
 
@@ -243,7 +243,7 @@ class Story:
         self.changes += [{"t_ns": row["t_ns"], "kind": kind, "text": f"{device.name}: {text}"} for kind, text in told]
 
     def note(self, device, watts, dt_s):
-        peaks, sums = self.truth["peak_w"], self.truth["energy_j"]
+        peaks, sums = self.expected_values["peak_w"], self.expected_values["energy_j"]
         peaks[device.name] = max(peaks.get(device.name, 0.0), watts)
         sums[device.name] = sums.get(device.name, 0.0) + watts * dt_s
 
@@ -283,9 +283,9 @@ class Story:
     # ---- spans ----
 
     def span(self, block, from_s, to_s, parent=None, tid=MAIN_PID, kind="nested", pid=MAIN_PID, name=None):
-        self.truth["n_spans"] += 1
+        self.expected_values["n_spans"] += 1
         is_open = self.plan.is_killed and to_s > self.plan.length_s * 0.999
-        return {"id": self.truth["n_spans"], "parent": parent, "pid": pid, "tid": tid,
+        return {"id": self.expected_values["n_spans"], "parent": parent, "pid": pid, "tid": tid,
                 "name": self.plan.block_name(block) if name is None else name, "begin_ns": self.t_ns(from_s),
                 "end_ns": None if is_open else self.span_end_ns(from_s, to_s), "kind": kind,
                 "close": "open" if is_open else "ended"}

@@ -205,7 +205,7 @@ def added(values):
     return math.fsum(known) if known else None
 
 
-def truth_of_rank(works, machine, times):
+def expected_of_rank(works, machine, times):
     own = sorted(works, key=lambda w: (w.start_s, w.restart))
     numbers = range(len(machine.devices))
     return {"node": own[0].node, "runs": len(own), "complete": not own[-1].is_killed, "exit_code": own[-1].exit_code,
@@ -215,7 +215,7 @@ def truth_of_rank(works, machine, times):
             "energy_j": added(machine.rank_j(w, i) for w in own for i in numbers)}
 
 
-def truth_of_block(works, machine_of, name, times):
+def expected_of_block(works, machine_of, name, times):
     by_rank = {}
     for work in works:
         entry = by_rank.setdefault(work.rank, {"calls": 0, "time_s": 0.0, "energy_j": 0.0})
@@ -226,41 +226,41 @@ def truth_of_block(works, machine_of, name, times):
     return by_rank
 
 
-def truth_of_domains(machine):
+def expected_of_domains(machine):
     numbers = range(len(machine.devices))
     return {machine.devices[i].name: {"energy_j": machine.energy_j(i), "covered_s": machine.covered(i),
                                       "gaps_s": [b - a for a, b in machine.gaps(i)],
                                       "readers": [p.work.rank for p in machine.pieces[i]]} for i in numbers}
 
 
-def scale(truth, factor, keys=("energy_j", "total_j", "cpu_s")):
+def scale(expected_values, factor, keys=("energy_j", "total_j", "cpu_s")):
     """The same with the energies and times of all rounds."""
-    if isinstance(truth, dict):
+    if isinstance(expected_values, dict):
         return {key: value * factor if key in keys and value is not None else scale(value, factor)
-                for key, value in truth.items()}
-    return truth
+                for key, value in expected_values.items()}
+    return expected_values
 
 
-def truth_of(job, machines, works):
+def expected_of(job, machines, works):
     machine_of = {node: machine for machine in machines for node in machine.nodes}
     recorded = [w for w in works if w.is_recorded and not w.is_outer]
-    ranks = {rank: truth_of_rank([w for w in recorded if w.rank == rank], machine_of[rank // job.per_node], job.times)
+    ranks = {rank: expected_of_rank([w for w in recorded if w.rank == rank], machine_of[rank // job.per_node], job.times)
              for rank in sorted({w.rank for w in recorded})}
-    nodes = {job.node_name(machine.nodes[0]): truth_of_domains(machine) for machine in machines}
+    nodes = {job.node_name(machine.nodes[0]): expected_of_domains(machine) for machine in machines}
     totals = {name: added(d["energy_j"] for d in domains.values()) for name, domains in nodes.items()}
-    truth = {"job_id": job.id, "world_size": job.world_size, "n_ranks": len(ranks),
+    expected_values = {"job_id": job.id, "world_size": job.world_size, "n_ranks": len(ranks),
              "n_files": len(recorded) + job.has_outer, "total_j": added(totals.values()), "ranks": ranks,
              "nodes": {name: {"energy_j": totals[name], "domains": domains} for name, domains in nodes.items()},
-             "blocks": {block_name(job, name): truth_of_block(recorded, machine_of, name, job.times)
+             "blocks": {block_name(job, name): expected_of_block(recorded, machine_of, name, job.times)
                         for name in (SETUP, STEP, COMPUTE, WAIT)}}
     if job.times == 1:
-        return truth
+        return expected_values
     n = len(works[0].ticks(job.interval_s))
-    truth = scale(truth, (job.times - 1) * n / (n - 1) + 1)  # the interval between two rounds is as long as any other
-    for rank in truth["ranks"].values():
+    expected_values = scale(expected_values, (job.times - 1) * n / (n - 1) + 1)  # the interval between two rounds is as long as any other
+    for rank in expected_values["ranks"].values():
         rank["duration_s"] = (n * job.times - 1) * job.interval_s
         rank["end_s"] = rank["start_s"] + rank["duration_s"]
-    return truth
+    return expected_values
 
 
 def make(wattle, folder, job):
@@ -277,7 +277,7 @@ def make(wattle, folder, job):
     template.unlink()
     if job.clutter:
         write_clutter(wattle, folder)
-    return truth_of(job, machines, works)
+    return expected_of(job, machines, works)
 
 
 def main(arguments):

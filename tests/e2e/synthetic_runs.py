@@ -170,20 +170,20 @@ def make(wattle, path, plan):
     plan = KINDS[plan] if isinstance(plan, str) else plan
     file = tables(wattle, path)
     write_facts(file, plan)
-    story = synthetic_data.Story(plan, BOOTED_NS, WALL_NS)
+    data = synthetic_data.SyntheticData(plan, BOOTED_NS, WALL_NS)
     insert(file, "device", (device.row(i) for i, device in enumerate(plan.devices)))
-    insert(file, "sample", story.samples())
-    insert(file, "device_sample", story.device_samples())
-    insert(file, "process", story.processes())
-    insert(file, "span", story.spans())
-    insert(file, "user_metric", story.user_metrics())
-    insert(file, "event", story.events())
-    insert(file, "segment", story.segments())
+    insert(file, "sample", data.samples())
+    insert(file, "device_sample", data.device_samples())
+    insert(file, "process", data.processes())
+    insert(file, "span", data.spans())
+    insert(file, "user_metric", data.user_metrics())
+    insert(file, "event", data.events())
+    insert(file, "segment", data.segments())
     if plan.times > 1:
         repeat(file, plan)
     file.commit()
     file.close()
-    return story.truth_of_all()
+    return data.expected_of_all()
 
 
 def main(arguments):

@@ -19,13 +19,13 @@ SPANNER = BUILD / "tests/fakes/spanner"
 NVML = BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"
 
 
-def simulate(room, *zones):
+def simulate(workdir, *zones):
     """A powercap tree with known powers, visible to all programs started from now on."""
-    tree = room.folder / "sys"
+    tree = workdir.folder / "sys"
     words = [word for zone in zones for word in ("--zone", zone)]
-    process = room.start(tree, *words, program=SIMULATOR)
+    process = workdir.start(tree, *words, program=SIMULATOR)
     assert process.stdout.readline() == b"ready\n"
-    room.environment["WATTLE_SYSFS"] = str(tree)
+    workdir.environment["WATTLE_SYSFS"] = str(tree)
 
 
 def watts(text, name):
@@ -42,8 +42,8 @@ def joules(text):
     return float(found[1]) * {"mJ": 1e-3, "J": 1, "kJ": 1e3}[found[2]]
 
 
-def picture(room, *arguments, columns=100, status=0, env=None):
-    done = room.wattle("top", "--once", *arguments,
+def picture(workdir, *arguments, columns=100, status=0, env=None):
+    done = workdir.wattle("top", "--once", *arguments,
                        env={"COLUMNS": str(columns), "LC_ALL": "C.UTF-8", "LINES": "60", **(env or {})})
     assert done.returncode == status, (done.returncode, done.stderr)
     assert all(len(line) <= columns for line in done.stdout.splitlines()), done.stdout
@@ -54,10 +54,10 @@ def picture(room, *arguments, columns=100, status=0, env=None):
 # ---- as text
 
 @test
-def known_powers(room):
+def known_powers(workdir):
     """--once: prints the hardware's power, and the attributed powers add up to it"""
-    simulate(room, "package-0=50", "package-0/dram=5", "package-1=20")
-    text = picture(room, "-i", "1s")
+    simulate(workdir, "package-0=50", "package-0/dram=5", "package-1=20")
+    text = picture(workdir, "-i", "1s")
     near(watts(text, "package-0"), 50, relative=0.1)
     near(watts(text, "package-1"), 20, relative=0.1)
     near(watts(text, "dram-0"), 5, relative=0.1)
@@ -71,45 +71,45 @@ def known_powers(room):
 
 
 @test
-def widths(room):
+def widths(workdir):
     """width of the text: COLUMNS, down to nothing; 80 without it"""
     for columns in (1, 20, 40, 80, 133, 300):
-        picture(room, "-i", "100ms", columns=columns)
-    done = room.wattle("top", "--once", "-i", "100ms", env={"COLUMNS": None, "LC_ALL": "C.UTF-8"})
+        picture(workdir, "-i", "100ms", columns=columns)
+    done = workdir.wattle("top", "--once", "-i", "100ms", env={"COLUMNS": None, "LC_ALL": "C.UTF-8"})
     assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80, done.stdout
 
 
 @test
-def without_utf8(room):
+def without_utf8(workdir):
     """LC_ALL=C: ASCII only"""
-    text = picture(room, "-i", "100ms", env={"LC_ALL": "C"})
+    text = picture(workdir, "-i", "100ms", env={"LC_ALL": "C"})
     assert text.isascii() and "wattle top | " in text, text
     if "estimated" in text:  # such bars are hatched, and no others
         assert "+ wattle " in text and "% wattle " not in text, text
 
 
 @test
-def a_process(room):
+def a_process(workdir):
     """--pid: the power attributed to the process and its children, and only they are listed"""
-    simulate(room, "package-0=50")
-    burner = room.start("cpu", 20, program=BURNER)
-    text = picture(room, "--pid", burner.pid, "-i", "1s")
+    simulate(workdir, "package-0=50")
+    burner = workdir.start("cpu", 20, program=BURNER)
+    text = picture(workdir, "--pid", burner.pid, "-i", "1s")
     rows = text[text.index("COMMAND"):].splitlines()[1:]
     assert len(rows) == 1 and str(burner.pid) in rows[0], text
     target = watts(text, "Target")
     assert 0 < target <= 55, text
     near(watts(text, "target"), target, relative=0.01)
-    text = picture(room, "--pid", burner.pid, "-i", "100ms", "--all", env={"LINES": "1000"})
+    text = picture(workdir, "--pid", burner.pid, "-i", "100ms", "--all", env={"LINES": "1000"})
     assert str(os.getpid()) in text, text
 
 
 @test
-def hostile_commands(room):
+def hostile_commands(workdir):
     """names of other users' programs: neither move the cursor nor change the direction of writing"""
     name = "\x1b[2J\x07<script>\u202e evil \U0001f525 \u05e9\u05dc\u05d5\u05dd " + "x" * 10000
     sleeper = subprocess.Popen([name, "30"], executable="/bin/sleep")
     try:
-        text = picture(room, "--pid", sleeper.pid, "-i", "100ms")
+        text = picture(workdir, "--pid", sleeper.pid, "-i", "100ms")
         assert "?[2J?<script>" in text and "\u202e" not in text and "\x07" not in text, text
     finally:
         sleeper.kill()
@@ -117,29 +117,29 @@ def hostile_commands(room):
 
 
 @test
-def filters_and_orders(room):
+def filters_and_orders(workdir):
     """--filter, --sort and --tree: equal to their keys"""
     alone = f"burner-of-{os.getpid()}"  # other tests run burners, too
-    shutil.copy2(BURNER, room.folder / alone)
-    room.start("cpu", 20, program=room.folder / alone)
-    text = picture(room, "-i", "300ms", "--filter", alone.upper(), "--sort", "memory", columns=200)
+    shutil.copy2(BURNER, workdir.folder / alone)
+    workdir.start("cpu", 20, program=workdir.folder / alone)
+    text = picture(workdir, "-i", "300ms", "--filter", alone.upper(), "--sort", "memory", columns=200)
     rows = text[text.index("COMMAND"):].splitlines()[1:]
     assert rows and all(alone in row.lower() for row in rows), text
     assert "MEM▼" in text, text
-    assert "└─" in picture(room, "-i", "100ms", "--tree", columns=160)
+    assert "└─" in picture(workdir, "-i", "100ms", "--tree", columns=160)
 
 
 @test
-def eight_gpus(room):
+def eight_gpus(workdir):
     """each GPU with its limit, temperature and memory, and the owners of its power"""
     cards = "".join(f"gpu\nname Card {i}\npower_mw constant {100000 + i}\nutilization_percent 90 40\n"
                     f"temperature_c {50 + i}\nmemory_total_bytes 85520809984\nmemory_used_bytes 2000000000\n"
                     f"limits_mw 100000 700000 700000 650000\n"
                     for i in range(8))
-    (room.folder / "cards").write_text(cards)
-    env = {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-           "WATTLE_SYSFS": str(room.tree("empty", {}))}
-    text = picture(room, "-i", "1s", columns=160, env=env)
+    (workdir.folder / "cards").write_text(cards)
+    env = {"WATTLE_NVML": str(NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+           "WATTLE_SYSFS": str(workdir.tree("empty", {}))}
+    text = picture(workdir, "-i", "1s", columns=160, env=env)
     for i in range(8):
         near(watts(text, f"gpu-{i}"), 100, relative=0.2)
         assert f"{50 + i} °C" in text and f"Card {i}" in text, text
@@ -149,53 +149,53 @@ def eight_gpus(room):
 # ---- a run in progress
 
 @test
-def a_run(room):
+def a_run(workdir):
     """run in progress: its energy so far is that of the later report, and its open spans are shown"""
-    simulate(room, "package-0=50")
+    simulate(workdir, "package-0=50")
     script = f"{SPANNER} wait & {BURNER} cpu 2; kill $!"
-    run = room.start("run", "-q", "-o", "run.sqlite", "--flush", "100ms", "--json", "report.json", "--", "sh", "-c",
+    run = workdir.start("run", "-q", "-o", "run.sqlite", "--flush", "100ms", "--json", "report.json", "--", "sh", "-c",
                      script)
-    wait_until(lambda: (room.folder / "run.sqlite").exists() and len(room.rows(
+    wait_until(lambda: (workdir.folder / "run.sqlite").exists() and len(workdir.rows(
         "select 1 from span where end_ns is null")) == 2, "two open spans")
-    text = picture(room, "run.sqlite", "-i", "1s")
+    text = picture(workdir, "run.sqlite", "-i", "1s")
     found = re.search(r"in ([\d.]+)s · (?:RAM .*? · )?pid (\d+)", text)
     assert found and "SPAN (2 running" in text, text
     assert re.search(r"\d outer$", text, re.MULTILINE) and re.search(r"\d   inner$", text, re.MULTILINE), text
     so_far_j, so_far_s = joules(text), float(found[1])
-    room.finish(run)
-    report = json.loads((room.folder / "report.json").read_text())
+    workdir.finish(run)
+    report = json.loads((workdir.folder / "report.json").read_text())
     assert int(found[2]) == report["run"]["pid"], text
     # Both are attributed by the same rule over the same samples; the program's behaviour is constant.
     whole_j, whole_s = report["energy"]["ledger"]["target_j"], report["run"]["duration_s"]
     near(so_far_j / so_far_s, whole_j / whole_s, relative=0.5)
     assert so_far_j < whole_j, (so_far_j, whole_j)
-    text = picture(room, "run.sqlite", status=1)
+    text = picture(workdir, "run.sqlite", status=1)
     assert "this run has ended; `wattle report run.sqlite`" in text, text
 
 
 @test
-def a_dead_recorder(room):
+def a_dead_recorder(workdir):
     """killed recorder and program: the run is over, though its file does not state it"""
-    run = room.start("run", "-q", "-o", "run.sqlite", "--", "sleep", "60")
-    wait_until(lambda: (room.folder / "run.sqlite").exists() and room.rows("select 1 from sample"), "a sample")
-    pid, = room.rows("select pid from segment")[0]
+    run = workdir.start("run", "-q", "-o", "run.sqlite", "--", "sleep", "60")
+    wait_until(lambda: (workdir.folder / "run.sqlite").exists() and workdir.rows("select 1 from sample"), "a sample")
+    pid, = workdir.rows("select pid from segment")[0]
     os.kill(run.pid, signal.SIGKILL)
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the program")
-    text = picture(room, "run.sqlite", status=1)
+    text = picture(workdir, "run.sqlite", status=1)
     assert "its recorder was killed; `wattle report run.sqlite`" in text, text
 
 
 @test
-def no_run(room):
+def no_run(workdir):
     """not a run in progress: refused with the remedy"""
-    (room.folder / "text").write_text("no database")
-    room.wattle("run", "-q", "-o", "done.sqlite", "--", "true")
+    (workdir.folder / "text").write_text("no database")
+    workdir.wattle("run", "-q", "-o", "done.sqlite", "--", "true")
     for words, status, said in ((["nowhere"], 1, "nowhere: No such file"), (["text"], 1, "not a wattle run file"),
                                 (["done.sqlite"], 1, "wattle report done.sqlite"), (["a", "b"], 2, "more than one run"),
                                 (["--pid", "x"], 2, "--pid: 'x'"), (["--pid", "99999999"], 1, "no process 99999999"),
                                 (["done.sqlite", "--pid", "1"], 2, "--pid"), (["-i", "1ms"], 2, "100ms to 1h")):
-        done = room.wattle("top", "--once", *words)
+        done = workdir.wattle("top", "--once", *words)
         assert done.returncode == status and said in done.stderr and done.stdout == "", (words, done)
         assert done.stderr.count("\n") == 1, done.stderr
 
@@ -205,16 +205,16 @@ def no_run(room):
 class Tmux:
     """wattle top in a terminal of tmux, which is a terminal emulator without a window."""
 
-    def __init__(self, room, columns, rows, *arguments, env=None):
+    def __init__(self, workdir, columns, rows, *arguments, env=None):
         self.words = ["tmux", "-L", f"wattle-{os.getpid()}-{columns}", "-f", "/dev/null"]
-        self.environment = {**room.environment, "LC_ALL": "C.UTF-8", "TMUX_TMPDIR": str(room.folder), "TERM": "xterm",
+        self.environment = {**workdir.environment, "LC_ALL": "C.UTF-8", "TMUX_TMPDIR": str(workdir.folder), "TERM": "xterm",
                             **(env or {})}
         self.environment.pop("TMUX", None)
-        self.done = room.folder / "status"
+        self.done = workdir.folder / "status"
         command = " ".join(map(str, [WATTLE, "top", *arguments]))
         try:
             self.call("new-session", "-d", "-x", str(columns), "-y", str(rows),
-                      f"{command} 2>{room.folder}/stderr; echo $? >{self.done}; sleep 60")
+                      f"{command} 2>{workdir.folder}/stderr; echo $? >{self.done}; sleep 60")
         except FileNotFoundError:
             raise Skip("tmux is not installed")
         self.call("set", "-g", "status", "off")
@@ -251,10 +251,10 @@ SIZES = ((20, 5), (40, 12), (80, 24), (132, 43), (240, 67))
 
 
 @test
-def five_sizes(room):
+def five_sizes(workdir):
     """from 20 x 5 to full screen: power, processes and keys are shown, each on its line"""
     for columns, rows in SIZES:
-        with Tmux(room, columns, rows, "-i", "200ms") as terminal:
+        with Tmux(workdir, columns, rows, "-i", "200ms") as terminal:
             screen = terminal.wait(lambda s: has("q quit")(s) and has("Power")(s) and not has("Power n/a")(s),
                                    "a picture")
             assert len(screen) == rows and screen[-1].startswith("q quit"), screen
@@ -264,9 +264,9 @@ def five_sizes(room):
 
 
 @test
-def a_new_size(room):
+def a_new_size(workdir):
     """terminal that changes its size: filled again, without remains"""
-    with Tmux(room, 80, 24, "-i", "200ms") as terminal:
+    with Tmux(workdir, 80, 24, "-i", "200ms") as terminal:
         terminal.wait(lambda s: len(s) == 24 and s[-1].startswith("q quit"), "a picture of 24 rows")
         for columns, rows in ((132, 43), (30, 6), (80, 24)):
             terminal.call("resize-window", "-x", str(columns), "-y", str(rows))
@@ -277,10 +277,10 @@ def a_new_size(room):
 
 
 @test
-def keys(room):
+def keys(workdir):
     """sorting, tree, filter, help and quitting by keys"""
-    room.start("cpu", 60, program=BURNER)
-    with Tmux(room, 130, 30, "-i", "200ms") as terminal:  # so wide that the command's last words are visible
+    workdir.start("cpu", 60, program=BURNER)
+    with Tmux(workdir, 130, 30, "-i", "200ms") as terminal:  # so wide that the command's last words are visible
         press = lambda *keys: terminal.call("send-keys", *keys)
         terminal.wait(has("W▼"), "processes by power")
         press("m")
@@ -306,15 +306,15 @@ def keys(room):
         terminal.wait(has("graph"), "another style")
         press("q")
         wait_until(lambda: terminal.done.exists() and terminal.done.read_text() == "0\n", "the end")
-        assert (room.folder / "stderr").read_text() == ""
+        assert (workdir.folder / "stderr").read_text() == ""
 
 
 @test
-def an_ended_target(room):
+def an_ended_target(workdir):
     """ended process: reported, and its energy stays"""
-    simulate(room, "package-0=50")
-    burner = room.start("cpu", 60, program=BURNER)
-    with Tmux(room, 100, 30, "-i", "200ms", "--pid", burner.pid) as terminal:
+    simulate(workdir, "package-0=50")
+    burner = workdir.start("cpu", 60, program=BURNER)
+    with Tmux(workdir, 100, 30, "-i", "200ms", "--pid", burner.pid) as terminal:
         terminal.wait(lambda s: has("Target")(s) and not has("Target n/a")(s), "the target")
         burner.kill()
         burner.wait()
@@ -324,13 +324,13 @@ def an_ended_target(room):
 class Terminal:
     """A pseudoterminal whose output is read as it arrives."""
 
-    def __init__(self, room, *arguments, kind="xterm-256color", size=(80, 24), env=None):
+    def __init__(self, workdir, *arguments, kind="xterm-256color", size=(80, 24), env=None):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-            os.chdir(room.folder)
+            os.chdir(workdir.folder)
             os.execve(WATTLE, [str(WATTLE), "top", *map(str, arguments)],
-                      {**room.environment, "LC_ALL": "C.UTF-8", "TERM": kind, **(env or {})})
+                      {**workdir.environment, "LC_ALL": "C.UTF-8", "TERM": kind, **(env or {})})
         self.shown = b""
 
     def read(self, seconds):
@@ -353,7 +353,7 @@ class Terminal:
         if number is not None:
             os.kill(self.pid, number)
         try:
-            status = wait_until(self.look_for_end, "the end", seconds=10)
+            status = wait_until(self.wait_for_exit, "the end", seconds=10)
         except AssertionError:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
@@ -362,7 +362,7 @@ class Terminal:
             os.close(self.fd)
         return os.waitstatus_to_exitcode(status[0])
 
-    def look_for_end(self):
+    def wait_for_exit(self):
         self.read(0.02)
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid != 0:
@@ -374,13 +374,13 @@ COLOUR = re.compile(rb"\x1b\[[\d;]*(?:3[0-7]|38;5;\d+|4[0-7])[\d;]*m")
 
 
 @test
-def colours(room):
+def colours(workdir):
     """colours: where the terminal has them, none with NO_COLOR, --colours none or TERM=vt100"""
     for kind, options, env, expected in (("xterm-256color", [], {}, True), ("xterm", [], {}, True),
                                          ("xterm-256color", [], {"NO_COLOR": "1"}, False),
                                          ("xterm-256color", ["--colours", "none"], {}, False),
                                          ("vt100", [], {}, False)):
-        terminal = Terminal(room, "-i", "100ms", *options, kind=kind, env=env)
+        terminal = Terminal(workdir, "-i", "100ms", *options, kind=kind, env=env)
         terminal.until(b"quit")
         terminal.read(0.3)
         assert terminal.end(signal.SIGTERM) == 0
@@ -388,9 +388,9 @@ def colours(room):
 
 
 @test
-def ascii_terminal(room):
+def ascii_terminal(workdir):
     """terminal without UTF-8: ASCII"""
-    terminal = Terminal(room, "-i", "100ms", kind="vt100", env={"LC_ALL": "C"})
+    terminal = Terminal(workdir, "-i", "100ms", kind="vt100", env={"LC_ALL": "C"})
     terminal.until(b"quit")
     terminal.read(0.5)
     assert terminal.end(signal.SIGTERM) == 0
@@ -398,12 +398,12 @@ def ascii_terminal(room):
 
 
 @test
-def what_stands_there_afterwards(room):
+def terminal_after_exit(workdir):
     """terminal after the end: its own screen, cursor and modes are restored"""
     held = b"\x13"  # Ctrl-S: the terminal accepts no output
     for keys, number in ((b"", signal.SIGTERM), (b"", signal.SIGINT), (b"", signal.SIGHUP), (b"q", None), (b"\x03", None),
                          (b"\x1c", None), (held, signal.SIGTERM)):
-        terminal = Terminal(room, "-i", "100ms")
+        terminal = Terminal(workdir, "-i", "100ms")
         terminal.until(b"quit")
         before = len(terminal.shown)
         os.write(terminal.fd, keys)
@@ -415,10 +415,10 @@ def what_stands_there_afterwards(room):
 
 
 @test
-def slow_terminals(room):
+def slow_terminals(workdir):
     """refresh: sends only the changed part of a screen"""
-    quiet = room.start("60", program="/bin/sleep")
-    terminal = Terminal(room, "-i", "200ms", "--pid", quiet.pid)
+    quiet = workdir.start("60", program="/bin/sleep")
+    terminal = Terminal(workdir, "-i", "200ms", "--pid", quiet.pid)
     terminal.until(b"quit")
     first = len(terminal.shown)
     terminal.read(0.6)
@@ -429,9 +429,9 @@ def slow_terminals(room):
 
 
 @test
-def a_terminal_that_takes_nothing(room):
+def blocked_terminal(workdir):
     """output blocked: frames are skipped, not queued, and the program ends when requested"""
-    terminal = Terminal(room, "-i", "100ms", size=(200, 60))
+    terminal = Terminal(workdir, "-i", "100ms", size=(200, 60))
     time.sleep(1.5)
     waiting = len(terminal.read(0.3))
     assert waiting < 35000, waiting  # 15 frames of up to 5 kB otherwise
@@ -444,21 +444,21 @@ def a_terminal_that_takes_nothing(room):
 
 
 @test
-def terminals_that_can_nothing(room):
+def dumb_terminals(workdir):
     """terminal without cursor positioning: one picture and the reason; an unknown terminal is named"""
-    terminal = Terminal(room, "-i", "100ms", kind="dumb")
+    terminal = Terminal(workdir, "-i", "100ms", kind="dumb")
     assert terminal.end() == 0
     assert b"one frame" in terminal.shown and b"COMMAND" in terminal.shown and b"\x1b" not in terminal.shown
     # ncurses keeps memory for a terminal type that it rejects later.
-    terminal = Terminal(room, "-i", "100ms", kind="no-such-terminal", env={"ASAN_OPTIONS": "detect_leaks=0"})
+    terminal = Terminal(workdir, "-i", "100ms", kind="no-such-terminal", env={"ASAN_OPTIONS": "detect_leaks=0"})
     assert terminal.end() == 1
     assert b"'no-such-terminal'" in terminal.shown and b"--once" in terminal.shown, terminal.shown
 
 
 @test
-def ncurses_is_loaded_by_top_alone(room):
+def ncurses_is_loaded_by_top_alone(workdir):
     """recorder: has no ncurses in its memory"""
-    done = room.wattle("run", "-q", "--disable-logs", "--", "sh", "-c", "cat /proc/$PPID/maps")
+    done = workdir.wattle("run", "-q", "--disable-logs", "--", "sh", "-c", "cat /proc/$PPID/maps")
     assert "libsqlite3" in done.stdout and "ncurses" not in done.stdout and "libtinfo" not in done.stdout, done.stdout
 
 

@@ -16,21 +16,21 @@ from trace_processor import COMPLAINTS, TraceProcessor
 perfetto = TraceProcessor()
 
 
-def export(room, run="run.sqlite"):
-    done = room.wattle("export", run, "--format", "perfetto", "-o", f"{run}.pftrace", "--overwrite")
+def export(workdir, run="run.sqlite"):
+    done = workdir.wattle("export", run, "--format", "perfetto", "-o", f"{run}.pftrace", "--overwrite")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
-    return Trace((room.folder / f"{run}.pftrace").read_bytes())
+    return Trace((workdir.folder / f"{run}.pftrace").read_bytes())
 
 
-def made(room, kind):
+def made(workdir, kind):
     """A synthetic run of a kind, as short as possible; its report and its trace."""
     plan = synthetic_runs.KINDS[kind]
     plan = dataclasses.replace(plan, n_samples=min(plan.n_samples, 150), steps=min(plan.steps, 30),
                                workers=min(plan.workers, 40))
-    synthetic_runs.make(WATTLE, room.folder / f"{kind}.sqlite", plan)
-    report = room.wattle("report", f"{kind}.sqlite", "--format", "json")
+    synthetic_runs.make(WATTLE, workdir.folder / f"{kind}.sqlite", plan)
+    report = workdir.wattle("report", f"{kind}.sqlite", "--format", "json")
     assert report.returncode == 0, report.stderr
-    return sqlite3.connect(room.folder / f"{kind}.sqlite"), json.loads(report.stdout), export(room, f"{kind}.sqlite")
+    return sqlite3.connect(workdir.folder / f"{kind}.sqlite"), json.loads(report.stdout), export(workdir, f"{kind}.sqlite")
 
 
 def lie_inside_each_other(slices):
@@ -48,9 +48,9 @@ def lie_inside_each_other(slices):
 
 
 @test
-def spans_are_slices(room):
+def spans_are_slices(workdir):
     """each span: one slice with its name, its exact times, and its process and thread"""
-    run, _, trace = made(room, "training")
+    run, _, trace = made(workdir, "training")
     rows = run.execute("select id, name, begin_ns, end_ns, pid, tid, kind, category from span").fetchall()
     slices = {one.arguments["span"]: one for one in trace.slices}
     assert len(slices) == len(trace.slices) == len(rows) > 100
@@ -66,9 +66,9 @@ def spans_are_slices(room):
 
 
 @test
-def spans_have_joules(room):
+def spans_have_joules(workdir):
     """slices of a block: their energies add up to the block's, where its calls don't overlap"""
-    _, report, trace = made(room, "no_gpu")
+    _, report, trace = made(workdir, "no_gpu")
     checked = 0
     for block in report["blocks"]:
         slices = sorted((one for one in trace.slices if one.name == block["name"]), key=lambda one: one.begin_ns)
@@ -103,10 +103,10 @@ AWKWARD = [
 
 
 @test
-def awkward_spans(room):
+def awkward_spans(workdir):
     """spans that cross, overlap, have zero length or no end: all are there, and those of one track nest"""
-    room.burn("cpu", "0.3")
-    run = sqlite3.connect(room.folder / "run.sqlite")
+    workdir.burn("cpu", "0.3")
+    run = sqlite3.connect(workdir.folder / "run.sqlite")
     start, pid = run.execute("select start_ns, pid from segment").fetchone()
     rows = [(number, parent, pid, tid, f"s{number}", start + round(begin * 1e9),
              None if end is None else start + round(end * 1e9), kind, close)
@@ -114,7 +114,7 @@ def awkward_spans(room):
     run.executemany("insert into span (id, parent, pid, tid, name, begin_ns, end_ns, kind, close) "
                     "values (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     run.commit()
-    trace = export(room)
+    trace = export(workdir)
     slices = {one.arguments["span"]: one for one in trace.slices}
     assert len(trace.slices) == len(slices) == len(AWKWARD)
     for number, parent, pid, tid, name, begin_ns, end_ns, kind, close in rows:
@@ -132,57 +132,57 @@ def awkward_spans(room):
     assert all(slices[number].depth == 0 for number in ranges)
     with_length = "select name from slice where dur != 0"
     never_ended = "select name from slice where dur = -1 order by name"
-    found, = perfetto.ask([(room.folder / "run.sqlite.pftrace", [COMPLAINTS, with_length, never_ended])])
+    found, = perfetto.ask([(workdir.folder / "run.sqlite.pftrace", [COMPLAINTS, with_length, never_ended])])
     assert found[0] == [] and len(found[1]) == len(AWKWARD) - 3, found
     assert [row["name"] for row in found[2]] == ["s14", "s7"], found
 
 
-def overlapping(room, kind, n):
+def overlapping(workdir, kind, n):
     """The CPU time of making a trace with that many open spans, each of which ends after the earlier ones; the trace."""
     path = f"{kind}-{n}.sqlite"
-    shutil.copy(room.folder / "run.sqlite", room.folder / path)
-    run = sqlite3.connect(room.folder / path)
+    shutil.copy(workdir.folder / "run.sqlite", workdir.folder / path)
+    run = sqlite3.connect(workdir.folder / path)
     start, pid = run.execute("select start_ns, pid from segment").fetchone()
     run.executemany("insert into span (id, pid, tid, name, begin_ns, end_ns, kind, close) "
                     "values (?, ?, ?, 'task', ?, ?, ?, 'ended')",
                     ((i + 1, pid, pid, start + i, start + n + i, kind) for i in range(n)))
     run.commit()
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    trace = export(room, path)
+    trace = export(workdir, path)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, trace
 
 
 @test
-def many_at_once(room):
+def many_at_once(workdir):
     """four times as many overlapping spans: four times the time, for ranges and coroutines; none is lost"""
-    room.burn("cpu", "0.1")
+    workdir.burn("cpu", "0.1")
     for kind in ("range", "nested"):
-        _, trace = overlapping(room, kind, 300)
+        _, trace = overlapping(workdir, kind, 300)
         assert len(trace.slices) == 300 and all(one.end_ns - one.begin_ns == 300 for one in trace.slices)
         assert len({one.track.uuid for one in trace.slices}) == 300
-        some_s, _ = overlapping(room, kind, 10_000)
-        more_s, _ = overlapping(room, kind, 40_000)
+        some_s, _ = overlapping(workdir, kind, 10_000)
+        more_s, _ = overlapping(workdir, kind, 40_000)
         assert more_s < 8 * some_s, f"{kind}: {some_s} s, {more_s} s"
 
 
 @test
-def processes_of_a_dead_recorder(room):
+def processes_of_a_dead_recorder(workdir):
     """killed recorder, so living processes are unknown: their samples are on their own tracks"""
-    room.burn("cpu", "0.5", options=["--per-process", "-i", "20ms"])
-    run = sqlite3.connect(room.folder / "run.sqlite")
+    workdir.burn("cpu", "0.5", options=["--per-process", "-i", "20ms"])
+    run = sqlite3.connect(workdir.folder / "run.sqlite")
     run.execute("delete from process")
     run.commit()
     rows = run.execute("select pid, start_ns, count(*) from process_sample group by 1, 2").fetchall()
-    trace = export(room)
+    trace = export(workdir)
     memory = [track for track in trace.tracks.values() if track.is_counter and track.name == "resident memory"]
     assert sorted(trace.process_of(track) for track in memory) == sorted(pid for pid, _, n in rows if n > 1)
 
 
 @test
-def power_adds_up(room):
+def power_adds_up(workdir):
     """area under a curve of power: the energy of the report: domains, target, sums; pauses have none"""
     for kind in ("segments", "holes", "no_gpu", "laptop", "eight_gpus", "short"):
-        _, report, trace = made(room, kind)
+        _, report, trace = made(workdir, kind)
         energy = report["energy"]
         tag = " (estimated)" if kind == "no_gpu" else ""
         for domain in energy["domains"]:
@@ -192,7 +192,7 @@ def power_adds_up(room):
             near(integral(trace.counter(f"{name} of the target{tag}").values), domain["target_j"], relative=1e-9)
         near(integral(trace.counter(f"total power{tag}").values), energy["total_j"], relative=1e-9)
         near(integral(trace.counter(f"target power{tag}").values), energy["ledger"]["target_j"], relative=1e-9)
-    run, _, trace = made(room, "segments")
+    run, _, trace = made(workdir, "segments")
     ends = [end for end, in run.execute("select end_ns from segment")]
     for counter in (track for track in trace.tracks.values() if track.is_counter and track.unit is not None):
         assert math.isnan(counter.values[-1][1]), counter.name
@@ -202,9 +202,9 @@ def power_adds_up(room):
 
 
 @test
-def readings_are_counters(room):
+def readings_are_counters(workdir):
     """each sample: at its time, with its unit"""
-    run, _, trace = made(room, "training")
+    run, _, trace = made(workdir, "training")
     for column, name, unit, scale in (("utilization_percent", "gpu-0 utilization", "%", 1),
                                       ("target_memory_bytes", "gpu-0 memory of the target", "bytes", 1),
                                       ("temperature_c", "gpu-0 temperature", "°C", 1),
@@ -230,82 +230,82 @@ def readings_are_counters(room):
 
 
 @test
-def unknown_is_not_a_value(room):
+def unknown_is_not_a_value(workdir):
     """unreadable for over a second: unknown meanwhile; metrics read less often than sampled continue"""
-    run, _, trace = made(room, "holes")
+    run, _, trace = made(workdir, "holes")
     start, end = run.execute("select start_ns, end_ns from segment").fetchone()
     middle = (start + end) // 2  # nothing was read from 0.45 to 0.55
     for name in ("gpu-0 utilization", "gpu-0 memory used", "memory in use on the machine"):
         value = [value for t_ns, value in trace.counter(name).values if t_ns <= middle][-1]
         assert math.isnan(value), name
-    room.burn("cpu", "0.4", options=["-i", "5ms"])
-    assert room.rows("select count(*) from sample where system_memory_bytes is null") > [(10,)]
-    *values, (_, last) = export(room).counter("memory in use on the machine").values
+    workdir.burn("cpu", "0.4", options=["-i", "5ms"])
+    assert workdir.rows("select count(*) from sample where system_memory_bytes is null") > [(10,)]
+    *values, (_, last) = export(workdir).counter("memory in use on the machine").values
     assert math.isnan(last) and not any(math.isnan(value) for _, value in values)
 
 
 @test
-def silences(room):
+def silences(workdir):
     """missing readings: an instant for each device: the event of the run, or one made for the trace"""
-    run, _, trace = made(room, "holes")
+    run, _, trace = made(workdir, "holes")
     devices = {name for name, in run.execute("select name from device")}
     gaps = [one.name for one in trace.instants if one.category == "gap"]
     assert len(gaps) == len(devices) and not any("no reading" in name for name in gaps), gaps
     run.execute("delete from event")
     run.commit()
-    found = [one for one in export(room, "holes.sqlite").instants if one.category == "gap"]
+    found = [one for one in export(workdir, "holes.sqlite").instants if one.category == "gap"]
     assert {one.name.split(": ")[1] for one in found} == devices and len(found) == len(devices), [one.name for one in found]
     assert all("no reading for" in one.name and one.track.name == "gaps" for one in found)
 
 
 @test
-def clocks(room):
+def clocks(workdir):
     """times: those of the run file; the wall clock and CLOCK_BOOTTIME are given at each segment's start"""
-    run, _, trace = made(room, "segments")
+    run, _, trace = made(workdir, "segments")
     rows = run.execute("select start_ns, wall_start_ns from segment order by id").fetchall()
     assert [(clock[MONOTONIC], clock[REALTIME]) for clock in trace.clocks] == rows and len(rows) == 3
     assert trace.primary_clock == MONOTONIC
-    room.burn("cpu", "0.1")
-    clock, = export(room).clocks
-    boot_ns, = room.rows("select boot_start_ns - start_ns from segment")[0]
+    workdir.burn("cpu", "0.1")
+    clock, = export(workdir).clocks
+    boot_ns, = workdir.rows("select boot_start_ns - start_ns from segment")[0]
     assert clock[BOOTTIME] - clock[MONOTONIC] == boot_ns >= 0
 
 
-def last_wall_time(room):
-    done = room.wattle("export", "run.sqlite", "--format", "csv", "-o", "-")
+def last_wall_time(workdir):
+    done = workdir.wattle("export", "run.sqlite", "--format", "csv", "-o", "-")
     assert done.returncode == 0, done.stderr
     return float(list(csv.DictReader(io.StringIO(done.stdout)))[-1]["timestamp"])
 
 
 @test
-def clocks_after_a_suspend(room):
+def clocks_after_a_suspend(workdir):
     """CLOCK_MONOTONIC stops during suspend: the other clocks are ahead afterwards, everywhere"""
-    room.burn("cpu", "0.3")
-    run = sqlite3.connect(room.folder / "run.sqlite")
+    workdir.burn("cpu", "0.3")
+    run = sqlite3.connect(workdir.folder / "run.sqlite")
     start, = run.execute("select start_ns from segment").fetchone()
     sleeps = [(start + 100_000_000, 3_600 * 10**9), (start + 200_000_000, 7 * 10**9 + 1)]
-    ends = [last_wall_time(room)]
+    ends = [last_wall_time(workdir)]
     run.executemany("insert into event (t_ns, kind, text, slept_ns) values (?, 'suspend', 'the machine slept', ?)", sleeps)
     run.commit()
-    awake, first, second = export(room).clocks
+    awake, first, second = export(workdir).clocks
     for clock, t_ns, slept_ns in ((first, sleeps[0][0], sleeps[0][1]), (second, sleeps[1][0], sleeps[0][1] + sleeps[1][1])):
         assert clock[MONOTONIC] == t_ns
         for other in (REALTIME, BOOTTIME):
             assert clock[other] - clock[MONOTONIC] == awake[other] - awake[MONOTONIC] + slept_ns
-    ends.append(last_wall_time(room))
+    ends.append(last_wall_time(workdir))
     assert round(ends[1] - ends[0], 3) == 3607, ends
 
 
 @test
-def instants(room):
+def instants(workdir):
     """events at their times: throttling, gaps, limits, marks, and each segment's ends"""
-    run, _, trace = made(room, "training")
+    run, _, trace = made(workdir, "training")
     run.executemany("insert into event (t_ns, kind, text) select start_ns + ?, ?, ? from segment",
                     [(10**9, "cap", "gpu-0: power limit 500 W (before: 700 W)"),
                      (2 * 10**9, "gap", "gpu-0: can't be read"), (3 * 10**9, "mark", "half-way"),
                      (4 * 10**9, "news", "of a later version")])
     run.commit()
-    trace = export(room, "training.sqlite")
+    trace = export(workdir, "training.sqlite")
     rows = run.execute("select t_ns, kind, text from event").fetchall()
     found = {(one.t_ns, one.category, one.arguments["text"]) for one in trace.instants if "text" in one.arguments}
     assert found == set(rows) and {"throttle", "throttle-end"} <= {kind for _, kind, _ in rows}
@@ -318,42 +318,42 @@ def instants(room):
 
 
 @test
-def a_limit_changes(room):
+def a_limit_changes(workdir):
     """limit set and restored while a program runs: two events in the run, two instants in the trace"""
-    (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 500\n"
+    (workdir.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 300000\nlimit_step_mw 500\n"
                                        "power_mw constant 90000\n")
-    room.environment.update(WATTLE_SYSFS=str(room.tree("sys", {})), WATTLE_STATE=str(room.folder / "state"),
-                            WATTLE_FAKE_NVML=str(room.folder / "cards"),
+    workdir.environment.update(WATTLE_SYSFS=str(workdir.tree("sys", {})), WATTLE_STATE=str(workdir.folder / "state"),
+                            WATTLE_FAKE_NVML=str(workdir.folder / "cards"),
                             WATTLE_NVML=str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"))
     limited = f"sleep 0.3; {WATTLE} cap set -q gpu-0 237.5 -- sleep 1.3; sleep 1.3"  # limits are read once a second
-    room.report("-i", "100ms", "--", "sh", "-c", limited)
-    rows = room.rows("select t_ns, text from event where kind = 'cap' order by t_ns")
+    workdir.report("-i", "100ms", "--", "sh", "-c", limited)
+    rows = workdir.rows("select t_ns, text from event where kind = 'cap' order by t_ns")
     assert [text for _, text in rows] == ["gpu-0: power limit 237.500 W (before: 300 W)",
                                           "gpu-0: power limit 300 W (before: 237.500 W)"], rows
-    trace = export(room)
+    trace = export(workdir)
     assert [one.t_ns for one in trace.instants if one.category == "cap"] == [t_ns for t_ns, _ in rows]
     assert [value for _, value in trace.counter("gpu-0 power limit").values][:3] == [300, 237.5, 300]
 
 
 @test
-def hostile_names(room):
+def hostile_names(workdir):
     """names that are invalid UTF-8, empty, 10 kB long or full of markup: ordinary texts"""
-    run, _, trace = made(room, "hostile")
+    run, _, trace = made(workdir, "hostile")
     names = {name for name, in run.execute("select cast(name as blob) from span")}
     expected = {name.decode("utf-8", "replace") or '""' for name in names}
     assert {one.name for one in trace.slices} == expected and any(len(name) > 9000 for name in expected)
-    size = (room.folder / "hostile.sqlite.pftrace").stat().st_size
+    size = (workdir.folder / "hostile.sqlite.pftrace").stat().st_size
     assert size < 2_000_000, f"long names stand once: {size}"
 
 
 @test
-def perfetto_agrees(room):
+def perfetto_agrees(workdir):
     """Perfetto's trace processor: reads runs of all kinds without a complaint and finds everything"""
     kinds = ["eight_gpus", "segments", "killed", "hostile", "holes", "short", "one_sample", "empty", "many_threads"]
-    traces = {kind: made(room, kind)[2] for kind in kinds}
+    traces = {kind: made(workdir, kind)[2] for kind in kinds}
     slices = "select ts, dur, slice.name, extract_arg(arg_set_id, 'debug.span') as span from slice"
     counters = "select ts, value, name, unit from counter join counter_track on counter_track.id = track_id"
-    answers = perfetto.ask([(room.folder / f"{kind}.sqlite.pftrace", [COMPLAINTS, slices, counters]) for kind in kinds])
+    answers = perfetto.ask([(workdir.folder / f"{kind}.sqlite.pftrace", [COMPLAINTS, slices, counters]) for kind in kinds])
     for kind, (complaints, slices, values) in zip(kinds, answers):
         trace = traces[kind]
         assert complaints == [], f"{kind}: {complaints}"
@@ -382,36 +382,36 @@ DAMAGE = [  # of table segment; the remaining seconds, None: any
 
 
 @test
-def damaged_runs(room):
+def damaged_runs(workdir):
     """segments that overlap, end before they begin or last for centuries: each time once, and each trace is complete"""
-    room.burn("cpu", "0.2", options=("-i", "10ms"))
-    run = sqlite3.connect(room.folder / "run.sqlite")
+    workdir.burn("cpu", "0.2", options=("-i", "10ms"))
+    run = sqlite3.connect(workdir.folder / "run.sqlite")
     run.execute("update segment set end_ns = start_ns + 100000000")  # there are samples behind it as well
     run.commit()
     for sql, duration_s in DAMAGE:
-        shutil.copy(room.folder / "run.sqlite", room.folder / "damaged.sqlite")
-        damaged = sqlite3.connect(room.folder / "damaged.sqlite")
+        shutil.copy(workdir.folder / "run.sqlite", workdir.folder / "damaged.sqlite")
+        damaged = sqlite3.connect(workdir.folder / "damaged.sqlite")
         damaged.execute(sql)
         damaged.commit()
-        report = room.wattle("report", "damaged.sqlite", "--format", "json")
+        report = workdir.wattle("report", "damaged.sqlite", "--format", "json")
         assert report.returncode == 0, f"{sql}: {report.stderr}"
         if duration_s is not None:
             near(json.loads(report.stdout)["run"]["duration_s"], duration_s, absolute=1e-9)
-        export(room, "damaged.sqlite")
+        export(workdir, "damaged.sqlite")
 
 
 @test
-def where_it_goes(room):
+def where_it_goes(workdir):
     """output to an existing file or a pipe: as with -o; impossible combinations: an error"""
-    room.burn("cpu", "0.1")
-    export(room)
-    path = room.folder / "run.sqlite.pftrace"
+    workdir.burn("cpu", "0.1")
+    export(workdir)
+    path = workdir.folder / "run.sqlite.pftrace"
     before = path.read_bytes()
-    again = room.wattle("export", "run.sqlite", "--format", "perfetto", "-o", path)
+    again = workdir.wattle("export", "run.sqlite", "--format", "perfetto", "-o", path)
     assert again.returncode == 1 and "exists" in again.stderr and path.read_bytes() == before
-    piped, _ = room.start("export", "run.sqlite", "--format", "perfetto", "-o", "-").communicate()
+    piped, _ = workdir.start("export", "run.sqlite", "--format", "perfetto", "-o", "-").communicate()
     assert piped == before
-    weighted = room.wattle("export", "run.sqlite", "--format", "perfetto", "--weight", "time", "-o", "t")
+    weighted = workdir.wattle("export", "run.sqlite", "--format", "perfetto", "--weight", "time", "-o", "t")
     assert weighted.returncode == 2 and "--weight" in weighted.stderr
 
 

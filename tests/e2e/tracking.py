@@ -53,36 +53,36 @@ def check_contents(static, data, before, after):
 
 
 @test
-def both_layouts(room):
+def both_layouts(workdir):
     """CSV and SQLite: gpu_tracker's columns in its order, correct contents, wall-clock timestamps"""
     for name, reader in READERS.items():
         before = time.time()
-        done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", "50ms",
+        done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", "50ms",
                            "--ram-unit", "megabytes", "--time-unit", "seconds", "--expected-cores", "1", "--", BURNER,
                            "memory", 80_000_000, "1")
         assert done.returncode == 0, done
-        check_contents(*reader(room.folder / name), before, time.time())
+        check_contents(*reader(workdir.folder / name), before, time.time())
 
 
 @test
-def every_cell_is_a_number(room):
+def every_cell_is_a_number(workdir):
     """CSV and SQLite, any interval: all 21 figures of every row are known, also before the machine's counters change"""
     for interval in ("1ms", "2ms", "10ms", "25ms", "100ms"):
         for name, reader in READERS.items():
-            done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", interval,
+            done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "-i", interval,
                                "--", BURNER, "cpu", "0.15")
             assert done.returncode == 0, done
-            data = reader(room.folder / name)[1]
+            data = reader(workdir.folder / name)[1]
             unknown = [(row["timestamp"], key) for row in data for key, value in row.items() if math.isnan(value)]
             assert data and not unknown, (interval, name, unknown)
 
 
 @test
-def busy_percentages(room):
+def busy_percentages(workdir):
     """one busy core: 100 % in the tracking file, too; hardware is the sum over the expected cores"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores", "2",
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "100ms", "--expected-cores", "2",
                 "--", BURNER, "cpu", "1.5")
-    _, data = read_csv(room.folder / "track.csv")
+    _, data = read_csv(workdir.folder / "track.csv")
     busy = sorted(row["cpu_main_sum_utilization_percent"] for row in data)
     # Where the machine delayed the recorder between its clock and /proc, one row has too much and the next too little.
     assert 10 < busy[len(busy) // 2] <= 110 and busy[len(busy) * 3 // 4] < 125, busy
@@ -91,13 +91,13 @@ def busy_percentages(room):
 
 
 @test
-def exported_is_the_same(room):
+def exported_is_the_same(workdir):
     """export --format gpu_tracker: makes the same rows from a stored run"""
-    room.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "50ms", "--", BURNER, "cpu", "0.7")
-    done = room.wattle("export", "run.sqlite", "--format", "gpu_tracker", "-o", "out.csv")
+    workdir.wattle("run", "-q", "-o", "run.sqlite", "--tracking-file", "track.csv", "-i", "50ms", "--", BURNER, "cpu", "0.7")
+    done = workdir.wattle("export", "run.sqlite", "--format", "gpu_tracker", "-o", "out.csv")
     assert done.returncode == 0, done
-    static, data = read_csv(room.folder / "track.csv")
-    out_static, out_data = read_csv(room.folder / "out.csv")
+    static, data = read_csv(workdir.folder / "track.csv")
+    out_static, out_data = read_csv(workdir.folder / "out.csv")
     assert out_static == static
     assert len(out_data) == len(data)
     for row, out in zip(data, out_data):
@@ -108,16 +108,16 @@ def exported_is_the_same(room):
 
 
 @test
-def overwrite(room):
+def overwrite(workdir):
     """--overwrite: replaces an existing tracking file"""
-    (room.folder / "track.csv").write_text("old")
-    done = room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", "track.csv", "--", "sleep", "0.3")
+    (workdir.folder / "track.csv").write_text("old")
+    done = workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", "track.csv", "--", "sleep", "0.3")
     assert done.returncode == 0, done
-    read_csv(room.folder / "track.csv")
+    read_csv(workdir.folder / "track.csv")
 
 
 @test
-def pandas_reads_it(room):
+def pandas_reads_it(workdir):
     """pandas, if installed: reads both formats with numeric columns"""
     from harness import Skip
     try:
@@ -125,11 +125,11 @@ def pandas_reads_it(room):
     except ImportError:
         raise Skip("no pandas")
     for name in READERS:
-        room.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "--", "sleep", "0.5")
-    static = pandas.read_csv(room.folder / "track.csv", nrows=1).iloc[0]
-    data = pandas.read_csv(room.folder / "track.csv", skiprows=2)
+        workdir.wattle("run", "-q", "--overwrite", "-o", "run.sqlite", "--tracking-file", name, "--", "sleep", "0.5")
+    static = pandas.read_csv(workdir.folder / "track.csv", nrows=1).iloc[0]
+    data = pandas.read_csv(workdir.folder / "track.csv", skiprows=2)
     assert static["ram_unit"] == "gigabytes" and all(data.dtypes != object), data.dtypes
-    connection = sqlite3.connect(room.folder / "track.sqlite")
+    connection = sqlite3.connect(workdir.folder / "track.sqlite")
     assert all(pandas.read_sql_query("select * from data", connection).dtypes != object)
     connection.close()
 

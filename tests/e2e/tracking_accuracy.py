@@ -33,7 +33,7 @@ def pair(rows):
     return pairs
 
 
-def truth(timepoints, rows, static=STATIC):
+def expected_values(timepoints, rows, static=STATIC):
     """The expected document of wattle blocks for these timepoints and rows"""
     blocks = []
     for name, calls in sorted(pair(rows).items()):

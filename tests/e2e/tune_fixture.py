@@ -21,36 +21,36 @@ NEARLY = 6  # percent above the best objective: windows are short
 
 
 
-def put(room, *cards):
+def put(workdir, *cards):
     """The file of cards and the environment in which they are the machine's."""
-    (room.folder / "cards").write_text("".join(card.text() for card in cards))
-    room.environment |= {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                         "WATTLE_SYSFS": str(room.tree("empty", {})), "WATTLE_STATE": str(room.folder / "state"),
+    (workdir.folder / "cards").write_text("".join(card.text() for card in cards))
+    workdir.environment |= {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                         "WATTLE_SYSFS": str(workdir.tree("empty", {})), "WATTLE_STATE": str(workdir.folder / "state"),
                          "WATTLE_HELPER": "off"}
 
 
-def calls(room):
+def calls(workdir):
     """(GPU, W) of each call that set a limit."""
-    path = room.folder / "cards.limits"
+    path = workdir.folder / "cards.limits"
     lines = path.read_text().splitlines() if path.exists() else []
     return [(int(words[1]), int(words[2]) / 1000) for words in map(str.split, lines) if len(words) == 4]
 
 
-def limit_w(room, gpu=0, card=CARD):
+def limit_w(workdir, gpu=0, card=CARD):
     """The limit in force now."""
-    return ([watts for which, watts in calls(room) if which == gpu] or [card.now_w or card.default_w])[-1]
+    return ([watts for which, watts in calls(workdir) if which == gpu] or [card.now_w or card.default_w])[-1]
 
 
-def leases(room):
-    return [path.name for path in (room.folder / "state/caps").glob("*.lease")]
+def leases(workdir):
+    return [path.name for path in (workdir.folder / "state/caps").glob("*.lease")]
 
 
-def start(room, *options, device="gpu-0", **keywords):
-    return room.start("cap", "tune", device, *QUICK, *options, **keywords)
+def start(workdir, *options, device="gpu-0", **keywords):
+    return workdir.start("cap", "tune", device, *QUICK, *options, **keywords)
 
 
-def program(room):
-    return int((room.folder / "pid").read_text())
+def program(workdir):
+    return int((workdir.folder / "pid").read_text())
 
 
 def is_written(path):
@@ -61,16 +61,16 @@ def is_written(path):
         return False
 
 
-def tune(room, *options, status=0, device="gpu-0", **keywords):
+def tune(workdir, *options, status=0, device="gpu-0", **keywords):
     """The result and the messages. The program is asked to end when the search is over."""
-    result = room.folder / "tune.json"
-    process = start(room, "--json", result, *options, device=device, **keywords)
+    result = workdir.folder / "tune.json"
+    process = start(workdir, "--json", result, *options, device=device, **keywords)
     try:
         wait_until(lambda: is_written(result) or process.poll() is not None, "the result", 180)
     finally:
-        if (room.folder / "pid").exists() and is_alive(program(room)):
-            os.kill(program(room), signal.SIGTERM)
-    done = room.finish(process)
+        if (workdir.folder / "pid").exists() and is_alive(program(workdir)):
+            os.kill(program(workdir), signal.SIGTERM)
+    done = workdir.finish(process)
     assert done.returncode == status, f"status {done.returncode}, expected {status}: {done.stderr}"
     return (json.loads(result.read_text()) if result.exists() else None), done
 
@@ -82,15 +82,15 @@ def is_good(result, card=CARD, goal="edp", from_w=120):
     assert worse < NEARLY + result["noise_percent"], f"{result['chosen_w']} W is {worse:.1f} % worse than {best_w} W"
 
 
-def is_as_before(room, watts=400):
-    assert limit_w(room) == watts, calls(room)
-    assert leases(room) == [], leases(room)
+def is_as_before(workdir, watts=400):
+    assert limit_w(workdir) == watts, calls(workdir)
+    assert leases(workdir) == [], leases(workdir)
 
 def is_true(result, card=CARD, step_s=0.002):
     """Measured values agree with the card's formulas, within the stated errors and 3 %."""
     for row in result["caps"]:
         truths = card.step(row["cap_w"], step_s)
-        for name, unit, truth in zip(("energy", "time"), ("j", "s"), truths):
+        for name, unit, expected_values in zip(("energy", "time"), ("j", "s"), truths):
             low, high = (row[f"{name}_per_step_{end}_{unit}"] for end in ("low", "high"))
-            assert low * 0.97 <= truth <= high * 1.03, (name, row, truth)
+            assert low * 0.97 <= expected_values <= high * 1.03, (name, row, expected_values)
         near(row["energy_j"] / row["steps"] * row["time_s"] / row["steps"], row["objective"], relative=0.1)

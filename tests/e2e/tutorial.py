@@ -18,34 +18,34 @@ def blocks(text):
 
 
 @test
-def every_command(room):
+def every_command(workdir):
     """every command of the tutorial: works unchanged, and creates the files that the text mentions"""
     for program in ("cc", "pkg-config"):
         if shutil.which(program) is None:
             raise Skip(f"{program} is not installed")
     text = TUTORIAL.read_text()
-    room.environment.update({
-        "PATH": f"{WATTLE.parent}:{room.environment['PATH']}", "LD_LIBRARY_PATH": str(BUILD / "src"),
+    workdir.environment.update({
+        "PATH": f"{WATTLE.parent}:{workdir.environment['PATH']}", "LD_LIBRARY_PATH": str(BUILD / "src"),
         "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled"), "ASAN_OPTIONS": "detect_leaks=0"})
     n_commands = 0
     for language, block, name in blocks(text):
         if name is not None:
-            (room.folder / name).write_text(block)
+            (workdir.folder / name).write_text(block)
         if language != "sh":
             continue
         n_commands += len(block.splitlines())
-        done = room.finish(room.start("-ec", block, program="/bin/sh"))
+        done = workdir.finish(workdir.start("-ec", block, program="/bin/sh"))
         allowed = (0, 1) if block == "wattle sensors\n" else (0,)  # 1: nothing measures energy here
         assert done.returncode in allowed, (block, done.stdout[-500:], done.stderr[-1500:])
         if "--progress" in block:
             assert "step 100/100" in done.stderr, done.stderr
     assert n_commands >= 18, n_commands
     for name in ("train.html", "both.html", "stacks.txt", "train.pftrace", "train.csv"):
-        assert (room.folder / name).stat().st_size > 0, name
-    report = json.loads((room.folder / "train.json").read_text())
+        assert (workdir.folder / name).stat().st_size > 0, name
+    report = json.loads((workdir.folder / "train.json").read_text())
     calls = {block["name"]: block["num_calls"] for block in report["blocks"]}
     assert calls == {"epoch": 4, "step": 100, "validation": 4}, calls
-    assert list((room.folder / "pictures").glob("*.svg"))
+    assert list((workdir.folder / "pictures").glob("*.svg"))
 
 
 def anchors(path):
@@ -55,7 +55,7 @@ def anchors(path):
 
 
 @test
-def links(room):
+def links(workdir):
     """every link to a file or heading: its target exists"""
     top = TUTORIAL.parent.parent
     for page in [top / "README.md", top / "CONTRIBUTING.md", *TUTORIAL.parent.rglob("*.md")]:
@@ -66,7 +66,7 @@ def links(room):
 
 
 @test
-def index(room):
+def index(workdir):
     """docs/README.md lists every page exactly once"""
     folder = TUTORIAL.parent
     listed = re.findall(r"^[|-] \[[^]]+\]\(([\w./-]+)\)", (folder / "README.md").read_text(), re.MULTILINE)

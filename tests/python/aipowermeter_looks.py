@@ -18,13 +18,13 @@ def zone(name, energy_uj, range_uj=RANGE_UJ):
     return {"name": name + "\n", "energy_uj": f"{energy_uj}\n", "max_energy_range_uj": f"{range_uj}\n"}
 
 
-def counters(room, **energies_uj):
+def counters(workdir, **energies_uj):
     """A server with psys, as the kernel shows it: package with core and dram in it, a second package."""
     zones = {"intel-rapl:0": zone("package-0", energies_uj["package"]),
              "intel-rapl:0/intel-rapl:0:0": zone("core", 400),
              "intel-rapl:0/intel-rapl:0:1": zone("dram", energies_uj["dram"]), "intel-rapl:1": zone("package-1", 1000),
              "intel-rapl:2": zone("psys", energies_uj["psys"])}
-    return room.tree("sys", {f"class/powercap/intel-rapl/{folder}/{name}": text
+    return workdir.tree("sys", {f"class/powercap/intel-rapl/{folder}/{name}": text
                              for folder, files in zones.items() for name, text in files.items()})
 
 
@@ -39,15 +39,15 @@ def modules(**environment):
 
 
 @test
-def power_of_the_domains(room):
+def power_of_the_domains(workdir):
     """two samples: power by domain, packages added, over a wrap of one counter; missing domains have no key"""
-    sysfs = counters(room, package=RANGE_UJ - 999_999, dram=10, psys=0)
+    sysfs = counters(workdir, package=RANGE_UJ - 999_999, dram=10, psys=0)
     _, rapl, rapl_power = modules(WATTLE_SYSFS=sysfs)
     available, text = rapl_power.is_rapl_compatible()
     assert available and "RAM related energy consumption available" in text, text
     assert "uncore related energy consumption NOT" in text, text
     before = rapl.RAPLSample.take_sample()
-    counters(room, package=1_000_000, dram=3_000_010, psys=9_000_000)
+    counters(workdir, package=1_000_000, dram=3_000_010, psys=9_000_000)
     after = rapl.RAPLSample.take_sample()
     after.time_s = before.time_s + 2
     power = rapl_power.get_power(after - before)
@@ -56,9 +56,9 @@ def power_of_the_domains(room):
 
 
 @test
-def without_counters(room):
+def without_counters(workdir):
     """machine without RAPL: not available, with a message; samples are an error, not zeros"""
-    _, rapl, rapl_power = modules(WATTLE_SYSFS=room.tree("empty", {"class/x": ""}))
+    _, rapl, rapl_power = modules(WATTLE_SYSFS=workdir.tree("empty", {"class/x": ""}))
     available, text = rapl_power.is_rapl_compatible()
     assert not available and "no counters" in text
     try:
@@ -70,11 +70,11 @@ def without_counters(room):
 
 
 @test
-def cpu_of_processes(room):
+def cpu_of_processes(workdir):
     """busy and sleeping process: CPU seconds and shares; pids or objects, both ways to unpack the result"""
     _, _, rapl_power = modules()
-    busy, idle = room.start("cpu", "30", program=BURNER), room.start("30", program="sleep")
-    gone = room.start("0", program="sleep")
+    busy, idle = workdir.start("cpu", "30", program=BURNER), workdir.start("30", program="sleep")
+    gone = workdir.start("0", program="sleep")
     gone.wait()
     wait_until(lambda: pathlib.Path(f"/proc/{idle.pid}/stat").read_text().split()[1:3] == ["(sleep)", "S"], "it sleeps")
     began = time.monotonic()
@@ -92,7 +92,7 @@ def cpu_of_processes(room):
 
 
 @test
-def memory_of_processes(room):
+def memory_of_processes(workdir):
     """PSS and USS of this process with 50 MB more; an ended process is left out"""
     _, _, rapl_power = modules()
     before = rapl_power.get_mem_uses([os.getpid()])[os.getpid()]
@@ -105,9 +105,9 @@ def memory_of_processes(room):
 
 
 @test
-def one_record(room):
+def one_record(workdir):
     """get_metrics: all CPU values of a record, with the values per process"""
-    sysfs = counters(room, package=0, dram=0, psys=0)
+    sysfs = counters(workdir, package=0, dram=0, psys=0)
     _, _, rapl_power = modules(WATTLE_SYSFS=sysfs)
     metrics = rapl_power.get_metrics([os.getpid()], period=0.1)
     assert {"intel_power", "rel_intel_power", "psys_power", "per_process_cpu_power", "per_process_dram_power",
@@ -117,13 +117,13 @@ def one_record(room):
 
 
 @test
-def gpu_samples(room):
+def gpu_samples(workdir):
     """two samples of two GPUs: power from the energy counters, utilization in percent; without a driver a message"""
     gpu_power, _, _ = modules()
     available, text = gpu_power.is_nvidia_compatible()
     assert not available and "NOT available" in text
-    (room.folder / "cards").write_text(CARDS)
-    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=room.folder / "cards")
+    (workdir.folder / "cards").write_text(CARDS)
+    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=workdir.folder / "cards")
     assert gpu_power.is_nvidia_compatible() == (True, "GPU power will be measured with nvidia")
     first = gpu_power.get_gpu_sample()
     time.sleep(1)
@@ -132,19 +132,19 @@ def gpu_samples(room):
     near(power["nvidia_power"], 400, relative=0.15)
     assert power["per_gpu_nvidia_use_rate"] == {0: 90, 1: 20} and power["nvidia_use_rate"] == 55
     near(power["per_gpu_nvidia_power"][0], 300, relative=0.15)
-    (room.folder / "cards").write_text(CARDS + "error nvmlDeviceGetUtilizationRates 3\n")
-    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=room.folder / "cards")
+    (workdir.folder / "cards").write_text(CARDS + "error nvmlDeviceGetUtilizationRates 3\n")
+    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=workdir.folder / "cards")
     sample = gpu_power.get_gpu_sample()
     assert sample["per_gpu_nvidia_use_rate"] == {0: 90, 1: None} and sample["nvidia_use_rate"] == 90, sample
 
 
 @test
-def gpu_of_processes(room):
+def gpu_of_processes(workdir):
     """sample of GPUs: power, and utilization and memory of each process of a list, or of all"""
-    pids = [room.start("60", program="sleep").pid for _ in range(2)]
-    (room.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 80 40\n"
+    pids = [workdir.start("60", program="sleep").pid for _ in range(2)]
+    (workdir.folder / "cards").write_text("gpu\npower_mw constant 300000\nutilization_percent 80 40\n"
                                        f"process {pids[0]} C 60 1000000000\nprocess {pids[1]} C 20 unknown\n")
-    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=room.folder / "cards")
+    gpu_power, _, _ = modules(WATTLE_NVML=FAKE_NVML, WATTLE_FAKE_NVML=workdir.folder / "cards")
     for asked, expected in ((None, {pids[0]: 0.6, pids[1]: 0.2}), (pids, {pids[0]: 0.6, pids[1]: 0.2}),
                             (pids[1:], {pids[1]: 0.2})):
         look = gpu_power.get_nvidia_gpu_power(asked)

@@ -23,16 +23,16 @@ assert q.get(timeout=1) == (None, None)
 """
 
 
-def read(room, folder="out"):
-    return experiment.ExpResults(parsers.JsonParser(room.folder / folder))
+def read(workdir, folder="out"):
+    return experiment.ExpResults(parsers.JsonParser(workdir.folder / folder))
 
 
-def report_of(room, folder="out"):
-    done = room.wattle("report", "--format", "json", room.folder / folder / "wattle.sqlite")
+def report_of(workdir, folder="out"):
+    done = workdir.wattle("report", "--format", "json", workdir.folder / folder / "wattle.sqlite")
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 
 
-def lines_of(room):
+def lines_of(workdir):
     """power_metrics.json as AIPowerMeter reads it: with the json module only."""
-    return [json.loads(line) for line in (room.folder / "out/power_metrics.json").read_text().splitlines()]
+    return [json.loads(line) for line in (workdir.folder / "out/power_metrics.json").read_text().splitlines()]

@@ -33,10 +33,10 @@ def gauges(url, token=None):
 
 
 @test
-def scraped(room):
+def scraped(workdir):
     """one busy process on a machine of 55 W: gauges of its own power while the experiment runs, no server afterwards"""
-    environment, _ = powercap(room, "package-0=50", "package-0/dram=5")
-    burner = room.start("cpu", "60", program=BURNER)
+    environment, _ = powercap(workdir, "package-0=50", "package-0/dram=5")
+    burner = workdir.start("cpu", "60", program=BURNER)
     driver = prometheus_client.PrometheusClient(port=0)
     with unittest.mock.patch.dict(os.environ, environment):
         process, queue = experiment.Experiment(driver).measure_from_pid_list([burner], period=0.2)
@@ -60,7 +60,7 @@ def scraped(room):
 
 
 @test
-def all_processes(room):
+def all_processes(workdir):
     """monitor_machine: memory of all processes, not only of this one; it ends when asked"""
     driver = prometheus_client.PrometheusClient(port=0)
     assert not any(word.startswith("--pid") for word in driver.arguments(1, 5))
@@ -70,9 +70,9 @@ def all_processes(room):
 
 
 @test
-def ends_with_the_program(room):
+def ends_with_the_program(workdir):
     """killed program: leaves no server behind"""
-    program = room.start("-c", KILLED, program=sys.executable)
+    program = workdir.start("-c", KILLED, program=sys.executable)
     pid, url = program.stdout.readline().decode().split()
     assert set(gauges(url)) == GAUGES
     program.kill()
@@ -81,7 +81,7 @@ def ends_with_the_program(room):
 
 
 @test
-def who_may_ask(room):
+def who_may_ask(workdir):
     """address other than loopback: needs a token; requests without it get nothing"""
     try:
         experiment.Experiment(prometheus_client.PrometheusClient(0, host="0.0.0.0")).measure_yourself()
@@ -89,7 +89,7 @@ def who_may_ask(room):
         assert "--token-file" in str(error), error
     else:
         raise AssertionError("served everybody")
-    token = room.folder / "token"
+    token = workdir.folder / "token"
     token.touch(0o600)
     token.write_text("abcdefghijklmnopqrstuvwxyz012345\n")
     driver = prometheus_client.PrometheusClient(0, host="0.0.0.0", token_file=token)
@@ -106,7 +106,7 @@ def who_may_ask(room):
 
 
 @test
-def refused(room):
+def refused(workdir):
     """port in use, invalid port and lists of several: reported at once; nothing keeps running"""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         client = prometheus_client.PrometheusClient(taken.getsockname()[1])

@@ -80,13 +80,13 @@ def keep_and_read(database):
     assert len(list(parsers.SqlParser(database, experiment="b").records())) == 2
 
 
-def record(room, database, state):
+def record(workdir, database, state):
     """Two recordings of a burner in one experiment, read from the database only: the run files are gone."""
     os.environ["XDG_STATE_HOME"] = str(state)
     driver = parsers.SqlParser(database, experiment="burner")
     measured = experiment.Experiment(driver)
     for _ in range(2):
-        burner = room.start("cpu", "0.4", program=BURNER)
+        burner = workdir.start("cpu", "0.4", program=BURNER)
         process, queue = measured.measure_from_pid_list([burner.pid], period=0.1)
         process.join(20)
         assert not process.is_alive() and process.exitcode == 0, queue.get()
@@ -97,7 +97,7 @@ def record(room, database, state):
     assert not list(pathlib.Path(state).rglob("*.sqlite*-run*")) and not list(pathlib.Path(state).rglob("wattle-*"))
 
 
-def reads_a_killed_program(room, database, state):
+def reads_a_killed_program(workdir, database, state):
     """The program is killed: the next reader on this machine finds the recording, and moves it into the database."""
     program = ("import os, signal, time\n"
                "from wattle.compat.deep_learning_power_measure.power_measure import experiment, parsers\n"
@@ -106,7 +106,7 @@ def reads_a_killed_program(room, database, state):
                "end = time.monotonic() + 0.6\n"
                "while time.monotonic() < end: pass\n"
                "os.kill(os.getpid(), signal.SIGKILL)\n")
-    done = room.finish(room.start("-c", program, program=sys.executable, env={"XDG_STATE_HOME": str(state)}))
+    done = workdir.finish(workdir.start("-c", program, program=sys.executable, env={"XDG_STATE_HOME": str(state)}))
     assert done.returncode == -9, done
     os.environ["XDG_STATE_HOME"] = str(state)
     for _ in range(2):  # from the run file, then from the rows
@@ -115,31 +115,31 @@ def reads_a_killed_program(room, database, state):
 
 
 @test
-def sqlite_by_hand(room):
+def sqlite_by_hand(workdir):
     """SQLite: records, figures and the model card unchanged; experiments are separate"""
-    keep_and_read(f"sqlite:///{room.folder / 'all.sqlite'}")
-    keep_and_read(str(room.folder / "other.sqlite"))
+    keep_and_read(f"sqlite:///{workdir.folder / 'all.sqlite'}")
+    keep_and_read(str(workdir.folder / "other.sqlite"))
 
 
 @test
-def sqlite_recorded(room):
+def sqlite_recorded(workdir):
     """SQLite: recordings of processes, and of a killed program"""
-    database = str(room.folder / "all.sqlite")
-    record(room, database, room.folder)
-    reads_a_killed_program(room, database, room.folder)
+    database = str(workdir.folder / "all.sqlite")
+    record(workdir, database, workdir.folder)
+    reads_a_killed_program(workdir, database, workdir.folder)
 
 
 @test
-def postgresql(room):
+def postgresql(workdir):
     """PostgreSQL: the same on a real server"""
     with Postgresql() as url:
         keep_and_read(url)
-        record(room, url, room.folder)
-        reads_a_killed_program(room, url, room.folder)
+        record(workdir, url, workdir.folder)
+        reads_a_killed_program(workdir, url, workdir.folder)
 
 
 @test
-def other_databases(room):
+def other_databases(workdir):
     """URL of another kind: refused with the supported ones"""
     try:
         parsers.SqlParser("mysql://here/x")

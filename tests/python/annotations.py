@@ -7,7 +7,7 @@ from harness import BUILD, TESTS, Skip, main, test
 
 
 @test
-def strict(room):
+def strict(workdir):
     """mypy --strict: no message about the package"""
     if not pathlib.Path("/usr/bin/mypy").exists():
         raise Skip("no mypy")

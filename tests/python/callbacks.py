@@ -125,21 +125,21 @@ def fit(callbacks, steps, epochs, use):
 """
 
 
-def run(room, stand_ins, code, **options):
+def run(workdir, stand_ins, code, **options):
     """Runs a program beside stand-ins: {name of package: its text}."""
     for name, text in stand_ins.items():
-        room.tree(".", {name.replace(".", "/") + ".py": text})
-    return python(room, code, **options)
+        workdir.tree(".", {name.replace(".", "/") + ".py": text})
+    return python(workdir, code, **options)
 
 
-def blocks(room):
-    return dict(room.rows("SELECT name, count(*) FROM span GROUP BY name"))
+def blocks(workdir):
+    return dict(workdir.rows("SELECT name, count(*) FROM span GROUP BY name"))
 
 
 @test
-def lightning(room):
+def lightning(workdir):
     """Lightning: 2 epochs of 4 steps with 8 samples; 4 J a step, validation separate; J/sample in the log every 4th step"""
-    lines, _ = run(room, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
+    lines, _ = run(workdir, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
     import numpy, pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback
     assert issubclass(EnergyCallback, lightning.Callback)
@@ -155,17 +155,17 @@ def lightning(room):
     near(first["wattle/j_per_sample"], 0.5)
     near(first["wattle/j_per_token"], 16 / (4 * 8 * 16))
     near(first["wattle/power_w"], 2)
-    assert blocks(room) == {"epoch": 2, "step": 8, "validation": 2, "sanity check": 1}, blocks(room)
-    assert room.rows("SELECT name, count(*), sum(value) FROM user_metric GROUP BY name ORDER BY name") \
+    assert blocks(workdir) == {"epoch": 2, "step": 8, "validation": 2, "sanity check": 1}, blocks(workdir)
+    assert workdir.rows("SELECT name, count(*), sum(value) FROM user_metric GROUP BY name ORDER BY name") \
         == [("samples", 8, 64.0), ("tokens", 8, 1024.0)]
-    assert room.rows("SELECT count(*) FROM user_metric m JOIN span s ON m.t_ns BETWEEN s.begin_ns AND s.end_ns"
+    assert workdir.rows("SELECT count(*) FROM user_metric m JOIN span s ON m.t_ns BETWEEN s.begin_ns AND s.end_ns"
                      " WHERE s.name = 'step'") == [(16,)]
 
 
 @test
-def lightning_by_its_new_name(room):
+def lightning_by_its_new_name(workdir):
     """package `lightning` with a Callback of its own: if both are loaded, wattle's is an instance of either"""
-    run(room, {"lightning.pytorch": LIGHTNING, "lightning.__init__": "", "pytorch_lightning": LIGHTNING}, """
+    run(workdir, {"lightning.pytorch": LIGHTNING, "lightning.__init__": "", "pytorch_lightning": LIGHTNING}, """
     import lightning.pytorch, pytorch_lightning
     from wattle.torch.lightning import EnergyCallback
     assert issubclass(EnergyCallback, lightning.pytorch.Callback)
@@ -174,9 +174,9 @@ def lightning_by_its_new_name(room):
 
 
 @test
-def lightning_that_fails(room):
+def lightning_that_fails(workdir):
     """exception in training: reaches the program, and open blocks are closed before the next training"""
-    run(room, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
+    run(workdir, {"pytorch_lightning": LIGHTNING}, COUNTER + RECORDED + """
     import pytorch_lightning as lightning
     from wattle.torch.lightning import EnergyCallback
     callback = EnergyCallback(samples=8, every=0)
@@ -189,14 +189,14 @@ def lightning_that_fails(room):
     lightning.Trainer([callback], use).fit(lightning.Module(), ["good"], 1)
     recorder.stop()
     """)
-    assert blocks(room) == {"epoch": 2, "step": 3, "validation": 1, "sanity check": 2}, blocks(room)
-    assert room.rows("SELECT count(*) FROM span WHERE close != 'ended'") == [(0,)]
+    assert blocks(workdir) == {"epoch": 2, "step": 3, "validation": 1, "sanity check": 2}, blocks(workdir)
+    assert workdir.rows("SELECT count(*) FROM span WHERE close != 'ended'") == [(0,)]
 
 
 @test
-def transformers(room):
+def transformers(workdir):
     """transformers: figures are in the logs and the history of every 2nd step; evaluation is separate"""
-    lines, _ = run(room, {"transformers": TRANSFORMERS}, COUNTER + RECORDED + """
+    lines, _ = run(workdir, {"transformers": TRANSFORMERS}, COUNTER + RECORDED + """
     import types, transformers
     from wattle.torch.huggingface import EnergyCallback
     args = types.SimpleNamespace(train_batch_size=4, gradient_accumulation_steps=2)
@@ -213,15 +213,15 @@ def transformers(room):
         near(line["wattle/j_per_step"], 4)
         near(line["wattle/j_per_sample"], 4 / 8)
         near(line["wattle/j_per_token"], 4 / 64)
-    assert blocks(room) == {"epoch": 2, "step": 8, "validation": 2}, blocks(room)
-    assert room.rows("SELECT name, sum(value) FROM user_metric GROUP BY name ORDER BY name") \
+    assert blocks(workdir) == {"epoch": 2, "step": 8, "validation": 2}, blocks(workdir)
+    assert workdir.rows("SELECT name, sum(value) FROM user_metric GROUP BY name ORDER BY name") \
         == [("samples", 64.0), ("tokens", 512.0)]
 
 
 @test
-def keras(room):
+def keras(workdir):
     """Keras: each epoch's logs have energy per step and sample"""
-    lines, _ = run(room, {"keras": KERAS}, COUNTER + RECORDED + """
+    lines, _ = run(workdir, {"keras": KERAS}, COUNTER + RECORDED + """
     import keras
     from wattle.keras import EnergyCallback
     print(keras.fit([EnergyCallback(samples=16)], steps=5, epochs=2, use=use))
@@ -230,15 +230,15 @@ def keras(room):
     for logs in eval(lines[-1]):
         near(logs["wattle/j_per_step"], 4)
         near(logs["wattle/j_per_sample"], 4 / 16)
-    assert blocks(room) == {"epoch": 2, "step": 10, "validation": 2}, blocks(room)
+    assert blocks(workdir) == {"epoch": 2, "step": 10, "validation": 2}, blocks(workdir)
 
 
 @test
-def without_package(room):
+def without_package(workdir):
     """no framework: one line with the package to install"""
     modules = (("torch.huggingface", "transformers"), ("torch.lightning", "lightning"), ("keras", "keras"))
     for module, package in modules:
-        python(room, f"""
+        python(workdir, f"""
         import sys
         for name in ("transformers", "lightning", "lightning.pytorch", "pytorch_lightning", "keras", "tf_keras",
                      "tensorflow"):
@@ -253,9 +253,9 @@ def without_package(room):
 
 
 @test
-def without_counter(room):
+def without_counter(workdir):
     """no counter: no figures; training continues and blocks exist"""
-    lines, _ = run(room, {"keras": KERAS}, COUNTER + RECORDED + """
+    lines, _ = run(workdir, {"keras": KERAS}, COUNTER + RECORDED + """
     import keras
     def none(): raise OSError("no counter")
     training._wattle.Meter = none
@@ -264,7 +264,7 @@ def without_counter(room):
     recorder.stop()
     """)
     assert eval(lines[-1]) == [{"loss": 1.0}], lines
-    assert blocks(room)["step"] == 5
+    assert blocks(workdir)["step"] == 5
 
 
 if __name__ == "__main__":

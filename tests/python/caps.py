@@ -23,9 +23,9 @@ except Exception as why:
 # ---- list, get, set, reset ----
 
 @test
-def what_there_is(room):
+def list_of_devices(workdir):
     """list and get: range, limit, clocks and the lease's owner; unknown is NaN"""
-    machine = Machine(room, Card(), Card(min_w=50, max_w=250, default_w=200, now_w=180))
+    machine = Machine(workdir, Card(), Card(min_w=50, max_w=250, default_w=200, now_w=180))
     lines, _ = machine.python(IMPORTS + """
 for d in wattle.cap.list():
     print(d.device, d.current_w, d.default_w, d.min_w, d.max_w, d.settable, d.lease, d.min_mhz, d.max_mhz)
@@ -39,9 +39,9 @@ print(wattle.cap.get("gpu-1").lease, "|", wattle.cap.get("gpu-1").current_w)
 
 
 @test
-def blocks_in_blocks(room):
+def blocks_in_blocks(workdir):
     """with block: its limit ends with it, and the enclosing one is restored; a plain limit lasts as long as the process"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(IMPORTS + """
 def now(): print(wattle.cap.get("gpu-0").current_w)
 with wattle.cap.set("gpu-0", 300) as outer:
@@ -66,9 +66,9 @@ now()
 
 
 @test
-def blocks_that_end_crosswise(room):
+def blocks_that_end_crosswise(workdir):
     """blocks that do not end in reverse order: the last one's limit stays until it ends"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(IMPORTS + """
 first, second = wattle.cap.set("gpu-0", 300).__enter__(), wattle.cap.set("gpu-0", 200).__enter__()
 first.__exit__(None, None, None)
@@ -80,9 +80,9 @@ print(wattle.cap.get("gpu-0").current_w)
 
 
 @test
-def an_exception_in_a_block(room):
+def an_exception_in_a_block(workdir):
     """exceptions and KeyboardInterrupt: end a block's limit, and reach the program"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.python(IMPORTS + """
 for kind in (ValueError, KeyboardInterrupt):
     try:
@@ -95,9 +95,9 @@ for kind in (ValueError, KeyboardInterrupt):
 
 
 @test
-def several_devices(room):
+def several_devices(workdir):
     """list or "gpus": limits all; if one refuses, the earlier ones are restored"""
-    machine = Machine(room, Card(), Card(max_w=200, default_w=200))
+    machine = Machine(workdir, Card(), Card(max_w=200, default_w=200))
     lines, _ = machine.python(IMPORTS + """
 with wattle.cap.set("gpus", 150) as limit:
     print(limit.devices, [d.current_w for d in wattle.cap.list()])
@@ -114,9 +114,9 @@ print(wattle.cap.set("gpus", 150).devices)
 
 
 @test
-def clocks(room):
+def clocks(workdir):
     """clock_mhz: locks NVIDIA's clocks from above, and unlocks them afterwards"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.python(IMPORTS + """
 with wattle.cap.set("gpu-0", 200, clock_mhz=900):
     pass
@@ -127,9 +127,9 @@ with wattle.cap.set("gpu-0", 200, clock_mhz=900):
 
 
 @test
-def a_limit_that_stays(room):
+def a_limit_that_stays(workdir):
     """keep=True: outlives the program; reset in another one restores the limit from before wattle's first change"""
-    machine = Machine(room, Card(now_w=350))
+    machine = Machine(workdir, Card(now_w=350))
     machine.python(IMPORTS + 'wattle.cap.set("gpu-0", 300, keep=True); wattle.cap.set("gpu-0", 250, keep=True)')
     assert machine.limit_w() == 250
     machine.python(IMPORTS + """
@@ -143,9 +143,9 @@ assert wattle.cap.get("gpu-0").current_w == 400
 
 
 @test
-def what_is_refused(room):
+def what_is_refused(workdir):
     """invalid values and devices: an exception with the valid ones; nothing is set"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(errors(
         'wattle.cap.set("gpu-0", 20)', 'wattle.cap.set("gpu-0", float("nan"))', 'wattle.cap.set("gpu-9", 200)',
         'wattle.cap.set("gpu-0")', 'wattle.cap.set("gpu-0,", 200)', 'wattle.cap.get("gpus")',
@@ -166,27 +166,27 @@ def what_is_refused(room):
 
 
 @test
-def not_allowed(room):
+def not_allowed(workdir):
     """driver that refuses: PermissionError with the remedy, before anything is set"""
-    machine = Machine(room, Card(more=("set_uid 12345",)))
+    machine = Machine(workdir, Card(more=("set_uid 12345",)))
     lines, _ = machine.python(errors('wattle.cap.set("gpu-0", 200)', 'wattle.cap.tune("gpu-0", lambda: 1 / 0)'))
     assert all(line.startswith("PermissionError") for line in lines), lines
     assert not machine.log()
 
 
 @test
-def power_by_the_helper_but_no_clocks(room):
+def power_by_the_helper_but_no_clocks(workdir):
     """user with helper rights for power, not for clocks: reset ends the limit, and the remedy is stated once"""
     if os.geteuid() != 0:
         raise Skip("needs root, to become another user")
-    machine = Machine(room, Card(now_w=350, more=("set_uid 0",)))
-    room.for_everybody()
-    (room.folder / "policy").write_text("user nobody read\nuser nobody cap gpus 150..380\n")
-    environment = {**machine.environment, "WATTLE_NVML": str(shutil.copy2(LIBRARY, room.folder))}
-    wattled = room.start("--socket", room.folder / "socket", "--policy", room.folder / "policy", "--state",
-                         room.folder / "wattled", "--nvml", environment["WATTLE_NVML"], "--sysfs", room.folder / "sys",
+    machine = Machine(workdir, Card(now_w=350, more=("set_uid 0",)))
+    workdir.for_everybody()
+    (workdir.folder / "policy").write_text("user nobody read\nuser nobody cap gpus 150..380\n")
+    environment = {**machine.environment, "WATTLE_NVML": str(shutil.copy2(LIBRARY, workdir.folder))}
+    wattled = workdir.start("--socket", workdir.folder / "socket", "--policy", workdir.folder / "policy", "--state",
+                         workdir.folder / "wattled", "--nvml", environment["WATTLE_NVML"], "--sysfs", workdir.folder / "sys",
                          program=BUILD / "src/helper/wattled", env=environment)
-    wait_until((room.folder / "socket").exists, "the helper is there")
+    wait_until((workdir.folder / "socket").exists, "the helper is there")
     code = IMPORTS + """
 os.setgid(65534), os.setuid(65534)
 wattle.cap.set("gpu-0", 200)
@@ -197,16 +197,16 @@ for _ in range(3):
     except PermissionError as why: assert str(why).count("policy file") == 1, why
     else: assert False
 """
-    python(room, code, env={**environment, "WATTLE_HELPER": str(room.folder / "socket")})
+    python(workdir, code, env={**environment, "WATTLE_HELPER": str(workdir.folder / "socket")})
     wattled.terminate()
-    room.finish(wattled)
+    workdir.finish(wattled)
     assert machine.log() == [200, 350], machine.log()
 
 
 @test
-def reloaded(room):
+def reloaded(workdir):
     """importlib.reload, as in notebooks: an earlier limit still ends"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.python(IMPORTS + """
 import importlib
 limit = wattle.cap.set("gpu-0", 200)
@@ -217,10 +217,10 @@ assert wattle.cap.get("gpu-0").current_w == 400
 
 
 @test
-def a_foreign_change(room):
+def a_foreign_change(workdir):
     """limit changed by another program: stays, with a warning"""
-    machine = Machine(room)
-    (room.folder / "somebody.py").write_text(
+    machine = Machine(workdir)
+    (workdir.folder / "somebody.py").write_text(
         "import time; open('cards.limits', 'a').write(f'{time.monotonic_ns()} 0 321000 1\\n')")
     lines, _ = machine.python(IMPORTS + """
 warnings.simplefilter("always")
@@ -238,19 +238,19 @@ HELD = IMPORTS + 'wattle.cap.set("gpu-0", 200)\nprint("ready", flush=True)\n'
 
 
 @test
-def every_end(room):
+def every_end(workdir):
     """os._exit, sys.exit, an exception, SIGTERM, kill -9: the limit is restored"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     for end in ("os._exit(3)", "sys.exit(0)", "1 / 0", "os.kill(os.getpid(), 15)", "os.kill(os.getpid(), 9)"):
         process, _ = machine.start(HELD + end)
-        room.finish(process)
+        workdir.finish(process)
         assert machine.is_back(), end
 
 
 @test
-def killed_from_outside(room):
+def killed_from_outside(workdir):
     """kill -9 within a block: the guard restores the limit, and the next program has nothing to do"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     process, _ = machine.start(HELD + "time.sleep(60)")
     assert machine.limit_w() == 200
     process.kill()
@@ -260,10 +260,10 @@ def killed_from_outside(room):
 
 
 @test
-def children(room):
+def children(workdir):
     """forked child: does not own its parent's limit: its blocks and its end change nothing, its set is refused; a child that
     outlives a killed parent does not keep the limit"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     process, line = machine.start(IMPORTS + """
 with wattle.cap.set("gpu-0", 200) as limit:
     child = os.fork()
@@ -294,9 +294,9 @@ with wattle.cap.set("gpu-0", 200) as limit:
 
 
 @test
-def processes_and_threads(room):
+def processes_and_threads(workdir):
     """device in use: another process and another thread are refused with the owner's name; when it ends, they get it"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     process, _ = machine.start(HELD + "time.sleep(60)")
     lines, _ = machine.python(errors('wattle.cap.set("gpu-0", 300)', 'wattle.cap.tune("gpu-0", lambda: None)',
                                      'wattle.cap.reset("gpu-0")'))
@@ -317,9 +317,9 @@ thread = threading.Thread(target=other, name="second"); thread.start(); thread.j
 
 
 @test
-def disabled(room):
+def disabled(workdir):
     """WATTLE_DISABLE=1: nothing is read or set, all calls succeed, tune calls no step"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(IMPORTS + """
 with wattle.cap.set("gpu-0", 200): print(wattle.cap.get("gpu-0").current_w)
 result = wattle.cap.tune("gpu-0", lambda: 1 / 0)
@@ -331,9 +331,9 @@ wattle.cap.reset("gpu-0")
 
 
 @test
-def import_costs_nothing(room):
+def import_costs_nothing(workdir):
     """wattle.cap: available after `import wattle`, without further imports"""
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import sys
 import wattle
 print(wattle.cap.list.__module__, [name for name in ("numpy", "pandas", "matplotlib", "torch") if name in sys.modules])

@@ -29,23 +29,23 @@ def step():
 class Machine:
     """Cards for the programs of one test."""
 
-    def __init__(self, room, *cards):
-        self.room = room
+    def __init__(self, workdir, *cards):
+        self.workdir = workdir
         self.cards = cards or (Card(),)
-        (room.folder / "cards").write_text("".join(card.text() for card in self.cards))
-        (room.folder / "sys").mkdir()
-        self.environment = {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                            "WATTLE_STATE": str(room.folder / "state"), "WATTLE_SYSFS": str(room.folder / "sys"),
+        (workdir.folder / "cards").write_text("".join(card.text() for card in self.cards))
+        (workdir.folder / "sys").mkdir()
+        self.environment = {"WATTLE_NVML": str(LIBRARY), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                            "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_SYSFS": str(workdir.folder / "sys"),
                             "WATTLE_HELPER": "off", "CUDA_VISIBLE_DEVICES": None}
 
     def python(self, code, *arguments, **options):
         environment = {**self.environment, **options.pop("env", {})}
-        return python(self.room, code.replace("**CARD", "**{}"), *arguments, env=environment, **options)
+        return python(self.workdir, code.replace("**CARD", "**{}"), *arguments, env=environment, **options)
 
     def start(self, code):
         """Runs it until it has printed a line."""
-        (self.room.folder / "started.py").write_text(code)
-        process = self.room.start("started.py", program=sys.executable, env=self.environment)
+        (self.workdir.folder / "started.py").write_text(code)
+        process = self.workdir.start("started.py", program=sys.executable, env=self.environment)
         line = process.stdout.readline().decode().strip()
         assert line, process.stderr.read().decode()
         return process, line
@@ -53,7 +53,7 @@ class Machine:
     def log(self, gpu=0, name="limits"):
         """Limits that were set, in W (or MHz), in order."""
         try:
-            lines = [line.split() for line in (self.room.folder / f"cards.{name}").read_text().splitlines()]
+            lines = [line.split() for line in (self.workdir.folder / f"cards.{name}").read_text().splitlines()]
         except FileNotFoundError:
             return []
         return [int(line[2]) / (1000 if name == "limits" else 1) for line in lines if int(line[1]) == gpu]
@@ -61,8 +61,8 @@ class Machine:
     def limit_w(self, gpu=0):
         return (self.log(gpu) or [self.cards[gpu].default_w])[-1]
 
-    def somebody_sets(self, watts, gpu=0):
-        with open(self.room.folder / "cards.limits", "a", encoding="ascii") as file:
+    def another_program_sets(self, watts, gpu=0):
+        with open(self.workdir.folder / "cards.limits", "a", encoding="ascii") as file:
             file.write(f"{time.monotonic_ns()} {gpu} {watts * 1000} 1\n")
 
     def is_back(self, watts=400, seconds=5.0):
@@ -72,4 +72,4 @@ class Machine:
         return True
 
     def leases(self):
-        return list((self.room.folder / "state/caps").glob("*.lease"))
+        return list((self.workdir.folder / "state/caps").glob("*.lease"))

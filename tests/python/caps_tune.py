@@ -10,15 +10,15 @@ from package import python
 
 
 @test
-def finds_the_best(room):
+def finds_the_best(workdir):
     """tune: finds nearly the known optimum of an objective, states the saving, and restores the limit"""
     card = Card(now_w=380)
-    machine = Machine(room, card, card)
+    machine = Machine(workdir, card, card)
     goals = ("energy", "slowdown=10")
     searches = []
     for gpu, goal in enumerate(goals):  # both at once, each on its card
         steps = STEPS.replace("gpu=0", f"gpu={gpu}").replace("**CARD", "now_w=380")
-        (room.folder / f"search{gpu}.py").write_text(steps + f"""
+        (workdir.folder / f"search{gpu}.py").write_text(steps + f"""
 seen = []
 result = wattle.cap.tune("gpu-{gpu}", step, objective="{goal}", caps=5, seconds=1, settle=0.02, seed=3,
                          progress=seen.append)
@@ -26,9 +26,9 @@ assert wattle.cap.get("gpu-{gpu}").current_w == 380, wattle.cap.get("gpu-{gpu}")
 assert seen and seen[-1].done > 0.5 and result.previous_w == 380
 print(result.to_json())
 """)
-        searches.append(room.start(f"search{gpu}.py", program=sys.executable, env=machine.environment))
+        searches.append(workdir.start(f"search{gpu}.py", program=sys.executable, env=machine.environment))
     for search, objective in zip(searches, ("energy", "slowdown")):
-        done = room.finish(search)
+        done = workdir.finish(search)
         assert done.returncode == 0 and not done.stderr, done
         result = json.loads(done.stdout)
         bound = {"slowdown_percent": 10} if objective == "slowdown" else {"from_w": 120}
@@ -42,9 +42,9 @@ print(result.to_json())
 
 
 @test
-def every_way_out_of_tune(room):
+def every_way_out_of_tune(workdir):
     """exception, KeyboardInterrupt, end of the work, foreign change, os._exit, kill -9: the limit is restored"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.python(STEPS + """
 def tune(step, **options):
     return wattle.cap.tune("gpu-0", step, caps=3, seconds=0.2, settle=0.02, **options)
@@ -82,7 +82,7 @@ try: tune(meddles)
 except RuntimeError as why: assert "321" in str(why) and limit_w() == 321, why
 else: assert False
 """)
-    machine.somebody_sets(400)
+    machine.another_program_sets(400)
     for end in ("os._exit(1)", "os.kill(os.getpid(), 9)"):
         process, _ = machine.start(STEPS.replace("**CARD", "**{}") + f"""
 def ends():
@@ -92,14 +92,14 @@ def ends():
         {end}
 wattle.cap.tune("gpu-0", ends, caps=4, seconds=0.4, settle=0.02)
 """)
-        room.finish(process)
+        workdir.finish(process)
         assert machine.is_back(), end
 
 
 @test
-def two_searches(room):
+def two_searches(workdir):
     """second thread that searches on the same device: refused while the first one runs"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(STEPS + """
 told = []
 def other():
@@ -118,9 +118,9 @@ print(len(told), len(result.caps), all("another thread" in text for text in told
 
 
 @test
-def what_a_result_shows(room):
+def what_a_result_shows(workdir):
     """JSON, CSV in gpu_tracker's layout, a table, HTML, a picture"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(STEPS + """
 import json
 result = wattle.cap.tune("gpu-0", step, caps=4, seconds=0.2, settle=0.02, objective="edp")
@@ -147,9 +147,9 @@ except ModuleNotFoundError: pass
 
 
 @test
-def limits_that_are_added(room):
+def limits_that_are_added(workdir):
     """Without caps= there are eight candidates, all in the CSV; limits added near the best one are separate"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     lines, _ = machine.python(STEPS + """
 result = wattle.cap.tune("gpu-0", step, seconds=0.3, settle=0.01, objective="edp")
 data = result.to_dict()
@@ -161,9 +161,9 @@ print(len(data["caps"]), len(open("table.csv").read().splitlines()), len(result.
 
 
 @test
-def two_cards_at_once(room):
+def two_cards_at_once(workdir):
     """"gpus": the same limit for both, their energies added"""
-    machine = Machine(room, Card(), Card(full_w=300))
+    machine = Machine(workdir, Card(), Card(full_w=300))
     lines, _ = machine.python(STEPS + """
 result = wattle.cap.tune("gpus", step, caps=3, seconds=0.4, settle=0.02, objective="energy")
 for row in result.caps:
@@ -175,9 +175,9 @@ print(result.device, limit_w(0), limit_w(1))
 
 
 @test
-def late_card(room):
+def late_card(workdir):
     """card that follows its limits after 1.2 s, no settle=: each window still belongs to its own limit"""
-    machine = Machine(room, Card(more=("limit_delay_ms 1200",)))
+    machine = Machine(workdir, Card(more=("limit_delay_ms 1200",)))
     machine.python(STEPS + """
 result = wattle.cap.tune("gpu-0", step, caps=2, seconds=0.2, objective="energy")
 for row in result.caps:
@@ -186,10 +186,10 @@ for row in result.caps:
 
 
 @test
-def a_package(room):
+def a_package(workdir):
     """CPU packages: powercap's counter and registers; all of them are restored"""
-    machine = Machine(room, Card(default_w=200, max_w=200, full_w=190, idle_w=40))
-    zone = room.folder / "sys/class/powercap/intel-rapl:0"
+    machine = Machine(workdir, Card(default_w=200, max_w=200, full_w=190, idle_w=40))
+    zone = workdir.folder / "sys/class/powercap/intel-rapl:0"
     zone.mkdir(parents=True)
     registers = {"name": "package-0", "energy_uj": "0", "max_energy_range_uj": "262143328850", "enabled": "1",
                  "constraint_0_name": "long_term", "constraint_0_power_limit_uw": "200000000",
@@ -197,7 +197,7 @@ def a_package(room):
                  "constraint_1_power_limit_uw": "240000000", "constraint_1_max_power_uw": "0"}
     for name, value in registers.items():
         (zone / name).write_text(value + "\n")
-    simulator = room.start("--gpu", 0, "--limit", zone / "constraint_0_power_limit_uw", "--energy", zone / "energy_uj",
+    simulator = workdir.start("--gpu", 0, "--limit", zone / "constraint_0_power_limit_uw", "--energy", zone / "energy_uj",
                            program=BUILD / "tests/fakes/limit_sim", env=machine.environment)
     assert simulator.stdout.readline() == b"ready\n"
     machine.environment["WATTLE_NVML"] = "/nowhere"
@@ -217,31 +217,31 @@ print(limit_w(), result.device)
 
 
 @test
-def the_example(room):
+def the_example(workdir):
     """examples/tune_cap.py, with a step that the fake card slows: a table, a CSV, and the previous limit"""
-    machine = Machine(room)
-    (room.folder / "tune_cap.py").write_text((TESTS.parent / "examples/tune_cap.py").read_text(encoding="utf-8"))
+    machine = Machine(workdir)
+    (workdir.folder / "tune_cap.py").write_text((TESTS.parent / "examples/tune_cap.py").read_text(encoding="utf-8"))
     lines, done = machine.python(STEPS + """
 import tune_cap
 tune_cap.main(step)
 """, "--objective", "edp", "--seconds", 0.2, "--settle", 0.02, "--caps", 4, "--steps", 5, "--csv", "caps.csv")
     assert lines[0].startswith("gpu-0: ") and "saves" in lines[0] and lines[-1].startswith("5 steps under "), lines
-    assert len((room.folder / "caps.csv").read_text().splitlines()) == 5 and "100%" in done.stderr
+    assert len((workdir.folder / "caps.csv").read_text().splitlines()) == 5 and "100%" in done.stderr
     assert machine.limit_w() == 400
-    lines, done = python(room, "import runpy, sys; sys.modules['torch'] = None; runpy.run_path('tune_cap.py')",
+    lines, done = python(workdir, "import runpy, sys; sys.modules['torch'] = None; runpy.run_path('tune_cap.py')",
                          env={**machine.environment, "WATTLE_NVML": "/nowhere"})
     assert not lines and "Traceback" not in done.stderr, done
 
 
 @test
-def the_manual(room):
+def the_manual(workdir):
     """docs/caps.md: its Python runs unchanged, except for the seconds"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     page = (TESTS.parent / "docs/caps.md").read_text(encoding="utf-8")
     blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 1
     machine.python(STEPS + "train = train_step = step\n" + blocks[0].replace("seconds=10", "seconds=0.15, settle=0.01"))
-    assert machine.limit_w() == 400 and (room.folder / "caps.csv").exists()
+    assert machine.limit_w() == 400 and (workdir.folder / "caps.csv").exists()
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ ROWS = [
 
 
 @test
-def architectures(room):
+def architectures(workdir):
     """each architecture: the multiply-adds of its formula, and rows that add up to the model"""
     for lesson, make, size, expected, options in ROWS:
         torch.manual_seed(1)
@@ -188,7 +188,7 @@ def architectures(room):
 
 
 @test
-def networks(room):
+def networks(workdir):
     """ResNet-18 and ResNet-50: the published figures, and torchinfo's memory"""
     from torchvision import models
     found = complexity(models.resnet18(), (1, 3, 224, 224))
@@ -201,7 +201,7 @@ def networks(room):
 
 
 @test
-def batches(room):
+def batches(workdir):
     """batch: eight images have eight times the work and the same parameters"""
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(4 * 36, 10))
     one, eight = complexity(model, (1, 3, 8, 8)), complexity(model, (8, 3, 8, 8))
@@ -210,7 +210,7 @@ def batches(room):
 
 
 @test
-def packed_sequences(room):
+def packed_sequences(workdir):
     """padded sequences with 5, 3 and 1 steps: the LSTM works on 9"""
     def forward(module, x):
         packed = packing.pack_padded_sequence(x, torch.tensor([5, 3, 1]), batch_first=True)
@@ -220,7 +220,7 @@ def packed_sequences(room):
 
 
 @test
-def attention_apart(room):
+def attention_apart(workdir):
     """Q K' and A V have no weights and are listed separately: 3 layers, 2 x 10 x 10 x 16 each"""
     found = complexity(encoder(), (2, 10, 16))
     assert found.other_multiply_adds == 3 * 2 * (2 * 10 * 10 * 16), found.other_multiply_adds
@@ -231,7 +231,7 @@ def attention_apart(room):
 
 
 @test
-def rows_of_layers(room):
+def rows_of_layers(workdir):
     """row: the layer's name, class, kernel, first output shape and calls; a tied weight is in the first row"""
     found = complexity(nn.Sequential(nn.Conv2d(3, 8, (3, 5)), nn.ReLU()), (2, 3, 8, 8))
     row = found.layers[0]
@@ -242,7 +242,7 @@ def rows_of_layers(room):
 
 
 @test
-def contract(room):
+def contract(workdir):
     """JSON: the keys of `wattle model --format json`"""
     model = nn.Sequential(nn.Linear(6, 5), nn.ReLU())
     model[0].bias.requires_grad_(False)
@@ -253,7 +253,7 @@ def contract(room):
 
 
 @test
-def same_as_onnx(room):
+def same_as_onnx(workdir):
     """`wattle model`: the same multiply-adds from the file that PyTorch exports"""
     convolutions = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU(),
                                  nn.ConvTranspose2d(8, 4, 4, stride=2, padding=1, groups=2), nn.Flatten(1),
@@ -261,8 +261,8 @@ def same_as_onnx(room):
     for model, size in ((convolutions, (2, 3, 8, 8)), (nn.LSTM(6, 8, 2, bidirectional=True), (5, 2, 6)),
                         (nn.GRU(6, 8), (5, 2, 6)), (encoder(), (2, 10, 16))):
         found = complexity(model.eval(), size)
-        torch.onnx.export(model, torch.zeros(size), str(room.folder / "model.onnx"), opset_version=13)
-        done = room.wattle("model", "model.onnx", "--format", "json")
+        torch.onnx.export(model, torch.zeros(size), str(workdir.folder / "model.onnx"), opset_version=13)
+        done = workdir.wattle("model", "model.onnx", "--format", "json")
         assert done.returncode == 0, done
         told = json.loads(done.stdout)
         for key in ("multiply_adds", "other_multiply_adds"):
@@ -270,7 +270,7 @@ def same_as_onnx(room):
 
 
 @test
-def inputs(room):
+def inputs(workdir):
     """inputs: sizes by position and name, or data; dtypes and keyword arguments reach forward"""
     class Two(nn.Module):
         def __init__(self):
@@ -294,7 +294,7 @@ def inputs(room):
 
 
 @test
-def without_input(room):
+def without_input(workdir):
     """no input: parameters only; values that need a pass are unknown, not 0"""
     found = complexity(nn.Linear(4, 3))
     assert (found.parameters, found.multiply_adds, found.layers[0].output_shape) == (15, None, None)
@@ -310,7 +310,7 @@ def state(model):
 
 
 @test
-def untouched(room):
+def untouched(workdir):
     """weights, running statistics, modes, gradients, hooks, attributes and random numbers: unchanged afterwards"""
     class Careless(nn.Module):
         def __init__(self):
@@ -347,7 +347,7 @@ def untouched(room):
 
 
 @test
-def untouched_by_bold_models(room):
+def untouched_by_bold_models(workdir):
     """model that keeps lists, freezes itself, differentiates or creates layers in forward: restored as well"""
     class Bold(nn.Module):
         def __init__(self):
@@ -376,7 +376,7 @@ def untouched_by_bold_models(room):
 
 
 @test
-def in_another_thread(room):
+def in_another_thread(workdir):
     """operators of another thread: not observed, so unknown, not 0"""
     def forward(module, x):
         out = []
@@ -390,7 +390,7 @@ def in_another_thread(room):
 
 
 @test
-def untouched_lazy(room):
+def untouched_lazy(workdir):
     """lazy model: stays lazy; model on another device: stays there"""
     lazy = nn.LazyLinear(5)
     assert complexity(lazy, (3, 7)).parameters == 40
@@ -400,14 +400,14 @@ def untouched_lazy(room):
 
 
 @test
-def in_training_mode(room):
+def in_training_mode(workdir):
     """model in training mode: accepts a batch of one, where BatchNorm itself refuses 1 x 1 images"""
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)).train()
     assert complexity(model, (1, 3, 3, 3)).multiply_adds == 4 * 3 * 9 and model[1].training
 
 
 @test
-def unknown(room):
+def unknown(workdir):
     """quantised layers and operators without a rule: named and unknown, not 0; known ones are counted"""
     quantised = torch.ao.quantization.quantize_dynamic(nn.Sequential(nn.Linear(6, 5), nn.Conv1d(5, 2, 1)), {nn.Linear})
     found = complexity(Made(lambda m, x: m.net[1](m.net[0](x).t()), net=quantised), (3, 6))
@@ -420,7 +420,7 @@ def unknown(room):
 
 
 @test
-def errors(room):
+def errors(workdir):
     """invalid calls: one line with the correct form; a failing model leaves nothing behind"""
     class Hidden(nn.Linear):
         def __init__(self):
@@ -454,7 +454,7 @@ def errors(room):
 
 
 @test
-def pruned(room):
+def pruned(workdir):
     """pruned weight: the parameters that its mask keeps; its layer still multiplies all"""
     layer = prune.l1_unstructured(nn.Linear(10, 10, bias=False), "weight", amount=0.4)
     found = complexity(layer, (1, 10))
@@ -462,7 +462,7 @@ def pruned(room):
 
 
 @test
-def joined_with_energy(room):
+def joined_with_energy(workdir):
     """measured layers: joules per 10^9 multiply-adds; out_proj, which is never called, counts in its attention"""
     model = nn.Sequential(encoder(), nn.ReLU())
     found = complexity(model, (1, 10, 16))
@@ -484,7 +484,7 @@ def joined_with_energy(room):
 
 
 @test
-def joined_with_layers(room):
+def joined_with_layers(workdir):
     """joules per multiply-add with layers measured by wattle.torch.layers"""
     import wattle.torch
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 4))
@@ -499,21 +499,21 @@ def joined_with_layers(room):
 
 
 @test
-def kept_with_a_run(room):
+def kept_with_a_run(workdir):
     """figures as metadata of a run: by --meta during the run, or by keep() afterwards"""
     found = complexity(nn.Linear(6, 5), (3, 6))
-    done = room.wattle("run", "-q", "-o", "run.sqlite", "--meta", found.meta(), "--", "true")
+    done = workdir.wattle("run", "-q", "-o", "run.sqlite", "--meta", found.meta(), "--", "true")
     assert done.returncode == 0, done
-    facts = dict(room.rows("SELECT key, value FROM run"))
+    facts = dict(workdir.rows("SELECT key, value FROM run"))
     assert json.loads(facts["meta.model_summary"])["multiply_adds"] == 90
     assert "layers" not in json.loads(facts["meta.model_summary"])
-    found.keep(room.folder / "run.sqlite")
-    kept = json.loads(dict(room.rows("SELECT key, value FROM run"))["meta.model_summary"])
+    found.keep(workdir.folder / "run.sqlite")
+    kept = json.loads(dict(workdir.rows("SELECT key, value FROM run"))["meta.model_summary"])
     assert kept == {**found.to_dict(), "total_params": 35, "total_mult_adds": 90}
-    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
+    report = json.loads(workdir.wattle("report", "run.sqlite", "--format", "json").stdout)
     assert json.loads(report["run"]["labels"]["model_summary"])["parameters"] == 35, report["run"]
     try:
-        found.keep(room.folder / "none.sqlite")
+        found.keep(workdir.folder / "none.sqlite")
     except FileNotFoundError as error:
         assert "no such run file" in str(error)
     else:
@@ -521,7 +521,7 @@ def kept_with_a_run(room):
 
 
 @test
-def views(room):
+def views(workdir):
     """text, HTML and data frame: the same rows; names are escaped"""
     model = nn.Sequential()
     model.add_module("<b>", nn.Linear(1000, 3))

@@ -15,20 +15,20 @@ def busy(seconds=0.05):
 TRACKED = IMPORTS + 'tracker = wattle.Tracker(sleep_time=0.05, output="run.sqlite", disable_logs=True)\n'
 
 
-def count(room, name):
-    return room.rows(f"SELECT count(*) FROM span WHERE name = '{name}' AND close = 'ended'")[0][0]
+def count(workdir, name):
+    return workdir.rows(f"SELECT count(*) FROM span WHERE name = '{name}' AND close = 'ended'")[0][0]
 
 
-def wrongly_nested(room):
+def wrongly_nested(workdir):
     """Nested spans outside their parents, or with a parent in another thread."""
-    return room.rows("SELECT count(*) FROM span s JOIN span p ON p.id = s.parent WHERE s.kind = 'nested' AND "
+    return workdir.rows("SELECT count(*) FROM span s JOIN span p ON p.id = s.parent WHERE s.kind = 'nested' AND "
                      "(s.tid != p.tid OR s.begin_ns < p.begin_ns OR s.end_ns > p.end_ns)")[0][0]
 
 
 @test
-def threads(room):
+def threads(workdir):
     """eight threads that share one span object: every call is recorded, in its own thread"""
-    python(room, TRACKED + """
+    python(workdir, TRACKED + """
 shared = wattle.span("shared")
 def work():
     for _ in range(2000):
@@ -39,16 +39,16 @@ with tracker:
     [worker.start() for worker in workers]
     [worker.join() for worker in workers]
 """)
-    assert count(room, "shared") == count(room, "inner") == 16000 and wrongly_nested(room) == 0
-    assert room.rows("SELECT count(DISTINCT tid), min(n), max(n) FROM (SELECT tid, count(*) AS n FROM span "
+    assert count(workdir, "shared") == count(workdir, "inner") == 16000 and wrongly_nested(workdir) == 0
+    assert workdir.rows("SELECT count(DISTINCT tid), min(n), max(n) FROM (SELECT tid, count(*) AS n FROM span "
                      "WHERE name = 'shared' GROUP BY tid)") == [(8, 2000, 2000)]
-    assert room.rows("SELECT count(*), sum(value) FROM user_metric WHERE name = 'items'") == [(16000, 32000)]
+    assert workdir.rows("SELECT count(*), sum(value) FROM user_metric WHERE name = 'items'") == [(16000, 32000)]
 
 
 @test
-def many_short_threads(room):
+def many_short_threads(workdir):
     """three hundred threads in succession, each with a span"""
-    python(room, TRACKED + """
+    python(workdir, TRACKED + """
 def work():
     with wattle.span("short"):
         pass
@@ -58,13 +58,13 @@ with tracker:
         worker.start()
         worker.join()
 """)
-    assert count(room, "short") == 300
+    assert count(workdir, "short") == 300
 
 
 @test
-def the_gil_is_free(room):
+def the_gil_is_free(workdir):
     """one thread waits in start and stop of trackers: others continue"""
-    lines, _ = python(room, IMPORTS + """
+    lines, _ = python(workdir, IMPORTS + """
 import sys
 sys.setswitchinterval(0.0005)
 n, longest = 0, 0.0
@@ -94,9 +94,9 @@ print(json.dumps([longest, taken]))
 
 
 @test
-def trackers_in_threads(room):
+def trackers_in_threads(workdir):
     """four threads, each with its tracker, at once: each has its report; one tracker is stopped by one thread only"""
-    lines, _ = python(room, IMPORTS + """
+    lines, _ = python(workdir, IMPORTS + """
 def work(number):
     with wattle.Tracker(sleep_time=0.05, output=f"{number}.sqlite", disable_logs=True) as tracker:
         busy()
@@ -118,9 +118,9 @@ with concurrent.futures.ThreadPoolExecutor(4) as executor:
 
 
 @test
-def one_recorder_in_three_threads(room):
+def one_recorder_in_three_threads(workdir):
     """start, stop, report and close of one recorder from three threads in any order: refused, never freed memory"""
-    python(room, IMPORTS + """
+    python(workdir, IMPORTS + """
 import random
 from wattle import _wattle
 random.seed(1)
@@ -141,9 +141,9 @@ for _ in range(40):
 
 
 @test
-def meters_in_threads(room):
+def meters_in_threads(workdir):
     """a meter in each of four threads, and a shared one: readings, or a clear refusal, never a crash"""
-    lines, _ = python(room, IMPORTS + """
+    lines, _ = python(workdir, IMPORTS + """
 shared = wattle.Meter()
 shared.start()
 def work(_):
@@ -160,9 +160,9 @@ with concurrent.futures.ThreadPoolExecutor(4) as executor:
 
 
 @test
-def tasks(room):
+def tasks(workdir):
     """asyncio: overlapping tasks in a thread, by `async with` and as decorated coroutines: each with its own duration"""
-    python(room, TRACKED + """
+    python(workdir, TRACKED + """
 @wattle.span("decorated")
 async def decorated():
     await asyncio.sleep(0.1)
@@ -179,16 +179,16 @@ with tracker:
     asyncio.run(main())
 """)
     for number in range(4):
-        seconds, = room.rows(f"SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'task {number}'")[0]
+        seconds, = workdir.rows(f"SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'task {number}'")[0]
         near(seconds, 0.05 * (number + 1) + 0.1, absolute=0.05)
-    assert (count(room, "decorated"), count(room, "inside"), count(room, "in a thread")) == (4, 4, 1)
-    assert wrongly_nested(room) == 0
+    assert (count(workdir, "decorated"), count(workdir, "inside"), count(workdir, "in a thread")) == (4, 4, 1)
+    assert wrongly_nested(workdir) == 0
 
 
 @test
-def cancelled_tasks(room):
+def cancelled_tasks(workdir):
     """task that is cancelled, times out or fails: its spans are ended"""
-    python(room, TRACKED + """
+    python(workdir, TRACKED + """
 async def slow(name):
     async with wattle.span(name):
         await asyncio.sleep(10)
@@ -207,13 +207,13 @@ async def main():
 with tracker:
     asyncio.run(main())
 """)
-    assert [count(room, name) for name in ("cancelled", "timed out", "fails")] == [1, 1, 1]
+    assert [count(workdir, name) for name in ("cancelled", "timed out", "fails")] == [1, 1, 1]
 
 
 @test
-def a_with_block_over_await(room):
+def a_with_block_over_await(workdir):
     """`with`, not `async with`, around an await in overlapping tasks: nothing is lost, later spans are correct"""
-    _, done = python(room, TRACKED + """
+    _, done = python(workdir, TRACKED + """
 async def task(number):
     with wattle.span("crossing"):
         await asyncio.sleep(0.02 * (3 - number))
@@ -224,14 +224,14 @@ with tracker:
     with wattle.span("after"):
         pass
 """)
-    assert room.rows("SELECT count(*) FROM span WHERE name = 'crossing' AND end_ns IS NOT NULL") == [(3,)]
-    assert room.rows("SELECT parent FROM span WHERE name = 'after'") == [(None,)] and not done.stderr, done
+    assert workdir.rows("SELECT count(*) FROM span WHERE name = 'crossing' AND end_ns IS NOT NULL") == [(3,)]
+    assert workdir.rows("SELECT parent FROM span WHERE name = 'after'") == [(None,)] and not done.stderr, done
 
 
 @test
-def generators(room):
+def generators(workdir):
     """generators left half-way: closed, collected or abandoned; blocks around and after them are correct"""
-    _, done = python(room, TRACKED + """
+    _, done = python(workdir, TRACKED + """
 def numbers(name):
     with wattle.span(name):
         for number in range(10):
@@ -259,8 +259,8 @@ with tracker:
     worker.join()
 """)
     for name in ("closed", "collected", "outer", "after", "decorated"):
-        assert count(room, name) == 1, (name, room.rows("SELECT name, close FROM span"))
-    parents = dict(room.rows("SELECT s.name, p.name FROM span s LEFT JOIN span p ON p.id = s.parent"))
+        assert count(workdir, name) == 1, (name, workdir.rows("SELECT name, close FROM span"))
+    parents = dict(workdir.rows("SELECT s.name, p.name FROM span s LEFT JOIN span p ON p.id = s.parent"))
     assert parents["after"] == "abandoned" and parents["outer"] is None, parents  # the abandoned one stays open
     assert not done.stderr, done
 

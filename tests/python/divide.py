@@ -28,13 +28,13 @@ def program():
     burn(0.2)
 
 
-def recorded(room):
+def recorded(workdir):
     """A run of `program` on a machine of constant power"""
-    top = powercap_player.tree(room)
-    player = powercap_player.Player(room, top, WATTS)
+    top = powercap_player.tree(workdir)
+    player = powercap_player.Player(workdir, top, WATTS)
     os.environ["WATTLE_SYSFS"] = str(top)
     try:
-        tracker = _wattle.Tracker(interval_s=0.01, output=room.folder / "run.sqlite", quiet=True)
+        tracker = _wattle.Tracker(interval_s=0.01, output=workdir.folder / "run.sqlite", quiet=True)
         tracker.start()
         program()
         tracker.stop()
@@ -42,7 +42,7 @@ def recorded(room):
     finally:
         player.close()
         del os.environ["WATTLE_SYSFS"]
-    return _wattle.Run(room.folder / "run.sqlite")
+    return _wattle.Run(workdir.folder / "run.sqlite")
 
 
 def pieces(*rows):
@@ -51,11 +51,11 @@ def pieces(*rows):
 
 
 @test
-def dealing(room):
+def dealing(workdir):
     """overlapping intervals: shared evenly in any order; uncovered time is column 0's; groups are sums with errors of their
     own; domains by name, or the total without some"""
     import json
-    run = recorded(room)
+    run = recorded(workdir)
     report = json.loads(run.report_json())
     target_j, length_s = report["energy"]["ledger"]["target_j"], report["run"]["duration_s"]
     (whole,) = run.divide(*pieces(), 1)
@@ -80,9 +80,9 @@ def dealing(room):
 
 
 @test
-def by_spans(room):
+def by_spans(workdir):
     """time belongs to the innermost of the requested spans; other spans are ignored"""
-    run = recorded(room)
+    run = recorded(workdir)
     told = run.divide_spans({"a": 1, "b": 2}, 3)
     near(told[1][0], 0.3, relative=0.15)
     near(told[2][0], 0.3, relative=0.15)
@@ -94,9 +94,9 @@ def by_spans(room):
 
 
 @test
-def refused(room):
+def refused(workdir):
     """invalid arguments: refused, with the invalid item"""
-    run = recorded(room)
+    run = recorded(workdir)
     good = pieces((1, 2, 0))
     for call, words in ((lambda: run.divide(*good, 0), "n_columns"),
                         (lambda: run.divide(*pieces((1, 2, 3)), 3), "column 3 of 3"),

@@ -13,22 +13,22 @@ import wattle
 TRACKED = IMPORTS + 'tracker = wattle.Tracker(sleep_time=0.05, output="run.sqlite", disable_logs=True)\n'
 
 
-def closes(room, name):
+def closes(workdir, name):
     """Closing states of the spans of a name: {close: how many}."""
-    return dict(room.rows(f"SELECT close, count(*) FROM span WHERE name = '{name}' GROUP BY close"))
+    return dict(workdir.rows(f"SELECT close, count(*) FROM span WHERE name = '{name}' GROUP BY close"))
 
 
-def is_whole(room, path="run.sqlite"):
+def is_whole(workdir, path="run.sqlite"):
     """Whether the recorder has finished the run file, soon."""
     query = "SELECT value FROM run WHERE key = 'complete'"
-    wait_until(lambda: room.rows(query, path) == [("true",)], f"{path} is whole")
+    wait_until(lambda: workdir.rows(query, path) == [("true",)], f"{path} is whole")
     return True
 
 
 @test
-def exceptions_through_blocks(room):
+def exceptions_through_blocks(workdir):
     """exception through spans and a tracker: arrives unchanged, the spans end, the report exists"""
-    lines, _ = python(room, TRACKED + """
+    lines, _ = python(workdir, TRACKED + """
 try:
     with tracker:
         for i in range(10):
@@ -43,31 +43,31 @@ except ZeroDivisionError:
     print(tracker.report["blocks"][0]["name"], tracker.state)
 """)
     assert lines == ["inner State.STOPPED"], lines
-    assert closes(room, "outer") == closes(room, "inner") == {"ended": 10} and closes(room, "last") == {"ended": 1}
+    assert closes(workdir, "outer") == closes(workdir, "inner") == {"ended": 10} and closes(workdir, "last") == {"ended": 1}
 
 
 @test
-def interrupted(room):
+def interrupted(workdir):
     """Ctrl-C in a span in a tracker: KeyboardInterrupt ends the program as usual, the run file is complete"""
-    program = room.folder / "interrupted.py"
+    program = workdir.folder / "interrupted.py"
     program.write_text(TRACKED + """
 with tracker:
     with wattle.span("long"):
         print("ready", flush=True)
         time.sleep(30)
 """)
-    process = room.start(program, program=sys.executable)
+    process = workdir.start(program, program=sys.executable)
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGINT)
-    done = room.finish(process)
+    done = workdir.finish(process)
     assert done.returncode == -signal.SIGINT and "KeyboardInterrupt" in done.stderr, done
-    assert is_whole(room) and closes(room, "long") == {"ended": 1}, closes(room, "long")
+    assert is_whole(workdir) and closes(workdir, "long") == {"ended": 1}, closes(workdir, "long")
 
 
 @test
-def exit_with_everything_open(room):
+def exit_with_everything_open(workdir):
     """interpreter ends with an open tracker, span, range and meter: no message, and the run file is complete"""
-    _, done = python(room, TRACKED + """
+    _, done = python(workdir, TRACKED + """
 tracker.start()
 wattle.range_begin("range")
 open_span = wattle.span("span")
@@ -76,29 +76,29 @@ meter = wattle.Meter()
 meter.start()
 """)
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr, done
-    assert is_whole(room)
-    assert sum(closes(room, "span").values()) == 1 and sum(closes(room, "range").values()) == 1
+    assert is_whole(workdir)
+    assert sum(closes(workdir, "span").values()) == 1 and sum(closes(workdir, "range").values()) == 1
 
 
 @test
-def the_usage_file(room):
+def the_usage_file(workdir):
     """tracker that is never stopped: its resource usage is in its file"""
-    python(room, IMPORTS + """
+    python(workdir, IMPORTS + """
 tracker = wattle.Tracker(sleep_time=0.05, resource_usage_file="usage.pkl")
 tracker.start()
 time.sleep(0.2)
 """)
-    lines, _ = python(room, "import pickle; print(type(pickle.load(open('usage.pkl', 'rb'))).__name__)")
+    lines, _ = python(workdir, "import pickle; print(type(pickle.load(open('usage.pkl', 'rb'))).__name__)")
     assert lines == ["ResourceUsage"], lines
 
 
 @test
-def hard_exits(room):
+def hard_exits(workdir):
     """os._exit, SIGKILL, SIGTERM within a span: the recorder ends by itself and its file is complete"""
     for number, (end, status) in enumerate((("os._exit(5)", 5), ("os.kill(os.getpid(), 9)", -9),
                                             ("os.kill(os.getpid(), 15); time.sleep(5)", -15),
                                             ("os.abort()", -6))):
-        python(room, IMPORTS + f"""
+        python(workdir, IMPORTS + f"""
 import resource
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 tracker = wattle.Tracker(sleep_time=0.05, output="{number}.sqlite")
@@ -108,15 +108,15 @@ wattle.span("open").__enter__()
 time.sleep(0.1)
 {end}
 """, status=status)
-        assert is_whole(room, f"{number}.sqlite")
-        names = dict(room.rows("SELECT name, close FROM span", f"{number}.sqlite"))
+        assert is_whole(workdir, f"{number}.sqlite")
+        names = dict(workdir.rows("SELECT name, close FROM span", f"{number}.sqlite"))
         assert names["done"] == "ended" and names["open"] in ("open", "death", "thread end"), names
 
 
 @test
-def exits_in_threads(room):
+def exits_in_threads(workdir):
     """sys.exit and an exception in a thread: end that thread only, and its spans"""
-    _, done = python(room, TRACKED + """
+    _, done = python(workdir, TRACKED + """
 threading.excepthook = lambda arguments: None
 def leave():
     with wattle.span("leave"):
@@ -130,14 +130,14 @@ with tracker:
         thread.start()
         thread.join()
 """)
-    assert closes(room, "leave") == closes(room, "fail") == {"ended": 5} and not done.stderr, done
+    assert closes(workdir, "leave") == closes(workdir, "fail") == {"ended": 5} and not done.stderr, done
 
 
 @test
-def threads_beyond_the_end(room):
+def threads_beyond_the_end(workdir):
     """daemon threads in spans and meters while the interpreter ends: no crash, no hang, no message"""
     for _ in range(2):
-        _, done = python(room, IMPORTS + """
+        _, done = python(workdir, IMPORTS + """
 tracker = wattle.Tracker(sleep_time=0.05, disable_logs=True)
 tracker.start()
 def spans():
@@ -157,9 +157,9 @@ time.sleep(0.1)
 
 
 @test
-def subinterpreter(room):
+def subinterpreter(workdir):
     """subinterpreter that ends with a started meter, as in embedding programs: its thread has ended before"""
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import sys
 import _testcapi
 code = "import sys; sys.path[:0] = %r\\nimport wattle\\nmeter = wattle.Meter()\\nmeter.start()" % [p for p in sys.path if p]
@@ -169,9 +169,9 @@ print([_testcapi.run_in_subinterp(code) for _ in range(2)])
 
 
 @test
-def exit_functions(room):
+def exit_functions(workdir):
     """atexit functions, registered before and after the import: may use spans, trackers and meters"""
-    lines, done = python(room, """
+    lines, done = python(workdir, """
 import atexit, sys
 def last():
     with wattle.span("last"):
@@ -198,9 +198,9 @@ late = Late()
 
 
 @test
-def signal_handlers(room):
+def signal_handlers(workdir):
     """signal handlers with spans and metrics within spans: all of both are recorded"""
-    lines, _ = python(room, TRACKED + """
+    lines, _ = python(workdir, TRACKED + """
 calls = 0
 def handler(*_):
     global calls
@@ -221,14 +221,14 @@ print(calls, count)
 """)
     calls, count = map(int, lines[0].split())
     assert calls > 50, calls
-    assert closes(room, "handler") == {"ended": calls}, (calls, closes(room, "handler"))
-    assert closes(room, "busy") == {"ended": count}, (count, closes(room, "busy"))
+    assert closes(workdir, "handler") == {"ended": calls}, (calls, closes(workdir, "handler"))
+    assert closes(workdir, "busy") == {"ended": count}, (count, closes(workdir, "busy"))
 
 
 @test
-def interrupted_at_random(room):
+def interrupted_at_random(workdir):
     """KeyboardInterrupt at any moment in a loop of spans: each begun span has ended, and nesting is correct"""
-    python(room, TRACKED + """
+    python(workdir, TRACKED + """
 def interrupt(*_):
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, interrupt)
@@ -248,20 +248,20 @@ with tracker:
     with wattle.span("after"):
         pass
 """)
-    assert closes(room, "after") == {"ended": 1}
+    assert closes(workdir, "after") == {"ended": 1}
     for name in ("outer", "inner"):
-        assert set(closes(room, name)) <= {"ended", "unwound"}, (name, closes(room, name))
-    around = room.rows("SELECT p.name, p.close FROM span s JOIN span p ON p.id = s.parent WHERE s.name = 'after'")
+        assert set(closes(workdir, name)) <= {"ended", "unwound"}, (name, closes(workdir, name))
+    around = workdir.rows("SELECT p.name, p.close FROM span s JOIN span p ON p.id = s.parent WHERE s.name = 'after'")
     assert not around, around
-    wrong = room.rows("SELECT count(*) FROM span s JOIN span p ON p.id = s.parent WHERE p.name != 'outer' OR "
+    wrong = workdir.rows("SELECT count(*) FROM span s JOIN span p ON p.id = s.parent WHERE p.name != 'outer' OR "
                       "s.begin_ns < p.begin_ns OR s.end_ns > p.end_ns")
     assert wrong == [(0,)], wrong
 
 
 @test
-def garbage(room):
+def garbage(workdir):
     """trackers, meters, spans and runs in reference cycles: freed, their recorders end and temporary files are removed"""
-    lines, _ = python(room, IMPORTS + """
+    lines, _ = python(workdir, IMPORTS + """
 import glob, tempfile
 def descriptors():
     return len(os.listdir("/proc/self/fd"))

@@ -18,13 +18,13 @@ RECORD = """
 SUB_TRACKING = "process_id,code_block_name,position,timestamp\n{0},step,0,{1}\n{0},step,1,{2}\n"
 
 
-def told(room, code):
-    lines, _ = python(room, "    import json, wattle\n" + code)
+def told(workdir, code):
+    lines, _ = python(workdir, "    import json, wattle\n" + code)
     return json.loads(lines[-1])
 
 
-def refused(room, error, words, call):
-    lines, _ = python(room, f"""
+def refused(workdir, error, words, call):
+    lines, _ = python(workdir, f"""
     import wattle
     try:
         {call}
@@ -35,16 +35,16 @@ def refused(room, error, words, call):
 
 
 @test
-def values_and_order(room):
+def values_and_order(workdir):
     """compare: each figure is that of the run's own blocks, names in ascending order of value, energies are the totals"""
     for name, calls in (("short.sqlite", 2), ("long.sqlite", 3)):
-        python(room, RECORD, name, calls)
-    document = told(room, """
+        python(workdir, RECORD, name, calls)
+    document = told(workdir, """
     print(json.dumps(wattle.compare({"long": "long.sqlite", "short": wattle.open("short.sqlite")}, statistic="max")))
     """)
     totals = document["energy"]["total_j"]
     for name in ("long", "short"):
-        report = json.loads(room.wattle("report", f"{name}.sqlite", "--format", "json").stdout)
+        report = json.loads(workdir.wattle("report", f"{name}.sqlite", "--format", "json").stdout)
         near(totals[name], report["energy"]["total_j"], relative=1e-12)
         for block in report["blocks"]:
             near(document["code_block_compute_time"][block["name"]][name], block["compute_time"]["max"], relative=1e-9)
@@ -54,44 +54,44 @@ def values_and_order(room):
 
 
 @test
-def runs_that_do_not_match(room):
+def runs_that_do_not_match(workdir):
     """different code blocks: refused as by the program, with both names"""
     for name, calls in (("a.sqlite", 2), ("b.sqlite", 4)):
-        python(room, RECORD, name, calls)
-    refused(room, "ValueError", ['"end"', '"only here"'], "wattle.compare({'a': 'a.sqlite', 'b': 'b.sqlite'})")
+        python(workdir, RECORD, name, calls)
+    refused(workdir, "ValueError", ['"end"', '"only here"'], "wattle.compare({'a': 'a.sqlite', 'b': 'b.sqlite'})")
 
 
 @test
-def combined_files(room):
+def combined_files(workdir):
     """combine: sub-tracking files of several processes become one; a folder means all in it; an existing OUT is refused"""
-    (room.folder / "in").mkdir()
+    (workdir.folder / "in").mkdir()
     for pid in (7, 8):
-        (room.folder / f"in/{pid}.csv").write_text(SUB_TRACKING.format(pid, 100.5 * pid, 100.5 * pid + 1))
-    python(room, """
+        (workdir.folder / f"in/{pid}.csv").write_text(SUB_TRACKING.format(pid, 100.5 * pid, 100.5 * pid + 1))
+    python(workdir, """
     import pathlib, wattle
     wattle.combine("both.csv", ["in/7.csv", pathlib.Path("in/8.csv")])
     wattle.combine("all.csv", "in")
     """)
-    both = json.loads(room.wattle("blocks", "--sub-tracking-file", "both.csv", "--format", "json").stdout)
-    every = json.loads(room.wattle("blocks", "--sub-tracking-file", "all.csv", "--format", "json").stdout)
+    both = json.loads(workdir.wattle("blocks", "--sub-tracking-file", "both.csv", "--format", "json").stdout)
+    every = json.loads(workdir.wattle("blocks", "--sub-tracking-file", "all.csv", "--format", "json").stdout)
     block, = both["code_block_results"]
     assert (block["name"], block["num_calls"], block["compute_time"]["total"]) == ("step", 2, 2.0), block
     assert every == both
-    refused(room, "FileExistsError", ["both.csv"], "wattle.combine('both.csv', 'in')")
+    refused(workdir, "FileExistsError", ["both.csv"], "wattle.combine('both.csv', 'in')")
 
 
 @test
-def an_aipowermeter_folder(room):
+def an_aipowermeter_folder(workdir):
     """export to a folder: equal to the program's, byte for byte; a non-empty one is refused, or overwritten"""
-    python(room, RECORD, "run.sqlite", 2)
-    python(room, "    import wattle\n    wattle.export(wattle.open('run.sqlite'), 'aipowermeter', 'from_python')\n")
-    assert room.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", "by_hand").returncode == 0
-    files = {name: {path.name: path.read_bytes() for path in (room.folder / name).iterdir()} for name in
+    python(workdir, RECORD, "run.sqlite", 2)
+    python(workdir, "    import wattle\n    wattle.export(wattle.open('run.sqlite'), 'aipowermeter', 'from_python')\n")
+    assert workdir.wattle("export", "run.sqlite", "--format", "aipowermeter", "-o", "by_hand").returncode == 0
+    files = {name: {path.name: path.read_bytes() for path in (workdir.folder / name).iterdir()} for name in
              ("from_python", "by_hand")}
     assert files["from_python"] == files["by_hand"], {name: [*found] for name, found in files.items()}
     assert json.loads(files["by_hand"]["results_exp.json"])[0]["accuracy"] == 0.75, files["by_hand"]["results_exp.json"]
-    refused(room, "FileExistsError", ["by_hand"], "wattle.export('run.sqlite', 'aipowermeter', 'by_hand')")
-    python(room, "    import wattle\n    wattle.export('run.sqlite', 'aipowermeter', 'by_hand', overwrite=True)\n")
+    refused(workdir, "FileExistsError", ["by_hand"], "wattle.export('run.sqlite', 'aipowermeter', 'by_hand')")
+    python(workdir, "    import wattle\n    wattle.export('run.sqlite', 'aipowermeter', 'by_hand', overwrite=True)\n")
 
 
 if __name__ == "__main__":

@@ -101,16 +101,16 @@ VALUES = {
 }
 
 
-def run(room, program, status=0, **environment):
+def run(workdir, program, status=0, **environment):
     """Runs a Python program in the test's folder; its output."""
-    (room.folder / "program.py").write_text(IMPORTS + program)
-    done = room.finish(room.start("program.py", program=sys.executable, env=environment))
+    (workdir.folder / "program.py").write_text(IMPORTS + program)
+    done = workdir.finish(workdir.start("program.py", program=sys.executable, env=environment))
     assert done.returncode == status, done
     return done
 
 
 @test
-def text_and_json(room):
+def text_and_json(workdir):
     """resource_usage: gpu_tracker's exact fields, dictionaries and text; unknown values are None and n/a"""
     usage = ResourceUsage.from_json(VALUES)
     assert usage.to_json() == VALUES and str(usage) == TEXT, str(usage)
@@ -120,7 +120,7 @@ def text_and_json(room):
 
 
 @test
-def measures(room):
+def measures(workdir):
     """a second of work with a child: time, memory, threads and CPU of main, descendants and both, in the requested units"""
     with gput.Tracker(sleep_time=0.05, ram_unit="megabytes", time_unit="seconds", n_expected_cores=1) as tracker:
         block = bytearray(100_000_000)
@@ -144,11 +144,11 @@ def measures(room):
 
 
 @test
-def energy(room):
+def energy(workdir):
     """wattle.Tracker: energy of the machine and of the process, here a simulated package of 50 W"""
-    simulator = room.start(room.folder / "sim", "--zone", "package-0=50", program=SIMULATOR)
+    simulator = workdir.start(workdir.folder / "sim", "--zone", "package-0=50", program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
-    done = run(room, """
+    done = run(workdir, """
 from wattle.tracker import Tracker
 with Tracker(sleep_time=0.05, output='run.sqlite', label='x') as tracker:
     end = time.monotonic() + 1
@@ -159,16 +159,16 @@ print(e.total_j / tracker.report['run']['duration_s'], e.target_j, e.total_j, e.
       e.domains['package-0'])
 assert tracker.to_json()['energy'] == vars(e)
 print(tracker)
-""", WATTLE_SYSFS=str(room.folder / "sim"), WATTLE_NVML="/nowhere")
+""", WATTLE_SYSFS=str(workdir.folder / "sim"), WATTLE_NVML="/nowhere")
     watts, target_j, total_j, error_j, provenance, package_j = done.stdout.splitlines()[0].split()
     near(float(watts), 50, relative=0.05)
     assert provenance == "measured" and package_j == total_j and 0 < float(target_j) <= float(total_j), done.stdout
     assert 0 <= float(error_j) < 5 and "\nEnergy: " in done.stdout, done.stdout
-    assert (room.folder / "run.sqlite").exists()
+    assert (workdir.folder / "run.sqlite").exists()
 
 
 @test
-def states(room):
+def states(workdir):
     """states new, started, stopped: calls out of order are a RuntimeError, and so are results requested too early"""
     tracker = gput.Tracker()
     assert repr(tracker) == "State: NEW" and tracker.state is gput.Tracker.State.NEW and tracker.resource_usage is None
@@ -186,10 +186,10 @@ def states(room):
 
 
 @test
-def validation(room):
+def validation(workdir):
     """invalid arguments: refused at once, and the message lists the valid ones"""
-    (room.folder / "there.csv").write_text("kept")
-    there = str(room.folder / "there.csv")
+    (workdir.folder / "there.csv").write_text("kept")
+    there = str(workdir.folder / "there.csv")
     for kind, arguments, *parts in (
             (ValueError, {"ram_unit": "milibytes"}, '"milibytes" is not a valid RAM unit',
              "bytes, gigabytes, kilobytes"),
@@ -213,20 +213,20 @@ def validation(room):
             (FileExistsError, {"tracking_file": there}, "there.csv already exists", "overwrite")):
         refused(kind, lambda a=arguments: gput.Tracker(**a), *parts)
     refused(FileExistsError, lambda: Tracker(output=there), "there.csv already exists")
-    assert (room.folder / "there.csv").read_text() == "kept"
+    assert (workdir.folder / "there.csv").read_text() == "kept"
     with gput.Tracker(sleep_time=0.01, tracking_file=there, overwrite=True, disable_logs=True):
         time.sleep(0.1)
-    assert (room.folder / "there.csv").read_text().startswith("ram_unit,gpu_ram_unit,")
+    assert (workdir.folder / "there.csv").read_text().startswith("ram_unit,gpu_ram_unit,")
 
 
 @test
-def gpus(room):
+def gpus(workdir):
     """gpu_uuids: an unknown one is a ValueError with those of the machine; of two GPUs one is measured"""
-    (room.folder / "cards").write_text("gpu\nuuid GPU-one\npower_mw constant 100000\nutilization_percent 90 40\n"
+    (workdir.folder / "cards").write_text("gpu\nuuid GPU-one\npower_mw constant 100000\nutilization_percent 90 40\n"
                                        "memory_total_bytes 16000000000\nmemory_reserved_bytes 0\n"
                                        "gpu\nuuid GPU-two\npower_mw constant 50000\nutilization_percent 20 10\n"
                                        "memory_total_bytes 24000000000\n")
-    done = run(room, """
+    done = run(workdir, """
 try:
     gput.Tracker(gpu_uuids={'GPU-three'})
 except ValueError as failure:
@@ -236,16 +236,16 @@ with gput.Tracker(sleep_time=0.05, gpu_uuids={'GPU-one'}, gpu_brand='nvidia') as
 gpu = tracker.resource_usage.gpu_utilization
 print(gpu.system_gpu_count, gpu.n_expected_gpus, gpu.gpu_percentages.mean_sum_percent,
       tracker.resource_usage.max_gpu_ram.system_capacity)
-""", WATTLE_NVML=str(FAKE_NVML), WATTLE_FAKE_NVML=str(room.folder / "cards"), CUDA_VISIBLE_DEVICES=None)
+""", WATTLE_NVML=str(FAKE_NVML), WATTLE_FAKE_NVML=str(workdir.folder / "cards"), CUDA_VISIBLE_DEVICES=None)
     refusal, counts = done.stdout.splitlines()
     assert all(uuid in refusal for uuid in ("GPU-three", "GPU-one", "GPU-two")), refusal
     assert counts == "2 1 90.0 39.463129088", counts
 
 
 @test
-def another_process(room):
+def another_process(workdir):
     """process_id: the usage of another program; for an ended one a warning, its own figures are 0 and the machine's None"""
-    burner = room.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass", program=sys.executable)
+    burner = workdir.start("-c", "x = bytearray(80_000_000)\nprint(flush=True)\nwhile True: pass", program=sys.executable)
     burner.stdout.readline()
     with gput.Tracker(sleep_time=0.05, process_id=burner.pid, ram_unit="megabytes") as tracker:
         time.sleep(0.5)
@@ -259,14 +259,14 @@ with gput.Tracker(process_id={}, disable_logs={}) as tracker: pass
 usage = tracker.resource_usage
 print(usage.max_ram.main.total_rss, usage.max_ram.system, usage.compute_time.time, tracker.energy.total_j)
 """
-    done = run(room, program.format(burner.pid, False))
+    done = run(workdir, program.format(burner.pid, False))
     assert done.stdout.split() == ["0.0", "None", "0.0", "None"], done
     assert f"WARNING The target process of ID {burner.pid} ended before tracking could begin." in done.stderr, done
-    assert not run(room, program.format(burner.pid, True)).stderr
+    assert not run(workdir, program.format(burner.pid, True)).stderr
 
 
 @test
-def after_an_exception(room):
+def after_an_exception(workdir):
     """exception inside the block: ends the tracking, reaches the program, and the results remain"""
     try:
         with gput.Tracker(sleep_time=0.05) as tracker:
@@ -277,26 +277,26 @@ def after_an_exception(room):
 
 
 @test
-def program_that_ends(room):
+def program_that_ends(workdir):
     """program that ends without stop: resource_usage is in the file, or, if killed, its run file beside it"""
-    run(room,
+    run(workdir,
         "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='usage.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
         "sys.exit(3)", status=3)
-    with open(room.folder / "usage.pkl", "rb") as file:
+    with open(workdir.folder / "usage.pkl", "rb") as file:
         assert pickle.load(file).compute_time.time > 0
-    assert not (room.folder / "usage.pkl.sqlite").exists()
-    run(room,
+    assert not (workdir.folder / "usage.pkl.sqlite").exists()
+    run(workdir,
         "tracker = gput.Tracker(sleep_time=0.05, resource_usage_file='killed.pkl')\ntracker.start()\ntime.sleep(0.3)\n"
         "os.kill(os.getpid(), 9)", status=-9)
-    room.environment["PATH"] = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
-    report = wait_until(lambda: finished(room, "killed.pkl.sqlite"), "the recorder finished the run")
+    workdir.environment["PATH"] = f"{BUILD / 'src/cli'}:{os.environ['PATH']}"
+    report = wait_until(lambda: finished(workdir, "killed.pkl.sqlite"), "the recorder finished the run")
     assert report["resource_usage"]["compute_time"]["time"] > 0
-    run(room, "with gput.Tracker(sleep_time=0.05, resource_usage_file='good.pkl'): pass")
-    assert not list(room.folder.glob("good*")) and not list(room.folder.glob(".gpu-tracker*"))
+    run(workdir, "with gput.Tracker(sleep_time=0.05, resource_usage_file='good.pkl'): pass")
+    assert not list(workdir.folder.glob("good*")) and not list(workdir.folder.glob(".gpu-tracker*"))
 
 
-def finished(room, path):
-    done = room.wattle("report", path, "--format", "json")
+def finished(workdir, path):
+    done = workdir.wattle("report", path, "--format", "json")
     report = json.loads(done.stdout) if done.returncode == 0 else None
     return report if report and report["run"]["complete"] else None
 
@@ -326,9 +326,9 @@ print(len(recorders), time.monotonic() - before, tracker.resource_usage.compute_
 
 
 @test
-def another_folder(room):
+def another_folder(workdir):
     """paths: relative to the folder in which the tracker was made, whatever the program's later working directory"""
-    done = run(room, """
+    done = run(workdir, """
 os.mkdir('elsewhere')
 kept = gput.Tracker(sleep_time=0.05, output='kept.sqlite', tracking_file='kept.csv')
 backed = gput.Tracker(sleep_time=0.05, resource_usage_file='backup.pkl')
@@ -337,14 +337,14 @@ with kept, backed: os.chdir('/')
 print(os.path.exists(kept.run_file))
 """)
     assert done.stdout.split() == ["True"], done
-    assert sorted(path.name for path in room.folder.glob("[kb]*")) == ["kept.csv", "kept.sqlite"]
-    assert not list((room.folder / "elsewhere").iterdir())
+    assert sorted(path.name for path in workdir.folder.glob("[kb]*")) == ["kept.csv", "kept.sqlite"]
+    assert not list((workdir.folder / "elsewhere").iterdir())
 
 
 @test
-def recorder_that_hangs(room):
+def recorder_that_hangs(workdir):
     """recorder that does not end: stop waits n_join_attempts times join_timeout, warns, and returns the written data"""
-    done = run(room, RECORDER.replace("SIG{}", "SIGSTOP"))
+    done = run(workdir, RECORDER.replace("SIG{}", "SIGSTOP"))
     recorders, waited_s, has_time, *state = done.stdout.split()
     assert recorders == "1" and 0.4 < float(waited_s) < 5, done
     assert has_time == "True" and state == ["State:", "STOPPED"], done
@@ -352,15 +352,15 @@ def recorder_that_hangs(room):
 
 
 @test
-def recorder_that_was_killed(room):
+def recorder_that_was_killed(workdir):
     """killed recorder: stop warns and returns the written data"""
-    done = run(room, RECORDER.replace("SIG{}", "SIGKILL"))
+    done = run(workdir, RECORDER.replace("SIG{}", "SIGKILL"))
     assert "1" == done.stdout.split()[0] and "True State: STOPPED" in done.stdout, done
     assert "recorder died" in done.stderr, done
 
 
 @test
-def pickled(room):
+def pickled(workdir):
     """stopped tracker and its results: survive pickle"""
     with gput.Tracker(sleep_time=0.05) as tracker:
         time.sleep(0.1)
@@ -372,7 +372,7 @@ def pickled(room):
 
 
 @test
-def forked(room):
+def forked(workdir):
     """forked child: the tracker is the parent's; the child's work counts as a descendant's"""
     with gput.Tracker(sleep_time=0.05) as tracker:
         child = os.fork()
@@ -387,9 +387,9 @@ def forked(room):
 
 
 @test
-def memory_of_forked_workers(room):
+def memory_of_forked_workers(workdir):
     """RAM of a program whose child forks four workers that write to half of its 100 MB: in the results and the tracking file"""
-    done = run(room, f"""
+    done = run(workdir, f"""
 import csv, json, subprocess
 with gput.Tracker(sleep_time=0.1, ram_unit="megabytes", disable_logs=True, tracking_file="rows.csv") as tracker:
     act = [{str(MEMORY_TREE)!r}, "fork", "100000000", "4", "50", "1"]
@@ -400,9 +400,9 @@ with open("rows.csv", newline="") as file:
 print(json.dumps([truth["combined"] / 1e6, ram.descendants.total_rss, ram.combined.total_rss - ram.main.total_rss,
                   largest - ram.main.total_rss]))
 """)
-    truth, *told = json.loads(done.stdout)
+    expected_values, *told = json.loads(done.stdout)
     for megabytes in told:
-        near(megabytes, truth, absolute=0.1 * truth + 15)  # and this Python, whose libraries nobody here shares
+        near(megabytes, expected_values, absolute=0.1 * expected_values + 15)  # and this Python, whose libraries nobody here shares
 
 
 if __name__ == "__main__":

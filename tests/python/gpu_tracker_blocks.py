@@ -16,10 +16,10 @@ from wattle import _sqlite
 from wattle.compat.gpu_tracker.sub_tracker import CodeBlockResults, SubTrackingResults
 
 
-def run(room, program, **options):
+def run(workdir, program, **options):
     imports = "import os, threading\nimport wattle.compat.gpu_tracker as gput\n"
-    (room.folder / "program.py").write_text(imports + program)
-    done = room.finish(room.start("program.py", program=sys.executable, **options))
+    (workdir.folder / "program.py").write_text(imports + program)
+    done = workdir.finish(workdir.start("program.py", program=sys.executable, **options))
     assert done.returncode == 0, done
     return done
 
@@ -27,16 +27,16 @@ def run(room, program, **options):
 # ---- hostile files ----
 
 @test
-def endless_view_as_data(room):
+def endless_view_as_data(workdir):
     """tracking file whose table is an endless view: refused within seconds"""
     need_pandas()
-    path = room.folder / "hostile.sqlite"
+    path = workdir.folder / "hostile.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         for table in ("data", "static_data"):
             connection.execute(f"CREATE VIEW {table} AS WITH RECURSIVE n(timestamp) AS "
                                "(SELECT 1 UNION ALL SELECT timestamp + 1 FROM n) SELECT timestamp FROM n")
         connection.commit()
-    analyzer = gput.SubTrackingAnalyzer(path, room.folder / "blocks.csv")
+    analyzer = gput.SubTrackingAnalyzer(path, workdir.folder / "blocks.csv")
     for read in (analyzer.overall_timepoint_results, analyzer.read_static_data):
         refused(sqlite3.DatabaseError, read, "is a view or a virtual table")
 
@@ -50,10 +50,10 @@ COMPUTED = [  # columns of table run, whether a reader refuses it, the reason
 
 
 @test
-def computed_values(room):
+def computed_values(workdir):
     """table that computes columns, default values or an index: refused as by the program: no code of a file runs"""
     for number, (columns, is_readers, fault) in enumerate(COMPUTED):
-        path = room.folder / f"computed{number}.sqlite"
+        path = workdir.folder / f"computed{number}.sqlite"
         with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.executescript(f"CREATE TABLE run ({columns}); CREATE TABLE data (n); CREATE TABLE other (a, b AS (a + 1))")
         refused(sqlite3.DatabaseError, lambda: _sqlite.connect(path, ("data", "run")), fault)
@@ -65,9 +65,9 @@ def computed_values(room):
 
 
 @test
-def query_without_end(room):
+def query_without_end(workdir):
     """query of a small file that is only read: ends after some seconds"""
-    path = room.folder / "small.sqlite"
+    path = workdir.folder / "small.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE data (n INTEGER)")
         connection.executemany("INSERT INTO data VALUES (?)", [(n,) for n in range(1000)])
@@ -77,9 +77,9 @@ def query_without_end(room):
 
 
 @test
-def triggers_of_a_file(room):
+def triggers_of_a_file(workdir):
     """trigger of a file: does not fire; the statement that would start it is refused"""
-    path = room.folder / "hostile.sqlite"
+    path = workdir.folder / "hostile.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT)")
         connection.execute("CREATE TABLE fired (n INTEGER)")
@@ -99,10 +99,10 @@ def triggers_of_a_file(room):
 # ---- written files ----
 
 @test
-def default_names(room):
+def default_names(workdir):
     """SubTracker: relative path and line; sub_track: absolute path and function; the file is PID.csv with gpu_tracker's
     columns"""
-    pid = run(room, """
+    pid = run(workdir, """
 with gput.SubTracker() as block: pass
 with gput.SubTracker(code_block_attribute='here'): pass
 @gput.sub_track()
@@ -115,10 +115,10 @@ assert block.code_block_name == 'program.py:4' and block.process_id == os.getpid
 assert block.sub_tracking_file == f'{os.getpid()}.csv'
 print(os.getpid())
 """).stdout.strip()
-    with open(room.folder / f"{pid}.csv", newline="", encoding="utf-8") as file:
+    with open(workdir.folder / f"{pid}.csv", newline="", encoding="utf-8") as file:
         assert file.readline() == COLUMNS + "\r\n"
-    rows = rows_of(room.folder / f"{pid}.csv")
-    program = str(room.folder / "program.py")
+    rows = rows_of(workdir.folder / f"{pid}.csv")
+    program = str(workdir.folder / "program.py")
     assert [row[:3] for row in rows] == [(pid, name, position) for name in ("program.py:4", "program.py:here",
                                          f"{program}:work", f"{program}:there") for position in "01"], rows
     stamps = [float(row[3]) for row in rows]
@@ -126,9 +126,9 @@ print(os.getpid())
 
 
 @test
-def one_name_each(room):
+def one_name_each(workdir):
     """one decorator used for two functions: each has its own name"""
-    path = str(room.folder / "marks.csv")
+    path = str(workdir.folder / "marks.csv")
     decorate = gput.sub_track(sub_tracking_file=path)
 
     def a():
@@ -142,11 +142,11 @@ def one_name_each(room):
 
 
 @test
-def existing_files(room):
+def existing_files(workdir):
     """existing file: kept unless overwrite is set; one that vanishes while it is written is reported; invalid suffixes are
     refused"""
     for ending in "csv", "sqlite":
-        path = write(room, f"mine.{ending}", "mine")
+        path = write(workdir, f"mine.{ending}", "mine")
         block = gput.SubTracker("x", sub_tracking_file=path)
         refused(FileExistsError, block.__enter__, f"mine.{ending} already exists", "overwrite")
         assert open(path, encoding="utf-8").read() == "mine"
@@ -160,7 +160,7 @@ def existing_files(room):
 
 
 @test
-def threads_and_processes(room):
+def threads_and_processes(workdir):
     """four threads and three forked children, 200 calls each, into one file: complete rows, and every call has its own end"""
     program = """
 import time
@@ -181,18 +181,18 @@ for thread in threads: thread.join()
 assert all(os.waitpid(child, 0)[1] == 0 for child in children)
 """
     for name in "marks.csv", "marks.sqlite":
-        run(room, program.format(name))
-        rows = rows_of(room.folder / name)
+        run(workdir, program.format(name))
+        rows = rows_of(workdir.folder / name)
         assert len(rows) == 2 * (7 * 200 + 1), len(rows)
         assert len({row[0] for row in rows}) == 8, "a thread has a number of its own"
-        pairs = gput.SubTrackingAnalyzer(None, room.folder / name).load_timestamp_pairs('a "b", c')
+        pairs = gput.SubTrackingAnalyzer(None, workdir.folder / name).load_timestamp_pairs('a "b", c')
         assert len(pairs) == 1400 and all(0 <= stop - start < 20 for start, stop in pairs)
 
 
 @test
-def forked_inside(room):
+def forked_inside(workdir):
     """child forked inside a block: leaves its end to the parent; an exception ends the block"""
-    path = str(room.folder / "marks.csv")
+    path = str(workdir.folder / "marks.csv")
     try:
         with gput.SubTracker("block", sub_tracking_file=path) as block:
             child = os.fork()
@@ -207,9 +207,9 @@ def forked_inside(room):
 
 
 @test
-def coroutines(room):
+def coroutines(workdir):
     """decorated coroutine function: a block from its first step to its last, while other tasks run"""
-    run(room, """
+    run(workdir, """
 import asyncio
 @gput.sub_track('step', sub_tracking_file='marks.csv')
 async def step(seconds):
@@ -218,16 +218,16 @@ async def step(seconds):
 async def both(): return await asyncio.gather(step(0.2), step(0.1))
 assert asyncio.run(both()) == [0.2, 0.1]
 """)
-    pairs = gput.SubTrackingAnalyzer(None, room.folder / "marks.csv").load_timestamp_pairs("step")
+    pairs = gput.SubTrackingAnalyzer(None, workdir.folder / "marks.csv").load_timestamp_pairs("step")
     near(sum(stop - start for start, stop in pairs), 0.3, relative=0.5)
 
 
 @test
-def spans_of_a_run(room):
+def spans_of_a_run(workdir):
     """`wattle run`: sees the blocks without reading any file"""
-    (room.folder / "program.py").write_text("import time, wattle.compat.gpu_tracker as gput\nfor _ in range(3):\n"
+    (workdir.folder / "program.py").write_text("import time, wattle.compat.gpu_tracker as gput\nfor _ in range(3):\n"
                                             "    with gput.SubTracker('block'): time.sleep(0.05)\n")
-    report, _ = room.report("--", sys.executable, "program.py")
+    report, _ = workdir.report("--", sys.executable, "program.py")
     [block] = report["blocks"]
     assert (block["name"], block["num_calls"]) == ("block", 3) and block["energy"]["total_j"] is not None, block
     near(block["compute_time"]["total"], 0.15, absolute=0.1)
@@ -236,12 +236,12 @@ def spans_of_a_run(room):
 # ---- analysis ----
 
 @test
-def pieces(room):
+def pieces(workdir):
     """the analyzer's parts: names, pairs (nested and recursive ones correct), timepoints inclusive at both ends, static data"""
     need_pandas()
     tables = {"static_data": STATIC, "data": TRACKING.split("\n", 2)[2]}
-    tracking = write(room, "t.csv", TRACKING), as_sqlite(room, "t.sqlite", tables)
-    marks = write(room, "s.csv", MARKS), as_sqlite(room, "s.sqlite", {"data": MARKS})
+    tracking = write(workdir, "t.csv", TRACKING), as_sqlite(workdir, "t.sqlite", tables)
+    marks = write(workdir, "s.csv", MARKS), as_sqlite(workdir, "s.sqlite", {"data": MARKS})
     for tracking_file, sub_tracking_file in zip(tracking, marks):
         analyzer = gput.SubTrackingAnalyzer(tracking_file, sub_tracking_file)
         assert analyzer.load_code_block_names() == ["inner", "lost", "outer"]
@@ -259,10 +259,10 @@ def pieces(room):
 
 
 @test
-def results(room):
+def results(workdir):
     """sub_tracking_results: figures calculated by hand, as objects, JSON, text and pickle"""
     need_pandas()
-    found = gput.SubTrackingAnalyzer(write(room, "t.csv", TRACKING), write(room, "s.csv", MARKS)).sub_tracking_results()
+    found = gput.SubTrackingAnalyzer(write(workdir, "t.csv", TRACKING), write(workdir, "s.csv", MARKS)).sub_tracking_results()
     assert isinstance(found, SubTrackingResults)
     assert all(isinstance(block, CodeBlockResults) for block in found.code_block_results)
     inner, lost, outer = found.code_block_results
@@ -282,25 +282,25 @@ def results(room):
 
 
 @test
-def invalid_pairs(room):
+def invalid_pairs(workdir):
     """stop before its start, or in another process than its start: an error with both timestamps and processes"""
     for rows, *parts in (("1,X,0,30.5\n1,X,1,20.5\n", "20.5", "30.5", "1"),
                          ("1,X,0,1.5\n1,X,1,2.5\n1,X,1,9.5\n2,X,0,3.5\n2,X,1,4.5\n", "9.5", "3.5", "1", "2")):
-        analyzer = gput.SubTrackingAnalyzer(None, write(room, "bad.csv", f"{COLUMNS}\n{rows}"))
+        analyzer = gput.SubTrackingAnalyzer(None, write(workdir, "bad.csv", f"{COLUMNS}\n{rows}"))
         refused(ValueError, lambda a=analyzer: a.load_timestamp_pairs("X"), "bad.csv", *parts)
-    refused(ValueError, gput.SubTrackingAnalyzer(None, room.folder / "bad.csv").read_static_data, "not a tracking file")
+    refused(ValueError, gput.SubTrackingAnalyzer(None, workdir.folder / "bad.csv").read_static_data, "not a tracking file")
 
 
 @test
-def combined(room):
+def combined(workdir):
     """combine_sub_tracking_files: all rows into a file that must be new and of the same kind"""
-    one = write(room, "1.csv", f"{COLUMNS}\n1,X,0,1.5\n1,X,1,2.5\n")
-    two = write(room, "2.csv", f"{COLUMNS}\n2,X,0,1.25\n2,X,1,3.5\n")
-    analyzer = gput.SubTrackingAnalyzer(None, room.folder / "all.csv")
+    one = write(workdir, "1.csv", f"{COLUMNS}\n1,X,0,1.5\n1,X,1,2.5\n")
+    two = write(workdir, "2.csv", f"{COLUMNS}\n2,X,0,1.25\n2,X,1,3.5\n")
+    analyzer = gput.SubTrackingAnalyzer(None, workdir.folder / "all.csv")
     analyzer.combine_sub_tracking_files([one, two])
-    assert [tuple(map(str, row)) for row in rows_of(room.folder / "all.csv")] == rows_of(one) + rows_of(two)
+    assert [tuple(map(str, row)) for row in rows_of(workdir.folder / "all.csv")] == rows_of(one) + rows_of(two)
     refused(ValueError, lambda: analyzer.combine_sub_tracking_files([one, two]), "all.csv", "already exists")
-    other = gput.SubTrackingAnalyzer(None, room.folder / "all.sqlite")
+    other = gput.SubTrackingAnalyzer(None, workdir.folder / "all.sqlite")
     refused(ValueError, lambda: other.combine_sub_tracking_files([one]), "1.csv", 'Must end in ".sqlite"')
 
 

@@ -38,14 +38,14 @@ MARKS = COLUMNS + """
 """
 
 
-def write(room, name, text):
-    (room.folder / name).write_text(text)
-    return str(room.folder / name)
+def write(workdir, name, text):
+    (workdir.folder / name).write_text(text)
+    return str(workdir.folder / name)
 
 
-def as_sqlite(room, name, tables):
+def as_sqlite(workdir, name, tables):
     """The same rows as a database: {table: CSV text}."""
-    path = room.folder / name
+    path = workdir.folder / name
     connection = sqlite3.connect(path)
     for table, text in tables.items():
         header, *rows = csv.reader(text.splitlines())

@@ -12,15 +12,15 @@ import wattle.compat.gpu_tracker as gput
 from wattle.compat.gpu_tracker.sub_tracker import CodeBlockResults, SubTrackingResults
 
 
-def session(room, name, scale, names):
+def session(workdir, name, scale, names):
     """Pickled results of a session, all its figures multiplied by scale."""
     frame = pandas.DataFrame({"min": [1.0, 2.0], "max": [3.0, 4.0], "mean": [2.0, 3.0], "std": [0.5, 0.25]},
                              index=["main_ram", "system_ram"]) * scale
     time_s = pandas.Series({"min": 1.0, "max": 2.0, "mean": 1.5, "std": 0.5, "total": 3.0}) * scale
     blocks = [CodeBlockResults(block, 5, 2, 2, time_s * (k + 1), frame * (k + 1)) for k, block in enumerate(names)]
-    with open(room.folder / f"{name}.pkl", "wb") as file:
+    with open(workdir.folder / f"{name}.pkl", "wb") as file:
         pickle.dump(SubTrackingResults(frame, pandas.Series({"ram_unit": "gigabytes"}, dtype=object), blocks), file)
-    return room.folder / f"{name}.pkl"
+    return workdir.folder / f"{name}.pkl"
 
 
 class Told(logging.Handler):
@@ -33,13 +33,13 @@ class Told(logging.Handler):
 
 
 @test
-def comparison(room):
+def comparison(workdir):
     """sessions: ascending by value; blocks whose names differ in the line only match in order of line, with a warning"""
     need_pandas()
     told = Told()
     logging.getLogger("wattle").addHandler(told)
-    compared = gput.TrackingComparison({"A": session(room, "a", 2, ["a.py:9", "a.py:10", "x"]),
-                                        "B": session(room, "b", 1, ["x", "a.py:12", "a.py:7"])})
+    compared = gput.TrackingComparison({"A": session(workdir, "a", 2, ["a.py:9", "a.py:10", "x"]),
+                                        "B": session(workdir, "b", 1, ["x", "a.py:12", "a.py:7"])})
     logging.getLogger("wattle").removeHandler(told)
     assert len(told.texts) == 2 and all(part in told.texts[0]
                                         for part in ('"a.py:9"', '"A"', '"a.py:7"', '"B"')), told.texts
@@ -56,39 +56,39 @@ def comparison(room):
 
 
 @test
-def no_match(room):
+def no_match(workdir):
     """different number of blocks, or a name without a match: an error that names both sessions"""
     need_pandas()
-    first = session(room, "a", 1, ["x", "a.py:1"])
+    first = session(workdir, "a", 1, ["x", "a.py:1"])
     for names, *parts in ((["x"], "2 code blocks", '"B" has 1'),
                           (["x", "b.py:1"], '"a.py:1"', '"A"', '"b.py:1"', '"B"'),
                           (["x", "a.py:f"], '"a.py:1"', '"a.py:f"')):
-        second = session(room, "b", 1, names)
+        second = session(workdir, "b", 1, names)
         refused(ValueError, lambda s=second: gput.TrackingComparison({"A": first, "B": s}), *parts)
     refused(ValueError, lambda: gput.TrackingComparison({}), "at least one")
 
 
 @test
-def other_sources(room):
+def other_sources(workdir):
     """session as JSON of `wattle blocks`, or as a run file"""
     need_pandas()
-    write(room, "t.csv", TRACKING), write(room, "s.csv", MARKS)
-    done = room.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o",
+    write(workdir, "t.csv", TRACKING), write(workdir, "s.csv", MARKS)
+    done = workdir.wattle("blocks", "--tracking-file", "t.csv", "--sub-tracking-file", "s.csv", "--format", "json", "-o",
                        "b.json")
     assert done.returncode == 0, done
-    found = gput.SubTrackingAnalyzer(room.folder / "t.csv", room.folder / "s.csv").sub_tracking_results()
-    with open(room.folder / "b.pkl", "wb") as file:
+    found = gput.SubTrackingAnalyzer(workdir.folder / "t.csv", workdir.folder / "s.csv").sub_tracking_results()
+    with open(workdir.folder / "b.pkl", "wb") as file:
         pickle.dump(found, file)
-    series = gput.TrackingComparison({"J": room.folder / "b.json",
-                                      "P": room.folder / "b.pkl"}).compare("std").code_block_compute_time
+    series = gput.TrackingComparison({"J": workdir.folder / "b.json",
+                                      "P": workdir.folder / "b.pkl"}).compare("std").code_block_compute_time
     assert series["inner"]["J"] == series["inner"]["P"] == math.sqrt(0.07421875), series
-    (room.folder / "p.py").write_text("import time, wattle\nwith wattle.span('x'): time.sleep(0.1)\n")
-    room.report("--", sys.executable, "p.py")
-    compared = gput.TrackingComparison({"R": room.folder / "run.sqlite"}).compare()
+    (workdir.folder / "p.py").write_text("import time, wattle\nwith wattle.span('x'): time.sleep(0.1)\n")
+    workdir.report("--", sys.executable, "p.py")
+    compared = gput.TrackingComparison({"R": workdir.folder / "run.sqlite"}).compare()
     near(float(compared.code_block_compute_time["x"]["R"]), 0.1, relative=0.5)
     for text in ('{"run": {}}', '{"overall": 1, "static_data": {}, "code_block_results": []}', "{"):
-        write(room, "other.json", text)
-        refused(ValueError, lambda: gput.TrackingComparison({"A": room.folder / "other.json"}), "other.json",
+        write(workdir, "other.json", text)
+        refused(ValueError, lambda: gput.TrackingComparison({"A": workdir.folder / "other.json"}), "other.json",
                 "holds no sub-tracking results")
 
 
@@ -105,10 +105,10 @@ class Runs:
 
 
 @test
-def gpu_trackers_pickles(room):
+def gpu_trackers_pickles(workdir):
     """pickles that name gpu_tracker's classes and sqlalchemy's texts: read as wattle's"""
     need_pandas()
-    path = session(room, "a", 1, ["x"])
+    path = session(workdir, "a", 1, ["x"])
     pickled = path.read_bytes()
     ours = SubTrackingResults.__module__.encode()
     theirs = b"gpu_tracker.sub_tracker"
@@ -119,10 +119,10 @@ def gpu_trackers_pickles(room):
 
 
 @test
-def hostile_pickles(room):
+def hostile_pickles(workdir):
     """hostile pickle: runs nothing; names other than results are refused with one line"""
     need_pandas()
-    touched = room.folder / "touched"
+    touched = workdir.folder / "touched"
     frame = pandas.DataFrame({"mean": [1.0]}, index=["main_ram"])
     ours = b"\x8c\x17gpu_tracker.sub_tracker\x8c\x10CodeBlockResults\x93"
     patch = b"\x80\x04" + ours + b"N}\x8c\x05evils" + ours + b"s\x86b."  # CodeBlockResults.evils = CodeBlockResults
@@ -132,7 +132,7 @@ def hostile_pickles(room):
             pickle.dumps(Runs(eval, f"open({str(touched)!r}, 'w')"), 2),
             b"\x80\x04\x8c\x11pandas.core.frame\x8c\x10DataFrame.to_csv\x93.",
             patch, pickle.dumps([1]), b"cos\nsystem\n(S'true'\ntR.", b"", b"\x80\x04", b"\0" * 100)):
-        path = room.folder / f"{number}.pkl"
+        path = workdir.folder / f"{number}.pkl"
         path.write_bytes(evil)
         refused(ValueError, lambda p=path: gput.TrackingComparison({"A": p}), f"{number}.pkl",
                 "no pickled sub-tracking results")

@@ -19,44 +19,44 @@ print(wattle.__file__, wattle.__version__)
 SETTINGS = ["--no-index", "--disable-pip-version-check", "--quiet", "--config-settings", f"build-dir={BUILD}"]
 
 
-def run(room, *words, status=0):
+def run(workdir, *words, status=0):
     """A program outside of the sources, without the build folder."""
-    room.environment = {k: v for k, v in room.environment.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
-    done = room.finish(room.start(*words[1:], program=words[0]))
+    workdir.environment = {k: v for k, v in workdir.environment.items() if k not in ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")}
+    done = workdir.finish(workdir.start(*words[1:], program=words[0]))
     assert done.returncode == status, done
     return done.stdout
 
 
-def venv(room):
-    run(room, sys.executable, "-m", "venv", "--system-site-packages", "V")
-    return room.folder / "V/bin"
+def venv(workdir):
+    run(workdir, sys.executable, "-m", "venv", "--system-site-packages", "V")
+    return workdir.folder / "V/bin"
 
 
 @test
-def installed(room):
+def installed(workdir):
     """in a venv: the package, its types, the program and its capture libraries; `wattle` is in the venv's bin, and a command
     gpu-tracker that is there stays as it is"""
-    programs = venv(room)
+    programs = venv(workdir)
     (programs / "gpu-tracker").write_text("another")
-    run(room, programs / "pip", "install", *SETTINGS, TOP)
+    run(workdir, programs / "pip", "install", *SETTINGS, TOP)
     assert (programs / "gpu-tracker").read_text() == "another"
-    path, version = run(room, programs / "python", "-c", TRACKED).split()
-    assert path.startswith(str(room.folder)) and version == "0.1.0", path
-    assert run(room, programs / "wattle", "--version") == run(room, programs / "python", "-m", "wattle", "--version")
-    run(room, programs / "wattle", "run", "-q", "-o", "run.sqlite", "--itt", "--", programs / "python", "-c",
+    path, version = run(workdir, programs / "python", "-c", TRACKED).split()
+    assert path.startswith(str(workdir.folder)) and version == "0.1.0", path
+    assert run(workdir, programs / "wattle", "--version") == run(workdir, programs / "python", "-m", "wattle", "--version")
+    run(workdir, programs / "wattle", "run", "-q", "-o", "run.sqlite", "--itt", "--", programs / "python", "-c",
         "import wattle\nwith wattle.span('inside'): pass")
-    assert room.rows("SELECT name FROM span") == [("inside",)]
-    run(room, programs / "wattle", "run", "-q", "--overwrite", "-o", "run.sqlite", "--", "sh", "-c", "kill -PIPE $$",
+    assert workdir.rows("SELECT name FROM span") == [("inside",)]
+    run(workdir, programs / "wattle", "run", "-q", "--overwrite", "-o", "run.sqlite", "--", "sh", "-c", "kill -PIPE $$",
         status=128 + 13)
-    run(room, programs / "pip", "uninstall", "--quiet", "--yes", "wattle")
+    run(workdir, programs / "pip", "uninstall", "--quiet", "--yes", "wattle")
     assert not (programs / "wattle").exists()
 
 
 @test
-def wheel(room):
+def wheel(workdir):
     """no isolation: one wheel for Python 3.11 and later, with no path of the build or the machine in it"""
-    run(room, sys.executable, "-m", "pip", "wheel", "--no-build-isolation", *SETTINGS, "-w", "wheels", TOP)
-    path, = (room.folder / "wheels").iterdir()
+    run(workdir, sys.executable, "-m", "pip", "wheel", "--no-build-isolation", *SETTINGS, "-w", "wheels", TOP)
+    path, = (workdir.folder / "wheels").iterdir()
     assert path.name == "wattle-0.1.0-cp311-abi3-linux_x86_64.whl" or "-cp311-abi3-linux_" in path.name, path
     with zipfile.ZipFile(path) as packed:
         names = set(packed.namelist())
@@ -71,24 +71,24 @@ def wheel(room):
 
 
 @test
-def editable(room):
+def editable(workdir):
     """editable install: imports the sources"""
-    programs = venv(room)
-    run(room, programs / "pip", "install", *SETTINGS, "-e", TOP)
-    out = run(room, programs / "python", "-c", "import os, wattle; print(os.path.realpath(wattle.__file__))")
+    programs = venv(workdir)
+    run(workdir, programs / "pip", "install", *SETTINGS, "-e", TOP)
+    out = run(workdir, programs / "python", "-c", "import os, wattle; print(os.path.realpath(wattle.__file__))")
     assert out.strip() == str(TOP / "python/wattle/__init__.py"), out
 
 
 @test
-def gpu_tracker_command(room):
+def gpu_tracker_command(workdir):
     """with the setting gpu-tracker-command=yes there is a command gpu-tracker, which is the compatibility layer's"""
-    programs = venv(room)
-    run(room, programs / "pip", "install", *SETTINGS, "--config-settings", "gpu-tracker-command=yes", TOP)
-    assert "--execute" in run(room, programs / "gpu-tracker", "-h")
+    programs = venv(workdir)
+    run(workdir, programs / "pip", "install", *SETTINGS, "--config-settings", "gpu-tracker-command=yes", TOP)
+    assert "--execute" in run(workdir, programs / "gpu-tracker", "-h")
 
 
 @test
-def one_version(room):
+def one_version(workdir):
     """program, package and wheel: one version"""
     project = json.loads(subprocess.run(["meson", "introspect", "--projectinfo", str(BUILD)], check=True,
                                         capture_output=True).stdout)

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "e2e"))
 sys.path.insert(0, os.path.join(os.environ["WATTLE_TESTS"], "fakes"))
-import truth
+import expected_values
 from harness import BUILD, main, near, test
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
@@ -23,27 +23,27 @@ J_PER_KWH = 3.6e6
 class Machine:
     """A simulated machine for Python programs: packages that follow known functions, and two GPUs."""
 
-    def __init__(self, room, zones=ZONES, cards=CARDS):
-        self.room = room
-        self.sysfs = room.folder / "sim"
-        (room.folder / "cards").write_text(cards)
-        simulator = room.start(self.sysfs, *zones, program=SIMULATOR)
+    def __init__(self, workdir, zones=ZONES, cards=CARDS):
+        self.workdir = workdir
+        self.sysfs = workdir.folder / "sim"
+        (workdir.folder / "cards").write_text(cards)
+        simulator = workdir.start(self.sysfs, *zones, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
         self.environment = {"WATTLE_SYSFS": str(self.sysfs), "CUDA_VISIBLE_DEVICES": None,
                             "WATTLE_NVML": str(FAKE_NVML) if cards else "/nowhere",
-                            "WATTLE_FAKE_NVML": str(room.folder / "cards")}
+                            "WATTLE_FAKE_NVML": str(workdir.folder / "cards")}
 
     def run(self, program, status=0, **environment):
         """Runs a program; its output, and the numbers that it printed, one on a line."""
-        (self.room.folder / "program.py").write_text(program)
-        done = self.room.finish(self.room.start("program.py", program=sys.executable,
+        (self.workdir.folder / "program.py").write_text(program)
+        done = self.workdir.finish(self.workdir.start("program.py", program=sys.executable,
                                                 env={**self.environment, **environment}))
         assert done.returncode == status, done
         return done
 
     def true_j(self, from_ns, to_ns, zones=PACKAGES):
-        what = truth.load(self.sysfs)
-        return sum(truth.energy_j(what, zone, from_ns, to_ns) for zone in zones)
+        what = expected_values.load(self.sysfs)
+        return sum(expected_values.energy_j(what, zone, from_ns, to_ns) for zone in zones)
 
 
 def table(path):
@@ -65,11 +65,11 @@ for epoch in range(5):
 
 
 @test
-def energy_of_stretches(room):
+def energy_of_stretches(workdir):
     """five intervals: five rows, CPU is both packages, GPU the requested one, in kWh, equal to the counters"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     done = machine.run(FIVE)
-    rows = table(room.folder / "energy.csv")
+    rows = table(workdir.folder / "energy.csv")
     assert len(rows) == 5 and all(len(row) == 3 for row in rows), rows
     for row, line in zip(rows, done.stdout.splitlines()):
         from_ns, to_ns = map(int, line.split())
@@ -81,42 +81,42 @@ def energy_of_stretches(room):
 
 
 @test
-def the_other_gpu(room):
+def the_other_gpu(workdir):
     """gpu_num: NVML's index; an unknown number is refused with the valid ones"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(IMPORTS + "t = EnergyMeasurementTool('o.csv', gpu_num=1)\nt.start(); time.sleep(1); t.stop()\n")
-    near(table(room.folder / "o.csv")[0][2] * J_PER_KWH, 100, relative=0.2)
+    near(table(workdir.folder / "o.csv")[0][2] * J_PER_KWH, 100, relative=0.2)
     for tool in ("EnergyMeasurementTool", "AsynchronousMeasurementTool"):
         done = machine.run(IMPORTS + f"{tool}('o.csv', gpu_num=7)\n", status=1)
         assert done.stderr.splitlines()[-1].startswith("ValueError") and "7" in done.stderr.splitlines()[-1], done
 
 
 @test
-def unknown_is_nan(room):
+def unknown_is_nan(workdir):
     """no GPU, or one without a counter: nan, which float() reads, and never 0"""
     program = IMPORTS + "t = EnergyMeasurementTool('o.csv')\nt.start(); time.sleep(0.2); t.stop()\n"
     for cards in ("", CARD.format(mw=1000, c=1, percent=1) + NO_COUNTER):
-        room.folder = room.folder / ("with" if cards else "without")
-        room.folder.mkdir()
-        Machine(room, cards=cards).run(program)
-        row, = table(room.folder / "o.csv")
+        workdir.folder = workdir.folder / ("with" if cards else "without")
+        workdir.folder.mkdir()
+        Machine(workdir, cards=cards).run(program)
+        row, = table(workdir.folder / "o.csv")
         assert row[1] > 0 and math.isnan(row[2]), row
 
 
 @test
-def estimated_is_told(room):
+def estimate_is_marked(workdir):
     """no CPU counter: the load model's estimate, with a warning"""
-    machine = Machine(room)
-    machine.environment["WATTLE_SYSFS"] = str(room.tree("empty", {}))
+    machine = Machine(workdir)
+    machine.environment["WATTLE_SYSFS"] = str(workdir.tree("empty", {}))
     done = machine.run(FIVE)
     assert "estimated" in done.stderr and "wattle sensors" in done.stderr, done
-    assert all(row[1] > 0 for row in table(room.folder / "energy.csv"))
+    assert all(row[1] > 0 for row in table(workdir.folder / "energy.csv"))
 
 
 @test
-def long_stretches(room):
+def long_stretches(workdir):
     """counter that may wrap each half second: read in between no energy is lost, in a forked child neither; else unknown"""
-    machine = Machine(room, zones=["--zone", "package-0=100", "--range", "package-0=1000000000", "--start",
+    machine = Machine(workdir, zones=["--zone", "package-0=100", "--range", "package-0=1000000000", "--start",
                                    "package-0=900000000"])
     machine.run(IMPORTS + """
 from wattle import _keeper
@@ -130,16 +130,16 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 """)
-    kept, not_kept, child = table(room.folder / "o.csv")
+    kept, not_kept, child = table(workdir.folder / "o.csv")
     near(kept[1] * J_PER_KWH, 100 * kept[0], relative=0.03)
     near(child[1] * J_PER_KWH, 100 * child[0], relative=0.03)
     assert math.isnan(not_kept[1]), not_kept
 
 
 @test
-def whatever_ends_the_program(room):
+def whatever_ends_the_program(workdir):
     """exception, sys.exit, os._exit, SIGKILL: the rows of ended intervals are there, complete"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     for number, end in enumerate(("raise RuntimeError('x')", "sys.exit(3)", "os._exit(4)", "os.kill(os.getpid(), 9)")):
         status = (1, 3, 4, -9)[number]
         machine.run(IMPORTS + f"""
@@ -149,31 +149,31 @@ for i in range(3):
 t.start()
 {end}
 """, status=status)
-        assert len(table(room.folder / f"{number}.csv")) == 3, (end, number)
+        assert len(table(workdir.folder / f"{number}.csv")) == 3, (end, number)
 
 
 @test
-def files(room):
+def files(workdir):
     """older file: kept until the first row; several tools have files of their own; os.chdir has no effect"""
-    machine = Machine(room)
-    (room.folder / "a.csv").write_text("old")
-    (room.folder / "sub").mkdir()
+    machine = Machine(workdir)
+    (workdir.folder / "a.csv").write_text("old")
+    (workdir.folder / "sub").mkdir()
     machine.run(IMPORTS + """
 a, b, c = (EnergyMeasurementTool(f'{name}.csv') for name in 'abc')
 assert open('a.csv').read() == 'old'
 os.chdir('sub')
 a.start(); b.start(); a.stop(); b.stop(); a.start(); a.stop()
 """)
-    assert [len(table(room.folder / f"{name}.csv")) for name in "ab"] == [2, 1]
-    assert sorted(path.name for path in room.folder.glob("*.csv")) == ["a.csv", "b.csv"] and not os.listdir(
-        room.folder / "sub"), os.listdir(room.folder)
-    assert not list(room.folder.glob(".*")), os.listdir(room.folder)
+    assert [len(table(workdir.folder / f"{name}.csv")) for name in "ab"] == [2, 1]
+    assert sorted(path.name for path in workdir.folder.glob("*.csv")) == ["a.csv", "b.csv"] and not os.listdir(
+        workdir.folder / "sub"), os.listdir(workdir.folder)
+    assert not list(workdir.folder.glob(".*")), os.listdir(workdir.folder)
 
 
 @test
-def refusals(room):
+def refusals(workdir):
     """invalid calls and unwritable files: reported at once, in one line with the correct form"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     for program, says in (
             ("EnergyMeasurementTool('o.csv').stop()", "RuntimeError: EnergyMeasurementTool.stop() without start()"),
             ("AsynchronousMeasurementTool('o.csv').stop()", "RuntimeError: AsynchronousMeasurementTool.stop() without"),
@@ -189,9 +189,9 @@ def refusals(room):
 
 
 @test
-def asynchronous(room):
+def asynchronous(workdir):
     """one row for each reading: energies cumulative from start in kWh; CPU and GPU load, temperature and power as read"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     done = machine.run(IMPORTS + """
 t = AsynchronousMeasurementTool('machine.csv', gpu_num=0)
 before = time.monotonic_ns()
@@ -201,7 +201,7 @@ while time.monotonic() < end: pass
 t.stop()
 print(before, time.monotonic_ns())
 """)
-    rows = table(room.folder / "machine.csv")
+    rows = table(workdir.folder / "machine.csv")
     from_ns, to_ns = map(int, done.stdout.split())
     assert 15 <= len(rows) <= 23 and all(len(row) == 8 for row in rows), rows
     assert all(a[i] < b[i] for a, b in zip(rows, rows[1:]) for i in (0, 1)), rows
@@ -217,34 +217,34 @@ print(before, time.monotonic_ns())
 
 
 @test
-def asynchronous_without_counters(room):
+def asynchronous_without_counters(workdir):
     """GPU with power only, and load model: power is integrated"""
-    machine = Machine(room, cards=CARD.format(mw=300000, c=55, percent=90) + NO_COUNTER)
-    machine.environment["WATTLE_SYSFS"] = str(room.tree("empty", {}))
+    machine = Machine(workdir, cards=CARD.format(mw=300000, c=55, percent=90) + NO_COUNTER)
+    machine.environment["WATTLE_SYSFS"] = str(workdir.tree("empty", {}))
     machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nt.start(0.1); time.sleep(1); t.stop()\n")
-    rows = table(room.folder / "o.csv")
+    rows = table(workdir.folder / "o.csv")
     near(rows[-1][4] * J_PER_KWH, 300 * rows[-1][0], relative=0.05)
     assert all(a[1] < b[1] for a, b in zip(rows, rows[1:])) and rows[0][1] > 0, rows
 
 
 @test
-def asynchronous_without_stop(room):
+def asynchronous_without_stop(workdir):
     """program ends or fails without stop(): the rows are written all the same; a forked child leaves them to the parent"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     for number, (end, status) in enumerate((("", 0), ("raise SystemExit(3)", 3), ("1 / 0", 1),
                                             ("if os.fork() == 0: sys.exit(0)\nos.wait()", 0))):
         machine.run(IMPORTS + f"t = AsynchronousMeasurementTool('{number}.csv')\n"
                     f"t.start(0.1)\ntime.sleep(0.5)\n{end}\n", status=status)
-        assert len(table(room.folder / f"{number}.csv")) >= 4, number
+        assert len(table(workdir.folder / f"{number}.csv")) >= 4, number
 
 
 @test
-def asynchronous_again(room):
+def asynchronous_again(workdir):
     """started a second time: further rows that count from that start"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\n"
                 "for i in range(2):\n    t.start(0.1); time.sleep(0.35); t.stop()\n")
-    elapsed_s = [row[0] for row in table(room.folder / "o.csv")]
+    elapsed_s = [row[0] for row in table(workdir.folder / "o.csv")]
     assert sum(b < a for a, b in zip(elapsed_s, elapsed_s[1:])) == 1 and elapsed_s.count(min(elapsed_s)) <= 2, elapsed_s
 
 
@@ -275,11 +275,11 @@ measure('inference.csv', lambda: model(x))
 
 
 @test
-def layerwise(room):
+def layerwise(workdir):
     """one row for each layer in the order of the model: type, mean J of a call, forward and backward; containers have none"""
-    done = Machine(room, cards="").run(LAYERS)
+    done = Machine(workdir, cards="").run(LAYERS)
     training, inference = map(json.loads, done.stdout.splitlines())
-    with open(room.folder / "training.csv", newline="", encoding="utf-8") as file:
+    with open(workdir.folder / "training.csv", newline="", encoding="utf-8") as file:
         rows = [(kind, float(joules)) for kind, joules in csv.reader(file)]
     assert [kind for kind, _ in rows] == ["Linear", "Linear", "Linear", "ReLU", "BatchNorm1d"], rows
     assert math.isnan(rows[2][1]), rows  # never called
@@ -292,13 +292,13 @@ def layerwise(room):
 
 
 @test
-def nothing_is_recorded(room):
+def nothing_is_recorded(workdir):
     """WATTLE_DISABLE=1: the program runs, times are known, energies are nan, and no empty file is made"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(FIVE, WATTLE_DISABLE="1")
-    assert all(row[0] > 0.2 and math.isnan(row[1]) for row in table(room.folder / "energy.csv"))
+    assert all(row[0] > 0.2 and math.isnan(row[1]) for row in table(workdir.folder / "energy.csv"))
     machine.run(IMPORTS + "t = AsynchronousMeasurementTool('o.csv')\nt.start(1); t.stop()\n", WATTLE_DISABLE="1")
-    assert not (room.folder / "o.csv").exists()
+    assert not (workdir.folder / "o.csv").exists()
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ def blocks(name):
 
 
 @test
-def from_codecarbon(room):
+def from_codecarbon(workdir):
     """docs/migrate-codecarbon.md: energies and the carbon figure are known, the row has CodeCarbon's columns"""
     ours, theirs = blocks("migrate-codecarbon")
     assert len(ours) == 8 and len(theirs) == 5 and all("wattle" not in block for block in theirs)
-    python(room, "".join(ours) + """
+    python(workdir, "".join(ours) + """
 assert run["duration_s"] > 0 and energy_kwh > 0 and emissions_kg > 0 and load.total_j > 0
 assert abs(emissions_kg - energy_kwh * 0.056) < 1e-9
 header, row = open("energy.csv").read().splitlines()
@@ -29,12 +29,12 @@ assert open("samples.csv").readline().startswith("t_ns,timestamp,")
 
 
 @test
-def from_zeus(room):
+def from_zeus(workdir):
     """docs/migrate-zeus.md: windows with the energy of a GPU; the search for a limit on a simulated card"""
     ours, theirs = blocks("migrate-zeus")
     tune, = [block for block in theirs if "wattle.cap.tune" in block]
     assert len(ours) == 5 and len(theirs) == 3
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.python("".join(ours) + """
 assert window.domains["gpu-0"][0] == window.gpu_j >= 0 and m.gpu_j >= 0  # 0: the counter was not updated meanwhile
 assert window.error_j > 0 and window.target_j >= 0 and window.total_j > 0

@@ -3,10 +3,10 @@ import sys
 import textwrap
 
 
-def python(room, code, *arguments, status=0, interpreter=(sys.executable,), **options):
+def python(workdir, code, *arguments, status=0, interpreter=(sys.executable,), **options):
     """Runs a program; its lines, and the completed process."""
-    path = room.folder / "program.py"
+    path = workdir.folder / "program.py"
     path.write_text(textwrap.dedent(code))
-    done = room.finish(room.start(*interpreter[1:], path, *arguments, program=interpreter[0], **options))
+    done = workdir.finish(workdir.start(*interpreter[1:], path, *arguments, program=interpreter[0], **options))
     assert done.returncode == status, done
     return done.stdout.splitlines(), done

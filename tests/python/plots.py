@@ -35,16 +35,16 @@ DRAW = """
 """
 
 
-def drawn(room, kind):
-    synthetic_runs.make(WATTLE, room.folder / "run.sqlite", synthetic_runs.KINDS[kind])
-    lines, _ = python(room, DRAW)
+def drawn(workdir, kind):
+    synthetic_runs.make(WATTLE, workdir.folder / "run.sqlite", synthetic_runs.KINDS[kind])
+    lines, _ = python(workdir, DRAW)
     return json.loads(lines[-1])
 
 
 @test
-def every_kind(room):
+def every_kind(workdir):
     """all kinds of a run with a GPU: drawn, with units on the axes; the integral of power is the energy"""
-    found = drawn(room, "training")
+    found = drawn(workdir, "training")
     assert {"power", "cpu", "memory", "gpu_utilization", "spans", "blocks", "ledger"} <= set(found["drawn"]), found
     assert found["drawn"]["power"][1] == "Power, W" and "kJ" in found["drawn"]["blocks"][0], found["drawn"]
     near(found["power"]["total"], found["report"]["total_j"], relative=1e-4)
@@ -52,9 +52,9 @@ def every_kind(room):
 
 
 @test
-def idle_unknown(room):
+def idle_unknown(workdir):
     """unknown idle energy: no part of the bar, and the others lie side by side and fill it"""
-    found = drawn(room, "training")
+    found = drawn(workdir, "training")
     assert found["report"]["ledger"]["idle_j"] is None, found["report"]["ledger"]
     assert found["parts"] and not any("idle" in label for label, _, _ in found["parts"]), found["parts"]
     end = 0
@@ -65,15 +65,15 @@ def idle_unknown(room):
 
 
 @test
-def hostile_names(room):
+def hostile_names(workdir):
     """names with $, control characters and 10,000 letters: drawn as text"""
-    assert "blocks" in drawn(room, "hostile")["drawn"]
+    assert "blocks" in drawn(workdir, "hostile")["drawn"]
 
 
 @test
-def nothing(room):
+def nothing(workdir):
     """empty run: no picture, and a message"""
-    assert "nothing to show" in drawn(room, "empty")["refusal"]
+    assert "nothing to show" in drawn(workdir, "empty")["refusal"]
 
 
 if __name__ == "__main__":

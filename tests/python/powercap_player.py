@@ -16,8 +16,8 @@ SLOTS, SLOT = 64, struct.Struct("ddd")  # since, power until now, energy until s
 START_UJ = 1000000
 
 
-def tree(room):
-    top = room.tree("sys", {f"{ZONE}/name": "package-0\n", f"{ZONE}/max_energy_range_uj": "262143328850\n",
+def tree(workdir):
+    top = workdir.tree("sys", {f"{ZONE}/name": "package-0\n", f"{ZONE}/max_energy_range_uj": "262143328850\n",
                             f"{ZONE}/enabled": "0\n", f"{ZONE}/energy_uj": f"{START_UJ:<22}\n"})
     link = top / "class/powercap/intel-rapl:0"
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -27,8 +27,8 @@ def tree(room):
 
 
 class Player:
-    def __init__(self, room, top, watts):
-        path = room.folder / "power"
+    def __init__(self, workdir, top, watts):
+        path = workdir.folder / "power"
         path.write_bytes(bytes(8 + SLOTS * SLOT.size))
         self._file = open(path, "r+b")
         self._map = mmap.mmap(self._file.fileno(), 0)

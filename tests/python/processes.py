@@ -25,10 +25,10 @@ if __name__ == "__main__":
 """
 
 
-def spans(room, body, status=0):
+def spans(workdir, body, status=0):
     """{pid: how many} of the ended spans `work`, and the CPU seconds of the whole target and of its descendants."""
-    lines, _ = python(room, PROGRAM.replace("{body}", body.strip().replace("\n", "\n        ")), status=status)
-    counts = dict(room.rows("SELECT pid, count(*) FROM span WHERE name = 'work' AND close = 'ended' GROUP BY pid"))
+    lines, _ = python(workdir, PROGRAM.replace("{body}", body.strip().replace("\n", "\n        ")), status=status)
+    counts = dict(workdir.rows("SELECT pid, count(*) FROM span WHERE name = 'work' AND close = 'ended' GROUP BY pid"))
     return counts, *map(float, lines[-1].split())
 
 
@@ -41,36 +41,36 @@ with multiprocessing.get_context("{method}").Pool(2) as pool:
 work()"""
 
 
-def check_pool(room, body, spans_wanted=7):
-    counts, cpu_s, descendants_s = spans(room, body)
+def check_pool(workdir, body, spans_wanted=7):
+    counts, cpu_s, descendants_s = spans(workdir, body)
     assert sum(counts.values()) == spans_wanted and len(counts) >= 2, counts
     assert descendants_s >= 0.1 * (spans_wanted - 1) * 0.9 and cpu_s >= descendants_s + 0.09, (cpu_s, descendants_s)
-    items, = room.rows("SELECT count(*) FROM user_metric WHERE name = 'items'")[0]
+    items, = workdir.rows("SELECT count(*) FROM user_metric WHERE name = 'items'")[0]
     assert items == spans_wanted, items
 
 
 @test
-def pool_by_fork(room):
+def pool_by_fork(workdir):
     """multiprocessing.Pool, fork: every span, metric and CPU second of the workers"""
-    check_pool(room, pool("fork"))
+    check_pool(workdir, pool("fork"))
 
 
 @test
-def pool_by_spawn(room):
+def pool_by_spawn(workdir):
     """multiprocessing.Pool, spawn"""
-    check_pool(room, pool("spawn"))
+    check_pool(workdir, pool("spawn"))
 
 
 @test
-def pool_by_forkserver(room):
+def pool_by_forkserver(workdir):
     """multiprocessing.Pool, forkserver: its workers are grandchildren"""
-    check_pool(room, pool("forkserver"))
+    check_pool(workdir, pool("forkserver"))
 
 
 @test
-def executors(room):
+def executors(workdir):
     """concurrent.futures, processes and threads"""
-    check_pool(room, """
+    check_pool(workdir, """
 with concurrent.futures.ProcessPoolExecutor(2) as executor:
     list(executor.map(work, range(5)))
 with concurrent.futures.ThreadPoolExecutor(2) as executor:
@@ -78,18 +78,18 @@ with concurrent.futures.ThreadPoolExecutor(2) as executor:
 
 
 @test
-def a_pool_that_is_terminated(room):
+def a_pool_that_is_terminated(workdir):
     """end of the pool's with block: kills its workers; spans ended before are there"""
-    counts, *_ = spans(room, """
+    counts, *_ = spans(workdir, """
 with multiprocessing.get_context("fork").Pool(2) as pool:
     pool.map(work, range(4), chunksize=1)""")
     assert sum(counts.values()) == 4, counts
 
 
 @test
-def fork_in_a_block(room):
+def fork_in_a_block(workdir):
     """os.fork inside a span: the child's own end does not end the parent's, and its _exit does not affect the tracker"""
-    counts, cpu_s, _ = spans(room, """
+    counts, cpu_s, _ = spans(workdir, """
 with wattle.span("outer"):
     child = os.fork()
     if child == 0:
@@ -98,14 +98,14 @@ with wattle.span("outer"):
     os.waitpid(child, 0)
     work()""")
     assert sorted(counts.values()) == [1, 1], counts
-    rows = room.rows("SELECT close, count(*) FROM span WHERE name = 'outer' GROUP BY close")
+    rows = workdir.rows("SELECT close, count(*) FROM span WHERE name = 'outer' GROUP BY close")
     assert ("ended", 1) in rows and sum(n for _, n in rows) <= 2, rows
 
 
 @test
-def a_child_that_leaves_the_block(room):
+def a_child_that_leaves_the_block(workdir):
     """forked child that runs through the end of the tracker's with block: an error that the tracker is its parent's"""
-    counts, *_ = spans(room, """
+    counts, *_ = spans(workdir, """
 child = os.fork()
 if child == 0:
     work()
@@ -120,9 +120,9 @@ work()""")
 
 
 @test
-def a_child_that_exits(room):
+def a_child_that_exits(workdir):
     """sys.exit in a forked child runs its atexit functions: the parent's tracker continues"""
-    counts, *_ = spans(room, """
+    counts, *_ = spans(workdir, """
 child = os.fork()
 if child == 0:
     try:
@@ -138,10 +138,10 @@ work()""")
 
 
 @test
-def programs(room):
+def programs(workdir):
     """subprocess: another Python, and a shell around it; each finds the recorder through the environment"""
     code = "import wattle\nwith wattle.span('work'): sum(range(3000000))"
-    counts, _, descendants_s = spans(room, f"""
+    counts, _, descendants_s = spans(workdir, f"""
 code = {code!r}
 subprocess.run([sys.executable, "-c", code], check=True)
 subprocess.run("exec " + sys.executable + " -c '" + code.replace("'", '"') + "'", shell=True, check=True)
@@ -151,9 +151,9 @@ os.wait()""")
 
 
 @test
-def fork_with_threads(room):
+def fork_with_threads(workdir):
     """forks while other threads are in spans: neither side hangs or loses spans"""
-    counts, *_ = spans(room, """
+    counts, *_ = spans(workdir, """
 over = threading.Event()
 def busy():
     while not over.is_set():
@@ -175,9 +175,9 @@ work()""")
 
 
 @test
-def forks_beside_trackers(room):
+def forks_during_tracking(workdir):
     """forks while threads start and stop trackers and meters: each child has its own, and none hangs"""
-    counts, *_ = spans(room, """
+    counts, *_ = spans(workdir, """
 wattle.measure()  # no fork into an import: Python's own lock of a module stays held in the child
 over = threading.Event()
 def trackers():
@@ -206,9 +206,9 @@ over.set()
 
 
 @test
-def forks_beside_meters(room):
+def forks_during_metering(workdir):
     """forks while another thread opens meters: a child that opens one finds no library list of glibc in mid-change"""
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import os, signal, threading
 import wattle
 wattle.measure()
@@ -234,9 +234,9 @@ print(statuses)
 
 
 @test
-def trackers_in_workers(room):
+def trackers_in_workers(workdir):
     """worker with a tracker of its own while its parent has one"""
-    counts, *_ = spans(room, """
+    counts, *_ = spans(workdir, """
 child = os.fork()
 if child == 0:
     with wattle.Tracker(sleep_time=0.05, output="child.sqlite") as own:
@@ -245,7 +245,7 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 work()""")
     assert list(counts.values()) == [1], counts
-    assert room.rows("SELECT count(*) FROM span WHERE name = 'work'", "child.sqlite") == [(1,)]
+    assert workdir.rows("SELECT count(*) FROM span WHERE name = 'work'", "child.sqlite") == [(1,)]
 
 
 if __name__ == "__main__":

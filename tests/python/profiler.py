@@ -125,37 +125,37 @@ print("answer", repr(cap))
 class Machine:
     """A fake card, no other sensors, and the log of its limits."""
 
-    def __init__(self, room, card=CARD):
-        self.room, self.cards = room, room.folder / "cards"
+    def __init__(self, workdir, card=CARD):
+        self.workdir, self.cards = workdir, workdir.folder / "cards"
         self.cards.write_text(card.text())
         self.environment = {"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_HELPER": "off",
-                            "WATTLE_STATE": str(room.folder / "state"), "WATTLE_SYSFS": str(room.tree("none", {})),
+                            "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_SYSFS": str(workdir.tree("none", {})),
                             "CUDA_VISIBLE_DEVICES": None}
 
     def start(self, program, **environment):
-        (self.room.folder / "program.py").write_text(program)
-        return self.room.start("program.py", program=sys.executable, env={**self.environment, **environment})
+        (self.workdir.folder / "program.py").write_text(program)
+        return self.workdir.start("program.py", program=sys.executable, env={**self.environment, **environment})
 
     def run(self, program, status=0, **environment):
-        done = self.room.finish(self.start(program, **environment))
+        done = self.workdir.finish(self.start(program, **environment))
         assert done.returncode == status, done
         return done
 
     def limits(self):
         """W, each limit that was set, in order."""
-        path = self.room.folder / "cards.limits"
+        path = self.workdir.folder / "cards.limits"
         return [int(line.split()[2]) / 1000 for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @test
-def the_best_cap_is_found_and_printed_and_written(room):
+def the_best_cap_is_found_and_printed_and_written(workdir):
     """training: within 10 % of the best objective, in whole watts; table, CSV; card and model as before"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     done = machine.run(SEARCH.replace("TRAIN", "True"))
     cap = int(done.stdout.split("answer ")[1])
     assert CARD.worse_percent("ed2p", cap, from_w=120) < 10, (cap, CARD.best_w("ed2p"), done.stdout)
     assert "Modeled Optimal Cap: " in done.stdout and "Tested: " in done.stdout, done.stdout
-    with open(room.folder / "caps.csv", newline="", encoding="utf-8") as file:
+    with open(workdir.folder / "caps.csv", newline="", encoding="utf-8") as file:
         *rows, last = csv.reader(file)
     assert last == ["Modeled Optimal Cap:", str(cap)], last
     caps, batches, kwh, objective = zip(*[map(float, row) for row in rows])
@@ -168,17 +168,17 @@ def the_best_cap_is_found_and_printed_and_written(room):
 
 
 @test
-def inference_leaves_no_trace_either(room):
+def inference_leaves_no_trace_either(workdir):
     """train=False: the same with the model in eval mode, its statistics unchanged"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(SEARCH.replace("TRAIN", "False").replace("seconds=0.4", "seconds=0.1"))
     assert machine.limits()[-1] == CARD.now_w, machine.limits()
 
 
 @test
-def an_exception_in_the_work_puts_everything_back(room):
+def an_exception_in_the_work_puts_everything_back(workdir):
     """loss function that fails after some batches: its exception reaches the program, model and limit are restored"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(IMPORTS + """
 model = torch.nn.Sequential(Work(), make())
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -202,9 +202,9 @@ same(before, state(model, optimizer))
 
 
 @test
-def killed_in_the_search(room):
+def killed_in_the_search(workdir):
     """SIGKILL during the search: the limit is restored within a second"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     program = machine.start(SEARCH.replace("TRAIN", "True").replace("seconds=0.4", "seconds=30"))
     wait_until(lambda: len(machine.limits()) >= 2 and machine.limits()[-1] != CARD.now_w, "a cap is being tested")
     program.kill()
@@ -214,9 +214,9 @@ def killed_in_the_search(room):
 
 
 @test
-def set_and_reset(room):
+def set_and_reset(workdir):
     """cap set by the program: reset restores the previous one, so does the program's end; without a set, the default"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(IMPORTS + "set_power_cap(gpu_num=0, cap=250)\nset_power_cap(0, 200)\nreset_power_cap(gpu_num=0)\n"
                 + "import numpy\nset_power_cap(numpy.int64(0), 150)\nreset_power_cap('GPU-0000')\nset_power_cap('0', 150)\n")
     assert machine.limits() == [250, 200, 350, 150, 350, 150, 350], machine.limits()
@@ -225,9 +225,9 @@ def set_and_reset(room):
 
 
 @test
-def what_is_refused(room):
+def what_is_refused(workdir):
     """invalid arguments: a message each, before anything is done: no limit is set, no batch is consumed"""
-    machine = Machine(room)
+    machine = Machine(workdir)
     machine.run(IMPORTS + """
 for call, error, words in [
         (lambda: set_power_cap(0, 90), ValueError, "100"), (lambda: set_power_cap(0, 401), ValueError, "400"),
@@ -249,7 +249,7 @@ for call, error, words in [
 
 
 @test
-def everything_is_put_back(room):
+def everything_is_put_back(workdir):
     """model, optimizer, scheduler, generators: bitwise equal, whether the optimizer had state before or none"""
     from wattle.compat.profiler.state import Kept
     for make_optimizer in OPTIMIZERS.values():
@@ -272,7 +272,7 @@ def everything_is_put_back(room):
 
 
 @test
-def training_goes_on_as_if_nothing_had_been(room):
+def training_continues_without_profiler(workdir):
     """the weights after a search and ten more steps are those of ten steps without a search"""
     from wattle.compat.profiler.state import Kept
     results = []
@@ -330,7 +330,7 @@ class Wrapped(torch.utils.data.Dataset):
 
 
 @test
-def what_is_not_in_plain_attributes(room):
+def what_is_not_in_plain_attributes(workdir):
     """TorchScript's tensors and modes, sets and deques, samplers of any class, nested data sets, persistent workers"""
     from wattle.compat.profiler.state import Kept
     model = nn.Sequential(torch.jit.script(nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6))), Counts())
@@ -356,7 +356,7 @@ def what_is_not_in_plain_attributes(room):
 
 
 @test
-def an_optimizer_whose_entries_are_in_another_order(room):
+def an_optimizer_whose_entries_are_in_another_order(workdir):
     """keys that are tensors: compared by identity, not by their elements"""
     from wattle.compat.profiler.state import Kept
     a, b = [nn.Parameter(torch.ones(3)) for _ in range(2)]
@@ -369,7 +369,7 @@ def an_optimizer_whose_entries_are_in_another_order(room):
 
 
 @test
-def a_key_press_while_it_is_put_back(room):
+def a_key_press_while_it_is_put_back(workdir):
     """Ctrl-C during restore: the part is restored again, then KeyboardInterrupt reaches the program"""
     from wattle.compat.profiler.state import Kept
     kept = Kept(data := [1, 2])
@@ -390,7 +390,7 @@ def a_key_press_while_it_is_put_back(room):
 
 
 @test
-def a_module_without_its_shape_is_refused(room):
+def a_module_without_its_shape_is_refused(workdir):
     """lazy module, which cannot be made lazy again: the message says to call it first"""
     from wattle.compat.profiler.state import Kept
     try:

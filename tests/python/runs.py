@@ -18,21 +18,21 @@ RECORD = """
 """
 
 
-def recorded(room):
-    python(room, RECORD)
-    return room
+def recorded(workdir):
+    python(workdir, RECORD)
+    return workdir
 
 
-def told(room, code):
+def told(workdir, code):
     """Output of a program that opened the run, as JSON."""
-    lines, _ = python(room, "    import json, wattle\n    run = wattle.open('run.sqlite')\n" + code)
+    lines, _ = python(workdir, "    import json, wattle\n    run = wattle.open('run.sqlite')\n" + code)
     return json.loads(lines[-1])
 
 
 @test
-def samples(room):
+def samples(workdir):
     """every sample of the file, missing ones masked; arrays are the run's memory, read-only, and outlive it"""
-    actual = told(recorded(room), """
+    actual = told(recorded(workdir), """
     import numpy
     column = run.samples["main_rss_bytes"]
     again = numpy.asarray(memoryview(run.samples.buffer("main_rss_bytes")))
@@ -44,32 +44,32 @@ def samples(room):
     print(json.dumps({"lists": lists, "shared": bool(shared), "writeable": column.data.flags.writeable, "unit": unit,
                       "alive": column.tolist()}))
     """)
-    names = [row[1] for row in room.rows("PRAGMA table_info(sample)")]
-    rows = room.rows("SELECT * FROM sample ORDER BY t_ns")
+    names = [row[1] for row in workdir.rows("PRAGMA table_info(sample)")]
+    rows = workdir.rows("SELECT * FROM sample ORDER BY t_ns")
     assert actual["shared"] and not actual["writeable"] and actual["unit"] == ["bytes", "ns"], actual
     assert {name: actual["lists"][name] for name in names} == dict(zip(names, map(list, zip(*rows))))
     assert actual["alive"] == actual["lists"]["main_rss_bytes"]
 
 
 @test
-def spans(room):
+def spans(workdir):
     """every span of the file, by strides over the array of structs; one that never ended is masked"""
-    actual = told(recorded(room), """
+    actual = told(recorded(workdir), """
     spans = run.spans
     print(json.dumps({"rows": list(zip(spans["name"].tolist(), spans["begin_ns"].tolist(), spans["end_ns"].tolist(),
                                        spans["parent"].tolist())),
                       "strides": spans["begin_ns"].data.strides[0] > 8, "n": spans.n}))
     """)
-    rows = room.rows("SELECT name, begin_ns, end_ns, parent FROM span ORDER BY id")
+    rows = workdir.rows("SELECT name, begin_ns, end_ns, parent FROM span ORDER BY id")
     actual_rows, true_rows = (sorted(map(list, one), key=lambda row: row[1]) for one in (actual["rows"], rows))
     assert actual_rows == true_rows, (actual, rows)
     assert actual["strides"] and actual["n"] == 7 and [r for r in actual["rows"] if r[2] is None][0][0] == "open"
 
 
 @test
-def findings(room):
+def findings(workdir):
     """report and blocks: those of the program; rows, columns and names of the table agree"""
-    actual = told(recorded(room), """
+    actual = told(recorded(workdir), """
     blocks = run.blocks
     print(json.dumps({"report": run.report, "text": run.text, "calls": blocks["num_calls"].tolist(),
                       "names": blocks.names, "total_s": blocks["total_s"].tolist(),
@@ -77,8 +77,8 @@ def findings(room):
                       "half": len(blocks[1:]), "items": run.user_metrics["value"].sum(),
                       "kinds": run.events["kind"].tolist()}))
     """)
-    report = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)
-    assert actual["report"] == report and actual["text"] == room.wattle("report", "run.sqlite", "--all").stdout
+    report = json.loads(workdir.wattle("report", "run.sqlite", "--format", "json").stdout)
+    assert actual["report"] == report and actual["text"] == workdir.wattle("report", "run.sqlite", "--all").stdout
     assert actual["names"] == ["inner", "open", "outer <b>&"] and actual["calls"][0] == 3, actual["names"]
     assert actual["row"]["total_s"] == actual["total_s"][0] == report["blocks"][0]["compute_time"]["total"]
     near(actual["total_s"][0], 0.09, relative=0.3)
@@ -86,9 +86,9 @@ def findings(room):
 
 
 @test
-def frames(room):
+def frames(workdir):
     """data frames by date: NaN for unknown values, samples of devices, spans with their seconds"""
-    actual = told(recorded(room), """
+    actual = told(recorded(workdir), """
     import pandas
     frame, spans, device = run.to_pandas(), run.to_pandas("spans"), run.to_pandas(next(iter(run.devices)))
     off = abs((frame.index[0] - pandas.Timestamp(run.report["run"]["start"])).total_seconds())
@@ -98,16 +98,16 @@ def frames(room):
                       "device": len(device), "blocks": run.to_pandas("blocks")["num_calls"].tolist(),
                       "utc": str(frame.index.tz), "wall": run.wall_time(int(run.samples["t_ns"][0])).isoformat()}))
     """)
-    n, missing = room.rows("SELECT count(*), sum(main_pss_bytes IS NULL) FROM sample")[0]
+    n, missing = workdir.rows("SELECT count(*), sum(main_pss_bytes IS NULL) FROM sample")[0]
     assert actual["rows"] == actual["device"] == n and actual["missing"] == missing and actual["utc"] == "UTC", actual
     assert actual["open"] == 1 and actual["off"] < 0.5, actual
     near(actual["seconds"], 0.09, relative=0.3)
 
 
 @test
-def notebooks(room):
+def notebooks(workdir):
     """reprs of runs, reports, tables and columns: tables, with names escaped"""
-    actual = told(recorded(room), """
+    actual = told(recorded(workdir), """
     shown = [run._repr_html_(), run.report._repr_html_(), run.blocks._repr_html_(), run.samples._repr_html_()]
     print(json.dumps({"html": shown, "repr": [repr(run), repr(run.blocks), repr(run.spans), repr(run.devices)]}))
     """)
@@ -118,10 +118,10 @@ def notebooks(room):
 
 
 @test
-def unresolved_energies(room):
+def unresolved_energies(workdir):
     """tables show value and error of an unresolved block with the mark of the program's reports, and its explanation once"""
     block = '{"name": name, "compute_time": {}, "energy": {"total_j": 1.2, "error_j": error, "mean_j": 0.6}}'
-    actual = told(recorded(room), f"""
+    actual = told(recorded(workdir), f"""
     from wattle.table import blocks_table
     tables = [blocks_table([{block} for name, error in blocks]) for blocks in ([("a", 1.5), ("b", 0.5)], [("b", 0.5)])]
     print(json.dumps([[repr(table), table._repr_html_()] for table in tables]))
@@ -133,10 +133,10 @@ def unresolved_energies(room):
 
 
 @test
-def without_numpy(room):
+def without_numpy(workdir):
     """report, blocks as rows, events and buffers: need only Python; numpy is named where it is needed"""
-    recorded(room)
-    python(room, """
+    recorded(workdir)
+    python(workdir, """
     import sys
     sys.modules["numpy"] = sys.modules["pandas"] = None
     import wattle
@@ -155,11 +155,11 @@ def without_numpy(room):
 
 
 @test
-def refusals(room):
+def refusals(workdir):
     """file that is no run, missing, or closed: one message"""
-    recorded(room)
-    (room.folder / "text").write_text("no run")
-    python(room, """
+    recorded(workdir)
+    (workdir.folder / "text").write_text("no run")
+    python(workdir, """
     import wattle
     def refused(kind, part, act, *arguments, **keywords):
         try:
@@ -189,29 +189,29 @@ def refusals(room):
 
 
 @test
-def side_by_side(room):
+def side_by_side(workdir):
     """compare: the program's result, for paths and open runs; exports and combined files too"""
-    recorded(room)
-    lines, _ = python(room, """
+    recorded(workdir)
+    lines, _ = python(workdir, """
     import json, wattle
     print(json.dumps(wattle.compare({"a": "run.sqlite", "b": wattle.open("run.sqlite")}, "max")))
     wattle.export("run.sqlite", "csv", "out.csv")
     """)
-    expected = room.wattle("compare", "a=run.sqlite", "b=run.sqlite", "--stat", "max", "--format", "json").stdout
+    expected = workdir.wattle("compare", "a=run.sqlite", "b=run.sqlite", "--stat", "max", "--format", "json").stdout
     assert json.loads(lines[0]) == json.loads(expected)
-    room.wattle("export", "run.sqlite", "--format", "csv", "-o", "again.csv")
-    assert (room.folder / "out.csv").read_bytes() == (room.folder / "again.csv").read_bytes()
+    workdir.wattle("export", "run.sqlite", "--format", "csv", "-o", "again.csv")
+    assert (workdir.folder / "out.csv").read_bytes() == (workdir.folder / "again.csv").read_bytes()
 
 
 @test
-def span_files(room):
+def span_files(workdir):
     """span file of a program without a recorder: opens with spans and without samples"""
-    python(room, """
+    python(workdir, """
     import wattle
     with wattle.span("alone"):
         pass
-    """, env={"WATTLE_SPANS": str(room.folder / "spans")})
-    python(room, """
+    """, env={"WATTLE_SPANS": str(workdir.folder / "spans")})
+    python(workdir, """
     import wattle
     run = wattle.open("spans")
     assert run.spans["name"].tolist() == ["alone"] and run.samples.n == 0 and run.blocks["num_calls"].tolist() == [1]
@@ -220,15 +220,15 @@ def span_files(room):
 
 
 @test
-def meters(room):
+def meters(workdir):
     """measure and Meter: readings of a simulated tree and states; NaN for unknown values, and for a sum with a lost part"""
-    tree = room.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
+    tree = workdir.tree("sys", {"class/powercap/intel-rapl:0/name": "package-0\n",
                              "class/powercap/intel-rapl:0/energy_uj": "1000000\n",
                              "class/powercap/intel-rapl:0/max_energy_range_uj": "262143328850\n",
                              "class/powercap/intel-rapl:0:0/name": "dram\n",
                              "class/powercap/intel-rapl:0:0/energy_uj": "5\n",
                              "class/powercap/intel-rapl:0:0/max_energy_range_uj": "262143328850\n"})
-    lines, _ = python(room, f"""
+    lines, _ = python(workdir, f"""
     import json, math, time, wattle
     counter = "{tree}/class/powercap/intel-rapl:0/energy_uj"
     with wattle.measure() as m:

@@ -9,16 +9,16 @@ RUN = """
 """
 
 
-def calls(room, code, **options):
+def calls(workdir, code, **options):
     """{name: how often} of a program's spans while it is tracked."""
-    python(room, RUN + code + "\n    tracker.stop()\n", **options)
-    return dict(room.rows("SELECT name, count(*) FROM span WHERE close = 'ended' GROUP BY name"))
+    python(workdir, RUN + code + "\n    tracker.stop()\n", **options)
+    return dict(workdir.rows("SELECT name, count(*) FROM span WHERE close = 'ended' GROUP BY name"))
 
 
 @test
-def nested(room):
+def nested(workdir):
     """nested spans, one object inside itself, names of every alphabet"""
-    assert calls(room, """
+    assert calls(workdir, """
     forward = wattle.span("forward")
     for i in range(100):
         with forward, wattle.span("層 \\U0001f525"), forward:
@@ -27,9 +27,9 @@ def nested(room):
 
 
 @test
-def crossing(room):
+def crossing(workdir):
     """generator's span that ends inside another one: ends itself and not the other"""
-    assert calls(room, """
+    assert calls(workdir, """
     def numbers():
         with wattle.span("generator"):
             yield 1
@@ -41,16 +41,16 @@ def crossing(room):
         with wattle.span("inner"):
             pass
     """) == {"generator": 1, "outer": 1, "inner": 2}
-    begin, end = room.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'generator'")[0]
-    outer = room.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'outer'")[0]
-    first = room.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'inner' ORDER BY begin_ns")[0]
+    begin, end = workdir.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'generator'")[0]
+    outer = workdir.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'outer'")[0]
+    first = workdir.rows("SELECT begin_ns, end_ns FROM span WHERE name = 'inner' ORDER BY begin_ns")[0]
     assert begin < outer[0] < first[0] < end < first[1] < outer[1], (begin, end, outer, first)
 
 
 @test
-def decorated(room):
+def decorated(workdir):
     """functions, methods, static, class methods and properties: each call a span; names, results and signatures stay"""
-    assert calls(room, """
+    assert calls(workdir, """
     import inspect
     @wattle.span("function")
     def add(a: int, b: int = 2) -> int:
@@ -87,9 +87,9 @@ def decorated(room):
 
 
 @test
-def asynchronous(room):
+def asynchronous(workdir):
     """coroutines and `async with`: ranges; overlapping tasks have each its own, with its duration"""
-    assert calls(room, """
+    assert calls(workdir, """
     import asyncio, inspect
     shared = wattle.span("with")
     @wattle.span("coroutine")
@@ -103,16 +103,16 @@ def asynchronous(room):
         assert await asyncio.gather(work(0.03), work(0.01), work(0.02)) == [0.03, 0.01, 0.02]
     asyncio.run(main())
     """) == {"coroutine": 3, "with": 6}
-    lasted = [s for s, in room.rows("SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'coroutine' ORDER BY 1")]
+    lasted = [s for s, in workdir.rows("SELECT (end_ns - begin_ns) / 1e9 FROM span WHERE name = 'coroutine' ORDER BY 1")]
     for actual, least in zip(lasted, (0.01, 0.02, 0.03)):
         assert actual > least - 0.001, lasted
-    assert room.rows("SELECT DISTINCT kind FROM span") == [("range",)]
+    assert workdir.rows("SELECT DISTINCT kind FROM span") == [("range",)]
 
 
 @test
-def generators(room):
+def generators(workdir):
     """generators and asynchronous ones: sent values, thrown exceptions, results and an early end reach the inner one"""
-    assert calls(room, """
+    assert calls(workdir, """
     import asyncio
     ended = []
     @wattle.span("generator")
@@ -159,9 +159,9 @@ def generators(room):
 
 
 @test
-def exceptions(room):
+def exceptions(workdir):
     """exception: passes through a span unchanged, and the span ends where it left"""
-    assert calls(room, """
+    assert calls(workdir, """
     class Odd(BaseException):
         pass
     def fail():
@@ -178,9 +178,9 @@ def exceptions(room):
 
 
 @test
-def objects(room):
+def objects(workdir):
     """a span is its name: repr, pickle, copy; names are str without NUL; metrics are numbers, and unknown ones are dropped"""
-    python(room, """
+    python(workdir, """
     import copy, math, pickle, wattle
     span = wattle.span("a 'name'")
     assert repr(span) == f"wattle.span({span.name!r})" and span.name == "a 'name'"
@@ -215,9 +215,9 @@ def objects(room):
 
 
 @test
-def interpreters(room):
+def interpreters(workdir):
     """subinterpreters of one process: each has its module, all spans are there"""
-    assert calls(room, """
+    assert calls(workdir, """
     import _xxsubinterpreters as interpreters
     code = "import sys; sys.path[:0] = %r\\nimport wattle\\nfor i in range(100):\\n    with wattle.span('inside'): pass"
     for _ in range(5):
@@ -230,9 +230,9 @@ def interpreters(room):
 
 
 @test
-def no_leaks(room):
+def no_leaks(workdir):
     """10^5 spans of each form: no object, reference or memory remains"""
-    python(room, """
+    python(workdir, """
     import asyncio, gc, sys, tracemalloc, wattle
     shared, name = wattle.span("shared"), "made" + str(id(wattle))
     @wattle.span("decorated")
@@ -265,9 +265,9 @@ def no_leaks(room):
 
 
 @test
-def no_leaks_of_runs(room):
+def no_leaks_of_runs(workdir):
     """runs, columns, meters and trackers: no memory or descriptor remains"""
-    python(room, """
+    python(workdir, """
     import ctypes, gc, os, tracemalloc, wattle
     class Heap(ctypes.Structure):  # struct mallinfo2
         _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks",

@@ -31,26 +31,26 @@ def have(module):
 
 
 @test
-def interpreter_options(room):
+def interpreter_options(workdir):
     """-O, -OO, -X dev, -W error, -bb, -u: no message, and the same result"""
     for options in (["-O"], ["-OO"], ["-X", "dev"], ["-W", "error"], ["-bb"], ["-u"]):
-        lines, done = python(room, PROGRAM, interpreter=(sys.executable, *options))
+        lines, done = python(workdir, PROGRAM, interpreter=(sys.executable, *options))
         assert lines == ["1"] and not done.stderr, (options, done)
 
 
 @test
-def isolated(room):
+def isolated(workdir):
     """-I, which ignores PYTHONPATH: works with sys.path set by the program, and finds its recorder"""
     folder = str(pathlib.Path(wattle.__file__).parent.parent)
-    lines, done = python(room, f"import sys; sys.path.insert(0, {folder!r})\n" + PROGRAM,
+    lines, done = python(workdir, f"import sys; sys.path.insert(0, {folder!r})\n" + PROGRAM,
                          interpreter=(sys.executable, "-I", "-W", "error"))
     assert lines == ["1"] and not done.stderr, done
 
 
 @test
-def import_costs_little(room):
+def import_costs_little(workdir):
     """import wattle: needs only the standard library, and little of it"""
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import sys
 before = set(sys.modules)
 import wattle
@@ -61,9 +61,9 @@ print(sorted(new & {"numpy", "pandas", "torch", "matplotlib", "multiprocessing",
 
 
 @test
-def nothing_is_imported_late(room):
+def all_modules_imported_at_start(workdir):
     """modules used later: imported at once, as a fork during another thread's import would leave the child half a module"""
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import sys, wattle
 before = set(sys.modules)
 @wattle.span("decorated")
@@ -81,9 +81,9 @@ print(sorted(set(sys.modules) - before))
 
 
 @test
-def warnings_of_resources(room):
+def warnings_of_resources(workdir):
     """-X dev and -W error: no resource warnings for trackers, meters and runs left to the collector"""
-    _, done = python(room, """
+    _, done = python(workdir, """
 import gc, wattle
 def left():
     tracker = wattle.Tracker(sleep_time=0.05, disable_logs=True)
@@ -99,9 +99,9 @@ gc.collect()
 
 
 @test
-def disabled(room):
+def disabled(workdir):
     """WATTLE_DISABLE=1: programs run unchanged, nothing is written, figures are None or nan"""
-    lines, done = python(room, """
+    lines, done = python(workdir, """
 import math, os, wattle
 with wattle.Tracker(sleep_time=0.05, output="run.sqlite") as tracker:
     with wattle.span("x"):
@@ -117,9 +117,9 @@ str(tracker), repr(tracker), tracker.to_json()
 
 
 @test
-def no_program(room):
+def no_program(workdir):
     """program wattle missing: spans and meters work, a tracker reports it in one line"""
-    _, done = python(room, """
+    _, done = python(workdir, """
 import pathlib, sys, wattle, wattle._wattle
 tracker = wattle._wattle.Tracker(program="/nowhere/wattle")
 try:
@@ -135,14 +135,14 @@ with wattle.span("x"), wattle.measure():
 
 
 @test
-def read_only_folder(room):
+def read_only_folder(workdir):
     """unwritable working directory (as nobody): a tracker without files works"""
     if os.geteuid() != 0:
         raise Skip("only root can become nobody")
-    room.folder.chmod(0o755)
-    (room.folder / "tmp").mkdir()
-    (room.folder / "tmp").chmod(0o777)
-    python(room, """
+    workdir.folder.chmod(0o755)
+    (workdir.folder / "tmp").mkdir()
+    (workdir.folder / "tmp").chmod(0o777)
+    python(workdir, """
 import os, sys, tempfile
 import wattle
 os.setgid(65534)
@@ -159,13 +159,13 @@ except PermissionError as why:
     assert "here.sqlite" in str(why), why
 else:
     sys.exit("it was written")
-""", env={"TMPDIR": str(room.folder / "tmp")})
+""", env={"TMPDIR": str(workdir.folder / "tmp")})
 
 
 @test
-def closed_streams(room):
+def closed_streams(workdir):
     """stdin, stdout and stderr closed: the recorder's descriptors do not become the program's streams"""
-    python(room, """
+    python(workdir, """
 import os, sys
 import wattle
 with wattle.Tracker(sleep_time=0.05, output="run.sqlite") as tracker:
@@ -177,17 +177,17 @@ assert tracker.report["blocks"][0]["num_calls"] == 1
 with open("result", "w") as file:
     file.write("fine")
 """, interpreter=("/bin/sh", "-c", f'exec {sys.executable} "$@" <&- >&- 2>&-', "sh"))
-    assert (room.folder / "result").read_text() == "fine"
+    assert (workdir.folder / "result").read_text() == "fine"
 
 
 @test
-def locales(room):
+def locales(workdir):
     """locale C without UTF-8 mode, and a Latin-1 file name: blocks and files of any name"""
     for environment in ({"LC_ALL": "C"}, {"LC_ALL": "C.UTF-8"},
                         {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
-        lines, done = python(room, PROGRAM, env=environment)
+        lines, done = python(workdir, PROGRAM, env=environment)
         assert lines == ["1"] and not done.stderr, done
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import os, wattle
 for name in (b"\\xfcber.sqlite", "\\u5c64 \\U0001f525.sqlite".encode()):
     with wattle.Tracker(sleep_time=0.05, disable_logs=True, output=os.fsdecode(name)) as tracker:
@@ -200,10 +200,10 @@ for name in (b"\\xfcber.sqlite", "\\u5c64 \\U0001f525.sqlite".encode()):
 
 
 @test
-def little_is_left(room):
+def little_is_left(workdir):
     """few descriptors, little memory: a clear OSError or a working tracker, never a crash"""
     for limit in ("NOFILE, (4, 4)", "NOFILE, (12, 12)", "FSIZE, (0, 0)"):
-        lines, _ = python(room, f"""
+        lines, _ = python(workdir, f"""
 import resource, signal, sys, wattle
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 import json, threading, traceback
@@ -235,9 +235,9 @@ REFUSALS = (
 
 
 @test
-def refusals(room):
+def refusals(workdir):
     """invalid arguments, order and files: one line with the error and the correct form"""
-    lines, done = python(room, f"""
+    lines, done = python(workdir, f"""
 import wattle
 for call in {[call for call, _ in REFUSALS]}:
     try:
@@ -251,16 +251,16 @@ for call in {[call for call, _ in REFUSALS]}:
 
 
 @test
-def the_page_for_users(room):
+def the_page_for_users(workdir):
     """docs/python.md: its Python blocks, run in order, unchanged"""
     have("pandas")
     page = (TESTS.parent / "docs/python.md").read_text(encoding="utf-8")
     blocks = re.findall("^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 6
-    (room.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n", encoding="ascii")
+    (workdir.folder / "cards").write_text("gpu\nlimits_mw 100000 400000 400000 400000\n", encoding="ascii")
     fake = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
-            "WATTLE_FAKE_NVML": str(room.folder / "cards"), "WATTLE_STATE": str(room.folder / "state")}
-    _, done = python(room, "".join(blocks) + """
+            "WATTLE_FAKE_NVML": str(workdir.folder / "cards"), "WATTLE_STATE": str(workdir.folder / "state")}
+    _, done = python(workdir, "".join(blocks) + """
 assert wattle.cap.list()[0].device == "gpu-0"
 assert result["energy"]["total_j"].keys() == {"old", "new"}
 assert run.blocks.find("train")["num_calls"] == 100
@@ -270,11 +270,11 @@ assert m.seconds > 0 and tracker.energy.total_j > 0
 
 
 @test
-def other_programs(room):
+def other_programs(workdir):
     """example that measures programs other than Python: a line for each program, with its energy"""
     example = TESTS.parent / "examples/other_programs.py"
-    (room.folder / "file").write_bytes(b"joules and seconds " * 300_000)
-    done = room.finish(room.start(example, "file", program=sys.executable))
+    (workdir.folder / "file").write_bytes(b"joules and seconds " * 300_000)
+    done = workdir.finish(workdir.start(example, "file", program=sys.executable))
     assert done.returncode == 0, done
     lines = {line[:14].strip(): line.split() for line in done.stdout.splitlines()}
     assert "gzip -1" in lines and float(lines["gzip -9"][-3]) > 0, done.stdout
@@ -288,19 +288,19 @@ tracker.stop()""", "run = wattle.open('run.sqlite')\nrun", "run.blocks", "run.re
 
 
 @test
-def notebook(room):
+def notebook(workdir):
     """notebook, run by a real kernel: a run and its blocks are shown as HTML, names escaped"""
     have("nbconvert")
     have("ipykernel")
     cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     cells = [{**cell, "id": f"cell{number}", "source": source} for number, source in enumerate(CELLS)]
-    (room.folder / "book.ipynb").write_text(json.dumps(
+    (workdir.folder / "book.ipynb").write_text(json.dumps(
         {"cells": cells, "nbformat": 4, "nbformat_minor": 5,
          "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}}}))
-    done = room.finish(room.start("-m", "nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb",
-                                  "book.ipynb", program=sys.executable, env={"HOME": str(room.folder)}))
+    done = workdir.finish(workdir.start("-m", "nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb",
+                                  "book.ipynb", program=sys.executable, env={"HOME": str(workdir.folder)}))
     assert done.returncode == 0, done.stderr
-    book = json.loads((room.folder / "done.ipynb").read_text())
+    book = json.loads((workdir.folder / "done.ipynb").read_text())
     shown = ["".join(output["data"].get("text/html", "")) for cell in book["cells"] for output in cell["outputs"]
              if "data" in output]
     assert len(shown) == 3 and all(html.lstrip().startswith("<") for html in shown[:2]), shown
@@ -308,10 +308,10 @@ def notebook(room):
 
 
 @test
-def pytest_workers(room):
+def pytest_workers(workdir):
     """pytest-xdist: tests that track, span and meter in two workers at once, under one enclosing tracker"""
     have("xdist")
-    (room.folder / "test_things.py").write_text("""
+    (workdir.folder / "test_things.py").write_text("""
 import pytest, wattle
 
 @pytest.mark.parametrize("number", range(8))
@@ -328,7 +328,7 @@ def test_spanned(number):
         pass
     assert meter.seconds > 0
 """)
-    lines, _ = python(room, """
+    lines, _ = python(workdir, """
 import subprocess, sys, wattle
 with wattle.Tracker(sleep_time=0.05, disable_logs=True, output="run.sqlite"):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider"],
@@ -337,7 +337,7 @@ print(done.stdout)
 sys.exit(done.returncode)
 """)
     assert "16 passed" in "".join(lines), lines
-    assert room.rows("SELECT count(*), count(DISTINCT pid) FROM span WHERE name = 'of the run'")[0][0] == 8
+    assert workdir.rows("SELECT count(*), count(DISTINCT pid) FROM span WHERE name = 'of the run'")[0][0] == 8
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def wrapped():
 
 
 @test
-def by_wrapper(room):
+def by_wrapper(workdir):
     """torch.compile(module): one layer with its parameters' gradients, no hook inside, and a note"""
     model = wrapped()
     inside = [dict(module._forward_hooks) for module in model[1]._orig_mod.modules()]
@@ -75,7 +75,7 @@ def by_wrapper(room):
 
 
 @test
-def copies(room):
+def copies(workdir):
     """copies and pickles made meanwhile: their hooks do nothing"""
     model = wrapped()
     with torch_marks.layers(model) as (marks, _):
@@ -86,7 +86,7 @@ def copies(room):
 
 
 @test
-def in_place(room):
+def in_place(workdir):
     """module.compile(): one layer too, keywords and exceptions included, and its compiled call is restored afterwards"""
     model = nn.Sequential(nn.Linear(8, 8), CompiledInPlace())
     model[1].compile()
@@ -107,7 +107,7 @@ def in_place(room):
 
 
 @test
-def inside_on_request(room):
+def inside_on_request(workdir):
     """break_graphs=True: measures inside, and notes the effect"""
     model = wrapped()
     with torch_marks.layers(model, break_graphs=True) as (marks, measured):

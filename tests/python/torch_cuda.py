@@ -59,49 +59,49 @@ def time_of(pieces, column):
 
 
 @test
-def behind_the_host(room):
+def behind_the_host(workdir):
     """host launches in microseconds, GPU runs for milliseconds: each column has its GPU time, and no other's"""
     fake = FakeCuda(drift=1.0002)
     fake.now_ns = 1 * NS
     device = cuda.Device(fake, 0)
-    truth = {1: 0, 2: 0}
+    expected_values = {1: 0, 2: 0}
     for i in range(3000):
         for column, ns in ((1, 1_000_000 + i), (2, 3_000_000)):
             device.mark(column)
             begin, end = fake.work(ns)
-            truth[column] += end - begin
+            expected_values[column] += end - begin
             device.mark(0)
             fake.work(500_000)
             fake.now_ns += 10_000
         if i % 50 == 0:
             fake.synchronize(0)  # as a loss.item() does
     pieces = device.finish()
-    for column, ns in truth.items():
+    for column, ns in expected_values.items():
         near(time_of(pieces, column), ns, relative=1e-4)
     assert len(pieces.begin_ns) == 6000 and list(pieces.begin_ns) == sorted(pieces.begin_ns)
 
 
 @test
-def placed_on_the_host_clock(room):
+def placed_on_the_host_clock(workdir):
     """an hour of a drifting clock: intervals stay within 20 us of their times, though events have single-precision
     milliseconds"""
     fake = FakeCuda(drift=1.00005)
     fake.now_ns = 5 * NS
     device = cuda.Device(fake, 0)
-    truth = []
+    expected_values = []
     for _ in range(36000):
         fake.now_ns += 100_000_000
         device.mark(1)
-        truth.append(fake.work(1_000_000)[0])
+        expected_values.append(fake.work(1_000_000)[0])
         device.mark(0)
     pieces = device.finish()
-    off = [begin - true for begin, true in zip(pieces.begin_ns, truth)]
+    off = [begin - true for begin, true in zip(pieces.begin_ns, expected_values)]
     assert max(map(abs, off)) < 20_000, max(map(abs, off))
     assert fake.recorded < 72000 + 20
 
 
 @test
-def never_waits(room):
+def never_waits(workdir):
     """GPU behind the host: nothing is waited for, and events are reused once it has caught up"""
     fake = FakeCuda()
     device = cuda.Device(fake, 0)
@@ -120,7 +120,7 @@ def never_waits(room):
 
 
 @test
-def streams(room):
+def streams(workdir):
     """overlapping streams: overlapping intervals"""
     fake = FakeCuda()
     device = cuda.Device(fake, 0)
@@ -135,7 +135,7 @@ def streams(room):
 
 
 @test
-def graphs(room):
+def graphs(workdir):
     """CUDA graph: nothing is recorded, with a note"""
     fake = FakeCuda()
     device = cuda.Device(fake, 0)

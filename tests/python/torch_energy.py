@@ -68,14 +68,14 @@ def train(net, seconds):
         net(x).sum().backward()
 
 
-def measure(room):
+def measure(workdir):
     global player
-    top = powercap_player.tree(room)
+    top = powercap_player.tree(workdir)
     os.environ["WATTLE_SYSFS"] = str(top)
     net = model()
-    player = powercap_player.Player(room, top, IDLE_W)
+    player = powercap_player.Player(workdir, top, IDLE_W)
     try:
-        with wattle.torch.layers(net, output=room.folder / "run.sqlite", overwrite=True) as measured:
+        with wattle.torch.layers(net, output=workdir.folder / "run.sqlite", overwrite=True) as measured:
             train(net, 3)
     finally:
         player.close()
@@ -84,22 +84,22 @@ def measure(room):
     return net, measured
 
 
-def truth_j(layer, row, share):
+def expected_j(layer, row, share):
     """A layer's true energy within the program's: `share` of all, which holds as the program is never idle. Around the burning
     a layer's calls take time too, at the base power."""
     return (layer.joules + IDLE_W * (row.time_s - sum(layer.spent_s.values()))) * share
 
 
 @test
-def known_power(room):
+def known_power(workdir):
     """layers of 1 to 4 ms with 5 to 60 W, a counter of 11 ms: energies within their stated errors, which are useful"""
     results = []
     for _ in range(TRIES):
-        net, measured = measure(room)
+        net, measured = measure(workdir)
         energy = measured.report["energy"]
         share = energy["ledger"]["target_j"] / energy["total_j"]
         rows = {row.name: row for row in measured.rows}
-        truths = {name: truth_j(layer, rows[name], share) for name, layer in net.named_children()}
+        truths = {name: expected_j(layer, rows[name], share) for name, layer in net.named_children()}
         off = {name: (rows[name].energy_j - true, rows[name].error_j, true) for name, true in truths.items()}
         assert sum(abs(o) > e for o, e, _ in off.values()) <= OUTSIDE_MOST and not measured.estimated, off
         if all(abs(o) < CLOSE * true for o, _, true in off.values()):
@@ -110,10 +110,10 @@ def known_power(room):
 
 
 @test
-def sums(room):
+def sums(workdir):
     """rows add up to the totals, to the bit, and these to the attributed energy; the run file is kept on request and readable
     by everything else; times are those of the layers"""
-    net, measured = measure(room)
+    net, measured = measure(workdir)
     assert sum(row["energy_j"] for row in measured.rows) == measured.total_j
     assert sum(row["forward_s"] + row["backward_s"] for row in measured.rows) == measured.total_s
     near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
@@ -131,7 +131,7 @@ def sums(room):
 
 
 @test
-def uncalled_modules(room):
+def uncalled_modules(workdir):
     """attention uses its out_proj's parameters without calling it: their gradients count as the attention's"""
     net, x = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.zeros(8, 16, 32)
     with wattle.torch.layers(net, observer=False) as measured:
@@ -144,7 +144,7 @@ def uncalled_modules(room):
 
 
 @test
-def own_spans(room):
+def own_spans(workdir):
     """spans of the program inside a layer stay the layer's, and one of the same name in another process is not counted"""
     class Marked(nn.Module):
         def forward(self, x):
@@ -197,13 +197,13 @@ class OnGpu(wattle.torch.layers):
         return HostClock()
 
 
-def on_gpu(room, uuid):
+def on_gpu(workdir, uuid):
     cards = f"gpu\nname NVIDIA H100 80GB HBM3\nuuid {UUID}\npower_mw constant 300000\nenergy_period_ms 20\n" \
             "utilization_percent 90 40\nprocess env:BURNER_PID C 80 1500000000\n"
-    (room.folder / "cards").write_text(cards)
+    (workdir.folder / "cards").write_text(cards)
     environment = {"WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
-                   "BURNER_PID": str(os.getpid()), "WATTLE_FAKE_NVML": str(room.folder / "cards"),
-                   "WATTLE_SYSFS": str(room.tree("empty", {}))}
+                   "BURNER_PID": str(os.getpid()), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+                   "WATTLE_SYSFS": str(workdir.tree("empty", {}))}
     before = cuda._uuid
     os.environ.update(environment)
     cuda._uuid = lambda index: uuid
@@ -219,9 +219,9 @@ def on_gpu(room, uuid):
 
 
 @test
-def gpu_energy(room):
+def gpu_energy(workdir):
     """GPU energy: divided by the time of its own events, found by its UUID; sums hold, host times are listed beside"""
-    measured = on_gpu(room, UUID.lower().removeprefix("gpu-"))
+    measured = on_gpu(workdir, UUID.lower().removeprefix("gpu-"))
     rows = {row.name: row for row in measured.rows}
     domain = next(d for d in measured.report["energy"]["domains"] if d["domain"] == "gpu-0")
     near(sum(row.gpu_j for row in measured.rows), domain["target_j"], relative=1e-9)
@@ -232,16 +232,16 @@ def gpu_energy(room):
 
 
 @test
-def unknown_gpu(room):
+def unknown_gpu(workdir):
     """GPU without a known counter: times are known, its energy stays outside, with a note"""
-    measured = on_gpu(room, "00000000-0000-0000-0000-000000000000")
+    measured = on_gpu(workdir, "00000000-0000-0000-0000-000000000000")
     rows = {row.name: row for row in measured.rows}
     assert any("cuda:0" in note for note in measured.notes) and rows["0"].gpu_j is None and rows["0"].forward_s > 0
     near(measured.total_j, measured.report["energy"]["ledger"]["target_j"], relative=1e-9)
 
 
 @test
-def one_at_a_time(room):
+def one_at_a_time(workdir):
     """second layers() with a recorder: refused with the correct form; one without a recorder is accepted"""
     a, b = nn.Linear(2, 2), nn.Linear(2, 2)
     with wattle.torch.layers(a):
@@ -256,7 +256,7 @@ def one_at_a_time(room):
 
 
 @test
-def an_exception(room):
+def an_exception(workdir):
     """exception in the block: reaches the program, and the figures up to it are there"""
     net = nn.Linear(2, 2)
     try:

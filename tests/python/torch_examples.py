@@ -8,17 +8,17 @@ from package import python
 EXAMPLES = TESTS.parent / "examples"
 
 
-def example(room, name, *arguments):
+def example(workdir, name, *arguments):
     """Its lines."""
-    return python(room, (EXAMPLES / name).read_text(), *arguments)[0]
+    return python(workdir, (EXAMPLES / name).read_text(), *arguments)[0]
 
 
-def page_tells_the_rows(room):
+def page_lists_the_rows(workdir):
     """The page's layers are the rows of the program, containers and the rest included: they add up."""
-    rows = json.loads(room.rows("SELECT value FROM run WHERE key = 'torch_layers'")[0][0])
-    ledger = json.loads(room.wattle("report", "run.sqlite", "--format", "json").stdout)["energy"]["ledger"]
+    rows = json.loads(workdir.rows("SELECT value FROM run WHERE key = 'torch_layers'")[0][0])
+    ledger = json.loads(workdir.wattle("report", "run.sqlite", "--format", "json").stdout)["energy"]["ledger"]
     near(sum(row["energy_j"] for row in rows), ledger["target_j"], relative=1e-9)
-    page = room.wattle("report", "run.sqlite", "--format", "html").stdout
+    page = workdir.wattle("report", "run.sqlite", "--format", "html").stdout
     table = re.search(r'<table id="layers-table".*?</table>', page, re.S)[0]
     told = {}
     for line in re.findall(r'<tr><th scope="row".*?</tr>', table, re.S):
@@ -35,9 +35,9 @@ def page_tells_the_rows(room):
 
 
 @test
-def training(room):
+def training(workdir):
     """ResNet-18: layers with joules and multiply-adds, joules per step and image; the figures stay in the run file"""
-    lines = example(room, "train_resnet18.py", "--size", 32, "--batch", 2, "--steps", 3, "--epochs", 2,
+    lines = example(workdir, "train_resnet18.py", "--size", 32, "--batch", 2, "--steps", 3, "--epochs", 2,
                     "--output", "run.sqlite")
     assert lines[0].split() == ["layer", "J", "share", "J/GMAC"], lines
     assert any(re.match(r"layer4\.\d\.conv\d +[0-9.]+ +[0-9.]+% +[0-9.]+$", line) for line in lines), lines
@@ -45,16 +45,16 @@ def training(room):
     assert any("after 12 images, 0.0370 GMAC each" in line for line in lines), lines
     step, image = map(float, re.search(r"([0-9.]+) J a step, ([0-9.]+) J an image", "\n".join(lines)).groups())
     near(step, 2 * image, absolute=0.002)
-    assert room.rows("SELECT count(*) FROM span WHERE name = 'step' AND close = 'ended'") == [(6,)]
-    summary = json.loads(room.rows("SELECT value FROM run WHERE key = 'meta.model_summary'")[0][0])
+    assert workdir.rows("SELECT count(*) FROM span WHERE name = 'step' AND close = 'ended'") == [(6,)]
+    summary = json.loads(workdir.rows("SELECT value FROM run WHERE key = 'meta.model_summary'")[0][0])
     assert summary["parameters"] == 11_689_512 - 997 * 513, summary["parameters"]
-    page_tells_the_rows(room)
+    page_lists_the_rows(workdir)
 
 
 @test
-def batch_sizes(room):
+def batch_sizes(workdir):
     """two batch sizes side by side, each with milliseconds and joules per image, in wattle.compare's order"""
-    lines = example(room, "batch_sizes.py", 2, 4, "--size", 32, "--images", 8, "--rounds", 1)
+    lines = example(workdir, "batch_sizes.py", 2, 4, "--size", 32, "--images", 8, "--rounds", 1)
     rows = [line.split() for line in lines[1:3]]
     assert [row[0] for row in rows] == ["2", "4"] and all(float(row[1]) > 0 for row in rows), lines
     joules = [float(re.search(r": ([0-9.]+) J", line)[1]) for line in lines[3:]]

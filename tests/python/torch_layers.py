@@ -62,7 +62,7 @@ def mean_of(*shape):
 
 
 @test
-def resnet(room):
+def resnet(workdir):
     """ResNet-18, which full backward hooks break: gradients, running statistics and random numbers are bitwise equal, and each
     layer with parameters has a backward"""
     marks, measured = unchanged(lambda: torchvision.models.resnet18(num_classes=10), classify)
@@ -74,7 +74,7 @@ def resnet(room):
 
 
 @test
-def dropout(room):
+def dropout(workdir):
     """dropout: the same random numbers"""
     unchanged(lambda: nn.Sequential(nn.Linear(8, 8), nn.Dropout(), nn.Linear(8, 2)), mean_of(4, 8))
 
@@ -95,7 +95,7 @@ class InPlace(nn.Module):
 
 
 @test
-def in_place(room):
+def in_place(workdir):
     """in-place operations on outputs and on views of them"""
     marks, _ = unchanged(InPlace, mean_of(4, 8))
     assert marks.backward() == {"InPlace", "a", "b", "act"}
@@ -114,7 +114,7 @@ class Twice(nn.Module):
 
 
 @test
-def shared(room):
+def shared(workdir):
     """module under two names: one row, under the first; a tied weight counts once"""
     marks, measured = unchanged(Twice, mean_of(4, 8))
     rows = {row.name: row for row in measured.rows}
@@ -133,7 +133,7 @@ class Checkpointed(nn.Module):
 
 
 @test
-def checkpointing(room):
+def checkpointing(workdir):
     """recomputed forward: counts as forward of its layers, inside the backward that requires it; both ways of checkpointing"""
     for reentrant in (True, False):
         marks, measured = unchanged(lambda: Checkpointed(reentrant), mean_of(4, 8))
@@ -153,14 +153,14 @@ class Frozen(nn.Module):
 
 
 @test
-def frozen(room):
+def frozen(workdir):
     """frozen parts: no backward"""
     marks, _ = unchanged(Frozen, mean_of(4, 8))
     assert marks.backward() == {"head"} and "body.0" in marks.forward()
 
 
 @test
-def without_gradients(room):
+def without_gradients(workdir):
     """evaluation: forward only"""
     model = torchvision.models.resnet18(num_classes=10).eval()
     x = torch.randn(1, 3, 32, 32)
@@ -201,7 +201,7 @@ class Rich(nn.Module):
 
 
 @test
-def rich_outputs(room):
+def rich_outputs(workdir):
     """operations of a container between modules that take keywords and return dicts: the container's"""
     def run(model):
         loss = model(torch.randn(4, 8, requires_grad=True)).logits.mean()
@@ -227,7 +227,7 @@ class LooksInto(dict):
 
 
 @test
-def objects_without_end(room):
+def objects_without_end(workdir):
     """inputs that are object graphs, or a hundred thousand numbers: searched quickly, without running the data's own code;
     tensors in them are found"""
     class Sums(nn.Module):
@@ -251,7 +251,7 @@ def objects_without_end(room):
 
 
 @test
-def lazy(room):
+def lazy(workdir):
     """lazy modules get their parameters in the first call: the rows have their number, and backward is theirs"""
     model = nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(), nn.LazyLinear(2))
     with torch_marks.layers(model) as (marks, measured):
@@ -261,7 +261,7 @@ def lazy(room):
 
 
 @test
-def recurrent(room):
+def recurrent(workdir):
     """LSTM and transformer encoder"""
     class Lstm(nn.Module):
         def __init__(self):
@@ -279,7 +279,7 @@ def recurrent(room):
 
 
 @test
-def two_models(room):
+def two_models(workdir):
     """GAN: two models used through each other, both measured"""
     class Gan(nn.Module):
         def __init__(self):
@@ -328,7 +328,7 @@ class Squares(nn.Module):
 
 
 @test
-def higher_gradients(room):
+def higher_gradients(workdir):
     """retained graphs, gradients of gradients, accumulation, and a gradient computed inside forward"""
     def penalty(model):
         x = torch.randn(4, 8, requires_grad=True)
@@ -379,7 +379,7 @@ class Failing(nn.Module):
 
 
 @test
-def forward_raises(room):
+def forward_raises(workdir):
     """forward that raises, caught inside the model or outside of it: later calls are assigned correctly"""
     model = Failing()
     with torch_marks.layers(model) as (marks, _):
@@ -397,7 +397,7 @@ def forward_raises(room):
 
 
 @test
-def backward_raises(room):
+def backward_raises(workdir):
     """backward that raises in a node of Python or of C++: the next step is not affected"""
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), Squares())
 
@@ -424,7 +424,7 @@ def backward_raises(room):
 
 
 @test
-def recursion(room):
+def recursion(workdir):
     """module that calls itself: nested in itself"""
     class Tree(nn.Module):
         def __init__(self):
@@ -439,7 +439,7 @@ def recursion(room):
 
 
 @test
-def threads(room):
+def threads(workdir):
     """models used by several threads at once: each thread's layers are its own"""
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
 
@@ -460,7 +460,7 @@ def threads(room):
 
 
 @test
-def scripted(room):
+def scripted(workdir):
     """scripted part: one layer"""
     class Half(nn.Module):
         def __init__(self):
@@ -483,7 +483,7 @@ def state(model):
 
 
 @test
-def nothing_is_left(room):
+def no_handler_is_left(workdir):
     """during the measurement the model behaves as before and can be copied, pickled and saved; afterwards neither torch nor a
     remaining graph has a hook"""
     model = torchvision.models.resnet18(num_classes=10)
@@ -503,7 +503,7 @@ def nothing_is_left(room):
 
 
 @test
-def memory(room):
+def memory(workdir):
     """steps: no tensor lives longer, and the number of objects is constant"""
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), Squares(), nn.Linear(8, 1))
     with torch_marks.layers(model) as (marks, measured):
@@ -524,7 +524,7 @@ def memory(room):
 
 
 @test
-def misuse(room):
+def misuse(workdir):
     """errors state the correct form"""
     measured = wattle.torch.layers(nn.Linear(2, 2), tracker=False)
     for call, kind, words in ((lambda: measured.rows, RuntimeError, "after stop()"),

@@ -49,10 +49,10 @@ def row_of(name, rows):
     return layer + is_backward
 
 
-def measure(room, make, work, by_observer, steps=STEPS):
+def measure(workdir, make, work, by_observer, steps=STEPS):
     torch.manual_seed(0)
     model = make()
-    path = room.folder / f"{by_observer}.sqlite"
+    path = workdir.folder / f"{by_observer}.sqlite"
     with wattle.torch.layers(model, observer=by_observer, output=path, overwrite=True) as measured:
         for step in range(steps):
             torch.manual_seed(step)
@@ -62,11 +62,11 @@ def measure(room, make, work, by_observer, steps=STEPS):
     return measured, spans(path, {row.name for row in measured.rows}), gradients
 
 
-def same(room, make, work):
+def same(workdir, make, work):
     """Both ways, compared with each other; the rows of both."""
     needs_observer()
     (hooks, hooks_spans, expected), (seen, seen_spans, actual) = (
-        measure(room, make, work, by_observer) for by_observer in (False, True))
+        measure(workdir, make, work, by_observer) for by_observer in (False, True))
     assert seen_spans == hooks_spans, (seen_spans - hooks_spans, hooks_spans - seen_spans)
     assert [(r.name, r.type, r.calls, r.parameters) for r in seen.rows] == [
         (r.name, r.type, r.calls, r.parameters) for r in hooks.rows]
@@ -82,12 +82,12 @@ def square(*shape):
 
 
 @test
-def resnet(room):
+def resnet(workdir):
     """ResNet-18: the same spans; layers have the same share of backward in both, within the variation of two runs"""
     def classify(model):
         nn.functional.cross_entropy(model(torch.randn(4, 3, 64, 64)), torch.arange(4)).backward()
 
-    hooks, seen = same(room, lambda: torchvision.models.resnet18(num_classes=10), classify)
+    hooks, seen = same(workdir, lambda: torchvision.models.resnet18(num_classes=10), classify)
     for part in ("layer1", "layer2", "layer3", "layer4"):
         a, b = (sum(r.backward_s for n, r in rows.items() if n.startswith(part))
                 / sum(r.backward_s for r in rows.values()) for rows in (hooks, seen))
@@ -105,10 +105,10 @@ class Checkpointed(nn.Module):
 
 
 @test
-def checkpointing(room):
+def checkpointing(workdir):
     """recomputed forward and its cause, both ways of checkpointing"""
     for reentrant in (True, False):
-        same(room, lambda: Checkpointed(reentrant), square(4, 8))
+        same(workdir, lambda: Checkpointed(reentrant), square(4, 8))
 
 
 class Twice(nn.Module):
@@ -124,13 +124,13 @@ class Twice(nn.Module):
 
 
 @test
-def shared(room):
+def shared(workdir):
     """module used twice, and a weight of two modules, whose gradient is accumulated by the first"""
-    same(room, Twice, square(4, 8))
+    same(workdir, Twice, square(4, 8))
 
 
 @test
-def tied_embedding(room):
+def tied_embedding(workdir):
     """language model whose last layer is its embedding"""
     class Tied(nn.Module):
         def __init__(self):
@@ -141,11 +141,11 @@ def tied_embedding(room):
         def forward(self, x):
             return self.head(self.body(self.embedding(x)))
 
-    same(room, Tied, lambda model: model(torch.randint(0, 30, (2, 5))).pow(2).mean().backward())
+    same(workdir, Tied, lambda model: model(torch.randint(0, 30, (2, 5))).pow(2).mean().backward())
 
 
 @test
-def recurrent(room):
+def recurrent(workdir):
     """LSTM, packed"""
     class Lstm(nn.Module):
         def __init__(self):
@@ -156,33 +156,33 @@ def recurrent(room):
             y, (h, c) = self.lstm(nn.utils.rnn.pack_padded_sequence(x, [5, 3]))
             return self.out(nn.utils.rnn.pad_packed_sequence(y)[0]) + h.mean() + c.mean()
 
-    same(room, Lstm, square(5, 2, 8))
+    same(workdir, Lstm, square(5, 2, 8))
 
 
 @test
-def transformer(room):
+def transformer(workdir):
     """transformer encoder, partly frozen"""
     def make():
         model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2)
         model.layers[0].requires_grad_(False)
         return model
 
-    same(room, make, square(5, 2, 8))
+    same(workdir, make, square(5, 2, 8))
 
 
 @test
-def accumulated(room):
+def accumulated(workdir):
     """gradients accumulated over calls whose graphs exist at the same time, from the last to the first"""
     def work(model):
         losses = [model(torch.randn(2, 8)).mean() for _ in range(4)]
         for loss in reversed(losses):
             loss.backward()
 
-    same(room, lambda: nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)), work)
+    same(workdir, lambda: nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1)), work)
 
 
 @test
-def threads(room):
+def threads(workdir):
     """two threads at once; then forward in threads that have ended, backward in this one"""
     def at_once(model):
         workers = [threading.Thread(target=square(4, 8), args=(model,)) for _ in range(2)]
@@ -203,13 +203,13 @@ def threads(room):
     needs_observer()
     counts = [collections.Counter() for _ in range(2)]
     for by_observer in (False, True):  # gradients of threads are accumulated in any order: only spans are compared
-        counts[by_observer] = measure(room, make, at_once, by_observer)[1]
+        counts[by_observer] = measure(workdir, make, at_once, by_observer)[1]
     assert counts[0] == counts[1], counts
-    same(room, make, handed_over)
+    same(workdir, make, handed_over)
 
 
 @test
-def memory(room):
+def memory(workdir):
     """steps and threads: no memory remains; a graph older than the history is reported"""
     needs_observer()
     model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
@@ -232,7 +232,7 @@ def memory(room):
 
 
 @test
-def one_at_a_time(room):
+def one_at_a_time(workdir):
     """second layers() meanwhile: uses hooks; observer=True reports why it is not available"""
     needs_observer()
     first, second = nn.Linear(2, 2), nn.Linear(2, 2)
@@ -272,24 +272,24 @@ def program(cache, other=False):
 
 
 @test
-def other_torch(room):
+def other_torch(workdir):
     """observer built for another torch: not used, with a message on request"""
     needs_observer()
-    assert program(room.folder) == ["observer"]
-    by, why = program(room.folder, other=True)
+    assert program(workdir.folder) == ["observer"]
+    by, why = program(workdir.folder, other=True)
     assert by == "hooks" and _built_for.tag() + "other" in why and "build_observer" in why, why
 
 
 @test
-def built_by_users(room):
+def built_by_users(workdir):
     """python3 -m wattle.torch.build_observer: puts one into the user's cache folder; without a compiler it reports what is
     missing"""
     needs_observer()
     command = [sys.executable, "-m", "wattle.torch.build_observer"]
-    environment = {**os.environ, "XDG_CACHE_HOME": str(room.folder)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(workdir.folder)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
     path = pathlib.Path(done.stdout.strip())
-    assert done.returncode == 0 and path.parent == room.folder / "wattle", done
+    assert done.returncode == 0 and path.parent == workdir.folder / "wattle", done
     assert list(path.parent.iterdir()) == [path] and path.stem == _built_for.file_stem()
     done = subprocess.run(command, env={**environment, "CXX": "no-such-compiler"}, capture_output=True, text=True,
                           timeout=200)

@@ -34,15 +34,15 @@ measured.export_chrome_trace("profile.json")
 """
 
 
-def joined(room, profile="profile.json"):
-    both = room.folder / "both.pftrace"
-    alignment = wattle.torch.join_profile(room.folder / "run.sqlite", room.folder / profile, both, overwrite=True)
+def joined(workdir, profile="profile.json"):
+    both = workdir.folder / "both.pftrace"
+    alignment = wattle.torch.join_profile(workdir.folder / "run.sqlite", workdir.folder / profile, both, overwrite=True)
     return alignment, Trace(both.read_bytes())
 
 
-def shifted(room, shift_us, **document):
+def shifted(workdir, shift_us, **document):
     """The profile in the newer format: with Unix times, in an object."""
-    events = json.loads((room.folder / "profile.json").read_text())
+    events = json.loads((workdir.folder / "profile.json").read_text())
     for event in events:
         if "ts" in event:
             event["ts"] += shift_us
@@ -66,10 +66,10 @@ def lined_up(trace):
 
 
 @test
-def a_real_profile(room):
+def a_real_profile(workdir):
     """each range recorded by both: begins at the same time in both, on any clock of the profiler"""
-    room.report("-i", "20ms", "--", sys.executable, "-c", PROGRAM)
-    alignment, trace = joined(room)
+    workdir.report("-i", "20ms", "--", sys.executable, "-c", PROGRAM)
+    alignment, trace = joined(workdir)
     assert alignment.by == "spans" and alignment.matched >= 3 * STEPS * 0.9, alignment
     differences = lined_up(trace)
     print(f"# by {alignment.by}: begins differ by {min(differences):.0f} to {max(differences):.0f} µs, half of them by "
@@ -78,37 +78,37 @@ def a_real_profile(room):
     operators = [one for one in trace.slices if one.name.startswith("aten::")]
     assert len(operators) >= STEPS and all(trace.tracks[one.track.parent].name == "torch.profiler" for one in operators)
 
-    start_ns, wall_ns = sqlite3.connect(room.folder / "run.sqlite").execute(
+    start_ns, wall_ns = sqlite3.connect(workdir.folder / "run.sqlite").execute(
         "select start_ns, wall_start_ns from segment").fetchone()
     unix_us = (alignment.offset_ns - start_ns + wall_ns) / 1e3
-    (room.folder / "unix.json").write_text(json.dumps(shifted(room, unix_us)))
-    base = shifted(room, unix_us - 1.7e15, baseTimeNanoseconds=int(1.7e18))
-    (room.folder / "base.json.gz").write_bytes(gzip.compress(json.dumps(base).encode()))
+    (workdir.folder / "unix.json").write_text(json.dumps(shifted(workdir, unix_us)))
+    base = shifted(workdir, unix_us - 1.7e15, baseTimeNanoseconds=int(1.7e18))
+    (workdir.folder / "base.json.gz").write_bytes(gzip.compress(json.dumps(base).encode()))
     for name in ("unix.json", "base.json.gz"):
-        alignment, trace = joined(room, name)
+        alignment, trace = joined(workdir, name)
         assert alignment.by == "wall clock" and alignment.matched >= 3 * STEPS * 0.9, (name, alignment)
         near(statistics.median(lined_up(trace)), statistics.median(differences), absolute=1)
 
-    (complaints, counted), = TraceProcessor().ask([(room.folder / "both.pftrace", [
+    (complaints, counted), = TraceProcessor().ask([(workdir.folder / "both.pftrace", [
         COMPLAINTS, "select count(*) as n from slice where name like 'aten::%'"])])
     assert complaints == [] and int(counted[0]["n"]) == len(operators)
 
 
 @test
-def what_does_not_fit(room):
+def what_does_not_fit(workdir):
     """unrelated profile, and file that is no profile: errors; no file is left"""
-    room.burn("cpu", "0.1")
+    workdir.burn("cpu", "0.1")
     cases = (("[]", "has no events"), ("no JSON", "is no Chrome trace"), ('{"traceEvents": 7}', "has no events"),
              ('[{"name": "elsewhere", "ph": "X", "ts": 5, "dur": 1, "pid": 1, "tid": 1}]', "one name around the same"))
     for text, said in cases:
-        (room.folder / "profile.json").write_text(text)
+        (workdir.folder / "profile.json").write_text(text)
         try:
-            joined(room)
+            joined(workdir)
         except ValueError as error:
             assert said in str(error), error
         else:
             raise AssertionError(f"{text} was taken")
-    assert not (room.folder / "both.pftrace").exists()
+    assert not (workdir.folder / "both.pftrace").exists()
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def blocks(measured):
 
 
 @test
-def joules_per_sample(room):
+def joules_per_sample(workdir):
     """calls, time and energy per step and sample, from the end of one step to the end of the next; the time after the last is
     no step"""
     model, x = model_and_data()
@@ -54,7 +54,7 @@ def joules_per_sample(room):
 
 
 @test
-def the_same_training(room):
+def the_same_training(workdir):
     """weights: bitwise equal, with schedulers made before or after, with momentum; the optimizer can be copied and pickled"""
     results = []
     for way in ("plain", "scheduler before", "scheduler after"):
@@ -79,7 +79,7 @@ def the_same_training(room):
 
 
 @test
-def closures(room):
+def closures(workdir):
     """LBFGS: calls its closure many times in one step"""
     model, x = model_and_data()
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=5)
@@ -98,7 +98,7 @@ def closures(room):
 
 
 @test
-def scaler(room):
+def scaler(workdir):
     """step skipped by GradScaler: no step; one that raises: no step"""
     model, x = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -119,7 +119,7 @@ def scaler(room):
 
 
 @test
-def undone(room):
+def undone(workdir):
     """afterwards: the optimizer has its own step again"""
     model, _ = model_and_data()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -131,7 +131,7 @@ def undone(room):
 
 
 @test
-def without_optimizer(room):
+def without_optimizer(workdir):
     """step as a block: nests like a span, and one that raises reports no samples"""
     model, x = model_and_data()
     with wattle.torch.layers(model) as measured:
@@ -148,9 +148,9 @@ def without_optimizer(room):
 
 
 @test
-def under_wattle_run(room):
+def under_wattle_run(workdir):
     """under `wattle run --step step`: the report counts steps, and layers(tracker=False) leaves its spans there"""
-    program = room.folder / "train.py"
+    program = workdir.folder / "train.py"
     program.write_text("""
 import sys; sys.path[:0] = %r
 import torch_steps, torch, wattle.torch
@@ -159,14 +159,14 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 with wattle.torch.step(optimizer, samples=4), wattle.torch.layers({"net": model}, tracker=False):
     torch_steps.train(model, x, optimizer, 7, pause_s=0.01)
 """ % [p for p in __import__("sys").path if p])
-    report, _ = room.report("--step", "step", "--", "/usr/bin/python3", program)
+    report, _ = workdir.report("--step", "step", "--", "/usr/bin/python3", program)
     found = {block["name"]: block["num_calls"] for block in report["blocks"]}
     assert found["net"] == 7 and found["net backward"] >= 7, found
     assert found["step"] == 8, found  # with the one that was interrupted by the program's end
 
 
 @test
-def misuse(room):
+def misuse(workdir):
     """errors state the correct form"""
     for call, kind, words in ((lambda: wattle.torch.step(nn.Linear(2, 2)), TypeError, "optimizer"),
                               *((lambda wrong=wrong: wattle.torch.step(samples=wrong), ValueError, "whole number")

@@ -23,22 +23,22 @@ def work(seconds=0.1):
 """
 
 
-def simulated(room, *zones):
+def simulated(workdir, *zones):
     """The environment of a machine whose power is known, in W."""
     options = [word for zone in zones for word in ("--zone", zone)]
-    simulator = room.start(room.folder / "sim", *options, program=SIMULATOR)
+    simulator = workdir.start(workdir.folder / "sim", *options, program=SIMULATOR)
     assert simulator.stdout.readline() == b"ready\n"
-    return {"WATTLE_SYSFS": str(room.folder / "sim"), "WATTLE_NVML": "/nowhere"}
+    return {"WATTLE_SYSFS": str(workdir.folder / "sim"), "WATTLE_NVML": "/nowhere"}
 
 
-def run(room, code, **options):
-    return python(room, IMPORTS + code, **options)
+def run(workdir, code, **options):
+    return python(workdir, IMPORTS + code, **options)
 
 
 @test
-def defaults(room):
+def defaults(workdir):
     """a sample every 100 ms, time in seconds; gpu_tracker's class keeps its own 1 s and hours"""
-    lines, _ = run(room, """
+    lines, _ = run(workdir, """
 import wattle.compat.gpu_tracker as gput
 with wattle.Tracker(disable_logs=True) as tracker:
     time.sleep(0.5)
@@ -54,15 +54,15 @@ print(*(name for name in parameters[0] if parameters[0][name].default != paramet
 
 
 @test
-def text(room):
+def text(workdir):
     """print(tracker): energy with its error first, then the attributed energy with its share of it"""
-    lines, _ = run(room, """
+    lines, _ = run(workdir, """
 with wattle.Tracker(disable_logs=True) as tracker:
     work(1)
 print(tracker)
 print(100 * tracker.energy.target_j / tracker.energy.total_j)
 assert list(tracker.to_json())[0] == "energy"
-""", env=simulated(room, "package-0=50"))
+""", env=simulated(workdir, "package-0=50"))
     energy, attributed, *_ = lines
     words = energy.split()
     assert words[0] == "Energy:" and words[2:4] == ["J", "±"] and words[-1] == "measured", energy
@@ -71,9 +71,9 @@ assert list(tracker.to_json())[0] == "energy"
 
 
 @test
-def results_before_stop(room):
+def results_before_stop(workdir):
     """energy, resource_usage, report, to_json, str before stop: RuntimeError that names windows; gpu_tracker's: None"""
-    run(room, """
+    run(workdir, """
 import wattle.compat.gpu_tracker as gput
 tracker = wattle.Tracker(disable_logs=True)
 def check():
@@ -92,9 +92,9 @@ assert old.energy is old.resource_usage is old.report is None
 
 
 @test
-def windows(room):
+def windows(workdir):
     """nested and overlapping windows of a machine of 50 W: seconds, joules with error and per device, at once"""
-    lines, _ = run(room, """
+    lines, _ = run(workdir, """
 with wattle.Tracker(sleep_time=0.05, disable_logs=True) as tracker:
     tracker.begin_window("outer")
     work(0.4)
@@ -118,7 +118,7 @@ with wattle.Tracker(sleep_time=0.05, disable_logs=True) as tracker:
 print(*sorted(block["name"] for block in tracker.report["blocks"]))
 copy = pickle.loads(pickle.dumps(outer))
 assert (copy.name, copy.total_j, copy.target_j) == ("outer", outer.total_j, outer.target_j)
-""", env=simulated(room, "package-0=50", "package-0/dram=5"))
+""", env=simulated(workdir, "package-0=50", "package-0/dram=5"))
     for line, seconds in zip(lines, (0.8, 0.4, 0.4)):
         _, took_s, total_j, error_j, cpu_j, dram_j, target_j = line.split()
         assert float(took_s) >= seconds, line
@@ -128,11 +128,11 @@ assert (copy.name, copy.total_j, copy.target_j) == ("outer", outer.total_j, oute
 
 
 @test
-def windows_of_gpus(room):
+def windows_of_gpus(workdir):
     """two GPUs of 100 and 50 W: joules of each; gpu_uuids measures one"""
-    (room.folder / "cards").write_text("gpu\nuuid GPU-one\npower_mw constant 100000\n"
+    (workdir.folder / "cards").write_text("gpu\nuuid GPU-one\npower_mw constant 100000\n"
                                        "gpu\nuuid GPU-two\npower_mw constant 50000\n")
-    lines, _ = run(room, """
+    lines, _ = run(workdir, """
 for gpus in (None, {"GPU-two"}):
     with wattle.Tracker(gpu_uuids=gpus, disable_logs=True) as tracker:
         tracker.begin_window("step")
@@ -141,7 +141,7 @@ for gpus in (None, {"GPU-two"}):
     energies = {name: energy_j / window.seconds for name, (energy_j, _) in window.domains.items() if "gpu" in name}
     assert " J (GPU calibration), " in str(tracker).splitlines()[0], str(tracker)
     print(*(f"{power_w:.0f}" for _, power_w in sorted(energies.items())), f"{window.gpu_j / window.seconds:.0f}")
-""", env={"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(room.folder / "cards"), "CUDA_VISIBLE_DEVICES": None})
+""", env={"WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"), "CUDA_VISIBLE_DEVICES": None})
     for line, expected in zip(lines, ((100, 50, 150), (50, 50)), strict=True):
         numbers = [float(word) for word in line.split()]
         assert len(numbers) == len(expected), line
@@ -150,9 +150,9 @@ for gpus in (None, {"GPU-two"}):
 
 
 @test
-def window_mistakes(room):
+def window_mistakes(workdir):
     """unknown names get a suggestion and a list; a name twice, no name, before start and after stop are refused"""
-    _, done = run(room, """
+    _, done = run(workdir, """
 import logging
 logging.basicConfig(format="%(levelname)s %(message)s")
 tracker = wattle.Tracker()
@@ -174,9 +174,9 @@ refused(RuntimeError, lambda: tracker.end_window("validation"), "Cannot end a wi
 
 
 @test
-def windows_of_threads(room):
+def windows_of_threads(workdir):
     """eight threads with a window each, and a forked child: each window has its own time; the child's are refused"""
-    run(room, """
+    run(workdir, """
 with wattle.Tracker(disable_logs=True) as tracker:
     found = {}
     def measure(number):
@@ -200,9 +200,9 @@ with wattle.Tracker(disable_logs=True) as tracker:
 
 
 @test
-def nothing_known(room):
+def nothing_known(workdir):
     """WATTLE_DISABLE=1: windows and decorated functions work, energies are NaN and None"""
-    run(room, """
+    run(workdir, """
 @wattle.Tracker()
 def measured():
     measured.tracker.begin_window("a")
@@ -215,9 +215,9 @@ assert str(measured.tracker).startswith("Energy: n/a\\nAttributed energy: n/a\\n
 
 
 @test
-def decorated(room):
+def decorated(workdir):
     """functions, methods, coroutines, generators: a recording a call, values and exceptions pass, results in .tracker"""
-    run(room, """
+    run(workdir, """
 def tracked():
     return wattle.Tracker(sleep_time=0.05, disable_logs=True)
 
@@ -285,9 +285,9 @@ refused(TypeError, lambda: tracked()(Model), "a tracker decorates functions and 
 
 
 @test
-def decorated_overlaps(room):
+def decorated_overlaps(workdir):
     """recursion, threads and a forked child: calls that overlap share one recording, from the first to the last"""
-    run(room, """
+    run(workdir, """
 starts = []
 real = wattle.Tracker.start
 wattle.Tracker.start = lambda self: (starts.append(os.getpid()), real(self))[1]
@@ -319,9 +319,9 @@ assert os.waitpid(child, 0)[1] == 0 and forks.tracker.report and len(starts) == 
 
 
 @test
-def decorated_output(room):
+def decorated_output(workdir):
     """output: the second recording needs overwrite, which then replaces the run file"""
-    run(room, """
+    run(workdir, """
 @wattle.Tracker(sleep_time=0.05, disable_logs=True, output="run.sqlite")
 def once():
     return 1

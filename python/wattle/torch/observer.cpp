@@ -39,8 +39,8 @@ namespace
 constexpr char CALLS[] = "wattle._wattle.span_calls";
 constexpr char ROOT[] = "torch::autograd::GraphRoot"; // where a backward begins; it computes nothing
 constexpr int64_t NO_NUMBER = -1;                     // of AccumulateGrad
-constexpr size_t CHANGES_MOST = 1 << 17;              // a thread, 2 MB; more are forgotten, the oldest first
-constexpr size_t ENDED_THREADS_MOST = 16;             // whose changes are kept for a graph that outlives them
+constexpr size_t CHANGES_MAX = 1 << 17;               // a thread, 2 MB; more are forgotten, the oldest first
+constexpr size_t ENDED_THREADS_MAX = 16;              // whose changes are kept for a graph that outlives them
 
 // Forward or backward of a layer: its address is the key of its spans.
 struct Column {
@@ -71,7 +71,7 @@ struct Log {
 		if ((changes.empty() ? nullptr : changes.back().column) == column)
 			return;
 		changes.push_back({number, column});
-		if (changes.size() <= CHANGES_MOST)
+		if (changes.size() <= CHANGES_MAX)
 			return;
 		changes.pop_front();
 		has_forgotten = true;
@@ -119,7 +119,7 @@ struct Session {
 	{
 		std::lock_guard<std::mutex> guard(lock);
 		ended.push_back(thread);
-		if (ended.size() <= ENDED_THREADS_MOST)
+		if (ended.size() <= ENDED_THREADS_MAX)
 			return;
 		has_forgotten_threads |= !logs[ended.front()]->changes.empty();
 		logs.erase(ended.front());

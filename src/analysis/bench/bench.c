@@ -102,7 +102,7 @@ static void list_pairs(struct work *work, enum bench_quantity quantity)
 			add_comparison(work, a, b, quantity);
 }
 
-static int settle_differences(struct bench_comparison *comparisons, size_t n)
+static int correct_differences(struct bench_comparison *comparisons, size_t n)
 {
 	wattle_cleanup_free double *p = calloc_array(n, sizeof(*p));
 	if (p == NULL)
@@ -133,7 +133,7 @@ static int compare_quantity(struct work *work, enum bench_quantity quantity)
 		if (r < 0)
 			return r;
 	}
-	return settle_differences(comparisons, n);
+	return correct_differences(comparisons, n);
 }
 
 static int sort_all(struct work *work, const struct bench_series *series)
@@ -141,10 +141,10 @@ static int sort_all(struct work *work, const struct bench_series *series)
 	struct bench_findings *findings = work->findings;
 	for (size_t c = 0; c < findings->n_commands; c++)
 		for (size_t q = 0; q < BENCH_QUANTITIES; q++) {
-			double *room = arena_alloc(findings->arena, series[c].n, sizeof(*room));
-			if (room == NULL)
+			double *buffer = arena_alloc(findings->arena, series[c].n, sizeof(*buffer));
+			if (buffer == NULL)
 				return -ENOMEM;
-			work->sorted[c][q] = sort_known(series[c].values[q], series[c].n, room);
+			work->sorted[c][q] = sort_known(series[c].values[q], series[c].n, buffer);
 			int r = estimate(&work->sorted[c][q], seed_of(work->seed, 0, c, (enum bench_quantity)q),
 				&findings->estimates[c][q]);
 			if (r < 0)
@@ -203,10 +203,10 @@ int bench_width_percent(const struct bench_series *series, size_t n_commands, ui
 	enum bench_quantity quantity = all_known(series, n_commands, BENCH_ENERGY) ? BENCH_ENERGY : BENCH_TIME;
 	double widest = 0;
 	for (size_t c = 0; c < n_commands; c++) {
-		wattle_cleanup_free double *room = calloc_array(series[c].n, sizeof(*room));
-		if (room == NULL)
+		wattle_cleanup_free double *buffer = calloc_array(series[c].n, sizeof(*buffer));
+		if (buffer == NULL)
 			return -ENOMEM;
-		struct sorted sorted = sort_known(series[c].values[quantity], series[c].n, room);
+		struct sorted sorted = sort_known(series[c].values[quantity], series[c].n, buffer);
 		struct bench_estimate e;
 		int r = estimate(&sorted, seed_of(seed, 0, c, quantity), &e);
 		if (r < 0)

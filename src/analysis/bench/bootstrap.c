@@ -21,18 +21,18 @@ static uint32_t value_at(const uint32_t *drawn, size_t n, size_t place)
 }
 
 // Draws n values with replacement; counting them sorts them.
-static struct resample draw_one(struct dice *dice, size_t n, uint32_t *drawn)
+static struct resample draw_one(struct rng *rng, size_t n, uint32_t *drawn)
 {
 	memset(drawn, 0, n * sizeof(*drawn));
 	for (size_t i = 0; i < n; i++)
-		drawn[dice_below(dice, (uint32_t)n)]++;
+		drawn[rng_below(rng, (uint32_t)n)]++;
 	return (struct resample){value_at(drawn, n, (n - 1) / 2), value_at(drawn, n, n / 2)};
 }
 
-void bootstrap_draw(struct dice *dice, size_t n, uint32_t *scratch, struct resample *ret_resamples, size_t n_resamples)
+void bootstrap_draw(struct rng *rng, size_t n, uint32_t *scratch, struct resample *ret_resamples, size_t n_resamples)
 {
 	for (size_t i = 0; i < n_resamples; i++)
-		ret_resamples[i] = draw_one(dice, n, scratch);
+		ret_resamples[i] = draw_one(rng, n, scratch);
 }
 
 static double median_of(const double *sorted, struct resample resample)
@@ -65,8 +65,8 @@ int bootstrap_median(const double *sorted, size_t n, uint64_t seed, struct inter
 	wattle_cleanup_free double *medians = calloc_array(RESAMPLES, sizeof(*medians));
 	if (drawn == NULL || resamples == NULL || medians == NULL)
 		return -ENOMEM;
-	struct dice dice = dice_make(seed, 0);
-	bootstrap_draw(&dice, n, drawn, resamples, RESAMPLES);
+	struct rng rng = rng_init(seed, 0);
+	bootstrap_draw(&rng, n, drawn, resamples, RESAMPLES);
 	for (size_t i = 0; i < RESAMPLES; i++)
 		medians[i] = median_of(sorted, resamples[i]);
 	*ret_interval = middle(medians, RESAMPLES);
@@ -84,9 +84,9 @@ int bootstrap_ratio(const double *sorted_a, size_t n_a, const double *sorted_b, 
 	wattle_cleanup_free double *ratios = calloc_array(RESAMPLES, sizeof(*ratios));
 	if (drawn == NULL || resamples == NULL || ratios == NULL)
 		return -ENOMEM;
-	struct dice dice = dice_make(seed, 0);
-	bootstrap_draw(&dice, n_a, drawn, resamples, RESAMPLES);
-	bootstrap_draw(&dice, n_b, drawn, resamples + RESAMPLES, RESAMPLES);
+	struct rng rng = rng_init(seed, 0);
+	bootstrap_draw(&rng, n_a, drawn, resamples, RESAMPLES);
+	bootstrap_draw(&rng, n_b, drawn, resamples + RESAMPLES, RESAMPLES);
 	*ret_interval = bootstrap_ratio_of(sorted_a, resamples, sorted_b, resamples + RESAMPLES, RESAMPLES, ratios);
 	return 0;
 }

@@ -28,7 +28,7 @@ struct resample {
 	uint32_t lower, upper; // indices in the sorted sample; equal if n is odd
 };
 // scratch: n entries.
-void bootstrap_draw(struct dice *dice, size_t n, uint32_t *scratch, struct resample *ret_resamples, size_t n_resamples);
+void bootstrap_draw(struct rng *rng, size_t n, uint32_t *scratch, struct resample *ret_resamples, size_t n_resamples);
 // Positive, sorted values; scratch: n_resamples entries.
 struct interval bootstrap_ratio_of(const double *sorted_a, const struct resample *of_a, const double *sorted_b,
 	const struct resample *of_b, size_t n_resamples, double *scratch);

@@ -35,10 +35,10 @@ static void pool(double *out, const double *sorted, size_t n)
 		out[i] = sorted[i] / median;
 }
 
-static void draw(const struct drawing *drawing, struct dice *dice, double *out, size_t n)
+static void draw(const struct drawing *drawing, struct rng *rng, double *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		out[i] = drawing->pool[dice_below(dice, drawing->n_pool)];
+		out[i] = drawing->pool[rng_below(rng, drawing->n_pool)];
 	order_sort(out, n);
 }
 
@@ -69,12 +69,12 @@ static double correction(size_t n_a, size_t n_b, const struct drawing *drawing)
 static double factor_of_four_in_five(struct drawing *drawing, uint64_t seed)
 {
 	uint32_t scratch[ENOUGH];
-	struct dice dice = dice_make(seed, 0);
-	bootstrap_draw(&dice, drawing->n_a, scratch, drawing->of_a, RESAMPLES);
-	bootstrap_draw(&dice, drawing->n_b, scratch, drawing->of_b, RESAMPLES);
+	struct rng rng = rng_init(seed, 0);
+	bootstrap_draw(&rng, drawing->n_a, scratch, drawing->of_a, RESAMPLES);
+	bootstrap_draw(&rng, drawing->n_b, scratch, drawing->of_b, RESAMPLES);
 	for (size_t i = 0; i < DRAWS; i++) {
-		draw(drawing, &dice, drawing->a, drawing->n_a);
-		draw(drawing, &dice, drawing->b, drawing->n_b);
+		draw(drawing, &rng, drawing->a, drawing->n_a);
+		draw(drawing, &rng, drawing->b, drawing->n_b);
 		drawing->factors[i] = fmax(factor_for_ranks(drawing), factor_for_interval(drawing));
 	}
 	return order_select(drawing->factors, DRAWS, DRAWS * 8 / 10);
@@ -94,7 +94,7 @@ int smallest_effect_percent(const double *sorted_a, size_t n_a, const double *so
 	drawing->n_pool = (uint32_t)(n_a + n_b);
 	drawing->n_a = n_a < ENOUGH ? n_a : ENOUGH;
 	drawing->n_b = n_b < ENOUGH ? n_b : ENOUGH;
-	int r = mann_whitney_least_u(drawing->n_a, drawing->n_b, alpha, &drawing->least_u);
+	int r = mann_whitney_min_u(drawing->n_a, drawing->n_b, alpha, &drawing->least_u);
 	if (r < 0 || drawing->least_u > drawing->n_a * drawing->n_b)
 		return r;
 	pool(values, sorted_a, n_a);

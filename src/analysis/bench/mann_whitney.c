@@ -113,9 +113,9 @@ int mann_whitney(const double *sorted_a, size_t n_a, const double *sorted_b, siz
 
 /* Without ties the distribution of U is symmetric; it is that of the sums of n_b of the ranks 1 … n, minus the smallest
  * sum. */
-int mann_whitney_least_u(size_t n_a, size_t n_b, double alpha, size_t *ret_u)
+int mann_whitney_min_u(size_t n_a, size_t n_b, double alpha, size_t *ret_u)
 {
-	size_t n = n_a + n_b, most = n_a * n_b, least_sum = n_b * (n_b + 1) / 2, limit = least_sum + most;
+	size_t n = n_a + n_b, most = n_a * n_b, min_sum = n_b * (n_b + 1) / 2, limit = min_sum + most;
 	uint32_t ranks[MANN_WHITNEY_EXACT];
 	assert(n <= MANN_WHITNEY_EXACT);
 	for (size_t i = 0; i < n; i++)
@@ -123,7 +123,7 @@ int mann_whitney_least_u(size_t n_a, size_t n_b, double alpha, size_t *ret_u)
 	wattle_cleanup_free double *ways = count_ways(ranks, n, n_b, limit);
 	if (ways == NULL)
 		return -ENOMEM;
-	const double *by_u = ways + n_b * (limit + 1) + least_sum; // 0 … most
+	const double *by_u = ways + n_b * (limit + 1) + min_sum; // 0 … most
 	double all = 0, as_far = 0;
 	for (size_t u = 0; u <= most; u++)
 		all += by_u[u];

@@ -21,7 +21,7 @@ int mann_whitney(const double *sorted_a, size_t n_a, const double *sorted_b, siz
 	struct mann_whitney *ret_result);
 // The smallest U with p < alpha without ties, for at most MANN_WHITNEY_EXACT values; above n_a * n_b: no U is
 // significant for so few values. -ENOMEM.
-int mann_whitney_least_u(size_t n_a, size_t n_b, double alpha, size_t *ret_u);
+int mann_whitney_min_u(size_t n_a, size_t n_b, double alpha, size_t *ret_u);
 
 /* Holm's correction: among n tests the probability of even one false positive stays at alpha. Each p becomes the
  * smallest alpha at which its test is significant; NaN (not tested) stays and does not count. -ENOMEM. */

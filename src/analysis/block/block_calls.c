@@ -7,7 +7,7 @@
 static void open_block(struct blocks_work *work, uint32_t number)
 {
 	struct block_work *block = &work->blocks[number];
-	block->since = moments_hold(&work->moments);
+	block->since = checkpoints_hold(&work->checkpoints);
 	block->listed = (uint32_t)work->n_open_blocks;
 	work->open_blocks[work->n_open_blocks++] = number;
 }
@@ -31,21 +31,21 @@ void calls_begin(struct blocks_work *work, const struct open_span *open, bool ha
 // Adds the target's energy and CPU time since the block was opened.
 static void measure(struct blocks_work *work, uint32_t number)
 {
-	struct moments *moments = &work->moments;
+	struct checkpoints *checkpoints = &work->checkpoints;
 	const struct findings *f = work->findings;
 	struct block_work *block = &work->blocks[number];
-	const struct moment *now = moments_now(moments), *since = &moments->at[block->since];
+	const struct checkpoint *now = checkpoints_current(checkpoints), *since = &checkpoints->at[block->since];
 	double *domain_j = f->blocks[number].domain_j;
 	block->active_ns += (double)((uint64_t)now->t_ns - (uint64_t)since->t_ns);
 	block->cpu_ns += now->cpu_ns - since->cpu_ns;
 	block->cpu_unknown_ns += now->cpu_unknown_ns - since->cpu_unknown_ns;
 	for (size_t d = 0; d < f->n_domains; d++) {
-		if (moments->walks[d].attribution == NULL)
+		if (checkpoints->walks[d].attribution == NULL)
 			continue;
-		domain_j[d] += moments_point(moments, moments->now, d)->part.target_j -
-			moments_point(moments, block->since, d)->part.target_j;
+		domain_j[d] += checkpoints_point(checkpoints, checkpoints->now, d)->part.target_j -
+			checkpoints_point(checkpoints, block->since, d)->part.target_j;
 	}
-	moments_add_errors(moments, block->since, 1, block->errors);
+	checkpoints_add_errors(checkpoints, block->since, 1, block->errors);
 }
 
 void calls_end(struct blocks_work *work, const struct open_span *open)
@@ -54,7 +54,7 @@ void calls_end(struct blocks_work *work, const struct open_span *open)
 	if (--block->open > 0)
 		return;
 	measure(work, open->block);
-	moments_let_go(&work->moments, block->since);
+	checkpoints_release(&work->checkpoints, block->since);
 	uint32_t last = work->open_blocks[--work->n_open_blocks];
 	work->open_blocks[block->listed] = last;
 	work->blocks[last].listed = block->listed;
@@ -87,11 +87,11 @@ static void energy(const struct blocks_work *work, const struct part_error *erro
 	for (size_t d = 0; d < f->n_domains; d++) {
 		const struct domain_finding *domain = &f->domains[d];
 		double j = finding->domain_j[d];
-		if (work->moments.walks[d].attribution == NULL)
+		if (work->checkpoints.walks[d].attribution == NULL)
 			finding->domain_j[d] = (double)NAN;
 		else if (domain->in_total) {
 			finding->total_j = isnan(finding->total_j) ? j : finding->total_j + j;
-			error_sum_add(&error, domain, part_error_j(&errors[d], domain, j), errors[d].doubt_j);
+			error_sum_add(&error, domain, part_error_j(&errors[d], domain, j), errors[d].uncertainty_j);
 		}
 	}
 	finding->error_j = isnan(finding->total_j) ? (double)NAN : error_sum_j(&error);

@@ -13,50 +13,53 @@ int shares_init(struct blocks_work *work)
 		return -ENOMEM;
 	for (size_t k = 0; k < n; k++)
 		work->blocks[k].self.errors = errors + k * n_domains;
-	work->outside = (struct stay){.on = true, .since = moments_hold(&work->moments)};
+	work->outside = (struct interval){.on = true, .since = checkpoints_hold(&work->checkpoints)};
 	return 0;
 }
 
 void shares_pass(struct blocks_work *work)
 {
-	double now_j = moments_now(&work->moments)->target_j, more_j = now_j - work->seen_j;
-	if (work->parties == 0)
+	double now_j = checkpoints_current(&work->checkpoints)->target_j, more_j = now_j - work->seen_j;
+	if (work->active_count == 0)
 		work->outside_j += more_j;
 	else
-		work->one_j += more_j / work->parties;
+		work->one_j += more_j / work->active_count;
 	work->seen_j = now_j;
 }
 
-static void stay_begin(struct blocks_work *work, struct stay *stay)
+static void interval_begin(struct blocks_work *work, struct interval *interval)
 {
-	*stay = (struct stay){.on = true, .since = moments_hold(&work->moments), .since_one_j = work->one_j};
+	*interval = (struct interval){.on = true,
+		.since = checkpoints_hold(&work->checkpoints),
+		.since_one_j = work->one_j};
 }
 
 // Energy and time of the interval; its errors are added to `errors`.
-static struct share stay_end(struct blocks_work *work, struct stay *stay, struct part_error *errors)
+static struct share interval_end(struct blocks_work *work, struct interval *interval, struct part_error *errors)
 {
-	const struct moment *now = moments_now(&work->moments), *since = &work->moments.at[stay->since];
-	struct share share = {.j = work->one_j - stay->since_one_j,
+	const struct checkpoint *now = checkpoints_current(&work->checkpoints),
+				*since = &work->checkpoints.at[interval->since];
+	struct share share = {.j = work->one_j - interval->since_one_j,
 		.ns = (double)((uint64_t)now->t_ns - (uint64_t)since->t_ns)};
 	double target_j = now->target_j - since->target_j;
-	double fraction = target_j > 0 ? share.j / target_j : 1.0 / (work->parties > 0 ? work->parties : 1);
-	if (now != since && work->moments.any_energy)
-		moments_add_errors(&work->moments, stay->since, fraction < 1 ? fraction : 1, errors);
-	moments_let_go(&work->moments, stay->since);
-	stay->on = false;
+	double fraction = target_j > 0 ? share.j / target_j : 1.0 / (work->active_count > 0 ? work->active_count : 1);
+	if (now != since && work->checkpoints.any_energy)
+		checkpoints_add_errors(&work->checkpoints, interval->since, fraction < 1 ? fraction : 1, errors);
+	checkpoints_release(&work->checkpoints, interval->since);
+	interval->on = false;
 	return share;
 }
 
-static void change_parties(struct blocks_work *work, int64_t by)
+static void change_active_count(struct blocks_work *work, int64_t by)
 {
-	uint32_t before = work->parties;
-	work->parties = (uint32_t)(before + by);
+	uint32_t before = work->active_count;
+	work->active_count = (uint32_t)(before + by);
 	if (before == 0 && by > 0) {
-		if (work->moments.any_energy)
-			moments_add_errors(&work->moments, work->outside.since, 1, work->outside_errors);
-		moments_let_go(&work->moments, work->outside.since);
-	} else if (before > 0 && work->parties == 0) {
-		stay_begin(work, &work->outside);
+		if (work->checkpoints.any_energy)
+			checkpoints_add_errors(&work->checkpoints, work->outside.since, 1, work->outside_errors);
+		checkpoints_release(&work->checkpoints, work->outside.since);
+	} else if (before > 0 && work->active_count == 0) {
+		interval_begin(work, &work->outside);
 	}
 }
 
@@ -73,20 +76,20 @@ static void give(struct blocks_work *work, const struct open_span *span, double 
 // Closes the current interval of a process's ranges.
 static void ranges_pause(struct blocks_work *work, struct work_process *process)
 {
-	if (!process->stay.on)
+	if (!process->interval.on)
 		return;
-	struct share share = stay_end(work, &process->stay, process->had.errors);
-	process->had.j += share.j;
-	process->had.ns += share.ns;
-	change_parties(work, -(int64_t)process->ranges);
+	struct share share = interval_end(work, &process->interval, process->share_of_ranges.errors);
+	process->share_of_ranges.j += share.j;
+	process->share_of_ranges.ns += share.ns;
+	change_active_count(work, -(int64_t)process->ranges);
 }
 
 static void ranges_go_on(struct blocks_work *work, struct work_process *process)
 {
 	if (process->threads > 0 || process->ranges == 0)
 		return;
-	stay_begin(work, &process->stay);
-	change_parties(work, process->ranges);
+	interval_begin(work, &process->interval);
+	change_active_count(work, process->ranges);
 }
 
 static void list_thread(struct blocks_work *work, struct work_thread *thread)
@@ -108,21 +111,21 @@ void shares_thread(struct blocks_work *work, struct work_thread *thread, uint32_
 	uint32_t before = thread->top;
 	if (before != BLOCK_NONE) {
 		const struct open_span *span = &work->open[before];
-		struct share share = stay_end(work, &thread->stay, work->blocks[span->block].self.errors);
+		struct share share = interval_end(work, &thread->interval, work->blocks[span->block].self.errors);
 		give(work, span, share.j, share.ns);
 	}
 	thread->top = top;
 	if (top != BLOCK_NONE)
-		stay_begin(work, &thread->stay);
+		interval_begin(work, &thread->interval);
 	if (before == BLOCK_NONE) {
 		list_thread(work, thread);
 		ranges_pause(work, process);
 		process->threads++;
-		change_parties(work, 1);
+		change_active_count(work, 1);
 	} else if (top == BLOCK_NONE) {
 		unlist_thread(work, thread);
 		process->threads--;
-		change_parties(work, -1);
+		change_active_count(work, -1);
 		ranges_go_on(work, process);
 	}
 }
@@ -131,9 +134,10 @@ void shares_range_begin(struct blocks_work *work, struct open_span *range)
 {
 	struct work_process *process = &work->processes[range->process];
 	ranges_pause(work, process);
-	range->had_j = process->had.j;
-	range->had_ns = process->had.ns;
-	memcpy(range->had_errors, process->had.errors, work->findings->n_domains * sizeof(*range->had_errors));
+	range->begin_j = process->share_of_ranges.j;
+	range->begin_ns_share = process->share_of_ranges.ns;
+	memcpy(range->begin_errors, process->share_of_ranges.errors,
+		work->findings->n_domains * sizeof(*range->begin_errors));
 	process->ranges++;
 	ranges_go_on(work, process);
 }
@@ -142,13 +146,14 @@ void shares_range_end(struct blocks_work *work, const struct open_span *range)
 {
 	struct work_process *process = &work->processes[range->process];
 	ranges_pause(work, process);
-	give(work, range, process->had.j - range->had_j, process->had.ns - range->had_ns);
+	give(work, range, process->share_of_ranges.j - range->begin_j,
+		process->share_of_ranges.ns - range->begin_ns_share);
 	struct part_error *errors = work->blocks[range->block].self.errors;
 	for (size_t d = 0; d < work->findings->n_domains; d++) {
-		const struct part_error *now = &process->had.errors[d], *then = &range->had_errors[d];
+		const struct part_error *now = &process->share_of_ranges.errors[d], *then = &range->begin_errors[d];
 		errors[d].variance_j2 += now->variance_j2 - then->variance_j2;
 		errors[d].linear_j += now->linear_j - then->linear_j;
-		errors[d].doubt_j += now->doubt_j - then->doubt_j;
+		errors[d].uncertainty_j += now->uncertainty_j - then->uncertainty_j;
 	}
 	process->ranges--;
 	ranges_go_on(work, process);
@@ -156,7 +161,7 @@ void shares_range_end(struct blocks_work *work, const struct open_span *range)
 
 void shares_end(struct blocks_work *work)
 {
-	change_parties(work, 1); // closes the interval outside of all blocks
+	change_active_count(work, 1); // closes the interval outside of all blocks
 }
 
 // The error of a part of an energy; the part is assumed to have the same mixture of domains as the whole.
@@ -166,10 +171,10 @@ static double error_of(const struct blocks_work *work, const struct part_error *
 	struct error_sum sum = {0};
 	for (size_t d = 0; d < work->findings->n_domains; d++) {
 		const struct domain_finding *domain = &work->findings->domains[d];
-		if (!domain->in_total || work->moments.walks[d].attribution == NULL)
+		if (!domain->in_total || work->checkpoints.walks[d].attribution == NULL)
 			continue;
 		double j = whole_j > 0 ? part_j * domain_j[d] / whole_j : 0;
-		error_sum_add(&sum, domain, part_error_j(&errors[d], domain, j), errors[d].doubt_j);
+		error_sum_add(&sum, domain, part_error_j(&errors[d], domain, j), errors[d].uncertainty_j);
 	}
 	return error_sum_j(&sum);
 }
@@ -179,7 +184,7 @@ void shares_finish(const struct blocks_work *work, uint32_t number, struct block
 	const struct share *self = &work->blocks[number].self;
 	finding->self_time_s = self->ns / 1e9;
 	finding->self_j = finding->self_error_j = (double)NAN;
-	if (!work->moments.any_energy)
+	if (!work->checkpoints.any_energy)
 		return;
 	finding->self_j = self->j;
 	finding->self_error_j = error_of(work, self->errors, self->j, finding->domain_j, finding->total_j);
@@ -188,7 +193,7 @@ void shares_finish(const struct blocks_work *work, uint32_t number, struct block
 int shares_finish_outside(const struct blocks_work *work, struct findings *findings)
 {
 	findings->outside_j = findings->outside_error_j = (double)NAN;
-	if (!work->moments.any_energy)
+	if (!work->checkpoints.any_energy)
 		return 0;
 	double *domain_j = arena_alloc(work->arena, findings->n_domains, sizeof(*domain_j));
 	if (domain_j == NULL)

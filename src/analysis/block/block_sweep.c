@@ -7,8 +7,8 @@
 /* ---- heap of open spans, the next end first ---- */
 
 struct ends {
-	uint32_t *places; // indices of open spans; owned
-	size_t n, room;
+	uint32_t *indices; // indices of open spans; owned
+	size_t n, capacity;
 };
 
 // Of spans that end at the same instant, the one that began last (the innermost) comes first.
@@ -18,30 +18,30 @@ static bool ends_before(const struct blocks_work *work, uint32_t a, uint32_t b)
 	return x->end_ns != y->end_ns ? x->end_ns < y->end_ns : x->begun > y->begun;
 }
 
-static int ends_add(const struct blocks_work *work, struct ends *ends, uint32_t place)
+static int ends_add(const struct blocks_work *work, struct ends *ends, uint32_t index)
 {
-	uint32_t *places = array_with_room(ends->places, ends->n, &ends->room, sizeof(*places), 64);
-	if (places == NULL)
+	uint32_t *indices = array_reserve(ends->indices, ends->n, &ends->capacity, sizeof(*indices), 64);
+	if (indices == NULL)
 		return -ENOMEM;
-	ends->places = places;
+	ends->indices = indices;
 	size_t i = ends->n++;
-	for (; i > 0 && ends_before(work, place, places[(i - 1) / 2]); i = (i - 1) / 2)
-		places[i] = places[(i - 1) / 2];
-	places[i] = place;
+	for (; i > 0 && ends_before(work, index, indices[(i - 1) / 2]); i = (i - 1) / 2)
+		indices[i] = indices[(i - 1) / 2];
+	indices[i] = index;
 	return 0;
 }
 
 static uint32_t ends_take(const struct blocks_work *work, struct ends *ends)
 {
-	uint32_t *places = ends->places, first = places[0], last = places[--ends->n];
+	uint32_t *indices = ends->indices, first = indices[0], last = indices[--ends->n];
 	size_t i = 0;
 	for (size_t child; (child = 2 * i + 1) < ends->n; i = child) {
-		child += child + 1 < ends->n && ends_before(work, places[child + 1], places[child]);
-		if (ends_before(work, last, places[child]))
+		child += child + 1 < ends->n && ends_before(work, indices[child + 1], indices[child]);
+		if (ends_before(work, last, indices[child]))
 			break;
-		places[i] = places[child];
+		indices[i] = indices[child];
 	}
-	places[i] = last;
+	indices[i] = last;
 	return first;
 }
 
@@ -62,16 +62,17 @@ static uint32_t process_of(struct blocks_work *work, int32_t pid)
 	uint32_t known = work->process_keys.n, n = keys_number(&work->process_keys, (uint32_t)pid);
 	if (n == KEYS_NONE || n < known)
 		return n;
-	struct work_process *processes = array_with_room(work->processes, n, &work->processes_room, sizeof(*processes),
-		16);
+	struct work_process *processes = array_reserve(work->processes, n, &work->processes_capacity,
+		sizeof(*processes), 16);
 	if (processes == NULL)
 		return KEYS_NONE;
 	work->processes = processes;
 	processes[n] = (struct work_process){.pid = pid,
 		.root = paths_root(&work->paths, label_number(work, pid)),
 		.last_range = BLOCK_NONE,
-		.had.errors = arena_alloc(work->arena, work->findings->n_domains, sizeof(struct part_error))};
-	return processes[n].root != PATH_NONE && processes[n].had.errors != NULL ? n : KEYS_NONE;
+		.share_of_ranges.errors = arena_alloc(work->arena, work->findings->n_domains,
+			sizeof(struct part_error))};
+	return processes[n].root != PATH_NONE && processes[n].share_of_ranges.errors != NULL ? n : KEYS_NONE;
 }
 
 static uint32_t thread_of(struct blocks_work *work, int32_t pid, int32_t tid)
@@ -81,11 +82,12 @@ static uint32_t thread_of(struct blocks_work *work, int32_t pid, int32_t tid)
 	if (n == KEYS_NONE || n < known)
 		return n;
 	uint32_t process = process_of(work, pid);
-	struct work_thread *threads = array_with_room(work->threads, n, &work->threads_room, sizeof(*threads), 16);
+	struct work_thread *threads = array_reserve(work->threads, n, &work->threads_capacity, sizeof(*threads), 16);
 	if (process == KEYS_NONE || threads == NULL)
 		return KEYS_NONE;
 	work->threads = threads;
-	uint32_t *busy = array_with_room(work->busy_threads, n, &work->busy_room, sizeof(*busy), 16); // room for all threads
+	uint32_t *busy = array_reserve(work->busy_threads, n, &work->busy_capacity, sizeof(*busy),
+		16); // room for all threads
 	if (busy == NULL)
 		return KEYS_NONE;
 	work->busy_threads = busy;
@@ -95,14 +97,14 @@ static uint32_t thread_of(struct blocks_work *work, int32_t pid, int32_t tid)
 
 /* ---- spans ---- */
 
-static uint32_t take_place(struct blocks_work *work)
+static uint32_t take_entry(struct blocks_work *work)
 {
-	uint32_t place = work->free_open;
-	if (place != BLOCK_NONE) {
-		work->free_open = work->open[place].next_free;
-		return place;
+	uint32_t index = work->free_open;
+	if (index != BLOCK_NONE) {
+		work->free_open = work->open[index].next_free;
+		return index;
 	}
-	struct open_span *open = array_with_room(work->open, work->n_open, &work->open_room, sizeof(*open), 64);
+	struct open_span *open = array_reserve(work->open, work->n_open, &work->open_capacity, sizeof(*open), 64);
 	if (open == NULL)
 		return BLOCK_NONE;
 	work->open = open;
@@ -119,7 +121,7 @@ static uint32_t *top_of(struct blocks_work *work, const struct open_span *open)
 
 /* The span that encloses the new one. Spans that end at this instant do not enclose a span that continues: spans
  * without a gap between them are siblings. */
-static uint32_t place_below(struct blocks_work *work, const struct open_span *open, const struct run_span *span)
+static uint32_t insert_below(struct blocks_work *work, const struct open_span *open, const struct run_span *span)
 {
 	uint32_t below = *top_of(work, open);
 	if (open->thread == BLOCK_NONE || span->end_ns == span->begin_ns)
@@ -129,7 +131,7 @@ static uint32_t place_below(struct blocks_work *work, const struct open_span *op
 	return below;
 }
 
-static bool settle(struct blocks_work *work, struct open_span *open, const struct run_span *span)
+static bool apply_ends(struct blocks_work *work, struct open_span *open, const struct run_span *span)
 {
 	bool range = span->kind == SPAN_RANGE;
 	open->thread = range ? BLOCK_NONE : thread_of(work, span->pid, span->tid);
@@ -138,41 +140,41 @@ static bool settle(struct blocks_work *work, struct open_span *open, const struc
 	open->process = range ? process_of(work, span->pid) : work->threads[open->thread].process;
 	if (open->process == KEYS_NONE)
 		return false;
-	open->below = place_below(work, open, span);
+	open->below = insert_below(work, open, span);
 	open->above = BLOCK_NONE;
 	bool on_top = !range && open->below != BLOCK_NONE;
 	uint32_t under = on_top ? work->open[open->below].path : work->processes[open->process].root;
 	open->path = paths_child(&work->paths, under, open->block);
-	if (range && open->had_errors == NULL)
-		open->had_errors = arena_alloc(work->arena, work->findings->n_domains, sizeof(*open->had_errors));
-	return open->path != PATH_NONE && (!range || open->had_errors != NULL);
+	if (range && open->begin_errors == NULL)
+		open->begin_errors = arena_alloc(work->arena, work->findings->n_domains, sizeof(*open->begin_errors));
+	return open->path != PATH_NONE && (!range || open->begin_errors != NULL);
 }
 
 static int begin(struct blocks_work *work, struct ends *ends, uint32_t number, size_t sample)
 {
 	const struct run *run = work->run;
 	const struct run_span *span = &run->spans[number];
-	uint32_t place = take_place(work);
-	if (place == BLOCK_NONE || moments_go_to(&work->moments, span->begin_ns) < 0)
+	uint32_t index = take_entry(work);
+	if (index == BLOCK_NONE || checkpoints_go_to(&work->checkpoints, span->begin_ns) < 0)
 		return -ENOMEM;
-	dealing_pass(work);
+	deconvolve_pass(work);
 	shares_pass(work);
-	struct open_span *open = &work->open[place];
+	struct open_span *open = &work->open[index];
 	open->end_ns = span->end_ns;
 	open->left = false;
 	open->span = number;
 	open->block = work->names.of[number];
 	open->begun = work->begun++;
-	if (!settle(work, open, span) || ends_add(work, ends, place) < 0)
+	if (!apply_ends(work, open, span) || ends_add(work, ends, index) < 0)
 		return -ENOMEM;
 	calls_begin(work, open, sample < run->n && run->t_ns[sample] <= span->end_ns);
 	if (open->below != BLOCK_NONE)
-		work->open[open->below].above = place;
+		work->open[open->below].above = index;
 	if (open->thread != BLOCK_NONE) {
-		shares_thread(work, &work->threads[open->thread], place);
+		shares_thread(work, &work->threads[open->thread], index);
 		return 0;
 	}
-	work->processes[open->process].last_range = place;
+	work->processes[open->process].last_range = index;
 	shares_range_begin(work, open);
 	return 0;
 }
@@ -192,18 +194,18 @@ static void leave(struct blocks_work *work, struct open_span *open)
 		work->open[open->below].above = open->above;
 }
 
-static int end(struct blocks_work *work, uint32_t place)
+static int end(struct blocks_work *work, uint32_t index)
 {
-	struct open_span *open = &work->open[place];
-	if (moments_go_to(&work->moments, open->end_ns) < 0)
+	struct open_span *open = &work->open[index];
+	if (checkpoints_go_to(&work->checkpoints, open->end_ns) < 0)
 		return -ENOMEM;
-	dealing_pass(work);
+	deconvolve_pass(work);
 	shares_pass(work);
 	if (!open->left)
 		leave(work, open);
 	calls_end(work, open);
 	open->next_free = work->free_open;
-	work->free_open = place;
+	work->free_open = index;
 	return 0;
 }
 
@@ -277,7 +279,7 @@ static int read_until(struct sweep *sweep, int64_t t_ns, bool with_it)
 		r = calls_sample(work, sweep->sample);
 	}
 	while (r == 0 && units_left(work) && (with_it ? units_next_ns(work) <= t_ns : units_next_ns(work) < t_ns))
-		r = units_tell(work);
+		r = units_count_next(work);
 	return r;
 }
 
@@ -290,7 +292,7 @@ static int sweep_all(struct sweep *sweep)
 		if (number == BLOCK_NONE && sweep->ends.n == 0)
 			return read_until(sweep, INT64_MAX, true);
 		const struct run_span *span = number != BLOCK_NONE ? &work->run->spans[number] : NULL;
-		int64_t end_ns = sweep->ends.n > 0 ? work->open[sweep->ends.places[0]].end_ns : INT64_MAX;
+		int64_t end_ns = sweep->ends.n > 0 ? work->open[sweep->ends.indices[0]].end_ns : INT64_MAX;
 		if (span != NULL && (sweep->ends.n == 0 || span->begin_ns <= end_ns)) {
 			r = read_until(sweep, span->begin_ns, false);
 			if (r == 0)
@@ -310,18 +312,18 @@ int blocks_sweep(struct blocks_work *work)
 	struct sweep sweep = {.work = work};
 	int r = put_in_order(&sweep);
 	if (r == 0)
-		r = moments_go_to(&work->moments, INT64_MIN);
+		r = checkpoints_go_to(&work->checkpoints, INT64_MIN);
 	if (r == 0)
 		r = shares_init(work);
 	if (r == 0)
 		r = sweep_all(&sweep);
 	if (r == 0)
-		r = moments_go_to(&work->moments, INT64_MAX);
+		r = checkpoints_go_to(&work->checkpoints, INT64_MAX);
 	if (r == 0) {
 		shares_pass(work);
 		shares_end(work);
 	}
 	free(sweep.order);
-	free(sweep.ends.places);
+	free(sweep.ends.indices);
 	return r;
 }

@@ -40,8 +40,8 @@ int units_init(struct blocks_work *work)
 		return 0;
 	units->n = run->n_user_metrics;
 	units->order = arena_alloc(work->arena, units->n, sizeof(*units->order));
-	units->told = arena_alloc(work->arena, work->names.n, sizeof(*units->told));
-	if (units->order == NULL || units->told == NULL || number_ids(work) < 0)
+	units->counted = arena_alloc(work->arena, work->names.n, sizeof(*units->counted));
+	if (units->order == NULL || units->counted == NULL || number_ids(work) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < units->n; i++)
 		units->order[i] = (uint32_t)i;
@@ -87,25 +87,25 @@ static size_t find_span(const struct blocks_work *work, int64_t id)
 	return number != KEYS_NONE ? number : SIZE_MAX;
 }
 
-struct telling {
+struct metric_counting {
 	struct blocks_work *work;
 	uint32_t metric;
 	int r;
 };
 
 // Counts the metric once per block, even if the block is in the stack several times.
-static void tell(struct telling *telling, uint32_t block)
+static void count_metric(struct metric_counting *counting, uint32_t block)
 {
-	struct units *units = &telling->work->units;
-	double value = telling->work->run->user_metrics[telling->metric].value;
-	if (units->told[block] == telling->metric + 1 || isnan(value))
+	struct units *units = &counting->work->units;
+	double value = counting->work->run->user_metrics[counting->metric].value;
+	if (units->counted[block] == counting->metric + 1 || isnan(value))
 		return;
-	units->told[block] = telling->metric + 1;
-	uint32_t met = units->keys.n, name = units->names.of[telling->metric];
+	units->counted[block] = counting->metric + 1;
+	uint32_t met = units->keys.n, name = units->names.of[counting->metric];
 	uint32_t n = keys_number(&units->keys, keys_pair(block, name));
-	struct unit_sum *sums = array_with_room(units->sums, met, &units->room, sizeof(*sums), 16);
+	struct unit_sum *sums = array_reserve(units->sums, met, &units->capacity, sizeof(*sums), 16);
 	if (n == KEYS_NONE || sums == NULL) {
-		telling->r = -ENOMEM;
+		counting->r = -ENOMEM;
 		return;
 	}
 	units->sums = sums;
@@ -117,13 +117,13 @@ static void tell(struct telling *telling, uint32_t block)
 }
 
 // Follows the spans' parent links. A parent must precede its child, so that cycles end.
-static void tell_links(struct telling *telling, size_t number)
+static void count_in_links(struct metric_counting *counting, size_t number)
 {
-	const struct blocks_work *work = telling->work;
+	const struct blocks_work *work = counting->work;
 	for (int depth = 0; depth <= STACK_DEPTH_MAX; depth++) {
 		const struct run_span *span = &work->run->spans[number];
 		if (block_has_ended(span))
-			tell(telling, work->names.of[number]);
+			count_metric(counting, work->names.of[number]);
 		size_t parent = find_span(work, span->parent);
 		if (parent >= number) // includes SIZE_MAX
 			return;
@@ -131,11 +131,11 @@ static void tell_links(struct telling *telling, size_t number)
 	}
 }
 
-static void tell_stack(struct telling *telling, uint32_t place)
+static void count_in_stack(struct metric_counting *counting, uint32_t index)
 {
-	const struct open_span *open = telling->work->open;
-	for (int depth = 0; depth <= STACK_DEPTH_MAX && place != BLOCK_NONE; depth++, place = open[place].below)
-		tell(telling, open[place].block);
+	const struct open_span *open = counting->work->open;
+	for (int depth = 0; depth <= STACK_DEPTH_MAX && index != BLOCK_NONE; depth++, index = open[index].below)
+		count_metric(counting, open[index].block);
 }
 
 // Whether a span's parent links lead to the span with this number.
@@ -148,66 +148,66 @@ static bool is_linked_inside(const struct blocks_work *work, size_t span, size_t
 
 /* A thread can have spans of several sources (libwattle, NVTX, ITT), and parent links stay within one source. Spans
  * below the metric's span in the thread's stack enclose it too, and so do spans above it without a link to it. */
-static void tell_other_sources(struct telling *telling, size_t number)
+static void count_in_other_sources(struct metric_counting *counting, size_t number)
 {
-	const struct blocks_work *work = telling->work;
+	const struct blocks_work *work = counting->work;
 	const struct run_span *span = &work->run->spans[number];
 	uint32_t thread = keys_find(&work->thread_keys, keys_pair((uint32_t)span->pid, (uint32_t)span->tid));
-	uint32_t top = thread != KEYS_NONE ? work->threads[thread].top : BLOCK_NONE, place = top;
-	while (place != BLOCK_NONE && work->open[place].span != number)
-		place = work->open[place].below;
-	if (place == BLOCK_NONE)
+	uint32_t top = thread != KEYS_NONE ? work->threads[thread].top : BLOCK_NONE, index = top;
+	while (index != BLOCK_NONE && work->open[index].span != number)
+		index = work->open[index].below;
+	if (index == BLOCK_NONE)
 		return;
-	tell_stack(telling, work->open[place].below);
-	int64_t t_ns = work->run->user_metrics[telling->metric].t_ns;
-	for (uint32_t above = top; above != place; above = work->open[above].below) {
+	count_in_stack(counting, work->open[index].below);
+	int64_t t_ns = work->run->user_metrics[counting->metric].t_ns;
+	for (uint32_t above = top; above != index; above = work->open[above].below) {
 		const struct open_span *open = &work->open[above];
 		bool surely = work->run->spans[open->span].begin_ns < t_ns && t_ns < open->end_ns;
 		if (surely && !is_linked_inside(work, open->span, number))
-			tell(telling, open->block);
+			count_metric(counting, open->block);
 	}
 }
 
 // Finds blocks by time. A metric without a thread can belong to any thread, and spans without a thread match any
 // metric.
-static void tell_threads(struct telling *telling, int32_t pid, int32_t tid)
+static void count_in_threads(struct metric_counting *counting, int32_t pid, int32_t tid)
 {
-	const struct blocks_work *work = telling->work;
+	const struct blocks_work *work = counting->work;
 	const uint64_t exact[] = {keys_pair((uint32_t)pid, (uint32_t)tid), keys_pair((uint32_t)pid, 0)};
 	for (size_t i = 0; i < ARRAY_SIZE(exact) && pid != 0 && tid != 0; i++) {
 		uint32_t thread = keys_find(&work->thread_keys, exact[i]);
 		if (thread != KEYS_NONE)
-			tell_stack(telling, work->threads[thread].top);
+			count_in_stack(counting, work->threads[thread].top);
 	}
 	for (size_t i = 0; i < work->thread_keys.n && (pid == 0 || tid == 0); i++)
 		if (pid == 0 || work->threads[i].pid == pid)
-			tell_stack(telling, work->threads[i].top);
+			count_in_stack(counting, work->threads[i].top);
 }
 
 // Ranges enclose everything that their process does.
-static void tell_ranges(struct telling *telling, int32_t pid)
+static void count_in_ranges(struct metric_counting *counting, int32_t pid)
 {
-	const struct blocks_work *work = telling->work;
+	const struct blocks_work *work = counting->work;
 	uint32_t process = keys_find(&work->process_keys, (uint32_t)pid);
 	if (pid != 0 && process != KEYS_NONE)
-		tell_stack(telling, work->processes[process].last_range);
+		count_in_stack(counting, work->processes[process].last_range);
 	for (size_t i = 0; i < work->process_keys.n && pid == 0; i++)
-		tell_stack(telling, work->processes[i].last_range);
+		count_in_stack(counting, work->processes[i].last_range);
 }
 
-int units_tell(struct blocks_work *work)
+int units_count_next(struct blocks_work *work)
 {
-	struct telling telling = {.work = work, .metric = work->units.order[work->units.next++]};
-	const struct run_user_metric *metric = &work->run->user_metrics[telling.metric];
+	struct metric_counting counting = {.work = work, .metric = work->units.order[work->units.next++]};
+	const struct run_user_metric *metric = &work->run->user_metrics[counting.metric];
 	size_t span = find_span(work, metric->span);
 	if (span != SIZE_MAX) {
-		tell_links(&telling, span);
-		tell_other_sources(&telling, span);
+		count_in_links(&counting, span);
+		count_in_other_sources(&counting, span);
 	} else {
-		tell_threads(&telling, metric->pid, metric->tid);
+		count_in_threads(&counting, metric->pid, metric->tid);
 	}
-	tell_ranges(&telling, metric->pid);
-	return telling.r;
+	count_in_ranges(&counting, metric->pid);
+	return counting.r;
 }
 
 /* ---- findings ---- */

@@ -24,7 +24,8 @@ static bool is_unread(const struct run *run, const struct run_device *device, in
 	size_t s = run->n_segments - 1;
 	while (s > 0 && run->segments[s].start_ns >= end_ns)
 		s--;
-	return value_ok(end_ns) && end_ns <= readers_ours_from_ns(run, device, s) && end_ns > run->segments[s].start_ns;
+	return value_ok(end_ns) && end_ns <= sensor_owner_own_from_ns(run, device, s) &&
+		end_ns > run->segments[s].start_ns;
 }
 
 static void forget(const struct findings *findings, struct block_finding *block)
@@ -35,13 +36,13 @@ static void forget(const struct findings *findings, struct block_finding *block)
 	block->total_j = block->error_j = block->self_j = block->self_error_j = (double)NAN;
 }
 
-int blocks_forget_unread(const struct blocks_work *work, struct findings *findings)
+int blocks_clear_unread(const struct blocks_work *work, struct findings *findings)
 {
 	const struct run *run = work->run;
 	const int64_t *end_ns = NULL;
 	for (size_t d = 0; d < findings->n_domains && run->n_segments > 0; d++) {
 		const struct run_device *device = findings->domains[d].device;
-		if (device->seen_ns != NULL || readers_elsewhere(run, device) == NULL)
+		if (device->seen_ns != NULL || sensor_owner_first_other(run, device) == NULL)
 			continue;
 		if (end_ns == NULL && (end_ns = find_ends(work)) == NULL)
 			return -ENOMEM;

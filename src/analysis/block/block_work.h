@@ -42,7 +42,7 @@ struct block_work {
 	struct tally *columns; // TRACKING_METRICS entries; NULL: no sample yet
 };
 
-struct stay { // interval during which a thread is in one span, or a process's ranges count their self time
+struct interval { // interval during which a thread is in one span, or a process's ranges count their self time
 	bool on;
 	uint32_t since;     // moment
 	double since_one_j; // value of work.one_j at that moment
@@ -52,7 +52,7 @@ struct work_thread {
 	int32_t pid, tid;
 	uint32_t process, top; // top: its innermost open span
 	uint32_t listed;       // index in busy_threads
-	struct stay stay;
+	struct interval interval;
 };
 
 struct work_process {
@@ -60,8 +60,8 @@ struct work_process {
 	uint32_t root;            // path
 	uint32_t threads, ranges; // threads in a nested span; number of open ranges
 	uint32_t last_range;      // latest of the open ones
-	struct stay stay;         // interval of its ranges
-	struct share had;         // share of each of its ranges that was open all the time
+	struct interval interval; // interval of its ranges
+	struct share share_of_ranges; // share of each of its ranges that was open all the time
 };
 
 struct open_span {
@@ -73,8 +73,8 @@ struct open_span {
 	bool left;             // ends at this instant, and its thread is in another span already
 	uint32_t below, above; // neighbours in its thread's stack; for a range, among the ranges of its process
 	uint32_t next_free;
-	double had_j, had_ns;          // for a range: process.had at its begin
-	struct part_error *had_errors; // owned by work.arena; stays with the entry
+	double begin_j, begin_ns_share;  // for a range: process.had at its begin
+	struct part_error *begin_errors; // owned by work.arena; stays with the entry
 };
 
 struct blocks_work {
@@ -83,7 +83,7 @@ struct blocks_work {
 	const struct columns *columns;
 	struct arena *arena;
 	struct names names; // names of the spans
-	struct moments moments;
+	struct checkpoints checkpoints;
 
 	struct block_work *blocks; // one per name
 	uint32_t *open_blocks;     // n_open_blocks entries
@@ -92,10 +92,10 @@ struct blocks_work {
 	struct keys thread_keys, process_keys;
 	struct work_thread *threads;    // owned
 	struct work_process *processes; // owned
-	size_t threads_room, processes_room;
+	size_t threads_capacity, processes_capacity;
 
 	struct open_span *open; // entries with a free list; owned
-	size_t n_open, open_room;
+	size_t n_open, open_capacity;
 	uint32_t free_open, begun;
 
 	struct paths paths;
@@ -104,18 +104,18 @@ struct blocks_work {
 	uint32_t *process_of; // … and the index of the process for each number
 
 	uint32_t *busy_threads; // threads in a span, n_busy of them; owned
-	size_t n_busy, busy_room;
-	struct dealing { // pieces for the columns of a fold: path + 1
+	size_t n_busy, busy_capacity;
+	struct deconvolution { // pieces for the columns of a fold: path + 1
 		bool wanted;
-		struct fold_piece *pieces; // owned
-		size_t n, room;
-		int64_t dealt_ns; // pieces are complete up to here
-	} dealing;
-	uint32_t parties;    // number of spans and ranges that share the target's energy now
+		struct deconvolve_interval *pieces; // owned
+		size_t n, capacity;
+		int64_t complete_until_ns; // pieces are complete up to here
+	} deconvolution;
+	uint32_t active_count; // number of spans and ranges that share the target's energy now
 	double one_j;        // cumulative energy of a sharer that was present all the time
 	double seen_j;       // cumulative energy of the target
 	double outside_j;    // energy while there was no sharer
-	struct stay outside; // the current interval without a sharer
+	struct interval outside; // the current interval without a sharer
 	struct part_error *outside_errors;
 	struct units {
 		uint32_t *order; // the run's metrics sorted by time; NULL: they are sorted already
@@ -123,7 +123,7 @@ struct blocks_work {
 		struct names names;
 		struct keys ids; // span ids, if they do not ascend
 		bool ascending;
-		uint32_t *told;   // per block: the latest metric counted for it, plus 1
+		uint32_t *counted; // per block: the latest metric counted for it, plus 1
 		struct keys keys; // pairs of block and name
 		struct unit_sum {
 			uint32_t block, name;
@@ -131,7 +131,7 @@ struct blocks_work {
 			double sum;
 			bool whole;
 		} * sums; // keys.n entries; owned
-		size_t room;
+		size_t capacity;
 	} units;
 };
 
@@ -146,7 +146,8 @@ int calls_sample(struct blocks_work *work, size_t sample); // -ENOMEM
 void calls_finish(const struct blocks_work *work, uint32_t block, struct block_finding *finding);
 
 // block_unread.c
-int blocks_forget_unread(const struct blocks_work *work, struct findings *findings); // after all blocks are finished; -ENOMEM
+int blocks_clear_unread(const struct blocks_work *work,
+	struct findings *findings); // after all blocks are finished; -ENOMEM
 
 // block_shares.c
 int shares_init(struct blocks_work *work);  // -ENOMEM
@@ -160,14 +161,15 @@ void shares_finish(const struct blocks_work *work, uint32_t block, struct block_
 int shares_finish_outside(const struct blocks_work *work, struct findings *findings); // -ENOMEM
 
 // block_deconvolve.c
-void dealing_begin(struct blocks_work *work, const struct metering *metering); // decides whether folding is worth its cost
-void dealing_pass(struct blocks_work *work);                                   // call before shares_pass
+void deconvolve_begin(struct blocks_work *work,
+	const struct metering *metering);       // decides whether folding is worth its cost
+void deconvolve_pass(struct blocks_work *work); // call before shares_pass
 // Stores folded energies in the blocks, the stacks and outside_j. -ENOMEM.
-int dealing_finish(struct blocks_work *work, const struct metering *metering, struct findings *findings);
+int deconvolve_finish(struct blocks_work *work, const struct metering *metering, struct findings *findings);
 
 // block_units.c
 int units_init(struct blocks_work *work); // -ENOMEM
 bool units_left(const struct blocks_work *work);
 int64_t units_next_ns(const struct blocks_work *work);                 // time of the next metric
-int units_tell(struct blocks_work *work);                              // counts the next metric; -ENOMEM
+int units_count_next(struct blocks_work *work);                        // counts the next metric; -ENOMEM
 int units_finish(struct blocks_work *work, struct findings *findings); // all blocks; -ENOMEM

@@ -66,7 +66,7 @@ static int keep_stacks(const struct blocks_work *work, struct findings *findings
 		const struct path *path = &work->paths.at[i];
 		stacks[i] = (struct stack_finding){.parent = path->parent,
 			.name = stack_name(work, path, findings->arena),
-			.self_j = work->moments.any_energy ? path->self_j : (double)NAN,
+			.self_j = work->checkpoints.any_energy ? path->self_j : (double)NAN,
 			.self_time_s = path->self_ns / 1e9};
 		if (stacks[i].name == NULL)
 			return -ENOMEM;
@@ -105,7 +105,7 @@ static int make(struct blocks_work *work, const struct metering *metering, struc
 	if (names_make(&run->spans[0].name, sizeof(run->spans[0]), run->n_spans, work->arena, &work->names) < 0 ||
 		allocate(work, findings) < 0 || label_processes(work) < 0 || units_init(work) < 0)
 		return -ENOMEM;
-	dealing_begin(work, metering);
+	deconvolve_begin(work, metering);
 	if (blocks_sweep(work) < 0)
 		return -ENOMEM;
 	for (size_t k = 0; k < findings->n_blocks; k++) {
@@ -113,7 +113,7 @@ static int make(struct blocks_work *work, const struct metering *metering, struc
 		calls_finish(work, (uint32_t)k, block);
 		shares_finish(work, (uint32_t)k, block);
 	}
-	if (percentiles(work, findings) < 0 || blocks_forget_unread(work, findings) < 0)
+	if (percentiles(work, findings) < 0 || blocks_clear_unread(work, findings) < 0)
 		return -ENOMEM;
 	for (size_t k = 0; k < findings->n_blocks; k++) {
 		struct block_finding *block = &findings->blocks[k];
@@ -121,14 +121,14 @@ static int make(struct blocks_work *work, const struct metering *metering, struc
 		block->resolved = is_resolved(block->total_j, block->error_j);
 	}
 	if (shares_finish_outside(work, findings) < 0 || keep_stacks(work, findings) < 0 ||
-		dealing_finish(work, metering, findings) < 0)
+		deconvolve_finish(work, metering, findings) < 0)
 		return -ENOMEM;
 	return units_finish(work, findings);
 }
 
 static void finish(struct blocks_work *work)
 {
-	moments_finish(&work->moments);
+	checkpoints_finish(&work->checkpoints);
 	keys_finish(&work->thread_keys);
 	keys_finish(&work->process_keys);
 	keys_finish(&work->pids);
@@ -140,7 +140,7 @@ static void finish(struct blocks_work *work)
 	free(work->open);
 	free(work->units.sums);
 	free(work->busy_threads);
-	free(work->dealing.pieces);
+	free(work->deconvolution.pieces);
 }
 
 int blocks_make(struct findings *findings, const struct columns *columns, const struct windows *windows,
@@ -156,7 +156,7 @@ int blocks_make(struct findings *findings, const struct columns *columns, const 
 		return 0;
 	if (findings->run->n_spans >= BLOCK_NONE || findings->run->n_user_metrics >= BLOCK_NONE)
 		return -ENOMEM;
-	int r = moments_init(&work.moments, findings, metering, windows, scratch);
+	int r = checkpoints_init(&work.checkpoints, findings, metering, windows, scratch);
 	if (r == 0)
 		r = make(&work, metering, findings);
 	finish(&work);

@@ -13,44 +13,46 @@
  * add up to at most 1, where threads share the time; the remainder belongs to column 0, which needs no pieces. Pieces
  * are sorted by begin_ns. Overlapping pieces have the same begin and end. Time outside of the run's segments is
  * ignored. */
-struct fold_piece {
+struct deconvolve_interval {
 	int64_t begin_ns, end_ns;
 	uint32_t column;
 	float weight; // above 0, at most 1
 };
 
-struct fold_timeline {
-	const struct fold_piece *pieces;
+struct deconvolve_timeline {
+	const struct deconvolve_interval *pieces;
 	size_t n_pieces;
 	size_t n_columns; // including column 0
 };
 
-struct fold_energy {
+struct deconvolve_energy {
 	double j, error_j; // attributed to the target; error_j: half of a 95 % interval. NaN: no measurement
 };
 
-struct fold_column {
+struct deconvolve_column {
 	double time_s;           // weighted, within the run
 	double power_w, error_w; // attributed to the target, while the column ran; NaN: no time, or no measurement
 	bool folded;             // power from the equations, not by linear interpolation between updates
 };
 
-struct fold_domain;
+struct deconvolve_domain;
 struct fold {
 	size_t n_columns, n_domains;
-	struct fold_column *columns;        // sums over the domains in the total
-	const struct fold_domain **domains; // same index as findings.domains; NULL: no measurement
+	struct deconvolve_column *columns;        // sums over the domains in the total
+	const struct deconvolve_domain **domains; // same index as findings.domains; NULL: no measurement
 	const struct findings *findings;
 };
 
 /* Whether the calls are so short and so many that folding resolves more than linear interpolation between two updates.
  * mean_call_s: of uninterrupted pieces of the block; calls: their number. */
-bool fold_helps(const struct findings *findings, const struct metering *metering, double mean_call_s, int64_t calls);
+bool deconvolve_helps(const struct findings *findings, const struct metering *metering, double mean_call_s,
+	int64_t calls);
 /* All memory is in `arena`; findings and metering must outlive the fold. The energies of all columns add up to the
  * target's energy in the ledger, for each domain. -ENOMEM. */
-int fold_make(const struct findings *findings, const struct metering *metering, const struct fold_timeline *timeline,
-	struct arena *arena, struct fold *ret_fold);
+int deconvolve_make(const struct findings *findings, const struct metering *metering,
+	const struct deconvolve_timeline *timeline, struct arena *arena, struct fold *ret_fold);
 /* Energy of several distinct columns together, for example a block with all blocks that ran inside it. Errors of
  * columns that can't be distinguished cancel in the sum, so its error is not the sum of their errors. */
-struct fold_energy fold_energy_of(const struct fold *fold, const uint32_t *columns, size_t n);
-struct fold_energy fold_domain_energy_of(const struct fold *fold, size_t domain, const uint32_t *columns, size_t n);
+struct deconvolve_energy deconvolve_energy_of(const struct fold *fold, const uint32_t *columns, size_t n);
+struct deconvolve_energy deconvolve_domain_energy_of(const struct fold *fold, size_t domain, const uint32_t *columns,
+	size_t n);

@@ -11,7 +11,7 @@
 #include <errno.h>
 
 enum { ROUNDS = 3, ROWS_MAX = 4000 };
-static const double prior_least = 0.05; // cores
+static const double prior_min = 0.05; // cores
 /* Variance of ticks of 10 ms at both ends of a window. An excess in one window is missing in the next, which doubles
  * the variance where mixtures alternate from window to window. */
 static const double ticks_s2 = 2 * 0.01 * 0.01 / 6;
@@ -20,38 +20,38 @@ static const double differenced =
 
 struct equations { // one row per window: time of each slot, and the target's CPU time
 	size_t n, n_slots;
-	double *time_s, *cpu_s, *length_s, *others_s;
+	double *time_s, *cpu_s, *length_s, *others_cpu_s;
 	double *normal, *right;
 	double mean, prior_variance, noise_s2;
 };
 
-static void add_row(struct equations *e, struct fold_sweep *sweep, const struct window *window, int64_t end_ns)
+static void add_row(struct equations *e, struct deconvolve_sweep *sweep, const struct window *window, int64_t end_ns)
 {
 	double *row = e->time_s + e->n * e->n_slots;
 	int64_t to_ns = window->end_ns < end_ns ? window->end_ns : end_ns;
 	memset(row, 0, e->n_slots * sizeof(*row));
-	fold_sweep_add(sweep, fmax((double)(window->begin_ns - sweep->start_ns) / 1e9, 0), -1, row);
-	fold_sweep_add(sweep, fmax((double)(to_ns - sweep->start_ns) / 1e9, 0), 1, row);
+	deconvolve_sweep_add(sweep, fmax((double)(window->begin_ns - sweep->start_ns) / 1e9, 0), -1, row);
+	deconvolve_sweep_add(sweep, fmax((double)(to_ns - sweep->start_ns) / 1e9, 0), 1, row);
 	e->length_s[e->n] = 0;
 	for (size_t i = 0; i < e->n_slots; i++)
 		e->length_s[e->n] += row[i];
-	e->others_s[e->n] = fmax(window->busy_ns - window->target_ns, 0) / 1e9; // NaN: 0
+	e->others_cpu_s[e->n] = fmax(window->busy_ns - window->target_ns, 0) / 1e9; // NaN: 0
 	e->cpu_s[e->n++] = window->target_ns / 1e9;
 }
 
 // Uses every n-th window if there are very many.
 static void list_rows(struct equations *e, const struct run *run, const struct windows *windows,
-	const struct fold_timeline *timeline, const struct fold_slots *slots, double *room)
+	const struct deconvolve_timeline *timeline, const struct deconvolve_slots *slots, double *buffer)
 {
 	size_t every = (windows->n + ROWS_MAX - 1) / ROWS_MAX;
-	struct fold_sweep sweep = {0};
+	struct deconvolve_sweep sweep = {0};
 	uint32_t segment = UINT32_MAX;
 	for (size_t i = 0; i < windows->n; i += every) {
 		const struct window at = windows_at(windows, i), *window = &at;
 		if (isnan(window->target_ns) || window->end_ns <= window->begin_ns)
 			continue;
 		if (window->segment != segment)
-			fold_sweep_init(&sweep, timeline, slots, run->segments[window->segment].start_ns, room);
+			deconvolve_sweep_init(&sweep, timeline, slots, run->segments[window->segment].start_ns, buffer);
 		segment = window->segment;
 		add_row(e, &sweep, window, run->segments[segment].end_ns);
 	}
@@ -67,7 +67,7 @@ static bool find_mean(struct equations *e, double most)
 	if (!(cpu_s > 0) || !(length_s > 0))
 		return false;
 	e->mean = fmin(cpu_s / length_s, most);
-	e->prior_variance = fmax(e->mean * (most - e->mean), prior_least * prior_least);
+	e->prior_variance = fmax(e->mean * (most - e->mean), prior_min * prior_min);
 	e->noise_s2 = ticks_s2;
 	return true;
 }
@@ -120,10 +120,10 @@ static int allocate(struct equations *e, size_t n_windows, struct arena *arena)
 	e->time_s = arena_alloc(arena, n * s, sizeof(double));
 	e->cpu_s = arena_alloc(arena, n, sizeof(double));
 	e->length_s = arena_alloc(arena, n, sizeof(double));
-	e->others_s = arena_alloc(arena, n, sizeof(double));
+	e->others_cpu_s = arena_alloc(arena, n, sizeof(double));
 	e->normal = arena_alloc(arena, s * s, sizeof(double));
 	e->right = arena_alloc(arena, s, sizeof(double));
-	bool all = e->time_s != NULL && e->cpu_s != NULL && e->length_s != NULL && e->others_s != NULL &&
+	bool all = e->time_s != NULL && e->cpu_s != NULL && e->length_s != NULL && e->others_cpu_s != NULL &&
 		e->normal != NULL && e->right != NULL;
 	return all ? 0 : -ENOMEM;
 }
@@ -157,7 +157,7 @@ static void hold_within(const struct equations *e, double most, double *variance
 }
 
 // The errors are those of the equations alone, because bounds do not show the errors of slots within them.
-static void tell(const struct equations *e, double most, struct fold_cores *cores)
+static void report_cores(const struct equations *e, double most, struct deconvolve_cores *cores)
 {
 	size_t s = e->n_slots;
 	for (size_t i = 0; i < s; i++)
@@ -168,7 +168,7 @@ static void tell(const struct equations *e, double most, struct fold_cores *core
 		cores->of[i] = fmax(0, fmin(cores->of[i], most));
 	cholesky_inverse(e->normal, s, cores->variance);
 	for (size_t i = 0; i < s; i++) // the owner of the power while hardly any program computes is a matter of definition
-		cores->variance[i * s + i] += share_hardly * share_hardly / 3;
+		cores->variance[i * s + i] += share_negligible_cores * share_negligible_cores / 3;
 	cores->known = true;
 }
 
@@ -180,7 +180,7 @@ static void take_differences(struct equations *e)
 {
 	size_t s = e->n_slots;
 	for (size_t k = e->n - 1; k > 0; k--) {
-		e->cpu_s[k] = e->others_s[k] - e->others_s[k - 1];
+		e->cpu_s[k] = e->others_cpu_s[k] - e->others_cpu_s[k - 1];
 		for (size_t i = 0; i < s; i++)
 			e->time_s[k * s + i] -= e->time_s[(k - 1) * s + i];
 	}
@@ -207,17 +207,17 @@ static bool solve_differences(struct equations *e)
 /* Cores of other programs in each slot. Ranks of a job compute together and wait together; the target's share of the
  * machine's power then differs between blocks because of the others as much as because of the target. False: the
  * windows show no difference between slots. slot_s: scratch, zeros. */
-static bool find_beside(struct equations *e, double *slot_s, double *variance, struct fold_cores *cores)
+static bool find_other_programs(struct equations *e, double *slot_s, double *variance, struct deconvolve_cores *cores)
 {
 	size_t s = e->n_slots;
-	double others_s = 0, length_s = 0, middle = 0;
+	double others_cpu_s = 0, length_s = 0, middle = 0;
 	for (size_t k = 0; k < e->n; k++) {
-		others_s += e->others_s[k];
+		others_cpu_s += e->others_cpu_s[k];
 		length_s += e->length_s[k];
-		fold_add(slot_s, 1, e->time_s + k * s, s);
+		deconvolve_add(slot_s, 1, e->time_s + k * s, s);
 	}
-	double mean = others_s / length_s;
-	if (e->n < 4 * s || !(mean > share_hardly))
+	double mean = others_cpu_s / length_s;
+	if (e->n < 4 * s || !(mean > share_negligible_cores))
 		return false;
 	e->mean = 0;
 	e->prior_variance = mean * mean;
@@ -227,40 +227,41 @@ static bool find_beside(struct equations *e, double *slot_s, double *variance, s
 	for (size_t i = 0; i < s; i++)
 		middle += e->right[i] * slot_s[i] / length_s;
 	for (size_t i = 0; i < s; i++)
-		cores->beside[i] = fmax(1 + (e->right[i] - middle) / mean, 0);
+		cores->other_cores[i] = fmax(1 + (e->right[i] - middle) / mean, 0);
 	// Twice as many other cores have the same effect as half of the slot's own cores.
 	cholesky_inverse(e->normal, s, variance);
 	for (size_t i = 0; i < s; i++)
-		slot_s[i] = cores->of[i] / fmax(cores->beside[i] * mean, share_hardly);
+		slot_s[i] = cores->of[i] / fmax(cores->other_cores[i] * mean, share_negligible_cores);
 	for (size_t i = 0; i < s; i++)
 		for (size_t k = 0; k < s; k++)
 			cores->variance[i * s + k] += differenced * variance[i * s + k] * slot_s[i] * slot_s[k];
 	return true;
 }
 
-int fold_cores_find(const struct run *run, const struct windows *windows, const struct fold_timeline *timeline,
-	const struct fold_slots *slots, struct arena *arena, struct fold_cores *ret_cores)
+int deconvolve_cores_find(const struct run *run, const struct windows *windows,
+	const struct deconvolve_timeline *timeline, const struct deconvolve_slots *slots, struct arena *arena,
+	struct deconvolve_cores *ret_cores)
 {
 	struct equations e = {.n_slots = slots->n};
-	double *room = arena_alloc(arena, slots->n, sizeof(*room));
+	double *buffer = arena_alloc(arena, slots->n, sizeof(*buffer));
 	double *spare = arena_alloc(arena, slots->n * slots->n, sizeof(*spare));
-	*ret_cores = (struct fold_cores){.of = arena_alloc(arena, slots->n, sizeof(double)),
-		.beside = arena_alloc(arena, slots->n, sizeof(double)),
+	*ret_cores = (struct deconvolve_cores){.of = arena_alloc(arena, slots->n, sizeof(double)),
+		.other_cores = arena_alloc(arena, slots->n, sizeof(double)),
 		.variance = arena_alloc(arena, slots->n * slots->n, sizeof(double))};
-	if (room == NULL || spare == NULL || ret_cores->of == NULL || ret_cores->beside == NULL ||
+	if (buffer == NULL || spare == NULL || ret_cores->of == NULL || ret_cores->other_cores == NULL ||
 		ret_cores->variance == NULL || allocate(&e, windows->n, arena) < 0)
 		return -ENOMEM;
-	list_rows(&e, run, windows, timeline, slots, room);
-	bool solved = find_mean(&e, windows->most_cores);
+	list_rows(&e, run, windows, timeline, slots, buffer);
+	bool solved = find_mean(&e, windows->max_cores);
 	for (int i = 0; i < ROUNDS && solved; i++) {
 		solved = solve(&e);
 		measure_noise(&e);
 	}
 	if (!solved)
 		return 0;
-	tell(&e, windows->most_cores, ret_cores);
-	memset(room, 0, slots->n * sizeof(*room));
-	bool differ = find_beside(&e, room, spare, ret_cores);
-	ret_cores->beside = differ ? ret_cores->beside : NULL;
+	report_cores(&e, windows->max_cores, ret_cores);
+	memset(buffer, 0, slots->n * sizeof(*buffer));
+	bool differ = find_other_programs(&e, buffer, spare, ret_cores);
+	ret_cores->other_cores = differ ? ret_cores->other_cores : NULL;
 	return 0;
 }

@@ -18,17 +18,17 @@ static double square(double x)
 	return x * x;
 }
 
-int fold_model_init(struct fold_model *model, struct arena *arena)
+int deconvolve_model_init(struct deconvolve_model *model, struct arena *arena)
 {
 	size_t p = model->n_columns, s = model->slots.n;
 	model->power_w = arena_alloc(arena, s, sizeof(double));
 	model->row = arena_alloc(arena, p, sizeof(double));
 	model->white = arena_alloc(arena, p, sizeof(double));
-	model->rows_room = arena_alloc(arena, fold_rows_room(s), sizeof(double));
+	model->rows_buffer = arena_alloc(arena, deconvolve_rows_buffer_size(s), sizeof(double));
 	model->normal = arena_alloc(arena, p * p, sizeof(double));
-	model->right = arena_alloc(arena, FOLD_ENERGIES * p, sizeof(double));
+	model->right = arena_alloc(arena, DECONVOLVE_ENERGIES * p, sizeof(double));
 	model->solution = arena_alloc(arena, p, sizeof(double));
-	bool all = model->power_w != NULL && model->row != NULL && model->white != NULL && model->rows_room != NULL &&
+	bool all = model->power_w != NULL && model->row != NULL && model->white != NULL && model->rows_buffer != NULL &&
 		model->normal != NULL && model->right != NULL && model->solution != NULL;
 	return all ? 0 : -ENOMEM;
 }
@@ -36,21 +36,21 @@ int fold_model_init(struct fold_model *model, struct arena *arena)
 /* ---- the equations in order, decorrelated ---- */
 
 struct walk {
-	struct fold_model *model;
-	struct fold_rows rows;
+	struct deconvolve_model *model;
+	struct deconvolve_rows rows;
 	size_t segment, n; // n: number of equations so far
 	bool begun;
 	double variance_j2;          // of the previous equation, decorrelated
 	double length_s, residual_j; // of the current equation
 	double white_j
-		[FOLD_ENERGIES]; // its decorrelated residuals: of the explained energy, or of each of `energies`
+		[DECONVOLVE_ENERGIES]; // its decorrelated residuals: of the explained energy, or of each of `energies`
 	double *const *energies; // NULL: the energy that the segments explain
 };
 
-static void walk_begin(struct walk *walk, struct fold_model *model, double *const *energies)
+static void sweep_begin(struct walk *walk, struct deconvolve_model *model, double *const *energies)
 {
 	*walk = (struct walk){.model = model, .energies = energies};
-	walk->rows = (struct fold_rows){.run_s = model->run_s,
+	walk->rows = (struct deconvolve_rows){.run_s = model->run_s,
 		.n_slots = model->slots.n,
 		.n_columns = model->n_columns,
 		.power_w = model->solved ? model->power_w : NULL};
@@ -58,17 +58,17 @@ static void walk_begin(struct walk *walk, struct fold_model *model, double *cons
 
 static bool next_row(struct walk *walk, double *ret_j)
 {
-	const struct fold_model *model = walk->model;
+	const struct deconvolve_model *model = walk->model;
 	for (; walk->segment < model->n_segments; walk->segment++, walk->begun = false) {
 		if (model->segments[walk->segment].updates.n < 2)
 			continue;
 		if (!walk->begun) {
-			fold_rows_begin(&walk->rows, &model->segments[walk->segment], model->timeline, &model->slots,
-				model->rows_room);
+			deconvolve_rows_begin(&walk->rows, &model->segments[walk->segment], model->timeline,
+				&model->slots, model->rows_buffer);
 			walk->variance_j2 = INFINITY;
 			walk->begun = true;
 		}
-		if (fold_rows_next(&walk->rows, model->row, ret_j))
+		if (deconvolve_rows_next(&walk->rows, model->row, ret_j))
 			return true;
 	}
 	return false;
@@ -82,9 +82,9 @@ static void make_independent(struct walk *walk, size_t energy, double residual_j
 /* The error of a misplaced update is in the interval before it and, with the opposite sign, in the one after it.
  * Subtracting the part predicted from the previous equation (innovations of a moving average) gives independent
  * equations. */
-static bool walk_next(struct walk *walk)
+static bool sweep_next(struct walk *walk)
 {
-	struct fold_model *model = walk->model;
+	struct deconvolve_model *model = walk->model;
 	double j, length_s = 0;
 	if (!next_row(walk, &j))
 		return false;
@@ -96,7 +96,7 @@ static bool walk_next(struct walk *walk)
 	walk->residual_j = j - model->mean_w * length_s;
 	if (walk->energies == NULL)
 		make_independent(walk, 0, walk->residual_j, theta);
-	for (size_t e = 0; walk->energies != NULL && e < FOLD_ENERGIES; e++) {
+	for (size_t e = 0; walk->energies != NULL && e < DECONVOLVE_ENERGIES; e++) {
 		const double *j_since = walk->energies[e];
 		if (j_since != NULL)
 			make_independent(walk, e,
@@ -114,37 +114,39 @@ static bool walk_next(struct walk *walk)
 // Adds the current equation to the normal equations of each energy.
 static void accumulate(const struct walk *walk, double *normal, double *right)
 {
-	const struct fold_model *model = walk->model;
+	const struct deconvolve_model *model = walk->model;
 	size_t p = model->n_columns;
 	double weight = 1 / walk->variance_j2;
 	for (size_t i = 0; i < p; i++) {
 		double x = weight * model->white[i];
 		if (x != 0)
-			fold_add(normal + i * p, x, model->white, i + 1);
+			deconvolve_add(normal + i * p, x, model->white, i + 1);
 	}
-	for (size_t e = 0; e < FOLD_ENERGIES; e++)
+	for (size_t e = 0; e < DECONVOLVE_ENERGIES; e++)
 		if (walk->white_j[e] != 0) // 0 for a missing energy
-			fold_add(right + e * p, weight * walk->white_j[e], model->white, p);
+			deconvolve_add(right + e * p, weight * walk->white_j[e], model->white, p);
 }
 
 // Prior precision (1 / variance) of an unknown.
-static double prior(const struct fold_model *model, size_t column)
+static double prior(const struct deconvolve_model *model, size_t column)
 {
 	size_t s = model->slots.n;
 	if (column < s)
 		return 1 / square(model->mean_w);
-	if (column < s + FOLD_DRIFTS)
+	if (column < s + DECONVOLVE_DRIFTS)
 		return square((double)(column - s + 1) / (drift_prior * model->mean_w));
-	return 1 / square((column - s - FOLD_DRIFTS) % FOLD_NUISANCES == 2 ? spread_prior_s : shift_prior_s);
+	return 1 /
+		square((column - s - DECONVOLVE_DRIFTS) % DECONVOLVE_ERROR_COLUMNS == 2 ? spread_prior_s
+											: shift_prior_s);
 }
 
-static void solve_for(struct fold_model *model, const double *normal, const double *right)
+static void solve_for(struct deconvolve_model *model, const double *normal, const double *right)
 {
 	memcpy(model->solution, right, model->n_columns * sizeof(double));
 	cholesky_solve(normal, model->n_columns, model->solution);
 }
 
-static bool factor(const struct fold_model *model, double *normal)
+static bool factor(const struct deconvolve_model *model, double *normal)
 {
 	size_t p = model->n_columns;
 	for (size_t i = 0; i < p; i++)
@@ -152,7 +154,7 @@ static bool factor(const struct fold_model *model, double *normal)
 	return cholesky_factor(normal, p);
 }
 
-static bool solve(struct fold_model *model, double *normal, const double *right)
+static bool solve(struct deconvolve_model *model, double *normal, const double *right)
 {
 	if (!factor(model, normal))
 		return false;
@@ -160,14 +162,14 @@ static bool solve(struct fold_model *model, double *normal, const double *right)
 	return true;
 }
 
-static void clear(struct fold_model *model)
+static void clear(struct deconvolve_model *model)
 {
 	memset(model->normal, 0, model->n_columns * model->n_columns * sizeof(double));
-	memset(model->right, 0, FOLD_ENERGIES * model->n_columns * sizeof(double));
+	memset(model->right, 0, DECONVOLVE_ENERGIES * model->n_columns * sizeof(double));
 }
 
 // Log determinant of the information gained relative to the prior.
-static double knowledge(const struct fold_model *model)
+static double prior_weight(const struct deconvolve_model *model)
 {
 	double sum = 0;
 	for (size_t i = 0; i < model->n_columns; i++)
@@ -176,7 +178,7 @@ static double knowledge(const struct fold_model *model)
 }
 
 // Squared residuals of an energy at the best powers, which become the solution.
-static double left_of(struct fold_model *model, size_t energy, double squares)
+static double left_of(struct deconvolve_model *model, size_t energy, double squares)
 {
 	const double *right = model->right + energy * model->n_columns;
 	solve_for(model, model->normal, right);
@@ -185,36 +187,36 @@ static double left_of(struct fold_model *model, size_t energy, double squares)
 	return fmax(squares, 1e-12);
 }
 
-double fold_misfit(struct fold_model *model, size_t rows_max, enum fold_energy_kind *ret_energy)
+double deconvolve_misfit(struct deconvolve_model *model, size_t rows_max, enum deconvolve_energy_kind *ret_energy)
 {
 	double *const *energies = model->segments[0].updates.energies;
 	struct walk walk;
-	double squares[FOLD_ENERGIES] = {0}, least = INFINITY;
+	double squares[DECONVOLVE_ENERGIES] = {0}, least = INFINITY;
 	clear(model);
-	walk_begin(&walk, model, energies);
+	sweep_begin(&walk, model, energies);
 	size_t last = 0, left_out = 0;
-	while (last < rows_max && walk_next(&walk)) {
+	while (last < rows_max && sweep_next(&walk)) {
 		left_out += walk.rows.now - walk.rows.before_now - 1;
 		last = walk.rows.now;
 		accumulate(&walk, model->normal, model->right);
-		for (size_t e = 0; e < FOLD_ENERGIES; e++)
+		for (size_t e = 0; e < DECONVOLVE_ENERGIES; e++)
 			squares[e] += square(walk.white_j[e]) / walk.variance_j2;
 	}
-	*ret_energy = FOLD_OF_TARGET;
+	*ret_energy = DECONVOLVE_OF_TARGET;
 	if (walk.n == 0 || !factor(model, model->normal))
 		return INFINITY;
-	for (size_t e = 0; e < FOLD_ENERGIES; e++) {
+	for (size_t e = 0; e < DECONVOLVE_ENERGIES; e++) {
 		double left = energies[e] != NULL ? left_of(model, e, squares[e]) : INFINITY;
 		if (left < least)
-			*ret_energy = (enum fold_energy_kind)e;
+			*ret_energy = (enum deconvolve_energy_kind)e;
 		least = fmin(left, least);
 	}
 	solve_for(model, model->normal, model->right + *ret_energy * model->n_columns);
 	/* The energy at a left-out update is one more unknown, with the error of an interval's energy as its prior. */
-	return (double)(walk.n + left_out) * log(least) + knowledge(model) + (double)left_out * left_out_cost;
+	return (double)(walk.n + left_out) * log(least) + prior_weight(model) + (double)left_out * left_out_cost;
 }
 
-void fold_take_powers(struct fold_model *model)
+void deconvolve_set_powers(struct deconvolve_model *model)
 {
 	for (size_t i = 0; i < model->slots.n; i++)
 		model->power_w[i] = model->mean_w + model->solution[i];
@@ -223,7 +225,7 @@ void fold_take_powers(struct fold_model *model)
 
 /* ---- noise ---- */
 
-static double fitted_j(const struct fold_model *model, const double *row)
+static double fitted_j(const struct deconvolve_model *model, const double *row)
 {
 	double j = 0;
 	for (size_t i = 0; i < model->n_columns; i++)
@@ -232,12 +234,12 @@ static double fitted_j(const struct fold_model *model, const double *row)
 }
 
 // Estimates the noise from the residuals, by the covariance of neighbours.
-static void measure_noise(struct fold_model *model)
+static void measure_noise(struct deconvolve_model *model)
 {
 	struct walk walk;
 	double squares = 0, neighbours = 0, length_s = 0, before_j = 0;
-	walk_begin(&walk, model, NULL);
-	while (walk.n < NOISE_ROWS_MAX && walk_next(&walk)) {
+	sweep_begin(&walk, model, NULL);
+	while (walk.n < NOISE_ROWS_MAX && sweep_next(&walk)) {
 		double left_j = walk.residual_j - fitted_j(model, model->row);
 		squares += square(left_j);
 		neighbours += left_j * before_j;
@@ -248,61 +250,61 @@ static void measure_noise(struct fold_model *model)
 	squares /= free_n;
 	neighbours /= free_n;
 	double update_j2 = fmin(fmax(-neighbours, 0), 0.499 * squares);
-	double least_j2 = square(model->quantum_j) / 12 + square(model->mean_w * time_known_s);
-	model->noise.update_j2 = fmax(update_j2, least_j2);
-	model->noise.misplaced_j2 = fmax(update_j2 - least_j2 - 2 * squares / sqrt(n), 0);
+	double min_j2 = square(model->quantum_j) / 12 + square(model->mean_w * time_known_s);
+	model->noise.update_j2 = fmax(update_j2, min_j2);
+	model->noise.misplaced_j2 = fmax(update_j2 - min_j2 - 2 * squares / sqrt(n), 0);
 	double white_j2 = fmax(squares - 2 * update_j2, 0.002 * squares);
 	model->noise.white_j2_s = fmax(white_j2 * n / length_s, square(model->mean_w * steady) * length_s / n);
 }
 
-static bool settle(struct fold_model *model)
+static bool fix_signs(struct deconvolve_model *model)
 {
 	struct walk walk;
 	clear(model);
-	walk_begin(&walk, model, NULL);
-	while (walk.n < NOISE_ROWS_MAX && walk_next(&walk))
+	sweep_begin(&walk, model, NULL);
+	while (walk.n < NOISE_ROWS_MAX && sweep_next(&walk))
 		accumulate(&walk, model->normal, model->right);
 	if (walk.n == 0 || !solve(model, model->normal, model->right))
 		return false;
-	fold_take_powers(model);
+	deconvolve_set_powers(model);
 	return true;
 }
 
 /* ---- the solution and its errors ---- */
 
 struct batches {
-	double *normal, *right, *score; // FOLD_BATCHES each
+	double *normal, *right, *score; // DECONVOLVE_BATCHES each
 };
 
-static size_t batch_of(const struct fold_model *model, size_t row)
+static size_t batch_of(const struct deconvolve_model *model, size_t row)
 {
-	return row * FOLD_BATCHES / model->n_rows;
+	return row * DECONVOLVE_BATCHES / model->n_rows;
 }
 
-static int allocate(struct batches *batches, struct fold_model *model, struct arena *arena)
+static int allocate(struct batches *batches, struct deconvolve_model *model, struct arena *arena)
 {
 	size_t p = model->n_columns, s = model->slots.n;
-	batches->normal = arena_alloc(arena, FOLD_BATCHES * p, p * sizeof(double));
-	batches->right = arena_alloc(arena, FOLD_BATCHES * p, sizeof(double));
-	batches->score = arena_alloc(arena, FOLD_BATCHES * p, sizeof(double));
-	model->batches = arena_alloc(arena, FOLD_BATCHES * s, sizeof(double));
+	batches->normal = arena_alloc(arena, DECONVOLVE_BATCHES * p, p * sizeof(double));
+	batches->right = arena_alloc(arena, DECONVOLVE_BATCHES * p, sizeof(double));
+	batches->score = arena_alloc(arena, DECONVOLVE_BATCHES * p, sizeof(double));
+	model->batches = arena_alloc(arena, DECONVOLVE_BATCHES * s, sizeof(double));
 	model->unknown = arena_alloc(arena, s * s, sizeof(double));
 	bool all = batches->normal != NULL && batches->right != NULL && batches->score != NULL &&
 		model->batches != NULL && model->unknown != NULL;
 	return all ? 0 : -ENOMEM;
 }
 
-static void add_batches(struct fold_model *model, struct batches *batches)
+static void add_batches(struct deconvolve_model *model, struct batches *batches)
 {
 	size_t p = model->n_columns;
 	struct walk walk;
-	walk_begin(&walk, model, NULL);
-	for (size_t row = 0; walk_next(&walk); row++) {
+	sweep_begin(&walk, model, NULL);
+	for (size_t row = 0; sweep_next(&walk); row++) {
 		size_t batch = batch_of(model, row);
 		accumulate(&walk, batches->normal + batch * p * p, batches->right + batch * p);
 	}
 	clear(model);
-	for (size_t b = 0; b < FOLD_BATCHES; b++) {
+	for (size_t b = 0; b < DECONVOLVE_BATCHES; b++) {
 		for (size_t i = 0; i < p * p; i++)
 			model->normal[i] += batches->normal[b * p * p + i];
 		for (size_t i = 0; i < p; i++)
@@ -311,7 +313,7 @@ static void add_batches(struct fold_model *model, struct batches *batches)
 }
 
 // Residual of each batch's normal equations at the solution: right - normal × solution.
-static void score(const struct fold_model *model, const double *normal, const double *right, double *ret_score)
+static void score(const struct deconvolve_model *model, const double *normal, const double *right, double *ret_score)
 {
 	size_t p = model->n_columns;
 	for (size_t i = 0; i < p; i++) {
@@ -324,7 +326,7 @@ static void score(const struct fold_model *model, const double *normal, const do
 
 /* Change of the powers when a batch is left out. Its variance is valid for any noise, also if the noise is correlated
  * between intervals or varies over time (delete-one jackknife). */
-static bool leave_out(struct fold_model *model, const struct batches *batches, const double *all, double *work,
+static bool leave_out(struct deconvolve_model *model, const struct batches *batches, const double *all, double *work,
 	size_t batch)
 {
 	size_t p = model->n_columns;
@@ -344,7 +346,7 @@ static bool leave_out(struct fold_model *model, const struct batches *batches, c
 
 /* The prior determines what the equations do not, with the error of the prior: A⁻¹ Λ A⁻¹, with the prior Λ and the
  * normal equations A. */
-static void leave_open(struct fold_model *model, const double *factor, double *inverse)
+static void leave_open(struct deconvolve_model *model, const double *factor, double *inverse)
 {
 	size_t p = model->n_columns, s = model->slots.n;
 	cholesky_inverse(factor, p, inverse);
@@ -354,7 +356,7 @@ static void leave_open(struct fold_model *model, const double *factor, double *i
 				model->unknown[i * s + j] += inverse[i * p + k] * prior(model, k) * inverse[j * p + k];
 }
 
-int fold_solve(struct fold_model *model, struct arena *arena)
+int deconvolve_solve(struct deconvolve_model *model, struct arena *arena)
 {
 	struct batches batches;
 	size_t p = model->n_columns;
@@ -362,7 +364,7 @@ int fold_solve(struct fold_model *model, struct arena *arena)
 	if (all == NULL || work == NULL || allocate(&batches, model, arena) < 0)
 		return -ENOMEM;
 	for (int i = 0; i < NOISE_ROUNDS; i++) {
-		if (!settle(model))
+		if (!fix_signs(model))
 			return 0;
 		measure_noise(model);
 	}
@@ -370,8 +372,8 @@ int fold_solve(struct fold_model *model, struct arena *arena)
 	memcpy(all, model->normal, p * p * sizeof(double));
 	if (!solve(model, model->normal, model->right))
 		return 0;
-	fold_take_powers(model);
-	for (size_t b = 0; b < FOLD_BATCHES; b++)
+	deconvolve_set_powers(model);
+	for (size_t b = 0; b < DECONVOLVE_BATCHES; b++)
 		if (!leave_out(model, &batches, all, work, b))
 			return 0;
 	leave_open(model, model->normal, work);

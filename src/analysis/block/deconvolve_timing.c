@@ -10,7 +10,7 @@
 enum {
 	ROWS_COARSE = 200,
 	ROWS_FINE = 600,
-	ROWS_MOST = 2400,
+	ROWS_MAX = 2400,
 	ROWS_TRACKED = 600,
 	SPARE = 16,
 	TRIES_MAX = 600,
@@ -22,22 +22,22 @@ static const double sharp_s = 5e-5; // times known better than this need no sear
 static const double blurs_s[] = {0, 2e-4, 5e-4, 1e-3, 2e-3, 3.5e-3, 6e-3};
 
 struct search {
-	struct fold_model *model;
-	struct fold_segment *segment;
+	struct deconvolve_model *model;
+	struct deconvolve_segment *segment;
 	size_t rows;
-	struct fold_timing best;
-	enum fold_energy_kind energy; // with the best fit
+	struct deconvolve_timing best;
+	enum deconvolve_energy_kind energy; // with the best fit
 	double misfit;
 };
 
-static bool try_timing(struct search *search, struct fold_timing timing)
+static bool try_timing(struct search *search, struct deconvolve_timing timing)
 {
 	size_t n = search->segment->updates.n,
 	       wanted = search->rows + SPARE; // margin: the last row extends beyond updates that are left out
-	fold_times(&search->segment->updates, &timing, 0, n < wanted ? n : wanted, search->segment->t_s);
+	deconvolve_times(&search->segment->updates, &timing, 0, n < wanted ? n : wanted, search->segment->t_s);
 	search->segment->blur_s = timing.blur_s;
-	enum fold_energy_kind energy;
-	double misfit = fold_misfit(search->model, search->rows, &energy);
+	enum deconvolve_energy_kind energy;
+	double misfit = deconvolve_misfit(search->model, search->rows, &energy);
 	if (!(misfit < search->misfit))
 		return false;
 	search->misfit = misfit;
@@ -48,16 +48,17 @@ static bool try_timing(struct search *search, struct fold_timing timing)
 
 static void again(struct search *search, size_t rows)
 {
-	struct fold_timing timing = search->best;
+	struct deconvolve_timing timing = search->best;
 	search->rows = rows;
 	search->misfit = INFINITY;
 	try_timing(search, timing);
 }
 
 // A timing shifted by late_s at the first update, growing by more_s up to the last update used.
-static struct fold_timing shifted(const struct search *search, struct fold_timing timing, double late_s, double more_s)
+static struct deconvolve_timing shifted(const struct search *search, struct deconvolve_timing timing, double late_s,
+	double more_s)
 {
-	const struct fold_updates *u = &search->segment->updates;
+	const struct deconvolve_updates *u = &search->segment->updates;
 	size_t n = u->n < search->rows ? u->n : search->rows;
 	if (!timing.regular) {
 		timing.part += late_s / fmax(u->within_s[n / 2], sharp_s);
@@ -71,7 +72,7 @@ static struct fold_timing shifted(const struct search *search, struct fold_timin
 	return timing;
 }
 
-static void climb(struct search *search, double step_s)
+static void descend(struct search *search, double step_s)
 {
 	static const int directions[][2] = {{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, -1}, {-1, 1}, {1, -2}, {-1, 2}};
 	for (; step_s > fine_step_s; step_s /= 2) {
@@ -89,7 +90,7 @@ static void climb(struct search *search, double step_s)
 // The accuracy of the few updates that are known best.
 static double sharpest_s(const struct search *search, double *scratch)
 {
-	const struct fold_updates *u = &search->segment->updates;
+	const struct deconvolve_updates *u = &search->segment->updates;
 	size_t n = u->n < ROWS_FINE ? u->n : ROWS_FINE;
 	memcpy(scratch, u->within_s, n * sizeof(*scratch));
 	qsort(scratch, n, sizeof(*scratch), compare_doubles);
@@ -98,7 +99,7 @@ static double sharpest_s(const struct search *search, double *scratch)
 
 static void search_parts(struct search *search, double within_s)
 {
-	struct fold_timing timing = {.blur_s = coarse_blur_s};
+	struct deconvolve_timing timing = {.blur_s = coarse_blur_s};
 	try_timing(search, timing);
 	if (within_s < sharp_s)
 		return;
@@ -109,24 +110,25 @@ static void search_parts(struct search *search, double within_s)
 	}
 }
 
-static void search_grids(struct search *search, const struct fold_timing *rhythms, size_t n, double within_s)
+static void search_grids(struct search *search, const struct deconvolve_timing *update_phases, size_t n,
+	double within_s)
 {
 	if (n == 0)
 		return;
-	double reach_s = fmin(fmax(within_s, 2e-3) + 1e-3, rhythms[0].period_s / 2);
+	double reach_s = fmin(fmax(within_s, 2e-3) + 1e-3, update_phases[0].period_s / 2);
 	int reach = (int)(reach_s / coarse_step_s), tries = (2 * reach + 1) * 5;
 	for (size_t r = 0; r < n && ((int)r + 1) * tries <= TRIES_MAX + tries; r++) {
-		struct fold_timing rhythm = rhythms[r];
-		rhythm.blur_s = coarse_blur_s;
+		struct deconvolve_timing update_phase = update_phases[r];
+		update_phase.blur_s = coarse_blur_s;
 		for (int more = -2; more <= 2; more++)
 			for (int late = -reach; late <= reach; late++)
-				try_timing(search, shifted(search, rhythm, late * coarse_step_s, more * 1e-3));
+				try_timing(search, shifted(search, update_phase, late * coarse_step_s, more * 1e-3));
 	}
 }
 
 static void search_blurs(struct search *search)
 {
-	struct fold_timing timing = search->best;
+	struct deconvolve_timing timing = search->best;
 	for (size_t i = 0; i < ARRAY_SIZE(blurs_s); i++) {
 		timing.blur_s = blurs_s[i];
 		try_timing(search, timing);
@@ -142,14 +144,14 @@ struct track {
 	double products, squares; // sums of residual × effect of a shift, and of the squared effect
 };
 
-static double left_j(const struct fold_model *model, const double *row, double j)
+static double left_j(const struct deconvolve_model *model, const double *row, double j)
 {
 	for (size_t i = 0; i < model->slots.n; i++)
 		j -= model->power_w[i] * row[i];
 	return j;
 }
 
-static void end_stretch(struct track *track)
+static void end_interval(struct track *track)
 {
 	static const double follow = 0.25; // fraction of the observed change
 	double off_s = track->squares > 0 ? track->products / track->squares : 0;
@@ -161,28 +163,28 @@ static void end_stretch(struct track *track)
 
 static void track_all(struct search *search)
 {
-	struct fold_model *model = search->model;
-	struct fold_segment *segment = search->segment;
-	struct fold_rows rows = {.run_s = model->run_s,
+	struct deconvolve_model *model = search->model;
+	struct deconvolve_segment *segment = search->segment;
+	struct deconvolve_rows rows = {.run_s = model->run_s,
 		.n_slots = model->slots.n,
 		.n_columns = model->n_columns,
 		.power_w = model->power_w};
 	struct track track = {0};
 	double j, late_w = 0;
 	size_t n = segment->updates.n, tracked = 0;
-	fold_rows_begin(&rows, segment, model->timeline, &model->slots, model->rows_room);
+	deconvolve_rows_begin(&rows, segment, model->timeline, &model->slots, model->rows_buffer);
 	for (;;) {
 		if (rows.now >= tracked) { // the next row can end in the next stretch
 			size_t to = tracked + 2 * ROWS_TRACKED < n ? tracked + 2 * ROWS_TRACKED : n;
-			struct fold_timing timing = search->best;
-			end_stretch(&track);
+			struct deconvolve_timing timing = search->best;
+			end_interval(&track);
 			timing.phase_s += track.late_s;
-			fold_times(&segment->updates, &timing, rows.now + 1, to, segment->t_s);
+			deconvolve_times(&segment->updates, &timing, rows.now + 1, to, segment->t_s);
 			tracked += ROWS_TRACKED;
 		}
-		if (!fold_rows_next(&rows, model->row, &j))
+		if (!deconvolve_rows_next(&rows, model->row, &j))
 			break;
-		double shift_w = rows.late_w[0] - late_w; // after fold_rows_next, [0] belongs to the row's end
+		double shift_w = rows.late_w[0] - late_w; // after deconvolve_rows_next, [0] belongs to the row's end
 		track.products += shift_w * left_j(model, model->row, j);
 		track.squares += shift_w * shift_w;
 		late_w = rows.late_w[0];
@@ -190,11 +192,11 @@ static void track_all(struct search *search)
 }
 
 // Removes updates without a time: two intervals become one.
-static void leave_out(struct fold_segment *segment)
+static void leave_out(struct deconvolve_segment *segment)
 {
-	struct fold_updates *u = &segment->updates;
-	double *const columns[] = {segment->t_s, u->t_s, u->within_s, u->target_j, u->energies[FOLD_OF_ALL],
-		u->energies[FOLD_LESS_OTHERS]};
+	struct deconvolve_updates *u = &segment->updates;
+	double *const columns[] = {segment->t_s, u->t_s, u->within_s, u->target_j, u->energies[DECONVOLVE_OF_ALL],
+		u->energies[DECONVOLVE_LESS_OTHERS]};
 	size_t n = 0;
 	for (size_t k = 0; k < u->n; k++) {
 		if (isnan(segment->t_s[k]))
@@ -210,47 +212,48 @@ static void leave_out(struct fold_segment *segment)
 static void climb_long(struct search *search)
 {
 	size_t n = search->segment->updates.n - 1;
-	while (search->rows < n && search->rows < ROWS_MOST) {
+	while (search->rows < n && search->rows < ROWS_MAX) {
 		again(search, 2 * search->rows < n ? 2 * search->rows : n);
-		climb(search, coarse_step_s / 4);
+		descend(search, coarse_step_s / 4);
 	}
 }
 
 static void finish(struct search *search)
 {
-	struct fold_segment *segment = search->segment;
-	fold_take_powers(search->model);
-	fold_explain(&segment->updates, search->energy);
-	fold_times(&segment->updates, &search->best, 0, segment->updates.n, segment->t_s);
-	if (search->best.regular && segment->updates.n > ROWS_MOST)
+	struct deconvolve_segment *segment = search->segment;
+	deconvolve_set_powers(search->model);
+	deconvolve_explain(&segment->updates, search->energy);
+	deconvolve_times(&segment->updates, &search->best, 0, segment->updates.n, segment->t_s);
+	if (search->best.regular && segment->updates.n > ROWS_MAX)
 		track_all(search);
 	leave_out(segment);
 }
 
-struct fold_timing fold_time(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *rhythms,
-	size_t n_rhythms)
+struct deconvolve_timing deconvolve_time(struct deconvolve_model *model, struct deconvolve_segment *segment,
+	const struct deconvolve_timing *update_phases, size_t n_update_phases)
 {
 	struct search search = {.model = model, .segment = segment, .rows = ROWS_COARSE, .misfit = INFINITY};
 	double within_s = segment->updates.within_s[segment->updates.n / 2];
 	search_parts(&search, within_s);
 	if (within_s >= sharp_s)
-		search_grids(&search, rhythms, n_rhythms, sharpest_s(&search, segment->t_s));
-	climb(&search, coarse_step_s / 2);
+		search_grids(&search, update_phases, n_update_phases, sharpest_s(&search, segment->t_s));
+	descend(&search, coarse_step_s / 2);
 	again(&search, ROWS_FINE);
 	search_blurs(&search);
-	climb(&search, coarse_step_s / 2);
+	descend(&search, coarse_step_s / 2);
 	search_blurs(&search);
-	climb(&search, coarse_step_s / 8);
+	descend(&search, coarse_step_s / 8);
 	climb_long(&search);
 	again(&search, search.rows);
 	finish(&search);
 	return search.best;
 }
 
-bool fold_time_known(struct fold_model *model, struct fold_segment *segment, const struct fold_timing *known)
+bool deconvolve_time_known(struct deconvolve_model *model, struct deconvolve_segment *segment,
+	const struct deconvolve_timing *known)
 {
 	struct search search = {.model = model, .segment = segment, .rows = ROWS_FINE, .misfit = INFINITY};
-	try_timing(&search, (struct fold_timing){.blur_s = coarse_blur_s});
+	try_timing(&search, (struct deconvolve_timing){.blur_s = coarse_blur_s});
 	double middle = search.misfit;
 	search.misfit = INFINITY;
 	if (!try_timing(&search, *known) || search.misfit > middle)

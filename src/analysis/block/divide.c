@@ -10,20 +10,20 @@
 
 static int by_begin(const void *a, const void *b)
 {
-	const struct divide_piece *x = a, *y = b;
+	const struct divide_interval *x = a, *y = b;
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns < y->begin_ns ? -1 : 1;
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
 struct sharing {
-	const struct divide_piece *pieces; // sorted by begin
+	const struct divide_interval *pieces; // sorted by begin
 	size_t n, next;
-	struct divide_piece *active; // pieces at the current instant; room for all
+	struct divide_interval *active; // pieces at the current instant; room for all
 	size_t n_active;
 	int64_t now_ns;
-	struct fold_piece *shares; // owned
-	size_t n_shares, room;
+	struct deconvolve_interval *shares; // owned
+	size_t n_shares, capacity;
 };
 
 static int64_t next_change_ns(const struct sharing *s)
@@ -40,11 +40,12 @@ static int share(struct sharing *s, int64_t to_ns)
 	for (size_t i = 0; i < s->n_active; i++) {
 		if (s->active[i].column == 0)
 			continue; // unused time belongs to column 0 anyway
-		struct fold_piece *shares = array_with_room(s->shares, s->n_shares, &s->room, sizeof(*shares), 4096);
+		struct deconvolve_interval *shares = array_reserve(s->shares, s->n_shares, &s->capacity,
+			sizeof(*shares), 4096);
 		if (shares == NULL)
 			return -ENOMEM;
 		s->shares = shares;
-		shares[s->n_shares++] = (struct fold_piece){.begin_ns = s->now_ns,
+		shares[s->n_shares++] = (struct deconvolve_interval){.begin_ns = s->now_ns,
 			.end_ns = to_ns,
 			.column = s->active[i].column,
 			.weight = 1 / (float)s->n_active};
@@ -120,14 +121,15 @@ static int divide_groups(const struct fold *fold, const struct divide_of *of, st
 		columns[first[of->group_of[c] + 1]++] = c;
 	}
 	for (size_t g = 0; g < of->n_groups; g++) {
-		struct fold_energy energy = fold_energy_of(fold, columns + first[g], first[g + 1] - first[g]);
+		struct deconvolve_energy energy = deconvolve_energy_of(fold, columns + first[g],
+			first[g + 1] - first[g]);
 		ret[g].j = energy.j;
 		ret[g].error_j = energy.error_j;
 	}
 	return 0;
 }
 
-static int fold(struct findings *findings, const struct fold_timeline *timeline, const struct divide_of *of,
+static int fold(struct findings *findings, const struct deconvolve_timeline *timeline, const struct divide_of *of,
 	struct divided *ret)
 {
 	struct windows windows;
@@ -139,16 +141,16 @@ static int fold(struct findings *findings, const struct fold_timeline *timeline,
 		return -ENOMEM;
 	if (choose(findings, of) < 0)
 		return -ENOENT;
-	if (fold_make(findings, &metering, timeline, findings->arena, &fold) < 0)
+	if (deconvolve_make(findings, &metering, timeline, findings->arena, &fold) < 0)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < timeline->n_columns; c++) {
-		struct fold_energy energy = fold_energy_of(&fold, &c, 1);
+		struct deconvolve_energy energy = deconvolve_energy_of(&fold, &c, 1);
 		ret[c] = (struct divided){fold.columns[c].time_s, energy.j, energy.error_j};
 	}
 	return divide_groups(&fold, of, findings->arena, ret + timeline->n_columns);
 }
 
-int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, size_t n_columns,
+int divide_intervals(const struct run *run, struct divide_interval *pieces, size_t n, size_t n_columns,
 	const struct divide_of *of, struct divided *ret)
 {
 	struct findings findings = {.run = run, .arena = arena_new()};
@@ -157,7 +159,7 @@ int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, 
 	if (n > 1)
 		qsort(pieces, n, sizeof(*pieces), by_begin);
 	if (findings.arena != NULL && sharing.active != NULL && share_all(&sharing) == 0) {
-		struct fold_timeline timeline = {sharing.shares, sharing.n_shares, n_columns};
+		struct deconvolve_timeline timeline = {sharing.shares, sharing.n_shares, n_columns};
 		r = fold(&findings, &timeline, of, ret);
 	}
 	free(sharing.shares);

@@ -10,7 +10,7 @@
 
 /* A time interval of work for one column. Pieces can come in any order and overlap: at each instant the overlapping
  * pieces have equal shares. Time without a piece belongs to column 0, as does the time of pieces of column 0. */
-struct divide_piece {
+struct divide_interval {
 	int64_t begin_ns, end_ns;
 	uint32_t column;
 };
@@ -31,10 +31,10 @@ struct divided {
 };
 
 /* *ret has n_columns entries, then n_groups. -ENOENT: the run has no such domain; -ENOMEM. Sorts the pieces in place. */
-int divide_pieces(const struct run *run, struct divide_piece *pieces, size_t n, size_t n_columns,
+int divide_intervals(const struct run *run, struct divide_interval *pieces, size_t n, size_t n_columns,
 	const struct divide_of *of, struct divided *ret);
 
 /* Pieces of a process's (pid) spans that have one of the names: at each instant the innermost of them in each thread.
  * Other spans are ignored. The column of names[i] is columns[i]. The caller frees the array. -ENOMEM. */
 int divide_spans(const struct run *run, int64_t pid, const char *const *names, const uint32_t *columns, size_t n_names,
-	struct divide_piece **ret_pieces, size_t *ret_n);
+	struct divide_interval **ret_pieces, size_t *ret_n);

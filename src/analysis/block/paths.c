@@ -11,7 +11,7 @@ static_assert((int)STACK_DEPTH_MAX >= (int)SPAN_DEPTH_MAX, "what a program of li
 static uint32_t number(struct paths *paths, struct path path)
 {
 	uint32_t met = paths->keys.n;
-	struct path *at = array_with_room(paths->at, met, &paths->capacity, sizeof(*at), 64);
+	struct path *at = array_reserve(paths->at, met, &paths->capacity, sizeof(*at), 64);
 	if (at == NULL)
 		return PATH_NONE;
 	paths->at = at;

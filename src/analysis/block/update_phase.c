@@ -12,19 +12,21 @@
 enum { SHARP_MAX = 64, NEAR_UPDATES = 8 };
 static const double tolerance_s = 1e-3;
 static const double sharp_part = 0.125;                         // of a period
-static const double period_off = 0.03, period_off_blind = 2e-4; // relative error of the period, with narrow brackets and without
+static const double period_off = 0.03,
+		    period_off_without_phase = 2e-4; // relative error of the period, with narrow brackets and without
 // The period was measured by a few fast polls, 1 or 2 ms apart, which is a large fraction of a short period.
 static const double period_off_s = 1e-3, period_off_max = 0.15;
 static const double energy_tolerance = 0.3; // relative to the energy of an update
 static const double early_cost_max = 25, energy_cost_max = 10;
-static const double doubtful_s = 5e-4, doubtful_part = 1.0 / 16; // of a period
+static const double uncertain_s = 5e-4, uncertain_part = 1.0 / 16; // of a period
 
 struct search {
-	const struct fold_updates *updates;
+	const struct deconvolve_updates *updates;
 	size_t n;              // number of updates used
 	const double *power_w; // mean power around each update
 	size_t sharp[SHARP_MAX], n_sharp;
-	double phase_s[RHYTHMS_MAX], period_s[RHYTHMS_MAX], cost[RHYTHMS_MAX];
+	double phase_s[UPDATE_PHASE_CANDIDATES_MAX], period_s[UPDATE_PHASE_CANDIDATES_MAX],
+		cost[UPDATE_PHASE_CANDIDATES_MAX];
 	size_t n_best;
 };
 
@@ -35,27 +37,28 @@ static double grid_before_s(double phase_s, double period_s, double t_s)
 }
 
 // Whether a reading is so close to a grid instant that its update can belong to this instant or to the previous one.
-static bool is_doubtful(const struct fold_updates *u, size_t k, const struct fold_timing *grid)
+static bool is_uncertain(const struct deconvolve_updates *u, size_t k, const struct deconvolve_timing *grid)
 {
-	double near_s = fmin(doubtful_s, doubtful_part * grid->period_s);
+	double near_s = fmin(uncertain_s, uncertain_part * grid->period_s);
 	double periods = (u->t_s[k] + u->within_s[k] - grid->phase_s) / grid->period_s;
 	return fabs(periods - rint(periods)) * grid->period_s < near_s;
 }
 
-static bool leaves_out(const struct fold_updates *u, const struct fold_timing *timing, size_t from, size_t to)
+static bool leaves_out(const struct deconvolve_updates *u, const struct deconvolve_timing *timing, size_t from,
+	size_t to)
 {
 	size_t n = 0;
 	for (size_t k = from; timing->regular && k < to; k++)
-		n += is_doubtful(u, k, timing);
-	return n * 4 < to - from && to - from - n > FOLD_EQUATIONS_MIN;
+		n += is_uncertain(u, k, timing);
+	return n * 4 < to - from && to - from - n > DECONVOLVE_EQUATIONS_MIN;
 }
 
 /* The clocks of counter and recorder jitter. Where a reading coincides with a grid instant, its update can be misplaced
  * by a whole period. A few such errors outweigh all others: wrong times then explain the energy as well as the right
  * ones do. Such updates therefore get no time, and their two intervals become one. The exception is a recorder in step
  * with the counter, for which all updates are like that. */
-void fold_times(const struct fold_updates *updates, const struct fold_timing *timing, size_t from, size_t to,
-	double *t_s)
+void deconvolve_times(const struct deconvolve_updates *updates, const struct deconvolve_timing *timing, size_t from,
+	size_t to, double *t_s)
 {
 	bool leave_out = leaves_out(updates, timing, from, to);
 	double before_s = 0;
@@ -63,7 +66,7 @@ void fold_times(const struct fold_updates *updates, const struct fold_timing *ti
 		before_s = fmax(t_s[k - 1], 0); // 0 for NaN
 	for (size_t k = from; k < to; k++) {
 		t_s[k] = (double)NAN;
-		if (leave_out && timing->regular && is_doubtful(updates, k, timing))
+		if (leave_out && timing->regular && is_uncertain(updates, k, timing))
 			continue;
 		double update_s = updates->t_s[k] + timing->part * updates->within_s[k];
 		if (timing->regular)
@@ -82,7 +85,7 @@ static double square(double x)
 // Cost of a grid without an instant in an update's bracket: squared distance in units of the tolerance, limited.
 static double early_cost(const struct search *search, double phase_s, double period_s, size_t update)
 {
-	const struct fold_updates *u = search->updates;
+	const struct deconvolve_updates *u = search->updates;
 	double t_s = grid_before_s(phase_s, period_s, u->t_s[update] + u->within_s[update]);
 	double early_s = fmax(u->t_s[update] - u->within_s[update] - t_s, 0);
 	return fmin(square(early_s / tolerance_s), early_cost_max);
@@ -98,7 +101,7 @@ static double sharp_cost(const struct search *search, double phase_s, double per
 
 static double cost(const struct search *search, double phase_s, double period_s)
 {
-	const struct fold_updates *u = search->updates;
+	const struct deconvolve_updates *u = search->updates;
 	double sum = 0, before_s = 0;
 	for (size_t k = 0; k < search->n; k++) {
 		double t_s = grid_before_s(phase_s, period_s, u->t_s[k] + u->within_s[k]);
@@ -114,9 +117,9 @@ static double cost(const struct search *search, double phase_s, double period_s)
 }
 
 // Whether two grids are equal within the tolerance, at both ends.
-static bool alike(const struct search *search, size_t a, double phase_s, double period_s)
+static bool are_similar(const struct search *search, size_t a, double phase_s, double period_s)
 {
-	const struct fold_updates *u = search->updates;
+	const struct deconvolve_updates *u = search->updates;
 	const size_t ends[] = {0, search->n - 1};
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		double t_s = u->t_s[ends[i]];
@@ -140,14 +143,14 @@ static void keep(struct search *search, double phase_s, double period_s)
 	double its_cost = cost(search, phase_s, period_s);
 	size_t worst = 0;
 	for (size_t i = 0; i < search->n_best; i++) {
-		if (alike(search, i, phase_s, period_s)) {
+		if (are_similar(search, i, phase_s, period_s)) {
 			if (its_cost < search->cost[i])
 				put(search, i, phase_s, period_s, its_cost);
 			return;
 		}
 		worst = search->cost[i] > search->cost[worst] ? i : worst;
 	}
-	if (search->n_best < RHYTHMS_MAX)
+	if (search->n_best < UPDATE_PHASE_CANDIDATES_MAX)
 		put(search, search->n_best++, phase_s, period_s, its_cost);
 	else if (its_cost < search->cost[worst])
 		put(search, worst, phase_s, period_s, its_cost);
@@ -160,25 +163,28 @@ static double period_off_by(double period_s)
 
 static void search_all(struct search *search, double period_s)
 {
-	const struct fold_updates *u = search->updates;
-	bool blind = search->n_sharp == 0; // one narrow bracket is enough: on a busy machine all other polls can be late
-	size_t anchor = blind ? 0 : search->sharp[0];
+	const struct deconvolve_updates *u = search->updates;
+	bool without_phase = search->n_sharp ==
+		0; // one narrow bracket is enough: on a busy machine all other polls can be late
+	size_t anchor = without_phase ? 0 : search->sharp[0];
 	double span_s = fmax(u->t_s[search->n - 1] - u->t_s[0], period_s);
-	double step = 2 * tolerance_s / span_s, off = blind ? period_off_blind : period_off_by(period_s);
-	double reach_s = blind ? period_s : 2 * u->within_s[anchor], high_s = u->t_s[anchor] + u->within_s[anchor];
+	double step = 2 * tolerance_s / span_s,
+	       off = without_phase ? period_off_without_phase : period_off_by(period_s);
+	double reach_s = without_phase ? period_s : 2 * u->within_s[anchor],
+	       high_s = u->t_s[anchor] + u->within_s[anchor];
 	int periods = (int)(off / step), phases = (int)(reach_s / tolerance_s) + 1;
 	for (int i = -periods; i <= periods; i++)
 		for (int k = 0; k <= phases; k++) {
 			double phase_s = high_s - reach_s * k / phases, try_s = period_s * (1 + i * step);
 			if (sharp_cost(search, phase_s, try_s) < (double)search->n_sharp)
 				keep(search, phase_s, try_s);
-			else if (blind)
+			else if (without_phase)
 				keep(search, phase_s, try_s);
 		}
 }
 
 // Mean power over the updates around each one, by the times of their readings.
-static void powers_around(const struct fold_updates *u, size_t n, double *ret_w)
+static void powers_around(const struct deconvolve_updates *u, size_t n, double *ret_w)
 {
 	for (size_t k = 0; k < n; k++) {
 		size_t from = k > NEAR_UPDATES ? k - NEAR_UPDATES : 0;
@@ -195,11 +201,12 @@ static void list_sharp(struct search *search, double period_s)
 			search->sharp[search->n_sharp++] = k;
 }
 
-size_t fold_rhythms(const struct fold_updates *updates, double period_s, struct fold_timing *ret_timings)
+size_t update_phase_candidates(const struct deconvolve_updates *updates, double period_s,
+	struct deconvolve_timing *ret_timings)
 {
-	double power_w[FOLD_RHYTHM_UPDATES];
+	double power_w[UPDATE_PHASE_UPDATES];
 	struct search search = {.updates = updates, .power_w = power_w};
-	search.n = updates->n < FOLD_RHYTHM_UPDATES ? updates->n : FOLD_RHYTHM_UPDATES;
+	search.n = updates->n < UPDATE_PHASE_UPDATES ? updates->n : UPDATE_PHASE_UPDATES;
 	if (search.n < 2 || !(period_s > 0))
 		return 0;
 	powers_around(updates, search.n, power_w);
@@ -209,7 +216,7 @@ size_t fold_rhythms(const struct fold_updates *updates, double period_s, struct 
 		size_t best = 0;
 		for (size_t i = 0; i < search.n_best; i++)
 			best = search.cost[i] < search.cost[best] ? i : best;
-		ret_timings[n] = (struct fold_timing){.regular = true,
+		ret_timings[n] = (struct deconvolve_timing){.regular = true,
 			.phase_s = search.phase_s[best],
 			.period_s = search.period_s[best]};
 		search.cost[best] = INFINITY;

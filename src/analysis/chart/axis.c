@@ -110,7 +110,7 @@ static void place_sleeps(const struct run *run, struct chart_axis *axis)
 	axis->n_sleeps = run->n_sleeps;
 }
 
-int axis_make(struct chart_work *work, size_t most_buckets)
+int axis_make(struct chart_work *work, size_t max_buckets)
 {
 	const struct run *run = work->run;
 	struct chart_axis *axis = &work->charts->axis;
@@ -121,18 +121,18 @@ int axis_make(struct chart_work *work, size_t most_buckets)
 		return -ENOMEM;
 	place_segments(run, axis);
 	place_sleeps(run, axis);
-	size_t room = 0;
+	size_t capacity = 0;
 	bool at_samples = false;
 	for (size_t s = 0; s < run->n_segments; s++)
-		room += wanted_buckets(work, s, most_buckets, &at_samples);
-	axis->from_s = arena_alloc(work->arena, room, sizeof(double));
-	axis->to_s = arena_alloc(work->arena, room, sizeof(double));
-	work->from_ns = arena_alloc(work->scratch, room, sizeof(int64_t));
-	work->to_ns = arena_alloc(work->scratch, room, sizeof(int64_t));
+		capacity += wanted_buckets(work, s, max_buckets, &at_samples);
+	axis->from_s = arena_alloc(work->arena, capacity, sizeof(double));
+	axis->to_s = arena_alloc(work->arena, capacity, sizeof(double));
+	work->from_ns = arena_alloc(work->scratch, capacity, sizeof(int64_t));
+	work->to_ns = arena_alloc(work->scratch, capacity, sizeof(int64_t));
 	if (axis->from_s == NULL || axis->to_s == NULL || work->from_ns == NULL || work->to_ns == NULL)
 		return -ENOMEM;
 	for (size_t s = 0; s < run->n_segments; s++) {
-		size_t n = wanted_buckets(work, s, most_buckets, &at_samples);
+		size_t n = wanted_buckets(work, s, max_buckets, &at_samples);
 		work->buckets[s] = (struct slice){axis->n, axis->n};
 		if (n > 0 && at_samples)
 			cut_at_samples(work, s, slice_samples(run, s));

@@ -12,22 +12,22 @@ enum { BANDS_ACROSS = 2000, MARKS_ACROSS = 500 }; // items closer together than 
 
 struct band_list {
 	struct chart_work *work;
-	size_t room;
+	size_t capacity;
 	double nearest_s;
 };
 
 static int add_band(struct band_list *list, const struct chart_band *band)
 {
 	struct charts *charts = list->work->charts;
-	if (charts->n_bands == list->room) {
-		size_t room = list->room > 0 ? 2 * list->room : 16;
-		struct chart_band *more = arena_alloc(list->work->arena, room, sizeof(*more));
+	if (charts->n_bands == list->capacity) {
+		size_t capacity = list->capacity > 0 ? 2 * list->capacity : 16;
+		struct chart_band *more = arena_alloc(list->work->arena, capacity, sizeof(*more));
 		if (more == NULL)
 			return -ENOMEM;
 		if (charts->n_bands > 0)
 			memcpy(more, charts->bands, charts->n_bands * sizeof(*more));
 		charts->bands = more;
-		list->room = room;
+		list->capacity = capacity;
 	}
 	charts->bands[charts->n_bands++] = *band;
 	return 0;
@@ -42,8 +42,8 @@ static int end_throttle(struct band_list *list, const struct run_device *device,
 {
 	if (held->bits == 0)
 		return 0;
-	char words[THROTTLE_WORDS_SIZE];
-	throttle_words(held->bits, words);
+	char words[THROTTLE_PHRASE_SIZE];
+	throttle_phrase(held->bits, words);
 	struct chart_band band = {.from_s = held->from_s,
 		.to_s = held->to_s,
 		.covered_s = held->covered_s,
@@ -80,7 +80,7 @@ static int throttle_bands(struct band_list *list, const struct run_device *devic
 		struct slice rows = slice_of(work->run, s, device->t_ns, device->n);
 		int64_t before_ns = rows.begin < rows.end ? device->t_ns[rows.begin] : 0;
 		for (size_t i = rows.begin + 1; i < rows.end; i++) {
-			if (slice_is_look(device, i))
+			if (slice_is_poll(device, i))
 				continue;
 			int64_t from_ns = before_ns, to_ns = device->t_ns[i];
 			int64_t bits = throttle_held_back(device_value(device, DEVICE_THROTTLE_REASONS, i));
@@ -199,7 +199,7 @@ int chart_bands(struct chart_work *work)
 /* ---- marks ---- */
 
 // Events that are not marked: throttling is shown as bands, and counter wraps are irrelevant to the reader.
-static bool is_told_else(enum event_kind kind)
+static bool is_shown_elsewhere(enum event_kind kind)
 {
 	return kind == EVENT_KIND_THROTTLE || kind == EVENT_KIND_THROTTLE_END || kind == EVENT_KIND_WRAP;
 }
@@ -226,12 +226,12 @@ int chart_marks(struct chart_work *work)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event *event = &run->events[i];
-		if (is_told_else(event->kind))
+		if (is_shown_elsewhere(event->kind))
 			continue;
 		const struct chart_mark mark = {chart_axis_s(&charts->axis, event->t_ns), event->t_ns, event->kind_name,
 			event->text != NULL ? event->text : ""};
-		bool crowded = charts->n_marks >= MARKS_ACROSS;
-		if (!crowded || !is_near_another(charts, &mark, nearest_s))
+		bool is_dense = charts->n_marks >= MARKS_ACROSS;
+		if (!is_dense || !is_near_another(charts, &mark, nearest_s))
 			charts->marks[charts->n_marks++] = mark;
 	}
 	return 0;

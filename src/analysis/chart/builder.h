@@ -13,11 +13,11 @@ struct chart_work {
 	int64_t *from_ns, *to_ns;      // bounds of each bucket
 	struct slice *buckets;         // buckets of each segment
 	int64_t hole_ns;               // readings further apart than this leave the time between them unknown
-	size_t charts_room;
+	size_t charts_capacity;
 };
 
 // axis.c
-int axis_make(struct chart_work *work, size_t most_buckets); // -ENOMEM
+int axis_make(struct chart_work *work, size_t max_buckets); // -ENOMEM
 
 // Each adds the charts of one kind, none without data. -ENOMEM.
 int chart_power(struct chart_work *work);
@@ -28,13 +28,13 @@ int chart_processes(struct chart_work *work);
 int chart_metrics(struct chart_work *work);
 int chart_bands(struct chart_work *work);
 int chart_marks(struct chart_work *work);
-int chart_tints(struct chart_work *work);
+int chart_block_colors(struct chart_work *work);
 int chart_lanes(struct chart_work *chart, const struct chart_limits *limits);
 
 /* ---- helpers for one chart ---- */
 
 // Initialises a chart with room for that many series; it is not in the list of charts yet. False: no memory.
-bool chart_begin(struct chart_work *work, struct chart *chart, size_t most_series);
+bool chart_begin(struct chart_work *work, struct chart *chart, size_t max_series);
 // Adds a series with unknown values. NULL: no memory.
 struct chart_series *chart_add(struct chart_work *work, struct chart *chart, const struct chart_series *like);
 // Label shown in reports: "gpu-0 (NVIDIA H100)" plus the suffix. NULL: no memory.
@@ -44,19 +44,22 @@ int chart_end(struct chart_work *work, struct chart *chart); // -ENOMEM
 
 /* Resampler: adds values that hold for an interval to the buckets that the interval touches. Intervals come in
  * ascending order of their begins; the part of an interval in a pause between segments is ignored. */
-struct chart_pen {
+struct chart_resampler {
 	const struct chart_work *work;
 	struct chart_series *series;
-	double *weight_s; // weight of each bucket's mean; mean is a sum until pen_end
+	double *weight_s; // weight of each bucket's mean; mean is a sum until resampler_end
 	size_t bucket;    // first bucket that a later interval can touch
 };
-int pen_begin(struct chart_pen *pen, const struct chart_work *work, struct chart_series *series); // -ENOMEM
-void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);               // updates mean, low and high
-void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value);              // updates low and high only
+int resampler_begin(struct chart_resampler *resampler, const struct chart_work *work,
+	struct chart_series *series); // -ENOMEM
+void resampler_hold(struct chart_resampler *resampler, int64_t from_ns, int64_t to_ns,
+	double value); // updates mean, low and high
+void resampler_touch(struct chart_resampler *resampler, int64_t from_ns, int64_t to_ns,
+	double value); // updates low and high only
 // Adds an instant; the mean is over instants. Instants outside of segments map as in chart_axis_s. No other calls on
 // this pen.
-void pen_dot(struct chart_pen *pen, int64_t t_ns, double value);
-void pen_end(struct chart_pen *pen); // turns sums into means
+void resampler_dot(struct chart_resampler *resampler, int64_t t_ns, double value);
+void resampler_end(struct chart_resampler *resampler); // turns sums into means
 
 /* Readings of a gauge in order of time. Each represents the time since the previous one, the last one also the time to
  * the end of the segment. Holes have no value. */
@@ -67,7 +70,8 @@ struct chart_gauge {
 	double scale;
 	const struct run_device *device; // its extra polls of counters are skipped; NULL: a run's samples
 };
-int pen_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge); // -ENOMEM
+int resampler_gauge(const struct chart_work *work, struct chart_series *series,
+	const struct chart_gauge *gauge); // -ENOMEM
 
 /* Whether the energy of an interval is known: the curve covers it, and there are readings around it or the counter has
  * covered the time since. Intervals come in ascending order. */
@@ -79,4 +83,4 @@ struct chart_meter {
 	bool any;          // there is a reading before it …
 	int64_t before_ns; // … at this time
 };
-bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j);
+bool meter_covers(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j);

@@ -37,7 +37,7 @@ struct chart_axis {
 	double length_s;
 };
 
-enum chart_look {
+enum chart_style {
 	CHART_STACKED, // the series add up: stacked areas
 	CHART_LINES
 };
@@ -70,7 +70,7 @@ struct chart {
 	const char *title; // "Power"
 	const char *
 		unit; // as in units of JSON keys: "w", "cores", "bytes", "percent", "c", "mhz", "processes"; "" for metrics
-	enum chart_look look;
+	enum chart_style look;
 	double ceiling; // upper limit to draw: cores, memory of the machine; NaN: none
 	struct chart_series *series;
 	size_t n_series;
@@ -113,7 +113,7 @@ struct chart_lane {
 	size_t n_spans; // number of spans in the items
 };
 
-enum { CHART_TINTS = 8 };
+enum { CHART_BLOCK_COLORS = 8 };
 
 struct charts {
 	const struct findings *findings; // borrowed
@@ -127,9 +127,9 @@ struct charts {
 	struct chart_lane *lanes; // sorted by process, thread, depth
 	size_t n_lanes;
 	size_t n_spans, n_items;
-	/* Colour index of each block, below CHART_TINTS. The CHART_TINTS blocks with the most energy have different
+	/* Colour index of each block, below CHART_BLOCK_COLORS. The CHART_BLOCK_COLORS blocks with the most energy have different
 	 * ones; as far as possible, a block's colour differs from those of the blocks directly around and inside it. */
-	const uint8_t *tints;
+	const uint8_t *block_colors;
 	struct arena *arena; // owns all of the above
 };
 

@@ -10,7 +10,7 @@ enum { BUCKETS_DEFAULT = 4000 };
 static int make(struct chart_work *work, const struct chart_limits *limits)
 {
 	static int (*const all[])(struct chart_work *) = {chart_power, chart_cpu, chart_memory, chart_gpus,
-		chart_processes, chart_metrics, chart_bands, chart_marks, chart_tints};
+		chart_processes, chart_metrics, chart_bands, chart_marks, chart_block_colors};
 	size_t most = limits != NULL && limits->buckets > 0 ? limits->buckets : BUCKETS_DEFAULT;
 	if (timeline_of(work->findings, work->scratch, &work->timeline) < 0 || axis_make(work, most) < 0)
 		return -ENOMEM;
@@ -28,7 +28,7 @@ int charts_make(const struct findings *findings, const struct chart_limits *limi
 		.charts = &charts,
 		.arena = charts.arena,
 		.scratch = arena_new(),
-		.hole_ns = curve_hole_ns(run_fact_i64(findings->run, FACT_INTERVAL))};
+		.hole_ns = curve_hole_ns(run_metadata_i64(findings->run, META_KEY_INTERVAL))};
 	int r = charts.arena != NULL && work.scratch != NULL ? make(&work, limits) : -ENOMEM;
 	arena_free(work.scratch);
 	if (r < 0)

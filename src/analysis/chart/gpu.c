@@ -30,7 +30,7 @@ static const struct device_chart {
 	[CHART_clock] = {"clock", "Clocks", "mhz", (double)NAN},
 };
 
-static bool tells(const struct run_device *device, enum device_metric metric)
+static bool has_data(const struct run_device *device, enum device_metric metric)
 {
 	for (size_t i = 0; i < device->n; i++)
 		if (value_ok(device_value(device, metric, i)))
@@ -41,7 +41,7 @@ static bool tells(const struct run_device *device, enum device_metric metric)
 static int add(struct chart_work *work, struct chart *chart, const struct run_device *device,
 	const struct device_row *row)
 {
-	if (!tells(device, row->metric))
+	if (!has_data(device, row->metric))
 		return 0;
 	const struct chart_series like = {.name = arena_printf(work->arena, "%s%s", device->name, row->suffix),
 		.label = chart_device_label(work, device, row->words),
@@ -50,7 +50,7 @@ static int add(struct chart_work *work, struct chart *chart, const struct run_de
 	struct chart_series *series = like.name != NULL && like.label != NULL ? chart_add(work, chart, &like) : NULL;
 	if (series == NULL)
 		return -ENOMEM;
-	return pen_gauge(work, series,
+	return resampler_gauge(work, series,
 		&(struct chart_gauge){.t_ns = device->t_ns,
 			.values = device_column(device, row->metric),
 			.n = device->n,

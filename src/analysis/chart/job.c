@@ -10,8 +10,8 @@
 
 enum { BUCKETS_MAX = 2000, COLUMNS = 240 };
 
-struct place {     // equal buckets to which a node is resampled
-	double *w; // n entries
+struct bucket_grid { // equal buckets to which a node is resampled
+	double *w;   // n entries
 	size_t n;
 	double length_s;
 };
@@ -65,15 +65,15 @@ static int make_axis(struct job_work *work)
 
 /* ---- resampling a node ---- */
 
-static void lay_stretch(const struct place *place, double from_s, double to_s, double power_w)
+static void add_interval(const struct bucket_grid *grid, double from_s, double to_s, double power_w)
 {
-	double bucket_s = place->length_s / (double)place->n;
-	if (isnan(power_w) || isnan(from_s) || !(to_s > 0) || !(from_s < place->length_s))
+	double bucket_s = grid->length_s / (double)grid->n;
+	if (isnan(power_w) || isnan(from_s) || !(to_s > 0) || !(from_s < grid->length_s))
 		return;
-	for (size_t i = (size_t)(fmax(from_s, 0) / bucket_s); i < place->n && (double)i * bucket_s < to_s; i++) {
+	for (size_t i = (size_t)(fmax(from_s, 0) / bucket_s); i < grid->n && (double)i * bucket_s < to_s; i++) {
 		double inside_s = fmin(to_s, (double)(i + 1) * bucket_s) - fmax(from_s, (double)i * bucket_s);
 		if (inside_s > 0)
-			place->w[i] = add_known(place->w[i], power_w * inside_s / bucket_s);
+			grid->w[i] = nan_sum(grid->w[i], power_w * inside_s / bucket_s);
 	}
 }
 
@@ -98,21 +98,21 @@ static const struct chart_series *whole_of(const struct charts *charts)
 	return NULL;
 }
 
-static void lay_node(const struct job_work *work, size_t node, const struct charts *charts)
+static void add_node(const struct job_work *work, size_t node, const struct charts *charts)
 {
 	const struct chart_axis *own = &charts->axis, *axis = &work->out->charts.axis;
 	const struct chart_series *whole = whole_of(charts);
-	const struct place part = {work->part_w + work->part_of[node] * axis->n, axis->n, axis->length_s};
-	const struct place row = {work->out->node_w + node * COLUMNS, COLUMNS, axis->length_s};
+	const struct bucket_grid part = {work->part_w + work->part_of[node] * axis->n, axis->n, axis->length_s};
+	const struct bucket_grid row = {work->out->node_w + node * COLUMNS, COLUMNS, axis->length_s};
 	for (size_t i = 0; whole != NULL && i < own->n; i++) {
 		double shift_s = segment_shift_s(work, &work->job->nodes[node], charts,
 			(own->from_s[i] + own->to_s[i]) / 2);
-		lay_stretch(&part, own->from_s[i] + shift_s, own->to_s[i] + shift_s, whole->mean[i]);
-		lay_stretch(&row, own->from_s[i] + shift_s, own->to_s[i] + shift_s, whole->mean[i]);
+		add_interval(&part, own->from_s[i] + shift_s, own->to_s[i] + shift_s, whole->mean[i]);
+		add_interval(&row, own->from_s[i] + shift_s, own->to_s[i] + shift_s, whole->mean[i]);
 	}
 }
 
-static int lay_nodes(const struct job_work *work)
+static int add_nodes(const struct job_work *work)
 {
 	const struct chart_limits limits = {.buckets = BUCKETS_MAX, .items = 1, .lanes = 1};
 	for (size_t i = 0; i < work->job->n_nodes; i++) {
@@ -122,7 +122,7 @@ static int lay_nodes(const struct job_work *work)
 			continue;
 		if (charts_make(f, &limits, &charts) < 0)
 			return -ENOMEM;
-		lay_node(work, i, &charts);
+		add_node(work, i, &charts);
 		charts_finish(&charts);
 	}
 	return 0;
@@ -229,7 +229,7 @@ static int make_chart(struct job_work *work)
 	for (size_t i = 0; i < n; i++) {
 		sum[i] = (double)NAN;
 		for (size_t p = 0; p < work->n_parts; p++)
-			sum[i] = add_known(sum[i], work->part_w[p * n + i]);
+			sum[i] = nan_sum(sum[i], work->part_w[p * n + i]);
 	}
 	if (chart->n_series > 1)
 		add_series(chart,
@@ -251,11 +251,11 @@ static double *unknown(struct arena *arena, size_t n, size_t m)
 }
 
 // The blocks with most time have different colours.
-static int make_tints(struct job_work *work)
+static int make_block_colors(struct job_work *work)
 {
 	const struct findings *f = &work->job->total;
-	uint8_t *tints = arena_alloc(work->arena, f->n_blocks, sizeof(*tints));
-	if (tints == NULL)
+	uint8_t *block_colors = arena_alloc(work->arena, f->n_blocks, sizeof(*block_colors));
+	if (block_colors == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->n_blocks; i++) {
 		size_t before = 0;
@@ -263,16 +263,16 @@ static int make_tints(struct job_work *work)
 			double own_s = f->blocks[i].self_time_s, other_s = f->blocks[k].self_time_s;
 			before += other_s > own_s || (other_s == own_s && k < i);
 		}
-		tints[i] = (uint8_t)(before % CHART_TINTS);
+		block_colors[i] = (uint8_t)(before % CHART_BLOCK_COLORS);
 	}
-	work->out->charts.tints = tints;
+	work->out->charts.block_colors = block_colors;
 	return 0;
 }
 
 static int make(struct job_work *work)
 {
 	struct job_charts *out = work->out;
-	if (make_axis(work) < 0 || make_tints(work) < 0)
+	if (make_axis(work) < 0 || make_block_colors(work) < 0)
 		return -ENOMEM;
 	if (out->charts.axis.n == 0)
 		return 0;
@@ -281,7 +281,7 @@ static int make(struct job_work *work)
 	work->part_w = unknown(work->arena, work->n_parts, out->charts.axis.n);
 	out->node_w = unknown(work->arena, work->job->n_nodes, COLUMNS);
 	out->n_columns = COLUMNS;
-	if (work->part_w == NULL || out->node_w == NULL || lay_nodes(work) < 0 || make_chart(work) < 0)
+	if (work->part_w == NULL || out->node_w == NULL || add_nodes(work) < 0 || make_chart(work) < 0)
 		return -ENOMEM;
 	out->highest_w = (double)NAN;
 	for (size_t i = 0; i < work->job->n_nodes * COLUMNS; i++)

@@ -6,16 +6,16 @@
 
 #include <errno.h>
 
-enum { ITEMS_MAX = 60000, ITEMS_LEAST = 200, LANES_MAX = 256, DEPTH_MAX = 64 };
+enum { ITEMS_MAX = 60000, ITEMS_MIN = 200, LANES_MAX = 256, DEPTH_MAX = 64 };
 
 struct lane_maker {
 	const struct job_findings *job;
 	struct job_charts *out;
 	struct arena *arena;
 	struct chart_lane *lane;
-	size_t room;
-	double least_s; // shorter items are merged
-	size_t run;     // index of the run whose spans are drawn
+	size_t capacity;
+	double min_s; // shorter items are merged
+	size_t run;   // index of the run whose spans are drawn
 };
 
 /* ---- choice of the thread ---- */
@@ -67,11 +67,11 @@ static void put(struct lane_maker *m, int64_t from_ns, int64_t to_ns, const char
 	if (!(to_s > from_s))
 		return;
 	from_s = last != NULL ? fmax(from_s, last->to_s) : from_s;
-	bool is_short = to_s - from_s < m->least_s;
-	bool joins = last != NULL && from_s - last->to_s < m->least_s;
+	bool is_short = to_s - from_s < m->min_s;
+	bool joins = last != NULL && from_s - last->to_s < m->min_s;
 	uint32_t block = findings_block(&m->job->total, name);
 	bool is_same = last != NULL && last->block == block && is_short;
-	if (joins && (is_same || (is_short && last->to_s - last->from_s < m->least_s) || lane->n_items == m->room)) {
+	if (joins && (is_same || (is_short && last->to_s - last->from_s < m->min_s) || lane->n_items == m->capacity)) {
 		// The longer one gives the name.
 		if (to_s - from_s > last->to_s - last->from_s)
 			last->block = block;
@@ -79,7 +79,7 @@ static void put(struct lane_maker *m, int64_t from_ns, int64_t to_ns, const char
 		last->count += is_begin;
 		return;
 	}
-	if (lane->n_items == m->room)
+	if (lane->n_items == m->capacity)
 		return;
 	lane->items[lane->n_items++] = (struct chart_item){.from_s = from_s,
 		.to_s = to_s,
@@ -187,7 +187,7 @@ static int add_lane(struct lane_maker *m, size_t number)
 	*m->lane = (struct chart_lane){.pid = 0, .tid = 0};
 	m->lane->title = m->job->nodes[rank->node].name;
 	m->lane->label = rank_label(m->arena, rank, number);
-	m->lane->items = arena_alloc(m->arena, m->room, sizeof(*m->lane->items));
+	m->lane->items = arena_alloc(m->arena, m->capacity, sizeof(*m->lane->items));
 	if (m->lane->items == NULL || m->lane->label == NULL)
 		return -ENOMEM;
 	for (size_t i = next_run(m, number, -INFINITY); i < m->job->runs->n; i = next_run(m, number, run_start_s(m, i)))
@@ -205,8 +205,8 @@ int chart_job_lanes(const struct job_findings *job, struct job_charts *charts)
 	struct lane_maker m = {.job = job, .out = charts, .arena = charts->charts.arena};
 	if (shown == 0)
 		return 0;
-	m.room = ITEMS_MAX / shown > ITEMS_LEAST ? ITEMS_MAX / shown : ITEMS_LEAST;
-	m.least_s = charts->charts.axis.length_s / (double)m.room;
+	m.capacity = ITEMS_MAX / shown > ITEMS_MIN ? ITEMS_MAX / shown : ITEMS_MIN;
+	m.min_s = charts->charts.axis.length_s / (double)m.capacity;
 	charts->lanes_left_out = job->n_ranks - shown;
 	charts->charts.lanes = arena_alloc(m.arena, shown, sizeof(*charts->charts.lanes));
 	if (charts->charts.lanes == NULL)

@@ -87,13 +87,13 @@ static struct lane_span *order(const struct run *run, struct arena *scratch)
  * free lane. */
 struct depths {
 	int64_t *ends_ns; // one per depth
-	size_t n, room;
+	size_t n, capacity;
 };
 
 static int put(struct depths *depths, size_t depth, int64_t end_ns)
 {
 	if (depth == depths->n) {
-		int64_t *more = array_with_room(depths->ends_ns, depths->n, &depths->room, sizeof(*more), 32);
+		int64_t *more = array_reserve(depths->ends_ns, depths->n, &depths->capacity, sizeof(*more), 32);
 		if (more == NULL)
 			return -ENOMEM;
 		depths->ends_ns = more;
@@ -156,17 +156,17 @@ static struct chart_lane *lane_of(struct lane_work *work, size_t i)
 	for (size_t k = work->n_lanes; k > work->thread_begin; k--)
 		if (is_same_lane(&work->lanes[k - 1], work, span))
 			return &work->lanes[k - 1];
-	if (work->n_lanes == work->room) {
-		size_t room = work->room > 0 ? 2 * work->room : 64;
-		struct chart_lane *lanes = realloc_array(work->lanes, room, sizeof(*lanes));
+	if (work->n_lanes == work->capacity) {
+		size_t capacity = work->capacity > 0 ? 2 * work->capacity : 64;
+		struct chart_lane *lanes = realloc_array(work->lanes, capacity, sizeof(*lanes));
 		if (lanes == NULL)
 			return NULL;
 		work->lanes = lanes;
-		size_t *first_of = realloc_array(work->first_of, room, sizeof(*first_of));
+		size_t *first_of = realloc_array(work->first_of, capacity, sizeof(*first_of));
 		if (first_of == NULL)
 			return NULL;
 		work->first_of = first_of;
-		work->room = room;
+		work->capacity = capacity;
 	}
 	const struct run_span *of = &work->run->spans[span->span];
 	struct chart_lane *lane = &work->lanes[work->n_lanes];

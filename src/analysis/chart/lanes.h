@@ -22,9 +22,9 @@ struct lane_work {
 	struct chart_lane *lanes; // owned
 	size_t *first_of;         // first span of each lane; owned
 	double *time_s;
-	size_t n_lanes, room;
+	size_t n_lanes, capacity;
 	size_t thread_begin; // first lane of the current thread
 };
 
 // Merges neighbours until there are few enough items.
-void lanes_merge(struct charts *charts, size_t most_items);
+void lanes_merge(struct charts *charts, size_t max_items);

@@ -70,12 +70,12 @@ static size_t count_all(const struct charts *charts, double finest_s)
 	return n;
 }
 
-void lanes_merge(struct charts *charts, size_t most_items)
+void lanes_merge(struct charts *charts, size_t max_items)
 {
 	double finest_s = charts->axis.length_s / 1e6;
-	if (charts->n_items <= most_items || !(finest_s > 0))
+	if (charts->n_items <= max_items || !(finest_s > 0))
 		return;
-	while (finest_s < charts->axis.length_s && count_all(charts, finest_s) > most_items)
+	while (finest_s < charts->axis.length_s && count_all(charts, finest_s) > max_items)
 		finest_s *= 1.5;
 	charts->n_items = 0;
 	for (size_t k = 0; k < charts->n_lanes; k++) {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-struct together {
+struct merged_charts {
 	const struct chart_member *members;
 	size_t n;
 	struct run_device *places; // "run-0" …: pictures choose each run's colour by these
@@ -15,7 +15,7 @@ struct together {
 
 /* ---- the axis ---- */
 
-static size_t all_edges(const struct together *t, double *edges)
+static size_t all_edges(const struct merged_charts *t, double *edges)
 {
 	size_t n = 0;
 	for (size_t m = 0; m < t->n; m++) {
@@ -34,15 +34,15 @@ static size_t all_edges(const struct together *t, double *edges)
 // Merges edges that differ only by rounding.
 static size_t merge_edges(double *edges, size_t n)
 {
-	double least_s = n > 0 ? edges[n - 1] * 1e-9 : 0;
+	double min_s = n > 0 ? edges[n - 1] * 1e-9 : 0;
 	size_t kept = 0;
 	for (size_t i = 0; i < n; i++)
-		if (kept == 0 || edges[i] - edges[kept - 1] > least_s)
+		if (kept == 0 || edges[i] - edges[kept - 1] > min_s)
 			edges[kept++] = edges[i];
 	return kept;
 }
 
-static int make_axis(const struct together *t)
+static int make_axis(const struct merged_charts *t)
 {
 	struct arena *arena = t->charts->arena;
 	struct chart_axis *axis = &t->charts->axis;
@@ -74,7 +74,7 @@ static const struct chart_series *series_of(const struct charts *charts, const c
 	return NULL;
 }
 
-static struct chart_series *add_series(const struct together *t, struct chart *chart, size_t member,
+static struct chart_series *add_series(const struct merged_charts *t, struct chart *chart, size_t member,
 	const struct chart_series *like)
 {
 	size_t n = t->charts->axis.n;
@@ -141,7 +141,7 @@ static const struct {
 	{{.id = "program_memory", .title = "Memory of the program", .unit = "bytes"}, "memory", CHART_TARGET, false},
 };
 
-static int make_chart(const struct together *t, size_t kind)
+static int make_chart(const struct merged_charts *t, size_t kind)
 {
 	struct chart *chart = &t->charts->charts[t->charts->n_charts];
 	*chart = kinds[kind].like;
@@ -166,7 +166,7 @@ static int make_chart(const struct together *t, size_t kind)
 	return 0;
 }
 
-static int make(const struct together *t)
+static int make(const struct merged_charts *t)
 {
 	t->charts->charts = arena_alloc(t->charts->arena, ARRAY_SIZE(kinds), sizeof(*t->charts->charts));
 	if (t->places == NULL || t->charts->charts == NULL)
@@ -184,10 +184,10 @@ static int make(const struct together *t)
 	return r;
 }
 
-int charts_together(const struct chart_member *members, size_t n_members, struct charts *ret_charts)
+int charts_merge_runs(const struct chart_member *members, size_t n_members, struct charts *ret_charts)
 {
 	struct charts charts = {.arena = arena_new()};
-	struct together t = {.members = members, .n = n_members, .charts = &charts};
+	struct merged_charts t = {.members = members, .n = n_members, .charts = &charts};
 	if (charts.arena != NULL)
 		t.places = arena_alloc(charts.arena, n_members, sizeof(*t.places));
 	int r = charts.arena != NULL ? make(&t) : -ENOMEM;

@@ -12,4 +12,4 @@ struct chart_member {
 /* Power of the machine, cumulative energy, and power, cores and memory of the program, each with a series per run that
  * has it: named after its member, with a `device` named "run-N" for index N. Borrows names; charts->findings is that of
  * the first run with charts. -ENOMEM. */
-int charts_together(const struct chart_member *members, size_t n_members, struct charts *ret_charts);
+int charts_merge_runs(const struct chart_member *members, size_t n_members, struct charts *ret_charts);

@@ -45,7 +45,7 @@ static bool is_near(const struct chart_meter *meter, int64_t to_ns)
 	return meter->any ? after_ns - meter->before_ns <= meter->hole_ns : more;
 }
 
-bool meter_knows(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j)
+bool meter_covers(struct chart_meter *meter, size_t segment, int64_t from_ns, int64_t to_ns, double energy_j)
 {
 	const struct curve_segment *line = &meter->curve->segments[segment];
 	bool is_flat = line->points.begin == line->points.end;
@@ -87,7 +87,7 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 			double before_j = curve_walk_to(&walk.curve, s, from_ns);
 			attribution_walk_to(&walk, to_ns, &to);
 			double energy_j = curve_walk_to(&walk.curve, s, to_ns) - before_j;
-			if (!meter_knows(&meter, s, from_ns, to_ns, energy_j))
+			if (!meter_covers(&meter, s, from_ns, to_ns, energy_j))
 				continue;
 			series->mean[i] = energy_j / seconds_between(from_ns, to_ns);
 			if (!in_total)
@@ -98,7 +98,7 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 }
 
 // Power of the domain in each window, by the same rule as the report's maximum power.
-static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *pen, bool in_total)
+static void fill_windows(struct power_work *p, size_t domain, struct chart_resampler *resampler, bool in_total)
 {
 	const struct chart_work *work = p->work;
 	const struct windows *windows = &work->timeline.windows;
@@ -109,9 +109,9 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_pen *
 	for (size_t i = 0; i < windows->n; i++) {
 		struct window w = windows_at(windows, i);
 		double power_w = curve_walk_power_w(&walk, w.segment, w.begin_ns, w.end_ns);
-		if (isnan(power_w) || !meter_knows(&meter, w.segment, w.begin_ns, w.end_ns, power_w))
+		if (isnan(power_w) || !meter_covers(&meter, w.segment, w.begin_ns, w.end_ns, power_w))
 			continue;
-		pen_touch(pen, w.begin_ns, w.end_ns, power_w);
+		resampler_touch(resampler, w.begin_ns, w.end_ns, power_w);
 		if (!in_total)
 			continue;
 		add(&p->whole_w[i], power_w);
@@ -126,19 +126,19 @@ static bool is_sharp(const struct curve *curve, size_t from, size_t to)
 	double length_s = seconds_between(curve->t_ns[from], curve->t_ns[to]);
 	if (length_s >= 1)
 		return true;
-	double doubt_s = curve->within_s[from] + curve->within_s[to];
-	return length_s > 0 && length_s >= 5 * doubt_s && length_s >= 0.9 * curve->updates.period_s &&
+	double uncertain_s = curve->within_s[from] + curve->within_s[to];
+	return length_s > 0 && length_s >= 5 * uncertain_s && length_s >= 0.9 * curve->updates.period_s &&
 		curve->j[to] - curve->j[from] >= 10 * curve->updates.quantum_j;
 }
 
-static void fill_updates(const struct curve *curve, struct chart_pen *pen)
+static void fill_updates(const struct curve *curve, struct chart_resampler *resampler)
 {
 	for (size_t s = 0; s < curve->n_segments; s++) {
 		struct slice points = curve->segments[s].points;
 		for (size_t from = points.begin, to = from + 1; to < points.end; to++) {
 			if (!is_sharp(curve, from, to))
 				continue;
-			pen_touch(pen, curve->t_ns[from], curve->t_ns[to],
+			resampler_touch(resampler, curve->t_ns[from], curve->t_ns[to],
 				(curve->j[to] - curve->j[from]) / seconds_between(curve->t_ns[from], curve->t_ns[to]));
 			from = to;
 		}
@@ -146,7 +146,8 @@ static void fill_updates(const struct curve *curve, struct chart_pen *pen)
 }
 
 // As in the trapezoid rule, each reading applies to the intervals on both sides of it.
-static void fill_readings(const struct chart_work *work, const struct run_device *device, struct chart_pen *pen)
+static void fill_readings(const struct chart_work *work, const struct run_device *device,
+	struct chart_resampler *resampler)
 {
 	struct run_values power_mw = device_column(device, DEVICE_POWER);
 	size_t i = 0;
@@ -162,17 +163,18 @@ static void fill_readings(const struct chart_work *work, const struct run_device
 			continue;
 		int64_t now_ns = device->t_ns[i];
 		bool apart = at_ns == INT64_MIN || now_ns - at_ns > work->hole_ns;
-		pen_touch(pen, before_ns, apart ? at_ns : now_ns, w);
+		resampler_touch(resampler, before_ns, apart ? at_ns : now_ns, w);
 		before_ns = apart ? now_ns : at_ns;
 		at_ns = now_ns;
 		w = (double)mw / 1e3;
 	}
 	if (!isnan(w))
-		pen_touch(pen, before_ns, at_ns <= INT64_MAX - work->hole_ns ? at_ns + work->hole_ns : at_ns, w);
+		resampler_touch(resampler, before_ns,
+			at_ns <= INT64_MAX - work->hole_ns ? at_ns + work->hole_ns : at_ns, w);
 }
 
 // Removes the extremes of buckets with an unknown mean, and keeps each mean between the extremes.
-static void settle(const struct chart_work *work, struct chart_series *series)
+static void finish_series(const struct chart_work *work, struct chart_series *series)
 {
 	for (size_t i = 0; i < work->charts->axis.n; i++) {
 		double mean = series->mean[i];
@@ -187,8 +189,8 @@ static int fill_domain(struct power_work *p, size_t domain, struct chart_series 
 	const struct chart_work *work = p->work;
 	const struct metering_domain *metering = &work->timeline.metering.domains[domain];
 	bool in_total = work->timeline.findings.domains[domain].in_total;
-	struct chart_pen windows, fine;
-	if (pen_begin(&windows, work, series) < 0 || pen_begin(&fine, work, series) < 0)
+	struct chart_resampler windows, fine;
+	if (resampler_begin(&windows, work, series) < 0 || resampler_begin(&fine, work, series) < 0)
 		return -ENOMEM;
 	fill_means(p, domain, series, in_total);
 	fill_windows(p, domain, &windows, in_total);
@@ -196,7 +198,7 @@ static int fill_domain(struct power_work *p, size_t domain, struct chart_series 
 		fill_readings(work, series->device, &fine);
 	else
 		fill_updates(&metering->curve, &fine);
-	settle(work, series);
+	finish_series(work, series);
 	return 0;
 }
 
@@ -206,13 +208,13 @@ static int fill_sums(struct power_work *p)
 {
 	const struct chart_work *work = p->work;
 	const struct windows *windows = &work->timeline.windows;
-	struct chart_pen whole, target;
-	if (pen_begin(&whole, work, p->whole) < 0 || pen_begin(&target, work, p->target) < 0)
+	struct chart_resampler whole, target;
+	if (resampler_begin(&whole, work, p->whole) < 0 || resampler_begin(&target, work, p->target) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows->n; i++) {
 		struct window w = windows_at(windows, i);
-		pen_touch(&whole, w.begin_ns, w.end_ns, p->whole_w[i]);
-		pen_touch(&target, w.begin_ns, w.end_ns, p->target_w[i]);
+		resampler_touch(&whole, w.begin_ns, w.end_ns, p->whole_w[i]);
+		resampler_touch(&target, w.begin_ns, w.end_ns, p->target_w[i]);
 	}
 	return 0;
 }
@@ -277,7 +279,7 @@ static int add_limits(struct chart_work *work, struct chart *chart)
 		struct chart_series *series = like.name != NULL && like.label != NULL ? chart_add(work, chart, &like)
 										      : NULL;
 		if (series == NULL ||
-			pen_gauge(work, series,
+			resampler_gauge(work, series,
 				&(struct chart_gauge){device->t_ns, device_column(device, DEVICE_POWER_CAP), device->n,
 					1e-3, device}) < 0)
 			return -ENOMEM;
@@ -318,11 +320,11 @@ int chart_power(struct chart_work *work)
 	if (!chart_begin(work, &chart, 2 * work->findings->n_domains + 2) || add_sums(&p, &chart) < 0 ||
 		add_domains(&p, &chart, CHART_PART) < 0 || fill_sums(&p) < 0)
 		return -ENOMEM;
-	settle(work, p.whole);
+	finish_series(work, p.whole);
 	for (size_t i = 0; i < work->charts->axis.n; i++)
 		if (!isnan(p.whole->mean[i]))
 			widen_whole(&chart, p.whole, i);
-	settle(work, p.target);
+	finish_series(work, p.target);
 	if (add_domains(&p, &chart, CHART_BESIDE) < 0 || add_limits(work, &chart) < 0)
 		return -ENOMEM;
 	return chart_end(work, &chart);

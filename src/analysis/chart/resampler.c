@@ -5,9 +5,9 @@
 
 #include <errno.h>
 
-bool chart_begin(struct chart_work *work, struct chart *chart, size_t most_series)
+bool chart_begin(struct chart_work *work, struct chart *chart, size_t max_series)
 {
-	chart->series = arena_alloc(work->arena, most_series, sizeof(*chart->series));
+	chart->series = arena_alloc(work->arena, max_series, sizeof(*chart->series));
 	chart->n_series = 0;
 	return chart->series != NULL;
 }
@@ -58,15 +58,15 @@ int chart_end(struct chart_work *work, struct chart *chart)
 	chart->n_series = n;
 	if (n == 0)
 		return 0;
-	if (charts->n_charts == work->charts_room) {
-		size_t room = work->charts_room > 0 ? 2 * work->charts_room : 16;
-		struct chart *more = arena_alloc(work->arena, room, sizeof(*more));
+	if (charts->n_charts == work->charts_capacity) {
+		size_t capacity = work->charts_capacity > 0 ? 2 * work->charts_capacity : 16;
+		struct chart *more = arena_alloc(work->arena, capacity, sizeof(*more));
 		if (more == NULL)
 			return -ENOMEM;
 		if (charts->n_charts > 0)
 			memcpy(more, charts->charts, charts->n_charts * sizeof(*more));
 		charts->charts = more;
-		work->charts_room = room;
+		work->charts_capacity = capacity;
 	}
 	charts->charts[charts->n_charts++] = *chart;
 	return 0;
@@ -74,12 +74,12 @@ int chart_end(struct chart_work *work, struct chart *chart)
 
 /* ---- resampler ---- */
 
-int pen_begin(struct chart_pen *pen, const struct chart_work *work, struct chart_series *series)
+int resampler_begin(struct chart_resampler *resampler, const struct chart_work *work, struct chart_series *series)
 {
 	size_t n = work->charts->axis.n;
-	*pen = (struct chart_pen){.work = work, .series = series};
-	pen->weight_s = arena_alloc(work->scratch, n, sizeof(double));
-	return pen->weight_s != NULL ? 0 : -ENOMEM;
+	*resampler = (struct chart_resampler){.work = work, .series = series};
+	resampler->weight_s = arena_alloc(work->scratch, n, sizeof(double));
+	return resampler->weight_s != NULL ? 0 : -ENOMEM;
 }
 
 static void widen(struct chart_series *series, size_t bucket, double value)
@@ -88,11 +88,11 @@ static void widen(struct chart_series *series, size_t bucket, double value)
 	series->low[bucket] = smaller(series->low[bucket], value);
 }
 
-static void weigh(struct chart_pen *pen, size_t bucket, double seconds, double value)
+static void add_weight(struct chart_resampler *resampler, size_t bucket, double seconds, double value)
 {
-	double *sum = &pen->series->mean[bucket];
+	double *sum = &resampler->series->mean[bucket];
 	*sum = (isnan(*sum) ? 0 : *sum) + value * seconds;
-	pen->weight_s[bucket] += seconds;
+	resampler->weight_s[bucket] += seconds;
 }
 
 // An instant belongs to the bucket that contains it or ends with it.
@@ -104,53 +104,54 @@ static bool touches(const struct chart_work *work, size_t bucket, int64_t from_n
 	return from_ns < end_ns && to_ns > begin_ns;
 }
 
-static void lay(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value, bool weighs)
+static void add_interval(struct chart_resampler *resampler, int64_t from_ns, int64_t to_ns, double value,
+	bool has_weight)
 {
-	const struct chart_work *work = pen->work;
+	const struct chart_work *work = resampler->work;
 	size_t n = work->charts->axis.n;
 	if (isnan(value) || to_ns < from_ns)
 		return;
-	while (pen->bucket < n && work->to_ns[pen->bucket] < from_ns)
-		pen->bucket++;
-	for (size_t i = pen->bucket; i < n && work->from_ns[i] <= to_ns; i++) {
+	while (resampler->bucket < n && work->to_ns[resampler->bucket] < from_ns)
+		resampler->bucket++;
+	for (size_t i = resampler->bucket; i < n && work->from_ns[i] <= to_ns; i++) {
 		if (!touches(work, i, from_ns, to_ns))
 			continue;
-		widen(pen->series, i, value);
+		widen(resampler->series, i, value);
 		int64_t begin_ns = from_ns > work->from_ns[i] ? from_ns : work->from_ns[i];
 		int64_t end_ns = to_ns < work->to_ns[i] ? to_ns : work->to_ns[i];
-		if (weighs && end_ns > begin_ns)
-			weigh(pen, i, (double)(end_ns - begin_ns) / 1e9, value);
+		if (has_weight && end_ns > begin_ns)
+			add_weight(resampler, i, (double)(end_ns - begin_ns) / 1e9, value);
 	}
 }
 
-void pen_hold(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value)
+void resampler_hold(struct chart_resampler *resampler, int64_t from_ns, int64_t to_ns, double value)
 {
-	lay(pen, from_ns, to_ns, value, true);
+	add_interval(resampler, from_ns, to_ns, value, true);
 }
 
-void pen_touch(struct chart_pen *pen, int64_t from_ns, int64_t to_ns, double value)
+void resampler_touch(struct chart_resampler *resampler, int64_t from_ns, int64_t to_ns, double value)
 {
-	lay(pen, from_ns, to_ns, value, false);
+	add_interval(resampler, from_ns, to_ns, value, false);
 }
 
-void pen_dot(struct chart_pen *pen, int64_t t_ns, double value)
+void resampler_dot(struct chart_resampler *resampler, int64_t t_ns, double value)
 {
-	const struct chart_work *work = pen->work;
+	const struct chart_work *work = resampler->work;
 	size_t n = work->charts->axis.n;
-	while (pen->bucket + 1 < n && work->to_ns[pen->bucket] < t_ns)
-		pen->bucket++;
+	while (resampler->bucket + 1 < n && work->to_ns[resampler->bucket] < t_ns)
+		resampler->bucket++;
 	if (n == 0 || isnan(value))
 		return;
-	widen(pen->series, pen->bucket, value);
-	weigh(pen, pen->bucket, 1, value);
+	widen(resampler->series, resampler->bucket, value);
+	add_weight(resampler, resampler->bucket, 1, value);
 }
 
-void pen_end(struct chart_pen *pen)
+void resampler_end(struct chart_resampler *resampler)
 {
-	struct chart_series *series = pen->series;
-	for (size_t i = 0; i < pen->work->charts->axis.n; i++) {
-		if (pen->weight_s[i] > 0)
-			series->mean[i] /= pen->weight_s[i];
+	struct chart_series *series = resampler->series;
+	for (size_t i = 0; i < resampler->work->charts->axis.n; i++) {
+		if (resampler->weight_s[i] > 0)
+			series->mean[i] /= resampler->weight_s[i];
 		else // only instants, or no value
 			series->mean[i] = (series->low[i] + series->high[i]) / 2;
 		series->mean[i] = fmin(fmax(series->mean[i], series->low[i]), series->high[i]); // rounding error
@@ -163,7 +164,7 @@ static bool counts(const struct chart_gauge *gauge, size_t i)
 {
 	if (value_ok(values_at(gauge->values, i)))
 		return true;
-	return gauge->device == NULL || !slice_is_look(gauge->device, i); // a sample without a value is a hole
+	return gauge->device == NULL || !slice_is_poll(gauge->device, i); // a sample without a value is a hole
 }
 
 static double value_of(const struct chart_gauge *gauge, size_t i)
@@ -172,7 +173,7 @@ static double value_of(const struct chart_gauge *gauge, size_t i)
 }
 
 struct gauge_walk {
-	struct chart_pen *pen;
+	struct chart_resampler *resampler;
 	const struct chart_gauge *gauge;
 	int64_t start_ns, end_ns, hole_ns; // of the segment
 	int64_t before_ns;
@@ -186,9 +187,9 @@ static void first_reading(struct gauge_walk *walk, int64_t t_ns, double value)
 	if (t_ns <= walk->start_ns)
 		return;
 	if (t_ns - walk->start_ns <= walk->hole_ns)
-		pen_hold(walk->pen, walk->start_ns, t_ns, value);
+		resampler_hold(walk->resampler, walk->start_ns, t_ns, value);
 	else
-		pen_touch(walk->pen, t_ns, t_ns, value);
+		resampler_touch(walk->resampler, t_ns, t_ns, value);
 }
 
 static void reading(struct gauge_walk *walk, size_t i)
@@ -198,9 +199,9 @@ static void reading(struct gauge_walk *walk, size_t i)
 	if (!walk->any)
 		first_reading(walk, t_ns, value);
 	else if (t_ns - walk->before_ns <= walk->hole_ns)
-		pen_hold(walk->pen, walk->before_ns, t_ns, value);
+		resampler_hold(walk->resampler, walk->before_ns, t_ns, value);
 	else
-		pen_touch(walk->pen, t_ns, t_ns, value);
+		resampler_touch(walk->resampler, t_ns, t_ns, value);
 	walk->any = true;
 	walk->before_ns = t_ns;
 	walk->before = value;
@@ -213,17 +214,17 @@ static void gauge_segment(struct gauge_walk *walk, struct slice rows)
 			reading(walk, i);
 	bool soon = walk->end_ns - walk->before_ns <= walk->hole_ns;
 	if (walk->any && soon && walk->end_ns > walk->before_ns)
-		pen_hold(walk->pen, walk->before_ns, walk->end_ns, walk->before);
+		resampler_hold(walk->resampler, walk->before_ns, walk->end_ns, walk->before);
 }
 
-int pen_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge)
+int resampler_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge)
 {
-	struct chart_pen pen;
-	if (pen_begin(&pen, work, series) < 0)
+	struct chart_resampler resampler;
+	if (resampler_begin(&resampler, work, series) < 0)
 		return -ENOMEM;
 	for (size_t s = 0; s < work->run->n_segments; s++) {
 		const struct run_segment *segment = &work->run->segments[s];
-		struct gauge_walk walk = {.pen = &pen,
+		struct gauge_walk walk = {.resampler = &resampler,
 			.gauge = gauge,
 			.start_ns = segment->start_ns,
 			.end_ns = segment->end_ns,
@@ -231,6 +232,6 @@ int pen_gauge(const struct chart_work *work, struct chart_series *series, const 
 			.before = (double)NAN};
 		gauge_segment(&walk, slice_of(work->run, s, gauge->t_ns, gauge->n));
 	}
-	pen_end(&pen);
+	resampler_end(&resampler);
 	return 0;
 }

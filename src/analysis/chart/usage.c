@@ -36,14 +36,14 @@ static double cores_of(const struct window *window, enum cpu_series which, doubl
 static int fill_cpu(struct chart_work *work, struct chart_series *series, enum cpu_series which, double cores)
 {
 	const struct windows *windows = &work->timeline.windows;
-	struct chart_pen pen;
-	if (pen_begin(&pen, work, series) < 0)
+	struct chart_resampler resampler;
+	if (resampler_begin(&resampler, work, series) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows->n; i++) {
 		struct window window = windows_at(windows, i);
-		pen_hold(&pen, window.from_ns, window.to_ns, cores_of(&window, which, cores));
+		resampler_hold(&resampler, window.from_ns, window.to_ns, cores_of(&window, which, cores));
 	}
-	pen_end(&pen);
+	resampler_end(&resampler);
 	return 0;
 }
 
@@ -54,7 +54,7 @@ int chart_cpu(struct chart_work *work)
 		[CPU_TARGET] = {.name = "target", .label = "this program", .line = CHART_TARGET},
 		[CPU_WATTLE] = {.name = "wattle", .label = "wattle itself", .line = CHART_BESIDE},
 	};
-	double cores = run_fact_double(work->run, FACT_CORES);
+	double cores = run_metadata_double(work->run, META_KEY_CORES);
 	struct chart chart = {.id = "cpu", .title = "CPU", .unit = "cores", .look = CHART_LINES, .ceiling = cores};
 	if (!chart_begin(work, &chart, CPU_SERIES))
 		return -ENOMEM;
@@ -88,15 +88,15 @@ static int64_t *fresh_pss(const struct chart_work *work)
 	const int64_t *rss = both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS);
 	if (pss == NULL || rss == NULL)
 		return NULL;
-	int64_t last = VALUE_MISSING, rss_then = VALUE_MISSING;
+	int64_t last = VALUE_MISSING, rss_at_pss = VALUE_MISSING;
 	for (size_t i = 0, segment = 0; i < work->run->n; i++) {
 		for (; segment < work->run->n_segments && slice_samples(work->run, segment).begin <= i; segment++)
 			last = VALUE_MISSING; // other processes from here on
 		if (value_ok(pss[i])) {
 			last = pss[i];
-			rss_then = rss[i];
-		} else if (value_ok(last) && value_ok(rss_then) && value_ok(rss[i]) &&
-			fabs((double)rss[i] - (double)rss_then) <= 0.1 * (double)rss[i]) {
+			rss_at_pss = rss[i];
+		} else if (value_ok(last) && value_ok(rss_at_pss) && value_ok(rss[i]) &&
+			fabs((double)rss[i] - (double)rss_at_pss) <= 0.1 * (double)rss[i]) {
 			pss[i] = last;
 		}
 	}
@@ -110,7 +110,7 @@ static int add_gauge(struct chart_work *work, struct chart *chart, const struct 
 	struct chart_series *series = chart_add(work, chart, like);
 	if (series == NULL)
 		return -ENOMEM;
-	return pen_gauge(work, series,
+	return resampler_gauge(work, series,
 		&(struct chart_gauge){.t_ns = run->t_ns, .values = values, .n = run->n, .scale = 1});
 }
 
@@ -128,7 +128,7 @@ int chart_memory(struct chart_work *work)
 		.title = "Memory",
 		.unit = "bytes",
 		.look = CHART_LINES,
-		.ceiling = run_fact_double(work->run, FACT_MEMORY_TOTAL)};
+		.ceiling = run_metadata_double(work->run, META_KEY_MEMORY_TOTAL)};
 	struct run_values rss = {.plain = both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS)},
 			  fresh = {.plain = fresh_pss(work)};
 	if (rss.plain == NULL || fresh.plain == NULL || !chart_begin(work, &chart, 3) ||
@@ -189,13 +189,13 @@ static int add_metric(struct chart_work *work, const struct metric_report *repor
 	struct chart chart = {.id = id, .title = name, .unit = "", .look = CHART_LINES, .ceiling = (double)NAN};
 	const struct chart_series like = {.name = name, .label = name, .line = CHART_PART};
 	struct chart_series *series = NULL;
-	struct chart_pen pen;
+	struct chart_resampler resampler;
 	if (id == NULL || !chart_begin(work, &chart, 1) || (series = chart_add(work, &chart, &like)) == NULL ||
-		pen_begin(&pen, work, series) < 0)
+		resampler_begin(&resampler, work, series) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		pen_dot(&pen, reports[i].t_ns, isfinite(reports[i].value) ? reports[i].value : (double)NAN);
-	pen_end(&pen);
+		resampler_dot(&resampler, reports[i].t_ns, isfinite(reports[i].value) ? reports[i].value : (double)NAN);
+	resampler_end(&resampler);
 	return chart_end(work, &chart);
 }
 
@@ -208,7 +208,7 @@ static size_t end_of_group(const struct metric_report *reports, size_t n, size_t
 }
 
 // Limits the number of charts: the minimum number of reports of the metrics that are shown.
-static size_t least_reports(const struct metric_report *reports, size_t n)
+static size_t min_reports(const struct metric_report *reports, size_t n)
 {
 	size_t most[METRIC_CHARTS_MAX] = {0}; // descending
 	for (size_t i = 0, end; i < n; i = end) {
@@ -234,7 +234,7 @@ int chart_metrics(struct chart_work *work)
 		reports[i] = (struct metric_report){run->user_metrics[i].t_ns, run->user_metrics[i].name,
 			run->user_metrics[i].value};
 	qsort(reports, n, sizeof(*reports), by_name_and_time);
-	size_t least = least_reports(reports, n), n_above = 0;
+	size_t least = min_reports(reports, n), n_above = 0;
 	for (size_t i = 0, end; i < n; i = end) {
 		end = end_of_group(reports, n, i);
 		n_above += end - i > least;

@@ -103,7 +103,7 @@ static int make_block_rows(const struct work *work, const char *metric, figure *
 	return r;
 }
 
-static struct compare_row *room(const struct work *work, size_t n, size_t m)
+static struct compare_row *allocate(const struct work *work, size_t n, size_t m)
 {
 	size_t all;
 	return __builtin_mul_overflow(n, m, &all) ? NULL : arena_alloc(work->arena, all, sizeof(struct compare_row));
@@ -113,10 +113,10 @@ static int make_rows(const struct work *work, const struct saved_blocks *first)
 {
 	struct comparison *c = work->comparison;
 	c->n_metrics = first->n_metrics;
-	c->overall = room(work, c->n_metrics, 1);
-	c->usage = room(work, c->n_metrics, c->n_blocks);
-	c->compute_time = room(work, c->n_blocks, 1);
-	c->block_energy = room(work, c->n_blocks, 1);
+	c->overall = allocate(work, c->n_metrics, 1);
+	c->usage = allocate(work, c->n_metrics, c->n_blocks);
+	c->compute_time = allocate(work, c->n_blocks, 1);
+	c->block_energy = allocate(work, c->n_blocks, 1);
 	if (c->overall == NULL || c->usage == NULL || c->compute_time == NULL || c->block_energy == NULL)
 		return -ENOMEM;
 	int r = make_block_rows(work, NULL, compute_time, c->compute_time);
@@ -208,7 +208,7 @@ static enum compare_verdict verdict(struct compare_figure first, struct compare_
 	if (isnan(first.value) || isnan(other.value))
 		return COMPARE_UNKNOWN;
 	if (isnan(first.error) || isnan(other.error))
-		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNTOLD;
+		return first.value == other.value ? COMPARE_EQUAL : COMPARE_UNDECIDED;
 	if (fabs(other.value - first.value) <= first.error + other.error)
 		return COMPARE_NO_CHANGE;
 	return other.value < first.value ? COMPARE_LESS : COMPARE_MORE;

@@ -50,7 +50,7 @@ struct compare_figure compare_figure_of(const struct comparison *comparison, con
 
 enum compare_verdict {
 	COMPARE_UNKNOWN,   // a value is unknown
-	COMPARE_UNTOLD,    // the values differ, but their errors are unknown
+	COMPARE_UNDECIDED, // the values differ, but their errors are unknown
 	COMPARE_EQUAL,     // the values are equal, but their errors are unknown
 	COMPARE_NO_CHANGE, // the intervals overlap
 	COMPARE_LESS,

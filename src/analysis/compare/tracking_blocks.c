@@ -166,13 +166,13 @@ int tracking_blocks_make(const struct tracking_table *table, const struct sub_tr
 		k = same_name(calls + at, n_calls - at);
 		most = k > most ? k : most;
 	}
-	wattle_cleanup_free struct call *room = calloc_array(most, sizeof(*room));
+	wattle_cleanup_free struct call *buffer = calloc_array(most, sizeof(*buffer));
 	// At most as many slices as timepoints, and as calls.
 	wattle_cleanup_free struct slice *slices = calloc_array(n < most ? n : most, sizeof(*slices));
 	wattle_cleanup_free double *times_s = calloc_array(most, sizeof(*times_s));
-	if (room == NULL || slices == NULL || times_s == NULL)
+	if (buffer == NULL || slices == NULL || times_s == NULL)
 		return -ENOMEM;
-	int r = make_blocks(calls, n_calls, &(struct scratch){room, slices, times_s}, arena, &findings);
+	int r = make_blocks(calls, n_calls, &(struct scratch){buffer, slices, times_s}, arena, &findings);
 	if (r == 0)
 		*ret_findings = findings;
 	return r;

@@ -53,17 +53,17 @@ static void take_off_idle(const struct attribution *a, const struct window *wind
 
 /* A target that runs alone has no attribution error. Idle MIG slices do not show that it is alone: their part of the
  * board's power is divided like that of the busy slices. */
-static double doubt_of(const struct attribution *a, const struct window *window, const struct shares *s)
+static double uncertainty_of(const struct attribution *a, const struct window *window, const struct shares *s)
 {
 	double apart = s->unattributed + (s->method == METHOD_MIG_SLICES ? 0 : s->idle);
-	double divided = 1 - apart, doubt = s->unattributed;
+	double divided = 1 - apart, uncertainty = s->unattributed;
 	if (!(divided > 0) || !(s->target > 0))
-		return doubt;
+		return uncertainty;
 	double alone = s->target < divided ? s->target / divided : 1;
-	doubt += methods[s->method].relative_error * s->target * (1 - alone);
+	uncertainty += methods[s->method].relative_error * s->target * (1 - alone);
 	if (a->idle_error_w > 0 && a->idle_w > 0)
-		doubt += alone * baseline_share(a, window) * a->idle_error_w / a->idle_w;
-	return doubt;
+		uncertainty += alone * baseline_share(a, window) * a->idle_error_w / a->idle_w;
+	return uncertainty;
 }
 
 // The other programs get the remainder, so that the rows of a window add up to its energy.
@@ -95,12 +95,12 @@ static struct attribution_row next_row(const struct attribution *a, const struct
 	struct attribution_row row = {.shares = divide(a, window, &pass->memory),
 		.before_j = curve_walk_to(&pass->curve, window->segment, window->from_ns),
 		.target_before_j = pass->target_j,
-		.doubt_before_j = pass->doubt_j};
+		.uncertainty_before_j = pass->uncertainty_j};
 	take_off_idle(a, window, &row.shares);
-	row.doubt = doubt_of(a, window, &row.shares);
+	row.uncertainty = uncertainty_of(a, window, &row.shares);
 	pass->energy_j = curve_walk_to(&pass->curve, window->segment, window->to_ns) - row.before_j;
 	pass->target_j += row.shares.target * pass->energy_j;
-	pass->doubt_j += row.doubt * pass->energy_j;
+	pass->uncertainty_j += row.uncertainty * pass->energy_j;
 	return row;
 }
 
@@ -116,7 +116,7 @@ void attribute(struct attribution *a, struct ledger *ret_ledger, enum method *re
 		joules[row.shares.method] += pass.energy_j;
 		divide_window(&ledger, &row.shares, pass.energy_j);
 	}
-	a->doubt_j = pass.doubt_j;
+	a->uncertainty_j = pass.uncertainty_j;
 	a->target_j = pass.target_j;
 	// Unknown idle power is included in the rows of the programs that computed at the time.
 	if (isnan(a->idle_w) && !(ledger.idle_j > 0))
@@ -125,7 +125,7 @@ void attribute(struct attribution *a, struct ledger *ret_ledger, enum method *re
 	*ret_method = main_method(joules);
 }
 
-int attribution_keep_rows(struct attribution *a, struct arena *arena)
+int attribution_store_rows(struct attribution *a, struct arena *arena)
 {
 	struct attribution_pass pass = {.curve.curve = a->curve};
 	struct attribution_row *rows = arena_alloc(arena, a->windows->n, sizeof(*rows));
@@ -144,7 +144,7 @@ static struct part part_at(const struct attribution_row *row, double now_j)
 	double since_j = now_j - row->before_j;
 	return (struct part){
 		.target_j = row->target_before_j + row->shares.target * since_j,
-		.doubt_j = row->doubt_before_j + row->doubt * since_j,
+		.uncertainty_j = row->uncertainty_before_j + row->uncertainty * since_j,
 	};
 }
 
@@ -165,7 +165,7 @@ int attribution_used_make(const struct attribution *a, struct arena *arena, stru
 	struct curve_walk walk = {.curve = a->curve};
 	struct attribution_used used = {*a, arena_alloc(arena, a->windows->n, sizeof(double))};
 	double used_j = 0;
-	if (used.before_j == NULL || attribution_keep_rows(&used.attribution, arena) < 0)
+	if (used.before_j == NULL || attribution_store_rows(&used.attribution, arena) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->windows->n; i++) {
 		struct window window = windows_at(a->windows, i);
@@ -191,45 +191,45 @@ static const double bound_margin = 1.05; // bounds of windows and energies are k
 /* A window gives the target's CPU time to about one tick, but not when it was used. In a part of the window the target
  * used at least what does not fit into the rest, and at most what fits into that part. With no other program running,
  * all energy is the target's, whenever it computed. */
-static struct window_uneven uneven_of(const struct attribution_walk *walk)
+static struct window_imbalance imbalance_of(const struct attribution_walk *walk)
 {
 	const struct window *window = &walk->window;
 	double length_s = (double)(window->end_ns - window->begin_ns) / 1e9, cpu_s = window->target_ns / 1e9;
 	double others = (window->busy_ns - window->target_ns) / 1e9 / length_s;
-	struct window_uneven uneven = {.length_s = length_s};
+	struct window_imbalance imbalance = {.length_s = length_s};
 	if (walk->row.shares.method != METHOD_CPU_TIME || !(cpu_s > 0) || !(others > 0))
-		return uneven; // no division among programs
-	double most = walk->attribution->windows->most_cores, cores = fmin(cpu_s / length_s, most);
+		return imbalance; // no division among programs
+	double most = walk->attribution->windows->max_cores, cores = fmin(cpu_s / length_s, most);
 	double slack = fmin(0.3 + 2 * (1 - cores / most), 1) * tick_s / length_s; // a target that uses all cores uses
 										  // them during the whole window
 	double target_j = walk->pass.target_j - walk->row.target_before_j;
-	uneven.fits = most / fmax(cores - slack, slack);
-	uneven.beside_j = target_j * fmin(others / (2 * share_hardly), 1);
-	uneven.tick = tick_s / cpu_s;
-	return uneven;
+	imbalance.fits = most / fmax(cores - slack, slack);
+	imbalance.concurrent_j = target_j * fmin(others / (2 * share_negligible_cores), 1);
+	imbalance.tick = tick_s / cpu_s;
+	return imbalance;
 }
 
-static void add_uneven(const struct window_uneven *u, double part_s, struct edge_doubt *doubt)
+static void add_imbalance(const struct window_imbalance *u, double part_s, struct edge_uncertainty *uncertainty)
 {
 	double part = part_s / u->length_s;
 	if (!(u->fits > 0) || !(part > 0 && part < 1))
 		return; // no division among programs
-	double least_part = fmax(0, 1 - (1 - part) * u->fits), most_part = fmin(1, part * u->fits);
-	double tick_j = fmin(u->tick, fmin(part, 1 - part)) * u->beside_j;
-	doubt->linear_j += bound_margin * fmax(most_part - part, part - least_part) * u->beside_j;
-	doubt->variance_j2 += tick_j * tick_j / 3;
+	double min_part = fmax(0, 1 - (1 - part) * u->fits), max_part = fmin(1, part * u->fits);
+	double tick_j = fmin(u->tick, fmin(part, 1 - part)) * u->concurrent_j;
+	uncertainty->linear_j += bound_margin * fmax(max_part - part, part - min_part) * u->concurrent_j;
+	uncertainty->variance_j2 += tick_j * tick_j / 3;
 }
 
-struct edge_doubt attribution_uneven(const struct attribution_point *from, const struct attribution_point *to)
+struct edge_uncertainty attribution_imbalance(const struct attribution_point *from, const struct attribution_point *to)
 {
-	struct edge_doubt doubt = {0};
+	struct edge_uncertainty uncertainty = {0};
 	if (from->window == to->window) {
-		add_uneven(&from->uneven, to->since_s - from->since_s, &doubt);
-		return doubt;
+		add_imbalance(&from->imbalance, to->since_s - from->since_s, &uncertainty);
+		return uncertainty;
 	}
-	add_uneven(&from->uneven, from->uneven.length_s - from->since_s, &doubt);
-	add_uneven(&to->uneven, to->since_s, &doubt);
-	return doubt;
+	add_imbalance(&from->imbalance, from->imbalance.length_s - from->since_s, &uncertainty);
+	add_imbalance(&to->imbalance, to->since_s, &uncertainty);
+	return uncertainty;
 }
 
 static void take_window(struct attribution_walk *walk, size_t index)
@@ -237,7 +237,7 @@ static void take_window(struct attribution_walk *walk, size_t index)
 	walk->index = index;
 	walk->window = windows_at(walk->attribution->windows, index);
 	walk->row = next_row(walk->attribution, &walk->window, &walk->pass);
-	walk->uneven = uneven_of(walk);
+	walk->imbalance = imbalance_of(walk);
 }
 
 struct attribution_walk attribution_walk_begin(const struct attribution *a)
@@ -260,7 +260,7 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 	ret_point->part = part_at(&walk->row, now_j);
 	ret_point->share = walk->row.shares.target;
 	ret_point->window = walk->index;
-	ret_point->uneven = walk->uneven;
+	ret_point->imbalance = walk->imbalance;
 	int64_t within_ns = t_ns < window->end_ns ? t_ns
 						  : window->end_ns; // the outer windows also cover the time before and after them
 	ret_point->since_s = within_ns > window->begin_ns ? (double)(within_ns - window->begin_ns) / 1e9 : 0;

@@ -22,16 +22,16 @@ struct window {
 
 struct windows {
 	const struct run *run;
-	struct kept_window *rows; // ascending; at least one per segment
+	struct packed_window *rows; // ascending; at least one per segment
 	size_t n;
 	double *odd_ns; // CPU times that do not fit into their row
-	size_t n_odd, odd_room;
-	double most_cores; // largest number of cores that the target used in a window; at least 1
+	size_t n_odd, odd_capacity;
+	double max_cores; // largest number of cores that the target used in a window; at least 1
 };
 
 /* Compact form of a window: a day has 864,000. Its times are those of samples; CPU times are whole nanoseconds in 40
  * bits, below 18 minutes. */
-struct kept_window {
+struct packed_window {
 	uint32_t segment, first, last;
 	uint32_t low[WINDOW_TIMES];
 	uint8_t high[WINDOW_TIMES]; // WINDOW_ODD: low is the index into odd_ns; UINT32_MAX: unknown
@@ -39,12 +39,12 @@ struct kept_window {
 
 static inline int64_t windows_from_ns(const struct windows *windows, size_t index) // from_ns of a window
 {
-	const struct kept_window *row = &windows->rows[index];
+	const struct packed_window *row = &windows->rows[index];
 	bool is_first = index == 0 || row[-1].segment != row->segment;
 	return is_first ? slice_from_ns(windows->run, row->segment) : windows->run->t_ns[row->first];
 }
 
-static inline double windows__ns(const struct windows *windows, const struct kept_window *row, size_t i)
+static inline double windows__ns(const struct windows *windows, const struct packed_window *row, size_t i)
 {
 	if (row->high[i] != WINDOW_ODD)
 		return (double)((uint64_t)row->high[i] << 32 | row->low[i]);
@@ -54,7 +54,7 @@ static inline double windows__ns(const struct windows *windows, const struct kep
 static inline struct window windows_at(const struct windows *windows, size_t index)
 {
 	const struct run *run = windows->run;
-	const struct kept_window *row = &windows->rows[index];
+	const struct packed_window *row = &windows->rows[index];
 	const struct run_segment *segment = &run->segments[row->segment];
 	bool is_last = index + 1 == windows->n || row[1].segment != row->segment;
 	bool is_whole = row->first == row->last; // fewer than two samples: the window is the whole segment
@@ -90,7 +90,7 @@ size_t windows_find(const struct windows *windows, int64_t t_ns);
 /* Memory in use at successive samples of the run. Neither PSS nor the machine's memory is read at each sample. */
 struct memory_walk {
 	size_t next, segment; // next sample, and next segment to begin
-	int64_t pss, rss_then, system;
+	int64_t pss, rss_at_pss, system;
 	bool pss_known;
 };
 
@@ -112,21 +112,21 @@ struct attribution { // attribution of one domain
 	enum baseline baseline;
 	double idle_w, idle_error_w; // NaN unknown
 	const struct attribution_row *rows; // one per window; NULL: not kept, walks recompute them
-	double doubt_j, target_j;           // attribution error and target's energy over the whole run
+	double uncertainty_j, target_j;     // attribution error and target's energy over the whole run
 };
 
 struct attribution_row { // one window
 	struct shares shares;
 	double before_j;        // domain's energy before the window
 	double target_before_j; // target's energy before the window
-	double doubt_before_j;  // attribution error before the window
-	double doubt;           // attribution error per joule in the window
+	double uncertainty_before_j; // attribution error before the window
+	double uncertainty;          // attribution error per joule in the window
 };
 
 /* The target's part of an energy, and the attribution error as half of a 95 % interval. Attribution errors of different
  * times, and of domains divided by the same method, add up linearly because they are systematic. */
 struct part {
-	double target_j, doubt_j;
+	double target_j, uncertainty_j;
 };
 
 // Fills the rest of *attribution except the rows, and *ret_ledger. *ret_method: the method that divided most energy.
@@ -134,7 +134,7 @@ void attribute(struct attribution *attribution, struct ledger *ret_ledger, enum 
 // Description of the method and the idle baseline, in arena memory. NULL: -ENOMEM.
 const char *attribution_text(const struct attribution *attribution, enum method method, struct arena *arena);
 // Stores the rows of all windows, for access in any order. -ENOMEM.
-int attribution_keep_rows(struct attribution *attribution, struct arena *arena);
+int attribution_store_rows(struct attribution *attribution, struct arena *arena);
 // The target's part of the energy up to an instant. Needs the rows.
 struct part attribution_at(const struct attribution *attribution, int64_t t_ns);
 // Cumulative energy that was divided among programs (target or others), without idle energy.
@@ -153,15 +153,15 @@ struct attribution_walk {
 	size_t index; // of the window
 	struct window window;
 	struct attribution_row row;
-	struct window_uneven { // bounds of the target's load imbalance within the window; fits 0: evenly distributed
-		double length_s, beside_j;
+	struct window_imbalance { // bounds of the target's load imbalance within the window; fits 0: evenly distributed
+		double length_s, concurrent_j;
 		double fits; // upper bound of (a part's fraction of the target's CPU time) / (that part's fraction of the window)
 		double tick; // length of a tick relative to the target's CPU time
-	} uneven;
+	} imbalance;
 	struct attribution_pass { // pass over the windows; energies are cumulative up to the end of the latest window
 		struct curve_walk curve;
 		struct memory_walk memory;
-		double energy_j, target_j, doubt_j;
+		double energy_j, target_j, uncertainty_j;
 	} pass;
 	struct curve_walk curve;
 	struct edge_walk edge;
@@ -170,7 +170,7 @@ struct attribution_point {
 	struct part part;
 	double share; // target's share of the power at the instant
 	size_t window;
-	struct window_uneven uneven;
+	struct window_imbalance imbalance;
 	double since_s; // elapsed time of the window at the instant, s
 	struct edge_point edge;
 };
@@ -180,22 +180,22 @@ void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct att
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
 /* Bound of the change of the target's energy between two instants if the target did not compute evenly within the
  * windows that the instants cut. */
-struct edge_doubt attribution_uneven(const struct attribution_point *from, const struct attribution_point *to);
+struct edge_uncertainty attribution_imbalance(const struct attribution_point *from, const struct attribution_point *to);
 
 // Whether the domain's energy is divided by CPU time, where that is known.
 bool attribution_by_cpu(const struct attribution *attribution);
 
 /* The target's share of the busy power while it uses `target` cores and other programs use `others`. Power drawn while
  * no program computes goes to the target if hardly any other program runs, as in a window without other programs. */
-static const double share_hardly = 0.05; // cores
+static const double share_negligible_cores = 0.05; // cores
 static inline double share_of_cores(double target, double others)
 {
-	return (target + share_hardly) / (target + others + share_hardly);
+	return (target + share_negligible_cores) / (target + others + share_negligible_cores);
 }
 // Relative slope: derivative of ln(share_of_cores) with respect to the target's cores.
 static inline double share_slope(double target, double others)
 {
-	return others / ((target + share_hardly) * (target + others + share_hardly));
+	return others / ((target + share_negligible_cores) * (target + others + share_negligible_cores));
 }
 
 struct shares shares_cpu(const struct attribution *attribution, const struct window *window);

@@ -4,69 +4,69 @@
 
 #include <errno.h>
 
-int moments_init(struct moments *moments, const struct findings *findings, const struct metering *metering,
+int checkpoints_init(struct checkpoints *checkpoints, const struct findings *findings, const struct metering *metering,
 	const struct windows *windows, struct arena *arena)
 {
-	*moments = (struct moments){.findings = findings,
+	*checkpoints = (struct checkpoints){.findings = findings,
 		.walks = arena_alloc(arena, findings->n_domains, sizeof(struct attribution_walk)),
 		.cpu = {.windows = windows},
-		.doubts = arena_alloc(arena, findings->n_domains, sizeof(struct moment_doubt)),
-		.doubted = MOMENT_NONE,
-		.free = MOMENT_NONE,
-		.now = MOMENT_NONE};
-	if (moments->walks == NULL || moments->doubts == NULL)
+		.uncertainties = arena_alloc(arena, findings->n_domains, sizeof(struct checkpoint_uncertainty)),
+		.uncertain_from = CHECKPOINT_NONE,
+		.free = CHECKPOINT_NONE,
+		.now = CHECKPOINT_NONE};
+	if (checkpoints->walks == NULL || checkpoints->uncertainties == NULL)
 		return -ENOMEM;
 	for (size_t d = 0; d < findings->n_domains && windows->n > 0; d++) {
 		if (isnan(findings->domains[d].energy_j))
 			continue;
-		moments->walks[d] = attribution_walk_begin(&metering->domains[d].attribution);
-		moments->any_energy |= findings->domains[d].in_total;
+		checkpoints->walks[d] = attribution_walk_begin(&metering->domains[d].attribution);
+		checkpoints->any_energy |= findings->domains[d].in_total;
 	}
 	return 0;
 }
 
-void moments_finish(struct moments *moments)
+void checkpoints_finish(struct checkpoints *checkpoints)
 {
-	free(moments->at);
-	free(moments->points);
-	moments->at = NULL;
-	moments->points = NULL;
+	free(checkpoints->at);
+	free(checkpoints->points);
+	checkpoints->at = NULL;
+	checkpoints->points = NULL;
 }
 
-static bool grow(struct moments *moments)
+static bool grow(struct checkpoints *checkpoints)
 {
-	size_t n = moments->capacity > 0 ? moments->capacity * 2 : 64;
-	struct moment *at = realloc_array(moments->at, n, sizeof(*at));
+	size_t n = checkpoints->capacity > 0 ? checkpoints->capacity * 2 : 64;
+	struct checkpoint *at = realloc_array(checkpoints->at, n, sizeof(*at));
 	if (at == NULL)
 		return false;
-	moments->at = at;
-	struct attribution_point *points = realloc_array(moments->points, n,
-		(moments->findings->n_domains + 1) * sizeof(*points));
+	checkpoints->at = at;
+	struct attribution_point *points = realloc_array(checkpoints->points, n,
+		(checkpoints->findings->n_domains + 1) * sizeof(*points));
 	if (points == NULL)
 		return false;
-	moments->points = points;
-	moments->capacity = n;
+	checkpoints->points = points;
+	checkpoints->capacity = n;
 	return true;
 }
 
 // Provides an entry for another moment: an entry that is no longer held, or a new one.
-static int make_room(struct moments *moments)
+static int make_room(struct checkpoints *checkpoints)
 {
-	if (moments->now != MOMENT_NONE && moments->at[moments->now].held == 0)
+	if (checkpoints->now != CHECKPOINT_NONE && checkpoints->at[checkpoints->now].held == 0)
 		return 0;
-	if (moments->free != MOMENT_NONE) {
-		moments->now = moments->free;
-		moments->free = moments->at[moments->now].next_free;
+	if (checkpoints->free != CHECKPOINT_NONE) {
+		checkpoints->now = checkpoints->free;
+		checkpoints->free = checkpoints->at[checkpoints->now].next_free;
 		return 0;
 	}
-	if (moments->n == moments->capacity && !grow(moments))
+	if (checkpoints->n == checkpoints->capacity && !grow(checkpoints))
 		return -ENOMEM;
-	moments->now = (uint32_t)moments->n++;
+	checkpoints->now = (uint32_t)checkpoints->n++;
 	return 0;
 }
 
 // CPU time grows linearly within a window. It is constant where no window measured it.
-static void measure_cpu(struct cpu_walk *walk, int64_t t_ns, struct moment *moment)
+static void measure_cpu(struct cpu_walk *walk, int64_t t_ns, struct checkpoint *checkpoint)
 {
 	const struct windows *windows = walk->windows;
 	double ns = walk->before_ns, unknown_ns = walk->unknown_before_ns;
@@ -83,72 +83,72 @@ static void measure_cpu(struct cpu_walk *walk, int64_t t_ns, struct moment *mome
 		walk->before_ns = ns;
 		walk->unknown_before_ns = unknown_ns;
 	}
-	moment->cpu_ns = ns;
-	moment->cpu_unknown_ns = unknown_ns;
+	checkpoint->cpu_ns = ns;
+	checkpoint->cpu_unknown_ns = unknown_ns;
 }
 
-int moments_go_to(struct moments *moments, int64_t t_ns)
+int checkpoints_go_to(struct checkpoints *checkpoints, int64_t t_ns)
 {
-	const struct findings *f = moments->findings;
-	if (moments->now != MOMENT_NONE && moments->at[moments->now].t_ns == t_ns)
+	const struct findings *f = checkpoints->findings;
+	if (checkpoints->now != CHECKPOINT_NONE && checkpoints->at[checkpoints->now].t_ns == t_ns)
 		return 0;
-	if (make_room(moments) < 0)
+	if (make_room(checkpoints) < 0)
 		return -ENOMEM;
-	struct moment *moment = &moments->at[moments->now];
-	struct attribution_point *points = &moments->points[moments->now * f->n_domains];
-	*moment = (struct moment){.t_ns = t_ns};
-	moments->doubted = MOMENT_NONE;
-	measure_cpu(&moments->cpu, t_ns, moment);
+	struct checkpoint *checkpoint = &checkpoints->at[checkpoints->now];
+	struct attribution_point *points = &checkpoints->points[checkpoints->now * f->n_domains];
+	*checkpoint = (struct checkpoint){.t_ns = t_ns};
+	checkpoints->uncertain_from = CHECKPOINT_NONE;
+	measure_cpu(&checkpoints->cpu, t_ns, checkpoint);
 	for (size_t d = 0; d < f->n_domains; d++) {
-		struct attribution_walk *walk = &moments->walks[d];
+		struct attribution_walk *walk = &checkpoints->walks[d];
 		if (walk->attribution == NULL)
 			continue;
 		attribution_walk_to(walk, t_ns, &points[d]);
 		if (!f->domains[d].in_total)
 			continue;
 		attribution_walk_edge(walk, &points[d]);
-		moment->target_j += points[d].part.target_j;
+		checkpoint->target_j += points[d].part.target_j;
 	}
 	return 0;
 }
 
-void moments_let_go(struct moments *moments, uint32_t number)
+void checkpoints_release(struct checkpoints *checkpoints, uint32_t number)
 {
-	struct moment *moment = &moments->at[number];
-	if (--moment->held > 0 || number == moments->now)
+	struct checkpoint *checkpoint = &checkpoints->at[number];
+	if (--checkpoint->held > 0 || number == checkpoints->now)
 		return;
-	moment->next_free = moments->free;
-	moments->free = number;
+	checkpoint->next_free = checkpoints->free;
+	checkpoints->free = number;
 }
 
 /* Caches the latest result: a block's open time is very often also its own (self) time. */
-static void doubt_since(struct moments *moments, uint32_t since)
+static void uncertainty_since(struct checkpoints *checkpoints, uint32_t since)
 {
-	const struct findings *f = moments->findings;
+	const struct findings *f = checkpoints->findings;
 	for (size_t d = 0; d < f->n_domains; d++) {
-		const struct attribution_walk *walk = &moments->walks[d];
+		const struct attribution_walk *walk = &checkpoints->walks[d];
 		if (!f->domains[d].in_total || walk->attribution == NULL)
 			continue;
-		const struct attribution_point *from = moments_point(moments, since, d),
-					       *to = moments_point(moments, moments->now, d);
-		moments->doubts[d].edge = edge_walked(&walk->edge, &from->edge, &to->edge);
-		moments->doubts[d].uneven = attribution_uneven(from, to);
+		const struct attribution_point *from = checkpoints_point(checkpoints, since, d),
+					       *to = checkpoints_point(checkpoints, checkpoints->now, d);
+		checkpoints->uncertainties[d].edge = edge_walked(&walk->edge, &from->edge, &to->edge);
+		checkpoints->uncertainties[d].imbalance = attribution_imbalance(from, to);
 	}
-	moments->doubted = since;
+	checkpoints->uncertain_from = since;
 }
 
-void moments_add_errors(struct moments *moments, uint32_t since, double fraction, struct part_error *errors)
+void checkpoints_add_errors(struct checkpoints *checkpoints, uint32_t since, double fraction, struct part_error *errors)
 {
-	const struct findings *f = moments->findings;
-	if (moments->doubted != since)
-		doubt_since(moments, since);
+	const struct findings *f = checkpoints->findings;
+	if (checkpoints->uncertain_from != since)
+		uncertainty_since(checkpoints, since);
 	for (size_t d = 0; d < f->n_domains; d++) {
-		const struct moment_doubt *doubt = &moments->doubts[d];
-		if (!f->domains[d].in_total || moments->walks[d].attribution == NULL)
+		const struct checkpoint_uncertainty *uncertainty = &checkpoints->uncertainties[d];
+		if (!f->domains[d].in_total || checkpoints->walks[d].attribution == NULL)
 			continue;
-		part_error_add(&errors[d], &doubt->edge, moments_point(moments, since, d),
-			moments_point(moments, moments->now, d), fraction);
-		errors[d].linear_j += fraction * doubt->uneven.linear_j;
-		errors[d].variance_j2 += fraction * fraction * doubt->uneven.variance_j2;
+		part_error_add(&errors[d], &uncertainty->edge, checkpoints_point(checkpoints, since, d),
+			checkpoints_point(checkpoints, checkpoints->now, d), fraction);
+		errors[d].linear_j += fraction * uncertainty->imbalance.linear_j;
+		errors[d].variance_j2 += fraction * fraction * uncertainty->imbalance.variance_j2;
 	}
 }

@@ -16,7 +16,7 @@ enum { READINGS_MIN = 5 };
 static const double same_sensor = 0.05;
 static const double averages_min = 3; // minimum length of a run, in averaging times of the device
 
-static bool says_enough(const struct findings *findings, const struct curve *power)
+static bool has_enough_data(const struct findings *findings, const struct curve *power)
 {
 	return power->n >= READINGS_MIN && findings->duration_s >= averages_min * power->average_s;
 }
@@ -26,8 +26,8 @@ static int check(const struct findings *findings, struct domain_finding *domain,
 {
 	const struct run *run = findings->run;
 	struct curve power;
-	if (curve_make_from_power(run, domain->device, run_fact_i64(run, FACT_INTERVAL), &counter->updates, arena,
-		    &power) < 0)
+	if (curve_make_from_power(run, domain->device, run_metadata_i64(run, META_KEY_INTERVAL), &counter->updates,
+		    arena, &power) < 0)
 		return -ENOMEM;
 	if (!power.known || !(findings->duration_s > power.hole_s))
 		return 0;
@@ -40,7 +40,7 @@ static int check(const struct findings *findings, struct domain_finding *domain,
 	double apart_j = fabs(domain->energy_j - domain->integrated_j);
 	double explained_j = hypot(hypot(domain->error_j, domain->integrated_error_j),
 		same_sensor * domain->integrated_j);
-	domain->disagrees = apart_j > explained_j && says_enough(findings, &power);
+	domain->disagrees = apart_j > explained_j && has_enough_data(findings, &power);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static bool tells_of(const struct event *event, enum event_kind kind, const char *domain)
+static bool describes(const struct event *event, enum event_kind kind, const char *domain)
 {
 	return event->kind == kind && event_is_of(event, domain);
 }
@@ -15,7 +15,7 @@ static int64_t count_events(const struct run *run, enum event_kind kind, const c
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < run->n_events; i++)
-		n += tells_of(&run->events[i], kind, domain);
+		n += describes(&run->events[i], kind, domain);
 	return n;
 }
 
@@ -37,7 +37,7 @@ static double lost_at_resets_s2(const struct run *run, const struct run_device *
 {
 	double sum_s2 = 0;
 	for (size_t i = 0; i < run->n_events; i++)
-		if (tells_of(&run->events[i], EVENT_KIND_RESET, device->name))
+		if (describes(&run->events[i], EVENT_KIND_RESET, device->name))
 			sum_s2 += around_s2(device, curve, run->events[i].t_ns);
 	return sum_s2;
 }
@@ -58,8 +58,8 @@ static int64_t count_gaps(const struct run *run, const struct run_device *device
 {
 	int64_t seen = (int64_t)(curve->missing_runs + curve->long_holes);
 	seen += curve->stalled_s > 0 && !curve->from_power;
-	int64_t told = count_events(run, EVENT_KIND_GAP, device->name);
-	return (told > seen ? told : seen) + count_events(run, EVENT_KIND_RESET, device->name);
+	int64_t n_recorded = count_events(run, EVENT_KIND_GAP, device->name);
+	return (n_recorded > seen ? n_recorded : seen) + count_events(run, EVENT_KIND_RESET, device->name);
 }
 
 static double largest_window_power_w(const struct curve *curve, const struct windows *windows)
@@ -80,14 +80,14 @@ static enum provenance weakest(enum provenance a, enum provenance b)
 	return a > b ? a : b;
 }
 
-static bool find_place(const void *data, const char *name, struct domain_place *ret_place)
+static bool find_location(const void *data, const char *name, struct domain_location *ret_location)
 {
 	const struct run *run = data;
 	for (size_t i = 0; name[0] != '\0' && i < run->n_devices; i++) {
 		const struct run_device *device = &run->devices[i];
 		if (strcmp(device->name, name) != 0)
 			continue;
-		*ret_place = (struct domain_place){device->kind, device->inside};
+		*ret_location = (struct domain_location){device->kind, device->inside};
 		return true;
 	}
 	return false;
@@ -96,7 +96,7 @@ static bool find_place(const void *data, const char *name, struct domain_place *
 // The energy of a domain inside another counted domain would be counted twice.
 static bool enters_total(const struct run *run, const struct run_device *device)
 {
-	return domain_adds_up((struct domain_place){device->kind, device->inside}, find_place, run);
+	return domain_adds_up((struct domain_location){device->kind, device->inside}, find_location, run);
 }
 
 static enum provenance provenance_of(const struct run_device *device, const struct curve *curve)
@@ -153,7 +153,7 @@ static int measure(struct findings *findings, struct domain_finding *domain, str
 		domain->max_w = domain->mean_w;
 	domain->error_j = domain_error_j(findings->run, domain, curve,
 		lost_at_resets_s2(findings->run, domain->device, curve), hidden_rounds(findings->run, domain->device));
-	domain->target_error_j = target_error_j(domain, attribution->doubt_j);
+	domain->target_error_j = target_error_j(domain, attribution->uncertainty_j);
 	domain->calibration_error_j = calibration_error_j(domain->device, domain->energy_j);
 	if (!isnan(attribution->idle_w))
 		domain->idle_w = attribution->idle_w;
@@ -180,7 +180,7 @@ static void add_up(struct findings *findings, const struct metering *metering)
 		ledger_add(&findings->ledger, &domain->ledger);
 		error_sum_add(&error, domain, domain->error_j, 0);
 		error_sum_add(&target_error, domain, target_error_j(domain, 0),
-			metering->domains[i].attribution.doubt_j);
+			metering->domains[i].attribution.uncertainty_j);
 	}
 	if (isnan(findings->total_j))
 		return;
@@ -240,7 +240,7 @@ static int make_domain(struct findings *findings, const struct run_device *devic
 	struct domain_finding *domain, struct arena *arena)
 {
 	const struct run *run = findings->run;
-	if (curve_make(run, device, run_fact_i64(run, FACT_INTERVAL), arena, &metering->curve) < 0)
+	if (curve_make(run, device, run_metadata_i64(run, META_KEY_INTERVAL), arena, &metering->curve) < 0)
 		return -ENOMEM;
 	metering->attribution.device = device;
 	metering->attribution.user = user_of(run, device);
@@ -268,7 +268,7 @@ static int divide_all(struct findings *findings, const struct windows *windows, 
 	struct arena *arena, struct arena *scratch)
 {
 	const struct run *run = findings->run;
-	const char *attribution = run_fact(run, FACT_ATTRIBUTION);
+	const char *attribution = run_metadata(run, META_KEY_ATTRIBUTION);
 	const struct attribution like = {.run = run,
 		.windows = windows,
 		.active = attribution != NULL && strcmp(attribution, "active") == 0};

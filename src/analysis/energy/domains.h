@@ -19,8 +19,8 @@ double domain_error_j(const struct run *run, const struct domain_finding *domain
 	double lost_s2, int64_t hidden_rounds);
 // Calibration error of an energy, separate from domain_error_j. The errors of several domains add up linearly.
 double calibration_error_j(const struct run_device *device, double energy_j);
-// Error of the target's part of a domain's energy; doubt_j is the attribution error.
-double target_error_j(const struct domain_finding *domain, double doubt_j);
+// Error of the target's part of a domain's energy; uncertainty_j is the attribution error.
+double target_error_j(const struct domain_finding *domain, double uncertainty_j);
 
 // Adds the calibration errors of a domain that is part of the total to the run's sums.
 void calibration_add(struct findings *findings, const struct domain_finding *domain);
@@ -28,20 +28,20 @@ void calibration_add(struct findings *findings, const struct domain_finding *dom
 /* Errors of several domains. Errors of meters are independent; errors of domains that one model estimated are
  * correlated, and so are those of domains divided by the same method. */
 struct error_sum {
-	double independent_j2, model_j, doubt_j[DOMAIN_KINDS + 1];
+	double independent_j2, model_j, uncertainty_j[DOMAIN_KINDS + 1];
 };
-// For the whole domain: error_j is the meter's and doubt_j is 0.
-void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j, double doubt_j);
+// For the whole domain: error_j is the meter's and uncertainty_j is 0.
+void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j, double uncertainty_j);
 double error_sum_j(const struct error_sum *sum);
 
 /* The error of a part of a domain's energy that consists of several time intervals. */
 struct part_error {
-	double variance_j2, linear_j, doubt_j;
+	double variance_j2, linear_j, uncertainty_j;
 };
 // Adds one interval. `doubt`: errors of the energy between the two instants; `fraction`: the part's share if several
 // share it.
-void part_error_add(struct part_error *part, const struct edge_doubt *doubt, const struct attribution_point *from,
-	const struct attribution_point *to, double fraction);
+void part_error_add(struct part_error *part, const struct edge_uncertainty *uncertainty,
+	const struct attribution_point *from, const struct attribution_point *to, double fraction);
 // part_j: the energy of all added intervals.
 double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j);
 

@@ -12,9 +12,9 @@ static int64_t both(const struct run *run, enum run_metric main, enum run_metric
 /* PSS is read rarely. A value stays valid until RSS, which every sample has, has changed by more than a tenth. */
 static bool pss_is_fresh(const struct memory_walk *last, int64_t rss_now)
 {
-	if (!last->pss_known || !value_ok(last->rss_then) || !value_ok(rss_now))
+	if (!last->pss_known || !value_ok(last->rss_at_pss) || !value_ok(rss_now))
 		return last->pss_known;
-	return fabs((double)rss_now - (double)last->rss_then) <= 0.1 * (double)rss_now;
+	return fabs((double)rss_now - (double)last->rss_at_pss) <= 0.1 * (double)rss_now;
 }
 
 struct memory_use {
@@ -34,7 +34,7 @@ static struct memory_use use_next(const struct run *run, struct memory_walk *las
 		last->system = system;
 	if (value_ok(pss)) {
 		last->pss = pss;
-		last->rss_then = rss;
+		last->rss_at_pss = rss;
 		last->pss_known = true;
 	}
 	bool fresh = pss_is_fresh(last, rss);

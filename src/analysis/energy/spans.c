@@ -46,7 +46,7 @@ static size_t list_instants(const struct run *run, struct instant *out)
 
 struct span_work {
 	const struct findings *findings;
-	struct moments moments;
+	struct checkpoints checkpoints;
 	uint32_t *since;           // moment of each open span's begin
 	struct part_error *errors; // scratch, one per domain
 	double *energy_j, *error_j;
@@ -57,14 +57,14 @@ static double error_since(struct span_work *work, uint32_t since)
 	const struct findings *f = work->findings;
 	struct error_sum sum = {0};
 	memset(work->errors, 0, f->n_domains * sizeof(*work->errors));
-	moments_add_errors(&work->moments, since, 1, work->errors);
+	checkpoints_add_errors(&work->checkpoints, since, 1, work->errors);
 	for (size_t d = 0; d < f->n_domains; d++) {
-		if (!f->domains[d].in_total || work->moments.walks[d].attribution == NULL)
+		if (!f->domains[d].in_total || work->checkpoints.walks[d].attribution == NULL)
 			continue;
-		double j = moments_point(&work->moments, work->moments.now, d)->part.target_j -
-			moments_point(&work->moments, since, d)->part.target_j;
+		double j = checkpoints_point(&work->checkpoints, work->checkpoints.now, d)->part.target_j -
+			checkpoints_point(&work->checkpoints, since, d)->part.target_j;
 		error_sum_add(&sum, &f->domains[d], part_error_j(&work->errors[d], &f->domains[d], j),
-			work->errors[d].doubt_j);
+			work->errors[d].uncertainty_j);
 	}
 	return error_sum_j(&sum);
 }
@@ -73,16 +73,17 @@ static int with_errors(struct span_work *work, const struct instant *instants, s
 {
 	for (size_t i = 0; i < n; i++) {
 		uint32_t span = instants[i].span;
-		if (moments_go_to(&work->moments, instants[i].t_ns) < 0)
+		if (checkpoints_go_to(&work->checkpoints, instants[i].t_ns) < 0)
 			return -ENOMEM;
 		if (!instants[i].is_end) {
-			work->since[span] = moments_hold(&work->moments);
+			work->since[span] = checkpoints_hold(&work->checkpoints);
 			continue;
 		}
 		uint32_t since = work->since[span];
-		work->energy_j[span] = moments_now(&work->moments)->target_j - work->moments.at[since].target_j;
+		work->energy_j[span] = checkpoints_current(&work->checkpoints)->target_j -
+			work->checkpoints.at[since].target_j;
 		work->error_j[span] = error_since(work, since);
-		moments_let_go(&work->moments, since);
+		checkpoints_release(&work->checkpoints, since);
 	}
 	return 0;
 }
@@ -92,7 +93,7 @@ static void without_errors(struct span_work *work, const struct instant *instant
 {
 	struct attribution_point point;
 	for (size_t d = 0; d < work->findings->n_domains; d++) {
-		struct attribution_walk *walk = &work->moments.walks[d];
+		struct attribution_walk *walk = &work->checkpoints.walks[d];
 		if (!work->findings->domains[d].in_total || walk->attribution == NULL)
 			continue;
 		for (size_t i = 0; i < n; i++) {
@@ -119,9 +120,10 @@ static int fill(struct span_work *work, const struct timeline *timeline, struct 
 	work->since = arena_alloc(scratch, run->n_spans, sizeof(*work->since));
 	work->errors = arena_alloc(scratch, work->findings->n_domains, sizeof(*work->errors));
 	if (instants == NULL || work->since == NULL || work->errors == NULL ||
-		moments_init(&work->moments, work->findings, &timeline->metering, &timeline->windows, scratch) < 0)
+		checkpoints_init(&work->checkpoints, work->findings, &timeline->metering, &timeline->windows, scratch) <
+			0)
 		return -ENOMEM;
-	if (!work->moments.any_energy)
+	if (!work->checkpoints.any_energy)
 		return 0;
 	begin_at_nothing(run, work->energy_j);
 	begin_at_nothing(run, work->error_j);
@@ -131,7 +133,7 @@ static int fill(struct span_work *work, const struct timeline *timeline, struct 
 		r = with_errors(work, instants, n);
 	else
 		without_errors(work, instants, n);
-	moments_finish(&work->moments);
+	checkpoints_finish(&work->checkpoints);
 	return r;
 }
 

@@ -30,7 +30,7 @@ static size_t add_segment(struct timeline *timeline, size_t segment, size_t *win
 	}
 	if (lasts)
 		n = add_instant(timeline, n, begin, s->end_ns);
-	timeline->stretches[segment] = (struct slice){begin, n};
+	timeline->intervals[segment] = (struct slice){begin, n};
 	return n;
 }
 
@@ -38,8 +38,8 @@ static int make_grid(struct timeline *t, struct arena *arena)
 {
 	const struct run *run = t->run;
 	t->t_ns = arena_alloc(arena, t->windows.n + 2 * run->n_segments, sizeof(*t->t_ns));
-	t->stretches = arena_alloc(arena, run->n_segments, sizeof(*t->stretches));
-	if (t->t_ns == NULL || t->stretches == NULL)
+	t->intervals = arena_alloc(arena, run->n_segments, sizeof(*t->intervals));
+	if (t->t_ns == NULL || t->intervals == NULL)
 		return -ENOMEM;
 	size_t n = 0, window = 0;
 	for (size_t s = 0; s < run->n_segments; s++)
@@ -54,7 +54,7 @@ static int keep_rows(struct timeline *t, const struct metering *metering, struct
 	for (size_t d = 0; t->metering.domains != NULL && d < n; d++) {
 		struct metering_domain *domain = &t->metering.domains[d];
 		*domain = metering->domains[d];
-		if (domain->curve.known && attribution_keep_rows(&domain->attribution, arena) < 0)
+		if (domain->curve.known && attribution_store_rows(&domain->attribution, arena) < 0)
 			return -ENOMEM;
 	}
 	return t->metering.domains != NULL ? 0 : -ENOMEM;
@@ -92,15 +92,16 @@ static int64_t middle_ns(int64_t a_ns, int64_t b_ns)
 	return a_ns + (b_ns - a_ns) / 2;
 }
 
-int64_t timeline_before_ns(const struct timeline *timeline, struct slice stretch, size_t instant)
+int64_t timeline_before_ns(const struct timeline *timeline, struct slice interval, size_t instant)
 {
 	const int64_t *t_ns = timeline->t_ns;
-	return instant > stretch.begin ? middle_ns(t_ns[instant - 1], t_ns[instant]) : t_ns[instant];
+	return instant > interval.begin ? middle_ns(t_ns[instant - 1], t_ns[instant]) : t_ns[instant];
 }
 
-int64_t timeline_after_ns(const struct timeline *timeline, struct slice stretch, size_t instant)
+int64_t timeline_after_ns(const struct timeline *timeline, struct slice interval, size_t instant)
 {
-	return instant + 1 < stretch.end ? timeline_before_ns(timeline, stretch, instant + 1) : timeline->t_ns[instant];
+	return instant + 1 < interval.end ? timeline_before_ns(timeline, interval, instant + 1)
+					  : timeline->t_ns[instant];
 }
 
 /* ---- tracks ---- */
@@ -111,7 +112,7 @@ struct track_work {
 	size_t n;
 	bool *takes_part; // whether each of the domains has an energy in the segment
 	size_t segment;
-	struct slice stretch;
+	struct slice interval;
 };
 
 static bool has_reading(const struct run_device *device, struct slice rows)
@@ -150,8 +151,8 @@ static double target_j(const struct track_work *work, size_t i, int64_t t_ns)
 // A counter that becomes available again covers its gap. Any other gap without readings is unknown.
 static bool is_known(const struct track_work *work, size_t i, size_t instant)
 {
-	int64_t from_ns = timeline_before_ns(work->timeline, work->stretch, instant);
-	int64_t to_ns = timeline_after_ns(work->timeline, work->stretch, instant);
+	int64_t from_ns = timeline_before_ns(work->timeline, work->interval, instant);
+	int64_t to_ns = timeline_after_ns(work->timeline, work->interval, instant);
 	const struct run_device *device = device_of(work, i);
 	return has_reading(device, slice_after(device->t_ns, device->n, from_ns, to_ns)) ||
 		all_j(work, i, to_ns) > all_j(work, i, from_ns);
@@ -182,7 +183,7 @@ static void fill(const struct track_work *work, size_t instant, int64_t from_ns,
 static void fill_segment(const struct track_work *work, struct timeline_track *track)
 {
 	const int64_t *t_ns = work->timeline->t_ns;
-	size_t last = work->stretch.end - 1, at = work->stretch.begin;
+	size_t last = work->interval.end - 1, at = work->interval.begin;
 	int64_t from_ns = t_ns[at];
 	while (at < last) {
 		size_t next = at + 1;
@@ -208,7 +209,7 @@ int timeline_track_make(const struct timeline *timeline, const size_t *domains, 
 	struct timeline_track *ret_track)
 {
 	size_t n_segments = timeline->run->n_segments;
-	size_t length = n_segments > 0 ? timeline->stretches[n_segments - 1].end : 0;
+	size_t length = n_segments > 0 ? timeline->intervals[n_segments - 1].end : 0;
 	struct timeline_track track = {
 		.all_w = arena_alloc(arena, length, sizeof(*track.all_w)),
 		.target_w = arena_alloc(arena, length, sizeof(*track.target_w)),
@@ -219,8 +220,8 @@ int timeline_track_make(const struct timeline *timeline, const size_t *domains, 
 	for (size_t i = 0; i < length; i++)
 		track.all_w[i] = track.target_w[i] = (double)NAN;
 	for (size_t s = 0; s < n_segments; s++) {
-		struct track_work work = {timeline, domains, n, takes_part, s, timeline->stretches[s]};
-		if (work.stretch.end > work.stretch.begin && any_takes_part(&work))
+		struct track_work work = {timeline, domains, n, takes_part, s, timeline->intervals[s]};
+		if (work.interval.end > work.interval.begin && any_takes_part(&work))
 			fill_segment(&work, &track);
 	}
 	*ret_track = track;

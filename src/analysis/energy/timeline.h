@@ -14,16 +14,16 @@ struct timeline {
 	struct metering metering; // same index as findings.domains
 	struct windows windows;
 	int64_t *t_ns;           // the grid, ascending
-	struct slice *stretches; // the grid's range for each segment; empty for a segment without duration
+	struct slice *intervals; // the grid's range for each segment; empty for a segment without duration
 };
 
 int timeline_make(const struct run *run, struct arena *arena, struct timeline *ret_timeline); // -ENOMEM
 /* As timeline_make, from findings, which already have the energies and must outlive the timeline. -ENOMEM; -EINVAL
- * after findings_forget_times. */
+ * after findings_drop_times. */
 int timeline_of(const struct findings *findings, struct arena *arena, struct timeline *ret_timeline);
 // The instants halfway to the neighbours, or the segment's ends.
-int64_t timeline_before_ns(const struct timeline *timeline, struct slice stretch, size_t instant);
-int64_t timeline_after_ns(const struct timeline *timeline, struct slice stretch, size_t instant);
+int64_t timeline_before_ns(const struct timeline *timeline, struct slice interval, size_t instant);
+int64_t timeline_after_ns(const struct timeline *timeline, struct slice interval, size_t instant);
 
 /* The sum of some domains at the grid's instants. While one of them could not be read there is no power, and the
  * neighbouring instants cover that time too. The ends of a segment always have a power if the segment has the domains. */

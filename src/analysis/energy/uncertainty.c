@@ -44,8 +44,8 @@ void calibration_add(struct findings *findings, const struct domain_finding *dom
 {
 	const struct run_device *device = domain->device;
 	double target_j = calibration_error_j(device, domain->ledger.target_j);
-	findings->calibration_error_j = add_known(findings->calibration_error_j, domain->calibration_error_j);
-	findings->target_calibration_error_j = add_known(findings->target_calibration_error_j, target_j);
+	findings->calibration_error_j = nan_sum(findings->calibration_error_j, domain->calibration_error_j);
+	findings->target_calibration_error_j = nan_sum(findings->target_calibration_error_j, target_j);
 }
 
 static double relative_error(const struct domain_finding *domain)
@@ -72,9 +72,9 @@ static double ends_j2(const struct curve *curve)
 		const struct curve_segment *segment = &curve->segments[s];
 		if (segment->points.begin == segment->points.end)
 			continue;
-		struct edge_doubt doubt = edge_between(curve, s, segment->start_ns, segment->end_ns);
-		variance_j2 += doubt.variance_j2 + 2 * square(quantum_j) / 12;
-		linear_j += doubt.linear_j;
+		struct edge_uncertainty uncertainty = edge_between(curve, s, segment->start_ns, segment->end_ns);
+		variance_j2 += uncertainty.variance_j2 + 2 * square(quantum_j) / 12;
+		linear_j += uncertainty.linear_j;
 	}
 	return 4 * variance_j2 + square(linear_j);
 }
@@ -82,8 +82,8 @@ static double ends_j2(const struct curve *curve)
 double domain_error_j(const struct run *run, const struct domain_finding *domain, const struct curve *curve,
 	double lost_s2, int64_t hidden_rounds)
 {
-	double most_w = domain->max_w > 0 ? domain->max_w * (1 + relative_error(domain)) : 0;
-	double holes_j2 = square(most_w) * (curve->hole_squares_s2 + lost_s2);
+	double max_w = domain->max_w > 0 ? domain->max_w * (1 + relative_error(domain)) : 0;
+	double holes_j2 = square(max_w) * (curve->hole_squares_s2 + lost_s2);
 	holes_j2 += square(domain_kind_max_power_w(domain->device->kind) * curve->unseen_s);
 	double round_j = domain->device->energy_range_j > 0 ? domain->device->energy_range_j : 0;
 	double error_j = sqrt(square(relative_error(domain) * domain->energy_j) + ends_j2(curve) +
@@ -92,10 +92,10 @@ double domain_error_j(const struct run *run, const struct domain_finding *domain
 	return error_j > quantum_j ? error_j : quantum_j;
 }
 
-double target_error_j(const struct domain_finding *domain, double doubt_j)
+double target_error_j(const struct domain_finding *domain, double uncertainty_j)
 {
 	double share = domain->energy_j > 0 ? domain->ledger.target_j / domain->energy_j : 0;
-	return sqrt(square(share * domain->error_j) + square(doubt_j));
+	return sqrt(square(share * domain->error_j) + square(uncertainty_j));
 }
 
 static enum domain_kind divided_like(enum domain_kind kind)
@@ -103,30 +103,30 @@ static enum domain_kind divided_like(enum domain_kind kind)
 	return kind == DOMAIN_DRAM || kind == DOMAIN_GPU ? kind : DOMAIN_PACKAGE;
 }
 
-void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j, double doubt_j)
+void error_sum_add(struct error_sum *sum, const struct domain_finding *domain, double error_j, double uncertainty_j)
 {
 	if (domain->provenance == PROVENANCE_ESTIMATED)
 		sum->model_j += error_j;
 	else
 		sum->independent_j2 += square(error_j);
-	sum->doubt_j[divided_like(domain->device->kind)] += doubt_j;
+	sum->uncertainty_j[divided_like(domain->device->kind)] += uncertainty_j;
 }
 
 double error_sum_j(const struct error_sum *sum)
 {
 	double sum_j2 = square(sum->model_j) + sum->independent_j2;
-	for (size_t k = 0; k < ARRAY_SIZE(sum->doubt_j); k++)
-		sum_j2 += square(sum->doubt_j[k]);
+	for (size_t k = 0; k < ARRAY_SIZE(sum->uncertainty_j); k++)
+		sum_j2 += square(sum->uncertainty_j[k]);
 	return sqrt(sum_j2);
 }
 
-void part_error_add(struct part_error *part, const struct edge_doubt *doubt, const struct attribution_point *from,
-	const struct attribution_point *to, double fraction)
+void part_error_add(struct part_error *part, const struct edge_uncertainty *uncertainty,
+	const struct attribution_point *from, const struct attribution_point *to, double fraction)
 {
 	double share = (from->share > to->share ? from->share : to->share) * fraction;
-	part->variance_j2 += square(share) * doubt->variance_j2;
-	part->linear_j += share * doubt->linear_j;
-	part->doubt_j += fraction * (to->part.doubt_j - from->part.doubt_j);
+	part->variance_j2 += square(share) * uncertainty->variance_j2;
+	part->linear_j += share * uncertainty->linear_j;
+	part->uncertainty_j += fraction * (to->part.uncertainty_j - from->part.uncertainty_j);
 }
 
 double part_error_j(const struct part_error *part, const struct domain_finding *domain, double part_j)

@@ -17,7 +17,7 @@ static bool has_cpu(const struct run *run, size_t sample)
 }
 
 // Growth of a counter over a window. A decrease (CPU time of an exited process was lost) counts as 0.
-static double growth(const struct run *run, enum run_metric metric, const struct kept_window *row)
+static double growth(const struct run *run, enum run_metric metric, const struct packed_window *row)
 {
 	int64_t before = run_value(run, metric, row->first), after = run_value(run, metric, row->last);
 	if (!value_ok(before) || !value_ok(after))
@@ -29,10 +29,10 @@ static double growth(const struct run *run, enum run_metric metric, const struct
  * the next window then counts too much. *carry_ns is that excess, 0 or negative. */
 static double busy_ns(double counted_ns, double ours_ns, double *carry_ns)
 {
-	static const double most_ns = 2e7; // two ticks; a larger difference has another cause
-	double settled_ns = counted_ns + *carry_ns;
-	*carry_ns = fmax(fmin(settled_ns - ours_ns, 0), -most_ns); // NaN: 0
-	return ours_ns > settled_ns ? ours_ns : settled_ns;
+	static const double max_ns = 2e7; // two ticks; a larger difference has another cause
+	double consumed_ns = counted_ns + *carry_ns;
+	*carry_ns = fmax(fmin(consumed_ns - ours_ns, 0), -max_ns); // NaN: 0
+	return ours_ns > consumed_ns ? ours_ns : consumed_ns;
 }
 
 /* ---- rows ---- */
@@ -44,15 +44,15 @@ static bool keep_ns(struct windows *windows, struct arena *arena, double ns, uin
 	*ret_low = fits ? (uint32_t)(uint64_t)ns : UINT32_MAX;
 	if (fits || isnan(ns))
 		return true;
-	if (windows->n_odd == windows->odd_room) {
-		size_t room = windows->odd_room > 0 ? 2 * windows->odd_room : 16;
-		double *larger = arena_alloc(arena, room, sizeof(*larger));
+	if (windows->n_odd == windows->odd_capacity) {
+		size_t capacity = windows->odd_capacity > 0 ? 2 * windows->odd_capacity : 16;
+		double *larger = arena_alloc(arena, capacity, sizeof(*larger));
 		if (larger == NULL)
 			return false;
 		if (windows->n_odd > 0)
 			memcpy(larger, windows->odd_ns, windows->n_odd * sizeof(*larger));
 		windows->odd_ns = larger;
-		windows->odd_room = room;
+		windows->odd_capacity = capacity;
 	}
 	*ret_low = (uint32_t)windows->n_odd;
 	windows->odd_ns[windows->n_odd++] = ns;
@@ -61,7 +61,7 @@ static bool keep_ns(struct windows *windows, struct arena *arena, double ns, uin
 
 /* ---- making ---- */
 
-static bool measure(struct windows *windows, struct arena *arena, struct kept_window *row, double *carry_ns)
+static bool measure(struct windows *windows, struct arena *arena, struct packed_window *row, double *carry_ns)
 {
 	const struct run *run = windows->run;
 	double target_ns = growth(run, RUN_MAIN_CPU, row) + growth(run, RUN_DESCENDANTS_CPU, row);
@@ -76,9 +76,9 @@ static bool measure(struct windows *windows, struct arena *arena, struct kept_wi
 }
 
 // The window of a segment with fewer than two samples: the whole segment, without CPU times.
-static struct kept_window row_of(size_t segment, size_t first, size_t last)
+static struct packed_window row_of(size_t segment, size_t first, size_t last)
 {
-	struct kept_window row = {.segment = (uint32_t)segment, .first = (uint32_t)first, .last = (uint32_t)last};
+	struct packed_window row = {.segment = (uint32_t)segment, .first = (uint32_t)first, .last = (uint32_t)last};
 	memset(row.high, WINDOW_ODD, sizeof(row.high));
 	memset(row.low, UINT8_MAX, sizeof(row.low));
 	return row;
@@ -93,7 +93,7 @@ static size_t count_with_cpu(const struct run *run, struct slice samples)
 }
 
 // Divides a segment's samples into windows at `out`; returns their number.
-static size_t cut(const struct run *run, size_t segment, struct slice samples, struct kept_window *out)
+static size_t cut(const struct run *run, size_t segment, struct slice samples, struct packed_window *out)
 {
 	bool with_cpu = count_with_cpu(run, samples) >= 2;
 	size_t n = 0, first = samples.end, last = samples.end;
@@ -117,7 +117,7 @@ static size_t cut(const struct run *run, size_t segment, struct slice samples, s
 	return n;
 }
 
-static size_t most_windows(const struct run *run, struct slice samples)
+static size_t max_windows(const struct run *run, struct slice samples)
 {
 	size_t n = samples.end - samples.begin;
 	if (n < 2)
@@ -128,7 +128,7 @@ static size_t most_windows(const struct run *run, struct slice samples)
 }
 
 // Rounded to whole cores: ticks make one core look like slightly more than one.
-static double most_cores(const struct windows *windows)
+static double max_cores(const struct windows *windows)
 {
 	static const double ticks = 0.15;
 	double most = 1;
@@ -145,7 +145,7 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 {
 	size_t most = 0;
 	for (size_t s = 0; s < run->n_segments; s++)
-		most += most_windows(run, slice_samples(run, s));
+		most += max_windows(run, slice_samples(run, s));
 	struct windows windows = {.run = run, .rows = arena_alloc(arena, most, sizeof(*windows.rows))};
 	if (windows.rows == NULL || run->n > UINT32_MAX)
 		return -ENOMEM;
@@ -158,7 +158,7 @@ int windows_make(const struct run *run, struct arena *arena, struct windows *ret
 				!measure(&windows, arena, &windows.rows[i], &carry_ns))
 				return -ENOMEM;
 	}
-	windows.most_cores = most_cores(&windows);
+	windows.max_cores = max_cores(&windows);
 	*ret_windows = windows;
 	return 0;
 }

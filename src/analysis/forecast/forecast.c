@@ -24,15 +24,15 @@ static struct past choose_points(const struct forecast_log *log)
 	size_t from = 0;
 	while (from < log->n && isnan(log->points[from].energy_j))
 		from++;
-	from = log->n - from >= FORECAST_LEAST_STEPS ? from : 0;
+	from = log->n - from >= FORECAST_MIN_STEPS ? from : 0;
 	return (struct past){log->points + from, log->n - from};
 }
 
-static size_t make_stretches(const struct past *past, enum quantity quantity, struct stretch *out)
+static size_t make_intervals(const struct past *past, enum quantity quantity, struct interval *out)
 {
 	for (size_t i = 0; i + 1 < past->n; i++) {
 		const struct forecast_point *a = &past->points[i], *b = &past->points[i + 1];
-		out[i] = (struct stretch){
+		out[i] = (struct interval){
 			.after = (double)a->steps,
 			.steps = (double)(b->steps - a->steps),
 			.amount = amount_of(b, quantity) - amount_of(a, quantity),
@@ -51,7 +51,7 @@ static bool is_known(const struct past *past, enum quantity quantity, double now
 
 /* Subtracts the part of the current step, or of a due pause after it, that is already done. Overdue time is added to
  * the upper limit: a program that hangs is unlikely to end soon. */
-static struct forecast_figure from_now(const struct outlook *sum, double usual, double since_last)
+static struct forecast_figure remaining(const struct estimate *sum, double usual, double since_last)
 {
 	double done = fmin(since_last, usual), overdue = fmax(since_last - 2 * usual, 0);
 	return (struct forecast_figure){
@@ -61,20 +61,20 @@ static struct forecast_figure from_now(const struct outlook *sum, double usual, 
 	};
 }
 
-static struct outlook add_outlooks(const struct outlook *a, const struct outlook *b)
+static struct estimate add_estimates(const struct estimate *a, const struct estimate *b)
 {
 	double mean = a->mean + b->mean;
-	return (struct outlook){
+	return (struct estimate){
 		.mean = mean,
 		.low = mean - hypot(a->mean - a->low, b->mean - b->low),
 		.high = mean + hypot(a->high - a->mean, b->high - b->mean),
 	};
 }
 
-static struct forecast_figure foresee(const struct past *past, enum quantity quantity, const struct pauses *pauses,
-	int64_t all_steps, const struct forecast_point *now)
+static struct forecast_figure forecast_quantity(const struct past *past, enum quantity quantity,
+	const struct pauses *pauses, int64_t all_steps, const struct forecast_point *now)
 {
-	struct stretch stretches[FORECAST_POINTS];
+	struct interval intervals[FORECAST_POINTS];
 	double amount_now = amount_of(now, quantity);
 	if (!is_known(past, quantity, amount_now))
 		return unknown;
@@ -82,29 +82,29 @@ static struct forecast_figure foresee(const struct past *past, enum quantity qua
 	bool is_newer = now->steps > last->steps; // more steps have ended since the last point, the last of them about now
 	double done = (double)(is_newer ? now->steps : last->steps),
 	       since_last = amount_now - amount_of(last, quantity);
-	size_t n = make_stretches(past, quantity, stretches);
+	size_t n = make_intervals(past, quantity, intervals);
 	double n_pauses = pauses_to_come(pauses, (double)all_steps);
-	struct outlook of_pauses = pauses_take_out(pauses, stretches, n, n_pauses);
-	struct outlook of_steps = rate_outlook(stretches, n, (double)all_steps - done);
-	struct outlook sum = pauses->n > 0 ? add_outlooks(&of_steps, &of_pauses)
-					   : unseen_add(&of_steps, done, (double)all_steps);
+	struct estimate of_pauses = pauses_remove(pauses, intervals, n, n_pauses);
+	struct estimate of_steps = rate_estimate(intervals, n, (double)all_steps - done);
+	struct estimate sum = pauses->n > 0 ? add_estimates(&of_steps, &of_pauses)
+					    : unseen_add(&of_steps, done, (double)all_steps);
 	bool is_due = n_pauses > 0 && done >= floor(pauses->last + pauses->every);
-	double usual = stretch_median_rate(stretches, n) + (is_due ? of_pauses.mean / n_pauses : 0);
-	return from_now(&sum, usual, is_newer ? 0 : fmax(since_last, 0));
+	double usual = interval_median_rate(intervals, n) + (is_due ? of_pauses.mean / n_pauses : 0);
+	return remaining(&sum, usual, is_newer ? 0 : fmax(since_last, 0));
 }
 
 struct forecast forecast_make(const struct forecast_log *log, int64_t all_steps, struct forecast_point now)
 {
 	struct forecast forecast = {unknown, unknown, 0};
-	bool is_early = log->n < FORECAST_LEAST_STEPS;
+	bool is_early = log->n < FORECAST_MIN_STEPS;
 	if (is_early || now.steps >= all_steps || log->points[log->n - 1].steps >= all_steps)
 		return forecast;
-	struct stretch times[FORECAST_POINTS];
+	struct interval times[FORECAST_POINTS];
 	const struct past past = choose_points(log);
-	size_t n = make_stretches(&past, TIME, times);
+	size_t n = make_intervals(&past, TIME, times);
 	struct pauses pauses = pauses_find(times, n);
-	forecast.time_s = foresee(&past, TIME, &pauses, all_steps, &now);
-	forecast.energy_j = foresee(&past, ENERGY, &pauses, all_steps, &now);
+	forecast.time_s = forecast_quantity(&past, TIME, &pauses, all_steps, &now);
+	forecast.energy_j = forecast_quantity(&past, ENERGY, &pauses, all_steps, &now);
 	forecast.pause_every = pauses.n > 0 ? llround(pauses.every) : 0;
 	return forecast;
 }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FORECAST_POINTS = 512, FORECAST_LEAST_STEPS = 4 };
+enum { FORECAST_POINTS = 512, FORECAST_MIN_STEPS = 4 };
 
 struct forecast_point { // cumulative since the start: `steps` steps had ended, the last of them at time_s
 	int64_t steps;
@@ -37,6 +37,6 @@ struct forecast {
 	int64_t pause_every;                     // period of the expected pauses in steps; 0: none
 };
 
-/* `now`: current time and energy, and steps as far as known. All NaN while fewer than FORECAST_LEAST_STEPS have ended,
+/* `now`: current time and energy, and steps as far as known. All NaN while fewer than FORECAST_MIN_STEPS have ended,
  * or when all steps have ended. */
 struct forecast forecast_make(const struct forecast_log *log, int64_t all_steps, struct forecast_point now);

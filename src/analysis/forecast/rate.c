@@ -10,7 +10,7 @@
 #include "base/cholesky.h"
 #include "base/util.h"
 
-enum { GROUPS = 24, LEAST_GROUPS = 6 };
+enum { GROUPS = 24, MIN_GROUPS = 6 };
 
 // Variance of the walk from one group to the next, and of the line from first to last, relative to a group's noise
 // variance.
@@ -19,7 +19,7 @@ static const double walks[] = {0, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 100}, lines[] 
 static const double WALK_PRIOR = 0.2, LINE_PRIOR = 0.1;
 enum { WALKS = ARRAY_SIZE(walks), LINES = ARRAY_SIZE(lines), MODELS = WALKS * LINES };
 
-static const double LEAST_WARM_UP = 0.2; // relative to a step: a smaller difference counts as drift
+static const double MIN_WARM_UP = 0.2; // relative to a step: a smaller difference counts as drift
 
 struct groups {
 	size_t n;
@@ -34,22 +34,22 @@ struct part { // component of the mixture: Student's t distribution
 
 /* ---- groups ---- */
 
-static struct groups make_groups(const struct stretch *stretches, size_t n)
+static struct groups make_groups(const struct interval *intervals, size_t n)
 {
 	struct groups groups = {0};
 	double amount[GROUPS] = {0}, all = 0, done = 0;
 	size_t wanted = n < GROUPS ? n : GROUPS;
 	for (size_t i = 0; i < n; i++)
-		all += stretches[i].steps;
+		all += intervals[i].steps;
 	for (size_t i = 0; i < n; i++) {
-		size_t group = (size_t)((done + stretches[i].steps / 2) / all * (double)wanted);
+		size_t group = (size_t)((done + intervals[i].steps / 2) / all * (double)wanted);
 		group = group < wanted ? group : wanted - 1;
 		bool is_next = groups.n == 0 || group >= groups.n;
 		if (is_next)
 			groups.n++;
-		groups.steps[groups.n - 1] += stretches[i].steps;
-		amount[groups.n - 1] += stretches[i].amount;
-		done += stretches[i].steps;
+		groups.steps[groups.n - 1] += intervals[i].steps;
+		amount[groups.n - 1] += intervals[i].amount;
+		done += intervals[i].steps;
 	}
 	groups.all_steps = all;
 	done = 0;
@@ -104,7 +104,7 @@ static size_t find_warm_up(const struct groups *groups)
 	struct fit whole = fit_groups(groups, 0, groups->n);
 	double line = whole.yy - (whole.xx > 0 ? whole.xy * whole.xy / whole.xx : 0), best = (double)INFINITY;
 	size_t cut = 0;
-	for (size_t g = 1; g <= groups->n / 2 && groups->n - g >= LEAST_GROUPS; g++) {
+	for (size_t g = 1; g <= groups->n / 2 && groups->n - g >= MIN_GROUPS; g++) {
 		struct fit rest = fit_groups(groups, g, groups->n);
 		double score = rest.yy / (rest.weight * rest.weight);
 		if (score < best) {
@@ -116,14 +116,13 @@ static size_t find_warm_up(const struct groups *groups)
 		return 0;
 	struct fit head = fit_groups(groups, 0, cut), rest = fit_groups(groups, cut, groups->n);
 	double two = head.yy + rest.yy, n = (double)groups->n;
-	if (fabs(head.mean_y - rest.mean_y) < LEAST_WARM_UP * rest.mean_y)
+	if (fabs(head.mean_y - rest.mean_y) < MIN_WARM_UP * rest.mean_y)
 		return 0;
-	double least_gain = exp(
-		3 * log(n) / n); // 1.5 × Schwarz's criterion for a second level and its position
-	return two * least_gain < whole.yy && two < line && is_flat(groups, cut) ? cut : 0;
+	double min_gain = exp(3 * log(n) / n); // 1.5 × Schwarz's criterion for a second level and its position
+	return two * min_gain < whole.yy && two < line && is_flat(groups, cut) ? cut : 0;
 }
 
-static void forget_beginning(struct groups *groups, size_t cut)
+static void drop_warm_up(struct groups *groups, size_t cut)
 {
 	double gone = 0;
 	for (size_t g = 0; g < cut; g++)
@@ -241,7 +240,7 @@ static double mixture_quantile(const struct part *parts, size_t n, double degree
 }
 
 // Moves components with a significant weight to the front; returns their number.
-static size_t weigh(struct part *parts, size_t n)
+static size_t set_weights(struct part *parts, size_t n)
 {
 	static const double least = 1e-4;
 	double most = -(double)INFINITY, all = 0;
@@ -262,18 +261,18 @@ static size_t weigh(struct part *parts, size_t n)
 	return kept;
 }
 
-struct outlook rate_outlook(const struct stretch *stretches, size_t n, double steps_to_come)
+struct estimate rate_estimate(const struct interval *intervals, size_t n, double steps_to_come)
 {
-	struct groups groups = make_groups(stretches, n);
-	forget_beginning(&groups, find_warm_up(&groups));
+	struct groups groups = make_groups(intervals, n);
+	drop_warm_up(&groups, find_warm_up(&groups));
 	struct part parts[MODELS];
 	double ahead = steps_to_come / groups.all_steps;
 	double noise_ahead = groups.all_steps / (double)groups.n / steps_to_come;
 	for (size_t i = 0; i < MODELS; i++)
 		parts[i] = forecast_with(&groups, walks[i / LINES], lines[i % LINES], ahead, noise_ahead);
-	size_t kept = weigh(parts, MODELS);
+	size_t kept = set_weights(parts, MODELS);
 	double degrees = (double)(groups.n - 1);
-	return (struct outlook){
+	return (struct estimate){
 		.mean = fmax(mixture_quantile(parts, kept, degrees, 0.5), 0) * steps_to_come,
 		.low = fmax(mixture_quantile(parts, kept, degrees, 0.025), 0) * steps_to_come,
 		.high = fmax(mixture_quantile(parts, kept, degrees, 0.975), 0) * steps_to_come,

@@ -24,12 +24,12 @@ static double reach(double chance, double mean)
 	return chance > TAIL ? mean * log(chance / TAIL) : 0;
 }
 
-struct outlook unseen_add(const struct outlook *steps, double done, double all_steps)
+struct estimate unseen_add(const struct estimate *steps, double done, double all_steps)
 {
 	double early = pow(fmax(1 - done / all_steps, 0), PAUSES_POWER);
 	double longer = reach(PAUSES_PRIOR * early, PAUSES_SHARE);
 	double faster = 1 - exp(-reach(WARM_UP_PRIOR * early / (1 + done / WARM_UP_STEPS), WARM_UP_LOG));
-	return (struct outlook){
+	return (struct estimate){
 		.mean = steps->mean,
 		.low = fmax(steps->mean - hypot(steps->mean - steps->low, faster * steps->mean), 0),
 		.high = steps->mean + hypot(steps->high - steps->mean, longer * steps->mean),

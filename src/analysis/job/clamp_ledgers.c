@@ -91,7 +91,7 @@ static struct ledger members_of(struct job_work *work, const struct machine *mac
 }
 
 // The energy that the members leave keeps its previous division.
-static void settle(struct domain_finding *domain, const struct ledger *members)
+static void clamp_domain(struct domain_finding *domain, const struct ledger *members)
 {
 	struct ledger *l = &domain->ledger;
 	double left_j = domain->energy_j;
@@ -109,7 +109,7 @@ static void settle(struct domain_finding *domain, const struct ledger *members)
 	l->others_j = left_j - l->unattributed_j;
 }
 
-void ledgers_settle(struct job_work *work, struct machine *machine)
+void ledgers_clamp(struct job_work *work, struct machine *machine)
 {
 	struct findings *findings = &machine->findings;
 	if (!isnan(findings->total_j))
@@ -119,7 +119,7 @@ void ledgers_settle(struct job_work *work, struct machine *machine)
 		if (domain == NULL || isnan(domain->energy_j))
 			continue;
 		struct ledger members = members_of(work, machine, d, domain->energy_j);
-		settle(domain, &members);
+		clamp_domain(domain, &members);
 		if (domain->in_total)
 			ledger_add(&findings->ledger, &domain->ledger);
 		int64_t unknown_ns = machine->domains[d].unknown_ns;

@@ -48,29 +48,29 @@ static void widen(struct block_finding *block, double part)
 	block->resolved = is_resolved(block->total_j, block->error_j);
 }
 
-static void doubt_blocks(struct findings *f, const struct call *calls, size_t n, double every_s)
+static void add_uncertainty_to_blocks(struct findings *f, const struct call *calls, size_t n, double every_s)
 {
 	const double pause_s = 0.05 * every_s; // too short to matter
 	for (size_t i = 0; i < n;) {
 		uint32_t block = calls[i].block;
-		double stretches = 1, active_s = 0;
+		double intervals = 1, active_s = 0;
 		int64_t end_ns = calls[i].begin_ns;
 		for (; i < n && calls[i].block == block; i++) {
-			stretches += (double)(calls[i].begin_ns - end_ns) / 1e9 > pause_s;
+			intervals += (double)(calls[i].begin_ns - end_ns) / 1e9 > pause_s;
 			int64_t from_ns = calls[i].begin_ns > end_ns ? calls[i].begin_ns : end_ns;
 			active_s += calls[i].end_ns > from_ns ? (double)(calls[i].end_ns - from_ns) / 1e9 : 0;
 			end_ns = calls[i].end_ns > end_ns ? calls[i].end_ns : end_ns;
 		}
-		widen(&f->blocks[block], active_s > 0 ? fmin(1, every_s * stretches / active_s) : 1);
+		widen(&f->blocks[block], active_s > 0 ? fmin(1, every_s * intervals / active_s) : 1);
 	}
 }
 
-int sparse_blocks_doubt(const struct job_work *work, struct member *member)
+int downsampled_blocks_add_error(const struct job_work *work, struct member *member)
 {
 	struct arena *scratch = arena_new();
 	struct call *calls = scratch != NULL ? arena_alloc(scratch, member->run.n_spans, sizeof(*calls)) : NULL;
 	if (calls != NULL)
-		doubt_blocks(&member->findings, calls, list_calls(&member->findings, calls),
+		add_uncertainty_to_blocks(&member->findings, calls, list_calls(&member->findings, calls),
 			(double)work->runs->every_ns / 1e9);
 	arena_free(scratch);
 	return calls != NULL ? 0 : -ENOMEM;

@@ -41,15 +41,15 @@ void imbalance_mark_early(struct job_work *work)
 // Chooses the step to compare: steps of one job do different things. It is the one with the longest working time.
 static void choose_step(struct job_findings *job)
 {
-	double most_s = -1;
+	double max_s = -1;
 	for (size_t i = 0; i < job->n_ranks && job->n_steps > 1; i++) {
 		double sum_s = 0;
 		for (size_t k = 0; k < job->n_ranks; k++)
 			if (!job->ranks[k].nested && value_ok(job->ranks[k].rank) &&
 				text_is_same(job->ranks[k].step, job->ranks[i].step) && !isnan(job->ranks[k].work_s))
 				sum_s += job->ranks[k].work_s;
-		if (sum_s > most_s) {
-			most_s = sum_s;
+		if (sum_s > max_s) {
+			max_s = sum_s;
 			job->compared_step = job->ranks[i].step;
 		}
 	}

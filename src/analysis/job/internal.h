@@ -18,7 +18,7 @@ struct joined {                   // a domain of a machine, joined from all of i
 	const char *key;          // identity in every recording: the UUID of a GPU, else the name
 	struct reader *readers;   // n_readers, in order of time; none: no recorder could read the domain
 	size_t n_readers;
-	struct counter_rhythm rhythm;
+	struct counter_update_phase update_phase;
 	struct event *events; // n_events of its counter
 	size_t n_events;
 	int64_t unknown_ns;    // time between two readers with unknown energy
@@ -44,7 +44,7 @@ struct member { // one recording: a run of the job
 	bool nested;
 	struct run run;    // the recording with its machine's sensors
 	size_t *domain_of; // per device of run.devices: index of the machine's domain
-	struct counter_rhythm **rhythms; // per device of run.devices
+	struct counter_update_phase **update_phases; // per device of run.devices
 	struct findings findings;
 	double waiting_s, waiting_j; // NaN unknown
 };
@@ -67,7 +67,7 @@ void members_mark_nested(struct job_work *work);
 int machine_join(struct job_work *work, struct machine *machine);
 int machine_make(struct job_work *work, struct machine *machine); // its run and findings; includes machine_join
 int member_make(struct job_work *work, struct member *member);    // its run and findings
-int sparse_blocks_doubt(const struct job_work *work, struct member *member);
+int downsampled_blocks_add_error(const struct job_work *work, struct member *member);
 int nodes_make(struct job_work *work);
 int ranks_make(struct job_work *work);
 int job_blocks_make(struct job_work *work);
@@ -79,7 +79,7 @@ int waiting_make(struct job_work *work, struct member *member);
 bool waiting_is(const struct job_options *options, const char *block);
 int total_metrics_make(struct job_work *work);
 int job_warnings_make(struct job_work *work);
-void ledgers_settle(struct job_work *work, struct machine *machine);
+void ledgers_clamp(struct job_work *work, struct machine *machine);
 
 int64_t job_clock_ns(const struct job_work *work, const struct member *member, int64_t t_ns);
 const char *job_device_key(const struct run_device *device);
@@ -91,7 +91,7 @@ struct joined *machine_domain(const struct machine *machine, const char *key);
 void member_name(const struct job_work *work, const struct member *member, char *out,
 	size_t size); // "rank 3 on node-1"
 // Adds the recorders' own warnings to the job's warnings, at most `room`. -ENOMEM.
-int recorded_make(struct job_work *work, size_t room);
+int recorded_make(struct job_work *work, size_t capacity);
 
 /* ---- merging recordings ---- */
 
@@ -100,20 +100,20 @@ struct part_run { // one of the recordings
 	int64_t shift_ns; // added to its times
 };
 
-struct together {
+struct merge {
 	const struct part_run *parts;
 	size_t n_parts;
 	bool same_machine; // the machine's own figures count once, else they add up
 	int64_t interval_ns;
-	const struct run_fact *facts; // n_facts, borrowed
-	size_t n_facts;
+	const struct run_metadata *facts; // n_metadata, borrowed
+	size_t n_metadata;
 };
 // Merges segments, samples and facts into *ret_run, without devices, processes, events and spans. In `arena`.
-int together_make(const struct together *together, struct arena *arena, struct run *ret_run);
+int merge_runs(const struct merge *merge, struct arena *arena, struct run *ret_run);
 
-struct fact_change {
+struct metadata_edit {
 	const char *key, *value; // NULL: the key is removed
 };
-int facts_change(const struct run *run, const struct fact_change *changes, size_t n, struct arena *arena,
-	struct run_fact **ret_facts, size_t *ret_n);
-const char *fact_number(struct arena *arena, int64_t value); // NULL: no memory, or VALUE_MISSING
+int metadata_change(const struct run *run, const struct metadata_edit *changes, size_t n, struct arena *arena,
+	struct run_metadata **ret_metadata, size_t *ret_n);
+const char *metadata_number(struct arena *arena, int64_t value); // NULL: no memory, or VALUE_MISSING

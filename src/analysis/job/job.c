@@ -13,19 +13,19 @@ static int64_t interval_ns(const struct job_runs *runs)
 {
 	static const int64_t longest_ns = 3600 * NS_PER_S; // longest interval that wattle accepts; a longer one comes
 							   // from a damaged file
-	int64_t most_ns = runs->every_ns;
+	int64_t max_ns = runs->every_ns;
 	for (size_t i = 0; i < runs->n; i++) {
-		int64_t one_ns = run_fact_i64(&runs->runs[i].run, FACT_INTERVAL);
-		most_ns = one_ns > most_ns && one_ns <= longest_ns ? one_ns : most_ns;
+		int64_t one_ns = run_metadata_i64(&runs->runs[i].run, META_KEY_INTERVAL);
+		max_ns = one_ns > max_ns && one_ns <= longest_ns ? one_ns : max_ns;
 	}
-	return most_ns > 0 ? most_ns : INTERVAL_DEFAULT_NS;
+	return max_ns > 0 ? max_ns : INTERVAL_DEFAULT_NS;
 }
 
 // The first non-empty value of a key in any run; one launcher started them all.
-static const char *said(const struct job_work *work, const char *key)
+static const char *reported(const struct job_work *work, const char *key)
 {
 	for (size_t i = 0; i < work->runs->n; i++) {
-		const char *value = run_fact(&work->runs->runs[i].run, key);
+		const char *value = run_metadata(&work->runs->runs[i].run, key);
 		if (value != NULL && value[0] != '\0')
 			return value;
 	}
@@ -37,32 +37,33 @@ static const char *launcher(const struct job_work *work)
 {
 	for (size_t i = 0; i < work->runs->n; i++) {
 		const struct run *run = &work->runs->runs[i].run;
-		if (run_fact(run, FACT_RANK) != NULL && run_fact(run, FACT_JOB_LAUNCHER) != NULL)
-			return run_fact(run, FACT_JOB_LAUNCHER);
+		if (run_metadata(run, META_KEY_RANK) != NULL && run_metadata(run, META_KEY_JOB_LAUNCHER) != NULL)
+			return run_metadata(run, META_KEY_JOB_LAUNCHER);
 	}
-	return said(work, FACT_JOB_LAUNCHER);
+	return reported(work, META_KEY_JOB_LAUNCHER);
 }
 
 static int64_t largest(const struct job_work *work, const char *key)
 {
 	int64_t most = VALUE_MISSING; // smaller than any known value
 	for (size_t i = 0; i < work->runs->n; i++) {
-		int64_t value = run_fact_i64(&work->runs->runs[i].run, key);
+		int64_t value = run_metadata_i64(&work->runs->runs[i].run, key);
 		most = value > most ? value : most;
 	}
 	return most;
 }
 
-static void tell_place(struct job_work *work)
+static void set_node_names(struct job_work *work)
 {
 	struct job_findings *job = work->job;
-	job->id = work->runs->job_id != NULL ? work->runs->job_id : said(work, FACT_JOB_ID);
-	job->name = said(work, FACT_JOB_NAME);
-	job->user = said(work, FACT_JOB_USER) != NULL ? said(work, FACT_JOB_USER) : said(work, FACT_USER);
-	job->cluster = said(work, FACT_JOB_CLUSTER);
+	job->id = work->runs->job_id != NULL ? work->runs->job_id : reported(work, META_KEY_JOB_ID);
+	job->name = reported(work, META_KEY_JOB_NAME);
+	job->user = reported(work, META_KEY_JOB_USER) != NULL ? reported(work, META_KEY_JOB_USER)
+							      : reported(work, META_KEY_USER);
+	job->cluster = reported(work, META_KEY_JOB_CLUSTER);
 	job->launcher = launcher(work);
-	job->world_size = largest(work, FACT_WORLD_SIZE);
-	job->n_nodes_said = largest(work, FACT_N_NODES);
+	job->world_size = largest(work, META_KEY_WORLD_SIZE);
+	job->n_nodes_expected = largest(work, META_KEY_N_NODES);
 }
 
 /* Counts ranks without a run, by the largest world size of the job's steps: an earlier smaller step has the same rank
@@ -107,7 +108,7 @@ static int make_members(struct job_work *work)
 		struct member *member = &work->members[i];
 		if (member_make(work, member) < 0 || waiting_make(work, member) < 0)
 			return -ENOMEM;
-		findings_forget_times(&member->findings); // saves memory in jobs of many ranks
+		findings_drop_times(&member->findings); // saves memory in jobs of many ranks
 	}
 	return 0;
 }
@@ -117,14 +118,14 @@ static int make(struct job_work *work)
 	if (machines_find(work) < 0)
 		return -ENOMEM;
 	members_mark_nested(work);
-	tell_place(work);
+	set_node_names(work);
 	for (size_t m = 0; m < work->n_machines; m++)
 		if (machine_make(work, &work->machines[m]) < 0)
 			return -ENOMEM;
 	if (make_members(work) < 0)
 		return -ENOMEM;
 	for (size_t m = 0; m < work->n_machines; m++)
-		ledgers_settle(work, &work->machines[m]);
+		ledgers_clamp(work, &work->machines[m]);
 	if (nodes_make(work) < 0 || total_make(work) < 0 || ranks_make(work) < 0)
 		return -ENOMEM;
 	imbalance_mark_early(work);

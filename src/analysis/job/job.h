@@ -102,7 +102,7 @@ struct job_findings {
 	int64_t start_wall_ns;                             // Unix time of the job's start; VALUE_MISSING unknown
 	int64_t world_size;                                // VALUE_MISSING unknown
 	int64_t missing_ranks;                             // ranks of world_size without a run; VALUE_MISSING unknown
-	int64_t n_nodes_said;                              // number of nodes according to the launcher; VALUE_MISSING unknown
+	int64_t n_nodes_expected; // number of nodes according to the launcher; VALUE_MISSING unknown
 	double clocks_apart_s;                             // difference between the start times of one launch's nodes
 							   // by their own clocks; 0: none
 	size_t n_nodes_unknown;                            // machines whose energy is unknown and excluded from the total

@@ -49,41 +49,41 @@ static size_t count_readings(const struct run_device *device)
 	return n;
 }
 
-static void close_piece(struct joining *j, const struct piece *piece)
+static void close_reading_run(struct joining *j, const struct reading_run *reading_run)
 {
-	if (piece->rows.begin < piece->rows.end)
-		j->pieces[j->n_pieces++] = *piece;
+	if (reading_run->rows.begin < reading_run->rows.end)
+		j->reading_runs[j->n_reading_runs++] = *reading_run;
 }
 
-static void find_pieces(struct joining *j, size_t member, size_t index)
+static void find_reading_runs(struct joining *j, size_t member, size_t index)
 {
 	const struct run *run = joining_run(j, member);
 	const struct run_device *device = &run->devices[index];
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice rows = slice_of(run, s, device->t_ns, device->n);
-		struct piece piece = {.member = member, .device = index, .from = device, .segment = s};
+		struct reading_run reading_run = {.member = member, .device = index, .from = device, .segment = s};
 		for (size_t i = rows.begin; i < rows.end; i++) {
 			if (!is_reading(device, i))
 				continue;
-			bool open = piece.rows.begin < piece.rows.end;
-			if (open && device->t_ns[i] - piece.to_ns > j->hole_ns) {
-				close_piece(j, &piece);
+			bool open = reading_run.rows.begin < reading_run.rows.end;
+			if (open && device->t_ns[i] - reading_run.to_ns > j->hole_ns) {
+				close_reading_run(j, &reading_run);
 				open = false;
 			}
 			if (!open) {
-				piece.rows.begin = i;
-				piece.from_ns = device->t_ns[i];
+				reading_run.rows.begin = i;
+				reading_run.from_ns = device->t_ns[i];
 			}
-			piece.rows.end = i + 1;
-			piece.to_ns = device->t_ns[i];
+			reading_run.rows.end = i + 1;
+			reading_run.to_ns = device->t_ns[i];
 		}
-		close_piece(j, &piece);
+		close_reading_run(j, &reading_run);
 	}
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct reading_run *x = a, *y = b;
 	if (x->from_ns != y->from_ns)
 		return x->from_ns < y->from_ns ? -1 : 1;
 	if (x->to_ns != y->to_ns)
@@ -132,36 +132,36 @@ static int collect(struct joining *j)
 				if (pass == 0)
 					most += device->n;
 				else
-					find_pieces(j, member, d);
+					find_reading_runs(j, member, d);
 			}
 		}
-		if (pass == 0 && (j->pieces = arena_alloc(j->scratch, most, sizeof(*j->pieces))) == NULL)
+		if (pass == 0 && (j->reading_runs = arena_alloc(j->scratch, most, sizeof(*j->reading_runs))) == NULL)
 			return -ENOMEM;
 	}
-	qsort(j->pieces, j->n_pieces, sizeof(*j->pieces), by_time);
-	for (size_t i = 0; i < j->n_pieces; i++)
-		for (size_t row = j->pieces[i].rows.begin; row < j->pieces[i].rows.end && !j->counts; row++)
-			j->counts = value_ok(device_value(j->pieces[i].from, DEVICE_ENERGY, row));
+	qsort(j->reading_runs, j->n_reading_runs, sizeof(*j->reading_runs), by_time);
+	for (size_t i = 0; i < j->n_reading_runs; i++)
+		for (size_t row = j->reading_runs[i].rows.begin; row < j->reading_runs[i].rows.end && !j->counts; row++)
+			j->counts = value_ok(device_value(j->reading_runs[i].from, DEVICE_ENERGY, row));
 	return 0;
 }
 
 /* ---- joining the pieces ---- */
 
-static struct piece *next_piece(struct joining *j, int64_t covered_ns)
+static struct reading_run *next_reading_run(struct joining *j, int64_t covered_ns)
 {
-	struct piece *best = NULL;
-	for (size_t i = 0; i < j->n_pieces; i++) {
-		struct piece *piece = &j->pieces[i];
-		if (piece->to_ns <= covered_ns)
+	struct reading_run *best = NULL;
+	for (size_t i = 0; i < j->n_reading_runs; i++) {
+		struct reading_run *reading_run = &j->reading_runs[i];
+		if (reading_run->to_ns <= covered_ns)
 			continue;
 		if (best == NULL) {
-			best = piece;
+			best = reading_run;
 			continue;
 		}
-		if (piece->from_ns > covered_ns && piece->from_ns > best->from_ns)
+		if (reading_run->from_ns > covered_ns && reading_run->from_ns > best->from_ns)
 			break;
-		if (piece->to_ns > best->to_ns)
-			best = piece;
+		if (reading_run->to_ns > best->to_ns)
+			best = reading_run;
 	}
 	return best;
 }
@@ -205,28 +205,28 @@ static bool is_across_pause(struct joining *j, int64_t from_ns, int64_t to_ns)
 	return true;
 }
 
-static int link(struct joining *j, const struct piece *next, size_t row)
+static int link(struct joining *j, const struct reading_run *next, size_t row)
 {
 	bool across = is_across_pause(j, j->last->from->t_ns[j->last_row], next->from->t_ns[row]);
 	return across ? 0 : joining_link(j, next, row);
 }
 
-static int take_rows(struct joining *j, const struct piece *piece, size_t first)
+static int take_rows(struct joining *j, const struct reading_run *reading_run, size_t first)
 {
 	struct run_device *out = &j->domain->device;
-	const struct run_device *from = piece->from;
+	const struct run_device *from = reading_run->from;
 	size_t counted_row = SIZE_MAX; // the latest row with a counter value
-	for (size_t row = first; row < piece->rows.end; row++) {
+	for (size_t row = first; row < reading_run->rows.end; row++) {
 		int64_t uj = device_value(from, DEVICE_ENERGY, row);
 		if (value_ok(uj)) {
 			if (counted_row != SIZE_MAX)
 				joining_count(j, value_difference(uj, device_value(from, DEVICE_ENERGY, counted_row)));
-			else if (j->last != NULL && link(j, piece, row) < 0)
+			else if (j->last != NULL && link(j, reading_run, row) < 0)
 				return -ENOMEM;
 			else if (j->last == NULL)
 				j->first_ns = from->t_ns[row];
 			counted_row = row;
-			j->last = piece;
+			j->last = reading_run;
 			j->last_row = row;
 		}
 		for (size_t m = 0; m < DEVICE_COUNT; m++)
@@ -237,29 +237,31 @@ static int take_rows(struct joining *j, const struct piece *piece, size_t first)
 	return 0;
 }
 
-static int lay(struct joining *j)
+static int join_runs(struct joining *j)
 {
 	int64_t covered_ns = INT64_MIN;
-	for (struct piece *piece; (piece = next_piece(j, covered_ns)) != NULL; covered_ns = piece->to_ns) {
-		const struct run_device *from = piece->from;
-		size_t first = piece->rows.begin;
+	for (struct reading_run *reading_run; (reading_run = next_reading_run(j, covered_ns)) != NULL;
+		covered_ns = reading_run->to_ns) {
+		const struct run_device *from = reading_run->from;
+		size_t first = reading_run->rows.begin;
 		if (covered_ns != INT64_MIN)
-			first += slice_lower_bound(from->t_ns + first, piece->rows.end - first, covered_ns + 1);
+			first += slice_lower_bound(from->t_ns + first, reading_run->rows.end - first, covered_ns + 1);
 		struct reader *reader = &j->domain->readers[j->domain->n_readers++];
-		*reader = (struct reader){piece->member, piece->device, from->t_ns[first], piece->to_ns};
+		*reader = (struct reader){reading_run->member, reading_run->device, from->t_ns[first],
+			reading_run->to_ns};
 		if (!j->counts && covered_ns != INT64_MIN && reader->from_ns - covered_ns > j->hole_ns)
 			j->domain->unknown_ns += reader->from_ns - covered_ns;
-		if (take_rows(j, piece, first) < 0 || take_events(j, reader) < 0)
+		if (take_rows(j, reading_run, first) < 0 || take_events(j, reader) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static size_t most_events(const struct joining *j)
+static size_t max_events(const struct joining *j)
 {
-	size_t n = 2 * j->n_pieces + 2 * j->machine->run.n_segments;
-	for (size_t i = 0; i < j->n_pieces; i++)
-		n += joining_run(j, j->pieces[i].member)->n_events;
+	size_t n = 2 * j->n_reading_runs + 2 * j->machine->run.n_segments;
+	for (size_t i = 0; i < j->n_reading_runs; i++)
+		n += joining_run(j, j->reading_runs[i].member)->n_events;
 	return n;
 }
 
@@ -268,8 +270,8 @@ static int allocate(struct joining *j)
 	struct arena *arena = j->work->arena;
 	struct run_device *device = &j->domain->device;
 	size_t rows = 0;
-	for (size_t i = 0; i < j->n_pieces; i++)
-		rows += j->pieces[i].rows.end - j->pieces[i].rows.begin;
+	for (size_t i = 0; i < j->n_reading_runs; i++)
+		rows += j->reading_runs[i].rows.end - j->reading_runs[i].rows.begin;
 	device->n = 0;
 	device->t_ns = arena_alloc(arena, rows, sizeof(int64_t));
 	bool all = device->t_ns != NULL;
@@ -277,8 +279,8 @@ static int allocate(struct joining *j)
 		device->values[m] = arena_alloc(arena, rows, sizeof(int64_t));
 		all = all && device->values[m] != NULL;
 	}
-	j->domain->readers = arena_alloc(arena, j->n_pieces, sizeof(*j->domain->readers));
-	j->domain->events = arena_alloc(arena, most_events(j), sizeof(*j->domain->events));
+	j->domain->readers = arena_alloc(arena, j->n_reading_runs, sizeof(*j->domain->readers));
+	j->domain->events = arena_alloc(arena, max_events(j), sizeof(*j->domain->events));
 	return all && j->domain->readers != NULL && j->domain->events != NULL ? 0 : -ENOMEM;
 }
 
@@ -326,7 +328,7 @@ static int note_who_sees(struct joining *j)
 
 /* The time of the machine's run in which this domain is unknown: the whole of unknown stretches between readers, and
  * time before the first and after the last reading beyond the recorder's own interval. */
-static int tell_unmeasured(struct joining *j)
+static int add_unmeasured_event(struct joining *j)
 {
 	const struct run *run = &j->machine->run;
 	const struct run_device *device = &j->domain->device;
@@ -354,8 +356,8 @@ static int tell_unmeasured(struct joining *j)
 
 static int join(struct joining *j)
 {
-	bool done = collect(j) == 0 && allocate(j) == 0 && lay(j) == 0 && note_who_sees(j) == 0 &&
-		tell_unmeasured(j) == 0;
+	bool done = collect(j) == 0 && allocate(j) == 0 && join_runs(j) == 0 && note_who_sees(j) == 0 &&
+		add_unmeasured_event(j) == 0;
 	return done ? 0 : -ENOMEM;
 }
 

@@ -7,10 +7,11 @@
 #include <errno.h>
 
 // The counter's raw value at a row, from the last row that stored it.
-static int64_t raw_at(const struct joining *j, const struct piece *piece, size_t row)
+static int64_t raw_at(const struct joining *j, const struct reading_run *reading_run, size_t row)
 {
-	const struct run_device *device = piece->from;
-	size_t begin = slice_of(joining_run(j, piece->member), piece->segment, device->t_ns, device->n).begin;
+	const struct run_device *device = reading_run->from;
+	size_t begin = slice_of(joining_run(j, reading_run->member), reading_run->segment, device->t_ns, device->n)
+			       .begin;
 	for (size_t i = row + 1; i-- > begin;) {
 		int64_t raw = device_value(device, DEVICE_ENERGY_RAW, i);
 		if (value_ok(raw) && value_ok(device_value(device, DEVICE_ENERGY, i)))
@@ -28,7 +29,7 @@ static int64_t round_uj(const struct run_device *device)
 	return uj > 0 && uj < 0x1p62 ? llround(uj) + 1 : 0;
 }
 
-static double most_uj(const struct joining *j, double s)
+static double max_uj(const struct joining *j, double s)
 {
 	return domain_kind_max_power_w(j->domain->device.kind) * (s + 1) * 1e6; // margin: readings and updates are at
 										// different times
@@ -37,37 +38,38 @@ static double most_uj(const struct joining *j, double s)
 // The highest power over a second, or over a shorter piece, of all readings; *ret_s: the total time read.
 static double largest_power_w(const struct joining *j, double *ret_s)
 {
-	double most_w = 0;
+	double max_w = 0;
 	*ret_s = 0;
-	for (size_t p = 0; p < j->n_pieces; p++) {
-		const struct piece *piece = &j->pieces[p];
-		struct run_values uj = device_column(piece->from, DEVICE_ENERGY);
-		const int64_t *t_ns = piece->from->t_ns;
-		size_t from = piece->rows.begin;
-		for (size_t row = from + 1; row < piece->rows.end; row++) {
-			bool is_long = t_ns[row] - t_ns[from] >= NS_PER_S || row + 1 == piece->rows.end;
+	for (size_t p = 0; p < j->n_reading_runs; p++) {
+		const struct reading_run *reading_run = &j->reading_runs[p];
+		struct run_values uj = device_column(reading_run->from, DEVICE_ENERGY);
+		const int64_t *t_ns = reading_run->from->t_ns;
+		size_t from = reading_run->rows.begin;
+		for (size_t row = from + 1; row < reading_run->rows.end; row++) {
+			bool is_long = t_ns[row] - t_ns[from] >= NS_PER_S || row + 1 == reading_run->rows.end;
 			if (value_ok(values_at(uj, from)) && (!is_long || !value_ok(values_at(uj, row))))
 				continue;
 			double s = (double)(t_ns[row] - t_ns[from]) / 1e9;
 			if (value_ok(values_at(uj, from)) && s > 0) {
-				most_w = fmax(most_w,
+				max_w = fmax(max_w,
 					((double)values_at(uj, row) - (double)values_at(uj, from)) / 1e6 / s);
 				*ret_s += s;
 			}
 			from = row;
 		}
 	}
-	return most_w;
+	return max_w;
 }
 
 /* Whole counter rounds that were not observed: the number that brings the power nearest to its previous mean, within
  * the time available. One round less is always possible; one more, if that takes no more power than the domain has
  * shown in at least as much time. */
-static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t delta_uj, double gap_s, bool *ret_doubt)
+static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t delta_uj, double gap_s,
+	bool *ret_uncertainty)
 {
 	static const double thinkable = 1.5; // multiple of the largest power
-	double possible = floor((most_uj(j, gap_s) - (double)delta_uj) / (double)round);
-	*ret_doubt = false;
+	double possible = floor((max_uj(j, gap_s) - (double)delta_uj) / (double)round);
+	*ret_uncertainty = false;
 	if (!(possible >= 1))
 		return 0;
 	double so_far_s = (double)(j->last->from->t_ns[j->last_row] - j->first_ns) / 1e9;
@@ -77,7 +79,8 @@ static int64_t hidden_rounds(const struct joining *j, int64_t round, int64_t del
 	double period_s = j->domain->device.update_period_s > 0 ? j->domain->device.update_period_s : 0;
 	double more_w = ((double)delta_uj + (rounds + 1) * (double)round) / 1e6 / (gap_s + period_s);
 	double largest_w = largest_power_w(j, &read_s);
-	*ret_doubt = rounds >= 1 || (possible >= rounds + 1 && (read_s < gap_s || more_w <= thinkable * largest_w));
+	*ret_uncertainty = rounds >= 1 ||
+		(possible >= rounds + 1 && (read_s < gap_s || more_w <= thinkable * largest_w));
 	return (int64_t)rounds;
 }
 
@@ -100,7 +103,7 @@ int joining_event(struct joining *j, int64_t t_ns, enum event_type type)
 }
 
 // VALUE_MISSING: the counter's raw value does not give the energy.
-static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t row, int *ret_error)
+static int64_t delta_by_raw(struct joining *j, const struct reading_run *next, size_t row, int *ret_error)
 {
 	int64_t before = raw_at(j, j->last, j->last_row), after = raw_at(j, next, row);
 	int64_t round = round_uj(&j->domain->device);
@@ -110,12 +113,12 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 	int64_t delta = round > 0 ? (after % round - before % round) % round : value_difference(after, before);
 	if (round > 0 && delta < 0)
 		delta += round;
-	if (delta < 0 || (double)delta > most_uj(j, gap_s))
+	if (delta < 0 || (double)delta > max_uj(j, gap_s))
 		return VALUE_MISSING; // the counter was reset in between
-	bool doubt = false, wrapped = round > 0 && after % round < before % round;
-	int64_t rounds = round > 0 ? hidden_rounds(j, round, delta, gap_s, &doubt) : 0;
+	bool uncertainty = false, wrapped = round > 0 && after % round < before % round;
+	int64_t rounds = round > 0 ? hidden_rounds(j, round, delta, gap_s, &uncertainty) : 0;
 	int64_t t_ns = next->from->t_ns[row];
-	if (doubt)
+	if (uncertainty)
 		*ret_error = joining_event(j, t_ns, EVENT_WRAP_UNREAD);
 	else if (wrapped)
 		*ret_error = joining_event(j, t_ns, EVENT_WRAP_HANDOVER);
@@ -123,7 +126,7 @@ static int64_t delta_by_raw(struct joining *j, const struct piece *next, size_t 
 }
 
 // From the next piece's readings, if the first of them is not later than the last one of the previous piece.
-static int64_t delta_by_overlap(const struct joining *j, const struct piece *next, size_t row)
+static int64_t delta_by_overlap(const struct joining *j, const struct reading_run *next, size_t row)
 {
 	struct run_values uj = device_column(next->from, DEVICE_ENERGY);
 	const int64_t *t_ns = next->from->t_ns;
@@ -138,9 +141,9 @@ static int64_t delta_by_overlap(const struct joining *j, const struct piece *nex
 	return VALUE_MISSING;
 }
 
-static int64_t delta_within(const struct joining *j, const struct piece *next, size_t row)
+static int64_t delta_within(const struct joining *j, const struct reading_run *next, size_t row)
 {
-	const struct piece *last = j->last;
+	const struct reading_run *last = j->last;
 	if (last->member != next->member || last->segment != next->segment || last->from != next->from)
 		return VALUE_MISSING;
 	return value_difference(device_value(next->from, DEVICE_ENERGY, row),
@@ -148,7 +151,7 @@ static int64_t delta_within(const struct joining *j, const struct piece *next, s
 }
 
 // Energy from the last reading to the first one of the next piece.
-int joining_link(struct joining *j, const struct piece *next, size_t row)
+int joining_link(struct joining *j, const struct reading_run *next, size_t row)
 {
 	int r = 0;
 	int64_t delta = delta_within(j, next, row);

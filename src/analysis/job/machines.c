@@ -10,9 +10,9 @@
  * have a node01. Files of recorders that did not store their machine have at least its boot id. */
 static const char *machine_key(const struct run *run, size_t index, struct arena *arena)
 {
-	static const char *const facts[] = {FACT_MACHINE, FACT_BOOT_ID, FACT_HOST};
+	static const char *const facts[] = {META_KEY_MACHINE, META_KEY_BOOT_ID, META_KEY_HOST};
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
-		const char *value = run_fact(run, facts[i]);
+		const char *value = run_metadata(run, facts[i]);
 		if (value != NULL && value[0] != '\0')
 			return value;
 	}
@@ -29,7 +29,7 @@ static struct machine *machine_of(struct job_work *work, const char *key)
 	return machine;
 }
 
-static void note_life(struct member *member)
+static void note_lifetime(struct member *member)
 {
 	const struct run *run = &member->from->run;
 	member->start_ns = run->n_segments > 0 ? run->segments[0].start_ns : 0;
@@ -54,7 +54,7 @@ static int assign(struct job_work *work)
 		struct machine *machine = machine_of(work, key);
 		member->machine = (size_t)(machine - work->machines);
 		machine->n_members++;
-		note_life(member);
+		note_lifetime(member);
 	}
 	for (size_t m = 0; m < work->n_machines; m++) {
 		struct machine *machine = &work->machines[m];
@@ -71,10 +71,10 @@ static int assign(struct job_work *work)
 
 static int64_t wall_start_ns(const struct member *member)
 {
-	static const int64_t most_ns = INT64_C(1) << 62; // 2116: the difference of two times plus an instant of a run
-							 // does not overflow
+	static const int64_t max_ns = INT64_C(1) << 62; // 2116: the difference of two times plus an instant of a run
+							// does not overflow
 	int64_t wall_ns = run_wall_ns(&member->from->run, member->start_ns);
-	return wall_ns >= 0 && wall_ns <= most_ns ? wall_ns : VALUE_MISSING;
+	return wall_ns >= 0 && wall_ns <= max_ns ? wall_ns : VALUE_MISSING;
 }
 
 // A machine's first recording defines its clock offset; the clock may have been set later.
@@ -130,16 +130,17 @@ int64_t job_clock_ns(const struct job_work *work, const struct member *member, i
 static bool share_pids(const struct member *a, const struct member *b)
 {
 	const struct run *x = &a->from->run, *y = &b->from->run;
-	return a->machine == b->machine && text_is_same(run_fact(x, FACT_NODE), run_fact(y, FACT_NODE)) &&
-		text_is_same(run_fact(x, FACT_HOST), run_fact(y, FACT_HOST));
+	return a->machine == b->machine &&
+		text_is_same(run_metadata(x, META_KEY_NODE), run_metadata(y, META_KEY_NODE)) &&
+		text_is_same(run_metadata(x, META_KEY_HOST), run_metadata(y, META_KEY_HOST));
 }
 
 static bool holds_process(const struct run *run, int64_t pid, int64_t at_ns)
 {
 	for (size_t i = 0; i < run->n_processes; i++) {
 		const struct run_process *p = &run->processes[i];
-		bool lived = p->start_ns <= at_ns + NS_PER_S && (!value_ok(p->end_ns) || p->end_ns >= at_ns);
-		if (p->pid == pid && lived && !p->is_main)
+		bool was_running = p->start_ns <= at_ns + NS_PER_S && (!value_ok(p->end_ns) || p->end_ns >= at_ns);
+		if (p->pid == pid && was_running && !p->is_main)
 			return true;
 	}
 	return false;
@@ -156,7 +157,7 @@ static bool contains(const struct member *outer, const struct member *inner)
 
 static bool has_rank(const struct member *member)
 {
-	return value_ok(run_fact_i64(&member->from->run, FACT_RANK));
+	return value_ok(run_metadata_i64(&member->from->run, META_KEY_RANK));
 }
 
 /* `wattle run mpirun … wattle run ./program`: the outer recorder measures all that the inner ones on its node measure.

@@ -93,13 +93,13 @@ static bool runs_at(const struct member *member, int64_t t_ns)
 static bool is_blind(const int64_t *rest, const int64_t *beside, size_t n)
 {
 	static const double apart = 1.05; // tolerance: the values were read at different instants
-	double seen = 0, told = 0;
+	double seen = 0, recorded = 0;
 	for (size_t i = 0; i < n; i++) {
 		bool known = value_ok(rest[i]) && value_ok(beside[i]);
 		seen += known ? (double)rest[i] : 0;
-		told += known ? (double)beside[i] : 0;
+		recorded += known ? (double)beside[i] : 0;
 	}
-	return told > apart * seen;
+	return recorded > apart * seen;
 }
 
 /* Other processes on the device: as reported by the member, else by the recorder that read the sensor. Where both
@@ -114,12 +114,13 @@ static int fill_pair(const struct job_work *work, const struct member *member, c
 	if (beside == NULL || fill(work, own, pairs[pair].target, device) < 0 ||
 		fill(work, own, pairs[pair].others, device) < 0)
 		return -ENOMEM;
-	const int64_t *mine = device->values[pairs[pair].target];
+	const int64_t *own_row = device->values[pairs[pair].target];
 	int64_t *rest = device->values[pairs[pair].others];
 	for (size_t i = 0; i < device->n; i++) {
 		if (!value_ok(rest[i]))
-			rest[i] = value_rest(value_sum(target[i], others[i]), mine[i]);
-		beside[i] = runs_at(member, device->t_ns[i]) ? value_rest(members[i], mine[i]) : VALUE_MISSING;
+			rest[i] = value_minus_parts(value_sum(target[i], others[i]), own_row[i]);
+		beside[i] = runs_at(member, device->t_ns[i]) ? value_minus_parts(members[i], own_row[i])
+							     : VALUE_MISSING;
 	}
 	bool blind = is_blind(rest, beside, device->n);
 	for (size_t i = 0; i < device->n; i++)
@@ -142,7 +143,7 @@ static int take_share(const struct job_work *work, const struct member *member, 
 
 /* ---- the machine's own run ---- */
 
-static bool lives_at(const struct member *member, int64_t t_ns)
+static bool exists_at(const struct member *member, int64_t t_ns)
 {
 	return !member->nested && runs_at(member, t_ns);
 }
@@ -158,7 +159,7 @@ static int add_targets(const struct job_work *work, const struct machine *machin
 			continue;
 		struct nearest near = nearest_begin(own, metric, hole_ns(work));
 		for (size_t i = 0; i < domain->device.n; i++) {
-			if (!lives_at(member, domain->device.t_ns[i]))
+			if (!exists_at(member, domain->device.t_ns[i]))
 				continue;
 			int64_t value = nearest_to(&near, domain->device.t_ns[i]);
 			sums[i] = value_sum(sums[i], value);
@@ -179,7 +180,7 @@ static int share_out(const struct job_work *work, const struct machine *machine,
 			return -ENOMEM;
 		add_targets(work, machine, domain, pairs[p].target, sums);
 		for (size_t i = 0; i < n; i++)
-			rest[i] = value_rest(value_sum(target[i], others[i]), sums[i]);
+			rest[i] = value_minus_parts(value_sum(target[i], others[i]), sums[i]);
 		device->values[pairs[p].target] = sums;
 		device->values[pairs[p].others] = rest;
 	}
@@ -235,8 +236,8 @@ static int64_t expected_cores(const struct job_work *work, const struct machine 
 	int64_t sum = 0, cores = VALUE_MISSING;
 	for (size_t k = 0; k < machine->n_members; k++) {
 		const struct member *member = &work->members[machine->members[k]];
-		int64_t expected = run_fact_i64(&member->from->run, FACT_EXPECTED_CORES);
-		cores = run_fact_i64(&member->from->run, FACT_CORES);
+		int64_t expected = run_metadata_i64(&member->from->run, META_KEY_EXPECTED_CORES);
+		cores = run_metadata_i64(&member->from->run, META_KEY_CORES);
 		if (!value_ok(expected))
 			return VALUE_MISSING;
 		sum = member->nested ? sum : value_sum(sum, expected);
@@ -248,25 +249,26 @@ static int machine_samples(struct job_work *work, struct machine *machine)
 {
 	struct arena *arena = work->arena;
 	struct part_run *parts = arena_alloc(arena, machine->n_members, sizeof(*parts));
-	struct run_fact *facts;
-	size_t n_parts = 0, n_facts;
+	struct run_metadata *facts;
+	size_t n_parts = 0, n_metadata;
 	if (parts == NULL)
 		return -ENOMEM;
 	for (size_t k = 0; k < machine->n_members; k++)
 		if (!work->members[machine->members[k]].nested)
 			parts[n_parts++].run = &work->members[machine->members[k]].from->run;
-	const struct fact_change changes[] = {{FACT_RUN_ID, NULL}, {FACT_RANK, NULL}, {FACT_LOCAL_RANK, NULL},
-		{FACT_RESTART, NULL}, {FACT_INTERVAL, fact_number(arena, work->interval_ns)},
-		{FACT_EXPECTED_CORES, fact_number(arena, expected_cores(work, machine))}};
-	if (facts_change(parts[0].run, changes, ARRAY_SIZE(changes), arena, &facts, &n_facts) < 0)
+	const struct metadata_edit changes[] = {{META_KEY_RUN_ID, NULL}, {META_KEY_RANK, NULL},
+		{META_KEY_LOCAL_RANK, NULL}, {META_KEY_RESTART, NULL},
+		{META_KEY_INTERVAL, metadata_number(arena, work->interval_ns)},
+		{META_KEY_EXPECTED_CORES, metadata_number(arena, expected_cores(work, machine))}};
+	if (metadata_change(parts[0].run, changes, ARRAY_SIZE(changes), arena, &facts, &n_metadata) < 0)
 		return -ENOMEM;
-	const struct together together = {.parts = parts,
+	const struct merge merge = {.parts = parts,
 		.n_parts = n_parts,
 		.same_machine = true,
 		.interval_ns = work->interval_ns,
 		.facts = facts,
-		.n_facts = n_facts};
-	return together_make(&together, arena, &machine->run);
+		.n_metadata = n_metadata};
+	return merge_runs(&merge, arena, &machine->run);
 }
 
 int machine_make(struct job_work *work, struct machine *machine)
@@ -297,36 +299,36 @@ static bool is_of(const struct member *member, const struct joined *domain)
 	return !job_is_of_a_gpu(&domain->device) || own_device(member, domain->key) != NULL;
 }
 
-struct stretch {
+struct interval {
 	int64_t from_ns, to_ns;
 };
 
 /* The machine's readings for one member: those of its life, plus a margin for its ends. Readings beyond a pause in
  * which no rank ran are left out: the machine's sums are constant during the pause, although it used power. */
-static struct stretch readings_of(const struct job_work *work, const struct member *member)
+static struct interval readings_of(const struct job_work *work, const struct member *member)
 {
 	const struct run *run = &work->machines[member->machine].run;
 	int64_t margin_ns = MARGIN_NS > 10 * work->interval_ns ? MARGIN_NS : 10 * work->interval_ns;
-	struct stretch stretch = {member->start_ns - margin_ns, member->end_ns + margin_ns};
+	struct interval interval = {member->start_ns - margin_ns, member->end_ns + margin_ns};
 	for (size_t s = 0; s < run->n_segments; s++) {
 		int64_t from_ns = slice_from_ns(run, s), to_ns = slice_to_ns(run, s);
-		if (from_ns <= member->start_ns && stretch.from_ns < from_ns)
-			stretch.from_ns = from_ns;
-		if (to_ns > member->end_ns && stretch.to_ns > to_ns)
-			stretch.to_ns = to_ns;
+		if (from_ns <= member->start_ns && interval.from_ns < from_ns)
+			interval.from_ns = from_ns;
+		if (to_ns > member->end_ns && interval.to_ns > to_ns)
+			interval.to_ns = to_ns;
 	}
-	return stretch;
+	return interval;
 }
 
 static int member_devices(const struct job_work *work, struct member *member)
 {
 	struct machine *machine = &work->machines[member->machine];
 	struct run *run = &member->run;
-	const struct stretch near = readings_of(work, member);
+	const struct interval near = readings_of(work, member);
 	run->devices = arena_alloc(work->arena, machine->n_domains, sizeof(*run->devices));
 	member->domain_of = arena_alloc(work->arena, machine->n_domains, sizeof(*member->domain_of));
-	member->rhythms = arena_alloc(work->arena, machine->n_domains, sizeof(struct counter_rhythm *));
-	if (run->devices == NULL || member->domain_of == NULL || member->rhythms == NULL)
+	member->update_phases = arena_alloc(work->arena, machine->n_domains, sizeof(struct counter_update_phase *));
+	if (run->devices == NULL || member->domain_of == NULL || member->update_phases == NULL)
 		return -ENOMEM;
 	run->n_devices = 0;
 	for (size_t d = 0; d < machine->n_domains; d++) {
@@ -338,7 +340,7 @@ static int member_devices(const struct job_work *work, struct member *member)
 		struct run_device shared = cut_out(&machine->run.devices[d], near.from_ns, near.to_ns);
 		if (device->kind == DOMAIN_GPU && take_share(work, member, domain->key, &shared, device) < 0)
 			return -ENOMEM;
-		member->rhythms[run->n_devices] = &machine->domains[d].rhythm;
+		member->update_phases[run->n_devices] = &machine->domains[d].update_phase;
 		member->domain_of[run->n_devices++] = d;
 	}
 	return 0;
@@ -373,15 +375,16 @@ int member_make(struct job_work *work, struct member *member)
 {
 	member->run = member->from->run;
 	if (work->runs->every_ns > 0) { // otherwise the samples that were left out would look like holes
-		const struct fact_change change = {FACT_INTERVAL, fact_number(work->arena, work->interval_ns)};
-		if (facts_change(&member->from->run, &change, 1, work->arena, &member->run.facts,
-			    &member->run.n_facts) < 0)
+		const struct metadata_edit change = {META_KEY_INTERVAL,
+			metadata_number(work->arena, work->interval_ns)};
+		if (metadata_change(&member->from->run, &change, 1, work->arena, &member->run.facts,
+			    &member->run.n_metadata) < 0)
 			return -ENOMEM;
 	}
 	if (member_devices(work, member) < 0 || member_events(work, member) < 0)
 		return -ENOMEM;
 	if (work->runs->every_ns == 0)
-		return findings_make_one_of(&member->run, member->rhythms, &member->findings);
+		return findings_make_one_of(&member->run, member->update_phases, &member->findings);
 	int r = findings_make_quick(&member->run, &member->findings);
-	return r < 0 ? r : sparse_blocks_doubt(work, member);
+	return r < 0 ? r : downsampled_blocks_add_error(work, member);
 }

@@ -10,7 +10,7 @@
 
 static const char *node_name(const struct run *run)
 {
-	const char *node = run_fact(run, FACT_NODE), *host = run_fact(run, FACT_HOST);
+	const char *node = run_metadata(run, META_KEY_NODE), *host = run_metadata(run, META_KEY_HOST);
 	if (node != NULL && node[0] != '\0')
 		return node;
 	return host != NULL && host[0] != '\0' ? host : "unknown";
@@ -24,7 +24,7 @@ static size_t node_of(struct job_work *work, const struct member *member)
 		if (strcmp(job->nodes[i].name, name) == 0 && strcmp(job->nodes[i].machine, machine) == 0)
 			return i;
 	job->nodes[job->n_nodes] = (struct job_node){.name = name,
-		.host = run_fact(&member->from->run, FACT_HOST),
+		.host = run_metadata(&member->from->run, META_KEY_HOST),
 		.machine = machine,
 		.same_machine_as = -1,
 		.from_s = (double)NAN,
@@ -57,7 +57,7 @@ static const struct joined *counted_of(const struct machine *machine, size_t ind
 
 // Finds the domain that was known for the shortest time among those that were read; if none was read, all time is
 // unmeasured.
-static void tell_unmeasured(const struct machine *machine, struct job_node *node)
+static void add_unmeasured_event(const struct machine *machine, struct job_node *node)
 {
 	const struct joined *worst = NULL;
 	size_t n_like_it = 0, n = 0;
@@ -125,7 +125,7 @@ int nodes_make(struct job_work *work)
 		}
 		for (size_t m = 0; m < work->n_machines; m++)
 			if (strcmp(work->machines[m].key, node->machine) == 0) {
-				tell_unmeasured(&work->machines[m], node);
+				add_unmeasured_event(&work->machines[m], node);
 				node->paused_s = paused_s(&work->machines[m].run);
 				take_machine(work, node, &work->machines[m]);
 			}
@@ -138,6 +138,6 @@ double job_mean_w(const struct job_findings *job)
 	double sum_w = (double)NAN;
 	for (size_t i = 0; i < job->n_nodes; i++)
 		if (job->nodes[i].same_machine_as < 0)
-			sum_w = add_known(sum_w, job->nodes[i].mean_w);
+			sum_w = nan_sum(sum_w, job->nodes[i].mean_w);
 	return sum_w;
 }

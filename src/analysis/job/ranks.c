@@ -14,7 +14,7 @@ static const char *command_of(const struct run *run)
 
 static int64_t restart_of(const struct run *run)
 {
-	int64_t restart = run_fact_i64(run, FACT_RESTART);
+	int64_t restart = run_metadata_i64(run, META_KEY_RESTART);
 	return value_ok(restart) ? restart : 0; // the first start has no restart count
 }
 
@@ -30,8 +30,8 @@ static struct job_rank *rank_of(struct job_work *work, const struct member *memb
 {
 	struct job_findings *job = work->job;
 	const struct run *run = &member->from->run;
-	int64_t rank = run_fact_i64(run, FACT_RANK);
-	const char *step = run_fact(run, FACT_JOB_STEP);
+	int64_t rank = run_metadata_i64(run, META_KEY_RANK);
+	const char *step = run_metadata(run, META_KEY_JOB_STEP);
 	double start_s = (double)job_clock_ns(work, member, member->start_ns) / 1e9;
 	double end_s = (double)job_clock_ns(work, member, member->end_ns) / 1e9;
 	for (size_t i = 0; !member->nested && i < job->n_ranks; i++) {
@@ -63,7 +63,7 @@ static struct job_rank *rank_of(struct job_work *work, const struct member *memb
 	return row;
 }
 
-static double add_known(double sum, double value)
+static double nan_sum(double sum, double value)
 {
 	return isnan(value) ? sum : isnan(sum) ? value : sum + value;
 }
@@ -75,8 +75,8 @@ static void take_latest(struct job_rank *row, const struct member *member)
 	row->findings = &member->findings;
 	row->run = member->from;
 	row->node = member->node;
-	row->local_rank = run_fact_i64(run, FACT_LOCAL_RANK);
-	row->restart = run_fact_i64(run, FACT_RESTART);
+	row->local_rank = run_metadata_i64(run, META_KEY_LOCAL_RANK);
+	row->restart = run_metadata_i64(run, META_KEY_RESTART);
 	row->complete = member->findings.complete;
 	row->exit_code = last != NULL ? last->exit_code : VALUE_MISSING;
 }
@@ -117,7 +117,7 @@ static int add_member(struct job_work *work, struct job_rank *row, struct member
 	row->error_j += f->target_error_j + known;   // linear: errors of a method are systematic
 	if (!isnan(member->waiting_s)) {     // then the energy is known too, or the sum is unknown
 		row->waiting_j = isnan(row->waiting_s) ? member->waiting_j : row->waiting_j + member->waiting_j;
-		row->waiting_s = add_known(row->waiting_s, member->waiting_s);
+		row->waiting_s = nan_sum(row->waiting_s, member->waiting_s);
 	}
 	row->waiting_w = row->waiting_s > 0 ? row->waiting_j / row->waiting_s : (double)NAN;
 	if (!member->nested && !isnan(member->waiting_s))
@@ -137,16 +137,16 @@ static int add_member(struct job_work *work, struct job_rank *row, struct member
 
 /* ---- order ---- */
 
-struct placed {
+struct ranked {
 	size_t from;
 	double step_start_s;
 	const struct job_rank *row;
 };
 
 // Sort order: by step, in order of the steps' starts; nested recordings and those without a rank come last.
-static int by_place(const void *a, const void *b)
+static int by_rank(const void *a, const void *b)
 {
-	const struct placed *x = a, *y = b;
+	const struct ranked *x = a, *y = b;
 	if (x->row->nested != y->row->nested)
 		return x->row->nested ? 1 : -1;
 	if (x->step_start_s != y->step_start_s)
@@ -171,14 +171,14 @@ static double step_start_s(const struct job_findings *job, const char *step)
 static int put_in_order(struct job_work *work)
 {
 	struct job_findings *job = work->job;
-	struct placed *order = arena_alloc(work->arena, job->n_ranks, sizeof(*order));
+	struct ranked *order = arena_alloc(work->arena, job->n_ranks, sizeof(*order));
 	struct job_rank *sorted = arena_alloc(work->arena, job->n_ranks, sizeof(*sorted));
 	size_t *now_at = arena_alloc(work->arena, job->n_ranks, sizeof(*now_at));
 	if (order == NULL || sorted == NULL || now_at == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->n_ranks; i++)
-		order[i] = (struct placed){i, step_start_s(job, job->ranks[i].step), &job->ranks[i]};
-	qsort(order, job->n_ranks, sizeof(*order), by_place);
+		order[i] = (struct ranked){i, step_start_s(job, job->ranks[i].step), &job->ranks[i]};
+	qsort(order, job->n_ranks, sizeof(*order), by_rank);
 	for (size_t i = 0; i < job->n_ranks; i++) {
 		sorted[i] = job->ranks[order[i].from];
 		now_at[order[i].from] = i;

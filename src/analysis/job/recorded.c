@@ -5,9 +5,9 @@
 
 #include <errno.h>
 
-enum { TOLD_MAX = 5 };
+enum { LISTED_MAX = 5 };
 
-struct said {
+struct recorded_warning {
 	const char *text;
 	int64_t t_ns; // on the job's clock
 	size_t rank;
@@ -15,16 +15,16 @@ struct said {
 };
 
 struct group { // the ranks with the same warning
-	const struct said *first;
+	const struct recorded_warning *first;
 	size_t n_ranks;
 };
 
-static bool is_told(enum event_kind kind)
+static bool is_listed(enum event_kind kind)
 {
 	return kind == EVENT_KIND_WARNING || kind == EVENT_KIND_LOST || kind == EVENT_KIND_SUSPEND || kind == EVENT_KIND_NOTE;
 }
 
-static size_t collect(const struct job_work *work, struct said *all)
+static size_t collect(const struct job_work *work, struct recorded_warning *all)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < work->runs->n; i++) {
@@ -32,10 +32,10 @@ static size_t collect(const struct job_work *work, struct said *all)
 		const struct run *run = &member->from->run;
 		for (size_t k = 0; k < run->n_events; k++) {
 			const struct event *event = &run->events[k];
-			if (event->text == NULL || !is_told(event->kind))
+			if (event->text == NULL || !is_listed(event->kind))
 				continue;
 			if (all != NULL)
-				all[n] = (struct said){event->text, job_clock_ns(work, member, event->t_ns),
+				all[n] = (struct recorded_warning){event->text, job_clock_ns(work, member, event->t_ns),
 					member->rank, member};
 			n++;
 		}
@@ -45,7 +45,7 @@ static size_t collect(const struct job_work *work, struct said *all)
 
 static int by_text(const void *a, const void *b)
 {
-	const struct said *x = a, *y = b;
+	const struct recorded_warning *x = a, *y = b;
 	int order = strcmp(x->text, y->text);
 	return order != 0 ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
@@ -58,7 +58,7 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->first->text, y->first->text);
 }
 
-static size_t make_groups(const struct said *all, size_t n, struct group *groups)
+static size_t make_groups(const struct recorded_warning *all, size_t n, struct group *groups)
 {
 	size_t n_groups = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ static int add_warning(struct job_findings *job, const char *text)
 	return 0;
 }
 
-static int tell(struct job_work *work, const struct group *group)
+static int write_group(struct job_work *work, const struct group *group)
 {
 	struct job_findings *job = work->job;
 	const char *text = group->first->text;
@@ -94,18 +94,18 @@ static int tell(struct job_work *work, const struct group *group)
 	return add_warning(job, arena_printf(work->arena, "%s: %s", name, text));
 }
 
-static int tell_rest(struct job_work *work, size_t n)
+static int add_rest_count(struct job_work *work, size_t n)
 {
 	return add_warning(work->job,
 		arena_printf(work->arena, "… and %zu more in table event of the run files.", n));
 }
 
-int recorded_make(struct job_work *work, size_t room)
+int recorded_make(struct job_work *work, size_t capacity)
 {
-	size_t n = collect(work, NULL), most = TOLD_MAX + 1;
-	if (n == 0 || room < most)
+	size_t n = collect(work, NULL), most = LISTED_MAX + 1;
+	if (n == 0 || capacity < most)
 		return 0;
-	struct said *all = arena_alloc(work->arena, n, sizeof(*all));
+	struct recorded_warning *all = arena_alloc(work->arena, n, sizeof(*all));
 	struct group *groups = arena_alloc(work->arena, n, sizeof(*groups));
 	if (all == NULL || groups == NULL)
 		return -ENOMEM;
@@ -113,8 +113,8 @@ int recorded_make(struct job_work *work, size_t room)
 	qsort(all, n, sizeof(*all), by_text);
 	size_t n_groups = make_groups(all, n, groups);
 	qsort(groups, n_groups, sizeof(*groups), by_time);
-	for (size_t i = 0; i < n_groups && i < TOLD_MAX; i++)
-		if (tell(work, &groups[i]) < 0)
+	for (size_t i = 0; i < n_groups && i < LISTED_MAX; i++)
+		if (write_group(work, &groups[i]) < 0)
 			return -ENOMEM;
-	return n_groups > TOLD_MAX ? tell_rest(work, n_groups - TOLD_MAX) : 0;
+	return n_groups > LISTED_MAX ? add_rest_count(work, n_groups - LISTED_MAX) : 0;
 }

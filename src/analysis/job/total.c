@@ -16,11 +16,11 @@ static const double joules_per_kwh = 3.6e6;
 
 /* ---- the synthetic run ---- */
 
-static int64_t sum_of_fact(const struct job_work *work, const char *key)
+static int64_t sum_of_metadata(const struct job_work *work, const char *key)
 {
 	int64_t sum = 0;
 	for (size_t m = 0; m < work->n_machines; m++)
-		sum = value_sum(sum, run_fact_i64(&work->machines[m].run, key));
+		sum = value_sum(sum, run_metadata_i64(&work->machines[m].run, key));
 	return sum;
 }
 
@@ -28,27 +28,29 @@ static int make_samples(struct job_work *work)
 {
 	struct arena *arena = work->arena;
 	struct part_run *parts = arena_alloc(arena, work->n_machines, sizeof(*parts));
-	struct run_fact *facts;
-	size_t n_facts;
+	struct run_metadata *facts;
+	size_t n_metadata;
 	if (parts == NULL)
 		return -ENOMEM;
 	for (size_t m = 0; m < work->n_machines; m++)
 		parts[m] = (struct part_run){&work->machines[m].run, work->machines[m].shift_ns};
 	const struct run *first = &work->machines[0].run;
-	const struct fact_change changes[] = {{FACT_HOST, work->n_machines == 1 ? run_fact(first, FACT_HOST) : NULL},
-		{FACT_NODE, NULL}, {FACT_MACHINE, NULL}, {FACT_BOOT_ID, NULL},
-		{FACT_CORES, fact_number(arena, sum_of_fact(work, FACT_CORES))},
-		{FACT_EXPECTED_CORES, fact_number(arena, sum_of_fact(work, FACT_EXPECTED_CORES))},
-		{FACT_MEMORY_TOTAL, fact_number(arena, sum_of_fact(work, FACT_MEMORY_TOTAL))},
-		{FACT_GPUS_SYSTEM, fact_number(arena, sum_of_fact(work, FACT_GPUS_SYSTEM))}};
-	if (facts_change(first, changes, ARRAY_SIZE(changes), arena, &facts, &n_facts) < 0)
+	const struct metadata_edit changes[] = {{META_KEY_HOST,
+							work->n_machines == 1 ? run_metadata(first, META_KEY_HOST)
+									      : NULL},
+		{META_KEY_NODE, NULL}, {META_KEY_MACHINE, NULL}, {META_KEY_BOOT_ID, NULL},
+		{META_KEY_CORES, metadata_number(arena, sum_of_metadata(work, META_KEY_CORES))},
+		{META_KEY_EXPECTED_CORES, metadata_number(arena, sum_of_metadata(work, META_KEY_EXPECTED_CORES))},
+		{META_KEY_MEMORY_TOTAL, metadata_number(arena, sum_of_metadata(work, META_KEY_MEMORY_TOTAL))},
+		{META_KEY_GPUS_SYSTEM, metadata_number(arena, sum_of_metadata(work, META_KEY_GPUS_SYSTEM))}};
+	if (metadata_change(first, changes, ARRAY_SIZE(changes), arena, &facts, &n_metadata) < 0)
 		return -ENOMEM;
-	const struct together together = {.parts = parts,
+	const struct merge merge = {.parts = parts,
 		.n_parts = work->n_machines,
 		.interval_ns = work->interval_ns,
 		.facts = facts,
-		.n_facts = n_facts};
-	if (together_make(&together, arena, &work->total_run) < 0)
+		.n_metadata = n_metadata};
+	if (merge_runs(&merge, arena, &work->total_run) < 0)
 		return -ENOMEM;
 	work->total_run.anchor_mono_ns = 0;
 	work->total_run.anchor_wall_ns = work->job->start_wall_ns;
@@ -110,7 +112,7 @@ static int by_time(const void *a, const void *b)
 
 void member_name(const struct job_work *work, const struct member *member, char *out, size_t size)
 {
-	int64_t rank = run_fact_i64(&member->from->run, FACT_RANK);
+	int64_t rank = run_metadata_i64(&member->from->run, META_KEY_RANK);
 	const char *node = work->job->nodes[member->node].name;
 	if (value_ok(rank))
 		snprintf(out, size, "rank %lld on %.40s", (long long)rank, node);
@@ -233,7 +235,7 @@ static void add_machine(struct findings *total, const struct findings *f, struct
 		calibration_add(total, domain);
 		error_sum_add(error, domain, domain->error_j, 0);
 		error_sum_add(target_error, domain, target_error_j(domain, 0),
-			f->metering->domains[i].attribution.doubt_j);
+			f->metering->domains[i].attribution.uncertainty_j);
 	}
 }
 
@@ -252,7 +254,8 @@ static void add_energies(struct job_work *work)
 		total->target_error_j = error_sum_j(&target_error);
 	}
 	total->facility_j = total->total_j * total->pue;
-	total->carbon_g = total->facility_j / joules_per_kwh * run_fact_double(&work->total_run, FACT_CARBON_INTENSITY);
+	total->carbon_g = total->facility_j / joules_per_kwh *
+		run_metadata_double(&work->total_run, META_KEY_CARBON_INTENSITY);
 	total->self_energy_j = total->ledger.wattle_j;
 }
 

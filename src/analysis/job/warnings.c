@@ -9,14 +9,14 @@
 
 enum { WARNINGS_MAX = 64, TEXT_CEILING = 1 << 12, NAMED_MAX = 5 };
 
-struct teller {
+struct warning_writer {
 	struct job_work *work;
 	struct job_findings *job;
 	struct buf text;
 	int failed;
 };
 
-static void tell(struct teller *t)
+static void write_warning(struct warning_writer *t)
 {
 	struct job_findings *job = t->job;
 	if (t->text.size > 0 && job->n_warnings < WARNINGS_MAX) {
@@ -51,7 +51,7 @@ static bool is_there(const struct job_findings *job, int64_t rank)
 	return false;
 }
 
-static void missing(struct teller *t)
+static void missing(struct warning_writer *t)
 {
 	size_t n = 0, all = value_ok(t->job->missing_ranks) ? (size_t)t->job->missing_ranks : 0;
 	if (all == 0)
@@ -67,10 +67,10 @@ static void missing(struct teller *t)
 	buf_str(&t->text,
 		". Their energy on measured nodes counts as other programs; nodes with only such ranks are "
 		"not included in the sums.");
-	tell(t);
+	write_warning(t);
 }
 
-static void beyond_world(struct teller *t)
+static void above_world_size(struct warning_writer *t)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->job->n_ranks && value_ok(t->job->world_size); i++)
@@ -80,21 +80,21 @@ static void beyond_world(struct teller *t)
 	buf_printf(&t->text,
 		"%zu rank%s beyond the launcher's %lld: this folder may contain runs of several launches.",
 		n, n == 1 ? " is" : "s are", (long long)t->job->world_size);
-	tell(t);
+	write_warning(t);
 }
 
-static void nodes_unseen(struct teller *t)
+static void nodes_unseen(struct warning_writer *t)
 {
 	size_t seen = t->job->n_nodes;
-	if (!value_ok(t->job->n_nodes_said) || t->job->n_nodes_said <= (int64_t)seen || seen == 0)
+	if (!value_ok(t->job->n_nodes_expected) || t->job->n_nodes_expected <= (int64_t)seen || seen == 0)
 		return;
 	buf_printf(&t->text, "The launcher reports %lld nodes, but only %zu of them have runs.",
-		(long long)t->job->n_nodes_said, seen);
-	tell(t);
+		(long long)t->job->n_nodes_expected, seen);
+	write_warning(t);
 }
 
 // "rank 3", "rank 3 of step 1", "one without a rank"
-static void name_rank(struct teller *t, const struct job_rank *rank)
+static void name_rank(struct warning_writer *t, const struct job_rank *rank)
 {
 	if (!value_ok(rank->rank)) {
 		buf_str(&t->text, "one without a rank");
@@ -105,7 +105,7 @@ static void name_rank(struct teller *t, const struct job_rank *rank)
 		buf_printf(&t->text, " of step %.40s", rank->step);
 }
 
-static void list_ranks(struct teller *t, bool (*is_meant)(const struct job_rank *rank), size_t all)
+static void list_ranks(struct warning_writer *t, bool (*is_meant)(const struct job_rank *rank), size_t all)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->job->n_ranks && n < NAMED_MAX; i++) {
@@ -117,7 +117,7 @@ static void list_ranks(struct teller *t, bool (*is_meant)(const struct job_rank 
 	list_rest(&t->text, all);
 }
 
-static size_t count_ranks(const struct teller *t, bool (*is_meant)(const struct job_rank *rank))
+static size_t count_ranks(const struct warning_writer *t, bool (*is_meant)(const struct job_rank *rank))
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->job->n_ranks; i++)
@@ -130,7 +130,7 @@ static bool is_unfinished(const struct job_rank *rank)
 	return !rank->complete;
 }
 
-static void unfinished(struct teller *t)
+static void unfinished(struct warning_writer *t)
 {
 	size_t all = count_ranks(t, is_unfinished);
 	if (all == 0)
@@ -140,7 +140,7 @@ static void unfinished(struct teller *t)
 	buf_printf(&t->text,
 		" %s not finished: still running, or wattle was killed. %s figures end with the last stored sample.",
 		all == 1 ? "was" : "were", all == 1 ? "Its" : "Their");
-	tell(t);
+	write_warning(t);
 }
 
 static bool was_cut_off(const struct job_rank *rank)
@@ -148,7 +148,7 @@ static bool was_cut_off(const struct job_rank *rank)
 	return rank->cut_off > 0;
 }
 
-static void cut_off_before(struct teller *t)
+static void cut_off_before(struct warning_writer *t)
 {
 	size_t all = count_ranks(t, was_cut_off);
 	if (all == 0)
@@ -159,7 +159,7 @@ static void cut_off_before(struct teller *t)
 		" %s restarted after a recording of %s was interrupted: the time after its last stored "
 		"sample is not included in %s figures.",
 		all == 1 ? "was" : "were", all == 1 ? "it" : "each", all == 1 ? "its" : "their");
-	tell(t);
+	write_warning(t);
 }
 
 static bool has_failed(const struct job_rank *rank)
@@ -167,7 +167,7 @@ static bool has_failed(const struct job_rank *rank)
 	return value_ok(rank->exit_code) && rank->exit_code != 0;
 }
 
-static void failed_ranks(struct teller *t)
+static void failed_ranks(struct warning_writer *t)
 {
 	size_t all = count_ranks(t, has_failed), n = 0;
 	if (all == 0)
@@ -183,10 +183,10 @@ static void failed_ranks(struct teller *t)
 	}
 	list_rest(&t->text, all);
 	buf_char(&t->text, '.');
-	tell(t);
+	write_warning(t);
 }
 
-static void no_energy(struct teller *t)
+static void no_energy(struct warning_writer *t)
 {
 	size_t n = 0, all = t->job->n_nodes_unknown, machines = t->work->n_machines;
 	if (all == 0 || all == machines)
@@ -201,25 +201,25 @@ static void no_energy(struct teller *t)
 	}
 	list_rest(&t->text, all);
 	buf_printf(&t->text, ": the total is that of %zu of %zu machines.", machines - all, machines);
-	tell(t);
+	write_warning(t);
 }
 
-static void unmeasured(struct teller *t)
+static void unmeasured(struct warning_writer *t)
 {
-	static const double told_from_s = 1;
+	static const double shown_from_s = 1;
 	for (size_t i = 0; i < t->job->n_nodes; i++) {
 		const struct job_node *node = &t->job->nodes[i];
-		if (node->findings == NULL || isnan(node->energy_j) || node->unmeasured_s < told_from_s)
+		if (node->findings == NULL || isnan(node->energy_j) || node->unmeasured_s < shown_from_s)
 			continue;
 		buf_printf(&t->text,
 			"No rank read %s of %.60s for %.1f s while its ranks ran: the energy of that time is "
 			"not included in the figures.",
 			node->unmeasured != NULL ? node->unmeasured : "the sensors", node->name, node->unmeasured_s);
-		tell(t);
+		write_warning(t);
 	}
 }
 
-static void nested(struct teller *t)
+static void nested(struct warning_writer *t)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < t->job->n_ranks; i++)
@@ -230,10 +230,10 @@ static void nested(struct teller *t)
 		"%zu recording%s measured processes that other recordings of this job also measured (nested "
 		"wattle run). The energy attributed to %s counts once, with the other recordings.",
 		n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
-	tell(t);
+	write_warning(t);
 }
 
-static void several_times(struct teller *t)
+static void several_times(struct warning_writer *t)
 {
 	for (size_t i = 0; i + 1 < t->job->n_ranks; i++) {
 		const struct job_rank *a = &t->job->ranks[i], *b = a + 1;
@@ -244,19 +244,19 @@ static void several_times(struct teller *t)
 		buf_printf(&t->text, "Two runs claim to be rank %lld at the same time: %.80s and %.80s.",
 			(long long)a->rank, a->run->where != NULL ? a->run->where : "?",
 			b->run->where != NULL ? b->run->where : "?");
-		tell(t);
+		write_warning(t);
 		return;
 	}
 }
 
 // Without an id, all runs in a folder count as one job. Restarted workers can use another port.
-static void several_launches(struct teller *t)
+static void several_launches(struct warning_writer *t)
 {
 	const char *first = NULL;
 	for (size_t i = 0; i < t->work->runs->n && t->job->id == NULL; i++) {
 		const struct run *run = &t->work->runs->runs[i].run;
-		const char *group = run_fact(run, FACT_JOB_GROUP);
-		int64_t restart = run_fact_i64(run, FACT_RESTART);
+		const char *group = run_metadata(run, META_KEY_JOB_GROUP);
+		int64_t restart = run_metadata_i64(run, META_KEY_RESTART);
 		if (group == NULL || (value_ok(restart) && restart > 0))
 			continue;
 		if (first != NULL && strcmp(first, group) != 0) {
@@ -264,14 +264,14 @@ static void several_launches(struct teller *t)
 				"This folder contains runs of several launches without a job ID (%.60s, "
 				"%.60s): use a separate folder for each launch, or record with --job ID.",
 				first, group);
-			tell(t);
+			write_warning(t);
 			return;
 		}
 		first = group;
 	}
 }
 
-static void shared_machine(struct teller *t)
+static void shared_machine(struct warning_writer *t)
 {
 	for (size_t i = 0; i < t->job->n_nodes; i++) {
 		const struct job_node *node = &t->job->nodes[i];
@@ -280,12 +280,12 @@ static void shared_machine(struct teller *t)
 		buf_printf(&t->text,
 			"%.60s and %.60s are the same machine: its energy counts once, in the row of the latter.",
 			node->name, t->job->nodes[node->same_machine_as].name);
-		tell(t);
+		write_warning(t);
 	}
 }
 
 // Ranks that a launcher starts together begin closer together than this.
-static void clocks(struct teller *t)
+static void clocks(struct warning_writer *t)
 {
 	static const double apart_s = 1;
 	double low_s = (double)NAN, high_s = (double)NAN;
@@ -311,37 +311,37 @@ static void clocks(struct teller *t)
 		"once, their clocks differ: times between nodes are wrong by this amount; energies and times "
 		"of each rank are correct.",
 		high->name, high_s - low_s, low->name);
-	tell(t);
+	write_warning(t);
 }
 
-static void left_out(struct teller *t)
+static void left_out(struct warning_writer *t)
 {
 	if (t->job->block_energy_left_out)
 		buf_str(&t->text,
 			"Not all spans were read: blocks of ranks that did not read their node's sensors "
 			"have no energy. Read all with --full.");
-	tell(t);
+	write_warning(t);
 }
 
-static void problems(struct teller *t)
+static void problems(struct warning_writer *t)
 {
 	const struct job_runs *runs = t->work->runs;
 	for (size_t i = 0; i < runs->n_problems && i < NAMED_MAX; i++) {
 		buf_str(&t->text, runs->problems[i]);
-		tell(t);
+		write_warning(t);
 	}
 	if (runs->n_problems > NAMED_MAX) {
 		buf_printf(&t->text, "%zu more files were skipped.", runs->n_problems - NAMED_MAX);
-		tell(t);
+		write_warning(t);
 	}
 }
 
 int job_warnings_make(struct job_work *work)
 {
-	static void (*const all[])(struct teller *) = {missing, beyond_world, nodes_unseen, unfinished, cut_off_before,
-		failed_ranks, no_energy, unmeasured, nested, several_times, several_launches, shared_machine, clocks,
-		left_out, problems};
-	struct teller t = {.work = work, .job = work->job};
+	static void (*const all[])(struct warning_writer *) = {missing, above_world_size, nodes_unseen, unfinished,
+		cut_off_before, failed_ranks, no_energy, unmeasured, nested, several_times, several_launches,
+		shared_machine, clocks, left_out, problems};
+	struct warning_writer t = {.work = work, .job = work->job};
 	work->job->warnings = arena_alloc(work->arena, WARNINGS_MAX, sizeof(const char *));
 	if (work->job->warnings == NULL)
 		return -ENOMEM;

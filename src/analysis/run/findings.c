@@ -52,10 +52,11 @@ static void memory(const struct run *run, struct findings *findings)
 
 static void carbon(const struct run *run, struct findings *findings)
 {
-	double pue = run_fact_double(run, FACT_PUE);
+	double pue = run_metadata_double(run, META_KEY_PUE);
 	findings->pue = isnan(pue) ? 1 : pue;
 	findings->facility_j = findings->total_j * findings->pue;
-	findings->carbon_g = findings->facility_j / joules_per_kwh * run_fact_double(run, FACT_CARBON_INTENSITY);
+	findings->carbon_g = findings->facility_j / joules_per_kwh *
+		run_metadata_double(run, META_KEY_CARBON_INTENSITY);
 }
 
 static void overall(const struct run *run, const struct columns *columns, struct findings *findings)
@@ -102,12 +103,12 @@ static int make(const struct run *run, struct arena *scratch, struct findings *f
 	return blocks_make(findings, &columns, findings->windows, findings->metering, scratch);
 }
 
-static int make_with(const struct run *run, bool quick, struct counter_rhythm *const *rhythms,
+static int make_with(const struct run *run, bool quick, struct counter_update_phase *const *update_phases,
 	struct findings *ret_findings)
 {
 	struct findings findings = {.run = run,
 		.quick = quick,
-		.rhythms = rhythms,
+		.update_phases = update_phases,
 		.arena = arena_new(),
 		.times_arena = arena_new()};
 	struct arena *scratch = arena_new();
@@ -126,9 +127,10 @@ int findings_make(const struct run *run, struct findings *ret_findings)
 	return make_with(run, false, NULL, ret_findings);
 }
 
-int findings_make_one_of(const struct run *run, struct counter_rhythm *const *rhythms, struct findings *ret_findings)
+int findings_make_one_of(const struct run *run, struct counter_update_phase *const *update_phases,
+	struct findings *ret_findings)
 {
-	return make_with(run, false, rhythms, ret_findings);
+	return make_with(run, false, update_phases, ret_findings);
 }
 
 int findings_make_quick(const struct run *run, struct findings *ret_findings)
@@ -136,7 +138,7 @@ int findings_make_quick(const struct run *run, struct findings *ret_findings)
 	return make_with(run, true, NULL, ret_findings);
 }
 
-void findings_forget_times(struct findings *findings)
+void findings_drop_times(struct findings *findings)
 {
 	arena_free(findings->times_arena);
 	findings->times_arena = NULL;
@@ -146,7 +148,7 @@ void findings_forget_times(struct findings *findings)
 
 void findings_finish(struct findings *findings)
 {
-	findings_forget_times(findings);
+	findings_drop_times(findings);
 	arena_free(findings->arena);
 	*findings = (struct findings){0};
 }
@@ -156,7 +158,7 @@ double findings_block_calibration_j(const struct findings *findings, const struc
 	double sum_j = (double)NAN;
 	for (size_t d = 0; block->domain_j != NULL && d < findings->n_domains; d++)
 		if (findings->domains[d].in_total)
-			sum_j = add_known(sum_j, calibration_error_j(findings->domains[d].device, block->domain_j[d]));
+			sum_j = nan_sum(sum_j, calibration_error_j(findings->domains[d].device, block->domain_j[d]));
 	return sum_j;
 }
 

@@ -5,7 +5,7 @@
 #include "energy/slice.h"
 
 // Substitute for a missing footer value, from the samples of a segment; VALUE_MISSING if there is none.
-typedef int64_t (*stand_in)(const struct run *run, struct slice samples);
+typedef int64_t (*fallback)(const struct run *run, struct slice samples);
 
 static int64_t last_of(const struct run *run, struct slice samples, enum run_metric metric)
 {
@@ -91,7 +91,7 @@ struct figure {
 	size_t of_segment;  // offset of an int64_t in struct run_segment
 	size_t of_findings; // offset of an int64_t, or of a double in seconds, in struct findings
 	enum combine combine;
-	stand_in stand_in; // NULL: none
+	fallback fallback; // NULL: none
 };
 
 #define SEGMENT(field) offsetof(struct run_segment, field)
@@ -126,9 +126,9 @@ static int64_t of_segment(const struct run *run, size_t segment, const struct fi
 {
 	const char *base = (const char *)&run->segments[segment];
 	int64_t value = *(const int64_t *)(const void *)(base + figure->of_segment);
-	if (value_ok(value) || figure->stand_in == NULL)
+	if (value_ok(value) || figure->fallback == NULL)
 		return value;
-	return figure->stand_in(run, slice_samples(run, segment));
+	return figure->fallback(run, slice_samples(run, segment));
 }
 
 static int64_t over_segments(const struct run *run, const struct figure *figure)

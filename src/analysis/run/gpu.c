@@ -14,7 +14,7 @@ struct weighted {
 	double sum, s;
 };
 
-static void weigh(struct weighted *w, int64_t value, double dt_s)
+static void add_weighted(struct weighted *w, int64_t value, double dt_s)
 {
 	if (!value_ok(value))
 		return;
@@ -38,12 +38,12 @@ static const struct {
 static void over_time(const struct run *run, const struct run_device *device, struct gpu_finding *gpu)
 {
 	struct weighted sums[ARRAY_SIZE(means)] = {0}, throttled = {0};
-	int64_t hole_ns = curve_hole_ns(run_fact_i64(run, FACT_INTERVAL));
+	int64_t hole_ns = curve_hole_ns(run_metadata_i64(run, META_KEY_INTERVAL));
 	for (size_t s = 0; s < run->n_segments; s++) {
 		struct slice samples = slice_of(run, s, device->t_ns, device->n);
 		size_t before = samples.begin;
 		for (size_t i = samples.begin + 1; i < samples.end; i++) {
-			if (slice_is_look(device, i))
+			if (slice_is_poll(device, i))
 				continue;
 			int64_t dt_ns = device->t_ns[i] - device->t_ns[before];
 			double dt_s = (double)dt_ns / 1e9;
@@ -52,8 +52,9 @@ static void over_time(const struct run *run, const struct run_device *device, st
 				continue;
 			int64_t reasons = device_value(device, DEVICE_THROTTLE_REASONS, i);
 			for (size_t m = 0; m < ARRAY_SIZE(means); m++)
-				weigh(&sums[m], device_value(device, means[m].metric, i), dt_s);
-			weigh(&throttled, value_ok(reasons) ? throttle_held_back(reasons) != 0 : VALUE_MISSING, dt_s);
+				add_weighted(&sums[m], device_value(device, means[m].metric, i), dt_s);
+			add_weighted(&throttled, value_ok(reasons) ? throttle_held_back(reasons) != 0 : VALUE_MISSING,
+				dt_s);
 		}
 	}
 	for (size_t m = 0; m < ARRAY_SIZE(means); m++)

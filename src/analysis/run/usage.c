@@ -23,8 +23,8 @@ static int64_t as_count(double value)
 static void cpu_usage(const struct run *run, const struct value_stats *columns, struct resource_usage *usage)
 {
 	const struct value_stats *c = columns;
-	usage->system_core_count = run_fact_i64(run, FACT_CORES);
-	usage->expected_cores = run_fact_i64(run, FACT_EXPECTED_CORES);
+	usage->system_core_count = run_metadata_i64(run, META_KEY_CORES);
+	usage->expected_cores = run_metadata_i64(run, META_KEY_EXPECTED_CORES);
 	usage->cpu_system = percentages(&c[TRACKING_SYSTEM_SUM], &c[TRACKING_SYSTEM_HARDWARE]);
 	usage->cpu_main = percentages(&c[TRACKING_MAIN_SUM], &c[TRACKING_MAIN_HARDWARE]);
 	usage->cpu_descendants = percentages(&c[TRACKING_DESCENDANTS_SUM], &c[TRACKING_DESCENDANTS_HARDWARE]);
@@ -69,7 +69,7 @@ static void add_unseen(struct rss_values *values, double peak_bytes, double high
 static void memory_usage(const struct findings *findings, const struct columns *c, struct resource_usage *usage)
 {
 	const struct run *run = findings->run;
-	usage->ram_capacity_bytes = run_fact_double(run, FACT_MEMORY_TOTAL);
+	usage->ram_capacity_bytes = run_metadata_double(run, META_KEY_MEMORY_TOTAL);
 	usage->ram_system_bytes = findings->overall[TRACKING_SYSTEM_RAM].max;
 	usage->main = rss_values(findings, c, RAM_MAIN);
 	usage->descendants = rss_values(findings, c, RAM_DESCENDANTS);
@@ -89,7 +89,7 @@ static double gpu_max(const struct value_stats *column, int64_t n_gpus)
 static void gpu_usage(const struct run *run, const struct value_stats *columns, struct resource_usage *usage)
 {
 	int64_t n_gpus = run_count_gpus(run);
-	usage->system_gpu_count = run_fact_i64(run, FACT_GPUS_SYSTEM);
+	usage->system_gpu_count = run_metadata_i64(run, META_KEY_GPUS_SYSTEM);
 	usage->expected_gpus = n_gpus;
 	usage->gpu_ram_capacity_bytes = run_gpu_capacity_bytes(run);
 	usage->gpu_ram_system_bytes = gpu_max(&columns[TRACKING_SYSTEM_GPU_RAM], n_gpus);
@@ -102,7 +102,7 @@ static void gpu_usage(const struct run *run, const struct value_stats *columns, 
 
 /* If there were descendants but no sample saw one alive, their figures are unknown, not 0. Without any descendants
  * their memory is 0, even if that of the target itself could not be read. */
-static void settle_descendants(const struct findings *findings, struct resource_usage *usage)
+static void finish_descendants(const struct findings *findings, struct resource_usage *usage)
 {
 	if (findings->processes_seen == 1) {
 		usage->descendants = (struct rss_values){0};
@@ -124,7 +124,7 @@ static void set_total(struct rss_values *values, double total_bytes)
 
 /* Peaks that only the kernel recorded were added to main and to the target, not to descendants. Afterwards the target's
  * total must be at least each of the two, and at most their sum. */
-static void settle_combined(const struct findings *findings, struct resource_usage *usage)
+static void finish_combined(const struct findings *findings, struct resource_usage *usage)
 {
 	struct rss_values *combined = &usage->combined, *descendants = &usage->descendants;
 	double main_bytes = usage->main.total_bytes;
@@ -146,6 +146,6 @@ void usage_make(const struct findings *findings, const struct columns *columns, 
 	memory_usage(findings, columns, ret_usage);
 	cpu_usage(run, findings->overall, ret_usage);
 	gpu_usage(run, findings->overall, ret_usage);
-	settle_descendants(findings, ret_usage);
-	settle_combined(findings, ret_usage);
+	finish_descendants(findings, ret_usage);
+	finish_combined(findings, ret_usage);
 }

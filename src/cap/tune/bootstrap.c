@@ -9,7 +9,7 @@
 enum {
 	DRAWS = 400,
 	CUT = DRAWS / 40, // 2.5 % at each end
-	PLACES = 128      // number of grid limits to search for an optimum; sets the resolution of the range
+	RANKS = 128       // number of grid limits to search for an optimum; sets the resolution of the range
 };
 
 // Half-way between two measured limits, a smooth curve can be wrong about what is not smooth: clock steps, or a limit
@@ -19,70 +19,72 @@ static const double BETWEEN = 0.005;
 struct bootstrap {
 	const struct figures *figures;
 	size_t chosen;
-	double between;                 // standard deviation at the chosen limit
-	double *curve[TUNE_QUANTITIES]; // n: values at the measured limits
-	double *truth[TUNE_QUANTITIES]; // n: values of this draw
-	double *doubt[TUNE_QUANTITIES]; // n × n: Cholesky factor L of the covariance of the true values about the curve
+	double between;                      // standard deviation at the chosen limit
+	double *curve[TUNE_QUANTITIES];      // n: values at the measured limits
+	double *true_curve[TUNE_QUANTITIES]; // n: values of this draw
+	double *uncertainty
+		[TUNE_QUANTITIES]; // n × n: Cholesky factor L of the covariance of the true values about the curve
 	double *normals[TUNE_QUANTITIES];
 	double *change[TUNE_QUANTITIES]; // DRAWS: log of the change at the chosen limit
 	double *best;                    // DRAWS: optimal limits
-	struct dice dice;
+	struct rng rng;
 };
 
-static double uniform(struct dice *dice)
+static double uniform(struct rng *rng)
 {
-	return ((double)(dice_roll(dice) >> 11) + 0.5) * 0x1p-53;
+	return ((double)(rng_next(rng) >> 11) + 0.5) * 0x1p-53;
 }
 
-static double normal(struct dice *dice)
+static double normal(struct rng *rng)
 {
-	double radius = sqrt(-2 * log(uniform(dice)));
-	return radius * cos(2 * M_PI * uniform(dice));
+	double radius = sqrt(-2 * log(uniform(rng)));
+	return radius * cos(2 * M_PI * uniform(rng));
 }
 
 // The noise is itself estimated, with a limited number of degrees of freedom, so draws follow Student's t.
-static double noise_scale(struct dice *dice, size_t degrees)
+static double noise_scale(struct rng *rng, size_t degrees)
 {
 	double squares = 0;
 	for (size_t i = 0; i < degrees; i++)
-		squares += pow(normal(dice), 2);
+		squares += pow(normal(rng), 2);
 	return sqrt((double)degrees / squares);
 }
 
-static void draw_truth(struct bootstrap *bootstrap)
+static void draw_true_curve(struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
-	double scale = noise_scale(&bootstrap->dice, figures->degrees + 1);
+	double scale = noise_scale(&bootstrap->rng, figures->degrees + 1);
 	double together = figures->noise[TUNE_E][TUNE_T] /
 		sqrt(figures->noise[TUNE_E][TUNE_E] * figures->noise[TUNE_T][TUNE_T]);
 	for (size_t i = 0; i < figures->n; i++) {
-		double e = scale * normal(&bootstrap->dice), t = scale * normal(&bootstrap->dice);
+		double e = scale * normal(&bootstrap->rng), t = scale * normal(&bootstrap->rng);
 		bootstrap->normals[TUNE_E][i] = e;
 		bootstrap->normals[TUNE_T][i] = together * e + sqrt(fmax(1 - together * together, 0)) * t;
 	}
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++)
 		for (size_t i = 0; i < figures->n; i++)
-			bootstrap->truth[q][i] = bootstrap->curve[q][i] +
-				dot_product(bootstrap->doubt[q] + i * figures->n, bootstrap->normals[q], i + 1);
+			bootstrap->true_curve[q][i] = bootstrap->curve[q][i] +
+				dot_product(bootstrap->uncertainty[q] + i * figures->n, bootstrap->normals[q], i + 1);
 }
 
-static double truth_at(const struct bootstrap *bootstrap, enum tune_quantity q, size_t g)
+static double true_curve_at(const struct bootstrap *bootstrap, enum tune_quantity q, size_t g)
 {
 	size_t n = bootstrap->figures->n;
-	return dot_product(bootstrap->figures->exact[q] + g * n, bootstrap->truth[q], n);
+	return dot_product(bootstrap->figures->exact[q] + g * n, bootstrap->true_curve[q], n);
 }
 
-static double best_of_truth(const struct bootstrap *bootstrap)
+static double best_of_true_curve(const struct bootstrap *bootstrap)
 {
 	const struct figures *figures = bootstrap->figures;
 	double least = 0;
-	size_t best = 0, step = figures->n_grid / PLACES + 1, last = figures->n_grid - 1;
-	for (size_t place = step; place < last + step; place += step) {
-		size_t g = place < last ? place : last;
-		double t = figures->time_exponent > 0 || isfinite(figures->bound) ? truth_at(bootstrap, TUNE_T, g) : 0;
+	size_t best = 0, step = figures->n_grid / RANKS + 1, last = figures->n_grid - 1;
+	for (size_t index = step; index < last + step; index += step) {
+		size_t g = index < last ? index : last;
+		double t = figures->time_exponent > 0 || isfinite(figures->bound) ? true_curve_at(bootstrap, TUNE_T, g)
+										  : 0;
 		if (t > figures->bound)
 			break;
-		double value = truth_at(bootstrap, TUNE_E, g) + figures->time_exponent * t;
+		double value = true_curve_at(bootstrap, TUNE_E, g) + figures->time_exponent * t;
 		if (value < least) {
 			least = value;
 			best = g;
@@ -98,12 +100,13 @@ static int bootstrap_init(struct bootstrap *bootstrap, struct arena *arena)
 	bool has = bootstrap->best != NULL;
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
 		bootstrap->curve[q] = arena_alloc(arena, n, sizeof(double));
-		bootstrap->truth[q] = arena_alloc(arena, n, sizeof(double));
+		bootstrap->true_curve[q] = arena_alloc(arena, n, sizeof(double));
 		bootstrap->normals[q] = arena_alloc(arena, n, sizeof(double));
-		bootstrap->doubt[q] = arena_alloc(arena, n * n, sizeof(double));
+		bootstrap->uncertainty[q] = arena_alloc(arena, n * n, sizeof(double));
 		bootstrap->change[q] = arena_alloc(arena, DRAWS, sizeof(double));
-		has = has && bootstrap->curve[q] != NULL && bootstrap->truth[q] != NULL &&
-			bootstrap->normals[q] != NULL && bootstrap->doubt[q] != NULL && bootstrap->change[q] != NULL;
+		has = has && bootstrap->curve[q] != NULL && bootstrap->true_curve[q] != NULL &&
+			bootstrap->normals[q] != NULL && bootstrap->uncertainty[q] != NULL &&
+			bootstrap->change[q] != NULL;
 	}
 	return has ? 0 : -ENOMEM;
 }
@@ -116,10 +119,10 @@ static bool fill_curves(struct bootstrap *bootstrap)
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
 		for (size_t i = 0; i < n; i++)
 			bootstrap->curve[q][i] = figures_curve(figures, (enum tune_quantity)q, figures->grid_of[i]);
-		memcpy(bootstrap->doubt[q], figures->doubt[q], n * n * sizeof(double));
+		memcpy(bootstrap->uncertainty[q], figures->uncertainty[q], n * n * sizeof(double));
 		for (size_t i = 0; i < n; i++) // keeps the matrix positive definite despite rounding
-			bootstrap->doubt[q][i * n + i] *= 1 + 1e-9;
-		if (!cholesky_factor(bootstrap->doubt[q], n))
+			bootstrap->uncertainty[q][i * n + i] *= 1 + 1e-9;
+		if (!cholesky_factor(bootstrap->uncertainty[q], n))
 			return false;
 	}
 	return true;
@@ -149,16 +152,16 @@ int bootstrap_choice(const struct figures *figures, size_t chosen, uint64_t seed
 	struct bootstrap bootstrap = {.figures = figures,
 		.chosen = chosen,
 		.between = between_at(figures, chosen),
-		.dice = dice_make(seed, 2)};
+		.rng = rng_init(seed, 2)};
 	int r = bootstrap_init(&bootstrap, arena);
 	if (r < 0 || !fill_curves(&bootstrap))
 		return r;
 	for (size_t d = 0; d < DRAWS; d++) {
-		draw_truth(&bootstrap);
-		bootstrap.best[d] = best_of_truth(&bootstrap);
+		draw_true_curve(&bootstrap);
+		bootstrap.best[d] = best_of_true_curve(&bootstrap);
 		for (size_t q = 0; q < TUNE_QUANTITIES; q++)
-			bootstrap.change[q][d] = truth_at(&bootstrap, (enum tune_quantity)q, chosen) +
-				bootstrap.between * normal(&bootstrap.dice);
+			bootstrap.change[q][d] = true_curve_at(&bootstrap, (enum tune_quantity)q, chosen) +
+				bootstrap.between * normal(&bootstrap.rng);
 	}
 	qsort(bootstrap.best, DRAWS, sizeof(double), compare_doubles);
 	result->chosen_range.low = fmin(bootstrap.best[CUT], figures->grid[chosen]);

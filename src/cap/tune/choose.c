@@ -39,7 +39,7 @@ static bool may_be_chosen(const struct figures *figures, size_t at)
 }
 
 // Index of the model's minimum over the grid; of equal values the highest limit.
-static size_t least_of(const struct figures *figures, const struct choice *choice)
+static size_t min_of(const struct figures *figures, const struct choice *choice)
 {
 	size_t best = 0;
 	double least = choice_curve(figures, choice, 0);
@@ -133,9 +133,9 @@ static struct choice choose_by_objective(const struct figures *figures, struct a
 	if (model_loss(&choice.model, &points) > FITTED)
 		return choose_measured(figures,
 			"the models fit worse than the measurement noise: the best measured limit is used");
-	choice.at = least_of(figures, &choice);
+	choice.at = min_of(figures, &choice);
 	struct choice smooth = {.model = {.kind = TUNE_SPLINE_MODEL}, .why = BETTER};
-	smooth.at = least_of(figures, &smooth);
+	smooth.at = min_of(figures, &smooth);
 	if (choice_curve(figures, &smooth, choice.at) - choice_curve(figures, &smooth, smooth.at) > EQUAL)
 		choice = smooth;
 	choice.residual = residual_of(figures, &choice);

@@ -58,7 +58,7 @@ static void fill_allowed(const struct figures *figures, struct tune_result *resu
 // The reference relative to itself, known without a measurement.
 static const struct tune_interval none = {0, 0, 0};
 
-static int promise(const struct tuner *tuner, const struct figures *figures, const struct choice *choice,
+static int fill_expected(const struct tuner *tuner, const struct figures *figures, const struct choice *choice,
 	struct arena *arena, struct tune_result *result)
 {
 	double unknown = (double)NAN, chosen = figures->grid[choice->at];
@@ -132,7 +132,7 @@ int tuner_conclude(const struct tuner *tuner, struct arena *arena, struct tune_r
 	r = draw_curve(&figures, &choice, arena, &result);
 	if (r < 0)
 		return r;
-	r = promise(tuner, &figures, &choice, arena, &result);
+	r = fill_expected(tuner, &figures, &choice, arena, &result);
 	if (r < 0)
 		return r;
 	fill_allowed(&figures, &result);

@@ -123,7 +123,7 @@ static double likelihood(struct spline *spline, const double *y)
 }
 
 // Computes the weight of each curvature variance; false: no curve can be fitted.
-static bool weigh_bends(struct spline *spline, const struct figures *figures, enum tune_quantity q, double *ret_shares)
+static bool weight_bends(struct spline *spline, const struct figures *figures, enum tune_quantity q, double *ret_shares)
 {
 	double most = -INFINITY, sum = 0;
 	for (size_t b = 0; b < BENDS; b++) {
@@ -155,14 +155,14 @@ static void fill_weights(struct spline *spline, const struct figures *figures, c
 }
 
 // Covariance of the true values about the curve at the measured limits: weights × noise.
-static void fill_doubt(struct figures *figures, enum tune_quantity q)
+static void fill_uncertainty(struct figures *figures, enum tune_quantity q)
 {
 	size_t n = figures->n;
 	double noise = figures->noise[q][q];
 	for (size_t i = 0; i < n; i++) {
 		const double *weights = figures->weights[q] + figures->grid_of[i] * n;
 		for (size_t j = 0; j < n; j++)
-			figures->doubt[q][i * n + j] = noise * dot_product(weights, figures->shape + j * n, n);
+			figures->uncertainty[q][i * n + j] = noise * dot_product(weights, figures->shape + j * n, n);
 	}
 }
 
@@ -188,8 +188,9 @@ int curves_make(struct figures *figures, struct arena *arena)
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
 		figures->weights[q] = arena_alloc(arena, figures->n_grid * n, sizeof(double));
 		figures->exact[q] = arena_alloc(arena, figures->n_grid * n, sizeof(double));
-		figures->doubt[q] = arena_alloc(arena, n * n, sizeof(double));
-		has = has && figures->weights[q] != NULL && figures->exact[q] != NULL && figures->doubt[q] != NULL;
+		figures->uncertainty[q] = arena_alloc(arena, n * n, sizeof(double));
+		has = has && figures->weights[q] != NULL && figures->exact[q] != NULL &&
+			figures->uncertainty[q] != NULL;
 	}
 	if (!has)
 		return -ENOMEM;
@@ -197,14 +198,14 @@ int curves_make(struct figures *figures, struct arena *arena)
 		u[i] = log(figures->limit[i] / figures->limit[n - 1]);
 	for (size_t q = 0; q < TUNE_QUANTITIES; q++) {
 		double noise = figures->noise[q][q], shares[BENDS];
-		if (weigh_bends(&spline, figures, (enum tune_quantity)q, shares)) {
+		if (weight_bends(&spline, figures, (enum tune_quantity)q, shares)) {
 			fill_weights(&spline, figures, shares, noise, figures->weights[q]);
 			fill_weights(&spline, figures, shares, EXACT * noise, figures->exact[q]);
 		} else {
 			weights_of_steps(figures, figures->weights[q]);
 			weights_of_steps(figures, figures->exact[q]);
 		}
-		fill_doubt(figures, (enum tune_quantity)q);
+		fill_uncertainty(figures, (enum tune_quantity)q);
 		relate_to_reference(figures, figures->weights[q]);
 		relate_to_reference(figures, figures->exact[q]);
 	}

@@ -13,7 +13,7 @@
 static const double strengths[] = {0, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 10};
 enum { STRENGTHS = ARRAY_SIZE(strengths) };
 
-static const double LEAST_NOISE = 1e-12; // variance: resolution of doubles and of counters in µJ, even without scatter
+static const double MIN_NOISE = 1e-12; // variance: resolution of doubles and of counters in µJ, even without scatter
 
 struct fit {
 	size_t m, n; // number of windows, and of limits with at least one window
@@ -109,8 +109,8 @@ static bool fit_strength(struct fit *fit, double strength, double *indicator)
 	}
 	cholesky_inverse(fit->normal, fit->n, fit->inverse);
 	double degrees = (double)(fit->m - fit->n);
-	double e = fmax(squares[TUNE_E][TUNE_E] / degrees, LEAST_NOISE),
-	       t = fmax(squares[TUNE_T][TUNE_T] / degrees, LEAST_NOISE);
+	double e = fmax(squares[TUNE_E][TUNE_E] / degrees, MIN_NOISE),
+	       t = fmax(squares[TUNE_T][TUNE_T] / degrees, MIN_NOISE);
 	double both = squares[TUNE_T][TUNE_E] / degrees, most = sqrt(e * t);
 	fit->noise[TUNE_E][TUNE_E] = e;
 	fit->noise[TUNE_T][TUNE_T] = t;

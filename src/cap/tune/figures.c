@@ -6,17 +6,17 @@
 
 /* Models must be accurate near the optimum: for a limit that is 10 % worse than the best one, an accuracy of 2 % is
  * enough. */
-static const double CARELESS = 0.2;
+static const double CERTAINTY_LOW = 0.2;
 
 // Prior for the noise (standard deviation of a window's logs), counted as one degree of freedom: few windows may agree
 // by chance, and one window per limit says nothing about the noise.
 static const double SUPPOSED_NOISE = 0.01;
 
-enum { GRID_MOST = 1024 };
+enum { GRID_MAX = 1024 };
 
 static size_t count_grid(double low, double high, double *ret_step)
 {
-	*ret_step = fmax(ceil((high - low) / GRID_MOST), 1);
+	*ret_step = fmax(ceil((high - low) / GRID_MAX), 1);
 	return high - low < 1e15 ? (size_t)((high - low) / *ret_step) + 1 : 0;
 }
 
@@ -66,7 +66,7 @@ static void fill_objective(struct figures *figures)
 	}
 	for (size_t i = 0; i < figures->n; i++)
 		figures->s[i] = sqrt(figures->noise_of_objective * figures->shape[i * figures->n + i] +
-			pow(CARELESS * (figures->y[i] - least), 2));
+			pow(CERTAINTY_LOW * (figures->y[i] - least), 2));
 }
 
 static void fill_noise(struct figures *figures, const struct estimate *estimate)

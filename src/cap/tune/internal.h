@@ -32,11 +32,11 @@ struct tuner {
 	size_t n_rounds; // number of finished rounds
 	double progress; // never decreases, although limits may be added
 	bool is_finished;
-	struct dice dice;
+	struct rng rng;
 };
 
 // At the end of a round, clears `in_question` of the limits that need no further window.
-void tune_judge(struct tuner *tuner);
+void tune_prune(struct tuner *tuner);
 
 // Whether the total time for all candidates allows measuring one more limit in the remaining rounds.
 bool tune_has_time_for_another(const struct tuner *tuner);
@@ -131,7 +131,8 @@ struct figures {
 	size_t *grid_of;                  // n: grid index of each measured limit
 	double *weights[TUNE_QUANTITIES]; // n_grid × n: weights × log gives smoothed curves of log E and log T
 	double *exact[TUNE_QUANTITIES];   // the same for interpolating curves
-	double *doubt[TUNE_QUANTITIES];   // n × n: covariance of the true values about the curve at the measured limits
+	double *uncertainty
+		[TUNE_QUANTITIES]; // n × n: covariance of the true values about the curve at the measured limits
 };
 
 // -ENOMEM. `limits` has the n limits of the estimate.

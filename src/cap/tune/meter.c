@@ -62,7 +62,7 @@ void tune_meter_feed(struct tune_meter *meter, size_t p, int64_t t_ns)
 			energy_track_feed(&meter->parts[i].track, t_ns, meter->rows[meter->parts[i].domain], false);
 }
 
-void tune_meter_look(struct tune_meter *meter)
+void tune_meter_poll(struct tune_meter *meter)
 {
 	int64_t t_ns;
 	for (size_t p = 0; p < meter->n_parts; p++)
@@ -90,7 +90,7 @@ bool tune_meter_between(struct tune_meter *meter, size_t from, size_t to, bool a
 		if (isnan(amount.j))
 			return false;
 		span.energy_j += amount.j;
-		span.most_j = fmax(span.most_j, amount.j);
+		span.max_j = fmax(span.max_j, amount.j);
 		error_j2 += amount.error_j * amount.error_j;
 		span.seconds = seconds_between(track->marks[from].t_ns, track->marks[to].t_ns);
 	}

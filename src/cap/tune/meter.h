@@ -10,7 +10,7 @@
 
 struct tune_steady {
 	double delay_s; // longest delay, s, until a limit took effect in this search
-	double least_w; // power, W, of a device that its limit did not reduce; 0: none
+	double min_w;   // power, W, of a device that its limit did not reduce; 0: none
 	double before_w,
 		above_s; // for the present limit: previous stretch, and end of the last stretch above the limit
 };
@@ -19,30 +19,31 @@ struct tune_steady {
 #define TUNE_SLOWEST_S 3.0
 
 // Power of devices with the same limit. `limit_w` NaN: a clock limit, which does not bound the power.
-struct tune_stretch_power {
+struct tune_interval_power {
 	double limit_w;
-	double sum_w, most_w; // sum of all devices, and highest device power
+	double sum_w, max_w;  // sum of all devices, and highest device power
 	double until_s;       // end of the stretch, s since the limit was set
 };
 
 void tune_steady_begin(struct tune_steady *steady); // call after setting another limit
 // True: the limit is in effect, and power agrees with the previous stretch within the fraction `tolerance` and half a
 // watt.
-bool tune_steady_add(struct tune_steady *steady, const struct tune_stretch_power *stretch, double tolerance);
+bool tune_steady_add(struct tune_steady *steady, const struct tune_interval_power *interval, double tolerance);
 // Whether one device draws more than the limit allows.
 bool tune_steady_is_above(const struct tune_steady *steady, double limit_w, double w);
-void tune_steady_learn(struct tune_steady *steady, double delay_s); // records that a limit took effect after this delay
+void tune_steady_record(struct tune_steady *steady,
+	double delay_s); // records that a limit took effect after this delay
 
 /* Energy of the searched devices between marks that are set while the program works. Counters are read often enough to
  * catch each update; the energy at a mark is known after the first update that follows it. */
 
 // Reading interval: dates updates of 20 ms counters to a tenth of their interval, and catches each update of package
 // counters (1 ms).
-#define TUNE_LOOK_NS (2 * NS_PER_MS)
+#define TUNE_POLL_NS (2 * NS_PER_MS)
 
 struct tune_span {
 	double energy_j, error_j, seconds; // sum over devices; error_j: half width of the 95 % interval
-	double most_j;                     // energy of the device that used most
+	double max_j;                      // energy of the device that used most
 };
 
 struct tune_meter {
@@ -65,7 +66,7 @@ void tune_meter_close(struct tune_meter *meter);
 // tune_meter_feed afterwards.
 bool tune_meter_read(struct tune_meter *meter, size_t p, int64_t *ret_t_ns);
 void tune_meter_feed(struct tune_meter *meter, size_t p, int64_t t_ns);
-void tune_meter_look(struct tune_meter *meter); // tune_meter_read and tune_meter_feed for all parts
+void tune_meter_poll(struct tune_meter *meter); // tune_meter_read and tune_meter_feed for all parts
 
 void tune_meter_mark(struct tune_meter *meter, size_t mark, int64_t t_ns);
 // Energy between two marks. False: one of them is not known yet, or never will be. at_once: use the readings available

@@ -10,15 +10,15 @@ static const double FINEST = 0.02;
 
 // Minimum distance of a new limit from a known one, as a fraction of the gap, when searching for the crossing of the
 // bound.
-static const double LEAST_PART = 0.25;
+static const double MIN_PART = 0.25;
 
-static void insert(struct tuner *tuner, size_t place, double value)
+static void insert(struct tuner *tuner, size_t position, double value)
 {
-	struct tune_limit *at = &tuner->limits[place];
-	memmove(at + 1, at, (tuner->n_limits - place) * sizeof(*at));
+	struct tune_limit *at = &tuner->limits[position];
+	memmove(at + 1, at, (tuner->n_limits - position) * sizeof(*at));
 	*at = (struct tune_limit){.limit = value, .index = tuner->n_limits++, .in_question = true};
 	for (size_t w = 0; w < tuner->n_windows; w++)
-		tuner->windows[w].limit += tuner->windows[w].limit >= place;
+		tuner->windows[w].limit += tuner->windows[w].limit >= position;
 }
 
 // Adds a limit between the one at `above` and the next lower one; `part`: fraction of the way down.
@@ -59,7 +59,7 @@ void tune_refine(struct tuner *tuner, const struct estimate *estimate)
 	if (is_bound && best == last && last + 1 < estimate->n) {
 		const double *t = estimate->log[TUNE_T];
 		part = (bound - (t[last] - t[0])) / (t[last + 1] - t[last]);
-		part = fmin(fmax(part, LEAST_PART), 1 - LEAST_PART); // NaN (a limit without a window) becomes LEAST_PART
+		part = fmin(fmax(part, MIN_PART), 1 - MIN_PART); // NaN (a limit without a window) becomes MIN_PART
 	}
 	add_between(tuner, best, part);
 	if (best > 0)

@@ -23,7 +23,7 @@ static void plan_round(struct tuner *tuner)
 			tuner->round[tuner->n_round++] = (uint32_t)i;
 	if (tuner->n_round == 0)
 		return;
-	dice_shuffle(&tuner->dice, tuner->round, (uint32_t)tuner->n_round);
+	rng_shuffle(&tuner->rng, tuner->round, (uint32_t)tuner->n_round);
 	if (tuner->n_rounds == 0) {
 		memmove(tuner->round + 1, tuner->round, tuner->n_round * sizeof(*tuner->round));
 		tuner->round[0] = 0;
@@ -35,7 +35,7 @@ static void plan_round(struct tuner *tuner)
 static void end_round(struct tuner *tuner)
 {
 	tuner->n_rounds++;
-	tune_judge(tuner);
+	tune_prune(tuner);
 	tuner->n_round = 0;
 	tuner->is_finished = tuner->n_rounds >= tune_rounds_planned(tuner) || count_in_question(tuner) < 2 ||
 		!tune_has_time(tuner, 0);
@@ -72,7 +72,7 @@ int tuner_new(const struct tune_options *options, const double *limits, size_t n
 	*tuner = (struct tuner){.options = *options,
 		.n_limits = n,
 		.n_candidates = n,
-		.dice = dice_make(options->seed, 1)};
+		.rng = rng_init(options->seed, 1)};
 	tuner->limits = calloc_array(2 * n, sizeof(*tuner->limits));
 	tuner->round = calloc_array(2 * n + 1, sizeof(*tuner->round));
 	if (tuner->limits == NULL || tuner->round == NULL) {
@@ -109,18 +109,18 @@ bool tuner_next(struct tuner *tuner, size_t *ret_limit, double *ret_seconds)
 }
 
 // Index of the limit with the caller's index; n_limits: none.
-static size_t place_of(const struct tuner *tuner, size_t index)
+static size_t index_of(const struct tuner *tuner, size_t index)
 {
-	size_t place = 0;
-	while (place < tuner->n_limits && tuner->limits[place].index != index)
-		place++;
-	return place;
+	size_t position = 0;
+	while (position < tuner->n_limits && tuner->limits[position].index != index)
+		position++;
+	return position;
 }
 
 double tuner_limit(const struct tuner *tuner, size_t index)
 {
-	size_t place = place_of(tuner, index);
-	return place < tuner->n_limits ? tuner->limits[place].limit : (double)NAN;
+	size_t position = index_of(tuner, index);
+	return position < tuner->n_limits ? tuner->limits[position].limit : (double)NAN;
 }
 
 static bool counts(const struct tune_window *window)
@@ -136,7 +136,7 @@ static bool counts(const struct tune_window *window)
 // Inserts in the order of at_s. Without memory the window is dropped, as if it had not been measured.
 static void keep(struct tuner *tuner, struct tune_window window)
 {
-	struct tune_window *windows = array_with_room(tuner->windows, tuner->n_windows, &tuner->windows_capacity,
+	struct tune_window *windows = array_reserve(tuner->windows, tuner->n_windows, &tuner->windows_capacity,
 		sizeof(*windows), 64);
 	if (windows == NULL)
 		return;
@@ -185,7 +185,7 @@ static double share_done(const struct tuner *tuner)
 void tuner_add(struct tuner *tuner, const struct tune_window *window)
 {
 	struct tune_window kept = *window;
-	kept.limit = place_of(tuner, window->limit);
+	kept.limit = index_of(tuner, window->limit);
 	if (kept.limit == tuner->n_limits)
 		return;
 	struct tune_limit *limit = &tuner->limits[kept.limit];

@@ -13,27 +13,27 @@ void tune_steady_begin(struct tune_steady *steady)
 
 bool tune_steady_is_above(const struct tune_steady *steady, double limit_w, double w)
 {
-	return w > ABOVE * limit_w && w > ABOVE * steady->least_w;
+	return w > ABOVE * limit_w && w > ABOVE * steady->min_w;
 }
 
-void tune_steady_learn(struct tune_steady *steady, double delay_s)
+void tune_steady_record(struct tune_steady *steady, double delay_s)
 {
 	steady->delay_s = fmax(steady->delay_s, delay_s);
 }
 
-bool tune_steady_add(struct tune_steady *steady, const struct tune_stretch_power *stretch, double tolerance)
+bool tune_steady_add(struct tune_steady *steady, const struct tune_interval_power *interval, double tolerance)
 {
-	double sum_w = stretch->sum_w;
+	double sum_w = interval->sum_w;
 	bool agrees = fabs(sum_w - steady->before_w) <= tolerance * fabs(sum_w) + AGREES_W;
 	steady->before_w = sum_w;
-	if (tune_steady_is_above(steady, stretch->limit_w, stretch->most_w)) {
-		steady->above_s = stretch->until_s;
-		if (!agrees || stretch->until_s < TUNE_SLOWEST_S)
+	if (tune_steady_is_above(steady, interval->limit_w, interval->max_w)) {
+		steady->above_s = interval->until_s;
+		if (!agrees || interval->until_s < TUNE_SLOWEST_S)
 			return false;
-		steady->least_w = stretch->most_w;
+		steady->min_w = interval->max_w;
 		return true;
 	}
-	tune_steady_learn(steady, steady->above_s);
+	tune_steady_record(steady, steady->above_s);
 	steady->above_s = 0;
 	return agrees;
 }

@@ -125,7 +125,7 @@ static double domain_j(const struct object_at *at)
 	double sum_j = block_of(at)->domain_j[first];
 	for (size_t i = first + 1; is_of_job(at) && i < f->n_domains; i++)
 		if (strcmp(f->domains[i].device->name, f->domains[first].device->name) == 0)
-			sum_j = add_known(sum_j, block_of(at)->domain_j[i]);
+			sum_j = nan_sum(sum_j, block_of(at)->domain_j[i]);
 	return sum_j;
 }
 
@@ -245,7 +245,7 @@ static const struct field block_fields[] = {
 	FIELD_FOUND("rank_energy_j", &spread_type, rank_energy, "energy over the ranks", .unit = "J", .known = true, .present = is_of_job),
 	FIELD_OBJECT_MAP("resource_usage", &column_type, column_count, column_key, block_column,
 		"gpu_tracker's columns over the samples inside the block"),
-	FIELD_HERE("energy", &block_energy_type, "energy of the block"),
+	FIELD_SELF("energy", &block_energy_type, "energy of the block"),
 	FIELD_LIST("units", &unit_type, unit_count, unit_item, "work that the block did"),
 };
 #undef B
@@ -285,7 +285,7 @@ static const struct object_type run_energy_type =
 static const struct field blocks_document_fields[] = {
 	FIELD_OBJECT_MAP("overall", &column_type, column_count, column_key, overall_column,
 		"gpu_tracker's columns over all samples"),
-	FIELD_HERE("static_data", &static_data_type, "what gpu_tracker calls static data"),
+	FIELD_SELF("static_data", &static_data_type, "what gpu_tracker calls static data"),
 	FIELD_LIST("code_block_results", &block_type, block_count, block_item, "code blocks, by name"),
 	FIELD_POINTER(struct document, "energy", findings, &run_energy_type, "energy of the run"),
 };

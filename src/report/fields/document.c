@@ -35,7 +35,7 @@ static int add_command(struct document *document)
 	struct buf words;
 	int r = 0;
 	buf_init(&words, COMMAND_CEILING);
-	if (segment != NULL && segment->command_json != NULL && command_words(segment->command_json, &words) == 0) {
+	if (segment != NULL && segment->command_json != NULL && command_quoted(segment->command_json, &words) == 0) {
 		size_t n = 0;
 		for (const char *at = words.data; at < words.data + words.size; at += strlen(at) + 1)
 			n++;
@@ -55,16 +55,17 @@ static int add_command(struct document *document)
 static int add_labels(struct document *document)
 {
 	const struct run *run = document->run;
-	const size_t prefix = strlen(FACT_META_PREFIX);
-	const char *label = run_fact(run, FACT_LABEL);
-	struct document_label *labels = arena_alloc(document->arena, run->n_facts + 1, sizeof(*labels));
+	const size_t prefix = strlen(META_KEY_META_PREFIX);
+	const char *label = run_metadata(run, META_KEY_LABEL);
+	struct document_label *labels = arena_alloc(document->arena, run->n_metadata + 1, sizeof(*labels));
 	if (labels == NULL)
 		return -ENOMEM;
 	if (label != NULL)
 		labels[document->n_labels++] = (struct document_label){"label", label};
-	for (size_t i = 0; i < run->n_facts; i++) {
+	for (size_t i = 0; i < run->n_metadata; i++) {
 		const char *key = run->facts[i].key;
-		if (strncmp(key, FACT_META_PREFIX, prefix) != 0 || (label != NULL && strcmp(key + prefix, "label") == 0))
+		if (strncmp(key, META_KEY_META_PREFIX, prefix) != 0 ||
+			(label != NULL && strcmp(key + prefix, "label") == 0))
 			continue;
 		labels[document->n_labels++] = (struct document_label){key + prefix, run->facts[i].value};
 	}
@@ -74,43 +75,43 @@ static int add_labels(struct document *document)
 
 /* ---- warnings ---- */
 
-struct told {
+struct text_list {
 	struct document *document;
 	const char **texts; // NULL: count only
 	size_t n;
 	bool failed;
 };
 
-static void tell(void *data, const char *text)
+static void add_text(void *data, const char *text)
 {
-	struct told *told = data;
-	if (told->texts != NULL)
-		told->failed |= (told->texts[told->n] = arena_text(told->document->arena, text)) == NULL;
-	told->n++;
+	struct text_list *list = data;
+	if (list->texts != NULL)
+		list->failed |= (list->texts[list->n] = arena_text(list->document->arena, text)) == NULL;
+	list->n++;
 }
 
-static void tell_all(struct told *told)
+static void write_all(struct text_list *list)
 {
-	const struct job_findings *job = told->document->job;
+	const struct job_findings *job = list->document->job;
 	for (size_t i = 0; job != NULL && i < job->n_warnings; i++)
-		tell(told, job->warnings[i]);
+		add_text(list, job->warnings[i]);
 	if (job != NULL)
-		report_warnings_of_sums(&job->total, tell, told);
+		report_warnings_of_totals(&job->total, add_text, list);
 	else
-		report_warnings(told->document->findings, tell, told);
+		report_warnings(list->document->findings, add_text, list);
 }
 
 static int add_warnings(struct document *document)
 {
-	struct told count = {.document = document}, told = {.document = document};
-	tell_all(&count);
-	told.texts = arena_alloc(document->arena, count.n + 1, sizeof(*told.texts));
-	if (told.texts == NULL)
+	struct text_list count = {.document = document}, list = {.document = document};
+	write_all(&count);
+	list.texts = arena_alloc(document->arena, count.n + 1, sizeof(*list.texts));
+	if (list.texts == NULL)
 		return -ENOMEM;
-	tell_all(&told);
-	document->warnings = told.texts;
-	document->n_warnings = told.n;
-	return told.failed ? -ENOMEM : 0;
+	write_all(&list);
+	document->warnings = list.texts;
+	document->n_warnings = list.n;
+	return list.failed ? -ENOMEM : 0;
 }
 
 /* ---- domains and GPUs of a job ---- */

@@ -132,9 +132,9 @@ static const char *rank_node(const struct object_at *at, struct buf *scratch)
 	return job_of(at)->nodes[rank_of(at)->node].name;
 }
 
-static const char *rank_fact(const struct object_at *at, struct buf *scratch)
+static const char *rank_metadata(const struct object_at *at, struct buf *scratch)
 {
-	return run_fact(&rank_of(at)->run->run, at->field->argument);
+	return run_metadata(&rank_of(at)->run->run, at->field->argument);
 }
 
 static int64_t rank_pid(const struct object_at *at)
@@ -166,9 +166,9 @@ static const struct field rank_fields[] = {
 	FIELD(R, rank, NULL, "number of the rank", .title = "rank"),
 	FIELD(R, local_rank, NULL, "its number on its node"),
 	FIELD_TEXT("node", rank_node, NULL, "its node", .title = "node"),
-	FIELD_TEXT("host", rank_fact, NULL, "name of the host", .argument = FACT_HOST),
+	FIELD_TEXT("host", rank_metadata, NULL, "name of the host", .argument = META_KEY_HOST),
 	FIELD(R, step, NULL, "job step of Slurm", .title = "step"),
-	FIELD_TEXT("run", rank_fact, NULL, "identity of its run", .argument = FACT_RUN_ID),
+	FIELD_TEXT("run", rank_metadata, NULL, "identity of its run", .argument = META_KEY_RUN_ID),
 	FIELD_BY(R, run, "where", struct job_run, where, NULL, "file or store of its run"),
 	FIELD_INTEGER("pid", rank_pid, NULL, "process id of its command"),
 	FIELD(R, restart, NULL, "number of restarts"),

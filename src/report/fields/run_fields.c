@@ -12,12 +12,12 @@
 
 static const char *fact(const struct object_at *at, struct buf *scratch)
 {
-	return run_fact(document_of(at)->run, at->field->argument);
+	return run_metadata(document_of(at)->run, at->field->argument);
 }
 
-static int64_t fact_number(const struct object_at *at)
+static int64_t metadata_number(const struct object_at *at)
 {
-	return run_fact_i64(document_of(at)->run, at->field->argument);
+	return run_metadata_i64(document_of(at)->run, at->field->argument);
 }
 
 /* ---- run ---- */
@@ -63,7 +63,7 @@ static double duration_s(const struct object_at *at)
 
 static double interval_s(const struct object_at *at)
 {
-	return run_fact_double(document_of(at)->run, FACT_INTERVAL) / 1e9;
+	return run_metadata_double(document_of(at)->run, META_KEY_INTERVAL) / 1e9;
 }
 
 static int64_t samples(const struct object_at *at)
@@ -105,13 +105,13 @@ static const struct field word_field = FIELD_TEXT("word", word, NULL, "one word 
 static const struct field label_field = FIELD_TEXT("value", label_value, NULL, "value of the label");
 
 static const struct field run_fields[] = {
-	FIELD_TEXT("id", run_id, NULL, "identity of the run; null for a job, whose runs have one each", .argument = FACT_RUN_ID),
+	FIELD_TEXT("id", run_id, NULL, "identity of the run; null for a job, whose runs have one each", .argument = META_KEY_RUN_ID),
 	FIELD_VALUES("command", &word_field, word_count, "the measured command"),
 	FIELD_INTEGER("pid", pid, NULL, "process id of the command; null for a job"),
 	FIELD_INTEGER("exit_code", exit_code, NULL, "status that wattle returned: the command's own, 128+N if signal N ended it"),
 	FIELD_TEXT("start", start, NULL, "when the command started, RFC 3339"),
 	FIELD_NUMBER("duration_s", duration_s, "s", "time from start to end, over all segments"),
-	FIELD_TEXT("host", fact, NULL, "name of the machine", .argument = FACT_HOST),
+	FIELD_TEXT("host", fact, NULL, "name of the machine", .argument = META_KEY_HOST),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval"),
 	FIELD_INTEGER("samples", samples, NULL, "samples taken"),
 	FIELD_INTEGER("lost_samples", lost_samples, NULL, "samples missed or not stored"),
@@ -124,20 +124,20 @@ const struct object_type run_type = OBJECT_TYPE("run", "What was measured, where
 /* ---- the job of a rank ---- */
 
 static const struct field rank_job_fields[] = {
-	FIELD_TEXT("id", fact, NULL, "id of the job", .argument = FACT_JOB_ID),
-	FIELD_INTEGER("rank", fact_number, NULL, "rank of this run", .argument = FACT_RANK),
-	FIELD_INTEGER("local_rank", fact_number, NULL, "its rank on its node", .argument = FACT_LOCAL_RANK),
-	FIELD_TEXT("node", fact, NULL, "name of its node", .argument = FACT_NODE),
-	FIELD_INTEGER("world_size", fact_number, NULL, "ranks of the job", .argument = FACT_WORLD_SIZE),
-	FIELD_INTEGER("local_size", fact_number, NULL, "ranks on its node", .argument = FACT_LOCAL_SIZE),
-	FIELD_INTEGER("n_nodes", fact_number, NULL, "nodes of the job", .argument = FACT_N_NODES),
-	FIELD_TEXT("step", fact, NULL, "job step of Slurm", .argument = FACT_JOB_STEP),
-	FIELD_TEXT("name", fact, NULL, "name of the job", .argument = FACT_JOB_NAME),
-	FIELD_TEXT("user", fact, NULL, "user of the job", .argument = FACT_JOB_USER),
-	FIELD_TEXT("cluster", fact, NULL, "name of the cluster", .argument = FACT_JOB_CLUSTER),
-	FIELD_TEXT("launcher", fact, NULL, "launcher of the rank", .argument = FACT_JOB_LAUNCHER),
-	FIELD_INTEGER("restart", fact_number, NULL, "number of earlier restarts of the job", .argument = FACT_RESTART),
-	FIELD_TEXT("machine", fact, NULL, "identity of the machine whose sensors were read", .argument = FACT_MACHINE),
+	FIELD_TEXT("id", fact, NULL, "id of the job", .argument = META_KEY_JOB_ID),
+	FIELD_INTEGER("rank", metadata_number, NULL, "rank of this run", .argument = META_KEY_RANK),
+	FIELD_INTEGER("local_rank", metadata_number, NULL, "its rank on its node", .argument = META_KEY_LOCAL_RANK),
+	FIELD_TEXT("node", fact, NULL, "name of its node", .argument = META_KEY_NODE),
+	FIELD_INTEGER("world_size", metadata_number, NULL, "ranks of the job", .argument = META_KEY_WORLD_SIZE),
+	FIELD_INTEGER("local_size", metadata_number, NULL, "ranks on its node", .argument = META_KEY_LOCAL_SIZE),
+	FIELD_INTEGER("n_nodes", metadata_number, NULL, "nodes of the job", .argument = META_KEY_N_NODES),
+	FIELD_TEXT("step", fact, NULL, "job step of Slurm", .argument = META_KEY_JOB_STEP),
+	FIELD_TEXT("name", fact, NULL, "name of the job", .argument = META_KEY_JOB_NAME),
+	FIELD_TEXT("user", fact, NULL, "user of the job", .argument = META_KEY_JOB_USER),
+	FIELD_TEXT("cluster", fact, NULL, "name of the cluster", .argument = META_KEY_JOB_CLUSTER),
+	FIELD_TEXT("launcher", fact, NULL, "launcher of the rank", .argument = META_KEY_JOB_LAUNCHER),
+	FIELD_INTEGER("restart", metadata_number, NULL, "number of earlier restarts of the job", .argument = META_KEY_RESTART),
+	FIELD_TEXT("machine", fact, NULL, "identity of the machine whose sensors were read", .argument = META_KEY_MACHINE),
 };
 static const struct object_type rank_job_type = OBJECT_TYPE("rank_job", "The job that a run is a rank of.", rank_job_fields);
 
@@ -356,12 +356,12 @@ static const void *rank_item(const struct object_at *at, size_t i)
 
 // Members common to run reports and job reports.
 #define SCHEMA FIELD_SCHEMA("wattle-report/1")
-#define RUN FIELD_HERE("run", &run_type, "the measured run")
-#define ENERGY FIELD_HERE("energy", &energy_type, "energy of the machine by owner")
+#define RUN FIELD_SELF("run", &run_type, "the measured run")
+#define ENERGY FIELD_SELF("energy", &energy_type, "energy of the machine by owner")
 #define CPU FIELD_POINTER(struct document, "cpu", findings, &cpu_type, "CPU time")
 #define MEMORY FIELD_POINTER(struct document, "memory", findings, &memory_type, "memory and I/O")
 #define GPUS FIELD_LIST("gpus", &gpu_type, gpu_count, gpu_item, "the measured GPUs")
-#define USAGE FIELD_HERE("resource_usage", &resource_usage_type, "gpu_tracker's figures, in the units asked for")
+#define USAGE FIELD_SELF("resource_usage", &resource_usage_type, "gpu_tracker's figures, in the units asked for")
 #define BLOCKS FIELD_LIST("blocks", &block_type, block_count, block_item, "code blocks, by name")
 #define METRICS FIELD_LIST("metrics", &metric_type, metric_count, metric_item, "metrics of the program and of the recording")
 #define SELF FIELD_POINTER(struct document, "self", findings, &self_type, "resources used by wattle")

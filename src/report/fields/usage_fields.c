@@ -14,23 +14,23 @@ static const char *unit_name(const struct object_at *at, const char *fact)
 
 static double in_unit(const struct object_at *at, const char *fact, double value)
 {
-	bool is_time = strcmp(fact, FACT_TIME_UNIT) == 0;
+	bool is_time = strcmp(fact, META_KEY_TIME_UNIT) == 0;
 	return value / unit_size(is_time ? UNIT_TIME : UNIT_MEMORY, unit_name(at, fact));
 }
 
 static const char *ram_unit(const struct object_at *at, struct buf *scratch)
 {
-	return unit_name(at, FACT_RAM_UNIT);
+	return unit_name(at, META_KEY_RAM_UNIT);
 }
 
 static const char *gpu_ram_unit(const struct object_at *at, struct buf *scratch)
 {
-	return unit_name(at, FACT_GPU_RAM_UNIT);
+	return unit_name(at, META_KEY_GPU_RAM_UNIT);
 }
 
 static const char *time_unit(const struct object_at *at, struct buf *scratch)
 {
-	return unit_name(at, FACT_TIME_UNIT);
+	return unit_name(at, META_KEY_TIME_UNIT);
 }
 
 static const struct resource_usage *usage(const struct object_at *at)
@@ -43,14 +43,14 @@ static const struct resource_usage *usage(const struct object_at *at)
 	{                                                                                                              \
 		return in_unit(at, which, usage(at)->member);                                                          \
 	}
-IN_UNIT(ram_capacity, FACT_RAM_UNIT, ram_capacity_bytes)
-IN_UNIT(ram_system, FACT_RAM_UNIT, ram_system_bytes)
-IN_UNIT(gpu_ram_capacity, FACT_GPU_RAM_UNIT, gpu_ram_capacity_bytes)
-IN_UNIT(gpu_ram_system, FACT_GPU_RAM_UNIT, gpu_ram_system_bytes)
-IN_UNIT(gpu_ram_main, FACT_GPU_RAM_UNIT, gpu_ram_main_bytes)
-IN_UNIT(gpu_ram_descendants, FACT_GPU_RAM_UNIT, gpu_ram_descendants_bytes)
-IN_UNIT(gpu_ram_combined, FACT_GPU_RAM_UNIT, gpu_ram_combined_bytes)
-IN_UNIT(compute_time, FACT_TIME_UNIT, compute_time_s)
+IN_UNIT(ram_capacity, META_KEY_RAM_UNIT, ram_capacity_bytes)
+IN_UNIT(ram_system, META_KEY_RAM_UNIT, ram_system_bytes)
+IN_UNIT(gpu_ram_capacity, META_KEY_GPU_RAM_UNIT, gpu_ram_capacity_bytes)
+IN_UNIT(gpu_ram_system, META_KEY_GPU_RAM_UNIT, gpu_ram_system_bytes)
+IN_UNIT(gpu_ram_main, META_KEY_GPU_RAM_UNIT, gpu_ram_main_bytes)
+IN_UNIT(gpu_ram_descendants, META_KEY_GPU_RAM_UNIT, gpu_ram_descendants_bytes)
+IN_UNIT(gpu_ram_combined, META_KEY_GPU_RAM_UNIT, gpu_ram_combined_bytes)
+IN_UNIT(compute_time, META_KEY_TIME_UNIT, compute_time_s)
 #undef IN_UNIT
 
 /* ---- max_ram ---- */
@@ -58,7 +58,7 @@ IN_UNIT(compute_time, FACT_TIME_UNIT, compute_time_s)
 #define RSS(name, member)                                                                                              \
 	static double name(const struct object_at *at)                                                                 \
 	{                                                                                                              \
-		return in_unit(at, FACT_RAM_UNIT, ((const struct rss_values *)at->data)->member);                                \
+		return in_unit(at, META_KEY_RAM_UNIT, ((const struct rss_values *)at->data)->member);                                \
 	}
 RSS(total_rss, total_bytes)
 RSS(private_rss, private_bytes)
@@ -153,11 +153,11 @@ static const void *of_usage(const struct object_at *at, size_t i)
 }
 
 static const struct field resource_usage_fields[] = {
-	FIELD_HERE("max_ram", &max_ram_type, "largest memory"),
-	FIELD_HERE("max_gpu_ram", &max_gpu_ram_type, "largest GPU memory"),
+	FIELD_SELF("max_ram", &max_ram_type, "largest memory"),
+	FIELD_SELF("max_gpu_ram", &max_gpu_ram_type, "largest GPU memory"),
 	FIELD_FOUND("cpu_utilization", &cpu_usage_type, of_usage, "use of the cores", .known = true),
 	FIELD_FOUND("gpu_utilization", &gpu_usage_type, of_usage, "use of the GPUs", .known = true),
-	FIELD_HERE("compute_time", &time_type, "time that the program took"),
+	FIELD_SELF("compute_time", &time_type, "time that the program took"),
 };
 const struct object_type resource_usage_type =
 	OBJECT_TYPE("resource_usage", "gpu_tracker's figures, in its units.", resource_usage_fields);

@@ -37,4 +37,4 @@ void om_run_end_series(struct om_run *w);
 
 int om_run_energy(struct om_run *w);  // run_energy.c; -ENOMEM
 void om_run_gauges(struct om_run *w); // run_gauges.c
-int om_run_told(struct om_run *w);    // run_custom_metrics.c: custom metrics and code blocks; -ENOMEM
+int om_run_custom_metrics(struct om_run *w); // run_custom_metrics.c: custom metrics and code blocks; -ENOMEM

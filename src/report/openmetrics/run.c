@@ -11,11 +11,11 @@ static void write_info(struct om_run *w, const char *command)
 {
 	const struct run *run = w->run;
 	const struct om_label labels[] = {
-		{"run", run_fact(run, FACT_RUN_ID)},
-		{"host", run_fact(run, FACT_HOST)},
-		{"label", run_fact(run, FACT_LABEL)},
+		{"run", run_metadata(run, META_KEY_RUN_ID)},
+		{"host", run_metadata(run, META_KEY_HOST)},
+		{"label", run_metadata(run, META_KEY_LABEL)},
 		{"command", command},
-		{"attribution", run_fact(run, FACT_ATTRIBUTION)},
+		{"attribution", run_metadata(run, META_KEY_ATTRIBUTION)},
 	};
 	om_run_family(w, &om_families[FAMILY_RUN]);
 	om_value_at(&w->om, labels, ARRAY_SIZE(labels), 1, run_wall_ns(run, run->segments[0].start_ns) / NS_PER_MS);
@@ -26,7 +26,7 @@ static void write_run(struct om_run *w)
 	struct buf words;
 	buf_init(&words, 1 << 20);
 	const char *json = w->run->segments[0].command_json;
-	bool known = json != NULL && command_words(json, &words) == 0 && words.failed == 0;
+	bool known = json != NULL && command_quoted(json, &words) == 0 && words.failed == 0;
 	for (size_t i = 0; known && i + 1 < words.size; i++)
 		if (words.data[i] == '\0')
 			words.data[i] = ' ';
@@ -56,7 +56,7 @@ int openmetrics_run(const struct findings *findings, int64_t every_ns, struct bu
 	int r = om_run_energy(&w);
 	om_run_gauges(&w);
 	if (r == 0)
-		r = om_run_told(&w);
+		r = om_run_custom_metrics(&w);
 	om_run_end_series(&w);
 	om_end(&w.om);
 	arena_free(w.arena);

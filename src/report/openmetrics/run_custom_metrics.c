@@ -38,7 +38,7 @@ static int write_user_metrics(struct om_run *w)
 		om_run_put_end(w, (double)block->member_);                                                             \
 	}
 
-int om_run_told(struct om_run *w)
+int om_run_custom_metrics(struct om_run *w)
 {
 	const struct block_finding *blocks = w->findings->blocks;
 #include "metric/blocks.def"

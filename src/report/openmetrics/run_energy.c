@@ -30,7 +30,7 @@ static void write_info(struct om_run *w)
 		const struct domain_finding *domain = domain_at(w, i);
 		const struct run_device *device = domain->device;
 		const struct om_label labels[] = {
-			{"run", run_fact(w->run, FACT_RUN_ID)},
+			{"run", run_metadata(w->run, META_KEY_RUN_ID)},
 			{"domain", device->name},
 			{"kind", domain_kind_name(device->kind)},
 			{"inside", device->inside},
@@ -64,8 +64,8 @@ static void write_energy(struct om_run *w, size_t domain, bool of_target)
 	struct attribution_walk target = attribution_walk_begin(&metering->attribution);
 	series_of_domain(w, domain);
 	for (size_t s = 0; s < w->run->n_segments; s++) {
-		struct slice stretch = w->timeline.stretches[s];
-		for (size_t i = stretch.begin; i < stretch.end; i++) {
+		struct slice interval = w->timeline.intervals[s];
+		for (size_t i = interval.begin; i < interval.end; i++) {
 			int64_t t_ns = w->timeline.t_ns[i];
 			double energy_j = energy_of(of_target ? NULL : &all, &target, s, t_ns);
 			om_run_put(w, t_ns, energy_j < 0 ? 0 : energy_j); // the first value may round to slightly below 0
@@ -90,7 +90,7 @@ static int write_power(struct om_run *w, size_t domain, bool of_target)
 	int r = arena != NULL ? timeline_track_make(&w->timeline, &domain, 1, arena, &track) : -ENOMEM;
 	series_of_domain(w, domain);
 	for (size_t s = 0; r == 0 && s < w->run->n_segments; s++)
-		for (size_t i = w->timeline.stretches[s].begin; i < w->timeline.stretches[s].end; i++)
+		for (size_t i = w->timeline.intervals[s].begin; i < w->timeline.intervals[s].end; i++)
 			om_run_put(w, w->timeline.t_ns[i], of_target ? track.target_w[i] : track.all_w[i]);
 	arena_free(arena);
 	return r;

@@ -27,7 +27,7 @@ void om_run_family(struct om_run *w, const struct om_family *family)
 void om_run_series(struct om_run *w, const char *name, const char *value)
 {
 	om_run_end_series(w);
-	w->labels[0] = (struct om_label){"run", run_fact(w->run, FACT_RUN_ID)};
+	w->labels[0] = (struct om_label){"run", run_metadata(w->run, META_KEY_RUN_ID)};
 	w->n_labels = 1;
 	w->last_ms = -1;
 	if (name != NULL)

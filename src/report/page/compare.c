@@ -30,7 +30,7 @@ static void percent(struct buf *out, double value, double error)
 }
 
 // "took 8.1 ± 0.2 % less energy", "no difference of energy is seen"
-static void energy_words(const struct compare_page *page, size_t run)
+static void energy_description(const struct compare_page *page, size_t run)
 {
 	struct buf *out = page->out;
 	struct compare_change change = compare_change(compare_energy(page, 0), compare_energy(page, run));
@@ -52,7 +52,7 @@ static void energy_words(const struct compare_page *page, size_t run)
 	buf_printf(out, " %s energy</strong>", change.percent < 0 ? "less" : "more");
 }
 
-static void time_words(const struct compare_page *page, size_t run)
+static void time_text(const struct compare_page *page, size_t run)
 {
 	struct buf *out = page->out;
 	struct compare_change change = compare_change(compare_time(page, 0), compare_time(page, run));
@@ -67,7 +67,7 @@ static void time_words(const struct compare_page *page, size_t run)
 	buf_str(out, change.percent < 0 ? " less time" : " longer");
 }
 
-static void block_words(const struct compare_page *page, size_t run)
+static void block_description(const struct compare_page *page, size_t run)
 {
 	size_t counts[COMPARE_MORE + 1] = {0};
 	const struct comparison *c = page->comparison;
@@ -103,9 +103,9 @@ static void differences(const struct compare_page *page)
 		buf_str(page->out, "<li>");
 		compare_run_name(page, i);
 		buf_str(page->out, ": ");
-		energy_words(page, i);
-		time_words(page, i);
-		block_words(page, i);
+		energy_description(page, i);
+		time_text(page, i);
+		block_description(page, i);
 		buf_str(page->out, ".</li>\n");
 	}
 	buf_str(page->out, "</ul>\n");
@@ -146,7 +146,7 @@ static void command_cell(struct buf *out, const struct run *run)
 	buf_str(out, "<code>");
 	part_name(out, command.data);
 	buf_str(out, "</code>");
-	const char *label = run_fact(run, FACT_LABEL);
+	const char *label = run_metadata(run, META_KEY_LABEL);
 	if (label != NULL && label[0] != '\0') {
 		buf_str(out, "<br><span class=\"small\">");
 		part_name(out, label);
@@ -174,10 +174,10 @@ static void run_row(const struct compare_page *page, size_t i)
 	if (run->n_segments > 0 && value_ok(run->segments[0].wall_start_ns))
 		start_time_text(out, run->segments[0].wall_start_ns);
 	buf_str(out, "</td><td class=\"text\">");
-	if (run_fact(run, FACT_HOST) != NULL)
-		part_name(out, run_fact(run, FACT_HOST));
+	if (run_metadata(run, META_KEY_HOST) != NULL)
+		part_name(out, run_metadata(run, META_KEY_HOST));
 	buf_str(out, "</td><td class=\"text\">");
-	words_ending(out, report_segment(run));
+	phrase_ending(out, report_segment(run));
 	if (!f->complete)
 		buf_str(out, " <span class=\"warn\">not complete</span>");
 	buf_str(out, "</td><td class=\"text\">");

@@ -47,7 +47,7 @@ struct compare_table {
 struct compare_line *compare_line_add(const struct compare_page *page, struct compare_table *table, const char *title,
 	void (*print)(struct buf *, double));
 // Removes the last line if all its values are unknown or 0; many such lines would hide the others.
-void compare_line_settle(const struct compare_page *page, struct compare_table *table);
+void compare_line_finish(const struct compare_page *page, struct compare_table *table);
 void compare_table_write(const struct compare_page *page, struct compare_table *table); // writes and frees the table
 
 void compare_run_name(const struct compare_page *page, size_t run); // name of a run after a swatch of its colour

@@ -65,7 +65,7 @@ static void add_metric(const struct compare_page *page, struct compare_table *ta
 	const struct compare_row *row)
 {
 	add_row(page, table, name, row, plain_number);
-	compare_line_settle(page, table);
+	compare_line_finish(page, table);
 }
 
 static void usage_of_block(const struct compare_page *page, size_t block)

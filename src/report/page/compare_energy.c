@@ -124,7 +124,7 @@ static void domain_line(const struct compare_page *page, struct compare_table *t
 		if (domain != NULL)
 			line->figures[i] = (struct compare_figure){domain->energy_j, domain->error_j};
 	}
-	compare_line_settle(page, table);
+	compare_line_finish(page, table);
 }
 
 void compare_domains(const struct compare_page *page)

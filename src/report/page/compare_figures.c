@@ -120,7 +120,7 @@ void compare_figures(const struct compare_page *page)
 		struct compare_line *line = compare_line_add(page, &table, rows[row].title, rows[row].print);
 		for (size_t i = 0; line != NULL && i < page->n_runs; i++)
 			line->figures[i] = figure(page, row, i);
-		compare_line_settle(page, &table);
+		compare_line_finish(page, &table);
 	}
 	compare_table_write(page, &table);
 }

@@ -10,9 +10,9 @@
 
 #include <errno.h>
 
-static void still_picture(const struct compare_page *page, const struct charts *charts)
+static void static_picture(const struct compare_page *page, const struct charts *charts)
 {
-	const struct picture_look look = {.id_prefix = "p-"};
+	const struct picture_style look = {.id_prefix = "p-"};
 	if (!picture_has(charts, PICTURE_POWER))
 		return;
 	buf_str(page->out, "<div class=\"still picture\">\n");
@@ -27,7 +27,7 @@ static void write_charts(const struct compare_page *page, const struct charts *c
 	buf_str(page->out,
 		"<h2 id=\"time\">Over time</h2>\n<p class=\"faint small\">Each from its own start; pauses between "
 		"segments are left out.</p>\n<div id=\"view\" class=\"live\"></div>\n");
-	still_picture(page, charts);
+	static_picture(page, charts);
 	page_charts(page->out, charts);
 }
 
@@ -37,7 +37,7 @@ void compare_power(const struct compare_page *page)
 	struct chart_member *members = calloc_array(page->n_runs, sizeof(*members));
 	for (size_t i = 0; members != NULL && i < page->n_runs; i++)
 		members[i] = (struct chart_member){page->runs[i].name, page->runs[i].charts};
-	if (members == NULL || charts_together(members, page->n_runs, &charts) < 0) {
+	if (members == NULL || charts_merge_runs(members, page->n_runs, &charts) < 0) {
 		page->out->failed = -ENOMEM;
 	} else {
 		write_charts(page, &charts);

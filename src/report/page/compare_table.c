@@ -15,8 +15,7 @@
 struct compare_line *compare_line_add(const struct compare_page *page, struct compare_table *table, const char *title,
 	void (*print)(struct buf *, double))
 {
-	struct compare_line *lines = array_with_room(table->lines, table->n_lines, &table->capacity, sizeof(*lines),
-		16);
+	struct compare_line *lines = array_reserve(table->lines, table->n_lines, &table->capacity, sizeof(*lines), 16);
 	struct compare_figure *figures = calloc_array(page->n_runs, sizeof(*figures));
 	if (lines != NULL)
 		table->lines = lines;
@@ -31,7 +30,7 @@ struct compare_line *compare_line_add(const struct compare_page *page, struct co
 	return &lines[table->n_lines++];
 }
 
-void compare_line_settle(const struct compare_page *page, struct compare_table *table)
+void compare_line_finish(const struct compare_page *page, struct compare_table *table)
 {
 	if (table->failed || table->n_lines == 0)
 		return;
@@ -52,7 +51,7 @@ struct scale { // percent
 	int width; // width of the chart, CSS pixels
 };
 
-static double place(const struct scale *scale, double percent)
+static double scale_percent(const struct scale *scale, double percent)
 {
 	double inside = fmin(fmax(percent, scale->low), scale->high);
 	return PLOT_MARGIN + (inside - scale->low) / (scale->high - scale->low) * (scale->width - 2 * PLOT_MARGIN);
@@ -118,13 +117,13 @@ static void plot_head(const struct compare_page *page, const struct scale *scale
 	svg_begin(out, scale, 14);
 	for (size_t i = 0; i < ARRAY_SIZE(ticks); i++) {
 		bool is_edge = i != 1;
-		if (is_edge && fabs(place(scale, ticks[i]) - place(scale, 0)) < 36)
+		if (is_edge && fabs(scale_percent(scale, ticks[i]) - scale_percent(scale, 0)) < 36)
 			continue;
 		buf_printf(out, "<text class=\"c-faint\" text-anchor=\"%s\" y=\"11\" x=\"",
 			!is_edge         ? "middle"
 				: i == 0 ? "start"
 					 : "end");
-		buf_fixed(out, i == 0 ? 0 : i == 2 ? scale->width : place(scale, 0), 1);
+		buf_fixed(out, i == 0 ? 0 : i == 2 ? scale->width : scale_percent(scale, 0), 1);
 		buf_str(out, "\">");
 		if (is_edge)
 			compare_signed_percent(out, ticks[i], decimals);
@@ -149,10 +148,10 @@ static void dot(struct buf *out, const struct scale *scale, const struct compare
 	enum colour colour = colour_of_series((unsigned int)run);
 	char line_class[32];
 	snprintf(line_class, sizeof(line_class), "s-%s", palette[colour].css);
-	double x = place(scale, change->percent);
+	double x = scale_percent(scale, change->percent);
 	if (!isnan(change->error_percent))
-		svg_line(out, line_class, place(scale, change->percent - change->error_percent), y,
-			place(scale, change->percent + change->error_percent), y);
+		svg_line(out, line_class, scale_percent(scale, change->percent - change->error_percent), y,
+			scale_percent(scale, change->percent + change->error_percent), y);
 	if (change->percent < scale->low || change->percent > scale->high) {
 		arrow(out, colour, x, y, change->percent < 0 ? -1 : 1);
 		return;
@@ -172,8 +171,8 @@ static void plot(const struct compare_page *page, const struct compare_line *lin
 	double height = PLOT_ROW * (double)(page->n_runs - 1) + 8;
 	svg_begin(out, scale, height);
 	for (double tick = scale->low; tick <= scale->high + scale->step / 2; tick += scale->step)
-		svg_line(out, fabs(tick) < scale->step / 2 ? "s-faint" : "s-line", place(scale, tick), 0,
-			place(scale, tick), height);
+		svg_line(out, fabs(tick) < scale->step / 2 ? "s-faint" : "s-line", scale_percent(scale, tick), 0,
+			scale_percent(scale, tick), height);
 	for (size_t i = 1; i < page->n_runs; i++) {
 		struct compare_change change = compare_change(line->figures[0], line->figures[i]);
 		if (isfinite(change.percent))
@@ -203,7 +202,7 @@ static void print_figure(struct buf *out, const struct compare_line *line, struc
 static void print_change(struct buf *out, struct compare_change change)
 {
 	static const char *const classes[] = {[COMPARE_UNKNOWN] = "faint",
-		[COMPARE_UNTOLD] = "faint",
+		[COMPARE_UNDECIDED] = "faint",
 		[COMPARE_EQUAL] = "faint",
 		[COMPARE_NO_CHANGE] = "faint",
 		[COMPARE_LESS] = "less",

@@ -15,7 +15,7 @@ typedef void section(const struct part *part);
 // Page title: the label, else the command.
 static void run_title(const struct part *part, struct buf *out)
 {
-	const char *label = run_fact(part->run, FACT_LABEL);
+	const char *label = run_metadata(part->run, META_KEY_LABEL);
 	struct buf command;
 	buf_init(&command, TITLE_CEILING);
 	command_text(&command, report_segment(part->run));
@@ -42,13 +42,13 @@ static void job_title(const struct job_findings *job, struct buf *out)
 static void error_remark(const struct part *part)
 {
 	if (isfinite(part->f->error_j))
-		part_remark(part,
+		html_section_note(part,
 			part->job != NULL
 				? "± is half of a 95 % interval. A machine's energy counts once, whichever of its ranks has read "
 				  "it; what a rank took is its share of that."
 				: "± is half of a 95 % interval. Energy is of the whole machine as far as it is metered; attribution "
 				  "to programs has an error of its own, which is in theirs.");
-	part_words(part, words_calibration);
+	html_section_text(part, phrase_calibration);
 }
 
 static void write_page(const struct findings *findings, const struct job_findings *job, const struct charts *charts,

@@ -19,19 +19,19 @@ static double nice_step(double rough)
 	return ten * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
-static double time_step(double rough_s)
+static double time_step(double min_step_s)
 {
 	static const double steps_s[] = {60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400};
-	if (rough_s <= 30)
-		return rough_s > 20 ? 30 : nice_step(rough_s);
+	if (min_step_s <= 30)
+		return min_step_s > 20 ? 30 : nice_step(min_step_s);
 	for (size_t i = 0; i < ARRAY_SIZE(steps_s); i++)
-		if (rough_s <= steps_s[i])
+		if (min_step_s <= steps_s[i])
 			return steps_s[i];
-	return 86400 * nice_step(rough_s / 86400);
+	return 86400 * nice_step(min_step_s / 86400);
 }
 
 // Tick labels with a resolution of minutes.
-static void minute_words(struct buf *out, double at_s)
+static void minute_text(struct buf *out, double at_s)
 {
 	long long minutes = llround(at_s / 60), hours = minutes / 60;
 	if (hours == 0)
@@ -43,7 +43,7 @@ static void minute_words(struct buf *out, double at_s)
 }
 
 // Short times in a single unit; from one minute on, steps with seconds are labelled "1:30".
-static void second_words(struct buf *out, double at_s, double step_s, double length_s)
+static void second_text(struct buf *out, double at_s, double step_s, double length_s)
 {
 	if (step_s >= 1 && at_s > 59) {
 		long long s = llround(at_s);
@@ -60,14 +60,14 @@ static void second_words(struct buf *out, double at_s, double step_s, double len
 }
 
 // Same format as the page's axis: clockText in assets/axis.js.
-static void tick_words(struct buf *out, double at_s, double step_s, double length_s)
+static void tick_text(struct buf *out, double at_s, double step_s, double length_s)
 {
 	if (step_s < 60)
-		second_words(out, at_s, step_s, length_s);
+		second_text(out, at_s, step_s, length_s);
 	else if (at_s < 30)
 		buf_char(out, '0');
 	else
-		minute_words(out, at_s);
+		minute_text(out, at_s);
 }
 
 static void pauses(struct picture *p, const struct plot *plot)
@@ -89,7 +89,7 @@ static void pauses(struct picture *p, const struct plot *plot)
 		buf_str(p->out, "pause");
 		if (segment->pause_s > 0) {
 			buf_char(p->out, ' ');
-			time_words(p->out, segment->pause_s);
+			time_text(p->out, segment->pause_s);
 		}
 		draw_text_end(p);
 		free_from = x + 110;
@@ -114,12 +114,12 @@ void axis_time(struct picture *p, const struct plot *plot)
 				.anchor = x > plot->right - 14 ? ANCHOR_END : ANCHOR_MIDDLE,
 				.colour = COLOUR_FAINT,
 				.size = SMALL_TEXT_SIZE});
-		tick_words(p->out, at_s, step_s, length_s);
+		tick_text(p->out, at_s, step_s, length_s);
 		draw_text_end(p);
 	}
 }
 
-void time_words(struct buf *out, double seconds)
+void time_text(struct buf *out, double seconds)
 {
 	human_time(out, seconds);
 }
@@ -170,13 +170,13 @@ void value_axis_draw(struct picture *p, const struct plot *plot, const struct va
 		buf_fixed(p->out, shown, axis->decimals < 9 ? axis->decimals : 9);
 		if (i == n && axis->unit[0] != '\0') {
 			buf_char(p->out, ' ');
-			draw_words(p->out, axis->unit);
+			draw_string(p->out, axis->unit);
 		}
 		draw_text_end(p);
 	}
 }
 
-void value_words(struct buf *out, const char *unit, double value)
+void value_text(struct buf *out, const char *unit, double value)
 {
 	if (isnan(value)) {
 		buf_str(out, "n/a");
@@ -187,5 +187,5 @@ void value_words(struct buf *out, const char *unit, double value)
 	if (shown->name[0] == '\0')
 		return;
 	buf_char(out, ' ');
-	draw_words(out, shown->name);
+	draw_string(out, shown->name);
 }

@@ -79,10 +79,10 @@ static void row(struct picture *p, const struct block_finding *block, double y, 
 void blocks_draw(struct picture *p)
 {
 	struct best best = find_best(p->f);
-	double most_j = 0;
+	double max_j = 0;
 	for (size_t i = 0; i < best.n; i++) // limits error bars: an extreme error would shrink all bars to nothing
-		most_j = fmax(most_j, best.blocks[i]->total_j + fmin(best.blocks[i]->error_j, best.blocks[0]->total_j));
-	double room = p->width - NAME_WIDTH - FIGURE_WIDTH, scale = most_j > 0 ? room / most_j : 0;
+		max_j = fmax(max_j, best.blocks[i]->total_j + fmin(best.blocks[i]->error_j, best.blocks[0]->total_j));
+	double capacity = p->width - NAME_WIDTH - FIGURE_WIDTH, scale = max_j > 0 ? capacity / max_j : 0;
 	bool is_marked = false;
 	for (size_t i = 0; i < best.n; i++)
 		is_marked |= unresolved_mark(best.blocks[i]->total_j, best.blocks[i]->error_j)[0] != '\0';
@@ -101,7 +101,7 @@ void blocks_draw(struct picture *p)
 	draw_text_end(p);
 }
 
-void blocks_words(const struct charts *charts, struct buf *out)
+void blocks_description(const struct charts *charts, struct buf *out)
 {
 	enum { TOLD_MAX = 8 };
 	struct best best = find_best(charts->findings);

@@ -42,7 +42,7 @@ static size_t count_like(const struct chart *chart, enum chart_line line)
 	return n;
 }
 
-static const char *series_words(const struct chart *chart, const struct chart_series *s)
+static const char *series_text(const struct chart *chart, const struct chart_series *s)
 {
 	if (is_of_device(chart, s) && count_like(chart, s->line) > 1)
 		return s->line == CHART_TARGET ? "this program's part of each" : "memory of each";
@@ -51,7 +51,7 @@ static const char *series_words(const struct chart *chart, const struct chart_se
 	return s->line == CHART_WHOLE ? "highest of total" : s->device != NULL ? s->name : s->label;
 }
 
-static void swatch(struct legend *legend, const struct series_look *look)
+static void swatch(struct legend *legend, const struct series_style *look)
 {
 	struct picture *p = legend->c->p;
 	double y = legend->y - SWATCH + 1;
@@ -71,7 +71,7 @@ static void swatch(struct legend *legend, const struct series_look *look)
 		legend->x, y + SWATCH / 2.0, legend->x + SWATCH + 4, y + SWATCH / 2.0);
 }
 
-static void legend_key(struct legend *legend, const struct series_look *look, const char *words, const char *tag)
+static void legend_key(struct legend *legend, const struct series_style *look, const char *words, const char *tag)
 {
 	enum { NAME_WIDTH = 260, GAP = 16, TAIL = 18 };
 	struct picture *p = legend->c->p;
@@ -88,7 +88,7 @@ static void legend_key(struct legend *legend, const struct series_look *look, co
 				.colour = COLOUR_INK,
 				.size = SMALL_TEXT_SIZE});
 		draw_name(p->out, words, NAME_WIDTH * (double)TEXT_SIZE / SMALL_TEXT_SIZE);
-		draw_words(p->out, tag);
+		draw_string(p->out, tag);
 		draw_text_end(p);
 	}
 	legend->x += width + GAP;
@@ -96,9 +96,9 @@ static void legend_key(struct legend *legend, const struct series_look *look, co
 
 static void legend_item(struct legend *legend, const struct chart_series *s)
 {
-	struct series_look look = series_look(legend->c, s);
+	struct series_style look = series_style(legend->c, s);
 	if (look.is_shown)
-		legend_key(legend, &look, series_words(legend->c->chart, s), provenance_tag(s));
+		legend_key(legend, &look, series_text(legend->c->chart, s), provenance_tag(s));
 }
 
 // With several devices, lists each other kind of line once; colours identify the devices.
@@ -135,7 +135,7 @@ static bool is_shown(const struct chart *chart, const struct chart_band *band)
 static const struct {
 	const char *kind, *words;
 	enum colour colour;
-} band_looks[] = {{"throttle", "clocks throttled", COLOUR_THROTTLE}, {"gap", "not read", COLOUR_FAINT}};
+} band_styles[] = {{"throttle", "clocks throttled", COLOUR_THROTTLE}, {"gap", "not read", COLOUR_FAINT}};
 
 static bool has_band(const struct chart_picture *c, const char *kind)
 {
@@ -157,7 +157,7 @@ static double legend_and_title(struct chart_picture *c, bool draws)
 	if (draws) {
 		draw_text_begin(p, &(struct draw_text){.x = 0, .y = 13, .colour = COLOUR_INK, .is_bold = true});
 		draw_name(p->out, c->chart->title, 220);
-		draw_words(p->out, unit_of_title(c->chart));
+		draw_string(p->out, unit_of_title(c->chart));
 		draw_text_end(p);
 	}
 	for (size_t i = 0; i < c->chart->n_series; i++)
@@ -166,10 +166,10 @@ static double legend_and_title(struct chart_picture *c, bool draws)
 	for (size_t i = 0; i < c->chart->n_series; i++)
 		if (c->chart->series[i].line != CHART_PART && !is_told(c->chart, i))
 			legend_item(&legend, &c->chart->series[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(band_looks); i++)
-		if (has_band(c, band_looks[i].kind))
-			legend_key(&legend, &(struct series_look){.colour = band_looks[i].colour, .width = STRIP - 3},
-				band_looks[i].words, "");
+	for (size_t i = 0; i < ARRAY_SIZE(band_styles); i++)
+		if (has_band(c, band_styles[i].kind))
+			legend_key(&legend, &(struct series_style){.colour = band_styles[i].colour, .width = STRIP - 3},
+				band_styles[i].words, "");
 	return legend.y + TOP_GAP;
 }
 
@@ -215,7 +215,7 @@ static double highest_shown(const struct chart_picture *c)
 	double highest = -INFINITY;
 	for (size_t k = 0; k < c->chart->n_series; k++) {
 		const struct chart_series *s = &c->chart->series[k];
-		if (series_look(c, s).is_shown || s->line == CHART_WHOLE)
+		if (series_style(c, s).is_shown || s->line == CHART_WHOLE)
 			highest = fmax(highest, s->highest);
 	}
 	return isfinite(highest) ? highest : 0;

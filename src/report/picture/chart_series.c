@@ -57,10 +57,10 @@ static bool limit_is_shown(const struct chart *chart, const struct chart_series 
 	return highest > 0.6 * limit->highest;
 }
 
-static struct series_look stacked_look(const struct chart_picture *c, const struct chart_series *s)
+static struct series_style stacked_style(const struct chart_picture *c, const struct chart_series *s)
 {
 	bool is_target = s->line == CHART_TARGET;
-	struct series_look look = {.colour = is_target ? COLOUR_INK : COLOUR_FAINT, .width = is_target ? 1 : 0.8};
+	struct series_style look = {.colour = is_target ? COLOUR_INK : COLOUR_FAINT, .width = is_target ? 1 : 0.8};
 	look.is_shown = true;
 	if (s->line == CHART_PART) {
 		look.colour = colour_of_device(c->p->f, s->device);
@@ -88,11 +88,11 @@ static bool has_mean(const struct chart *chart)
 	return false;
 }
 
-struct series_look series_look(const struct chart_picture *c, const struct chart_series *s)
+struct series_style series_style(const struct chart_picture *c, const struct chart_series *s)
 {
 	if (c->chart->look == CHART_STACKED)
-		return stacked_look(c, s);
-	struct series_look look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true, .has_range = true};
+		return stacked_style(c, s);
+	struct series_style look = {.colour = COLOUR_TARGET, .width = 1.4, .is_shown = true, .has_range = true};
 	if (has_mean(c->chart)) { // with many devices: the mean and its range; single devices as thin lines
 		look.is_shown = s->line == CHART_MEAN || s->line == CHART_PART;
 		look.has_range = s->line == CHART_MEAN;
@@ -196,7 +196,7 @@ static void line(struct chart_picture *c, const struct chart_series *s, const st
 }
 
 // Draws consecutive columns without a hole: along the upper edge, back along the lower edge.
-static void area_stretch(struct chart_picture *c, const double *lower, const double *upper, size_t begin, size_t end)
+static void area_interval(struct chart_picture *c, const double *lower, const double *upper, size_t begin, size_t end)
 {
 	for (size_t i = begin; i < end; i++) {
 		draw_to(c->p, i == begin ? 'M' : 'V', c->columns[i].x0, y_of(c, upper[i]));
@@ -217,7 +217,7 @@ static void areas(struct chart_picture *c, const double *lower, const double *up
 			continue;
 		while (end < c->n && c->columns[end].joins && !isnan(upper[end]) && !isnan(lower[end]))
 			end++;
-		area_stretch(c, lower, upper, begin, end);
+		area_interval(c, lower, upper, begin, end);
 	}
 }
 
@@ -248,7 +248,7 @@ static bool has_limit(const struct chart *chart, const struct chart_series *part
 static void stack_part(struct chart_picture *c, const struct chart_series *s, double *lower)
 {
 	double upper[COLUMNS_MAX];
-	struct series_look look = series_look(c, s);
+	struct series_style look = series_style(c, s);
 	for (size_t i = 0; i < c->n; i++)
 		upper[i] = lower[i] + value_at(c, s, i, the_mean);
 	fill(c, &(struct draw_style){.colour = look.colour, .opacity = 0.85}, lower, upper);
@@ -314,7 +314,7 @@ static void over_stack(struct chart_picture *c)
 {
 	for (size_t k = 0; k < c->chart->n_series; k++) {
 		const struct chart_series *s = &c->chart->series[k];
-		struct series_look look = series_look(c, s);
+		struct series_style look = series_style(c, s);
 		if (s->line == CHART_PART || !look.is_shown)
 			continue;
 		const struct draw_style style = {.colour = look.colour,
@@ -330,7 +330,7 @@ static void over_stack(struct chart_picture *c)
 
 /* ---- lines ---- */
 
-static void range(struct chart_picture *c, const struct chart_series *s, const struct series_look *look)
+static void range(struct chart_picture *c, const struct chart_series *s, const struct series_style *look)
 {
 	double lower[COLUMNS_MAX], upper[COLUMNS_MAX];
 	for (size_t i = 0; i < c->n; i++) {
@@ -344,13 +344,13 @@ static void lines(struct chart_picture *c)
 {
 	for (size_t k = 0; k < c->chart->n_series; k++) {
 		const struct chart_series *s = &c->chart->series[k];
-		struct series_look look = series_look(c, s);
+		struct series_style look = series_style(c, s);
 		if (look.is_shown && look.has_range && (look.is_area || c->is_decimated || s->line == CHART_MEAN))
 			range(c, s, &look);
 	}
 	for (size_t k = 0; k < c->chart->n_series; k++) {
 		const struct chart_series *s = &c->chart->series[k];
-		struct series_look look = series_look(c, s);
+		struct series_style look = series_style(c, s);
 		if (!look.is_shown)
 			continue;
 		line(c, s,

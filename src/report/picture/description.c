@@ -24,7 +24,7 @@ static struct summary summarize(const struct charts *charts, const struct chart_
 	return summary;
 }
 
-static void series_in_words(struct buf *out, const struct charts *charts, const struct chart *chart,
+static void series_description(struct buf *out, const struct charts *charts, const struct chart *chart,
 	const struct chart_series *s)
 {
 	struct summary summary = summarize(charts, s);
@@ -33,20 +33,20 @@ static void series_in_words(struct buf *out, const struct charts *charts, const 
 	if (s->line != CHART_LIMIT && s->provenance != PROVENANCE_MEASURED)
 		buf_printf(out, " (%s)", provenance_name(s->provenance));
 	buf_str(out, ": mean ");
-	value_words(out, chart->unit, summary.mean);
+	value_text(out, chart->unit, summary.mean);
 	buf_str(out, ", highest ");
-	value_words(out, chart->unit, s->highest);
+	value_text(out, chart->unit, s->highest);
 	buf_str(out, " after ");
-	time_words(out, summary.highest_at_s);
+	time_text(out, summary.highest_at_s);
 	double missing_s = charts->axis.length_s - summary.known_s;
 	if (missing_s > 0.001 * charts->axis.length_s && chart->unit[0] != '\0') {
 		buf_str(out, ", unknown for ");
-		time_words(out, missing_s);
+		time_text(out, missing_s);
 	}
 	buf_char(out, '.');
 }
 
-static void bands_in_words(struct buf *out, const struct charts *charts, const struct chart *chart)
+static void bands_description(struct buf *out, const struct charts *charts, const struct chart *chart)
 {
 	double throttled_s = 0, gap_s = 0;
 	for (size_t i = 0; i < charts->n_bands; i++) {
@@ -61,26 +61,26 @@ static void bands_in_words(struct buf *out, const struct charts *charts, const s
 	}
 	if (throttled_s > 0) {
 		buf_str(out, " Clocks were throttled for ");
-		time_words(out, throttled_s);
+		time_text(out, throttled_s);
 		buf_char(out, '.');
 	}
 	if (gap_s > 0) {
 		buf_str(out, " Not read for ");
-		time_words(out, gap_s);
+		time_text(out, gap_s);
 		buf_char(out, '.');
 	}
 }
 
-void chart_words(struct buf *out, const struct charts *charts, const struct chart *chart)
+void chart_description(struct buf *out, const struct charts *charts, const struct chart *chart)
 {
 	enum { TOLD_MAX = 24 };
 	draw_name(out, chart->title, 0);
 	buf_str(out, " over ");
-	time_words(out, charts->axis.length_s);
+	time_text(out, charts->axis.length_s);
 	if (charts->axis.n_segments > 1)
 		buf_printf(out, " in %zu segments", charts->axis.n_segments);
 	buf_char(out, '.');
 	for (size_t i = 0; i < chart->n_series && i < TOLD_MAX; i++)
-		series_in_words(out, charts, chart, &chart->series[i]);
-	bands_in_words(out, charts, chart);
+		series_description(out, charts, chart, &chart->series[i]);
+	bands_description(out, charts, chart);
 }

@@ -7,7 +7,7 @@
 #include "report/phrases.h"
 #include "report/picture/picture.h"
 
-enum { NAME_MOST = 200 }; // maximum number of characters if no width is given
+enum { NAME_MAX = 200 }; // maximum number of characters if no width is given
 
 void draw_number(struct buf *out, double value)
 {
@@ -53,7 +53,7 @@ void draw_line(struct picture *p, const struct draw_style *style, double x1, dou
 	buf_str(p->out, "/>\n");
 }
 
-static void place(struct picture *p, double x, double y, double width, double height)
+static void set_box(struct picture *p, double x, double y, double width, double height)
 {
 	draw_attribute(p, "x", x);
 	draw_attribute(p, "y", y);
@@ -65,7 +65,7 @@ void draw_rect(struct picture *p, const struct draw_style *style, double x, doub
 {
 	buf_str(p->out, "<rect");
 	style_attributes(p, style);
-	place(p, x, y, width, height);
+	set_box(p, x, y, width, height);
 	buf_str(p->out, "/>\n");
 }
 
@@ -78,7 +78,7 @@ void draw_hatched(struct picture *p, bool is_wide, double x, double y, double wi
 {
 	buf_str(p->out, "<rect");
 	hatch_fill(p, is_wide);
-	place(p, x, y, width, height);
+	set_box(p, x, y, width, height);
 	buf_str(p->out, "/>\n");
 }
 
@@ -150,11 +150,11 @@ void draw_text_end(struct picture *p)
 void draw_text(struct picture *p, const struct draw_text *text, const char *words)
 {
 	draw_text_begin(p, text);
-	draw_words(p->out, words);
+	draw_string(p->out, words);
 	draw_text_end(p);
 }
 
-void draw_words(struct buf *out, const char *words)
+void draw_string(struct buf *out, const char *words)
 {
 	html_text(out, words);
 }
@@ -211,23 +211,23 @@ static void add_character(struct buf *out, const char *at, size_t length, uint32
 	html_text(out, one);
 }
 
-void draw_name(struct buf *out, const char *name, double most_width)
+void draw_name(struct buf *out, const char *name, double max_width)
 {
 	static const char isolate[] = "\u2068", end_isolate[] = "\u2069", ellipsis[] = "\u2026";
-	bool all = most_width <= 0 || draw_width(name, TEXT_SIZE) <= most_width;
-	double room = all ? INFINITY : most_width - TEXT_SIZE;
-	size_t left = NAME_MOST;
+	bool all = max_width <= 0 || draw_width(name, TEXT_SIZE) <= max_width;
+	double capacity = all ? INFINITY : max_width - TEXT_SIZE;
+	size_t left = NAME_MAX;
 	uint32_t code = 0;
 	bool is_plain = true;
-	if (words_unseen(out, name))
+	if (phrase_unseen(out, name))
 		return;
 	for (const char *c = name; *c != '\0' && is_plain; c++)
 		is_plain = (unsigned char)*c < 0x80;
 	if (!is_plain)
 		buf_str(out, isolate);
 	for (size_t n; (n = next_character(name, &code)) > 0; name += n) {
-		room -= advance(code) * TEXT_SIZE;
-		if (room < 0 || left-- == 0) {
+		capacity -= advance(code) * TEXT_SIZE;
+		if (capacity < 0 || left-- == 0) {
 			buf_str(out, ellipsis);
 			break;
 		}
@@ -249,7 +249,7 @@ void draw_tip_end(struct picture *p)
 
 enum colour colour_of_block(const struct charts *charts, uint32_t block)
 {
-	return block < charts->findings->n_blocks ? colour_of_series(charts->tints[block]) : COLOUR_IDLE;
+	return block < charts->findings->n_blocks ? colour_of_series(charts->block_colors[block]) : COLOUR_IDLE;
 }
 
 void picture_heading(struct picture *p, const char *title)

@@ -158,7 +158,7 @@ void flame_draw(struct picture *p)
 		box(&flame, "outside blocks", COLOUR_UNATTRIBUTED, p->width - outside * flame.scale, 1, outside);
 }
 
-void flame_words(const struct charts *charts, struct buf *out)
+void flame_description(const struct charts *charts, struct buf *out)
 {
 	const struct findings *f = charts->findings;
 	human_energy(out, f->ledger.target_j);

@@ -11,7 +11,7 @@ enum { TEXT_SIZE = 12, SMALL_TEXT_SIZE = 11 };
 struct picture {
 	const struct charts *charts;
 	const struct findings *f;
-	const struct picture_look *look;
+	const struct picture_style *look;
 	const char *id; // prefix of all ids
 	enum picture_kind kind;
 	struct buf *out;
@@ -48,15 +48,15 @@ struct draw_text {
 	bool is_bold;
 	double turned; // rotation, degrees
 };
-// Opens a <text>; the content follows through draw_words or draw_name, or as digits directly into the buffer.
+// Opens a <text>; the content follows through draw_string or draw_name, or as digits directly into the buffer.
 void draw_text_begin(struct picture *p, const struct draw_text *text);
 void draw_text_end(struct picture *p);
 void draw_text(struct picture *p, const struct draw_text *text, const char *words);
 // Writes wattle's own text, escaped.
-void draw_words(struct buf *out, const char *words);
+void draw_string(struct buf *out, const char *words);
 /* Writes a name from a program or machine: only characters allowed in XML, isolated from the surrounding text direction,
- * truncated with an ellipsis to about `most_width` pixels at TEXT_SIZE (0: NAME_MOST characters). */
-void draw_name(struct buf *out, const char *name, double most_width);
+ * truncated with an ellipsis to about `max_width` pixels at TEXT_SIZE (0: NAME_MAX characters). */
+void draw_name(struct buf *out, const char *name, double max_width);
 double draw_width(const char *text, double size); // approximate width of a text, pixels
 
 // <title> within an element, shown as a tooltip. Write its text between begin and end.
@@ -96,9 +96,9 @@ struct value_axis value_axis_make(const char *unit, double lowest, double highes
 double value_axis_y(const struct value_axis *axis, const struct plot *plot, double value);
 void value_axis_draw(struct picture *p, const struct plot *plot, const struct value_axis *axis);
 // A value with unit and three digits: "1.23 kW".
-void value_words(struct buf *out, const char *unit, double value);
+void value_text(struct buf *out, const char *unit, double value);
 // "3 h 12 min", for text.
-void time_words(struct buf *out, double seconds);
+void time_text(struct buf *out, double seconds);
 
 /* Charts as pictures: frame and legend (chart_picture.c), series (chart_series.c), text description (description.c). */
 
@@ -124,14 +124,14 @@ struct chart_picture {
 	bool is_decimated; // some column contains several readings, so there is a range to draw
 };
 
-struct series_look {
+struct series_style {
 	enum colour colour;
 	const char *dash;
 	bool is_area, is_hatched, is_shown, has_range;
 	double width, opacity; // opacity 0: opaque
 };
 
-struct series_look series_look(const struct chart_picture *c, const struct chart_series *series);
+struct series_style series_style(const struct chart_picture *c, const struct chart_series *series);
 struct picture_point series_point(const struct chart_picture *c, const struct chart_series *series,
 	const struct picture_column *column);
 void series_draw(struct chart_picture *c);
@@ -140,28 +140,28 @@ void picture_chart(struct picture *p, const struct chart *chart);
 double picture_chart_height(const struct picture *p, const struct chart *chart);
 
 // description.c: describes the chart for readers who cannot see it.
-void chart_words(struct buf *out, const struct charts *charts, const struct chart *chart);
+void chart_description(struct buf *out, const struct charts *charts, const struct chart *chart);
 
 /* Pictures other than charts, one file each. Drawing needs their heights first. */
 
 bool ledger_has(const struct charts *charts);
 double ledger_height(const struct picture *p);
 void ledger_draw(struct picture *p);
-void ledger_words(const struct charts *charts, struct buf *out);
+void ledger_description(const struct charts *charts, struct buf *out);
 
 bool flame_has(const struct charts *charts);
 double flame_height(const struct picture *p);
 void flame_draw(struct picture *p);
-void flame_words(const struct charts *charts, struct buf *out);
+void flame_description(const struct charts *charts, struct buf *out);
 
 bool blocks_has(const struct charts *charts);
 double blocks_height(const struct picture *p);
 void blocks_draw(struct picture *p);
-void blocks_words(const struct charts *charts, struct buf *out);
+void blocks_description(const struct charts *charts, struct buf *out);
 
 bool spans_has(const struct charts *charts);
 double spans_height(const struct picture *p);
 void spans_draw(struct picture *p);
-void spans_words(const struct charts *charts, struct buf *out);
+void spans_description(const struct charts *charts, struct buf *out);
 
 void picture_heading(struct picture *p, const char *title); // bold, at the top

@@ -53,7 +53,7 @@ static void draw_key(const struct keys_row *row, enum colour colour, const char 
 	draw_rect(p, &(struct draw_style){.colour = colour}, row->x, row->y - SWATCH + 1, SWATCH, SWATCH);
 	draw_text_begin(p, &(struct draw_text){.x = row->x + TAIL, .y = row->y, .colour = COLOUR_INK});
 	draw_name(p->out, name, name_width);
-	draw_words(p->out, figure != NULL ? figure : "");
+	draw_string(p->out, figure != NULL ? figure : "");
 	draw_text_end(p);
 }
 
@@ -154,7 +154,7 @@ void ledger_draw(struct picture *p)
 	draw_text_begin(p, &(struct draw_text){.x = 0, .y = 13, .colour = COLOUR_INK, .is_bold = true});
 	human_energy(p->out, f->total_j);
 	buf_char(p->out, ' ');
-	words_energy_error(p->out, f->total_j, f->error_j, f->calibration_error_j);
+	phrase_energy_error(p->out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(p->out, "<tspan font-weight=\"400\"> %s: by whom, and by which part of the machine</tspan>",
 		provenance_name(f->provenance));
 	draw_text_end(p);
@@ -163,12 +163,12 @@ void ledger_draw(struct picture *p)
 	legend(p, true);
 }
 
-void ledger_words(const struct charts *charts, struct buf *out)
+void ledger_description(const struct charts *charts, struct buf *out)
 {
 	const struct findings *f = charts->findings;
 	human_energy(out, f->total_j);
 	buf_char(out, ' ');
-	words_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
+	phrase_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(out, ", %s.", provenance_name(f->provenance));
 	for (size_t i = 0; i < ARRAY_SIZE(owners); i++) {
 		if (!(part_of(f, i) > 0))

@@ -24,13 +24,13 @@ static const struct kind kinds[PICTURE_KINDS] = {
 	[PICTURE_GPU_MEMORY] = {"gpu_memory", "GPU memory", "gpu_memory"},
 	[PICTURE_TEMPERATURE] = {"temperature", "Temperature", "temperature"},
 	[PICTURE_CLOCK] = {"clock", "Clocks", "clock"},
-	[PICTURE_SPANS] = {"spans", "Spans", NULL, spans_has, spans_height, spans_draw, spans_words},
+	[PICTURE_SPANS] = {"spans", "Spans", NULL, spans_has, spans_height, spans_draw, spans_description},
 	[PICTURE_LEDGER] = {"ledger", "Attributed energy", NULL, ledger_has, ledger_height, ledger_draw,
-		ledger_words},
+		ledger_description},
 	[PICTURE_FLAME] = {"flame", "Energy of this program by nested blocks", NULL, flame_has, flame_height,
-		flame_draw, flame_words},
+		flame_draw, flame_description},
 	[PICTURE_BLOCKS] = {"blocks", "Energy of code blocks", NULL, blocks_has, blocks_height, blocks_draw,
-		blocks_words},
+		blocks_description},
 };
 
 const char *picture_name(enum picture_kind kind)
@@ -50,7 +50,7 @@ bool picture_has(const struct charts *charts, enum picture_kind kind)
 	return kinds[kind].has(charts);
 }
 
-static void hatch(struct picture *p, const char *name, int distance, enum colour colour, const char *opacity)
+static void stripe_pattern(struct picture *p, const char *name, int distance, enum colour colour, const char *opacity)
 {
 	buf_printf(p->out,
 		"<pattern id=\"%s%s\" width=\"%d\" height=\"%d\" patternUnits=\"userSpaceOnUse\" "
@@ -92,13 +92,13 @@ static void words(struct picture *p)
 	const struct kind *kind = &kinds[p->kind];
 	buf_printf(p->out, "<title id=\"%st\">%s</title>\n<desc id=\"%sd\">", p->id, kind->title, p->id);
 	if (kind->chart != NULL)
-		chart_words(p->out, p->charts, charts_find(p->charts, kind->chart));
+		chart_description(p->out, p->charts, charts_find(p->charts, kind->chart));
 	else
 		kind->words(p->charts, p->out);
 	buf_str(p->out, "</desc>\n");
 }
 
-void picture_svg(const struct charts *charts, enum picture_kind kind, const struct picture_look *look, struct buf *out)
+void picture_svg(const struct charts *charts, enum picture_kind kind, const struct picture_style *look, struct buf *out)
 {
 	const struct kind *row = &kinds[kind];
 	char id[96];
@@ -122,8 +122,8 @@ void picture_svg(const struct charts *charts, enum picture_kind kind, const stru
 		draw_rect(&p, &(struct draw_style){.colour = COLOUR_BACK}, 0, 0, p.width, p.height);
 	}
 	buf_str(out, "<defs>");
-	hatch(&p, "hatch", 5, COLOUR_BACK, ".55");
-	hatch(&p, "gap", 7, COLOUR_FAINT, ".45");
+	stripe_pattern(&p, "hatch", 5, COLOUR_BACK, ".55");
+	stripe_pattern(&p, "gap", 7, COLOUR_FAINT, ".45");
 	buf_str(out, "</defs>\n");
 	if (chart != NULL)
 		picture_chart(&p, chart);

@@ -24,7 +24,7 @@ enum picture_kind {
 	PICTURE_KINDS
 };
 
-struct picture_look {
+struct picture_style {
 	double width, height; // CSS pixels; 0: default of the kind
 	bool is_file;         // true: a stand-alone file with XML header, fonts and the light palette
 		// false: part of a page; colours by CSS classes ("c-series-0" …), which supports dark mode
@@ -35,7 +35,8 @@ const char *picture_name(enum picture_kind kind);  // "power", "cpu" …: the fi
 const char *picture_title(enum picture_kind kind); // "Power"
 // True if the picture has content.
 bool picture_has(const struct charts *charts, enum picture_kind kind);
-void picture_svg(const struct charts *charts, enum picture_kind kind, const struct picture_look *look, struct buf *out);
+void picture_svg(const struct charts *charts, enum picture_kind kind, const struct picture_style *look,
+	struct buf *out);
 
 // A domain has the same colour in all pictures: GPUs by their index among GPUs, others by their index among the others.
 enum colour colour_of_device(const struct findings *findings, const struct run_device *device);

@@ -115,7 +115,7 @@ static void draw_lane(struct picture *p, const struct plot *plot, const struct c
 		draw_name(p->out, lane->label, LEFT - 6);
 		draw_text_end(p);
 	}
-	for (unsigned int i = 0; i < CHART_TINTS; i++)
+	for (unsigned int i = 0; i < CHART_BLOCK_COLORS; i++)
 		boxes(p, plot, lane, colour_of_series(i), y);
 	boxes(p, plot, lane, COLOUR_IDLE, y);
 	names(p, plot, lane, y);
@@ -144,9 +144,9 @@ void spans_draw(struct picture *p)
 	axis_time(p, &plot);
 }
 
-void spans_words(const struct charts *charts, struct buf *out)
+void spans_description(const struct charts *charts, struct buf *out)
 {
 	buf_printf(out, "%zu spans in %zu lanes over ", charts->n_spans, charts->n_lanes);
-	time_words(out, charts->axis.length_s);
+	time_text(out, charts->axis.length_s);
 	buf_char(out, '.');
 }

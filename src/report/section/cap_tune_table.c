@@ -60,7 +60,7 @@ static void state(struct buf *out, const struct object_at *row, bool is_page)
 
 static void limit(struct buf *out, const struct object_at *row, bool is_page)
 {
-	human_cap(out, limit_of(row)->limit, cap_what_unit(report_of(row)->what));
+	human_cap(out, limit_of(row)->limit, cap_kind_unit(report_of(row)->what));
 	if (is_page && (is_chosen(row) || !limit_of(row)->is_allowed))
 		buf_str(out, is_chosen(row) ? " (chosen)" : " (too slow)");
 }
@@ -121,14 +121,14 @@ void cap_tune_table(const struct cap_tune_report *report, struct buf *out, const
 	const struct tune_result *result = &report->result;
 	const bool is_run = report->step == NULL;
 	const struct column columns[] = {
-		{.write = mark, .kind = COLUMN_WORDS, .only = ON_TEXT},
+		{.write = mark, .kind = COLUMN_TEXT, .only = ON_TEXT},
 		{.title = "limit", .write = limit},
 		{.title = is_run ? "energy a run" : "energy a step", .write = energy},
 		{.title = is_run ? "time of a run" : "time of a step", .write = time_of},
 		{.title = tune_goal_title(result->goal), .write = objective},
 		{"steps", "steps", .only = ON_PAGE},
 		{"windows", "windows"},
-		{.write = state, .kind = COLUMN_WORDS, .only = ON_TEXT},
+		{.write = state, .kind = COLUMN_TEXT, .only = ON_TEXT},
 	};
 	const struct grid grid = GRID(NULL, columns, .attributes = attributes, .is_faint = is_faint);
 	const struct object_at document = {.type = &cap_tune_type, .data = report};

@@ -14,8 +14,8 @@ static void add_remark(struct buf *out, const struct figure_line *line)
 	size_t used = utf8_text_columns(out->data, out->size), first = used < REMARK_COLUMN ? REMARK_COLUMNS : TEXT_WIDTH - used;
 	struct buf fitted;
 	buf_init(&fitted, LINE_CEILING);
-	text_fit(&fitted, line->remark.data, first + REMARK_COLUMNS - WORD_COLUMNS, false);
-	text_wrap(out, 0, REMARK_COLUMN, line->part->is_summary && fitted.failed == 0 ? fitted.data : line->remark.data);
+	text_fit(&fitted, line->note.data, first + REMARK_COLUMNS - WORD_COLUMNS, false);
+	text_wrap(out, 0, REMARK_COLUMN, line->part->is_summary && fitted.failed == 0 ? fitted.data : line->note.data);
 	buf_finish(&fitted);
 }
 
@@ -24,16 +24,16 @@ void line_begin(struct figure_line *line, const struct part *part, const char *l
 	*line = (struct figure_line){.part = part, .label = label};
 	buf_init(&line->value, LINE_CEILING);
 	buf_init(&line->error, LINE_CEILING);
-	buf_init(&line->remark, LINE_CEILING);
+	buf_init(&line->note, LINE_CEILING);
 	buf_str(&line->value, "");
 	buf_str(&line->error, "");
-	buf_str(&line->remark, "");
+	buf_str(&line->note, "");
 }
 
 struct buf *line_also(struct figure_line *line)
 {
-	buf_str(&line->remark, line->remark.size > 0 ? ", " : "");
-	return &line->remark;
+	buf_str(&line->note, line->note.size > 0 ? ", " : "");
+	return &line->note;
 }
 
 static void text_line(const struct figure_line *line)
@@ -47,7 +47,7 @@ static void text_line(const struct figure_line *line)
 	buf_pad_to(&plain, 0, VALUE_COLUMN);
 	buf_printf(&plain, "%s%s%s", line->value.data, line->error.size > 0 ? " " : "", line->error.data);
 	size_t remark_at = plain.size;
-	if (line->remark.size > 0) {
+	if (line->note.size > 0) {
 		buf_str(&plain, "  "); // separator after a value wider than its column
 		add_remark(&plain, line);
 	}
@@ -66,17 +66,17 @@ static void page_tile(const struct figure_line *line)
 	html_text(&tile.figure, line->value.data);
 	if (line->error.size > 0)
 		buf_printf(&tile.figure, " <span class=\"error\">%s</span>", line->error.data);
-	html_text(&tile.remark, line->remark.data);
+	html_text(&tile.note, line->note.data);
 	part_tile_end(line->part, &tile);
 }
 
 void line_end(struct figure_line *line)
 {
-	if (line->value.failed == 0 && line->error.failed == 0 && line->remark.failed == 0)
+	if (line->value.failed == 0 && line->error.failed == 0 && line->note.failed == 0)
 		(is_page(line->part) ? page_tile : text_line)(line);
 	buf_finish(&line->value);
 	buf_finish(&line->error);
-	buf_finish(&line->remark);
+	buf_finish(&line->note);
 }
 
 void line_count(struct buf *out, int64_t n, const char *one, const char *plural)

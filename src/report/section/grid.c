@@ -280,7 +280,7 @@ static size_t columns_of(const struct grid *grid, const struct rows *rows, unsig
 
 enum { COLUMNS_MAX = 24 };
 
-static void text_words(const struct grid *grid, const struct column *column, const struct object_at *row,
+static void plain_text(const struct grid *grid, const struct column *column, const struct object_at *row,
 	struct buf *out)
 {
 	struct buf words, scratch;
@@ -303,7 +303,7 @@ static void text_cells(const struct grid *grid, const struct column *column, con
 	bool faint = is_foot || (grid->is_faint != NULL && grid->is_faint(row));
 	struct buf *out = table_cell(table, faint);
 	if (column->kind != COLUMN_FIGURE || column->write != NULL) {
-		text_words(grid, column, row, out);
+		plain_text(grid, column, row, out);
 		return;
 	}
 	struct figure figure = figure_of(grid, column, row);
@@ -375,11 +375,14 @@ size_t grid_text_list(const struct grid *grid, const struct object_at *document,
 
 /* ---- page output ---- */
 
-static void page_words(const struct grid *grid, const struct column *column, const struct object_at *row,
+static void page_text(const struct grid *grid, const struct column *column, const struct object_at *row,
 	struct buf *out)
 {
-	static const char *const begins[] = {[COLUMN_FIGURE] = "<td", [COLUMN_NAME] = "<th scope=\"row\" class=\"name\"",
-		[COLUMN_WORDS] = "<td class=\"text\"", [COLUMN_LONG] = "<td class=\"name\"", [COLUMN_BAR] = "<td class=\"bar-cell\""};
+	static const char *const begins[] = {[COLUMN_FIGURE] = "<td",
+		[COLUMN_NAME] = "<th scope=\"row\" class=\"name\"",
+		[COLUMN_TEXT] = "<td class=\"text\"",
+		[COLUMN_LONG] = "<td class=\"name\"",
+		[COLUMN_BAR] = "<td class=\"bar-cell\""};
 	struct buf scratch;
 	buf_init(&scratch, CELL_CEILING);
 	buf_str(out, begins[column->kind]);
@@ -404,7 +407,7 @@ static void page_cell(const struct grid *grid, const struct column *column, cons
 	struct buf *out, bool is_foot)
 {
 	if (column->kind != COLUMN_FIGURE || (column->write != NULL && !is_foot)) {
-		page_words(grid, column, row, out);
+		page_text(grid, column, row, out);
 		return;
 	}
 	struct figure figure = figure_of(grid, column, row);
@@ -434,7 +437,10 @@ static void page_row(const struct grid *grid, const struct column *const columns
 
 void grid_page(const struct grid *grid, const struct rows *rows, struct buf *out)
 {
-	static const char *const classes[] = {[COLUMN_FIGURE] = NULL, [COLUMN_NAME] = "name", [COLUMN_WORDS] = "text", [COLUMN_LONG] = "name",
+	static const char *const classes[] = {[COLUMN_FIGURE] = NULL,
+		[COLUMN_NAME] = "name",
+		[COLUMN_TEXT] = "text",
+		[COLUMN_LONG] = "name",
 		[COLUMN_BAR] = "text"};
 	const struct column *columns[COLUMNS_MAX];
 	struct part_column heads[COLUMNS_MAX];

@@ -23,7 +23,7 @@ static inline bool is_wanted(unsigned int only, unsigned int surface, unsigned i
 	return ((only & surfaces) == 0 || surface == 0 || (only & surface) != 0) && ((only & documents) == 0 || document == 0 || (only & document) != 0);
 }
 
-enum column_kind { COLUMN_FIGURE, COLUMN_NAME, COLUMN_WORDS, COLUMN_LONG, COLUMN_BAR };
+enum column_kind { COLUMN_FIGURE, COLUMN_NAME, COLUMN_TEXT, COLUMN_LONG, COLUMN_BAR };
 
 struct column {
 	const char *key;       // field of the row's object or of a member: "compute_time.mean"; NULL: `write` only

@@ -19,11 +19,11 @@ enum { BRIEF_GPUS_MAX = 2, BRIEF_NAME_COLUMNS = 20, COMMAND_CEILING = 1 << 22, C
 static void text_command(const struct part *part, const char *command, const char *ended)
 {
 	size_t line_start = part->out->size, ended_size = strlen(ended);
-	size_t room = TEXT_WIDTH - 2 - ended_size - (ended_size > 0 ? 2 : 0);
+	size_t capacity = TEXT_WIDTH - 2 - ended_size - (ended_size > 0 ? 2 : 0);
 	buf_str(part->out, part->style->title);
 	size_t escape = part->out->size - line_start;
 	buf_str(part->out, "  ");
-	text_fit(part->out, command, room - 2, false);
+	text_fit(part->out, command, capacity - 2, false);
 	buf_str(part->out, part->style->off);
 	escape += strlen(part->style->off);
 	if (ended_size > 0) {
@@ -36,7 +36,7 @@ static void text_command(const struct part *part, const char *command, const cha
 
 static void page_command(const struct part *part, const char *command)
 {
-	const char *label = run_fact(part->run, FACT_LABEL);
+	const char *label = run_metadata(part->run, META_KEY_LABEL);
 	buf_str(part->out, "<h1>");
 	if (label != NULL && label[0] != '\0') {
 		part_name(part->out, label);
@@ -56,7 +56,7 @@ static void page_command(const struct part *part, const char *command)
 
 static void page_subtitle(const struct part *part, const char *ended)
 {
-	const char *host = run_fact(part->run, FACT_HOST);
+	const char *host = run_metadata(part->run, META_KEY_HOST);
 	buf_str(part->out, "<p class=\"faint\">");
 	if (value_ok(part->document->start_wall_ns)) {
 		buf_str(part->out, "Began ");
@@ -82,7 +82,7 @@ static void run_heading(const struct part *part)
 	buf_str(&command, "");
 	buf_str(&ended, "");
 	command_text(&command, report_segment(part->run));
-	words_ending(&ended, report_segment(part->run));
+	phrase_ending(&ended, report_segment(part->run));
 	if (is_page(part)) {
 		page_command(part, command.failed == 0 ? command.data : "");
 		page_subtitle(part, ended.data);
@@ -126,11 +126,11 @@ static void job_heading(const struct part *part)
 {
 	struct buf words;
 	buf_init(&words, LINE_CEILING);
-	job_words_title(&words, part->job);
+	job_phrase_title(&words, part->job);
 	job_line(part, &words, is_page(part) ? "" : part->style->title, "h1");
 	buf_str(part->out, is_page(part) ? "</h1>\n" : "");
 	buf_clear(&words);
-	job_words_place(&words, part->job);
+	job_phrase_node(&words, part->job);
 	if (is_page(part) && words.size == 0)
 		buf_char(&words, ' ');
 	job_line(part, &words, is_page(part) ? "" : part->style->faint, "p class=\"faint\"");
@@ -151,12 +151,12 @@ static void job_of_rank(const struct part *part, const char *label)
 {
 	if (!rank_in_job(part->run))
 		return;
-	const char *id = run_fact(part->run, FACT_JOB_ID), *name = run_fact(part->run, FACT_JOB_NAME);
+	const char *id = run_metadata(part->run, META_KEY_JOB_ID), *name = run_metadata(part->run, META_KEY_JOB_NAME);
 	struct figure_line line;
 	struct buf words;
 	line_begin(&line, part, label);
 	buf_init(&words, LINE_CEILING);
-	rank_words(&words, part->run);
+	rank_phrase(&words, part->run);
 	text_fit_middle(&line.value, id != NULL ? id : "n/a", REMARK_COLUMN - VALUE_COLUMN - 2);
 	if (words.failed == 0 && words.size > 0)
 		text_fit(line_also(&line), words.data, LINE_CEILING / 16, false);
@@ -166,14 +166,14 @@ static void job_of_rank(const struct part *part, const char *label)
 	line_end(&line);
 }
 
-static void samples_words(struct figure_line *line, const struct findings *f)
+static void samples_text(struct figure_line *line, const struct findings *f)
 {
-	double interval_s = run_fact_double(f->run, FACT_INTERVAL) / 1e9;
+	double interval_s = run_metadata_double(f->run, META_KEY_INTERVAL) / 1e9;
 	if (value_ok(f->samples)) {
 		line_count(line_also(line), f->samples, "sample", "s");
 		if (interval_s > 0) {
 			buf_str(line_also(line), "one every ");
-			human_time(&line->remark, interval_s);
+			human_time(&line->note, interval_s);
 		}
 	}
 	if (f->run->n_segments > 1)
@@ -187,14 +187,14 @@ static void time_line(const struct part *part, const char *label)
 	line_begin(&line, part, label);
 	human_time(&line.value, part->f->duration_s);
 	if (job == NULL) {
-		samples_words(&line, part->f);
+		samples_text(&line, part->f);
 	} else {
-		job_words_ranks(&line.remark, job);
-		job_words_pauses(&line.remark, job);
-		job_words_clocks(&line.remark, job);
+		job_phrase_ranks(&line.note, job);
+		job_phrase_pauses(&line.note, job);
+		job_phrase_clocks(&line.note, job);
 		if (job->runs->every_ns > 0) {
 			buf_str(line_also(&line), "one sample read every ");
-			human_time(&line.remark, (double)job->runs->every_ns / 1e9);
+			human_time(&line.note, (double)job->runs->every_ns / 1e9);
 		}
 	}
 	line_end(&line);
@@ -204,7 +204,7 @@ static const char *why_no_energy(const struct part *part)
 {
 	const struct findings *f = part->f;
 	for (size_t i = 0; i < f->n_domains && part->job == NULL; i++)
-		if (readers_elsewhere(f->run, f->domains[i].device) != NULL)
+		if (sensor_owner_first_other(f->run, f->domains[i].device) != NULL)
 			return "another rank of this job read the sensors";
 	return f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading";
 }
@@ -218,12 +218,13 @@ static void energy_line(const struct part *part, const char *label)
 	if (isnan(f->total_j)) {
 		buf_str(line_also(&line), why_no_energy(part));
 	} else {
-		(is_page(part) ? words_part_error : words_energy_error)(&line.error, f->total_j, f->error_j, f->calibration_error_j);
-		words_sources(line_also(&line), f);
+		(is_page(part) ? phrase_part_error : phrase_energy_error)(&line.error, f->total_j, f->error_j,
+			f->calibration_error_j);
+		phrase_sources(line_also(&line), f);
 	}
 	if (!is_page(part) && !isnan(f->carbon_g)) {
 		human_grams(line_also(&line), f->carbon_g);
-		buf_str(&line.remark, " CO2e");
+		buf_str(&line.note, " CO2e");
 	}
 	if (is_page(part) && part->job != NULL && part->job->n_nodes_unknown > 0)
 		buf_printf(line_also(&line), "%zu not known", part->job->n_nodes_unknown);
@@ -238,13 +239,13 @@ static void target_line(const struct part *part, const char *label)
 		return;
 	line_begin(&line, part, label);
 	human_energy(&line.value, f->ledger.target_j);
-	words_part_error(&line.error, f->ledger.target_j, f->target_error_j, f->target_calibration_error_j);
+	phrase_part_error(&line.error, f->ledger.target_j, f->target_error_j, f->target_calibration_error_j);
 	buf_printf(line_also(&line), "by this %s: ", part->job != NULL ? "job's ranks" : "program");
-	human_percent(&line.remark, f->ledger.target_j / f->total_j * 100);
+	human_percent(&line.note, f->ledger.target_j / f->total_j * 100);
 	if (part->job == NULL && f->target_cpu_s > 0 && f->duration_s > 0) {
 		struct mean_power power = findings_mean_power(f);
 		human_power(line_also(&line), power.target_w);
-		buf_str(&line.remark, power.of_part ? " while read" : " on average");
+		buf_str(&line.note, power.of_part ? " while read" : " on average");
 	}
 	line_end(&line);
 }
@@ -271,7 +272,7 @@ static void power_line(const struct part *part, const char *label)
 	human_power(&line.value, mean_w(part));
 	if (isfinite(peak_w)) {
 		buf_str(line_also(&line), "at most ");
-		human_power(&line.remark, peak_w);
+		human_power(&line.note, peak_w);
 	}
 	if (part->job != NULL)
 		buf_str(line_also(&line), "the nodes' means added up, each while it was measured");
@@ -286,7 +287,7 @@ static void add_busy_cores(struct figure_line *line, const struct findings *f)
 	if (!isfinite(cores) || !value_ok(f->usage.system_core_count))
 		return;
 	human_number(line_also(line), cores, 3);
-	buf_printf(&line->remark, " of %lld cores busy", (long long)f->usage.system_core_count);
+	buf_printf(&line->note, " of %lld cores busy", (long long)f->usage.system_core_count);
 }
 
 static void time_and_power_line(const struct part *part, const char *label)
@@ -297,7 +298,7 @@ static void time_and_power_line(const struct part *part, const char *label)
 	human_time(&line.value, part->f->duration_s);
 	if (isfinite(power.total_w)) {
 		human_power(line_also(&line), power.total_w);
-		buf_str(&line.remark, power.of_part ? " while read" : " on average");
+		buf_str(&line.note, power.of_part ? " while read" : " on average");
 	}
 	line_end(&line);
 }
@@ -318,7 +319,7 @@ static void ledger_line(const struct part *part, const char *label)
 		if (i > 0 && !(fabs(percent) >= 0.05) && !(is_idle && isnan(percent)))
 			continue;
 		buf_printf(line_also(&line), "%s%s", i > 0 ? owners[i].css : "", i > 0 ? " " : "");
-		human_percent(&line.remark, percent);
+		human_percent(&line.note, percent);
 	}
 	line_end(&line);
 }
@@ -332,7 +333,7 @@ static void cpu_and_memory_line(const struct part *part, const char *label)
 	add_busy_cores(&line, f);
 	if (!isnan(f->usage.combined.total_bytes)) {
 		human_bytes(line_also(&line), f->usage.combined.total_bytes);
-		buf_str(&line.remark, " peak memory");
+		buf_str(&line.note, " peak memory");
 	}
 	line_end(&line);
 }
@@ -353,14 +354,15 @@ static void step_line(const struct part *part, const char *label)
 	if (part->is_summary && !isnan(step->total_j))
 		human_error_of(&line.error, step->total_j / calls, step->error_j / calls);
 	else if (!isnan(step->total_j))
-		words_part_error(&line.error, step->total_j / calls, step->error_j / calls, findings_block_calibration_j(f, step) / calls);
+		phrase_part_error(&line.error, step->total_j / calls, step->error_j / calls,
+			findings_block_calibration_j(f, step) / calls);
 	buf_str(line_also(&line), "each of ");
-	line_count(&line.remark, step->calls, "call", "s");
-	buf_str(&line.remark, " of ");
-	text_fit_middle(&line.remark, step->name, part->is_summary ? BRIEF_NAME_COLUMNS : REMARK_COLUMN);
+	line_count(&line.note, step->calls, "call", "s");
+	buf_str(&line.note, " of ");
+	text_fit_middle(&line.note, step->name, part->is_summary ? BRIEF_NAME_COLUMNS : REMARK_COLUMN);
 	if (!part->is_summary) {
 		human_time(line_also(&line), step->compute_time_s.mean);
-		buf_str(&line.remark, " on average");
+		buf_str(&line.note, " on average");
 	}
 	line_end(&line);
 }
@@ -388,13 +390,13 @@ static void memory_line(const struct part *part, const char *label)
 	buf_str(&line.value, isnan(f->usage.combined.total_bytes) || is_page(part) ? "" : " peak");
 	if (!isnan(f->usage.ram_capacity_bytes)) {
 		buf_str(line_also(&line), "of ");
-		human_bytes(&line.remark, f->usage.ram_capacity_bytes);
+		human_bytes(&line.note, f->usage.ram_capacity_bytes);
 	}
 	// PSS is sampled rarely; shown only if it was read near the peak.
 	bool near_peak = (double)f->rss_at_max_pss_bytes * 1.25 >= (double)f->peak_rss_bytes;
 	if (value_ok(f->max_pss_bytes) && near_peak) {
 		human_bytes(line_also(&line), (double)f->max_pss_bytes);
-		buf_str(&line.remark, " as PSS");
+		buf_str(&line.note, " as PSS");
 	}
 	line_end(&line);
 }
@@ -408,9 +410,9 @@ static void waiting_line(const struct part *part, const char *label)
 	line_begin(&line, part, label);
 	human_time(&line.value, sums.waiting_s);
 	buf_str(line_also(&line), "of all ranks' time in ");
-	job_words_waiting_blocks(&line.remark, part->job);
-	buf_str(&line.remark, ": ");
-	human_percent(&line.remark, sums.waiting_s / sums.duration_s * 100);
+	job_phrase_waiting_blocks(&line.note, part->job);
+	buf_str(&line.note, ": ");
+	human_percent(&line.note, sums.waiting_s / sums.duration_s * 100);
 	if (!isnan(part->job->waiting_j))
 		human_energy(line_also(&line), part->job->waiting_j);
 	line_end(&line);
@@ -426,7 +428,7 @@ static void io_line(const struct part *part, const char *label)
 	human_bytes(&line.value, value_to_double(f->read_bytes, 1));
 	buf_str(&line.value, " read");
 	human_bytes(line_also(&line), value_to_double(f->written_bytes, 1));
-	buf_str(&line.remark, " written");
+	buf_str(&line.note, " written");
 	line_end(&line);
 }
 
@@ -439,11 +441,11 @@ static void gpu_line(const struct part *part, const struct gpu_finding *gpu)
 	human_energy(&line.value, gpu->energy_j);
 	if (!isnan(gpu->mean_utilization_percent)) {
 		buf_str(line_also(&line), "busy ");
-		human_percent(&line.remark, gpu->mean_utilization_percent);
+		human_percent(&line.note, gpu->mean_utilization_percent);
 	}
 	if (value_ok(gpu->target_max_memory_bytes)) {
 		human_bytes(line_also(&line), (double)gpu->target_max_memory_bytes);
-		buf_str(&line.remark, " used by this program");
+		buf_str(&line.note, " used by this program");
 	}
 	if (gpu->device->device[0] != '\0')
 		buf_str(line_also(&line), gpu->device->device);
@@ -476,11 +478,11 @@ static void gpus_line(const struct part *part, const char *label)
 	human_energy(&line.value, sums.energy_j);
 	if (isfinite(sums.busy_percent)) {
 		buf_str(line_also(&line), "busy ");
-		human_percent(&line.remark, sums.busy_percent);
+		human_percent(&line.note, sums.busy_percent);
 	}
 	if (isfinite(sums.target_bytes)) {
 		human_bytes(line_also(&line), sums.target_bytes);
-		buf_str(&line.remark, f->n_gpus == 1 ? " used" : " used at most, added up");
+		buf_str(&line.note, f->n_gpus == 1 ? " used" : " used at most, added up");
 	}
 	line_end(&line);
 }
@@ -496,9 +498,9 @@ static void carbon_line(const struct part *part, const char *label)
 	buf_str(line_also(&line), "CO2e");
 	if (isfinite(f->pue) && f->pue != 1) {
 		buf_str(line_also(&line), "of ");
-		human_energy(&line.remark, f->facility_j);
-		buf_str(&line.remark, " with a PUE of ");
-		human_number(&line.remark, f->pue, 3);
+		human_energy(&line.note, f->facility_j);
+		buf_str(&line.note, " with a PUE of ");
+		human_number(&line.note, f->pue, 3);
 	}
 	line_end(&line);
 }
@@ -511,12 +513,12 @@ static void self_line(const struct part *part, const char *label)
 	human_time(&line.value, f->self_cpu_s);
 	if (part->job != NULL) {
 		buf_str(line_also(&line), "of CPU for ");
-		line_count(&line.remark, (int64_t)part->job->runs->n, "recording", "s");
+		line_count(&line.note, (int64_t)part->job->runs->n, "recording", "s");
 	} else {
 		buf_str(&line.value, " CPU");
 		if (f->self_cpu_percent <= 100) { // otherwise the run was shorter than its preparation
 			human_number(line_also(&line), f->self_cpu_percent, 2);
-			buf_str(&line.remark, " % of one core");
+			buf_str(&line.note, " % of one core");
 		}
 		if (value_ok(f->self_max_rss_bytes))
 			human_bytes(line_also(&line), (double)f->self_max_rss_bytes);
@@ -572,5 +574,5 @@ void part_headline(const struct part *part)
 			lines[i].write(part, lines[i].label);
 	buf_str(part->out, is_page(part) ? "</dl>\n" : "");
 	if (!part->is_summary && headline_is_marked(part))
-		part_remark(part, unresolved_note);
+		html_section_note(part, unresolved_note);
 }

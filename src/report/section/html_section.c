@@ -31,7 +31,7 @@ void part_name(struct buf *out, const char *name)
 {
 	struct buf unseen;
 	buf_init(&unseen, 128);
-	bool is_unseen = words_unseen(&unseen, name);
+	bool is_unseen = phrase_unseen(&unseen, name);
 	if (is_unseen)
 		buf_printf(out, "<span class=\"faint\">%s</span>", unseen.data);
 	buf_finish(&unseen);

@@ -50,7 +50,7 @@ bool part_has_time(const struct part *part);                // a time axis is av
 
 struct part_tile { // a headline figure: title, value, remark
 	const char *title;
-	struct buf figure, remark; // HTML
+	struct buf figure, note; // HTML
 };
 void part_tile_begin(struct part_tile *tile, const char *title);
 void part_tile_end(const struct part *part, struct part_tile *tile);
@@ -79,7 +79,18 @@ void part_table_begin(const struct part *part, const char *id, const char *capti
 	size_t n, bool sortable);
 void part_table_end(const struct part *part);
 
-/* Call after a table of `n` rows: notes how many rows are omitted in print. `PAPER_HALF`: two such tables are side by
+/* Call after a table of `n` rows: notes how many rows are omitted in print. `PRINT_HALF`: two such tables are side by
  * side. */
-enum paper_table { PAPER_NONE, PAPER_BLOCKS, PAPER_DOMAINS, PAPER_GPUS, PAPER_LAYERS, PAPER_UNITS, PAPER_HALF, PAPER_NODES, PAPER_RANKS, PAPER_TABLES };
-void part_paper(const struct part *part, enum paper_table table, size_t n);
+enum print_table {
+	PRINT_NONE,
+	PRINT_BLOCKS,
+	PRINT_DOMAINS,
+	PRINT_GPUS,
+	PRINT_LAYERS,
+	PRINT_UNITS,
+	PRINT_HALF,
+	PRINT_NODES,
+	PRINT_RANKS,
+	PRINT_TABLES
+};
+void print_limit_mark(const struct part *part, enum print_table table, size_t n);

@@ -14,7 +14,7 @@ void part_tile_begin(struct part_tile *tile, const char *title)
 {
 	tile->title = title;
 	buf_init(&tile->figure, TILE_CEILING);
-	buf_init(&tile->remark, TILE_CEILING);
+	buf_init(&tile->note, TILE_CEILING);
 }
 
 void part_tile_end(const struct part *part, struct part_tile *tile)
@@ -23,11 +23,11 @@ void part_tile_end(const struct part *part, struct part_tile *tile)
 	if (tile->figure.failed == 0)
 		buf_add(part->out, tile->figure.data, tile->figure.size);
 	buf_str(part->out, "</dd>");
-	if (tile->remark.size > 0 && tile->remark.failed == 0)
-		buf_printf(part->out, "<dd class=\"remark\">%s</dd>", tile->remark.data);
+	if (tile->note.size > 0 && tile->note.failed == 0)
+		buf_printf(part->out, "<dd class=\"remark\">%s</dd>", tile->note.data);
 	buf_str(part->out, "</div>\n");
 	buf_finish(&tile->figure);
-	buf_finish(&tile->remark);
+	buf_finish(&tile->note);
 }
 
 /* ---- notes ---- */

@@ -73,7 +73,8 @@ static void named_sections(const struct part *part, const struct section_choice 
 		if (is_wanted(report_sections[i].of, 0, of))
 			report_sections[i].write(part);
 		if (part->out->size == begin)
-			part_remarkf(part, "%s: no data in this %s", report_sections[i].name, part->job != NULL ? "job" : "run");
+			html_section_notef(part, "%s: no data in this %s", report_sections[i].name,
+				part->job != NULL ? "job" : "run");
 	}
 }
 
@@ -102,7 +103,7 @@ static void chosen_sections(const struct part *part, const void *data)
 	if (others.size > 0 && others.failed == 0) {
 		buf_str(&others, ". Use --section NAME or --all.");
 		buf_char(part->out, '\n');
-		part_remark(part, others.data + 1);
+		html_section_note(part, others.data + 1);
 	}
 	buf_finish(&others);
 }
@@ -163,7 +164,7 @@ static void summary(const struct part *part, const void *data)
 	bool is_marked = headline_is_marked(part);
 	is_marked |= section_largest_blocks(&brief, rows < BLOCKS_MAX ? rows : BLOCKS_MAX);
 	if (is_marked)
-		part_remark(part, unresolved_note);
+		html_section_note(part, unresolved_note);
 	left = SUMMARY_LINES - lines_of(part->out, begin);
 	if (warnings > 0 && left > warnings) {
 		buf_char(part->out, '\n');

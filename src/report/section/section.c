@@ -37,7 +37,7 @@ void section_end(const struct part *part)
 		buf_str(part->out, "</section>\n");
 }
 
-void part_remark(const struct part *part, const char *sentence)
+void html_section_note(const struct part *part, const char *sentence)
 {
 	if (is_page(part)) {
 		buf_str(part->out, "<p class=\"faint small\">");
@@ -54,23 +54,23 @@ void part_remark(const struct part *part, const char *sentence)
 	buf_finish(&plain);
 }
 
-void part_remarkf(const struct part *part, const char *format, ...)
+void html_section_notef(const struct part *part, const char *format, ...)
 {
 	char sentence[1000];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(sentence, sizeof(sentence), format, arguments);
 	va_end(arguments);
-	part_remark(part, sentence);
+	html_section_note(part, sentence);
 }
 
-void part_words(const struct part *part, void (*words)(struct buf *out, const struct findings *f))
+void html_section_text(const struct part *part, void (*words)(struct buf *out, const struct findings *f))
 {
 	struct buf sentence;
 	buf_init(&sentence, SENTENCE_CEILING);
 	words(&sentence, part->f);
 	if (sentence.size > 0 && sentence.failed == 0)
-		part_remark(part, sentence.data);
+		html_section_note(part, sentence.data);
 	buf_finish(&sentence);
 }
 
@@ -91,7 +91,7 @@ struct rows part_rows(const struct part *part, const char *list)
 void part_mark_note(const struct part *part, const struct grid *grid, const struct rows *rows)
 {
 	if (grid_is_marked(grid, rows, is_page(part) ? ON_PAGE : ON_TEXT))
-		part_remark(part, unresolved_note);
+		html_section_note(part, unresolved_note);
 }
 
 void part_grid(const struct part *part, const struct grid *grid, struct rows *rows, struct limits limits)
@@ -111,7 +111,7 @@ void part_grid(const struct part *part, const struct grid *grid, struct rows *ro
 		return;
 	}
 	grid_page(grid, rows, part->out);
-	part_paper(part, limits.paper, rows->shown);
+	print_limit_mark(part, limits.print_limit, rows->shown);
 	if (rows->n > rows->shown)
 		buf_printf(part->out, "<p class=\"faint small\">… and %zu more.</p>\n", rows->n - rows->shown);
 	part_mark_note(part, grid, rows);

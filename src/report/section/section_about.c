@@ -120,11 +120,11 @@ static void devices(const struct part *part)
 
 static void how_measured(const struct part *part)
 {
-	const char *mode = run_fact(part->run, FACT_ATTRIBUTION);
+	const char *mode = run_metadata(part->run, META_KEY_ATTRIBUTION);
 	struct buf words;
 	buf_init(&words, VALUE_SHOWN);
 	if (!isnan(part->f->total_j))
-		words_sources(&words, part->f);
+		phrase_sources(&words, part->f);
 	fact(part->out, "energy", words.data);
 	buf_clear(&words);
 	if (mode != NULL)
@@ -154,8 +154,8 @@ static void recordings(const struct part *part)
 {
 	const struct job_runs *runs = part->job->runs;
 	struct buf *out = part->out;
-	if (value_ok(part->job->n_nodes_said))
-		buf_printf(out, "<dt>requested nodes</dt><dd>%lld</dd>\n", (long long)part->job->n_nodes_said);
+	if (value_ok(part->job->n_nodes_expected))
+		buf_printf(out, "<dt>requested nodes</dt><dd>%lld</dd>\n", (long long)part->job->n_nodes_expected);
 	buf_printf(out, "<dt>recordings</dt><dd class=\"long\">%zu: ", runs->n);
 	for (size_t i = 0; i < runs->n && i < FILES_MAX; i++) {
 		buf_str(out, i > 0 ? ", " : "");
@@ -179,7 +179,7 @@ void section_about(const struct part *part)
 	if (part->job != NULL)
 		recordings(part);
 	else
-		fact(part->out, "wattle", run_fact(part->run, "wattle_version"));
+		fact(part->out, "wattle", run_metadata(part->run, "wattle_version"));
 	buf_str(part->out, "</dl>\n");
 	section_end(part);
 }

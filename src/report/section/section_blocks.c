@@ -111,7 +111,7 @@ static void one_of(struct buf *out, const char *unit, bool is_page)
 {
 	struct buf one;
 	buf_init(&one, 1 << 12);
-	buf_add(&one, unit, words_one_of(unit));
+	buf_add(&one, unit, phrase_one_of(unit));
 	if (is_page)
 		part_name(out, one.data);
 	else if (one.failed == 0)
@@ -211,8 +211,8 @@ static const struct column page_columns[] = {
 	{"rank_time_s.mean", .only = OF_JOB},
 	{"rank_time_s.max", .only = OF_JOB},
 	{"rank_time_s.imbalance_percent", .only = OF_JOB},
-	{NULL, "most of all", COLUMN_WORDS, OF_JOB, .write = most_of_all},
-	{NULL, "each rank, from 0", COLUMN_WORDS, OF_JOB, .write = strip},
+	{NULL, "most of all", COLUMN_TEXT, OF_JOB, .write = most_of_all},
+	{NULL, "each rank, from 0", COLUMN_TEXT, OF_JOB, .write = strip},
 };
 static const struct grid page_grid = GRID("blocks-table", page_columns, .more = &more, .attributes = attributes);
 
@@ -247,7 +247,7 @@ static const struct column unit_columns[] = {
 	{NULL, "", COLUMN_NAME, .write = unit_block, .width = NAME_COLUMNS, .is_middle = true},
 	{"sum", "work", .write = work},
 	{"j_per_unit", "energy", .error = "error_j_per_unit", .error_title = "error"},
-	{NULL, "", COLUMN_WORDS, .write = per_one},
+	{NULL, "", COLUMN_TEXT, .write = per_one},
 };
 static const struct grid unit_grid = GRID("units-table", unit_columns);
 
@@ -283,7 +283,7 @@ static void units(const struct part *part, const struct rows *blocks)
 		buf_str(part->out, "<h3 id=\"units\">Energy per unit of work</h3>\n");
 	else
 		section_begin(part, "units", title_of_section(SECTION_UNITS));
-	part_grid(part, &unit_grid, &rows, (struct limits){SIZE_MAX, UNIT_ROWS_MAX, PAPER_UNITS});
+	part_grid(part, &unit_grid, &rows, (struct limits){SIZE_MAX, UNIT_ROWS_MAX, PRINT_UNITS});
 }
 
 /* ---- notes ---- */
@@ -297,10 +297,11 @@ static void endings(const struct part *part)
 		unwound += part->f->blocks[i].unwound;
 	}
 	if (cut > 0)
-		part_remarkf(part, "%lld call%s ended with %s thread, program or process.", cut, cut == 1 ? "" : "s",
-			cut == 1 ? "its" : "their");
+		html_section_notef(part, "%lld call%s ended with %s thread, program or process.", cut,
+			cut == 1 ? "" : "s", cut == 1 ? "its" : "their");
 	if (unwound > 0)
-		part_remarkf(part, "%lld call%s left without an end (by longjmp, or forgotten) and ended with the one around.",
+		html_section_notef(part,
+			"%lld call%s left without an end (by longjmp, or forgotten) and ended with the one around.",
 			unwound, unwound == 1 ? " was" : "s were");
 }
 
@@ -308,7 +309,8 @@ static void early_remark(const struct part *part)
 {
 	for (size_t i = 0; part->job != NULL && i < part->job->n_ranks; i++)
 		if (part->job->ranks[i].ended_early) {
-			part_remark(part, "What a rank took, and the imbalance, are of ranks that did not end early.");
+			html_section_note(part,
+				"What a rank took, and the imbalance, are of ranks that did not end early.");
 			return;
 		}
 }
@@ -316,16 +318,16 @@ static void early_remark(const struct part *part)
 static void page_remarks(const struct part *part, bool has_energy)
 {
 	if (part->job != NULL)
-		part_remark(part,
+		html_section_note(part,
 			"Least, mean and most are of a rank's time in a block, all its calls together. A block's energy is what its "
 			"ranks took meanwhile, inner blocks included.");
 	else if (has_energy)
-		part_remark(part,
+		html_section_note(part,
 			"A block's energy is what this program took while it ran, with the blocks inside of it; its own energy is "
 			"without them. Blocks inside of each other, or at the same time in several threads, each count what they "
 			"have in common: shares can add up to more than 100 %, own energy does not.");
 	if (part->job != NULL && part->job->block_energy_left_out)
-		part_remark(part,
+		html_section_note(part,
 			"There are too many spans to read them all: blocks of ranks that did not read the sensors have no energy. "
 			"`--full` reads them.");
 }
@@ -347,7 +349,7 @@ static struct block_finding outside_of(const struct findings *f)
 
 static void text_tables(const struct part *part, struct rows *rows, size_t rows_max, bool has_energy)
 {
-	const struct limits limits = {rows_max, 0, PAPER_NONE};
+	const struct limits limits = {rows_max, 0, PRINT_NONE};
 	const struct object_at *foot = rows->foot;
 	const bool is_short = part->is_brief && has_energy;
 	if (part->job != NULL || is_short) {
@@ -416,7 +418,7 @@ static void write_blocks(const struct part *part, size_t rows_max)
 		return;
 	}
 	section_begin(part, "blocks", part->job != NULL ? "Code blocks over the ranks" : "Code blocks");
-	part_grid(part, &page_grid, &rows, (struct limits){0, rows_max, PAPER_BLOCKS});
+	part_grid(part, &page_grid, &rows, (struct limits){0, rows_max, PRINT_BLOCKS});
 	page_remarks(part, has_energy);
 	early_remark(part);
 	if (part->job == NULL) {

@@ -70,7 +70,7 @@ static void divided_by(struct buf *out, const struct object_at *row, bool is_pag
 {
 	struct buf words;
 	buf_init(&words, 1 << 12);
-	words_method(&words, domain_of(row)->attribution);
+	phrase_method(&words, domain_of(row)->attribution);
 	html_text(out, words.data);
 	buf_finish(&words);
 }
@@ -87,7 +87,7 @@ static bool is_beside(const struct object_at *row)
 
 static const struct column domain_columns[] = {
 	{NULL, "", COLUMN_NAME, .write = domain_name},
-	{"node", NULL, COLUMN_WORDS, ON_PAGE | OF_JOB},
+	{"node", NULL, COLUMN_TEXT, ON_PAGE | OF_JOB},
 	{"energy_j", .error = "error_j", .error_title = "error"},
 	{"calibration_error_j", .only = ON_PAGE, .print = human_error, .is_optional = true},
 	{"mean_w"},
@@ -97,8 +97,8 @@ static const struct column domain_columns[] = {
 	{"update_period_s", .only = ON_PAGE},
 	{"wraps", .only = ON_PAGE | OF_JOB},
 	{"gaps", .only = ON_PAGE},
-	{NULL, "source", COLUMN_WORDS, .write = source},
-	{NULL, "divided by", COLUMN_WORDS, ON_PAGE, .write = divided_by},
+	{NULL, "source", COLUMN_TEXT, .write = source},
+	{NULL, "divided by", COLUMN_TEXT, ON_PAGE, .write = divided_by},
 };
 static const struct grid domain_grid =
 	GRID("domains-table", domain_columns, .attributes = domain_attributes, .is_faint = is_beside);
@@ -129,15 +129,15 @@ void section_domains(const struct part *part)
 		domain_tree(part->f, tree_row, &(struct tree){part->f, &rows, other.at});
 	}
 	section_begin(part, "domains", title_of_section(SECTION_DOMAINS));
-	part_grid(part, &domain_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PAPER_DOMAINS});
+	part_grid(part, &domain_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PRINT_DOMAINS});
 	for (size_t i = 0; i < rows.n; i++)
 		any_beside |= is_beside(&rows.at[i]);
 	if (any_beside)
-		part_remark(part,
+		html_section_note(part,
 			is_page(part) ? "Grey rows are not included in the total: they overlap the others."
 				      : "core, uncore, psys etc. are not in the total: they overlap other domains.");
 	if (!is_page(part))
-		part_words(part, words_calibration);
+		html_section_text(part, phrase_calibration);
 	section_end(part);
 }
 
@@ -145,7 +145,7 @@ void section_domains(const struct part *part)
 
 static const struct column gpu_columns[] = {
 	{NULL, "", COLUMN_NAME, .write = device_name},
-	{"node", NULL, COLUMN_WORDS, ON_PAGE | OF_JOB},
+	{"node", NULL, COLUMN_TEXT, ON_PAGE | OF_JOB},
 	{"energy_j", .only = ON_PAGE},
 	{"mean_w", .only = ON_PAGE},
 	{"max_w", .only = ON_PAGE},
@@ -167,7 +167,7 @@ void section_gpus(const struct part *part)
 	if (rows.n == 0)
 		return;
 	section_begin(part, "gpus", title_of_section(SECTION_GPUS));
-	part_grid(part, &gpu_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PAPER_GPUS});
+	part_grid(part, &gpu_grid, &rows, (struct limits){SIZE_MAX, PAGE_ROWS_MAX, PRINT_GPUS});
 	section_end(part);
 }
 
@@ -206,7 +206,12 @@ static bool is_kind_beside(const struct object_at *row)
 }
 
 static const struct column kind_columns[] = {
-	{"name", "", COLUMN_NAME}, {"n"}, {"energy_j"}, {"mean_w"}, {"target_j"}, {"source", NULL, COLUMN_WORDS},
+	{"name", "", COLUMN_NAME},
+	{"n"},
+	{"energy_j"},
+	{"mean_w"},
+	{"target_j"},
+	{"source", NULL, COLUMN_TEXT},
 };
 static const struct grid kind_grid = GRID("kinds-table", kind_columns, .is_faint = is_kind_beside);
 
@@ -216,7 +221,7 @@ static void add_domain(struct kind *kind, const struct domain_finding *d)
 	kind->in_total |= d->in_total;
 	if (isnan(d->energy_j))
 		return;
-	kind->energy_j = add_known(kind->energy_j, d->energy_j);
+	kind->energy_j = nan_sum(kind->energy_j, d->energy_j);
 	kind->target_j = isnan(kind->target_j) ? d->ledger.target_j : kind->target_j + d->ledger.target_j;
 	kind->mean_w = isnan(kind->mean_w) ? d->mean_w : kind->mean_w + d->mean_w;
 	kind->provenance = d->provenance > kind->provenance ? d->provenance : kind->provenance;
@@ -241,7 +246,7 @@ void section_kinds(const struct part *part)
 	if (rows.n == 0)
 		return;
 	section_begin(part, "kinds", title_of_section(SECTION_KINDS));
-	part_grid(part, &kind_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PAPER_NONE});
+	part_grid(part, &kind_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PRINT_NONE});
 	section_end(part);
 }
 
@@ -312,7 +317,7 @@ static double kinds_j(const struct object_at *at)
 		for (size_t i = 0; i < ARRAY_SIZE(named); i++)
 			is_named |= strcmp(named[i], kind) == 0;
 		if (node->domains[d].in_total && strcmp(is_named ? kind : "", at->field->argument) == 0)
-			sum_j = add_known(sum_j, node->domains[d].energy_j);
+			sum_j = nan_sum(sum_j, node->domains[d].energy_j);
 	}
 	return sum_j;
 }
@@ -364,7 +369,7 @@ static const struct column node_columns[] = {
 	{"others_j", .only = ON_PAGE, .is_optional = true},
 	{"cpu_s"},
 	{"not_read_s", .is_optional = true},
-	{NULL, "", COLUMN_WORDS, .write = node_remark, .is_optional = true},
+	{NULL, "", COLUMN_TEXT, .write = node_remark, .is_optional = true},
 };
 static const struct grid node_grid = GRID("nodes-table", node_columns, .more = &node_more);
 
@@ -375,11 +380,11 @@ void section_nodes(const struct part *part)
 	section_begin(part, "nodes", title_of_section(SECTION_NODES));
 	if (is_page(part) && part->f->total_j > 0)
 		ledger_keys(part);
-	part_grid(part, &node_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PAPER_NODES});
+	part_grid(part, &node_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PRINT_NODES});
 	for (size_t i = 0; i < part->job->n_nodes; i++)
 		largest_s = fmax(largest_s, part->job->nodes[i].unmeasured_s);
 	if (is_page(part) && largest_s >= 0.05)
-		part_remark(part,
+		html_section_note(part,
 			"Not read: time in which ranks ran on the node but none of them read its sensors; "
 			"the energy of that time is not included.");
 	section_end(part);

@@ -85,6 +85,6 @@ void section_heat(const struct part *part)
 	buf_str(out, "</svg></div>\n");
 	legend(part);
 	if (n < part->job->n_nodes)
-		part_remarkf(part, "… and %zu more nodes.", part->job->n_nodes - n);
+		html_section_notef(part, "… and %zu more nodes.", part->job->n_nodes - n);
 	section_end(part);
 }

@@ -93,9 +93,9 @@ static bool is_nested(const struct object_at *row)
 }
 
 static const struct column rank_columns[] = {
-	{NULL, "step", COLUMN_WORDS, ON_TEXT, .write = step, .is_optional = true},
+	{NULL, "step", COLUMN_TEXT, ON_TEXT, .write = step, .is_optional = true},
 	{"rank", NULL, COLUMN_NAME, .write = rank_name},
-	{"node", NULL, COLUMN_WORDS, .width = NODE_COLUMNS, .is_middle = true},
+	{"node", NULL, COLUMN_TEXT, .width = NODE_COLUMNS, .is_middle = true},
 	{"duration_s"},
 	{"work_s", .only = ON_TEXT},
 	{"waiting_s", .only = ON_TEXT},
@@ -104,7 +104,7 @@ static const struct column rank_columns[] = {
 	{"cpu_s"},
 	{"energy_j", .error = "error_j", .error_title = "error"},
 	{NULL, "when", COLUMN_BAR, ON_PAGE, .write = when},
-	{NULL, "", COLUMN_WORDS, .write = ending},
+	{NULL, "", COLUMN_TEXT, .write = ending},
 };
 static const struct grid rank_grid = GRID("ranks-table", rank_columns, .is_faint = is_nested);
 
@@ -128,7 +128,7 @@ void section_ranks(const struct part *part)
 	section_begin(part, "ranks", many ? "Ranks that worked longest" : title_of_section(SECTION_RANKS));
 	if (is_page(part))
 		keys(part);
-	part_grid(part, &rank_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PAPER_RANKS});
+	part_grid(part, &rank_grid, &rows, (struct limits){TEXT_ROWS_MAX, PAGE_ROWS_MAX, PRINT_RANKS});
 	section_end(part);
 }
 
@@ -196,8 +196,8 @@ static const struct column balance_columns[] = {
 	{"max", "rank", .only = ON_TEXT, .write = most_of_all},
 	{"std"},
 	{"imbalance_percent", .write = imbalance},
-	{NULL, "most of all", COLUMN_WORDS, ON_PAGE, .write = most_of_all},
-	{NULL, "each rank, from 0", COLUMN_WORDS, ON_PAGE, .write = strip},
+	{NULL, "most of all", COLUMN_TEXT, ON_PAGE, .write = most_of_all},
+	{NULL, "each rank, from 0", COLUMN_TEXT, ON_PAGE, .write = strip},
 };
 static const struct grid balance_grid = GRID("balance-table", balance_columns);
 
@@ -224,7 +224,7 @@ static struct rows spreads(const struct part *part)
 
 /* ---- text ---- */
 
-static void waiting_words(struct buf *out, const struct job_findings *job)
+static void waiting_text(struct buf *out, const struct job_findings *job)
 {
 	const struct job_sums sums = job_sums(job);
 	if (isnan(sums.waiting_s))
@@ -243,11 +243,11 @@ static void waiting_words(struct buf *out, const struct job_findings *job)
 	buf_char(out, '.');
 }
 
-static void end_words(struct buf *out, const struct job_findings *job)
+static void end_text(struct buf *out, const struct job_findings *job)
 {
-	static const double end_wait_told = 0.01; // share of the job's time; normal start and end take less
+	static const double end_wait_reported = 0.01; // share of the job's time; normal start and end take less
 	const struct spread *s = &job->end_wait_s;
-	if (!(s->max > end_wait_told * job->total.duration_s) || s->max_at < 0)
+	if (!(s->max > end_wait_reported * job->total.duration_s) || s->max_at < 0)
 		return;
 	buf_str(out, "On average ranks ended ");
 	human_time(out, s->mean);
@@ -260,7 +260,8 @@ static void end_words(struct buf *out, const struct job_findings *job)
 
 static void sentences(const struct part *part)
 {
-	static void (*const all[])(struct buf *, const struct job_findings *) = {job_words_slowest, waiting_words, end_words};
+	static void (*const all[])(struct buf *, const struct job_findings *) = {job_phrase_slowest, waiting_text,
+		end_text};
 	struct buf sentence;
 	buf_init(&sentence, 1 << 14);
 	buf_str(part->out, is_page(part) ? "<ul class=\"balance\">\n" : "");
@@ -273,7 +274,7 @@ static void sentences(const struct part *part)
 		if (is_page(part))
 			html_text(part->out, sentence.data);
 		else
-			part_remark(part, sentence.data);
+			html_section_note(part, sentence.data);
 		buf_str(part->out, is_page(part) ? "</li>\n" : "");
 	}
 	buf_str(part->out, is_page(part) ? "</ul>\n" : "");
@@ -294,16 +295,17 @@ void section_balance(const struct part *part)
 			job->compared_step != NULL ? job->compared_step : "without a name");
 	section_begin(part, "balance", title);
 	if (is_one) {
-		part_remarkf(part, "%zu rank%s that ended early %s not compared: no other rank is left to compare with.",
+		html_section_notef(part,
+			"%zu rank%s that ended early %s not compared: no other rank is left to compare with.",
 			job->n_ended_early, job->n_ended_early == 1 ? "" : "s", job->n_ended_early == 1 ? "is" : "are");
 		section_end(part);
 		return;
 	}
 	if (is_page(part))
 		sentences(part);
-	part_grid(part, &balance_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PAPER_NONE});
+	part_grid(part, &balance_grid, &rows, (struct limits){SIZE_MAX, SIZE_MAX, PRINT_NONE});
 	if (is_page(part))
-		part_remark(part,
+		html_section_note(part,
 			"Imbalance is (max − mean) / max: the part of the longest rank's time that would be "
 			"saved if all ranks took the mean time. The grey line is the mean, the orange line "
 			"the rank with the maximum.");

@@ -239,7 +239,7 @@ static void table(const struct layers *layers)
 	for (size_t i = 0; i < n && i < ROWS_MAX; i++)
 		row(layers, json_array_get(layers->rows, i));
 	part_table_end(layers->part);
-	part_paper(layers->part, PAPER_LAYERS, n < ROWS_MAX ? n : ROWS_MAX);
+	print_limit_mark(layers->part, PRINT_LAYERS, n < ROWS_MAX ? n : ROWS_MAX);
 	if (n > ROWS_MAX)
 		buf_printf(layers->part->out, "<p class=\"faint small\">… and %zu more.</p>\n", n - ROWS_MAX);
 	if (layers->has_costs)
@@ -247,7 +247,7 @@ static void table(const struct layers *layers)
 			"<p class=\"faint small\">Time and energy: forward and backward together, without the layers inside; "
 			"multiply-adds are those of one forward pass, joules per multiply-add count each call.</p>\n");
 	if (any_marked(layers))
-		part_remark(layers->part, unresolved_note);
+		html_section_note(layers->part, unresolved_note);
 }
 
 static void fact(struct buf *out, const char *name, double value)
@@ -327,7 +327,7 @@ static void gather(struct layers *layers)
 // NULL: absent, or not JSON of that type.
 static json_t *stored(const struct run *run, const char *key, json_type type)
 {
-	const char *text = run_fact(run, key);
+	const char *text = run_metadata(run, key);
 	json_t *json = text != NULL ? json_loads(text, 0, NULL) : NULL;
 	if (json != NULL && json_typeof(json) == type)
 		return json;
@@ -339,7 +339,7 @@ void section_layers(const struct part *part)
 {
 	struct layers layers = {
 		.part = part,
-		.summary = stored(part->run, FACT_META_PREFIX "model_summary", JSON_OBJECT),
+		.summary = stored(part->run, META_KEY_META_PREFIX "model_summary", JSON_OBJECT),
 		.kept = stored(part->run, "torch_layers", JSON_ARRAY),
 		.costs = json_object(),
 		.rows = json_array(),

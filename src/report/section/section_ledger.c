@@ -104,7 +104,7 @@ static void bars(const struct part *part)
 	buf_str(out, "<div class=\"ledger\">\n<p><strong>");
 	human_energy(out, f->total_j);
 	buf_char(out, ' ');
-	words_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
+	phrase_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(out,
 		"</strong> %s: by whom, and by which part of the machine"
 		"<svg width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
@@ -137,7 +137,7 @@ struct owned {
 // Why idle energy is missing although the machine has idle power: 0 would suggest that it used none.
 static const char *idle_meaning(const struct part *part)
 {
-	const char *mode = run_fact(part->run, FACT_ATTRIBUTION);
+	const char *mode = run_metadata(part->run, META_KEY_ATTRIBUTION);
 	if (mode != NULL && strcmp(mode, "busy") == 0)
 		return "not told apart (attribution: busy)";
 	for (size_t i = 0; i < part->f->n_domains; i++)
@@ -192,7 +192,7 @@ static const struct column owned_columns[] = {
 	{"energy_j", .only = ON_PAGE, .error = "error_j"},
 	{"share_percent", .only = ON_TEXT},
 	{"share_percent", .only = ON_PAGE, .write = share},
-	{NULL, "", COLUMN_WORDS, ON_TEXT, .write = text_bar},
+	{NULL, "", COLUMN_TEXT, ON_TEXT, .write = text_bar},
 };
 static const struct grid owned_grid = GRID("ledger-table", owned_columns);
 
@@ -214,9 +214,9 @@ void section_ledger(const struct part *part)
 		buf_str(part->out, "<div class=\"beside-each-other\">\n");
 		bars(part);
 	}
-	part_grid(part, &owned_grid, &rows, (struct limits){OWNERS, OWNERS, PAPER_NONE});
+	part_grid(part, &owned_grid, &rows, (struct limits){OWNERS, OWNERS, PRINT_NONE});
 	if (is_page(part))
 		buf_str(part->out, "</div>\n");
-	part_words(part, words_attribution);
+	html_section_text(part, phrase_attribution);
 	section_end(part);
 }

@@ -21,7 +21,7 @@ void section_metrics(const struct part *part)
 	rows.n = part->f->n_user_metrics; // custom metrics precede the recording's metrics
 	half.half = true;
 	section_begin(&half, "metrics", title_of_section(SECTION_METRICS));
-	part_grid(part, &metric_grid, &rows, (struct limits){TEXT_ROWS_MAX, METRICS_MAX, PAPER_HALF});
+	part_grid(part, &metric_grid, &rows, (struct limits){TEXT_ROWS_MAX, METRICS_MAX, PRINT_HALF});
 	section_end(part);
 }
 
@@ -84,14 +84,16 @@ void section_processes(const struct part *part)
 	half.half = true;
 	rows_sort(&rows, "cpu_s", NULL);
 	section_begin(&half, "processes", title_of_section(SECTION_PROCESSES));
-	part_grid(part, &process_grid, &rows, (struct limits){TEXT_PROCESSES_MAX, PROCESSES_MAX, PAPER_HALF});
+	part_grid(part, &process_grid, &rows, (struct limits){TEXT_PROCESSES_MAX, PROCESSES_MAX, PRINT_HALF});
 	section_end(part);
 }
 
 /* ---- events ---- */
 
 static const struct column event_columns[] = {
-	{"t_s"}, {"kind", NULL, COLUMN_WORDS}, {"text", "", COLUMN_LONG},
+	{"t_s"},
+	{"kind", NULL, COLUMN_TEXT},
+	{"text", "", COLUMN_LONG},
 };
 static const struct grid event_grid = GRID("events-table", event_columns);
 
@@ -105,6 +107,6 @@ void section_events(const struct part *part)
 		"class=\"no-print\">\n"
 		"<h2 id=\"events\">Events</h2>\n",
 		rows.n, rows.n == 1 ? "" : "s");
-	part_grid(part, &event_grid, &rows, (struct limits){0, EVENTS_MAX, PAPER_NONE});
+	part_grid(part, &event_grid, &rows, (struct limits){0, EVENTS_MAX, PRINT_NONE});
 	section_end(part);
 }

@@ -11,25 +11,26 @@
 
 enum { JSON_CEILING = 1 << 28 };
 
-static const struct still {
+static const struct static_view {
 	enum picture_kind kind;
 	const char *class;
 	double width, height;
-} stills[] = {{PICTURE_POWER, "whole", 1040, 240}, {PICTURE_CPU, "half", 512, 150}, {PICTURE_MEMORY, "half", 512, 150},
-	{PICTURE_GPU_UTILIZATION, "half", 512, 150}, {PICTURE_GPU_MEMORY, "half", 512, 150},
-	{PICTURE_TEMPERATURE, "half", 512, 150}, {PICTURE_CLOCK, "half", 512, 150}, {PICTURE_SPANS, "whole", 1040, 0}};
+} static_views[] = {{PICTURE_POWER, "whole", 1040, 240}, {PICTURE_CPU, "half", 512, 150},
+	{PICTURE_MEMORY, "half", 512, 150}, {PICTURE_GPU_UTILIZATION, "half", 512, 150},
+	{PICTURE_GPU_MEMORY, "half", 512, 150}, {PICTURE_TEMPERATURE, "half", 512, 150},
+	{PICTURE_CLOCK, "half", 512, 150}, {PICTURE_SPANS, "whole", 1040, 0}};
 
-static void write_stills(const struct part *part)
+static void write_static_views(const struct part *part)
 {
 	buf_str(part->out, "<div class=\"still\">\n");
-	for (size_t i = 0; i < ARRAY_SIZE(stills); i++) {
-		if (!picture_has(part->charts, stills[i].kind))
+	for (size_t i = 0; i < ARRAY_SIZE(static_views); i++) {
+		if (!picture_has(part->charts, static_views[i].kind))
 			continue;
 		char prefix[32];
 		snprintf(prefix, sizeof(prefix), "still-%zu-", i);
-		const struct picture_look look = {stills[i].width, stills[i].height, false, prefix};
-		buf_printf(part->out, "<div class=\"%s\">", stills[i].class);
-		picture_svg(part->charts, stills[i].kind, &look, part->out);
+		const struct picture_style look = {static_views[i].width, static_views[i].height, false, prefix};
+		buf_printf(part->out, "<div class=\"%s\">", static_views[i].class);
+		picture_svg(part->charts, static_views[i].kind, &look, part->out);
 		buf_str(part->out, "</div>\n");
 	}
 	buf_str(part->out, "</div>\n");
@@ -56,29 +57,30 @@ void section_time(const struct part *part)
 {
 	section_begin(part, "time", "Over time");
 	if (part->job != NULL)
-		part_remark(part, "Times by the hosts' own clocks, from the job's start. A lane shows the innermost code block of a rank.");
+		html_section_note(part,
+			"Times by the hosts' own clocks, from the job's start. A lane shows the innermost code block of a rank.");
 	if (has_time(part->charts)) {
 		buf_str(part->out, "<div id=\"view\" class=\"live\"></div>\n");
-		write_stills(part);
+		write_static_views(part);
 		page_charts(part->out, part->charts);
 	} else {
 		buf_str(part->out, "<p class=\"faint\">Too few readings to draw a chart.</p>\n");
 	}
 	if (part->time != NULL && part->time->lanes_left_out > 0)
-		part_remarkf(part, "%zu more ranks have no lane here.", part->time->lanes_left_out);
+		html_section_notef(part, "%zu more ranks have no lane here.", part->time->lanes_left_out);
 	section_end(part);
 }
 
 void section_flame(const struct part *part)
 {
-	const struct picture_look look = {.width = 1240, .id_prefix = "flame-"};
+	const struct picture_style look = {.width = 1240, .id_prefix = "flame-"};
 	if (!picture_has(part->charts, PICTURE_FLAME))
 		return;
 	section_begin(part, "flame", "Energy by call");
 	buf_str(part->out, "<div class=\"picture\">");
 	picture_svg(part->charts, PICTURE_FLAME, &look, part->out);
 	buf_str(part->out, "</div>\n");
-	part_remark(part,
+	html_section_note(part,
 		"Each bar is a block nested in the block above it; its width is the program's energy while "
 		"it ran, nested blocks included.");
 	section_end(part);

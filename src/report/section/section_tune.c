@@ -10,7 +10,7 @@ static const char KEY[] = "cap_tune"; // docs/run-file.md
 
 void section_tune(const struct part *part)
 {
-	const char *stored = run_fact(part->run, KEY);
+	const char *stored = run_metadata(part->run, KEY);
 	struct arena *arena = stored != NULL ? arena_new() : NULL;
 	struct cap_tune_report *reports;
 	size_t n;

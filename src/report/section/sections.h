@@ -42,7 +42,7 @@ enum { VALUE_COLUMN = 11, REMARK_COLUMN = 34, LINE_CEILING = 1 << 14 };
 struct figure_line {
 	const struct part *part;
 	const char *label;
-	struct buf value, error, remark;
+	struct buf value, error, note;
 };
 void line_begin(struct figure_line *line, const struct part *part, const char *label);
 // Returns the remark's buffer, with a comma appended if it has content.
@@ -67,17 +67,17 @@ static inline bool is_page(const struct part *part)
 }
 void section_begin(const struct part *part, const char *id, const char *title);
 void section_end(const struct part *part);
-void part_remark(const struct part *part, const char *sentence); // small text below its subject
+void html_section_note(const struct part *part, const char *sentence); // small text below its subject
 // The same with a format; at most 1000 bytes.
-void part_remarkf(const struct part *part, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void html_section_notef(const struct part *part, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Writes the output of `words` as a remark; nothing if it is empty.
-void part_words(const struct part *part, void (*words)(struct buf *out, const struct findings *f));
+void html_section_text(const struct part *part, void (*words)(struct buf *out, const struct findings *f));
 // Rows of a list of the document; none without memory.
 struct rows part_rows(const struct part *part, const char *list);
 
 struct limits {
 	size_t text, page; // maximum number of rows
-	enum paper_table paper;
+	enum print_table print_limit;
 };
 void part_mark_note(const struct part *part, const struct grid *grid, const struct rows *rows); // if a figure has the mark
 void part_grid(const struct part *part, const struct grid *grid, struct rows *rows, struct limits limits);

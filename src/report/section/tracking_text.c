@@ -15,12 +15,12 @@ struct page {
 static void title(const struct page *page, const char *text)
 {
 	buf_printf(page->out, "\n  %s", page->style->title);
-	text_add_harmless(page->out, text, strlen(text));
+	text_add_printable(page->out, text, strlen(text));
 	buf_printf(page->out, "%s\n", page->style->off);
 }
 
 static const struct column call_columns[] = {
-	{"name", .kind = COLUMN_WORDS},
+	{"name", .kind = COLUMN_TEXT},
 	{"num_calls", "calls", .print = human_whole},
 	{"num_non_empty_calls", "non-empty", .print = human_whole},
 	{"num_timepoints", "timepoints", .print = human_whole},
@@ -44,7 +44,7 @@ static bool is_shown(const struct object_at *row)
 }
 
 static const struct column metric_columns[] = {
-	{.write = row_write_key, .kind = COLUMN_WORDS},
+	{.write = row_write_key, .kind = COLUMN_TEXT},
 	{"mean", "mean", .print = number},
 	{"min", "min", .print = number},
 	{"max", "max", .print = number},
@@ -71,9 +71,9 @@ static void units_line(const struct page *page)
 {
 	buf_printf(page->out, "\n  %sRAM in ", page->style->faint);
 	const char *ram = unit(page->table, "ram_unit"), *gpu_ram = unit(page->table, "gpu_ram_unit");
-	text_add_harmless(page->out, ram, strlen(ram));
+	text_add_printable(page->out, ram, strlen(ram));
 	buf_str(page->out, ", GPU RAM in ");
-	text_add_harmless(page->out, gpu_ram, strlen(gpu_ram));
+	text_add_printable(page->out, gpu_ram, strlen(gpu_ram));
 	buf_printf(page->out, "; metrics that are always 0 are omitted%s\n", page->style->off);
 }
 

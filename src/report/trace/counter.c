@@ -34,7 +34,7 @@ void trace_window_put(struct trace_counter *counter, const struct windows *windo
 		trace_counter_put(counter, trace_sooner_ns(at.to_ns, segment->end_ns), (double)NAN);
 }
 
-const char *trace_words(struct trace *trace, const char *format, ...)
+const char *trace_text(struct trace *trace, const char *format, ...)
 {
 	char text[256]; // names of domains and devices are shorter
 	va_list args;

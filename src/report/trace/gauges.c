@@ -62,7 +62,7 @@ void trace_device_gauge(struct trace_counter *counter, const struct run_device *
 		struct slice rows = slice_of(trace->run, s, device->t_ns, device->n);
 		struct hole hole = {VALUE_MISSING, VALUE_MISSING};
 		for (size_t i = rows.begin; i < rows.end; i++)
-			if (!slice_is_look(device, i))
+			if (!slice_is_poll(device, i))
 				put_row(counter, &readings, i, &hole);
 		put_end(counter, &readings, end_of(trace, s, device->t_ns, rows), &hole);
 	}
@@ -86,7 +86,7 @@ static bool has_any(const struct run_device *device, enum device_metric metric)
 
 static void show_device(struct trace *trace, const struct run_device *device, int rank)
 {
-	const char *label = trace_words(trace, device->device[0] != '\0' ? "%s (%s)" : "%s", device->name,
+	const char *label = trace_text(trace, device->device[0] != '\0' ? "%s (%s)" : "%s", device->name,
 		device->device);
 	uint64_t group = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(device_gauges); i++) {
@@ -97,7 +97,7 @@ static void show_device(struct trace *trace, const struct run_device *device, in
 			group = trace_group(trace, rank, label);
 		struct trace_counter counter = {
 			.trace = trace,
-			.about = {.name = trace_words(trace, "%s %s", device->name, gauge->name),
+			.about = {.name = trace_text(trace, "%s %s", device->name, gauge->name),
 				.parent = group,
 				.rank = (int)i + 1},
 			.unit = {gauge->unit, gauge->axis_key},

@@ -67,7 +67,7 @@ struct silence {
 	size_t event; // first event that may lie in the next gap
 };
 
-static bool says(const struct event *event, const struct run_device *device)
+static bool is_about(const struct event *event, const struct run_device *device)
 {
 	return event->kind == EVENT_KIND_SUSPEND || event->kind == EVENT_KIND_LOST ||
 		(event->kind == EVENT_KIND_GAP && event_is_of(event, device->name));
@@ -79,7 +79,7 @@ static bool is_told(struct silence *silence, int64_t from_ns, int64_t to_ns)
 	while (silence->event < run->n_events && run->events[silence->event].t_ns < from_ns)
 		silence->event++;
 	for (size_t i = silence->event; i < run->n_events && run->events[i].t_ns <= to_ns; i++)
-		if (says(&run->events[i], silence->device))
+		if (is_about(&run->events[i], silence->device))
 			return true;
 	return false;
 }
@@ -158,10 +158,10 @@ static void put_start(struct instants *instants, size_t index)
 	trace_argument_int(trace, "pid", segment->pid);
 	trace_argument_int(trace, "segment", segment->id);
 	if (index == 0) { // metadata of the whole run, written once
-		trace_argument_text(trace, "run", run_fact(trace->run, "id"));
-		trace_argument_text(trace, "host", run_fact(trace->run, "host"));
-		trace_argument_text(trace, "label", run_fact(trace->run, "label"));
-		trace_argument_text(trace, "wattle", run_fact(trace->run, "wattle_version"));
+		trace_argument_text(trace, "run", run_metadata(trace->run, "id"));
+		trace_argument_text(trace, "host", run_metadata(trace->run, "host"));
+		trace_argument_text(trace, "label", run_metadata(trace->run, "label"));
+		trace_argument_text(trace, "wattle", run_metadata(trace->run, "wattle_version"));
 		trace_argument_double(trace, "energy_j", findings->total_j);
 		trace_argument_double(trace, "error_j", findings->error_j);
 		trace_argument_double(trace, "calibration_error_j", findings->calibration_error_j);

@@ -205,7 +205,7 @@ void trace_window_put(struct trace_counter *counter, const struct windows *windo
 void trace_device_gauge(struct trace_counter *counter, const struct run_device *device, enum device_metric metric,
 	double scale);
 // Formats a text that lives as long as the arena; "" without memory.
-const char *trace_words(struct trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *trace_text(struct trace *trace, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- processes.c ---- */
 

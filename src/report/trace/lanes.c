@@ -30,8 +30,7 @@ static void rise(struct lane_end *ends, size_t at)
 
 static int add_end(struct lanes *lanes, int64_t end_ns, size_t lane)
 {
-	struct lane_end *larger = array_with_room(lanes->ends, lanes->n_ends, &lanes->ends_capacity, sizeof(*larger),
-		16);
+	struct lane_end *larger = array_reserve(lanes->ends, lanes->n_ends, &lanes->ends_capacity, sizeof(*larger), 16);
 	if (larger == NULL)
 		return -1;
 	lanes->ends = larger;
@@ -50,7 +49,7 @@ static struct lane_end take_first_end(struct lanes *lanes)
 
 /* ---- tree of free room in lanes ---- */
 
-static int64_t place_in(const struct lane *lane)
+static int64_t free_from(const struct lane *lane)
 {
 	if (lane->n == 0)
 		return INT64_MAX;
@@ -58,10 +57,10 @@ static int64_t place_in(const struct lane *lane)
 	return innermost->is_range ? INT64_MIN : innermost->end_ns;
 }
 
-static void tell_place(struct lanes *lanes, size_t lane, int64_t place_ns)
+static void set_free_from(struct lanes *lanes, size_t lane, int64_t free_from_ns)
 {
 	size_t node = lanes->capacity + lane;
-	lanes->place[node] = place_ns;
+	lanes->place[node] = free_from_ns;
 	while (node /= 2)
 		lanes->place[node] = trace_later_ns(lanes->place[2 * node], lanes->place[2 * node + 1]);
 }
@@ -82,11 +81,11 @@ static int grow(struct lanes *lanes)
 	for (size_t i = 0; i < 2 * capacity; i++)
 		place[i] = INT64_MAX;
 	for (size_t i = 0; i < lanes->n; i++)
-		tell_place(lanes, i, place_in(&items[i]));
+		set_free_from(lanes, i, free_from(&items[i]));
 	return 0;
 }
 
-static size_t first_with_place(const struct lanes *lanes, int64_t end_ns)
+static size_t first_free(const struct lanes *lanes, int64_t end_ns)
 {
 	size_t node = 1;
 	while (node < lanes->capacity)
@@ -123,7 +122,7 @@ static int end_until(struct lanes *lanes, const struct lane_row *row)
 			continue;
 		}
 		end_innermost(lanes, lane);
-		tell_place(lanes, end.lane, place_in(lane));
+		set_free_from(lanes, end.lane, free_from(lane));
 	}
 	for (; n_kept > 0; n_kept--)
 		if (add_end(lanes, kept.end_ns, kept.lane) < 0)
@@ -134,12 +133,12 @@ static int end_until(struct lanes *lanes, const struct lane_row *row)
 static int open_in(struct lanes *lanes, size_t index, const struct lane_row *row)
 {
 	struct lane *lane = &lanes->items[index];
-	const struct lane_row **larger = array_with_room(lane->open, lane->n, &lane->capacity, sizeof(*larger), 4);
+	const struct lane_row **larger = array_reserve(lane->open, lane->n, &lane->capacity, sizeof(*larger), 4);
 	if (larger == NULL)
 		return -1;
 	lane->open = larger;
 	lane->open[lane->n++] = row;
-	tell_place(lanes, index, place_in(lane));
+	set_free_from(lanes, index, free_from(lane));
 	return row->end_ns != INT64_MAX ? add_end(lanes, row->end_ns, index) : 0;
 }
 
@@ -147,7 +146,7 @@ struct lane *lanes_put(struct lanes *lanes, const struct lane_row *row)
 {
 	if (end_until(lanes, row) < 0 || (lanes->n == lanes->capacity && grow(lanes) < 0))
 		return NULL;
-	size_t index = first_with_place(lanes, row->end_ns);
+	size_t index = first_free(lanes, row->end_ns);
 	if (index == lanes->n)
 		lanes->items[lanes->n++] = (struct lane){0};
 	return open_in(lanes, index, row) == 0 ? &lanes->items[index] : NULL;
@@ -160,7 +159,7 @@ void lanes_end_all(struct lanes *lanes)
 		while (lane->n > 0)
 			end_innermost(lanes, lane);
 		free(lane->open);
-		tell_place(lanes, i, INT64_MAX);
+		set_free_from(lanes, i, INT64_MAX);
 	}
 	lanes->n = 0;
 	lanes->n_ends = 0;

@@ -45,7 +45,7 @@ static void add_clock(struct trace *trace, enum clock_id id, int64_t t_ns)
 
 /* The trace clock is CLOCK_MONOTONIC too, so that viewers show the times of the run file; Perfetto's default is
  * CLOCK_BOOTTIME. */
-static void tell_clocks(struct trace *trace, const struct run_segment *segment, int64_t t_ns)
+static void write_clocks(struct trace *trace, const struct run_segment *segment, int64_t t_ns)
 {
 	int64_t slept_ns = run_slept_ns(trace->run, segment->start_ns, t_ns), boot_ns = VALUE_MISSING;
 	if (value_ok(segment->boot_start_ns) && value_ok(slept_ns) &&
@@ -62,13 +62,13 @@ static void tell_clocks(struct trace *trace, const struct run_segment *segment, 
 }
 
 // CLOCK_MONOTONIC stops while the machine is suspended, so the offsets to other clocks increase after each suspend.
-static void tell_clocks_of(struct trace *trace, const struct run_segment *segment)
+static void write_clocks_of(struct trace *trace, const struct run_segment *segment)
 {
-	tell_clocks(trace, segment, segment->start_ns);
+	write_clocks(trace, segment, segment->start_ns);
 	for (size_t i = 0; i < trace->run->n_sleeps; i++) {
 		int64_t t_ns = trace->run->sleeps[i].t_ns;
 		if (t_ns > segment->start_ns && t_ns <= segment->end_ns)
-			tell_clocks(trace, segment, t_ns);
+			write_clocks(trace, segment, t_ns);
 	}
 }
 
@@ -76,7 +76,7 @@ void trace_begin(struct trace *trace)
 {
 	set_defaults(trace);
 	for (size_t i = 0; i < trace->run->n_segments; i++)
-		tell_clocks_of(trace, &trace->run->segments[i]);
+		write_clocks_of(trace, &trace->run->segments[i]);
 }
 
 /* ---- tracks ---- */

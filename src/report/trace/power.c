@@ -74,9 +74,9 @@ static void domain_power(struct power *power, size_t domain)
 	struct trace *trace = power->trace;
 	const struct run_device *device = trace->findings->domains[domain].device;
 	const struct curve *curve = &trace->timeline.metering.domains[domain].curve;
-	struct trace_counter counter = new_counter(power, trace_words(trace, "%s power%s", device->name, tag(device)),
+	struct trace_counter counter = new_counter(power, trace_text(trace, "%s power%s", device->name, tag(device)),
 		device->name,
-		trace_words(trace, "%s, %s, read by %s; the mean between two updates", device->device,
+		trace_text(trace, "%s, %s, read by %s; the mean between two updates", device->device,
 			how(trace, domain), device->source));
 	for (size_t s = 0; s < curve->n_segments; s++)
 		domain_segment(power, curve, &curve->segments[s], &counter);
@@ -100,8 +100,8 @@ static void domain_target(struct power *power, size_t domain)
 	const struct windows *windows = &trace->timeline.windows;
 	struct curve_walk walk = {.curve = &metering->curve};
 	struct trace_counter counter = new_counter(power,
-		trace_words(trace, "%s power of the target%s", device->name, tag(device)), device->name,
-		trace_words(trace, "the target's part of it, by %s", finding->attribution));
+		trace_text(trace, "%s power of the target%s", device->name, tag(device)), device->name,
+		trace_text(trace, "the target's part of it, by %s", finding->attribution));
 	for (size_t w = 0; w < windows->n; w++) {
 		struct window at = windows_at(windows, w);
 		double all_w = curve_walk_power_w(&walk, at.segment, at.from_ns, at.to_ns);
@@ -112,7 +112,7 @@ static void domain_target(struct power *power, size_t domain)
 static void domain_limit(struct power *power, size_t domain)
 {
 	const struct run_device *device = power->trace->findings->domains[domain].device;
-	struct trace_counter counter = new_counter(power, trace_words(power->trace, "%s power limit", device->name),
+	struct trace_counter counter = new_counter(power, trace_text(power->trace, "%s power limit", device->name),
 		device->name, "the limit in force");
 	trace_device_gauge(&counter, device, DEVICE_POWER_CAP, 1e-3);
 }
@@ -124,7 +124,7 @@ struct sum {
 };
 
 // False for a domain without readings in a segment: it is not part of the sum there.
-static bool speaks(const struct curve *curve, size_t segment)
+static bool has_points(const struct curve *curve, size_t segment)
 {
 	return curve->known && curve->segments[segment].points.begin < curve->segments[segment].points.end;
 }
@@ -136,7 +136,7 @@ static struct sum add_up(const struct trace *trace, struct curve_walk *walks, si
 	bool any = false;
 	for (size_t d = 0; d < trace->findings->n_domains; d++) {
 		const struct metering_domain *metering = &trace->timeline.metering.domains[d];
-		if (!trace->findings->domains[d].in_total || !speaks(&metering->curve, at.segment))
+		if (!trace->findings->domains[d].in_total || !has_points(&metering->curve, at.segment))
 			continue;
 		double all_w = curve_walk_power_w(&walks[d], at.segment, at.from_ns, at.to_ns);
 		sum = any ? sum : (struct sum){0};
@@ -154,9 +154,9 @@ static void total(struct power *power)
 	size_t n = trace->findings->n_domains;
 	const char *estimated = trace->findings->provenance == PROVENANCE_ESTIMATED ? " (estimated)" : "";
 	struct curve_walk *walks = arena_alloc(trace->arena, n, sizeof(*walks));
-	struct trace_counter all = new_counter(power, trace_words(trace, "total power%s", estimated), "total",
+	struct trace_counter all = new_counter(power, trace_text(trace, "total power%s", estimated), "total",
 		"all domains included in the total, about every 100 ms");
-	struct trace_counter target = new_counter(power, trace_words(trace, "target power%s", estimated), "total",
+	struct trace_counter target = new_counter(power, trace_text(trace, "target power%s", estimated), "total",
 		"power attributed to the measured program");
 	if (walks == NULL)
 		return;

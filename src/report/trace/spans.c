@@ -78,7 +78,7 @@ static uint64_t new_track(struct work *work, const struct lane_row *row)
 			.process = &trace->processes[row->process],
 			.tid = row->tid};
 	else
-		track.name = trace_words(trace, "overlapping spans of thread %d", (int)row->tid);
+		track.name = trace_text(trace, "overlapping spans of thread %d", (int)row->tid);
 	return trace_track(trace, &track);
 }
 
@@ -95,7 +95,7 @@ static void put_name(struct work *work, const struct run_span *span, size_t inde
 		trace_event_name_number(work->trace, number, span->category);
 }
 
-static void tell_name(struct work *work, const struct run_span *span, size_t index)
+static void write_name(struct work *work, const struct run_span *span, size_t index)
 {
 	uint32_t number = work->names.of[index];
 	if (strlen(span->name) <= LONG_NAME || work->is_told[number])
@@ -108,7 +108,7 @@ static void put_slice(struct work *work, const struct lane *lane, size_t index)
 {
 	struct trace *trace = work->trace;
 	const struct run_span *span = &trace->run->spans[index];
-	tell_name(work, span, index);
+	write_name(work, span, index);
 	struct trace_event slice = trace_slice_begin(trace, lane->track, span->begin_ns);
 	put_name(work, span, index);
 	trace_argument_double(trace, "energy_j", work->energy_j[index]);

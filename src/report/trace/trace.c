@@ -12,7 +12,7 @@
  * an id, and small numbers need few bytes. */
 static uint64_t uuid_base_of(const struct run *run)
 {
-	const char *id = run_fact(run, "id");
+	const char *id = run_metadata(run, "id");
 	uint32_t h = id != NULL ? fnv_u32(FNV_START_U32, id, strlen(id)) : FNV_START_U32;
 	return (uint64_t)((h ^ h >> 16) & 0xffff) << 18;
 }
@@ -43,7 +43,7 @@ int trace_perfetto(const struct findings *findings, struct buf *out, void (*more
 		.out = out,
 		.more = more,
 		.data = data,
-		.hole_ns = curve_hole_ns(run_fact_i64(findings->run, FACT_INTERVAL)),
+		.hole_ns = curve_hole_ns(run_metadata_i64(findings->run, META_KEY_INTERVAL)),
 		.uuid_base = uuid_base_of(findings->run),
 	};
 	if (trace.arena == NULL)

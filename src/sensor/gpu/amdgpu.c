@@ -11,13 +11,14 @@
 /* AMD GPUs through the amdgpu driver's files in /sys. No AMD library is required. ROCm SMI, if present, supplies energy or
  * power where the files lack them. */
 
-static const char standing[] = "its energy counter sometimes stops while it draws power; the gaps are filled from power readings";
+static const char power_now[] =
+	"its energy counter sometimes stops while it draws power; the gaps are filled from power readings";
 static const char frozen[] = "its energy counter does not change while it draws power; power is integrated instead";
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
 /* The firmware updates its counter every millisecond. A counter that does not move for this long while the board draws power
  * is not used. Only machines with such a counter wait. */
-enum { LOOK_MS = 2, FROZEN_MS = 250 };
+enum { POLL_MS = 2, FROZEN_MS = 250 };
 enum { USERS_MAX = 256 };
 
 struct amdgpu {
@@ -30,7 +31,7 @@ struct amdgpu {
 	struct rocm_smi *smi;                // owned; NULL: not needed or not available
 	struct drm_use *drm_uses;            // owned, n
 	struct kfd_use *kfd_uses;            // owned, n
-	int64_t looked_ns;                   // time of the last search for a lost card
+	int64_t searched_ns;                 // time of the last search for a lost card
 	struct drm_clients *all;             // owned; clients of all processes; NULL unless list_users
 	int64_t *busy_percent;               // owned, n: busy percent of each card at the last reading
 	struct device_user users[USERS_MAX]; // users of the card queried last
@@ -86,7 +87,7 @@ static bool some_lack_figures(const struct amdgpu *amdgpu)
 	return lacking;
 }
 
-static void ask_library(struct amdgpu *amdgpu, const struct wattle_env *env)
+static void query_library(struct amdgpu *amdgpu, const struct wattle_env *env)
 {
 	if (!some_lack_figures(amdgpu))
 		return;
@@ -122,7 +123,7 @@ static int open_cards(struct amdgpu *amdgpu, const struct wattle_env *env, const
 		if (drm_card_is_gpu(&cards->cards[i]))
 			add_card(amdgpu, env, &cards->cards[i]);
 	if (r == 0)
-		ask_library(amdgpu, env);
+		query_library(amdgpu, env);
 	return r;
 }
 
@@ -157,7 +158,7 @@ static int choose(struct amdgpu *amdgpu, const struct sensor_options *options)
 	struct gpu_candidate *candidates = gpu_choice_candidates(amdgpu->domains, amdgpu->n);
 	for (size_t i = 0; candidates != NULL && i < amdgpu->n; i++)
 		candidates[i].usable = amdgpu->kfd == NULL || kfd_has(amdgpu->kfd, i);
-	int r = gpu_choice_settle(amdgpu->domains, candidates, amdgpu->n, visible_to_target, options);
+	int r = gpu_choice_resolve(amdgpu->domains, candidates, amdgpu->n, visible_to_target, options);
 	free(candidates);
 	return r;
 }
@@ -178,7 +179,7 @@ static int64_t suspect(struct amdgpu_card *card)
 }
 
 // Clears the suspects whose counter has moved; returns true if some have not.
-static bool look(struct amdgpu *amdgpu, int64_t *units)
+static bool find_card(struct amdgpu *amdgpu, int64_t *units)
 {
 	bool any = false;
 	for (size_t i = 0; i < amdgpu->n; i++) {
@@ -189,7 +190,7 @@ static bool look(struct amdgpu *amdgpu, int64_t *units)
 	return any;
 }
 
-static void distrust(struct amdgpu_card *card, struct domain *domain)
+static void reject_reading(struct amdgpu_card *card, struct domain *domain)
 {
 	card->counts_energy = false;
 	domain->has_energy = false;
@@ -200,17 +201,17 @@ static void distrust(struct amdgpu_card *card, struct domain *domain)
 
 static int check_counters(struct amdgpu *amdgpu)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_MS * NS_PER_MS};
+	const struct timespec pause = {.tv_nsec = POLL_MS * NS_PER_MS};
 	int64_t *units = calloc_array(amdgpu->n, sizeof(*units));
 	if (units == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < amdgpu->n; i++)
 		units[i] = amdgpu->domains[i].used ? suspect(&amdgpu->cards[i]) : VALUE_MISSING;
-	for (int ms = 0; look(amdgpu, units) && ms < FROZEN_MS; ms += LOOK_MS)
+	for (int ms = 0; find_card(amdgpu, units) && ms < FROZEN_MS; ms += POLL_MS)
 		nanosleep(&pause, NULL);
 	for (size_t i = 0; i < amdgpu->n; i++)
 		if (value_ok(units[i]))
-			distrust(&amdgpu->cards[i], &amdgpu->domains[i]);
+			reject_reading(&amdgpu->cards[i], &amdgpu->domains[i]);
 	free(units);
 	return 0;
 }
@@ -245,13 +246,13 @@ static struct domain *domains(void *state, size_t *ret_count)
 	return amdgpu->domains;
 }
 
-static void tell(const struct amdgpu_card *card, struct domain *domain, int read)
+static void fill_note(const struct amdgpu_card *card, struct domain *domain, int read)
 {
-	bool standing_now = card->accumulator.stood_still && read == 0;
-	if (standing_now)
-		text_copy(domain->note, sizeof(domain->note), standing);
+	bool current_power = card->accumulator.is_unchanged && read == 0;
+	if (current_power)
+		text_copy(domain->note, sizeof(domain->note), power_now);
 	else
-		drm_state_tell(domain, read == -EAGAIN ? DRM_ASLEEP : read == -ENODEV ? DRM_GONE : DRM_AWAKE);
+		drm_state_describe(domain, read == -EAGAIN ? DRM_ASLEEP : read == -ENODEV ? DRM_GONE : DRM_AWAKE);
 }
 
 static void read_uses(struct amdgpu *amdgpu, const struct sensor_context *context)
@@ -266,9 +267,9 @@ static void read_uses(struct amdgpu *amdgpu, const struct sensor_context *contex
 static void read_card(struct amdgpu *amdgpu, size_t i, const struct sensor_context *context, int64_t *row)
 {
 	struct amdgpu_card *card = &amdgpu->cards[i];
-	bool find_again = context->t_ns - amdgpu->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
+	bool find_again = context->t_ns - amdgpu->searched_ns >= FIND_AGAIN_NS && !context->energy_only;
 	int r = amdgpu_card_read(card, context, row);
-	tell(card, &amdgpu->domains[i], r);
+	fill_note(card, &amdgpu->domains[i], r);
 	if (!context->energy_only)
 		amdgpu->busy_percent[i] = row[DEVICE_UTILIZATION];
 	if (r == 0 && !context->energy_only)
@@ -276,7 +277,7 @@ static void read_card(struct amdgpu *amdgpu, size_t i, const struct sensor_conte
 			row);
 	if (r == -ENODEV && find_again) {
 		amdgpu_card_find_again(card);
-		amdgpu->looked_ns = context->t_ns;
+		amdgpu->searched_ns = context->t_ns;
 	}
 }
 

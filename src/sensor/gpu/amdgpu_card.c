@@ -101,7 +101,7 @@ static uint64_t memory_bytes(const struct amdgpu_card *card)
 }
 
 // Reports what is known of a sleeping card without waking it: it may have an accumulator.
-static void look_at_metrics(struct amdgpu_card *card, bool sleeps)
+static void check_metrics(struct amdgpu_card *card, bool sleeps)
 {
 	struct gpu_metrics metrics;
 	const struct gauge_file *power = gauges_find(card->gauges, AMDGPU_GAUGES, DEVICE_POWER);
@@ -148,7 +148,7 @@ void amdgpu_card_open(struct amdgpu_card *card, const struct wattle_env *env, co
 	*card = (struct amdgpu_card){.found = *found, .env = env, .is_open = true, .is_apu = is_apu_product(found)};
 	if (found->device[0] != '\0') {
 		open_files(card, &sleeps);
-		look_at_metrics(card, sleeps);
+		check_metrics(card, sleeps);
 		describe(card, domain, sleeps);
 	} else {
 		open_nothing(card);

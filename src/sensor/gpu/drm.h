@@ -120,7 +120,7 @@ int gpu_metrics_parse(const void *bytes, size_t size, struct gpu_metrics *ret_me
 struct gpu_accumulator {
 	double max_power_w; // to distinguish a wrap from a reset
 	bool primed;
-	bool stood_still;     // a stall was detected; stays set
+	bool is_unchanged;    // a stall was detected; stays set
 	uint64_t last_units;  // as read
 	uint64_t total_units; // reported value: extended, includes estimated parts
 	int64_t last_ns;      // time of the last reading

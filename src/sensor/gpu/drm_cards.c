@@ -217,9 +217,9 @@ bool drm_power_sleeps(struct drm_power *power)
 	return strncmp(text, "suspend", strlen("suspend")) == 0; // "suspended", "suspending"
 }
 
-void drm_state_tell(struct domain *domain, enum drm_state state)
+void drm_state_describe(struct domain *domain, enum drm_state state)
 {
-	bool told = strcmp(domain->note, notes[DRM_ASLEEP]) == 0 || strcmp(domain->note, notes[DRM_GONE]) == 0;
-	if (state != DRM_AWAKE || told) // keep another note until there is a state to report
+	bool reported = strcmp(domain->note, notes[DRM_ASLEEP]) == 0 || strcmp(domain->note, notes[DRM_GONE]) == 0;
+	if (state != DRM_AWAKE || reported) // keep another note until there is a state to report
 		text_copy(domain->note, sizeof(domain->note), notes[state]);
 }

@@ -55,4 +55,4 @@ bool drm_power_sleeps(struct drm_power *power);
 enum drm_state { DRM_AWAKE, DRM_ASLEEP, DRM_GONE };
 
 // Maintains domain->note: sets it for a card that sleeps or is gone, and clears it when the card is available again.
-void drm_state_tell(struct domain *domain, enum drm_state state);
+void drm_state_describe(struct domain *domain, enum drm_state state);

@@ -101,16 +101,16 @@ static void consider(struct drm_clients *c, pid_t pid, const char *name)
 static int scan_process(struct drm_clients *c, pid_t pid)
 {
 	char path[32];
-	int looked_at = 0;
+	int scanned = 0;
 	snprintf(path, sizeof(path), "%d/fdinfo", (int)pid);
 	wattle_cleanup_close int fd = file_open_in(c->env->procfs_fd, path, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		return fd;
 	struct folder_walk walk = folder_walk_begin(fd, c->text, sizeof(c->text));
 	// Scans at most SCAN_MAX descriptors: a process with more uses them for queues, not for graphics.
-	for (const char *name; looked_at < SCAN_MAX && (name = folder_walk_next(&walk, NULL)) != NULL; looked_at++)
+	for (const char *name; scanned < SCAN_MAX && (name = folder_walk_next(&walk, NULL)) != NULL; scanned++)
 		consider(c, pid, name);
-	return looked_at;
+	return scanned;
 }
 
 // Runs part of a scan, or all of it. The list in use is replaced only when a scan is complete.
@@ -123,10 +123,10 @@ static void scan(struct drm_clients *c, const struct sensor_context *context, in
 		c->scan_at = c->found.n = 0;
 		c->scan_began_ns = context->t_ns;
 	}
-	for (int looked_at = 0; c->scan_at < context->n_target_pids && looked_at < most; c->scan_at++) {
+	for (int scanned = 0; c->scan_at < context->n_target_pids && scanned < most; c->scan_at++) {
 		pid_t pid = context->target_pids[c->scan_at];
 		int r = scan_process(c, pid);
-		looked_at += r > 0 ? r : 1;
+		scanned += r > 0 ? r : 1;
 		if (pid == context->main_pid)
 			c->visible = r >= 0 || r == -ENOENT; // else access is denied
 	}
@@ -190,15 +190,15 @@ static double busy_percent(struct client *client, const struct drm_fdinfo *info,
 {
 	int64_t dt_ns = t_ns - client->t_ns;
 	double percent = 0;
-	bool told = false;
+	bool reported = false;
 	for (size_t e = 0; e < DRM_ENGINES; e++) {
 		if (!value_ok(client->engines[e].busy) || !value_ok(info->engines[e].busy))
 			continue;
 		percent += advance(&client->engines[e], &info->engines[e], dt_ns);
-		told = true;
+		reported = true;
 	}
 	client->t_ns = t_ns;
-	return told ? percent : (double)NAN;
+	return reported ? percent : (double)NAN;
 }
 
 static void add_memory(const struct drm_fdinfo *info, bool is_main, struct drm_use *use)
@@ -250,11 +250,11 @@ static void add_descriptor(struct drm_clients *c, const struct descriptor *descr
 	add_memory(&info, descriptor->pid == context->main_pid, &uses[card]);
 }
 
-static void read_clients(struct drm_clients *c, const struct sensor_context *context, int scan_most,
+static void read_clients(struct drm_clients *c, const struct sensor_context *context, int scan_max,
 	struct drm_use *ret_uses)
 {
 	c->reading++;
-	scan(c, context, scan_most);
+	scan(c, context, scan_max);
 	for (size_t i = 0; i < c->n_cards; i++) {
 		ret_uses[i] = (struct drm_use){.known = c->visible};
 		c->last_pids[i] = 0;

@@ -4,7 +4,7 @@
 
 static const double UNITS_PER_J = 65536;
 // Firmware updates its figures every millisecond; hypervisors and slow drivers may take some hundred milliseconds.
-static const int64_t STANDS_STILL_NS = NS_PER_S;
+static const int64_t UNCHANGED_NS = NS_PER_S;
 // Power readings that are further apart don't describe the time between them.
 static const int64_t POWER_HOLDS_NS = 2 * NS_PER_S;
 static const uint64_t WRAP_UNITS = UINT64_C(1) << 32;
@@ -42,8 +42,8 @@ static bool is_wrap(const struct gpu_accumulator *a, int64_t t_ns, uint64_t unit
 static void moved(struct gpu_accumulator *a, int64_t t_ns, uint64_t units, uint64_t step)
 {
 	bool caught_up = a->made_up_units > 0 && (double)step >= a->made_up_units / 2;
-	uint64_t told = caught_up ? (uint64_t)a->made_up_units : 0;
-	a->total_units += step > told ? step - told : 0;
+	uint64_t reported = caught_up ? (uint64_t)a->made_up_units : 0;
+	a->total_units += step > reported ? step - reported : 0;
 	a->last_units = units;
 	a->power_ns = a->moved_ns = t_ns;
 	a->waited_units = a->made_up_units = 0;
@@ -60,9 +60,9 @@ static void stands(struct gpu_accumulator *a, int64_t t_ns, int64_t power_mw)
 		return;
 	}
 	a->waited_units += (double)power_mw / 1e3 * (double)dt_ns / 1e9 * UNITS_PER_J;
-	if (t_ns - a->moved_ns < STANDS_STILL_NS)
+	if (t_ns - a->moved_ns < UNCHANGED_NS)
 		return;
-	a->stood_still = true;
+	a->is_unchanged = true;
 	uint64_t more = (uint64_t)(a->waited_units - a->made_up_units);
 	a->total_units += more;
 	a->made_up_units += (double)more;

@@ -43,7 +43,7 @@ struct intel_gpu {
 	struct drm_clients *all;             // owned; clients of all processes; NULL unless list_users
 	struct device_user users[USERS_MAX]; // users of the card queried last
 	const struct wattle_env *env;        // borrowed
-	int64_t looked_ns;                   // time of the last search for a lost card
+	int64_t searched_ns;                 // time of the last search for a lost card
 };
 
 static const int64_t FIND_AGAIN_NS = NS_PER_S;
@@ -200,7 +200,7 @@ static int open_cards(struct intel_gpu *intel, const struct wattle_env *env, con
 	if (intel->clients == NULL || (options->list_users && intel->all == NULL))
 		return -ENOMEM;
 	struct gpu_candidate *candidates = gpu_choice_candidates(intel->domains, intel->n_cards);
-	int r = gpu_choice_settle(intel->domains, candidates, intel->n_cards, NULL, options);
+	int r = gpu_choice_resolve(intel->domains, candidates, intel->n_cards, NULL, options);
 	free(candidates);
 	return r;
 }
@@ -266,7 +266,7 @@ static void fill_use(const struct drm_use *use, const struct sensor_context *con
 static void read_sensor(void *state, const struct sensor_context *context, int64_t (*rows)[DEVICE_COUNT])
 {
 	struct intel_gpu *intel = state;
-	bool look = context->t_ns - intel->looked_ns >= FIND_AGAIN_NS && !context->energy_only;
+	bool is_search_due = context->t_ns - intel->searched_ns >= FIND_AGAIN_NS && !context->energy_only;
 	if (intel->n_cards > 0 && !context->energy_only)
 		drm_clients_read(intel->clients, context, intel->uses);
 	if (intel->all != NULL && !context->energy_only)
@@ -275,12 +275,12 @@ static void read_sensor(void *state, const struct sensor_context *context, int64
 		if (!intel->domains[i].used)
 			continue;
 		enum drm_state now = read_card(&intel->cards[i], context, rows[i]);
-		drm_state_tell(&intel->domains[i], now);
+		drm_state_describe(&intel->domains[i], now);
 		if (now == DRM_AWAKE && !context->energy_only)
 			fill_use(&intel->uses[i], context, rows[i]);
-		if (now == DRM_GONE && look) {
+		if (now == DRM_GONE && is_search_due) {
 			find_again(intel, &intel->cards[i]);
-			intel->looked_ns = context->t_ns;
+			intel->searched_ns = context->t_ns;
 		}
 	}
 }

@@ -191,7 +191,7 @@ static void read_processes(struct kfd *kfd, const struct sensor_context *context
 	size_t n = list_processes(kfd, pids);
 	pid_match_update(&kfd->match, context);
 	for (size_t p = 0; p < n; p++)
-		pid_match_meet(&kfd->match, pids[p]);
+		pid_match_add_seen(&kfd->match, pids[p]);
 	for (size_t p = 0; p < n; p++)
 		read_process(kfd, pids[p], context->main_pid);
 }

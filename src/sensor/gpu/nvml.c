@@ -62,7 +62,7 @@ static int pick(const struct nvml_gpu *gpus, struct domain *domains, size_t n, c
 	for (size_t i = 0; i < n; i++)
 		domains[i].used = domains[i].readable;
 	if (r == 0)
-		r = gpu_choice_settle(domains, candidates, n, visible_to_target, options);
+		r = gpu_choice_resolve(domains, candidates, n, visible_to_target, options);
 	for (size_t i = 0; candidates != NULL && i < n; i++)
 		free((void *)(uintptr_t)candidates[i].mig_uuids);
 	free(candidates);
@@ -306,8 +306,8 @@ static int make_scratch(struct nvml_state *nvml)
 	for (size_t i = 0; i < nvml->n_gpus; i++) {
 		if (!nvml->domains[i].used)
 			continue;
-		size_t use = nvml_use_sample_room(&nvml->gpus[i].board);
-		size_t power = nvml_energy_sample_room(&nvml->gpus[i].board);
+		size_t use = nvml_use_buffer_size(&nvml->gpus[i].board);
+		size_t power = nvml_energy_buffer_size(&nvml->gpus[i].board);
 		n_use = use > n_use ? use : n_use;
 		n_power = power > n_power ? power : n_power;
 	}
@@ -344,7 +344,7 @@ static int open_gpus(struct nvml_state *nvml, const struct sensor_options *optio
 
 /* ---- all asleep ---- */
 
-static void describe_sleeper(struct nvml_state *nvml, size_t index, int first, bool describe_only)
+static void describe_asleep(struct nvml_state *nvml, size_t index, int first, bool describe_only)
 {
 	struct domain *domain = init_gpu(nvml, index, first)->domain;
 	nvml->gpus[index].on_bus = (int)index;
@@ -361,14 +361,14 @@ static int open_asleep(struct nvml_state *nvml, const struct sensor_options *opt
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < nvml->bus.n; i++)
-		describe_sleeper(nvml, i, first, options->describe_only);
+		describe_asleep(nvml, i, first, options->describe_only);
 	nvml->n_gpus = nvml->n_domains = nvml->bus.n;
 	nvml->waits_for_waking = true;
 	r = pick(nvml->gpus, nvml->domains, nvml->n_gpus, options);
 	return r < 0 ? r : nvml_scratch_open(&nvml->scratch, 0, 0);
 }
 
-static struct nvml_gpu *find_sleeper(struct nvml_state *nvml, nvml_device handle)
+static struct nvml_gpu *find_asleep(struct nvml_state *nvml, nvml_device handle)
 {
 	int on_bus = find_on_bus(nvml, handle);
 	return on_bus >= 0 && (size_t)on_bus < nvml->n_gpus ? &nvml->gpus[on_bus] : NULL;
@@ -384,7 +384,7 @@ static void wake_up(struct nvml_state *nvml)
 	if (!nvml->api.initialised || nvml->api.count(&count) != NVML_SUCCESS)
 		return;
 	for (unsigned int i = 0; i < count; i++) {
-		struct nvml_gpu *gpu = nvml->api.by_index(i, &handle) == NVML_SUCCESS ? find_sleeper(nvml, handle)
+		struct nvml_gpu *gpu = nvml->api.by_index(i, &handle) == NVML_SUCCESS ? find_asleep(nvml, handle)
 										      : NULL;
 		if (gpu == NULL || !gpu->domain->used)
 			continue;

@@ -40,12 +40,12 @@ struct nvml_board {
 
 // Many GPUs lack some figures, and a driver call takes microseconds to milliseconds. A query that the driver reports as
 // unsupported is not repeated on that board, and a board that fell off the bus gets no query.
-static inline bool nvml_asks(const struct nvml_board *board, unsigned int query)
+static inline bool nvml_queries_enabled(const struct nvml_board *board, unsigned int query)
 {
 	return board->handle != NULL && !board->lost && (board->unsupported & UINT32_C(1) << query) == 0;
 }
 
-static inline void nvml_stop_asking(struct nvml_board *board, unsigned int query)
+static inline void nvml_stop_querying(struct nvml_board *board, unsigned int query)
 {
 	board->unsupported |= UINT32_C(1) << query;
 }
@@ -57,7 +57,7 @@ static inline int nvml_note(struct nvml_board *board, unsigned int query, int co
 		board->lost = true;
 	if (code == NVML_NOT_SUPPORTED || code == NVML_FUNCTION_NOT_FOUND || code == NVML_VERSION_ARGUMENT ||
 		code == NVML_DEPRECATED)
-		nvml_stop_asking(board, query);
+		nvml_stop_querying(board, query);
 	return code;
 }
 
@@ -108,7 +108,7 @@ struct nvml_owners {
 	int64_t target, others; // number of processes; VALUE_MISSING: unknown
 };
 // Also sets `side` of each process of the set.
-void nvml_process_set_judge(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
+void nvml_process_set_check(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
 	struct nvml_owners *ret_owners);
 
 // Fills MAIN_MEMORY, TARGET_MEMORY, OTHERS_MEMORY, TARGET_PROCESSES and OTHERS_PROCESSES. A sum with an unknown part stays
@@ -156,7 +156,7 @@ struct nvml_energy {
 	int64_t power_fresh_ns; // time at which that sample was first seen
 };
 
-struct nvml_power_room {             // buffer for the driver's samples, used for one board after another
+struct nvml_power_buffer {           // buffer for the driver's samples, used for one board after another
 	struct nvml_sample *samples; // owned by the sensor
 	size_t n;
 };
@@ -168,14 +168,14 @@ struct nvml_spacing { // time between power samples; 0: unknown
 // With power_only the energy counter is not used: the domain was described before the counter could be detected.
 void nvml_energy_open(struct nvml_energy *energy, struct nvml_board *board, bool power_only);
 // Maximum number of power samples the driver returns for this board; 0: it has no such buffer.
-size_t nvml_energy_sample_room(struct nvml_board *board);
+size_t nvml_energy_buffer_size(struct nvml_board *board);
 // Starts the first mean power now, and determines the driver's sampling period from its buffer.
 struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_board *board,
-	const struct nvml_power_room *room);
+	const struct nvml_power_buffer *buffer);
 /* Fills ENERGY, ENERGY_TIME, POWER and POWER_AVERAGE of each scope's row, with energy_only the first two. A NULL row means
  * that the scope is not read. Scopes other than energy->scope cost no extra driver call where the GPU's fields are read
  * anyway. */
-void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_buffer *buffer,
 	int64_t t_ns, bool energy_only, int64_t *const rows[NVML_SCOPES]);
 // Whether any figure of this scope is available through fields.
 bool nvml_fields_any(const struct nvml_fields *fields);
@@ -210,17 +210,17 @@ struct nvml_use {
 	size_t n_pids;
 };
 
-struct nvml_use_room {
+struct nvml_use_buffer {
 	struct nvml_process_sample *samples; // owned by the sensor
 	size_t n;
 };
 
 // Maximum number of samples the driver returns for this board; also detects whether it has any.
-size_t nvml_use_sample_room(struct nvml_board *board);
+size_t nvml_use_buffer_size(struct nvml_board *board);
 // Starts the first reading now and discards samples that the driver buffered before.
-void nvml_use_prime(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_room *room);
+void nvml_use_prime(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_buffer *buffer);
 // Fills TARGET_UTILIZATION and OTHERS_UTILIZATION; returns NVML's code.
-int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_room *room,
+int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_buffer *buffer,
 	struct pid_match *match, const struct nvml_owners *owners, int64_t *row);
 
 /* Mean SM utilization over (last_seen_us, newest sample], summed over the processes of each side. Each of several samples of
@@ -232,7 +232,7 @@ uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t las
 /* The same per process, from the samples that nvml_sm_sum left in `samples`. Returns the number of processes; those beyond
  * `room` are ignored. */
 size_t nvml_sm_of_pids(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us, struct nvml_pid_use *pids,
-	size_t room);
+	size_t buffer);
 
 /* A GPU partitioned into MIG instances. Energy is metered for the whole board only, so it is counted once, for the parent.
  * Instances show how the board is shared: by the SM slices of the instances on which the target and others have processes.
@@ -278,7 +278,7 @@ struct nvml_users {
 	uint32_t ids[NVML_USERS_MAX]; // pids as reported by the driver
 };
 
-void nvml_users_forget(struct nvml_users *users);
+void nvml_users_clear(struct nvml_users *users);
 // Lists the processes from the driver's lists, with their memory and their fraction of the GPU.
 void nvml_users_list(struct nvml_users *users, const struct nvml_process_set *set, const struct nvml_mig *mig,
 	struct pid_match *match);
@@ -291,11 +291,11 @@ void nvml_users_add_use(struct nvml_users *users, const struct nvml_use *use, st
 struct nvml_accounts {
 	bool on;
 	uint64_t opened_us; // wall clock; accounts of processes that ended earlier do not belong to this run
-	int64_t looked_ns;  // time of the last query; VALUE_MISSING: never
-	int64_t told_bytes; // largest target memory stored in a row so far
+	int64_t queried_ns; // time of the last query; VALUE_MISSING: never
+	int64_t reported_bytes; // largest target memory stored in a row so far
 };
 
-struct nvml_accounts_room {
+struct nvml_accounts_buffer {
 	unsigned int *pids; // owned by the sensor
 	size_t n;
 };
@@ -303,8 +303,8 @@ struct nvml_accounts_room {
 void nvml_accounts_open(struct nvml_accounts *accounts, struct nvml_board *board);
 /* Raises TARGET_MEMORY of this row to the largest account of the target's processes, unless an earlier row has that much.
  * Queries the driver once a second, and when a process of the target has ended. */
-void nvml_accounts_read(struct nvml_accounts *accounts, struct nvml_board *board, const struct nvml_accounts_room *room,
-	struct pid_match *match, int64_t *row);
+void nvml_accounts_read(struct nvml_accounts *accounts, struct nvml_board *board,
+	const struct nvml_accounts_buffer *buffer, struct pid_match *match, int64_t *row);
 
 /* Buffers for the driver's answers, allocated at open and used for one GPU after another. */
 
@@ -312,9 +312,9 @@ struct nvml_scratch {
 	void *records; // owned; n_records of the largest layout
 	size_t n_records;
 	struct nvml_process_set processes;  // .processes owned
-	struct nvml_use_room use;           // .samples owned
-	struct nvml_power_room power;       // .samples owned
-	struct nvml_accounts_room accounts; // .pids owned
+	struct nvml_use_buffer use;         // .samples owned
+	struct nvml_power_buffer power;     // .samples owned
+	struct nvml_accounts_buffer accounts; // .pids owned
 };
 
 // Allocates room for the numbers of SM and power samples that a driver announced, and for more processes than exist.
@@ -326,7 +326,7 @@ void nvml_scratch_close(struct nvml_scratch *scratch);
  * Energy and power are read each time. Figures that change slowly, or cost milliseconds of driver time, have periods of their
  * own, so that fast sampling does not make twenty driver calls per tick. Rows in between repeat the last value. */
 
-enum nvml_pace { NVML_OFTEN, NVML_SELDOM, NVML_PACES };
+enum nvml_rate { NVML_FAST, NVML_SLOW, NVML_RATES };
 
 struct nvml_gpu {
 	struct nvml_board board;
@@ -340,7 +340,7 @@ struct nvml_gpu {
 	struct nvml_users users;
 	unsigned int minor;          // of /dev/nvidia<minor>
 	int on_bus;                  // index in nvml_bus; -1: not found there
-	int64_t next_ns[NVML_PACES]; // time of the next query of each pace
+	int64_t next_ns[NVML_RATES]; // time of the next query of each pace
 	int64_t held[DEVICE_COUNT];  // last values of the figures with a pace
 	bool had_target;             // whether there was a target at the last reading
 	int64_t retry_ns;            // for a lost board: time of the next check

@@ -8,7 +8,7 @@ enum { REPEATS_WANTED = 3, CHANGES_WANTED = 3 };
 // A stamp that is older is not that of a recent update; one further ahead is not on our clock.
 static const int64_t stamp_max_age_ns = 10 * NS_PER_S, stamp_max_ahead_ns = NS_PER_MS;
 // The sample buffer counts as working if it had a new sample within this time.
-static const int64_t buffer_patience_ns = 250 * NS_PER_MS;
+static const int64_t buffer_timeout_ns = 250 * NS_PER_MS;
 // If the first sample is this much later than the last one seen, older samples were dropped from the ring.
 static const uint64_t longest_over_next = 4;
 
@@ -158,7 +158,7 @@ static void read_fields(struct nvml_energy *energy, struct nvml_board *board, bo
 {
 	struct nvml_field fields[NVML_FIELDS_MAX];
 	uint32_t scopes[NVML_FIELDS_MAX];
-	int n = nvml_asks(board, NVML_QUERY_FIELDS) ? list_all(energy, energy_only, rows, fields) : 0;
+	int n = nvml_queries_enabled(board, NVML_QUERY_FIELDS) ? list_all(energy, energy_only, rows, fields) : 0;
 	if (n == 0)
 		return;
 	for (int i = 0; i < n; i++)
@@ -177,7 +177,7 @@ static int try_field(struct nvml_board *board, uint32_t id, enum nvml_scope scop
 {
 	struct nvml_field field = {.id = id, .scope = scope};
 	uint64_t value;
-	if (!nvml_asks(board, NVML_QUERY_FIELDS))
+	if (!nvml_queries_enabled(board, NVML_QUERY_FIELDS))
 		return NVML_NOT_SUPPORTED;
 	if (board->api->fields == NULL)
 		return nvml_note(board, NVML_QUERY_FIELDS, NVML_FUNCTION_NOT_FOUND);
@@ -273,48 +273,48 @@ bool nvml_power_mean(const struct nvml_sample *samples, size_t n, int value_type
 	return true;
 }
 
-static int get_samples(const struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
-	int *ret_type, size_t *ret_n)
+static int get_samples(const struct nvml_energy *energy, struct nvml_board *board,
+	const struct nvml_power_buffer *buffer, int *ret_type, size_t *ret_n)
 {
-	unsigned int count = (unsigned int)room->n;
+	unsigned int count = (unsigned int)buffer->n;
 	*ret_n = 0;
-	if (board->api->samples == NULL || room->n == 0)
+	if (board->api->samples == NULL || buffer->n == 0)
 		return NVML_FUNCTION_NOT_FOUND;
 	int code = board->api->samples(board->handle, NVML_SAMPLES_POWER, energy->power_seen_us, ret_type, &count,
-		room->samples);
+		buffer->samples);
 	if (code == NVML_SUCCESS)
-		*ret_n = count < room->n ? count : room->n;
+		*ret_n = count < buffer->n ? count : buffer->n;
 	return code;
 }
 
 /* Mean power since the previous reading, from the driver's samples. Also returns true if no sample is due yet: a reading now
  * would only repeat the last sample. */
-static bool read_buffer(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+static bool read_buffer(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_buffer *buffer,
 	int64_t t_ns, int64_t *row)
 {
 	int type;
 	size_t n;
 	double power_mw;
-	if (!nvml_asks(board, NVML_QUERY_POWER_SAMPLES))
+	if (!nvml_queries_enabled(board, NVML_QUERY_POWER_SAMPLES))
 		return false;
-	nvml_note(board, NVML_QUERY_POWER_SAMPLES, get_samples(energy, board, room, &type, &n));
-	if (n > 0 && nvml_power_mean(room->samples, n, type, &energy->power_seen_us, &power_mw)) {
+	nvml_note(board, NVML_QUERY_POWER_SAMPLES, get_samples(energy, board, buffer, &type, &n));
+	if (n > 0 && nvml_power_mean(buffer->samples, n, type, &energy->power_seen_us, &power_mw)) {
 		energy->power_fresh_ns = t_ns;
 		row[DEVICE_POWER] = llround(power_mw);
 		return true;
 	}
-	return energy->power_fresh_ns != 0 && t_ns - energy->power_fresh_ns < buffer_patience_ns;
+	return energy->power_fresh_ns != 0 && t_ns - energy->power_fresh_ns < buffer_timeout_ns;
 }
 
-static void read_power(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+static void read_power(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_buffer *buffer,
 	int64_t t_ns, int64_t *row)
 {
 	int64_t instant_mw = row[DEVICE_POWER];
 	row[DEVICE_POWER] = VALUE_MISSING;
-	if (!energy->counts && read_buffer(energy, board, room, t_ns, row))
+	if (!energy->counts && read_buffer(energy, board, buffer, t_ns, row))
 		return;
 	row[DEVICE_POWER] = instant_mw;
-	if (!value_ok(instant_mw) && nvml_asks(board, NVML_QUERY_POWER))
+	if (!value_ok(instant_mw) && nvml_queries_enabled(board, NVML_QUERY_POWER))
 		nvml_note(board, NVML_QUERY_POWER, read_usage(board, row));
 }
 
@@ -323,7 +323,7 @@ static void read_power(struct nvml_energy *energy, struct nvml_board *board, con
 static bool has_usage(struct nvml_board *board)
 {
 	int64_t row[DEVICE_COUNT];
-	return nvml_asks(board, NVML_QUERY_POWER) &&
+	return nvml_queries_enabled(board, NVML_QUERY_POWER) &&
 		nvml_note(board, NVML_QUERY_POWER, read_usage(board, row)) == NVML_SUCCESS;
 }
 
@@ -372,11 +372,11 @@ void nvml_energy_open(struct nvml_energy *energy, struct nvml_board *board, bool
 	energy->counts = module->energy_field != 0;
 }
 
-size_t nvml_energy_sample_room(struct nvml_board *board)
+size_t nvml_energy_buffer_size(struct nvml_board *board)
 {
 	unsigned int count = 0;
 	int type;
-	if (board->api->samples == NULL || !nvml_asks(board, NVML_QUERY_POWER_SAMPLES))
+	if (board->api->samples == NULL || !nvml_queries_enabled(board, NVML_QUERY_POWER_SAMPLES))
 		return 0;
 	int code = board->api->samples(board->handle, NVML_SAMPLES_POWER, 0, &type, &count, NULL);
 	nvml_note(board, NVML_QUERY_POWER_SAMPLES, code);
@@ -393,10 +393,10 @@ static struct nvml_spacing spacing_of(struct nvml_sample *samples, size_t n)
 		if (samples[i].timestamp_us <= samples[i - 1].timestamp_us)
 			continue;
 		uint64_t step = samples[i].timestamp_us - samples[i - 1].timestamp_us;
-		size_t place = count++;
-		for (; place > 0 && us[place - 1] > step; place--)
-			us[place] = us[place - 1];
-		us[place] = step;
+		size_t index = count++;
+		for (; index > 0 && us[index - 1] > step; index--)
+			us[index] = us[index - 1];
+		us[index] = step;
 	}
 	if (count < ENOUGH)
 		return (struct nvml_spacing){0};
@@ -404,16 +404,16 @@ static struct nvml_spacing spacing_of(struct nvml_sample *samples, size_t n)
 }
 
 struct nvml_spacing nvml_energy_prime(struct nvml_energy *energy, struct nvml_board *board,
-	const struct nvml_power_room *room)
+	const struct nvml_power_buffer *buffer)
 {
 	int type;
 	size_t n;
 	double power_mw;
-	if (energy->counts || energy->scope != NVML_SCOPE_GPU || !nvml_asks(board, NVML_QUERY_POWER_SAMPLES))
+	if (energy->counts || energy->scope != NVML_SCOPE_GPU || !nvml_queries_enabled(board, NVML_QUERY_POWER_SAMPLES))
 		return (struct nvml_spacing){0};
-	nvml_note(board, NVML_QUERY_POWER_SAMPLES, get_samples(energy, board, room, &type, &n));
-	nvml_power_mean(room->samples, n, type, &energy->power_seen_us, &power_mw);
-	return spacing_of(room->samples, n);
+	nvml_note(board, NVML_QUERY_POWER_SAMPLES, get_samples(energy, board, buffer, &type, &n));
+	nvml_power_mean(buffer->samples, n, type, &energy->power_seen_us, &power_mw);
+	return spacing_of(buffer->samples, n);
 }
 
 /* For a module or memory whose driver reports only the one-second mean, that mean is the power. The calls without a scope,
@@ -425,15 +425,15 @@ static void put_average(const struct nvml_energy *energy, int64_t *const rows[NV
 			rows[scope][DEVICE_POWER] = rows[scope][DEVICE_POWER_AVERAGE];
 }
 
-void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_room *room,
+void nvml_energy_read(struct nvml_energy *energy, struct nvml_board *board, const struct nvml_power_buffer *buffer,
 	int64_t t_ns, bool energy_only, int64_t *const rows[NVML_SCOPES])
 {
-	if (energy->by_call && nvml_asks(board, NVML_QUERY_ENERGY))
+	if (energy->by_call && nvml_queries_enabled(board, NVML_QUERY_ENERGY))
 		nvml_note(board, NVML_QUERY_ENERGY, read_call(board, rows[NVML_SCOPE_GPU]));
 	read_fields(energy, board, energy_only, rows);
 	if (energy_only)
 		return;
 	if (energy->scope == NVML_SCOPE_GPU)
-		read_power(energy, board, room, t_ns, rows[NVML_SCOPE_GPU]);
+		read_power(energy, board, buffer, t_ns, rows[NVML_SCOPE_GPU]);
 	put_average(energy, rows);
 }

@@ -34,12 +34,12 @@ static int get_memory_v1(const struct nvml_board *board, struct nvml_memory *ret
  * preferred. Before R510 the total excluded the reserved part. */
 int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory)
 {
-	if (nvml_asks(board, NVML_QUERY_MEMORY_V2)) {
+	if (nvml_queries_enabled(board, NVML_QUERY_MEMORY_V2)) {
 		int code = nvml_note(board, NVML_QUERY_MEMORY_V2, get_memory_v2(board, ret_memory));
-		if (nvml_asks(board, NVML_QUERY_MEMORY_V2))
+		if (nvml_queries_enabled(board, NVML_QUERY_MEMORY_V2))
 			return code;
 	}
-	if (!nvml_asks(board, NVML_QUERY_MEMORY_V1))
+	if (!nvml_queries_enabled(board, NVML_QUERY_MEMORY_V1))
 		return NVML_NOT_SUPPORTED;
 	return nvml_note(board, NVML_QUERY_MEMORY_V1, get_memory_v1(board, ret_memory));
 }
@@ -48,7 +48,7 @@ int nvml_memory_read(struct nvml_board *board, struct nvml_memory *ret_memory)
 enum { RECORDS = 4096, SAMPLES_MIN = 1024, SAMPLES_MAX = 65536 };
 
 // Twice the number the driver announces: the list may grow.
-static size_t ample(size_t asked)
+static size_t with_margin(size_t asked)
 {
 	size_t n = asked < SAMPLES_MAX / 2 ? asked * 2 : SAMPLES_MAX;
 	return n > SAMPLES_MIN ? n : SAMPLES_MIN;
@@ -60,8 +60,10 @@ int nvml_scratch_open(struct nvml_scratch *scratch, size_t n_use, size_t n_power
 		.records = calloc_array(RECORDS, sizeof(struct nvml_process_r535)),
 		.n_records = RECORDS,
 		.processes = {.processes = calloc_array(RECORDS, sizeof(struct nvml_process)), .capacity = RECORDS},
-		.use = {.samples = calloc_array(ample(n_use), sizeof(struct nvml_process_sample)), .n = ample(n_use)},
-		.power = {.samples = calloc_array(ample(n_power), sizeof(struct nvml_sample)), .n = ample(n_power)},
+		.use = {.samples = calloc_array(with_margin(n_use), sizeof(struct nvml_process_sample)),
+			.n = with_margin(n_use)},
+		.power = {.samples = calloc_array(with_margin(n_power), sizeof(struct nvml_sample)),
+			.n = with_margin(n_power)},
 		.accounts = {.pids = calloc_array(RECORDS, sizeof(unsigned int)), .n = RECORDS},
 	};
 	bool all = scratch->records != NULL && scratch->processes.processes != NULL && scratch->use.samples != NULL &&
@@ -80,7 +82,7 @@ void nvml_scratch_close(struct nvml_scratch *scratch)
 }
 
 // The analysis attributes energy in windows of 100 ms, and drivers sample SM utilization no faster.
-static const int64_t pace_ns[NVML_PACES] = {[NVML_OFTEN] = 100 * NS_PER_MS, [NVML_SELDOM] = NS_PER_S};
+static const int64_t rate_period_ns[NVML_RATES] = {[NVML_FAST] = 100 * NS_PER_MS, [NVML_SLOW] = NS_PER_S};
 // A board that fell off the bus usually needs a reboot; one call a second detects its return.
 static const int64_t retry_ns = NS_PER_S;
 
@@ -214,13 +216,13 @@ static bool list_all(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 	scratch->processes.n = 0;
 	for (unsigned int kind = 0; kind < NVML_PROCESS_KINDS; kind++) {
 		unsigned int query = NVML_QUERY_PROCESSES + kind;
-		if (!nvml_asks(board, query))
+		if (!nvml_queries_enabled(board, query))
 			continue;
 		int code = list_processes(&board->api->processes[kind], board->handle, NVML_NO_INSTANCE, scratch);
-		if (nvml_note(board, query, code) != NVML_SUCCESS && nvml_asks(board, query))
+		if (nvml_note(board, query, code) != NVML_SUCCESS && nvml_queries_enabled(board, query))
 			return false;
 	}
-	return nvml_asks(board, NVML_QUERY_PROCESSES + NVML_COMPUTE);
+	return nvml_queries_enabled(board, NVML_QUERY_PROCESSES + NVML_COMPUTE);
 }
 
 static bool knows_instances(const struct nvml_process_set *set)
@@ -247,7 +249,7 @@ static bool list_by_instance(struct nvml_gpu *gpu, struct nvml_scratch *scratch)
 	return any;
 }
 
-static void tell_method(struct nvml_gpu *gpu, bool has_target)
+static void report_method(struct nvml_gpu *gpu, bool has_target)
 {
 	const char *note = has_target ? pid_method_note(gpu->owners.method) : "";
 	if (note[0] != '\0') // keep the note of a method once used: it determined the attribution of part of the run
@@ -264,20 +266,20 @@ static void read_processes(struct nvml_gpu *gpu, struct nvml_scratch *scratch, s
 		known = (by_instance && set->n > 0) || list_all(gpu, scratch) || by_instance;
 	}
 	gpu->owners = (struct nvml_owners){.rest = PID_UNKNOWN};
-	nvml_users_forget(&gpu->users);
+	nvml_users_clear(&gpu->users);
 	if (!known)
 		return;
-	nvml_process_set_judge(set, match, gpu->minor, &gpu->owners);
+	nvml_process_set_check(set, match, gpu->minor, &gpu->owners);
 	nvml_process_set_sum(set, &gpu->owners, has_target, row);
 	nvml_mig_put_shares(&gpu->mig, set, &gpu->owners, has_target, row);
 	nvml_accounts_read(&gpu->accounts, &gpu->board, &scratch->accounts, match, row);
 	nvml_users_list(&gpu->users, set, &gpu->mig, match);
-	tell_method(gpu, has_target);
+	report_method(gpu, has_target);
 }
 
 static void read_use(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match, int64_t *row)
 {
-	if (!nvml_asks(&gpu->board, NVML_QUERY_SM_SAMPLES))
+	if (!nvml_queries_enabled(&gpu->board, NVML_QUERY_SM_SAMPLES))
 		return;
 	int code = nvml_use_read(&gpu->use, &gpu->board, &scratch->use, match, &gpu->owners, row);
 	if (nvml_note(&gpu->board, NVML_QUERY_SM_SAMPLES, code) == NVML_SUCCESS)
@@ -288,36 +290,36 @@ static void read_use(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct 
 
 static const struct {
 	enum nvml_query query;
-	enum nvml_pace pace;
+	enum nvml_rate pace;
 	enum device_metric metric;
 	int (*read)(const struct query *);
 } queries[] = {
-	{NVML_QUERY_POWER_CAP, NVML_SELDOM, DEVICE_POWER_CAP, read_power_cap},
-	{NVML_QUERY_UTILIZATION, NVML_OFTEN, DEVICE_UTILIZATION, read_utilization},
-	{NVML_QUERY_TEMPERATURE, NVML_OFTEN, DEVICE_TEMPERATURE, read_temperature},
-	{NVML_QUERY_MEMORY_TEMPERATURE, NVML_OFTEN, DEVICE_MEMORY_TEMPERATURE, read_memory_temperature},
-	{NVML_QUERY_SM_CLOCK, NVML_OFTEN, DEVICE_SM_CLOCK, read_sm_clock},
-	{NVML_QUERY_MEMORY_CLOCK, NVML_OFTEN, DEVICE_MEMORY_CLOCK, read_memory_clock},
-	{NVML_QUERY_THROTTLE, NVML_OFTEN, DEVICE_THROTTLE_REASONS, read_throttle},
+	{NVML_QUERY_POWER_CAP, NVML_SLOW, DEVICE_POWER_CAP, read_power_cap},
+	{NVML_QUERY_UTILIZATION, NVML_FAST, DEVICE_UTILIZATION, read_utilization},
+	{NVML_QUERY_TEMPERATURE, NVML_FAST, DEVICE_TEMPERATURE, read_temperature},
+	{NVML_QUERY_MEMORY_TEMPERATURE, NVML_FAST, DEVICE_MEMORY_TEMPERATURE, read_memory_temperature},
+	{NVML_QUERY_SM_CLOCK, NVML_FAST, DEVICE_SM_CLOCK, read_sm_clock},
+	{NVML_QUERY_MEMORY_CLOCK, NVML_FAST, DEVICE_MEMORY_CLOCK, read_memory_clock},
+	{NVML_QUERY_THROTTLE, NVML_FAST, DEVICE_THROTTLE_REASONS, read_throttle},
 };
 
 // Ticks may come slightly early: nine tenths of the period are enough.
-static bool is_due(struct nvml_gpu *gpu, enum nvml_pace pace, const struct sensor_context *context)
+static bool is_due(struct nvml_gpu *gpu, enum nvml_rate pace, const struct sensor_context *context)
 {
 	if (context->t_ns < gpu->next_ns[pace])
 		return false;
-	gpu->next_ns[pace] = context->t_ns + pace_ns[pace] / 10 * 9;
+	gpu->next_ns[pace] = context->t_ns + rate_period_ns[pace] / 10 * 9;
 	return true;
 }
 
-static void ask(struct nvml_gpu *gpu, enum nvml_pace pace)
+static void ask(struct nvml_gpu *gpu, enum nvml_rate pace)
 {
 	const struct query q = {gpu->board.api, gpu, gpu->held};
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
 		if (queries[i].pace != pace)
 			continue;
 		gpu->held[queries[i].metric] = VALUE_MISSING;
-		if (nvml_asks(&gpu->board, queries[i].query))
+		if (nvml_queries_enabled(&gpu->board, queries[i].query))
 			nvml_note(&gpu->board, queries[i].query, queries[i].read(&q));
 	}
 }
@@ -326,15 +328,15 @@ static void forget(struct nvml_gpu *gpu)
 {
 	for (size_t i = 0; i < DEVICE_COUNT; i++)
 		gpu->held[i] = VALUE_MISSING;
-	nvml_users_forget(&gpu->users);
+	nvml_users_clear(&gpu->users);
 }
 
-static void ask_often(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match)
+static void use_fast_rate(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pid_match *match)
 {
 	int64_t power_cap_mw = gpu->held[DEVICE_POWER_CAP];
 	forget(gpu);
 	gpu->held[DEVICE_POWER_CAP] = power_cap_mw;
-	ask(gpu, NVML_OFTEN);
+	ask(gpu, NVML_FAST);
 	read_memory(gpu, gpu->held);
 	read_processes(gpu, scratch, match, gpu->held);
 	read_use(gpu, scratch, match, gpu->held);
@@ -347,18 +349,18 @@ static void read_the_rest(struct nvml_gpu *gpu, struct nvml_scratch *scratch, st
 	// Values held from before the target's start, or beyond its end, would be attributed to the wrong period.
 	bool has_target = context->n_target_pids > 0;
 	if (has_target != gpu->had_target)
-		gpu->next_ns[NVML_OFTEN] = 0;
+		gpu->next_ns[NVML_FAST] = 0;
 	gpu->had_target = has_target;
-	if (is_due(gpu, NVML_OFTEN, context))
-		ask_often(gpu, scratch, match);
-	if (is_due(gpu, NVML_SELDOM, context))
-		ask(gpu, NVML_SELDOM);
+	if (is_due(gpu, NVML_FAST, context))
+		use_fast_rate(gpu, scratch, match);
+	if (is_due(gpu, NVML_SLOW, context))
+		ask(gpu, NVML_SLOW);
 	for (size_t i = 0; i < DEVICE_COUNT; i++)
 		if (value_ok(gpu->held[i]))
 			row[i] = gpu->held[i];
 }
 
-static void tell_lost(struct nvml_gpu *gpu, int64_t t_ns)
+static void report_lost(struct nvml_gpu *gpu, int64_t t_ns)
 {
 	static const char note[] = "fell off the bus; its energy up to then is kept";
 	gpu->retry_ns = t_ns + retry_ns;
@@ -367,7 +369,7 @@ static void tell_lost(struct nvml_gpu *gpu, int64_t t_ns)
 	memset(gpu->next_ns, 0, sizeof(gpu->next_ns));
 }
 
-static void tell_back(struct nvml_gpu *gpu)
+static void report_recovered(struct nvml_gpu *gpu)
 {
 	if (gpu->retry_ns == 0)
 		return;
@@ -386,7 +388,7 @@ void nvml_gpu_read(struct nvml_gpu *gpu, struct nvml_scratch *scratch, struct pi
 	if (!context->energy_only && !gpu->board.lost)
 		read_the_rest(gpu, scratch, match, context, rows[NVML_SCOPE_GPU]);
 	if (gpu->board.lost)
-		tell_lost(gpu, context->t_ns);
+		report_lost(gpu, context->t_ns);
 	else
-		tell_back(gpu);
+		report_recovered(gpu);
 }

@@ -4,7 +4,7 @@
 
 /* Number of slices into which the SMs of a board are divided: seven, or four on the A30 and similar boards. The driver
  * reports the maximum number of instances, which is equal wherever a one-slice instance exists. */
-enum { SLICES_USUAL = 7, SLICES_LEAST = 4, SLICES_MOST = 8 };
+enum { SLICES_USUAL = 7, SLICES_MIN = 4, SLICES_MAX = 8 };
 
 uint32_t nvml_mig_slices_of_name(const char *name)
 {
@@ -14,7 +14,7 @@ uint32_t nvml_mig_slices_of_name(const char *name)
 	at += 4;
 	char *end;
 	unsigned long slices = strtoul(at, &end, 10);
-	bool fits = end != at && (*end == 'c' || *end == 'g') && end[1] == '.' && slices >= 1 && slices <= SLICES_MOST;
+	bool fits = end != at && (*end == 'c' || *end == 'g') && end[1] == '.' && slices >= 1 && slices <= SLICES_MAX;
 	return fits ? (uint32_t)slices : 0;
 }
 
@@ -25,7 +25,7 @@ static uint32_t get_slices(const struct nvml_board *board, const struct nvml_ins
 	if (api->attributes != NULL && api->attributes(instance->handle, &attributes) == NVML_SUCCESS) {
 		// A compute instance may be a part of its GPU instance.
 		uint32_t slices = attributes.compute_slices > 0 ? attributes.compute_slices : attributes.gpu_slices;
-		if (slices >= 1 && slices <= SLICES_MOST)
+		if (slices >= 1 && slices <= SLICES_MAX)
 			return slices;
 	}
 	return nvml_mig_slices_of_name(instance->name);
@@ -88,7 +88,7 @@ static bool share_by_slices(struct nvml_mig *mig, unsigned int max_instances)
 			return false;
 		sum += mig->instances[i].slices;
 	}
-	bool usable = max_instances >= SLICES_LEAST && max_instances <= SLICES_MOST;
+	bool usable = max_instances >= SLICES_MIN && max_instances <= SLICES_MAX;
 	mig->total_slices = usable ? max_instances : SLICES_USUAL;
 	if (sum > mig->total_slices)
 		mig->total_slices = sum;
@@ -139,7 +139,7 @@ static bool is_on_instance(const struct nvml_process *process, const struct nvml
 	return (uint32_t)process->instance == UINT32_MAX && process->instance >> 32 == instance->id >> 32;
 }
 
-static bool has_homeless(const struct nvml_process_set *set)
+static bool has_unassigned(const struct nvml_process_set *set)
 {
 	for (size_t i = 0; i < set->n; i++)
 		if (set->processes[i].instance == NVML_NO_INSTANCE)
@@ -175,7 +175,7 @@ void nvml_mig_put_shares(const struct nvml_mig *mig, const struct nvml_process_s
 	const struct nvml_owners *owners, bool has_target, int64_t *row)
 {
 	double target = 0, others = 0;
-	if (has_homeless(set)) // on an unknown instance: an instance that looks free may be in use
+	if (has_unassigned(set)) // on an unknown instance: an instance that looks free may be in use
 		return;
 	for (size_t i = 0; i < mig->n; i++) {
 		struct tenants tenants = find_tenants(set, &mig->instances[i]);

@@ -10,7 +10,7 @@ static bool is_process_before(const void *item, const void *key)
 }
 
 // Returns the index of (pid, instance) in the set, or its insertion index.
-static size_t find_place(const struct nvml_process_set *set, uint32_t pid, uint64_t instance)
+static size_t find_slot(const struct nvml_process_set *set, uint32_t pid, uint64_t instance)
 {
 	const struct nvml_process wanted = {.pid = pid, .instance = instance};
 	return search_first(set->processes, set->n, sizeof(wanted), &wanted, is_process_before);
@@ -26,15 +26,15 @@ static uint64_t known_bytes(uint64_t a, uint64_t b)
 
 static bool add_one(struct nvml_process_set *set, struct nvml_process process)
 {
-	size_t place = find_place(set, process.pid, process.instance);
-	struct nvml_process *here = &set->processes[place];
-	if (place < set->n && here->pid == process.pid && here->instance == process.instance) {
+	size_t index = find_slot(set, process.pid, process.instance);
+	struct nvml_process *here = &set->processes[index];
+	if (index < set->n && here->pid == process.pid && here->instance == process.instance) {
 		here->used_bytes = known_bytes(here->used_bytes, process.used_bytes);
 		return true;
 	}
 	if (set->n == set->capacity)
 		return false;
-	memmove(here + 1, here, (set->n - place) * sizeof(*here));
+	memmove(here + 1, here, (set->n - index) * sizeof(*here));
 	*here = process;
 	set->n++;
 	return true;
@@ -72,7 +72,7 @@ static bool is_again(const struct nvml_process_set *set, size_t i)
 	return i > 0 && set->processes[i - 1].pid == set->processes[i].pid;
 }
 
-static void judge_one(struct nvml_process *process, struct pid_match *match, enum pid_method *weakest)
+static void check_one(struct nvml_process *process, struct pid_match *match, enum pid_method *weakest)
 {
 	enum pid_method method;
 	pid_t pid;
@@ -86,7 +86,7 @@ struct heads { // numbers of processes by pid_match result
 	unsigned int sides[PID_UNKNOWN + 1];
 };
 
-static void settle_rest(struct nvml_owners *owners, enum pid_side side, enum pid_method method, unsigned int n_rest)
+static void resolve_rest(struct nvml_owners *owners, enum pid_side side, enum pid_method method, unsigned int n_rest)
 {
 	owners->rest = side;
 	owners->method = method;
@@ -96,7 +96,7 @@ static void settle_rest(struct nvml_owners *owners, enum pid_side side, enum pid
 		owners->others += n_rest;
 }
 
-static void settle_presence(struct nvml_owners *owners, enum pid_method method, unsigned int target,
+static void resolve_presence(struct nvml_owners *owners, enum pid_method method, unsigned int target,
 	unsigned int others)
 {
 	owners->presence_only = true;
@@ -106,40 +106,40 @@ static void settle_presence(struct nvml_owners *owners, enum pid_method method, 
 }
 
 // Classifies all unknown ids together.
-static void judge_rest(struct nvml_owners *owners, const struct heads *heads, const struct pid_match *match,
+static void check_rest(struct nvml_owners *owners, const struct heads *heads, const struct pid_match *match,
 	struct pid_holders holders)
 {
 	unsigned int rest = heads->sides[PID_UNKNOWN], known = heads->sides[PID_TARGET] + heads->sides[PID_OTHER];
 	unsigned int unmet = holders.target > heads->sides[PID_TARGET] ? holders.target - heads->sides[PID_TARGET] : 0;
 	if (match->n_recent == 0)
-		settle_rest(owners, PID_OTHER, PID_BY_EQUALITY, rest);
-	else if (holders.can_tell && holders.target == 0)
-		settle_rest(owners, PID_OTHER, PID_BY_DESCRIPTORS, rest);
+		resolve_rest(owners, PID_OTHER, PID_BY_EQUALITY, rest);
+	else if (holders.can_decide && holders.target == 0)
+		resolve_rest(owners, PID_OTHER, PID_BY_DESCRIPTORS, rest);
 	else if (unmet == rest && holders.others == 0)
-		settle_rest(owners, PID_TARGET, PID_BY_DESCRIPTORS, rest);
+		resolve_rest(owners, PID_TARGET, PID_BY_DESCRIPTORS, rest);
 	else if (known == 0 && unmet > 0 && rest > unmet)
-		settle_presence(owners, PID_BY_DESCRIPTORS, unmet, rest - unmet);
+		resolve_presence(owners, PID_BY_DESCRIPTORS, unmet, rest - unmet);
 	else if (known == 0 && holders.others == 0)
-		settle_presence(owners, PID_BY_EXCLUSIVITY, rest, 0);
+		resolve_presence(owners, PID_BY_EXCLUSIVITY, rest, 0);
 	else
 		*owners = (struct nvml_owners){PID_UNMATCHED, PID_UNKNOWN, true, VALUE_MISSING, VALUE_MISSING};
 }
 
-void nvml_process_set_judge(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
+void nvml_process_set_check(struct nvml_process_set *set, struct pid_match *match, unsigned int minor,
 	struct nvml_owners *ret_owners)
 {
 	struct nvml_owners owners = {.rest = PID_UNKNOWN};
 	struct heads heads = {0};
 	for (size_t i = 0; i < set->n; i++)
-		pid_match_meet(match, set->processes[i].pid);
+		pid_match_add_seen(match, set->processes[i].pid);
 	for (size_t i = 0; i < set->n; i++) {
-		judge_one(&set->processes[i], match, &owners.method);
+		check_one(&set->processes[i], match, &owners.method);
 		heads.sides[set->processes[i].side] += !is_again(set, i);
 	}
 	owners.target = heads.sides[PID_TARGET];
 	owners.others = heads.sides[PID_OTHER];
 	if (heads.sides[PID_UNKNOWN] > 0)
-		judge_rest(&owners, &heads, match, pid_match_holders(match, minor));
+		check_rest(&owners, &heads, match, pid_match_holders(match, minor));
 	for (size_t i = 0; i < set->n; i++)
 		if (set->processes[i].side == PID_UNKNOWN)
 			set->processes[i].side = owners.rest;
@@ -185,17 +185,17 @@ void nvml_process_set_sum(const struct nvml_process_set *set, const struct nvml_
 		sum_memory(set, owners, has_target, row);
 }
 
-static const int64_t look_period_ns = NS_PER_S;
+static const int64_t scan_period_ns = NS_PER_S;
 static const int accounting_on = 1;
 
 void nvml_accounts_open(struct nvml_accounts *accounts, struct nvml_board *board)
 {
 	const struct nvml_api *api = board->api;
 	int mode = 0;
-	*accounts = (struct nvml_accounts){.looked_ns = VALUE_MISSING, .told_bytes = 0};
+	*accounts = (struct nvml_accounts){.queried_ns = VALUE_MISSING, .reported_bytes = 0};
 	if (api->accounting_mode == NULL || api->accounting_pids == NULL || api->account == NULL)
 		return;
-	if (!nvml_asks(board, NVML_QUERY_ACCOUNTS) ||
+	if (!nvml_queries_enabled(board, NVML_QUERY_ACCOUNTS) ||
 		nvml_note(board, NVML_QUERY_ACCOUNTS, api->accounting_mode(board->handle, &mode)) != NVML_SUCCESS)
 		return;
 	int64_t wall_ns = env_wall_ns(board->env);
@@ -216,41 +216,42 @@ static int64_t get_max_bytes(const struct nvml_accounts *accounts, struct nvml_b
 
 static bool is_due(const struct nvml_accounts *accounts, const struct pid_match *match)
 {
-	if (!value_ok(accounts->looked_ns) || match->t_ns - accounts->looked_ns >= look_period_ns)
+	if (!value_ok(accounts->queried_ns) || match->t_ns - accounts->queried_ns >= scan_period_ns)
 		return true;
-	return match->ended_ns > accounts->looked_ns;
+	return match->ended_ns > accounts->queried_ns;
 }
 
 static int64_t find_max_bytes(struct nvml_accounts *accounts, struct nvml_board *board,
-	const struct nvml_accounts_room *room, struct pid_match *match)
+	const struct nvml_accounts_buffer *buffer, struct pid_match *match)
 {
-	unsigned int count = (unsigned int)room->n;
+	unsigned int count = (unsigned int)buffer->n;
 	int64_t max_bytes = 0;
-	int code = board->api->accounting_pids(board->handle, &count, room->pids);
-	if (nvml_note(board, NVML_QUERY_ACCOUNTS, code) != NVML_SUCCESS || count > room->n)
+	int code = board->api->accounting_pids(board->handle, &count, buffer->pids);
+	if (nvml_note(board, NVML_QUERY_ACCOUNTS, code) != NVML_SUCCESS || count > buffer->n)
 		return 0;
 	for (unsigned int i = 0; i < count && !board->lost; i++) {
 		enum pid_method method;
 		pid_t pid;
-		if (pid_match_side(match, room->pids[i], &method, &pid) != PID_TARGET)
+		if (pid_match_side(match, buffer->pids[i], &method, &pid) != PID_TARGET)
 			continue;
-		int64_t bytes = get_max_bytes(accounts, board, room->pids[i]);
+		int64_t bytes = get_max_bytes(accounts, board, buffer->pids[i]);
 		max_bytes = bytes > max_bytes ? bytes : max_bytes;
 	}
 	return max_bytes;
 }
 
-void nvml_accounts_read(struct nvml_accounts *accounts, struct nvml_board *board, const struct nvml_accounts_room *room,
-	struct pid_match *match, int64_t *row)
+void nvml_accounts_read(struct nvml_accounts *accounts, struct nvml_board *board,
+	const struct nvml_accounts_buffer *buffer, struct pid_match *match, int64_t *row)
 {
-	if (value_ok(row[DEVICE_TARGET_MEMORY]) && row[DEVICE_TARGET_MEMORY] > accounts->told_bytes)
-		accounts->told_bytes = row[DEVICE_TARGET_MEMORY];
-	if (!accounts->on || match->main_pid == 0 || !nvml_asks(board, NVML_QUERY_ACCOUNTS) || !is_due(accounts, match))
+	if (value_ok(row[DEVICE_TARGET_MEMORY]) && row[DEVICE_TARGET_MEMORY] > accounts->reported_bytes)
+		accounts->reported_bytes = row[DEVICE_TARGET_MEMORY];
+	if (!accounts->on || match->main_pid == 0 || !nvml_queries_enabled(board, NVML_QUERY_ACCOUNTS) ||
+		!is_due(accounts, match))
 		return;
-	accounts->looked_ns = match->t_ns;
-	int64_t max_bytes = find_max_bytes(accounts, board, room, match);
-	if (max_bytes <= accounts->told_bytes)
+	accounts->queried_ns = match->t_ns;
+	int64_t max_bytes = find_max_bytes(accounts, board, buffer, match);
+	if (max_bytes <= accounts->reported_bytes)
 		return;
-	accounts->told_bytes = max_bytes;
+	accounts->reported_bytes = max_bytes;
 	row[DEVICE_TARGET_MEMORY] = max_bytes;
 }

@@ -12,7 +12,7 @@ static bool is_sample(const struct nvml_process_sample *sample, uint64_t last_se
 	return sample->pid != 0 && sample->sm_percent <= 100 && sample->timestamp_us > last_seen_us;
 }
 
-static size_t drop_garbage(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us)
+static size_t drop_invalid(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -73,10 +73,10 @@ uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t las
 	pid_t pid;
 	uint64_t newest_us = last_seen_us;
 	*ret_use = (struct nvml_sm_use){0};
-	n = drop_garbage(samples, n, last_seen_us);
+	n = drop_invalid(samples, n, last_seen_us);
 	sort_samples(samples, n);
 	for (size_t i = 0; i < n; i++)
-		pid_match_meet(match, samples[i].pid);
+		pid_match_add_seen(match, samples[i].pid);
 	for (size_t i = 0, count; i < n; i += count) {
 		double percent = mean_of_first(&samples[i], n - i, last_seen_us, &count);
 		ret_use->percent[pid_match_side(match, samples[i].pid, &method, &pid)] += percent;
@@ -87,12 +87,12 @@ uint64_t nvml_sm_sum(struct nvml_process_sample *samples, size_t n, uint64_t las
 }
 
 size_t nvml_sm_of_pids(struct nvml_process_sample *samples, size_t n, uint64_t last_seen_us, struct nvml_pid_use *pids,
-	size_t room)
+	size_t buffer)
 {
 	size_t n_pids = 0;
-	n = drop_garbage(samples, n, last_seen_us);
+	n = drop_invalid(samples, n, last_seen_us);
 	sort_samples(samples, n);
-	for (size_t i = 0, count; i < n && n_pids < room; i += count) {
+	for (size_t i = 0, count; i < n && n_pids < buffer; i += count) {
 		pids[n_pids].pid = samples[i].pid;
 		pids[n_pids++].percent = mean_of_first(&samples[i], n - i, last_seen_us, &count);
 	}
@@ -116,17 +116,17 @@ static unsigned int drop_future(const struct wattle_env *env, struct nvml_proces
 	return kept;
 }
 
-static int get_samples(const struct nvml_use *use, const struct nvml_board *board, const struct nvml_use_room *room,
+static int get_samples(const struct nvml_use *use, const struct nvml_board *board, const struct nvml_use_buffer *buffer,
 	unsigned int *ret_count)
 {
-	*ret_count = (unsigned int)room->n;
+	*ret_count = (unsigned int)buffer->n;
 	if (board->api->sm_samples == NULL)
 		return NVML_FUNCTION_NOT_FOUND;
-	int code = board->api->sm_samples(board->handle, room->samples, ret_count, use->seen_us);
-	if (code == NVML_SUCCESS && *ret_count > room->n)
+	int code = board->api->sm_samples(board->handle, buffer->samples, ret_count, use->seen_us);
+	if (code == NVML_SUCCESS && *ret_count > buffer->n)
 		return NVML_INSUFFICIENT_SIZE;
 	if (code == NVML_SUCCESS)
-		*ret_count = drop_future(board->env, room->samples, *ret_count);
+		*ret_count = drop_future(board->env, buffer->samples, *ret_count);
 	return code;
 }
 
@@ -164,19 +164,19 @@ static void put_percents(const struct nvml_sm_use *last, enum pid_side rest, boo
 		row[DEVICE_TARGET_UTILIZATION] = llround(percent[PID_TARGET]);
 }
 
-int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_room *room,
+int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_buffer *buffer,
 	struct pid_match *match, const struct nvml_owners *owners, int64_t *row)
 {
 	struct nvml_sm_use now;
 	unsigned int count;
-	int code = get_samples(use, board, room, &count);
+	int code = get_samples(use, board, buffer, &count);
 	if (code != NVML_SUCCESS && code != NVML_NOT_FOUND)
 		return code;
 	if (code == NVML_NOT_FOUND)
 		count = 0;
-	uint64_t newest_us = nvml_sm_sum(room->samples, count, use->seen_us, match, &now);
+	uint64_t newest_us = nvml_sm_sum(buffer->samples, count, use->seen_us, match, &now);
 	if (newest_us > use->seen_us) {
-		use->n_pids = nvml_sm_of_pids(room->samples, count, use->seen_us, use->pids, ARRAY_SIZE(use->pids));
+		use->n_pids = nvml_sm_of_pids(buffer->samples, count, use->seen_us, use->pids, ARRAY_SIZE(use->pids));
 		note_fresh(use, newest_us, match->t_ns);
 		use->last = now;
 	} else if (!holds(use, match->t_ns)) {
@@ -190,30 +190,30 @@ int nvml_use_read(struct nvml_use *use, struct nvml_board *board, const struct n
 	return NVML_SUCCESS;
 }
 
-size_t nvml_use_sample_room(struct nvml_board *board)
+size_t nvml_use_buffer_size(struct nvml_board *board)
 {
 	unsigned int count = 0;
-	if (board->api->sm_samples == NULL || !nvml_asks(board, NVML_QUERY_SM_SAMPLES))
+	if (board->api->sm_samples == NULL || !nvml_queries_enabled(board, NVML_QUERY_SM_SAMPLES))
 		return 0;
 	int code = board->api->sm_samples(board->handle, NULL, &count, 0);
 	return nvml_note(board, NVML_QUERY_SM_SAMPLES, code) == NVML_INSUFFICIENT_SIZE ? count : 0;
 }
 
-void nvml_use_prime(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_room *room)
+void nvml_use_prime(struct nvml_use *use, struct nvml_board *board, const struct nvml_use_buffer *buffer)
 {
 	unsigned int count;
-	if (!nvml_asks(board, NVML_QUERY_SM_SAMPLES))
+	if (!nvml_queries_enabled(board, NVML_QUERY_SM_SAMPLES))
 		return;
-	if (nvml_note(board, NVML_QUERY_SM_SAMPLES, get_samples(use, board, room, &count)) != NVML_SUCCESS)
+	if (nvml_note(board, NVML_QUERY_SM_SAMPLES, get_samples(use, board, buffer, &count)) != NVML_SUCCESS)
 		return;
 	for (size_t i = 0; i < count; i++)
-		if (is_sample(&room->samples[i], use->seen_us))
-			use->seen_us = room->samples[i].timestamp_us;
+		if (is_sample(&buffer->samples[i], use->seen_us))
+			use->seen_us = buffer->samples[i].timestamp_us;
 	use->awaits_first = use->seen_us != 0;
 	use->fresh_ns = use->awaits_first ? env_now_ns(board->env) : 0;
 }
 
-void nvml_users_forget(struct nvml_users *users)
+void nvml_users_clear(struct nvml_users *users)
 {
 	users->n = 0;
 	users->known = false;
@@ -238,7 +238,7 @@ void nvml_users_list(struct nvml_users *users, const struct nvml_process_set *se
 {
 	if (!users->wanted)
 		return;
-	nvml_users_forget(users);
+	nvml_users_clear(users);
 	users->known = true;
 	for (size_t i = 0; i < set->n; i++) {
 		const struct nvml_process *process = &set->processes[i];

@@ -8,7 +8,7 @@
 
 // The driver's samples of SM utilization are up to a second old.
 static const int64_t recent_ns = 3 * NS_PER_S;
-static const int64_t look_period_ns = NS_PER_S;
+static const int64_t scan_period_ns = NS_PER_S;
 // A driver's list may contain a process that has just ended; it indicates a foreign namespace for this long only.
 static const int64_t foreign_ns = 10 * NS_PER_S;
 
@@ -84,17 +84,17 @@ static size_t find_recent(const struct pid_match *match, pid_t pid)
 
 static bool is_recent(const struct pid_match *match, pid_t pid)
 {
-	size_t place = find_recent(match, pid);
-	return place < match->n_recent && match->recent[place].pid == pid;
+	size_t index = find_recent(match, pid);
+	return index < match->n_recent && match->recent[index].pid == pid;
 }
 
 static void add_recent(struct pid_match *match, pid_t pid, int64_t t_ns)
 {
-	size_t place = find_recent(match, pid);
-	if (match->n_recent == PID_RECENT_MAX || (place < match->n_recent && match->recent[place].pid == pid))
+	size_t index = find_recent(match, pid);
+	if (match->n_recent == PID_RECENT_MAX || (index < match->n_recent && match->recent[index].pid == pid))
 		return;
-	struct pid_recent *here = &match->recent[place];
-	memmove(here + 1, here, (match->n_recent - place) * sizeof(*here));
+	struct pid_recent *here = &match->recent[index];
+	memmove(here + 1, here, (match->n_recent - index) * sizeof(*here));
 	*here = (struct pid_recent){.pid = pid, .seen_ns = t_ns};
 	if (match->view == PID_VIEW_OUTER || match->view == PID_VIEW_MADE)
 		here->inner = pid_proc_inner(match->env, pid);
@@ -141,7 +141,7 @@ static void drop_old_seen(struct pid_match *match)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < match->n_seen; i++)
-		if (match->t_ns - match->seen[i].looked_ns <= 2 * look_period_ns)
+		if (match->t_ns - match->seen[i].read_ns <= 2 * scan_period_ns)
 			match->seen[kept++] = match->seen[i];
 	match->n_seen = kept;
 }
@@ -149,27 +149,27 @@ static void drop_old_seen(struct pid_match *match)
 // Returns the entry of this id, refreshed from /proc if it is old; NULL: no room.
 static struct pid_seen *see(struct pid_match *match, pid_t pid)
 {
-	size_t place = find_seen(match, pid);
-	bool known = place < match->n_seen && match->seen[place].pid == pid;
-	if (known && match->t_ns - match->seen[place].looked_ns < look_period_ns)
-		return &match->seen[place];
+	size_t index = find_seen(match, pid);
+	bool known = index < match->n_seen && match->seen[index].pid == pid;
+	if (known && match->t_ns - match->seen[index].read_ns < scan_period_ns)
+		return &match->seen[index];
 	if (!known && match->n_seen == PID_SEEN_MAX) {
 		drop_old_seen(match);
-		place = find_seen(match, pid);
+		index = find_seen(match, pid);
 	}
 	if (!known && match->n_seen == PID_SEEN_MAX)
 		return NULL;
-	struct pid_seen *seen = &match->seen[place];
+	struct pid_seen *seen = &match->seen[index];
 	if (!known) {
-		memmove(seen + 1, seen, (match->n_seen++ - place) * sizeof(*seen));
+		memmove(seen + 1, seen, (match->n_seen++ - index) * sizeof(*seen));
 		*seen = (struct pid_seen){.pid = pid};
 	}
-	seen->looked_ns = match->t_ns;
-	pid_proc_look(match, seen);
+	seen->read_ns = match->t_ns;
+	pid_proc_scan(match, seen);
 	return seen;
 }
 
-void pid_match_meet(struct pid_match *match, uint32_t pid)
+void pid_match_add_seen(struct pid_match *match, uint32_t pid)
 {
 	if (match->view != PID_VIEW_NESTED || pid == 0 || pid > INT32_MAX || is_recent(match, (pid_t)pid))
 		return;
@@ -258,7 +258,7 @@ pid_t pid_match_local(struct pid_match *match, uint32_t pid)
 
 struct pid_holders pid_match_holders(struct pid_match *match, unsigned int minor)
 {
-	if (match->holders_ns == 0 || match->t_ns - match->holders_ns >= look_period_ns) {
+	if (match->holders_ns == 0 || match->t_ns - match->holders_ns >= scan_period_ns) {
 		match->holders_ns = match->t_ns;
 		pid_proc_find_holders(match);
 	}

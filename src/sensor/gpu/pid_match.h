@@ -52,13 +52,13 @@ struct pid_seen {
 	bool visible;      // exists, or existed at an earlier read
 	bool is_ours;      // no evidence of a pid namespace other than the target's
 	bool same_cgroup;  // same as the target's, and not the root
-	int64_t looked_ns; // time of the last read; the oldest entry is evicted when the table is full
+	int64_t read_ns;   // time of the last read; the oldest entry is evicted when the table is full
 };
 
 // Processes that have a device open.
 struct pid_holders {
 	unsigned int target, others;
-	bool can_tell; // the descriptors are visible, so an empty result is valid
+	bool can_decide; // the descriptors are visible, so an empty result is valid
 };
 
 struct pid_match {
@@ -84,7 +84,7 @@ void pid_match_close(struct pid_match *match);
 void pid_match_update(struct pid_match *match, const struct sensor_context *context);
 // Registers an id found on the device; call before any query about it. An id that does not exist here indicates another
 // namespace.
-void pid_match_meet(struct pid_match *match, uint32_t pid);
+void pid_match_add_seen(struct pid_match *match, uint32_t pid);
 // Returns PID_UNKNOWN if none of the methods here applies. *ret_method is set with the answer; *ret_pid is the local pid.
 enum pid_side pid_match_side(struct pid_match *match, uint32_t pid, enum pid_method *ret_method, pid_t *ret_pid);
 // Returns the local /proc pid of the process with this id, target or not; 0: unknown.
@@ -99,6 +99,6 @@ enum pid_view pid_proc_view(const struct wattle_env *env, pid_t *ret_self);
 // Innermost pid of a process; 0: the process is gone, or the kernel does not show it.
 pid_t pid_proc_inner(const struct wattle_env *env, pid_t pid);
 // Fills all members of `seen` except pid and time. A process that is gone keeps its earlier values.
-void pid_proc_look(const struct pid_match *match, struct pid_seen *seen);
+void pid_proc_scan(const struct pid_match *match, struct pid_seen *seen);
 // Fills match->holders from the descriptors of all visible processes.
 void pid_proc_find_holders(struct pid_match *match);

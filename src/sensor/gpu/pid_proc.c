@@ -76,15 +76,15 @@ static bool is_below_root(const char *cgroups)
 	return false;
 }
 
-enum likeness { UNLIKE, ALIKE, CANNOT_TELL };
+enum similarity { DIFFERENT, SAME, UNDECIDED };
 
-static enum likeness compare_cgroups(const struct pid_match *match, const char *who, const char *main)
+static enum similarity compare_cgroups(const struct pid_match *match, const char *who, const char *main)
 {
 	char theirs[2048], ours[2048];
 	if (!read_cgroup(match->env->procfs_fd, who, theirs, sizeof(theirs)) ||
 		!read_cgroup(match->env->procfs_fd, main, ours, sizeof(ours)))
-		return CANNOT_TELL;
-	return strcmp(theirs, ours) == 0 && is_below_root(ours) ? ALIKE : UNLIKE;
+		return UNDECIDED;
+	return strcmp(theirs, ours) == 0 && is_below_root(ours) ? SAME : DIFFERENT;
 }
 
 static bool read_namespace(const struct pid_match *match, const char *who, char *out, size_t size)
@@ -94,12 +94,12 @@ static bool read_namespace(const struct pid_match *match, const char *who, char 
 	return read_link(match->env->procfs_fd, path, out, size);
 }
 
-static enum likeness compare_namespaces(const struct pid_match *match, const char *who, const char *main)
+static enum similarity compare_namespaces(const struct pid_match *match, const char *who, const char *main)
 {
 	char theirs[64], ours[64];
 	if (!read_namespace(match, who, theirs, sizeof(theirs)) || !read_namespace(match, main, ours, sizeof(ours)))
-		return CANNOT_TELL;
-	return strcmp(theirs, ours) == 0 ? ALIKE : UNLIKE;
+		return UNDECIDED;
+	return strcmp(theirs, ours) == 0 ? SAME : DIFFERENT;
 }
 
 static bool read_status(const struct wattle_env *env, pid_t pid, char *out, size_t size)
@@ -118,7 +118,7 @@ pid_t pid_proc_inner(const struct wattle_env *env, pid_t pid)
 	return inner;
 }
 
-void pid_proc_look(const struct pid_match *match, struct pid_seen *seen)
+void pid_proc_scan(const struct pid_match *match, struct pid_seen *seen)
 {
 	char who[16], main[16], status[4096];
 	pid_t inner = 0;
@@ -131,10 +131,10 @@ void pid_proc_look(const struct pid_match *match, struct pid_seen *seen)
 	snprintf(main, sizeof(main), "%d", (int)match->main_pid);
 	size_t n = parse_nspid(status, &inner);
 	seen->inner = inner;
-	enum likeness cgroup = compare_cgroups(match, who, main), namespace = compare_namespaces(match, who, main);
-	seen->same_cgroup = cgroup == ALIKE;
+	enum similarity cgroup = compare_cgroups(match, who, main), namespace = compare_namespaces(match, who, main);
+	seen->same_cgroup = cgroup == SAME;
 	// The namespace is stronger evidence, but reading it requires ptrace access; the cgroup is readable by all.
-	seen->is_ours = n > 1 && (namespace == ALIKE || (namespace == CANNOT_TELL && cgroup != UNLIKE));
+	seen->is_ours = n > 1 && (namespace == SAME || (namespace == UNDECIDED && cgroup != DIFFERENT));
 }
 
 /* ---- descriptors ---- */
@@ -201,7 +201,7 @@ void pid_proc_find_holders(struct pid_match *match)
 	if (fd < 0)
 		return;
 	// This process has the devices open once the library is initialised, so its own entry shows whether they are visible.
-	bool can_tell = read_devices(procfs_fd, "self").any;
+	bool can_decide = read_devices(procfs_fd, "self").any;
 	struct folder_walk walk = folder_walk_begin(fd, text, sizeof(text));
 	for (const char *name; (name = folder_walk_next(&walk, NULL)) != NULL;) {
 		uint64_t pid;
@@ -210,8 +210,8 @@ void pid_proc_find_holders(struct pid_match *match)
 		struct devices devices = read_devices(procfs_fd, name);
 		if (devices.any)
 			count_holder(match, (pid_t)pid, &devices);
-		can_tell = can_tell || devices.any;
+		can_decide = can_decide || devices.any;
 	}
 	for (unsigned int minor = 0; minor < PID_MINORS_MAX; minor++)
-		match->holders[minor].can_tell = can_tell;
+		match->holders[minor].can_decide = can_decide;
 }

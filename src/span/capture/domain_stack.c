@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-enum { RUNS_MOST = 16, SILENT = NEST_OWNERS };
+enum { RUNS_MAX = 16, SILENT = DOMAIN_STACK_OWNERS };
 
 struct run {
 	uint16_t owner; // may include SILENT
@@ -12,7 +12,7 @@ struct run {
 // initial-exec: no allocation at the first use in a thread, not even in a signal handler.
 static __thread struct {
 	uint32_t n;
-	struct run runs[RUNS_MOST];
+	struct run runs[RUNS_MAX];
 } nest __attribute__((tls_model("initial-exec")));
 
 static int level_of(uint16_t owner)
@@ -24,13 +24,13 @@ static int level_of(uint16_t owner)
 	return level;
 }
 
-int nest_push(uint16_t owner, bool silent)
+int domain_stack_push(uint16_t owner, bool silent)
 {
-	owner &= NEST_OWNERS - 1;
+	owner &= DOMAIN_STACK_OWNERS - 1;
 	uint16_t key = (uint16_t)(owner | (silent ? SILENT : 0));
 	int level = level_of(owner);
 	struct run *top = nest.n > 0 ? &nest.runs[nest.n - 1] : NULL;
-	if (top != NULL && (top->owner == key || nest.n == RUNS_MOST))
+	if (top != NULL && (top->owner == key || nest.n == RUNS_MAX))
 		top->count = (uint16_t)(top->count + (top->count < UINT16_MAX));
 	else
 		nest.runs[nest.n++] = (struct run){key, 1};
@@ -50,13 +50,13 @@ static void remove_run(uint32_t at)
 	remove_run(at);
 }
 
-bool nest_pop(uint16_t owner, struct nest_end *ret_end)
+bool domain_stack_pop(uint16_t owner, struct domain_stack_end *ret_end)
 {
-	owner &= NEST_OWNERS - 1;
-	struct nest_end end = {.level = level_of(owner) - 1};
+	owner &= DOMAIN_STACK_OWNERS - 1;
+	struct domain_stack_end end = {.level = level_of(owner) - 1};
 	for (uint32_t at = nest.n; at-- > 0;) {
 		struct run *run = &nest.runs[at];
-		if ((run->owner & ~SILENT) != owner && nest.n < RUNS_MOST) {
+		if ((run->owner & ~SILENT) != owner && nest.n < RUNS_MAX) {
 			end.n_inner += run->owner & SILENT ? 0 : run->count;
 			continue;
 		}

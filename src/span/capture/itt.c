@@ -27,26 +27,26 @@ const char *itt_name_of(struct itt_name *name, const struct itt_domain *domain, 
 
 static void prepare_domain(struct text *text)
 {
-	struct itt_domain *domain = (struct itt_domain *)(void *)text->room;
-	static_assert(sizeof(*domain) <= sizeof(text->room), "a domain lies in its text");
+	struct itt_domain *domain = (struct itt_domain *)(void *)text->buffer;
+	static_assert(sizeof(*domain) <= sizeof(text->buffer), "a domain lies in its text");
 	*domain = (struct itt_domain){.flags = 1, .name = text->bytes};
 }
 
 static void prepare_string(struct text *text)
 {
-	struct itt_string *string = (struct itt_string *)(void *)text->room;
-	static_assert(sizeof(*string) <= sizeof(text->room), "a string lies in its text");
+	struct itt_string *string = (struct itt_string *)(void *)text->buffer;
+	static_assert(sizeof(*string) <= sizeof(text->buffer), "a string lies in its text");
 	*string = (struct itt_string){.text = text->bytes};
 }
 
 static void *domain_create(const char *name)
 {
-	return text_keep(&itt_texts, ITT_DOMAIN, itt_or_unnamed(name), prepare_domain)->room;
+	return string_table_add(&itt_texts, ITT_DOMAIN, itt_or_unnamed(name), prepare_domain)->buffer;
 }
 
 static void *string_create(const char *text)
 {
-	return text_keep(&itt_texts, ITT_STRING, itt_or_unnamed(text), prepare_string)->room;
+	return string_table_add(&itt_texts, ITT_STRING, itt_or_unnamed(text), prepare_string)->buffer;
 }
 
 static void *domain_create_w(const wchar_t *name)

@@ -54,7 +54,7 @@ static bool number_of(int type, const void *data, double *ret_value)
 	return false;
 }
 
-static void tell(const char *name, double value)
+static void record_value(const char *name, double value)
 {
 	if (itt_is_recording())
 		span_metric(name, value);
@@ -65,7 +65,7 @@ static void metadata_add(const struct itt_domain *domain, struct itt_id id, cons
 {
 	double value;
 	if (n == 1 && number_of(type, data, &value)) // several values are not a metric
-		tell(itt_or_unnamed(key != NULL ? key->text : NULL), value);
+		record_value(itt_or_unnamed(key != NULL ? key->text : NULL), value);
 }
 
 static void metadata_add_with_scope(const struct itt_domain *domain, int scope, const struct itt_string *key, int type,
@@ -78,8 +78,8 @@ static void *counter_create_typed(const char *name, const char *domain, int type
 {
 	struct itt_name joined;
 	itt_name_of(&joined, &(struct itt_domain){.name = domain}, &(struct itt_string){.text = name});
-	struct text *counter = text_keep(&itt_texts, ITT_COUNTER, joined.text, NULL);
-	atomic_store_explicit((_Atomic int *)(void *)counter->room, type, memory_order_relaxed);
+	struct text *counter = string_table_add(&itt_texts, ITT_COUNTER, joined.text, NULL);
+	atomic_store_explicit((_Atomic int *)(void *)counter->buffer, type, memory_order_relaxed);
 	return counter;
 }
 
@@ -91,9 +91,9 @@ static void *counter_create(const char *name, const char *domain)
 // An increment is work done: records the increment, so that the sum within a span belongs to that span.
 static void counter_add(const void *handle, double change)
 {
-	const struct text *counter = text_check(&itt_texts, ITT_COUNTER, handle);
+	const struct text *counter = string_table_find(&itt_texts, ITT_COUNTER, handle);
 	if (counter != NULL)
-		tell(counter->bytes, change);
+		record_value(counter->bytes, change);
 }
 
 static void counter_inc(const void *counter)
@@ -118,13 +118,13 @@ static void counter_dec_delta(const void *counter, unsigned long long delta)
 
 static void counter_set(void *handle, const void *data)
 {
-	struct text *counter = text_check(&itt_texts, ITT_COUNTER, handle);
+	struct text *counter = string_table_find(&itt_texts, ITT_COUNTER, handle);
 	double value;
 	if (counter == NULL)
 		return;
-	int type = atomic_load_explicit((_Atomic int *)(void *)counter->room, memory_order_relaxed);
+	int type = atomic_load_explicit((_Atomic int *)(void *)counter->buffer, memory_order_relaxed);
 	if (number_of(type, data, &value))
-		tell(counter->bytes, value);
+		record_value(counter->bytes, value);
 }
 
 static void counter_set_ex(void *counter, void *clock, unsigned long long timestamp, const void *data)
@@ -135,7 +135,7 @@ static void counter_set_ex(void *counter, void *clock, unsigned long long timest
 static void counter_add_v3(const struct itt_domain *domain, const struct itt_string *string, double change)
 {
 	struct itt_name name;
-	tell(itt_name_of(&name, domain, string), change);
+	record_value(itt_name_of(&name, domain, string), change);
 }
 
 static void counter_inc_v3(const struct itt_domain *domain, const struct itt_string *name)

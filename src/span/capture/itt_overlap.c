@@ -62,10 +62,10 @@ static void frame_end(const struct itt_domain *domain, const struct itt_id *id)
 static int event_create(const char *name, int length)
 {
 	char text[SPAN_NAME_BYTES_MAX + 1] = "";
-	size_t room = length < 0 ? 0 : (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1;
+	size_t buffer = length < 0 ? 0 : (size_t)length < sizeof(text) ? (size_t)length : sizeof(text) - 1;
 	if (name != NULL)
-		memcpy(text, name, strnlen(name, room));
-	const struct text *event = text_keep(&itt_texts, ITT_EVENT_NAME, itt_or_unnamed(text), NULL);
+		memcpy(text, name, strnlen(name, buffer));
+	const struct text *event = string_table_add(&itt_texts, ITT_EVENT_NAME, itt_or_unnamed(text), NULL);
 	return (int)((size_t)((const unsigned char *)event - itt_texts.arena) / alignof(struct text)) + 1;
 }
 
@@ -73,7 +73,8 @@ static const struct text *event_of(int event)
 {
 	if (event < 1 || (size_t)event > TEXT_ARENA_BYTES / alignof(struct text))
 		return NULL;
-	return text_check(&itt_texts, ITT_EVENT_NAME, itt_texts.arena + (size_t)(event - 1) * alignof(struct text));
+	return string_table_find(&itt_texts, ITT_EVENT_NAME,
+		itt_texts.arena + (size_t)(event - 1) * alignof(struct text));
 }
 
 // An event belongs to the thread that starts it. Its end may be missing; the next event with its name in the thread

@@ -5,14 +5,14 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { RANGES_MOST = 8192, PROBES = 32 };
+enum { RANGES_MAX = 8192, PROBES = 32 };
 enum { FREE, CHANGING, KEYS_FROM };
 
 struct open_range {
 	_Atomic uint64_t key;   // FREE, CHANGING, or a key from itt_range_key
 	_Atomic uint64_t range; // number of the range in the writer
 };
-static struct open_range open_ranges[RANGES_MOST];
+static struct open_range open_ranges[RANGES_MAX];
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -32,7 +32,7 @@ uint64_t itt_range_key(enum itt_range_kind kind, const void *domain, const struc
 static struct open_range *take(uint64_t key, uint64_t wanted)
 {
 	for (uint64_t i = 0; i < PROBES; i++) {
-		struct open_range *slot = &open_ranges[(key + i) % RANGES_MOST];
+		struct open_range *slot = &open_ranges[(key + i) % RANGES_MAX];
 		uint64_t there = wanted;
 		if (atomic_load_explicit(&slot->key, memory_order_relaxed) == wanted &&
 			atomic_compare_exchange_strong_explicit(&slot->key, &there, CHANGING, memory_order_acq_rel,

@@ -13,7 +13,7 @@ static uint16_t owner_of(const struct itt_domain *domain)
 static void begin(const struct itt_domain *domain, const char *name)
 {
 	bool silent = !itt_is_recording();
-	nest_push(owner_of(domain), silent);
+	domain_stack_push(owner_of(domain), silent);
 	if (!silent)
 		span_begin(name, NULL, NULL);
 }
@@ -49,8 +49,8 @@ static void task_begin_fn_ex(const struct itt_domain *domain, void *clock, unsig
 
 static void task_end(const struct itt_domain *domain)
 {
-	struct nest_end end;
-	if (!nest_pop(owner_of(domain), &end) || end.silent)
+	struct domain_stack_end end;
+	if (!domain_stack_pop(owner_of(domain), &end) || end.silent)
 		return;
 	if (end.n_inner == 0)
 		span_end();

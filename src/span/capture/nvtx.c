@@ -13,24 +13,24 @@ static uint16_t owner_of(const struct text *domain)
 {
 	return domain != NULL ? (uint16_t)domain->number : 0; // numbers start at 1 and stay below the number of owners
 }
-static_assert((int)TEXTS_MOST < (int)NEST_OWNERS, "every domain is an owner of its own");
+static_assert((int)TEXTS_MAX < (int)DOMAIN_STACK_OWNERS, "every domain is an owner of its own");
 
 /* ---- attributes ---- */
 
 // The complete struct: members missing in the program's version are set to absent.
-static const struct nvtx_attributes *whole(const struct nvtx_attributes *given, struct nvtx_attributes *room)
+static const struct nvtx_attributes *whole(const struct nvtx_attributes *given, struct nvtx_attributes *buffer)
 {
 	if (given != NULL && given->size >= sizeof(*given))
 		return given;
-	*room = (struct nvtx_attributes){0};
+	*buffer = (struct nvtx_attributes){0};
 	if (given == NULL)
-		return room;
+		return buffer;
 	size_t size = given->size;
-	memcpy(room, given, size);
-	if (size < offsetof(struct nvtx_attributes, payload) + sizeof(room->payload))
-		room->payload_type = NVTX_PAYLOAD_NONE;
-	room->message_type = NVTX_MESSAGE_NONE; // the last member
-	return room;
+	memcpy(buffer, given, size);
+	if (size < offsetof(struct nvtx_attributes, payload) + sizeof(buffer->payload))
+		buffer->payload_type = NVTX_PAYLOAD_NONE;
+	buffer->message_type = NVTX_MESSAGE_NONE; // the last member
+	return buffer;
 }
 
 static bool payload_of(const struct nvtx_attributes *attributes, double *ret_value)
@@ -63,21 +63,21 @@ static bool payload_of(const struct nvtx_attributes *attributes, double *ret_val
 struct event { // contents of the attributes
 	struct nvtx_name name;
 	const char *category;
-	char category_room[NVTX_CATEGORY_TEXT];
+	char category_capacity[NVTX_CATEGORY_TEXT];
 	bool has_payload;
 	double payload;
 };
 
 static void read_event(struct event *event, const struct text *domain, const struct nvtx_attributes *given)
 {
-	struct nvtx_attributes room;
-	const struct nvtx_attributes *attributes = whole(given, &room);
+	struct nvtx_attributes buffer;
+	const struct nvtx_attributes *attributes = whole(given, &buffer);
 	nvtx_name_of(&event->name, domain, attributes);
-	event->category = nvtx_category_of(domain, attributes->category, event->category_room);
+	event->category = nvtx_category_of(domain, attributes->category, event->category_capacity);
 	event->has_payload = payload_of(attributes, &event->payload);
 }
 
-static void tell_payload(const struct event *event)
+static void record_payload(const struct event *event)
 {
 	if (event->has_payload)
 		span_metric(event->name.text, event->payload);
@@ -87,7 +87,7 @@ static void tell_payload(const struct event *event)
 
 static int push(const struct text *domain, const char *name, const char *category)
 {
-	int level = nest_push(owner_of(domain), false);
+	int level = domain_stack_push(owner_of(domain), false);
 	span_begin(name, category, NULL);
 	return level;
 }
@@ -100,7 +100,7 @@ static int domain_push_ex(const void *handle, const struct nvtx_attributes *attr
 		return NVTX_NO_TRACKING;
 	read_event(&event, domain, attributes);
 	int level = push(domain, event.name.text, event.category);
-	tell_payload(&event);
+	record_payload(&event);
 	return level;
 }
 
@@ -126,8 +126,8 @@ static int push_w(const wchar_t *message)
 static int domain_pop(const void *handle)
 {
 	const struct text *domain;
-	struct nest_end end;
-	if (!nvtx_domain_of(handle, &domain) || !nest_pop(owner_of(domain), &end))
+	struct domain_stack_end end;
+	if (!nvtx_domain_of(handle, &domain) || !domain_stack_pop(owner_of(domain), &end))
 		return NVTX_NO_TRACKING;
 	if (end.n_inner == 0)
 		span_end();
@@ -157,7 +157,7 @@ static uint64_t domain_start_ex(const void *handle, const struct nvtx_attributes
 		return 0;
 	read_event(&event, domain, attributes);
 	uint64_t range = start(event.name.text, event.category);
-	tell_payload(&event);
+	record_payload(&event);
 	return range;
 }
 
@@ -201,7 +201,7 @@ static void domain_mark_ex(const void *handle, const struct nvtx_attributes *att
 		return;
 	read_event(&event, domain, attributes);
 	span_mark(event.name.text, event.category);
-	tell_payload(&event);
+	record_payload(&event);
 }
 
 static void mark_ex(const struct nvtx_attributes *attributes)

@@ -40,7 +40,7 @@ static struct text *find_or_add(struct text_table *table, uint32_t kind, const c
 		struct text *text = atomic_load_explicit(&table->slots[at], memory_order_acquire);
 		if (text == NULL) {
 			if (made == NULL &&
-				atomic_load_explicit(&table->n, memory_order_relaxed) + reserve_texts >= TEXTS_MOST)
+				atomic_load_explicit(&table->n, memory_order_relaxed) + reserve_texts >= TEXTS_MAX)
 				return NULL;
 			if (made == NULL && (made = make(table, kind, hash, bytes, length, reserve_bytes)) == NULL)
 				return NULL;
@@ -58,20 +58,20 @@ static struct text *find_or_add(struct text_table *table, uint32_t kind, const c
 }
 
 // noinline: gcc -O3 would see the buffer of text_from_wide in it, and miss that the text ends there.
-__attribute__((noinline)) struct text *text_keep(struct text_table *table, uint32_t kind, const char *bytes,
+__attribute__((noinline)) struct text *string_table_add(struct text_table *table, uint32_t kind, const char *bytes,
 	void (*prepare)(struct text *text))
 {
 	// The last texts are reserved for TEXTS_TOO_MANY: one per kind, and some for lost races.
 	static const char too_many[] = TEXTS_TOO_MANY;
 	size_t length = strnlen(bytes, TEXT_BYTES_MAX);
-	struct text *text = find_or_add(table, kind, bytes, length, prepare, 4 * TEXT_KINDS_MOST,
-		(sizeof(struct text) + sizeof(too_many) + 16) * 4 * TEXT_KINDS_MOST);
+	struct text *text = find_or_add(table, kind, bytes, length, prepare, 4 * TEXT_KINDS_MAX,
+		(sizeof(struct text) + sizeof(too_many) + 16) * 4 * TEXT_KINDS_MAX);
 	if (text == NULL)
 		text = find_or_add(table, kind, too_many, sizeof(too_many) - 1, prepare, 0, 0);
 	return text;
 }
 
-struct text *text_check(struct text_table *table, uint32_t kind, const void *handle)
+struct text *string_table_find(struct text_table *table, uint32_t kind, const void *handle)
 {
 	uintptr_t first = (uintptr_t)table->arena, at = (uintptr_t)handle;
 	if (at < first || at - first > TEXT_ARENA_BYTES - sizeof(struct text) || at % 16 != 0)
@@ -80,15 +80,15 @@ struct text *text_check(struct text_table *table, uint32_t kind, const void *han
 	return text->magic == TEXT_MAGIC && text->kind == kind ? text : NULL;
 }
 
-void text_join(char room[SPAN_NAME_BYTES_MAX + 1], const char *domain, size_t domain_length, const char *message)
+void text_join(char buffer[SPAN_NAME_BYTES_MAX + 1], const char *domain, size_t domain_length, const char *message)
 {
 	size_t at = domain_length < SPAN_NAME_BYTES_MAX ? domain_length : SPAN_NAME_BYTES_MAX;
-	memcpy(room, domain, at);
+	memcpy(buffer, domain, at);
 	if (at > 0 && at < SPAN_NAME_BYTES_MAX)
-		room[at++] = '/';
+		buffer[at++] = '/';
 	size_t length = strnlen(message, SPAN_NAME_BYTES_MAX - at);
-	memcpy(room + at, message, length);
-	room[at + length] = '\0';
+	memcpy(buffer + at, message, length);
+	buffer[at + length] = '\0';
 }
 
 static size_t put_utf8(char out[4], uint32_t c)
@@ -106,7 +106,7 @@ static size_t put_utf8(char out[4], uint32_t c)
 	return n;
 }
 
-void text_from_wide(char room[SPAN_NAME_BYTES_MAX + 1], const wchar_t *wide)
+void text_from_wide(char buffer[SPAN_NAME_BYTES_MAX + 1], const wchar_t *wide)
 {
 	size_t at = 0;
 	char c[4];
@@ -114,8 +114,8 @@ void text_from_wide(char room[SPAN_NAME_BYTES_MAX + 1], const wchar_t *wide)
 		size_t n = put_utf8(c, (uint32_t)*wide);
 		if (at + n > SPAN_NAME_BYTES_MAX)
 			break;
-		memcpy(room + at, c, n);
+		memcpy(buffer + at, c, n);
 		at += n;
 	}
-	room[at] = '\0';
+	buffer[at] = '\0';
 }

@@ -25,13 +25,13 @@ void span_decoder_init(struct span_decoder *decoder, struct span_recording *reco
 		.pid = pid,
 		.tid = tid,
 		.last_ns = floor_ns};
-	span_decoder_forget_names(decoder);
+	span_decoder_clear_names(decoder);
 }
 
 void span_decoder_finish(struct span_decoder *decoder)
 {
 	decoder->recording->n_open -= decoder->n_open;
-	decoder->recording->n_room -= decoder->room;
+	decoder->recording->n_reserved -= decoder->room;
 	free(decoder->rows);
 	free(decoder->open);
 	decoder->rows = NULL;
@@ -39,7 +39,7 @@ void span_decoder_finish(struct span_decoder *decoder)
 	decoder->n_open = decoder->room = 0;
 }
 
-void span_decoder_forget_names(struct span_decoder *decoder)
+void span_decoder_clear_names(struct span_decoder *decoder)
 {
 	for (size_t i = 0; i < SPAN_NAME_SLOTS; i++)
 		decoder->slots[i] = SPAN_NO_NAME;
@@ -121,7 +121,7 @@ static void hand_out(struct span_recording *recording, struct span_row *row, enu
 static bool grow_stack(struct span_decoder *decoder)
 {
 	size_t room = decoder->room > 0 ? 2 * decoder->room : STACK_FIRST;
-	if (decoder->recording->n_room + room - decoder->room > SPAN_ROOM_MOST)
+	if (decoder->recording->n_reserved + room - decoder->room > SPAN_RESERVED_MAX)
 		return false;
 	struct span_row *rows = realloc(decoder->rows, room * sizeof(*rows));
 	if (rows == NULL)
@@ -133,7 +133,7 @@ static bool grow_stack(struct span_decoder *decoder)
 	decoder->open = open;
 	for (size_t i = decoder->room; i < room; i++)
 		open[i] = (uint16_t)i;
-	decoder->recording->n_room += room - decoder->room;
+	decoder->recording->n_reserved += room - decoder->room;
 	decoder->room = room;
 	return true;
 }
@@ -141,8 +141,7 @@ static bool grow_stack(struct span_decoder *decoder)
 // Place for the row of a new open span; NULL: no room.
 static struct span_row *push(struct span_decoder *decoder)
 {
-	if (decoder->n_unseen > 0 || decoder->n_open == SPAN_DEPTH_MAX ||
-		decoder->recording->n_open >= SPAN_OPEN_MOST ||
+	if (decoder->n_unseen > 0 || decoder->n_open == SPAN_DEPTH_MAX || decoder->recording->n_open >= SPAN_OPEN_MAX ||
 		(decoder->n_open == decoder->room && !grow_stack(decoder)))
 		return NULL;
 	decoder->recording->n_open++;
@@ -212,7 +211,7 @@ static void on_end(struct context *c, const struct event *event)
 	n -= unseen;
 	size_t n_there = passed < decoder->n_open ? decoder->n_open - passed : 0;
 	if (n > n_there || event->record->n == 0)
-		c->counts->strays++;
+		c->counts->stray_ends++;
 	if (n > n_there)
 		n = n_there;
 	int64_t cpu_ns = cpu_of(event);
@@ -232,7 +231,7 @@ void span_decoder_close(struct span_decoder *decoder, size_t depth, enum span_cl
 static void keep_range(struct context *c, const struct range_slot *slot)
 {
 	struct span_recording *recording = c->decoder->recording;
-	if (recording->n_open >= SPAN_OPEN_MOST || span_ranges_add(c->decoder->ranges, slot) < 0)
+	if (recording->n_open >= SPAN_OPEN_MAX || span_ranges_add(c->decoder->ranges, slot) < 0)
 		c->counts->dropped++;
 	else
 		recording->n_open++; // early ends take room as well
@@ -275,7 +274,7 @@ static void on_range_end(struct context *c, const struct event *event)
 		span_ranges_remove(decoder->ranges, known);
 		hand_out(decoder->recording, &row, SPAN_ENDED, event->t_ns);
 	} else {
-		c->counts->strays++;
+		c->counts->stray_ends++;
 	}
 }
 
@@ -288,7 +287,7 @@ void span_decoder_close_ranges(struct span_recording *recording, struct span_ran
 			hand_out(recording, &slot->row, how, t_ns);
 		} else {
 			recording->n_open--;
-			recording->counts.strays++;
+			recording->counts.stray_ends++;
 		}
 	}
 	span_ranges_finish(ranges);

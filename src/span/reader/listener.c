@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { GUESTS_A_TIME = 8 };
+enum { CONNECTIONS_PER_CALL = 8 };
 static const int64_t SILENCE_NS = NS_PER_S;
 
 #ifndef SO_PEERPIDFD
@@ -43,42 +43,44 @@ static int listen_at(const char *name)
 	if (fd < 0)
 		return -errno;
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
-	if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, DOOR_BACKLOG) == 0)
+	if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, LISTENER_BACKLOG) == 0)
 		return fd;
 	int code = -errno;
 	close(fd);
 	return code;
 }
 
-static int wait_for(const struct door *door, int fd)
+static int wait_for(const struct listener *listener, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-	return epoll_ctl(door->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+	return epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-int door_open(struct door *door, int epoll_fd, uint32_t flags, uint32_t n_records)
+int listener_open(struct listener *listener, int epoll_fd, uint32_t flags, uint32_t n_records)
 {
-	*door = (struct door){.fd = -1, .epoll_fd = epoll_fd, .address = {.flags = flags, .n_records = n_records}};
-	int r = make_address(&door->address);
+	*listener = (struct listener){.fd = -1,
+		.epoll_fd = epoll_fd,
+		.address = {.flags = flags, .n_records = n_records}};
+	int r = make_address(&listener->address);
 	if (r == 0)
-		r = listen_at(door->address.name);
+		r = listen_at(listener->address.name);
 	if (r < 0)
 		return r;
-	door->fd = r;
-	r = wait_for(door, door->fd);
+	listener->fd = r;
+	r = wait_for(listener, listener->fd);
 	if (r < 0)
-		door_close(door);
+		listener_close(listener);
 	return r;
 }
 
-void door_close(struct door *door)
+void listener_close(struct listener *listener)
 {
-	for (size_t i = 0; i < door->n_silent; i++)
-		close(door->silent[i].fd);
-	door->n_silent = 0;
-	if (door->fd >= 0)
-		close(door->fd);
-	door->fd = -1;
+	for (size_t i = 0; i < listener->n_silent; i++)
+		close(listener->silent[i].fd);
+	listener->n_silent = 0;
+	if (listener->fd >= 0)
+		close(listener->fd);
+	listener->fd = -1;
 }
 
 /* ---- one message ---- */
@@ -129,8 +131,8 @@ static int read_hello(int connection, struct ring_hello *ret_hello)
 static bool is_known_hello(const struct ring_hello *hello)
 {
 	uint32_t n = hello->n_records;
-	return hello->magic == RING_MAGIC && hello->version == RING_VERSION && n >= RING_RECORDS_LEAST &&
-		n <= RING_RECORDS_MOST && (n & (n - 1)) == 0;
+	return hello->magic == RING_MAGIC && hello->version == RING_VERSION && n >= RING_RECORDS_MIN &&
+		n <= RING_RECORDS_MAX && (n & (n - 1)) == 0;
 }
 
 /* Maps memory of exactly that size, sealed against resizing. Files that are not memfds have no seals. */
@@ -166,32 +168,32 @@ static int open_peer(int connection, pid_t pid)
 	return pidfd;
 }
 
-static void hear(const struct door *door, int connection, const struct door_hooks *hooks, int ring_fd,
-	const struct ring_hello *hello)
+static void receive(const struct listener *listener, int connection, const struct listener_callbacks *hooks,
+	int ring_fd, const struct ring_hello *hello)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 	if (!is_known_hello(hello) || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
 		peer.pid <= 0)
 		return;
-	struct door_guest guest = {
+	struct received_ring received = {
 		.hello = *hello,
 		.pid = peer.pid,
 		.uid = peer.uid,
 		.pidfd = open_peer(connection, peer.pid),
-		.knows_token = hello->token == door->address.token,
+		.has_token = hello->token == listener->address.token,
 	};
-	guest.shown_pid = hooks->admit(hooks->data, &guest);
-	if (guest.shown_pid > 0)
-		guest.header = map_ring(ring_fd, hello->n_records);
-	if (guest.header != NULL)
-		hooks->take(hooks->data, &guest);
-	else if (guest.pidfd >= 0)
-		close(guest.pidfd);
+	received.shown_pid = hooks->admit(hooks->data, &received);
+	if (received.shown_pid > 0)
+		received.header = map_ring(ring_fd, hello->n_records);
+	if (received.header != NULL)
+		hooks->take(hooks->data, &received);
+	else if (received.pidfd >= 0)
+		close(received.pidfd);
 }
 
 // Returns whether the connection is finished.
-static bool listen_to(const struct door *door, int connection, const struct door_hooks *hooks)
+static bool listen_to(const struct listener *listener, int connection, const struct listener_callbacks *hooks)
 {
 	struct ring_hello hello;
 	int fd = read_hello(connection, &hello);
@@ -199,54 +201,55 @@ static bool listen_to(const struct door *door, int connection, const struct door
 		return false;
 	if (fd < 0)
 		return true;
-	hear(door, connection, hooks, fd, &hello);
+	receive(listener, connection, hooks, fd, &hello);
 	close(fd);
 	return true;
 }
 
 /* ---- connections ---- */
 
-static void drop_silent(struct door *door, size_t at)
+static void drop_silent(struct listener *listener, size_t at)
 {
-	close(door->silent[at].fd); // this removes it from the epoll set
-	memmove(&door->silent[at], &door->silent[at + 1], (--door->n_silent - at) * sizeof(door->silent[0]));
+	close(listener->silent[at].fd); // this removes it from the epoll set
+	memmove(&listener->silent[at], &listener->silent[at + 1],
+		(--listener->n_silent - at) * sizeof(listener->silent[0]));
 }
 
-static void keep_silent(struct door *door, int connection, int64_t now_ns)
+static void keep_silent(struct listener *listener, int connection, int64_t now_ns)
 {
-	if (door->n_silent == DOOR_SILENT_MOST)
-		drop_silent(door, 0);
-	if (wait_for(door, connection) < 0) {
+	if (listener->n_silent == LISTENER_SILENT_MAX)
+		drop_silent(listener, 0);
+	if (wait_for(listener, connection) < 0) {
 		close(connection);
 		return;
 	}
-	door->silent[door->n_silent++] = (struct door_silent){connection, now_ns};
+	listener->silent[listener->n_silent++] = (struct listener_silent){connection, now_ns};
 }
 
-static void serve_silent(struct door *door, const struct door_hooks *hooks, int64_t now_ns)
+static void serve_silent(struct listener *listener, const struct listener_callbacks *hooks, int64_t now_ns)
 {
-	for (size_t i = 0; i < door->n_silent;) {
-		bool is_done = listen_to(door, door->silent[i].fd, hooks) ||
-			now_ns - door->silent[i].since_ns > SILENCE_NS;
+	for (size_t i = 0; i < listener->n_silent;) {
+		bool is_done = listen_to(listener, listener->silent[i].fd, hooks) ||
+			now_ns - listener->silent[i].since_ns > SILENCE_NS;
 		if (is_done)
-			drop_silent(door, i);
+			drop_silent(listener, i);
 		else
 			i++;
 	}
 }
 
-bool door_serve(struct door *door, const struct door_hooks *hooks, int64_t now_ns)
+bool listener_serve(struct listener *listener, const struct listener_callbacks *hooks, int64_t now_ns)
 {
-	serve_silent(door, hooks, now_ns);
-	for (int i = 0; i < GUESTS_A_TIME; i++) {
-		int connection = accept4(door->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	serve_silent(listener, hooks, now_ns);
+	for (int i = 0; i < CONNECTIONS_PER_CALL; i++) {
+		int connection = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (connection < 0)
 			return errno == EINTR || errno == ECONNABORTED;
-		door->n_accepted++;
-		if (listen_to(door, connection, hooks))
+		listener->n_accepted++;
+		if (listen_to(listener, connection, hooks))
 			close(connection);
 		else
-			keep_silent(door, connection, now_ns);
+			keep_silent(listener, connection, now_ns);
 	}
 	return true;
 }

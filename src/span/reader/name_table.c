@@ -93,7 +93,7 @@ static int grow_slots(struct name_table *table)
 static int grow_texts(struct name_table *table)
 {
 	size_t capacity = table->capacity;
-	const char **larger = array_with_room(table->texts, table->n, &capacity, sizeof(*larger), SLOTS_FIRST);
+	const char **larger = array_reserve(table->texts, table->n, &capacity, sizeof(*larger), SLOTS_FIRST);
 	if (larger == NULL)
 		return -ENOMEM;
 	table->texts = larger;
@@ -163,7 +163,7 @@ uint32_t name_table_add(struct name_table *table, const char *bytes, size_t leng
 	uint32_t found = *find_slot(table, text, size);
 	if (found != 0)
 		return found - 1;
-	bool has_room = table->n < NAME_TABLE_MOST + NAMES_FIXED && table->n_bytes + size < NAME_TABLE_BYTES;
+	bool has_room = table->n < NAME_TABLE_MAX + NAMES_FIXED && table->n_bytes + size < NAME_TABLE_BYTES;
 	if (has_room && append(table, text, size) == 0)
 		return table->n - 1;
 	table->is_full = true;

@@ -13,7 +13,7 @@ static size_t home(const struct range_table *table, uint64_t number)
 	return (size_t)keyed_hash_u64(&table->key, number) & (table->n_slots - 1);
 }
 
-static struct range_slot *find_place(const struct range_table *table, uint64_t number)
+static struct range_slot *find_slot(const struct range_table *table, uint64_t number)
 {
 	for (size_t i = home(table, number);; i = (i + 1) & (table->n_slots - 1)) {
 		struct range_slot *slot = &table->slots[i];
@@ -26,7 +26,7 @@ static struct range_slot *find_in(const struct range_table *table, uint64_t numb
 {
 	if (table->n == 0)
 		return NULL;
-	struct range_slot *slot = find_place(table, number);
+	struct range_slot *slot = find_slot(table, number);
 	return slot->state != RANGE_NONE ? slot : NULL;
 }
 
@@ -41,7 +41,7 @@ static int resize(struct range_table *table, size_t n_slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < table->n_slots; i++)
 		if (table->slots[i].state != RANGE_NONE)
-			*find_place(&other, table->slots[i].number) = table->slots[i];
+			*find_slot(&other, table->slots[i].number) = table->slots[i];
 	free(table->slots);
 	*table = other;
 	return 0;
@@ -51,7 +51,7 @@ static int add_to(struct range_table *table, const struct range_slot *added)
 {
 	if (table->n >= table->n_slots / 2 && resize(table, table->n_slots > 0 ? 2 * table->n_slots : SLOTS_FIRST) < 0)
 		return -ENOMEM;
-	*find_place(table, added->number) = *added;
+	*find_slot(table, added->number) = *added;
 	table->n++;
 	return 0;
 }
@@ -115,7 +115,7 @@ void span_ranges_remove(struct span_ranges *ranges, struct range_slot *slot)
 	shrink(table);
 }
 
-size_t span_ranges_settle(struct span_ranges *ranges, uint32_t round)
+size_t span_ranges_end_round(struct span_ranges *ranges, uint32_t round)
 {
 	struct range_table *early = &ranges->early;
 	size_t before = early->n;

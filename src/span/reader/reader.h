@@ -15,7 +15,7 @@
 /* Names in a recording, each with a unique number. Bounded for any program: at most 65,536 different names of 16 MiB in
  * total; all further names become "(more than 65536 names)". */
 
-enum { NAME_TABLE_MOST = 65536, NAME_TABLE_BYTES = 16 << 20 };
+enum { NAME_TABLE_MAX = 65536, NAME_TABLE_BYTES = 16 << 20 };
 
 struct name_table {
 	const char **texts; // owned array; number -> text, owned by the chunks; valid until name_table_finish
@@ -73,7 +73,7 @@ int span_ranges_add(struct span_ranges *ranges, const struct range_slot *added);
 void span_ranges_remove(struct span_ranges *ranges, struct range_slot *slot);
 // Call when every ring was read in `round`: drops early ends of earlier rounds, which have no begin. Returns their
 // number.
-size_t span_ranges_settle(struct span_ranges *ranges, uint32_t round);
+size_t span_ranges_end_round(struct span_ranges *ranges, uint32_t round);
 // Copies open ranges that were not reported before.
 size_t span_ranges_take_open(struct span_ranges *ranges, struct span_row *rows, size_t room);
 // Iterates over all entries while nothing is added or removed; *at is 0 at first. NULL: end.
@@ -85,7 +85,7 @@ struct range_slot *span_ranges_next(struct span_ranges *ranges, size_t *at);
  * bounded. Errors are counted. */
 
 // Limits over all streams of a recording: open spans and ranges; spans for which streams keep room.
-enum { SPAN_OPEN_MOST = 1 << 18, SPAN_ROOM_MOST = 2 * SPAN_OPEN_MOST };
+enum { SPAN_OPEN_MAX = 1 << 18, SPAN_RESERVED_MAX = 2 * SPAN_OPEN_MAX };
 
 struct span_sink {                                            // receives rows; pointers are valid during the call
 	void (*span)(void *data, const struct span_row *row); // the span has ended
@@ -96,7 +96,7 @@ struct span_sink {                                            // receives rows; 
 
 struct span_counts {
 	uint64_t bad_records; // unknown kind, invalid length, or undefined name
-	uint64_t strays;      // ends without a begin
+	uint64_t stray_ends;  // ends without a begin
 	uint64_t clamped;     // times earlier than the previous one or the stream's begin, or in the future
 	uint64_t unwound;     // spans closed by the end of an outer one
 	uint64_t dropped;     // spans without room here
@@ -106,8 +106,8 @@ struct span_recording { // shared by all streams
 	struct name_table names;
 	struct span_sink sink;
 	int64_t last_id;
-	size_t n_open; // at most SPAN_OPEN_MOST
-	size_t n_room; // at most SPAN_ROOM_MOST
+	size_t n_open;     // at most SPAN_OPEN_MAX
+	size_t n_reserved; // at most SPAN_RESERVED_MAX
 	struct span_counts counts;
 };
 
@@ -132,11 +132,11 @@ void span_decoder_init(struct span_decoder *decoder, struct span_recording *reco
 	int32_t pid, int32_t tid, int64_t floor_ns);
 void span_decoder_finish(struct span_decoder *decoder); // does not close open spans
 /* Decodes complete events and returns the number of records used: the rest belongs to an incomplete event. Times
- * after now_ns are invalid. `round`: see span_ranges_settle. The records must not change during the call. */
+ * after now_ns are invalid. `round`: see span_ranges_end_round. The records must not change during the call. */
 size_t span_decoder_feed(struct span_decoder *decoder, const struct span_record *records, size_t n, int64_t now_ns,
 	uint32_t round);
 // Starts a new block of a file, in which all names are defined again.
-void span_decoder_forget_names(struct span_decoder *decoder);
+void span_decoder_clear_names(struct span_decoder *decoder);
 // Ends all but `depth` open nested spans.
 void span_decoder_close(struct span_decoder *decoder, size_t depth, enum span_close how, int64_t t_ns);
 /* Returns open spans not reported before, with end_ns missing; their later rows have `stored` set. Fewer than `room`:
@@ -151,53 +151,53 @@ void span_decoder_close_ranges(struct span_recording *recording, struct span_ran
  * ring_hello with the memfd of the ring. There is no reply and no waiting. Everything invalid is dropped: an unknown
  * process, a memfd that could shrink under the reader, an incomplete message, a silent connection. */
 
-enum { DOOR_SILENT_MOST = 64, DOOR_BACKLOG = 4096 /* connections waiting to be accepted */ };
+enum { LISTENER_SILENT_MAX = 64, LISTENER_BACKLOG = 4096 /* connections waiting to be accepted */ };
 
-struct door_guest { // a received ring
+struct received_ring { // a received ring
 	struct ring_hello hello;
 	struct ring_header *header; // mapped, ring_bytes(hello.n_records) long
 	pid_t pid;                  // as reported by the kernel
 	pid_t shown_pid;            // result of `admit`
 	uid_t uid;
 	int pidfd;        // of that process; -1: it has ended
-	bool knows_token; // it has the token, although the process could not be looked up
+	bool has_token;   // it has the token, although the process could not be looked up
 };
 
-struct door_hooks {
+struct listener_callbacks {
 	// Returns the process's pid for the rows; 0: its rings are refused. Called before mapping, with header NULL.
-	pid_t (*admit)(void *data, const struct door_guest *guest);
+	pid_t (*admit)(void *data, const struct received_ring *received);
 	// Called with a ring to read; the callee owns the mapping and the pidfd.
-	void (*take)(void *data, const struct door_guest *guest);
+	void (*take)(void *data, const struct received_ring *received);
 	void *data;
 };
 
-struct door {
+struct listener {
 	int fd;       // owned listening socket; -1 closed
 	int epoll_fd; // borrowed: waits for all descriptors of the listener
 	struct ring_address address;
-	struct door_silent { // connections without a message so far
+	struct listener_silent { // connections without a message so far
 		int fd;      // owned
 		int64_t since_ns;
-	} silent[DOOR_SILENT_MOST];
+	} silent[LISTENER_SILENT_MAX];
 	size_t n_silent;
 	uint64_t n_accepted;
 };
 
 // -errno. n_records and flags are requested from the programs.
-int door_open(struct door *door, int epoll_fd, uint32_t flags, uint32_t n_records);
-void door_close(struct door *door);
+int listener_open(struct listener *listener, int epoll_fd, uint32_t flags, uint32_t n_records);
+void listener_close(struct listener *listener);
 // Accepts a bounded number of connections without waiting; true: there may be more.
-bool door_serve(struct door *door, const struct door_hooks *hooks, int64_t now_ns);
+bool listener_serve(struct listener *listener, const struct listener_callbacks *hooks, int64_t now_ns);
 
 /* Collector of spans in the recorder: reads the rings of all processes in turn and passes rows to a sink. It has no
- * thread: the owner calls span_intake_serve when its descriptor is readable, and span_intake_drain periodically.
+ * thread: the owner calls span_collector_serve when its descriptor is readable, and span_collector_drain periodically.
  *
- * The contents of rings can't exceed bounds of time and memory. A call reads for at most INTAKE_SLICE_NS and the next
- * one continues; a ring has at most the requested size; at most INTAKE_RING_BYTES_MOST of all rings stays mapped. */
+ * The contents of rings can't exceed bounds of time and memory. A call reads for at most COLLECTOR_SLICE_NS and the next
+ * one continues; a ring has at most the requested size; at most COLLECTOR_RING_BYTES_MAX of all rings stays mapped. */
 
-enum { INTAKE_RINGS_MOST = 4096, INTAKE_SCRATCH_RECORDS = 4096 };
-static const int64_t INTAKE_RING_BYTES_MOST = INT64_C(128) << 20; // resident memory of all rings
-static const int64_t INTAKE_SLICE_NS = 20 * 1000 * 1000;          // upper limit of the delay of a sample
+enum { COLLECTOR_RINGS_MAX = 4096, COLLECTOR_SCRATCH_RECORDS = 4096 };
+static const int64_t COLLECTOR_RING_BYTES_MAX = INT64_C(128) << 20; // resident memory of all rings
+static const int64_t COLLECTOR_SLICE_NS = 20 * 1000 * 1000;         // upper limit of the delay of a sample
 
 struct span_process { // one program image of a process
 	pid_t pid;    // as used in the rows
@@ -215,7 +215,7 @@ struct span_ring {
 	struct ring_header *header; // owned mapping
 	uint32_t n_records;
 	uint64_t tail;                // records read; kept here because the header is writable by the program
-	bool is_begun;                // its reading was started and not finished
+	bool is_started;              // its reading was started and not finished
 	uint64_t goal;                // end of the present reading: head of the ring when it started
 	uint32_t round;               // last round in which it was read completely
 	int64_t mapped_bytes;         // upper bound of its mapped memory
@@ -230,18 +230,18 @@ struct span_totals {   // sums over present and past rings
 	uint64_t n_unread; // records left in the rings at the end
 };
 
-struct span_intake_options {
+struct span_collector_options {
 	uint32_t flags, n_records; // requested from the programs
 	// Returns the pid for the rows if the process belongs to the target, or 0.
-	pid_t (*admit)(void *data, const struct door_guest *guest);
+	pid_t (*admit)(void *data, const struct received_ring *received);
 	void *data;
 };
 
-struct span_intake {
+struct span_collector {
 	const struct wattle_env *env; // borrowed
-	struct span_intake_options options;
+	struct span_collector_options options;
 	int epoll_fd; // owned: readable when a program connects or a process has ended
-	struct door door;
+	struct listener listener;
 	struct span_recording recording;
 	struct span_process **processes; // owned, with its elements
 	size_t n_processes, processes_capacity;
@@ -252,34 +252,34 @@ struct span_intake {
 	int64_t drained_ns;          // begin of the last round but one
 	int64_t round_ns, due_ns;    // begin of this round, and its result so far
 	bool is_in_round;            // the round is not complete
-	int64_t slice_ns;            // INTAKE_SLICE_NS; differs in tests
+	int64_t slice_ns;            // COLLECTOR_SLICE_NS; differs in tests
 	int64_t mapped_bytes;        // of all rings
 	uint32_t round;              // each round reads all rings once, in one or more calls
 	struct span_totals totals;
 };
 
-int span_intake_open(struct span_intake *intake, const struct wattle_env *env,
-	const struct span_intake_options *options,
+int span_collector_open(struct span_collector *collector, const struct wattle_env *env,
+	const struct span_collector_options *options,
 	const struct span_sink *sink); // -errno
-void span_intake_close(struct span_intake *intake);
+void span_collector_close(struct span_collector *collector);
 // Writes the value for WATTLE_RING.
-void span_intake_address(const struct span_intake *intake, char out[RING_ADDRESS_TEXT]);
+void span_collector_address(const struct span_collector *collector, char out[RING_ADDRESS_TEXT]);
 /* Call when epoll_fd is readable: accepts new rings and processes ended processes. Never waits and reads for at most
  * one slice; true: there may be more. */
-bool span_intake_serve(struct span_intake *intake);
+bool span_collector_serve(struct span_collector *collector);
 /* Reads the records that every ring holds now, as far as one slice allows. Returns the time in ns until the fullest
  * ring would be a quarter full at its present rate; INT64_MAX: no new records; 0: there is more to read. */
-int64_t span_intake_drain(struct span_intake *intake);
+int64_t span_collector_drain(struct span_collector *collector);
 // Returns open spans not reported before; fewer than `room`: there are no more.
-size_t span_intake_take_open(struct span_intake *intake, struct span_row *rows, size_t room);
+size_t span_collector_take_open(struct span_collector *collector, struct span_row *rows, size_t room);
 /* Ends the recording: reads everything, slice by slice, until `is_enough` (NULL: never). Open spans stay open and are
  * reported by take_open. Unread records count as lost. */
-void span_intake_finish(struct span_intake *intake, bool (*is_enough)(void *data), void *data);
+void span_collector_finish(struct span_collector *collector, bool (*is_enough)(void *data), void *data);
 
 /* Reads a span file (WATTLE_SPANS, span_file_format.h): decodes its streams one after the other. The file may be
  * incomplete, still growing, or malicious. */
 
-struct span_file_facts {
+struct span_file_info {
 	int64_t anchor_mono_ns, anchor_wall_ns; // clock of all times: that of the first boot
 	uint64_t n_blocks, n_damaged;           // blocks read, and invalid blocks
 	uint64_t n_processes;                   // number of program images
@@ -291,5 +291,5 @@ bool span_file_probe(const char *path);
 /* Passes all rows to the recording's sink. Spans open at the end of a process end at its last known time. Times of
  * other boots are shifted by the wall clock. -ENOENT, -EINVAL (not a span file), -ENOTSUP (another version), -ENOMEM,
  * with a message. */
-int span_file_read(const char *path, struct span_recording *recording, struct span_file_facts *ret_facts,
+int span_file_read(const char *path, struct span_recording *recording, struct span_file_info *ret_metadata,
 	struct wattle_error *reterr);

@@ -27,7 +27,7 @@ struct reading {
 	struct span_recording *recording; // of the caller: final destination of rows
 	struct span_recording streams;    // passed to the decoders, with a sink that shifts times
 	int64_t shift_ns;
-	struct span_file_facts *facts;
+	struct span_file_info *facts;
 	union {
 		unsigned char bytes[SPAN_BLOCK_BYTES];
 		struct span_record records[SPAN_BLOCK_BYTES / sizeof(struct span_record)];
@@ -72,7 +72,7 @@ static bool same_process(const struct block *a, const struct block *b)
 static int list_blocks(struct reading *r, int64_t size)
 {
 	for (int64_t at = SPAN_BLOCK_BYTES; at + SPAN_BLOCK_HEADER_BYTES <= size; at += SPAN_BLOCK_BYTES) {
-		struct block *larger = array_with_room(r->blocks, r->n_blocks, &r->capacity, sizeof(*larger), 64);
+		struct block *larger = array_reserve(r->blocks, r->n_blocks, &r->capacity, sizeof(*larger), 64);
 		if (larger == NULL)
 			return -ENOMEM;
 		r->blocks = larger;
@@ -111,7 +111,7 @@ static void feed_block(struct reading *r, struct span_decoder *decoder, const st
 {
 	size_t n = read_block(r, block);
 	const struct span_record *records = &r->buffer.records[SPAN_BLOCK_HEADER_BYTES / sizeof(struct span_record)];
-	span_decoder_forget_names(decoder);
+	span_decoder_clear_names(decoder);
 	decoder->tid = block->header.tid;
 	// A block before this one is missing and may have contained ends.
 	span_decoder_close(decoder, block->header.n_open, SPAN_UNWOUND, decoder->last_ns);
@@ -238,10 +238,10 @@ static int check_header(int fd, const char *path, struct wattle_error *reterr)
 	return 0;
 }
 
-int span_file_read(const char *path, struct span_recording *recording, struct span_file_facts *ret_facts,
+int span_file_read(const char *path, struct span_recording *recording, struct span_file_info *ret_metadata,
 	struct wattle_error *reterr)
 {
-	*ret_facts = (struct span_file_facts){0};
+	*ret_metadata = (struct span_file_info){0};
 	wattle_cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0)
@@ -256,7 +256,7 @@ int span_file_read(const char *path, struct span_recording *recording, struct sp
 		return error_set(reterr, -ENOMEM, "%s: out of memory", path);
 	r->fd = fd;
 	r->recording = recording;
-	r->facts = ret_facts;
+	r->facts = ret_metadata;
 	result = list_blocks(r, st.st_size);
 	if (result == 0)
 		result = read_all(r);

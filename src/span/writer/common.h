@@ -32,7 +32,7 @@ static inline int span_without_state(void)
 }
 
 // Applies the begins and ends of signal handlers to the depth. Call after releasing the state.
-void span_settle(struct span_thread *thread);
+void span_apply_owed(struct span_thread *thread);
 
 static inline void span_thread_release(struct span_thread *thread)
 {
@@ -40,7 +40,7 @@ static inline void span_thread_release(struct span_thread *thread)
 	atomic_store_explicit(&thread->busy, 0, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	if (span_unlikely(atomic_load_explicit(&thread->owed, memory_order_relaxed) != 0))
-		span_settle(thread);
+		span_apply_owed(thread);
 }
 
 static inline void span_put_extra(const struct span_thread *thread, uint32_t i, uint64_t number)

@@ -140,7 +140,7 @@ static __attribute__((noinline)) int end_interrupting(struct span_thread *thread
 	return 0;
 }
 
-void span_settle(struct span_thread *thread)
+void span_apply_owed(struct span_thread *thread)
 {
 	if (!span_thread_take(thread))
 		return;

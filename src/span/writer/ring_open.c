@@ -30,9 +30,9 @@ static int connect_to(const struct ring_address *address)
 // The number requested by the recorder, or the largest one within the limit on file size. 0: not even the minimum.
 static uint32_t choose_records(uint32_t n_records)
 {
-	while (n_records >= RING_RECORDS_LEAST && !span_file_may_have(ring_bytes(n_records)))
+	while (n_records >= RING_RECORDS_MIN && !span_file_may_have(ring_bytes(n_records)))
 		n_records /= 2;
-	return n_records >= RING_RECORDS_LEAST ? n_records : 0;
+	return n_records >= RING_RECORDS_MIN ? n_records : 0;
 }
 
 static int make_memory(uint32_t n_records)
@@ -54,8 +54,8 @@ static int send_memory(int socket_fd, int memory_fd, const struct ring_hello *he
 {
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.room = ""};
+		char buffer[CMSG_SPACE(sizeof(int))];
+	} control = {.buffer = ""};
 	struct iovec text = {.iov_base = (void *)(uintptr_t)hello, .iov_len = sizeof(*hello)};
 	struct msghdr message = {.msg_iov = &text,
 		.msg_iovlen = 1,

@@ -8,8 +8,8 @@
 #endif
 
 enum {
-	BACKED_RECORDS_LEAST = 1024, // 16 KiB
-	BACKED_RECORDS_MOST = 16384, // 256 KiB
+	BACKED_RECORDS_MIN = 1024,  // 16 KiB
+	BACKED_RECORDS_MAX = 16384, // 256 KiB
 };
 
 static int64_t now_ns(void)
@@ -42,9 +42,9 @@ static bool back(struct span_thread *thread, uint64_t end, uint64_t n_records)
 {
 	struct span_sink *sink = &thread->sink;
 	while (sink->backed < end && sink->backed < n_records) {
-		uint64_t step = sink->backed < BACKED_RECORDS_LEAST ? BACKED_RECORDS_LEAST
-			: sink->backed > BACKED_RECORDS_MOST        ? BACKED_RECORDS_MOST
-								    : sink->backed;
+		uint64_t step = sink->backed < BACKED_RECORDS_MIN ? BACKED_RECORDS_MIN
+			: sink->backed > BACKED_RECORDS_MAX       ? BACKED_RECORDS_MAX
+								  : sink->backed;
 		if (step > n_records - sink->backed)
 			step = n_records - sink->backed;
 		struct quiet quiet;
@@ -100,7 +100,7 @@ static void announce(struct span_thread *thread)
 	span_thread_commit(thread, 1, span_thread_depth(thread));
 }
 
-bool span_thread_room(struct span_thread *thread, uint32_t need)
+bool span_thread_make_room(struct span_thread *thread, uint32_t need)
 {
 	if (!sink_room(thread, (uint64_t)need + !thread->sink.is_announced))
 		return false;

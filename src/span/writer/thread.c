@@ -101,7 +101,7 @@ static struct span_thread *enter(void)
 	thread->tid = gettid();
 	thread->end_rounds = 0;
 	thread->excess = 0;
-	thread->limit = 0; // makes the first record call span_thread_room
+	thread->limit = 0; // makes the first record call span_thread_make_room
 	thread->sink.is_announced = false;
 	atomic_store(&thread->busy, 0);
 	atomic_store(&thread->owed, 0);
@@ -154,7 +154,7 @@ struct span_thread *span_thread_set_up(void)
 	return thread;
 }
 
-bool span_thread_is_left(struct span_thread *thread, uintptr_t frame)
+bool span_thread_is_abandoned(struct span_thread *thread, uintptr_t frame)
 {
 	int saved_errno = errno;
 	uintptr_t at_work = atomic_load_explicit(&thread->busy, memory_order_relaxed);
@@ -175,7 +175,7 @@ bool span_thread_is_left(struct span_thread *thread, uintptr_t frame)
 	return now_ns - thread->refused.since_ns > left_after_ns;
 }
 
-void span_thread_mend(struct span_thread *thread)
+void span_thread_repair(struct span_thread *thread)
 {
 	uint64_t cursor = atomic_load_explicit(&thread->cursor, memory_order_relaxed);
 	thread->head -= (uint32_t)(thread->head - (cursor >> 32));

@@ -151,11 +151,11 @@ void span_threads_init(void);
 // State of this thread in the present session, created if necessary. NULL: recording is off, or out of memory.
 struct span_thread *span_thread_set_up(void);
 // Gets room for `need` more records, from the recorder's progress or in a new block.
-bool span_thread_room(struct span_thread *thread, uint32_t need);
+bool span_thread_make_room(struct span_thread *thread, uint32_t need);
 // For a state that is taken: false: by a call further up on the stack; true: by a call that will never return.
-bool span_thread_is_left(struct span_thread *thread, uintptr_t frame);
-// After span_thread_is_left: keeps the completed event and discards the rest.
-void span_thread_mend(struct span_thread *thread);
+bool span_thread_is_abandoned(struct span_thread *thread, uintptr_t frame);
+// After span_thread_is_abandoned: keeps the completed event and discards the rest.
+void span_thread_repair(struct span_thread *thread);
 // Whether a state with this number was created in this process, not in its parent.
 bool span_threads_had(uint64_t number);
 
@@ -178,9 +178,9 @@ static inline __attribute__((always_inline)) bool span_thread_take(struct span_t
 {
 	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 	if (span_unlikely(atomic_load_explicit(&thread->busy, memory_order_relaxed) != 0)) {
-		if (!span_thread_is_left(thread, frame))
+		if (!span_thread_is_abandoned(thread, frame))
 			return false;
-		span_thread_mend(thread);
+		span_thread_repair(thread);
 	}
 	span_thread_mark_busy(thread, frame);
 	return true;
@@ -217,7 +217,7 @@ static inline uint32_t span_thread_reserve(const struct span_thread *thread, uin
 
 static inline bool span_thread_has_room(struct span_thread *thread, uint32_t need)
 {
-	return span_likely(thread->head + need <= thread->limit) || span_thread_room(thread, need);
+	return span_likely(thread->head + need <= thread->limit) || span_thread_make_room(thread, need);
 }
 
 static inline void span_thread_count_lost(struct span_thread *thread, uint32_t n)

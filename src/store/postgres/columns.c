@@ -220,7 +220,7 @@ static void add_big(const struct pg_big_table *big, struct columns *columns)
 	by_width(columns->rows + from, columns->n - from);
 }
 
-static void add_own(const char *table, struct columns *columns)
+static void add_own_columns(const char *table, struct columns *columns)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(own_columns); i++)
 		if (strcmp(own_columns[i].table, table) == 0)
@@ -252,6 +252,6 @@ size_t pg_columns(const char *name, struct pg_column ret_columns[PG_COLUMNS_MAX]
 		add_big(big, &columns);
 	else
 		add_of_run_file(name, false, &columns);
-	add_own(name, &columns);
+	add_own_columns(name, &columns);
 	return columns.n;
 }

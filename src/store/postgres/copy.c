@@ -11,7 +11,7 @@ enum { FIRST_CAPACITY = 64 * 1024 };
 static const unsigned char signature[19] = {'P', 'G', 'C', 'O', 'P', 'Y', '\n', 0xff, '\r', '\n', 0};
 
 // Space for `size` more bytes; NULL: out of memory, and later writes are ignored.
-static unsigned char *room(struct copy *copy, size_t size)
+static unsigned char *reserve(struct copy *copy, size_t size)
 {
 	if (copy->failed)
 		return NULL;
@@ -34,7 +34,7 @@ static unsigned char *room(struct copy *copy, size_t size)
 
 static void add(struct copy *copy, const void *bytes, size_t size)
 {
-	unsigned char *at = room(copy, size);
+	unsigned char *at = reserve(copy, size);
 	if (at != NULL)
 		memcpy(at, bytes, size);
 }
@@ -81,7 +81,7 @@ void copy_end(struct copy *copy)
 
 static unsigned char *field(struct copy *copy, uint32_t size)
 {
-	unsigned char *at = room(copy, sizeof(size) + size);
+	unsigned char *at = reserve(copy, sizeof(size) + size);
 	if (at == NULL)
 		return NULL;
 	uint32_t big = htobe32(size);
@@ -155,7 +155,7 @@ static size_t valid_length(const char *text, size_t size)
 	return at;
 }
 
-static void add_mended(struct copy *copy, const char *text, size_t size)
+static void add_corrected(struct copy *copy, const char *text, size_t size)
 {
 	size_t at_size = copy->size;
 	if (field(copy, 0) == NULL)
@@ -178,7 +178,7 @@ static void add_mended(struct copy *copy, const char *text, size_t size)
 void copy_text(struct copy *copy, const char *text, size_t size)
 {
 	if (valid_length(text, size) < size) {
-		add_mended(copy, text, size);
+		add_corrected(copy, text, size);
 		return;
 	}
 	unsigned char *at = field(copy, (uint32_t)size);

@@ -30,7 +30,7 @@ static const struct {
 
 static void add_server_column(struct layout_server *server, const char *name, int64_t type_id)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(types) && server->n < LAYOUT_FIELDS_MOST; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types) && server->n < LAYOUT_FIELDS_MAX; i++) {
 		if (types[i].id != type_id || strlen(name) >= LAYOUT_NAME_SIZE)
 			continue;
 		struct layout_column *column = &server->columns[server->n++];
@@ -39,7 +39,7 @@ static void add_server_column(struct layout_server *server, const char *name, in
 	}
 }
 
-int layout_ask(struct pg *pg, enum layout_table table, struct layout_server *ret_server, struct wattle_error *reterr)
+int layout_query(struct pg *pg, enum layout_table table, struct layout_server *ret_server, struct wattle_error *reterr)
 {
 	const char *const name = layout_names[table].name;
 	struct pg_rows rows;
@@ -52,9 +52,9 @@ int layout_ask(struct pg *pg, enum layout_table table, struct layout_server *ret
 	ret_server->n = 0;
 	for (size_t i = 0; i < rows.n; i++)
 		add_server_column(ret_server, pg_text(&rows, i, 0), pg_i64(&rows, i, 1));
-	bool is_there = rows.n > 0;
+	bool exists = rows.n > 0;
 	pg_rows_finish(&rows);
-	return is_there ? 0 : error_set(reterr, -ENOENT, "PostgreSQL at %s has no table %s", pg_where(pg), name);
+	return exists ? 0 : error_set(reterr, -ENOENT, "PostgreSQL at %s has no table %s", pg_where(pg), name);
 }
 
 /* ---- both sides ---- */

@@ -122,7 +122,7 @@ static int take_number(void *data, const struct cells *cells)
 	return 0;
 }
 
-static int most_spans(struct run_reader *reader, size_t *ret_n)
+static int max_spans(struct run_reader *reader, size_t *ret_n)
 {
 	static const struct run_question question = {"span", "count(*)"};
 	int64_t n = 0;
@@ -134,7 +134,7 @@ static int most_spans(struct run_reader *reader, size_t *ret_n)
 static const struct run_source source = {
 	.has_column = has_column,
 	.read = read_rows,
-	.most_spans = most_spans,
+	.max_spans = max_spans,
 	.sample_count = {"sample", "count(*)", .in_time = true},
 	.device_counts = {"device_sample", "device, count(*)", .group = "device", .in_time = true},
 };
@@ -191,7 +191,7 @@ static int find_run(struct pg_run *run, const char *id, int64_t every_ns, struct
 
 typedef int read_table(struct run_reader *reader, struct run *run);
 
-static read_table *const all_tables[] = {run_read_facts, run_read_devices, run_read_samples, run_read_device_samples,
+static read_table *const all_tables[] = {run_read_metadata, run_read_devices, run_read_samples, run_read_device_samples,
 	run_read_segments, run_read_processes, run_read_events, NULL};
 
 static int read_tables(struct run_reader *reader, const struct run_extent *extent, struct run *run)
@@ -220,8 +220,8 @@ int pg_run_load(struct pg_loader *loader, const char *id, const struct run_exten
 		run_finish(&run);
 		return server.code < 0 ? server.code : error_set(reterr, -ENOMEM, "run %s: out of memory", id);
 	}
-	run.anchor_mono_ns = run_fact_i64(&run, "anchor_mono_ns");
-	run.anchor_wall_ns = run_fact_i64(&run, "anchor_wall_ns");
+	run.anchor_mono_ns = run_metadata_i64(&run, "anchor_mono_ns");
+	run.anchor_wall_ns = run_metadata_i64(&run, "anchor_wall_ns");
 	*ret_run = run;
 	return 0;
 }
@@ -236,7 +236,7 @@ static void fill_block(const struct pg_rows *rows, size_t i, struct arena *arena
 }
 
 // A column missing in a store of an older wattle is unknown in every row.
-static void ask_blocks(struct buf *sql, const struct pg_loader *loader)
+static void query_blocks(struct buf *sql, const struct pg_loader *loader)
 {
 	static const char *const columns[] = {
 #define BLOCK_COUNT(member, key, column, ...) "block." #column,
@@ -256,7 +256,7 @@ int pg_blocks_load(struct pg_loader *loader, const char *id, struct arena *arena
 	struct pg_rows rows = {0};
 	struct buf sql;
 	buf_init(&sql, 65536);
-	ask_blocks(&sql, loader);
+	query_blocks(&sql, loader);
 	int r = sql.failed != 0 ? error_set(reterr, -ENOMEM, "run %s: out of memory", id)
 				: pg_query(loader->pg, sql.data, &id, 1, &rows, reterr);
 	buf_finish(&sql);
@@ -362,13 +362,13 @@ int pg_run_find(struct pg *pg, const char *prefix, char ret_id[PG_RUN_ID_SIZE], 
 // For ended recordings only: running ones, and those whose recorder died, are marked incomplete anyway.
 static int64_t count_gone(const struct run *run)
 {
-	int64_t told = 0;
+	int64_t n_reported = 0;
 	for (size_t i = 0; i < run->n_segments; i++) {
 		if (!run->segments[i].complete || !value_ok(run->segments[i].samples))
 			return 0;
-		told += run->segments[i].samples;
+		n_reported += run->segments[i].samples;
 	}
-	return told > (int64_t)run->n ? told - (int64_t)run->n : 0;
+	return n_reported > (int64_t)run->n ? n_reported - (int64_t)run->n : 0;
 }
 
 int pg_run_load_from(const char *url, const char *prefix, struct run *ret_run, struct wattle_error *reterr)

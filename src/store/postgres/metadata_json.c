@@ -123,7 +123,7 @@ static int put_segments(struct source *source, struct jsonw *j)
 	return r;
 }
 
-int small_facts(struct source *source, struct buf *out)
+int metadata_json_run(struct source *source, struct buf *out)
 {
 	struct jsonw j;
 	jsonw_init(&j, out, false);
@@ -144,7 +144,7 @@ int small_facts(struct source *source, struct buf *out)
 	return out->failed != 0 ? SQLITE_NOMEM : r;
 }
 
-int small_metrics(struct source *source, struct buf *out)
+int metadata_json_metrics(struct source *source, struct buf *out)
 {
 	struct jsonw j;
 	jsonw_init(&j, out, false);
@@ -160,7 +160,7 @@ int small_metrics(struct source *source, struct buf *out)
 
 /* ---- processes ---- */
 
-int small_processes(struct source *source, struct small_process *at, struct buf *out)
+int metadata_json_processes(struct source *source, struct metadata_json_process *at, struct buf *out)
 {
 	sqlite3_stmt *s = NULL;
 	struct jsonw j;

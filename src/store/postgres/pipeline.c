@@ -18,7 +18,7 @@ static void *read_next(void *data)
 	return NULL;
 }
 
-void send_ahead_begin(struct send *send)
+void pipeline_begin(struct send *send)
 {
 	struct send_ahead *ahead = &send->ahead;
 	ahead->n = 0;
@@ -26,7 +26,7 @@ void send_ahead_begin(struct send *send)
 	ahead->is_running = send->source.is_more && pthread_create(&ahead->thread, NULL, read_next, send) == 0;
 }
 
-void send_ahead_end(struct send *send, bool is_sent)
+void pipeline_end(struct send *send, bool is_sent)
 {
 	struct send_ahead *ahead = &send->ahead;
 	if (ahead->is_running)
@@ -36,7 +36,7 @@ void send_ahead_end(struct send *send, bool is_sent)
 		ahead->n = 0;
 }
 
-int64_t send_ahead_take(struct send *send)
+int64_t pipeline_read_results(struct send *send)
 {
 	struct send_ahead *ahead = &send->ahead;
 	if (ahead->n <= 0)

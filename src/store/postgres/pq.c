@@ -73,8 +73,8 @@ static const char *deciding_line(const char *text)
 int pg__lost(struct pg *pg, struct wattle_error *reterr)
 {
 	char why[400];
-	if (pg->is_silent)
-		return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: no response for %d s", pg->where, pg->patience_s);
+	if (pg->has_timed_out)
+		return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: no response for %d s", pg->where, pg->timeout_s);
 	copy_line(deciding_line(pg->pq.error(pg->connection)), why, sizeof(why));
 	return error_set(reterr, -ENOTCONN, "PostgreSQL at %s: %s", pg->where,
 		why[0] != '\0' ? why : "connection lost");
@@ -109,7 +109,7 @@ const char *pg_sqlstate(const struct pg *pg)
 
 /* ---- statements ---- */
 
-static int settle(struct pg *pg, int is_sent, struct pg_rows *ret_rows, struct wattle_error *reterr)
+static int get_result(struct pg *pg, int is_sent, struct pg_rows *ret_rows, struct wattle_error *reterr)
 {
 	PGresult *result = is_sent == 1 ? pg__last_result(pg) : NULL;
 	ExecStatusType status = result != NULL ? pg->pq.result_status(result) : PGRES_FATAL_ERROR;
@@ -133,7 +133,7 @@ static int settle(struct pg *pg, int is_sent, struct pg_rows *ret_rows, struct w
 
 int pg_exec(struct pg *pg, const char *sql, struct wattle_error *reterr)
 {
-	return settle(pg, pg->pq.send(pg->connection, sql), NULL, reterr);
+	return get_result(pg, pg->pq.send(pg->connection, sql), NULL, reterr);
 }
 
 int pg_end(struct pg *pg, int r, struct wattle_error *reterr)
@@ -148,7 +148,7 @@ int pg_query(struct pg *pg, const char *sql, const char *const *params, size_t n
 	struct wattle_error *reterr)
 {
 	int is_sent = pg->pq.send_params(pg->connection, sql, (int)n_params, NULL, params, NULL, NULL, 1);
-	return settle(pg, is_sent, ret_rows, reterr);
+	return get_result(pg, is_sent, ret_rows, reterr);
 }
 
 void pg_rows_finish(struct pg_rows *rows)
@@ -197,9 +197,9 @@ double pg_field_double(const struct pg_field *field)
 int64_t pg_field_time_ns(const struct pg_field *field)
 {
 	static const int64_t epoch_us = INT64_C(946684800) * 1000000; // 2000-01-01, PostgreSQL's epoch
-	static const int64_t most_us = INT64_MAX / 1000;
+	static const int64_t max_us = INT64_MAX / 1000;
 	int64_t us = pg_field_i64(field);
-	if (us == VALUE_MISSING || field->size != 8 || us > most_us - epoch_us || us < -most_us)
+	if (us == VALUE_MISSING || field->size != 8 || us > max_us - epoch_us || us < -max_us)
 		return VALUE_MISSING;
 	return (us + epoch_us) * 1000;
 }

@@ -28,10 +28,10 @@ int pg_library(struct wattle_error *reterr); // loads libpq only: 0, -ENOSYS
 int pg_open(const char *url, struct pg **ret_pg, struct wattle_error *reterr);
 void pg_close(struct pg *pg); // may be NULL
 /* Sets how long the server may neither send nor accept data before the statement and the connection fail with -ENOTCONN.
- * may_work (the default): after that time a second connection probes the server, and the wait continues as long as the server
+ * may_continue (the default): after that time a second connection probes the server, and the wait continues as long as the server
  * accepts it: sorting the rows of a large job may take more than a minute. */
-enum { PG_SILENCE_MOST_S = 60 };
-void pg_set_patience(struct pg *pg, int seconds, bool may_work);
+enum { PG_SILENCE_MAX_S = 60 };
+void pg_set_timeout(struct pg *pg, int seconds, bool may_continue);
 // "user@host/database" for messages, without the password.
 const char *pg_where(const struct pg *pg);
 const char *pg_sqlstate(const struct pg *pg); // SQLSTATE of the last failure, "" none

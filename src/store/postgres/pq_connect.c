@@ -95,7 +95,7 @@ static int meaning_of_refusal(const char *text)
 
 /* For a refused connection libpq has no SQLSTATE, only a text in the server's language. A second attempt with maximum verbosity
  * includes the SQLSTATE in the text. A server that timed out is not tried again, because a time-out has no SQLSTATE. */
-static int ask_why_refused(struct pg *pg, int64_t began_ns, struct wattle_error *reterr)
+static int query_refusal_reason(struct pg *pg, int64_t began_ns, struct wattle_error *reterr)
 {
 	static const int64_t silence_ns = 5 * NS_PER_S;
 	struct wattle_error why = {0};
@@ -126,14 +126,14 @@ static int connect_to(struct pg *pg, struct wattle_error *reterr)
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
 	name_server(pg);
 	pg->pq.set_notice(pg->connection, ignore_notice, NULL);
-	int r = pg->pq.status(pg->connection) != CONNECTION_OK ? ask_why_refused(pg, began_ns, reterr) : 0;
+	int r = pg->pq.status(pg->connection) != CONNECTION_OK ? query_refusal_reason(pg, began_ns, reterr) : 0;
 	if (r < 0)
 		return r;
 	pg->pq.set_nonblocking(pg->connection, 1);
-	pg_set_patience(pg, PG_SILENCE_MOST_S, false);
+	pg_set_timeout(pg, PG_SILENCE_MAX_S, false);
 	// Fixes the formats that we parse, regardless of the settings of the server and the role.
 	r = pg_exec(pg, "SET DateStyle = ISO; SET TimeZone = 'UTC'; SET extra_float_digits = 1", reterr);
-	pg_set_patience(pg, PG_SILENCE_MOST_S, true);
+	pg_set_timeout(pg, PG_SILENCE_MAX_S, true);
 	return r;
 }
 

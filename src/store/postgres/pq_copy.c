@@ -27,7 +27,7 @@ static int end_copy(struct pg *pg, struct wattle_error *reterr)
 		if (status != PGRES_COMMAND_OK && r == 0)
 			r = pg__fail(pg, result, reterr);
 	}
-	return r == 0 && pg->is_silent ? pg__lost(pg, reterr) : r;
+	return r == 0 && pg->has_timed_out ? pg__lost(pg, reterr) : r;
 }
 
 int pg_copy_begin(struct pg *pg, const char *sql, struct wattle_error *reterr)
@@ -54,13 +54,13 @@ int pg_copy_end(struct pg *pg, struct wattle_error *reterr)
 
 /* ---- COPY OUT ---- */
 
-enum { FIELDS_MOST = 1600 }; // column limit of PostgreSQL
+enum { FIELDS_MAX = 1600 }; // column limit of PostgreSQL
 
 struct copy_out {
 	pg_row *row;
 	void *data;
 	bool has_header, is_over;
-	struct pg_field *fields; // owned, FIELDS_MOST
+	struct pg_field *fields; // owned, FIELDS_MAX
 };
 
 // Reads one tuple: the number of fields, then each field after its size. -EINVAL: malformed.
@@ -71,7 +71,7 @@ static int take_tuple(struct copy_out *out, const unsigned char *bytes, size_t s
 	int16_t n = (int16_t)pg__big_endian(bytes, 2);
 	size_t at = 2;
 	out->is_over = n < 0; // the trailer
-	if (n < 0 || n > FIELDS_MOST)
+	if (n < 0 || n > FIELDS_MAX)
 		return n < 0 ? 0 : -EINVAL;
 	for (int16_t i = 0; i < n; i++) {
 		if (size - at < 4)
@@ -119,7 +119,7 @@ static int next_copy_data(struct pg *pg, struct copy_out *out)
 
 int pg_copy_out(struct pg *pg, const char *sql, pg_row *row, void *data, struct wattle_error *reterr)
 {
-	struct copy_out out = {.row = row, .data = data, .fields = calloc(FIELDS_MOST, sizeof(*out.fields))};
+	struct copy_out out = {.row = row, .data = data, .fields = calloc(FIELDS_MAX, sizeof(*out.fields))};
 	if (out.fields == NULL)
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
 	int r = begin_copy(pg, sql, PGRES_COPY_OUT, reterr);

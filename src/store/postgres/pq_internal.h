@@ -55,9 +55,9 @@ struct pg {
 	char where[256];
 	char sqlstate[6];
 	char *url; // owned
-	int patience_s;
-	bool may_work; // a silent server is waited for as long as it accepts other connections
-	bool is_silent; // timed out; the connection can no longer be used
+	int timeout_s;
+	bool may_continue;  // a silent server is waited for as long as it accepts other connections
+	bool has_timed_out; // timed out; the connection can no longer be used
 };
 
 // The connection is lost: sets the message and returns -ENOTCONN.
@@ -65,11 +65,11 @@ int pg__lost(struct pg *pg, struct wattle_error *reterr);
 // Error of a failed statement: sets the message and returns the code of pq.h.
 int pg__fail(struct pg *pg, const PGresult *result, struct wattle_error *reterr);
 int pg__meaning_of(const char *sqlstate);
-// The server's next result, or the last of all results, which may announce a COPY. NULL: none, or is_silent.
+// The server's next result, or the last of all results, which may announce a COPY. NULL: none, or has_timed_out.
 PGresult *pg__next_result(struct pg *pg);
 PGresult *pg__last_result(struct pg *pg);
 bool pg__drain(struct pg *pg); // true: all data has been sent
-bool pg__take(struct pg *pg, short events); // waits and reads available data; false: is_silent, or connection lost
+bool pg__take(struct pg *pg, short events); // waits and reads available data; false: has_timed_out, or connection lost
 // Parameters of a connection: keywords of libpq, terminated by NULL, and their values.
 enum { PG_KEYWORDS = 9 };
 extern const char *const pg__keywords[PG_KEYWORDS];

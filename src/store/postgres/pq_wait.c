@@ -31,10 +31,10 @@ bool pg__answers_others(const struct pg *pg)
 	return pg->pq.ping(pg__keywords, values, 1) == PQPING_OK;
 }
 
-void pg_set_patience(struct pg *pg, int seconds, bool may_work)
+void pg_set_timeout(struct pg *pg, int seconds, bool may_continue)
 {
-	pg->patience_s = seconds;
-	pg->may_work = may_work;
+	pg->timeout_s = seconds;
+	pg->may_continue = may_continue;
 }
 
 // After a time-out, the connection is not used again.
@@ -42,10 +42,10 @@ static bool await(struct pg *pg, short events)
 {
 	struct pollfd socket = {.fd = pg->pq.socket(pg->connection), .events = events};
 	int n = 0;
-	while (!pg->is_silent && (n = poll(&socket, 1, pg->patience_s * 1000)) <= 0) {
+	while (!pg->has_timed_out && (n = poll(&socket, 1, pg->timeout_s * 1000)) <= 0) {
 		if (n < 0 && errno != EINTR)
 			return false;
-		pg->is_silent = n == 0 && !(pg->may_work && pg__answers_others(pg));
+		pg->has_timed_out = n == 0 && !(pg->may_continue && pg__answers_others(pg));
 	}
 	return n > 0;
 }
@@ -71,9 +71,9 @@ PGresult *pg__next_result(struct pg *pg)
 	// A message that the server sent before it disconnected is also a result, so results are read even from a broken
 	// connection.
 	pg__drain(pg);
-	while (!pg->is_silent && pg->pq.is_busy(pg->connection) && pg__take(pg, POLLIN))
+	while (!pg->has_timed_out && pg->pq.is_busy(pg->connection) && pg__take(pg, POLLIN))
 		continue;
-	return pg->is_silent ? NULL : pg->pq.get_result(pg->connection);
+	return pg->has_timed_out ? NULL : pg->pq.get_result(pg->connection);
 }
 
 static bool is_copy(ExecStatusType status)
@@ -90,7 +90,7 @@ PGresult *pg__last_result(struct pg *pg)
 		if (is_copy(pg->pq.result_status(last)) || pg->pq.status(pg->connection) != CONNECTION_OK)
 			return last;
 	}
-	if (pg->is_silent) {
+	if (pg->has_timed_out) {
 		pg->pq.clear(last);
 		last = NULL;
 	}

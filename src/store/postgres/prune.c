@@ -80,7 +80,7 @@ static int drop_parts(struct pg *pg, bool dry, struct pg_prune *prune, struct wa
 /* The row of `recording` is deleted last: while it exists the run is known, and its other rows are found through it. A sender
  * that returns with such a run starts it anew. A sender that is active now holds the row's lock, so the deletion waits for it;
  * the marks that it wrote are deleted too. */
-static const char *const forget_sql[] = {
+static const char *const delete_sql[] = {
 	"CREATE TEMP TABLE wattle_old ON COMMIT DROP AS SELECT r.run_id " OLD_RUNS " FOR UPDATE OF r",
 	"DELETE FROM run t USING wattle_old o WHERE t.run_id = o.run_id",
 	"DELETE FROM segment t USING wattle_old o WHERE t.run_id = o.run_id",
@@ -103,14 +103,14 @@ static int count_runs(struct pg *pg, struct pg_prune *prune, struct wattle_error
 	return r;
 }
 
-static int forget_runs(struct pg *pg, struct pg_prune *prune, struct wattle_error *reterr)
+static int delete_runs(struct pg *pg, struct pg_prune *prune, struct wattle_error *reterr)
 {
 	const char *const day = prune->before;
 	int r = pg_exec(pg, "BEGIN", reterr);
 	if (r == 0)
 		r = count_runs(pg, prune, reterr);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(forget_sql); i++)
-		r = pg_query(pg, forget_sql[i], &day, i == 0 ? 1 : 0, NULL, reterr);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(delete_sql); i++)
+		r = pg_query(pg, delete_sql[i], &day, i == 0 ? 1 : 0, NULL, reterr);
 	return pg_end(pg, r, reterr);
 }
 
@@ -120,7 +120,7 @@ int pg_prune(struct pg *pg, int64_t older_ns, bool dry, struct pg_prune *ret_pru
 	struct pg_prune prune = {0};
 	int r = pg_store_check(pg, reterr);
 	if (r == 0)
-		r = pg_store_look(pg, &store, reterr);
+		r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0 && !dry && !store.is_ours)
 		return error_set(reterr, -EACCES, "only the owner of the store at %s can drop old days; role %s is not its owner",
 			pg_where(pg), store.role);
@@ -129,7 +129,7 @@ int pg_prune(struct pg *pg, int64_t older_ns, bool dry, struct pg_prune *ret_pru
 	if (r == 0)
 		r = drop_parts(pg, dry, &prune, reterr);
 	if (r == 0)
-		r = dry ? count_runs(pg, &prune, reterr) : forget_runs(pg, &prune, reterr);
+		r = dry ? count_runs(pg, &prune, reterr) : delete_runs(pg, &prune, reterr);
 	*ret_prune = prune;
 	return r;
 }

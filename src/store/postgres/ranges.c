@@ -9,7 +9,7 @@
 
 static int insert(struct ranges *ranges, size_t at, struct range range)
 {
-	struct range *larger = array_with_room(ranges->items, ranges->n, &ranges->capacity, sizeof(*larger), 64);
+	struct range *larger = array_reserve(ranges->items, ranges->n, &ranges->capacity, sizeof(*larger), 64);
 	if (larger == NULL)
 		return -ENOMEM;
 	ranges->items = larger;

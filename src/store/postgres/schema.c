@@ -19,7 +19,7 @@ static void copy_name(const struct pg_rows *rows, size_t column, char out[PG_NAM
 }
 
 // wattle_version identifies a store: the tables are in the first schema of the search path that has it.
-static const char look_sql[] =
+static const char status_sql[] =
 	"SELECT coalesce(n.nspname, current_schema())::text, current_user::text, p.oid IS NOT NULL, "
 	"coalesce(pg_has_role(p.proowner, 'USAGE'), false), "
 	"coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), "
@@ -43,31 +43,31 @@ static int read_version(struct pg *pg, struct pg_store *store, struct wattle_err
 
 /* From here on names refer to the store's tables only, not to an `event` or `sample` of another program in an earlier schema of
  * the path, nor to temporary tables. */
-static int look_there_alone(struct pg *pg, const char *schema, struct wattle_error *reterr)
+static int use_this_schema_only(struct pg *pg, const char *schema, struct wattle_error *reterr)
 {
 	return pg_query(pg, "SELECT set_config('search_path', quote_ident($1) || ', pg_temp', false)", &schema, 1, NULL,
 		reterr);
 }
 
-int pg_store_look(struct pg *pg, struct pg_store *ret_store, struct wattle_error *reterr)
+int pg_store_read_status(struct pg *pg, struct pg_store *ret_store, struct wattle_error *reterr)
 {
 	struct pg_rows rows;
-	int r = pg_query(pg, look_sql, NULL, 0, &rows, reterr);
+	int r = pg_query(pg, status_sql, NULL, 0, &rows, reterr);
 	if (r < 0)
 		return r;
 	struct pg_store store = {.version = VALUE_MISSING, .compatible = VALUE_MISSING};
 	copy_name(&rows, 0, store.schema);
 	copy_name(&rows, 1, store.role);
-	store.is_there = pg_i64(&rows, 0, 2) == 1;
+	store.exists = pg_i64(&rows, 0, 2) == 1;
 	store.is_ours = pg_i64(&rows, 0, 3) == 1;
-	store.may_make = !store.is_there && pg_i64(&rows, 0, 4) == 1;
-	store.may_ask = pg_i64(&rows, 0, 5) == 1;
+	store.may_create = !store.exists && pg_i64(&rows, 0, 4) == 1;
+	store.may_query = pg_i64(&rows, 0, 5) == 1;
 	store.may_write = pg_i64(&rows, 0, 6) == 1;
 	store.may_read = pg_i64(&rows, 0, 7) == 1;
 	pg_rows_finish(&rows);
-	r = store.may_ask ? read_version(pg, &store, reterr) : 0;
-	if (r == 0 && store.is_there)
-		r = look_there_alone(pg, store.schema, reterr);
+	r = store.may_query ? read_version(pg, &store, reterr) : 0;
+	if (r == 0 && store.exists)
+		r = use_this_schema_only(pg, store.schema, reterr);
 	if (r == 0)
 		*ret_store = store;
 	return r;
@@ -106,15 +106,15 @@ static int check_version(struct pg *pg, const struct pg_store *store, struct wat
 int pg_store_check(struct pg *pg, struct wattle_error *reterr)
 {
 	struct pg_store store;
-	int r = pg_store_look(pg, &store, reterr);
+	int r = pg_store_read_status(pg, &store, reterr);
 	if (r < 0)
 		return r;
-	if (!store.is_there)
+	if (!store.exists)
 		return error_set(reterr, -ENOENT,
 			"PostgreSQL at %s has no store of wattle in the search path of role %s: check the "
 			"database name, or create a store with `wattle store init URL`",
 			pg_where(pg), store.role);
-	if (!store.may_read || !store.may_ask)
+	if (!store.may_read || !store.may_query)
 		return fail_right(pg, &store, "read", "--reader", reterr);
 	return check_version(pg, &store, reterr);
 }
@@ -180,7 +180,7 @@ static int make_locked(struct pg *pg, bool *ret_changed, struct wattle_error *re
 {
 	struct pg_store store;
 	bool current = false;
-	int r = pg_store_look(pg, &store, reterr);
+	int r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0)
 		r = is_current(pg, &store, &current, reterr);
 	if (r < 0 || current)
@@ -201,14 +201,14 @@ int pg_store_ensure(struct pg *pg, bool *ret_changed, struct wattle_error *reter
 {
 	struct pg_store store;
 	bool changed = false, current = false;
-	int r = pg_store_look(pg, &store, reterr);
+	int r = pg_store_read_status(pg, &store, reterr);
 	if (r < 0)
 		return r;
-	if (!store.is_there && !store.may_make)
+	if (!store.exists && !store.may_create)
 		return fail_missing(pg, &store, reterr);
-	if (store.is_there && !store.is_ours && !(store.may_write && store.may_ask))
+	if (store.exists && !store.is_ours && !(store.may_write && store.may_query))
 		return fail_right(pg, &store, "write to", "--writer", reterr);
-	if (store.is_there && !store.is_ours)
+	if (store.exists && !store.is_ours)
 		return check_version(pg, &store, reterr);
 	r = check_version(pg, &store, reterr);
 	if (r == 0)
@@ -239,12 +239,11 @@ static int make_role(struct pg *pg, const char *role, bool *ret_made, struct wat
 {
 	struct pg_rows rows = {0};
 	int r = pg_query(pg, "SELECT 1 FROM pg_roles WHERE rolname = $1", &role, 1, &rows, reterr);
-	bool is_there = rows.n > 0;
+	bool exists = rows.n > 0;
 	pg_rows_finish(&rows);
-	*ret_made = r == 0 && !is_there;
-	return r == 0 && !is_there
-		? exec_formatted(pg, "SELECT format('CREATE ROLE %I NOLOGIN', $1::text)", role, reterr)
-		: r;
+	*ret_made = r == 0 && !exists;
+	return r == 0 && !exists ? exec_formatted(pg, "SELECT format('CREATE ROLE %I NOLOGIN', $1::text)", role, reterr)
+				 : r;
 }
 
 /* A role that may create functions in the store's schema can make the store's own functions call them with the owner's rights.
@@ -287,7 +286,7 @@ int pg_store_grant(struct pg *pg, enum pg_right right, const char *role, bool *r
 	struct wattle_error *reterr)
 {
 	struct pg_store store;
-	int r = pg_store_look(pg, &store, reterr);
+	int r = pg_store_read_status(pg, &store, reterr);
 	if (r == 0 && !store.is_ours) // a GRANT by a role that is not the owner silently does nothing
 		r = error_set(reterr, -EACCES, "only the owner of the store at %s can grant access; role %s is not its owner",
 			pg_where(pg), store.role);

@@ -64,7 +64,7 @@ const char *send_run_id(const struct send *send)
 /* ---- connection ---- */
 
 // From here on only the server's own state is trusted.
-int send_lose(struct send *send, int r)
+int send_abort(struct send *send, int r)
 {
 	send->has_marks = false;
 	if (r == -EINVAL && send->pg != NULL && strcmp(pg_sqlstate(send->pg), "23514") == 0) {
@@ -83,7 +83,7 @@ static int begin_sql(struct send *send, struct pg_rows *ret_rows, struct wattle_
 	return r < 0 ? r : pg_query(send->pg, PG_CALL_BEGIN, &id, 1, ret_rows, reterr);
 }
 
-static int ask_marks(struct send *send, struct wattle_error *reterr)
+static int query_marks(struct send *send, struct wattle_error *reterr)
 {
 	struct pg_rows rows = {0};
 	int r = begin_sql(send, &rows, reterr);
@@ -97,14 +97,14 @@ static int ask_marks(struct send *send, struct wattle_error *reterr)
 }
 
 // The server's columns are read per connection, because another wattle may have brought the store up to date.
-static int ask_columns(struct send *send, struct wattle_error *reterr)
+static int query_columns(struct send *send, struct wattle_error *reterr)
 {
 	struct layout_server *servers = calloc_array(LAYOUT_TABLES, sizeof(*servers));
 	if (servers == NULL)
 		return error_set(reterr, -ENOMEM, "PostgreSQL: out of memory");
 	int r = 0;
 	for (enum layout_table i = 0; r == 0 && i < LAYOUT_TABLES; i++)
-		r = layout_ask(send->pg, i, &servers[i], reterr);
+		r = layout_query(send->pg, i, &servers[i], reterr);
 	if (r < 0)
 		free(servers);
 	else
@@ -129,7 +129,7 @@ static int connect_to(struct send *send, struct wattle_error *reterr)
 	int r = pg_open(send->url, &send->pg, reterr);
 	if (r < 0)
 		return r;
-	pg_set_patience(send->pg, PG_SILENCE_MOST_S, false);
+	pg_set_timeout(send->pg, PG_SILENCE_MAX_S, false);
 	r = pg_exec(send->pg, "SET lock_timeout = '45s'", reterr);
 	return r < 0 ? r : pg_store_ensure(send->pg, NULL, reterr);
 }
@@ -142,15 +142,15 @@ int send_make_ready(struct send *send, struct wattle_error *reterr)
 	if (send->pg == NULL)
 		r = connect_to(send, reterr);
 	if (r == 0 && send->servers == NULL)
-		r = ask_columns(send, reterr);
+		r = query_columns(send, reterr);
 	if (r == 0 && !send->has_marks)
-		r = ask_marks(send, reterr);
-	return r < 0 ? send_lose(send, r) : 0;
+		r = query_marks(send, reterr);
+	return r < 0 ? send_abort(send, r) : 0;
 }
 
 /* ---- days ---- */
 
-static bool knows_day(const struct send *send, int32_t day)
+static bool has_day(const struct send *send, int32_t day)
 {
 	for (size_t i = 0; i < send->n_days; i++)
 		if (send->days[i] == day)
@@ -169,7 +169,7 @@ static int make_day(struct send *send, int32_t day, struct wattle_error *reterr)
 	int r = pg_query(send->pg, PG_CALL_DAYS, days, 2, NULL, reterr);
 	if (r < 0)
 		return r;
-	if (send->n_days == SEND_KNOWN_DAYS)
+	if (send->n_days == SEND_DAYS_CACHED)
 		send->n_days = 0;
 	send->days[send->n_days++] = day;
 	return 0;
@@ -180,7 +180,7 @@ static int make_days(struct send *send, struct wattle_error *reterr)
 {
 	int r = 0;
 	for (size_t i = 0; r == 0 && i < send->source.n_days; i++)
-		if (!knows_day(send, send->source.days[i]))
+		if (!has_day(send, send->source.days[i]))
 			r = make_day(send, send->source.days[i], reterr);
 	return r;
 }
@@ -249,7 +249,7 @@ static int send_metrics(struct send *send, struct wattle_error *reterr)
 	if (r < 0 || send->has_metrics)
 		return r;
 	buf_init(&json, SEND_JSON_CEILING);
-	if (small_metrics(&send->source, &json) != SQLITE_OK)
+	if (metadata_json_metrics(&send->source, &json) != SQLITE_OK)
 		r = send_fail_file(send, reterr);
 	source_close(&send->source);
 	if (r == 0)
@@ -269,7 +269,7 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 	if (r != 0)
 		return r;
 	char *ids = NULL;
-	send_ahead_begin(send);
+	pipeline_begin(send);
 	r = copy_all(send, reterr);
 	if (r == 0 && facts != NULL)
 		r = send_put(send, facts, reterr);
@@ -277,7 +277,7 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 		r = send_mark_rows(send, &ids, reterr);
 	if (r == 0)
 		r = pg_exec(send->pg, "COMMIT", reterr);
-	send_ahead_end(send, r == 0);
+	pipeline_end(send, r == 0);
 	if (r == 0) {
 		r = source_marks_copy(&send->source.next, &send->marks);
 		count_batch(send, n);
@@ -294,10 +294,10 @@ static int transact(struct send *send, int64_t n, const char *facts, struct watt
 /* ---- batches ---- */
 
 // *ret_json NULL: unchanged since the last time.
-static int read_facts(struct send *send, const char **ret_json, struct wattle_error *reterr)
+static int read_metadata(struct send *send, const char **ret_json, struct wattle_error *reterr)
 {
 	buf_clear(&send->text);
-	if (small_facts(&send->source, &send->text) != SQLITE_OK)
+	if (metadata_json_run(&send->source, &send->text) != SQLITE_OK)
 		return send_fail_file(send, reterr);
 	bool is_same_text = send->facts.size == send->text.size && send->facts.size > 0 &&
 		memcmp(send->facts.data, send->text.data, send->facts.size) == 0;
@@ -305,14 +305,14 @@ static int read_facts(struct send *send, const char **ret_json, struct wattle_er
 	return 0;
 }
 
-static void remember_facts(struct send *send)
+static void remember_metadata(struct send *send)
 {
 	buf_clear(&send->facts);
 	buf_add(&send->facts, send->text.data, send->text.size);
 }
 
 // Reads everything a batch needs from the file, which is closed before the server is contacted.
-static int64_t read_file(struct send *send, bool is_live, const char **ret_facts, struct wattle_error *reterr)
+static int64_t read_file(struct send *send, bool is_live, const char **ret_metadata, struct wattle_error *reterr)
 {
 	int64_t r = source_open(&send->source, is_live, reterr);
 	if (r == 0 && !send->is_laid_out) {
@@ -324,7 +324,7 @@ static int64_t read_file(struct send *send, bool is_live, const char **ret_facts
 		send->is_checked = r == 0;
 	}
 	if (r == 0)
-		r = read_facts(send, ret_facts, reterr);
+		r = read_metadata(send, ret_metadata, reterr);
 	if (r == 0)
 		r = source_read(&send->source, &send->marks, reterr);
 	source_close(&send->source);
@@ -337,7 +337,7 @@ int send_batch(struct send *send, bool is_live, struct wattle_error *reterr)
 	if (r < 0)
 		return r;
 	const char *facts = NULL;
-	int64_t n = send_ahead_take(send);
+	int64_t n = pipeline_read_results(send);
 	bool is_ahead = n > 0;
 	if (!is_ahead)
 		n = read_file(send, is_live, &facts, reterr);
@@ -345,8 +345,8 @@ int send_batch(struct send *send, bool is_live, struct wattle_error *reterr)
 		return (int)n;
 	r = transact(send, n, facts, reterr);
 	if (r < 0)
-		return send_lose(send, r);
+		return send_abort(send, r);
 	if (r == 0 && facts != NULL)
-		remember_facts(send);
+		remember_metadata(send);
 	return r == 1 || send->source.is_more || is_ahead; // after a batch that was read ahead, facts must still be compared
 }

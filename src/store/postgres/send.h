@@ -35,8 +35,8 @@ void send_free(struct send *send);
 int send_batch(struct send *send, bool is_live, struct wattle_error *reterr);
 /* Call after send_batch returned 0 for an ended run: sends processes, compares the row counts of server and file, and waits
  * until everything is on the server's disk. -EPROTO: the counts differ. */
-int send_rest(struct send *send, struct wattle_error *reterr);
-/* Whether the report of this state of the file has not been sent yet (send_report); call after send_rest. */
+int send_remaining(struct send *send, struct wattle_error *reterr);
+/* Whether the report of this state of the file has not been sent yet (send_report); call after send_remaining. */
 bool send_wants_report(const struct send *send);
 // JSON for wattle_put, from the findings: "recording" and "block".
 int send_report(struct send *send, const char *json, struct wattle_error *reterr);
@@ -111,7 +111,7 @@ struct layout_names {
 };
 extern const struct layout_names layout_names[LAYOUT_TABLES];
 
-enum { LAYOUT_FIELDS_MOST = 128, LAYOUT_NAME_SIZE = 64 };
+enum { LAYOUT_FIELDS_MAX = 128, LAYOUT_NAME_SIZE = 64 };
 
 struct layout_column { // a column on the server
 	char name[LAYOUT_NAME_SIZE];
@@ -119,7 +119,7 @@ struct layout_column { // a column on the server
 };
 
 struct layout_server { // columns of a server table with types that we support
-	struct layout_column columns[LAYOUT_FIELDS_MOST];
+	struct layout_column columns[LAYOUT_FIELDS_MAX];
 	size_t n;
 };
 
@@ -135,12 +135,12 @@ struct layout_field {
 enum { LAYOUT_COLUMN_KEY, LAYOUT_COLUMN_TIME, LAYOUT_COLUMN_DEVICE, LAYOUT_COLUMN_RAW, LAYOUT_FIRST_VALUE };
 
 struct layout {
-	struct layout_field fields[LAYOUT_FIELDS_MOST];
+	struct layout_field fields[LAYOUT_FIELDS_MAX];
 	size_t n;
 };
 
 // -ENOENT: the server has no such table; -EACCES and other errors as in pq.h.
-int layout_ask(struct pg *pg, enum layout_table table, struct layout_server *ret_server, struct wattle_error *reterr);
+int layout_query(struct pg *pg, enum layout_table table, struct layout_server *ret_server, struct wattle_error *reterr);
 /* Determines the common fields, the SELECT on the run file (?1, ?2: first and last key, both included), and the COPY. A run
  * file of an older version may lack the table: then ret_layout->n is 0. */
 int layout_make(sqlite3 *db, const struct layout_server *server, enum layout_table table, struct layout *ret_layout,
@@ -188,7 +188,7 @@ struct source_table {
 	struct copy rows;
 };
 
-enum { SOURCE_DAYS_MOST = 8 };
+enum { SOURCE_DAYS_MAX = 8 };
 
 struct source {
 	const char *path; // borrowed
@@ -203,9 +203,9 @@ struct source {
 	int64_t before_ns; // samples at or after this time are not final
 
 	struct source_table tables[LAYOUT_TABLES];
-	struct source_marks next;       // marks after these rows have been sent
-	bool is_more;                   // the file has more rows than the batch
-	int32_t days[SOURCE_DAYS_MOST]; // days (UTC, since 1970) that have rows now
+	struct source_marks next;      // marks after these rows have been sent
+	bool is_more;                  // the file has more rows than the batch
+	int32_t days[SOURCE_DAYS_MAX]; // days (UTC, since 1970) that have rows now
 	size_t n_days;
 
 	int64_t wall_from_ns, wall_to_ns, wall_offset_ns; // wall-clock offset, valid from wall_from_ns to wall_to_ns
@@ -239,20 +239,20 @@ void source_marks_finish(struct source_marks *marks);
 
 /* The tables that can change during a run: "run", "device", "segment", and "recording" as far as the file contains it. The file
  * is open. SQLite result code. */
-int small_facts(struct source *source, struct buf *out);
-int small_metrics(struct source *source,
+int metadata_json_run(struct source *source, struct buf *out);
+int metadata_json_metrics(struct source *source,
 	struct buf *out); // "metric": descriptions of the file's columns, and the host's time
 
 /* "process", a limited number of rows per call. *at is the position and is advanced; is_more: there are further rows. */
-struct small_process {
+struct metadata_json_process {
 	int64_t pid, start_ns; // last written process; pid VALUE_MISSING: none yet
 	bool is_more;
 };
-int small_processes(struct source *source, struct small_process *at, struct buf *out);
+int metadata_json_processes(struct source *source, struct metadata_json_process *at, struct buf *out);
 
 // Shared by the files of send.h. Internal to src/store/postgres.
 
-enum { SEND_JSON_CEILING = 1 << 28, SEND_KNOWN_DAYS = 64 };
+enum { SEND_JSON_CEILING = 1 << 28, SEND_DAYS_CACHED = 64 };
 
 struct send_ahead { // the next batch, read during the current one
 	struct source source;
@@ -275,7 +275,7 @@ struct send {
 	int64_t state;    // state of the file, which marks `processes` and `report` get when they have been sent
 	struct buf facts; // as last sent
 	struct buf text;  // scratch
-	int32_t days[SEND_KNOWN_DAYS];
+	int32_t days[SEND_DAYS_CACHED];
 	size_t n_days;
 	struct send_count count;
 };
@@ -295,12 +295,12 @@ int send_mark_one(struct send *send, const char *name, const struct source_mark 
 /* pipeline.c: reads the next batch ahead. begin: inside a transaction of rows, if the file has more; end: after that
  * transaction, with its result; take: makes the batch that was read ahead the current one of `source` and returns its number of
  * rows, or 0. The batch is valid only if the transaction succeeded. */
-void send_ahead_begin(struct send *send);
-void send_ahead_end(struct send *send, bool is_sent);
-int64_t send_ahead_take(struct send *send);
+void pipeline_begin(struct send *send);
+void pipeline_end(struct send *send, bool is_sent);
+int64_t pipeline_read_results(struct send *send);
 
 // send.c
-int send_lose(struct send *send, int r); // handles a failure of the server; returns the error
+int send_abort(struct send *send, int r); // handles a failure of the server; returns the error
 int send_make_ready(struct send *send, struct wattle_error *reterr); // connects and reads the marks
 /* Begins a transaction and compares the server's marks with ours. 1: they differ; the server's marks are now ours and the
  * transaction has ended: read the batch again. */

@@ -16,12 +16,13 @@ static int count_differs(struct send *send, enum layout_table table, struct watt
 
 static int send_processes(struct send *send, struct wattle_error *reterr)
 {
-	struct small_process at = {.pid = VALUE_MISSING, .is_more = true};
+	struct metadata_json_process at = {.pid = VALUE_MISSING, .is_more = true};
 	int r = 0;
 	while (r == 0 && at.is_more) {
 		buf_clear(&send->text);
-		r = small_processes(&send->source, &at, &send->text) == SQLITE_OK ? send_put(send, send->text.data, reterr)
-										    : send_fail_file(send, reterr);
+		r = metadata_json_processes(&send->source, &at, &send->text) == SQLITE_OK
+			? send_put(send, send->text.data, reterr)
+			: send_fail_file(send, reterr);
 	}
 	return r;
 }
@@ -53,7 +54,7 @@ static int finish_transaction(struct send *send, struct wattle_error *reterr)
 	return r;
 }
 
-int send_rest(struct send *send, struct wattle_error *reterr)
+int send_remaining(struct send *send, struct wattle_error *reterr)
 {
 	int r = send_make_ready(send, reterr);
 	if (r == 0)
@@ -62,7 +63,7 @@ int send_rest(struct send *send, struct wattle_error *reterr)
 		r = count_differs(send, i, reterr);
 	if (r == 0) {
 		r = finish_transaction(send, reterr);
-		r = r < 0 ? send_lose(send, r) : 0;
+		r = r < 0 ? send_abort(send, r) : 0;
 	}
 	source_close(&send->source);
 	return r;
@@ -87,5 +88,5 @@ int send_report(struct send *send, const char *json, struct wattle_error *reterr
 		r = pg_exec(send->pg, "COMMIT", reterr);
 	if (r == 0)
 		send->report = report;
-	return r < 0 ? send_lose(send, r) : 0;
+	return r < 0 ? send_abort(send, r) : 0;
 }

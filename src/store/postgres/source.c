@@ -71,7 +71,7 @@ int source_open(struct source *source, bool is_live, struct wattle_error *reterr
 {
 	source_close(source);
 	source->is_live = is_live;
-	int r = probe_run_file(source->path, reterr);
+	int r = file_type_check_run(source->path, reterr);
 	if (r == 0)
 		r = sql_open_reader(source->path, &source->db, reterr);
 	if (r < 0)
@@ -191,7 +191,7 @@ static void copy_source_row(struct source *source, enum layout_table which, sqli
 	}
 }
 
-// False: the row belongs to the next batch, because this one already has rows of SOURCE_DAYS_MOST days.
+// False: the row belongs to the next batch, because this one already has rows of SOURCE_DAYS_MAX days.
 static bool note_day(struct source *source, int64_t wall_ns)
 {
 	static const int64_t day_ns = 86400 * NS_PER_S;
@@ -199,7 +199,7 @@ static bool note_day(struct source *source, int64_t wall_ns)
 	for (size_t i = 0; i < source->n_days; i++)
 		if (source->days[i] == day)
 			return true;
-	if (source->n_days == SOURCE_DAYS_MOST)
+	if (source->n_days == SOURCE_DAYS_MAX)
 		return false;
 	source->days[source->n_days++] = day;
 	return true;
@@ -275,8 +275,8 @@ static int read_keys(struct reading *reading, int64_t from, int64_t to)
  * opens ever more spans and ends none must not slow down every batch. */
 static int read_holes(struct reading *reading, const struct ranges *sent)
 {
-	enum { HOLES_MOST = 4096 };
-	size_t first = sent->n > HOLES_MOST ? sent->n - HOLES_MOST : 0;
+	enum { HOLES_MAX = 4096 };
+	size_t first = sent->n > HOLES_MAX ? sent->n - HOLES_MAX : 0;
 	if (!reading->source->is_live)
 		first = 0;
 	int64_t from = first > 0 ? sent->items[first - 1].to + 1 : INT64_MIN + 1;

@@ -60,7 +60,7 @@ static int read_sleeps(struct source *source)
 	return r;
 }
 
-static int64_t read_fact(struct source *source, const char *sql)
+static int64_t read_metadata_value(struct source *source, const char *sql)
 {
 	return sql_read_i64(source->db, sql, VALUE_MISSING);
 }
@@ -99,10 +99,10 @@ static int find_ends(struct source *source)
 int source_read_clocks(struct source *source)
 {
 	source->clocks.n_segments = 0;
-	source->clocks.anchor_mono_ns =
-		read_fact(source, "SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'");
-	source->clocks.anchor_wall_ns =
-		read_fact(source, "SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'");
+	source->clocks.anchor_mono_ns = read_metadata_value(source,
+		"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_mono_ns'");
+	source->clocks.anchor_wall_ns = read_metadata_value(source,
+		"SELECT CAST(value AS INTEGER) FROM run WHERE key = 'anchor_wall_ns'");
 	source->wall_from_ns = source->wall_to_ns = 0;
 	source->before_ns = source->is_live ? INT64_MIN : INT64_MAX;
 	int r = each_row(source, "SELECT id, start_ns, wall_start_ns FROM segment ORDER BY id", 0, read_segment);
@@ -172,9 +172,9 @@ static int64_t find_previous(struct source *source, enum layout_table table, int
 // Where the time of a device's previous row is stored; NULL: nowhere.
 static int64_t *previous_of(struct source *source, int64_t device)
 {
-	enum { DEVICES_MOST = 1 << 16 };
+	enum { DEVICES_MAX = 1 << 16 };
 	static const int64_t unknown = INT64_MAX;
-	if (device < 0 || device >= DEVICES_MOST)
+	if (device < 0 || device >= DEVICES_MAX)
 		return NULL;
 	if ((size_t)device >= source->n_previous) {
 		size_t n = (size_t)device + 16;

@@ -101,7 +101,7 @@ int pg_status_read(struct pg *pg, struct arena *arena, struct pg_status *ret_sta
 	struct pg_status status = {0};
 	int r = pg_store_check(pg, reterr);
 	if (r == 0)
-		r = pg_store_look(pg, &status.store, reterr);
+		r = pg_store_read_status(pg, &status.store, reterr);
 	const char *const schema = status.store.schema;
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(questions); i++) {
 		struct pg_rows rows = {0};

@@ -21,13 +21,13 @@ struct pg_store {
 	char role[PG_NAME_SIZE];   // our role
 	int64_t version;           // VALUE_MISSING: no store, or no access
 	int64_t compatible;
-	bool is_there;
+	bool exists;
 	bool is_ours;  // we may alter its tables
-	bool may_make; // without a store: we may create one
-	bool may_ask;  // we may call wattle_version: we are a writer, a reader or the owner
+	bool may_create; // without a store: we may create one
+	bool may_query;  // we may call wattle_version: we are a writer, a reader or the owner
 	bool may_write, may_read;
 };
-int pg_store_look(struct pg *pg, struct pg_store *ret_store, struct wattle_error *reterr);
+int pg_store_read_status(struct pg *pg, struct pg_store *ret_store, struct wattle_error *reterr);
 
 /* First call of writers: creates or migrates the store if we have the rights; otherwise the message names who has. *ret_changed
  * (may be NULL): the store was changed. -EACCES, -ENOENT, -ENOTSUP. */

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 enum { BLOCKS_MAX = 32, TRIES = 5 };
-static const double outside_w = 15, least_w = 30, most_w = 250;
-static const double least_s = 2e-4, most_s = 5e-3, vary = 0.1;
+static const double outside_w = 15, min_w = 30, max_w = 250;
+static const double min_s = 2e-4, max_s = 5e-3, vary = 0.1;
 static const int64_t late_ns = 100000; // an update that took longer than this is repeated
 
 struct block {
@@ -136,8 +136,8 @@ static void make_blocks(struct block *blocks, size_t n, uint64_t *random)
 	for (size_t i = 0; i < n; i++) {
 		double rank = n > 1 ? (double)(i * 7 % n) / (double)(n - 1) : 0;
 		snprintf(blocks[i].name, sizeof(blocks[i].name), "block %zu", i);
-		blocks[i].length_s = least_s * pow(most_s / least_s, rank);
-		blocks[i].power_w = least_w + (most_w - least_w) * chance(random);
+		blocks[i].length_s = min_s * pow(max_s / min_s, rank);
+		blocks[i].power_w = min_w + (max_w - min_w) * chance(random);
 	}
 }
 

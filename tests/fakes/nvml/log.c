@@ -16,9 +16,9 @@ enum { CHANGES_MAX = 1 << 20 };
 static bool has_room(struct fake_log *log)
 {
 	if (log->changes == NULL) {
-		void *room = mmap(NULL, CHANGES_MAX * sizeof(*log->changes), PROT_READ | PROT_WRITE,
+		void *buffer = mmap(NULL, CHANGES_MAX * sizeof(*log->changes), PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		log->changes = room != MAP_FAILED ? room : NULL;
+		log->changes = buffer != MAP_FAILED ? buffer : NULL;
 	}
 	return log->changes != NULL && log->n < CHANGES_MAX;
 }

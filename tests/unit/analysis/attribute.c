@@ -223,12 +223,12 @@ static void two_runs(void **state)
 }
 
 /* Error of the target's share of 1,000 J that a counter measures exactly. */
-static const struct doubt_row {
+static const struct uncertainty_row {
 	const char *teaches;
 	enum domain_kind kind;
 	double target, others; // cores, SM percent or GB
 	double error_j;
-} doubt_rows[] = {
+} uncertainty_rows[] = {
 	{"alone on the CPU: no error", DOMAIN_PACKAGE, 1, 0, 0},
 	{"half of the CPU time: 11 % of it, and half of that for the error of the other half", DOMAIN_PACKAGE, 1, 1,
 		0.11 * 500 * 0.5},
@@ -238,9 +238,9 @@ static const struct doubt_row {
 	{"a quarter of the memory in use, by RSS", DOMAIN_DRAM, 1, 3, 0.6 * 250 * 0.75},
 };
 
-static void check_doubt(void **state)
+static void check_uncertainty(void **state)
 {
-	const struct doubt_row *row = *state;
+	const struct uncertainty_row *row = *state;
 	struct run run;
 	struct findings findings;
 	build_simple(&run, 101);
@@ -361,7 +361,7 @@ int main(void)
 	ROWS_ADD(&tests, memory_rows, check_memory);
 	ROWS_ADD(&tests, gpu_rows, check_gpu);
 	ROWS_ADD(&tests, baseline_rows, check_baseline);
-	ROWS_ADD(&tests, doubt_rows, check_doubt);
+	ROWS_ADD(&tests, uncertainty_rows, check_uncertainty);
 	ROWS_ADD_ONE(&tests, "wattle gets the share of the memory that it holds", wattle_holds_memory);
 	ROWS_ADD_ONE(&tests, "two runs at once: each is another program to the other", two_runs);
 	ROWS_ADD_ONE(&tests, "each window has its own shares", shares_follow_time);

@@ -9,38 +9,38 @@
 
 enum { SIMULATIONS_MAX = 600, RUNS_MAX = 30, COMMANDS_MAX = 4 };
 
-static double uniform(struct dice *dice)
+static double uniform(struct rng *rng)
 {
-	return ((double)(dice_roll(dice) >> 11) + 0.5) * 0x1p-53;
+	return ((double)(rng_next(rng) >> 11) + 0.5) * 0x1p-53;
 }
 
-static double normal(struct dice *dice)
+static double normal(struct rng *rng)
 {
-	double radius = sqrt(-2 * log(uniform(dice)));
-	return radius * cos(2 * M_PI * uniform(dice));
+	double radius = sqrt(-2 * log(uniform(rng)));
+	return radius * cos(2 * M_PI * uniform(rng));
 }
 
 /* Each distribution has the median 1. */
-static double even(struct dice *dice)
+static double even(struct rng *rng)
 {
-	return 1 + 0.02 * normal(dice);
+	return 1 + 0.02 * normal(rng);
 }
 
 // Occasional interference: times have a tail on one side.
-static double skewed(struct dice *dice)
+static double skewed(struct rng *rng)
 {
-	return 0.95 + 0.05 * -log(uniform(dice)) / M_LN2;
+	return 0.95 + 0.05 * -log(uniform(rng)) / M_LN2;
 }
 
-static double wide(struct dice *dice)
+static double wide(struct rng *rng)
 {
-	return exp(0.3 * normal(dice));
+	return exp(0.3 * normal(rng));
 }
 
 // A coarse counter: most values occur several times.
-static double coarse(struct dice *dice)
+static double coarse(struct rng *rng)
 {
-	return round((1 + 0.02 * normal(dice)) * 100) / 100;
+	return round((1 + 0.02 * normal(rng)) * 100) / 100;
 }
 
 struct bed {
@@ -50,8 +50,8 @@ struct bed {
 };
 
 // Time only; command k takes effect^k times as long.
-static void simulate(struct bed *bed, double (*draw)(struct dice *dice), size_t n_commands, size_t n, double effect,
-	struct dice *dice)
+static void simulate(struct bed *bed, double (*draw)(struct rng *rng), size_t n_commands, size_t n, double effect,
+	struct rng *rng)
 {
 	bed->n_commands = n_commands;
 	for (size_t c = 0; c < n_commands; c++) {
@@ -59,18 +59,18 @@ static void simulate(struct bed *bed, double (*draw)(struct dice *dice), size_t 
 		for (size_t q = 0; q < BENCH_QUANTITIES; q++) {
 			bed->series[c].values[q] = bed->values[c][q];
 			for (size_t i = 0; i < n; i++)
-				bed->values[c][q][i] = q == BENCH_TIME ? draw(dice) * pow(effect, (double)c) : NAN;
+				bed->values[c][q][i] = q == BENCH_TIME ? draw(rng) * pow(effect, (double)c) : NAN;
 		}
 	}
 }
 
 static const struct simulation_row {
 	const char *teaches;
-	double (*draw)(struct dice *dice);
+	double (*draw)(struct rng *rng);
 	size_t n, n_commands;
 	uint64_t simulations;
-	double least_coverage;   // coverage of the median's interval; 95 % less what chance and few runs take
-	double most_false_finds; // of 5 %, plus what chance adds
+	double min_coverage;    // coverage of the median's interval; 95 % less what chance and few runs take
+	double max_false_finds; // of 5 %, plus what chance adds
 } rows[] = {
 	{"5 runs each, scattering by 2 %", even, 5, 2, 600, 0.91, 0.07},
 	{"10 runs each", even, 10, 2, 300, 0.91, 0.075},
@@ -91,9 +91,9 @@ struct tallies {
 static void bench_once(const struct simulation_row *row, double effect, uint64_t seed, struct tallies *tallies)
 {
 	struct bed bed;
-	struct dice dice = dice_make(seed, 1);
+	struct rng rng = rng_init(seed, 1);
 	struct bench_findings findings;
-	simulate(&bed, row->draw, row->n_commands, row->n, effect, &dice);
+	simulate(&bed, row->draw, row->n_commands, row->n, effect, &rng);
 	assert_int_equal(bench_analyse(bed.series, row->n_commands, false, seed, &findings), 0);
 	assert_int_equal(findings.n_comparisons, row->n_commands - 1);
 	for (size_t c = 0; c < row->n_commands; c++) {
@@ -139,9 +139,9 @@ static void check(void **state)
 		row->teaches, 100 * same.covered / n, 100 * same.ratio_covered / n, 100 * same.any_found / n, smallest,
 		100 * other.found / n);
 	fflush(stdout);
-	assert_true(same.covered / n >= row->least_coverage);
-	assert_true(same.ratio_covered / n >= row->least_coverage);
-	assert_true(same.any_found / n <= row->most_false_finds);
+	assert_true(same.covered / n >= row->min_coverage);
+	assert_true(same.ratio_covered / n >= row->min_coverage);
+	assert_true(same.any_found / n <= row->max_false_finds);
 	assert_true(other.found / n >= 0.7 && other.found / n <= 0.9);
 }
 

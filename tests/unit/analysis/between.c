@@ -11,7 +11,7 @@ struct row {
 	void (*change)(struct run *run, struct run_device *device);
 	double from_s, to_s;
 	double j; // NaN: unknown
-	double error_most_j;
+	double error_max_j;
 	bool from_power;
 };
 
@@ -72,12 +72,15 @@ static void check(void **state)
 	device->update_period_s = 0.1;
 	device->update_jitter_s = 0.001;
 	row->change(&run, device);
-	assert_int_equal(energy_between(&run, device, run_fact_i64(&run, FACT_INTERVAL), at_s(row->from_s), at_s(row->to_s), &energy), 0);
+	assert_int_equal(energy_between(&run, device, run_metadata_i64(&run, META_KEY_INTERVAL), at_s(row->from_s),
+				 at_s(row->to_s), &energy),
+		0);
 	if (isnan(row->j)) {
 		assert_true(isnan(energy.j) && isnan(energy.error_j));
 	} else {
-		if (!(fabs(energy.j - row->j) <= energy.error_j + 1e-6) || !(energy.error_j <= row->error_most_j))
-			fail_msg("%.3f ± %.3f J is not %.3f ± %.3f J", energy.j, energy.error_j, row->j, row->error_most_j);
+		if (!(fabs(energy.j - row->j) <= energy.error_j + 1e-6) || !(energy.error_j <= row->error_max_j))
+			fail_msg("%.3f ± %.3f J is not %.3f ± %.3f J", energy.j, energy.error_j, row->j,
+				row->error_max_j);
 		assert_int_equal(energy.from_power, row->from_power);
 	}
 	build_finish(&run);

@@ -5,8 +5,8 @@ enum { BLOCKS = 8 };
 
 static const struct loop_kind kind = {
 	.n_blocks = BLOCKS,
-	.least_s = 2e-4,
-	.most_s = 5e-3,
+	.min_s = 2e-4,
+	.max_s = 5e-3,
 	.vary_s = 0.1,
 	.length_s = 40,
 	.period_s = 0.1,

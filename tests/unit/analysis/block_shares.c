@@ -114,33 +114,33 @@ static void check(void **state)
 
 enum { FOREST_SPANS = 400, FOREST_NAMES = 12 };
 
-struct dice {
+struct rng {
 	uint64_t state;
 };
 
-static uint64_t roll(struct dice *dice, uint64_t sides)
+static uint64_t roll(struct rng *rng, uint64_t sides)
 {
-	dice->state = dice->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (dice->state >> 33) % sides;
+	rng->state = rng->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (rng->state >> 33) % sides;
 }
 
 // Nested and not, ranges, unknown threads, equal times, beyond the run, never ended, backwards; arbitrary parents.
-static void grow_forest(struct run *run, struct dice *dice, struct run_span *spans, char names[][4])
+static void grow_forest(struct run *run, struct rng *rng, struct run_span *spans, char names[][4])
 {
 	for (size_t i = 0; i < FOREST_SPANS; i++) {
-		int64_t begin_ns = at_s((double)roll(dice, 1400) / 100 - 2);
-		int64_t length_ns = (int64_t)(roll(dice, 8) == 0 ? roll(dice, 6000) : roll(dice, 40)) * NS_PER_MS;
+		int64_t begin_ns = at_s((double)roll(rng, 1400) / 100 - 2);
+		int64_t length_ns = (int64_t)(roll(rng, 8) == 0 ? roll(rng, 6000) : roll(rng, 40)) * NS_PER_MS;
 		spans[i] = (struct run_span){.id = (int64_t)i + 1,
-			.parent = (int64_t)roll(dice, FOREST_SPANS + 5),
-			.name = names[roll(dice, FOREST_NAMES)],
-			.pid = (int32_t)roll(dice, 3),
-			.tid = (int32_t)roll(dice, 4),
-			.kind = roll(dice, 6) == 0 ? SPAN_RANGE : SPAN_NESTED,
-			.close = (enum span_close)roll(dice, SPAN_CLOSES),
+			.parent = (int64_t)roll(rng, FOREST_SPANS + 5),
+			.name = names[roll(rng, FOREST_NAMES)],
+			.pid = (int32_t)roll(rng, 3),
+			.tid = (int32_t)roll(rng, 4),
+			.kind = roll(rng, 6) == 0 ? SPAN_RANGE : SPAN_NESTED,
+			.close = (enum span_close)roll(rng, SPAN_CLOSES),
 			.cpu_ns = VALUE_MISSING,
 			.begin_ns = begin_ns,
-			.end_ns = roll(dice, 20) == 0 ? VALUE_MISSING : begin_ns + length_ns};
-		if (roll(dice, 50) == 0)
+			.end_ns = roll(rng, 20) == 0 ? VALUE_MISSING : begin_ns + length_ns};
+		if (roll(rng, 50) == 0)
 			spans[i].end_ns = begin_ns - length_ns;
 	}
 	run->spans = spans;
@@ -154,7 +154,7 @@ static void nothing_is_lost(void **state)
 	for (size_t i = 0; i < FOREST_NAMES; i++)
 		snprintf(names[i], sizeof(names[i]), "%c", (int)('a' + i));
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		struct dice dice = {seed};
+		struct rng rng = {seed};
 		struct run run;
 		struct findings findings;
 		build_busy(&run);
@@ -162,7 +162,7 @@ static void nothing_is_lost(void **state)
 		build_powered(&run, "gpu-0", DOMAIN_GPU, 50);
 		for (size_t i = 0; i < run.n; i++) // the target's share changes all the time
 			run.values[RUN_SYSTEM_BUSY][i] += (int64_t)(i * (1 + seed % 7)) * 20 * NS_PER_MS;
-		grow_forest(&run, &dice, spans, names);
+		grow_forest(&run, &rng, spans, names);
 		assert_int_equal(findings_make(&run, &findings), 0);
 		double sum_j = findings.outside_j, self_s = 0;
 		for (size_t k = 0; k < findings.n_blocks; k++) {

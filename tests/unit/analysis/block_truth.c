@@ -9,15 +9,15 @@ enum { SEEDS = 3, RUNS = 20, BLOCKS_MAX = 6, CALLS_MAX = 4096, SAMPLES_MAX = 102
 struct kind {
 	const char *teaches;
 	size_t n_blocks;
-	double least_s, most_s, vary_s; // of calls; each varies by this factor
+	double min_s, max_s, vary_s; // of calls; each varies by this factor
 	double length_s;
-	double waits;      // of the blocks: how many wait instead of computing
-	bool parts;        // each computes for a part of its time
-	double others[2];  // cores kept busy by other programs, from, to
-	double period_s;   // of the counter
-	bool exact_cpu;    // otherwise CPU time comes in ticks of 10 ms
-	double error_most; // wider errors are useless; median over all blocks, relative to the mean block's energy
-	double least;      // required coverage in percent; 0: INSIDE_PERCENT
+	double waits;     // of the blocks: how many wait instead of computing
+	bool parts;       // each computes for a part of its time
+	double others[2]; // cores kept busy by other programs, from, to
+	double period_s;  // of the counter
+	bool exact_cpu;   // otherwise CPU time comes in ticks of 10 ms
+	double error_max; // wider errors are useless; median over all blocks, relative to the mean block's energy
+	double least;     // required coverage in percent; 0: INSIDE_PERCENT
 };
 
 struct program {
@@ -40,7 +40,7 @@ static void make_blocks(struct program *p)
 	p->idle_w = random_between(&p->random, 5, 40);
 	p->others_w = random_between(&p->random, 8, 30);
 	for (size_t b = 0; b < k->n_blocks; b++) {
-		p->block_s[b] = k->least_s * pow(k->most_s / k->least_s, random_uniform(&p->random));
+		p->block_s[b] = k->min_s * pow(k->max_s / k->min_s, random_uniform(&p->random));
 		p->cores[b] = b > 0 && random_uniform(&p->random) < k->waits ? 0 : 1;
 		if (k->parts)
 			p->cores[b] = random_uniform(&p->random);
@@ -170,7 +170,7 @@ static void judge(struct tally *tally, const struct kind *kind)
 		inside, tally->wrong[middle], tally->wrong[most], tally->error[middle], tally->error[most]);
 	all += tally->n;
 	all_inside += tally->inside;
-	if (inside < (kind->least > 0 ? kind->least : INSIDE_PERCENT) || tally->error[middle] > kind->error_most)
+	if (inside < (kind->least > 0 ? kind->least : INSIDE_PERCENT) || tally->error[middle] > kind->error_max)
 		fail_msg("inside for %.1f %% of the blocks, errors of %.3f", inside, tally->error[middle]);
 }
 

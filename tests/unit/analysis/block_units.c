@@ -67,7 +67,7 @@ static void build_spans(struct run *run)
 	run->n_spans = ARRAY_SIZE(spans);
 }
 
-static void build_told(struct run *run, const struct told *told)
+static void build_reported(struct run *run, const struct told *told)
 {
 	run->user_metrics = arena_alloc(run->arena, METRICS_MAX, sizeof(*run->user_metrics));
 	for (; run->n_user_metrics < METRICS_MAX && told->t_s > 0; told++)
@@ -94,7 +94,7 @@ static void check(void **state)
 	struct run run;
 	struct findings findings;
 	build_spans(&run);
-	build_told(&run, row->told);
+	build_reported(&run, row->told);
 	assert_int_equal(findings_make(&run, &findings), 0);
 	const struct block_finding *block = block_of(&findings, row->block);
 	assert_int_equal(block->n_units, row->count > 0);

@@ -30,7 +30,7 @@ static inline int64_t *build_unknown(struct arena *arena, size_t n)
 
 static inline void build_fact(struct run *run, const char *key, const char *value)
 {
-	run->facts[run->n_facts++] = (struct run_fact){key, value};
+	run->facts[run->n_metadata++] = (struct run_metadata){key, value};
 }
 
 // An empty run with room for n samples; 100 ms, 4 cores, 16 GB.
@@ -40,7 +40,7 @@ static inline void build_run(struct run *run, size_t n)
 	run->t_ns = arena_alloc(run->arena, n, sizeof(int64_t));
 	for (size_t m = 0; m < RUN_COUNT; m++)
 		run->values[m] = build_unknown(run->arena, n);
-	run->facts = arena_alloc(run->arena, 32, sizeof(struct run_fact));
+	run->facts = arena_alloc(run->arena, 32, sizeof(struct run_metadata));
 	run->segments = arena_alloc(run->arena, 4, sizeof(struct run_segment));
 	run->devices = arena_alloc(run->arena, 16, sizeof(struct run_device));
 	run->events = arena_alloc(run->arena, 16, sizeof(struct event));

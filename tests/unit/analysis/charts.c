@@ -338,14 +338,14 @@ static void tints_differ(void **state)
 	for (uint32_t s = 1; s < STACKS; s++) {
 		uint32_t block = findings_block(&findings, stacks[s].name);
 		uint32_t around = findings_block(&findings, stacks[stacks[s].parent].name);
-		assert_true(charts.tints[block] < CHART_TINTS);
+		assert_true(charts.block_colors[block] < CHART_BLOCK_COLORS);
 		if (around != UINT32_MAX && around != block)
-			assert_int_not_equal(charts.tints[block], charts.tints[around]);
+			assert_int_not_equal(charts.block_colors[block], charts.block_colors[around]);
 	}
 	unsigned int seen = 0;
 	for (size_t b = 0; b < BLOCKS; b++)
 		if (blocks[b].total_j > 32) // of 0 … 40 the eight largest
-			seen |= 1U << charts.tints[b];
+			seen |= 1U << charts.block_colors[b];
 	assert_int_equal(seen, 255);
 	finish(&run, &findings, &charts);
 }

@@ -74,7 +74,7 @@ static void check(void **state)
 	make(&b, &row->b);
 	const struct chart_member members[] = {{"a", &a.charts}, {"nothing", NULL}, {"b", &b.charts}};
 	struct charts together;
-	assert_int_equal(charts_together(members, ARRAY_SIZE(members), &together), 0);
+	assert_int_equal(charts_merge_runs(members, ARRAY_SIZE(members), &together), 0);
 	assert_int_equal(together.axis.n, row->n);
 	same(together.axis.length_s, row->edges[row->n]);
 	const struct chart *power = charts_find(&together, "power"), *energy = charts_find(&together, "energy");
@@ -95,7 +95,7 @@ static void no_run_at_all(void **state)
 {
 	const struct chart_member members[] = {{"saved", NULL}};
 	struct charts together;
-	assert_int_equal(charts_together(members, 1, &together), 0);
+	assert_int_equal(charts_merge_runs(members, 1, &together), 0);
 	assert_int_equal(together.n_charts, 0);
 	assert_int_equal(together.axis.n, 0);
 	charts_finish(&together);

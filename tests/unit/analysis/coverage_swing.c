@@ -117,13 +117,13 @@ enum { CPU_WIDE = 1 << PACKAGE | 1 << DRAM, GPU_WIDE = 1 << GPU | 1 << TOTAL | 1
 static const struct row {
 	const char *teaches;
 	make_wave *make;
-	double rhythm[2];        // periods of the load relative to those of the counter, from, to
+	double update_phase[2];  // periods of the load relative to those of the counter, from, to
 	double package_s, gpu_s; // periods of the counters
 	double length_s[2];      // of the run
 	enum reading reading;    // of the GPU's power
 	bool program;            // idle before and after
 	unsigned int wide;       // 1 << figure: wider than this load needs, because one in phase looks the same
-	double most_j;           // 95 % of the GPU's errors are smaller; 0: not checked
+	double max_j;            // 95 % of the GPU's errors are smaller; 0: not checked
 } rows[] = {
 	{"in phase, GPU 100 ms, power", make_square, {0.7, 1.3}, 0.001, 0.1, ANY_LENGTH, INSTANT},
 	{"in phase, GPU 20 ms, power", make_square, {0.7, 1.3}, 0.02, 0.02, ANY_LENGTH, INSTANT},
@@ -131,16 +131,17 @@ static const struct row {
 	{"in phase, GPU 100 ms, no power", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, NO_POWER},
 	{"in phase, GPU 100 ms, power; short", make_square, {0.7, 1.3}, 0.02, 0.1, SHORT, INSTANT},
 	{"in phase, GPU 100 ms, 100 ms means", make_square, {0.7, 1.3}, 0.02, 0.1, ANY_LENGTH, MEAN_100MS},
-	{"square, GPU 100 ms, power", make_square, {0.5, 30}, 0.001, 0.1, ANY_LENGTH, INSTANT, .most_j = 14},
+	{"square, GPU 100 ms, power", make_square, {0.5, 30}, 0.001, 0.1, ANY_LENGTH, INSTANT, .max_j = 14},
 	{"square, GPU 20 ms, power", make_square, {0.5, 30}, 0.02, 0.02, ANY_LENGTH, INSTANT},
 	{"square, GPU 100 ms, 100 ms means", make_square, {0.5, 30}, 0.02, 0.1, ANY_LENGTH, MEAN_100MS},
 	{"square, GPU 100 ms, 1 s means", make_square, {0.5, 30}, 0.02, 0.1, ANY_LENGTH, MEAN_1S},
 	{"square, GPU 100 ms, power; short", make_square, {0.5, 30}, 0.02, 0.1, SHORT, INSTANT},
-	{"training, GPU 100 ms, power", make_training, {0.5, 30}, 0.001, 0.1, ANY_LENGTH, INSTANT, .most_j = 11.5},
-	{"training, GPU 20 ms, power", make_training, {0.5, 30}, 0.02, 0.02, ANY_LENGTH, INSTANT, .most_j = 2.4},
-	{"training, GPU 100 ms, 1 s means", make_training, {0.5, 30}, 0.02, 0.1, ANY_LENGTH, MEAN_1S, .most_j = 12},
-	{"training, GPU 100 ms, power; short", make_training, {0.5, 30}, 0.02, 0.1, SHORT, INSTANT, .most_j = 11},
-	{"steady, GPU 100 ms, power", make_steady, {1, 1}, 0.001, 0.1, ANY_LENGTH, INSTANT, .wide = GPU_WIDE, .most_j = 2.1},
+	{"training, GPU 100 ms, power", make_training, {0.5, 30}, 0.001, 0.1, ANY_LENGTH, INSTANT, .max_j = 11.5},
+	{"training, GPU 20 ms, power", make_training, {0.5, 30}, 0.02, 0.02, ANY_LENGTH, INSTANT, .max_j = 2.4},
+	{"training, GPU 100 ms, 1 s means", make_training, {0.5, 30}, 0.02, 0.1, ANY_LENGTH, MEAN_1S, .max_j = 12},
+	{"training, GPU 100 ms, power; short", make_training, {0.5, 30}, 0.02, 0.1, SHORT, INSTANT, .max_j = 11},
+	{"steady, GPU 100 ms, power", make_steady, {1, 1}, 0.001, 0.1, ANY_LENGTH, INSTANT, .wide = GPU_WIDE,
+		.max_j = 2.1},
 	{"steady, GPU 100 ms, 100 ms means", make_steady, {1, 1}, 0.02, 0.1, ANY_LENGTH, MEAN_100MS,
 		.wide = CPU_WIDE | GPU_WIDE},
 	{"steady, GPU 100 ms, 1 s means", make_steady, {1, 1}, 0.001, 0.1, ANY_LENGTH, MEAN_1S, .wide = GPU_WIDE},
@@ -195,14 +196,14 @@ static bool has_slow(const struct part *part)
 }
 
 // Readings until each slow counter has been updated so many times.
-static void look(struct scene *s, double from_s, int updates, double most_periods, double most_s, double end_s)
+static void look(struct scene *s, double from_s, int updates, double max_periods, double max_s, double end_s)
 {
 	double t_s = from_s;
 	for (;;) {
 		double step_s = INFINITY;
 		for (size_t i = 0; i < PARTS; i++) {
 			const struct counter_model *c = &s->parts[i].counter;
-			double until_s = fmin(most_s, most_periods * c->period_s);
+			double until_s = fmin(max_s, max_periods * c->period_s);
 			double seen = (counter_last_update_s(c, t_s) - counter_last_update_s(c, from_s)) / c->period_s;
 			if (has_slow(&s->parts[i]) && seen < updates - 0.5 && t_s - from_s < until_s)
 				step_s = fmin(step_s, fmax(0.001, c->period_s / 20));
@@ -303,8 +304,8 @@ static void make_scene(struct scene *s, const struct row *row)
 			.phase_s = period_s * random_uniform(&s->random),
 			.seed = random_next(&s->random)};
 		wave_begin(&part->wave);
-		row->make(&part->wave, powers[p], period_s * log_between(&s->random, row->rhythm[0], row->rhythm[1]),
-			&s->random);
+		row->make(&part->wave, powers[p],
+			period_s * log_between(&s->random, row->update_phase[0], row->update_phase[1]), &s->random);
 		part->wave.phase_s = part->wave.t_s[part->wave.n] * random_uniform(&s->random);
 		if (row->program) {
 			part->wave.from_s = 0.003;
@@ -347,7 +348,9 @@ static void note_window(struct coverage *c, struct scene *s)
 	double length_s = random_between(&s->random, 0.05, fmin(1, s->end_s / 2));
 	double from_s = random_between(&s->random, 0, s->end_s - length_s), to_s = from_s + length_s;
 	struct energy_between between;
-	assert_int_equal(energy_between(&s->run, part->device, run_fact_i64(&s->run, FACT_INTERVAL), at_s(from_s), at_s(to_s), &between), 0);
+	assert_int_equal(energy_between(&s->run, part->device, run_metadata_i64(&s->run, META_KEY_INTERVAL),
+				 at_s(from_s), at_s(to_s), &between),
+		0);
 	note(c, between.j, between.error_j, truth_j(part, from_s, to_s));
 }
 
@@ -402,8 +405,8 @@ static void check(void **state)
 			continue;
 		if (v.inside < least || (v.width > width_max && (row->wide >> k & 1) == 0))
 			fail_msg("%s: %.1f %% inside, %.2f times as wide as needed", shown[k], v.inside, v.width);
-		if (k == GPU && row->most_j > 0 && v.needed_j > row->most_j)
-			fail_msg("95 %% of the errors are within %.3g J, not %.3g J", v.needed_j, row->most_j);
+		if (k == GPU && row->max_j > 0 && v.needed_j > row->max_j)
+			fail_msg("95 %% of the errors are within %.3g J, not %.3g J", v.needed_j, row->max_j);
 	}
 }
 

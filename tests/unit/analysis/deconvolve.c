@@ -27,7 +27,7 @@ static const struct row {
 		{0, 0.02}},
 	{"20 ms counter", {.period_s = 0.02, .length_s = 60}, 2, 0.1, 0.93, {0, 0.02}},
 	{"11.5 ms counter detected as one of 12 ms, 8 blocks, 50 samples a second, 10 s",
-		{.period_s = 0.0115, .n_blocks = 8, .least_s = 1e-3, .every_s = 0.02, .length_s = 10}, 4, 0.3, 0.9,
+		{.period_s = 0.0115, .n_blocks = 8, .min_s = 1e-3, .every_s = 0.02, .length_s = 10}, 4, 0.3, 0.9,
 		{0, 0.05}},
 	{"calls that hardly vary", {.vary_s = 0.02, .length_s = 60}, 2, 0.25, 0.9, {0, 0.03}},
 	{"steps of 15 mJ", {.quantum_j = 0.015}, 2, 0.5, 0.9, {0, 0.1}},
@@ -43,7 +43,7 @@ static const struct row {
 	{"1 ms counter: each reading is up to 1 ms old", {.period_s = 0.000976}, 2, any, 0.9, {0.01, 1}},
 	{"in phase with the counter: blocks cannot be distinguished", {.loop_s = 0.05, .vary_s = -1, .period_off = -1},
 		2, any, 0.93, {1, 5}},
-	{"blocks of 5 ms to 1 s together", {.n_blocks = 8, .least_s = 5e-3, .most_s = 1}, 2, any, 0.85, {0, 0.1}},
+	{"blocks of 5 ms to 1 s together", {.n_blocks = 8, .min_s = 5e-3, .max_s = 1}, 2, any, 0.85, {0, 0.1}},
 	/* Each of eleven readings falls within 0.5 ms of an update, and a tick of CPU time is half of the time
 	 * between two readings. When the grid dated such updates, and the energy to be explained was chosen by its
 	 * roughness, 3 to 10 % of the true values were outside, and powers up to 240 % off. */
@@ -65,8 +65,8 @@ static struct loop_kind complete(struct loop_kind kind)
 	const struct {
 		double *value, usual;
 	} fields[] = {
-		{&kind.least_s, 2e-4},
-		{&kind.most_s, 5e-3},
+		{&kind.min_s, 2e-4},
+		{&kind.max_s, 5e-3},
 		{&kind.vary_s, 0.1},
 		{&kind.length_s, 30},
 		{&kind.period_s, 0.1},
@@ -111,9 +111,9 @@ static void check_sum(const struct loop *loop)
 	double sum_j = 0, target_j = loop->findings.ledger.target_j;
 	for (uint32_t c = 0; c < loop->n_columns; c++) {
 		all[c] = c;
-		sum_j += fold_energy_of(&loop->fold, &c, 1).j;
+		sum_j += deconvolve_energy_of(&loop->fold, &c, 1).j;
 	}
-	struct fold_energy energy = fold_energy_of(&loop->fold, all, loop->n_columns);
+	struct deconvolve_energy energy = deconvolve_energy_of(&loop->fold, all, loop->n_columns);
 	assert_true(fabs(sum_j - target_j) <= 1e-9 * target_j);
 	assert_true(fabs(energy.j - target_j) <= 1e-9 * target_j);
 	// Powers only redistribute it among blocks; but windows shared with others may have given the target more than
@@ -161,14 +161,14 @@ static void too_short(void **state)
 	make_short(&loop);
 	check_sum(&loop);
 	for (size_t c = 1; c < loop.n_columns; c++) {
-		const struct fold_column *column = &loop.fold.columns[c];
+		const struct deconvolve_column *column = &loop.fold.columns[c];
 		assert_true(fabs(column->power_w - loop.true_j[c] / loop.time_s[c]) <= column->error_w);
 	}
 	loop_finish(&loop);
 }
 
 // A deconvolution of given intervals, over a run with one device at 50 W.
-static void fold_pieces(struct loop *loop, const struct fold_piece *pieces, size_t n, size_t n_columns)
+static void deconvolve_pieces(struct loop *loop, const struct deconvolve_interval *pieces, size_t n, size_t n_columns)
 {
 	*loop = (struct loop){.n_columns = n_columns, .n_pieces = n};
 	build_simple(&loop->run, 101);
@@ -185,7 +185,7 @@ static void no_spans(void **state)
 {
 	struct loop loop;
 	(void)state;
-	fold_pieces(&loop, NULL, 0, 1);
+	deconvolve_pieces(&loop, NULL, 0, 1);
 	assert_float_equal(loop.fold.columns[0].time_s, 10, 1e-9);
 	assert_float_equal(loop.fold.columns[0].power_w, 50, 0.5);
 	assert_false(loop.fold.columns[0].folded);
@@ -195,30 +195,30 @@ static void no_spans(void **state)
 // Time outside the run does not count, and a column that never ran has no power.
 static void outside_of_the_run(void **state)
 {
-	const struct fold_piece pieces[] = {{at_s(-3), at_s(2), 1, 1}, {at_s(4), at_s(6), 2, 0.5F},
+	const struct deconvolve_interval pieces[] = {{at_s(-3), at_s(2), 1, 1}, {at_s(4), at_s(6), 2, 0.5F},
 		{at_s(9), at_s(12), 1, 1}, {at_s(13), at_s(14), 3, 1}};
 	struct loop loop;
 	(void)state;
-	fold_pieces(&loop, pieces, ARRAY_SIZE(pieces), 4);
+	deconvolve_pieces(&loop, pieces, ARRAY_SIZE(pieces), 4);
 	assert_float_equal(loop.fold.columns[0].time_s, 6, 1e-9);
 	assert_float_equal(loop.fold.columns[1].time_s, 3, 1e-9);
 	assert_float_equal(loop.fold.columns[2].time_s, 1, 1e-9);
 	assert_float_equal(loop.fold.columns[1].power_w, 50, 0.5);
 	assert_true(isnan(loop.fold.columns[3].power_w) && isnan(loop.fold.columns[3].error_w));
-	assert_float_equal(fold_energy_of(&loop.fold, (const uint32_t[]){3}, 1).j, 0, 0);
+	assert_float_equal(deconvolve_energy_of(&loop.fold, (const uint32_t[]){3}, 1).j, 0, 0);
 	loop_finish(&loop);
 }
 
 static void nothing_measured(void **state)
 {
-	const struct fold_piece piece = {at_s(1), at_s(2), 1, 1};
+	const struct deconvolve_interval piece = {at_s(1), at_s(2), 1, 1};
 	struct loop loop = {.n_columns = 2, .n_pieces = 1, .pieces = calloc(1, sizeof(piece))};
 	(void)state;
 	loop.pieces[0] = piece;
 	build_simple(&loop.run, 101);
 	build_device(&loop.run, "package-0", DOMAIN_PACKAGE);
 	assert_int_equal(loop_fold(&loop), 0);
-	struct fold_energy energy = fold_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
+	struct deconvolve_energy energy = deconvolve_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
 	assert_true(isnan(energy.j) && isnan(energy.error_j) && isnan(loop.fold.columns[1].power_w));
 	loop_finish(&loop);
 }
@@ -231,9 +231,9 @@ static void inclusive(void **state)
 		(struct loop_kind){.n_blocks = 2, .loop_s = 0.02, .vary_s = -1, .period_off = -1});
 	(void)state;
 	assert_int_equal(loop_simulate(&loop, &kind, 4), 0);
-	struct fold_energy one = fold_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
-	struct fold_energy both = fold_energy_of(&loop.fold, (const uint32_t[]){1, 2}, 2);
-	struct fold_energy domain = fold_domain_energy_of(&loop.fold, 0, (const uint32_t[]){1, 2}, 2);
+	struct deconvolve_energy one = deconvolve_energy_of(&loop.fold, (const uint32_t[]){1}, 1);
+	struct deconvolve_energy both = deconvolve_energy_of(&loop.fold, (const uint32_t[]){1, 2}, 2);
+	struct deconvolve_energy domain = deconvolve_domain_energy_of(&loop.fold, 0, (const uint32_t[]){1, 2}, 2);
 	assert_true(one.error_j > 0.5 * one.j);
 	assert_true(both.error_j < 0.2 * both.j);
 	assert_float_equal(domain.j, both.j, 1e-9);

@@ -201,7 +201,7 @@ static void expected_cores(void **state)
 	struct findings findings;
 	build_simple(&run, 31);
 	build_cpu(&run, 1, 0, 0, 2);
-	for (size_t i = 0; i < run.n_facts; i++)
+	for (size_t i = 0; i < run.n_metadata; i++)
 		if (strcmp(run.facts[i].key, "expected_cores") == 0)
 			run.facts[i].value = "2";
 	assert_int_equal(findings_make(&run, &findings), 0);

@@ -13,21 +13,21 @@
 enum { RUNS = 100, STEPS = 1000 };
 static const double TICK_S = 0.1, POWER_W = 100;
 
-static double uniform(struct dice *dice)
+static double uniform(struct rng *rng)
 {
-	return ((double)(dice_roll(dice) >> 11) + 0.5) * 0x1p-53;
+	return ((double)(rng_next(rng) >> 11) + 0.5) * 0x1p-53;
 }
 
-static double normal(struct dice *dice)
+static double normal(struct rng *rng)
 {
-	double radius = sqrt(-2 * log(uniform(dice)));
-	return radius * cos(2 * M_PI * uniform(dice));
+	double radius = sqrt(-2 * log(uniform(rng)));
+	return radius * cos(2 * M_PI * uniform(rng));
 }
 
 /* ---- programs: duration of step i, in typical steps ---- */
 
 struct program {
-	struct dice dice;
+	struct rng rng;
 	double state;
 	double pause; // between this step and the next
 };
@@ -39,45 +39,45 @@ static double constant(struct program *program, int i)
 
 static double noisy(struct program *program, int i)
 {
-	return fmax(1 + 0.1 * normal(&program->dice), 0.1);
+	return fmax(1 + 0.1 * normal(&program->rng), 0.1);
 }
 
 static double skewed(struct program *program, int i)
 {
-	return exp(0.5 * normal(&program->dice));
+	return exp(0.5 * normal(&program->rng));
 }
 
 static double on_a_line(struct program *program, int i)
 {
-	return 1 + 0.5 * i / STEPS + 0.05 * normal(&program->dice);
+	return 1 + 0.5 * i / STEPS + 0.05 * normal(&program->rng);
 }
 
 static double wandering(struct program *program, int i)
 {
-	program->state += 0.2 / sqrt(STEPS) * normal(&program->dice);
-	return exp(program->state) * (1 + 0.05 * normal(&program->dice));
+	program->state += 0.2 / sqrt(STEPS) * normal(&program->rng);
+	return exp(program->state) * (1 + 0.05 * normal(&program->rng));
 }
 
 static double correlated(struct program *program, int i)
 {
-	program->state = 0.9 * program->state + 0.1 * sqrt(1 - 0.81) * normal(&program->dice);
+	program->state = 0.9 * program->state + 0.1 * sqrt(1 - 0.81) * normal(&program->rng);
 	return 1 + program->state;
 }
 
 static double warming_up(struct program *program, int i)
 {
-	return (i < 25 ? 3 : 1) * (1 + 0.05 * normal(&program->dice));
+	return (i < 25 ? 3 : 1) * (1 + 0.05 * normal(&program->rng));
 }
 
 static double bursty(struct program *program, int i)
 {
-	return (uniform(&program->dice) < 0.02 ? 10 : 1) * (1 + 0.05 * normal(&program->dice));
+	return (uniform(&program->rng) < 0.02 ? 10 : 1) * (1 + 0.05 * normal(&program->rng));
 }
 
 static double with_epochs(struct program *program, int i)
 {
-	program->pause = (i + 1) % 100 == 0 ? 20 + 2 * normal(&program->dice) : 0;
-	return 1 + 0.05 * normal(&program->dice);
+	program->pause = (i + 1) % 100 == 0 ? 20 + 2 * normal(&program->rng) : 0;
+	return 1 + 0.05 * normal(&program->rng);
 }
 
 enum { MOMENTS = 4 };
@@ -87,7 +87,7 @@ static const struct kind {
 	const char *teaches;
 	double (*step)(struct program *program, int i);
 	double step_s;
-	double least_percent; // fraction of intervals that contain the true value, at each moment
+	double min_percent; // fraction of intervals that contain the true value, at each moment
 } kinds[] = {
 	{"steps of equal duration, unequal energy", constant, 0.25, 88},
 	{"steps that scatter by 10 %, each longer than a tick", noisy, 0.25, 90},
@@ -108,13 +108,13 @@ struct course { // of one program
 
 static void run_program(const struct kind *kind, double step_s, uint64_t seed, struct course *course)
 {
-	struct program program = {.dice = dice_make(seed, 1)};
+	struct program program = {.rng = rng_init(seed, 1)};
 	double time_s = 3, energy_j = 200; // it starts up
 	for (int i = 0; i < STEPS; i++) {
 		program.pause = 0;
 		double took_s = kind->step(&program, i) * step_s;
 		time_s += took_s;
-		energy_j += took_s * POWER_W * (1 + 0.03 * normal(&program.dice));
+		energy_j += took_s * POWER_W * (1 + 0.03 * normal(&program.rng));
 		course->time_s[i] = time_s;
 		course->energy_j[i] = energy_j;
 		time_s += program.pause * step_s;
@@ -186,7 +186,7 @@ static void check_judged(const struct kind *kind, double moment, const char *qua
 	printf("# %2.0f %% done: %s held in %.0f %%, half width %.3g %%, that of 95 %% would be %.3g %%\n",
 		100 * moment, quantity, held, width, needed);
 	fflush(stdout);
-	assert_true(held >= kind->least_percent);
+	assert_true(held >= kind->min_percent);
 	assert_true(moment < 0.5 || width <= 2 * needed + 1e-6);
 }
 
@@ -274,7 +274,7 @@ static void what_is_to_come(void **state)
 {
 	static const struct {
 		int64_t done, all;
-		double low_most, high_least, high_most; // of the rest if steps continue
+		double low_max, high_min, high_max; // of the rest if steps continue
 	} rows[] = {
 		{5, 1000, 0.5, 1.3, 1.6},
 		{50, 1000, 0.9, 1.3, 1.5},
@@ -286,9 +286,8 @@ static void what_is_to_come(void **state)
 		struct forecast_figure time_s = after_steps(rows[i].done, 1, 1, rows[i].all, 0).time_s;
 		double left = (double)(rows[i].all - rows[i].done);
 		assert_true(fabs(time_s.left / left - 1) < 1e-3);
-		assert_true(time_s.low >= 0 && time_s.low <= rows[i].low_most * left * 1.001);
-		assert_true(
-			time_s.high >= rows[i].high_least * left * 0.999 && time_s.high <= rows[i].high_most * left);
+		assert_true(time_s.low >= 0 && time_s.low <= rows[i].low_max * left * 1.001);
+		assert_true(time_s.high >= rows[i].high_min * left * 0.999 && time_s.high <= rows[i].high_max * left);
 	}
 }
 

@@ -83,7 +83,7 @@ static double trapezoid_j(const struct timeline *timeline, const double *power_w
 	double sum_j = 0;
 	for (size_t s = 0; s < timeline->run->n_segments; s++) {
 		size_t before = SIZE_MAX;
-		for (size_t i = timeline->stretches[s].begin; i < timeline->stretches[s].end; i++) {
+		for (size_t i = timeline->intervals[s].begin; i < timeline->intervals[s].end; i++) {
 			if (isnan(power_w[i]))
 				continue;
 			double seconds = before != SIZE_MAX ? (double)(timeline->t_ns[i] - timeline->t_ns[before]) / 1e9

@@ -12,7 +12,7 @@ enum { LOOP_BLOCKS_MAX = 32 };
 
 struct loop_kind {
 	size_t n_blocks;
-	double least_s, most_s; // of a block's calls; one call has each extreme, the rest lie between
+	double min_s, max_s;    // of a block's calls; one call has each extreme, the rest lie between
 	double vary_s, vary_w;  // relative scatter of a call's time; and power
 	double drift_w;         // all powers rise from 1 - this to 1 + this
 	double length_s;
@@ -36,9 +36,9 @@ struct loop {
 	double block_s[LOOP_BLOCKS_MAX], block_w[LOOP_BLOCKS_MAX]; // [0]: outside of all blocks
 	double true_j[LOOP_BLOCKS_MAX], time_s[LOOP_BLOCKS_MAX];
 	size_t n_columns;
-	size_t n, room; // intervals: interval i is from t_s[i] to t_s[i + 1], j before it
+	size_t n, capacity; // intervals: interval i is from t_s[i] to t_s[i + 1], j before it
 	double *t_s, *j;
-	struct fold_piece *pieces;
+	struct deconvolve_interval *pieces;
 	size_t n_pieces;
 	struct counter_model counter;
 	struct run run;
@@ -79,7 +79,7 @@ static inline void loop_make_blocks(struct loop *loop)
 	loop->block_w[0] = 40;
 	for (size_t b = 1; b <= n; b++) {
 		double u = b == 1 ? 0 : b == 2 ? 1 : random_uniform(&loop->random);
-		loop->block_s[b] = kind->least_s * pow(kind->most_s / kind->least_s, u);
+		loop->block_s[b] = kind->min_s * pow(kind->max_s / kind->min_s, u);
 		loop->block_w[b] = random_between(&loop->random, 30, 250);
 		if (kind->pairs && b % 2 == 0)
 			loop->block_s[b] = loop->block_s[b - 1];
@@ -114,7 +114,7 @@ static inline void loop_add(struct loop *loop, size_t column, size_t other, doub
 		loop->true_j[columns[i]] += j;
 		loop->time_s[columns[i]] += length_s / (double)n;
 		if (columns[i] != 0)
-			loop->pieces[loop->n_pieces++] = (struct fold_piece){.begin_ns = at_s(t_s),
+			loop->pieces[loop->n_pieces++] = (struct deconvolve_interval){.begin_ns = at_s(t_s),
 				.end_ns = at_s(t_s + length_s),
 				.column = (uint32_t)columns[i],
 				.weight = 1 / (float)n};
@@ -129,12 +129,12 @@ static inline void loop_run(struct loop *loop)
 	double sum_s = 0;
 	for (size_t b = 0; b < loop->n_columns; b++)
 		sum_s += loop->block_s[b];
-	loop->room = 4 * loop->n_columns * ((size_t)(kind->length_s / sum_s) + 2);
-	loop->t_s = calloc(loop->room + 3, sizeof(double));
-	loop->j = calloc(loop->room + 3, sizeof(double));
-	loop->pieces = calloc(2 * loop->room, sizeof(*loop->pieces));
+	loop->capacity = 4 * loop->n_columns * ((size_t)(kind->length_s / sum_s) + 2);
+	loop->t_s = calloc(loop->capacity + 3, sizeof(double));
+	loop->j = calloc(loop->capacity + 3, sizeof(double));
+	loop->pieces = calloc(2 * loop->capacity, sizeof(*loop->pieces));
 	size_t other = 0;
-	while (loop->t_s[loop->n] < kind->length_s && loop->n + 2 * loop->n_columns < loop->room)
+	while (loop->t_s[loop->n] < kind->length_s && loop->n + 2 * loop->n_columns < loop->capacity)
 		for (size_t b = 0; b < loop->n_columns; b++) {
 			double s = loop->block_s[b] * loop_vary(loop, kind->vary_s);
 			if (kind->stall_part > 0 && random_uniform(&loop->random) < kind->stall_part)
@@ -222,8 +222,8 @@ static inline void loop_cpu(struct loop *loop)
 
 static inline void loop_record(struct loop *loop)
 {
-	size_t room = (size_t)(1.2 * loop->kind.length_s / loop->kind.every_s) + 1000, n = 0, samples = 0;
-	struct loop_reading *readings = calloc(room, sizeof(*readings));
+	size_t capacity = (size_t)(1.2 * loop->kind.length_s / loop->kind.every_s) + 1000, n = 0, samples = 0;
+	struct loop_reading *readings = calloc(capacity, sizeof(*readings));
 	n = loop_readings(loop, readings);
 	build_run(&loop->run, n);
 	build_segment(&loop->run, 0, loop->kind.length_s);
@@ -258,14 +258,14 @@ static inline int loop_fold(struct loop *loop)
 {
 	struct windows windows;
 	struct metering metering;
-	struct fold_timeline timeline = {loop->pieces, loop->n_pieces, loop->n_columns};
+	struct deconvolve_timeline timeline = {loop->pieces, loop->n_pieces, loop->n_columns};
 	loop->findings = (struct findings){.run = &loop->run, .arena = arena_new()};
 	loop->findings.duration_s = run_duration_s(&loop->run);
 	loop->scratch = arena_new();
 	if (windows_make(&loop->run, loop->scratch, &windows) < 0 ||
 		domains_make(&loop->findings, &windows, loop->scratch, &metering) < 0)
 		return -1;
-	return fold_make(&loop->findings, &metering, &timeline, loop->scratch, &loop->fold);
+	return deconvolve_make(&loop->findings, &metering, &timeline, loop->scratch, &loop->fold);
 }
 
 // The whole simulation. 0, or negative: no memory.

@@ -87,15 +87,15 @@ static void check(void **state)
 		struct power_swing found = power_swing_within(&r.curve, from_ns, to_ns, 150,
 			(struct power_range){150, 150});
 		struct power_range range = range_by_rule(&r, ROWS, from_ns, to_ns, 150);
-		assert_true(found.above_w == 0.5 * (range.most_w - 150));
-		assert_true(found.below_w == 0.5 * (150 - range.least_w));
+		assert_true(found.above_w == 0.5 * (range.max_w - 150));
+		assert_true(found.below_w == 0.5 * (150 - range.min_w));
 	}
 	arena_free(r.arena);
 }
 
 static int64_t cost_ns(const struct readings *r, size_t n)
 {
-	int64_t least_ns = INT64_MAX;
+	int64_t min_ns = INT64_MAX;
 	double sum_w = 0;
 	for (int turn = 0; turn < 5; turn++) {
 		int64_t before_ns = clock_cpu_ns();
@@ -104,10 +104,10 @@ static int64_t cost_ns(const struct readings *r, size_t n)
 				(struct power_range){150, 150})
 					 .above_w;
 		int64_t turn_ns = clock_cpu_ns() - before_ns;
-		least_ns = turn_ns < least_ns ? turn_ns : least_ns;
+		min_ns = turn_ns < min_ns ? turn_ns : min_ns;
 	}
 	assert_true(sum_w >= 0);
-	return least_ns;
+	return min_ns;
 }
 
 static void few_readings_cost_no_more(void **state)

@@ -332,7 +332,7 @@ static const struct open_row {
 		"\"instants_s\": null, "},
 };
 
-static const struct field outer_fields[] = {FIELD_HERE("open", &open_type, "the object")};
+static const struct field outer_fields[] = {FIELD_SELF("open", &open_type, "the object")};
 static const struct object_type outer_type = OBJECT_TYPE("outer", "An object around it.", outer_fields);
 
 static void check_open(void **state)

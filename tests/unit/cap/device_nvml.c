@@ -32,7 +32,7 @@ static void close_machine(struct machine *machine)
 	fixture_close(&machine->fake);
 }
 
-static struct cap_device *find(struct machine *machine, const char *name, enum cap_what what)
+static struct cap_device *find(struct machine *machine, const char *name, enum cap_kind what)
 {
 	struct cap_device *device = NULL;
 	assert_int_equal(cap_devices_find(&machine->devices, name, what, &device, &machine->error), 0);

@@ -277,9 +277,9 @@ static void others_may_look(void **state)
 	assert_int_equal(fstatat(journal.fd, "package-0.lease", &st, 0), 0);
 	assert_int_equal(st.st_mode & 0777, 0644);
 	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &found, NULL), 0);
-	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_STANDING, &found, NULL), -ENOENT);
-	assert_int_equal(journal_strike(&journal, JOURNAL_LEASE, &entry), 0);
-	assert_int_equal(journal_strike(&journal, JOURNAL_LEASE, &entry), 0);
+	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_PERSISTENT, &found, NULL), -ENOENT);
+	assert_int_equal(journal_remove(&journal, JOURNAL_LEASE, &entry), 0);
+	assert_int_equal(journal_remove(&journal, JOURNAL_LEASE, &entry), 0);
 	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &found, NULL), -ENOENT);
 	close_journal(&journal, folder);
 }

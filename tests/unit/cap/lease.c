@@ -161,7 +161,7 @@ static void killed_while_keeping(void **state)
 	waitpid(owner, NULL, 0);
 	assert_int_equal(journal_open(&machine.env, false, &journal, NULL), 0);
 	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &entry, NULL), 0);
-	assert_int_equal(journal_write(&journal, JOURNAL_STANDING, &entry, NULL), 0);
+	assert_int_equal(journal_write(&journal, JOURNAL_PERSISTENT, &entry, NULL), 0);
 	journal_close(&journal);
 	assert_int_equal(cap_recover(&machine.env, NULL, NULL), 0);
 	assert_true(limit_uw(&machine) == LIMIT_W * 1000000LL);
@@ -190,7 +190,7 @@ static void write_previous(const struct machine *machine, enum journal_kind kind
 	waitpid(owner, NULL, 0);
 	assert_int_equal(journal_open(&machine->env, false, &journal, NULL), 0);
 	assert_int_equal(journal_read(&journal, "package-0", JOURNAL_LEASE, &entry, NULL), 0);
-	assert_int_equal(journal_strike(&journal, JOURNAL_LEASE, &entry), 0);
+	assert_int_equal(journal_remove(&journal, JOURNAL_LEASE, &entry), 0);
 	entry.previous.fields[0].value = previous_uw;
 	assert_int_equal(journal_write(&journal, kind, &entry, NULL), 0);
 	journal_close(&journal);
@@ -218,7 +218,7 @@ static void out_of_range(void **state)
 	close_machine(&machine);
 
 	open_machine(&machine);
-	write_previous(&machine, JOURNAL_STANDING, 1);
+	write_previous(&machine, JOURNAL_PERSISTENT, 1);
 	assert_int_equal(cap_reset(&machine.env, machine.package, false, &outcome, NULL), 0);
 	assert_int_equal(limit_uw(&machine), 6500000);
 	close_machine(&machine);
@@ -232,10 +232,10 @@ static void out_of_range_inherited(void **state)
 	struct cap_owner owner;
 	double before_w = 0;
 	open_machine(&machine);
-	write_previous(&machine, JOURNAL_STANDING, 1);
+	write_previous(&machine, JOURNAL_PERSISTENT, 1);
 	cap_owner_self("test", &owner);
-	assert_int_equal(cap_stand(&machine.env, machine.package, &owner, 30, 0, NULL, &outcome, NULL), 0);
-	assert_true(cap_stands(&machine.env, machine.package, &before_w, &owner));
+	assert_int_equal(cap_set_persistent(&machine.env, machine.package, &owner, 30, 0, NULL, &outcome, NULL), 0);
+	assert_true(cap_has_persistent(&machine.env, machine.package, &before_w, &owner));
 	assert_true(fabs(before_w - 6.5) < 1e-9);
 	close_machine(&machine);
 }
@@ -294,14 +294,16 @@ static void kept_on_another(void **state)
 		open_machine(&machine);
 		cap_owner_self("test", &owner);
 		owner.uid = FIRST_UID;
-		assert_int_equal(cap_stand(&machine.env, machine.package, &owner, FIRST_W, 0, NULL, &outcome, NULL), 0);
+		assert_int_equal(cap_set_persistent(&machine.env, machine.package, &owner, FIRST_W, 0, NULL, &outcome,
+					 NULL),
+			0);
 		if (is_foreign != 0)
 			put(machine.folder, "constraint_0_power_limit_uw", "50000000\n");
 		owner.uid++;
 		assert_int_equal(cap_lease_open(&machine.env, machine.package, &owner, NULL, &mine, NULL), 0);
 		assert_int_equal(cap_lease_set(mine, LIMIT_W, &outcome, NULL), 0);
 		assert_int_equal(cap_lease_keep(mine, NULL), 0);
-		assert_true(cap_stands(&machine.env, machine.package, &before, &first));
+		assert_true(cap_has_persistent(&machine.env, machine.package, &before, &first));
 		assert_int_equal(first.uid, is_foreign != 0 ? owner.uid : FIRST_UID);
 		assert_int_equal(cap_reset(&machine.env, machine.package, false, &outcome, NULL), 0);
 		assert_true(limit_uw(&machine) == (is_foreign != 0 ? FOREIGN_W * 1000000LL : BEFORE_UW));

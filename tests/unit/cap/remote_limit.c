@@ -44,7 +44,7 @@ static struct cap_hold *open_hold(struct fixture *f)
 	struct cap_hold *hold = NULL;
 	cap_holds_describe(&f->holder, &f->devices);
 	assert_int_equal(cap_hold_open(&f->holder, &f->device, &hold, NULL), 0);
-	assert_true(cap_hold_is_helped(hold));
+	assert_true(cap_hold_is_remote(hold));
 	return hold;
 }
 
@@ -60,7 +60,7 @@ static void described(void **state)
 	f.helper.table->device.lease_pid = 1;
 	text_copy(f.helper.table->device.lease_name, sizeof(f.helper.table->device.lease_name), "somebody's");
 	cap_holds_describe(&f.holder, &f.devices);
-	assert_true(f.device.settable && f.device.helped);
+	assert_true(f.device.settable && f.device.is_remote);
 	assert_true(f.device.min == 150 && f.device.max == 250);
 	assert_string_equal(f.device.why, "");
 	assert_string_equal(f.device.lease, "somebody's, pid 1, user root");
@@ -77,7 +77,7 @@ static void not_for_us(void **state)
 	make(&f);
 	f.helper.table->device.may_set = 0;
 	cap_holds_describe(&f.holder, &f.devices);
-	assert_false(f.device.settable || f.device.helped);
+	assert_false(f.device.settable || f.device.is_remote);
 	assert_string_equal(f.device.remedy,
 		"sudo wattle cap set gpu-0 WATTS; or, as this user: add a `cap` rule to the policy file of wattled");
 	struct cap_hold *hold;
@@ -102,8 +102,8 @@ static void asked(void **state)
 	assert_int_equal(cap_hold_check(hold, &outcome), 1);
 	assert_int_equal(cap_hold_end(hold, &outcome, NULL), 0);
 	assert_int_equal(last->type, PROTO_END);
-	assert_int_equal(cap_hold_stand(&f.holder, &f.device, 180, 1500 * NS_PER_MS, &outcome, NULL), 0);
-	assert_int_equal(last->mode, PROTO_STANDING);
+	assert_int_equal(cap_hold_set_persistent(&f.holder, &f.device, 180, 1500 * NS_PER_MS, &outcome, NULL), 0);
+	assert_int_equal(last->mode, PROTO_PERSISTENT);
 	assert_int_equal(last->for_s, 2);
 	assert_int_equal(cap_hold_reset(&f.holder, &f.device, true, &outcome, NULL), 0);
 	assert_int_equal(last->type, PROTO_RESET);

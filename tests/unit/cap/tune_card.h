@@ -76,8 +76,8 @@ static inline struct truth card_at(const struct card *card, double limit_w)
 {
 	double low = card->clock_min, high = 1;
 	if (card_power(card, low) > limit_w) { // duty cycling: the fraction of the lowest clock that the limit allows
-		double least_w = card_power(card, low);
-		double duty = fmax((limit_w - card->idle_w) / (least_w - card->idle_w), 0.05);
+		double min_w = card_power(card, low);
+		double duty = fmax((limit_w - card->idle_w) / (min_w - card->idle_w), 0.05);
 		double time_s = card_time(card, low) / duty;
 		return (struct truth){time_s * fmax(limit_w, card->idle_w), time_s};
 	}
@@ -94,15 +94,15 @@ static inline struct truth card_at(const struct card *card, double limit_w)
 	return (struct truth){time_s * card_power(card, low), time_s};
 }
 
-static inline double dice_uniform(struct dice *dice)
+static inline double dice_uniform(struct rng *rng)
 {
-	return ((double)(dice_roll(dice) >> 11) + 0.5) * 0x1p-53;
+	return ((double)(rng_next(rng) >> 11) + 0.5) * 0x1p-53;
 }
 
-static inline double dice_normal(struct dice *dice)
+static inline double dice_normal(struct rng *rng)
 {
-	double radius = sqrt(-2 * log(dice_uniform(dice)));
-	return radius * cos(2 * M_PI * dice_uniform(dice));
+	double radius = sqrt(-2 * log(dice_uniform(rng)));
+	return radius * cos(2 * M_PI * dice_uniform(rng));
 }
 
 struct weather {
@@ -120,12 +120,12 @@ static inline double weather_drift(const struct weather *weather, double at_s)
 }
 
 static inline struct tune_window card_window(const struct card *card, double limit_w, double seconds,
-	const struct weather *weather, double *clock_s, struct dice *dice)
+	const struct weather *weather, double *clock_s, struct rng *rng)
 {
 	struct truth truth = card_at(card, limit_w);
 	double drift = weather_drift(weather, *clock_s);
-	double step_s = truth.time_s * exp(weather->noise * dice_normal(dice) + drift / 2);
-	double step_j = truth.energy_j * exp(weather->noise * dice_normal(dice) + drift);
+	double step_s = truth.time_s * exp(weather->noise * dice_normal(rng) + drift / 2);
+	double step_j = truth.energy_j * exp(weather->noise * dice_normal(rng) + drift);
 	double steps = fmax(ceil(seconds / step_s), 1);
 	struct tune_window window = {.steps = steps,
 		.energy_j = steps * step_j,

@@ -47,16 +47,17 @@ static bool holds(struct tune_interval interval, double truth)
 	return truth >= interval.low - 1e-6 && truth <= interval.high + 1e-6;
 }
 
-static size_t search(struct tuner *tuner, const struct card *card, struct dice *dice)
+static size_t search(struct tuner *tuner, const struct card *card, struct rng *rng)
 {
 	struct weather weather = {.noise = NOISE,
-		.drift = DRIFT * (2 * dice_uniform(dice) - 1),
+		.drift = DRIFT * (2 * dice_uniform(rng) - 1),
 		.search_s = 500,
-		.phase = 2 * M_PI * dice_uniform(dice)};
+		.phase = 2 * M_PI * dice_uniform(rng)};
 	double clock_s = 0, seconds;
 	size_t limit, n = 0;
 	for (; tuner_next(tuner, &limit, &seconds); n++) {
-		struct tune_window window = card_window(card, tuner_limit(tuner, limit), seconds, &weather, &clock_s, dice);
+		struct tune_window window = card_window(card, tuner_limit(tuner, limit), seconds, &weather, &clock_s,
+			rng);
 		window.limit = limit;
 		tuner_add(tuner, &window);
 	}
@@ -92,12 +93,12 @@ static struct figures_of_goal search_often(const struct card *card, enum tune_go
 			.seconds = SECONDS,
 			.seed = (uint64_t)seed,
 			.adds_limits = true};
-		struct dice dice = dice_make((uint64_t)seed, (uint64_t)(card - cards) * GOALS + goal);
+		struct rng rng = rng_init((uint64_t)seed, (uint64_t)(card - cards) * GOALS + goal);
 		struct tuner *tuner;
 		struct tune_result result;
 		struct arena *arena = arena_new();
 		assert_int_equal(tuner_new(&options, limits, n, &tuner), 0);
-		figures.windows += (double)search(tuner, card, &dice);
+		figures.windows += (double)search(tuner, card, &rng);
 		figures.full_windows += (double)(6 * n + 1);
 		assert_int_equal(tuner_conclude(tuner, arena, &result), 0);
 		assert_true(result.chosen <= limits[0] && result.chosen >= limits[n - 1]);
@@ -146,7 +147,7 @@ static void check_card(void **state)
 static const struct goal_row {
 	const char *teaches;
 	enum tune_goal goal;
-	double least_good, least_held, most_windows;
+	double min_good, min_held, max_windows;
 } goal_rows[] = {
 	{"ED²P: within 3 % of the optimum, intervals contain the true value, early stopping saves windows", TUNE_ED2P,
 		0.97, 0.88, 0.9},
@@ -163,10 +164,10 @@ static void check_goal(void **state)
 	const struct goal_row *row = *state;
 	const struct figures_of_goal *figures = &all.goals[row->goal];
 	print_figures("all", row->goal, figures);
-	assert_true(figures->good >= row->least_good * figures->searches);
-	assert_true(figures->saving_held >= row->least_held * figures->others);
-	assert_true(figures->slowdown_held >= row->least_held * figures->others);
-	assert_true(figures->windows <= row->most_windows * figures->full_windows);
+	assert_true(figures->good >= row->min_good * figures->searches);
+	assert_true(figures->saving_held >= row->min_held * figures->others);
+	assert_true(figures->slowdown_held >= row->min_held * figures->others);
+	assert_true(figures->windows <= row->max_windows * figures->full_windows);
 	assert_true(figures->slower <= 0.05 * figures->searches);
 }
 

@@ -88,14 +88,14 @@ struct bed {
 	double limits[LIMITS_MAX];
 	size_t n;
 	double clock_s;
-	struct dice dice;
+	struct rng rng;
 	size_t n_windows[2 * LIMITS_MAX]; // by index; the search adds no more limits than there were
 	double measured_s[2 * LIMITS_MAX];
 };
 
 static void bed_init(struct bed *bed, const struct tune_options *options, size_t n, double top)
 {
-	*bed = (struct bed){.n = n, .dice = dice_make(options->seed, 5)};
+	*bed = (struct bed){.n = n, .rng = rng_init(options->seed, 5)};
 	for (size_t i = 0; i < n; i++)
 		bed->limits[i] = top * (1 - 0.7 * (double)i / (double)(n - 1));
 	assert_int_equal(tuner_new(options, bed->limits, n, &bed->tuner), 0);
@@ -105,8 +105,8 @@ static void bed_init(struct bed *bed, const struct tune_options *options, size_t
 static struct tune_window a_window(struct bed *bed, size_t limit, double step_s, double seconds, double noise)
 {
 	double u = log(tuner_limit(bed->tuner, limit) / bed->limits[0]);
-	double time_s = step_s * exp(0.5 * u * u + noise * dice_normal(&bed->dice));
-	double energy_j = 40 * step_s * exp(0.9 * u + 0.8 * u * u + noise * dice_normal(&bed->dice));
+	double time_s = step_s * exp(0.5 * u * u + noise * dice_normal(&bed->rng));
+	double energy_j = 40 * step_s * exp(0.9 * u + 0.8 * u * u + noise * dice_normal(&bed->rng));
 	double steps = fmax(ceil(seconds / time_s), 1);
 	struct tune_window window = {.limit = limit,
 		.steps = steps,
@@ -175,7 +175,7 @@ static const struct length_row {
 	const char *teaches;
 	double seconds, step_s;
 	size_t windows_of_reference; // noise so large that no limit is dropped
-	double most_s;               // of a limit
+	double max_s;                // of a limit
 } length_rows[] = {
 	{"seven windows of 4 s", 30, 0.01, 7, 30.5},
 	{"long duration: longer windows, not more of them", 600, 0.01, 7, 601},
@@ -193,7 +193,7 @@ static void check_length(void **state)
 	measure(&bed, row->step_s, 0.2);
 	assert_int_equal(bed.n_windows[0], row->windows_of_reference);
 	for (size_t i = 0; i < 4; i++)
-		assert_true(bed.measured_s[i] <= row->most_s + 9 * row->step_s * (row->step_s > 1));
+		assert_true(bed.measured_s[i] <= row->max_s + 9 * row->step_s * (row->step_s > 1));
 	tuner_free(bed.tuner);
 }
 
@@ -230,7 +230,7 @@ static void corner_is_found(void **state)
 		8, 400);
 	while (tuner_next(bed.tuner, &limit, &seconds)) {
 		double limit_w = tuner_limit(bed.tuner, limit), u = fabs(log(limit_w / 224));
-		double noise = 1 + 0.01 * dice_normal(&bed.dice);
+		double noise = 1 + 0.01 * dice_normal(&bed.rng);
 		assert_true(limit < 8 || fmod(limit_w, 7) == 0);
 		assert_true(limit < 8 ? limit_w == bed.limits[limit] : limit_w > 160 && limit_w < 280);
 		measured_s += seconds;
@@ -451,7 +451,7 @@ static void nothing_differs(void **state)
 	struct tune_result result;
 	bed_init(&bed, &(struct tune_options){.seconds = 30, .seed = 2}, 8, 400);
 	for (size_t w = 0; w < 49; w++) {
-		double noise = 0.001 * dice_normal(&bed.dice);
+		double noise = 0.001 * dice_normal(&bed.rng);
 		tuner_add(bed.tuner,
 			&(struct tune_window){.limit = w % 8,
 				.steps = 10,
@@ -478,42 +478,42 @@ static void bound_of_nothing(void **state)
 	arena_free(arena);
 }
 
-static double nonsense(struct dice *dice)
+static double nonsense(struct rng *rng)
 {
 	static const double strange[] = {0, -1, NAN, INFINITY, -INFINITY, 1e-320, 1e308, 1e-300, 1, 2, 100};
-	uint32_t which = dice_below(dice, 2 * ARRAY_SIZE(strange));
-	return which < ARRAY_SIZE(strange) ? strange[which] : exp(20 * dice_normal(dice));
+	uint32_t which = rng_below(rng, 2 * ARRAY_SIZE(strange));
+	return which < ARRAY_SIZE(strange) ? strange[which] : exp(20 * dice_normal(rng));
 }
 
 // Any input: no crash, the search ends, with a limit in range or an error code.
 static void fuzz(void **state)
 {
 	for (uint64_t seed = 0; seed < FUZZ_ROUNDS; seed++) {
-		struct dice dice = dice_make(seed, 9);
-		size_t n = 2 + dice_below(&dice, dice_below(&dice, 8) == 0 ? 60 : 6), limit;
-		struct tune_options options = {.goal = dice_below(&dice, 4),
-			.slowdown_percent = dice_below(&dice, 20),
-			.seconds = fmin(exp(3 * dice_normal(&dice)), 1e6),
+		struct rng rng = rng_init(seed, 9);
+		size_t n = 2 + rng_below(&rng, rng_below(&rng, 8) == 0 ? 60 : 6), limit;
+		struct tune_options options = {.goal = rng_below(&rng, 4),
+			.slowdown_percent = rng_below(&rng, 20),
+			.seconds = fmin(exp(3 * dice_normal(&rng)), 1e6),
 			.seed = seed,
-			.whole_runs = dice_below(&dice, 4) == 0,
-			.adds_limits = dice_below(&dice, 2) == 0};
+			.whole_runs = rng_below(&rng, 4) == 0,
+			.adds_limits = rng_below(&rng, 2) == 0};
 		struct bed bed;
 		struct tune_result result;
 		struct arena *arena = arena_new();
 		double seconds;
-		bed_init(&bed, &options, n, exp(2 + 2 * fabs(dice_normal(&dice))));
+		bed_init(&bed, &options, n, exp(2 + 2 * fabs(dice_normal(&rng))));
 		for (size_t i = 0; tuner_next(bed.tuner, &limit, &seconds); i++) {
 			assert_true(i <= 14 * n + 7 && limit < 2 * n && seconds >= 0);
-			bool sane = dice_below(&dice, 3) > 0;
+			bool sane = rng_below(&rng, 3) > 0;
 			struct tune_window window = {.limit = limit,
-				.steps = sane ? 5 : nonsense(&dice),
-				.energy_j = sane ? exp(dice_normal(&dice)) : nonsense(&dice),
-				.energy_error_j = nonsense(&dice),
-				.time_s = sane ? exp(dice_normal(&dice)) : nonsense(&dice),
-				.at_s = nonsense(&dice)};
-			if (dice_below(&dice, 10) == 0) {
+				.steps = sane ? 5 : nonsense(&rng),
+				.energy_j = sane ? exp(dice_normal(&rng)) : nonsense(&rng),
+				.energy_error_j = nonsense(&rng),
+				.time_s = sane ? exp(dice_normal(&rng)) : nonsense(&rng),
+				.at_s = nonsense(&rng)};
+			if (rng_below(&rng, 10) == 0) {
 				struct tune_window other = window;
-				other.limit = dice_below(&dice, 2 * (uint32_t)n);
+				other.limit = rng_below(&rng, 2 * (uint32_t)n);
 				tuner_add(bed.tuner, &other);
 			}
 			tuner_add(bed.tuner, &window);

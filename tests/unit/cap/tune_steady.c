@@ -15,8 +15,8 @@ enum { STEPS_A_RUN = 100 };
 static const struct row {
 	const char *teaches;
 	double delay_s, approach_s; // delay before a limit acts, and the time constant from then on
-	double least_w;             // no limit lowers the power below this
-	double search_most_s;       // longest wait for each window, the run of 1 s included
+	double min_w;               // no limit lowers the power below this
+	double search_max_s;        // longest wait for each window, the run of 1 s included
 } rows[] = {
 	{"limit acts at once", 0, 0, 0, 1.9},
 	{"limit acts after 0.1 s", 0.1, 0, 0, 2.1},
@@ -45,7 +45,7 @@ static double limit_in_effect_w(const struct device *device)
 
 static struct truth truth_at(const struct device *device, double limit_w)
 {
-	return card_at(&card, fmax(limit_w, device->row->least_w));
+	return card_at(&card, fmax(limit_w, device->row->min_w));
 }
 
 static void set(struct device *device, double limit_w)
@@ -76,7 +76,7 @@ static void settle(struct device *device, struct tune_steady *steady)
 	work(device, steady->delay_s, INFINITY);
 	for (double stretch_s = STRETCH_S; !is_steady && device->now_s - device->set_s < MOST_S; stretch_s *= LONGER) {
 		double w = work(device, stretch_s, INFINITY) / stretch_s;
-		const struct tune_stretch_power power = {device->limit_w, w, w, device->now_s - device->set_s};
+		const struct tune_interval_power power = {device->limit_w, w, w, device->now_s - device->set_s};
 		is_steady = tune_steady_add(steady, &power, TOLERANCE);
 	}
 	assert_true(is_steady);
@@ -115,7 +115,7 @@ static void finds_the_limit(void **state)
 		assert_true(fabs(window.time_s / STEPS_A_RUN / truth.time_s - 1) < 0.01);
 		tuner_add(tuner, &window);
 	}
-	assert_true(device.now_s < row->search_most_s * (double)n);
+	assert_true(device.now_s < row->search_max_s * (double)n);
 	struct arena *arena = arena_new();
 	assert_int_equal(tuner_conclude(tuner, arena, &result), 0);
 	double slowdown = 100 * (truth_at(&device, result.chosen).time_s / truth_at(&device, 700).time_s - 1);

@@ -32,32 +32,32 @@ static const struct row {
 static void check(void **state)
 {
 	const struct row *row = *state;
-	struct pseudonyms pseudonyms;
+	struct anonymizer anonymizer;
 	struct buf out;
-	pseudonyms_init(&pseudonyms, "tiger");
+	anonymizer_init(&anonymizer, "tiger");
 	buf_init(&out, 1 << 12);
-	pseudonym_scrub(&pseudonyms, row->text, strlen(row->text), true, &out);
+	anonymize_scrub(&anonymizer, row->text, strlen(row->text), true, &out);
 	assert_string_equal(out.data, row->expected);
 	buf_finish(&out);
-	pseudonyms_finish(&pseudonyms);
+	anonymizer_finish(&anonymizer);
 }
 
 static void serials(void **state)
 {
-	struct pseudonyms pseudonyms;
+	struct anonymizer anonymizer;
 	struct buf out;
-	pseudonyms_init(&pseudonyms, "");
+	anonymizer_init(&anonymizer, "");
 	buf_init(&out, 1 << 12);
-	pseudonym_put(&pseudonyms, PSEUDONYM_SERIAL, "a1b2c3d4", 8, &out);
+	anonymize_put(&anonymizer, PSEUDONYM_SERIAL, "a1b2c3d4", 8, &out);
 	buf_char(&out, ' ');
-	pseudonym_put(&pseudonyms, PSEUDONYM_SERIAL, "x", 1, &out);
+	anonymize_put(&anonymizer, PSEUDONYM_SERIAL, "x", 1, &out);
 	buf_char(&out, ' ');
-	pseudonym_put(&pseudonyms, PSEUDONYM_SERIAL, "a1b2c3d4", 8, &out);
+	anonymize_put(&anonymizer, PSEUDONYM_SERIAL, "a1b2c3d4", 8, &out);
 	assert_string_equal(out.data, "00000001 2 00000001");
-	assert_true(pseudonym_has_mac("hid-00:1a:2b:3c:4d:5e-battery"));
-	assert_false(pseudonym_has_mac("intel-rapl:0:1"));
+	assert_true(anonymize_has_mac("hid-00:1a:2b:3c:4d:5e-battery"));
+	assert_false(anonymize_has_mac("intel-rapl:0:1"));
 	buf_finish(&out);
-	pseudonyms_finish(&pseudonyms);
+	anonymizer_finish(&anonymizer);
 }
 
 int main(void)

@@ -100,8 +100,8 @@ static const struct row {
 	const char *teaches;
 	struct machine machine;
 	const struct gpu_supply *supply;
-	double least_error, most_error; // error of an accepted result
-	const char *refused;            // part of the message; NULL: accepted
+	double min_error, max_error; // error of an accepted result
+	const char *refused;         // part of the message; NULL: accepted
 } rows[] = {
 	{"power supply of known efficiency: its error is the largest part", QUIET, &known_supply, 0.02, 0.035, NULL},
 	{"meter in the supply lines of the card: smallest error",
@@ -141,7 +141,7 @@ static void fits(void **data)
 	}
 	if (r < 0)
 		fail_msg("%s", error.text);
-	assert_true(fit.error >= row->least_error && fit.error <= row->most_error);
+	assert_true(fit.error >= row->min_error && fit.error <= row->max_error);
 	assert_true(fabs(fit.factor - row->machine.factor) <= 0.001);
 }
 

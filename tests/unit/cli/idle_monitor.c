@@ -49,7 +49,7 @@ static void read_row(const struct row *row, int64_t t_ms, int64_t values[DEVICE_
 	values[DEVICE_ENERGY_RAW] = (int64_t)(row->range_uj > 0 ? uj % (row->range_uj + 1) : uj);
 }
 
-static void watch_row(const struct row *row, struct domain *domain, struct idle_watch *watch)
+static void watch_row(const struct row *row, struct domain *domain, struct idle_monitor *watch)
 {
 	*domain = (struct domain){
 		.has_energy = row->period_ms > 0,
@@ -58,25 +58,25 @@ static void watch_row(const struct row *row, struct domain *domain, struct idle_
 		.update_period_ns = row->stated_period_ms * NS_PER_MS,
 		.max_power_w = 2000,
 	};
-	idle_watch_init(watch, domain, 0);
+	idle_monitor_init(watch, domain, 0);
 	for (int64_t t_ms = LOOK_MS; t_ms <= SECONDS * 1000; t_ms += LOOK_MS) {
 		int64_t values[DEVICE_COUNT];
 		read_row(row, t_ms, values);
-		idle_watch_feed(watch, t_ms * NS_PER_MS, values);
+		idle_monitor_feed(watch, t_ms * NS_PER_MS, values);
 		if (t_ms % 1000 == 0)
-			idle_watch_end_window(watch);
+			idle_monitor_end_window(watch);
 	}
 }
 
 static void check(void **state)
 {
 	const struct row *row = *state;
-	static struct idle_watch watch;
+	static struct idle_monitor watch;
 	struct domain domain;
 	struct idle_result result, steady;
 	watch_row(row, &domain, &watch);
-	assert_true(idle_watch_result(&watch, &result));
-	assert_int_equal(idle_watch_is_steady(&watch, &steady), row->steady);
+	assert_true(idle_monitor_result(&watch, &result));
+	assert_int_equal(idle_monitor_is_steady(&watch, &steady), row->steady);
 	assert_true(result.error_w > 0 && result.error_w < row->error_below_w);
 	double truth_w = energy_j(row, SECONDS) / SECONDS;
 	assert_true(fabs(result.idle_w - truth_w) <= result.error_w + 0.02 * row->ripple_w);
@@ -87,25 +87,25 @@ static void check(void **state)
 static void nothing_moves(void **state)
 {
 	static const struct row still = {.period_ms = 1, .step_uj = 1, .ripple_s = 1};
-	static struct idle_watch watch;
+	static struct idle_monitor watch;
 	struct domain domain;
 	struct idle_result result;
 	watch_row(&still, &domain, &watch);
-	assert_false(idle_watch_result(&watch, &result));
-	assert_true(idle_watch_is_steady(&watch, &result));
+	assert_false(idle_monitor_result(&watch, &result));
+	assert_true(idle_monitor_is_steady(&watch, &result));
 }
 
 static void reset(void **state)
 {
 	static const struct row good = {.power_w = 20, .period_ms = 1, .step_uj = 1, .ripple_s = 1};
-	static struct idle_watch watch;
+	static struct idle_monitor watch;
 	struct domain domain;
 	struct idle_result result;
 	int64_t values[DEVICE_COUNT];
 	watch_row(&good, &domain, &watch);
 	read_row(&good, 0, values);
-	idle_watch_feed(&watch, (SECONDS * 1000 + LOOK_MS) * NS_PER_MS, values);
-	assert_false(idle_watch_result(&watch, &result));
+	idle_monitor_feed(&watch, (SECONDS * 1000 + LOOK_MS) * NS_PER_MS, values);
+	assert_false(idle_monitor_result(&watch, &result));
 }
 
 int main(void)

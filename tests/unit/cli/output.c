@@ -60,9 +60,9 @@ static void set_environment(const char *text)
 
 static int make(const char *pattern, bool append, char *path, size_t size, struct wattle_error *reterr)
 {
-	struct job_place place;
-	job_place_find(job_from_environment, NULL, &place);
-	const struct output_naming naming = {.pattern = pattern, .pid = 4711, .place = &place, .append = append};
+	struct job_env job_env;
+	job_env_find(job_from_environment, NULL, &job_env);
+	const struct output_naming naming = {.pattern = pattern, .pid = 4711, .job_env = &job_env, .append = append};
 	return output_path(&naming, path, size, reterr);
 }
 
@@ -119,10 +119,10 @@ static const struct collision_row {
 static void collide(void **state)
 {
 	const struct collision_row *row = *state;
-	struct job_place place;
+	struct job_env job_env;
 	set_environment(row->environment);
-	job_place_find(job_from_environment, NULL, &place);
-	assert_int_equal(output_may_collide(row->pattern, &place), row->may);
+	job_env_find(job_from_environment, NULL, &job_env);
+	assert_int_equal(output_may_collide(row->pattern, &job_env), row->may);
 }
 
 int main(void)

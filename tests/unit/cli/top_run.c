@@ -29,7 +29,7 @@ static void add_samples(struct fixture *f, void *store, int64_t begin, int64_t n
 static void look(struct top_run *run, int64_t *now_ns)
 {
 	*now_ns += NS_PER_S;
-	top_run_look(run, *now_ns, false);
+	top_run_update(run, *now_ns, false);
 }
 
 static void a_failed_look(void **state)

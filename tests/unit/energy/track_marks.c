@@ -16,7 +16,7 @@ static const struct row {
 	bool has_no_energy, tells_time;
 	int64_t from_ms, to_ms; // of the marks
 	double energy_j;        // NaN: unknown
-	double most_error_j, most_off_j;
+	double max_error_j, max_off_j;
 } rows[] = {
 	// clang-format off
 	{"constant power: exact to the readings around the updates, far better than a period",
@@ -91,10 +91,10 @@ static void check(void **state)
 		return;
 	struct energy_amount amount = energy_track_between(&trace, 0, 1);
 	double energy_j = amount.j, error_j = amount.error_j;
-	if (fabs(energy_j - row->energy_j) > row->most_off_j)
+	if (fabs(energy_j - row->energy_j) > row->max_off_j)
 		fail_msg("%g J, expected %g", energy_j, row->energy_j);
-	if (error_j > row->most_error_j)
-		fail_msg("an error of %g J, at most %g expected", error_j, row->most_error_j);
+	if (error_j > row->max_error_j)
+		fail_msg("an error of %g J, at most %g expected", error_j, row->max_error_j);
 }
 
 static void trace_lost(void **state)

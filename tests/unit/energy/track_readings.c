@@ -18,7 +18,7 @@ static const struct row {
 	struct domain domain;
 	struct reading readings[6]; // up to the first with t_ms 0
 	double energy_j;            // NaN: unknown
-	double least_error_j, most_error_j;
+	double min_error_j, max_error_j;
 } rows[] = {
 	// clang-format off
 	{"fast counter: the difference of two readings, error about 1 ms of power",
@@ -122,10 +122,10 @@ static void check(void **state)
 	assert_int_equal(isnan(amount.error_j), isnan(row->energy_j));
 	if (isnan(row->energy_j))
 		return;
-	if (!(fabs(amount.j - row->energy_j) < 1e-6 * fmax(row->energy_j, 1)) || !(amount.error_j >= row->least_error_j - 1e-9) ||
-		!(amount.error_j <= row->most_error_j + 1e-9))
+	if (!(fabs(amount.j - row->energy_j) < 1e-6 * fmax(row->energy_j, 1)) ||
+		!(amount.error_j >= row->min_error_j - 1e-9) || !(amount.error_j <= row->max_error_j + 1e-9))
 		fail_msg("%.9g +- %.9g J is not %g +- %g to %g J", amount.j, amount.error_j, row->energy_j,
-			row->least_error_j, row->most_error_j);
+			row->min_error_j, row->max_error_j);
 }
 
 // The model reports the mean power since the previous reading: each interval has its own.

@@ -17,12 +17,12 @@ struct target {
 	struct counters counters;
 	struct limits *limits;
 	struct server *server;
-	uint64_t dice; // of splitmix64: the same bytes each time
+	uint64_t rng; // of splitmix64: the same bytes each time
 };
 
 static uint64_t roll(struct target *target)
 {
-	uint64_t z = target->dice += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = target->rng += UINT64_C(0x9e3779b97f4a7c15);
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
 	return z ^ z >> 31;
@@ -40,7 +40,7 @@ static void set_up(struct target *target)
 		{"constraint_0_max_power_uw", "200000000\n"},
 	};
 	char path[128], sysfs[512], state[512];
-	*target = (struct target){.dice = 6};
+	*target = (struct target){.rng = 6};
 	tree_make(&target->tree);
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		snprintf(path, sizeof(path), "sys/class/powercap/intel-rapl:0/%s", files[i][0]);
@@ -55,7 +55,7 @@ static void set_up(struct target *target)
 	assert_int_equal(limits_open(&target->env, &target->limits, NULL), 0);
 	assert_int_equal(limits_count(target->limits), 1);
 	const struct server_parts parts = {&target->env, &target->policy, &target->counters, target->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, -1, -1}, &target->server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_sockets){-1, -1, -1, -1}, &target->server, NULL), 0);
 }
 
 static void tear_down(struct target *target)

@@ -52,7 +52,9 @@ static struct place *set_up(void)
 	assert_int_equal(limits_open(&place->env, &place->limits, NULL), 0);
 	place->stop_fd = eventfd(0, EFD_CLOEXEC);
 	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, place->stop_fd, -1, -1}, &place->server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_sockets){-1, place->stop_fd, -1, -1}, &place->server,
+				 NULL),
+		0);
 	return place;
 }
 
@@ -256,7 +258,7 @@ static void breaks(void **state)
 	struct server *server;
 	assert_int_equal(pipe(ends), 0);
 	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, ends[1], -1}, &server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_sockets){-1, -1, ends[1], -1}, &server, NULL), 0);
 	assert_int_equal(server_turn(server, 0), 0);
 	close(ends[0]);
 	assert_int_equal(server_turn(server, -1), 1);
@@ -277,7 +279,7 @@ static struct reload set_up_reload(struct place *place)
 	struct reload reload = {0};
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
 	const struct server_parts parts = {&place->env, &place->policy, &place->counters, place->limits};
-	assert_int_equal(server_open(&parts, &(struct server_doors){-1, -1, -1, ends[0]}, &reload.server, NULL), 0);
+	assert_int_equal(server_open(&parts, &(struct server_sockets){-1, -1, -1, ends[0]}, &reload.server, NULL), 0);
 	server_close(place->server);
 	place->server = reload.server;
 	reload.policy_fd = ends[0];

@@ -188,9 +188,9 @@ static void somebody_else_listens(void **state)
 
 static void kin(void **state)
 {
-	assert_true(job_owner_is_kin(getppid(), 1 << 30)); // an ancestor
-	assert_false(job_owner_is_kin(getpid(), 1 << 30));
-	assert_true(job_owner_is_kin(getpid(), getppid())); // its parent is the measured program
+	assert_true(job_owner_is_related(getppid(), 1 << 30)); // an ancestor
+	assert_false(job_owner_is_related(getpid(), 1 << 30));
+	assert_true(job_owner_is_related(getpid(), getppid())); // its parent is the measured program
 }
 
 static void rank_of_an_owner(void **state)

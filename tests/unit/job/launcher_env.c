@@ -130,58 +130,58 @@ static const char *kept(const char *name, void *data)
 	const char *value = variable(name, data);
 	if (value == NULL)
 		return NULL;
-	char *place = places[n_places++ % 8];
-	text_copy(place, JOB_TEXT_SIZE, value);
-	return place;
+	char *env = places[n_places++ % 8];
+	text_copy(env, JOB_TEXT_SIZE, value);
+	return env;
 }
 
 static void check(void **state)
 {
 	const struct row *row = *state;
-	struct job_place place;
-	job_place_find(kept, (void *)(uintptr_t)row->environment, &place);
-	assert_string_equal(place.id, row->id);
-	assert_string_equal(place.step, row->step);
-	assert_string_equal(place.launcher, row->launcher);
-	assert_int_equal(place.rank, known(row->rank));
-	assert_int_equal(place.local_rank, known(row->local_rank));
-	assert_int_equal(place.world_size, known(row->world_size));
-	assert_int_equal(place.local_size, known(row->local_size));
-	assert_int_equal(place.n_nodes, known(row->n_nodes));
-	assert_int_equal(place.restart, row->restart);
-	assert_string_equal(place.restart_text, row->restart_text);
-	assert_int_equal(place.in_job, row->id[0] != '\0' || row->rank != NO);
+	struct job_env env;
+	job_env_find(kept, (void *)(uintptr_t)row->environment, &env);
+	assert_string_equal(env.id, row->id);
+	assert_string_equal(env.step, row->step);
+	assert_string_equal(env.launcher, row->launcher);
+	assert_int_equal(env.rank, known(row->rank));
+	assert_int_equal(env.local_rank, known(row->local_rank));
+	assert_int_equal(env.world_size, known(row->world_size));
+	assert_int_equal(env.local_size, known(row->local_size));
+	assert_int_equal(env.n_nodes, known(row->n_nodes));
+	assert_int_equal(env.restart, row->restart);
+	assert_string_equal(env.restart_text, row->restart_text);
+	assert_int_equal(env.in_job, row->id[0] != '\0' || row->rank != NO);
 }
 
 static void names_of_a_job(void **state)
 {
-	struct job_place place;
+	struct job_env env;
 	char environment[] =
 		"SLURM_JOB_ID=1 SLURM_JOB_NAME=train SLURM_JOB_USER=ada SLURM_CLUSTER_NAME=big SLURMD_NODENAME=n7";
-	job_place_find(kept, environment, &place);
-	assert_string_equal(place.name, "train");
-	assert_string_equal(place.user, "ada");
-	assert_string_equal(place.cluster, "big");
-	assert_string_equal(place.node, "n7");
+	job_env_find(kept, environment, &env);
+	assert_string_equal(env.name, "train");
+	assert_string_equal(env.user, "ada");
+	assert_string_equal(env.cluster, "big");
+	assert_string_equal(env.node, "n7");
 }
 
 static void launches_without_id(void **state)
 {
-	struct job_place place;
+	struct job_env env;
 	char environment[] = "RANK=0 WORLD_SIZE=2 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500";
-	job_place_find(kept, environment, &place);
-	assert_string_equal(place.id, "");
-	assert_string_equal(place.group, "10.0.0.1:29500");
-	assert_true(job_place_is_shared(&place));
+	job_env_find(kept, environment, &env);
+	assert_string_equal(env.id, "");
+	assert_string_equal(env.group, "10.0.0.1:29500");
+	assert_true(job_env_is_shared(&env));
 }
 
 static void long_values(void **state)
 {
-	struct job_place place;
+	struct job_env env;
 	char environment[200] = "SLURM_JOB_ID=";
 	memset(environment + 13, '7', 180);
-	job_place_find(kept, environment, &place);
-	assert_int_equal(strlen(place.id), JOB_TEXT_SIZE - 1);
+	job_env_find(kept, environment, &env);
+	assert_int_equal(strlen(env.id), JOB_TEXT_SIZE - 1);
 }
 
 int main(void)

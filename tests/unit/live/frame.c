@@ -112,7 +112,7 @@ static void nothing_is_drawn_outside(void **state)
 	line_text(&line, pen, "\xe7\x81\xab\xe7\x81\xab");
 	line = line_in(&frame, (struct area){.y = 5, .width = 3, .height = 9}, 3);
 	line_text(&line, pen, "abc");
-	frame_look(&frame, (struct area){-5, -5, 100, 100}, LOOK_BOLD);
+	frame_set_attributes(&frame, (struct area){-5, -5, 100, 100}, ATTRIBUTE_BOLD);
 	assert_null(frame_cell(&frame, 3, 0));
 	frame_finish(&frame);
 	assert_int_equal(frame_init(&frame, -1, 5, true), 0);

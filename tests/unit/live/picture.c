@@ -7,17 +7,17 @@
 #include <locale.h>
 #include <stdio.h>
 
-enum { DOMAINS_MOST = 24, PROCESSES_MOST = 60, PAST = 100 };
+enum { DOMAINS_MAX = 24, PROCESSES_MAX = 60, PAST = 100 };
 
 struct made { // a machine
-	struct domain described[DOMAINS_MOST];
-	struct now_domain domains[DOMAINS_MOST];
-	struct now_process processes[PROCESSES_MOST];
-	struct now now;
+	struct domain described[DOMAINS_MAX];
+	struct monitor_domain domains[DOMAINS_MAX];
+	struct monitor_process processes[PROCESSES_MAX];
+	struct monitor_sample now;
 	struct live_run run;
 	struct live_span spans[3];
 	struct live_ui ui;
-	struct now_history dt_s;
+	struct monitor_history dt_s;
 	pid_t pid;
 };
 
@@ -32,7 +32,7 @@ static void add_domain(struct made *made, const char *name, enum domain_kind kin
 	snprintf(described->name, sizeof(described->name), "%s", name);
 	snprintf(described->inside, sizeof(described->inside), "%s", inside);
 	snprintf(described->device, sizeof(described->device), "%s", kind == DOMAIN_GPU ? "NVIDIA H100 80GB HBM3" : "");
-	made->domains[i] = (struct now_domain){.domain = described,
+	made->domains[i] = (struct monitor_domain){.domain = described,
 		.source = "made",
 		.in_total = inside[0] == '\0',
 		.power_w = power_w,
@@ -42,7 +42,7 @@ static void add_domain(struct made *made, const char *name, enum domain_kind kin
 #include "metric/metrics.def"
 		.memory_total_bytes = kind == DOMAIN_GPU ? 80e9 : (double)NAN,
 		.throttle_bits = kind == DOMAIN_GPU && i % 2 == 1 ? 0x4 : VALUE_MISSING,
-		.power_history_w = {.values = past_w, .n = PAST, .room = PAST}};
+		.power_history_w = {.values = past_w, .n = PAST, .capacity = PAST}};
 	if (kind != DOMAIN_GPU)
 		return;
 	made->domains[i].temperature_c = 61;
@@ -52,8 +52,8 @@ static void add_domain(struct made *made, const char *name, enum domain_kind kin
 
 static void add_process(struct made *made, pid_t pid, const char *command, double power_w, bool is_target)
 {
-	struct now_process *process = &made->processes[made->now.n_processes++];
-	*process = (struct now_process){.pid = pid,
+	struct monitor_process *process = &made->processes[made->now.n_processes++];
+	*process = (struct monitor_process){.pid = pid,
 		.ppid = 1,
 		.uid = 4711,
 		.state = 'R',
@@ -78,7 +78,7 @@ static void begin(struct made *made)
 		past_s[i] = 1;
 	}
 	*made = (struct made){0};
-	made->now = (struct now){.t_ns = 1000 * NS_PER_S,
+	made->now = (struct monitor_sample){.t_ns = 1000 * NS_PER_S,
 		.dt_s = 1,
 		.cores = 16,
 		.busy_cores = 6.2,
@@ -92,11 +92,11 @@ static void begin(struct made *made)
 		.total_energy_uj = INT64_C(12400000000),
 		.provenance = PROVENANCE_MEASURED,
 		.sum = {80, 20, 0.1, 40, 1.9},
-		.total_history_w = {.values = past_w, .n = PAST, .room = PAST},
-		.target_history_w = {.values = past_w, .n = PAST, .room = PAST},
+		.total_history_w = {.values = past_w, .n = PAST, .capacity = PAST},
+		.target_history_w = {.values = past_w, .n = PAST, .capacity = PAST},
 		.own_cpu_percent = 0.31,
 		.own_rss_bytes = 9100000};
-	made->dt_s = (struct now_history){.values = past_s, .n = PAST, .room = PAST};
+	made->dt_s = (struct monitor_history){.values = past_s, .n = PAST, .capacity = PAST};
 	made->ui.interval_ns = NS_PER_S;
 }
 
@@ -106,7 +106,7 @@ static void make_laptop(struct made *made)
 	add_domain(made, "package-0", DOMAIN_PACKAGE, "", 62.3, PROVENANCE_MEASURED);
 	add_domain(made, "core-0", DOMAIN_CORE, "package-0", 48.1, PROVENANCE_MEASURED);
 	add_domain(made, "dram-0", DOMAIN_DRAM, "", 5.1, PROVENANCE_DERIVED);
-	for (int i = 0; i < PROCESSES_MOST; i++)
+	for (int i = 0; i < PROCESSES_MAX; i++)
 		add_process(made, 1000 + i, i == 0 ? "python train.py --epochs 90" : "worker", 30.0 / (i + 1), false);
 }
 
@@ -123,7 +123,7 @@ static void make_server(struct made *made)
 		add_domain(made, name, DOMAIN_GPU, "", 512, PROVENANCE_MEASURED);
 	}
 	made->now.total_w = 4518;
-	for (int i = 0; i < PROCESSES_MOST; i++)
+	for (int i = 0; i < PROCESSES_MAX; i++)
 		add_process(made, 1000 + i, "python train.py", 30.0 / (i + 1), i < 8);
 	made->processes[0].gpu_percent = 98;
 	made->processes[0].gpu_memory_bytes = 31200000000;
@@ -158,8 +158,8 @@ static void make_nothing(struct made *made)
 	made->now.cores = made->now.memory_total_bytes = made->now.memory_used_bytes = VALUE_MISSING;
 	made->now.processes_seen = made->now.threads_seen = made->now.own_rss_bytes = VALUE_MISSING;
 	made->now.own_cpu_percent = (double)NAN;
-	made->now.sum = (struct now_sum){(double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
-	made->now.total_history_w = made->now.target_history_w = made->dt_s = (struct now_history){0};
+	made->now.sum = (struct monitor_sum){(double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+	made->now.total_history_w = made->now.target_history_w = made->dt_s = (struct monitor_history){0};
 }
 
 static void make_estimate(struct made *made)

@@ -9,7 +9,7 @@
 enum { PROCESSES = 7, WORDS = 256 };
 
 // 1 ── 10 ── 11 (target) └─ 20 ── 21, 22; 30 has a parent that is not listed
-static const struct now_process machine[PROCESSES] = {
+static const struct monitor_process machine[PROCESSES] = {
 	{.pid = 1,
 		.ppid = 0,
 		.command = "init",
@@ -124,9 +124,9 @@ static void tell(const struct live_rows *rows, char *out)
 static void check_order(void **state)
 {
 	const struct order_row *row = *state;
-	struct now_process processes[PROCESSES];
+	struct monitor_process processes[PROCESSES];
 	memcpy(processes, machine, sizeof(machine));
-	const struct now now = {.processes = processes, .n_processes = PROCESSES};
+	const struct monitor_sample now = {.processes = processes, .n_processes = PROCESSES};
 	const struct user_names users = {.name_of = name_of};
 	struct live_rows rows = {0};
 	char words[WORDS];
@@ -138,9 +138,9 @@ static void check_order(void **state)
 
 static void a_circle_of_parents_ends(void **state)
 {
-	struct now_process circle[] = {{.pid = 5, .ppid = 6}, {.pid = 6, .ppid = 7}, {.pid = 7, .ppid = 5},
+	struct monitor_process circle[] = {{.pid = 5, .ppid = 6}, {.pid = 6, .ppid = 7}, {.pid = 7, .ppid = 5},
 		{.pid = 8, .ppid = 8}};
-	const struct now now = {.processes = circle, .n_processes = ARRAY_SIZE(circle)};
+	const struct monitor_sample now = {.processes = circle, .n_processes = ARRAY_SIZE(circle)};
 	const struct live_ui ui = {.tree = true};
 	struct live_rows rows = {0};
 	assert_int_equal(live_rows_make(&rows, &now, &ui, NULL), 0);
@@ -151,16 +151,16 @@ static void a_circle_of_parents_ends(void **state)
 static void a_long_chain_is_all_there(void **state)
 {
 	enum { N = 3000 };
-	struct now_process *chain = calloc(N, sizeof(*chain));
+	struct monitor_process *chain = calloc(N, sizeof(*chain));
 	for (int i = 0; i < N; i++)
-		chain[i] = (struct now_process){.pid = i + 1, .ppid = i, .power_w = 1};
-	const struct now now = {.processes = chain, .n_processes = N};
+		chain[i] = (struct monitor_process){.pid = i + 1, .ppid = i, .power_w = 1};
+	const struct monitor_sample now = {.processes = chain, .n_processes = N};
 	const struct live_ui ui = {.tree = true};
 	struct live_rows rows = {0};
 	assert_int_equal(live_rows_make(&rows, &now, &ui, NULL), 0);
 	assert_int_equal(rows.n, N);
 	for (size_t i = 0; i < rows.n; i++)
-		assert_true(rows.rows[i].depth <= TREE_DEPTH_MOST);
+		assert_true(rows.rows[i].depth <= TREE_DEPTH_MAX);
 	live_rows_finish(&rows);
 	free(chain);
 }
@@ -187,9 +187,9 @@ static const struct select_row {
 static void check_select(void **state)
 {
 	const struct select_row *row = *state;
-	struct now_process processes[PROCESSES];
+	struct monitor_process processes[PROCESSES];
 	memcpy(processes, machine, sizeof(machine));
-	const struct now now = {.processes = processes, .n_processes = PROCESSES};
+	const struct monitor_sample now = {.processes = processes, .n_processes = PROCESSES};
 	struct live_rows rows = {0};
 	struct live_ui ui = row->before;
 	assert_int_equal(live_rows_make(&rows, &now, &ui, NULL), 0);

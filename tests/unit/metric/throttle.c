@@ -25,9 +25,9 @@ static const struct row {
 static void check(void **state)
 {
 	const struct row *row = *state;
-	char words[THROTTLE_WORDS_SIZE];
+	char words[THROTTLE_PHRASE_SIZE];
 	memset(words, 'x', sizeof(words));
-	throttle_words(row->bits, words);
+	throttle_phrase(row->bits, words);
 	assert_string_equal(words, row->words);
 	assert_true(throttle_held_back(row->bits) == row->held_back);
 }

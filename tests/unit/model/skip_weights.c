@@ -28,14 +28,14 @@ static const struct row {
 	{"file that ends within a number: refused", BYTES(0x08, 0x80), -EBADMSG},
 };
 
-static int slim_bytes(const void *bytes, size_t size, struct buf *out, uint64_t *ret_read_bytes)
+static int stripped_bytes(const void *bytes, size_t size, struct buf *out, uint64_t *ret_read_bytes)
 {
 	struct made_file file = made_open();
 	made_write(&file, bytes, size);
-	const struct slim_source source = {file.fd, size, "made"};
+	const struct skip_weights_source source = {file.fd, size, "made"};
 	struct wattle_error error = {0};
 	buf_init(out, 1 << 20);
-	int r = slim(&source, &onnx__model_proto__descriptor, out, ret_read_bytes, &error);
+	int r = skip_weights(&source, &onnx__model_proto__descriptor, out, ret_read_bytes, &error);
 	assert_true((r < 0) == (error.text[0] != '\0'));
 	close(file.fd);
 	return r;
@@ -46,7 +46,7 @@ static void check(void **state)
 	const struct row *row = *state;
 	struct buf out;
 	uint64_t read_bytes;
-	assert_int_equal(slim_bytes(row->bytes, row->size, &out, &read_bytes), row->result);
+	assert_int_equal(stripped_bytes(row->bytes, row->size, &out, &read_bytes), row->result);
 	if (row->result == 0)
 		assert_int_equal(out.size, 0);
 	buf_finish(&out);
@@ -74,7 +74,7 @@ static void weights_are_left_out(void **state)
 	onnx__model_proto__pack(&model, bytes);
 	struct buf out;
 	uint64_t read_bytes;
-	assert_int_equal(slim_bytes(bytes, size, &out, &read_bytes), 0);
+	assert_int_equal(stripped_bytes(bytes, size, &out, &read_bytes), 0);
 	assert_true(out.size < 100 && read_bytes < LARGE / 2);
 	Onnx__ModelProto *read = onnx__model_proto__unpack(NULL, out.size, (const uint8_t *)out.data);
 	assert_non_null(read);
@@ -102,7 +102,7 @@ static void deep_graphs_are_refused(void **state)
 	}
 	struct buf out;
 	uint64_t read_bytes;
-	assert_int_equal(slim_bytes(bytes + at, sizeof(bytes) - at, &out, &read_bytes), -EBADMSG);
+	assert_int_equal(stripped_bytes(bytes + at, sizeof(bytes) - at, &out, &read_bytes), -EBADMSG);
 	buf_finish(&out);
 }
 

@@ -6,7 +6,7 @@
 static const struct row {
 	const char *teaches, *words;
 	size_t size; // its bytes; each word ends with a NUL
-	size_t room;
+	size_t capacity;
 	const char *expected; // NULL: no command line
 } rows[] = {
 	{"words are joined into a line", "ls\0-l\0/tmp", 11, 64, "ls -l /tmp"},
@@ -37,7 +37,7 @@ static void check(void **state)
 	const struct row *row = *state;
 	char words[64] = {0}, out[64];
 	memcpy(words, row->words, row->size);
-	bool any = process_words_join(words, row->size, out, row->room);
+	bool any = cmdline_join(words, row->size, out, row->capacity);
 	assert_int_equal(any, row->expected != NULL);
 	if (any)
 		assert_string_equal(out, row->expected);

@@ -77,7 +77,7 @@ static void check(void **state)
 	current = *state;
 	struct domain gpu = {.name = "gpu-0", .kind = DOMAIN_GPU, .used = true};
 	const struct domain *devices[] = {&gpu};
-	struct now_domain domain = {.domain = &gpu, .in_total = true, .power_w = 100};
+	struct monitor_domain domain = {.domain = &gpu, .in_total = true, .power_w = 100};
 	struct energy_track track = {.domain = &gpu, .added_uj = 100000000};
 	int64_t figures[1][DEVICE_COUNT];
 	size_t device_of[] = {0};
@@ -102,17 +102,17 @@ static void check(void **state)
 		{.now = {.pid = 20, .rss_bytes = 1}, .used_ns = 0},
 	};
 	struct process_table table = {.rows = processes, .n = 2, .target_pid = 10};
-	struct divided all;
-	divide_watts(&domains, &table, &(struct divide_machine){0, 1}, &all);
+	struct attributed_energy all;
+	attribute_power(&domains, &table, &(struct attribution_machine){0, 1}, &all);
 	assert_watts("target's process", processes[0].now.gpu_w, current->target_w);
 	assert_watts("other process", processes[1].now.gpu_w, current->other_w);
-	const struct now_sum *sum = &all.sum;
+	const struct monitor_sum *sum = &all.sum;
 	assert_watts("target", sum->target_w, current->sum_target_w);
 	assert_watts("others", sum->others_w, current->sum_others_w);
 	assert_watts("idle", sum->idle_w,
 		current->sum_idle_w > 0 ? current->sum_idle_w : (double)NAN); // unknown, not 0
 	assert_watts("unattributed", sum->unattributed_w, current->sum_unattributed_w);
-	assert_watts("all", add_known(sum->target_w + sum->others_w + sum->unattributed_w + sum->own_w, sum->idle_w),
+	assert_watts("all", nan_sum(sum->target_w + sum->others_w + sum->unattributed_w + sum->own_w, sum->idle_w),
 		100);
 	assert_watts("joules", processes[0].now.energy_j, isnan(current->target_w) ? 0 : current->target_w);
 }

@@ -5,7 +5,7 @@
 
 static const struct row {
 	const char *teaches;
-	size_t room, n_added, ago;
+	size_t capacity, n_added, ago;
 	double expected; // after adding 1, 2, 3 …
 } rows[] = {
 	{"empty ring", 3, 0, 0, NAN},
@@ -14,20 +14,20 @@ static const struct row {
 	{"full ring: the oldest value is dropped", 3, 5, 2, 3},
 	{"full ring: holds its capacity", 3, 5, 3, NAN},
 	{"no history requested", 0, 5, 0, NAN},
-	{"capacity above the maximum: reduced", 1000000, 700, NOW_HISTORY, NAN},
-	{"capacity equal to the maximum", 1000000, 700, NOW_HISTORY - 1, 101},
+	{"capacity above the maximum: reduced", 1000000, 700, MONITOR_HISTORY, NAN},
+	{"capacity equal to the maximum", 1000000, 700, MONITOR_HISTORY - 1, 101},
 };
 
 static void check(void **state)
 {
 	const struct row *row = *state;
-	struct now_history history;
-	assert_int_equal(now_history_open(&history, row->room), 0);
+	struct monitor_history history;
+	assert_int_equal(monitor_history_open(&history, row->capacity), 0);
 	for (size_t i = 0; i < row->n_added; i++)
-		now_history_add(&history, (double)i + 1);
-	double value = now_history_at(&history, row->ago);
+		monitor_history_add(&history, (double)i + 1);
+	double value = monitor_history_at(&history, row->ago);
 	assert_true(isnan(row->expected) ? isnan(value) : value == row->expected);
-	now_history_close(&history);
+	monitor_history_close(&history);
 }
 
 int main(void)

@@ -33,24 +33,24 @@ static void check(void **state)
 {
 	const struct row *row = *state;
 	char text[1024];
-	struct belonging found = {.job_uid = (uid_t)-1};
+	struct job_lookup_result found = {.job_uid = (uid_t)-1};
 	text_copy(text, sizeof(text), row->text);
-	belong_read_cgroups(text, &found);
-	assert_string_equal(found.names[NOW_JOBS], row->job);
-	assert_string_equal(found.names[NOW_CGROUPS], row->cgroup);
+	job_lookup_read_cgroups(text, &found);
+	assert_string_equal(found.names[MONITOR_JOBS], row->job);
+	assert_string_equal(found.names[MONITOR_CGROUPS], row->cgroup);
 	assert_int_equal(found.job_uid, (uid_t)row->uid);
 }
 
 static void long_path(void **state)
 {
 	char text[2048] = "0::/";
-	struct belonging found = {0};
+	struct job_lookup_result found = {0};
 	memset(text + 4, 'x', 1000);
 	memcpy(text + 1004, "/end\n", 6);
-	belong_read_cgroups(text, &found);
-	assert_int_equal(strncmp(found.names[NOW_CGROUPS], "…x", strlen("…x")), 0);
-	assert_int_equal(strlen(found.names[NOW_CGROUPS]), NOW_GROUP_SIZE - 1);
-	assert_string_equal(found.names[NOW_CGROUPS] + NOW_GROUP_SIZE - 5, "/end");
+	job_lookup_read_cgroups(text, &found);
+	assert_int_equal(strncmp(found.names[MONITOR_CGROUPS], "…x", strlen("…x")), 0);
+	assert_int_equal(strlen(found.names[MONITOR_CGROUPS]), MONITOR_GROUP_SIZE - 1);
+	assert_string_equal(found.names[MONITOR_CGROUPS] + MONITOR_GROUP_SIZE - 5, "/end");
 }
 
 static const struct environment_row {
@@ -73,13 +73,13 @@ static void check_environment(void **state)
 {
 	const struct environment_row *row = *state;
 	char text[256];
-	struct belonging found = {.job_uid = (uid_t)-1};
+	struct job_lookup_result found = {.job_uid = (uid_t)-1};
 	text_copy(text, sizeof(text), row->text);
 	size_t size = strlen(text);
 	for (size_t i = 0; i < size; i++)
 		text[i] = text[i] == '|' ? '\0' : text[i];
-	belong_read_environment(text, size, &found);
-	assert_string_equal(found.names[NOW_JOBS], row->job);
+	job_lookup_read_environment(text, size, &found);
+	assert_string_equal(found.names[MONITOR_JOBS], row->job);
 	assert_int_equal(found.job_uid, (uid_t)row->uid);
 }
 

@@ -11,8 +11,8 @@ enum { TICK_MS = 10 };
 struct made_machine {
 	struct tree tree;
 	struct wattle_env env;
-	struct now_state *state;
-	const struct now *now;
+	struct monitor *state;
+	const struct monitor_sample *now;
 	int64_t now_ns;
 	int64_t busy_ms, idle_ms;
 };
@@ -116,30 +116,30 @@ static inline void made_begin(struct made_machine *m)
 static inline void made_open(struct made_machine *m, pid_t pid, size_t most)
 {
 	const struct sensor_options sensors = {0};
-	const struct now_options options = {.env = &m->env,
+	const struct monitor_options options = {.env = &m->env,
 		.sensors = &sensors,
 		.pid = pid,
-		.most_processes = most,
+		.max_processes = most,
 		.history = 8};
 	struct wattle_error error = {0};
-	if (now_open(&options, &m->state, &error) < 0)
+	if (monitor_open(&options, &m->state, &error) < 0)
 		fail_msg("%s", error.text);
 }
 
 static inline void made_look(struct made_machine *m, int64_t after_ms)
 {
 	m->now_ns += after_ms * NS_PER_MS;
-	m->now = now_look(m->state);
+	m->now = monitor_take_sample(m->state);
 }
 
 static inline void made_finish(struct made_machine *m)
 {
-	now_close(m->state);
+	monitor_close(m->state);
 	env_close(&m->env);
 	tree_finish(&m->tree);
 }
 
-static inline const struct now_process *made_find(const struct made_machine *m, pid_t pid, bool is_gone)
+static inline const struct monitor_process *made_find(const struct made_machine *m, pid_t pid, bool is_gone)
 {
 	for (size_t i = 0; i < m->now->n_processes; i++)
 		if (m->now->processes[i].pid == pid && m->now->processes[i].is_gone == is_gone)

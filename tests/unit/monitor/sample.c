@@ -26,7 +26,7 @@ static void the_first_look_has_no_powers(void **state)
 {
 	struct made_machine m;
 	begin_busy(&m, 0);
-	second(&m); // now_open made the first sample
+	second(&m); // monitor_open made the first sample
 	assert_near(m.now->dt_s, 1);
 	m.now = NULL;
 	made_finish(&m);
@@ -145,7 +145,7 @@ static void one_that_ended_is_shown_once(void **state)
 	second(&m);
 	made_end(&m, 60);
 	second(&m);
-	const struct now_process *gone = made_find(&m, 60, true);
+	const struct monitor_process *gone = made_find(&m, 60, true);
 	assert_non_null(gone);
 	assert_near(gone->energy_j, 50);
 	assert_near(gone->power_w, (double)NAN);
@@ -250,8 +250,8 @@ static void no_such_process(void **state)
 	struct made_machine m;
 	made_begin(&m);
 	struct wattle_error error = {0};
-	const struct now_options options = {.env = &m.env, .pid = 4711};
-	assert_int_equal(now_open(&options, &m.state, &error), -ENOENT);
+	const struct monitor_options options = {.env = &m.env, .pid = 4711};
+	assert_int_equal(monitor_open(&options, &m.state, &error), -ENOENT);
 	assert_string_equal(error.text, "there is no process 4711");
 	made_finish(&m);
 }
@@ -281,19 +281,19 @@ static void our_own_cpu_time_is_finer_than_ticks(void **state)
 	unsetenv("WATTLE_PROCFS");
 	unsetenv("WATTLE_SYSFS");
 	assert_int_equal(env_open(&m.env, NULL), 0);
-	const struct now_options options = {.env = &m.env, .sensors = &sensors};
-	assert_int_equal(now_open(&options, &m.state, &error), 0);
+	const struct monitor_options options = {.env = &m.env, .sensors = &sensors};
+	assert_int_equal(monitor_open(&options, &m.state, &error), 0);
 	int finer = 0;
 	for (int i = 0; i < 5; i++) { // a sample itself takes some
-		m.now = now_look(m.state);
-		const struct now_process *own = made_find(&m, getpid(), false);
+		m.now = monitor_take_sample(m.state);
+		const struct monitor_process *own = made_find(&m, getpid(), false);
 		assert_non_null(own);
 		assert_true(own->is_own);
 		assert_true(own->cpu_cores > 0);
 		finer += own->cpu_ns % (TICK_MS * NS_PER_MS) != 0;
 	}
 	assert_true(finer > 0);
-	now_close(m.state);
+	monitor_close(m.state);
 	env_close(&m.env);
 }
 
@@ -341,7 +341,7 @@ static void what_proc_does_not_tell_is_unknown(void **state)
 static void the_order_of_use_is_one_order(void **state)
 {
 	const double none = (double)NAN;
-	const struct now_process in_order[] = {
+	const struct monitor_process in_order[] = {
 		{.pid = 9, .power_w = 2, .cpu_cores = 0.1},
 		{.pid = 8, .power_w = 1, .cpu_cores = 0.9},
 		{.pid = 7, .power_w = none, .cpu_cores = 1.5, .rss_bytes = 1},
@@ -351,7 +351,7 @@ static void the_order_of_use_is_one_order(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(in_order); i++)
 		for (size_t k = 0; k < ARRAY_SIZE(in_order); k++) {
-			int order = now_compare_use(&in_order[i], &in_order[k]);
+			int order = monitor_compare_use(&in_order[i], &in_order[k]);
 			assert_int_equal((order > 0) - (order < 0), (i > k) - (i < k));
 		}
 }
@@ -437,10 +437,10 @@ static void history_has_the_last_looks(void **state)
 		made_energy(&m, "intel-rapl:0", "package-0", 5000000 + i * (i + 1) / 2 * 1000000);
 		second(&m);
 	}
-	assert_near(now_history_at(&m.now->total_history_w, 0), 10);
-	assert_near(now_history_at(&m.now->total_history_w, 7), 3);
-	assert_near(now_history_at(&m.now->total_history_w, 8), (double)NAN);
-	assert_near(now_history_at(&m.now->cpu_history_cores, 0), 1);
+	assert_near(monitor_history_at(&m.now->total_history_w, 0), 10);
+	assert_near(monitor_history_at(&m.now->total_history_w, 7), 3);
+	assert_near(monitor_history_at(&m.now->total_history_w, 8), (double)NAN);
+	assert_near(monitor_history_at(&m.now->cpu_history_cores, 0), 1);
 	made_finish(&m);
 }
 

@@ -154,7 +154,7 @@ static pid_t fork_many_mappings(char *memory, size_t n_mappings)
 
 static void many_small_mappings(void **state)
 {
-	enum { MAPPINGS = 3900, READ_MOST = 2000 }; // and as many between them without memory
+	enum { MAPPINGS = 3900, READ_MAX = 2000 }; // and as many between them without memory
 	static char text[TEXT_SIZE];
 	struct wattle_env env;
 	struct tree tree;
@@ -174,7 +174,7 @@ static void many_small_mappings(void **state)
 	waitpid(pid, NULL, 0);
 	munmap(memory, 2 * (size_t)MAPPINGS * PAGE);
 	assert_int_equal(r, 0);
-	assert_true(sample.n_areas < READ_MOST);
+	assert_true(sample.n_areas < READ_MAX);
 	double mappings = sample.shared[PAGE_ANONYMOUS] + sample.exclusive[PAGE_ANONYMOUS];
 	assert_true(mappings > MAPPINGS); // the sample represents all, beside the test's own memory
 	double written = sample.exclusive[PAGE_ANONYMOUS];

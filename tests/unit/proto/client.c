@@ -24,7 +24,7 @@ static int read_two(struct proto_client *client, int timeout_ms, struct proto_re
 	struct wattle_error *reterr)
 {
 	struct proto_request request = {.type = PROTO_READ, .count = 2};
-	return proto_client_ask(client, &request, timeout_ms, ret_reply, reterr);
+	return proto_client_request(client, &request, timeout_ms, ret_reply, reterr);
 }
 
 static void make_two(struct fake_helper *helper)

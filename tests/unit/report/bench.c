@@ -51,7 +51,7 @@ static void prepare(struct told *told)
 		.elapsed_s = 12,
 		.provenance = "measured",
 		.meter = "package-0 (powercap)",
-		.settling = {.possible = true, .limit_s = (double)NAN},
+		.stability = {.possible = true, .limit_s = (double)NAN},
 	};
 }
 
@@ -95,20 +95,20 @@ static void interrupted(struct told *told)
 
 static void too_wide(struct told *told)
 {
-	told->result.end = BENCH_MOST_RUNS;
+	told->result.end = BENCH_MAX_RUNS;
 	told->result.until_percent = 1;
 	told->result.width_percent = 3.21;
 }
 
 static void warm(struct told *told)
 {
-	told->result.settling.unsettled = 4;
-	told->result.settling.waited_s = 30;
+	told->result.stability.unsettled = 4;
+	told->result.stability.waited_s = 30;
 }
 
 static void blind(struct told *told)
 {
-	told->result.settling.possible = false;
+	told->result.stability.possible = false;
 }
 
 static void failures(struct told *told)

@@ -159,7 +159,7 @@ static inline void story_build(struct run *run)
 	segment->self_cpu_ns = 124600000;
 	segment->self_max_rss_bytes = 4200000;
 	segment->self_wakeups = 700;
-	for (size_t i = 0; i < run->n_facts; i++)
+	for (size_t i = 0; i < run->n_metadata; i++)
 		if (strcmp(run->facts[i].key, "n_gpus_system") == 0)
 			run->facts[i].value = "1";
 	build_fact(run, "label", "first try");

@@ -281,12 +281,12 @@ static void times_forgotten(void **state)
 	report_json(&findings, &whole);
 	assert_non_null(findings.windows);
 	assert_non_null(findings.metering);
-	findings_forget_times(&findings);
+	findings_drop_times(&findings);
 	assert_null(findings.windows);
 	assert_null(findings.metering);
 	report_json(&findings, &without);
 	assert_string_equal(without.data, whole.data);
-	findings_forget_times(&findings); // freeing twice is harmless
+	findings_drop_times(&findings); // freeing twice is harmless
 	findings_finish(&findings);
 	buf_finish(&whole);
 	buf_finish(&without);

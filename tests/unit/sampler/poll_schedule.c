@@ -10,9 +10,9 @@ struct stage {
 	const struct domain *devices[1];
 	struct update_period seen;
 	struct sensor_set sensors;
-	struct edge_watch watch;
+	struct update_detector watch;
 	struct sampler sampler;
-	struct probe probe;
+	struct poll_schedule schedule;
 	int64_t period_us; // of the counter's updates; 0: it never changes
 };
 
@@ -23,11 +23,11 @@ static void stage_open(struct stage *stage, int64_t period_us, int64_t known_us,
 		.seen = {known_us * 1000, 0},
 		.period_us = period_us,
 	};
-	edge_watch_init(&stage->watch);
+	update_detector_init(&stage->watch);
 	stage->devices[0] = &stage->domain;
 	stage->sensors = (struct sensor_set){.devices = stage->devices, .n_devices = 1};
 	stage->sampler = (struct sampler){.sensors = &stage->sensors,
-		.watches = &stage->watch,
+		.detectors = &stage->watch,
 		.periods = &stage->seen,
 		.options.interval_ns = interval_ms * NS_PER_MS};
 }
@@ -36,15 +36,16 @@ static void look(struct stage *stage, int64_t t_ns)
 {
 	uint64_t raw = stage->period_us > 0 ? (uint64_t)(t_ns / (stage->period_us * 1000)) : 7;
 	int64_t period_ns, jitter_ns;
-	if (edge_watch_feed(&stage->watch, t_ns, raw) && edge_watch_period(&stage->watch, &period_ns, &jitter_ns))
+	if (update_detector_feed(&stage->watch, t_ns, raw) &&
+		update_detector_period(&stage->watch, &period_ns, &jitter_ns))
 		stage->seen.period_ns = period_ns;
 }
 
 static const struct row {
 	const char *teaches;
 	int64_t period_us, known_us, interval_ms;
-	int64_t looks_least, looks_most; // in the first ten seconds
-	int64_t later_least, later_most; // in the minute after that
+	int64_t looks_min, looks_max; // in the first ten seconds
+	int64_t later_min, later_max; // in the minute after that
 	bool period_found;
 } rows[] = {
 	{"20 ms, unknown: readings every millisecond until five updates were seen, then two short rounds a minute",
@@ -59,17 +60,17 @@ static const struct row {
 
 static int64_t count_looks(struct stage *stage, int64_t from_ns, int64_t to_ns)
 {
-	int64_t looks = 0;
+	int64_t polls = 0;
 	for (int64_t t_ns = from_ns; t_ns < to_ns;) {
-		int64_t next_ns = probe_next_ns(&stage->probe, t_ns);
+		int64_t next_ns = poll_schedule_next_ns(&stage->schedule, t_ns);
 		if (!value_ok(next_ns) || next_ns >= to_ns)
-			return looks;
+			return polls;
 		assert_true(next_ns > t_ns); // an alarm in the past would spin
 		t_ns = next_ns;
 		look(stage, t_ns);
-		looks++;
+		polls++;
 	}
-	return looks;
+	return polls;
 }
 
 static void check(void **state)
@@ -79,12 +80,12 @@ static void check(void **state)
 	const int64_t start_ns = 1000 * NS_PER_S + 1234567, later_ns = start_ns + 10 * NS_PER_S;
 	stage_open(&stage, row->period_us, row->known_us, row->interval_ms);
 	look(&stage, start_ns);
-	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
-	assert_in_range(count_looks(&stage, start_ns, later_ns), row->looks_least, row->looks_most);
+	assert_int_equal(poll_schedule_open(&stage.schedule, &stage.sampler, start_ns), 0);
+	assert_in_range(count_looks(&stage, start_ns, later_ns), row->looks_min, row->looks_max);
 	if (row->period_found)
 		assert_in_range(stage.seen.period_ns, row->period_us * 950, row->period_us * 1050);
-	assert_in_range(count_looks(&stage, later_ns, later_ns + 60 * NS_PER_S), row->later_least, row->later_most);
-	probe_close(&stage.probe);
+	assert_in_range(count_looks(&stage, later_ns, later_ns + 60 * NS_PER_S), row->later_min, row->later_max);
+	poll_schedule_close(&stage.schedule);
 }
 
 /* ---- after the end ---- */
@@ -92,7 +93,7 @@ static void check(void **state)
 static const struct end {
 	const char *teaches;
 	int64_t period_us, known_us, run_ms;
-	int64_t waited_least_us, waited_most_us;
+	int64_t waited_min_us, waited_max_us;
 } ends[] = {
 	{"end of run: the next update of a 100 ms counter is waited for", 100000, 100000, 5000, 30000, 101000},
 	{"end of a run of a quarter period: waits too", 100000, 100000, 30, 30000, 101000},
@@ -111,15 +112,15 @@ static void check_end(void **state)
 	look(&stage, start_ns - 5 * row->known_us * 1000);
 	stage.watch.n_edges++; // it has changed before
 	look(&stage, end_ns);
-	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
-	probe_finish(&stage.probe, start_ns, end_ns);
+	assert_int_equal(poll_schedule_open(&stage.schedule, &stage.sampler, start_ns), 0);
+	poll_schedule_finish(&stage.schedule, start_ns, end_ns);
 	int64_t t_ns = end_ns;
-	for (int64_t next_ns; value_ok(next_ns = probe_last_ns(&stage.probe, t_ns)); look(&stage, t_ns)) {
+	for (int64_t next_ns; value_ok(next_ns = poll_schedule_last_ns(&stage.schedule, t_ns)); look(&stage, t_ns)) {
 		assert_true(next_ns > t_ns);
 		t_ns = next_ns;
 	}
-	assert_in_range(t_ns - end_ns, row->waited_least_us * 1000, row->waited_most_us * 1000);
-	probe_close(&stage.probe);
+	assert_in_range(t_ns - end_ns, row->waited_min_us * 1000, row->waited_max_us * 1000);
+	poll_schedule_close(&stage.schedule);
 }
 
 /* ---- wraps ---- */
@@ -128,7 +129,7 @@ static const struct wrap {
 	const char *teaches;
 	double range_j, max_power_w;
 	int64_t interval_s;
-	int64_t looks_least, looks_most; // in ten minutes
+	int64_t looks_min, looks_max; // in ten minutes
 } wraps[] = {
 	{"262 kJ range: ticks are enough, it wraps in two minutes at 2 kW", 262143, 2000, 1, 0, 0},
 	{"samples an hour apart: a reading every 33 s", 262143, 2000, 3600, 17, 20},
@@ -146,9 +147,9 @@ static void check_wrap(void **state)
 	stage.domain.energy_range_uj = (uint64_t)(row->range_j * 1e6);
 	stage.domain.max_power_w = row->max_power_w;
 	look(&stage, start_ns);
-	assert_int_equal(probe_open(&stage.probe, &stage.sampler, start_ns), 0);
-	assert_in_range(count_looks(&stage, start_ns, start_ns + 600 * NS_PER_S), row->looks_least, row->looks_most);
-	probe_close(&stage.probe);
+	assert_int_equal(poll_schedule_open(&stage.schedule, &stage.sampler, start_ns), 0);
+	assert_in_range(count_looks(&stage, start_ns, start_ns + 600 * NS_PER_S), row->looks_min, row->looks_max);
+	poll_schedule_close(&stage.schedule);
 }
 
 int main(void)

@@ -44,20 +44,20 @@ static void watts(void **state)
 		.progress_t_ns = 1000 * NS_PER_S,
 		.progress_energy_j = (double)NAN,
 	};
-	assert_int_equal(so_far_open(&recorder.so_far, &recorder.sampler), 0);
+	assert_int_equal(running_energy_open(&recorder.running, &recorder.sampler), 0);
 	for (int i = 0; i < LINES; i++) {
 		recorder.sampler.last_t_ns = recorder.start_ns + (i + 1) * NS_PER_S;
 		for (int d = 0; d < DEVICES; d++)
 			rows[d][DEVICE_POWER] = row->power_mw[d][i];
-		so_far_tick(&recorder.so_far, &recorder.sampler, recorder.start_ns);
-		recorder_tell_progress(&recorder);
+		running_energy_tick(&recorder.running, &recorder.sampler, recorder.start_ns);
+		recorder_report_progress(&recorder);
 		if (isnan(row->expected_w[i]))
 			assert_true(isnan(told.power_w));
 		else
 			assert_float_equal(told.power_w, row->expected_w[i], 1e-6);
 	}
 	assert_float_equal(told.energy_j, row->expected_j, 1e-6); // no energy is lost
-	so_far_close(&recorder.so_far);
+	running_energy_close(&recorder.running);
 }
 
 int main(void)

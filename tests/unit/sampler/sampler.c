@@ -241,14 +241,14 @@ static void left_to_another(void **state)
 	sampler_choose_sensors(&stage.sampler);
 	for (int i = 0; i < 3; i++) {
 		tick(&stage, 100);
-		devices_look(&stage.sampler, stage.t_ns, &stage.batch);
+		devices_poll(&stage.sampler, stage.t_ns, &stage.batch);
 	}
 	assert_null(last_of(&stage.batch, METRIC_DEVICE));
 	assert_int_equal(stage.sampler.n_events, 0); // leaving it out is no gap
 	stage.sampler.left[0] = false;
 	sampler_choose_sensors(&stage.sampler);
 	set_energy(&stage, "5000000\n");
-	devices_look(&stage.sampler, stage.t_ns, &stage.batch);
+	devices_poll(&stage.sampler, stage.t_ns, &stage.batch);
 	const int64_t *device = last_of(&stage.batch, METRIC_DEVICE)->values;
 	assert_int_equal(device[DEVICE_ENERGY], 0);
 	assert_int_equal(device[DEVICE_ENERGY_RAW], 5000000);

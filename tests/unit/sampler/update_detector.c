@@ -12,8 +12,8 @@ static const struct row {
 	int64_t quantum_uj;           // displayed values are truncated to this
 	int64_t for_ms;
 	bool known;
-	int64_t least_us, most_us; // the reported period
-	int64_t jitter_most_us;
+	int64_t min_us, max_us; // the reported period
+	int64_t jitter_max_us;
 } rows[] = {
 	{"GPU updates every 100 ms, read every 5 ms", 100000, 0, 5000, 0, 5000000, 1, 1000, true, 99000, 101000, 5000},
 	{"updates every 20 ms, read every millisecond", 20000, 0, 1000, 0, 100000, 1, 300, true, 19900, 20100, 1000},
@@ -46,18 +46,18 @@ static uint64_t shown_uj(const struct row *row, int64_t t_us)
 static void check(void **state)
 {
 	const struct row *row = *state;
-	struct edge_watch watch;
+	struct update_detector watch;
 	int64_t period_ns = 0, jitter_ns = 0;
-	edge_watch_init(&watch);
+	update_detector_init(&watch);
 	for (int64_t i = 0; i * row->look_us < row->for_ms * 1000; i++) {
 		int64_t t_us = 50000000 + i * row->look_us + (row->late_us > 0 ? (i * 613) % row->late_us : 0);
-		edge_watch_feed(&watch, t_us * 1000, shown_uj(row, t_us));
+		update_detector_feed(&watch, t_us * 1000, shown_uj(row, t_us));
 	}
-	assert_int_equal(edge_watch_period(&watch, &period_ns, &jitter_ns), row->known);
+	assert_int_equal(update_detector_period(&watch, &period_ns, &jitter_ns), row->known);
 	if (!row->known)
 		return;
-	assert_in_range(period_ns, row->least_us * 1000, row->most_us * 1000);
-	assert_in_range(jitter_ns, 0, row->jitter_most_us * 1000);
+	assert_in_range(period_ns, row->min_us * 1000, row->max_us * 1000);
+	assert_in_range(jitter_ns, 0, row->jitter_max_us * 1000);
 }
 
 static const struct spread {
@@ -73,17 +73,17 @@ static const struct spread {
 static void check_spread(void **state)
 {
 	const struct spread *row = *state;
-	struct edge_watch watch;
+	struct update_detector watch;
 	int64_t period_ns, jitter_ns;
-	edge_watch_init(&watch);
+	update_detector_init(&watch);
 	for (size_t i = 0; i < ARRAY_SIZE(row->edges_us); i++) {
 		int64_t from_us = i > 0 ? row->edges_us[i - 1] : 0;
 		for (int64_t t_us = from_us + 1; t_us < row->edges_us[i]; t_us += 1000)
-			edge_watch_feed(&watch, t_us * 1000, i);
-		edge_watch_feed(&watch, (row->edges_us[i] - 1) * 1000, i);
-		edge_watch_feed(&watch, row->edges_us[i] * 1000, i + 1);
+			update_detector_feed(&watch, t_us * 1000, i);
+		update_detector_feed(&watch, (row->edges_us[i] - 1) * 1000, i);
+		update_detector_feed(&watch, row->edges_us[i] * 1000, i + 1);
 	}
-	assert_true(edge_watch_period(&watch, &period_ns, &jitter_ns));
+	assert_true(update_detector_period(&watch, &period_ns, &jitter_ns));
 	assert_int_equal(period_ns, row->period_us * 1000);
 	assert_int_equal(jitter_ns, row->jitter_us * 1000);
 }

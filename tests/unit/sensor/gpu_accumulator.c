@@ -16,7 +16,7 @@ static const struct row {
 	} readings[12];
 	size_t n;
 	double expected_j; // from the first to the last
-	bool stood_still;
+	bool is_unchanged;
 } rows[] = {
 	{"counter changes: its energy is used", 0.1, {{UNITS(10), 50}, {UNITS(15), 50}, {UNITS(22), 70}}, 3, 12, false},
 	{"counter of 32 bits in a field of 64: wraps", 1, {{WRAP - UNITS(100), 300}, {UNITS(200), 300}}, 2, 300, false},
@@ -63,7 +63,7 @@ static void check(void **state)
 			assert_true(last_uj >= before_uj);
 	}
 	assert_true(fabs((double)(last_uj - first_uj) / 1e6 - row->expected_j) < 0.001);
-	assert_int_equal(accumulator.stood_still, row->stood_still);
+	assert_int_equal(accumulator.is_unchanged, row->is_unchanged);
 }
 
 // A reloaded driver: the sampler must see the total decrease.

@@ -22,7 +22,7 @@ static void sum(struct nvml_process_set *set, int64_t *row)
 	struct pid_match match;
 	struct nvml_owners owners;
 	open_match(&match, &env);
-	nvml_process_set_judge(set, &match, 0, &owners);
+	nvml_process_set_check(set, &match, 0, &owners);
 	nvml_process_set_sum(set, &owners, true, row);
 	pid_match_close(&match);
 }
@@ -91,13 +91,13 @@ static void many_samples(void **state)
 	assert_true(fabs(use.percent[PID_OTHER] - 75) < 1e-9);
 }
 
-static struct nvml_process room[4];
+static struct nvml_process buffer[4];
 
 // A process may use two MIG instances of one GPU: memory on both, but one process.
 static void instances_add_up(void **state)
 {
 	const struct nvml_process_v2 records[] = {{20, 100, 1, 0}, {20, 200, 2, 0}, {7, 50, 1, 0}};
-	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
+	struct nvml_process_set set = {.processes = buffer, .capacity = ARRAY_SIZE(buffer)};
 	int64_t row[DEVICE_COUNT];
 	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE));
 	assert_true(nvml_process_set_add(&set, records, sizeof(records[0]), 1,
@@ -111,7 +111,7 @@ static void instances_add_up(void **state)
 static void one_list_knows_the_memory(void **state)
 {
 	const struct nvml_process_v1 compute = {10, NVML_NOT_AVAILABLE}, graphics = {10, 70};
-	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
+	struct nvml_process_set set = {.processes = buffer, .capacity = ARRAY_SIZE(buffer)};
 	int64_t row[DEVICE_COUNT];
 	nvml_process_set_add(&set, &compute, sizeof(compute), 1, NVML_NO_INSTANCE);
 	nvml_process_set_add(&set, &graphics, sizeof(graphics), 1, NVML_NO_INSTANCE);
@@ -123,17 +123,17 @@ static void one_list_knows_the_memory(void **state)
 static void no_more_room(void **state)
 {
 	const struct nvml_process_v1 records[] = {{5, 1}, {4, 1}, {3, 1}, {2, 1}, {1, 1}};
-	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
+	struct nvml_process_set set = {.processes = buffer, .capacity = ARRAY_SIZE(buffer)};
 	assert_false(nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE));
-	assert_int_equal(set.n, ARRAY_SIZE(room));
-	assert_int_equal(room[0].pid, 2);
+	assert_int_equal(set.n, ARRAY_SIZE(buffer));
+	assert_int_equal(buffer[0].pid, 2);
 }
 
 // Invalid memory sizes must not overflow a sum.
 static void sums_do_not_overflow(void **state)
 {
 	const struct nvml_process_v1 records[] = {{10, INT64_MAX}, {20, INT64_MAX}, {7, UINT64_MAX - 1}};
-	struct nvml_process_set set = {.processes = room, .capacity = ARRAY_SIZE(room)};
+	struct nvml_process_set set = {.processes = buffer, .capacity = ARRAY_SIZE(buffer)};
 	int64_t row[DEVICE_COUNT];
 	nvml_process_set_add(&set, records, sizeof(records[0]), ARRAY_SIZE(records), NVML_NO_INSTANCE);
 	sum(&set, row);

@@ -15,7 +15,7 @@ static const struct row {
 	int64_t limit_ns;
 	int64_t period_ns[ZONES]; // 0: never changes
 	bool seen[ZONES];
-	int64_t most_ns; // time that the measurement may take
+	int64_t max_ns; // time that the measurement may take
 } rows[] = {
 	{"counter of 1 ms", 20 * NS_PER_MS, {NS_PER_MS}, {true}, 5 * NS_PER_MS},
 	{"three counters of different periods, in one loop", 20 * NS_PER_MS, {NS_PER_MS, 2 * NS_PER_MS, NS_PER_MS / 2},
@@ -83,7 +83,7 @@ static void measure(void **state)
 	assert_int_equal(sensor_powercap.open(sensor, &env, &(struct sensor_options){.calibrate_ns = row->limit_ns},
 				 NULL),
 		0);
-	assert_true(stage.now_ns - start_ns <= row->most_ns);
+	assert_true(stage.now_ns - start_ns <= row->max_ns);
 	size_t n;
 	const struct domain *domains = sensor_powercap.domains(sensor, &n);
 	assert_int_equal(n, ZONES);

@@ -142,9 +142,9 @@ static void check_match(void **state)
 {
 	const struct match_row *row = *state;
 	struct world w;
-	struct nvml_process room[IDS];
+	struct nvml_process buffer[IDS];
 	struct nvml_process_v1 records[IDS];
-	struct nvml_process_set set = {.processes = room, .capacity = IDS};
+	struct nvml_process_set set = {.processes = buffer, .capacity = IDS};
 	struct nvml_owners owners;
 	int64_t values[DEVICE_COUNT];
 	size_t n = 0;
@@ -154,7 +154,7 @@ static void check_match(void **state)
 	world_open(&w, row);
 	update(&w, 1000, ARRAY_SIZE(target_pids));
 	nvml_process_set_add(&set, records, sizeof(records[0]), n, NVML_NO_INSTANCE);
-	nvml_process_set_judge(&set, &w.match, 0, &owners);
+	nvml_process_set_check(&set, &w.match, 0, &owners);
 	nvml_process_set_sum(&set, &owners, true, values);
 	assert_int_equal(owners.method, row->method);
 	assert_int_equal(owners.target, row->target);
@@ -197,14 +197,14 @@ static void an_ended_one_is_not_foreign(void **state)
 	char path[512];
 	world_open(&w, &nested);
 	update(&w, 0, 2);
-	pid_match_meet(&w.match, 33);
+	pid_match_add_seen(&w.match, 33);
 	tree_path(&w.tree, path, "33/status");
 	unlink(path);
 	update(&w, 1500, 2);
-	pid_match_meet(&w.match, 33);
+	pid_match_add_seen(&w.match, 33);
 	assert_int_equal(side_of(&w, 33), PID_OTHER);
 	assert_int_equal(side_of(&w, 10), PID_TARGET);
-	pid_match_meet(&w.match, 51234); // this one was never visible
+	pid_match_add_seen(&w.match, 51234); // this one was never visible
 	assert_int_equal(side_of(&w, 10), PID_UNKNOWN);
 	world_close(&w);
 }
@@ -217,7 +217,7 @@ static void more_ids_than_room(void **state)
 	world_open(&w, &nested);
 	update(&w, 0, 2);
 	for (uint32_t pid = 100000; pid < 100000 + 2 * PID_SEEN_MAX; pid++)
-		pid_match_meet(&w.match, pid);
+		pid_match_add_seen(&w.match, pid);
 	assert_int_equal(w.match.n_seen, PID_SEEN_MAX);
 	assert_int_equal(side_of(&w, 99), PID_UNKNOWN);
 	world_close(&w);

@@ -25,8 +25,8 @@ static bool is_hung_up(int other)
 
 static const struct row {
 	const char *teaches;
-	bool is_answered; // after 20 s
-	int64_t silent_s; // then
+	bool is_responding; // after 20 s
+	int64_t silent_s;   // then
 	bool is_hung_up;
 } rows[] = {
 	{"new connection: stays", false, 0, false},
@@ -38,17 +38,17 @@ static const struct row {
 static void check(void **state)
 {
 	const struct row *row = *state;
-	struct visits visits;
+	struct connection_table table;
 	int other, fd = connection(&other);
-	visits_init(&visits);
-	struct visit *visit = visits_begin(&visits, fd, 0, 0);
+	connection_table_init(&table);
+	struct connection *entry = connection_table_add(&table, fd, 0, 0);
 	int64_t t_ns = 20 * NS_PER_S;
-	if (row->is_answered)
-		visit_is_asked(visit, t_ns);
-	visits_sweep(&visits, t_ns + row->silent_s * NS_PER_S);
+	if (row->is_responding)
+		connection_start_response(entry, t_ns);
+	connection_table_expire(&table, t_ns + row->silent_s * NS_PER_S);
 	assert_int_equal(is_hung_up(other), row->is_hung_up);
-	visits_end(&visits, visit);
-	assert_int_equal(visits.n, 0);
+	connection_table_remove(&table, entry);
+	assert_int_equal(table.n, 0);
 	close(fd);
 	close(other);
 }
@@ -58,7 +58,7 @@ struct party {
 	int n;
 	uint64_t origin;
 	int64_t begun_ms;
-	bool is_answered;
+	bool is_responding;
 	bool is_unread; // the library has not read from them
 };
 
@@ -68,10 +68,10 @@ static const struct crowd_row {
 	int64_t now_ms; // when one more connection arrives, from origin 9
 	int goes;       // the number of the connection that is closed for it; -1: none
 } crowd_rows[] = {
-	{"free slots: no connection is closed", {{VISITS_ROOMY - 1, 1, 0, true}}, 60000, -1},
-	{"silent clients: the one silent for longest is closed", {{VISITS_ROOMY, 1, 0, false}}, 9000, 0},
-	{"answered client that reads nothing: closed like one that sends nothing", {{VISITS_ROOMY, 1, 0, true}}, 9000,
-		0},
+	{"free slots: no connection is closed", {{CONNECTION_TABLE_CROWDED - 1, 1, 0, true}}, 60000, -1},
+	{"silent clients: the one silent for longest is closed", {{CONNECTION_TABLE_CROWDED, 1, 0, false}}, 9000, 0},
+	{"answered client that reads nothing: closed like one that sends nothing",
+		{{CONNECTION_TABLE_CROWDED, 1, 0, true}}, 9000, 0},
 	{"old response that nobody reads: closed before a request that is slightly late",
 		{{20, 1, 8000, false}, {1, 1, 0, true}, {40, 1, 7000, false}}, 9000, 20},
 	{"two origins: one with more connections loses one, however old the others are",
@@ -90,28 +90,28 @@ static const struct crowd_row {
 static void check_crowd(void **state)
 {
 	const struct crowd_row *row = *state;
-	struct visits visits;
-	int others[VISITS_MAX], fds[VISITS_MAX], n = 0, n_gone = 0;
-	visits_init(&visits);
-	visits.run = 6;
+	struct connection_table table;
+	int others[CONNECTION_TABLE_MAX], fds[CONNECTION_TABLE_MAX], n = 0, n_gone = 0;
+	connection_table_init(&table);
+	table.run = 6;
 	for (const struct party *party = row->parties; party < row->parties + 3; party++) {
 		for (int i = 0; i < party->n; i++, n++) {
 			int64_t t_ns = (party->begun_ms + i) * NS_PER_MS;
 			// The crowd exists; only the connection that arrives last may close one of it.
 			fds[n] = connection(&others[n]);
-			struct visit *visit = &visits.items[n];
-			*visit = (struct visit){.fd = fds[n],
-				.line = ++visits.last_line,
+			struct connection *entry = &table.items[n];
+			*entry = (struct connection){.fd = fds[n],
+				.line = ++table.last_line,
 				.origin = party->origin,
 				.run = party->is_unread ? 5 : 4,
 				.since_ns = t_ns};
-			visits.n++;
-			if (party->is_answered)
-				visit_is_asked(visit, t_ns);
+			table.n++;
+			if (party->is_responding)
+				connection_start_response(entry, t_ns);
 		}
 	}
 	int newcomer_other, newcomer = connection(&newcomer_other);
-	assert_non_null(visits_begin(&visits, newcomer, 9, row->now_ms * NS_PER_MS));
+	assert_non_null(connection_table_add(&table, newcomer, 9, row->now_ms * NS_PER_MS));
 	assert_false(is_hung_up(newcomer_other));
 	for (int i = 0; i < n; i++) {
 		bool is_gone = is_hung_up(others[i]);
@@ -127,38 +127,38 @@ static void check_crowd(void **state)
 
 static void full(void **state)
 {
-	struct visits visits;
-	int others[VISITS_MAX], fds[VISITS_MAX], n_gone = 0;
-	visits_init(&visits);
-	for (int i = 0; i < VISITS_MAX; i++) {
+	struct connection_table table;
+	int others[CONNECTION_TABLE_MAX], fds[CONNECTION_TABLE_MAX], n_gone = 0;
+	connection_table_init(&table);
+	for (int i = 0; i < CONNECTION_TABLE_MAX; i++) {
 		fds[i] = connection(&others[i]);
-		assert_non_null(visits_begin(&visits, fds[i], 1, i * NS_PER_S / 10));
+		assert_non_null(connection_table_add(&table, fds[i], 1, i * NS_PER_S / 10));
 	}
-	assert_null(visits_begin(&visits, fds[0], 1, 10 * NS_PER_S));
-	for (int i = 0; i < VISITS_MAX; i++) {
+	assert_null(connection_table_add(&table, fds[0], 1, 10 * NS_PER_S));
+	for (int i = 0; i < CONNECTION_TABLE_MAX; i++) {
 		n_gone += is_hung_up(others[i]);
 		close(fds[i]);
 		close(others[i]);
 	}
 	// One is closed for each that arrived above the threshold, and one for the connection that found no slot.
-	assert_int_equal(n_gone, VISITS_MAX - VISITS_ROOMY + 1);
+	assert_int_equal(n_gone, CONNECTION_TABLE_MAX - CONNECTION_TABLE_CROWDED + 1);
 }
 
 static void closed_after_its_answer(void **state)
 {
-	struct visits visits;
-	int others[VISITS_ROOMY], fds[VISITS_ROOMY];
-	visits_init(&visits);
-	for (int i = 0; i < VISITS_ROOMY; i++) {
+	struct connection_table table;
+	int others[CONNECTION_TABLE_CROWDED], fds[CONNECTION_TABLE_CROWDED];
+	connection_table_init(&table);
+	for (int i = 0; i < CONNECTION_TABLE_CROWDED; i++) {
 		fds[i] = connection(&others[i]);
-		struct visit *visit = visits_begin(&visits, fds[i], 1, 0);
-		visit_is_asked(visit, 0);
-		if (i != VISITS_ROOMY - 2 && i != VISITS_ROOMY - 1)
+		struct connection *entry = connection_table_add(&table, fds[i], 1, 0);
+		connection_start_response(entry, 0);
+		if (i != CONNECTION_TABLE_CROWDED - 2 && i != CONNECTION_TABLE_CROWDED - 1)
 			continue;
-		visits_answered(&visits, visit, 1);
-		assert_int_equal(is_hung_up(others[i]), i == VISITS_ROOMY - 1);
+		connection_table_response_sent(&table, entry, 1);
+		assert_int_equal(is_hung_up(others[i]), i == CONNECTION_TABLE_CROWDED - 1);
 	}
-	for (int i = 0; i < VISITS_ROOMY; i++) {
+	for (int i = 0; i < CONNECTION_TABLE_CROWDED; i++) {
 		close(fds[i]);
 		close(others[i]);
 	}
@@ -166,21 +166,21 @@ static void closed_after_its_answer(void **state)
 
 static void closed_ones_make_room(void **state)
 {
-	struct visits visits;
-	int others[VISITS_ROOMY], fds[VISITS_ROOMY];
-	visits_init(&visits);
-	for (int i = 0; i < VISITS_ROOMY; i++) {
+	struct connection_table table;
+	int others[CONNECTION_TABLE_CROWDED], fds[CONNECTION_TABLE_CROWDED];
+	connection_table_init(&table);
+	for (int i = 0; i < CONNECTION_TABLE_CROWDED; i++) {
 		fds[i] = connection(&others[i]);
-		struct visit *visit = visits_begin(&visits, fds[i], 1, 0);
-		if (i < VISITS_ROOMY - 1)
+		struct connection *entry = connection_table_add(&table, fds[i], 1, 0);
+		if (i < CONNECTION_TABLE_CROWDED - 1)
 			continue;
-		visit_is_asked(visit, 0);
-		visits_answered(&visits, visit, 1); // closed, not yet freed
+		connection_start_response(entry, 0);
+		connection_table_response_sent(&table, entry, 1); // closed, not yet freed
 	}
 	int newcomer_other, newcomer = connection(&newcomer_other);
-	assert_non_null(visits_begin(&visits, newcomer, 1, 2));
-	for (int i = 0; i < VISITS_ROOMY; i++) {
-		assert_int_equal(is_hung_up(others[i]), i == VISITS_ROOMY - 1);
+	assert_non_null(connection_table_add(&table, newcomer, 1, 2));
+	for (int i = 0; i < CONNECTION_TABLE_CROWDED; i++) {
+		assert_int_equal(is_hung_up(others[i]), i == CONNECTION_TABLE_CROWDED - 1);
 		close(fds[i]);
 		close(others[i]);
 	}
@@ -209,20 +209,21 @@ static int tcp_connection(int listener, int *ret_client)
 
 static void slow_reader(void **state)
 {
-	struct visits visits;
+	struct connection_table table;
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), clients[VISITS_ROOMY], fds[VISITS_ROOMY];
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), clients[CONNECTION_TABLE_CROWDED],
+	    fds[CONNECTION_TABLE_CROWDED];
 	assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(listener, 1), 0);
-	visits_init(&visits);
-	for (int i = 0; i < VISITS_ROOMY; i++) {
+	connection_table_init(&table);
+	for (int i = 0; i < CONNECTION_TABLE_CROWDED; i++) {
 		fds[i] = connection(&clients[i]);
-		struct visit *visit = visits_begin(&visits, fds[i], 1, 8500 * NS_PER_MS);
+		struct connection *entry = connection_table_add(&table, fds[i], 1, 8500 * NS_PER_MS);
 		if (i < 2) { // their responses were sent 8.5 s ago: the first client reads its own, the second does not
 			close(fds[i]);
 			close(clients[i]);
-			fds[i] = visit->fd = tcp_connection(listener, &clients[i]);
-			visit_is_asked(visit, 500 * NS_PER_MS);
+			fds[i] = entry->fd = tcp_connection(listener, &clients[i]);
+			connection_start_response(entry, 500 * NS_PER_MS);
 		}
 	}
 	char data[1000];
@@ -233,9 +234,9 @@ static void slow_reader(void **state)
 			;
 	}
 	int newcomer_other, newcomer = connection(&newcomer_other);
-	assert_non_null(visits_begin(&visits, newcomer, 1, 9000 * NS_PER_MS));
-	for (int i = 0; i < VISITS_ROOMY; i++) {
-		assert_int_equal(visits.items[i].is_over, i == 1);
+	assert_non_null(connection_table_add(&table, newcomer, 1, 9000 * NS_PER_MS));
+	for (int i = 0; i < CONNECTION_TABLE_CROWDED; i++) {
+		assert_int_equal(table.items[i].is_over, i == 1);
 		close(clients[i]);
 		close(fds[i]);
 	}

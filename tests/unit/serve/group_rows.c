@@ -16,14 +16,14 @@ static void assert_near(double value, double expected)
 }
 
 struct machine {
-	struct now_group groups[GROUPS];
-	struct now now;
+	struct monitor_group groups[GROUPS];
+	struct monitor_sample now;
 	struct group_rows table;
-	uint64_t look;
+	uint64_t sample;
 	double given_j;
 };
 
-static void begin(struct machine *m, enum now_grouping grouping)
+static void begin(struct machine *m, enum monitor_grouping grouping)
 {
 	*m = (struct machine){.now = {.dt_s = 1, .busy_cores = 0, .exists = {true}}};
 	m->now.groups[grouping] = m->groups;
@@ -36,17 +36,17 @@ static void use(struct machine *m, size_t i, double joules)
 	snprintf(m->groups[i].name, sizeof(m->groups[i].name), "/%zu", i);
 	m->groups[i].uid = 65534;
 	m->groups[i].processes = 1;
-	m->groups[i].added_j[NOW_CPU] = joules;
-	m->now.added[NOW_CPU].total_j += joules;
+	m->groups[i].added_j[MONITOR_CPU] = joules;
+	m->now.added[MONITOR_CPU].total_j += joules;
 	m->given_j += joules;
 }
 
-static void look(struct machine *m)
+static void sample(struct machine *m)
 {
 	m->now.t_ns += NS_PER_S;
-	group_rows_look(&m->table, &m->now, ++m->look);
+	group_rows_update(&m->table, &m->now, ++m->sample);
 	memset(m->groups, 0, sizeof(m->groups));
-	m->now.added[NOW_CPU] = (struct now_added){0};
+	m->now.added[MONITOR_CPU] = (struct monitor_added){0};
 }
 
 static size_t count(const struct machine *m, enum series_state state)
@@ -59,9 +59,9 @@ static size_t count(const struct machine *m, enum series_state state)
 
 static double sum_j(const struct machine *m)
 {
-	double sum = m->table.other_j[NOW_CPU] + m->table.rest_j[NOW_CPU];
+	double sum = m->table.other_j[MONITOR_CPU] + m->table.rest_j[MONITOR_CPU];
 	for (size_t i = 0; i < m->table.n; i++)
-		sum += m->table.items[i].energy_j[NOW_CPU];
+		sum += m->table.items[i].energy_j[MONITOR_CPU];
 	return sum;
 }
 
@@ -75,12 +75,12 @@ static struct group_row *row_of(struct machine *m, size_t i)
 static void no_more_than_allowed(void **state)
 {
 	struct machine m;
-	begin(&m, NOW_CGROUPS);
+	begin(&m, MONITOR_CGROUPS);
 	for (size_t i = 0; i < GROUPS; i++)
 		use(&m, i, 1);
-	look(&m);
+	sample(&m);
 	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
-	assert_near(m.table.other_j[NOW_CPU], GROUPS - MOST);
+	assert_near(m.table.other_j[MONITOR_CPU], GROUPS - MOST);
 	assert_near(sum_j(&m), m.given_j);
 	group_rows_finish(&m.table);
 }
@@ -90,31 +90,31 @@ static void a_storm_of_short_ones(void **state)
 	enum { SECONDS = 300 };
 	struct machine m;
 	size_t told = 0;
-	begin(&m, NOW_CGROUPS);
+	begin(&m, MONITOR_CGROUPS);
 	for (size_t s = 0; s < SECONDS; s++) {
 		for (size_t i = 0; i < GROUPS; i++) { // each second all groups are new
 			use(&m, i, 1);
 			snprintf(m.groups[i].name, sizeof(m.groups[i].name), "/run-%zu.scope", s * GROUPS + i);
 		}
-		look(&m);
+		sample(&m);
 		told += count(&m, SERIES_SHOWN);
-		group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
-		assert_near(m.table.other_j[NOW_CPU],
+		group_rows_drop_scraped(&m.table, &(struct scraped){m.sample, INT64_MAX});
+		assert_near(m.table.other_j[MONITOR_CPU],
 			m.given_j - (double)told); // each reported group had 1 J
 	}
-	assert_true(told >= SERIES_NEW_LEAST && told <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
+	assert_true(told >= SERIES_NEW_MIN && told <= (SECONDS / 60 + 1) * SERIES_NEW_MIN);
 	group_rows_finish(&m.table);
 }
 
 static void who_uses_more_gets_a_row(void **state)
 {
 	struct machine m;
-	begin(&m, NOW_CGROUPS);
+	begin(&m, MONITOR_CGROUPS);
 	for (int s = 0; s < 200; s++) {
 		for (size_t i = 0; i < 6; i++)
 			use(&m, i, i == 5 ? 100 : 1); // the last to arrive, with no series left
-		look(&m);
-		group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
+		sample(&m);
+		group_rows_drop_scraped(&m.table, &(struct scraped){m.sample, INT64_MAX});
 	}
 	assert_int_equal(row_of(&m, 5)->series.state, SERIES_SHOWN);
 	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
@@ -125,41 +125,41 @@ static void who_uses_more_gets_a_row(void **state)
 static void shown_until_scraped(void **state)
 {
 	struct machine m;
-	begin(&m, NOW_CGROUPS);
+	begin(&m, MONITOR_CGROUPS);
 	use(&m, 0, 7);
-	look(&m);
-	look(&m); // it has ended
+	sample(&m);
+	sample(&m); // it has ended
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	group_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // the previous poll was scraped
+	group_rows_drop_scraped(&m.table, &(struct scraped){1, INT64_MAX}); // the previous poll was scraped
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	group_rows_forget(&m.table, &(struct scraped){0, INT64_MAX}); // no scrape
+	group_rows_drop_scraped(&m.table, &(struct scraped){0, INT64_MAX}); // no scrape
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_LEAVING);
-	group_rows_forget(&m.table, &(struct scraped){2, INT64_MAX});
+	group_rows_drop_scraped(&m.table, &(struct scraped){2, INT64_MAX});
 	assert_int_equal(row_of(&m, 0)->series.state, SERIES_NONE);
 	use(&m, 0, 3);
-	look(&m); // it is back: its counter continues
-	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 10);
+	sample(&m); // it is back: its counter continues
+	assert_near(row_of(&m, 0)->energy_j[MONITOR_CPU], 10);
 	group_rows_finish(&m.table);
 }
 
 static void a_job_has_an_owner(void **state)
 {
 	struct machine m;
-	begin(&m, NOW_JOBS);
+	begin(&m, MONITOR_JOBS);
 	use(&m, 0, 1);
 	m.groups[0].uid = 0; // the daemon that starts it
-	look(&m);
+	sample(&m);
 	assert_false(group_row_is_shown(&m.table, row_of(&m, 0)));
 	use(&m, 0, 1);
 	m.groups[0].uid = 12345678;
-	look(&m);
+	sample(&m);
 	assert_true(group_row_is_shown(&m.table, row_of(&m, 0)));
 	assert_string_equal(row_of(&m, 0)->user, "12345678");
-	assert_near(row_of(&m, 0)->energy_j[NOW_CPU], 2); // from its first second on
+	assert_near(row_of(&m, 0)->energy_j[MONITOR_CPU], 2); // from its first second on
 	group_rows_finish(&m.table);
 }
 
-static uint32_t dice(uint32_t *state)
+static uint32_t rng(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
 	return *state >> 8;
@@ -169,15 +169,15 @@ static void any_history(void **state)
 {
 	struct machine m;
 	uint32_t seed = 1;
-	begin(&m, NOW_CGROUPS);
+	begin(&m, MONITOR_CGROUPS);
 	for (int s = 0; s < 5000; s++) {
-		uint32_t part = dice(&seed) % 5;
+		uint32_t part = rng(&seed) % 5;
 		for (size_t i = 0; i < GROUPS; i++)
-			if (dice(&seed) % 5 < part)
-				use(&m, i, dice(&seed) % 100);
-		look(&m);
-		if (dice(&seed) % 3 == 0)
-			group_rows_forget(&m.table, &(struct scraped){m.look - dice(&seed) % 4, INT64_MAX});
+			if (rng(&seed) % 5 < part)
+				use(&m, i, rng(&seed) % 100);
+		sample(&m);
+		if (rng(&seed) % 3 == 0)
+			group_rows_drop_scraped(&m.table, &(struct scraped){m.sample - rng(&seed) % 4, INT64_MAX});
 		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
 		assert_true(m.table.n <= GROUPS + (size_t)MOST * 4);
 	}
@@ -188,16 +188,16 @@ static void each_joule_once(void **state)
 {
 	struct machine m;
 	uint32_t seed = 7;
-	begin(&m, NOW_CGROUPS);
+	begin(&m, MONITOR_CGROUPS);
 	for (int s = 0; s < 2000; s++) {
 		for (size_t i = 0; i < MOST * 3; i++) // few enough to remember all
-			if (dice(&seed) % 2)
-				use(&m, i, dice(&seed) % 100);
-		m.now.added[NOW_CPU].total_j += 5;
+			if (rng(&seed) % 2)
+				use(&m, i, rng(&seed) % 100);
+		m.now.added[MONITOR_CPU].total_j += 5;
 		m.given_j += 5;
-		look(&m);
+		sample(&m);
 		if (s % 3 == 0)
-			group_rows_forget(&m.table, &(struct scraped){m.look, INT64_MAX});
+			group_rows_drop_scraped(&m.table, &(struct scraped){m.sample, INT64_MAX});
 		assert_true(fabs(sum_j(&m) - m.given_j) < 1e-6);
 	}
 	group_rows_finish(&m.table);
@@ -207,24 +207,24 @@ static void over_a_restart(void **state)
 {
 	struct machine m, later;
 	struct buf text;
-	begin(&m, NOW_JOBS);
+	begin(&m, MONITOR_JOBS);
 	for (size_t i = 0; i < 6; i++)
 		use(&m, i, 1.0 / 3 + (double)i);
-	look(&m);
+	sample(&m);
 	buf_init(&text, 1 << 16);
 	document_json(&text, &group_rows_type, &m.table, false);
-	begin(&later, NOW_JOBS);
+	begin(&later, MONITOR_JOBS);
 	json_t *object = json_loads(text.data, 0, NULL);
 	group_rows_read(&later.table, object);
 	json_decref(object);
 	assert_true(sum_j(&later) == sum_j(&m)); // bit-exact
 	assert_int_equal(count(&later, SERIES_LEAVING), MOST);
-	group_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // no scrape since the restart
+	group_rows_drop_scraped(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // no scrape since the restart
 	use(&later, 5, 1); // one of the four that used most, which had series
-	look(&later);
+	sample(&later);
 	assert_int_equal(row_of(&later, 5)->series.state, SERIES_SHOWN);
 	assert_int_equal(row_of(&later, 4)->series.state, SERIES_LEAVING); // it ended meanwhile, before any scrape
-	assert_near(row_of(&later, 5)->energy_j[NOW_CPU], 1.0 / 3 + 6);
+	assert_near(row_of(&later, 5)->energy_j[MONITOR_CPU], 1.0 / 3 + 6);
 	buf_finish(&text);
 	group_rows_finish(&m.table);
 	group_rows_finish(&later.table);
@@ -234,7 +234,7 @@ static void over_a_restart(void **state)
 static void too_many_before_a_restart(void **state)
 {
 	struct machine m;
-	begin(&m, NOW_JOBS);
+	begin(&m, MONITOR_JOBS);
 	json_t *rows = json_array(), *object = json_pack("{s:o}", "rows", rows);
 	for (int i = 0; i < GROUPS; i++) {
 		char name[16];
@@ -251,47 +251,48 @@ static void too_many_before_a_restart(void **state)
 
 static void years_of_joules(void **state)
 {
-	struct tally tally;
-	struct now now = {.dt_s = 1, .busy_cores = 0, .exists = {true}};
+	struct totals totals;
+	struct monitor_sample now = {.dt_s = 1, .busy_cores = 0, .exists = {true}};
 	double before_j = 0, told_j = 0;
 	uint32_t seed = 3;
-	tally_init(&tally, &(struct tally_options){0});
-	tally.sums[NOW_CPU] = (struct now_added){3e11, 1e9 / 3, 1e10 / 7, 1e8 / 9, 0, 0}; // a year of ten kilowatts
-	tally.sums[NOW_CPU].idle_j = 3e11 - 1e9 / 3 - 1e10 / 7 - 1e8 / 9;
+	totals_init(&totals, &(struct totals_options){0});
+	totals.sums[MONITOR_CPU] = (struct monitor_added){3e11, 1e9 / 3, 1e10 / 7, 1e8 / 9, 0,
+		0}; // a year of ten kilowatts
+	totals.sums[MONITOR_CPU].idle_j = 3e11 - 1e9 / 3 - 1e10 / 7 - 1e8 / 9;
 	for (uint64_t i = 1; i < 10000; i++) {
-		const double own_j = dice(&seed) % 1000 * 1e-6, idle_j = 1e4 + dice(&seed) % 1000 * 1e-3;
+		const double own_j = rng(&seed) % 1000 * 1e-6, idle_j = 1e4 + rng(&seed) % 1000 * 1e-3;
 		const double others_j = i % 10 == 0 ? 0.5 : 0; // in most polls they are idle
-		now.added[NOW_CPU] = (struct now_added){.total_j = own_j + idle_j + others_j,
+		now.added[MONITOR_CPU] = (struct monitor_added){.total_j = own_j + idle_j + others_j,
 			.own_j = own_j,
 			.idle_j = idle_j,
 			.others_j = others_j};
-		tally_look(&tally, &now, i);
-		told_j = tally_sum(&tally).others_j;
+		totals_update(&totals, &now, i);
+		told_j = totals_sum(&totals).others_j;
 		assert_true(told_j >= before_j);
 		before_j = told_j;
 	}
 	assert_true(fabs(told_j - 1e10 / 7 - 499.5) < 1e-2);
-	tally_finish(&tally);
+	totals_finish(&totals);
 }
 
 static void scrapers_of_a_pair(void **state)
 {
 	struct scrapers scrapers = {0};
 	uint32_t one = scraper_id(NULL, "one"), two = scraper_id(NULL, "two");
-	assert_int_equal(scrapers_seen(&scrapers, 0).look, 0);
+	assert_int_equal(scrapers_seen(&scrapers, 0).sample, 0);
 	scrapers_note(&scrapers, one, 0, 5, NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).sample, 5);
 	scrapers_note(&scrapers, two, 0, 3, NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 3);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).sample, 3);
 	scrapers_note(&scrapers, one, 0, 400, 400 * NS_PER_S); // the other has ended
-	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).look, 400);
+	assert_int_equal(scrapers_seen(&scrapers, 400 * NS_PER_S).sample, 400);
 	// A scrape every ten minutes is a rhythm too: another client in between does not replace it.
 	scrapers = (struct scrapers){0};
 	scrapers_note(&scrapers, one, 0, 1, NS_PER_S);
 	scrapers_note(&scrapers, one, 0, 600, 601 * NS_PER_S);
 	scrapers_note(&scrapers, two, 0, 1100, 1101 * NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, 1102 * NS_PER_S).look, 600);
-	assert_int_equal(scrapers_seen(&scrapers, 2000 * NS_PER_S).look, 0);
+	assert_int_equal(scrapers_seen(&scrapers, 1102 * NS_PER_S).sample, 600);
+	assert_int_equal(scrapers_seen(&scrapers, 2000 * NS_PER_S).sample, 0);
 	for (uint32_t id = 0; id < 1000; id++)
 		scrapers_note(&scrapers, id, 0, 500, 500 * NS_PER_S);
 	assert_int_equal(scrapers.n, SCRAPERS_MAX);
@@ -304,16 +305,16 @@ static void scrapers_behind_one_address(void **state)
 	const uint64_t first_line = 1, second_line = 2;
 	scrapers_note(&scrapers, both, first_line, 5, NS_PER_S);
 	scrapers_note(&scrapers, both, second_line, 7, NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 5);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).sample, 5);
 	scrapers_note(&scrapers, both, first_line, 9, 2 * NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, 2 * NS_PER_S).look, 7);
+	assert_int_equal(scrapers_seen(&scrapers, 2 * NS_PER_S).sample, 7);
 	// One reconnects: it may be either, and must not be taken for the one that is behind.
 	scrapers_hang_up(&scrapers, first_line);
 	scrapers_hang_up(&scrapers, second_line);
 	scrapers_note(&scrapers, both, 3, 11, 3 * NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, 3 * NS_PER_S).look, 7);
+	assert_int_equal(scrapers_seen(&scrapers, 3 * NS_PER_S).sample, 7);
 	scrapers_note(&scrapers, both, 4, 12, 4 * NS_PER_S);
-	assert_int_equal(scrapers_seen(&scrapers, 4 * NS_PER_S).look, 11);
+	assert_int_equal(scrapers_seen(&scrapers, 4 * NS_PER_S).sample, 11);
 	assert_int_equal(scrapers.n, 2);
 	// A connection for each scrape is one client.
 	scrapers = (struct scrapers){0};
@@ -321,7 +322,7 @@ static void scrapers_behind_one_address(void **state)
 		scrapers_note(&scrapers, both, line, line, NS_PER_S);
 		scrapers_hang_up(&scrapers, line);
 	}
-	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).look, 9);
+	assert_int_equal(scrapers_seen(&scrapers, NS_PER_S).sample, 9);
 }
 
 static void scrapers_over_a_restart(void **state)
@@ -336,13 +337,13 @@ static void scrapers_over_a_restart(void **state)
 	json_t *array = json_loads(text.data, 0, NULL);
 	scrapers_read(&after, array, true, 102 * NS_PER_S);
 	scrapers_note(&after, both, 1, 3, 103 * NS_PER_S); // the first client returns, and the other is waited for
-	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).look, 0);
-	assert_int_equal(scrapers_seen(&after, 402 * NS_PER_S).look, 3); // but not for ever
+	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).sample, 0);
+	assert_int_equal(scrapers_seen(&after, 402 * NS_PER_S).sample, 3); // but not for ever
 	scrapers_note(&after, both, 2, 4, 103 * NS_PER_S);
-	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).look, 3);
+	assert_int_equal(scrapers_seen(&after, 103 * NS_PER_S).sample, 3);
 	scrapers_read(&after_a_boot, array, false, NS_PER_S);
 	scrapers_note(&after_a_boot, both, 1, 3, 2 * NS_PER_S);
-	assert_int_equal(scrapers_seen(&after_a_boot, 2 * NS_PER_S).look, 0);
+	assert_int_equal(scrapers_seen(&after_a_boot, 2 * NS_PER_S).sample, 0);
 	json_decref(array);
 	buf_finish(&text);
 }

@@ -27,30 +27,30 @@ static void make_all(const struct view *view, struct buf *out)
 	buf_clear(out);
 	view_json(view, true, out);
 	buf_clear(out);
-	view_metrics(view, view->look % 2 == 0, out);
+	view_metrics(view, view->sample % 2 == 0, out);
 	assert_int_equal(out->failed, 0);
 }
 
-static void look(struct now_state *state, struct view *view, struct trail *trail, struct tally *tally)
+static void sample(struct monitor *state, struct view *view, struct history *history, struct totals *totals)
 {
-	view->now = now_look(state);
-	view->look++;
-	tally_look(tally, view->now, view->look);
-	if (trail->domains == NULL)
-		assert_int_equal(trail_init(trail, view->now->n_domains), 0);
-	trail_add(trail, view->now);
+	view->now = monitor_take_sample(state);
+	view->sample++;
+	totals_update(totals, view->now, view->sample);
+	if (history->domains == NULL)
+		assert_int_equal(history_init(history, view->now->n_domains), 0);
+	history_add(history, view->now);
 }
 
 static void thousands_of_looks(void **state_)
 {
 	struct wattle_error error = {0};
 	struct wattle_env env;
-	struct now_state *state;
-	struct trail trail = {0};
-	struct tally tally;
-	const struct tally_options rows = {.most = {20, 20}, .most_processes = 20};
-	struct view view = {.trail = &trail,
-		.tally = &tally,
+	struct monitor *state;
+	struct history history = {0};
+	struct totals totals;
+	const struct totals_options rows = {.most = {20, 20}, .max_processes = 20};
+	struct view view = {.history = &history,
+		.totals = &totals,
 		.interval_ns = NS_PER_S,
 		.host = "laptop",
 		.seed_names = true};
@@ -59,11 +59,12 @@ static void thousands_of_looks(void **state_)
 	set_tree("WATTLE_SYSFS", "sys");
 	set_tree("WATTLE_PROCFS", "proc");
 	assert_int_equal(env_open(&env, &error), 0);
-	assert_int_equal(now_open(&(struct now_options){.env = &env, .groups = {true, true}}, &state, &error), 0);
-	tally_init(&tally, &rows);
+	assert_int_equal(monitor_open(&(struct monitor_options){.env = &env, .groups = {true, true}}, &state, &error),
+		0);
+	totals_init(&totals, &rows);
 	buf_init(&out, 1 << 25);
 	for (int i = 0; i < LOOKS; i++) {
-		look(state, &view, &trail, &tally);
+		sample(state, &view, &history, &totals);
 		if (i % 5 == 0) // every poll is stored, not every one is requested
 			make_all(&view, &out);
 		if (i == SETTLED)
@@ -71,9 +72,9 @@ static void thousands_of_looks(void **state_)
 	}
 	assert_true(mallinfo2().uordblks <= settled + 4096);
 	buf_finish(&out);
-	trail_finish(&trail);
-	tally_finish(&tally);
-	now_close(state);
+	history_finish(&history);
+	totals_finish(&totals);
+	monitor_close(state);
 	env_close(&env);
 }
 

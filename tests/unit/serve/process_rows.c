@@ -11,37 +11,37 @@
 enum { MOST = 4, PROCESSES = 400 };
 
 struct machine {
-	struct now_process processes[PROCESSES];
-	struct now now;
+	struct monitor_process processes[PROCESSES];
+	struct monitor_sample now;
 	struct process_rows table;
-	uint64_t look;
+	uint64_t sample;
 };
 
 static void begin(struct machine *m)
 {
 	*m = (struct machine){.now = {.dt_s = 1, .processes = m->processes}};
-	process_rows_init(&m->table, MOST, NOW_ARGUMENTS_ALL);
+	process_rows_init(&m->table, MOST, MONITOR_ARGUMENTS_ALL);
 }
 
 // In ascending order first, then ended ones: as `now` lists them.
-static struct now_process *use(struct machine *m, pid_t pid, double watts, double joules)
+static struct monitor_process *use(struct machine *m, pid_t pid, double watts, double joules)
 {
-	struct now_process *process = &m->processes[m->now.n_processes++];
-	*process = (struct now_process){.pid = pid, .start_ticks = 7, .power_w = watts, .energy_j = joules};
+	struct monitor_process *process = &m->processes[m->now.n_processes++];
+	*process = (struct monitor_process){.pid = pid, .start_ticks = 7, .power_w = watts, .energy_j = joules};
 	snprintf(process->command, sizeof(process->command), "burn");
 	return process;
 }
 
-static void look(struct machine *m)
+static void sample(struct machine *m)
 {
 	m->now.t_ns += NS_PER_S;
-	process_rows_look(&m->table, &m->now, ++m->look);
+	process_rows_update(&m->table, &m->now, ++m->sample);
 	m->now.n_processes = 0;
 }
 
 static void scraped(struct machine *m)
 {
-	process_rows_forget(&m->table, &(struct scraped){m->look, INT64_MAX});
+	process_rows_drop_scraped(&m->table, &(struct scraped){m->sample, INT64_MAX});
 }
 
 static const struct process_row *row_of(const struct machine *m, pid_t pid)
@@ -66,7 +66,7 @@ static void most_first(void **state)
 	begin(&m);
 	for (pid_t pid = 1; pid <= 10; pid++)
 		use(&m, pid, pid, pid);
-	look(&m);
+	sample(&m);
 	assert_int_equal(count(&m, SERIES_SHOWN), MOST);
 	assert_null(row_of(&m, 6));
 	assert_int_equal(row_of(&m, 7)->series.state, SERIES_SHOWN);
@@ -82,7 +82,7 @@ static void rows_pass_on_rarely(void **state)
 		for (pid_t pid = 1; pid <= 10; pid++) // each poll other processes are first, by a small margin
 			use(&m, pid, 10 + (pid + s) % 10 * 0.5, s);
 		size_t before = count(&m, SERIES_LEAVING);
-		look(&m);
+		sample(&m);
 		changes += count(&m, SERIES_LEAVING) - before;
 		scraped(&m);
 	}
@@ -90,7 +90,7 @@ static void rows_pass_on_rarely(void **state)
 	for (int s = 0; s < 300; s++) {
 		for (pid_t pid = 1; pid <= 11; pid++)
 			use(&m, pid, pid == 11 ? 100 : 10, s);
-		look(&m);
+		sample(&m);
 		scraped(&m);
 	}
 	assert_int_equal(row_of(&m, 11)->series.state, SERIES_SHOWN);
@@ -102,15 +102,15 @@ static void shown_until_scraped(void **state)
 	struct machine m;
 	begin(&m);
 	use(&m, 1, 5, 10);
-	look(&m);
+	sample(&m);
 	use(&m, 1, (double)NAN, 12)->is_gone = true;
-	look(&m);
+	sample(&m);
 	assert_int_equal(row_of(&m, 1)->series.state, SERIES_LEAVING);
 	assert_true(row_of(&m, 1)->now.energy_j == 12);
 	use(&m, 1, 3, 1)->start_ticks = 9; // its pid was reused by another of that name: that would be the same series
-	look(&m);
+	sample(&m);
 	assert_int_equal(m.table.n, 1);
-	process_rows_forget(&m.table, &(struct scraped){1, INT64_MAX}); // the previous poll was scraped
+	process_rows_drop_scraped(&m.table, &(struct scraped){1, INT64_MAX}); // the previous poll was scraped
 	assert_non_null(row_of(&m, 1));
 	scraped(&m);
 	assert_null(row_of(&m, 1));
@@ -124,7 +124,7 @@ static void who_rests_has_no_row(void **state)
 	for (int s = 0; s < 200; s++) {
 		use(&m, 1, s == 0 ? 5 : 0, 10);
 		use(&m, 2, s % 30 == 0 ? 5 : 0, 10);
-		look(&m);
+		sample(&m);
 		scraped(&m);
 	}
 	assert_int_equal(row_of(&m, 1)->series.state, SERIES_NONE);
@@ -144,17 +144,17 @@ static void a_fork_storm(void **state)
 			use(&m, pid, 1, 1);
 		for (pid_t pid = born - BIRTHS; s > 0 && pid < born; pid++)
 			use(&m, pid, (double)NAN, 1)->is_gone = true;
-		look(&m);
+		sample(&m);
 		assert_true(count(&m, SERIES_SHOWN) <= MOST && count(&m, SERIES_LEAVING) <= MOST);
-		assert_true(m.table.n <= MOST * (PROCESS_ROWS_SPARE + 2));
+		assert_true(m.table.n <= MOST * (PROCESS_ROWS_REMEMBERED + 2));
 		for (size_t i = 0; i < m.table.n; i++) // processes not reported by any earlier poll
 			series += (size_t)m.table.items[i].now.pid > before;
 		for (size_t i = 0; i < m.table.n; i++)
 			before = (size_t)m.table.items[i].now.pid > before ? (size_t)m.table.items[i].now.pid : before;
 		scraped(&m);
 	}
-	assert_true(series <= (SECONDS / 60 + 1) * SERIES_NEW_LEAST);
-	assert_true(series >= SERIES_NEW_LEAST);
+	assert_true(series <= (SECONDS / 60 + 1) * SERIES_NEW_MIN);
+	assert_true(series >= SERIES_NEW_MIN);
 	process_rows_finish(&m.table);
 }
 
@@ -162,11 +162,11 @@ static void one_that_renames_itself(void **state)
 {
 	struct machine m;
 	size_t names = 0;
-	char told[NOW_COMMAND_SIZE] = "";
+	char told[MONITOR_COMMAND_SIZE] = "";
 	begin(&m);
 	for (int s = 0; s < 300; s++) {
-		snprintf(use(&m, 1, 1, 1)->command, NOW_COMMAND_SIZE, "name %d", s);
-		look(&m);
+		snprintf(use(&m, 1, 1, 1)->command, MONITOR_COMMAND_SIZE, "name %d", s);
+		sample(&m);
 		const struct process_row *row = &m.table.items[0];
 		names += strcmp(told, row->now.command) != 0;
 		text_copy(told, sizeof(told), row->now.command);
@@ -194,17 +194,18 @@ static void over_a_restart(void **state)
 	use(&m, 1, 5, 1.0 / 3);
 	use(&m, 2, 5, 20);
 	use(&m, 3, 5, (double)NAN);
-	look(&m);
+	sample(&m);
 	json_t *array = written(&m);
 	begin(&later);
 	process_rows_read(&later.table, array, true);
-	struct now_kept_process *kept = process_rows_kept(&later.table, &n);
+	struct monitor_kept_process *kept = process_rows_kept(&later.table, &n);
 	assert_int_equal(n, 2);
 	assert_true(kept[0].pid == 1 && kept[0].energy_j == 1.0 / 3 && kept[1].pid == 2);
-	process_rows_forget(&later.table, &(struct scraped){UINT64_MAX, INT64_MAX}); // no scrape since the restart
+	process_rows_drop_scraped(&later.table,
+		&(struct scraped){UINT64_MAX, INT64_MAX}); // no scrape since the restart
 	use(&later, 1, 0, 1.0 / 3 + 1);
 	use(&later, 2, 5, 1)->start_ticks = 8; // another process has its pid
-	look(&later);
+	sample(&later);
 	assert_int_equal(row_of(&later, 1)->series.state, SERIES_SHOWN); // idle or not: it was reported
 	assert_int_equal(row_of(&later, 2)->series.state, SERIES_LEAVING);
 	assert_true(row_of(&later, 2)->now.energy_j == 20 && row_of(&later, 3)->series.state == SERIES_LEAVING);
@@ -214,7 +215,7 @@ static void over_a_restart(void **state)
 	begin(&later);
 	process_rows_read(&later.table, array, false);
 	use(&later, 1, 5, 1);
-	look(&later);
+	sample(&later);
 	assert_int_equal(row_of(&later, 1)->series.state, SERIES_LEAVING);
 	free(process_rows_kept(&later.table, &n));
 	assert_int_equal(n, 0);
@@ -232,7 +233,7 @@ static void a_file_of_anybody(void **state)
 		"[{\"pid\":99999999999,\"start_ticks\":1,\"command\":\"\"}]"};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct process_rows table;
-		process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
+		process_rows_init(&table, MOST, MONITOR_ARGUMENTS_ALL);
 		json_t *array = json_loads(texts[i], 0, NULL);
 		process_rows_read(&table, array, true);
 		assert_int_equal(table.n, 0);
@@ -240,17 +241,17 @@ static void a_file_of_anybody(void **state)
 		process_rows_finish(&table);
 	}
 	struct process_rows table;
-	process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
+	process_rows_init(&table, MOST, MONITOR_ARGUMENTS_ALL);
 	json_t *many = json_array();
 	for (int i = 1; i < 1000; i++)
 		json_array_append_new(many,
 			json_pack("{s:i,s:i,s:s,s:f}", "pid", i, "start_ticks", i, "command", "x", "energy_j", -1.0));
 	process_rows_read(&table, many, true);
-	assert_true(table.n <= MOST * (PROCESS_ROWS_SPARE + 2) && isnan(table.items[0].now.energy_j));
+	assert_true(table.n <= MOST * (PROCESS_ROWS_REMEMBERED + 2) && isnan(table.items[0].now.energy_j));
 	json_decref(many);
 	process_rows_finish(&table);
 	// A duplicate series would invalidate the whole scrape.
-	process_rows_init(&table, MOST, NOW_ARGUMENTS_ALL);
+	process_rows_init(&table, MOST, MONITOR_ARGUMENTS_ALL);
 	json_t *twice = json_loads("[{\"pid\":1,\"start_ticks\":1,\"command\":\"x\"},"
 				   "{\"pid\":1,\"start_ticks\":2,\"command\":\"x\"}]",
 		0, NULL);

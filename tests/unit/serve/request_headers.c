@@ -32,7 +32,7 @@ static const struct host_row {
 static void check_host(void **state)
 {
 	const struct host_row *row = *state;
-	assert_int_equal(ask_host_is_ours(row->host, row->name), row->is_ours);
+	assert_int_equal(request_host_is_ours(row->host, row->name), row->is_ours);
 }
 
 static const struct site_row {
@@ -52,7 +52,7 @@ static const struct site_row {
 static void check_site(void **state)
 {
 	const struct site_row *row = *state;
-	assert_int_equal(ask_is_from_elsewhere(row->site, row->mode), row->is_from_elsewhere);
+	assert_int_equal(request_is_cross_site(row->site, row->mode), row->is_from_elsewhere);
 }
 
 static const struct accept_row {
@@ -86,7 +86,7 @@ static const struct accept_row {
 static void check_accept(void **state)
 {
 	const struct accept_row *row = *state;
-	assert_int_equal(ask_wants_openmetrics(row->accept), row->wants_openmetrics);
+	assert_int_equal(request_wants_openmetrics(row->accept), row->wants_openmetrics);
 }
 
 int main(void)

@@ -9,16 +9,16 @@
 
 struct machine {
 	struct domain package, gpu;
-	struct now_domain domains[2];
-	struct now_process processes[3];
-	struct now now;
-	struct trail trail;
+	struct monitor_domain domains[2];
+	struct monitor_process processes[3];
+	struct monitor_sample now;
+	struct history history;
 	struct view view;
 };
 
-static struct now_domain domain_of(const struct domain *domain, bool in_total, double power_w)
+static struct monitor_domain domain_of(const struct domain *domain, bool in_total, double power_w)
 {
-	return (struct now_domain){
+	return (struct monitor_domain){
 		.domain = domain,
 		.source = "powercap",
 		.in_total = in_total,
@@ -33,9 +33,9 @@ static struct now_domain domain_of(const struct domain *domain, bool in_total, d
 	};
 }
 
-static struct now_process process_of(pid_t pid, const char *command, double power_w, double cpu_cores)
+static struct monitor_process process_of(pid_t pid, const char *command, double power_w, double cpu_cores)
 {
-	struct now_process process = {
+	struct monitor_process process = {
 		.pid = pid,
 		.uid = pid == 7 ? (uid_t)-1 : 1000,
 		.start_ns = pid,
@@ -69,7 +69,7 @@ static void fill(struct machine *m)
 	m->processes[0] = process_of(7, "idle", (double)NAN, 0);
 	m->processes[1] = process_of(8, "</script><img src=x onerror=\"alert(1)\">&\xe2\x80\xa8", 3, 0.1);
 	m->processes[2] = process_of(9, "\xff\xfe busy", 30, 2);
-	m->now = (struct now){
+	m->now = (struct monitor_sample){
 		.t_ns = 100 * NS_PER_S,
 		.wall_ns = INT64_C(1700000000) * NS_PER_S,
 		.dt_s = 1,
@@ -89,28 +89,28 @@ static void fill(struct machine *m)
 		.own_cpu_percent = 0.25,
 		.own_rss_bytes = 5000000,
 	};
-	assert_int_equal(trail_init(&m->trail, m->now.n_domains), 0);
+	assert_int_equal(history_init(&m->history, m->now.n_domains), 0);
 	m->view = (struct view){
 		.now = &m->now,
-		.trail = &m->trail,
-		.look = 1,
+		.history = &m->history,
+		.sample = 1,
 		.interval_ns = NS_PER_S,
 		.up_ns = NS_PER_S,
 		.host = "<b>host</b>",
 	};
-	trail_add(&m->trail, &m->now);
+	history_add(&m->history, &m->now);
 }
 
 static void finish(struct machine *m)
 {
-	trail_finish(&m->trail);
+	history_finish(&m->history);
 }
 
-static json_t *json_of(const struct view *view, bool trail)
+static json_t *json_of(const struct view *view, bool history)
 {
 	struct buf out;
 	buf_init(&out, 1 << 24);
-	view_json(view, trail, &out);
+	view_json(view, history, &out);
 	json_error_t error;
 	json_t *root = json_loads(out.data, JSON_REJECT_DUPLICATES, &error);
 	if (root == NULL)
@@ -219,9 +219,9 @@ static void no_energy_at_all(void **state)
 	fill(&m);
 	m.now.n_domains = m.now.n_processes = 0;
 	m.now.problem = "no sensor of energy can be read <here>";
-	m.now.sum = (struct now_sum){(double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+	m.now.sum = (struct monitor_sum){(double)NAN, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
 	m.now.total_energy_uj = VALUE_MISSING;
-	m.trail.n_domains = 0;
+	m.history.n_domains = 0;
 	char *html = html_of(&m.view, view_page);
 	assert_non_null(strstr(html, "no sensor of energy can be read &lt;here&gt;"));
 	assert_non_null(strstr(html, "n/a"));
@@ -237,27 +237,28 @@ static void no_energy_at_all(void **state)
 	finish(&m);
 }
 
-static void trail_has_its_length(void **state)
+static void history_has_its_length(void **state)
 {
 	struct machine m;
 	fill(&m);
-	for (int i = 0; i < 3 * TRAIL_LOOKS; i++) {
+	for (int i = 0; i < 3 * HISTORY_SAMPLES; i++) {
 		m.now.t_ns += NS_PER_S;
 		m.now.wall_ns += NS_PER_S;
 		m.domains[0].power_w = i;
-		trail_add(&m.trail, &m.now);
+		history_add(&m.history, &m.now);
 	}
-	json_t *root = json_of(&m.view, true), *trail = json_object_get(root, "trail");
-	json_t *times = json_object_get(trail, "unix_s");
-	json_t *package = json_array_get(json_object_get(trail, "domains"), 0),
+	json_t *root = json_of(&m.view, true), *history = json_object_get(root, "trail");
+	json_t *times = json_object_get(history, "unix_s");
+	json_t *package = json_array_get(json_object_get(history, "domains"), 0),
 	       *power = json_object_get(package, "power_w");
-	assert_int_equal(json_array_size(times), TRAIL_LOOKS);
-	assert_int_equal(json_array_size(power), TRAIL_LOOKS);
-	assert_float_equal(json_number_value(json_array_get(power, TRAIL_LOOKS - 1)), 3 * TRAIL_LOOKS - 1, 0.01);
-	assert_float_equal(json_number_value(json_array_get(power, 0)), 2 * TRAIL_LOOKS, 0.01);
+	assert_int_equal(json_array_size(times), HISTORY_SAMPLES);
+	assert_int_equal(json_array_size(power), HISTORY_SAMPLES);
+	assert_float_equal(json_number_value(json_array_get(power, HISTORY_SAMPLES - 1)), 3 * HISTORY_SAMPLES - 1,
+		0.01);
+	assert_float_equal(json_number_value(json_array_get(power, 0)), 2 * HISTORY_SAMPLES, 0.01);
 	double first_s = json_number_value(json_array_get(times, 0)),
-	       last_s = json_number_value(json_array_get(times, TRAIL_LOOKS - 1));
-	assert_true(fabs(last_s - first_s - (TRAIL_LOOKS - 1)) < 0.001);
+	       last_s = json_number_value(json_array_get(times, HISTORY_SAMPLES - 1));
+	assert_true(fabs(last_s - first_s - (HISTORY_SAMPLES - 1)) < 0.001);
 	assert_null(json_object_get(package, "temperature_c")); // it never had one
 	json_decref(root);
 	finish(&m);
@@ -268,7 +269,7 @@ static void unknown_idle_power(void **state)
 	struct machine m;
 	fill(&m);
 	m.now.sum.idle_w = (double)NAN;
-	trail_add(&m.trail, &m.now);
+	history_add(&m.history, &m.now);
 	char *html = html_of(&m.view, view_figures);
 	assert_non_null(strstr(html, "</span>idle <b>n/a</b></li>"));
 	free(html);
@@ -287,6 +288,6 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "column without any known value: left out", no_column_of_nothing);
 	ROWS_ADD_ONE(&tests, "machine without energy: the reason is shown, nothing is nan", no_energy_at_all);
 	ROWS_ADD_ONE(&tests, "unknown idle power: n/a in the legend and null in JSON", unknown_idle_power);
-	ROWS_ADD_ONE(&tests, "history: the last polls only", trail_has_its_length);
+	ROWS_ADD_ONE(&tests, "history: the last polls only", history_has_its_length);
 	return rows_run(&tests, "view");
 }

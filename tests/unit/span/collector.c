@@ -7,10 +7,10 @@
 
 #include "../../fakes/ring_client.h"
 
-enum { SMALL = RING_RECORDS_LEAST };
+enum { SMALL = RING_RECORDS_MIN };
 
 struct fixture {
-	struct span_intake intake;
+	struct span_collector collector;
 	struct wattle_env env;
 	int64_t now_ns, step_ns; // each clock reading advances it
 	size_t n_spans;
@@ -36,9 +36,9 @@ static void on_mark(void *data, const struct span_mark_row *row)
 {
 }
 
-static pid_t admit_all(void *data, const struct door_guest *guest)
+static pid_t admit_all(void *data, const struct received_ring *received)
 {
-	return guest->pid;
+	return received->pid;
 }
 
 static bool is_enough(void *data)
@@ -51,17 +51,17 @@ static void setup(struct fixture *f, uint32_t n_records)
 	char address[RING_ADDRESS_TEXT];
 	*f = (struct fixture){.now_ns = 1000, .step_ns = 1};
 	f->env.clock = (struct env_clock){.monotonic_ns = moving_clock, .data = f};
-	const struct span_intake_options options = {.n_records = n_records, .admit = admit_all};
+	const struct span_collector_options options = {.n_records = n_records, .admit = admit_all};
 	const struct span_sink sink = {on_span, on_metric, on_mark, f};
-	assert_int_equal(span_intake_open(&f->intake, &f->env, &options, &sink), 0);
-	span_intake_address(&f->intake, address);
+	assert_int_equal(span_collector_open(&f->collector, &f->env, &options, &sink), 0);
+	span_collector_address(&f->collector, address);
 	assert_int_equal(setenv("WATTLE_RING", address, 1), 0);
 }
 
 static void teardown(struct fixture *f)
 {
 	unsetenv("WATTLE_RING");
-	span_intake_close(&f->intake);
+	span_collector_close(&f->collector);
 }
 
 // A ring of this process, full of spans.
@@ -76,7 +76,7 @@ static struct ring_client full_ring(struct fixture *f, uint32_t n_records)
 		ring_client_put(&client, &end);
 	}
 	ring_client_publish(&client);
-	while (span_intake_serve(&f->intake))
+	while (span_collector_serve(&f->collector))
 		;
 	return client;
 }
@@ -92,12 +92,12 @@ static void a_drain_ends_with_its_slice(void **state)
 	struct fixture f;
 	setup(&f, RECORDS);
 	struct ring_client first = full_ring(&f, 0), second = full_ring(&f, 0);
-	f.step_ns = INTAKE_SLICE_NS / 4;
+	f.step_ns = COLLECTOR_SLICE_NS / 4;
 	size_t before = 0;
 	int n_calls = 0;
-	for (; span_intake_drain(&f.intake) == 0; n_calls++) {
+	for (; span_collector_drain(&f.collector) == 0; n_calls++) {
 		assert_true(f.n_spans > before); // each ring gets its turn
-		assert_true(f.n_spans - before <= 4 * INTAKE_SCRATCH_RECORDS / 2);
+		assert_true(f.n_spans - before <= 4 * COLLECTOR_SCRATCH_RECORDS / 2);
 		before = f.n_spans;
 	}
 	assert_int_equal(f.n_spans, RECORDS);
@@ -115,9 +115,9 @@ static void many_small_rings(void **state)
 	setup(&f, SMALL);
 	for (size_t i = 0; i < RINGS; i++)
 		clients[i] = full_ring(&f, 0);
-	f.step_ns = INTAKE_SLICE_NS / 24; // three clock readings for each ring
+	f.step_ns = COLLECTOR_SLICE_NS / 24; // three clock readings for each ring
 	for (size_t before = 0; f.n_spans < RINGS * SMALL / 2; before = f.n_spans) {
-		span_intake_drain(&f.intake);
+		span_collector_drain(&f.collector);
 		assert_true(f.n_spans > before && f.n_spans - before <= 10 * SMALL / 2);
 	}
 	for (size_t i = 0; i < RINGS; i++)
@@ -130,8 +130,8 @@ static void other_sizes_are_refused(void **state)
 	struct fixture f;
 	setup(&f, 2 * SMALL);
 	struct ring_client large = full_ring(&f, 4 * SMALL), asked = full_ring(&f, 0), small = full_ring(&f, SMALL);
-	assert_int_equal(f.intake.totals.n_rings, 2);
-	assert_int_equal(f.intake.totals.n_refused, 1);
+	assert_int_equal(f.collector.totals.n_rings, 2);
+	assert_int_equal(f.collector.totals.n_refused, 1);
 	release(&large, 4 * SMALL);
 	release(&asked, 2 * SMALL);
 	release(&small, SMALL);
@@ -146,14 +146,14 @@ static void memory_stays_within_the_budget(void **state)
 	for (int i = 0; i < RINGS; i++) {
 		struct ring_client client = full_ring(&f, 0);
 		release(&client, RECORDS); // the recorder's mapping keeps it
-		while (span_intake_drain(&f.intake) == 0)
+		while (span_collector_drain(&f.collector) == 0)
 			;
-		assert_true(f.intake.mapped_bytes <= INTAKE_RING_BYTES_MOST);
+		assert_true(f.collector.mapped_bytes <= COLLECTOR_RING_BYTES_MAX);
 	}
 	assert_int_equal(f.n_spans, (size_t)RINGS * RECORDS / 2);
-	assert_true(f.intake.mapped_bytes > INTAKE_RING_BYTES_MOST / 2);
+	assert_true(f.collector.mapped_bytes > COLLECTOR_RING_BYTES_MAX / 2);
 	teardown(&f);
-	assert_int_equal(f.intake.mapped_bytes, 0);
+	assert_int_equal(f.collector.mapped_bytes, 0);
 }
 
 static void what_is_not_read_in_time_is_lost(void **state)
@@ -162,12 +162,12 @@ static void what_is_not_read_in_time_is_lost(void **state)
 	struct fixture f;
 	setup(&f, RECORDS);
 	struct ring_client client = full_ring(&f, 0);
-	f.step_ns = INTAKE_SLICE_NS;
+	f.step_ns = COLLECTOR_SLICE_NS;
 	f.is_enough = true;
-	span_intake_finish(&f.intake, is_enough, &f);
+	span_collector_finish(&f.collector, is_enough, &f);
 	assert_true(f.n_spans > 0 && f.n_spans < RECORDS / 2);
-	assert_int_equal(f.intake.totals.lost, RECORDS / 2 - f.n_spans);
-	assert_int_equal(f.intake.totals.n_unread, 2 * f.intake.totals.lost);
+	assert_int_equal(f.collector.totals.lost, RECORDS / 2 - f.n_spans);
+	assert_int_equal(f.collector.totals.n_unread, 2 * f.collector.totals.lost);
 	release(&client, RECORDS);
 	teardown(&f);
 }
@@ -178,10 +178,10 @@ static void the_end_reads_all(void **state)
 	struct fixture f;
 	setup(&f, RECORDS);
 	struct ring_client client = full_ring(&f, 0);
-	f.step_ns = INTAKE_SLICE_NS;
-	span_intake_finish(&f.intake, is_enough, &f);
+	f.step_ns = COLLECTOR_SLICE_NS;
+	span_collector_finish(&f.collector, is_enough, &f);
 	assert_int_equal(f.n_spans, RECORDS / 2);
-	assert_int_equal(f.intake.totals.lost, 0);
+	assert_int_equal(f.collector.totals.lost, 0);
 	release(&client, RECORDS);
 	teardown(&f);
 }
@@ -216,19 +216,19 @@ static void connect_silently(int n)
 
 static void constant_connections_delay_no_end(void **state)
 {
-	enum { A_CALL = 8 * 8, CALLS = DOOR_BACKLOG / A_CALL + 4 };
+	enum { A_CALL = 8 * 8, CALLS = LISTENER_BACKLOG / A_CALL + 4 };
 	struct fixture f;
 	setup(&f, SMALL);
 	process_with_a_ring();
 	connect_silently(2 * A_CALL);
-	assert_true(span_intake_serve(&f.intake));
-	assert_int_equal(f.intake.n_processes, 1);
+	assert_true(span_collector_serve(&f.collector));
+	assert_int_equal(f.collector.n_processes, 1);
 	for (int i = 0; i < CALLS; i++) {
 		connect_silently(A_CALL);
-		assert_true(span_intake_serve(&f.intake));
+		assert_true(span_collector_serve(&f.collector));
 	}
-	assert_int_equal(f.intake.n_processes, 0);
-	assert_int_equal(f.intake.n_rings, 0);
+	assert_int_equal(f.collector.n_processes, 0);
+	assert_int_equal(f.collector.n_rings, 0);
 	teardown(&f);
 }
 
@@ -247,17 +247,17 @@ static void ring_behind_others_belongs_to_its_process(void **state)
 			ring_client_open_sized(&client, 9, 0);
 		_exit(is_good ? 0 : 1);
 	}
-	while (f.intake.n_rings == 0)
-		(void)span_intake_serve(&f.intake);
+	while (f.collector.n_rings == 0)
+		(void)span_collector_serve(&f.collector);
 	connect_silently(WAITING);
 	int status;
 	assert_int_equal(write(begin[1], "x", 1), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	while (span_intake_serve(&f.intake))
-		assert_true(f.intake.n_processes == 1 || f.intake.totals.n_rings == 2);
-	assert_int_equal(f.intake.totals.n_rings, 2);
-	assert_int_equal(f.intake.n_processes, 0);
+	while (span_collector_serve(&f.collector))
+		assert_true(f.collector.n_processes == 1 || f.collector.totals.n_rings == 2);
+	assert_int_equal(f.collector.totals.n_rings, 2);
+	assert_int_equal(f.collector.n_processes, 0);
 	close(begin[0]);
 	close(begin[1]);
 	teardown(&f);

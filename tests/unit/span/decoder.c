@@ -202,9 +202,9 @@ static const struct row {
 		"a[102-104] b[103-105]^1", {0}},
 	{"span that begins after such an end: gets a level of its own", "n0=a n1=b n2=c n3=d b0 b1 b2 e1+1 b3 e e e",
 		"b[105-107]^1 d[108-109]^3 c[106-110]^2 a[104-111]", {0}},
-	{"end of more spans than are open: closes all of them", "n0=a b0 e5", "a[101-102]", {.strays = 1}},
-	{"end without a begin: counted as stray", "e", "", {.strays = 1}},
-	{"end of zero spans: counted as stray", "n0=a b0 e0 e", "a[101-103]", {.strays = 1}},
+	{"end of more spans than are open: closes all of them", "n0=a b0 e5", "a[101-102]", {.stray_ends = 1}},
+	{"end without a begin: counted as stray", "e", "", {.stray_ends = 1}},
+	{"end of zero spans: counted as stray", "n0=a b0 e0 e", "a[101-103]", {.stray_ends = 1}},
 	{"CPU time of a span: end minus begin", "n0=a b0@50 e@80", "a[101-102]$30", {0}},
 	{"CPU time that decreases: unknown", "n0=a b0@50 e@20", "a[101-102]", {0}},
 	{"end of a thread: ends its spans", "n0=a b0 b0 x", "a[102-103]^1*thread end a[101-103]*thread end", {0}},
@@ -252,7 +252,7 @@ static void a_range_ends_in_a_ring_read_earlier(void **state)
 	feed(&f, 0, "!300 q7", 1);
 	feed(&f, 1, "!200 n0=a r7=0", 1);
 	assert_string_equal(f.rows, "~a[201-300]#2");
-	assert_int_equal(f.recording.counts.strays, 0);
+	assert_int_equal(f.recording.counts.stray_ends, 0);
 	teardown(&f);
 }
 
@@ -261,8 +261,8 @@ static void an_end_whose_begin_never_comes_is_a_stray(void **state)
 	struct fixture f;
 	setup(&f);
 	feed(&f, 0, "q7", 1);
-	assert_int_equal(span_ranges_settle(&f.ranges, 1), 0); // its begin may be in a ring that was read before
-	assert_int_equal(span_ranges_settle(&f.ranges, 2), 1);
+	assert_int_equal(span_ranges_end_round(&f.ranges, 1), 0); // its begin may be in a ring that was read before
+	assert_int_equal(span_ranges_end_round(&f.ranges, 2), 1);
 	f.recording.n_open--;
 	teardown(&f);
 }
@@ -316,7 +316,7 @@ static void names_are_bounded(void **state)
 	struct name_table names;
 	char name[32];
 	assert_int_equal(name_table_init(&names), 0);
-	for (int i = 0; i < NAME_TABLE_MOST; i++)
+	for (int i = 0; i < NAME_TABLE_MAX; i++)
 		name_table_add(&names, name, (size_t)snprintf(name, sizeof(name), "name %d", i));
 	assert_false(names.is_full);
 	uint32_t further = name_table_add(&names, "one more", 8);
@@ -404,7 +404,7 @@ static void tables_of_ranges_shrink(void **state)
 	}
 	for (uint64_t i = 2; i < N; i += 2)
 		span_ranges_remove(&ranges, span_ranges_find(&ranges, i));
-	assert_int_equal(span_ranges_settle(&ranges, 1), N / 2);
+	assert_int_equal(span_ranges_end_round(&ranges, 1), N / 2);
 	assert_true(ranges.open.n == 1 && ranges.open.n_slots <= 16 && ranges.early.n_slots <= 16);
 	assert_int_equal(span_ranges_take_open(&ranges, &row, 1), 1);
 	assert_int_equal(span_ranges_take_open(&ranges, &row, 1), 0);
@@ -415,13 +415,13 @@ static void room_of_all_streams_is_limited(void **state)
 {
 	struct fixture f;
 	setup(&f);
-	f.recording.n_room = SPAN_ROOM_MOST - 16; // used by other streams
+	f.recording.n_reserved = SPAN_RESERVED_MAX - 16; // used by other streams
 	feed(&f, 0, "n0=a", 1);
 	for (int i = 0; i < 20; i++)
 		feed(&f, 0, "b0", 1);
 	assert_int_equal(f.streams[0].n_open, 16);
 	assert_int_equal(f.recording.counts.dropped, 4);
-	f.recording.n_room -= SPAN_ROOM_MOST - 16;
+	f.recording.n_reserved -= SPAN_RESERVED_MAX - 16;
 	teardown(&f);
 }
 

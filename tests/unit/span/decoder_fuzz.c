@@ -80,8 +80,8 @@ static void check_bounds(const struct fuzz *f)
 		open += f->streams[i].n_open;
 	}
 	assert_int_equal(f->recording.n_open, open);
-	assert_true(f->recording.n_open <= SPAN_OPEN_MOST);
-	assert_true(f->recording.names.n <= NAME_TABLE_MOST + 2);
+	assert_true(f->recording.n_open <= SPAN_OPEN_MAX);
+	assert_true(f->recording.names.n <= NAME_TABLE_MAX + 2);
 }
 
 /* ---- streams ---- */
@@ -149,7 +149,7 @@ static void run_seed(uint64_t seed)
 		assert_true(span_decoder_feed(stream, records, n, NOW_NS, round) <= n);
 		span_decoder_take_open(stream, open, ARRAY_SIZE(open));
 		if (below(&f, 4) == 0)
-			f.recording.n_open -= span_ranges_settle(&f.ranges, round);
+			f.recording.n_open -= span_ranges_end_round(&f.ranges, round);
 		check_bounds(&f);
 	}
 	for (int i = 0; i < STREAMS; i++) {

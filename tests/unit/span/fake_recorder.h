@@ -47,10 +47,10 @@ static inline void reading_log(struct reading *reading, const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
-	size_t room = sizeof(reading->log) - reading->log_bytes;
-	int n = vsnprintf(reading->log + reading->log_bytes, room, format, arguments);
+	size_t buffer = sizeof(reading->log) - reading->log_bytes;
+	int n = vsnprintf(reading->log + reading->log_bytes, buffer, format, arguments);
 	va_end(arguments);
-	if (n >= 0 && (size_t)n < room)
+	if (n >= 0 && (size_t)n < buffer)
 		reading->log_bytes += (size_t)n;
 	else
 		reading->log[reading->log_bytes] = '\0';
@@ -204,12 +204,12 @@ static inline void fake_open(struct fake_recorder *fake, uint32_t n_records, uin
 
 static inline int fake_receive(int fd, struct ring_hello *hello)
 {
-	char room[CMSG_SPACE(sizeof(int))];
+	char buffer[CMSG_SPACE(sizeof(int))];
 	struct iovec text = {.iov_base = hello, .iov_len = sizeof(*hello)};
 	struct msghdr message = {.msg_iov = &text,
 		.msg_iovlen = 1,
-		.msg_control = room,
-		.msg_controllen = sizeof(room)};
+		.msg_control = buffer,
+		.msg_controllen = sizeof(buffer)};
 	int memory_fd = -1;
 	assert_int_equal(recvmsg(fd, &message, MSG_CMSG_CLOEXEC), sizeof(*hello));
 	memcpy(&memory_fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));

@@ -29,7 +29,7 @@ static void disconnect(struct fake_recorder *fake)
 
 static void check_full(uint32_t flags)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST, flags);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN, flags);
 	uint64_t dropped = 0;
 	for (int i = 0; i < 2000; i++) {
 		for (int depth = 0; depth < 5; depth++)
@@ -61,7 +61,7 @@ static void a_full_ring_with_cpu_time(void **state)
 
 static void ends_find_room(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST, 0);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN, 0);
 	int n_open = 0;
 	while (span_begin("deeper", NULL, NULL) == 0)
 		n_open++;
@@ -78,7 +78,7 @@ static void ends_find_room(void **state)
 
 static void ends_of_ranges_find_room(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST, 0);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN, 0);
 	uint64_t ranges[64], lost;
 	for (int i = 0; i < 64; i++)
 		assert_int_equal(span_range_begin("load", NULL, &ranges[i]), 0);
@@ -115,7 +115,7 @@ static void too_deep(void **state)
 
 static void a_dropped_span_between_written_ones(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST, 0);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN, 0);
 	assert_int_equal(span_begin("outer", NULL, NULL), 0);
 	while (span_mark("noise", NULL) == 0)
 		;
@@ -133,14 +133,14 @@ static void a_dropped_span_between_written_ones(void **state)
 
 static void an_impossible_tail_is_a_full_ring(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST, 0);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN, 0);
 	assert_int_equal(span_begin("a", NULL, NULL), 0);
 	fake_accept(&fake);
 	atomic_store(&fake.rings[0].header->tail, UINT64_MAX / 2);
 	for (int i = 0; i < 2000; i++)
 		(void)span_mark("noise", NULL);
 	assert_int_equal(span_end(), 0);
-	assert_true(atomic_load(&fake.rings[0].header->head) <= RING_RECORDS_LEAST);
+	assert_true(atomic_load(&fake.rings[0].header->head) <= RING_RECORDS_MIN);
 	disconnect(&fake);
 }
 

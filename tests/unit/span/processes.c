@@ -55,7 +55,7 @@ static void *one_span(void *unused)
 
 static void short_threads_share_a_ring(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	for (int i = 0; i < 2000; i++) {
 		pthread_t thread;
 		assert_int_equal(pthread_create(&thread, NULL, one_span, NULL), 0);
@@ -120,7 +120,7 @@ static void *end_with_a_destructor(void *unused)
 
 static void destructors_may_mark_spans(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	pthread_t thread;
 	assert_int_equal(pthread_key_create(&late_key, late_spans), 0);
 	pthread_create(&thread, NULL, end_with_a_destructor, NULL);
@@ -150,7 +150,7 @@ static void child_work(void)
 // fork of the C library, and the bare system call, after which no fork handler runs.
 static void check_fork(pid_t (*fork_by)(void))
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	assert_int_equal(span_begin("in the parent", NULL, NULL), 0);
 	pid_t pid = fork_by();
 	if (pid == 0)
@@ -179,7 +179,7 @@ static void a_bare_fork_too(void **state)
 
 static void ranges_of_the_parent_are_not_the_childs(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	uint64_t range;
 	assert_int_equal(span_range_begin("load", NULL, &range), 0);
 	pid_t pid = fork();
@@ -192,7 +192,7 @@ static void ranges_of_the_parent_are_not_the_childs(void **state)
 
 static void threads_of_a_child(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	pthread_t thread;
 	pthread_create(&thread, NULL, one_span, NULL);
 	pthread_join(thread, NULL);
@@ -226,7 +226,7 @@ static int next_descriptor(void)
 
 static void no_descriptor_stays(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	int before = next_descriptor();
 	assert_int_equal(span_begin("a", NULL, NULL), 0);
 	assert_int_equal(next_descriptor(), before);
@@ -236,7 +236,7 @@ static void no_descriptor_stays(void **state)
 
 static void out_of_descriptors(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	struct rlimit limit, none;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	none = limit;
@@ -319,7 +319,7 @@ static char own_path[1024];
 static void each_exec_is_an_image(void **state)
 {
 	struct fake_recorder fake;
-	fake_open(&fake, RING_RECORDS_LEAST, 0);
+	fake_open(&fake, RING_RECORDS_MIN, 0);
 	struct answer first = ask(own_path, "", fake.address), second = ask(own_path, "", fake.address);
 	assert_int_not_equal(first.image, second.image);
 	assert_int_equal(first.is_recording, 1);
@@ -343,7 +343,7 @@ static void check_environment(void **state)
 {
 	const struct environment_row *row = *state;
 	struct fake_recorder fake;
-	fake_open(&fake, RING_RECORDS_LEAST, 0);
+	fake_open(&fake, RING_RECORDS_MIN, 0);
 	struct answer answer = ask(own_path, row->variables, fake.address);
 	assert_int_equal(answer.is_recording, row->is_recording);
 	assert_int_equal(answer.begin, 0);
@@ -364,7 +364,7 @@ static void set_uid_programs_do_not_look(void **state)
 	snprintf(copy, sizeof(copy), "%s/probe", folder);
 	snprintf(command, sizeof(command), "cp '%s' %s && chmod 755 %s && chmod 4755 %s", own_path, copy, folder, copy);
 	assert_int_equal(system(command), 0);
-	fake_open(&fake, RING_RECORDS_LEAST, 0);
+	fake_open(&fake, RING_RECORDS_MIN, 0);
 	snprintf(command, sizeof(command), "ASAN_OPTIONS=detect_leaks=0 setpriv --reuid 65534 --clear-groups env");
 	struct answer answer = ask(copy, command, fake.address);
 	fake_read_all(&fake);
@@ -388,7 +388,7 @@ static void plugins_come_and_go(void **state)
 {
 	struct fake_recorder fake;
 	char path[1024];
-	fake_open(&fake, RING_RECORDS_LEAST, 0);
+	fake_open(&fake, RING_RECORDS_MIN, 0);
 	setenv("WATTLE_RING", fake.address, 1);
 	snprintf(path, sizeof(path), "%s/tests/unit/span/libspan-plugin.so", getenv("WATTLE_BUILD"));
 	for (int i = 0; i < 3; i++) {
@@ -431,7 +431,7 @@ static void threads_outlive_plugins(void **state)
 	char path[1024];
 	void *failed = NULL;
 	pthread_t thread;
-	fake_open(&fake, RING_RECORDS_LEAST, 0);
+	fake_open(&fake, RING_RECORDS_MIN, 0);
 	setenv("WATTLE_RING", fake.address, 1);
 	snprintf(path, sizeof(path), "%s/tests/unit/span/libspan-plugin.so", getenv("WATTLE_BUILD"));
 	outliving.plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);

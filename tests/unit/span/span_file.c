@@ -155,12 +155,12 @@ static int run_job(const char *name)
 
 /* ---- the test's side ---- */
 
-static pid_t start(const char *job, const char *file, rlim_t most_bytes)
+static pid_t start(const char *job, const char *file, rlim_t max_bytes)
 {
 	pid_t pid = fork();
 	if (pid != 0)
 		return pid;
-	struct rlimit limit = {most_bytes, RLIM_INFINITY};
+	struct rlimit limit = {max_bytes, RLIM_INFINITY};
 	setrlimit(RLIMIT_FSIZE, &limit);
 	if (chdir(folder) != 0 || setenv("WATTLE_SPANS", file, 1) != 0)
 		_exit(98);

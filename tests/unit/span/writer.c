@@ -91,7 +91,7 @@ static void check_in(const struct row *row, uint32_t flags)
 {
 	struct fake_recorder fake;
 	uint64_t range = 0;
-	fake_open(&fake, RING_RECORDS_LEAST, flags);
+	fake_open(&fake, RING_RECORDS_MIN, flags);
 	assert_int_equal(span_writer_connect(fake.address), 0);
 	for (size_t i = 0; i < sizeof(row->steps) / sizeof(row->steps[0]); i++) {
 		const struct step *step = &row->steps[i];
@@ -138,7 +138,7 @@ static void disconnect(struct fake_recorder *fake)
 
 static void hello_and_header_agree(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	assert_int_equal(span_begin("a", NULL, NULL), 0);
 	const struct fake_ring *ring = fake_only(&fake);
 	assert_int_equal(ring->hello.magic, RING_MAGIC);
@@ -148,7 +148,7 @@ static void hello_and_header_agree(void **state)
 	assert_int_equal(ring->hello.tid, gettid());
 	assert_int_equal(ring->header->magic, RING_MAGIC);
 	assert_int_equal(ring->header->version, RING_VERSION);
-	assert_int_equal(ring->header->n_records, RING_RECORDS_LEAST);
+	assert_int_equal(ring->header->n_records, RING_RECORDS_MIN);
 	assert_int_equal(ring->header->pid, getpid());
 	assert_int_equal(ring->header->tid, gettid());
 	assert_int_equal(ring->header->image, ring->hello.image);
@@ -158,7 +158,7 @@ static void hello_and_header_agree(void **state)
 static void cpu_time_is_told(void **state)
 {
 	struct fake_recorder fake;
-	fake_open(&fake, RING_RECORDS_LEAST, RING_CPU_TIME);
+	fake_open(&fake, RING_RECORDS_MIN, RING_CPU_TIME);
 	assert_int_equal(span_writer_connect(fake.address), 0);
 	span_begin("a", NULL, NULL);
 	span_end();
@@ -174,7 +174,7 @@ static void cpu_time_is_told(void **state)
 static void long_names_are_cut(void **state)
 {
 	memset(long_name, 'x', sizeof(long_name) - 1);
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	span_begin(long_name, NULL, NULL);
 	span_end();
 	span_begin(long_name, NULL, NULL);
@@ -189,7 +189,7 @@ static void long_names_are_cut(void **state)
 
 static void a_name_may_change_in_its_place(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	char name[32], expected[512] = "";
 	for (int i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "layer %d", i);
@@ -203,7 +203,7 @@ static void a_name_may_change_in_its_place(void **state)
 
 static void names_have_no_bounds(void **state)
 {
-	struct fake_recorder fake = connected(RING_RECORDS_LEAST);
+	struct fake_recorder fake = connected(RING_RECORDS_MIN);
 	static char names[20000][32];
 	for (int round = 0; round < 2; round++)
 		for (int i = 0; i < 20000; i++) {
@@ -274,10 +274,10 @@ static void nobody_there(void **state)
 
 static void sessions_are_apart(void **state)
 {
-	struct fake_recorder first = connected(RING_RECORDS_LEAST);
+	struct fake_recorder first = connected(RING_RECORDS_MIN);
 	span_begin("in the first", NULL, NULL);
 	assert_int_equal(wattle_is_recording(), 1);
-	struct fake_recorder second = connected(RING_RECORDS_LEAST);
+	struct fake_recorder second = connected(RING_RECORDS_MIN);
 	assert_int_equal(span_end(), -ENOENT);
 	span_begin("in the second", NULL, NULL);
 	span_end();

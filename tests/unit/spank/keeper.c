@@ -93,7 +93,7 @@ static void wait_for_score(pid_t pid, int expected)
 {
 	int64_t end_ns = clock_now_ns() + WAIT_MS * NS_PER_MS;
 	while (oom_score(pid) != expected && clock_now_ns() < end_ns)
-		nanosleep(&a_moment, NULL);
+		nanosleep(&retry_pause, NULL);
 	assert_int_equal(oom_score(pid), expected);
 }
 

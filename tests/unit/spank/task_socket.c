@@ -28,18 +28,18 @@ static void check(void **state)
 	const struct row *row = *state;
 	static const char bytes[10000];
 	const struct tracker_message message = tracker_message("error", 0, row->said), next = tracker_message("ready", 0, 0);
-	struct tracker_word word;
+	struct tracker_reply word;
 	int pair[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_int_equal(send(pair[0], &message, sizeof(message), 0), sizeof(message));
 	assert_int_equal(send(pair[0], bytes, row->sent, 0), row->sent);
-	int r = tracker_hear(pair[1], clock_now_ns() + 20 * NS_PER_MS, MOST, &word);
+	int r = tracker_receive(pair[1], clock_now_ns() + 20 * NS_PER_MS, MOST, &word);
 	assert_int_equal(r, row->result);
 	if (r == 0) {
 		assert_int_equal(word.message.size, row->heard);
 		free(word.text);
 		assert_int_equal(send(pair[0], &next, sizeof(next), 0), sizeof(next));
-		assert_int_equal(tracker_hear(pair[1], clock_now_ns() + NS_PER_S, MOST, &word), 0);
+		assert_int_equal(tracker_receive(pair[1], clock_now_ns() + NS_PER_S, MOST, &word), 0);
 		assert_true(tracker_message_is(&word.message, "ready"));
 		free(word.text);
 	}

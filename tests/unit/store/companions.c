@@ -68,7 +68,7 @@ static void vanished_log(void **state)
 	sqlite3 *db = NULL;
 	assert_non_null(mkdtemp(folder));
 	make_name(name, folder, "");
-	assert_int_equal(sql_open_maker(name, &db, NULL), 0);
+	assert_int_equal(sql_open_builder(name, &db, NULL), 0);
 	assert_int_equal(sql_exec(db, "CREATE TABLE t (x)"), SQLITE_OK);
 	sqlite3_close(db);
 	hides_log = true;

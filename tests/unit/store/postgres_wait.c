@@ -158,7 +158,7 @@ static struct pg *open_impatiently(const struct server *server)
 	struct pg *pg = NULL;
 	if (pg_open(server->url, &pg, &error) < 0)
 		fail_msg("%s", error.text);
-	pg_set_patience(pg, 1, false);
+	pg_set_timeout(pg, 1, false);
 	return pg;
 }
 
@@ -255,7 +255,7 @@ static void works_for_long(void **state)
 		work(fd);
 	close(fd);
 	struct pg *pg = open_impatiently(&server);
-	pg_set_patience(pg, 1, true);
+	pg_set_timeout(pg, 1, true);
 	if (pg_exec(pg, "SELECT", &error) < 0)
 		fail_msg("%s", error.text);
 	kill(server.pid, SIGSTOP);

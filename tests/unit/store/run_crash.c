@@ -68,7 +68,7 @@ static void assert_dead_run(const char *path, int64_t committed)
 {
 	struct run run;
 	fixture_load(path, &run);
-	assert_string_equal(run_fact(&run, "complete"), "false");
+	assert_string_equal(run_metadata(&run, "complete"), "false");
 	assert_true((int64_t)run.n >= committed); // no committed row is lost
 	assert_int_equal(run.n % BATCH, 0);       // and no batch is incomplete
 	assert_int_equal(run.devices[0].n, run.n);
@@ -119,7 +119,7 @@ static void a_dead_file_is_appended_to(void **state)
 	assert_false(run.segments[0].complete);
 	assert_int_equal(run.segments[0].end_ns, n > 0 ? fixture_t_ns(n - 1) : fixture_mono_ns);
 	assert_true(run.segments[1].complete);
-	assert_string_equal(run_fact(&run, "complete"), "false"); // one of its segments is incomplete
+	assert_string_equal(run_metadata(&run, "complete"), "false"); // one of its segments is incomplete
 	run_finish(&run);
 	fixture_assert_only(f, "run.sqlite");
 }
@@ -150,7 +150,7 @@ static void fill_then_go_on(struct fixture *f, void (*make_room)(void))
 	ops->close(store, false);
 	MUST(run_load(f->path, &run, NULL) == 0);
 	MUST((int64_t)run.n == n + 2 * BATCH);
-	MUST(strcmp(run_fact(&run, "complete"), "true") == 0);
+	MUST(strcmp(run_metadata(&run, "complete"), "true") == 0);
 	_exit(0);
 }
 
@@ -323,7 +323,7 @@ static void a_reader_does_not_spoil_the_end(void **state)
 	struct run run;
 	fixture_load(f->path, &run);
 	assert_int_equal(run.n, 3);
-	assert_string_equal(run_fact(&run, "complete"), "true");
+	assert_string_equal(run_metadata(&run, "complete"), "true");
 	run_finish(&run);
 	for (size_t i = 0; i < 2; i++) {
 		close(ready[i]);

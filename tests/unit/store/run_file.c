@@ -54,11 +54,11 @@ static void facts_come_back(void **state)
 	struct run run;
 	fixture_load(f->path, &run);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_text(run_fact(&run, rows[i].key), rows[i].value);
-	assert_null(run_fact(&run, "carbon_intensity_g_per_kwh")); // not given: no row, not 0
-	assert_true(isnan(run_fact_double(&run, "carbon_intensity_g_per_kwh")));
-	assert_int_equal(run_fact_i64(&run, "n_cores"), 8);
-	assert_int_equal(run_fact_i64(&run, "label"), VALUE_MISSING);
+		assert_text(run_metadata(&run, rows[i].key), rows[i].value);
+	assert_null(run_metadata(&run, "carbon_intensity_g_per_kwh")); // not given: no row, not 0
+	assert_true(isnan(run_metadata_double(&run, "carbon_intensity_g_per_kwh")));
+	assert_int_equal(run_metadata_i64(&run, "n_cores"), 8);
+	assert_int_equal(run_metadata_i64(&run, "label"), VALUE_MISSING);
 	assert_int_equal(run.anchor_mono_ns, fixture_mono_ns);
 	assert_int_equal(run.anchor_wall_ns, fixture_wall_ns);
 	run_finish(&run);
@@ -427,8 +427,8 @@ static void append_adds_a_segment(void **state)
 	fixture_load(f->path, &run);
 	assert_int_equal(run.n_segments, 2);
 	assert_int_equal(run.segments[1].start_ns, fixture_mono_ns + 60 * NS_PER_S + 1); // the clock continued
-	assert_text(run_fact(&run, "complete"), "true");
-	assert_text(run_fact(&run, "id"), "0b3c9f1e-0000-4000-8000-000000000001"); // the file keeps its first one
+	assert_text(run_metadata(&run, "complete"), "true");
+	assert_text(run_metadata(&run, "id"), "0b3c9f1e-0000-4000-8000-000000000001"); // the file keeps its first one
 	assert_int_equal(run.n_devices, 2);
 	assert_int_equal(run.devices[1].n, 4); // the GPU is the same device with its old number
 	assert_int_equal(device_value(&run.devices[1], DEVICE_POWER, 3), 123);
@@ -498,7 +498,7 @@ static void discarded_append_takes_back_its_segment(void **state)
 	struct run run;
 	fixture_load(f->path, &run);
 	assert_int_equal(run.n_segments, 1);
-	assert_text(run_fact(&run, "complete"), "true");
+	assert_text(run_metadata(&run, "complete"), "true");
 	assert_int_equal(run.n, 3);
 	run_finish(&run);
 }

@@ -121,7 +121,7 @@ static void odd_values(void **state)
 	assert_int_equal(run.devices[0].kind, DOMAIN_KINDS);
 	assert_int_equal(run.devices[0].provenance, PROVENANCE_ESTIMATED);
 	assert_int_equal(run.devices[1].n, 0);
-	assert_true(isnan(run_fact_double(&run, "pue")));
+	assert_true(isnan(run_metadata_double(&run, "pue")));
 	run_finish(&run);
 }
 

@@ -45,7 +45,7 @@ static int64_t none(size_t i)
 static const struct pack_row {
 	const char *teaches;
 	int64_t (*value)(size_t i);
-	double most_bytes; // a row, of a chunk
+	double max_bytes; // a row, of a chunk
 } pack_rows[] = {
 	{"counter that grows evenly: no byte for a row", even, 0},
 	{"gauge: as many bytes as its range needs", noisy, 2},
@@ -61,7 +61,7 @@ static void check_pack(void **state)
 	const struct pack_row *row = *state;
 	static const size_t columns[COLUMNS] = {1, 0};
 	const struct value_chunk **packed[COLUMNS] = {NULL};
-	struct value_packer packer = {.arena = arena_new(), .room = ROWS};
+	struct value_packer packer = {.arena = arena_new(), .capacity = ROWS};
 	for (size_t i = 0; i < ROWS; i++) {
 		int64_t *values = value_packer_row(&packer, COLUMNS, i);
 		assert_non_null(values);
@@ -76,7 +76,7 @@ static void check_pack(void **state)
 	}
 	assert_int_equal(packed[1] == NULL, row->value == none);
 	for (size_t c = 0; packed[1] != NULL && c < ROWS / VALUE_CHUNK; c++)
-		assert_true(packed[1][c] == NULL || (double)packed[1][c]->width <= row->most_bytes);
+		assert_true(packed[1][c] == NULL || (double)packed[1][c]->width <= row->max_bytes);
 	free(packer.rows);
 	arena_free(packer.arena);
 }
@@ -87,7 +87,7 @@ static void unpacks(void **state)
 	const struct value_chunk **packed[1] = {NULL};
 	static const size_t column = RUN_MAIN_RSS;
 	struct run run = {.n = 2, .arena = arena_new()};
-	struct value_packer packer = {.arena = run.arena, .room = 2};
+	struct value_packer packer = {.arena = run.arena, .capacity = 2};
 	value_packer_row(&packer, 1, 0)[0] = 7;
 	value_packer_row(&packer, 1, 1)[0] = VALUE_MISSING;
 	assert_true(value_packer_flush(&packer, &(size_t){0}, packed, 2));

@@ -52,133 +52,133 @@ static void spill_ended(void *store, struct span_row row)
 }
 
 // Ends of steps after the start, in order; each poll returns all that are known.
-static void has_steps(struct live *live, const int64_t *ends, size_t n)
+static void has_steps(struct step_tail *tail, const int64_t *ends, size_t n)
 {
 	struct wattle_error error = {0};
-	if (live_look(live, &error) < 0)
+	if (step_tail_poll(tail, &error) < 0)
 		fail_msg("%s", error.text);
-	assert_int_equal(live->n_steps, n);
+	assert_int_equal(tail->n_steps, n);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(live->steps[i].t_ns - fixture_mono_ns, ends[i]);
+		assert_int_equal(tail->steps[i].t_ns - fixture_mono_ns, ends[i]);
 }
 
-#define HAS_STEPS(live, ...)                                                                                           \
+#define HAS_STEPS(tail, ...)                                                                                           \
 	do {                                                                                                           \
 		const int64_t ends[] = {__VA_ARGS__};                                                                  \
-		has_steps(live, ends, ARRAY_SIZE(ends));                                                               \
+		has_steps(tail, ends, ARRAY_SIZE(ends));                                                               \
 	} while (0)
 
 static void no_file_yet(void **state)
 {
 	struct fixture *f = *state;
-	struct live live;
-	live_init(&live, f->path, "step", false);
-	assert_int_equal(live_look(&live, NULL), -ENOENT);
-	live_finish(&live);
+	struct step_tail tail;
+	step_tail_init(&tail, f->path, "step", false);
+	assert_int_equal(step_tail_poll(&tail, NULL), -ENOENT);
+	step_tail_finish(&tail);
 }
 
 static void spans_that_end_later(void **state)
 {
 	struct fixture *f = *state;
-	struct live live;
+	struct step_tail tail;
 	void *store = open_store(f, false);
-	live_init(&live, f->path, "step", false);
-	has_steps(&live, NULL, 0);
+	step_tail_init(&tail, f->path, "step", false);
+	has_steps(&tail, NULL, 0);
 	struct span_row open = span_of(1, STEP, VALUE_MISSING), ended[] = {span_of(2, OTHER, 20), span_of(3, STEP, 30)};
 	write_spans(store, (struct store_spans){.open = &open, .n_open = 1, .ended = ended, .n_ended = 2});
-	HAS_STEPS(&live, 30);
-	HAS_STEPS(&live, 30); // once, whatever the number of polls
+	HAS_STEPS(&tail, 30);
+	HAS_STEPS(&tail, 30); // once, whatever the number of polls
 	write_ended(store, span_of(4, STEP, 35));
-	HAS_STEPS(&live, 30, 35);
+	HAS_STEPS(&tail, 30, 35);
 	write_ended(store, span_of(1, STEP, 40)); // in place of its open row, below the known ones
-	HAS_STEPS(&live, 30, 35, 40);
+	HAS_STEPS(&tail, 30, 35, 40);
 	struct span_row cut = span_of(5, STEP, 50);
 	cut.close = SPAN_UNWOUND;
 	write_ended(store, cut);
-	HAS_STEPS(&live, 30, 35, 40);
-	live_forget(&live, fixture_mono_ns + 35);
-	HAS_STEPS(&live, 35, 40);
-	live_finish(&live);
+	HAS_STEPS(&tail, 30, 35, 40);
+	step_tail_drop(&tail, fixture_mono_ns + 35);
+	HAS_STEPS(&tail, 35, 40);
+	step_tail_finish(&tail);
 	finish(store);
 }
 
 static void steps_in_the_spool(void **state)
 {
 	struct fixture *f = *state;
-	struct live live;
+	struct step_tail tail;
 	void *store = open_store(f, false);
-	live_init(&live, f->path, "step", false);
+	step_tail_init(&tail, f->path, "step", false);
 	spill_ended(store, span_of(1, OTHER, 10));
-	has_steps(&live, NULL, 0);
+	has_steps(&tail, NULL, 0);
 	spill_ended(store, span_of(2, STEP, 20));
-	HAS_STEPS(&live, 20);
+	HAS_STEPS(&tail, 20);
 	write_ended(store, span_of(3, STEP, 15)); // both sources at once, in order of time
 	spill_ended(store, span_of(4, STEP, 40));
-	HAS_STEPS(&live, 15, 20, 40);
+	HAS_STEPS(&tail, 15, 20, 40);
 	finish(store); // the spool becomes rows, which were reported before
-	HAS_STEPS(&live, 15, 20, 40);
-	live_finish(&live);
+	HAS_STEPS(&tail, 15, 20, 40);
+	step_tail_finish(&tail);
 }
 
 // Spans reported from the first recorder's spool are rows when the second one begins.
 static void further_segments(void **state)
 {
 	struct fixture *f = *state;
-	struct live live, late;
+	struct step_tail tail, late;
 	void *store = open_store(f, false);
-	live_init(&live, f->path, "step", false);
+	step_tail_init(&tail, f->path, "step", false);
 	struct span_row open = span_of(1, STEP, VALUE_MISSING);
 	write_spans(store, (struct store_spans){.open = &open, .n_open = 1});
 	spill_ended(store, span_of(2, STEP, 20));
-	HAS_STEPS(&live, 20);
+	HAS_STEPS(&tail, 20);
 	finish(store);
 	store = open_store(f, true);
-	live_init(&late, f->path, "step", false);
+	step_tail_init(&late, f->path, "step", false);
 	has_steps(&late, NULL, 0); // a later reader gets no other segment's steps
 	write_ended(store, span_of(1, STEP, 50));
 	spill_ended(store, span_of(2, STEP, 60));
 	HAS_STEPS(&late, 50, 60);
-	HAS_STEPS(&live, 20, 50, 60);
-	live_finish(&late);
-	live_finish(&live);
+	HAS_STEPS(&tail, 20, 50, 60);
+	step_tail_finish(&late);
+	step_tail_finish(&tail);
 	finish(store);
 }
 
 static void metrics(void **state)
 {
 	struct fixture *f = *state;
-	struct live live;
+	struct step_tail tail;
 	char text[100];
 	void *store = open_store(f, false);
-	live_init(&live, f->path, "tokens", true);
+	step_tail_init(&tail, f->path, "tokens", true);
 	struct span_metric_row row = {.t_ns = fixture_mono_ns + 10, .value = 32, .name = TOKENS, .pid = 10, .tid = 11};
 	write_spans(store, (struct store_spans){.metrics = &row, .n_metrics = 1});
-	HAS_STEPS(&live, 10);
+	HAS_STEPS(&tail, 10);
 	row = (struct span_metric_row){.t_ns = fixture_mono_ns + 20, .value = 0.5, .name = TOKENS, .pid = 10, .tid = 11};
 	const struct store_spans spans = {.names = names, .n_names = NAMES, .metrics = &row, .n_metrics = 1};
 	assert_int_equal(store_run_file.spill(store, &spans, NULL), 0);
-	HAS_STEPS(&live, 10, 20);
-	assert_true(live.steps[0].value == 32 && live.steps[1].value == 0.5);
-	live_names(f->path, true, text, sizeof(text));
+	HAS_STEPS(&tail, 10, 20);
+	assert_true(tail.steps[0].value == 32 && tail.steps[1].value == 0.5);
+	step_tail_names(f->path, true, text, sizeof(text));
 	assert_string_equal(text, "tokens");
-	live_names(f->path, false, text, sizeof(text));
+	step_tail_names(f->path, false, text, sizeof(text));
 	assert_string_equal(text, "");
-	live_finish(&live);
+	step_tail_finish(&tail);
 	finish(store);
 }
 
 static void stored_until(void **state)
 {
 	struct fixture *f = *state;
-	struct live live;
+	struct step_tail tail;
 	void *store = open_store(f, false);
-	live_init(&live, f->path, "step", false);
-	has_steps(&live, NULL, 0);
-	assert_false(value_ok(live.stored_ns));
+	step_tail_init(&tail, f->path, "step", false);
+	has_steps(&tail, NULL, 0);
+	assert_false(value_ok(tail.stored_ns));
 	assert_int_equal(fixture_write(f, &store_run_file, store, 0, 3, 0), 0);
-	has_steps(&live, NULL, 0);
-	assert_int_equal(live.stored_ns, fixture_t_ns(2));
-	live_finish(&live);
+	has_steps(&tail, NULL, 0);
+	assert_int_equal(tail.stored_ns, fixture_t_ns(2));
+	step_tail_finish(&tail);
 	finish(store);
 }
 
@@ -186,14 +186,14 @@ static void what_is_no_run_file(void **state)
 {
 	struct fixture *f = *state;
 	struct wattle_error error = {0};
-	struct live live;
+	struct step_tail tail;
 	FILE *file = fopen(f->path, "w");
 	fputs("some text that is long enough to be looked at by whoever wants to know what it is\n", file);
 	fclose(file);
-	live_init(&live, f->path, "step", false);
-	assert_true(live_look(&live, &error) < 0);
+	step_tail_init(&tail, f->path, "step", false);
+	assert_true(step_tail_poll(&tail, &error) < 0);
 	assert_non_null(strstr(error.text, f->path));
-	live_finish(&live);
+	step_tail_finish(&tail);
 }
 
 #define ROW(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 
-static const struct tracking_facts facts = {
+static const struct tracking_metadata facts = {
 	.ram_unit = "megabytes",
 	.gpu_ram_unit = "gigabytes",
 	.time_unit = "hours",
@@ -27,7 +27,7 @@ static void assert_number(double actual, double expected)
 		assert_true(fabs(actual - expected) <= 1e-12 * fabs(expected));
 }
 
-static void start(struct tracking_rows *rows, const struct tracking_facts *with)
+static void start(struct tracking_rows *rows, const struct tracking_metadata *with)
 {
 	tracking_rows_init(rows, with);
 	tracking_rows_start(rows, 1000 * NS_PER_S, 1700000000 * NS_PER_S);
@@ -336,7 +336,7 @@ static int64_t giga(int64_t value)
 static void check_gpu(void **state)
 {
 	const struct gpu *row = *state;
-	struct tracking_facts with = facts;
+	struct tracking_metadata with = facts;
 	with.system_gpu_count = row->in_system;
 	with.n_expected_gpus = row->expected;
 	struct tracking_gpus sum = {0};
