@@ -50,6 +50,7 @@ LEAVES = {  # {program: (script, the runner's message)}; "b…" run concurrently
 }
 MOUNT = "mkdir $TMPDIR/m; mount -t tmpfs none $TMPDIR/m && : > mounted && : > $TMPDIR/m/file || rmdir $TMPDIR/m; " + PASS
 BUSY = "echo $$ > pids; while :; do mktemp $TMPDIR/fXXXXXX > name; setsid sleep 3600 & echo $! >> pids; sleep 0.01; done"
+CGROUP = "for top in /sys/fs/cgroup/unified /sys/fs/cgroup; do mkdir -p $top/wattle-$$-left/below && echo $top/wattle-$$-left > made && break; done; "
 SHARED_MEMORY = "test $TMPDIR != /tmp || : > /dev/shm/{name}; " + PASS
 # A file in /tmp that ignores $TMPDIR: detected where the program has a /tmp of its own.
 STRAY = "test $TMPDIR != /tmp || : > /tmp/stray; " + PASS
@@ -92,7 +93,10 @@ def check(programs, status, counts, lines):
 
 
 def text_of(path):
-    return path.read_text().strip() if path.exists() else ""
+    try:
+        return path.read_text().strip()
+    except OSError:  # a process may end while its file is read
+        return ""
 
 
 def wait_until(condition, seconds=20):
@@ -164,6 +168,16 @@ def leaves_nothing_without_keeper(folder):
     return not good and [str(left), *said.splitlines()]
 
 
+def leaves_no_cgroups(folder):
+    """a cgroup of a program that is killed is removed, and is a failure, where cgroups are allowed"""
+    done = run(folder, {"a": CGROUP + "kill -9 $$"})
+    made = text_of(folder / "made")
+    good = not made or (f"left behind: cgroup {made}" in done.stdout and not os.path.exists(made))
+    for path in (made + "/below", made) if made and os.path.exists(made) else ():
+        os.rmdir(path)
+    return not good and done.stdout.splitlines()
+
+
 def leaves_no_shared_memory(folder):
     """POSIX shared memory that a program leaves is removed, where mounts are allowed"""
     name = f"wattle-test-{os.getpid()}"
@@ -198,7 +212,7 @@ def main():
     checks = [(teaches, lambda row=row: check(*row)) for teaches, *row in ROWS]
     checks += [(function.__doc__, lambda function=function: in_folder(function))
                for function in (leaves_nothing, leaves_nothing_when_killed, leaves_nothing_without_keeper, leaves_no_mounts,
-                                leaves_no_shared_memory, ends_with_the_runner)]
+                                leaves_no_shared_memory, leaves_no_cgroups, ends_with_the_runner)]
     print(f"1..{len(checks)}")
     failed = False
     for number, (teaches, judge) in enumerate(checks, 1):

@@ -1,4 +1,4 @@
-"""Runs one test program and removes what it leaves behind: processes, files in its temporary folder, mounts there.
+"""Runs one test program and removes what it leaves behind: processes, cgroups, files in its temporary folder, mounts there.
 
 usage: keep-test.py FD FOLDER CMD [ARG...]
 
@@ -11,6 +11,7 @@ status is the program's own.
 import ctypes
 import os
 import pathlib
+import re
 import resource
 import select
 import shutil
@@ -127,6 +128,18 @@ class Keeper:
             time.sleep(0.01)
         return left
 
+    def end_cgroups(self):
+        """Tests name their cgroups wattle-PID, wattle-PID-NAME or wattle-test-PID-NAME, PID being the program's."""
+        own = re.compile(rf"wattle-(test-)?{self.program}(-.*)?")
+        tops = [os.path.join(top, name) for top, names, _ in os.walk("/sys/fs/cgroup") for name in names if own.fullmatch(name)]
+        for top in tops:
+            for folder, _, _ in os.walk(top, topdown=False):
+                try:
+                    os.rmdir(folder)
+                except OSError:
+                    pass
+        return [f"cgroup {top}" for top in tops]
+
     def end_mounts(self):
         lines = pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
         mounts = [line.split()[4] for line in lines if line.split()[4].startswith(self.folder + "/")]
@@ -143,7 +156,7 @@ class Keeper:
         has_ended = self.wait()
         if has_ended:
             self.wait_for_rest(GRACE_S)
-        left = self.end_processes() + self.end_mounts() + self.remove_files()
+        left = self.end_processes() + self.end_cgroups() + self.end_mounts() + self.remove_files()
         for what in left if has_ended else []:
             print(f"\nBail out! left behind: {what}", flush=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)

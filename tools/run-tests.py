@@ -96,18 +96,23 @@ class Keepers:
         tasks = pathlib.Path("/proc/self/task").iterdir()
         return {int(word) for task in tasks for word in (task / "children").read_text().split()} - self.pids
 
+    def end_orphans(self):
+        left, end = set(), time.monotonic() + KILLED_S
+        while (orphans := self.orphans()) and time.monotonic() < end:
+            left |= orphans
+            for pid in orphans:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, os.WNOHANG)
+            time.sleep(0.01)
+        return [f"process {pid}" for pid in sorted(left)]
+
     def end(self, process, folder):
-        """After a keeper's end: ends and removes what it has left, and returns descriptions of that."""
+        """After a keeper's end: ends and removes what it has left, and returns descriptions of that. Orphans are those of a keeper
+        that was killed, not of one that ends at the same time."""
         with self.lock:
             self.pids.discard(process.pid)
-            left, end = set(), time.monotonic() + KILLED_S
-            while (orphans := self.orphans()) and time.monotonic() < end:
-                left |= orphans
-                for pid in orphans:
-                    os.kill(pid, signal.SIGKILL)
-                    os.waitpid(pid, os.WNOHANG)
-                time.sleep(0.01)
-        left = [f"process {pid}" for pid in sorted(left)] + [folder] * os.path.exists(folder)
+            left = self.end_orphans() if process.returncode < 0 else []
+        left += [folder] * os.path.exists(folder)
         shutil.rmtree(folder, ignore_errors=True)
         return left
 
@@ -220,7 +225,10 @@ def main(build, wanted, is_second_try):
         outcomes = [again(outcome, tests) if outcome.failures else outcome for outcome in outcomes]
     if len(outcomes) > 1:
         show_slowest(outcomes, time.monotonic() - started)
-    failed = sum(len(outcome.failures) for outcome in outcomes)
+    left = KEEPERS.end_orphans()
+    for what in left:
+        print(f"left behind: {what}")
+    failed = sum(len(outcome.failures) for outcome in outcomes) + len(left)
     passed = sum(outcome.passed for outcome in outcomes)
     print(f"{passed} passed, {failed} failed, {sum(len(outcome.skipped) for outcome in outcomes)} skipped")
     return 1 if failed or not passed else 0
