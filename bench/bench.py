@@ -153,7 +153,7 @@ def short_children():
 
 def simulated(seconds, *options):
     """A run over a simulated package: its energy and error, and the integral of the simulated power."""
-    import truth
+    import expected_values
     simulator = subprocess.Popen([SIMULATOR, "sim", *options], stdout=subprocess.PIPE)
     try:
         simulator.stdout.readline()
@@ -163,7 +163,7 @@ def simulated(seconds, *options):
         simulator.communicate()
     start_ns, end_ns = sqlite3.connect("run.sqlite").execute("select start_ns, end_ns from segment").fetchone()
     package = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
-    return package["energy_j"], package["error_j"], truth.energy_j(truth.load("sim"), "package-0", start_ns, end_ns)
+    return package["energy_j"], package["error_j"], expected_values.energy_j(expected_values.load("sim"), "package-0", start_ns, end_ns)
 
 
 @bench

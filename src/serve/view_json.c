@@ -92,7 +92,7 @@ static const struct field process_fields[] = {
 	FIELD(P, pid, NULL, "process id"),
 	FIELD(P, ppid, NULL, "process id of the parent"),
 	FIELD_INTEGER("uid", uid, NULL, "user id"),
-	FIELD(P, command, NULL, "command line, up to 255 bytes (… marks a truncated one), or the program name", .known = true),
+	FIELD(P, command, NULL, "command line, at most 255 bytes (… if truncated), or program name", .known = true),
 	FIELD_TEXT("state", state, NULL, "state as in /proc/PID/stat", .known = true),
 	FIELD(P, is_target, NULL, "whether it belongs to the watched program"),
 	FIELD_AS(P, "is_wattle", is_own, NULL, "whether it is this server"),

@@ -18,7 +18,7 @@
  *	--reset ZONE=A       the counter restarts at 0 at second A
  *
  * Once the tree is complete, "ready" is printed, and DIR/truth.json has everything needed to compute the
- * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/truth.py does); at the end its "end_ns" is filled. */
+ * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/expected_values.py does); at the end its "end_ns" is filled. */
 
 #include "powercap_sim.h"
 
