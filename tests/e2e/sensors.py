@@ -102,11 +102,11 @@ def root_only(workdir):
 def periods(workdir):
     """update period of a counter: measured: every millisecond, and every 100 ms, which start-up does not wait for"""
     fast = row_of(doctor(workdir, simulate(workdir, "fast", "--zone", "package-0=40"))[0], "powercap", "package-0")
-    assert 0.0005 < fast["update_period_s"] < 0.02, fast  # a simulator that waits for a core is late
+    assert 0.0005 < fast["update_period_s"] < 0.04, fast  # a simulator that waits for a core is late
     slow = row_of(doctor(workdir, simulate(workdir, "slow", "--zone", "package-0=40", "--tick", "100000"))[0], "powercap",
                   "package-0")
-    near(slow["update_period_s"], 0.1, relative=0.25)
-    assert 0 < slow["update_jitter_s"] < 0.05, slow
+    near(slow["update_period_s"], 0.1, relative=0.4)
+    assert 0 < slow["update_jitter_s"] < 0.1, slow
 
 
 @test

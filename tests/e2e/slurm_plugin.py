@@ -3,6 +3,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 
 from harness import BUILD, BURNER, NOBODY, WATTLE, Skip, main, near, test, wait_until
@@ -187,13 +188,20 @@ def ranks_with_recorders_of_their_own(workdir):
             check_nodes(workdir, slurm, job_report(workdir, folder), folder)
 
 
+def has_samples(path):
+    try:
+        return asked(path, "select count(*) from sample")[0][0] > 0
+    except sqlite3.Error:  # not created yet
+        return False
+
+
 @test
 def cancelled(workdir):
     """scancel: the sum is reported; that Slurm rejects comments of such a job is not reported as an error"""
     with Slurm(workdir, plugins=plugin()) as slurm:
         watts(slurm)
         step = slurm.start("srun", "-N2", "-n2", "--wattle", "sleep", "30")
-        wait_until(lambda: len(list((workdir.folder / "wattle-1").glob("*.sqlite"))) == 2, "they record")
+        wait_until(lambda: sum(map(has_samples, (workdir.folder / "wattle-1").glob("*.sqlite"))) == 2, "samples of both")
         slurm.run("scancel", "1")
         done = workdir.finish(step)
         assert LINE.search(done.stderr) and "2 ranks on 2 nodes" in done.stderr, done.stderr
