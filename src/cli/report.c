@@ -36,7 +36,7 @@ static const char section_names[] = LIST
 
 static const struct option options[] = {
 	{"format", 0, "text|json|html|svg|line",
-		"output format (default: by the extension of FILE, .html or .json, else text): html is a self-contained page with charts, svg are figures for "
+		"output format (default: by the extension of FILE, .html or .json, else text): html is a self-contained page with charts, svg are pictures for "
 		"papers, line is energy and time on one line",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
 	{"output", 'o', "FILE", "output file; for svg a folder, which is created (default standard output)", OPTION_TEXT,
@@ -101,7 +101,7 @@ static const char *wrong_output(const struct values *values)
 
 static int fail_pictures(const char *path, int error)
 {
-	fprintf(stderr, "wattle: can't write figures into %s: %s\n", path, strerror(error));
+	fprintf(stderr, "wattle: can't write pictures into %s: %s\n", path, strerror(error));
 	return EXIT_FAILED;
 }
 
@@ -140,12 +140,12 @@ static int report_pictures(const struct charts *charts, const char *folder)
 			continue;
 		if (write_picture(charts, kind, folder) != EXIT_DONE)
 			return EXIT_FAILED;
-		fprintf(stderr, "%s%s.svg", n++ > 0 ? ", " : "wattle: figures: ", picture_name(kind));
+		fprintf(stderr, "%s%s.svg", n++ > 0 ? ", " : "wattle: pictures: ", picture_name(kind));
 	}
 	if (n > 0)
 		fprintf(stderr, " in %s\n", folder);
 	else
-		fprintf(stderr, "wattle: no figures: the run has too few samples\n");
+		fprintf(stderr, "wattle: no pictures: the run has too few samples\n");
 	return EXIT_DONE;
 }
 

@@ -73,7 +73,7 @@ static double value(const struct object_at *at)
 	return result_of(at)->series[command->index].values[quantity->index][at->index];
 }
 
-static const struct field word_field = FIELD_TEXT("word", word, NULL, "an argument");
+static const struct field word_field = FIELD_TEXT("word", word, NULL, "an argument of the command");
 static const struct field value_field = FIELD_NUMBER("value", value, NULL, "value of one run");
 static const struct field values_field = FIELD_VALUES("values", &value_field, value_count, "a value for each run");
 

@@ -23,7 +23,7 @@ static const struct job_block *job_block_of(const struct object_at *row)
 	return &document_of(row)->job->blocks[row->index];
 }
 
-// UINT32_MAX: the row of time outside all blocks.
+// UINT32_MAX: the row of time outside blocks.
 static uint32_t index_of(const struct object_at *row)
 {
 	const struct findings *f = findings_of(row);
@@ -341,7 +341,7 @@ static struct block_finding outside_of(const struct findings *f)
 #define BLOCK_COUNT(member, ...) .member = VALUE_MISSING,
 #define BLOCK_FIGURE(member, ...) .member = (double)NAN,
 #include "metric/blocks.def"
-		.name = "outside all blocks", .resolved = is_resolved(f->outside_j, f->outside_error_j)};
+		.name = "outside blocks", .resolved = is_resolved(f->outside_j, f->outside_error_j)};
 	outside.total_j = f->outside_j;
 	outside.error_j = f->outside_error_j;
 	return outside;

@@ -27,7 +27,7 @@ struct layers {
 	const struct part *part;
 	json_t *summary, *kept; // owned; NULL: none
 	json_t *costs; // owned: stored rows by name
-	json_t *rows;  // owned: rows of the summary, then other measured rows: containers, time outside all layers
+	json_t *rows;  // owned: rows of the summary, then other measured rows: containers, time outside layers
 	bool has_costs;
 };
 
@@ -72,7 +72,7 @@ static const struct block_finding *block_of(const struct findings *f, const char
 	return found != UINT32_MAX ? &f->blocks[found] : NULL;
 }
 
-// True for the stored row of time outside all layers.
+// True for the stored row of time outside layers.
 static bool is_outside(const json_t *row)
 {
 	return json_is_true(json_object_get(row, "is_outside"));
@@ -157,7 +157,7 @@ static void row(const struct layers *layers, const json_t *json)
 	const char *type = json_string_value(json_object_get(json, "type"));
 	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
 	if (is_outside(json))
-		buf_str(out, "<span class=\"faint\">outside all layers</span>");
+		buf_str(out, "<span class=\"faint\">outside layers</span>");
 	else if (layer.name != NULL && layer.name[0] != '\0')
 		part_name(out, layer.name);
 	else

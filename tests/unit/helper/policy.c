@@ -102,7 +102,7 @@ static const struct mistake {
 	{"period below a millisecond: refused", "others read every 999us", "is not a time"},
 	{"period without its keyword: refused", "others read 100ms", "'100ms' after `read`: only `every TIME`"},
 	{"unknown user: refused", "user no-such-user-here read", "there is no user"},
-	{"unknown group: refused", "group no-such-group-here read", "there is no group"},
+	{"unknown group: refused", "group no-such-group-here read", "unknown group"},
 	{"user number out of range: refused", "user 4294967295 read", "there is no user"},
 	{"misspelt device family: refused", "others cap gpu", "not 'gpu' (did you mean 'gpus'?)"},
 	{"misspelt permission: refused, with the nearest one", "others raed", "(did you mean 'read'?)"},
@@ -152,7 +152,7 @@ static const struct description {
 		"  line 6: every user may limit the power of any device within the device's own range\n"
 		"  line 7: every user may read energy counters, each at most every 1.5 s\n"
 		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
-		"Warning: readings faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit them only to users "
+		"Warning: reading faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit it only to users "
 		"who may know each other's secrets.\n"},
 };
 
