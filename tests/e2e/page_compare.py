@@ -88,7 +88,7 @@ def equal_runs(workdir):
     """run compared with itself: no difference"""
     make_runs(workdir, one="training")
     page = open_compare(workdir, "a=one.sqlite", "b=one.sqlite")
-    assert "no difference of energy is seen" in page.text(".differences")
+    assert "no significant energy difference" in page.text(".differences")
     assert page.count(".less, .more") == 0
     is_quiet(page)
 
