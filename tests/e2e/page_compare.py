@@ -46,7 +46,7 @@ def side_by_side(workdir):
     cell = cells(page, "figures", "Energy", 2)
     assert "±" in cell and f"−{abs(change):.2f} %" in cell, (cell, change)
     words = page.text(".differences")
-    assert f"{abs(change):.1f}" in words and "less energy" in words and "25.0 % longer" in words, words
+    assert f"{abs(change):.1f}" in words and "less energy" in words and "25.0 % more time" in words, words
     assert cells(page, "block-energy", "forward", 2) is not None
     assert cells(page, "figures", "GPU memory, at most", 2).endswith("equal")
     # The samples of the slower run are at other points of the same memory curve, and miss a little of its peak.
