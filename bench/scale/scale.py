@@ -17,7 +17,7 @@ import time
 
 TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
 sys.path.insert(0, str(TESTS / "e2e"))
-os.environ.setdefault("WATTLE_BUILD", str(TESTS.parent / "build"))  # required by the tests' Room; not used here
+os.environ.setdefault("WATTLE_BUILD", str(TESTS.parent / "build"))  # required by the tests' WorkDir; not used here
 os.environ.setdefault("WATTLE_TESTS", str(TESTS))
 from harness import children_of  # noqa: E402
 from postgres_server import Server  # noqa: E402

@@ -35,7 +35,7 @@ def without_times(value):
 
 
 def stored(workdir, workdir_of_runs, environment):
-    """All outputs, from one server; `room_of_runs` has the run files."""
+    """All outputs, from one server; `workdir_of_runs` has the run files."""
     with Server() as server:
         def wattle(*words):
             done = workdir.wattle(*words, env={**environment, "PGTZ": "UTC"}, cwd=workdir_of_runs.folder)

@@ -1,6 +1,6 @@
 """Shared by the end-to-end tests: they run the built program as a user does, each in a folder of its own.
 
-A test is a function with the decorator @test; its docstring is its title: condition and expected result. It gets a Room: a
+A test is a function with the decorator @test; its docstring is its title: condition and expected result. It gets a WorkDir: a
 temporary folder, which is the working directory of everything it starts, with methods that start wattle and the burner. All
 processes of a test are stopped by their pids when it ends, orphans too. Each program prints TAP.
 """

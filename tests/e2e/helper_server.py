@@ -118,7 +118,7 @@ assert (row["least"], row["most"], row["may_set"]) == (250000, 400000, 1), row
 assert c.device(package)["most"] == 205000 and c.device(other)["may_set"] == 0 and c.device(clocks)["may_set"] == 0
 for number, value in ((gpu, 249999), (gpu, 400001), (gpu, 0), (gpu, -1), (gpu, 2 ** 63 - 1), (gpu, -2 ** 63),
                       (package, 205001)):
-    for mode in (client.LEASE, client.STANDING):
+    for mode in (client.LEASE, client.PERSISTENT):
         print(client.is_refused(34, c.outcome, client.SET, number, mode=mode, value=value))
 for number in (clocks, other):
     client.is_refused(13, c.outcome, client.SET, number, mode=client.LEASE, value=1000)
@@ -140,9 +140,9 @@ rows = {(r["name"], r["what"]): i for i, r in ((i, c.device(i)) for i in range(c
 gpu, package = rows["gpu-0", 0], rows["package-0", 0]
 """
     said = as_user(NOBODY, [], begin + """
-c.outcome(client.SET, gpu, mode=client.STANDING, value=300000)
+c.outcome(client.SET, gpu, mode=client.PERSISTENT, value=300000)
 print(client.is_refused(34, c.outcome, client.RESET, gpu, mode=1))
-c.outcome(client.SET, package, mode=client.STANDING, value=100000)
+c.outcome(client.SET, package, mode=client.PERSISTENT, value=100000)
 assert c.outcome(client.RESET, package)["set"] > 100000
 assert c.outcome(client.RESET, gpu)["set"] == 700000
 """, helper.path)
@@ -150,7 +150,7 @@ assert c.outcome(client.RESET, gpu)["set"] == 700000
     workdir.wattle("cap", "set", "gpu-0", "350", env=environment)
     workdir.wattle("cap", "set", "package-0", "90", "--for", "1h", env=environment)
     said = as_user(NOBODY, [], begin + """
-c.outcome(client.SET, gpu, mode=client.STANDING, value=300000)
+c.outcome(client.SET, gpu, mode=client.PERSISTENT, value=300000)
 print(client.is_refused(34, c.outcome, client.RESET, gpu))
 print(client.is_refused(16, c.outcome, client.RESET, package))
 """, helper.path)
@@ -212,7 +212,7 @@ times = sorted(times)
 assert len(times) > 5 and min(b - a for a, b in zip(times, times[1:])) >= 9.4e6, times
 for i in range(hello["devices"]):
     assert c.device(i)["may_set"] == 0, c.device(i)
-    for mode in (client.LEASE, client.STANDING):
+    for mode in (client.LEASE, client.PERSISTENT):
         print(client.is_refused(13, c.outcome, client.SET, i, mode=mode, value=200000))
     client.is_refused(13, c.outcome, client.RESET, i)
 """, helper.path)

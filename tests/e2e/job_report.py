@@ -170,7 +170,7 @@ def restarted_rank_is_not_cut_off(workdir):
     assert [rank["rank"] for rank in ranks_of(document) if rank["cut_off"] == 1] == [4]
     assert all(near(node["paused_s"], 240, absolute=1) is None for node in document["nodes"])
     text = " ".join(workdir.wattle("report", folder, "--all").stdout.split())
-    assert "between launches" in text and "Before rank 4 was started again" in text, text
+    assert "between launches" in text and "Before rank 4 was restarted" in text, text
 
 
 @test

@@ -141,7 +141,7 @@ def steps_of_a_fifo(workdir):
     os.mkfifo(workdir.folder / "s.csv")
     done = workdir.wattle("run", "-q", "--progress", "--step", "step", "--steps", "100", "--sub-tracking-file", "s.csv", "-o",
                        "run.sqlite", "--", "sleep", "1.2")
-    assert done.returncode == 0 and "s.csv is no regular file" in done.stderr, done
+    assert done.returncode == 0 and "s.csv is not a regular file" in done.stderr, done
     assert "step 0/100" in done.stderr, done
 
 

@@ -298,7 +298,7 @@ def journals_that_name_a_file(workdir):
     for command in (("run", "-q", "--append", "-o", "good.sqlite", "--", "touch", "started"), ("report", "good.sqlite")):
         done = workdir.wattle(*command)
         assert done.returncode == (125 if command[0] == "run" else 1), done
-        assert "good.sqlite-journal names another file" in done.stderr and "remove it" in done.stderr, done
+        assert "good.sqlite-journal refers to another file" in done.stderr and "remove it" in done.stderr, done
     assert not (workdir.folder / "started").exists()
 
 
@@ -325,7 +325,7 @@ def companions_of_strangers(workdir):
     (shared / "new.sqlite-wal").chmod(0o666)
     workdir.for_everybody()
     done = workdir.wattle("run", "-q", "-o", shared / "new.sqlite", "--", "touch", shared / "started", user=NOBODY)
-    assert done.returncode == 125 and "can't be removed" in done.stderr, done
+    assert done.returncode == 125 and "can't be replaced" in done.stderr, done
     assert not (shared / "started").exists() and not (shared / "new.sqlite").exists()
 
 

@@ -99,7 +99,7 @@ def server_killed(workdir):
         time.sleep(1.5)
         server.pause(False)
         done, rows, lost = finished(workdir, server, recording)
-        assert done.stderr.count("the run goes on") == 1, done.stderr
+        assert done.stderr.count("the run continues") == 1, done.stderr
         assert rows["sample"] > 300, (rows, lost)
         print(f"# {rows['sample']} samples, {lost} lost")
         assert lost <= rows["sample"] // 20, (lost, rows)  # of a busy machine; in three seconds of silence there were 150

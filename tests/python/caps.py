@@ -158,7 +158,7 @@ def what_is_refused(workdir):
                 ("ValueError", "clock_mhz"), ("ValueError", "empty"), ("ValueError", "one device"),
                 ("ValueError", "keep"), ("TypeError", "iterator"), ("ValueError", "ed2p"), ("ValueError", "two limits"),
                 ("ValueError", "seconds"), ("LookupError", "gpu-0"), ("TypeError", "not 0"), ("TypeError", "not 103"),
-                ("TypeError", "progress"), ("BlockingIOError", "this thread is searching")]
+                ("TypeError", "progress"), ("BlockingIOError", "already tuning its limit")]
     assert len(lines) == len(expected), lines
     for line, (name, part) in zip(lines, expected):
         assert line.startswith(name + " ") and part in line, (line, part)

@@ -288,7 +288,7 @@ def invalid_pairs(workdir):
                          ("1,X,0,1.5\n1,X,1,2.5\n1,X,1,9.5\n2,X,0,3.5\n2,X,1,4.5\n", "9.5", "3.5", "1", "2")):
         analyzer = gput.SubTrackingAnalyzer(None, write(workdir, "bad.csv", f"{COLUMNS}\n{rows}"))
         refused(ValueError, lambda a=analyzer: a.load_timestamp_pairs("X"), "bad.csv", *parts)
-    refused(ValueError, gput.SubTrackingAnalyzer(None, workdir.folder / "bad.csv").read_static_data, "not a tracking file")
+    refused(ValueError, gput.SubTrackingAnalyzer(None, workdir.folder / "bad.csv").read_static_data, "no tracking file")
 
 
 @test
