@@ -275,7 +275,7 @@ static const char *contradiction(const struct values *values, const struct optio
 	if (!from_store && words->n == 0)
 		return "no run file given";
 	if (!from_store && words->n > 1)
-		return "more than one run file given; use `wattle compare A B` to compare runs, or give the folder of a job's run files";
+		return "more than one run file given; `wattle compare A B` compares runs; for a job, give the folder of its run files";
 	bool is_job = from_store ? values->job_id != NULL : load_is_folder(words->items[0]);
 	if (!is_job && has_job_option(values))
 		return "--job, --step, --waiting and --full apply to jobs: give a folder of run files, or --store URL --job ID";
