@@ -134,7 +134,7 @@ def paper_and_no_script(workdir):
 def refusals(workdir):
     """incomparable inputs: refused with one line; a page is not written to a terminal"""
     make_runs(workdir, plain="training")
-    for words, said in ((["a=plain.sqlite"], "at least two"), (["a=plain.sqlite", "a=plain.sqlite"], "twice"),
+    for words, said in ((["a=plain.sqlite"], "at least two"), (["a=plain.sqlite", "a=plain.sqlite"], "two files are named"),
                         (["a=plain.sqlite", "b=nowhere.sqlite"], "nowhere.sqlite")):
         done = workdir.wattle("compare", *words, "--format", "html", "-o", "refused.html")
         assert done.returncode != 0 and said in done.stderr, done.stderr
