@@ -170,7 +170,7 @@ static const struct object_type ledger_type = OBJECT_TYPE("ledger", "Energy by o
 static const struct field energy_fields[] = {
 	FIELD(R, total_j, "J", "energy of the machine"),
 	FIELD(R, error_j, "J", "its error"),
-	FIELD(R, provenance, NULL, "how the energy was obtained"),
+	FIELD(R, provenance, NULL, "provenance: measured, derived or estimated"),
 	FIELD_SELF("ledger", &ledger_type, "energy by owner"),
 	FIELD_ITEMS(R, "domains", domains, n_domains, &domain_type, "the domains"),
 };

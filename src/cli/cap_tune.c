@@ -339,7 +339,7 @@ const struct command command_cap_tune = {
 	.details =
 		"DEVICE is a name from `wattle cap list`, several names separated by commas, or gpus: all "
 		"GPUs visible to CMD.\nLimits are tried several times each in random order and compared by "
-		"energy and time of a step. If CMD ends\nbefore the search, it is run again. After the "
+		"energy and time per step. If CMD ends\nbefore the search, it is run again. After the "
 		"search the previous limit is restored, unless --apply was given,\nand CMD runs to its end. "
 		"The exit status is CMD's own; 1 if no limit was found; 2 for wrong usage; 128+N "
 		"after\nsignal N.",

@@ -16,15 +16,15 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"all", 0, NULL, "show all blocks, the time per call and the use of the machine (text)", OPTION_FLAG,
+	{"all", 0, NULL, "text: show all blocks, time per call and resource usage", OPTION_FLAG,
 		.offset = offsetof(struct values, all)},
-	{"stat", 0, "STATISTIC", "of time per call and use: min, max, mean or std (default mean); implies --all", OPTION_CHOICE,
+	{"stat", 0, "STATISTIC", "statistic of time per call and resource usage: min, max, mean or std (default mean); implies --all", OPTION_CHOICE,
 		.offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
-	{"format", 0, "text|json|html", "the form (default text); html is a page that needs nothing but a browser",
+	{"format", 0, "text|json|html", "output format (default text); html is a self-contained page",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
-	{"output", 'o', "FILE", "write there (default standard output)", OPTION_TEXT,
+	{"output", 'o', "FILE", "output file (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
-	{"store", 0, "URL", "each FILE is the id of a job in this PostgreSQL: postgresql://HOST/DATABASE",
+	{"store", 0, "URL", "each FILE is the id of a job in this PostgreSQL database: postgresql://HOST/DATABASE",
 		OPTION_TEXT, .offset = offsetof(struct values, url)},
 };
 
@@ -122,7 +122,7 @@ static bool split(const struct command *command, const struct option_list *words
 	const char *same_name = find_same_name(files, words->n);
 	if (same_name != NULL)
 		*ret_status = cli_usage(command, EXIT_USAGE,
-			"the name %.200s is given twice; give each file a name: NAME=FILE", same_name);
+			"two files are named %.200s; give each a unique name: NAME=FILE", same_name);
 	else if (words->n < 2)
 		*ret_status = cli_usage(command, EXIT_USAGE, "at least two FILEs are needed");
 	return same_name == NULL && words->n >= 2;
@@ -209,7 +209,7 @@ static int run(const struct command *command, int argc, char **argv)
 	values.statistic = values.statistic != NULL ? values.statistic : "mean";
 	if (is_page(&values) && is_for_terminal(&values))
 		return cli_usage(command, EXIT_USAGE,
-			"--format html writes a page, which a terminal can't show: give -o FILE");
+			"--format html can't be shown in a terminal: give -o FILE");
 	struct arena *arena = arena_new();
 	struct named_file files[OPTION_LIST_MAX];
 	if (arena == NULL)
@@ -225,12 +225,12 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_compare = {
 	.name = "compare",
 	.usage = "[NAME=]FILE [NAME=]FILE… [--all] [--store URL] [--stat min|max|mean|std] [--format text|json|html] [-o FILE]",
-	.summary = "runs or saved results side by side",
+	.summary = "compare runs or saved results",
 	.details =
-		"Shows energy, time and mean power relative to the first FILE, and the code blocks whose energy differs by more than "
-		"the errors. FILE is a run file, JSON that wattle blocks --format json wrote, or a folder with the run files of a job: all its "
-		"ranks count as one run then, every machine's energy once. Without NAME= the name is the file's. Code blocks match by name; names that "
-		"differ only in the line number (train.py:12) match in order of the line.",
+		"Prints energy, time and mean power relative to the first FILE, and the code blocks whose energy differs by more than "
+		"the errors. FILE is a run file, JSON from `wattle blocks --format json`, or a folder with the run files of a job. All "
+		"ranks of a job count as one run, and each machine's energy counts once. NAME defaults to the file name. Code blocks match "
+		"by name. Names that differ only in the line number (train.py:12) match in line order.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -36,31 +36,31 @@ static const char section_names[] = LIST
 
 static const struct option options[] = {
 	{"format", 0, "text|json|html|svg|line",
-		"the form (default: as FILE ends, .html or .json, else text); html is a page with charts that needs nothing else, svg are pictures for papers, line is "
-		"energy and time in one line",
+		"output format (default: by the extension of FILE, .html or .json, else text): html is a self-contained page with charts, svg are pictures for "
+		"papers, line is energy and time on one line",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
-	{"output", 'o', "FILE", "write there; for svg a folder, which is made (default standard output)", OPTION_TEXT,
+	{"output", 'o', "FILE", "output file; for svg a folder, which is created (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"section", 0, "NAME",
-		"of the text, only this section, whole (repeatable): list (prints the names)"
+		"text: print only this section, in full (repeatable): list (prints the names)"
 #define SECTION(id, name, ...) ", " name
 #include "report/section/sections.def"
 		,
 		OPTION_LIST, .offset = offsetof(struct values, sections), .choices = section_names},
-	{"all", 0, NULL, "of the text, all sections, with more rows", OPTION_FLAG, .offset = offsetof(struct values, all)},
+	{"all", 0, NULL, "text: print all sections, with more rows", OPTION_FLAG, .offset = offsetof(struct values, all)},
 	{"store", 0, "URL", "read from PostgreSQL instead of a file: postgresql://HOST/DATABASE", OPTION_TEXT,
 		.offset = offsetof(struct values, url)},
-	{"run", 0, "ID", "of the store, the run whose id begins so", OPTION_TEXT,
+	{"run", 0, "ID", "run in the store, by the start of its id", OPTION_TEXT,
 		.offset = offsetof(struct values, run_id)},
-	{"job", 0, "ID", "the job of this id, of a folder or of the store; none: that without an id", OPTION_TEXT,
+	{"job", 0, "ID", "job id in the folder or the store; none: the job without an id", OPTION_TEXT,
 		.offset = offsetof(struct values, job_id)},
-	{"step", 0, "STEP", "of the job, only this step (of Slurm: 0, 1 …)", OPTION_TEXT,
+	{"step", 0, "STEP", "only this step of the job (Slurm: 0, 1 …)", OPTION_TEXT,
 		.offset = offsetof(struct values, step)},
 	{"waiting", 0, "PATTERN",
-		"of the job, code blocks in which a rank waits for others: a name, or a pattern with * and ? (repeatable; "
-		"default: MPI's and other libraries' barriers and collectives)",
+		"code blocks of the job in which a rank waits for others: a name, or a pattern with * and ? (repeatable; "
+		"default: barriers and collectives of MPI and other libraries)",
 		OPTION_LIST, .offset = offsetof(struct values, waiting)},
-	{"full", 0, NULL, "of the job, read every sample, however many there are", OPTION_FLAG,
+	{"full", 0, NULL, "read all samples of the job, however many", OPTION_FLAG,
 		.offset = offsetof(struct values, all_samples)},
 };
 
@@ -91,7 +91,7 @@ static const char *format_of(const char *output)
 static const char *wrong_output(const struct values *values)
 {
 	if (is_format(values, "html") && is_stdout(values->output) && isatty(STDOUT_FILENO))
-		return "--format html writes a page, which a terminal can't show: give -o FILE";
+		return "--format html can't be shown in a terminal: give -o FILE";
 	if (is_format(values, "svg") && is_stdout(values->output))
 		return "--format svg writes several files: give -o DIR, a folder";
 	return NULL;
@@ -145,7 +145,7 @@ static int report_pictures(const struct charts *charts, const char *folder)
 	if (n > 0)
 		fprintf(stderr, " in %s\n", folder);
 	else
-		fprintf(stderr, "wattle: no picture: the run is too short or too empty to show anything\n");
+		fprintf(stderr, "wattle: no pictures: the run has too few samples\n");
 	return EXIT_DONE;
 }
 
@@ -267,22 +267,22 @@ static const char *contradiction(const struct values *values, const struct optio
 {
 	bool from_store = values->url != NULL;
 	if (from_store && words->n > 0)
-		return "--store reads from PostgreSQL: no run file or folder goes with it";
+		return "--store reads from PostgreSQL and takes no run file or folder";
 	if (from_store && (values->run_id == NULL) == (values->job_id == NULL))
 		return "--store needs --job ID or --run ID (`wattle list --store URL` names them)";
 	if (!from_store && values->run_id != NULL)
-		return "--run is the id of a run in a store: give --store URL";
+		return "--run selects a run in a store: give --store URL";
 	if (!from_store && words->n == 0)
 		return "no run file given";
 	if (!from_store && words->n > 1)
-		return "more than one run file given; `wattle compare A B` compares runs; for a job of many give the folder of its run files";
+		return "more than one run file given; `wattle compare A B` compares runs; for a job, give the folder of its run files";
 	bool is_job = from_store ? values->job_id != NULL : load_is_folder(words->items[0]);
 	if (!is_job && has_job_option(values))
-		return "--job, --step, --waiting and --full are of jobs: give a folder of run files, or --store URL --job ID";
+		return "--job, --step, --waiting and --full apply to jobs: give a folder of run files, or --store URL --job ID";
 	if (is_job && is_format(values, "svg"))
-		return "there are no pictures of a job: --format html has its charts";
+		return "--format svg does not support jobs: use --format html for charts";
 	if ((values->all || values->sections.n > 0) && !is_format(values, "text"))
-		return "--section and --all choose from the text: --format html and json have everything";
+		return "--section and --all apply to text only: --format html and json contain everything";
 	return wrong_output(values);
 }
 
@@ -327,12 +327,12 @@ const struct command command_report = {
 	.name = "report",
 	.usage =
 		"RUN | DIR [--job ID] | --store URL --job ID | --store URL --run ID [--section NAME | --all] [--format text|json|html|svg|line] [-o FILE]",
-	.summary = "the findings of a run, or of a job of many",
+	.summary = "report on a run, or on a job with several ranks",
 	.details =
-		"The text has the sections that fit a screen or two; --all has all of them.\n\n"
-		"DIR is a folder of run files, as the ranks of a job leave them: every machine's energy counts once, whichever of its "
-		"ranks read its sensors. Where there are very many samples a job's report reads one in a second or so; energies stay "
-		"exact, for they are differences of counters.",
+		"By default the text has the main sections, about two screens; --all prints all sections.\n\n"
+		"DIR is a folder with the run files of a job's ranks. The energy of each machine counts once, whichever rank read its "
+		"sensors. For very many samples, a job's report reads about one per second; energies stay exact because they are "
+		"differences of counters.",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.run = run,

@@ -11,25 +11,25 @@ static const struct {
 	const char *name, *argument, *help;
 	size_t offset; // of a const char * member
 } texts[] = {
-	{"--socket", "PATH", "where clients come to (default " PROTO_SOCKET_DEFAULT ")",
+	{"--socket", "PATH", "socket to listen on (default " PROTO_SOCKET_DEFAULT ")",
 		offsetof(struct helper_options, socket)},
 	{"--policy", "FILE",
-		"access policy, read again on SIGHUP; without one members of\ngroup wattle may read counters every 10 ms, and nobody may set limits",
+		"access policy, reloaded on SIGHUP; default: members of\ngroup wattle may read counters every 10 ms, nobody may set limits",
 		offsetof(struct helper_options, policy)},
 	{"--check-policy", "FILE", "check a policy file, print what it allows, and exit with\nstatus 0 if it is valid, 1 if not",
 		offsetof(struct helper_options, check_policy)},
 	{"--state", "DIR", "journal of limits (default /var/lib/wattle)", offsetof(struct helper_options, state)},
 	{"--nvml", "LIB", "library to load instead of libnvidia-ml.so.1", offsetof(struct helper_options, nvml)},
-	{"--sysfs", "DIR", "folder that stands for /sys", offsetof(struct helper_options, sysfs)},
-	{"--procfs", "DIR", "folder that stands for /proc", offsetof(struct helper_options, procfs)},
+	{"--sysfs", "DIR", "folder to use instead of /sys", offsetof(struct helper_options, sysfs)},
+	{"--procfs", "DIR", "folder to use instead of /proc", offsetof(struct helper_options, procfs)},
 };
 static const struct {
 	const char *name, *help;
 	size_t offset; // of a bool member
 } switches[] = {
-	{"--version", "says the version", offsetof(struct helper_options, version)},
-	{"--help", "says this", offsetof(struct helper_options, help)},
-	{"--manual", "prints the manual page", offsetof(struct helper_options, manual)},
+	{"--version", "print the version", offsetof(struct helper_options, version)},
+	{"--help", "print this help", offsetof(struct helper_options, help)},
+	{"--manual", "print the manual page", offsetof(struct helper_options, manual)},
 };
 
 // Parses "--name VALUE" or "--name=VALUE". 1: parsed, *at is at its last word.
@@ -42,7 +42,7 @@ static int take_text(char **argv, int *at, struct helper_options *options, struc
 			continue;
 		const char *value = word[length] == '=' ? word + length + 1 : argv[++*at];
 		if (value == NULL || value[0] == '\0')
-			return error_set(reterr, -EINVAL, "%s wants a value; `wattled --help` tells more",
+			return error_set(reterr, -EINVAL, "%s needs a value; see `wattled --help`",
 				texts[i].name);
 		*(const char **)((char *)options + texts[i].offset) = value;
 		return 1;
@@ -72,7 +72,7 @@ int helper_options_parse(int argc, char **argv, struct helper_options *ret_optio
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return error_set(reterr, -EINVAL, "'%s' is no option; `wattled --help` lists them", word);
+			return error_set(reterr, -EINVAL, "unknown option '%s'; see `wattled --help`", word);
 	}
 	*ret_options = options;
 	return 0;
@@ -80,28 +80,28 @@ int helper_options_parse(int argc, char **argv, struct helper_options *ret_optio
 
 /* ---- help and manual ---- */
 
-static const char summary[] = "Reads energy counters and sets power limits for people whom the policy lets.";
+static const char summary[] = "Reads energy counters and sets power limits for users whom the policy permits.";
 static const char behaviour[] =
-	"Stays in the foreground and logs to its standard error. SIGTERM and SIGINT restore all limits and end it.\n"
-	"SIGHUP reads the policy file again; limits that are held, and connections, stay.\n"
-	"WATTLE_* variables are ignored.";
+	"Runs in the foreground and logs to standard error. On SIGTERM or SIGINT it restores all limits and exits.\n"
+	"SIGHUP reloads the policy file and keeps limits and connections.\n"
+	"It ignores WATTLE_* variables.";
 
 static const char rest_of_manual[] =
 	".SH POLICY\n"
-	"A rule a line, # begins a comment. For each question the first rule that speaks of the user and of the question "
-	"decides; where none does, the answer is no.\n"
+	"One rule per line; # begins a comment. The first rule that matches the user and the request decides. "
+	"Without a match, wattled denies the request.\n"
 	".PP\n.nf\n"
 	"WHO read [every TIME]\n"
 	"WHO cap DEVICE [power | clocks] [FROM..TO]\n"
 	"WHO nothing\n"
 	".fi\n.PP\n"
 	"WHO is user NAME, group NAME or others; DEVICE a name such as gpu-0, the UUID of a GPU, gpus, packages or any; TIME "
-	"1ms to 1h; the range is in W, or MHz with clocks. The file belongs to root, and nobody else may write to it.\n"
+	"1ms to 1h; the range is in W, or MHz with clocks. Only root may own and write the file.\n"
 	".SH EXIT STATUS\n"
-	"0 after SIGTERM or SIGINT, 1 if it could not start or one of its two processes was killed, 2 for wrong options. With "
+	"0 after SIGTERM or SIGINT, 1 if it could not start or one of its two processes was killed, 2 for invalid options. With "
 	"--check-policy 0 if the file is valid, 1 if it is not or cannot be read.\n"
 	".SH FILES\n"
-	".TP\n.B /var/lib/wattle/caps\nThe journal: what there was before each limit, and whose the limit is.\n"
+	".TP\n.B /var/lib/wattle/caps\nThe journal: the previous value and the owner of each limit.\n"
 	".SH SEE ALSO\n.BR wattle (1)\n";
 
 // Indents the further lines of a text.

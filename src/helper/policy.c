@@ -16,7 +16,7 @@ void policy_default(struct policy *ret_policy)
 	const struct group *group = getgrnam(default_group);
 	if (group == NULL) {
 		snprintf(ret_policy->note, sizeof(ret_policy->note),
-			"there is no group %s, so only root is served; `groupadd --system %s` makes it", default_group,
+			"group %s does not exist, so only root has access; run: groupadd --system %s", default_group,
 			default_group);
 		return;
 	}

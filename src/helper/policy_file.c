@@ -117,11 +117,11 @@ static int parse_who(struct line *line, struct policy_rule *rule)
 	const char *name = next_word(line);
 	uint64_t id;
 	if (name == NULL)
-		return wrong(line, "`%s` needs a name or a number after it", word);
+		return wrong(line, "a name or a number must follow `%s`", word);
 	if (num_parse_u64(name, &id) == 0 && id < UINT32_MAX)
 		rule->id = (uint32_t)id;
 	else if (!kinds[i].id_of(name, &rule->id))
-		return wrong(line, "there is no %s '%.60s' on this machine%s; create it, or write another name or a number", word,
+		return wrong(line, "unknown %s '%.60s' on this machine%s; create it, or give another name or a number", word,
 			name, nearest_account(name, kinds[i].file, hint));
 	return 0;
 }
@@ -146,7 +146,7 @@ static int parse_read(struct line *line, struct policy *policy, struct policy_ru
 	if (word != NULL) {
 		const char *period = next_word(line);
 		if (strcmp(word, "every") != 0 || period == NULL)
-			return wrong(line, "'%.60s' after `read`: only `every TIME` can follow, such as `every 100ms`", word);
+			return wrong(line, "unexpected '%.60s' after `read`; only `every TIME` may follow, such as `every 100ms`", word);
 		if (num_parse_duration(period, &period_ns) < 0 || period_ns < PERIOD_MIN_NS ||
 			period_ns > PERIOD_MAX_NS)
 			return wrong(line, "'%.60s' is not a time from 1ms to 1h; write a number and a unit, such as 100ms", period);
@@ -190,7 +190,7 @@ static int parse_cap(struct line *line, struct policy_rule *rule)
 	char hint[SUGGEST_WORD_MAX + 32] = "";
 	const char *word = next_word(line);
 	if (word == NULL || !is_device_word(word))
-		return wrong(line, "after `cap` comes a device (`gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`), not '%.60s'%s",
+		return wrong(line, "a device (`gpu-0`, `package-0`, an id, `gpus`, `packages` or `any`) must follow `cap`, not '%.60s'%s",
 			word != NULL ? word : "", word != NULL ? nearest(word, "gpus|packages|any|gpu-0|package-0", hint) : "");
 	text_copy(rule->device, sizeof(rule->device), word);
 	word = next_word(line);
@@ -295,10 +295,10 @@ static int check_owner(int fd, const char *path, struct wattle_error *reterr)
 		return error_set(reterr, -EINVAL, "%s: not a file; give the path of a policy file", path);
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return error_set(reterr, -EPERM,
-			"%s: belongs to user %u, who could grant themselves any right; run: chown root %s",
+			"%s: owned by user %u, who could grant themselves any right; run: chown root %s",
 			path, st.st_uid, path);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return error_set(reterr, -EPERM, "%s: users other than its owner may write to it; run: chmod go-w %s", path,
+		return error_set(reterr, -EPERM, "%s: writable by users other than its owner; run: chmod go-w %s", path,
 			path);
 	return 0;
 }
@@ -336,6 +336,6 @@ int policy_load(const char *path, struct policy *ret_policy, struct wattle_error
 		return error_set(reterr, -ENOMEM, "no memory for %s", path);
 	r = read_file(fd, text, POLICY_FILE_MAX + 1, &length);
 	if (r < 0)
-		return error_set(reterr, r, "%s: %s", path, r == -EFBIG ? "is longer than 64 KiB" : strerror(-r));
+		return error_set(reterr, r, "%s: %s", path, r == -EFBIG ? "larger than 64 KiB" : strerror(-r));
 	return policy_parse(text, length, path, ret_policy, reterr);
 }

@@ -110,6 +110,6 @@ void policy_describe(const struct policy *policy, const char *path, struct buf *
 		buf_str(out, "No rule permits power limits or clock limits.\n");
 	if (has(policy, is_fast))
 		buf_str(out,
-			"Warning: readings faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit them "
+			"Warning: reading faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit it "
 			"only to users who may know each other's secrets.\n");
 }

@@ -17,7 +17,7 @@ static const struct field estimate_fields[] = {
 	FIELD(E, median, NULL, "median over the runs"),
 	FIELD(E, low, NULL, "lower end of its interval"),
 	FIELD(E, high, NULL, "upper end of its interval"),
-	FIELD(E, confidence, NULL, "probability that the interval has the median: less than 0.95 for fewer than 6 runs"),
+	FIELD(E, confidence, NULL, "confidence level of the interval: below 0.95 for fewer than 6 runs"),
 	FIELD(E, n, NULL, "runs in which the value is known"),
 };
 #undef E
@@ -73,7 +73,7 @@ static double value(const struct object_at *at)
 	return result_of(at)->series[command->index].values[quantity->index][at->index];
 }
 
-static const struct field word_field = FIELD_TEXT("word", word, NULL, "one word of the command");
+static const struct field word_field = FIELD_TEXT("word", word, NULL, "an argument of the command");
 static const struct field value_field = FIELD_NUMBER("value", value, NULL, "value of one run");
 static const struct field values_field = FIELD_VALUES("values", &value_field, value_count, "a value for each run");
 
@@ -81,16 +81,16 @@ static const struct field values_field = FIELD_VALUES("values", &value_field, va
 #define ESTIMATE(quantity, key, meaning)                                                                               \
 	FIELD_FOUND(key, &estimate_type, estimate, meaning, .offset = (quantity), .known = true)
 static const struct field command_fields[] = {
-	FIELD_AS(C, "command", text, NULL, "the command as a shell takes it"),
-	FIELD_VALUES("argv", &word_field, word_count, "its words"),
+	FIELD_AS(C, "command", text, NULL, "command as shell input"),
+	FIELD_VALUES("argv", &word_field, word_count, "arguments of the command"),
 	FIELD_INTEGER("runs", runs, NULL, "measured runs"),
-	FIELD_INTEGER("warmup", warmup, NULL, "runs before them"),
+	FIELD_INTEGER("warmup", warmup, NULL, "warm-up runs"),
 	FIELD(C, failures, NULL, "runs that failed"),
 	ESTIMATE(BENCH_TIME, "time_s", "time in seconds"),
 	ESTIMATE(BENCH_ENERGY, "energy_j", "energy of the machine in joules"),
 	ESTIMATE(BENCH_POWER, "power_w", "power of the machine in watts"),
 	ESTIMATE(BENCH_TARGET_ENERGY, "target_energy_j", "energy attributed to the command in joules"),
-	FIELD_AS(C, "energy_error_j", error_j, "J", "error of the energy beside the scatter: median over the runs"),
+	FIELD_AS(C, "energy_error_j", error_j, "J", "measurement error of the energy, without scatter: median over the runs"),
 	FIELD_MAP("values", &values_field, quantity_count, quantity_name, "values of the runs"),
 };
 #undef ESTIMATE
@@ -116,18 +116,18 @@ static const char *b(const struct object_at *at, struct buf *scratch)
 
 #define C struct bench_comparison
 static const struct field comparison_fields[] = {
-	FIELD_TEXT("a", a, NULL, "the one command"),
-	FIELD_TEXT("b", b, NULL, "the other command"),
-	FIELD_AS(C, "a_index", a, NULL, "place of a in the list of commands"),
-	FIELD_AS(C, "b_index", b, NULL, "place of b in the list of commands"),
-	FIELD(C, quantity, NULL, "what is compared", .one_of = bench_quantity_names),
+	FIELD_TEXT("a", a, NULL, "first command"),
+	FIELD_TEXT("b", b, NULL, "second command"),
+	FIELD_AS(C, "a_index", a, NULL, "index of a in the list of commands"),
+	FIELD_AS(C, "b_index", b, NULL, "index of b in the list of commands"),
+	FIELD(C, quantity, NULL, "compared quantity", .one_of = bench_quantity_names),
 	FIELD(C, ratio, NULL, "b / a"),
 	FIELD(C, low, NULL, "lower end of its interval"),
 	FIELD(C, high, NULL, "upper end of its interval"),
-	FIELD(C, p, NULL, "of the test of Mann and Whitney"),
+	FIELD(C, p, NULL, "p-value of the Mann-Whitney test"),
 	FIELD(C, p_adjusted, NULL, "p with Holm's correction over the comparisons of the quantity"),
 	FIELD(C, different, NULL, "p_adjusted is below 0.05 and the interval excludes 1"),
-	FIELD(C, smallest_effect_percent, "%", "smallest difference that so many runs show"),
+	FIELD(C, smallest_effect_percent, "%", "smallest difference detectable with this number of runs"),
 };
 #undef C
 static const struct object_type comparison_type = OBJECT_TYPE("comparison", "Two commands compared.", comparison_fields);
@@ -137,11 +137,11 @@ static const struct object_type comparison_type = OBJECT_TYPE("comparison", "Two
 #define S struct bench_stability
 static const struct field stability_fields[] = {
 	FIELD(S, possible, NULL, "whether a temperature or a power could be read"),
-	FIELD(S, limit_s, "s", "longest wait before a run; null: as long as the run before took, at most 10 s"),
+	FIELD(S, limit_s, "s", "longest wait before a run; null: duration of the previous run, at most 10 s"),
 	FIELD(S, reference_w, "W", "power before the first run"),
 	FIELD(S, reference_c, "°C", "temperature before the first run"),
 	FIELD(S, waited_s, "s", "sum of the waits"),
-	FIELD(S, unsettled, NULL, "runs that began although the machine was warmer or busier than at first"),
+	FIELD(S, unsettled, NULL, "runs that started while the machine was warmer or busier than at first"),
 };
 #undef S
 static const struct object_type stability_type = OBJECT_TYPE("settling", "Waits for the machine to cool down.", stability_fields);
@@ -161,10 +161,10 @@ static const struct field result_fields[] = {
 	FIELD(R, seed, NULL, "seed of the order and of the intervals"),
 	FIELD(R, rounds, NULL, "runs of each command"),
 	FIELD(R, end, NULL, "why the measurement ended", .one_of = ends),
-	FIELD(R, until_percent, "%", "half width of the interval that was asked for"),
-	FIELD(R, width_percent, "%", "half of the widest interval reached"),
-	FIELD(R, elapsed_s, "s", "time of the whole measurement"),
-	FIELD(R, provenance, NULL, "how the energy was obtained"),
+	FIELD(R, until_percent, "%", "requested half width of the interval"),
+	FIELD(R, width_percent, "%", "half width of the widest interval"),
+	FIELD(R, elapsed_s, "s", "duration of the whole measurement"),
+	FIELD(R, provenance, NULL, "provenance: measured, derived or estimated"),
 	FIELD(R, meter, NULL, "the sensors"),
 	FIELD_OBJECT(R, "settling", stability, &stability_type, "waits for the machine to cool down"),
 	FIELD_ITEMS(R, "commands", commands, findings.n_commands, &command_type, "the commands, in the order given"),

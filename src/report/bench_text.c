@@ -276,7 +276,7 @@ static void note_energy(const struct bench_result *result, struct buf *text)
 	bool uncertain;
 	double error_j = largest_error_j(result, &uncertain);
 	bool estimated = strcmp(result->provenance, provenance_name(PROVENANCE_ESTIMATED)) == 0;
-	buf_str(text, "Energy and power are those of the whole machine while a command ran, idle power included, ");
+	buf_str(text, "Energy and power are those of the whole machine while a command ran, including idle power, ");
 	buf_printf(text, "%s by %s", estimated ? "ESTIMATED from the load" : result->provenance, result->meter);
 	if (!isnan(error_j)) {
 		buf_str(text, "; a run's error, ");
@@ -296,8 +296,8 @@ static void note_effect(const struct bench_result *result, struct buf *text)
 		if (!result->findings.comparisons[i].different &&
 			!isnan(result->findings.comparisons[i].smallest_effect_percent)) {
 			buf_str(text,
-				"In brackets after \"no difference seen\": the smallest difference that such "
-				"runs detect with 80 % probability.");
+				"In brackets after \"no difference seen\": the smallest difference that this "
+				"number of runs detects with 80 % probability.");
 			return;
 		}
 }

@@ -37,24 +37,24 @@ static const void *clocks(const struct object_at *at, size_t i)
 #define D struct cap_device
 static const struct field name_fields[] = {
 	FIELD_AS(D, "device", name, NULL, "name of the device", .known = true),
-	FIELD_AS(D, "name", label, NULL, "its model", .known = true),
-	FIELD(D, id, NULL, "its identity, the same after a reboot"),
+	FIELD_AS(D, "name", label, NULL, "model of the device", .known = true),
+	FIELD(D, id, NULL, "id of the device, stable across reboots"),
 };
 static const struct object_type name_type = OBJECT_TYPE("cap_name", "Names of a device.", name_fields);
 
 static const struct field rights_fields[] = {
 	FIELD(D, lease, NULL, "owner of the lease; null: none"),
-	FIELD(D, stands, NULL, "whether a persistent limit of wattle is set"),
+	FIELD(D, stands, NULL, "whether wattle set a persistent limit"),
 	FIELD(D, settable, NULL, "whether this process may change it"),
 	FIELD(D, why, NULL, "reason why it may not"),
-	FIELD(D, remedy, NULL, "the command that allows it"),
+	FIELD(D, remedy, NULL, "command that grants access"),
 	FIELD(D, hint, NULL, "advice before a change"),
 };
 static const struct object_type rights_type = OBJECT_TYPE("cap_rights", "Whether a limit can be changed.", rights_fields);
 
 static const struct field power_fields[] = {
 	FIELD_AS(D, "current_w", current, "W", "power limit in force"),
-	FIELD_AS(D, "default_w", default_, "W", "limit that the device starts with"),
+	FIELD_AS(D, "default_w", default_, "W", "default limit of the device"),
 	FIELD_AS(D, "min_w", min, "W", "lowest limit"),
 	FIELD_AS(D, "max_w", max, "W", "highest limit"),
 	FIELD_AS(D, "enforced_w", enforced, "W", "limit in effect after all limiters"),
@@ -76,7 +76,7 @@ static const struct field row_fields[] = {
 	FIELD_INLINE_FOUND(&power_type, power),
 	FIELD_FOUND("clocks", &clocks_type, clocks, "limit of the graphics clock; null: none"),
 };
-const struct object_type cap_row_type = OBJECT_TYPE("cap", "What can be limited of a device.", row_fields);
+const struct object_type cap_row_type = OBJECT_TYPE("cap", "Limits of a device.", row_fields);
 
 static const struct field list_fields[] = {
 	FIELD_ITEMS(struct cap_list, NULL, rows, n, &cap_row_type, "the devices"),

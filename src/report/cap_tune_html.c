@@ -60,9 +60,9 @@ static void answer(const struct cap_tune_report *report, struct buf *out)
 	}
 	buf_str(out, ": energy less by ");
 	cap_tune_interval(out, &result->saving_percent, print_percent, true);
-	buf_printf(out, " %%, time of a %s more by ", report->step == NULL ? "run" : "step");
+	buf_printf(out, " %%, time per %s more by ", report->step == NULL ? "run" : "step");
 	cap_tune_interval(out, &result->slowdown, print_percent, true);
-	buf_str(out, " %, against ");
+	buf_str(out, " %, relative to ");
 	limit(out, report, result->limits[0].limit);
 	buf_str(out, ".</p>\n");
 }
@@ -111,7 +111,7 @@ void cap_tune_part(const struct cap_tune_report *report, struct buf *out, size_t
 	}
 	if (!report->is_whole)
 		paragraph(out, "answer",
-			report->end != NULL && report->end[0] != '\0' ? report->end : "The search is not complete.");
+			report->end != NULL && report->end[0] != '\0' ? report->end : "The search is incomplete.");
 	if (report->has_result) {
 		answer(report, out);
 		cap_tune_picture(report, out, number_of);

@@ -40,7 +40,7 @@ static const struct field value_field = FIELD_NUMBER("value", value, NULL, "valu
 static const struct field error_field = FIELD_NUMBER("error", error, NULL, "error of the value of one session");
 static const struct field values_fields[] = {FIELD_MAP(NULL, &value_field, session_count, session_name, NULL)};
 static const struct field errors_fields[] = {FIELD_MAP(NULL, &error_field, session_count, session_name, NULL)};
-static const struct object_type values_type = OBJECT_TYPE("values", "A value of each session, ascending.", values_fields);
+static const struct object_type values_type = OBJECT_TYPE("values", "One value per session, ascending.", values_fields);
 static const struct object_type errors_type = OBJECT_TYPE("errors", "Errors of these values, in the same order.", errors_fields);
 
 /* ---- maps of quantities ---- */
@@ -127,11 +127,11 @@ static const struct field usage_field =
 
 static const struct field energy_fields[] = {
 	FIELD_FOUND("total_j", &values_type, energy, "energy of the sessions in joules", .known = true),
-	FIELD_FOUND("error_j", &errors_type, energy, "its errors", .known = true),
+	FIELD_FOUND("error_j", &errors_type, energy, "errors of these values", .known = true),
 	FIELD_OBJECT_MAP("blocks", &values_type, block_count, block_energy_name, block_energy, "energy by code block in joules"),
-	FIELD_OBJECT_MAP("block_errors", &errors_type, block_count, block_energy_name, block_energy, "its errors"),
+	FIELD_OBJECT_MAP("block_errors", &errors_type, block_count, block_energy_name, block_energy, "errors of these values"),
 	FIELD_FOUND("mean_w", &values_type, power, "mean power while the sensors were read, in watts", .known = true),
-	FIELD_FOUND("mean_error_w", &errors_type, power, "its errors", .known = true),
+	FIELD_FOUND("mean_error_w", &errors_type, power, "errors of these values", .known = true),
 	FIELD_FOUND("duration_s", &values_type, duration, "measured time in seconds", .known = true),
 };
 static const struct object_type energy_type = OBJECT_TYPE("compared_energy", "Energy of the sessions.", energy_fields);
@@ -140,8 +140,8 @@ static const struct field compare_fields[] = {
 	FIELD_OBJECT_MAP("overall_resource_usage", &values_type, metric_count, metric_name, overall, "values by metric"),
 	FIELD_MAP("code_block_resource_usage", &usage_field, used_metric_count, metric_name, "values by metric and code block"),
 	FIELD_OBJECT_MAP("code_block_compute_time", &values_type, block_count, compute_time_name, compute_time,
-		"time of the calls by code block"),
-	FIELD_SELF("energy", &energy_type, "energy, where a session is a run", .present = has_energy),
+		"time per call by code block"),
+	FIELD_SELF("energy", &energy_type, "energy, if a session is a run", .present = has_energy),
 };
 const struct object_type compare_type = OBJECT_TYPE("compare", "Several sessions compared.", compare_fields);
 

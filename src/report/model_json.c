@@ -41,11 +41,11 @@ static bool is_unknown(const struct object_at *at)
 #define L struct model_layer
 static const struct field layer_fields[] = {
 	FIELD(L, name, NULL, "name of the node; caller/node inside functions and subgraphs"),
-	FIELD(L, type, NULL, "its operator"),
+	FIELD(L, type, NULL, "operator"),
 	FIELD(L, parameters, NULL, "parameters"),
 	FIELD(L, multiply_adds, NULL, "multiply-adds with a weight"),
 	FIELD(L, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input"),
-	SHAPE("output_shape", L, output, "dimensions of its first output; null: unknown"),
+	SHAPE("output_shape", L, output, "dimensions of the first output; null: unknown"),
 	FIELD_AS(L, "unknown", why, NULL, "reason why its multiply-adds are unknown", .present = is_unknown),
 };
 #undef L
@@ -59,9 +59,9 @@ static const struct object_type input_type = OBJECT_TYPE("input", "An input of t
 
 static const struct field operator_fields[] = {
 	FIELD(struct model_operator, type, NULL, "the operator"),
-	FIELD(struct model_operator, count, NULL, "nodes that have it"),
+	FIELD(struct model_operator, count, NULL, "number of nodes with this operator"),
 };
-static const struct object_type operator_type = OBJECT_TYPE("operator", "An operator that is not known.", operator_fields);
+static const struct object_type operator_type = OBJECT_TYPE("operator", "An unknown operator.", operator_fields);
 
 /* ---- document ---- */
 
@@ -69,18 +69,18 @@ static const struct object_type operator_type = OBJECT_TYPE("operator", "An oper
 static const struct field model_fields[] = {
 	FIELD_SCHEMA("wattle-model/1"),
 	FIELD(F, producer, NULL, "program that wrote the file"),
-	FIELD(F, ir_version, NULL, "version of ONNX"),
-	FIELD(F, opset, NULL, "version of its operators"),
+	FIELD(F, ir_version, NULL, "ONNX IR version"),
+	FIELD(F, opset, NULL, "ONNX operator set version"),
 	FIELD(F, batch, NULL, "batch size of the figures"),
 	FIELD(F, parameters, NULL, "elements of stored floating-point tensors that nodes use, and of quantized weights; each tensor counts once"),
-	FIELD(F, parameter_bytes, "bytes", "their size as stored"),
-	FIELD(F, multiply_adds, NULL, "multiply-adds with a weight, one for each weight at each position where it is used; null: unknown for a layer"),
+	FIELD(F, parameter_bytes, "bytes", "stored size of the parameters"),
+	FIELD(F, multiply_adds, NULL, "multiply-adds with a weight, one per weight and position of use; null: unknown for a layer"),
 	FIELD(F, known_multiply_adds, NULL, "sum over the layers where they are known"),
 	FIELD(F, other_multiply_adds, NULL, "multiply-adds of two values that depend on the input, such as attention's; null: unknown for a layer"),
 	FIELD(F, known_other_multiply_adds, NULL, "sum over the layers where they are known"),
-	FIELD(F, read_bytes, "bytes", "read from the file, without the weights"),
+	FIELD(F, read_bytes, "bytes", "bytes read from the file, without the weights"),
 	FIELD_ITEMS(F, "inputs", inputs, n_inputs, &input_type, "inputs without the weights"),
-	FIELD_ITEMS(F, "layers", layers, n_layers, &layer_type, "nodes that compute, in the order of the file"),
+	FIELD_ITEMS(F, "layers", layers, n_layers, &layer_type, "compute nodes, in file order"),
 	FIELD_ITEMS(F, "unknown_operators", unknown_operators, n_unknown_operators, &operator_type, "unknown operators"),
 	FIELD_ITEM_VALUES(F, "open_dimensions", free_dims, n_free_dims, &text_item, "named dimensions without a size"),
 	FIELD_ITEM_VALUES(F, "warnings", warnings, n_warnings, &text_item, "remarks on these figures"),

@@ -35,19 +35,19 @@ static void incomplete(struct warning_writer *t)
 {
 	if (!t->findings->complete)
 		write_text(t,
-			"The recording was not finished: it is still running, or wattle was killed. "
-			"The figures end with the last sample that was stored.");
+			"Incomplete recording: it is still running, or wattle was killed. "
+			"The figures end with the last stored sample.");
 }
 
 static void no_energy(struct warning_writer *t)
 {
 	if (t->findings->n_domains == 0)
 		write_text(t,
-			"No energy: nothing on this machine that meters it could be read. "
-			"`wattle sensors` says what there is and how to make it readable.");
+			"No energy: no energy sensor on this machine could be read. "
+			"`wattle sensors` lists the sensors and how to enable them.");
 }
 
-static bool is_guessed(const struct domain_finding *d)
+static bool is_estimated(const struct domain_finding *d)
 {
 	return d->in_total && d->provenance == PROVENANCE_ESTIMATED && !isnan(d->energy_j);
 }
@@ -56,7 +56,7 @@ static bool is_guessed(const struct domain_finding *d)
 static bool was_named(const struct findings *f, size_t domain)
 {
 	for (size_t i = 0; i < domain; i++)
-		if (is_guessed(&f->domains[i]) &&
+		if (is_estimated(&f->domains[i]) &&
 			strcmp(f->domains[i].device->name, f->domains[domain].device->name) == 0)
 			return true;
 	return false;
@@ -70,14 +70,14 @@ static void estimated(struct warning_writer *t)
 	const char *separator = " ";
 	for (size_t i = 0; i < t->findings->n_domains; i++) {
 		const struct domain_finding *d = &t->findings->domains[i];
-		if (!is_guessed(d) || was_named(t->findings, i))
+		if (!is_estimated(d) || was_named(t->findings, i))
 			continue;
 		buf_printf(&t->text, "%s%s", separator, d->device->name);
 		separator = ", ";
 	}
 	buf_str(&t->text,
-		" could not be read, so a model guesses the power from the load. "
-		"`wattle sensors` says how to make it readable.");
+		" could not be read, so a model estimates the power from the load. "
+		"`wattle sensors` shows how to enable measurement.");
 	write(t);
 }
 
@@ -97,7 +97,7 @@ static void pruned(struct warning_writer *t)
 	if (run == NULL || run->n_gone <= 0)
 		return;
 	buf_printf(&t->text,
-		"%lld of %lld samples are no longer in the store, whose older days were pruned: energy and blocks are of the rest.",
+		"%lld of %lld samples were pruned from the store: energy and blocks cover the remaining samples.",
 		(long long)run->n_gone, (long long)run->n_gone + (long long)run->n);
 	write(t);
 }
@@ -111,15 +111,15 @@ static bool stalled(struct warning_writer *t, const struct domain_finding *d)
 		return false;
 	if (isnan(d->energy_j) && !d->in_total)
 		return true; // psys is unconnected on many boards; no warning needed
-	buf_printf(&t->text, "The energy counter of %s (%s) stood still for ", d->device->name, d->device->source);
+	buf_printf(&t->text, "The energy counter of %s (%s) did not change for ", d->device->name, d->device->source);
 	human_time(&t->text, d->stalled_s);
 	if (isnan(d->energy_j))
-		buf_str(&t->text, ", all the time: its energy is not known.");
+		buf_str(&t->text, ", the whole run: its energy is unknown.");
 	else if (d->provenance != PROVENANCE_MEASURED)
 		buf_str(&t->text, "; the energy is integrated from its power readings instead.");
 	else
 		buf_str(&t->text,
-			", to the end: what was used then is not in the total, and the error is wider for it.");
+			", until the end: the total excludes the energy of that time, and the error is larger.");
 	write(t);
 	return true;
 }
@@ -128,7 +128,7 @@ static void disagrees(struct warning_writer *t, const struct domain_finding *d)
 {
 	if (!d->disagrees)
 		return;
-	buf_printf(&t->text, "%s is metered twice, and the two disagree: its energy counter says ", d->device->name);
+	buf_printf(&t->text, "Two measurements of %s disagree: its energy counter reports ", d->device->name);
 	human_energy(&t->text, d->energy_j);
 	buf_char(&t->text, ' ');
 	human_error(&t->text, d->error_j);
@@ -136,7 +136,7 @@ static void disagrees(struct warning_writer *t, const struct domain_finding *d)
 	human_energy(&t->text, d->integrated_j);
 	buf_char(&t->text, ' ');
 	human_error(&t->text, d->integrated_error_j);
-	buf_str(&t->text, ". The counter's figure is used.");
+	buf_str(&t->text, ". wattle uses the counter.");
 	write(t);
 }
 
@@ -144,7 +144,7 @@ static void too_short(struct warning_writer *t, const struct domain_finding *d)
 {
 	if (!d->unseen)
 		return;
-	buf_printf(&t->text, "The energy counter of %s (%s) never moved in this run, which was too short for it.",
+	buf_printf(&t->text, "The energy counter of %s (%s) did not update: the run was too short.",
 		d->device->name, d->device->source);
 	write(t);
 }
@@ -160,13 +160,13 @@ static void gaps(struct warning_writer *t)
 		if (isnan(d->energy_j) && sensor_owner_first_other(t->findings->run, d->device) != NULL)
 			continue; // reported once for all domains
 		if (isnan(d->energy_j)) {
-			buf_printf(&t->text, "%s (%s) gave no energy in this run%s.", d->device->name,
+			buf_printf(&t->text, "%s (%s) reported no energy in this run%s.", d->device->name,
 				d->device->source,
 				t->findings->duration_s < short_run_s ? ", which was very short" : "");
 			write(t);
 		} else if (d->gaps > 0) {
 			buf_printf(&t->text,
-				"%s could not be read for a while, %lld time%s; its error is wider for it.",
+				"%s could not be read %lld time%s, so its error is larger.",
 				d->device->name, (long long)d->gaps, d->gaps == 1 ? "" : "s");
 			write(t);
 		}
@@ -195,12 +195,12 @@ static void unattributed(struct warning_writer *t)
 	if (!(f->ledger.unattributed_j > 0.01 * f->total_j))
 		return;
 	human_energy(&t->text, f->ledger.unattributed_j);
-	buf_str(&t->text, " could not be divided among programs: nothing said who used it.");
+	buf_str(&t->text, " could not be attributed to a program: its use is unknown.");
 	write(t);
 }
 
 // True if an earlier event has the same text: a sensor that disconnects repeatedly reports the same each time.
-static bool was_told(const struct run *run, size_t event)
+static bool was_reported(const struct run *run, size_t event)
 {
 	for (size_t i = 0; i < event; i++)
 		if (run->events[i].kind == run->events[event].kind && run->events[i].text != NULL &&
@@ -219,7 +219,7 @@ static void recorded(struct warning_writer *t)
 		bool wanted = false;
 		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 			wanted |= event->kind == kinds[k];
-		if (!wanted || event->text == NULL || was_told(t->findings->run, i))
+		if (!wanted || event->text == NULL || was_reported(t->findings->run, i))
 			continue;
 		if (latest++ < EVENTS_LISTED_MAX)
 			write_text(t, event->text);
@@ -228,7 +228,7 @@ static void recorded(struct warning_writer *t)
 	}
 	if (left == 0)
 		return;
-	buf_printf(&t->text, "… and %zu more of these in the run file, table event.", left);
+	buf_printf(&t->text, "… and %zu more in table event of the run file.", left);
 	write(t);
 }
 
@@ -254,12 +254,12 @@ static void step_unseen(struct warning_writer *t)
 	suggest_begin(&suggest, step, strlen(step));
 	for (size_t i = 0; i < f->n_blocks; i++)
 		suggest_offer(&suggest, f->blocks[i].name, strlen(f->blocks[i].name));
-	buf_printf(&t->text, "--step: no call of a code block '%s' was seen%s; ", step, suggest_text(&suggest, "", meant));
+	buf_printf(&t->text, "--step: no call of code block '%s' was recorded%s; ", step, suggest_text(&suggest, "", meant));
 	for (size_t i = 0; i < f->n_blocks && n < NAMES_MAX; i++)
 		if (!names_before(f, i))
-			buf_printf(&t->text, "%s%s", n++ > 0 ? ", " : "the code blocks seen are: ", f->blocks[i].name);
+			buf_printf(&t->text, "%s%s", n++ > 0 ? ", " : "recorded code blocks: ", f->blocks[i].name);
 	if (n == 0)
-		buf_str(&t->text, "the program marked no code block (wattle.h, NVTX or the Python package mark them)");
+		buf_str(&t->text, "the program marked no code blocks (use wattle.h, NVTX or the Python package)");
 	write(t);
 }
 

@@ -106,7 +106,7 @@ static const struct field process_fields[] = {
 	FIELD_AS(P, "cpu_s", cpu_ns, "s", "CPU time since it started", .scale = 1e-9),
 	FIELD(P, rss_bytes, "bytes", "resident memory"),
 	FIELD(P, threads, NULL, "threads"),
-	FIELD(P, gpu_percent, "%", "time on GPUs; 100 is one GPU busy"),
+	FIELD(P, gpu_percent, "%", "GPU utilization; 100 is one busy GPU"),
 	FIELD(P, gpu_memory_bytes, "bytes", "memory on GPUs"),
 };
 #undef P
@@ -142,7 +142,7 @@ static const struct object_type ledger_type =
 
 static const struct field self_fields[] = {
 	FIELD_AS(N, "cpu_percent", own_cpu_percent, "%", "CPU time of this server as a share of one core"),
-	FIELD_AS(N, "rss_bytes", own_rss_bytes, "bytes", "its resident memory"),
+	FIELD_AS(N, "rss_bytes", own_rss_bytes, "bytes", "resident memory of this server"),
 };
 static const struct object_type self_type = OBJECT_TYPE("now_self", "Resources that the server uses.", self_fields);
 
@@ -199,22 +199,22 @@ static const struct field now_fields[] = {
 	FIELD_UNSIGNED("look", sample, NULL, "number of this sample, from 1"),
 	FIELD_TEXT("time", time_text, NULL, "time of the sample, RFC 3339", .known = true),
 	FIELD_NUMBER("unix_s", unix_s, "s", "Unix time of the sample", .known = true),
-	NOW(dt_s, "s", "time since the sample before; null: this is the first"),
+	NOW(dt_s, "s", "time since the previous sample; null: first sample"),
 	FIELD_NUMBER("interval_s", interval_s, "s", "sampling interval", .known = true),
 	FIELD_NUMBER("up_s", up_s, "s", "time since the first sample", .known = true),
 	NOW(problem, NULL, "reason why no energy is known; null: energy is known"),
 	NOW(total_w, "W", "power of all domains that do not overlap"),
 	FIELD_BY(D, now, "total_j", N, total_energy_uj, "J", "energy of these domains since the server started counting", .scale = 1e-6),
-	FIELD_TEXT("provenance", provenance, NULL, "weakest provenance of the total's parts", .one_of = provenance_names),
+	FIELD_TEXT("provenance", provenance, NULL, "weakest provenance of the domains in the total", .one_of = provenance_names),
 	FIELD_POINTER(D, "ledger", now, &ledger_type, "power by owner"),
 	NOW(cores, NULL, "cores of the machine"),
 	NOW(busy_cores, NULL, "mean number of busy cores"),
 	NOW(memory_total_bytes, "bytes", "memory of the machine"),
 	NOW(memory_used_bytes, "bytes", "memory in use"),
-	NOW(processes_seen, NULL, "number of processes of the machine, listed or not"),
+	NOW(processes_seen, NULL, "number of processes on the machine, listed or not"),
 	NOW(threads_seen, NULL, "threads of the machine"),
 	FIELD_POINTER(D, "self", now, &self_type, "resources that the server uses"),
-	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, including those not in the total"),
 	FIELD_LIST("processes", &process_type, process_count, process_item, "the 100 processes with the most power"),
 	FIELD_SELF("trail", &history_type, "the last 600 samples; with /now.json?trail=1", .present = has_history),
 };

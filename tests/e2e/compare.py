@@ -196,7 +196,7 @@ def names_of_files(workdir):
         actual, _ = compare(workdir, *words)
         assert sorted(actual["overall_resource_usage"]["main_ram"]) == sorted(names), (words, actual)
     line = refused(workdir, "one.json", "one.json", status=2)
-    assert "one.json is given twice" in line and "NAME=FILE" in line, line
+    assert "two files are named one.json" in line and "NAME=FILE" in line, line
 
 
 @test

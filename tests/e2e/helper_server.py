@@ -253,7 +253,7 @@ def unprivileged(workdir):
 POLICIES = (
     ("others read every 1", "policy:1: '1' is not a time"),
     ("# all\n\nothers cap gpu-0 300..200", "policy:3: '300..200' is not a range"),
-    ("user no-such-user read", "policy:1: there is no user 'no-such-user'"),
+    ("user no-such-user read", "policy:1: unknown user 'no-such-user'"),
     ("others read\nsomebody read", "policy:2: a rule begins with"),
     ("others read now", "policy:1: 'now' after `read`"),
     ("others cap gpu0", "policy:1: after `cap`"),

@@ -145,7 +145,7 @@ def refusals_suggest_valid_values(workdir):
     """wrong job, run or store: refused, and the message states the correct form"""
     made(workdir, "plain")
     for arguments, words in (((workdir.folder / "plain", "--job", "77"), "it has jobs 4242"),
-                             ((workdir.folder / "plain" / "job-r000.sqlite", "--job", "1"), "are of jobs"),
+                             ((workdir.folder / "plain" / "job-r000.sqlite", "--job", "1"), "apply to jobs"),
                              (("--store", "postgresql:///x"), "--job ID or --run ID"),
                              ((workdir.folder / "plain", "--run", "1"), "--store URL")):
         result = workdir.wattle("report", *arguments)

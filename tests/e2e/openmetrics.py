@@ -151,7 +151,7 @@ def unknown_idle_energy(workdir):
     assert not all_of(series(export(workdir, "training")), "wattle_run_energy_joules", to="idle")
     assert workdir.wattle("report", "training.sqlite", "--format", "html", "-o", "page.html").returncode == 0
     row = re.search(r"<tr>(?:(?!</tr>).)*c-idle.*?</tr>", (workdir.folder / "page.html").read_text(), re.DOTALL)[0]
-    assert "not told apart (attribution: busy)" in row and " J" not in row, row
+    assert "not separated (attribution: busy)" in row and " J" not in row, row
     with sqlite3.connect(workdir.folder / "training.sqlite") as file:
         file.execute("update run set value = 'active' where key = 'attribution'")
         file.execute("update device set idle_w = 1, idle_error_w = 0.1")

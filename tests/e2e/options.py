@@ -99,11 +99,11 @@ def no_file(workdir):
 @test
 def unseen_step(workdir):
     """--step with a name that no code block has: the summary lists the names that were seen and suggests one"""
-    for program, told in ((SPANNER, " (did you mean 'inner'?); the code blocks seen are: inner, outer"),
+    for program, told in ((SPANNER, " (did you mean 'inner'?); recorded code blocks: inner, outer"),
                           ("true", "; the program marked no code block")):
         done = workdir.wattle("run", "--no-file", "--step", "iner", "--", program, *(["nested"] if program != "true" else []))
         text = " ".join(done.stderr.split())
-        assert "--step: no call of a code block 'iner' was seen" + told in text, done.stderr
+        assert "--step: no call of code block 'iner' was recorded" + told in text, done.stderr
 
 
 @test

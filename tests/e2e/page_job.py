@@ -124,7 +124,7 @@ def one_machine(workdir):
     energies = column(page, "nodes-table", "energy")
     near(energies[0], report["energy"]["total_j"], relative=1e-9)
     assert energies[1] is None
-    assert "one machine with node-01, counted there" in page.text("#nodes-table")
+    assert "same machine as node-01, counted there" in page.text("#nodes-table")
 
 
 @test

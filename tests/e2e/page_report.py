@@ -350,7 +350,7 @@ def few_and_no_samples(workdir):
     shares = dict(page.js("""return Array.from(document.querySelectorAll("#ledger-table tbody tr"), (row) =>
         [row.cells[0].textContent.split(" ")[0], row.cells[row.cells.length - 1].textContent])"""))
     assert shares["wattle"] == "< 0.1 %" and shares["unattributed"] == "0 %", shares
-    assert shares["idle"] == "not told apart (attribution: busy)", shares
+    assert shares["idle"] == "not separated (attribution: busy)", shares
     assert page.texts("#blocks-table tfoot td")[1] == "0 %"
     assert "add up to more than 100 %" in page.text("section:has(#blocks)")
     assert "CPU time" in page.text("#domains-table") and "memory (PSS)" in page.text("#domains-table")

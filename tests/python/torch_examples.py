@@ -28,7 +28,7 @@ def page_lists_the_rows(workdir):
     energies = [float(cells[1][1]) for cells in told.values()]
     assert energies == sorted(energies, reverse=True), energies
     for row in rows:
-        name = "outside of them" if row["is_outside"] else row["name"] or "(the model itself)"
+        name = "outside layers" if row["is_outside"] else row["name"] or "(model)"
         time_s, energy_j = (float(cell[1]) for cell in told[name])
         near(time_s, row["time_s"], relative=1e-6)
         near(energy_j, row["energy_j"], relative=1e-6)

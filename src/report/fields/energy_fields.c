@@ -177,6 +177,6 @@ static const void *domain_item(const struct object_at *at, size_t i)
 static const struct field energy_fields[] = {
 	FIELD_INLINE_OF(struct document, findings, &sums_type),
 	FIELD_INTEGER("nodes_unknown", nodes_unknown, NULL, "nodes whose energy is not known", .present = is_of_job),
-	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, also those not in the total"),
+	FIELD_LIST("domains", &domain_type, domain_count, domain_item, "all domains, including those not in the total"),
 };
 const struct object_type energy_type = OBJECT_TYPE("energy", "Energy of the machine over the run.", energy_fields);

@@ -207,9 +207,9 @@ static int64_t max_rank(const struct object_at *at)
 
 #define S struct spread
 static const struct field spread_fields[] = {
-	FIELD(S, min, NULL, "smallest value", .title = "least"),
+	FIELD(S, min, NULL, "smallest value", .title = "min"),
 	FIELD(S, mean, NULL, "mean", .title = "mean"),
-	FIELD(S, max, NULL, "largest value", .title = "most"),
+	FIELD(S, max, NULL, "largest value", .title = "max"),
 	FIELD(S, std, NULL, "standard deviation, of the population", .title = "deviation"),
 	FIELD(S, total, NULL, "sum"),
 	FIELD(S, count, NULL, "ranks whose value is known"),

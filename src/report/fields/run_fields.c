@@ -101,7 +101,7 @@ static const char *label_value(const struct object_at *at, struct buf *scratch)
 	return document_of(at)->labels[at->index].value;
 }
 
-static const struct field word_field = FIELD_TEXT("word", word, NULL, "one word of the command");
+static const struct field word_field = FIELD_TEXT("word", word, NULL, "an argument of the command");
 static const struct field label_field = FIELD_TEXT("value", label_value, NULL, "value of the label");
 
 static const struct field run_fields[] = {
@@ -150,7 +150,7 @@ static const void *rank_job(const struct object_at *at, size_t i)
 
 #define F struct findings
 static const struct field cpu_fields[] = {
-	FIELD(F, target_cpu_s, "s", "CPU time of the measured program and all that it started"),
+	FIELD(F, target_cpu_s, "s", "CPU time of the measured program and its child processes"),
 	FIELD_AS(F, "method", cpu_method, NULL, "method of measurement"),
 	FIELD(F, main_cpu_s, "s", "CPU time of the root process"),
 	FIELD(F, descendants_cpu_s, "s", "CPU time of its descendants"),

@@ -29,17 +29,17 @@ static void percent(struct buf *out, double value, double error)
 	buf_str(out, " %");
 }
 
-// "took 8.1 ± 0.2 % less energy", "no difference of energy is seen"
+// "8.1 ± 0.2 % less energy", "no significant energy difference"
 static void energy_description(const struct compare_page *page, size_t run)
 {
 	struct buf *out = page->out;
 	struct compare_change change = compare_change(compare_energy(page, 0), compare_energy(page, run));
 	if (change.verdict == COMPARE_UNKNOWN || !isfinite(change.percent)) {
-		buf_str(out, "of its energy nothing can be said");
+		buf_str(out, "energy not comparable");
 		return;
 	}
 	if (change.verdict == COMPARE_NO_CHANGE) {
-		buf_str(out, "no difference of energy is seen: the intervals overlap");
+		buf_str(out, "no significant energy difference: the intervals overlap");
 		return;
 	}
 	buf_str(out, "<strong>");
@@ -59,12 +59,12 @@ static void time_text(const struct compare_page *page, size_t run)
 	if (!isfinite(change.percent))
 		return;
 	if (fabs(change.percent) < 0.05) {
-		buf_str(out, "; it took as long");
+		buf_str(out, "; same time");
 		return;
 	}
-	buf_str(out, "; it took ");
+	buf_str(out, "; ");
 	percent(out, change.percent, change.error_percent);
-	buf_str(out, change.percent < 0 ? " less time" : " longer");
+	buf_str(out, change.percent < 0 ? " less time" : " more time");
 }
 
 static void block_description(const struct compare_page *page, size_t run)
@@ -80,18 +80,15 @@ static void block_description(const struct compare_page *page, size_t run)
 		return;
 	static const struct {
 		enum compare_verdict verdict;
-		const char *before, *after;
-	} words[] = {{COMPARE_LESS, "", " less"}, {COMPARE_MORE, "", " more"},
-		{COMPARE_NO_CHANGE, "no difference is seen of ", ""}};
+		const char *text;
+	} words[] = {{COMPARE_LESS, "less"}, {COMPARE_MORE, "more"}, {COMPARE_NO_CHANGE, "without significant difference"}};
 	const char *between = "";
-	buf_printf(out, "; of %zu code block%s ", c->n_blocks, c->n_blocks == 1 ? "" : "s");
+	buf_printf(out, "; energy of %zu code block%s: ", c->n_blocks, c->n_blocks == 1 ? "" : "s");
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		size_t n = counts[words[i].verdict];
 		if (n == 0)
 			continue;
-		buf_printf(out, "%s%s%zu", between, words[i].before, n);
-		if (words[i].after[0] != '\0')
-			buf_printf(out, " need%s%s", n == 1 ? "s" : "", words[i].after);
+		buf_printf(out, "%s%zu %s", between, n, words[i].text);
 		between = ", ";
 	}
 }
@@ -121,13 +118,13 @@ void compare_head(const struct compare_page *page)
 	}
 	if (page->n_runs > NAMES_IN_TITLE)
 		buf_printf(out, " and %zu more", page->n_runs - NAMES_IN_TITLE);
-	buf_str(out, " compared</h1>\n<p class=\"faint\">Against ");
+	buf_str(out, " compared</h1>\n<p class=\"faint\">Differences from ");
 	compare_run_name(page, 0);
-	buf_str(out, ", what differs by more than the errors of both:</p>\n");
+	buf_str(out, " that exceed the errors of both:</p>\n");
 	differences(page);
 	if (page->comparison->n_warnings == 0)
 		return;
-	buf_str(out, "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n");
+	buf_str(out, "<ul class=\"notes\" aria-label=\"Notes on these figures\">\n");
 	for (size_t i = 0; i < page->comparison->n_warnings; i++) {
 		buf_str(out, "<li>");
 		html_text(out, page->comparison->warnings[i]);
@@ -201,10 +198,10 @@ void compare_commands(const struct compare_page *page)
 void compare_notes(const struct compare_page *page)
 {
 	buf_str(page->out,
-		"<p class=\"faint small\">± is half of a 95 % interval, of meters and of the division among programs. It is not how "
-		"much runs of one program differ from each other: <code>wattle bench</code> repeats them, and tells whether "
-		"a difference is real. Of times, memory and use of the machine no interval is known; hollow dots stand for those. "
-		"An arrow stands for more than the scale holds. ");
+		"<p class=\"faint small\">± is half of a 95 % interval and covers meters and attribution, not the scatter between runs "
+		"of one program: <code>wattle bench</code> repeats runs and reports whether a difference is significant. "
+		"Hollow dots mark values without a known interval: times, memory and resource usage. "
+		"An arrow marks a value beyond the scale. ");
 	buf_printf(page->out, "%s</p>\n", unresolved_note);
 }
 

@@ -50,7 +50,7 @@ void compare_blocks(const struct compare_page *page)
 	if (c->n_blocks == 0)
 		return;
 	char head[64];
-	snprintf(head, sizeof(head), "Time of a call, %s", page->statistic);
+	snprintf(head, sizeof(head), "Time per call, %s", page->statistic);
 	buf_str(page->out, "<h2 id=\"blocks\">Code blocks</h2>\n");
 	if (c->has_energy)
 		block_rows(page, &(struct compare_table){.id = "block-energy", .head = "Energy of all calls"},
@@ -94,7 +94,7 @@ void compare_usage(const struct compare_page *page)
 	const struct comparison *c = page->comparison;
 	if (c->n_metrics == 0)
 		return;
-	struct compare_table table = {.id = "usage", .head = "All the time"};
+	struct compare_table table = {.id = "usage", .head = "Whole run"};
 	for (size_t m = 0; m < c->n_metrics; m++)
 		add_metric(page, &table, c->overall[m].name, &c->overall[m]);
 	// Omitted in print; the figures of whole runs suffice there.

@@ -44,7 +44,7 @@ void page_begin(struct buf *out, const char *title, enum page_script script, boo
 		buf_str(out, "</script>\n");
 	}
 	buf_str(out,
-		"</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n"
+		"</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to content</a>\n"
 		"<header class=\"bar\"><span class=\"brand\">wattle</span><span class=\"bar-tools\">"
 		"<button type=\"button\" id=\"theme\" class=\"tool\" hidden>Dark</button></span></header>\n"
 		"<main id=\"main\">\n");
@@ -56,7 +56,7 @@ void page_end(struct buf *out, enum page_script script)
 	if (page_assets[script].n_scripts > 1)
 		buf_str(out, " Charts by dygraphs, MIT licence.");
 	buf_str(out,
-		script == PAGE_SCRIPT_LIVE ? " This page asks nobody but the server it came from."
-					   : " This page loads nothing from anywhere.");
+		script == PAGE_SCRIPT_LIVE ? " This page contacts only its own server."
+					   : " This page loads no external resources.");
 	buf_str(out, "</footer>\n</body>\n</html>\n");
 }

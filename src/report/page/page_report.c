@@ -44,10 +44,10 @@ static void error_remark(const struct part *part)
 	if (isfinite(part->f->error_j))
 		html_section_note(part,
 			part->job != NULL
-				? "± is half of a 95 % interval. A machine's energy counts once, whichever of its ranks has read "
-				  "it; what a rank took is its share of that."
-				: "± is half of a 95 % interval. Energy is of the whole machine as far as it is metered; attribution "
-				  "to programs has an error of its own, which is in theirs.");
+				? "± is half of a 95 % interval. A machine's energy counts once, whichever rank read "
+				  "its sensors; a rank's energy is its share of that."
+				: "± is half of a 95 % interval. Energy covers all measured domains of the machine. The error of a "
+				  "program includes that of attribution.");
 	html_section_text(part, phrase_calibration);
 }
 

@@ -155,7 +155,7 @@ void ledger_draw(struct picture *p)
 	human_energy(p->out, f->total_j);
 	buf_char(p->out, ' ');
 	phrase_energy_error(p->out, f->total_j, f->error_j, f->calibration_error_j);
-	buf_printf(p->out, "<tspan font-weight=\"400\"> %s: by whom, and by which part of the machine</tspan>",
+	buf_printf(p->out, "<tspan font-weight=\"400\"> %s: by owner and by domain</tspan>",
 		provenance_name(f->provenance));
 	draw_text_end(p);
 	by_owner(p);

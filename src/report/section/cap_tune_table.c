@@ -123,8 +123,8 @@ void cap_tune_table(const struct cap_tune_report *report, struct buf *out, const
 	const struct column columns[] = {
 		{.write = mark, .kind = COLUMN_TEXT, .only = ON_TEXT},
 		{.title = "limit", .write = limit},
-		{.title = is_run ? "energy a run" : "energy a step", .write = energy},
-		{.title = is_run ? "time of a run" : "time of a step", .write = time_of},
+		{.title = is_run ? "energy per run" : "energy per step", .write = energy},
+		{.title = is_run ? "time per run" : "time per step", .write = time_of},
 		{.title = tune_goal_title(result->goal), .write = objective},
 		{"steps", "steps", .only = ON_PAGE},
 		{"windows", "windows"},

@@ -193,7 +193,7 @@ static void time_line(const struct part *part, const char *label)
 		job_phrase_pauses(&line.note, job);
 		job_phrase_clocks(&line.note, job);
 		if (job->runs->every_ns > 0) {
-			buf_str(line_also(&line), "one sample read every ");
+			buf_str(line_also(&line), "samples read every ");
 			human_time(&line.note, (double)job->runs->every_ns / 1e9);
 		}
 	}
@@ -206,7 +206,7 @@ static const char *why_no_energy(const struct part *part)
 	for (size_t i = 0; i < f->n_domains && part->job == NULL; i++)
 		if (sensor_owner_first_other(f->run, f->domains[i].device) != NULL)
 			return "another rank of this job read the sensors";
-	return f->n_domains == 0 ? "no sensor could be read" : "no sensor gave a reading";
+	return f->n_domains == 0 ? "no sensor could be read" : "no sensor reported a value";
 }
 
 static void energy_line(const struct part *part, const char *label)
@@ -227,7 +227,7 @@ static void energy_line(const struct part *part, const char *label)
 		buf_str(&line.note, " CO2e");
 	}
 	if (is_page(part) && part->job != NULL && part->job->n_nodes_unknown > 0)
-		buf_printf(line_also(&line), "%zu not known", part->job->n_nodes_unknown);
+		buf_printf(line_also(&line), "%zu unknown", part->job->n_nodes_unknown);
 	line_end(&line);
 }
 
@@ -245,7 +245,7 @@ static void target_line(const struct part *part, const char *label)
 	if (part->job == NULL && f->target_cpu_s > 0 && f->duration_s > 0) {
 		struct mean_power power = findings_mean_power(f);
 		human_power(line_also(&line), power.target_w);
-		buf_str(&line.note, power.of_part ? " while read" : " on average");
+		buf_str(&line.note, power.of_part ? " while measured" : " on average");
 	}
 	line_end(&line);
 }
@@ -275,7 +275,7 @@ static void power_line(const struct part *part, const char *label)
 		human_power(&line.note, peak_w);
 	}
 	if (part->job != NULL)
-		buf_str(line_also(&line), "the nodes' means added up, each while it was measured");
+		buf_str(line_also(&line), "sum of the nodes' means, each over its measured time");
 	line_end(&line);
 }
 
@@ -298,7 +298,7 @@ static void time_and_power_line(const struct part *part, const char *label)
 	human_time(&line.value, part->f->duration_s);
 	if (isfinite(power.total_w)) {
 		human_power(line_also(&line), power.total_w);
-		buf_str(&line.note, power.of_part ? " while read" : " on average");
+		buf_str(&line.note, power.of_part ? " while measured" : " on average");
 	}
 	line_end(&line);
 }
@@ -482,7 +482,7 @@ static void gpus_line(const struct part *part, const char *label)
 	}
 	if (isfinite(sums.target_bytes)) {
 		human_bytes(line_also(&line), sums.target_bytes);
-		buf_str(&line.note, f->n_gpus == 1 ? " used" : " used at most, added up");
+		buf_str(&line.note, f->n_gpus == 1 ? " used" : " peak use, sum of all GPUs");
 	}
 	line_end(&line);
 }
@@ -512,7 +512,7 @@ static void self_line(const struct part *part, const char *label)
 	line_begin(&line, part, label);
 	human_time(&line.value, f->self_cpu_s);
 	if (part->job != NULL) {
-		buf_str(line_also(&line), "of CPU for ");
+		buf_str(line_also(&line), "CPU time of ");
 		line_count(&line.note, (int64_t)part->job->runs->n, "recording", "s");
 	} else {
 		buf_str(&line.value, " CPU");

@@ -56,7 +56,7 @@ void part_note(void *data, const char *text)
 {
 	struct part_notes *notes = data;
 	buf_str(notes->out,
-		notes->any ? "<li>" : "<ul class=\"notes\" aria-label=\"What to know of these figures\">\n<li>");
+		notes->any ? "<li>" : "<ul class=\"notes\" aria-label=\"Notes on these figures\">\n<li>");
 	notes->any = true;
 	part_sentence(notes->out, text);
 	buf_str(notes->out, "</li>\n");

@@ -24,18 +24,18 @@ static const struct {
 	{"started by", "job.launcher", OF_JOB},
 	{"step", "job.step", OF_JOB},
 	{"world size", "job.world_size", OF_JOB},
-	{"read every", "job.read_every_s", OF_JOB},
+	{"sample spacing", "job.read_every_s", OF_JOB},
 	{"host", "run.host", OF_RUN},
 	{"cores", "resource_usage.cpu_utilization.system_core_count", OF_RUN},
 	{"expected cores", "resource_usage.cpu_utilization.n_expected_cores", OF_RUN},
-	{"CPU time by", "cpu.method", OF_RUN},
+	{"CPU time method", "cpu.method", OF_RUN},
 	{"storage read", "memory.read_bytes", OF_RUN},
-	{"written", "memory.written_bytes", OF_RUN},
+	{"storage written", "memory.written_bytes", OF_RUN},
 	{"major faults", "memory.major_faults", OF_RUN},
 	{"minor faults", "memory.minor_faults", OF_RUN},
-	{"waits", "cpu.voluntary_switches", OF_RUN},
-	{"preemptions", "cpu.involuntary_switches", OF_RUN},
-	{"wakeups of wattle", "self.wakeups", OF_RUN},
+	{"voluntary context switches", "cpu.voluntary_switches", OF_RUN},
+	{"involuntary context switches", "cpu.involuntary_switches", OF_RUN},
+	{"wattle wakeups", "self.wakeups", OF_RUN},
 	{"run", "run.id", OF_RUN},
 };
 
@@ -130,7 +130,7 @@ static void how_measured(const struct part *part)
 	if (mode != NULL)
 		buf_printf(&words, "%s: %s", mode,
 			strcmp(mode, "active") == 0 ? "idle power is subtracted first"
-						    : "all power, idle power included, is divided by busy time");
+						    : "all power, including idle power, is attributed by busy time");
 	fact(part->out, "attribution", words.data);
 	buf_finish(&words);
 }
@@ -165,7 +165,7 @@ static void recordings(const struct part *part)
 	buf_str(out, runs->n > FILES_MAX ? " …" : "");
 	end(out);
 	for (size_t i = 0; i < runs->n_problems; i++)
-		fact(out, "not read", runs->problems[i]);
+		fact(out, "unreadable", runs->problems[i]);
 }
 
 void section_about(const struct part *part)

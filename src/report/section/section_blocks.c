@@ -23,7 +23,7 @@ static const struct job_block *job_block_of(const struct object_at *row)
 	return &document_of(row)->job->blocks[row->index];
 }
 
-// UINT32_MAX: the row of time outside all blocks.
+// UINT32_MAX: the row of time outside blocks.
 static uint32_t index_of(const struct object_at *row)
 {
 	const struct findings *f = findings_of(row);
@@ -138,15 +138,15 @@ static void first_unit_j(struct buf *out, const struct object_at *row, bool is_p
 
 static const struct field more_fields[] = {
 	FIELD_NUMBER("energy_j", energy_j, "J", "energy while it ran", .title = "energy"),
-	FIELD_NUMBER("own_j", own_j, "J", "of it, while it was the innermost one", .title = "own"),
-	FIELD_NUMBER("per_call_j", per_call_j, "J", "energy of a call", .title = "per call"),
+	FIELD_NUMBER("own_j", own_j, "J", "energy while it was the innermost block", .title = "own"),
+	FIELD_NUMBER("per_call_j", per_call_j, "J", "energy per call", .title = "per call"),
 	FIELD_NUMBER("power_w", power_w, "W", "power while it ran", .title = "power"),
-	FIELD_NUMBER("share_percent", share_percent, "%", "its part of the program's energy", .title = "share"),
-	FIELD_NUMBER("known_cpu_s", cpu_s, "s", "CPU time of the program meanwhile", .title = "CPU"),
-	FIELD_NUMBER("unit_j", unit_j, "J", "energy of its first unit of work", .title = "J per unit"),
-	FIELD_NUMBER("in_ranks", absent_ranks, NULL, "ranks that have called it", .title = "in ranks"),
+	FIELD_NUMBER("share_percent", share_percent, "%", "share of the program's energy", .title = "share"),
+	FIELD_NUMBER("known_cpu_s", cpu_s, "s", "CPU time of the program while it ran", .title = "CPU"),
+	FIELD_NUMBER("unit_j", unit_j, "J", "energy per first unit of work", .title = "J per unit"),
+	FIELD_NUMBER("in_ranks", absent_ranks, NULL, "ranks that called it", .title = "in ranks"),
 };
-static const struct object_type more = OBJECT_TYPE("block_more", "A row of the blocks.", more_fields);
+static const struct object_type more = OBJECT_TYPE("block_more", "Row of the block table.", more_fields);
 
 /* ---- tables; a terminal has separate tables for time and energy ---- */
 
@@ -186,7 +186,7 @@ static const struct grid brief_grid = GRID("brief", brief_columns, .more = &more
 static const struct grid energy_grid = GRID("energies", energy_columns, .more = &more);
 
 static const struct column job_columns[] = {
-	NAME, {"num_calls"}, {"rank_time_s.mean", "a rank"}, {"rank_time_s.max"}, {"rank_time_s.max_rank", .print = human_whole},
+	NAME, {"num_calls"}, {"rank_time_s.mean", "per rank"}, {"rank_time_s.max"}, {"rank_time_s.max_rank", .print = human_whole},
 	{"rank_time_s.imbalance_percent"}, {"energy_j", .error = "energy.error_j", .error_title = "error"},
 };
 static const struct grid job_grid = GRID("job-blocks", job_columns, .more = &more);
@@ -211,8 +211,8 @@ static const struct column page_columns[] = {
 	{"rank_time_s.mean", .only = OF_JOB},
 	{"rank_time_s.max", .only = OF_JOB},
 	{"rank_time_s.imbalance_percent", .only = OF_JOB},
-	{NULL, "most of all", COLUMN_TEXT, OF_JOB, .write = most_of_all},
-	{NULL, "each rank, from 0", COLUMN_TEXT, OF_JOB, .write = strip},
+	{NULL, "rank of max", COLUMN_TEXT, OF_JOB, .write = most_of_all},
+	{NULL, "by rank, from 0", COLUMN_TEXT, OF_JOB, .write = strip},
 };
 static const struct grid page_grid = GRID("blocks-table", page_columns, .more = &more, .attributes = attributes);
 
@@ -301,8 +301,8 @@ static void endings(const struct part *part)
 			cut == 1 ? "" : "s", cut == 1 ? "its" : "their");
 	if (unwound > 0)
 		html_section_notef(part,
-			"%lld call%s left without an end (by longjmp, or forgotten) and ended with the one around.",
-			unwound, unwound == 1 ? " was" : "s were");
+			"%lld call%s no end event (longjmp, or missing end) and ended with the enclosing call.",
+			unwound, unwound == 1 ? " had" : "s had");
 }
 
 static void early_remark(const struct part *part)
@@ -310,7 +310,7 @@ static void early_remark(const struct part *part)
 	for (size_t i = 0; part->job != NULL && i < part->job->n_ranks; i++)
 		if (part->job->ranks[i].ended_early) {
 			html_section_note(part,
-				"What a rank took, and the imbalance, are of ranks that did not end early.");
+				"Rank times and imbalance exclude ranks that ended early.");
 			return;
 		}
 }
@@ -319,17 +319,17 @@ static void page_remarks(const struct part *part, bool has_energy)
 {
 	if (part->job != NULL)
 		html_section_note(part,
-			"Least, mean and most are of a rank's time in a block, all its calls together. A block's energy is what its "
-			"ranks took meanwhile, inner blocks included.");
+			"Min, mean and max refer to a rank's total time in a block. A block's energy is the energy of its ranks "
+			"while it ran, including nested blocks.");
 	else if (has_energy)
 		html_section_note(part,
-			"A block's energy is what this program took while it ran, with the blocks inside of it; its own energy is "
-			"without them. Blocks inside of each other, or at the same time in several threads, each count what they "
-			"have in common: shares can add up to more than 100 %, own energy does not.");
+			"A block's energy is the energy of this program while it ran, including nested blocks; its own energy "
+			"excludes them. Blocks that are nested, or run at the same time in several threads, each include the shared "
+			"energy: shares can add up to more than 100 %, own energy cannot.");
 	if (part->job != NULL && part->job->block_energy_left_out)
 		html_section_note(part,
-			"There are too many spans to read them all: blocks of ranks that did not read the sensors have no energy. "
-			"`--full` reads them.");
+			"Too many spans to read all: blocks of ranks that did not read the sensors have no energy. "
+			"Use `--full` to read all spans.");
 }
 
 /* ---- section ---- */
@@ -341,7 +341,7 @@ static struct block_finding outside_of(const struct findings *f)
 #define BLOCK_COUNT(member, ...) .member = VALUE_MISSING,
 #define BLOCK_FIGURE(member, ...) .member = (double)NAN,
 #include "metric/blocks.def"
-		.name = "outside of them", .resolved = is_resolved(f->outside_j, f->outside_error_j)};
+		.name = "outside blocks", .resolved = is_resolved(f->outside_j, f->outside_error_j)};
 	outside.total_j = f->outside_j;
 	outside.error_j = f->outside_error_j;
 	return outside;

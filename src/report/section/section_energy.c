@@ -191,8 +191,8 @@ static const char *kind_source(const struct object_at *at, struct buf *scratch)
 #define K struct kind
 static const struct field kind_fields[] = {
 	FIELD(K, name, NULL, "kind of the domains"),
-	FIELD(K, n, NULL, "how many there are", .title = "number"),
-	FIELD(K, energy_j, "J", "their energy", .title = "energy"),
+	FIELD(K, n, NULL, "number of domains", .title = "number"),
+	FIELD(K, energy_j, "J", "energy of the domains", .title = "energy"),
 	FIELD(K, mean_w, "W", "sum of their mean powers", .title = "mean"),
 	FIELD(K, target_j, "J", "energy attributed to the ranks", .title = "job"),
 	FIELD_TEXT("source", kind_source, NULL, "the sensors", .title = "source"),
@@ -294,7 +294,7 @@ static void node_remark(struct buf *out, const struct object_at *row, bool is_pa
 	const struct job_node *node = node_of(row), *other = counted_on(row);
 	if (other != NULL) {
 		const char *name = other->name != NULL ? other->name : "a node";
-		buf_str(out, is_page ? "<span class=\"faint small\">one machine with " : "as ");
+		buf_str(out, is_page ? "<span class=\"faint small\">same machine as " : "as ");
 		if (is_page)
 			part_name(out, name);
 		else
@@ -360,7 +360,7 @@ static const struct column node_columns[] = {
 	{NULL, "", COLUMN_NAME, .write = node_name, .width = NODE_COLUMNS, .is_middle = true},
 	{"n_ranks"},
 	{"counted_j", .error = "error_j", .error_title = "error"},
-	{NULL, "by whom", COLUMN_BAR, ON_PAGE, .write = node_bar},
+	{NULL, "by owner", COLUMN_BAR, ON_PAGE, .write = node_bar},
 	{"counted_w"},
 	{"counted_target_j"},
 	{"packages_j", .only = ON_PAGE, .is_optional = true},

@@ -60,7 +60,7 @@ static void when(struct buf *out, const struct object_at *row, bool is_page)
 		{"others", (rank->start_s + work_s) / all_s, waiting_s / all_s, false},
 		{"unattributed", rank->end_s / all_s, rank->end_wait_s / all_s, false},
 	};
-	part_bar(out, "rank-bar", "when it worked, waited, and had ended", pieces, all_s > 0 ? ARRAY_SIZE(pieces) : 0);
+	part_bar(out, "rank-bar", "time working, waiting and after its end", pieces, all_s > 0 ? ARRAY_SIZE(pieces) : 0);
 }
 
 // Writes the exit status; on a page, failures are coloured.
@@ -80,7 +80,7 @@ static void ending(struct buf *out, const struct object_at *row, bool is_page)
 	if (rank->cut_off > 0)
 		buf_printf(out, ", %lld cut off", (long long)rank->cut_off);
 	if (is_page && rank->nested)
-		buf_printf(out, "%saround other recorders: not added", out->size > begin ? ", " : "");
+		buf_printf(out, "%scontains other recorders: not added", out->size > begin ? ", " : "");
 	if (is_page && out->size > begin)
 		buf_str(out, "</span>");
 	else if (is_page)
@@ -110,7 +110,7 @@ static const struct grid rank_grid = GRID("ranks-table", rank_columns, .is_faint
 
 static void keys(const struct part *part)
 {
-	static const char *const all[][2] = {{"target", "working"}, {"others", "waiting in blocks, drawn at the end"},
+	static const char *const all[][2] = {{"target", "working"}, {"others", "waiting in blocks (drawn at the end)"},
 		{"unattributed", "ended before the last rank"}};
 	buf_str(part->out, "<ul class=\"keys small\">\n");
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -196,8 +196,8 @@ static const struct column balance_columns[] = {
 	{"max", "rank", .only = ON_TEXT, .write = most_of_all},
 	{"std"},
 	{"imbalance_percent", .write = imbalance},
-	{NULL, "most of all", COLUMN_TEXT, ON_PAGE, .write = most_of_all},
-	{NULL, "each rank, from 0", COLUMN_TEXT, ON_PAGE, .write = strip},
+	{NULL, "rank of max", COLUMN_TEXT, ON_PAGE, .write = most_of_all},
+	{NULL, "by rank, from 0", COLUMN_TEXT, ON_PAGE, .write = strip},
 };
 static const struct grid balance_grid = GRID("balance-table", balance_columns);
 
@@ -237,7 +237,7 @@ static void waiting_text(struct buf *out, const struct job_findings *job)
 		buf_str(out, " of their time");
 	}
 	if (isfinite(job->waiting_j)) {
-		buf_str(out, ", and used ");
+		buf_str(out, ", using ");
 		human_energy(out, job->waiting_j);
 	}
 	buf_char(out, '.');

@@ -27,7 +27,7 @@ struct layers {
 	const struct part *part;
 	json_t *summary, *kept; // owned; NULL: none
 	json_t *costs; // owned: stored rows by name
-	json_t *rows;  // owned: rows of the summary, then other measured rows: containers, time outside all layers
+	json_t *rows;  // owned: rows of the summary, then other measured rows: containers, time outside layers
 	bool has_costs;
 };
 
@@ -72,7 +72,7 @@ static const struct block_finding *block_of(const struct findings *f, const char
 	return found != UINT32_MAX ? &f->blocks[found] : NULL;
 }
 
-// True for the stored row of time outside all layers.
+// True for the stored row of time outside layers.
 static bool is_outside(const json_t *row)
 {
 	return json_is_true(json_object_get(row, "is_outside"));
@@ -157,11 +157,11 @@ static void row(const struct layers *layers, const json_t *json)
 	const char *type = json_string_value(json_object_get(json, "type"));
 	buf_str(out, "<tr><th scope=\"row\" class=\"name\">");
 	if (is_outside(json))
-		buf_str(out, "<span class=\"faint\">outside of them</span>");
+		buf_str(out, "<span class=\"faint\">outside layers</span>");
 	else if (layer.name != NULL && layer.name[0] != '\0')
 		part_name(out, layer.name);
 	else
-		buf_str(out, "<span class=\"faint\">(the model itself)</span>");
+		buf_str(out, "<span class=\"faint\">(model)</span>");
 	buf_str(out, "</th><td class=\"text\">");
 	if (!is_outside(json))
 		part_name(out, type);
@@ -244,8 +244,8 @@ static void table(const struct layers *layers)
 		buf_printf(layers->part->out, "<p class=\"faint small\">… and %zu more.</p>\n", n - ROWS_MAX);
 	if (layers->has_costs)
 		buf_str(layers->part->out,
-			"<p class=\"faint small\">Time and energy: forward and backward together, without the layers inside; "
-			"multiply-adds are those of one forward pass, joules per multiply-add count each call.</p>\n");
+			"<p class=\"faint small\">Time and energy cover forward and backward passes, without nested layers. "
+			"Multiply-adds are per forward pass; joules per multiply-add include all calls.</p>\n");
 	if (any_marked(layers))
 		html_section_note(layers->part, unresolved_note);
 }
@@ -271,12 +271,12 @@ static void figures(const struct layers *layers)
 		buf_str(out, "</dd>");
 	}
 	fact(out, "parameters", either(s, "parameters", "total_params"));
-	fact(out, "of them trained", number(s, "trainable_parameters"));
-	fact(out, "multiply-adds, one forward pass", either(s, "multiply_adds", "total_mult_adds"));
-	fact(out, "between activations", number(s, "other_multiply_adds"));
+	fact(out, "trainable parameters", number(s, "trainable_parameters"));
+	fact(out, "multiply-adds per forward pass", either(s, "multiply_adds", "total_mult_adds"));
+	fact(out, "multiply-adds between activations", number(s, "other_multiply_adds"));
 	double memory_bytes = number(json_object_get(s, "memory"), "total_bytes");
 	if (memory_bytes >= 0) {
-		buf_str(out, "<dt>memory, by torchinfo's rule</dt><dd>");
+		buf_str(out, "<dt>memory (torchinfo's method)</dt><dd>");
 		human_bytes(out, memory_bytes);
 		buf_str(out, "</dd>");
 	}

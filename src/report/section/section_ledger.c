@@ -13,11 +13,11 @@
 enum { TEXT_BAR_COLUMNS = 34 };
 
 const struct owner owners[OWNERS] = {
-	{"this program", "and all that it started", "target", offsetof(struct ledger, target_j)},
+	{"this program", "and its child processes", "target", offsetof(struct ledger, target_j)},
 	{"other programs", "", "others", offsetof(struct ledger, others_j)},
-	{"wattle", "the meter itself", "wattle", offsetof(struct ledger, wattle_j)},
-	{"idle", "what the machine takes when nothing runs", "idle", offsetof(struct ledger, idle_j)},
-	{"unattributed", "nothing said whose it was", "unattributed", offsetof(struct ledger, unattributed_j)},
+	{"wattle", "measurement overhead", "wattle", offsetof(struct ledger, wattle_j)},
+	{"idle", "power drawn when nothing runs", "idle", offsetof(struct ledger, idle_j)},
+	{"unattributed", "owner unknown", "unattributed", offsetof(struct ledger, unattributed_j)},
 };
 
 double owner_j(const struct ledger *ledger, size_t owner)
@@ -93,7 +93,7 @@ static void domain_bar(const struct part *part)
 			pieces[n++] = (struct bar_piece){NULL, from, share, true};
 		from += share;
 	}
-	part_bar(part->out, "ledger-bar by-domain", "By which part of the machine", pieces, n);
+	part_bar(part->out, "ledger-bar by-domain", "Energy by domain", pieces, n);
 	free(pieces);
 }
 
@@ -106,7 +106,7 @@ static void bars(const struct part *part)
 	buf_char(out, ' ');
 	phrase_energy_error(out, f->total_j, f->error_j, f->calibration_error_j);
 	buf_printf(out,
-		"</strong> %s: by whom, and by which part of the machine"
+		"</strong> %s: by owner and by domain"
 		"<svg width=\"0\" height=\"0\" aria-hidden=\"true\"><defs><pattern id=\"hatch\" width=\"6\" height=\"6\" "
 		"patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect class=\"c-back\" width=\"2\" "
 		"height=\"6\"/></pattern></defs></svg></p>\n",
@@ -139,11 +139,11 @@ static const char *idle_meaning(const struct part *part)
 {
 	const char *mode = run_metadata(part->run, META_KEY_ATTRIBUTION);
 	if (mode != NULL && strcmp(mode, "busy") == 0)
-		return "not told apart (attribution: busy)";
+		return "not separated (attribution: busy)";
 	for (size_t i = 0; i < part->f->n_domains; i++)
 		if (part->f->domains[i].in_total &&
 			strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
-			return "not told apart (idle power unknown)";
+			return "not separated (idle power unknown)";
 	return "n/a";
 }
 
@@ -181,11 +181,11 @@ static void text_bar(struct buf *out, const struct object_at *row, bool is_page)
 }
 
 static const struct field owned_fields[] = {
-	FIELD(struct owned, energy_j, "J", "energy of the owner", .title = "energy"),
+	FIELD(struct owned, energy_j, "J", "energy attributed to the owner", .title = "energy"),
 	FIELD(struct owned, error_j, "J", "half of its 95 % interval"),
-	FIELD(struct owned, share_percent, "%", "its part of the total", .title = "share"),
+	FIELD(struct owned, share_percent, "%", "share of the total", .title = "share"),
 };
-static const struct object_type owned_type = OBJECT_TYPE("owned", "A row of the ledger.", owned_fields);
+static const struct object_type owned_type = OBJECT_TYPE("owned", "Row of the ledger.", owned_fields);
 static const struct column owned_columns[] = {
 	{NULL, "", COLUMN_NAME, .write = owned_name},
 	{"energy_j", .only = ON_TEXT},

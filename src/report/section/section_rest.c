@@ -41,18 +41,18 @@ static double lived_s(const struct object_at *at)
 
 #define P struct run_process
 static const struct field process_fields[] = {
-	FIELD(P, command, NULL, "its command"),
-	FIELD(P, pid, NULL, "its process id", .title = "pid"),
-	FIELD_AS(P, "cpu_s", cpu_ns, "s", "its CPU time", .title = "CPU", .scale = 1e-9),
-	FIELD(P, max_rss_bytes, "bytes", "its largest resident memory", .title = "peak memory"),
-	FIELD_NUMBER("lived_s", lived_s, "s", "time from its start to its end", .title = "lived"),
+	FIELD(P, command, NULL, "command"),
+	FIELD(P, pid, NULL, "process id", .title = "pid"),
+	FIELD_AS(P, "cpu_s", cpu_ns, "s", "CPU time", .title = "CPU", .scale = 1e-9),
+	FIELD(P, max_rss_bytes, "bytes", "peak resident memory", .title = "peak memory"),
+	FIELD_NUMBER("lived_s", lived_s, "s", "time from start to end", .title = "lived"),
 };
 #undef P
 static const struct object_type process_type = OBJECT_TYPE("process", "A process of the program.", process_fields);
 static const struct field run_lists[] = {
 	FIELD_ITEMS(struct run, "processes", processes, n_processes, &process_type, "processes of the program"),
 };
-static const struct object_type run_lists_type = OBJECT_TYPE("run_lists", "Lists of a run.", run_lists);
+static const struct object_type run_lists_type = OBJECT_TYPE("run_lists", "Processes of a run.", run_lists);
 
 static void command(struct buf *out, const struct object_at *row, bool is_page)
 {

@@ -58,16 +58,16 @@ void section_time(const struct part *part)
 	section_begin(part, "time", "Over time");
 	if (part->job != NULL)
 		html_section_note(part,
-			"Times by the hosts' own clocks, from the job's start. A lane shows the innermost code block of a rank.");
+			"Times are relative to the job's start, by each host's own clock. A lane shows the innermost code block of a rank.");
 	if (has_time(part->charts)) {
 		buf_str(part->out, "<div id=\"view\" class=\"live\"></div>\n");
 		write_static_views(part);
 		page_charts(part->out, part->charts);
 	} else {
-		buf_str(part->out, "<p class=\"faint\">Too few readings to draw a chart.</p>\n");
+		buf_str(part->out, "<p class=\"faint\">Too few samples for a chart.</p>\n");
 	}
 	if (part->time != NULL && part->time->lanes_left_out > 0)
-		html_section_notef(part, "%zu more ranks have no lane here.", part->time->lanes_left_out);
+		html_section_notef(part, "%zu more ranks are not shown.", part->time->lanes_left_out);
 	section_end(part);
 }
 
@@ -81,7 +81,7 @@ void section_flame(const struct part *part)
 	picture_svg(part->charts, PICTURE_FLAME, &look, part->out);
 	buf_str(part->out, "</div>\n");
 	html_section_note(part,
-		"Each bar is a block nested in the block above it; its width is the program's energy while "
-		"it ran, nested blocks included.");
+		"Each bar is a block nested in the block above it. Its width is the program's energy while "
+		"it ran, including nested blocks.");
 	section_end(part);
 }

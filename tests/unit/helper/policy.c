@@ -100,15 +100,15 @@ static const struct mistake {
 	{"the line number in an error counts comments and empty lines", "#\n\nothers\n", "policy:3: the rule ends too early"},
 	{"period without a unit: refused", "others read every 100", "is not a time from 1ms to 1h; write a number and a unit"},
 	{"period below a millisecond: refused", "others read every 999us", "is not a time"},
-	{"period without its keyword: refused", "others read 100ms", "'100ms' after `read`: only `every TIME`"},
-	{"unknown user: refused", "user no-such-user-here read", "there is no user"},
-	{"unknown group: refused", "group no-such-group-here read", "there is no group"},
-	{"user number out of range: refused", "user 4294967295 read", "there is no user"},
+	{"period without its keyword: refused", "others read 100ms", "'100ms' after `read`; only `every TIME`"},
+	{"unknown user: refused", "user no-such-user-here read", "unknown user"},
+	{"unknown group: refused", "group no-such-group-here read", "unknown group"},
+	{"user number out of range: refused", "user 4294967295 read", "unknown user"},
 	{"misspelt device family: refused", "others cap gpu", "not 'gpu' (did you mean 'gpus'?)"},
 	{"misspelt permission: refused, with the nearest one", "others raed", "(did you mean 'read'?)"},
 	{"misspelt first word: refused, with the nearest one", "grop x read", "not with 'grop' (did you mean 'group'?)"},
 	{"misspelt kind of limit: refused, with the nearest one", "others cap any clock", "(did you mean 'clocks'?)"},
-	{"misspelt account: refused, with the nearest one", "user rooot read", "there is no user 'rooot' on this machine (did you mean 'root'?)"},
+	{"misspelt account: refused, with the nearest one", "user rooot read", "unknown user 'rooot' on this machine (did you mean 'root'?)"},
 	{"range with its ends exchanged: refused", "others cap any 300..200", "is not a range"},
 	{"empty range: refused", "others cap any ..", "is not a range"},
 	{"negative range: refused", "others cap any -5..5", "is not a range"},
@@ -152,7 +152,7 @@ static const struct description {
 		"  line 6: every user may limit the power of any device within the device's own range\n"
 		"  line 7: every user may read energy counters, each at most every 1.5 s\n"
 		"  always: root and the user who runs wattled may do everything; all other requests are denied\n"
-		"Warning: readings faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit them only to users "
+		"Warning: reading faster than every 10 ms can reveal secret keys of other users (PLATYPUS). Permit it only to users "
 		"who may know each other's secrets.\n"},
 };
 
