@@ -156,7 +156,7 @@ class Limit:
 
     def __enter__(self) -> "Limit":
         if self.keep:
-            raise ValueError("a limit with keep=True outlasts the block: omit keep=True to restore it at the end of the block")
+            raise ValueError("a limit with keep=True outlasts the block: omit keep=True for one that ends with it")
         leases = self._leases
         with leases.lock:
             if not self._before or not self._is_on:
@@ -420,8 +420,8 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     the program dies meanwhile.
 
     step: a function that does one unit of work (StopIteration: no more work), or an iterator whose next() does one.
-    objective: "ed2p", "edp" or "energy" of a step. With `slowdown` in percent (also "slowdown=5"): the least energy among
-    limits that are at most that much slower than the highest one.
+    objective: "ed2p", "edp" or "energy" of a step. With `slowdown` in percent (also "slowdown=5"): the least energy
+    among limits that are at most that much slower than the highest one.
     caps: number of limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
     near the best one in the remaining time; seconds: maximum measuring time for each; settle: s under a
     new limit before measuring (None: until the limit acts and power is steady).
@@ -487,7 +487,7 @@ def _call(step: Step) -> Callable[[], Any]:
     if hasattr(step, "__next__"):
         return step.__next__
     if not callable(step):
-        raise TypeError(f"step must be a function or an iterator, not {type(step).__name__}; iter() creates an iterator")
+        raise TypeError(f"step must be a function or an iterator, not {type(step).__name__}; iter() makes an iterator")
     return step
 
 

@@ -96,8 +96,8 @@ class Meter:
 
     @property
     def energy_j(self) -> float:
-        """Energy of the machine: the sum of the outermost domains that do not overlap (cpu, dram and gpu, those that are
-        known). NaN if one of their counters was reset or unreadable since start."""
+        """Energy of the machine: the sum of the outermost domains that do not overlap (the known ones of cpu, dram and
+        gpu). NaN if one of their counters was reset or unreadable since start."""
         return self.reading.total_j
 
     @property
