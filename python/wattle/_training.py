@@ -26,7 +26,7 @@ class Training:
 
     def __init__(self, every: int = 50) -> None:
         if every != int(every) or every < 0:
-            raise ValueError(f"every must be a whole number of steps, 0 for no figures, not {every!r}")
+            raise ValueError(f"every must be an integer number of steps (0: no figures), not {every!r}")
         self._every = int(every)
         self._open: dict[str, int] = {}
         self._meter: Optional[_wattle.Meter] = None

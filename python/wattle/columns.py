@@ -46,7 +46,7 @@ class Columns(Mapping[str, "Masked"]):
         try:
             return self._columns[name]
         except KeyError:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self)}") from None
+            raise KeyError(f"no column {name!r}; valid: {', '.join(self)}") from None
 
     def __getitem__(self, name: str) -> Masked:
         if name not in self._arrays:

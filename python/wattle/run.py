@@ -29,7 +29,7 @@ class Report(dict[str, Any]):
         first available one. ValueError lists those that this run has."""
         from . import plot
         if self._charts is None:
-            raise ValueError("this report is of no run that is at hand: wattle.open(FILE).report has pictures")
+            raise ValueError("this report has no run file to plot: use wattle.open(FILE).report")
         return plot.plot(self, self._charts(), kind, ax)
 
     def summary(self) -> dict[str, str]:
@@ -241,7 +241,7 @@ class Run:
             frame: pd.DataFrame = getattr(self, what).to_pandas()
             return frame
         if what not in ("events", "user_metrics"):
-            raise ValueError(f"no table {what!r}; there are samples, process_samples, spans, blocks, events, "
+            raise ValueError(f"no table {what!r}; valid: samples, process_samples, spans, blocks, events, "
                              f"user_metrics, processes, segments and the devices {', '.join(self.devices) or '(none)'}")
         frame = getattr(self, what).to_pandas()
         frame.index = self._index(frame["t_ns"].to_numpy(dtype="int64"))

@@ -173,7 +173,7 @@ def refusals(workdir):
     refused(ValueError, "text", wattle.open, "text")
     refused(TypeError, "", wattle.open, 3)
     run = wattle.open("run.sqlite")
-    refused(ValueError, "there are samples", run.to_pandas, "sample")
+    refused(ValueError, "valid: samples", run.to_pandas, "sample")
     refused(KeyError, "there are t_ns", lambda: run.samples["rss"])
     refused(KeyError, "there are name", lambda: run.blocks["rss"])
     refused(KeyError, "rss", run.blocks.find, "rss")

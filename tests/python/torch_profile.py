@@ -98,7 +98,7 @@ def a_real_profile(workdir):
 def what_does_not_fit(workdir):
     """unrelated profile, and file that is no profile: errors; no file is left"""
     workdir.burn("cpu", "0.1")
-    cases = (("[]", "has no events"), ("no JSON", "is no Chrome trace"), ('{"traceEvents": 7}', "has no events"),
+    cases = (("[]", "has no events"), ("no JSON", "is not a Chrome trace"), ('{"traceEvents": 7}', "has no events"),
              ('[{"name": "elsewhere", "ph": "X", "ts": 5, "dur": 1, "pid": 1, "tid": 1}]', "one name around the same"))
     for text, said in cases:
         (workdir.folder / "profile.json").write_text(text)

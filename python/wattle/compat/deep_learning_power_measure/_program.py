@@ -95,7 +95,7 @@ def read(argv: Optional[Sequence[str]] = None) -> int:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Records a command (--cmd) and shows the recording. Returns the command's status."""
     parser = argparse.ArgumentParser(prog="deep_learning_power_measure",
-                                     description="Record the resource usage of a command and show it, or show a recorded folder.")
+                                     description="Record the resource usage of a command, or show a recording.")
     _add_reading(parser)
     parser.add_argument("--cmd", help="command line, in shell syntax")
     parser.add_argument("--cont", type=_truth, default=False, metavar="True|False",

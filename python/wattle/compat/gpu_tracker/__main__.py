@@ -39,7 +39,7 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--disable-logs",), dict(action="store_true", default=None, help="log no warnings")),
     (("--stf",), dict(metavar="FILE", help="sub-tracking file, .csv or .sqlite: written by combine, read by analyze")),
     (("-p",), dict(metavar="FILE", action="append", help="sub-tracking file to combine; a single folder: all in it")),
-    (("--cconfig",), dict(metavar="FILE", help="JSON object with file_path_map and statistic; options take precedence")),
+    (("--cconfig",), dict(metavar="FILE", help="JSON object with file_path_map, statistic; options take precedence")),
     (("-m",), dict(metavar="NAME=FILE", action="append", help="a session and the pickle of its analysis")),
     (("--stat",), dict(metavar="STATISTIC", help="min, max, mean (default) or std")),
 )

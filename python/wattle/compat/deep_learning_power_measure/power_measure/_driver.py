@@ -209,5 +209,5 @@ def metadata_of(meta_data: Union[str, dict[str, Any]]) -> dict[str, Any]:
     if isinstance(meta_data, str):
         meta_data = {"description": meta_data}
     if not isinstance(meta_data, dict):
-        raise TypeError(f"meta_data is a text or a dict, not {type(meta_data).__name__}")
+        raise TypeError(f"meta_data must be a string or a dict, not {type(meta_data).__name__}")
     return {"description": "", **meta_data, "date": str(datetime.datetime.now())}

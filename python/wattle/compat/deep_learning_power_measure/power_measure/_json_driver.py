@@ -182,8 +182,8 @@ class JsonParser(Driver):
                 self._add_exp_records(_read_exp_records(made / "results_exp.json"))
             _copy(lines, self.power_metric_filename)  # last: it states that everything is as new as the run file
         except OSError as error:
-            warnings.warn(f"{self.folder}: cannot write power_metrics.json: {error.strerror}. The recording is read from "
-                          f"{self.run_file().name}.", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{self.folder}: cannot write power_metrics.json: {error.strerror}. The recording is read "
+                          f"from {self.run_file().name}.", RuntimeWarning, stacklevel=2)
 
     def _add_exp_records(self, records: list[ExpRecord]) -> None:
         """wattle.metric's figures are in the run file, others in results_exp.json only: none is lost or doubled."""
