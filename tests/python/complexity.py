@@ -515,7 +515,7 @@ def kept_with_a_run(workdir):
     try:
         found.keep(workdir.folder / "none.sqlite")
     except FileNotFoundError as error:
-        assert "no such run file" in str(error)
+        assert "run file does not exist" in str(error)
     else:
         raise AssertionError("no error")
 
