@@ -69,7 +69,7 @@ class Training:
             self._meter = None
 
     def stop(self) -> None:
-        """Training has ended, for whatever reason: open blocks are closed, from the innermost."""
+        """Training has ended for any reason: open blocks are closed, from the innermost."""
         for name in reversed(list(self._open)):
             self.end(name)
         if self._meter is not None:

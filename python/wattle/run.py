@@ -19,12 +19,12 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Report(dict[str, Any]):
-    """The contract "wattle-report/1" as a dict; unknown figures are None. In a notebook it shows as tables."""
+    """The report, schema "wattle-report/1", as a dict; unknown figures are None. In a notebook it shows as tables."""
 
     _charts: Optional[Callable[[], dict[str, Any]]] = None  # : of the run that it belongs to
 
     def plot(self, kind: Optional[str] = None, ax: Optional[Axes] = None) -> Axes:
-        """A picture of the run by matplotlib, on `ax` or in a new figure: "power", "cpu", "memory", "gpu_utilization",
+        """A plot of the run by matplotlib, on `ax` or in a new figure: "power", "cpu", "memory", "gpu_utilization",
         "gpu_memory", "temperature", "clock", "processes", "metric:NAME", "spans", "blocks" or "ledger"; default power, or the
         first available one. ValueError lists those that this run has."""
         from . import plot
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def charts(self) -> dict[str, Any]:
-        """Data of the run's pictures, contract "wattle-charts/1" (docs/charts.md): few enough points to draw, with mean, low
+        """Data of the run's charts, schema "wattle-charts/1" (docs/charts.md): few enough points to draw, with mean, low
         and high, so that no peak is lost."""
         charts: dict[str, Any] = self._once("charts", lambda run: json.loads(run.charts_json()))
         return charts
