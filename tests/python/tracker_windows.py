@@ -78,7 +78,7 @@ import wattle.compat.gpu_tracker as gput
 tracker = wattle.Tracker(disable_logs=True)
 def check():
     for name in ("energy", "resource_usage", "report"):
-        refused(RuntimeError, lambda: getattr(tracker, name), f"Tracker.{name} is not known", "stop()", "end_window()")
+        refused(RuntimeError, lambda: getattr(tracker, name), f"Tracker.{name} is not available", "stop()", "end_window()")
     refused(RuntimeError, tracker.to_json, "before tracking completes")
     refused(RuntimeError, lambda: str(tracker), "before tracking completes")
     assert not hasattr(tracker, "nothing") and repr(tracker).startswith("State: ")
