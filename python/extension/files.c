@@ -82,7 +82,7 @@ static bool take_pair(PyObject *pair, PyObject *keep, struct named_file *ret_fil
 {
 	PyObject *bytes = NULL, *name;
 	if (!PyTuple_Check(pair)) {
-		PyErr_SetString(PyExc_TypeError, "what is compared must be pairs of a name and a path");
+		PyErr_SetString(PyExc_TypeError, "runs must be pairs of a name and a path");
 		return false;
 	}
 	if (!PyArg_ParseTuple(pair, "OO&;what is compared must be pairs of a name and a path", &name,

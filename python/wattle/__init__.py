@@ -1,33 +1,34 @@
-"""wattle: where in a program time, CPU and joules go.
+"""wattle: time, CPU time and energy of a program, per code block.
 
     with wattle.span("forward"):            # a code block; also a decorator, and for `async with`
         ...
     wattle.metric("images", 64)             # joules per image
 
-    with wattle.Tracker() as tracker:       # records this process and what it starts
+    with wattle.Tracker() as tracker:       # records this process and its descendants
         train()
-    with wattle.measure() as m:             # the machine's counters, nothing else
+    with wattle.measure() as m:             # reads the machine's counters only
         work()
     print(m.energy_j)
 
-    with wattle.cap.set("gpu-0", 250):      # a power limit that goes back whatever happens
+    with wattle.cap.set("gpu-0", 250):      # a power limit, restored on any exit
         train()
-    wattle.cap.tune("gpu-0", step)          # the limit that saves most
+    wattle.cap.tune("gpu-0", step)          # finds the limit that saves most
 
     run = wattle.open("run.sqlite")         # of `wattle run`, or of a Tracker with `output`
     run.report, run.blocks, run.samples, run.to_pandas()
     job = wattle.open_job("runs/")          # all ranks of a job; job.ranks, job.nodes, job.imbalance
 
-Spans and metrics reach whoever records: `wattle run` around the program, or a tracker in it. Without one they cost some
-nanoseconds and do nothing. Needs nothing but Python; numpy and pandas are used where they are asked for. Times are in
-s, energies in J, memory in bytes unless a name says otherwise; what is unknown is None, NaN or masked, never 0.
+Spans and metrics go to the recorder: `wattle run` around the program, or a tracker in it. Without a recorder they do
+nothing and cost some nanoseconds. The package needs only Python; numpy and pandas are used only by calls that return
+their types. Times are in s, energies in J, memory in bytes unless a name states another unit. Unknown values are None,
+NaN or masked, never 0.
 """
 import importlib
 from typing import Any
 
-# All that the package itself has is here from the start: a module that is imported when it is first used would be half
-# imported in a child that another thread forks just then, and the child would wait for it forever.
-from . import _ranges  # for the extension
+# All modules of the package are imported here. If one were imported on first use while another thread forks, the child
+# would inherit a half-imported module and wait for it forever.
+from . import _ranges  # used by the extension
 from . import cap
 from ._wattle import MISSING
 from ._wattle import VERSION as __version__
@@ -42,8 +43,8 @@ from .window import Window
 __all__ = ["MISSING", "Job", "Meter", "Reading", "Run", "Tracker", "Window", "cap", "combine", "compare", "export",
            "is_recording", "mark", "measure", "metric", "open", "open_job", "range_begin", "range_end", "span", "__version__"]
 
-# These need, or stand in for, packages that not everybody has.
-_PACKAGES = ("torch", "compat")  # not in dir(), or help(wattle) would import them
+# These need, or replace, optional packages.
+_PACKAGES = ("torch", "compat")  # not in dir(), because help(wattle) would import them
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ def main() -> NoReturn:
     """Executes the program wattle, of the package or else of $PATH."""
     program = _program.find()
     if program is None or os.path.realpath(program) == os.path.realpath(sys.argv[0]):
-        sys.exit("wattle: the program is neither in the package nor in $PATH")
+        sys.exit("wattle: cannot find the program in the package or in PATH")
     # Python ignores these for itself; measured programs must not.
     for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)

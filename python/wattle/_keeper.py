@@ -1,4 +1,4 @@
-"""Reads started meters now and then, so that no wrap of a counter is missed in long measurements.
+"""Reads started meters periodically, so that no wrap of a counter is missed in long measurements.
 
 One thread for all meters of the interpreter; it begins with the first started meter and ends soon after the last.
 """

@@ -1,6 +1,6 @@
-"""The parts of wattle.span that need Python's own machinery: `async with`, and decorators. Imported when first used.
+"""Spans for `async with` and decorators, written in Python; the rest of wattle.span is in the extension.
 
-Coroutines and generators of one thread run in turns, so what they take are ranges, which may overlap others.
+Coroutines and generators of one thread interleave. Their spans are therefore ranges, which may overlap others.
 """
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 Begin = Callable[[], Any]
 End = Callable[[Any], Any]
 
-# The ranges that a task has open by `async with`: (object, number), innermost last. A context is the task's own in
-# asyncio, trio and curio alike.
+# The ranges that a task opened with `async with`: (object, number), innermost last. In asyncio, trio and curio each
+# task has its own context.
 _open: ContextVar[tuple[tuple["Span", int], ...]] = ContextVar("wattle.open", default=())
 
 
 async def enter(span: Span) -> Span:
-    """Begins a range of the calling task."""
+    """Begins a range in the calling task."""
     _open.set((*_open.get(), (span, _wattle.range_begin(span.name))))
     return span
 
 
 async def leave(span: Span) -> None:
-    """Ends the range that the calling task began last with this object."""
+    """Ends the range that the calling task began most recently with this object."""
     ranges = _open.get()
     for index in range(len(ranges) - 1, -1, -1):
         if ranges[index][0] is span:
@@ -39,17 +39,17 @@ async def leave(span: Span) -> None:
 
 
 def decorate(span: Span, function: Any) -> Any:
-    """The function, each of whose calls is a span: until it returns, or until its coroutine or generator is through."""
+    """Wraps the function: each call is a span, until it returns or its coroutine or generator is finished."""
     return wrap(function, "a span", span, lambda: _wattle.range_begin(span.name), _wattle.range_end)
 
 
 def wrap(function: Any, what: str, block: ContextManager[Any], begin: Begin, end: End) -> Any:
-    """The function, with `block` around each call. Coroutines and generators of one thread overlap: each has begin()
-    before it and end(result of begin) after it. `what` is the subject of the error message."""
+    """Wraps each call of the function in `block`. Coroutines and generators of one thread overlap: each calls begin()
+    before and end(result of begin()) after. `what` is the subject of the error message."""
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(wrap(function.__func__, what, block, begin, end))
     if not callable(function) or inspect.isclass(function):
-        raise TypeError(f"{what} decorates functions and methods, not {function!r}")
+        raise TypeError(f"{what} can only decorate functions and methods, not {function!r}")
     for fits, make in _WRAPPERS:
         if fits(function):
             return functools.wraps(function)(make(begin, end, function))
@@ -98,7 +98,7 @@ def _async_generator(begin: Begin, end: End, function: Callable[..., Any]) -> Ca
                     sent = yield item
                 except GeneratorExit:
                     raise
-                except BaseException as exception:  # thrown in by the consumer: the inner one's to handle
+                except BaseException as exception:  # thrown in by the consumer; the inner generator handles it
                     step = inner.athrow(exception)
                 else:
                     step = inner.asend(sent)

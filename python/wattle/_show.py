@@ -8,7 +8,7 @@ _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, 
 
 
 def is_known(value: Any) -> bool:
-    """False of None and NaN."""
+    """False for None and NaN."""
     return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
@@ -74,7 +74,7 @@ def escape(text: str) -> str:
 
 
 def aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Lines of cells under each other; right: the columns that keep to the right."""
+    """Lines of aligned cells; right: the right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*lines)]
     return ["  ".join(cell.rjust(width) if to_right else cell.ljust(width)
                       for cell, width, to_right in zip(line, widths, right)).rstrip() for line in lines]
@@ -82,7 +82,7 @@ def aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
 
 def html_of(head: Sequence[str], lines: Iterable[Sequence[str]], right: Sequence[bool], caption: str = "",
             more: int = 0) -> str:
-    """The same as a table for notebooks; `more` says how many lines are not shown. Blanks before a cell indent it."""
+    """The same as a table for notebooks; `more` is the number of omitted lines. Leading blanks indent a cell."""
     lines = list(lines)
     def row(cells: Sequence[str], tag: str) -> str:
         return "<tr>" + "".join(f'<{tag} style="text-align:{"right" if r else "left"}">{indented(cell)}</{tag}>'
@@ -106,7 +106,7 @@ def unresolved_note(lines: Iterable[Sequence[str]]) -> list[str]:
 
 
 def html_table(caption: str, names: Sequence[str], rows: Sequence[Sequence[Any]], more: int = 0) -> str:
-    """Rows of values under their names, numbers to the right."""
+    """Rows of values under column names, numbers right-aligned."""
     return html_of(names, _cells(names, rows), _right(names, rows), caption, more)
 
 

@@ -26,7 +26,7 @@ class Training:
 
     def __init__(self, every: int = 50) -> None:
         if every != int(every) or every < 0:
-            raise ValueError(f"every must be a whole number of steps, 0 for no figures, not {every!r}")
+            raise ValueError(f"every must be an integer number of steps (0: no figures), not {every!r}")
         self._every = int(every)
         self._open: dict[str, int] = {}
         self._meter: Optional[_wattle.Meter] = None
@@ -69,7 +69,7 @@ class Training:
             self._meter = None
 
     def stop(self) -> None:
-        """Training has ended, for whatever reason: open blocks are closed, from the innermost."""
+        """Training has ended for any reason: open blocks are closed, from the innermost."""
         for name in reversed(list(self._open)):
             self.end(name)
         if self._meter is not None:

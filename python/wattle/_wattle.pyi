@@ -1,4 +1,4 @@
-"""The C side of wattle: what `import wattle` stands on. Private; users see it through the package.
+"""The C extension below the package wattle. Private: use the package instead.
 
 Everything that reads counters, files or another process releases the GIL. Codes of the C library become exceptions: bad
 arguments ValueError, wrong state RuntimeError, all else OSError (FileExistsError, FileNotFoundError, PermissionError …)
@@ -18,7 +18,7 @@ VERSION: str  #: of wattle
 # ---- spans: include/wattle.h, section spans ----
 
 class Span:
-    """A code block of this thread. May be entered again and again, also inside itself and by several threads."""
+    """A code block of this thread. May be entered repeatedly, recursively and by several threads."""
     name: str
     def __enter__(self) -> "Span": ...
     def __exit__(self, kind: Optional[type[BaseException]], value: Optional[BaseException],
@@ -38,7 +38,7 @@ span_calls: Any  #: capsule of the C functions that begin and end a span by a ke
 # ---- tracker: include/wattle.h, section tracker ----
 
 class Tracker:
-    """A recorder on this process (or on `pid`), as struct wattle_tracker_options has it; new, started, stopped."""
+    """A recorder of this process (or of `pid`) with the fields of struct wattle_tracker_options; new, started, stopped."""
     def __init__(self, *, interval_s: float = 0.0, output: Optional[PathLike] = None, overwrite: bool = False,
                  tracking_file: Optional[PathLike] = None, ram_unit: Optional[str] = None,
                  gpu_ram_unit: Optional[str] = None, time_unit: Optional[str] = None, expected_cores: int = 0,
@@ -53,12 +53,12 @@ class Tracker:
     def close(self) -> None: ...  #: removes a temporary run file
 
 def check_gpus(gpus: str, brand: Optional[str] = None, /) -> None:
-    """ValueError lists this machine's GPUs if `gpus` (UUIDs or indices, comma separated) has one that is not there."""
+    """ValueError lists this machine's GPUs if `gpus` (UUIDs or indices, comma separated) names one that does not exist."""
 
 # ---- meter: include/wattle.h, section meter ----
 
 class Reading:
-    """What was used since start, NaN where unknown: seconds, cpu_j, dram_j, gpu_j, total_j, error_j; estimated;
+    """Energy since start, NaN where unknown: seconds, cpu_j, dram_j, gpu_j, total_j, error_j; estimated;
     calibration_error_j"""
     def __init__(self, values: Sequence[float], /) -> None: ...
     seconds: float
@@ -107,7 +107,7 @@ class Column:
     buffer: Buffer  #: int64, MISSING where nothing was known; int32 of pid, tid and the numbers of names of spans
 
 class Run:
-    """A run file, loaded whole; released when nothing looks at it any more."""
+    """A run file, loaded whole; released when the last reference to it is gone."""
     def __init__(self, path: PathLike) -> None: ...  #: a span file (WATTLE_SPANS) too: it has spans and no samples
     @property
     def path(self) -> str: ...
@@ -129,7 +129,7 @@ class Run:
     def wall_ns(self, t_ns: int, /) -> Optional[int]: ...  #: Unix time of an instant; None without an anchor
     def divide(self, begin_ns: Any, end_ns: Any, column: Any, n_columns: int, domain: Optional[str] = None,
                without: Sequence[str] = (), groups: Optional[Sequence[int]] = None) -> list[tuple[float, float, float]]:
-        """The target's energy (of one domain, or of all in the total but those in `without`) dealt out by a timeline of
+        """The target's energy (of one domain, or of all in the total except those in `without`) attributed by a timeline of
         the caller's, folded where that tells more (docs/accuracy.md): begin_ns, end_ns int64 and column int32 buffers
         of equal length, in any order; pieces that overlap share evenly, column 0 is the time outside of all. (time_s,
         energy_j, error_j) a column; the energies add up to the domain's. Then the same a group, if groups[column] are
@@ -139,7 +139,7 @@ class Run:
                      without: Sequence[str] = (),
                      groups: Optional[Sequence[int]] = None, pid: int = ...) -> list[tuple[float, float, float]]:
         """The same by the run's own spans of process `pid` (this one): each name has a column; in each thread the
-        innermost span with one of these names counts, other spans are as if they were not there."""
+        innermost span with one of these names counts; other spans are ignored."""
 
 # ---- gpu_tracker's files, and things side by side ----
 

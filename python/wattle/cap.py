@@ -1,13 +1,13 @@
-"""Limits of power and clocks of GPUs and CPU packages, and the search for the one that saves most.
+"""Power and clock limits of GPUs and CPU packages, and the search for the limit that saves most.
 
     for device in wattle.cap.list():
         print(device.device, device.current_w, device.min_w, device.max_w)
 
-    with wattle.cap.set("gpu-0", 250):      # the previous limit is restored at the end of the block, and after any
-        train()                             # other end: an exception, exit, kill -9
+    with wattle.cap.set("gpu-0", 250):      # the previous limit is restored at the end of the block, also
+        train()                             # after an exception, exit or kill -9
 
     result = wattle.cap.tune("gpu-0", lambda: train_step(next(batches)))
-    with result.apply():                    # W with the least energy times time squared of a step
+    with result.apply():                    # the limit with the least energy times time squared per step
         train()
 
 device: "gpu-0", "package-1", a GPU's UUID or a prefix of it, several of these in a list or with commas, or "gpus": those
@@ -101,7 +101,7 @@ class _Leases:
             for key in limit._keys:
                 if key in keys and limit._is_on:
                     raise BlockingIOError(errno.EBUSY, f"{key[0]} is limited by another thread of this program "
-                                              f"({limit._thread.name}): its block must end, or limit.reset(), first")
+                                              f"({limit._thread.name}): end its block or call limit.reset() first")
 
 
 if "_leases" not in globals():  # importlib.reload must keep the limits in force
@@ -156,11 +156,11 @@ class Limit:
 
     def __enter__(self) -> "Limit":
         if self.keep:
-            raise ValueError("a limit with keep=True stays; leave it out for one that ends with the block")
+            raise ValueError("a limit with keep=True outlasts the block: omit keep=True for one that ends with it")
         leases = self._leases
         with leases.lock:
             if not self._before or not self._is_on:
-                raise RuntimeError("this limit has had its block, or was reset: call wattle.cap.set again")
+                raise RuntimeError("this limit has already been used or reset: call wattle.cap.set again")
             for (name, clocks), before in self._before.items():
                 cells = leases.of((name, clocks))
                 cells[-1][1] = before  # the enclosing block has its own value again
@@ -217,15 +217,15 @@ def _back(name: str, clocks: bool, value: Optional[float]) -> None:
 
 def set(device: Devices, power_w: Optional[float] = None, *, clock_mhz: Optional[float] = None,
         keep: bool = False) -> Limit:
-    """Limits the device's power, or its clock from above, or both; in force when it returns.
+    """Limits the device's power, its maximum clock, or both. The limit is in force when the call returns.
 
-    As `with wattle.cap.set(…):` for a block; blocks may be inside each other. Without `with` until reset(device) or the
-    end of the process, whichever way it ends. keep=True: it stays after that too, as that of `wattle cap set`, until
-    reset(device) or `wattle cap reset`.
+    `with wattle.cap.set(…):` sets it for a block; blocks may be nested. Without `with` it lasts until reset(device) or
+    the end of the process, however it ends. keep=True: the limit outlasts the process, as that of `wattle cap set`,
+    until reset(device) or `wattle cap reset`.
     """
     values = {clocks: float(value) for clocks, value in ((False, power_w), (True, clock_mhz)) if value is not None}
     if not values:
-        raise ValueError("set(device, power_w) or set(device, clock_mhz=…): there is no limit to set")
+        raise ValueError("no limit given: use set(device, power_w) or set(device, clock_mhz=…)")
     names = _wattle.cap_names(_names(device), True in values and False not in values)
     limit = Limit(names, values, keep)
     limit._set()
@@ -276,7 +276,7 @@ class Row(NamedTuple):
     energy_per_step_j: Interval
     time_per_step_s: Interval
     allowed: bool  #: False: slower than `slowdown` allows
-    added: bool  # : not a candidate: added near the best of them
+    added: bool  # : not a candidate: added near the best candidate
 
     def to_dict(self) -> dict[str, Any]:
         """Under the names of `wattle cap tune --json`."""
@@ -419,25 +419,25 @@ def tune(device: Devices, step: Step, *, objective: str = "ed2p", slowdown: Opti
     energy and time per step from the device's counters. The previous limit is restored when it returns or raises, and if
     the program dies meanwhile.
 
-    step: one unit of work as a function (StopIteration: there is no more), or an iterator of which next() does one.
-    objective: "ed2p", "edp", "energy" of a step, or with `slowdown` in percent (also as "slowdown=5") the least energy
-    of limits that are at most that much slower than the highest one.
+    step: a function that does one unit of work (StopIteration: no more work), or an iterator whose next() does one.
+    objective: "ed2p", "edp" or "energy" of a step. With `slowdown` in percent (also "slowdown=5"): the least energy
+    among limits that are at most that much slower than the highest one.
     caps: number of limits, from from_percent of the default (or the device's minimum) to the default; None: 8, then more
     near the best one in the remaining time; seconds: maximum measuring time for each; settle: s under a
     new limit before measuring (None: until the limit acts and power is steady).
     clocks: searches the clock's upper bound instead of the power (NVIDIA GPUs).
-    sync: waits for work that a step only started, called where time is taken; None: torch.cuda.synchronize if torch is
-    imported and uses CUDA. progress: called after each window.
+    sync: waits for asynchronous work of a step, called before each time reading; None: torch.cuda.synchronize if torch
+    is imported and uses CUDA. progress: called after each window.
 
-    Several devices get the same limit, and their energies are added. RuntimeError: the work ended before there was
-    anything to compare, or another program changed the limit meanwhile (its limit stays).
+    Several devices get the same limit, and their energies are added. RuntimeError: the work ended before two
+    limits could be compared, or another program changed the limit meanwhile (its limit stays).
 """
     goal, percent = _goal(objective, slowdown)
     call = _call(step)
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function, not {type(progress).__name__}")
     if caps is not None and caps < 2:
-        raise ValueError(f"caps={caps!r}: two limits at least are compared")
+        raise ValueError(f"caps must be at least 2, not {caps!r}")
     if not seconds > 0 or not from_percent > 0:
         raise ValueError(f"seconds ({seconds!r}) and from_percent ({from_percent!r}) must be above 0")
     names = _wattle.cap_names(_names(device), clocks)
@@ -465,9 +465,9 @@ def _goal(objective: str, slowdown: Optional[float]) -> tuple[int, float]:
         except ValueError:
             name = ""
     if name not in _GOALS or (equals and name != "slowdown"):
-        raise ValueError(f"objective {objective!r}: valid are 'ed2p', 'edp', 'energy' and 'slowdown=PERCENT'")
+        raise ValueError(f"invalid objective {objective!r}: use 'ed2p', 'edp', 'energy' or 'slowdown=PERCENT'")
     if (name == "slowdown") != (slowdown is not None):
-        raise ValueError("slowdown is a percentage for objective 'slowdown', and that needs one")
+        raise ValueError("objective 'slowdown' requires slowdown in percent; other objectives do not accept it")
     return _GOALS[name], slowdown or 0.0
 
 
@@ -475,7 +475,7 @@ def _settle(settle: Optional[float]) -> float:
     if settle is None:
         return 0.0
     if not settle >= 0:
-        raise ValueError(f"settle {settle!r}: valid are seconds, 0 or more, and None")
+        raise ValueError(f"invalid settle {settle!r}: use seconds (0 or more) or None")
     return max(float(settle), 1e-9)  # 0 is the C library's "until it is steady"
 
 
@@ -487,7 +487,7 @@ def _call(step: Step) -> Callable[[], Any]:
     if hasattr(step, "__next__"):
         return step.__next__
     if not callable(step):
-        raise TypeError(f"step must be a function or an iterator, not {type(step).__name__}; iter() makes one")
+        raise TypeError(f"step must be a function or an iterator, not {type(step).__name__}; iter() makes an iterator")
     return step
 
 
@@ -539,7 +539,7 @@ def _names(device: Devices) -> str:
     names: builtins.list[Any] = [*device] if isinstance(device, Iterable) and not isinstance(device, str) else [device]
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"device must be a name as 'gpu-0', or several of them, not {name!r}")
+            raise TypeError(f"device must be a name such as 'gpu-0', or a list of names, not {name!r}")
     return ",".join(names)
 
 

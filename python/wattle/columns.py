@@ -15,7 +15,7 @@ Clock = Callable[[Any], Any]  #: CLOCK_MONOTONIC ns (array) to a pandas index
 
 
 def _floats(array: Any) -> Any:
-    """Of a masked array: NaN where masked."""
+    """Values of a masked array, NaN where masked."""
     return array.astype(float).filled(float("nan"))
 
 
@@ -46,7 +46,7 @@ class Columns(Mapping[str, "Masked"]):
         try:
             return self._columns[name]
         except KeyError:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self)}") from None
+            raise KeyError(f"no column {name!r}; valid: {', '.join(self)}") from None
 
     def __getitem__(self, name: str) -> Masked:
         if name not in self._arrays:
@@ -60,12 +60,12 @@ class Columns(Mapping[str, "Masked"]):
         return iter(self._columns)
 
     def __len__(self) -> int:
-        """How many columns; n is the number of rows."""
+        """Number of columns; n is the number of rows."""
         return len(self._columns)
 
     @property
     def n(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return len(next(iter(self._columns.values())).buffer) if self._columns else 0
 
     @property

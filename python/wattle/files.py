@@ -41,7 +41,7 @@ def compare(runs: Mapping[str, Union[PathLike, Run]], statistic: str = "mean") -
     ValueError: fewer than two, or code blocks that don't match. Reservations about the comparison are UserWarnings.
 """
     if not isinstance(runs, Mapping):
-        raise TypeError(f"what is compared must be {{name: run}}, not {type(runs).__name__}")
+        raise TypeError(f"runs must be a dict {{name: run}}, not {type(runs).__name__}")
     paths = [(name, _path(run)) for name, run in runs.items()]
     document: dict[str, Any] = json.loads(_wattle.compare_json(paths, statistic))
     return document

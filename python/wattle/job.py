@@ -99,7 +99,7 @@ def _table(rows: Sequence[dict[str, Any]], shown: Sequence[str], title: str) -> 
 def _arguments(folder: Optional[PathLike], job: Optional[str], step: Optional[str], store: Optional[str],
                waiting: Sequence[str]) -> list[str]:
     if (folder is None) == (store is None):
-        raise ValueError("a job is read from a folder or from a store: give one of the two")
+        raise ValueError("give either a folder or a store")
     arguments = ["report", "--format", "json"]
     for option, value in (("--job", job), ("--step", step), ("--store", store), *(("--waiting", w) for w in waiting)):
         arguments += [] if value is None else [option, str(value)]
@@ -121,9 +121,9 @@ def open_job(folder: Optional[PathLike] = None, *, job: Optional[str] = None, st
         raise FileNotFoundError(2, "no such folder", os.fspath(folder))
     program = _program.find()
     if program is None:
-        raise FileNotFoundError(2, "the program wattle, which adds jobs up, is not there", "wattle")
+        raise FileNotFoundError(2, "cannot find the program wattle, which adds up jobs", "wattle")
     done = subprocess.run([program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
         told = done.stderr.decode(errors="replace").strip().removeprefix("wattle: ").removeprefix("report: ")
-        raise (OSError if store is not None and job is not None else ValueError)(told or f"wattle ended with {done.returncode}")
+        raise (OSError if store is not None and job is not None else ValueError)(told or f"wattle exited with status {done.returncode}")
     return Job(json.loads(done.stdout), os.fspath(folder) if folder is not None else str(store))

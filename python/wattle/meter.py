@@ -16,16 +16,16 @@ class Meter:
             work()
         m.energy_j, m.error_j, m.seconds, m.power_w
 
-    Energies are in J, NaN where unknown. error_j is half of a 95 % interval of energy_j: counters are renewed in
-    steps, and 10 ms of a counter that is renewed once in 100 ms tell little. Counters wrap; a thread of this package
-    reads them every 10 s, so stretches may be of any length. Where no package can be read a model's guess takes its
-    place and `estimated` is True. calibration_error_j stands beside error_j: the gain of GPU power sensors, ± 10 % until
-    `wattle sensors --calibrate-gpu`; NaN where no GPU is measured.
+    Energies are in J, NaN where unknown. error_j is half of a 95 % interval of energy_j. It is large for intervals
+    shorter than the counter's update period (10 ms of a counter that updates every 100 ms). Counters wrap; a thread
+    of this package reads them every 10 s, so intervals may be of any length. If no package counter can be read, a
+    load model estimates the energy and `estimated` is True. calibration_error_j is an additional error: the gain of
+    GPU power sensors, ± 10 % before `wattle sensors --calibrate-gpu`; NaN if no GPU is measured.
 
     gpus: UUIDs or indices, comma separated (None: those visible to the program); gpu_brand: nvidia, amd or intel
-    (None: any). ValueError: an option is not valid. OSError (ENODEV): nothing that can be read gives energy.
+    (None: any). ValueError: an option is invalid. OSError (ENODEV): no readable energy sensor.
 
-    Threads that share a meter wait for each other. In a forked child it goes on on its own.
+    Threads that share a meter wait for each other. In a forked child the meter continues independently.
     """
 
     def __init__(self, gpus: Optional[str] = None, gpu_brand: Optional[str] = None) -> None:
@@ -35,21 +35,21 @@ class Meter:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Takes the readings that the next ones are compared with; may be called again and starts anew."""
+        """Reads the counters as the starting point of the next readings. Calling it again restarts the measurement."""
         _keeper.watch(self)
         with self._lock:
             self._meter.start()
             self._reading = None
 
     def read(self) -> Reading:
-        """What was used since start; the meter goes on. RuntimeError: it has not been started."""
+        """The energy since start; the meter continues. RuntimeError: not started."""
         with self._lock:
             self._reading = reading = self._meter.read()
             self._domains = _by_name(self._meter)
         return reading
 
     def stop(self) -> Reading:
-        """The same, and the meter must be started again."""
+        """The energy since start; the meter stops, and can be started again."""
         with self._lock:
             self._reading = reading = self._meter.stop()
             self._domains = _by_name(self._meter)
@@ -57,19 +57,19 @@ class Meter:
         return reading
 
     def close(self) -> None:
-        """Gives the counters back; what was read last stays."""
+        """Closes the counters; the last reading remains available."""
         _keeper.forget(self)
         with self._lock:
             self._meter.close()
 
     def _keep(self) -> None:
-        """A reading that nobody sees, by which the library notices a wrap. Whoever holds the lock is reading just
-        now."""
+        """Reads the counters so that the library detects wraps. Skipped while another thread holds the lock, because
+        that thread is reading."""
         if not self._lock.acquire(blocking=False):
             return
         try:
             self._meter.read()
-        except RuntimeError:  # not started (any more)
+        except RuntimeError:  # not started, or stopped
             pass
         finally:
             self._lock.release()
@@ -84,20 +84,20 @@ class Meter:
 
     @property
     def reading(self) -> Reading:
-        """What was read last. RuntimeError: nothing yet."""
+        """The last reading. RuntimeError: not read yet."""
         if self._reading is None:
-            raise RuntimeError("the meter has not been read; leave the with block, or call read() or stop()")
+            raise RuntimeError("the meter has not been read. Leave the with block, or call read() or stop().")
         return self._reading
 
     @property
     def seconds(self) -> float:
-        """From start to the last reading, CLOCK_MONOTONIC."""
+        """Time from start to the last reading (CLOCK_MONOTONIC)."""
         return self.reading.seconds
 
     @property
     def energy_j(self) -> float:
-        """The machine's energy: the outermost domains that do not overlap (cpu + dram + gpu as far as they are known);
-        NaN if a counter of one of them was reset or could not be read since start."""
+        """Energy of the machine: the sum of the outermost domains that do not overlap (the known ones of cpu, dram and
+        gpu). NaN if one of their counters was reset or unreadable since start."""
         return self.reading.total_j
 
     @property
@@ -112,28 +112,29 @@ class Meter:
 
     @property
     def calibration_error_j(self) -> float:
-        """The calibration of GPU power sensors, beside error_j; NaN: no GPU is measured."""
+        """Calibration error of GPU power sensors, in addition to error_j; NaN: no GPU is measured."""
         return self.reading.calibration_error_j
 
     @property
     def cpu_j(self) -> float:
-        """All packages."""
+        """Energy of all packages."""
         return self.reading.cpu_j
 
     @property
     def dram_j(self) -> float:
-        """All memory domains."""
+        """Energy of all memory domains."""
         return self.reading.dram_j
 
     @property
     def gpu_j(self) -> float:
-        """All GPUs that were chosen."""
+        """Energy of the selected GPUs."""
         return self.reading.gpu_j
 
     @property
     def domains(self) -> dict[str, tuple[float, float]]:
-        """{"package-0": (energy_j, error_j), "gpu-1": …}: each device; some contain others, as in a report."""
-        self.reading  # RuntimeError: nothing yet
+        """{"package-0": (energy_j, error_j), "gpu-1": …}: the energy of each device. Domains may contain
+        others, as in a report."""
+        self.reading  # RuntimeError: not read yet
         return self._domains
 
     @property
@@ -144,7 +145,7 @@ class Meter:
 
     @property
     def estimated(self) -> bool:
-        """Whether some of it is a model's estimate, no measurement."""
+        """Whether a part of the energy is estimated by a model."""
         return self.reading.estimated
 
     def __repr__(self) -> str:
@@ -161,10 +162,10 @@ def _by_name(meter: _wattle.Meter) -> dict[str, tuple[float, float]]:
 
 def _open(gpus: Optional[str], gpu_brand: Optional[str]) -> _wattle.Meter:
     if gpu_brand not in (None, "nvidia", "amd", "intel"):
-        raise ValueError(f"gpu_brand {gpu_brand!r}: valid are 'nvidia', 'amd' and 'intel'")
+        raise ValueError(f"invalid gpu_brand {gpu_brand!r}: use 'nvidia', 'amd' or 'intel'")
     try:
         return _wattle.Meter(gpus=gpus, gpu_brand=gpu_brand)
-    except ValueError as why:  # the library has no words for what it refuses
+    except ValueError as why:  # the library gives no reason for a refusal
         raise ValueError(_why_not(gpus, gpu_brand) or str(why)) from None
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a run by matplotlib, from the same charts as the page and the static pictures (docs/charts.md)."""
+"""Plots of a run by matplotlib, from the same chart data as the page and the static figures (docs/charts.md)."""
 from __future__ import annotations
 
 import math
@@ -45,7 +45,7 @@ class Picture:
         return str(self.charts["palette"][name]["light"])
 
     def block_colour(self, block: Optional[int]) -> str:
-        """Colour of a block by its number, the same in all pictures."""
+        """Colour of a block by its number, the same in all plots."""
         return self.colour("idle" if block is None else self.charts["block_colours"][block])
 
     def edges(self) -> Any:
@@ -80,7 +80,7 @@ def _legend(picture: Picture) -> None:
 
 
 def _hatched(provenance: Optional[str]) -> Json:
-    """Estimates are marked in every picture."""
+    """Estimates are marked in every plot."""
     return {"hatch": "///", "edgecolor": "white"} if provenance == "estimated" else {}
 
 

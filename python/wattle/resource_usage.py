@@ -1,8 +1,7 @@
-"""What a tracked process used: the fields of gpu_tracker's result classes, and its energy.
+"""Resource usage of a tracked process in the fields of gpu_tracker's result classes, and its energy.
 
-Memory and time are in the units the tracker was asked for (decimal: a gigabyte is 1e9 bytes), percentages count one
-busy core or GPU as 100, energy is in joules. What could not be known is None, never 0; without a GPU in the machine GPU
-figures are 0.
+Memory and time are in the units given to the tracker (decimal: a gigabyte is 1e9 bytes). In percentages, one busy core
+or GPU is 100. Energy is in joules. Unknown values are None, never 0; without a GPU in the machine, GPU figures are 0.
 """
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ class RSSValues:
     """Resident memory of a process or of several."""
 
     total_rss: Optional[float] = 0.0  #: private plus shared
-    private_rss: Optional[float] = 0.0  #: pages that nobody else maps
-    shared_rss: Optional[float] = 0.0  #: of each mapped path what the largest user of the group has of it, added up
+    private_rss: Optional[float] = 0.0  #: pages that no other process maps
+    shared_rss: Optional[float] = 0.0  #: sum over mapped paths of the largest part that one process of the group has
 
 
 @dataclasses.dataclass
 class MaxRAM:
-    """The largest memory seen in any sample, in `unit`."""
+    """Peak memory over all samples, in `unit`."""
 
     unit: str
     system_capacity: Optional[float]
@@ -35,7 +34,7 @@ class MaxRAM:
 
 @dataclasses.dataclass
 class MaxGPURAM:
-    """The largest GPU memory seen in any sample, over the tracked GPUs, in `unit`."""
+    """Peak memory of the tracked GPUs over all samples, in `unit`."""
 
     unit: str
     system_capacity: Optional[float]
@@ -47,7 +46,7 @@ class MaxGPURAM:
 
 @dataclasses.dataclass
 class ProcessingUnitPercentages:
-    """Use of cores or GPUs in percent of one ("sum"), and that divided by the number of units expected ("hardware")."""
+    """Utilization in percent of one core or GPU ("sum"), and divided by the number of expected units ("hardware")."""
 
     max_sum_percent: Optional[float] = 0.0
     max_hardware_percent: Optional[float] = 0.0
@@ -57,7 +56,7 @@ class ProcessingUnitPercentages:
 
 @dataclasses.dataclass
 class CPUUtilization:
-    """Use of the CPU by the machine, the tracked process, and its descendants; threads are the most at any one time."""
+    """CPU utilization of the machine, the tracked process and its descendants; maximum number of threads."""
 
     system_core_count: int
     n_expected_cores: int
@@ -72,7 +71,7 @@ class CPUUtilization:
 
 @dataclasses.dataclass
 class GPUUtilization:
-    """Use of the tracked GPUs, by whomever."""
+    """Utilization of the tracked GPUs by all processes."""
 
     system_gpu_count: Optional[int]
     n_expected_gpus: Optional[int]
@@ -81,7 +80,7 @@ class GPUUtilization:
 
 @dataclasses.dataclass
 class ComputeTime:
-    """The time that was tracked, in `unit`."""
+    """Duration of tracking, in `unit`."""
 
     unit: str
     time: Optional[float] = 0.0
@@ -89,7 +88,7 @@ class ComputeTime:
 
 @dataclasses.dataclass
 class ResourceUsage:
-    """All of it."""
+    """All results of gpu_tracker's classes."""
 
     max_ram: MaxRAM
     max_gpu_ram: MaxGPURAM
@@ -98,7 +97,7 @@ class ResourceUsage:
     compute_time: ComputeTime
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """The same as dictionaries, as gpu_tracker nests them."""
+        """The results as nested dictionaries, in gpu_tracker's structure."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
@@ -106,7 +105,7 @@ class ResourceUsage:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ResourceUsage:
-        """From to_json(), or from `resource_usage` of a report. Keys that are missing are None."""
+        """From to_json(), or from `resource_usage` of a report. Missing keys become None."""
         usage: ResourceUsage = _build(cls, values)
         return usage
 
@@ -115,14 +114,14 @@ class ResourceUsage:
 class Energy:
     """Energy in joules; errors are half of a 95 % interval (docs/accuracy.md)."""
 
-    total_j: Optional[float]  #: of the machine while tracking
+    total_j: Optional[float]  #: of the machine during tracking
     error_j: Optional[float]
-    target_j: Optional[float]  #: the tracked processes' part of it
+    target_j: Optional[float]  #: attributed to the tracked processes
     target_error_j: Optional[float]
     provenance: Optional[str]  #: measured, derived or estimated
     domains: dict[str, Optional[float]] = dataclasses.field(default_factory=dict)  #: J of package-0, dram-0, gpu-0 …
-    calibration_error_j: Optional[float] = None  #: beside error_j: the gain of GPU power sensors; None: no GPU
-    target_calibration_error_j: Optional[float] = None  #: the same of target_j
+    calibration_error_j: Optional[float] = None  #: in addition to error_j: gain of GPU power sensors; None: no GPU
+    target_calibration_error_j: Optional[float] = None  #: the same for target_j
 
     def __str__(self) -> str:
         """Two lines: energy of the machine, and attributed energy with its share."""
@@ -182,7 +181,7 @@ def _value(value: Any) -> str:
 
 
 def text(values: Mapping[str, Any], depth: int = 0) -> str:
-    """Nested dictionaries for people: a line a figure, three blanks a level, three decimals."""
+    """Formats nested dictionaries: one figure per line, three spaces per level, three decimals."""
     lines = []
     for key, value in values.items():
         if isinstance(value, Mapping) and value:

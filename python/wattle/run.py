@@ -19,17 +19,17 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 
 class Report(dict[str, Any]):
-    """The contract "wattle-report/1" as a dict; unknown figures are None. In a notebook it shows as tables."""
+    """The report, schema "wattle-report/1", as a dict; unknown figures are None. In a notebook it shows as tables."""
 
     _charts: Optional[Callable[[], dict[str, Any]]] = None  # : of the run that it belongs to
 
     def plot(self, kind: Optional[str] = None, ax: Optional[Axes] = None) -> Axes:
-        """A picture of the run by matplotlib, on `ax` or in a new figure: "power", "cpu", "memory", "gpu_utilization",
+        """A plot of the run by matplotlib, on `ax` or in a new figure: "power", "cpu", "memory", "gpu_utilization",
         "gpu_memory", "temperature", "clock", "processes", "metric:NAME", "spans", "blocks" or "ledger"; default power, or the
         first available one. ValueError lists those that this run has."""
         from . import plot
         if self._charts is None:
-            raise ValueError("this report is of no run that is at hand: wattle.open(FILE).report has pictures")
+            raise ValueError("this report has no run file to plot: use wattle.open(FILE).report")
         return plot.plot(self, self._charts(), kind, ax)
 
     def summary(self) -> dict[str, str]:
@@ -129,7 +129,7 @@ class Run:
 
     @property
     def charts(self) -> dict[str, Any]:
-        """Data of the run's pictures, contract "wattle-charts/1" (docs/charts.md): few enough points to draw, with mean, low
+        """Data of the run's charts, schema "wattle-charts/1" (docs/charts.md): few enough points to draw, with mean, low
         and high, so that no peak is lost."""
         charts: dict[str, Any] = self._once("charts", lambda run: json.loads(run.charts_json()))
         return charts
@@ -241,7 +241,7 @@ class Run:
             frame: pd.DataFrame = getattr(self, what).to_pandas()
             return frame
         if what not in ("events", "user_metrics"):
-            raise ValueError(f"no table {what!r}; there are samples, process_samples, spans, blocks, events, "
+            raise ValueError(f"no table {what!r}; valid: samples, process_samples, spans, blocks, events, "
                              f"user_metrics, processes, segments and the devices {', '.join(self.devices) or '(none)'}")
         frame = getattr(self, what).to_pandas()
         frame.index = self._index(frame["t_ns"].to_numpy(dtype="int64"))

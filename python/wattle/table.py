@@ -52,7 +52,7 @@ class Table(Sequence["dict[str, Any]"]):
 
     def _column(self, name: str) -> Any:
         if name not in self.columns:
-            raise KeyError(f"no column {name!r}; there are {', '.join(self.columns)}")
+            raise KeyError(f"no column {name!r}; valid: {', '.join(self.columns)}")
         import numpy
         values = [row[name] for row in self._rows]
         known = [value for value in values if value is not None]

@@ -46,20 +46,20 @@ class Tracker:
         train()
         print(train.tracker)
 
-    A tracker records once; a decorated function records at each call. `resource_usage` (ResourceUsage), `energy`
-    (Energy, J) and `report` (the contract "wattle-report/1" as a dict; None under WATTLE_DISABLE) raise RuntimeError
-    until it has stopped; windows give energies before. In a forked child the tracker is its parent's.
+    A tracker records once; a decorated function makes a recording per call. `resource_usage` (ResourceUsage), `energy`
+    (Energy, J) and `report` (the schema "wattle-report/1" as a dict; None under WATTLE_DISABLE) raise RuntimeError
+    before stop; windows return energies earlier. In a forked child the tracker belongs to the parent.
     """
 
     class State(enum.Enum):
-        """What the tracker is doing."""
+        """State of the tracker."""
 
         NEW = 0
         STARTED = 1
         STOPPED = 2
 
     _warning_level = logging.WARNING  #: of the recorder's warnings
-    _early_is_error = True  #: whether results before stop are a RuntimeError, or None
+    _early_is_error = True  #: results before stop: True raises RuntimeError, False returns None
 
     def __init__(self, sleep_time: float = 0.1, ram_unit: str = "gigabytes", gpu_ram_unit: str = "gigabytes",
                  time_unit: str = "seconds", n_expected_cores: Optional[int] = None,
@@ -74,25 +74,25 @@ class Tracker:
         sleep_time           seconds between two samples, 0.001 to 3600
         ram_unit             bytes, kilobytes, megabytes, gigabytes or terabytes (decimal); gpu_ram_unit likewise
         time_unit            seconds, minutes, hours or days
-        n_expected_cores     what hardware percentages of the process are shares of; None: all cores
-        gpu_uuids            the GPUs to measure; None: those visible to the program (CUDA_VISIBLE_DEVICES and the like)
-        disable_logs         no warnings
-        process_id           the process to track; None: this one
-        resource_usage_file  where resource_usage is pickled to if the program ends without stop; None: a hidden file in
-                             the current folder. If given, the run file lies beside it (".sqlite" added) until stop,
-                             and stays there if the program is killed: `wattle report` reads it
-        n_join_attempts      times join_timeout seconds: what stop waits for the recorder before killing it
+        n_expected_cores     number of cores that hardware percentages refer to; None: all cores
+        gpu_uuids            GPUs to measure; None: those visible to the program (CUDA_VISIBLE_DEVICES and similar)
+        disable_logs         log no warnings
+        process_id           process to track; None: this one
+        resource_usage_file  file for the pickled resource_usage if the program ends without stop; None: a hidden file
+                             in the current folder. If given, the run file is beside it (".sqlite" added) until stop,
+                             and remains if the program is killed: `wattle report` reads it
+        n_join_attempts      stop waits n_join_attempts * join_timeout seconds for the recorder, then kills it
         gpu_brand            nvidia, amd or intel; None: all found
-        tracking_file        gpu_tracker's tracking file as well, .csv or .sqlite
+        tracking_file        also write gpu_tracker's tracking file, .csv or .sqlite
         overwrite            replace an existing tracking file or run file
-        output               keep the run file here, for wattle.open(); None: a temporary one, gone with the tracker
-        label                a name for people, kept with the run
+        output               path of the run file, for wattle.open(); None: a temporary one, removed with the tracker
+        label                label shown in reports, stored in the run file
         arguments            further options of `wattle attach`
 
-        ValueError lists what is valid; FileExistsError: tracking_file or output is there and overwrite is not set.
+        ValueError lists the valid values. FileExistsError: tracking_file or output exists and overwrite is not set.
         """
         if callable(sleep_time):
-            raise TypeError("Tracker takes no function. To decorate a function write @wattle.Tracker(), with "
+            raise TypeError("Tracker does not accept a function. Decorate with @wattle.Tracker(), including the "
                             "parentheses.")
         _check_number("Sleep time", sleep_time, _SHORTEST_S, _LONGEST_S, " seconds")
         _check_choice("RAM unit", ram_unit, _MEMORY_UNITS)
@@ -116,7 +116,7 @@ class Tracker:
         self._n_expected_cores = n_expected_cores
         self._usage_file = os.path.abspath(resource_usage_file or f".gpu-tracker_{os.urandom(16).hex()}.pkl")
         self._lock = threading.Lock()
-        self._backup: Optional[str] = None  # a run file of ours that is removed when the tracker has stopped
+        self._backup: Optional[str] = None  # our own run file, removed after stop
         if output is None and resource_usage_file is not None:
             output = self._backup = f"{self._usage_file}.sqlite"
         self._kept = [_absolute(check_ending(tracking_file)), _absolute(output) if self._backup is None else None]
@@ -129,7 +129,7 @@ class Tracker:
         self._renew()
 
     def _renew(self) -> None:
-        """A recorder for the next recording. FileExistsError: it would replace a file."""
+        """Creates the recorder of the next recording. FileExistsError: it would replace a file."""
         for path in self._kept:
             if path is not None and not self._options["overwrite"] and os.path.exists(path):
                 raise FileExistsError(f"File {path} already exists. "
@@ -144,7 +144,7 @@ class Tracker:
     # ---- start and stop ----
 
     def start(self) -> None:
-        """Returns when the first sample is taken. RuntimeError: started before; OSError: refused."""
+        """Starts recording; returns after the first sample. RuntimeError: already started. OSError: refused."""
         with self._lock:
             if self.state is not Tracker.State.NEW:
                 raise RuntimeError(f"Cannot start tracking when tracking has already {self.state.name.lower()}.")
@@ -157,7 +157,8 @@ class Tracker:
             _started[id(self)] = self
 
     def stop(self) -> None:
-        """Returns when the run file is whole; sets resource_usage, energy and report. RuntimeError: not started."""
+        """Stops recording; returns when the run file is complete, and sets resource_usage, energy and report.
+        RuntimeError: not started."""
         with self._lock:
             if self.state is Tracker.State.NEW:
                 raise RuntimeError("Cannot stop tracking when tracking has not started yet.")
@@ -170,7 +171,7 @@ class Tracker:
             self.state = Tracker.State.STOPPED
             _started.pop(id(self), None)
         for warning in (report or {}).get("warnings", ()):
-            if not self._disable_logs and warning not in _told:  # what holds for the machine holds for every tracker
+            if not self._disable_logs and warning not in _told:  # a warning about the machine applies to every tracker
                 _told.add(warning)
                 self._warn(warning, self._warning_level)
         self._remove_backup()
@@ -183,7 +184,7 @@ class Tracker:
         self.stop()
 
     def __call__(self, function: F) -> F:
-        """As a decorator: each call of the function is a recording. It lasts until the function returns, or until its
+        """Decorator: each call of the function is a recording. It lasts until the function returns, or until its
         coroutine or generator is finished. Calls that overlap (recursion, threads, tasks) share one recording, from
         the first call to the end of the last. This tracker, also `function.tracker`, has the results of the latest
         recording. TypeError: not a function or method."""
@@ -196,13 +197,13 @@ class Tracker:
     # ---- windows ----
 
     def begin_window(self, name: str) -> None:
-        """Begins a window: a measurement with a name, which is a code block of the report, too. Windows may be nested,
-        overlap and be in several threads. ValueError: a window of that name is open. RuntimeError: not tracking."""
+        """Begins a window: a named measurement, also a code block of the report. Windows may be nested, overlap and
+        run in several threads. ValueError: a window of that name is open. RuntimeError: not tracking."""
         self._check_tracking("begin")
         self._windows.begin(name)
 
     def end_window(self, name: str) -> Window:
-        """Ends a window, and returns its energy at once. ValueError lists the open windows. RuntimeError: not
+        """Ends a window and returns its energy at once. ValueError lists the open windows. RuntimeError: not
         tracking."""
         self._check_tracking("end")
         return self._windows.end(name)
@@ -219,17 +220,17 @@ class Tracker:
             report: Optional[dict[str, Any]] = json.loads(self._recorder.report_json())
             return report
         except OSError as failure:
-            self._warn(f"{failure.strerror}; results are of what it has written.")
+            self._warn(f"{failure.strerror}; results cover only the data written so far.")
             return self._salvage()
 
     def _salvage(self) -> dict[str, Any]:
-        """From a run file that nobody finished."""
+        """The report from an incomplete run file."""
         try:
             report: dict[str, Any] = json.loads(_wattle.Run(self._recorder.run_file or "").report_json())
             return report
         except (OSError, ValueError) as failure:
             self.state = Tracker.State.STOPPED
-            raise RuntimeError(f"Tracking results cannot be obtained: {failure}") from failure
+            raise RuntimeError(f"cannot read tracking results: {failure}") from failure
 
     def _take(self, report: Optional[dict[str, Any]]) -> None:
         self._report = Report(report) if report else None
@@ -237,12 +238,12 @@ class Tracker:
         self._resource_usage = ResourceUsage.from_json(report["resource_usage"]) if report else self._nothing()
 
     def _adopt(self, report: dict[str, Any]) -> None:
-        """Becomes the tracker of what somebody else has recorded."""
+        """Takes over the report of another recorder."""
         self._take(report)
         self.state = Tracker.State.STOPPED
 
     def _nothing(self) -> ResourceUsage:
-        """Of a process that was gone, or under WATTLE_DISABLE: it used nothing, of the machine nothing is known."""
+        """Results for a process that had ended, or under WATTLE_DISABLE: usage is 0, machine figures are None."""
         ram_unit, gpu_ram_unit, time_unit = self._units
         cores = os.cpu_count() or 1
         capacity = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / _MEMORY_UNITS[ram_unit]
@@ -258,7 +259,7 @@ class Tracker:
     # ---- a program that ends without stop ----
 
     def _save(self) -> None:
-        """At the end of the interpreter: what the program can't hold any more goes into the usage file."""
+        """At interpreter exit: pickles the results into the usage file."""
         if self.state is not Tracker.State.STARTED:
             return
         try:
@@ -267,9 +268,9 @@ class Tracker:
             with open(self._usage_file, "wb") as file:
                 pickle.dump(self._resource_usage, file)
         except (OSError, RuntimeError) as failure:
-            self._warn(f"The program ended without stop, and its resource usage is lost: {failure}")
+            self._warn(f"The program ended without stop; its resource usage could not be saved: {failure}")
             return
-        self._warn(f"The program ended without stop: resource usage is in {self._usage_file}.")
+        self._warn(f"The program ended without stop; its resource usage was saved to {self._usage_file}.")
 
     def _remove_backup(self) -> None:
         if self._backup is not None:
@@ -282,11 +283,11 @@ class Tracker:
     # ---- results ----
 
     def _done(self, attribute: str) -> None:
-        """RuntimeError before the results are there."""
+        """RuntimeError if results are not available yet."""
         if self._energy is None and self._early_is_error:
-            raise RuntimeError(f"Tracker.{attribute} is not known before tracking completes. Exit the context manager "
-                               "or call the stop() method first. Meanwhile begin_window() and end_window() give "
-                               "energies.")
+            raise RuntimeError(f"Tracker.{attribute} is not available before tracking completes. Exit the context "
+                               "manager or call stop() first. For energies during tracking use begin_window() and "
+                               "end_window().")
 
     @property
     def resource_usage(self) -> ResourceUsage:
@@ -340,7 +341,7 @@ class Tracker:
 
 
 class _Calls:
-    """The calls of a decorated function, around which its tracker records."""
+    """Counts the running calls of a decorated function; its tracker records from the first to the last."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
@@ -352,7 +353,7 @@ class _Calls:
         self._pid = os.getpid()
 
     def __enter__(self) -> None:
-        if self._pid != os.getpid():  # the recording that a forked child was in is its parent's
+        if self._pid != os.getpid():  # a recording inherited by fork belongs to the parent
             self._forget()
         with self._lock:
             if self._n == 0:
@@ -395,7 +396,7 @@ def _check_number(what: str, value: Any, least: float, most: float, unit: str = 
 
 
 def _absolute(path: Optional[PathLike]) -> Optional[str]:
-    """The program may go to another folder before it starts or stops."""
+    """Absolute, because the program may change its working folder before start or stop."""
     return None if path is None else os.path.abspath(path)
 
 
@@ -407,14 +408,14 @@ def check_ending(path: Optional[PathLike]) -> Optional[PathLike]:
 
 
 def _gpus(uuids: Optional[Collection[str]], brand: Optional[str]) -> Optional[str]:
-    """The GPUs as the recorder wants them told; ValueError lists those of this machine."""
+    """GPUs in the recorder's format; ValueError lists those of this machine."""
     if uuids is None:
         return None
     wanted = {uuids} if isinstance(uuids, str) else set(uuids)
     if not wanted:
         raise ValueError("gpu_uuids is not None but the set is empty. Please provide a set of at least one GPU UUID.")
     if not all(isinstance(one, str) for one in wanted):
-        raise ValueError(f"gpu_uuids of {wanted} is invalid. Please provide a set of texts.")
+        raise ValueError(f"gpu_uuids of {wanted} is invalid. Please provide a set of strings.")
     gpus = ",".join(sorted(wanted))
     try:
         _wattle.check_gpus(gpus, brand)
@@ -434,4 +435,4 @@ def _save_started() -> None:
         tracker._save()
 
 
-os.register_at_fork(after_in_child=_started.clear)  # they are the parent's
+os.register_at_fork(after_in_child=_started.clear)  # these trackers belong to the parent

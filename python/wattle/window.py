@@ -1,4 +1,4 @@
-"""Energy windows of a tracker: measurements with a name that give their joules while the recording continues."""
+"""Energy windows of a tracker: named measurements whose energy is available during the recording."""
 from __future__ import annotations
 
 import array
@@ -18,7 +18,7 @@ _WRITTEN_WITHIN_S = 2.0  # the recorder writes its rows about once a second
 class Window:
     """The result of Tracker.end_window. Energies are in J, NaN where unknown; errors are half of a 95 % interval.
 
-    The energy of the machine is read from the counters at both ends, as by wattle.Meter:
+    The energy of the machine is read from the counters at both ends, as wattle.Meter does:
 
     name, seconds        the window and its duration
     total_j, error_j     energy of the machine
@@ -71,7 +71,7 @@ class _Target:
     """The tracked processes' energy between two instants, by the run file of a recorder."""
 
     def __init__(self, recorder: Optional[_wattle.Tracker], begin_ns: int, end_ns: int, interval_s: float) -> None:
-        self._recorder = recorder  # keeps a temporary run file; None: pickled, or nothing is recorded
+        self._recorder = recorder  # holds a temporary run file; None: pickled, or nothing is recorded
         self._begin_ns, self._end_ns = begin_ns, end_ns
         self._wait_s = _WRITTEN_WITHIN_S + 2 * interval_s
         self._energy: Optional[tuple[float, float]] = None
@@ -107,7 +107,7 @@ class _Target:
 
 
 class _Open:
-    """A window that has begun."""
+    """An open window."""
 
     def __init__(self, meter: Optional[Meter], name: str, in_report: bool) -> None:
         self.meter = meter
@@ -134,7 +134,7 @@ class Windows:
     def begin(self, name: str) -> None:
         self._check_process()
         if not isinstance(name, str) or not name:
-            raise ValueError(f"{name!r} is not a valid window name. Must be a text that is not empty.")
+            raise ValueError(f"{name!r} is not a valid window name. Must be a string that is not empty.")
         meter = self._take_meter()
         with self._lock:
             if name in self._open:

@@ -32,7 +32,7 @@ def lists_of_pids(workdir):
     queue.put(experiment.STOP_MESSAGE)
     uses = [line["metrics"]["cpu"]["per_process_mem_use_abs"] for line in lines_of(workdir) if isinstance(line, dict)]
     assert {str(process.pid) for process in many} in [set(use) for use in uses], uses
-    for wrong, text in (([gone.pid], "ended"), ([], "empty"), (["x"], "is no process")):
+    for wrong, text in (([gone.pid], "ended"), ([], "empty"), (["x"], "is not a process")):
         try:
             experiment.Experiment(driver).measure_from_pid_list(wrong)
         except ValueError as error:
@@ -124,9 +124,9 @@ def command_lines(workdir):
     run("--curve", "total_mem_use,per_process_cpu_uses", "--saveto", "a.png", module=f"{DOOR}.power_measure.experiment")
     assert (workdir.folder / "a.png").stat().st_size > 1000
     assert "no metric 'nothing'" in run("--curve", "nothing", status=125).stderr
-    assert "neither True nor False" in run("--cmd", "true", "--cont", "perhaps", status=2).stderr
+    assert "use True or False" in run("--cmd", "true", "--cont", "perhaps", status=2).stderr
     assert "Not a directory" in run("--cmd", "true", "--output_folder", "a file/x", status=125).stderr
-    assert "no folder" in workdir.finish(workdir.start("-m", DOOR, "--output_folder", "none", program=sys.executable)).stderr
+    assert "folder none does not exist" in workdir.finish(workdir.start("-m", DOOR, "--output_folder", "none", program=sys.executable)).stderr
 
 
 @test
@@ -140,7 +140,7 @@ def two_runs_in_one_folder(workdir):
         assert "no recording" in str(error)
     again = IMPORTS + "experiment.Experiment(parsers.JsonParser('out'))"
     done = workdir.finish(workdir.start("-c", again, program=sys.executable))
-    assert done.returncode == 1 and "a recording goes on here" in done.stderr, done
+    assert done.returncode == 1 and "is still recording here" in done.stderr, done
     second, queue = experiment.Experiment(driver).measure_yourself(period=0.05)
     assert not first.is_alive() and second.is_alive()
     time.sleep(0.2)

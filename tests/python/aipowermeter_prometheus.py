@@ -115,7 +115,7 @@ def refused(workdir):
                 (lambda: prometheus_client.PrometheusClient(65536), ValueError, "65535"),
                 (lambda: experiment.Experiment(client).measure_from_pid_list([os.getpid(), os.getppid()]), ValueError,
                  "one process"),
-                (lambda: experiment.ExpResults(client), ValueError, "keeps no recording"),
+                (lambda: experiment.ExpResults(client), ValueError, "stores no recording"),
                 (lambda: client.save_exp_metrics({"accuracy": 1}), NotImplementedError, "JsonParser")):
             try:
                 start()

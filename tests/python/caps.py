@@ -156,7 +156,7 @@ def what_is_refused(workdir):
         'wattle.cap.tune("gpu-0", lambda: wattle.cap.reset("gpu-0"))'))
     expected = [("ValueError", "100 to 400 W"), ("ValueError", "above 0"), ("LookupError", "gpu-0"),
                 ("ValueError", "clock_mhz"), ("ValueError", "empty"), ("ValueError", "one device"),
-                ("ValueError", "keep"), ("TypeError", "iterator"), ("ValueError", "ed2p"), ("ValueError", "two limits"),
+                ("ValueError", "keep"), ("TypeError", "iterator"), ("ValueError", "ed2p"), ("ValueError", "at least 2"),
                 ("ValueError", "seconds"), ("LookupError", "gpu-0"), ("TypeError", "not 0"), ("TypeError", "not 103"),
                 ("TypeError", "progress"), ("BlockingIOError", "already tuning its limit")]
     assert len(lines) == len(expected), lines

@@ -439,7 +439,7 @@ def errors(workdir):
         (ValueError, "one for each", lambda: complexity(nn.Linear(2, 2), (1, 2), dtypes=[torch.float] * 2)),
         (RuntimeError, "Linear cannot be run with input of [1, 3]", lambda: complexity(nn.Linear(2, 2), (1, 3))),
         (RuntimeError, "verbose: forward has no such argument", lambda: complexity(nn.ReLU(), (1, 3), verbose=0)),
-        (RuntimeError, "no copy of Hidden", lambda: complexity(Hidden(), (1, 2), device="meta")),
+        (RuntimeError, "cannot copy Hidden", lambda: complexity(Hidden(), (1, 2), device="meta")),
         (RuntimeError, 'device="meta"', lambda: complexity(nn.Conv2d(2, 2, 1).half(), (1, 2, 2, 2))),
         (RuntimeError, "dtypes=torch.long", lambda: complexity(nn.Embedding(2, 2), (1, 3))),
     ]
@@ -515,7 +515,7 @@ def kept_with_a_run(workdir):
     try:
         found.keep(workdir.folder / "none.sqlite")
     except FileNotFoundError as error:
-        assert "no such run file" in str(error)
+        assert "run file does not exist" in str(error)
     else:
         raise AssertionError("no error")
 

@@ -205,7 +205,7 @@ def validation(workdir):
             (ValueError, {"process_id": 0}, "Process ID of 0", "at least 1"),
             (ValueError, {"process_id": -1}, "Process ID of -1", "at least 1"),
             (ValueError, {"process_id": 2**40}, "Process ID", "at most 2147483647"),
-            (ValueError, {"gpu_uuids": {0}}, "gpu_uuids of {0}", "texts"),
+            (ValueError, {"gpu_uuids": {0}}, "gpu_uuids of {0}", "strings"),
             (ValueError, {"join_timeout": -1}, "at least 0"),
             (ValueError, {"gpu_brand": "voodoo"}, '"voodoo" is not a valid GPU brand', '"nvidia", "amd" and "intel"'),
             (ValueError, {"gpu_uuids": set()}, "at least one GPU UUID"),

@@ -179,7 +179,7 @@ def refusals(workdir):
             ("AsynchronousMeasurementTool('o.csv').stop()", "RuntimeError: AsynchronousMeasurementTool.stop() without"),
             ("t = AsynchronousMeasurementTool('o.csv'); t.start(1); t.start(1)",
              "RuntimeError: AsynchronousMeasurementTool.start()"),
-            ("AsynchronousMeasurementTool('o.csv').start(0)", "ValueError: interval 0"),
+            ("AsynchronousMeasurementTool('o.csv').start(0)", "ValueError: invalid interval 0"),
             ("AsynchronousMeasurementTool('o.csv').start(1e9)", "ValueError"),
             ("EnergyMeasurementTool('none/o.csv')", "FileNotFoundError: out_file"),
             ("EnergyMeasurementTool('.')", "IsADirectoryError: out_file"),

@@ -233,7 +233,7 @@ for call, error, words in [
         (lambda: set_power_cap(0, 90), ValueError, "100"), (lambda: set_power_cap(0, 401), ValueError, "400"),
         (lambda: set_power_cap(3, 200), LookupError, "gpu-0"),
         (lambda: power_cap_profiler(make(), data(), gpu_num=3), LookupError, "gpu-0"),
-        (lambda: power_cap_profiler(make(), iter(data())), TypeError, "again and again"),
+        (lambda: power_cap_profiler(make(), iter(data())), TypeError, "repeated iteration"),
         (lambda: power_cap_profiler(make(), data(), train=True), ValueError, "loss_fn and optimizer"),
         (lambda: power_cap_profiler(make(), data(), train=True, loss_fn=print, optimizer=7), TypeError, "not builtin"),
         (lambda: power_cap_profiler(make(), data(), out_file="nowhere/caps.csv"), FileNotFoundError, "nowhere"),

@@ -221,7 +221,7 @@ except OSError as why:
 
 REFUSALS = (
     ("wattle.Meter(gpus='9')", "ValueError gpus 9: no NVIDIA GPU can be used"),
-    ("wattle.Meter(gpu_brand='x')", "ValueError gpu_brand 'x': valid are 'nvidia', 'amd' and 'intel'"),
+    ("wattle.Meter(gpu_brand='x')", "ValueError invalid gpu_brand 'x': use 'nvidia', 'amd' or 'intel'"),
     ("wattle.Meter().stop()", "RuntimeError the meter has not been started"),
     ("wattle.Meter().energy_j", "RuntimeError the meter has not been read"),
     ("wattle.span(3)", "TypeError the name of a span must be a str"),

@@ -528,7 +528,7 @@ def misuse(workdir):
     """errors state the correct form"""
     measured = wattle.torch.layers(nn.Linear(2, 2), tracker=False)
     for call, kind, words in ((lambda: measured.rows, RuntimeError, "after stop()"),
-                              (measured.stop, RuntimeError, "after start()"),
+                              (measured.stop, RuntimeError, "before start()"),
                               (lambda: wattle.torch.layers("model"), TypeError, "torch.nn.Module"),
                               (lambda: wattle.torch.layers([nn.Linear(2, 2)]), TypeError, "dict of names")):
         try:
@@ -542,7 +542,7 @@ def misuse(workdir):
         measured.start()
         raise AssertionError("started twice")
     except RuntimeError as error:
-        assert "make another one" in str(error)
+        assert "create another one" in str(error)
 
 
 if __name__ == "__main__":

@@ -98,8 +98,8 @@ def a_real_profile(workdir):
 def what_does_not_fit(workdir):
     """unrelated profile, and file that is no profile: errors; no file is left"""
     workdir.burn("cpu", "0.1")
-    cases = (("[]", "has no events"), ("no JSON", "is no Chrome trace"), ('{"traceEvents": 7}', "has no events"),
-             ('[{"name": "elsewhere", "ph": "X", "ts": 5, "dur": 1, "pid": 1, "tid": 1}]', "one name around the same"))
+    cases = (("[]", "has no events"), ("no JSON", "is not a Chrome trace"), ('{"traceEvents": 7}', "has no events"),
+             ('[{"name": "elsewhere", "ph": "X", "ts": 5, "dur": 1, "pid": 1, "tid": 1}]', "of the same name"))
     for text, said in cases:
         (workdir.folder / "profile.json").write_text(text)
         try:

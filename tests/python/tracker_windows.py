@@ -78,7 +78,7 @@ import wattle.compat.gpu_tracker as gput
 tracker = wattle.Tracker(disable_logs=True)
 def check():
     for name in ("energy", "resource_usage", "report"):
-        refused(RuntimeError, lambda: getattr(tracker, name), f"Tracker.{name} is not known", "stop()", "end_window()")
+        refused(RuntimeError, lambda: getattr(tracker, name), f"Tracker.{name} is not available", "stop()", "end_window()")
     refused(RuntimeError, tracker.to_json, "before tracking completes")
     refused(RuntimeError, lambda: str(tracker), "before tracking completes")
     assert not hasattr(tracker, "nothing") and repr(tracker).startswith("State: ")
@@ -227,7 +227,7 @@ def plain(a, *, b=2):
     work(0.1)
     return a + b
 assert plain.__name__ == "plain" and plain.__doc__ and repr(plain.tracker) == "State: NEW"
-refused(RuntimeError, lambda: plain.tracker.energy, "not known before")
+refused(RuntimeError, lambda: plain.tracker.energy, "not available before")
 assert plain(1) == 3 and 0.1 <= plain.tracker.resource_usage.compute_time.time < 5
 first = plain.tracker.report
 assert plain(1, b=3) == 4 and plain.tracker.report is not first and plain.tracker.energy.target_j > 0
@@ -280,7 +280,7 @@ async def consume():
     return [item async for item in stream()]
 assert asyncio.run(consume()) == [1, 2] and stream.tracker.report is not None
 refused(TypeError, lambda: wattle.Tracker(plain), "@wattle.Tracker()", "parentheses")
-refused(TypeError, lambda: tracked()(Model), "a tracker decorates functions and methods")
+refused(TypeError, lambda: tracked()(Model), "a tracker can only decorate functions and methods")
 """)
 
 

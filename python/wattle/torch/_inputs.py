@@ -43,7 +43,7 @@ def make_inputs(sizes: Union[Size, Mapping[str, Size]], dtypes: Dtypes, batch_di
             dtypes = dict(zip(sizes, _listed(dtypes, len(sizes))))
         return (), {name: _make(size, dtypes.get(name), batch_dim, device, default) for name, size in sizes.items()}
     if not isinstance(sizes, (tuple, list, torch.Size)) or not sizes:
-        raise TypeError(f"input_size: {sizes!r} is not valid; give a size with its batch as (1, 3, 224, 224), a list "
+        raise TypeError(f"input_size: {sizes!r} is not valid; give a size with its batch, as (1, 3, 224, 224), a list "
                         "of sizes, or a dict of sizes by argument name")
     each = [sizes] if is_size(sizes) else list(sizes)
     return tuple(_make(size, dtype, batch_dim, device, default)
@@ -61,9 +61,9 @@ def _listed(dtypes: Any, n: int) -> list[Optional[torch.dtype]]:
 def _make(size: Size, dtype: Optional[torch.dtype], batch_dim: Optional[int], device: torch.device,
           default: torch.dtype) -> torch.Tensor:
     if not is_size(size):
-        raise TypeError(f"input_size: {size!r} is not a size; give whole numbers as (1, 3, 224, 224)")
+        raise TypeError(f"input_size: {size!r} is not a size; give integers, such as (1, 3, 224, 224)")
     if any(n <= 0 for n in size):
-        raise ValueError(f"input_size: {tuple(size)} has a length that is not positive")
+        raise ValueError(f"input_size: {tuple(size)} has a dimension that is not positive")
     dtype = dtype or default
     if device.type == "meta":
         made = torch.empty(tuple(size), dtype=dtype, device=device)
@@ -119,7 +119,7 @@ def model_to_run(model: nn.Module, device: Optional[torch.device]) -> nn.Module:
     except Exception as error:
         why = "its parameters are lazy: run it once before" if has_lazy else f"it is not on {device}: leave device out"
         name = type(model).__name__
-        raise RuntimeError(f"no copy of {name} can be made ({type(error).__name__}), and {why}") from error
+        raise RuntimeError(f"cannot copy {name} ({type(error).__name__}), and {why}") from error
 
 
 def _tensors_of(model: nn.Module) -> Iterator[torch.Tensor]:

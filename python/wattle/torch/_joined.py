@@ -1,4 +1,4 @@
-"""What layers cost beside what they compute: joules per 10^9 multiply-adds."""
+"""Energy of layers relative to their computation: joules per 10^9 multiply-adds."""
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Iterable, Mapping, Optional
 
@@ -9,18 +9,18 @@ from .rows import add_up
 
 @dataclass
 class JoinedRow:
-    """A measured layer. Energies are of all its calls; None is unknown, or nothing to divide by."""
+    """A measured layer. Energies are sums over all calls. None: unknown, or the divisor is 0."""
     name: str
     type: str
     calls: int
-    energy_j: Optional[float]        #: forward and, in training, backward
+    energy_j: Optional[float]        #: forward plus, in training, backward
     error_j: Optional[float]
     share: Optional[float]           #: of the energy of all rows, 0 to 1
-    multiply_adds: Optional[int]     #: of all forward calls that were measured
+    multiply_adds: Optional[int]     #: of all measured forward calls
     multiply_adds_share: Optional[float]
     j_per_gmac: Optional[float]      #: energy_j per 10^9 multiply-adds of the forward pass
     error_j_per_gmac: Optional[float]
-    forward_j_per_gmac: Optional[float]  #: the forward part of the energy alone
+    forward_j_per_gmac: Optional[float]  #: forward energy only
 
 
 COLUMNS = tuple(field.name for field in fields(JoinedRow))
@@ -28,7 +28,7 @@ _SHOWN = ("name", "type", "calls", "energy_j", "error_j", "share", "multiply_add
 
 
 class Joined:
-    """Rows of a measurement with their multiply-adds, in its order, "outside layers" last."""
+    """Rows of a measurement with their multiply-adds, in the same order; "outside layers" is last."""
 
     def __init__(self, rows: list[JoinedRow]) -> None:
         self.rows = rows
@@ -64,8 +64,8 @@ def join(found: Complexity, measured: Any, scale: float) -> Joined:
 
 
 def _work(modules: Iterable[Layer], measured: set[str]) -> dict[str, Optional[int]]:
-    """Multiply-adds by name. What is never called itself has no time of its own (out_proj of nn.MultiheadAttention):
-    its multiply-adds count where they ran, in the nearest module around it that is called."""
+    """Multiply-adds by name. A module that is never called (out_proj of nn.MultiheadAttention) has no time of its own.
+    Its multiply-adds count for the nearest enclosing module that is called."""
     work = {layer.name: layer.multiply_adds for layer in modules}
     called = {layer.name for layer in modules if layer.calls}
     for layer in modules:
@@ -103,5 +103,5 @@ def _ratio(value: Optional[float], of: Optional[float]) -> Optional[float]:
 
 
 def _get(row: Any, name: str) -> Any:
-    """Of a row of layers(), a dict or a plain object; None where it has no such figure."""
+    """A field of a row of layers(), a dict or a plain object; None if missing."""
     return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)

@@ -21,7 +21,7 @@ class Readable:
 
     def __getitem__(self, key: str) -> Any:
         if key not in self.keys():
-            raise KeyError(f"there is no {key!r}, but {', '.join(self.keys())}")
+            raise KeyError(f"unknown key {key!r}; valid: {', '.join(self.keys())}")
         return getattr(self, key)
 
 

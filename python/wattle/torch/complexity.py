@@ -46,7 +46,7 @@ def complexity(model: nn.Module, input_size: Union[None, Size, Mapping[str, Size
     if input_size is not None and input_data is not None:
         raise ValueError("input_size and input_data: give only one of them")
     if mode not in _MODES:
-        raise ValueError(f"mode: '{mode}' is not valid; one of {', '.join(_MODES)}")
+        raise ValueError(f"invalid mode '{mode}': use {' or '.join(_MODES)}")
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     if input_size is None and input_data is None:
         return _summarise(model, model, None, 0)

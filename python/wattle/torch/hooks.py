@@ -137,7 +137,7 @@ class ForwardHooks:
                 self._graph.label_tensors(found, entry.layer if entry is not None else None)
         except Exception as error:  # a measurement must not end a training
             self._warn(f"the inputs of a module could not be followed: {error!r}; "
-                       "some of its backward time is another layer's")
+                       "a part of its backward time is counted for another layer")
 
     def _label_outputs(self, output: Any, layer: Layer) -> None:
         try:

@@ -57,7 +57,7 @@ def _named(model: Model) -> Iterator[tuple[str, torch.nn.Module]]:
         return
     if not isinstance(model, Mapping) or not model or not all(
             isinstance(name, str) and isinstance(one, torch.nn.Module) for name, one in model.items()):
-        raise TypeError("layers() takes a torch.nn.Module, or a dict of names and modules: "
+        raise TypeError("layers() requires a torch.nn.Module, or a dict of names and modules: "
                         'layers({"generator": G, "discriminator": D})')
     for name, one in model.items():
         yield from one.named_modules(prefix=name)

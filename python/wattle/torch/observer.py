@@ -33,14 +33,14 @@ def load() -> Any:
         return _loaded
     path = next((path for path in _files() if path.is_file()), None)
     if path is None:
-        raise ImportError(f"there is no observer for torch {torch.__version__}: {HOW_TO_BUILD}")
+        raise ImportError(f"no observer for torch {torch.__version__}: {HOW_TO_BUILD}")
     loader = importlib.machinery.ExtensionFileLoader(MODULE, str(path))
     spec = importlib.util.spec_from_file_location(MODULE, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     if module.TORCH != tag():
-        raise ImportError(f"{path} is an observer for torch {module.TORCH}, and this is {tag()}: {HOW_TO_BUILD}")
+        raise ImportError(f"{path} was built for torch {module.TORCH}, but this is {tag()}: {HOW_TO_BUILD}")
     _loaded = module
     return module
 

@@ -59,7 +59,7 @@ def _read(path: PathLike) -> Any:
     try:
         return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     except (ValueError, OSError) as error:
-        raise ValueError(f"{os.fspath(path)} is no Chrome trace: {error}") from None
+        raise ValueError(f"{os.fspath(path)} is not a Chrome trace: {error}") from None
 
 
 def _events(document: Any) -> tuple[list[Event], dict[tuple[str, str], str]]:
@@ -96,7 +96,7 @@ def _align(run: _wattle.Run, document: Any, events: list[Event]) -> Alignment:
                 key=lambda fit: (fit.matched, -fit.spread_us), default=None)
     if found is None or found.matched == 0:
         raise ValueError("the profile's times are not Unix times, and no span of the run has the name of one of its "
-                         "events: have a wattle.span and a record_function of one name around the same work")
+                         "events: mark the same code with a wattle.span and a record_function of the same name")
     differences = _differences(found.offset_ns, events, begins)
     return _judged("spans", found.offset_ns + round(statistics.median(differences)), events, begins)
 
@@ -106,7 +106,7 @@ def _from_wall(run: _wattle.Run, unix_ns: int) -> int:
     rows = [(row["wall_start_ns"], row["start_ns"]) for row in run.segments()
             if row["wall_start_ns"] is not None]
     if not rows:
-        raise ValueError("the run does not know the wall clock")
+        raise ValueError("the run file has no wall clock times")
     wall_ns, start_ns = max((row for row in rows if row[0] <= unix_ns), default=min(rows))
     return int(start_ns + unix_ns - wall_ns)
 

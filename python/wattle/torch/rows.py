@@ -1,4 +1,4 @@
-"""What was measured, a row a layer."""
+"""Measurement results: one row per layer."""
 from __future__ import annotations
 
 import json
@@ -15,13 +15,13 @@ Number = TypeVar("Number", int, float)
 
 @dataclass
 class Row:
-    """A module and what was its own: work inside the modules in it is in their rows. Times in seconds, energies in
-    joules; None is unknown. row['energy_j'] and row.energy_j are the same."""
+    """A module's own time and energy; submodules have rows of their own. Times are in seconds, energies in joules; None
+    is unknown. row['energy_j'] and row.energy_j are the same."""
 
-    name: str  #: as in named_modules(); '' is the model itself; 'outside layers' the rest of the program
-    type: str  #: of the module
-    calls: int  #: of forward
-    forward_s: Optional[float]  #: of 'outside layers' all its time
+    name: str  #: as in named_modules(); '': the model itself; 'outside layers': the rest of the program
+    type: str  #: class of the module
+    calls: int  #: number of forward calls
+    forward_s: Optional[float]  #: for 'outside layers' its whole time
     backward_s: Optional[float]
     energy_j: Optional[float]
     error_j: Optional[float]  #: half of a 95 % interval
@@ -29,9 +29,9 @@ class Row:
     backward_j: Optional[float] = None
     cpu_j: Optional[float] = None  #: packages and memory
     gpu_j: Optional[float] = None
-    forward_host_s: Optional[float] = None  #: of the thread that calls; forward_s is the GPU's where there is one
+    forward_host_s: Optional[float] = None  #: time of the calling thread; with a GPU, forward_s is GPU time
     backward_host_s: Optional[float] = None
-    parameters: int = 0  #: of the module itself, those of modules in it not counted
+    parameters: int = 0  #: of the module itself, without submodules
     resolved: Optional[bool] = None  #: the error is smaller than the energy
 
     @property
@@ -40,7 +40,7 @@ class Row:
 
     def __getitem__(self, key: str) -> Any:
         if key != "time_s" and key not in COLUMNS:
-            raise KeyError(f"a row has no '{key}', but {', '.join(COLUMNS)}")
+            raise KeyError(f"unknown column '{key}'; valid: {', '.join(COLUMNS)}")
         return getattr(self, key)
 
     def keys(self) -> list[str]:
@@ -54,7 +54,7 @@ COLUMNS = tuple(field.name for field in fields(Row))
 
 
 def add_up(values: Iterable[Optional[Number]]) -> Optional[Number]:
-    """Their plain sum, in order: a reader who adds the column gets the same bits. None if one is unknown."""
+    """Plain sum in order, bit-identical to adding up the column. None if a value is unknown."""
     total: Any = 0
     for value in values:
         if value is None:
@@ -67,7 +67,7 @@ def known(value: float) -> Optional[float]:
     return None if math.isnan(value) else value
 
 
-#: what the run file keeps of a row, for the page of a report (docs/run-file.md)
+#: columns stored in the run file, for the page of a report (docs/run-file.md)
 _KEPT = ("name", "type", "calls", "parameters", "time_s", "energy_j", "error_j")
 
 
@@ -76,7 +76,7 @@ def kept(rows: Sequence[Row]) -> str:
                       separators=(",", ":"))
 
 
-# ---- for people ----
+# ---- display ----
 
 _SHOWN = ("layer", "type", "calls", "forward ms", "backward ms", "energy J", "± J", "share")
 _RIGHT = (False, False, True, True, True, True, True, True)

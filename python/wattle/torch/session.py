@@ -71,7 +71,7 @@ class layers:
 
     def start(self) -> "layers":
         if self._state != "new":
-            raise RuntimeError(f"layers() measures once, and this one is {self._state}: make another one")
+            raise RuntimeError(f"layers() measures only once and is already {self._state}: create another one")
         self._take_turn()
         try:
             if self._tracker is not None:
@@ -90,7 +90,7 @@ class layers:
 
     def stop(self) -> None:
         if self._state != "started":
-            raise RuntimeError(f"layers() can be stopped after start() only; this one is {self._state}")
+            raise RuntimeError(f"layers() cannot be stopped before start(): it is {self._state}")
         self._state = "stopped"
         try:
             pieces = self._close()
@@ -247,7 +247,7 @@ class layers:
 
     def _done(self) -> figures.Result:
         if self._result is None:
-            raise RuntimeError("the figures of layers() are there after stop(), or after the with block")
+            raise RuntimeError("the results of layers() are available after stop() or after the with block")
         return self._result
 
     @property

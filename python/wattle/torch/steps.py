@@ -35,10 +35,10 @@ class step:
     def __init__(self, optimizer: Optional[Any] = None, *, samples: Union[None, int, Callable[[], int]] = None,
                  name: str = NAME) -> None:
         if optimizer is not None and not callable(getattr(optimizer, "step", None)):
-            raise TypeError("step() takes an optimizer, which has a method step(); "
-                            f"this is a {type(optimizer).__name__}")
+            raise TypeError("step() requires an optimizer with a method step(), "
+                            f"not {type(optimizer).__name__}")
         if not callable(samples) and samples is not None and not _is_count(samples):
-            raise ValueError(f"samples must be a whole number that is not negative, not {samples!r}")
+            raise ValueError(f"samples must be a non-negative integer, not {samples!r}")
         self._samples, self._name = samples, name
         self._range: Optional[int] = None
         self._span = _wattle.span(name)

@@ -20,7 +20,7 @@ WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no":
 
 def _truth(text: str) -> bool:
     if text.lower() not in WORDS:
-        raise argparse.ArgumentTypeError(f"'{text}' is neither True nor False")
+        raise argparse.ArgumentTypeError(f"invalid value '{text}': use True or False")
     return WORDS[text.lower()]
 
 
@@ -30,7 +30,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = float("nan")
     if not SHORTEST_S <= value <= LONGEST_S:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of seconds from {SHORTEST_S} to {LONGEST_S:.0f}")
+        raise argparse.ArgumentTypeError(f"invalid value '{text}': use seconds from {SHORTEST_S} to {LONGEST_S:.0f}")
     return value
 
 
@@ -49,7 +49,7 @@ def record(arguments: argparse.Namespace) -> int:
     """Runs the command under `wattle run`. Returns its status, or 125 with a message."""
     wattle = _program.find()
     if wattle is None:
-        return _fail("the program wattle is not there: neither in the package nor in PATH")
+        return _fail("cannot find the program wattle in the package or in PATH")
     driver = parsers.JsonParser(arguments.output_folder)
     if not arguments.cont:
         driver.erase()
@@ -66,7 +66,7 @@ def record(arguments: argparse.Namespace) -> int:
 def show(arguments: argparse.Namespace) -> int:
     """Prints the summary, and draws the requested curves."""
     if not os.path.isdir(arguments.output_folder):
-        return _fail(f"there is no folder {arguments.output_folder}")
+        return _fail(f"folder {arguments.output_folder} does not exist")
     try:
         results = ExpResults(parsers.JsonParser(arguments.output_folder))
     except (OSError, ValueError) as error:
@@ -95,9 +95,9 @@ def read(argv: Optional[Sequence[str]] = None) -> int:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Records a command (--cmd) and shows the recording. Returns the command's status."""
     parser = argparse.ArgumentParser(prog="deep_learning_power_measure",
-                                     description="Record what a command uses, and show it; or show a folder.")
+                                     description="Record the resource usage of a command, or show a recording.")
     _add_reading(parser)
-    parser.add_argument("--cmd", help="the command, as a shell takes it")
+    parser.add_argument("--cmd", help="command line, in shell syntax")
     parser.add_argument("--cont", type=_truth, default=False, metavar="True|False",
                         help="add to what the folder holds instead of beginning anew (default False)")
     parser.add_argument("--period", type=_seconds, default=0.1,

@@ -23,9 +23,9 @@ _USAGE = """
 _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("-e", "--execute"),
      dict(metavar="COMMAND", help="command to run and track, with its arguments, quoted as in a shell")),
-    (("-o", "--output"), dict(metavar="FILE", help="where results go (default: standard output)")),
+    (("-o", "--output"), dict(metavar="FILE", help="output file (default: standard output)")),
     (("-f", "--format"), dict(metavar="FORMAT", help="text (default), json or pickle")),
-    (("--tconfig",), dict(metavar="FILE", help="JSON object of arguments of Tracker; options given here win")),
+    (("--tconfig",), dict(metavar="FILE", help="JSON object of arguments of Tracker; options take precedence")),
     (("--st",), dict(metavar="S", help="seconds between two samples (default 1)")),
     (("--ru",), dict(metavar="UNIT", help="bytes, kilobytes, megabytes, gigabytes (default) or terabytes")),
     (("--gru",), dict(metavar="UNIT", help="the same for GPU memory")),
@@ -36,10 +36,10 @@ _OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--gb",), dict(metavar="BRAND", help="nvidia, amd or intel (default: all found)")),
     (("--tf",), dict(metavar="FILE", help="tracking file, .csv or .sqlite: written by --execute, read by analyze")),
     (("--overwrite",), dict(action="store_true", default=None, help="replace an existing tracking file")),
-    (("--disable-logs",), dict(action="store_true", default=None, help="no warnings")),
+    (("--disable-logs",), dict(action="store_true", default=None, help="log no warnings")),
     (("--stf",), dict(metavar="FILE", help="sub-tracking file, .csv or .sqlite: written by combine, read by analyze")),
     (("-p",), dict(metavar="FILE", action="append", help="sub-tracking file to combine; a single folder: all in it")),
-    (("--cconfig",), dict(metavar="FILE", help="JSON object with file_path_map and statistic; options given here win")),
+    (("--cconfig",), dict(metavar="FILE", help="JSON object with file_path_map, statistic; options take precedence")),
     (("-m",), dict(metavar="NAME=FILE", action="append", help="a session and the pickle of its analysis")),
     (("--stat",), dict(metavar="STATISTIC", help="min, max, mean (default) or std")),
 )
@@ -99,7 +99,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """Checked before anything runs for hours."""
+    """Checks format and output before a command runs, perhaps for hours."""
     if (options.format or "text") not in _FORMATS:
         fail(f'"{options.format}" is not a valid format. Valid values are "text", "json" or "pickle".')
     if options.output is None:
@@ -132,9 +132,9 @@ def _config(path: Optional[str]) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
             values = json.load(file)
     except ValueError as failure:
-        raise ValueError(f"{path} is no JSON: {failure}") from None
+        raise ValueError(f"{path} is not valid JSON: {failure}") from None
     if not isinstance(values, dict):
-        raise ValueError(f"{path} holds no JSON object")
+        raise ValueError(f"{path} is not a JSON object")
     return values
 
 
@@ -186,7 +186,7 @@ def _compare(options: argparse.Namespace) -> None:
     for pair in options.m or ():
         name, sign, path = pair.partition("=")
         if not sign:
-            raise ValueError(f"-m {pair}: NAME=FILE is wanted")
+            raise ValueError(f"-m {pair}: expected NAME=FILE")
         sessions[name] = path
     if not sessions:
         raise ValueError("A mapping of tracking session name to file path must be provided either through the -m "

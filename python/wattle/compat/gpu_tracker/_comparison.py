@@ -20,8 +20,8 @@ _log = logging.getLogger(__name__)
 
 
 class TrackingComparison:
-    """Sessions by name and the file of each: pickled SubTrackingResults (gpu_tracker's own too; nothing in a pickle
-    is run), JSON from `to_json()` or `wattle blocks` (.json), or a run file of wattle (.sqlite).
+    """Compares sessions, given by name and file: pickled SubTrackingResults (also gpu_tracker's; nothing in a pickle
+    is executed), JSON from `to_json()` or `wattle blocks` (.json), or a run file of wattle (.sqlite).
 
     Code blocks match by name. Names that differ only in the line number after their last colon match in order of the
     line, with a warning. ValueError: a different number of blocks, or one without a match.
@@ -57,7 +57,7 @@ class TrackingComparison:
                          "disambiguated.", *pair)
 
     def compare(self, statistic: str = "mean") -> ComparisonResults:
-        """Of usage and compute time: min, max, mean or std. Sessions are in ascending order of value, unknown ones last."""
+        """Compares min, max, mean or std of usage and compute time. Sessions ascend by value, unknown ones last."""
         if statistic not in STATISTICS:
             raise ValueError(f"Invalid summary statistic '{statistic}'. Valid values are {' '.join(STATISTICS)}.")
         first = self.results_map[self._first]

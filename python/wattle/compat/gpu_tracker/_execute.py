@@ -24,10 +24,10 @@ def execute(command: str, arguments: dict[str, Any]) -> tuple[Tracker, int]:
         reason = "it is not executable" if os.path.exists(words[0]) else "Command not found"
         raise ValueError(f'{reason}: "{words[0]}"')
     if arguments.get("process_id") is not None:
-        raise ValueError("process_id can't be given for a command that is yet to be started")
+        raise ValueError("process_id can't be combined with a command: wattle starts the command itself")
     program = _program.find()
     if program is None:
-        raise FileNotFoundError("the program wattle is neither in this package nor in PATH")
+        raise FileNotFoundError("cannot find the program wattle in this package or in PATH")
     tracker = Tracker(**arguments)  # checks them
     with tempfile.TemporaryDirectory(prefix="wattle-") as folder:
         report_path = os.path.join(folder, "report.json")

@@ -56,7 +56,7 @@ def _of_numpy(name: str) -> Any:
 
 def _latin1_bytes(text: str, encoding: str) -> bytes:
     if encoding != "latin1":
-        raise pickle.UnpicklingError(f"bytes in {encoding}")
+        raise pickle.UnpicklingError(f"unsupported encoding of bytes: {encoding}")
     return text.encode("latin1")
 
 
@@ -71,7 +71,7 @@ class _Unpickler(_Base):  # type: ignore[misc]
 
     def load_build(self) -> None:
         if isinstance(self.stack[-2], type) or callable(self.stack[-2]):
-            raise pickle.UnpicklingError("it writes into a class or function")
+            raise pickle.UnpicklingError("it modifies a class or function")
         super().load_build()
 
     dispatch[pickle.BUILD[0]] = load_build

@@ -41,9 +41,9 @@ class AsynchronousMeasurementTool:
         recorder cannot be started (the program `wattle` was not found …).
 """
         if self._is_started():
-            raise RuntimeError("AsynchronousMeasurementTool.start(): it is started already; stop() it first")
-        if not interval > 0:  # the library takes 0 as its own default
-            raise ValueError(f"interval {interval!r}: seconds from 0.001 to 3600 are valid")
+            raise RuntimeError("AsynchronousMeasurementTool.start(): already started; call stop() first")
+        if not interval > 0:  # 0 selects the library's default
+            raise ValueError(f"invalid interval {interval!r}: use seconds from 0.001 to 3600")
         # No row needs data from the program's memory map, so its lock is not taken: --budget 0.
         tracker = _wattle.Tracker(interval_s=float(interval), gpus=self._gpus, arguments=("--budget", "0"))
         tracker.start()
@@ -51,7 +51,7 @@ class AsynchronousMeasurementTool:
         atexit.register(self._stop_at_exit)
 
     def stop(self) -> None:
-        """Ends the recording and writes its rows. RuntimeError: it was not started (in this process)."""
+        """Ends the recording and writes its rows. RuntimeError: not started in this process."""
         tracker = self._tracker
         if tracker is None or not self._is_started():
             raise RuntimeError("AsynchronousMeasurementTool.stop() without start(): nothing is being recorded")

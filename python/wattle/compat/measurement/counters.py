@@ -25,7 +25,7 @@ def open_meter(gpu_num: GpuNumber) -> Optional[Meter]:
     try:
         return Meter(gpus=gpu_option(gpu_num))
     except OSError as why:
-        warnings.warn(f"energy is unknown (nan): {why}; `wattle sensors` tells what this machine can meter",
+        warnings.warn(f"energy is unknown (nan): {why}; run `wattle sensors` for the available sensors",
                       stacklevel=4)
         return None
 
@@ -72,5 +72,5 @@ class Counters:
         if reading.estimated and not self._has_warned:
             self._has_warned = True
             warnings.warn("no energy counter of the CPU can be read: its energy is estimated by wattle's load model; "
-                          "`wattle sensors` tells why", stacklevel=3)
+                          "run `wattle sensors` for the reason", stacklevel=3)
         return Energy(reading.seconds, reading.cpu_j, reading.gpu_j)

@@ -35,7 +35,7 @@ class EnergyMeasurementTool:
         self._counters.start()
 
     def stop(self) -> None:
-        """Ends the section and writes its row. RuntimeError: it was not started. OSError: the row cannot be written; the next
+        """Ends the section and writes its row. RuntimeError: not started. OSError: the row cannot be written; the next
         stop() and the end of the program try again."""
         if not self._is_started:
             raise RuntimeError("EnergyMeasurementTool.stop() without start(): nothing is being measured")

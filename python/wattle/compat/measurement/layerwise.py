@@ -43,7 +43,7 @@ class LayerwiseMeasurementTool:
         """Starts measuring and returns the unchanged model. RuntimeError: already started."""
         from ...torch import layers
         if self._is_started():
-            raise RuntimeError("LayerwiseMeasurementTool.start(): it is started already; stop() it first")
+            raise RuntimeError("LayerwiseMeasurementTool.start(): already started; call stop() first")
         self._types = {name: type(module).__name__ for name, module in model.named_modules() if _is_layer(name, module)}
         self.layers = layers(model, gpus=self._gpus)
         self.layers.__enter__()
@@ -52,7 +52,7 @@ class LayerwiseMeasurementTool:
         return model
 
     def stop(self) -> None:
-        """Ends the measurement and writes the file. RuntimeError: it was not started."""
+        """Ends the measurement and writes the file. RuntimeError: not started."""
         if not self._is_started():
             raise RuntimeError("LayerwiseMeasurementTool.stop() without start(): nothing is being measured")
         self._process = 0

@@ -45,11 +45,11 @@ class RowFile:
     def _check(self) -> None:
         folder = self.path.parent
         if not folder.exists():
-            raise FileNotFoundError(f"out_file {self.path}: there is no folder {folder}")
+            raise FileNotFoundError(f"out_file {self.path}: folder {folder} does not exist")
         if not folder.is_dir():
-            raise NotADirectoryError(f"out_file {self.path}: {folder} is no folder")
+            raise NotADirectoryError(f"out_file {self.path}: {folder} is not a folder")
         if self.path.is_dir():
-            raise IsADirectoryError(f"out_file {self.path} is a folder; a file name is needed")
+            raise IsADirectoryError(f"out_file {self.path} is a folder; give a file name")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(f"out_file {self.path}: folder {folder} is not writable")
 

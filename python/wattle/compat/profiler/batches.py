@@ -12,7 +12,7 @@ def check(model: Any, dataloader: Any, train: bool, loss_fn: Any, optimizer: Any
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
     if isinstance(dataloader, Iterator) or not hasattr(dataloader, "__iter__") and not hasattr(dataloader, "__getitem__"):
-        raise TypeError("dataloader must be something to go through again and again, as a DataLoader or a list of batches, "
+        raise TypeError("dataloader must support repeated iteration, as a DataLoader or a list of batches does, "
                         f"not {type(dataloader).__name__}")
     if hasattr(dataloader, "__len__") and _is_empty(dataloader):
         raise ValueError("the dataloader has no batch")

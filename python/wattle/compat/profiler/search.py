@@ -76,7 +76,7 @@ def _torch_device(gpu: caps.Device) -> torch.device:
         if uuid and gpu.id.removeprefix("GPU-") == uuid.removeprefix("GPU-"):
             return torch.device("cuda", i)
     if all(uuids):
-        raise LookupError(f"{gpu.device} ({gpu.id}) is not visible to this program; CUDA_VISIBLE_DEVICES says which are")
+        raise LookupError(f"{gpu.device} ({gpu.id}) is not visible to this program (see CUDA_VISIBLE_DEVICES)")
     number = gpu.device.removeprefix("gpu-")  # an older PyTorch, which does not report it
     return torch.device("cuda", int(number) if number.isdecimal() else 0)
 

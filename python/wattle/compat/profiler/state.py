@@ -39,7 +39,7 @@ class Kept:
             raise
 
     def restore(self) -> None:
-        """Restores everything, also if a part fails or somebody presses Ctrl-C; the first failure is raised in the end."""
+        """Restores everything, also if a part fails or on Ctrl-C; raises the first failure at the end."""
         failure: BaseException | None = None
         left = list(self._restores)
         while left:

@@ -186,6 +186,6 @@ def _at(metric: Segment, dates: Sequence[float]) -> Segment:
 def interpolate(metric1: Segment, metric2: Segment) -> tuple[Segment, Segment]:
     """Both curves at the dates of both, interpolated linearly between their own; beyond the ends the last value."""
     if not metric1 or not metric2:
-        raise ValueError("interpolate: one of the two has no point")
+        raise ValueError("interpolate: one of the two metrics has no points")
     dates = sorted({point["date"] for point in metric1} | {point["date"] for point in metric2})
     return _at(metric1, dates), _at(metric2, dates)

@@ -30,8 +30,8 @@ class Database:
     def __init__(self, url: str) -> None:
         self.is_postgresql = url.startswith(POSTGRESQL)
         if "://" in url and not self.is_postgresql and not url.startswith(SQLITE):
-            raise ValueError(f"{url.split('://')[0]}://… is no database that can be used here; "
-                             "FILE.sqlite or postgresql://USER@HOST/NAME is")
+            raise ValueError(f"unsupported database {url.split('://')[0]}://…; "
+                             "use FILE.sqlite or postgresql://USER@HOST/NAME")
         self.url = url if self.is_postgresql else os.path.abspath(url[len(SQLITE):] if url.startswith(SQLITE) else url)
         self._psycopg2 = _import_psycopg2() if self.is_postgresql else None
         self._connection: Any = None

@@ -73,7 +73,7 @@ def _colors() -> Iterator[str]:
 def curves(results: "ExpResults", names: list[str], saveto: Optional["PathLike"]) -> Optional[str]:
     """ExpResults.display_curves."""
     if isinstance(names, str):
-        raise TypeError(f"metric_names is a list of names: ['{names}']")
+        raise TypeError(f"metric_names must be a list of names, such as ['{names}']")
     lines: dict[str, "Curve"] = {}
     for name in names:
         lines.update(_lines(results, name))

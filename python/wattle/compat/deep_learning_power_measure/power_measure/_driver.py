@@ -64,8 +64,8 @@ def _parse(path: pathlib.Path, number: int, text: str) -> Item:
     try:
         return as_record(json.loads(text))
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: line {number} is no record of AIPowerMeter ({error}); "
-                         f'a line is {{"date": …, "metrics": {{…}}}} or "{SEGMENT_END}"') from error
+        raise ValueError(f"{path}: line {number} is not a record of AIPowerMeter ({error}); "
+                         f'expected {{"date": …, "metrics": {{…}}}} or "{SEGMENT_END}"') from error
 
 
 def read_run(run_file: PathLike) -> tuple[list[Item], dict[str, Any]]:
@@ -83,7 +83,7 @@ def records_of_run(run_file: PathLike) -> list[Item]:
 
 
 class Driver:
-    """See the module. `folder` names the place in messages."""
+    """Base class of drivers, see the module. Messages show `folder`."""
     folder: str = ""
     wall_meter: Optional[PathLike] = None         #: CSV that a wall meter is writing (OmegaWatt's layout)
     wattmeter_logfile: Optional[PathLike] = None  #: CSV of a wall meter that is read beside the recording
@@ -209,5 +209,5 @@ def metadata_of(meta_data: Union[str, dict[str, Any]]) -> dict[str, Any]:
     if isinstance(meta_data, str):
         meta_data = {"description": meta_data}
     if not isinstance(meta_data, dict):
-        raise TypeError(f"meta_data is a text or a dict, not {type(meta_data).__name__}")
+        raise TypeError(f"meta_data must be a string or a dict, not {type(meta_data).__name__}")
     return {"description": "", **meta_data, "date": str(datetime.datetime.now())}

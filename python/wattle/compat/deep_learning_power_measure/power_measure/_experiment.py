@@ -28,7 +28,7 @@ def _interval_s(period: float, measurement_period: Optional[float]) -> float:
                                                                    "measurement_period": measurement_period}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, numbers.Real) or not SHORTEST_S <= value <= LONGEST_S:
-            raise ValueError(f"{name} is a number of seconds from {SHORTEST_S} to {LONGEST_S:.0f}, not {value!r}")
+            raise ValueError(f"{name} must be a number of seconds from {SHORTEST_S} to {LONGEST_S:.0f}, not {value!r}")
     return float(value)
 
 
@@ -48,8 +48,9 @@ class Experiment:
     def __init__(self, driver: Driver, model: Any = None, input_size: Optional[Sequence[int]] = None,
                  cont: bool = False) -> None:
         if not isinstance(driver, Driver):
-            raise TypeError("driver is a parsers.JsonParser, a parsers.SqlParser, a prometheus_client.PrometheusClient "
-                            f"or another parsers.Driver, not {type(driver).__name__}")
+            raise TypeError("driver must be a parsers.JsonParser, a parsers.SqlParser, a "
+                            "prometheus_client.PrometheusClient or "
+                            f"another parsers.Driver, not {type(driver).__name__}")
         self.db_driver = driver
         if not cont:
             driver.erase()
@@ -61,14 +62,14 @@ class Experiment:
             _log.info("%s", rapl_message)
         else:
             warnings.warn(f"RAPL not available: {rapl_message}; CPU energy comes from another sensor or is estimated "
-                          "(`wattle sensors` tells)", RuntimeWarning, stacklevel=2)
+                          "(run `wattle sensors`)", RuntimeWarning, stacklevel=2)
         if model is not None:
             self.save_model_card(model, input_size)
 
     def save_model_card(self, model: Any, input_size: Optional[Sequence[int]], device: Any = None) -> None:
         """Counts the model's parameters and multiply-adds and stores them with the recording."""
         if model is None or input_size is None:
-            raise ValueError("a model card needs the model and its input_size, (batch, …)")
+            raise ValueError("a model card requires the model and its input_size, (batch, …)")
         self.db_driver.save_model_card(model_complexity.get_summary(model, input_size, device=device))
 
     def measure_yourself(self, period: float = 1, measurement_period: Optional[float] = None

@@ -182,8 +182,8 @@ class JsonParser(Driver):
                 self._add_exp_records(_read_exp_records(made / "results_exp.json"))
             _copy(lines, self.power_metric_filename)  # last: it states that everything is as new as the run file
         except OSError as error:
-            warnings.warn(f"{self.folder}: what was recorded is read from {self.run_file().name}, and not written into "
-                          f"the folder: {error.strerror}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{self.folder}: cannot write power_metrics.json: {error.strerror}. The recording is read "
+                          f"from {self.run_file().name}.", RuntimeWarning, stacklevel=2)
 
     def _add_exp_records(self, records: list[ExpRecord]) -> None:
         """wattle.metric's figures are in the run file, others in results_exp.json only: none is lost or doubled."""
@@ -226,7 +226,7 @@ def _read_exp_records(path: pathlib.Path) -> list[ExpRecord]:
     try:
         return [_exp_record(entry) for entry in _objects(path.read_text(encoding="utf-8"))]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: no list of objects that each have '{EXP_DATE}' ({error})") from error
+        raise ValueError(f"{path}: expected a list of objects with the key '{EXP_DATE}' ({error})") from error
 
 
 def _exp_record(entry: dict[str, Any]) -> ExpRecord:

@@ -52,7 +52,7 @@ def pid_of(process: Any) -> int:
     """A pid, or the .pid of an object. Raises ValueError otherwise."""
     pid = getattr(process, "pid", process)
     if isinstance(pid, bool) or not isinstance(pid, numbers.Integral) or pid < 1:
-        raise ValueError(f"{process!r} is no process; give a pid or an object with one (psutil.Process)")
+        raise ValueError(f"{process!r} is not a process; give a pid or an object with .pid (psutil.Process)")
     return int(pid)
 
 

@@ -38,7 +38,7 @@ def end_recording(run_file: pathlib.Path) -> None:
     settle(run_file)
     pid = recorder_pid(run_file)
     if pid is not None:
-        raise OSError(errno.EBUSY, f"a recording goes on here (process {pid}); end it, or choose another place",
+        raise OSError(errno.EBUSY, f"process {pid} is still recording here; end it or record elsewhere",
                       str(run_file))
 
 
@@ -146,7 +146,7 @@ class Recording(Beside):
             elif self._pid is not None:  # WATTLE_DISABLE=1 records nothing
                 raise FileNotFoundError("it was removed meanwhile")
         except Exception as error:  # whatever a driver raises
-            self._fail(f"the recording in {self.run_file} was not handed on", error)
+            self._fail(f"cannot store the recording of {self.run_file}", error)
 
 
 class ControlQueue:

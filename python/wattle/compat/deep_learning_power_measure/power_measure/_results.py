@@ -92,7 +92,7 @@ class ExpResults:
         if curve is None:
             raise ValueError(self.missing(name))
         if isinstance(curve, dict):
-            raise ValueError(f"{name} is a curve per GPU ({', '.join(curve)}); take one of get_curve('{name}')")
+            raise ValueError(f"{name} has a curve per GPU ({', '.join(curve)}); select one from get_curve('{name}')")
         return [point for segment in curve for point in segment]
 
     def missing(self, name: str) -> str:

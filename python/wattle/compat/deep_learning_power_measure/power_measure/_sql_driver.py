@@ -109,7 +109,7 @@ class SqlParser(Driver):
             try:
                 rows.append((self.experiment, str(now), now.timestamp(), name, float(value)))
             except (TypeError, ValueError):
-                raise ValueError(f"{name}: {value!r} is no number; a database keeps numbers") from None
+                raise ValueError(f"{name}: {value!r} is not a number; the database stores only numbers") from None
         with self._database.transaction() as run:
             self._database.insert(run, "aipm_exp_metric", rows)
 

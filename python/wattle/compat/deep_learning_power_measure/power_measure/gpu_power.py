@@ -93,7 +93,7 @@ def get_nvidia_gpu_power(pid_list: Optional[Iterable[Any]] = None, nsample: int 
         raise NvmlError(reason.replace("\n", ": "))
     pids = [ALL] if pid_list is None else [pid_of(process) for process in pid_list]
     if not pids:
-        raise ValueError("pid_list is empty; None stands for all processes")
+        raise ValueError("pid_list is empty; use None for all processes")
     metrics: dict[str, Any] = _by_number(_record(pids, LOOK_S * max(int(nsample), 1)))
     _split(metrics, pids if pid_list is not None else None)
     for old, new in SAME.items():
@@ -128,7 +128,7 @@ def _record(pids: list[int], seconds: float) -> dict[str, Any]:
         tracker.stop()
         records = [item for item in records_of_run(run_file) if isinstance(item, Record) and "gpu" in item.metrics]
     if not records:
-        raise NvmlError("the recorder saw no GPU; `wattle sensors` tells why")
+        raise NvmlError("the recorder found no GPU; run `wattle sensors` for the reason")
     return records[-1].metrics["gpu"]
 
 

@@ -70,16 +70,16 @@ class PrometheusClient(Driver):
 
     def records(self) -> Iterable[Item]:
         """Raises ValueError: earlier data are in Prometheus."""
-        raise ValueError("PrometheusClient keeps no recording: ask Prometheus for what was; "
-                         "parsers.JsonParser keeps one")
+        raise ValueError("PrometheusClient stores no recording: query Prometheus for past values, "
+                         "or use parsers.JsonParser")
 
     def save_power_metrics(self, metrics: dict[str, Any], date: Any = None) -> None:
         """Raises NotImplementedError: the gauges are measured where they are served."""
-        raise NotImplementedError("PrometheusClient serves what it measures; parsers.JsonParser takes records")
+        raise NotImplementedError("PrometheusClient serves only its own measurements; use parsers.JsonParser")
 
     def save_exp_metrics(self, metrics: dict[str, Any]) -> None:
         """Raises NotImplementedError, as Prometheus accepts no figures."""
-        raise NotImplementedError("PrometheusClient keeps no figures; parsers.JsonParser does")
+        raise NotImplementedError("PrometheusClient stores no figures; use parsers.JsonParser")
 
 
 class Serving(Beside):
@@ -89,7 +89,7 @@ class Serving(Beside):
         super().__init__()
         program = _program.find()
         if program is None:
-            raise RuntimeError("the program wattle is neither in the package nor in $PATH")
+            raise RuntimeError("cannot find the program wattle in the package or in PATH")
         self._client = client
         # A session of its own: Ctrl-C is for the program, which determines the end.
         self._process = subprocess.Popen([program, "serve", *client.arguments(pid, period_s)],

@@ -10,7 +10,7 @@ import time
 from typing import Iterator, Optional
 
 UJOULES, JOULES, WATT_HOURS = 1, 2, 3
-UNITS_J = {UJOULES: 1e-6, JOULES: 1.0, WATT_HOURS: 3600.0}  #: joules of one
+UNITS_J = {UJOULES: 1e-6, JOULES: 1.0, WATT_HOURS: 3600.0}  #: joules per unit
 rapl_dir = os.path.join(os.environ.get("WATTLE_SYSFS") or "/sys", "class/powercap")
 
 
@@ -51,12 +51,12 @@ class RAPLDomain:
     def __sub__(self, other: "RAPLDomain") -> "RAPLDomain":
         """Energy from other to self, over at most one wrap of the counter."""
         if (self.name, self.id) != (other.name, other.id):
-            raise ValueError(f"{self.id} ({self.name}) and {other.id} ({other.name}) are two domains")
+            raise ValueError(f"{self.id} ({self.name}) and {other.id} ({other.name}) are different domains")
         used_uj = self.values["energy_uj"] - other.values["energy_uj"]
         largest_uj = self.max_values["energy_uj"]
         if used_uj < 0:
             if largest_uj is None:
-                raise ValueError(f"{self.id}: the counter went back, and where it wraps is not known")
+                raise ValueError(f"{self.id}: the counter decreased and its range is unknown")
             used_uj += largest_uj + 1
         return RAPLDomain(self.name, self.id, used_uj, largest_uj)
 
