@@ -255,7 +255,7 @@ POLICIES = (
     ("# all\n\nothers cap gpu-0 300..200", "policy:3: '300..200' is not a range"),
     ("user no-such-user read", "policy:1: unknown user 'no-such-user'"),
     ("others read\nsomebody read", "policy:2: a rule begins with"),
-    ("others read now", "policy:1: 'now' after `read`"),
+    ("others read now", "policy:1: unexpected 'now' after `read`"),
     ("others cap gpu0", "policy:1: after `cap`"),
     ("others nothing more", "policy:1: unexpected word 'more'"),
     ("others read\n" * 65, "policy:65: there are more than 64 rules"),

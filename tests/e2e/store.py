@@ -372,7 +372,7 @@ def pruned(workdir):
                        f"run_id = '{young}')")
         gone = young_rows["sample"] - server.value(f"SELECT count(*) FROM sample WHERE run_id = '{young}'")
         told = report(workdir, "--store", server.url(), "--run", young)["warnings"]
-        assert any(f"{gone} of {young_rows['sample']} samples are no longer in the store" in str(text) for text in told), told
+        assert any(f"{gone} of {young_rows['sample']} samples were pruned from the store" in str(text) for text in told), told
         # Pruned runs can be sent again: they are new to the store.
         wattle(workdir, "push", "training.sqlite", server.url())
         assert server.value(f"SELECT count(*) FROM sample WHERE run_id = '{old}'") > 0
