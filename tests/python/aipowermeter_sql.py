@@ -72,7 +72,7 @@ def keep_and_read(database):
     try:
         driver.save_exp_metrics({"name": "resnet"})
     except ValueError as error:
-        assert "no number" in str(error)
+        assert "is not a number" in str(error)
     else:
         raise AssertionError("a text was kept as a number")
     driver.erase()

@@ -433,7 +433,7 @@ def errors(workdir):
     rows = [
         (TypeError, "not a torch.nn.Module", lambda: complexity(torch.relu, (1, 2))),
         (ValueError, "only one", lambda: complexity(nn.Linear(2, 2), (1, 2), input_data=torch.ones(1, 2))),
-        (ValueError, "mode: 'both'", lambda: complexity(nn.Linear(2, 2), (1, 2), mode="both")),
+        (ValueError, "invalid mode 'both'", lambda: complexity(nn.Linear(2, 2), (1, 2), mode="both")),
         (TypeError, "(1, 3, 224, 224)", lambda: complexity(nn.Linear(2, 2), "1x2")),
         (ValueError, "not positive", lambda: complexity(nn.Linear(2, 2), (0, 2))),
         (ValueError, "one for each", lambda: complexity(nn.Linear(2, 2), (1, 2), dtypes=[torch.float] * 2)),

@@ -85,6 +85,7 @@ def check():
 check()
 with tracker:
     check()
+    work(0.3)
 assert tracker.energy.total_j > 0 and tracker.report["schema"] == "wattle-report/1"
 old = gput.Tracker()
 assert old.energy is old.resource_usage is old.report is None
