@@ -256,11 +256,11 @@ POLICIES = (
     ("user no-such-user read", "policy:1: unknown user 'no-such-user'"),
     ("others read\nsomebody read", "policy:2: a rule begins with"),
     ("others read now", "policy:1: unexpected 'now' after `read`"),
-    ("others cap gpu0", "policy:1: after `cap`"),
+    ("others cap gpu0", "policy:1: a device"),
     ("others nothing more", "policy:1: unexpected word 'more'"),
     ("others read\n" * 65, "policy:65: there are more than 64 rules"),
     ("others", "policy:1: the rule ends too early"),
-    ("user", "policy:1: `user` needs"),
+    ("user", "policy:1: a name or a number must follow `user`"),
     ("others read \0", "policy:1: contains a character"),
     ("x" * 600, "policy:1: the line is longer than"),
 )
