@@ -24,7 +24,7 @@ struct uploader {
 	pid_t pid;                // 0: not running
 	uint32_t n_good;          // n_good at the last handled message
 	uint32_t n_told;          // n_told of the last handled message
-	bool has_begun;           // the process was told that the file exists
+	bool has_begun;           // the uploader process was notified that the file exists
 	char *over_path;          // owned; set when the run is over; NULL: still recording
 	int64_t over_ns;
 	int64_t spawned_ns, pause_ns,
