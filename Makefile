@@ -22,7 +22,7 @@ demo: all
 	$(BUILD)/wattle report $(BUILD)/demo.sqlite --format html -o $(BUILD)/demo.html
 	@echo "Page with charts, for any browser: $(abspath $(BUILD)/demo.html)"
 
-# The tests run under ASan and UBSan (their reports need only line numbers, hence -g1). clang compiles the same sources without a warning
+# The tests run under ASan and UBSan (their reports need only line numbers, hence -g1). clang compiles the same sources and the benchmarks without a warning
 # and links nothing.
 test-build: packages-build packages-test
 	@[ -f $(TEST_BUILD)/build.ninja ] || $(SETUP) $(TEST_BUILD) -Dtests=true -Dwerror=true \
@@ -31,7 +31,7 @@ test-build: packages-build packages-test
 
 test: test-build
 	@[ -f $(CLANG_BUILD)/build.ninja ] || CC=clang $(SETUP) $(CLANG_BUILD) -Dtests=true -Dwerror=true \
-		-Doptimization=0 -Ddebug=false
+		-Doptimization=0 -Ddebug=false -Dbench=true
 	@ninja -C $(CLANG_BUILD) $$(ninja -C $(CLANG_BUILD) -t targets all | sed -n 's/\.o: .*/.o/p')
 	@$(PYTHON) tools/run-tests.py $(TEST_BUILD) --second-try
 

@@ -44,11 +44,11 @@ static void open_jobs(struct host *host)
 	for (size_t i = 0; i < HOST_JOBS; i++) {
 		char name[32];
 		snprintf(name, sizeof(name), "%zu", 100000 + host->number / 16 * HOST_JOBS + i); // a job has 16 hosts
-		struct told_row *row = told_add(&host->totals.groups[MONITOR_JOBS], name);
+		struct group_row *row = group_rows_add(&host->totals.groups[MONITOR_JOBS], name);
 		if (row == NULL)
 			abort();
 		snprintf(row->user, sizeof(row->user), "user%zu", (host->number / 16 + i) % 50);
-		row->state = TOLD_HERE;
+		row->series.state = SERIES_SHOWN;
 		row->is_here = true;
 	}
 }
@@ -106,9 +106,9 @@ static void move_domain(struct host *host, size_t i, double seconds)
 
 static void move_jobs(struct host *host, const double *energy_j, double power_w, double seconds)
 {
-	struct told_table *table = &host->totals.groups[MONITOR_JOBS];
+	struct group_rows *table = &host->totals.groups[MONITOR_JOBS];
 	for (size_t i = 0; i < table->n; i++) {
-		struct told_row *row = &table->items[i];
+		struct group_row *row = &table->items[i];
 		row->cpu_s = seconds * 20;
 		for (int r = 0; r < MONITOR_RESOURCES; r++)
 			row->energy_j[r] = energy_j[r] / HOST_JOBS * 0.8;

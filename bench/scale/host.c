@@ -132,7 +132,7 @@ static int64_t gpu_value(size_t metric, struct rng *rng)
 	return reading->swing == 0 ? VALUE_MISSING : reading->least + rng_below(rng, reading->swing);
 }
 
-static int64_t device_value(const struct host *host, const struct fleet *fleet, int64_t device, int64_t tick,
+static int64_t made_device_value(const struct host *host, const struct fleet *fleet, int64_t device, int64_t tick,
 	size_t metric, struct rng *rng)
 {
 	switch (metric) {
@@ -149,7 +149,7 @@ static int64_t device_value(const struct host *host, const struct fleet *fleet, 
 	}
 }
 
-static int64_t run_value(const struct host *host, const struct fleet *fleet, int64_t tick, size_t metric,
+static int64_t made_run_value(const struct host *host, const struct fleet *fleet, int64_t tick, size_t metric,
 	struct rng *rng)
 {
 	size_t n;
@@ -200,7 +200,7 @@ int64_t host_samples(const struct host *host, const struct fleet *fleet, const s
 		copy_row(out, table->n);
 		for (const struct host_column *c = table->columns; c < table->columns + table->n; c++)
 			if (c->source == METRIC)
-				add_metric(c->type, run_value(host, fleet, tick, c->metric, &rng), out);
+				add_metric(c->type, made_run_value(host, fleet, tick, c->metric, &rng), out);
 			else
 				add_key(host, fleet, c, tick, 0, out);
 	}
@@ -216,7 +216,7 @@ int64_t host_device_samples(const struct host *host, const struct fleet *fleet, 
 			copy_row(out, table->n);
 			for (const struct host_column *c = table->columns; c < table->columns + table->n; c++)
 				if (c->source == METRIC)
-					add_metric(c->type, device_value(host, fleet, device, tick, c->metric, &rng),
+					add_metric(c->type, made_device_value(host, fleet, device, tick, c->metric, &rng),
 						out);
 				else
 					add_key(host, fleet, c, tick, device, out);
