@@ -62,6 +62,7 @@ enum field_type {
 
 struct field {
 	const char *key;
+	const char *old_key; // deprecated name: JSON has the value under both keys; NULL: none
 	enum field_type type;
 	const char *unit;    // "J", "W", "s", "bytes", "%"; NULL: none
 	const char *meaning; // one sentence without the period

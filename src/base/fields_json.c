@@ -91,6 +91,17 @@ static void items(struct writer *w, const struct field *field, const struct obje
 	w->j->pretty = pretty;
 }
 
+static void member(struct writer *w, const char *key, const struct field *field, const struct object_at *at)
+{
+	jsonw_key(w->j, key);
+	if (field->type == FIELD_IS_OBJECT)
+		held(w, field->object, field_object(field, at), at, 0);
+	else if (field->type == FIELD_IS_LIST || field->type == FIELD_IS_MAP)
+		items(w, field, at);
+	else
+		plain(w, field, at);
+}
+
 static void fields(struct writer *w, const struct object_at *at)
 {
 	for (size_t i = 0; i < at->type->n_fields; i++) {
@@ -106,13 +117,9 @@ static void fields(struct writer *w, const struct object_at *at)
 			inner_items(w, field, at);
 			continue;
 		}
-		jsonw_key(w->j, field->key);
-		if (field->type == FIELD_IS_OBJECT)
-			held(w, field->object, field_object(field, at), at, 0);
-		else if (field->type == FIELD_IS_LIST || field->type == FIELD_IS_MAP)
-			items(w, field, at);
-		else
-			plain(w, field, at);
+		member(w, field->key, field, at);
+		if (field->old_key != NULL)
+			member(w, field->old_key, field, at);
 	}
 }
 

@@ -235,6 +235,55 @@ static const struct schema_row {
 		"{\"description\": \"energy (J)\", \"type\": [\"number\", \"null\"]}}"},
 };
 
+/* A key with a deprecated name. */
+
+static const struct field renamed_fields[] = {
+	FIELD(struct reading, power_w, "W", "power", .old_key = "watts"),
+	FIELD_AS(struct reading, "title", name, NULL, "name of the meter"),
+};
+static const struct object_type renamed_type = OBJECT_TYPE("renamed", "A reading with a renamed key.", renamed_fields);
+
+static void old_keys(void **state)
+{
+	const struct reading reading = {"a", 2.5};
+	struct buf out;
+	buf_init(&out, 1 << 10);
+	document_json(&out, &renamed_type, &reading, false);
+	assert_string_equal(out.data, "{\"power_w\": 2.5, \"watts\": 2.5, \"title\": \"a\"}");
+	buf_finish(&out);
+
+	json_t *schema = schema_of(&renamed_type);
+	const json_t *renamed = json_object_get(json_object_get(schema, "$defs"), "renamed");
+	json_t *expected = json_loads(
+		"{\"deprecated\": true, \"description\": \"deprecated, use power_w\", \"type\": [\"number\", \"null\"]}", 0, NULL);
+	assert_true(json_equal(json_object_get(json_object_get(renamed, "properties"), "watts"), expected));
+	json_decref(expected);
+	expected = json_loads("[\"power_w\", \"title\"]", 0, NULL);
+	assert_true(json_equal(json_object_get(renamed, "required"), expected));
+	json_decref(expected);
+	json_decref(schema);
+}
+
+static const struct old_key_row {
+	const char *teaches, *json;
+	double power_w;
+} old_key_rows[] = {
+	{"read: the value of a deprecated key", "{\"watts\": 1, \"title\": \"a\"}", 1},
+	{"read: the new key takes precedence over the deprecated one", "{\"watts\": 1, \"power_w\": 2}", 2},
+};
+
+static void read_old_key(void **state)
+{
+	const struct old_key_row *row = *state;
+	struct reading reading;
+	struct arena *arena = arena_new();
+	json_t *json = json_loads(row->json, 0, NULL);
+	assert_int_equal(fields_read(json, &renamed_type, &reading, arena, NULL), 0);
+	assert_true(reading.power_w == row->power_w);
+	arena_free(arena);
+	json_decref(json);
+}
+
 static void check_schema(void **state)
 {
 	const struct schema_row *row = *state;
@@ -498,6 +547,8 @@ int main(void)
 	ROWS_ADD_ONE(&tests, "JSON: each list in a list is on a line of its own", check_lines);
 	ROWS_ADD_ONE(&tests, "JSON: the top level of a document may be a list", check_list);
 	ROWS_ADD(&tests, schema_rows, check_schema);
+	ROWS_ADD_ONE(&tests, "a renamed key: JSON has both, the schema marks the old one as deprecated", old_keys);
+	ROWS_ADD(&tests, old_key_rows, read_old_key);
 	ROWS_ADD_ONE(&tests, "schema: the top level of a document may be a list", schema_of_a_list);
 	ROWS_ADD(&tests, open_rows, check_open);
 	ROWS_ADD_ONE(&tests, "schema: an object that allows additional keys", schema_of_open_object);
