@@ -175,7 +175,8 @@ def variables(workdir):
 def usage_errors(workdir):
     """invalid options: one line each; --help and --version print to stdout"""
     for words, status, expected in ((["--help"], 0, "usage: wattled"), (["--version"], 0, "wattled "),
-                                    (["--socket"], 2, "--socket"), (["x"], 2, "unknown option 'x'"), (["--socket", "relative"], 1, "absolute"),
+                                    (["--socket"], 2, "--socket"), (["x"], 2, "unknown option 'x'"),
+                                    (["--polcy", "x"], 2, "unknown option '--polcy' (did you mean '--policy'?)"), (["--socket", "relative"], 1, "absolute"),
                                     (["--socket", "/" + "x" * 200], 1, "absolute"),
                                     (["--sysfs", "/not/there"], 1, "--sysfs"),
                                     (["--policy", "/not/there", "--socket", workdir.folder / "s"], 1, "/not/there")):
