@@ -5,6 +5,7 @@ usage: bench.py BUILD [NAME...]
 BUILD is an optimised build folder with -Dbench=true. Each row: name, measured value, floor or true value, ratio, goal. Figures
 that a busy machine disturbs are medians or differences of a long and a short run, so that start and end cancel.
 """
+import difflib
 import json
 import os
 import pathlib
@@ -237,7 +238,7 @@ def served(env, scrapes, looks=25):
         now = json.loads(answer.read())
     os.kill(server, signal.SIGTERM)
     around.wait()
-    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size, "library_s": own_cpu_s("calls") / now["look"] * looks,
+    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size, "library_s": own_cpu_s("calls") / now["sample"] * looks,
             "processes": now["processes_seen"]}
 
 
@@ -532,8 +533,17 @@ def spans_slowdown():
         f"{min(slower):.1f}..{max(slower):.1f}", "under 1 %", median < 1)
 
 
+def refuse_unknown(wanted, names):
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            sys.exit(f"bench.py: unknown benchmark '{name}'{f' (did you mean {near[0]!r}?)' if near else ''}; "
+                     f"the benchmarks are: {', '.join(names)}")
+
+
 def main():
     wanted = sys.argv[2:]
+    refuse_unknown(wanted, [function.__name__ for function in benches])
     print(f"{'what':42} {'measured':>10} {'against':>20} {'ratio':>8}  goal")
     for function in benches:
         if wanted and function.__name__ not in wanted:

@@ -141,7 +141,7 @@ def files_left_next_to_a_run(workdir):
     files.mkdir()
     workdir.report("-i", "10ms", "--", "env", "-u", "WATTLE_RING", f"WATTLE_SPANS={files}/s-%p", program)
     spans = sorted(files.iterdir())
-    assert workdir.wattle("combine", "all.csv", *spans).returncode == 0
+    assert workdir.wattle("merge", "all.csv", *spans).returncode == 0
     joined = blocks(workdir, "run.sqlite", *(word for file in spans for word in ("--spans", file)))
     by_wall = blocks(workdir, "run.sqlite", "--sub-tracking-file", "all.csv")
     for document in (joined, by_wall):

@@ -57,7 +57,7 @@ def stays_until_reset(workdir):
     assert machine.cap("set", "GPU-aaaa", "200.5").returncode == 0
     assert "gpu-0: persistent; `wattle cap reset gpu-0` restores 300 W" in machine.cap("list").stdout
     rows = json.loads(machine.cap("list", "--json").stdout)
-    assert [(row["stands"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
+    assert [(row["is_persistent"], row["previous_w"]) for row in rows[:2]] == [(True, 300), (False, None)], rows
     assert machine.cap("reset", "gpu-0").returncode == 0
     assert machine.set_calls() == [(0, 250000), (0, 200500), (0, 300000)], machine.set_calls()
     assert machine.cap("reset", "gpu-0", "--default").returncode == 0

@@ -98,10 +98,10 @@ def persistent_limits(workdir):
     assert workdir.wattle("cap", "reset", "gpu-0", "--default").returncode == 0
     assert calls(workdir)[3:] == [(0, 250000), (0, 400000)] and journal(workdir) == []
     workdir.wattle("cap", "set", "gpu-0", "250")
-    assert '"stands": true,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0", "--json").stdout
+    assert '"is_persistent": true,\n  "stands": true,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0", "--json").stdout
     with (workdir.folder / "cards.limits").open("a") as log:
         log.write("1 0 180000 1\n")
-    assert '"stands": false,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0", "--json").stdout
+    assert '"is_persistent": false,\n  "stands": false,\n  "settable"' in workdir.wattle("cap", "get", "gpu-0", "--json").stdout
     told = workdir.wattle("cap", "reset", "gpu-0")
     assert "left at 180 W" in told.stderr and calls(workdir)[-1] == (0, 180000) and journal(workdir) == []
 

@@ -211,8 +211,8 @@ def of_files():
                         ("run_and_spans", "short.sqlite --spans a.spans")):
         yield Case(f"files/{name}.txt", f"blocks {words}")
         yield Case(f"files/{name}.json", f"blocks {words} --format json")
-    yield Case("files/combined.csv", "combine OUT a.spans b.spans", as_text.read)
-    yield Case("files/combined_calls.csv", "combine OUT sub_tracking.csv", as_text.read)
+    yield Case("files/combined.csv", "merge OUT a.spans b.spans", as_text.read)
+    yield Case("files/combined_calls.csv", "merge OUT sub_tracking.csv", as_text.read)
     yield Case("files/model.txt", "model net.onnx --batch 2")
     yield Case("files/model.json", "model net.onnx --format json")
     yield Case("files/rank.txt", "report restart/job-r000-restart1.sqlite")

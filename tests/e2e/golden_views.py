@@ -110,7 +110,7 @@ def moving(value, key=""):
         return {name: moving(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
         return [moving(inner, key) for inner in value]
-    moves = isinstance(value, float) or key in ("look", "rss_bytes") or (isinstance(value, int) and key.endswith(("_w", "_j", "_s")))
+    moves = isinstance(value, float) or key in ("sample", "look", "rss_bytes") or (isinstance(value, int) and key.endswith(("_w", "_j", "_s")))
     return "number" if moves and not isinstance(value, bool) else value
 
 
@@ -157,11 +157,12 @@ def served(workdir):
                         "--cgroups", 3, "--seed-names", "-i", "100ms", env={**machine(workdir), "LC_ALL": "C.UTF-8"})
     while b"serving" not in (line := server.stderr.readline()):
         assert line, "it did not start"
-    wait_until(lambda: json.loads(ask(socket_path, "/now.json"))["look"] >= 3, "three looks")
-    now = json.loads(ask(socket_path, "/now.json?trail=1"))
-    now.update(host="HOST", time="TIME", trail={key: "list" if isinstance(inner, list) else [
+    wait_until(lambda: json.loads(ask(socket_path, "/now.json"))["sample"] >= 3, "three samples")
+    now = json.loads(ask(socket_path, "/now.json?history=1"))
+    history = {key: "list" if isinstance(inner, list) else [
         {name: "list" if isinstance(part, list) else part for name, part in row.items()} for row in inner] if key == "domains" else inner
-        for key, inner in now["trail"].items()})
+        for key, inner in now["history"].items()}
+    now.update(host="HOST", time="TIME", history=history, trail=history)
     for row in now.get("processes", []):
         row.update((key, "USER") for key in row if key == "user")
     metrics = series(ask(socket_path, "/metrics"))

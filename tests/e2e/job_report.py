@@ -266,7 +266,7 @@ def a_long_job_that_is_read_thinly(workdir):
     job = synthetic_jobs.Job("long", nodes=1, per_node=2, gpus=2, steps=30, step_s=1.642, is_even=True, times=128,
                         slow={1: 1.2})
     expected_values = synthetic_jobs.make(WATTLE, workdir.folder / "long", job)
-    thin, full = report(workdir, workdir.folder / "long"), report(workdir, workdir.folder / "long", "--full")
+    thin, full = report(workdir, workdir.folder / "long"), report(workdir, workdir.folder / "long", "--all-samples")
     assert thin["job"]["read_every_s"] == 1 and full["job"]["read_every_s"] is None
     assert thin["run"]["samples"] == full["run"]["samples"] > 150_000
     near(thin["energy"]["total_j"], expected_values["total_j"], relative=1e-5)

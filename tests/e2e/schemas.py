@@ -246,10 +246,10 @@ def live_view(workdir):
     blind = {"WATTLE_SYSFS": str(workdir.tree("nothing", {})), "WATTLE_NVML": "/nonexistent"}
     for env, options in ((machine(workdir, "nvidia-server") | {"WATTLE_PROCFS": None}, ()), (blind, ("--pid", "1"))):
         server = Server(workdir, "--interval", "200ms", *options, env=env)
-        wait_until(lambda: server.now()["look"] > 2, "the third sample")
-        assert "trail" not in check("now", server.ask("/now.json")[2])
-        trail = check("now", server.ask("/now.json?trail=1")[2])["trail"]
-        assert len(trail["unix_s"]) > 2 and ("target_w" in trail) == bool(options), trail.keys()
+        wait_until(lambda: server.now()["sample"] > 2, "the third sample")
+        assert "history" not in check("now", server.ask("/now.json")[2])
+        history = check("now", server.ask("/now.json?history=1")[2])["history"]
+        assert len(history["unix_s"]) > 2 and ("target_w" in history) == bool(options), history.keys()
         server.process.terminate()
         server.process.wait()
 

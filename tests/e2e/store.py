@@ -427,7 +427,7 @@ def thinned(workdir):
         job = dataclasses.replace(synthetic_jobs.KINDS["plain"], per_node=2, gpus=2, times=420, is_even=True)  # over 100,000 spans
         expected_values = made_job(workdir, server, job, "long")
         stored = ("--store", server.url(), "--job", expected_values["job_id"])
-        whole, part, here = report(workdir, *stored, "--full"), report(workdir, *stored), report(workdir, "long")
+        whole, part, here = report(workdir, *stored, "--all-samples"), report(workdir, *stored), report(workdir, "long")
         assert not whole["job"]["read_every_s"], whole["job"]
         for said in (part, here):
             assert said["job"]["read_every_s"] >= 1, said["job"]

@@ -65,7 +65,8 @@ void ledger_keys(const struct part *part)
 	for (size_t i = 0; i < OWNERS; i++) {
 		if (!(owner_j(&part->f->ledger, i) > 0))
 			continue;
-		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i), part->f->total_j);
+		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i),
+			part->f->total_j);
 		buf_str(part->out, "</li>\n");
 	}
 	buf_str(part->out, "</ul>\n");
@@ -153,8 +154,8 @@ static void owned_name(struct buf *out, const struct object_at *row, bool is_pag
 	const struct owner *owner = &owners[owned->owner];
 	const char *name = owner_name(owned->owner, owned->part->job != NULL);
 	if (is_page)
-		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s</span>", owner->css, name,
-			owner->meaning);
+		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s</span>",
+			owner->css, name, owner->meaning);
 	else
 		buf_str(out, name);
 }
@@ -164,7 +165,8 @@ static void share(struct buf *out, const struct object_at *row, bool is_page)
 	const struct owned *owned = row->data;
 	bool is_idle = owners[owned->owner].offset == offsetof(struct ledger, idle_j);
 	if (isnan(owned->share_percent))
-		buf_printf(out, "<span class=\"faint small untold\">%s</span>", is_idle ? idle_meaning(owned->part) : "n/a");
+		buf_printf(out, "<span class=\"faint small untold\">%s</span>",
+			is_idle ? idle_meaning(owned->part) : "n/a");
 	else
 		part_percent(out, owned->share_percent);
 }
@@ -206,7 +208,8 @@ void section_ledger(const struct part *part)
 		return;
 	for (size_t i = 0; i < OWNERS; i++) {
 		double energy_j = owner_j(&f->ledger, i);
-		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN, energy_j / f->total_j * 100};
+		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN,
+			energy_j / f->total_j * 100};
 		at[i] = (struct object_at){.type = &owned_type, .data = &owned[i]};
 	}
 	section_begin(part, "ledger", title_of_section(SECTION_LEDGER));
