@@ -45,7 +45,7 @@ def state(path):
 def read_record(destdir, prefix):
     """{path: state}, in the order of installation."""
     file = inside(destdir, prefix / RECORD)
-    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:  # who could name any file of root's
+    if file.exists() and os.geteuid() == 0 and file.stat().st_uid != 0:  # another user could name any file that belongs to root
         sys.exit(f"install.py: {file} belongs to user {file.stat().st_uid}; run make as that user")
     rows = (line.split("  ", 1) for line in file.read_text().splitlines()) if file.exists() else ()
     return {pathlib.Path(path): what for what, path in rows}

@@ -129,7 +129,7 @@ def refused(workdir):
     """impossible requests: refused with one line before anything runs"""
     put(workdir, CARD)
     holder = workdir.start("cap", "set", "gpu-0", 300, "--", "sleep", 60)
-    wait_until(lambda: limit_w(workdir) == 300, "somebody's lease")
+    wait_until(lambda: limit_w(workdir) == 300, "the other program's lease")
     (workdir.folder / "there.sqlite").write_text("")
     run = ["--", "touch", "it-ran"]
     for status, word, options in [

@@ -259,7 +259,7 @@ def a_wrong_root(workdir):
 def unreadable_for_others(workdir):
     """counter readable by root only: sensors reports the reason and the remedy"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("needs root, to be refused as another user")
     top = sysfs(workdir, {PACKAGE: zone("package-0", 1000)})
     (top / "class/powercap" / PACKAGE / "energy_uj").chmod(0o400)
     wattle, _ = workdir.for_everybody()

@@ -391,7 +391,7 @@ def many_kills(place, numbers):
             other = None
             wait_until(lambda: limit_w(place, 1) == 125, f"trial {number}: the other's went with the helper")
         else:
-            assert limit_w(place, 1) == 100, f"trial {number}: somebody else's limit was touched"
+            assert limit_w(place, 1) == 100, f"trial {number}: another user's limit was changed"
     if other is not None:
         other.socket.close()
     helper.stop()

@@ -89,7 +89,7 @@ def without_a_trace(workdir):
     shell(workdir, lines, "python3 -c 'import wattle'")
     changed = workdir.folder / "dest/usr/local/share/wattle/prometheus/wattle-targets.yml"
     changed.write_text("- targets: [node1:9095]\n")
-    if os.geteuid() == 0:  # a record of somebody else's could name files of root's
+    if os.geteuid() == 0:  # another user's record could name files that belong to root
         os.chown(record, NOBODY, -1)
         assert f"belongs to user {NOBODY}" in tool(workdir, "--uninstall", "/usr/local", workdir.folder / "dest", status=1)
         os.chown(record, 0, -1)

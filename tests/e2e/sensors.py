@@ -69,7 +69,7 @@ def no_powercap(workdir):
 def root_only(workdir):
     """counters readable by root only: one command for all of them until the next boot, and a permanent one"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("needs root, to be refused as another user")
     env = machine(workdir, "metal", ["package-0", "package-1"])
     files = [pathlib.Path(env["WATTLE_SYSFS"], f"class/powercap/intel-rapl:{i}/energy_uj") for i in range(2)]
     for file in files:

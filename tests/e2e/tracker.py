@@ -1,4 +1,4 @@
-"""The tracker of include/wattle.h in C programs: programs/tracker.c performs one act in each run."""
+"""The tracker of include/wattle.h in C programs: each run of programs/tracker.c is one scenario."""
 import csv
 import errno
 import json
