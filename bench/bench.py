@@ -164,7 +164,8 @@ def simulated(seconds, *options):
         simulator.communicate()
     start_ns, end_ns = sqlite3.connect("run.sqlite").execute("select start_ns, end_ns from segment").fetchone()
     package = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
-    return package["energy_j"], package["error_j"], expected_values.energy_j(expected_values.load("sim"), "package-0", start_ns, end_ns)
+    return package["energy_j"], package["error_j"], expected_values.energy_j(expected_values.load("sim"), "package-0",
+                                                                             start_ns, end_ns)
 
 
 @bench
@@ -238,7 +239,8 @@ def served(env, scrapes, looks=25):
         now = json.loads(answer.read())
     os.kill(server, signal.SIGTERM)
     around.wait()
-    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size, "library_s": own_cpu_s("calls") / now["sample"] * looks,
+    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size,
+            "library_s": own_cpu_s("calls") / now["sample"] * looks,
             "processes": now["processes_seen"]}
 
 
@@ -413,7 +415,8 @@ def day():
     page_s, _ = cpu_and_memory([WATTLE, "report", "day.sqlite", "--format", "html", "-o", "day.html"])
     row("report of a day: CPU", f"{text_s:.2f} s", f"SQLite alone {least_s:.2f} s", f"{text_s / least_s:.1f}",
         "at most 4 times", text_s <= 4 * least_s)
-    row("report of a day: memory", f"{text_mb:.0f} MB", "file 239 MB", f"{text_mb / 239:.1f}", "at most 200 MB", text_mb <= 200)
+    row("report of a day: memory", f"{text_mb:.0f} MB", "file 239 MB", f"{text_mb / 239:.1f}", "at most 200 MB",
+        text_mb <= 200)
     row("page of a day: CPU", f"{page_s:.2f} s", f"text {text_s:.2f} s", f"{page_s / text_s:.2f}",
         "at most 1.2 times", page_s <= 1.2 * text_s)
 

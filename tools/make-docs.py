@@ -97,7 +97,8 @@ def keys(_, build, name):
 
 
 def deprecated(source, build, _):
-    found = re.findall(r'^DEPRECATED\((\w+), "(.*)", "(.*)", "(.*)", "(.*)"\)', (source / "src/cli/deprecated.def").read_text(), re.M)
+    found = re.findall(r'^DEPRECATED\((\w+), "(.*)", "(.*)", "(.*)", "(.*)"\)',
+                       (source / "src/cli/deprecated.def").read_text(), re.M)
     rows = [[f"`wattle {command} --{old}`", f"`--{new}`", since] if kind == "OPTION" else
             [f"`wattle {old}`", f"`wattle {new}`", since] for kind, command, old, new, since in found]
     documents = {}  # (old key, new key): documents that have it
@@ -106,8 +107,10 @@ def deprecated(source, build, _):
             for key, schema in definition.get("properties", {}).items():
                 if schema.get("deprecated"):
                     documents.setdefault((key, schema["description"].rpartition(" ")[2]), {})[f"`{path.stem}`"] = True
-    rows += [[f"key `{old}` in JSON: {', '.join(found)}", f"`{new}`", "0.1.0"] for (old, new), found in documents.items()]
-    names = re.findall(r'^    "(\w+)": \("(\w+)", "(.*)"\)', (source / "python/wattle/_deprecated.py").read_text(), re.M)
+    rows += [[f"key `{old}` in JSON: {', '.join(found)}", f"`{new}`", "0.1.0"] for (old, new),
+             found in documents.items()]
+    names = re.findall(r'^    "(\w+)": \("(\w+)", "(.*)"\)', (source / "python/wattle/_deprecated.py").read_text(),
+                       re.M)
     rows += [[f"`wattle.{old}` in Python", f"`wattle.{new}`", since] for old, new, since in names]
     return table(["deprecated name", "use", "since"], rows)
 

@@ -222,7 +222,8 @@ def damage(workdir):
         damaged = f"d{round_}.{name.partition('.')[2]}"
         (workdir.folder / damaged).write_bytes(bytes_)
         files = {"t": "t.csv", "s": "s.csv", name[0]: damaged}
-        done = workdir.wattle("blocks", "--tracking-file", files["t"], "--sub-tracking-file", files["s"], "--format", "json")
+        done = workdir.wattle("blocks", "--tracking-file", files["t"], "--sub-tracking-file", files["s"], "--format",
+                              "json")
         assert done.returncode in (0, 1), (round_, name, done)
         if done.returncode == 0:
             json.loads(done.stdout)

@@ -32,7 +32,8 @@ class Machine:
         self.workdir, self.cards = workdir, workdir.folder / "cards"
         self.sysfs = workdir.tree("sys", FILES)
         self.cards.write_text(cards)
-        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(workdir.folder / "state"), "WATTLE_HELPER": "off",
+        self.env = {"WATTLE_SYSFS": str(self.sysfs), "WATTLE_STATE": str(workdir.folder / "state"),
+                    "WATTLE_HELPER": "off",
                     "WATTLE_NVML": str(FAKE_NVML), "WATTLE_FAKE_NVML": str(self.cards), "WATTLE_ROCM_SMI": "/nonexistent",
                     "CUDA_VISIBLE_DEVICES": None, "HIP_VISIBLE_DEVICES": None, "ROCR_VISIBLE_DEVICES": None}
 
@@ -154,8 +155,10 @@ def as_nobody(workdir):
     wattle, library = workdir.for_everybody()[0], shutil.copy2(FAKE_NVML, workdir.folder)
     env = {**machine.env, "WATTLE_NVML": str(library), "WATTLE_STATE": str(workdir.folder / "own")}
     for device in ("gpu-0", "package-0"):
-        done = workdir.finish(workdir.start("cap", "set", device, "80" if device == "package-0" else "250", "--", "touch",
-                                      str(workdir.folder / "started"), program=wattle, env=env, user=NOBODY, group=NOBODY))
+        done = workdir.finish(workdir.start("cap", "set", device, "80" if device == "package-0" else "250", "--",
+                                            "touch",
+                                            str(workdir.folder / "started"), program=wattle, env=env, user=NOBODY,
+                                            group=NOBODY))
         assert done.returncode == 125 and "root" in done.stderr and "sudo wattle cap set" in done.stderr, done
         assert done.stderr.count("\n") == 1, done.stderr
     assert machine.set_calls() == [] and not (workdir.folder / "started").exists()

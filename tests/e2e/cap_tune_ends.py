@@ -161,9 +161,10 @@ def not_allowed(workdir):
     wattle, _ = workdir.for_everybody()
     library = shutil.copy2(LIBRARY, workdir.folder / "nvml.so")
     if os.geteuid() == 0:
-        done = workdir.finish(workdir.start("cap", "tune", "gpu-0", "--", "touch", "it-ran", program=wattle, user=NOBODY,
-                                      env={"WATTLE_NVML": str(library), "XDG_STATE_HOME": str(workdir.folder),
-                                           "WATTLE_STATE": None}))
+        done = workdir.finish(workdir.start("cap", "tune", "gpu-0", "--", "touch", "it-ran", program=wattle,
+                                            user=NOBODY,
+                                            env={"WATTLE_NVML": str(library), "XDG_STATE_HOME": str(workdir.folder),
+                                                 "WATTLE_STATE": None}))
         assert done.returncode == 1 and "sudo" in done.stderr and done.stderr.count("\n") == 1, done
     done = workdir.wattle("cap", "tune", "gpus", "--", "touch", "it-ran", env={"WATTLE_NVML": "/nonexistent.so"})
     assert done.returncode == 1 and "has a limit of power" in done.stderr, done

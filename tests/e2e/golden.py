@@ -140,7 +140,8 @@ def of_sections():
     """reports without --all, one section, no data"""
     for run in ("full.sqlite", "hostile.sqlite", "plain_job"):
         yield Case(f"{run.removesuffix('.sqlite')}/report_brief.txt", f"report {run}")
-    yield Case("full/report_sections.txt", "report full.sqlite --section custom-metrics --section ranks --section code-blocks")
+    yield Case("full/report_sections.txt",
+               "report full.sqlite --section custom-metrics --section ranks --section code-blocks")
     yield Case("files/section_names.txt", "report --section list")
 
 
@@ -245,7 +246,8 @@ def of_python():
     yield Rows("python/jobs.txt", tuple(f"job={job}" for job in ("takeover", "restart", "no_energy_job")))
 
 
-GROUPS = [of_runs, of_sections, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store, of_python]
+GROUPS = [of_runs, of_sections, of_blocks, of_jobs, of_exports, of_comparisons, of_lists, of_files, of_live, of_store,
+          of_python]
 
 
 # ---- comparison ----

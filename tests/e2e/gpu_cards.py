@@ -78,7 +78,8 @@ def a_package_that_obeys_its_limit(workdir):
     card, limit_uw = Card(), workdir.folder / "limit_uw"
     environment = put(workdir, card)
     limit_uw.write_text("400000000\n")
-    simulator = workdir.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR, env=environment)
+    simulator = workdir.start("--gpu", 0, "--limit", limit_uw, "--energy", "energy_uj", program=SIMULATOR,
+                              env=environment)
     assert simulator.stdout.readline() == b"ready\n"
     limit_uw.write_text("160000000\n")
     time.sleep(0.1)

@@ -91,7 +91,8 @@ def pause_keeps_energy_at_rank_ends(workdir):
 @test
 def immediate_restart_does_not_overlap(workdir):
     """next launch of a rank on the same GPU, 20 ms after the end: not another process"""
-    job = dataclasses.replace(synthetic_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5, steps=6)
+    job = dataclasses.replace(synthetic_jobs.KINDS["restart"], nodes=1, per_node=2, gpus=2, pause_s=0.02, restart_s=1.5,
+                              steps=6)
     expected_values = synthetic_jobs.make(WATTLE, workdir.folder / "job", job)
     document = report(workdir, workdir.folder / "job")
     for rank, true in expected_values["ranks"].items():
