@@ -206,6 +206,7 @@ void findings_finish(struct findings *findings);
  * be too low. NaN unknown. */
 struct mean_power {
 	double total_w, target_w;
+	double error_w; // of total_w: half of a 95 % interval
 	bool of_part; // some sensors were not read during the whole run
 };
 struct mean_power findings_mean_power(const struct findings *findings);

@@ -183,6 +183,18 @@ def no_significant_difference(workdir):
 
 
 @test
+def counters_that_never_changed(workdir):
+    """energy 0 with an error: mean power has that error too, and no difference is claimed"""
+    for name, duration_s in (("a.json", 2.0), ("b.json", 4.0)):
+        save(workdir, name, {})
+        document = json.loads((workdir.folder / name).read_text())
+        document["energy"] = {"total_j": 0.0, "error_j": 20.0, "mean_w": 0.0, "duration_s": duration_s}
+        (workdir.folder / name).write_text(json.dumps(document))
+    power = next(line for line in lines_of(workdir, "a.json", "b.json") if line.startswith("  Mean power"))
+    assert power.split() == "Mean power 0 W ± 10.0 W ? 0 W ± 5.00 W ? no difference".split(), power
+
+
+@test
 def names_of_files(workdir):
     """without NAME= a file is named by the shortest end of its path that no other has"""
     for folder in ("x/old", "y/old", "new"):

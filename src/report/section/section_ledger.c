@@ -135,17 +135,22 @@ struct owned {
 	double energy_j, error_j, share_percent;
 };
 
+static bool is_idle(const struct owned *owned)
+{
+	return owners[owned->owner].offset == offsetof(struct ledger, idle_j);
+}
+
 // Why idle energy is missing although the machine has idle power: 0 would suggest that it used none.
-static const char *idle_meaning(const struct part *part)
+static const char *why_no_idle(const struct part *part)
 {
 	const char *mode = run_metadata(part->run, META_KEY_ATTRIBUTION);
 	if (mode != NULL && strcmp(mode, "busy") == 0)
-		return "not separated (attribution: busy)";
+		return "; not separated (attribution: busy)";
 	for (size_t i = 0; i < part->f->n_domains; i++)
 		if (part->f->domains[i].in_total &&
 			strstr(part->f->domains[i].attribution, "idle power unknown") != NULL)
-			return "not separated (idle power unknown)";
-	return "n/a";
+			return "; not separated (idle power unknown)";
+	return "";
 }
 
 static void owned_name(struct buf *out, const struct object_at *row, bool is_page)
@@ -154,21 +159,20 @@ static void owned_name(struct buf *out, const struct object_at *row, bool is_pag
 	const struct owner *owner = &owners[owned->owner];
 	const char *name = owner_name(owned->owner, owned->part->job != NULL);
 	if (is_page)
-		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s</span>",
-			owner->css, name, owner->meaning);
+		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s%s</span>",
+			owner->css, name, owner->meaning,
+			is_idle(owned) && isnan(owned->energy_j) ? why_no_idle(owned->part) : "");
 	else
 		buf_str(out, name);
 }
 
 static void share(struct buf *out, const struct object_at *row, bool is_page)
 {
-	const struct owned *owned = row->data;
-	bool is_idle = owners[owned->owner].offset == offsetof(struct ledger, idle_j);
-	if (isnan(owned->share_percent))
-		buf_printf(out, "<span class=\"faint small untold\">%s</span>",
-			is_idle ? idle_meaning(owned->part) : "n/a");
+	double share_percent = ((const struct owned *)row->data)->share_percent;
+	if (isnan(share_percent))
+		buf_str(out, "<span class=\"faint\">n/a</span>");
 	else
-		part_percent(out, owned->share_percent);
+		part_percent(out, share_percent);
 }
 
 // A bar with a resolution of eighths of a column.
