@@ -5,6 +5,7 @@ usage: bench.py BUILD [NAME...]
 BUILD is an optimised build folder with -Dbench=true. Each row: name, measured value, floor or true value, ratio, goal. Figures
 that a busy machine disturbs are medians or differences of a long and a short run, so that start and end cancel.
 """
+import difflib
 import json
 import os
 import pathlib
@@ -166,7 +167,8 @@ def simulated(seconds, *options):
         simulator.communicate()
     start_ns, end_ns = sqlite3.connect("run.sqlite").execute("select start_ns, end_ns from segment").fetchone()
     package = next(d for d in report["energy"]["domains"] if d["domain"] == "package-0")
-    return package["energy_j"], package["error_j"], expected_values.energy_j(expected_values.load("sim"), "package-0", start_ns, end_ns)
+    return package["energy_j"], package["error_j"], expected_values.energy_j(expected_values.load("sim"), "package-0",
+                                                                             start_ns, end_ns)
 
 
 @bench
@@ -240,7 +242,8 @@ def served(env, scrapes, looks=25):
         now = json.loads(answer.read())
     os.kill(server, signal.SIGTERM)
     around.wait()
-    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size, "library_s": own_cpu_s("calls") / now["look"] * looks,
+    return {"cpu_s": end[0] - begin[0], "rss": end[1], "size": size,
+            "library_s": own_cpu_s("calls") / now["sample"] * looks,
             "processes": now["processes_seen"]}
 
 
@@ -415,7 +418,8 @@ def day():
     page_s, _ = cpu_and_memory([WATTLE, "report", "day.sqlite", "--format", "html", "-o", "day.html"])
     row("report of a day: CPU", f"{text_s:.2f} s", f"SQLite alone {least_s:.2f} s", f"{text_s / least_s:.1f}",
         "at most 4 times", text_s <= 4 * least_s)
-    row("report of a day: memory", f"{text_mb:.0f} MB", "file 239 MB", f"{text_mb / 239:.1f}", "at most 200 MB", text_mb <= 200)
+    row("report of a day: memory", f"{text_mb:.0f} MB", "file 239 MB", f"{text_mb / 239:.1f}", "at most 200 MB",
+        text_mb <= 200)
     row("page of a day: CPU", f"{page_s:.2f} s", f"text {text_s:.2f} s", f"{page_s / text_s:.2f}",
         "at most 1.2 times", page_s <= 1.2 * text_s)
 
@@ -535,8 +539,17 @@ def spans_slowdown():
         f"{min(slower):.1f}..{max(slower):.1f}", "under 1 %", median < 1)
 
 
+def refuse_unknown(wanted, names):
+    for name in wanted:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            sys.exit(f"bench.py: unknown benchmark '{name}'{f' (did you mean {near[0]!r}?)' if near else ''}; "
+                     f"the benchmarks are: {', '.join(names)}")
+
+
 def main():
     wanted = sys.argv[2:]
+    refuse_unknown(wanted, [function.__name__ for function in benches])
     print(f"{'what':42} {'measured':>10} {'against':>20} {'ratio':>8}  goal")
     for function in benches:
         if wanted and function.__name__ not in wanted:

@@ -85,6 +85,7 @@ const char *suggest_text(const struct suggest *suggest, const char *prefix, char
 {
 	out[0] = '\0';
 	if (suggest->best != NULL)
-		snprintf(out, SUGGEST_WORD_MAX + 32, " (did you mean '%s%.*s'?)", prefix, (int)suggest->best_length, suggest->best);
+		snprintf(out, SUGGEST_WORD_MAX + 32, " (did you mean '%s%.*s'?)", prefix, (int)suggest->best_length,
+			suggest->best);
 	return out;
 }

@@ -22,8 +22,8 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json", "output format (default: json if FILE ends in .json, else text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
-		.choices = "text|json"},
+	{"format", 0, "text|json", "output format (default: json if FILE ends in .json, else text)", OPTION_CHOICE,
+		.offset = offsetof(struct values, format), .choices = "text|json"},
 	{"output", 'o', "FILE", "output file (default: standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"tracking-file", 0, "F", "read gpu_tracker's tracking file (.csv or .sqlite) instead\nof a run", OPTION_TEXT,

@@ -63,6 +63,10 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv); // argv[0] is the word after the command's name
 };
 
+enum deprecated_kind { DEPRECATED_COMMAND, DEPRECATED_OPTION };
+// The current name of a command or option given by a deprecated one (deprecated.def); NULL: it is not one.
+const char *deprecated_name(enum deprecated_kind kind, const char *old, size_t length);
+
 #define COMMAND(name) extern const struct command command_##name;
 #include "cli/commands.def"
 #undef COMMAND

@@ -16,8 +16,8 @@ struct values {
 };
 
 static const struct option options[] = {
-	{"format", 0, "text|json", "output format (default: json if FILE ends in .json, else text)", OPTION_CHOICE, .offset = offsetof(struct values, format),
-		.choices = "text|json"},
+	{"format", 0, "text|json", "output format (default: json if FILE ends in .json, else text)", OPTION_CHOICE,
+		.offset = offsetof(struct values, format), .choices = "text|json"},
 	{"batch", 0, "N", "batch size (default: as stored; 1 if the file leaves it open)", OPTION_INTEGER,
 		.offset = offsetof(struct values, batch), .least = 1, .most = INT32_MAX, .range = "1 or more"},
 	{"dim", 0, "NAME=SIZE", "size of a dimension of an input that the file leaves open (repeatable)", OPTION_LIST,

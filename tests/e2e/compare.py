@@ -167,7 +167,8 @@ def no_significant_difference(workdir):
     assert lines[2].endswith("−5 % ± 7  no difference"), lines
     assert not any("Code blocks whose" in line for line in lines) and "1 code block without" in "\n".join(lines), lines
     for name, factor in (("a", 1), ("b", 2)):
-        save(workdir, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)}, energy=(200.0, 10.0))
+        save(workdir, f"{name}.json", {f"block{i}": (1.0, 50.0 * factor * (i + 1), 4.0) for i in range(11)},
+             energy=(200.0, 10.0))
     save(workdir, "c.json", {f"block{i}": 1.0 for i in range(11)}, energy=(None, None))
     text = "\n".join(lines_of(workdir, "a.json", "b.json"))
     assert "?: the error" not in text, text
@@ -202,7 +203,8 @@ def names_of_files(workdir):
         save(workdir, path, {})
     for words, names in ((("one.json", "new/run.json"), ["one.json", "run.json"]),
                          (("new/run.json", "x/old/run.json"), ["new/run.json", "old/run.json"]),
-                         (("y/old/run.json", "x/old/run.json", "one.json"), ["y/old/run.json", "x/old/run.json", "one.json"]),
+                         (("y/old/run.json", "x/old/run.json", "one.json"),
+                          ["y/old/run.json", "x/old/run.json", "one.json"]),
                          (("run.json=one.json", "new/run.json"), ["run.json", "new/run.json"]),
                          (("rate=0.1.json", "one.json"), ["rate=0.1.json", "one.json"])):
         actual, _ = compare(workdir, *words)

@@ -39,7 +39,8 @@ class Simulated(Acted):
         simulator.wait()
 
     def true_j(self, reading, *zones):
-        return sum(expected_values.energy_j(self.expected_values, zone, int(reading["from_ns"]), int(reading["to_ns"])) for zone in zones)
+        return sum(expected_values.energy_j(self.expected_values, zone, int(reading["from_ns"]), int(reading["to_ns"]))
+                   for zone in zones)
 
     def check(self, reading, field, *zones):
         true_j = self.true_j(reading, *zones)
@@ -75,7 +76,8 @@ def known_power(workdir):
 @test
 def each_domain(workdir):
     """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a code"""
-    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone", "package-0/dram=5"])
+    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone",
+                                              "package-0/dram=5"])
     reading, = acted.readings
     near(acted.said["package-0"], 1e3 * reading["cpu_j"], absolute=1)
     near(acted.said["dram-0"], 1e3 * reading["dram_j"], absolute=1)
@@ -162,7 +164,8 @@ NO_COUNTER = "error nvmlDeviceGetTotalEnergyConsumption 3\n"
 def read_gpus(workdir, cards):
     (workdir.folder / "cards").write_text(cards)
     acted = Acted(workdir, "once", 1, workdir.tree("empty", {}), env={
-        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
         "CUDA_VISIBLE_DEVICES": None})
     return acted.readings[0]
 

@@ -93,7 +93,8 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 			if (!in_total)
 				continue;
 			add(&p->whole->mean[i], series->mean[i]);
-			add(&p->target->mean[i], (to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
+			add(&p->target->mean[i],
+				(to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
 		}
 }
 
@@ -313,7 +314,7 @@ int chart_power(struct chart_work *work)
 	struct chart chart = {.id = "power",
 		.title = "Power",
 		.unit = "w",
-		.look = CHART_STACKED,
+		.style = CHART_STACKED,
 		.ceiling = (double)NAN};
 	if (work->timeline.windows.n == 0) // no segments
 		return 0;

@@ -104,8 +104,8 @@ static void page_missing(const struct part *part)
 		buf_printf(part->out, " · <span class=\"warn\">%zu rank%s not complete</span>", incomplete,
 			incomplete == 1 ? "" : "s");
 	if (value_ok(job->missing_ranks) && job->missing_ranks > 0)
-		buf_printf(part->out, " · <span class=\"warn\">%lld rank%s missing</span>", (long long)job->missing_ranks,
-			job->missing_ranks == 1 ? "" : "s");
+		buf_printf(part->out, " · <span class=\"warn\">%lld rank%s missing</span>",
+			(long long)job->missing_ranks, job->missing_ranks == 1 ? "" : "s");
 }
 
 static void job_line(const struct part *part, const struct buf *words, const char *style, const char *element)

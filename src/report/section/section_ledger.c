@@ -65,7 +65,8 @@ void ledger_keys(const struct part *part)
 	for (size_t i = 0; i < OWNERS; i++) {
 		if (!(owner_j(&part->f->ledger, i) > 0))
 			continue;
-		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i), part->f->total_j);
+		key(part->out, owners[i].css, owner_name(i, part->job != NULL), owner_j(&part->f->ledger, i),
+			part->f->total_j);
 		buf_str(part->out, "</li>\n");
 	}
 	buf_str(part->out, "</ul>\n");
@@ -158,8 +159,9 @@ static void owned_name(struct buf *out, const struct object_at *row, bool is_pag
 	const struct owner *owner = &owners[owned->owner];
 	const char *name = owner_name(owned->owner, owned->part->job != NULL);
 	if (is_page)
-		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s%s</span>", owner->css, name,
-			owner->meaning, is_idle(owned) && isnan(owned->energy_j) ? why_no_idle(owned->part) : "");
+		buf_printf(out, "<span class=\"swatch c-%s\"></span>%s <span class=\"faint small\">%s%s</span>",
+			owner->css, name, owner->meaning,
+			is_idle(owned) && isnan(owned->energy_j) ? why_no_idle(owned->part) : "");
 	else
 		buf_str(out, name);
 }
@@ -210,7 +212,8 @@ void section_ledger(const struct part *part)
 		return;
 	for (size_t i = 0; i < OWNERS; i++) {
 		double energy_j = owner_j(&f->ledger, i);
-		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN, energy_j / f->total_j * 100};
+		owned[i] = (struct owned){i, part, energy_j, i == 0 ? f->target_error_j : (double)NAN,
+			energy_j / f->total_j * 100};
 		at[i] = (struct object_at){.type = &owned_type, .data = &owned[i]};
 	}
 	section_begin(part, "ledger", title_of_section(SECTION_LEDGER));
