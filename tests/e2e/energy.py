@@ -42,7 +42,7 @@ class Measured:
         simulator.terminate()
         simulator.wait()
         self.truth = expected_values.load(self.top)
-        self.lag_s = expected_values.lag_s(self.truth)
+        self.late_s = expected_values.late_s(self.truth)
         self.start_ns, self.end_ns = workdir.rows("select start_ns, end_ns from segment")[0]
         self.times_ns = workdir.reading_times_ns()
         inside = [t for t in self.times_ns if self.start_ns <= t <= self.end_ns]
@@ -57,18 +57,18 @@ class Measured:
         """The true energy is within the stated error (and what the simulator was late), and that error is small: `relative`, or the
         energy between the readings around both ends, which a busy machine delays."""
         found, true_j, max_w = self.domains[domain], self.expected_j(name), expected_values.max_w(self.truth, name)
-        near(found["energy_j"], true_j, absolute=found["error_j"] + self.lag_s * max_w)
+        near(found["energy_j"], true_j, absolute=found["error_j"] + self.late_s * max_w)
         unread_s = gap_s(self.times_ns, self.start_ns) + gap_s(self.times_ns, self.end_ns)
         assert found["error_j"] <= max(relative * true_j, unread_s * max_w), (found, true_j, unread_s)
 
     def check_wraps(self, start_uj, range_uj):
-        """As often as the true counter between the ends; a wrap within the lag of an end may count or not."""
+        """As often as the true counter between the ends; a wrap that is late at an end may count or not."""
         def wraps(t_ns):
             j = expected_values.energy_j(self.truth, "package-0", self.truth["origin_ns"], t_ns)
             return math.floor((start_uj + 1e6 * j) / (range_uj + 1))
-        lag_ns = self.lag_s * 1e9
-        least = wraps(self.end_ns - lag_ns) - wraps(self.start_ns)
-        most = wraps(max(self.times_ns)) - wraps(self.start_ns - lag_ns)
+        late_ns = self.late_s * 1e9
+        least = wraps(self.end_ns - late_ns) - wraps(self.start_ns)
+        most = wraps(max(self.times_ns)) - wraps(self.start_ns - late_ns)
         assert least >= 3 and least <= self.domains["package-0"]["wraps"] <= most, (self.domains, least, most)
 
 
@@ -159,7 +159,7 @@ def a_reset(workdir):
     run = Measured(workdir, ["--zone", "package-0=50", "--reset", "package-0=1.5"], ["sleep", "3"])
     found, expected_j = run.domains["package-0"], run.expected_j("package-0")
     surplus_j, unread_j = found["energy_j"] - expected_j, 50 * run.longest_gap_s
-    allowed_j = found["error_j"] + 50 * run.lag_s
+    allowed_j = found["error_j"] + 50 * run.late_s
     assert -allowed_j - unread_j <= surplus_j <= allowed_j and found["error_j"] < 0.005 * expected_j + unread_j, (found, expected_j)
 
 

@@ -32,9 +32,9 @@ def energy_j(truth, zone, from_ns, to_ns):
     return until(to_ns) - until(from_ns)
 
 
-def lag_s(truth):
-    """The largest age of a value that a reader found, once the simulator has ended: a busy machine delays the simulator too."""
-    return truth["lag_ns"] / 1e9
+def late_s(truth):
+    """By how much the oldest value that a reader found exceeded a tick: a busy machine delays the simulator too. Known once it has ended."""
+    return truth["late_ns"] / 1e9
 
 
 def max_w(truth, zone):

@@ -19,7 +19,7 @@
  *
  * Once the tree is complete, "ready" is printed, and DIR/truth.json has everything needed to compute the
  * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/expected_values.py does). At the end its "end_ns" is filled, and
- * "lag_ns": no reader found a value older than that, also where this program was delayed. */
+ * "late_ns": a reader found no value older than a tick and that, also where this program was delayed. */
 
 #include "powercap_sim.h"
 
@@ -205,7 +205,7 @@ static void write_zone_truth(FILE *out, const struct zone *zone)
 	fputs("]}", out);
 }
 
-static void write_truth(const struct sim *sim, int64_t end_ns, int64_t lag_ns)
+static void write_truth(const struct sim *sim, int64_t end_ns, int64_t late_ns)
 {
 	char *text = NULL;
 	size_t size;
@@ -214,7 +214,7 @@ static void write_truth(const struct sim *sim, int64_t end_ns, int64_t lag_ns)
 		sim_fail("no memory");
 	fprintf(out, "{\"origin_ns\": %" PRId64, sim->origin_ns);
 	if (end_ns > 0)
-		fprintf(out, ", \"end_ns\": %" PRId64 ", \"lag_ns\": %" PRId64, end_ns, lag_ns);
+		fprintf(out, ", \"end_ns\": %" PRId64 ", \"late_ns\": %" PRId64, end_ns, late_ns);
 	fputs(",\n  \"zones\": [\n", out);
 	for (int i = 0; i < sim->n_zones; i++) {
 		write_zone_truth(out, &sim->zones[i]);
@@ -244,10 +244,10 @@ static void run_by_manual_clock(struct sim *sim)
 	} while (!stop_asked && fgets(line, sizeof(line), stdin) != NULL);
 }
 
-// Returns the largest age of a value when the next one replaced it.
+// Returns by how much the largest age of a value, when the next one replaced it, exceeded a tick.
 static int64_t run(struct sim *sim)
 {
-	int64_t tick_ns = (int64_t)llround(sim->tick_s * 1e9), last_ns = sim->origin_ns, lag_ns = 0;
+	int64_t tick_ns = (int64_t)llround(sim->tick_s * 1e9), last_ns = sim->origin_ns, late_ns = 0;
 	bool ready = false;
 	for (int64_t due_ns = sim->origin_ns + tick_ns; !stop_asked; due_ns += tick_ns) {
 		int64_t begin_ns = now_ns();
@@ -257,7 +257,8 @@ static int64_t run(struct sim *sim)
 			print_line("ready");
 		ready = true;
 		int64_t t_ns = now_ns();
-		lag_ns = t_ns - last_ns > lag_ns ? t_ns - last_ns : lag_ns;
+		int64_t excess_ns = t_ns - last_ns - tick_ns;
+		late_ns = excess_ns > late_ns ? excess_ns : late_ns;
 		last_ns = begin_ns;
 		if (sim->seconds > 0 && (double)(t_ns - sim->origin_ns) / 1e9 >= sim->seconds)
 			break;
@@ -266,7 +267,7 @@ static int64_t run(struct sim *sim)
 		struct timespec until = {.tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
-	return lag_ns;
+	return late_ns;
 }
 
 int main(int argc, char **argv)
@@ -281,11 +282,11 @@ int main(int argc, char **argv)
 	(void)sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	sim.origin_ns = now_ns();
 	write_truth(&sim, 0, 0);
-	int64_t lag_ns = 0;
+	int64_t late_ns = 0;
 	if (sim.has_manual_clock)
 		run_by_manual_clock(&sim);
 	else
-		lag_ns = run(&sim);
-	write_truth(&sim, now_ns(), lag_ns);
+		late_ns = run(&sim);
+	write_truth(&sim, now_ns(), late_ns);
 	return 0;
 }
