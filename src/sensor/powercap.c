@@ -125,7 +125,7 @@ const struct sensor_ops sensor_powercap = {
 
 /* Measures the update period of the counters, about a millisecond, by polling. All counters are polled in one loop, so that
  * many zones take no longer than few; the duration of one pass is the error. On a busy machine the process waits for a CPU
- * longer than the whole measurement takes: a pause is left out of the limit, and of the intervals. */
+ * longer than the whole measurement takes: after a pause the limit counts anew, and no interval contains one. */
 
 enum { INTERVALS_WANTED = 3 };
 
@@ -138,7 +138,7 @@ static const size_t ROUNDS_MAX = 20000;
 
 struct polling {
 	const struct wattle_env *env;
-	int64_t now_ns, passed_ns; // passed: without pauses
+	int64_t now_ns, passed_ns; // passed: since the last pause
 	size_t n_pauses;
 };
 
@@ -153,12 +153,11 @@ struct watch {
 
 static void polling_advance(struct polling *polling)
 {
-	int64_t before_ns = polling->now_ns;
-	polling->now_ns = env_now_ns(polling->env);
-	if (polling->now_ns - before_ns > PAUSE_NS)
-		polling->n_pauses++;
-	else
-		polling->passed_ns += polling->now_ns - before_ns;
+	int64_t step_ns = env_now_ns(polling->env) - polling->now_ns;
+	bool is_pause = step_ns > PAUSE_NS;
+	polling->n_pauses += is_pause;
+	polling->passed_ns = is_pause ? 0 : polling->passed_ns + step_ns;
+	polling->now_ns += step_ns;
 }
 
 static bool has_enough(const struct watch *watch)

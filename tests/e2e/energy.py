@@ -53,12 +53,12 @@ class Measured:
     def expected_j(self, name):
         return expected_values.energy_j(self.truth, name, self.start_ns, self.end_ns)
 
-    def check(self, domain, name, relative=0.005):
-        """The true energy is within the stated error (and what the simulator was late), and that error is small: `relative`, or the
-        energy between the readings around both ends, which a busy machine delays."""
+    def check(self, domain, name, relative=0.005, period_s=0.001):
+        """The true energy is within twice the stated error, which is half of a 95 % interval (and of what the simulator was late). That
+        error is small: `relative`, or the energy between the readings around both ends, which a busy machine delays."""
         found, true_j, max_w = self.domains[domain], self.expected_j(name), expected_values.max_w(self.truth, name)
-        near(found["energy_j"], true_j, absolute=found["error_j"] + self.late_s * max_w)
-        unread_s = gap_s(self.times_ns, self.start_ns) + gap_s(self.times_ns, self.end_ns)
+        near(found["energy_j"], true_j, absolute=2 * found["error_j"] + self.late_s * max_w)
+        unread_s = period_s + gap_s(self.times_ns, self.start_ns) + gap_s(self.times_ns, self.end_ns)
         assert found["error_j"] <= max(relative * true_j, unread_s * max_w), (found, true_j, unread_s)
 
     def check_wraps(self, start_uj, range_uj):
@@ -159,7 +159,7 @@ def a_reset(workdir):
     run = Measured(workdir, ["--zone", "package-0=50", "--reset", "package-0=1.5"], ["sleep", "3"])
     found, expected_j = run.domains["package-0"], run.expected_j("package-0")
     surplus_j, unread_j = found["energy_j"] - expected_j, 50 * run.longest_gap_s
-    allowed_j = found["error_j"] + 50 * run.late_s
+    allowed_j = 2 * found["error_j"] + 50 * run.late_s
     assert -allowed_j - unread_j <= surplus_j <= allowed_j and found["error_j"] < 0.005 * expected_j + unread_j, (found, expected_j)
 
 
@@ -167,7 +167,7 @@ def a_reset(workdir):
 def a_slow_counter(workdir):
     """counter updated every 100 ms, sampled every 20 ms: energy within its error, the period is measured"""
     run = Measured(workdir, ["--zone", "package-0=50+30*sin@2", "--tick", "100000"], ["sleep", "3"], ["-i", "20ms"])
-    run.check("package-0", "package-0", relative=0.02)
+    run.check("package-0", "package-0", relative=0.02, period_s=0.1)
     near(run.domains["package-0"]["update_period_s"], 0.1, absolute=max(0.03, run.longest_gap_s))
 
 

