@@ -220,6 +220,8 @@ static void gauge_segment(struct gauge_walk *walk, struct slice rows)
 int resampler_gauge(const struct chart_work *work, struct chart_series *series, const struct chart_gauge *gauge)
 {
 	struct chart_resampler resampler;
+	if (!values_any(gauge->values))
+		return 0;
 	if (resampler_begin(&resampler, work, series) < 0)
 		return -ENOMEM;
 	for (size_t s = 0; s < work->run->n_segments; s++) {

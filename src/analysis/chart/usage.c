@@ -35,7 +35,7 @@ static double cores_of(const struct window *window, enum cpu_series which, doubl
 
 static int fill_cpu(struct chart_work *work, struct chart_series *series, enum cpu_series which, double cores)
 {
-	const struct windows *windows = &work->timeline.windows;
+	const struct windows *windows = work->findings->windows;
 	struct chart_resampler resampler;
 	if (resampler_begin(&resampler, work, series) < 0)
 		return -ENOMEM;

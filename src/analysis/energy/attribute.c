@@ -238,11 +238,14 @@ static void take_window(struct attribution_walk *walk, size_t index)
 	walk->window = windows_at(walk->attribution->windows, index);
 	walk->row = next_row(walk->attribution, &walk->window, &walk->pass);
 	walk->imbalance = imbalance_of(walk);
+	if (walk->target_shares != NULL)
+		walk->target_shares[index] = walk->row.shares.target;
 }
 
-struct attribution_walk attribution_walk_begin(const struct attribution *a)
+struct attribution_walk attribution_walk_begin(const struct attribution *a, double *target_shares)
 {
 	struct attribution_walk walk = {.attribution = a,
+		.target_shares = target_shares,
 		.pass.curve.curve = a->curve,
 		.curve.curve = a->curve,
 		.edge.curve = a->curve};

@@ -153,6 +153,7 @@ struct attribution_walk {
 	size_t index; // of the window
 	struct window window;
 	struct attribution_row row;
+	double *target_shares; // filled for each window that the walk passes; NULL: not wanted
 	struct window_imbalance { // bounds of the target's load imbalance within the window; fits 0: evenly distributed
 		double length_s, concurrent_j;
 		double fits; // upper bound of (a part's fraction of the target's CPU time) / (that part's fraction of the window)
@@ -174,7 +175,8 @@ struct attribution_point {
 	double since_s; // elapsed time of the window at the instant, s
 	struct edge_point edge;
 };
-struct attribution_walk attribution_walk_begin(const struct attribution *attribution);
+// target_shares: room for the target's share of each window, or NULL.
+struct attribution_walk attribution_walk_begin(const struct attribution *attribution, double *target_shares);
 // Fills *ret_point except the edge, which only errors need.
 void attribution_walk_to(struct attribution_walk *walk, int64_t t_ns, struct attribution_point *ret_point);
 void attribution_walk_edge(struct attribution_walk *walk, struct attribution_point *ret_point);
