@@ -108,7 +108,7 @@ static void fill_windows(struct power_work *p, size_t domain, struct chart_resam
 	struct curve_walk walk = {.curve = &metering->curve};
 	struct chart_meter meter = {.device = metering->attribution.device, .curve = &metering->curve, .hole_ns = work->hole_ns};
 	for (size_t i = 0; i < windows->n; i++) {
-		struct window w = windows_at(windows, i);
+		struct window w = windows_times_at(windows, i);
 		double power_w = curve_walk_power_w(&walk, w.segment, w.begin_ns, w.end_ns);
 		if (isnan(power_w) || !meter_covers(&meter, w.segment, w.begin_ns, w.end_ns, power_w))
 			continue;
@@ -213,7 +213,7 @@ static int fill_sums(struct power_work *p)
 	if (resampler_begin(&whole, work, p->whole) < 0 || resampler_begin(&target, work, p->target) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < windows->n; i++) {
-		struct window w = windows_at(windows, i);
+		struct window w = windows_times_at(windows, i);
 		resampler_touch(&whole, w.begin_ns, w.end_ns, p->whole_w[i]);
 		resampler_touch(&target, w.begin_ns, w.end_ns, p->target_w[i]);
 	}
