@@ -183,8 +183,8 @@ static int report_run(const struct values *values, const char *path)
 				    : run_load(path, &run, &error);
 	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	bool is_made = findings_make(&run, &findings) == 0,
-	     has_charts = is_format(values, "html") || is_format(values, "svg");
+	bool has_charts = is_format(values, "html") || is_format(values, "svg");
+	bool is_made = (has_charts ? findings_make_for_charts : findings_make)(&run, &findings) == 0;
 	int status = !is_made ? cli_no_memory()
 		: has_charts  ? write_charts(values, &findings)
 			      : write_findings(values, &findings);
