@@ -26,8 +26,11 @@ bool cholesky_factor(double *a, size_t n)
 
 void cholesky_solve(const double *l, size_t n, double *x)
 {
-	for (size_t i = 0; i < n; i++)
-		x[i] = (x[i] - dot_product(l + i * n, x, i)) / l[i * n + i];
+	size_t first = 0;
+	while (first < n && x[first] == 0) // as in cholesky_inverse: the solution begins with as many zeros
+		first++;
+	for (size_t i = first; i < n; i++)
+		x[i] = (x[i] - dot_product(l + i * n + first, x + first, i - first)) / l[i * n + i];
 	for (size_t i = n; i-- > 0;) {
 		x[i] /= l[i * n + i];
 		for (size_t j = 0; j < i; j++)

@@ -85,7 +85,7 @@ int sql_guard_check(sqlite3 *db, const char *path, bool is_writer, struct wattle
 // Removes the time limit for the recorder, which writes into its own file.
 void sql_guard_lift_limit(sqlite3 *db);
 /* Bytes that a file stores, for limits on time and memory. A sparse file can have any size at no cost, so the allocated blocks
- * limit the size. They count 64 times, because file systems compress, and as at least 64 MiB, because some network file systems
+ * limit the size. They count 64 times, because file systems compress, and as at least 16 MiB, because some network file systems
  * report no blocks. */
 int64_t sql_guard_stored_bytes(const struct stat *st);
 // The stored bytes of a database and its log.

@@ -24,7 +24,7 @@ struct guard {                 // owned by the connection
 
 int64_t sql_guard_stored_bytes(const struct stat *st)
 {
-	enum { BLOCK = 512, COMPRESSION = 64, LEAST = 64 << 20 };
+	enum { BLOCK = 512, COMPRESSION = 64, LEAST = 16 << 20 }; // LEAST: some file systems count no blocks
 	int64_t blocks = st->st_blocks, size = st->st_size;
 	int64_t most = blocks > INT64_MAX / (BLOCK * COMPRESSION) ? INT64_MAX : blocks * BLOCK * COMPRESSION;
 	most = most > LEAST ? most : LEAST;

@@ -10,7 +10,7 @@ from serving import Server, powercap
 
 ATTACKER = TESTS / "e2e/programs/serve_attacker.py"
 CONNECTIONS = 100  # more than there are slots
-SECONDS = 3        # of each attack
+SECONDS = 1.5      # of each attack: longer than the pauses of slow clients
 LIMIT_S = 1.0
 KINDS = {
     "never-reads": "clients that never read the response",

@@ -3,6 +3,7 @@
 #include "base/cholesky.h"
 #include "base/util.h"
 
+#include <assert.h>
 #include <errno.h>
 
 // Standard deviations of the priors, relative to the mean power, in the update times, and in the interval's energy.
@@ -23,7 +24,7 @@ int deconvolve_model_init(struct deconvolve_model *model, struct arena *arena)
 	size_t p = model->n_columns, s = model->slots.n;
 	model->power_w = arena_alloc(arena, s, sizeof(double));
 	model->row = arena_alloc(arena, p, sizeof(double));
-	model->white = arena_alloc(arena, p, sizeof(double));
+	model->white = arena_alloc(arena, DECONVOLVE_RANK * p, sizeof(double));
 	model->rows_buffer = arena_alloc(arena, deconvolve_rows_buffer_size(s), sizeof(double));
 	model->normal = arena_alloc(arena, p * p, sizeof(double));
 	model->right = arena_alloc(arena, DECONVOLVE_ENERGIES * p, sizeof(double));
@@ -44,7 +45,10 @@ struct walk {
 	double length_s, residual_j; // of the current equation
 	double white_j
 		[DECONVOLVE_ENERGIES]; // its decorrelated residuals: of the explained energy, or of each of `energies`
-	double *const *energies; // NULL: the energy that the segments explain
+	double *const *energies;       // NULL: the energy that the segments explain
+	const double *white;           // coefficients of the current equation, decorrelated
+	size_t pending;                // number of equations in model->white that are not in the normal equations yet
+	double weights[DECONVOLVE_RANK];
 };
 
 static void sweep_begin(struct walk *walk, struct deconvolve_model *model, double *const *energies)
@@ -103,28 +107,58 @@ static bool sweep_next(struct walk *walk)
 				j_since[walk->rows.now] - j_since[walk->rows.before_now] - model->mean_w * length_s,
 				theta);
 	}
-	for (size_t i = 0; i < model->n_columns; i++)
-		model->white[i] = model->row[i] - theta * (walk->n > 0 ? model->white[i] : 0);
+	double *white = model->white + walk->pending * model->n_columns;
+	if (walk->n > 0)
+		deconvolve_subtract(white, model->row, theta, walk->white, model->n_columns);
+	else
+		memcpy(white, model->row, model->n_columns * sizeof(*white));
+	walk->white = white;
 	walk->variance_j2 = variance_j2;
 	walk->length_s = length_s;
 	walk->n++;
 	return true;
 }
 
-// Adds the current equation to the normal equations of each energy.
-static void accumulate(const struct walk *walk, double *normal, double *right)
+// Row i of the lower triangle: adds the products of the pending equations, in their order.
+__attribute__((no_sanitize("address", "undefined"))) static void add_products(const struct walk *walk, size_t i,
+	double *restrict sums)
 {
-	const struct deconvolve_model *model = walk->model;
-	size_t p = model->n_columns;
-	double weight = 1 / walk->variance_j2;
-	for (size_t i = 0; i < p; i++) {
-		double x = weight * model->white[i];
-		if (x != 0)
-			deconvolve_add(normal + i * p, x, model->white, i + 1);
+	size_t p = walk->model->n_columns;
+	const double *restrict a = walk->model->white, *restrict b = a + p, *restrict c = b + p, *restrict d = c + p;
+	double x = walk->weights[0] * a[i], y = walk->weights[1] * b[i], z = walk->weights[2] * c[i],
+	       w = walk->weights[3] * d[i];
+	for (size_t j = 0; j <= i; j++)
+		sums[j] = sums[j] + x * a[j] + y * b[j] + z * c[j] + w * d[j];
+}
+
+/* Adds the pending equations to the normal equations, DECONVOLVE_RANK at once, because loads and stores of the sums would
+ * take most of the time. The last row is added here, under the sanitizers. */
+static void flush(struct walk *walk, double *normal)
+{
+	size_t p = walk->model->n_columns, last = p - 1;
+	static_assert(DECONVOLVE_RANK == 4, "add_products adds four");
+	bool full = walk->pending == DECONVOLVE_RANK;
+	for (size_t i = 0; full && i < last; i++)
+		add_products(walk, i, normal + i * p);
+	for (size_t k = 0; k < walk->pending; k++) {
+		const double *white = walk->model->white + k * p;
+		for (size_t i = full ? last : 0; i < p; i++)
+			deconvolve_add(normal + i * p, walk->weights[k] * white[i], white, i + 1);
 	}
+	walk->pending = 0;
+}
+
+// Adds the current equation to the normal equations of each energy. flush must follow the last one.
+static void accumulate(struct walk *walk, double *normal, double *right)
+{
+	size_t p = walk->model->n_columns;
+	double weight = 1 / walk->variance_j2;
+	walk->weights[walk->pending++] = weight;
 	for (size_t e = 0; e < DECONVOLVE_ENERGIES; e++)
 		if (walk->white_j[e] != 0) // 0 for a missing energy
-			deconvolve_add(right + e * p, weight * walk->white_j[e], model->white, p);
+			deconvolve_add(right + e * p, weight * walk->white_j[e], walk->white, p);
+	if (walk->pending == DECONVOLVE_RANK)
+		flush(walk, normal);
 }
 
 // Prior precision (1 / variance) of an unknown.
@@ -202,6 +236,7 @@ double deconvolve_misfit(struct deconvolve_model *model, size_t rows_max, enum d
 		for (size_t e = 0; e < DECONVOLVE_ENERGIES; e++)
 			squares[e] += square(walk.white_j[e]) / walk.variance_j2;
 	}
+	flush(&walk, model->normal);
 	*ret_energy = DECONVOLVE_OF_TARGET;
 	if (walk.n == 0 || !factor(model, model->normal))
 		return INFINITY;
@@ -264,6 +299,7 @@ static bool fix_signs(struct deconvolve_model *model)
 	sweep_begin(&walk, model, NULL);
 	while (walk.n < NOISE_ROWS_MAX && sweep_next(&walk))
 		accumulate(&walk, model->normal, model->right);
+	flush(&walk, model->normal);
 	if (walk.n == 0 || !solve(model, model->normal, model->right))
 		return false;
 	deconvolve_set_powers(model);
@@ -301,7 +337,10 @@ static void add_batches(struct deconvolve_model *model, struct batches *batches)
 	sweep_begin(&walk, model, NULL);
 	for (size_t row = 0; sweep_next(&walk); row++) {
 		size_t batch = batch_of(model, row);
-		accumulate(&walk, batches->normal + batch * p * p, batches->right + batch * p);
+		double *normal = batches->normal + batch * p * p;
+		accumulate(&walk, normal, batches->right + batch * p);
+		if (batch_of(model, row + 1) != batch || row + 1 >= model->n_rows)
+			flush(&walk, normal);
 	}
 	clear(model);
 	for (size_t b = 0; b < DECONVOLVE_BATCHES; b++) {

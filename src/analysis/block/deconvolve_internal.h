@@ -28,6 +28,20 @@ static inline void deconvolve_add(double *restrict sums, double weight, const do
 	deconvolve_add_within(sums, weight, values, n - 1);
 }
 
+// ret = a - factor * b, checked in the same way. ret may be a.
+__attribute__((no_sanitize("address", "undefined"))) static inline void deconvolve_subtract_within(double *ret,
+	const double *a, double factor, const double *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		ret[i] = a[i] - factor * b[i];
+}
+
+static inline void deconvolve_subtract(double *ret, const double *a, double factor, const double *b, size_t n)
+{
+	deconvolve_subtract_within(ret, a, factor, b, n - 1);
+	ret[n - 1] = a[n - 1] - factor * b[n - 1];
+}
+
 enum { DECONVOLVE_SLOTS_MAX = 256 };
 
 struct deconvolve_slots { // maps columns to unknowns of the equations
@@ -41,13 +55,13 @@ enum deconvolve_energy_kind { DECONVOLVE_OF_TARGET, DECONVOLVE_OF_ALL, DECONVOLV
 
 struct deconvolve_updates { // updates of a counter in one segment, as in the curve
 	size_t n;
-	double *t_s, *within_s;          // each update was at t_s ± within_s
-	double *target_j;                // the target's energy since the segment's start, which is divided
+	double *t_s, *within_s; // each update was at t_s ± within_s
+	double *target_j;       // the target's energy since the segment's start, which is divided
 	double *energies
 		[DECONVOLVE_ENERGIES]; // candidates for the explained energy since then; NULL: same as another one, or unknown
 	double *j;                     // the chosen one: see deconvolve_explain
-	double even_share;               // constant ratio of j to the energy of all programs; 0: j is the target's own
-	double target_share;             // that ratio for the candidates that have one
+	double even_share;             // constant ratio of j to the energy of all programs; 0: j is the target's own
+	double target_share;           // that ratio for the candidates that have one
 	int64_t start_ns;
 	double length_s; // length of the segment
 };
@@ -67,7 +81,8 @@ struct deconvolve_sweep { // walk over the pieces: cumulative time of each slot 
 	int64_t start_ns;
 	size_t at;
 	double now_s;
-	double *time_s; // per slot, up to the first piece that has not ended
+	double *time_s;        // per slot, up to the first piece that has not ended
+	double begin_s, end_s; // of that piece
 };
 
 // The first piece that ends after an instant.
@@ -87,7 +102,7 @@ struct deconvolve_segment { // equations of a segment
 	struct deconvolve_updates updates;
 	double *t_s; // times of the updates, not descending; NaN: left out
 	double blur_s;
-	double from_s;   // duration of the run before this segment
+	double from_s;       // duration of the run before this segment
 	size_t error_column; // its first column for errors of its update times; 0: none
 };
 
@@ -103,8 +118,8 @@ struct deconvolve_rows { // produces the equations in order
 	struct deconvolve_sweep sweep;
 	double *sums, *before, *low, *high; // per slot
 	double late_w[2], wide_w[2];        // effect of a shift and of a spread of an update on the energy: previous
-					    // update and current one
-	size_t before_now, now;             // the two updates around the current equation
+		// update and current one
+	size_t before_now, now; // the two updates around the current equation
 };
 
 // room: deconvolve_rows_buffer_size doubles.
@@ -120,6 +135,7 @@ struct deconvolve_noise {    // noise of the equations: residuals of an interval
 	double misplaced_j2; // part of it that counter steps and noise do not explain
 };
 
+enum { DECONVOLVE_RANK = 4 };     // number of equations that are added to the normal equations at once
 enum { DECONVOLVE_BATCHES = 24 }; // contiguous batches of time for the jackknife
 
 struct deconvolve_model { // model of one domain
@@ -137,7 +153,8 @@ struct deconvolve_model { // model of one domain
 	double *batches; // DECONVOLVE_BATCHES × slots: change of the powers when a batch is left out
 	double *unknown; // slots × slots: variance that the equations do not determine
 	// scratch
-	double *row, *white, *rows_buffer, *normal, *right, *solution; // right: one per energy
+	double *row, *white, *rows_buffer, *normal, *right,
+		*solution; // white: DECONVOLVE_RANK rows; right: one per energy
 };
 
 int deconvolve_model_init(struct deconvolve_model *model, struct arena *arena); // -ENOMEM
@@ -173,10 +190,10 @@ int deconvolve_cores_find(const struct run *run, const struct windows *windows,
 
 struct deconvolve_domain {
 	struct deconvolve_slots slots;
-	double *slot_s;   // time of each slot
-	double *call_s;   // mean length of one piece
-	double *column_j; // per column
-	double *variance; // slots × slots, of energies
+	double *slot_s;     // time of each slot
+	double *call_s;     // mean length of one piece
+	double *column_j;   // per column
+	double *variance;   // slots × slots, of energies
 	double uncertainty; // relative error of the target's energy by attribution
 	const struct domain_finding *finding;
 };

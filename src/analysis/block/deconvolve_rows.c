@@ -23,6 +23,17 @@ size_t deconvolve_first_interval(const struct deconvolve_timeline *timeline, int
 	return search_first(timeline->pieces, timeline->n_pieces, sizeof(*timeline->pieces), &t_ns, ends_by);
 }
 
+// Loads the times of the first piece that has not ended: their conversion would be a third of the sweep's time.
+static void load_piece(struct deconvolve_sweep *sweep)
+{
+	if (sweep->at < sweep->timeline->n_pieces) {
+		const struct deconvolve_interval *piece = &sweep->timeline->pieces[sweep->at];
+		double begin_s = since_s(sweep, piece->begin_ns);
+		sweep->begin_s = begin_s > 0 ? begin_s : 0; // fmax and fmin would be function calls
+		sweep->end_s = since_s(sweep, piece->end_ns);
+	}
+}
+
 void deconvolve_sweep_init(struct deconvolve_sweep *sweep, const struct deconvolve_timeline *timeline,
 	const struct deconvolve_slots *slots, int64_t start_ns, double *buffer)
 {
@@ -32,45 +43,56 @@ void deconvolve_sweep_init(struct deconvolve_sweep *sweep, const struct deconvol
 		.time_s = buffer};
 	memset(buffer, 0, slots->n * sizeof(*buffer));
 	sweep->at = deconvolve_first_interval(timeline, start_ns);
-}
-
-// Duration of the part of a piece that is in the segment and before t_s.
-static double piece_s(const struct deconvolve_sweep *sweep, const struct deconvolve_interval *piece, double t_s)
-{
-	double begin_s = since_s(sweep, piece->begin_ns), end_s = since_s(sweep, piece->end_ns);
-	begin_s = begin_s > 0 ? begin_s : 0; // fmax and fmin would be function calls
-	end_s = end_s < t_s ? end_s : t_s;
-	return end_s > begin_s ? piece->weight * (end_s - begin_s) : 0;
+	load_piece(sweep);
 }
 
 static void pass(struct deconvolve_sweep *sweep, double t_s)
 {
 	const struct deconvolve_timeline *timeline = sweep->timeline;
-	for (; sweep->at < timeline->n_pieces; sweep->at++) {
+	for (; sweep->at < timeline->n_pieces && !(sweep->end_s > t_s); sweep->at++, load_piece(sweep)) {
 		const struct deconvolve_interval *piece = &timeline->pieces[sweep->at];
-		if (since_s(sweep, piece->end_ns) > t_s)
-			return;
-		double in_s = piece_s(sweep, piece, t_s);
+		double in_s = sweep->end_s > sweep->begin_s ? piece->weight * (sweep->end_s - sweep->begin_s) : 0;
 		sweep->time_s[sweep->slots->of[piece->column]] += in_s;
 		sweep->time_s[0] -= in_s; // column 0 gets the remainder
 	}
 }
 
-void deconvolve_sweep_add(struct deconvolve_sweep *sweep, double t_s, double weight, double *sums)
+// Adds the pieces that contain t_s, up to t_s: they begin together.
+static void add_open(const struct deconvolve_sweep *sweep, double t_s, double weight, double *sums)
 {
 	const struct deconvolve_timeline *timeline = sweep->timeline;
-	t_s = fmax(t_s, sweep->now_s);
+	const struct deconvolve_interval *piece = &timeline->pieces[sweep->at],
+					 *end = timeline->pieces + timeline->n_pieces;
+	const uint32_t *slots = sweep->slots->of;
+	double open_s = t_s - sweep->begin_s;
+	int64_t begin_ns = piece->begin_ns;
+	for (; piece < end && piece->begin_ns == begin_ns; piece++) {
+		double in_s = piece->weight * open_s;
+		sums[slots[piece->column]] += weight * in_s;
+		sums[0] -= weight * in_s;
+	}
+}
+
+void deconvolve_sweep_add(struct deconvolve_sweep *sweep, double t_s, double weight, double *sums)
+{
+	t_s = t_s > sweep->now_s ? t_s : sweep->now_s;
 	sweep->now_s = t_s;
 	pass(sweep, t_s);
 	deconvolve_add(sums, weight, sweep->time_s, sweep->slots->n);
 	sums[0] += weight * t_s;
-	for (size_t i = sweep->at; i < timeline->n_pieces; i++) { // the pieces that contain t_s
-		double in_s = piece_s(sweep, &timeline->pieces[i], t_s);
-		if (!(in_s > 0))
-			return;
-		sums[sweep->slots->of[timeline->pieces[i].column]] += weight * in_s;
-		sums[0] -= weight * in_s;
-	}
+	if (sweep->at < sweep->timeline->n_pieces && t_s > sweep->begin_s)
+		add_open(sweep, t_s, weight, sums);
+}
+
+// Whether no piece begins or ends in an interval, which must not begin before the last t_s: all times in it grow evenly.
+static bool is_even(struct deconvolve_sweep *sweep, double from_s, double to_s)
+{
+	if (from_s < sweep->now_s)
+		return false;
+	pass(sweep, from_s);
+	if (sweep->at >= sweep->timeline->n_pieces || to_s <= sweep->begin_s)
+		return true;
+	return sweep->begin_s <= from_s && to_s < sweep->end_s;
 }
 
 /* ---- equations ---- */
@@ -95,10 +117,13 @@ static void load_update(struct deconvolve_rows *rows, size_t update)
 	double shift_s = fmax(blur_s, shift_min_s);
 	size_t bytes = rows->n_slots * sizeof(double), parts = blur_s > 0 ? BLUR_PARTS : 1;
 	memset(rows->sums, 0, bytes);
-	memset(rows->low, 0, bytes);
-	memset(rows->high, 0, bytes);
-	if (rows->power_w != NULL)
+	if (rows->power_w != NULL) {
+		memset(rows->low, 0, bytes);
+		memset(rows->high, 0, bytes);
 		deconvolve_sweep_add(&rows->sweep, t_s - shift_s, 1, rows->low);
+	}
+	if (is_even(&rows->sweep, t_s - blur_s, t_s + blur_s))
+		parts = 1; // the mean of the parts is at t_s
 	for (size_t i = 0; i < parts; i++) {
 		double aside = ((double)(2 * i + 1) - (double)parts) / (double)parts;
 		deconvolve_sweep_add(&rows->sweep, t_s + aside * blur_s, 1 / (double)parts, rows->sums);
@@ -149,9 +174,7 @@ bool deconvolve_rows_next(struct deconvolve_rows *rows, double *ret_row, double 
 	rows->before_now = before;
 	rows->now = k;
 	load_update(rows, k);
-	memset(ret_row, 0, rows->n_columns * sizeof(*ret_row));
-	for (size_t i = 0; i < rows->n_slots; i++)
-		ret_row[i] = rows->sums[i] - rows->before[i];
+	deconvolve_subtract(ret_row, rows->sums, 1, rows->before, rows->n_slots);
 	double length_s = segment->t_s[k] - segment->t_s[before];
 	double middle = (segment->from_s + (segment->t_s[k] + segment->t_s[before]) / 2) / rows->run_s;
 	double first = cos(pi * middle), now = first, last = 1; // recurrence for cos of its multiples: calls of cos
@@ -162,6 +185,8 @@ bool deconvolve_rows_next(struct deconvolve_rows *rows, double *ret_row, double 
 		last = now;
 		now = after;
 	}
+	size_t known = rows->n_slots + DECONVOLVE_DRIFTS;
+	memset(ret_row + known, 0, (rows->n_columns - known) * sizeof(*ret_row));
 	if (segment->error_column > 0) {
 		double *error_column = ret_row + segment->error_column, length = segment->updates.length_s;
 		error_column[0] = rows->late_w[1] - rows->late_w[0];

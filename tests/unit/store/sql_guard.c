@@ -12,8 +12,8 @@ static const struct row {
 	{"small file: its size", 4096, 8, 4096},
 	{"large file: its size", 1024 * MIB, 1024 * MIB / 512, 1024 * MIB},
 	{"compressed to a tenth: its size", 1024 * MIB, 1024 * MIB / 5120, 1024 * MIB},
-	{"file system that reports no blocks: at most 64 MiB", 1024 * MIB, 0, 64 * MIB},
-	{"sparse file of 64 GiB with one page: 64 MiB", 65536 * MIB, 8, 64 * MIB},
+	{"file system that reports no blocks: at most 16 MiB", 1024 * MIB, 0, 16 * MIB},
+	{"sparse file of 64 GiB with one page: 16 MiB", 65536 * MIB, 8, 16 * MIB},
 	{"sparse file with 2 MiB of pages: 64 times those", 65536 * MIB, 2 * MIB / 512, 128 * MIB},
 	{"blocks whose bytes overflow: the size", 4096, INT64_MAX, 4096},
 };
