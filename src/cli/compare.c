@@ -21,8 +21,9 @@ static const struct option options[] = {
 	{"stat", 0, "STATISTIC",
 		"statistic of time per call and resource usage: min, max, mean or std (default mean); implies --all",
 		OPTION_CHOICE, .offset = offsetof(struct values, statistic), .choices = "min|max|mean|std"},
-	{"format", 0, "text|json|html", "output format (default text); html is a self-contained page", OPTION_CHOICE,
-		.offset = offsetof(struct values, format), .choices = "text|json|html"},
+	{"format", 0, "text|json|html",
+		"output format (default: by the suffix of FILE, .html or .json, else text); html is a self-contained page",
+		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html"},
 	{"output", 'o', "FILE", "output file (default standard output)", OPTION_TEXT,
 		.offset = offsetof(struct values, output)},
 	{"store", 0, "URL", "each FILE is the id of a job in this PostgreSQL database: postgresql://HOST/DATABASE",
@@ -201,11 +202,12 @@ static bool is_for_terminal(const struct values *values)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	struct values values = {.format = "text"};
+	struct values values = {0};
 	struct option_list words;
 	int status;
 	if (!cli_parse_operands(command, argc, argv, &values, &words, &status))
 		return status;
+	values.format = cli_format(values.format, values.output, "html|json");
 	values.all |= values.statistic != NULL;
 	values.statistic = values.statistic != NULL ? values.statistic : "mean";
 	if (is_page(&values) && is_for_terminal(&values))

@@ -36,7 +36,7 @@ static const char section_names[] = LIST
 
 static const struct option options[] = {
 	{"format", 0, "text|json|html|svg|line",
-		"output format (default: by the extension of FILE, .html or .json, else text): html is a self-contained page with charts, svg are pictures for "
+		"output format (default: by the suffix of FILE, .html or .json, else text): html is a self-contained page with charts, svg are pictures for "
 		"papers, line is energy and time on one line",
 		OPTION_CHOICE, .offset = offsetof(struct values, format), .choices = "text|json|html|svg|line"},
 	{"output", 'o', "FILE", "output file; for svg a folder, which is created (default standard output)",
@@ -72,19 +72,6 @@ static bool is_stdout(const char *output)
 static bool is_format(const struct values *values, const char *name)
 {
 	return strcmp(values->format, name) == 0;
-}
-
-// Without --format, the ending of FILE determines the format.
-static const char *format_of(const char *output)
-{
-	static const char *const endings[][2] = {{".html", "html"}, {".htm", "html"}, {".json", "json"}};
-	size_t length = output != NULL ? strlen(output) : 0;
-	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
-		size_t n = strlen(endings[i][0]);
-		if (length > n && strcasecmp(output + length - n, endings[i][0]) == 0)
-			return endings[i][1];
-	}
-	return "text";
 }
 
 // An HTML page on a terminal, or pictures without a destination, is a mistake; reported before the work starts.
@@ -196,8 +183,8 @@ static int report_run(const struct values *values, const char *path)
 				    : run_load(path, &run, &error);
 	if (r < 0)
 		return cli_fail(EXIT_FAILED, &error);
-	bool is_made = findings_make(&run, &findings) == 0,
-	     has_charts = is_format(values, "html") || is_format(values, "svg");
+	bool has_charts = is_format(values, "html") || is_format(values, "svg");
+	bool is_made = (has_charts ? findings_make_for_charts : findings_make)(&run, &findings) == 0;
 	int status = !is_made ? cli_no_memory()
 		: has_charts  ? write_charts(values, &findings)
 			      : write_findings(values, &findings);
@@ -314,8 +301,7 @@ static int run(const struct command *command, int argc, char **argv)
 		return status;
 	if (lists_sections(&values.sections))
 		return list_sections();
-	if (values.format == NULL)
-		values.format = format_of(values.output);
+	values.format = cli_format(values.format, values.output, "html|json");
 	const char *wrong = contradiction(&values, &words);
 	if (wrong != NULL)
 		return cli_usage(command, EXIT_USAGE, "%s", wrong);

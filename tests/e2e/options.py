@@ -110,11 +110,17 @@ def unseen_step(workdir):
 
 @test
 def format_by_suffix(workdir):
-    """report -o FILE: the suffix selects the format; --format takes precedence"""
+    """-o FILE of report, compare and blocks: the suffix selects the format; --format takes precedence"""
     workdir.wattle("run", "-q", "-o", "run.sqlite", "--", "true")
-    for name, options, begins in (("a.html", (), "<!"), ("a.json", (), "{"), ("a.txt", (), ""), ("b.html", ("--format", "json"), "{")):
-        assert workdir.wattle("report", "run.sqlite", *options, "-o", name).returncode == 0, name
-        assert (workdir.folder / name).read_text().startswith(begins), name
+    workdir.wattle("run", "-q", "-o", "other.sqlite", "--", "true")
+    for command, files in (("report", ("run.sqlite",)), ("compare", ("run.sqlite", "other.sqlite")), ("blocks", ("run.sqlite",))):
+        rows = [("a.json", (), "{"), ("A.JSON", (), "{"), ("a.txt", (), "\n" if command == "compare" else " "), ("a.json.txt", (), ""),
+                ("b.json", ("--format", "text"), "\n" if command == "compare" else " ")]
+        if command != "blocks":
+            rows += [("a.html", (), "<!"), ("a.htm", (), "<!"), ("b.html", ("--format", "json"), "{")]
+        for name, options, begins in rows:
+            assert workdir.wattle(command, *files, *options, "-o", name).returncode == 0, (command, name)
+            assert (workdir.folder / name).read_text().startswith(begins), (command, name)
 
 
 @test

@@ -8,7 +8,7 @@ const WHOSE = [
 	{ key: "others_w", name: "programs", colour: "others" },
 	{ key: "wattle_w", name: "wattle itself", colour: "wattle" },
 	{ key: "idle_w", name: "idle", colour: "idle" },
-	{ key: "unattributed_w", name: "nobody’s, or unknown", colour: "unattributed" },
+	{ key: "unattributed_w", name: "unattributed", colour: "unattributed" },
 ];
 const WINDOWS = [60, 180, 600]; // samples
 let windowLooks = 600;
