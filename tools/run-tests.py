@@ -185,7 +185,7 @@ def run_all(tests):
             if alone and not one_judges_time and (alone[0]["priority"] >= 0 or not (beside or running)):
                 running[pool.submit(run, alone.pop(0))] = False
                 one_judges_time = True
-            places = cpus - 1 if one_judges_time else PROGRAMS_A_CPU * cpus
+            places = PROGRAMS_A_CPU * (cpus - 1 if one_judges_time else cpus)
             while beside and sum(running.values()) < places:
                 running[pool.submit(run, beside.pop(0), NICE if one_judges_time else 0)] = True
             for future in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
