@@ -124,55 +124,79 @@ const struct sensor_ops sensor_powercap = {
 };
 
 /* Measures the update period of the counters, about a millisecond, by polling. All counters are polled in one loop, so that
- * many zones take no longer than few; the duration of one pass is the error. */
+ * many zones take no longer than few; the duration of one pass is the error. On a busy machine the process waits for a CPU
+ * longer than the whole measurement takes: after a pause the limit counts anew, and no interval contains one. */
 
 enum { INTERVALS_WANTED = 3 };
 
 // A counter that does not change for this long is skipped: start-up must stay fast where no counter changes.
 static const int64_t PATIENCE_NS = 3 * NS_PER_MS;
+// A step of the polling that takes longer is a pause; all of it ends after this many limits.
+static const int64_t PAUSE_NS = 2 * NS_PER_MS, LIMITS_MAX = 10;
 // Ends the loop even if the clock does not advance (a replay between two frames).
 static const size_t ROUNDS_MAX = 20000;
+
+struct polling {
+	const struct wattle_env *env;
+	int64_t now_ns, passed_ns; // passed: since the last pause
+	size_t n_pauses;
+};
 
 struct watch {
 	uint64_t last_uj;
 	int64_t last_change_ns;
+	size_t n_pauses; // up to the last reading
 	int64_t intervals_ns[INTERVALS_WANTED];
-	size_t n_changes; // the first change only starts the timing
+	size_t n_intervals;
+	bool has_changed, is_timed; // timed: no pause before the reading that showed the last change
 };
+
+static void polling_advance(struct polling *polling)
+{
+	int64_t step_ns = env_now_ns(polling->env) - polling->now_ns;
+	bool is_pause = step_ns > PAUSE_NS;
+	polling->n_pauses += is_pause;
+	polling->passed_ns = is_pause ? 0 : polling->passed_ns + step_ns;
+	polling->now_ns += step_ns;
+}
 
 static bool has_enough(const struct watch *watch)
 {
-	return watch->n_changes > INTERVALS_WANTED;
+	return watch->n_intervals == INTERVALS_WANTED;
 }
 
-static void read_zone(struct watch *watch, struct privileged *counters, size_t index, const struct wattle_env *env)
+static void read_zone(struct watch *watch, struct privileged *counters, size_t index, struct polling *polling)
 {
 	uint64_t energy_uj;
 	int64_t t_ns;
+	size_t n_pauses = watch->n_pauses;
+	watch->n_pauses = polling->n_pauses;
 	if (privileged_read(counters, index, &energy_uj, &t_ns) < 0 || energy_uj == watch->last_uj)
 		return;
-	int64_t now_ns = env_now_ns(env);
-	if (watch->n_changes > 0)
-		watch->intervals_ns[watch->n_changes - 1] = now_ns - watch->last_change_ns;
+	polling_advance(polling);
+	bool is_timed = n_pauses == polling->n_pauses;
+	if (is_timed && watch->is_timed)
+		watch->intervals_ns[watch->n_intervals++] = polling->now_ns - watch->last_change_ns;
 	watch->last_uj = energy_uj;
-	watch->last_change_ns = now_ns;
-	watch->n_changes++;
+	watch->last_change_ns = polling->now_ns;
+	watch->n_pauses = polling->n_pauses;
+	watch->has_changed = true;
+	watch->is_timed = is_timed;
 }
 
 // Polls all unfinished counters once; returns false when all are finished.
-static bool read_all_zones(struct powercap *powercap, struct watch *watches, const struct wattle_env *env,
-	bool has_timed_out)
+static bool read_all_zones(struct powercap *powercap, struct watch *watches, struct polling *polling)
 {
-	bool more = false;
+	bool more = false, has_timed_out = polling->passed_ns > PATIENCE_NS;
 	privileged_refresh(&powercap->counters);
 	for (size_t i = 0; i < powercap->n; i++) {
 		struct watch *watch = &watches[i];
-		bool is_silent = watch->n_changes == 0 && has_timed_out;
+		bool is_silent = !watch->has_changed && has_timed_out;
 		// A known period is that of the helper, which polling cannot shorten.
 		bool is_known = powercap->domains[i].update_period_ns > 0;
 		if (!powercap->domains[i].used || is_known || has_enough(watch) || is_silent)
 			continue;
-		read_zone(watch, &powercap->counters, i, env);
+		read_zone(watch, &powercap->counters, i, polling);
 		more = true;
 	}
 	return more;
@@ -199,11 +223,12 @@ void powercap_measure_periods(struct powercap *powercap, const struct wattle_env
 			watches[i].last_uj = 0;
 	}
 
-	int64_t start_ns = env_now_ns(env), passed_ns = 0;
-	for (size_t round = 0; round < ROUNDS_MAX && passed_ns < limit_ns; round++) {
-		if (!read_all_zones(powercap, watches, env, passed_ns > PATIENCE_NS))
+	int64_t start_ns = env_now_ns(env);
+	struct polling polling = {.env = env, .now_ns = start_ns};
+	for (size_t round = 0; round < ROUNDS_MAX && polling.passed_ns < limit_ns; round++) {
+		if (!read_all_zones(powercap, watches, &polling) || polling.now_ns - start_ns > LIMITS_MAX * limit_ns)
 			break;
-		passed_ns = env_now_ns(env) - start_ns;
+		polling_advance(&polling);
 	}
 	for (size_t i = 0; i < powercap->n; i++)
 		if (has_enough(&watches[i]))

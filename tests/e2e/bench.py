@@ -247,8 +247,9 @@ def run_files_are_kept(workdir):
 def constant_power_is_no_difference(workdir):
     """constant power without scatter: no difference and no detectable difference, though energy and time differ"""
     path = workdir.folder / "bench.json"
-    done = workdir.wattle("bench", "--runs", "6", "--settle", "0", "--json", path, "--", "sleep", "0.1", ":::", "sleep", "0.15",
-                       env={"WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""}))})
+    done = workdir.wattle("bench", "--runs", "6", "--settle", "0", "--json", path, "--", "sleep", "0.1", ":::", "sleep",
+                          "0.15",
+                          env={"WATTLE_SYSFS": str(workdir.tree("none", {"keep": ""}))})
     assert done.returncode == 0, done
     document = json.loads(path.read_text())
     if document["meter"] != "package-0 (model)":

@@ -1,11 +1,12 @@
 """Energy of counters that move along a known function of time, and of irregular trees."""
 import json
+import math
 import os
 import shutil
 import sys
 import time
 
-from harness import BUILD, BURNER, NOBODY, TESTS, Skip, sum_without_none, main, near, test
+from harness import BUILD, BURNER, NOBODY, TESTS, Skip, gap_s, main, near, sum_without_none, test
 
 sys.path.insert(0, str(TESTS / "fakes"))
 import expected_values
@@ -40,53 +41,74 @@ class Measured:
         self.report, _ = workdir.report(*options, "--", *command, env={"WATTLE_SYSFS": str(self.top)})
         simulator.terminate()
         simulator.wait()
+        self.truth = expected_values.load(self.top)
+        self.late_s = expected_values.late_s(self.truth)
         self.start_ns, self.end_ns = workdir.rows("select start_ns, end_ns from segment")[0]
+        self.times_ns = workdir.reading_times_ns()
+        inside = [t for t in self.times_ns if self.start_ns <= t <= self.end_ns]
+        self.longest_gap_s = max(b - a for a, b in zip(inside, inside[1:])) / 1e9
         self.domains = domains(self.report)
         self.total_j, self.seconds = self.report["energy"]["total_j"], self.report["run"]["duration_s"]
 
     def expected_j(self, name):
-        return expected_values.energy_j(expected_values.load(self.top), name, self.start_ns, self.end_ns)
+        return expected_values.energy_j(self.truth, name, self.start_ns, self.end_ns)
 
-    def check(self, domain, name, relative=0.005):
-        found = self.domains[domain]
-        near(found["energy_j"], self.expected_j(name), relative=relative)
-        assert abs(found["energy_j"] - self.expected_j(name)) <= found["error_j"] * 1.5 + 0.05, (found, self.expected_j(name))
+    def check(self, domain, name, relative=0.005, period_s=0.001):
+        """The true energy is within twice the stated error, which is half of a 95 % interval (and of what the simulator was late). That
+        error is small: `relative`, or the energy between the readings around both ends, which a busy machine delays."""
+        found, true_j, max_w = self.domains[domain], self.expected_j(name), expected_values.max_w(self.truth, name)
+        near(found["energy_j"], true_j, absolute=2 * found["error_j"] + self.late_s * max_w)
+        unread_s = period_s + gap_s(self.times_ns, self.start_ns) + gap_s(self.times_ns, self.end_ns)
+        assert found["error_j"] <= max(relative * true_j, unread_s * max_w), (found, true_j, unread_s)
+
+    def check_wraps(self, start_uj, range_uj):
+        """As often as the true counter between the ends; a wrap that is late at an end may count or not."""
+        def wraps(t_ns):
+            j = expected_values.energy_j(self.truth, "package-0", self.truth["origin_ns"], t_ns)
+            return math.floor((start_uj + 1e6 * j) / (range_uj + 1))
+        late_ns = self.late_s * 1e9
+        least = wraps(self.end_ns - late_ns) - wraps(self.start_ns)
+        most = wraps(max(self.times_ns)) - wraps(self.start_ns - late_ns)
+        assert least >= 3 and least <= self.domains["package-0"]["wraps"] <= most, (self.domains, least, most)
 
 
 @test
 def known_power(workdir):
-    """a sine of 50 ± 20 W in the package, 5 W of DRAM: both within 0.5 % of the integral, measured, the total is their sum"""
+    """a sine of 50 ± 20 W in the package, 5 W of DRAM: both within their errors, which are small, measured, the total is their sum"""
     run = Measured(workdir, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"], ["sleep", "4"])
     run.check("package-0", "package-0")
     run.check("dram-0", "package-0/dram")
     near(run.total_j, run.domains["package-0"]["energy_j"] + run.domains["dram-0"]["energy_j"], relative=1e-12)
     assert run.domains["package-0"]["provenance"] == run.report["energy"]["provenance"] == "measured"
     assert run.domains["package-0"]["source"] == "powercap" and run.domains["dram-0"]["kind"] == "dram"
-    near(run.domains["package-0"]["mean_w"], run.expected_j("package-0") / run.seconds, relative=0.01)
+    near(run.domains["package-0"]["mean_w"], run.domains["package-0"]["energy_j"] / run.seconds, relative=1e-6)
 
 
 @test
 def wraps(workdir):
     """counter with a range of 60 J at 50 W wraps three or four times in 4 s: no energy is lost"""
-    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
+    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start",
+                             "package-0=30000000"],
                    ["sleep", "4"])
     run.check("package-0", "package-0")
-    assert run.domains["package-0"]["wraps"] in (3, 4), run.domains
+    run.check_wraps(30000000, 60000000)
 
 
 @test
 def wraps_between_samples(workdir):
     """sampled every 5 s, counter wraps every 1.2 s: extra readings in between, no energy is lost"""
-    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start", "package-0=30000000"],
+    run = Measured(workdir, ["--zone", "package-0=50", "--range", "package-0=60000000", "--start",
+                             "package-0=30000000"],
                    ["sleep", "4"], ["-i", "5s"])
     run.check("package-0", "package-0")
-    assert run.domains["package-0"]["wraps"] in (3, 4), run.domains
+    run.check_wraps(30000000, 60000000)
 
 
 @test
 def core_lies_in_the_package(workdir):
     """core and psys: listed; the total is the package alone"""
-    run = Measured(workdir, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"], ["sleep", "2"])
+    run = Measured(workdir, ["--zone", "package-0=40", "--zone", "package-0/core=30", "--zone", "psys=60"],
+                   ["sleep", "2"])
     assert run.domains["core-0"]["inside"] == "package-0", run.domains
     run.check("psys", "psys", relative=0.01)
     near(run.total_j, run.domains["package-0"]["energy_j"], relative=1e-12)
@@ -99,19 +121,24 @@ def two_packages(workdir):
              for word in ("--zone", f"package-{package}{part}")]
     run = Measured(workdir, zones, ["sleep", "2"])
     assert {"package-0", "package-1", "core-0", "core-1", "dram-0", "dram-1"} <= set(run.domains), run.domains
-    near(run.total_j, 46 * run.seconds, relative=0.01)
+    parts = {f"{kind}-{i}": name for i in (0, 1) for kind, name in (("package", f"package-{i}"), ("dram", f"package-{i}/dram"))}
+    for domain, name in parts.items():
+        run.check(domain, name, relative=0.01)
+    near(run.total_j, sum(run.domains[domain]["energy_j"] for domain in parts), relative=1e-12)
 
 
 @test
 def ledger(workdir):
     """each joule is in one row, and a busy target gets more than an idle one"""
-    shares = {}
+    shares, cpu_shares = {}, {}
     for name, command in (("busy", [BURNER, "cpu", "2"]), ("idle", ["sleep", "2"])):
         energy = Measured(workdir, ["--zone", "package-0=50"], command).report["energy"]
+        (cpu_shares[name],), = workdir.rows("select 1.0 * (max(main_cpu_ns) - min(main_cpu_ns)) /"
+                                            " (max(system_cpu_busy_ns) - min(system_cpu_busy_ns)) from sample")
         near(sum_without_none(energy["ledger"]), energy["total_j"], relative=1e-9)
         assert all(row is None or row >= 0 for row in energy["ledger"].values()), energy
         shares[name] = energy["ledger"]["target_j"] / energy["total_j"]
-    assert shares["busy"] > 0.1 and shares["busy"] > 5 * shares["idle"], shares
+    assert shares["busy"] > 0.5 * cpu_shares["busy"] and shares["busy"] > 5 * shares["idle"], (shares, cpu_shares)
 
 
 @test
@@ -133,16 +160,18 @@ def no_number_for_a_while(workdir):
 def a_reset(workdir):
     """counter that restarts at 0: at most the energy around it is unknown, none is added"""
     run = Measured(workdir, ["--zone", "package-0=50", "--reset", "package-0=1.5"], ["sleep", "3"])
-    found = run.domains["package-0"]["energy_j"]
-    assert 0.9 * run.expected_j("package-0") < found <= 1.005 * run.expected_j("package-0"), (found, run.expected_j("package-0"))
+    found, expected_j = run.domains["package-0"], run.expected_j("package-0")
+    surplus_j, unread_j = found["energy_j"] - expected_j, 50 * run.longest_gap_s
+    allowed_j = 2 * found["error_j"] + 50 * run.late_s
+    assert -allowed_j - unread_j <= surplus_j <= allowed_j and found["error_j"] < 0.005 * expected_j + unread_j, (found, expected_j)
 
 
 @test
 def a_slow_counter(workdir):
     """counter updated every 100 ms, sampled every 20 ms: energy within its error, the period is measured"""
     run = Measured(workdir, ["--zone", "package-0=50+30*sin@2", "--tick", "100000"], ["sleep", "3"], ["-i", "20ms"])
-    run.check("package-0", "package-0", relative=0.02)
-    near(run.domains["package-0"]["update_period_s"], 0.1, relative=0.3)
+    run.check("package-0", "package-0", relative=0.02, period_s=0.1)
+    near(run.domains["package-0"]["update_period_s"], 0.1, absolute=max(0.03, run.longest_gap_s))
 
 
 @test
@@ -259,12 +288,13 @@ def a_wrong_root(workdir):
 def unreadable_for_others(workdir):
     """counter readable by root only: sensors reports the reason and the remedy"""
     if os.geteuid() != 0:
-        raise Skip("only root can be refused as somebody else")
+        raise Skip("needs root, to be refused as another user")
     top = sysfs(workdir, {PACKAGE: zone("package-0", 1000)})
     (top / "class/powercap" / PACKAGE / "energy_uj").chmod(0o400)
     wattle, _ = workdir.for_everybody()
-    done = workdir.finish(workdir.start("sensors", "--json", program=wattle, env={"WATTLE_SYSFS": str(top)}, user=NOBODY,
-                                  group=NOBODY))
+    done = workdir.finish(workdir.start("sensors", "--json", program=wattle, env={"WATTLE_SYSFS": str(top)},
+                                        user=NOBODY,
+                                        group=NOBODY))
     rows = [row for row in json.loads(done.stdout)["sensors"] if row["sensor"] == "powercap"]
     assert len(rows) == 1 and not rows[0]["readable"] and not rows[0]["used"], rows
     assert rows[0]["why"] and rows[0]["remedy"], rows

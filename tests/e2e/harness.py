@@ -50,7 +50,8 @@ def locked_by_a_reader(path, all_bytes=False):
 
 
 # Of a document: why it is not run, if so; its indentation; its text.
-SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$", re.MULTILINE | re.DOTALL)
+SHELL_BLOCK = re.compile(r"^( *<!-- not run: [^\n]+ -->\n)?( *)```(?:sh|console)\n(.*?)^\2```$",
+                         re.MULTILINE | re.DOTALL)
 
 
 class Skip(Exception):
@@ -72,6 +73,13 @@ def near(actual, expected, relative=0.0, absolute=0.0):
     assert actual is not None, f"null, expected about {expected}"
     allowed = max(relative * abs(expected), absolute)
     assert abs(actual - expected) <= allowed, f"{actual} is not within {allowed:.6g} of {expected}"
+
+
+def gap_s(times_ns, t_ns):
+    """Seconds between the times before and after an instant, which itself may be one of them."""
+    before = [t for t in times_ns if t < t_ns][-1:]
+    after = [t for t in times_ns if t > t_ns][:1]
+    return ((after or [t_ns])[0] - (before or [t_ns])[0]) / 1e9
 
 
 def wait_until(condition, what, seconds=20.0):
@@ -216,6 +224,10 @@ class WorkDir:
             return connection.execute(query).fetchall()
         finally:
             connection.close()
+
+    def reading_times_ns(self, path="run.sqlite"):
+        """The times at which the run's sensors were read: a busy machine delays them, and the test knows by how much."""
+        return [row[0] for row in self.rows("SELECT DISTINCT t_ns FROM device_sample ORDER BY t_ns", path)]
 
     def orphans(self):
         """Processes of the test that still run, found by the temporary folder in their environment."""

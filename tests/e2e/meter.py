@@ -1,7 +1,6 @@
 """The meter of include/wattle.h in C programs (programs/meter.c), with counters of known energy."""
 import errno
 import math
-import shutil
 import sys
 
 from c_programs import build
@@ -11,7 +10,7 @@ sys.path.insert(0, str(TESTS / "fakes"))
 import expected_values
 
 SIMULATOR = BUILD / "tests/fakes/powercap_sim"
-FIELDS = ("from_ns", "to_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", "error_j", "estimated")
+FIELDS = ("began_ns", "from_ns", "to_ns", "ended_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", "error_j", "estimated")
 
 
 class Acted:
@@ -34,52 +33,53 @@ class Simulated(Acted):
         simulator = workdir.start(self.top, *options, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
         super().__init__(workdir, act, seconds, self.top)
-        self.expected_values = expected_values.load(self.top)
         simulator.terminate()
         simulator.wait()
+        self.truth = expected_values.load(self.top)
 
-    def true_j(self, reading, *zones):
-        return sum(expected_values.energy_j(self.expected_values, zone, int(reading["from_ns"]), int(reading["to_ns"])) for zone in zones)
+    def true_j(self, from_ns, to_ns, *zones):
+        return sum(expected_values.energy_j(self.truth, zone, int(from_ns), int(to_ns)) for zone in zones)
 
     def check(self, reading, field, *zones):
-        true_j = self.true_j(reading, *zones)
-        assert abs(reading[field] - true_j) <= reading["error_j"] + 0.02, (field, reading, true_j)
+        """Whenever within its two calls the meter read the counters: the energy is within twice the stated error, which is half of a
+        95 % interval."""
+        late_ns = self.truth["late_ns"]
+        least_j = self.true_j(reading["from_ns"], reading["to_ns"] - late_ns, *zones)
+        most_j = self.true_j(reading["began_ns"] - late_ns, reading["ended_ns"], *zones)
+        assert least_j - 2 * reading["error_j"] <= reading[field] <= most_j + 2 * reading["error_j"], (field, reading, least_j, most_j)
 
-
-def check_known_power(acted):
-    reading, = acted.readings
-    assert acted.said["stop"] == 0 and acted.said["stop_early"] == acted.said["read_late"] == -errno.EPERM, acted.said
-    acted.check(reading, "cpu_j", "package-0")
-    acted.check(reading, "dram_j", "package-0/dram")
-    near(reading["total_j"], reading["cpu_j"] + reading["dram_j"], relative=1e-8)
-    assert reading["seconds"] >= 1.99, reading
-    near(reading["seconds"], (reading["to_ns"] - reading["from_ns"]) / 1e9, relative=0.02)
-    assert math.isnan(reading["gpu_j"]) and reading["estimated"] == 0, reading
+    def late_j(self, reading, *zones):
+        """The zones' energy in the time by which the two calls, and the simulator at both, were late."""
+        late_ns = reading["from_ns"] - reading["began_ns"] + reading["ended_ns"] - reading["to_ns"] + 2 * self.truth["late_ns"]
+        return late_ns / 1e9 * sum(expected_values.max_w(self.truth, zone) for zone in zones)
 
 
 @test
 def known_power(workdir):
     """a sine of 50 ± 20 W and 5 W of DRAM: each within its error, which is small; the total is the sum"""
-    errors = []
-    for _ in range(3):  # a machine that delays the reader makes the stated error larger
-        acted = Simulated(workdir, "once", 2, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"])
-        check_known_power(acted)
-        reading, = acted.readings
-        errors.append(reading["error_j"] / reading["total_j"])
-        if errors[-1] < 0.02:
-            return
-        shutil.rmtree(acted.top)
-    raise AssertionError(errors)
+    acted = Simulated(workdir, "once", 2, ["--zone", "package-0=50+20*sin@1.3", "--zone", "package-0/dram=5"])
+    reading, = acted.readings
+    assert acted.said["stop"] == 0 and acted.said["stop_early"] == acted.said["read_late"] == -errno.EPERM, acted.said
+    acted.check(reading, "cpu_j", "package-0")
+    acted.check(reading, "dram_j", "package-0/dram")
+    near(reading["total_j"], reading["cpu_j"] + reading["dram_j"], relative=1e-8)
+    least_s, most_s = ((reading[b] - reading[a]) / 1e9 for a, b in (("from_ns", "to_ns"), ("began_ns", "ended_ns")))
+    assert 1.99 <= least_s <= reading["seconds"] <= most_s, reading
+    assert math.isnan(reading["gpu_j"]) and reading["estimated"] == 0, reading
+    if acted.said["is_first"]:  # else a busy machine may not give it the milliseconds in which it measures the update period
+        assert reading["error_j"] < max(0.02 * reading["total_j"], acted.late_j(reading, "package-0", "package-0/dram")), reading
 
 
 @test
 def each_domain(workdir):
     """wattle_meter_domain: the energy of package, core and DRAM by name; too early, past the last and without a size: a code"""
-    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone", "package-0/dram=5"])
+    acted = Simulated(workdir, "domains", 2, ["--zone", "package-0=50", "--zone", "package-0/core=20", "--zone",
+                                              "package-0/dram=5"])
     reading, = acted.readings
     near(acted.said["package-0"], 1e3 * reading["cpu_j"], absolute=1)
     near(acted.said["dram-0"], 1e3 * reading["dram_j"], absolute=1)
-    near(acted.said["core-0"], 20e3 * reading["seconds"], relative=0.1)
+    near(acted.said["core-0"], 1e3 * acted.true_j(reading["from_ns"], reading["to_ns"], "package-0/core"),
+         absolute=1e3 * (reading["error_j"] + acted.late_j(reading, "package-0/core")))
     assert 0 < acted.said["error_mj"] < 5000 and {"n_in_total", "n_inside"} <= acted.said.keys(), acted.said
     assert acted.said["domain_early"] == acted.said["domain_again"] == -errno.EPERM, acted.said
     assert acted.said["past"] == -errno.ENOENT and acted.said["no_size"] == -errno.EINVAL, acted.said
@@ -119,7 +119,8 @@ def perhaps_two_wraps(workdir):
                                         "package-0=60000000"])
     reading, = acted.readings
     assert math.isnan(reading["cpu_j"]) and math.isnan(reading["total_j"]), reading
-    near(reading["dram_j"], acted.true_j(reading, "package-0/dram"), relative=0.05)
+    near(reading["dram_j"], acted.true_j(reading["from_ns"], reading["to_ns"], "package-0/dram"), relative=0.05,
+         absolute=acted.late_j(reading, "package-0/dram"))
 
 
 @test
@@ -162,7 +163,8 @@ NO_COUNTER = "error nvmlDeviceGetTotalEnergyConsumption 3\n"
 def read_gpus(workdir, cards):
     (workdir.folder / "cards").write_text(cards)
     acted = Acted(workdir, "once", 1, workdir.tree("empty", {}), env={
-        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"), "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
+        "WATTLE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml-fake.so"),
+        "WATTLE_FAKE_NVML": str(workdir.folder / "cards"),
         "CUDA_VISIBLE_DEVICES": None})
     return acted.readings[0]
 

@@ -30,3 +30,13 @@ def energy_j(truth, zone, from_ns, to_ns):
         return sum(_term_j(term, t_s) for term in terms)
 
     return until(to_ns) - until(from_ns)
+
+
+def late_s(truth):
+    """By how much the oldest value that a reader found exceeded a tick: a busy machine delays the simulator too. Known once it has ended."""
+    return truth["late_ns"] / 1e9
+
+
+def max_w(truth, zone):
+    """An upper limit of the zone's power."""
+    return sum(max(term["watts"], 0) for z in truth["zones"] if z["zone"] == zone for term in z["terms"])

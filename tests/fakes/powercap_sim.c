@@ -18,7 +18,8 @@
  *	--reset ZONE=A       the counter restarts at 0 at second A
  *
  * Once the tree is complete, "ready" is printed, and DIR/truth.json has everything needed to compute the
- * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/expected_values.py does); at the end its "end_ns" is filled. */
+ * energy between any two instants of CLOCK_MONOTONIC (tests/fakes/expected_values.py does). At the end its "end_ns" is filled, and
+ * "late_ns": a reader found no value older than a tick and that, also where this program was delayed. */
 
 #include "powercap_sim.h"
 
@@ -204,18 +205,16 @@ static void write_zone_truth(FILE *out, const struct zone *zone)
 	fputs("]}", out);
 }
 
-static void write_truth(const struct sim *sim, int64_t end_ns)
+static void write_truth(const struct sim *sim, int64_t end_ns, int64_t late_ns)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 	if (out == NULL)
 		sim_fail("no memory");
-	fprintf(out, "{\"origin_ns\": %" PRId64 ", \"end_ns\": ", sim->origin_ns);
+	fprintf(out, "{\"origin_ns\": %" PRId64, sim->origin_ns);
 	if (end_ns > 0)
-		fprintf(out, "%" PRId64, end_ns);
-	else
-		fputs("null", out);
+		fprintf(out, ", \"end_ns\": %" PRId64 ", \"late_ns\": %" PRId64, end_ns, late_ns);
 	fputs(",\n  \"zones\": [\n", out);
 	for (int i = 0; i < sim->n_zones; i++) {
 		write_zone_truth(out, &sim->zones[i]);
@@ -245,24 +244,30 @@ static void run_by_manual_clock(struct sim *sim)
 	} while (!stop_asked && fgets(line, sizeof(line), stdin) != NULL);
 }
 
-static void run(struct sim *sim)
+// Returns by how much the largest age of a value, when the next one replaced it, exceeded a tick.
+static int64_t run(struct sim *sim)
 {
-	int64_t tick_ns = (int64_t)llround(sim->tick_s * 1e9);
+	int64_t tick_ns = (int64_t)llround(sim->tick_s * 1e9), last_ns = sim->origin_ns, late_ns = 0;
 	bool ready = false;
 	for (int64_t due_ns = sim->origin_ns + tick_ns; !stop_asked; due_ns += tick_ns) {
+		int64_t begin_ns = now_ns();
 		for (int i = 0; i < sim->n_zones; i++)
 			update(sim, &sim->zones[i], (double)(now_ns() - sim->origin_ns) / 1e9);
 		if (!ready)
 			print_line("ready");
 		ready = true;
 		int64_t t_ns = now_ns();
+		int64_t excess_ns = t_ns - last_ns - tick_ns;
+		late_ns = excess_ns > late_ns ? excess_ns : late_ns;
+		last_ns = begin_ns;
 		if (sim->seconds > 0 && (double)(t_ns - sim->origin_ns) / 1e9 >= sim->seconds)
-			return;
+			break;
 		if (t_ns > due_ns) // late: missed ticks stay missed
 			due_ns = t_ns;
 		struct timespec until = {.tv_sec = due_ns / 1000000000, .tv_nsec = due_ns % 1000000000};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
+	return late_ns;
 }
 
 int main(int argc, char **argv)
@@ -276,11 +281,12 @@ int main(int argc, char **argv)
 	// No program delays real hardware: this one gets a higher priority where that is allowed.
 	(void)sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1});
 	sim.origin_ns = now_ns();
-	write_truth(&sim, 0);
+	write_truth(&sim, 0, 0);
+	int64_t late_ns = 0;
 	if (sim.has_manual_clock)
 		run_by_manual_clock(&sim);
 	else
-		run(&sim);
-	write_truth(&sim, now_ns());
+		late_ns = run(&sim);
+	write_truth(&sim, now_ns(), late_ns);
 	return 0;
 }

@@ -85,7 +85,8 @@ static void fill_means(struct power_work *p, size_t domain, struct chart_series 
 			if (!in_total)
 				continue;
 			add(&p->whole->mean[i], series->mean[i]);
-			add(&p->target->mean[i], (to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
+			add(&p->target->mean[i],
+				(to.part.target_j - from.part.target_j) / seconds_between(from_ns, to_ns));
 		}
 	attribution_walk_to(&walk, INT64_MAX, &to); // the target's share in the remaining windows
 }
@@ -307,7 +308,7 @@ int chart_power(struct chart_work *work)
 	struct chart chart = {.id = "power",
 		.title = "Power",
 		.unit = "w",
-		.look = CHART_STACKED,
+		.style = CHART_STACKED,
 		.ceiling = (double)NAN};
 	if (work->findings->windows->n == 0) // no segments
 		return 0;

@@ -53,7 +53,7 @@ int chart_cpu(struct chart_work *work)
 		[CPU_WATTLE] = {.name = "wattle", .label = "wattle itself", .line = CHART_BESIDE},
 	};
 	double cores = run_metadata_double(work->run, META_KEY_CORES);
-	struct chart chart = {.id = "cpu", .title = "CPU", .unit = "cores", .look = CHART_LINES, .ceiling = cores};
+	struct chart chart = {.id = "cpu", .title = "CPU", .unit = "cores", .style = CHART_LINES, .ceiling = cores};
 	struct chart_resampler resamplers[CPU_SERIES];
 	if (!chart_begin(work, &chart, CPU_SERIES))
 		return -ENOMEM;
@@ -125,7 +125,7 @@ int chart_memory(struct chart_work *work)
 	struct chart chart = {.id = "memory",
 		.title = "Memory",
 		.unit = "bytes",
-		.look = CHART_LINES,
+		.style = CHART_LINES,
 		.ceiling = run_metadata_double(work->run, META_KEY_MEMORY_TOTAL)};
 	struct run_values rss = {.plain = both(work, RUN_MAIN_RSS, RUN_DESCENDANTS_RSS)},
 			  fresh = {.plain = fresh_pss(work)};
@@ -142,7 +142,7 @@ int chart_processes(struct chart_work *work)
 	struct chart chart = {.id = "processes",
 		.title = "Processes",
 		.unit = "processes",
-		.look = CHART_LINES,
+		.style = CHART_LINES,
 		.ceiling = (double)NAN};
 	if (!chart_begin(work, &chart, 1) || add_gauge(work, &chart, &target, run_column(work->run, RUN_PROCESSES)) < 0)
 		return -ENOMEM;
@@ -184,7 +184,7 @@ static const char *id_of(struct arena *arena, const char *name, const char **ret
 static int add_metric(struct chart_work *work, const struct metric_report *reports, size_t n)
 {
 	const char *name = NULL, *id = id_of(work->arena, reports[0].name, &name);
-	struct chart chart = {.id = id, .title = name, .unit = "", .look = CHART_LINES, .ceiling = (double)NAN};
+	struct chart chart = {.id = id, .title = name, .unit = "", .style = CHART_LINES, .ceiling = (double)NAN};
 	const struct chart_series like = {.name = name, .label = name, .line = CHART_PART};
 	struct chart_series *series = NULL;
 	struct chart_resampler resampler;

@@ -36,7 +36,7 @@ int timeline_track_make(const struct timeline *timeline, const size_t *domains, 
 
 /* The energy attributed to the target while each single span ran, inner spans included: the figures of spans in traces
  * and pictures. A block's own figure (block_finding.total_j) counts the overlap of two of its calls once, and can be
- * folded. This figure is interpolated linearly between counter updates, so for spans shorter than an update period it
+ * deconvolved. This figure is interpolated linearly between counter updates, so for spans shorter than an update period it
  * is an average, not a measurement. */
 
 /* ret_energy_j and ret_error_j: arrays of run.n_spans in `arena`; error_j is half of a 95 % interval of the sum over

@@ -1,7 +1,9 @@
 /* Uses of a meter in a C program, one act for each run: meter.py compiles and runs it and checks its output. A
- * reading is a line "NAME FROM_NS TO_NS SECONDS CPU DRAM GPU TOTAL ERROR ESTIMATED", FROM and TO of CLOCK_MONOTONIC. */
+ * reading is a line "NAME BEGAN_NS FROM_NS TO_NS ENDED_NS SECONDS CPU DRAM GPU TOTAL ERROR ESTIMATED", with the times of
+ * CLOCK_MONOTONIC before and after the call that starts it, and before and after the call that reads it. */
 #include <wattle.h>
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,19 @@ static long long now_ns(void)
 	return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
+static void say(const char *name, long long value)
+{
+	printf("%s %lld\n", name, value);
+	fflush(stdout);
+}
+
+// Not delayed by other programs, as the simulated counters are, where that is allowed.
+static void run_first(void)
+{
+	struct sched_param param = {.sched_priority = 1};
+	say("is_first", sched_setscheduler(0, SCHED_FIFO, &param) == 0);
+}
+
 static void rest(double seconds)
 {
 	struct timespec time = {.tv_sec = (time_t)seconds,
@@ -23,16 +38,32 @@ static void rest(double seconds)
 	nanosleep(&time, NULL);
 }
 
-static void say(const char *name, long long value)
+struct times {
+	long long began_ns, from_ns, to_ns, ended_ns;
+};
+
+static struct times start(wattle_meter *meter)
 {
-	printf("%s %lld\n", name, value);
-	fflush(stdout);
+	struct times times = {.began_ns = now_ns()};
+	wattle_meter_start(meter);
+	times.from_ns = now_ns();
+	return times;
 }
 
-static void show(const char *name, long long from_ns, const struct wattle_reading *r)
+static int read_with(int (*call)(wattle_meter *, struct wattle_reading *), wattle_meter *meter, struct times *times,
+	struct wattle_reading *reading)
 {
-	printf("%s %lld %lld %.9g %.9g %.9g %.9g %.9g %.9g %d\n", name, from_ns, now_ns(), r->seconds, r->cpu_j,
-		r->dram_j, r->gpu_j, r->total_j, r->error_j, r->estimated);
+	times->to_ns = now_ns();
+	int r = call(meter, reading);
+	times->ended_ns = now_ns();
+	return r;
+}
+
+static void show(const char *name, struct times times, const struct wattle_reading *r)
+{
+	printf("%s %lld %lld %lld %lld %.9g %.9g %.9g %.9g %.9g %.9g %d\n", name, times.began_ns, times.from_ns,
+		times.to_ns, times.ended_ns, r->seconds, r->cpu_j, r->dram_j, r->gpu_j, r->total_j, r->error_j,
+		r->estimated);
 	fflush(stdout);
 }
 
@@ -49,13 +80,13 @@ static wattle_meter *opened(void)
 static void once(double seconds)
 {
 	struct wattle_reading reading = {.size = sizeof(reading)};
+	run_first();
 	wattle_meter *meter = opened();
 	say("stop_early", wattle_meter_stop(meter, &reading));
-	wattle_meter_start(meter);
-	long long from_ns = now_ns();
+	struct times times = start(meter);
 	rest(seconds);
-	say("stop", wattle_meter_stop(meter, &reading));
-	show("once", from_ns, &reading);
+	say("stop", read_with(wattle_meter_stop, meter, &times, &reading));
+	show("once", times, &reading);
 	say("read_late", wattle_meter_read(meter, &reading));
 	wattle_meter_close(meter);
 	wattle_meter_close(NULL);
@@ -67,12 +98,11 @@ static void domains(double seconds)
 	struct wattle_reading reading = {.size = sizeof(reading)};
 	struct wattle_domain_reading domain = {.size = sizeof(domain)};
 	wattle_meter *meter = opened();
-	wattle_meter_start(meter);
+	struct times times = start(meter);
 	say("domain_early", wattle_meter_domain(meter, 0, &domain));
-	long long from_ns = now_ns();
 	rest(seconds);
-	wattle_meter_stop(meter, &reading);
-	show("domains", from_ns, &reading);
+	read_with(wattle_meter_stop, meter, &times, &reading);
+	show("domains", times, &reading);
 	size_t n = 0;
 	for (; wattle_meter_domain(meter, n, &domain) == 0; n++) {
 		say(domain.domain, (long long)(domain.energy_j * 1e3));
@@ -98,14 +128,13 @@ static void often(double seconds)
 	struct wattle_reading reading = {.size = sizeof(reading)};
 	wattle_meter *meter = opened();
 	for (int i = 0; i < 5; i++) {
-		wattle_meter_start(meter);
-		long long from_ns = now_ns();
+		struct times times = start(meter);
 		rest(seconds / 10);
-		wattle_meter_read(meter, &reading);
-		show("read", from_ns, &reading);
+		read_with(wattle_meter_read, meter, &times, &reading);
+		show("read", times, &reading);
 		rest(seconds / 10);
-		wattle_meter_stop(meter, &reading);
-		show("stop", from_ns, &reading);
+		read_with(wattle_meter_stop, meter, &times, &reading);
+		show("stop", times, &reading);
 	}
 	wattle_meter_close(meter);
 }
@@ -114,18 +143,17 @@ static void forked(double seconds)
 {
 	struct wattle_reading reading = {.size = sizeof(reading)};
 	wattle_meter *meter = opened();
-	wattle_meter_start(meter);
-	long long from_ns = now_ns();
+	struct times times = start(meter);
 	if (fork() == 0) {
 		rest(seconds);
-		say("child", wattle_meter_stop(meter, &reading));
-		show("reading", from_ns, &reading);
+		say("child", read_with(wattle_meter_stop, meter, &times, &reading));
+		show("reading", times, &reading);
 		wattle_meter_close(meter);
 		_exit(0);
 	}
 	wait(NULL);
-	say("parent", wattle_meter_stop(meter, &reading));
-	show("reading", from_ns, &reading);
+	say("parent", read_with(wattle_meter_stop, meter, &times, &reading));
+	show("reading", times, &reading);
 	wattle_meter_close(meter);
 }
 
