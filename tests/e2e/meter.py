@@ -13,11 +13,16 @@ SIMULATOR = BUILD / "tests/fakes/powercap_sim"
 FIELDS = ("began_ns", "from_ns", "to_ns", "ended_ns", "seconds", "cpu_j", "dram_j", "gpu_j", "total_j", "error_j", "estimated")
 
 
+def built(workdir):
+    program = workdir.folder / "program"
+    return program if program.exists() else build(workdir, "meter")
+
+
 class Acted:
     """Output of an act over a /sys: single numbers, and readings as {field: value}."""
 
     def __init__(self, workdir, act, seconds, sysfs, status=0, env=None):
-        self.done = workdir.finish(workdir.start(act, seconds, program=build(workdir, "meter"),
+        self.done = workdir.finish(workdir.start(act, seconds, program=built(workdir),
                                            env={"WATTLE_SYSFS": str(sysfs), "WATTLE_NVML": "/nowhere", **(env or {})}))
         assert self.done.returncode == status and not self.done.stderr, self.done
         lines = [line.split() for line in self.done.stdout.splitlines()]
@@ -30,6 +35,7 @@ class Simulated(Acted):
 
     def __init__(self, workdir, act, seconds, options):
         self.top = workdir.folder / "sim"
+        built(workdir)  # before the counters start
         simulator = workdir.start(self.top, *options, program=SIMULATOR)
         assert simulator.stdout.readline() == b"ready\n"
         super().__init__(workdir, act, seconds, self.top)
@@ -125,7 +131,7 @@ def perhaps_two_wraps(workdir):
 @test
 def a_reset(workdir):
     """counter that restarts: unknown"""
-    acted = Simulated(workdir, "once", 1.5, ["--zone", "package-0=50", "--reset", "package-0=1", "--start",
+    acted = Simulated(workdir, "once", 2.5, ["--zone", "package-0=50", "--reset", "package-0=2", "--start",
                                           "package-0=200000000000"])
     assert math.isnan(acted.readings[0]["total_j"]) and math.isnan(acted.readings[0]["error_j"]), acted.readings
 
